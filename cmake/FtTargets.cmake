@@ -1,0 +1,63 @@
+# Helpers that every folder of this project uses to declare its targets.
+#
+#   ft_add_library(NAME SOURCES a.cc ... [DEPS t ...] [PRIVATE_DEPS t ...] [MLIR] [EXCEPTIONS])
+#   ft_add_tool(NAME SOURCES ... DEPS ... [MLIR] [EXCEPTIONS])      a program in build/bin
+#   ft_add_test(NAME SOURCES x_test.cc DEPS ... [MLIR] [LABELS ...]) a GoogleTest program, known to ctest
+#
+# MLIR marks targets that include LLVM headers: these are compiled without exceptions, as LLVM itself is, unless
+# EXCEPTIONS says otherwise. Includes are always relative to the root of the project.
+
+set(FT_WARNINGS -Wall -Wextra -Wno-unused-parameter)
+
+function(_ft_configure target)
+  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS" "" "DEPS;PRIVATE_DEPS" ${ARGN})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  target_compile_options(${target} PRIVATE ${FT_WARNINGS})
+  if(ARG_MLIR)
+    target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+    target_compile_definitions(${target} PUBLIC ${LLVM_DEFINITIONS_LIST})
+    target_link_libraries(${target} PUBLIC MLIR LLVM)
+    if(NOT ARG_EXCEPTIONS)
+      target_compile_options(${target} PRIVATE -fno-exceptions)
+    endif()
+  endif()
+  target_link_libraries(${target} PUBLIC ${ARG_DEPS})
+  if(ARG_PRIVATE_DEPS)
+    target_link_libraries(${target} PRIVATE ${ARG_PRIVATE_DEPS})
+  endif()
+endfunction()
+
+function(ft_add_library name)
+  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  _ft_configure(${name} ${ARGN})
+endfunction()
+
+function(ft_add_tool name)
+  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  _ft_configure(${name} ${ARGN})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+endfunction()
+
+function(ft_add_test name)
+  if(NOT FT_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS" "" "SOURCES;DEPS;PRIVATE_DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  _ft_configure(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
+  add_test(NAME ${name} COMMAND ${name})
+  if(ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
+  endif()
+endfunction()
+
+# TODO(skeleton): a folder that is still empty is passed over.
+macro(ft_add_folder name)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/CMakeLists.txt)
+    add_subdirectory(${name})
+  endif()
+endmacro()
