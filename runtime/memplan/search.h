@@ -1,0 +1,16 @@
+// Looks for the lowest arena: several orders of placement, then a local search.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "runtime/memplan/placer.h"
+
+namespace ft {
+
+// The best placement found for `ranges` (sizes are positive multiples of the alignment). Stops when
+// `lower_bound` is reached, or when a fixed amount of work, counted in buffers looked at, is done.
+// Deterministic.
+Placement FindPlacement(absl::Span<const LiveRange> ranges, uint64_t lower_bound);
+
+}  // namespace ft
