@@ -1,0 +1,175 @@
+#include "runtime/data/token_dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/base/exit_status.h"
+#include "runtime/base/temp_folder.h"
+
+namespace ft {
+namespace {
+
+std::string U16(const std::vector<uint16_t>& tokens) {
+  return {reinterpret_cast<const char*>(tokens.data()), tokens.size() * 2};
+}
+
+std::string Llmc(const std::vector<uint16_t>& tokens, int32_t magic = 20240520, int32_t version = 1,
+                 int32_t count_offset = 0) {
+  int32_t header[256] = {magic, version, static_cast<int32_t>(tokens.size()) + count_offset};
+  return std::string(reinterpret_cast<const char*>(header), sizeof(header)) + U16(tokens);
+}
+
+std::vector<uint16_t> Ascending(int n) {
+  std::vector<uint16_t> tokens;
+  for (int i = 0; i < n; ++i) tokens.push_back(i);
+  return tokens;
+}
+
+class TokenDatasetTest : public testing::Test {
+ protected:
+  // What opening a file with these contents says.
+  absl::Status Error(const std::string& name, const std::string& contents, int64_t vocab = 50257,
+                     int64_t seq_len = 4, DataFormat format = DataFormat::kAuto) {
+    return OpenDataset(folder_.Write(name, contents), vocab, seq_len, format).status();
+  }
+  DataFormat FormatOf(const std::string& name, const std::string& contents) {
+    auto dataset = OpenDataset(folder_.Write(name, contents), 65536, 2);
+    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    return dataset.ok() ? (*dataset)->format() : DataFormat::kAuto;
+  }
+  std::string Quoted(const std::string& name) { return "'" + folder_.Path(name) + "'"; }
+
+  TempFolder folder_;
+};
+
+void ExpectBadInput(const absl::Status& status, const std::string& message) {
+  EXPECT_EQ(ExitStatus(status), kExitBadInput) << status;
+  EXPECT_EQ(status.message(), message);
+}
+
+TEST_F(TokenDatasetTest, TextIsBytes) {
+  auto dataset = OpenDataset(folder_.Write("a.txt", "ab\xffghij"), 256, 3);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ((*dataset)->num_tokens(), 7);
+  EXPECT_EQ((*dataset)->num_sequences(), 2);
+  int32_t inputs[3], targets[3];
+  (*dataset)->ReadSequence(0, inputs, targets);
+  EXPECT_EQ((std::vector<int32_t>(inputs, inputs + 3)), (std::vector<int32_t>{'a', 'b', 255}));
+  EXPECT_EQ((std::vector<int32_t>(targets, targets + 3)), (std::vector<int32_t>{'b', 255, 'g'}));
+  (*dataset)->ReadSequence(1, inputs, targets);
+  EXPECT_EQ((std::vector<int32_t>(inputs, inputs + 3)), (std::vector<int32_t>{'g', 'h', 'i'}));
+  EXPECT_EQ((std::vector<int32_t>(targets, targets + 3)), (std::vector<int32_t>{'h', 'i', 'j'}));
+}
+
+TEST_F(TokenDatasetTest, UInt16FilesOfBothKinds) {
+  const std::vector<uint16_t> tokens = {5, 50256, 7, 300, 9};
+  for (const std::string& path :
+       {folder_.Write("a.bin", Llmc(tokens)), folder_.Write("a.u16", U16(tokens))}) {
+    auto dataset = OpenDataset(path, 50257, 2);
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    EXPECT_EQ((*dataset)->num_tokens(), 5);
+    int32_t inputs[2], targets[2];
+    (*dataset)->ReadSequence(1, inputs, targets);
+    EXPECT_EQ(inputs[0], 7);
+    EXPECT_EQ(inputs[1], 300);
+    EXPECT_EQ(targets[0], 300);
+    EXPECT_EQ(targets[1], 9);
+  }
+}
+
+TEST_F(TokenDatasetTest, FormatIsRecognised) {
+  EXPECT_EQ(FormatOf("a.bin", Llmc(Ascending(9))), DataFormat::kLlmc);
+  EXPECT_EQ(FormatOf("a", Llmc(Ascending(9))), DataFormat::kLlmc);
+  EXPECT_EQ(FormatOf("b.bin", U16(Ascending(9))), DataFormat::kU16);
+  EXPECT_EQ(FormatOf("b.u16", U16(Ascending(900))), DataFormat::kU16);
+  EXPECT_EQ(FormatOf("b.md", U16(Ascending(9))), DataFormat::kText);
+}
+
+TEST_F(TokenDatasetTest, FormatCanBeForced) {
+  const std::string path = folder_.Write("a.bin", Llmc(Ascending(8)));
+  EXPECT_EQ((*OpenDataset(path, 65536, 2, DataFormat::kText))->num_tokens(), 1024 + 16);
+  EXPECT_EQ((*OpenDataset(path, 65536, 2, DataFormat::kU16))->num_tokens(), 512 + 8);
+  ExpectBadInput(Error("t.txt", std::string(2000, 'x'), 256, 4, DataFormat::kLlmc),
+                 Quoted("t.txt") + " is no llm.c token file: it begins with 2021161080 instead of 20240520");
+  ExpectBadInput(Error("t.txt", "xyz", 256, 4, DataFormat::kLlmc),
+                 Quoted("t.txt") + " has 3 bytes, less than the 1024 of an llm.c header");
+}
+
+TEST_F(TokenDatasetTest, FormatWords) {
+  for (DataFormat format : {DataFormat::kAuto, DataFormat::kText, DataFormat::kLlmc, DataFormat::kU16}) {
+    EXPECT_EQ(*ParseDataFormat(Name(format)), format);
+  }
+  EXPECT_EQ(ParseDataFormat("txt").status().message(),
+            "unknown data format 'txt'; choose auto, text, llmc or u16");
+}
+
+TEST_F(TokenDatasetTest, MissingFileIsAnIoError) {
+  const absl::Status status = OpenDataset(folder_.Path("none.txt"), 256, 4).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ExitStatus(status), kExitIo);
+  EXPECT_EQ(status.message(), "cannot open " + Quoted("none.txt") + ": No such file or directory");
+}
+
+TEST_F(TokenDatasetTest, RefusesEmptyAndShortFiles) {
+  ExpectBadInput(Error("a.txt", ""), Quoted("a.txt") + " is empty");
+  ExpectBadInput(Error("a.txt", "abcd"),
+                 Quoted("a.txt") +
+                     " is too short: it holds 4 tokens (format text), and one sequence of length 4 needs 5");
+  EXPECT_TRUE(Error("a.txt", "abcde").ok());
+  ExpectBadInput(Error("a.bin", Llmc({})),
+                 Quoted("a.bin") +
+                     " is too short: it holds 0 tokens (format llmc), and one sequence of length 4 needs 5");
+}
+
+TEST_F(TokenDatasetTest, RefusesDamagedUInt16Files) {
+  ExpectBadInput(Error("a.u16", "abcdefghijk"),
+                 Quoted("a.u16") +
+                     " has an odd size, 11 bytes, so it does not hold uint16 tokens; if it is text, "
+                     "say --data-format=text");
+  ExpectBadInput(Error("a.bin", Llmc(Ascending(9), 20240520, 1, 1)),
+                 Quoted("a.bin") +
+                     " is truncated or damaged: its header promises 10 tokens, 18 bytes follow it, "
+                     "enough for 9");
+  ExpectBadInput(Error("a.bin", Llmc(Ascending(9), 20240520, 1, -1)),
+                 Quoted("a.bin") +
+                     " is truncated or damaged: its header promises 8 tokens, 18 bytes follow it, "
+                     "enough for 9");
+  ExpectBadInput(Error("a.bin", Llmc(Ascending(9), 20240520, 1, -100)),
+                 Quoted("a.bin") +
+                     " is truncated or damaged: its header promises -91 tokens, 18 bytes follow it, "
+                     "enough for 9");
+  ExpectBadInput(Error("a.bin", Llmc(Ascending(9), 20240520, 2)),
+                 Quoted("a.bin") + " has version 2 of llm.c's format; only version 1 is read");
+  ExpectBadInput(
+      Error("a.bin", Llmc(Ascending(9), 20240801, 7)),
+      Quoted("a.bin") + " is an llm.c file of uint32 tokens; only those of uint16 tokens are read");
+}
+
+TEST_F(TokenDatasetTest, RefusesTokensOutsideTheVocabulary) {
+  ExpectBadInput(
+      Error("a.bin", Llmc(Ascending(9)), 8),
+      Quoted("a.bin") + ": token 8 has the value 8, outside the model's vocabulary of 8 (0 ... 7)");
+  EXPECT_TRUE(Error("a.bin", Llmc(Ascending(9)), 9).ok());
+  std::vector<uint16_t> tokens(200'000, 3);
+  tokens[199'999] = 65535;
+  tokens[131'072] = 50257;
+  ExpectBadInput(
+      Error("a.u16", U16(tokens)),
+      Quoted("a.u16") +
+          ": token 131072 has the value 50257, outside the model's vocabulary of 50257 (0 ... 50256)");
+  ExpectBadInput(
+      Error("a.txt", "plain\xe4text", 128),
+      Quoted("a.txt") + ": token 5 has the value 228, outside the model's vocabulary of 128 (0 ... 127)");
+  ExpectBadInput(Error("a.u16", U16({65535, 1, 2, 3, 4, 5}), 65535),
+                 Quoted("a.u16") +
+                     ": token 0 has the value 65535, outside the model's vocabulary of 65535 (0 ... 65534)");
+  EXPECT_TRUE(Error("a.u16", U16({65535, 1, 2, 3, 4, 5}), 65536).ok());
+  EXPECT_EQ(ExitStatus(Error("a.txt", "abcdef", 0)), kExitBadInput);
+  EXPECT_EQ(ExitStatus(Error("a.txt", "abcdef", 256, 0)), kExitBadInput);
+}
+
+}  // namespace
+}  // namespace ft
