@@ -1,0 +1,105 @@
+#include "runtime/metrics/jsonl.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cmath>
+
+#include "absl/memory/memory.h"
+#include "runtime/base/posix_error.h"
+
+namespace ft {
+namespace {
+
+// A JSON object written into a given buffer. Text that does not fit is counted, not stored.
+class ObjectText {
+ public:
+  explicit ObjectText(absl::Span<char> buffer) : buffer_(buffer) { Add("{{"); }
+
+  template <typename Integer>
+  void Field(std::string_view name, Integer value) {
+    Add("\"{}\":{},", name, value);
+  }
+  void Field(std::string_view name, double value) {
+    if (value == 0 && std::signbit(value)) {
+      Add("\"{}\":-0.0,", name);  // "-0" would be an integer, which has no sign to lose
+    } else if (std::isfinite(value)) {
+      Add("\"{}\":{:.17g},", name, value);
+    } else {
+      Add("\"{}\":null,\"{}_nonfinite\":\"{}\",", name, name,
+          std::isnan(value) ? "nan"
+          : value > 0       ? "inf"
+                            : "-inf");
+    }
+  }
+
+  // Bytes of the whole line; more than the buffer holds when it did not fit.
+  size_t Close() {
+    --size_;  // the last comma
+    Add("}}\n");
+    return size_;
+  }
+
+ private:
+  template <typename... Args>
+  void Add(fmt::format_string<Args...> format, Args&&... args) {
+    const size_t begin = std::min(size_, buffer_.size());
+    size_ +=
+        fmt::format_to_n(buffer_.data() + begin, buffer_.size() - begin, format, std::forward<Args>(args)...)
+            .size;
+  }
+
+  absl::Span<char> buffer_;
+  size_t size_ = 0;
+};
+
+bool IsPlainName(std::string_view name) {
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MetricsFile>> MetricsFile::Open(const std::string& path, OpenMode mode) {
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (mode == OpenMode::kTruncate ? O_TRUNC : 0);
+  const int fd = open(path.c_str(), flags, 0666);
+  if (fd < 0) return PosixError(errno, "open", path);
+  return absl::WrapUnique(new MetricsFile(path, fd));
+}
+
+MetricsFile::~MetricsFile() { close(fd_); }
+
+absl::Status MetricsFile::Write(const StepMetrics& metrics, absl::Span<const ExtraMetric> extra) {
+  ObjectText object(absl::MakeSpan(line_));
+  object.Field("step", metrics.step);
+  object.Field("loss", metrics.loss);
+  object.Field("grad_norm", metrics.grad_norm);
+  object.Field("lr", metrics.lr);
+  object.Field("tokens_per_s", metrics.tokens_per_s);
+  object.Field("step_ms", metrics.step_ms);
+  object.Field("arena_bytes", metrics.arena_bytes);
+  for (const ExtraMetric& metric : extra) {
+    if (!IsPlainName(metric.name)) {
+      return absl::InvalidArgumentError(fmt::format("'{}' cannot be the name of a metric", metric.name));
+    }
+    object.Field(metric.name, metric.value);
+  }
+  const size_t bytes = object.Close();
+  if (bytes > line_.size()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "a line of '{}' would have {} bytes; at most {} are allowed", path_, bytes, line_.size()));
+  }
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t written = write(fd_, line_.data() + done, bytes - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return PosixError(errno, "write", path_);
+    done += static_cast<size_t>(written);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ft

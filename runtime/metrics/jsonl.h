@@ -1,0 +1,54 @@
+// The metrics file: one JSON object a step.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/metrics/step_metrics.h"
+
+namespace ft {
+
+// A further number for a line.
+struct ExtraMetric {
+  std::string_view name;  // letters, digits and underscores; not one of StepMetrics' names
+  double value;
+};
+
+// Each line is
+// {"step":0,"loss":...,"grad_norm":...,"lr":...,"tokens_per_s":...,"step_ms":...,"arena_bytes":...}, then the
+// extra ones. "step" counts from 0. Doubles have 17 significant digits, so reading them gives the same bits.
+// JSON has no NaN: a number that is not finite is null, and a field "<name>_nonfinite" after it says "nan",
+// "inf" or "-inf".
+class MetricsFile {
+ public:
+  enum class OpenMode { kTruncate, kAppend };
+
+  // System errors: exit status 74.
+  static absl::StatusOr<std::unique_ptr<MetricsFile>> Open(const std::string& path,
+                                                           OpenMode mode = OpenMode::kTruncate);
+
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
+  ~MetricsFile();
+
+  // Writes one line and hands it to the system at once, in one call. Allocates nothing unless it fails.
+  // InvalidArgument when the line would exceed kMaxLine bytes; system errors: exit status 74.
+  absl::Status Write(const StepMetrics& metrics, absl::Span<const ExtraMetric> extra = {});
+
+  static constexpr size_t kMaxLine = 4096;
+
+ private:
+  MetricsFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  std::string path_;
+  int fd_;
+  std::array<char, kMaxLine> line_;
+};
+
+}  // namespace ft

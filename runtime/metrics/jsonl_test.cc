@@ -1,0 +1,103 @@
+#include "runtime/metrics/jsonl.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "runtime/base/exit_status.h"
+#include "runtime/base/temp_folder.h"
+
+namespace ft {
+namespace {
+
+class JsonlTest : public testing::Test {
+ protected:
+  std::vector<nlohmann::json> Lines() {
+    std::vector<nlohmann::json> lines;
+    std::istringstream text(TempFolder::Read(path_));
+    for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+    return lines;
+  }
+
+  TempFolder folder_;
+  std::string path_ = folder_.Path("m.jsonl");
+};
+
+TEST_F(JsonlTest, WritesOneObjectAStep) {
+  auto file = MetricsFile::Open(path_);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE((*file)->Write({0, 5.5, 1.25, 3e-4, 1000, 12.5, uint64_t{1} << 40}).ok());
+  EXPECT_EQ(TempFolder::Read(path_),
+            "{\"step\":0,\"loss\":5.5,\"grad_norm\":1.25,\"lr\":0.00029999999999999997,\"tokens_per_s\":1000,"
+            "\"step_ms\":12.5,\"arena_bytes\":1099511627776}\n");
+  const std::vector<ExtraMetric> extra = {{"kl", 0.5}, {"allocations", 0}};
+  ASSERT_TRUE((*file)->Write({1, 5, 1, 0, 0, 0, 0}, extra).ok());
+  ASSERT_EQ(Lines().size(), 2u);
+  EXPECT_EQ(Lines()[1]["step"], 1);
+  EXPECT_EQ(Lines()[1]["kl"], 0.5);
+  EXPECT_EQ(Lines()[1]["allocations"], 0);
+}
+
+TEST_F(JsonlTest, DoublesRoundTrip) {
+  const std::vector<double> values = {0.1,  1.0 / 3, 5e-324,       std::numeric_limits<double>::max(),
+                                      -0.0, 1e22,    123456789.125};
+  auto file = MetricsFile::Open(path_);
+  for (double value : values) ASSERT_TRUE((*file)->Write({0, value, 0, 0, 0, 0, 0}).ok());
+  const std::vector<nlohmann::json> lines = Lines();
+  ASSERT_EQ(lines.size(), values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(std::bit_cast<uint64_t>(lines[i]["loss"].get<double>()), std::bit_cast<uint64_t>(values[i]))
+        << values[i];
+  }
+}
+
+TEST_F(JsonlTest, NonFiniteNumbersAreNullAndNamed) {
+  auto file = MetricsFile::Open(path_);
+  ASSERT_TRUE((*file)->Write({7, NAN, INFINITY, -INFINITY, 1, 1, 1}).ok());
+  const nlohmann::json line = Lines().at(0);
+  EXPECT_TRUE(line["loss"].is_null());
+  EXPECT_EQ(line["loss_nonfinite"], "nan");
+  EXPECT_EQ(line["grad_norm_nonfinite"], "inf");
+  EXPECT_EQ(line["lr_nonfinite"], "-inf");
+  EXPECT_FALSE(line.contains("step_ms_nonfinite"));
+}
+
+TEST_F(JsonlTest, AppendsOrTruncates) {
+  for (auto mode : {MetricsFile::OpenMode::kTruncate, MetricsFile::OpenMode::kAppend}) {
+    ASSERT_TRUE((*MetricsFile::Open(path_, mode))->Write({}).ok());
+  }
+  EXPECT_EQ(Lines().size(), 2u);
+  ASSERT_TRUE(MetricsFile::Open(path_).ok());
+  EXPECT_EQ(Lines().size(), 0u);
+}
+
+TEST_F(JsonlTest, RefusesWhatItCannotWrite) {
+  EXPECT_EQ(ExitStatus(MetricsFile::Open(folder_.Path("no/such")).status()), kExitIo);
+  auto file = MetricsFile::Open(path_);
+  const std::vector<ExtraMetric> unquotable = {{"a\"b", 1}}, nameless = {{"", 1}};
+  EXPECT_EQ((*file)->Write({}, unquotable).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ((*file)->Write({}, nameless).code(), absl::StatusCode::kInvalidArgument);
+  const std::string name(MetricsFile::kMaxLine, 'x');
+  const std::vector<ExtraMetric> endless = {{name, 1}};
+  EXPECT_EQ((*file)->Write({}, endless).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(TempFolder::Read(path_), "");
+}
+
+TEST_F(JsonlTest, SaysThatTheDiskIsFull) {
+  auto file = MetricsFile::Open("/dev/full", MetricsFile::OpenMode::kAppend);
+  if (!file.ok()) GTEST_SKIP() << "skipped: no /dev/full here";
+  const absl::Status status = (*file)->Write({});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      status.message(),
+      "cannot write '/dev/full': the disk (or the quota) is full; free some room or choose another folder");
+}
+
+}  // namespace
+}  // namespace ft

@@ -1,0 +1,179 @@
+#include "runtime/metrics/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "runtime/base/atomic_file.h"
+#include "runtime/base/mapped_file.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft {
+namespace {
+
+// A trace is the head, one event a line with commas between them, and the foot. MergeTraces relies on this.
+constexpr std::string_view kHead = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+constexpr std::string_view kFoot = "\n]}\n";
+
+using Text = fmt::memory_buffer;
+
+template <typename... Args>
+void Add(Text* text, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(*text), format, std::forward<Args>(args)...);
+}
+
+void AddQuoted(Text* text, std::string_view value) {
+  text->push_back('"');
+  for (char c : value) {
+    if (c == '"' || c == '\\') {
+      text->push_back('\\');
+      text->push_back(c);
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      Add(text, "\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      text->push_back(c);
+    }
+  }
+  text->push_back('"');
+}
+
+// Nanoseconds as the microseconds that the format asks for, without loss.
+void AddMicroseconds(Text* text, int64_t ns) { Add(text, "{}.{:03}", ns / 1000, ns % 1000); }
+
+// A metadata event; `value` is JSON.
+void AddMetadata(Text* text, int rank, size_t stream, std::string_view what, std::string_view key,
+                 std::string_view value) {
+  Add(text, R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{"{}":{}}}}})", rank, stream, what, key,
+      value);
+}
+
+std::string_view AsText(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+absl::Status Flush(Text* text, AtomicFile* file) {
+  FT_RETURN_IF_ERROR(file->Append(text->data(), text->size()));
+  text->clear();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+TraceRecorder::TraceRecorder(int rank) : rank_(rank) {
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  wall_offset_ns_ = std::chrono::duration_cast<std::chrono::nanoseconds>(wall).count() - NowNs();
+}
+
+int TraceRecorder::AddStream(std::string name, size_t capacity) {
+  Stream stream;
+  stream.name = std::move(name);
+  stream.events = std::make_unique<Event[]>(capacity);
+  stream.capacity = capacity;
+  streams_.push_back(std::move(stream));
+  return static_cast<int>(streams_.size()) - 1;
+}
+
+int64_t TraceRecorder::NowNs() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+void TraceRecorder::Record(int stream, std::string_view name, std::string_view category, int64_t start_ns,
+                           int64_t end_ns, int64_t bytes, int64_t sequence) noexcept {
+  Stream& to = streams_[stream];
+  if (to.size == to.capacity) {
+    ++to.dropped;
+    return;
+  }
+  to.events[to.size++] = {name, category, start_ns, end_ns, bytes, sequence};
+}
+
+size_t TraceRecorder::num_events() const {
+  size_t events = 0;
+  for (const Stream& stream : streams_) events += stream.size;
+  return events;
+}
+
+size_t TraceRecorder::dropped() const {
+  size_t dropped = 0;
+  for (const Stream& stream : streams_) dropped += stream.dropped;
+  return dropped;
+}
+
+absl::Status TraceRecorder::Write(const std::string& path) const {
+  FT_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> file, AtomicFile::Create(path));
+  Text text;
+  Add(&text, "{}", kHead);
+  AddMetadata(&text, rank_, 0, "process_name", "name", fmt::format("\"rank {}\"", rank_));
+  Add(&text, ",\n");
+  AddMetadata(&text, rank_, 0, "process_sort_index", "sort_index", std::to_string(rank_));
+  for (size_t tid = 0; tid < streams_.size(); ++tid) FT_RETURN_IF_ERROR(WriteStream(tid, file.get(), &text));
+  Add(&text, "{}", kFoot);
+  FT_RETURN_IF_ERROR(Flush(&text, file.get()));
+  return file->Commit();
+}
+
+absl::Status TraceRecorder::WriteStream(size_t tid, AtomicFile* file, fmt::memory_buffer* text) const {
+  const Stream& stream = streams_[tid];
+  Text name;
+  AddQuoted(&name, stream.name);
+  Add(text, ",\n");
+  AddMetadata(text, rank_, tid, "thread_name", "name", {name.data(), name.size()});
+  Add(text, ",\n");
+  AddMetadata(text, rank_, tid, "thread_sort_index", "sort_index", std::to_string(tid));
+  if (stream.dropped > 0) {
+    Add(text, ",\n");
+    AddMetadata(text, rank_, tid, "dropped_events", "count", std::to_string(stream.dropped));
+  }
+  for (size_t i = 0; i < stream.size; ++i) {
+    const Event& event = stream.events[i];
+    Add(text, ",\n{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":", rank_, tid);
+    AddQuoted(text, event.name);
+    Add(text, ",\"cat\":");
+    AddQuoted(text, event.category);
+    Add(text, ",\"ts\":");
+    AddMicroseconds(text, event.start_ns + wall_offset_ns_);
+    Add(text, ",\"dur\":");
+    AddMicroseconds(text, std::max<int64_t>(0, event.end_ns - event.start_ns));
+    Add(text, ",\"args\":{{");
+    if (event.bytes >= 0) Add(text, "\"bytes\":{}", event.bytes);
+    if (event.sequence >= 0) Add(text, "{}\"sequence\":{}", event.bytes >= 0 ? "," : "", event.sequence);
+    Add(text, "}}}}");
+    FT_RETURN_IF_ERROR(Flush(text, file));
+  }
+  return absl::OkStatus();
+}
+
+std::string TracePartPath(std::string_view path, int rank) {
+  const size_t slash = path.rfind('/');
+  const size_t name = slash == std::string_view::npos ? 0 : slash + 1;
+  size_t dot = path.rfind('.');
+  if (dot == std::string_view::npos || dot <= name) dot = path.size();  // none, or a hidden file's first
+  return fmt::format("{}.rank{}{}", path.substr(0, dot), rank, path.substr(dot));
+}
+
+absl::Status MergeTraces(absl::Span<const std::string> parts, const std::string& out) {
+  FT_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> merged, AtomicFile::Create(out));
+  FT_RETURN_IF_ERROR(merged->Append(kHead));
+  bool first = true;
+  for (const std::string& part : parts) {
+    FT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(part, MappedFile::Access::kSequential));
+    std::string_view events = AsText(file);
+    if (!events.starts_with(kHead) || !events.ends_with(kFoot) ||
+        events.size() <= kHead.size() + kFoot.size()) {
+      return absl::InvalidArgumentError(fmt::format("'{}' is not a trace of ftexec", part));
+    }
+    events.remove_prefix(kHead.size());
+    events.remove_suffix(kFoot.size());
+    if (!first) FT_RETURN_IF_ERROR(merged->Append(",\n"));
+    FT_RETURN_IF_ERROR(merged->Append(events));
+    first = false;
+  }
+  FT_RETURN_IF_ERROR(merged->Append(kFoot));
+  return merged->Commit();
+}
+
+}  // namespace ft

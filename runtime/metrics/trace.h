@@ -1,0 +1,73 @@
+// Traces of training steps for chrome://tracing and Perfetto.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "runtime/base/atomic_file.h"
+
+namespace ft {
+
+// Records what each stream of one rank did, and when: a process in the trace is a rank, a thread (track) a
+// stream. Streams are added first, with room for all their events; recording then allocates nothing and takes
+// no lock. Each stream may be recorded to by one thread at a time, different streams at once. An event that
+// finds no room is dropped and counted. Times are nanoseconds of NowNs(); they are written as wall-clock
+// time, so the tracks of ranks on one host line up.
+class TraceRecorder {
+ public:
+  explicit TraceRecorder(int rank);
+
+  // Returns the stream's number, 0, 1, ... in order. capacity: events, e.g. instructions of the stream x
+  // traced steps.
+  int AddStream(std::string name, size_t capacity);
+
+  // The monotonic clock, nanoseconds.
+  static int64_t NowNs();
+
+  // `name` and `category` must stay valid until the trace is written (they are the plan's strings). `bytes`
+  // and `sequence` (which instruction) become arguments of the event; negative: left out.
+  void Record(int stream, std::string_view name, std::string_view category, int64_t start_ns, int64_t end_ns,
+              int64_t bytes = -1, int64_t sequence = -1) noexcept;
+
+  size_t num_events() const;
+  size_t dropped() const;  // events there was no room for, over all streams
+
+  // Writes the trace to `path` by write-then-rename. No thread may be recording. System errors: exit
+  // status 74.
+  absl::Status Write(const std::string& path) const;
+
+ private:
+  struct Event {
+    std::string_view name, category;
+    int64_t start_ns, end_ns, bytes, sequence;
+  };
+  struct Stream {
+    std::string name;
+    std::unique_ptr<Event[]> events;
+    size_t capacity = 0, size = 0, dropped = 0;
+  };
+
+  absl::Status WriteStream(size_t tid, AtomicFile* file, fmt::memory_buffer* text) const;
+
+  int rank_;
+  int64_t wall_offset_ns_;  // wall clock minus NowNs(), taken once
+  std::vector<Stream> streams_;
+};
+
+// Where a rank writes its part: rank 2 of "out/trace.json" is "out/trace.rank2.json" (".rank2" goes before
+// the last extension of the file name, or at its end when there is none).
+std::string TracePartPath(std::string_view path, int rank);
+
+// Joins the parts that ranks have written into one trace at `out` (which may also be one of the parts),
+// events in the order of the parts. NotFound when a part is missing (exit status 74), InvalidArgument when
+// one was not written by TraceRecorder.
+absl::Status MergeTraces(absl::Span<const std::string> parts, const std::string& out);
+
+}  // namespace ft
