@@ -1,0 +1,71 @@
+# From a fresh Debian 12 machine: `make demo` or `make test`, each alone, installs what is missing, builds and does its job.
+# See `make help`.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+LINT_BASE ?= origin/main
+# Debian's own, whatever else comes first on PATH.
+PYTHON := /usr/bin/python3
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install the Debian packages that are missing
+	@scripts/setup build
+
+build/build.ninja: CMakePresets.json | setup
+	@mkdir -p build
+	@cmake --preset release -DPython3_EXECUTABLE=$(PYTHON) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+
+.PHONY: build
+build: setup build/build.ninja ## build everything; the programs land in build/bin
+	@ninja -C build -j $(JOBS)
+
+.PHONY: demo
+demo: build ## train a byte-level transformer with full_shard on 2 ranks on real text
+	@scripts/setup demo
+	@scripts/demo
+
+.PHONY: test
+test: build ## all tests; no Python packages and no GPU needed
+	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
+
+.PHONY: format-check
+format-check: ## clang-format over everything, changing nothing
+	@scripts/setup lint
+	@scripts/lint format
+
+.PHONY: lint
+lint: format-check build ## clang-format over everything, clang-tidy over what changed since LINT_BASE
+	@scripts/lint tidy $(LINT_BASE)
+
+.PHONY: format
+format: ## rewrite all sources with clang-format
+	@scripts/setup lint
+	@scripts/lint fix
+
+.PHONY: interop
+interop: build ## torchrun, safetensors and transformers of current PyTorch against us (installs them into build/venv)
+	@scripts/venv
+	@build/venv/bin/python -m unittest discover --start-directory test/interop --pattern '*_test.py' --verbose
+
+.PHONY: goldens
+goldens: ## recompute test/golden/*.json with PyTorch and compare with the files
+	@scripts/venv
+	@build/venv/bin/python test/golden/make_goldens.py --check
+
+.PHONY: bench
+bench: build ## time us and PyTorch alternately; BENCH="WORKLOAD ... --rounds=5" chooses
+	@scripts/setup bench
+	@scripts/venv
+	@$(PYTHON) tools/bench/run.py $(BENCH)
+
+.PHONY: clean
+clean: ## remove what was built, and the Python environment
+	@rm -rf build
