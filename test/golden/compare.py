@@ -1,0 +1,101 @@
+"""Compares a run of ftexec with a golden file (Python's standard library only).
+
+    compare.py metrics.jsonl golden.json --world=N [--weights=saved.safetensors] [--tolerance=1e-5]
+
+Losses and gradient norms of every step must agree within the relative tolerance, and so must, per parameter, the l2 norm of
+the weights after the last step. Exit status 1 with one line for each difference.
+"""
+import argparse
+import array
+import json
+import math
+import struct
+import sys
+
+
+def read_metrics(path):
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f if line.strip()]
+
+
+def read_safetensors(path):
+    """name -> array('f'); F32 only, which is what ftexec writes."""
+    with open(path, "rb") as f:
+        size, = struct.unpack("<Q", f.read(8))
+        header, body = json.loads(f.read(size)), f.read()
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        if entry["dtype"] != "F32":
+            raise SystemExit(f"{path}: {name} is {entry['dtype']}, expected F32")
+        begin, end = entry["data_offsets"]
+        data = array.array("f")
+        data.frombytes(body[begin:end])
+        if sys.byteorder == "big":
+            data.byteswap()
+        tensors[name] = data
+    return tensors
+
+
+def determined(name, data):
+    """The elements whose value means something: softmax does not see the bias of the keys, whose gradient is rounding alone."""
+    if name.endswith("attn.c_attn.bias"):
+        third = len(data) // 3
+        return data[:third] + data[2 * third:]
+    return data
+
+
+def differs(ours, golden, tolerance):
+    return ours is None or not abs(ours - golden) <= tolerance * abs(golden)  # null: not finite; NaN differs, too
+
+
+def compare_steps(metrics, golden, tolerance):
+    if [m["step"] for m in metrics] != list(range(len(golden["loss"]))):
+        yield f"steps are {[m['step'] for m in metrics]}, expected 0 .. {len(golden['loss']) - 1}"
+        return
+    for key in ("loss", "grad_norm"):
+        for m, expected in zip(metrics, golden[key]):
+            if differs(m[key], expected, tolerance):
+                off = "not finite" if m[key] is None else f"relative difference {abs(m[key] / expected - 1):.2e}"
+                yield f"step {m['step']}: {key} {m[key]!r}, PyTorch has {expected!r}, {off}"
+
+
+def compare_weights(weights, golden, tolerance):
+    if set(weights) != set(golden):
+        yield f"parameters differ: {sorted(set(weights) ^ set(golden))}"
+        return
+    for name, (total, norm) in golden.items():
+        data = determined(name, weights[name])
+        ours, ours_total = math.sqrt(math.fsum(x * x for x in data)), math.fsum(data)
+        if differs(ours, norm, tolerance):
+            yield f"{name}: l2 norm {ours!r} after the last step, PyTorch has {norm!r}"
+        # A sum cancels: it is compared on the scale of the elements it sums.
+        if not abs(ours_total - total) <= tolerance * norm * math.sqrt(len(data)):
+            yield f"{name}: sum {ours_total!r} after the last step, PyTorch has {total!r}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("metrics")
+    parser.add_argument("golden")
+    parser.add_argument("--world", type=int, required=True)
+    parser.add_argument("--weights")
+    parser.add_argument("--tolerance", type=float, default=1e-5)
+    args = parser.parse_args()
+    with open(args.golden, encoding="utf-8") as f:
+        golden = json.load(f)["worlds"][str(args.world)]
+    metrics = read_metrics(args.metrics)
+    problems = list(compare_steps(metrics, golden, args.tolerance))
+    if args.weights:
+        problems += compare_weights(read_safetensors(args.weights), golden["final_weights"], args.tolerance)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        worst = max(abs(m[k] - g) / abs(g) for k in ("loss", "grad_norm") for m, g in zip(metrics, golden[k]))
+        print(f"{len(metrics)} steps agree with {args.golden}, worst relative difference {worst:.1e}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
