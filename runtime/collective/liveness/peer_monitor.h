@@ -1,0 +1,55 @@
+// Every rank learns within a fraction of a second when another rank's process ends without a word.
+//
+// A star of TCP connections through rank 0. A connection that closes with no goodbye is a lost rank; rank 0
+// tells all others. When rank 0 itself is lost, every rank sees its own connection close. There is no
+// heartbeat: a stopped or busy process is not lost.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "runtime/collective/rendezvous/rendezvous.h"
+
+namespace ft {
+
+class PeerMonitor {
+ public:
+  // Connects to all ranks; every rank has to call it. One thread per process runs until Goodbye or
+  // destruction. With a single rank there is nothing to watch: no thread, no socket.
+  static absl::StatusOr<std::unique_ptr<PeerMonitor>> Start(const Rendezvous& rendezvous);
+
+  // Without a Goodbye before, this is a failure without a message for the other ranks.
+  ~PeerMonitor();
+
+  // `on_loss` is called once, from the monitor's thread or from this call, with Unavailable("rank 3 was lost
+  // (...)") or Unavailable("rank 2 failed: ..."). It must not block: it calls Communicator::Abort. An empty
+  // function ends it; after OnLoss({}) returns no callback is running any more.
+  void OnLoss(std::function<void(const absl::Status&)> on_loss);
+
+  // OK while everyone is well, and the first loss afterwards.
+  absl::Status status() const;
+
+  // Which error to report: an error of a collective may come before the monitor has heard of the lost rank
+  // behind it. Waits up to `patience` for a verdict when `error` is Unavailable, and returns the verdict if
+  // there is one, else `error`.
+  absl::Status Explain(const absl::Status& error, absl::Duration patience = absl::Seconds(2)) const;
+
+  // Tells all other ranks that this one fails, in one line. Does nothing when a verdict was heard already:
+  // this rank's failure is a consequence then.
+  void Fail(std::string_view message);
+
+  // This rank is done. Rank 0 waits until every rank has said so, for at most `patience`. Errors: Unavailable
+  // when a rank was lost before it said goodbye. No callback afterwards.
+  absl::Status Goodbye(absl::Duration patience = absl::Seconds(60));
+
+ private:
+  class Impl;
+  explicit PeerMonitor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ft

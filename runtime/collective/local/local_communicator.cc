@@ -1,0 +1,62 @@
+#include "runtime/collective/local/local_communicator.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/collective/abort_state.h"
+#include "runtime/collective/tree_sum.h"
+
+namespace ft {
+namespace {
+
+class LocalCommunicator : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+
+  absl::Status AllGather(const void* src, void* dst, size_t bytes, const CollectiveLabel& label) override {
+    FT_RETURN_IF_ERROR(state_.status());
+    if (src != dst && bytes > 0) std::memcpy(dst, src, bytes);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReduceScatter(const void* src, void* dst, size_t count, DType dtype, float scale,
+                             const CollectiveLabel& label) override {
+    FT_RETURN_IF_ERROR(state_.status());
+    FT_RETURN_IF_ERROR(CheckReduction(dtype, scale, label));
+    if (scale != 1.0f) {
+      TreeSum({src}, count, dtype, scale, dst);
+    } else if (src != dst && count > 0) {
+      std::memcpy(dst, src, count * SizeOf(dtype));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AllReduce(void* data, size_t count, DType dtype, float scale,
+                         const CollectiveLabel& label) override {
+    return ReduceScatter(data, data, count, dtype, scale, label);
+  }
+
+  absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) override {
+    if (root != 0)
+      return absl::InvalidArgumentError(absl::StrCat(label.name, ": there is no root rank ", root));
+    return state_.status();
+  }
+
+  absl::Status Barrier(const CollectiveLabel& label) override { return state_.status(); }
+
+  void Abort(absl::Status reason) override { state_.Set(std::move(reason)).IgnoreError(); }
+
+  size_t staging_bytes() const override { return 0; }
+
+ private:
+  AbortState state_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> CreateLocalCommunicator() { return std::make_unique<LocalCommunicator>(); }
+
+}  // namespace ft

@@ -1,0 +1,233 @@
+#include "runtime/collective/rendezvous/meeting.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft {
+namespace {
+
+constexpr char kGeneration[] = "generation";
+constexpr char kNotes[] = "notes";
+// How often a waiting rank looks whether it was overtaken by a restart. Nothing else waits for this.
+constexpr absl::Duration kSlice = absl::Milliseconds(500);
+constexpr size_t kMaxNamed = 8;
+
+std::string NoteKey(int64_t number) { return absl::StrCat("note/", number); }
+std::string RosterKey(int64_t generation) { return absl::StrCat(generation, "/roster"); }
+
+absl::Status Post(Store* store, absl::string_view note) {
+  FT_ASSIGN_OR_RETURN(const int64_t number, store->Add(kNotes, 1));
+  return store->Set(NoteKey(number), note);
+}
+
+std::string RandomNonce() {
+  std::random_device device;
+  return absl::StrCat(absl::Hex(device(), absl::kZeroPad8), absl::Hex(device(), absl::kZeroPad8),
+                      absl::Hex(device(), absl::kZeroPad8), absl::Hex(device(), absl::kZeroPad8));
+}
+
+// "code\nmessage\n" and the peers.
+std::string EncodeRoster(const Roster& roster) {
+  return absl::StrCat(static_cast<int>(roster.verdict.code()), "\n", roster.verdict.message(), "\n",
+                      EncodePeers(roster.peers));
+}
+
+absl::StatusOr<Roster> DecodeRoster(int64_t generation, absl::string_view text) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits('\n', 2));
+  int code = 0;
+  if (parts.size() != 3 || !absl::SimpleAtoi(parts[0], &code)) {
+    return absl::InternalError("the store holds something else than a list of ranks");
+  }
+  FT_ASSIGN_OR_RETURN(std::vector<PeerInfo> peers, DecodePeers(parts[2]));
+  return Roster{generation, absl::Status(static_cast<absl::StatusCode>(code), parts[1]), std::move(peers)};
+}
+
+std::string Described(const PeerInfo& peer) {
+  const std::string print = peer.fingerprint.substr(0, 16);
+  return peer.label.empty() ? print : absl::StrCat(peer.label, " [", print, "]");
+}
+
+// OK when all fingerprints are equal.
+absl::Status CompareFingerprints(const std::vector<PeerInfo>& peers) {
+  std::map<std::string, const PeerInfo*> first;  // of each fingerprint
+  std::vector<std::string> differing;
+  for (const PeerInfo& peer : peers) {
+    if (first.emplace(peer.fingerprint, &peer).second && differing.size() < kMaxNamed) {
+      differing.push_back(absl::StrCat("rank ", peer.rank, " on ", peer.hostname, " has ", Described(peer)));
+    }
+  }
+  if (first.size() <= 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("ranks hold different plans: ", absl::StrJoin(differing, ", "),
+                   "; give every rank the same plan and options"));
+}
+
+class Leader {
+ public:
+  Leader(Store* store, const PeerInfo& self, int world_size, absl::Duration timeout)
+      : store_(store),
+        peers_(static_cast<size_t>(world_size)),
+        timeout_(timeout),
+        deadline_(absl::Now() + timeout) {
+    peers_[0] = self;
+  }
+
+  absl::StatusOr<Roster> Run() {
+    FT_ASSIGN_OR_RETURN(generation_, store_->Add(kGeneration, 1));
+    while (verdict_.ok() && !Complete()) {
+      if (absl::Now() >= deadline_) {
+        verdict_ = MissingRanks();
+        break;
+      }
+      FT_RETURN_IF_ERROR(ReadNotes());
+    }
+    Roster roster{generation_, verdict_, {}};
+    for (auto& peer : peers_) {
+      if (peer.has_value()) roster.peers.push_back(*std::move(peer));
+    }
+    if (roster.verdict.ok()) roster.verdict = CompareFingerprints(roster.peers);
+    FT_RETURN_IF_ERROR(store_->Set(RosterKey(generation_), EncodeRoster(roster)));
+    // SET has no answer; a question behind it proves that it arrived.
+    FT_RETURN_IF_ERROR(store_->Check({RosterKey(generation_)}).status());
+    return roster;
+  }
+
+ private:
+  bool Complete() const {
+    return std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) { return peer.has_value(); });
+  }
+
+  absl::Status ReadNotes() {
+    const absl::Status waited = store_->Wait({NoteKey(next_)}, std::min(deadline_, absl::Now() + kSlice));
+    if (waited.ok()) return ReadNote(next_++);
+    if (!absl::IsDeadlineExceeded(waited)) return waited;
+    FT_ASSIGN_OR_RETURN(const int64_t newest, store_->Add(kGeneration, 0));
+    if (newest != generation_) {
+      verdict_ = absl::AlreadyExistsError(
+          absl::StrCat("another process claims rank 0 as well as ", Whereabouts(*peers_[0]),
+                       ": give every process its own RANK, or end the earlier run"));
+      return absl::OkStatus();
+    }
+    return ReadBehindGaps();
+  }
+
+  // A process that died between taking a number and writing its note leaves a gap.
+  absl::Status ReadBehindGaps() {
+    FT_ASSIGN_OR_RETURN(const int64_t last, store_->Add(kNotes, 0));
+    for (; next_ <= last; ++next_) gaps_.push_back(next_);
+    std::vector<int64_t> still;
+    for (const int64_t number : std::exchange(gaps_, {})) {
+      FT_ASSIGN_OR_RETURN(const bool there, store_->Check({NoteKey(number)}));
+      if (!there) {
+        still.push_back(number);
+      } else {
+        FT_RETURN_IF_ERROR(ReadNote(number));
+      }
+    }
+    gaps_ = std::move(still);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadNote(int64_t number) {
+    FT_ASSIGN_OR_RETURN(const std::string note, store_->Get(NoteKey(number), deadline_ + kSlice));
+    const std::vector<absl::string_view> words = absl::StrSplit(note, absl::MaxSplits(' ', 2));
+    if (words.size() == 2 && words[0] == "hello") {
+      return store_->Set(absl::StrCat("ack/", words[1]), absl::StrCat(generation_));
+    }
+    if (words.size() == 3 && words[0] == "facts" && words[1] == absl::StrCat(generation_)) {
+      FT_ASSIGN_OR_RETURN(std::vector<PeerInfo> peers, DecodePeers(words[2]));
+      for (PeerInfo& peer : peers) Arrive(std::move(peer));
+    }
+    return absl::OkStatus();
+  }
+
+  void Arrive(PeerInfo peer) {
+    if (peer.rank < 0 || peer.rank >= static_cast<int>(peers_.size())) {
+      verdict_ = absl::InvalidArgumentError(absl::StrCat("rank ", peer.rank, " (", Whereabouts(peer),
+                                                         ") came to a run of WORLD_SIZE=", peers_.size(),
+                                                         ": give every process the same WORLD_SIZE"));
+      return;
+    }
+    auto& seat = peers_[static_cast<size_t>(peer.rank)];
+    // Agents restart their own workers only; a restarted rank takes the seat of its dead predecessor.
+    if (seat.has_value() && seat->restart_count >= peer.restart_count) {
+      verdict_ = absl::AlreadyExistsError(absl::StrCat("two processes claim rank ", peer.rank, ": ",
+                                                       Whereabouts(*seat), ", and ", Whereabouts(peer),
+                                                       "; give every process its own RANK"));
+      return;
+    }
+    seat = std::move(peer);
+  }
+
+  absl::Status MissingRanks() const {
+    std::vector<int> missing;
+    for (size_t rank = 0; rank < peers_.size(); ++rank) {
+      if (!peers_[rank].has_value()) missing.push_back(static_cast<int>(rank));
+    }
+    const size_t count = missing.size();
+    missing.resize(std::min(count, kMaxNamed));
+    return absl::UnavailableError(absl::StrCat(
+        count == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "), count > kMaxNamed ? ", ..." : "",
+        " of ", peers_.size(), " did not arrive within ", absl::FormatDuration(timeout_),
+        "; look into the log of ", count == 1 ? "that rank" : "those ranks"));
+  }
+
+  Store* const store_;
+  std::vector<std::optional<PeerInfo>> peers_;
+  const absl::Duration timeout_;
+  const absl::Time deadline_;
+  int64_t generation_ = 0;
+  int64_t next_ = 1;  // the note to read next; they count from 1
+  std::vector<int64_t> gaps_;
+  absl::Status verdict_;
+};
+
+}  // namespace
+
+absl::StatusOr<Roster> LeadMeeting(Store* store, const PeerInfo& self, int world_size,
+                                   absl::Duration timeout) {
+  return Leader(store, self, world_size, timeout).Run();
+}
+
+absl::StatusOr<Roster> FollowMeeting(Store* store, const PeerInfo& self, absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Status no_leader = absl::UnavailableError(
+      absl::StrCat("rank 0 did not arrive within ", absl::FormatDuration(timeout), "; look into its log"));
+  for (;;) {
+    const std::string nonce = RandomNonce();
+    FT_RETURN_IF_ERROR(Post(store, absl::StrCat("hello ", nonce)));
+    auto ack = store->Get(absl::StrCat("ack/", nonce), deadline);
+    if (absl::IsDeadlineExceeded(ack.status())) return no_leader;
+    int64_t generation = 0;
+    if (!ack.ok()) return ack.status();
+    if (!absl::SimpleAtoi(*ack, &generation))
+      return absl::InternalError("the store holds something else than a generation");
+    FT_RETURN_IF_ERROR(Post(store, absl::StrCat("facts ", generation, " ", EncodePeers({self}))));
+
+    // Rank 0 came later than this one, perhaps; it decides within its own time.
+    const absl::Time decided = absl::Now() + timeout + absl::Seconds(5);
+    int64_t newest = generation;
+    while (newest == generation) {
+      auto text = store->Get(RosterKey(generation), std::min(decided, absl::Now() + kSlice));
+      if (text.ok()) return DecodeRoster(generation, *text);
+      if (!absl::IsDeadlineExceeded(text.status())) return text.status();
+      if (absl::Now() >= decided) return no_leader;
+      FT_ASSIGN_OR_RETURN(newest, store->Add(kGeneration, 0));
+    }
+    // The rank 0 that answered was a remainder of an earlier attempt: greet the new one.
+  }
+}
+
+}  // namespace ft
