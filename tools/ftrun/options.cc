@@ -1,0 +1,107 @@
+#include "tools/ftrun/options.h"
+
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "runtime/base/exit_status.h"
+
+namespace ft::run {
+namespace {
+
+// Empty when the options fit together, else what is wrong with them.
+std::string Contradiction(const Options& options) {
+  if (options.node_rank >= options.nnodes) {
+    return "--node-rank=" + std::to_string(options.node_rank) +
+           " is not below --nnodes=" + std::to_string(options.nnodes);
+  }
+  const bool loopback = options.master_addr == "localhost" || options.master_addr.rfind("127.", 0) == 0;
+  if (options.nnodes > 1 && loopback)
+    return "several nodes need --master-addr, an address of node 0 that all can reach";
+  if (options.nnodes > 1 && options.master_port == 0)
+    return "several nodes need the same --master-port, not 0";
+  if (options.command.empty()) return "no program to run; usage: ftrun --nproc-per-node=N PROGRAM [ARGS...]";
+  // Everything from the first word on that is not one of our options belongs to the program.
+  if (options.command[0].rfind("-", 0) == 0)
+    return "unknown option " + options.command[0] + "; see ftrun --help";
+  return "";
+}
+
+}  // namespace
+
+ParsedOptions ParseOptions(int argc, const char* const* argv) {
+  ParsedOptions parsed;
+  Options& options = parsed.options;
+  std::string nproc = "1", prefix = "auto";
+  bool standalone = false, no_python = false;
+
+  CLI::App app(
+      "Starts the ranks of one node, with the environment that torchrun gives them, and ends all when one "
+      "fails.\n"
+      "Usage: ftrun [OPTIONS] PROGRAM [ARGS...]",
+      "ftrun");
+  app.prefix_command();
+  app.add_option("--nproc-per-node,--nproc_per_node", nproc,
+                 "Ranks on this node: a number, or auto (one per core)");
+  app.add_option("--nnodes", options.nnodes, "Nodes; start one ftrun on each")->check(CLI::Range(1, 1 << 16));
+  app.add_option("--node-rank,--node_rank", options.node_rank, "This node's number, from 0")
+      ->check(CLI::Range(0, 1 << 16));
+  app.add_option("--master-addr,--master_addr", options.master_addr, "Name or address of node 0")
+      ->capture_default_str();
+  app.add_option("--master-port,--master_port", options.master_port,
+                 "Port of the store on node 0; 0 takes a free one")
+      ->capture_default_str();
+  app.add_flag("--standalone", standalone, "One node, any free port");
+  app.add_option("--max-restarts,--max_restarts", options.max_restarts,
+                 "How often all ranks are started again after a failure")
+      ->check(CLI::Range(0, 1 << 16));
+  app.add_option("--log-dir,--log_dir", options.log_dir, "Also write each rank's output to DIR/rank_N.log");
+  app.add_option("--run-id,--run_id,--rdzv-id,--rdzv_id", options.run_id, "Name of the run in the store")
+      ->capture_default_str();
+  app.add_option("--prefix", prefix, "'[rank N] ' before every line: auto (with several ranks), on or off")
+      ->check(CLI::IsMember({"auto", "on", "off"}));
+  app.add_flag("--no-python,--no_python", no_python,
+               "Accepted for torchrun's sake; ftrun starts any program as it is");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error, std::cout, std::cerr);
+    parsed.exit_status = code == 0 ? kExitOk : kExitUsage;
+    return parsed;
+  }
+  options.command = app.remaining();
+  if (!options.command.empty() && options.command[0] == "--") options.command.erase(options.command.begin());
+  std::string wrong;
+  try {
+    size_t used = 0;
+    options.nproc_per_node = nproc == "auto" || nproc == "cpu" ? AvailableCores() : std::stoi(nproc, &used);
+    if (used != 0 && used != nproc.size()) options.nproc_per_node = 0;
+  } catch (const std::exception&) {
+    options.nproc_per_node = 0;
+  }
+  if (options.nproc_per_node < 1 || options.nproc_per_node > 4096) {
+    wrong = "--nproc-per-node=" + nproc + " is neither auto nor a number from 1 to 4096";
+  }
+  if (standalone) options.master_port = 0;
+  if (wrong.empty()) wrong = Contradiction(options);
+  if (!wrong.empty()) {
+    std::cerr << "ftrun: " << wrong << "\n";
+    parsed.exit_status = kExitUsage;
+    return parsed;
+  }
+  options.prefix = prefix == "on" || (prefix == "auto" && options.nproc_per_node > 1);
+  parsed.run = true;
+  return parsed;
+}
+
+int AvailableCores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
+  return std::max(1, CPU_COUNT(&allowed));
+}
+
+}  // namespace ft::run
