@@ -10,7 +10,7 @@
 set(FT_WARNINGS -Wall -Wextra -Wno-unused-parameter)
 
 function(_ft_configure target)
-  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS" "" "DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS" "" "SOURCES;DEPS;PRIVATE_DEPS;LABELS" ${ARGN})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_compile_options(${target} PRIVATE ${FT_WARNINGS})
   if(ARG_MLIR)
