@@ -35,7 +35,8 @@ std::string_view NearestName(std::string_view word, absl::Span<const std::string
   return nearest;
 }
 
-std::string UnknownName(std::string_view what, std::string_view word, absl::Span<const std::string_view> candidates) {
+std::string UnknownName(std::string_view what, std::string_view word,
+                        absl::Span<const std::string_view> candidates) {
   std::string message = "unknown " + std::string(what) + " '" + std::string(word) + "', ";
   const std::string_view nearest = NearestName(word, candidates);
   if (!nearest.empty()) return message + "did you mean '" + std::string(nearest) + "'?";

@@ -1,9 +1,10 @@
-// Philox 4x32-10, the counter-based generator of J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
-// A number depends on its key and counter alone, never on the order of calls, so slices, recomputation and
-// prefetching cannot change it.
+// Philox 4x32-10, the counter-based generator of J. Salmon et al., "Parallel random numbers: as easy as 1, 2,
+// 3" (SC 2011). A number depends on its key and counter alone, never on the order of calls, so slices,
+// recomputation and prefetching cannot change it.
 //
 // Convention of this project: key = (seed low, seed high); counter = (element / 4 low, element / 4 high,
-// stream, step); the element's word is element % 4. `stream` names who draws: a parameter or an op of the plan.
+// stream, step); the element's word is element % 4. `stream` names who draws: a parameter or an op of the
+// plan.
 #pragma once
 
 #include <array>

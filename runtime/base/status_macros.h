@@ -10,11 +10,11 @@
 #define FT_CONCAT(a, b) FT_CONCAT_INNER(a, b)
 
 // Returns from the calling function when `expr` is not OK.
-#define FT_RETURN_IF_ERROR(expr)                             \
-  do {                                                       \
-    if (absl::Status ft_status = (expr); !ft_status.ok()) {  \
-      return ft_status;                                      \
-    }                                                        \
+#define FT_RETURN_IF_ERROR(expr)                            \
+  do {                                                      \
+    if (absl::Status ft_status = (expr); !ft_status.ok()) { \
+      return ft_status;                                     \
+    }                                                       \
   } while (false)
 
 // FT_ASSIGN_OR_RETURN(auto x, F()): x takes F's value, or the calling function returns F's error.
