@@ -1,0 +1,199 @@
+// Speed of the CPU kernels at the shapes of GPT-2 124M: the best of several runs, per kernel.
+//
+//   ft_cpu_bench [threads] [batch] [positions] [generic|v3|v4]
+#include <sys/mman.h>
+#include <time.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#include "runtime/backends/cpu/register.h"
+#include "runtime/base/workspace.h"
+
+namespace ft {
+namespace {
+
+// Memory for one kernel at a time.
+class Bench {
+ public:
+  Bench(cpu::Isa isa, int threads) : threads_(threads) { RegisterCpuKernels(registry_, isa); }
+
+  Tensor Make(std::vector<int64_t> dims, DType dtype = DType::kF32) {
+    Tensor tensor;
+    tensor.dtype = dtype;
+    tensor.rank = static_cast<int>(dims.size());
+    for (size_t i = 0; i < dims.size(); ++i) tensor.dims[i] = dims[i];
+    const size_t bytes = (tensor.elements() * SizeOf(dtype) + 63) / 64 * 64;
+    buffers_.emplace_back(static_cast<char*>(std::aligned_alloc(
+                              kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment)),
+                          &std::free);
+    tensor.data = buffers_.back().get();
+    if (huge_pages_) madvise(tensor.data, bytes, MADV_HUGEPAGE);
+    std::memset(tensor.data, 0, bytes);
+    if (dtype == DType::kF32) {
+      for (int64_t i = 0; i < tensor.elements(); ++i)
+        tensor.as<float>()[i] =
+            0.1f * (static_cast<float>(static_cast<uint32_t>(i * 2654435761u) >> 8) * 0x1p-24f - 0.5f);
+    }
+    return tensor;
+  }
+
+  Tensor Workspace(int64_t bytes) { return Make({bytes}, DType::kU8); }
+
+  // Prints time, and GFLOP/s or GB/s.
+  void Run(const char* label, const char* name, KernelOperands operands, KernelAttributes attributes,
+           double flops, double bytes) {
+    auto kernel = registry_.Find(name)(operands, attributes, {threads_});
+    if (!kernel.ok()) {
+      std::printf("%-28s %s\n", label, std::string(kernel.status().message()).c_str());
+      return;
+    }
+    double best = 1e9, spent = 0;
+    for (int i = 0; i < 3 || (i < 60 && spent < 0.4); ++i) {
+      const double begin = Now();
+      (*kernel)->Run();
+      const double seconds = Now() - begin;
+      best = std::min(best, seconds);
+      spent += seconds;
+    }
+    std::printf("%-28s %9.1f us %8.1f GFLOP/s %8.1f GB/s\n", label, best * 1e6, flops / best / 1e9,
+                bytes / best / 1e9);
+    buffers_.clear();
+  }
+
+ private:
+  // Seconds. With one thread its CPU time, so that other programs on the machine show less.
+  double Now() const {
+    timespec time;
+    clock_gettime(threads_ == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+
+  KernelRegistry registry_;
+  static constexpr size_t kAlignment = size_t{2} << 20;
+  int threads_;
+  bool huge_pages_ = std::getenv("FT_BENCH_SMALL_PAGES") == nullptr;
+  std::vector<std::unique_ptr<char, void (*)(void*)>> buffers_;
+};
+
+KernelAttributes Attributes(std::vector<std::pair<std::string, KernelAttributes::Value>> entries) {
+  KernelAttributes attributes;
+  for (auto& [name, value] : entries) attributes.Add(name, std::move(value));
+  return attributes;
+}
+
+void BenchMatmuls(Bench& bench, int64_t rows) {
+  const struct {
+    int64_t k, n;
+  } shapes[] = {{768, 2304}, {768, 768}, {768, 3072}, {3072, 768}};
+  for (const auto& [k, n] : shapes) {
+    const double flops = 2.0 * rows * n * k;
+    const std::string shape = std::to_string(k) + "x" + std::to_string(n);
+    bench.Run(("x W + b      " + shape).c_str(), "matmul",
+              {{bench.Make({rows, k}), bench.Make({k, n}), bench.Make({n}), {}}, {bench.Make({rows, n})}, {}},
+              {}, flops, 0);
+    bench.Run(("x W^T        " + shape).c_str(), "matmul",
+              {{bench.Make({rows, k}), bench.Make({n, k}), {}, {}}, {bench.Make({rows, n})}, {}},
+              Attributes({{"transpose_b", int64_t{1}}}), flops, 0);
+    bench.Run(("dy W^T       " + shape).c_str(), "matmul",
+              {{bench.Make({rows, n}), bench.Make({k, n}), {}, {}}, {bench.Make({rows, k})}, {}},
+              Attributes({{"transpose_b", int64_t{1}}}), flops, 0);
+    bench.Run(("x^T dy       " + shape).c_str(), "matmul",
+              {{bench.Make({rows, k}), bench.Make({rows, n}), {}, {}}, {bench.Make({k, n})}, {}},
+              Attributes({{"transpose_a", int64_t{1}}}), flops, 0);
+  }
+}
+
+void BenchHead(Bench& bench, int64_t batch, int64_t positions) {
+  const int64_t rows = batch * positions, vocabulary = 50257, width = 768;
+  const Tensor x = bench.Make({rows, width}), weight = bench.Make({vocabulary, width}),
+               targets = bench.Make({rows}, DType::kI32);
+  bench.Run("linear_cross_entropy_loss_grad", "linear_cross_entropy_loss_grad",
+            {{x, weight, targets, {}},
+             {bench.Make({}), bench.Make({rows, width}), bench.Make({vocabulary, width})},
+             bench.Workspace(LinearCrossEntropyWorkspace(rows, vocabulary))},
+            Attributes({{"dloss", 1.0}}), 6.0 * rows * vocabulary * width, 0);
+}
+
+void BenchAttention(Bench& bench, int64_t batch, int64_t positions) {
+  const int64_t heads = 12, width = 768;
+  const KernelAttributes attributes =
+      Attributes({{"heads", heads}, {"kv_heads", heads}, {"causal", int64_t{1}}});
+  auto wide = [&] { return bench.Make({batch, positions, width}); };
+  const double flops = 4.0 * batch * positions * (positions + 1) / 2 * width;
+  bench.Run("attention", "attention",
+            {{wide(), wide(), wide()}, {wide(), bench.Make({batch, heads, positions})}, {}}, attributes,
+            flops, 0);
+  bench.Run("attention_grad", "attention_grad",
+            {{wide(), wide(), wide(), wide(), wide(), bench.Make({batch, heads, positions})},
+             {wide(), wide(), wide()},
+             bench.Workspace(AttentionGradWorkspace(batch, heads, positions))},
+            attributes, 2.5 * flops, 0);
+}
+
+void BenchRows(Bench& bench, int64_t rows) {
+  const int64_t width = 768;
+  const double n = 4.0 * rows * width;
+  const KernelAttributes eps = Attributes({{"eps", 1e-5}}), tanh = Attributes({{"approximate", "tanh"}});
+  auto x = [&](int64_t columns) { return bench.Make({rows, columns}); };
+  bench.Run("layer_norm", "layer_norm",
+            {{x(width), bench.Make({width}), bench.Make({width})}, {x(width)}, {}}, eps, 0, 2 * n);
+  bench.Run("layer_norm_grad", "layer_norm_grad",
+            {{x(width), x(width), bench.Make({width})},
+             {x(width), bench.Make({width}), bench.Make({width})},
+             bench.Workspace(LayerNormGradWorkspace(width))},
+            eps, 0, 3 * n);
+  bench.Run("gelu", "gelu", {{x(4 * width)}, {x(4 * width)}, {}}, tanh, 0, 8 * n);
+  bench.Run("gelu_grad", "gelu_grad", {{x(4 * width), x(4 * width)}, {x(4 * width)}, {}}, tanh, 0, 12 * n);
+  bench.Run("swiglu", "swiglu", {{x(4 * width), x(4 * width)}, {x(4 * width)}, {}}, {}, 0, 12 * n);
+  bench.Run("add", "add", {{x(width), x(width)}, {x(width)}, {}}, {}, 0, 3 * n);
+  bench.Run("split in 3", "split", {{x(3 * width)}, {x(width), x(width), x(width)}, {}}, {}, 0, 6 * n);
+  bench.Run("sum_leading", "sum_leading",
+            {{x(3 * width)}, {bench.Make({3 * width})}, bench.Workspace(SumLeadingWorkspace(3 * width))}, {},
+            0, 3 * n);
+}
+
+void BenchOptimizer(Bench& bench) {
+  const int64_t n = 124439808 / 1024 * 1024;
+  const double bytes = 4.0 * n;
+  auto flat = [&] { return bench.Make({n}); };
+  bench.Run("copy", "copy", {{flat()}, {flat()}, {}}, {}, 0, 2 * bytes);
+  bench.Run("fill", "fill", {{}, {flat()}, {}}, Attributes({{"value", 0.0}}), 0, bytes);
+  bench.Run("sum_squares", "sum_squares", {{flat(), {}}, {bench.Make({21}, DType::kI64)}, {}}, {}, 0, bytes);
+  const KernelAttributes adam = Attributes({{"beta1", 0.9},
+                                            {"beta2", 0.95},
+                                            {"eps", 1e-8},
+                                            {"weight_decay", 0.1},
+                                            {"segments", std::vector<int64_t>{0, n, 1}}});
+  bench.Run(
+      "adamw", "adamw",
+      {{flat(), bench.Make({}), bench.Make({}), bench.Make({}, DType::kI64)}, {flat(), flat(), flat()}, {}},
+      adam, 0, 7 * bytes);
+  bench.Run("init_normal", "init_normal", {{bench.Make({3}, DType::kI64)}, {flat()}, {}},
+            Attributes({{"begin", int64_t{0}}, {"end", n}, {"value", 0.02}, {"stream", int64_t{3}}}), 0,
+            bytes);
+}
+
+}  // namespace
+}  // namespace ft
+
+int main(int argc, char** argv) {
+  const int threads = argc > 1 ? std::atoi(argv[1]) : 2;
+  const int64_t batch = argc > 2 ? std::atoi(argv[2]) : 4, positions = argc > 3 ? std::atoi(argv[3]) : 64;
+  ft::cpu::Isa isa = ft::cpu::BestIsa();
+  if (argc > 4)
+    isa = argv[4] == std::string("generic")
+              ? ft::cpu::Isa::kGeneric
+              : (argv[4] == std::string("v3") ? ft::cpu::Isa::kX86V3 : ft::cpu::Isa::kX86V4);
+  std::printf("%s, %d threads, batch %ld x %ld\n", std::string(ft::cpu::Name(isa)).c_str(), threads, batch,
+              positions);
+  ft::Bench bench(isa, threads);
+  ft::BenchMatmuls(bench, batch * positions);
+  ft::BenchHead(bench, batch, positions);
+  ft::BenchAttention(bench, batch, positions);
+  ft::BenchRows(bench, batch * positions);
+  ft::BenchOptimizer(bench);
+  return 0;
+}

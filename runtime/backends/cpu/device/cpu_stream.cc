@@ -1,0 +1,99 @@
+#include "runtime/backends/cpu/device/cpu_stream.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ft {
+namespace {
+
+int64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * int64_t{1000000000} + now.tv_nsec;
+}
+
+}  // namespace
+
+void FailureLatch::Set(const absl::Status& status) {
+  const std::lock_guard lock(mutex_);
+  if (!status_.ok()) return;
+  status_ = status;
+  failed_.store(true, std::memory_order_release);
+}
+
+absl::Status FailureLatch::status() const {
+  if (!failed()) return absl::OkStatus();
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+CpuStream::CpuStream(std::string name, size_t max_enqueued, int64_t spin_ns, FailureLatch& failure)
+    : name_(std::move(name)),
+      spin_ns_(spin_ns),
+      failure_(failure),
+      ring_(std::max<size_t>(1, max_enqueued)),
+      thread_([this] { Loop(); }) {}
+
+CpuStream::~CpuStream() {
+  Enqueue({});  // an empty span ends the thread
+  thread_.join();
+}
+
+void CpuStream::Enqueue(absl::Span<const Command> commands) {
+  // A full ring means that the oldest span is still running: wait for it.
+  const uint32_t room = static_cast<uint32_t>(ring_.size());
+  if (num_enqueued_ - finished_.value() >= room) finished_.WaitFor(num_enqueued_ - room + 1, spin_ns_);
+  ring_[num_enqueued_ % room] = commands;
+  ++num_enqueued_;
+  enqueued_.Increment();
+}
+
+void CpuStream::Synchronize() { finished_.WaitFor(num_enqueued_, spin_ns_); }
+
+void CpuStream::Loop() {
+  pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
+  for (uint32_t next = 0;; ++next) {
+    enqueued_.WaitFor(next + 1, spin_ns_);
+    const absl::Span<const Command> commands = ring_[next % ring_.size()];
+    if (commands.empty()) return;
+    RunAll(commands);
+    finished_.Increment();
+  }
+}
+
+void CpuStream::RunAll(absl::Span<const Command> commands) {
+  if (observer_ == nullptr) {
+    for (const Command& command : commands) Run(command);
+  } else {
+    for (const Command& command : commands) RunObserved(command);
+  }
+}
+
+void CpuStream::Run(const Command& command) {
+  switch (command.kind) {
+    case Command::Kind::kKernel:
+      if (!failure_.failed()) command.kernel->Run();
+      return;
+    case Command::Kind::kTask:
+      if (failure_.failed()) return;
+      if (absl::Status status = command.task->Run(); !status.ok()) failure_.Set(status);
+      return;
+    case Command::Kind::kRecord:
+      static_cast<CpuEvent*>(command.event)->Record();
+      return;
+    case Command::Kind::kWait:
+      static_cast<CpuEvent*>(command.event)->Wait(spin_ns_);
+      return;
+  }
+}
+
+void CpuStream::RunObserved(const Command& command) {
+  const int64_t begin = NowNs();
+  Run(command);
+  if (command.info != nullptr) observer_->OnCommand(*command.info, begin, NowNs());
+}
+
+}  // namespace ft

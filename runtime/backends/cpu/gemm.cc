@@ -1,0 +1,101 @@
+#include "runtime/backends/cpu/gemm.h"
+
+#include <cblas.h>
+#include <omp.h>
+
+#include <algorithm>
+
+#include "runtime/backends/cpu/parallel.h"
+#include "runtime/backends/cpu/routines/gemm.h"
+
+namespace ft::cpu {
+namespace {
+
+// How C is cut for threads: a grid of rectangles of whole register tiles.
+struct Grid {
+  int64_t row_parts = 1, column_parts = 1;
+  int64_t rows = 0, columns = 0;  // of a part, the last ones excepted
+};
+
+// The BLAS rounds differently near the edges of a product, so its parts must not depend on the number of
+// threads.
+Grid MakeBlasGrid(const GemmShape& shape) {
+  constexpr int64_t kMultiple = 48, kParts = 4;
+  const int64_t columns = ((shape.n + kParts - 1) / kParts + kMultiple - 1) / kMultiple * kMultiple;
+  return {1, (shape.n + columns - 1) / columns, shape.m, columns};
+}
+
+Grid MakeGrid(const GemmShape& shape, int threads) {
+  const int64_t row_tiles = (shape.m + kGemmRows - 1) / kGemmRows;
+  const int64_t column_tiles = (shape.n + kGemmColumns - 1) / kGemmColumns;
+  Grid best = {};
+  int64_t best_cost = 0;
+  for (int64_t parts = 1; parts <= threads; ++parts) {
+    if (threads % parts != 0) continue;
+    const int64_t rows = (row_tiles + parts - 1) / parts;
+    const int64_t columns = (column_tiles + threads / parts - 1) / (threads / parts);
+    // Time of the largest part: its products, and the packing of its rows of A and columns of B (a packed
+    // element costs about as much as 8 products).
+    const int64_t cost =
+        rows * kGemmRows * columns * kGemmColumns + 8 * (rows * kGemmRows + columns * kGemmColumns);
+    if (parts > 1 && cost >= best_cost) continue;
+    best_cost = cost;
+    best = {(row_tiles + rows - 1) / rows, (column_tiles + columns - 1) / columns, rows * kGemmRows,
+            columns * kGemmColumns};
+  }
+  return best;
+}
+
+// Tiles of the product start from the bias, or from C.
+void OwnProduct(const Routines& routines, GemmPart part) {
+  const float* bias = part.bias;
+  if (part.accumulate) part.bias = nullptr;
+  routines.gemm.product(part);
+  if (!part.accumulate || bias == nullptr) return;
+  routines.gemm.add_bias(part.c + part.row_begin * part.n + part.column_begin, part.n,
+                         bias + part.column_begin, part.row_end - part.row_begin,
+                         part.column_end - part.column_begin);
+}
+
+void BlasProduct(const Routines& routines, GemmPart p) {
+  const int64_t rows = p.row_end - p.row_begin, columns = p.column_end - p.column_begin;
+  const float* a = p.transpose_a ? p.a + p.row_begin : p.a + p.row_begin * p.k;
+  const float* b = p.transpose_b ? p.b + p.column_begin * p.k : p.b + p.column_begin;
+  float* c = p.c + p.row_begin * p.n + p.column_begin;
+  cblas_sgemm(CblasRowMajor, p.transpose_a ? CblasTrans : CblasNoTrans,
+              p.transpose_b ? CblasTrans : CblasNoTrans, rows, columns, p.k, 1.0f, a,
+              p.transpose_a ? p.m : p.k, b, p.transpose_b ? p.k : p.n, p.accumulate ? 1.0f : 0.0f, c, p.n);
+  if (p.bias != nullptr) routines.gemm.add_bias(c, p.n, p.bias + p.column_begin, rows, columns);
+}
+
+}  // namespace
+
+void Gemm(const Routines& routines, const GemmShape& shape, const float* a, const float* b, const float* bias,
+          float* c, int num_threads) {
+  // OpenBLAS takes as many threads as OpenMP would give the caller; every loop of ours names its number, so
+  // one pool serves.
+  if (omp_get_max_threads() != 1) omp_set_num_threads(1);
+  const bool own = routines.gemm.product != nullptr;
+  const int threads = ThreadsFor(num_threads, shape.m * shape.n * shape.k / 16);
+  const Grid grid = own ? MakeGrid(shape, threads) : MakeBlasGrid(shape);
+  ParallelFor(grid.row_parts * grid.column_parts, threads, [&](int64_t i) {
+    const int64_t row = i / grid.column_parts * grid.rows, column = i % grid.column_parts * grid.columns;
+    const GemmPart part = {.a = a,
+                           .b = b,
+                           .bias = bias,
+                           .c = c,
+                           .m = shape.m,
+                           .n = shape.n,
+                           .k = shape.k,
+                           .transpose_a = shape.transpose_a,
+                           .transpose_b = shape.transpose_b,
+                           .accumulate = shape.accumulate,
+                           .row_begin = row,
+                           .row_end = std::min(shape.m, row + grid.rows),
+                           .column_begin = column,
+                           .column_end = std::min(shape.n, column + grid.columns)};
+    (own ? OwnProduct : BlasProduct)(routines, part);
+  });
+}
+
+}  // namespace ft::cpu

@@ -1,0 +1,91 @@
+// How a CPU kernel is written: a maker that checks operands and returns a Kernel, and a Register function.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "runtime/backends/cpu/check.h"
+#include "runtime/backends/cpu/isa.h"
+#include "runtime/backends/cpu/parallel.h"
+#include "runtime/backends/cpu/routines/routines.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/device/kernel.h"
+
+namespace ft::cpu {
+
+using KernelOr = absl::StatusOr<std::unique_ptr<Kernel>>;
+
+// Everything a maker is given.
+struct KernelContext {
+  const Routines& routines;
+  const KernelOperands& operands;
+  const KernelAttributes& attributes;
+  int num_threads;
+
+  const Tensor& in(size_t i) const { return operands.in[i]; }
+  const Tensor& out(size_t i) const { return operands.out[i]; }
+};
+
+using Maker = KernelOr (*)(const KernelContext&);
+
+// A kernel whose run is one function object.
+template <typename F>
+class FunctionKernel final : public Kernel {
+ public:
+  explicit FunctionKernel(F run) : run_(std::move(run)) {}
+  void Run() override { run_(); }
+
+ private:
+  F run_;
+};
+
+template <typename F>
+KernelOr MakeKernel(F run) {
+  return std::make_unique<FunctionKernel<F>>(std::move(run));
+}
+
+template <Maker kMaker, Isa kIsa>
+KernelOr Create(const KernelOperands& operands, const KernelAttributes& attributes,
+                const KernelEnvironment& environment) {
+  return kMaker({RoutinesFor(kIsa), operands, attributes, environment.num_threads});
+}
+
+template <Maker kMaker>
+void Add(KernelRegistry& registry, std::string_view name, Isa isa) {
+  switch (isa) {
+    case Isa::kGeneric:
+      return registry.Add(name, &Create<kMaker, Isa::kGeneric>);
+    case Isa::kX86V3:
+      return registry.Add(name, &Create<kMaker, Isa::kX86V3>);
+    case Isa::kX86V4:
+      return registry.Add(name, &Create<kMaker, Isa::kX86V4>);
+  }
+}
+
+// Elements of a piece of an elementwise loop: its inputs fit in the second-level cache; a multiple of 1024.
+inline constexpr int64_t kGrain = 16384;
+
+// A loop over elements, cut in pieces: routine(args, begin, end).
+template <typename Args>
+KernelOr MakeElementwise(void (*routine)(const Args&, int64_t, int64_t), const Args& args, int64_t elements,
+                         int num_threads) {
+  const int threads = ThreadsFor(num_threads, elements);
+  return MakeKernel([=] {
+    ParallelRanges(elements, kGrain, threads, [&](int64_t begin, int64_t end) { routine(args, begin, end); });
+  });
+}
+
+// A loop over rows: routine(args, begin, end). Pieces depend on the shape alone.
+template <typename Args>
+KernelOr MakeRowwise(void (*routine)(const Args&, int64_t, int64_t), const Args& args, int64_t rows,
+                     int64_t columns, int num_threads) {
+  const int threads = ThreadsFor(num_threads, rows * columns);
+  const int64_t grain = std::max<int64_t>(1, kGrain / 2 / std::max<int64_t>(1, columns));
+  return MakeKernel([=] {
+    ParallelRanges(rows, grain, threads, [&](int64_t begin, int64_t end) { routine(args, begin, end); });
+  });
+}
+
+}  // namespace ft::cpu

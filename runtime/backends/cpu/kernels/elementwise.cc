@@ -1,0 +1,113 @@
+// add, mul, scale, gelu, gelu_grad, swiglu, swiglu_grad.
+#include "runtime/backends/cpu/routines/elementwise.h"
+
+#include "fmt/format.h"
+#include "runtime/backends/cpu/kernel_base.h"
+#include "runtime/backends/cpu/register.h"
+
+namespace ft::cpu {
+namespace {
+
+absl::Status CheckSuffix(const Tensor& b, const Tensor& a) {
+  FT_RETURN_IF_ERROR(CheckPresent(b, "b"));
+  bool suffix = b.rank <= a.rank;
+  for (int i = 0; suffix && i < b.rank; ++i) suffix = b.dims[b.rank - 1 - i] == a.dims[a.rank - 1 - i];
+  return suffix ? absl::OkStatus() : absl::InvalidArgumentError("b's shape must be a's or a suffix of it");
+}
+
+KernelOr MakeBinary(const KernelContext& context, void (*routine)(const BinaryArgs&, int64_t, int64_t)) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
+  const Tensor &a = context.in(0), &b = context.in(1), &r = context.out(0);
+  FT_RETURN_IF_ERROR(CheckPresent(a, "a"));
+  FT_RETURN_IF_ERROR(CheckSuffix(b, a));
+  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", a));
+  const BinaryArgs args = {a.as<float>(), b.as<float>(), r.as<float>(), b.elements()};
+  return MakeElementwise(routine, args, a.elements(), context.num_threads);
+}
+
+KernelOr MakeAdd(const KernelContext& context) {
+  return MakeBinary(context, context.routines.elementwise.add);
+}
+KernelOr MakeMul(const KernelContext& context) {
+  return MakeBinary(context, context.routines.elementwise.mul);
+}
+
+KernelOr MakeUnary(const KernelContext& context, void (*routine)(const UnaryArgs&, int64_t, int64_t),
+                   double factor) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
+  const Tensor &x = context.in(0), &r = context.out(0);
+  FT_RETURN_IF_ERROR(CheckPresent(x, "x"));
+  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", x));
+  const UnaryArgs args = {x.as<float>(), r.as<float>(), static_cast<float>(factor)};
+  return MakeElementwise(routine, args, x.elements(), context.num_threads);
+}
+
+KernelOr MakeScale(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const double factor, context.attributes.Float("factor"));
+  return MakeUnary(context, context.routines.elementwise.scale, factor);
+}
+
+// Whether gelu is the tanh approximation.
+absl::StatusOr<bool> IsTanh(const KernelAttributes& attributes) {
+  FT_ASSIGN_OR_RETURN(const std::string approximate, attributes.String("approximate"));
+  if (approximate == "tanh") return true;
+  if (approximate == "none") return false;
+  return absl::InvalidArgumentError(
+      fmt::format("attribute 'approximate' must be \"tanh\" or \"none\", got \"{}\"", approximate));
+}
+
+KernelOr MakeGelu(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const bool tanh, IsTanh(context.attributes));
+  const ElementwiseRoutines& routines = context.routines.elementwise;
+  return MakeUnary(context, tanh ? routines.gelu_tanh : routines.gelu_erf, 1.0);
+}
+
+KernelOr MakeGeluGrad(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const bool tanh, IsTanh(context.attributes));
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
+  const Tensor &dy = context.in(0), &x = context.in(1), &dx = context.out(0);
+  FT_RETURN_IF_ERROR(CheckPresent(dy, "dy"));
+  FT_RETURN_IF_ERROR(CheckSameShape(x, "x", dy));
+  FT_RETURN_IF_ERROR(CheckSameShape(dx, "dx", dy));
+  const UnaryGradArgs args = {dy.as<float>(), x.as<float>(), dx.as<float>()};
+  const ElementwiseRoutines& routines = context.routines.elementwise;
+  return MakeElementwise(tanh ? routines.gelu_tanh_grad : routines.gelu_erf_grad, args, x.elements(),
+                         context.num_threads);
+}
+
+KernelOr MakeSwiglu(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
+  const Tensor &gate = context.in(0), &up = context.in(1), &r = context.out(0);
+  FT_RETURN_IF_ERROR(CheckPresent(gate, "gate"));
+  FT_RETURN_IF_ERROR(CheckSameShape(up, "up", gate));
+  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", gate));
+  const SwigluArgs args = {gate.as<float>(), up.as<float>(), r.as<float>()};
+  return MakeElementwise(context.routines.elementwise.swiglu, args, gate.elements(), context.num_threads);
+}
+
+KernelOr MakeSwigluGrad(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 2));
+  const Tensor& dy = context.in(0);
+  FT_RETURN_IF_ERROR(CheckPresent(dy, "dy"));
+  FT_RETURN_IF_ERROR(CheckSameShape(context.in(1), "gate", dy));
+  FT_RETURN_IF_ERROR(CheckSameShape(context.in(2), "up", dy));
+  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "dgate", dy));
+  FT_RETURN_IF_ERROR(CheckSameShape(context.out(1), "dup", dy));
+  const SwigluGradArgs args = {dy.as<float>(), context.in(1).as<float>(), context.in(2).as<float>(),
+                               context.out(0).as<float>(), context.out(1).as<float>()};
+  return MakeElementwise(context.routines.elementwise.swiglu_grad, args, dy.elements(), context.num_threads);
+}
+
+}  // namespace
+
+void RegisterElementwise(KernelRegistry& registry, Isa isa) {
+  Add<MakeAdd>(registry, "add", isa);
+  Add<MakeMul>(registry, "mul", isa);
+  Add<MakeScale>(registry, "scale", isa);
+  Add<MakeGelu>(registry, "gelu", isa);
+  Add<MakeGeluGrad>(registry, "gelu_grad", isa);
+  Add<MakeSwiglu>(registry, "swiglu", isa);
+  Add<MakeSwigluGrad>(registry, "swiglu_grad", isa);
+}
+
+}  // namespace ft::cpu

@@ -1,0 +1,27 @@
+#include "runtime/backends/cpu/register.h"
+
+namespace ft {
+
+void RegisterCpuKernels(KernelRegistry& registry) { RegisterCpuKernels(registry, cpu::BestIsa()); }
+
+void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
+  cpu::RegisterAdamw(registry, isa);
+  cpu::RegisterAttention(registry, isa);
+  cpu::RegisterBinaryMapper(registry, isa);
+  cpu::RegisterBits(registry, isa);
+  cpu::RegisterCopy(registry, isa);
+  cpu::RegisterCrossEntropy(registry, isa);
+  cpu::RegisterElementwise(registry, isa);
+  cpu::RegisterEmbedding(registry, isa);
+  cpu::RegisterFill(registry, isa);
+  cpu::RegisterInitialize(registry, isa);
+  cpu::RegisterLinearCrossEntropy(registry, isa);
+  cpu::RegisterMatmul(registry, isa);
+  cpu::RegisterNorm(registry, isa);
+  cpu::RegisterRope(registry, isa);
+  cpu::RegisterSplitConcat(registry, isa);
+  cpu::RegisterSumLeading(registry, isa);
+  cpu::RegisterSumSquares(registry, isa);
+}
+
+}  // namespace ft

@@ -1,0 +1,35 @@
+// The CPU backend's kernels: every op of dialects/ft/ops.td that computes, and those that the schedule adds.
+#pragma once
+
+#include "runtime/backends/cpu/isa.h"
+#include "runtime/device/kernel.h"
+
+namespace ft::cpu {
+
+void RegisterAdamw(KernelRegistry& registry, Isa isa);
+void RegisterAttention(KernelRegistry& registry, Isa isa);
+void RegisterBinaryMapper(KernelRegistry& registry, Isa isa);
+void RegisterBits(KernelRegistry& registry, Isa isa);
+void RegisterCopy(KernelRegistry& registry, Isa isa);
+void RegisterCrossEntropy(KernelRegistry& registry, Isa isa);
+void RegisterElementwise(KernelRegistry& registry, Isa isa);
+void RegisterEmbedding(KernelRegistry& registry, Isa isa);
+void RegisterFill(KernelRegistry& registry, Isa isa);
+void RegisterInitialize(KernelRegistry& registry, Isa isa);
+void RegisterLinearCrossEntropy(KernelRegistry& registry, Isa isa);
+void RegisterMatmul(KernelRegistry& registry, Isa isa);
+void RegisterNorm(KernelRegistry& registry, Isa isa);
+void RegisterRope(KernelRegistry& registry, Isa isa);
+void RegisterSplitConcat(KernelRegistry& registry, Isa isa);
+void RegisterSumLeading(KernelRegistry& registry, Isa isa);
+void RegisterSumSquares(KernelRegistry& registry, Isa isa);
+
+}  // namespace ft::cpu
+
+namespace ft {
+
+// Adds all kernels, with the routines of the best instruction set of this machine or of a given usable one.
+void RegisterCpuKernels(KernelRegistry& registry);
+void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa);
+
+}  // namespace ft

@@ -1,0 +1,85 @@
+#include "runtime/backends/cpu/routines/random.h"
+
+#include "runtime/backends/cpu/routines/vector_math.h"
+
+namespace ft::cpu::FT_ISA {
+namespace {
+
+constexpr int kBlocks = 64;  // Philox blocks drawn together
+
+// runtime/base/philox.h for consecutive blocks, one array per word.
+FT_INLINE void PhiloxBlocks(const NormalArgs& args, uint64_t first_block, uint32_t words[4][kBlocks]) {
+#pragma omp simd
+  for (int i = 0; i < kBlocks; ++i) {
+    const uint64_t block = first_block + static_cast<uint64_t>(i);
+    uint32_t c0 = static_cast<uint32_t>(block), c1 = static_cast<uint32_t>(block >> 32);
+    uint32_t c2 = args.stream, c3 = args.step;
+    uint32_t k0 = static_cast<uint32_t>(args.seed), k1 = static_cast<uint32_t>(args.seed >> 32);
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t p0 = uint64_t{0xD2511F53u} * c0;
+      const uint64_t p1 = uint64_t{0xCD9E8D57u} * c2;
+      c0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0;
+      c1 = static_cast<uint32_t>(p1);
+      c2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
+      c3 = static_cast<uint32_t>(p0);
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    words[0][i] = c0;
+    words[1][i] = c1;
+    words[2][i] = c2;
+    words[3][i] = c3;
+  }
+}
+
+// Box-Muller on a pair of words.
+FT_INLINE void NormalPair(uint32_t w0, uint32_t w1, float stddev, float& z0, float& z1) {
+  // Halves are exact in f32, so their sum is the word rounded once; then + 1 and the scaling.
+  const float high = static_cast<float>(static_cast<int32_t>(w0 >> 16)) * 65536.0f;
+  const float low = static_cast<float>(static_cast<int32_t>(w0 & 0xFFFFu));
+  const float u = (high + low + 1.0f) * 0x1p-32f;
+  const float radius = stddev * __builtin_sqrtf(-2.0f * Log(u));
+  // The angle in quarter turns: the nearest whole number of them, and the rest in [-1/2, 1/2) from the lower
+  // bits.
+  const uint32_t shifted = w1 + 0x20000000u;
+  const int32_t quarter = static_cast<int32_t>(shifted >> 30);
+  const float rest = static_cast<float>(static_cast<int32_t>(shifted & 0x3FFFFFFFu) - 0x20000000) * 0x1p-30f;
+  const float angle = rest * 1.5707963267948966f;
+  const float s = SinReduced(angle), c = CosReduced(angle);
+  const float cosine = (quarter & 1) != 0 ? s : c;
+  const float sine = (quarter & 1) != 0 ? c : s;
+  z0 = radius * ((quarter == 1 || quarter == 2) ? -cosine : cosine);
+  z1 = radius * (quarter >= 2 ? -sine : sine);
+}
+
+void Normal(const NormalArgs& args, float* result, int64_t element_begin, int64_t n) {
+  uint32_t words[4][kBlocks];
+  float z[4][kBlocks];
+  for (int64_t done = 0; done < n; done += 4 * kBlocks) {
+    PhiloxBlocks(args, static_cast<uint64_t>(element_begin + done) / 4, words);
+#pragma omp simd
+    for (int i = 0; i < kBlocks; ++i) {
+      float z0, z1, z2, z3;
+      NormalPair(words[0][i], words[1][i], args.stddev, z0, z1);
+      NormalPair(words[2][i], words[3][i], args.stddev, z2, z3);
+      z[0][i] = z0;
+      z[1][i] = z1;
+      z[2][i] = z2;
+      z[3][i] = z3;
+    }
+    float* to = result + done;
+    if (n - done >= 4 * kBlocks) {
+      for (int i = 0; i < 4 * kBlocks; ++i) to[i] = z[i % 4][i / 4];
+    } else {
+      for (int64_t i = 0; i < n - done; ++i) to[i] = z[i % 4][i / 4];
+    }
+  }
+}
+
+}  // namespace
+
+extern const RandomRoutines kRandom;
+const RandomRoutines kRandom = {Normal};
+
+}  // namespace ft::cpu::FT_ISA

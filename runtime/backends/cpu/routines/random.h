@@ -1,0 +1,29 @@
+// Normal numbers from Philox, many at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/backends/cpu/routines/routines.h"
+
+namespace ft::cpu {
+
+struct NormalArgs {
+  uint64_t seed;
+  uint32_t stream;
+  uint32_t step;
+  float stddev;
+};
+
+struct RandomRoutines {
+  // result[j] = stddev * z(element_begin + j) for j < n, where z(e) is the standard normal number of element
+  // e: with w the words of Philox block e / 4 and u(w) = (w + 1) 2^-32, words (0, 1) make elements 4 k and 4
+  // k + 1,
+  //   sqrt(-2 ln u(w0)) cos(2 pi w1 2^-32)   and   sqrt(-2 ln u(w0)) sin(2 pi w1 2^-32),
+  // and words (2, 3) elements 4 k + 2 and 4 k + 3 (G. Box, M. Muller, 1958), in f32, within 4 ulp of the
+  // largest factor. element_begin is a multiple of 4.
+  void (*normal)(const NormalArgs&, float* result, int64_t element_begin, int64_t n);
+};
+
+FT_DECLARE_FOR_EVERY_ISA(RandomRoutines, kRandom)
+
+}  // namespace ft::cpu

@@ -1,0 +1,113 @@
+#include "runtime/backends/null/null_device.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace ft {
+namespace {
+
+class NullMemory final : public Memory {
+ public:
+  NullMemory(void* data, uint64_t bytes) : data_(data), bytes_(bytes) {}
+  ~NullMemory() override { munmap(data_, std::max<uint64_t>(1, bytes_)); }
+  void* data() const override { return data_; }
+  uint64_t bytes() const override { return bytes_; }
+
+ private:
+  void* data_;
+  uint64_t bytes_;
+};
+
+class NullEvent final : public Event {
+ public:
+  void Reset() override { time = 0; }
+  double time = 0;
+};
+
+class NullKernel final : public Kernel {
+ public:
+  void Run() override {}
+};
+
+}  // namespace
+
+// Enqueueing advances the stream's clock at once. That is enough: events are recorded before they are waited
+// for.
+class NullStream final : public Stream {
+ public:
+  explicit NullStream(NullDevice& device) : device_(device), time_(device.now_) {}
+
+  void Enqueue(absl::Span<const Command> commands) override {
+    time_ = std::max(time_, device_.now_);
+    for (const Command& command : commands) Run(command);
+  }
+  // Every stream is synchronized at the end of a program: what is enqueued next begins when the last of them
+  // was done.
+  void Synchronize() override { device_.now_ = std::max(device_.now_, time_); }
+  void Observe(StreamObserver* observer) override { observer_ = observer; }
+
+ private:
+  void Run(const Command& command) {
+    const double begin = time_;
+    switch (command.kind) {
+      case Command::Kind::kKernel:
+        time_ += KernelSeconds(*command.info);
+        break;
+      case Command::Kind::kTask:
+        time_ += CollectiveSeconds(*command.info);
+        break;
+      case Command::Kind::kRecord:
+        static_cast<NullEvent*>(command.event)->time = time_;
+        return;
+      case Command::Kind::kWait:
+        time_ = std::max(time_, static_cast<NullEvent*>(command.event)->time);
+        break;
+    }
+    if (observer_ != nullptr)
+      observer_->OnCommand(*command.info, std::llround(begin * 1e9), std::llround(time_ * 1e9));
+  }
+
+  double KernelSeconds(const CommandInfo& info) const {
+    const NullMachine& machine = device_.machine_;
+    return machine.launch_s + std::max(info.flops / machine.flops_per_s, info.bytes / machine.bytes_per_s);
+  }
+
+  double CollectiveSeconds(const CommandInfo& info) const {
+    const NullMachine& machine = device_.machine_;
+    if (info.ranks <= 1) return machine.launch_s;
+    const double n = info.ranks;
+    return machine.launch_s + info.passes * (machine.link_latency_s * std::ceil(std::log2(n)) +
+                                             (n - 1) / n * info.bytes / machine.link_bytes_per_s);
+  }
+
+  NullDevice& device_;
+  double time_;
+  StreamObserver* observer_ = nullptr;
+};
+
+absl::StatusOr<std::unique_ptr<Memory>> NullDevice::Allocate(uint64_t bytes) {
+  void* data = mmap(nullptr, std::max<uint64_t>(1, bytes), PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED)
+    return absl::ResourceExhaustedError(absl::StrCat("there is no address space for ", bytes, " bytes"));
+  return std::make_unique<NullMemory>(data, bytes);
+}
+
+absl::StatusOr<std::unique_ptr<Stream>> NullDevice::CreateStream(std::string name, size_t max_enqueued) {
+  return std::make_unique<NullStream>(*this);
+}
+
+std::unique_ptr<Event> NullDevice::CreateEvent() { return std::make_unique<NullEvent>(); }
+
+absl::StatusOr<std::unique_ptr<Kernel>> NullDevice::CreateKernel(const std::string& name,
+                                                                 const KernelOperands& operands,
+                                                                 const KernelAttributes& attributes) {
+  return std::make_unique<NullKernel>();
+}
+
+}  // namespace ft

@@ -1,0 +1,33 @@
+// Values of a conformance case, in f64 whatever the type of the tensor they stand for.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/base/dtype.h"
+
+namespace ft::conformance {
+
+struct Array {
+  std::vector<int64_t> dims;
+  std::vector<double> values;
+  DType dtype = DType::kF32;
+  bool present = true;
+
+  int64_t last() const { return dims.empty() ? 1 : dims.back(); }
+  int64_t size() const { return static_cast<int64_t>(values.size()); }
+  int64_t rows() const { return size() / last(); }
+};
+
+int64_t Elements(const std::vector<int64_t>& dims);
+
+// Uniform in [-range, range], rounded to f32 so that kernel and reference see the same numbers.
+Array Random(std::vector<int64_t> dims, uint64_t seed, double range = 2.0);
+// Uniform integers in [0, limit), i32.
+Array RandomIds(std::vector<int64_t> dims, int64_t limit, uint64_t seed);
+Array Scalar(double value);
+Array Constant(std::vector<int64_t> dims, double value);
+// An optional operand that is not given.
+Array Absent();
+
+}  // namespace ft::conformance

@@ -1,0 +1,58 @@
+// A conformance case: one kernel on given operands, and what it must give. The lists are for any backend.
+//
+// Tolerances. Results are compared with f64 by absolute error below
+//   8 * 2^-24 * (4 + sqrt(reduction)) * scale,
+// scale the largest magnitude in the expected tensor (at least `magnitude`, for tensors that cancel to nearly
+// nothing). A sum of n terms, each rounded to half an ulp, is off by about sqrt(n) half-ulps of its partial
+// sums (errors of random sign); 4 stands for the few roundings of the elementary functions around the sum; 8
+// is the margin of a maximum over all elements above a standard deviation, with what cancellation costs in
+// these ranges of inputs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/device/kernel.h"
+#include "test/conformance/array.h"
+
+namespace ft::conformance {
+
+using Arrays = std::vector<Array>;
+
+struct Rules {
+  double reduction = 1;  // length of the longest sum
+  double magnitude = 0;  // see above
+  int64_t workspace_bytes = 0;
+  // For result i, the operand whose buffer it must share (acc), or -1.
+  std::vector<int> tied = {};
+  // Pairs (result, operand): the case is run again with these sharing a buffer (getReusableOperand).
+  std::vector<std::pair<int, int>> reusable = {};
+};
+
+struct Case {
+  std::string op;
+  std::string label;
+  Arrays in;
+  KernelAttributes attributes;
+  Arrays expected;  // one per result: shape, type and values
+  Rules rules = {};
+};
+
+std::vector<Case> ElementwiseCases();
+std::vector<Case> MovementCases();
+std::vector<Case> NormCases();
+std::vector<Case> MatmulCases();
+std::vector<Case> AttentionCases();
+std::vector<Case> LossCases();
+std::vector<Case> LatentCases();
+const std::vector<Case>& AllCases();  // all of these, made once
+
+KernelAttributes Attributes(std::vector<std::pair<std::string, KernelAttributes::Value>> entries);
+
+// The derivative of sum_i <upstream_i, f(in)_i> with respect to operand `wrt`, by central differences in f64.
+Array NumericGradient(const std::function<Arrays(const Arrays&)>& f, const Arrays& in, size_t wrt,
+                      const Arrays& upstream);
+
+}  // namespace ft::conformance

@@ -1,0 +1,65 @@
+// Every case on the CPU backend: each instruction set, one and two threads, apart and in place.
+#include <gtest/gtest.h>
+
+#include "runtime/backends/cpu/register.h"
+#include "test/conformance/harness.h"
+
+namespace ft::conformance {
+namespace {
+
+class CpuConformance : public testing::TestWithParam<cpu::Isa> {
+ protected:
+  void SetUp() override { RegisterCpuKernels(registry_, GetParam()); }
+
+  KernelRegistry registry_;
+};
+
+TEST_P(CpuConformance, MatchesReference) {
+  for (const Case& c : AllCases()) {
+    for (int threads : {1, 2}) {
+      for (bool in_place : {false, true}) {
+        if (in_place && c.rules.reusable.empty()) continue;
+        SCOPED_TRACE(c.op + " " + c.label + (in_place ? " in place" : "") + ", threads " +
+                     std::to_string(threads));
+        const absl::StatusOr<Arrays> got = RunCase(registry_, c, {threads, in_place});
+        ASSERT_TRUE(got.ok()) << got.status();
+        EXPECT_EQ(Compare(c, *got), "");
+      }
+    }
+  }
+}
+
+// No kernel's result depends on the number of threads.
+TEST_P(CpuConformance, ThreadsDoNotShow) {
+  for (const Case& c : AllCases()) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> one = RunCase(registry_, c, {1, false}),
+                                 three = RunCase(registry_, c, {3, false});
+    ASSERT_TRUE(one.ok() && three.ok());
+    for (size_t i = 0; i < one->size(); ++i)
+      EXPECT_EQ((*one)[i].values, (*three)[i].values) << "result " << i;
+  }
+}
+
+TEST_P(CpuConformance, RefusesWhatIsTooSmall) {
+  for (Case c : AllCases()) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    if (c.rules.workspace_bytes > 0) {
+      Case small = c;
+      small.rules.workspace_bytes -= 4;
+      EXPECT_EQ(RunCase(registry_, small, {}).status().code(), absl::StatusCode::kInvalidArgument);
+    }
+    c.expected.emplace_back(Scalar(0));
+    const absl::Status status = RunCase(registry_, c, {}).status();
+    // One result too many is never right; split then has a part too many.
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryIsa, CpuConformance, testing::ValuesIn(cpu::UsableIsas()),
+                         [](const auto& info) {
+                           return "Isa" + std::to_string(static_cast<int>(info.param));
+                         });
+
+}  // namespace
+}  // namespace ft::conformance

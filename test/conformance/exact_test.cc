@@ -1,0 +1,238 @@
+// What must hold to the last bit: cutting a buffer into slices, the instruction set, and the exact sum of
+// squares.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "runtime/backends/cpu/fixed_point.h"
+#include "runtime/backends/cpu/register.h"
+#include "runtime/base/philox.h"
+#include "test/conformance/case.h"
+
+namespace ft {
+namespace {
+
+constexpr int64_t kElements = 37 * 1024;
+
+class CpuExact : public testing::Test {
+ protected:
+  struct Backend {
+    cpu::Isa isa;
+    KernelRegistry registry;
+  };
+
+  void SetUp() override {
+    for (cpu::Isa isa : cpu::UsableIsas()) {
+      backends_.push_back({isa, {}});
+      RegisterCpuKernels(backends_.back().registry, isa);
+    }
+    std::mt19937 generator(5);
+    std::normal_distribution<float> normal;
+    for (auto* values : {&gradient_, &parameter_, &moment_}) {
+      values->resize(kElements);
+      for (float& value : *values) value = normal(generator);
+    }
+    square_.resize(kElements);
+    for (float& value : square_) value = std::abs(normal(generator)) * 1e-3f;
+  }
+
+  static Tensor Slice(std::vector<float>& values, int64_t begin, int64_t end) {
+    return {values.data() + begin, DType::kF32, 1, {end - begin}, begin};
+  }
+
+  static void RunKernel(const KernelRegistry& registry, const char* name, const KernelOperands& operands,
+                        const KernelAttributes& attributes, int threads) {
+    auto kernel = registry.Find(name)(operands, attributes, {threads});
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    (*kernel)->Run();
+  }
+
+  std::vector<Backend> backends_;
+  std::vector<float> gradient_, parameter_, moment_, square_;
+};
+
+// Cuts at multiples of 1024; the first is the whole.
+const std::vector<std::vector<int64_t>> kCuts = {{0, kElements},
+                                                 {0, 1024, kElements},
+                                                 {0, 12 * 1024, 13 * 1024, 36 * 1024, kElements},
+                                                 {0, 19 * 1024, kElements}};
+
+TEST_F(CpuExact, AdamwSeesNeitherSlicesNorInstructionSet) {
+  const KernelAttributes attributes = conformance::Attributes(
+      {{"beta1", 0.9},
+       {"beta2", 0.95},
+       {"eps", 1e-8},
+       {"weight_decay", 0.1},
+       {"segments", std::vector<int64_t>{0, 20000, 1, 20480, 20483, 0, 21504, 37000, 1}}});
+  std::vector<float> coefficient = {0.75f}, lr = {3e-4f};
+  std::vector<int64_t> step = {6};
+  std::vector<std::vector<float>> first;
+  for (Backend& backend : backends_) {
+    for (size_t cut = 0; cut < kCuts.size(); ++cut) {
+      std::vector<std::vector<float>> state = {parameter_, moment_, square_};
+      for (size_t i = 0; i + 1 < kCuts[cut].size(); ++i) {
+        const int64_t begin = kCuts[cut][i], end = kCuts[cut][i + 1];
+        const KernelOperands operands = {
+            {Slice(gradient_, begin, end), {coefficient.data()}, {lr.data()}, {step.data(), DType::kI64}},
+            {Slice(state[0], begin, end), Slice(state[1], begin, end), Slice(state[2], begin, end)},
+            {}};
+        RunKernel(backend.registry, "adamw", operands, attributes, 1 + static_cast<int>(cut % 2));
+      }
+      if (first.empty()) first = state;
+      EXPECT_EQ(state, first) << cpu::Name(backend.isa) << ", cut " << cut;
+    }
+  }
+  // Against the formula in f64: the last bits of each rounding.
+  for (int64_t i : {0, 5, 19999, 20000, 20481, 20490, 30000, 36999, 37001}) {
+    const bool inside = i < 20000 || (i >= 20480 && i < 20483) || (i >= 21504 && i < 37000);
+    const bool decay = inside && !(i >= 20480 && i < 20483);
+    const double g = 0.75 * gradient_[i], lr64 = lr[0], t = 7;
+    const double m = 0.9 * moment_[i] + 0.1 * g, v = 0.95 * square_[i] + 0.05 * g * g;
+    double p = parameter_[i] * (decay ? 1 - lr64 * 0.1 : 1);
+    p -= lr64 / (1 - std::pow(0.9, t)) * m / (std::sqrt(v) / std::sqrt(1 - std::pow(0.95, t)) + 1e-8);
+    if (!inside) {
+      EXPECT_EQ(first[0][i], parameter_[i]);
+      EXPECT_EQ(first[1][i], moment_[i]);
+      continue;
+    }
+    EXPECT_NEAR(first[0][i], p, 0x1p-23 * std::max(1.0, std::abs(p))) << i;
+    EXPECT_NEAR(first[1][i], m, 0x1p-22 * (std::abs(m) + std::abs(g))) << i;
+    EXPECT_NEAR(first[2][i], v, 0x1p-22 * v) << i;
+  }
+}
+
+TEST_F(CpuExact, SumOfSquaresSeesNeitherSlicesNorThreadsNorInstructionSet) {
+  gradient_[777] = 3e38f;  // its square needs the upper words
+  gradient_[20000] = 1e-44f;
+  std::vector<int64_t> first;
+  for (Backend& backend : backends_) {
+    for (size_t cut = 0; cut < kCuts.size(); ++cut) {
+      std::vector<int64_t> sum(21, 0);
+      const Tensor words = {sum.data(), DType::kI64, 1, {21}};
+      for (size_t i = 0; i + 1 < kCuts[cut].size(); ++i) {
+        const KernelOperands operands = {
+            {Slice(gradient_, kCuts[cut][i], kCuts[cut][i + 1]), i == 0 ? Tensor{} : words}, {words}, {}};
+        RunKernel(backend.registry, "sum_squares", operands, {}, 1 + static_cast<int>(cut % 3));
+      }
+      if (first.empty()) first = sum;
+      EXPECT_EQ(sum, first) << cpu::Name(backend.isa) << ", cut " << cut;
+    }
+  }
+}
+
+TEST_F(CpuExact, ClipCoefficientIsTorchs) {
+  for (Backend& backend : backends_) {
+    std::vector<int64_t> sum(21, 0);
+    std::vector<float> norm(1), coefficient(1);
+    double squares = 0;
+    for (float g : gradient_) squares += double{g} * g;
+    const Tensor words = {sum.data(), DType::kI64, 1, {21}};
+    RunKernel(backend.registry, "sum_squares", {{Slice(gradient_, 0, kElements), {}}, {words}, {}}, {}, 2);
+    for (const double max_norm : {0.0, 1.0, 1e6}) {
+      RunKernel(backend.registry, "clip_coefficient", {{words}, {{norm.data()}, {coefficient.data()}}, {}},
+                conformance::Attributes({{"max_norm", max_norm}}), 1);
+      EXPECT_NEAR(norm[0], std::sqrt(squares), 1e-7 * norm[0]);
+      EXPECT_NEAR(coefficient[0], max_norm == 0 ? 1.0 : std::min(1.0, max_norm / (std::sqrt(squares) + 1e-6)),
+                  2e-7);
+    }
+    for (const float bad : {INFINITY, NAN}) {
+      std::vector<float> gradient = gradient_;
+      gradient[3] = bad;
+      RunKernel(backend.registry, "sum_squares", {{Slice(gradient, 0, kElements), {}}, {words}, {}}, {}, 1);
+      RunKernel(backend.registry, "clip_coefficient", {{words}, {{norm.data()}, {coefficient.data()}}, {}},
+                conformance::Attributes({{"max_norm", 1.0}}), 1);
+      EXPECT_EQ(norm[0], INFINITY);
+      EXPECT_EQ(coefficient[0], 0.0f);
+    }
+  }
+}
+
+TEST_F(CpuExact, InitSeesNeitherSlicesNorInstructionSet) {
+  const KernelAttributes attributes = conformance::Attributes(
+      {{"begin", int64_t{1024}}, {"end", int64_t{30001}}, {"value", 0.5}, {"stream", int64_t{9}}});
+  std::vector<int64_t> rng = {987654321987, 4, 1};
+  std::vector<float> first;
+  for (Backend& backend : backends_) {
+    for (size_t cut = 0; cut < kCuts.size(); ++cut) {
+      std::vector<float> values(kElements, 7.0f);
+      for (size_t i = 0; i + 1 < kCuts[cut].size(); ++i) {
+        RunKernel(
+            backend.registry, "init_normal",
+            {{{rng.data(), DType::kI64, 1, {3}}}, {Slice(values, kCuts[cut][i], kCuts[cut][i + 1])}, {}},
+            attributes, 2);
+      }
+      if (first.empty()) first = values;
+      // The last bits of the logarithm may differ where there is no FMA; slices never do.
+      if (cut == 0 && backend.isa != cpu::Isa::kGeneric) {
+        for (int64_t i = 0; i < kElements; ++i) ASSERT_NEAR(values[i], first[i], 4e-6 * 0.5) << i;
+        first = values;
+      }
+      EXPECT_EQ(values, first) << cpu::Name(backend.isa) << ", cut " << cut;
+    }
+  }
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < kElements; ++i) {
+    if (i < 1024 || i >= 30001) {
+      ASSERT_EQ(first[i], 7.0f);
+      continue;
+    }
+    // Box-Muller in f64.
+    const int64_t element = i - 1024;
+    const PhiloxBlock words = Philox4x32(987654321987, 9, 0, element / 4);
+    const int pair = element % 4 / 2 * 2;
+    const double u = (words[pair] + 1.0) * 0x1p-32, angle = 2 * M_PI * words[pair + 1] * 0x1p-32;
+    const double z = std::sqrt(-2 * std::log(u)) * (element % 2 == 0 ? std::cos(angle) : std::sin(angle));
+    ASSERT_NEAR(first[i], 0.5 * z, 4e-6 * 0.5) << i;  // u is rounded to 24 bits: 2^-24 / u of ln u near u = 1
+    sum += first[i];
+    squares += double{first[i]} * first[i];
+  }
+  const double n = 30001 - 1024;
+  EXPECT_NEAR(sum / n, 0, 5 * 0.5 / std::sqrt(n));
+  EXPECT_NEAR(squares / n, 0.25, 5 * 0.25 * std::sqrt(2 / n));
+}
+
+TEST_F(CpuExact, InitConstantAndZeroPadding) {
+  std::vector<int64_t> rng = {1, 0, 0};
+  for (Backend& backend : backends_) {
+    std::vector<float> values(kElements, 7.0f);
+    RunKernel(backend.registry, "init_constant",
+              {{{rng.data(), DType::kI64, 1, {3}}}, {Slice(values, 2048, kElements)}, {}},
+              conformance::Attributes(
+                  {{"begin", int64_t{1024}}, {"end", int64_t{4099}}, {"value", 1.5}, {"stream", int64_t{0}}}),
+              1);
+    RunKernel(backend.registry, "zero_padding", {{}, {Slice(values, 0, kElements)}, {}},
+              conformance::Attributes({{"segments", std::vector<int64_t>{0, 1000, 1024, 5000, 6144, 6145}}}),
+              1);
+    for (int64_t i = 0; i < kElements; ++i) {
+      const bool inside = i < 1000 || (i >= 1024 && i < 5000) || i == 6144;
+      ASSERT_EQ(values[i], !inside ? 0.0f : (i >= 2048 && i < 4099 ? 1.5f : 7.0f)) << i;
+    }
+  }
+}
+
+TEST(FixedPoint, SumsExactlyAndRoundsOnce) {
+  std::mt19937_64 generator(3);
+  for (int round = 0; round < 200; ++round) {
+    // Random doubles whose exact sum fits in 128 bits of integers at one scale.
+    const int scale = static_cast<int>(generator() % 500) - 290;
+    unsigned __int128 exact = 0;
+    int64_t words[cpu::kAccumulatorWords] = {};
+    for (int i = 0; i < 50; ++i) {
+      const uint64_t mantissa = generator() >> 11;
+      const int up = static_cast<int>(generator() % 60);
+      exact += static_cast<unsigned __int128>(mantissa) << up;
+      cpu::AddExactly(std::ldexp(static_cast<double>(mantissa), up + scale), words);
+    }
+    EXPECT_EQ(cpu::ToDouble(words), std::ldexp(static_cast<double>(exact), scale)) << "scale " << scale;
+    cpu::Normalize(words);
+    EXPECT_EQ(cpu::ToDouble(words), std::ldexp(static_cast<double>(exact), scale))
+        << "normalized, scale " << scale;
+  }
+  int64_t words[cpu::kAccumulatorWords] = {};
+  EXPECT_EQ(cpu::ToDouble(words), 0.0);
+}
+
+}  // namespace
+}  // namespace ft

@@ -1,0 +1,132 @@
+// sample_bits, binary_mapper, bits_kl.
+#include <cmath>
+
+#include "runtime/base/philox.h"
+#include "runtime/base/workspace.h"
+#include "test/conformance/case.h"
+
+namespace ft::conformance {
+namespace {
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+void AddSampling(std::vector<Case>& cases, int64_t positions, int64_t bits) {
+  const Array logits = Random({2, positions, bits}, 71);
+  Array rng = {{3}, {1234567890123.0, 17, 2}, DType::kI64};
+  Array index = {{2, positions}, std::vector<double>(2 * positions, 0), DType::kI32};
+  for (int64_t t = 0; t < 2 * positions; ++t) {
+    for (int64_t h = 0; h < bits; ++h) {
+      const uint64_t element = (2 * (2 * positions) + t) * bits + h;
+      const double u =
+          PhiloxUniform(Philox4x32(1234567890123, 0x40000000u + 3, 17, element / 4)[element % 4]);
+      if (u < Sigmoid(logits.values[t * bits + h])) index.values[t] += double(int64_t{1} << h);
+    }
+  }
+  cases.push_back(
+      {"sample_bits", std::to_string(bits), {logits, rng}, Attributes({{"stream", int64_t{3}}}), {index}});
+}
+
+// sum_d G_d (dy . table[d]) as a function of the logits: its derivative is the straight-through gradient.
+// in: logits, dy, table.
+Arrays ExpectedValue(const Arrays& in) {
+  const int64_t bits = in[0].last(), width = in[1].last();
+  double sum = 0;
+  for (int64_t row = 0; row < in[0].rows(); ++row) {
+    for (int64_t d = 0; d < (int64_t{1} << bits); ++d) {
+      double g = 0, p = 1;
+      for (int64_t i = 0; i < width; ++i) g += in[1].values[row * width + i] * in[2].values[d * width + i];
+      for (int64_t h = 0; h < bits; ++h) {
+        const double s = Sigmoid(in[0].values[row * bits + h]);
+        p *= (d >> h & 1) != 0 ? s : 1 - s;
+      }
+      sum += g * p;
+    }
+  }
+  return {Scalar(sum)};
+}
+
+// The formula of ops.td, code by code, for tables too large for finite differences.
+Array StraightThrough(const Array& dy, const Array& logits, const Array& table) {
+  const int64_t bits = logits.last(), width = dy.last();
+  Array r = Constant(logits.dims, 0);
+  for (int64_t row = 0; row < logits.rows(); ++row) {
+    for (int64_t d = 0; d < (int64_t{1} << bits); ++d) {
+      double g = 0, p = 1;
+      for (int64_t i = 0; i < width; ++i) g += dy.values[row * width + i] * table.values[d * width + i];
+      for (int64_t h = 0; h < bits; ++h)
+        p *= Sigmoid(logits.values[row * bits + h] * ((d >> h & 1) != 0 ? 1 : -1));
+      for (int64_t h = 0; h < bits; ++h) {
+        r.values[row * bits + h] += g * p * (double(d >> h & 1) - Sigmoid(logits.values[row * bits + h]));
+      }
+    }
+  }
+  return r;
+}
+
+void AddMapper(std::vector<Case>& cases, int64_t rows, int64_t bits, int64_t width) {
+  const Array logits = Random({rows, bits}, 72), table = Random({int64_t{1} << bits, width}, 73),
+              dy = Random({rows, width}, 74);
+  const Array index = RandomIds({rows}, int64_t{1} << bits, 75);
+  Array r = Constant({rows, width}, 0);
+  for (int64_t i = 0; i < r.size(); ++i)
+    r.values[i] = table.values[static_cast<int64_t>(index.values[i / width]) * width + i % width];
+  const std::string label = std::to_string(rows) + " rows, " + std::to_string(bits) + " bits";
+  cases.push_back({"binary_mapper", label, {logits, index, table}, {}, {r}});
+  const bool small = rows * (int64_t{1} << bits) * width < 20000;
+  const Array gradient = small ? NumericGradient(ExpectedValue, {logits, dy, table}, 0, {Scalar(1)})
+                               : StraightThrough(dy, logits, table);
+  // g is about sqrt(width) large.
+  cases.push_back({"binary_mapper_grad",
+                   label,
+                   {dy, logits, table},
+                   {},
+                   {gradient},
+                   {.reduction = double(width),
+                    .magnitude = 2 * std::sqrt(double(width)),
+                    .workspace_bytes = BinaryMapperGradWorkspace(rows, bits)}});
+}
+
+// in: logits.
+Arrays BitsKl(const Arrays& in, double kappa) {
+  double sum = 0;
+  for (int64_t row = 0; row < in[0].rows(); ++row) {
+    double kl = 0;
+    for (int64_t h = 0; h < in[0].last(); ++h) {
+      const double s = Sigmoid(in[0].values[row * in[0].last() + h]);
+      kl += std::log(2.0) + s * std::log(s) + (1 - s) * std::log(1 - s);
+    }
+    sum += std::max(0.0, kl - kappa);
+  }
+  return {Scalar(sum / in[0].rows())};
+}
+
+}  // namespace
+
+std::vector<Case> LatentCases() {
+  std::vector<Case> cases;
+  AddSampling(cases, 1, 1);
+  AddSampling(cases, 7, 6);
+  AddSampling(cases, 300, 16);
+  AddMapper(cases, 1, 1, 1);
+  AddMapper(cases, 5, 3, 7);
+  AddMapper(cases, 3, 6, 64);
+  AddMapper(cases, 300, 6, 33);
+  AddMapper(cases, 2, 13, 5);  // two blocks of codes
+  for (double kappa : {0.0, 0.4, 100.0}) {
+    for (int64_t rows : {1, 9, 300}) {
+      const Array logits = Random({rows, 6}, 76 + rows);
+      const KernelAttributes attributes = Attributes({{"kappa", kappa}});
+      const std::string label = std::to_string(rows) + " kappa " + std::to_string(kappa);
+      auto f = [kappa](const Arrays& in) { return BitsKl(in, kappa); };
+      cases.push_back({"bits_kl", label, {logits}, attributes, f({logits})});
+      cases.push_back({"bits_kl_grad",
+                       label,
+                       {Scalar(0.5), logits},
+                       attributes,
+                       {NumericGradient(f, {logits}, 0, {Scalar(0.5)})}});
+    }
+  }
+  return cases;
+}
+
+}  // namespace ft::conformance

@@ -1,0 +1,140 @@
+#include <cmath>
+
+#include "runtime/base/workspace.h"
+#include "test/conformance/case.h"
+
+namespace ft::conformance {
+namespace {
+
+// in: logits, targets.
+Arrays CrossEntropy(const Arrays& in) {
+  const int64_t n = in[0].last(), rows = in[0].rows();
+  double loss = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const double* x = in[0].values.data() + row * n;
+    double maximum = x[0], sum = 0;
+    for (int64_t i = 0; i < n; ++i) maximum = std::max(maximum, x[i]);
+    for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - maximum);
+    loss += std::log(sum) + maximum - x[static_cast<int64_t>(in[1].values[row])];
+  }
+  return {Scalar(loss / rows)};
+}
+
+// in: x, weight, targets.
+Arrays LinearCrossEntropy(const Arrays& in) {
+  const int64_t width = in[0].last(), vocabulary = in[1].rows(), rows = in[0].rows();
+  Array logits = Constant({rows, vocabulary}, 0);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t c = 0; c < vocabulary; ++c) {
+      for (int64_t i = 0; i < width; ++i)
+        logits.values[row * vocabulary + c] += in[0].values[row * width + i] * in[1].values[c * width + i];
+    }
+  }
+  return CrossEntropy({logits, in[2]});
+}
+
+struct Shape {
+  int64_t rows, vocabulary, width;
+};
+
+void AddCrossEntropy(std::vector<Case>& cases) {
+  for (const Shape& s : {Shape{1, 2, 0}, {3, 7, 0}, {33, 50, 0}, {300, 1031, 0}}) {
+    const Array logits = Random({s.rows, s.vocabulary}, 61, 9.0),
+                targets = RandomIds({s.rows}, s.vocabulary, 62);
+    const std::string label = std::to_string(s.rows) + "x" + std::to_string(s.vocabulary);
+    const double n = s.vocabulary;
+    cases.push_back({"cross_entropy",
+                     label,
+                     {logits, targets},
+                     {},
+                     CrossEntropy({logits, targets}),
+                     {.reduction = n, .magnitude = 9}});
+    if (s.rows > 100) continue;
+    const Array dloss = Scalar(1.5);
+    cases.push_back({"cross_entropy_grad",
+                     label,
+                     {dloss, logits, targets},
+                     {},
+                     {NumericGradient(CrossEntropy, {logits, targets}, 0, {dloss})},
+                     {.reduction = n, .magnitude = 9.0 / s.rows, .reusable = {{0, 1}}}});
+  }
+}
+
+// The gradients straight from the formula, for shapes that are too large for finite differences.
+Arrays LinearGradients(const Array& x, const Array& weight, const Array& targets, double dloss) {
+  Array dx = Constant(x.dims, 0), dweight = Constant(weight.dims, 0);
+  const int64_t width = x.last(), vocabulary = weight.rows(), rows = x.rows();
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<double> p(vocabulary, 0);
+    double sum = 0;
+    for (int64_t c = 0; c < vocabulary; ++c) {
+      for (int64_t i = 0; i < width; ++i) p[c] += x.values[row * width + i] * weight.values[c * width + i];
+      p[c] = std::exp(p[c]);
+      sum += p[c];
+    }
+    for (int64_t c = 0; c < vocabulary; ++c) {
+      const double g = dloss / rows * (p[c] / sum - (c == targets.values[row] ? 1 : 0));
+      for (int64_t i = 0; i < width; ++i) {
+        dx.values[row * width + i] += g * weight.values[c * width + i];
+        dweight.values[c * width + i] += g * x.values[row * width + i];
+      }
+    }
+  }
+  return {dx, dweight};
+}
+
+void AddLinear(std::vector<Case>& cases, const Shape& s, bool with_acc) {
+  const Array x = Random({s.rows, s.width}, 63, 1.0), weight = Random({s.vocabulary, s.width}, 64, 1.0);
+  const Array targets = RandomIds({s.rows}, s.vocabulary, 65),
+              acc = with_acc ? Random(weight.dims, 66, 0.1) : Absent();
+  const std::string label = std::to_string(s.rows) + "x" + std::to_string(s.vocabulary) + "x" +
+                            std::to_string(s.width) + (with_acc ? " acc" : "");
+  const Arrays loss = LinearCrossEntropy({x, weight, targets});
+  const double dloss = 0.75, longest = std::max({s.rows, s.vocabulary, s.width});
+  Arrays gradients = LinearGradients(x, weight, targets, dloss);
+  if (s.rows * s.vocabulary * s.width < 4000) {
+    gradients = {NumericGradient(LinearCrossEntropy, {x, weight, targets}, 0, {Scalar(dloss)}),
+                 NumericGradient(LinearCrossEntropy, {x, weight, targets}, 1, {Scalar(dloss)})};
+  }
+  for (int64_t i = 0; with_acc && i < acc.size(); ++i) gradients[1].values[i] += acc.values[i];
+  const int64_t workspace = LinearCrossEntropyWorkspace(s.rows, s.vocabulary);
+  if (!with_acc) {
+    cases.push_back({"linear_cross_entropy",
+                     label,
+                     {x, weight, targets},
+                     {},
+                     loss,
+                     {.reduction = longest, .magnitude = 5, .workspace_bytes = workspace}});
+  }
+  cases.push_back(
+      {"linear_cross_entropy_grad",
+       label,
+       {Scalar(dloss), x, weight, targets, acc},
+       {},
+       gradients,
+       {.reduction = longest, .magnitude = 1.0 / s.rows, .workspace_bytes = workspace, .tied = {-1, 4}}});
+  // The tolerance of the loss must not loosen that of the gradients: the loss alone is the case above.
+  cases.push_back(
+      {"linear_cross_entropy_loss_grad",
+       label,
+       {x, weight, targets, acc},
+       Attributes({{"dloss", dloss}}),
+       {loss[0], gradients[0], gradients[1]},
+       {.reduction = longest, .magnitude = 1.0 / s.rows, .workspace_bytes = workspace, .tied = {-1, -1, 3}}});
+}
+
+}  // namespace
+
+std::vector<Case> LossCases() {
+  std::vector<Case> cases;
+  AddCrossEntropy(cases);
+  for (bool with_acc : {false, true}) {
+    AddLinear(cases, {1, 2, 1}, with_acc);
+    AddLinear(cases, {7, 19, 5}, with_acc);
+    AddLinear(cases, {130, 257, 33}, with_acc);
+    AddLinear(cases, {70, 200001, 2}, with_acc);  // two chunks of rows
+  }
+  return cases;
+}
+
+}  // namespace ft::conformance
