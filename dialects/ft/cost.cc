@@ -1,0 +1,179 @@
+// FLOPs and bytes of every op. A multiply-add is two FLOPs; exp, log, tanh, erf and a division are one each;
+// the sines and cosines of rope are left out, there is one per position and frequency, whatever the batch.
+#include "dialects/ft/dialect.h"
+
+namespace mlir::ft {
+namespace {
+
+RankedTensorType tensor(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+uint64_t elements(Value value) { return tensor(value).getNumElements(); }
+
+uint64_t extent(Value value, int64_t dimension) { return tensor(value).getDimSize(dimension); }
+
+uint64_t lastExtent(Value value) { return tensor(value).getShape().back(); }
+
+uint64_t rows(Value value) { return elements(value) / lastExtent(value); }
+
+// Pairs (query, key) of all heads that take part, times the head size. Causal: a position sees itself and
+// those before.
+uint64_t attentionPairs(Value q, bool causal) {
+  uint64_t batch = extent(q, 0), positions = extent(q, 1), width = extent(q, 2);
+  uint64_t pairs = causal ? positions * (positions + 1) / 2 : positions * positions;
+  return batch * pairs * width;
+}
+
+// Elements of a unit before padding; 0 when it does not exist. What one rank does is 1/N of the cost when it
+// holds a slice.
+uint64_t unitElements(Operation *op, FlatSymbolRefAttr unit) {
+  auto unitOp = SymbolTable::lookupNearestSymbolFrom<UnitOp>(op, unit);
+  return unitOp ? unitOp.getElements() : 0;
+}
+
+FlatSymbolRefAttr unitOf(Value buffer) {
+  if (auto flat = dyn_cast<FlatType>(buffer.getType()))
+    return flat.getUnit();
+  return cast<SliceType>(buffer.getType()).getUnit();
+}
+
+} // namespace
+
+uint64_t bytesOfOperandsAndResults(Operation *op) {
+  auto bytesOf = [](Type type) -> uint64_t {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape() || !tensor.getElementType().isIntOrFloat())
+      return 0;
+    return uint64_t(tensor.getNumElements()) * tensor.getElementTypeBitWidth() / 8;
+  };
+  uint64_t bytes = 0;
+  llvm::SmallPtrSet<Value, 8> seen;
+  for (Value operand : op->getOperands())
+    if (seen.insert(operand).second)
+      bytes += bytesOf(operand.getType());
+  for (Type type : op->getResultTypes())
+    bytes += bytesOf(type);
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Look-ups, norms, products
+//===----------------------------------------------------------------------===//
+
+uint64_t EmbeddingOp::getFlops() { return 0; }
+
+uint64_t EmbeddingGradOp::getFlops() { return elements(getDy()); }
+
+// Mean 1, centring 1, variance 2, normalising 1, weight and bias 2.
+uint64_t LayerNormOp::getFlops() { return 7 * elements(getX()); }
+
+// Statistics 4, normalised x 2, weighted dy 1, its two sums 3, dx 4, dweight 2, dbias 1.
+uint64_t LayerNormGradOp::getFlops() { return 17 * elements(getX()); }
+
+// Sum of squares 2, normalising 1, weight 1.
+uint64_t RmsNormOp::getFlops() { return 4 * elements(getX()); }
+
+// Statistic 2, normalised x 1, weighted dy 1, its sum with x 2, dx 3, dweight 2.
+uint64_t RmsNormGradOp::getFlops() { return 11 * elements(getX()); }
+
+uint64_t MatmulOp::getFlops() {
+  uint64_t summed = getTransposeA() ? rows(getA()) : lastExtent(getA());
+  uint64_t outputs = elements(getResult());
+  return 2 * outputs * summed + (getBias() ? outputs : 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+uint64_t SumLeadingOp::getFlops() { return elements(getX()); }
+
+uint64_t BroadcastOp::getFlops() { return 0; }
+
+uint64_t AddOp::getFlops() { return elements(getResult()); }
+
+uint64_t MulOp::getFlops() { return elements(getResult()); }
+
+uint64_t ScaleOp::getFlops() { return elements(getResult()); }
+
+// tanh form: cubic 4, scaling 1, tanh 1, 0.5 x (1 + t) 3. erf form: scaling 1, erf 1, 3.
+uint64_t GeluOp::getFlops() { return (getApproximate() == "tanh" ? 9 : 5) * elements(getX()); }
+
+// tanh form: t 6, its derivative 6, their sum 4, dy 1. erf form: cdf 4, density 4, their sum 2, dy 1.
+uint64_t GeluGradOp::getFlops() { return (getApproximate() == "tanh" ? 17 : 11) * elements(getX()); }
+
+// Sigmoid 3, two products.
+uint64_t SwigluOp::getFlops() { return 5 * elements(getGate()); }
+
+// Sigmoid 3, silu 1, dup 1, dgate = dy up (s + silu (1 - s)) 5.
+uint64_t SwigluGradOp::getFlops() { return 10 * elements(getGate()); }
+
+// Each of a pair: two products and a sum.
+uint64_t RopeOp::getFlops() { return 3 * elements(getX()); }
+
+// Two matrix products over the pairs; the softmax is left out, as it is everywhere in the literature.
+uint64_t AttentionOp::getFlops() { return 2 * 2 * attentionPairs(getQ(), getCausal()); }
+
+// Five: scores again, dv, dp, dq, dk.
+uint64_t AttentionGradOp::getFlops() { return 5 * 2 * attentionPairs(getQ(), getCausal()); }
+
+//===----------------------------------------------------------------------===//
+// Losses
+//===----------------------------------------------------------------------===//
+
+// Maximum, difference, exp, sum.
+uint64_t CrossEntropyOp::getFlops() { return 4 * elements(getLogits()); }
+
+// The same, then quotient and scale.
+uint64_t CrossEntropyGradOp::getFlops() { return 6 * elements(getLogits()); }
+
+uint64_t LinearCrossEntropyOp::getFlops() {
+  return rows(getX()) * extent(getWeight(), 0) * (2 * lastExtent(getX()) + 4);
+}
+
+// Logits again, dx, dweight: three products.
+uint64_t LinearCrossEntropyGradOp::getFlops() {
+  return rows(getX()) * extent(getWeight(), 0) * (6 * lastExtent(getX()) + 6);
+}
+
+uint64_t LinearCrossEntropyLossGradOp::getFlops() {
+  return rows(getX()) * extent(getWeight(), 0) * (6 * lastExtent(getX()) + 6);
+}
+
+//===----------------------------------------------------------------------===//
+// Latent variable
+//===----------------------------------------------------------------------===//
+
+// Sigmoid 3, comparison 1.
+uint64_t SampleBitsOp::getFlops() { return 4 * elements(getLogits()); }
+
+uint64_t BinaryMapperOp::getFlops() { return 0; }
+
+// For each position and code: g_d 2 D, G_d 1 (built by doubling), g_d G_d 1, the sums over d 2 H.
+uint64_t BinaryMapperGradOp::getFlops() {
+  return rows(getLogits()) * extent(getTable(), 0) *
+         (2 * extent(getTable(), 1) + 2 + 2 * lastExtent(getLogits()));
+}
+
+// Sigmoid 3, entropy 6.
+uint64_t BitsKlOp::getFlops() { return 9 * elements(getLogits()); }
+
+// KL again 9, l s (1 - s) 3, scale 1.
+uint64_t BitsKlGradOp::getFlops() { return 13 * elements(getLogits()); }
+
+//===----------------------------------------------------------------------===//
+// Optimizer, on whole units
+//===----------------------------------------------------------------------===//
+
+uint64_t SumSquaresOp::getFlops() { return 2 * unitElements(*this, unitOf(getGradient())); }
+
+uint64_t SumSquaresOp::getBytes() {
+  return 4 * unitElements(*this, unitOf(getGradient())) + 2 * 8 * uint64_t(kAccumulatorWords);
+}
+
+// Clipping 1, decay 2, m 3, v 4, root 2, quotient and step 4.
+uint64_t AdamwOp::getFlops() { return 16 * unitElements(*this, getUnitAttr()); }
+
+// Reads gradient, parameter, m, v; writes parameter, m, v.
+uint64_t AdamwOp::getBytes() { return 7 * 4 * unitElements(*this, getUnitAttr()); }
+
+} // namespace mlir::ft

@@ -1,0 +1,114 @@
+// FLOPs, bytes, scratch and in-place rules of ops, against the formulas of docs/reference/cost.md worked out
+// by hand.
+#include <gtest/gtest.h>
+
+#include "dialects/ft/dialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+
+namespace mlir::ft {
+namespace {
+
+// Parses the body of a function and keeps its ops alive.
+class Cost : public testing::Test {
+protected:
+  // The only op that costs or computes something, the last before return.
+  Operation *parse(const std::string &arguments, const std::string &body) {
+    context.loadDialect<FtDialect, func::FuncDialect>();
+    std::string text =
+        "ft.unit @u {elements = 2048 : i64}\nfunc.func @f(" + arguments + ") {\n" + body + "\nreturn\n}\n";
+    module = parseSourceString<ModuleOp>(text, &context);
+    if (!module)
+      return nullptr;
+    auto function = *module->getOps<func::FuncOp>().begin();
+    return function.getBody().front().getTerminator()->getPrevNode();
+  }
+
+  uint64_t flops(const std::string &arguments, const std::string &body) {
+    auto cost = llvm::dyn_cast_or_null<CostOpInterface>(parse(arguments, body));
+    EXPECT_TRUE(cost);
+    return cost ? cost.getFlops() : 0;
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+};
+
+TEST_F(Cost, MatmulCountsTwoPerMultiplyAddAndTheBias) {
+  EXPECT_EQ(flops("%a: tensor<2x3x4xf32>, %b: tensor<4x6xf32>, %c: tensor<6xf32>",
+                  "%0 = ft.matmul %a, %b bias %c : (tensor<2x3x4xf32>, tensor<4x6xf32>, tensor<6xf32>) -> "
+                  "tensor<2x3x6xf32>"),
+            2u * 6 * 4 * 6 + 6 * 6);
+  EXPECT_EQ(
+      flops("%a: tensor<2x3x4xf32>, %b: tensor<2x3x6xf32>",
+            "%0 = ft.matmul %a, %b transpose_a : (tensor<2x3x4xf32>, tensor<2x3x6xf32>) -> tensor<4x6xf32>"),
+      2u * 6 * 4 * 6);
+}
+
+TEST_F(Cost, CausalAttentionCountsHalfOfThePairs) {
+  const std::string arguments = "%q: tensor<2x5x8xf32>, %k: tensor<2x5x4xf32>";
+  const std::string types = " : (tensor<2x5x8xf32>, tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> "
+                            "(tensor<2x5x8xf32>, tensor<2x4x5xf32>)";
+  EXPECT_EQ(flops(arguments, "%0, %1 = ft.attention %q, %k, %k heads 4 kv_heads 2 causal" + types),
+            4u * 2 * 15 * 8);
+  EXPECT_EQ(flops(arguments, "%0, %1 = ft.attention %q, %k, %k heads 4 kv_heads 2" + types), 4u * 2 * 25 * 8);
+}
+
+TEST_F(Cost, LinearCrossEntropyCountsItsProducts) {
+  EXPECT_EQ(flops("%x: tensor<2x3x4xf32>, %w: tensor<10x4xf32>, %t: tensor<2x3xi32>",
+                  "%0 = ft.linear_cross_entropy %x, %w, %t : (tensor<2x3x4xf32>, tensor<10x4xf32>, "
+                  "tensor<2x3xi32>) -> "
+                  "tensor<f32>"),
+            6u * 10 * (2 * 4 + 4));
+}
+
+TEST_F(Cost, OptimizerCountsTheWholeUnit) {
+  const std::string arguments = "%g: !ft.slice<@u, f32>, %c: tensor<f32>, %s: tensor<i64>";
+  const std::string body = "ft.adamw @u, %g, %c, %c, %s {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, "
+                           "weight_decay = 0.1, segments = array<i64: "
+                           "0, 4, 1>} : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>";
+  EXPECT_EQ(flops(arguments, body), 16u * 2048);
+  EXPECT_EQ(cast<CostOpInterface>(parse(arguments, body)).getBytes(), 7u * 4 * 2048);
+  EXPECT_EQ(flops(arguments, "%0 = ft.sum_squares %g : (!ft.slice<@u, f32>) -> tensor<21xi64>"), 2u * 2048);
+}
+
+TEST_F(Cost, BytesCountAnOperandOnce) {
+  Operation *op = parse("%x: tensor<3x4xf32>", "%0 = ft.mul %x, %x : tensor<3x4xf32>, tensor<3x4xf32>");
+  ASSERT_TRUE(op);
+  EXPECT_EQ(cast<CostOpInterface>(op).getBytes(), 2u * 48);
+}
+
+TEST_F(Cost, ScratchIsThatOfTheKernels) {
+  Operation *op =
+      parse("%x: tensor<6x4xf32>, %w: tensor<4xf32>",
+            "%0:3 = ft.layer_norm_grad %x, %x, %w eps 1.0e-5 : (tensor<6x4xf32>, tensor<6x4xf32>, "
+            "tensor<4xf32>) -> (tensor<6x4xf32>, tensor<4xf32>, tensor<4xf32>)");
+  ASSERT_TRUE(op);
+  EXPECT_EQ(cast<KernelOpInterface>(op).getWorkspaceBytes(), 2u * 32 * 4 * 4);
+  EXPECT_EQ(cast<KernelOpInterface>(op).getKernelName(), "layer_norm_grad");
+}
+
+TEST_F(Cost, AccumulatorsAreTakenOver) {
+  Operation *op =
+      parse("%d: tensor<f32>, %x: tensor<3x4xf32>, %w: tensor<8x4xf32>, %t: tensor<3xi32>",
+            "%0:2 = ft.linear_cross_entropy_grad %d, %x, %w, %t into %w : (tensor<f32>, tensor<3x4xf32>, "
+            "tensor<8x4xf32>, tensor<3xi32>, tensor<8x4xf32>) -> (tensor<3x4xf32>, tensor<8x4xf32>)");
+  ASSERT_TRUE(op);
+  auto kernel = cast<KernelOpInterface>(op);
+  EXPECT_FALSE(kernel.getTiedOperand(0));
+  EXPECT_EQ(kernel.getTiedOperand(1), op->getOperand(4));
+  EXPECT_FALSE(kernel.isCheapToRecompute());
+}
+
+TEST_F(Cost, ElementwiseOpsMayWorkInPlace) {
+  Operation *op = parse("%x: tensor<3x4xf32>", "%0 = ft.scale %x, 2.0 : tensor<3x4xf32>");
+  ASSERT_TRUE(op);
+  auto kernel = cast<KernelOpInterface>(op);
+  EXPECT_EQ(kernel.getReusableOperand(0), op->getOperand(0));
+  EXPECT_FALSE(kernel.getTiedOperand(0));
+  EXPECT_TRUE(kernel.isCheapToRecompute());
+}
+
+} // namespace
+} // namespace mlir::ft

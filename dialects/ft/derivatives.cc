@@ -1,0 +1,243 @@
+// The rule of reverse-mode differentiation of every differentiable op.
+//
+// What holds for all rules (see DifferentiableOpInterface in interfaces.td):
+// - A rule that cannot be applied reports an error at the op and returns an empty vector.
+// - Nothing is built for an operand that is not needed, unless the gradient op yields it anyway.
+// - Gradient ops come in the order in which the schedule runs them. Gradients of weights come before
+// gradients of
+//   activations: the forward activation that a weight gradient reads can then die before the activation
+//   gradient, of the same size, is allocated; the upstream gradient lives until the last of them in either
+//   order.
+#include "dialects/ft/dialect.h"
+
+namespace mlir::ft {
+namespace {
+
+using Gradients = llvm::SmallVector<Value>;
+
+Gradients failWith(InFlightDiagnostic diagnostic) {
+  diagnostic.report();
+  return {};
+}
+
+// The gradient of an operand that was repeated over leading dimensions to the shape of `gradient`.
+Value reduceTo(OpBuilder &builder, Location loc, Type type, Value gradient) {
+  if (gradient.getType() == type)
+    return gradient;
+  return SumLeadingOp::create(builder, loc, type, gradient);
+}
+
+// A matrix product without a bias.
+Value product(OpBuilder &builder, Location loc, Type type, Value a, Value b, Value acc, bool transposeA,
+              bool transposeB) {
+  UnitAttr unit = builder.getUnitAttr();
+  return MatmulOp::create(builder, loc, type, a, b, /*bias=*/Value(), acc, transposeA ? unit : UnitAttr(),
+                          transposeB ? unit : UnitAttr());
+}
+
+// For c = a b (+ bias), in all forms that ft.matmul has; the letters are those of its description. Shapes are
+// below each.
+Value gradientOfA(OpBuilder &builder, MatmulOp op, Value dc, Value acc) {
+  Type type = op.getA().getType();
+  if (op.getTransposeA()) // [..., M] = b [..., N] (dc [M, N])^T
+    return product(builder, op.getLoc(), type, op.getB(), dc, acc, false, true);
+  // [..., K] = dc [..., N] times b^T: [N, K] when b is [K, N], b itself when it is stored [N, K]
+  return product(builder, op.getLoc(), type, dc, op.getB(), acc, false, !op.getTransposeB());
+}
+
+Value gradientOfB(OpBuilder &builder, MatmulOp op, Value dc, Value acc) {
+  Type type = op.getB().getType();
+  if (op.getTransposeA()) // [..., N] = a [..., M] dc [M, N]
+    return product(builder, op.getLoc(), type, op.getA(), dc, acc, false, false);
+  if (op.getTransposeB()) // [N, K] = sum over rows of dc [..., N] and a [..., K]
+    return product(builder, op.getLoc(), type, dc, op.getA(), acc, true, false);
+  return product(builder, op.getLoc(), type, op.getA(), dc, acc, true, false); // [K, N]
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Data movement
+//===----------------------------------------------------------------------===//
+
+Gradients CopyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  return {resultGrads[0]};
+}
+
+Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                     ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  if (!needed[1])
+    return {Value(), Value()};
+  accumulated[1] = accumulators[1] != nullptr;
+  return {Value(), EmbeddingGradOp::create(builder, getLoc(), getTable().getType(), getIds(), resultGrads[0],
+                                           accumulators[1])};
+}
+
+Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                     ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  return {reduceTo(builder, getLoc(), getX().getType(), resultGrads[0])};
+}
+
+Gradients SplitOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                 ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  SmallVector<Value> parts;
+  for (auto [part, gradient] : llvm::zip_equal(getParts(), resultGrads))
+    parts.push_back(gradient
+                        ? gradient
+                        : FillOp::create(builder, getLoc(), part.getType(), builder.getF64FloatAttr(0.0)));
+  return {ConcatOp::create(builder, getLoc(), getX().getType(), parts)};
+}
+
+Gradients ConcatOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                  ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  auto split = SplitOp::create(builder, getLoc(), getParts().getTypes(), resultGrads[0]);
+  return Gradients(split.getParts());
+}
+
+//===----------------------------------------------------------------------===//
+// Linear algebra and elementwise ops
+//===----------------------------------------------------------------------===//
+
+Gradients MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                  ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  if (getAcc())
+    return failWith(emitOpError("with an accumulator (`into`) has no derivative: write the sum as ft.add"));
+  Value dc = resultGrads[0];
+  // Absent operands take no place: a, b and, where there is one, bias.
+  Gradients gradients(getNumOperands());
+  if (getBias() && needed[2])
+    gradients[2] = reduceTo(builder, getLoc(), getBias().getType(), dc);
+  if (needed[1]) {
+    gradients[1] = gradientOfB(builder, *this, dc, accumulators[1]);
+    accumulated[1] = accumulators[1] != nullptr;
+  }
+  if (needed[0]) {
+    gradients[0] = gradientOfA(builder, *this, dc, accumulators[0]);
+    accumulated[0] = accumulators[0] != nullptr;
+  }
+  return gradients;
+}
+
+Gradients AddOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                               ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  Value dy = resultGrads[0];
+  return {needed[0] ? dy : Value(), needed[1] ? reduceTo(builder, getLoc(), getB().getType(), dy) : Value()};
+}
+
+Gradients MulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                               ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  Value dy = resultGrads[0];
+  Gradients gradients(2);
+  if (needed[1]) {
+    Value product = MulOp::create(builder, getLoc(), getA().getType(), dy, getA());
+    gradients[1] = reduceTo(builder, getLoc(), getB().getType(), product);
+  }
+  if (needed[0])
+    gradients[0] = MulOp::create(builder, getLoc(), getA().getType(), dy, getB());
+  return gradients;
+}
+
+Gradients ScaleOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                 ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  return {ScaleOp::create(builder, getLoc(), getX().getType(), resultGrads[0], getFactorAttr())};
+}
+
+Gradients GeluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  return {
+      GeluGradOp::create(builder, getLoc(), getX().getType(), resultGrads[0], getX(), getApproximateAttr())};
+}
+
+Gradients SwigluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                  ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  Type type = getGate().getType();
+  auto grad = SwigluGradOp::create(builder, getLoc(), type, type, resultGrads[0], getGate(), getUp());
+  return {grad.getDgate(), grad.getDup()};
+}
+
+//===----------------------------------------------------------------------===//
+// Normalisation, position, attention
+//===----------------------------------------------------------------------===//
+
+Gradients LayerNormOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                     ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  auto grad = LayerNormGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
+                                      getBias().getType(), resultGrads[0], getX(), getWeight(), getEpsAttr());
+  return {grad.getDx(), grad.getDweight(), grad.getDbias()};
+}
+
+Gradients RmsNormOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                   ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  auto grad = RmsNormGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
+                                    resultGrads[0], getX(), getWeight(), getEpsAttr());
+  return {grad.getDx(), grad.getDweight()};
+}
+
+// A rotation is orthogonal: its transpose rotates back.
+Gradients RopeOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  UnitAttr inverse = getInverse() ? UnitAttr() : builder.getUnitAttr();
+  return {RopeOp::create(builder, getLoc(), getX().getType(), resultGrads[0], getHeadsAttr(), getBaseAttr(),
+                         inverse)};
+}
+
+Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                     ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  if (resultGrads[1])
+    return failWith(emitOpError(
+        "has no derivative of `lse`, which exists for its own gradient: do not use it in the loss"));
+  auto grad = AttentionGradOp::create(builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(),
+                                      resultGrads[0], getQ(), getK(), getV(), getOut(), getLse(),
+                                      getHeadsAttr(), getKvHeadsAttr(), getCausalAttr());
+  return {grad.getDq(), grad.getDk(), grad.getDv()};
+}
+
+//===----------------------------------------------------------------------===//
+// Losses
+//===----------------------------------------------------------------------===//
+
+Gradients CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                        ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  Value dlogits = CrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(), resultGrads[0],
+                                             getLogits(), getTargets());
+  return {dlogits, Value()};
+}
+
+Gradients LinearCrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                              ArrayRef<bool> needed, ValueRange accumulators,
+                                              SmallVectorImpl<bool> &accumulated) {
+  Value acc = needed[1] ? accumulators[1] : Value();
+  auto grad = LinearCrossEntropyGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
+                                               resultGrads[0], getX(), getWeight(), getTargets(), acc);
+  accumulated[1] = acc != nullptr;
+  return {grad.getDx(), grad.getDweight(), Value()};
+}
+
+//===----------------------------------------------------------------------===//
+// Latent variable
+//===----------------------------------------------------------------------===//
+
+// The table's gradient is exact; the logits' is the straight-through one of the op's description.
+Gradients BinaryMapperOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                        ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  Value dr = resultGrads[0];
+  Gradients gradients(3);
+  if (needed[2]) {
+    gradients[2] =
+        EmbeddingGradOp::create(builder, getLoc(), getTable().getType(), getIndex(), dr, accumulators[2]);
+    accumulated[2] = accumulators[2] != nullptr;
+  }
+  if (needed[0])
+    gradients[0] =
+        BinaryMapperGradOp::create(builder, getLoc(), getLogits().getType(), dr, getLogits(), getTable());
+  return gradients;
+}
+
+Gradients BitsKlOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                  ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  return {BitsKlGradOp::create(builder, getLoc(), getLogits().getType(), resultGrads[0], getLogits(),
+                               getKappaAttr())};
+}
+
+} // namespace mlir::ft

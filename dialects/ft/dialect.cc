@@ -1,0 +1,50 @@
+#include "dialects/ft/dialect.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include "dialects/ft/dialect.cc.inc"
+#include "dialects/ft/enums.cc.inc"
+#include "dialects/ft/interfaces.cc.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/ft/attributes.cc.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/ft/types.cc.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/ft/ops.cc.inc"
+
+namespace mlir::ft {
+
+void FtDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/ft/attributes.cc.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/ft/types.cc.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/ft/ops.cc.inc"
+      >();
+}
+
+bool isKernelShape(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() <= kMaxRank &&
+         llvm::all_of(tensor.getShape(), [](int64_t extent) { return extent > 0; });
+}
+
+LogicalResult InitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, InitKind kind,
+                               FloatAttr number) {
+  if (kind == InitKind::normal && number.getValueAsDouble() < 0)
+    return emitError() << "the standard deviation of an initialiser is " << number.getValueAsDouble()
+                       << ", it cannot be negative";
+  return success();
+}
+
+} // namespace mlir::ft

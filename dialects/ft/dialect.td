@@ -1,0 +1,86 @@
+// The ft dialect itself: its types, attributes and constraints.
+#ifndef FT_DIALECT
+#define FT_DIALECT
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Ft_Dialect : Dialect {
+  let name = "ft";
+  let cppNamespace = "::mlir::ft";
+  let summary = "Transformers and their training step, on whole tensors and units";
+  let description = [{
+    Value semantics on ranked tensors. A model is a module with `ft.parameter` symbols and a function
+    `@forward(%tokens, %targets) -> tensor<f32>` that returns the loss. The discardable attribute `layer` of an
+    op names the layer it belongs to ("transformer.h.3"); wrap policies, recomputation and reports use it. `phase` is
+    set by the compiler: "forward", "backward", "optimizer".
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Types and attributes
+//===----------------------------------------------------------------------===//
+
+class Ft_Type<string name, string typeMnemonic> : TypeDef<Ft_Dialect, name> { let mnemonic = typeMnemonic; }
+
+def Ft_FlatType : Ft_Type<"Flat", "flat"> {
+  let summary = "The whole flat buffer of a unit";
+  let description = [{ `!ft.flat<@unit, f32>`. Its number of elements depends on the world size: it is padded to a multiple of it. }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$unit, "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $unit `,` $elementType `>`";
+}
+
+def Ft_SliceType : Ft_Type<"Slice", "slice"> {
+  let summary = "One rank's slice of a unit's flat buffer";
+  let description = [{ `!ft.slice<@unit, f32>`. For strategies that do not shard, a slice is the whole. }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$unit, "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $unit `,` $elementType `>`";
+}
+
+class Ft_Attr<string name, string attrMnemonic> : AttrDef<Ft_Dialect, name> { let mnemonic = attrMnemonic; }
+
+def Ft_InitKind : I32EnumAttr<"InitKind", "how a parameter starts",
+    [I32EnumAttrCase<"normal", 0>, I32EnumAttrCase<"constant", 1>]> {
+  let cppNamespace = "::mlir::ft";
+  let genSpecializedAttr = 0;
+}
+
+// A 64-bit float, printed with the fewest digits that read back as the same value.
+def Ft_RealParameter : AttrParameter<"::mlir::FloatAttr", "a real number"> {
+  let parser = "::mlir::ft::parseReal($_parser)";
+  let printer = "::mlir::ft::printReal($_printer.getStream(), $_self.getValueAsDouble())";
+}
+
+def Ft_InitAttr : Ft_Attr<"Init", "init"> {
+  let summary = "How a parameter starts";
+  let description = [{
+    `#ft.init<normal, 0.02>`: N(0, 0.02^2), the value is the standard deviation. `#ft.init<constant, 1.0>`: that value.
+  }];
+  let parameters = (ins EnumParameter<Ft_InitKind>:$kind, Ft_RealParameter:$number);
+  let assemblyFormat = "`<` $kind `,` $number `>`";
+  let builders = [AttrBuilder<(ins "::mlir::ft::InitKind":$kind, "double":$value), [{
+    return $_get($_ctxt, kind, ::mlir::FloatAttr::get(::mlir::Float64Type::get($_ctxt), value));
+  }]>];
+  let extraClassDeclaration = [{
+    // Standard deviation, or the constant.
+    double getValue() const { return getNumber().getValueAsDouble(); }
+  }];
+  let genVerifyDecl = 1;
+}
+
+// What kernels take: static, positive extents, at most four dimensions.
+class Ft_TensorOf<list<Type> elementTypes>
+    : Type<And<[RankedTensorOf<elementTypes>.predicate, CPred<"::mlir::ft::isKernelShape($_self)">]>,
+           "tensor of " # !interleave(!foreach(t, elementTypes, t.summary), " or ") # " with at most 4 positive static dimensions",
+           "::mlir::RankedTensorType">;
+
+def Ft_Tensor : Ft_TensorOf<[F32, BF16, F16, I32, I64]>;
+def Ft_FloatTensor : Ft_TensorOf<[F32, BF16, F16]>;
+def Ft_TokenTensor : Ft_TensorOf<[I32]>;
+def Ft_Scalar : 0DTensorOf<[F32]>;
+def Ft_AccumulatorTensor : RankedTensorOf<[I64]>;
+
+#endif // FT_DIALECT

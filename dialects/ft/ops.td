@@ -1,0 +1,475 @@
+// The only list of ops of the graph level. Every op that computes has a derivative (or is itself one), a cost, a kernel.
+#ifndef FT_OPS
+#define FT_OPS
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialects/ft/dialect.td"
+include "dialects/ft/interfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Parameters and inputs
+//===----------------------------------------------------------------------===//
+
+class Ft_Op<string mnemonic, list<Trait> traits = []> : Op<Ft_Dialect, mnemonic, traits>;
+
+def Ft_ParameterOp : Ft_Op<"parameter", [Symbol]> {
+  let summary = "A parameter of the model";
+  let description = [{
+    `ft.parameter @"transformer.wte.weight" : tensor<50257x768xf32> = #ft.init<normal, 0.02>`
+
+    `layer` groups parameters for wrap policies; `aliases` are further names under which a checkpoint may hold it (tied weights);
+    `unit` and `offset` (in elements, inside the unit's flat buffer) are set when units are formed.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Ft_FloatTensor>:$type, Ft_InitAttr:$init,
+                       OptionalAttr<StrAttr>:$layer, UnitAttr:$no_decay, UnitAttr:$frozen, OptionalAttr<StrArrayAttr>:$aliases,
+                       OptionalAttr<FlatSymbolRefAttr>:$unit, OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = "$sym_name `:` $type `=` qualified($init) attr-dict";
+  let hasVerifier = 1;
+}
+
+def Ft_UnitOp : Ft_Op<"unit", [Symbol]> {
+  let summary = "Parameters that are gathered together, in one flat buffer";
+  let description = [{ `elements`: end of the last parameter, rounded up to a block of 1024. }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$elements);
+  let assemblyFormat = "$sym_name attr-dict";
+  let hasVerifier = 1;
+}
+
+def Ft_GetOp : Ft_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                             DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "The value of a parameter";
+  let arguments = (ins FlatSymbolRefAttr:$parameter);
+  let results = (outs Ft_FloatTensor:$value);
+  let assemblyFormat = "$parameter attr-dict `:` type($value)";
+}
+
+def Ft_InputOp : Ft_Op<"input", [Pure, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "A value that the executor provides each step";
+  let description = [{
+    `rng`: tensor<3xi64> = seed, step, rank. `lr`: tensor<f32>. `step`: tensor<i64>, from 0.
+  }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Ft_Tensor:$value);
+  let assemblyFormat = "$name attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Compute ops. Ft_ComputeOp: pure, costed, one kernel.
+//===----------------------------------------------------------------------===//
+
+class Ft_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> kernelMethods = [], list<string> costMethods = ["getFlops"]>
+    : Ft_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<CostOpInterface, costMethods>,
+                                   DeclareOpInterfaceMethods<KernelOpInterface, kernelMethods>], traits)> {
+  let hasVerifier = 1;
+}
+
+// Few FLOPs for the bytes of its result: computing it again costs less than keeping it.
+def CheapToRecompute : NativeOpTrait<"CheapToRecompute"> { let cppNamespace = "::mlir::ft"; }
+
+def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
+
+def Ft_FillOp : Ft_Op<"fill", [Pure, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "A tensor with one value everywhere";
+  let arguments = (ins F64Attr:$value);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "custom<Real>($value) attr-dict `:` type($result)";
+}
+
+def Ft_IotaOp : Ft_ComputeOp<"iota", [CheapToRecompute], [], []> {
+  let summary = "0, 1, 2, ...: ids of consecutive rows, such as positions";
+  let results = (outs Ft_TokenTensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Ft_CopyOp : Ft_ComputeOp<"copy", [Differentiable, AllTypesMatch<["x", "result"]>], [], []> {
+  let summary = "The same values in a buffer of their own";
+  let arguments = (ins Ft_Tensor:$x);
+  let results = (outs Ft_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let hasVerifier = 0;
+}
+
+def Ft_EmbeddingOp : Ft_ComputeOp<"embedding", [Differentiable, CheapToRecompute]> {
+  let summary = "Rows of a table: result[..., :] = table[ids[...], :]";
+  let arguments = (ins Ft_TokenTensor:$ids, Ft_FloatTensor:$table);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [], ["getTiedOperand"]> {
+  let summary = "Gradient of an embedding's table: acc (or 0) + rows of dy added at ids, in order of position";
+  let arguments = (ins Ft_TokenTensor:$ids, Ft_FloatTensor:$dy, Optional<Ft_FloatTensor>:$acc);
+  let results = (outs Ft_FloatTensor:$dtable);
+  let assemblyFormat = "$ids `,` $dy (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_LayerNormOp : Ft_ComputeOp<"layer_norm", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>]> {
+  let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension";
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_FloatTensor:$bias, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $weight `,` $bias `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight) `,` type($bias)";
+}
+
+def Ft_LayerNormGradOp : Ft_ComputeOp<"layer_norm_grad", [], ["getWorkspaceBytes"]> {
+  let summary = "Gradients of layer_norm; the statistics are computed again from x";
+  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight, Ft_FloatTensor:$dbias);
+  let assemblyFormat = "$dy `,` $x `,` $weight `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_RmsNormOp : Ft_ComputeOp<"rms_norm", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>]> {
+  let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension";
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $weight `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight)";
+}
+
+def Ft_RmsNormGradOp : Ft_ComputeOp<"rms_norm_grad", [], ["getWorkspaceBytes"]> {
+  let summary = "Gradients of rms_norm; the statistic is computed again from x";
+  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);
+  let assemblyFormat = "$dy `,` $x `,` $weight `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, AttrSizedOperandSegments], ["getTiedOperand"]> {
+  let summary = "Matrix product over flattened leading dimensions, plus a bias per column";
+  let description = [{
+    Without `transpose_a`: a is [..., K], its leading dimensions are rows; b is [K, N], or [N, K] with `transpose_b`; the result is
+    [..., N]. With `transpose_a` (weight gradients): a is [..., M] and b is [..., N] with the same leading dimensions,
+    which are summed over; the result is [M, N]. `bias` is [N]. `acc` has the type of the result, which is acc + a b.
+  }];
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Optional<Ft_FloatTensor>:$bias, Optional<Ft_FloatTensor>:$acc,
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`bias` $bias^)? (`into` $acc^)? (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ft_SumLeadingOp : Ft_ComputeOp<"sum_leading", [], ["getWorkspaceBytes"]> {
+  let summary = "Sum over leading dimensions: the result's shape is a suffix of x's";
+  let arguments = (ins Ft_FloatTensor:$x);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Ft_BroadcastOp : Ft_ComputeOp<"broadcast", [Differentiable, CheapToRecompute]> {
+  let summary = "Repeats x over new leading dimensions";
+  let arguments = (ins Ft_FloatTensor:$x);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Ft_AddOp : Ft_ComputeOp<"add", [Differentiable, CheapToRecompute, AllTypesMatch<["a", "result"]>], ["getReusableOperand"]> {
+  let summary = "Sum a + b; b's shape is a's or a suffix of it";
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b)";
+  let hasFolder = 1;
+}
+
+def Ft_MulOp : Ft_ComputeOp<"mul", [Differentiable, CheapToRecompute, AllTypesMatch<["a", "result"]>], ["getReusableOperand"]> {
+  let summary = "Product a * b, element by element; b's shape is a's or a suffix of it";
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b)";
+}
+
+def Ft_ScaleOp : Ft_ComputeOp<"scale", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+  let summary = "x * factor";
+  let arguments = (ins Ft_FloatTensor:$x, F64Attr:$factor);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` custom<Real>($factor) attr-dict `:` type($x)";
+  let hasVerifier = 0;
+  let hasFolder = 1;
+}
+
+def Ft_GeluOp : Ft_ComputeOp<"gelu", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+  let summary = "GELU; approximate = \"tanh\" (GPT-2's gelu_new) or \"none\" (erf)";
+  let arguments = (ins Ft_FloatTensor:$x, StrAttr:$approximate);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `approximate` $approximate attr-dict `:` type($x)";
+}
+
+def Ft_GeluGradOp : Ft_ComputeOp<"gelu_grad", [AllTypesMatch<["dy", "x", "dx"]>], ["getReusableOperand"]> {
+  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, StrAttr:$approximate);
+  let results = (outs Ft_FloatTensor:$dx);
+  let summary = "Gradient of gelu";
+  let assemblyFormat = "$dy `,` $x `approximate` $approximate attr-dict `:` type($x)";
+}
+
+def Ft_SwigluOp : Ft_ComputeOp<"swiglu", [Differentiable, CheapToRecompute, AllTypesMatch<["gate", "up", "result"]>], ["getReusableOperand"]> {
+  let summary = "silu(gate) * up, silu(z) = z * sigmoid(z)";
+  let arguments = (ins Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$gate `,` $up attr-dict `:` type($gate)";
+  let hasVerifier = 0;
+}
+
+def Ft_SwigluGradOp : Ft_ComputeOp<"swiglu_grad", [AllTypesMatch<["dy", "gate", "up", "dgate", "dup"]>], ["getReusableOperand"]> {
+  let summary = "Gradients of swiglu";
+  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
+  let results = (outs Ft_FloatTensor:$dgate, Ft_FloatTensor:$dup);
+  let assemblyFormat = "$dy `,` $gate `,` $up attr-dict `:` type($gate)";
+  let hasVerifier = 0;
+}
+
+def Ft_RopeOp : Ft_ComputeOp<"rope", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+  let summary = "Rotary position embedding, rotate-half form";
+  let description = [{
+    x is [B, T, heads * head size], position = index in T. With h = head size / 2, frequency_i = base^(-i / h): the pair
+    (x_i, x_{i+h}) is rotated by position * frequency_i; `inverse` rotates back. Source: J. Su et al., RoFormer, 2021.
+  }];
+  let arguments = (ins Ft_FloatTensor:$x, I64Attr:$heads, F64Attr:$base, UnitAttr:$inverse);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `heads` $heads `base` custom<Real>($base) (`inverse` $inverse^)? attr-dict `:` type($x)";
+}
+
+def Ft_AttentionOp : Ft_ComputeOp<"attention", [Differentiable], ["getWorkspaceBytes"]> {
+  let summary = "softmax(q k^T / sqrt(head size)) v per head; the scores are never held whole";
+  let description = [{
+    q is [B, T, heads * S], k and v are [B, T, kv_heads * S]; head h uses kv head h / (heads / kv_heads). `causal`: position t sees positions
+    up to t. `lse` is [B, heads, T]: the log of the sum of exponentials of the scaled scores, for the gradient.
+  }];
+  let arguments = (ins Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v, I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse);
+  let assemblyFormat = "$q `,` $k `,` $v `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_AttentionGradOp : Ft_ComputeOp<"attention_grad", [], ["getWorkspaceBytes"]> {
+  let summary = "Gradients of attention; the probabilities are computed again by tiles";
+  let arguments = (ins Ft_FloatTensor:$dout, Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v, Ft_FloatTensor:$out, Ft_FloatTensor:$lse,
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Ft_FloatTensor:$dq, Ft_FloatTensor:$dk, Ft_FloatTensor:$dv);
+  let assemblyFormat = "$dout `,` $q `,` $k `,` $v `,` $out `,` $lse `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_SplitOp : Ft_ComputeOp<"split", [Differentiable], [], []> {
+  let summary = "Cuts the last dimension into consecutive parts";
+  let arguments = (ins Ft_FloatTensor:$x);
+  let results = (outs Variadic<Ft_FloatTensor>:$parts);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($parts)";
+}
+
+def Ft_ConcatOp : Ft_ComputeOp<"concat", [Differentiable], [], []> {
+  let summary = "Joins along the last dimension";
+  let arguments = (ins Variadic<Ft_FloatTensor>:$parts);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Losses. All are means over rows (positions), as f32 scalars.
+//===----------------------------------------------------------------------===//
+
+def Ft_CrossEntropyOp : Ft_ComputeOp<"cross_entropy", [Differentiable]> {
+  let summary = "Mean over rows of logsumexp(logits) - logits[target]";
+  let arguments = (ins Ft_FloatTensor:$logits, Ft_TokenTensor:$targets);
+  let results = (outs Ft_Scalar:$loss);
+  let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_CrossEntropyGradOp : Ft_ComputeOp<"cross_entropy_grad", [AllTypesMatch<["logits", "dlogits"]>], ["getReusableOperand"]> {
+  let summary = "dloss * (softmax(logits) - onehot(target)) / rows";
+  let arguments = (ins Ft_Scalar:$dloss, Ft_FloatTensor:$logits, Ft_TokenTensor:$targets);
+  let results = (outs Ft_FloatTensor:$dlogits);
+  let assemblyFormat = "$dloss `,` $logits `,` $targets attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_LinearCrossEntropyOp : Ft_ComputeOp<"linear_cross_entropy", [Differentiable], ["getWorkspaceBytes"]> {
+  let summary = "cross_entropy(x weight^T, targets), logits held for a chunk of rows at a time";
+  let description = [{ x is [..., D], weight is [V, D]. }];
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets);
+  let results = (outs Ft_Scalar:$loss);
+  let assemblyFormat = "$x `,` $weight `,` $targets attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_LinearCrossEntropyGradOp
+    : Ft_ComputeOp<"linear_cross_entropy_grad", [], ["getWorkspaceBytes", "getTiedOperand"]> {
+  let summary = "Gradients of linear_cross_entropy, the logits computed again by chunks";
+  let arguments = (ins Ft_Scalar:$dloss, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets, Optional<Ft_FloatTensor>:$acc);
+  let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);
+  let assemblyFormat = "$dloss `,` $x `,` $weight `,` $targets (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_LinearCrossEntropyLossGradOp
+    : Ft_ComputeOp<"linear_cross_entropy_loss_grad", [], ["getWorkspaceBytes", "getTiedOperand"]> {
+  let summary = "Loss and gradients of linear_cross_entropy in one pass over the logits; the upstream gradient is the constant dloss";
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets, Optional<Ft_FloatTensor>:$acc, F64Attr:$dloss);
+  let results = (outs Ft_Scalar:$loss, Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);
+  let assemblyFormat = "$x `,` $weight `,` $targets (`into` $acc^)? `dloss` custom<Real>($dloss) attr-dict `:` functional-type(operands, results)";
+}
+
+//===----------------------------------------------------------------------===//
+// The Free Transformer's latent variable (F. Fleuret, "The Free Transformer", 2025)
+//===----------------------------------------------------------------------===//
+
+def Ft_SampleBitsOp : Ft_ComputeOp<"sample_bits"> {
+  let summary = "Index d = sum_h b_h 2^h with b_h ~ Bernoulli(sigmoid(logits[..., h]))";
+  let description = [{
+    b_h is 1 when u < sigmoid(logit), u uniform from Philox with stream `stream` at step rng[1], element
+    ((rng[2] * positions + t) * H + h), t the flat position. rng is seed, step, rank.
+  }];
+  let arguments = (ins Ft_FloatTensor:$logits, Ft_Tensor:$rng, I64Attr:$stream);
+  let results = (outs Ft_TokenTensor:$index);
+  let assemblyFormat = "$logits `,` $rng `stream` $stream attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_BinaryMapperOp : Ft_ComputeOp<"binary_mapper", [Differentiable]> {
+  let summary = "R = table[index]: the one-hot of the sampled bits times the table, differentiable in the logits";
+  let description = [{
+    logits [..., H], index [...], table [2^H, D] -> [..., D]. The gradient of the logits is the straight-through one: with g_d = dR . table[d] and
+    G_d = prod_h sigmoid(l_h)^(u_h(d)) (1 - sigmoid(l_h))^(1 - u_h(d)): dl_h = sum_d g_d G_d (u_h(d) - sigmoid(l_h)).
+  }];
+  let arguments = (ins Ft_FloatTensor:$logits, Ft_TokenTensor:$index, Ft_FloatTensor:$table);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$logits `,` $index `,` $table attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_BinaryMapperGradOp : Ft_ComputeOp<"binary_mapper_grad", [AllTypesMatch<["logits", "dlogits"]>], ["getWorkspaceBytes"]> {
+  let summary = "Straight-through gradient of binary_mapper's logits, by blocks of codes";
+  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$logits, Ft_FloatTensor:$table);
+  let results = (outs Ft_FloatTensor:$dlogits);
+  let assemblyFormat = "$dy `,` $logits `,` $table attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_BitsKlOp : Ft_ComputeOp<"bits_kl", [Differentiable]> {
+  let summary = "Mean over positions of max(0, KL_t - kappa), KL_t = H ln 2 - sum_h entropy(sigmoid(l_h)), in nats";
+  let arguments = (ins Ft_FloatTensor:$logits, F64Attr:$kappa);
+  let results = (outs Ft_Scalar:$kl);
+  let assemblyFormat = "$logits `kappa` custom<Real>($kappa) attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_BitsKlGradOp : Ft_ComputeOp<"bits_kl_grad", [AllTypesMatch<["logits", "dlogits"]>]> {
+  let summary = "Gradient of bits_kl: 0 where KL_t <= kappa, else dkl / positions * l_h s_h (1 - s_h), s = sigmoid(l)";
+  let arguments = (ins Ft_Scalar:$dkl, Ft_FloatTensor:$logits, F64Attr:$kappa);
+  let results = (outs Ft_FloatTensor:$dlogits);
+  let assemblyFormat = "$dkl `,` $logits `kappa` custom<Real>($kappa) attr-dict `:` functional-type(operands, results)";
+}
+
+//===----------------------------------------------------------------------===//
+// Units, collectives, optimizer. These have identity or effects, so that neither CSE nor DCE touches them.
+//===----------------------------------------------------------------------===//
+
+// Reads of rank-local persistent state are modelled as effects on the default resource.
+def Ft_ShardOp : Ft_Op<"shard", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "What this rank holds of a unit's parameters at rest";
+  let arguments = (ins FlatSymbolRefAttr:$unit);
+  let results = (outs Ft_SliceType:$slice);
+  let assemblyFormat = "$unit attr-dict `:` qualified(type($slice))";
+}
+
+def Ft_GatherOp : Ft_Op<"gather", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "All-gather of a unit: its whole flat buffer, from every rank's slice";
+  let description = [{ Two gathers of one unit are two buffers with lives of their own, hence the effects: CSE must not merge them. }];
+  let arguments = (ins Ft_SliceType:$slice);
+  let results = (outs Ft_FlatType:$flat);
+  let assemblyFormat = "$slice attr-dict `:` qualified(type($slice)) `->` qualified(type($flat))";
+  let hasVerifier = 1;
+}
+
+def Ft_ReleaseOp : Ft_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Gives up a gathered unit";
+  let arguments = (ins Ft_FlatType:$flat);
+  let assemblyFormat = "$flat attr-dict `:` qualified(type($flat))";
+}
+
+def Ft_ViewOp : Ft_Op<"view", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                               DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "A parameter inside a flat buffer, or inside a slice that is the whole; no copy";
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$flat, FlatSymbolRefAttr:$parameter);
+  let results = (outs Ft_FloatTensor:$value);
+  let assemblyFormat = "$flat `[` $parameter `]` attr-dict `:` type($flat) `->` type($value)";
+}
+
+def Ft_GradientOp : Ft_Op<"gradient", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Says that a value is the gradient of a parameter; left by differentiation, consumed when units are formed";
+  let arguments = (ins FlatSymbolRefAttr:$parameter, Ft_FloatTensor:$value);
+  let assemblyFormat = "$parameter `,` $value attr-dict `:` type($value)";
+}
+
+def Ft_PackOp : Ft_Op<"pack", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A unit's flat gradient from the gradients of all its parameters; gaps and padding are zero";
+  let description = [{
+    One value for each parameter of the unit, in the unit's order. They are written in place: the op that computes one
+    writes straight into the flat buffer, so packing moves nothing.
+  }];
+  let arguments = (ins Variadic<Ft_FloatTensor>:$values, FlatSymbolRefArrayAttr:$parameters);
+  let results = (outs Ft_FlatType:$flat);
+  let assemblyFormat = "$values `at` $parameters attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Ft_ReduceScatterOp : Ft_Op<"reduce_scatter", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Mean over ranks of a flat gradient; each rank keeps its slice";
+  let arguments = (ins Ft_FlatType:$flat);
+  let results = (outs Ft_SliceType:$slice);
+  let assemblyFormat = "$flat attr-dict `:` qualified(type($flat)) `->` qualified(type($slice))";
+  let hasVerifier = 1;
+}
+
+def Ft_AllReduceOp : Ft_Op<"all_reduce", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "result"]>]> {
+  let summary = "Mean over ranks of floats (a flat gradient or a scalar), sum over ranks of integers";
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x);
+  let results = (outs AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let hasVerifier = 1;
+}
+
+def Ft_SumSquaresOp : Ft_Op<"sum_squares", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
+                                            DeclareOpInterfaceMethods<KernelOpInterface, ["getTiedOperand"]>]> {
+  let summary = "Adds the squares of a gradient to an exact fixed-point accumulator";
+  let description = [{
+    A block of 1024 elements is summed in f64 in a fixed order; block sums are added exactly, as integers: word w of the
+    tensor<21xi64> weighs 2^(32 w - 320); word 20 counts blocks whose sum is not finite. So the sum sees neither units nor slices.
+  }];
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient, Optional<Ft_AccumulatorTensor>:$acc);
+  let results = (outs Ft_AccumulatorTensor:$sum);
+  let assemblyFormat = "$gradient (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Ft_ClipCoefficientOp : Ft_Op<"clip_coefficient", [Pure, DeclareOpInterfaceMethods<CostOpInterface>,
+                                                      DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "norm = sqrt(sum); coefficient = min(1, max_norm / (norm + 1e-6)), or 1 when max_norm is 0";
+  let description = [{ As torch.nn.utils.clip_grad_norm_ does it. }];
+  let arguments = (ins Ft_AccumulatorTensor:$sum, F64Attr:$max_norm);
+  let results = (outs Ft_Scalar:$norm, Ft_Scalar:$coefficient);
+  let assemblyFormat = "$sum attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Ft_AdamwOp : Ft_Op<"adamw", [MemoryEffects<[MemRead, MemWrite]>,
+                                 DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
+                                 DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "One AdamW step on what this rank holds of a unit: parameters and moments are updated in place";
+  let description = [{
+    With g = coefficient * gradient, t = step + 1 (I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", 2019, in the order of
+    torch.optim.AdamW): p -= lr * weight_decay * p (where decay applies); m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2;
+    p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
+    `segments` lists begin, end (in elements of the unit) and whether weight decay applies (0 or 1), for all parameters in order.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$unit, AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient, Ft_Scalar:$coefficient, Ft_Scalar:$lr, Ft_Tensor:$step,
+                       F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay, DenseI64ArrayAttr:$segments);
+  let assemblyFormat = "$unit `,` $gradient `,` $coefficient `,` $lr `,` $step attr-dict `:` type(operands)";
+  let hasVerifier = 1;
+}
+
+def Ft_InitOp : Ft_Op<"init", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Initialises a parameter inside what this rank holds of its unit, and zeroes its moments";
+  let description = [{
+    Element i of the parameter is drawn from Philox stream `stream` at step 0, so a slice gets the values of the whole.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$parameter, Ft_Tensor:$rng, I64Attr:$stream);
+  let assemblyFormat = "$parameter `,` $rng attr-dict `:` type($rng)";
+  let hasVerifier = 1;
+}
+
+#endif // FT_OPS

@@ -1,0 +1,31 @@
+#include "dialects/ft/symbols.h"
+
+namespace mlir::ft::verify {
+namespace {
+
+template <typename SymbolOp>
+SymbolOp find(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, llvm::StringRef what) {
+  if (auto found = symbols.lookupNearestSymbolFrom<SymbolOp>(op, name))
+    return found;
+  llvm::SmallVector<llvm::StringRef> names;
+  if (Operation *table = SymbolTable::getNearestSymbolTable(op))
+    for (auto candidate : table->getRegion(0).getOps<SymbolOp>())
+      names.push_back(candidate.getSymName());
+  InFlightDiagnostic error = op->emitOpError() << "there is no " << what << " " << name;
+  if (llvm::StringRef near = nearestName(name.getValue(), names); !near.empty())
+    error << "; did you mean " << FlatSymbolRefAttr::get(op->getContext(), near) << "?";
+  error.report();
+  return nullptr;
+}
+
+} // namespace
+
+ParameterOp parameter(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name) {
+  return find<ParameterOp>(op, symbols, name, "ft.parameter");
+}
+
+UnitOp unit(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name) {
+  return find<UnitOp>(op, symbols, name, "ft.unit");
+}
+
+} // namespace mlir::ft::verify

@@ -1,0 +1,30 @@
+// Text of the dialect: real numbers as they are printed, and names for messages.
+#pragma once
+
+#include <string>
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace mlir::ft {
+
+// Writes the shortest text that MLIR's parser reads back as exactly this value: 0.02, 1.0, 1.0e-05.
+// Infinities and NaN, which have no decimal text, are written in hexadecimal.
+void printReal(llvm::raw_ostream &os, double value);
+
+// Reads what printReal writes.
+FailureOr<FloatAttr> parseReal(AsmParser &parser);
+
+// The directive custom<Real> of ops.td: a 64-bit float attribute without its type.
+ParseResult parseReal(OpAsmParser &parser, FloatAttr &value);
+void printReal(OpAsmPrinter &printer, Operation *op, FloatAttr value);
+
+// "4x64x768", "scalar" for rank 0, the type itself when it is no ranked tensor.
+std::string shapeText(Type type);
+std::string shapeText(llvm::ArrayRef<int64_t> shape);
+
+// The candidate nearest to `name`, empty when none is near enough to be a slip of the pen.
+llvm::StringRef nearestName(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates);
+
+} // namespace mlir::ft

@@ -1,0 +1,53 @@
+#include "dialects/ft/verify.h"
+
+namespace mlir::ft::verify {
+
+LogicalResult rank(Operation *op, llvm::StringRef name, Value value, int64_t rank, llvm::StringRef form) {
+  if (tensor(value).getRank() == rank)
+    return success();
+  return op->emitOpError() << name << " is " << shapeText(value.getType()) << "; expected " << rank
+                           << (rank == 1 ? " dimension, " : " dimensions, ") << form;
+}
+
+LogicalResult minRank(Operation *op, llvm::StringRef name, Value value, int64_t rank, llvm::StringRef form) {
+  if (tensor(value).getRank() >= rank)
+    return success();
+  return op->emitOpError() << name << " is " << shapeText(value.getType()) << "; expected at least " << rank
+                           << (rank == 1 ? " dimension, " : " dimensions, ") << form;
+}
+
+LogicalResult shapeIs(Operation *op, llvm::StringRef name, Value value, llvm::ArrayRef<int64_t> expected,
+                      const llvm::Twine &why) {
+  if (shape(value) == expected)
+    return success();
+  return op->emitOpError() << name << " is " << shapeText(value.getType()) << "; expected "
+                           << shapeText(expected) << ", " << why;
+}
+
+LogicalResult sameType(Operation *op, llvm::StringRef name, Value value, llvm::StringRef otherName,
+                       Value other) {
+  if (!value || value.getType() == other.getType())
+    return success();
+  return op->emitOpError() << name << " is " << value.getType() << "; expected the type of " << otherName
+                           << ", " << other.getType();
+}
+
+LogicalResult sameElementType(Operation *op, llvm::StringRef name, Value value, llvm::StringRef otherName,
+                              Value other) {
+  Type element = tensor(value).getElementType(), expected = tensor(other).getElementType();
+  if (element == expected)
+    return success();
+  return op->emitOpError() << name << " has elements of type " << element << "; expected " << expected
+                           << ", as " << otherName;
+}
+
+LogicalResult suffixOf(Operation *op, llvm::StringRef name, Value value, llvm::StringRef otherName,
+                       Value other) {
+  llvm::ArrayRef<int64_t> small = shape(value), large = shape(other);
+  if (small.size() <= large.size() && large.take_back(small.size()) == small)
+    return success();
+  return op->emitOpError() << name << " is " << shapeText(small) << "; expected the shape of " << otherName
+                           << ", " << shapeText(large) << ", or its last dimensions";
+}
+
+} // namespace mlir::ft::verify

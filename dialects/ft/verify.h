@@ -1,0 +1,33 @@
+// Checks that the verifiers of ops share. Each emits one error at the op, saying what is there and what is
+// expected.
+#pragma once
+
+#include "dialects/ft/dialect.h"
+
+namespace mlir::ft::verify {
+
+inline RankedTensorType tensor(Value value) { return cast<RankedTensorType>(value.getType()); }
+inline llvm::ArrayRef<int64_t> shape(Value value) { return tensor(value).getShape(); }
+
+// `form` explains the dimensions: "[vocabulary, width]".
+LogicalResult rank(Operation *op, llvm::StringRef name, Value value, int64_t rank, llvm::StringRef form);
+
+// At least `rank` dimensions.
+LogicalResult minRank(Operation *op, llvm::StringRef name, Value value, int64_t rank, llvm::StringRef form);
+
+// `why` says where the expected shape comes from: "the last dimension of x".
+LogicalResult shapeIs(Operation *op, llvm::StringRef name, Value value, llvm::ArrayRef<int64_t> expected,
+                      const llvm::Twine &why);
+
+// Shape and element type are those of `other`; an absent value passes.
+LogicalResult sameType(Operation *op, llvm::StringRef name, Value value, llvm::StringRef otherName,
+                       Value other);
+
+LogicalResult sameElementType(Operation *op, llvm::StringRef name, Value value, llvm::StringRef otherName,
+                              Value other);
+
+// The shape of `value` is a suffix of that of `other`.
+LogicalResult suffixOf(Operation *op, llvm::StringRef name, Value value, llvm::StringRef otherName,
+                       Value other);
+
+} // namespace mlir::ft::verify

@@ -1,0 +1,136 @@
+// Verifiers of matrix products, norms and elementwise ops.
+#include "dialects/ft/verify.h"
+
+namespace mlir::ft {
+namespace {
+
+// weight and bias of a norm: one element per column of x.
+LogicalResult verifyPerColumn(Operation *op, llvm::StringRef name, Value value, Value x) {
+  if (failed(verify::minRank(op, "x", x, 1, "[..., width]")))
+    return failure();
+  return verify::shapeIs(op, name, value, verify::shape(x).take_back(1),
+                         "the last dimension of x, which is " + shapeText(x.getType()));
+}
+
+LogicalResult verifyEps(Operation *op, const llvm::APFloat &eps) {
+  double value = eps.convertToDouble();
+  if (value >= 0)
+    return success();
+  return op->emitOpError() << "eps is " << value << "; expected 0 or more";
+}
+
+LogicalResult verifyBinary(Operation *op, Value a, Value b) {
+  if (failed(verify::suffixOf(op, "b", b, "a", a)))
+    return failure();
+  return verify::sameElementType(op, "b", b, "a", a);
+}
+
+LogicalResult verifyApproximation(Operation *op, llvm::StringRef approximate) {
+  if (approximate == "tanh" || approximate == "none")
+    return success();
+  return op->emitOpError() << "approximate is \"" << approximate << "\"; expected \"tanh\" or \"none\"";
+}
+
+// The result of a product without transpose_a, [..., N].
+LogicalResult verifyRowsTimesMatrix(MatmulOp op) {
+  llvm::ArrayRef<int64_t> a = verify::shape(op.getA()), b = verify::shape(op.getB());
+  int64_t summed = b[op.getTransposeB() ? 1 : 0], columns = b[op.getTransposeB() ? 0 : 1];
+  if (a.back() != summed) {
+    InFlightDiagnostic error = op->emitOpError()
+                               << "a has " << a.back() << " columns but b has " << summed
+                               << (op.getTransposeB() ? " columns, which transpose_b makes rows" : " rows")
+                               << "; a is " << shapeText(a) << ", b is " << shapeText(b);
+    if (a.back() == columns)
+      error << (op.getTransposeB() ? " (would fit without transpose_b)" : " (would fit with transpose_b)");
+    return error;
+  }
+  llvm::SmallVector<int64_t> expected(a);
+  expected.back() = columns;
+  return verify::shapeIs(op, "result", op.getResult(), expected, "the rows of a and the columns of b");
+}
+
+// The result of a product with transpose_a, [M, N].
+LogicalResult verifySumOverRows(MatmulOp op) {
+  if (op.getTransposeB())
+    return op->emitOpError("transpose_a and transpose_b together are not supported");
+  llvm::ArrayRef<int64_t> a = verify::shape(op.getA()), b = verify::shape(op.getB());
+  if (a.drop_back() != b.drop_back())
+    return op->emitOpError() << "with transpose_a, a and b are summed over the same rows; a is "
+                             << shapeText(a) << " but b is " << shapeText(b);
+  return verify::shapeIs(op, "result", op.getResult(), {a.back(), b.back()}, "the columns of a and of b");
+}
+
+} // namespace
+
+LogicalResult MatmulOp::verify() {
+  Operation *op = *this;
+  if (failed(verify::minRank(op, "a", getA(), 1, "[..., columns]")) ||
+      failed(verify::sameElementType(op, "b", getB(), "a", getA())))
+    return failure();
+  if (getTransposeA()) {
+    if (failed(verify::minRank(op, "b", getB(), 1, "[..., columns]")) || failed(verifySumOverRows(*this)))
+      return failure();
+  } else {
+    llvm::StringRef form = getTransposeB() ? "[N, K]" : "[K, N]";
+    if (failed(verify::rank(op, "b", getB(), 2, form)) || failed(verifyRowsTimesMatrix(*this)))
+      return failure();
+  }
+  if (getBias() && failed(verify::shapeIs(op, "bias", getBias(), verify::shape(getResult()).take_back(1),
+                                          "one element per column of the result")))
+    return failure();
+  return verify::sameType(op, "acc", getAcc(), "the result", getResult());
+}
+
+LogicalResult LayerNormOp::verify() {
+  if (failed(verifyPerColumn(*this, "weight", getWeight(), getX())) ||
+      failed(verifyPerColumn(*this, "bias", getBias(), getX())))
+    return failure();
+  return verifyEps(*this, getEps());
+}
+
+LogicalResult LayerNormGradOp::verify() {
+  if (failed(verifyPerColumn(*this, "weight", getWeight(), getX())) ||
+      failed(verify::sameType(*this, "dy", getDy(), "x", getX())) ||
+      failed(verify::sameType(*this, "dx", getDx(), "x", getX())) ||
+      failed(verify::sameType(*this, "dweight", getDweight(), "weight", getWeight())) ||
+      failed(verify::sameType(*this, "dbias", getDbias(), "weight", getWeight())))
+    return failure();
+  return verifyEps(*this, getEps());
+}
+
+LogicalResult RmsNormOp::verify() {
+  if (failed(verifyPerColumn(*this, "weight", getWeight(), getX())))
+    return failure();
+  return verifyEps(*this, getEps());
+}
+
+LogicalResult RmsNormGradOp::verify() {
+  if (failed(verifyPerColumn(*this, "weight", getWeight(), getX())) ||
+      failed(verify::sameType(*this, "dy", getDy(), "x", getX())) ||
+      failed(verify::sameType(*this, "dx", getDx(), "x", getX())) ||
+      failed(verify::sameType(*this, "dweight", getDweight(), "weight", getWeight())))
+    return failure();
+  return verifyEps(*this, getEps());
+}
+
+LogicalResult SumLeadingOp::verify() {
+  if (failed(verify::suffixOf(*this, "result", getResult(), "x", getX())))
+    return failure();
+  return verify::sameElementType(*this, "result", getResult(), "x", getX());
+}
+
+LogicalResult BroadcastOp::verify() {
+  if (failed(verify::suffixOf(*this, "x", getX(), "the result", getResult())))
+    return failure();
+  return verify::sameElementType(*this, "result", getResult(), "x", getX());
+}
+
+LogicalResult AddOp::verify() { return verifyBinary(*this, getA(), getB()); }
+
+LogicalResult MulOp::verify() { return verifyBinary(*this, getA(), getB()); }
+
+LogicalResult GeluOp::verify() { return verifyApproximation(*this, getApproximate()); }
+
+LogicalResult GeluGradOp::verify() { return verifyApproximation(*this, getApproximate()); }
+
+} // namespace mlir::ft

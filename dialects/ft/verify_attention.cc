@@ -1,0 +1,86 @@
+// Verifiers of attention and rotary embedding.
+#include "dialects/ft/verify.h"
+
+namespace mlir::ft {
+namespace {
+
+LogicalResult verifyPositive(Operation *op, llvm::StringRef name, int64_t value) {
+  if (value > 0)
+    return success();
+  return op->emitOpError() << name << " is " << value << "; expected at least 1";
+}
+
+LogicalResult verifyDivisible(Operation *op, llvm::StringRef name, Value value, int64_t heads) {
+  int64_t width = verify::shape(value).back();
+  if (width % heads == 0)
+    return success();
+  return op->emitOpError() << name << " has " << width << " columns, which " << heads
+                           << " heads do not divide";
+}
+
+// Shapes that attention and its gradient share.
+LogicalResult verifyHeads(Operation *op, Value q, Value k, Value v, int64_t heads, int64_t kvHeads) {
+  if (failed(verifyPositive(op, "heads", heads)) || failed(verifyPositive(op, "kv_heads", kvHeads)) ||
+      failed(verify::rank(op, "q", q, 3, "[batch, positions, heads * head size]")) ||
+      failed(verifyDivisible(op, "q", q, heads)))
+    return failure();
+  if (heads % kvHeads != 0)
+    return op->emitOpError() << heads << " heads cannot share " << kvHeads << " kv heads evenly";
+  llvm::SmallVector<int64_t> expected(verify::shape(q));
+  int64_t headSize = expected[2] / heads;
+  expected[2] = headSize * kvHeads;
+  std::string why = (llvm::Twine(kvHeads) + " kv heads of size " + llvm::Twine(headSize)).str();
+  if (failed(verify::shapeIs(op, "k", k, expected, why)) ||
+      failed(verify::shapeIs(op, "v", v, expected, why)) ||
+      failed(verify::sameElementType(op, "k", k, "q", q)))
+    return failure();
+  return verify::sameElementType(op, "v", v, "q", q);
+}
+
+LogicalResult verifyLse(Operation *op, Value lse, Value q, int64_t heads) {
+  llvm::ArrayRef<int64_t> shape = verify::shape(q);
+  if (failed(verify::shapeIs(op, "lse", lse, {shape[0], heads, shape[1]}, "[batch, heads, positions]")))
+    return failure();
+  if (verify::tensor(lse).getElementType().isF32())
+    return success();
+  return op->emitOpError() << "lse has elements of type " << verify::tensor(lse).getElementType()
+                           << "; expected f32";
+}
+
+} // namespace
+
+LogicalResult RopeOp::verify() {
+  int64_t heads = getHeads();
+  if (failed(verifyPositive(*this, "heads", heads)) ||
+      failed(verify::rank(*this, "x", getX(), 3, "[batch, positions, heads * head size]")) ||
+      failed(verifyDivisible(*this, "x", getX(), heads)))
+    return failure();
+  int64_t headSize = verify::shape(getX())[2] / heads;
+  if (headSize % 2 != 0)
+    return emitOpError() << "the head size is " << headSize
+                         << "; expected an even one, whose halves are rotated";
+  double base = getBase().convertToDouble();
+  if (base <= 0)
+    return emitOpError() << "base is " << base << "; expected a positive number";
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
+      failed(verify::sameType(*this, "out", getOut(), "q", getQ())))
+    return failure();
+  return verifyLse(*this, getLse(), getQ(), getHeads());
+}
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
+      failed(verifyLse(*this, getLse(), getQ(), getHeads())) ||
+      failed(verify::sameType(*this, "dout", getDout(), "q", getQ())) ||
+      failed(verify::sameType(*this, "out", getOut(), "q", getQ())) ||
+      failed(verify::sameType(*this, "dq", getDq(), "q", getQ())) ||
+      failed(verify::sameType(*this, "dk", getDk(), "k", getK())))
+    return failure();
+  return verify::sameType(*this, "dv", getDv(), "v", getV());
+}
+
+} // namespace mlir::ft

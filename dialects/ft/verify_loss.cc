@@ -1,0 +1,125 @@
+// Verifiers of losses and of the latent variable's ops.
+#include "dialects/ft/verify.h"
+
+namespace mlir::ft {
+namespace {
+
+// Bits of a code must fit an i32 index; a table of 2^24 rows is far beyond use.
+constexpr int64_t kMaxBits = 24;
+
+// One target per row of `values`.
+LogicalResult verifyTargets(Operation *op, llvm::StringRef name, Value values, Value targets) {
+  if (failed(verify::minRank(op, name, values, 1, "[..., columns]")))
+    return failure();
+  std::string why = ("one per row of " + name + ", which is " + shapeText(values.getType())).str();
+  return verify::shapeIs(op, "targets", targets, verify::shape(values).drop_back(), why);
+}
+
+// x [..., D], weight [V, D], targets [...].
+LogicalResult verifyLinear(Operation *op, Value x, Value weight, Value targets) {
+  if (failed(verify::rank(op, "weight", weight, 2, "[vocabulary, width]")) ||
+      failed(verifyTargets(op, "x", x, targets)))
+    return failure();
+  int64_t width = verify::shape(x).back(), columns = verify::shape(weight)[1];
+  if (width != columns)
+    return op->emitOpError() << "x has " << width << " columns but weight has " << columns << "; x is "
+                             << shapeText(x.getType()) << ", weight is " << shapeText(weight.getType());
+  return verify::sameElementType(op, "weight", weight, "x", x);
+}
+
+LogicalResult verifyLinearGradients(Operation *op, Value x, Value weight, Value acc, Value dx,
+                                    Value dweight) {
+  if (failed(verify::sameType(op, "dx", dx, "x", x)) ||
+      failed(verify::sameType(op, "dweight", dweight, "weight", weight)))
+    return failure();
+  return verify::sameType(op, "acc", acc, "dweight", dweight);
+}
+
+LogicalResult verifyBits(Operation *op, Value logits) {
+  if (failed(verify::minRank(op, "logits", logits, 1, "[..., bits]")))
+    return failure();
+  int64_t bits = verify::shape(logits).back();
+  if (bits <= kMaxBits)
+    return success();
+  return op->emitOpError() << "logits have " << bits << " bits; expected at most " << kMaxBits;
+}
+
+LogicalResult verifyTable(Operation *op, Value logits, Value table) {
+  if (failed(verifyBits(op, logits)) || failed(verify::rank(op, "table", table, 2, "[2^bits, width]")))
+    return failure();
+  int64_t bits = verify::shape(logits).back(), codes = int64_t{1} << bits;
+  if (verify::shape(table)[0] == codes)
+    return success();
+  return op->emitOpError() << "table has " << verify::shape(table)[0] << " rows; expected " << codes
+                           << ", one per code of " << bits << " bits";
+}
+
+// values [..., D] for logits [..., H] and table [2^H, D].
+LogicalResult verifyMapped(Operation *op, llvm::StringRef name, Value values, Value logits, Value table) {
+  llvm::SmallVector<int64_t> expected(verify::shape(logits));
+  expected.back() = verify::shape(table)[1];
+  return verify::shapeIs(op, name, values, expected, "the positions of logits and the width of table");
+}
+
+LogicalResult verifyKappa(Operation *op, Value logits, const llvm::APFloat &kappa) {
+  if (failed(verify::minRank(op, "logits", logits, 1, "[..., bits]")))
+    return failure();
+  double value = kappa.convertToDouble();
+  if (value >= 0)
+    return success();
+  return op->emitOpError() << "kappa is " << value << "; expected 0 or more nats";
+}
+
+} // namespace
+
+LogicalResult CrossEntropyOp::verify() { return verifyTargets(*this, "logits", getLogits(), getTargets()); }
+
+LogicalResult CrossEntropyGradOp::verify() {
+  return verifyTargets(*this, "logits", getLogits(), getTargets());
+}
+
+LogicalResult LinearCrossEntropyOp::verify() {
+  return verifyLinear(*this, getX(), getWeight(), getTargets());
+}
+
+LogicalResult LinearCrossEntropyGradOp::verify() {
+  if (failed(verifyLinear(*this, getX(), getWeight(), getTargets())))
+    return failure();
+  return verifyLinearGradients(*this, getX(), getWeight(), getAcc(), getDx(), getDweight());
+}
+
+LogicalResult LinearCrossEntropyLossGradOp::verify() {
+  if (failed(verifyLinear(*this, getX(), getWeight(), getTargets())))
+    return failure();
+  return verifyLinearGradients(*this, getX(), getWeight(), getAcc(), getDx(), getDweight());
+}
+
+LogicalResult SampleBitsOp::verify() {
+  if (failed(verifyBits(*this, getLogits())))
+    return failure();
+  auto rng = RankedTensorType::get({3}, IntegerType::get(getContext(), 64));
+  if (getRng().getType() != rng)
+    return emitOpError() << "rng is " << getRng().getType() << "; expected " << rng << ": seed, step, rank";
+  return verify::shapeIs(*this, "index", getIndex(), verify::shape(getLogits()).drop_back(),
+                         "the positions of logits");
+}
+
+LogicalResult BinaryMapperOp::verify() {
+  if (failed(verifyTable(*this, getLogits(), getTable())) ||
+      failed(verify::shapeIs(*this, "index", getIndex(), verify::shape(getLogits()).drop_back(),
+                             "the positions of logits")))
+    return failure();
+  return verifyMapped(*this, "result", getResult(), getLogits(), getTable());
+}
+
+LogicalResult BinaryMapperGradOp::verify() {
+  if (failed(verifyTable(*this, getLogits(), getTable())))
+    return failure();
+  return verifyMapped(*this, "dy", getDy(), getLogits(), getTable());
+}
+
+LogicalResult BitsKlOp::verify() { return verifyKappa(*this, getLogits(), getKappa()); }
+
+LogicalResult BitsKlGradOp::verify() { return verifyKappa(*this, getLogits(), getKappa()); }
+
+} // namespace mlir::ft

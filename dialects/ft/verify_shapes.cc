@@ -1,0 +1,61 @@
+// Verifiers of look-ups, and of ops that cut and join.
+#include "dialects/ft/verify.h"
+
+namespace mlir::ft {
+namespace {
+
+// rows [..., D] for ids [...] and a table of width D.
+LogicalResult verifyRows(Operation *op, llvm::StringRef name, Value rows, Value ids,
+                         llvm::StringRef tableName, Value table) {
+  if (failed(verify::rank(op, tableName, table, 2, "[rows, width]")))
+    return failure();
+  llvm::SmallVector<int64_t> expected(verify::shape(ids));
+  expected.push_back(verify::shape(table)[1]);
+  if (failed(verify::shapeIs(op, name, rows, expected, "the shape of ids and the width of " + tableName)))
+    return failure();
+  return verify::sameElementType(op, name, rows, tableName, table);
+}
+
+// The parts lie side by side in the last dimension of `whole`.
+LogicalResult verifyParts(Operation *op, llvm::StringRef wholeName, Value whole, ValueRange parts) {
+  if (parts.empty())
+    return op->emitOpError("has no parts; expected at least one");
+  if (failed(verify::minRank(op, wholeName, whole, 1, "[..., columns]")))
+    return failure();
+  int64_t columns = 0;
+  for (auto [index, part] : llvm::enumerate(parts)) {
+    std::string name = ("part #" + llvm::Twine(index)).str();
+    if (failed(verify::minRank(op, name, part, 1, "[..., columns]")))
+      return failure();
+    llvm::SmallVector<int64_t> expected(verify::shape(whole));
+    expected.back() = verify::shape(part).back();
+    if (failed(verify::shapeIs(op, name, part, expected, "the leading dimensions of " + wholeName)) ||
+        failed(verify::sameElementType(op, name, part, wholeName, whole)))
+      return failure();
+    columns += expected.back();
+  }
+  if (columns == verify::shape(whole).back())
+    return success();
+  return op->emitOpError() << "parts have " << columns << " columns together but " << wholeName << " has "
+                           << verify::shape(whole).back();
+}
+
+} // namespace
+
+LogicalResult IotaOp::verify() { return verify::rank(*this, "result", getResult(), 1, "[count]"); }
+
+LogicalResult EmbeddingOp::verify() {
+  return verifyRows(*this, "result", getResult(), getIds(), "table", getTable());
+}
+
+LogicalResult EmbeddingGradOp::verify() {
+  if (failed(verifyRows(*this, "dy", getDy(), getIds(), "dtable", getDtable())))
+    return failure();
+  return verify::sameType(*this, "acc", getAcc(), "dtable", getDtable());
+}
+
+LogicalResult SplitOp::verify() { return verifyParts(*this, "x", getX(), getParts()); }
+
+LogicalResult ConcatOp::verify() { return verifyParts(*this, "the result", getResult(), getParts()); }
+
+} // namespace mlir::ft

@@ -1,0 +1,159 @@
+// Verifiers of units, collectives and the optimizer.
+#include "dialects/ft/symbols.h"
+#include "dialects/ft/verify.h"
+
+namespace mlir::ft {
+namespace {
+
+FlatSymbolRefAttr unitOf(Type buffer) {
+  if (auto flat = dyn_cast<FlatType>(buffer))
+    return flat.getUnit();
+  return cast<SliceType>(buffer).getUnit();
+}
+
+Type elementOf(Type buffer) {
+  if (auto flat = dyn_cast<FlatType>(buffer))
+    return flat.getElementType();
+  return cast<SliceType>(buffer).getElementType();
+}
+
+LogicalResult verifySameUnit(Operation *op, Type from, Type to) {
+  if (unitOf(from) != unitOf(to))
+    return op->emitOpError() << "takes unit " << unitOf(from) << " but gives unit " << unitOf(to);
+  if (elementOf(from) != elementOf(to))
+    return op->emitOpError() << "takes elements of type " << elementOf(from) << " but gives "
+                             << elementOf(to);
+  return success();
+}
+
+// `type` is that of the parameter, but with the element type of the buffer, and the parameter lies in the
+// buffer's unit.
+LogicalResult verifyInUnit(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name, Type type,
+                           Type buffer) {
+  ParameterOp parameter = verify::parameter(op, symbols, name);
+  if (!parameter)
+    return failure();
+  if (parameter.getUnitAttr() != unitOf(buffer)) {
+    InFlightDiagnostic error = op->emitOpError() << name;
+    if (parameter.getUnitAttr())
+      error << " lies in unit " << parameter.getUnitAttr();
+    else
+      error << " lies in no unit yet";
+    return error << ", not in " << unitOf(buffer);
+  }
+  auto expected = cast<RankedTensorType>(parameter.getType()).clone(elementOf(buffer));
+  if (type == expected)
+    return success();
+  return op->emitOpError() << name << " is given type " << type << "; expected " << expected;
+}
+
+LogicalResult verifyAccumulator(Operation *op, llvm::StringRef name, Value value) {
+  if (!value)
+    return success();
+  return verify::shapeIs(op, name, value, {kAccumulatorWords}, "the words of an exact sum");
+}
+
+LogicalResult verifyRange(Operation *op, llvm::StringRef name, double value, bool inRange,
+                          llvm::StringRef range) {
+  if (inRange)
+    return success();
+  return op->emitOpError() << name << " is " << value << "; expected " << range;
+}
+
+// Triples begin, end, decays in increasing order, ends not beyond `elements`.
+LogicalResult verifySegments(Operation *op, llvm::ArrayRef<int64_t> segments, int64_t elements) {
+  if (segments.size() % 3 != 0)
+    return op->emitOpError() << "segments has " << segments.size()
+                             << " numbers; expected triples of begin, end, decay";
+  int64_t last = 0;
+  for (size_t i = 0; i < segments.size(); i += 3) {
+    int64_t begin = segments[i], end = segments[i + 1], decay = segments[i + 2];
+    if (begin < last || end <= begin || end > elements || decay < 0 || decay > 1)
+      return op->emitOpError() << "segment " << i / 3 << " is " << begin << ", " << end << ", " << decay
+                               << "; expected begin < end after " << last << " and within the unit's "
+                               << elements << " elements, and decay 0 or 1";
+    last = end;
+  }
+  return success();
+}
+
+} // namespace
+
+LogicalResult ShardOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!verify::unit(*this, symbols, getUnitAttr()))
+    return failure();
+  if (getSlice().getType().getUnit() == getUnitAttr())
+    return success();
+  return emitOpError() << "names unit " << getUnitAttr() << " but gives a slice of "
+                       << getSlice().getType().getUnit();
+}
+
+LogicalResult GatherOp::verify() { return verifySameUnit(*this, getSlice().getType(), getFlat().getType()); }
+
+LogicalResult ReduceScatterOp::verify() {
+  return verifySameUnit(*this, getFlat().getType(), getSlice().getType());
+}
+
+LogicalResult AllReduceOp::verify() {
+  auto tensor = dyn_cast<RankedTensorType>(getX().getType());
+  if (!tensor || tensor.getElementType().isInteger(64) || tensor.getElementType().isF32())
+    return success();
+  return emitOpError() << "reduces elements of type " << tensor.getElementType() << "; expected f32 or i64";
+}
+
+LogicalResult ViewOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyInUnit(*this, symbols, getParameterAttr(), getType(), getFlat().getType());
+}
+
+LogicalResult PackOp::verify() {
+  if (getValues().size() == getParameters().size())
+    return success();
+  return emitOpError() << "has " << getValues().size() << " values for " << getParameters().size()
+                       << " parameters";
+}
+
+LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (auto [value, name] : llvm::zip_equal(getValues(), getParameters().getAsRange<FlatSymbolRefAttr>()))
+    if (failed(verifyInUnit(*this, symbols, name, value.getType(), getFlat().getType())))
+      return failure();
+  return success();
+}
+
+LogicalResult SumSquaresOp::verify() {
+  if (failed(verifyAccumulator(*this, "acc", getAcc())))
+    return failure();
+  return verifyAccumulator(*this, "sum", getSum());
+}
+
+LogicalResult ClipCoefficientOp::verify() {
+  double maxNorm = getMaxNorm().convertToDouble();
+  if (failed(verifyRange(*this, "max_norm", maxNorm, maxNorm >= 0, "0 (no clipping) or more")))
+    return failure();
+  return verifyAccumulator(*this, "sum", getSum());
+}
+
+LogicalResult AdamwOp::verify() {
+  double beta1 = getBeta1().convertToDouble(), beta2 = getBeta2().convertToDouble();
+  double eps = getEps().convertToDouble(), decay = getWeightDecay().convertToDouble();
+  if (failed(verifyRange(*this, "beta1", beta1, beta1 >= 0 && beta1 < 1, "0 or more, below 1")) ||
+      failed(verifyRange(*this, "beta2", beta2, beta2 >= 0 && beta2 < 1, "0 or more, below 1")) ||
+      failed(verifyRange(*this, "eps", eps, eps >= 0, "0 or more")) ||
+      failed(verifyRange(*this, "weight_decay", decay, decay >= 0, "0 or more")))
+    return failure();
+  auto step = RankedTensorType::get({}, IntegerType::get(getContext(), 64));
+  if (getStep().getType() != step)
+    return emitOpError() << "step is " << getStep().getType() << "; expected " << step;
+  if (unitOf(getGradient().getType()) == getUnitAttr())
+    return success();
+  return emitOpError() << "updates unit " << getUnitAttr() << " with a gradient of "
+                       << unitOf(getGradient().getType());
+}
+
+LogicalResult AdamwOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  UnitOp unit = verify::unit(*this, symbols, getUnitAttr());
+  if (!unit)
+    return failure();
+  return verifySegments(*this, getSegments(), unit.getElements());
+}
+
+} // namespace mlir::ft

@@ -1,0 +1,21 @@
+# Generates one page of docs/reference, and writes it (WRITE) or fails when the page that is there differs.
+set(includes "")
+foreach(directory IN LISTS INCLUDE)
+  list(APPEND includes -I ${directory})
+endforeach()
+execute_process(COMMAND ${GENERATOR} ${ARGUMENTS} ${includes} -I ${SOURCE} ${SOURCE}/${TD}
+                OUTPUT_VARIABLE generated COMMAND_ERROR_IS_FATAL ANY)
+# Pages end with one line break and have no blanks at line ends, as every other text of the project.
+string(REGEX REPLACE "[ \t]+\n" "\n" generated "${generated}")
+string(REGEX REPLACE "\n+$" "\n" generated "${generated}")
+if(WRITE)
+  file(WRITE ${PAGE} "${generated}")
+  return()
+endif()
+set(present "")
+if(EXISTS ${PAGE})
+  file(READ ${PAGE} present)
+endif()
+if(NOT present STREQUAL generated)
+  message(FATAL_ERROR "${PAGE} is not what ${TD} gives; run: ninja reference_docs")
+endif()

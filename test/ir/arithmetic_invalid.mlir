@@ -1,0 +1,207 @@
+// RUN: ft-opt %s --split-input-file --verify-diagnostics
+
+func.func @columns(%a: tensor<2x768xf32>, %b: tensor<3072x64xf32>) {
+  // expected-error @below {{'ft.matmul' op a has 768 columns but b has 3072 rows; a is 2x768, b is 3072x64}}
+  %0 = ft.matmul %a, %b : (tensor<2x768xf32>, tensor<3072x64xf32>) -> tensor<2x64xf32>
+  return
+}
+
+// -----
+
+func.func @forgotten_transpose(%a: tensor<2x4xf32>, %b: tensor<6x4xf32>) {
+  // expected-error @below {{a has 4 columns but b has 6 rows; a is 2x4, b is 6x4 (would fit with transpose_b)}}
+  %0 = ft.matmul %a, %b : (tensor<2x4xf32>, tensor<6x4xf32>) -> tensor<2x6xf32>
+  return
+}
+
+// -----
+
+func.func @needless_transpose(%a: tensor<2x4xf32>, %b: tensor<4x6xf32>) {
+  // expected-error @below {{a has 4 columns but b has 6 columns, which transpose_b makes rows; a is 2x4, b is 4x6 (would fit without transpose_b)}}
+  %0 = ft.matmul %a, %b transpose_b : (tensor<2x4xf32>, tensor<4x6xf32>) -> tensor<2x6xf32>
+  return
+}
+
+// -----
+
+func.func @result(%a: tensor<2x3x4xf32>, %b: tensor<4x6xf32>) {
+  // expected-error @below {{result is 2x6; expected 2x3x6, the rows of a and the columns of b}}
+  %0 = ft.matmul %a, %b : (tensor<2x3x4xf32>, tensor<4x6xf32>) -> tensor<2x6xf32>
+  return
+}
+
+// -----
+
+func.func @rows(%a: tensor<2x3x4xf32>, %b: tensor<2x5x6xf32>) {
+  // expected-error @below {{with transpose_a, a and b are summed over the same rows; a is 2x3x4 but b is 2x5x6}}
+  %0 = ft.matmul %a, %b transpose_a : (tensor<2x3x4xf32>, tensor<2x5x6xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @sum_over_rows(%a: tensor<2x4xf32>, %b: tensor<2x6xf32>) {
+  // expected-error @below {{result is 6x4; expected 4x6, the columns of a and of b}}
+  %0 = ft.matmul %a, %b transpose_a : (tensor<2x4xf32>, tensor<2x6xf32>) -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+func.func @both(%a: tensor<2x4xf32>, %b: tensor<6x2xf32>) {
+  // expected-error @below {{transpose_a and transpose_b together are not supported}}
+  %0 = ft.matmul %a, %b transpose_a transpose_b : (tensor<2x4xf32>, tensor<6x2xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @rank(%a: tensor<2x4xf32>, %b: tensor<4xf32>) {
+  // expected-error @below {{b is 4; expected 2 dimensions, [K, N]}}
+  %0 = ft.matmul %a, %b : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @scalar(%a: tensor<f32>, %b: tensor<4x4xf32>) {
+  // expected-error @below {{a is scalar; expected at least 1 dimension, [..., columns]}}
+  %0 = ft.matmul %a, %b : (tensor<f32>, tensor<4x4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @bias(%a: tensor<2x4xf32>, %b: tensor<4x6xf32>, %bias: tensor<4xf32>) {
+  // expected-error @below {{bias is 4; expected 6, one element per column of the result}}
+  %0 = ft.matmul %a, %b bias %bias : (tensor<2x4xf32>, tensor<4x6xf32>, tensor<4xf32>) -> tensor<2x6xf32>
+  return
+}
+
+// -----
+
+func.func @acc(%a: tensor<2x4xf32>, %b: tensor<4x6xf32>, %acc: tensor<6xf32>) {
+  // expected-error @below {{acc is 'tensor<6xf32>'; expected the type of the result, 'tensor<2x6xf32>'}}
+  %0 = ft.matmul %a, %b into %acc : (tensor<2x4xf32>, tensor<4x6xf32>, tensor<6xf32>) -> tensor<2x6xf32>
+  return
+}
+
+// -----
+
+func.func @element_types(%a: tensor<2x4xf32>, %b: tensor<4x6xbf16>) {
+  // expected-error @below {{b has elements of type 'bf16'; expected 'f32', as a}}
+  %0 = ft.matmul %a, %b : (tensor<2x4xf32>, tensor<4x6xbf16>) -> tensor<2x6xf32>
+  return
+}
+
+// -----
+
+func.func @dynamic(%x: tensor<?x4xf32>) {
+  // expected-error @below {{must be tensor of 32-bit float or bfloat16 type or 16-bit float with at most 4 positive static dimensions, but got 'tensor<?x4xf32>'}}
+  %0 = ft.scale %x, 2.0 : tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @empty(%x: tensor<0x4xf32>) {
+  // expected-error @below {{with at most 4 positive static dimensions, but got 'tensor<0x4xf32>'}}
+  %0 = ft.scale %x, 2.0 : tensor<0x4xf32>
+  return
+}
+
+// -----
+
+func.func @too_many_dimensions(%x: tensor<1x2x3x4x5xf32>) {
+  // expected-error @below {{with at most 4 positive static dimensions}}
+  %0 = ft.scale %x, 2.0 : tensor<1x2x3x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @norm_weight(%x: tensor<2x3x64xf32>, %w: tensor<32xf32>, %b: tensor<64xf32>) {
+  // expected-error @below {{'ft.layer_norm' op weight is 32; expected 64, the last dimension of x, which is 2x3x64}}
+  %0 = ft.layer_norm %x, %w, %b eps 1.0e-5 : tensor<2x3x64xf32>, tensor<32xf32>, tensor<64xf32>
+  return
+}
+
+// -----
+
+func.func @norm_bias(%x: tensor<2x3x64xf32>, %w: tensor<64xf32>, %b: tensor<2x64xf32>) {
+  // expected-error @below {{'ft.layer_norm' op bias is 2x64; expected 64}}
+  %0 = ft.layer_norm %x, %w, %b eps 1.0e-5 : tensor<2x3x64xf32>, tensor<64xf32>, tensor<2x64xf32>
+  return
+}
+
+// -----
+
+func.func @norm_eps(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
+  // expected-error @below {{'ft.rms_norm' op eps is -1.000000e+00; expected 0 or more}}
+  %0 = ft.rms_norm %x, %w eps -1.0 : tensor<2x4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @norm_grad(%dy: tensor<3x4xf32>, %x: tensor<2x4xf32>, %w: tensor<4xf32>) {
+  // expected-error @below {{dy is 'tensor<3x4xf32>'; expected the type of x, 'tensor<2x4xf32>'}}
+  %0:2 = ft.rms_norm_grad %dy, %x, %w eps 1.0e-5 : (tensor<3x4xf32>, tensor<2x4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @layer_norm_grad(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
+  // expected-error @below {{dbias is 'tensor<2xf32>'; expected the type of weight, 'tensor<4xf32>'}}
+  %0:3 = ft.layer_norm_grad %x, %x, %w eps 1.0e-5 : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @add(%a: tensor<2x3x4xf32>, %b: tensor<2x4xf32>) {
+  // expected-error @below {{'ft.add' op b is 2x4; expected the shape of a, 2x3x4, or its last dimensions}}
+  %0 = ft.add %a, %b : tensor<2x3x4xf32>, tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @mul(%a: tensor<4xf32>, %b: tensor<4xf16>) {
+  // expected-error @below {{'ft.mul' op b has elements of type 'f16'; expected 'f32', as a}}
+  %0 = ft.mul %a, %b : tensor<4xf32>, tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @sum_leading(%x: tensor<2x3x4xf32>) {
+  // expected-error @below {{result is 2x3; expected the shape of x, 2x3x4, or its last dimensions}}
+  %0 = ft.sum_leading %x : tensor<2x3x4xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%x: tensor<3xf32>) {
+  // expected-error @below {{x is 3; expected the shape of the result, 2x4, or its last dimensions}}
+  %0 = ft.broadcast %x : tensor<3xf32> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @gelu(%x: tensor<3xf32>) {
+  // expected-error @below {{'ft.gelu' op approximate is "fast"; expected "tanh" or "none"}}
+  %0 = ft.gelu %x approximate "fast" : tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @gelu_grad(%x: tensor<3xf32>) {
+  // expected-error @below {{'ft.gelu_grad' op approximate is "fast"; expected "tanh" or "none"}}
+  %0 = ft.gelu_grad %x, %x approximate "fast" : tensor<3xf32>
+  return
+}

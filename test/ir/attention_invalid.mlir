@@ -1,0 +1,79 @@
+// RUN: ft-opt %s --split-input-file --verify-diagnostics
+
+func.func @rope_heads(%x: tensor<2x3x8xf32>) {
+  // expected-error @below {{'ft.rope' op x has 8 columns, which 3 heads do not divide}}
+  %0 = ft.rope %x heads 3 base 10000.0 : tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @rope_head_size(%x: tensor<2x3x6xf32>) {
+  // expected-error @below {{the head size is 3; expected an even one, whose halves are rotated}}
+  %0 = ft.rope %x heads 2 base 10000.0 : tensor<2x3x6xf32>
+  return
+}
+
+// -----
+
+func.func @rope_base(%x: tensor<2x3x8xf32>) {
+  // expected-error @below {{base is 0.000000e+00; expected a positive number}}
+  %0 = ft.rope %x heads 2 base 0.0 : tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @no_heads(%x: tensor<2x3x8xf32>) {
+  // expected-error @below {{heads is 0; expected at least 1}}
+  %0 = ft.rope %x heads 0 base 10000.0 : tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @rank(%q: tensor<6x8xf32>, %lse: tensor<2x4x3xf32>) {
+  // expected-error @below {{'ft.attention' op q is 6x8; expected 3 dimensions, [batch, positions, heads * head size]}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 : (tensor<6x8xf32>, tensor<6x8xf32>, tensor<6x8xf32>) -> (tensor<6x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @groups(%q: tensor<2x3x8xf32>) {
+  // expected-error @below {{4 heads cannot share 3 kv heads evenly}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 3 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @kv_width(%q: tensor<2x3x8xf32>) {
+  // expected-error @below {{k is 2x3x8; expected 2x3x4, 2 kv heads of size 2}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 2 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @lse(%q: tensor<2x3x8xf32>) {
+  // expected-error @below {{lse is 2x3x4; expected 2x4x3, [batch, heads, positions]}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x4xf32>)
+  return
+}
+
+// -----
+
+func.func @lse_type(%q: tensor<2x3x8xbf16>) {
+  // expected-error @below {{lse has elements of type 'bf16'; expected f32}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 : (tensor<2x3x8xbf16>, tensor<2x3x8xbf16>, tensor<2x3x8xbf16>) -> (tensor<2x3x8xbf16>, tensor<2x4x3xbf16>)
+  return
+}
+
+// -----
+
+func.func @gradient(%q: tensor<2x3x8xf32>, %k: tensor<2x3x4xf32>, %lse: tensor<2x4x3xf32>) {
+  // expected-error @below {{'ft.attention_grad' op dk is 'tensor<2x3x8xf32>'; expected the type of k, 'tensor<2x3x4xf32>'}}
+  %0:3 = ft.attention_grad %q, %q, %k, %k, %q, %lse heads 4 kv_heads 2 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x8xf32>, tensor<2x4x3xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x4xf32>)
+  return
+}

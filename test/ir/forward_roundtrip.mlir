@@ -1,0 +1,112 @@
+// RUN: ft-opt %s | ft-opt | FileCheck %s
+// RUN: ft-opt %s --mlir-print-op-generic | ft-opt | FileCheck %s
+
+// Ops of forward graphs, printed and parsed again, in the custom and in the generic form.
+
+// CHECK: ft.parameter @model.embed.weight : tensor<8x4xf32> = #ft.init<normal, 0.02> {aliases = ["head.weight"], layer = "h.0"}
+ft.parameter @model.embed.weight : tensor<8x4xf32> = #ft.init<normal, 0.02> {aliases = ["head.weight"], layer = "h.0"}
+// CHECK: ft.parameter @b : tensor<4xf32> = #ft.init<constant, 1.0> {frozen, no_decay}
+ft.parameter @b : tensor<4xf32> = #ft.init<constant, 1.0> {frozen, no_decay}
+// Reals are printed with the digits that they need, no more.
+// CHECK: ft.parameter @small : tensor<4xbf16> = #ft.init<normal, 0.00408248290463863>
+ft.parameter @small : tensor<4xbf16> = #ft.init<normal, 0.004082482904638630>
+// CHECK: ft.parameter @placed : tensor<4xf32> = #ft.init<constant, -1.0e-30> {offset = 2048 : i64, unit = @u}
+ft.parameter @placed : tensor<4xf32> = #ft.init<constant, -1.0e-30> {offset = 2048 : i64, unit = @u}
+
+// CHECK-LABEL: func.func @lookups
+func.func @lookups(%ids: tensor<2x3xi32>) -> tensor<2x3x4xf32> {
+  // CHECK: %embed.weight = ft.get @model.embed.weight {layer = "h.0"} : tensor<8x4xf32>
+  %table = ft.get @model.embed.weight {layer = "h.0"} : tensor<8x4xf32>
+  // CHECK: %b = ft.get @b : tensor<4xf32>
+  %b = ft.get @b : tensor<4xf32>
+  // CHECK: %rng = ft.input "rng" : tensor<3xi64>
+  %rng = ft.input "rng" : tensor<3xi64>
+  // CHECK: %lr = ft.input "lr" : tensor<f32>
+  %lr = ft.input "lr" : tensor<f32>
+  // CHECK: %step = ft.input "step" : tensor<i64>
+  %step = ft.input "step" : tensor<i64>
+  // CHECK: ft.embedding %{{.*}}, %embed.weight : (tensor<2x3xi32>, tensor<8x4xf32>) -> tensor<2x3x4xf32>
+  %x = ft.embedding %ids, %table : (tensor<2x3xi32>, tensor<8x4xf32>) -> tensor<2x3x4xf32>
+  // CHECK: ft.iota : tensor<3xi32>
+  %positions = ft.iota : tensor<3xi32>
+  // CHECK: ft.fill 0.5 : tensor<3x4xf32>
+  %half = ft.fill 0.5 : tensor<3x4xf32>
+  // CHECK: ft.add %{{.*}}, %{{.*}} : tensor<2x3x4xf32>, tensor<3x4xf32>
+  %y = ft.add %x, %half : tensor<2x3x4xf32>, tensor<3x4xf32>
+  // CHECK: ft.copy %{{.*}} : tensor<2x3x4xf32>
+  %z = ft.copy %y : tensor<2x3x4xf32>
+  return %z : tensor<2x3x4xf32>
+}
+
+// CHECK-LABEL: func.func @norms_and_products
+func.func @norms_and_products(%x: tensor<2x3x4xf32>, %w: tensor<4xf32>, %m: tensor<4x6xf32>, %t: tensor<6x4xf32>,
+                              %bias: tensor<6xf32>, %acc: tensor<4x6xf32>) {
+  // CHECK: ft.layer_norm %{{.*}}, %{{.*}}, %{{.*}} eps 1.0e-05 : tensor<2x3x4xf32>, tensor<4xf32>, tensor<4xf32>
+  %0 = ft.layer_norm %x, %w, %w eps 1.0e-5 : tensor<2x3x4xf32>, tensor<4xf32>, tensor<4xf32>
+  // CHECK: ft.rms_norm %{{.*}}, %{{.*}} eps 1.0e-06 {layer = "a"} : tensor<2x3x4xf32>, tensor<4xf32>
+  %1 = ft.rms_norm %x, %w eps 1.0e-6 {layer = "a"} : tensor<2x3x4xf32>, tensor<4xf32>
+  // CHECK: ft.matmul %{{.*}}, %{{.*}} bias %{{.*}} : (tensor<2x3x4xf32>, tensor<4x6xf32>, tensor<6xf32>) -> tensor<2x3x6xf32>
+  %2 = ft.matmul %x, %m bias %bias : (tensor<2x3x4xf32>, tensor<4x6xf32>, tensor<6xf32>) -> tensor<2x3x6xf32>
+  // CHECK: ft.matmul %{{.*}}, %{{.*}} transpose_b {layer = "a"} : (tensor<2x3x4xf32>, tensor<6x4xf32>) -> tensor<2x3x6xf32>
+  %3 = ft.matmul %x, %t transpose_b {layer = "a"} : (tensor<2x3x4xf32>, tensor<6x4xf32>) -> tensor<2x3x6xf32>
+  // CHECK: ft.matmul %{{.*}}, %{{.*}} into %{{.*}} transpose_a : (tensor<2x3x4xf32>, tensor<2x3x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %4 = ft.matmul %x, %3 into %acc transpose_a : (tensor<2x3x4xf32>, tensor<2x3x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @elementwise
+func.func @elementwise(%x: tensor<2x3x8xf32>, %v: tensor<8xf32>) {
+  // CHECK: ft.mul %{{.*}}, %{{.*}} : tensor<2x3x8xf32>, tensor<8xf32>
+  %0 = ft.mul %x, %v : tensor<2x3x8xf32>, tensor<8xf32>
+  // CHECK: ft.scale %{{.*}}, 0.25 : tensor<2x3x8xf32>
+  %1 = ft.scale %x, 0.25 : tensor<2x3x8xf32>
+  // CHECK: ft.gelu %{{.*}} approximate "tanh" : tensor<2x3x8xf32>
+  %2 = ft.gelu %x approximate "tanh" : tensor<2x3x8xf32>
+  // CHECK: ft.gelu %{{.*}} approximate "none" : tensor<2x3x8xf32>
+  %3 = ft.gelu %x approximate "none" : tensor<2x3x8xf32>
+  // CHECK: ft.swiglu %{{.*}}, %{{.*}} : tensor<2x3x8xf32>
+  %4 = ft.swiglu %x, %0 : tensor<2x3x8xf32>
+  // CHECK: ft.sum_leading %{{.*}} : tensor<2x3x8xf32> -> tensor<3x8xf32>
+  %5 = ft.sum_leading %x : tensor<2x3x8xf32> -> tensor<3x8xf32>
+  // CHECK: ft.broadcast %{{.*}} : tensor<8xf32> -> tensor<2x3x8xf32>
+  %6 = ft.broadcast %v : tensor<8xf32> -> tensor<2x3x8xf32>
+  // CHECK: %{{.*}}:2 = ft.split %{{.*}} : tensor<2x3x8xf32> -> tensor<2x3x2xf32>, tensor<2x3x6xf32>
+  %7:2 = ft.split %x : tensor<2x3x8xf32> -> tensor<2x3x2xf32>, tensor<2x3x6xf32>
+  // CHECK: ft.concat %{{.*}}, %{{.*}} : tensor<2x3x2xf32>, tensor<2x3x6xf32> -> tensor<2x3x8xf32>
+  %8 = ft.concat %7#0, %7#1 : tensor<2x3x2xf32>, tensor<2x3x6xf32> -> tensor<2x3x8xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @attention
+func.func @attention(%q: tensor<2x3x8xf32>, %k: tensor<2x3x4xf32>) {
+  // CHECK: ft.rope %{{.*}} heads 4 base 10000.0 : tensor<2x3x8xf32>
+  %0 = ft.rope %q heads 4 base 1.0e4 : tensor<2x3x8xf32>
+  // CHECK: ft.rope %{{.*}} heads 2 base 500000.0 inverse : tensor<2x3x4xf32>
+  %1 = ft.rope %k heads 2 base 500000.0 inverse : tensor<2x3x4xf32>
+  // CHECK: ft.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4 kv_heads 2 causal : (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  %2, %3 = ft.attention %0, %1, %k heads 4 kv_heads 2 causal : (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  // CHECK: ft.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4 kv_heads 4 :
+  %4, %5 = ft.attention %q, %q, %q heads 4 kv_heads 4 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// CHECK-LABEL: func.func @losses
+func.func @losses(%x: tensor<2x3x4xf32>, %w: tensor<8x4xf32>, %logits: tensor<2x3x8xf32>, %targets: tensor<2x3xi32>) {
+  // CHECK: ft.cross_entropy %{{.*}}, %{{.*}} : (tensor<2x3x8xf32>, tensor<2x3xi32>) -> tensor<f32>
+  %0 = ft.cross_entropy %logits, %targets : (tensor<2x3x8xf32>, tensor<2x3xi32>) -> tensor<f32>
+  // CHECK: ft.linear_cross_entropy %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x3x4xf32>, tensor<8x4xf32>, tensor<2x3xi32>) -> tensor<f32>
+  %1 = ft.linear_cross_entropy %x, %w, %targets : (tensor<2x3x4xf32>, tensor<8x4xf32>, tensor<2x3xi32>) -> tensor<f32>
+  return
+}
+
+// CHECK-LABEL: func.func @latent
+func.func @latent(%logits: tensor<2x3x2xf32>, %table: tensor<4x8xf32>) {
+  %rng = ft.input "rng" : tensor<3xi64>
+  // CHECK: ft.sample_bits %{{.*}}, %rng stream 1 : (tensor<2x3x2xf32>, tensor<3xi64>) -> tensor<2x3xi32>
+  %0 = ft.sample_bits %logits, %rng stream 1 : (tensor<2x3x2xf32>, tensor<3xi64>) -> tensor<2x3xi32>
+  // CHECK: ft.binary_mapper %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x3x2xf32>, tensor<2x3xi32>, tensor<4x8xf32>) -> tensor<2x3x8xf32>
+  %1 = ft.binary_mapper %logits, %0, %table : (tensor<2x3x2xf32>, tensor<2x3xi32>, tensor<4x8xf32>) -> tensor<2x3x8xf32>
+  // CHECK: ft.bits_kl %{{.*}} kappa 0.34657359027997264 : (tensor<2x3x2xf32>) -> tensor<f32>
+  %2 = ft.bits_kl %logits kappa 0.34657359027997264 : (tensor<2x3x2xf32>) -> tensor<f32>
+  return
+}

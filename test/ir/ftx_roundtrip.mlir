@@ -1,0 +1,46 @@
+// RUN: ft-opt %s | ft-opt | FileCheck %s
+// RUN: ft-opt %s --mlir-print-op-generic | ft-opt | FileCheck %s
+
+// Every op and every form of a view, printed and parsed again.
+
+ft.unit @h {elements = 2048 : i64}
+ft.parameter @w : tensor<8x4xf32> = #ft.init<normal, 0.02> {offset = 1024 : i64, unit = @h}
+
+// CHECK: %h.parameters = ftx.buffer "h.parameters" parameters unit_slice(@h, 4) persistent
+%p = ftx.buffer "h.parameters" parameters unit_slice(@h, 4) persistent
+// CHECK: %h.gradients = ftx.buffer "h.gradients" gradients unit_slice(@h, 4) persistent
+%g = ftx.buffer "h.gradients" gradients unit_slice(@h, 4) persistent
+%m = ftx.buffer "h.exp_avg" optimizer_state unit_slice(@h, 4) persistent
+%v = ftx.buffer "h.exp_avg_sq" optimizer_state unit_slice(@h, 4) persistent
+// CHECK: ftx.unit_state @h parameters %h.parameters gradients %h.gradients moments %h.exp_avg, %h.exp_avg_sq
+ftx.unit_state @h parameters %p gradients %g moments %m, %v
+// CHECK: %x = ftx.buffer "x" io constant(128) persistent
+%x = ftx.buffer "x" io constant(128) persistent
+// CHECK: %loss = ftx.buffer "loss" io constant(4) persistent
+%loss = ftx.buffer "loss" io constant(4) persistent
+
+// CHECK-LABEL: ftx.program @train_step
+ftx.program @train_step {
+  // CHECK: ftx.input "x" %x : tensor<8x4xf32>
+  ftx.input "x" %x : tensor<8x4xf32>
+  // CHECK: %h.gathered = ftx.buffer "h.gathered" gathered unit_full(@h, 4) live [0, 3]
+  %full = ftx.buffer "h.gathered" gathered unit_full(@h, 4) live [0, 3]
+  // CHECK: %[[T:.*]] = ftx.start all_gather on gather after compute over shard @h from (%h.parameters : whole f32) to (%h.gathered : whole f32)
+  %t = ftx.start all_gather on gather after compute over shard @h from (%p : whole f32) to (%full : whole f32)
+  // CHECK: ftx.wait %[[T]] on compute
+  ftx.wait %t on compute
+  %y = ftx.buffer "y" activations constant(256) {layer = "h"}
+  %s = ftx.buffer "scratch" workspace constant(64)
+  // CHECK: ftx.kernel "matmul" on compute ins(%x : tensor<8x4xf32>, %h.gathered[4096] : tensor<8x4xf32>, none, none) outs(%y : tensor<8x8xf32>) workspace(%scratch) with {transpose_a = false, transpose_b = true} {bytes = 512 : i64, flops = 512 : i64, layer = "h", phase = "forward"}
+  ftx.kernel "matmul" on compute ins(%x : tensor<8x4xf32>, %full[4096] : tensor<8x4xf32>, none, none) outs(%y : tensor<8x8xf32>) workspace(%s) with {transpose_a = false, transpose_b = true} {bytes = 512 : i64, flops = 512 : i64, layer = "h", phase = "forward"}
+  // CHECK: ftx.release %h.gathered
+  ftx.release %full
+  // CHECK: ftx.kernel "fill" on compute ins() outs(%loss : tensor<f32>)
+  ftx.kernel "fill" on compute ins() outs(%loss : tensor<f32>)
+  // CHECK: %[[R:.*]] = ftx.start all_reduce on reduce after compute over world from (%loss : tensor<f32>) to ()
+  %r = ftx.start all_reduce on reduce after compute over world from (%loss : tensor<f32>) to ()
+  // CHECK: ftx.wait %[[R]] on compute
+  ftx.wait %r on compute
+  // CHECK: ftx.output "loss" %loss : tensor<f32>
+  ftx.output "loss" %loss : tensor<f32>
+}
