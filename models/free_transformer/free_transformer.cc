@@ -1,0 +1,151 @@
+#include "models/free_transformer/free_transformer.h"
+
+#include <numbers>
+
+#include "models/base/decoder_block.h"
+
+namespace ft::models {
+namespace {
+
+using mlir::Value;
+
+constexpr double kInitDeviation = 0.02;
+constexpr int64_t kSampleStream = 1; // of random numbers; the only random op
+
+struct Latent {
+  Value r;  // [batch, seq, hidden]: what the decoder is told
+  Value kl; // scalar, nats beyond kappa per position
+};
+
+// One non-causal block whose queries are a learned vector, the same at all positions; the bits are read off
+// its output.
+Latent buildEncoder(GraphBuilder &graph, const ModelConfig &config, Value x) {
+  graph.enterLayer("model.encoder");
+  int64_t hidden = config.hidden, bits = config.latentBits;
+  Value zeta = graph.parameter("model.encoder.zeta", {hidden}, Init::normal(kInitDeviation));
+  Value queries = graph.named("queries", graph.broadcast(zeta, {config.batch, config.seq, hidden}));
+  Value y =
+      buildDecoderBlock(graph, config, "model.encoder.block.", {.q = queries, .kv = x, .causal = false});
+  Value normWeight = graph.parameter("model.encoder.norm.weight", {hidden}, Init::constant(1));
+  Value readout =
+      graph.parameter("model.encoder.readout.weight", {bits, hidden}, Init::normal(kInitDeviation));
+  Value logits = graph.matmulTransposed(graph.rmsNorm(y, normWeight, config.normEps), readout, Value());
+  graph.named("bit_logits", logits);
+
+  auto rngType = mlir::RankedTensorType::get({3}, mlir::IntegerType::get(logits.getContext(), 64));
+  Value rng = graph.input(mlir::ft::kRngInput, rngType);
+  Value index = graph.named("code", graph.sampleBits(logits, rng, kSampleStream));
+  Value table = graph.parameter("model.post_sampler.weight", {int64_t{1} << bits, hidden},
+                                Init::normal(kInitDeviation));
+  Value r = graph.named("r", graph.binaryMapper(logits, index, table));
+  return {r, graph.named("kl", graph.bitsKl(logits, config.kappa))};
+}
+
+// Layer `index` of the decoder, keys and values from `kv`.
+Value buildLayer(GraphBuilder &graph, const ModelConfig &config, int64_t index, Value q, Value kv) {
+  std::string layer = "model.layers." + std::to_string(index);
+  graph.enterLayer(layer);
+  return buildDecoderBlock(graph, config, layer + ".", {.q = q, .kv = kv});
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> buildFree(mlir::MLIRContext &context, const std::string &preset,
+                                            const ModelConfig &config) {
+  GraphBuilder graph(context, {"free_transformer", preset, "model."}, config);
+  graph.enterLayer("model.embed");
+  Value x = buildTokenEmbedding(graph, config);
+  int64_t middle = config.layers / 2;
+  for (int64_t i = 0; i < middle; ++i)
+    x = buildLayer(graph, config, i, x, x);
+
+  Latent latent = buildEncoder(graph, config, x);
+  graph.enterLayer("model.layers." + std::to_string(middle));
+  Value told = graph.named("told", graph.add(x, latent.r));
+  x = buildLayer(graph, config, middle, x, told);
+  for (int64_t i = middle + 1; i < config.layers; ++i)
+    x = buildLayer(graph, config, i, x, x);
+
+  graph.enterLayer("model.head");
+  Value crossEntropy = buildHeadLoss(graph, config, x);
+  graph.named("cross_entropy", crossEntropy);
+  Value loss = graph.add(crossEntropy, graph.scale(latent.kl, config.beta));
+  return graph.finish(graph.named("loss", loss));
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> buildBaseline(mlir::MLIRContext &context, const std::string &preset,
+                                                const ModelConfig &config) {
+  GraphBuilder graph(context, {"baseline", preset, "model."}, config);
+  graph.enterLayer("model.embed");
+  Value x = buildTokenEmbedding(graph, config);
+  for (int64_t i = 0; i < config.layers; ++i)
+    x = buildLayer(graph, config, i, x, x);
+  graph.enterLayer("model.head");
+  return graph.finish(buildHeadLoss(graph, config, x));
+}
+
+std::string checkFree(const ModelConfig &config) {
+  if (config.layers % 2 != 0)
+    return "--layers=" + std::to_string(config.layers) +
+           " is odd; the latent variable enters after half of the layers";
+  if (config.latentBits > 24)
+    return "--latent-bits=" + std::to_string(config.latentBits) +
+           " is too many; at most 24 (the table has 2^bits rows)";
+  return checkDecoder(config);
+}
+
+ModelConfig debugConfig() {
+  return {.hidden = 64,
+          .layers = 4,
+          .heads = 4,
+          .kvHeads = 4,
+          .ffn = 128,
+          .vocab = 256,
+          .context = 64,
+          .batch = 4,
+          .seq = 64,
+          .tiedHead = true};
+}
+
+ModelConfig testConfig() {
+  return {.hidden = 128,
+          .layers = 4,
+          .heads = 4,
+          .kvHeads = 4,
+          .ffn = 512,
+          .vocab = 1000,
+          .context = 128,
+          .batch = 4,
+          .seq = 128,
+          .tiedHead = true};
+}
+
+ModelConfig withLatent(ModelConfig config, int64_t bits) {
+  config.latentBits = bits;
+  config.kappa = std::numbers::ln2 / 2; // half a bit
+  return config;
+}
+
+} // namespace
+
+ModelSpec freeTransformerSpec() {
+  return {.name = "free_transformer",
+          .summary =
+              "The Free Transformer: a decoder told by latent bits that an encoder reads off the whole text",
+          .presets = {{"debug", "free-transformer-debug", {}, withLatent(debugConfig(), 6)},
+                      {"test", "free-transformer-test", {}, withLatent(testConfig(), 8)}},
+          .groupedQueries = true,
+          .latent = true,
+          .check = checkFree,
+          .build = buildFree};
+}
+
+ModelSpec baselineSpec() {
+  return {.name = "baseline",
+          .summary = "The Free Transformer's decoder without the latent variable",
+          .presets = {{"debug", "baseline-debug", {}, debugConfig()},
+                      {"test", "baseline-test", {}, testConfig()}},
+          .groupedQueries = true,
+          .check = checkDecoder,
+          .build = buildBaseline};
+}
+
+} // namespace ft::models

@@ -1,0 +1,112 @@
+#include "models/gpt2/gpt2.h"
+
+#include <cmath>
+
+#include "models/base/graph_builder.h"
+
+namespace ft::models {
+namespace {
+
+using mlir::Value;
+
+constexpr double kInitDeviation = 0.02;
+
+// Conv1D of the original: weight [in, out] and bias.
+Value conv1d(GraphBuilder &graph, const std::string &name, Value x, int64_t in, int64_t out,
+             double deviation) {
+  Value weight = graph.parameter(name + ".weight", {in, out}, Init::normal(deviation));
+  Value bias = graph.parameter(name + ".bias", {out}, Init::constant(0));
+  return graph.matmul(x, weight, bias);
+}
+
+Value norm(GraphBuilder &graph, const ModelConfig &config, const std::string &name, Value x) {
+  Value weight = graph.parameter(name + ".weight", {config.hidden}, Init::constant(1));
+  Value bias = graph.parameter(name + ".bias", {config.hidden}, Init::constant(0));
+  return graph.layerNorm(x, weight, bias, config.normEps);
+}
+
+Value buildEmbedding(GraphBuilder &graph, const ModelConfig &config) {
+  Value wte =
+      graph.parameter("transformer.wte.weight", {config.vocab, config.hidden}, Init::normal(kInitDeviation));
+  graph.addAlias("transformer.wte.weight", "lm_head.weight");
+  Value x = graph.embedding(graph.tokens(), wte);
+  Value wpe = graph.parameter("transformer.wpe.weight", {config.context, config.hidden},
+                              Init::normal(kInitDeviation));
+  Value positions = graph.named("positions", graph.iota(config.seq));
+  return graph.named("x", graph.add(x, graph.embedding(positions, wpe)));
+}
+
+Value buildBlock(GraphBuilder &graph, const ModelConfig &config, const std::string &prefix, Value x) {
+  int64_t hidden = config.hidden;
+  double residualDeviation = kInitDeviation / std::sqrt(2.0 * double(config.layers));
+  Value h = norm(graph, config, prefix + "ln_1", x);
+  Value fused = conv1d(graph, prefix + "attn.c_attn", h, hidden, 3 * hidden, kInitDeviation);
+  auto qkv = graph.split(fused, 3);
+  graph.named("qkv", qkv[0]);
+  Value mixed = graph.attention(qkv[0], qkv[1], qkv[2], config.heads, config.heads, /*causal=*/true);
+  x = graph.named(
+      "x", graph.add(x, conv1d(graph, prefix + "attn.c_proj", mixed, hidden, hidden, residualDeviation)));
+  h = norm(graph, config, prefix + "ln_2", x);
+  h = graph.gelu(conv1d(graph, prefix + "mlp.c_fc", h, hidden, config.ffn, kInitDeviation), "tanh");
+  return graph.named(
+      "x", graph.add(x, conv1d(graph, prefix + "mlp.c_proj", h, config.ffn, hidden, residualDeviation)));
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const std::string &preset,
+                                        const ModelConfig &config) {
+  GraphBuilder graph(context, {"gpt2", preset, "transformer."}, config);
+  graph.enterLayer("transformer.embed");
+  Value x = buildEmbedding(graph, config);
+  for (int64_t i = 0; i < config.layers; ++i) {
+    std::string layer = "transformer.h." + std::to_string(i);
+    graph.enterLayer(layer);
+    x = buildBlock(graph, config, layer + ".", x);
+  }
+  graph.enterLayer("transformer.head");
+  x = norm(graph, config, "transformer.ln_f", x);
+  Value logits =
+      graph.named("logits", graph.matmulTransposed(x, graph.read("transformer.wte.weight"), Value()));
+  return graph.finish(graph.named("loss", graph.crossEntropy(logits)));
+}
+
+std::string check(const ModelConfig &) { return ""; }
+
+Preset preset(const char *name, int64_t hidden, int64_t layers, int64_t heads) {
+  ModelConfig config{.hidden = hidden,
+                     .layers = layers,
+                     .heads = heads,
+                     .kvHeads = heads,
+                     .ffn = 4 * hidden,
+                     .vocab = 50257,
+                     .context = 1024,
+                     .batch = 1,
+                     .seq = 1024,
+                     .tiedHead = true};
+  return {name, std::string("gpt2-") + name, {}, config};
+}
+
+} // namespace
+
+ModelSpec gpt2Spec() {
+  ModelConfig debug{.hidden = 64,
+                    .layers = 2,
+                    .heads = 4,
+                    .kvHeads = 4,
+                    .ffn = 256,
+                    .vocab = 256,
+                    .context = 64,
+                    .batch = 4,
+                    .seq = 64,
+                    .tiedHead = true};
+  return {.name = "gpt2",
+          .summary = "GPT-2: learned positions, LayerNorm, fused qkv, tied head",
+          .presets = {{"debug", "gpt2-debug", {}, debug},
+                      preset("124m", 768, 12, 12),
+                      preset("355m", 1024, 24, 16),
+                      preset("774m", 1280, 36, 20),
+                      preset("1.5b", 1600, 48, 25)},
+          .check = check,
+          .build = build};
+}
+
+} // namespace ft::models

@@ -1,0 +1,144 @@
+#include "models/registry.h"
+
+#include "dialects/ft/dialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "models/base/apply_overrides.h"
+#include "models/free_transformer/free_transformer.h"
+#include "models/gpt2/gpt2.h"
+#include "models/llama/llama.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Errc.h"
+#include "llvm/Support/Format.h"
+
+namespace ft::models {
+namespace {
+
+constexpr llvm::StringLiteral kDefaultPreset = "debug";
+
+llvm::Error userError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::errc::invalid_argument, message);
+}
+
+bool hasName(const Preset &preset, llvm::StringRef name) {
+  return preset.name == name || preset.fullName == name || llvm::is_contained(preset.aliases, name);
+}
+
+const Preset *findPreset(const ModelSpec &spec, llvm::StringRef name) {
+  auto found = llvm::find_if(spec.presets, [&](const Preset &preset) { return hasName(preset, name); });
+  return found == spec.presets.end() ? nullptr : &*found;
+}
+
+std::string suggestion(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates) {
+  llvm::StringRef near = mlir::ft::nearestName(name, candidates);
+  return near.empty() ? "" : ("; did you mean " + near + "?").str();
+}
+
+llvm::Error unknownModel(llvm::StringRef name) {
+  llvm::SmallVector<llvm::StringRef> families, all;
+  for (const ModelSpec &spec : allModels())
+    families.push_back(spec.name);
+  all = families;
+  for (const ModelSpec &spec : allModels())
+    for (const Preset &preset : spec.presets)
+      all.push_back(preset.fullName);
+  std::string hint = suggestion(name, all);
+  if (hint.empty())
+    hint = "; models are " + llvm::join(families, ", ");
+  return userError("there is no model \"" + name + "\"" + hint);
+}
+
+llvm::Error unknownPreset(const ModelSpec &spec, llvm::StringRef name) {
+  llvm::SmallVector<llvm::StringRef> names, all;
+  for (const Preset &preset : spec.presets) {
+    names.push_back(preset.name);
+    all.push_back(preset.name);
+    all.push_back(preset.fullName);
+    all.append(preset.aliases.begin(), preset.aliases.end());
+  }
+  std::string hint = suggestion(name, all);
+  if (hint.empty())
+    hint = "; presets are " + llvm::join(names, ", ");
+  return userError(spec.name + " has no preset \"" + name + "\"" + hint);
+}
+
+// Family and preset that the user means.
+llvm::Expected<std::pair<const ModelSpec *, const Preset *>> select(llvm::StringRef name,
+                                                                    llvm::StringRef presetName) {
+  for (const ModelSpec &spec : allModels()) {
+    if (spec.name == name) {
+      llvm::StringRef wanted = presetName.empty() ? llvm::StringRef(kDefaultPreset) : presetName;
+      if (const Preset *preset = findPreset(spec, wanted))
+        return std::pair(&spec, preset);
+      return unknownPreset(spec, wanted);
+    }
+    for (const Preset &preset : spec.presets) {
+      if (preset.fullName != name)
+        continue;
+      if (presetName.empty() || hasName(preset, presetName))
+        return std::pair(&spec, &preset);
+      return userError("\"" + name + "\" is a preset of " + spec.name +
+                       " already; leave out --preset=" + presetName);
+    }
+  }
+  return unknownModel(name);
+}
+
+} // namespace
+
+const std::vector<ModelSpec> &allModels() {
+  static const std::vector<ModelSpec> models = {gpt2Spec(), llamaSpec(), freeTransformerSpec(),
+                                                baselineSpec()};
+  return models;
+}
+
+llvm::Expected<ResolvedModel> resolveModel(const std::string &name, const std::string &preset,
+                                           const Overrides &overrides) {
+  auto selected = select(name, preset);
+  if (!selected)
+    return selected.takeError();
+  auto [spec, chosen] = *selected;
+  ResolvedModel resolved{spec, chosen->name, chosen->config};
+  if (std::string error = applyOverrides(*spec, overrides, resolved.config); !error.empty())
+    return userError(spec->name + ": " + error);
+  return resolved;
+}
+
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> buildModel(mlir::MLIRContext &context,
+                                                             const std::string &name,
+                                                             const std::string &preset,
+                                                             const Overrides &overrides) {
+  auto resolved = resolveModel(name, preset, overrides);
+  if (!resolved)
+    return resolved.takeError();
+  context.loadDialect<mlir::ft::FtDialect, mlir::func::FuncDialect>();
+  return resolved->spec->build(context, resolved->preset, resolved->config);
+}
+
+int64_t countParameters(mlir::ModuleOp module) {
+  int64_t count = 0;
+  for (auto parameter : module.getOps<mlir::ft::ParameterOp>())
+    count += mlir::cast<mlir::RankedTensorType>(parameter.getType()).getNumElements();
+  return count;
+}
+
+void printModel(mlir::ModuleOp module, llvm::raw_ostream &os) {
+  module.print(os, mlir::OpPrintingFlags().printNameLocAsPrefix().useLocalScope());
+  os << '\n';
+}
+
+void listModels(llvm::raw_ostream &os) {
+  for (const ModelSpec &spec : allModels()) {
+    os << spec.name << ": " << spec.summary << "\n";
+    os << "  preset        hidden  layers  heads/kv     ffn   vocab  context\n";
+    for (const Preset &preset : spec.presets) {
+      const ModelConfig &c = preset.config;
+      std::string heads = std::to_string(c.heads) + "/" + std::to_string(c.kvHeads);
+      os << "  " << llvm::left_justify(preset.name, 12) << llvm::format_decimal(c.hidden, 8)
+         << llvm::format_decimal(c.layers, 8) << llvm::right_justify(heads, 10)
+         << llvm::format_decimal(c.ffn, 8) << llvm::format_decimal(c.vocab, 8)
+         << llvm::format_decimal(c.context, 9) << "\n";
+    }
+  }
+}
+
+} // namespace ft::models
