@@ -1,0 +1,31 @@
+#ifndef FT_SHARD_PASSES
+#define FT_SHARD_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def FormUnitsPass : Pass<"ft-form-units", "::mlir::ModuleOp"> {
+  let summary = "Group parameters into units and lay each unit out as one flat buffer";
+  let description = [{
+    Transformer wrap policy: the parameters of one layer are one unit, named after it. Inside the flat buffer every parameter
+    starts at a multiple of a block (1024 elements). The `ft.gradient`s of a unit become one `ft.pack`, right after the
+    last of them is known. Frozen parameters form units of their own, without gradient.
+  }];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
+def InsertCollectivesPass : Pass<"ft-insert-collectives", "::mlir::ModuleOp"> {
+  let summary = "Insert shards, gathers, releases and reductions as a row of the strategy table says";
+  let description = [{
+    Every use of a parameter becomes a view of its unit: of what the rank holds at rest, if that is the whole, or of a gathered copy.
+    Uses share a gather as long as no op of another layer stands between them (released strategies) or always (kept ones).
+    Flat gradients are averaged over the ranks, and so is the loss; sums over slices are completed.
+  }];
+  let options = [Option<"strategy", "strategy", "std::string", "\"full_shard\"", "Row of the strategy table">];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
+def VerifyCollectivesPass : Pass<"ft-verify-collectives", "::mlir::ModuleOp"> {
+  let summary = "Check what leaves the shard phase: every parameter is used through a view, every gather released after its last use, every gradient reduced";
+}
+
+#endif // FT_SHARD_PASSES

@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include "test/gradients/graph_text.h"
+
+namespace mlir::ft::test {
+namespace {
+
+struct Heads {
+  int64_t batch, positions, heads, kvHeads, size;
+};
+
+GraphCase attentionCase(const Heads& s, bool causal) {
+  Dims q = {s.batch, s.positions, s.heads * s.size}, kv = {s.batch, s.positions, s.kvHeads * s.size};
+  return {
+      fmt::format("attention_{}x{}_heads_{}_{}_size_{}{}", s.batch, s.positions, s.heads, s.kvHeads, s.size,
+                  causal ? "_causal" : ""),
+      {{"q", q}, {"k", kv}, {"v", kv}},
+      fmt::format("  %r, %lse = ft.attention %q, %k, %v heads {} kv_heads {} {} : ({}, {}, {}) -> ({}, {})",
+                  s.heads, s.kvHeads, causal ? "causal" : "", tensorType(q), tensorType(kv), tensorType(kv),
+                  tensorType(q), tensorType({s.batch, s.heads, s.positions})),
+      q};
+}
+
+GraphCase ropeCase(const Heads& s, double base, bool inverse) {
+  Dims dims = {s.batch, s.positions, s.heads * s.size};
+  return {fmt::format("rope_{}x{}_heads_{}_size_{}_base_{}{}", s.batch, s.positions, s.heads, s.size, base,
+                      inverse ? "_inverse" : ""),
+          {{"x", dims}},
+          fmt::format("  %r = ft.rope %x heads {} base {:.1f} {} : {}", s.heads, base,
+                      inverse ? "inverse" : "", tensorType(dims)),
+          dims};
+}
+
+}  // namespace
+
+std::vector<GraphCase> attentionCases() {
+  std::vector<GraphCase> cases;
+  for (bool flag : {false, true}) {
+    // One position; shared kv heads; odd sizes; more positions than a tile of a kernel would hold.
+    for (const Heads& heads : {Heads{1, 1, 1, 1, 2}, Heads{2, 5, 4, 2, 6}, Heads{1, 7, 3, 1, 5},
+                               Heads{1, 13, 2, 2, 8}, Heads{1, 71, 1, 1, 3}})
+      cases.push_back(attentionCase(heads, flag));
+    for (const Heads& heads : {Heads{1, 1, 1, 0, 2}, Heads{2, 5, 3, 0, 6}, Heads{1, 9, 1, 0, 10}})
+      for (double base : {10.0, 1.0e4}) cases.push_back(ropeCase(heads, base, flag));
+  }
+  // One value as query, key and value.
+  cases.push_back({"self_attention",
+                   {{"x", {2, 5, 4}}},
+                   "  %r, %lse = ft.attention %x, %x, %x heads 2 kv_heads 2 causal : (tensor<2x5x4xf32>, "
+                   "tensor<2x5x4xf32>, "
+                   "tensor<2x5x4xf32>) -> (tensor<2x5x4xf32>, tensor<2x2x5xf32>)",
+                   {2, 5, 4}});
+  return cases;
+}
+
+}  // namespace mlir::ft::test

@@ -1,0 +1,168 @@
+// Walks all ops that the dialect registers: derivative, cost, CPU kernel, a case. An op that is added without
+// one of them fails here.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "dialects/ft/dialect.h"
+#include "test/conformance/case.h"
+#include "test/gradients/gradient_check.h"
+#include "test/support/reference.h"
+
+namespace mlir::ft::test {
+namespace {
+
+// Ops without a derivative, and why they need none.
+const std::map<std::string, std::string>& withoutDerivative() {
+  const std::string structure = "names a parameter, an input or a unit; computes nothing";
+  const std::string gradient = "is a gradient itself; second derivatives are not taken";
+  const std::string step = "comes after differentiation";
+  static const auto& reasons = *new std::map<std::string, std::string>{
+      {"parameter", structure},
+      {"unit", structure},
+      {"get", "is where differentiation ends"},
+      {"input", structure},
+      {"fill", "a constant"},
+      {"iota", "a constant"},
+      {"embedding_grad", gradient},
+      {"layer_norm_grad", gradient},
+      {"rms_norm_grad", gradient},
+      {"sum_leading", "the gradient of broadcasting"},
+      {"gelu_grad", gradient},
+      {"swiglu_grad", gradient},
+      {"attention_grad", gradient},
+      {"cross_entropy_grad", gradient},
+      {"linear_cross_entropy_grad", gradient},
+      {"linear_cross_entropy_loss_grad", gradient},
+      {"binary_mapper_grad", gradient},
+      {"bits_kl_grad", gradient},
+      {"sample_bits", "gives integers; binary_mapper has the straight-through gradient"},
+      {"gradient", step},
+      {"pack", step},
+      {"shard", step},
+      {"gather", step},
+      {"release", step},
+      {"view", step},
+      {"reduce_scatter", step},
+      {"all_reduce", step},
+      {"sum_squares", step},
+      {"clip_coefficient", step},
+      {"adamw", step},
+      {"init", step},
+  };
+  return reasons;
+}
+
+std::string shortName(OperationName name) { return name.stripDialect().str(); }
+
+std::vector<RegisteredOperationName> allOps(MLIRContext& context) {
+  std::vector<RegisteredOperationName> ops;
+  for (RegisteredOperationName name : context.getRegisteredOperations())
+    if (name.getDialectNamespace() == FtDialect::getDialectNamespace()) ops.push_back(name);
+  return ops;
+}
+
+// Ops that a plan executes on a device.
+bool isComputed(RegisteredOperationName name) { return name.hasInterface<CostOpInterface>(); }
+
+// The ops that come after differentiation and have a cost.
+constexpr const char* kOptimizerStep = R"(
+  ft.unit @u {elements = 1024 : i64}
+  ft.parameter @p : tensor<16x8xf32> = #ft.init<normal, 1.0> {offset = 0 : i64, unit = @u}
+  func.func @train_step(%g: tensor<16x8xf32>, %lr: tensor<f32>, %step: tensor<i64>) -> tensor<f32> {
+    %flat = ft.pack %g at [@p] : (tensor<16x8xf32>) -> !ft.flat<@u, f32>
+    %sum = ft.sum_squares %flat : (!ft.flat<@u, f32>) -> tensor<21xi64>
+    %norm, %c = ft.clip_coefficient %sum {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+    ft.adamw @u, %flat, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1,
+      segments = array<i64: 0, 128, 1>} : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+    return %norm : tensor<f32>
+  })";
+
+class Completeness : public ::testing::Test {
+ protected:
+  Completeness() : context(makeContext()) {}
+
+  // Calls `visit` for every op of every gradient case, after both pipelines, and of an optimizer step.
+  void visitAllCases(llvm::function_ref<void(Operation*)> visit) {
+    for (const GraphCase& graph : allCases())
+      for (Pipeline pipeline : {Pipeline::kPlain, Pipeline::kFused}) {
+        OwningOpRef<ModuleOp> module = parseModule(*context, moduleText(graph));
+        ASSERT_TRUE(module && differentiate(*module, pipeline)) << graph.name;
+        module->walk(visit);
+      }
+    OwningOpRef<ModuleOp> module = parseModule(*context, kOptimizerStep);
+    ASSERT_TRUE(module);
+    module->walk(visit);
+  }
+
+  std::unique_ptr<MLIRContext> context;
+};
+
+TEST_F(Completeness, EveryOpHasADerivativeOrAReason) {
+  ASSERT_GT(allOps(*context).size(), 40u);
+  for (RegisteredOperationName name : allOps(*context)) {
+    bool excused = withoutDerivative().contains(shortName(name));
+    EXPECT_NE(name.hasInterface<DifferentiableOpInterface>(), excused)
+        << name.getStringRef().str()
+        << (excused ? " has a derivative: strike it from the list" : " has no derivative");
+  }
+}
+
+TEST_F(Completeness, EveryComputedOpHasACpuKernel) {
+  for (RegisteredOperationName name : allOps(*context)) {
+    bool runs = name.hasInterface<DifferentiableOpInterface>() || name.hasInterface<KernelOpInterface>();
+    EXPECT_TRUE(!runs || isComputed(name)) << name.getStringRef().str() << " has no cost";
+    bool hasKernel = cpuKernels().Find(shortName(name)) != nullptr;
+    EXPECT_TRUE(!isComputed(name) || hasKernel) << name.getStringRef().str() << " has no CPU kernel";
+  }
+}
+
+TEST_F(Completeness, EveryComputedOpCostsBytes) {
+  std::set<std::string> seen;
+  visitAllCases([&](Operation* op) {
+    auto cost = dyn_cast<CostOpInterface>(op);
+    if (!cost) return;
+    seen.insert(shortName(op->getName()));
+    EXPECT_GT(cost.getBytes(), 0u) << op->getName().getStringRef().str();
+  });
+  for (RegisteredOperationName name : allOps(*context))
+    EXPECT_TRUE(!isComputed(name) || seen.contains(shortName(name)))
+        << name.getStringRef().str() << " is in no case";
+}
+
+TEST_F(Completeness, EveryComputedOpHasAConformanceCase) {
+  std::set<std::string> covered;
+  for (const ::ft::conformance::Case& testCase : ::ft::conformance::AllCases()) covered.insert(testCase.op);
+  // Exact or in place, hence without a tolerance or an expected result of their own: they have tests of their
+  // own.
+  std::ifstream file(FT_EXACT_TEST_SOURCE);
+  std::string exactTests{std::istreambuf_iterator<char>(file), {}};
+  for (const char* name : {"adamw", "clip_coefficient", "sum_squares"})
+    if (exactTests.find("RunKernel(backend.registry, \"" + std::string(name) + "\"") != std::string::npos)
+      covered.insert(name);
+  for (RegisteredOperationName name : allOps(*context))
+    EXPECT_TRUE(!isComputed(name) || covered.contains(shortName(name))) << name.getStringRef().str();
+}
+
+TEST_F(Completeness, EveryDifferentiableOpHasAGradientCaseAndAReference) {
+  std::set<std::string> differentiated;
+  for (const GraphCase& graph : allCases()) {
+    OwningOpRef<ModuleOp> module = parseModule(*context, moduleText(graph));
+    ASSERT_TRUE(module) << graph.name;
+    module->walk([&](DifferentiableOpInterface op) { differentiated.insert(shortName(op->getName())); });
+  }
+  std::vector<std::string> list = Reference::supportedOps();
+  std::set<std::string> references(list.begin(), list.end());
+  for (RegisteredOperationName name : allOps(*context)) {
+    if (!name.hasInterface<DifferentiableOpInterface>()) continue;
+    EXPECT_TRUE(differentiated.contains(shortName(name)))
+        << name.getStringRef().str() << " has no gradient case";
+    EXPECT_TRUE(references.contains(shortName(name)))
+        << name.getStringRef().str() << " has no float64 reference";
+  }
+}
+
+}  // namespace
+}  // namespace mlir::ft::test

@@ -1,0 +1,75 @@
+// RUN: ft-opt %s --split-input-file --ft-autodiff --ft-verify-autodiff | FileCheck %s
+// What each rule builds. That it is right is for test/gradients to say.
+
+ft.parameter @table : tensor<8x8xf32> = #ft.init<normal, 1.0>
+ft.parameter @norm : tensor<8xf32> = #ft.init<constant, 1.0>
+ft.parameter @bias : tensor<8xf32> = #ft.init<constant, 0.0>
+// CHECK-LABEL: @train_step
+func.func @forward(%tokens: tensor<1x4xi32>, %targets: tensor<1x4xi32>) -> tensor<f32> {
+  // CHECK: %[[TABLE:.*]] = ft.get @table
+  %table = ft.get @table : tensor<8x8xf32>
+  %norm = ft.get @norm : tensor<8xf32>
+  %bias = ft.get @bias : tensor<8xf32>
+  // CHECK: %[[X:.*]] = ft.embedding
+  %x = ft.embedding %tokens, %table : (tensor<1x4xi32>, tensor<8x8xf32>) -> tensor<1x4x8xf32>
+  // CHECK: %[[N:.*]] = ft.rms_norm
+  %n = ft.rms_norm %x, %norm eps 1.0e-5 : tensor<1x4x8xf32>, tensor<8xf32>
+  // CHECK: %[[L:.*]] = ft.layer_norm
+  %l = ft.layer_norm %n, %norm, %bias eps 1.0e-6 : tensor<1x4x8xf32>, tensor<8xf32>, tensor<8xf32>
+  // CHECK: %[[R:.*]] = ft.rope
+  %r = ft.rope %l heads 2 base 1.0e4 : tensor<1x4x8xf32>
+  // CHECK: %[[A:.*]], %[[LSE:.*]] = ft.attention
+  %a, %lse = ft.attention %r, %r, %l heads 2 kv_heads 2 causal : (tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>) -> (tensor<1x4x8xf32>, tensor<1x2x4xf32>)
+  // CHECK: %[[G:.*]] = ft.gelu
+  %g = ft.gelu %a approximate "tanh" : tensor<1x4x8xf32>
+  // CHECK: %[[U:.*]] = ft.scale
+  %u = ft.scale %g, 3.0 : tensor<1x4x8xf32>
+  %s = ft.swiglu %g, %u : tensor<1x4x8xf32>
+  %loss = ft.cross_entropy %s, %targets : (tensor<1x4x8xf32>, tensor<1x4xi32>) -> tensor<f32>
+  // CHECK: %[[DS:.*]] = ft.cross_entropy_grad
+  // CHECK: %[[DGATE:.*]], %[[DUP:.*]] = ft.swiglu_grad %[[DS]], %[[G]], %[[U]]
+  // CHECK: %[[DU:.*]] = ft.scale %[[DUP]], 3.0
+  // CHECK: %[[DG:.*]] = ft.add %[[DGATE]], %[[DU]]
+  // CHECK: %[[DA:.*]] = ft.gelu_grad %[[DG]], %[[A]] approximate "tanh"
+  // CHECK: %[[DQ:.*]], %[[DK:.*]], %[[DV:.*]] = ft.attention_grad %[[DA]], %[[R]], %[[R]], %[[L]], %[[A]], %[[LSE]] heads 2 kv_heads 2 causal
+  // CHECK: %[[DR:.*]] = ft.add %[[DQ]], %[[DK]]
+  // CHECK: %[[DL1:.*]] = ft.rope %[[DR]] heads 2 base 10000.0 inverse
+  // CHECK: %[[DL:.*]] = ft.add %[[DV]], %[[DL1]]
+  // CHECK: %[[DN:.*]], %[[DNORM1:.*]], %[[DBIAS:.*]] = ft.layer_norm_grad %[[DL]], %[[N]], %{{.*}} eps 1.0e-06
+  // CHECK: ft.gradient @bias, %[[DBIAS]]
+  // CHECK: %[[DX:.*]], %[[DNORM2:.*]] = ft.rms_norm_grad %[[DN]], %[[X]], %{{.*}} eps 1.0e-05
+  // CHECK: %[[DNORM:.*]] = ft.add %[[DNORM1]], %[[DNORM2]]
+  // CHECK: ft.gradient @norm, %[[DNORM]]
+  // CHECK: %[[DTABLE:.*]] = ft.embedding_grad %{{.*}}, %[[DX]] {
+  // CHECK: ft.gradient @table, %[[DTABLE]]
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// The latent variable: sampled bits carry no derivative, the mapper's rule goes around them.
+ft.parameter @logits : tensor<1x4x3xf32> = #ft.init<normal, 1.0>
+ft.parameter @table : tensor<8x5xf32> = #ft.init<normal, 1.0>
+// CHECK-LABEL: @train_step
+func.func @forward(%tokens: tensor<1x4xi32>, %targets: tensor<1x4xi32>) -> tensor<f32> {
+  // CHECK: %[[LOGITS:.*]] = ft.get @logits
+  %logits = ft.get @logits : tensor<1x4x3xf32>
+  // CHECK: %[[TABLE:.*]] = ft.get @table
+  %table = ft.get @table : tensor<8x5xf32>
+  %rng = ft.input "rng" : tensor<3xi64>
+  // CHECK: %[[INDEX:.*]] = ft.sample_bits
+  %index = ft.sample_bits %logits, %rng stream 1 : (tensor<1x4x3xf32>, tensor<3xi64>) -> tensor<1x4xi32>
+  %r = ft.binary_mapper %logits, %index, %table : (tensor<1x4x3xf32>, tensor<1x4xi32>, tensor<8x5xf32>) -> tensor<1x4x5xf32>
+  %ce = ft.cross_entropy %r, %targets : (tensor<1x4x5xf32>, tensor<1x4xi32>) -> tensor<f32>
+  %kl = ft.bits_kl %logits kappa 0.5 : (tensor<1x4x3xf32>) -> tensor<f32>
+  %loss = ft.add %ce, %kl : tensor<f32>, tensor<f32>
+  // CHECK: %[[ONE:.*]] = ft.fill 1.0
+  // CHECK: %[[DL1:.*]] = ft.bits_kl_grad %[[ONE]], %[[LOGITS]] kappa 0.5
+  // CHECK: %[[DR:.*]] = ft.cross_entropy_grad %[[ONE]]
+  // CHECK: %[[DTABLE:.*]] = ft.embedding_grad %[[INDEX]], %[[DR]] {
+  // CHECK: %[[DL2:.*]] = ft.binary_mapper_grad %[[DR]], %[[LOGITS]], %[[TABLE]]
+  // CHECK: %[[DL:.*]] = ft.add %[[DL1]], %[[DL2]]
+  // CHECK: ft.gradient @logits, %[[DL]]
+  // CHECK: ft.gradient @table, %[[DTABLE]]
+  return %loss : tensor<f32>
+}

@@ -1,0 +1,85 @@
+// RUN: ft-opt %s --split-input-file --ft-fuse-loss-grad | FileCheck %s
+
+// The fused op stands where the forward op stood; the constant is folded into it.
+// CHECK-LABEL: @constant
+// CHECK-SAME:    %[[X:[^:]+]]: tensor<3x8xf32>, %[[W:[^:]+]]: tensor<16x8xf32>, %[[T:[^:]+]]: tensor<3xi32>
+func.func @constant(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>) -> (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>) {
+  // CHECK-NEXT: %[[LOSS:.*]], %[[DX:.*]], %[[DW:.*]] = ft.linear_cross_entropy_loss_grad %[[X]], %[[W]], %[[T]] dloss 6.0 {layer = "head", phase = "forward"}
+  // CHECK-NEXT: %[[TWICE:.*]] = ft.scale %[[LOSS]], 2.0
+  // CHECK-NEXT: return %[[TWICE]], %[[DX]], %[[DW]]
+  %loss = ft.linear_cross_entropy %x, %w, %t {layer = "head", phase = "forward"} : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %twice = ft.scale %loss, 2.0 : tensor<f32>
+  %three = ft.fill 3.0 : tensor<f32>
+  %d = ft.scale %three, 2.0 : tensor<f32>
+  %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t {layer = "head", phase = "backward"} : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
+  return %twice, %dx, %dw : tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>
+}
+
+// -----
+
+// The upstream gradient is not known before it runs.
+// CHECK-LABEL: @variable
+func.func @variable(%d: tensor<f32>, %x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>) -> (tensor<f32>, tensor<3x8xf32>) {
+  // CHECK: ft.linear_cross_entropy %
+  // CHECK: ft.linear_cross_entropy_grad
+  %loss = ft.linear_cross_entropy %x, %w, %t : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
+  return %loss, %dx : tensor<f32>, tensor<3x8xf32>
+}
+
+// -----
+
+// Other targets: another loss.
+// CHECK-LABEL: @another
+func.func @another(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>, %u: tensor<3xi32>) -> (tensor<f32>, tensor<3x8xf32>) {
+  // CHECK: ft.linear_cross_entropy %
+  // CHECK: ft.linear_cross_entropy_grad
+  %loss = ft.linear_cross_entropy %x, %w, %t : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %d = ft.fill 1.0 : tensor<f32>
+  %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %u : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
+  return %loss, %dx : tensor<f32>, tensor<3x8xf32>
+}
+
+// -----
+
+// A sum that is known before the loss: it is continued in the forward op's place.
+// CHECK-LABEL: @into_early
+// CHECK-SAME:    %[[ACC:[^:]+]]: tensor<16x8xf32>) ->
+func.func @into_early(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>, %acc: tensor<16x8xf32>) -> (tensor<f32>, tensor<16x8xf32>) {
+  // CHECK-NEXT: %[[LOSS:.*]], %{{.*}}, %[[DW:.*]] = ft.linear_cross_entropy_loss_grad {{.*}} into %[[ACC]] dloss 1.0
+  // CHECK-NEXT: return %[[LOSS]], %[[DW]]
+  %loss = ft.linear_cross_entropy %x, %w, %t : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %d = ft.fill 1.0 : tensor<f32>
+  %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t into %acc : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>, tensor<16x8xf32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
+  return %loss, %dw : tensor<f32>, tensor<16x8xf32>
+}
+
+// -----
+
+// A sum that is known later, and a loss that nobody needs before: the gradient op's place and phase.
+// CHECK-LABEL: @into_late
+func.func @into_late(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>) -> (tensor<f32>, tensor<16x8xf32>) {
+  // CHECK-NEXT: %[[ACC:.*]] = ft.fill 7.0
+  // CHECK-NEXT: %[[LOSS:.*]], %{{.*}}, %[[DW:.*]] = ft.linear_cross_entropy_loss_grad {{.*}} into %[[ACC]] dloss 1.0 {phase = "backward"}
+  // CHECK-NEXT: return %[[LOSS]], %[[DW]]
+  %loss = ft.linear_cross_entropy %x, %w, %t {phase = "forward"} : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %acc = ft.fill 7.0 : tensor<16x8xf32>
+  %d = ft.fill 1.0 : tensor<f32>
+  %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t into %acc {phase = "backward"} : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>, tensor<16x8xf32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
+  return %loss, %dw : tensor<f32>, tensor<16x8xf32>
+}
+
+// -----
+
+// A sum that is known later, and a loss that is needed before.
+// CHECK-LABEL: @into_too_late
+func.func @into_too_late(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>) -> (tensor<f32>, tensor<16x8xf32>) {
+  // CHECK: ft.linear_cross_entropy %
+  // CHECK: ft.linear_cross_entropy_grad
+  %loss = ft.linear_cross_entropy %x, %w, %t : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %twice = ft.scale %loss, 2.0 : tensor<f32>
+  %acc = ft.fill 7.0 : tensor<16x8xf32>
+  %d = ft.fill 1.0 : tensor<f32>
+  %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t into %acc : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>, tensor<16x8xf32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
+  return %twice, %dw : tensor<f32>, tensor<16x8xf32>
+}

@@ -1,0 +1,33 @@
+// RUN: ft-opt %s --ft-insert-optimizer=clip=0.5 | FileCheck %s
+
+ft.unit @block {elements = 3072 : i64}
+ft.unit @head {elements = 1024 : i64}
+ft.parameter @w : tensor<40x40xf32> = #ft.init<normal, 0.02> {layer = "block", offset = 0 : i64, unit = @block}
+ft.parameter @b : tensor<40xf32> = #ft.init<constant, 0.0> {layer = "block", no_decay, offset = 2048 : i64, unit = @block}
+ft.parameter @n : tensor<4xf32> = #ft.init<constant, 1.0> {layer = "head", no_decay, offset = 0 : i64, unit = @head}
+
+// CHECK-LABEL: func.func @init()
+// CHECK:         %[[RNG:.*]] = ft.input "rng"
+// CHECK:         ft.init @w, %[[RNG]] {phase = "init", stream = 0 : i64}
+// CHECK:         ft.init @b, %[[RNG]] {phase = "init", stream = 1 : i64}
+// CHECK:         ft.init @n, %[[RNG]] {phase = "init", stream = 2 : i64}
+
+// CHECK-LABEL: func.func @train_step
+// CHECK-SAME:    -> (tensor<f32>, tensor<f32>)
+func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> tensor<f32> {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %gw = ft.fill 4.0 : tensor<40x40xf32>
+  %gb = ft.fill 2.0 : tensor<40xf32>
+  %gn = ft.fill 2.0 : tensor<4xf32>
+  // CHECK: %[[HEAD:.*]] = ft.pack {{.*}} -> !ft.flat<@head, f32>
+  %head = ft.pack %gn at [@n] : (tensor<4xf32>) -> !ft.flat<@head, f32>
+  // CHECK: %[[BLOCK:.*]] = ft.pack {{.*}} -> !ft.flat<@block, f32>
+  %block = ft.pack %gw, %gb at [@w, @b] : (tensor<40x40xf32>, tensor<40xf32>) -> !ft.flat<@block, f32>
+  // CHECK: %[[S0:.*]] = ft.sum_squares %[[HEAD]] {
+  // CHECK: %[[S1:.*]] = ft.sum_squares %[[BLOCK]] into %[[S0]]
+  // CHECK: %[[NORM:.*]], %[[C:.*]] = ft.clip_coefficient %[[S1]] {max_norm = 5.000000e-01
+  // CHECK: ft.adamw @head, %[[HEAD]], %[[C]],{{.*}}segments = array<i64: 0, 4, 0>
+  // CHECK: ft.adamw @block, %[[BLOCK]], %[[C]],{{.*}}segments = array<i64: 0, 1600, 1, 2048, 2088, 0>
+  // CHECK: return %{{.*}}, %[[NORM]]
+  return %loss : tensor<f32>
+}

@@ -1,0 +1,31 @@
+// RUN: ft-opt %s --split-input-file --verify-diagnostics --ft-lower-to-ftx --ftx-overlap-collectives
+
+module {
+  // expected-error@+1 {{only @init and @train_step can be scheduled, not @forward}}
+  func.func @forward() { return }
+}
+
+// -----
+
+// expected-error@+1 {{no @train_step to schedule}}
+module {
+  func.func @init() { return }
+}
+
+// -----
+
+module {
+  ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.0>
+  func.func @train_step() -> tensor<8xf32> {
+    // expected-error@+1 {{cannot be scheduled; run the phases up to shard first}}
+    %w = ft.get @w : tensor<8xf32>
+    return %w : tensor<8xf32>
+  }
+}
+
+// -----
+
+module {
+  // expected-error@+1 {{takes (tokens, targets), not 3 arguments}}
+  func.func @train_step(%a: tensor<4xi32>, %b: tensor<4xi32>, %c: tensor<4xi32>) { return }
+}

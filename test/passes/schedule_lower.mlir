@@ -1,0 +1,110 @@
+// RUN: ft-opt %s --split-input-file --ft-lower-to-ftx --ftx-verify-schedule | FileCheck %s
+// RUN: ft-opt %s --split-input-file --ft-lower-to-ftx | ft-opt --split-input-file | FileCheck %s
+
+// A gathered unit: parameters are views of the gathered buffer, gradients are born in the flat gradient, the state is sliced.
+
+module attributes {ft.shards_parameters = true, ft.shards_gradients = true, ft.shards_optimizer = true} {
+  ft.unit @h {elements = 2048 : i64}
+  ft.parameter @w : tensor<16x8xf32> = #ft.init<normal, 0.02> {layer = "h", offset = 0 : i64, unit = @h}
+  ft.parameter @b : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "h", no_decay, offset = 1024 : i64, unit = @h}
+  // CHECK: %h.parameters = ftx.buffer "h.parameters" parameters unit_slice(@h, 4) persistent
+  // CHECK: %h.gradients = ftx.buffer "h.gradients" gradients unit_slice(@h, 4) persistent
+  // CHECK: %h.exp_avg = ftx.buffer "h.exp_avg" optimizer_state unit_slice(@h, 4) persistent
+  // CHECK: ftx.unit_state @h parameters %h.parameters gradients %h.gradients moments %h.exp_avg, %h.exp_avg_sq
+
+  // CHECK-LABEL: ftx.program @init
+  // CHECK: ftx.input "rng" %rng : tensor<3xi64>
+  // CHECK: "fill" on compute ins() outs(%h.parameters : whole f32) with {value = 0.000000e+00 : f64}
+  // CHECK: "fill" on compute ins() outs(%h.exp_avg : whole f32)
+  // CHECK: "fill" on compute ins() outs(%h.exp_avg_sq : whole f32)
+  // CHECK: "init_normal" on compute ins(%rng : tensor<3xi64>) outs(%h.parameters : whole f32) with {begin = 0 : i64, end = 128 : i64, stream = 0 : i64, value = 2.000000e-02 : f64}
+  // CHECK: "init_constant" on compute ins(%rng : tensor<3xi64>) outs(%h.parameters : whole f32) with {begin = 1024 : i64, end = 1032 : i64, stream = 1 : i64, value = 5.000000e-01 : f64}
+  func.func @init() {
+    %rng = ft.input "rng" : tensor<3xi64>
+    ft.init @w, %rng {stream = 0 : i64, phase = "init"} : tensor<3xi64>
+    ft.init @b, %rng {stream = 1 : i64, phase = "init"} : tensor<3xi64>
+    return
+  }
+
+  // CHECK-LABEL: ftx.program @train_step
+  // CHECK-DAG: ftx.input "tokens" %tokens : tensor<2x4xi32>
+  // CHECK-DAG: ftx.input "lr" %lr : tensor<f32>
+  func.func @train_step(%tokens: tensor<2x4xi32>, %targets: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>) {
+    %s = ft.shard @h : !ft.slice<@h, f32>
+    // CHECK: %h.gathered = ftx.buffer "h.gathered" gathered unit_full(@h, 4)
+    // CHECK-NEXT: %[[G:.*]] = ftx.start all_gather on gather after compute over shard @h from (%h.parameters : whole f32) to (%h.gathered : whole f32)
+    // CHECK-NEXT: ftx.wait %[[G]] on compute
+    %f = ft.gather %s {axis = "shard", layer = "h", phase = "forward"} : !ft.slice<@h, f32> -> !ft.flat<@h, f32>
+    %w = ft.view %f[@w] : !ft.flat<@h, f32> -> tensor<16x8xf32>
+    %b = ft.view %f[@b] : !ft.flat<@h, f32> -> tensor<8xf32>
+    // CHECK: "embedding" on compute ins(%tokens : tensor<2x4xi32>, %h.gathered : tensor<16x8xf32>) outs(%h.embedding : tensor<2x4x8xf32>)
+    %x = ft.embedding %tokens, %w {layer = "h", phase = "forward"} : (tensor<2x4xi32>, tensor<16x8xf32>) -> tensor<2x4x8xf32>
+    // The sum takes over the buffer of the operand that dies.
+    // CHECK: "add" on compute ins(%h.embedding : tensor<2x4x8xf32>, %h.gathered[4096] : tensor<8xf32>) outs(%h.embedding : tensor<2x4x8xf32>)
+    %y = ft.add %x, %b {layer = "h", phase = "forward"} : tensor<2x4x8xf32>, tensor<8xf32>
+    // The loss lies in its port, the gradients in the flat gradient, whose gaps are zeroed first.
+    // CHECK: %h.flat_gradient = ftx.buffer "h.flat_gradient" staging unit_full(@h, 4)
+    // CHECK-NEXT: "zero_padding" on compute ins() outs(%h.flat_gradient : whole f32) with {segments = array<i64: 0, 128, 1024, 1032>}
+    // CHECK: "linear_cross_entropy_loss_grad" on compute ins(%h.embedding : tensor<2x4x8xf32>, %h.gathered : tensor<16x8xf32>, %targets : tensor<2x4xi32>, none)
+    // CHECK-SAME: outs(%loss : tensor<f32>, %{{.*}} : tensor<2x4x8xf32>, %h.flat_gradient : tensor<16x8xf32>) workspace(%{{.*}}) with {dloss = 1.000000e+00 : f64}
+    %loss, %dy, %dw = ft.linear_cross_entropy_loss_grad %y, %w, %targets dloss 1.0 {layer = "h", phase = "forward"} : (tensor<2x4x8xf32>, tensor<16x8xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<2x4x8xf32>, tensor<16x8xf32>)
+    // CHECK: ftx.release %h.gathered
+    ft.release %f {layer = "h", phase = "forward"} : !ft.flat<@h, f32>
+    // CHECK: "sum_leading" on compute ins(%{{.*}} : tensor<2x4x8xf32>) outs(%h.flat_gradient[4096] : tensor<8xf32>)
+    %db = ft.sum_leading %dy {layer = "h", phase = "backward"} : tensor<2x4x8xf32> -> tensor<8xf32>
+    // An accumulated gradient stays where it is: no copy.
+    // CHECK-NOT: "copy"
+    // CHECK: "embedding_grad" on compute ins(%tokens : tensor<2x4xi32>, %{{.*}} : tensor<2x4x8xf32>, %h.flat_gradient : tensor<16x8xf32>) outs(%h.flat_gradient : tensor<16x8xf32>)
+    %dw2 = ft.embedding_grad %tokens, %dy into %dw {layer = "h", phase = "backward"} : (tensor<2x4xi32>, tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<16x8xf32>
+    %g = ft.pack %dw2, %db at [@w, @b] {layer = "h", phase = "backward"} : (tensor<16x8xf32>, tensor<8xf32>) -> !ft.flat<@h, f32>
+    // CHECK: %[[R:.*]] = ftx.start reduce_scatter on reduce after compute over shard @h from (%h.flat_gradient : whole f32) to (%h.gradients : whole f32)
+    // CHECK-NEXT: ftx.wait %[[R]] on compute
+    %r = ft.reduce_scatter %g {axis = "shard", layer = "h", phase = "backward"} : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
+    // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, none) outs(%sum_squares : tensor<21xi64>)
+    %q = ft.sum_squares %r {phase = "optimizer"} : (!ft.slice<@h, f32>) -> tensor<21xi64>
+    // CHECK: "clip_coefficient" on compute ins(%sum_squares : tensor<21xi64>) outs(%grad_norm : tensor<f32>, %clip_coefficient : tensor<f32>)
+    %n, %c = ft.clip_coefficient %q {max_norm = 1.0 : f64, phase = "optimizer"} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+    %lr = ft.input "lr" : tensor<f32>
+    %t = ft.input "step" : tensor<i64>
+    // CHECK: "adamw" on compute ins(%h.gradients : whole f32, %clip_coefficient : tensor<f32>, %lr : tensor<f32>, %step : tensor<i64>) outs(%h.parameters : whole f32, %h.exp_avg : whole f32, %h.exp_avg_sq : whole f32)
+    // CHECK-SAME: segments = array<i64: 0, 128, 1, 1024, 1032, 0>
+    ft.adamw @h, %r, %c, %lr, %t {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, segments = array<i64: 0, 128, 1, 1024, 1032, 0>, phase = "optimizer"} : !ft.slice<@h, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+    // CHECK: ftx.output "loss" %loss : tensor<f32>
+    // CHECK-NEXT: ftx.output "grad_norm" %grad_norm : tensor<f32>
+    return %loss, %n : tensor<f32>, tensor<f32>
+  }
+}
+
+// -----
+
+// Nothing is sharded: parameters are views of what lies at rest, the flat gradient is the gradient at rest.
+
+module {
+  ft.unit @h {elements = 1024 : i64}
+  ft.parameter @b : tensor<8xf32> = #ft.init<constant, 0.5> {offset = 0 : i64, unit = @h}
+  // CHECK: %h.parameters = ftx.buffer "h.parameters" parameters unit_full(@h, 4) persistent
+  // CHECK: %h.gradients = ftx.buffer "h.gradients" gradients unit_full(@h, 4) persistent
+  // CHECK-LABEL: ftx.program @train_step
+  func.func @train_step() -> tensor<f32> {
+    %s = ft.shard @h : !ft.slice<@h, f32>
+    %b = ft.view %s[@b] : !ft.slice<@h, f32> -> tensor<8xf32>
+    // A parameter is not overwritten, though it dies here and the kernel could. The result is a gradient in place.
+    // CHECK: "zero_padding" on compute ins() outs(%h.gradients : whole f32)
+    // CHECK: "scale" on compute ins(%h.parameters : tensor<8xf32>) outs(%h.gradients : tensor<8xf32>)
+    %d = ft.scale %b, 2.0 : tensor<8xf32>
+    %g = ft.pack %d at [@b] : (tensor<8xf32>) -> !ft.flat<@h, f32>
+    // CHECK: ftx.start all_reduce on reduce after compute over replica @h from (%h.gradients : whole f32) to ()
+    %r = ft.all_reduce %g {axis = "replica"} : !ft.flat<@h, f32>
+    // A sum goes round through one accumulator.
+    // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, none) outs(%sum_squares : tensor<21xi64>)
+    // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, %sum_squares : tensor<21xi64>) outs(%sum_squares : tensor<21xi64>)
+    %q = ft.sum_squares %r : (!ft.flat<@h, f32>) -> tensor<21xi64>
+    %q2 = ft.sum_squares %r into %q : (!ft.flat<@h, f32>, tensor<21xi64>) -> tensor<21xi64>
+    // CHECK: outs(%{{.*}} : tensor<f32>, %loss : tensor<f32>)
+    %n, %c = ft.clip_coefficient %q2 {max_norm = 1.0 : f64} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+    %lr = ft.input "lr" : tensor<f32>
+    %t = ft.input "step" : tensor<i64>
+    ft.adamw @h, %r, %n, %lr, %t {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, segments = array<i64: 0, 8, 0>} : !ft.flat<@h, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+    return %c : tensor<f32>
+  }
+}

@@ -1,0 +1,42 @@
+#include "test/support/reference.h"
+
+#include "dialects/ft/dialect.h"
+#include "test/support/reference_ops.h"
+
+namespace mlir::ft::test {
+
+void Reference::evaluate(Operation& op, const NamedArrays& parameters, const StepInputs& inputs) {
+  if (auto get = dyn_cast<GetOp>(op)) {
+    values[get.getValue().getAsOpaquePointer()] = parameters.at(get.getParameter().str());
+    return;
+  }
+  if (auto input = dyn_cast<InputOp>(op)) {
+    values[input.getValue().getAsOpaquePointer()] = inputs.inputs.at(input.getName().str());
+    return;
+  }
+  OpEvaluation evaluation{&op, {}, {}, &frozen[&op]};
+  for (Value operand : op.getOperands()) evaluation.in.push_back(&value(operand));
+  for (Type type : op.getResultTypes()) evaluation.out.emplace_back(type);
+  auto function = referenceOps().find(op.getName().stripDialect().str());
+  if (function == referenceOps().end())
+    llvm::report_fatal_error(Twine("the float64 reference has no ") + op.getName().getStringRef());
+  function->second(evaluation);
+  for (auto [result, array] : llvm::zip_equal(op.getResults(), evaluation.out))
+    values[result.getAsOpaquePointer()] = std::move(array);
+}
+
+double Reference::loss(const NamedArrays& parameters, const StepInputs& inputs) {
+  Block& block = forward.getBody().front();
+  values[block.getArgument(0).getAsOpaquePointer()] = inputs.tokens;
+  values[block.getArgument(1).getAsOpaquePointer()] = inputs.targets;
+  for (Operation& op : block.without_terminator()) evaluate(op, parameters, inputs);
+  return value(block.getTerminator()->getOperand(0)).data[0];
+}
+
+std::vector<std::string> Reference::supportedOps() {
+  std::vector<std::string> names;
+  for (const auto& [name, function] : referenceOps()) names.push_back(name);
+  return names;
+}
+
+}  // namespace mlir::ft::test

@@ -1,0 +1,284 @@
+#include "test/support/reference_ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "dialects/ft/dialect.h"
+#include "runtime/base/philox.h"
+
+namespace mlir::ft::test {
+namespace {
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+double logSumExp(const double* values, int64_t count) {
+  double top = *std::max_element(values, values + count), sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += std::exp(values[i] - top);
+  return top + std::log(sum);
+}
+
+double realOf(FloatAttr attribute) { return attribute.getValueAsDouble(); }
+
+//===----------------------------------------------------------------------===//
+// Data movement
+//===----------------------------------------------------------------------===//
+
+void fill(OpEvaluation& e) {
+  e.out[0].data.assign(e.out[0].size(), realOf(cast<FillOp>(e.op).getValueAttr()));
+}
+
+void iota(OpEvaluation& e) { std::iota(e.out[0].data.begin(), e.out[0].data.end(), 0.0); }
+
+void copy(OpEvaluation& e) { e.out[0] = *e.in[0]; }
+
+void embedding(OpEvaluation& e) {
+  for (int64_t i = 0; i < e.in[0]->size(); ++i)
+    std::copy_n(e.in[1]->row(e.in[0]->data[i]), e.in[1]->last(), e.out[0].row(i));
+}
+
+void broadcast(OpEvaluation& e) {
+  for (int64_t i = 0; i < e.out[0].size(); ++i) e.out[0].data[i] = e.in[0]->data[i % e.in[0]->size()];
+}
+
+void sumLeading(OpEvaluation& e) {
+  for (int64_t i = 0; i < e.in[0]->size(); ++i) e.out[0].data[i % e.out[0].size()] += e.in[0]->data[i];
+}
+
+void split(OpEvaluation& e) {
+  for (int64_t r = 0; r < e.in[0]->rows(); ++r) {
+    const double* from = e.in[0]->row(r);
+    for (Array& part : e.out) {
+      std::copy_n(from, part.last(), part.row(r));
+      from += part.last();
+    }
+  }
+}
+
+void concat(OpEvaluation& e) {
+  for (int64_t r = 0; r < e.out[0].rows(); ++r) {
+    double* to = e.out[0].row(r);
+    for (const Array* part : e.in) to = std::copy_n(part->row(r), part->last(), to);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Linear algebra and elementwise ops
+//===----------------------------------------------------------------------===//
+
+void matmul(OpEvaluation& e) {
+  auto op = cast<MatmulOp>(e.op);
+  const Array &a = *e.in[0], &b = *e.in[1];
+  Array& c = e.out[0];
+  int64_t n = c.last();
+  if (op.getTransposeA()) {
+    for (int64_t r = 0; r < a.rows(); ++r)
+      for (int64_t i = 0; i < a.last(); ++i)
+        for (int64_t j = 0; j < n; ++j) c.row(i)[j] += a.row(r)[i] * b.row(r)[j];
+  } else {
+    for (int64_t r = 0; r < a.rows(); ++r)
+      for (int64_t j = 0; j < n; ++j)
+        for (int64_t k = 0; k < a.last(); ++k)
+          c.row(r)[j] += a.row(r)[k] * (op.getTransposeB() ? b.row(j)[k] : b.row(k)[j]);
+  }
+  for (size_t extra = 2; extra < e.in.size(); ++extra)  // bias and acc; a suffix of the shape either way
+    for (int64_t i = 0; i < c.size(); ++i) c.data[i] += e.in[extra]->data[i % e.in[extra]->size()];
+}
+
+template <typename Function>
+OpFunction elementwise(Function function) {
+  return [function](OpEvaluation& e) {
+    for (int64_t i = 0; i < e.out[0].size(); ++i)
+      e.out[0].data[i] = function(e.in[0]->data[i], e.in[1]->data[i % e.in[1]->size()]);
+  };
+}
+
+void scale(OpEvaluation& e) {
+  double factor = realOf(cast<ScaleOp>(e.op).getFactorAttr());
+  for (int64_t i = 0; i < e.out[0].size(); ++i) e.out[0].data[i] = e.in[0]->data[i] * factor;
+}
+
+void gelu(OpEvaluation& e) {
+  bool tanhForm = cast<GeluOp>(e.op).getApproximate() == "tanh";
+  for (int64_t i = 0; i < e.out[0].size(); ++i) {
+    double x = e.in[0]->data[i];
+    double inner =
+        tanhForm ? std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)) : std::erf(x / std::sqrt(2.0));
+    e.out[0].data[i] = 0.5 * x * (1 + inner);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Normalisation, position, attention
+//===----------------------------------------------------------------------===//
+
+void layerNorm(OpEvaluation& e) {
+  double eps = realOf(cast<LayerNormOp>(e.op).getEpsAttr());
+  int64_t width = e.in[0]->last();
+  for (int64_t r = 0; r < e.in[0]->rows(); ++r) {
+    const double* x = e.in[0]->row(r);
+    double mean = 0, variance = 0;
+    for (int64_t i = 0; i < width; ++i) mean += x[i] / width;
+    for (int64_t i = 0; i < width; ++i) variance += (x[i] - mean) * (x[i] - mean) / width;
+    for (int64_t i = 0; i < width; ++i)
+      e.out[0].row(r)[i] = (x[i] - mean) / std::sqrt(variance + eps) * e.in[1]->data[i] + e.in[2]->data[i];
+  }
+}
+
+void rmsNorm(OpEvaluation& e) {
+  double eps = realOf(cast<RmsNormOp>(e.op).getEpsAttr());
+  int64_t width = e.in[0]->last();
+  for (int64_t r = 0; r < e.in[0]->rows(); ++r) {
+    const double* x = e.in[0]->row(r);
+    double square = 0;
+    for (int64_t i = 0; i < width; ++i) square += x[i] * x[i] / width;
+    for (int64_t i = 0; i < width; ++i)
+      e.out[0].row(r)[i] = x[i] / std::sqrt(square + eps) * e.in[1]->data[i];
+  }
+}
+
+void rope(OpEvaluation& e) {
+  auto op = cast<RopeOp>(e.op);
+  int64_t positions = e.in[0]->shape[1], heads = op.getHeads(), size = e.in[0]->last() / heads,
+          half = size / 2;
+  for (int64_t r = 0; r < e.in[0]->rows(); ++r)
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t i = 0; i < half; ++i) {
+        double angle = (r % positions) * std::pow(realOf(op.getBaseAttr()), -double(i) / half);
+        if (op.getInverse()) angle = -angle;
+        double x0 = e.in[0]->row(r)[h * size + i], x1 = e.in[0]->row(r)[h * size + i + half];
+        e.out[0].row(r)[h * size + i] = x0 * std::cos(angle) - x1 * std::sin(angle);
+        e.out[0].row(r)[h * size + i + half] = x1 * std::cos(angle) + x0 * std::sin(angle);
+      }
+}
+
+void attention(OpEvaluation& e) {
+  auto op = cast<AttentionOp>(e.op);
+  int64_t batch = e.in[0]->shape[0], queries = e.in[0]->shape[1], keys = e.in[1]->shape[1];
+  int64_t heads = op.getHeads(), size = e.in[0]->last() / heads, group = heads / op.getKvHeads();
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t t = 0; t < queries; ++t) {
+        const double* q = e.in[0]->row(b * queries + t) + h * size;
+        std::vector<double> scores(op.getCausal() ? t + 1 : keys);
+        for (size_t s = 0; s < scores.size(); ++s) {
+          const double* k = e.in[1]->row(b * keys + s) + h / group * size;
+          for (int64_t i = 0; i < size; ++i) scores[s] += q[i] * k[i] / std::sqrt(double(size));
+        }
+        double lse = logSumExp(scores.data(), scores.size());
+        e.out[1].data[(b * heads + h) * queries + t] = lse;
+        for (size_t s = 0; s < scores.size(); ++s)
+          for (int64_t i = 0; i < size; ++i)
+            e.out[0].row(b * queries + t)[h * size + i] +=
+                std::exp(scores[s] - lse) * e.in[2]->row(b * keys + s)[h / group * size + i];
+      }
+}
+
+//===----------------------------------------------------------------------===//
+// Losses and the latent variable
+//===----------------------------------------------------------------------===//
+
+double meanCrossEntropy(const Array& logits, const Array& targets) {
+  double sum = 0;
+  for (int64_t r = 0; r < logits.rows(); ++r)
+    sum += logSumExp(logits.row(r), logits.last()) - logits.row(r)[int64_t(targets.data[r])];
+  return sum / logits.rows();
+}
+
+void crossEntropy(OpEvaluation& e) { e.out[0].data[0] = meanCrossEntropy(*e.in[0], *e.in[1]); }
+
+void linearCrossEntropy(OpEvaluation& e) {
+  const Array &x = *e.in[0], &weight = *e.in[1];
+  Array logits({x.rows(), weight.rows()});
+  for (int64_t r = 0; r < x.rows(); ++r)
+    for (int64_t v = 0; v < weight.rows(); ++v)
+      for (int64_t i = 0; i < x.last(); ++i) logits.row(r)[v] += x.row(r)[i] * weight.row(v)[i];
+  e.out[0].data[0] = meanCrossEntropy(logits, *e.in[2]);
+}
+
+void sampleBits(OpEvaluation& e) {
+  if (!e.frozen->data.empty()) {
+    e.out[0] = *e.frozen;
+    return;
+  }
+  const Array &logits = *e.in[0], &rng = *e.in[1];
+  int64_t bits = logits.last();
+  uint32_t stream = 0x40000000u + cast<SampleBitsOp>(e.op).getStream();
+  for (int64_t t = 0; t < logits.rows(); ++t)
+    for (int64_t h = 0; h < bits; ++h) {
+      uint64_t element = (uint64_t(rng.data[2]) * logits.rows() + t) * bits + h;
+      float u =
+          ::ft::PhiloxUniform(::ft::Philox4x32(rng.data[0], stream, rng.data[1], element / 4)[element % 4]);
+      if (u < sigmoid(logits.row(t)[h])) e.out[0].data[t] += double(int64_t{1} << h);
+    }
+  *e.frozen = e.out[0];
+}
+
+void binaryMapper(OpEvaluation& e) {
+  const Array &logits = *e.in[0], &index = *e.in[1], &table = *e.in[2];
+  int64_t codes = table.rows();
+  Array probabilities({logits.rows(), codes});
+  for (int64_t t = 0; t < logits.rows(); ++t) {
+    std::vector<double> g = codeProbabilities(logits.row(t), logits.last());
+    std::copy(g.begin(), g.end(), probabilities.row(t));
+  }
+  if (e.frozen->data.empty()) *e.frozen = probabilities;
+  for (int64_t t = 0; t < logits.rows(); ++t)
+    for (int64_t d = 0; d < codes; ++d) {
+      double z = (d == int64_t(index.data[t])) + probabilities.row(t)[d] - e.frozen->row(t)[d];
+      for (int64_t i = 0; i < table.last(); ++i) e.out[0].row(t)[i] += z * table.row(d)[i];
+    }
+}
+
+void bitsKl(OpEvaluation& e) {
+  const Array& logits = *e.in[0];
+  double kappa = realOf(cast<BitsKlOp>(e.op).getKappaAttr());
+  for (int64_t t = 0; t < logits.rows(); ++t) {
+    double kl = logits.last() * std::log(2.0);
+    for (int64_t h = 0; h < logits.last(); ++h) {
+      double p = sigmoid(logits.row(t)[h]);
+      kl += p * std::log(p) + (1 - p) * std::log(1 - p);
+    }
+    e.out[0].data[0] += std::max(0.0, kl - kappa) / logits.rows();
+  }
+}
+
+}  // namespace
+
+std::vector<double> codeProbabilities(const double* logits, int64_t bits) {
+  std::vector<double> g(size_t{1} << bits, 1.0);
+  for (size_t d = 0; d < g.size(); ++d)
+    for (int64_t h = 0; h < bits; ++h) g[d] *= (d >> h) & 1 ? sigmoid(logits[h]) : 1 - sigmoid(logits[h]);
+  return g;
+}
+
+const std::map<std::string, OpFunction>& referenceOps() {
+  static const auto& table = *new std::map<std::string, OpFunction>{
+      {"fill", fill},
+      {"iota", iota},
+      {"copy", copy},
+      {"embedding", embedding},
+      {"broadcast", broadcast},
+      {"sum_leading", sumLeading},
+      {"split", split},
+      {"concat", concat},
+      {"matmul", matmul},
+      {"add", elementwise([](double a, double b) { return a + b; })},
+      {"mul", elementwise([](double a, double b) { return a * b; })},
+      {"swiglu", elementwise([](double gate, double up) { return gate * sigmoid(gate) * up; })},
+      {"scale", scale},
+      {"gelu", gelu},
+      {"layer_norm", layerNorm},
+      {"rms_norm", rmsNorm},
+      {"rope", rope},
+      {"attention", attention},
+      {"cross_entropy", crossEntropy},
+      {"linear_cross_entropy", linearCrossEntropy},
+      {"sample_bits", sampleBits},
+      {"binary_mapper", binaryMapper},
+      {"bits_kl", bitsKl},
+  };
+  return table;
+}
+
+}  // namespace mlir::ft::test
