@@ -1,0 +1,24 @@
+#include "runtime/plan/size_expr.h"
+
+#include "runtime/plan/mesh.h"
+
+namespace ft {
+
+uint64_t SliceElements(uint64_t elements, uint64_t block, uint64_t shards) {
+  const uint64_t stride = block * shards;
+  return (elements + stride - 1) / stride * block;
+}
+
+uint64_t SizeInBytes(const proto::Plan& plan, const proto::SizeExpr& size, uint64_t shards) {
+  if (size.kind() == proto::SizeExpr::CONSTANT) return size.value();
+  const uint64_t slice = SliceElements(plan.units(size.unit()).elements(), plan.block_elements(), shards);
+  return (size.kind() == proto::SizeExpr::UNIT_FULL ? slice * shards : slice) * size.value();
+}
+
+uint64_t SmallestSizeInBytes(const proto::Plan& plan, const proto::SizeExpr& size) {
+  // Padding only adds to a whole unit; a slice shrinks to a block on a large mesh.
+  if (size.kind() == proto::SizeExpr::UNIT_SLICE && Shards(plan)) return plan.block_elements() * size.value();
+  return SizeInBytes(plan, size, 1);
+}
+
+}  // namespace ft

@@ -1,0 +1,14 @@
+#include "runtime/plan/verify_plan.h"
+
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/verify_phases.h"
+
+namespace ft {
+
+absl::Status VerifyPlan(const proto::Plan& plan) {
+  FT_RETURN_IF_ERROR(VerifyTables(plan));
+  FT_RETURN_IF_ERROR(VerifyInstructions(plan));
+  return VerifyOrder(plan);
+}
+
+}  // namespace ft
