@@ -1,0 +1,177 @@
+// Instructions.
+#include "compiler/emit/numbering.h"
+
+#include "mlir/IR/TypeUtilities.h"
+
+namespace ft::compiler {
+
+using namespace mlir;
+using namespace mlir::ftx;
+
+namespace {
+
+proto::Stream streamOf(Stream stream) { return static_cast<proto::Stream>(stream); }
+
+class ProgramEmitter {
+public:
+  ProgramEmitter(ProgramOp program, const Numbering &numbers, proto::Program &out)
+      : program(program), numbers(numbers), out(out) {}
+
+  LogicalResult run() {
+    out.set_name(program.getSymName().str());
+    for (Operation &op : program.getBody().front()) {
+      if (auto input = dyn_cast<InputOp>(op)) {
+        if (failed(emitPort(input, *out.add_inputs())))
+          return failure();
+      } else if (auto output = dyn_cast<OutputOp>(op)) {
+        if (failed(emitPort(output, *out.add_outputs())))
+          return failure();
+      } else if (isInstruction(&op)) {
+        if (failed(emitInstruction(&op, *out.add_instructions())))
+          return failure();
+      }
+    }
+    return success();
+  }
+
+private:
+  template <typename PortOp> LogicalResult emitPort(PortOp op, proto::Port &port) {
+    port.set_name(op.getName().str());
+    return emitOperand(op, {op.getBuffer(), 0, op.getType()}, *port.mutable_operand());
+  }
+
+  LogicalResult emitInstruction(Operation *op, proto::Instruction &instruction) {
+    uint32_t index = out.instructions_size() - 1;
+    auto setTag = [&](auto tagged) {
+      instruction.set_layer(tagged.getLayer().value_or("").str());
+      instruction.set_phase(tagged.getPhase().value_or("").str());
+    };
+    if (auto kernel = dyn_cast<KernelOp>(op)) {
+      setTag(kernel);
+      lastOnCompute = index;
+      return emitKernel(kernel, instruction);
+    }
+    if (auto start = dyn_cast<StartOp>(op)) {
+      setTag(start);
+      starts[start.getToken()] = index;
+      return emitStart(start, instruction);
+    }
+    if (auto wait = dyn_cast<WaitOp>(op)) {
+      instruction.set_opcode(proto::WAIT);
+      instruction.set_stream(streamOf(wait.getStream()));
+      instruction.add_after(starts.at(wait.getToken()));
+      lastOnCompute = index;
+      return success();
+    }
+    auto release = cast<ReleaseOp>(op);
+    setTag(release);
+    instruction.set_opcode(proto::RELEASE);
+    instruction.set_stream(proto::COMPUTE);
+    auto buffer = release.getBuffer().getDefiningOp<BufferOp>();
+    if (buffer.getUnit())
+      instruction.set_unit_plus_one(numbers.unit(*buffer.getUnit()).value_or(0) + 1);
+    return emitOperand(op, {release.getBuffer(), 0, IntegerType::get(op->getContext(), 8)},
+                       *instruction.add_in());
+  }
+
+  LogicalResult emitKernel(KernelOp op, proto::Instruction &instruction) {
+    instruction.set_opcode(proto::KERNEL);
+    instruction.set_stream(streamOf(op.getStream()));
+    instruction.set_kernel(op.getKernel().str());
+    instruction.set_flops(op.getFlops().value_or(0));
+    instruction.set_bytes(op.getBytes().value_or(0));
+    if (failed(emitOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())) ||
+        failed(emitOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out())))
+      return failure();
+    if (Value workspace = op.getWorkspace()) {
+      View bytes{workspace, 0, IntegerType::get(op.getContext(), 8)};
+      if (failed(emitOperand(op, bytes, *instruction.mutable_workspace())))
+        return failure();
+    }
+    if (auto attributes = op.getKernelAttributes())
+      for (NamedAttribute attribute : *attributes)
+        if (failed(emitAttribute(op, attribute, *instruction.add_attributes())))
+          return failure();
+    return success();
+  }
+
+  LogicalResult emitStart(StartOp op, proto::Instruction &instruction) {
+    instruction.set_opcode(static_cast<proto::Opcode>(op.getCollective()));
+    instruction.set_stream(streamOf(op.getStream()));
+    instruction.set_axis(static_cast<proto::Axis>(op.getAxis()));
+    if (op.getUnit()) {
+      auto unit = numbers.unit(*op.getUnit());
+      if (!unit)
+        return op.emitOpError() << "is about @" << *op.getUnit() << ", which is no ft.unit";
+      instruction.set_unit_plus_one(*unit + 1);
+    }
+    // A stream runs in order: what an earlier instruction of this one has waited for needs no second wait.
+    std::optional<uint32_t> &seen = seenByStream[static_cast<uint32_t>(op.getStream())];
+    if (lastOnCompute && (!seen || *seen < *lastOnCompute)) {
+      instruction.add_after(*lastOnCompute);
+      seen = lastOnCompute;
+    }
+    if (failed(emitOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())))
+      return failure();
+    return emitOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out());
+  }
+
+  LogicalResult emitOperands(Operation *op, ArrayRef<View> views,
+                             google::protobuf::RepeatedPtrField<proto::Operand> &operands) {
+    for (const View &view : views)
+      if (failed(emitOperand(op, view, *operands.Add())))
+        return failure();
+    return success();
+  }
+
+  LogicalResult emitOperand(Operation *op, const View &view, proto::Operand &operand) {
+    if (!view.isPresent())
+      return success();
+    auto dtype = dtypeOf(getElementTypeOrSelf(view.type));
+    if (!dtype)
+      return op->emitOpError() << "has an operand of type " << view.type << ", which a plan cannot hold";
+    operand.set_buffer_plus_one(numbers.buffer(view.buffer) + 1);
+    operand.set_offset(view.offset);
+    operand.set_dtype(*dtype);
+    operand.set_whole(view.isWhole());
+    if (auto tensor = dyn_cast<RankedTensorType>(view.type))
+      for (int64_t extent : tensor.getShape())
+        operand.add_shape(extent);
+    return success();
+  }
+
+  LogicalResult emitAttribute(Operation *op, NamedAttribute attribute, proto::Attribute &out) {
+    out.set_name(attribute.getName().str());
+    Attribute value = attribute.getValue();
+    if (auto flag = dyn_cast<BoolAttr>(value))
+      out.set_i(flag.getValue() ? 1 : 0);
+    else if (auto integer = dyn_cast<IntegerAttr>(value))
+      out.set_i(integer.getInt());
+    else if (auto real = dyn_cast<FloatAttr>(value))
+      out.set_f(real.getValueAsDouble());
+    else if (auto text = dyn_cast<StringAttr>(value))
+      out.set_s(text.getValue().str());
+    else if (auto list = dyn_cast<DenseI64ArrayAttr>(value))
+      out.mutable_ints()->mutable_values()->Assign(list.asArrayRef().begin(), list.asArrayRef().end());
+    else
+      return op->emitOpError() << "has attribute '" << attribute.getName()
+                               << "' of a kind that a plan cannot hold";
+    return success();
+  }
+
+  ProgramOp program;
+  const Numbering &numbers;
+  proto::Program &out;
+  llvm::DenseMap<Value, uint32_t> starts; // by token
+  std::optional<uint32_t> lastOnCompute;
+  std::array<std::optional<uint32_t>, 3>
+      seenByStream; // the last of `compute` that this stream has waited for
+};
+
+} // namespace
+
+LogicalResult emitProgram(ProgramOp program, const Numbering &numbers, proto::Program &out) {
+  return ProgramEmitter(program, numbers, out).run();
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,14 @@
+// What makes a module a model that can be trained.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace ft::compiler {
+
+/// Emits an error at the op that is wrong: one function @forward(tokens: tensor<BxTxi32>, targets: the same)
+/// -> tensor<f32> of one block, and at least one parameter, are needed. Sets the module's name and vocabulary
+/// size where they are missing.
+llvm::LogicalResult checkModel(mlir::ModuleOp module, llvm::StringRef name);
+
+} // namespace ft::compiler

@@ -1,0 +1,23 @@
+// From a model to a plan: the one place that knows the order of the phases.
+#pragma once
+
+#include "compiler/pipeline/phases.h"
+#include "runtime/plan/plan.pb.h"
+
+#include "absl/status/statusor.h"
+
+#include <functional>
+#include <string>
+
+namespace ft::compiler {
+
+/// Called after each phase with its name, its number from 0 and the module that it left.
+using PhaseObserver = std::function<absl::Status(const Phase &phase, int number, mlir::ModuleOp module)>;
+
+/// Compiles the model in the file `path`. Errors: NotFound and the like when it cannot be read (exit status
+/// 74); InvalidArgument, "model.mlir:12:5: error: ...", when it is no model that can be trained; what the
+/// observer returns.
+absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileOptions &options,
+                                         const PhaseObserver &observe);
+
+} // namespace ft::compiler

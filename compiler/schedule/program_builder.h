@@ -1,0 +1,72 @@
+// Writes buffers and instructions of ftx.
+#pragma once
+
+#include "dialects/ftx/views.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <string>
+
+namespace ft::compiler {
+
+struct BufferSpec {
+  std::string name;
+  mlir::ftx::MemoryClass memoryClass;
+  int64_t bytes; // all of them, or per element for sizes that depend on a unit
+  mlir::ftx::SizeKind kind = mlir::ftx::SizeKind::constant;
+  mlir::FlatSymbolRefAttr unit = {};
+  bool persistent = false;
+  mlir::StringAttr layer = {};
+};
+
+mlir::Value makeBuffer(mlir::OpBuilder &builder, mlir::Location loc, const BufferSpec &spec);
+
+/// What an instruction belongs to.
+struct Tag {
+  mlir::Location loc;
+  mlir::StringAttr layer;
+  mlir::StringAttr phase;
+
+  /// The location and the attributes of an op of the graph level.
+  static Tag of(mlir::Operation *op);
+};
+
+struct KernelSpec {
+  llvm::StringRef name;
+  llvm::SmallVector<mlir::ftx::View> ins;
+  llvm::SmallVector<mlir::ftx::View> outs;
+  mlir::Value workspace;
+  llvm::SmallVector<mlir::NamedAttribute> attributes;
+  uint64_t flops = 0;
+  uint64_t bytes = 0;
+};
+
+/// Fills one ftx.program from its first instruction to its last.
+class ProgramBuilder {
+public:
+  /// Makes the program at the place of `builder`.
+  ProgramBuilder(mlir::OpBuilder builder, mlir::Location loc, llvm::StringRef name);
+
+  /// A buffer of the program. Its name gets a number when it is taken.
+  mlir::Value buffer(mlir::Location loc, BufferSpec spec);
+
+  void kernel(const KernelSpec &spec, const Tag &tag);
+  void copy(const mlir::ftx::View &from, const mlir::ftx::View &to, const Tag &tag);
+
+  /// Starts a collective and waits for it. `out` is absent for all_reduce.
+  void collective(mlir::ftx::Collective kind, mlir::ftx::Stream stream, mlir::ftx::Axis axis,
+                  mlir::FlatSymbolRefAttr unit, const mlir::ftx::View &in, const mlir::ftx::View &out,
+                  const Tag &tag);
+  void release(mlir::Value buffer, const Tag &tag);
+
+  /// Ports stand before the first instruction and after the last.
+  void input(llvm::StringRef name, const mlir::ftx::View &view);
+  void output(llvm::StringRef name, const mlir::ftx::View &view);
+
+private:
+  mlir::OpBuilder builder;
+  mlir::Operation *lastInput = nullptr;
+  llvm::StringMap<unsigned> names;
+};
+
+} // namespace ft::compiler

@@ -1,0 +1,187 @@
+// The only list of ops of the schedule level. It maps one to one onto plan.proto: what stands here is what runs.
+#ifndef FTX_OPS
+#define FTX_OPS
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Ftx_Dialect : Dialect {
+  let name = "ftx";
+  let cppNamespace = "::mlir::ftx";
+  let summary = "A training job as static schedules over buffers";
+  let description = [{
+    A scheduled module holds `ft.unit` and `ft.parameter` symbols, persistent buffers, one `ftx.unit_state`
+    per unit, and programs. A program is one list of instructions, each on a stream; the order of the list
+    is a valid order of execution. Buffers inside a program are live from their first instruction to their
+    last.
+
+    The rules that make live ranges by position in the list sound although streams run at the same time: a
+    collective begins after all that stands before it on `compute`; every collective is waited for on
+    `compute`; no instruction between a collective's start and its wait touches its buffers (both may read).
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Types and attributes
+//===----------------------------------------------------------------------===//
+
+def Ftx_BufferType : TypeDef<Ftx_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "Memory with a size that may depend on the mesh";
+}
+
+def Ftx_TokenType : TypeDef<Ftx_Dialect, "Token"> {
+  let mnemonic = "token";
+  let summary = "A collective that has been started";
+}
+
+def Ftx_ViewAttr : AttrDef<Ftx_Dialect, "View"> {
+  let mnemonic = "view";
+  let summary = "Where an operand lies in its buffer";
+  let description = [{
+    `offset` in bytes. `type`: a tensor type; an element type for the whole buffer as one dimension; `none`
+    for an optional operand that is absent and has no buffer.
+  }];
+  let parameters = (ins "int64_t":$offset, "::mlir::Type":$type);
+  let assemblyFormat = "`<` $offset `,` $type `>`";
+}
+
+// Numbers and names as in plan.proto.
+class Ftx_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::ftx";
+}
+
+def Ftx_MemoryClass : Ftx_Enum<"MemoryClass", "what a buffer is for", [
+  I32EnumAttrCase<"parameters", 0>, I32EnumAttrCase<"gradients", 1>, I32EnumAttrCase<"optimizer_state", 2>,
+  I32EnumAttrCase<"activations", 3>, I32EnumAttrCase<"gathered", 4>, I32EnumAttrCase<"staging", 5>,
+  I32EnumAttrCase<"workspace", 6>, I32EnumAttrCase<"io", 7>]>;
+def Ftx_SizeKind : Ftx_Enum<"SizeKind", "how a size depends on the mesh", [
+  I32EnumAttrCase<"constant", 0>, I32EnumAttrCase<"unit_full", 1>, I32EnumAttrCase<"unit_slice", 2>]>;
+def Ftx_Stream : Ftx_Enum<"Stream", "queue of instructions that run in order", [
+  I32EnumAttrCase<"compute", 0>, I32EnumAttrCase<"gather", 1>, I32EnumAttrCase<"reduce", 2>]>;
+def Ftx_Collective : Ftx_Enum<"Collective", "kind of communication", [
+  I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>, I32EnumAttrCase<"all_reduce", 3>]>;
+def Ftx_Axis : Ftx_Enum<"Axis", "ranks that take part", [
+  I32EnumAttrCase<"shard", 1>, I32EnumAttrCase<"replica", 2>, I32EnumAttrCase<"world", 3>]>;
+
+class Ftx_Op<string mnemonic, list<Trait> traits = []> : Op<Ftx_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Buffers and programs
+//===----------------------------------------------------------------------===//
+
+def Ftx_BufferOp : Ftx_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "A buffer";
+  let description = [{
+    `%b = ftx.buffer "lse" activations constant(4096) live [12, 40]`
+
+    The size is constant(bytes), unit_full(@unit, bytes per element) or unit_slice(@unit, bytes per
+    element). A `persistent` buffer stands outside of programs and keeps its contents; any other stands in
+    its program, and `live` (set by live-range analysis) gives the first and last instruction, counted from
+    0, during which it is needed.
+  }];
+  let arguments = (ins StrAttr:$name, Ftx_MemoryClass:$memory_class, Ftx_SizeKind:$size_kind,
+                       OptionalAttr<FlatSymbolRefAttr>:$unit, I64Attr:$bytes, UnitAttr:$persistent,
+                       OptionalAttr<I64Attr>:$first, OptionalAttr<I64Attr>:$last, OptionalAttr<StrAttr>:$layer);
+  let results = (outs Ftx_BufferType:$buffer);
+  let assemblyFormat = [{
+    $name $memory_class $size_kind `(` ($unit^ `,` ` `)? `` $bytes `)`
+    (`persistent` $persistent^)? (`live` ` ` `[` $first^ `,` $last `]`)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Ftx_UnitStateOp : Ftx_Op<"unit_state", [AttrSizedOperandSegments]> {
+  let summary = "The persistent flat buffers of a unit";
+  let arguments = (ins FlatSymbolRefAttr:$unit, Ftx_BufferType:$parameters, Optional<Ftx_BufferType>:$gradients,
+                       Optional<Ftx_BufferType>:$exp_avg, Optional<Ftx_BufferType>:$exp_avg_sq);
+  let assemblyFormat = [{
+    $unit `parameters` $parameters (`gradients` $gradients^)? (`moments` $exp_avg^ `,` $exp_avg_sq)? attr-dict
+  }];
+}
+
+def Ftx_ProgramOp : Ftx_Op<"program", [Symbol, SingleBlock, NoTerminator, NoRegionArguments]> {
+  let summary = "One schedule: init, train_step";
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name $body attr-dict";
+  let hasRegionVerifier = 1;
+}
+
+class Ftx_PortOp<string mnemonic> : Ftx_Op<mnemonic, [HasParent<"ProgramOp">]> {
+  let arguments = (ins StrAttr:$name, Ftx_BufferType:$buffer, TypeAttr:$type);
+  let assemblyFormat = "$name $buffer `:` $type attr-dict";
+  let hasVerifier = 1;
+}
+
+def Ftx_InputOp : Ftx_PortOp<"input"> {
+  let summary = "A buffer that the executor writes before the program runs";
+}
+
+def Ftx_OutputOp : Ftx_PortOp<"output"> {
+  let summary = "A buffer that the executor reads after the program has run";
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+def Ftx_KernelOp : Ftx_Op<"kernel", [AttrSizedOperandSegments, HasParent<"ProgramOp">]> {
+  let summary = "Runs a kernel";
+  let description = [{
+    `ftx.kernel "matmul" on compute ins(%x : tensor<4x8xf32>, %u[4096] : tensor<8x2xf32>, none) outs(%y : tensor<4x2xf32>)`
+
+    Operands are views of buffers: an offset in bytes and a type, `whole f32` for all of a buffer, `none`
+    for an absent optional operand. `with` holds the attributes of the kernel.
+  }];
+  let arguments = (ins StrAttr:$kernel, Ftx_Stream:$stream, Variadic<Ftx_BufferType>:$ins, ArrayAttr:$in_views,
+                       Variadic<Ftx_BufferType>:$outs, ArrayAttr:$out_views, Optional<Ftx_BufferType>:$workspace,
+                       OptionalAttr<DictionaryAttr>:$kernel_attributes, OptionalAttr<StrAttr>:$layer,
+                       OptionalAttr<StrAttr>:$phase, OptionalAttr<I64Attr>:$flops, OptionalAttr<I64Attr>:$bytes);
+  let assemblyFormat = [{
+    $kernel `on` $stream `ins` `(` custom<Views>($ins, $in_views) `)` `outs` `(` custom<Views>($outs, $out_views) `)`
+    (`workspace` `(` $workspace^ `)`)? (`with` $kernel_attributes^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Ftx_StartOp : Ftx_Op<"start", [AttrSizedOperandSegments, HasParent<"ProgramOp">]> {
+  let summary = "Starts a collective";
+  let description = [{
+    `%t = ftx.start all_gather on gather after compute over shard @u from (%slice : whole f32) to (%full : whole f32)`
+
+    It begins when all that stands before it on the stream `after` is done. all_gather: from the slice to
+    the whole. reduce_scatter: from the whole to the slice, mean over the axis. all_reduce: `from` in place;
+    mean over the axis of floats, sum of integers.
+  }];
+  let arguments = (ins Ftx_Collective:$collective, Ftx_Stream:$stream, Ftx_Stream:$after, Ftx_Axis:$axis,
+                       OptionalAttr<FlatSymbolRefAttr>:$unit, Variadic<Ftx_BufferType>:$ins, ArrayAttr:$in_views,
+                       Variadic<Ftx_BufferType>:$outs, ArrayAttr:$out_views, OptionalAttr<StrAttr>:$layer,
+                       OptionalAttr<StrAttr>:$phase);
+  let results = (outs Ftx_TokenType:$token);
+  let assemblyFormat = [{
+    $collective `on` $stream `after` $after `over` $axis ($unit^)? `from` ` ` `(` custom<Views>($ins, $in_views) `)`
+    `to` ` ` `(` custom<Views>($outs, $out_views) `)` attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Ftx_WaitOp : Ftx_Op<"wait", [HasParent<"ProgramOp">]> {
+  let summary = "A stream waits for a collective";
+  let arguments = (ins Ftx_TokenType:$token, Ftx_Stream:$stream);
+  let assemblyFormat = "$token `on` $stream attr-dict";
+}
+
+def Ftx_ReleaseOp : Ftx_Op<"release", [HasParent<"ProgramOp">]> {
+  let summary = "Marks where a gathered unit is given up; runs nothing";
+  let arguments = (ins Ftx_BufferType:$buffer, OptionalAttr<StrAttr>:$layer, OptionalAttr<StrAttr>:$phase);
+  let assemblyFormat = "$buffer attr-dict";
+}
+
+#endif // FTX_OPS

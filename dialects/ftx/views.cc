@@ -1,0 +1,62 @@
+#include "dialects/ftx/views.h"
+
+namespace mlir::ftx {
+
+SmallVector<View> getViews(OperandRange buffers, ArrayAttr views) {
+  SmallVector<View> result;
+  auto buffer = buffers.begin();
+  for (auto attr : views.getAsRange<ViewAttr>()) {
+    bool absent = isa<NoneType>(attr.getType());
+    result.push_back({absent ? Value() : *buffer, attr.getOffset(), attr.getType()});
+    if (!absent)
+      ++buffer;
+  }
+  return result;
+}
+
+SmallVector<Value> buffersOf(ArrayRef<View> views) {
+  SmallVector<Value> result;
+  for (const View &view : views)
+    if (view.isPresent())
+      result.push_back(view.buffer);
+  return result;
+}
+
+ArrayAttr attributeOf(MLIRContext *context, ArrayRef<View> views) {
+  SmallVector<Attribute> result;
+  for (const View &view : views)
+    result.push_back(view.isPresent() ? ViewAttr::get(context, view.offset, view.type)
+                                      : ViewAttr::get(context, 0, NoneType::get(context)));
+  return ArrayAttr::get(context, result);
+}
+
+bool isInstruction(Operation *op) { return isa<KernelOp, StartOp, WaitOp, ReleaseOp>(op); }
+
+void forEachAccess(Operation *op, function_ref<void(Value, bool)> visit) {
+  auto visitAll = [&](OperandRange buffers, bool writes) {
+    for (Value buffer : buffers)
+      visit(buffer, writes);
+  };
+  if (auto kernel = dyn_cast<KernelOp>(op)) {
+    visitAll(kernel.getIns(), /*writes=*/false);
+    visitAll(kernel.getOuts(), /*writes=*/true);
+    if (kernel.getWorkspace())
+      visit(kernel.getWorkspace(), /*writes=*/true);
+  } else if (auto start = dyn_cast<StartOp>(op)) {
+    visitAll(start.getIns(), /*writes=*/start.getCollective() == Collective::all_reduce);
+    visitAll(start.getOuts(), /*writes=*/true);
+  } else if (auto release = dyn_cast<ReleaseOp>(op)) {
+    visit(release.getBuffer(), /*writes=*/true); // what follows may overwrite it
+  }
+}
+
+bool conflict(Operation *a, Operation *b) {
+  bool found = false;
+  forEachAccess(a, [&](Value bufferOfA, bool writesA) {
+    forEachAccess(
+        b, [&](Value bufferOfB, bool writesB) { found |= bufferOfA == bufferOfB && (writesA || writesB); });
+  });
+  return found;
+}
+
+} // namespace mlir::ftx

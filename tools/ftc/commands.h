@@ -1,0 +1,29 @@
+// What ftc does. Each function prints its results and its errors and returns the exit status.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/report.h"
+#include "tools/ftc/command_line.h"
+
+namespace ftc {
+
+int Run(const ModelCommand& command);
+int Run(const CompileCommand& command);
+int Run(const ExplainCommand& command);
+int Run(const DumpCommand& command);
+int Run(const VerifyCommand& command);
+
+// "ftc: message" on standard error; the exit status for it.
+int Fail(const absl::Status& status);
+int FailUsage(const std::string& message);
+
+std::string ExplainText(const ft::proto::Plan& plan, const ft::BoundPlan& bound,
+                        const ft::PlanReport& report);
+std::string ExplainJson(const ft::proto::Plan& plan, const ft::BoundPlan& bound,
+                        const ft::PlanReport& report);
+std::string PlanText(const ft::proto::Plan& plan, uint64_t hash);
+
+}  // namespace ftc
