@@ -1,0 +1,183 @@
+"""Bad input: one clear line, exit status 65 or 2, no process left behind, no file half written."""
+
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import unittest
+
+from harness import BIN, EndToEnd, environment, run
+
+
+def safetensors(tensors, tail=0):
+    """Bytes of a file; tensors: name -> (shape, begin, end). `tail` more bytes of data are allowed to be missing."""
+    header = {n: {"dtype": "F32", "shape": s, "data_offsets": [b, e]} for n, (s, b, e) in tensors.items()}
+    text = json.dumps(header).encode()
+    end = max(e for _, _, e in tensors.values())
+    return struct.pack("<Q", len(text)) + text + bytes(end - tail)
+
+
+class BadInput(EndToEnd):
+    def refused(self, done, *words, status=(2, 65)):
+        """One line on stderr that has all the words."""
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        said = f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
+        self.assertIn(done.returncode, status, said)
+        self.assertEqual(len(lines), 1, said)
+        for word in words:
+            self.assertIn(str(word).lower(), lines[0].lower())
+        for name in ("ftexec", "ftc"):
+            alive = subprocess.run(["pgrep", "-f", f"{BIN / name} .*{self.dir}"], capture_output=True, text=True)
+            self.assertEqual(alive.stdout, "")
+
+    def ftexec(self, *options, env=None, plan=None, data=None):
+        return run("ftexec", plan or self.plan("gpt2", "full_shard"), f"--data={data or self.text}", "--steps=2", *options,
+                   env=env)
+
+    # --- the compiler ---
+
+    def test_malformed_model(self):
+        source = self.dir / "model.mlir"
+        for text, place in (("module {\n  ft.parameter @w : tensor<4xf32\n}\n", "model.mlir:"),
+                            ("func.func @forward() {\n  %0 = ft.nonsense\n}\n", "model.mlir:2:"), ("", "model.mlir"),
+                            ("\x7fELF\x00\x01", "model.mlir:1:")):
+            with self.subTest(text=text):
+                source.write_text(text)
+                self.refused(run("ftc", "compile", source, "--strategy=full_shard", "-o", self.dir / "plan.bin"), place,
+                             status=(65,))
+                self.assertFalse((self.dir / "plan.bin").exists())
+
+    def test_wrong_shapes_in_a_model(self):
+        source = self.dir / "model.mlir"
+        self.check("ftc", "model", "gpt2", "-o", source)
+        text = source.read_text()
+        self.assertIn("tensor<64x192xf32>", text)
+        source.write_text(text.replace("tensor<64x192xf32>", "tensor<65x192xf32>"))
+        self.refused(run("ftc", "compile", source, "--strategy=full_shard", "-o", self.dir / "plan.bin"), "model.mlir:",
+                     status=(65,))
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["model.mlir"])
+
+    def test_unknown_names_come_with_a_suggestion(self):
+        source = self.dir / "model.mlir"
+        self.check("ftc", "model", "gpt2", "-o", source)
+        self.refused(run("ftc", "compile", source, "--strategy=fullshard"), "did you mean", "full_shard")
+        self.refused(run("ftc", "model", "gpt2", "--preset=debgu", "-o", self.dir / "x.mlir"), "did you mean", "debug")
+        self.refused(run("ftc", "model", "lama", "-o", self.dir / "x.mlir"), "did you mean", "llama")
+        self.refused(run("ftc", "compile", source, "--strategy=full_shard", "--dump=schedul"), "did you mean", "schedule")
+        self.refused(self.ftexec("--device=cpuu"), "did you mean", "cpu")
+        self.assertFalse((self.dir / "x.mlir").exists())
+
+    def test_impossible_models(self):
+        for options, word in ((["--heads=5"], "heads"), (["--seq=100000"], "context"), (["--layers=0"], "layers"),
+                              (["--batch=-1"], "batch")):
+            with self.subTest(options=options):
+                self.refused(run("ftc", "model", "gpt2", *options, "-o", self.dir / "x.mlir"), word)
+        self.refused(run("ftc", "model", "llama", "--kv-heads=3", "-o", self.dir / "x.mlir"), "kv")
+        self.assertFalse((self.dir / "x.mlir").exists())
+
+    # --- the plan ---
+
+    def test_damaged_plans(self):
+        good = self.plan("gpt2", "full_shard").read_bytes()
+        plan = self.dir / "plan.bin"
+        flipped = bytearray(good)
+        flipped[len(good) // 2] ^= 0x40
+        for damage, data in (("empty", b""), ("one byte", good[:1]), ("header alone", good[:32]), ("cut", good[:-1]),
+                             ("half", good[:len(good) // 2]), ("flipped", bytes(flipped)), ("longer", good + b"x"),
+                             ("text", b"To be or not to be, that is the question. " * 100), ("zeros", bytes(5000))):
+            with self.subTest(damage=damage):
+                plan.write_bytes(data)
+                self.refused(self.ftexec(plan=plan), plan, status=(65,))
+                self.refused(run("ftc", "explain", plan), plan, status=(65,))
+                self.refused(run("ftc", "verify", plan), plan, status=(65,))
+        self.refused(self.ftexec(plan=self.dir / "absent.bin"), "absent.bin", status=(74,))
+
+    # --- the launcher's environment ---
+
+    def test_environment(self):
+        where = dict(MASTER_ADDR="127.0.0.1", MASTER_PORT="29999")
+        for env, word in ((dict(WORLD_SIZE=2, **where), "RANK"), (dict(RANK=2, WORLD_SIZE=2, **where), "WORLD_SIZE"),
+                          (dict(RANK=-1, WORLD_SIZE=2, **where), "RANK"), (dict(RANK="zero", WORLD_SIZE=2, **where), "RANK"),
+                          (dict(RANK=0, **where), "WORLD_SIZE"), (dict(RANK=0, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1"), "MASTER_PORT"),
+                          (dict(RANK=0, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT="99999999"), "MASTER_PORT")):
+            with self.subTest(env=env):
+                self.refused(self.ftexec(env=environment(**env)), word)
+
+    # --- data ---
+
+    def test_data_files(self):
+        data = self.dir / "data"
+        u16 = lambda *tokens: b"".join(struct.pack("<H", t) for t in tokens)
+        header = lambda count: struct.pack("<3i", 20240520, 1, count) + bytes(253 * 4)
+        for name, content, options, word in (("empty", b"", (), "empty"), ("short", b"abc", (), "65"),
+                                             ("outside", u16(*[1] * 300, 999, *[1] * 300), ("--data-format=u16",), "999"),
+                                             ("odd", b"\1\0" * 300 + b"\1", ("--data-format=u16",), "odd"),
+                                             ("cut", header(1000) + u16(*[1] * 500), (), "1000"),
+                                             ("llmc-outside", header(300) + u16(*[5] * 299, 256), (), "256")):
+            with self.subTest(name=name):
+                data.write_bytes(content)
+                self.refused(self.ftexec(*options, data=data), data, word, status=(65,))
+        self.refused(self.ftexec(data=self.dir / "absent.txt"), "absent.txt", status=(74,))
+
+    # --- weights ---
+
+    def test_weights(self):
+        good = self.dir / "good.safetensors"
+        self.check("ftexec", self.plan("gpt2", "no_shard"), f"--data={self.text}", "--steps=1", f"--save-weights={good}",
+                   "--progress=off")
+        raw = good.read_bytes()
+        (length,) = struct.unpack("<Q", raw[:8])
+        header, body = json.loads(raw[8:8 + length]), raw[8 + length:]
+        victim = "transformer.h.1.mlp.c_fc.weight"
+
+        def write(edit, body=body):
+            changed = json.loads(json.dumps(header))
+            edit(changed)
+            text = json.dumps(changed).encode()
+            bad = self.dir / "bad.safetensors"
+            bad.write_bytes(struct.pack("<Q", len(text)) + text + body)
+            return bad
+
+        def wrong_shape(h):
+            h[victim]["shape"] = h[victim]["shape"][::-1]
+
+        def missing(h):
+            h["another.name"] = h.pop(victim)
+
+        def overlapping(h):
+            h[victim]["data_offsets"] = [h[victim]["data_offsets"][0] - 4, h[victim]["data_offsets"][1] - 4]
+
+        for name, edit in (("wrong shape", wrong_shape), ("missing", missing), ("overlapping", overlapping)):
+            with self.subTest(name=name):
+                self.refused(self.ftexec(f"--init={write(edit)}"), "bad.safetensors", status=(65,))
+        with self.subTest(name="cut"):
+            self.refused(self.ftexec(f"--init={write(lambda h: None, body[:-10])}"), "bad.safetensors", status=(65,))
+        with self.subTest(name="not safetensors"):
+            self.refused(self.ftexec(f"--init={self.text}"), "text.txt", status=(65,))
+
+    def test_a_save_that_fails_leaves_the_old_file(self):
+        target = self.dir / "weights.safetensors"
+        target.write_bytes(b"precious")
+        done = self.ftexec(f"--save-weights={self.dir}/no/such/folder/w.safetensors")
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.refused(self.ftexec(f"--save-weights={target}", data=self.dir / "absent.txt"), "absent.txt", status=(74,))
+        self.assertEqual(target.read_bytes(), b"precious")
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["weights.safetensors"])
+
+    # --- ranks ---
+
+    def test_ranks_with_different_plans(self):
+        chooser = self.dir / "choose.sh"
+        plans = [self.plan("gpt2", strategy) for strategy in ("full_shard", "no_shard")]
+        chooser.write_text(f"#!/bin/sh\nif [ $RANK = 0 ]; then p={plans[0]}; else p={plans[1]}; fi\n"
+                           f"exec {BIN}/ftexec $p --data={self.text} --steps=2\n")
+        chooser.chmod(0o755)
+        done = run("ftrun", "--nproc-per-node=2", "--standalone", chooser, timeout=60)
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("different plans", done.stdout + done.stderr)
+        self.assertEqual([p for p in pathlib.Path("/dev/shm").iterdir() if p.name.startswith("ft")], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,81 @@
+"""What the end-to-end tests share: a scratch folder, running our programs, reading what they write."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BIN = pathlib.Path(os.environ.get("FT_BIN", "build/bin")).resolve()
+SOURCE = pathlib.Path(os.environ.get("FT_SOURCE", ".")).resolve()
+STRATEGIES = ("no_shard", "shard_grad_op", "full_shard")
+MODELS = ("gpt2", "llama", "free_transformer")
+
+# Variables of a launcher around the tests must not reach the ranks that they start.
+LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+def environment(**extra):
+    env = {k: v for k, v in os.environ.items() if k not in LAUNCHER_VARIABLES and not k.startswith("TORCHELASTIC_")}
+    env.update({k: str(v) for k, v in extra.items()})
+    return env
+
+
+def run(*command, timeout=300, env=None):
+    """Runs a program of ours (named without folder) or any other; returns the CompletedProcess, text captured."""
+    command = [str(c) for c in command]
+    command[0] = str(BIN / command[0]) if (BIN / command[0]).exists() else command[0]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env or environment(),
+                          stdin=subprocess.DEVNULL, errors="replace")
+
+
+def metrics(path):
+    with open(path) as lines:
+        return [json.loads(line) for line in lines]
+
+
+class EndToEnd(unittest.TestCase):
+    """A test with a folder of its own, `self.dir`, and English text in `self.text`."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = pathlib.Path(tempfile.mkdtemp(prefix="ft-e2e-"))
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
+        cls.text = cls.shared / "text.txt"
+        cls.text.write_bytes((SOURCE / "LICENSE").read_bytes())
+        cls.plans = {}
+
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(dir=self.shared))
+
+    def check(self, *command, **kwargs):
+        """Runs and expects success."""
+        done = run(*command, **kwargs)
+        self.assertEqual(done.returncode, 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def plan(self, model, strategy, *options):
+        """Path of a compiled plan of a debug preset; compiled once per class."""
+        key = (model, strategy, *options)
+        if key not in self.plans:
+            stem = "-".join(key).replace("/", "_").replace("=", "_")
+            source, target = self.shared / f"{stem}.mlir", self.shared / f"{stem}.bin"
+            self.check("ftc", "model", model, *options, "-o", source)
+            self.check("ftc", "compile", source, f"--strategy={strategy}", "-o", target)
+            self.plans[key] = target
+        return self.plans[key]
+
+    def train(self, plan, world, *options, steps=20, data=None):
+        """Trains under ftrun; returns the metrics of all steps."""
+        out = self.dir / "metrics.jsonl"
+        out.unlink(missing_ok=True)
+        self.check("ftrun", f"--nproc-per-node={world}", "--standalone", BIN / "ftexec", plan, f"--data={data or self.text}",
+                   f"--steps={steps}", f"--metrics={out}", "--progress=off", *options)
+        rows = metrics(out)
+        self.assertEqual([row["step"] for row in rows], list(range(steps)))
+        return rows
+
+    def explain(self, plan, world):
+        return json.loads(self.check("ftc", "explain", plan, f"--world-size={world}", "--json").stdout)

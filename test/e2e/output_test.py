@@ -1,0 +1,113 @@
+"""What a user sees: dumps, progress, metrics, traces."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import unittest
+
+from harness import BIN, MODELS, STRATEGIES, EndToEnd, environment, metrics, run
+
+
+class Output(EndToEnd):
+    def model(self, name):
+        source = self.dir / f"{name}.mlir"
+        self.check("ftc", "model", name, "-o", source)
+        return source
+
+    def test_dumps_parse_again(self):
+        for name in MODELS:
+            source = self.model(name)
+            for strategy in STRATEGIES:
+                with self.subTest(model=name, strategy=strategy):
+                    text = self.check("ftc", "compile", source, f"--strategy={strategy}", "--dump").stdout
+                    self.assertEqual(text, self.check("ftc", "--dump", source, f"--strategy={strategy}").stdout)
+                    dump = self.dir / "dump.mlir"
+                    dump.write_text(text)
+                    again = self.check("ft-opt", dump).stdout
+                    dump.write_text(again)
+                    self.assertEqual(self.check("ft-opt", dump).stdout, again)
+
+    def test_every_phase_can_be_dumped(self):
+        source, folder = self.model("gpt2"), self.dir / "phases"
+        self.check("ftc", "compile", source, "--strategy=full_shard", f"--dump-dir={folder}", "-o", self.dir / "plan.bin")
+        files = sorted(folder.iterdir())
+        self.assertGreaterEqual(len(files), 6)
+        for file in files:
+            self.check("ft-opt", file)
+        both = self.check("ftc", "compile", source, "--strategy=full_shard", "--dump=autodiff,shard").stdout
+        self.assertIn("ft.gradient", both)
+        self.assertIn("ft.gather", both)
+
+    def test_full_shard_reads_as_gather_use_release(self):
+        source = self.model("gpt2")
+        text = self.check("ftc", "compile", source, "--strategy=full_shard", "--dump=shard").stdout
+        step = text[text.index("@train_step"):]
+        for unit in ("transformer.h.0", "transformer.h.1"):
+            order = re.findall(rf"ft\.(gather|release|reduce_scatter|adamw)\b[^\n]*{re.escape(unit)}\b", step)
+            self.assertEqual(order, ["gather", "release", "gather", "release", "reduce_scatter", "adamw"])
+
+    def test_plans_are_byte_stable(self):
+        source = self.model("llama")
+        for name in ("a.bin", "b.bin"):
+            self.check("ftc", "compile", source, "--strategy=full_shard", "-o", self.dir / name)
+        self.assertEqual((self.dir / "a.bin").read_bytes(), (self.dir / "b.bin").read_bytes())
+
+    def test_metrics(self):
+        out = self.dir / "m.jsonl"
+        self.check("ftexec", self.plan("gpt2", "full_shard"), f"--data={self.text}", "--steps=3", "--lr=0.001", f"--metrics={out}")
+        rows = metrics(out)
+        for row in rows:
+            for key in ("step", "loss", "grad_norm", "lr", "tokens_per_s", "step_ms", "arena_bytes"):
+                self.assertIn(key, row)
+            self.assertEqual(row["lr"], 0.001)
+            self.assertEqual(float(repr(row["loss"])), row["loss"])
+
+    def test_progress_lines(self):
+        plan = self.plan("gpt2", "full_shard")
+        plain = self.check("ftexec", plan, f"--data={self.text}", "--steps=3").stdout
+        self.assertNotIn("\r", plain)
+        self.assertIn("loss", plain)
+        self.assertEqual(self.check("ftexec", plan, f"--data={self.text}", "--steps=3", "--progress=off").stdout.count("loss"), 0)
+        leader, follower = pty.openpty()
+        process = subprocess.Popen([BIN / "ftexec", plan, f"--data={self.text}", "--steps=30"], stdout=follower, stderr=follower,
+                                   stdin=subprocess.DEVNULL, env=environment())
+        os.close(follower)
+        screen = b""
+        while True:
+            try:
+                chunk = os.read(leader, 4096)
+            except OSError:
+                break
+            if not chunk:
+                break
+            screen += chunk
+        os.close(leader)
+        self.assertEqual(process.wait(), 0)
+        self.assertIn(b"\r", screen)
+
+    def test_trace(self):
+        trace = self.dir / "trace.json"
+        self.train(self.plan("gpt2", "full_shard"), 2, f"--trace={trace}", steps=4)
+        files = sorted(self.dir.glob("trace*.json"))
+        events = [e for file in files for e in (lambda t: t["traceEvents"] if isinstance(t, dict) else t)(json.loads(file.read_text()))]
+        tracks = {(e["pid"], e["args"]["name"]) for e in events if e.get("name") == "thread_name"}
+        for rank in (0, 1):
+            for stream in ("compute", "gather", "reduce"):
+                self.assertTrue(any(pid == rank and stream in name for pid, name in tracks), tracks)
+        gathers = [e for e in events if e.get("ph") == "X" and e["name"].startswith("all_gather")]
+        self.assertTrue(gathers and all(e["args"]["bytes"] > 0 for e in gathers))
+
+    def test_help_lists_every_flag(self):
+        for program, flags in (("ftexec", ("--data", "--steps", "--device", "--threads", "--seed", "--lr", "--shuffle", "--init",
+                                           "--save-weights", "--metrics", "--trace", "--progress")),
+                               ("ftrun", ("--nproc-per-node", "--nnodes", "--node-rank", "--master-addr", "--master-port",
+                                          "--max-restarts", "--log-dir"))):
+            text = run(program, "--help").stdout
+            for flag in flags:
+                self.assertIn(flag, text)
+
+
+if __name__ == "__main__":
+    unittest.main()
