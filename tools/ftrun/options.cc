@@ -17,8 +17,7 @@ std::string Contradiction(const Options& options) {
     return "--node-rank=" + std::to_string(options.node_rank) +
            " is not below --nnodes=" + std::to_string(options.nnodes);
   }
-  const bool loopback = options.master_addr == "localhost" || options.master_addr.rfind("127.", 0) == 0;
-  if (options.nnodes > 1 && loopback)
+  if (options.nnodes > 1 && options.master_addr.empty())
     return "several nodes need --master-addr, an address of node 0 that all can reach";
   if (options.nnodes > 1 && options.master_port == 0)
     return "several nodes need the same --master-port, not 0";
@@ -34,6 +33,7 @@ std::string Contradiction(const Options& options) {
 ParsedOptions ParseOptions(int argc, const char* const* argv) {
   ParsedOptions parsed;
   Options& options = parsed.options;
+  options.master_addr.clear();  // to tell whether it was given
   std::string nproc = "1", prefix = "auto";
   bool standalone = false, no_python = false;
 
@@ -48,8 +48,8 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   app.add_option("--nnodes", options.nnodes, "Nodes; start one ftrun on each")->check(CLI::Range(1, 1 << 16));
   app.add_option("--node-rank,--node_rank", options.node_rank, "This node's number, from 0")
       ->check(CLI::Range(0, 1 << 16));
-  app.add_option("--master-addr,--master_addr", options.master_addr, "Name or address of node 0")
-      ->capture_default_str();
+  app.add_option("--master-addr,--master_addr", options.master_addr,
+                 "Name or address of node 0; with one node 127.0.0.1 unless given");
   app.add_option("--master-port,--master_port", options.master_port,
                  "Port of the store on node 0; 0 takes a free one")
       ->capture_default_str();
@@ -92,6 +92,7 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
     parsed.exit_status = kExitUsage;
     return parsed;
   }
+  if (options.master_addr.empty()) options.master_addr = "127.0.0.1";
   options.prefix = prefix == "on" || (prefix == "auto" && options.nproc_per_node > 1);
   parsed.run = true;
   return parsed;

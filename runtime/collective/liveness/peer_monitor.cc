@@ -67,9 +67,8 @@ class PeerMonitor::Impl {
   absl::Status Explain(const absl::Status& error, absl::Duration patience) const {
     absl::MutexLock lock(&mutex_);
     if (absl::IsUnavailable(error) && thread_.joinable()) {
-      mutex_.AwaitWithTimeout(absl::Condition(
-                                  +[](const absl::Status* verdict) { return !verdict->ok(); }, &verdict_),
-                              patience);
+      mutex_.AwaitWithTimeout(
+          absl::Condition(+[](const absl::Status* verdict) { return !verdict->ok(); }, &verdict_), patience);
     }
     return error.ok() || verdict_.ok() ? error : verdict_;
   }

@@ -18,7 +18,7 @@ std::string Hostname() {
 std::string HostIdentity() {
   std::string boot_id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot_id);
-  struct stat shm {};
+  struct stat shm{};
   if (stat("/dev/shm", &shm) != 0) return absl::StrCat(Hostname(), "/", boot_id, "/no-shm-of-", getpid());
   return absl::StrCat(Hostname(), "/", boot_id, "/", shm.st_dev, ":", shm.st_ino);
 }

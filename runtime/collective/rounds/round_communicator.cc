@@ -62,9 +62,8 @@ class RoundCommunicator : public Communicator {
       const auto slice = [&](int r) {
         return static_cast<const std::byte*>(src) + (static_cast<size_t>(r) * count + offset) * width;
       };
-      FT_RETURN_IF_ERROR(ExchangePieces(header, n * width, [&](int reader) {
-        return Span{slice(reader), n * width};
-      }));
+      FT_RETURN_IF_ERROR(
+          ExchangePieces(header, n * width, [&](int reader) { return Span{slice(reader), n * width}; }));
       SumInboxes(slice(rank()), n, dtype, scale, static_cast<std::byte*>(dst) + offset * width);
       FT_RETURN_IF_ERROR(exchange_->Finish());
     }
@@ -192,9 +191,8 @@ class RoundCommunicator : public Communicator {
     const auto bytes = [&](int r) { return (first(r + 1) - first(r)) * width; };
     const auto at = [&](int r) { return data + first(r) * width; };
 
-    FT_RETURN_IF_ERROR(ExchangePieces(header, piece * width, [&](int reader) {
-      return Span{at(reader), bytes(reader)};
-    }));
+    FT_RETURN_IF_ERROR(
+        ExchangePieces(header, piece * width, [&](int reader) { return Span{at(reader), bytes(reader)}; }));
     SumInboxes(at(rank()), bytes(rank()) / width, dtype, scale, at(rank()));
     FT_RETURN_IF_ERROR(exchange_->Finish());
 

@@ -67,7 +67,7 @@ absl::StatusOr<std::byte*> Reserve(const Name& name, size_t bytes) {
 absl::StatusOr<std::byte*> Attach(const Name& name, size_t bytes) {
   Fd fd(shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
   if (!fd.valid()) return ErrnoStatus(absl::StrCat("opening rank 0's shared memory /dev/shm", name.c_str()));
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd.get(), &info) != 0) return ErrnoStatus("fstat of shared memory");
   if (static_cast<size_t>(info.st_size) != bytes) {
     return absl::InternalError(

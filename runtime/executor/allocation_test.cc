@@ -1,0 +1,159 @@
+// The contract "static": from the third step on, nothing is allocated by any thread, data, metrics and
+// progress included.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/backends/cpu/device/cpu_device.h"
+#include "runtime/backends/cpu/register.h"
+#include "runtime/base/temp_folder.h"
+#include "runtime/collective/create.h"
+#include "runtime/collective/testing/test_world.h"
+#include "runtime/executor/training_loop.h"
+#include "runtime/plan/plan_file.h"
+#include "runtime/plan/testing/tiny_plan.h"
+
+namespace {
+
+std::atomic<bool> counting = false;
+std::atomic<int> allocations = 0;
+
+void Count() {
+  if (counting.load(std::memory_order_relaxed)) allocations.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// Interposed for the whole process: operator new and every library end up here. glibc exports its own under
+// __libc_ names.
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+void* malloc(size_t bytes) {
+  Count();
+  return __libc_malloc(bytes);
+}
+void* calloc(size_t n, size_t bytes) {
+  Count();
+  return __libc_calloc(n, bytes);
+}
+void* realloc(void* old, size_t bytes) {
+  Count();
+  return __libc_realloc(old, bytes);
+}
+void* memalign(size_t alignment, size_t bytes) {
+  Count();
+  return __libc_memalign(alignment, bytes);
+}
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  Count();
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** out, size_t alignment, size_t bytes) {
+  Count();
+  *out = __libc_memalign(alignment, bytes);
+  return *out == nullptr;
+}
+}
+
+namespace ft {
+namespace {
+
+// Begins to count after the second step and stops after the last.
+class CountingProgressClock {
+ public:
+  static double Now() { return 0.001 * ++calls; }
+  static int calls;
+};
+int CountingProgressClock::calls = 0;
+
+void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
+  const TempFolder folder;
+  const int64_t batch = static_cast<int64_t>(plan.batch()), seq_len = static_cast<int64_t>(plan.seq_len());
+  const std::string data = folder.Write("text.txt", std::string(5000, 'a') + std::string(5000, 'b'));
+  const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, ranks));
+  KernelRegistry kernels;
+  RegisterCpuKernels(kernels);
+  const int sink = open("/dev/null", O_WRONLY);
+  ft::testing::TestWorld world(ranks);
+  world.RunThreads([&](const Rendezvous& rendezvous) {
+    auto communicators = CreateCommunicators(rendezvous, 2, {});
+    ASSERT_TRUE(communicators.ok()) << communicators.status();
+    CpuDevice device(kernels, {.num_threads = threads});
+    const int rank = rendezvous.rank();
+    auto executor =
+        Executor::Create(plan, bound, device, {(*communicators)[0].get(), (*communicators)[1].get()}, rank);
+    ASSERT_TRUE(executor.ok()) << executor.status();
+    auto dataset = OpenDataset(data, static_cast<int64_t>(plan.vocab_size()), seq_len);
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    const BatchSampler sampler(**dataset, batch, rank, ranks, 42, true);
+    auto loop = TrainingLoop::Create(plan, **executor, {.steps = 2, .rank = rank, .world_size = ranks});
+    auto rest = TrainingLoop::Create(plan, **executor, {.steps = 18, .rank = rank, .world_size = ranks});
+    ASSERT_TRUE(loop.ok() && rest.ok());
+    auto metrics = MetricsFile::Open(folder.Path("m" + std::to_string(rank)));
+    Progress progress(sink, ProgressMode::kOn, 20, CountingProgressClock::Now);
+    TraceSession trace(**executor, loop->train_program(), rank, 5);
+    ASSERT_TRUE(loop->Initialize().ok());
+    const TrainingOutputs outputs{.metrics = metrics->get(), .progress = &progress, .trace = &trace};
+    ASSERT_TRUE(loop->Run(sampler, outputs).ok());
+    Communicator& barrier = *(*communicators)[0];
+    ASSERT_TRUE(barrier.Barrier({}).ok());
+    if (rank == 0) allocations = 0, counting = true;
+    ASSERT_TRUE(barrier.Barrier({}).ok());
+    const absl::Status status = rest->Run(sampler, outputs);
+    const absl::Status done = barrier.Barrier({});
+    if (rank == 0) counting = false;
+    const absl::Status last = barrier.Barrier({});
+    ASSERT_TRUE(status.ok() && done.ok() && last.ok()) << status;
+  });
+  close(sink);
+  EXPECT_EQ(allocations, 0) << plan.model() << ", " << plan.strategy() << ", " << ranks << " ranks";
+}
+
+TEST(AllocationTest, TheCounterCounts) {
+  allocations = 0;
+  counting = true;
+  void* volatile p = std::malloc(100);
+  std::unique_ptr<int[]> q(new int[50]);
+  counting = false;
+  std::free(p);
+  EXPECT_GE(allocations, 2);
+}
+
+TEST(AllocationTest, NoneWhileTraining) {
+  for (int ranks : {1, 2, 3}) {
+    TrainCounted(TinyPlan({.shard = true}), ranks, 1);
+    TrainCounted(TinyPlan({.shard = false}), ranks, 1);
+  }
+  TrainCounted(TinyPlan(), 1, 2);
+}
+
+std::vector<std::string> given_plans;
+
+TEST(AllocationTest, NoneWhileTrainingTheGivenPlans) {
+  for (const std::string& path : given_plans) {
+    const auto file = ReadPlan(path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    for (int ranks : {1, 2, 3, 4}) TrainCounted(file->plan, ranks, 1);
+    TrainCounted(file->plan, 1, 2);
+  }
+}
+
+}  // namespace
+}  // namespace ft
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  ft::given_plans.assign(argv + 1, argv + argc);
+  return RUN_ALL_TESTS();
+}

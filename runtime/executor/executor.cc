@@ -1,0 +1,113 @@
+#include "runtime/executor/executor.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft {
+namespace {
+
+void* DataOf(const std::unique_ptr<Memory>& memory) { return memory == nullptr ? nullptr : memory->data(); }
+
+Tensor FindPort(const google::protobuf::RepeatedPtrField<proto::Port>& ports, std::string_view name,
+                const OperandResolver& resolver) {
+  for (const proto::Port& port : ports) {
+    if (port.name() == name) return resolver.Resolve(port.operand());
+  }
+  return {};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const proto::Plan& plan, const BoundPlan& bound,
+                                                           Device& device,
+                                                           const StreamCommunicators& communicators,
+                                                           int rank) {
+  FT_ASSIGN_OR_RETURN(std::unique_ptr<Memory> arena, device.Allocate(bound.arena_bytes()));
+  std::unique_ptr<Memory> host_arena;
+  if (bound.host_arena_bytes() > 0) {
+    FT_ASSIGN_OR_RETURN(host_arena, device.Allocate(bound.host_arena_bytes()));
+  }
+  std::unique_ptr<Executor> executor(
+      new Executor(plan, bound, device, communicators, rank, std::move(arena), std::move(host_arena)));
+  FT_RETURN_IF_ERROR(executor->Load());
+  return executor;
+}
+
+Executor::Executor(const proto::Plan& plan, const BoundPlan& bound, Device& device,
+                   const StreamCommunicators& communicators, int rank, std::unique_ptr<Memory> arena,
+                   std::unique_ptr<Memory> host_arena)
+    : plan_(plan),
+      bound_(bound),
+      device_(device),
+      communicators_(communicators),
+      arena_(std::move(arena)),
+      host_arena_(std::move(host_arena)),
+      resolver_(plan, bound, rank, DataOf(arena_), DataOf(host_arena_)) {}
+
+Executor::~Executor() = default;
+
+absl::Status Executor::Load() {
+  ScheduleContext context{.plan = plan_,
+                          .bound = bound_,
+                          .resolver = resolver_,
+                          .device = device_,
+                          .communicators = {},
+                          .on_failure = {}};
+  context.communicators[proto::GATHER] = communicators_.gather;
+  context.communicators[proto::REDUCE] = communicators_.reduce;
+  context.on_failure = [this](const absl::Status& status) { Cancel(status); };
+  size_t max_batches = 1;
+  programs_.reserve(plan_.programs_size());
+  for (int p = 0; p < plan_.programs_size(); ++p) {
+    FT_ASSIGN_OR_RETURN(ProgramSchedule schedule, ProgramSchedule::Create(context, p));
+    max_batches = std::max(max_batches, schedule.batches().size());
+    programs_.push_back(std::move(schedule));
+  }
+  for (int s = 0; s < kNumStreams; ++s) {
+    const std::string name = absl::AsciiStrToLower(proto::Stream_Name(static_cast<proto::Stream>(s)));
+    FT_ASSIGN_OR_RETURN(streams_[s], device_.CreateStream(name, max_batches));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Executor::FindProgram(std::string_view name) const {
+  for (int p = 0; p < plan_.programs_size(); ++p) {
+    if (plan_.programs(p).name() == name) return p;
+  }
+  return absl::FailedPreconditionError(absl::StrCat("the plan has no program '", std::string(name), "'"));
+}
+
+absl::Status Executor::Run(int program) {
+  ProgramSchedule& schedule = programs_[program];
+  schedule.ResetEvents();
+  for (const ProgramSchedule::Batch& batch : schedule.batches())
+    streams_[batch.stream]->Enqueue(batch.commands);
+  for (const std::unique_ptr<Stream>& stream : streams_) stream->Synchronize();
+  return device_.status();
+}
+
+Tensor Executor::Input(int program, std::string_view name) const {
+  return FindPort(plan_.programs(program).inputs(), name, resolver_);
+}
+
+Tensor Executor::Output(int program, std::string_view name) const {
+  return FindPort(plan_.programs(program).outputs(), name, resolver_);
+}
+
+void Executor::Observe(const std::array<StreamObserver*, kNumStreams>& observers) {
+  for (int s = 0; s < kNumStreams; ++s) streams_[s]->Observe(observers[s]);
+}
+
+void Executor::Cancel(const absl::Status& reason) {
+  device_.Cancel(reason);
+  for (Communicator* communicator : {communicators_.gather, communicators_.reduce}) {
+    if (communicator != nullptr) communicator->Abort(reason);
+  }
+}
+
+}  // namespace ft

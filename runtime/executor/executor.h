@@ -1,0 +1,78 @@
+// Runs the programs of a plan on a device.
+//
+// All decisions fall in Create: addresses, kernels, what each stream does and waits for. Run hands prepared
+// lists to the streams and waits; it neither allocates nor looks anything up.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/collective/communicator.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/operand_resolver.h"
+#include "runtime/executor/program_schedule.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace ft {
+
+// Over all ranks, one for each stream that communicates. Must outlive the executor.
+struct StreamCommunicators {
+  Communicator* gather = nullptr;
+  Communicator* reduce = nullptr;
+};
+
+class Executor {
+ public:
+  // Allocates exactly bound.arena_bytes() (and bound.host_arena_bytes(), if any), once, and creates every
+  // kernel. `plan` must have passed VerifyPlan; plan, bound, device and communicators must outlive the
+  // executor. Errors: ResourceExhausted without enough memory; FailedPrecondition for a kernel that the
+  // device lacks, or that refuses its operands: names program, instruction, kernel, type and layer;
+  // Unimplemented for a collective over a part of the ranks.
+  static absl::StatusOr<std::unique_ptr<Executor>> Create(const proto::Plan& plan, const BoundPlan& bound,
+                                                          Device& device,
+                                                          const StreamCommunicators& communicators, int rank);
+  ~Executor();
+
+  // Index of the program `name`. Errors: FailedPrecondition when the plan has none.
+  absl::StatusOr<int> FindProgram(std::string_view name) const;
+
+  // Errors: that of the first collective that failed, with its place; nothing can be run after it.
+  absl::Status Run(int program);
+
+  // Where a program takes an input or leaves an output; an absent tensor when it has no such port.
+  Tensor Input(int program, std::string_view name) const;
+  Tensor Output(int program, std::string_view name) const;
+
+  const OperandResolver& operands() const { return resolver_; }
+  uint64_t arena_bytes() const { return arena_->bytes(); }
+  size_t num_commands(int program) const { return programs_[program].num_commands(); }
+
+  // Observers by stream (proto::Stream); null for none. Only between runs.
+  void Observe(const std::array<StreamObserver*, kNumStreams>& observers);
+
+  // Makes a run in progress end soon with `reason`: wakes collectives, skips kernels. Thread-safe.
+  void Cancel(const absl::Status& reason);
+
+ private:
+  Executor(const proto::Plan& plan, const BoundPlan& bound, Device& device,
+           const StreamCommunicators& communicators, int rank, std::unique_ptr<Memory> arena,
+           std::unique_ptr<Memory> host_arena);
+  absl::Status Load();
+
+  const proto::Plan& plan_;
+  const BoundPlan& bound_;
+  Device& device_;
+  const StreamCommunicators communicators_;
+  std::unique_ptr<Memory> arena_;
+  std::unique_ptr<Memory> host_arena_;
+  OperandResolver resolver_;
+  std::vector<ProgramSchedule> programs_;
+  std::array<std::unique_ptr<Stream>, kNumStreams> streams_;  // go first: their threads use all of the above
+};
+
+}  // namespace ft

@@ -1,0 +1,19 @@
+// Parameters from a checkpoint into the arena.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/executor/executor.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace ft {
+
+// Reads of each parameter in the safetensors file (or folder) `path` what lies in this rank's slice. The
+// executor's arena must be fresh: the rest of it, optimizer state and padding, stays zero. Returns a line
+// about tensors of the file that nobody wanted, or nothing. Errors: those of SafetensorsReader::Open and
+// MatchWeights; FailedPrecondition when the plan does not keep its parameters in fp32.
+absl::StatusOr<std::string> LoadWeights(const proto::Plan& plan, const Executor& executor,
+                                        const std::string& path);
+
+}  // namespace ft

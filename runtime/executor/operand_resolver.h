@@ -1,0 +1,43 @@
+// From the plan's operands to addresses.
+#pragma once
+
+#include "runtime/device/kernel.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace ft {
+
+// Knows where the arenas are, and so where every operand is. The plan must be verified and bound.
+class OperandResolver {
+ public:
+  // `device_arena` and `host_arena` are as long as `bound` says; host_arena may be null when it has no bytes.
+  OperandResolver(const proto::Plan& plan, const BoundPlan& bound, int rank, void* device_arena,
+                  void* host_arena)
+      : plan_(plan),
+        bound_(bound),
+        rank_(rank),
+        device_(static_cast<char*>(device_arena)),
+        host_(static_cast<char*>(host_arena)) {}
+
+  // An absent operand gives an absent tensor. A whole slice of a unit knows its first element in the unit.
+  Tensor Resolve(const proto::Operand& operand) const;
+
+  KernelOperands Operands(const proto::Instruction& instruction) const;
+
+  char* Address(uint32_t buffer) const;
+  uint64_t Bytes(uint32_t buffer) const { return bound_.sizes[buffer]; }
+  // First element of this rank's slice of a unit.
+  uint64_t SliceBegin(uint32_t unit) const { return bound_.mesh.ShardRank(rank_) * bound_.slices[unit]; }
+
+ private:
+  const proto::Plan& plan_;
+  const BoundPlan& bound_;
+  const int rank_;
+  char* const device_;
+  char* const host_;
+};
+
+// The attributes of an instruction, for the factory of its kernel.
+KernelAttributes AttributesOf(const proto::Instruction& instruction);
+
+}  // namespace ft

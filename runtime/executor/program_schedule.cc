@@ -1,0 +1,149 @@
+#include "runtime/executor/program_schedule.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/describe.h"
+#include "runtime/plan/mesh.h"
+
+namespace ft {
+
+class ScheduleBuilder {
+ public:
+  ScheduleBuilder(const ScheduleContext& context, int program)
+      : context_(context), program_(program), instructions_(context.plan.programs(program).instructions()) {}
+
+  absl::StatusOr<ProgramSchedule> Build() {
+    MakeEvents();
+    for (int i = 0; i < instructions_.size(); ++i) {
+      const size_t before = schedule_.commands_.size();
+      FT_RETURN_IF_ERROR(AddInstruction(i));
+      const size_t added = schedule_.commands_.size() - before;
+      if (added != 0) Extend(instructions_[i].stream(), added);
+    }
+    const Command* next = schedule_.commands_.data();
+    for (const auto& [stream, count] : runs_) {
+      schedule_.batches_.push_back({stream, absl::MakeConstSpan(next, count)});
+      next += count;
+    }
+    return std::move(schedule_);
+  }
+
+ private:
+  // Commands of one stream in a row.
+  struct StreamRun {
+    int stream;
+    size_t count;
+  };
+
+  void Extend(int stream, size_t count) {
+    if (runs_.empty() || runs_.back().stream != stream) runs_.push_back({stream, 0});
+    runs_.back().count += count;
+  }
+
+  void MakeEvents() {
+    events_.assign(instructions_.size(), nullptr);
+    for (const proto::Instruction& instruction : instructions_) {
+      for (uint32_t earlier : instruction.after()) {
+        if (events_[earlier] != nullptr) continue;
+        schedule_.events_.push_back(context_.device.CreateEvent());
+        events_[earlier] = schedule_.events_.back().get();
+      }
+    }
+  }
+
+  absl::Status AddInstruction(int i) {
+    const proto::Instruction& instruction = instructions_[i];
+    for (uint32_t earlier : instruction.after()) {
+      CommandInfo* info = NewInfo(i);
+      info->title =
+          absl::StrCat("wait for ", InstructionTitle(context_.plan, instructions_[earlier]), " #", earlier);
+      info->category = "wait";
+      schedule_.commands_.push_back(Command::Wait(events_[earlier], info));
+    }
+    switch (instruction.opcode()) {
+      case proto::KERNEL:
+        FT_RETURN_IF_ERROR(AddKernel(i));
+        break;
+      case proto::ALL_GATHER:
+      case proto::REDUCE_SCATTER:
+      case proto::ALL_REDUCE:
+        FT_RETURN_IF_ERROR(AddCollective(i));
+        break;
+      default:  // WAIT has done its work, RELEASE has none
+        break;
+    }
+    if (events_[i] != nullptr) schedule_.commands_.push_back(Command::Record(events_[i]));
+    return absl::OkStatus();
+  }
+
+  CommandInfo* NewInfo(int i) {
+    const proto::Instruction& instruction = instructions_[i];
+    schedule_.infos_.push_back(std::make_unique<CommandInfo>());
+    CommandInfo* info = schedule_.infos_.back().get();
+    info->title = InstructionTitle(context_.plan, instruction);
+    info->category = instruction.phase();
+    info->instruction = i;
+    return info;
+  }
+
+  absl::Status AddKernel(int i) {
+    const proto::Instruction& instruction = instructions_[i];
+    const KernelOperands operands = context_.resolver.Operands(instruction);
+    absl::StatusOr<std::unique_ptr<Kernel>> kernel =
+        context_.device.CreateKernel(instruction.kernel(), operands, AttributesOf(instruction));
+    if (!kernel.ok()) {
+      const std::string_view dtype =
+          Name(!operands.in.empty() && operands.in[0].present() ? operands.in[0].dtype
+               : !operands.out.empty()                          ? operands.out[0].dtype
+                                                                : DType::kF32);
+      return absl::FailedPreconditionError(
+          absl::StrCat(InstructionPlace(context_.plan, program_, i), ", ", std::string(dtype), " on ",
+                       std::string(context_.device.name()), ": ", kernel.status().message()));
+    }
+    CommandInfo* info = NewInfo(i);
+    info->flops = instruction.flops();
+    info->bytes = instruction.bytes();
+    schedule_.kernels_.push_back(*std::move(kernel));
+    schedule_.commands_.push_back(Command::Launch(schedule_.kernels_.back().get(), info));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddCollective(int i) {
+    const proto::Instruction& instruction = instructions_[i];
+    CommandInfo* info = NewInfo(i);
+    const proto::Operand& whole =
+        instruction.opcode() == proto::ALL_GATHER ? instruction.out(0) : instruction.in(0);
+    const Tensor tensor = context_.resolver.Resolve(whole);
+    info->bytes = tensor.elements() * SizeOf(tensor.dtype);
+    info->ranks = AxisSize(context_.bound.mesh, instruction.axis());
+    info->passes = instruction.opcode() == proto::ALL_REDUCE ? 2 : 1;
+    Communicator* communicator = context_.communicators[instruction.stream()];
+    CollectiveSite site{.place = InstructionPlace(context_.plan, program_, i),
+                        .title = info->title,
+                        .axis_size = info->ranks};
+    if (communicator == nullptr)
+      return absl::InternalError(absl::StrCat(site.place, ": its stream has no communicator"));
+    FT_ASSIGN_OR_RETURN(std::unique_ptr<HostTask> task,
+                        MakeCollectiveTask(instruction, context_.resolver, *communicator, std::move(site),
+                                           context_.on_failure));
+    schedule_.tasks_.push_back(std::move(task));
+    schedule_.commands_.push_back(Command::Call(schedule_.tasks_.back().get(), info));
+    return absl::OkStatus();
+  }
+
+  const ScheduleContext& context_;
+  const int program_;
+  const google::protobuf::RepeatedPtrField<proto::Instruction>& instructions_;
+  ProgramSchedule schedule_;
+  std::vector<Event*> events_;  // by instruction; null: nobody waits for it
+  std::vector<StreamRun> runs_;
+};
+
+absl::StatusOr<ProgramSchedule> ProgramSchedule::Create(const ScheduleContext& context, int program) {
+  return ScheduleBuilder(context, program).Build();
+}
+
+}  // namespace ft

@@ -1,0 +1,63 @@
+// A program as lists of commands for the streams.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/collective/communicator.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/collective_task.h"
+#include "runtime/executor/operand_resolver.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace ft {
+
+inline constexpr int kNumStreams = proto::Stream_ARRAYSIZE;
+
+// What programs are made from; all of it must outlive them.
+struct ScheduleContext {
+  const proto::Plan& plan;
+  const BoundPlan& bound;
+  const OperandResolver& resolver;
+  Device& device;
+  std::array<Communicator*, kNumStreams> communicators = {};
+  FailureHandler on_failure;
+};
+
+// Instructions of one stream that follow each other make one batch; batches are in the order of the program,
+// so the record of an event is enqueued before anything that waits for it. Only instructions that another
+// stream waits for get an event.
+class ProgramSchedule {
+ public:
+  struct Batch {
+    int stream;
+    absl::Span<const Command> commands;
+  };
+
+  // Errors: those of kernels and collectives, with the instruction's place.
+  static absl::StatusOr<ProgramSchedule> Create(const ScheduleContext& context, int program);
+
+  const std::vector<Batch>& batches() const { return batches_; }
+  size_t num_commands() const { return commands_.size(); }
+
+  // Before each run.
+  void ResetEvents() {
+    for (const std::unique_ptr<Event>& event : events_) event->Reset();
+  }
+
+ private:
+  friend class ScheduleBuilder;
+
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<std::unique_ptr<HostTask>> tasks_;
+  std::vector<std::unique_ptr<Event>> events_;
+  std::vector<std::unique_ptr<CommandInfo>> infos_;
+  std::vector<Command> commands_;
+  std::vector<Batch> batches_;
+};
+
+}  // namespace ft

@@ -1,0 +1,112 @@
+#include "runtime/executor/save_weights.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "runtime/base/status_macros.h"
+#include "runtime/checkpoint/safetensors_writer.h"
+#include "runtime/executor/master_parameters.h"
+
+namespace ft {
+namespace {
+
+constexpr uint64_t kChunkElements = uint64_t{1} << 20;
+
+struct Span {
+  uint64_t begin, end;  // elements of the unit
+};
+
+// Parameters by their place in the flat buffers, the order in which their elements come by.
+std::vector<int> FlatOrder(const proto::Plan& plan) {
+  std::vector<int> order(plan.parameters_size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    const proto::Parameter &pa = plan.parameters(a), &pb = plan.parameters(b);
+    return std::pair(pa.unit(), pa.offset()) < std::pair(pb.unit(), pb.offset());
+  });
+  return order;
+}
+
+uint64_t ElementsOf(const proto::Parameter& parameter) {
+  return std::accumulate(parameter.shape().begin(), parameter.shape().end(), uint64_t{1},
+                         std::multiplies<>());
+}
+
+absl::StatusOr<std::unique_ptr<SafetensorsWriter>> OpenWriter(const proto::Plan& plan,
+                                                              const std::vector<int>& order,
+                                                              const std::string& path) {
+  std::vector<TensorSpec> tensors;
+  for (int p : order) {
+    const proto::Parameter& parameter = plan.parameters(p);
+    tensors.push_back(
+        {parameter.name(), SafetensorsDType::kF32, {parameter.shape().begin(), parameter.shape().end()}});
+  }
+  return SafetensorsWriter::Create(path, tensors);
+}
+
+// Sends the flat buffer of one unit past rank 0, which keeps what belongs to a parameter.
+class UnitSaver {
+ public:
+  UnitSaver(const MasterParameters& master, bool sliced, Communicator& communicator,
+            SafetensorsWriter* writer, std::vector<float>& chunk)
+      : master_(master), sliced_(sliced), communicator_(communicator), writer_(writer), chunk_(chunk) {}
+
+  absl::Status Save(const std::vector<Span>& parameters, const char* unit) {
+    const CollectiveLabel label{.name = unit, .sequence = 0};
+    const int owners = sliced_ ? communicator_.size() : 1;
+    for (int owner = 0; owner < owners; ++owner) {
+      const uint64_t first = owner * master_.elements;
+      for (uint64_t at = 0; at < master_.elements; at += kChunkElements) {
+        const uint64_t count = std::min(kChunkElements, master_.elements - at);
+        float* data = owner == communicator_.rank() || !sliced_ ? master_.data + at : chunk_.data();
+        if (sliced_) FT_RETURN_IF_ERROR(communicator_.Broadcast(data, count * sizeof(float), owner, label));
+        if (writer_ != nullptr) FT_RETURN_IF_ERROR(Write(parameters, first + at, count, data));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Write(const std::vector<Span>& parameters, uint64_t begin, uint64_t count, const float* data) {
+    for (const Span& parameter : parameters) {
+      const uint64_t from = std::max(parameter.begin, begin), to = std::min(parameter.end, begin + count);
+      if (from < to) FT_RETURN_IF_ERROR(writer_->Append(data + (from - begin), (to - from) * sizeof(float)));
+    }
+    return absl::OkStatus();
+  }
+
+  const MasterParameters master_;
+  const bool sliced_;
+  Communicator& communicator_;
+  SafetensorsWriter* const writer_;
+  std::vector<float>& chunk_;
+};
+
+}  // namespace
+
+absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Communicator& communicator,
+                         const std::string& path) {
+  const std::vector<int> order = FlatOrder(plan);
+  std::unique_ptr<SafetensorsWriter> writer;
+  if (communicator.rank() == 0) {
+    FT_ASSIGN_OR_RETURN(writer, OpenWriter(plan, order, path));
+  }
+  std::vector<std::vector<Span>> by_unit(plan.units_size());
+  for (int p : order) {
+    const proto::Parameter& parameter = plan.parameters(p);
+    by_unit[parameter.unit()].push_back({parameter.offset(), parameter.offset() + ElementsOf(parameter)});
+  }
+  std::vector<float> chunk(kChunkElements);
+  for (int unit = 0; unit < plan.units_size(); ++unit) {
+    if (by_unit[unit].empty()) continue;
+    FT_ASSIGN_OR_RETURN(const MasterParameters master, FindMasterParameters(plan, executor.operands(), unit));
+    const bool sliced = plan.shards_parameters() && communicator.size() > 1;
+    UnitSaver saver(master, sliced, communicator, writer.get(), chunk);
+    FT_RETURN_IF_ERROR(saver.Save(by_unit[unit], plan.units(unit).name().c_str()));
+  }
+  return writer == nullptr ? absl::OkStatus() : writer->Commit();
+}
+
+}  // namespace ft

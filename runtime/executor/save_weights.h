@@ -1,0 +1,20 @@
+// Parameters from all ranks into one safetensors file.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "runtime/collective/communicator.h"
+#include "runtime/executor/executor.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace ft {
+
+// Every rank calls it, between steps; rank 0 writes `path`, whole tensors in fp32 under their Hugging Face
+// names, tied ones once, and puts it in place when all is there. Slices travel to rank 0 a few megabytes at a
+// time, so no rank ever holds more than that beyond its arena. Errors: of the file system on rank 0,
+// Unavailable for a lost peer.
+absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Communicator& communicator,
+                         const std::string& path);
+
+}  // namespace ft

@@ -1,0 +1,44 @@
+#include "runtime/executor/trace_session.h"
+
+#include <string>
+
+#include "absl/strings/ascii.h"
+
+namespace ft {
+
+class TraceSession::StreamTrace final : public StreamObserver {
+ public:
+  StreamTrace(TraceRecorder& recorder, int stream) : recorder_(recorder), stream_(stream) {}
+
+  void OnCommand(const CommandInfo& info, int64_t begin_ns, int64_t end_ns) override {
+    const int64_t bytes = info.bytes == 0 ? -1 : static_cast<int64_t>(info.bytes);
+    recorder_.Record(stream_, info.title, info.category, begin_ns, end_ns, bytes, info.instruction);
+  }
+
+ private:
+  TraceRecorder& recorder_;
+  const int stream_;
+};
+
+TraceSession::TraceSession(Executor& executor, int program, int rank, int64_t num_steps)
+    : executor_(executor), num_steps_(num_steps), recorder_(rank) {
+  const size_t capacity = executor.num_commands(program) * static_cast<size_t>(num_steps);
+  for (int s = 0; s < kNumStreams; ++s) {
+    const int track = recorder_.AddStream(
+        absl::AsciiStrToLower(proto::Stream_Name(static_cast<proto::Stream>(s))), capacity);
+    streams_[s] = std::make_unique<StreamTrace>(recorder_, track);
+  }
+}
+
+TraceSession::~TraceSession() { executor_.Observe({}); }
+
+void TraceSession::BeforeStep(int64_t step) {
+  if (step > num_steps_) return;
+  std::array<StreamObserver*, kNumStreams> observers = {};
+  if (step < num_steps_) {
+    for (int s = 0; s < kNumStreams; ++s) observers[s] = streams_[s].get();
+  }
+  executor_.Observe(observers);
+}
+
+}  // namespace ft

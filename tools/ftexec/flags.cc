@@ -1,0 +1,186 @@
+#include "tools/ftexec/flags.h"
+
+#include <array>
+#include <iostream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "runtime/base/did_you_mean.h"
+#include "runtime/base/exit_status.h"
+
+namespace ft {
+namespace {
+
+constexpr const char* kDescription =
+    "Trains a model by its plan. Run it alone for one rank, or under torchrun or ftrun, which say through "
+    "RANK, WORLD_SIZE, MASTER_ADDR "
+    "and MASTER_PORT who each process is.";
+constexpr const char* kFooter =
+    "Without --threads a rank uses OMP_NUM_THREADS threads, or the cores it may run on shared among the "
+    "ranks of its host.\n"
+    "Exit status: 0 done, 2 wrong usage, 65 bad input, 74 input/output failed, 75 another rank was lost.\n"
+    "Example: torchrun --no-python --nproc-per-node=2 ftexec plan.bin --data=corpus.txt --steps=1000";
+
+// An option that takes one of a few words, each standing for a value.
+template <typename T>
+CLI::Option* AddChoice(CLI::App& app, const std::string& name, T& value,
+                       std::vector<std::pair<std::string_view, T>> choices, std::string_view shown_default,
+                       const std::string& help) {
+  std::string words;
+  for (const auto& choice : choices) words += (words.empty() ? "" : "|") + std::string(choice.first);
+  const auto parse = [&value, choices, name](const std::string& word) {
+    std::vector<std::string_view> names;
+    for (const auto& choice : choices) {
+      if (choice.first == word) return void(value = choice.second);
+      names.push_back(choice.first);
+    }
+    throw CLI::ValidationError(name, UnknownName("value", word, names));
+  };
+  return app.add_option_function<std::string>(name, parse, help)
+      ->type_name(words)
+      ->default_str(std::string(shown_default));
+}
+
+void AddInput(CLI::App& app, Flags& flags) {
+  app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
+  app.add_option("--data", flags.data,
+                 "Tokens to train on: a text file (every byte a token), llm.c's .bin, or uint16 tokens")
+      ->type_name("PATH");
+  AddChoice<DataFormat>(app, "--data-format", flags.data_format,
+                        {{"auto", DataFormat::kAuto},
+                         {"text", DataFormat::kText},
+                         {"llmc", DataFormat::kLlmc},
+                         {"u16", DataFormat::kU16}},
+                        "auto", "How the data file spells its tokens");
+  AddChoice<bool>(app, "--shuffle", flags.shuffle, {{"on", true}, {"off", false}}, "on",
+                  "Whether sequences come in an order drawn from the seed, anew every epoch");
+  app.add_option("--init", flags.init,
+                 "Start from these weights (safetensors file or folder) instead of random ones")
+      ->type_name("PATH");
+}
+
+void AddTraining(CLI::App& app, Flags& flags) {
+  app.add_option("--steps", flags.steps, "Optimizer steps")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{0}, INT64_MAX));
+  app.add_option("--lr", flags.lr, "Learning rate, constant")
+      ->type_name("X")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", flags.seed, "Of parameters, shuffling and sampling")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void AddOutput(CLI::App& app, Flags& flags) {
+  app.add_option("--save-weights", flags.save_weights,
+                 "Write the trained weights as safetensors, whole tensors")
+      ->type_name("FILE");
+  app.add_option("--metrics", flags.metrics, "One JSON object a step, written by rank 0")
+      ->type_name("FILE.jsonl");
+  AddChoice<ProgressMode>(
+      app, "--progress", flags.progress,
+      {{"auto", ProgressMode::kAuto}, {"on", ProgressMode::kOn}, {"off", ProgressMode::kOff}}, "auto",
+      "A line that updates on a terminal, plain lines elsewhere; on: the updating line everywhere");
+  app.add_option("--log-dir", flags.log_dir,
+                 "Every rank also writes its messages and steps to rank<R>.log in this folder")
+      ->type_name("DIR");
+  app.add_option("--trace", flags.trace,
+                 "A Chrome trace (chrome://tracing, Perfetto), one track per stream and rank")
+      ->type_name("FILE.json");
+  app.add_option("--trace-steps", flags.trace_steps, "Steps in the trace, from the first")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, int64_t{1000}));
+}
+
+void AddMachine(CLI::App& app, Flags& flags) {
+  AddChoice<DeviceKind>(app, "--device", flags.device,
+                        {{"cpu", DeviceKind::kCpu}, {"null", DeviceKind::kNull}}, "cpu",
+                        "null computes nothing and keeps simulated time");
+  app.add_option("--threads", flags.threads, "Threads that compute in each rank")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  AddChoice<CollectiveBackend>(
+      app, "--comm-backend", flags.backend,
+      {{"auto", CollectiveBackend::kAuto},
+       {"shm", CollectiveBackend::kShm},
+       {"gloo", CollectiveBackend::kGloo}},
+      "auto", "shm: shared memory on one host; gloo: TCP; auto: shm when all ranks share a host");
+  app.add_option("--timeout", flags.timeout_seconds,
+                 "Seconds to wait for other ranks, when meeting and in each collective")
+      ->type_name("S")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 1e7));
+  app.add_option("--world-size", flags.world_size, "With --device=null: how many ranks to simulate")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+}
+
+std::string CheckTogether(const CLI::App& app, const Flags& flags) {
+  if (flags.device == DeviceKind::kCpu && flags.data.empty())
+    return "--data is missing: what shall it train on?";
+  if (flags.device == DeviceKind::kCpu && app.count("--world-size") > 0)
+    return "--world-size is for --device=null; otherwise the launcher sets it";
+  if (app.count("--trace-steps") > 0 && flags.trace.empty()) return "--trace-steps needs --trace";
+  if (flags.device == DeviceKind::kNull) {
+    for (const char* name : {"--init", "--save-weights", "--metrics"}) {
+      if (app.count(name) > 0)
+        return std::string(name) + " makes no sense with --device=null, which computes nothing";
+    }
+  }
+  return "";
+}
+
+// CLI11 says only that arguments were not expected; say which option may have been meant.
+std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_lnames().empty()) names.push_back("--" + option->get_lnames()[0]);
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  for (const std::string& extra : app.remaining()) {
+    const std::string name = extra.substr(0, extra.find('='));
+    if (name.rfind("--", 0) != 0) return "unexpected argument '" + extra + "'";
+    const std::string_view nearest = NearestName(name, views);
+    return "unknown option '" + name + "'" +
+           (nearest.empty() ? "; ftexec --help lists them"
+                            : ", did you mean '" + std::string(nearest) + "'?");
+  }
+  return error.what();
+}
+
+int Usage(const std::string& message) {
+  std::cerr << "ftexec: " << message << "\n";
+  return kExitUsage;
+}
+
+}  // namespace
+
+int ParseFlags(int argc, char** argv, Flags& flags) {
+  CLI::App app(kDescription, "ftexec");
+  app.footer(kFooter);
+  app.set_version_flag("--version", FT_VERSION);
+  AddInput(app, flags);
+  AddTraining(app, flags);
+  AddOutput(app, flags);
+  AddMachine(app, flags);
+  // Unknown options are looked at first, before a missing one is complained about.
+  app.allow_extras();
+  try {
+    app.parse(argc, argv);
+    if (app.remaining_size() > 0) throw CLI::ExtrasError(app.remaining());
+  } catch (const CLI::Success& success) {
+    return app.exit(success) == 0 ? kExitOk : kExitUsage;
+  } catch (const CLI::ParseError& error) {
+    return Usage(Explain(app, error));
+  }
+  const std::string mistake = CheckTogether(app, flags);
+  return mistake.empty() ? -1 : Usage(mistake);
+}
+
+}  // namespace ft

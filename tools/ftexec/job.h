@@ -1,0 +1,39 @@
+// What this process is to do, made and checked before it meets the other ranks: bad input ends a run at once.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/collective/rendezvous/launch_environment.h"
+#include "runtime/data/token_dataset.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/plan_file.h"
+#include "tools/ftexec/flags.h"
+
+namespace ft {
+
+struct Job {
+  PlanFile file;
+  BoundPlan bound;
+  LaunchEnvironment environment;
+  std::unique_ptr<TokenDataset> data;
+  int threads = 1;
+  bool may_spin = false;  // there are cores for threads that wait
+
+  const proto::Plan& plan() const { return file.plan; }
+  int rank() const { return environment.rank; }
+  int world_size() const { return environment.world_size; }
+};
+
+// The plan, read, verified and bound to a mesh of `world_size` ranks.
+absl::Status LoadPlan(const std::string& path, int world_size, Job& job);
+
+// All of it for a training run. Errors: one line about the file or variable at fault.
+absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& environment);
+
+// Equal on all ranks that do the same thing, and how to tell a person what that is.
+std::string Fingerprint(const Flags& flags, const Job& job);
+std::string FingerprintLabel(const Flags& flags, const Job& job);
+
+}  // namespace ft

@@ -1,0 +1,129 @@
+#include "tools/ftexec/process_guard.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+#include "runtime/base/exit_status.h"
+
+namespace ft {
+namespace {
+
+constexpr int kSecondsToCleanUp = 2;
+
+sigset_t GuardedSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int number : {SIGTERM, SIGINT, SIGHUP}) {
+    struct sigaction current;
+    sigaction(number, nullptr, &current);
+    if (current.sa_handler != SIG_IGN) sigaddset(&set, number);  // as nohup asks
+  }
+  return set;
+}
+
+void Notify(int fd) {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written =
+      write(fd, &one, sizeof(one));  // cannot fail: the counter is far from full
+}
+
+}  // namespace
+
+ProcessGuard::ProcessGuard() {
+  const sigset_t set = GuardedSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);  // a closed pipe or socket is an error like others
+  signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC);
+  wake_fd_ = eventfd(0, EFD_CLOEXEC);
+  end_fd_ = eventfd(0, EFD_CLOEXEC);
+  thread_ = std::thread([this] { Loop(); });
+}
+
+ProcessGuard::~ProcessGuard() {
+  Notify(end_fd_);
+  thread_.join();
+  for (int fd : {signal_fd_, wake_fd_, end_fd_}) close(fd);
+}
+
+void ProcessGuard::OnCancel(std::function<void(const absl::Status&)> cancel) {
+  const std::lock_guard lock(mutex_);
+  cancel_ = std::move(cancel);
+}
+
+void ProcessGuard::PeerLost(const absl::Status& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    lost_ = reason;
+  }
+  Notify(wake_fd_);
+}
+
+void ProcessGuard::set_prefix(std::string prefix) {
+  const std::lock_guard lock(mutex_);
+  prefix_ = std::move(prefix);
+}
+
+void ProcessGuard::Cancel(const absl::Status& reason) {
+  const std::lock_guard lock(mutex_);
+  if (cancel_) cancel_(reason);
+}
+
+bool ProcessGuard::EndsWithin(int seconds) const {
+  pollfd end{.fd = end_fd_, .events = POLLIN, .revents = 0};
+  return poll(&end, 1, seconds * 1000) > 0;
+}
+
+void ProcessGuard::Loop() {
+  pollfd fds[3] = {{.fd = end_fd_, .events = POLLIN, .revents = 0},
+                   {.fd = signal_fd_, .events = POLLIN, .revents = 0},
+                   {.fd = wake_fd_, .events = POLLIN, .revents = 0}};
+  while (poll(fds, 3, -1) < 0) {
+  }
+  if (fds[0].revents != 0) return;
+  if (fds[1].revents != 0) {
+    signalfd_siginfo info;
+    [[maybe_unused]] const ssize_t bytes = read(signal_fd_, &info, sizeof(info));
+    signal_ = static_cast<int>(info.ssi_signo);
+    bool idle = false;
+    {
+      const std::lock_guard lock(mutex_);
+      idle = !cancel_;
+    }
+    if (!idle) {
+      Cancel(absl::CancelledError(std::string("ended by signal ") + strsignal(signal_)));
+      if (EndsWithin(kSecondsToCleanUp)) return;
+    }
+    RaiseAgain();
+  }
+  absl::Status lost;
+  std::string prefix;
+  {
+    const std::lock_guard lock(mutex_);
+    lost = lost_;
+    prefix = prefix_;
+  }
+  Cancel(lost);
+  if (EndsWithin(kSecondsToCleanUp)) return;
+  const std::string line = prefix + std::string(lost.message()) + "\n";
+  [[maybe_unused]] const ssize_t bytes = write(STDERR_FILENO, line.data(), line.size());
+  _exit(kExitPeerLost);
+}
+
+void ProcessGuard::RaiseAgain() const {
+  const int number = signal_;
+  if (number == 0) return;
+  ::signal(number, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, number);
+  kill(getpid(), number);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+}  // namespace ft

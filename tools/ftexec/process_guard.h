@@ -1,0 +1,55 @@
+// Ends the process in an orderly way when a signal arrives or another rank is lost, and in any case soon.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+
+namespace ft {
+
+// SIGTERM, SIGINT and SIGHUP are blocked in all threads and taken by one of its own, which cancels the run
+// and leaves it two seconds to clean up; then, or at once when there is nothing to cancel, it raises the
+// signal again with its default action.
+class ProcessGuard {
+ public:
+  // To be made before any other thread. One per process.
+  ProcessGuard();
+  ~ProcessGuard();
+
+  // Called on a signal or a lost peer, from the guard's thread. Empty: nothing needs cleaning up. Returns
+  // once no call of the function before is in progress.
+  void OnCancel(std::function<void(const absl::Status&)> cancel);
+
+  // Another rank is gone: cancels. When the process is still there after two seconds it exits with 75 after
+  // printing `prefix` and the reason. Does not block; thread-safe.
+  void PeerLost(const absl::Status& reason);
+  void set_prefix(std::string prefix);
+
+  // The signal that was received, 0 for none.
+  int signal() const { return signal_.load(); }
+
+  // Ends by the received signal, if any; does not return then.
+  void RaiseAgain() const;
+
+ private:
+  void Loop();
+  void Cancel(const absl::Status& reason);
+  // Waits for the guard's end. False when `seconds` have gone by.
+  bool EndsWithin(int seconds) const;
+
+  int signal_fd_ = -1;
+  int wake_fd_ = -1;  // becomes readable when there is a lost peer
+  int end_fd_ = -1;   // becomes readable when the process is done
+  std::atomic<int> signal_ = 0;
+  std::mutex mutex_;
+  std::function<void(const absl::Status&)> cancel_;
+  absl::Status lost_;
+  std::string prefix_ = "ftexec: ";
+  std::thread thread_;
+};
+
+}  // namespace ft

@@ -1,0 +1,41 @@
+#include "tools/ftexec/rank_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/memory/memory.h"
+#include "runtime/base/posix_error.h"
+
+namespace ft {
+namespace {
+
+std::string PathOf(const std::string& folder, int rank) {
+  return folder + "/rank" + std::to_string(rank) + ".log";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RankLog>> RankLog::Open(const std::string& folder, int rank) {
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    return PosixError(errno, "make the folder", folder);
+  const std::string path = PathOf(folder, rank);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return PosixError(errno, "write", path);
+  return absl::WrapUnique(new RankLog(fd));
+}
+
+RankLog::~RankLog() { close(fd_); }
+
+void RankLog::Append(const std::string& folder, int rank, const std::string& line) {
+  if (folder.empty()) return;
+  const int fd = open(PathOf(folder, rank).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) return;
+  [[maybe_unused]] const ssize_t bytes =
+      write(fd, line.data(), line.size());  // the line is on stderr as well
+  close(fd);
+}
+
+}  // namespace ft

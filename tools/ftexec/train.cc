@@ -1,0 +1,177 @@
+#include "tools/ftexec/train.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/backends/cpu/device/cpu_device.h"
+#include "runtime/backends/cpu/register.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/collective/create.h"
+#include "runtime/collective/liveness/peer_monitor.h"
+#include "runtime/executor/load_weights.h"
+#include "runtime/executor/save_weights.h"
+#include "runtime/executor/training_loop.h"
+#include "tools/ftexec/header.h"
+#include "tools/ftexec/rank_log.h"
+#include "tools/ftexec/trace_files.h"
+
+namespace ft {
+namespace {
+
+// The ranks' ties to each other. Members go in the opposite order: the rendezvous, which may serve the store,
+// last.
+struct Peers {
+  std::unique_ptr<Rendezvous> rendezvous;
+  std::unique_ptr<PeerMonitor> monitor;
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  CollectiveBackend backend = CollectiveBackend::kAuto;
+
+  StreamCommunicators streams() const {
+    return {.gather = communicators[0].get(), .reduce = communicators[1].get()};
+  }
+  Communicator& host() const { return *communicators[0]; }  // while no program runs
+};
+
+absl::Status Meet(const Flags& flags, const Job& job, Peers& peers) {
+  const RendezvousOptions options{.fingerprint = Fingerprint(flags, job),
+                                  .label = FingerprintLabel(flags, job),
+                                  .timeout = flags.timeout()};
+  FT_ASSIGN_OR_RETURN(peers.rendezvous, Rendezvous::Join(job.environment, options));
+  FT_ASSIGN_OR_RETURN(peers.monitor, PeerMonitor::Start(*peers.rendezvous));
+  CommunicatorOptions communicators;
+  FT_ASSIGN_OR_RETURN(peers.backend, ResolveBackend(*peers.rendezvous, flags.backend));
+  communicators.backend = peers.backend;
+  communicators.timeout = flags.timeout();
+  communicators.threads_per_rank = job.threads;
+  communicators.interrupted = [monitor = peers.monitor.get()] { return monitor->status(); };
+  FT_ASSIGN_OR_RETURN(peers.communicators, CreateCommunicators(*peers.rendezvous, 2, communicators));
+  return absl::OkStatus();
+}
+
+// The run between meeting and goodbye.
+class Run {
+ public:
+  Run(const Flags& flags, const Job& job, Peers& peers, ProcessGuard& guard)
+      : flags_(flags), job_(job), peers_(peers), guard_(guard) {}
+  ~Run() {
+    guard_.OnCancel({});
+    peers_.monitor->OnLoss({});
+  }
+
+  absl::Status Execute() {
+    FT_RETURN_IF_ERROR(Prepare());
+    FT_RETURN_IF_ERROR(Initialize());
+    if (job_.rank() == 0)
+      PrintHeader(flags_, job_, {.backend = peers_.backend, .staging_bytes = StagingBytes()});
+    FT_RETURN_IF_ERROR(loop_->Run(
+        *sampler_,
+        {.metrics = metrics_.get(), .progress = progress_.get(), .log = log_.get(), .trace = trace_.get()}));
+    progress_.reset();
+    return Finish();
+  }
+
+  bool diverged() const { return loop_ != nullptr && loop_->diverged(); }
+
+ private:
+  absl::Status Prepare() {
+    RegisterCpuKernels(registry_);
+    device_ = std::make_unique<CpuDevice>(
+        registry_, CpuDeviceOptions{.num_threads = job_.threads, .may_spin = job_.may_spin});
+    FT_ASSIGN_OR_RETURN(executor_,
+                        Executor::Create(job_.plan(), job_.bound, *device_, peers_.streams(), job_.rank()));
+    guard_.OnCancel([this](const absl::Status& reason) { executor_->Cancel(reason); });
+    peers_.monitor->OnLoss([this](const absl::Status& reason) { guard_.PeerLost(reason); });
+    const TrainingOptions options{.steps = flags_.steps,
+                                  .lr = flags_.lr,
+                                  .seed = static_cast<uint64_t>(flags_.seed),
+                                  .rank = job_.rank(),
+                                  .world_size = job_.world_size()};
+    FT_ASSIGN_OR_RETURN(TrainingLoop loop, TrainingLoop::Create(job_.plan(), *executor_, options));
+    loop_ = std::make_unique<TrainingLoop>(std::move(loop));
+    sampler_ =
+        std::make_unique<BatchSampler>(*job_.data, static_cast<int64_t>(job_.plan().batch()), job_.rank(),
+                                       job_.world_size(), static_cast<uint64_t>(flags_.seed), flags_.shuffle);
+    return OpenOutputs();
+  }
+
+  absl::Status OpenOutputs() {
+    if (job_.rank() == 0) {
+      progress_ = std::make_unique<Progress>(STDOUT_FILENO, flags_.progress, flags_.steps);
+      if (!flags_.metrics.empty()) {
+        FT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(flags_.metrics));
+      }
+    }
+    if (!flags_.log_dir.empty()) {
+      FT_ASSIGN_OR_RETURN(rank_log_, RankLog::Open(flags_.log_dir, job_.rank()));
+      log_ = std::make_unique<Progress>(rank_log_->fd(), ProgressMode::kAuto, flags_.steps);
+    }
+    if (!flags_.trace.empty()) {
+      trace_ =
+          std::make_unique<TraceSession>(*executor_, loop_->train_program(), job_.rank(), flags_.trace_steps);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Initialize() {
+    if (flags_.init.empty()) return loop_->Initialize();
+    FT_ASSIGN_OR_RETURN(const std::string note, LoadWeights(job_.plan(), *executor_, flags_.init));
+    if (job_.rank() == 0 && !note.empty()) PrintNote(note);
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() {
+    if (!flags_.save_weights.empty()) {
+      FT_RETURN_IF_ERROR(SaveWeights(job_.plan(), *executor_, peers_.host(), flags_.save_weights));
+    }
+    return trace_ == nullptr ? absl::OkStatus() : WriteTrace(flags_.trace, trace_->recorder(), peers_.host());
+  }
+
+  size_t StagingBytes() const {
+    size_t bytes = 0;
+    for (const auto& communicator : peers_.communicators) bytes += communicator->staging_bytes();
+    return bytes;
+  }
+
+  const Flags& flags_;
+  const Job& job_;
+  Peers& peers_;
+  ProcessGuard& guard_;
+  KernelRegistry registry_;
+  std::unique_ptr<CpuDevice> device_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<TrainingLoop> loop_;
+  std::unique_ptr<BatchSampler> sampler_;
+  std::unique_ptr<RankLog> rank_log_;
+  std::unique_ptr<MetricsFile> metrics_;
+  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<Progress> log_;
+  std::unique_ptr<TraceSession> trace_;
+};
+
+}  // namespace
+
+absl::Status Train(const Flags& flags, const Job& job, ProcessGuard& guard) {
+  Peers peers;
+  FT_RETURN_IF_ERROR(Meet(flags, job, peers));
+  absl::Status status;
+  bool all_ranks_know = false;
+  {
+    Run run(flags, job, peers, guard);
+    status = run.Execute();
+    all_ranks_know = run.diverged();
+  }
+  if (status.ok()) return peers.monitor->Goodbye();
+  if (all_ranks_know) {
+    peers.monitor->Goodbye().IgnoreError();  // what ended the run matters more
+    return status;
+  }
+  const absl::Status explained = peers.monitor->Explain(status);
+  peers.monitor->Fail(std::string(explained.message()));
+  return explained;
+}
+
+}  // namespace ft

@@ -1,0 +1,14 @@
+// A training run of this rank, from the meeting of the ranks to the last file written.
+#pragma once
+
+#include "absl/status/status.h"
+#include "tools/ftexec/flags.h"
+#include "tools/ftexec/job.h"
+#include "tools/ftexec/process_guard.h"
+
+namespace ft {
+
+// Errors: whatever ended the run, to be printed after the rank's name.
+absl::Status Train(const Flags& flags, const Job& job, ProcessGuard& guard);
+
+}  // namespace ft
