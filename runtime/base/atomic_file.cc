@@ -1,11 +1,13 @@
 #include "runtime/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -24,10 +26,25 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// `path`, or what it points to when it is a link to something that exists.
+std::string WithoutLinks(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
+  const std::unique_ptr<char, decltype(&std::free)> target(realpath(path.c_str(), nullptr), &std::free);
+  return target ? target.get() : path;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(std::string path) {
   static std::atomic<uint64_t> counter{0};
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);  // EISDIR for a folder
+    if (fd < 0) return PosixError(errno, "write", path);
+    return absl::WrapUnique(new AtomicFile(std::move(path), "", fd));
+  }
+  path = WithoutLinks(path);
   while (true) {
     std::string temporary = absl::StrCat(path, ".tmp.", getpid(), ".", counter.fetch_add(1));
     const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -44,7 +61,7 @@ AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
 
 AtomicFile::~AtomicFile() {
   if (fd_ >= 0) close(fd_);
-  if (!committed_) unlink(temporary_.c_str());
+  if (!committed_ && !temporary_.empty()) unlink(temporary_.c_str());
 }
 
 absl::Status AtomicFile::Fail(int errnum, std::string_view action) {
@@ -80,8 +97,10 @@ absl::Status AtomicFile::Append(const void* data, size_t bytes) {
 absl::Status AtomicFile::Commit() {
   FT_RETURN_IF_ERROR(status_);
   FT_RETURN_IF_ERROR(Flush());
-  if (fsync(fd_) != 0) return Fail(errno, "write");
+  if (!temporary_.empty() && fsync(fd_) != 0) return Fail(errno, "write");
   if (close(std::exchange(fd_, -1)) != 0) return Fail(errno, "write");
+  committed_ = temporary_.empty();
+  if (committed_) return absl::OkStatus();
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return Fail(errno, "replace");
   committed_ = true;
   // The new name survives a crash only once the folder is on disk. Some file systems cannot sync a folder;

@@ -16,7 +16,9 @@ namespace ft {
 // PosixError's codes (exit status 74); after an error every later call returns the same error.
 class AtomicFile {
  public:
-  // Makes the temporary "<path>.tmp.<pid>.<n>". The folder must exist.
+  // Makes the temporary "<path>.tmp.<pid>.<n>". The folder must exist. A link is followed, so that what it
+  // points to is replaced. What exists and is no regular file (/dev/stdout, a FIFO) is written as it stands,
+  // without a temporary: its name would be taken from it otherwise.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(std::string path);
 
   AtomicFile(const AtomicFile&) = delete;
@@ -27,12 +29,11 @@ class AtomicFile {
   absl::Status Append(const void* data, size_t bytes);
   absl::Status Append(std::string_view text) { return Append(text.data(), text.size()); }
 
-  // Flushes, fsyncs, renames the temporary (permissions 0666 less the umask) over `path` and fsyncs the
+  // Flushes; fsyncs, renames the temporary (permissions 0666 less the umask) over `path` and fsyncs the
   // folder. To be called once; nothing may be appended after it.
   absl::Status Commit();
 
   const std::string& path() const { return path_; }
-  const std::string& temporary_path() const { return temporary_; }
 
  private:
   AtomicFile(std::string path, std::string temporary, int fd);
@@ -41,7 +42,7 @@ class AtomicFile {
   absl::Status Fail(int errnum, std::string_view action);
 
   std::string path_;
-  std::string temporary_;
+  std::string temporary_;  // empty: written in place
   int fd_ = -1;
   bool committed_ = false;
   std::string buffer_;

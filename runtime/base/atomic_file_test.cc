@@ -1,7 +1,9 @@
 #include "runtime/base/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -54,6 +56,37 @@ TEST_F(AtomicFileTest, PiecesOfAllSizesArriveInOrder) {
   }
   ASSERT_TRUE((*file)->Commit().ok());
   EXPECT_EQ(TempFolder::Read(Path("a")), expected);
+}
+
+TEST_F(AtomicFileTest, WritesIntoAPipeAndLeavesItInPlace) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  const int reader = open(Path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  ASSERT_TRUE(WriteFileAtomically(Path("pipe"), "through").ok());
+  char text[16] = {};
+  EXPECT_EQ(read(reader, text, sizeof(text)), 7);
+  EXPECT_STREQ(text, "through");
+  close(reader);
+  struct stat info;
+  ASSERT_EQ(lstat(Path("pipe").c_str(), &info), 0);
+  EXPECT_TRUE(S_ISFIFO(info.st_mode));
+  EXPECT_EQ(folder_.NumFiles(), 1u);
+}
+
+TEST_F(AtomicFileTest, ReplacesWhatALinkPointsTo) {
+  ASSERT_TRUE(WriteFileAtomically(Path("target"), "old").ok());
+  ASSERT_EQ(symlink(Path("target").c_str(), Path("link").c_str()), 0);
+  ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());
+  EXPECT_EQ(TempFolder::Read(Path("target")), "new");
+  struct stat info;
+  ASSERT_EQ(lstat(Path("link").c_str(), &info), 0);
+  EXPECT_TRUE(S_ISLNK(info.st_mode));
+}
+
+TEST_F(AtomicFileTest, AFolderIsNotReplaced) {
+  ASSERT_EQ(mkdir(Path("folder").c_str(), 0700), 0);
+  EXPECT_FALSE(WriteFileAtomically(Path("folder"), "x").ok());
+  EXPECT_EQ(folder_.NumFiles(), 1u);
 }
 
 TEST_F(AtomicFileTest, SaysWhatCannotBeWritten) {

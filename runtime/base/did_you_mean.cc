@@ -2,22 +2,25 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace ft {
 namespace {
 
-// Levenshtein distance, one row at a time.
+// The fewest insertions, deletions, replacements and swaps of neighbours that make `b` of `a`, no character
+// being touched twice (optimal string alignment).
 size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  // Distances of the first i characters of `a` to all beginnings of `b`, for i and the two before it.
+  std::vector<size_t> row(b.size() + 1), above, above2;
   std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    above2 = std::exchange(above, row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({above[j - 1] + (a[i - 1] != b[j - 1]), above[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], above2[j - 2] + 1);
     }
   }
   return row[b.size()];

@@ -8,8 +8,8 @@
 
 namespace ft {
 
-// The candidate nearest to `word` in single-character edits, when at most a third of its characters (and at
-// least one) differ; empty when none is near. The first of equals.
+// The candidate nearest to `word` in single-character edits and swaps of neighbours, when at most a third of
+// its characters (and at least one) differ; empty when none is near. The first of equals.
 std::string_view NearestName(std::string_view word, absl::Span<const std::string_view> candidates);
 
 // "unknown <what> 'ful_shard', did you mean 'full_shard'?", or with no near candidate

@@ -19,6 +19,14 @@ TEST(NearestNameTest, FindsTypingMistakesOnly) {
   EXPECT_EQ(NearestName("x", {}), "");
 }
 
+TEST(NearestNameTest, ASwapOfNeighboursIsOneEdit) {
+  const std::string_view presets[] = {"debug", "124m"};
+  EXPECT_EQ(NearestName("debgu", presets), "debug");
+  EXPECT_EQ(NearestName("edbug", presets), "debug");
+  EXPECT_EQ(NearestName("214m", presets), "124m");
+  EXPECT_EQ(NearestName("ebdgu", presets), "");  // two edits in five characters
+}
+
 TEST(NearestNameTest, TheFirstOfEqualsWins) {
   const std::vector<std::string_view> equals = {"abx", "aby"};
   EXPECT_EQ(NearestName("abz", equals), "abx");

@@ -30,6 +30,10 @@ inline PhiloxBlock Philox4x32(uint64_t seed, uint32_t stream, uint32_t step, uin
   return {c0, c1, c2, c3};
 }
 
+// Streams of random ops are this plus their attribute `stream` (1, 2, ...): above those of parameters, which
+// are drawn once, by their index in the module.
+inline constexpr uint32_t kFirstOpStream = 0x40000000u;
+
 // 24 bits -> [0, 1).
 inline float PhiloxUniform(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 

@@ -203,7 +203,7 @@ absl::Status CheckCoverage(const std::string& file, uint64_t data_bytes,
 absl::StatusOr<std::vector<HeaderTensor>> ParseSafetensorsHeader(std::string_view json, uint64_t data_bytes,
                                                                  const std::string& file) {
   HeaderSax sax;
-  if (!nlohmann::json::sax_parse(json, &sax)) {
+  if (!ParseStrictly(json, &sax)) {
     return absl::InvalidArgumentError(fmt::format("'{}': the safetensors header {}", file, sax.error()));
   }
   std::vector<HeaderTensor> tensors = std::move(sax.tensors);

@@ -21,7 +21,8 @@ class IndexSax : public StrictSax {
 
   bool string(string_t& text) override {
     if (!in_map_) return Scalar("a string");
-    if (text.empty() || text == "." || text == ".." || text.find('/') != std::string::npos) {
+    if (text.empty() || text == "." || text == ".." || text.find('/') != std::string::npos ||
+        text.find('\0') != std::string::npos) {
       return Fail(
           fmt::format("puts tensor '{}' into '{}', which is not the name of a file beside it", key_, text));
     }
@@ -78,7 +79,7 @@ class IndexSax : public StrictSax {
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseSafetensorsIndex(
     std::string_view json, const std::string& file) {
   IndexSax sax;
-  if (!nlohmann::json::sax_parse(json, &sax)) {
+  if (!ParseStrictly(json, &sax)) {
     return absl::InvalidArgumentError(fmt::format("'{}': the index {}", file, sax.error()));
   }
   if (sax.weight_map.empty()) {

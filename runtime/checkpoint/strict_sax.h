@@ -11,7 +11,7 @@
 namespace ft {
 
 // Every event that a reader does not override ends the parse with an error. To be used with
-// nlohmann::json::sax_parse.
+// ParseStrictly.
 class StrictSax : public nlohmann::json_sax<nlohmann::json> {
  public:
   const std::string& error() const { return error_; }
@@ -37,7 +37,12 @@ class StrictSax : public nlohmann::json_sax<nlohmann::json> {
 
   // `position` counts bytes from 1.
   bool parse_error(size_t position, const std::string& token, const nlohmann::detail::exception&) override {
-    return Fail(fmt::format("is not valid JSON at byte {}, near '{}'", position - 1, token));
+    return FailAt(position - 1, token);
+  }
+
+  // `position` counts bytes from 0.
+  bool FailAt(size_t position, std::string_view token) {
+    return Fail(fmt::format("is not valid JSON at byte {}, near '{}'", position, token));
   }
 
  protected:
@@ -52,5 +57,16 @@ class StrictSax : public nlohmann::json_sax<nlohmann::json> {
  private:
   std::string error_;
 };
+
+// Reads the whole of `json`; false when `sax` has an error. For nlohmann's reader a text ends at its first
+// NUL.
+inline bool ParseStrictly(std::string_view json, StrictSax* sax) {
+  const size_t nul = json.find('\0');
+  if (nul != std::string_view::npos) {
+    sax->FailAt(nul, "\\0");
+    return false;
+  }
+  return nlohmann::json::sax_parse(json, sax);
+}
 
 }  // namespace ft

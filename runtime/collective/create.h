@@ -47,6 +47,9 @@ absl::StatusOr<CollectiveBackend> ResolveBackend(const Rendezvous& rendezvous, C
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateCommunicators(
     const Rendezvous& rendezvous, int count, const CommunicatorOptions& options);
 
+// Communicators of a training run: one for the stream `gather`, one for `reduce`.
+inline constexpr int kCommunicatorsOfRun = 2;
+
 // Bytes that each rank holds for staging with `count` communicators, all together: the sum of their
 // staging_bytes(). `backend` must not be kAuto.
 size_t StagingBytes(CollectiveBackend backend, int world_size, int count);

@@ -10,8 +10,6 @@
 namespace ft {
 namespace {
 
-uint64_t RoundUp(uint64_t size, uint64_t alignment) { return (size + alignment - 1) & ~(alignment - 1); }
-
 absl::Status Check(absl::Span<const LiveRange> ranges, uint64_t alignment) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("alignment ", alignment, " is not a power of two"));

@@ -27,6 +27,11 @@ inline constexpr uint32_t kEndOfProgram = std::numeric_limits<uint32_t>::max();
 
 inline constexpr uint64_t kDefaultAlignment = 256;
 
+// The room that a buffer of `bytes` takes. `alignment` is a power of two.
+constexpr uint64_t RoundUp(uint64_t bytes, uint64_t alignment = kDefaultAlignment) {
+  return (bytes + alignment - 1) & ~(alignment - 1);
+}
+
 struct MemoryPlan {
   std::vector<uint64_t> offsets;  // bytes, parallel to the ranges, each a multiple of the alignment
   uint64_t arena_bytes = 0;       // a multiple of the alignment

@@ -13,10 +13,6 @@ namespace {
 
 constexpr uint64_t kMaxBytes = std::numeric_limits<int64_t>::max();
 
-uint64_t AlignUp(uint64_t bytes) {
-  return (bytes + kDefaultAlignment - 1) / kDefaultAlignment * kDefaultAlignment;
-}
-
 absl::Status PlacePersistent(const proto::Plan& plan, proto::MemorySpace space, BoundPlan& bound,
                              BoundArena& arena) {
   uint64_t end = 0;
@@ -27,7 +23,7 @@ absl::Status PlacePersistent(const proto::Plan& plan, proto::MemorySpace space, 
       return absl::OutOfRangeError(
           absl::StrCat("buffer '", plan.buffers(i).name(), "' leads past 2^63 bytes"));
     }
-    end += AlignUp(bound.sizes[i]);
+    end += RoundUp(bound.sizes[i]);
   }
   arena.persistent_bytes = arena.arena_bytes = arena.max_live_bytes = end;
   return absl::OkStatus();

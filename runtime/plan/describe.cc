@@ -25,6 +25,7 @@ std::string InstructionPlace(const proto::Plan& plan, int program, int instructi
 }
 
 std::string BufferName(const proto::Plan& plan, uint32_t buffer) {
+  if (buffer >= static_cast<uint32_t>(plan.buffers_size())) return absl::StrCat("'buffer ", buffer, "?'");
   const std::string& name = plan.buffers(buffer).name();
   return name.empty() ? absl::StrCat("'buffer ", buffer, "'") : absl::StrCat("'", name, "'");
 }

@@ -11,10 +11,6 @@ namespace {
 
 constexpr char kTrainStep[] = "train_step";
 
-uint64_t AlignUp(uint64_t bytes) {
-  return (bytes + kDefaultAlignment - 1) / kDefaultAlignment * kDefaultAlignment;
-}
-
 uint64_t OperandBytes(const proto::Operand& operand, const BoundPlan& bound) {
   if (operand.whole()) return bound.sizes[operand.buffer_plus_one() - 1];
   uint64_t bytes = SizeOf(static_cast<DType>(operand.dtype()));
@@ -36,7 +32,7 @@ MemoryReport ReportMemory(const proto::Plan& plan, const BoundPlan& bound) {
   for (int i = 0; i < plan.buffers_size(); ++i) {
     const proto::Buffer& buffer = plan.buffers(i);
     if (buffer.space() != proto::DEVICE || !LiveAtPeak(buffer, bound.device)) continue;
-    const uint64_t bytes = AlignUp(bound.sizes[i]);
+    const uint64_t bytes = RoundUp(bound.sizes[i]);
     report.by_class[buffer.class_()] += bytes;
     used += bytes;
   }
@@ -107,6 +103,8 @@ FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, 
   return report;
 }
 
+}  // namespace
+
 uint64_t CountParameters(const proto::Plan& plan) {
   uint64_t total = 0;
   for (const proto::Parameter& parameter : plan.parameters()) {
@@ -116,8 +114,6 @@ uint64_t CountParameters(const proto::Plan& plan) {
   }
   return total;
 }
-
-}  // namespace
 
 PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound) {
   PlanReport report;

@@ -66,6 +66,9 @@ struct PlanReport {
   uint64_t parameters = 0;  // elements of all parameters, without padding
 };
 
+// Elements of all parameters, without padding.
+uint64_t CountParameters(const proto::Plan& plan);
+
 // `bound` is BindPlan's result for `plan`, which has passed VerifyPlan. Traffic and FLOPs are those of the
 // program train_step; a plan without it has none.
 PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound);

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 
+#include "runtime/base/flat_layout.h"
+
 namespace ft::cpu {
 
 inline constexpr int kSumWords = 20;       // word w weighs 2^(32 w - 320)
 inline constexpr int kNotFiniteWord = 20;  // counts values that are infinite or NaN
-inline constexpr int kAccumulatorWords = 21;
+static_assert(kNotFiniteWord + 1 == kAccumulatorWords);
 
 // Adds `value` >= 0 exactly; bits below 2^-320 do not occur in sums of squares of f32, whose lowest bit is
 // 2^-298.

@@ -128,7 +128,7 @@ absl::Status GlooExchange::Guard(int peer, absl::FunctionRef<bool(Milliseconds l
     // False only after Abort, whose reason is in state_.
     return call(left) ? absl::OkStatus() : absl::CancelledError("aborted");
   });
-  if (error.ok() || state_.aborted()) return state_.status();
+  if (error.ok() || state_.failed()) return state_.status();
   if (absl::Now() >= deadline_) return state_.Set(RoundTimedOut(header_, timeout_, {peer}, people_));
   return state_.Set(
       absl::UnavailableError(absl::StrCat("in ", Describe(header_), ": the connection to rank ", peer, " (",

@@ -16,7 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "runtime/collective/abort_state.h"
+#include "runtime/base/first_failure.h"
 #include "runtime/collective/rounds/round_exchange.h"
 
 namespace ft {
@@ -65,7 +65,7 @@ class GlooExchange : public RoundExchange {
   std::vector<std::unique_ptr<Buffer>> buffers_;  // by rank, each over the whole staging; none for this rank
   RoundHeader header_;                            // of this round
   absl::Time deadline_;                           // of this round
-  AbortState state_;
+  FirstFailure state_;
 };
 
 }  // namespace ft

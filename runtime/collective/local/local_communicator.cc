@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/first_failure.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/collective/abort_state.h"
 #include "runtime/collective/tree_sum.h"
 
 namespace ft {
@@ -52,7 +52,7 @@ class LocalCommunicator : public Communicator {
   size_t staging_bytes() const override { return 0; }
 
  private:
-  AbortState state_;
+  FirstFailure state_;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "runtime/collective/abort_state.h"
+#include "runtime/base/first_failure.h"
 #include "runtime/collective/rounds/round_exchange.h"
 #include "runtime/collective/shm/shared_segment.h"
 
@@ -70,7 +70,7 @@ class ShmExchange : public RoundExchange {
   const Options options_;
   uint32_t round_ = 0;   // wraps; only differences count
   bool pieces_ = false;  // what this round exchanges
-  AbortState state_;
+  FirstFailure state_;
 };
 
 }  // namespace ft

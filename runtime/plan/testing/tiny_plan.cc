@@ -4,14 +4,14 @@
 #include <initializer_list>
 #include <vector>
 
+#include "runtime/base/flat_layout.h"
 #include "runtime/base/workspace.h"
 #include "runtime/plan/describe.h"
 
 namespace ft {
 namespace {
 
-constexpr uint64_t kBlock = 1024;
-constexpr uint64_t kAccumulatorWords = 21;
+constexpr uint64_t kBlock = kBlockElements;
 
 class Builder {
  public:

@@ -1,6 +1,4 @@
-// Speed of the CPU kernels at the shapes of GPT-2 124M: the best of several runs, per kernel.
-//
-//   ft_cpu_bench [threads] [batch] [positions] [generic|v3|v4]
+// Speed of the CPU kernels at the shapes of GPT-2 124M; ft_cpu_bench --help.
 #include <sys/mman.h>
 #include <time.h>
 
@@ -8,8 +6,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <string>
 
+#include "CLI/CLI.hpp"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/base/flat_layout.h"
 #include "runtime/base/workspace.h"
 
 namespace ft {
@@ -18,7 +20,9 @@ namespace {
 // Memory for one kernel at a time.
 class Bench {
  public:
-  Bench(cpu::Isa isa, int threads) : threads_(threads) { RegisterCpuKernels(registry_, isa); }
+  Bench(cpu::Isa isa, int threads, bool huge_pages) : threads_(threads), huge_pages_(huge_pages) {
+    RegisterCpuKernels(registry_, isa);
+  }
 
   Tensor Make(std::vector<int64_t> dims, DType dtype = DType::kF32) {
     Tensor tensor;
@@ -43,8 +47,8 @@ class Bench {
   Tensor Workspace(int64_t bytes) { return Make({bytes}, DType::kU8); }
 
   // Prints time, and GFLOP/s or GB/s.
-  void Run(const char* label, const char* name, KernelOperands operands, KernelAttributes attributes,
-           double flops, double bytes) {
+  void Run(const char* label, const char* name, const KernelOperands& operands,
+           const KernelAttributes& attributes, double flops, double bytes) {
     auto kernel = registry_.Find(name)(operands, attributes, {threads_});
     if (!kernel.ok()) {
       std::printf("%-28s %s\n", label, std::string(kernel.status().message()).c_str());
@@ -74,7 +78,7 @@ class Bench {
   KernelRegistry registry_;
   static constexpr size_t kAlignment = size_t{2} << 20;
   int threads_;
-  bool huge_pages_ = std::getenv("FT_BENCH_SMALL_PAGES") == nullptr;
+  bool huge_pages_;
   std::vector<std::unique_ptr<char, void (*)(void*)>> buffers_;
 };
 
@@ -156,12 +160,13 @@ void BenchRows(Bench& bench, int64_t rows) {
 }
 
 void BenchOptimizer(Bench& bench) {
-  const int64_t n = 124439808 / 1024 * 1024;
+  const int64_t n = 124439808 / kBlockElements * kBlockElements;
   const double bytes = 4.0 * n;
   auto flat = [&] { return bench.Make({n}); };
   bench.Run("copy", "copy", {{flat()}, {flat()}, {}}, {}, 0, 2 * bytes);
   bench.Run("fill", "fill", {{}, {flat()}, {}}, Attributes({{"value", 0.0}}), 0, bytes);
-  bench.Run("sum_squares", "sum_squares", {{flat(), {}}, {bench.Make({21}, DType::kI64)}, {}}, {}, 0, bytes);
+  bench.Run("sum_squares", "sum_squares", {{flat(), {}}, {bench.Make({kAccumulatorWords}, DType::kI64)}, {}},
+            {}, 0, bytes);
   const KernelAttributes adam = Attributes({{"beta1", 0.9},
                                             {"beta2", 0.95},
                                             {"eps", 1e-8},
@@ -180,16 +185,26 @@ void BenchOptimizer(Bench& bench) {
 }  // namespace ft
 
 int main(int argc, char** argv) {
-  const int threads = argc > 1 ? std::atoi(argv[1]) : 2;
-  const int64_t batch = argc > 2 ? std::atoi(argv[2]) : 4, positions = argc > 3 ? std::atoi(argv[3]) : 64;
-  ft::cpu::Isa isa = ft::cpu::BestIsa();
-  if (argc > 4)
-    isa = argv[4] == std::string("generic")
-              ? ft::cpu::Isa::kGeneric
-              : (argv[4] == std::string("v3") ? ft::cpu::Isa::kX86V3 : ft::cpu::Isa::kX86V4);
-  std::printf("%s, %d threads, batch %ld x %ld\n", std::string(ft::cpu::Name(isa)).c_str(), threads, batch,
-              positions);
-  ft::Bench bench(isa, threads);
+  CLI::App app("Times the CPU kernels at the shapes of GPT-2 124M: the best of several runs, per kernel.");
+  int threads = 2;
+  int64_t batch = 4, positions = 64;
+  std::string isa_name(ft::cpu::Name(ft::cpu::BestIsa())), pages = "huge";
+  std::map<std::string, ft::cpu::Isa> isas;
+  for (ft::cpu::Isa isa : ft::cpu::UsableIsas()) isas.emplace(ft::cpu::Name(isa), isa);
+  app.add_option("--threads", threads, "Threads of each kernel")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--batch", batch, "Sequences")->capture_default_str()->check(CLI::Range(1, 4096));
+  app.add_option("--positions", positions, "Tokens of each")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 16));
+  app.add_option("--isa", isa_name, "Instruction set")->capture_default_str()->check(CLI::IsMember(&isas));
+  app.add_option("--pages", pages, "huge, or small")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"huge", "small"}));
+  CLI11_PARSE(app, argc, argv);
+  std::printf("%s, %d threads, batch %ld x %ld\n", isa_name.c_str(), threads, batch, positions);
+  ft::Bench bench(isas.at(isa_name), threads, pages == "huge");
   ft::BenchMatmuls(bench, batch * positions);
   ft::BenchHead(bench, batch, positions);
   ft::BenchAttention(bench, batch, positions);

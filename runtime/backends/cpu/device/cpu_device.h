@@ -29,12 +29,12 @@ class CpuDevice final : public Device {
                                                        const KernelOperands& operands,
                                                        const KernelAttributes& attributes) override;
   absl::Status status() const override { return failure_.status(); }
-  void Cancel(const absl::Status& reason) override { failure_.Set(reason); }
+  void Cancel(const absl::Status& reason) override { failure_.Set(reason).IgnoreError(); }
 
  private:
   const KernelRegistry& kernels_;
   const CpuDeviceOptions options_;
-  FailureLatch failure_;
+  FirstFailure failure_;
 };
 
 }  // namespace ft

@@ -1,36 +1,15 @@
 #include "runtime/backends/cpu/device/cpu_stream.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "runtime/backends/cpu/device/monotonic_clock.h"
+
 namespace ft {
-namespace {
 
-int64_t NowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * int64_t{1000000000} + now.tv_nsec;
-}
-
-}  // namespace
-
-void FailureLatch::Set(const absl::Status& status) {
-  const std::lock_guard lock(mutex_);
-  if (!status_.ok()) return;
-  status_ = status;
-  failed_.store(true, std::memory_order_release);
-}
-
-absl::Status FailureLatch::status() const {
-  if (!failed()) return absl::OkStatus();
-  const std::lock_guard lock(mutex_);
-  return status_;
-}
-
-CpuStream::CpuStream(std::string name, size_t max_enqueued, int64_t spin_ns, FailureLatch& failure)
+CpuStream::CpuStream(std::string name, size_t max_enqueued, int64_t spin_ns, FirstFailure& failure)
     : name_(std::move(name)),
       spin_ns_(spin_ns),
       failure_(failure),
@@ -79,7 +58,8 @@ void CpuStream::Run(const Command& command) {
       return;
     case Command::Kind::kTask:
       if (failure_.failed()) return;
-      if (absl::Status status = command.task->Run(); !status.ok()) failure_.Set(status);
+      if (absl::Status status = command.task->Run(); !status.ok())
+        failure_.Set(std::move(status)).IgnoreError();
       return;
     case Command::Kind::kRecord:
       static_cast<CpuEvent*>(command.event)->Record();
@@ -91,9 +71,9 @@ void CpuStream::Run(const Command& command) {
 }
 
 void CpuStream::RunObserved(const Command& command) {
-  const int64_t begin = NowNs();
+  const int64_t begin = MonotonicNs();
   Run(command);
-  if (command.info != nullptr) observer_->OnCommand(*command.info, begin, NowNs());
+  if (command.info != nullptr) observer_->OnCommand(*command.info, begin, MonotonicNs());
 }
 
 }  // namespace ft

@@ -1,30 +1,16 @@
 // A stream of the CPU device: a thread with a queue.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "runtime/backends/cpu/device/waitable_counter.h"
+#include "runtime/base/first_failure.h"
 #include "runtime/device/device.h"
 
 namespace ft {
-
-// The first failure on a device; streams look at it before every kernel.
-class FailureLatch {
- public:
-  bool failed() const { return failed_.load(std::memory_order_acquire); }
-  void Set(const absl::Status& status);
-  absl::Status status() const;
-
- private:
-  std::atomic<bool> failed_ = false;
-  mutable std::mutex mutex_;
-  absl::Status status_;
-};
 
 class CpuEvent final : public Event {
  public:
@@ -38,8 +24,9 @@ class CpuEvent final : public Event {
 
 class CpuStream final : public Stream {
  public:
-  // `failure` must outlive the stream. Waiting spins for `spin_ns` before it sleeps.
-  CpuStream(std::string name, size_t max_enqueued, int64_t spin_ns, FailureLatch& failure);
+  // `failure`, that of the device, is looked at before every kernel; it must outlive the stream. Waiting
+  // spins for `spin_ns` before it sleeps.
+  CpuStream(std::string name, size_t max_enqueued, int64_t spin_ns, FirstFailure& failure);
   ~CpuStream() override;
 
   void Enqueue(absl::Span<const Command> commands) override;
@@ -54,7 +41,7 @@ class CpuStream final : public Stream {
 
   const std::string name_;
   const int64_t spin_ns_;
-  FailureLatch& failure_;
+  FirstFailure& failure_;
   StreamObserver* observer_ = nullptr;  // handed over by enqueued_
   std::vector<absl::Span<const Command>> ring_;
   WaitableCounter enqueued_;

@@ -2,10 +2,11 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <climits>
+
+#include "runtime/backends/cpu/device/monotonic_clock.h"
 
 namespace ft {
 namespace {
@@ -19,12 +20,6 @@ void Pause() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
-}
-
-int64_t NowNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * int64_t{1000000000} + now.tv_nsec;
 }
 
 uint32_t* Word(std::atomic<uint32_t>& value) {
@@ -45,13 +40,13 @@ void WaitableCounter::Increment() {
 void WaitableCounter::WaitFor(uint32_t target, int64_t spin_ns) {
   if (Reached(target)) return;
   if (spin_ns > 0) {
-    const int64_t deadline = NowNs() + spin_ns;
+    const int64_t deadline = MonotonicNs() + spin_ns;
     do {
       for (int round = 0; round < kRoundsPerClock; ++round) {
         if (Reached(target)) return;
         Pause();
       }
-    } while (NowNs() < deadline);
+    } while (MonotonicNs() < deadline);
   }
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   for (uint32_t seen = value_.load(std::memory_order_seq_cst); static_cast<int32_t>(seen - target) < 0;

@@ -11,8 +11,6 @@
 namespace ft::cpu {
 namespace {
 
-// Streams of random ops lie above those of parameters.
-constexpr uint32_t kFirstOpStream = 0x40000000u;
 constexpr int64_t kCostPerBit = 32;  // of exp and log, in multiply-adds
 
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }

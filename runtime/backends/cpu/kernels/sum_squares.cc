@@ -9,6 +9,7 @@
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cpu/routines/optimizer.h"
+#include "runtime/base/flat_layout.h"
 
 namespace ft::cpu {
 namespace {
@@ -23,10 +24,10 @@ KernelOr MakeSumSquares(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckPresent(gradient, "gradient"));
   FT_RETURN_IF_ERROR(CheckSize(sum, "sum", kAccumulatorWords, DType::kI64));
   if (acc.present()) FT_RETURN_IF_ERROR(CheckSize(acc, "acc", kAccumulatorWords, DType::kI64));
-  if (gradient.flat_begin % kBlock != 0) {
-    return absl::InvalidArgumentError(fmt::format("a slice must begin at a multiple of {}", kBlock));
+  if (gradient.flat_begin % kBlockElements != 0) {
+    return absl::InvalidArgumentError(fmt::format("a slice must begin at a multiple of {}", kBlockElements));
   }
-  const int64_t elements = gradient.elements(), blocks = (elements + kBlock - 1) / kBlock;
+  const int64_t elements = gradient.elements(), blocks = (elements + kBlockElements - 1) / kBlockElements;
   const int threads = ThreadsFor(context.num_threads, elements);
   return MakeKernel([=, block_sum = context.routines.optimizer.block_sum_squares, x = gradient.as<float>(),
                      earlier = acc.as<int64_t>(), result = sum.as<int64_t>()] {
@@ -34,7 +35,9 @@ KernelOr MakeSumSquares(const KernelContext& context) {
     if (earlier != nullptr) std::copy_n(earlier, kAccumulatorWords, total.data());
     auto add_blocks = [&](int64_t begin, int64_t end, Accumulator& words) {
       for (int64_t block = begin; block < end; ++block) {
-        AddExactly(block_sum(x + block * kBlock, std::min(kBlock, elements - block * kBlock)), words.data());
+        AddExactly(block_sum(x + block * kBlockElements,
+                             std::min(kBlockElements, elements - block * kBlockElements)),
+                   words.data());
       }
     };
     auto add_share = [&] {

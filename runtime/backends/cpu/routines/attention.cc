@@ -189,7 +189,9 @@ FT_INLINE void BackwardTile(const AttentionGradArgs& args, const KeyTile& key, c
   for (int64_t i = 0; i < queries; ++i) {
     float* dq = args.dq + offset + i * ldq;
     const float* part = query.dq + i * width;
-    if (key.begin == 0) {  // every query sees the first tile of keys
+    // Every query sees the first tile of keys, which sets dq; the others add to it. The check takes = and +=
+    // below an OpenMP pragma for the same. NOLINTNEXTLINE(bugprone-branch-clone)
+    if (key.begin == 0) {
 #pragma omp simd
       for (int64_t s = 0; s < n; ++s) dq[s] = part[s];
     } else {

@@ -27,12 +27,10 @@ struct AdamwFactors {
   float step_size;  // lr / (1 - beta1^t)
 };
 
-inline constexpr int64_t kBlock = 1024;  // elements per block of a sum of squares
-
 struct OptimizerRoutines {
   void (*adamw)(const AdamwArgs&, const AdamwFactors&, int64_t begin, int64_t end);
-  // Sum of squares of elements [0, n), n <= kBlock, in f64: element i goes to lane i % 32, lanes are added as
-  // a binary tree.
+  // Sum of squares of elements [0, n), n <= kBlockElements, in f64: element i goes to lane i % 32, lanes are
+  // added as a binary tree.
   double (*block_sum_squares)(const float* x, int64_t n);
   void (*fill)(float* x, float value, int64_t begin, int64_t end);
 };

@@ -22,7 +22,7 @@ inline constexpr int kLanes = 4;
 inline constexpr int kTileRows = 4, kTileVectors = 2;
 #endif
 
-typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
+using Vector __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias)) = float;
 
 FT_INLINE Vector Load(const float* x) { return *reinterpret_cast<const Vector*>(x); }
 FT_INLINE void Store(float* x, Vector v) { *reinterpret_cast<Vector*>(x) = v; }

@@ -1,0 +1,16 @@
+// Numbers of the flat layout that compiler and kernels have to agree on.
+#pragma once
+
+#include <cstdint>
+
+namespace ft {
+
+// Every parameter and every slice begins at a multiple of this many elements of its unit's flat buffer, and a
+// sum over all elements is made of whole blocks: it does not see units or slices (docs/decisions).
+inline constexpr int64_t kBlockElements = 1024;
+
+// i64 words of the exact sum of ft.sum_squares: 20 of the fixed-point number, one that counts what was not
+// finite.
+inline constexpr int64_t kAccumulatorWords = 21;
+
+}  // namespace ft
