@@ -68,8 +68,8 @@ private:
     instruction.set_opcode(proto::RELEASE);
     instruction.set_stream(proto::COMPUTE);
     auto buffer = release.getBuffer().getDefiningOp<BufferOp>();
-    if (buffer.getUnit())
-      instruction.set_unit_plus_one(numbers.unit(*buffer.getUnit()).value_or(0) + 1);
+    if (buffer.getUnit() && failed(emitUnit(op, *buffer.getUnit(), instruction)))
+      return failure();
     return emitOperand(op, {release.getBuffer(), 0, IntegerType::get(op->getContext(), 8)},
                        *instruction.add_in());
   }
@@ -99,12 +99,8 @@ private:
     instruction.set_opcode(static_cast<proto::Opcode>(op.getCollective()));
     instruction.set_stream(streamOf(op.getStream()));
     instruction.set_axis(static_cast<proto::Axis>(op.getAxis()));
-    if (op.getUnit()) {
-      auto unit = numbers.unit(*op.getUnit());
-      if (!unit)
-        return op.emitOpError() << "is about @" << *op.getUnit() << ", which is no ft.unit";
-      instruction.set_unit_plus_one(*unit + 1);
-    }
+    if (op.getUnit() && failed(emitUnit(op, *op.getUnit(), instruction)))
+      return failure();
     // A stream runs in order: what an earlier instruction of this one has waited for needs no second wait.
     std::optional<uint32_t> &seen = seenByStream[static_cast<uint32_t>(op.getStream())];
     if (lastOnCompute && (!seen || *seen < *lastOnCompute)) {
@@ -114,6 +110,14 @@ private:
     if (failed(emitOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())))
       return failure();
     return emitOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out());
+  }
+
+  LogicalResult emitUnit(Operation *op, StringRef name, proto::Instruction &instruction) {
+    auto unit = numbers.unit(name);
+    if (!unit)
+      return op->emitOpError() << "is about @" << name << ", which is no ft.unit";
+    instruction.set_unit_plus_one(*unit + 1);
+    return success();
   }
 
   LogicalResult emitOperands(Operation *op, ArrayRef<View> views,

@@ -60,7 +60,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
   Value insertSteps(OpBuilder &builder, MutableArrayRef<PackOp> packs, SymbolTable &symbols) {
     Location loc = packs.front().getLoc();
     auto scalar = RankedTensorType::get({}, builder.getF32Type());
-    auto words = RankedTensorType::get({21}, builder.getI64Type());
+    auto words = RankedTensorType::get({mlir::ft::kAccumulatorWords}, builder.getI64Type());
     auto optimizer = [](Operation *op) { mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer); };
     auto number = [&](double value) { return builder.getF64FloatAttr(value); };
     Value sum;

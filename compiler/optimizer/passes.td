@@ -20,4 +20,8 @@ def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
+def VerifyOptimizerPass : Pass<"ft-verify-optimizer", "::mlir::ModuleOp"> {
+  let summary = "Check what leaves the optimizer phase: every flat gradient counts in the norm and is used by one step, every parameter is drawn once";
+}
+
 #endif // FT_OPTIMIZER_PASSES

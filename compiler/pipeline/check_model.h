@@ -7,8 +7,9 @@
 namespace ft::compiler {
 
 /// Emits an error at the op that is wrong: one function @forward(tokens: tensor<BxTxi32>, targets: the same)
-/// -> tensor<f32> of one block, and at least one parameter, are needed. Sets the module's name and vocabulary
-/// size where they are missing.
+/// -> tensor<f32> of one block, and parameters that stand checkParameters, are needed; no tensor is larger
+/// than any memory, and tables have a row for every token and every position. Sets the module's name and
+/// vocabulary size where they are missing.
 llvm::LogicalResult checkModel(mlir::ModuleOp module, llvm::StringRef name);
 
 } // namespace ft::compiler

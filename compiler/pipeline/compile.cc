@@ -2,6 +2,7 @@
 
 #include "compiler/emit/emit_plan.h"
 #include "compiler/pipeline/check_model.h"
+#include "compiler/pipeline/check_source.h"
 #include "compiler/pipeline/diagnostics.h"
 #include "dialects/ft/dialect.h"
 #include "dialects/ftx/dialect.h"
@@ -38,6 +39,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, MLIRCo
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (std::error_code code = buffer.getError())
     return PosixError(code.value(), "read model", path);
+  FT_RETURN_IF_ERROR(checkSource((*buffer)->getBuffer(), path));
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, context);

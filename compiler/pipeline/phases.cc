@@ -23,7 +23,10 @@ void addAutodiff(OpPassManager &passes, const CompileOptions &) {
   passes.addPass(mlir::ft::createFuseLossGradPass());
 }
 
-void addUnits(OpPassManager &passes, const CompileOptions &) { passes.addPass(createFormUnitsPass()); }
+void addUnits(OpPassManager &passes, const CompileOptions &) {
+  passes.addPass(createFormUnitsPass());
+  passes.addPass(createVerifyUnitsPass());
+}
 
 void addOptimizer(OpPassManager &passes, const CompileOptions &options) {
   InsertOptimizerPassOptions adamw;
@@ -33,6 +36,7 @@ void addOptimizer(OpPassManager &passes, const CompileOptions &options) {
   adamw.weightDecay = options.weightDecay;
   adamw.clip = options.clip;
   passes.addPass(createInsertOptimizerPass(adamw));
+  passes.addPass(createVerifyOptimizerPass());
 }
 
 void addShard(OpPassManager &passes, const CompileOptions &options) {

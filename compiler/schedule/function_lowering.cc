@@ -34,10 +34,13 @@ View wholeOf(Value buffer, Type flatOrSlice) {
 }
 
 // The axis that the shard phase has chosen.
-Axis axisOf(Operation *op) {
+std::optional<Axis> findAxis(Operation *op) {
   auto name = op->getAttrOfType<StringAttr>("axis");
-  return name ? ftx::symbolizeAxis(name.getValue()).value_or(Axis::world) : Axis::world;
+  return name ? ftx::symbolizeAxis(name.getValue()) : std::nullopt;
 }
+
+// Of an op that has passed FunctionLowering::lower.
+Axis axisOf(Operation *op) { return *findAxis(op); }
 
 // Inherent attributes, sorted by name, absent unit attributes as false: a kernel finds all that its op
 // declares.
@@ -117,6 +120,9 @@ LogicalResult FunctionLowering::run() {
 
 LogicalResult FunctionLowering::lower(Operation *op) {
   auto done = [](auto) { return success(); };
+  if (isa<GatherOp, ReduceScatterOp, AllReduceOp>(op) && !findAxis(op))
+    return op->emitOpError("needs an attribute 'axis', \"shard\", \"replica\" or \"world\": the ranks that "
+                           "take part; run ft-insert-collectives");
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](InputOp op) { return lowerInput(op), done(op); })
       .Case([&](ShardOp op) { return lowerShard(op), done(op); })

@@ -8,7 +8,6 @@
 #include "dialects/ft/dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace ft::compiler {
@@ -35,14 +34,14 @@ struct Unit {
 // Parameters of one layer, in the order of the module. A parameter without a layer goes into a unit called
 // "root".
 SmallVector<Unit> groupByLayer(ModuleOp module) {
-  llvm::StringMap<size_t> index;
+  DenseMap<std::pair<StringRef, unsigned>, size_t> index;
   SmallVector<Unit> units;
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
     StringRef layer = parameter.getLayer().value_or("root");
-    std::string name = (parameter.getFrozen() ? layer + ".frozen" : layer).str();
-    auto [it, isNew] = index.try_emplace(name, units.size());
+    bool frozen = parameter.getFrozen();
+    auto [it, isNew] = index.try_emplace({layer, frozen ? 1 : 0}, units.size());
     if (isNew)
-      units.push_back({name, layer.str(), parameter.getFrozen(), {}});
+      units.push_back({(frozen ? layer + ".frozen" : layer).str(), layer.str(), frozen, {}});
     units[it->second].parameters.push_back(parameter);
   }
   return units;

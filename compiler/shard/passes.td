@@ -13,6 +13,10 @@ def FormUnitsPass : Pass<"ft-form-units", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
+def VerifyUnitsPass : Pass<"ft-verify-units", "::mlir::ModuleOp"> {
+  let summary = "Check what leaves the units phase: every parameter lies in one unit, none overlap, every trained unit has one flat gradient";
+}
+
 def InsertCollectivesPass : Pass<"ft-insert-collectives", "::mlir::ModuleOp"> {
   let summary = "Insert shards, gathers, releases and reductions as a row of the strategy table says";
   let description = [{

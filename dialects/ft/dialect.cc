@@ -41,6 +41,9 @@ bool isKernelShape(Type type) {
 
 LogicalResult InitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, InitKind kind,
                                FloatAttr number) {
+  if (!number.getValue().isFinite())
+    return emitError() << "the number of an initialiser is " << number.getValueAsDouble()
+                       << "; expected a finite one";
   if (kind == InitKind::normal && number.getValueAsDouble() < 0)
     return emitError() << "the standard deviation of an initialiser is " << number.getValueAsDouble()
                        << ", it cannot be negative";

@@ -20,14 +20,12 @@
 #include "dialects/ft/interfaces.h"
 #include "dialects/ft/layer.h"
 #include "dialects/ft/text.h"
+#include "runtime/base/flat_layout.h"
 
 namespace mlir::ft {
 
-// Parameters and slices begin at multiples of this many elements of their unit's flat buffer.
-inline constexpr int64_t kBlockElements = 1024;
-
-// Words of the exact accumulator of ft.sum_squares.
-inline constexpr int64_t kAccumulatorWords = 21;
+using ::ft::kAccumulatorWords;
+using ::ft::kBlockElements;
 
 // Most dimensions that a kernel takes.
 inline constexpr int64_t kMaxRank = 4;

@@ -11,8 +11,10 @@ namespace mlir::ft {
 // Bytes of all operands and results that are ranked tensors of static shape, each counted once.
 uint64_t bytesOfOperandsAndResults(Operation *op);
 
-// Marks ops with few FLOPs for the bytes of their results.
+// Marks ops with few FLOPs for the bytes of their results. MLIR builds op classes from such traits, so they
+// cannot name their heirs as friends.
 template <typename ConcreteType>
+// NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)
 class CheapToRecompute : public OpTrait::TraitBase<ConcreteType, CheapToRecompute> {};
 
 } // namespace mlir::ft

@@ -1,15 +1,18 @@
 #include "dialects/ft/text.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include "runtime/base/did_you_mean.h"
 
 namespace mlir::ft {
 
@@ -68,16 +71,8 @@ std::string shapeText(Type type) {
 }
 
 llvm::StringRef nearestName(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates) {
-  llvm::StringRef best;
-  unsigned bestDistance = std::max<unsigned>(2, name.size() / 3) + 1;
-  for (llvm::StringRef candidate : candidates) {
-    unsigned distance = name.edit_distance(candidate, /*AllowReplacements=*/true, bestDistance);
-    if (distance >= bestDistance)
-      continue;
-    best = candidate;
-    bestDistance = distance;
-  }
-  return best;
+  std::vector<std::string_view> views(candidates.begin(), candidates.end());
+  return ::ft::NearestName(name, views);
 }
 
 } // namespace mlir::ft

@@ -24,7 +24,7 @@ void printReal(OpAsmPrinter &printer, Operation *op, FloatAttr value);
 std::string shapeText(Type type);
 std::string shapeText(llvm::ArrayRef<int64_t> shape);
 
-// The candidate nearest to `name`, empty when none is near enough to be a slip of the pen.
+// The candidate nearest to `name`, empty when none is near: runtime/base/did_you_mean.h in LLVM's types.
 llvm::StringRef nearestName(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates);
 
 } // namespace mlir::ft

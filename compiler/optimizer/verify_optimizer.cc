@@ -1,0 +1,118 @@
+// Checks what leaves the optimizer phase; changes nothing and uses none of its code.
+#include "compiler/optimizer/passes.h"
+
+#include "dialects/ft/dialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace ft::compiler {
+
+#define GEN_PASS_DEF_VERIFYOPTIMIZERPASS
+#include "compiler/optimizer/passes.h.inc"
+
+namespace {
+
+using namespace mlir;
+using mlir::ft::AdamwOp;
+using mlir::ft::ClipCoefficientOp;
+using mlir::ft::InitOp;
+using mlir::ft::PackOp;
+using mlir::ft::ParameterOp;
+using mlir::ft::SumSquaresOp;
+
+// One user of type Op of a flat gradient.
+template <typename Op> LogicalResult findOnly(PackOp pack, Op &only) {
+  for (Operation *user : pack.getFlat().getUsers()) {
+    auto op = dyn_cast<Op>(user);
+    if (!op)
+      continue;
+    if (only)
+      return op.emitOpError("takes a flat gradient that another one has taken");
+    only = op;
+  }
+  if (only)
+    return success();
+  return pack.emitError() << "no " << Op::getOperationName() << " takes this flat gradient";
+}
+
+// The segments are where the packed parameters lie, with their decay.
+LogicalResult verifySegments(AdamwOp adamw, PackOp pack, SymbolTable &symbols) {
+  SmallVector<int64_t> expected;
+  for (auto name : pack.getParameters().getAsRange<FlatSymbolRefAttr>()) {
+    auto parameter = symbols.lookup<ParameterOp>(name.getValue());
+    int64_t begin = *parameter.getOffset();
+    expected.append({begin, begin + cast<RankedTensorType>(parameter.getType()).getNumElements(),
+                     parameter.getNoDecay() ? 0 : 1});
+  }
+  if (adamw.getSegments() == ArrayRef<int64_t>(expected))
+    return success();
+  return adamw.emitOpError("segments are not those of the parameters in the gradient");
+}
+
+// Every flat gradient counts in the one norm, and is used by one step of the optimizer.
+LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
+  auto clips = train.getOps<ClipCoefficientOp>();
+  if (!llvm::hasSingleElement(clips))
+    return train.emitError("@train_step needs one ft.clip_coefficient: the norm is that of all gradients");
+  ClipCoefficientOp clip = *clips.begin();
+  llvm::SmallPtrSet<Operation *, 32> counted;
+  for (Value sum = clip.getSum(); sum;) {
+    auto part = sum.getDefiningOp<SumSquaresOp>();
+    if (!part)
+      return clip.emitOpError("takes a sum that is no chain of ft.sum_squares");
+    counted.insert(part);
+    sum = part.getAcc();
+  }
+  for (PackOp pack : train.getOps<PackOp>()) {
+    SumSquaresOp sum;
+    AdamwOp adamw;
+    if (failed(findOnly(pack, sum)) || failed(findOnly(pack, adamw)) ||
+        failed(verifySegments(adamw, pack, symbols)))
+      return failure();
+    if (!counted.contains(sum))
+      return sum.emitOpError("does not count in the gradient norm");
+    if (adamw.getCoefficient() != clip.getCoefficient())
+      return adamw.emitOpError("must take the coefficient of the gradient norm");
+  }
+  Operation *result = train.getBody().front().getTerminator();
+  if (result->getNumOperands() == 2 && result->getOperand(1) == clip.getNorm())
+    return success();
+  return result->emitError("@train_step must return the loss and the gradient norm");
+}
+
+// @init draws every parameter once, each from a stream of its own.
+LogicalResult verifyInit(ModuleOp module) {
+  auto init = module.lookupSymbol<func::FuncOp>(mlir::ft::kInitFunction);
+  if (!init)
+    return module.emitError("no @init");
+  llvm::DenseSet<StringRef> drawn;
+  llvm::DenseSet<int64_t> streams;
+  for (InitOp op : init.getOps<InitOp>()) {
+    if (!drawn.insert(op.getParameter()).second)
+      return op.emitOpError() << "@" << op.getParameter() << " is drawn twice";
+    if (!streams.insert(op.getStream()).second)
+      return op.emitOpError() << "@" << op.getParameter() << " shares stream " << op.getStream()
+                              << " with another parameter";
+  }
+  for (ParameterOp parameter : module.getOps<ParameterOp>())
+    if (!drawn.contains(parameter.getSymName()))
+      return parameter.emitError() << "@init does not draw parameter @" << parameter.getSymName();
+  return success();
+}
+
+struct VerifyOptimizerPass : impl::VerifyOptimizerPassBase<VerifyOptimizerPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto train = module.lookupSymbol<func::FuncOp>(mlir::ft::kTrainStepFunction);
+    if (!train) {
+      module.emitError("no @train_step; run ft-autodiff first");
+      return signalPassFailure();
+    }
+    SymbolTable symbols(module);
+    if (failed(verifyStep(train, symbols)) || failed(verifyInit(module)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace ft::compiler
