@@ -38,6 +38,8 @@ template <typename Names>
   throw Mistake{ft::UnknownName(what, word, views)};
 }
 
+constexpr int kMostRanks = 1 << 24;
+
 // Checks an option; CLI11's own message would show the largest double.
 const CLI::Validator kAtLeastZero(
     [](std::string& text) {
@@ -160,7 +162,7 @@ void AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
   sub.add_option("--world-size", command.world_size, "Ranks")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 24));
+      ->check(CLI::Range(1, kMostRanks));
   sub.add_option("--mesh", texts.mesh, "Ranks by axis")->type_name("replica:R,shard:S");
   sub.add_flag("--json", command.json, "For programs");
 }
@@ -172,7 +174,7 @@ std::pair<int, int> ParseMesh(const std::string& text) {
     const std::vector<std::string> pair = Split(part, ':');
     int* size = pair[0] == "replica" ? &replica : pair[0] == "shard" ? &shard : nullptr;
     if (pair.size() != 2 || size == nullptr || *size != 0 || !CLI::detail::lexical_cast(pair[1], *size) ||
-        *size < 1) {
+        *size < 1 || *size > kMostRanks) {
       throw Mistake{fmt::format("--mesh wants replica:R,shard:S, not '{}'", text)};
     }
   }
@@ -182,12 +184,14 @@ std::pair<int, int> ParseMesh(const std::string& text) {
 void CheckExplain(const CLI::App& sub, ExplainCommand& command, const Texts& texts) {
   if (texts.mesh.empty()) return;
   command.mesh = ParseMesh(texts.mesh);
-  const int ranks = command.mesh->first * command.mesh->second;
+  const int64_t ranks = int64_t{command.mesh->first} * command.mesh->second;
+  if (ranks > kMostRanks)
+    throw Mistake{fmt::format("--mesh={} has {} ranks, more than {}", texts.mesh, ranks, kMostRanks)};
   if (sub.count("--world-size") > 0 && ranks != command.world_size) {
     throw Mistake{
         fmt::format("--mesh={} has {} ranks, but --world-size is {}", texts.mesh, ranks, command.world_size)};
   }
-  command.world_size = ranks;
+  command.world_size = static_cast<int>(ranks);
 }
 
 void AddPlanArgument(CLI::App& app, const char* name, const char* help, std::string& plan) {
@@ -205,7 +209,7 @@ void RefuseExtras(const CLI::App& sub) {
     if (!option->get_lnames().empty()) names.push_back("--" + option->get_lnames()[0]);
   }
   for (const std::string& extra : sub.remaining()) {
-    if (extra.rfind("-", 0) != 0)
+    if (extra.rfind('-', 0) != 0)
       throw Mistake{
           fmt::format("unexpected argument '{}'; ftc {} --help shows what it takes", extra, sub.get_name())};
     Unknown("option", extra.substr(0, extra.find('=')), names);
@@ -217,10 +221,15 @@ std::vector<std::string> Normalise(int argc, char** argv, const CLI::App& app) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) throw Mistake{"which command? ftc --help lists them"};
   if (arguments[0].rfind("--dump", 0) == 0) arguments.insert(arguments.begin(), "compile");
+  // CLI11 would take the next argument for the value.
+  for (const std::string& argument : arguments) {
+    if (argument.rfind("--", 0) == 0 && argument != "--dump=" && argument.find('=') == argument.size() - 1)
+      throw Mistake{argument.substr(0, argument.size() - 1) + " is given no value"};
+  }
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
   const bool known = std::find(names.begin(), names.end(), arguments[0]) != names.end();
-  if (!known && arguments[0].rfind("-", 0) != 0) Unknown("command", arguments[0], names);
+  if (!known && arguments[0].rfind('-', 0) != 0) Unknown("command", arguments[0], names);
   return arguments;
 }
 

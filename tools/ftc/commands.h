@@ -18,12 +18,20 @@ int Run(const VerifyCommand& command);
 
 // "ftc: message" on standard error; the exit status for it.
 int Fail(const absl::Status& status);
+// 0 when it is well, Fail otherwise.
+int StatusOf(const absl::Status& status);
 int FailUsage(const std::string& message);
 
-std::string ExplainText(const ft::proto::Plan& plan, const ft::BoundPlan& bound,
-                        const ft::PlanReport& report);
-std::string ExplainJson(const ft::proto::Plan& plan, const ft::BoundPlan& bound,
-                        const ft::PlanReport& report);
+// What a rank's communicators hold outside of the arena, by the way ranks talk; 0 for a single rank.
+struct CommunicatorBytes {
+  uint64_t shm = 0;
+  uint64_t gloo = 0;
+};
+
+std::string ExplainText(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const ft::PlanReport& report,
+                        const CommunicatorBytes& communicators);
+std::string ExplainJson(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const ft::PlanReport& report,
+                        const CommunicatorBytes& communicators);
 std::string PlanText(const ft::proto::Plan& plan, uint64_t hash);
 
 }  // namespace ftc

@@ -7,6 +7,7 @@
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/posix_error.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/verify_plan.h"
@@ -36,8 +37,8 @@ absl::Status Observe(const CompileCommand& command, const ft::compiler::Phase& p
   if (!print && command.dump_dir.empty()) return absl::OkStatus();
   const std::string text = TextOf(module);
   if (print) {
-    if (command.dump.size() > 1) llvm::outs() << "// after phase " << name << "\n";
-    llvm::outs() << text;
+    const std::string title = command.dump.size() > 1 ? "// after phase " + name + "\n" : "";
+    FT_RETURN_IF_ERROR(ft::PrintOut(title + text));
   }
   if (command.dump_dir.empty()) return absl::OkStatus();
   return ft::WriteFileAtomically(fmt::format("{}/{:02}-{}.mlir", command.dump_dir, number, name), text);
@@ -61,7 +62,7 @@ int Run(const CompileCommand& command) {
   if (status.ok()) return ft::kExitOk;
   // An error in the model begins with its own place, as editors expect it.
   if (!absl::StrContains(status.message(), ": error: ")) return Fail(status);
-  fmt::print(stderr, "{}\n", std::string(status.message()));
+  ft::PrintError(ft::OneLine(status.message()));
   return ft::ExitStatus(status);
 }
 

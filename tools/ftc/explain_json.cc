@@ -41,8 +41,8 @@ Json BytesJson(const ft::MemoryReport& memory) {
 
 }  // namespace
 
-std::string ExplainJson(const ft::proto::Plan& plan, const ft::BoundPlan& bound,
-                        const ft::PlanReport& report) {
+std::string ExplainJson(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const ft::PlanReport& report,
+                        const CommunicatorBytes& communicators) {
   const ft::MemoryReport& memory = report.memory;
   Json traffic = TrafficJson(report.traffic.total);
   traffic["by_unit"] = UnitsJson(plan, report.traffic);
@@ -58,6 +58,7 @@ std::string ExplainJson(const ft::proto::Plan& plan, const ft::BoundPlan& bound,
       {"host_arena_bytes", memory.host_arena_bytes},
       {"bytes", BytesJson(memory)},
       {"peak", memory.peak},
+      {"communicator_bytes", {{"shm", communicators.shm}, {"gloo", communicators.gloo}}},
       {"at_rest",
        {{"parameters", memory.at_rest.parameters},
         {"gradients", memory.at_rest.gradients},

@@ -85,8 +85,8 @@ void FlopsText(Out out, const ft::FlopsReport& flops) {
 
 }  // namespace
 
-std::string ExplainText(const ft::proto::Plan& plan, const ft::BoundPlan& bound,
-                        const ft::PlanReport& report) {
+std::string ExplainText(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const ft::PlanReport& report,
+                        const CommunicatorBytes& communicators) {
   std::string text;
   const Out out(text);
   fmt::format_to(out, "{}, strategy {}, {} ranks (replica {} x shard {}), batch {} x {} tokens per rank\n",
@@ -94,6 +94,9 @@ std::string ExplainText(const ft::proto::Plan& plan, const ft::BoundPlan& bound,
                  plan.batch(), plan.seq_len());
   fmt::format_to(out, "{} parameters in {} units\n", Grouped(report.parameters), plan.units_size());
   MemoryText(out, report.memory);
+  fmt::format_to(out, "\nBeyond the arena, by the way ranks talk\n");
+  Row(out, "shared memory (shm)", communicators.shm);
+  Row(out, "TCP (gloo)", communicators.gloo);
   TrafficText(out, plan, report.traffic);
   FlopsText(out, report.flops);
   return text;

@@ -1,6 +1,8 @@
 #include "fmt/format.h"
 #include "runtime/base/exit_status.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/create.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/verify_plan.h"
 #include "tools/ftc/commands.h"
@@ -23,8 +25,13 @@ absl::Status Explain(const ExplainCommand& command) {
   if (command.mesh) mesh = {.replica = command.mesh->first, .shard = command.mesh->second};
   FT_ASSIGN_OR_RETURN(const ft::BoundPlan bound, ft::BindPlan(file.plan, mesh));
   const ft::PlanReport report = ft::ReportPlan(file.plan, bound);
-  fmt::print("{}",
-             command.json ? ExplainJson(file.plan, bound, report) : ExplainText(file.plan, bound, report));
+  const auto staging = [&](ft::CollectiveBackend backend) {
+    return ft::StagingBytes(backend, mesh.world_size(), ft::kCommunicatorsOfRun);
+  };
+  const CommunicatorBytes communicators = {.shm = staging(ft::CollectiveBackend::kShm),
+                                           .gloo = staging(ft::CollectiveBackend::kGloo)};
+  return ft::PrintOut(command.json ? ExplainJson(file.plan, bound, report, communicators)
+                                   : ExplainText(file.plan, bound, report, communicators));
   return absl::OkStatus();
 }
 
@@ -32,19 +39,16 @@ absl::Status Verify(const VerifyCommand& command) {
   FT_ASSIGN_OR_RETURN(const ft::PlanFile file, ReadVerified(command.plan));
   size_t instructions = 0;
   for (const auto& program : file.plan.programs()) instructions += program.instructions_size();
-  fmt::print("{}: valid, hash {}: {} programs, {} instructions, {} buffers\n", command.plan,
-             ft::PlanHashText(file.hash), file.plan.programs_size(), instructions, file.plan.buffers_size());
-  return absl::OkStatus();
+  return ft::PrintOut(fmt::format("{}: valid, hash {}: {} programs, {} instructions, {} buffers\n",
+                                  command.plan, ft::PlanHashText(file.hash), file.plan.programs_size(),
+                                  instructions, file.plan.buffers_size()));
 }
 
 // Not verified: a plan that is wrong is what one wants to look at.
 absl::Status Dump(const DumpCommand& command) {
   FT_ASSIGN_OR_RETURN(const ft::PlanFile file, ft::ReadPlan(command.plan));
-  fmt::print("{}", PlanText(file.plan, file.hash));
-  return absl::OkStatus();
+  return ft::PrintOut(PlanText(file.plan, file.hash));
 }
-
-int StatusOf(const absl::Status& status) { return status.ok() ? ft::kExitOk : Fail(status); }
 
 }  // namespace
 

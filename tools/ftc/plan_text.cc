@@ -19,6 +19,12 @@ std::string Lower(std::string text) {
   return text;
 }
 
+// The name of a value of an enum, without `prefix`; its number when the plan has one that is not known.
+template <typename Enum>
+std::string EnumName(const std::string& name, Enum value, size_t prefix = 0) {
+  return name.empty() ? fmt::format("{}?", static_cast<int>(value)) : Lower(name.substr(prefix));
+}
+
 // The plan may be damaged, so indices are looked at before they are used.
 std::string UnitName(const ft::proto::Plan& plan, uint32_t unit) {
   return unit < static_cast<uint32_t>(plan.units_size()) ? plan.units(unit).name()
@@ -67,11 +73,13 @@ std::string AttributeText(const ft::proto::Attribute& attribute) {
 
 void InstructionText(Out out, const ft::proto::Plan& plan, int index,
                      const ft::proto::Instruction& instruction) {
-  fmt::format_to(out, "  {:>5} {:<8} {}", index, Lower(ft::proto::Stream_Name(instruction.stream())),
+  fmt::format_to(out, "  {:>5} {:<8} {}", index,
+                 EnumName(ft::proto::Stream_Name(instruction.stream()), instruction.stream()),
                  ft::InstructionTitle(plan, instruction));
   if (instruction.after_size() > 0) fmt::format_to(out, " after {}", fmt::join(instruction.after(), ", "));
   if (instruction.axis() != ft::proto::AXIS_NONE)
-    fmt::format_to(out, " over {}", Lower(ft::proto::Axis_Name(instruction.axis()).substr(5)));
+    fmt::format_to(out, " over {}",
+                   EnumName(ft::proto::Axis_Name(instruction.axis()), instruction.axis(), 5));
   if (instruction.in_size() > 0) fmt::format_to(out, " in({})", OperandsText(plan, instruction.in()));
   if (instruction.out_size() > 0) fmt::format_to(out, " out({})", OperandsText(plan, instruction.out()));
   if (instruction.workspace().buffer_plus_one() != 0)
@@ -86,7 +94,8 @@ void InstructionText(Out out, const ft::proto::Plan& plan, int index,
 
 void BufferText(Out out, const ft::proto::Plan& plan, int index) {
   const ft::proto::Buffer& buffer = plan.buffers(index);
-  fmt::format_to(out, "  {:>5} {:<16} {}: {}", index, Lower(ft::proto::MemoryClass_Name(buffer.class_())),
+  fmt::format_to(out, "  {:>5} {:<16} {}: {}", index,
+                 EnumName(ft::proto::MemoryClass_Name(buffer.class_()), buffer.class_()),
                  ft::BufferName(plan, index), SizeText(plan, buffer.size()));
   if (buffer.persistent()) {
     fmt::format_to(out, ", persistent\n");

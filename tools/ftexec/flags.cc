@@ -2,11 +2,14 @@
 
 #include <array>
 #include <iostream>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/exit_status.h"
 
@@ -43,6 +46,27 @@ CLI::Option* AddChoice(CLI::App& app, const std::string& name, T& value,
       ->default_str(std::string(shown_default));
 }
 
+// The validators check the text: CLI11 takes what does not fit for the nearest number, and NaN for any.
+CLI::Validator IntegerFrom(int64_t least) {
+  const auto check = [least](std::string& text) {
+    int64_t value = 0;
+    const bool good = absl::SimpleAtoi(text, &value) && value >= least;
+    return good ? std::string()
+                : "'" + text + "' is no whole number from " + std::to_string(least) +
+                      " to 9223372036854775807";
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator NumberIn(double least, double most) {
+  const auto check = [least, most](std::string& text) {
+    double value = 0;
+    const bool good = absl::SimpleAtod(text, &value) && value >= least && value <= most;
+    return good ? std::string() : absl::StrCat("'", text, "' is no number from ", least, " to ", most);
+  };
+  return CLI::Validator(check, "");
+}
+
 void AddInput(CLI::App& app, Flags& flags) {
   app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
   app.add_option("--data", flags.data,
@@ -62,17 +86,18 @@ void AddInput(CLI::App& app, Flags& flags) {
 }
 
 void AddTraining(CLI::App& app, Flags& flags) {
-  app.add_option("--steps", flags.steps, "Optimizer steps")
+  app.add_option("--steps", flags.steps,
+                 "Optimizer steps; without it one pass over the data, or one step with null")
       ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{0}, INT64_MAX));
+      ->check(IntegerFrom(0));
   app.add_option("--lr", flags.lr, "Learning rate, constant")
       ->type_name("X")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(NumberIn(0, std::numeric_limits<float>::max()));
   app.add_option("--seed", flags.seed, "Of parameters, shuffling and sampling")
       ->type_name("N")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(IntegerFrom(INT64_MIN));
 }
 
 void AddOutput(CLI::App& app, Flags& flags) {
@@ -114,7 +139,7 @@ void AddMachine(CLI::App& app, Flags& flags) {
                  "Seconds to wait for other ranks, when meeting and in each collective")
       ->type_name("S")
       ->capture_default_str()
-      ->check(CLI::Range(0.1, 1e7));
+      ->check(NumberIn(0.1, 1e7));
   app.add_option("--world-size", flags.world_size, "With --device=null: how many ranks to simulate")
       ->type_name("N")
       ->capture_default_str()
@@ -171,6 +196,12 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   AddMachine(app, flags);
   // Unknown options are looked at first, before a missing one is complained about.
   app.allow_extras();
+  // For CLI11, `--metrics= --steps=3` would name the file "--steps=3".
+  for (const char* const* argument = argv + 1; argument < argv + argc; ++argument) {
+    const std::string_view text = *argument;
+    if (text.rfind("--", 0) == 0 && text.find('=') == text.size() - 1)
+      return Usage(std::string(text.substr(0, text.size() - 1)) + " is given no value");
+  }
   try {
     app.parse(argc, argv);
     if (app.remaining_size() > 0) throw CLI::ExtrasError(app.remaining());

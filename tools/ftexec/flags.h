@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -17,7 +18,7 @@ struct Flags {
   std::string plan;
   std::string data;
   DataFormat data_format = DataFormat::kAuto;
-  int64_t steps = 1;
+  std::optional<int64_t> steps;  // absent: one pass over the data
   DeviceKind device = DeviceKind::kCpu;
   int threads = 0;  // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
   int64_t seed = 42;

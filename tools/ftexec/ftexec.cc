@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "fmt/format.h"
 #include "runtime/base/exit_status.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
 #include "tools/ftexec/error_file.h"
@@ -30,8 +31,8 @@ absl::Status RunRank(const Flags& flags, const LaunchEnvironment& environment, P
 int Report(const absl::Status& status, const std::string& prefix, const LaunchEnvironment& environment,
            const std::string& log_dir) {
   if (status.ok()) return kExitOk;
-  const std::string message(status.message());
-  fmt::print(stderr, "{}{}\n", prefix, message);
+  const std::string message = OneLine(status.message());
+  PrintError(prefix + message);
   RankLog::Append(log_dir, environment.rank, prefix + message + "\n");
   WriteErrorFile(environment.error_file, absl::StatusCodeToString(status.code()), message);
   return ExitStatus(status);
@@ -52,6 +53,7 @@ int Main(const Flags& flags) {
 }  // namespace ft
 
 int main(int argc, char** argv) {
+  ft::HoldStandardDescriptors();
   ft::Flags flags;
   const int usage = ft::ParseFlags(argc, argv, flags);
   return usage >= 0 ? usage : ft::Main(flags);

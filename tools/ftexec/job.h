@@ -18,6 +18,7 @@ struct Job {
   BoundPlan bound;
   LaunchEnvironment environment;
   std::unique_ptr<TokenDataset> data;
+  int64_t steps = 0;  // to run
   int threads = 1;
   bool may_spin = false;  // there are cores for threads that wait
 

@@ -27,6 +27,16 @@ sigset_t GuardedSignals() {
   return set;
 }
 
+// Data and weights are mapped: reading what is no longer there, or cannot be read, is a signal, not an error.
+void EndWithoutFile(int) {
+  static constexpr char kLine[] =
+      "ftexec: a file in use (data, weights) became shorter or cannot be read any more; leave it as it is "
+      "while a "
+      "run reads it\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine, sizeof(kLine) - 1);
+  _exit(kExitIo);
+}
+
 void Notify(int fd) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written =
@@ -38,6 +48,7 @@ void Notify(int fd) {
 ProcessGuard::ProcessGuard() {
   const sigset_t set = GuardedSignals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGBUS, EndWithoutFile);
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe or socket is an error like others
   signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC);
   wake_fd_ = eventfd(0, EFD_CLOEXEC);

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "runtime/backends/null/null_communicator.h"
 #include "runtime/backends/null/null_device.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/trace_session.h"
@@ -25,21 +26,22 @@ absl::Status Simulate(const Flags& flags) {
   FT_ASSIGN_OR_RETURN(const int program, executor->FindProgram("train_step"));
   std::optional<TraceSession> trace;
   if (!flags.trace.empty()) trace.emplace(*executor, program, 0, flags.trace_steps);
-  for (int64_t step = 0; step < flags.steps; ++step) {
+  const int64_t steps = flags.steps.value_or(1);
+  for (int64_t step = 0; step < steps; ++step) {
     if (trace.has_value()) trace->BeforeStep(step);
     FT_RETURN_IF_ERROR(executor->Run(program));
   }
   PrintPlanLine(job, flags.world_size);
-  fmt::print("arena {} bytes per rank\n", executor->arena_bytes());
-  if (flags.steps > 0) {
-    const double seconds = device.now() / static_cast<double>(flags.steps);
+  FT_RETURN_IF_ERROR(PrintOut(fmt::format("arena {} bytes per rank\n", executor->arena_bytes())));
+  if (steps > 0) {
+    const double seconds = device.now() / static_cast<double>(steps);
     const double tokens = static_cast<double>(job.plan().batch() * job.plan().seq_len()) * flags.world_size;
     const NullMachine machine;
-    fmt::print(
+    FT_RETURN_IF_ERROR(PrintOut(fmt::format(
         "simulated step {:.3f} ms, {:.0f} tokens/s, on a nominal machine: {:.0f} TFLOP/s, {:.1f} TB/s, link "
         "{:.0f} GB/s\n",
         seconds * 1e3, tokens / seconds, machine.flops_per_s * 1e-12, machine.bytes_per_s * 1e-12,
-        machine.link_bytes_per_s * 1e-9);
+        machine.link_bytes_per_s * 1e-9)));
   }
   return trace.has_value() ? trace->recorder().Write(flags.trace) : absl::OkStatus();
 }

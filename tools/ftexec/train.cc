@@ -48,7 +48,8 @@ absl::Status Meet(const Flags& flags, const Job& job, Peers& peers) {
   communicators.timeout = flags.timeout();
   communicators.threads_per_rank = job.threads;
   communicators.interrupted = [monitor = peers.monitor.get()] { return monitor->status(); };
-  FT_ASSIGN_OR_RETURN(peers.communicators, CreateCommunicators(*peers.rendezvous, 2, communicators));
+  FT_ASSIGN_OR_RETURN(peers.communicators,
+                      CreateCommunicators(*peers.rendezvous, kCommunicatorsOfRun, communicators));
   return absl::OkStatus();
 }
 
@@ -85,7 +86,7 @@ class Run {
                         Executor::Create(job_.plan(), job_.bound, *device_, peers_.streams(), job_.rank()));
     guard_.OnCancel([this](const absl::Status& reason) { executor_->Cancel(reason); });
     peers_.monitor->OnLoss([this](const absl::Status& reason) { guard_.PeerLost(reason); });
-    const TrainingOptions options{.steps = flags_.steps,
+    const TrainingOptions options{.steps = job_.steps,
                                   .lr = flags_.lr,
                                   .seed = static_cast<uint64_t>(flags_.seed),
                                   .rank = job_.rank(),
@@ -100,14 +101,14 @@ class Run {
 
   absl::Status OpenOutputs() {
     if (job_.rank() == 0) {
-      progress_ = std::make_unique<Progress>(STDOUT_FILENO, flags_.progress, flags_.steps);
+      progress_ = std::make_unique<Progress>(STDOUT_FILENO, flags_.progress, job_.steps);
       if (!flags_.metrics.empty()) {
         FT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(flags_.metrics));
       }
     }
     if (!flags_.log_dir.empty()) {
       FT_ASSIGN_OR_RETURN(rank_log_, RankLog::Open(flags_.log_dir, job_.rank()));
-      log_ = std::make_unique<Progress>(rank_log_->fd(), ProgressMode::kAuto, flags_.steps);
+      log_ = std::make_unique<Progress>(rank_log_->fd(), ProgressMode::kAuto, job_.steps);
     }
     if (!flags_.trace.empty()) {
       trace_ =

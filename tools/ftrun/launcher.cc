@@ -133,9 +133,9 @@ int Refuse(const absl::Status& status) {
   return kExitIo;
 }
 
-}  // namespace
-
-int Launch(const Options& options, const SupervisorOptions& supervisor_options) {
+// The exit status; `ended_by` becomes the signal that this process got, if it got one.
+int LaunchUnlessSignalled(const Options& options, const SupervisorOptions& supervisor_options,
+                          int& ended_by) {
   auto signals = TakeSignals();
   if (!signals.ok()) return Refuse(signals.status());
   auto guardian = Guardian::Start();
@@ -148,7 +148,8 @@ int Launch(const Options& options, const SupervisorOptions& supervisor_options) 
     if (outcome->signal != 0) {
       Say(absl::StrCat("ended by signal ", outcome->signal, " (", strsignal(outcome->signal),
                        "); all ranks have ended"));
-      DieOf(outcome->signal);
+      ended_by = outcome->signal;
+      return kExitOk;
     }
     if (!outcome->failure.has_value()) return kExitOk;
     const bool again = attempt < options.max_restarts;
@@ -157,6 +158,15 @@ int Launch(const Options& options, const SupervisorOptions& supervisor_options) 
                            : "; it was the first to fail, all ranks have ended"));
     if (!again) return ExitStatusOf(*outcome->failure);
   }
+}
+
+}  // namespace
+
+int Launch(const Options& options, const SupervisorOptions& supervisor_options) {
+  int ended_by = 0;
+  const int status = LaunchUnlessSignalled(options, supervisor_options, ended_by);
+  if (ended_by != 0) DieOf(ended_by);  // only now: the guardian has been waited for, the store is closed
+  return status;
 }
 
 }  // namespace ft::run
