@@ -54,10 +54,3 @@ function(ft_add_test name)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
   endif()
 endfunction()
-
-# TODO(skeleton): a folder that is still empty is passed over.
-macro(ft_add_folder name)
-  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/CMakeLists.txt)
-    add_subdirectory(${name})
-  endif()
-endmacro()

@@ -218,7 +218,7 @@ TEST(FixedPoint, SumsExactlyAndRoundsOnce) {
     // Random doubles whose exact sum fits in 128 bits of integers at one scale.
     const int scale = static_cast<int>(generator() % 500) - 290;
     unsigned __int128 exact = 0;
-    int64_t words[cpu::kAccumulatorWords] = {};
+    int64_t words[kAccumulatorWords] = {};
     for (int i = 0; i < 50; ++i) {
       const uint64_t mantissa = generator() >> 11;
       const int up = static_cast<int>(generator() % 60);
@@ -230,7 +230,7 @@ TEST(FixedPoint, SumsExactlyAndRoundsOnce) {
     EXPECT_EQ(cpu::ToDouble(words), std::ldexp(static_cast<double>(exact), scale))
         << "normalized, scale " << scale;
   }
-  int64_t words[cpu::kAccumulatorWords] = {};
+  int64_t words[kAccumulatorWords] = {};
   EXPECT_EQ(cpu::ToDouble(words), 0.0);
 }
 

@@ -18,7 +18,7 @@ void AddSampling(std::vector<Case>& cases, int64_t positions, int64_t bits) {
     for (int64_t h = 0; h < bits; ++h) {
       const uint64_t element = (2 * (2 * positions) + t) * bits + h;
       const double u =
-          PhiloxUniform(Philox4x32(1234567890123, 0x40000000u + 3, 17, element / 4)[element % 4]);
+          PhiloxUniform(Philox4x32(1234567890123, kFirstOpStream + 3, 17, element / 4)[element % 4]);
       if (u < Sigmoid(logits.values[t * bits + h])) index.values[t] += double(int64_t{1} << h);
     }
   }

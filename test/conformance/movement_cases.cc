@@ -1,4 +1,7 @@
-// fill, copy, broadcast, split, concat, embedding, sum_leading.
+// fill, iota, copy, broadcast, split, concat, embedding, sum_leading.
+#include <numeric>
+
+#include "runtime/base/flat_layout.h"
 #include "runtime/base/workspace.h"
 #include "test/conformance/case.h"
 
@@ -11,7 +14,13 @@ void AddCopies(std::vector<Case>& cases) {
   const Array large = Random({511, 1031}, 6);
   cases.push_back({"copy", "large", {large}, {}, {large}});
   cases.push_back({"fill", "0.25", {}, Attributes({{"value", 0.25}}), {Constant({3, 70001}, 0.25)}});
-  Array zeros = Constant({21}, 0);
+  for (int64_t count : {1, 7, 70001}) {
+    Array ids = Constant({count}, 0);
+    ids.dtype = DType::kI32;
+    std::iota(ids.values.begin(), ids.values.end(), 0.0);
+    cases.push_back({"iota", std::to_string(count), {}, {}, {ids}});
+  }
+  Array zeros = Constant({kAccumulatorWords}, 0);
   zeros.dtype = DType::kI64;
   cases.push_back({"fill", "integers", {}, Attributes({{"value", int64_t{0}}}), {zeros}});
   for (int64_t copies : {1, 3, 200}) {
@@ -80,13 +89,13 @@ void AddSums(std::vector<Case>& cases) {
     const Array x = Random(s.dims, 21);
     Array r = Constant(s.result, 0);
     for (int64_t i = 0; i < x.size(); ++i) r.values[i % r.size()] += x.values[i];
-    cases.push_back(
-        {"sum_leading",
-         std::to_string(x.size()),
-         {x},
-         {},
-         {r},
-         {.reduction = double(x.size() / r.size()), .workspace_bytes = SumLeadingWorkspace(r.size())}});
+    const int64_t terms = x.size() / r.size();
+    cases.push_back({"sum_leading",
+                     std::to_string(x.size()),
+                     {x},
+                     {},
+                     {r},
+                     {.reduction = double(terms), .workspace_bytes = SumLeadingWorkspace(r.size())}});
   }
 }
 

@@ -3,11 +3,11 @@
 import json
 import os
 import pathlib
+import random
 import struct
-import subprocess
 import unittest
 
-from harness import BIN, EndToEnd, environment, run
+from harness import BIN, EndToEnd, command_lines, environment, run
 
 
 def safetensors(tensors, tail=0):
@@ -16,6 +16,17 @@ def safetensors(tensors, tail=0):
     text = json.dumps(header).encode()
     end = max(e for _, _, e in tensors.values())
     return struct.pack("<Q", len(text)) + text + bytes(end - tail)
+
+
+def plan_hash(payload):
+    """PlanHash of runtime/plan/plan_file.h."""
+    word = 2**64 - 1
+    value = 0xCBF29CE484222325
+    for byte in payload:
+        value = (value ^ byte) * 0x100000001B3 & word
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        value = (value ^ value >> 33) * factor & word
+    return value ^ value >> 33
 
 
 class BadInput(EndToEnd):
@@ -27,9 +38,7 @@ class BadInput(EndToEnd):
         self.assertEqual(len(lines), 1, said)
         for word in words:
             self.assertIn(str(word).lower(), lines[0].lower())
-        for name in ("ftexec", "ftc"):
-            alive = subprocess.run(["pgrep", "-f", f"{BIN / name} .*{self.dir}"], capture_output=True, text=True)
-            self.assertEqual(alive.stdout, "")
+        self.assertEqual([line for line in command_lines() if line.startswith(f"{BIN}/") and str(self.dir) in line], [])
 
     def ftexec(self, *options, env=None, plan=None, data=None):
         return run("ftexec", plan or self.plan("gpt2", "full_shard"), f"--data={data or self.text}", "--steps=2", *options,
@@ -57,6 +66,38 @@ class BadInput(EndToEnd):
         self.refused(run("ftc", "compile", source, "--strategy=full_shard", "-o", self.dir / "plan.bin"), "model.mlir:",
                      status=(65,))
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["model.mlir"])
+
+    def test_edited_models(self):
+        """Each edit of a good model is refused at its place, and with a word that says why."""
+        source = self.dir / "model.mlir"
+        good = self.check("ftc", "model", "gpt2", "--layers=1", "--hidden=8", "--heads=1", "--vocab=16", "--seq=4").stdout
+        wpe = "@transformer.wpe.weight"
+        for old, new, word in (
+                ('aliases = ["lm_head.weight"]', 'aliases = ["transformer.wpe.weight"]', "given twice"),
+                ('aliases = ["lm_head.weight"]', 'aliases = [""]', "cannot be called"),
+                (wpe, "@__metadata__", "cannot be called"), (wpe, '@"\\FF\\FE"', "not UTF-8"),
+                ('layer = "transformer.h.0"', 'layer = "\\FF"', "not UTF-8"),
+                ('layer = "transformer.', 'frozen, layer = "transformer.', "nothing to train"),
+                ("ft.vocab_size = 16", "ft.vocab_size = 17", "chooses among 16"),
+                ("ft.vocab_size = 16 : i64", 'ft.vocab_size = "many"', "expected a positive i64"),
+                ("tensor<64x8xf32>", "tensor<3x8xf32>", "chooses among 3"),
+                ("tensor<64x8xf32>", "tensor<4611686018427387904x8xf32>", "larger than any memory"),
+                ("<normal, 0.02>", "<normal, 0x7FF8000000000000>", "finite"), ("@forward", "@backward", "@forward"),
+                ("module attributes {", "module attributes {deep = " + "[" * 9999 + "]" * 9999 + ", ", "nested deeper"),
+                ("module", "ML\xefRmodule", "bytecode")):
+            with self.subTest(new=new[:40]):
+                self.assertIn(old, good)
+                source.write_bytes(good.replace(old, new).encode("latin-1"))
+                self.refused(run("ftc", "compile", source, "--strategy=full_shard", "-o", self.dir / "plan.bin"),
+                             "model.mlir:", word, status=(65,))
+                self.assertEqual([p.name for p in self.dir.iterdir()], ["model.mlir"])
+
+    def test_numbers_that_are_none(self):
+        for option, word in (("--lr=nan", "nan"), ("--lr=-1", "-1"), ("--lr=1e400", "1e400"), ("--steps=-1", "-1"),
+                             ("--steps=99999999999999999999", "99999"), ("--seed=18446744073709551616", "18446"),
+                             ("--timeout=nan", "nan"), ("--metrics=", "no value")):
+            with self.subTest(option=option):
+                self.refused(run("ftexec", self.plan("gpt2", "full_shard"), f"--data={self.text}", option), word, status=(2,))
 
     def test_unknown_names_come_with_a_suggestion(self):
         source = self.dir / "model.mlir"
@@ -92,6 +133,22 @@ class BadInput(EndToEnd):
                 self.refused(run("ftc", "explain", plan), plan, status=(65,))
                 self.refused(run("ftc", "verify", plan), plan, status=(65,))
         self.refused(self.ftexec(plan=self.dir / "absent.bin"), "absent.bin", status=(74,))
+
+    def test_forged_plans(self):
+        """Damage under a hash that fits: refused or run, never a crash."""
+        good = self.plan("gpt2", "full_shard", "--layers=1", "--hidden=8", "--heads=1", "--ffn=8", "--seq=4").read_bytes()
+        plan, draw = self.dir / "plan.bin", random.Random(1)
+        for trial in range(60):
+            payload = bytearray(good[32:])
+            for _ in range(draw.choice((1, 1, 2, 4))):
+                payload[draw.randrange(len(payload))] = draw.choice((0, 1, 127, 128, 255, draw.randrange(256)))
+            plan.write_bytes(good[:16] + struct.pack("<QQ", len(payload), plan_hash(payload)) + bytes(payload))
+            for command in (("ftc", "dump", plan), ("ftc", "explain", plan, "--world-size=3"),
+                            ("ftexec", plan, f"--data={self.text}", "--steps=1", "--threads=1", "--progress=off")):
+                done = run(*command, timeout=60)
+                with self.subTest(trial=trial, command=command[:2]):
+                    self.assertIn(done.returncode, (0, 65), done.stderr)
+                    self.assertEqual(len(done.stderr.splitlines()), 1 if done.returncode else 0, done.stderr)
 
     # --- the launcher's environment ---
 
@@ -153,6 +210,14 @@ class BadInput(EndToEnd):
                 self.refused(self.ftexec(f"--init={write(edit)}"), "bad.safetensors", status=(65,))
         with self.subTest(name="cut"):
             self.refused(self.ftexec(f"--init={write(lambda h: None, body[:-10])}"), "bad.safetensors", status=(65,))
+        with self.subTest(name="NUL after the header"):
+            text = json.dumps(header).encode() + b"\0\0"
+            (self.dir / "bad.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + body)
+            self.refused(self.ftexec(f"--init={self.dir}/bad.safetensors"), "JSON", status=(65,))
+        with self.subTest(name="a name of two lines"):
+            def two_lines(h):
+                h["two\nlines"] = dict(h[victim], shape=[1])
+            self.refused(self.ftexec(f"--init={write(two_lines)}"), "two\\nlines", status=(65,))
         with self.subTest(name="not safetensors"):
             self.refused(self.ftexec(f"--init={self.text}"), "text.txt", status=(65,))
 

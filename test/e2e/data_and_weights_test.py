@@ -1,10 +1,12 @@
 """Data formats and safetensors, through whole runs."""
 
 import json
+import os
 import struct
+import subprocess
 import unittest
 
-from harness import STRATEGIES, EndToEnd
+from harness import BIN, STRATEGIES, EndToEnd, environment
 
 
 class DataAndWeights(EndToEnd):
@@ -54,6 +56,20 @@ class DataAndWeights(EndToEnd):
         self.assertEqual(spans[0][0], 0)
         self.assertTrue(all(a[1] == b[0] for a, b in zip(spans, spans[1:])))
         self.assertEqual(spans[-1][1], len(raw) - 8 - length)
+
+    def test_a_data_file_that_is_cut_while_it_is_read(self):
+        data = self.dir / "data.txt"
+        data.write_bytes(bytes(1 << 22))
+        process = subprocess.Popen([BIN / "ftexec", self.plan("gpt2", "full_shard"), f"--data={data}", "--steps=1000000",
+                                    "--metrics=/dev/stdout", "--progress=off"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        self.addCleanup(process.kill)
+        while not process.stdout.readline().startswith(b"{"):
+            self.assertIsNone(process.poll())
+        os.truncate(data, 0)
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, len(errors.splitlines())), (74, 1), errors)
+        self.assertIn(b"became shorter", errors)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ class Explain(EndToEnd):
                         report = self.explain(self.plan(model, strategy), world)
                         self.assertEqual(sum(report["bytes"].values()), report["arena_bytes"])
                         self.assertEqual(report["host_arena_bytes"], 0)
+                        for backend in ("shm", "gloo"):
+                            self.assertEqual(report["communicator_bytes"][backend] > 0, world > 1)
 
     def test_full_shard_holds_a_share(self):
         """Parameters + gradients + optimizer state at rest: 1/N of no_shard's, within one block per unit and tensor."""

@@ -1,5 +1,6 @@
 """What the end-to-end tests share: a scratch folder, running our programs, reading what they write."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -29,6 +30,21 @@ def run(*command, timeout=300, env=None):
     command[0] = str(BIN / command[0]) if (BIN / command[0]).exists() else command[0]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env or environment(),
                           stdin=subprocess.DEVNULL, errors="replace")
+
+
+def children(pid):
+    """Process id -> program name (its first 15 letters) of the children of a process."""
+    ids = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {int(child): pathlib.Path(f"/proc/{child}/comm").read_text().strip() for child in ids}
+
+
+def command_lines():
+    """What runs on this machine: the arguments of each process, in one line each."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            found.append(path.read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace"))
+    return found
 
 
 def metrics(path):

@@ -1,9 +1,11 @@
 """ftrun: environment, prefixes, several nodes on one host, restarts; ftexec on its own."""
 
+import pathlib
+import signal
 import subprocess
 import unittest
 
-from harness import BIN, EndToEnd, environment, metrics
+from harness import BIN, EndToEnd, children, environment, metrics
 from lost_rank_test import free_port
 
 
@@ -43,6 +45,17 @@ class Launch(EndToEnd):
     def test_more_ranks_than_cores(self):
         rows = self.train(self.plan("gpt2", "full_shard"), 8, steps=5)
         self.assertEqual(len(rows), 5)
+
+    def test_a_signalled_launcher_leaves_no_child(self):
+        process = subprocess.Popen([BIN / "ftrun", "--standalone", "--nproc-per-node=2", "sh", "-c", "echo up; sleep 60"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment())
+        process.stdout.readline()
+        started = children(process.pid)
+        self.assertGreaterEqual(len(started), 2)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=10), -signal.SIGTERM)
+        process.stdout.close()
+        self.assertEqual([child for child in started if pathlib.Path(f"/proc/{child}").exists()], [])
 
 
 if __name__ == "__main__":

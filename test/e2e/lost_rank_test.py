@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from harness import BIN, EndToEnd, environment
+from harness import BIN, EndToEnd, children, environment
 
 
 def free_port():
@@ -20,11 +20,16 @@ def free_port():
 
 def ranks_of(launcher):
     """Process ids of the ftexec ranks that a running ftrun has started."""
-    found = subprocess.run(["pgrep", "-P", str(launcher.pid), "ftexec"], capture_output=True, text=True)
-    return [int(pid) for pid in found.stdout.split()]
+    return [pid for pid, name in children(launcher.pid).items() if name == "ftexec"]
 
 
 class LostRank(EndToEnd):
+    def wait_for_steps(self, metrics, count):
+        deadline = time.monotonic() + 60
+        while not (metrics.exists() and metrics.read_text().count("\n") >= count):
+            self.assertLess(time.monotonic(), deadline, "training did not start")
+            time.sleep(0.05)
+
     def start(self, world, *options):
         """Ranks started by hand, with no launcher around that could help; waits until training is under way."""
         plan, port = self.plan("gpt2", "full_shard"), free_port()
@@ -37,10 +42,7 @@ class LostRank(EndToEnd):
                                            f"--metrics={metrics}", *options], env=env, stdin=subprocess.DEVNULL,
                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         self.addCleanup(lambda: [rank.kill() for rank in ranks if rank.poll() is None])
-        deadline = time.monotonic() + 60
-        while not (metrics.exists() and metrics.read_text().count("\n") > 3):
-            self.assertLess(time.monotonic(), deadline, "training did not start")
-            time.sleep(0.05)
+        self.wait_for_steps(metrics, 4)
         return ranks
 
     def test_every_survivor_names_the_lost_rank(self):
@@ -66,36 +68,34 @@ class LostRank(EndToEnd):
                                      f"--metrics={self.dir}/metrics.jsonl"], env=environment(), stdin=subprocess.DEVNULL,
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(launcher.kill)
-        deadline = time.monotonic() + 60
-        while not (self.dir / "metrics.jsonl").exists() or not (self.dir / "metrics.jsonl").read_text():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
-        children = ranks_of(launcher)
-        self.assertEqual(len(children), 3)
-        os.kill(children[1], signal.SIGKILL)
+        self.wait_for_steps(self.dir / "metrics.jsonl", 1)
+        ranks = ranks_of(launcher)
+        self.assertEqual(len(ranks), 3)
+        os.kill(ranks[1], signal.SIGKILL)
         output, _ = launcher.communicate(timeout=15)
         self.assertIn(launcher.returncode, (128 + signal.SIGKILL, -signal.SIGKILL), output)
         self.assertRegex(output, r"rank \d")
         self.assertTrue(re.search(r"lost", output), output)
-        for child in children:
-            self.assertFalse(pathlib.Path(f"/proc/{child}").exists())
+        for rank in ranks:
+            self.assertFalse(pathlib.Path(f"/proc/{rank}").exists())
 
     def test_ftrun_forwards_signals(self):
         plan = self.plan("gpt2", "full_shard")
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(signal=number):
                 launcher = subprocess.Popen([BIN / "ftrun", "--nproc-per-node=2", "--standalone", BIN / "ftexec", plan,
-                                             f"--data={self.text}", "--steps=1000000", "--progress=off"], env=environment(),
+                                             f"--data={self.text}", "--steps=1000000", "--progress=off",
+                                             f"--metrics={self.dir}/{number}.jsonl"], env=environment(),
                                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
                 self.addCleanup(launcher.kill)
-                time.sleep(2)
-                children = ranks_of(launcher)
-                self.assertEqual(len(children), 2)
+                self.wait_for_steps(self.dir / f"{number}.jsonl", 1)
+                ranks = ranks_of(launcher)
+                self.assertEqual(len(ranks), 2)
                 launcher.send_signal(number)
                 launcher.communicate(timeout=15)
                 self.assertIn(launcher.returncode, (-number, 128 + number))
-                for child in children:
-                    self.assertFalse(pathlib.Path(f"/proc/{child}").exists())
+                for rank in ranks:
+                    self.assertFalse(pathlib.Path(f"/proc/{rank}").exists())
 
 
 if __name__ == "__main__":

@@ -64,6 +64,12 @@ class Output(EndToEnd):
             self.assertEqual(row["lr"], 0.001)
             self.assertEqual(float(repr(row["loss"])), row["loss"])
 
+    def test_without_steps_a_run_is_one_pass_over_the_data(self):
+        out = self.dir / "m.jsonl"
+        self.check("ftexec", self.plan("gpt2", "no_shard"), f"--data={self.text}", f"--metrics={out}", "--progress=off")
+        sequences = (self.text.stat().st_size - 1) // 64
+        self.assertEqual(len(metrics(out)), -(-sequences // 4))
+
     def test_progress_lines(self):
         plan = self.plan("gpt2", "full_shard")
         plain = self.check("ftexec", plan, f"--data={self.text}", "--steps=3").stdout
@@ -98,6 +104,53 @@ class Output(EndToEnd):
                 self.assertTrue(any(pid == rank and stream in name for pid, name in tracks), tracks)
         gathers = [e for e in events if e.get("ph") == "X" and e["name"].startswith("all_gather")]
         self.assertTrue(gathers and all(e["args"]["bytes"] > 0 for e in gathers))
+
+    def test_outputs_do_not_replace_what_is_no_file(self):
+        """Devices and pipes stay what they are; a link goes on pointing to its file."""
+        source, pipe, link, target = self.model("gpt2"), self.dir / "pipe", self.dir / "link", self.dir / "target"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.check("ftc", "model", "gpt2", "--layers=1", "--hidden=8", "--heads=1", "--seq=4", "-o", pipe)
+        self.assertTrue(os.read(reader, 100).startswith(b"module"))
+        self.assertTrue(pipe.is_fifo())
+        target.write_text("old")
+        link.symlink_to(target)
+        self.check("ftc", "compile", source, "--strategy=no_shard", "-o", link)
+        self.assertTrue(link.is_symlink())
+        self.assertTrue(target.read_bytes().startswith(b"FTPLAN"))
+
+    def test_outputs_do_not_overwrite_inputs_or_each_other(self):
+        plan, data, same = self.dir / "plan.bin", self.dir / "data.txt", self.dir / "same"
+        plan.write_bytes(self.plan("gpt2", "full_shard").read_bytes())
+        data.write_bytes(self.text.read_bytes())
+        (self.dir / "link.txt").symlink_to(data)
+        for options in ([f"--save-weights={plan}"], [f"--metrics={self.dir}/link.txt"], [f"--trace={data}"],
+                        [f"--save-weights={same}", f"--metrics={self.dir}/./same"]):
+            with self.subTest(options=options):
+                before = {path: path.read_bytes() for path in (plan, data)}
+                done = run("ftexec", plan, f"--data={data}", "--steps=1", *options)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
+                self.assertIn("same file", done.stderr)
+                self.assertEqual(before, {path: path.read_bytes() for path in (plan, data)})
+
+    def test_output_that_nobody_takes(self):
+        """A full or a closed standard output is an error of ftc; ftexec goes on, and its files stay whole."""
+        plan, weights = self.plan("gpt2", "full_shard"), self.dir / "w.safetensors"
+        for command in (f"{BIN}/ftc dump {plan}", f"{BIN}/ftc explain {plan}", f"{BIN}/ftc verify {plan}",
+                        f"{BIN}/ftc model gpt2", f"{BIN}/ftc model --list"):
+            for out in (">/dev/full", ">&-"):
+                with self.subTest(command=command, out=out):
+                    done = run("sh", "-c", f"{command} {out}")
+                    self.assertEqual((done.returncode, len(done.stderr.splitlines())), (74, 1), done.stderr)
+            self.assertEqual(run("sh", "-c", f"{command} >&- 2>&-").returncode, 74)
+        saved = []
+        for out in (">/dev/full", ">&-", ">&- 2>&- <&-", ""):
+            self.check("sh", "-c", f"{BIN}/ftexec {plan} --data={self.text} --steps=2 --save-weights={weights} {out}")
+            saved.append(weights.read_bytes())
+        self.assertEqual(saved, saved[-1:] * len(saved))
+        absent = f"{BIN}/ftexec {plan} --data={self.dir}/absent >&- 2>&-"
+        self.assertEqual(run("sh", "-c", absent).returncode, 74)
 
     def test_help_lists_every_flag(self):
         for program, flags in (("ftexec", ("--data", "--steps", "--device", "--threads", "--seed", "--lr", "--shuffle", "--init",

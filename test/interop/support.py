@@ -12,7 +12,7 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = ROOT / "build" / "bin"
+BIN = pathlib.Path(os.environ.get("FT_BIN", ROOT / "build" / "bin"))
 TORCHRUN = pathlib.Path(sys.executable).parent / "torchrun"
 CORPUS = ROOT / "test" / "golden" / "corpus.txt"
 BATCH, SEQ, LR = 4, 64, 1e-3

@@ -6,6 +6,7 @@ import unittest
 import numpy as np
 import safetensors.torch
 import torch
+import transformers
 
 import support  # before what it makes findable
 import compare
@@ -20,7 +21,7 @@ SHAPES = {
 # Adam divides by the root of the second moment, so where a gradient is small its rounding is not: in PyTorch itself float32
 # and float64 differ by up to 1e-5 of a tensor's norm after 20 steps of the golden models.
 WEIGHT_TOLERANCE = 1e-4
-
+transformers.logging.disable_progress_bar()
 
 def pick(name, tensor):
     return torch.tensor(compare.determined(name, tensor.detach().flatten().tolist()), dtype=torch.float64)
@@ -44,11 +45,12 @@ class WeightsTest(support.InteropTest):
         losses, norms = reference.train(reference.CausalLM(hf).train(), tokens, support.SEQ, support.BATCH, world, STEPS,
                                         support.LR)
         lines = support.metrics_of(metrics)
+        self.assertEqual(len(lines), STEPS)
         self.assert_close([line["loss"] for line in lines], losses)
         self.assert_close([line["grad_norm"] for line in lines], norms)
-        return hf, saved
+        return plan, hf, saved
 
-    def check_saved(self, hf, saved):
+    def check_saved(self, plan, hf, saved):
         """Our file: read by the safetensors package, and by transformers with nothing missing or left over."""
         ours = safetensors.torch.load_file(saved)
         theirs = dict(hf.named_parameters())
@@ -62,6 +64,17 @@ class WeightsTest(support.InteropTest):
             self.assertFalse(info[kind], kind)
         for name, value in loaded.named_parameters():
             self.assertTrue(torch.equal(value, ours[name]), name)
+        self.check_same_loss(plan, loaded.eval())
+
+    def check_same_loss(self, plan, loaded):
+        """On the saved weights, ours and theirs agree on the loss; ours must read back what it wrote."""
+        metrics = self.folder / "again.jsonl"
+        subprocess.run(support.ftexec(plan, 1, f"--init={self.folder / 'init' / 'model.safetensors'}",
+                                      f"--metrics={metrics}"), check=True, env=support.environment(), timeout=300)
+        tokens = np.frombuffer(support.CORPUS.read_bytes(), dtype=np.uint8)
+        with torch.no_grad():
+            loss = reference.CausalLM(loaded).loss(*reference.batch(tokens, support.SEQ, support.BATCH, 0, 1, 0))
+        self.assert_close([line["loss"] for line in support.metrics_of(metrics)], [loss.item()])
 
     def test_gpt2_one_rank(self):
         self.check_saved(*self.train_both("gpt2", 1))

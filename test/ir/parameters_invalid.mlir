@@ -11,6 +11,11 @@ ft.parameter @w : tensor<4xf32> = #ft.init<normal, -1.0>
 
 // -----
 
+// expected-error @below {{the number of an initialiser is nan; expected a finite one}}
+ft.parameter @w : tensor<4xf32> = #ft.init<constant, 0x7FF8000000000000>
+
+// -----
+
 // expected-error @below {{'ft.parameter' op attribute 'type' failed to satisfy constraint: type attribute of tensor of 32-bit float or bfloat16 type or 16-bit float}}
 ft.parameter @w : tensor<4xi32> = #ft.init<normal, 1.0>
 

@@ -203,7 +203,7 @@ void sampleBits(OpEvaluation& e) {
   }
   const Array &logits = *e.in[0], &rng = *e.in[1];
   int64_t bits = logits.last();
-  uint32_t stream = 0x40000000u + cast<SampleBitsOp>(e.op).getStream();
+  uint32_t stream = ::ft::kFirstOpStream + cast<SampleBitsOp>(e.op).getStream();
   for (int64_t t = 0; t < logits.rows(); ++t)
     for (int64_t h = 0; h < bits; ++h) {
       uint64_t element = (uint64_t(rng.data[2]) * logits.rows() + t) * bits + h;

@@ -1,0 +1,206 @@
+// RUN: ft-opt %s --ft-verify-optimizer -split-input-file -verify-diagnostics
+
+// The first one is as it should be.
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+// expected-error @below {{@init does not draw parameter @w}}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  // expected-error @below {{@w is drawn twice}}
+  ft.init @w, %rng {stream = 1 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  // expected-error @below {{no ft.adamw takes this flat gradient}}
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  // expected-error @below {{segments are not those of the parameters in the gradient}}
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 0>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  // expected-error @below {{must take the coefficient of the gradient norm}}
+  ft.adamw @u, %p, %loss, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %zero = ft.all_reduce %s : tensor<21xi64>
+  // expected-error @below {{takes a sum that is no chain of ft.sum_squares}}
+  %norm, %c = ft.clip_coefficient %zero {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  // expected-error @below {{must return the loss and the gradient norm}}
+  return %loss, %loss : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+// expected-error @below {{needs one ft.clip_coefficient}}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %norm2, %c2 = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
