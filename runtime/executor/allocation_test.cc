@@ -1,6 +1,7 @@
 // The contract "static": from the third step on, nothing is allocated by any thread, data, metrics and
 // progress included.
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -26,8 +27,13 @@ namespace {
 std::atomic<bool> counting = false;
 std::atomic<int> allocations = 0;
 
+// Where the first counted allocation came from, for the message.
+void* first_place[32];
+int first_depth = 0;
+
 void Count() {
-  if (counting.load(std::memory_order_relaxed)) allocations.fetch_add(1, std::memory_order_relaxed);
+  if (!counting.load(std::memory_order_relaxed)) return;
+  if (allocations.fetch_add(1, std::memory_order_relaxed) == 0) first_depth = backtrace(first_place, 32);
 }
 
 }  // namespace
@@ -117,10 +123,13 @@ void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
     ASSERT_TRUE(status.ok() && done.ok() && last.ok()) << status;
   });
   close(sink);
+  if (allocations != 0) backtrace_symbols_fd(first_place, first_depth, STDERR_FILENO);
   EXPECT_EQ(allocations, 0) << plan.model() << ", " << plan.strategy() << ", " << ranks << " ranks";
 }
 
 TEST(AllocationTest, TheCounterCounts) {
+  void* place;
+  backtrace(&place, 1);  // its first call allocates
   allocations = 0;
   counting = true;
   void* volatile p = std::malloc(100);

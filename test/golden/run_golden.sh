@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 "$bin/ftc" compile "$work/model.mlir" --strategy="$strategy" --optimizer=adamw --betas=0.9,0.95 --eps=1e-8 \
   --weight-decay=0.1 --clip=1.0 -o "$work/plan.bin"
 launch=()
-if (( world > 1 )); then launch=("$bin/ftrun" "--nproc-per-node=$world"); fi
+if (( world > 1 )); then launch=("$bin/ftrun" --standalone "--nproc-per-node=$world"); fi
 "${launch[@]}" "$bin/ftexec" "$work/plan.bin" --data="$here/corpus.txt" --steps=20 --lr=1e-3 --seed=42 --shuffle=off \
   --threads=1 --init="$work/init.safetensors" --save-weights="$work/final.safetensors" \
   --metrics="$work/metrics.jsonl" --progress=off

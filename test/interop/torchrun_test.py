@@ -75,7 +75,7 @@ class TorchrunTest(support.InteropTest):
         options = ["--nproc-per-node=2", f"--master-port={support.free_port()}"]
         agent = self.start("agent", options, self.command(data=self.folder / "no-such-file"))
         self.assertEqual(agent.wait(), 1)
-        self.assertRegex(agent.text(), r"exitcode *: 65 .*\n.*\n *traceback *: .*no-such-file")
+        self.assertRegex(agent.text(), r"exitcode *: 74 .*\n.*\n *traceback *: .*no-such-file")
         self.assertEqual(agent.workers(), {})
 
     def kill_rank_1(self, agents, world=2):

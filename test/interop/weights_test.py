@@ -37,7 +37,7 @@ class WeightsTest(support.InteropTest):
         shape = [f"--{key.replace('_', '-')}={value}" for key, value in options.items()]
         plan = support.compile_plan(self.folder, name, "full_shard", *shape)
         metrics, saved = self.folder / "metrics.jsonl", self.folder / "saved.safetensors"
-        launch = [support.BIN / "ftrun", f"--nproc-per-node={world}"] if world > 1 else []
+        launch = [support.BIN / "ftrun", "--standalone", f"--nproc-per-node={world}"] if world > 1 else []
         subprocess.run(launch + support.ftexec(plan, STEPS, f"--init={self.folder / 'init' / 'model.safetensors'}",
                                                f"--metrics={metrics}", f"--save-weights={saved}"),
                        check=True, env=support.environment(), timeout=300)
