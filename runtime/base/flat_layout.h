@@ -13,4 +13,7 @@ inline constexpr int64_t kBlockElements = 1024;
 // finite.
 inline constexpr int64_t kAccumulatorWords = 21;
 
+// Words of the bitmap of ranks that have met something that is not finite: bit r % 64 of word r / 64 % 64.
+inline constexpr int64_t kHealthWords = 64;
+
 }  // namespace ft

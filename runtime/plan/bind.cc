@@ -66,15 +66,7 @@ absl::Status PlaceSpace(const proto::Plan& plan, proto::MemorySpace space, Bound
 }  // namespace
 
 absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh) {
-  if (mesh.replica < 1 || mesh.shard < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a mesh of ", mesh.replica, " x ", mesh.shard, " ranks is not possible"));
-  }
-  if (mesh.shard > 1 && !Shards(plan)) {
-    return absl::InvalidArgumentError(absl::StrCat("strategy ", plan.strategy(),
-                                                   " shards nothing, but the mesh has ", mesh.shard,
-                                                   " ranks on the shard axis"));
-  }
+  FT_RETURN_IF_ERROR(CheckMesh(plan, mesh));
   BoundPlan bound;
   bound.mesh = mesh;
   for (const proto::Unit& unit : plan.units()) {

@@ -38,8 +38,7 @@ struct BoundPlan {
 };
 
 // `plan` must have passed VerifyPlan. The result is the same for all ranks of the mesh. Errors:
-// InvalidArgument for a mesh that does not fit the plan (shards without a sharding plan), OutOfRange when
-// sizes overflow 63 bits.
+// those of CheckMesh, OutOfRange when sizes overflow 63 bits.
 absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh);
 
 }  // namespace ft

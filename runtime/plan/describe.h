@@ -8,7 +8,8 @@
 
 namespace ft {
 
-// "matmul", or "all_gather transformer.h.3", "wait", ...; tolerates plans that are not verified.
+// "matmul", or "all_gather transformer.h.3", "copy_in transformer.h.3.exp_avg", "wait", ...; " +2" behind it
+// counts the further parts of a bucket. Tolerates plans that are not verified.
 std::string InstructionTitle(const proto::Plan& plan, const proto::Instruction& instruction);
 
 // "train_step, instruction 12 (matmul, layer transformer.h.0)".

@@ -1,22 +1,13 @@
 #include "runtime/plan/report.h"
 
-#include "absl/strings/str_cat.h"
-#include "runtime/base/dtype.h"
+#include <algorithm>
+
 #include "runtime/memplan/memplan.h"
 #include "runtime/plan/describe.h"
-#include "runtime/plan/mesh.h"
+#include "runtime/plan/report_parts.h"
 
 namespace ft {
 namespace {
-
-constexpr char kTrainStep[] = "train_step";
-
-uint64_t OperandBytes(const proto::Operand& operand, const BoundPlan& bound) {
-  if (operand.whole()) return bound.sizes[operand.buffer_plus_one() - 1];
-  uint64_t bytes = SizeOf(static_cast<DType>(operand.dtype()));
-  for (uint64_t extent : operand.shape()) bytes *= extent;
-  return bytes;
-}
 
 bool LiveAtPeak(const proto::Buffer& buffer, const BoundArena& arena) {
   return buffer.persistent() ||
@@ -24,83 +15,45 @@ bool LiveAtPeak(const proto::Buffer& buffer, const BoundArena& arena) {
           arena.peak_instruction <= buffer.last());
 }
 
-MemoryReport ReportMemory(const proto::Plan& plan, const BoundPlan& bound) {
-  MemoryReport report;
-  report.arena_bytes = bound.arena_bytes();
-  report.host_arena_bytes = bound.host_arena_bytes();
+ArenaReport ReportArena(const proto::Plan& plan, const BoundPlan& bound, proto::MemorySpace space) {
+  const BoundArena& arena = space == proto::DEVICE ? bound.device : bound.host;
+  ArenaReport report;
+  report.arena_bytes = arena.arena_bytes;
+  report.max_live_bytes = arena.max_live_bytes;
+  report.persistent_bytes = arena.persistent_bytes;
   uint64_t used = 0;
   for (int i = 0; i < plan.buffers_size(); ++i) {
     const proto::Buffer& buffer = plan.buffers(i);
-    if (buffer.space() != proto::DEVICE || !LiveAtPeak(buffer, bound.device)) continue;
+    if (buffer.space() != space || !LiveAtPeak(buffer, arena)) continue;
     const uint64_t bytes = RoundUp(bound.sizes[i]);
     report.by_class[buffer.class_()] += bytes;
+    report.live.push_back({static_cast<uint32_t>(i), bytes});
     used += bytes;
   }
+  std::stable_sort(report.live.begin(), report.live.end(),
+                   [](const LiveBuffer& a, const LiveBuffer& b) { return a.bytes > b.bytes; });
   report.padding = report.arena_bytes - used;
-  if (bound.device.max_live_bytes > bound.device.persistent_bytes) {
-    report.peak = InstructionPlace(plan, bound.device.peak_program, bound.device.peak_instruction);
-  }
-  const auto size_of = [&](uint32_t plus_one) { return plus_one == 0 ? 0 : bound.sizes[plus_one - 1]; };
-  for (const auto& unit : plan.unit_buffers()) {
-    report.at_rest.parameters += size_of(unit.parameters_plus_one());
-    report.at_rest.gradients += size_of(unit.gradients_plus_one());
-    report.at_rest.optimizer_state += size_of(unit.exp_avg_plus_one()) + size_of(unit.exp_avg_sq_plus_one());
-  }
+  if (arena.max_live_bytes > arena.persistent_bytes)
+    report.peak = InstructionPlace(plan, arena.peak_program, arena.peak_instruction);
   return report;
 }
 
-void AddTraffic(const proto::Instruction& instruction, const BoundPlan& bound, Traffic& traffic) {
-  const uint64_t ranks = AxisSize(bound.mesh, instruction.axis());
-  switch (instruction.opcode()) {
-    case proto::ALL_GATHER:  // every slice goes to all others
-      traffic.all_gather.bytes += OperandBytes(instruction.in(0), bound) * (ranks - 1);
-      ++traffic.all_gather.count;
-      return;
-    case proto::REDUCE_SCATTER:
-      traffic.reduce_scatter.bytes += OperandBytes(instruction.out(0), bound) * (ranks - 1);
-      ++traffic.reduce_scatter.count;
-      return;
-    case proto::ALL_REDUCE:  // a reduce-scatter and an all-gather
-      traffic.all_reduce.bytes += 2 * OperandBytes(instruction.in(0), bound) * (ranks - 1) / ranks;
-      ++traffic.all_reduce.count;
-      return;
-    default:
-      return;
+MemoryReport::AtRest ReportAtRest(const proto::Plan& plan, const BoundPlan& bound) {
+  MemoryReport::AtRest at_rest;
+  for (const proto::Plan::UnitState& state : plan.unit_states()) {
+    const uint64_t bytes = bound.sizes[state.buffer()];
+    if (state.role() == "parameters") {
+      at_rest.parameters += bytes;
+    } else if (state.role() == "gradients" || state.role() == "accumulated") {
+      at_rest.gradients += bytes;
+    } else {
+      at_rest.optimizer_state += bytes;
+    }
+    if (state.role() == "accumulated") at_rest.accumulated += bytes;
+    if (state.role() == "master") at_rest.master += bytes;
+    if (plan.buffers(state.buffer()).space() == proto::HOST) at_rest.host += bytes;
   }
-}
-
-TrafficReport ReportTraffic(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound) {
-  TrafficReport report;
-  report.by_unit.resize(plan.units_size());
-  for (const proto::Instruction& instruction : program.instructions()) {
-    AddTraffic(instruction, bound, report.total);
-    const uint32_t unit = instruction.unit_plus_one();
-    AddTraffic(instruction, bound, unit == 0 ? report.other : report.by_unit[unit - 1]);
-  }
-  return report;
-}
-
-// A kernel over a slice of a unit is costed for the whole unit, since a plan does not know the ranks.
-uint64_t FlopsHere(const proto::Plan& plan, const BoundPlan& bound, const proto::Instruction& instruction) {
-  for (const proto::Operand& operand : instruction.in()) {
-    if (operand.buffer_plus_one() == 0 || !operand.whole()) continue;
-    const proto::SizeExpr& size = plan.buffers(operand.buffer_plus_one() - 1).size();
-    if (size.kind() != proto::SizeExpr::UNIT_SLICE) continue;
-    const double part = static_cast<double>(bound.slices[size.unit()]) / plan.units(size.unit()).elements();
-    return static_cast<uint64_t>(instruction.flops() * part);
-  }
-  return instruction.flops();
-}
-
-FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound) {
-  FlopsReport report;
-  for (const proto::Instruction& instruction : program.instructions()) {
-    const uint64_t flops = FlopsHere(plan, bound, instruction);
-    if (instruction.phase() == "forward") report.forward += flops;
-    if (instruction.phase() == "backward") report.backward += flops;
-    if (instruction.phase() == "optimizer") report.optimizer += flops;
-  }
-  return report;
+  return at_rest;
 }
 
 }  // namespace
@@ -115,16 +68,28 @@ uint64_t CountParameters(const proto::Plan& plan) {
   return total;
 }
 
-PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound) {
+uint64_t RunsInStep(const proto::Plan& plan, const proto::Program& program) {
+  if (program.name() == "train_step") return 1;
+  return program.name() == "train_micro" ? std::max<uint64_t>(plan.micro_steps(), 1) - 1 : 0;
+}
+
+PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound, const Target& target) {
   PlanReport report;
-  report.memory = ReportMemory(plan, bound);
+  report.memory = {.device = ReportArena(plan, bound, proto::DEVICE),
+                   .host = ReportArena(plan, bound, proto::HOST),
+                   .at_rest = ReportAtRest(plan, bound)};
+  report.micro_steps = std::max<uint64_t>(plan.micro_steps(), 1);
   report.parameters = CountParameters(plan);
   report.traffic.by_unit.resize(plan.units_size());
   for (const proto::Program& program : plan.programs()) {
-    if (program.name() != kTrainStep) continue;
-    report.traffic = ReportTraffic(plan, program, bound);
-    report.flops = ReportFlops(plan, program, bound);
+    report.programs.push_back({.name = program.name(),
+                               .runs = RunsInStep(plan, program),
+                               .traffic = ReportTraffic(plan, program, bound),
+                               .flops = ReportFlops(plan, program, bound)});
+    report.traffic.Add(report.programs.back().traffic, report.programs.back().runs);
+    report.flops.Add(report.programs.back().flops, report.programs.back().runs);
   }
+  report.saved = ReportSaved(plan, target);
   return report;
 }
 

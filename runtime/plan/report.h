@@ -8,13 +8,22 @@
 
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan.pb.h"
+#include "runtime/plan/target.h"
 
 namespace ft {
 
-// Device memory of one rank, in bytes.
-struct MemoryReport {
+// A buffer that is live at the peak.
+struct LiveBuffer {
+  uint32_t buffer = 0;  // its index
+  uint64_t bytes = 0;   // rounded up to 256
+};
+
+// One memory space of one rank, in bytes.
+struct ArenaReport {
   uint64_t arena_bytes = 0;
-  uint64_t host_arena_bytes = 0;
+  // What no arrangement of the buffers can go below: the most bytes that are live at once.
+  uint64_t max_live_bytes = 0;
+  uint64_t persistent_bytes = 0;
   // By proto::MemoryClass: all persistent buffers, and those others that live at the instruction at which
   // most bytes are live. Each buffer counts with its size rounded up to 256.
   std::array<uint64_t, proto::MemoryClass_ARRAYSIZE> by_class = {};
@@ -22,55 +31,106 @@ struct MemoryReport {
   uint64_t padding = 0;
   // The instruction, and what it does; empty when no buffer lives for a part of a program only.
   std::string peak;
-  // What lies in memory between steps, sliced or whole: flat buffers of all units.
+  // The buffers that by_class counts, the largest first.
+  std::vector<LiveBuffer> live;
+};
+
+struct MemoryReport {
+  ArenaReport device;
+  ArenaReport host;
+  // What lies in memory between steps, sliced or whole: flat buffers of all units, in both spaces.
   struct AtRest {
-    uint64_t parameters = 0;
+    uint64_t parameters = 0;  // what is computed with
     uint64_t gradients = 0;
-    uint64_t optimizer_state = 0;
+    uint64_t optimizer_state = 0;  // moments and master weights
     uint64_t total() const { return parameters + gradients + optimizer_state; }
+    // Parts of the above: sums over micro-steps (of gradients), fp32 weights beside 16-bit ones (of
+    // optimizer_state), and what lies in host memory.
+    uint64_t accumulated = 0;
+    uint64_t master = 0;
+    uint64_t host = 0;
   } at_rest;
 };
 
-// Of one kind of collective, per rank and training step.
-struct CollectiveTraffic {
-  uint64_t bytes =
-      0;  // sent by a rank: (n - 1) / n of the whole, twice that for all_reduce, n the ranks of its axis
-  uint64_t count = 0;  // collectives, of one rank as well
+// Of one kind of transfer, per rank.
+struct TransferTraffic {
+  // Sent by a rank: (n - 1) / n of the whole, twice that for all_reduce, n the ranks of its axis. Of a copy:
+  // its bytes.
+  uint64_t bytes = 0;
+  uint64_t count = 0;    // transfers, of one rank as well; a bucket is one
+  uint64_t buffers = 0;  // in them
+
+  void Add(const TransferTraffic& other, uint64_t times);
 };
 
 struct Traffic {
-  CollectiveTraffic all_gather;
-  CollectiveTraffic reduce_scatter;
-  CollectiveTraffic all_reduce;
+  TransferTraffic all_gather;
+  TransferTraffic reduce_scatter;
+  TransferTraffic all_reduce;
+  TransferTraffic h2d;  // between the memories of one rank
+  TransferTraffic d2h;
+  // Between ranks.
   uint64_t total_bytes() const { return all_gather.bytes + reduce_scatter.bytes + all_reduce.bytes; }
+
+  void Add(const Traffic& other, uint64_t times);
 };
 
 struct TrafficReport {
   Traffic total;
-  std::vector<Traffic> by_unit;  // by index of the unit
-  Traffic other;                 // scalars: loss, gradient norm
+  // By index of the unit. A bucket counts once for each of its units.
+  std::vector<Traffic> by_unit;
+  Traffic other;                                       // scalars: loss, gradient norm; copies of activations
+  std::array<Traffic, proto::Axis_ARRAYSIZE> by_axis;  // copies have none
+
+  void Add(const TrafficReport& other, uint64_t times);
 };
 
-// Floating point operations of one rank in one training step; a multiply-add is two.
+// Floating point operations of one rank; a multiply-add is two.
 struct FlopsReport {
   uint64_t forward = 0;
+  uint64_t recompute = 0;
   uint64_t backward = 0;
   uint64_t optimizer = 0;
-  uint64_t total() const { return forward + backward + optimizer; }
+  uint64_t total() const { return forward + recompute + backward + optimizer; }
+
+  void Add(const FlopsReport& other, uint64_t times);
+};
+
+struct ProgramReport {
+  std::string name;
+  uint64_t runs = 0;  // in a training step
+  TrafficReport traffic;
+  FlopsReport flops;
+};
+
+// What one decision about an activation buys, over all layers that it was made in.
+struct SavedReport {
+  std::string value;   // without the layer
+  std::string choice;  // keep, recompute, offload
+  uint64_t count = 0;  // values
+  uint64_t bytes = 0;  // of all of them; not all live at the same time
+  uint64_t flops = 0;  // of computing them again
+  double seconds = 0;  // of computing them again, or of copying them out and back
 };
 
 struct PlanReport {
   MemoryReport memory;
+  // Of a training step: of train_micro times the micro-steps but one, and of train_step.
   TrafficReport traffic;
   FlopsReport flops;
+  std::vector<ProgramReport> programs;
+  std::vector<SavedReport> saved;  // by choice, then bytes, the most first
+  uint64_t micro_steps = 1;
   uint64_t parameters = 0;  // elements of all parameters, without padding
 };
 
 // Elements of all parameters, without padding.
 uint64_t CountParameters(const proto::Plan& plan);
 
-// `bound` is BindPlan's result for `plan`, which has passed VerifyPlan. Traffic and FLOPs are those of the
-// program train_step; a plan without it has none.
-PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound);
+// Times that a program runs in a training step.
+uint64_t RunsInStep(const proto::Plan& plan, const proto::Program& program);
+
+// `bound` is BindPlan's result for `plan`, which has passed VerifyPlan. Seconds are those of `target`.
+PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound, const Target& target);
 
 }  // namespace ft

@@ -1,6 +1,8 @@
 #include "runtime/plan/report.h"
 
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -41,18 +43,25 @@ proto::Plan ShardedPlan() {
   plan.set_shards_parameters(true);
   plan.set_shards_gradients(true);
   plan.set_shards_optimizer(true);
+  plan.set_two_axes(true);
   proto::Unit& unit = *plan.add_units();
   unit.set_name("h");
   unit.set_elements(3 * kBlock);
   proto::Parameter& parameter = *plan.add_parameters();
   parameter.add_shape(50);
   parameter.add_shape(60);
-  proto::Plan::UnitBuffers& flat = *plan.add_unit_buffers();
   const auto slice = proto::SizeExpr::UNIT_SLICE;
-  flat.set_parameters_plus_one(AddBuffer(plan, "p", proto::PARAMETERS, slice, 4));
-  flat.set_gradients_plus_one(AddBuffer(plan, "g", proto::GRADIENTS, slice, 4));
-  flat.set_exp_avg_plus_one(AddBuffer(plan, "m", proto::OPTIMIZER_STATE, slice, 4));
-  flat.set_exp_avg_sq_plus_one(AddBuffer(plan, "v", proto::OPTIMIZER_STATE, slice, 4));
+  const auto add_state = [&](const char* role, const char* name, proto::MemoryClass memory_class) {
+    proto::Plan::UnitState& state = *plan.add_unit_states();
+    state.set_role(role);
+    const uint32_t plus_one = AddBuffer(plan, name, memory_class, slice, 4);
+    state.set_buffer(plus_one - 1);
+    return plus_one;
+  };
+  const uint32_t p = add_state("parameters", "p", proto::PARAMETERS);
+  const uint32_t g = add_state("gradients", "g", proto::GRADIENTS);
+  add_state("exp_avg", "m", proto::OPTIMIZER_STATE);
+  add_state("exp_avg_sq", "v", proto::OPTIMIZER_STATE);
   const uint32_t loss = AddBuffer(plan, "loss", proto::IO, proto::SizeExpr::CONSTANT, 4);
   const uint32_t full = AddBuffer(plan, "full", proto::GATHERED, proto::SizeExpr::UNIT_FULL, 4);
   const uint32_t early = AddBuffer(plan, "early", proto::ACTIVATIONS, proto::SizeExpr::CONSTANT, 100);
@@ -68,19 +77,19 @@ proto::Plan ShardedPlan() {
   forward.set_flops(70);
   proto::Instruction& gather = AddInstruction(program, proto::ALL_GATHER, proto::GATHER, proto::AXIS_SHARD);
   gather.set_unit_plus_one(1);
-  SetWhole(*gather.add_in(), flat.parameters_plus_one());
+  SetWhole(*gather.add_in(), p);
   SetWhole(*gather.add_out(), full);
   proto::Instruction& scatter =
       AddInstruction(program, proto::REDUCE_SCATTER, proto::REDUCE, proto::AXIS_SHARD);
   scatter.set_unit_plus_one(1);
   SetWhole(*scatter.add_in(), full);
-  SetWhole(*scatter.add_out(), flat.gradients_plus_one());
+  SetWhole(*scatter.add_out(), g);
   SetWhole(*AddInstruction(program, proto::ALL_REDUCE, proto::REDUCE, proto::AXIS_WORLD).add_in(), loss);
   proto::Instruction& adamw = AddInstruction(program, proto::KERNEL, proto::COMPUTE, proto::AXIS_NONE);
   adamw.set_kernel("adamw");
   adamw.set_phase("optimizer");
   adamw.set_flops(3 * kBlock * 16);
-  SetWhole(*adamw.add_in(), flat.gradients_plus_one());
+  SetWhole(*adamw.add_in(), g);
   return plan;
 }
 
@@ -88,20 +97,20 @@ PlanReport Report(int shard, int replica = 1) {
   const proto::Plan plan = ShardedPlan();
   const auto bound = BindPlan(plan, {.replica = replica, .shard = shard});
   EXPECT_TRUE(bound.ok()) << bound.status();
-  return ReportPlan(plan, *bound);
+  return ReportPlan(plan, *bound, *FindTarget("cpu"));
 }
 
 TEST(ReportTest, ClassesAndPaddingMakeUpTheArena) {
   for (int ranks : {1, 2, 3, 4, 512}) {
-    const MemoryReport memory = Report(ranks).memory;
+    const ArenaReport memory = Report(ranks).memory.device;
     EXPECT_EQ(std::accumulate(memory.by_class.begin(), memory.by_class.end(), memory.padding),
               memory.arena_bytes);
-    EXPECT_EQ(memory.host_arena_bytes, 0u);
+    EXPECT_EQ(Report(ranks).memory.host.arena_bytes, 0u);
   }
 }
 
 TEST(ReportTest, CountsWhatLivesAtThePeak) {
-  const MemoryReport memory = Report(2).memory;
+  const ArenaReport memory = Report(2).memory.device;
   EXPECT_EQ(memory.by_class[proto::PARAMETERS], 2 * kBlock * 4);
   EXPECT_EQ(memory.by_class[proto::OPTIMIZER_STATE], 2 * 2 * kBlock * 4);
   EXPECT_EQ(memory.by_class[proto::GATHERED], 4 * kBlock * 4);
@@ -141,6 +150,133 @@ TEST(ReportTest, WorkOnASliceIsAShare) {
   EXPECT_EQ(Report(3).flops.optimizer, kBlock * 16);
   EXPECT_EQ(Report(3).flops.forward, 70u);
   EXPECT_EQ(Report(3).flops.total(), 70 + kBlock * 16);
+}
+
+// The same with a second unit, both gathered in one bucket, in a plan of four micro-steps that computes a
+// part again and keeps a moment in host memory.
+proto::Plan RichPlan() {
+  proto::Plan plan = ShardedPlan();
+  *plan.add_units() = plan.units(0);
+  plan.mutable_units(1)->set_name("k");
+  const uint32_t count = plan.buffers_size();
+  for (uint32_t b : {0u, 5u}) {  // p and full
+    *plan.add_buffers() = plan.buffers(b);
+    plan.mutable_buffers(plan.buffers_size() - 1)->mutable_size()->set_unit(1);
+  }
+  proto::Program& step = *plan.mutable_programs(0);
+  SetWhole(*step.mutable_instructions(1)->add_in(), count + 1);
+  SetWhole(*step.mutable_instructions(1)->add_out(), count + 2);
+
+  const uint32_t there = AddBuffer(plan, "m_there", proto::OPTIMIZER_STATE, proto::SizeExpr::UNIT_SLICE, 4);
+  plan.mutable_buffers(there - 1)->set_space(proto::HOST);
+  plan.mutable_unit_states(2)->set_buffer(there - 1);
+  for (const proto::Stream stream : {proto::H2D, proto::D2H}) {
+    proto::Instruction& copy = AddInstruction(step, proto::COPY, stream, proto::AXIS_NONE);
+    SetWhole(*copy.add_in(), stream == proto::H2D ? there : 3);
+    SetWhole(*copy.add_out(), stream == proto::H2D ? 3 : there);
+  }
+  proto::Instruction& again = AddInstruction(step, proto::KERNEL, proto::COMPUTE, proto::AXIS_NONE);
+  again.set_phase("recompute");
+  again.set_flops(5);
+  *plan.add_programs() = step;
+  plan.mutable_programs(1)->set_name("train_micro");
+  plan.mutable_programs(1)->mutable_instructions()->DeleteSubrange(4, 3);  // the optimizer and its copies
+  plan.set_micro_steps(4);
+  return plan;
+}
+
+PlanReport RichReport() {
+  const proto::Plan plan = RichPlan();
+  const auto bound = BindPlan(plan, {.replica = 1, .shard = 2});
+  EXPECT_TRUE(bound.ok()) << bound.status();
+  return ReportPlan(plan, *bound, *FindTarget("cpu"));
+}
+
+TEST(ReportTest, ABucketIsOneTransferOfManyBuffers) {
+  const ProgramReport step = RichReport().programs[0];
+  EXPECT_EQ(step.traffic.total.all_gather.count, 1u);
+  EXPECT_EQ(step.traffic.total.all_gather.buffers, 2u);
+  EXPECT_EQ(step.traffic.total.all_gather.bytes, 2 * 2 * kBlock * 4);
+  for (const Traffic& unit : step.traffic.by_unit) {
+    EXPECT_EQ(unit.all_gather.count, 1u);
+    EXPECT_EQ(unit.all_gather.bytes, 2 * kBlock * 4);
+  }
+  EXPECT_EQ(step.traffic.by_axis[proto::AXIS_SHARD].all_gather.bytes, 2 * 2 * kBlock * 4);
+  EXPECT_EQ(step.traffic.by_axis[proto::AXIS_WORLD].all_reduce.count, 1u);
+}
+
+TEST(ReportTest, CopiesAreNoTrafficBetweenRanks) {
+  const TrafficReport traffic = RichReport().programs[0].traffic;
+  EXPECT_EQ(traffic.total.h2d.bytes, 2 * kBlock * 4);
+  EXPECT_EQ(traffic.total.d2h.bytes, 2 * kBlock * 4);
+  EXPECT_EQ(traffic.by_unit[0].h2d.count, 1u);
+  EXPECT_EQ(traffic.total.total_bytes(), traffic.total.all_gather.bytes + traffic.total.reduce_scatter.bytes +
+                                             traffic.total.all_reduce.bytes);
+}
+
+TEST(ReportTest, AStepHasAllItsMicroSteps) {
+  const PlanReport report = RichReport();
+  EXPECT_EQ(report.micro_steps, 4u);
+  ASSERT_EQ(report.programs.size(), 2u);
+  EXPECT_EQ(report.programs[1].runs, 3u);
+  EXPECT_EQ(report.traffic.total.all_gather.count, 4u);
+  EXPECT_EQ(report.traffic.total.h2d.count, 1u);
+  EXPECT_EQ(report.traffic.by_unit[1].all_gather.bytes, 4 * 2 * kBlock * 4);
+  EXPECT_EQ(report.flops.forward, 4 * 70u);
+  EXPECT_EQ(report.flops.recompute, 4 * 5u);
+  EXPECT_EQ(report.flops.total(), 4 * 75u + 2 * kBlock * 16);
+}
+
+TEST(ReportTest, HostMemoryIsCountedApart) {
+  const MemoryReport memory = RichReport().memory;
+  EXPECT_EQ(memory.host.arena_bytes, 2 * kBlock * 4);
+  EXPECT_EQ(memory.host.by_class[proto::OPTIMIZER_STATE], 2 * kBlock * 4);
+  EXPECT_EQ(memory.host.padding, 0u);
+  EXPECT_EQ(memory.at_rest.host, 2 * kBlock * 4);
+  EXPECT_EQ(memory.at_rest.optimizer_state, 2 * 2 * kBlock * 4);
+}
+
+TEST(ReportTest, ListsLiveBuffersTheLargestFirst) {
+  const ArenaReport arena = Report(2).memory.device;
+  uint64_t sum = 0;
+  for (size_t i = 0; i < arena.live.size(); ++i) {
+    if (i > 0) {
+      EXPECT_LE(arena.live[i].bytes, arena.live[i - 1].bytes);
+    }
+    sum += arena.live[i].bytes;
+  }
+  EXPECT_EQ(arena.live[0].bytes, 4 * kBlock * 4) << "the gathered unit";
+  EXPECT_EQ(sum + arena.padding, arena.arena_bytes);
+}
+
+TEST(ReportTest, DecisionsAreSummedOverLayers) {
+  proto::Plan plan = ShardedPlan();
+  const auto add = [&](const char* layer, const char* value, const char* choice, uint64_t bytes,
+                       uint64_t flops) {
+    proto::Plan::Saved& saved = *plan.add_saved();
+    saved.set_layer(layer);
+    saved.set_value(std::string(layer) + "." + value);
+    saved.set_choice(choice);
+    saved.set_bytes(bytes);
+    saved.set_flops(flops);
+  };
+  add("h.0", "gelu", "recompute", 100, 7);
+  add("h.1", "gelu", "recompute", 100, 7);
+  add("h.0", "matmul", "keep", 300, 9000);
+  add("h.1", "matmul", "offload", 300, 9000);
+  const auto bound = BindPlan(plan, {.replica = 1, .shard = 2});
+  const Target& target = *FindTarget("cpu");
+  const std::vector<SavedReport> saved = ReportPlan(plan, *bound, target).saved;
+  ASSERT_EQ(saved.size(), 3u);
+  EXPECT_EQ(saved[0].choice, "keep");
+  EXPECT_EQ(saved[0].seconds, 0);
+  EXPECT_EQ(saved[1].choice, "offload");
+  EXPECT_DOUBLE_EQ(saved[1].seconds, 2 * TransferSeconds(target, proto::COPY, 300, 1));
+  EXPECT_EQ(saved[2].value, "gelu");
+  EXPECT_EQ(saved[2].count, 2u);
+  EXPECT_EQ(saved[2].bytes, 200u);
+  EXPECT_EQ(saved[2].flops, 14u);
+  EXPECT_DOUBLE_EQ(saved[2].seconds, 2 * KernelSeconds(target, 7, 100, false));
 }
 
 TEST(ReportTest, ParametersAreCountedWithoutPadding) { EXPECT_EQ(Report(2).parameters, 3000u); }

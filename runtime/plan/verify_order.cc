@@ -2,18 +2,14 @@
 // last instruction of stream t that is certain to have finished when it begins.
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/dtype.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/plan/describe.h"
-#include "runtime/plan/interval_set.h"
-#include "runtime/plan/mesh.h"
-#include "runtime/plan/size_expr.h"
 #include "runtime/plan/verify_phases.h"
+#include "runtime/plan/verify_place.h"
+#include "runtime/plan/verify_transfers.h"
 
 namespace ft {
 namespace {
@@ -21,11 +17,14 @@ namespace {
 constexpr int kStreams = proto::Stream_ARRAYSIZE;
 using Clock = std::array<uint32_t, kStreams>;
 
-// Everything known about a buffer at one point of a program. Numbers are indices + 1, 0: never.
-struct BufferState {
-  Clock last_access = {};
-  Clock last_write = {};
-  IntervalSet written;
+void Join(Clock& clock, const Clock& other) {
+  for (int t = 0; t < kStreams; ++t) clock[t] = std::max(clock[t], other[t]);
+}
+
+// When each stream touched a buffer last. Numbers are indices + 1, 0: never.
+struct Touched {
+  Clock access = {};
+  Clock write = {};
 };
 
 class ProgramOrder {
@@ -34,30 +33,30 @@ class ProgramOrder {
       : plan_(plan),
         program_(program),
         instructions_(plan.programs(program).instructions()),
-        states_(plan.buffers_size()) {}
+        touched_(plan.buffers_size()),
+        first_use_(plan.buffers_size(), 0) {}
 
   absl::Status Verify() {
     ComputeClocks();
-    FT_RETURN_IF_ERROR(VerifyWaited());
+    FT_RETURN_IF_ERROR(FindWaits());
     for (now_ = 0; now_ < instructions_.size(); ++now_)
       FT_RETURN_IF_ERROR(VerifyAccesses(instructions_[now_]));
-    return VerifyReuse();
+    for (const proto::MemorySpace space : {proto::DEVICE, proto::HOST})
+      FT_RETURN_IF_ERROR(VerifyReuse(space));
+    FT_RETURN_IF_ERROR(VerifyTransfersBegin());
+    for (int i = 0; i < instructions_.size(); ++i) FT_RETURN_IF_ERROR(VerifyLivesUntilWait(i));
+    return absl::OkStatus();
   }
 
  private:
   template <typename... Parts>
   absl::Status Invalid(int instruction, const Parts&... parts) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat("invalid plan: ", InstructionPlace(plan_, program_, instruction), ": ", parts...));
+    return Place{.plan = plan_, .program = program_, .instruction = instruction}.Invalid(parts...);
   }
 
   std::string Title(uint32_t index_plus_one) const {
     return absl::StrCat("instruction ", index_plus_one - 1, " (",
                         InstructionTitle(plan_, instructions_[index_plus_one - 1]), ")");
-  }
-
-  static void Join(Clock& clock, const Clock& other) {
-    for (int t = 0; t < kStreams; ++t) clock[t] = std::max(clock[t], other[t]);
   }
 
   void ComputeClocks() {
@@ -74,72 +73,79 @@ class ProgramOrder {
       clocks_[i] = clock;
       clock[instruction.stream()] = i + 1;
     }
-    final_ = streams;
   }
 
-  // A collective that no other stream ever waits for, not even by waiting for a later one of its stream.
-  absl::Status VerifyWaited() const {
+  // A transfer begins after all that stands before it on compute
+  // (docs/decisions/live-ranges-across-streams.md).
+  absl::Status VerifyTransfersBegin() const {
+    uint32_t last = 0;
     for (int i = 0; i < instructions_.size(); ++i) {
-      const proto::Opcode opcode = instructions_[i].opcode();
-      if (opcode != proto::ALL_GATHER && opcode != proto::REDUCE_SCATTER && opcode != proto::ALL_REDUCE)
-        continue;
-      const int stream = instructions_[i].stream();
-      uint32_t seen = 0;
-      for (int t = 0; t < kStreams; ++t) {
-        if (t != stream) seen = std::max(seen, final_[t][stream]);
-      }
-      if (seen < static_cast<uint32_t>(i) + 1) return Invalid(i, "nothing waits for it");
+      const proto::Instruction& instruction = instructions_[i];
+      if (IsTransfer(instruction.opcode()) && clocks_[i][proto::COMPUTE] < last)
+        return Invalid(i, "it may begin before ", Title(last),
+                       ", which stands before it on compute, is done");
+      // A release runs nothing.
+      if (instruction.stream() == proto::COMPUTE && instruction.opcode() != proto::RELEASE) last = i + 1;
     }
     return absl::OkStatus();
   }
 
-  // Bytes of an operand; all that there are, for a whole buffer whose size depends on the mesh.
-  Interval Extent(const proto::Operand& operand) const {
-    if (operand.whole()) {
-      const proto::SizeExpr& size = plan_.buffers(operand.buffer_plus_one() - 1).size();
-      const bool fixed = size.kind() == proto::SizeExpr::CONSTANT || !Shards(plan_);
-      return {0, fixed ? SizeInBytes(plan_, size, 1) : Interval::kEverything};
+  // Compute waits for every transfer, at the latest by waiting for a later one of its stream.
+  absl::Status FindWaits() {
+    waits_.assign(instructions_.size(), -1);
+    std::array<int, kStreams> next = {};  // the first of the stream that compute has not waited for
+    for (int wait = 0; wait < instructions_.size(); ++wait) {
+      if (instructions_[wait].stream() != proto::COMPUTE) continue;
+      for (int t = 0; t < kStreams; ++t) {
+        for (; next[t] < static_cast<int>(clocks_[wait][t]); ++next[t]) {
+          if (instructions_[next[t]].stream() == t) waits_[next[t]] = wait;
+        }
+      }
     }
-    uint64_t bytes = SizeOf(static_cast<DType>(operand.dtype()));
-    for (uint64_t extent : operand.shape()) bytes *= extent;
-    return {operand.offset(), operand.offset() + bytes};
+    for (int i = 0; i < instructions_.size(); ++i) {
+      if (IsTransfer(instructions_[i].opcode()) && waits_[i] < 0) return Invalid(i, "nothing waits for it");
+    }
+    return absl::OkStatus();
+  }
+
+  // What a transfer touches lives until compute has waited for it.
+  absl::Status VerifyLivesUntilWait(int transfer) const {
+    if (!IsTransfer(instructions_[transfer].opcode())) return absl::OkStatus();
+    const auto verify = [&](const proto::Operand& operand) {
+      const proto::Buffer& buffer = plan_.buffers(operand.buffer_plus_one() - 1);
+      const int wait = waits_[transfer];
+      if (buffer.persistent() || buffer.last() >= static_cast<uint32_t>(wait)) return absl::OkStatus();
+      return Invalid(transfer, "buffer ", BufferName(plan_, operand.buffer_plus_one() - 1),
+                     " ends its life at instruction ", buffer.last(), ", before ", Title(wait + 1),
+                     " waits for it");
+    };
+    for (const proto::Operand& operand : instructions_[transfer].in()) FT_RETURN_IF_ERROR(verify(operand));
+    for (const proto::Operand& operand : instructions_[transfer].out()) FT_RETURN_IF_ERROR(verify(operand));
+    return absl::OkStatus();
   }
 
   absl::Status VerifyAccesses(const proto::Instruction& instruction) {
     const bool in_place = instruction.opcode() == proto::ALL_REDUCE;
     for (const proto::Operand& operand : instruction.in())
-      FT_RETURN_IF_ERROR(VerifyRead(instruction, operand));
-    if (in_place) FT_RETURN_IF_ERROR(VerifyWrite(instruction, instruction.in(0)));
-    FT_RETURN_IF_ERROR(VerifyWrite(instruction, instruction.workspace()));
+      FT_RETURN_IF_ERROR(VerifyAccess(instruction, operand, in_place));
+    FT_RETURN_IF_ERROR(VerifyAccess(instruction, instruction.workspace(), true));
     for (const proto::Operand& operand : instruction.out())
-      FT_RETURN_IF_ERROR(VerifyWrite(instruction, operand));
+      FT_RETURN_IF_ERROR(VerifyAccess(instruction, operand, true));
     return absl::OkStatus();
   }
 
-  absl::Status VerifyRead(const proto::Instruction& instruction, const proto::Operand& operand) {
+  absl::Status VerifyAccess(const proto::Instruction& instruction, const proto::Operand& operand,
+                            bool writes) {
     if (operand.buffer_plus_one() == 0) return absl::OkStatus();
     const uint32_t buffer = operand.buffer_plus_one() - 1;
-    BufferState& state = states_[buffer];
-    if (!plan_.buffers(buffer).persistent() && !state.written.Contains(Extent(operand))) {
-      return Invalid(now_, "it reads buffer ", BufferName(plan_, buffer), " where nothing has written it");
-    }
-    FT_RETURN_IF_ERROR(VerifyOrdered(buffer, state.last_write, "written"));
-    Touch(state.last_access, instruction);
+    Touched& touched = touched_[buffer];
+    FT_RETURN_IF_ERROR(writes ? VerifyOrdered(buffer, touched.access, "used")
+                              : VerifyOrdered(buffer, touched.write, "written"));
+    touched.access[instruction.stream()] = now_ + 1;
+    if (writes) touched.write[instruction.stream()] = now_ + 1;
+    if (first_use_[buffer] == 0) first_use_[buffer] = now_ + 1;
     return absl::OkStatus();
   }
-
-  absl::Status VerifyWrite(const proto::Instruction& instruction, const proto::Operand& operand) {
-    if (operand.buffer_plus_one() == 0) return absl::OkStatus();
-    const uint32_t buffer = operand.buffer_plus_one() - 1;
-    BufferState& state = states_[buffer];
-    FT_RETURN_IF_ERROR(VerifyOrdered(buffer, state.last_access, "used"));
-    Touch(state.last_access, instruction);
-    Touch(state.last_write, instruction);
-    if (!plan_.buffers(buffer).persistent()) state.written.Add(Extent(operand));
-    return absl::OkStatus();
-  }
-
-  void Touch(Clock& clock, const proto::Instruction& instruction) { clock[instruction.stream()] = now_ + 1; }
 
   // Instructions of other streams at which the buffer was touched must have finished before this one.
   absl::Status VerifyOrdered(uint32_t buffer, const Clock& touched, const char* how) const {
@@ -152,23 +158,28 @@ class ProgramOrder {
     return absl::OkStatus();
   }
 
+  std::vector<uint32_t> BuffersOf(proto::MemorySpace space) const {
+    std::vector<uint32_t> buffers;
+    for (int b = 0; b < plan_.buffers_size(); ++b) {
+      const proto::Buffer& buffer = plan_.buffers(b);
+      if (!buffer.persistent() && buffer.program() == static_cast<uint32_t>(program_) &&
+          buffer.space() == space)
+        buffers.push_back(b);
+    }
+    return buffers;
+  }
+
   // Buffers that are never live together may share bytes: all that touches the earlier one must have finished
   // before the later one is first touched. By sweeping first uses in order of their instruction, with what
   // the streams did to buffers whose life has ended by then.
-  absl::Status VerifyReuse() {
-    std::vector<uint32_t> by_first, by_last;
-    for (int b = 0; b < plan_.buffers_size(); ++b) {
-      if (!plan_.buffers(b).persistent() && plan_.buffers(b).program() == static_cast<uint32_t>(program_))
-        by_first.push_back(b);
-    }
-    by_last = by_first;
+  absl::Status VerifyReuse(proto::MemorySpace space) const {
+    std::vector<uint32_t> by_first = BuffersOf(space), by_last = by_first;
     std::stable_sort(by_first.begin(), by_first.end(), [&](uint32_t a, uint32_t b) {
       return plan_.buffers(a).first() < plan_.buffers(b).first();
     });
     std::stable_sort(by_last.begin(), by_last.end(), [&](uint32_t a, uint32_t b) {
       return plan_.buffers(a).last() < plan_.buffers(b).last();
     });
-    const std::vector<uint32_t> first_use = FirstUses();
     Clock ended = {};
     std::array<uint32_t, kStreams> culprit = {};
     size_t next = 0;
@@ -176,12 +187,12 @@ class ProgramOrder {
       for (; next < by_last.size() && plan_.buffers(by_last[next]).last() < plan_.buffers(buffer).first();
            ++next) {
         for (int t = 0; t < kStreams; ++t) {
-          const uint32_t last = states_[by_last[next]].last_access[t];
+          const uint32_t last = touched_[by_last[next]].access[t];
           if (last > ended[t]) ended[t] = last, culprit[t] = by_last[next];
         }
       }
-      if (first_use[buffer] == 0) continue;
-      const int use = static_cast<int>(first_use[buffer] - 1);
+      if (first_use_[buffer] == 0) continue;
+      const int use = static_cast<int>(first_use_[buffer] - 1);
       for (int t = 0; t < kStreams; ++t) {
         if (t == instructions_[use].stream() || ended[t] <= clocks_[use][t]) continue;
         return Invalid(use, "buffer ", BufferName(plan_, buffer), " may lie where ",
@@ -192,27 +203,13 @@ class ProgramOrder {
     return absl::OkStatus();
   }
 
-  std::vector<uint32_t> FirstUses() const {
-    std::vector<uint32_t> first(plan_.buffers_size(), 0);
-    const auto use = [&](const proto::Operand& operand, int i) {
-      if (operand.buffer_plus_one() == 0) return;
-      uint32_t& at = first[operand.buffer_plus_one() - 1];
-      if (at == 0) at = i + 1;
-    };
-    for (int i = 0; i < instructions_.size(); ++i) {
-      for (const proto::Operand& operand : instructions_[i].in()) use(operand, i);
-      for (const proto::Operand& operand : instructions_[i].out()) use(operand, i);
-      use(instructions_[i].workspace(), i);
-    }
-    return first;
-  }
-
   const proto::Plan& plan_;
   const int program_;
   const google::protobuf::RepeatedPtrField<proto::Instruction>& instructions_;
-  std::vector<BufferState> states_;
+  std::vector<Touched> touched_;
+  std::vector<uint32_t> first_use_;
   std::vector<Clock> clocks_;
-  std::array<Clock, kStreams> final_ = {};
+  std::vector<int> waits_;  // of a transfer: the instruction on compute that waits for it
   int now_ = 0;
 };
 

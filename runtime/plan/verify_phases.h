@@ -6,11 +6,19 @@
 
 namespace ft {
 
-// Units, parameters, buffers, ports, operands, live ranges, `after`: everything but order.
+// Units, parameters, states, buffers, programs.
 absl::Status VerifyTables(const proto::Plan& plan);
+
+// Ports, operands, live ranges, `after`; what each opcode may do: everything about an instruction but order.
 absl::Status VerifyInstructions(const proto::Plan& plan);
 
-// Waits, writes before reads, happens-before.
+// No rank can block another; sums over two axes are whole. Relies on no order in `after`.
+absl::Status VerifyCommunication(const proto::Plan& plan);
+
+// Begin and end of transfers, happens-before.
 absl::Status VerifyOrder(const proto::Plan& plan);
+
+// Writes before reads, in a program and from one to the next.
+absl::Status VerifyContents(const proto::Plan& plan);
 
 }  // namespace ft

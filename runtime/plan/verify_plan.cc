@@ -8,7 +8,9 @@ namespace ft {
 absl::Status VerifyPlan(const proto::Plan& plan) {
   FT_RETURN_IF_ERROR(VerifyTables(plan));
   FT_RETURN_IF_ERROR(VerifyInstructions(plan));
-  return VerifyOrder(plan);
+  FT_RETURN_IF_ERROR(VerifyCommunication(plan));
+  FT_RETURN_IF_ERROR(VerifyOrder(plan));
+  return VerifyContents(plan);
 }
 
 }  // namespace ft

@@ -67,7 +67,7 @@ std::vector<Damage> TableDamages() {
       {"BufferUnit", "buffer 'gathered' is sized by unit 4",
        [](auto& p) { Buffer(p, "gathered")->mutable_size()->set_unit(4); }},
       {"FlatBuffer", "buffer 'lr' is not a persistent flat buffer",
-       [](auto& p) { p.mutable_unit_buffers(0)->set_parameters_plus_one(BufferIndex(p, "lr") + 1); }},
+       [](auto& p) { p.mutable_unit_states(0)->set_buffer(BufferIndex(p, "lr")); }},
   };
 }
 

@@ -1,11 +1,16 @@
-// Units, parameters, buffers and the plan's own numbers.
+// Units, parameters, states, buffers, programs and the plan's own numbers.
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/mesh.h"
 #include "runtime/plan/size_expr.h"
 #include "runtime/plan/verify_phases.h"
 
@@ -135,24 +140,71 @@ absl::Status VerifyBuffers(const proto::Plan& plan) {
   return absl::OkStatus();
 }
 
-absl::Status VerifyUnitBuffers(const proto::Plan& plan) {
-  if (plan.unit_buffers_size() != 0 && plan.unit_buffers_size() != plan.units_size()) {
-    return Invalid("it has ", plan.units_size(), " units and flat buffers for ", plan.unit_buffers_size());
+// What a role says about the buffer that has it.
+struct Role {
+  const char* name;
+  proto::MemoryClass memory_class;
+  bool may_be_16_bit;
+};
+constexpr Role kRoles[] = {
+    {"parameters", proto::PARAMETERS, true},     {"master", proto::OPTIMIZER_STATE, false},
+    {"gradients", proto::GRADIENTS, true},       {"accumulated", proto::GRADIENTS, true},
+    {"exp_avg", proto::OPTIMIZER_STATE, false},  {"exp_avg_sq", proto::OPTIMIZER_STATE, false},
+    {"momentum", proto::OPTIMIZER_STATE, false},
+};
+
+absl::Status VerifyUnitState(const proto::Plan& plan, const proto::Plan::UnitState& state) {
+  if (state.unit() >= static_cast<uint32_t>(plan.units_size()))
+    return Invalid("state '", state.role(), "' belongs to unit ", state.unit(), " of ", plan.units_size());
+  const std::string& unit = plan.units(state.unit()).name();
+  if (state.buffer() >= static_cast<uint32_t>(plan.buffers_size()))
+    return Invalid("unit '", unit, "' names buffer ", state.buffer(), " of ", plan.buffers_size());
+  const auto role = std::find_if(std::begin(kRoles), std::end(kRoles),
+                                 [&](const Role& known) { return state.role() == known.name; });
+  if (role == std::end(kRoles))
+    return Invalid("unit '", unit, "' has a state of unknown role '", state.role(), "'");
+  const proto::Buffer& buffer = plan.buffers(state.buffer());
+  const proto::SizeExpr& size = buffer.size();
+  const std::string name = BufferName(plan, state.buffer());
+  if (!buffer.persistent() || size.kind() == proto::SizeExpr::CONSTANT || size.unit() != state.unit())
+    return Invalid("buffer ", name, " is not a persistent flat buffer of unit '", unit, "'");
+  if (buffer.class_() != role->memory_class) {
+    return Invalid("buffer ", name, " holds '", state.role(), "' of unit '", unit, "', but is of class ",
+                   proto::MemoryClass_Name(buffer.class_()));
   }
-  for (int unit = 0; unit < plan.unit_buffers_size(); ++unit) {
-    const auto& buffers = plan.unit_buffers(unit);
-    for (uint32_t plus_one : {buffers.parameters_plus_one(), buffers.gradients_plus_one(),
-                              buffers.exp_avg_plus_one(), buffers.exp_avg_sq_plus_one()}) {
-      if (plus_one == 0) continue;
-      if (plus_one > static_cast<uint32_t>(plan.buffers_size()))
-        return Invalid("unit ", unit, " names buffer ", plus_one - 1);
-      const proto::Buffer& buffer = plan.buffers(plus_one - 1);
-      if (!buffer.persistent() || buffer.size().kind() == proto::SizeExpr::CONSTANT ||
-          buffer.size().unit() != static_cast<uint32_t>(unit)) {
-        return Invalid("buffer ", BufferName(plan, plus_one - 1),
-                       " is not a persistent flat buffer of unit '", plan.units(unit).name(), "'");
-      }
-    }
+  if (size.value() != 4 && !(size.value() == 2 && role->may_be_16_bit)) {
+    return Invalid("buffer ", name, " holds '", state.role(), "' of unit '", unit, "' in ", size.value(),
+                   " bytes per element");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyUnitStates(const proto::Plan& plan) {
+  std::set<std::pair<uint32_t, std::string>> roles;
+  std::set<uint32_t> buffers;
+  for (const proto::Plan::UnitState& state : plan.unit_states()) {
+    FT_RETURN_IF_ERROR(VerifyUnitState(plan, state));
+    const std::string& unit = plan.units(state.unit()).name();
+    if (!roles.emplace(state.unit(), state.role()).second)
+      return Invalid("unit '", unit, "' has state '", state.role(), "' twice");
+    if (!buffers.insert(state.buffer()).second)
+      return Invalid("buffer ", BufferName(plan, state.buffer()), " holds two states, one of them '",
+                     state.role(), "' of unit '", unit, "'");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyPrograms(const proto::Plan& plan) {
+  std::set<std::string> names;
+  for (const proto::Program& program : plan.programs()) {
+    if (!names.insert(program.name()).second) return Invalid("it has two programs '", program.name(), "'");
+  }
+  if (plan.two_axes() && !Shards(plan)) return Invalid("it uses both axes of the mesh, but shards nothing");
+  // 0 is 1, of a plan without a training step.
+  const bool accumulates = names.contains("train_micro");
+  if (plan.micro_steps() >= kMaxSequence || (plan.micro_steps() > 1) != accumulates) {
+    return Invalid("a training step has ", plan.micro_steps(), " micro-steps, but the plan has ",
+                   accumulates ? "a" : "no", " program train_micro");
   }
   return absl::OkStatus();
 }
@@ -164,7 +216,8 @@ absl::Status VerifyTables(const proto::Plan& plan) {
   FT_RETURN_IF_ERROR(VerifyUnits(plan));
   FT_RETURN_IF_ERROR(VerifyParameters(plan));
   FT_RETURN_IF_ERROR(VerifyBuffers(plan));
-  return VerifyUnitBuffers(plan);
+  FT_RETURN_IF_ERROR(VerifyUnitStates(plan));
+  return VerifyPrograms(plan);
 }
 
 }  // namespace ft

@@ -7,9 +7,12 @@
 #include "runtime/base/flat_layout.h"
 #include "runtime/base/workspace.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/testing/plan_parts.h"
 
 namespace ft {
 namespace {
+
+using namespace plan_parts;
 
 constexpr uint64_t kBlock = kBlockElements;
 
@@ -37,13 +40,17 @@ class Builder {
   void Describe() {
     plan_.set_model("bigram");
     plan_.set_producer("test");
-    plan_.set_strategy(options_.shard ? "full_shard" : "no_shard");
+    plan_.set_strategy(!options_.shard             ? "no_shard"
+                       : options_.two_axes         ? "hybrid_shard"
+                       : options_.whole_parameters ? "zero1"
+                                                   : "full_shard");
+    plan_.set_two_axes(options_.two_axes);
     plan_.set_batch(options_.batch);
     plan_.set_seq_len(options_.seq_len);
     plan_.set_vocab_size(options_.vocab);
     plan_.set_block_elements(kBlock);
-    plan_.set_shards_parameters(options_.shard);
-    plan_.set_shards_gradients(options_.shard);
+    plan_.set_shards_parameters(Gathers());
+    plan_.set_shards_gradients(Gathers());
     plan_.set_shards_optimizer(options_.shard);
     proto::Unit* unit = plan_.add_units();
     unit->set_name("bigram");
@@ -57,6 +64,9 @@ class Builder {
       parameter->set_decay(true);
     }
   }
+
+  // Whether parameters are slices at rest.
+  bool Gathers() const { return options_.shard && !options_.whole_parameters; }
 
   // --- buffers ---
 
@@ -80,32 +90,16 @@ class Builder {
     return Buffer(name, kind, proto::SizeExpr::UNIT_FULL, 4);
   }
 
-  void Lives(uint32_t buffer, uint32_t first, uint32_t last) {
+  void Lives(uint32_t buffer, uint32_t first, uint32_t last, uint32_t program = 1) {
     proto::Buffer* b = plan_.mutable_buffers(buffer);
     b->set_persistent(false);
-    b->set_program(1);
+    b->set_program(program);
     b->set_first(first);
     b->set_last(last);
   }
 
   // --- operands ---
 
-  static proto::Operand At(uint32_t buffer, proto::DType dtype, const std::vector<uint64_t>& shape,
-                           uint64_t offset = 0) {
-    proto::Operand operand;
-    operand.set_buffer_plus_one(buffer + 1);
-    operand.set_dtype(dtype);
-    operand.set_offset(offset);
-    for (uint64_t extent : shape) operand.add_shape(extent);
-    return operand;
-  }
-  static proto::Operand Whole(uint32_t buffer) {
-    proto::Operand operand;
-    operand.set_buffer_plus_one(buffer + 1);
-    operand.set_dtype(proto::F32);
-    operand.set_whole(true);
-    return operand;
-  }
   proto::Operand Table(uint32_t flat) const { return At(flat, proto::F32, Matrix()); }
   proto::Operand Head(uint32_t flat) const { return At(flat, proto::F32, Matrix(), head_offset_ * 4); }
   std::vector<uint64_t> Matrix() const { return {uint64_t(options_.vocab), uint64_t(options_.hidden)}; }
@@ -116,53 +110,25 @@ class Builder {
 
   // --- instructions ---
 
-  static proto::Instruction* Add(proto::Program* program, proto::Opcode opcode, proto::Stream stream,
-                                 std::initializer_list<uint32_t> after) {
-    proto::Instruction* instruction = program->add_instructions();
-    instruction->set_opcode(opcode);
-    instruction->set_stream(stream);
-    for (uint32_t earlier : after) instruction->add_after(earlier);
-    return instruction;
-  }
-  static proto::Instruction* Kernel(proto::Program* program, const std::string& name,
-                                    std::initializer_list<proto::Operand> in,
-                                    std::initializer_list<proto::Operand> out) {
-    proto::Instruction* instruction = Add(program, proto::KERNEL, proto::COMPUTE, {});
-    instruction->set_kernel(name);
-    instruction->set_layer("bigram");
-    for (const proto::Operand& operand : in) *instruction->add_in() = operand;
-    for (const proto::Operand& operand : out) *instruction->add_out() = operand;
-    return instruction;
-  }
-  static void Float(proto::Instruction* instruction, const std::string& name, double value) {
-    proto::Attribute* attribute = instruction->add_attributes();
-    attribute->set_name(name);
-    attribute->set_f(value);
-  }
-  static void Int(proto::Instruction* instruction, const std::string& name, int64_t value) {
-    proto::Attribute* attribute = instruction->add_attributes();
-    attribute->set_name(name);
-    attribute->set_i(value);
-  }
-  static void Ints(proto::Instruction* instruction, const std::string& name,
-                   const std::vector<int64_t>& values) {
-    proto::Attribute* attribute = instruction->add_attributes();
-    attribute->set_name(name);
-    for (int64_t value : values) attribute->mutable_ints()->add_values(value);
-  }
   proto::Instruction* Collective(proto::Opcode opcode, proto::Stream stream,
                                  std::initializer_list<uint32_t> after, const proto::Operand& in) {
     proto::Instruction* instruction = Add(train_, opcode, stream, after);
     instruction->set_axis(opcode == proto::ALL_REDUCE ? proto::AXIS_WORLD : proto::AXIS_SHARD);
     *instruction->add_in() = in;
+    // Integers have no mean.
+    if (opcode != proto::ALL_GATHER && in.dtype() == proto::F32) instruction->set_mean(instruction->axis());
     return instruction;
   }
 
-  static void AddPort(google::protobuf::RepeatedPtrField<proto::Port>* ports, const std::string& name,
-                      const proto::Operand& operand) {
-    proto::Port* port = ports->Add();
-    port->set_name(name);
-    *port->mutable_operand() = operand;
+  // Both moments at once, between host and device. Returns the index of the wait for it.
+  uint32_t CopyMoments(proto::Program* program, proto::Stream stream, uint32_t after,
+                       const std::vector<uint32_t>& from, const std::vector<uint32_t>& to) {
+    proto::Instruction* copy = Add(program, proto::COPY, stream, {after});
+    for (uint32_t buffer : from) *copy->add_in() = Whole(buffer);
+    for (uint32_t buffer : to) *copy->add_out() = Whole(buffer);
+    const uint32_t start = program->instructions_size() - 1;
+    Add(program, proto::WAIT, proto::COMPUTE, {start});
+    return start + 1;
   }
 
   void AddPersistent() {
@@ -174,19 +140,35 @@ class Builder {
     rng_ = Constant("rng", proto::IO, 24);
     loss_ = Constant("loss", proto::IO, 4);
     norm_ = Constant("grad_norm", proto::IO, 4);
-    parameters_ = Slice("parameters", proto::PARAMETERS);
+    parameters_ = options_.whole_parameters ? Full("parameters", proto::PARAMETERS)
+                                            : Slice("parameters", proto::PARAMETERS);
     exp_avg_ = Slice("exp_avg", proto::OPTIMIZER_STATE);
     exp_avg_sq_ = Slice("exp_avg_sq", proto::OPTIMIZER_STATE);
-    proto::Plan::UnitBuffers* buffers = plan_.add_unit_buffers();
-    buffers->set_parameters_plus_one(parameters_ + 1);
-    buffers->set_exp_avg_plus_one(exp_avg_ + 1);
-    buffers->set_exp_avg_sq_plus_one(exp_avg_sq_ + 1);
+    for (uint32_t moment : {exp_avg_, exp_avg_sq_})
+      plan_.mutable_buffers(moment)->set_space(options_.offload ? proto::HOST : proto::DEVICE);
+    AddState("parameters", parameters_);
+    AddState("exp_avg", exp_avg_);
+    AddState("exp_avg_sq", exp_avg_sq_);
+  }
+
+  void AddState(const char* role, uint32_t buffer) {
+    proto::Plan::UnitState* state = plan_.add_unit_states();
+    state->set_role(role);
+    state->set_buffer(buffer);
   }
 
   void BuildInit() {
     AddPort(init_->mutable_inputs(), "rng", At(rng_, proto::I64, {3}));
-    for (uint32_t buffer : {parameters_, exp_avg_, exp_avg_sq_})
+    const std::vector<uint32_t> moments = {exp_avg_, exp_avg_sq_};
+    std::vector<uint32_t> here = moments;
+    if (options_.offload)
+      here = {Slice("zero_exp_avg", proto::WORKSPACE), Slice("zero_exp_avg_sq", proto::WORKSPACE)};
+    for (uint32_t buffer : {parameters_, here[0], here[1]})
       Float(Kernel(init_, "fill", {}, {Whole(buffer)}), "value", 0.0);
+    if (options_.offload) {
+      const uint32_t last = CopyMoments(init_, proto::D2H, 2, here, moments);
+      for (uint32_t buffer : here) Lives(buffer, 1, last, 0);
+    }
     for (const bool head : {false, true}) {
       proto::Instruction* init =
           Kernel(init_, "init_normal", {At(rng_, proto::I64, {3})}, {Whole(parameters_)});
@@ -212,7 +194,7 @@ class Builder {
   void BuildForwardBackward() {
     const uint64_t rows = uint64_t(options_.batch) * options_.seq_len;
     uint32_t weights = parameters_;
-    if (options_.shard) {
+    if (Gathers()) {
       weights = Full("gathered", proto::GATHERED);
       proto::Instruction* gather = Collective(proto::ALL_GATHER, proto::GATHER, {}, Whole(parameters_));
       *gather->add_out() = Whole(weights);
@@ -227,14 +209,14 @@ class Builder {
     flat_ = options_.shard ? Full("flat_gradient", proto::STAGING) : Slice("flat_gradient", proto::GRADIENTS);
     Kernel(train_, "embedding", {At(tokens_, proto::I32, Ids()), Table(weights)},
            {At(x, proto::F32, Hidden())});
-    proto::Instruction* head = Kernel(
-        train_, "linear_cross_entropy_loss_grad",
-        {At(x, proto::F32, Hidden()), Head(weights), At(targets_, proto::I32, Ids()), proto::Operand()},
-        {At(loss_, proto::F32, {}), At(dx, proto::F32, Hidden()), Head(flat_)});
+    proto::Instruction* head = Kernel(train_, "linear_cross_entropy_loss_grad",
+                                      {At(x, proto::F32, Hidden()), Head(weights),
+                                       At(targets_, proto::I32, Ids()), proto::Operand(), proto::Operand()},
+                                      {At(loss_, proto::F32, {}), At(dx, proto::F32, Hidden()), Head(flat_)});
     Float(head, "dloss", 1.0);
     *head->mutable_workspace() =
         At(scratch, proto::F32, {uint64_t(LinearCrossEntropyWorkspace(rows, options_.vocab)) / 4});
-    if (options_.shard) {
+    if (Gathers()) {
       *Add(train_, proto::RELEASE, proto::COMPUTE, {})->add_in() = Whole(weights);
       Lives(weights, 0, train_->instructions_size() - 1);
     }
@@ -251,47 +233,89 @@ class Builder {
 
   void BuildReduction() {
     const uint32_t packed = train_->instructions_size() - 1;
-    if (options_.shard) {
-      gradient_ = Slice("gradient", proto::GRADIENTS);
-      proto::Instruction* scatter = Collective(proto::REDUCE_SCATTER, proto::REDUCE, {packed}, Whole(flat_));
-      *scatter->add_out() = Whole(gradient_);
-      scatter->set_unit_plus_one(1);
-    } else {
-      gradient_ = flat_;
-      Collective(proto::ALL_REDUCE, proto::REDUCE, {packed}, Whole(flat_))->set_unit_plus_one(1);
+    proto::Instruction* first = Collective(options_.shard ? proto::REDUCE_SCATTER : proto::ALL_REDUCE,
+                                           proto::REDUCE, {packed}, Whole(flat_));
+    first->set_unit_plus_one(1);
+    uint32_t reduction = packed + 1;
+    gradient_ = Whole(flat_);
+    if (options_.whole_parameters) *first->add_out() = gradient_ = Own(flat_);
+    if (Gathers()) {
+      const uint32_t slice = Slice("gradient", proto::GRADIENTS);
+      *first->add_out() = gradient_ = Whole(slice);
+      slice_begin_ = reduction;
     }
-    Collective(proto::ALL_REDUCE, proto::REDUCE, {packed}, At(loss_, proto::F32, {}));
-    Add(train_, proto::WAIT, proto::COMPUTE, {packed + 1, packed + 2});
+    if (options_.two_axes) {
+      // Not divided yet; the second reduction may begin when the first is through.
+      first->set_mean(proto::AXIS_NONE);
+      Add(train_, proto::WAIT, proto::COMPUTE, {reduction});
+      proto::Instruction* second = Collective(proto::ALL_REDUCE, proto::REDUCE, {reduction + 1}, gradient_);
+      second->set_axis(proto::AXIS_REPLICA);
+      second->set_mean(proto::AXIS_WORLD);
+      second->set_unit_plus_one(1);
+      reduction += 2;
+    }
+    Collective(proto::ALL_REDUCE, proto::REDUCE, {reduction - 1}, At(loss_, proto::F32, {}));
+    Add(train_, proto::WAIT, proto::COMPUTE, {reduction, reduction + 1});
+    plan_.mutable_buffers(flat_)->set_last(reduction + 2);
   }
 
   void BuildOptimizer() {
-    const uint32_t reduced = train_->instructions_size() - 2;
     const uint32_t acc = Constant("accumulator", proto::IO, kAccumulatorWords * 8);
     const uint32_t coefficient = Constant("coefficient", proto::IO, 4);
     const uint32_t sum = train_->instructions_size();
-    Kernel(train_, "sum_squares", {Whole(gradient_), proto::Operand()},
-           {At(acc, proto::I64, {kAccumulatorWords})});
+    Kernel(train_, "sum_squares", {gradient_, proto::Operand()}, {At(acc, proto::I64, {kAccumulatorWords})});
     if (options_.shard) {
-      Collective(proto::ALL_REDUCE, proto::REDUCE, {sum}, At(acc, proto::I64, {kAccumulatorWords}));
+      proto::Instruction* all =
+          Collective(proto::ALL_REDUCE, proto::REDUCE, {sum}, At(acc, proto::I64, {kAccumulatorWords}));
+      if (options_.two_axes) all->set_axis(proto::AXIS_SHARD);
       Add(train_, proto::WAIT, proto::COMPUTE, {sum + 1});
     }
-    Float(Kernel(train_, "clip_coefficient", {At(acc, proto::I64, {kAccumulatorWords})},
+    Float(Kernel(train_, "clip_coefficient",
+                 {At(acc, proto::I64, {kAccumulatorWords}), proto::Operand(), proto::Operand()},
                  {At(norm_, proto::F32, {}), At(coefficient, proto::F32, {})}),
           "max_norm", 1.0);
-    proto::Instruction* adamw = Kernel(train_, "adamw",
-                                       {Whole(gradient_), At(coefficient, proto::F32, {}),
-                                        At(lr_, proto::F32, {}), At(step_, proto::I64, {})},
-                                       {Whole(parameters_), Whole(exp_avg_), Whole(exp_avg_sq_)});
+    BuildUpdate(coefficient);
+    const uint32_t last = train_->instructions_size() - 1;
+    Lives(acc, sum, last);
+    Lives(coefficient, sum, last);
+    const uint32_t gradient = gradient_.buffer_plus_one() - 1;
+    Lives(gradient, slice_begin_ > 0 ? slice_begin_ : plan_.buffers(gradient).first(), last);
+  }
+
+  void BuildUpdate(uint32_t coefficient) {
+    const uint32_t before = train_->instructions_size() - 1;
+    const std::vector<uint32_t> moments = {exp_avg_, exp_avg_sq_};
+    std::vector<uint32_t> here = moments;
+    if (options_.offload) {
+      here = {Slice("exp_avg_here", proto::OPTIMIZER_STATE),
+              Slice("exp_avg_sq_here", proto::OPTIMIZER_STATE)};
+      CopyMoments(train_, proto::H2D, before, moments, here);
+    }
+    const proto::Operand parameters = options_.whole_parameters ? Own(parameters_) : Whole(parameters_);
+    proto::Instruction* adamw = Kernel(
+        train_, "adamw",
+        {gradient_, At(coefficient, proto::F32, {}), At(lr_, proto::F32, {}), At(step_, proto::I64, {})},
+        {parameters, Whole(here[0]), Whole(here[1])});
+    adamw->set_phase("optimizer");
     Float(adamw, "beta1", 0.9);
     Float(adamw, "beta2", 0.95);
     Float(adamw, "eps", 1e-8);
     Float(adamw, "weight_decay", 0.1);
     Ints(adamw, "segments",
          {0, int64_t(table_elements_), 1, int64_t(head_offset_), int64_t(head_offset_ + table_elements_), 1});
-    const uint32_t last = train_->instructions_size() - 1;
-    Lives(acc, sum, last);
-    Lives(coefficient, sum, last);
-    Lives(gradient_, options_.shard ? reduced - 1 : plan_.buffers(flat_).first(), last);
+    const uint32_t updated = train_->instructions_size() - 1;
+    if (options_.offload) {
+      const uint32_t last = CopyMoments(train_, proto::D2H, updated, here, moments);
+      for (uint32_t buffer : here) Lives(buffer, before + 1, last);
+    }
+    if (options_.whole_parameters) {
+      const uint32_t start = train_->instructions_size();
+      proto::Instruction* refresh =
+          Collective(proto::ALL_GATHER, proto::GATHER, {start - 1}, Own(parameters_));
+      *refresh->add_out() = Whole(parameters_);
+      refresh->set_unit_plus_one(1);
+      Add(train_, proto::WAIT, proto::COMPUTE, {start});
+    }
   }
 
   const TinyPlanOptions options_;
@@ -299,8 +323,9 @@ class Builder {
   proto::Plan plan_;
   proto::Program* init_ = nullptr;
   proto::Program* train_ = nullptr;
-  uint32_t tokens_, targets_, lr_, step_, rng_, loss_, norm_, parameters_, exp_avg_, exp_avg_sq_, flat_,
-      gradient_;
+  uint32_t tokens_, targets_, lr_, step_, rng_, loss_, norm_, parameters_, exp_avg_, exp_avg_sq_, flat_;
+  proto::Operand gradient_;   // reduced
+  uint32_t slice_begin_ = 0;  // where its buffer begins to live, when it has one of its own
 };
 
 }  // namespace

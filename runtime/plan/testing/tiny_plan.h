@@ -10,6 +10,13 @@ namespace ft {
 
 struct TinyPlanOptions {
   bool shard = true;  // full_shard; otherwise no_shard
+  // With `shard`: parameters stay whole at rest, gradients are scattered and parameters gathered in place
+  // (zero1).
+  bool whole_parameters = false;
+  // With `shard`: gradients are reduced over replicas too (hybrid_shard).
+  bool two_axes = false;
+  // Optimizer state in host memory.
+  bool offload = false;
   int batch = 2;
   int seq_len = 16;
   int vocab = 256;

@@ -1,0 +1,34 @@
+// 32-bit floats as 16-bit ones, rounded to nearest, ties to even.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace ft {
+
+// The upper half of a float's bits. A NaN stays one: its lowest kept bit is set.
+inline uint16_t RoundToBF16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40);
+  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+// IEEE binary16: from 65520 on infinity, below 2^-14 subnormal.
+inline uint16_t RoundToF16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
+  const float magnitude = std::fabs(value);
+  if (std::isnan(value)) return static_cast<uint16_t>(sign | 0x7E00 | (bits >> 13 & 0x1FF));
+  if (magnitude >= 65520.0f) return static_cast<uint16_t>(sign | 0x7C00);
+  if (magnitude < 0x1p-14f) {
+    // In [0.5, 0.5 + 2^-14] neighbouring floats are 2^-24 apart, as subnormal halves are: the addition
+    // rounds.
+    const uint32_t steps = std::bit_cast<uint32_t>(magnitude + 0.5f) - std::bit_cast<uint32_t>(0.5f);
+    return static_cast<uint16_t>(sign | steps);
+  }
+  const uint32_t rounded = (bits & 0x7FFFFFFF) + 0xFFF + (bits >> 13 & 1);
+  return static_cast<uint16_t>(sign | ((rounded >> 13) - ((127 - 15) << 10)));
+}
+
+}  // namespace ft

@@ -1,0 +1,49 @@
+#include "runtime/plan/kernel_cost.h"
+
+#include <algorithm>
+
+#include "runtime/plan/mesh.h"
+#include "runtime/plan/operand_extent.h"
+#include "runtime/plan/verify_transfers.h"
+
+namespace ft {
+namespace {
+
+double KernelSecondsOfRank(const proto::Plan& plan, const BoundPlan& bound, const proto::Instruction& kernel,
+                           const Target& target) {
+  const double share = ShareOfRank(plan, bound, kernel);
+  const bool is_16bit =
+      std::any_of(kernel.in().begin(), kernel.in().end(), [](const proto::Operand& operand) {
+        return operand.buffer_plus_one() != 0 &&
+               (operand.dtype() == proto::BF16 || operand.dtype() == proto::F16);
+      });
+  const auto part = [&](uint64_t whole) { return static_cast<uint64_t>(share * static_cast<double>(whole)); };
+  return KernelSeconds(target, part(kernel.flops()), part(kernel.bytes()), is_16bit);
+}
+
+}  // namespace
+
+double ShareOfRank(const proto::Plan& plan, const BoundPlan& bound, const proto::Instruction& kernel) {
+  for (const proto::Operand& operand : kernel.in()) {
+    if (operand.buffer_plus_one() == 0 || !(operand.whole() || operand.own_slice())) continue;
+    const proto::SizeExpr extent = ExtentOf(plan, operand);
+    if (extent.kind() != proto::SizeExpr::UNIT_SLICE) continue;
+    return static_cast<double>(bound.slices[extent.unit()]) /
+           static_cast<double>(plan.units(static_cast<int>(extent.unit())).elements());
+  }
+  return 1;
+}
+
+double InstructionSeconds(const proto::Plan& plan, const BoundPlan& bound,
+                          const proto::Instruction& instruction, const Target& target) {
+  if (instruction.opcode() == proto::KERNEL) return KernelSecondsOfRank(plan, bound, instruction, target);
+  if (!IsTransfer(instruction.opcode())) return 0;
+  // The whole is what an all_gather makes, and what the others take.
+  uint64_t bytes = 0;
+  for (const proto::Operand& operand :
+       instruction.opcode() == proto::ALL_GATHER ? instruction.out() : instruction.in())
+    bytes += OperandBytes(plan, operand, static_cast<uint64_t>(bound.mesh.shard));
+  return TransferSeconds(target, instruction.opcode(), bytes, AxisSize(bound.mesh, instruction.axis()));
+}
+
+}  // namespace ft

@@ -1,0 +1,19 @@
+// What one instruction costs a rank. A plan does not know the ranks: FLOPs and bytes of a kernel over slices
+// stand in it for the whole unit.
+#pragma once
+
+#include "runtime/plan/bind.h"
+#include "runtime/plan/plan.pb.h"
+#include "runtime/plan/target.h"
+
+namespace ft {
+
+// The part of a kernel's FLOPs and bytes that falls to one rank: below 1 when it works on slices.
+double ShareOfRank(const proto::Plan& plan, const BoundPlan& bound, const proto::Instruction& kernel);
+
+// Seconds on `target` of a kernel, or of a transfer that has its stream and the link for itself; 0 for waits
+// and releases.
+double InstructionSeconds(const proto::Plan& plan, const BoundPlan& bound,
+                          const proto::Instruction& instruction, const Target& target);
+
+}  // namespace ft

@@ -1,0 +1,151 @@
+#include "runtime/plan/report_parts.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "runtime/plan/kernel_cost.h"
+#include "runtime/plan/mesh.h"
+#include "runtime/plan/operand_extent.h"
+#include "runtime/plan/verify_transfers.h"
+
+namespace ft {
+namespace {
+
+// Where the transfers of one kind are counted.
+TransferTraffic& KindOf(const proto::Instruction& instruction, Traffic& traffic) {
+  switch (instruction.opcode()) {
+    case proto::ALL_GATHER:
+      return traffic.all_gather;
+    case proto::REDUCE_SCATTER:
+      return traffic.reduce_scatter;
+    case proto::ALL_REDUCE:
+      return traffic.all_reduce;
+    default:
+      return instruction.stream() == proto::H2D ? traffic.h2d : traffic.d2h;
+  }
+}
+
+// What a rank sends of pair `i`.
+uint64_t SentBytes(const proto::Plan& plan, const proto::Instruction& instruction, int i,
+                   const BoundPlan& bound) {
+  const uint64_t ranks = AxisSize(bound.mesh, instruction.axis()), shards = bound.mesh.shard;
+  switch (instruction.opcode()) {
+    case proto::ALL_GATHER:  // its slice goes to all others
+      return OperandBytes(plan, instruction.in(i), shards) * (ranks - 1);
+    case proto::REDUCE_SCATTER:
+      return OperandBytes(plan, instruction.out(i), shards) * (ranks - 1);
+    case proto::ALL_REDUCE:  // a reduce-scatter and an all-gather
+      return 2 * OperandBytes(plan, instruction.in(i), shards) * (ranks - 1) / ranks;
+    default:
+      return OperandBytes(plan, instruction.in(i), shards);
+  }
+}
+
+// The unit whose flat buffer is moved by pair `i`; -1 for anything else.
+int UnitOf(const proto::Plan& plan, const proto::Instruction& instruction, int i) {
+  const proto::SizeExpr& size = plan.buffers(instruction.in(i).buffer_plus_one() - 1).size();
+  return size.kind() == proto::SizeExpr::CONSTANT ? -1 : static_cast<int>(size.unit());
+}
+
+bool ComputesIn16Bit(const proto::Plan& plan) {
+  return std::any_of(plan.unit_states().begin(), plan.unit_states().end(), [&](const auto& state) {
+    return state.role() == "parameters" && plan.buffers(state.buffer()).size().value() == 2;
+  });
+}
+
+// "gelu" of "transformer.h.0.gelu" in layer "transformer.h.0".
+std::string WithoutLayer(const proto::Plan::Saved& saved) {
+  const std::string prefix = saved.layer() + ".";
+  return saved.value().rfind(prefix, 0) == 0 ? saved.value().substr(prefix.size()) : saved.value();
+}
+
+}  // namespace
+
+void TransferTraffic::Add(const TransferTraffic& other, uint64_t times) {
+  bytes += other.bytes * times;
+  count += other.count * times;
+  buffers += other.buffers * times;
+}
+
+void Traffic::Add(const Traffic& other, uint64_t times) {
+  all_gather.Add(other.all_gather, times);
+  reduce_scatter.Add(other.reduce_scatter, times);
+  all_reduce.Add(other.all_reduce, times);
+  h2d.Add(other.h2d, times);
+  d2h.Add(other.d2h, times);
+}
+
+void TrafficReport::Add(const TrafficReport& more, uint64_t times) {
+  total.Add(more.total, times);
+  other.Add(more.other, times);
+  for (size_t i = 0; i < by_unit.size(); ++i) by_unit[i].Add(more.by_unit[i], times);
+  for (size_t i = 0; i < by_axis.size(); ++i) by_axis[i].Add(more.by_axis[i], times);
+}
+
+void FlopsReport::Add(const FlopsReport& other, uint64_t times) {
+  forward += other.forward * times;
+  recompute += other.recompute * times;
+  backward += other.backward * times;
+  optimizer += other.optimizer * times;
+}
+
+TrafficReport ReportTraffic(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound) {
+  TrafficReport report;
+  report.by_unit.resize(plan.units_size());
+  for (const proto::Instruction& instruction : program.instructions()) {
+    if (!IsTransfer(instruction.opcode())) continue;
+    std::set<int> units;
+    for (int i = 0; i < instruction.in_size(); ++i) {
+      const int unit = UnitOf(plan, instruction, i);
+      const TransferTraffic pair{.bytes = SentBytes(plan, instruction, i, bound), .count = 0, .buffers = 1};
+      Traffic& here = unit < 0 ? report.other : report.by_unit[unit];
+      for (Traffic* traffic : {&report.total, &report.by_axis[instruction.axis()], &here})
+        KindOf(instruction, *traffic).Add(pair, 1);
+      if (units.insert(unit).second) ++KindOf(instruction, here).count;
+    }
+    ++KindOf(instruction, report.total).count;
+    ++KindOf(instruction, report.by_axis[instruction.axis()]).count;
+  }
+  return report;
+}
+
+FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound) {
+  FlopsReport report;
+  for (const proto::Instruction& instruction : program.instructions()) {
+    const auto flops = static_cast<uint64_t>(instruction.flops() * ShareOfRank(plan, bound, instruction));
+    if (instruction.phase() == "forward") report.forward += flops;
+    if (instruction.phase() == "recompute") report.recompute += flops;
+    if (instruction.phase() == "backward") report.backward += flops;
+    if (instruction.phase() == "optimizer") report.optimizer += flops;
+  }
+  return report;
+}
+
+std::vector<SavedReport> ReportSaved(const proto::Plan& plan, const Target& target) {
+  const bool is_16bit = ComputesIn16Bit(plan);
+  std::map<std::pair<std::string, std::string>, SavedReport> groups;  // by choice and value
+  for (const proto::Plan::Saved& saved : plan.saved()) {
+    const std::string value = WithoutLayer(saved);
+    SavedReport& group = groups[{saved.choice(), value}];
+    group.value = value;
+    group.choice = saved.choice();
+    ++group.count;
+    group.bytes += saved.bytes();
+    group.flops += saved.flops();
+    if (saved.choice() == "recompute")
+      group.seconds += KernelSeconds(target, saved.flops(), saved.bytes(), is_16bit);
+    if (saved.choice() == "offload")
+      group.seconds += 2 * TransferSeconds(target, proto::COPY, saved.bytes(), 1);
+  }
+  std::vector<SavedReport> report;
+  for (auto& [key, group] : groups) report.push_back(std::move(group));
+  std::stable_sort(report.begin(), report.end(), [](const SavedReport& a, const SavedReport& b) {
+    return std::tie(a.choice, b.bytes) < std::tie(b.choice, a.bytes);
+  });
+  return report;
+}
+
+}  // namespace ft

@@ -1,0 +1,15 @@
+// Parts of ReportPlan about work: what a program sends and computes, and what decisions about activations
+// buy.
+#pragma once
+
+#include <vector>
+
+#include "runtime/plan/report.h"
+
+namespace ft {
+
+TrafficReport ReportTraffic(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound);
+FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound);
+std::vector<SavedReport> ReportSaved(const proto::Plan& plan, const Target& target);
+
+}  // namespace ft

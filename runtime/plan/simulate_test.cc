@@ -1,0 +1,159 @@
+#include "runtime/plan/simulate.h"
+
+#include "gtest/gtest.h"
+#include "runtime/plan/kernel_cost.h"
+#include "runtime/plan/testing/plan_parts.h"
+#include "runtime/plan/testing/tiny_plan.h"
+#include "runtime/plan/verify_plan.h"
+
+namespace ft {
+namespace {
+
+using namespace plan_parts;
+
+// One FLOP a second, a byte a microsecond; transfers take 1 s and a tiny bit.
+const Target kTarget{.name = "test",
+                     .flops_per_s_f32 = 1,
+                     .flops_per_s_16bit = 2,
+                     .memory_bytes_per_s = 1e6,
+                     .kernel_latency_s = 0,
+                     .link_latency_s = 1,
+                     .link_bytes_per_s = 1e12,
+                     .copy_latency_s = 2,
+                     .copy_bytes_per_s = 1e12};
+constexpr double kTiny = 1e-6;
+
+class SimulateTest : public testing::Test {
+ protected:
+  SimulateTest() {
+    proto::Unit* unit = plan_.add_units();
+    unit->set_name("u");
+    unit->set_elements(2048);
+    plan_.set_block_elements(1024);
+    plan_.set_shards_parameters(true);
+    for (const auto kind : {proto::SizeExpr::UNIT_SLICE, proto::SizeExpr::UNIT_FULL}) {
+      proto::Buffer* buffer = plan_.add_buffers();
+      buffer->mutable_size()->set_kind(kind);
+      buffer->mutable_size()->set_value(4);
+      buffer->set_persistent(true);
+    }
+    program_ = plan_.add_programs();
+    program_->set_name("train_step");
+  }
+
+  // Seconds on kTarget.
+  void Compute(uint64_t seconds) { Kernel(program_, "work", {}, {})->set_flops(seconds); }
+  void Gather(std::initializer_list<uint32_t> after) {
+    proto::Instruction* gather = Add(program_, proto::ALL_GATHER, proto::GATHER, after);
+    gather->set_axis(proto::AXIS_SHARD);
+    *gather->add_in() = Whole(0);
+    *gather->add_out() = Whole(1);
+  }
+  void Wait(uint32_t start) { Add(program_, proto::WAIT, proto::COMPUTE, {start}); }
+
+  BoundPlan Bound(int shards) {
+    BoundPlan bound;
+    bound.mesh.shard = shards;
+    bound.slices = {shards == 1 ? 2048u : 1024u};
+    return bound;
+  }
+  SimulatedProgram Simulate(int shards = 2) { return SimulateProgram(plan_, Bound(shards), 0, kTarget); }
+
+  proto::Plan plan_;
+  proto::Program* program_;
+};
+
+TEST_F(SimulateTest, ATransferBesideComputationIsHidden) {
+  Gather({});
+  Compute(3);
+  Wait(0);
+  Compute(2);
+  const SimulatedProgram run = Simulate();
+  EXPECT_NEAR(run.seconds, 5, kTiny);
+  EXPECT_NEAR(run.compute_seconds, 5, kTiny);
+  EXPECT_NEAR(run.exposed_seconds, 0, kTiny);
+  EXPECT_NEAR(run.busy_seconds[proto::GATHER], 1, kTiny);
+  EXPECT_EQ(run.instructions[0].waited_at, 2);
+  EXPECT_NEAR(run.instructions[3].begin, 3, kTiny);
+}
+
+TEST_F(SimulateTest, WhatIsNotDoneKeepsComputationWaiting) {
+  Compute(3);
+  Gather({0});
+  Wait(1);
+  Compute(2);
+  const SimulatedProgram run = Simulate();
+  EXPECT_NEAR(run.seconds, 6, kTiny);
+  EXPECT_NEAR(run.exposed_seconds, 1, kTiny);
+  EXPECT_NEAR(run.instructions[1].exposed, 1, kTiny);
+  EXPECT_NEAR(run.instructions[1].begin, 3, kTiny);
+  EXPECT_NEAR(run.seconds, run.compute_seconds + run.exposed_seconds, kTiny);
+}
+
+TEST_F(SimulateTest, TransfersOfAStreamFollowEachOtherAndOthersRunBesideThem) {
+  Gather({});
+  Gather({});
+  *Add(program_, proto::COPY, proto::H2D, {})->add_in() = Whole(0);
+  Wait(0);
+  Wait(1);
+  Wait(2);
+  const SimulatedProgram run = Simulate();
+  EXPECT_NEAR(run.instructions[1].begin, 1, kTiny);
+  EXPECT_NEAR(run.instructions[2].begin, 0, kTiny);
+  EXPECT_NEAR(run.seconds, 2, kTiny);
+  EXPECT_NEAR(run.instructions[0].exposed, 1, kTiny);
+  EXPECT_NEAR(run.instructions[1].exposed, 1, kTiny);
+  EXPECT_NEAR(run.instructions[2].exposed, 0, kTiny);
+}
+
+TEST_F(SimulateTest, OneRankTalksToNobody) {
+  Gather({});
+  Wait(0);
+  EXPECT_EQ(Simulate(/*shards=*/1).seconds, 0);
+}
+
+TEST_F(SimulateTest, AKernelOverSlicesTakesItsShare) {
+  proto::Instruction* kernel = Kernel(program_, "adamw", {Whole(0)}, {});
+  kernel->set_flops(8);
+  EXPECT_NEAR(Simulate(1).seconds, 8, kTiny);
+  EXPECT_NEAR(Simulate(2).seconds, 4, kTiny);
+  kernel->mutable_in(0)->set_dtype(proto::BF16);
+  EXPECT_NEAR(Simulate(2).seconds, 2, kTiny);
+}
+
+TEST_F(SimulateTest, MicroStepsCountAsOftenAsTheyRun) {
+  Compute(5);
+  program_ = plan_.add_programs();
+  program_->set_name("train_micro");
+  Compute(2);
+  plan_.set_micro_steps(4);
+  EXPECT_NEAR(SimulateStep(plan_, Bound(1), kTarget).seconds, 5 + 3 * 2, kTiny);
+}
+
+TEST_F(SimulateTest, OffloadCostsCopies) {
+  for (const bool offload : {false, true}) {
+    const proto::Plan plan = TinyPlan({.offload = offload});
+    ASSERT_EQ(VerifyPlan(plan), absl::OkStatus());
+    const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 2});
+    const SimulatedProgram step = SimulateStep(plan, bound, *FindTarget("h100"));
+    EXPECT_GT(step.exposed_seconds, 0);
+    EXPECT_EQ(step.busy_seconds[proto::H2D] > 0, offload);
+    EXPECT_EQ(step.busy_seconds[proto::D2H] > 0, offload);
+    EXPECT_NEAR(step.seconds, step.compute_seconds + step.exposed_seconds, 1e-12);
+  }
+}
+
+TEST(TargetTest, TransfersPayLatencyOnceAndTheirPartOfTheBytes) {
+  EXPECT_NEAR(TransferSeconds(kTarget, proto::ALL_GATHER, 4'000'000'000'000, 4), 1 + 3, kTiny);
+  EXPECT_NEAR(TransferSeconds(kTarget, proto::ALL_REDUCE, 4'000'000'000'000, 4), 1 + 6, kTiny);
+  EXPECT_NEAR(TransferSeconds(kTarget, proto::COPY, 3'000'000'000'000, 1), 2 + 3, kTiny);
+  EXPECT_EQ(TransferSeconds(kTarget, proto::ALL_REDUCE, 1'000'000, 1), 0);
+  for (const std::string& name : TargetNames()) {
+    ASSERT_NE(FindTarget(name), nullptr);
+    EXPECT_GT(FindTarget(name)->memory_bytes_per_s, FindTarget(name)->link_bytes_per_s) << name;
+  }
+  EXPECT_EQ(FindTarget("abacus"), nullptr);
+}
+
+}  // namespace
+}  // namespace ft

@@ -1,0 +1,76 @@
+#include "runtime/plan/verify_operands.h"
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/operand_extent.h"
+#include "runtime/plan/size_expr.h"
+#include "runtime/plan/verify_plan.h"
+
+namespace ft {
+namespace {
+
+// All of a buffer, or this rank's slice of it.
+absl::Status VerifyWhole(const Place& place, const proto::Operand& operand) {
+  const uint32_t index = operand.buffer_plus_one() - 1;
+  const proto::SizeExpr& size = place.plan.buffers(index).size();
+  const std::string what = absl::StrCat("an operand that is the ", operand.whole() ? "whole" : "own slice",
+                                        " of buffer ", BufferName(place.plan, index));
+  if (operand.whole() && operand.own_slice()) return place.Invalid(what, " cannot be its own slice as well");
+  if (operand.offset() != 0 || operand.shape_size() != 0)
+    return place.Invalid(what, " has an offset or a shape");
+  if (operand.own_slice() && size.kind() != proto::SizeExpr::UNIT_FULL)
+    return place.Invalid(what, ", but only the flat buffer of a whole unit has slices");
+  if (size.value() % SizeOf(static_cast<DType>(operand.dtype())) != 0) {
+    return place.Invalid("buffer ", BufferName(place.plan, index), " does not hold whole elements of ",
+                         proto::DType_Name(operand.dtype()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyShape(const Place& place, const proto::Operand& operand) {
+  const uint32_t index = operand.buffer_plus_one() - 1;
+  if (operand.shape_size() > kMaxOperandRank)
+    return place.Invalid("an operand has ", operand.shape_size(), " dimensions");
+  for (uint64_t extent : operand.shape()) {
+    if (extent == 0)
+      return place.Invalid("an operand in buffer ", BufferName(place.plan, index), " has a dimension of 0");
+  }
+  if (operand.offset() % SizeOf(static_cast<DType>(operand.dtype())) != 0) {
+    return place.Invalid("an operand in buffer ", BufferName(place.plan, index),
+                         " is not aligned to its elements");
+  }
+  const uint64_t smallest = SmallestSizeInBytes(place.plan, place.plan.buffers(index).size());
+  const uint64_t bytes = ExtentOf(place.plan, operand).value();
+  if (bytes > smallest || operand.offset() > smallest - bytes) {
+    return place.Invalid("an operand of ", bytes, " bytes at ", operand.offset(), " leaves buffer ",
+                         BufferName(place.plan, index), ", which may have only ", smallest, " bytes");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VerifyOperand(const Place& place, const proto::Operand& operand) {
+  if (operand.buffer_plus_one() == 0) return absl::OkStatus();
+  const uint32_t index = operand.buffer_plus_one() - 1;
+  if (index >= static_cast<uint32_t>(place.plan.buffers_size())) {
+    return place.Invalid("an operand is in buffer ", index, " of ", place.plan.buffers_size());
+  }
+  if (!proto::DType_IsValid(operand.dtype())) return place.Invalid("an operand is of an unknown type");
+  const bool shaped = !operand.whole() && !operand.own_slice();
+  FT_RETURN_IF_ERROR(shaped ? VerifyShape(place, operand) : VerifyWhole(place, operand));
+  const proto::Buffer& buffer = place.plan.buffers(index);
+  if (buffer.persistent()) return absl::OkStatus();
+  if (place.port != nullptr)
+    return place.Invalid("it is in buffer ", BufferName(place.plan, index), ", which does not persist");
+  const uint32_t now = static_cast<uint32_t>(place.instruction);
+  if (buffer.program() != static_cast<uint32_t>(place.program) || now < buffer.first() ||
+      now > buffer.last()) {
+    return place.Invalid("buffer ", BufferName(place.plan, index),
+                         " does not live here; it lives from instruction ", buffer.first(), " to ",
+                         buffer.last(), " of ", place.plan.programs(buffer.program()).name());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ft

@@ -1,0 +1,50 @@
+#include "runtime/plan/verify_worlds.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/verify_bound.h"
+
+namespace ft {
+namespace {
+
+absl::Status VerifyOn(const proto::Plan& plan, const Mesh& mesh) {
+  FT_ASSIGN_OR_RETURN(const BoundPlan bound, BindPlan(plan, mesh));
+  return VerifyBound(plan, bound);
+}
+
+// The mesh with `ranks` on the axis that sizes depend on.
+Mesh MeshWith(const proto::Plan& plan, int ranks, int largest_world) {
+  if (plan.two_axes()) return {.replica = largest_world / ranks, .shard = ranks};
+  return Shards(plan) ? Mesh{.replica = 1, .shard = ranks} : Mesh{.replica = ranks, .shard = 1};
+}
+
+}  // namespace
+
+std::vector<Mesh> SampleMeshes(const proto::Plan& plan) {
+  std::set<int> sizes = {1, 2, 3, 5, 7, 8, 13, 64, 65, 509, 512, 1000, 4095, kLargestWorld};
+  // Sizes do not depend on replicas.
+  if (!Shards(plan)) sizes = {1, kLargestWorld};
+  std::vector<Mesh> meshes;
+  for (int size : sizes) meshes.push_back(MeshWith(plan, size, kLargestWorld));
+  return meshes;
+}
+
+std::vector<Mesh> AllMeshes(const proto::Plan& plan, int largest_world) {
+  std::vector<Mesh> meshes;
+  for (int size = 1; size <= largest_world; ++size) meshes.push_back(MeshWith(plan, size, largest_world));
+  return meshes;
+}
+
+absl::Status VerifyWorlds(const proto::Plan& plan, const std::vector<Mesh>& meshes) {
+  for (const Mesh& mesh : meshes) {
+    const absl::Status status = VerifyOn(plan, mesh);
+    if (!status.ok())
+      return absl::Status(status.code(), absl::StrCat("on mesh ", MeshText(mesh), ": ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ft
