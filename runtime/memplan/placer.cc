@@ -181,7 +181,10 @@ bool Placer::Place(absl::Span<const uint32_t> order, Fit fit, uint64_t limit, Pl
     }
     out->offsets[buffer] = offset;
     out->height = std::max(out->height, offset + range.size);
-    if (out->height > limit) return false;
+    if (out->height > limit) {
+      overflow_ = buffer;
+      return false;
+    }
   }
   return true;
 }

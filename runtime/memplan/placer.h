@@ -34,6 +34,9 @@ class Placer {
   // soon as the height exceeds `limit`.
   bool Place(absl::Span<const uint32_t> order, Fit fit, uint64_t limit, Placement* out);
 
+  // The buffer that exceeded the limit, after Place has returned false.
+  uint32_t overflow() const { return overflow_; }
+
   // Buffers looked at so far: the measure of effort that bounds the search alike on every machine.
   uint64_t work() const { return work_; }
 
@@ -48,6 +51,7 @@ class Placer {
 
   absl::Span<const LiveRange> ranges_;
   uint64_t work_ = 0;
+  uint32_t overflow_ = 0;
   bool has_neighbours_ = false;
   std::vector<uint64_t>
       neighbour_begin_;  // of buffer i: neighbours_[neighbour_begin_[i] ... neighbour_begin_[i + 1])

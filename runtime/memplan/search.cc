@@ -13,10 +13,10 @@ namespace {
 
 // In units of Placer::work(): what keeps 20,000 buffers well below two seconds.
 constexpr uint64_t kOrderingWork = 250'000'000;
-constexpr uint64_t kLocalSearchWork = 80'000'000;
+// Of a search when the bound is missed by a thousandth, and of two more when it is missed by a hundredth.
+constexpr uint64_t kShortSearchWork = 10'000'000;
+constexpr uint64_t kLongSearchWork = 60'000'000;
 constexpr int kMovesWithoutGain = 2'000;
-// A plan within this fraction of the bound is not worth a local search.
-constexpr uint64_t kGoodEnoughPercent = 1;
 
 using Order = std::vector<uint32_t>;
 
@@ -102,6 +102,38 @@ class Draws {
   uint64_t count_ = 0;
 };
 
+// Replaces `best` where promotions find something lower. A buffer that does not fit below the best height so
+// far is placed earlier the next time, so those that are hard to place come to the front. Starts anew from
+// each order.
+class PromotionSearch {
+ public:
+  PromotionSearch(Placer* placer, uint64_t lower_bound) : placer_(*placer), lower_bound_(lower_bound) {}
+
+  void Improve(const std::vector<Order>& orders, uint64_t work, Placement* best) {
+    const uint64_t begin = placer_.work();
+    for (size_t i = 0; i < orders.size(); ++i)
+      Promote(orders[i], begin + work * (i + 1) / orders.size(), best);
+  }
+
+ private:
+  void Promote(Order order, uint64_t work_limit, Placement* best) {
+    Placement next;
+    while (placer_.work() < work_limit && best->height > lower_bound_) {
+      if (placer_.Place(order, Fit::kFirst, best->height - 1, &next)) {
+        std::swap(*best, next);
+        continue;
+      }
+      const size_t from = std::find(order.begin(), order.end(), placer_.overflow()) - order.begin();
+      const size_t to = draws_.Below(from + 1);
+      std::rotate(order.begin() + to, order.begin() + from, order.begin() + from + 1);
+    }
+  }
+
+  Placer& placer_;
+  uint64_t lower_bound_;
+  Draws draws_;
+};
+
 // Replaces `best` where moves find something lower. A move takes a buffer to another place in the order,
 // mostly one that reaches the top of the arena. Equally high results are walked on from, so that the search
 // crosses plateaus.
@@ -110,7 +142,7 @@ class LocalSearch {
   LocalSearch(absl::Span<const LiveRange> ranges, Placer* placer, uint64_t lower_bound)
       : ranges_(ranges), placer_(*placer), lower_bound_(lower_bound) {}
 
-  void Improve(Placement* best) {
+  void Improve(uint64_t work, Placement* best) {
     // Placing in order of the offsets found can only lower every buffer, so it is where to start from.
     Order order(ranges_.size());
     std::iota(order.begin(), order.end(), 0u);
@@ -119,7 +151,7 @@ class LocalSearch {
     Placement current;
     if (!placer_.Place(order, Fit::kFirst, best->height, &current)) return;
     *best = current;
-    const uint64_t work_limit = placer_.work() + kLocalSearchWork;
+    const uint64_t work_limit = placer_.work() + work;
     for (int idle = 0; idle < kMovesWithoutGain; ++idle) {
       if (best->height <= lower_bound_ || placer_.work() >= work_limit) return;
       Order next = Moved(order, *best);
@@ -167,8 +199,11 @@ Placement FindPlacement(absl::Span<const LiveRange> ranges, uint64_t lower_bound
       if (placer.Place(order, fit, best.height - 1, &next)) std::swap(best, next);
     }
   }
-  if (best.height > lower_bound + lower_bound / 100 * kGoodEnoughPercent) {
-    LocalSearch(ranges, &placer, lower_bound).Improve(&best);
+  PromotionSearch promotions(&placer, lower_bound);
+  if (best.height > lower_bound + lower_bound / 1000) promotions.Improve(orders, kShortSearchWork, &best);
+  if (best.height > lower_bound + lower_bound / 100) {
+    promotions.Improve(orders, kLongSearchWork, &best);
+    LocalSearch(ranges, &placer, lower_bound).Improve(kLongSearchWork, &best);
   }
   return best;
 }
