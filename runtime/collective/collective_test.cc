@@ -167,7 +167,7 @@ TEST_P(CollectiveTest, IntegersBroadcastAndRefusals) {
     float x = 0;
     EXPECT_TRUE(absl::IsInvalidArgument(comm.Broadcast(&x, 4, size(), {"root", 3})));
     EXPECT_TRUE(absl::IsInvalidArgument(comm.AllReduce(words.data(), 1, DType::kI64, 0.5f, {"scale", 4})));
-    EXPECT_EQ(comm.staging_bytes(), StagingBytes(backend(), size(), 1));
+    EXPECT_EQ(comm.staging_bytes(), StagingBytes(backend(), size()));
   });
 }
 
@@ -302,14 +302,14 @@ TEST(CreateTest, LeavesNothingInDevShm) {
   TestWorld(3).RunThreads([](const Rendezvous& rendezvous) {
     auto communicators = CreateCommunicators(rendezvous, 2, With(CollectiveBackend::kAuto)).value();
     EXPECT_EQ(SegmentsInShm(), 0u);  // the names are gone as soon as all have mapped them
-    EXPECT_EQ(communicators[0]->staging_bytes() * 2, StagingBytes(CollectiveBackend::kShm, 3, 2));
+    EXPECT_EQ(communicators[0]->staging_bytes(), StagingBytes(CollectiveBackend::kShm, 3));
   });
 }
 
 TEST(CreateTest, BackendsByName) {
   EXPECT_EQ(ParseCollectiveBackend("gloo").value(), CollectiveBackend::kGloo);
   EXPECT_TRUE(absl::IsInvalidArgument(ParseCollectiveBackend("nccl").status()));
-  EXPECT_EQ(StagingBytes(CollectiveBackend::kLocal, 1, 2), 0u);
+  EXPECT_EQ(StagingBytes(CollectiveBackend::kLocal, 1), 0u);
 }
 
 TEST(CreateTest, AnInterruptionEndsTheWaitForPeers) {

@@ -1,12 +1,16 @@
 // Collectives over the ranks of one group.
 //
-// A Communicator is owned by one stream: its calls come from one thread, in the same order on every rank. The
-// calls block that thread (a CPU stream is a thread with a queue; a GPU backend enqueues instead and returns
-// at once).
+// A Communicator is owned by one stream: its calls come from one thread, in the same order on every rank of
+// the group. The calls block that thread (a CPU stream is a thread with a queue; a GPU backend enqueues
+// instead and returns at once). Ranks are counted inside the group; messages name them as the whole run
+// counts them.
+//
+// Each call moves one or more parts, a bucket: all parts together cost the latency of one.
 //
 // Order of sums (design: "same bits"): the sum over ranks is a fixed binary tree over rank numbers, split at
 // the largest power of two below n, element by element, accumulated in fp32 (i64 sums are exact) and scaled
-// once at the end. An element's result does not depend on how a buffer is cut into chunks or slices.
+// once at the end. An element's result does not depend on how a buffer is cut into chunks or slices, nor on
+// what else is in its bucket.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +30,23 @@ struct CollectiveLabel {
   uint64_t sequence = 0;  // counts the collectives of this communicator
 };
 
+// A part of an all_gather. dst holds size() slices of `bytes` each; slice r becomes rank r's src. src may be
+// the own slice of dst.
+struct GatherPart {
+  const void* src = nullptr;
+  void* dst = nullptr;
+  size_t bytes = 0;
+};
+
+// A part of a reduction. Integers take no scale other than 1.
+struct ReducePart {
+  const void* src = nullptr;
+  void* dst = nullptr;
+  size_t count = 0;  // elements of dst
+  DType dtype = DType::kF32;
+  float scale = 1.0f;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -33,17 +54,14 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // dst holds size() slices of `bytes` each; slice r becomes rank r's src. src may be the own slice of dst.
-  virtual absl::Status AllGather(const void* src, void* dst, size_t bytes, const CollectiveLabel& label) = 0;
+  virtual absl::Status AllGather(absl::Span<const GatherPart> parts, const CollectiveLabel& label) = 0;
 
-  // src holds size() slices of `count` elements each; dst becomes scale * (tree sum over ranks of the own
+  // Each src holds size() slices of `count` elements; dst becomes scale * (tree sum over ranks of the own
   // slice). dst may be the own slice of src.
-  virtual absl::Status ReduceScatter(const void* src, void* dst, size_t count, DType dtype, float scale,
-                                     const CollectiveLabel& label) = 0;
+  virtual absl::Status ReduceScatter(absl::Span<const ReducePart> parts, const CollectiveLabel& label) = 0;
 
-  // In place: data becomes scale * (tree sum over ranks). For DType::kI64 the scale must be 1.
-  virtual absl::Status AllReduce(void* data, size_t count, DType dtype, float scale,
-                                 const CollectiveLabel& label) = 0;
+  // Each dst becomes scale * (tree sum over ranks of src). dst may be src.
+  virtual absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) = 0;
 
   virtual absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) = 0;
 
@@ -56,6 +74,21 @@ class Communicator {
 
   // Bytes this rank holds for staging beyond the arena; fixed from the start.
   virtual size_t staging_bytes() const = 0;
+
+  // One part alone.
+  absl::Status AllGather(const void* src, void* dst, size_t bytes, const CollectiveLabel& label) {
+    const GatherPart part{src, dst, bytes};
+    return AllGather(absl::MakeConstSpan(&part, 1), label);
+  }
+  absl::Status ReduceScatter(const void* src, void* dst, size_t count, DType dtype, float scale,
+                             const CollectiveLabel& label) {
+    const ReducePart part{src, dst, count, dtype, scale};
+    return ReduceScatter(absl::MakeConstSpan(&part, 1), label);
+  }
+  absl::Status AllReduce(void* data, size_t count, DType dtype, float scale, const CollectiveLabel& label) {
+    const ReducePart part{data, data, count, dtype, scale};
+    return AllReduce(absl::MakeConstSpan(&part, 1), label);
+  }
 };
 
 }  // namespace ft

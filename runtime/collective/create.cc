@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/gloo/gloo_communicator.h"
 #include "runtime/collective/local/local_communicator.h"
@@ -25,39 +26,67 @@ absl::Duration SpinFor(int ranks_here, const CommunicatorOptions& options) {
   return ranks_here * (options.threads_per_rank + 1) <= CPU_COUNT(&allowed) ? kSpin : absl::ZeroDuration();
 }
 
-std::vector<std::string> People(const Rendezvous& rendezvous) {
-  std::vector<std::string> people;
-  for (const PeerInfo& peer : rendezvous.peers()) people.push_back(Whereabouts(peer));
-  return people;
+// Who the ranks of a group are, for messages.
+std::vector<std::string> Members(const Rendezvous& rendezvous, const CommunicatorGroup& group) {
+  std::vector<std::string> members;
+  for (const int rank : group.ranks) {
+    const PeerInfo& peer = rendezvous.peers()[static_cast<size_t>(rank)];
+    members.push_back(absl::StrCat("rank ", rank, " (", Whereabouts(peer), ")"));
+  }
+  return members;
 }
 
-ShmOptions ShmOptionsFor(const Rendezvous& rendezvous, const CommunicatorOptions& options, std::string key) {
+// Where a rank of the run stands in the group; -1: it does not.
+int RankIn(const CommunicatorGroup& group, int rank) {
+  const auto found = std::find(group.ranks.begin(), group.ranks.end(), rank);
+  return found == group.ranks.end() ? -1 : static_cast<int>(found - group.ranks.begin());
+}
+
+ShmOptions ShmOptionsFor(const Rendezvous& rendezvous, const CommunicatorGroup& group,
+                         const CommunicatorOptions& options, std::string key) {
   ShmOptions shm;
   shm.key = std::move(key);
-  shm.rank = rendezvous.rank();
-  shm.size = rendezvous.world_size();
+  shm.rank = RankIn(group, rendezvous.rank());
+  shm.size = static_cast<int>(group.ranks.size());
   shm.timeout = options.timeout;
   shm.connect_timeout = rendezvous.timeout();
   shm.spin = SpinFor(rendezvous.world_size(), options);
-  shm.people = People(rendezvous);
+  shm.members = Members(rendezvous, group);
   shm.interrupted = options.interrupted;
   return shm;
 }
 
-GlooOptions GlooOptionsFor(const Rendezvous& rendezvous, const CommunicatorOptions& options,
-                           std::string key) {
+GlooOptions GlooOptionsFor(const Rendezvous& rendezvous, const CommunicatorGroup& group,
+                           const CommunicatorOptions& options, std::string key) {
   GlooOptions gloo;
   gloo.key = std::move(key);
-  gloo.rank = rendezvous.rank();
-  gloo.size = rendezvous.world_size();
+  gloo.rank = RankIn(group, rendezvous.rank());
+  gloo.size = static_cast<int>(group.ranks.size());
   // Ranks of one host talk over the interface they found each other on, loopback perhaps; others need one
   // that is seen outside.
   gloo.address = rendezvous.one_host() ? rendezvous.self().address : rendezvous.self().external_address;
   gloo.timeout = options.timeout;
   gloo.connect_timeout = rendezvous.timeout();
-  gloo.people = People(rendezvous);
+  gloo.members = Members(rendezvous, group);
   gloo.interrupted = options.interrupted;
   return gloo;
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> Create(const Rendezvous& rendezvous,
+                                                     const CommunicatorGroup& group,
+                                                     CollectiveBackend backend,
+                                                     const CommunicatorOptions& options, std::string key) {
+  if (RankIn(group, rendezvous.rank()) < 0) {
+    return absl::InternalError(absl::StrCat("rank ", rendezvous.rank(), " is none of a group of ranks ",
+                                            absl::StrJoin(group.ranks, ", "), " that it is to talk to"));
+  }
+  if (group.ranks.size() == 1) return CreateLocalCommunicator();
+  if (backend == CollectiveBackend::kShm) {
+    return CreateShmCommunicator(rendezvous.store(),
+                                 ShmOptionsFor(rendezvous, group, options, std::move(key)));
+  }
+  return CreateGlooCommunicator(rendezvous.store(),
+                                GlooOptionsFor(rendezvous, group, options, std::move(key)));
 }
 
 }  // namespace
@@ -105,33 +134,36 @@ absl::StatusOr<CollectiveBackend> ResolveBackend(const Rendezvous& rendezvous, C
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateCommunicators(
-    const Rendezvous& rendezvous, int count, const CommunicatorOptions& options) {
+    const Rendezvous& rendezvous, absl::Span<const CommunicatorGroup> groups,
+    const CommunicatorOptions& options) {
   FT_ASSIGN_OR_RETURN(const CollectiveBackend backend, ResolveBackend(rendezvous, options.backend));
   std::vector<std::unique_ptr<Communicator>> communicators;
-  for (int i = 0; i < count; ++i) {
-    const std::string key = absl::StrCat("communicator/", i);
-    if (backend == CollectiveBackend::kLocal) {
-      communicators.push_back(CreateLocalCommunicator());
-    } else if (backend == CollectiveBackend::kShm) {
-      FT_ASSIGN_OR_RETURN(auto made,
-                          CreateShmCommunicator(rendezvous.store(), ShmOptionsFor(rendezvous, options, key)));
-      communicators.push_back(std::move(made));
-    } else {
-      FT_ASSIGN_OR_RETURN(
-          auto made, CreateGlooCommunicator(rendezvous.store(), GlooOptionsFor(rendezvous, options, key)));
-      communicators.push_back(std::move(made));
-    }
+  for (const CommunicatorGroup& group : groups) {
+    // Groups of one place in the list share no rank: the first one names them.
+    std::string key =
+        absl::StrCat("communicator/", communicators.size(), "/", group.ranks.empty() ? 0 : group.ranks[0]);
+    FT_ASSIGN_OR_RETURN(auto made, Create(rendezvous, group, backend, options, std::move(key)));
+    if (options.link.has_value()) made = EmulateLink(std::move(made), *options.link);
+    communicators.push_back(std::move(made));
   }
   return communicators;
 }
 
-size_t StagingBytes(CollectiveBackend backend, int world_size, int count) {
-  if (world_size == 1) return 0;
+absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateCommunicators(
+    const Rendezvous& rendezvous, int count, const CommunicatorOptions& options) {
+  CommunicatorGroup world;
+  for (const PeerInfo& peer : rendezvous.peers()) world.ranks.push_back(peer.rank);
+  return CreateCommunicators(rendezvous, std::vector<CommunicatorGroup>(static_cast<size_t>(count), world),
+                             options);
+}
+
+size_t StagingBytes(CollectiveBackend backend, int ranks) {
+  if (ranks == 1) return 0;
   switch (backend) {
     case CollectiveBackend::kShm:
-      return static_cast<size_t>(count) * ShmStagingBytes();
+      return ShmStagingBytes();
     case CollectiveBackend::kGloo:
-      return static_cast<size_t>(count) * GlooStagingBytes();
+      return GlooStagingBytes();
     case CollectiveBackend::kAuto:
     case CollectiveBackend::kLocal:
       break;

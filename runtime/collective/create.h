@@ -4,13 +4,16 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "runtime/collective/communicator.h"
+#include "runtime/collective/emulated_link.h"
 #include "runtime/collective/rendezvous/rendezvous.h"
 
 namespace ft {
@@ -35,23 +38,32 @@ struct CommunicatorOptions {
   // Asked several times a second while communicators are made; an error stops it. Give it
   // PeerMonitor::status.
   std::function<absl::Status()> interrupted;
+  // Makes collectives take as long as over this link; nullopt: as long as they take.
+  std::optional<EmulatedLink> link;
 };
 
 // The backend that kAuto stands for in this run, or `wanted` itself. Errors: FailedPrecondition when `wanted`
 // cannot work here.
 absl::StatusOr<CollectiveBackend> ResolveBackend(const Rendezvous& rendezvous, CollectiveBackend wanted);
 
-// Makes `count` communicators over all ranks, one for each stream that communicates; every rank has to call
-// it with the same arguments, and once per Rendezvous. Errors: FailedPrecondition for a backend that cannot
-// work here, ResourceExhausted when /dev/shm is too small, Unavailable for a missing peer.
+// Ranks of the run, ascending, that talk to each other.
+struct CommunicatorGroup {
+  std::vector<int> ranks;
+};
+
+// Makes one communicator for each group. Every rank has to call it with as many groups, once per Rendezvous,
+// this rank in each of its groups; the groups that ranks give at one place of the list are equal or share no
+// rank. Errors: FailedPrecondition for a backend that cannot work here, ResourceExhausted when /dev/shm is
+// too small, Unavailable for a missing peer.
+absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateCommunicators(
+    const Rendezvous& rendezvous, absl::Span<const CommunicatorGroup> groups,
+    const CommunicatorOptions& options);
+
+// `count` communicators over all ranks.
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateCommunicators(
     const Rendezvous& rendezvous, int count, const CommunicatorOptions& options);
 
-// Communicators of a training run: one for the stream `gather`, one for `reduce`.
-inline constexpr int kCommunicatorsOfRun = 2;
-
-// Bytes that each rank holds for staging with `count` communicators, all together: the sum of their
-// staging_bytes(). `backend` must not be kAuto.
-size_t StagingBytes(CollectiveBackend backend, int world_size, int count);
+// staging_bytes() of a communicator over so many ranks; 0 for one. `backend` must not be kAuto.
+size_t StagingBytes(CollectiveBackend backend, int ranks);
 
 }  // namespace ft

@@ -8,11 +8,14 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
 
 // One body compiled for several generations of the processor, chosen when the program starts. All give the
 // same bits: only additions and multiplications that are never contracted (the build says -ffp-contract=off
 // for this file).
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+// The choice is made before ThreadSanitizer is ready for the code that makes it: a build with it has one
+// body.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define FT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define FT_CLONES
@@ -158,6 +161,11 @@ absl::Status CheckReduction(DType dtype, float scale, const CollectiveLabel& lab
     return absl::InvalidArgumentError(absl::StrCat(label.name, ": a sum of ", std::string(Name(dtype)),
                                                    " takes no scale, but was given ", scale));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckReductions(absl::Span<const ReducePart> parts, const CollectiveLabel& label) {
+  for (const ReducePart& part : parts) FT_RETURN_IF_ERROR(CheckReduction(part.dtype, part.scale, label));
   return absl::OkStatus();
 }
 

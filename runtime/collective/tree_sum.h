@@ -18,5 +18,6 @@ void TreeSum(absl::Span<const void* const> parts, size_t count, DType dtype, flo
 
 // OK when TreeSum can do it. Errors: InvalidArgument for u8, or an integer sum with a scale.
 absl::Status CheckReduction(DType dtype, float scale, const CollectiveLabel& label);
+absl::Status CheckReductions(absl::Span<const ReducePart> parts, const CollectiveLabel& label);
 
 }  // namespace ft

@@ -15,7 +15,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateGlooCommunicator(Store* stor
                       ConnectGlooMesh(store, {options.key, options.rank, options.size, options.address,
                                               options.connect_timeout, options.interrupted}));
   return CreateRoundCommunicator(
-      std::make_unique<GlooExchange>(std::move(context), options.timeout, options.people));
+      std::make_unique<GlooExchange>(std::move(context), options.timeout, options.members));
 }
 
 size_t GlooStagingBytes() { return GlooExchange::StagingBytes(); }

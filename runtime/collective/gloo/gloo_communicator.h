@@ -22,7 +22,7 @@ struct GlooOptions {
   std::string address;  // numeric, of the interface to listen on; the others must reach it
   absl::Duration timeout = absl::Seconds(300);          // of a collective
   absl::Duration connect_timeout = absl::Seconds(300);  // of this call
-  std::vector<std::string> people;                      // by rank, for messages: "pid 17 on node-a"
+  std::vector<std::string> members;                     // by rank, for messages: "rank 6 (pid 17 on node-a)"
   std::function<absl::Status()> interrupted;            // may be empty
 };
 

@@ -26,9 +26,9 @@ constexpr uint64_t kTag = 1;
 size_t GlooExchange::StagingBytes() { return 2 * kAreaBytes; }
 
 GlooExchange::GlooExchange(std::shared_ptr<gloo::rendezvous::Context> context, absl::Duration timeout,
-                           std::vector<std::string> people)
+                           std::vector<std::string> members)
     : timeout_(timeout),
-      people_(std::move(people)),
+      members_(std::move(members)),
       context_(std::move(context)),
       stride_(kAreaBytes / static_cast<size_t>(context_->size - 1) / kLine * kLine),
       staging_(static_cast<std::byte*>(operator new(StagingBytes(), kAlignment))),
@@ -97,7 +97,7 @@ absl::Status GlooExchange::Await(int peer) {
       peer, [&](Milliseconds left) { return buffers_[static_cast<size_t>(peer)]->waitRecv(nullptr, left); }));
   RoundHeader theirs;
   std::memcpy(&theirs, staging_ + ReceiveOffset(peer), sizeof(theirs));
-  absl::Status same = CompareHeaders(rank(), header_, peer, theirs);
+  absl::Status same = CompareHeaders(members_, rank(), header_, peer, theirs);
   return same.ok() ? same : state_.Set(std::move(same));
 }
 
@@ -129,10 +129,10 @@ absl::Status GlooExchange::Guard(int peer, absl::FunctionRef<bool(Milliseconds l
     return call(left) ? absl::OkStatus() : absl::CancelledError("aborted");
   });
   if (error.ok() || state_.failed()) return state_.status();
-  if (absl::Now() >= deadline_) return state_.Set(RoundTimedOut(header_, timeout_, {peer}, people_));
+  if (absl::Now() >= deadline_) return state_.Set(RoundTimedOut(header_, timeout_, {peer}, members_));
   return state_.Set(
-      absl::UnavailableError(absl::StrCat("in ", Describe(header_), ": the connection to rank ", peer, " (",
-                                          people_[static_cast<size_t>(peer)], ") broke: ", error.message())));
+      absl::UnavailableError(absl::StrCat("in ", Describe(header_), ": the connection to ",
+                                          members_[static_cast<size_t>(peer)], " broke: ", error.message())));
 }
 
 }  // namespace ft

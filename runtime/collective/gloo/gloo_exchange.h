@@ -26,7 +26,7 @@ class GlooExchange : public RoundExchange {
   static size_t StagingBytes();
 
   GlooExchange(std::shared_ptr<gloo::rendezvous::Context> context, absl::Duration timeout,
-               std::vector<std::string> people);
+               std::vector<std::string> members);
   ~GlooExchange() override;
 
   int rank() const override { return context_->rank; }
@@ -58,7 +58,7 @@ class GlooExchange : public RoundExchange {
   absl::Status Guard(int peer, absl::FunctionRef<bool(Milliseconds left)> call);
 
   const absl::Duration timeout_;
-  const std::vector<std::string> people_;  // by rank
+  const std::vector<std::string> members_;  // by rank, for messages: "rank 6 (pid 17 on node-a)"
   const std::shared_ptr<gloo::rendezvous::Context> context_;
   const size_t stride_;  // of the rooms for messages
   std::byte* const staging_;

@@ -16,27 +16,29 @@ class LocalCommunicator : public Communicator {
   int rank() const override { return 0; }
   int size() const override { return 1; }
 
-  absl::Status AllGather(const void* src, void* dst, size_t bytes, const CollectiveLabel& label) override {
+  absl::Status AllGather(absl::Span<const GatherPart> parts, const CollectiveLabel& label) override {
     FT_RETURN_IF_ERROR(state_.status());
-    if (src != dst && bytes > 0) std::memcpy(dst, src, bytes);
-    return absl::OkStatus();
-  }
-
-  absl::Status ReduceScatter(const void* src, void* dst, size_t count, DType dtype, float scale,
-                             const CollectiveLabel& label) override {
-    FT_RETURN_IF_ERROR(state_.status());
-    FT_RETURN_IF_ERROR(CheckReduction(dtype, scale, label));
-    if (scale != 1.0f) {
-      TreeSum({src}, count, dtype, scale, dst);
-    } else if (src != dst && count > 0) {
-      std::memcpy(dst, src, count * SizeOf(dtype));
+    for (const GatherPart& part : parts) {
+      if (part.src != part.dst && part.bytes > 0) std::memcpy(part.dst, part.src, part.bytes);
     }
     return absl::OkStatus();
   }
 
-  absl::Status AllReduce(void* data, size_t count, DType dtype, float scale,
-                         const CollectiveLabel& label) override {
-    return ReduceScatter(data, data, count, dtype, scale, label);
+  absl::Status ReduceScatter(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
+    FT_RETURN_IF_ERROR(state_.status());
+    FT_RETURN_IF_ERROR(CheckReductions(parts, label));
+    for (const ReducePart& part : parts) {
+      if (part.scale != 1.0f) {
+        TreeSum({part.src}, part.count, part.dtype, part.scale, part.dst);
+      } else if (part.src != part.dst && part.count > 0) {
+        std::memcpy(part.dst, part.src, part.count * SizeOf(part.dtype));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
+    return ReduceScatter(parts, label);
   }
 
   absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) override {

@@ -1,4 +1,4 @@
-// Collectives of a run with one rank: copies and scalings.
+// Collectives of a group with one rank: copies and scalings.
 #pragma once
 
 #include <memory>

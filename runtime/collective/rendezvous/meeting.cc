@@ -1,12 +1,13 @@
 #include "runtime/collective/rendezvous/meeting.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -59,19 +60,61 @@ std::string Described(const PeerInfo& peer) {
   return peer.label.empty() ? print : absl::StrCat(peer.label, " [", print, "]");
 }
 
+// The settings of a fingerprint of the form "plan=12ab steps=5 ...", in order; empty for any other.
+std::vector<std::pair<absl::string_view, absl::string_view>> SettingsOf(const PeerInfo& peer) {
+  std::vector<std::pair<absl::string_view, absl::string_view>> settings;
+  for (absl::string_view word : absl::StrSplit(peer.fingerprint, ' ')) {
+    const std::pair<absl::string_view, absl::string_view> setting =
+        absl::StrSplit(word, absl::MaxSplits('=', 1));
+    if (!absl::StrContains(word, '=')) return {};
+    settings.push_back(setting);
+  }
+  return settings;
+}
+
+std::string DifferentPlans(const std::vector<const PeerInfo*>& kinds) {
+  std::vector<std::string> differing;
+  for (const PeerInfo* peer : kinds) {
+    if (differing.size() < kMaxNamed)
+      differing.push_back(
+          absl::StrCat("rank ", peer->rank, " on ", peer->hostname, " has ", Described(*peer)));
+  }
+  return absl::StrCat("hold different plans: ", absl::StrJoin(differing, ", "));
+}
+
+// "differ in lr: 0.1 on rank 0 (host a), 0.2 on rank 3 (host b)", or what DifferentPlans says where it is the
+// plan, or not to be told.
+std::string Difference(const std::vector<const PeerInfo*>& kinds) {
+  const auto settings = SettingsOf(*kinds[0]);
+  for (size_t i = 0; i < settings.size(); ++i) {
+    std::vector<absl::string_view> values;
+    std::vector<std::string> places;
+    for (const PeerInfo* peer : kinds) {
+      const auto theirs = SettingsOf(*peer);
+      if (theirs.size() != settings.size() || theirs[i].first != settings[i].first)
+        return DifferentPlans(kinds);
+      if (std::find(values.begin(), values.end(), theirs[i].second) != values.end()) continue;
+      values.push_back(theirs[i].second);
+      if (places.size() < kMaxNamed)
+        places.push_back(absl::StrCat(theirs[i].second, " on rank ", peer->rank, " (", peer->hostname, ")"));
+    }
+    if (values.size() == 1) continue;
+    if (settings[i].first == "plan") break;
+    return absl::StrCat("differ in ", settings[i].first, ": ", absl::StrJoin(places, ", "));
+  }
+  return DifferentPlans(kinds);
+}
+
 // OK when all fingerprints are equal.
 absl::Status CompareFingerprints(const std::vector<PeerInfo>& peers) {
-  std::map<std::string, const PeerInfo*> first;  // of each fingerprint
-  std::vector<std::string> differing;
+  std::set<std::string> seen;
+  std::vector<const PeerInfo*> kinds;  // the first rank of each fingerprint
   for (const PeerInfo& peer : peers) {
-    if (first.emplace(peer.fingerprint, &peer).second && differing.size() < kMaxNamed) {
-      differing.push_back(absl::StrCat("rank ", peer.rank, " on ", peer.hostname, " has ", Described(peer)));
-    }
+    if (seen.insert(peer.fingerprint).second) kinds.push_back(&peer);
   }
-  if (first.size() <= 1) return absl::OkStatus();
+  if (kinds.size() <= 1) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("ranks hold different plans: ", absl::StrJoin(differing, ", "),
-                   "; give every rank the same plan and options"));
+      absl::StrCat("ranks ", Difference(kinds), "; give every rank the same plan and options"));
 }
 
 class Leader {

@@ -17,7 +17,8 @@ namespace ft {
 class TcpStoreServer;
 
 struct RendezvousOptions {
-  // Must be equal on all ranks: a hash of the plan and of the options that all ranks have to share.
+  // Must be equal on all ranks: the plan's hash and the options that all ranks have to share. Written as
+  // "plan=12ab steps=5 lr=0.1", the error names the first setting that differs.
   std::string fingerprint;
   // The same for a person, for instance "plan.bin (sha256 12ab34cd)".
   std::string label;

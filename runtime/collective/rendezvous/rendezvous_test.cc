@@ -179,6 +179,21 @@ TEST(RendezvousTest, DifferentPlansAreRefusedEverywhere) {
   }
 }
 
+TEST(RendezvousTest, ASettingThatDiffersIsNamed) {
+  const auto statuses =
+      JoinAll(3, absl::Seconds(10), [](int rank, LaunchEnvironment*, RendezvousOptions* options) {
+        options->fingerprint = rank == 2 ? "plan=12ab steps=5 lr=0.2" : "plan=12ab steps=5 lr=0.1";
+        return true;
+      });
+  for (const absl::Status& status : statuses) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    for (const char* words :
+         {"ranks differ in lr: 0.1 on rank 0 (", "), 0.2 on rank 2 (", "the same plan and options"})
+      EXPECT_NE(status.message().find(words), std::string::npos) << status;
+    EXPECT_EQ(status.message().find("steps"), std::string::npos) << status;
+  }
+}
+
 TEST(RendezvousTest, MissingRanksAreNamed) {
   const auto statuses =
       JoinAll(4, absl::Milliseconds(400),

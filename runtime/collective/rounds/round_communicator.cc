@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/rounds/bucket.h"
 #include "runtime/collective/tree_sum.h"
 
 namespace ft {
@@ -15,9 +17,17 @@ namespace {
 
 // Below this many bytes over all ranks every rank sums everything itself: one round instead of two.
 constexpr size_t kDirectBytes = size_t{64} << 10;
-constexpr size_t kLine = 64;
 
 enum class Operation : uint32_t { kAllGather = 1, kReduceScatter, kAllReduce, kBroadcast, kBarrier };
+
+template <typename Part>
+const std::byte* Source(const Part& part, size_t at) {
+  return static_cast<const std::byte*>(part.src) + at;
+}
+
+std::byte* Slice(const GatherPart& part, int rank, size_t at) {
+  return static_cast<std::byte*>(part.dst) + static_cast<size_t>(rank) * part.bytes + at;
+}
 
 void Copy(void* dst, const void* src, size_t bytes) {
   if (dst != src && bytes > 0) std::memcpy(dst, src, bytes);
@@ -26,66 +36,69 @@ void Copy(void* dst, const void* src, size_t bytes) {
 class RoundCommunicator : public Communicator {
  public:
   explicit RoundCommunicator(std::unique_ptr<RoundExchange> exchange)
-      : exchange_(std::move(exchange)), parts_(static_cast<size_t>(exchange_->size())) {}
+      : exchange_(std::move(exchange)), summands_(static_cast<size_t>(exchange_->size())) {}
 
   int rank() const override { return exchange_->rank(); }
   int size() const override { return exchange_->size(); }
 
-  absl::Status AllGather(const void* src, void* dst, size_t bytes, const CollectiveLabel& label) override {
+  absl::Status AllGather(absl::Span<const GatherPart> parts, const CollectiveLabel& label) override {
     FT_RETURN_IF_ERROR(exchange_->status());
-    const RoundHeader header = NextHeader(Operation::kAllGather, 0, bytes, label);
-    for (size_t offset = 0; offset < bytes; offset += exchange_->shared_capacity()) {
-      const size_t n = std::min(exchange_->shared_capacity(), bytes - offset);
-      const std::byte* own = static_cast<const std::byte*>(src) + offset;
-      const auto slice = [&](int r) {
-        return static_cast<std::byte*>(dst) + static_cast<size_t>(r) * bytes + offset;
-      };
-      Copy(exchange_->SharedOutbox(), own, n);
-      FT_RETURN_IF_ERROR(exchange_->AnnounceShared(header, n));
-      Copy(slice(rank()), own, n);
-      FT_RETURN_IF_ERROR(AwaitAll([&](int peer) { Copy(slice(peer), exchange_->Inbox(peer), n); }));
+    const size_t bytes = BucketBytes(parts);
+    const RoundHeader header = NextHeader(Operation::kAllGather, Shape(parts), bytes, label);
+    for (size_t begin = 0; begin < bytes; begin += exchange_->shared_capacity()) {
+      const size_t end = std::min(bytes, begin + exchange_->shared_capacity());
+      ForEachPiece(parts, begin, end, [&](const GatherPart& part, size_t at, size_t behind, size_t n) {
+        Copy(exchange_->SharedOutbox() + behind, Source(part, at), n);
+      });
+      FT_RETURN_IF_ERROR(exchange_->AnnounceShared(header, end - begin));
+      ForEachPiece(parts, begin, end, [&](const GatherPart& part, size_t at, size_t, size_t n) {
+        Copy(Slice(part, rank(), at), Source(part, at), n);
+      });
+      FT_RETURN_IF_ERROR(AwaitAll([&](int peer) {
+        ForEachPiece(parts, begin, end, [&](const GatherPart& part, size_t at, size_t behind, size_t n) {
+          Copy(Slice(part, peer, at), exchange_->Inbox(peer) + behind, n);
+        });
+      }));
       FT_RETURN_IF_ERROR(exchange_->Finish());
     }
     return absl::OkStatus();
   }
 
-  absl::Status ReduceScatter(const void* src, void* dst, size_t count, DType dtype, float scale,
-                             const CollectiveLabel& label) override {
+  absl::Status ReduceScatter(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
     FT_RETURN_IF_ERROR(exchange_->status());
-    FT_RETURN_IF_ERROR(CheckReduction(dtype, scale, label));
-    const size_t width = SizeOf(dtype);
-    const RoundHeader header =
-        NextHeader(Operation::kReduceScatter, static_cast<uint32_t>(dtype), count * width, label);
-    const size_t piece = exchange_->piece_capacity() / width;
-    for (size_t offset = 0; offset < count; offset += piece) {
-      const size_t n = std::min(piece, count - offset);
-      const auto slice = [&](int r) {
-        return static_cast<const std::byte*>(src) + (static_cast<size_t>(r) * count + offset) * width;
-      };
-      FT_RETURN_IF_ERROR(
-          ExchangePieces(header, n * width, [&](int reader) { return Span{slice(reader), n * width}; }));
-      SumInboxes(slice(rank()), n, dtype, scale, static_cast<std::byte*>(dst) + offset * width);
+    FT_RETURN_IF_ERROR(CheckReductions(parts, label));
+    const size_t bytes = BucketBytes(parts);
+    const RoundHeader header = NextHeader(Operation::kReduceScatter, Shape(parts), bytes, label);
+    // Where the slice of `owner` begins in a part's source.
+    const auto slice = [](const ReducePart& part, int owner) {
+      return static_cast<size_t>(owner) * BytesOf(part);
+    };
+    for (size_t begin = 0; begin < bytes; begin += exchange_->piece_capacity()) {
+      const size_t end = std::min(bytes, begin + exchange_->piece_capacity());
+      FT_RETURN_IF_ERROR(ExchangePieces(header, end - begin, [&](int reader, std::byte* out) {
+        ForEachPiece(parts, begin, end, [&](const ReducePart& part, size_t at, size_t behind, size_t n) {
+          Copy(out + behind, Source(part, slice(part, reader) + at), n);
+        });
+      }));
+      SumPieces(parts, begin, end, [&](const ReducePart& part) { return slice(part, rank()); });
       FT_RETURN_IF_ERROR(exchange_->Finish());
     }
     return absl::OkStatus();
   }
 
-  absl::Status AllReduce(void* data, size_t count, DType dtype, float scale,
-                         const CollectiveLabel& label) override {
+  absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
     FT_RETURN_IF_ERROR(exchange_->status());
-    FT_RETURN_IF_ERROR(CheckReduction(dtype, scale, label));
-    const size_t width = SizeOf(dtype);
-    const RoundHeader header =
-        NextHeader(Operation::kAllReduce, static_cast<uint32_t>(dtype), count * width, label);
-    if (count == 0) return absl::OkStatus();
+    FT_RETURN_IF_ERROR(CheckReductions(parts, label));
+    const size_t bytes = BucketBytes(parts);
+    const RoundHeader header = NextHeader(Operation::kAllReduce, Shape(parts), bytes, label);
+    if (bytes == 0) return absl::OkStatus();
     const auto ranks = static_cast<size_t>(size());
-    if (count * width <= std::min(kDirectBytes / ranks, exchange_->shared_capacity())) {
-      return AllReduceDirectly(data, count, dtype, scale, header);
+    if (bytes <= std::min(kDirectBytes / ranks, exchange_->shared_capacity())) {
+      return AllReduceDirectly(parts, bytes, header);
     }
-    const size_t chunk = exchange_->piece_capacity() / width * ranks;
-    for (size_t offset = 0; offset < count; offset += chunk) {
-      std::byte* at = static_cast<std::byte*>(data) + offset * width;
-      FT_RETURN_IF_ERROR(AllReduceChunk(at, std::min(chunk, count - offset), dtype, scale, header));
+    const size_t chunk = exchange_->piece_capacity() * ranks;
+    for (size_t begin = 0; begin < bytes; begin += chunk) {
+      FT_RETURN_IF_ERROR(AllReduceChunk(parts, begin, std::min(bytes, begin + chunk), header));
     }
     return absl::OkStatus();
   }
@@ -121,10 +134,17 @@ class RoundCommunicator : public Communicator {
   size_t staging_bytes() const override { return exchange_->staging_bytes(); }
 
  private:
-  struct Span {
-    const std::byte* data;
-    size_t bytes;
-  };
+  // Tells buckets apart that happen to have the same length: a hash of the parts' sizes and types.
+  template <typename Part>
+  static uint32_t Shape(absl::Span<const Part> parts) {
+    uint64_t hash = 14695981039346656037u;
+    for (const Part& part : parts) {
+      uint64_t word = BytesOf(part) * 8;
+      if constexpr (std::is_same_v<Part, ReducePart>) word += static_cast<uint64_t>(part.dtype);
+      hash = (hash ^ word) * 1099511628211u;
+    }
+    return static_cast<uint32_t>(hash ^ hash >> 32);
+  }
 
   RoundHeader NextHeader(Operation operation, uint32_t argument, uint64_t bytes,
                          const CollectiveLabel& label) {
@@ -149,62 +169,79 @@ class RoundCommunicator : public Communicator {
     return absl::OkStatus();
   }
 
-  // Gives each other rank piece(rank), of at most `bytes`, and waits for theirs.
-  template <typename PieceOf>
-  absl::Status ExchangePieces(const RoundHeader& header, size_t bytes, const PieceOf& piece) {
+  // Gives each other rank what fill(rank, where to) leaves there, `bytes` at most, and waits for theirs.
+  template <typename Fill>
+  absl::Status ExchangePieces(const RoundHeader& header, size_t bytes, const Fill& fill) {
     for (int reader = 0; reader < size(); ++reader) {
-      if (reader == rank()) continue;
-      const Span out = piece(reader);
-      Copy(exchange_->Outbox(reader), out.data, out.bytes);
+      if (reader != rank()) fill(reader, exchange_->Outbox(reader));
     }
     FT_RETURN_IF_ERROR(exchange_->AnnouncePieces(header, bytes));
     return AwaitAll([](int peer) {});
   }
 
-  // dst = scale * tree sum of everyone's inbox and this rank's own part; dst may be `own`.
-  void SumInboxes(const std::byte* own, size_t n, DType dtype, float scale, std::byte* dst) {
-    for (int writer = 0; writer < size(); ++writer) {
-      parts_[static_cast<size_t>(writer)] = writer == rank() ? own : exchange_->Inbox(writer);
-    }
-    TreeSum(parts_, n, dtype, scale, dst);
+  // [begin, end) of the destinations becomes the sum of everyone's inbox and this rank's own source, which
+  // begins own(part) bytes into it.
+  template <typename Own>
+  void SumPieces(absl::Span<const ReducePart> parts, size_t begin, size_t end, const Own& own) {
+    ForEachPiece(parts, begin, end, [&](const ReducePart& part, size_t at, size_t behind, size_t n) {
+      for (int writer = 0; writer < size(); ++writer) {
+        summands_[static_cast<size_t>(writer)] =
+            writer == rank() ? Source(part, own(part) + at) : exchange_->Inbox(writer) + behind;
+      }
+      TreeSum(summands_, n / SizeOf(part.dtype), part.dtype, part.scale,
+              static_cast<std::byte*>(part.dst) + at);
+    });
   }
 
-  absl::Status AllReduceDirectly(void* data, size_t count, DType dtype, float scale,
+  static size_t FromStart(const ReducePart&) { return 0; }
+
+  absl::Status AllReduceDirectly(absl::Span<const ReducePart> parts, size_t bytes,
                                  const RoundHeader& header) {
-    auto* own = static_cast<std::byte*>(data);
-    Copy(exchange_->SharedOutbox(), own, count * SizeOf(dtype));
-    FT_RETURN_IF_ERROR(exchange_->AnnounceShared(header, count * SizeOf(dtype)));
+    ForEachPiece(parts, 0, bytes, [&](const ReducePart& part, size_t at, size_t behind, size_t n) {
+      Copy(exchange_->SharedOutbox() + behind, Source(part, at), n);
+    });
+    FT_RETURN_IF_ERROR(exchange_->AnnounceShared(header, bytes));
     FT_RETURN_IF_ERROR(AwaitAll([](int peer) {}));
-    SumInboxes(own, count, dtype, scale, own);
+    SumPieces(parts, 0, bytes, FromStart);
     return exchange_->Finish();
   }
 
-  // Reduce-scatter into size() pieces, then all-gather of the sums. The last chunk of a buffer may not fill
-  // all pieces: the ranks behind its end own a shorter one, or none.
-  absl::Status AllReduceChunk(std::byte* data, size_t count, DType dtype, float scale,
+  // Reduce-scatter of [begin, end) into size() pieces, then all-gather of the sums. The last chunk of a
+  // bucket may not fill all pieces: the ranks behind its end own a shorter one, or none.
+  absl::Status AllReduceChunk(absl::Span<const ReducePart> parts, size_t begin, size_t end,
                               const RoundHeader& header) {
-    const size_t width = SizeOf(dtype);
-    const size_t line = kLine / width;
-    const size_t even = (count + static_cast<size_t>(size()) - 1) / static_cast<size_t>(size());
-    const size_t piece = (even + line - 1) / line * line;
-    const auto first = [&](int r) { return std::min(count, static_cast<size_t>(r) * piece); };
-    const auto bytes = [&](int r) { return (first(r + 1) - first(r)) * width; };
-    const auto at = [&](int r) { return data + first(r) * width; };
+    const auto ranks = static_cast<size_t>(size());
+    const size_t even = (end - begin + ranks - 1) / ranks;
+    const size_t piece = (even + kBucketLine - 1) / kBucketLine * kBucketLine;
+    const auto first = [&](int r) { return std::min(end, begin + static_cast<size_t>(r) * piece); };
 
-    FT_RETURN_IF_ERROR(
-        ExchangePieces(header, piece * width, [&](int reader) { return Span{at(reader), bytes(reader)}; }));
-    SumInboxes(at(rank()), bytes(rank()) / width, dtype, scale, at(rank()));
+    FT_RETURN_IF_ERROR(ExchangePieces(header, piece, [&](int reader, std::byte* out) {
+      ForEachPiece(parts, first(reader), first(reader + 1),
+                   [&](const ReducePart& part, size_t at, size_t behind, size_t n) {
+                     Copy(out + behind, Source(part, at), n);
+                   });
+    }));
+    SumPieces(parts, first(rank()), first(rank() + 1), FromStart);
     FT_RETURN_IF_ERROR(exchange_->Finish());
 
-    Copy(exchange_->SharedOutbox(), at(rank()), bytes(rank()));
-    FT_RETURN_IF_ERROR(exchange_->AnnounceShared(header, bytes(rank())));
-    FT_RETURN_IF_ERROR(AwaitAll([&](int peer) { Copy(at(peer), exchange_->Inbox(peer), bytes(peer)); }));
+    const size_t own = first(rank() + 1) - first(rank());
+    ForEachPiece(parts, first(rank()), first(rank() + 1),
+                 [&](const ReducePart& part, size_t at, size_t behind, size_t n) {
+                   Copy(exchange_->SharedOutbox() + behind, static_cast<std::byte*>(part.dst) + at, n);
+                 });
+    FT_RETURN_IF_ERROR(exchange_->AnnounceShared(header, own));
+    FT_RETURN_IF_ERROR(AwaitAll([&](int peer) {
+      ForEachPiece(parts, first(peer), first(peer + 1),
+                   [&](const ReducePart& part, size_t at, size_t behind, size_t n) {
+                     Copy(static_cast<std::byte*>(part.dst) + at, exchange_->Inbox(peer) + behind, n);
+                   });
+    }));
     return exchange_->Finish();
   }
 
   const std::unique_ptr<RoundExchange> exchange_;
-  uint64_t sequence_ = 0;           // of collectives, as every rank counts them
-  std::vector<const void*> parts_;  // by rank; filled anew for each sum
+  uint64_t sequence_ = 0;              // of collectives, as every rank counts them
+  std::vector<const void*> summands_;  // by rank; filled anew for each sum
 };
 
 }  // namespace

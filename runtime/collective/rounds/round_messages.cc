@@ -5,20 +5,21 @@
 
 namespace ft {
 
-absl::Status CompareHeaders(int rank, const RoundHeader& own, int peer, const RoundHeader& theirs) {
+absl::Status CompareHeaders(const std::vector<std::string>& members, int rank, const RoundHeader& own,
+                            int peer, const RoundHeader& theirs) {
   if (own.operation == theirs.operation && own.argument == theirs.argument && own.bytes == theirs.bytes &&
       own.sequence == theirs.sequence) {
     return absl::OkStatus();
   }
-  return absl::InternalError(absl::StrCat("ranks are in different collectives: rank ", rank, " in ",
-                                          Describe(own), ", rank ", peer, " in ", Describe(theirs)));
+  return absl::InternalError(
+      absl::StrCat("ranks are in different collectives: ", members[static_cast<size_t>(rank)], " in ",
+                   Describe(own), ", ", members[static_cast<size_t>(peer)], " in ", Describe(theirs)));
 }
 
 absl::Status RoundTimedOut(const RoundHeader& own, absl::Duration timeout, const std::vector<int>& missing,
-                           const std::vector<std::string>& people) {
+                           const std::vector<std::string>& members) {
   std::vector<std::string> names;
-  for (const int rank : missing)
-    names.push_back(absl::StrCat("rank ", rank, " (", people[static_cast<size_t>(rank)], ")"));
+  for (const int rank : missing) names.push_back(members[static_cast<size_t>(rank)]);
   return absl::UnavailableError(absl::StrCat("timed out after ", absl::FormatDuration(timeout), " in ",
                                              Describe(own), " waiting for ", absl::StrJoin(names, ", ")));
 }

@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateShmCommunicator(Store* store
   segment_options.deadline = absl::Now() + options.connect_timeout;
   segment_options.interrupted = options.interrupted;
   FT_ASSIGN_OR_RETURN(SharedSegment segment, SharedSegment::Create(store, segment_options));
-  ShmExchange::Options exchange{options.rank, options.size, options.timeout, options.spin, options.people};
+  ShmExchange::Options exchange{options.rank, options.size, options.timeout, options.spin, options.members};
   return CreateRoundCommunicator(std::make_unique<ShmExchange>(std::move(segment), std::move(exchange)));
 }
 

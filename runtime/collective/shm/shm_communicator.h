@@ -21,7 +21,7 @@ struct ShmOptions {
   absl::Duration timeout = absl::Seconds(300);          // of a collective
   absl::Duration connect_timeout = absl::Seconds(300);  // of this call
   absl::Duration spin;                                  // how long a wait may spin before it sleeps
-  std::vector<std::string> people;                      // by rank, for messages: "pid 17 on node-a"
+  std::vector<std::string> members;                     // by rank, for messages: "rank 6 (pid 17 on node-a)"
   std::function<absl::Status()> interrupted;            // may be empty
 };
 

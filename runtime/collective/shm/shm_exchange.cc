@@ -90,8 +90,9 @@ absl::Status ShmExchange::Await(int peer) {
     while (!HasAnnounced(peer) && absl::Now() < enough) Pause();
   }
   if (!HasAnnounced(peer)) FT_RETURN_IF_ERROR(SleepUntilAnnounced(peer));
-  absl::Status same = CompareHeaders(options_.rank, ControlOf(options_.rank)->headers[round_ % 2], peer,
-                                     ControlOf(peer)->headers[round_ % 2]);
+  absl::Status same =
+      CompareHeaders(options_.members, options_.rank, ControlOf(options_.rank)->headers[round_ % 2], peer,
+                     ControlOf(peer)->headers[round_ % 2]);
   return same.ok() ? same : state_.Set(std::move(same));
 }
 
@@ -117,7 +118,7 @@ absl::Status ShmExchange::TimedOut() {
     if (!HasAnnounced(peer)) missing.push_back(peer);
   }
   const RoundHeader& own = ControlOf(options_.rank)->headers[round_ % 2];
-  return state_.Set(RoundTimedOut(own, options_.timeout, missing, options_.people));
+  return state_.Set(RoundTimedOut(own, options_.timeout, missing, options_.members));
 }
 
 void ShmExchange::Abort(absl::Status reason) {

@@ -26,8 +26,8 @@ class ShmExchange : public RoundExchange {
     int rank = 0;
     int size = 1;
     absl::Duration timeout;
-    absl::Duration spin;              // how long a wait may spin before it sleeps
-    std::vector<std::string> people;  // by rank, for messages: "pid 17 on node-a"
+    absl::Duration spin;               // how long a wait may spin before it sleeps
+    std::vector<std::string> members;  // by rank, for messages: "rank 6 (pid 17 on node-a)"
   };
 
   static size_t SegmentBytes(int size);

@@ -1,0 +1,103 @@
+#include "runtime/collective/plan_communicators.h"
+
+#include <utility>
+
+#include "runtime/base/status_macros.h"
+
+namespace ft {
+namespace {
+
+// A group and the transfers that it serves: those of one stream over one of some axes.
+struct Channel {
+  proto::Stream stream;
+  std::vector<proto::Axis> axes;
+  std::vector<int> ranks;
+};
+
+bool IsCollective(const proto::Instruction& instruction) {
+  return instruction.opcode() == proto::ALL_GATHER || instruction.opcode() == proto::REDUCE_SCATTER ||
+         instruction.opcode() == proto::ALL_REDUCE;
+}
+
+using Uses = std::array<std::array<bool, proto::Axis_ARRAYSIZE>, proto::Stream_ARRAYSIZE>;
+
+Uses UsesOf(const proto::Plan& plan) {
+  Uses uses = {};
+  uses[proto::REDUCE][proto::AXIS_WORLD] = true;
+  for (const proto::Program& program : plan.programs()) {
+    for (const proto::Instruction& instruction : program.instructions()) {
+      if (IsCollective(instruction)) uses[instruction.stream()][instruction.axis()] = true;
+    }
+  }
+  return uses;
+}
+
+// By stream and then by axis, as the plan's format numbers them.
+std::vector<Channel> ChannelsOf(const proto::Plan& plan, const Mesh& mesh, int rank) {
+  const Uses uses = UsesOf(plan);
+  std::vector<Channel> channels;
+  for (int s = 0; s < proto::Stream_ARRAYSIZE; ++s) {
+    for (int a = 0; a < proto::Axis_ARRAYSIZE; ++a) {
+      if (!uses[s][a]) continue;
+      const auto stream = static_cast<proto::Stream>(s);
+      const auto axis = static_cast<proto::Axis>(a);
+      std::vector<int> ranks = AxisGroup(mesh, axis, rank);
+      Channel* same = nullptr;
+      for (Channel& channel : channels) {
+        if (channel.stream == stream && channel.ranks == ranks) same = &channel;
+      }
+      if (same == nullptr) same = &channels.emplace_back(Channel{stream, {}, std::move(ranks)});
+      same->axes.push_back(axis);
+    }
+  }
+  return channels;
+}
+
+}  // namespace
+
+void CommunicatorTable::AbortAll(const absl::Status& reason) const {
+  for (const auto& row : rows_) {
+    for (Communicator* communicator : row) {
+      if (communicator != nullptr) communicator->Abort(reason);
+    }
+  }
+}
+
+std::vector<CommunicatorGroup> CommunicatorGroups(const proto::Plan& plan, const Mesh& mesh, int rank) {
+  std::vector<CommunicatorGroup> groups;
+  for (Channel& channel : ChannelsOf(plan, mesh, rank)) groups.push_back({std::move(channel.ranks)});
+  return groups;
+}
+
+size_t StagingBytes(const proto::Plan& plan, const Mesh& mesh, CollectiveBackend backend) {
+  size_t bytes = 0;
+  for (const CommunicatorGroup& group : CommunicatorGroups(plan, mesh, 0))
+    bytes += StagingBytes(backend, static_cast<int>(group.ranks.size()));
+  return bytes;
+}
+
+PlanCommunicators::PlanCommunicators(const proto::Plan& plan, const Mesh& mesh, int rank,
+                                     std::vector<std::unique_ptr<Communicator>> made)
+    : owned_(std::move(made)) {
+  const std::vector<Channel> channels = ChannelsOf(plan, mesh, rank);
+  for (size_t i = 0; i < channels.size(); ++i) {
+    for (const proto::Axis axis : channels[i].axes) table_.Set(channels[i].stream, axis, owned_[i].get());
+  }
+}
+
+size_t PlanCommunicators::staging_bytes() const {
+  size_t bytes = 0;
+  for (const auto& communicator : owned_) bytes += communicator->staging_bytes();
+  return bytes;
+}
+
+absl::StatusOr<PlanCommunicators> CreatePlanCommunicators(const Rendezvous& rendezvous,
+                                                          const proto::Plan& plan, const Mesh& mesh,
+                                                          const CommunicatorOptions& options) {
+  const int rank = rendezvous.rank();
+  FT_ASSIGN_OR_RETURN(auto made,
+                      CreateCommunicators(rendezvous, CommunicatorGroups(plan, mesh, rank), options));
+  return PlanCommunicators(plan, mesh, rank, std::move(made));
+}
+
+}  // namespace ft

@@ -1,0 +1,92 @@
+#include "runtime/collective/plan_communicators.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/backends/null/null_communicator.h"
+#include "runtime/plan/testing/tiny_plan.h"
+
+namespace ft {
+namespace {
+
+using Ranks = std::vector<int>;
+
+// TinyPlan with a further reduction over the replica axis.
+proto::Plan TwoAxes() {
+  proto::Plan plan = TinyPlan();
+  plan.set_two_axes(true);
+  proto::Instruction* reduction = plan.mutable_programs(1)->add_instructions();
+  reduction->set_opcode(proto::ALL_REDUCE);
+  reduction->set_stream(proto::REDUCE);
+  reduction->set_axis(proto::AXIS_REPLICA);
+  return plan;
+}
+
+std::vector<Ranks> GroupsOf(const proto::Plan& plan, const Mesh& mesh, int rank) {
+  std::vector<Ranks> groups;
+  for (const CommunicatorGroup& group : CommunicatorGroups(plan, mesh, rank)) groups.push_back(group.ranks);
+  return groups;
+}
+
+PlanCommunicators Make(const proto::Plan& plan, const Mesh& mesh, int rank) {
+  std::vector<std::unique_ptr<Communicator>> made;
+  for (const Ranks& ranks : GroupsOf(plan, mesh, rank))
+    made.push_back(std::make_unique<NullCommunicator>(0, static_cast<int>(ranks.size())));
+  return PlanCommunicators(plan, mesh, rank, std::move(made));
+}
+
+TEST(PlanCommunicatorsTest, OneForEachStreamAndAxisThatThePlanUses) {
+  // gather over shard; reduce over shard, replica and world.
+  EXPECT_EQ(GroupsOf(TwoAxes(), {2, 2}, 1), (std::vector<Ranks>{{0, 1}, {0, 1}, {1, 3}, {0, 1, 2, 3}}));
+  EXPECT_EQ(GroupsOf(TwoAxes(), {2, 2}, 2), (std::vector<Ranks>{{2, 3}, {2, 3}, {0, 2}, {0, 1, 2, 3}}));
+  EXPECT_EQ(GroupsOf(TwoAxes(), {2, 3}, 5),
+            (std::vector<Ranks>{{3, 4, 5}, {3, 4, 5}, {2, 5}, {0, 1, 2, 3, 4, 5}}));
+}
+
+TEST(PlanCommunicatorsTest, AxesOfTheSameRanksShareOne) {
+  EXPECT_EQ(GroupsOf(TinyPlan(), {1, 3}, 2), (std::vector<Ranks>{{0, 1, 2}, {0, 1, 2}}));
+  EXPECT_EQ(GroupsOf(TinyPlan({.shard = false}), {3, 1}, 2), (std::vector<Ranks>{{0, 1, 2}}));
+  EXPECT_EQ(GroupsOf(TwoAxes(), {1, 1}, 0), (std::vector<Ranks>{{0}, {0}}));
+  const PlanCommunicators two = Make(TinyPlan(), {1, 3}, 1);
+  EXPECT_EQ(two.table().at(proto::REDUCE, proto::AXIS_SHARD), &two.world());
+  EXPECT_NE(two.table().at(proto::GATHER, proto::AXIS_SHARD), &two.world());
+  EXPECT_EQ(two.table().at(proto::GATHER, proto::AXIS_WORLD), nullptr);
+  EXPECT_EQ(two.table().at(proto::H2D, proto::AXIS_NONE), nullptr);
+}
+
+TEST(PlanCommunicatorsTest, EveryRankMakesTheSameNumberInTheSameOrder) {
+  const proto::Plan plan = TwoAxes();
+  for (const Mesh& mesh : {Mesh{2, 2}, Mesh{2, 3}, Mesh{3, 2}, Mesh{1, 4}, Mesh{4, 1}}) {
+    const std::vector<Ranks> first = GroupsOf(plan, mesh, 0);
+    for (int rank = 0; rank < mesh.world_size(); ++rank) {
+      const std::vector<Ranks> groups = GroupsOf(plan, mesh, rank);
+      ASSERT_EQ(groups.size(), first.size());
+      for (size_t i = 0; i < groups.size(); ++i) {
+        EXPECT_EQ(groups[i].size(), first[i].size());
+        // Whoever is in my group has the same one.
+        for (const int peer : groups[i]) EXPECT_EQ(GroupsOf(plan, mesh, peer)[i], groups[i]);
+      }
+    }
+    const PlanCommunicators made = Make(plan, mesh, 0);
+    EXPECT_EQ(made.table().at(proto::GATHER, proto::AXIS_SHARD)->size(), mesh.shard);
+    EXPECT_EQ(made.table().at(proto::REDUCE, proto::AXIS_REPLICA)->size(), mesh.replica);
+    EXPECT_EQ(made.world().size(), mesh.world_size());
+  }
+}
+
+TEST(PlanCommunicatorsTest, StagingIsTheSumOverThoseWithSeveralRanks) {
+  const size_t shm = StagingBytes(CollectiveBackend::kShm, 2),
+               gloo = StagingBytes(CollectiveBackend::kGloo, 2);
+  EXPECT_EQ(StagingBytes(TwoAxes(), {2, 2}, CollectiveBackend::kShm), 4 * shm);
+  EXPECT_EQ(StagingBytes(TwoAxes(), {2, 2}, CollectiveBackend::kGloo), 4 * gloo);
+  EXPECT_EQ(StagingBytes(TwoAxes(), {4, 1}, CollectiveBackend::kShm), shm)
+      << "the shard groups are single ranks";
+  EXPECT_EQ(StagingBytes(TwoAxes(), {1, 4}, CollectiveBackend::kShm), 2 * shm);
+  EXPECT_EQ(StagingBytes(TwoAxes(), {1, 1}, CollectiveBackend::kShm), 0u);
+}
+
+}  // namespace
+}  // namespace ft
