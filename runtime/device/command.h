@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "runtime/device/kernel.h"
@@ -25,13 +26,22 @@ class HostTask {
   virtual absl::Status Run() = 0;
 };
 
+// Bytes from one place to another. Source and destination do not overlap; each is device memory, or host
+// memory that the device allocated.
+struct CopyRegion {
+  const void* src = nullptr;
+  void* dst = nullptr;
+  uint64_t bytes = 0;
+};
+
 // What a command is about, for traces and for the null device's clock.
 struct CommandInfo {
   std::string title;     // "matmul", "all_gather transformer.h.3"
   std::string category;  // phase: "forward", "backward", ...
   int64_t instruction = 0;
   uint64_t flops = 0;
-  uint64_t bytes = 0;  // memory traffic of a kernel; bytes of the whole buffer of a collective
+  uint64_t bytes =
+      0;  // memory traffic of a kernel; bytes of the whole buffers of a collective; bytes of a copy
   // Collectives: ranks that take part (0: no collective), and how often the buffer travels: once for
   // all_gather and reduce_scatter, twice for all_reduce.
   int ranks = 0;
@@ -39,21 +49,26 @@ struct CommandInfo {
 };
 
 struct Command {
-  enum class Kind : uint8_t { kKernel, kTask, kRecord, kWait };
+  enum class Kind : uint8_t { kKernel, kTask, kCopy, kRecord, kWait };
 
   Kind kind;
   union {
     Kernel* kernel;
     HostTask* task;
+    const std::vector<CopyRegion>* copy;
     Event* event;
   };
-  const CommandInfo* info;  // never null for kernels and tasks
+  const CommandInfo* info;  // never null for kernels, tasks and copies
 
   static Command Launch(Kernel* kernel, const CommandInfo* info) {
     return {.kind = Kind::kKernel, .kernel = kernel, .info = info};
   }
   static Command Call(HostTask* task, const CommandInfo* info) {
     return {.kind = Kind::kTask, .task = task, .info = info};
+  }
+  // All regions, as one transfer.
+  static Command Copy(const std::vector<CopyRegion>* copy, const CommandInfo* info) {
+    return {.kind = Kind::kCopy, .copy = copy, .info = info};
   }
   static Command Record(Event* event) { return {.kind = Kind::kRecord, .event = event, .info = nullptr}; }
   static Command Wait(Event* event, const CommandInfo* info) {

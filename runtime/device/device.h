@@ -29,8 +29,8 @@ class Stream {
   virtual ~Stream() = default;
 
   // Returns at once; allocates nothing. `commands` stay valid until Synchronize. A kWait must be enqueued
-  // after the kRecord of its event, whatever the streams. After a task has failed, kernels and tasks of all
-  // streams of the device are skipped.
+  // after the kRecord of its event, whatever the streams. After a task has failed, kernels, tasks and copies
+  // of all streams of the device are skipped.
   virtual void Enqueue(absl::Span<const Command> commands) = 0;
 
   // Waits for all that was enqueued. Then, on any stream, Device::status tells of failures.
@@ -58,6 +58,10 @@ class Device {
 
   // Errors: ResourceExhausted with the bytes wanted and available.
   virtual absl::StatusOr<std::unique_ptr<Memory>> Allocate(uint64_t bytes) = 0;
+
+  // Memory of the host that copies to and from this device can use at full speed: page-locked where that
+  // makes a difference. Errors: as above.
+  virtual absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(uint64_t bytes) = 0;
 
   // `commands` is how many spans may be enqueued between two Synchronize.
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(std::string name, size_t max_enqueued) = 0;

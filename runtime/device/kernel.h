@@ -76,6 +76,7 @@ struct KernelOperands {
 
 struct KernelEnvironment {
   int num_threads = 1;  // threads that a kernel's parallel loops may use
+  int world_size = 0;   // ranks of the run; 0 when that is not known
 };
 
 class Kernel {

@@ -12,13 +12,13 @@ class NullCommunicator final : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  absl::Status AllGather(const void*, void*, size_t, const CollectiveLabel&) override {
+  absl::Status AllGather(absl::Span<const GatherPart>, const CollectiveLabel&) override {
     return absl::OkStatus();
   }
-  absl::Status ReduceScatter(const void*, void*, size_t, DType, float, const CollectiveLabel&) override {
+  absl::Status ReduceScatter(absl::Span<const ReducePart>, const CollectiveLabel&) override {
     return absl::OkStatus();
   }
-  absl::Status AllReduce(void*, size_t, DType, float, const CollectiveLabel&) override {
+  absl::Status AllReduce(absl::Span<const ReducePart>, const CollectiveLabel&) override {
     return absl::OkStatus();
   }
   absl::Status Broadcast(void*, size_t, int, const CollectiveLabel&) override { return absl::OkStatus(); }

@@ -61,6 +61,10 @@ class NullStream final : public Stream {
       case Command::Kind::kTask:
         time_ += CollectiveSeconds(*command.info);
         break;
+      case Command::Kind::kCopy:
+        time_ += device_.machine_.copy_latency_s +
+                 static_cast<double>(command.info->bytes) / device_.machine_.copy_bytes_per_s;
+        break;
       case Command::Kind::kRecord:
         static_cast<NullEvent*>(command.event)->time = time_;
         return;

@@ -2,8 +2,8 @@
 //
 // The model is deliberately plain, to compare schedules rather than to predict: a kernel takes the longer of
 // its FLOPs and its bytes at the machine's rates plus a launch; a collective over n ranks takes latency x
-// log2(n) steps plus (n - 1)/n of its bytes at the rate of the link, twice for all_reduce. Streams run side
-// by side and meet at events.
+// log2(n) steps plus (n - 1)/n of its bytes at the rate of the link, twice for all_reduce; a copy a latency
+// plus its bytes at the rate of copies. Streams run side by side and meet at events.
 #pragma once
 
 #include <memory>
@@ -19,6 +19,8 @@ struct NullMachine {
   double bytes_per_s = 2e12;
   double link_bytes_per_s = 50e9;
   double link_latency_s = 5e-6;
+  double copy_bytes_per_s = 25e9;  // to and from host memory, each way
+  double copy_latency_s = 10e-6;
   double launch_s = 3e-6;
 };
 
@@ -30,6 +32,7 @@ class NullDevice final : public Device {
   bool host_accessible() const override { return false; }
   // Address space only: touching it is a fault.
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(uint64_t bytes) override;
+  absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(uint64_t bytes) override { return Allocate(bytes); }
   absl::StatusOr<std::unique_ptr<Stream>> CreateStream(std::string name, size_t max_enqueued) override;
   std::unique_ptr<Event> CreateEvent() override;
   // Takes every kernel.

@@ -1,4 +1,4 @@
-// The CPU as a device: streams are threads, memory is one mapping.
+// The CPU as a device: streams are threads, an arena is one mapping.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@ namespace ft {
 
 struct CpuDeviceOptions {
   int num_threads = 1;  // that a kernel's parallel loops may use
+  int world_size = 0;   // ranks of the run; 0 when that is not known
   // Whether there are cores for threads that wait: then they spin for a short while before they sleep.
   bool may_spin = false;
 };
@@ -23,6 +24,8 @@ class CpuDevice final : public Device {
   std::string_view name() const override { return "cpu"; }
   bool host_accessible() const override { return true; }
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(uint64_t bytes) override;
+  // A second arena like the first: here the host is the device.
+  absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(uint64_t bytes) override { return Allocate(bytes); }
   absl::StatusOr<std::unique_ptr<Stream>> CreateStream(std::string name, size_t max_enqueued) override;
   std::unique_ptr<Event> CreateEvent() override;
   absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const std::string& name,

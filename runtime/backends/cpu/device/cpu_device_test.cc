@@ -104,6 +104,27 @@ TEST_F(CpuDeviceTest, AfterAFailureAllStreamsSkipButNobodyHangs) {
   EXPECT_EQ(device_.status(), absl::UnavailableError("rank 1 was lost"));  // the first stays
 }
 
+TEST_F(CpuDeviceTest, CopiesMoveAllRegionsInOrderOfTheStream) {
+  const std::unique_ptr<Memory> here = *device_.Allocate(1000), there = *device_.AllocateHost(1000);
+  char* const a = static_cast<char*>(here->data());
+  char* const b = static_cast<char*>(there->data());
+  for (int i = 0; i < 1000; ++i) a[i] = static_cast<char>(i % 100);
+  const std::vector<CopyRegion> out = {{a, b + 500, 100}, {a + 7, b, 33}}, back = {{b, a + 900, 33}};
+  const std::vector<Command> commands = {Command::Copy(&out, &info_), Command::Copy(&back, &info_)};
+  std::unique_ptr<Stream> stream = NewStream("copies");
+  stream->Enqueue(commands);
+  stream->Synchronize();
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(b[500 + i], i);
+  for (int i = 0; i < 33; ++i) ASSERT_EQ(a[900 + i], 7 + i);
+  EXPECT_EQ(b[33], 0);
+  EXPECT_EQ(b[600], 0);
+  device_.Cancel(absl::InternalError("enough"));
+  b[0] = 99;
+  stream->Enqueue(commands);
+  stream->Synchronize();
+  EXPECT_EQ(b[0], 99) << "skipped after a failure";
+}
+
 class CountingObserver final : public StreamObserver {
  public:
   void OnCommand(const CommandInfo& info, int64_t begin_ns, int64_t end_ns) override {

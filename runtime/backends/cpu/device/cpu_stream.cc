@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "runtime/backends/cpu/device/monotonic_clock.h"
@@ -60,6 +61,10 @@ void CpuStream::Run(const Command& command) {
       if (failure_.failed()) return;
       if (absl::Status status = command.task->Run(); !status.ok())
         failure_.Set(std::move(status)).IgnoreError();
+      return;
+    case Command::Kind::kCopy:
+      if (failure_.failed()) return;
+      for (const CopyRegion& region : *command.copy) std::memcpy(region.dst, region.src, region.bytes);
       return;
     case Command::Kind::kRecord:
       static_cast<CpuEvent*>(command.event)->Record();
