@@ -1,5 +1,8 @@
 #include "test/conformance/array.h"
 
+#include <cmath>
+#include <limits>
+
 #include "runtime/base/philox.h"
 
 namespace ft::conformance {
@@ -22,6 +25,39 @@ Array Random(std::vector<int64_t> dims, uint64_t seed, double range) {
   for (int64_t i = 0; i < n; ++i) {
     array.values.push_back(static_cast<float>((2.0 * Uniform(seed, i) - 1.0) * range));
   }
+  return array;
+}
+
+namespace {
+
+// A binary format: bits of precision (the leading one included), exponents of the smallest normal and of the
+// largest.
+struct Format {
+  int precision, smallest, largest;
+};
+
+Format FormatOf(DType dtype) {
+  if (dtype == DType::kBF16) return {8, -126, 127};
+  if (dtype == DType::kF16) return {11, -14, 15};
+  return {24, -126, 127};
+}
+
+}  // namespace
+
+double RoundTo(double value, DType dtype) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const Format format = FormatOf(dtype);
+  const int exponent = std::max(std::ilogb(value), format.smallest);
+  const int unit = exponent - (format.precision - 1);
+  // In f64's rounding, to nearest even.
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -unit)), unit);
+  if (std::abs(rounded) < std::ldexp(1.0, format.largest + 1)) return rounded;
+  return std::copysign(std::numeric_limits<double>::infinity(), value);
+}
+
+Array As(Array array, DType dtype) {
+  array.dtype = dtype;
+  for (double& value : array.values) value = RoundTo(value, dtype);
   return array;
 }
 

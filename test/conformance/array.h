@@ -19,10 +19,17 @@ struct Array {
   int64_t rows() const { return size() / last(); }
 };
 
+// What kernels compute on.
+inline constexpr DType kFloats[] = {DType::kF32, DType::kBF16, DType::kF16};
+
 int64_t Elements(const std::vector<int64_t>& dims);
 
 // Uniform in [-range, range], rounded to f32 so that kernel and reference see the same numbers.
 Array Random(std::vector<int64_t> dims, uint64_t seed, double range = 2.0);
+// The nearest number of a float type, ties to even; infinite beyond the largest.
+double RoundTo(double value, DType dtype);
+// The same numbers as a tensor of this float type, each rounded to it.
+Array As(Array array, DType dtype);
 // Uniform integers in [0, limit), i32.
 Array RandomIds(std::vector<int64_t> dims, int64_t limit, uint64_t seed);
 Array Scalar(double value);

@@ -85,6 +85,74 @@ void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
                     .workspace_bytes = AttentionGradWorkspace(s.batch, s.heads, s.positions)}});
 }
 
+// in: dout, q, k, v, out, lse, as attention_grad takes them. Results: dq, dk, dv from the formulas: p = exp(s
+// - lse), dv = p^T dout, ds = p (dout v^T - dout . out), dq = ds k / sqrt(size), dk = ds^T q / sqrt(size).
+Arrays Gradients(const Arrays& in, const Shape& s) {
+  const std::vector<double>&dout = in[0].values, &q = in[1].values, &k = in[2].values, &v = in[3].values,
+        &out = in[4].values;
+  Array dq = Constant(in[1].dims, 0), dk = Constant(in[2].dims, 0), dv = Constant(in[3].dims, 0);
+  const int64_t ldq = s.heads * s.size, ldk = s.kv_heads * s.size;
+  const double scale = 1 / std::sqrt(double(s.size));
+  for (int64_t b = 0; b < s.batch; ++b) {
+    for (int64_t h = 0; h < s.heads; ++h) {
+      for (int64_t t = 0; t < s.positions; ++t) {
+        const int64_t row = (b * s.positions + t) * ldq + h * s.size;
+        const double lse = in[5].values[(b * s.heads + h) * s.positions + t];
+        for (int64_t u = 0; u < (s.causal ? t + 1 : s.positions); ++u) {
+          const int64_t key = (b * s.positions + u) * ldk + h / (s.heads / s.kv_heads) * s.size;
+          double score = 0, dp = 0;
+          for (int64_t i = 0; i < s.size; ++i) {
+            score += q[row + i] * k[key + i];
+            dp += dout[row + i] * (v[key + i] - out[row + i]);
+          }
+          const double p = std::exp(score * scale - lse), ds = p * dp * scale;
+          for (int64_t i = 0; i < s.size; ++i) {
+            dq.values[row + i] += ds * k[key + i];
+            dk.values[key + i] += ds * q[row + i];
+            dv.values[key + i] += p * dout[row + i];
+          }
+        }
+      }
+    }
+  }
+  return {dq, dk, dv};
+}
+
+void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
+  const Array q = As(Random({s.batch, s.positions, s.heads * s.size}, 51), dtype);
+  const Array k = As(Random({s.batch, s.positions, s.kv_heads * s.size}, 52), dtype),
+              v = As(Random(k.dims, 53), dtype);
+  KernelAttributes attributes = Attributes({{"heads", s.heads}, {"kv_heads", s.kv_heads}});
+  if (s.causal) attributes.Add("causal", int64_t{1});
+  const std::string label = "T " + std::to_string(s.positions) + " heads " + std::to_string(s.heads) + "/" +
+                            std::to_string(s.kv_heads) + " size " + std::to_string(s.size) +
+                            (s.causal ? " causal " : " ") + std::string(Name(dtype));
+  Arrays result = Attention({q, k, v}, s);
+  result[0].dtype = dtype;
+  result[1].dtype = DType::kF32;
+  const double longest = s.positions + s.size;
+  const double magnitude = 2 + std::sqrt(double(s.size));
+  cases.push_back({"attention",
+                   label,
+                   {q, k, v},
+                   attributes,
+                   result,
+                   {.reduction = longest, .magnitude = magnitude, .workspace_bytes = AttentionWorkspace()}});
+  const Array dout = As(Random(q.dims, 54), dtype);
+  // out and lse as a forward kernel would give them.
+  const Arrays in = {dout, q, k, v, As(result[0], dtype), As(result[1], DType::kF32)};
+  Arrays gradients = Gradients(in, s);
+  for (Array& gradient : gradients) gradient.dtype = dtype;
+  cases.push_back({"attention_grad",
+                   label,
+                   in,
+                   attributes,
+                   gradients,
+                   {.reduction = longest,
+                    .magnitude = magnitude,
+                    .workspace_bytes = AttentionGradWorkspace(s.batch, s.heads, s.positions)}});
+}
+
 }  // namespace
 
 std::vector<Case> AttentionCases() {
@@ -102,6 +170,16 @@ std::vector<Case> AttentionCases() {
   }
   AddCases(cases, {1, 34, 1, 1, 65, true}, true);   // several tiles of 32
   AddCases(cases, {1, 18, 1, 1, 129, true}, true);  // several tiles of 16
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    for (bool causal : {true, false}) {
+      AddTypedCases(cases, {1, 1, 1, 1, 1, causal}, dtype);
+      AddTypedCases(cases, {2, 5, 2, 1, 3, causal}, dtype);
+      AddTypedCases(cases, {1, 17, 4, 2, 5, causal}, dtype);
+      AddTypedCases(cases, {1, 35, 2, 1, 80, causal}, dtype);
+      AddTypedCases(cases, {2, 130, 3, 3, 64, causal}, dtype);
+      AddTypedCases(cases, {1, 70, 2, 1, 256, causal}, dtype);
+    }
+  }
   return cases;
 }
 

@@ -45,7 +45,7 @@ namespace {
 std::vector<Case> MakeAllCases() {
   std::vector<Case> all;
   for (auto* list : {&ElementwiseCases, &MovementCases, &NormCases, &MatmulCases, &AttentionCases, &LossCases,
-                     &LatentCases}) {
+                     &LatentCases, &StepCases}) {
     for (Case& c : list()) all.push_back(std::move(c));
   }
   return all;

@@ -7,6 +7,12 @@
 // sums (errors of random sign); 4 stands for the few roundings of the elementary functions around the sum; 8
 // is the margin of a maximum over all elements above a standard deviation, with what cancellation costs in
 // these ranges of inputs.
+//
+// Results of 16 bits: the kernel is given numbers of its type, and so is the reference; the kernel computes
+// in f32 and rounds each result once. So a result is off by the bound above, E, and by one rounding of what
+// f32 gave, which is at most |expected| + E: half a unit of its last place, that is 2^(e - 8) for bf16 (8
+// bits of precision) and 2^(e - 11) for f16 (11 bits), e its exponent or that of the smallest normal number.
+// Sums kept in 16 bits exceed that.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +53,7 @@ std::vector<Case> MatmulCases();
 std::vector<Case> AttentionCases();
 std::vector<Case> LossCases();
 std::vector<Case> LatentCases();
+std::vector<Case> StepCases();
 const std::vector<Case>& AllCases();  // all of these, made once
 
 KernelAttributes Attributes(std::vector<std::pair<std::string, KernelAttributes::Value>> entries);

@@ -61,15 +61,15 @@ Arrays Rope(const Arrays& in, int64_t heads, double base, bool inverse) {
 const std::vector<std::vector<int64_t>> kShapes = {{1},       {3, 5},    {2, 3, 7},
                                                    {1, 1024}, {2, 1031}, {3, 17, 4096}};
 
-void AddForward(std::vector<Case>& cases) {
+void AddForward(std::vector<Case>& cases, DType dtype) {
   uint64_t seed = 1;
   for (const auto& dims : kShapes) {
-    const Array x = Random(dims, ++seed, 6.0), y = Random(dims, ++seed, 6.0);
-    const std::string label = "of " + std::to_string(x.size());
+    const Array x = As(Random(dims, ++seed, 6.0), dtype), y = As(Random(dims, ++seed, 6.0), dtype);
+    const std::string label = std::string(Name(dtype)) + " of " + std::to_string(x.size());
     for (bool multiply : {false, true}) {
       const std::string op = multiply ? "mul" : "add";
       cases.push_back({op, label, {x, y}, {}, Binary(multiply)({x, y}), {.reusable = {{0, 0}}}});
-      const Array suffix = Random({dims.back()}, ++seed);
+      const Array suffix = As(Random({dims.back()}, ++seed), dtype);
       cases.push_back({op,
                        label + " with a suffix",
                        {x, suffix},
@@ -93,10 +93,11 @@ void AddForward(std::vector<Case>& cases) {
   }
 }
 
-void AddGradients(std::vector<Case>& cases) {
+void AddGradients(std::vector<Case>& cases, DType dtype) {
   for (const auto& dims : {std::vector<int64_t>{1}, {3, 5}, {2, 67}}) {
-    const Array x = Random(dims, 901, 6.0), up = Random(dims, 902), dy = Random(dims, 903);
-    const std::string label = "of " + std::to_string(x.size());
+    const Array x = As(Random(dims, 901, 6.0), dtype), up = As(Random(dims, 902), dtype),
+                dy = As(Random(dims, 903), dtype);
+    const std::string label = std::string(Name(dtype)) + " of " + std::to_string(x.size());
     for (bool tanh : {true, false}) {
       for (int reuse : {0, 1}) {
         cases.push_back({"gelu_grad",
@@ -115,21 +116,22 @@ void AddGradients(std::vector<Case>& cases) {
   }
 }
 
-void AddRope(std::vector<Case>& cases) {
+void AddRope(std::vector<Case>& cases, DType dtype) {
   struct Shape {
     int64_t batch, positions, heads, size;
   };
   for (const Shape& s : {Shape{1, 1, 1, 2}, {2, 5, 3, 6}, {2, 9, 2, 80}, {1, 130, 4, 64}}) {
-    const Array x = Random({s.batch, s.positions, s.heads * s.size}, 77);
+    const Array x = As(Random({s.batch, s.positions, s.heads * s.size}, 77), dtype);
     for (int64_t inverse : {0, 1}) {
       KernelAttributes attributes = Attributes({{"heads", s.heads}, {"base", 10000.0}});
       if (inverse != 0) attributes.Add("inverse", inverse);
-      cases.push_back({"rope",
-                       std::to_string(s.size) + (inverse != 0 ? " inverse" : ""),
-                       {x},
-                       attributes,
-                       Rope({x}, s.heads, 10000.0, inverse != 0),
-                       {.reusable = {{0, 0}}}});
+      cases.push_back(
+          {"rope",
+           std::string(Name(dtype)) + " " + std::to_string(s.size) + (inverse != 0 ? " inverse" : ""),
+           {x},
+           attributes,
+           Rope({x}, s.heads, 10000.0, inverse != 0),
+           {.reusable = {{0, 0}}}});
     }
   }
 }
@@ -138,9 +140,11 @@ void AddRope(std::vector<Case>& cases) {
 
 std::vector<Case> ElementwiseCases() {
   std::vector<Case> cases;
-  AddForward(cases);
-  AddGradients(cases);
-  AddRope(cases);
+  for (DType dtype : kFloats) {
+    AddForward(cases, dtype);
+    AddGradients(cases, dtype);
+    AddRope(cases, dtype);
+  }
   return cases;
 }
 

@@ -1,63 +1,11 @@
 // What must hold to the last bit: cutting a buffer into slices, the instruction set, and the exact sum of
 // squares.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstring>
-#include <random>
-
 #include "runtime/backends/cpu/fixed_point.h"
-#include "runtime/backends/cpu/register.h"
 #include "runtime/base/philox.h"
-#include "test/conformance/case.h"
+#include "test/conformance/exact_fixture.h"
 
 namespace ft {
 namespace {
-
-constexpr int64_t kElements = 37 * 1024;
-
-class CpuExact : public testing::Test {
- protected:
-  struct Backend {
-    cpu::Isa isa;
-    KernelRegistry registry;
-  };
-
-  void SetUp() override {
-    for (cpu::Isa isa : cpu::UsableIsas()) {
-      backends_.push_back({isa, {}});
-      RegisterCpuKernels(backends_.back().registry, isa);
-    }
-    std::mt19937 generator(5);
-    std::normal_distribution<float> normal;
-    for (auto* values : {&gradient_, &parameter_, &moment_}) {
-      values->resize(kElements);
-      for (float& value : *values) value = normal(generator);
-    }
-    square_.resize(kElements);
-    for (float& value : square_) value = std::abs(normal(generator)) * 1e-3f;
-  }
-
-  static Tensor Slice(std::vector<float>& values, int64_t begin, int64_t end) {
-    return {values.data() + begin, DType::kF32, 1, {end - begin}, begin};
-  }
-
-  static void RunKernel(const KernelRegistry& registry, const char* name, const KernelOperands& operands,
-                        const KernelAttributes& attributes, int threads) {
-    auto kernel = registry.Find(name)(operands, attributes, {threads});
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    (*kernel)->Run();
-  }
-
-  std::vector<Backend> backends_;
-  std::vector<float> gradient_, parameter_, moment_, square_;
-};
-
-// Cuts at multiples of 1024; the first is the whole.
-const std::vector<std::vector<int64_t>> kCuts = {{0, kElements},
-                                                 {0, 1024, kElements},
-                                                 {0, 12 * 1024, 13 * 1024, 36 * 1024, kElements},
-                                                 {0, 19 * 1024, kElements}};
 
 TEST_F(CpuExact, AdamwSeesNeitherSlicesNorInstructionSet) {
   const KernelAttributes attributes = conformance::Attributes(
@@ -103,6 +51,35 @@ TEST_F(CpuExact, AdamwSeesNeitherSlicesNorInstructionSet) {
   }
 }
 
+TEST_F(CpuExact, AdamAndSgdSeeNeitherSlicesNorInstructionSet) {
+  const std::vector<int64_t> segments = {0, 20000, 1, 20480, 20483, 0, 21504, 37000, 1};
+  const KernelAttributes adam = conformance::Attributes(
+      {{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}, {"segments", segments}});
+  const KernelAttributes sgd = conformance::Attributes(
+      {{"momentum", 0.9}, {"nesterov", int64_t{1}}, {"weight_decay", 0.1}, {"segments", segments}});
+  float coefficient = 0.75f, lr = 3e-4f;
+  int64_t step = 6;
+  std::vector<std::vector<float>> first;
+  for (Backend& backend : backends_) {
+    for (size_t cut = 0; cut < kCuts.size(); ++cut) {
+      std::vector<std::vector<float>> state = {parameter_, moment_, square_, parameter_, moment_};
+      for (size_t i = 0; i + 1 < kCuts[cut].size(); ++i) {
+        const int64_t begin = kCuts[cut][i], end = kCuts[cut][i + 1];
+        const std::vector<Tensor> in = {Slice(gradient_, begin, end), Scalar(coefficient), Scalar(lr),
+                                        Scalar(step)};
+        const int threads = 1 + static_cast<int>(cut % 2);
+        const KernelOperands for_adam = {
+            in, {Slice(state[0], begin, end), Slice(state[1], begin, end), Slice(state[2], begin, end)}, {}};
+        RunKernel(backend.registry, "adam", for_adam, adam, threads);
+        RunKernel(backend.registry, "sgd",
+                  {in, {Slice(state[3], begin, end), Slice(state[4], begin, end)}, {}}, sgd, threads);
+      }
+      if (first.empty()) first = state;
+      EXPECT_EQ(state, first) << cpu::Name(backend.isa) << ", cut " << cut;
+    }
+  }
+}
+
 TEST_F(CpuExact, SumOfSquaresSeesNeitherSlicesNorThreadsNorInstructionSet) {
   gradient_[777] = 3e38f;  // its square needs the upper words
   gradient_[20000] = 1e-44f;
@@ -144,7 +121,59 @@ TEST_F(CpuExact, ClipCoefficientIsTorchs) {
       RunKernel(backend.registry, "clip_coefficient", {{words}, {{norm.data()}, {coefficient.data()}}, {}},
                 conformance::Attributes({{"max_norm", 1.0}}), 1);
       EXPECT_EQ(norm[0], INFINITY);
-      EXPECT_EQ(coefficient[0], 0.0f);
+      EXPECT_TRUE(std::isnan(coefficient[0]));
+    }
+  }
+}
+
+TEST_F(CpuExact, ClipCoefficientUnscalesAndSeesTheLoss) {
+  for (Backend& backend : backends_) {
+    std::vector<int64_t> sum(21, 0);
+    const Tensor words = Whole(sum, DType::kI64);
+    RunKernel(backend.registry, "sum_squares", {{Slice(gradient_, 0, kElements), {}}, {words}, {}}, {}, 1);
+    auto clip = [&](float loss, float scale, double max_norm) {
+      std::vector<float> scaler = {scale, 3, 0};
+      std::pair<float, float> result;
+      RunKernel(backend.registry, "clip_coefficient",
+                {{words, Scalar(loss), scale == 0 ? Tensor{} : Whole(scaler, DType::kF32)},
+                 {Scalar(result.first), Scalar(result.second)},
+                 {}},
+                conformance::Attributes({{"max_norm", max_norm}}), 1);
+      return result;
+    };
+    for (const double max_norm : {0.0, 0.125, 1e6}) {
+      const auto [norm, coefficient] = clip(2.0f, 0.0f, max_norm);
+      // A power of two scales the norm exactly, so clipping sees the same gradient.
+      const auto [scaled_norm, scaled] = clip(2.0f, 0x1p10f, max_norm * 0x1p-10);
+      EXPECT_EQ(scaled_norm * 0x1p10f, norm);
+      EXPECT_NEAR(scaled * 0x1p10f, coefficient, 1e-5 * coefficient);  // 1e-6 beside the norm is not scaled
+      EXPECT_EQ(clip(2.0f, 1.0f, max_norm), std::pair(norm, coefficient));
+    }
+    for (const float bad : {INFINITY, -INFINITY, NAN}) {
+      EXPECT_TRUE(std::isnan(clip(bad, 0.0f, 1.0).second));
+      EXPECT_TRUE(std::isnan(clip(bad, 4.0f, 0.0).second));
+      EXPECT_TRUE(std::isfinite(clip(bad, 4.0f, 1.0).first));
+    }
+    sum[20] = 1;  // a block that is not finite
+    EXPECT_TRUE(std::isnan(clip(1.0f, 4.0f, 0.0).second));
+  }
+}
+
+// The sum of a 16-bit gradient is that of its numbers in f32.
+TEST_F(CpuExact, SumOfSquaresOfSixteenBits) {
+  for (Backend& backend : backends_) {
+    for (DType dtype : {DType::kBF16, DType::kF16}) {
+      std::vector<uint16_t> narrow(kElements - 3);
+      std::vector<float> wide(narrow.size());
+      std::vector<int64_t> sums[2] = {std::vector<int64_t>(21), std::vector<int64_t>(21)};
+      RunKernel(backend.registry, "cast", {{Slice(gradient_, 0, kElements - 3)}, {Whole(narrow, dtype)}, {}},
+                {}, 1);
+      RunKernel(backend.registry, "cast", {{Whole(narrow, dtype)}, {Whole(wide, DType::kF32)}, {}}, {}, 2);
+      RunKernel(backend.registry, "sum_squares",
+                {{Whole(narrow, dtype), {}}, {Whole(sums[0], DType::kI64)}, {}}, {}, 2);
+      RunKernel(backend.registry, "sum_squares",
+                {{Whole(wide, DType::kF32), {}}, {Whole(sums[1], DType::kI64)}, {}}, {}, 1);
+      EXPECT_EQ(sums[0], sums[1]);
     }
   }
 }

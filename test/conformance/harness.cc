@@ -31,8 +31,33 @@ class Buffer {
   std::vector<std::byte> storage_;
 };
 
+// A number of a 16-bit type as its bits: sign, exponent, mantissa.
+uint16_t ToBits(double value, DType dtype) {
+  const int mantissa = dtype == DType::kBF16 ? 7 : 10, bias = dtype == DType::kBF16 ? 127 : 15;
+  const int top = 2 * bias + 1, sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::abs(value);
+  if (std::isnan(value)) return static_cast<uint16_t>(sign | top << mantissa | 1 << (mantissa - 1));
+  if (std::isinf(value)) return static_cast<uint16_t>(sign | top << mantissa);
+  const int exponent = magnitude == 0 ? 1 - bias : std::max(std::ilogb(magnitude), 1 - bias);
+  // The leading one of a normal number adds one to the exponent's field.
+  const int units = static_cast<int>(std::ldexp(magnitude, mantissa - exponent));
+  return static_cast<uint16_t>(sign | (((exponent + bias - 1) << mantissa) + units));
+}
+
+double FromBits(uint16_t bits, DType dtype) {
+  const int mantissa = dtype == DType::kBF16 ? 7 : 10, bias = dtype == DType::kBF16 ? 127 : 15;
+  const int exponent = (bits & 0x7FFF) >> mantissa, fraction = bits & ((1 << mantissa) - 1);
+  double value =
+      std::ldexp(fraction + (exponent == 0 ? 0 : 1 << mantissa), std::max(exponent, 1) - bias - mantissa);
+  if (exponent == 2 * bias + 1) value = fraction == 0 ? INFINITY : NAN;
+  return bits & 0x8000 ? -value : value;
+}
+
+bool IsHalf(DType dtype) { return dtype == DType::kBF16 || dtype == DType::kF16; }
+
 void Write(const Array& array, void* data) {
   for (int64_t i = 0; i < array.size(); ++i) {
+    if (IsHalf(array.dtype)) static_cast<uint16_t*>(data)[i] = ToBits(array.values[i], array.dtype);
     if (array.dtype == DType::kI32) static_cast<int32_t*>(data)[i] = static_cast<int32_t>(array.values[i]);
     if (array.dtype == DType::kI64) static_cast<int64_t*>(data)[i] = static_cast<int64_t>(array.values[i]);
     if (array.dtype == DType::kF32) static_cast<float*>(data)[i] = static_cast<float>(array.values[i]);
@@ -41,6 +66,7 @@ void Write(const Array& array, void* data) {
 
 void Read(const void* data, Array& array) {
   for (int64_t i = 0; i < array.size(); ++i) {
+    if (IsHalf(array.dtype)) array.values[i] = FromBits(static_cast<const uint16_t*>(data)[i], array.dtype);
     if (array.dtype == DType::kI32) array.values[i] = static_cast<const int32_t*>(data)[i];
     if (array.dtype == DType::kI64)
       array.values[i] = static_cast<double>(static_cast<const int64_t*>(data)[i]);
@@ -55,6 +81,15 @@ Tensor Describe(const Array& array, void* data) {
   tensor.rank = static_cast<int>(array.dims.size());
   for (size_t i = 0; i < array.dims.size(); ++i) tensor.dims[i] = array.dims[i];
   return tensor;
+}
+
+// The most that one rounding of a number of at most this magnitude to a 16-bit type changes: half a unit of
+// its last place (case.h).
+double Rounding(DType dtype, double magnitude) {
+  if (!IsHalf(dtype)) return 0;
+  const int precision = dtype == DType::kBF16 ? 8 : 11, smallest = dtype == DType::kBF16 ? -126 : -14;
+  const int exponent = magnitude == 0 ? smallest : std::max(std::ilogb(magnitude), smallest);
+  return std::ldexp(1.0, exponent - precision);
 }
 
 // The operand that result `i` shares its buffer with, or -1.
@@ -112,10 +147,12 @@ std::string Compare(const Case& c, const Arrays& got) {
   for (size_t i = 0; i < got.size(); ++i) {
     double scale = c.rules.magnitude;
     for (double value : c.expected[i].values) scale = std::max(scale, std::abs(value));
-    const double tolerance =
-        c.expected[i].dtype == DType::kF32 ? 8 * 0x1p-24 * (4 + std::sqrt(c.rules.reduction)) * scale : 0;
+    const DType dtype = c.expected[i].dtype;
+    const double in_f32 =
+        dtype == DType::kF32 || IsHalf(dtype) ? 8 * 0x1p-24 * (4 + std::sqrt(c.rules.reduction)) * scale : 0;
     for (int64_t j = 0; j < got[i].size(); ++j) {
       const double want = c.expected[i].values[j], is = got[i].values[j];
+      const double tolerance = in_f32 + Rounding(dtype, std::abs(want) + in_f32);
       if (!(std::abs(is - want) <= tolerance)) {
         return fmt::format("result {} element {}: {:.9g}, expected {:.9g}, tolerance {:.2g}", i, j, is, want,
                            tolerance);

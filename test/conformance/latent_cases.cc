@@ -10,8 +10,8 @@ namespace {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-void AddSampling(std::vector<Case>& cases, int64_t positions, int64_t bits) {
-  const Array logits = Random({2, positions, bits}, 71);
+void AddSampling(std::vector<Case>& cases, int64_t positions, int64_t bits, DType dtype) {
+  const Array logits = As(Random({2, positions, bits}, 71), dtype);
   Array rng = {{3}, {1234567890123.0, 17, 2}, DType::kI64};
   Array index = {{2, positions}, std::vector<double>(2 * positions, 0), DType::kI32};
   for (int64_t t = 0; t < 2 * positions; ++t) {
@@ -22,8 +22,11 @@ void AddSampling(std::vector<Case>& cases, int64_t positions, int64_t bits) {
       if (u < Sigmoid(logits.values[t * bits + h])) index.values[t] += double(int64_t{1} << h);
     }
   }
-  cases.push_back(
-      {"sample_bits", std::to_string(bits), {logits, rng}, Attributes({{"stream", int64_t{3}}}), {index}});
+  cases.push_back({"sample_bits",
+                   std::string(Name(dtype)) + " " + std::to_string(bits),
+                   {logits, rng},
+                   Attributes({{"stream", int64_t{3}}}),
+                   {index}});
 }
 
 // sum_d G_d (dy . table[d]) as a function of the logits: its derivative is the straight-through gradient.
@@ -48,7 +51,7 @@ Arrays ExpectedValue(const Arrays& in) {
 // The formula of ops.td, code by code, for tables too large for finite differences.
 Array StraightThrough(const Array& dy, const Array& logits, const Array& table) {
   const int64_t bits = logits.last(), width = dy.last();
-  Array r = Constant(logits.dims, 0);
+  Array r = As(Constant(logits.dims, 0), logits.dtype);
   for (int64_t row = 0; row < logits.rows(); ++row) {
     for (int64_t d = 0; d < (int64_t{1} << bits); ++d) {
       double g = 0, p = 1;
@@ -63,14 +66,16 @@ Array StraightThrough(const Array& dy, const Array& logits, const Array& table) 
   return r;
 }
 
-void AddMapper(std::vector<Case>& cases, int64_t rows, int64_t bits, int64_t width) {
-  const Array logits = Random({rows, bits}, 72), table = Random({int64_t{1} << bits, width}, 73),
-              dy = Random({rows, width}, 74);
+void AddMapper(std::vector<Case>& cases, int64_t rows, int64_t bits, int64_t width, DType dtype) {
+  const Array logits = As(Random({rows, bits}, 72), dtype),
+              table = As(Random({int64_t{1} << bits, width}, 73), dtype),
+              dy = As(Random({rows, width}, 74), dtype);
   const Array index = RandomIds({rows}, int64_t{1} << bits, 75);
-  Array r = Constant({rows, width}, 0);
+  Array r = As(Constant({rows, width}, 0), dtype);
   for (int64_t i = 0; i < r.size(); ++i)
     r.values[i] = table.values[static_cast<int64_t>(index.values[i / width]) * width + i % width];
-  const std::string label = std::to_string(rows) + " rows, " + std::to_string(bits) + " bits";
+  const std::string label =
+      std::string(Name(dtype)) + " " + std::to_string(rows) + " rows, " + std::to_string(bits) + " bits";
   cases.push_back({"binary_mapper", label, {logits, index, table}, {}, {r}});
   const bool small = rows * (int64_t{1} << bits) * width < 20000;
   const Array gradient = small ? NumericGradient(ExpectedValue, {logits, dy, table}, 0, {Scalar(1)})
@@ -100,30 +105,35 @@ Arrays BitsKl(const Arrays& in, double kappa) {
   return {Scalar(sum / in[0].rows())};
 }
 
+void AddKl(std::vector<Case>& cases, double kappa, int64_t rows, DType dtype) {
+  const Array logits = As(Random({rows, 6}, 76 + rows), dtype);
+  const KernelAttributes attributes = Attributes({{"kappa", kappa}});
+  const std::string label =
+      std::string(Name(dtype)) + " " + std::to_string(rows) + " kappa " + std::to_string(kappa);
+  auto f = [kappa](const Arrays& in) { return BitsKl(in, kappa); };
+  cases.push_back({"bits_kl", label, {logits}, attributes, f({logits})});
+  cases.push_back({"bits_kl_grad",
+                   label,
+                   {Scalar(0.5), logits},
+                   attributes,
+                   {NumericGradient(f, {logits}, 0, {Scalar(0.5)})}});
+}
+
 }  // namespace
 
 std::vector<Case> LatentCases() {
   std::vector<Case> cases;
-  AddSampling(cases, 1, 1);
-  AddSampling(cases, 7, 6);
-  AddSampling(cases, 300, 16);
-  AddMapper(cases, 1, 1, 1);
-  AddMapper(cases, 5, 3, 7);
-  AddMapper(cases, 3, 6, 64);
-  AddMapper(cases, 300, 6, 33);
-  AddMapper(cases, 2, 13, 5);  // two blocks of codes
-  for (double kappa : {0.0, 0.4, 100.0}) {
-    for (int64_t rows : {1, 9, 300}) {
-      const Array logits = Random({rows, 6}, 76 + rows);
-      const KernelAttributes attributes = Attributes({{"kappa", kappa}});
-      const std::string label = std::to_string(rows) + " kappa " + std::to_string(kappa);
-      auto f = [kappa](const Arrays& in) { return BitsKl(in, kappa); };
-      cases.push_back({"bits_kl", label, {logits}, attributes, f({logits})});
-      cases.push_back({"bits_kl_grad",
-                       label,
-                       {Scalar(0.5), logits},
-                       attributes,
-                       {NumericGradient(f, {logits}, 0, {Scalar(0.5)})}});
+  for (DType dtype : kFloats) {
+    AddSampling(cases, 1, 1, dtype);
+    AddSampling(cases, 7, 6, dtype);
+    AddSampling(cases, 300, 16, dtype);
+    AddMapper(cases, 1, 1, 1, dtype);
+    AddMapper(cases, 5, 3, 7, dtype);
+    AddMapper(cases, 3, 6, 64, dtype);
+    AddMapper(cases, 300, 6, 33, dtype);
+    AddMapper(cases, 2, 13, 5, dtype);  // two blocks of codes
+    for (double kappa : {0.0, 0.4, 100.0}) {
+      for (int64_t rows : {1, 9, 300}) AddKl(cases, kappa, rows, dtype);
     }
   }
   return cases;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/workspace.h"
@@ -6,18 +7,25 @@
 namespace ft::conformance {
 namespace {
 
+// Rows whose target is not negative: the others are left out.
+int64_t Counted(const Array& targets) {
+  return std::count_if(targets.values.begin(), targets.values.end(),
+                       [](double target) { return target >= 0; });
+}
+
 // in: logits, targets.
 Arrays CrossEntropy(const Arrays& in) {
   const int64_t n = in[0].last(), rows = in[0].rows();
   double loss = 0;
   for (int64_t row = 0; row < rows; ++row) {
+    if (in[1].values[row] < 0) continue;
     const double* x = in[0].values.data() + row * n;
     double maximum = x[0], sum = 0;
     for (int64_t i = 0; i < n; ++i) maximum = std::max(maximum, x[i]);
     for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - maximum);
     loss += std::log(sum) + maximum - x[static_cast<int64_t>(in[1].values[row])];
   }
-  return {Scalar(loss / rows)};
+  return {Scalar(loss / std::max<int64_t>(1, Counted(in[1])))};
 }
 
 // in: x, weight, targets.
@@ -65,6 +73,7 @@ Arrays LinearGradients(const Array& x, const Array& weight, const Array& targets
   Array dx = Constant(x.dims, 0), dweight = Constant(weight.dims, 0);
   const int64_t width = x.last(), vocabulary = weight.rows(), rows = x.rows();
   for (int64_t row = 0; row < rows; ++row) {
+    if (targets.values[row] < 0) continue;
     std::vector<double> p(vocabulary, 0);
     double sum = 0;
     for (int64_t c = 0; c < vocabulary; ++c) {
@@ -73,7 +82,7 @@ Arrays LinearGradients(const Array& x, const Array& weight, const Array& targets
       sum += p[c];
     }
     for (int64_t c = 0; c < vocabulary; ++c) {
-      const double g = dloss / rows * (p[c] / sum - (c == targets.values[row] ? 1 : 0));
+      const double g = dloss / Counted(targets) * (p[c] / sum - (c == targets.values[row] ? 1 : 0));
       for (int64_t i = 0; i < width; ++i) {
         dx.values[row * width + i] += g * weight.values[c * width + i];
         dweight.values[c * width + i] += g * x.values[row * width + i];
@@ -117,10 +126,140 @@ void AddLinear(std::vector<Case>& cases, const Shape& s, bool with_acc) {
   cases.push_back(
       {"linear_cross_entropy_loss_grad",
        label,
-       {x, weight, targets, acc},
+       {x, weight, targets, acc, Absent()},
        Attributes({{"dloss", dloss}}),
        {loss[0], gradients[0], gradients[1]},
        {.reduction = longest, .magnitude = 1.0 / s.rows, .workspace_bytes = workspace, .tied = {-1, -1, 3}}});
+}
+
+// Which rows are left out.
+enum class Ignore { kNone, kSome, kAll };
+
+std::string Describe(Ignore ignore) {
+  return ignore == Ignore::kNone ? "" : (ignore == Ignore::kSome ? " some left out" : " all left out");
+}
+
+Array Targets(int64_t rows, int64_t vocabulary, uint64_t seed, Ignore ignore) {
+  Array targets = RandomIds({rows}, vocabulary, seed);
+  for (int64_t row = 0; row < rows; ++row) {
+    const bool out = ignore == Ignore::kAll || (ignore == Ignore::kSome && row % 3 != 1);
+    if (out) targets.values[row] = row % 2 == 0 ? -100 : -1;
+  }
+  return targets;
+}
+
+// dloss * (softmax(logits) - onehot) / rows that count.
+Array LogitGradients(const Array& logits, const Array& targets, double dloss) {
+  const int64_t n = logits.last();
+  Array result = Constant(logits.dims, 0);
+  for (int64_t row = 0; row < logits.rows(); ++row) {
+    const double target = targets.values[row], *x = logits.values.data() + row * n;
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i]);
+    for (int64_t i = 0; target >= 0 && i < n; ++i) {
+      result.values[row * n + i] = dloss / Counted(targets) * (std::exp(x[i]) / sum - (i == target ? 1 : 0));
+    }
+  }
+  return result;
+}
+
+void AddTypedCrossEntropy(std::vector<Case>& cases, const Shape& s, DType dtype, Ignore ignore) {
+  const Array logits = As(Random({s.rows, s.vocabulary}, 67, 9.0), dtype);
+  const Array targets = Targets(s.rows, s.vocabulary, 68, ignore), dloss = Scalar(1.5);
+  const std::string label = std::to_string(s.rows) + "x" + std::to_string(s.vocabulary) + " " +
+                            std::string(Name(dtype)) + Describe(ignore);
+  const double n = s.vocabulary;
+  cases.push_back({"cross_entropy",
+                   label,
+                   {logits, targets},
+                   {},
+                   CrossEntropy({logits, targets}),
+                   {.reduction = n, .magnitude = 9}});
+  Array gradient = LogitGradients(logits, targets, 1.5);
+  gradient.dtype = dtype;
+  const double counted = std::max<int64_t>(1, Counted(targets));
+  cases.push_back({"cross_entropy_grad",
+                   label,
+                   {dloss, logits, targets},
+                   {},
+                   {gradient},
+                   {.reduction = n, .magnitude = 9.0 / counted, .reusable = {{0, 1}}}});
+}
+
+// x and weight of one type, dweight and acc of another.
+struct Types {
+  DType compute, reduce;
+};
+
+void AddTypedLinear(std::vector<Case>& cases, const Shape& s, Types types, Ignore ignore, bool with_acc) {
+  const Array x = As(Random({s.rows, s.width}, 63, 1.0), types.compute),
+              weight = As(Random({s.vocabulary, s.width}, 64, 1.0), types.compute);
+  const Array targets = Targets(s.rows, s.vocabulary, 65, ignore),
+              acc = with_acc ? As(Random(weight.dims, 66, 0.1), types.reduce) : Absent();
+  const std::string label = std::to_string(s.rows) + "x" + std::to_string(s.vocabulary) + "x" +
+                            std::to_string(s.width) + (with_acc ? " acc " : " ") +
+                            std::string(Name(types.compute)) + " to " + std::string(Name(types.reduce)) +
+                            Describe(ignore);
+  const double dloss = 0.75, longest = std::max({s.rows, s.vocabulary, s.width});
+  const Arrays loss = LinearCrossEntropy({x, weight, targets});
+  Arrays gradients = LinearGradients(x, weight, targets, dloss);
+  for (int64_t i = 0; with_acc && i < acc.size(); ++i) gradients[1].values[i] += acc.values[i];
+  gradients[0].dtype = types.compute;
+  gradients[1].dtype = types.reduce;
+  const int64_t workspace = LinearCrossEntropyWorkspace(s.rows, s.vocabulary);
+  const double magnitude = 1.0 / std::max<int64_t>(1, Counted(targets));
+  if (!with_acc) {
+    cases.push_back({"linear_cross_entropy",
+                     label,
+                     {x, weight, targets},
+                     {},
+                     loss,
+                     {.reduction = longest, .magnitude = 5, .workspace_bytes = workspace}});
+  }
+  cases.push_back(
+      {"linear_cross_entropy_grad",
+       label,
+       {Scalar(dloss), x, weight, targets, acc},
+       {},
+       gradients,
+       {.reduction = longest, .magnitude = magnitude, .workspace_bytes = workspace, .tied = {-1, 4}}});
+  cases.push_back(
+      {"linear_cross_entropy_loss_grad",
+       label,
+       {x, weight, targets, acc, with_acc ? Scalar(dloss / 3) : Absent()},
+       Attributes({{"dloss", with_acc ? 3.0 : dloss}}),
+       {loss[0], gradients[0], gradients[1]},
+       {.reduction = longest, .magnitude = magnitude, .workspace_bytes = workspace, .tied = {-1, -1, 3}}});
+}
+
+void AddTypedCases(std::vector<Case>& cases) {
+  constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kF16 = DType::kF16;
+  for (Ignore ignore : {Ignore::kNone, Ignore::kSome, Ignore::kAll}) {
+    for (DType dtype : {kF32, kBF16, kF16}) {
+      if (dtype == kF32 && ignore == Ignore::kNone) continue;  // see above
+      for (const Shape& s : {Shape{1, 2, 0}, {3, 7, 0}, {33, 50, 0}, {300, 1031, 0}})
+        AddTypedCrossEntropy(cases, s, dtype, ignore);
+    }
+  }
+  for (const Types& types : {Types{kF32, kF32},
+                             {kBF16, kBF16},
+                             {kF16, kF16},
+                             {kBF16, kF32},
+                             {kF16, kF32},
+                             {kBF16, kF16},
+                             {kF16, kBF16},
+                             {kF32, kBF16},
+                             {kF32, kF16}}) {
+    for (bool with_acc : {false, true}) {
+      AddTypedLinear(cases, {1, 2, 1}, types, Ignore::kNone, with_acc);
+      AddTypedLinear(cases, {7, 19, 5}, types, Ignore::kAll, with_acc);
+      AddTypedLinear(cases, {130, 257, 33}, types, Ignore::kSome, with_acc);
+      AddTypedLinear(cases, {69, 133, 300}, types, Ignore::kNone, with_acc);
+    }
+  }
+  // Several chunks of rows.
+  AddTypedLinear(cases, {70, 200001, 2}, {kBF16, kBF16}, Ignore::kNone, true);
+  AddTypedLinear(cases, {70, 200001, 2}, {kF16, kF16}, Ignore::kSome, false);
 }
 
 }  // namespace
@@ -134,6 +273,7 @@ std::vector<Case> LossCases() {
     AddLinear(cases, {130, 257, 33}, with_acc);
     AddLinear(cases, {70, 200001, 2}, with_acc);  // two chunks of rows
   }
+  AddTypedCases(cases);
   return cases;
 }
 

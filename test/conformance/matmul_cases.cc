@@ -22,25 +22,60 @@ Array Product(const Array& a, const Array& b, const Array& bias, const Array& ac
   return r;
 }
 
-void AddCase(std::vector<Case>& cases, const Shape& s, bool ta, bool tb, bool with_bias, bool with_acc) {
+// Types of the operands, and of the result with acc.
+struct Types {
+  DType in = DType::kF32, out = DType::kF32;
+};
+
+void AddCase(std::vector<Case>& cases, const Shape& s, bool ta, bool tb, bool with_bias, bool with_acc,
+             Types types = {}) {
   auto dims = [](bool transpose, int64_t rows, int64_t columns) {
     return transpose ? std::vector<int64_t>{columns, rows} : std::vector<int64_t>{rows, columns};
   };
-  const Array a = Random(dims(ta, s.m, s.k), 41), b = Random(dims(tb, s.k, s.n), 42);
-  const Array bias = with_bias ? Random({s.n}, 43) : Absent(),
-              acc = with_acc ? Random({s.m, s.n}, 44) : Absent();
+  const Array a = As(Random(dims(ta, s.m, s.k), 41), types.in),
+              b = As(Random(dims(tb, s.k, s.n), 42), types.in);
+  const Array bias = with_bias ? As(Random({s.n}, 43), types.in) : Absent(),
+              acc = with_acc ? As(Random({s.m, s.n}, 44), types.out) : Absent();
+  Array expected = Product(a, b, bias, acc, s, ta, tb);
+  expected.dtype = types.out;
   KernelAttributes attributes;
   if (ta) attributes.Add("transpose_a", int64_t{1});
   if (tb) attributes.Add("transpose_b", int64_t{1});
   const std::string label = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) +
                             (ta ? " ta" : "") + (tb ? " tb" : "") + (with_bias ? " bias" : "") +
-                            (with_acc ? " acc" : "");
-  cases.push_back({"matmul",
-                   label,
-                   {a, b, bias, acc},
-                   attributes,
-                   {Product(a, b, bias, acc, s, ta, tb)},
-                   {.reduction = double(s.k), .tied = {3}}});
+                            (with_acc ? " acc" : "") + " " + std::string(Name(types.in)) + " to " +
+                            std::string(Name(types.out));
+  cases.push_back(
+      {"matmul", label, {a, b, bias, acc}, attributes, {expected}, {.reduction = double(s.k), .tied = {3}}});
+}
+
+void AddHalfCases(std::vector<Case>& cases) {
+  constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kF16 = DType::kF16;
+  for (const Types& types : {Types{kBF16, kBF16},
+                             {kF16, kF16},
+                             {kBF16, kF32},
+                             {kF16, kF32},
+                             {kBF16, kF16},
+                             {kF16, kBF16},
+                             {kF32, kBF16},
+                             {kF32, kF16}}) {
+    for (const Shape& s :
+         {Shape{1, 1, 1}, {13, 17, 1}, {7, 500, 33}, {33, 65, 70}, {100, 51, 257}, {31, 131, 1100}}) {
+      // Only weight gradients, made with transpose_a, have another type than the operands.
+      for (bool ta : {false, true}) {
+        if (!ta && types.in != types.out) continue;
+        for (bool tb : {false, true}) {
+          AddCase(cases, s, ta, tb, false, false, types);
+          AddCase(cases, s, ta, tb, false, true, types);
+        }
+      }
+      AddCase(cases, s, false, false, true, false, types);
+      AddCase(cases, s, false, true, true, true, types);
+    }
+  }
+  // Several blocks of rows, of columns and of what is summed over.
+  AddCase(cases, {460, 790, 270}, false, true, true, false, {kBF16, kBF16});
+  AddCase(cases, {460, 790, 270}, true, false, false, true, {kF16, kBF16});
 }
 
 }  // namespace
@@ -67,6 +102,7 @@ std::vector<Case> MatmulCases() {
     AddCase(cases, s, false, false, true, false);
     AddCase(cases, s, false, true, true, true);
   }
+  AddHalfCases(cases);
   return cases;
 }
 

@@ -1,4 +1,5 @@
-// fill, iota, copy, broadcast, split, concat, embedding, sum_leading.
+// fill, iota, copy, cast, broadcast, split, concat, embedding, sum_leading.
+#include <cmath>
 #include <numeric>
 
 #include "runtime/base/flat_layout.h"
@@ -8,33 +9,52 @@
 namespace ft::conformance {
 namespace {
 
-void AddCopies(std::vector<Case>& cases) {
-  const Array x = Random({3, 5, 7}, 5);
-  cases.push_back({"copy", "small", {x}, {}, {x}});
-  const Array large = Random({511, 1031}, 6);
-  cases.push_back({"copy", "large", {large}, {}, {large}});
-  cases.push_back({"fill", "0.25", {}, Attributes({{"value", 0.25}}), {Constant({3, 70001}, 0.25)}});
+std::string Typed(DType dtype, const std::string& label) { return std::string(Name(dtype)) + " " + label; }
+
+// The value rounded to f32, as an attribute is, and to the type from there.
+void AddFills(std::vector<Case>& cases) {
+  for (DType dtype : kFloats) {
+    for (double value : {0.0, 0.25, -3.3, 70000.0}) {
+      const double rounded = RoundTo(static_cast<float>(value), dtype);
+      if (std::isinf(rounded)) continue;
+      Array r = Constant({3, 70001}, rounded);
+      r.dtype = dtype;
+      cases.push_back({"fill", Typed(dtype, std::to_string(value)), {}, Attributes({{"value", value}}), {r}});
+    }
+  }
+  for (DType dtype : {DType::kI32, DType::kI64}) {
+    for (int64_t value : {0, -7}) {
+      Array r = Constant({kAccumulatorWords}, static_cast<double>(value));
+      r.dtype = dtype;
+      cases.push_back({"fill", Typed(dtype, std::to_string(value)), {}, Attributes({{"value", value}}), {r}});
+    }
+  }
   for (int64_t count : {1, 7, 70001}) {
     Array ids = Constant({count}, 0);
     ids.dtype = DType::kI32;
     std::iota(ids.values.begin(), ids.values.end(), 0.0);
     cases.push_back({"iota", std::to_string(count), {}, {}, {ids}});
   }
-  Array zeros = Constant({kAccumulatorWords}, 0);
-  zeros.dtype = DType::kI64;
-  cases.push_back({"fill", "integers", {}, Attributes({{"value", int64_t{0}}}), {zeros}});
+}
+
+void AddCopies(std::vector<Case>& cases, DType dtype) {
+  const Array x = As(Random({3, 5, 7}, 5), dtype);
+  cases.push_back({"copy", Typed(dtype, "small"), {x}, {}, {x}});
+  const Array large = As(Random({511, 1031}, 6), dtype);
+  cases.push_back({"copy", Typed(dtype, "large"), {large}, {}, {large}});
   for (int64_t copies : {1, 3, 200}) {
-    Array r = Constant({copies, 5, 211}, 0);
-    const Array part = Random({5, 211}, 8);
+    Array r = As(Constant({copies, 5, 211}, 0), dtype);
+    const Array part = As(Random({5, 211}, 8), dtype);
     for (int64_t i = 0; i < r.size(); ++i) r.values[i] = part.values[i % part.size()];
-    cases.push_back({"broadcast", std::to_string(copies), {part}, {}, {r}});
+    cases.push_back({"broadcast", Typed(dtype, std::to_string(copies)), {part}, {}, {r}});
   }
 }
 
-void AddSplits(std::vector<Case>& cases) {
+void AddSplits(std::vector<Case>& cases, DType dtype) {
   for (int64_t rows : {1, 6, 700}) {
-    const Array whole = Random({rows, 3 + 64 + 133}, 9);
+    const Array whole = As(Random({rows, 3 + 64 + 133}, 9), dtype);
     Arrays parts = {Constant({rows, 3}, 0), Constant({rows, 64}, 0), Constant({rows, 133}, 0)};
+    for (Array& part : parts) part.dtype = dtype;
     for (int64_t row = 0; row < rows; ++row) {
       int64_t column = 0;
       for (Array& part : parts) {
@@ -42,41 +62,64 @@ void AddSplits(std::vector<Case>& cases) {
           part.values[row * part.last() + j] = whole.values[row * 200 + column++];
       }
     }
-    cases.push_back({"split", std::to_string(rows), {whole}, {}, parts});
-    cases.push_back({"concat", std::to_string(rows), parts, {}, {whole}});
+    cases.push_back({"split", Typed(dtype, std::to_string(rows)), {whole}, {}, parts});
+    cases.push_back({"concat", Typed(dtype, std::to_string(rows)), parts, {}, {whole}});
   }
 }
 
-void AddEmbeddings(std::vector<Case>& cases) {
+// f32, bf16 or f16 in, any of them out: the middle of two neighbours, what is too large, what is subnormal.
+void AddCasts(std::vector<Case>& cases) {
+  for (DType from : kFloats) {
+    for (DType to : kFloats) {
+      for (int64_t count : {1, 5, 1031, 70001}) {
+        Array x = Random({count}, 15, 3.0);
+        for (int64_t i = 0; i < count; ++i) {
+          if (i % 7 == 1) x.values[i] *= 0x1p-16;
+          if (i % 7 == 2) x.values[i] = 1 + static_cast<double>(i % 32) * 0x1p-9;   // ties of bf16
+          if (i % 7 == 3) x.values[i] = 1 + static_cast<double>(i % 32) * 0x1p-12;  // of f16
+          if (i % 7 == 4) x.values[i] *= 0x1p-24;
+        }
+        x = As(x, from);
+        const std::string label = std::string(Name(from)) + " to " + std::string(Name(to));
+        cases.push_back({"cast", label + " of " + std::to_string(count), {x}, {}, {As(x, to)}});
+      }
+    }
+  }
+}
+
+// The table's gradient has a type of its own.
+void AddEmbeddings(std::vector<Case>& cases, DType dtype) {
   struct Shape {
     int64_t batch, positions, vocabulary, width;
   };
   for (const Shape& s : {Shape{1, 1, 1, 1}, {2, 7, 11, 5}, {3, 64, 50, 300}}) {
     const Array ids = RandomIds({s.batch, s.positions}, s.vocabulary, 3),
-                table = Random({s.vocabulary, s.width}, 4);
-    Array r = Constant({s.batch, s.positions, s.width}, 0);
+                table = As(Random({s.vocabulary, s.width}, 4), dtype);
+    Array r = As(Constant({s.batch, s.positions, s.width}, 0), dtype);
     for (int64_t i = 0; i < r.size(); ++i) {
       r.values[i] = table.values[static_cast<int64_t>(ids.values[i / s.width]) * s.width + i % s.width];
     }
-    const std::string label = std::to_string(s.width);
+    const std::string label = Typed(dtype, std::to_string(s.width));
     cases.push_back({"embedding", label, {ids, table}, {}, {r}});
-    const Array dy = Random(r.dims, 12), acc = Random(table.dims, 13);
-    for (const Array& start : {Absent(), acc}) {
-      Array sum = start.present ? start : Constant(table.dims, 0);
-      for (int64_t i = 0; i < dy.size(); ++i) {
-        sum.values[static_cast<int64_t>(ids.values[i / s.width]) * s.width + i % s.width] += dy.values[i];
+    const Array dy = As(Random(r.dims, 12), dtype);
+    for (DType reduce : kFloats) {
+      for (const Array& start : {Absent(), As(Random(table.dims, 13), reduce)}) {
+        Array sum = start.present ? start : As(Constant(table.dims, 0), reduce);
+        for (int64_t i = 0; i < dy.size(); ++i) {
+          sum.values[static_cast<int64_t>(ids.values[i / s.width]) * s.width + i % s.width] += dy.values[i];
+        }
+        cases.push_back({"embedding_grad",
+                         label + " to " + std::string(Name(reduce)) + (start.present ? " into" : ""),
+                         {ids, dy, start},
+                         {},
+                         {sum},
+                         {.reduction = double(ids.size()), .tied = {2}}});
       }
-      cases.push_back({"embedding_grad",
-                       label + (start.present ? " into" : ""),
-                       {ids, dy, start},
-                       {},
-                       {sum},
-                       {.reduction = double(ids.size()), .tied = {2}}});
     }
   }
 }
 
-void AddSums(std::vector<Case>& cases) {
+void AddSums(std::vector<Case>& cases, DType dtype, DType reduce) {
   struct Shape {
     std::vector<int64_t> dims, result;
   };
@@ -86,12 +129,12 @@ void AddSums(std::vector<Case>& cases) {
                          {{33, 17, 70}, {70}},
                          {{4, 64, 768}, {64, 768}},
                          {{300, 768}, {768}}}) {
-    const Array x = Random(s.dims, 21);
-    Array r = Constant(s.result, 0);
+    const Array x = As(Random(s.dims, 21), dtype);
+    Array r = As(Constant(s.result, 0), reduce);
     for (int64_t i = 0; i < x.size(); ++i) r.values[i % r.size()] += x.values[i];
     const int64_t terms = x.size() / r.size();
     cases.push_back({"sum_leading",
-                     std::to_string(x.size()),
+                     Typed(dtype, std::to_string(x.size()) + " to " + std::string(Name(reduce))),
                      {x},
                      {},
                      {r},
@@ -103,10 +146,14 @@ void AddSums(std::vector<Case>& cases) {
 
 std::vector<Case> MovementCases() {
   std::vector<Case> cases;
-  AddCopies(cases);
-  AddSplits(cases);
-  AddEmbeddings(cases);
-  AddSums(cases);
+  AddFills(cases);
+  AddCasts(cases);
+  for (DType dtype : kFloats) {
+    AddCopies(cases, dtype);
+    AddSplits(cases, dtype);
+    AddEmbeddings(cases, dtype);
+    for (DType reduce : kFloats) AddSums(cases, dtype, reduce);
+  }
   return cases;
 }
 

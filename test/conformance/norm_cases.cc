@@ -37,44 +37,67 @@ Arrays RmsNorm(const Arrays& in) {
   return {r};
 }
 
-}  // namespace
+struct Shape {
+  int64_t rows, columns;
+};
 
-std::vector<Case> NormCases() {
-  std::vector<Case> cases;
+std::string Label(const Shape& s, DType dtype) {
+  return std::string(Name(dtype)) + " " + std::to_string(s.rows) + "x" + std::to_string(s.columns);
+}
+
+void AddForward(std::vector<Case>& cases, const Shape& s, DType dtype) {
   const KernelAttributes attributes = Attributes({{"eps", kEps}});
-  struct Shape {
-    int64_t rows, columns;
+  const Array x = As(Random({s.rows, s.columns}, 31), dtype), weight = As(Random({s.columns}, 32), dtype),
+              bias = As(Random({s.columns}, 33), dtype);
+  const std::string label = Label(s, dtype);
+  const double n = s.columns;
+  cases.push_back(
+      {"layer_norm", label, {x, weight, bias}, attributes, LayerNorm({x, weight, bias}), {.reduction = n}});
+  cases.push_back({"rms_norm", label, {x, weight}, attributes, RmsNorm({x, weight}), {.reduction = n}});
+}
+
+// dweight and dbias have a type of their own.
+void AddGradients(std::vector<Case>& cases, const Shape& s, DType dtype) {
+  const KernelAttributes attributes = Attributes({{"eps", kEps}});
+  const Array x = As(Random({s.rows, s.columns}, 31), dtype), weight = As(Random({s.columns}, 32), dtype),
+              bias = As(Random({s.columns}, 33), dtype), dy = As(Random(x.dims, 34), dtype);
+  const double longest = std::max(s.rows, s.columns);
+  auto gradients = [&](const auto& f, const Arrays& in) {
+    Arrays result;
+    for (size_t wrt = 0; wrt < in.size(); ++wrt) result.push_back(NumericGradient(f, in, wrt, {dy}));
+    return result;
   };
-  for (const Shape& s : {Shape{1, 2}, {3, 5}, {7, 64}, {65, 33}, {500, 768}}) {
-    const Array x = Random({s.rows, s.columns}, 31), weight = Random({s.columns}, 32),
-                bias = Random({s.columns}, 33);
-    const std::string label = std::to_string(s.rows) + "x" + std::to_string(s.columns);
-    const double n = s.columns;
-    cases.push_back(
-        {"layer_norm", label, {x, weight, bias}, attributes, LayerNorm({x, weight, bias}), {.reduction = n}});
-    cases.push_back({"rms_norm", label, {x, weight}, attributes, RmsNorm({x, weight}), {.reduction = n}});
-    if (s.rows * s.columns > 3000) continue;
-    const Array dy = Random(x.dims, 34);
-    const double longest = std::max(s.rows, s.columns);
-    auto gradient = [&](const auto& f, const Arrays& in, size_t wrt) {
-      return NumericGradient(f, in, wrt, {dy});
-    };
-    const Arrays ln = {x, weight, bias}, rms = {x, weight};
+  Arrays ln = gradients(LayerNorm, {x, weight, bias}), rms = gradients(RmsNorm, {x, weight});
+  for (DType reduce : kFloats) {
+    ln[1].dtype = ln[2].dtype = rms[1].dtype = reduce;
+    const std::string label = Label(s, dtype) + " to " + std::string(Name(reduce));
     // dx is a difference of terms as large as dy * weight / deviation.
     cases.push_back(
         {"layer_norm_grad",
          label,
          {dy, x, weight},
          attributes,
-         {gradient(LayerNorm, ln, 0), gradient(LayerNorm, ln, 1), gradient(LayerNorm, ln, 2)},
+         ln,
          {.reduction = longest, .magnitude = 4, .workspace_bytes = LayerNormGradWorkspace(s.columns)}});
     cases.push_back(
         {"rms_norm_grad",
          label,
          {dy, x, weight},
          attributes,
-         {gradient(RmsNorm, rms, 0), gradient(RmsNorm, rms, 1)},
+         rms,
          {.reduction = longest, .magnitude = 4, .workspace_bytes = RmsNormGradWorkspace(s.columns)}});
+  }
+}
+
+}  // namespace
+
+std::vector<Case> NormCases() {
+  std::vector<Case> cases;
+  for (DType dtype : kFloats) {
+    for (const Shape& s : {Shape{1, 2}, {3, 5}, {7, 64}, {65, 33}, {500, 768}}) {
+      AddForward(cases, s, dtype);
+      if (s.rows * s.columns <= 3000) AddGradients(cases, s, dtype);
+    }
   }
   return cases;
 }

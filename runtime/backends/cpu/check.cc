@@ -36,8 +36,22 @@ absl::Status CheckSize(const Tensor& tensor, std::string_view name, int64_t elem
       fmt::format("{} must have {} elements, got {}", name, elements, Describe(tensor)));
 }
 
+absl::Status CheckFloat(const Tensor& tensor, std::string_view name) {
+  const DType dtype = tensor.dtype;
+  if (tensor.present() && (dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("{} must be f32, bf16 or f16, got {}", name, Describe(tensor)));
+}
+
+absl::Status CheckFloatSize(const Tensor& tensor, std::string_view name, int64_t elements) {
+  FT_RETURN_IF_ERROR(CheckFloat(tensor, name));
+  return CheckSize(tensor, name, elements, tensor.dtype);
+}
+
 absl::Status CheckSameShape(const Tensor& tensor, std::string_view name, const Tensor& like) {
-  FT_RETURN_IF_ERROR(CheckPresent(tensor, name));
+  FT_RETURN_IF_ERROR(CheckPresent(tensor, name, like.dtype));
   bool same = tensor.rank == like.rank;
   for (int i = 0; same && i < like.rank; ++i) same = tensor.dims[i] == like.dims[i];
   if (same) return absl::OkStatus();

@@ -20,7 +20,13 @@ absl::Status CheckPresent(const Tensor& tensor, std::string_view name, DType dty
 absl::Status CheckSize(const Tensor& tensor, std::string_view name, int64_t elements,
                        DType dtype = DType::kF32);
 
-// Present, f32, with the dimensions of `like`.
+// Present, of a type that is computed with: f32, bf16 or f16.
+absl::Status CheckFloat(const Tensor& tensor, std::string_view name);
+
+// The same with this number of elements.
+absl::Status CheckFloatSize(const Tensor& tensor, std::string_view name, int64_t elements);
+
+// Present, with the type and the dimensions of `like`.
 absl::Status CheckSameShape(const Tensor& tensor, std::string_view name, const Tensor& like);
 
 // Absent, or at the address of `result`, which the kernel then adds to.

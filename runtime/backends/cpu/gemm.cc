@@ -46,44 +46,41 @@ Grid MakeGrid(const GemmShape& shape, int threads) {
   return best;
 }
 
-// Tiles of the product start from the bias, or from C.
-void OwnProduct(const Routines& routines, GemmPart part) {
-  const float* bias = part.bias;
-  if (part.accumulate) part.bias = nullptr;
-  routines.gemm.product(part);
-  if (!part.accumulate || bias == nullptr) return;
-  routines.gemm.add_bias(part.c + part.row_begin * part.n + part.column_begin, part.n,
-                         bias + part.column_begin, part.row_end - part.row_begin,
-                         part.column_end - part.column_begin);
-}
-
-void BlasProduct(const Routines& routines, GemmPart p) {
+// The matrices are f32.
+void BlasProduct(const Routines& routines, const GemmPart& p) {
   const int64_t rows = p.row_end - p.row_begin, columns = p.column_end - p.column_begin;
-  const float* a = p.transpose_a ? p.a + p.row_begin : p.a + p.row_begin * p.k;
-  const float* b = p.transpose_b ? p.b + p.column_begin * p.k : p.b + p.column_begin;
-  float* c = p.c + p.row_begin * p.n + p.column_begin;
+  const float* a = static_cast<const float*>(p.a) + p.row_begin * (p.transpose_a ? 1 : p.k);
+  const float* b = static_cast<const float*>(p.b) + p.column_begin * (p.transpose_b ? p.k : 1);
+  float* c = static_cast<float*>(p.c) + p.row_begin * p.n + p.column_begin;
   cblas_sgemm(CblasRowMajor, p.transpose_a ? CblasTrans : CblasNoTrans,
               p.transpose_b ? CblasTrans : CblasNoTrans, rows, columns, p.k, 1.0f, a,
               p.transpose_a ? p.m : p.k, b, p.transpose_b ? p.k : p.n, p.accumulate ? 1.0f : 0.0f, c, p.n);
-  if (p.bias != nullptr) routines.gemm.add_bias(c, p.n, p.bias + p.column_begin, rows, columns);
+  if (p.bias == nullptr) return;
+  routines.gemm.add_bias(c, p.n, static_cast<const float*>(p.bias) + p.column_begin, rows, columns);
 }
 
 }  // namespace
 
-void Gemm(const Routines& routines, const GemmShape& shape, const float* a, const float* b, const float* bias,
-          float* c, int num_threads) {
+void Gemm(const Routines& routines, const GemmShape& shape, GemmInput a, GemmInput b, GemmInput bias,
+          GemmOutput c, int num_threads) {
   // OpenBLAS takes as many threads as OpenMP would give the caller; every loop of ours names its number, so
   // one pool serves.
   if (omp_get_max_threads() != 1) omp_set_num_threads(1);
-  const bool own = routines.gemm.product != nullptr;
+  const bool f32 =
+      a.dtype == DType::kF32 && b.dtype == DType::kF32 && c.dtype == DType::kF32 && bias.dtype == DType::kF32;
+  const bool own = !(f32 && routines.gemm.blas_for_f32);
   const int threads = ThreadsFor(num_threads, shape.m * shape.n * shape.k / 16);
   const Grid grid = own ? MakeGrid(shape, threads) : MakeBlasGrid(shape);
   ParallelFor(grid.row_parts * grid.column_parts, threads, [&](int64_t i) {
     const int64_t row = i / grid.column_parts * grid.rows, column = i % grid.column_parts * grid.columns;
-    const GemmPart part = {.a = a,
-                           .b = b,
-                           .bias = bias,
-                           .c = c,
+    const GemmPart part = {.a = a.data,
+                           .b = b.data,
+                           .bias = bias.data,
+                           .c = c.data,
+                           .a_type = a.dtype,
+                           .b_type = b.dtype,
+                           .bias_type = bias.dtype,
+                           .c_type = c.dtype,
                            .m = shape.m,
                            .n = shape.n,
                            .k = shape.k,
@@ -94,7 +91,7 @@ void Gemm(const Routines& routines, const GemmShape& shape, const float* a, cons
                            .row_end = std::min(shape.m, row + grid.rows),
                            .column_begin = column,
                            .column_end = std::min(shape.n, column + grid.columns)};
-    (own ? OwnProduct : BlasProduct)(routines, part);
+    own ? routines.gemm.product(part) : BlasProduct(routines, part);
   });
 }
 

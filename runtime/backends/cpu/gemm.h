@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "runtime/backends/cpu/routines/routines.h"
+#include "runtime/base/dtype.h"
 
 namespace ft::cpu {
 
@@ -18,8 +19,26 @@ struct GemmShape {
   bool accumulate = false;  // add to C instead of overwriting it
 };
 
-// A C row-major, dense. `bias` is [n] or nullptr. Never allocates.
-void Gemm(const Routines& routines, const GemmShape& shape, const float* a, const float* b, const float* bias,
-          float* c, int num_threads);
+// Elements in memory, f32, bf16 or f16. A plain pointer is one to f32, nullptr stands for none.
+struct GemmInput {
+  GemmInput(const float* x) : data(x) {}
+  GemmInput(const void* x, DType type) : data(x), dtype(type) {}
+
+  const void* data;
+  DType dtype = DType::kF32;
+};
+
+struct GemmOutput {
+  GemmOutput(float* x) : data(x) {}
+  GemmOutput(void* x, DType type) : data(x), dtype(type) {}
+
+  void* data;
+  DType dtype = DType::kF32;
+};
+
+// A C row-major, dense, each operand with a type of its own; computed in f32, each element of C rounded once.
+// `bias` is [n] or nullptr. Never allocates.
+void Gemm(const Routines& routines, const GemmShape& shape, GemmInput a, GemmInput b, GemmInput bias,
+          GemmOutput c, int num_threads);
 
 }  // namespace ft::cpu

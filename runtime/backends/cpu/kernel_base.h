@@ -23,6 +23,7 @@ struct KernelContext {
   const KernelOperands& operands;
   const KernelAttributes& attributes;
   int num_threads;
+  int world_size = 0;  // 0 when it is not known
 
   const Tensor& in(size_t i) const { return operands.in[i]; }
   const Tensor& out(size_t i) const { return operands.out[i]; }
@@ -49,7 +50,7 @@ KernelOr MakeKernel(F run) {
 template <Maker kMaker, Isa kIsa>
 KernelOr Create(const KernelOperands& operands, const KernelAttributes& attributes,
                 const KernelEnvironment& environment) {
-  return kMaker({RoutinesFor(kIsa), operands, attributes, environment.num_threads});
+  return kMaker({RoutinesFor(kIsa), operands, attributes, environment.num_threads, environment.world_size});
 }
 
 template <Maker kMaker>

@@ -5,20 +5,26 @@ namespace ft {
 void RegisterCpuKernels(KernelRegistry& registry) { RegisterCpuKernels(registry, cpu::BestIsa()); }
 
 void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
+  cpu::RegisterAccumulate(registry, isa);
   cpu::RegisterAdamw(registry, isa);
   cpu::RegisterAttention(registry, isa);
   cpu::RegisterBinaryMapper(registry, isa);
   cpu::RegisterBits(registry, isa);
+  cpu::RegisterCast(registry, isa);
   cpu::RegisterCopy(registry, isa);
   cpu::RegisterCrossEntropy(registry, isa);
+  cpu::RegisterDropout(registry, isa);
   cpu::RegisterElementwise(registry, isa);
   cpu::RegisterEmbedding(registry, isa);
   cpu::RegisterFill(registry, isa);
+  cpu::RegisterHealth(registry, isa);
   cpu::RegisterInitialize(registry, isa);
   cpu::RegisterLinearCrossEntropy(registry, isa);
+  cpu::RegisterLossScaling(registry, isa);
   cpu::RegisterMatmul(registry, isa);
   cpu::RegisterNorm(registry, isa);
   cpu::RegisterRope(registry, isa);
+  cpu::RegisterSgd(registry, isa);
   cpu::RegisterSplitConcat(registry, isa);
   cpu::RegisterSumLeading(registry, isa);
   cpu::RegisterSumSquares(registry, isa);

@@ -6,20 +6,26 @@
 
 namespace ft::cpu {
 
+void RegisterAccumulate(KernelRegistry& registry, Isa isa);
 void RegisterAdamw(KernelRegistry& registry, Isa isa);
 void RegisterAttention(KernelRegistry& registry, Isa isa);
 void RegisterBinaryMapper(KernelRegistry& registry, Isa isa);
 void RegisterBits(KernelRegistry& registry, Isa isa);
+void RegisterCast(KernelRegistry& registry, Isa isa);
 void RegisterCopy(KernelRegistry& registry, Isa isa);
 void RegisterCrossEntropy(KernelRegistry& registry, Isa isa);
+void RegisterDropout(KernelRegistry& registry, Isa isa);
 void RegisterElementwise(KernelRegistry& registry, Isa isa);
 void RegisterEmbedding(KernelRegistry& registry, Isa isa);
 void RegisterFill(KernelRegistry& registry, Isa isa);
+void RegisterHealth(KernelRegistry& registry, Isa isa);
 void RegisterInitialize(KernelRegistry& registry, Isa isa);
 void RegisterLinearCrossEntropy(KernelRegistry& registry, Isa isa);
+void RegisterLossScaling(KernelRegistry& registry, Isa isa);
 void RegisterMatmul(KernelRegistry& registry, Isa isa);
 void RegisterNorm(KernelRegistry& registry, Isa isa);
 void RegisterRope(KernelRegistry& registry, Isa isa);
+void RegisterSgd(KernelRegistry& registry, Isa isa);
 void RegisterSplitConcat(KernelRegistry& registry, Isa isa);
 void RegisterSumLeading(KernelRegistry& registry, Isa isa);
 void RegisterSumSquares(KernelRegistry& registry, Isa isa);

@@ -2,6 +2,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include <bit>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +22,8 @@ namespace {
 // Memory for one kernel at a time.
 class Bench {
  public:
-  Bench(cpu::Isa isa, int threads, bool huge_pages) : threads_(threads), huge_pages_(huge_pages) {
+  Bench(cpu::Isa isa, int threads, bool huge_pages, DType dtype)
+      : threads_(threads), huge_pages_(huge_pages), dtype_(dtype) {
     RegisterCpuKernels(registry_, isa);
   }
 
@@ -36,13 +39,24 @@ class Bench {
     tensor.data = buffers_.back().get();
     if (huge_pages_) madvise(tensor.data, bytes, MADV_HUGEPAGE);
     std::memset(tensor.data, 0, bytes);
-    if (dtype == DType::kF32) {
-      for (int64_t i = 0; i < tensor.elements(); ++i)
-        tensor.as<float>()[i] =
-            0.1f * (static_cast<float>(static_cast<uint32_t>(i * 2654435761u) >> 8) * 0x1p-24f - 0.5f);
+    for (int64_t i = 0; i < tensor.elements(); ++i) {
+      const float value =
+          0.1f * (static_cast<float>(static_cast<uint32_t>(i * 2654435761u) >> 8) * 0x1p-24f - 0.5f);
+      const uint32_t bits = std::bit_cast<uint32_t>(value);
+      if (dtype == DType::kF32) tensor.as<float>()[i] = value;
+      if (dtype == DType::kBF16) tensor.as<uint16_t>()[i] = static_cast<uint16_t>(bits >> 16);
+      // About the same: normal numbers of binary16, the mantissa cut.
+      if (dtype == DType::kF16) {
+        tensor.as<uint16_t>()[i] = static_cast<uint16_t>(
+            (bits >> 16 & 0x8000u) |
+            (std::abs(value) < 0x1p-14f ? 0 : ((bits & 0x7FFFFFFFu) - 0x38000000u) >> 13));
+      }
     }
     return tensor;
   }
+
+  // A tensor of the type that is computed with.
+  Tensor Data(std::vector<int64_t> dims) { return Make(std::move(dims), dtype_); }
 
   Tensor Workspace(int64_t bytes) { return Make({bytes}, DType::kU8); }
 
@@ -79,6 +93,7 @@ class Bench {
   static constexpr size_t kAlignment = size_t{2} << 20;
   int threads_;
   bool huge_pages_;
+  DType dtype_;
   std::vector<std::unique_ptr<char, void (*)(void*)>> buffers_;
 };
 
@@ -96,27 +111,27 @@ void BenchMatmuls(Bench& bench, int64_t rows) {
     const double flops = 2.0 * rows * n * k;
     const std::string shape = std::to_string(k) + "x" + std::to_string(n);
     bench.Run(("x W + b      " + shape).c_str(), "matmul",
-              {{bench.Make({rows, k}), bench.Make({k, n}), bench.Make({n}), {}}, {bench.Make({rows, n})}, {}},
+              {{bench.Data({rows, k}), bench.Data({k, n}), bench.Data({n}), {}}, {bench.Data({rows, n})}, {}},
               {}, flops, 0);
     bench.Run(("x W^T        " + shape).c_str(), "matmul",
-              {{bench.Make({rows, k}), bench.Make({n, k}), {}, {}}, {bench.Make({rows, n})}, {}},
+              {{bench.Data({rows, k}), bench.Data({n, k}), {}, {}}, {bench.Data({rows, n})}, {}},
               Attributes({{"transpose_b", int64_t{1}}}), flops, 0);
     bench.Run(("dy W^T       " + shape).c_str(), "matmul",
-              {{bench.Make({rows, n}), bench.Make({k, n}), {}, {}}, {bench.Make({rows, k})}, {}},
+              {{bench.Data({rows, n}), bench.Data({k, n}), {}, {}}, {bench.Data({rows, k})}, {}},
               Attributes({{"transpose_b", int64_t{1}}}), flops, 0);
     bench.Run(("x^T dy       " + shape).c_str(), "matmul",
-              {{bench.Make({rows, k}), bench.Make({rows, n}), {}, {}}, {bench.Make({k, n})}, {}},
+              {{bench.Data({rows, k}), bench.Data({rows, n}), {}, {}}, {bench.Data({k, n})}, {}},
               Attributes({{"transpose_a", int64_t{1}}}), flops, 0);
   }
 }
 
 void BenchHead(Bench& bench, int64_t batch, int64_t positions) {
   const int64_t rows = batch * positions, vocabulary = 50257, width = 768;
-  const Tensor x = bench.Make({rows, width}), weight = bench.Make({vocabulary, width}),
+  const Tensor x = bench.Data({rows, width}), weight = bench.Data({vocabulary, width}),
                targets = bench.Make({rows}, DType::kI32);
   bench.Run("linear_cross_entropy_loss_grad", "linear_cross_entropy_loss_grad",
-            {{x, weight, targets, {}},
-             {bench.Make({}), bench.Make({rows, width}), bench.Make({vocabulary, width})},
+            {{x, weight, targets, {}, {}},
+             {bench.Make({}), bench.Data({rows, width}), bench.Data({vocabulary, width})},
              bench.Workspace(LinearCrossEntropyWorkspace(rows, vocabulary))},
             Attributes({{"dloss", 1.0}}), 6.0 * rows * vocabulary * width, 0);
 }
@@ -125,7 +140,7 @@ void BenchAttention(Bench& bench, int64_t batch, int64_t positions) {
   const int64_t heads = 12, width = 768;
   const KernelAttributes attributes =
       Attributes({{"heads", heads}, {"kv_heads", heads}, {"causal", int64_t{1}}});
-  auto wide = [&] { return bench.Make({batch, positions, width}); };
+  auto wide = [&] { return bench.Data({batch, positions, width}); };
   const double flops = 4.0 * batch * positions * (positions + 1) / 2 * width;
   bench.Run("attention", "attention",
             {{wide(), wide(), wide()}, {wide(), bench.Make({batch, heads, positions})}, {}}, attributes,
@@ -188,7 +203,9 @@ int main(int argc, char** argv) {
   CLI::App app("Times the CPU kernels at the shapes of GPT-2 124M: the best of several runs, per kernel.");
   int threads = 2;
   int64_t batch = 4, positions = 64;
-  std::string isa_name(ft::cpu::Name(ft::cpu::BestIsa())), pages = "huge";
+  std::string isa_name(ft::cpu::Name(ft::cpu::BestIsa())), pages = "huge", dtype_name = "f32";
+  const std::map<std::string, ft::DType> dtypes = {
+      {"f32", ft::DType::kF32}, {"bf16", ft::DType::kBF16}, {"f16", ft::DType::kF16}};
   std::map<std::string, ft::cpu::Isa> isas;
   for (ft::cpu::Isa isa : ft::cpu::UsableIsas()) isas.emplace(ft::cpu::Name(isa), isa);
   app.add_option("--threads", threads, "Threads of each kernel")
@@ -202,9 +219,13 @@ int main(int argc, char** argv) {
   app.add_option("--pages", pages, "huge, or small")
       ->capture_default_str()
       ->check(CLI::IsMember({"huge", "small"}));
+  app.add_option("--dtype", dtype_name, "Type of the operands of products, attention and loss")
+      ->capture_default_str()
+      ->check(CLI::IsMember(&dtypes));
   CLI11_PARSE(app, argc, argv);
-  std::printf("%s, %d threads, batch %ld x %ld\n", isa_name.c_str(), threads, batch, positions);
-  ft::Bench bench(isas.at(isa_name), threads, pages == "huge");
+  std::printf("%s, %d threads, batch %ld x %ld, %s\n", isa_name.c_str(), threads, batch, positions,
+              dtype_name.c_str());
+  ft::Bench bench(isas.at(isa_name), threads, pages == "huge", dtypes.at(dtype_name));
   ft::BenchMatmuls(bench, batch * positions);
   ft::BenchHead(bench, batch, positions);
   ft::BenchAttention(bench, batch, positions);

@@ -13,6 +13,7 @@ namespace {
 
 struct Shape {
   AttentionArgs args;
+  int type;  // FloatIndex of q, k and v
   int64_t batch;
   int64_t work;  // multiply-adds of the two products, not halved for causal
 };
@@ -21,8 +22,8 @@ struct Shape {
 // caller.
 absl::StatusOr<Shape> CheckInputs(const KernelContext& context, size_t first) {
   const Tensor &q = context.in(first), &k = context.in(first + 1), &v = context.in(first + 2);
-  FT_RETURN_IF_ERROR(CheckPresent(q, "q"));
-  FT_RETURN_IF_ERROR(CheckPresent(k, "k"));
+  FT_RETURN_IF_ERROR(CheckFloat(q, "q"));
+  FT_RETURN_IF_ERROR(CheckPresent(k, "k", q.dtype));
   FT_RETURN_IF_ERROR(CheckSameShape(v, "v", k));
   FT_ASSIGN_OR_RETURN(const int64_t heads, context.attributes.Int("heads"));
   FT_ASSIGN_OR_RETURN(const int64_t kv_heads, context.attributes.Int("kv_heads"));
@@ -39,13 +40,11 @@ absl::StatusOr<Shape> CheckInputs(const KernelContext& context, size_t first) {
   if (size > kMaxHeadSize) {
     return absl::InvalidArgumentError(fmt::format("head size {} is above {}", size, kMaxHeadSize));
   }
-  const AttentionArgs args = {q.as<float>(), k.as<float>(),
-                              v.as<float>(), nullptr,
-                              nullptr,       q.dims[1],
-                              heads,         kv_heads,
-                              size,          static_cast<float>(1.0 / std::sqrt(static_cast<double>(size))),
-                              causal};
-  return Shape{args, q.dims[0], 2 * q.elements() * q.dims[1]};
+  const AttentionArgs args = {
+      q.data,    k.data, v.data,   nullptr, nullptr,
+      q.dims[1], heads,  kv_heads, size,    static_cast<float>(1.0 / std::sqrt(static_cast<double>(size))),
+      causal};
+  return Shape{args, FloatIndex(q.dtype), q.dims[0], 2 * q.elements() * q.dims[1]};
 }
 
 KernelOr MakeAttention(const KernelContext& context) {
@@ -54,11 +53,11 @@ KernelOr MakeAttention(const KernelContext& context) {
   AttentionArgs& args = shape.args;
   FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "out", context.in(0)));
   FT_RETURN_IF_ERROR(CheckSize(context.out(1), "lse", shape.batch * args.heads * args.positions));
-  args.out = context.out(0).as<float>();
+  args.out = context.out(0).data;
   args.lse = context.out(1).as<float>();
   const int64_t tile = AttentionTile(args.head_size), tiles = (args.positions + tile - 1) / tile;
   const int threads = ThreadsFor(context.num_threads, shape.work / 8);
-  return MakeKernel([=, forward = context.routines.attention.forward, args = args] {
+  return MakeKernel([=, forward = context.routines.attention.forward[shape.type], args = args] {
     ParallelForUneven(shape.batch * args.heads * tiles, threads, [&](int64_t i) {
       forward(args, i / tiles / args.heads, i / tiles % args.heads, tiles - 1 - i % tiles);
     });
@@ -78,20 +77,26 @@ KernelOr MakeAttentionGrad(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckSameShape(context.out(2), "dv", context.in(3)));
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands,
                                     AttentionGradWorkspace(shape.batch, forward.heads, forward.positions)));
-  forward.out = context.in(4).as<float>();
+  forward.out = context.in(4).data;
   forward.lse = context.in(5).as<float>();
   const AttentionGradArgs args = {forward,
-                                  context.in(0).as<float>(),
+                                  context.in(0).data,
                                   context.operands.workspace.as<float>(),
-                                  context.out(0).as<float>(),
-                                  context.out(1).as<float>(),
-                                  context.out(2).as<float>()};
+                                  context.out(0).data,
+                                  context.out(1).data,
+                                  context.out(2).data};
   const int threads = ThreadsFor(context.num_threads, shape.work / 8);
-  return MakeKernel([=, &routines = context.routines.attention, batch = shape.batch] {
-    ParallelFor(batch * args.forward.heads, threads,
-                [&](int64_t i) { routines.row_sums(args, i / args.forward.heads, i % args.forward.heads); });
-    ParallelForUneven(batch * args.forward.kv_heads, threads, [&](int64_t i) {
-      routines.backward(args, i / args.forward.kv_heads, i % args.forward.kv_heads);
+  const AttentionRoutines& routines = context.routines.attention;
+  const int64_t tile = AttentionTile(forward.head_size), tiles = (forward.positions + tile - 1) / tile;
+  return MakeKernel([=, row_sums = routines.row_sums[shape.type], backward = routines.backward[shape.type],
+                     query_grad = routines.query_grad[shape.type], batch = shape.batch] {
+    const int64_t heads = args.forward.heads, kv_heads = args.forward.kv_heads;
+    ParallelFor(batch * heads, threads, [&](int64_t i) { row_sums(args, i / heads, i % heads); });
+    ParallelForUneven(batch * kv_heads, threads,
+                      [&](int64_t i) { backward(args, i / kv_heads, i % kv_heads); });
+    if (query_grad == nullptr) return;
+    ParallelForUneven(batch * heads * tiles, threads, [&](int64_t i) {
+      query_grad(args, i / tiles / heads, i / tiles % heads, tiles - 1 - i % tiles);
     });
   });
 }

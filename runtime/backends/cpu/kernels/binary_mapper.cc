@@ -1,10 +1,12 @@
 // binary_mapper and binary_mapper_grad.
 #include <cmath>
+#include <limits>
 
 #include "fmt/format.h"
 #include "runtime/backends/cpu/gemm.h"
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/backends/cpu/routines/convert.h"
 #include "runtime/backends/cpu/routines/latent.h"
 #include "runtime/backends/cpu/routines/rows.h"
 #include "runtime/base/workspace.h"
@@ -13,7 +15,7 @@ namespace ft::cpu {
 namespace {
 
 absl::Status CheckTable(const Tensor& table, const Tensor& logits) {
-  FT_RETURN_IF_ERROR(CheckPresent(table, "table"));
+  FT_RETURN_IF_ERROR(CheckPresent(table, "table", logits.dtype));
   const int64_t bits = logits.last();
   if (bits >= 1 && bits <= kMaxBits && table.rows() == int64_t{1} << bits) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -24,36 +26,33 @@ absl::Status CheckTable(const Tensor& table, const Tensor& logits) {
 KernelOr MakeBinaryMapper(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
   const Tensor &logits = context.in(0), &index = context.in(1), &table = context.in(2), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckPresent(logits, "logits"));
+  FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
   FT_RETURN_IF_ERROR(CheckTable(table, logits));
   FT_RETURN_IF_ERROR(CheckSize(index, "index", logits.rows(), DType::kI32));
-  FT_RETURN_IF_ERROR(CheckSize(r, "result", index.elements() * table.last()));
-  const EmbeddingArgs args = {index.as<int32_t>(), table.as<float>(), r.as<float>(), table.rows(),
-                              table.last()};
-  return MakeRowwise(context.routines.rows.embedding, args, index.elements(), table.last(),
-                     context.num_threads);
+  FT_RETURN_IF_ERROR(CheckSize(r, "result", index.elements() * table.last(), table.dtype));
+  const EmbeddingArgs args = {index.as<int32_t>(), table.data, r.data, table.rows(), table.last()};
+  return MakeRowwise(context.routines.rows.embedding[FloatIndex(table.dtype)], args, index.elements(),
+                     table.last(), context.num_threads);
 }
 
-struct GradProblem {
-  const float* dy;      // [rows, width]
-  const float* logits;  // [rows, bits]
-  const float* table;   // [2^bits, width]
-  float* products;      // [row block, code block]
-  float* dlogits;       // [rows, bits]
-  int64_t rows;
-  int64_t width;
-  int bits;
+// Rows that are worked on at once (workspace.h), and what is summed for them in f32.
+constexpr int64_t kMaxRows = BinaryMapperRows(std::numeric_limits<int64_t>::max());
+
+struct RowBlock {
+  float logits[kMaxRows * kMaxBits];
+  float dlogits[kMaxRows * kMaxBits];
 };
 
 // Adds one row's share of a block of codes: dl_h += sum_d g_d G_d (u_h(d) - s_h). `g` is its row of products.
-void AddRow(const LatentRoutines& routines, const GradProblem& p, const float* g, int64_t row,
-            int64_t block) {
-  double probability[kMaxBits], sums[kMaxBits] = {};
-  for (int h = 0; h < p.bits; ++h)
-    probability[h] = 1.0 / (1.0 + std::exp(-double{p.logits[row * p.bits + h]}));
-  const double total = routines.code_block(g, probability, p.bits, block, sums);
-  float* dlogits = p.dlogits + row * p.bits;
-  for (int h = 0; h < p.bits; ++h) {
+void AddRow(const LatentRoutines& routines, int bits, const float* g, int64_t row, int64_t block,
+            RowBlock& rows) {
+  double probability[kMaxBits] = {}, sums[kMaxBits] = {};
+  for (int h = 0; h < bits; ++h) {
+    probability[h] = 1.0 / (1.0 + std::exp(-double{rows.logits[row * bits + h]}));
+  }
+  const double total = routines.code_block(g, probability, bits, block, sums);
+  float* dlogits = rows.dlogits + row * bits;
+  for (int h = 0; h < bits; ++h) {
     const float share = static_cast<float>(sums[h] - probability[h] * total);
     dlogits[h] = block == 0 ? share : dlogits[h] + share;
   }
@@ -63,27 +62,31 @@ KernelOr MakeBinaryMapperGrad(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
   const Tensor &dy = context.in(0), &logits = context.in(1), &table = context.in(2),
                &dlogits = context.out(0);
-  FT_RETURN_IF_ERROR(CheckPresent(logits, "logits"));
+  FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
   FT_RETURN_IF_ERROR(CheckTable(table, logits));
-  FT_RETURN_IF_ERROR(CheckSize(dy, "dy", logits.rows() * table.last()));
+  FT_RETURN_IF_ERROR(CheckSize(dy, "dy", logits.rows() * table.last(), table.dtype));
   FT_RETURN_IF_ERROR(CheckSameShape(dlogits, "dlogits", logits));
-  const int64_t rows = logits.rows(), bits = logits.last();
+  const int64_t rows = logits.rows(), bits = logits.last(), width = table.last();
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, BinaryMapperGradWorkspace(rows, bits)));
-  const GradProblem p = {dy.as<float>(),      logits.as<float>(),
-                         table.as<float>(),   context.operands.workspace.as<float>(),
-                         dlogits.as<float>(), rows,
-                         table.last(),        static_cast<int>(bits)};
   const int64_t codes = BinaryMapperCodes(bits), block_rows = BinaryMapperRows(rows);
   const int64_t blocks = (int64_t{1} << bits) / codes;
+  const DType dtype = logits.dtype;
+  float* products = context.operands.workspace.as<float>();  // [row of the block, code of the block]
   return MakeKernel([=, &routines = context.routines, num_threads = context.num_threads] {
+    const int64_t row_bytes = width * static_cast<int64_t>(SizeOf(dtype));
+    RowBlock block;
     for (int64_t begin = 0; begin < rows; begin += block_rows) {
       const int64_t n = std::min(block_rows, rows - begin);
-      for (int64_t block = 0; block < blocks; ++block) {
-        Gemm(routines, {.m = n, .n = codes, .k = p.width, .transpose_b = true}, p.dy + begin * p.width,
-             p.table + block * codes * p.width, nullptr, p.products, num_threads);
-        ParallelFor(n, ThreadsFor(num_threads, n * codes),
-                    [&](int64_t i) { AddRow(routines.latent, p, p.products + i * codes, begin + i, block); });
+      routines.convert.to_float[FloatIndex(dtype)](logits.data, begin * bits, n * bits, block.logits);
+      for (int64_t b = 0; b < blocks; ++b) {
+        Gemm(routines, {.m = n, .n = codes, .k = width, .transpose_b = true},
+             {dy.as<char>() + begin * row_bytes, dtype}, {table.as<char>() + b * codes * row_bytes, dtype},
+             nullptr, products, num_threads);
+        ParallelFor(n, ThreadsFor(num_threads, n * codes), [&](int64_t i) {
+          AddRow(routines.latent, static_cast<int>(bits), products + i * codes, i, b, block);
+        });
       }
+      routines.convert.from_float[FloatIndex(dtype)](block.dlogits, dlogits.data, begin * bits, n * bits);
     }
   });
 }

@@ -25,13 +25,13 @@ KernelOr MakeCopy(const KernelContext& context) {
 KernelOr MakeBroadcast(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
   const Tensor &x = context.in(0), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckPresent(x, "x"));
-  FT_RETURN_IF_ERROR(CheckPresent(r, "result"));
+  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
+  FT_RETURN_IF_ERROR(CheckPresent(r, "result", x.dtype));
   if (x.elements() == 0 || r.elements() % x.elements() != 0) {
     return absl::InvalidArgumentError("x's shape must be a suffix of the result's");
   }
-  const int64_t period = x.elements() * static_cast<int64_t>(sizeof(float));
-  const int64_t bytes = r.elements() * static_cast<int64_t>(sizeof(float));
+  const int64_t size = static_cast<int64_t>(SizeOf(x.dtype));
+  const int64_t period = x.elements() * size, bytes = r.elements() * size;
   const int threads = ThreadsFor(context.num_threads, bytes / 4);
   return MakeKernel([=, from = x.as<char>(), to = r.as<char>()] {
     ParallelRanges(bytes, kGrainBytes, threads, [&](int64_t begin, int64_t end) {

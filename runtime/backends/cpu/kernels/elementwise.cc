@@ -9,20 +9,21 @@ namespace ft::cpu {
 namespace {
 
 absl::Status CheckSuffix(const Tensor& b, const Tensor& a) {
-  FT_RETURN_IF_ERROR(CheckPresent(b, "b"));
+  FT_RETURN_IF_ERROR(CheckPresent(b, "b", a.dtype));
   bool suffix = b.rank <= a.rank;
   for (int i = 0; suffix && i < b.rank; ++i) suffix = b.dims[b.rank - 1 - i] == a.dims[a.rank - 1 - i];
   return suffix ? absl::OkStatus() : absl::InvalidArgumentError("b's shape must be a's or a suffix of it");
 }
 
-KernelOr MakeBinary(const KernelContext& context, void (*routine)(const BinaryArgs&, int64_t, int64_t)) {
+KernelOr MakeBinary(const KernelContext& context,
+                    void (*const routines[kFloatTypes])(const BinaryArgs&, int64_t, int64_t)) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
   const Tensor &a = context.in(0), &b = context.in(1), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckPresent(a, "a"));
+  FT_RETURN_IF_ERROR(CheckFloat(a, "a"));
   FT_RETURN_IF_ERROR(CheckSuffix(b, a));
   FT_RETURN_IF_ERROR(CheckSameShape(r, "result", a));
-  const BinaryArgs args = {a.as<float>(), b.as<float>(), r.as<float>(), b.elements()};
-  return MakeElementwise(routine, args, a.elements(), context.num_threads);
+  const BinaryArgs args = {a.data, b.data, r.data, b.elements()};
+  return MakeElementwise(routines[FloatIndex(a.dtype)], args, a.elements(), context.num_threads);
 }
 
 KernelOr MakeAdd(const KernelContext& context) {
@@ -32,14 +33,14 @@ KernelOr MakeMul(const KernelContext& context) {
   return MakeBinary(context, context.routines.elementwise.mul);
 }
 
-KernelOr MakeUnary(const KernelContext& context, void (*routine)(const UnaryArgs&, int64_t, int64_t),
-                   double factor) {
+KernelOr MakeUnary(const KernelContext& context,
+                   void (*const routines[kFloatTypes])(const UnaryArgs&, int64_t, int64_t), double factor) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
   const Tensor &x = context.in(0), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckPresent(x, "x"));
+  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
   FT_RETURN_IF_ERROR(CheckSameShape(r, "result", x));
-  const UnaryArgs args = {x.as<float>(), r.as<float>(), static_cast<float>(factor)};
-  return MakeElementwise(routine, args, x.elements(), context.num_threads);
+  const UnaryArgs args = {x.data, r.data, static_cast<float>(factor)};
+  return MakeElementwise(routines[FloatIndex(x.dtype)], args, x.elements(), context.num_threads);
 }
 
 KernelOr MakeScale(const KernelContext& context) {
@@ -66,36 +67,38 @@ KernelOr MakeGeluGrad(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const bool tanh, IsTanh(context.attributes));
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
   const Tensor &dy = context.in(0), &x = context.in(1), &dx = context.out(0);
-  FT_RETURN_IF_ERROR(CheckPresent(dy, "dy"));
+  FT_RETURN_IF_ERROR(CheckFloat(dy, "dy"));
   FT_RETURN_IF_ERROR(CheckSameShape(x, "x", dy));
   FT_RETURN_IF_ERROR(CheckSameShape(dx, "dx", dy));
-  const UnaryGradArgs args = {dy.as<float>(), x.as<float>(), dx.as<float>()};
+  const UnaryGradArgs args = {dy.data, x.data, dx.data};
   const ElementwiseRoutines& routines = context.routines.elementwise;
-  return MakeElementwise(tanh ? routines.gelu_tanh_grad : routines.gelu_erf_grad, args, x.elements(),
-                         context.num_threads);
+  const auto& routine = tanh ? routines.gelu_tanh_grad : routines.gelu_erf_grad;
+  return MakeElementwise(routine[FloatIndex(x.dtype)], args, x.elements(), context.num_threads);
 }
 
 KernelOr MakeSwiglu(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
   const Tensor &gate = context.in(0), &up = context.in(1), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckPresent(gate, "gate"));
+  FT_RETURN_IF_ERROR(CheckFloat(gate, "gate"));
   FT_RETURN_IF_ERROR(CheckSameShape(up, "up", gate));
   FT_RETURN_IF_ERROR(CheckSameShape(r, "result", gate));
-  const SwigluArgs args = {gate.as<float>(), up.as<float>(), r.as<float>()};
-  return MakeElementwise(context.routines.elementwise.swiglu, args, gate.elements(), context.num_threads);
+  const SwigluArgs args = {gate.data, up.data, r.data};
+  return MakeElementwise(context.routines.elementwise.swiglu[FloatIndex(gate.dtype)], args, gate.elements(),
+                         context.num_threads);
 }
 
 KernelOr MakeSwigluGrad(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 2));
   const Tensor& dy = context.in(0);
-  FT_RETURN_IF_ERROR(CheckPresent(dy, "dy"));
+  FT_RETURN_IF_ERROR(CheckFloat(dy, "dy"));
   FT_RETURN_IF_ERROR(CheckSameShape(context.in(1), "gate", dy));
   FT_RETURN_IF_ERROR(CheckSameShape(context.in(2), "up", dy));
   FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "dgate", dy));
   FT_RETURN_IF_ERROR(CheckSameShape(context.out(1), "dup", dy));
-  const SwigluGradArgs args = {dy.as<float>(), context.in(1).as<float>(), context.in(2).as<float>(),
-                               context.out(0).as<float>(), context.out(1).as<float>()};
-  return MakeElementwise(context.routines.elementwise.swiglu_grad, args, dy.elements(), context.num_threads);
+  const SwigluGradArgs args = {dy.data, context.in(1).data, context.in(2).data, context.out(0).data,
+                               context.out(1).data};
+  return MakeElementwise(context.routines.elementwise.swiglu_grad[FloatIndex(dy.dtype)], args, dy.elements(),
+                         context.num_threads);
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // embedding and embedding_grad.
-#include <cstring>
+#include <algorithm>
+#include <vector>
 
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/backends/cpu/routines/convert.h"
 #include "runtime/backends/cpu/routines/optimizer.h"
 #include "runtime/backends/cpu/routines/rows.h"
 
@@ -13,36 +15,111 @@ KernelOr MakeEmbedding(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
   const Tensor &ids = context.in(0), &table = context.in(1), &r = context.out(0);
   FT_RETURN_IF_ERROR(CheckPresent(ids, "ids", DType::kI32));
-  FT_RETURN_IF_ERROR(CheckPresent(table, "table"));
-  FT_RETURN_IF_ERROR(CheckSize(r, "result", ids.elements() * table.last()));
-  const EmbeddingArgs args = {ids.as<int32_t>(), table.as<float>(), r.as<float>(), table.rows(),
-                              table.last()};
-  return MakeRowwise(context.routines.rows.embedding, args, ids.elements(), table.last(),
-                     context.num_threads);
+  FT_RETURN_IF_ERROR(CheckFloat(table, "table"));
+  FT_RETURN_IF_ERROR(CheckSize(r, "result", ids.elements() * table.last(), table.dtype));
+  const EmbeddingArgs args = {ids.as<int32_t>(), table.data, r.data, table.rows(), table.last()};
+  return MakeRowwise(context.routines.rows.embedding[FloatIndex(table.dtype)], args, ids.elements(),
+                     table.last(), context.num_threads);
 }
 
+constexpr int64_t kColumnGrain = 128;
+
 // Parallel over columns, so that rows are added in order of position whatever the number of threads.
+KernelOr MakeWideEmbeddingGrad(const KernelContext& context) {
+  const Tensor &ids = context.in(0), &dy = context.in(1), &r = context.out(0);
+  const EmbeddingGradArgs args = {ids.as<int32_t>(), dy.data,  r.as<float>(),
+                                  ids.elements(),    r.rows(), r.last()};
+  return MakeKernel([=, &optimizer = context.routines.optimizer,
+                     add_rows = context.routines.rows.embedding_grad[FloatIndex(dy.dtype)],
+                     clear = !context.in(2).present(), elements = r.elements(),
+                     num_threads = context.num_threads] {
+    if (clear) {
+      ParallelRanges(elements, kGrain, ThreadsFor(num_threads, elements),
+                     [&](int64_t begin, int64_t end) { optimizer.fill(args.dtable, 0.0f, begin, end); });
+    }
+    ParallelRanges(args.columns, kColumnGrain, ThreadsFor(num_threads, args.rows * args.columns),
+                   [&](int64_t begin, int64_t end) { add_rows(args, begin, end); });
+  });
+}
+
+// A 16-bit table: the positions of an id have to meet in f32 before they are rounded, so positions are sorted
+// by id.
+class NarrowEmbeddingGrad final : public Kernel {
+ public:
+  explicit NarrowEmbeddingGrad(const KernelContext& context)
+      : routines_(context.routines),
+        ids_(context.in(0)),
+        dy_(context.in(1)),
+        table_(context.out(0)),
+        clear_(!context.in(2).present()),
+        num_threads_(context.num_threads),
+        order_(static_cast<size_t>(ids_.elements())) {}
+
+  void Run() override {
+    if (clear_) Clear();
+    Sort();
+    const int64_t columns = table_.last(), rows = static_cast<int64_t>(order_.size());
+    // By columns, as for f32: all threads have the same work whichever ids there are.
+    ParallelRanges(columns, kColumnGrain, ThreadsFor(num_threads_, rows * columns),
+                   [&](int64_t begin, int64_t end) { AddColumns(begin, end - begin); });
+  }
+
+ private:
+  // An id and a position, in one number that sorts by both.
+  static uint64_t Entry(int64_t id, int64_t position) {
+    return static_cast<uint64_t>(id) << 32 | static_cast<uint64_t>(position);
+  }
+
+  void Clear() {
+    const int64_t bytes = table_.elements() * 2;
+    ParallelRanges(bytes, kGrain, ThreadsFor(num_threads_, table_.elements()),
+                   [&](int64_t begin, int64_t end) {
+                     std::fill(table_.as<char>() + begin, table_.as<char>() + end, char{0});
+                   });
+  }
+
+  void Sort() {
+    const int32_t* ids = ids_.as<int32_t>();
+    for (size_t i = 0; i < order_.size(); ++i) {
+      order_[i] = Entry(static_cast<uint32_t>(ids[i]), static_cast<int64_t>(i));  // ids below 0 come last
+    }
+    std::sort(order_.begin(), order_.end());
+  }
+
+  void AddColumns(int64_t begin, int64_t n) const {
+    const int64_t columns = table_.last();
+    const auto add_into = routines_.rows.add_into[FloatIndex(dy_.dtype)];
+    float sum[kColumnGrain];
+    for (size_t first = 0; first < order_.size();) {
+      const int64_t id = static_cast<int64_t>(order_[first] >> 32);
+      if (id >= table_.rows()) return;
+      routines_.convert.to_float[FloatIndex(table_.dtype)](table_.data, id * columns + begin, n, sum);
+      size_t i = first;
+      for (; i < order_.size() && static_cast<int64_t>(order_[i] >> 32) == id; ++i) {
+        add_into(dy_.data, static_cast<int64_t>(order_[i] & 0xFFFFFFFFu) * columns + begin, n, sum);
+      }
+      routines_.convert.from_float[FloatIndex(table_.dtype)](sum, table_.data, id * columns + begin, n);
+      first = i;
+    }
+  }
+
+  const Routines& routines_;
+  Tensor ids_, dy_, table_;
+  bool clear_;
+  int num_threads_;
+  std::vector<uint64_t> order_;
+};
+
 KernelOr MakeEmbeddingGrad(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
   const Tensor &ids = context.in(0), &dy = context.in(1), &acc = context.in(2), &r = context.out(0);
   FT_RETURN_IF_ERROR(CheckPresent(ids, "ids", DType::kI32));
-  FT_RETURN_IF_ERROR(CheckPresent(r, "dtable"));
-  FT_RETURN_IF_ERROR(CheckSize(dy, "dy", ids.elements() * r.last()));
+  FT_RETURN_IF_ERROR(CheckFloat(r, "dtable"));
+  FT_RETURN_IF_ERROR(CheckFloatSize(dy, "dy", ids.elements() * r.last()));
   if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", r));
   FT_RETURN_IF_ERROR(CheckAccumulator(acc, r));
-  const EmbeddingGradArgs args = {ids.as<int32_t>(), dy.as<float>(), r.as<float>(),
-                                  ids.elements(),    r.rows(),       r.last()};
-  const int64_t column_grain = 128;
-  return MakeKernel([=, &routines = context.routines, clear = !acc.present(), elements = r.elements(),
-                     num_threads = context.num_threads] {
-    if (clear) {
-      ParallelRanges(elements, kGrain, ThreadsFor(num_threads, elements), [&](int64_t begin, int64_t end) {
-        routines.optimizer.fill(args.dtable, 0.0f, begin, end);
-      });
-    }
-    ParallelRanges(args.columns, column_grain, ThreadsFor(num_threads, args.rows * args.columns),
-                   [&](int64_t begin, int64_t end) { routines.rows.embedding_grad(args, begin, end); });
-  });
+  if (r.dtype == DType::kF32) return MakeWideEmbeddingGrad(context);
+  return std::make_unique<NarrowEmbeddingGrad>(context);
 }
 
 }  // namespace

@@ -2,13 +2,21 @@
 #include <algorithm>
 #include <cstring>
 
-#include "fmt/format.h"
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/backends/cpu/routines/convert.h"
 #include "runtime/backends/cpu/routines/optimizer.h"
 
 namespace ft::cpu {
 namespace {
+
+template <typename T>
+KernelOr FillWith(const Tensor& r, T value, int threads) {
+  return MakeKernel([=, to = r.as<T>(), elements = r.elements()] {
+    ParallelRanges(elements, kGrain, threads,
+                   [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+  });
+}
 
 KernelOr MakeFill(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 0, 1));
@@ -24,14 +32,30 @@ KernelOr MakeFill(const KernelContext& context) {
       });
     });
   }
-  if (r.dtype != DType::kF32) {
-    return absl::InvalidArgumentError(fmt::format("fills {} with 0 only, got {}", Name(r.dtype), value));
+  switch (r.dtype) {
+    case DType::kF32:
+      return MakeKernel(
+          [=, fill = context.routines.optimizer.fill, to = r.as<float>(), value = static_cast<float>(value)] {
+            ParallelRanges(elements, kGrain, threads,
+                           [&](int64_t begin, int64_t end) { fill(to, value, begin, end); });
+          });
+    case DType::kBF16:
+    case DType::kF16: {
+      uint16_t bits = 0;
+      const float rounded = static_cast<float>(value);
+      context.routines.convert.from_float[FloatIndex(r.dtype)](&rounded, &bits, 0, 1);
+      return FillWith(r, bits, threads);
+    }
+    case DType::kF64:
+      return FillWith(r, value, threads);
+    case DType::kI32:
+      return FillWith(r, static_cast<int32_t>(value), threads);
+    case DType::kI64:
+      return FillWith(r, static_cast<int64_t>(value), threads);
+    case DType::kU8:
+      return FillWith(r, static_cast<uint8_t>(value), threads);
   }
-  return MakeKernel(
-      [=, fill = context.routines.optimizer.fill, to = r.as<float>(), value = static_cast<float>(value)] {
-        ParallelRanges(elements, kGrain, threads,
-                       [&](int64_t begin, int64_t end) { fill(to, value, begin, end); });
-      });
+  return absl::InvalidArgumentError("unknown type");
 }
 
 // Row ids 0, 1, 2, ... of a whole tensor.

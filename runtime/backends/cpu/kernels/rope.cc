@@ -26,7 +26,7 @@ void FillTables(int64_t positions, int64_t half, double base, bool inverse, std:
 KernelOr MakeRope(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
   const Tensor &x = context.in(0), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckPresent(x, "x"));
+  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
   FT_RETURN_IF_ERROR(CheckSameShape(r, "result", x));
   FT_ASSIGN_OR_RETURN(const int64_t heads, context.attributes.Int("heads"));
   FT_ASSIGN_OR_RETURN(const double base, context.attributes.Float("base"));
@@ -37,14 +37,13 @@ KernelOr MakeRope(const KernelContext& context) {
   const int64_t positions = x.dims[1], half = x.last() / heads / 2;
   std::vector<float> cosine, sine;
   FillTables(positions, half, base, inverse, cosine, sine);
-  const auto routine = context.routines.elementwise.rope;
+  const auto routine = context.routines.elementwise.rope[FloatIndex(x.dtype)];
   const int64_t rows = x.rows(), grain = std::max<int64_t>(1, kGrain / x.last());
   const int threads = ThreadsFor(context.num_threads, x.elements());
-  return MakeKernel(
-      [=, cosine = std::move(cosine), sine = std::move(sine), source = x.as<float>(), to = r.as<float>()] {
-        const RopeArgs args = {source, to, cosine.data(), sine.data(), positions, heads, half};
-        ParallelRanges(rows, grain, threads, [&](int64_t begin, int64_t end) { routine(args, begin, end); });
-      });
+  return MakeKernel([=, cosine = std::move(cosine), sine = std::move(sine), source = x.data, to = r.data] {
+    const RopeArgs args = {source, to, cosine.data(), sine.data(), positions, heads, half};
+    ParallelRanges(rows, grain, threads, [&](int64_t begin, int64_t end) { routine(args, begin, end); });
+  });
 }
 
 }  // namespace

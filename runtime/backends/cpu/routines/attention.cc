@@ -4,15 +4,19 @@
 
 #include <math.h>
 
+#include "runtime/backends/cpu/routines/half.h"
 #include "runtime/backends/cpu/routines/tile_product.h"
 #include "runtime/backends/cpu/routines/transpose.h"
-#include "runtime/backends/cpu/routines/vector_math.h"
 
 namespace ft::cpu::FT_ISA {
 namespace {
 
 constexpr int64_t kMaxTile = 64;
 constexpr float kMinusInfinity = -__builtin_inff();
+
+// f32 is used where it lies; 16 bits are converted tile by tile.
+template <typename T>
+constexpr bool kInPlace = sizeof(T) == sizeof(float);
 
 FT_INLINE int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 FT_INLINE int64_t RoundUp(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
@@ -28,17 +32,17 @@ struct Scratch {
 };
 
 // to [rows, width] = from [rows, n] with row stride ld, the rest of each row zero.
-FT_INLINE void PackRows(const float* from, int64_t ld, int64_t rows, int64_t n, float* to, int64_t width) {
+template <typename T>
+FT_INLINE void PackRows(const T* from, int64_t ld, int64_t rows, int64_t n, float* to, int64_t width) {
   for (int64_t i = 0; i < rows; ++i) {
-#pragma omp simd
-    for (int64_t s = 0; s < n; ++s) to[i * width + s] = from[i * ld + s];
+    LoadFloats(from + i * ld, n, to + i * width);
     for (int64_t s = n; s < width; ++s) to[i * width + s] = 0.0f;
   }
 }
 
 // to [n, width] = the transpose of from [rows, n], the rest of each row zero; width is a multiple of 16.
-FT_INLINE void PackTransposed(const float* from, int64_t ld, int64_t rows, int64_t n, float* to,
-                              int64_t width) {
+template <typename T>
+FT_INLINE void PackTransposed(const T* from, int64_t ld, int64_t rows, int64_t n, float* to, int64_t width) {
 #if defined(__AVX512F__)
   for (int64_t s = 0; s < n; s += 16) {
     for (int64_t i = 0; i < width; i += 16) {
@@ -47,7 +51,7 @@ FT_INLINE void PackTransposed(const float* from, int64_t ld, int64_t rows, int64
   }
 #else
   for (int64_t s = 0; s < n; ++s) {
-    for (int64_t i = 0; i < rows; ++i) to[s * width + i] = from[i * ld + s];
+    for (int64_t i = 0; i < rows; ++i) to[s * width + i] = Load(from[i * ld + s]);
     for (int64_t i = rows; i < width; ++i) to[s * width + i] = 0.0f;
   }
 #endif
@@ -83,12 +87,13 @@ FT_INLINE void SoftmaxRow(float* scores, int64_t visible, int64_t width, float s
   maximum = new_maximum;
 }
 
+template <typename T>
 void Forward(const AttentionArgs& args, int64_t batch, int64_t head, int64_t query_tile) {
   const int64_t n = args.head_size, tile = AttentionTile(n), width = RoundUp(n);
   const int64_t ldq = args.heads * n, ldk = args.kv_heads * n;
   const int64_t kv_offset = batch * args.positions * ldk + head / (args.heads / args.kv_heads) * n;
   const int64_t query_begin = query_tile * tile, queries = Smaller(tile, args.positions - query_begin);
-  alignas(64) float buffer[3 * kMaxTile * kMaxTile + kMaxTile * kMaxTile];
+  alignas(64) float buffer[(kInPlace<T> ? 4 : 5) * kMaxTile * kMaxTile];
   Scratch scratch{buffer};
   float* keys_transposed = scratch.Take(n * tile);
   float* values = scratch.Take(tile * width);
@@ -101,12 +106,21 @@ void Forward(const AttentionArgs& args, int64_t batch, int64_t head, int64_t que
   }
   for (int64_t i = 0; i < queries * width; ++i) sums[i] = 0.0f;
   const int64_t q_offset = (batch * args.positions + query_begin) * ldq + head * n;
+  StridedTile q = {nullptr, ldq, 1};
+  if constexpr (kInPlace<T>) {
+    q.data = static_cast<const T*>(args.q) + q_offset;
+  } else {
+    float* rows = scratch.Take(tile * width);
+    PackRows(static_cast<const T*>(args.q) + q_offset, ldq, queries, n, rows, width);
+    q = {rows, width, 1};
+  }
   const int64_t key_end = args.causal ? query_begin + queries : args.positions;
   for (int64_t key_begin = 0; key_begin < key_end; key_begin += tile) {
     const int64_t keys = Smaller(tile, args.positions - key_begin);
-    PackTransposed(args.k + kv_offset + key_begin * ldk, ldk, keys, n, keys_transposed, tile);
-    PackRows(args.v + kv_offset + key_begin * ldk, ldk, keys, n, values, width);
-    TileProduct(queries, tile, n, {args.q + q_offset, ldq, 1}, keys_transposed, tile, scores, tile, false);
+    const int64_t at = kv_offset + key_begin * ldk;
+    PackTransposed(static_cast<const T*>(args.k) + at, ldk, keys, n, keys_transposed, tile);
+    PackRows(static_cast<const T*>(args.v) + at, ldk, keys, n, values, width);
+    TileProduct(queries, tile, n, q, keys_transposed, tile, scores, tile, false);
     for (int64_t i = 0; i < queries; ++i) {
       const int64_t visible = VisibleKeys(args, query_begin + i, key_begin, keys);
       SoftmaxRow(scores + i * tile, visible, tile, args.scale, maxima[i], totals[i], sums + i * width, width);
@@ -115,22 +129,37 @@ void Forward(const AttentionArgs& args, int64_t batch, int64_t head, int64_t que
   }
   for (int64_t i = 0; i < queries; ++i) {
     const float inverse = 1.0f / totals[i];
-    float* out = args.out + q_offset + i * ldq;
+    T* out = static_cast<T*>(args.out) + q_offset + i * ldq;
 #pragma omp simd
-    for (int64_t s = 0; s < n; ++s) out[s] = sums[i * width + s] * inverse;
+    for (int64_t s = 0; s < n; ++s) Store(sums[i * width + s] * inverse, out[s]);
     args.lse[(batch * args.heads + head) * args.positions + query_begin + i] = maxima[i] + logf(totals[i]);
   }
 }
 
+// In order: the bits that f32 has always had.
+FT_INLINE float Dot(const float* a, const float* b, int64_t n) {
+  float sum = 0.0f;
+  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+template <typename T>
+FT_INLINE float Dot(const T* a, const T* b, int64_t n) {
+  float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < n; ++i) sum += Load(a[i]) * Load(b[i]);
+  return sum;
+}
+
+template <typename T>
 void RowSums(const AttentionGradArgs& args, int64_t batch, int64_t head) {
   const AttentionArgs& f = args.forward;
+  const T* dout = static_cast<const T*>(args.dout);
+  const T* out = static_cast<const T*>(f.out);
   const int64_t ldq = f.heads * f.head_size;
   for (int64_t t = 0; t < f.positions; ++t) {
     const int64_t at = (batch * f.positions + t) * ldq + head * f.head_size;
-    float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t s = 0; s < f.head_size; ++s) sum += args.dout[at + s] * f.out[at + s];
-    args.row_sums[(batch * f.heads + head) * f.positions + t] = sum;
+    args.row_sums[(batch * f.heads + head) * f.positions + t] = Dot(dout + at, out + at, f.head_size);
   }
 }
 
@@ -164,14 +193,27 @@ FT_INLINE void ScoreGradRow(float* scores, float* dscores, int64_t visible, int6
   for (int64_t j = visible < 0 ? 0 : visible; j < width; ++j) scores[j] = dscores[j] = 0.0f;
 }
 
-FT_INLINE void BackwardTile(const AttentionGradArgs& args, const KeyTile& key, const QueryScratch& query,
-                            int64_t batch, int64_t head, int64_t query_begin) {
+template <typename T>
+FT_INLINE void PackKeys(const AttentionArgs& f, int64_t at, const KeyTile& key) {
+  const int64_t n = f.head_size, tile = AttentionTile(n), ldk = f.kv_heads * n;
+  PackTransposed(static_cast<const T*>(f.k) + at, ldk, key.keys, n, key.keys_transposed, tile);
+  PackTransposed(static_cast<const T*>(f.v) + at, ldk, key.keys, n, key.values_transposed, tile);
+  PackRows(static_cast<const T*>(f.k) + at, ldk, key.keys, n, key.rows, RoundUp(n));
+}
+
+template <typename T>
+FT_INLINE void PackQueries(const AttentionGradArgs& args, int64_t at, int64_t queries,
+                           const QueryScratch& query) {
+  const int64_t n = args.forward.head_size, ldq = args.forward.heads * n;
+  PackRows(static_cast<const T*>(args.forward.q) + at, ldq, queries, n, query.queries, RoundUp(n));
+  PackRows(static_cast<const T*>(args.dout) + at, ldq, queries, n, query.dout, RoundUp(n));
+}
+
+// Fills probabilities and dscores.
+FT_INLINE void ScoreGrads(const AttentionGradArgs& args, const KeyTile& key, const QueryScratch& query,
+                          int64_t batch, int64_t head, int64_t query_begin, int64_t queries) {
   const AttentionArgs& f = args.forward;
-  const int64_t n = f.head_size, tile = AttentionTile(n), width = RoundUp(n), ldq = f.heads * n;
-  const int64_t queries = Smaller(tile, f.positions - query_begin);
-  const int64_t offset = (batch * f.positions + query_begin) * ldq + head * n;
-  PackRows(f.q + offset, ldq, queries, n, query.queries, width);
-  PackRows(args.dout + offset, ldq, queries, n, query.dout, width);
+  const int64_t n = f.head_size, tile = AttentionTile(n), width = RoundUp(n);
   TileProduct(queries, tile, n, {query.queries, width, 1}, key.keys_transposed, tile, query.probabilities,
               tile, false);
   TileProduct(queries, tile, n, {query.dout, width, 1}, key.values_transposed, tile, query.dscores, tile,
@@ -182,16 +224,14 @@ FT_INLINE void BackwardTile(const AttentionGradArgs& args, const KeyTile& key, c
     ScoreGradRow(query.probabilities + i * tile, query.dscores + i * tile, visible, tile, f.scale,
                  f.lse[row + i], args.row_sums[row + i]);
   }
-  TileProduct(key.keys, width, queries, {query.probabilities, 1, tile}, query.dout, width, key.dv, width,
-              true);
-  TileProduct(key.keys, width, queries, {query.dscores, 1, tile}, query.queries, width, key.dk, width, true);
-  TileProduct(queries, width, key.keys, {query.dscores, tile, 1}, key.rows, width, query.dq, width, false);
-  for (int64_t i = 0; i < queries; ++i) {
-    float* dq = args.dq + offset + i * ldq;
-    const float* part = query.dq + i * width;
-    // Every query sees the first tile of keys, which sets dq; the others add to it. The check takes = and +=
-    // below an OpenMP pragma for the same. NOLINTNEXTLINE(bugprone-branch-clone)
-    if (key.begin == 0) {
+}
+
+// dq of f32: every query sees the first tile of keys, which sets it; the others add to it.
+FT_INLINE void AddToQueries(float* dq, int64_t ld, const float* part, int64_t width, int64_t rows, int64_t n,
+                            bool first) {
+  for (int64_t i = 0; i < rows; ++i, dq += ld, part += width) {
+    // The check takes = and += below an OpenMP pragma for the same. NOLINTNEXTLINE(bugprone-branch-clone)
+    if (first) {
 #pragma omp simd
       for (int64_t s = 0; s < n; ++s) dq[s] = part[s];
     } else {
@@ -201,47 +241,102 @@ FT_INLINE void BackwardTile(const AttentionGradArgs& args, const KeyTile& key, c
   }
 }
 
+template <typename T>
+FT_INLINE void BackwardTile(const AttentionGradArgs& args, const KeyTile& key, const QueryScratch& query,
+                            int64_t batch, int64_t head, int64_t query_begin) {
+  const AttentionArgs& f = args.forward;
+  const int64_t n = f.head_size, tile = AttentionTile(n), width = RoundUp(n), ldq = f.heads * n;
+  const int64_t queries = Smaller(tile, f.positions - query_begin);
+  const int64_t at = (batch * f.positions + query_begin) * ldq + head * n;
+  PackQueries<T>(args, at, queries, query);
+  ScoreGrads(args, key, query, batch, head, query_begin, queries);
+  TileProduct(key.keys, width, queries, {query.probabilities, 1, tile}, query.dout, width, key.dv, width,
+              true);
+  TileProduct(key.keys, width, queries, {query.dscores, 1, tile}, query.queries, width, key.dk, width, true);
+  if constexpr (kInPlace<T>) {
+    TileProduct(queries, width, key.keys, {query.dscores, tile, 1}, key.rows, width, query.dq, width, false);
+    AddToQueries(static_cast<T*>(args.dq) + at, ldq, query.dq, width, queries, n, key.begin == 0);
+  }
+}
+
+// 160 KiB of stack.
+struct GradBuffer {
+  alignas(64) float data[10 * kMaxTile * kMaxTile];
+};
+
+// Hands the buffer out to both.
+FT_INLINE void TakeScratch(GradBuffer& buffer, int64_t n, KeyTile& key, QueryScratch& query) {
+  const int64_t tile = AttentionTile(n), width = RoundUp(n);
+  Scratch scratch{buffer.data};
+  key = {0,
+         0,
+         scratch.Take(n * tile),
+         scratch.Take(n * tile),
+         scratch.Take(tile * width),
+         scratch.Take(tile * width),
+         scratch.Take(tile * width)};
+  query = {scratch.Take(tile * width), scratch.Take(tile * width), scratch.Take(tile * width),
+           scratch.Take(tile * tile), scratch.Take(tile * tile)};
+}
+
+template <typename T>
 void Backward(const AttentionGradArgs& args, int64_t batch, int64_t kv_head) {
   const AttentionArgs& f = args.forward;
   const int64_t n = f.head_size, tile = AttentionTile(n), width = RoundUp(n);
   const int64_t ldk = f.kv_heads * n, group = f.heads / f.kv_heads;
-  alignas(64) float buffer[8 * kMaxTile * kMaxTile + 2 * kMaxTile * kMaxTile];
-  Scratch scratch{buffer};
-  KeyTile key = {0,
-                 0,
-                 scratch.Take(n * tile),
-                 scratch.Take(n * tile),
-                 scratch.Take(tile * width),
-                 scratch.Take(tile * width),
-                 scratch.Take(tile * width)};
-  const QueryScratch query = {scratch.Take(tile * width), scratch.Take(tile * width),
-                              scratch.Take(tile * width), scratch.Take(tile * tile),
-                              scratch.Take(tile * tile)};
+  GradBuffer buffer;
+  KeyTile key;
+  QueryScratch query;
+  TakeScratch(buffer, n, key, query);
   const int64_t offset = batch * f.positions * ldk + kv_head * n;
   for (key.begin = 0; key.begin < f.positions; key.begin += tile) {
     key.keys = Smaller(tile, f.positions - key.begin);
     const int64_t at = offset + key.begin * ldk;
-    PackTransposed(f.k + at, ldk, key.keys, n, key.keys_transposed, tile);
-    PackTransposed(f.v + at, ldk, key.keys, n, key.values_transposed, tile);
-    PackRows(f.k + at, ldk, key.keys, n, key.rows, width);
+    PackKeys<T>(f, at, key);
     for (int64_t i = 0; i < tile * width; ++i) key.dk[i] = key.dv[i] = 0.0f;
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
       for (int64_t q = f.causal ? key.begin : 0; q < f.positions; q += tile)
-        BackwardTile(args, key, query, batch, head, q);
+        BackwardTile<T>(args, key, query, batch, head, q);
     }
     for (int64_t i = 0; i < key.keys; ++i) {
-#pragma omp simd
-      for (int64_t s = 0; s < n; ++s) {
-        args.dk[at + i * ldk + s] = key.dk[i * width + s];
-        args.dv[at + i * ldk + s] = key.dv[i * width + s];
-      }
+      StoreFloats(key.dk + i * width, n, static_cast<T*>(args.dk) + at + i * ldk);
+      StoreFloats(key.dv + i * width, n, static_cast<T*>(args.dv) + at + i * ldk);
     }
+  }
+}
+
+template <typename T>
+void QueryGrad(const AttentionGradArgs& args, int64_t batch, int64_t head, int64_t query_tile) {
+  const AttentionArgs& f = args.forward;
+  const int64_t n = f.head_size, tile = AttentionTile(n), width = RoundUp(n);
+  const int64_t ldq = f.heads * n, ldk = f.kv_heads * n;
+  GradBuffer buffer;
+  KeyTile key;
+  QueryScratch query;
+  TakeScratch(buffer, n, key, query);
+  const int64_t query_begin = query_tile * tile, queries = Smaller(tile, f.positions - query_begin);
+  const int64_t at = (batch * f.positions + query_begin) * ldq + head * n;
+  const int64_t kv_offset = batch * f.positions * ldk + head / (f.heads / f.kv_heads) * n;
+  PackQueries<T>(args, at, queries, query);
+  const int64_t key_end = f.causal ? query_begin + queries : f.positions;
+  for (key.begin = 0; key.begin < key_end; key.begin += tile) {
+    key.keys = Smaller(tile, f.positions - key.begin);
+    PackKeys<T>(f, kv_offset + key.begin * ldk, key);
+    ScoreGrads(args, key, query, batch, head, query_begin, queries);
+    TileProduct(queries, width, key.keys, {query.dscores, tile, 1}, key.rows, width, query.dq, width,
+                key.begin > 0);
+  }
+  for (int64_t i = 0; i < queries; ++i) {
+    StoreFloats(query.dq + i * width, n, static_cast<T*>(args.dq) + at + i * ldq);
   }
 }
 
 }  // namespace
 
 extern const AttentionRoutines kAttention;
-const AttentionRoutines kAttention = {Forward, RowSums, Backward};
+const AttentionRoutines kAttention = {FT_EVERY_FLOAT(Forward),
+                                      FT_EVERY_FLOAT(RowSums),
+                                      FT_EVERY_FLOAT(Backward),
+                                      {nullptr, QueryGrad<BFloat16>, QueryGrad<Float16>}};
 
 }  // namespace ft::cpu::FT_ISA

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cpu/routines/element_type.h"
 #include "runtime/backends/cpu/routines/routines.h"
 
 namespace ft::cpu {
@@ -14,11 +15,12 @@ constexpr int64_t AttentionTile(int64_t head_size) {
   return head_size <= 64 ? 64 : (head_size <= 128 ? 32 : 16);
 }
 
+// Tensors are f32, bf16 or f16, all but lse and row_sums of one type.
 struct AttentionArgs {
-  const float* q;  // [batch, positions, heads * head_size]
-  const float* k;  // [batch, positions, kv_heads * head_size]
-  const float* v;
-  float* out;  // [batch, positions, heads * head_size]
+  const void* q;  // [batch, positions, heads * head_size]
+  const void* k;  // [batch, positions, kv_heads * head_size]
+  const void* v;
+  void* out;   // [batch, positions, heads * head_size]
   float* lse;  // [batch, heads, positions]
   int64_t positions;
   int64_t heads;
@@ -30,19 +32,23 @@ struct AttentionArgs {
 
 struct AttentionGradArgs {
   AttentionArgs forward;
-  const float* dout;
+  const void* dout;
   float* row_sums;  // [batch, heads, positions]: dout . out
-  float* dq;
-  float* dk;
-  float* dv;
+  void* dq;
+  void* dk;
+  void* dv;
 };
 
+// One function for each type, at FloatIndex(dtype).
 struct AttentionRoutines {
-  void (*forward)(const AttentionArgs&, int64_t batch, int64_t head, int64_t query_tile);
+  void (*forward[kFloatTypes])(const AttentionArgs&, int64_t batch, int64_t head, int64_t query_tile);
   // row_sums of one batch and head.
-  void (*row_sums)(const AttentionGradArgs&, int64_t batch, int64_t head);
-  // dq of the heads of one kv head, and its dk and dv.
-  void (*backward)(const AttentionGradArgs&, int64_t batch, int64_t kv_head);
+  void (*row_sums[kFloatTypes])(const AttentionGradArgs&, int64_t batch, int64_t head);
+  // dk and dv of one kv head, and, of f32, dq of its heads.
+  void (*backward[kFloatTypes])(const AttentionGradArgs&, int64_t batch, int64_t kv_head);
+  // dq of a tile of queries of one head, for 16 bits: its sum over the keys is rounded once, at its end, so
+  // it cannot be held in dq while the keys pass by in `backward`. nullptr for f32.
+  void (*query_grad[kFloatTypes])(const AttentionGradArgs&, int64_t batch, int64_t head, int64_t query_tile);
 };
 
 FT_DECLARE_FOR_EVERY_ISA(AttentionRoutines, kAttention)

@@ -1,36 +1,41 @@
 #include "runtime/backends/cpu/routines/elementwise.h"
 
-#include "runtime/backends/cpu/routines/vector_math.h"
+#include "runtime/backends/cpu/routines/element.h"
 
 namespace ft::cpu::FT_ISA {
 namespace {
 
-template <typename Op>
+template <typename T, typename Op>
 FT_INLINE void Binary(const BinaryArgs& args, int64_t begin, int64_t end, const Op& op) {
   for (int64_t i = begin; i < end;) {
     const int64_t offset = i % args.period;
     const int64_t n = end - i < args.period - offset ? end - i : args.period - offset;
-    const float* a = args.a + i;
-    const float* b = args.b + offset;
-    float* r = args.r + i;
+    const T* a = static_cast<const T*>(args.a) + i;
+    const T* b = static_cast<const T*>(args.b) + offset;
+    T* r = static_cast<T*>(args.r) + i;
 #pragma omp simd
-    for (int64_t j = 0; j < n; ++j) r[j] = op(a[j], b[j]);
+    for (int64_t j = 0; j < n; ++j) Store(op(Load(a[j]), Load(b[j])), r[j]);
     i += n;
   }
 }
 
+template <typename T>
 void Add(const BinaryArgs& args, int64_t begin, int64_t end) {
-  Binary(args, begin, end, [](float a, float b) __attribute__((always_inline)) { return a + b; });
+  Binary<T>(args, begin, end, [](float a, float b) __attribute__((always_inline)) { return a + b; });
 }
 
+template <typename T>
 void Mul(const BinaryArgs& args, int64_t begin, int64_t end) {
-  Binary(args, begin, end, [](float a, float b) __attribute__((always_inline)) { return a * b; });
+  Binary<T>(args, begin, end, [](float a, float b) __attribute__((always_inline)) { return a * b; });
 }
 
+template <typename T>
 void Scale(const UnaryArgs& args, int64_t begin, int64_t end) {
+  const T* from = static_cast<const T*>(args.x);
+  T* r = static_cast<T*>(args.r);
   const float factor = args.factor;
 #pragma omp simd
-  for (int64_t i = begin; i < end; ++i) args.r[i] = args.x[i] * factor;
+  for (int64_t i = begin; i < end; ++i) Store(Load(from[i]) * factor, r[i]);
 }
 
 // gelu_tanh(x) = x (1 + tanh(u)) / 2 = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): no cancellation
@@ -38,60 +43,88 @@ void Scale(const UnaryArgs& args, int64_t begin, int64_t end) {
 constexpr float kTwoSqrt2OverPi = 1.5957691216057308f;
 constexpr float kCubic = 0.044715f;
 
+template <typename T>
 void GeluTanh(const UnaryArgs& args, int64_t begin, int64_t end) {
+  const T* from = static_cast<const T*>(args.x);
+  T* r = static_cast<T*>(args.r);
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i) {
-    const float x = args.x[i];
+    const float x = Load(from[i]);
     const float z = kTwoSqrt2OverPi * x * Fma(kCubic * x, x, 1.0f);
-    args.r[i] = x * Sigmoid(z);
+    Store(x * Sigmoid(z), r[i]);
   }
 }
 
+template <typename T>
 void GeluTanhGrad(const UnaryGradArgs& args, int64_t begin, int64_t end) {
+  const T* from = static_cast<const T*>(args.x);
+  const T* dy = static_cast<const T*>(args.dy);
+  T* dx = static_cast<T*>(args.dx);
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i) {
-    const float x = args.x[i];
+    const float x = Load(from[i]);
     const float square = x * x;
     const float z = kTwoSqrt2OverPi * x * Fma(kCubic, square, 1.0f);
     const float dz = kTwoSqrt2OverPi * Fma(3.0f * kCubic, square, 1.0f);
     const float s = Sigmoid(z);
-    args.dx[i] = args.dy[i] * (s * Fma(x * (1.0f - s), dz, 1.0f));
+    Store(Load(dy[i]) * (s * Fma(x * (1.0f - s), dz, 1.0f)), dx[i]);
   }
 }
 
 constexpr float kInverseSqrt2Pi = 0.39894228040143268f;
 
+template <typename T>
 void GeluErf(const UnaryArgs& args, int64_t begin, int64_t end) {
+  const T* from = static_cast<const T*>(args.x);
+  T* r = static_cast<T*>(args.r);
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i) {
-    const float x = args.x[i];
-    args.r[i] = x * NormalCdf(x);
+    const float x = Load(from[i]);
+    Store(x * NormalCdf(x), r[i]);
   }
 }
 
+template <typename T>
 void GeluErfGrad(const UnaryGradArgs& args, int64_t begin, int64_t end) {
+  const T* from = static_cast<const T*>(args.x);
+  const T* dy = static_cast<const T*>(args.dy);
+  T* dx = static_cast<T*>(args.dx);
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i) {
-    const float x = args.x[i];
-    args.dx[i] = args.dy[i] * Fma(x * kInverseSqrt2Pi, Exp(-0.5f * x * x), NormalCdf(x));
+    const float x = Load(from[i]);
+    Store(Load(dy[i]) * Fma(x * kInverseSqrt2Pi, Exp(-0.5f * x * x), NormalCdf(x)), dx[i]);
   }
 }
 
+template <typename T>
 void Swiglu(const SwigluArgs& args, int64_t begin, int64_t end) {
-#pragma omp simd
-  for (int64_t i = begin; i < end; ++i) args.r[i] = args.gate[i] * Sigmoid(args.gate[i]) * args.up[i];
-}
-
-void SwigluGrad(const SwigluGradArgs& args, int64_t begin, int64_t end) {
+  const T* gates = static_cast<const T*>(args.gate);
+  const T* up = static_cast<const T*>(args.up);
+  T* r = static_cast<T*>(args.r);
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i) {
-    const float dy = args.dy[i], gate = args.gate[i], up = args.up[i];
-    const float s = Sigmoid(gate);
-    args.dgate[i] = dy * up * (s * Fma(gate, 1.0f - s, 1.0f));
-    args.dup[i] = dy * (gate * s);
+    const float gate = Load(gates[i]);
+    Store(gate * Sigmoid(gate) * Load(up[i]), r[i]);
   }
 }
 
+template <typename T>
+void SwigluGrad(const SwigluGradArgs& args, int64_t begin, int64_t end) {
+  const T* dys = static_cast<const T*>(args.dy);
+  const T* gates = static_cast<const T*>(args.gate);
+  const T* ups = static_cast<const T*>(args.up);
+  T* dgate = static_cast<T*>(args.dgate);
+  T* dup = static_cast<T*>(args.dup);
+#pragma omp simd
+  for (int64_t i = begin; i < end; ++i) {
+    const float dy = Load(dys[i]), gate = Load(gates[i]), up = Load(ups[i]);
+    const float s = Sigmoid(gate);
+    Store(dy * up * (s * Fma(gate, 1.0f - s, 1.0f)), dgate[i]);
+    Store(dy * (gate * s), dup[i]);
+  }
+}
+
+template <typename T>
 void Rope(const RopeArgs& args, int64_t begin, int64_t end) {
   const int64_t half = args.half;
   for (int64_t row = begin; row < end; ++row) {
@@ -99,22 +132,45 @@ void Rope(const RopeArgs& args, int64_t begin, int64_t end) {
     const float* sine = args.sine + row % args.positions * half;
     for (int64_t head = 0; head < args.heads; ++head) {
       const int64_t at = (row * args.heads + head) * 2 * half;
-      const float* x = args.x + at;
-      float* r = args.r + at;
+      const T* x = static_cast<const T*>(args.x) + at;
+      T* r = static_cast<T*>(args.r) + at;
 #pragma omp simd
       for (int64_t i = 0; i < half; ++i) {
-        const float low = x[i], high = x[i + half];
-        r[i] = Fma(low, cosine[i], -(high * sine[i]));
-        r[i + half] = Fma(high, cosine[i], low * sine[i]);
+        const float low = Load(x[i]), high = Load(x[i + half]);
+        Store(Fma(low, cosine[i], -(high * sine[i])), r[i]);
+        Store(Fma(high, cosine[i], low * sine[i]), r[i + half]);
       }
     }
+  }
+}
+
+template <typename T>
+void Accumulate(const AccumulateArgs& args, int64_t begin, int64_t end) {
+  const T* x = static_cast<const T*>(args.x);
+  T* state = static_cast<T*>(args.state);
+#pragma omp simd
+  for (int64_t i = begin; i < end; ++i) Store(Load(state[i]) + Load(x[i]), state[i]);
+}
+
+template <typename T>
+void Drain(const AccumulateArgs& args, int64_t begin, int64_t end) {
+  const T* x = static_cast<const T*>(args.x);
+  T* state = static_cast<T*>(args.state);
+  T* y = static_cast<T*>(args.y);
+#pragma omp simd
+  for (int64_t i = begin; i < end; ++i) {
+    Store(Load(state[i]) + Load(x[i]), y[i]);
+    Store(0.0f, state[i]);
   }
 }
 
 }  // namespace
 
 extern const ElementwiseRoutines kElementwise;
-const ElementwiseRoutines kElementwise = {Add,          Mul,         Scale,  GeluTanh,   GeluErf,
-                                          GeluTanhGrad, GeluErfGrad, Swiglu, SwigluGrad, Rope};
+const ElementwiseRoutines kElementwise = {
+    FT_EVERY_FLOAT(Add),         FT_EVERY_FLOAT(Mul),        FT_EVERY_FLOAT(Scale),
+    FT_EVERY_FLOAT(GeluTanh),    FT_EVERY_FLOAT(GeluErf),    FT_EVERY_FLOAT(GeluTanhGrad),
+    FT_EVERY_FLOAT(GeluErfGrad), FT_EVERY_FLOAT(Swiglu),     FT_EVERY_FLOAT(SwigluGrad),
+    FT_EVERY_FLOAT(Rope),        FT_EVERY_FLOAT(Accumulate), FT_EVERY_FLOAT(Drain)};
 
 }  // namespace ft::cpu::FT_ISA

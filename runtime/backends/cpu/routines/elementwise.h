@@ -1,50 +1,52 @@
 // Loops over single elements. `begin` and `end` are elements; outputs may be the very buffers of inputs of
-// the same extent.
+// the same extent. Tensors are f32, bf16 or f16, all of one type; arithmetic is in f32 and each result is
+// rounded once.
 #pragma once
 
 #include <cstdint>
 
+#include "runtime/backends/cpu/routines/element_type.h"
 #include "runtime/backends/cpu/routines/routines.h"
 
 namespace ft::cpu {
 
 // r[i] = a[i] op b[i % period].
 struct BinaryArgs {
-  const float* a;
-  const float* b;
-  float* r;
+  const void* a;
+  const void* b;
+  void* r;
   int64_t period;
 };
 
 struct UnaryArgs {
-  const float* x;
-  float* r;
+  const void* x;
+  void* r;
   float factor;  // scale only
 };
 
 struct UnaryGradArgs {
-  const float* dy;
-  const float* x;
-  float* dx;
+  const void* dy;
+  const void* x;
+  void* dx;
 };
 
 struct SwigluArgs {
-  const float* gate;
-  const float* up;
-  float* r;
+  const void* gate;
+  const void* up;
+  void* r;
 };
 
 struct SwigluGradArgs {
-  const float* dy;
-  const float* gate;
-  const float* up;
-  float* dgate;
-  float* dup;
+  const void* dy;
+  const void* gate;
+  const void* up;
+  void* dgate;
+  void* dup;
 };
 
 struct RopeArgs {
-  const float* x;
-  float* r;
+  const void* x;
+  void* r;
   const float* cosine;  // [positions, half]
   const float* sine;    // [positions, half]; negated for the inverse
   int64_t positions;    // T
@@ -52,18 +54,28 @@ struct RopeArgs {
   int64_t half;  // half of the head size
 };
 
+// state[i] += x[i], or y[i] = state[i] + x[i] and state[i] = 0.
+struct AccumulateArgs {
+  const void* x;
+  void* state;
+  void* y;  // drain only
+};
+
+// One function for each type, at FloatIndex(dtype).
 struct ElementwiseRoutines {
-  void (*add)(const BinaryArgs&, int64_t begin, int64_t end);
-  void (*mul)(const BinaryArgs&, int64_t begin, int64_t end);
-  void (*scale)(const UnaryArgs&, int64_t begin, int64_t end);
-  void (*gelu_tanh)(const UnaryArgs&, int64_t begin, int64_t end);
-  void (*gelu_erf)(const UnaryArgs&, int64_t begin, int64_t end);
-  void (*gelu_tanh_grad)(const UnaryGradArgs&, int64_t begin, int64_t end);
-  void (*gelu_erf_grad)(const UnaryGradArgs&, int64_t begin, int64_t end);
-  void (*swiglu)(const SwigluArgs&, int64_t begin, int64_t end);
-  void (*swiglu_grad)(const SwigluGradArgs&, int64_t begin, int64_t end);
+  void (*add[kFloatTypes])(const BinaryArgs&, int64_t begin, int64_t end);
+  void (*mul[kFloatTypes])(const BinaryArgs&, int64_t begin, int64_t end);
+  void (*scale[kFloatTypes])(const UnaryArgs&, int64_t begin, int64_t end);
+  void (*gelu_tanh[kFloatTypes])(const UnaryArgs&, int64_t begin, int64_t end);
+  void (*gelu_erf[kFloatTypes])(const UnaryArgs&, int64_t begin, int64_t end);
+  void (*gelu_tanh_grad[kFloatTypes])(const UnaryGradArgs&, int64_t begin, int64_t end);
+  void (*gelu_erf_grad[kFloatTypes])(const UnaryGradArgs&, int64_t begin, int64_t end);
+  void (*swiglu[kFloatTypes])(const SwigluArgs&, int64_t begin, int64_t end);
+  void (*swiglu_grad[kFloatTypes])(const SwigluGradArgs&, int64_t begin, int64_t end);
   // Rows (positions of all sequences) begin ... end - 1.
-  void (*rope)(const RopeArgs&, int64_t begin, int64_t end);
+  void (*rope[kFloatTypes])(const RopeArgs&, int64_t begin, int64_t end);
+  void (*accumulate[kFloatTypes])(const AccumulateArgs&, int64_t begin, int64_t end);
+  void (*drain[kFloatTypes])(const AccumulateArgs&, int64_t begin, int64_t end);
 };
 
 FT_DECLARE_FOR_EVERY_ISA(ElementwiseRoutines, kElementwise)

@@ -4,20 +4,22 @@
 #include <cstdint>
 
 #include "runtime/backends/cpu/routines/routines.h"
+#include "runtime/base/dtype.h"
 
 namespace ft::cpu {
 
 // A part of C = op(A) op(B): rows [row_begin, row_end) x columns [column_begin, column_end). All matrices are
-// row-major and dense; op(A) is [m, k] and op(B) is [k, n].
+// row-major and dense, of type f32, bf16 or f16; op(A) is [m, k] and op(B) is [k, n].
 struct GemmPart {
-  const float* a;
-  const float* b;
-  const float* bias;  // [n], added to every row; nullptr for none
-  float* c;
+  const void* a;
+  const void* b;
+  const void* bias;  // [n], added to every row; nullptr for none
+  void* c;
+  DType a_type, b_type, bias_type, c_type;
   int64_t m, n, k;
   bool transpose_a;  // A is [k, m]
   bool transpose_b;  // B is [n, k]
-  bool accumulate;   // add to C; `bias` must be nullptr then
+  bool accumulate;   // add to C
   int64_t row_begin, row_end, column_begin, column_end;
 };
 
@@ -28,9 +30,11 @@ inline constexpr int64_t kGemmColumns = 32;
 struct GemmRoutines {
   // c[i, j] += bias[j] for an m x n tile with row stride ldc.
   void (*add_bias)(float* c, int64_t ldc, const float* bias, int64_t m, int64_t n);
-  // Computes a part. Every element is one chain of FMAs over k, cut in blocks of fixed length, so it does not
-  // depend on how C is cut in parts. nullptr where the BLAS is as good.
+  // Computes a part. Every element is one chain of multiply-adds over k in f32, rounded to C's type at its
+  // end, so it does not depend on how C is cut in parts.
   void (*product)(const GemmPart& part);
+  // Where all is f32, the BLAS is at least as good.
+  bool blas_for_f32;
 };
 
 FT_DECLARE_FOR_EVERY_ISA(GemmRoutines, kGemm)

@@ -1,5 +1,5 @@
-// The update of parameters and what it needs: sums of squares and AdamW. All of it gives the same bits on
-// every instruction set.
+// The update of parameters and what it needs: sums of squares, AdamW, Adam and SGD, in f32. All of it gives
+// the same bits on every instruction set.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace ft::cpu {
 
-struct AdamwArgs {
+// Element i of the gradient belongs to element i of everything else.
+struct AdamArgs {
   const float* gradient;
   float* parameter;
   float* exp_avg;
@@ -16,9 +17,9 @@ struct AdamwArgs {
 };
 
 // Factors of one step, rounded to f32 once.
-struct AdamwFactors {
+struct AdamFactors {
   float clip;   // coefficient of the gradient
-  float decay;  // 1 - lr * weight_decay, or 1
+  float decay;  // adamw: 1 - lr * weight_decay, or 1; adam: weight_decay, or 0
   float one_minus_beta1;
   float beta2;
   float one_minus_beta2;
@@ -27,8 +28,25 @@ struct AdamwFactors {
   float step_size;  // lr / (1 - beta1^t)
 };
 
+struct SgdArgs {
+  const float* gradient;
+  float* parameter;
+  float* buffer;  // of momentum; not looked at by sgd
+};
+
+struct SgdFactors {
+  float clip;   // coefficient of the gradient
+  float decay;  // weight_decay, or 0
+  float momentum;
+  float lr;
+};
+
 struct OptimizerRoutines {
-  void (*adamw)(const AdamwArgs&, const AdamwFactors&, int64_t begin, int64_t end);
+  void (*adamw)(const AdamArgs&, const AdamFactors&, int64_t begin, int64_t end);
+  void (*adam)(const AdamArgs&, const AdamFactors&, int64_t begin, int64_t end);
+  void (*sgd)(const SgdArgs&, const SgdFactors&, int64_t begin, int64_t end);
+  void (*sgd_momentum)(const SgdArgs&, const SgdFactors&, int64_t begin, int64_t end);
+  void (*sgd_nesterov)(const SgdArgs&, const SgdFactors&, int64_t begin, int64_t end);
   // Sum of squares of elements [0, n), n <= kBlockElements, in f64: element i goes to lane i % 32, lanes are
   // added as a binary tree.
   double (*block_sum_squares)(const float* x, int64_t n);

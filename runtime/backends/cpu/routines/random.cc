@@ -1,6 +1,6 @@
 #include "runtime/backends/cpu/routines/random.h"
 
-#include "runtime/backends/cpu/routines/vector_math.h"
+#include "runtime/backends/cpu/routines/element.h"
 
 namespace ft::cpu::FT_ISA {
 namespace {
@@ -8,7 +8,8 @@ namespace {
 constexpr int kBlocks = 64;  // Philox blocks drawn together
 
 // runtime/base/philox.h for consecutive blocks, one array per word.
-FT_INLINE void PhiloxBlocks(const NormalArgs& args, uint64_t first_block, uint32_t words[4][kBlocks]) {
+template <typename Args>
+FT_INLINE void PhiloxBlocks(const Args& args, uint64_t first_block, uint32_t words[4][kBlocks]) {
 #pragma omp simd
   for (int i = 0; i < kBlocks; ++i) {
     const uint64_t block = first_block + static_cast<uint64_t>(i);
@@ -77,9 +78,29 @@ void Normal(const NormalArgs& args, float* result, int64_t element_begin, int64_
   }
 }
 
+template <typename T>
+void Dropout(const DropoutArgs& args, const void* x, void* r, int64_t begin, int64_t end) {
+  uint32_t words[4][kBlocks], drawn[4 * kBlocks];
+  for (int64_t at = begin; at < end;) {
+    const uint64_t element = args.first + static_cast<uint64_t>(at);
+    PhiloxBlocks(args, element / 4, words);
+    for (int i = 0; i < 4 * kBlocks; ++i) drawn[i] = words[i % 4][i / 4];
+    const int64_t skipped = static_cast<int64_t>(element % 4);
+    const int64_t n = end - at < 4 * kBlocks - skipped ? end - at : 4 * kBlocks - skipped;
+    const uint32_t* word = drawn + skipped;
+    const T* from = static_cast<const T*>(x) + at;
+    T* to = static_cast<T*>(r) + at;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+      Store((word[i] >> 8) >= args.threshold ? Load(from[i]) * args.factor : 0.0f, to[i]);
+    }
+    at += n;
+  }
+}
+
 }  // namespace
 
 extern const RandomRoutines kRandom;
-const RandomRoutines kRandom = {Normal};
+const RandomRoutines kRandom = {Normal, FT_EVERY_FLOAT(Dropout)};
 
 }  // namespace ft::cpu::FT_ISA

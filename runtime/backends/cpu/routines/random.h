@@ -1,8 +1,9 @@
-// Normal numbers from Philox, many at a time.
+// Random numbers from Philox, many at a time.
 #pragma once
 
 #include <cstdint>
 
+#include "runtime/backends/cpu/routines/element_type.h"
 #include "runtime/backends/cpu/routines/routines.h"
 
 namespace ft::cpu {
@@ -14,6 +15,16 @@ struct NormalArgs {
   float stddev;
 };
 
+// Who draws, as in runtime/base/philox.h: element i of the tensor is element first + i of the stream.
+struct DropoutArgs {
+  uint64_t seed;
+  uint32_t stream;
+  uint32_t step;
+  uint64_t first;
+  uint32_t threshold;  // kept when the upper 24 bits of the element's word are at least this
+  float factor;        // of what is kept
+};
+
 struct RandomRoutines {
   // result[j] = stddev * z(element_begin + j) for j < n, where z(e) is the standard normal number of element
   // e: with w the words of Philox block e / 4 and u(w) = (w + 1) 2^-32, words (0, 1) make elements 4 k and 4
@@ -22,6 +33,9 @@ struct RandomRoutines {
   // and words (2, 3) elements 4 k + 2 and 4 k + 3 (G. Box, M. Muller, 1958), in f32, within 4 ulp of the
   // largest factor. element_begin is a multiple of 4.
   void (*normal)(const NormalArgs&, float* result, int64_t element_begin, int64_t n);
+  // Elements begin ... end - 1 of r: x * factor, or 0. One function for each type, at FloatIndex(dtype); r
+  // may be x.
+  void (*dropout[kFloatTypes])(const DropoutArgs&, const void* x, void* r, int64_t begin, int64_t end);
 };
 
 FT_DECLARE_FOR_EVERY_ISA(RandomRoutines, kRandom)

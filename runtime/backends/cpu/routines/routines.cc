@@ -1,6 +1,7 @@
 #include "runtime/backends/cpu/routines/routines.h"
 
 #include "runtime/backends/cpu/routines/attention.h"
+#include "runtime/backends/cpu/routines/convert.h"
 #include "runtime/backends/cpu/routines/elementwise.h"
 #include "runtime/backends/cpu/routines/gemm.h"
 #include "runtime/backends/cpu/routines/latent.h"
@@ -12,10 +13,10 @@
 
 namespace ft::cpu {
 
-#define FT_ROUTINES_OF(isa)                                                                                \
-  Routines {                                                                                               \
-    isa::kAttention, isa::kElementwise, isa::kGemm, isa::kLatent, isa::kLoss, isa::kNorm, isa::kOptimizer, \
-        isa::kRandom, isa::kRows                                                                           \
+#define FT_ROUTINES_OF(isa)                                                                              \
+  Routines {                                                                                             \
+    isa::kAttention, isa::kConvert, isa::kElementwise, isa::kGemm, isa::kLatent, isa::kLoss, isa::kNorm, \
+        isa::kOptimizer, isa::kRandom, isa::kRows                                                        \
   }
 
 const Routines& RoutinesFor(Isa isa) {

@@ -10,6 +10,7 @@
 namespace ft::cpu {
 
 struct AttentionRoutines;
+struct ConvertRoutines;
 struct ElementwiseRoutines;
 struct GemmRoutines;
 struct LatentRoutines;
@@ -21,6 +22,7 @@ struct RowRoutines;
 
 struct Routines {
   const AttentionRoutines& attention;
+  const ConvertRoutines& convert;
   const ElementwiseRoutines& elementwise;
   const GemmRoutines& gemm;
   const LatentRoutines& latent;

@@ -1,50 +1,57 @@
 #include "runtime/backends/cpu/routines/rows.h"
 
-#include "runtime/backends/cpu/routines/vector_math.h"
+#include "runtime/backends/cpu/routines/element.h"
 
 namespace ft::cpu::FT_ISA {
 namespace {
 
+template <typename T>
 void Embedding(const EmbeddingArgs& args, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     const int64_t id = args.ids[row];
-    float* result = args.result + row * args.columns;
+    T* result = static_cast<T*>(args.result) + row * args.columns;
     if (id < 0 || id >= args.vocabulary) {
-      for (int64_t i = 0; i < args.columns; ++i) result[i] = __builtin_nanf("");
+      for (int64_t i = 0; i < args.columns; ++i) Store(__builtin_nanf(""), result[i]);
       continue;
     }
-    const float* source = args.table + id * args.columns;
+    const T* source = static_cast<const T*>(args.table) + id * args.columns;
 #pragma omp simd
     for (int64_t i = 0; i < args.columns; ++i) result[i] = source[i];
   }
 }
 
+template <typename T>
+void AddInto(const void* x, int64_t begin, int64_t n, float* sum) {
+  const T* from = static_cast<const T*>(x) + begin;
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) sum[i] += Load(from[i]);
+}
+
+template <typename T>
 void EmbeddingGrad(const EmbeddingGradArgs& args, int64_t begin, int64_t end) {
   for (int64_t row = 0; row < args.rows; ++row) {
     const int64_t id = args.ids[row];
     if (id < 0 || id >= args.vocabulary) continue;
-    const float* dy = args.dy + row * args.columns;
-    float* sum = args.dtable + id * args.columns;
-#pragma omp simd
-    for (int64_t i = begin; i < end; ++i) sum[i] += dy[i];
+    AddInto<T>(args.dy, row * args.columns + begin, end - begin, args.dtable + id * args.columns + begin);
   }
 }
 
+template <typename T>
 void ColumnSum(const ColumnSumArgs& args, int64_t row_begin, int64_t row_end, int64_t column_begin,
                int64_t column_end) {
-  const float* first = args.x + row_begin * args.columns;
+  const T* first = static_cast<const T*>(args.x) + row_begin * args.columns;
 #pragma omp simd
-  for (int64_t i = column_begin; i < column_end; ++i) args.result[i] = first[i];
+  for (int64_t i = column_begin; i < column_end; ++i) args.result[i] = Load(first[i]);
   for (int64_t row = row_begin + 1; row < row_end; ++row) {
-    const float* x = args.x + row * args.columns;
-#pragma omp simd
-    for (int64_t i = column_begin; i < column_end; ++i) args.result[i] += x[i];
+    AddInto<T>(args.x, row * args.columns + column_begin, column_end - column_begin,
+               args.result + column_begin);
   }
 }
 
 }  // namespace
 
 extern const RowRoutines kRows;
-const RowRoutines kRows = {Embedding, EmbeddingGrad, ColumnSum};
+const RowRoutines kRows = {FT_EVERY_FLOAT(Embedding), FT_EVERY_FLOAT(EmbeddingGrad),
+                           FT_EVERY_FLOAT(ColumnSum), FT_EVERY_FLOAT(AddInto)};
 
 }  // namespace ft::cpu::FT_ISA

@@ -1,23 +1,24 @@
-// Moving rows, and sums over rows.
+// Moving rows, and sums over rows. Tables, rows and x are f32, bf16 or f16; sums are f32.
 #pragma once
 
 #include <cstdint>
 
+#include "runtime/backends/cpu/routines/element_type.h"
 #include "runtime/backends/cpu/routines/routines.h"
 
 namespace ft::cpu {
 
 struct EmbeddingArgs {
   const int32_t* ids;  // [rows]
-  const float* table;  // [vocabulary, columns]
-  float* result;       // [rows, columns]
+  const void* table;   // [vocabulary, columns]
+  void* result;        // [rows, columns], of the table's type
   int64_t vocabulary;
   int64_t columns;
 };
 
 struct EmbeddingGradArgs {
   const int32_t* ids;  // [rows]
-  const float* dy;     // [rows, columns]
+  const void* dy;      // [rows, columns]
   float* dtable;       // [vocabulary, columns]
   int64_t rows;
   int64_t vocabulary;
@@ -27,18 +28,21 @@ struct EmbeddingGradArgs {
 // Sum of rows [row_begin, row_end) of x [.., columns], for columns [column_begin, column_end), in order of
 // rows.
 struct ColumnSumArgs {
-  const float* x;
+  const void* x;
   int64_t columns;
   float* result;  // [columns]
 };
 
+// One function for each type of the table, dy or x, at FloatIndex(dtype).
 struct RowRoutines {
   // Rows begin ... end - 1. A row whose id is outside the table becomes NaN.
-  void (*embedding)(const EmbeddingArgs&, int64_t begin, int64_t end);
+  void (*embedding[kFloatTypes])(const EmbeddingArgs&, int64_t begin, int64_t end);
   // Adds into columns begin ... end - 1. Ids outside the table are passed over.
-  void (*embedding_grad)(const EmbeddingGradArgs&, int64_t begin, int64_t end);
-  void (*column_sum)(const ColumnSumArgs&, int64_t row_begin, int64_t row_end, int64_t column_begin,
-                     int64_t column_end);
+  void (*embedding_grad[kFloatTypes])(const EmbeddingGradArgs&, int64_t begin, int64_t end);
+  void (*column_sum[kFloatTypes])(const ColumnSumArgs&, int64_t row_begin, int64_t row_end,
+                                  int64_t column_begin, int64_t column_end);
+  // sum[i] += x[begin + i] for i < n.
+  void (*add_into[kFloatTypes])(const void* x, int64_t begin, int64_t n, float* sum);
 };
 
 FT_DECLARE_FOR_EVERY_ISA(RowRoutines, kRows)

@@ -3,25 +3,22 @@
 
 #include <cstdint>
 
-#include "runtime/backends/cpu/routines/vector_math.h"
-
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
+#include "runtime/backends/cpu/routines/half.h"
 
 namespace ft::cpu::FT_ISA {
 
 #if defined(__AVX512F__)
-// to[k * ldt + i] = from[i * ldf + k] for a block of 16 x 16; the columns of rows beyond `rows` become zero.
-// Stores whole vectors of 16.
-FT_INLINE void TransposeBlock(const float* from, int64_t ldf, int64_t rows, float* to, int64_t ldt,
+// to[k * ldt + i] = from[i * ldf + k] for a block of 16 x 16 of any float type; the columns of rows beyond
+// `rows` become zero. Stores whole vectors of 16.
+template <typename T>
+FT_INLINE void TransposeBlock(const T* from, int64_t ldf, int64_t rows, float* to, int64_t ldt,
                               int64_t columns) {
   __m512 r[16], t[16];
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) {
     const __mmask16 mask =
         i < rows ? static_cast<__mmask16>((uint32_t{1} << columns) - 1) : static_cast<__mmask16>(0);
-    r[i] = _mm512_maskz_loadu_ps(mask, from + i * ldf);
+    r[i] = LoadVector(mask, from + i * ldf);
   }
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) {

@@ -1,0 +1,223 @@
+// Kernels that change a state in place: sums over micro-steps, the loss scale; and dropout to the last bit.
+#include <cstring>
+
+#include "runtime/base/philox.h"
+#include "test/conformance/exact_fixture.h"
+
+namespace ft {
+namespace {
+
+using conformance::Array;
+using conformance::As;
+using conformance::Attributes;
+
+class StateKernels : public CpuExact {
+ protected:
+  // `values` as a tensor of this type: its bits, made by the cast kernel, and read back by it.
+  struct Numbers {
+    std::vector<float> wide;
+    std::vector<uint16_t> narrow;
+    DType dtype;
+
+    Tensor tensor() { return dtype == DType::kF32 ? Whole(wide, dtype) : Whole(narrow, dtype); }
+  };
+
+  Numbers Make(const Backend& backend, int64_t count, int64_t first, DType dtype) {
+    Numbers numbers = {
+        {gradient_.begin() + first, gradient_.begin() + first + count}, std::vector<uint16_t>(count), dtype};
+    if (dtype != DType::kF32) {
+      const Tensor wide = Whole(numbers.wide, DType::kF32);
+      RunKernel(backend.registry, "cast", {{wide}, {numbers.tensor()}, {}}, {}, 1);
+      Sync(backend, numbers);
+    }
+    return numbers;
+  }
+
+  // Reads a 16-bit tensor into `wide`.
+  static void Sync(const Backend& backend, Numbers& numbers) {
+    if (numbers.dtype == DType::kF32) return;
+    RunKernel(backend.registry, "cast", {{numbers.tensor()}, {Whole(numbers.wide, DType::kF32)}, {}}, {}, 1);
+  }
+};
+
+TEST_F(StateKernels, AccumulateAndDrain) {
+  for (Backend& backend : backends_) {
+    for (DType dtype : conformance::kFloats) {
+      for (int64_t count : {1, 7, 1031, 30001}) {
+        for (bool in_place : {false, true}) {
+          SCOPED_TRACE(std::string(Name(dtype)) + " of " + std::to_string(count));
+          Numbers state = Make(backend, count, 0, dtype);
+          std::vector<double> want(state.wide.begin(), state.wide.end());
+          for (int64_t step = 1; step <= 3; ++step) {
+            Numbers x = Make(backend, count, step * 1000, dtype);
+            for (int64_t i = 0; i < count; ++i) want[i] = conformance::RoundTo(want[i] + x.wide[i], dtype);
+            if (step < 3) {
+              RunKernel(backend.registry, "accumulate", {{x.tensor()}, {state.tensor()}, {}}, {}, 2);
+              Sync(backend, state);
+              EXPECT_EQ(std::vector<double>(state.wide.begin(), state.wide.end()), want);
+              continue;
+            }
+            Numbers y = Make(backend, count, 9, dtype);
+            Numbers& result = in_place ? x : y;
+            RunKernel(backend.registry, "drain", {{x.tensor()}, {result.tensor(), state.tensor()}, {}}, {},
+                      2);
+            Sync(backend, state);
+            Sync(backend, result);
+            EXPECT_EQ(std::vector<double>(result.wide.begin(), result.wide.end()), want);
+            EXPECT_EQ(state.wide, std::vector<float>(count, 0.0f));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(StateKernels, AccumulateRefusesAnotherType) {
+  Numbers x = Make(backends_[0], 7, 0, DType::kBF16), state = Make(backends_[0], 7, 0, DType::kF32);
+  const KernelFactory factory = backends_[0].registry.Find("accumulate");
+  EXPECT_EQ(factory({{x.tensor()}, {state.tensor()}, {}}, {}, {1}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+struct Scaling {
+  double growth = 2.0, backoff = 0.5, min_scale = 0.0;
+  int64_t interval = 4, hysteresis = 1, dynamic = 1;
+
+  KernelAttributes attributes() const {
+    return Attributes({{"growth_factor", growth},
+                       {"backoff_factor", backoff},
+                       {"growth_interval", interval},
+                       {"hysteresis", hysteresis},
+                       {"min_scale", min_scale},
+                       {"dynamic", dynamic}});
+  }
+};
+
+// The scale after each of `steps`: '.' a good step, 'x' one with a NaN.
+std::vector<float> Scales(const KernelRegistry& registry, const Scaling& scaling, float start,
+                          const std::string& steps) {
+  std::vector<float> state = {start, 0, 0}, scales;
+  float coefficient = 1;
+  auto kernel = registry.Find("update_scaler")({{{&coefficient}}, {{state.data(), DType::kF32, 1, {3}}}, {}},
+                                               scaling.attributes(), {1});
+  EXPECT_TRUE(kernel.ok()) << kernel.status();
+  for (char step : steps) {
+    coefficient = step == 'x' ? NAN : 0.5f;
+    (*kernel)->Run();
+    scales.push_back(state[0]);
+  }
+  return scales;
+}
+
+// DeepSpeed's bookkeeping: iterations since the last overflow, and how many overflows are still spared.
+std::vector<float> DelayedScales(const Scaling& scaling, float scale, const std::string& steps) {
+  std::vector<float> scales;
+  int64_t iteration = 0, last_overflow = -1, left = scaling.hysteresis;
+  for (char step : steps) {
+    if (step == 'x') {
+      if (scaling.hysteresis == 1 || left == 1) {
+        scale = std::max(scale * static_cast<float>(scaling.backoff), static_cast<float>(scaling.min_scale));
+      } else {
+        --left;
+      }
+      last_overflow = iteration;
+    } else if ((iteration - last_overflow) % scaling.interval == 0) {
+      left = scaling.hysteresis;
+      scale *= static_cast<float>(scaling.growth);
+    }
+    ++iteration;
+    scales.push_back(scale);
+  }
+  return scales;
+}
+
+TEST_F(StateKernels, UpdateScalerIsTorchs) {
+  for (Backend& backend : backends_) {
+    const auto scales = [&](const std::string& steps, float start = 8.0f) {
+      return Scales(backend.registry, {}, start, steps);
+    };
+    // Computed by torch.amp.GradScaler(init_scale=8, growth_interval=4).
+    EXPECT_EQ(scales("....."), (std::vector<float>{8, 8, 8, 16, 16}));
+    EXPECT_EQ(scales("...x...."), (std::vector<float>{8, 8, 8, 4, 4, 4, 4, 8}));
+    EXPECT_EQ(scales("xx..x...."), (std::vector<float>{4, 2, 2, 2, 1, 1, 1, 1, 2}));
+    EXPECT_EQ(scales("........"), (std::vector<float>{8, 8, 8, 16, 16, 16, 16, 32}));
+    // A scale that would not be finite stays, and counting begins anew.
+    EXPECT_EQ(scales("....x", 0x1p127f),
+              (std::vector<float>{0x1p127f, 0x1p127f, 0x1p127f, 0x1p127f, 0x1p126f}));
+  }
+}
+
+TEST_F(StateKernels, UpdateScalerDelaysAsDeepSpeedDoes) {
+  std::mt19937 generator(11);
+  for (int round = 0; round < 200; ++round) {
+    Scaling scaling;
+    scaling.interval = 1 + generator() % 6;
+    scaling.hysteresis = 1 + generator() % 4;
+    scaling.min_scale = round % 2 == 0 ? 1.0 : 0x1p-30;
+    std::string steps;
+    for (int i = 0; i < 60; ++i) steps += generator() % 4 == 0 ? 'x' : '.';
+    for (Backend& backend : backends_) {
+      EXPECT_EQ(Scales(backend.registry, scaling, 0x1p16f, steps), DelayedScales(scaling, 0x1p16f, steps))
+          << steps << ", interval " << scaling.interval << ", hysteresis " << scaling.hysteresis;
+    }
+  }
+}
+
+TEST_F(StateKernels, StaticScaleStays) {
+  Scaling scaling;
+  scaling.dynamic = 0;
+  EXPECT_EQ(Scales(backends_[0].registry, scaling, 8, "x....x"), std::vector<float>(6, 8.0f));
+}
+
+// Kept elements are x * float(1 / (1 - rate)), the others zero, whichever piece or thread they are in; doing
+// it again gives the same.
+TEST_F(StateKernels, DropoutToTheLastBit) {
+  const int64_t count = 30001;
+  for (Backend& backend : backends_) {
+    for (DType dtype : conformance::kFloats) {
+      for (const double rate : {0.0, 0.3, 0.5}) {
+        for (int64_t rank : {0, 3}) {
+          Numbers x = Make(backend, count, 5, dtype);
+          x.wide[9] = dtype == DType::kF32 ? INFINITY : x.wide[9];  // what is dropped is 0, not NaN
+          std::vector<int64_t> rng = {-5, 4, rank};
+          const KernelAttributes attributes = Attributes({{"rate", rate}, {"stream", int64_t{2}}});
+          Numbers r = Make(backend, count, 0, dtype), again = r;
+          const Tensor state = Whole(rng, DType::kI64);
+          RunKernel(backend.registry, "dropout", {{x.tensor(), state}, {r.tensor()}, {}}, attributes, 3);
+          RunKernel(backend.registry, "dropout", {{x.tensor(), state}, {again.tensor()}, {}}, attributes, 1);
+          Sync(backend, r);
+          Sync(backend, again);
+          const float factor = static_cast<float>(1 / (1 - rate));
+          int64_t kept = 0;
+          for (int64_t i = 0; i < count; ++i) {
+            const uint64_t element = static_cast<uint64_t>(rank * count + i);
+            const PhiloxBlock block =
+                Philox4x32(static_cast<uint64_t>(-5), kFirstOpStream + 2, 4, element / 4);
+            const bool keep = PhiloxUniform(block[element % 4]) >= rate;
+            kept += keep ? 1 : 0;
+            ASSERT_EQ(r.wide[i], keep ? conformance::RoundTo(x.wide[i] * factor, dtype) : 0) << i;
+          }
+          EXPECT_EQ(std::memcmp(r.wide.data(), again.wide.data(), count * sizeof(float)), 0);
+          // Five standard deviations of a binomial.
+          EXPECT_NEAR(double(kept) / count, 1 - rate, 5 * std::sqrt(rate * (1 - rate) / count));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(StateKernels, DropoutRefusesARateOfOne) {
+  std::vector<int64_t> rng = {1, 2, 3};
+  const Tensor x = Slice(gradient_, 0, 16);
+  const KernelFactory factory = backends_[0].registry.Find("dropout");
+  for (const double rate : {1.0, -0.1, double(NAN)}) {
+    EXPECT_EQ(factory({{x, Whole(rng, DType::kI64)}, {x}, {}},
+                      Attributes({{"rate", rate}, {"stream", int64_t{1}}}), {1})
+                  .status()
+                  .code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace ft

@@ -1,0 +1,99 @@
+// What a training step adds to the model: dropout, loss scaling, what the executor is told.
+#include <cmath>
+
+#include "runtime/base/philox.h"
+#include "test/conformance/case.h"
+
+namespace ft::conformance {
+namespace {
+
+std::string Typed(DType dtype, const std::string& label) { return std::string(Name(dtype)) + " " + label; }
+
+constexpr int64_t kSeed = 1234567890123, kMicroStep = 17;
+
+Array Rng(int64_t rank) { return {{3}, {double(kSeed), double(kMicroStep), double(rank)}, DType::kI64}; }
+
+// The definition, element by element. The factor 1 / (1 - rate) is an f32.
+void AddDropout(std::vector<Case>& cases, std::vector<int64_t> dims, double rate, int64_t rank, DType dtype) {
+  const Array x = As(Random(std::move(dims), 81), dtype);
+  Array r = x;
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const uint64_t element = static_cast<uint64_t>(rank * x.size() + i);
+    const uint32_t word = Philox4x32(kSeed, kFirstOpStream + 5, kMicroStep, element / 4)[element % 4];
+    r.values[i] = PhiloxUniform(word) >= rate ? x.values[i] / (1 - rate) : 0;
+  }
+  cases.push_back({"dropout",
+                   Typed(dtype, std::to_string(x.size()) + " rate " + std::to_string(rate)) + " rank " +
+                       std::to_string(rank),
+                   {x, Rng(rank)},
+                   Attributes({{"rate", rate}, {"stream", int64_t{5}}}),
+                   {r},
+                   {.reusable = {{0, 0}}}});
+}
+
+void AddHealth(std::vector<Case>& cases, DType dtype) {
+  Array none = {{64}, std::vector<double>(64, 0), DType::kI64}, others = none;
+  others.values[0] = 8;  // rank 3
+  others.values[2] = 1;  // rank 128
+  for (int64_t count : {1, 7, 70001}) {
+    for (double bad : {0.0, double(INFINITY), -double(INFINITY), double(NAN)}) {
+      for (int64_t rank : {0, 3, 61, 130, 4095}) {
+        Array x = As(Random({count}, 82), dtype);
+        if (bad != 0) x.values[count * 2 / 3] = bad;
+        for (const Array& start : {Absent(), others}) {
+          Array bitmap = start.present ? start : none;
+          // The word's last bit is the sign; rank 3's is set already where there are others.
+          const double bit = std::ldexp(rank % 64 == 63 ? -1.0 : 1.0, static_cast<int>(rank % 64));
+          if (bad != 0 && bitmap.values[rank / 64] != bit) bitmap.values[rank / 64] += bit;
+          cases.push_back({"health",
+                           Typed(dtype, std::to_string(count) + " with " + std::to_string(bad)) + " rank " +
+                               std::to_string(rank) + (start.present ? " into" : ""),
+                           {x, Rng(rank), start},
+                           {},
+                           {bitmap},
+                           {.tied = {2}}});
+        }
+      }
+    }
+  }
+}
+
+void AddScalars(std::vector<Case>& cases) {
+  for (double scale : {1.0, 65536.0, 0x1p-20}) {
+    Array scaler = {{3}, {scale, 12, 1}};
+    cases.push_back({"loss_scale",
+                     std::to_string(scale),
+                     {scaler},
+                     Attributes({{"factor", 0.125}}),
+                     {Scalar(scale * 0.125)}});
+  }
+  for (int64_t ignored : {0, 3, 70}) {
+    Array targets = RandomIds({2, 35}, 50, 83);
+    for (int64_t i = 0; i < ignored; ++i) targets.values[i] = i % 2 == 0 ? -1 : -100;
+    const double n = double(targets.size() - ignored);
+    cases.push_back({"loss_count",
+                     std::to_string(ignored) + " without a target",
+                     {Scalar(1.75), targets},
+                     {},
+                     {{{2}, {1.75 * n, n}}}});
+  }
+}
+
+}  // namespace
+
+std::vector<Case> StepCases() {
+  std::vector<Case> cases;
+  for (DType dtype : kFloats) {
+    for (double rate : {0.0, 0.1, 0.5, 0.9}) {
+      AddDropout(cases, {1}, rate, 0, dtype);
+      AddDropout(cases, {3, 7}, rate, 1, dtype);  // begins within a block of four
+      AddDropout(cases, {2, 17, 511}, rate, 3, dtype);
+      AddDropout(cases, {5, 70001}, rate, 2, dtype);
+    }
+    AddHealth(cases, dtype);
+  }
+  AddScalars(cases);
+  return cases;
+}
+
+}  // namespace ft::conformance
