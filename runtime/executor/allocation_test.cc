@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@
 #include "runtime/backends/cpu/device/cpu_device.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/base/temp_folder.h"
-#include "runtime/collective/create.h"
+#include "runtime/collective/plan_communicators.h"
 #include "runtime/collective/testing/test_world.h"
+#include "runtime/executor/testing/probe_plan.h"
 #include "runtime/executor/training_loop.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/testing/tiny_plan.h"
@@ -90,33 +92,43 @@ void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
   const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, ranks));
   KernelRegistry kernels;
   RegisterCpuKernels(kernels);
+  RegisterProbe(kernels, [](const ProbeCall& call) {
+    if (call.loss != nullptr) *call.loss = *call.grad_norm = 1;
+    if (call.loss_sum != nullptr) call.loss_sum[0] = call.loss_sum[1] = 8;
+  });
   const int sink = open("/dev/null", O_WRONLY);
   ft::testing::TestWorld world(ranks);
   world.RunThreads([&](const Rendezvous& rendezvous) {
-    auto communicators = CreateCommunicators(rendezvous, 2, {});
+    auto communicators = CreatePlanCommunicators(rendezvous, plan, bound.mesh, {});
     ASSERT_TRUE(communicators.ok()) << communicators.status();
     CpuDevice device(kernels, {.num_threads = threads});
     const int rank = rendezvous.rank();
-    auto executor =
-        Executor::Create(plan, bound, device, {(*communicators)[0].get(), (*communicators)[1].get()}, rank);
+    auto executor = Executor::Create(plan, bound, device, communicators->table(), rank);
     ASSERT_TRUE(executor.ok()) << executor.status();
     auto dataset = OpenDataset(data, static_cast<int64_t>(plan.vocab_size()), seq_len);
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     const BatchSampler sampler(**dataset, batch, rank, ranks, 42, true);
     auto loop = TrainingLoop::Create(plan, **executor, {.steps = 2, .rank = rank, .world_size = ranks});
-    auto rest = TrainingLoop::Create(plan, **executor, {.steps = 18, .rank = rank, .world_size = ranks});
+    auto rest = TrainingLoop::Create(plan, **executor,
+                                     {.steps = 18, .rank = rank, .world_size = ranks, .eval_every = 3});
+    const EvaluationBatches batches(**dataset, batch, rank, ranks, 4);
+    std::optional<Evaluator> evaluator;
+    if ((*executor)->FindProgram("eval_step").ok()) {
+      evaluator = *Evaluator::Create(plan, **executor, batches, 42, rank);
+    }
+    Evaluator* const evaluation = evaluator.has_value() ? &*evaluator : nullptr;
     ASSERT_TRUE(loop.ok() && rest.ok());
     auto metrics = MetricsFile::Open(folder.Path("m" + std::to_string(rank)));
     Progress progress(sink, ProgressMode::kOn, 20, CountingProgressClock::Now);
-    TraceSession trace(**executor, loop->train_program(), rank, 5);
+    TraceSession trace(**executor, loop->programs().num_commands(**executor), rank, 5);
     ASSERT_TRUE(loop->Initialize().ok());
     const TrainingOutputs outputs{.metrics = metrics->get(), .progress = &progress, .trace = &trace};
-    ASSERT_TRUE(loop->Run(sampler, outputs).ok());
-    Communicator& barrier = *(*communicators)[0];
+    ASSERT_TRUE(loop->Run(sampler, outputs, evaluation).ok());
+    Communicator& barrier = communicators->world();
     ASSERT_TRUE(barrier.Barrier({}).ok());
     if (rank == 0) allocations = 0, counting = true;
     ASSERT_TRUE(barrier.Barrier({}).ok());
-    const absl::Status status = rest->Run(sampler, outputs);
+    const absl::Status status = rest->Run(sampler, outputs, evaluation);
     const absl::Status done = barrier.Barrier({});
     if (rank == 0) counting = false;
     const absl::Status last = barrier.Barrier({});
@@ -143,8 +155,11 @@ TEST(AllocationTest, NoneWhileTraining) {
   for (int ranks : {1, 2, 3}) {
     TrainCounted(TinyPlan({.shard = true}), ranks, 1);
     TrainCounted(TinyPlan({.shard = false}), ranks, 1);
+    TrainCounted(TinyPlan({.whole_parameters = true, .offload = true}), ranks, 1);
   }
   TrainCounted(TinyPlan(), 1, 2);
+  // Micro-steps, loss scaling and evaluation.
+  TrainCounted(ProbePlan(3, true), 1, 1);
 }
 
 std::vector<std::string> given_plans;

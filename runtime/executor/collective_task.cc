@@ -1,8 +1,11 @@
 #include "runtime/executor/collective_task.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/collective/tree_sum.h"
 
 namespace ft {
 namespace {
@@ -32,46 +35,61 @@ class CollectiveTask : public HostTask {
   uint64_t sequence_ = 0;
 };
 
-class AllGatherTask final : public CollectiveTask {
+class GatherTask final : public CollectiveTask {
  public:
-  AllGatherTask(const Tensor& slice, const Tensor& whole, Communicator& communicator, CollectiveSite site,
-                FailureHandler on_failure)
-      : CollectiveTask(communicator, std::move(site), std::move(on_failure)), slice_(slice), whole_(whole) {}
+  GatherTask(std::vector<GatherPart> parts, Communicator& communicator, CollectiveSite site,
+             FailureHandler on_failure)
+      : CollectiveTask(communicator, std::move(site), std::move(on_failure)), parts_(std::move(parts)) {}
 
  private:
   absl::Status Communicate(const CollectiveLabel& label) override {
-    return communicator_.AllGather(slice_.data, whole_.data, slice_.elements() * SizeOf(slice_.dtype), label);
+    return communicator_.AllGather(parts_, label);
   }
-  const Tensor slice_, whole_;
+  const std::vector<GatherPart> parts_;
 };
 
-class ReduceScatterTask final : public CollectiveTask {
+class ReduceTask final : public CollectiveTask {
  public:
-  ReduceScatterTask(const Tensor& whole, const Tensor& slice, Communicator& communicator, CollectiveSite site,
-                    FailureHandler on_failure)
-      : CollectiveTask(communicator, std::move(site), std::move(on_failure)), whole_(whole), slice_(slice) {}
+  ReduceTask(proto::Opcode opcode, std::vector<ReducePart> parts, Communicator& communicator,
+             CollectiveSite site, FailureHandler on_failure)
+      : CollectiveTask(communicator, std::move(site), std::move(on_failure)),
+        scatters_(opcode == proto::REDUCE_SCATTER),
+        parts_(std::move(parts)) {}
 
  private:
   absl::Status Communicate(const CollectiveLabel& label) override {
-    return communicator_.ReduceScatter(whole_.data, slice_.data, slice_.elements(), slice_.dtype,
-                                       1.0f / site_.axis_size, label);
+    return scatters_ ? communicator_.ReduceScatter(parts_, label) : communicator_.AllReduce(parts_, label);
   }
-  const Tensor whole_, slice_;
+  const bool scatters_;
+  const std::vector<ReducePart> parts_;
 };
 
-class AllReduceTask final : public CollectiveTask {
- public:
-  AllReduceTask(const Tensor& data, Communicator& communicator, CollectiveSite site,
-                FailureHandler on_failure)
-      : CollectiveTask(communicator, std::move(site), std::move(on_failure)), data_(data) {}
+bool IsInteger(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
 
- private:
-  absl::Status Communicate(const CollectiveLabel& label) override {
-    const float scale = data_.dtype == DType::kI64 ? 1.0f : 1.0f / site_.axis_size;
-    return communicator_.AllReduce(data_.data, data_.elements(), data_.dtype, scale, label);
+std::vector<GatherPart> GatherParts(const proto::Instruction& instruction, const OperandResolver& resolver) {
+  std::vector<GatherPart> parts;
+  for (int i = 0; i < instruction.in_size(); ++i) {
+    const Tensor slice = resolver.Resolve(instruction.in(i)), whole = resolver.Resolve(instruction.out(i));
+    parts.push_back({slice.data, whole.data, slice.elements() * SizeOf(slice.dtype)});
   }
-  const Tensor data_;
-};
+  return parts;
+}
+
+std::vector<ReducePart> ReduceParts(const proto::Instruction& instruction, const OperandResolver& resolver,
+                                    const Mesh& mesh) {
+  const float mean = 1.0f / static_cast<float>(AxisSize(mesh, instruction.mean()));
+  std::vector<ReducePart> parts;
+  for (int i = 0; i < instruction.in_size(); ++i) {
+    const Tensor in = resolver.Resolve(instruction.in(i));
+    const Tensor out = instruction.opcode() == proto::ALL_REDUCE ? in : resolver.Resolve(instruction.out(i));
+    parts.push_back({.src = in.data,
+                     .dst = out.data,
+                     .count = static_cast<size_t>(out.elements()),
+                     .dtype = out.dtype,
+                     .scale = IsInteger(out.dtype) ? 1.0f : mean});
+  }
+  return parts;
+}
 
 }  // namespace
 
@@ -79,24 +97,20 @@ absl::StatusOr<std::unique_ptr<HostTask>> MakeCollectiveTask(const proto::Instru
                                                              const OperandResolver& resolver,
                                                              Communicator& communicator, CollectiveSite site,
                                                              FailureHandler on_failure) {
-  if (communicator.size() != site.axis_size) {
-    return absl::UnimplementedError(
-        absl::StrCat(site.place, ": its axis has ", site.axis_size, " of the ", communicator.size(),
-                     " ranks; collectives over a part of the ranks are not there yet"));
+  const int ranks = AxisSize(site.mesh, instruction.axis());
+  if (communicator.size() != ranks) {
+    return absl::InternalError(
+        absl::StrCat(site.place, ": its axis has ", ranks, " ranks, its communicator ", communicator.size()));
   }
-  const Tensor in = resolver.Resolve(instruction.in(0));
-  switch (instruction.opcode()) {
-    case proto::ALL_GATHER:
-      return std::make_unique<AllGatherTask>(in, resolver.Resolve(instruction.out(0)), communicator,
-                                             std::move(site), std::move(on_failure));
-    case proto::REDUCE_SCATTER:
-      return std::make_unique<ReduceScatterTask>(in, resolver.Resolve(instruction.out(0)), communicator,
-                                                 std::move(site), std::move(on_failure));
-    case proto::ALL_REDUCE:
-      return std::make_unique<AllReduceTask>(in, communicator, std::move(site), std::move(on_failure));
-    default:
-      return absl::InternalError(absl::StrCat(site.place, ": not a collective"));
+  if (instruction.opcode() == proto::ALL_GATHER) {
+    return std::make_unique<GatherTask>(GatherParts(instruction, resolver), communicator, std::move(site),
+                                        std::move(on_failure));
   }
+  std::vector<ReducePart> parts = ReduceParts(instruction, resolver, site.mesh);
+  if (absl::Status status = CheckReductions(parts, {.name = site.place.c_str(), .sequence = 0}); !status.ok())
+    return status;
+  return std::make_unique<ReduceTask>(instruction.opcode(), std::move(parts), communicator, std::move(site),
+                                      std::move(on_failure));
 }
 
 }  // namespace ft

@@ -10,6 +10,7 @@
 #include "runtime/collective/communicator.h"
 #include "runtime/device/command.h"
 #include "runtime/executor/operand_resolver.h"
+#include "runtime/plan/mesh.h"
 
 namespace ft {
 
@@ -19,11 +20,12 @@ using FailureHandler = std::function<void(const absl::Status&)>;
 struct CollectiveSite {
   std::string place;  // "train_step, instruction 12 (all_gather transformer.h.3, layer transformer.h.3)"
   std::string title;  // "all_gather transformer.h.3"
-  int axis_size = 1;
+  Mesh mesh;
 };
 
-// `communicator` must span exactly the axis of the instruction. Errors: Unimplemented when it does not, or
-// for a type it cannot reduce. Whatever the task returns names the site.
+// All parts of the instruction are one call of `communicator`, which must span exactly its axis. Errors:
+// Internal when it does not; InvalidArgument for a type that cannot be summed. Whatever the task returns
+// names the site.
 absl::StatusOr<std::unique_ptr<HostTask>> MakeCollectiveTask(const proto::Instruction& instruction,
                                                              const OperandResolver& resolver,
                                                              Communicator& communicator, CollectiveSite site,

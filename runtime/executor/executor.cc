@@ -25,12 +25,11 @@ Tensor FindPort(const google::protobuf::RepeatedPtrField<proto::Port>& ports, st
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const proto::Plan& plan, const BoundPlan& bound,
                                                            Device& device,
-                                                           const StreamCommunicators& communicators,
-                                                           int rank) {
+                                                           const CommunicatorTable& communicators, int rank) {
   FT_ASSIGN_OR_RETURN(std::unique_ptr<Memory> arena, device.Allocate(bound.arena_bytes()));
   std::unique_ptr<Memory> host_arena;
   if (bound.host_arena_bytes() > 0) {
-    FT_ASSIGN_OR_RETURN(host_arena, device.Allocate(bound.host_arena_bytes()));
+    FT_ASSIGN_OR_RETURN(host_arena, device.AllocateHost(bound.host_arena_bytes()));
   }
   std::unique_ptr<Executor> executor(
       new Executor(plan, bound, device, communicators, rank, std::move(arena), std::move(host_arena)));
@@ -39,7 +38,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const proto::Plan& pl
 }
 
 Executor::Executor(const proto::Plan& plan, const BoundPlan& bound, Device& device,
-                   const StreamCommunicators& communicators, int rank, std::unique_ptr<Memory> arena,
+                   const CommunicatorTable& communicators, int rank, std::unique_ptr<Memory> arena,
                    std::unique_ptr<Memory> host_arena)
     : plan_(plan),
       bound_(bound),
@@ -56,11 +55,8 @@ absl::Status Executor::Load() {
                           .bound = bound_,
                           .resolver = resolver_,
                           .device = device_,
-                          .communicators = {},
-                          .on_failure = {}};
-  context.communicators[proto::GATHER] = communicators_.gather;
-  context.communicators[proto::REDUCE] = communicators_.reduce;
-  context.on_failure = [this](const absl::Status& status) { Cancel(status); };
+                          .communicators = communicators_,
+                          .on_failure = [this](const absl::Status& status) { Cancel(status); }};
   size_t max_batches = 1;
   programs_.reserve(plan_.programs_size());
   for (int p = 0; p < plan_.programs_size(); ++p) {
@@ -69,6 +65,9 @@ absl::Status Executor::Load() {
     programs_.push_back(std::move(schedule));
   }
   for (int s = 0; s < kNumStreams; ++s) {
+    const bool used = std::any_of(programs_.begin(), programs_.end(),
+                                  [s](const ProgramSchedule& program) { return program.Uses(s); });
+    if (!used) continue;
     const std::string name = absl::AsciiStrToLower(proto::Stream_Name(static_cast<proto::Stream>(s)));
     FT_ASSIGN_OR_RETURN(streams_[s], device_.CreateStream(name, max_batches));
   }
@@ -87,7 +86,9 @@ absl::Status Executor::Run(int program) {
   schedule.ResetEvents();
   for (const ProgramSchedule::Batch& batch : schedule.batches())
     streams_[batch.stream]->Enqueue(batch.commands);
-  for (const std::unique_ptr<Stream>& stream : streams_) stream->Synchronize();
+  for (const std::unique_ptr<Stream>& stream : streams_) {
+    if (stream != nullptr) stream->Synchronize();
+  }
   return device_.status();
 }
 
@@ -100,14 +101,14 @@ Tensor Executor::Output(int program, std::string_view name) const {
 }
 
 void Executor::Observe(const std::array<StreamObserver*, kNumStreams>& observers) {
-  for (int s = 0; s < kNumStreams; ++s) streams_[s]->Observe(observers[s]);
+  for (int s = 0; s < kNumStreams; ++s) {
+    if (streams_[s] != nullptr) streams_[s]->Observe(observers[s]);
+  }
 }
 
 void Executor::Cancel(const absl::Status& reason) {
   device_.Cancel(reason);
-  for (Communicator* communicator : {communicators_.gather, communicators_.reduce}) {
-    if (communicator != nullptr) communicator->Abort(reason);
-  }
+  communicators_.AbortAll(reason);
 }
 
 }  // namespace ft

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/collective/communicator.h"
+#include "runtime/collective/plan_communicators.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/operand_resolver.h"
 #include "runtime/executor/program_schedule.h"
@@ -20,22 +20,16 @@
 
 namespace ft {
 
-// Over all ranks, one for each stream that communicates. Must outlive the executor.
-struct StreamCommunicators {
-  Communicator* gather = nullptr;
-  Communicator* reduce = nullptr;
-};
-
 class Executor {
  public:
   // Allocates exactly bound.arena_bytes() (and bound.host_arena_bytes(), if any), once, and creates every
-  // kernel. `plan` must have passed VerifyPlan; plan, bound, device and communicators must outlive the
-  // executor. Errors: ResourceExhausted without enough memory; FailedPrecondition for a kernel that the
+  // kernel. `plan` must have passed VerifyPlan; plan, bound, device and what the table points at must outlive
+  // the executor. Errors: ResourceExhausted without enough memory; FailedPrecondition for a kernel that the
   // device lacks, or that refuses its operands: names program, instruction, kernel, type and layer;
-  // Unimplemented for a collective over a part of the ranks.
+  // Internal when the table does not fit the plan and mesh.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(const proto::Plan& plan, const BoundPlan& bound,
                                                           Device& device,
-                                                          const StreamCommunicators& communicators, int rank);
+                                                          const CommunicatorTable& communicators, int rank);
   ~Executor();
 
   // Index of the program `name`. Errors: FailedPrecondition when the plan has none.
@@ -49,8 +43,13 @@ class Executor {
   Tensor Output(int program, std::string_view name) const;
 
   const OperandResolver& operands() const { return resolver_; }
+  const Mesh& mesh() const { return bound_.mesh; }
   uint64_t arena_bytes() const { return arena_->bytes(); }
+  uint64_t host_arena_bytes() const { return host_arena_ == nullptr ? 0 : host_arena_->bytes(); }
   size_t num_commands(int program) const { return programs_[program].num_commands(); }
+
+  // Whether any program does something on a stream (proto::Stream).
+  bool UsesStream(int stream) const { return streams_[static_cast<size_t>(stream)] != nullptr; }
 
   // Observers by stream (proto::Stream); null for none. Only between runs.
   void Observe(const std::array<StreamObserver*, kNumStreams>& observers);
@@ -60,19 +59,20 @@ class Executor {
 
  private:
   Executor(const proto::Plan& plan, const BoundPlan& bound, Device& device,
-           const StreamCommunicators& communicators, int rank, std::unique_ptr<Memory> arena,
+           const CommunicatorTable& communicators, int rank, std::unique_ptr<Memory> arena,
            std::unique_ptr<Memory> host_arena);
   absl::Status Load();
 
   const proto::Plan& plan_;
   const BoundPlan& bound_;
   Device& device_;
-  const StreamCommunicators communicators_;
+  const CommunicatorTable communicators_;
   std::unique_ptr<Memory> arena_;
   std::unique_ptr<Memory> host_arena_;
   OperandResolver resolver_;
   std::vector<ProgramSchedule> programs_;
-  std::array<std::unique_ptr<Stream>, kNumStreams> streams_;  // go first: their threads use all of the above
+  // Null for those that no program uses. They go first: their threads use all of the above.
+  std::array<std::unique_ptr<Stream>, kNumStreams> streams_;
 };
 
 }  // namespace ft

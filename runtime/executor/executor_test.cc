@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@
 #include "runtime/backends/null/null_communicator.h"
 #include "runtime/backends/null/null_device.h"
 #include "runtime/base/temp_folder.h"
-#include "runtime/collective/create.h"
+#include "runtime/collective/plan_communicators.h"
 #include "runtime/collective/testing/test_world.h"
 #include "runtime/executor/load_weights.h"
 #include "runtime/executor/save_weights.h"
@@ -41,8 +42,9 @@ std::vector<std::string> ReadCurve(const std::string& path) {
 }
 
 struct RunSettings {
-  bool shard = true;
+  TinyPlanOptions plan = {};
   int ranks = 1;
+  std::optional<Mesh> mesh = {};  // absent: the default
   int64_t steps = 20;
   std::string init = {};          // safetensors to start from
   std::string save_weights = {};  // and to end with
@@ -52,25 +54,27 @@ struct RunSettings {
 std::vector<std::string> Train(const RunSettings& settings) {
   const TempFolder folder;
   const std::string data = folder.Write("text.txt", Text()), metrics = folder.Path("m.jsonl");
-  const proto::Plan plan = TinyPlan({.shard = settings.shard});
-  const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, settings.ranks));
+  const proto::Plan plan = TinyPlan(settings.plan);
+  const BoundPlan bound = *BindPlan(plan, settings.mesh.value_or(*MeshFor(plan, settings.ranks)));
   KernelRegistry kernels;
   RegisterCpuKernels(kernels);
   ft::testing::TestWorld world(settings.ranks);
   world.RunThreads([&](const Rendezvous& rendezvous) {
-    auto communicators = CreateCommunicators(rendezvous, 2, {});
+    auto communicators = CreatePlanCommunicators(rendezvous, plan, bound.mesh, {});
     ASSERT_TRUE(communicators.ok()) << communicators.status();
+    EXPECT_EQ(communicators->staging_bytes(), StagingBytes(plan, bound.mesh, CollectiveBackend::kShm));
     CpuDevice device(kernels, {});
     const int rank = rendezvous.rank();
-    auto executor =
-        Executor::Create(plan, bound, device, {(*communicators)[0].get(), (*communicators)[1].get()}, rank);
+    auto executor = Executor::Create(plan, bound, device, communicators->table(), rank);
     ASSERT_TRUE(executor.ok()) << executor.status();
     EXPECT_EQ((*executor)->arena_bytes(), bound.arena_bytes());
+    EXPECT_EQ((*executor)->host_arena_bytes(), bound.host_arena_bytes());
     auto dataset = OpenDataset(data, 256, 16);
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     const BatchSampler sampler(**dataset, 2, rank, settings.ranks, 42, true);
     auto loop = TrainingLoop::Create(
-        plan, **executor, {.steps = settings.steps, .lr = 0.05, .rank = rank, .world_size = settings.ranks});
+        plan, **executor,
+        {.steps = settings.steps, .lr = {.peak = 0.05}, .rank = rank, .world_size = settings.ranks});
     ASSERT_TRUE(loop.ok()) << loop.status();
     if (settings.init.empty()) {
       ASSERT_TRUE(loop->Initialize().ok());
@@ -82,7 +86,7 @@ std::vector<std::string> Train(const RunSettings& settings) {
     const absl::Status status = loop->Run(sampler, {.metrics = file.get()});
     ASSERT_TRUE(status.ok()) << status;
     if (settings.save_weights.empty()) return;
-    const absl::Status saved = SaveWeights(plan, **executor, *(*communicators)[0], settings.save_weights);
+    const absl::Status saved = SaveWeights(plan, **executor, communicators->world(), settings.save_weights);
     ASSERT_TRUE(saved.ok()) << saved;
   });
   return ReadCurve(metrics);
@@ -90,37 +94,83 @@ std::vector<std::string> Train(const RunSettings& settings) {
 
 double LossOf(const std::string& line) { return std::stod(line.substr(line.find("\"loss\":") + 7)); }
 
-TEST(TinyPlanTest, IsValid) {
-  for (const bool shard : {false, true}) EXPECT_TRUE(VerifyPlan(TinyPlan({.shard = shard})).ok());
+// Every strategy, with optimizer state here and there.
+std::vector<TinyPlanOptions> AllKinds() {
+  std::vector<TinyPlanOptions> kinds;
+  for (const bool offload : {false, true}) {
+    kinds.push_back({.shard = false, .offload = offload});
+    kinds.push_back({.shard = true, .offload = offload});
+    kinds.push_back({.shard = true, .whole_parameters = true, .offload = offload});
+    kinds.push_back({.shard = true, .two_axes = true, .offload = offload});
+    kinds.push_back({.shard = true, .whole_parameters = true, .two_axes = true, .offload = offload});
+  }
+  return kinds;
 }
 
-TEST(ExecutorTest, LearnsAndGivesTheSameBitsForBothStrategies) {
+TEST(TinyPlanTest, IsValid) {
+  for (const TinyPlanOptions& options : AllKinds())
+    EXPECT_EQ(VerifyPlan(TinyPlan(options)), absl::OkStatus());
+}
+
+TEST(ExecutorTest, LearnsAndGivesTheSameBitsForAllStrategiesHereAndOffloaded) {
   std::map<int, std::vector<std::string>> first;
   for (int ranks : {1, 2, 3, 4}) {
-    const std::vector<std::string> sharded = Train({.shard = true, .ranks = ranks});
-    const std::vector<std::string> whole = Train({.shard = false, .ranks = ranks});
+    const std::vector<std::string> sharded = Train({.ranks = ranks});
     ASSERT_EQ(sharded.size(), 20u);
-    EXPECT_EQ(sharded, whole) << ranks << " ranks";
-    EXPECT_EQ(sharded, Train({.shard = true, .ranks = ranks})) << "a second run";
+    EXPECT_EQ(sharded, Train({.ranks = ranks})) << "a second run";
+    for (const TinyPlanOptions& kind : AllKinds()) {
+      EXPECT_EQ(sharded, Train({.plan = kind, .ranks = ranks}))
+          << TinyPlan(kind).strategy() << (kind.offload ? ", offloaded, " : ", ") << ranks << " ranks";
+    }
     EXPECT_LT(LossOf(sharded.back()), 0.7 * LossOf(sharded.front()));
     first[ranks] = sharded;
   }
   EXPECT_NE(first[1], first[2]);  // another batch, another curve: the comparison is not of constants
 }
 
+// Shard groups of a power of two walk the same tree as all ranks at once.
+TEST(ExecutorTest, TwoAxesGiveTheBitsOfOne) {
+  const std::vector<std::string> one_axis = Train({.ranks = 4});
+  for (const bool whole : {false, true}) {
+    for (const Mesh& mesh : {Mesh{2, 2}, Mesh{1, 4}, Mesh{4, 1}}) {
+      const TinyPlanOptions kind = {.whole_parameters = whole, .two_axes = true};
+      EXPECT_EQ(one_axis, Train({.plan = kind, .ranks = 4, .mesh = mesh})) << MeshText(mesh);
+    }
+  }
+  const TinyPlanOptions hybrid = {.two_axes = true, .offload = true};
+  const std::vector<std::string> six = Train({.plan = hybrid, .ranks = 6, .mesh = Mesh{3, 2}});
+  ASSERT_EQ(six.size(), 20u);
+  // (0 1) (2 3) (4 5) reduced over replicas as ((01)(23))(45): the tree of six.
+  EXPECT_EQ(six, Train({.ranks = 6}));
+}
+
 TEST(ExecutorTest, WeightsGoThroughAFileUnchanged) {
   const TempFolder folder;
   const std::string two = folder.Path("two.safetensors"), again = folder.Path("again.safetensors"),
                     one = folder.Path("one.safetensors");
-  Train({.shard = true, .ranks = 2, .save_weights = two});
-  Train({.shard = true, .ranks = 3, .steps = 0, .init = two, .save_weights = again});
-  Train({.shard = false, .ranks = 1, .steps = 0, .init = two, .save_weights = one});
+  Train({.ranks = 2, .save_weights = two});
+  Train({.ranks = 3, .steps = 0, .init = two, .save_weights = again});
+  Train({.plan = {.shard = false}, .ranks = 1, .steps = 0, .init = two, .save_weights = one});
   EXPECT_GT(TempFolder::Read(two).size(), 2 * 256 * 12 * 4u);
   EXPECT_EQ(TempFolder::Read(two), TempFolder::Read(again));
   EXPECT_EQ(TempFolder::Read(two), TempFolder::Read(one));
+  for (const bool whole : {false, true}) {
+    const TinyPlanOptions hybrid = {.whole_parameters = whole, .two_axes = true};
+    Train({.plan = hybrid, .ranks = 4, .mesh = Mesh{2, 2}, .steps = 0, .init = two, .save_weights = again});
+    EXPECT_EQ(TempFolder::Read(two), TempFolder::Read(again));
+  }
   // And training goes on from them.
   EXPECT_LT(LossOf(Train({.ranks = 2, .steps = 1, .init = two})[0]),
             0.8 * LossOf(Train({.ranks = 2, .steps = 1})[0]));
+}
+
+// Communicators of rank 0, one for each group, of one kind.
+template <typename Kind>
+PlanCommunicators Made(const proto::Plan& plan, const Mesh& mesh) {
+  std::vector<std::unique_ptr<Communicator>> made;
+  for (const CommunicatorGroup& group : CommunicatorGroups(plan, mesh, 0))
+    made.push_back(std::make_unique<Kind>(0, static_cast<int>(group.ranks.size())));
+  return PlanCommunicators(plan, mesh, 0, std::move(made));
 }
 
 // Plans that only a device can refuse.
@@ -128,9 +178,9 @@ absl::Status CreateError(const proto::Plan& plan) {
   KernelRegistry kernels;
   RegisterCpuKernels(kernels);
   CpuDevice device(kernels, {});
-  NullCommunicator gather(0, 1), reduce(0, 1);
+  const PlanCommunicators communicators = Made<NullCommunicator>(plan, {1, 1});
   const BoundPlan bound = *BindPlan(plan, {1, 1});
-  return Executor::Create(plan, bound, device, {&gather, &reduce}, 0).status();
+  return Executor::Create(plan, bound, device, communicators.table(), 0).status();
 }
 
 TEST(ExecutorTest, MissingKernelIsNamed) {
@@ -155,30 +205,36 @@ TEST(ExecutorTest, RefusingKernelIsPlaced) {
   EXPECT_NE(std::string(status.message()).find("max_norm"), std::string::npos) << status;
 }
 
-TEST(ExecutorTest, PartOfTheRanksIsRefused) {
+TEST(ExecutorTest, CommunicatorsThatDoNotFitThePlanAreRefused) {
   KernelRegistry kernels;
   RegisterCpuKernels(kernels);
   CpuDevice device(kernels, {});
   const proto::Plan plan = TinyPlan();
-  NullCommunicator gather(0, 4), reduce(0, 4);
-  const BoundPlan bound = *BindPlan(plan, {2, 2});
-  const absl::Status status = Executor::Create(plan, bound, device, {&gather, &reduce}, 0).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+  const BoundPlan bound = *BindPlan(plan, {1, 4});
+  const PlanCommunicators other = Made<NullCommunicator>(plan, {1, 2});
+  const absl::Status wrong = Executor::Create(plan, bound, device, other.table(), 0).status();
+  EXPECT_EQ(wrong.code(), absl::StatusCode::kInternal);
+  EXPECT_NE(wrong.message().find("(all_gather bigram): its axis has 4 ranks, its communicator 2"),
+            std::string::npos)
+      << wrong;
+  const absl::Status none = Executor::Create(plan, bound, device, CommunicatorTable(), 0).status();
+  EXPECT_NE(none.message().find("there is no communicator"), std::string::npos) << none;
 }
 
-// Fails the n-th reduce_scatter.
+// Fails every reduce_scatter.
 class FailingCommunicator final : public Communicator {
  public:
+  FailingCommunicator(int rank, int size) {}
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  absl::Status AllGather(const void* src, void* dst, size_t bytes, const CollectiveLabel&) override {
-    if (src != dst) std::memcpy(dst, src, bytes);
+  absl::Status AllGather(absl::Span<const GatherPart> parts, const CollectiveLabel&) override {
+    for (const GatherPart& part : parts) std::memcpy(part.dst, part.src, part.bytes);
     return absl::OkStatus();
   }
-  absl::Status ReduceScatter(const void*, void*, size_t, DType, float, const CollectiveLabel&) override {
+  absl::Status ReduceScatter(absl::Span<const ReducePart>, const CollectiveLabel&) override {
     return absl::UnavailableError("rank 3 was lost");
   }
-  absl::Status AllReduce(void*, size_t, DType, float, const CollectiveLabel&) override {
+  absl::Status AllReduce(absl::Span<const ReducePart>, const CollectiveLabel&) override {
     return absl::OkStatus();
   }
   absl::Status Broadcast(void*, size_t, int, const CollectiveLabel&) override { return absl::OkStatus(); }
@@ -194,15 +250,18 @@ TEST(ExecutorTest, FailedCollectiveStopsTheStepAndIsPlaced) {
   CpuDevice device(kernels, {});
   const proto::Plan plan = TinyPlan();
   const BoundPlan bound = *BindPlan(plan, {1, 1});
-  FailingCommunicator gather, reduce;
-  auto executor = Executor::Create(plan, bound, device, {&gather, &reduce}, 0);
+  const PlanCommunicators communicators = Made<FailingCommunicator>(plan, {1, 1});
+  auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
   ASSERT_TRUE(executor.ok()) << executor.status();
   const absl::Status status = (*executor)->Run(1);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(std::string(status.message()),
             "train_step, instruction 7 (reduce_scatter bigram): rank 3 was lost");
-  EXPECT_FALSE(gather.aborted.ok());
-  EXPECT_FALSE(reduce.aborted.ok());
+  const auto aborted = [&](proto::Stream stream) {
+    return static_cast<FailingCommunicator*>(communicators.table().at(stream, proto::AXIS_SHARD))->aborted;
+  };
+  EXPECT_FALSE(aborted(proto::GATHER).ok());
+  EXPECT_FALSE(aborted(proto::REDUCE).ok());
   EXPECT_EQ((*executor)->Run(1), status);  // nothing runs after a failure
 }
 
@@ -218,8 +277,8 @@ TEST(NullDeviceTest, WalksAnyWorldSizeInSimulatedTime) {
                        .link_bytes_per_s = 1e9,
                        .link_latency_s = 1e-5,
                        .launch_s = 0});
-    NullCommunicator gather(0, ranks), reduce(0, ranks);
-    auto executor = Executor::Create(plan, bound, device, {&gather, &reduce}, 0);
+    const PlanCommunicators communicators = Made<NullCommunicator>(plan, {1, ranks});
+    auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
     ASSERT_TRUE(executor.ok()) << executor.status();
     ASSERT_TRUE((*executor)->Run(1).ok());
     // Seven kernels of 1 ms, and collectives that no kernel hides: for 1 rank they are free.
@@ -232,6 +291,54 @@ TEST(NullDeviceTest, WalksAnyWorldSizeInSimulatedTime) {
     ASSERT_TRUE((*executor)->Run(1).ok());
     EXPECT_NEAR(device.now(), 2 * seconds, 1e-12);
   }
+}
+
+TEST(NullDeviceTest, CopiesTakeTheTimeOfTheirBytes) {
+  double seconds[2];
+  uint64_t bytes = 0;
+  for (const bool offload : {false, true}) {
+    const proto::Plan plan = TinyPlan({.shard = false, .offload = offload});
+    const BoundPlan bound = *BindPlan(plan, {1, 1});
+    NullDevice device({.copy_bytes_per_s = 1e6, .copy_latency_s = 1});
+    const PlanCommunicators communicators = Made<NullCommunicator>(plan, {1, 1});
+    auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
+    ASSERT_TRUE(executor.ok()) << executor.status();
+    EXPECT_EQ((*executor)->UsesStream(proto::H2D), offload);
+    ASSERT_TRUE((*executor)->Run(1).ok());
+    seconds[offload] = device.now();
+    bytes = bound.sizes[BufferIndex(plan, "exp_avg")] + bound.sizes[BufferIndex(plan, "exp_avg_sq")];
+  }
+  // In and out, neither hidden by anything; both moments pay one latency.
+  EXPECT_NEAR(seconds[1] - seconds[0], 2 * (1 + static_cast<double>(bytes) / 1e6), 1e-6);
+}
+
+class Titles final : public StreamObserver {
+ public:
+  void OnCommand(const CommandInfo& info, int64_t, int64_t) override { titles.push_back(info.title); }
+  std::vector<std::string> titles;
+};
+
+TEST(ExecutorTest, CopiesHaveStreamsAndTitlesOfTheirOwn) {
+  const proto::Plan plan = TinyPlan({.offload = true});
+  const BoundPlan bound = *BindPlan(plan, {1, 1});
+  EXPECT_EQ(bound.host_arena_bytes(), 2 * 6144 * sizeof(float));
+  KernelRegistry kernels;
+  RegisterCpuKernels(kernels);
+  CpuDevice device(kernels, {});
+  const PlanCommunicators communicators = Made<NullCommunicator>(plan, {1, 1});
+  auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  Titles in, out;
+  std::array<StreamObserver*, kNumStreams> observers = {};
+  observers[proto::H2D] = &in;
+  observers[proto::D2H] = &out;
+  (*executor)->Observe(observers);
+  ASSERT_TRUE((*executor)->Run(1).ok());
+  (*executor)->Observe({});
+  ASSERT_EQ(in.titles.size(), 2u) << "a wait for compute and the copy";
+  EXPECT_EQ(in.titles[1], "copy_in exp_avg_here +1");
+  ASSERT_EQ(out.titles.size(), 2u);
+  EXPECT_EQ(out.titles[1], "copy_out exp_avg_here +1");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,8 @@
 
 namespace ft {
 namespace {
+
+constexpr uint64_t kChunkElements = uint64_t{1} << 20;
 
 std::vector<WantedTensor> Wanted(const proto::Plan& plan) {
   std::vector<WantedTensor> wanted;
@@ -25,24 +28,65 @@ std::vector<WantedTensor> Wanted(const proto::Plan& plan) {
   return wanted;
 }
 
+// A range of a unit's elements.
+struct Range {
+  uint64_t begin, end;
+};
+
+Range Intersect(const Range& a, const Range& b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+// What this rank holds of one parameter, read from its place in the file.
+class ParameterLoader {
+ public:
+  ParameterLoader(const SafetensorsReader& reader, const SafetensorsReader::Entry& entry, uint64_t offset)
+      : reader_(reader), entry_(entry), range_{offset, offset + static_cast<uint64_t>(entry.num_elements)} {}
+
+  absl::Status Load(const MasterParameters& master) const {
+    const auto [begin, end] = Intersect(range_, {master.begin, master.begin + master.elements});
+    return begin < end ? Read(begin, end, master.data + (begin - master.begin)) : absl::OkStatus();
+  }
+
+  absl::Status Load(const WorkingCopy& copy, std::vector<float>& chunk) const {
+    const auto [begin, end] = Intersect(range_, {copy.begin, copy.begin + copy.elements});
+    for (uint64_t at = begin; at < end; at += kChunkElements) {
+      const uint64_t count = std::min(kChunkElements, end - at);
+      chunk.resize(kChunkElements);
+      FT_RETURN_IF_ERROR(Read(at, at + count, chunk.data()));
+      copy.Write(at, chunk.data(), count);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Elements [begin, end) of the unit.
+  absl::Status Read(uint64_t begin, uint64_t end, float* out) const {
+    return reader_.ReadAsF32(entry_, static_cast<int64_t>(begin - range_.begin),
+                             static_cast<int64_t>(end - begin), out);
+  }
+
+  const SafetensorsReader& reader_;
+  const SafetensorsReader::Entry& entry_;
+  const Range range_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::string> LoadWeights(const proto::Plan& plan, const Executor& executor,
                                         const std::string& path) {
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsReader> reader, SafetensorsReader::Open(path));
   FT_ASSIGN_OR_RETURN(const WeightMatch match, MatchWeights(*reader, Wanted(plan)));
+  std::vector<float> chunk;
   for (int p = 0; p < plan.parameters_size(); ++p) {
     const proto::Parameter& parameter = plan.parameters(p);
     FT_ASSIGN_OR_RETURN(const MasterParameters master,
                         FindMasterParameters(plan, executor.operands(), parameter.unit()));
-    const uint64_t end_of_parameter =
-        parameter.offset() + static_cast<uint64_t>(match.entries[p]->num_elements);
-    const uint64_t begin = std::max(parameter.offset(), master.begin);
-    const uint64_t end = std::min(end_of_parameter, master.begin + master.elements);
-    if (begin >= end) continue;
-    FT_RETURN_IF_ERROR(reader->ReadAsF32(*match.entries[p], static_cast<int64_t>(begin - parameter.offset()),
-                                         static_cast<int64_t>(end - begin),
-                                         master.data + (begin - master.begin)));
+    FT_ASSIGN_OR_RETURN(const std::optional<WorkingCopy> copy,
+                        FindWorkingCopy(plan, executor.operands(), parameter.unit()));
+    const ParameterLoader loader(*reader, *match.entries[p], parameter.offset());
+    FT_RETURN_IF_ERROR(loader.Load(master));
+    if (copy.has_value()) FT_RETURN_IF_ERROR(loader.Load(*copy, chunk));
   }
   return match.note;
 }

@@ -9,10 +9,11 @@
 
 namespace ft {
 
-// Reads of each parameter in the safetensors file (or folder) `path` what lies in this rank's slice. The
-// executor's arena must be fresh: the rest of it, optimizer state and padding, stays zero. Returns a line
-// about tensors of the file that nobody wanted, or nothing. Errors: those of SafetensorsReader::Open and
-// MatchWeights; FailedPrecondition when the plan does not keep its parameters in fp32.
+// Reads of each parameter in the safetensors file (or folder) `path` what this rank holds, into the fp32
+// weights and, rounded, into a 16-bit working copy beside them. The executor's arena must be fresh: the rest
+// of it, optimizer state and padding, stays zero. Returns a line about tensors of the file that nobody
+// wanted, or nothing. Errors: those of SafetensorsReader::Open and MatchWeights; FailedPrecondition when the
+// plan does not keep its parameters in fp32.
 absl::StatusOr<std::string> LoadWeights(const proto::Plan& plan, const Executor& executor,
                                         const std::string& path);
 

@@ -1,9 +1,11 @@
-// The master copy of a unit's parameters at rest.
+// A unit's parameters at rest, as the host reads and writes them.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
+#include "runtime/base/dtype.h"
 #include "runtime/executor/operand_resolver.h"
 #include "runtime/plan/plan.pb.h"
 
@@ -14,11 +16,28 @@ struct MasterParameters {
   float* data = nullptr;
   uint64_t begin = 0;
   uint64_t elements = 0;
+  bool sliced = false;  // over the shard axis; otherwise the same on all ranks
 };
 
-// Errors: FailedPrecondition when the plan does not say where they are, or holds them in another type than
-// fp32.
+// The fp32 weights: those of role "master", or "parameters" where there are none. Errors: FailedPrecondition
+// when the plan does not say where they are, or holds them in another type than fp32.
 absl::StatusOr<MasterParameters> FindMasterParameters(const proto::Plan& plan,
                                                       const OperandResolver& resolver, uint32_t unit);
+
+// The 16-bit weights that are computed with, where they are at rest beside the master ones.
+struct WorkingCopy {
+  uint16_t* data = nullptr;
+  DType dtype = DType::kBF16;  // or kF16
+  uint64_t begin = 0;
+  uint64_t elements = 0;
+
+  // values[0] becomes element `first` of the unit, and so on, rounded to nearest, ties to even. All of them
+  // must be held.
+  void Write(uint64_t first, const float* values, uint64_t count) const;
+};
+
+// Errors: FailedPrecondition when nothing in the plan says which 16-bit type they have.
+absl::StatusOr<std::optional<WorkingCopy>> FindWorkingCopy(const proto::Plan& plan,
+                                                           const OperandResolver& resolver, uint32_t unit);
 
 }  // namespace ft

@@ -19,6 +19,14 @@ Tensor OperandResolver::Resolve(const proto::Operand& operand) const {
   const uint32_t buffer = operand.buffer_plus_one() - 1;
   tensor.data = Address(buffer) + operand.offset();
   tensor.dtype = static_cast<DType>(operand.dtype());
+  const proto::SizeExpr& size = plan_.buffers(buffer).size();
+  if (operand.own_slice()) {
+    tensor.data = Address(buffer) + SliceBegin(size.unit()) * SizeOf(tensor.dtype);
+    tensor.rank = 1;
+    tensor.dims[0] = static_cast<int64_t>(bound_.slices[size.unit()]);
+    tensor.flat_begin = static_cast<int64_t>(SliceBegin(size.unit()));
+    return tensor;
+  }
   if (!operand.whole()) {
     tensor.rank = operand.shape_size();
     for (int i = 0; i < tensor.rank; ++i) tensor.dims[i] = static_cast<int64_t>(operand.shape(i));
@@ -26,7 +34,6 @@ Tensor OperandResolver::Resolve(const proto::Operand& operand) const {
   }
   tensor.rank = 1;
   tensor.dims[0] = static_cast<int64_t>(bound_.sizes[buffer] / SizeOf(tensor.dtype));
-  const proto::SizeExpr& size = plan_.buffers(buffer).size();
   if (size.kind() == proto::SizeExpr::UNIT_SLICE)
     tensor.flat_begin = static_cast<int64_t>(SliceBegin(size.unit()));
   return tensor;

@@ -19,7 +19,8 @@ class OperandResolver {
         device_(static_cast<char*>(device_arena)),
         host_(static_cast<char*>(host_arena)) {}
 
-  // An absent operand gives an absent tensor. A whole slice of a unit knows its first element in the unit.
+  // An absent operand gives an absent tensor. This rank's slice of a unit, be it a buffer or a part of one,
+  // knows its first element in the unit.
   Tensor Resolve(const proto::Operand& operand) const;
 
   KernelOperands Operands(const proto::Instruction& instruction) const;

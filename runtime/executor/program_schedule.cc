@@ -25,6 +25,7 @@ class ScheduleBuilder {
     }
     const Command* next = schedule_.commands_.data();
     for (const auto& [stream, count] : runs_) {
+      schedule_.uses_[static_cast<size_t>(stream)] = true;
       schedule_.batches_.push_back({stream, absl::MakeConstSpan(next, count)});
       next += count;
     }
@@ -72,6 +73,9 @@ class ScheduleBuilder {
       case proto::ALL_REDUCE:
         FT_RETURN_IF_ERROR(AddCollective(i));
         break;
+      case proto::COPY:
+        AddCopy(i);
+        break;
       default:  // WAIT has done its work, RELEASE has none
         break;
     }
@@ -114,24 +118,45 @@ class ScheduleBuilder {
   absl::Status AddCollective(int i) {
     const proto::Instruction& instruction = instructions_[i];
     CommandInfo* info = NewInfo(i);
-    const proto::Operand& whole =
-        instruction.opcode() == proto::ALL_GATHER ? instruction.out(0) : instruction.in(0);
-    const Tensor tensor = context_.resolver.Resolve(whole);
-    info->bytes = tensor.elements() * SizeOf(tensor.dtype);
+    info->bytes = BytesOf(instruction.opcode() == proto::ALL_GATHER ? instruction.out() : instruction.in());
     info->ranks = AxisSize(context_.bound.mesh, instruction.axis());
     info->passes = instruction.opcode() == proto::ALL_REDUCE ? 2 : 1;
-    Communicator* communicator = context_.communicators[instruction.stream()];
     CollectiveSite site{.place = InstructionPlace(context_.plan, program_, i),
                         .title = info->title,
-                        .axis_size = info->ranks};
+                        .mesh = context_.bound.mesh};
+    Communicator* communicator = context_.communicators.at(instruction.stream(), instruction.axis());
     if (communicator == nullptr)
-      return absl::InternalError(absl::StrCat(site.place, ": its stream has no communicator"));
+      return absl::InternalError(
+          absl::StrCat(site.place, ": there is no communicator for its stream and axis"));
     FT_ASSIGN_OR_RETURN(std::unique_ptr<HostTask> task,
                         MakeCollectiveTask(instruction, context_.resolver, *communicator, std::move(site),
                                            context_.on_failure));
     schedule_.tasks_.push_back(std::move(task));
     schedule_.commands_.push_back(Command::Call(schedule_.tasks_.back().get(), info));
     return absl::OkStatus();
+  }
+
+  void AddCopy(int i) {
+    const proto::Instruction& instruction = instructions_[i];
+    auto regions = std::make_unique<std::vector<CopyRegion>>();
+    for (int pair = 0; pair < instruction.in_size(); ++pair) {
+      const Tensor from = context_.resolver.Resolve(instruction.in(pair));
+      const Tensor to = context_.resolver.Resolve(instruction.out(pair));
+      regions->push_back({from.data, to.data, from.elements() * SizeOf(from.dtype)});
+    }
+    CommandInfo* info = NewInfo(i);
+    info->bytes = BytesOf(instruction.in());
+    schedule_.copies_.push_back(std::move(regions));
+    schedule_.commands_.push_back(Command::Copy(schedule_.copies_.back().get(), info));
+  }
+
+  uint64_t BytesOf(const google::protobuf::RepeatedPtrField<proto::Operand>& operands) const {
+    uint64_t bytes = 0;
+    for (const proto::Operand& operand : operands) {
+      const Tensor tensor = context_.resolver.Resolve(operand);
+      bytes += tensor.elements() * SizeOf(tensor.dtype);
+    }
+    return bytes;
   }
 
   const ScheduleContext& context_;

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "runtime/collective/communicator.h"
+#include "runtime/collective/plan_communicators.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/collective_task.h"
 #include "runtime/executor/operand_resolver.h"
@@ -24,7 +24,7 @@ struct ScheduleContext {
   const BoundPlan& bound;
   const OperandResolver& resolver;
   Device& device;
-  std::array<Communicator*, kNumStreams> communicators = {};
+  const CommunicatorTable& communicators;
   FailureHandler on_failure;
 };
 
@@ -44,6 +44,8 @@ class ProgramSchedule {
   const std::vector<Batch>& batches() const { return batches_; }
   size_t num_commands() const { return commands_.size(); }
 
+  bool Uses(int stream) const { return uses_[static_cast<size_t>(stream)]; }
+
   // Before each run.
   void ResetEvents() {
     for (const std::unique_ptr<Event>& event : events_) event->Reset();
@@ -54,10 +56,12 @@ class ProgramSchedule {
 
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::vector<std::unique_ptr<HostTask>> tasks_;
+  std::vector<std::unique_ptr<std::vector<CopyRegion>>> copies_;
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::unique_ptr<CommandInfo>> infos_;
   std::vector<Command> commands_;
   std::vector<Batch> batches_;
+  std::array<bool, kNumStreams> uses_ = {};
 };
 
 }  // namespace ft

@@ -49,19 +49,20 @@ absl::StatusOr<std::unique_ptr<SafetensorsWriter>> OpenWriter(const proto::Plan&
 // Sends the flat buffer of one unit past rank 0, which keeps what belongs to a parameter.
 class UnitSaver {
  public:
-  UnitSaver(const MasterParameters& master, bool sliced, Communicator& communicator,
-            SafetensorsWriter* writer, std::vector<float>& chunk)
-      : master_(master), sliced_(sliced), communicator_(communicator), writer_(writer), chunk_(chunk) {}
+  // `owners`: over how many ranks the unit is sliced, the first ones of the run; 1: every rank has all of it.
+  UnitSaver(const MasterParameters& master, int owners, Communicator& communicator, SafetensorsWriter* writer,
+            std::vector<float>& chunk)
+      : master_(master), owners_(owners), communicator_(communicator), writer_(writer), chunk_(chunk) {}
 
   absl::Status Save(const std::vector<Span>& parameters, const char* unit) {
     const CollectiveLabel label{.name = unit, .sequence = 0};
-    const int owners = sliced_ ? communicator_.size() : 1;
-    for (int owner = 0; owner < owners; ++owner) {
+    for (int owner = 0; owner < owners_; ++owner) {
       const uint64_t first = owner * master_.elements;
       for (uint64_t at = 0; at < master_.elements; at += kChunkElements) {
         const uint64_t count = std::min(kChunkElements, master_.elements - at);
-        float* data = owner == communicator_.rank() || !sliced_ ? master_.data + at : chunk_.data();
-        if (sliced_) FT_RETURN_IF_ERROR(communicator_.Broadcast(data, count * sizeof(float), owner, label));
+        float* data = owner == communicator_.rank() || owners_ == 1 ? master_.data + at : chunk_.data();
+        if (owners_ > 1)
+          FT_RETURN_IF_ERROR(communicator_.Broadcast(data, count * sizeof(float), owner, label));
         if (writer_ != nullptr) FT_RETURN_IF_ERROR(Write(parameters, first + at, count, data));
       }
     }
@@ -78,7 +79,7 @@ class UnitSaver {
   }
 
   const MasterParameters master_;
-  const bool sliced_;
+  const int owners_;
   Communicator& communicator_;
   SafetensorsWriter* const writer_;
   std::vector<float>& chunk_;
@@ -102,8 +103,7 @@ absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Comm
   for (int unit = 0; unit < plan.units_size(); ++unit) {
     if (by_unit[unit].empty()) continue;
     FT_ASSIGN_OR_RETURN(const MasterParameters master, FindMasterParameters(plan, executor.operands(), unit));
-    const bool sliced = plan.shards_parameters() && communicator.size() > 1;
-    UnitSaver saver(master, sliced, communicator, writer.get(), chunk);
+    UnitSaver saver(master, master.sliced ? executor.mesh().shard : 1, communicator, writer.get(), chunk);
     FT_RETURN_IF_ERROR(saver.Save(by_unit[unit], plan.units(unit).name().c_str()));
   }
   return writer == nullptr ? absl::OkStatus() : writer->Commit();

@@ -20,25 +20,30 @@ class TraceSession::StreamTrace final : public StreamObserver {
   const int stream_;
 };
 
-TraceSession::TraceSession(Executor& executor, int program, int rank, int64_t num_steps)
+TraceSession::TraceSession(Executor& executor, size_t commands_per_step, int rank, int64_t num_steps)
     : executor_(executor), num_steps_(num_steps), recorder_(rank) {
-  const size_t capacity = executor.num_commands(program) * static_cast<size_t>(num_steps);
+  const size_t capacity = commands_per_step * static_cast<size_t>(num_steps);
   for (int s = 0; s < kNumStreams; ++s) {
+    if (!executor.UsesStream(s)) continue;
     const int track = recorder_.AddStream(
         absl::AsciiStrToLower(proto::Stream_Name(static_cast<proto::Stream>(s))), capacity);
     streams_[s] = std::make_unique<StreamTrace>(recorder_, track);
   }
 }
 
-TraceSession::~TraceSession() { executor_.Observe({}); }
+TraceSession::~TraceSession() { EndStep(); }
 
-void TraceSession::BeforeStep(int64_t step) {
-  if (step > num_steps_) return;
+void TraceSession::BeginStep(int64_t step) {
+  if (step >= num_steps_) return;
   std::array<StreamObserver*, kNumStreams> observers = {};
-  if (step < num_steps_) {
-    for (int s = 0; s < kNumStreams; ++s) observers[s] = streams_[s].get();
-  }
+  for (int s = 0; s < kNumStreams; ++s) observers[s] = streams_[s].get();
   executor_.Observe(observers);
+  recording_ = true;
+}
+
+void TraceSession::EndStep() {
+  if (recording_) executor_.Observe({});
+  recording_ = false;
 }
 
 }  // namespace ft

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "runtime/executor/executor.h"
 #include "runtime/metrics/trace.h"
@@ -14,11 +16,15 @@ namespace ft {
 // nothing.
 class TraceSession {
  public:
-  TraceSession(Executor& executor, int program, int rank, int64_t num_steps);
+  // commands_per_step: of all programs that run between BeginStep and EndStep.
+  TraceSession(Executor& executor, size_t commands_per_step, int rank, int64_t num_steps);
   ~TraceSession();
 
-  // Before each step of the run, from 0: begins and ends the recording.
-  void BeforeStep(int64_t step);
+  // Around each step of the run, from 0. What runs between steps is not recorded.
+  void BeginStep(int64_t step);
+  void EndStep();
+
+  void SetLabel(std::string label) { recorder_.SetLabel(std::move(label)); }
 
   const TraceRecorder& recorder() const { return recorder_; }
 
@@ -27,6 +33,7 @@ class TraceSession {
 
   Executor& executor_;
   const int64_t num_steps_;
+  bool recording_ = false;
   TraceRecorder recorder_;
   std::array<std::unique_ptr<StreamTrace>, kNumStreams> streams_;
 };

@@ -2,13 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/data/batch_sampler.h"
+#include "runtime/executor/bad_steps.h"
+#include "runtime/executor/evaluation.h"
 #include "runtime/executor/executor.h"
+#include "runtime/executor/lr_schedule.h"
 #include "runtime/executor/trace_session.h"
 #include "runtime/executor/training_ports.h"
+#include "runtime/executor/training_programs.h"
+#include "runtime/executor/training_settings.h"
 #include "runtime/metrics/jsonl.h"
 #include "runtime/metrics/progress.h"
 
@@ -16,10 +23,12 @@ namespace ft {
 
 struct TrainingOptions {
   int64_t steps = 0;
-  double lr = 3e-4;  // the same for all steps
+  LrSchedule lr = {};  // at a step: its value at the number of optimizer steps applied before it
   uint64_t seed = 42;
   int rank = 0;
   int world_size = 1;
+  int64_t max_bad_steps = kDefaultMaxBadSteps;  // in a row, before the run ends
+  int64_t eval_every = 0;                       // steps between two evaluations; 0: only after the last step
 };
 
 // Where the numbers of each step go; null ones are left out.
@@ -28,41 +37,60 @@ struct TrainingOutputs {
   Progress* progress = nullptr;
   Progress* log = nullptr;  // the rank's own log
   TraceSession* trace = nullptr;
+  std::function<void(const std::string& line)> warn = {};  // about steps that were not applied
 };
 
 class TrainingLoop {
  public:
   // The executor must outlive the loop; its device must be host_accessible. Errors: FailedPrecondition when
-  // the plan lacks a program or port.
+  // the plan lacks a program or port; InvalidArgument for settings of it that make no sense.
   static absl::StatusOr<TrainingLoop> Create(const proto::Plan& plan, Executor& executor,
                                              const TrainingOptions& options);
 
-  // Draws parameters from the seed and zeroes the optimizer state, by the plan's init program. (With weights
-  // from a file, LoadWeights takes its place: a fresh arena is zero already.)
+  // Draws parameters from the seed and zeroes the optimizer state, by the plan's init program, and begins
+  // loss scaling.
   absl::Status Initialize();
 
-  // Runs all steps. Nothing is allocated from the second step on. Errors: those of collectives;
-  // FailedPrecondition when loss or gradient norm are not finite any more, after that step's metrics are
-  // written: no later step could mend it.
-  absl::Status Run(const BatchSampler& sampler, const TrainingOutputs& outputs);
+  // With weights from a file, this and LoadWeights take its place: a fresh arena is zero already.
+  void InitializeWithoutParameters();
 
-  int train_program() const { return train_program_; }
+  // Runs all steps. A step is plan.micro_steps micro-steps: train_micro, and train_step for the last.
+  // Micro-step i of step s is number m = s x micro_steps + i for `sampler` and the random numbers. With an
+  // evaluator, evaluates as the options say; where the last step has been evaluated, not once more. Nothing
+  // is allocated from the second step on but for the words about a step that was not applied. Errors: those
+  // of collectives; FailedPrecondition when too many steps in a row had a loss or gradient norm that is not
+  // finite, after the last one's metrics are written.
+  absl::Status Run(const BatchSampler& sampler, const TrainingOutputs& outputs,
+                   Evaluator* evaluator = nullptr);
 
-  // Whether Run ended because a number was not finite. Every rank sees the same numbers, so all of them end
-  // so, at the same step.
+  const TrainingPrograms& programs() const { return programs_; }
+
+  // Whether Run ended because of numbers that were not finite. Every rank sees the same numbers, so all of
+  // them end so, at the same step.
   bool diverged() const { return diverged_; }
 
  private:
-  TrainingLoop(const proto::Plan& plan, Executor& executor, const TrainingOptions& options);
+  TrainingLoop(const proto::Plan& plan, Executor& executor, const TrainingOptions& options,
+               const LossScaling& scaling);
   absl::Status RunStep(int64_t step, const BatchSampler& sampler, const TrainingOutputs& outputs);
-  absl::Status Report(int64_t step, double seconds, const TrainingOutputs& outputs);
+  absl::Status RunMicroStep(int64_t number, const BatchSampler& sampler, int program,
+                            const BatchPorts& ports);
+  absl::Status Report(StepMetrics& metrics, const TrainingOutputs& outputs);
+  absl::Status Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator);
 
   Executor* executor_;
   TrainingOptions options_;
-  uint64_t tokens_per_step_;  // over all ranks
-  int train_program_ = 0;
-  bool diverged_ = false;
+  uint64_t seq_len_;
+  uint64_t sequences_per_step_ = 0;  // over all micro-steps and ranks
+  int init_program_ = 0;
+  int64_t* init_rng_ = nullptr;
+  TrainingPrograms programs_;
+  BatchPorts micro_ports_;
   TrainingPorts ports_;
+  LossScaling scaling_;
+  BadSteps bad_steps_;
+  int64_t applied_ = 0;  // optimizer steps
+  bool diverged_ = false;
 };
 
 }  // namespace ft

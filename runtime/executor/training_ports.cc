@@ -9,6 +9,8 @@
 namespace ft {
 namespace {
 
+constexpr int64_t kHealthWords = 64;
+
 template <typename T>
 constexpr DType kTypeOf = DType::kF32;
 template <>
@@ -16,41 +18,88 @@ constexpr DType kTypeOf<int32_t> = DType::kI32;
 template <>
 constexpr DType kTypeOf<int64_t> = DType::kI64;
 
-template <typename T>
-absl::StatusOr<T*> Check(const Tensor& tensor, const char* name, int64_t elements, bool required) {
-  if (!tensor.present()) {
-    if (!required) return nullptr;
-    return absl::FailedPreconditionError(absl::StrCat("the plan's train_step has no port '", name, "'"));
+// The ports of one program.
+class PortFinder {
+ public:
+  PortFinder(const proto::Plan& plan, const Executor& executor, int program)
+      : name_(plan.programs(program).name()), executor_(executor), program_(program) {}
+
+  template <typename T>
+  absl::StatusOr<T*> Input(const char* port, int64_t elements, bool required) const {
+    return Check<T>(executor_.Input(program_, port), port, elements, required);
   }
-  if (tensor.dtype != kTypeOf<T> || tensor.elements() != elements) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "port '", name, "' of the plan holds ", tensor.elements(), " elements of ",
-        std::string(Name(tensor.dtype)), ", expected ", elements, " of ", std::string(Name(kTypeOf<T>))));
+  template <typename T>
+  absl::StatusOr<T*> Output(const char* port, int64_t elements, bool required) const {
+    return Check<T>(executor_.Output(program_, port), port, elements, required);
   }
-  return tensor.as<T>();
-}
+
+  absl::StatusOr<absl::Span<float>> Scaler() const {
+    const Tensor tensor = executor_.Input(program_, "scaler");
+    const int64_t elements = tensor.present() && tensor.elements() == 2 ? 2 : 3;
+    FT_ASSIGN_OR_RETURN(float* const data, Check<float>(tensor, "scaler", elements, false));
+    return absl::MakeSpan(data, data == nullptr ? 0 : elements);
+  }
+
+ private:
+  template <typename T>
+  absl::StatusOr<T*> Check(const Tensor& tensor, const char* port, int64_t elements, bool required) const {
+    if (!tensor.present()) {
+      if (!required) return nullptr;
+      return absl::FailedPreconditionError(absl::StrCat("the plan's ", name_, " has no port '", port, "'"));
+    }
+    if (tensor.dtype != kTypeOf<T> || tensor.elements() != elements) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "port '", port, "' of the plan's ", name_, " holds ", tensor.elements(), " elements of ",
+          std::string(Name(tensor.dtype)), ", expected ", elements, " of ", std::string(Name(kTypeOf<T>))));
+    }
+    return tensor.as<T>();
+  }
+
+  const std::string& name_;
+  const Executor& executor_;
+  const int program_;
+};
 
 }  // namespace
 
 absl::StatusOr<TrainingPorts> FindTrainingPorts(const proto::Plan& plan, const Executor& executor,
                                                 int program) {
+  const PortFinder finder(plan, executor, program);
   TrainingPorts ports;
-  const int64_t tokens = static_cast<int64_t>(plan.batch() * plan.seq_len());
-  FT_ASSIGN_OR_RETURN(ports.tokens,
-                      Check<int32_t>(executor.Input(program, "tokens"), "tokens", tokens, true));
-  FT_ASSIGN_OR_RETURN(ports.targets,
-                      Check<int32_t>(executor.Input(program, "targets"), "targets", tokens, true));
-  FT_ASSIGN_OR_RETURN(ports.lr, Check<float>(executor.Input(program, "lr"), "lr", 1, false));
-  FT_ASSIGN_OR_RETURN(ports.step, Check<int64_t>(executor.Input(program, "step"), "step", 1, false));
-  FT_ASSIGN_OR_RETURN(ports.rng, FindRngPort(executor, program));
-  FT_ASSIGN_OR_RETURN(ports.loss, Check<float>(executor.Output(program, "loss"), "loss", 1, true));
-  FT_ASSIGN_OR_RETURN(ports.grad_norm,
-                      Check<float>(executor.Output(program, "grad_norm"), "grad_norm", 1, false));
+  FT_ASSIGN_OR_RETURN(ports.batch, FindBatchPorts(plan, executor, program));
+  FT_ASSIGN_OR_RETURN(ports.lr, finder.Input<float>("lr", 1, false));
+  FT_ASSIGN_OR_RETURN(ports.step, finder.Input<int64_t>("step", 1, false));
+  FT_ASSIGN_OR_RETURN(ports.scaler, finder.Scaler());
+  FT_ASSIGN_OR_RETURN(ports.loss, finder.Output<float>("loss", 1, true));
+  FT_ASSIGN_OR_RETURN(ports.grad_norm, finder.Output<float>("grad_norm", 1, false));
+  FT_ASSIGN_OR_RETURN(const int64_t* const health, finder.Output<int64_t>("health", kHealthWords, false));
+  if (health != nullptr) ports.health = absl::MakeConstSpan(health, kHealthWords);
   return ports;
 }
 
-absl::StatusOr<int64_t*> FindRngPort(const Executor& executor, int program) {
-  return Check<int64_t>(executor.Input(program, "rng"), "rng", 3, false);
+absl::StatusOr<BatchPorts> FindBatchPorts(const proto::Plan& plan, const Executor& executor, int program) {
+  const PortFinder finder(plan, executor, program);
+  const int64_t tokens = static_cast<int64_t>(plan.batch() * plan.seq_len());
+  BatchPorts ports;
+  FT_ASSIGN_OR_RETURN(ports.tokens, finder.Input<int32_t>("tokens", tokens, true));
+  FT_ASSIGN_OR_RETURN(ports.targets, finder.Input<int32_t>("targets", tokens, true));
+  FT_ASSIGN_OR_RETURN(ports.rng, FindRngPort(plan, executor, program));
+  return ports;
+}
+
+absl::StatusOr<const float*> FindLossSumPort(const proto::Plan& plan, const Executor& executor, int program) {
+  return PortFinder(plan, executor, program).Output<float>("loss_sum", 2, true);
+}
+
+absl::StatusOr<int64_t*> FindRngPort(const proto::Plan& plan, const Executor& executor, int program) {
+  return PortFinder(plan, executor, program).Input<int64_t>("rng", 3, false);
+}
+
+void WriteRng(int64_t* rng, uint64_t seed, int64_t micro_step, int rank) {
+  if (rng == nullptr) return;
+  rng[0] = static_cast<int64_t>(seed);
+  rng[1] = micro_step;
+  rng[2] = rank;
 }
 
 }  // namespace ft

@@ -1,9 +1,10 @@
-// The inputs and outputs of train_step by what they mean.
+// The inputs and outputs of a plan's programs by what they mean.
 #pragma once
 
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "runtime/executor/executor.h"
 #include "runtime/plan/plan.pb.h"
 
@@ -11,21 +12,38 @@ namespace ft {
 
 // Addresses inside the arena, the same for all steps. Optional ones are null when the program does not have
 // them.
-struct TrainingPorts {
+
+// What train_micro, train_step and eval_step take alike.
+struct BatchPorts {
   int32_t* tokens = nullptr;   // [batch, seq_len]
   int32_t* targets = nullptr;  // [batch, seq_len]
-  float* lr = nullptr;         // optional
-  int64_t* step = nullptr;     // optional; from 0
-  int64_t* rng = nullptr;      // optional; seed, step, rank
-  const float* loss = nullptr;
-  const float* grad_norm = nullptr;  // optional
+  int64_t* rng = nullptr;      // optional; seed, micro-step, rank
 };
 
-// Errors: FailedPrecondition when a port is missing or has another type or size than `plan` asks for.
+struct TrainingPorts {
+  BatchPorts batch;
+  float* lr = nullptr;      // optional
+  int64_t* step = nullptr;  // optional; optimizer steps applied so far
+  // Optional; scale, good steps, and with three numbers overflows counted towards the hysteresis. Kept by the
+  // program from step to step.
+  absl::Span<float> scaler;
+  const float* loss = nullptr;
+  const float* grad_norm = nullptr;  // optional
+  absl::Span<const int64_t> health;  // optional; 64 words
+};
+
+// Errors of all: FailedPrecondition when a port is missing or has another type or size than `plan` asks for.
 absl::StatusOr<TrainingPorts> FindTrainingPorts(const proto::Plan& plan, const Executor& executor,
                                                 int program);
+absl::StatusOr<BatchPorts> FindBatchPorts(const proto::Plan& plan, const Executor& executor, int program);
 
-// The rng port of a program that needs nothing else (init); null when there is none. Errors as above.
-absl::StatusOr<int64_t*> FindRngPort(const Executor& executor, int program);
+// eval_step's: sum over the targets that count of all ranks, and their number.
+absl::StatusOr<const float*> FindLossSumPort(const proto::Plan& plan, const Executor& executor, int program);
+
+// The rng port of a program that needs nothing else (init); null when there is none.
+absl::StatusOr<int64_t*> FindRngPort(const proto::Plan& plan, const Executor& executor, int program);
+
+// Writes {seed, micro_step, rank}, unless `rng` is null.
+void WriteRng(int64_t* rng, uint64_t seed, int64_t micro_step, int rank);
 
 }  // namespace ft

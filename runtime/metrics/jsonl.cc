@@ -20,8 +20,8 @@ class ObjectText {
  public:
   explicit ObjectText(absl::Span<char> buffer) : buffer_(buffer) { Add("{{"); }
 
-  template <typename Integer>
-  void Field(std::string_view name, Integer value) {
+  template <typename IntegerOrBool>
+  void Field(std::string_view name, IntegerOrBool value) {
     Add("\"{}\":{},", name, value);
   }
   void Field(std::string_view name, double value) {
@@ -82,13 +82,28 @@ absl::Status MetricsFile::Write(const StepMetrics& metrics, absl::Span<const Ext
   object.Field("tokens_per_s", metrics.tokens_per_s);
   object.Field("step_ms", metrics.step_ms);
   object.Field("arena_bytes", metrics.arena_bytes);
+  object.Field("samples_per_s", metrics.samples_per_s);
+  if (metrics.host_arena_bytes > 0) object.Field("host_arena_bytes", metrics.host_arena_bytes);
+  if (metrics.loss_scale.has_value()) object.Field("loss_scale", *metrics.loss_scale);
+  if (metrics.skipped) object.Field("skipped", true);
   for (const ExtraMetric& metric : extra) {
     if (!IsPlainName(metric.name)) {
       return absl::InvalidArgumentError(fmt::format("'{}' cannot be the name of a metric", metric.name));
     }
     object.Field(metric.name, metric.value);
   }
-  const size_t bytes = object.Close();
+  return WriteLine(object.Close());
+}
+
+absl::Status MetricsFile::WriteEvaluation(const EvaluationMetrics& metrics) {
+  ObjectText object(absl::MakeSpan(line_));
+  object.Field("step", metrics.step);
+  object.Field("eval_loss", metrics.loss);
+  object.Field("eval_tokens", metrics.tokens);
+  return WriteLine(object.Close());
+}
+
+absl::Status MetricsFile::WriteLine(size_t bytes) {
   if (bytes > line_.size()) {
     return absl::InvalidArgumentError(fmt::format(
         "a line of '{}' would have {} bytes; at most {} are allowed", path_, bytes, line_.size()));

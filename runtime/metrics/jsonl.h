@@ -21,10 +21,12 @@ struct ExtraMetric {
 };
 
 // Each line is
-// {"step":0,"loss":...,"grad_norm":...,"lr":...,"tokens_per_s":...,"step_ms":...,"arena_bytes":...}, then the
-// extra ones. "step" counts from 0. Doubles have 17 significant digits, so reading them gives the same bits.
-// JSON has no NaN: a number that is not finite is null, and a field "<name>_nonfinite" after it says "nan",
-// "inf" or "-inf".
+// {"step":0,"loss":...,"grad_norm":...,"lr":...,"tokens_per_s":...,"step_ms":...,"arena_bytes":...,
+// "samples_per_s":...}, with "host_arena_bytes" and "loss_scale" where there is one, "skipped":true where the
+// update was not applied, then the extra ones; for an evaluation
+// {"step":9,"eval_loss":...,"eval_tokens":...}. "step" counts from 0. Doubles have 17 significant digits, so
+// reading them gives the same bits. JSON has no NaN: a number that is not finite is null, and a field
+// "<name>_nonfinite" after it says "nan", "inf" or "-inf".
 class MetricsFile {
  public:
   enum class OpenMode { kTruncate, kAppend };
@@ -40,11 +42,13 @@ class MetricsFile {
   // Writes one line and hands it to the system at once, in one call. Allocates nothing unless it fails.
   // InvalidArgument when the line would exceed kMaxLine bytes; system errors: exit status 74.
   absl::Status Write(const StepMetrics& metrics, absl::Span<const ExtraMetric> extra = {});
+  absl::Status WriteEvaluation(const EvaluationMetrics& metrics);
 
   static constexpr size_t kMaxLine = 4096;
 
  private:
   MetricsFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  absl::Status WriteLine(size_t bytes);
 
   std::string path_;
   int fd_;

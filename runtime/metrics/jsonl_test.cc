@@ -35,13 +35,35 @@ TEST_F(JsonlTest, WritesOneObjectAStep) {
   ASSERT_TRUE((*file)->Write({0, 5.5, 1.25, 3e-4, 1000, 12.5, uint64_t{1} << 40}).ok());
   EXPECT_EQ(TempFolder::Read(path_),
             "{\"step\":0,\"loss\":5.5,\"grad_norm\":1.25,\"lr\":0.00029999999999999997,\"tokens_per_s\":1000,"
-            "\"step_ms\":12.5,\"arena_bytes\":1099511627776}\n");
+            "\"step_ms\":12.5,\"arena_bytes\":1099511627776,\"samples_per_s\":0}\n");
   const std::vector<ExtraMetric> extra = {{"kl", 0.5}, {"allocations", 0}};
   ASSERT_TRUE((*file)->Write({1, 5, 1, 0, 0, 0, 0}, extra).ok());
   ASSERT_EQ(Lines().size(), 2u);
   EXPECT_EQ(Lines()[1]["step"], 1);
   EXPECT_EQ(Lines()[1]["kl"], 0.5);
   EXPECT_EQ(Lines()[1]["allocations"], 0);
+}
+
+TEST_F(JsonlTest, SaysWhatIsNotSoInEveryStep) {
+  auto file = MetricsFile::Open(path_);
+  ASSERT_TRUE((*file)->Write({.step = 1, .samples_per_s = 2.5}).ok());
+  ASSERT_TRUE(
+      (*file)
+          ->Write({.step = 2, .loss = NAN, .loss_scale = 65536, .host_arena_bytes = 512, .skipped = true})
+          .ok());
+  EXPECT_EQ(Lines()[0]["samples_per_s"], 2.5);
+  for (const char* key : {"host_arena_bytes", "loss_scale", "skipped"})
+    EXPECT_FALSE(Lines()[0].contains(key)) << key;
+  EXPECT_EQ(Lines()[1]["host_arena_bytes"], 512);
+  EXPECT_EQ(Lines()[1]["loss_scale"], 65536);
+  EXPECT_EQ(Lines()[1]["skipped"], true);
+  EXPECT_TRUE(Lines()[1]["loss"].is_null());
+}
+
+TEST_F(JsonlTest, EvaluationsHaveALineOfTheirOwn) {
+  auto file = MetricsFile::Open(path_);
+  ASSERT_TRUE((*file)->WriteEvaluation({.step = 9, .loss = 2.25, .tokens = 640}).ok());
+  EXPECT_EQ(TempFolder::Read(path_), "{\"step\":9,\"eval_loss\":2.25,\"eval_tokens\":640}\n");
 }
 
 TEST_F(JsonlTest, DoublesRoundTrip) {

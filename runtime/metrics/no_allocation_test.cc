@@ -50,6 +50,7 @@ TEST(NoAllocationTest, MetricsFile) {
   const int64_t before = allocations;
   for (double value : kValues)
     ASSERT_TRUE((*file)->Write({1, value, value, value, value, value, 1}, extra).ok());
+  ASSERT_TRUE((*file)->WriteEvaluation({.step = 1, .loss = 1.0 / 3, .tokens = 1 << 20}).ok());
   EXPECT_EQ(allocations - before, 0);
 }
 
@@ -59,6 +60,7 @@ TEST(NoAllocationTest, Progress) {
   Progress progress(ends[1], ProgressMode::kOn, 1000, Clock);
   const int64_t before = allocations;
   for (double value : kValues) progress.Update({1, value, value, value, value, value, 1});
+  progress.ShowEvaluation({.step = 1, .loss = 1.0 / 3, .tokens = 1 << 20});
   EXPECT_EQ(allocations - before, 0);
   progress.Finish();
   close(ends[1]);

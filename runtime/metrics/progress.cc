@@ -116,6 +116,16 @@ void Progress::Update(const StepMetrics& metrics) {
   if (first || last || now - shown_at_ >= interval) Show(now);
 }
 
+void Progress::ShowEvaluation(const EvaluationMetrics& metrics) {
+  if (style_ == Style::kNone) return;
+  Finish();
+  Line line;
+  line.Add("step {}/{}  ", metrics.step + 1, total_);
+  AddNumber(&line, "eval loss", metrics.loss);
+  line.Add("over {} tokens\n", metrics.tokens);
+  line.WriteTo(fd_);
+}
+
 double Progress::SecondsLeft(double now) const {
   const int64_t timed = newest_.step - first_step_;
   const double per_step =
@@ -129,6 +139,7 @@ void Progress::Show(double now) {
   line.Add("step {}/{}  ", newest_.step + 1, total_);
   AddNumber(&line, "loss", newest_.loss);
   AddNumber(&line, "grad", newest_.grad_norm);
+  if (newest_.skipped) line.Add("not applied  ");
   line.Add("lr {:.1e}  ", newest_.lr);
   AddRate(&line, newest_.tokens_per_s);
   AddStepTime(&line, newest_.step_ms);

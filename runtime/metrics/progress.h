@@ -38,6 +38,9 @@ class Progress {
   // After each step.
   void Update(const StepMetrics& metrics);
 
+  // After an evaluation: a line of its own, which stays.
+  void ShowEvaluation(const EvaluationMetrics& metrics);
+
   // Ends the updating line with a newline (after showing the newest step), so that other output starts on a
   // fresh one. To be called before anything else is printed to the same terminal; Update() may follow.
   void Finish();

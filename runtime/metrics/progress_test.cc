@@ -89,9 +89,26 @@ TEST_F(ProgressTest, UpdatesInPlaceWhenOn) {
   EXPECT_TRUE(text.ends_with("\x1b[K\n"));
 }
 
+TEST_F(ProgressTest, AnEvaluationStaysOnItsOwnLine) {
+  Progress progress(fd(), ProgressMode::kOn, 100, Clock);
+  for (int step = 0; step < 3; ++step) progress.Update(Step(step));
+  progress.ShowEvaluation({.step = 2, .loss = 3.5, .tokens = 640});
+  progress.Finish();
+  const std::string text = Output();
+  EXPECT_NE(text.find("\rstep 3/100  "), std::string::npos) << text;  // the newest step, though just painted
+  EXPECT_TRUE(text.ends_with("\x1b[K\nstep 3/100  eval loss 3.5000  over 640 tokens\n")) << text;
+}
+
+TEST_F(ProgressTest, AStepThatWasNotAppliedSaysSo) {
+  Progress progress(fd(), ProgressMode::kAuto, 100, Clock);
+  progress.Update({.step = 0, .loss = NAN, .grad_norm = NAN, .skipped = true});
+  EXPECT_TRUE(Lines().at(0).starts_with("step 1/100  loss nan  grad nan  not applied  lr "));
+}
+
 TEST_F(ProgressTest, OffIsSilent) {
   Progress progress(fd(), ProgressMode::kOff, 1, Clock);
   progress.Update(Step(0));
+  progress.ShowEvaluation({.step = 0, .loss = 1, .tokens = 1});
   progress.Finish();
   EXPECT_EQ(Output(), "");
 }

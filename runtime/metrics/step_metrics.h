@@ -1,18 +1,30 @@
-// What is known about a training step once it is done.
+// What is known about a training step, or an evaluation, once it is done.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace ft {
 
 struct StepMetrics {
-  int64_t step = 0;          // from 0, as in --shuffle=off's formula
-  double loss = 0;           // mean over all ranks, before the update
-  double grad_norm = 0;      // global L2 norm before clipping
-  double lr = 0;             // used by this step's update
-  double tokens_per_s = 0;   // over all ranks
-  double step_ms = 0;        // wall time of the step, milliseconds
-  uint64_t arena_bytes = 0;  // device arena of this rank
+  int64_t step = 0;                       // from 0, as in --shuffle=off's formula
+  double loss = 0;                        // mean over micro-steps and all ranks, before the update
+  double grad_norm = 0;                   // global L2 norm before clipping
+  double lr = 0;                          // used by this step's update
+  double tokens_per_s = 0;                // over all ranks
+  double step_ms = 0;                     // wall time of the step, milliseconds
+  uint64_t arena_bytes = 0;               // device arena of this rank
+  double samples_per_s = 0;               // sequences, over all ranks
+  std::optional<double> loss_scale = {};  // of this step; none without loss scaling
+  uint64_t host_arena_bytes = 0;          // of this rank
+  bool skipped = false;  // loss or gradient norm were not finite, and the update was not applied
+};
+
+// What is known after an evaluation.
+struct EvaluationMetrics {
+  int64_t step = 0;    // the last training step before it; -1 before any
+  double loss = 0;     // mean over all targets
+  int64_t tokens = 0;  // targets, over all ranks
 };
 
 }  // namespace ft

@@ -110,6 +110,12 @@ absl::Status TraceRecorder::Write(const std::string& path) const {
   AddMetadata(&text, rank_, 0, "process_name", "name", fmt::format("\"rank {}\"", rank_));
   Add(&text, ",\n");
   AddMetadata(&text, rank_, 0, "process_sort_index", "sort_index", std::to_string(rank_));
+  if (!label_.empty()) {
+    Text label;
+    AddQuoted(&label, label_);
+    Add(&text, ",\n");
+    AddMetadata(&text, rank_, 0, "process_labels", "labels", {label.data(), label.size()});
+  }
   for (size_t tid = 0; tid < streams_.size(); ++tid) FT_RETURN_IF_ERROR(WriteStream(tid, file.get(), &text));
   Add(&text, "{}", kFoot);
   FT_RETURN_IF_ERROR(Flush(&text, file.get()));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,6 +24,9 @@ namespace ft {
 class TraceRecorder {
  public:
   explicit TraceRecorder(int rank);
+
+  // A word on the process that viewers show beside its name.
+  void SetLabel(std::string label) { label_ = std::move(label); }
 
   // Returns the stream's number, 0, 1, ... in order. capacity: events, e.g. instructions of the stream x
   // traced steps.
@@ -57,6 +61,7 @@ class TraceRecorder {
   absl::Status WriteStream(size_t tid, AtomicFile* file, fmt::memory_buffer* text) const;
 
   int rank_;
+  std::string label_;       // empty: none
   int64_t wall_offset_ns_;  // wall clock minus NowNs(), taken once
   std::vector<Stream> streams_;
 };

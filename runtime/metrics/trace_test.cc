@@ -35,6 +35,22 @@ class TraceTest : public testing::Test {
   std::string path_ = folder_.Path("trace.json");
 };
 
+TEST_F(TraceTest, ALabelIsMetadata) {
+  for (const bool labelled : {false, true}) {
+    TraceRecorder trace(1);
+    if (labelled) trace.SetLabel("emulated link of 10 Gb/s");
+    ASSERT_TRUE(trace.Write(path_).ok());
+    int labels = 0;
+    for (const nlohmann::json& event : Events(path_, "M")) {
+      if (event["name"] != "process_labels") continue;
+      ++labels;
+      EXPECT_EQ(event["pid"], 1);
+      EXPECT_EQ(event["args"]["labels"], "emulated link of 10 Gb/s");
+    }
+    EXPECT_EQ(labels, labelled ? 1 : 0);
+  }
+}
+
 TEST_F(TraceTest, WritesTracksAndEvents) {
   TraceRecorder trace(3);
   const int compute = trace.AddStream("compute", 10), gather = trace.AddStream("a \"b\"\\\n", 10);

@@ -3,6 +3,7 @@
 #include <array>
 #include <iostream>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/exit_status.h"
 
@@ -86,18 +88,51 @@ void AddInput(CLI::App& app, Flags& flags) {
 }
 
 void AddTraining(CLI::App& app, Flags& flags) {
-  app.add_option("--steps", flags.steps,
-                 "Optimizer steps; without it one pass over the data, or one step with null")
+  const CLI::Validator rate = NumberIn(0, std::numeric_limits<float>::max());
+  TrainingSettings& run = flags.run;
+  app.add_option("--steps", run.steps,
+                 "Optimizer steps (else the plan's; else one pass over the data, or one step with null)")
       ->type_name("N")
       ->check(IntegerFrom(0));
-  app.add_option("--lr", flags.lr, "Learning rate, constant")
+  app.add_option("--lr", run.lr, "Learning rate, the highest of the schedule (else the plan's, else 0.0003)")
       ->type_name("X")
-      ->capture_default_str()
-      ->check(NumberIn(0, std::numeric_limits<float>::max()));
-  app.add_option("--seed", flags.seed, "Of parameters, shuffling and sampling")
+      ->check(rate);
+  AddChoice<std::optional<LrSchedule::Kind>>(app, "--lr-schedule", run.lr_schedule,
+                                             {{"constant", LrSchedule::Kind::kConstant},
+                                              {"linear", LrSchedule::Kind::kLinear},
+                                              {"cosine", LrSchedule::Kind::kCosine}},
+                                             "", "After the warm-up (else the plan's, else constant)");
+  CLI::Option* warmup_steps =
+      app.add_option("--warmup-steps", run.warmup_steps, "Steps in which the rate rises from 0")
+          ->type_name("N")
+          ->check(IntegerFrom(0));
+  app.add_option("--warmup-ratio", run.warmup_ratio, "The same as a part of all steps")
+      ->type_name("X")
+      ->check(NumberIn(0, 1))
+      ->excludes(warmup_steps);
+  app.add_option("--min-lr", run.min_lr, "Where a linear or cosine schedule ends")
+      ->type_name("X")
+      ->check(rate);
+  app.add_option("--seed", run.seed, "Of parameters, shuffling and sampling (else the plan's, else 42)")
       ->type_name("N")
-      ->capture_default_str()
       ->check(IntegerFrom(INT64_MIN));
+  app.add_option(
+         "--max-bad-steps", run.max_bad_steps,
+         "Steps in a row with a loss or gradient norm that is not finite, none of them applied, that end "
+         "the run (else the plan's, else 3)")
+      ->type_name("N")
+      ->check(IntegerFrom(1));
+}
+
+void AddEvaluation(CLI::App& app, Flags& flags) {
+  app.add_option("--eval-data", flags.eval_data, "Tokens to evaluate on, at the end of the run; as --data")
+      ->type_name("PATH");
+  app.add_option("--eval-every", flags.eval_every, "Evaluate also after every N steps")
+      ->type_name("N")
+      ->check(IntegerFrom(1));
+  app.add_option("--eval-steps", flags.eval_steps, "At most this many batches in an evaluation")
+      ->type_name("N")
+      ->check(IntegerFrom(1));
 }
 
 void AddOutput(CLI::App& app, Flags& flags) {
@@ -122,6 +157,44 @@ void AddOutput(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(int64_t{1}, int64_t{1000}));
 }
 
+// "GBPS,US"
+void ParseLink(const std::string& text, std::optional<EmulatedLink>& link) {
+  const std::vector<std::string> pair = absl::StrSplit(text, ',');
+  EmulatedLink parsed;
+  // Written so that NaN fails.
+  if (pair.size() != 2 || !absl::SimpleAtod(pair[0], &parsed.gigabits_per_s) ||
+      !absl::SimpleAtod(pair[1], &parsed.latency_us) ||
+      !(parsed.gigabits_per_s >= 1e-6 && parsed.gigabits_per_s <= 1e6) ||
+      !(parsed.latency_us >= 0 && parsed.latency_us <= 1e9)) {
+    throw CLI::ValidationError("--emulate-link",
+                               "wants GBPS,US, such as 10,50 for 10 Gb/s and 50 us, not '" + text + "'");
+  }
+  link = parsed;
+}
+
+void AddRanks(CLI::App& app, Flags& flags) {
+  const auto parse_mesh = [&flags](const std::string& text) {
+    const absl::StatusOr<Mesh> mesh = ParseMesh(text);
+    if (!mesh.ok()) throw CLI::ValidationError("--mesh", std::string(mesh.status().message()));
+    flags.mesh = *mesh;
+  };
+  app.add_option_function<std::string>(
+         "--mesh", parse_mesh,
+         "Ranks by axis; those of one shard group follow each other. Without it "
+         "strategies that use both axes shard over the ranks of a node")
+      ->type_name("replica:R,shard:S");
+  app.add_option_function<std::string>(
+         "--emulate-link", [&flags](const std::string& text) { ParseLink(text, flags.emulated_link); },
+         "Makes gathers and reductions take at least as long as over a link of GBPS gigabits (10^9 bits) a "
+         "second "
+         "and US microseconds of latency; ranks wait asleep")
+      ->type_name("GBPS,US");
+  app.add_option("--world-size", flags.world_size, "With --device=null: how many ranks to simulate")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+}
+
 void AddMachine(CLI::App& app, Flags& flags) {
   AddChoice<DeviceKind>(app, "--device", flags.device,
                         {{"cpu", DeviceKind::kCpu}, {"null", DeviceKind::kNull}}, "cpu",
@@ -140,10 +213,6 @@ void AddMachine(CLI::App& app, Flags& flags) {
       ->type_name("S")
       ->capture_default_str()
       ->check(NumberIn(0.1, 1e7));
-  app.add_option("--world-size", flags.world_size, "With --device=null: how many ranks to simulate")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
 }
 
 std::string CheckTogether(const CLI::App& app, const Flags& flags) {
@@ -151,9 +220,17 @@ std::string CheckTogether(const CLI::App& app, const Flags& flags) {
     return "--data is missing: what shall it train on?";
   if (flags.device == DeviceKind::kCpu && app.count("--world-size") > 0)
     return "--world-size is for --device=null; otherwise the launcher sets it";
+  if (flags.mesh.has_value() && app.count("--world-size") > 0 &&
+      flags.mesh->world_size() != flags.world_size) {
+    return absl::StrCat("--mesh=", MeshText(*flags.mesh), " has ", flags.mesh->world_size(),
+                        " ranks, but --world-size is ", flags.world_size);
+  }
+  for (const char* name : {"--eval-every", "--eval-steps"}) {
+    if (app.count(name) > 0 && flags.eval_data.empty()) return std::string(name) + " needs --eval-data";
+  }
   if (app.count("--trace-steps") > 0 && flags.trace.empty()) return "--trace-steps needs --trace";
   if (flags.device == DeviceKind::kNull) {
-    for (const char* name : {"--init", "--save-weights", "--metrics"}) {
+    for (const char* name : {"--init", "--save-weights", "--metrics", "--eval-data", "--emulate-link"}) {
       if (app.count(name) > 0)
         return std::string(name) + " makes no sense with --device=null, which computes nothing";
     }
@@ -192,8 +269,10 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.set_version_flag("--version", FT_VERSION);
   AddInput(app, flags);
   AddTraining(app, flags);
+  AddEvaluation(app, flags);
   AddOutput(app, flags);
   AddMachine(app, flags);
+  AddRanks(app, flags);
   // Unknown options are looked at first, before a missing one is complained about.
   app.allow_extras();
   // For CLI11, `--metrics= --steps=3` would name the file "--steps=3".
@@ -211,7 +290,9 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
     return Usage(Explain(app, error));
   }
   const std::string mistake = CheckTogether(app, flags);
-  return mistake.empty() ? -1 : Usage(mistake);
+  if (!mistake.empty()) return Usage(mistake);
+  if (flags.mesh.has_value()) flags.world_size = flags.mesh->world_size();
+  return -1;
 }
 
 }  // namespace ft

@@ -7,8 +7,11 @@
 
 #include "absl/time/time.h"
 #include "runtime/collective/create.h"
+#include "runtime/collective/emulated_link.h"
 #include "runtime/data/token_dataset.h"
+#include "runtime/executor/training_settings.h"
 #include "runtime/metrics/progress.h"
+#include "runtime/plan/mesh.h"
 
 namespace ft {
 
@@ -18,11 +21,13 @@ struct Flags {
   std::string plan;
   std::string data;
   DataFormat data_format = DataFormat::kAuto;
-  std::optional<int64_t> steps;  // absent: one pass over the data
+  TrainingSettings
+      run;  // absent ones: what the plan says, else the defaults; steps: else one pass over the data
+  std::string eval_data;
+  int64_t eval_every = 0;  // 0: only at the end
+  int64_t eval_steps = 0;  // 0: all of the data
   DeviceKind device = DeviceKind::kCpu;
   int threads = 0;  // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
-  int64_t seed = 42;
-  double lr = 3e-4;
   bool shuffle = true;
   std::string init;
   std::string save_weights;
@@ -33,7 +38,9 @@ struct Flags {
   ProgressMode progress = ProgressMode::kAuto;
   CollectiveBackend backend = CollectiveBackend::kAuto;
   double timeout_seconds = 300;
-  int world_size = 1;  // null device
+  int world_size = 1;        // null device
+  std::optional<Mesh> mesh;  // absent: the plan's default
+  std::optional<EmulatedLink> emulated_link;
 
   absl::Duration timeout() const { return absl::Seconds(timeout_seconds); }
 };

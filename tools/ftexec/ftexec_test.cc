@@ -139,7 +139,18 @@ TEST_F(FtexecTest, WrongUsageIsStatus2) {
       {{FTEXEC, plan_, data, "--shuffle=maybe"}, "expected one of: on, off"},
       {{FTEXEC, plan_, data, "--steps=-1"}, "--steps"},
       {{FTEXEC, plan_, data, "--world-size=2"}, "--world-size is for --device=null"},
+      {{FTEXEC, plan_, data, "--mesh=2x2"}, "a mesh is written replica:R,shard:S, not '2x2'"},
+      {{FTEXEC, plan_, data, "--emulate-link=10"}, "wants GBPS,US"},
+      {{FTEXEC, plan_, data, "--emulate-link=0,5"}, "wants GBPS,US"},
+      {{FTEXEC, plan_, data, "--emulate-link=nan,5"}, "wants GBPS,US"},
+      {{FTEXEC, plan_, "--device=null", "--mesh=shard:4", "--world-size=2"},
+       "has 4 ranks, but --world-size is 2"},
       {{FTEXEC, plan_, "--device=null", "--save-weights=x"}, "--save-weights makes no sense"},
+      {{FTEXEC, plan_, data, "--lr-schedule=cosin"}, "did you mean 'cosine'?"},
+      {{FTEXEC, plan_, data, "--warmup-ratio=2"}, "--warmup-ratio"},
+      {{FTEXEC, plan_, data, "--warmup-ratio=0.1", "--warmup-steps=2"}, "--warmup-"},
+      {{FTEXEC, plan_, data, "--max-bad-steps=0"}, "--max-bad-steps"},
+      {{FTEXEC, plan_, data, "--eval-steps=2"}, "--eval-steps needs --eval-data"},
   };
   for (const auto& [arguments, message] : cases) {
     EXPECT_EQ(Run(arguments), 2) << message;
@@ -151,9 +162,12 @@ TEST_F(FtexecTest, WrongUsageIsStatus2) {
 TEST_F(FtexecTest, HelpNamesEveryOption) {
   ASSERT_EQ(Run({FTEXEC, "--help"}), 0);
   for (const char* option :
-       {"--data", "--steps", "--device", "--threads", "--seed", "--lr", "--shuffle", "--init",
-        "--save-weights", "--metrics", "--trace", "--trace-steps", "--progress", "--log-dir", "--data-format",
-        "--comm-backend", "--timeout", "--world-size"}) {
+       {"--data",         "--steps",        "--device",       "--threads",      "--seed",
+        "--lr",           "--shuffle",      "--init",         "--save-weights", "--metrics",
+        "--trace",        "--trace-steps",  "--progress",     "--log-dir",      "--data-format",
+        "--comm-backend", "--timeout",      "--world-size",   "--mesh",         "--emulate-link",
+        "--lr-schedule",  "--warmup-steps", "--warmup-ratio", "--min-lr",       "--max-bad-steps",
+        "--eval-data",    "--eval-every",   "--eval-steps"}) {
     EXPECT_NE(out_.find(option), std::string::npos) << option;
   }
 }
@@ -233,6 +247,74 @@ TEST_F(FtexecTest, SeveralRanksMakeOneTraceAndOneWeightsFile) {
     EXPECT_FALSE(std::filesystem::exists(folder_.Path("trace.rank" + std::to_string(rank) + ".json")));
   }
   EXPECT_EQ(std::filesystem::file_size(weights) / 1000, 2u * 256 * 12 * 4 / 1000);
+}
+
+TEST_F(FtexecTest, TwoAxesRunOnTheMeshAskedFor) {
+  const std::string hybrid = folder_.Path("hybrid.bin"), m = folder_.Path("m.jsonl");
+  ASSERT_TRUE(WritePlan(TinyPlan({.two_axes = true, .offload = true}), hybrid).ok());
+  const auto losses = [&](const std::string& plan, const std::vector<std::string>& more,
+                          const std::string& mesh) {
+    std::vector<std::string> options = {"--steps=5", "--lr=0.05", "--metrics=" + m};
+    options.insert(options.end(), more.begin(), more.end());
+    auto ranks = Start(4, options, {plan, plan, plan, plan});
+    for (auto& rank : ranks) EXPECT_EQ(rank->Wait(), 0) << rank->err();
+    EXPECT_NE(ranks[0]->out().find(mesh), std::string::npos) << ranks[0]->out();
+    std::vector<double> all;
+    for (const auto& line : Metrics(m)) all.push_back(line["loss"]);
+    return all;
+  };
+  const std::vector<double> one_axis = losses(plan_, {}, "(replica 1 x shard 4)");
+  EXPECT_EQ(one_axis.size(), 5u);
+  EXPECT_EQ(losses(hybrid, {"--mesh=replica:2,shard:2"}, "(replica 2 x shard 2)"), one_axis);
+  EXPECT_EQ(losses(hybrid, {}, "(replica 1 x shard 4)"), one_axis) << "by default a node holds all shards";
+}
+
+TEST_F(FtexecTest, AMeshThatDoesNotFitIsRefusedInOneLine) {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{plan_, "--mesh=replica:2,shard:2"}, "--mesh=replica:2,shard:2 has 4 ranks, but the run has 1"},
+      {{plan_, "--device=null", "--mesh=replica:2,shard:2"},
+       "strategy full_shard shards over all ranks, but the mesh has 2 ranks on the replica axis"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    EXPECT_EQ(Run(Arguments(arguments[0], {arguments.begin() + 1, arguments.end()})), 65) << message;
+    EXPECT_NE(err_.find(message), std::string::npos) << err_;
+    EXPECT_TRUE(OneLine(err_)) << err_;
+  }
+}
+
+TEST_F(FtexecTest, AnEmulatedLinkSlowsStepsAndIsTold) {
+  const std::string metrics = folder_.Path("m.jsonl"), trace = folder_.Path("trace.json");
+  // Four collectives a step: one gather, and three reductions that follow each other on their stream.
+  auto ranks = Start(2, {"--steps=3", "--metrics=" + metrics, "--trace=" + trace, "--emulate-link=10,20000"});
+  for (auto& rank : ranks) EXPECT_EQ(rank->Wait(), 0) << rank->err();
+  EXPECT_NE(ranks[0]->out().find("over an emulated link of 10 Gb/s and 20000 us"), std::string::npos)
+      << ranks[0]->out();
+  for (const auto& line : Metrics(metrics)) EXPECT_GE(line["step_ms"], 4 * 20.0);
+  const std::string text = TempFolder::Read(trace);
+  EXPECT_NE(text.find("emulated link of 10 Gb/s and 20000 us"), std::string::npos);
+  for (const auto& event : nlohmann::json::parse(text)["traceEvents"]) {
+    if (event["ph"] != "X" || event["name"] != "all_gather bigram") continue;
+    EXPECT_GE(event["dur"], 20000.0);
+  }
+}
+
+TEST_F(FtexecTest, MemoryBeyondTheArenasIsReportedAndDoesNotGrowWithThem) {
+  const std::string large = folder_.Path("large.bin"), phrase = "resident beyond the arenas: ";
+  const proto::Plan plan = TinyPlan({.hidden = 3072});
+  ASSERT_TRUE(WritePlan(plan, large).ok());
+  ASSERT_GT(BindPlan(plan, {1, 1})->arena_bytes(), uint64_t{30} << 20);
+  double mib[2];
+  for (const bool is_large : {false, true}) {
+    ASSERT_EQ(Run(Arguments(is_large ? large : plan_, {"--steps=3"})), 0) << err_;
+    const size_t first = out_.find(phrase), last = out_.rfind(phrase);
+    ASSERT_NE(first, std::string::npos) << out_;
+    EXPECT_NE(first, last) << "before the first step and at the end";
+    mib[is_large] = std::stod(out_.substr(last + phrase.size()));
+    EXPECT_GT(mib[is_large], 0.5);
+    EXPECT_LT(mib[is_large], 64);  // code and libraries, the stacks of a thread for each stream, small things
+  }
+  EXPECT_NEAR(mib[0], mib[1], 8)
+      << "neither kernels nor the executor hold anything that grows with the model";
 }
 
 TEST_F(FtexecTest, DivergenceStopsAllRanksAfterTheMetrics) {

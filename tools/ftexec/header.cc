@@ -1,8 +1,10 @@
 #include "tools/ftexec/header.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
+#include "runtime/base/resident_memory.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/plan/report.h"
 
@@ -14,6 +16,8 @@ template <typename... Args>
 void Say(fmt::format_string<Args...> format, Args&&... args) {
   PrintOut(fmt::format(format, std::forward<Args>(args)...)).IgnoreError();
 }
+
+double Mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 }  // namespace
 
@@ -27,13 +31,35 @@ void PrintPlanLine(const Job& job, int world_size) {
 void PrintHeader(const Flags& flags, const Job& job, const CommunicationSummary& communication) {
   const proto::Plan& plan = job.plan();
   PrintPlanLine(job, job.world_size());
-  Say("arena {} bytes ({:.1f} MiB) per rank; {} thread{} per rank; ranks talk by {}", job.bound.arena_bytes(),
-      static_cast<double>(job.bound.arena_bytes()) / (1 << 20), job.threads, job.threads == 1 ? "" : "s",
+  Say("arena {} bytes ({:.1f} MiB) per rank", job.bound.arena_bytes(), Mebibytes(job.bound.arena_bytes()));
+  if (job.bound.host_arena_bytes() > 0) {
+    Say(", host arena {} bytes ({:.1f} MiB)", job.bound.host_arena_bytes(),
+        Mebibytes(job.bound.host_arena_bytes()));
+  }
+  Say("; {} thread{} per rank; ranks talk by {}", job.threads, job.threads == 1 ? "" : "s",
       Name(communication.backend));
   if (communication.staging_bytes > 0) Say(", which holds {} bytes more", communication.staging_bytes);
-  Say("\ndata {} ({}, {} tokens, {} sequences); {} x {} tokens per rank, {} per step\n", job.data->path(),
+  if (communication.link.has_value()) Say(", over an {}", LinkText(*communication.link));
+  const uint64_t micro_steps = std::max(1u, plan.micro_steps());
+  Say("\ndata {} ({}, {} tokens, {} sequences); {} x {} tokens per rank", job.data->path(),
       Name(job.data->format()), job.data->num_tokens(), job.data->num_sequences(), plan.batch(),
-      plan.seq_len(), plan.batch() * plan.seq_len() * job.world_size());
+      plan.seq_len());
+  if (micro_steps > 1) Say(", {} micro-steps", micro_steps);
+  Say(", {} per step\n", micro_steps * plan.batch() * plan.seq_len() * job.world_size());
+  PrintResidentMemory(job);
+}
+
+std::string LinkText(const EmulatedLink& link) {
+  return fmt::format("emulated link of {} Gb/s and {} us", link.gigabits_per_s, link.latency_us);
+}
+
+void PrintResidentMemory(const Job& job) {
+  const absl::StatusOr<ResidentMemory> resident = ResidentMemoryOfProcess();
+  if (!resident.ok()) return Say("{}\n", std::string(resident.status().message()));
+  const uint64_t arenas = job.bound.arena_bytes() + job.bound.host_arena_bytes();
+  const auto beyond = [&](uint64_t bytes) { return Mebibytes(bytes - std::min(bytes, arenas)); };
+  Say("resident beyond the arenas: {:.1f} MiB, at most {:.1f} MiB so far\n", beyond(resident->now),
+      beyond(resident->peak));
 }
 
 void PrintNote(const std::string& note) { Say("{}\n", note); }

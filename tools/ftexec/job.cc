@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "runtime/base/posix_error.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/verify_bound.h"
 #include "runtime/plan/verify_plan.h"
 
 namespace ft {
@@ -59,10 +60,11 @@ absl::Status CheckOutputs(const Flags& flags) {
   };
   const File data = {"--data", flags.data}, plan = {"the plan", flags.plan}, init = {"--init", flags.init};
   const File weights = {"--save-weights", flags.save_weights}, metrics = {"--metrics", flags.metrics};
-  const File trace = {"--trace", flags.trace};
-  const std::pair<File, std::vector<File>> outputs[] = {{weights, {plan, data}},
-                                                        {metrics, {plan, data, init, weights}},
-                                                        {trace, {plan, data, init, weights, metrics}}};
+  const File trace = {"--trace", flags.trace}, eval_data = {"--eval-data", flags.eval_data};
+  const std::pair<File, std::vector<File>> outputs[] = {
+      {weights, {plan, data, eval_data}},
+      {metrics, {plan, data, eval_data, init, weights}},
+      {trace, {plan, data, eval_data, init, weights, metrics}}};
   for (const auto& [output, others] : outputs) {
     FT_RETURN_IF_ERROR(CheckFolder(output.path));
     for (const File& other : others) {
@@ -74,27 +76,58 @@ absl::Status CheckOutputs(const Flags& flags) {
   return absl::OkStatus();
 }
 
+const char* OnOff(bool on) { return on ? "on" : "off"; }
+
+absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Flags& flags, const std::string& path,
+                                                       const proto::Plan& plan) {
+  return OpenDataset(path, static_cast<int64_t>(plan.vocab_size()), static_cast<int64_t>(plan.seq_len()),
+                     flags.data_format);
+}
+
+absl::Status Settle(const Flags& flags, Job& job) {
+  FT_ASSIGN_OR_RETURN(const TrainingSettings of_plan, TrainingSettingsOf(job.plan()));
+  const TrainingSettings run = TrainingSettings::Merge(flags.run, of_plan);
+  const int64_t per_step = static_cast<int64_t>(job.plan().batch()) * job.world_size() *
+                           std::max<int64_t>(1, job.plan().micro_steps());
+  job.steps = run.steps.value_or((job.data->num_sequences() + per_step - 1) / per_step);
+  job.seed = run.seed.value_or(job.seed);
+  job.max_bad_steps = run.max_bad_steps.value_or(job.max_bad_steps);
+  FT_ASSIGN_OR_RETURN(job.lr, run.Schedule(job.steps));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int world_size,
+                                int local_world_size) {
+  if (!flags.mesh.has_value()) return MeshFor(plan, world_size, local_world_size);
+  if (flags.mesh->world_size() == world_size) return *flags.mesh;
+  return absl::InvalidArgumentError(absl::StrCat("--mesh=", MeshText(*flags.mesh), " has ",
+                                                 flags.mesh->world_size(), " ranks, but the run has ",
+                                                 world_size));
+}
+
 }  // namespace
 
-absl::Status LoadPlan(const std::string& path, int world_size, Job& job) {
-  FT_ASSIGN_OR_RETURN(job.file, ReadPlan(path));
+absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job) {
+  FT_ASSIGN_OR_RETURN(job.file, ReadPlan(flags.plan));
   if (absl::Status status = VerifyPlan(job.plan()); !status.ok()) {
-    return absl::Status(status.code(), absl::StrCat("'", path, "': ", status.message()));
+    return absl::Status(status.code(), absl::StrCat("'", flags.plan, "': ", status.message()));
   }
-  FT_ASSIGN_OR_RETURN(const Mesh mesh, MeshFor(job.plan(), world_size));
+  FT_ASSIGN_OR_RETURN(const Mesh mesh, ChooseMesh(flags, job.plan(), world_size, local_world_size));
   FT_ASSIGN_OR_RETURN(job.bound, BindPlan(job.plan(), mesh));
+  FT_RETURN_IF_ERROR(VerifyBound(job.plan(), job.bound));
   return absl::OkStatus();
 }
 
 absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& environment) {
   Job job;
   job.environment = environment;
-  FT_RETURN_IF_ERROR(LoadPlan(flags.plan, environment.world_size, job));
-  FT_ASSIGN_OR_RETURN(job.data, OpenDataset(flags.data, static_cast<int64_t>(job.plan().vocab_size()),
-                                            static_cast<int64_t>(job.plan().seq_len()), flags.data_format));
+  FT_RETURN_IF_ERROR(LoadPlan(flags, environment.world_size, environment.local_world_size, job));
+  FT_ASSIGN_OR_RETURN(job.data, OpenData(flags, flags.data, job.plan()));
+  if (!flags.eval_data.empty()) {
+    FT_ASSIGN_OR_RETURN(job.eval_data, OpenData(flags, flags.eval_data, job.plan()));
+  }
   if (environment.rank == 0) FT_RETURN_IF_ERROR(CheckOutputs(flags));
-  const int64_t per_step = static_cast<int64_t>(job.plan().batch()) * environment.world_size;
-  job.steps = flags.steps.value_or((job.data->num_sequences() + per_step - 1) / per_step);
+  FT_RETURN_IF_ERROR(Settle(flags, job));
   const int cores = CoresOfProcess(), local_ranks = environment.local_world_size;
   job.threads = ChooseThreads(flags, cores, local_ranks);
   job.may_spin = job.threads * local_ranks < cores;
@@ -102,18 +135,22 @@ absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& envi
 }
 
 std::string Fingerprint(const Flags& flags, const Job& job) {
-  return absl::StrFormat("plan=%s seed=%d steps=%d lr=%.17g shuffle=%d init=%d save=%d tokens=%d",
-                         PlanHashText(job.file.hash), flags.seed, job.steps, flags.lr, flags.shuffle ? 1 : 0,
-                         flags.init.empty() ? 0 : 1, flags.save_weights.empty() ? 0 : 1,
-                         job.data->num_tokens());
+  std::string text = absl::StrFormat(
+      "plan=%s steps=%d seed=%d lr=%.17g lr_schedule=%s warmup_steps=%d min_lr=%.17g max_bad_steps=%d "
+      "shuffle=%s "
+      "init=%s save_weights=%s data_tokens=%d mesh=%s",
+      PlanHashText(job.file.hash), job.steps, job.seed, job.lr.peak, Name(job.lr.kind), job.lr.warmup_steps,
+      job.lr.min_lr, job.max_bad_steps, OnOff(flags.shuffle), OnOff(!flags.init.empty()),
+      OnOff(!flags.save_weights.empty()), job.data->num_tokens(), MeshText(job.bound.mesh));
+  if (job.eval_data != nullptr) {
+    absl::StrAppendFormat(&text, " eval_tokens=%d eval_every=%d eval_steps=%d", job.eval_data->num_tokens(),
+                          flags.eval_every, flags.eval_steps);
+  }
+  return text;
 }
 
 std::string FingerprintLabel(const Flags& flags, const Job& job) {
-  return absl::StrFormat("%s (hash %s), --steps=%d --seed=%d --lr=%g --shuffle=%s, %d tokens of data%s%s",
-                         flags.plan, PlanHashText(job.file.hash), job.steps, flags.seed, flags.lr,
-                         flags.shuffle ? "on" : "off", job.data->num_tokens(),
-                         flags.init.empty() ? "" : ", --init",
-                         flags.save_weights.empty() ? "" : ", --save-weights");
+  return absl::StrFormat("%s (hash %s)", flags.plan, PlanHashText(job.file.hash));
 }
 
 }  // namespace ft

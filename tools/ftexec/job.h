@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
 #include "runtime/data/token_dataset.h"
+#include "runtime/executor/lr_schedule.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan_file.h"
 #include "tools/ftexec/flags.h"
@@ -18,7 +19,12 @@ struct Job {
   BoundPlan bound;
   LaunchEnvironment environment;
   std::unique_ptr<TokenDataset> data;
-  int64_t steps = 0;  // to run
+  std::unique_ptr<TokenDataset> eval_data;  // null: no evaluation
+  // Of the flags, else of the plan, else the defaults.
+  int64_t steps = 0;
+  LrSchedule lr;
+  int64_t seed = 42;
+  int64_t max_bad_steps = kDefaultMaxBadSteps;
   int threads = 1;
   bool may_spin = false;  // there are cores for threads that wait
 
@@ -27,13 +33,15 @@ struct Job {
   int world_size() const { return environment.world_size; }
 };
 
-// The plan, read, verified and bound to a mesh of `world_size` ranks.
-absl::Status LoadPlan(const std::string& path, int world_size, Job& job);
+// The plan, read, verified and bound to flags.mesh, or to its default mesh for `world_size` ranks,
+// `local_world_size` of them on this node (0: unknown).
+absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job);
 
 // All of it for a training run. Errors: one line about the file or variable at fault.
 absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& environment);
 
-// Equal on all ranks that do the same thing, and how to tell a person what that is.
+// Equal on all ranks that do the same thing, "name=value name=value ...", and how to tell a person what that
+// is.
 std::string Fingerprint(const Flags& flags, const Job& job);
 std::string FingerprintLabel(const Flags& flags, const Job& job);
 

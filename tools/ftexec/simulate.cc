@@ -2,40 +2,59 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "fmt/format.h"
 #include "runtime/backends/null/null_communicator.h"
 #include "runtime/backends/null/null_device.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/plan_communicators.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/trace_session.h"
+#include "runtime/executor/training_programs.h"
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/job.h"
 
 namespace ft {
+namespace {
+
+// Those of rank 0.
+PlanCommunicators NullCommunicators(const proto::Plan& plan, const Mesh& mesh) {
+  std::vector<std::unique_ptr<Communicator>> made;
+  for (const CommunicatorGroup& group : CommunicatorGroups(plan, mesh, 0))
+    made.push_back(std::make_unique<NullCommunicator>(0, static_cast<int>(group.ranks.size())));
+  return PlanCommunicators(plan, mesh, 0, std::move(made));
+}
+
+}  // namespace
 
 absl::Status Simulate(const Flags& flags) {
   Job job;
-  FT_RETURN_IF_ERROR(LoadPlan(flags.plan, flags.world_size, job));
+  FT_RETURN_IF_ERROR(LoadPlan(flags, flags.world_size, /*local_world_size=*/0, job));
   NullDevice device;
-  NullCommunicator gather(0, flags.world_size), reduce(0, flags.world_size);
-  FT_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Executor> executor,
-      Executor::Create(job.plan(), job.bound, device, {.gather = &gather, .reduce = &reduce}, 0));
-  FT_ASSIGN_OR_RETURN(const int program, executor->FindProgram("train_step"));
+  const PlanCommunicators communicators = NullCommunicators(job.plan(), job.bound.mesh);
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<Executor> executor,
+                      Executor::Create(job.plan(), job.bound, device, communicators.table(), 0));
+  FT_ASSIGN_OR_RETURN(const TrainingPrograms programs, FindTrainingPrograms(job.plan(), *executor));
   std::optional<TraceSession> trace;
-  if (!flags.trace.empty()) trace.emplace(*executor, program, 0, flags.trace_steps);
-  const int64_t steps = flags.steps.value_or(1);
+  if (!flags.trace.empty()) trace.emplace(*executor, programs.num_commands(*executor), 0, flags.trace_steps);
+  const int64_t steps = flags.run.steps.value_or(1);
   for (int64_t step = 0; step < steps; ++step) {
-    if (trace.has_value()) trace->BeforeStep(step);
-    FT_RETURN_IF_ERROR(executor->Run(program));
+    if (trace.has_value()) trace->BeginStep(step);
+    for (int64_t i = 1; i < programs.micro_steps; ++i) FT_RETURN_IF_ERROR(executor->Run(programs.micro));
+    FT_RETURN_IF_ERROR(executor->Run(programs.step));
+    if (trace.has_value()) trace->EndStep();
   }
   PrintPlanLine(job, flags.world_size);
   FT_RETURN_IF_ERROR(PrintOut(fmt::format("arena {} bytes per rank\n", executor->arena_bytes())));
+  if (executor->host_arena_bytes() > 0)
+    FT_RETURN_IF_ERROR(PrintOut(fmt::format("host arena {} bytes per rank\n", executor->host_arena_bytes())));
   if (steps > 0) {
     const double seconds = device.now() / static_cast<double>(steps);
-    const double tokens = static_cast<double>(job.plan().batch() * job.plan().seq_len()) * flags.world_size;
+    const double tokens = static_cast<double>(job.plan().batch() * job.plan().seq_len()) *
+                          static_cast<double>(programs.micro_steps) * flags.world_size;
     const NullMachine machine;
     FT_RETURN_IF_ERROR(PrintOut(fmt::format(
         "simulated step {:.3f} ms, {:.0f} tokens/s, on a nominal machine: {:.0f} TFLOP/s, {:.1f} TB/s, link "

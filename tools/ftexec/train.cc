@@ -9,9 +9,11 @@
 
 #include "runtime/backends/cpu/device/cpu_device.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/create.h"
 #include "runtime/collective/liveness/peer_monitor.h"
+#include "runtime/collective/plan_communicators.h"
 #include "runtime/executor/load_weights.h"
 #include "runtime/executor/save_weights.h"
 #include "runtime/executor/training_loop.h"
@@ -27,13 +29,10 @@ namespace {
 struct Peers {
   std::unique_ptr<Rendezvous> rendezvous;
   std::unique_ptr<PeerMonitor> monitor;
-  std::vector<std::unique_ptr<Communicator>> communicators;
+  PlanCommunicators communicators;
   CollectiveBackend backend = CollectiveBackend::kAuto;
 
-  StreamCommunicators streams() const {
-    return {.gather = communicators[0].get(), .reduce = communicators[1].get()};
-  }
-  Communicator& host() const { return *communicators[0]; }  // while no program runs
+  Communicator& host() const { return communicators.world(); }  // while no program runs
 };
 
 absl::Status Meet(const Flags& flags, const Job& job, Peers& peers) {
@@ -48,8 +47,9 @@ absl::Status Meet(const Flags& flags, const Job& job, Peers& peers) {
   communicators.timeout = flags.timeout();
   communicators.threads_per_rank = job.threads;
   communicators.interrupted = [monitor = peers.monitor.get()] { return monitor->status(); };
+  communicators.link = flags.emulated_link;
   FT_ASSIGN_OR_RETURN(peers.communicators,
-                      CreateCommunicators(*peers.rendezvous, kCommunicatorsOfRun, communicators));
+                      CreatePlanCommunicators(*peers.rendezvous, job.plan(), job.bound.mesh, communicators));
   return absl::OkStatus();
 }
 
@@ -67,12 +67,21 @@ class Run {
     FT_RETURN_IF_ERROR(Prepare());
     FT_RETURN_IF_ERROR(Initialize());
     if (job_.rank() == 0)
-      PrintHeader(flags_, job_, {.backend = peers_.backend, .staging_bytes = StagingBytes()});
-    FT_RETURN_IF_ERROR(loop_->Run(
-        *sampler_,
-        {.metrics = metrics_.get(), .progress = progress_.get(), .log = log_.get(), .trace = trace_.get()}));
+      PrintHeader(flags_, job_,
+                  {.backend = peers_.backend,
+                   .staging_bytes = peers_.communicators.staging_bytes(),
+                   .link = flags_.emulated_link});
+    FT_RETURN_IF_ERROR(loop_->Run(*sampler_,
+                                  {.metrics = metrics_.get(),
+                                   .progress = progress_.get(),
+                                   .log = log_.get(),
+                                   .trace = trace_.get(),
+                                   .warn = [this](const std::string& line) { Warn(line); }},
+                                  evaluator_.get()));
     progress_.reset();
-    return Finish();
+    FT_RETURN_IF_ERROR(Finish());
+    if (job_.rank() == 0) PrintResidentMemory(job_);
+    return absl::OkStatus();
   }
 
   bool diverged() const { return loop_ != nullptr && loop_->diverged(); }
@@ -80,22 +89,33 @@ class Run {
  private:
   absl::Status Prepare() {
     RegisterCpuKernels(registry_);
-    device_ = std::make_unique<CpuDevice>(
-        registry_, CpuDeviceOptions{.num_threads = job_.threads, .may_spin = job_.may_spin});
-    FT_ASSIGN_OR_RETURN(executor_,
-                        Executor::Create(job_.plan(), job_.bound, *device_, peers_.streams(), job_.rank()));
+    device_ = std::make_unique<CpuDevice>(registry_, CpuDeviceOptions{.num_threads = job_.threads,
+                                                                      .world_size = job_.world_size(),
+                                                                      .may_spin = job_.may_spin});
+    FT_ASSIGN_OR_RETURN(executor_, Executor::Create(job_.plan(), job_.bound, *device_,
+                                                    peers_.communicators.table(), job_.rank()));
     guard_.OnCancel([this](const absl::Status& reason) { executor_->Cancel(reason); });
     peers_.monitor->OnLoss([this](const absl::Status& reason) { guard_.PeerLost(reason); });
+    const auto seed = static_cast<uint64_t>(job_.seed);
     const TrainingOptions options{.steps = job_.steps,
-                                  .lr = flags_.lr,
-                                  .seed = static_cast<uint64_t>(flags_.seed),
+                                  .lr = job_.lr,
+                                  .seed = seed,
                                   .rank = job_.rank(),
-                                  .world_size = job_.world_size()};
+                                  .world_size = job_.world_size(),
+                                  .max_bad_steps = job_.max_bad_steps,
+                                  .eval_every = flags_.eval_every};
     FT_ASSIGN_OR_RETURN(TrainingLoop loop, TrainingLoop::Create(job_.plan(), *executor_, options));
     loop_ = std::make_unique<TrainingLoop>(std::move(loop));
-    sampler_ =
-        std::make_unique<BatchSampler>(*job_.data, static_cast<int64_t>(job_.plan().batch()), job_.rank(),
-                                       job_.world_size(), static_cast<uint64_t>(flags_.seed), flags_.shuffle);
+    const auto batch = static_cast<int64_t>(job_.plan().batch());
+    sampler_ = std::make_unique<BatchSampler>(*job_.data, batch, job_.rank(), job_.world_size(), seed,
+                                              flags_.shuffle);
+    if (job_.eval_data != nullptr) {
+      eval_batches_ = std::make_unique<EvaluationBatches>(*job_.eval_data, batch, job_.rank(),
+                                                          job_.world_size(), flags_.eval_steps);
+      FT_ASSIGN_OR_RETURN(Evaluator evaluator,
+                          Evaluator::Create(job_.plan(), *executor_, *eval_batches_, seed, job_.rank()));
+      evaluator_ = std::make_unique<Evaluator>(std::move(evaluator));
+    }
     return OpenOutputs();
   }
 
@@ -111,8 +131,9 @@ class Run {
       log_ = std::make_unique<Progress>(rank_log_->fd(), ProgressMode::kAuto, job_.steps);
     }
     if (!flags_.trace.empty()) {
-      trace_ =
-          std::make_unique<TraceSession>(*executor_, loop_->train_program(), job_.rank(), flags_.trace_steps);
+      trace_ = std::make_unique<TraceSession>(*executor_, loop_->programs().num_commands(*executor_),
+                                              job_.rank(), flags_.trace_steps);
+      if (flags_.emulated_link.has_value()) trace_->SetLabel(LinkText(*flags_.emulated_link));
     }
     return absl::OkStatus();
   }
@@ -120,6 +141,7 @@ class Run {
   absl::Status Initialize() {
     if (flags_.init.empty()) return loop_->Initialize();
     FT_ASSIGN_OR_RETURN(const std::string note, LoadWeights(job_.plan(), *executor_, flags_.init));
+    loop_->InitializeWithoutParameters();
     if (job_.rank() == 0 && !note.empty()) PrintNote(note);
     return absl::OkStatus();
   }
@@ -131,10 +153,12 @@ class Run {
     return trace_ == nullptr ? absl::OkStatus() : WriteTrace(flags_.trace, trace_->recorder(), peers_.host());
   }
 
-  size_t StagingBytes() const {
-    size_t bytes = 0;
-    for (const auto& communicator : peers_.communicators) bytes += communicator->staging_bytes();
-    return bytes;
+  // About a step that all ranks skipped: rank 0 says it for all of them.
+  void Warn(const std::string& line) {
+    if (rank_log_ != nullptr) RankLog::Append(flags_.log_dir, job_.rank(), "ftexec: " + line + "\n");
+    if (job_.rank() != 0) return;
+    progress_->Finish();
+    PrintError("ftexec: " + line);
   }
 
   const Flags& flags_;
@@ -146,6 +170,8 @@ class Run {
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<TrainingLoop> loop_;
   std::unique_ptr<BatchSampler> sampler_;
+  std::unique_ptr<EvaluationBatches> eval_batches_;
+  std::unique_ptr<Evaluator> evaluator_;
   std::unique_ptr<RankLog> rank_log_;
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<Progress> progress_;

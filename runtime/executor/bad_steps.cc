@@ -1,0 +1,59 @@
+#include "runtime/executor/bad_steps.h"
+
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace ft {
+namespace {
+
+constexpr size_t kMaxNamed = 8;
+
+// " on rank 1", " on ranks 0, 3", or nothing when no rank is marked.
+std::string Ranks(absl::Span<const int64_t> words, int world_size) {
+  std::vector<size_t> ranks;
+  for (size_t bit = 0; bit < words.size() * 64; ++bit) {
+    if ((static_cast<uint64_t>(words[bit / 64]) >> (bit % 64) & 1) != 0) ranks.push_back(bit);
+  }
+  if (world_size == 1 || ranks.empty()) return "";
+  const size_t count = ranks.size();
+  if (count > kMaxNamed) ranks.resize(kMaxNamed);
+  return absl::StrCat(count == 1 ? " on rank " : " on ranks ", absl::StrJoin(ranks, ", "),
+                      count > kMaxNamed ? absl::StrCat(" and ", count - kMaxNamed, " more") : "");
+}
+
+}  // namespace
+
+bool BadSteps::IsOverflow(const StepHealth& health) const {
+  return health.loss_scale.has_value() && *health.loss_scale > min_scale_ && std::isfinite(health.loss);
+}
+
+BadSteps::Verdict BadSteps::Add(const StepHealth& health) {
+  if (std::isfinite(health.loss) && std::isfinite(health.grad_norm)) {
+    bad_ = overflows_ = 0;
+    return Verdict::kApplied;
+  }
+  if (IsOverflow(health)) return ++overflows_ < kMaxOverflows ? Verdict::kSkipped : Verdict::kEnd;
+  overflows_ = 0;
+  return ++bad_ < max_in_a_row_ ? Verdict::kSkipped : Verdict::kEnd;
+}
+
+std::string BadSteps::Describe(int64_t step, const StepHealth& health, int world_size) const {
+  const bool overflow = IsOverflow(health), loss = !std::isfinite(health.loss);
+  const int64_t count = overflow ? overflows_ : bad_, most = overflow ? kMaxOverflows : max_in_a_row_;
+  std::string line = absl::StrFormat("step %d: %s %g%s", step, loss ? "loss" : "gradient norm",
+                                     loss ? health.loss : health.grad_norm, Ranks(health.ranks, world_size));
+  if (health.loss_scale.has_value()) absl::StrAppendFormat(&line, " at loss scale %g", *health.loss_scale);
+  if (count < most) {
+    absl::StrAppendFormat(&line, ": step not applied (%d in a row, the run ends at %d)", count, most);
+  } else {
+    absl::StrAppendFormat(&line, ": step not applied, %d in a row: training has diverged; try a smaller --lr",
+                          count);
+  }
+  return line;
+}
+
+}  // namespace ft

@@ -1,0 +1,54 @@
+// What to do about a step whose loss or gradient norm is not finite.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/types/span.h"
+
+namespace ft {
+
+// The numbers of a step that decide whether it counts. All of them are the same on every rank.
+struct StepHealth {
+  double loss = 0;
+  double grad_norm = 0;
+  std::optional<double> loss_scale = {};  // of this step; none without loss scaling
+  // Bit r of word r / 64: the loss or the gradient of rank r is not finite. May be empty.
+  absl::Span<const int64_t> ranks = {};
+};
+
+// Counts them. The plan itself skips the update, on every rank; here only the run's end is decided.
+//
+// With loss scaling an infinite gradient under a finite loss is how a scale is found to be too large: such an
+// overflow is no bad step as long as the scale can still fall, unless kMaxOverflows come in a row.
+class BadSteps {
+ public:
+  static constexpr int64_t kMaxOverflows = 100;
+
+  enum class Verdict {
+    kApplied,
+    kSkipped,  // the run goes on
+    kEnd,      // skipped, and one too many
+  };
+
+  // The run ends at `max_in_a_row` (>= 1) bad steps; `min_scale` is the smallest scale that the plan goes
+  // down to.
+  BadSteps(int64_t max_in_a_row, double min_scale) : max_in_a_row_(max_in_a_row), min_scale_(min_scale) {}
+
+  // Allocates nothing.
+  Verdict Add(const StepHealth& health);
+
+  // One line about the step that was added last, which was not applied. `world_size` 1: ranks are not named.
+  std::string Describe(int64_t step, const StepHealth& health, int world_size) const;
+
+ private:
+  bool IsOverflow(const StepHealth& health) const;
+
+  const int64_t max_in_a_row_;
+  const double min_scale_;
+  int64_t bad_ = 0;        // in a row, overflows between them not counted
+  int64_t overflows_ = 0;  // in a row
+};
+
+}  // namespace ft

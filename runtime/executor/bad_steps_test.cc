@@ -1,0 +1,87 @@
+#include "runtime/executor/bad_steps.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace ft {
+namespace {
+
+using Verdict = BadSteps::Verdict;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+TEST(BadStepsTest, EndsAfterSomeInARow) {
+  BadSteps steps(3, 0);
+  for (const double loss : {2.0, kNan, kInf, 2.0, -kInf, kNan})
+    EXPECT_EQ(steps.Add({.loss = loss, .grad_norm = 1}),
+              std::isfinite(loss) ? Verdict::kApplied : Verdict::kSkipped);
+  EXPECT_EQ(steps.Add({.loss = 1, .grad_norm = kInf}), Verdict::kEnd);
+}
+
+TEST(BadStepsTest, OneMayBeTooMany) {
+  BadSteps steps(1, 0);
+  EXPECT_EQ(steps.Add({.loss = kNan, .grad_norm = kNan}), Verdict::kEnd);
+}
+
+TEST(BadStepsTest, OverflowsOfAScaledLossAreExpected) {
+  BadSteps steps(2, 1);
+  for (int i = 1; i < BadSteps::kMaxOverflows; ++i)
+    ASSERT_EQ(steps.Add({.loss = 2, .grad_norm = kInf, .loss_scale = 65536}), Verdict::kSkipped) << i;
+  EXPECT_EQ(steps.Add({.loss = 2, .grad_norm = kInf, .loss_scale = 65536}), Verdict::kEnd);
+}
+
+TEST(BadStepsTest, AtTheLeastScaleAnOverflowIsABadStep) {
+  BadSteps steps(2, 1);
+  EXPECT_EQ(steps.Add({.loss = 2, .grad_norm = kInf, .loss_scale = 2}), Verdict::kSkipped);
+  EXPECT_EQ(steps.Add({.loss = 2, .grad_norm = kInf, .loss_scale = 1}), Verdict::kSkipped);
+  EXPECT_EQ(steps.Add({.loss = 2, .grad_norm = kInf, .loss_scale = 1}), Verdict::kEnd);
+}
+
+TEST(BadStepsTest, ALossThatIsNotFiniteIsNoOverflow) {
+  BadSteps steps(2, 1);
+  EXPECT_EQ(steps.Add({.loss = kNan, .grad_norm = kInf, .loss_scale = 65536}), Verdict::kSkipped);
+  EXPECT_EQ(steps.Add({.loss = 2, .grad_norm = kInf, .loss_scale = 65536}), Verdict::kSkipped);
+  EXPECT_EQ(steps.Add({.loss = kNan, .grad_norm = kInf, .loss_scale = 32768}), Verdict::kEnd);
+}
+
+TEST(BadStepsTest, NamesStepNumberAndRanks) {
+  std::array<int64_t, 64> ranks = {2};
+  BadSteps steps(3, 0);
+  StepHealth health = {.loss = kNan, .grad_norm = kNan, .ranks = ranks};
+  steps.Add(health);
+  EXPECT_EQ(steps.Describe(12, health, 4),
+            "step 12: loss nan on rank 1: step not applied (1 in a row, the run ends at 3)");
+  EXPECT_EQ(steps.Describe(12, health, 1),
+            "step 12: loss nan: step not applied (1 in a row, the run ends at 3)");
+  ranks[0] = INT64_MIN | 1;
+  ranks[63] = 4;
+  health.loss = 1;
+  health.grad_norm = kInf;
+  steps.Add(health);
+  EXPECT_EQ(
+      steps.Describe(13, health, 4096),
+      "step 13: gradient norm inf on ranks 0, 63, 4034: step not applied (2 in a row, the run ends at 3)");
+  ranks[0] = 0x3FF;
+  ranks[63] = 0;
+  steps.Add(health);
+  EXPECT_EQ(
+      steps.Describe(14, health, 16),
+      "step 14: gradient norm inf on ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more: step not applied, 3 in a row: "
+      "training has diverged; try a smaller --lr");
+}
+
+TEST(BadStepsTest, AnOverflowNamesTheScale) {
+  BadSteps steps(3, 0);
+  const StepHealth health = {.loss = 2, .grad_norm = kInf, .loss_scale = 65536};
+  steps.Add(health);
+  EXPECT_EQ(
+      steps.Describe(0, health, 2),
+      "step 0: gradient norm inf at loss scale 65536: step not applied (1 in a row, the run ends at 100)");
+}
+
+}  // namespace
+}  // namespace ft

@@ -1,0 +1,258 @@
+// What the training loop writes into the ports of a plan, in which order it runs the programs, and what it
+// makes of their answers.
+#include "runtime/executor/training_loop.h"
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "runtime/backends/cpu/device/cpu_device.h"
+#include "runtime/base/temp_folder.h"
+#include "runtime/executor/testing/probe_plan.h"
+
+namespace ft {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// A call with its inputs copied.
+struct Seen {
+  std::string program;
+  std::vector<int32_t> tokens = {}, targets = {};
+  std::vector<int64_t> rng;
+  float lr;
+  int64_t step;
+};
+
+class TrainingLoopTest : public testing::Test {
+ protected:
+  // Byte i of the data is i: its sequence k begins with token 4k.
+  std::string Data(const std::string& name, int sequences) const {
+    std::string text;
+    for (int i = 0; i <= sequences * kProbeSeqLen; ++i) text.push_back(static_cast<char>(i));
+    return folder_.Write(name, text);
+  }
+
+  void SetUp() override {
+    data_ = *OpenDataset(Data("data.txt", 20), 256, kProbeSeqLen);
+    eval_data_ = *OpenDataset(Data("eval.txt", 5), 256, kProbeSeqLen);
+  }
+
+  // Runs as rank `options.rank` of options.world_size, alone. `answer` fills the outputs of train_step.
+  absl::Status Train(TrainingOptions options, int micro_steps, bool scaler, bool evaluate,
+                     const std::function<void(const ProbeCall&)>& answer) {
+    KernelRegistry kernels;
+    RegisterProbe(kernels, [&](const ProbeCall& call) { OnCall(call, answer); });
+    const proto::Plan plan = ProbePlan(micro_steps, scaler);
+    const BoundPlan bound = *BindPlan(plan, {1, 1});
+    CpuDevice device(kernels, {});
+    auto executor = Executor::Create(plan, bound, device, {}, 0);
+    EXPECT_TRUE(executor.ok()) << executor.status();
+    auto loop = TrainingLoop::Create(plan, **executor, options);
+    EXPECT_TRUE(loop.ok()) << loop.status();
+    const BatchSampler sampler(*data_, kProbeBatch, options.rank, options.world_size, 0, false);
+    const EvaluationBatches batches(*eval_data_, kProbeBatch, options.rank, options.world_size, 0);
+    auto evaluator = Evaluator::Create(plan, **executor, batches, options.seed, options.rank);
+    EXPECT_TRUE(evaluator.ok()) << evaluator.status();
+    const auto metrics = *MetricsFile::Open(folder_.Path("m.jsonl"));
+    EXPECT_TRUE(loop->Initialize().ok());
+    const absl::Status status = loop->Run(
+        sampler,
+        {.metrics = metrics.get(), .warn = [&](const std::string& line) { warnings_.push_back(line); }},
+        evaluate ? &*evaluator : nullptr);
+    diverged_ = loop->diverged();
+    return status;
+  }
+
+  void OnCall(const ProbeCall& call, const std::function<void(const ProbeCall&)>& answer) {
+    Seen seen{.program = call.program, .rng = {call.rng, call.rng + 3}, .lr = call.lr, .step = call.step};
+    if (call.tokens != nullptr) {
+      seen.tokens.assign(call.tokens, call.tokens + kProbeBatch * kProbeSeqLen);
+      seen.targets.assign(call.targets, call.targets + kProbeBatch * kProbeSeqLen);
+    }
+    seen_.push_back(seen);
+    if (call.loss_sum != nullptr) {
+      call.loss_sum[0] = call.loss_sum[1] = 0;
+      for (const int32_t target : seen.targets) {
+        call.loss_sum[0] += target < 0 ? 0 : target;
+        call.loss_sum[1] += target < 0 ? 0 : 1;
+      }
+    }
+    if (call.loss != nullptr) {
+      *call.loss = *call.grad_norm = 1;
+      if (answer) answer(call);
+    }
+  }
+
+  std::vector<nlohmann::json> Metrics() const {
+    std::vector<nlohmann::json> lines;
+    std::istringstream file(TempFolder::Read(folder_.Path("m.jsonl")));
+    for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+    return lines;
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<TokenDataset> data_, eval_data_;
+  std::vector<Seen> seen_;
+  std::vector<std::string> warnings_;
+  bool diverged_ = false;
+};
+
+TEST_F(TrainingLoopTest, AStepIsItsMicroSteps) {
+  ASSERT_TRUE(Train({.steps = 2, .seed = 7, .rank = 1, .world_size = 2}, 3, false, false, {}).ok());
+  ASSERT_EQ(seen_.size(), 7u);
+  EXPECT_EQ(seen_[0].program, "init");
+  EXPECT_EQ(seen_[0].rng, (std::vector<int64_t>{7, 0, 1}));
+  for (int64_t m = 0; m < 6; ++m) {
+    const Seen& seen = seen_[m + 1];
+    EXPECT_EQ(seen.program, m % 3 == 2 ? "train_step" : "train_micro");
+    EXPECT_EQ(seen.rng, (std::vector<int64_t>{7, m, 1}));
+    const int64_t sequence = (m * 2 + 1) * kProbeBatch % 20;
+    EXPECT_EQ(seen.tokens[0], sequence * kProbeSeqLen) << m;
+    EXPECT_EQ(seen.targets.back(), (sequence + kProbeBatch) * kProbeSeqLen) << m;
+    if (m % 3 == 2) {
+      EXPECT_EQ(seen.step, m / 3);
+    }
+  }
+  const auto metrics = Metrics();
+  ASSERT_EQ(metrics.size(), 2u);
+  const double seconds = metrics[1]["step_ms"].get<double>() / 1e3;
+  EXPECT_NEAR(metrics[1]["samples_per_s"].get<double>() * seconds, 3 * kProbeBatch * 2, 1e-6);
+  EXPECT_NEAR(metrics[1]["tokens_per_s"].get<double>() * seconds, 3 * kProbeBatch * kProbeSeqLen * 2, 1e-6);
+}
+
+TEST_F(TrainingLoopTest, TheRateIsThatOfTheAppliedSteps) {
+  const LrSchedule lr = {.kind = LrSchedule::Kind::kLinear, .peak = 0.5, .warmup_steps = 2, .total_steps = 6};
+  ASSERT_TRUE(Train({.steps = 6, .lr = lr}, 1, false, false, [](const ProbeCall& call) {
+                if (call.step == 1 && *call.rng == 42 && call.rng[1] == 1) *call.loss = kNan;
+              }).ok());
+  const auto metrics = Metrics();
+  ASSERT_EQ(metrics.size(), 6u);
+  const int64_t applied[] = {0, 1, 1, 2, 3, 4};
+  for (int step = 0; step < 6; ++step) {
+    EXPECT_EQ(seen_[step + 1].step, applied[step]);
+    EXPECT_EQ(seen_[step + 1].lr, static_cast<float>(lr.At(applied[step])));
+    EXPECT_EQ(metrics[step]["lr"], lr.At(applied[step]));
+    EXPECT_EQ(metrics[step].contains("skipped"), step == 1);
+  }
+  EXPECT_EQ(metrics[1]["loss_nonfinite"], "nan");
+}
+
+TEST_F(TrainingLoopTest, BadStepsAreNamedAndEndTheRun) {
+  const absl::Status status =
+      Train({.steps = 10, .world_size = 4, .max_bad_steps = 2}, 1, false, false, [](const ProbeCall& call) {
+        const int64_t step = call.rng[1];
+        call.health[0] = step == 2 || step == 4 ? 0b101 : 0;
+        if (step == 2 || step == 5) *call.loss = kNan;
+        if (step == 4) *call.grad_norm = kInf;
+      });
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(std::string(status.message()),
+            "step 5: loss nan: step not applied, 2 in a row: training has diverged; try a smaller --lr");
+  EXPECT_TRUE(diverged_);
+  EXPECT_EQ(
+      warnings_,
+      (std::vector<std::string>{
+          "step 2: loss nan on ranks 0, 2: step not applied (1 in a row, the run ends at 2)",
+          "step 4: gradient norm inf on ranks 0, 2: step not applied (1 in a row, the run ends at 2)"}));
+  const auto metrics = Metrics();
+  ASSERT_EQ(metrics.size(), 6u);  // the last one is written, too
+  EXPECT_TRUE(metrics[5]["loss"].is_null());
+  EXPECT_EQ(metrics[5]["skipped"], true);
+}
+
+TEST_F(TrainingLoopTest, TheScalerIsOfTheProgram) {
+  // Overflows until the scale is below 5000, as a GradScaler would find it.
+  ASSERT_TRUE(Train({.steps = 8, .max_bad_steps = 1}, 1, true, false, [](const ProbeCall& call) {
+                if (call.scaler[0] < 5000) return;
+                *call.grad_norm = kInf;
+                call.scaler[0] /= 2;
+              }).ok());
+  const auto metrics = Metrics();
+  const double scales[] = {65536, 32768, 16384, 8192, 4096, 4096, 4096, 4096};
+  for (int step = 0; step < 8; ++step) {
+    EXPECT_EQ(metrics[step]["loss_scale"], scales[step]);
+    EXPECT_EQ(metrics[step].contains("skipped"), step < 4);
+    EXPECT_EQ(seen_[step + 1].step, std::max(0, step - 4));
+  }
+  EXPECT_EQ(warnings_.size(), 4u);
+}
+
+TEST_F(TrainingLoopTest, EvaluatesEverySequenceOnce) {
+  ASSERT_TRUE(Train({.steps = 5, .seed = 3, .eval_every = 2}, 1, false, true, {}).ok());
+  // After steps 1 and 3, and after the last.
+  std::vector<int64_t> at;
+  for (const nlohmann::json& line : Metrics()) {
+    if (!line.contains("eval_loss")) continue;
+    at.push_back(line["step"]);
+    // Targets 1 ... 20 of the 5 sequences; the sixth row is filled up.
+    EXPECT_EQ(line["eval_tokens"], 20);
+    EXPECT_EQ(line["eval_loss"], 10.5);
+  }
+  EXPECT_EQ(at, (std::vector<int64_t>{1, 3, 4}));
+  std::vector<int64_t> numbers;
+  for (const Seen& seen : seen_) {
+    if (seen.program == "eval_step") numbers.push_back(seen.rng[1]);
+  }
+  EXPECT_EQ(numbers, (std::vector<int64_t>{0, 1, 2, 0, 1, 2, 0, 1, 2}));
+}
+
+TEST_F(TrainingLoopTest, AnEvaluationAfterTheLastStepIsTheLast) {
+  ASSERT_TRUE(Train({.steps = 4, .eval_every = 2}, 1, false, true, {}).ok());
+  const auto metrics = Metrics();
+  EXPECT_EQ(metrics.size(), 6u);
+  EXPECT_EQ(metrics.back()["step"], 3);
+  ASSERT_TRUE(Train({.steps = 0}, 1, false, true, {}).ok());
+  ASSERT_EQ(Metrics().size(), 1u);
+  EXPECT_EQ(Metrics()[0]["step"], -1);
+}
+
+TEST_F(TrainingLoopTest, EvaluationDoesNotChangeWhatTrainingSees) {
+  const auto inputs = [&](bool evaluate) {
+    seen_.clear();
+    EXPECT_TRUE(Train({.steps = 4, .eval_every = 1}, 2, false, evaluate, {}).ok());
+    std::vector<std::vector<int64_t>> all;
+    for (const Seen& seen : seen_) {
+      if (seen.program == "eval_step") continue;
+      std::vector<int64_t>& one = all.emplace_back(seen.rng);
+      one.insert(one.end(), seen.tokens.begin(), seen.tokens.end());
+      one.insert(one.end(), seen.targets.begin(), seen.targets.end());
+      one.push_back(seen.step);
+    }
+    return all;
+  };
+  EXPECT_EQ(inputs(true), inputs(false));
+}
+
+TEST_F(TrainingLoopTest, APlanWithoutThePrograms) {
+  KernelRegistry kernels;
+  RegisterProbe(kernels, {});
+  CpuDevice device(kernels, {});
+  const auto error = [&](proto::Plan plan) {
+    const BoundPlan bound = *BindPlan(plan, {1, 1});
+    auto executor = Executor::Create(plan, bound, device, {}, 0);
+    EXPECT_TRUE(executor.ok()) << executor.status();
+    absl::Status status = TrainingLoop::Create(plan, **executor, {}).status();
+    const EvaluationBatches batches(*eval_data_, kProbeBatch, 0, 1, 0);
+    if (status.ok()) status = Evaluator::Create(plan, **executor, batches, 0, 0).status();
+    return std::string(status.message());
+  };
+  proto::Plan plan = ProbePlan(2, false);
+  plan.mutable_programs(1)->set_name("other");
+  EXPECT_EQ(error(plan), "the plan has no program 'train_micro'");
+  plan = ProbePlan(1, false);
+  plan.mutable_programs(2)->mutable_outputs(0)->set_name("other");
+  EXPECT_EQ(error(plan), "the plan's eval_step has no port 'loss_sum'");
+  plan = ProbePlan(1, true);
+  plan.mutable_programs(1)->mutable_outputs(2)->mutable_operand()->set_shape(0, 32);
+  EXPECT_EQ(error(plan),
+            "port 'health' of the plan's train_step holds 32 elements of i64, expected 64 of i64");
+}
+
+}  // namespace
+}  // namespace ft

@@ -1,0 +1,121 @@
+#include "runtime/executor/training_settings.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft {
+namespace {
+
+const proto::Attribute* Find(const proto::Plan& plan, const char* name) {
+  for (const proto::Attribute& setting : plan.settings()) {
+    if (setting.name() == name) return &setting;
+  }
+  return nullptr;
+}
+
+absl::Status Refuse(const char* name, const std::string& expected) {
+  return absl::InvalidArgumentError(absl::StrCat("setting '", name, "' of the plan: expected ", expected));
+}
+
+// A number from `least` to `most`; whole numbers may be written as floats.
+absl::Status Read(const proto::Plan& plan, const char* name, double least, double most,
+                  std::optional<double>& value) {
+  const proto::Attribute* setting = Find(plan, name);
+  if (setting == nullptr) return absl::OkStatus();
+  if (setting->value_case() == proto::Attribute::kI) {
+    value = static_cast<double>(setting->i());
+  } else if (setting->value_case() == proto::Attribute::kF) {
+    value = setting->f();
+  } else {
+    return Refuse(name, "a number");
+  }
+  if (*value >= least && *value <= most) return absl::OkStatus();
+  return Refuse(name, absl::StrFormat("a number from %g to %g, got %g", least, most, *value));
+}
+
+absl::Status Read(const proto::Plan& plan, const char* name, int64_t least, std::optional<int64_t>& value) {
+  const proto::Attribute* setting = Find(plan, name);
+  if (setting == nullptr) return absl::OkStatus();
+  if (setting->value_case() == proto::Attribute::kI) {
+    value = setting->i();
+  } else {
+    constexpr double kExact = 9007199254740992;  // 2^53: a float knows whole numbers up to here
+    std::optional<double> number;
+    FT_RETURN_IF_ERROR(Read(plan, name, std::max(-kExact, static_cast<double>(least)), kExact, number));
+    if (*number != std::floor(*number))
+      return Refuse(name, absl::StrFormat("a whole number, got %g", *number));
+    value = static_cast<int64_t>(*number);
+  }
+  return *value >= least ? absl::OkStatus()
+                         : Refuse(name, absl::StrFormat("a whole number from %d, got %d", least, *value));
+}
+
+template <typename T>
+std::optional<T> Or(const std::optional<T>& first, const std::optional<T>& second) {
+  return first.has_value() ? first : second;
+}
+
+constexpr double kMost = std::numeric_limits<float>::max();
+
+}  // namespace
+
+TrainingSettings TrainingSettings::Merge(const TrainingSettings& flags, const TrainingSettings& plan) {
+  TrainingSettings merged{.lr = Or(flags.lr, plan.lr),
+                          .lr_schedule = Or(flags.lr_schedule, plan.lr_schedule),
+                          .min_lr = Or(flags.min_lr, plan.min_lr),
+                          .warmup_steps = flags.warmup_steps,
+                          .warmup_ratio = flags.warmup_ratio,
+                          .steps = Or(flags.steps, plan.steps),
+                          .seed = Or(flags.seed, plan.seed),
+                          .max_bad_steps = Or(flags.max_bad_steps, plan.max_bad_steps)};
+  if (!flags.warmup_steps.has_value() && !flags.warmup_ratio.has_value()) {
+    merged.warmup_steps = plan.warmup_steps;
+    merged.warmup_ratio = plan.warmup_ratio;
+  }
+  return merged;
+}
+
+absl::StatusOr<LrSchedule> TrainingSettings::Schedule(int64_t total_steps) const {
+  const double ratio = warmup_ratio.value_or(0);
+  if (!(ratio >= 0 && ratio <= 1))
+    return absl::InvalidArgumentError(absl::StrFormat("warmup_ratio is %g; expected 0 to 1", ratio));
+  LrSchedule schedule;
+  schedule.kind = lr_schedule.value_or(schedule.kind);
+  schedule.peak = lr.value_or(schedule.peak);
+  schedule.min_lr = min_lr.value_or(schedule.min_lr);
+  schedule.total_steps = total_steps;
+  schedule.warmup_steps = warmup_steps.value_or(0) > 0 ? *warmup_steps : WarmupSteps(ratio, total_steps);
+  FT_RETURN_IF_ERROR(schedule.Check());
+  return schedule;
+}
+
+absl::StatusOr<TrainingSettings> TrainingSettingsOf(const proto::Plan& plan) {
+  TrainingSettings settings;
+  FT_RETURN_IF_ERROR(Read(plan, "lr", 0.0, kMost, settings.lr));
+  FT_RETURN_IF_ERROR(Read(plan, "min_lr", 0.0, kMost, settings.min_lr));
+  FT_RETURN_IF_ERROR(Read(plan, "warmup_ratio", 0.0, 1.0, settings.warmup_ratio));
+  FT_RETURN_IF_ERROR(Read(plan, "warmup_steps", 0, settings.warmup_steps));
+  FT_RETURN_IF_ERROR(Read(plan, "steps", 0, settings.steps));
+  FT_RETURN_IF_ERROR(Read(plan, "seed", std::numeric_limits<int64_t>::min(), settings.seed));
+  FT_RETURN_IF_ERROR(Read(plan, "max_bad_steps", 1, settings.max_bad_steps));
+  if (const proto::Attribute* word = Find(plan, "lr_schedule"); word != nullptr) {
+    FT_ASSIGN_OR_RETURN(settings.lr_schedule, ParseLrScheduleKind(word->s()));
+  }
+  return settings;
+}
+
+absl::StatusOr<LossScaling> LossScalingOf(const proto::Plan& plan) {
+  std::optional<double> fixed, power, least;
+  FT_RETURN_IF_ERROR(Read(plan, "loss_scale", 0.0, kMost, fixed));
+  FT_RETURN_IF_ERROR(Read(plan, "initial_scale_power", 0.0, 127.0, power));
+  FT_RETURN_IF_ERROR(Read(plan, "min_loss_scale", 0.0, kMost, least));
+  if (fixed.value_or(0) > 0) return LossScaling{.initial = *fixed, .least = *fixed};
+  return LossScaling{.initial = std::exp2(power.value_or(16)), .least = least.value_or(0)};
+}
+
+}  // namespace ft

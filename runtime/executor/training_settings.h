@@ -1,0 +1,54 @@
+// What a plan suggests for a run, and what it says about loss scaling.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "runtime/executor/lr_schedule.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace ft {
+
+// Number of bad steps in a row that ends a run. A single bad batch is survived; weights that have gone bad
+// give nothing but bad steps, and there is no use in more of them.
+inline constexpr int64_t kDefaultMaxBadSteps = 3;
+
+// Settings of a plan (Plan.settings) by name; absent ones are empty.
+//   lr, min_lr, warmup_ratio   floats          lr_schedule      constant, linear or cosine
+//   warmup_steps, steps, seed, max_bad_steps   whole numbers
+struct TrainingSettings {
+  std::optional<double> lr = {};
+  std::optional<LrSchedule::Kind> lr_schedule = {};
+  std::optional<double> min_lr = {};
+  std::optional<int64_t> warmup_steps = {};
+  std::optional<double> warmup_ratio = {};
+  std::optional<int64_t> steps = {};
+  std::optional<int64_t> seed = {};
+  std::optional<int64_t> max_bad_steps = {};
+
+  // What `flags` say, and where they are silent what `plan` says. Of the two ways to give a warm-up, one in
+  // `flags` leaves none of the plan's.
+  static TrainingSettings Merge(const TrainingSettings& flags, const TrainingSettings& plan);
+
+  // The schedule of a run of `total_steps`: constant at 3e-4 where nothing is said, warmup_steps before
+  // warmup_ratio. Errors: those of LrSchedule::Check; InvalidArgument for a ratio outside 0 ... 1.
+  absl::StatusOr<LrSchedule> Schedule(int64_t total_steps) const;
+};
+
+// Errors: InvalidArgument for a setting of another type, a number out of range or a word that is none of the
+// above.
+absl::StatusOr<TrainingSettings> TrainingSettingsOf(const proto::Plan& plan);
+
+// Where loss scaling begins: settings loss_scale (fixed; 0 or absent: dynamic), initial_scale_power (16) and
+// min_loss_scale (0).
+struct LossScaling {
+  double initial = 65536;
+  double least = 0;  // the scale that is never left; the initial one when it is fixed
+};
+
+// Errors: as TrainingSettingsOf.
+absl::StatusOr<LossScaling> LossScalingOf(const proto::Plan& plan);
+
+}  // namespace ft
