@@ -30,6 +30,13 @@ uint64_t unitElements(Operation *op, FlatSymbolRefAttr unit) {
   return unitOp ? unitOp.getElements() : 0;
 }
 
+// Of an element of a flat buffer or of a slice.
+uint64_t gradientBytes(Value buffer) {
+  Type type = buffer.getType();
+  auto flat = dyn_cast<FlatType>(type);
+  return (flat ? flat.getElementType() : cast<SliceType>(type).getElementType()).getIntOrFloatBitWidth() / 8;
+}
+
 FlatSymbolRefAttr unitOf(Value buffer) {
   if (auto flat = dyn_cast<FlatType>(buffer.getType()))
     return flat.getUnit();
@@ -109,6 +116,8 @@ uint64_t SwigluGradOp::getFlops() { return 10 * elements(getGate()); }
 
 // Each of a pair: two products and a sum.
 uint64_t RopeOp::getFlops() { return 3 * elements(getX()); }
+// Comparison, product.
+uint64_t DropoutOp::getFlops() { return 2 * elements(getX()); }
 
 // Two matrix products over the pairs; the softmax is left out, as it is everywhere in the literature.
 uint64_t AttentionOp::getFlops() { return 2 * 2 * attentionPairs(getQ(), getCausal()); }
@@ -167,13 +176,35 @@ uint64_t BitsKlGradOp::getFlops() { return 13 * elements(getLogits()); }
 uint64_t SumSquaresOp::getFlops() { return 2 * unitElements(*this, unitOf(getGradient())); }
 
 uint64_t SumSquaresOp::getBytes() {
-  return 4 * unitElements(*this, unitOf(getGradient())) + 2 * 8 * uint64_t(kAccumulatorWords);
+  return gradientBytes(getGradient()) * unitElements(*this, unitOf(getGradient())) +
+         2 * 8 * uint64_t(kAccumulatorWords);
 }
 
 // Clipping 1, decay 2, m 3, v 4, root 2, quotient and step 4.
 uint64_t AdamwOp::getFlops() { return 16 * unitElements(*this, getUnitAttr()); }
+uint64_t AdamOp::getFlops() { return 16 * unitElements(*this, getUnitAttr()); }
+// Clipping 1, decay 2, momentum 2, Nesterov 2, step 2.
+uint64_t SgdOp::getFlops() { return 9 * unitElements(*this, getUnitAttr()); }
 
 // Reads gradient, parameter, m, v; writes parameter, m, v.
-uint64_t AdamwOp::getBytes() { return 7 * 4 * unitElements(*this, getUnitAttr()); }
+uint64_t AdamwOp::getBytes() {
+  return (gradientBytes(getGradient()) + 6 * 4) * unitElements(*this, getUnitAttr());
+}
+uint64_t AdamOp::getBytes() {
+  return (gradientBytes(getGradient()) + 6 * 4) * unitElements(*this, getUnitAttr());
+}
+// Reads gradient, parameter and momentum; writes the last two.
+uint64_t SgdOp::getBytes() {
+  return (gradientBytes(getGradient()) + 4 * 4) * unitElements(*this, getUnitAttr());
+}
+
+// One comparison an element of what is looked at.
+uint64_t HealthOp::getFlops() { return 0; }
+uint64_t HealthOp::getBytes() {
+  if (isa<RankedTensorType>(getX().getType()))
+    return bytesOfOperandsAndResults(*this);
+  return gradientBytes(getX()) * unitElements(*this, unitOf(getX()));
+}
+uint64_t LossCountOp::getFlops() { return 1; }
 
 } // namespace mlir::ft

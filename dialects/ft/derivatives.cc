@@ -62,7 +62,9 @@ Value gradientOfB(OpBuilder &builder, MatmulOp op, Value dc, Value acc) {
 
 Gradients CopyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
                                 ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  return {resultGrads[0]};
+  if (resultGrads[0].getType() == getX().getType())
+    return {resultGrads[0]};
+  return {CopyOp::create(builder, getLoc(), getX().getType(), resultGrads[0])};
 }
 
 Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
@@ -147,6 +149,14 @@ Gradients GeluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, Arra
                                 ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
   return {
       GeluGradOp::create(builder, getLoc(), getX().getType(), resultGrads[0], getX(), getApproximateAttr())};
+}
+
+// The same mask.
+Gradients DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                   ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  return {DropoutOp::create(builder, getLoc(), getX().getType(), resultGrads[0], getRng(), getRateAttr(),
+                            getStreamAttr()),
+          Value()};
 }
 
 Gradients SwigluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,

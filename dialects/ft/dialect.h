@@ -26,9 +26,13 @@ namespace mlir::ft {
 
 using ::ft::kAccumulatorWords;
 using ::ft::kBlockElements;
+using ::ft::kHealthWords;
 
 // Most dimensions that a kernel takes.
 inline constexpr int64_t kMaxRank = 4;
+
+// The state of loss scaling: scale, good steps in a row, skipped steps for which it did not back off.
+inline constexpr int64_t kScalerNumbers = 3;
 
 // True for a ranked tensor of at most kMaxRank dimensions, all static and positive.
 bool isKernelShape(Type type);

@@ -14,7 +14,7 @@ def Ft_Dialect : Dialect {
     Value semantics on ranked tensors. A model is a module with `ft.parameter` symbols and a function
     `@forward(%tokens, %targets) -> tensor<f32>` that returns the loss. The discardable attribute `layer` of an
     op names the layer it belongs to ("transformer.h.3"); wrap policies, recomputation and reports use it. `phase` is
-    set by the compiler: "forward", "backward", "optimizer".
+    set by the compiler: "forward", "recompute", "backward", "optimizer".
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -38,6 +38,12 @@ def Ft_SliceType : Ft_Type<"Slice", "slice"> {
   let description = [{ `!ft.slice<@unit, f32>`. For strategies that do not shard, a slice is the whole. }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$unit, "::mlir::Type":$elementType);
   let assemblyFormat = "`<` $unit `,` $elementType `>`";
+}
+
+def Ft_HostType : Ft_Type<"Host", "host"> {
+  let summary = "An activation in host memory";
+  let parameters = (ins "::mlir::RankedTensorType":$tensor);
+  let assemblyFormat = "`<` $tensor `>`";
 }
 
 class Ft_Attr<string name, string attrMnemonic> : AttrDef<Ft_Dialect, name> { let mnemonic = attrMnemonic; }
@@ -81,6 +87,8 @@ def Ft_Tensor : Ft_TensorOf<[F32, BF16, F16, I32, I64]>;
 def Ft_FloatTensor : Ft_TensorOf<[F32, BF16, F16]>;
 def Ft_TokenTensor : Ft_TensorOf<[I32]>;
 def Ft_Scalar : 0DTensorOf<[F32]>;
+def Ft_I64Tensor : RankedTensorOf<[I64]>;
+def Ft_StateTensor : RankedTensorOf<[F32]>;
 def Ft_AccumulatorTensor : RankedTensorOf<[I64]>;
 
 #endif // FT_DIALECT

@@ -17,6 +17,43 @@ template <typename ConcreteType>
 // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)
 class CheapToRecompute : public OpTrait::TraitBase<ConcreteType, CheapToRecompute> {};
 
+// Marks ops that compute part of the gradient along with their results.
+template <typename ConcreteType>
+// NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)
+class FusedWithGradient : public OpTrait::TraitBase<ConcreteType, FusedWithGradient> {};
+
+// Classes of ops for recomputation.
+template <typename ConcreteType>
+// NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)
+class OfAttention : public OpTrait::TraitBase<ConcreteType, OfAttention> {};
+template <typename ConcreteType>
+// NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)
+class OfMlp : public OpTrait::TraitBase<ConcreteType, OfMlp> {};
+template <typename ConcreteType>
+// NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)
+class OfNorms : public OpTrait::TraitBase<ConcreteType, OfNorms> {};
+
+// Names of the classes, and the one of an op; empty for none.
+inline constexpr llvm::StringLiteral kOpClasses[] = {"attention", "mlp", "norms"};
+template <typename ConcreteOp> llvm::StringRef opClassOf() {
+  if (ConcreteOp::template hasTrait<OfAttention>())
+    return kOpClasses[0];
+  if (ConcreteOp::template hasTrait<OfMlp>())
+    return kOpClasses[1];
+  return ConcreteOp::template hasTrait<OfNorms>() ? llvm::StringRef(kOpClasses[2]) : llvm::StringRef();
+}
+
+// What decides the element type of a result of rank 1 or more.
+enum class ElementRole {
+  Activation, // the compute type
+  Statistic,  // f32 whatever the precision is
+  Rounded,    // any: the kernel computes in f32 and rounds once, to the type it is given
+  Sum,        // that of the operands, which may be gradients of parameters
+};
+
+// Of any op: Activation where it does not implement PrecisionOpInterface.
+ElementRole elementRole(Operation *op, unsigned index);
+
 } // namespace mlir::ft
 
 #include "dialects/ft/interfaces.h.inc"

@@ -34,6 +34,21 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
   ];
 }
 
+def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
+  let description = [{
+    One step of an optimizer on what this rank holds of a unit. Its kernel takes gradient, coefficient, lr and step; it updates in
+    place the fp32 parameters, the states in the order of `getStateRoles`, and the 16-bit working copy where there is one. A
+    coefficient that is NaN leaves all of them alone.
+  }];
+  let cppNamespace = "::mlir::ft";
+  let methods = [
+    InterfaceMethod<"The unit.", "::mlir::FlatSymbolRefAttr", "getUnitAttr", (ins)>,
+    InterfaceMethod<"Its gradient.", "::mlir::Value", "getGradient", (ins)>,
+    InterfaceMethod<"Roles of the fp32 state buffers, one element for each parameter.",
+      "::llvm::SmallVector<::llvm::StringRef>", "getStateRoles", (ins)>
+  ];
+}
+
 def KernelOpInterface : OpInterface<"KernelOpInterface"> {
   let description = [{
     The op is executed by one kernel. Operands, results and inherent attributes become those of the instruction, in order of
@@ -53,7 +68,23 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
       Operand whose buffer result `index` may take over when the operand dies here (elementwise kernels); null otherwise.
     }], "::mlir::Value", "getReusableOperand", (ins "unsigned":$index), "", [{ return {}; }]>,
     InterfaceMethod<"Computing it again costs less than keeping its results: the trait CheapToRecompute.", "bool",
-      "isCheapToRecompute", (ins), "", [{ return ConcreteOp::template hasTrait<::mlir::ft::CheapToRecompute>(); }]>
+      "isCheapToRecompute", (ins), "", [{ return ConcreteOp::template hasTrait<::mlir::ft::CheapToRecompute>(); }]>,
+    InterfaceMethod<"Its results may be computed again instead of kept: not so with the trait FusedWithGradient.", "bool",
+      "isRecomputable", (ins), "", [{ return !ConcreteOp::template hasTrait<::mlir::ft::FusedWithGradient>(); }]>,
+    InterfaceMethod<"What recomputation by class calls the op: attention, mlp, norms; empty for others.", "::llvm::StringRef",
+      "getOpClass", (ins), "", [{ return ::mlir::ft::opClassOf<ConcreteOp>(); }]>
+  ];
+}
+
+def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
+  let description = [{
+    The op has float results whose element type need not be that of the activations. Without it all results of rank 1 and more have
+    the type of the activations; scalars are f32 always.
+  }];
+  let cppNamespace = "::mlir::ft";
+  let methods = [
+    InterfaceMethod<"What decides the element type of result `index`.", "::mlir::ft::ElementRole", "getElementRole",
+      (ins "unsigned":$index)>
   ];
 }
 

@@ -14,6 +14,9 @@ int64_t rows(Value value) { return tensor(value).getNumElements() / lastExtent(v
 
 } // namespace
 
+// Rounding to another type is a kernel of its own.
+llvm::StringRef CopyOp::getKernelName() { return getX().getType() == getType() ? "copy" : "cast"; }
+
 //===----------------------------------------------------------------------===//
 // Scratch
 //===----------------------------------------------------------------------===//
@@ -63,6 +66,8 @@ Value LinearCrossEntropyLossGradOp::getTiedOperand(unsigned index) { return inde
 
 Value SumSquaresOp::getTiedOperand(unsigned) { return getAcc(); }
 
+Value HealthOp::getTiedOperand(unsigned) { return getAcc(); }
+
 //===----------------------------------------------------------------------===//
 // Elementwise kernels: the result may take the place of an operand that dies
 //===----------------------------------------------------------------------===//
@@ -82,6 +87,8 @@ Value SwigluOp::getReusableOperand(unsigned) { return getGate(); }
 Value SwigluGradOp::getReusableOperand(unsigned index) { return index == 0 ? getGate() : getUp(); }
 
 Value RopeOp::getReusableOperand(unsigned) { return getX(); }
+
+Value DropoutOp::getReusableOperand(unsigned) { return getX(); }
 
 Value CrossEntropyGradOp::getReusableOperand(unsigned) { return getLogits(); }
 

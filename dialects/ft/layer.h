@@ -11,8 +11,24 @@ namespace mlir::ft {
 inline constexpr llvm::StringLiteral kLayerAttr = "layer";
 inline constexpr llvm::StringLiteral kPhaseAttr = "phase";
 inline constexpr llvm::StringLiteral kPhaseForward = "forward";
+inline constexpr llvm::StringLiteral kPhaseRecompute = "recompute";
 inline constexpr llvm::StringLiteral kPhaseBackward = "backward";
 inline constexpr llvm::StringLiteral kPhaseOptimizer = "optimizer";
+// On ops of the forward phase: what becomes of their results until backward reads them, one of kRematKeep,
+// ...
+inline constexpr llvm::StringLiteral kRematAttr = "remat";
+inline constexpr llvm::StringLiteral kRematKeep = "keep";
+inline constexpr llvm::StringLiteral kRematRecompute = "recompute";
+inline constexpr llvm::StringLiteral kRematOffload = "offload";
+
+// On ft.unit, set by the compiler. `gathered`: "never", "until_backward" or "released", what becomes of a
+// gathered copy. `compute`: the type of its gathered parameters, where that is not f32. `reduce`: the type of
+// its flat gradient. `working_copy`: a rank keeps its part of the parameters in the compute type too, beside
+// the f32 master.
+inline constexpr llvm::StringLiteral kGatheredAttr = "gathered";
+inline constexpr llvm::StringLiteral kComputeAttr = "compute";
+inline constexpr llvm::StringLiteral kReduceAttr = "reduce";
+inline constexpr llvm::StringLiteral kWorkingCopyAttr = "working_copy";
 
 // On modules, made by the model builders. kBasePrefixAttr: the prefix of parameter names that checkpoints of
 // the bare base model leave out ("transformer.").
@@ -23,13 +39,20 @@ inline constexpr llvm::StringLiteral kSeqLenAttr = "ft.seq_len";
 inline constexpr llvm::StringLiteral kVocabSizeAttr = "ft.vocab_size";
 inline constexpr llvm::StringLiteral kBasePrefixAttr = "ft.base_prefix";
 
+// What became of activations: an array of dictionaries with value, layer, choice, bytes, flops
+// (ft-record-saved).
+inline constexpr llvm::StringLiteral kSavedAttr = "ft.saved";
+
 // Names of functions and inputs that the compiler and the models agree on.
 inline constexpr llvm::StringLiteral kForwardFunction = "forward";
 inline constexpr llvm::StringLiteral kTrainStepFunction = "train_step";
+inline constexpr llvm::StringLiteral kTrainMicroFunction = "train_micro";
+inline constexpr llvm::StringLiteral kEvalStepFunction = "eval_step";
 inline constexpr llvm::StringLiteral kInitFunction = "init";
 inline constexpr llvm::StringLiteral kRngInput = "rng";
 inline constexpr llvm::StringLiteral kLrInput = "lr";
 inline constexpr llvm::StringLiteral kStepInput = "step";
+inline constexpr llvm::StringLiteral kScalerInput = "scaler";
 
 // Layer or phase of an op, null when it has none.
 StringAttr getLayer(Operation *op);

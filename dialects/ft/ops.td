@@ -16,6 +16,9 @@ include "dialects/ft/interfaces.td"
 
 class Ft_Op<string mnemonic, list<Trait> traits = []> : Op<Ft_Dialect, mnemonic, traits>;
 
+// Some results have another element type than the activations.
+def Precision : DeclareOpInterfaceMethods<PrecisionOpInterface>;
+
 def Ft_ParameterOp : Ft_Op<"parameter", [Symbol]> {
   let summary = "A parameter of the model";
   let description = [{
@@ -47,10 +50,11 @@ def Ft_GetOp : Ft_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterfa
   let assemblyFormat = "$parameter attr-dict `:` type($value)";
 }
 
-def Ft_InputOp : Ft_Op<"input", [Pure, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+def Ft_InputOp : Ft_Op<"input", [Pure, Precision, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A value that the executor provides each step";
   let description = [{
-    `rng`: tensor<3xi64> = seed, step, rank. `lr`: tensor<f32>. `step`: tensor<i64>, from 0.
+    `rng`: tensor<3xi64> = seed, micro-step, rank. `lr`: tensor<f32>. `step`: tensor<i64>, the optimizer steps applied so far.
+    `scaler`: tensor<3xf32>, the state of dynamic loss scaling, which ft.update_scaler changes.
   }];
   let arguments = (ins StrAttr:$name);
   let results = (outs Ft_Tensor:$value);
@@ -71,9 +75,17 @@ class Ft_ComputeOp<string mnemonic, list<Trait> traits = [], list<string> kernel
 // Few FLOPs for the bytes of its result: computing it again costs less than keeping it.
 def CheapToRecompute : NativeOpTrait<"CheapToRecompute"> { let cppNamespace = "::mlir::ft"; }
 
+// Computes part of the gradient along with its results, so it runs once.
+def FusedWithGradient : NativeOpTrait<"FusedWithGradient"> { let cppNamespace = "::mlir::ft"; }
+
+// Classes of ops for recomputation (--remat=ops:CLASS).
+def OfAttention : NativeOpTrait<"OfAttention"> { let cppNamespace = "::mlir::ft"; }
+def OfMlp : NativeOpTrait<"OfMlp"> { let cppNamespace = "::mlir::ft"; }
+def OfNorms : NativeOpTrait<"OfNorms"> { let cppNamespace = "::mlir::ft"; }
+
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 
-def Ft_FillOp : Ft_Op<"fill", [Pure, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
+def Ft_FillOp : Ft_Op<"fill", [Pure, Precision, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
   let summary = "A tensor with one value everywhere";
   let arguments = (ins F64Attr:$value);
   let results = (outs Ft_FloatTensor:$result);
@@ -86,12 +98,11 @@ def Ft_IotaOp : Ft_ComputeOp<"iota", [CheapToRecompute], [], []> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Ft_CopyOp : Ft_ComputeOp<"copy", [Differentiable, AllTypesMatch<["x", "result"]>], [], []> {
-  let summary = "The same values in a buffer of their own";
+def Ft_CopyOp : Ft_ComputeOp<"copy", [Differentiable, Precision], ["getKernelName"], []> {
+  let summary = "The same values in a buffer of their own, rounded to its element type";
   let arguments = (ins Ft_Tensor:$x);
   let results = (outs Ft_Tensor:$result);
-  let assemblyFormat = "$x attr-dict `:` type($x)";
-  let hasVerifier = 0;
+  let assemblyFormat = "$x attr-dict `:` custom<Rounding>(type($x), type($result))";
 }
 
 def Ft_EmbeddingOp : Ft_ComputeOp<"embedding", [Differentiable, CheapToRecompute]> {
@@ -101,42 +112,42 @@ def Ft_EmbeddingOp : Ft_ComputeOp<"embedding", [Differentiable, CheapToRecompute
   let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [], ["getTiedOperand"]> {
+def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getTiedOperand"]> {
   let summary = "Gradient of an embedding's table: acc (or 0) + rows of dy added at ids, in order of position";
   let arguments = (ins Ft_TokenTensor:$ids, Ft_FloatTensor:$dy, Optional<Ft_FloatTensor>:$acc);
   let results = (outs Ft_FloatTensor:$dtable);
   let assemblyFormat = "$ids `,` $dy (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_LayerNormOp : Ft_ComputeOp<"layer_norm", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>]> {
+def Ft_LayerNormOp : Ft_ComputeOp<"layer_norm", [Differentiable, CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
   let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension";
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_FloatTensor:$bias, F64Attr:$eps);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$x `,` $weight `,` $bias `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight) `,` type($bias)";
 }
 
-def Ft_LayerNormGradOp : Ft_ComputeOp<"layer_norm_grad", [], ["getWorkspaceBytes"]> {
+def Ft_LayerNormGradOp : Ft_ComputeOp<"layer_norm_grad", [Precision], ["getWorkspaceBytes"]> {
   let summary = "Gradients of layer_norm; the statistics are computed again from x";
   let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
   let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight, Ft_FloatTensor:$dbias);
   let assemblyFormat = "$dy `,` $x `,` $weight `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_RmsNormOp : Ft_ComputeOp<"rms_norm", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>]> {
+def Ft_RmsNormOp : Ft_ComputeOp<"rms_norm", [Differentiable, CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
   let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension";
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$x `,` $weight `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight)";
 }
 
-def Ft_RmsNormGradOp : Ft_ComputeOp<"rms_norm_grad", [], ["getWorkspaceBytes"]> {
+def Ft_RmsNormGradOp : Ft_ComputeOp<"rms_norm_grad", [Precision], ["getWorkspaceBytes"]> {
   let summary = "Gradients of rms_norm; the statistic is computed again from x";
   let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
   let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);
   let assemblyFormat = "$dy `,` $x `,` $weight `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, AttrSizedOperandSegments], ["getTiedOperand"]> {
+def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, Precision, AttrSizedOperandSegments], ["getTiedOperand"]> {
   let summary = "Matrix product over flattened leading dimensions, plus a bias per column";
   let description = [{
     Without `transpose_a`: a is [..., K], its leading dimensions are rows; b is [K, N], or [N, K] with `transpose_b`; the result is
@@ -151,7 +162,7 @@ def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, AttrSizedOperandSegmen
   }];
 }
 
-def Ft_SumLeadingOp : Ft_ComputeOp<"sum_leading", [], ["getWorkspaceBytes"]> {
+def Ft_SumLeadingOp : Ft_ComputeOp<"sum_leading", [Precision], ["getWorkspaceBytes"]> {
   let summary = "Sum over leading dimensions: the result's shape is a suffix of x's";
   let arguments = (ins Ft_FloatTensor:$x);
   let results = (outs Ft_FloatTensor:$result);
@@ -167,7 +178,7 @@ def Ft_BroadcastOp : Ft_ComputeOp<"broadcast", [Differentiable, CheapToRecompute
   let hasFolder = 1;
 }
 
-def Ft_AddOp : Ft_ComputeOp<"add", [Differentiable, CheapToRecompute, AllTypesMatch<["a", "result"]>], ["getReusableOperand"]> {
+def Ft_AddOp : Ft_ComputeOp<"add", [Differentiable, Precision, CheapToRecompute, AllTypesMatch<["a", "result"]>], ["getReusableOperand"]> {
   let summary = "Sum a + b; b's shape is a's or a suffix of it";
   let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b);
   let results = (outs Ft_FloatTensor:$result);
@@ -182,7 +193,7 @@ def Ft_MulOp : Ft_ComputeOp<"mul", [Differentiable, CheapToRecompute, AllTypesMa
   let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b)";
 }
 
-def Ft_ScaleOp : Ft_ComputeOp<"scale", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+def Ft_ScaleOp : Ft_ComputeOp<"scale", [Differentiable, Precision, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
   let summary = "x * factor";
   let arguments = (ins Ft_FloatTensor:$x, F64Attr:$factor);
   let results = (outs Ft_FloatTensor:$result);
@@ -191,7 +202,7 @@ def Ft_ScaleOp : Ft_ComputeOp<"scale", [Differentiable, CheapToRecompute, AllTyp
   let hasFolder = 1;
 }
 
-def Ft_GeluOp : Ft_ComputeOp<"gelu", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+def Ft_GeluOp : Ft_ComputeOp<"gelu", [Differentiable, CheapToRecompute, OfMlp, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
   let summary = "GELU; approximate = \"tanh\" (GPT-2's gelu_new) or \"none\" (erf)";
   let arguments = (ins Ft_FloatTensor:$x, StrAttr:$approximate);
   let results = (outs Ft_FloatTensor:$result);
@@ -205,7 +216,7 @@ def Ft_GeluGradOp : Ft_ComputeOp<"gelu_grad", [AllTypesMatch<["dy", "x", "dx"]>]
   let assemblyFormat = "$dy `,` $x `approximate` $approximate attr-dict `:` type($x)";
 }
 
-def Ft_SwigluOp : Ft_ComputeOp<"swiglu", [Differentiable, CheapToRecompute, AllTypesMatch<["gate", "up", "result"]>], ["getReusableOperand"]> {
+def Ft_SwigluOp : Ft_ComputeOp<"swiglu", [Differentiable, CheapToRecompute, OfMlp, AllTypesMatch<["gate", "up", "result"]>], ["getReusableOperand"]> {
   let summary = "silu(gate) * up, silu(z) = z * sigmoid(z)";
   let arguments = (ins Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
   let results = (outs Ft_FloatTensor:$result);
@@ -232,7 +243,18 @@ def Ft_RopeOp : Ft_ComputeOp<"rope", [Differentiable, CheapToRecompute, AllTypes
   let assemblyFormat = "$x `heads` $heads `base` custom<Real>($base) (`inverse` $inverse^)? attr-dict `:` type($x)";
 }
 
-def Ft_AttentionOp : Ft_ComputeOp<"attention", [Differentiable], ["getWorkspaceBytes"]> {
+def Ft_DropoutOp : Ft_ComputeOp<"dropout", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+  let summary = "x with each element zeroed with probability rate, the others divided by 1 - rate";
+  let description = [{
+    Element i of rank r is kept when u >= rate, u uniform from Philox with stream `stream` at micro-step rng[1], element
+    r * elements + i. Nothing is stored: the gradient draws the same numbers, and so does computing again.
+  }];
+  let arguments = (ins Ft_FloatTensor:$x, Ft_Tensor:$rng, F64Attr:$rate, I64Attr:$stream);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $rng `rate` custom<Real>($rate) `stream` $stream attr-dict `:` type($x) `,` type($rng)";
+}
+
+def Ft_AttentionOp : Ft_ComputeOp<"attention", [Differentiable, Precision, OfAttention], ["getWorkspaceBytes"]> {
   let summary = "softmax(q k^T / sqrt(head size)) v per head; the scores are never held whole";
   let description = [{
     q is [B, T, heads * S], k and v are [B, T, kv_heads * S]; head h uses kv head h / (heads / kv_heads). `causal`: position t sees positions
@@ -292,7 +314,7 @@ def Ft_LinearCrossEntropyOp : Ft_ComputeOp<"linear_cross_entropy", [Differentiab
 }
 
 def Ft_LinearCrossEntropyGradOp
-    : Ft_ComputeOp<"linear_cross_entropy_grad", [], ["getWorkspaceBytes", "getTiedOperand"]> {
+    : Ft_ComputeOp<"linear_cross_entropy_grad", [Precision], ["getWorkspaceBytes", "getTiedOperand"]> {
   let summary = "Gradients of linear_cross_entropy, the logits computed again by chunks";
   let arguments = (ins Ft_Scalar:$dloss, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets, Optional<Ft_FloatTensor>:$acc);
   let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);
@@ -300,11 +322,12 @@ def Ft_LinearCrossEntropyGradOp
 }
 
 def Ft_LinearCrossEntropyLossGradOp
-    : Ft_ComputeOp<"linear_cross_entropy_loss_grad", [], ["getWorkspaceBytes", "getTiedOperand"]> {
-  let summary = "Loss and gradients of linear_cross_entropy in one pass over the logits; the upstream gradient is the constant dloss";
-  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets, Optional<Ft_FloatTensor>:$acc, F64Attr:$dloss);
+    : Ft_ComputeOp<"linear_cross_entropy_loss_grad", [Precision, FusedWithGradient, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"]> {
+  let summary = "Loss and gradients of linear_cross_entropy in one pass over the logits; the upstream gradient is dloss, times dloss_scale";
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets, Optional<Ft_FloatTensor>:$acc,
+                       Optional<Ft_Scalar>:$dloss_scale, F64Attr:$dloss);
   let results = (outs Ft_Scalar:$loss, Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);
-  let assemblyFormat = "$x `,` $weight `,` $targets (`into` $acc^)? `dloss` custom<Real>($dloss) attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$x `,` $weight `,` $targets (`into` $acc^)? `dloss` custom<Real>($dloss) (`times` $dloss_scale^)? attr-dict `:` functional-type(operands, results)";
 }
 
 //===----------------------------------------------------------------------===//
@@ -368,11 +391,28 @@ def Ft_ShardOp : Ft_Op<"shard", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMet
 
 def Ft_GatherOp : Ft_Op<"gather", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "All-gather of a unit: its whole flat buffer, from every rank's slice";
-  let description = [{ Two gathers of one unit are two buffers with lives of their own, hence the effects: CSE must not merge them. }];
+  let description = [{
+    Two gathers of one unit are two buffers with lives of their own, hence the effects: CSE must not merge them. When the
+    flat buffer has another element type, the rank's slice is rounded to it before it travels.
+  }];
   let arguments = (ins Ft_SliceType:$slice);
   let results = (outs Ft_FlatType:$flat);
   let assemblyFormat = "$slice attr-dict `:` qualified(type($slice)) `->` qualified(type($flat))";
   let hasVerifier = 1;
+}
+
+def Ft_FetchOp : Ft_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Copies a unit that is whole at rest in host memory to the device, until its release";
+  let arguments = (ins Ft_SliceType:$slice);
+  let results = (outs Ft_FlatType:$flat);
+  let assemblyFormat = "$slice attr-dict `:` qualified(type($slice)) `->` qualified(type($flat))";
+  let hasVerifier = 1;
+}
+
+def Ft_RefreshOp : Ft_Op<"refresh", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "All-gather, in place, of parameters that are whole at rest and of which each rank has updated its slice";
+  let arguments = (ins FlatSymbolRefAttr:$unit);
+  let assemblyFormat = "$unit attr-dict";
 }
 
 def Ft_ReleaseOp : Ft_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -423,6 +463,37 @@ def Ft_AllReduceOp : Ft_Op<"all_reduce", [MemoryEffects<[MemRead, MemWrite]>, Al
   let hasVerifier = 1;
 }
 
+def Ft_AccumulateOp : Ft_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Adds x to a sum that lives through micro-steps: state += x";
+  let description = [{ The state `name` has the type of x; it starts as zero. Flat gradients and slices use the name of their unit. }];
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, StrAttr:$name);
+  let assemblyFormat = "$x `into` $name attr-dict `:` qualified(type($x))";
+}
+
+def Ft_DrainOp : Ft_Op<"drain", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "result"]>]> {
+  let summary = "The sum over micro-steps with the last part x: result = state + x; state = 0";
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, StrAttr:$name);
+  let results = (outs AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$result);
+  let assemblyFormat = "$x `from` $name attr-dict `:` qualified(type($x))";
+}
+
+def Ft_HealthOp : Ft_Op<"health", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
+                                   DeclareOpInterfaceMethods<KernelOpInterface, ["getTiedOperand"]>]> {
+  let summary = "Marks this rank in a bitmap of ranks when x is not finite everywhere";
+  let description = [{ Bit rng[2] mod 4096 of 64 words; the sum over ranks is the bitmap of all of them. }];
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, Ft_I64Tensor:$rng, Optional<Ft_I64Tensor>:$acc);
+  let results = (outs Ft_I64Tensor:$bitmap);
+  let assemblyFormat = "$x `,` $rng (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_LossCountOp : Ft_ComputeOp<"loss_count", [Precision]> {
+  let summary = "{loss * n, n}, n the number of targets that count (0 and more): sums over ranks and batches weigh right";
+  let arguments = (ins Ft_Scalar:$loss, Ft_TokenTensor:$targets);
+  let results = (outs Ft_StateTensor:$sum);
+  let assemblyFormat = "$loss `,` $targets attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 0;
+}
+
 def Ft_SumSquaresOp : Ft_Op<"sum_squares", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
                                             DeclareOpInterfaceMethods<KernelOpInterface, ["getTiedOperand"]>]> {
   let summary = "Adds the squares of a gradient to an exact fixed-point accumulator";
@@ -436,19 +507,50 @@ def Ft_SumSquaresOp : Ft_Op<"sum_squares", [Pure, DeclareOpInterfaceMethods<Cost
   let hasVerifier = 1;
 }
 
-def Ft_ClipCoefficientOp : Ft_Op<"clip_coefficient", [Pure, DeclareOpInterfaceMethods<CostOpInterface>,
+def Ft_ClipCoefficientOp : Ft_Op<"clip_coefficient", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<CostOpInterface>,
                                                       DeclareOpInterfaceMethods<KernelOpInterface>]> {
-  let summary = "norm = sqrt(sum); coefficient = min(1, max_norm / (norm + 1e-6)), or 1 when max_norm is 0";
-  let description = [{ As torch.nn.utils.clip_grad_norm_ does it. }];
-  let arguments = (ins Ft_AccumulatorTensor:$sum, F64Attr:$max_norm);
+  let summary = "norm = sqrt(sum) / scale; coefficient = min(1, max_norm / (norm + 1e-6)) / scale, or 1 / scale when max_norm is 0";
+  let description = [{
+    As torch.nn.utils.clip_grad_norm_ does it after torch.amp.GradScaler.unscale_. `scale` is scaler[0], 1 without scaler. The
+    coefficient is NaN when the norm or the loss is not finite: optimizers then skip the step.
+  }];
+  let arguments = (ins Ft_AccumulatorTensor:$sum, Optional<Ft_Scalar>:$loss, Optional<Ft_StateTensor>:$scaler, F64Attr:$max_norm);
   let results = (outs Ft_Scalar:$norm, Ft_Scalar:$coefficient);
-  let assemblyFormat = "$sum attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$sum (`loss` $loss^)? (`scaler` $scaler^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def Ft_AdamwOp : Ft_Op<"adamw", [MemoryEffects<[MemRead, MemWrite]>,
-                                 DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
-                                 DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Ft_LossScaleOp : Ft_Op<"loss_scale", [Pure, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "The gradient that backward begins with: scaler[0] * factor";
+  let arguments = (ins Ft_StateTensor:$scaler, F64Attr:$factor);
+  let results = (outs Ft_Scalar:$result);
+  let assemblyFormat = "$scaler `factor` custom<Real>($factor) attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Ft_UpdateScalerOp : Ft_Op<"update_scaler", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "One step of dynamic loss scaling: backs off after a skipped step, grows after growth_interval good ones";
+  let description = [{
+    As torch.amp.GradScaler.update, with DeepSpeed's `hysteresis` (skipped steps before it backs off; 1: at once) and `min_scale`.
+    The input `scaler` is changed in place. With `dynamic` 0 the scale stays.
+  }];
+  let arguments = (ins Ft_StateTensor:$scaler, Ft_Scalar:$coefficient, F64Attr:$growth_factor, F64Attr:$backoff_factor,
+                       I64Attr:$growth_interval, I64Attr:$hysteresis, F64Attr:$min_scale, I64Attr:$dynamic);
+  let assemblyFormat = "$scaler `,` $coefficient attr-dict `:` type(operands)";
+  let hasVerifier = 1;
+}
+
+class Ft_OptimizerOp<string mnemonic, dag settings>
+    : Ft_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
+                       DeclareOpInterfaceMethods<OptimizerOpInterface, ["getStateRoles"]>,
+                       DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let arguments = !con((ins FlatSymbolRefAttr:$unit, AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient, Ft_Scalar:$coefficient,
+                            Ft_Scalar:$lr, Ft_Tensor:$step), settings, (ins DenseI64ArrayAttr:$segments));
+  let assemblyFormat = "$unit `,` $gradient `,` $coefficient `,` $lr `,` $step attr-dict `:` type(operands)";
+  let hasVerifier = 1;
+}
+
+def Ft_AdamwOp : Ft_OptimizerOp<"adamw", (ins F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay)> {
   let summary = "One AdamW step on what this rank holds of a unit: parameters and moments are updated in place";
   let description = [{
     With g = coefficient * gradient, t = step + 1 (I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", 2019, in the order of
@@ -456,10 +558,19 @@ def Ft_AdamwOp : Ft_Op<"adamw", [MemoryEffects<[MemRead, MemWrite]>,
     p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
     `segments` lists begin, end (in elements of the unit) and whether weight decay applies (0 or 1), for all parameters in order.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$unit, AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient, Ft_Scalar:$coefficient, Ft_Scalar:$lr, Ft_Tensor:$step,
-                       F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay, DenseI64ArrayAttr:$segments);
-  let assemblyFormat = "$unit `,` $gradient `,` $coefficient `,` $lr `,` $step attr-dict `:` type(operands)";
-  let hasVerifier = 1;
+}
+
+def Ft_AdamOp : Ft_OptimizerOp<"adam", (ins F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay)> {
+  let summary = "One Adam step: as adamw, but weight decay is part of the gradient";
+  let description = [{ g = coefficient * gradient + weight_decay * p, then as adamw without its decay (torch.optim.Adam). }];
+}
+
+def Ft_SgdOp : Ft_OptimizerOp<"sgd", (ins F64Attr:$momentum, UnitAttr:$nesterov, F64Attr:$weight_decay)> {
+  let summary = "One step of stochastic gradient descent, with momentum where that is not 0";
+  let description = [{
+    g = coefficient * gradient + weight_decay * p; b = momentum * b + g, b from 0; p -= lr * (nesterov ? g + momentum * b : b)
+    (torch.optim.SGD with dampening 0).
+  }];
 }
 
 def Ft_InitOp : Ft_Op<"init", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -470,6 +581,24 @@ def Ft_InitOp : Ft_Op<"init", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMeth
   let arguments = (ins FlatSymbolRefAttr:$parameter, Ft_Tensor:$rng, I64Attr:$stream);
   let assemblyFormat = "$parameter `,` $rng attr-dict `:` type($rng)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Activations in host memory
+//===----------------------------------------------------------------------===//
+
+def Ft_OffloadOp : Ft_Op<"offload", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Copies an activation to host memory";
+  let arguments = (ins Ft_Tensor:$x);
+  let results = (outs Ft_HostType:$there);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` qualified(type($there))";
+}
+
+def Ft_ReloadOp : Ft_Op<"reload", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Copies an activation back from host memory";
+  let arguments = (ins Ft_HostType:$there);
+  let results = (outs Ft_Tensor:$x);
+  let assemblyFormat = "$there attr-dict `:` qualified(type($there)) `->` type($x)";
 }
 
 #endif // FT_OPS

@@ -56,6 +56,19 @@ void printReal(OpAsmPrinter &printer, Operation *, FloatAttr value) {
   printReal(printer.getStream(), value.getValueAsDouble());
 }
 
+ParseResult parseRounding(OpAsmParser &parser, Type &from, Type &to) {
+  if (parser.parseType(from))
+    return failure();
+  to = from;
+  return success(failed(parser.parseOptionalArrow()) || succeeded(parser.parseType(to)));
+}
+
+void printRounding(OpAsmPrinter &printer, Operation *, Type from, Type to) {
+  printer << from;
+  if (from != to)
+    printer << " -> " << to;
+}
+
 std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   if (shape.empty())
     return "scalar";

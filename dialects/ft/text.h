@@ -20,6 +20,11 @@ FailureOr<FloatAttr> parseReal(AsmParser &parser);
 ParseResult parseReal(OpAsmParser &parser, FloatAttr &value);
 void printReal(OpAsmPrinter &printer, Operation *op, FloatAttr value);
 
+// The directive custom<Rounding> of ops.td: the type of an operand and, where it differs, that of the result:
+// "tensor<4xf32> -> tensor<4xbf16>".
+ParseResult parseRounding(OpAsmParser &parser, Type &from, Type &to);
+void printRounding(OpAsmPrinter &printer, Operation *op, Type from, Type to);
+
 // "4x64x768", "scalar" for rank 0, the type itself when it is no ranked tensor.
 std::string shapeText(Type type);
 std::string shapeText(llvm::ArrayRef<int64_t> shape);

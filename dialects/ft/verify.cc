@@ -41,6 +41,19 @@ LogicalResult sameElementType(Operation *op, llvm::StringRef name, Value value, 
                            << ", as " << otherName;
 }
 
+LogicalResult isF32(Operation *op, llvm::StringRef name, Value value) {
+  Type element = tensor(value).getElementType();
+  if (element.isF32())
+    return success();
+  return op->emitOpError() << name << " has elements of type " << element << "; expected f32";
+}
+
+LogicalResult scaler(Operation *op, Value value) {
+  if (!value)
+    return success();
+  return shapeIs(op, "scaler", value, {kScalerNumbers}, "scale, good steps, skipped steps spared");
+}
+
 LogicalResult suffixOf(Operation *op, llvm::StringRef name, Value value, llvm::StringRef otherName,
                        Value other) {
   llvm::ArrayRef<int64_t> small = shape(value), large = shape(other);

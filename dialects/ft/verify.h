@@ -26,6 +26,12 @@ LogicalResult sameType(Operation *op, llvm::StringRef name, Value value, llvm::S
 LogicalResult sameElementType(Operation *op, llvm::StringRef name, Value value, llvm::StringRef otherName,
                               Value other);
 
+// Any shape, f32.
+LogicalResult isF32(Operation *op, llvm::StringRef name, Value value);
+
+// The state of loss scaling.
+LogicalResult scaler(Operation *op, Value value);
+
 // The shape of `value` is a suffix of that of `other`.
 LogicalResult suffixOf(Operation *op, llvm::StringRef name, Value value, llvm::StringRef otherName,
                        Value other);

@@ -4,12 +4,20 @@
 namespace mlir::ft {
 namespace {
 
-// weight and bias of a norm: one element per column of x.
-LogicalResult verifyPerColumn(Operation *op, llvm::StringRef name, Value value, Value x) {
+// One element per column of x, of any float type: the gradient of a norm's weight is in the type of its
+// reduction.
+LogicalResult verifyColumns(Operation *op, llvm::StringRef name, Value value, Value x) {
   if (failed(verify::minRank(op, "x", x, 1, "[..., width]")))
     return failure();
   return verify::shapeIs(op, name, value, verify::shape(x).take_back(1),
                          "the last dimension of x, which is " + shapeText(x.getType()));
+}
+
+// weight and bias of a norm.
+LogicalResult verifyPerColumn(Operation *op, llvm::StringRef name, Value value, Value x) {
+  if (failed(verifyColumns(op, name, value, x)))
+    return failure();
+  return verify::sameElementType(op, name, value, "x", x);
 }
 
 LogicalResult verifyEps(Operation *op, const llvm::APFloat &eps) {
@@ -75,8 +83,12 @@ LogicalResult MatmulOp::verify() {
     if (failed(verify::rank(op, "b", getB(), 2, form)) || failed(verifyRowsTimesMatrix(*this)))
       return failure();
   }
-  if (getBias() && failed(verify::shapeIs(op, "bias", getBias(), verify::shape(getResult()).take_back(1),
-                                          "one element per column of the result")))
+  if (getBias() && (failed(verify::shapeIs(op, "bias", getBias(), verify::shape(getResult()).take_back(1),
+                                           "one element per column of the result")) ||
+                    failed(verify::sameElementType(op, "bias", getBias(), "a", getA()))))
+    return failure();
+  // The gradient of a weight, a sum over rows, is in the type of its reduction.
+  if (!getTransposeA() && failed(verify::sameElementType(op, "result", getResult(), "a", getA())))
     return failure();
   return verify::sameType(op, "acc", getAcc(), "the result", getResult());
 }
@@ -92,8 +104,8 @@ LogicalResult LayerNormGradOp::verify() {
   if (failed(verifyPerColumn(*this, "weight", getWeight(), getX())) ||
       failed(verify::sameType(*this, "dy", getDy(), "x", getX())) ||
       failed(verify::sameType(*this, "dx", getDx(), "x", getX())) ||
-      failed(verify::sameType(*this, "dweight", getDweight(), "weight", getWeight())) ||
-      failed(verify::sameType(*this, "dbias", getDbias(), "weight", getWeight())))
+      failed(verifyColumns(*this, "dweight", getDweight(), getX())) ||
+      failed(verify::sameType(*this, "dbias", getDbias(), "dweight", getDweight())))
     return failure();
   return verifyEps(*this, getEps());
 }
@@ -108,16 +120,13 @@ LogicalResult RmsNormGradOp::verify() {
   if (failed(verifyPerColumn(*this, "weight", getWeight(), getX())) ||
       failed(verify::sameType(*this, "dy", getDy(), "x", getX())) ||
       failed(verify::sameType(*this, "dx", getDx(), "x", getX())) ||
-      failed(verify::sameType(*this, "dweight", getDweight(), "weight", getWeight())))
+      failed(verifyColumns(*this, "dweight", getDweight(), getX())))
     return failure();
   return verifyEps(*this, getEps());
 }
 
-LogicalResult SumLeadingOp::verify() {
-  if (failed(verify::suffixOf(*this, "result", getResult(), "x", getX())))
-    return failure();
-  return verify::sameElementType(*this, "result", getResult(), "x", getX());
-}
+// Rounded once, to the type of the result.
+LogicalResult SumLeadingOp::verify() { return verify::suffixOf(*this, "result", getResult(), "x", getX()); }
 
 LogicalResult BroadcastOp::verify() {
   if (failed(verify::suffixOf(*this, "x", getX(), "the result", getResult())))

@@ -41,10 +41,7 @@ LogicalResult verifyLse(Operation *op, Value lse, Value q, int64_t heads) {
   llvm::ArrayRef<int64_t> shape = verify::shape(q);
   if (failed(verify::shapeIs(op, "lse", lse, {shape[0], heads, shape[1]}, "[batch, heads, positions]")))
     return failure();
-  if (verify::tensor(lse).getElementType().isF32())
-    return success();
-  return op->emitOpError() << "lse has elements of type " << verify::tensor(lse).getElementType()
-                           << "; expected f32";
+  return verify::isF32(op, "lse", lse);
 }
 
 } // namespace

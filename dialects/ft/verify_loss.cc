@@ -27,10 +27,11 @@ LogicalResult verifyLinear(Operation *op, Value x, Value weight, Value targets) 
   return verify::sameElementType(op, "weight", weight, "x", x);
 }
 
+// The gradient of the weight is in the type of its reduction.
 LogicalResult verifyLinearGradients(Operation *op, Value x, Value weight, Value acc, Value dx,
                                     Value dweight) {
   if (failed(verify::sameType(op, "dx", dx, "x", x)) ||
-      failed(verify::sameType(op, "dweight", dweight, "weight", weight)))
+      failed(verify::shapeIs(op, "dweight", dweight, verify::shape(weight), "the shape of weight")))
     return failure();
   return verify::sameType(op, "acc", acc, "dweight", dweight);
 }
@@ -45,7 +46,8 @@ LogicalResult verifyBits(Operation *op, Value logits) {
 }
 
 LogicalResult verifyTable(Operation *op, Value logits, Value table) {
-  if (failed(verifyBits(op, logits)) || failed(verify::rank(op, "table", table, 2, "[2^bits, width]")))
+  if (failed(verifyBits(op, logits)) || failed(verify::rank(op, "table", table, 2, "[2^bits, width]")) ||
+      failed(verify::sameElementType(op, "table", table, "logits", logits)))
     return failure();
   int64_t bits = verify::shape(logits).back(), codes = int64_t{1} << bits;
   if (verify::shape(table)[0] == codes)
@@ -58,7 +60,9 @@ LogicalResult verifyTable(Operation *op, Value logits, Value table) {
 LogicalResult verifyMapped(Operation *op, llvm::StringRef name, Value values, Value logits, Value table) {
   llvm::SmallVector<int64_t> expected(verify::shape(logits));
   expected.back() = verify::shape(table)[1];
-  return verify::shapeIs(op, name, values, expected, "the positions of logits and the width of table");
+  if (failed(verify::shapeIs(op, name, values, expected, "the positions of logits and the width of table")))
+    return failure();
+  return verify::sameElementType(op, name, values, "table", table);
 }
 
 LogicalResult verifyKappa(Operation *op, Value logits, const llvm::APFloat &kappa) {
@@ -94,12 +98,29 @@ LogicalResult LinearCrossEntropyLossGradOp::verify() {
   return verifyLinearGradients(*this, getX(), getWeight(), getAcc(), getDx(), getDweight());
 }
 
+namespace {
+
+LogicalResult verifyRng(Operation *op, Value rng) {
+  auto expected = RankedTensorType::get({3}, IntegerType::get(op->getContext(), 64));
+  if (rng.getType() == expected)
+    return success();
+  return op->emitOpError() << "rng is " << rng.getType() << "; expected " << expected << ": seed, step, rank";
+}
+
+} // namespace
+
+LogicalResult DropoutOp::verify() {
+  double rate = getRate().convertToDouble();
+  if (rate >= 0 && rate < 1)
+    return verifyRng(*this, getRng());
+  return emitOpError() << "rate is " << rate << "; expected 0 or more, below 1";
+}
+
 LogicalResult SampleBitsOp::verify() {
   if (failed(verifyBits(*this, getLogits())))
     return failure();
-  auto rng = RankedTensorType::get({3}, IntegerType::get(getContext(), 64));
-  if (getRng().getType() != rng)
-    return emitOpError() << "rng is " << getRng().getType() << "; expected " << rng << ": seed, step, rank";
+  if (failed(verifyRng(*this, getRng())))
+    return failure();
   return verify::shapeIs(*this, "index", getIndex(), verify::shape(getLogits()).drop_back(),
                          "the positions of logits");
 }

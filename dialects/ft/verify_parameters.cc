@@ -12,7 +12,8 @@ struct KnownInput {
   bool isFloat;
   int64_t extent; // 0: a scalar
 };
-constexpr KnownInput kKnownInputs[] = {{kRngInput, false, 3}, {kLrInput, true, 0}, {kStepInput, false, 0}};
+constexpr KnownInput kKnownInputs[] = {
+    {kRngInput, false, 3}, {kLrInput, true, 0}, {kStepInput, false, 0}, {kScalerInput, true, kScalerNumbers}};
 
 RankedTensorType typeOf(const KnownInput &input, MLIRContext *context) {
   Type element = input.isFloat ? Type(Float32Type::get(context)) : Type(IntegerType::get(context, 64));

@@ -4,16 +4,14 @@
 namespace mlir::ft {
 namespace {
 
-// rows [..., D] for ids [...] and a table of width D.
+// Shape of rows [..., D] for ids [...] and a table of width D.
 LogicalResult verifyRows(Operation *op, llvm::StringRef name, Value rows, Value ids,
                          llvm::StringRef tableName, Value table) {
   if (failed(verify::rank(op, tableName, table, 2, "[rows, width]")))
     return failure();
   llvm::SmallVector<int64_t> expected(verify::shape(ids));
   expected.push_back(verify::shape(table)[1]);
-  if (failed(verify::shapeIs(op, name, rows, expected, "the shape of ids and the width of " + tableName)))
-    return failure();
-  return verify::sameElementType(op, name, rows, tableName, table);
+  return verify::shapeIs(op, name, rows, expected, "the shape of ids and the width of " + tableName);
 }
 
 // The parts lie side by side in the last dimension of `whole`.
@@ -45,13 +43,25 @@ LogicalResult verifyParts(Operation *op, llvm::StringRef wholeName, Value whole,
 LogicalResult IotaOp::verify() { return verify::rank(*this, "result", getResult(), 1, "[count]"); }
 
 LogicalResult EmbeddingOp::verify() {
-  return verifyRows(*this, "result", getResult(), getIds(), "table", getTable());
+  if (failed(verifyRows(*this, "result", getResult(), getIds(), "table", getTable())))
+    return failure();
+  return verify::sameElementType(*this, "result", getResult(), "table", getTable());
 }
 
+// The gradient of the table is in the type of its reduction.
 LogicalResult EmbeddingGradOp::verify() {
   if (failed(verifyRows(*this, "dy", getDy(), getIds(), "dtable", getDtable())))
     return failure();
   return verify::sameType(*this, "acc", getAcc(), "dtable", getDtable());
+}
+
+LogicalResult CopyOp::verify() {
+  if (failed(verify::shapeIs(*this, "result", getResult(), verify::shape(getX()), "the shape of x")))
+    return failure();
+  auto isFloat = [](Value value) { return isa<FloatType>(verify::tensor(value).getElementType()); };
+  if (isFloat(getX()) && isFloat(getResult()))
+    return success();
+  return verify::sameElementType(*this, "result", getResult(), "x", getX());
 }
 
 LogicalResult SplitOp::verify() { return verifyParts(*this, "x", getX(), getParts()); }

@@ -88,7 +88,20 @@ LogicalResult ShardOp::verifySymbolUses(SymbolTableCollection &symbols) {
                        << getSlice().getType().getUnit();
 }
 
-LogicalResult GatherOp::verify() { return verifySameUnit(*this, getSlice().getType(), getFlat().getType()); }
+// An f32 slice may be rounded before it travels.
+LogicalResult GatherOp::verify() {
+  SliceType slice = getSlice().getType();
+  FlatType flat = getFlat().getType();
+  if (slice.getElementType().isF32() && slice.getUnit() == flat.getUnit())
+    return success();
+  return verifySameUnit(*this, slice, flat);
+}
+
+LogicalResult FetchOp::verify() { return verifySameUnit(*this, getSlice().getType(), getFlat().getType()); }
+
+LogicalResult RefreshOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return success(verify::unit(*this, symbols, getUnitAttr()) != nullptr);
+}
 
 LogicalResult ReduceScatterOp::verify() {
   return verifySameUnit(*this, getFlat().getType(), getSlice().getType());
@@ -127,33 +140,92 @@ LogicalResult SumSquaresOp::verify() {
 
 LogicalResult ClipCoefficientOp::verify() {
   double maxNorm = getMaxNorm().convertToDouble();
-  if (failed(verifyRange(*this, "max_norm", maxNorm, maxNorm >= 0, "0 (no clipping) or more")))
+  if (failed(verifyRange(*this, "max_norm", maxNorm, maxNorm >= 0, "0 (no clipping) or more")) ||
+      failed(verify::scaler(*this, getScaler())))
     return failure();
   return verifyAccumulator(*this, "sum", getSum());
 }
 
-LogicalResult AdamwOp::verify() {
-  double beta1 = getBeta1().convertToDouble(), beta2 = getBeta2().convertToDouble();
-  double eps = getEps().convertToDouble(), decay = getWeightDecay().convertToDouble();
-  if (failed(verifyRange(*this, "beta1", beta1, beta1 >= 0 && beta1 < 1, "0 or more, below 1")) ||
-      failed(verifyRange(*this, "beta2", beta2, beta2 >= 0 && beta2 < 1, "0 or more, below 1")) ||
-      failed(verifyRange(*this, "eps", eps, eps >= 0, "0 or more")) ||
-      failed(verifyRange(*this, "weight_decay", decay, decay >= 0, "0 or more")))
+LogicalResult LossScaleOp::verify() { return verify::scaler(*this, getScaler()); }
+
+LogicalResult UpdateScalerOp::verify() {
+  double growth = getGrowthFactor().convertToDouble(), backoff = getBackoffFactor().convertToDouble();
+  double least = getMinScale().convertToDouble();
+  auto atLeastOne = [&](llvm::StringRef name, int64_t value) {
+    return verifyRange(*this, name, double(value), value >= 1, "1 or more");
+  };
+  if (failed(verify::scaler(*this, getScaler())) ||
+      failed(verifyRange(*this, "growth_factor", growth, growth >= 1, "1 or more")) ||
+      failed(verifyRange(*this, "backoff_factor", backoff, backoff > 0 && backoff <= 1,
+                         "more than 0, at most 1")) ||
+      failed(verifyRange(*this, "min_scale", least, least >= 0, "0 or more")) ||
+      failed(atLeastOne("growth_interval", getGrowthInterval())) ||
+      failed(atLeastOne("hysteresis", getHysteresis())))
     return failure();
-  auto step = RankedTensorType::get({}, IntegerType::get(getContext(), 64));
-  if (getStep().getType() != step)
-    return emitOpError() << "step is " << getStep().getType() << "; expected " << step;
-  if (unitOf(getGradient().getType()) == getUnitAttr())
+  if (getScaler().getDefiningOp<InputOp>())
     return success();
-  return emitOpError() << "updates unit " << getUnitAttr() << " with a gradient of "
-                       << unitOf(getGradient().getType());
+  return emitOpError("scaler is not an ft.input; expected ft.input \"scaler\", which is changed in place");
+}
+
+namespace {
+
+// What all optimizers have in common.
+template <typename Op> LogicalResult verifyOptimizer(Op op) {
+  double decay = op.getWeightDecay().convertToDouble();
+  if (failed(verifyRange(op, "weight_decay", decay, decay >= 0, "0 or more")))
+    return failure();
+  auto step = RankedTensorType::get({}, IntegerType::get(op.getContext(), 64));
+  if (op.getStep().getType() != step)
+    return op.emitOpError() << "step is " << op.getStep().getType() << "; expected " << step;
+  if (unitOf(op.getGradient().getType()) == op.getUnitAttr())
+    return success();
+  return op.emitOpError() << "updates unit " << op.getUnitAttr() << " with a gradient of "
+                          << unitOf(op.getGradient().getType());
+}
+
+template <typename Op> LogicalResult verifyMoments(Op op) {
+  double beta1 = op.getBeta1().convertToDouble(), beta2 = op.getBeta2().convertToDouble();
+  double eps = op.getEps().convertToDouble();
+  if (failed(verifyRange(op, "beta1", beta1, beta1 >= 0 && beta1 < 1, "0 or more, below 1")) ||
+      failed(verifyRange(op, "beta2", beta2, beta2 >= 0 && beta2 < 1, "0 or more, below 1")) ||
+      failed(verifyRange(op, "eps", eps, eps >= 0, "0 or more")))
+    return failure();
+  return verifyOptimizer(op);
+}
+
+template <typename Op> LogicalResult verifyOptimizerSymbols(Op op, SymbolTableCollection &symbols) {
+  UnitOp unit = verify::unit(op, symbols, op.getUnitAttr());
+  return unit ? verifySegments(op, op.getSegments(), unit.getElements()) : failure();
+}
+
+} // namespace
+
+LogicalResult AdamwOp::verify() { return verifyMoments(*this); }
+LogicalResult AdamOp::verify() { return verifyMoments(*this); }
+
+LogicalResult SgdOp::verify() {
+  double momentum = getMomentum().convertToDouble();
+  if (failed(verifyRange(*this, "momentum", momentum, momentum >= 0 && momentum < 1, "0 or more, below 1")))
+    return failure();
+  return verifyOptimizer(*this);
 }
 
 LogicalResult AdamwOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  UnitOp unit = verify::unit(*this, symbols, getUnitAttr());
-  if (!unit)
-    return failure();
-  return verifySegments(*this, getSegments(), unit.getElements());
+  return verifyOptimizerSymbols(*this, symbols);
+}
+LogicalResult AdamOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyOptimizerSymbols(*this, symbols);
+}
+LogicalResult SgdOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyOptimizerSymbols(*this, symbols);
+}
+
+llvm::SmallVector<llvm::StringRef> AdamwOp::getStateRoles() { return {"exp_avg", "exp_avg_sq"}; }
+llvm::SmallVector<llvm::StringRef> AdamOp::getStateRoles() { return {"exp_avg", "exp_avg_sq"}; }
+llvm::SmallVector<llvm::StringRef> SgdOp::getStateRoles() {
+  if (getMomentum().isZero())
+    return {};
+  return {"momentum"};
 }
 
 } // namespace mlir::ft

@@ -20,12 +20,13 @@ static ParseResult parsePlace(OpAsmParser &parser, SmallVectorImpl<Attribute> &v
   if (parser.parseColon())
     return failure();
   llvm::SMLoc loc = parser.getCurrentLocation();
-  bool whole = succeeded(parser.parseOptionalKeyword("whole"));
+  bool own = succeeded(parser.parseOptionalKeyword("own"));
+  bool whole = !own && succeeded(parser.parseOptionalKeyword("whole"));
   if (parser.parseType(type))
     return failure();
-  if (whole == isa<RankedTensorType>(type) || isa<NoneType>(type))
-    return parser.emitError(loc, "expected a tensor type, or 'whole' and an element type");
-  views.push_back(ViewAttr::get(parser.getContext(), offset, type));
+  if ((own || whole) == isa<RankedTensorType>(type) || isa<NoneType>(type))
+    return parser.emitError(loc, "expected a tensor type, or 'whole' or 'own' and an element type");
+  views.push_back(ViewAttr::get(parser.getContext(), offset, type, own));
   return success();
 }
 
@@ -69,7 +70,7 @@ static void printViews(OpAsmPrinter &printer, Operation *, OperandRange buffers,
     printer << view.buffer;
     if (view.offset != 0)
       printer << '[' << view.offset << ']';
-    printer << " : " << (view.isWhole() ? "whole " : "") << view.type;
+    printer << " : " << (view.isOwn() ? "own " : view.isWhole() ? "whole " : "") << view.type;
   });
 }
 
@@ -104,10 +105,14 @@ static LogicalResult verifyViews(Operation *op, OperandRange buffers, ArrayAttr 
   for (auto [index, view] : llvm::enumerate(getViews(buffers, attrs))) {
     if (!view.isPresent())
       continue;
-    if (view.offset < 0 || (view.isWhole() && view.offset != 0))
+    bool isTensor = isa<RankedTensorType>(view.type);
+    if (view.offset < 0 || (!isTensor && view.offset != 0))
       return op->emitOpError() << what << ' ' << index << " has offset " << view.offset;
     BufferOp buffer = definitionOf(view.buffer);
-    if (!buffer || view.isWhole() || buffer.getSizeKind() != SizeKind::constant)
+    if (buffer && view.isOwn() && buffer.getSizeKind() != SizeKind::unit_full)
+      return op->emitOpError() << what << ' ' << index << " is the own slice of buffer '" << buffer.getName()
+                               << "', which is no whole unit";
+    if (!buffer || !isTensor || buffer.getSizeKind() != SizeKind::constant)
       continue;
     if (view.offset + bytesOf(view.type) > buffer.getBytes())
       return op->emitOpError() << what << ' ' << index << " ends at byte " << view.offset + bytesOf(view.type)
@@ -172,12 +177,18 @@ LogicalResult StartOp::verify() {
   if (failed(verifyViews(*this, getIns(), getInViews(), "input")) ||
       failed(verifyViews(*this, getOuts(), getOutViews(), "output")))
     return failure();
-  size_t wantedOuts = getCollective() == Collective::all_reduce ? 0 : 1;
-  if (getIns().size() != 1 || getOuts().size() != wantedOuts)
-    return emitOpError() << "takes 1 input and " << wantedOuts << " outputs";
-  if (getStream() == Stream::compute || getAfter() != Stream::compute)
-    return emitOpError("runs on a stream of its own and begins after 'compute'");
-  if (wantedOuts == 1 && !getUnit())
+  bool reduces = getTransfer() == Transfer::all_reduce || getTransfer() == Transfer::reduce_scatter;
+  size_t wantedOuts = getTransfer() == Transfer::all_reduce ? 0 : getIns().size();
+  if (getIns().empty() || getOuts().size() != wantedOuts)
+    return emitOpError() << "takes inputs and " << wantedOuts << " outputs";
+  bool copies = getTransfer() == Transfer::copy;
+  if (copies != (getStream() == Stream::h2d || getStream() == Stream::d2h) ||
+      getStream() == Stream::compute || getAfter() != Stream::compute)
+    return emitOpError("runs on a stream of its own (copies on h2d and d2h) and begins after 'compute'");
+  if (copies == getAxis().has_value() || (getMean() && !reduces))
+    return emitOpError(copies ? "is a copy, which goes over no axis"
+                              : "needs an axis, and a mean only to reduce");
+  if (!copies && wantedOuts > 0 && !getUnit())
     return emitOpError("needs the unit that it is about");
   return success();
 }

@@ -14,14 +14,14 @@ def Ftx_Dialect : Dialect {
   let cppNamespace = "::mlir::ftx";
   let summary = "A training job as static schedules over buffers";
   let description = [{
-    A scheduled module holds `ft.unit` and `ft.parameter` symbols, persistent buffers, one `ftx.unit_state`
-    per unit, and programs. A program is one list of instructions, each on a stream; the order of the list
+    A scheduled module holds `ft.unit` and `ft.parameter` symbols, persistent buffers, `ftx.state`s
+    that say which of them hold the state of a unit, and programs. A program is one list of instructions, each on a stream; the order of the list
     is a valid order of execution. Buffers inside a program are live from their first instruction to their
     last.
 
     The rules that make live ranges by position in the list sound although streams run at the same time: a
-    collective begins after all that stands before it on `compute`; every collective is waited for on
-    `compute`; no instruction between a collective's start and its wait touches its buffers (both may read).
+    transfer begins after all that stands before it on `compute`; every transfer is waited for on
+    `compute`; no instruction between a transfer's start and its wait touches its buffers (both may read).
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -38,18 +38,21 @@ def Ftx_BufferType : TypeDef<Ftx_Dialect, "Buffer"> {
 
 def Ftx_TokenType : TypeDef<Ftx_Dialect, "Token"> {
   let mnemonic = "token";
-  let summary = "A collective that has been started";
+  let summary = "A transfer that has been started";
 }
 
 def Ftx_ViewAttr : AttrDef<Ftx_Dialect, "View"> {
   let mnemonic = "view";
   let summary = "Where an operand lies in its buffer";
   let description = [{
-    `offset` in bytes. `type`: a tensor type; an element type for the whole buffer as one dimension; `none`
-    for an optional operand that is absent and has no buffer.
+    `offset` in bytes. `type`: a tensor type; an element type for the whole buffer as one dimension, or for this
+    rank's slice of it (`own`); `none` for an optional operand that is absent and has no buffer.
   }];
-  let parameters = (ins "int64_t":$offset, "::mlir::Type":$type);
-  let assemblyFormat = "`<` $offset `,` $type `>`";
+  let parameters = (ins "int64_t":$offset, "::mlir::Type":$type, DefaultValuedParameter<"bool", "false">:$own);
+  let builders = [AttrBuilder<(ins "int64_t":$offset, "::mlir::Type":$type), [{
+    return $_get($_ctxt, offset, type, false);
+  }]>];
+  let assemblyFormat = "`<` $offset `,` $type (`,` $own^)? `>`";
 }
 
 // Numbers and names as in plan.proto.
@@ -64,9 +67,11 @@ def Ftx_MemoryClass : Ftx_Enum<"MemoryClass", "what a buffer is for", [
 def Ftx_SizeKind : Ftx_Enum<"SizeKind", "how a size depends on the mesh", [
   I32EnumAttrCase<"constant", 0>, I32EnumAttrCase<"unit_full", 1>, I32EnumAttrCase<"unit_slice", 2>]>;
 def Ftx_Stream : Ftx_Enum<"Stream", "queue of instructions that run in order", [
-  I32EnumAttrCase<"compute", 0>, I32EnumAttrCase<"gather", 1>, I32EnumAttrCase<"reduce", 2>]>;
-def Ftx_Collective : Ftx_Enum<"Collective", "kind of communication", [
-  I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>, I32EnumAttrCase<"all_reduce", 3>]>;
+  I32EnumAttrCase<"compute", 0>, I32EnumAttrCase<"gather", 1>, I32EnumAttrCase<"reduce", 2>,
+  I32EnumAttrCase<"h2d", 3>, I32EnumAttrCase<"d2h", 4>]>;
+def Ftx_Transfer : Ftx_Enum<"Transfer", "what moves data between ranks or memory spaces", [
+  I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>, I32EnumAttrCase<"all_reduce", 3>,
+  I32EnumAttrCase<"copy", 6>]>;
 def Ftx_Axis : Ftx_Enum<"Axis", "ranks that take part", [
   I32EnumAttrCase<"shard", 1>, I32EnumAttrCase<"replica", 2>, I32EnumAttrCase<"world", 3>]>;
 
@@ -82,32 +87,34 @@ def Ftx_BufferOp : Ftx_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface,
     `%b = ftx.buffer "lse" activations constant(4096) live [12, 40]`
 
     The size is constant(bytes), unit_full(@unit, bytes per element) or unit_slice(@unit, bytes per
-    element). A `persistent` buffer stands outside of programs and keeps its contents; any other stands in
+    element). `host`: in host memory, which only copies touch. A `persistent` buffer stands outside of programs and keeps its contents; any other stands in
     its program, and `live` (set by live-range analysis) gives the first and last instruction, counted from
     0, during which it is needed.
   }];
   let arguments = (ins StrAttr:$name, Ftx_MemoryClass:$memory_class, Ftx_SizeKind:$size_kind,
-                       OptionalAttr<FlatSymbolRefAttr>:$unit, I64Attr:$bytes, UnitAttr:$persistent,
+                       OptionalAttr<FlatSymbolRefAttr>:$unit, I64Attr:$bytes, UnitAttr:$host, UnitAttr:$persistent,
                        OptionalAttr<I64Attr>:$first, OptionalAttr<I64Attr>:$last, OptionalAttr<StrAttr>:$layer);
   let results = (outs Ftx_BufferType:$buffer);
   let assemblyFormat = [{
     $name $memory_class $size_kind `(` ($unit^ `,` ` `)? `` $bytes `)`
-    (`persistent` $persistent^)? (`live` ` ` `[` $first^ `,` $last `]`)? attr-dict
+    (`host` $host^)? (`persistent` $persistent^)? (`live` ` ` `[` $first^ `,` $last `]`)? attr-dict
   }];
   let hasVerifier = 1;
 }
 
-def Ftx_UnitStateOp : Ftx_Op<"unit_state", [AttrSizedOperandSegments]> {
-  let summary = "The persistent flat buffers of a unit";
-  let arguments = (ins FlatSymbolRefAttr:$unit, Ftx_BufferType:$parameters, Optional<Ftx_BufferType>:$gradients,
-                       Optional<Ftx_BufferType>:$exp_avg, Optional<Ftx_BufferType>:$exp_avg_sq);
-  let assemblyFormat = [{
-    $unit `parameters` $parameters (`gradients` $gradients^)? (`moments` $exp_avg^ `,` $exp_avg_sq)? attr-dict
+def Ftx_StateOp : Ftx_Op<"state"> {
+  let summary = "Says which persistent flat buffer holds a part of a unit's state";
+  let description = [{
+    `ftx.state @h "exp_avg" %h.exp_avg`
+
+    Roles: parameters, master, gradients, accumulated, and those of the optimizer.
   }];
+  let arguments = (ins FlatSymbolRefAttr:$unit, StrAttr:$role, Ftx_BufferType:$buffer);
+  let assemblyFormat = "$unit $role $buffer attr-dict";
 }
 
 def Ftx_ProgramOp : Ftx_Op<"program", [Symbol, SingleBlock, NoTerminator, NoRegionArguments]> {
-  let summary = "One schedule: init, train_step";
+  let summary = "One schedule: init, train_micro, train_step, eval_step";
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name $body attr-dict";
@@ -137,8 +144,8 @@ def Ftx_KernelOp : Ftx_Op<"kernel", [AttrSizedOperandSegments, HasParent<"Progra
   let description = [{
     `ftx.kernel "matmul" on compute ins(%x : tensor<4x8xf32>, %u[4096] : tensor<8x2xf32>, none) outs(%y : tensor<4x2xf32>)`
 
-    Operands are views of buffers: an offset in bytes and a type, `whole f32` for all of a buffer, `none`
-    for an absent optional operand. `with` holds the attributes of the kernel.
+    Operands are views of buffers: an offset in bytes and a type, `whole f32` for all of a buffer, `own f32` for
+    this rank's slice of a whole, `none` for an absent optional operand. `with` holds the attributes of the kernel.
   }];
   let arguments = (ins StrAttr:$kernel, Ftx_Stream:$stream, Variadic<Ftx_BufferType>:$ins, ArrayAttr:$in_views,
                        Variadic<Ftx_BufferType>:$outs, ArrayAttr:$out_views, Optional<Ftx_BufferType>:$workspace,
@@ -152,28 +159,32 @@ def Ftx_KernelOp : Ftx_Op<"kernel", [AttrSizedOperandSegments, HasParent<"Progra
 }
 
 def Ftx_StartOp : Ftx_Op<"start", [AttrSizedOperandSegments, HasParent<"ProgramOp">]> {
-  let summary = "Starts a collective";
+  let summary = "Starts a transfer";
   let description = [{
     `%t = ftx.start all_gather on gather after compute over shard @u from (%slice : whole f32) to (%full : whole f32)`
+    `%t = ftx.start copy on h2d after compute from (%there : whole f32) to (%here : whole f32)`
 
-    It begins when all that stands before it on the stream `after` is done. all_gather: from the slice to
-    the whole. reduce_scatter: from the whole to the slice, mean over the axis. all_reduce: `from` in place;
-    mean over the axis of floats, sum of integers.
+    It begins when all that stands before it on the stream `after` is done. Input i moves to output i; several
+    pairs are a bucket that shares one latency. all_gather: from slices to wholes, the slice may be the `own`
+    one of the whole. reduce_scatter: the other way round. all_reduce: `from` in place, no `to`. Floats are
+    summed over the axis and divided by the ranks of the axis `mean`, where given; integers are summed. copy:
+    between host and device memory, on h2d or d2h, over no axis.
   }];
-  let arguments = (ins Ftx_Collective:$collective, Ftx_Stream:$stream, Ftx_Stream:$after, Ftx_Axis:$axis,
-                       OptionalAttr<FlatSymbolRefAttr>:$unit, Variadic<Ftx_BufferType>:$ins, ArrayAttr:$in_views,
+  let arguments = (ins Ftx_Transfer:$transfer, Ftx_Stream:$stream, Ftx_Stream:$after, OptionalAttr<Ftx_Axis>:$axis,
+                       OptionalAttr<Ftx_Axis>:$mean, OptionalAttr<FlatSymbolRefAttr>:$unit,
+                       Variadic<Ftx_BufferType>:$ins, ArrayAttr:$in_views,
                        Variadic<Ftx_BufferType>:$outs, ArrayAttr:$out_views, OptionalAttr<StrAttr>:$layer,
-                       OptionalAttr<StrAttr>:$phase);
+                       OptionalAttr<StrAttr>:$phase, OptionalAttr<StrAttr>:$reason);
   let results = (outs Ftx_TokenType:$token);
   let assemblyFormat = [{
-    $collective `on` $stream `after` $after `over` $axis ($unit^)? `from` ` ` `(` custom<Views>($ins, $in_views) `)`
-    `to` ` ` `(` custom<Views>($outs, $out_views) `)` attr-dict
+    $transfer `on` $stream `after` $after (`over` $axis^)? (`mean` $mean^)? ($unit^)?
+    `from` ` ` `(` custom<Views>($ins, $in_views) `)` `to` ` ` `(` custom<Views>($outs, $out_views) `)` attr-dict
   }];
   let hasVerifier = 1;
 }
 
 def Ftx_WaitOp : Ftx_Op<"wait", [HasParent<"ProgramOp">]> {
-  let summary = "A stream waits for a collective";
+  let summary = "A stream waits for a transfer";
   let arguments = (ins Ftx_TokenType:$token, Ftx_Stream:$stream);
   let assemblyFormat = "$token `on` $stream attr-dict";
 }

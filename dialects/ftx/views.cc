@@ -7,7 +7,7 @@ SmallVector<View> getViews(OperandRange buffers, ArrayAttr views) {
   auto buffer = buffers.begin();
   for (auto attr : views.getAsRange<ViewAttr>()) {
     bool absent = isa<NoneType>(attr.getType());
-    result.push_back({absent ? Value() : *buffer, attr.getOffset(), attr.getType()});
+    result.push_back({absent ? Value() : *buffer, attr.getOffset(), attr.getType(), attr.getOwn()});
     if (!absent)
       ++buffer;
   }
@@ -25,7 +25,7 @@ SmallVector<Value> buffersOf(ArrayRef<View> views) {
 ArrayAttr attributeOf(MLIRContext *context, ArrayRef<View> views) {
   SmallVector<Attribute> result;
   for (const View &view : views)
-    result.push_back(view.isPresent() ? ViewAttr::get(context, view.offset, view.type)
+    result.push_back(view.isPresent() ? ViewAttr::get(context, view.offset, view.type, view.own)
                                       : ViewAttr::get(context, 0, NoneType::get(context)));
   return ArrayAttr::get(context, result);
 }
@@ -43,7 +43,7 @@ void forEachAccess(Operation *op, function_ref<void(Value, bool)> visit) {
     if (kernel.getWorkspace())
       visit(kernel.getWorkspace(), /*writes=*/true);
   } else if (auto start = dyn_cast<StartOp>(op)) {
-    visitAll(start.getIns(), /*writes=*/start.getCollective() == Collective::all_reduce);
+    visitAll(start.getIns(), /*writes=*/start.getTransfer() == Transfer::all_reduce);
     visitAll(start.getOuts(), /*writes=*/true);
   } else if (auto release = dyn_cast<ReleaseOp>(op)) {
     visit(release.getBuffer(), /*writes=*/true); // what follows may overwrite it

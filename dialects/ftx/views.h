@@ -10,9 +10,11 @@ struct View {
   Value buffer;       // !ftx.buffer; null for an optional operand that is absent
   int64_t offset = 0; // bytes
   Type type;          // tensor type; element type when the view is the whole buffer; none when absent
+  bool own = false;   // this rank's slice of a whole; type is the element type
 
   bool isPresent() const { return static_cast<bool>(buffer); }
-  bool isWhole() const { return isPresent() && !isa<RankedTensorType>(type); }
+  bool isOwn() const { return isPresent() && own; }
+  bool isWhole() const { return isPresent() && !own && !isa<RankedTensorType>(type); }
 };
 
 /// Puts operands and view attributes together; `views` has one entry per view, `buffers` one per present
