@@ -160,6 +160,48 @@ TEST(Errors, NameWhatWasMeant) {
             "\"llama3-8b\" is a preset of llama already; leave out --preset=70b");
 }
 
+TEST(Dropout, StandsAfterTheEmbeddingAndBeforeEachAdditionToTheResidualStream) {
+  mlir::MLIRContext context;
+  Overrides overrides;
+  overrides.dropout = 0.25;
+  for (const char *name : {"gpt2", "llama", "baseline", "free_transformer"}) {
+    Module module = buildOrFail(context, name, "debug", overrides);
+    ASSERT_TRUE(module);
+    EXPECT_TRUE(mlir::succeeded(mlir::verify(*module)));
+    std::vector<int64_t> streams;
+    int inputs = 0, afterAddition = 0, beforeAddition = 0;
+    module->walk([&](mlir::ft::InputOp) { ++inputs; });
+    module->walk([&](mlir::ft::DropoutOp op) {
+      streams.push_back(static_cast<int64_t>(op.getStream()));
+      EXPECT_EQ(op.getRate().convertToDouble(), 0.25);
+      afterAddition +=
+          op.getX().getDefiningOp<mlir::ft::AddOp>() || op.getX().getDefiningOp<mlir::ft::EmbeddingOp>();
+      for (mlir::Operation *user : op.getResult().getUsers())
+        if (auto add = mlir::dyn_cast<mlir::ft::AddOp>(user); add && add.getB() == op.getResult())
+          ++beforeAddition;
+    });
+    bool wide = name == std::string("baseline") || name == std::string("free_transformer");
+    int blocks = (wide ? 4 : 2) + (name == std::string("free_transformer")); // with the encoder's
+    EXPECT_EQ(inputs, 1) << name;
+    EXPECT_EQ(afterAddition, 1) << name; // the embedding
+    EXPECT_EQ(beforeAddition, 2 * blocks) << name;
+    // Numbers of their own, and none of the latent variable's.
+    ASSERT_EQ(streams.size(), 2u * blocks + 1) << name;
+    for (size_t i = 0; i < streams.size(); ++i)
+      EXPECT_EQ(streams[i], static_cast<int64_t>(i) + 2) << name;
+  }
+}
+
+TEST(Dropout, IsAbsentWithoutARate) {
+  mlir::MLIRContext context;
+  Overrides overrides;
+  overrides.dropout = 0;
+  Module module = buildOrFail(context, "gpt2", "debug", overrides);
+  ASSERT_TRUE(module);
+  module->walk([](mlir::ft::DropoutOp) { ADD_FAILURE(); });
+  module->walk([](mlir::ft::InputOp) { ADD_FAILURE(); });
+}
+
 TEST(Errors, SayWhichDimensionsDoNotFit) {
   auto with = [](auto change) {
     Overrides overrides;
@@ -181,6 +223,9 @@ TEST(Errors, SayWhichDimensionsDoNotFit) {
             "--hidden or --heads");
   EXPECT_EQ(errorOf("llama", "", with([](Overrides &o) { o.beta = 2; })),
             "llama: --latent-bits, --beta and --kappa are options of free_transformer only");
+  for (double rate : {1.0, -0.1, std::nan("")})
+    EXPECT_EQ(errorOf("llama", "", with([&](Overrides &o) { o.dropout = rate; })),
+              "llama: --dropout must be a probability, 0 or more and below 1");
   EXPECT_EQ(errorOf("free_transformer", "", with([](Overrides &o) { o.layers = 3; })),
             "free_transformer: --layers=3 is odd; the latent variable enters after half of the layers");
   EXPECT_EQ(errorOf("free_transformer", "", with([](Overrides &o) { o.latentBits = 30; })),

@@ -45,6 +45,12 @@ std::string checkRanges(const ModelConfig &config) {
   return "";
 }
 
+std::string checkDropout(const ModelConfig &config) {
+  if (config.dropout >= 0 && config.dropout < 1)
+    return "";
+  return "--dropout must be a probability, 0 or more and below 1";
+}
+
 std::string checkLatent(const ModelSpec &spec, const Overrides &overrides, const ModelConfig &config) {
   if (!spec.latent) {
     if (overrides.latentBits || overrides.beta || overrides.kappa)
@@ -87,8 +93,10 @@ std::string applyOverrides(const ModelSpec &spec, const Overrides &overrides, Mo
   set(config.latentBits, overrides.latentBits);
   set(config.beta, overrides.beta);
   set(config.kappa, overrides.kappa);
+  set(config.dropout, overrides.dropout);
   applyDependent(overrides, preset, config);
-  for (const std::string &error : {checkRanges(config), checkLatent(spec, overrides, config)})
+  for (const std::string &error :
+       {checkRanges(config), checkDropout(config), checkLatent(spec, overrides, config)})
     if (!error.empty())
       return error;
   if (std::string error = checkFit(spec, config); !error.empty())

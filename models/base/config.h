@@ -23,6 +23,7 @@ struct ModelConfig {
   double ropeBase = 1e4;
   bool tiedHead = false;
   bool qkvBias = false;
+  double dropout = 0;     // of the embedding and of what is added to the residual stream
   int64_t latentBits = 0; // 0: no latent variable
   double beta = 1.0;      // weight of the KL term
   double kappa = 0.0;     // nats of KL that are free
@@ -39,7 +40,7 @@ struct Preset {
 // where a preset has as many of both; without `seq`, sequences are no longer than the context.
 struct Overrides {
   std::optional<int64_t> batch, seq, layers, hidden, heads, kvHeads, ffn, vocab, context, latentBits;
-  std::optional<double> beta, kappa;
+  std::optional<double> beta, kappa, dropout;
 };
 
 } // namespace ft::models

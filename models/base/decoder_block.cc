@@ -44,18 +44,18 @@ Value buildDecoderBlock(GraphBuilder &graph, const ModelConfig &config, const st
   Value normQ = graph.rmsNorm(inputs.q, inputWeight, config.normEps);
   Value normKv = inputs.kv == inputs.q ? normQ : graph.rmsNorm(inputs.kv, inputWeight, config.normEps);
   Value attended = attention(graph, config, prefix + "self_attn.", normQ, normKv, inputs.causal);
-  Value x = graph.named("x", graph.add(inputs.q, attended));
+  Value x = graph.named("x", graph.add(inputs.q, graph.dropout(attended)));
   Value postWeight =
       graph.parameter(prefix + "post_attention_layernorm.weight", {config.hidden}, Init::constant(1));
   Value normX = graph.rmsNorm(x, postWeight, config.normEps);
-  return graph.named("x", graph.add(x, mlp(graph, config, prefix + "mlp.", normX)));
+  return graph.named("x", graph.add(x, graph.dropout(mlp(graph, config, prefix + "mlp.", normX))));
 }
 
 Value buildTokenEmbedding(GraphBuilder &graph, const ModelConfig &config) {
   Value table = graph.parameter(kEmbedding, {config.vocab, config.hidden}, Init::normal(kInitDeviation));
   if (config.tiedHead)
     graph.addAlias(kEmbedding, kHead);
-  return graph.named("x", graph.embedding(graph.tokens(), table));
+  return graph.named("x", graph.dropout(graph.embedding(graph.tokens(), table)));
 }
 
 Value buildHeadLoss(GraphBuilder &graph, const ModelConfig &config, Value x) {

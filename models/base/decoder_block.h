@@ -16,8 +16,8 @@ struct BlockInputs {
 
 // a = q + Wo Attention(RMS(q), RMS(kv)); y = a + Wdown SwiGLU(Wgate RMS(a), Wup RMS(a)). One weight
 // normalises both q and kv. Parameters are `prefix` + "input_layernorm.weight", "self_attn.q_proj.weight" and
-// so on, as Hugging Face's Llama names them, stored [out, in]. Uses hidden, heads, kvHeads, ffn, normEps,
-// ropeBase and qkvBias of the config.
+// so on, as Hugging Face's Llama names them, stored [out, in]. With dropout, that of what is added to q and
+// to a. Uses hidden, heads, kvHeads, ffn, normEps, ropeBase and qkvBias of the config.
 mlir::Value buildDecoderBlock(GraphBuilder &graph, const ModelConfig &config, const std::string &prefix,
                               const BlockInputs &inputs);
 

@@ -31,7 +31,7 @@ mlir::Location nameLocation(mlir::MLIRContext &context, llvm::StringRef name) {
 GraphBuilder::GraphBuilder(mlir::MLIRContext &context, const ModelIdentity &identity,
                            const ModelConfig &config)
     : module(mlir::ModuleOp::create(mlir::UnknownLoc::get(&context))), moduleBuilder(&context),
-      builder(&context), location(mlir::UnknownLoc::get(&context)) {
+      builder(&context), location(mlir::UnknownLoc::get(&context)), dropoutRate(config.dropout) {
   auto set = [&](llvm::StringRef name, mlir::Attribute value) { (*module)->setAttr(name, value); };
   set(mlir::ft::kModelAttr, builder.getStringAttr(identity.model));
   set(mlir::ft::kPresetAttr, builder.getStringAttr(identity.preset));
@@ -108,8 +108,11 @@ Value GraphBuilder::iota(int64_t count) {
   return create<mlir::ft::IotaOp>(i32(builder.getContext(), {count}));
 }
 
-Value GraphBuilder::input(llvm::StringRef name, RankedTensorType type) {
-  return create<mlir::ft::InputOp>(type, name);
+Value GraphBuilder::rng() {
+  if (!rngInput)
+    rngInput =
+        create<mlir::ft::InputOp>(RankedTensorType::get({3}, builder.getI64Type()), mlir::ft::kRngInput);
+  return rngInput;
 }
 
 Value GraphBuilder::embedding(Value ids, Value table) {
@@ -140,6 +143,14 @@ Value GraphBuilder::add(Value a, Value b) { return create<mlir::ft::AddOp>(a.get
 
 Value GraphBuilder::scale(Value x, double factor) {
   return create<mlir::ft::ScaleOp>(x.getType(), x, builder.getF64FloatAttr(factor));
+}
+
+Value GraphBuilder::dropout(Value x) {
+  if (dropoutRate == 0)
+    return x;
+  Value numbers = rng();
+  return create<mlir::ft::DropoutOp>(x.getType(), x, numbers, builder.getF64FloatAttr(dropoutRate),
+                                     builder.getI64IntegerAttr(nextDropoutStream++));
 }
 
 Value GraphBuilder::broadcast(Value x, llvm::ArrayRef<int64_t> shape) {

@@ -17,6 +17,11 @@ struct Init {
   static Init constant(double value) { return {mlir::ft::InitKind::constant, value}; }
 };
 
+// Streams of random numbers of ops. The first belongs to the latent variable, so that dropout does not change
+// its samples.
+inline constexpr int64_t kSampleStream = 1;
+inline constexpr int64_t kFirstDropoutStream = 2;
+
 // Which model the module is; becomes its attributes.
 struct ModelIdentity {
   std::string model;
@@ -48,7 +53,7 @@ public:
 
   // In the shapes below, [..., D] are the dimensions of x.
   mlir::Value iota(int64_t count);                                         // [count] of i32
-  mlir::Value input(llvm::StringRef name, mlir::RankedTensorType type);    // from the executor
+  mlir::Value rng();                                                       // seed, micro-step, rank
   mlir::Value embedding(mlir::Value ids, mlir::Value table);               // [...], [V, D] -> [..., D]
   mlir::Value matmul(mlir::Value x, mlir::Value weight, mlir::Value bias); // weight [D, N] -> [..., N]
   mlir::Value matmulTransposed(mlir::Value x, mlir::Value weight,
@@ -57,6 +62,8 @@ public:
   mlir::Value rmsNorm(mlir::Value x, mlir::Value weight, double eps);
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value scale(mlir::Value x, double factor);
+  mlir::Value
+  dropout(mlir::Value x); // at the config's rate, with numbers of its own; x itself when that is 0
   mlir::Value broadcast(mlir::Value x, llvm::ArrayRef<int64_t> shape);
   llvm::SmallVector<mlir::Value> split(mlir::Value x, int64_t parts); // equal parts of D
   mlir::Value gelu(mlir::Value x, llvm::StringRef approximate);
@@ -85,6 +92,9 @@ private:
   mlir::Location location;
   mlir::StringAttr layer;
   mlir::Block *body = nullptr;
+  mlir::Value rngInput;
+  double dropoutRate;
+  int64_t nextDropoutStream = kFirstDropoutStream;
   llvm::StringMap<mlir::ft::ParameterOp> parameters;
 };
 

@@ -10,7 +10,6 @@ namespace {
 using mlir::Value;
 
 constexpr double kInitDeviation = 0.02;
-constexpr int64_t kSampleStream = 1; // of random numbers; the only random op
 
 struct Latent {
   Value r;  // [batch, seq, hidden]: what the decoder is told
@@ -32,9 +31,7 @@ Latent buildEncoder(GraphBuilder &graph, const ModelConfig &config, Value x) {
   Value logits = graph.matmulTransposed(graph.rmsNorm(y, normWeight, config.normEps), readout, Value());
   graph.named("bit_logits", logits);
 
-  auto rngType = mlir::RankedTensorType::get({3}, mlir::IntegerType::get(logits.getContext(), 64));
-  Value rng = graph.input(mlir::ft::kRngInput, rngType);
-  Value index = graph.named("code", graph.sampleBits(logits, rng, kSampleStream));
+  Value index = graph.named("code", graph.sampleBits(logits, graph.rng(), kSampleStream));
   Value table = graph.parameter("model.post_sampler.weight", {int64_t{1} << bits, hidden},
                                 Init::normal(kInitDeviation));
   Value r = graph.named("r", graph.binaryMapper(logits, index, table));

@@ -33,7 +33,7 @@ Value buildEmbedding(GraphBuilder &graph, const ModelConfig &config) {
   Value wpe = graph.parameter("transformer.wpe.weight", {config.context, config.hidden},
                               Init::normal(kInitDeviation));
   Value positions = graph.named("positions", graph.iota(config.seq));
-  return graph.named("x", graph.add(x, graph.embedding(positions, wpe)));
+  return graph.named("x", graph.dropout(graph.add(x, graph.embedding(positions, wpe))));
 }
 
 Value buildBlock(GraphBuilder &graph, const ModelConfig &config, const std::string &prefix, Value x) {
@@ -44,12 +44,12 @@ Value buildBlock(GraphBuilder &graph, const ModelConfig &config, const std::stri
   auto qkv = graph.split(fused, 3);
   graph.named("qkv", qkv[0]);
   Value mixed = graph.attention(qkv[0], qkv[1], qkv[2], config.heads, config.heads, /*causal=*/true);
-  x = graph.named(
-      "x", graph.add(x, conv1d(graph, prefix + "attn.c_proj", mixed, hidden, hidden, residualDeviation)));
+  Value attended = conv1d(graph, prefix + "attn.c_proj", mixed, hidden, hidden, residualDeviation);
+  x = graph.named("x", graph.add(x, graph.dropout(attended)));
   h = norm(graph, config, prefix + "ln_2", x);
   h = graph.gelu(conv1d(graph, prefix + "mlp.c_fc", h, hidden, config.ffn, kInitDeviation), "tanh");
-  return graph.named(
-      "x", graph.add(x, conv1d(graph, prefix + "mlp.c_proj", h, config.ffn, hidden, residualDeviation)));
+  h = conv1d(graph, prefix + "mlp.c_proj", h, config.ffn, hidden, residualDeviation);
+  return graph.named("x", graph.add(x, graph.dropout(h)));
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const std::string &preset,
