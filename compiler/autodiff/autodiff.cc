@@ -52,11 +52,17 @@ private:
   llvm::DenseMap<Value, Value> representatives;
 };
 
+// Where backward begins: the gradient of the loss is `factor`, times the loss scale.
+struct Seed {
+  double factor;
+  bool scaled;
+};
+
 // Differentiates one block.
 class ReverseMode {
 public:
-  ReverseMode(ModuleOp module, Block &block, Value loss)
-      : module(module), loss(loss), activity(module, block, loss),
+  ReverseMode(ModuleOp module, Block &block, Value loss, Seed seed)
+      : module(module), loss(loss), seed(seed), activity(module, block, loss),
         builder(OpBuilder::atBlockTerminator(&block)) {
     for (Operation &op : block.without_terminator()) {
       forwardOps.push_back(&op);
@@ -68,7 +74,7 @@ public:
 
   LogicalResult run() {
     if (activity.isActive(loss))
-      seed();
+      gradients.set(loss, makeSeed());
     for (Operation *op : llvm::reverse(forwardOps)) {
       if (!activity.isActive(op))
         continue;
@@ -82,10 +88,14 @@ public:
   }
 
 private:
-  // d loss / d loss.
-  void seed() {
+  Value makeSeed() {
     marker.setLayer(getLayer(loss.getDefiningOp()));
-    gradients.set(loss, FillOp::create(builder, loss.getLoc(), loss.getType(), builder.getF64FloatAttr(1.0)));
+    FloatAttr factor = builder.getF64FloatAttr(seed.factor);
+    if (!seed.scaled)
+      return FillOp::create(builder, loss.getLoc(), loss.getType(), factor);
+    auto state = RankedTensorType::get({kScalerNumbers}, builder.getF32Type());
+    Value scaler = InputOp::create(builder, loss.getLoc(), state, kScalerInput);
+    return LossScaleOp::create(builder, loss.getLoc(), loss.getType(), scaler, factor);
   }
 
   LogicalResult differentiate(Operation *op) {
@@ -165,6 +175,7 @@ private:
 
   ModuleOp module;
   Value loss;
+  Seed seed;
   Activity activity;
   BackwardMarker marker;
   OpBuilder builder;
@@ -197,6 +208,10 @@ FailureOr<func::FuncOp> findForward(ModuleOp module) {
 }
 
 class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
+public:
+  using AutodiffPassBase::AutodiffPassBase;
+
+private:
   void runOnOperation() override {
     FailureOr<func::FuncOp> forward = findForward(getOperation());
     if (failed(forward))
@@ -205,7 +220,8 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
     for (Operation &op : block.without_terminator())
       setPhase(&op, kPhaseForward);
 
-    ReverseMode reverse(getOperation(), block, block.getTerminator()->getOperand(0));
+    ReverseMode reverse(getOperation(), block, block.getTerminator()->getOperand(0),
+                        {gradientFactor, lossScale});
     if (failed(reverse.run()))
       return signalPassFailure();
     forward->setSymName(kTrainStepFunction);

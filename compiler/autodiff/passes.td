@@ -19,7 +19,15 @@ def AutodiffPass : Pass<"ft-autodiff", "::mlir::ModuleOp"> {
 
     The order of the gradient ops is the order in which they will run. An op with no derivative on a path
     from a trained parameter to the loss is refused.
+
+    Backward begins with `gradient-factor`: 1 / micro-steps makes the sum over micro-steps a mean. With `loss-scale` it is
+    multiplied by the scale of the input "scaler" (ft.loss_scale), so that no 16-bit gradient underflows; the
+    optimizer divides by it again.
   }];
+  let options = [
+    Option<"gradientFactor", "gradient-factor", "double", "1.0", "The gradient of the loss">,
+    Option<"lossScale", "loss-scale", "bool", "false", "Multiply it by the loss scale">
+  ];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 

@@ -48,6 +48,9 @@ LogicalResult emitPlan(ModuleOp module, const PlanInfo &info, proto::Plan &plan)
   plan.set_shards_parameters(flagOf(module, "ft.shards_parameters"));
   plan.set_shards_gradients(flagOf(module, "ft.shards_gradients"));
   plan.set_shards_optimizer(flagOf(module, "ft.shards_optimizer"));
+  plan.set_two_axes(flagOf(module, "ft.two_axes"));
+  auto microSteps = module->getAttrOfType<IntegerAttr>("ft.micro_steps");
+  plan.set_micro_steps(microSteps ? microSteps.getInt() : 1);
   if (failed(emitShape(module, plan)))
     return failure();
   Numbering numbers(module);

@@ -65,6 +65,7 @@ private:
     }
     auto release = cast<ReleaseOp>(op);
     setTag(release);
+    lastOnCompute = index;
     instruction.set_opcode(proto::RELEASE);
     instruction.set_stream(proto::COMPUTE);
     auto buffer = release.getBuffer().getDefiningOp<BufferOp>();
@@ -96,9 +97,13 @@ private:
   }
 
   LogicalResult emitStart(StartOp op, proto::Instruction &instruction) {
-    instruction.set_opcode(static_cast<proto::Opcode>(op.getCollective()));
+    instruction.set_opcode(static_cast<proto::Opcode>(op.getTransfer()));
     instruction.set_stream(streamOf(op.getStream()));
-    instruction.set_axis(static_cast<proto::Axis>(op.getAxis()));
+    if (auto axis = op.getAxis())
+      instruction.set_axis(static_cast<proto::Axis>(*axis));
+    if (auto mean = op.getMean())
+      instruction.set_mean(static_cast<proto::Axis>(*mean));
+    instruction.set_reason(op.getReason().value_or("").str());
     if (op.getUnit() && failed(emitUnit(op, *op.getUnit(), instruction)))
       return failure();
     // A stream runs in order: what an earlier instruction of this one has waited for needs no second wait.
@@ -138,6 +143,7 @@ private:
     operand.set_offset(view.offset);
     operand.set_dtype(*dtype);
     operand.set_whole(view.isWhole());
+    operand.set_own_slice(view.isOwn());
     if (auto tensor = dyn_cast<RankedTensorType>(view.type))
       for (int64_t extent : tensor.getShape())
         operand.add_shape(extent);
@@ -168,8 +174,8 @@ private:
   proto::Program &out;
   llvm::DenseMap<Value, uint32_t> starts; // by token
   std::optional<uint32_t> lastOnCompute;
-  std::array<std::optional<uint32_t>, 3>
-      seenByStream; // the last of `compute` that this stream has waited for
+  // The last of `compute` that each stream has waited for.
+  std::array<std::optional<uint32_t>, proto::Stream_ARRAYSIZE> seenByStream;
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Units, parameters and buffers.
+// Units, parameters, buffers, and what became of activations.
 #include "compiler/emit/numbering.h"
 
 namespace ft::compiler {
@@ -8,7 +8,7 @@ using mlir::ft::ParameterOp;
 using mlir::ft::UnitOp;
 using mlir::ftx::BufferOp;
 using mlir::ftx::ProgramOp;
-using mlir::ftx::UnitStateOp;
+using mlir::ftx::StateOp;
 
 std::optional<proto::DType> dtypeOf(Type type) {
   if (type.isF32())
@@ -49,7 +49,7 @@ LogicalResult emitParameter(ParameterOp op, const Numbering &numbers, proto::Par
 LogicalResult emitBuffer(BufferOp op, uint32_t program, const Numbering &numbers, proto::Buffer &out) {
   out.set_name(op.getName().str());
   out.set_class_(static_cast<proto::MemoryClass>(op.getMemoryClass()));
-  out.set_space(proto::DEVICE);
+  out.set_space(op.getHost() ? proto::HOST : proto::DEVICE);
   out.mutable_size()->set_kind(static_cast<proto::SizeExpr::Kind>(op.getSizeKind()));
   out.mutable_size()->set_value(op.getBytes());
   if (op.getUnit()) {
@@ -70,19 +70,35 @@ LogicalResult emitBuffer(BufferOp op, uint32_t program, const Numbering &numbers
   return success();
 }
 
-LogicalResult emitUnitBuffers(ModuleOp module, const Numbering &numbers, proto::Plan &plan) {
-  for ([[maybe_unused]] UnitOp unit : module.getOps<UnitOp>())
-    plan.add_unit_buffers();
-  for (UnitStateOp state : module.getOps<UnitStateOp>()) {
+LogicalResult emitStates(ModuleOp module, const Numbering &numbers, proto::Plan &plan) {
+  for (StateOp state : module.getOps<StateOp>()) {
     auto unit = numbers.unit(state.getUnit());
     if (!unit)
       return state.emitOpError() << "is about @" << state.getUnit() << ", which is no ft.unit";
-    auto plusOne = [&](Value buffer) { return buffer ? numbers.buffer(buffer) + 1 : 0; };
-    proto::Plan::UnitBuffers &out = *plan.mutable_unit_buffers(*unit);
-    out.set_parameters_plus_one(plusOne(state.getParameters()));
-    out.set_gradients_plus_one(plusOne(state.getGradients()));
-    out.set_exp_avg_plus_one(plusOne(state.getExpAvg()));
-    out.set_exp_avg_sq_plus_one(plusOne(state.getExpAvgSq()));
+    proto::Plan::UnitState &out = *plan.add_unit_states();
+    out.set_unit(*unit);
+    out.set_role(state.getRole().str());
+    out.set_buffer(numbers.buffer(state.getBuffer()));
+  }
+  return success();
+}
+
+// Tolerates no other attribute than ft-record-saved writes.
+LogicalResult emitSaved(ModuleOp module, proto::Plan &plan) {
+  auto rows = module->getAttrOfType<ArrayAttr>(mlir::ft::kSavedAttr);
+  for (Attribute attr : rows ? rows.getValue() : ArrayRef<Attribute>()) {
+    auto row = dyn_cast<DictionaryAttr>(attr);
+    auto text = [&](StringRef name) { return row ? row.getAs<StringAttr>(name) : StringAttr(); };
+    auto number = [&](StringRef name) { return row ? row.getAs<IntegerAttr>(name) : IntegerAttr(); };
+    if (!text("value") || !text("layer") || !text("choice") || !number("bytes") || !number("flops"))
+      return module.emitError() << "'" << mlir::ft::kSavedAttr << "' has a row " << attr
+                                << "; expected value, layer, choice, bytes, flops";
+    proto::Plan::Saved &out = *plan.add_saved();
+    out.set_value(text("value").str());
+    out.set_layer(text("layer").str());
+    out.set_choice(text("choice").str());
+    out.set_bytes(number("bytes").getInt());
+    out.set_flops(number("flops").getInt());
   }
   return success();
 }
@@ -106,7 +122,9 @@ LogicalResult emitTables(ModuleOp module, const Numbering &numbers, proto::Plan 
     for (BufferOp buffer : program.getOps<BufferOp>())
       if (failed(emitBuffer(buffer, index, numbers, *plan.add_buffers())))
         return failure();
-  return emitUnitBuffers(module, numbers, plan);
+  if (failed(emitStates(module, numbers, plan)))
+    return failure();
+  return emitSaved(module, plan);
 }
 
 } // namespace ft::compiler

@@ -1,7 +1,7 @@
 // --ft-fuse-loss-grad
 // Enters: a differentiated graph. Leaves: ft.linear_cross_entropy_loss_grad in place of
-// ft.linear_cross_entropy and its gradient, where the upstream gradient is constant. Nothing is refused; what
-// does not match stays.
+// ft.linear_cross_entropy and its gradient, where the upstream gradient is known before forward runs: a
+// constant, or one times the loss scale. Nothing is refused; what does not match stays.
 #include <optional>
 
 #include "compiler/fuse/passes.h"
@@ -13,17 +13,24 @@ namespace mlir::ft {
 
 namespace {
 
-// The value of a constant scalar, seen through ft.scale.
-std::optional<double> constantValue(Value value) {
+// An upstream gradient that does not depend on the forward pass.
+struct Upstream {
+  double factor;
+  LossScaleOp scale; // times this, where it is not null
+};
+
+// Seen through ft.scale.
+std::optional<Upstream> upstreamOf(Value value) {
   if (auto fill = value.getDefiningOp<FillOp>())
-    return fill.getValue().convertToDouble();
+    return Upstream{fill.getValue().convertToDouble(), {}};
+  if (auto lossScale = value.getDefiningOp<LossScaleOp>();
+      lossScale && lossScale.getScaler().getDefiningOp<InputOp>())
+    return Upstream{1.0, lossScale};
   auto scale = value.getDefiningOp<ScaleOp>();
-  if (!scale)
-    return std::nullopt;
-  std::optional<double> inner = constantValue(scale.getX());
-  if (!inner)
-    return std::nullopt;
-  return *inner * scale.getFactor().convertToDouble();
+  std::optional<Upstream> inner = scale ? upstreamOf(scale.getX()) : std::nullopt;
+  if (inner)
+    inner->factor *= scale.getFactor().convertToDouble();
+  return inner;
 }
 
 // The forward op of `grad` in its block, or null.
@@ -50,6 +57,19 @@ Operation *placeFor(LinearCrossEntropyOp forward, LinearCrossEntropyGradOp grad)
   return lossIsUsedLater ? grad.getOperation() : nullptr;
 }
 
+// The loss scale and its input come before `place`, of whose layer and phase they are then.
+Value scaleAt(Operation *place, LossScaleOp scale) {
+  if (!scale)
+    return {};
+  for (Operation *op : {scale.getScaler().getDefiningOp(), scale.getOperation()}) {
+    if (op->isBeforeInBlock(place))
+      continue;
+    op->moveBefore(place);
+    op->setDiscardableAttrs(place->getDiscardableAttrDictionary());
+  }
+  return scale.getResult();
+}
+
 void eraseIfDead(Value constant) {
   Operation *op = constant.getDefiningOp();
   if (!op->use_empty())
@@ -60,12 +80,13 @@ void eraseIfDead(Value constant) {
     eraseIfDead(inner);
 }
 
-void fuse(LinearCrossEntropyOp forward, LinearCrossEntropyGradOp grad, Operation *place, double dloss) {
+void fuse(LinearCrossEntropyOp forward, LinearCrossEntropyGradOp grad, Operation *place,
+          const Upstream &upstream) {
   OpBuilder builder(place);
-  auto fused = LinearCrossEntropyLossGradOp::create(builder, place->getLoc(), forward.getLoss().getType(),
-                                                    grad.getDx().getType(), grad.getDweight().getType(),
-                                                    grad.getX(), grad.getWeight(), grad.getTargets(),
-                                                    grad.getAcc(), builder.getF64FloatAttr(dloss));
+  auto fused = LinearCrossEntropyLossGradOp::create(
+      builder, place->getLoc(), forward.getLoss().getType(), grad.getDx().getType(),
+      grad.getDweight().getType(), grad.getX(), grad.getWeight(), grad.getTargets(), grad.getAcc(),
+      scaleAt(place, upstream.scale), builder.getF64FloatAttr(upstream.factor));
   fused->setDiscardableAttrs(place->getDiscardableAttrDictionary());
   forward.getLoss().replaceAllUsesWith(fused.getLoss());
   grad.getDx().replaceAllUsesWith(fused.getDx());
@@ -81,12 +102,12 @@ class FuseLossGradPass : public impl::FuseLossGradPassBase<FuseLossGradPass> {
     SmallVector<LinearCrossEntropyGradOp> grads;
     getOperation().walk([&](LinearCrossEntropyGradOp op) { grads.push_back(op); });
     for (LinearCrossEntropyGradOp grad : grads) {
-      std::optional<double> dloss = constantValue(grad.getDloss());
+      std::optional<Upstream> upstream = upstreamOf(grad.getDloss());
       LinearCrossEntropyOp forward = forwardOf(grad);
-      if (!dloss || !forward)
+      if (!upstream || !forward)
         continue;
       if (Operation *place = placeFor(forward, grad))
-        fuse(forward, grad, place, *dloss);
+        fuse(forward, grad, place, *upstream);
     }
   }
 };

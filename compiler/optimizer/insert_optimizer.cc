@@ -16,13 +16,36 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::AdamOp;
 using mlir::ft::AdamwOp;
 using mlir::ft::ClipCoefficientOp;
+using mlir::ft::DrainOp;
+using mlir::ft::FlatType;
+using mlir::ft::HealthOp;
 using mlir::ft::InitOp;
 using mlir::ft::InputOp;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
+using mlir::ft::SgdOp;
 using mlir::ft::SumSquaresOp;
+using mlir::ft::UpdateScalerOp;
+
+// A flat gradient, complete over micro-steps.
+struct Gradient {
+  PackOp pack;
+  Value flat;
+};
+
+SmallVector<Gradient> gradientsOf(func::FuncOp train) {
+  SmallVector<Gradient> gradients;
+  for (PackOp pack : train.getOps<PackOp>()) {
+    gradients.push_back({pack, pack.getFlat()});
+    for (Operation *user : pack.getFlat().getUsers())
+      if (auto drain = dyn_cast<DrainOp>(user))
+        gradients.back().flat = drain.getResult();
+  }
+  return gradients;
+}
 
 // begin, end, decays (0 or 1) of each parameter of the unit, in order.
 SmallVector<int64_t> segmentsOf(PackOp pack, SymbolTable &symbols) {
@@ -53,53 +76,129 @@ void makeInit(ModuleOp module, func::FuncOp train) {
   func::ReturnOp::create(builder, loc);
 }
 
+// The input `name`, at the beginning of the block.
+Value findOrMakeInput(Block *block, StringRef name, RankedTensorType type) {
+  for (InputOp input : block->getOps<InputOp>()) {
+    if (input.getName() != name)
+      continue;
+    input->moveBefore(&block->front());
+    return input.getValue();
+  }
+  OpBuilder builder = OpBuilder::atBlockBegin(block);
+  return InputOp::create(builder, block->getParentOp()->getLoc(), type, name);
+}
+
 struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> {
   using InsertOptimizerPassBase::InsertOptimizerPassBase;
 
-  // Returns the gradient norm.
-  Value insertSteps(OpBuilder &builder, MutableArrayRef<PackOp> packs, SymbolTable &symbols) {
-    Location loc = packs.front().getLoc();
+  struct Scalars {
+    Value coefficient, lr, step;
+  };
+
+  static FloatAttr number(OpBuilder &builder, double value) { return builder.getF64FloatAttr(value); }
+
+  Operation *insertStep(OpBuilder &builder, Gradient gradient, const Scalars &s, SymbolTable &symbols) {
+    Location loc = gradient.pack.getLoc();
+    FlatSymbolRefAttr unit = cast<FlatType>(gradient.flat.getType()).getUnit();
+    auto segments = builder.getDenseI64ArrayAttr(segmentsOf(gradient.pack, symbols));
+    FloatAttr decay = number(builder, weightDecay);
+    if (optimizer == "adamw")
+      return AdamwOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step,
+                             number(builder, beta1), number(builder, beta2), number(builder, eps), decay,
+                             segments);
+    if (optimizer == "adam")
+      return AdamOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step,
+                            number(builder, beta1), number(builder, beta2), number(builder, eps), decay,
+                            segments);
+    return SgdOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step,
+                         number(builder, momentum), nesterov ? builder.getUnitAttr() : UnitAttr(), decay,
+                         segments);
+  }
+
+  // The bitmap of ranks that have something that is not finite, of this rank alone so far.
+  static Value insertHealth(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients) {
+    auto words = RankedTensorType::get({mlir::ft::kHealthWords}, builder.getI64Type());
+    auto rngType = RankedTensorType::get({3}, builder.getI64Type());
+    Value rng = findOrMakeInput(builder.getInsertionBlock(), mlir::ft::kRngInput, rngType);
+    Value bitmap;
+    for (Gradient gradient : gradients) {
+      OpBuilder behind(builder.getContext());
+      behind.setInsertionPointAfterValue(gradient.flat);
+      auto op = HealthOp::create(behind, gradient.pack.getLoc(), words, gradient.flat, rng, bitmap);
+      mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
+      bitmap = op.getBitmap();
+    }
+    auto op = HealthOp::create(builder, loss.getLoc(), words, loss, rng, bitmap);
+    mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
+    return op.getBitmap();
+  }
+
+  // The norm and the coefficient.
+  ClipCoefficientOp insertNorm(OpBuilder &builder, Value loss, Value scaler, ArrayRef<Gradient> gradients) {
     auto scalar = RankedTensorType::get({}, builder.getF32Type());
     auto words = RankedTensorType::get({mlir::ft::kAccumulatorWords}, builder.getI64Type());
-    auto optimizer = [](Operation *op) { mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer); };
-    auto number = [&](double value) { return builder.getF64FloatAttr(value); };
     Value sum;
-    for (PackOp pack : packs) {
-      auto op = SumSquaresOp::create(builder, pack.getLoc(), words, pack.getFlat(), sum);
-      optimizer(op);
+    for (Gradient gradient : gradients) {
+      auto op = SumSquaresOp::create(builder, gradient.pack.getLoc(), words, gradient.flat, sum);
+      mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
       sum = op.getSum();
     }
-    auto coefficient = ClipCoefficientOp::create(builder, loc, scalar, scalar, sum, number(clip));
-    optimizer(coefficient);
-    Value lr = InputOp::create(builder, loc, scalar, mlir::ft::kLrInput);
-    Value step =
+    auto norm = ClipCoefficientOp::create(builder, loss.getLoc(), scalar, scalar, sum, loss, scaler,
+                                          number(builder, clip));
+    mlir::ft::setPhase(norm, mlir::ft::kPhaseOptimizer);
+    return norm;
+  }
+
+  // Returns what @train_step returns besides the loss.
+  SmallVector<Value> insertSteps(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients,
+                                 SymbolTable &symbols) {
+    auto scalar = RankedTensorType::get({}, builder.getF32Type());
+    Location loc = loss.getLoc();
+    Value scaler;
+    for (InputOp input : builder.getInsertionBlock()->getOps<InputOp>())
+      if (input.getName() == mlir::ft::kScalerInput)
+        scaler = input.getValue();
+    Value health = insertHealth(builder, loss, gradients);
+    ClipCoefficientOp norm = insertNorm(builder, loss, scaler, gradients);
+    Scalars scalars;
+    scalars.coefficient = norm.getCoefficient();
+    scalars.lr = InputOp::create(builder, loc, scalar, mlir::ft::kLrInput);
+    scalars.step =
         InputOp::create(builder, loc, RankedTensorType::get({}, builder.getI64Type()), mlir::ft::kStepInput);
-    for (PackOp pack : packs) {
-      auto unit = cast<mlir::ft::FlatType>(pack.getFlat().getType()).getUnit();
-      auto op = AdamwOp::create(builder, pack.getLoc(), unit, pack.getFlat(), coefficient.getCoefficient(),
-                                lr, step, number(beta1), number(beta2), number(eps), number(weightDecay),
-                                builder.getDenseI64ArrayAttr(segmentsOf(pack, symbols)));
-      optimizer(op);
-      mlir::ft::setLayer(op, mlir::ft::getLayer(pack));
+    for (Gradient gradient : gradients) {
+      Operation *op = insertStep(builder, gradient, scalars, symbols);
+      mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
+      mlir::ft::setLayer(op, mlir::ft::getLayer(gradient.pack));
     }
-    return coefficient.getNorm();
+    if (scaler) {
+      auto op = UpdateScalerOp::create(builder, loc, scaler, norm.getCoefficient(), number(builder, 2.0),
+                                       number(builder, 0.5), builder.getI64IntegerAttr(growthInterval),
+                                       builder.getI64IntegerAttr(hysteresis), number(builder, minScale),
+                                       builder.getI64IntegerAttr(dynamicScale ? 1 : 0));
+      mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
+    }
+    return {norm.getNorm(), health};
   }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto train = module.lookupSymbol<func::FuncOp>(mlir::ft::kTrainStepFunction);
-    SmallVector<PackOp> packs;
+    SmallVector<Gradient> gradients;
     if (train)
-      llvm::append_range(packs, train.getOps<PackOp>());
-    if (packs.empty()) {
+      gradients = gradientsOf(train);
+    if (gradients.empty()) {
       module.emitError() << "no flat gradients in @train_step; run ft-form-units first";
+      return signalPassFailure();
+    }
+    if (optimizer != "adamw" && optimizer != "adam" && optimizer != "sgd") {
+      module.emitError() << "unknown optimizer '" << optimizer << "'; one of adamw, adam, sgd";
       return signalPassFailure();
     }
     SymbolTable symbols(module);
     Operation *terminator = train.getBody().front().getTerminator();
     OpBuilder builder(terminator);
-    Value norm = insertSteps(builder, packs, symbols);
-    terminator->insertOperands(terminator->getNumOperands(), norm);
+    SmallVector<Value> results = insertSteps(builder, terminator->getOperand(0), gradients, symbols);
+    terminator->insertOperands(terminator->getNumOperands(), results);
     train.setFunctionType(builder.getFunctionType(train.getArgumentTypes(), terminator->getOperandTypes()));
     makeInit(module, train);
   }

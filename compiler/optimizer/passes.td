@@ -4,18 +4,26 @@
 include "mlir/Pass/PassBase.td"
 
 def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
-  let summary = "Append clipping by the global norm and AdamW to @train_step; make @init";
+  let summary = "Append clipping by the global norm and the optimizer to @train_step; make @init";
   let description = [{
     Enters: units formed, each with a flat gradient. Leaves: the sum of squares over all flat gradients, one clip coefficient, one
-    `ft.adamw` per unit; @train_step returns (loss, gradient norm before clipping). @init draws every parameter.
+    step of the optimizer per unit; with dynamic loss scaling (an input "scaler") its update; @train_step returns (loss, gradient
+    norm before clipping, bitmap of the ranks whose loss or gradient is not finite). @init draws every parameter.
     Weight decay applies to parameters without `no_decay`.
   }];
   let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam or sgd">,
     Option<"beta1", "beta1", "double", "0.9", "Decay of the first moment">,
     Option<"beta2", "beta2", "double", "0.95", "Decay of the second moment">,
     Option<"eps", "eps", "double", "1e-8", "Added to the root of the second moment">,
-    Option<"weightDecay", "weight-decay", "double", "0.1", "Decoupled weight decay">,
-    Option<"clip", "clip", "double", "1.0", "Largest global gradient norm; 0 does not clip">
+    Option<"weightDecay", "weight-decay", "double", "0.1", "Decoupled weight decay; part of the gradient for adam and sgd">,
+    Option<"momentum", "momentum", "double", "0", "sgd: momentum">,
+    Option<"nesterov", "nesterov", "bool", "false", "sgd: Nesterov's momentum">,
+    Option<"clip", "clip", "double", "1.0", "Largest global gradient norm; 0 does not clip">,
+    Option<"dynamicScale", "dynamic-scale", "bool", "true", "The loss scale backs off and grows">,
+    Option<"growthInterval", "growth-interval", "int64_t", "2000", "Good steps after which the loss scale grows">,
+    Option<"hysteresis", "hysteresis", "int64_t", "1", "Skipped steps after which it backs off">,
+    Option<"minScale", "min-scale", "double", "0", "Least loss scale">
   ];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }

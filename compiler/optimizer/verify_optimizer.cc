@@ -13,30 +13,31 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
-using mlir::ft::AdamwOp;
 using mlir::ft::ClipCoefficientOp;
+using mlir::ft::DrainOp;
 using mlir::ft::InitOp;
+using mlir::ft::OptimizerOpInterface;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
 using mlir::ft::SumSquaresOp;
 
 // One user of type Op of a flat gradient.
-template <typename Op> LogicalResult findOnly(PackOp pack, Op &only) {
-  for (Operation *user : pack.getFlat().getUsers()) {
+template <typename Op> LogicalResult findOnly(PackOp pack, Value flat, StringRef what, Op &only) {
+  for (Operation *user : flat.getUsers()) {
     auto op = dyn_cast<Op>(user);
     if (!op)
       continue;
     if (only)
-      return op.emitOpError("takes a flat gradient that another one has taken");
+      return user->emitOpError("takes a flat gradient that another one has taken");
     only = op;
   }
   if (only)
     return success();
-  return pack.emitError() << "no " << Op::getOperationName() << " takes this flat gradient";
+  return pack.emitError() << "no " << what << " takes this flat gradient";
 }
 
 // The segments are where the packed parameters lie, with their decay.
-LogicalResult verifySegments(AdamwOp adamw, PackOp pack, SymbolTable &symbols) {
+LogicalResult verifySegments(Operation *step, PackOp pack, SymbolTable &symbols) {
   SmallVector<int64_t> expected;
   for (auto name : pack.getParameters().getAsRange<FlatSymbolRefAttr>()) {
     auto parameter = symbols.lookup<ParameterOp>(name.getValue());
@@ -44,9 +45,10 @@ LogicalResult verifySegments(AdamwOp adamw, PackOp pack, SymbolTable &symbols) {
     expected.append({begin, begin + cast<RankedTensorType>(parameter.getType()).getNumElements(),
                      parameter.getNoDecay() ? 0 : 1});
   }
-  if (adamw.getSegments() == ArrayRef<int64_t>(expected))
+  auto segments = step->getAttrOfType<DenseI64ArrayAttr>("segments");
+  if (segments && segments.asArrayRef() == ArrayRef<int64_t>(expected))
     return success();
-  return adamw.emitOpError("segments are not those of the parameters in the gradient");
+  return step->emitOpError("segments are not those of the parameters in the gradient");
 }
 
 // Every flat gradient counts in the one norm, and is used by one step of the optimizer.
@@ -64,20 +66,24 @@ LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
     sum = part.getAcc();
   }
   for (PackOp pack : train.getOps<PackOp>()) {
+    Value flat = pack.getFlat();
+    for (Operation *user : flat.getUsers())
+      if (auto drain = dyn_cast<DrainOp>(user))
+        flat = drain.getResult();
     SumSquaresOp sum;
-    AdamwOp adamw;
-    if (failed(findOnly(pack, sum)) || failed(findOnly(pack, adamw)) ||
-        failed(verifySegments(adamw, pack, symbols)))
+    OptimizerOpInterface step;
+    if (failed(findOnly(pack, flat, "ft.sum_squares", sum)) ||
+        failed(findOnly(pack, flat, "optimizer", step)) || failed(verifySegments(step, pack, symbols)))
       return failure();
     if (!counted.contains(sum))
       return sum.emitOpError("does not count in the gradient norm");
-    if (adamw.getCoefficient() != clip.getCoefficient())
-      return adamw.emitOpError("must take the coefficient of the gradient norm");
+    if (!llvm::is_contained(step->getOperands(), clip.getCoefficient()))
+      return step.emitOpError("must take the coefficient of the gradient norm");
   }
   Operation *result = train.getBody().front().getTerminator();
-  if (result->getNumOperands() == 2 && result->getOperand(1) == clip.getNorm())
+  if (result->getNumOperands() == 3 && result->getOperand(1) == clip.getNorm())
     return success();
-  return result->emitError("@train_step must return the loss and the gradient norm");
+  return result->emitError("@train_step must return the loss, the gradient norm and the health of the ranks");
 }
 
 // @init draws every parameter once, each from a stream of its own.

@@ -4,6 +4,9 @@
 #include "compiler/pipeline/check_model.h"
 #include "compiler/pipeline/check_source.h"
 #include "compiler/pipeline/diagnostics.h"
+#include "compiler/pipeline/freeze_parameters.h"
+#include "compiler/pipeline/solve_budget.h"
+#include "compiler/remat/policy.h"
 #include "dialects/ft/dialect.h"
 #include "dialects/ftx/dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -13,9 +16,11 @@
 #include "llvm/Support/SourceMgr.h"
 
 #include <cerrno>
+#include <limits>
 
 #include "runtime/base/posix_error.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/bind.h"
 
 namespace ft::compiler {
 
@@ -26,6 +31,8 @@ namespace {
 /// The phase's own passes, or an error at the op that it refused.
 absl::Status runPhase(const Phase &phase, ModuleOp module, const CompileOptions &options,
                       const FirstError &error) {
+  if (!phase.addPasses)
+    return absl::OkStatus();
   PassManager passes(module.getContext());
   phase.addPasses(passes, options);
   if (succeeded(passes.run(module)))
@@ -34,8 +41,8 @@ absl::Status runPhase(const Phase &phase, ModuleOp module, const CompileOptions 
                                                          : error.text());
 }
 
-absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, MLIRContext *context,
-                                                 const FirstError &error) {
+absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, ArrayRef<std::string> frozen,
+                                                 MLIRContext *context, const FirstError &error) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (std::error_code code = buffer.getError())
     return PosixError(code.value(), "read model", path);
@@ -43,7 +50,8 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, MLIRCo
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, context);
-  if (!module || failed(checkModel(*module, llvm::sys::path::stem(path))))
+  if (!module || failed(freezeParameters(*module, frozen)) ||
+      failed(checkModel(*module, llvm::sys::path::stem(path))))
     return absl::InvalidArgumentError(error.text().empty() ? path + ": error: it is not a model"
                                                            : error.text());
   return module;
@@ -52,33 +60,119 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, MLIRCo
 PlanInfo describe(const CompileOptions &options) {
   PlanInfo info;
   info.producer = "ftc " FT_VERSION;
-  info.settings = {{"beta1", options.beta1},
-                   {"beta2", options.beta2},
-                   {"eps", options.eps},
-                   {"weight_decay", options.weightDecay},
-                   {"clip", options.clip}};
-  info.textSettings = {{"optimizer", "adamw"}, {"prefetch", options.prefetch}};
+  info.settings = {{"beta1", options.optimizer.beta1},
+                   {"beta2", options.optimizer.beta2},
+                   {"eps", options.optimizer.eps},
+                   {"weight_decay", options.optimizer.weightDecay},
+                   {"clip", options.optimizer.clip}};
+  const PrecisionOptions &precision = options.precision;
+  if (precision.scalesLoss())
+    info.settings.insert(info.settings.end(), {{"loss_scale", precision.lossScale},
+                                               {"initial_scale_power", double(precision.initialScalePower)},
+                                               {"min_loss_scale", precision.minLossScale}});
+  info.settings.insert(info.settings.end(), options.runNumbers.begin(), options.runNumbers.end());
+  info.textSettings = {{"optimizer", options.optimizer.name},
+                       {"prefetch", options.overlap.prefetch},
+                       {"wrap", options.units.wrap},
+                       {"remat", options.remat},
+                       {"param_dtype", options.precision.paramDtype},
+                       {"reduce_dtype", options.precision.reduceDtype}};
+  info.textSettings.insert(info.textSettings.end(), options.runTexts.begin(), options.runTexts.end());
   return info;
+}
+
+absl::StatusOr<proto::Plan> emit(ModuleOp module, const CompileOptions &options, const FirstError &error) {
+  proto::Plan plan;
+  if (failed(emitPlan(module, describe(options), plan)))
+    return absl::InvalidArgumentError(error.text());
+  return plan;
+}
+
+size_t numberOf(StringRef name) {
+  return llvm::find_if(phases(), [&](const Phase &phase) { return phase.name == name; }) - phases().begin();
+}
+
+absl::StatusOr<BoundPlan> bindForBudget(const proto::Plan &plan, const CompileOptions &options) {
+  if (options.mesh)
+    return BindPlan(plan, Mesh{options.mesh->first, options.mesh->second});
+  FT_ASSIGN_OR_RETURN(const Mesh mesh, MeshFor(plan, options.worldSize));
+  return BindPlan(plan, mesh);
+}
+
+/// Ahead of phase schedule: lowers the budget that prefetch=auto plans with until what it makes fits the one
+/// that was asked for, packed in an arena. With another prefetch, or no room even without any, an error that
+/// names what is needed.
+absl::Status meetMemoryBudget(ModuleOp module, CompileOptions &options, const FirstError &error) {
+  const uint64_t budget = options.overlap.memoryBudget;
+  auto arenaWith = [&](uint64_t planned) -> absl::StatusOr<uint64_t> {
+    CompileOptions trial = options;
+    trial.overlap.memoryBudget = planned;
+    OwningOpRef<ModuleOp> copy(module.clone());
+    for (const Phase &phase : phases().drop_front(numberOf("schedule")))
+      FT_RETURN_IF_ERROR(runPhase(phase, *copy, trial, error));
+    FT_ASSIGN_OR_RETURN(const proto::Plan plan, emit(*copy, trial, error));
+    FT_ASSIGN_OR_RETURN(const BoundPlan bound, bindForBudget(plan, trial));
+    return bound.arena_bytes();
+  };
+  constexpr int kTrials = 6;
+  uint64_t planned = budget, smallest = std::numeric_limits<uint64_t>::max();
+  for (int trial = 0; trial < kTrials && planned > 0; ++trial) {
+    FT_ASSIGN_OR_RETURN(const uint64_t arena, arenaWith(planned));
+    if (arena <= budget) {
+      options.overlap.memoryBudget = planned;
+      return absl::OkStatus();
+    }
+    smallest = std::min(smallest, arena);
+    // The last trial moves nothing that takes memory.
+    planned = trial + 2 < kTrials && planned > arena - budget ? planned - (arena - budget) : 1;
+  }
+  return absl::InvalidArgumentError("--memory-budget=" + std::to_string(budget) +
+                                    " is too small: with --prefetch=" + options.overlap.prefetch +
+                                    " the arena of a rank has " + std::to_string(smallest) +
+                                    " bytes; --remat, --offload or a sharding strategy need less");
+}
+
+/// Marks what is recomputed and offloaded, ahead of phase remat.
+absl::Status meetBudget(ModuleOp module, const CompileOptions &options, const FirstError &error) {
+  FT_ASSIGN_OR_RETURN(RematPolicy policy, parseRematPolicy(options.remat));
+  BudgetProblem problem{.bytes = policy.bytes,
+                        .worldSize = options.worldSize,
+                        .mesh = std::nullopt,
+                        .offload = options.offload.activations,
+                        .is16Bit = options.precision.paramDtype != "fp32",
+                        .target = FindTarget(options.overlap.target)};
+  if (options.mesh)
+    problem.mesh = Mesh{options.mesh->first, options.mesh->second};
+  if (!problem.target)
+    return absl::InvalidArgumentError("unknown target '" + options.overlap.target + "'");
+  auto compileRest = [&](ModuleOp copy) -> absl::StatusOr<proto::Plan> {
+    for (const Phase &phase : phases().drop_front(numberOf("remat")))
+      FT_RETURN_IF_ERROR(runPhase(phase, copy, options, error));
+    return emit(copy, options, error);
+  };
+  return solveBudget(module, problem, compileRest).status();
 }
 
 } // namespace
 
-absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileOptions &options,
+absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileOptions &wanted,
                                          const PhaseObserver &observe) {
+  CompileOptions options = wanted;
   DialectRegistry registry;
   registry.insert<func::FuncDialect, mlir::ft::FtDialect, ftx::FtxDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   FirstError error(&context);
-  FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, &context, error));
+  FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options.units.frozen, &context, error));
+  size_t remat = numberOf("remat"), schedule = numberOf("schedule");
   for (auto [number, phase] : llvm::enumerate(phases())) {
-    if (phase.addPasses)
-      FT_RETURN_IF_ERROR(runPhase(phase, *module, options, error));
+    if (number == remat && isBudget(options.remat))
+      FT_RETURN_IF_ERROR(meetBudget(*module, options, error));
+    if (number == schedule && options.overlap.memoryBudget != 0)
+      FT_RETURN_IF_ERROR(meetMemoryBudget(*module, options, error));
+    FT_RETURN_IF_ERROR(runPhase(phase, *module, options, error));
     FT_RETURN_IF_ERROR(observe(phase, number, *module));
   }
-  proto::Plan plan;
-  if (failed(emitPlan(*module, describe(options), plan)))
-    return absl::InvalidArgumentError(error.text());
-  return plan;
+  return emit(*module, options, error);
 }
 
 } // namespace ft::compiler

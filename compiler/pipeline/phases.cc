@@ -4,8 +4,13 @@
 #include "compiler/fuse/passes.h"
 #include "compiler/memory/passes.h"
 #include "compiler/optimizer/passes.h"
+#include "compiler/precision/passes.h"
+#include "compiler/programs/passes.h"
+#include "compiler/remat/passes.h"
+#include "compiler/remat/policy.h"
 #include "compiler/schedule/passes.h"
 #include "compiler/shard/passes.h"
+#include "compiler/shard/strategy.h"
 
 namespace ft::compiler {
 
@@ -17,36 +22,101 @@ void addFuse(OpPassManager &passes, const CompileOptions &) {
   passes.addPass(mlir::ft::createFuseLinearCrossEntropyPass());
 }
 
-void addAutodiff(OpPassManager &passes, const CompileOptions &) {
-  passes.addPass(mlir::ft::createAutodiffPass());
+void addAutodiff(OpPassManager &passes, const CompileOptions &options) {
+  passes.addPass(createMakeEvalStepPass());
+  mlir::ft::AutodiffPassOptions autodiff;
+  autodiff.gradientFactor = 1.0 / static_cast<double>(options.microSteps);
+  autodiff.lossScale = options.precision.scalesLoss();
+  passes.addPass(mlir::ft::createAutodiffPass(autodiff));
   passes.addPass(mlir::ft::createVerifyAutodiffPass());
   passes.addPass(mlir::ft::createFuseLossGradPass());
 }
 
-void addUnits(OpPassManager &passes, const CompileOptions &) {
-  passes.addPass(createFormUnitsPass());
+void addUnits(OpPassManager &passes, const CompileOptions &options) {
+  FormUnitsPassOptions units;
+  units.wrap = options.units.wrap;
+  units.names.assign(options.units.names.begin(), options.units.names.end());
+  units.minNumParams = options.units.minNumParams;
+  units.persistenceThreshold = options.units.persistenceThreshold;
+  passes.addPass(createFormUnitsPass(units));
   passes.addPass(createVerifyUnitsPass());
+  passes.addPass(createMakeMicroStepPass(MakeMicroStepPassOptions{options.microSteps}));
 }
 
 void addOptimizer(OpPassManager &passes, const CompileOptions &options) {
-  InsertOptimizerPassOptions adamw;
-  adamw.beta1 = options.beta1;
-  adamw.beta2 = options.beta2;
-  adamw.eps = options.eps;
-  adamw.weightDecay = options.weightDecay;
-  adamw.clip = options.clip;
-  passes.addPass(createInsertOptimizerPass(adamw));
+  InsertOptimizerPassOptions optimizer;
+  optimizer.optimizer = options.optimizer.name;
+  optimizer.beta1 = options.optimizer.beta1;
+  optimizer.beta2 = options.optimizer.beta2;
+  optimizer.eps = options.optimizer.eps;
+  optimizer.weightDecay = options.optimizer.weightDecay;
+  optimizer.momentum = options.optimizer.momentum;
+  optimizer.nesterov = options.optimizer.nesterov;
+  optimizer.clip = options.optimizer.clip;
+  optimizer.dynamicScale = options.precision.lossScale == 0;
+  optimizer.growthInterval = options.precision.lossScaleWindow;
+  optimizer.hysteresis = options.precision.hysteresis;
+  optimizer.minScale = options.precision.minLossScale;
+  passes.addPass(createInsertOptimizerPass(optimizer));
   passes.addPass(createVerifyOptimizerPass());
 }
 
+void addRemat(OpPassManager &passes, const CompileOptions &options) {
+  // A budget has been met, and its choices marked, before this phase.
+  if (!isBudget(options.remat))
+    passes.addPass(createChooseRematPass({options.remat, options.offload.activations}));
+  passes.addPass(createApplyRematPass());
+  passes.addPass(createInsertOffloadPass());
+  passes.addPass(createVerifyRematPass());
+}
+
 void addShard(OpPassManager &passes, const CompileOptions &options) {
-  passes.addPass(createInsertCollectivesPass(InsertCollectivesPassOptions{options.strategy}));
+  InsertCollectivesPassOptions collectives;
+  collectives.strategy = options.strategy;
+  collectives.keepGathered.assign(options.units.keepGathered.begin(), options.units.keepGathered.end());
+  collectives.offloadOptimizer = options.offload.optimizer;
+  collectives.offloadParameters = options.offload.parameters;
+  collectives.accumulateEach = options.accumulateEach;
+  passes.addPass(createInsertCollectivesPass(collectives));
   passes.addPass(createVerifyCollectivesPass());
 }
 
+void addPrecision(OpPassManager &passes, const CompileOptions &options) {
+  passes.addPass(createApplyPrecisionPass({options.precision.paramDtype, options.precision.reduceDtype}));
+  passes.addPass(createVerifyPrecisionPass());
+}
+
+/// Ranks on the axes replica and shard that budgets are meant for.
+std::pair<int64_t, int64_t> meshOf(const CompileOptions &options) {
+  if (options.mesh)
+    return *options.mesh;
+  const Strategy *strategy = lookupStrategy(options.strategy);
+  if (strategy && strategy->axes == Axes::Replica)
+    return {options.worldSize, 1};
+  return {1, options.worldSize};
+}
+
 void addSchedule(OpPassManager &passes, const CompileOptions &options) {
+  passes.addPass(createRecordSavedPass()); // types are final now, and the functions are still there
   passes.addPass(createLowerToFtxPass());
-  passes.addPass(createOverlapCollectivesPass(OverlapCollectivesPassOptions{options.prefetch}));
+  JoinTransfersPassOptions buckets;
+  buckets.bucketCapMb = options.overlap.prefetch == "none" ? 0 : options.overlap.bucketCapMb;
+  buckets.reduceBucketMb = options.overlap.reduceBucketMb;
+  buckets.gatherBucketMb = options.overlap.gatherBucketMb;
+  passes.addPass(createJoinTransfersPass(buckets));
+  if (options.overlap.prefetch == "auto") {
+    ScheduleByCostPassOptions cost;
+    cost.target = options.overlap.target;
+    cost.memoryBudget = options.overlap.memoryBudget;
+    std::tie(cost.replica, cost.shard) = meshOf(options);
+    passes.addPass(createScheduleByCostPass(cost));
+  } else {
+    OverlapCollectivesPassOptions overlap;
+    overlap.prefetch = options.overlap.prefetch;
+    overlap.forwardPrefetch = options.overlap.forwardPrefetch;
+    overlap.limitAllGathers = options.overlap.limitAllGathers;
+    passes.addPass(createOverlapCollectivesPass(overlap));
+  }
   passes.addPass(createVerifySchedulePass());
 }
 
@@ -56,8 +126,10 @@ void addMemory(OpPassManager &passes, const CompileOptions &) {
 }
 
 constexpr Phase table[] = {
-    {"parse", nullptr},          {"fuse", addFuse},   {"autodiff", addAutodiff}, {"units", addUnits},
-    {"optimizer", addOptimizer}, {"shard", addShard}, {"schedule", addSchedule}, {"memory", addMemory},
+    {"parse", nullptr},    {"fuse", addFuse},           {"autodiff", addAutodiff},
+    {"units", addUnits},   {"optimizer", addOptimizer}, {"remat", addRemat},
+    {"shard", addShard},   {"precision", addPrecision}, {"schedule", addSchedule},
+    {"memory", addMemory},
 };
 
 } // namespace

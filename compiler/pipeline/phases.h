@@ -6,19 +6,9 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <string>
+#include "compiler/pipeline/options.h"
 
 namespace ft::compiler {
-
-struct CompileOptions {
-  std::string strategy; // a name or an alias of the strategy table
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double eps = 1e-8;
-  double weightDecay = 0.1;
-  double clip = 1.0;            // largest global gradient norm; 0 does not clip
-  std::string prefetch = "one"; // or "none"
-};
 
 struct Phase {
   llvm::StringLiteral name;

@@ -2,17 +2,41 @@
 
 #include "compiler/schedule/program_builder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace ft::compiler {
 
 using namespace mlir;
+using mlir::ft::FlatType;
+using mlir::ft::OptimizerOpInterface;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
+using mlir::ft::SliceType;
 using mlir::ft::UnitOp;
 using mlir::ftx::MemoryClass;
 using mlir::ftx::SizeKind;
+using mlir::ftx::View;
 
-int64_t bytesOf(RankedTensorType type) { return type.getNumElements() * (type.getElementTypeBitWidth() / 8); }
+int64_t bytesOf(RankedTensorType type) { return type.getNumElements() * bytesOf(type.getElementType()); }
+
+int64_t bytesOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
+
+FlatSymbolRefAttr unitOf(Type type) {
+  return llvm::TypeSwitch<Type, FlatSymbolRefAttr>(type)
+      .Case<FlatType, SliceType>([](auto flat) { return flat.getUnit(); })
+      .Default(FlatSymbolRefAttr());
+}
+
+Type elementOf(Type type) {
+  return llvm::TypeSwitch<Type, Type>(type).Case<FlatType, SliceType>(
+      [](auto flat) { return flat.getElementType(); });
+}
+
+//===----------------------------------------------------------------------===//
+// UnitState
+//===----------------------------------------------------------------------===//
+
+FlatSymbolRefAttr UnitState::symbol() const { return FlatSymbolRefAttr::get(UnitOp(unit).getSymNameAttr()); }
 
 SmallVector<int64_t> UnitState::segments() const {
   SmallVector<int64_t> result;
@@ -23,10 +47,49 @@ SmallVector<int64_t> UnitState::segments() const {
   return result;
 }
 
-static bool flag(ModuleOp module, StringRef name) {
-  auto attr = module->getAttrOfType<BoolAttr>(name);
-  return attr && attr.getValue();
+static View wholeView(Value buffer, Type element) { return {buffer, 0, element}; }
+
+/// This rank's part of a buffer that may be whole, where others are slices.
+static View partOf(Value buffer, Type element, bool bufferIsWhole, bool partIsWhole) {
+  return {buffer, 0, element, /*own=*/bufferIsWhole && !partIsWhole};
 }
+
+View UnitState::master() const {
+  Type f32 = Float32Type::get(UnitOp(unit).getContext());
+  Value master = buffers.lookup("master");
+  return wholeView(master ? master : buffers.lookup("parameters"), f32);
+}
+
+View UnitState::updatedMaster() const {
+  if (buffers.contains("master"))
+    return master();
+  View all = master();
+  return partOf(all.buffer, all.type, wholeParameters, wholeMaster());
+}
+
+View UnitState::updatedWorkingCopy() const {
+  if (!workingCopy)
+    return {};
+  return partOf(buffers.lookup("parameters"), compute, wholeParameters, wholeMaster());
+}
+
+View UnitState::atRest(Type element) const {
+  return element.isF32() ? master() : wholeView(buffers.lookup("parameters"), element);
+}
+
+View UnitState::state(StringRef role) const {
+  return wholeView(buffers.lookup(role), Float32Type::get(UnitOp(unit).getContext()));
+}
+
+View UnitState::gradients() const { return wholeView(buffers.lookup("gradients"), reduce); }
+
+View UnitState::gradientSlice() const {
+  return partOf(buffers.lookup("gradients"), reduce, wholeGradients, wholeOptimizer);
+}
+
+//===----------------------------------------------------------------------===//
+// JobState
+//===----------------------------------------------------------------------===//
 
 JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
   for (UnitOp unit : module.getOps<UnitOp>()) {
@@ -40,37 +103,68 @@ JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
       units[unitIndex.lookup(*unit)].parameters.push_back(parameter);
   }
   module.walk([&](PackOp op) {
-    units[unitIndex.lookup(op.getFlat().getType().getUnit().getValue())].trained = true;
+    units[unitIndex.lookup(unitOf(op.getFlat().getType()).getValue())].reduce =
+        elementOf(op.getFlat().getType());
+  });
+  module.walk([&](OptimizerOpInterface op) {
+    units[unitIndex.lookup(op.getUnitAttr().getValue())].optimizerRoles = op.getStateRoles();
   });
   for (UnitState &state : units) {
     llvm::stable_sort(state.parameters,
                       [](ParameterOp a, ParameterOp b) { return *a.getOffset() < *b.getOffset(); });
-    makeBuffers(state, module);
+    readUnit(state, module);
+    makeBuffers(state);
   }
 }
 
-void JobState::makeBuffers(UnitState &state, ModuleOp module) {
-  state.values = makeFlat(state, "parameters", MemoryClass::parameters, flag(module, "ft.shards_parameters"));
-  if (state.trained) {
-    bool sliceMoments = flag(module, "ft.shards_optimizer");
-    state.gradients =
-        makeFlat(state, "gradients", MemoryClass::gradients, flag(module, "ft.shards_gradients"));
-    state.expAvg = makeFlat(state, "exp_avg", MemoryClass::optimizer_state, sliceMoments);
-    state.expAvgSq = makeFlat(state, "exp_avg_sq", MemoryClass::optimizer_state, sliceMoments);
-  }
-  ftx::UnitStateOp::create(builder, state.unit.getLoc(), state.unit.getSymName(), state.values,
-                           state.gradients, state.expAvg, state.expAvgSq);
-}
-
-Value JobState::makeFlat(const UnitState &state, StringRef role, MemoryClass memoryClass, bool slice) {
+void JobState::readUnit(UnitState &state, ModuleOp module) {
   UnitOp unit = state.unit;
-  return makeBuffer(builder, unit.getLoc(),
-                    {.name = (unit.getSymName() + "." + role).str(),
-                     .memoryClass = memoryClass,
-                     .bytes = kMasterBytes,
-                     .kind = slice ? SizeKind::unit_slice : SizeKind::unit_full,
-                     .unit = FlatSymbolRefAttr::get(unit.getSymNameAttr()),
-                     .persistent = true});
+  auto isWhole = [&](StringRef name) {
+    auto text = unit->getAttrOfType<StringAttr>(name);
+    return !text || text.getValue() == "whole";
+  };
+  state.wholeParameters = isWhole("parameters");
+  state.wholeGradients = isWhole("gradients");
+  state.wholeOptimizer = isWhole("optimizer");
+  state.hostParameters = unit->hasAttr("host_parameters");
+  state.hostOptimizer = unit->hasAttr("host_optimizer");
+  auto compute = unit->getAttrOfType<TypeAttr>("compute");
+  state.compute = compute ? compute.getValue() : builder.getF32Type();
+  state.workingCopy = unit->hasAttr("working_copy");
+}
+
+void JobState::makeBuffers(UnitState &state) {
+  Type f32 = builder.getF32Type();
+  if (state.compute.isF32()) {
+    addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, f32, state.hostParameters);
+  } else {
+    if (state.workingCopy)
+      addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, state.compute,
+              state.hostParameters);
+    bool trained = state.isTrained();
+    addFlat(state, "master", trained ? MemoryClass::optimizer_state : MemoryClass::parameters,
+            state.wholeMaster(), f32, state.hostParameters || (trained && state.hostOptimizer));
+  }
+  if (!state.isTrained())
+    return;
+  addFlat(state, "gradients", MemoryClass::gradients, state.wholeGradients, state.reduce, /*host=*/false);
+  for (StringRef role : state.optimizerRoles)
+    addFlat(state, role, MemoryClass::optimizer_state, state.wholeOptimizer, f32, state.hostOptimizer);
+}
+
+void JobState::addFlat(UnitState &state, StringRef role, MemoryClass memoryClass, bool whole, Type element,
+                       bool host) {
+  UnitOp unit = state.unit;
+  Value buffer = makeBuffer(builder, unit.getLoc(),
+                            {.name = (unit.getSymName() + "." + role).str(),
+                             .memoryClass = memoryClass,
+                             .bytes = bytesOf(element),
+                             .kind = whole ? SizeKind::unit_full : SizeKind::unit_slice,
+                             .unit = state.symbol(),
+                             .persistent = true,
+                             .host = host});
+  state.buffers[role] = buffer;
+  ftx::StateOp::create(builder, unit.getLoc(), unit.getSymName(), role, buffer);
 }
 
 Value JobState::port(StringRef name, RankedTensorType type) {
@@ -80,6 +174,17 @@ Value JobState::port(StringRef name, RankedTensorType type) {
         builder, builder.getUnknownLoc(),
         {.name = name.str(), .memoryClass = MemoryClass::io, .bytes = bytesOf(type), .persistent = true});
   return buffer;
+}
+
+View JobState::sum(StringRef name, Type type) {
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return {port((name + ".accumulated").str(), tensor), 0, type};
+  UnitState &state = units[unitIndex.lookup(unitOf(type).getValue())];
+  if (!state.buffers.contains("accumulated"))
+    addFlat(state, "accumulated", MemoryClass::gradients, isa<FlatType>(type) || state.wholeOptimizer,
+            elementOf(type),
+            /*host=*/false);
+  return wholeView(state.buffers.lookup("accumulated"), elementOf(type));
 }
 
 } // namespace ft::compiler

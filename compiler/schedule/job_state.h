@@ -3,27 +3,52 @@
 #pragma once
 
 #include "dialects/ft/dialect.h"
-#include "dialects/ftx/dialect.h"
+#include "dialects/ftx/views.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace ft::compiler {
 
+/// Where the parts of a unit lie, as the phases shard and precision have written it on its ft.unit.
 struct UnitState {
   mlir::ft::UnitOp unit;
   llvm::SmallVector<mlir::ft::ParameterOp> parameters; // by offset
-  bool trained = false;                                // has gradients and moments
-  mlir::Value values, gradients, expAvg, expAvgSq;     // !ftx.buffer; the last three null unless trained
+
+  bool wholeParameters = true, wholeGradients = true, wholeOptimizer = true; // else slices
+  bool hostParameters = false, hostOptimizer = false;
+  mlir::Type compute; // element type that is computed with
+  mlir::Type reduce;  // element type of gradients; null for a frozen unit
+  bool workingCopy = false;
+  llvm::SmallVector<llvm::StringRef> optimizerRoles;
+
+  llvm::StringMap<mlir::Value> buffers; // !ftx.buffer, by role
 
   llvm::StringRef name() const { return mlir::ft::UnitOp(unit).getSymName(); }
+  mlir::FlatSymbolRefAttr symbol() const;
+  bool isTrained() const { return static_cast<bool>(reduce); }
+  /// Of a frozen unit, nothing is kept by the optimizer.
+  bool wholeMaster() const { return isTrained() ? wholeOptimizer : wholeParameters; }
   /// begin, end of each parameter in elements of the unit.
   llvm::SmallVector<int64_t> segments() const;
+
+  /// The fp32 parameters at rest, all that the rank holds.
+  mlir::ftx::View master() const;
+  /// Those of them that this rank updates.
+  mlir::ftx::View updatedMaster() const;
+  /// What this rank updates of the 16-bit copy; absent without one.
+  mlir::ftx::View updatedWorkingCopy() const;
+  /// The parameters at rest with elements of type `element`: the working copy or the fp32 ones.
+  mlir::ftx::View atRest(mlir::Type element) const;
+  /// A buffer of state of the optimizer.
+  mlir::ftx::View state(llvm::StringRef role) const;
+  /// Reduced gradients at rest: all of them, and this rank's slice.
+  mlir::ftx::View gradients() const;
+  mlir::ftx::View gradientSlice() const;
 };
 
 class JobState {
 public:
-  /// Makes the buffers of all units at `builder`. Units whose gradients an ft.pack makes are trained. Extents
-  /// at rest come from the module's attributes ft.shards_parameters, ft.shards_gradients and
-  /// ft.shards_optimizer.
+  /// Makes the buffers of all units at `builder`. Emits an error at an ft.unit that says something unknown
+  /// about itself.
   JobState(mlir::ModuleOp module, mlir::OpBuilder builder);
 
   const UnitState &unit(llvm::StringRef name) const { return units[unitIndex.lookup(name)]; }
@@ -33,10 +58,16 @@ public:
   /// The buffer of the port `name`, made when it is first asked for.
   mlir::Value port(llvm::StringRef name, mlir::RankedTensorType type);
 
+  /// The sum over micro-steps called `name`, of a flat gradient, a slice or a tensor; made when it is first
+  /// asked for.
+  mlir::ftx::View sum(llvm::StringRef name, mlir::Type type);
+
 private:
-  void makeBuffers(UnitState &state, mlir::ModuleOp module);
-  mlir::Value makeFlat(const UnitState &state, llvm::StringRef role, mlir::ftx::MemoryClass memoryClass,
-                       bool slice);
+  void readUnit(UnitState &state, mlir::ModuleOp module);
+  void makeBuffers(UnitState &state);
+  /// Adds a flat buffer in the role `role`.
+  void addFlat(UnitState &state, llvm::StringRef role, mlir::ftx::MemoryClass memoryClass, bool whole,
+               mlir::Type element, bool host);
 
   mlir::OpBuilder builder;
   llvm::SmallVector<UnitState> units;
@@ -45,10 +76,12 @@ private:
   llvm::StringMap<mlir::Value> ports;
 };
 
-/// Bytes of a dense tensor.
+/// Bytes of a dense tensor, of one element.
 int64_t bytesOf(mlir::RankedTensorType type);
+int64_t bytesOf(mlir::Type element);
 
-/// Bytes of one element of a parameter at rest, of its gradient and of its moments.
-inline constexpr int64_t kMasterBytes = 4;
+/// Of a flat buffer or a slice.
+mlir::FlatSymbolRefAttr unitOf(mlir::Type type);
+mlir::Type elementOf(mlir::Type flatOrSlice);
 
 } // namespace ft::compiler

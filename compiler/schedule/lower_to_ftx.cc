@@ -1,8 +1,8 @@
 // From functions to programs.
 //
-// Enters: @init and @train_step after the shard phase. Leaves: ft.unit, ft.parameter, persistent buffers,
-// ftx.unit_state and one ftx.program per function. Refused: ops that the shard phase should have removed,
-// other functions.
+// Enters: @init, @train_micro, @train_step, @eval_step after the phases shard and precision. Leaves: ft.unit,
+// ft.parameter, persistent buffers, ftx.states and one ftx.program per function. Refused: ops that the shard
+// phase should have removed, other functions.
 #include "compiler/schedule/passes.h"
 
 #include "compiler/schedule/function_lowering.h"
@@ -15,33 +15,15 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
-using mlir::ftx::View;
-
-/// Padding and moments start at zero, and so does all of a parameter before its own initialisation.
-void zeroState(const JobState &state, ProgramBuilder &program) {
-  for (const UnitState &unit : state.allUnits()) {
-    mlir::ft::UnitOp op = unit.unit;
-    Builder builder(op.getContext());
-    Tag tag{op.getLoc(), {}, builder.getStringAttr("init")};
-    for (Value buffer : {unit.values, unit.expAvg, unit.expAvgSq}) {
-      if (!buffer)
-        continue;
-      program.kernel({.name = "fill",
-                      .ins = {},
-                      .outs = {View{buffer, 0, builder.getF32Type()}},
-                      .workspace = {},
-                      .attributes = {builder.getNamedAttr("value", builder.getF64FloatAttr(0.0))},
-                      .bytes = op.getElements() * kMasterBytes},
-                     tag);
-    }
-  }
-}
 
 LogicalResult checkFunctions(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     StringRef name = function.getSymName();
-    if (name != mlir::ft::kInitFunction && name != mlir::ft::kTrainStepFunction)
-      return function.emitError() << "only @init and @train_step can be scheduled, not @" << name;
+    if (!llvm::is_contained({mlir::ft::kInitFunction, mlir::ft::kTrainMicroFunction,
+                             mlir::ft::kTrainStepFunction, mlir::ft::kEvalStepFunction},
+                            name))
+      return function.emitError()
+             << "only @init, @train_micro, @train_step and @eval_step can be scheduled, not @" << name;
     if (!function.getBody().hasOneBlock())
       return function.emitError() << "@" << name << " must have one block";
   }
@@ -61,8 +43,6 @@ struct LowerToFtxPass : impl::LowerToFtxPassBase<LowerToFtxPass> {
     for (func::FuncOp function : functions) {
       OpBuilder end = OpBuilder::atBlockEnd(module.getBody());
       ProgramBuilder program(end, function.getLoc(), function.getSymName());
-      if (function.getSymName() == mlir::ft::kInitFunction)
-        zeroState(state, program);
       if (failed(FunctionLowering(function, state, program).run()))
         return signalPassFailure();
     }

@@ -1,10 +1,10 @@
-// Lets communication run beside computation.
+// Lets transfers run beside computation.
 //
-// Enters: programs in which every start is followed by its wait. Leaves: the same instructions, starts of
-// gathers moved up, waits of reductions moved down, never past an instruction that touches the same buffers.
+// Enters: programs in which every start is followed by its wait. Leaves: the same instructions, fetches moved
+// up, waits of other transfers moved down, never past an instruction that touches the same buffers.
 #include "compiler/schedule/passes.h"
 
-#include "dialects/ftx/views.h"
+#include "compiler/schedule/fetch_groups.h"
 
 namespace ft::compiler {
 
@@ -16,51 +16,86 @@ namespace {
 using namespace mlir;
 using namespace mlir::ftx;
 
-WaitOp waitOf(StartOp start) {
-  for (Operation *user : start.getToken().getUsers())
-    if (auto wait = dyn_cast<WaitOp>(user))
-      return wait;
-  return {};
-}
+struct Depths {
+  int64_t forward = 0;
+  int64_t backward = 0;
+  bool afterBackward = false; // backward_post
+};
 
-/// Moves `start` up to right behind `limit`, or to the last instruction before it that touches its buffers.
-void hoist(StartOp start, Operation *limit) {
-  Operation *place = start;
-  for (Operation *op = start->getPrevNode(); op && op != limit && !conflict(op, start);
-       op = op->getPrevNode())
-    if (isInstruction(op))
-      place = op;
-  if (place == start)
+void moveUp(ArrayRef<Operation *> ops, Operation *limit) {
+  Operation *first = ops.front();
+  Operation *place = highestPlace(ops, first, limit);
+  if (place == first)
     return;
-  start->moveBefore(place);
-  for (Value buffer : start.getOuts())
-    if (auto definition = buffer.getDefiningOp<BufferOp>(); !definition.getPersistent())
-      definition->moveBefore(start);
+  for (Operation *op : ops)
+    op->moveBefore(place);
 }
 
-/// The start of each gather moves up to the wait of the one before.
-void prefetchGathers(ProgramOp program) {
-  Operation *waitBefore = nullptr;
-  for (StartOp start : llvm::make_early_inc_range(program.getOps<StartOp>())) {
-    if (start.getCollective() != Collective::all_gather)
+Operation *releaseOf(Value buffer) {
+  for (Operation *user : buffer.getUsers())
+    if (isa<ReleaseOp>(user))
+      return user;
+  return nullptr;
+}
+
+/// What a fetch has to stay behind: the use of the one `depth` before it, or the end of that use; null when
+/// it stays.
+Operation *limitOf(const FetchGroup &group, ArrayRef<FetchGroup> before, const Depths &depths) {
+  int64_t depth = group.isBackward ? depths.backward : depths.forward;
+  if (depth <= 0 || before.size() < static_cast<size_t>(depth))
+    return nullptr;
+  const FetchGroup &use = before[before.size() - depth];
+  if (!group.isBackward || !depths.afterBackward || !use.isBackward)
+    return use.finalWaits.back();
+  Operation *release = releaseOf(use.gathered);
+  return release && release->isBeforeInBlock(group.ops.front()) ? release : nullptr;
+}
+
+/// Copies from the host that feed an all-gather of the group start where the group before stands, so that the
+/// wait between the two finds them done.
+void moveUpInnerCopies(const FetchGroup &group, const FetchGroup &before) {
+  StartOp last = group.lastStart();
+  for (Operation *op : group.ops) {
+    auto start = dyn_cast<StartOp>(op);
+    if (!start || start == last || start.getTransfer() != Transfer::copy)
       continue;
-    WaitOp wait = waitOf(start);
-    if (waitBefore)
-      hoist(start, waitBefore);
-    waitBefore = wait;
+    SmallVector<Operation *> ops;
+    for (Value out : start.getOuts())
+      if (auto buffer = out.getDefiningOp<BufferOp>(); buffer && !buffer.getPersistent())
+        ops.push_back(buffer);
+    ops.push_back(start);
+    if (before.lastStart()->isBeforeInBlock(start))
+      moveUp(ops, before.lastStart());
   }
 }
 
-/// The wait of each reduction moves down to the first instruction that touches its buffers; that of a unit's
-/// gradient, which holds memory, no further than to the next start on its stream.
-void postponeWaits(ProgramOp program) {
+void moveFetchesUp(ProgramOp program, const Depths &depths) {
+  SmallVector<FetchGroup> groups = findFetchGroups(program);
+  for (Stream stream : {Stream::gather, Stream::h2d}) {
+    SmallVector<FetchGroup> before;
+    for (const FetchGroup &group : groups) {
+      if (group.stream != stream)
+        continue;
+      if (Operation *limit = limitOf(group, before, depths)) {
+        moveUp(group.ops, limit);
+        moveUpInnerCopies(group, before.back());
+      }
+      before.push_back(group);
+    }
+  }
+}
+
+/// The wait of each other transfer moves down to the first instruction that touches its buffers; that of one
+/// that holds memory of its own no further than to the next start on its stream.
+void moveWaitsDown(ProgramOp program) {
   for (StartOp start : program.getOps<StartOp>()) {
     WaitOp wait = waitOf(start);
-    if (start.getCollective() == Collective::all_gather || !wait)
+    if (isFetch(start) || !wait)
       continue;
+    bool holdsMemory = start.getUnit() || start.getTransfer() == Transfer::copy;
     Operation *op = wait->getNextNode();
-    for (; op && !isa<OutputOp>(op) && !conflict(op, start); op = op->getNextNode())
-      if (auto next = dyn_cast<StartOp>(op); start.getUnit() && next && next.getStream() == start.getStream())
+    for (; op && !isa<OutputOp>(op) && !conflictInFlight(op, start); op = op->getNextNode())
+      if (auto next = dyn_cast<StartOp>(op); holdsMemory && next && next.getStream() == start.getStream())
         break;
     if (op)
       wait->moveBefore(op);
@@ -73,15 +108,17 @@ struct OverlapCollectivesPass : impl::OverlapCollectivesPassBase<OverlapCollecti
   using OverlapCollectivesPassBase::OverlapCollectivesPassBase;
 
   void runOnOperation() override {
-    if (prefetch != "one" && prefetch != "none") {
-      getOperation().emitError() << "prefetch must be 'one' or 'none', not '" << prefetch << "'";
+    if (prefetch != "pre" && prefetch != "post" && prefetch != "none") {
+      getOperation().emitError() << "prefetch must be 'pre', 'post' or 'none', not '" << prefetch << "'";
       return signalPassFailure();
     }
     if (prefetch == "none")
       return;
+    int64_t ahead = limitAllGathers == 0 ? std::numeric_limits<int64_t>::max() : limitAllGathers - 1;
+    Depths depths{std::min<int64_t>(forwardPrefetch, ahead), std::min<int64_t>(1, ahead), prefetch == "post"};
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
-      prefetchGathers(program);
-      postponeWaits(program);
+      moveFetchesUp(program, depths);
+      moveWaitsDown(program);
     }
   }
 };

@@ -19,16 +19,56 @@ def LowerToFtxPass : Pass<"ft-lower-to-ftx", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::ft::FtDialect", "::mlir::ftx::FtxDialect"];
 }
 
-def OverlapCollectivesPass : Pass<"ftx-overlap-collectives", "::mlir::ModuleOp"> {
-  let summary = "Moves starts of collectives up and waits down, so that communication runs beside computation";
+def JoinTransfersPass : Pass<"ftx-join-transfers", "::mlir::ModuleOp"> {
+  let summary = "Joins transfers that follow each other on a stream into buckets, which pay one latency";
   let description = [{
-    The start of a gather moves up to right after the wait of the gather before it: one unit is gathered
-    while the one before is used, and never more than one ahead. The wait of a reduction moves down to the
-    first instruction that touches its buffers; that of a unit's gradient no further than to the next start
-    on its stream, so at most one of them is under way.
+    Reductions of gradients that stay whole at rest wait for the next ones until `bucket-cap-mb` are together: they hold no
+    memory of their own. Those of gradients that are staged do so up to `reduce-bucket-mb`; the staging buffers live longer for
+    it, by at most that much. Gathers of one pass over the layers are made with the ones before, up to `gather-bucket-mb`; the later
+    units live longer for it. A unit larger than the cap goes alone.
   }];
-  let options = [Option<"prefetch", "prefetch", "std::string", "\"one\"",
-                        "Gathers ahead of their use: one, or none for collectives that nothing overlaps">];
+  let options = [
+    Option<"bucketCapMb", "bucket-cap-mb", "double", "25", "MiB of whole gradients that are reduced together">,
+    Option<"reduceBucketMb", "reduce-bucket-mb", "double", "0", "MiB of staged gradients that are reduced together">,
+    Option<"gatherBucketMb", "gather-bucket-mb", "double", "0", "MiB of units that are gathered together">
+  ];
+}
+
+def ScheduleByCostPass : Pass<"ftx-schedule-by-cost", "::mlir::ModuleOp"> {
+  let summary = "Places each start as late as its transfer stays hidden behind computation, within a budget of memory";
+  let description = [{
+    Enters: programs in which every start is followed by its wait. Times come from the cost model of `target` (computation
+    from FLOPs and bytes, transfers from latency and bandwidth) at the mesh given. Fetches are placed from the last to the first: a
+    transfer must end before its use and before the next one on its stream begins; it starts no earlier than needed for
+    that, never past an instruction that touches its buffers, and never so early that more than `memory-budget` bytes are
+    live (0: no limit). The wait of any other transfer stands where it is expected to be done. Each start says why it stands
+    where it stands.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "Machine of the cost model">,
+    Option<"replica", "replica", "int64_t", "1", "Ranks on the replica axis">,
+    Option<"shard", "shard", "int64_t", "1", "Ranks on the shard axis">,
+    Option<"memoryBudget", "memory-budget", "uint64_t", "0", "Bytes of device memory that may be live; 0: no limit">
+  ];
+}
+
+def OverlapCollectivesPass : Pass<"ftx-overlap-collectives", "::mlir::ModuleOp"> {
+  let summary = "Moves starts of fetches up and waits of other transfers down, so that they run beside computation";
+  let description = [{
+    A fetch is what brings a unit, state or an activation in before it is used: an all-gather, with the cast or the copy from
+    the host that it needs, or such a copy alone. In forward it moves up to right behind the wait of the fetch
+    `forward-prefetch` before it. In backward, with prefetch=pre, right behind the wait of the one before it, so that one
+    unit is gathered while the one before computes gradients; with post, right behind the last use of the one before.
+    `limit-all-gathers` bounds the units gathered ahead, the one in use included.
+    The wait of any other transfer moves down to the first instruction that touches its buffers; that of a unit's
+    gradient and that of a copy no further than to the next start on its stream, so at most one of them is under way.
+    With prefetch=none nothing moves.
+  }];
+  let options = [
+    Option<"prefetch", "prefetch", "std::string", "\"pre\"", "pre, post or none">,
+    Option<"forwardPrefetch", "forward-prefetch", "int64_t", "1", "Units gathered ahead of their use in forward">,
+    Option<"limitAllGathers", "limit-all-gathers", "int64_t", "2", "Units gathered ahead, the one in use included; 0: any number">
+  ];
 }
 
 def VerifySchedulePass : Pass<"ftx-verify-schedule", "::mlir::ModuleOp"> {

@@ -9,7 +9,7 @@ using namespace mlir::ftx;
 
 Value makeBuffer(OpBuilder &builder, Location loc, const BufferSpec &spec) {
   return BufferOp::create(builder, loc, BufferType::get(builder.getContext()), spec.name, spec.memoryClass,
-                          spec.kind, spec.unit, static_cast<uint64_t>(spec.bytes), spec.persistent,
+                          spec.kind, spec.unit, static_cast<uint64_t>(spec.bytes), spec.host, spec.persistent,
                           /*first=*/IntegerAttr(),
                           /*last=*/IntegerAttr(), spec.layer);
 }
@@ -49,15 +49,16 @@ void ProgramBuilder::copy(const View &from, const View &to, const Tag &tag) {
          tag);
 }
 
-void ProgramBuilder::collective(Collective kind, Stream stream, Axis axis, FlatSymbolRefAttr unit,
-                                const View &in, const View &out, const Tag &tag) {
+void ProgramBuilder::transfer(const TransferSpec &spec, const Tag &tag) {
   MLIRContext *context = builder.getContext();
   SmallVector<View> outs;
-  if (out.isPresent())
-    outs.push_back(out);
-  auto start = StartOp::create(builder, tag.loc, TokenType::get(context), kind, stream, Stream::compute, axis,
-                               unit, in.buffer, attributeOf(context, in), buffersOf(outs),
-                               attributeOf(context, outs), tag.layer, tag.phase);
+  if (spec.to.isPresent())
+    outs.push_back(spec.to);
+  auto axisAttr = [&](std::optional<Axis> axis) { return axis ? AxisAttr::get(context, *axis) : AxisAttr(); };
+  auto start = StartOp::create(builder, tag.loc, TokenType::get(context), spec.transfer, spec.stream,
+                               Stream::compute, axisAttr(spec.axis), axisAttr(spec.mean), spec.unit,
+                               spec.from.buffer, attributeOf(context, spec.from), buffersOf(outs),
+                               attributeOf(context, outs), tag.layer, tag.phase, /*reason=*/StringAttr());
   WaitOp::create(builder, tag.loc, start.getToken(), Stream::compute);
 }
 

@@ -5,6 +5,7 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <optional>
 #include <string>
 
 namespace ft::compiler {
@@ -16,6 +17,7 @@ struct BufferSpec {
   mlir::ftx::SizeKind kind = mlir::ftx::SizeKind::constant;
   mlir::FlatSymbolRefAttr unit = {};
   bool persistent = false;
+  bool host = false; // in host memory
   mlir::StringAttr layer = {};
 };
 
@@ -41,6 +43,16 @@ struct KernelSpec {
   uint64_t bytes = 0;
 };
 
+struct TransferSpec {
+  mlir::ftx::Transfer transfer;
+  mlir::ftx::Stream stream;
+  std::optional<mlir::ftx::Axis> axis; // none for copies
+  std::optional<mlir::ftx::Axis> mean;
+  mlir::FlatSymbolRefAttr unit = {};
+  mlir::ftx::View from;
+  mlir::ftx::View to; // absent for all_reduce
+};
+
 /// Fills one ftx.program from its first instruction to its last.
 class ProgramBuilder {
 public:
@@ -53,10 +65,8 @@ public:
   void kernel(const KernelSpec &spec, const Tag &tag);
   void copy(const mlir::ftx::View &from, const mlir::ftx::View &to, const Tag &tag);
 
-  /// Starts a collective and waits for it. `out` is absent for all_reduce.
-  void collective(mlir::ftx::Collective kind, mlir::ftx::Stream stream, mlir::ftx::Axis axis,
-                  mlir::FlatSymbolRefAttr unit, const mlir::ftx::View &in, const mlir::ftx::View &out,
-                  const Tag &tag);
+  /// Starts a transfer and waits for it.
+  void transfer(const TransferSpec &spec, const Tag &tag);
   void release(mlir::Value buffer, const Tag &tag);
 
   /// Ports stand before the first instruction and after the last.

@@ -1,10 +1,11 @@
-// Forms units (transformer wrap policy).
+// Forms units.
 //
 // Enters: @train_step with one ft.gradient per trained parameter. Leaves: every ft.parameter with `unit` and
 // `offset`, one ft.unit each, and one ft.pack per unit of trained parameters instead of the ft.gradients.
 // Refused: a trained parameter without gradient.
 #include "compiler/shard/passes.h"
 
+#include "compiler/shard/group_parameters.h"
 #include "dialects/ft/dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -24,33 +25,10 @@ using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
 using mlir::ft::UnitOp;
 
-struct Unit {
-  std::string name;
-  std::string layer;
-  bool frozen = false;
-  SmallVector<ParameterOp> parameters;
-};
-
-// Parameters of one layer, in the order of the module. A parameter without a layer goes into a unit called
-// "root".
-SmallVector<Unit> groupByLayer(ModuleOp module) {
-  DenseMap<std::pair<StringRef, unsigned>, size_t> index;
-  SmallVector<Unit> units;
-  for (ParameterOp parameter : module.getOps<ParameterOp>()) {
-    StringRef layer = parameter.getLayer().value_or("root");
-    bool frozen = parameter.getFrozen();
-    auto [it, isNew] = index.try_emplace({layer, frozen ? 1 : 0}, units.size());
-    if (isNew)
-      units.push_back({(frozen ? layer + ".frozen" : layer).str(), layer.str(), frozen, {}});
-    units[it->second].parameters.push_back(parameter);
-  }
-  return units;
-}
-
 // Sets `unit` and `offset` of the parameters and makes the ft.unit, before the first parameter of the module.
-UnitOp layOut(Unit &unit, OpBuilder &builder, SymbolTable &symbols) {
+UnitOp layOut(const ParameterGroup &unit, OpBuilder &builder, SymbolTable &symbols) {
   uint64_t end = 0;
-  auto op = UnitOp::create(builder, unit.parameters.front().getLoc(), unit.name, /*elements=*/0);
+  auto op = UnitOp::create(builder, ParameterOp(unit.parameters.front()).getLoc(), unit.name, /*elements=*/0);
   symbols.insert(op); // renames it when a parameter has this name already
   for (ParameterOp parameter : unit.parameters) {
     parameter.setUnit(op.getSymName());
@@ -59,11 +37,14 @@ UnitOp layOut(Unit &unit, OpBuilder &builder, SymbolTable &symbols) {
     end += llvm::alignTo(elements, uint64_t(kBlockElements));
   }
   op.setElements(end);
+  if (unit.persistent)
+    op->setAttr("persistent", builder.getUnitAttr());
   return op;
 }
 
 // Replaces the ft.gradients of a unit by one ft.pack after the last of them.
-LogicalResult packGradients(Unit &unit, UnitOp op, llvm::MapVector<StringRef, GradientOp> &gradients) {
+LogicalResult packGradients(const ParameterGroup &unit, UnitOp op,
+                            llvm::MapVector<StringRef, GradientOp> &gradients) {
   SmallVector<Value> values;
   SmallVector<Attribute> names;
   Operation *last = nullptr;
@@ -82,7 +63,7 @@ LogicalResult packGradients(Unit &unit, UnitOp op, llvm::MapVector<StringRef, Gr
   auto type = mlir::ft::FlatType::get(builder.getContext(), FlatSymbolRefAttr::get(op.getSymNameAttr()),
                                       getElementTypeOrSelf(values.front().getType()));
   auto pack = PackOp::create(builder, last->getLoc(), type, values, builder.getArrayAttr(names));
-  mlir::ft::setLayer(pack, builder.getStringAttr(unit.layer));
+  mlir::ft::setLayer(pack, mlir::ft::getLayer(last));
   mlir::ft::setPhase(pack, mlir::ft::kPhaseBackward);
   for (ParameterOp parameter : unit.parameters)
     gradients.lookup(parameter.getSymName())->erase();
@@ -90,14 +71,23 @@ LogicalResult packGradients(Unit &unit, UnitOp op, llvm::MapVector<StringRef, Gr
 }
 
 struct FormUnitsPass : impl::FormUnitsPassBase<FormUnitsPass> {
+  using FormUnitsPassBase::FormUnitsPassBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto train = module.lookupSymbol<func::FuncOp>(mlir::ft::kTrainStepFunction);
-    SmallVector<Unit> units = groupByLayer(module);
-    if (!train || units.empty()) {
-      module.emitError() << (train ? "the model has no parameters" : "no @train_step; run ft-autodiff first");
+    if (!train) {
+      module.emitError("no @train_step; run ft-autodiff first");
       return signalPassFailure();
     }
+    FailureOr<std::vector<ParameterGroup>> groups =
+        groupParameters(module, {.wrap = wrap,
+                                 .names = names,
+                                 .minNumParams = minNumParams,
+                                 .persistenceThreshold = persistenceThreshold});
+    if (failed(groups))
+      return signalPassFailure();
+    const std::vector<ParameterGroup> &units = *groups;
     llvm::MapVector<StringRef, GradientOp> gradients;
     for (GradientOp gradient : train.getOps<GradientOp>())
       gradients[gradient.getParameter()] = gradient;
@@ -105,7 +95,7 @@ struct FormUnitsPass : impl::FormUnitsPassBase<FormUnitsPass> {
     SymbolTable symbols(module);
     OpBuilder builder(&getContext());
     builder.setInsertionPoint(units.front().parameters.front());
-    for (Unit &unit : units) {
+    for (const ParameterGroup &unit : units) {
       UnitOp op = layOut(unit, builder, symbols);
       if (!unit.frozen && failed(packGradients(unit, op, gradients)))
         return signalPassFailure();

@@ -6,10 +6,19 @@ include "mlir/Pass/PassBase.td"
 def FormUnitsPass : Pass<"ft-form-units", "::mlir::ModuleOp"> {
   let summary = "Group parameters into units and lay each unit out as one flat buffer";
   let description = [{
-    Transformer wrap policy: the parameters of one layer are one unit, named after it. Inside the flat buffer every parameter
-    starts at a multiple of a block (1024 elements). The `ft.gradient`s of a unit become one `ft.pack`, right after the
-    last of them is known. Frozen parameters form units of their own, without gradient.
+    Wrap policies. `transformer`: the parameters of one layer are one unit, named after it. `size`: layers in their order,
+    joined until a unit has `min-num-params` elements. `names`: each layer that a pattern matches is a unit, all others
+    together are "root". `none`: one unit, "root". Parameters below `persistence-threshold` elements form a unit that stays
+    gathered ("persistent"). Frozen parameters form units of their own, without gradient.
+    Inside the flat buffer every parameter starts at a multiple of a block (1024 elements). The `ft.gradient`s of a unit become
+    one `ft.pack`, right after the last of them is known.
   }];
+  let options = [
+    Option<"wrap", "wrap", "std::string", "\"transformer\"", "transformer, size, names or none">,
+    ListOption<"names", "names", "std::string", "wrap=names: patterns of layers">,
+    Option<"minNumParams", "min-num-params", "uint64_t", "100000000", "wrap=size: elements that close a unit">,
+    Option<"persistenceThreshold", "persistence-threshold", "uint64_t", "0", "Parameters with fewer elements stay gathered">
+  ];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
@@ -20,11 +29,20 @@ def VerifyUnitsPass : Pass<"ft-verify-units", "::mlir::ModuleOp"> {
 def InsertCollectivesPass : Pass<"ft-insert-collectives", "::mlir::ModuleOp"> {
   let summary = "Insert shards, gathers, releases and reductions as a row of the strategy table says";
   let description = [{
-    Every use of a parameter becomes a view of its unit: of what the rank holds at rest, if that is the whole, or of a gathered copy.
-    Uses share a gather as long as no op of another layer stands between them (released strategies) or always (kept ones).
-    Flat gradients are averaged over the ranks, and so is the loss; sums over slices are completed.
+    Every use of a parameter becomes a view of its unit: of what the rank holds at rest, if that is the whole, or of a copy.
+    Uses share a copy as long as no ops lie between them that use other units but not this one (released strategies)
+    or always (kept ones). Flat gradients are averaged over the ranks, and so is the loss; sums over slices are completed.
+    Where parameters lie whole but are updated by slices, they are gathered again in place after the step. Each ft.unit
+    says where its parts lie: `parameters`, `gradients`, `optimizer` ("whole", "slice"), `gathered`, `host_parameters`,
+    `host_optimizer`.
   }];
-  let options = [Option<"strategy", "strategy", "std::string", "\"full_shard\"", "Row of the strategy table">];
+  let options = [
+    Option<"strategy", "strategy", "std::string", "\"full_shard\"", "Row of the strategy table">,
+    ListOption<"keepGathered", "keep-gathered", "std::string", "Patterns of units that are not released after forward">,
+    Option<"offloadOptimizer", "offload-optimizer", "bool", "false", "Optimizer state lies in host memory">,
+    Option<"offloadParameters", "offload-parameters", "bool", "false", "Parameters at rest lie in host memory">,
+    Option<"accumulateEach", "accumulate-each", "bool", "false", "Gradients are reduced in every micro-step">
+  ];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 

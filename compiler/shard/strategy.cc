@@ -8,10 +8,13 @@ namespace ft::compiler {
 
 // clang-format off
 static constexpr Strategy table[] = {
-  // name           alias    parameters      gathered copy            gradients       optimizer state  axis
-  {"no_shard",      "ddp",   Extent::Whole,  Gathered::Never,         Extent::Whole,  Extent::Whole,   Axis::Replica},
-  {"shard_grad_op", "zero2", Extent::Slice,  Gathered::UntilBackward, Extent::Slice,  Extent::Slice,   Axis::Shard},
-  {"full_shard",    "zero3", Extent::Slice,  Gathered::Released,      Extent::Slice,  Extent::Slice,   Axis::Shard},
+  // name                 alias     parameters      gathered copy            gradients       optimizer state  axes
+  {"no_shard",           "ddp",   {Extent::Whole,  Gathered::Never,         Extent::Whole,  Extent::Whole},  Axes::Replica},
+  {"zero1",              "",      {Extent::Whole,  Gathered::Never,         Extent::Whole,  Extent::Slice},  Axes::Shard},
+  {"shard_grad_op",      "zero2", {Extent::Slice,  Gathered::UntilBackward, Extent::Slice,  Extent::Slice},  Axes::Shard},
+  {"full_shard",         "zero3", {Extent::Slice,  Gathered::Released,      Extent::Slice,  Extent::Slice},  Axes::Shard},
+  {"hybrid_shard",       "",      {Extent::Slice,  Gathered::Released,      Extent::Slice,  Extent::Slice},  Axes::Both},
+  {"hybrid_shard_zero2", "",      {Extent::Slice,  Gathered::UntilBackward, Extent::Slice,  Extent::Slice},  Axes::Both},
 };
 // clang-format on
 
@@ -20,8 +23,8 @@ llvm::ArrayRef<Strategy> strategies() { return table; }
 const Strategy *lookupStrategy(llvm::StringRef name) {
   std::string normal = name.lower();
   std::replace(normal.begin(), normal.end(), '-', '_');
-  const Strategy *row =
-      llvm::find_if(table, [&](const Strategy &s) { return s.name == normal || s.alias == normal; });
+  const Strategy *row = llvm::find_if(
+      table, [&](const Strategy &s) { return s.name == normal || (!s.alias.empty() && s.alias == normal); });
   return row == std::end(table) ? nullptr : row;
 }
 
@@ -29,11 +32,24 @@ std::vector<std::string> strategyNames() {
   std::vector<std::string> names;
   for (const Strategy &s : table) {
     names.push_back(s.name.str());
-    names.push_back(s.alias.str());
+    if (!s.alias.empty())
+      names.push_back(s.alias.str());
   }
   return names;
 }
 
-llvm::StringRef axisName(Axis axis) { return axis == Axis::Shard ? "shard" : "replica"; }
+llvm::StringRef nameOf(Extent extent) { return extent == Extent::Whole ? "whole" : "slice"; }
+
+llvm::StringRef nameOf(Gathered gathered) {
+  switch (gathered) {
+  case Gathered::Never:
+    return "never";
+  case Gathered::UntilBackward:
+    return "until_backward";
+  case Gathered::Released:
+    return "released";
+  }
+  return "";
+}
 
 } // namespace ft::compiler

@@ -16,21 +16,30 @@ enum class Extent { Whole, Slice };
 enum class Gathered {
   Never,         // parameters are whole at rest: nothing is gathered
   UntilBackward, // one gather: kept from the first use to the last
-  Released,      // gathered anew for every run of ops of one layer that uses it
+  Released,      // gathered anew for every stretch of the program that uses it
 };
 
-enum class Axis { Shard, Replica };
+// Mesh axes over which gradients are reduced.
+enum class Axes {
+  Replica, // all ranks on the replica axis
+  Shard,   // all ranks on the shard axis
+  Both,    // over shard, then over replica
+};
+
+// Where the parts of a unit lie. Optimizer state follows `optimizer`; with whole parameters and a sliced
+// optimizer the ranks gather the parameters again, in place, after each step.
+struct Residency {
+  Extent parameters;
+  Gathered gathered;
+  Extent gradients; // once they are reduced
+  Extent optimizer;
+};
 
 struct Strategy {
   llvm::StringLiteral name;
-  llvm::StringLiteral alias;
-  Extent parameters;
-  Gathered gathered;
-  // Reduced gradients at rest. Whole: all-reduce; Slice: reduce-scatter.
-  Extent gradients;
-  Extent optimizerState;
-  // Mesh axis that all ranks lie on.
-  Axis axis;
+  llvm::StringLiteral alias; // empty: none
+  Residency residency;
+  Axes axes;
 };
 
 llvm::ArrayRef<Strategy> strategies();
@@ -41,7 +50,8 @@ const Strategy *lookupStrategy(llvm::StringRef name);
 // Names and aliases, for messages.
 std::vector<std::string> strategyNames();
 
-// "shard" or "replica", as the `axis` attribute of a collective spells it.
-llvm::StringRef axisName(Axis axis);
+// As attributes of ft.unit spell them: "whole", "slice"; "never", "until_backward", "released".
+llvm::StringRef nameOf(Extent extent);
+llvm::StringRef nameOf(Gathered gathered);
 
 } // namespace ft::compiler

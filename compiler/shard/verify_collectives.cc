@@ -12,27 +12,32 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::AccumulateOp;
 using mlir::ft::AllReduceOp;
+using mlir::ft::DrainOp;
+using mlir::ft::FetchOp;
+using mlir::ft::FlatType;
 using mlir::ft::GatherOp;
 using mlir::ft::GetOp;
+using mlir::ft::HealthOp;
 using mlir::ft::PackOp;
 using mlir::ft::ReduceScatterOp;
 using mlir::ft::ReleaseOp;
 using mlir::ft::ViewOp;
 
-// A gather has one release, and no view of it is read later.
-LogicalResult verifyGather(GatherOp gather) {
+// A copy of a unit has one release, and no view of it is read later.
+LogicalResult verifyCopy(Operation *copy) {
   ReleaseOp release;
-  for (Operation *user : gather.getFlat().getUsers()) {
+  for (Operation *user : copy->getResult(0).getUsers()) {
     auto op = dyn_cast<ReleaseOp>(user);
     if (op && release)
-      return op.emitError() << "unit " << gather.getFlat().getType() << " is released twice";
+      return op.emitError() << "unit " << copy->getResult(0).getType() << " is released twice";
     if (op)
       release = op;
   }
   if (!release)
-    return gather.emitError() << "gathered unit is never released";
-  for (Operation *user : gather.getFlat().getUsers()) {
+    return copy->emitError() << "gathered unit is never released";
+  for (Operation *user : copy->getResult(0).getUsers()) {
     auto view = dyn_cast<ViewOp>(user);
     if (!view)
       continue;
@@ -44,12 +49,19 @@ LogicalResult verifyGather(GatherOp gather) {
   return success();
 }
 
-// A flat gradient is read by exactly one reduction and by nothing else.
-LogicalResult verifyPack(PackOp pack) {
-  if (!pack.getFlat().hasOneUse() || !isa<ReduceScatterOp, AllReduceOp>(*pack.getFlat().user_begin()))
-    return pack.emitError()
-           << "flat gradient must be read by one reduction over the ranks and by nothing else";
-  return success();
+// A flat gradient goes one way: into a reduction over the ranks, or a sum over micro-steps. Nothing else but
+// the look at the rank's health reads it.
+LogicalResult verifyFlatGradient(Operation *op, Value flat) {
+  unsigned taken = 0, strangers = 0;
+  for (Operation *user : flat.getUsers()) {
+    if (isa<ReduceScatterOp, AllReduceOp, AccumulateOp, DrainOp>(user))
+      ++taken;
+    else if (!isa<HealthOp>(user))
+      ++strangers;
+  }
+  if (taken == 1 && strangers == 0)
+    return success();
+  return op->emitError() << "flat gradient must be read by one reduction over the ranks and by nothing else";
 }
 
 struct VerifyCollectivesPass : impl::VerifyCollectivesPassBase<VerifyCollectivesPass> {
@@ -58,10 +70,12 @@ struct VerifyCollectivesPass : impl::VerifyCollectivesPassBase<VerifyCollectives
       if (auto get = dyn_cast<GetOp>(op))
         return WalkResult(get.emitError() << "parameter @" << get.getParameter()
                                           << " is still read without a view of its unit");
-      if (auto gather = dyn_cast<GatherOp>(op))
-        return WalkResult(verifyGather(gather));
+      if (isa<GatherOp, FetchOp>(op))
+        return WalkResult(verifyCopy(op));
       if (auto pack = dyn_cast<PackOp>(op))
-        return WalkResult(verifyPack(pack));
+        return WalkResult(verifyFlatGradient(op, pack.getFlat()));
+      if (auto drain = dyn_cast<DrainOp>(op); drain && isa_and_nonnull<PackOp>(drain.getX().getDefiningOp()))
+        return WalkResult(verifyFlatGradient(op, drain.getResult()));
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

@@ -1,0 +1,15 @@
+// Parameters that a user does not want trained.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+
+#include <string>
+
+namespace ft::compiler {
+
+/// Freezes every parameter whose name, or one of whose aliases, matches one of `patterns` (globs). Emits an
+/// error for a pattern that matches none.
+llvm::LogicalResult freezeParameters(mlir::ModuleOp module, llvm::ArrayRef<std::string> patterns);
+
+} // namespace ft::compiler

@@ -1,0 +1,140 @@
+// Gives floats their types.
+//
+// Enters: functions after the shard phase, all f32. Leaves: see passes.td. Refused: unknown types, parameters
+// that are read by ft.get still.
+#include "compiler/precision/passes.h"
+
+#include "compiler/precision/element_types.h"
+#include "compiler/precision/gradient_ops.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace ft::compiler {
+
+#define GEN_PASS_DEF_APPLYPRECISIONPASS
+#include "compiler/precision/passes.h.inc"
+
+namespace {
+
+using namespace mlir;
+using mlir::ft::AllReduceOp;
+using mlir::ft::CopyOp;
+using mlir::ft::DrainOp;
+using mlir::ft::ElementRole;
+using mlir::ft::FetchOp;
+using mlir::ft::GatherOp;
+using mlir::ft::GetOp;
+using mlir::ft::HostType;
+using mlir::ft::OffloadOp;
+using mlir::ft::PackOp;
+using mlir::ft::ReduceScatterOp;
+using mlir::ft::ReloadOp;
+using mlir::ft::ShardOp;
+using mlir::ft::UnitOp;
+
+// In a gather of a unit that is kept until backward the master is rounded; so nothing else is kept at rest.
+bool wantsWorkingCopy(UnitOp unit) {
+  auto gathered = unit->getAttrOfType<StringAttr>(mlir::ft::kGatheredAttr);
+  return !gathered || gathered.getValue() != "until_backward";
+}
+
+void tellUnit(UnitOp unit, const ElementTypes &types) {
+  if (!types.compute.isF32()) {
+    unit->setAttr(mlir::ft::kComputeAttr, TypeAttr::get(types.compute));
+    if (wantsWorkingCopy(unit))
+      unit->setAttr(mlir::ft::kWorkingCopyAttr, UnitAttr::get(unit.getContext()));
+  }
+  unit->setAttr(mlir::ft::kReduceAttr, TypeAttr::get(types.reduce));
+}
+
+// The type of a result of an op that computes.
+Type computedType(OpResult result, const ElementTypes &types, const GradientOps &gradients) {
+  Type type = result.getType();
+  if (!isRetyped(type) ||
+      mlir::ft::elementRole(result.getOwner(), result.getResultNumber()) == ElementRole::Statistic)
+    return type;
+  return withElements(type, gradients.contains(result) ? types.reduce : types.compute);
+}
+
+// Operands have their types already.
+Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradients, SymbolTable &symbols) {
+  Type type = result.getType();
+  return TypeSwitch<Operation *, Type>(result.getOwner())
+      .Case([&](ShardOp op) {
+        auto unit = symbols.lookup<UnitOp>(op.getUnit());
+        return keepsWorkingCopy(unit) ? withElements(type, types.compute) : type;
+      })
+      .Case<GatherOp, FetchOp>([&](auto) { return withElements(type, types.compute); })
+      .Case([&](PackOp) { return withElements(type, types.reduce); })
+      .Case([&](ReduceScatterOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
+      .Case<AllReduceOp, DrainOp>([&](auto op) { return op.getX().getType(); })
+      .Case([&](OffloadOp op) {
+        return HostType::get(op.getContext(), cast<RankedTensorType>(op.getX().getType()));
+      })
+      .Case([&](ReloadOp op) { return cast<HostType>(op.getThere().getType()).getTensor(); })
+      .Default([&](Operation *) { return computedType(result, types, gradients); });
+}
+
+// Packed values that an activation's kernel makes are rounded on their way.
+void roundPacked(func::FuncOp function, Type reduce) {
+  for (PackOp pack : function.getOps<PackOp>()) {
+    for (OpOperand &operand : pack->getOpOperands()) {
+      Value value = operand.get();
+      if (elementsOf(value.getType()) == reduce)
+        continue;
+      OpBuilder builder(pack.getContext());
+      builder.setInsertionPointAfterValue(value);
+      auto copy = CopyOp::create(builder, pack.getLoc(), withElements(value.getType(), reduce), value);
+      copy->setDiscardableAttrs(pack->getDiscardableAttrDictionary());
+      operand.set(copy.getResult());
+    }
+  }
+}
+
+LogicalResult retype(func::FuncOp function, const ElementTypes &types, SymbolTable &symbols) {
+  Block &block = function.getBody().front();
+  GradientOps gradients(block);
+  for (Operation &op : block) {
+    if (isa<GetOp>(op))
+      return op.emitOpError("reads a parameter that has no place yet; run ft-insert-collectives first");
+    for (OpResult result : op.getResults())
+      result.setType(typeOf(result, types, gradients, symbols));
+  }
+  roundPacked(function, types.reduce);
+  OpBuilder builder(function.getContext());
+  function.setFunctionType(
+      builder.getFunctionType(function.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
+  return success();
+}
+
+struct ApplyPrecisionPass : impl::ApplyPrecisionPassBase<ApplyPrecisionPass> {
+  using ApplyPrecisionPassBase::ApplyPrecisionPassBase;
+
+  Type parse(StringRef option, StringRef name) {
+    Type type = parseElementType(&getContext(), name);
+    if (!type)
+      getOperation().emitError() << option << " is '" << name << "'; expected fp32, bf16 or fp16";
+    return type;
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    ElementTypes types{parse("param", param), parse("reduce", reduce)};
+    if (!types.compute || !types.reduce)
+      return signalPassFailure();
+    if (types.compute.isF32() && types.reduce.isF32())
+      return;
+    for (UnitOp unit : module.getOps<UnitOp>())
+      tellUnit(unit, types);
+    SymbolTable symbols(module);
+    for (StringRef name :
+         {mlir::ft::kTrainMicroFunction, mlir::ft::kTrainStepFunction, mlir::ft::kEvalStepFunction}) {
+      auto function = module.lookupSymbol<func::FuncOp>(name);
+      if (function && failed(retype(function, types, symbols)))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace ft::compiler

@@ -1,0 +1,50 @@
+#include "compiler/precision/element_types.h"
+
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace ft::compiler {
+
+using namespace mlir;
+using mlir::ft::FlatType;
+using mlir::ft::HostType;
+using mlir::ft::SliceType;
+
+Type parseElementType(MLIRContext *context, StringRef name) {
+  return llvm::StringSwitch<Type>(name)
+      .Case("fp32", Float32Type::get(context))
+      .Case("bf16", BFloat16Type::get(context))
+      .Case("fp16", Float16Type::get(context))
+      .Default(Type());
+}
+
+Type withElements(Type type, Type element) {
+  return TypeSwitch<Type, Type>(type)
+      .Case([&](FlatType flat) { return FlatType::get(type.getContext(), flat.getUnit(), element); })
+      .Case([&](SliceType slice) { return SliceType::get(type.getContext(), slice.getUnit(), element); })
+      .Case([&](RankedTensorType tensor) { return tensor.clone(element); });
+}
+
+Type elementsOf(Type type) {
+  return TypeSwitch<Type, Type>(type)
+      .Case<FlatType, SliceType, RankedTensorType>([](auto whole) { return whole.getElementType(); })
+      .Case([](HostType host) { return host.getTensor().getElementType(); })
+      .Default(Type());
+}
+
+bool isRetyped(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<FloatType>(tensor.getElementType()) && tensor.getRank() > 0;
+}
+
+ElementTypes elementTypesOf(mlir::ft::UnitOp unit) {
+  auto get = [&](StringRef name) -> Type {
+    auto type = unit->getAttrOfType<TypeAttr>(name);
+    return type ? type.getValue() : Float32Type::get(unit.getContext());
+  };
+  return {get(mlir::ft::kComputeAttr), get(mlir::ft::kReduceAttr)};
+}
+
+bool keepsWorkingCopy(mlir::ft::UnitOp unit) { return unit->hasAttr(mlir::ft::kWorkingCopyAttr); }
+
+} // namespace ft::compiler

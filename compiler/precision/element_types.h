@@ -1,0 +1,35 @@
+// The two types of a precision policy, and their place on units.
+#pragma once
+
+#include "dialects/ft/dialect.h"
+
+#include <optional>
+
+namespace ft::compiler {
+
+struct ElementTypes {
+  mlir::Type compute; // activations, gathered parameters
+  mlir::Type reduce;  // gradients of parameters
+
+  bool operator==(const ElementTypes &) const = default;
+};
+
+/// "fp32", "bf16" or "fp16"; null for any other text.
+mlir::Type parseElementType(mlir::MLIRContext *context, llvm::StringRef name);
+
+/// `type` with other elements: of a tensor, a flat buffer or a slice.
+mlir::Type withElements(mlir::Type type, mlir::Type element);
+
+/// Elements of a tensor, a flat buffer, a slice or an activation in host memory; null for other types.
+mlir::Type elementsOf(mlir::Type type);
+
+/// A float tensor that a precision policy may give another type: scalars are f32.
+bool isRetyped(mlir::Type type);
+
+/// What the attributes of a unit say.
+ElementTypes elementTypesOf(mlir::ft::UnitOp unit);
+
+/// Whether a rank keeps its part of the parameters in the compute type, beside the master.
+bool keepsWorkingCopy(mlir::ft::UnitOp unit);
+
+} // namespace ft::compiler

@@ -1,0 +1,118 @@
+// Checks what leaves the precision phase, without its analysis: the rules are those of the units' attributes
+// and of the roles that ops give their results.
+#include "compiler/precision/passes.h"
+
+#include "compiler/precision/element_types.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace ft::compiler {
+
+#define GEN_PASS_DEF_VERIFYPRECISIONPASS
+#include "compiler/precision/passes.h.inc"
+
+namespace {
+
+using namespace mlir;
+using mlir::ft::ElementRole;
+using mlir::ft::UnitOp;
+
+LogicalResult expectElements(Operation *op, Type type, Type expected, StringRef what) {
+  if (elementsOf(type) == expected)
+    return success();
+  return op->emitError() << what << " is " << type << " after the precision phase; expected elements of type "
+                         << expected;
+}
+
+// All units have the same types, and a working copy only beside a master of another type.
+LogicalResult verifyUnits(ModuleOp module, ElementTypes &types) {
+  bool first = true;
+  for (UnitOp unit : module.getOps<UnitOp>()) {
+    ElementTypes own = elementTypesOf(unit);
+    if (!first && own != types)
+      return unit.emitError() << "computes in " << own.compute << " and reduces in " << own.reduce
+                              << " but another unit in " << types.compute << " and " << types.reduce;
+    types = own;
+    first = false;
+    if (keepsWorkingCopy(unit) && own.compute.isF32())
+      return unit.emitError("has a working copy of what is f32 already");
+    auto gathered = unit->getAttrOfType<StringAttr>(mlir::ft::kGatheredAttr);
+    if (gathered && gathered.getValue() == "never" && !own.compute.isF32() && !keepsWorkingCopy(unit))
+      return unit.emitError() << "is never gathered, so it needs a working copy in " << own.compute;
+  }
+  return success();
+}
+
+// Whether the op at `use` takes gradients of parameters in the reduce type.
+bool takesGradient(OpOperand &use, Type reduce) {
+  Operation *op = use.getOwner();
+  if (isa<mlir::ft::PackOp>(op))
+    return true;
+  return llvm::any_of(op->getResults(), [&](OpResult result) {
+    ElementRole role = mlir::ft::elementRole(op, result.getResultNumber());
+    return elementsOf(result.getType()) == reduce &&
+           (role == ElementRole::Rounded || role == ElementRole::Sum);
+  });
+}
+
+LogicalResult verifyResult(OpResult result, const ElementTypes &types) {
+  Operation *op = result.getOwner();
+  auto tensor = dyn_cast<RankedTensorType>(result.getType());
+  if (!tensor || !isa<FloatType>(tensor.getElementType()))
+    return success();
+  ElementRole role = mlir::ft::elementRole(op, result.getResultNumber());
+  Type f32 = Float32Type::get(op->getContext());
+  if (tensor.getRank() == 0)
+    return expectElements(op, tensor, f32, "a scalar");
+  if (role == ElementRole::Statistic)
+    return expectElements(op, tensor, f32, "a statistic");
+  if (role == ElementRole::Activation || tensor.getElementType() == types.compute)
+    return expectElements(op, tensor, types.compute, "an activation");
+  for (OpOperand &use : result.getUses())
+    if (!takesGradient(use, types.reduce))
+      return op->emitError() << "is " << tensor << " but is no gradient of a parameter: it is used by "
+                             << use.getOwner()->getName();
+  return expectElements(op, tensor, types.reduce, "the gradient of a parameter");
+}
+
+// Tensors in host memory and sums over ranks or micro-steps have the type that goes in; the verifiers of
+// their ops say so, and that buffers which go from op to op keep theirs.
+LogicalResult verifyOp(Operation *op, const ElementTypes &types, SymbolTable &symbols) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](mlir::ft::ShardOp shard) {
+        bool copy = keepsWorkingCopy(symbols.lookup<UnitOp>(shard.getUnit()));
+        return expectElements(op, shard.getSlice().getType(),
+                              copy ? types.compute : Float32Type::get(op->getContext()),
+                              copy ? "a working copy" : "a master");
+      })
+      .Case<mlir::ft::GatherOp, mlir::ft::FetchOp>([&](auto copy) {
+        return expectElements(op, copy.getFlat().getType(), types.compute, "a gathered unit");
+      })
+      .Case([&](mlir::ft::PackOp pack) {
+        return expectElements(op, pack.getFlat().getType(), types.reduce, "a flat gradient");
+      })
+      .Case<mlir::ft::AllReduceOp, mlir::ft::DrainOp, mlir::ft::OffloadOp, mlir::ft::ReloadOp>(
+          [](auto) { return success(); })
+      .Default([&](Operation *) {
+        return success(llvm::all_of(op->getResults(),
+                                    [&](OpResult result) { return succeeded(verifyResult(result, types)); }));
+      });
+}
+
+struct VerifyPrecisionPass : impl::VerifyPrecisionPassBase<VerifyPrecisionPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    Type f32 = Float32Type::get(&getContext());
+    ElementTypes types{f32, f32};
+    if (failed(verifyUnits(module, types)))
+      return signalPassFailure();
+    SymbolTable symbols(module);
+    for (auto function : module.getOps<func::FuncOp>())
+      for (Operation &op : function.getBody().front())
+        if (failed(verifyOp(&op, types, symbols)))
+          return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace ft::compiler

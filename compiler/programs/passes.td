@@ -1,0 +1,27 @@
+#ifndef FT_PROGRAMS_PASSES
+#define FT_PROGRAMS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def MakeEvalStepPass : Pass<"ft-make-eval-step", "::mlir::ModuleOp"> {
+  let summary = "Make @eval_step from @forward: the loss alone, without dropout";
+  let description = [{
+    Runs before differentiation. @eval_step(tokens, targets) returns tensor<2xf32> = {loss * n, n}, n the number of targets
+    that count, so that sums over ranks and batches weigh every token the same.
+  }];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
+def MakeMicroStepPass : Pass<"ft-make-micro-step", "::mlir::ModuleOp"> {
+  let summary = "Make @train_micro from @train_step: gradients and the loss are added up, nothing is updated";
+  let description = [{
+    Enters: @train_step with one ft.pack per trained unit, returning the loss. Leaves: a copy @train_micro that adds flat
+    gradients and the loss to sums (ft.accumulate) and returns nothing; in @train_step an ft.drain behind each
+    ft.pack and the loss, and the loss divided by the micro-steps. Gradients are divided where backward begins (ft-autodiff).
+    With one micro-step nothing changes.
+  }];
+  let options = [Option<"microSteps", "micro-steps", "int64_t", "1", "Micro-steps of a training step">];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
+#endif // FT_PROGRAMS_PASSES

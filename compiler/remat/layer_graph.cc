@@ -1,0 +1,162 @@
+#include "compiler/remat/layer_graph.h"
+
+#include "runtime/memplan/memplan.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace ft::compiler {
+
+using namespace mlir;
+using mlir::ft::GetOp;
+using mlir::ft::KernelOpInterface;
+using mlir::ft::PackOp;
+using MlirValue = mlir::Value;
+
+namespace {
+
+uint64_t bytesOf(Type type, int floatBytes) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return 0;
+  bool real = isa<FloatType>(tensor.getElementType()) && tensor.getRank() > 0;
+  uint64_t each = real ? floatBytes : tensor.getElementTypeBitWidth() / 8;
+  return RoundUp(tensor.getNumElements() * each);
+}
+
+class Cutter {
+public:
+  Cutter(func::FuncOp function, const TrainingGraph &graph, unsigned begin, unsigned end,
+         const LayerCosts &costs)
+      : graph(graph), begin(begin), end(end), costs(costs) {
+    collect(function.getBody().front());
+  }
+
+  LayerGraph cut() {
+    for (Operation *op : forward)
+      addOp(op, graph.runOf(op) - begin, /*inForward=*/true);
+    result.forwardOps = result.ops.size();
+    for (auto [op, run] : backward)
+      addOp(op, run - begin, /*inForward=*/false);
+    return std::move(result);
+  }
+
+private:
+  // Backward visits the runs in reverse; an op of another layer than the current run belongs to the next run
+  // down that has its layer, if there is one.
+  void collect(Block &block) {
+    for (const LayerRun &run : graph.runs().slice(begin, end - begin))
+      for (Operation *op : run.ops)
+        if (isa<KernelOpInterface>(op))
+          forward.push_back(op);
+    unsigned current = graph.runs().size() - 1;
+    for (Operation &op : block) {
+      if (!isBackward(&op))
+        continue;
+      StringAttr layer = mlir::ft::getLayer(&op);
+      for (unsigned run = current + 1; layer && run-- > 0;)
+        if (graph.runs()[run].layer == layer) {
+          current = run;
+          break;
+        }
+      if (current >= begin && current < end) {
+        backward.push_back({&op, current});
+        firstBackward = firstBackward ? firstBackward : &op;
+      }
+    }
+    own.insert_range(forward);
+    for (auto [op, run] : backward)
+      own.insert(op);
+  }
+
+  // Written where it will stay, in a flat gradient.
+  bool isPacked(MlirValue value) const {
+    for (Operation *user : value.getUsers()) {
+      if (isa<PackOp>(user))
+        return true;
+      auto kernel = dyn_cast<KernelOpInterface>(user);
+      for (unsigned i = 0; kernel && i < user->getNumResults(); ++i)
+        if (kernel.getTiedOperand(i) == value && isPacked(user->getResult(i)))
+          return true;
+    }
+    return false;
+  }
+
+  int number(MlirValue value) {
+    auto [it, isNew] = numbers.try_emplace(value, static_cast<int>(result.values.size()));
+    if (!isNew)
+      return it->second;
+    LayerGraph::Value out;
+    Operation *producer = value.getDefiningOp();
+    bool ours = producer && own.contains(producer);
+    out.fromBackward = !ours && producer && isBackward(producer);
+    if ((ours || out.fromBackward) && !isPacked(value))
+      out.bytes = bytesOf(value.getType(), costs.floatBytes);
+    for (Operation *user : value.getUsers()) {
+      if (own.contains(user) || !(isForward(user) || isBackward(user)))
+        continue;
+      bool before = !firstBackward || user->isBeforeInBlock(firstBackward);
+      (before ? out.savedForOthers : out.readAfter) |= isBackward(user);
+    }
+    result.values.push_back(out);
+    return it->second;
+  }
+
+  int takenOver(KernelOpInterface kernel, unsigned index) {
+    MlirValue operand = kernel.getTiedOperand(index);
+    if (!operand)
+      operand = kernel.getReusableOperand(index);
+    if (!operand || bytesOf(operand.getType(), costs.floatBytes) !=
+                        bytesOf(kernel->getResult(index).getType(), costs.floatBytes))
+      return -1;
+    return number(operand);
+  }
+
+  void addOp(Operation *op, int run, bool inForward) {
+    LayerGraph::Op out;
+    out.run = run;
+    auto kernel = dyn_cast<KernelOpInterface>(op);
+    for (MlirValue operand : op->getOperands()) {
+      out.operands.push_back(number(operand));
+      out.readsParameters |= operand.getDefiningOp<GetOp>() != nullptr;
+    }
+    uint64_t bytes = 0;
+    for (OpResult value : op->getResults()) {
+      int id = number(value);
+      result.values[id].producer = result.ops.size();
+      out.results.push_back({id, kernel ? takenOver(kernel, value.getResultNumber()) : -1});
+      bytes += result.values[id].bytes;
+    }
+    if (kernel) {
+      out.workspace = kernel.getWorkspaceBytes() ? RoundUp(kernel.getWorkspaceBytes()) : 0;
+      out.seconds = costs.kernelSeconds(op);
+      out.background = costs.background ? costs.background(op) : 0;
+    }
+    if (inForward && isActivationOp(op)) {
+      out.mayRecompute =
+          !graph.isReadOutside(op, [&](unsigned reader) { return reader >= begin && reader < end; });
+      bool scalar = llvm::all_of(
+          op->getResultTypes(), [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 1; });
+      out.offloadSeconds = costs.copySeconds && !scalar ? 2 * costs.copySeconds(bytes) : 0;
+    }
+    result.origins.push_back(op);
+    result.ops.push_back(std::move(out));
+  }
+
+  const TrainingGraph &graph;
+  unsigned begin, end;
+  const LayerCosts &costs;
+  SmallVector<Operation *> forward;
+  SmallVector<std::pair<Operation *, unsigned>> backward;
+  Operation *firstBackward = nullptr;
+  llvm::DenseSet<Operation *> own;
+  llvm::DenseMap<MlirValue, int> numbers;
+  LayerGraph result;
+};
+
+} // namespace
+
+LayerGraph cutLayers(func::FuncOp function, const TrainingGraph &graph, unsigned begin, unsigned end,
+                     const LayerCosts &costs) {
+  return Cutter(function, graph, begin, end, costs).cut();
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,88 @@
+#include "compiler/remat/training_graph.h"
+
+#include <gtest/gtest.h>
+
+#include "mlir/Parser/Parser.h"
+
+namespace ft::compiler {
+namespace {
+
+using namespace mlir;
+
+// Ops carry the discardable attribute `id`, by which the tests find them. Layer a: a1, a2; layer b: b1, b2;
+// the loss in c.
+constexpr const char *kGraph = R"(
+  func.func @train_step(%x: tensor<4x8xf32>, %targets: tensor<4xi32>) -> tensor<f32> {
+    %a1 = ft.gelu %x approximate "tanh" {id = "a1", layer = "a", phase = "forward"} : tensor<4x8xf32>
+    %a2 = ft.mul %a1, %x {id = "a2", layer = "a", phase = "forward"} : tensor<4x8xf32>, tensor<4x8xf32>
+    %b1 = ft.gelu %a2 approximate "tanh" {id = "b1", layer = "b", phase = "forward"} : tensor<4x8xf32>
+    %b2 = ft.mul %b1, %a2 {id = "b2", layer = "b", phase = "forward"} : tensor<4x8xf32>, tensor<4x8xf32>
+    %loss = ft.cross_entropy %b2, %targets {id = "loss", layer = "c", phase = "forward"} : (tensor<4x8xf32>, tensor<4xi32>) -> tensor<f32>
+    %one = ft.fill 1.0 {layer = "c", phase = "backward"} : tensor<f32>
+    %d = ft.cross_entropy_grad %one, %b2, %targets {layer = "c", phase = "backward"} : (tensor<f32>, tensor<4x8xf32>, tensor<4xi32>) -> tensor<4x8xf32>
+    %db1 = ft.mul %d, %a2 {layer = "b", phase = "backward"} : tensor<4x8xf32>, tensor<4x8xf32>
+    %db2 = ft.mul %d, %b1 {layer = "b", phase = "backward"} : tensor<4x8xf32>, tensor<4x8xf32>
+    return %loss : tensor<f32>
+  })";
+
+class TrainingGraphTest : public ::testing::Test {
+protected:
+  TrainingGraphTest() : context(MLIRContext::Threading::DISABLED) {
+    context.loadDialect<mlir::ft::FtDialect, func::FuncDialect>();
+    module = parseSourceString<ModuleOp>(kGraph, &context);
+    function = module->lookupSymbol<func::FuncOp>("train_step");
+  }
+
+  Operation *op(StringRef id) {
+    for (Operation &candidate : function.getBody().front())
+      if (auto attr = candidate.getAttrOfType<StringAttr>("id"); attr && attr == id)
+        return &candidate;
+    return nullptr;
+  }
+
+  std::vector<std::string> ids(ArrayRef<Operation *> ops) {
+    std::vector<std::string> result;
+    for (Operation *each : ops)
+      result.push_back(each->getAttrOfType<StringAttr>("id").str());
+    return result;
+  }
+
+  using Ids = std::vector<std::string>;
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  func::FuncOp function;
+};
+
+TEST_F(TrainingGraphTest, RunsAreStretchesOfOneLayer) {
+  TrainingGraph graph(function);
+  ASSERT_EQ(graph.runs().size(), 3u);
+  EXPECT_EQ(ids(graph.runs()[0].ops), (Ids{"a1", "a2"}));
+  EXPECT_EQ(ids(graph.runs()[2].ops), (Ids{"loss"}));
+  EXPECT_EQ(graph.runOf(op("b1")), 1u);
+  EXPECT_TRUE(graph.hasBackward());
+}
+
+TEST_F(TrainingGraphTest, SavedIsWhatBackwardReads) {
+  EXPECT_FALSE(TrainingGraph::isSaved(op("a1")->getResult(0)));
+  EXPECT_TRUE(TrainingGraph::isSaved(op("a2")->getResult(0)));
+  EXPECT_TRUE(TrainingGraph::isSaved(op("b1")->getResult(0)));
+}
+
+TEST_F(TrainingGraphTest, ReadOutsideLooksAtRunsOfForward) {
+  TrainingGraph graph(function);
+  auto isFirst = [](unsigned run) { return run == 0; };
+  EXPECT_FALSE(graph.isReadOutside(op("a1"), isFirst));
+  EXPECT_TRUE(graph.isReadOutside(op("a2"), isFirst));
+}
+
+TEST_F(TrainingGraphTest, NeededIsWhatBackwardReadsAndWhatThatIsMadeOf) {
+  TrainingGraph graph(function);
+  EXPECT_EQ(ids(graph.neededOps({})), (Ids{"a2", "b1", "b2"}));
+  EXPECT_EQ(ids(graph.neededOps({op("a2")})), (Ids{"a1", "a2", "b1", "b2"}));
+  EXPECT_EQ(ids(graph.neededAtOnce({})), (Ids{"b2"}));
+  EXPECT_EQ(ids(graph.neededAtOnce({op("b2")})), (Ids{"a2", "b1", "b2"}));
+}
+
+} // namespace
+} // namespace ft::compiler

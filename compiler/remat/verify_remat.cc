@@ -1,0 +1,147 @@
+// --ft-verify-remat: checks what the remat phase leaves, without using any of its code.
+#include "compiler/remat/passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace ft::compiler {
+
+#define GEN_PASS_DEF_VERIFYREMATPASS
+#include "compiler/remat/passes.h.inc"
+
+namespace {
+
+using namespace mlir;
+using mlir::ft::getLayer;
+using mlir::ft::getPhase;
+using mlir::ft::kRematAttr;
+using mlir::ft::OffloadOp;
+using mlir::ft::ReloadOp;
+
+bool is(StringAttr attr, StringRef text) { return attr && attr == text; }
+
+StringAttr choiceOf(Operation *op) { return op ? op->getAttrOfType<StringAttr>(kRematAttr) : StringAttr(); }
+
+bool runsAfterForward(Operation *op) {
+  StringAttr phase = getPhase(op);
+  return is(phase, mlir::ft::kPhaseRecompute) || is(phase, mlir::ft::kPhaseBackward);
+}
+
+class Verifier {
+public:
+  explicit Verifier(Block &block) : block(block) {}
+
+  LogicalResult run() {
+    for (Operation &op : block)
+      if (failed(verifyMark(&op)) || failed(verifyClone(&op)) || failed(verifyReads(&op)) ||
+          failed(verifyTransfer(&op)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult verifyMark(Operation *op) {
+    Attribute attr = op->getAttr(kRematAttr);
+    if (!attr)
+      return success();
+    StringAttr choice = choiceOf(op);
+    if (!is(choice, mlir::ft::kRematKeep) && !is(choice, mlir::ft::kRematRecompute) &&
+        !is(choice, mlir::ft::kRematOffload))
+      return op->emitOpError() << "has remat = " << attr
+                               << "; expected \"keep\", \"recompute\" or \"offload\"";
+    if (!is(getPhase(op), mlir::ft::kPhaseForward))
+      return op->emitOpError("is marked for recomputation but is not of the forward phase");
+    if (!is(choice, mlir::ft::kRematRecompute))
+      return success();
+    auto kernel = dyn_cast<mlir::ft::KernelOpInterface>(op);
+    if (!kernel || !kernel.isRecomputable())
+      return op->emitOpError("is marked remat = \"recompute\" but cannot be computed again");
+    originals.push_back(op);
+    return success();
+  }
+
+  // The value that `value` is another copy of.
+  Value originOf(Value value) const {
+    if (Value original = origins.lookup(value))
+      return original;
+    if (auto reload = value.getDefiningOp<ReloadOp>())
+      if (auto offload = reload.getThere().getDefiningOp<OffloadOp>())
+        return offload.getX();
+    return value;
+  }
+
+  // What an op and its clone have in common.
+  static DictionaryAttr essence(Operation *op) {
+    NamedAttrList attributes(op->getAttrDictionary());
+    attributes.erase(kRematAttr);
+    attributes.erase(mlir::ft::kPhaseAttr);
+    return attributes.getDictionary(op->getContext());
+  }
+
+  bool isOriginalOf(Operation *original, Operation *clone) const {
+    return original->getName() == clone->getName() && essence(original) == essence(clone) &&
+           llvm::equal(original->getResultTypes(), clone->getResultTypes()) &&
+           llvm::equal(original->getOperands(),
+                       llvm::map_range(clone->getOperands(), [&](Value value) { return originOf(value); }));
+  }
+
+  LogicalResult verifyClone(Operation *op) {
+    if (!is(getPhase(op), mlir::ft::kPhaseRecompute) || isa<ReloadOp>(op))
+      return success();
+    auto original = llvm::find_if(originals, [&](Operation *o) { return isOriginalOf(o, op); });
+    if (original == originals.end())
+      return op->emitOpError(
+          "is of phase \"recompute\" but repeats no forward op marked remat = \"recompute\", "
+          "or one that was repeated before");
+    for (auto [mine, its] : llvm::zip_equal(op->getResults(), (*original)->getResults()))
+      origins[mine] = its;
+    originals.erase(original);
+    return success();
+  }
+
+  LogicalResult verifyReads(Operation *op) {
+    if (!runsAfterForward(op))
+      return success();
+    for (Value operand : op->getOperands()) {
+      StringAttr choice = choiceOf(operand.getDefiningOp());
+      if (is(choice, mlir::ft::kRematRecompute))
+        return op->emitOpError() << "reads what '" << operand.getDefiningOp()->getName()
+                                 << "' computed in forward, which is marked remat = \"recompute\"";
+      if (is(choice, mlir::ft::kRematOffload))
+        return op->emitOpError()
+               << "reads what '" << operand.getDefiningOp()->getName()
+               << "' computed in forward, which is marked remat = \"offload\", without ft.reload";
+    }
+    return success();
+  }
+
+  LogicalResult verifyTransfer(Operation *op) {
+    if (auto offload = dyn_cast<OffloadOp>(op)) {
+      if (!is(choiceOf(offload.getX().getDefiningOp()), mlir::ft::kRematOffload))
+        return op->emitOpError("moves what is not marked remat = \"offload\"");
+      if (!is(getPhase(op), mlir::ft::kPhaseForward) || !offload.getThere().hasOneUse())
+        return op->emitOpError("must be of the forward phase and be reloaded once");
+      for (Operation *user : offload.getX().getUsers())
+        if (is(getPhase(user), mlir::ft::kPhaseForward) && offload->isBeforeInBlock(user))
+          return op->emitOpError("stands before an op of forward that reads what it moves away");
+    }
+    if (auto reload = dyn_cast<ReloadOp>(op); reload && !runsAfterForward(op))
+      return op->emitOpError("must be of phase \"recompute\" or \"backward\"");
+    return success();
+  }
+
+  Block &block;
+  SmallVector<Operation *> originals;   // marked "recompute", not yet repeated
+  llvm::DenseMap<Value, Value> origins; // of the results of clones
+};
+
+struct VerifyRematPass : impl::VerifyRematPassBase<VerifyRematPass> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (failed(Verifier(function.getBody().front()).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace ft::compiler

@@ -1,0 +1,128 @@
+#include "compiler/schedule/timeline.h"
+
+#include "dialects/ft/dialect.h"
+#include "runtime/memplan/memplan.h"
+#include "runtime/plan/size_expr.h"
+
+namespace ft::compiler {
+
+using namespace mlir;
+using namespace mlir::ftx;
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+Sizes::Sizes(ModuleOp module, int64_t replica, int64_t shard) : replica(replica), shard(shard) {
+  for (auto unit : module.getOps<mlir::ft::UnitOp>())
+    elements[unit.getSymName()] = unit.getElements();
+}
+
+uint64_t Sizes::bytesOf(BufferOp buffer) const {
+  if (buffer.getSizeKind() == SizeKind::constant)
+    return buffer.getBytes();
+  uint64_t slice = SliceElements(elements.lookup(*buffer.getUnit()), mlir::ft::kBlockElements, shard);
+  return buffer.getBytes() * (buffer.getSizeKind() == SizeKind::unit_slice ? slice : slice * shard);
+}
+
+uint64_t Sizes::roundedBytesOf(BufferOp buffer) const { return RoundUp(bytesOf(buffer)); }
+
+int64_t Sizes::ranksOf(std::optional<Axis> axis) const {
+  if (!axis)
+    return 1;
+  return *axis == Axis::shard ? shard : *axis == Axis::replica ? replica : replica * shard;
+}
+
+double transferSeconds(StartOp start, const Sizes &sizes, const Target &target) {
+  // The whole is what an all-gather makes, and what the others take.
+  bool gathers = start.getTransfer() == Transfer::all_gather;
+  uint64_t bytes = 0;
+  for (Value buffer : gathers ? start.getOuts() : start.getIns())
+    bytes += sizes.bytesOf(buffer.getDefiningOp<BufferOp>());
+  return TransferSeconds(target, static_cast<proto::Opcode>(start.getTransfer()), bytes,
+                         static_cast<int>(sizes.ranksOf(start.getAxis())));
+}
+
+//===----------------------------------------------------------------------===//
+// Timeline
+//===----------------------------------------------------------------------===//
+
+/// A kernel over slices costs its share; the compiler has written down that of the whole unit.
+static double shareOf(KernelOp kernel, const Sizes &sizes) {
+  for (const View &view : getViews(kernel.getIns(), kernel.getInViews())) {
+    auto buffer = view.isPresent() ? view.buffer.getDefiningOp<BufferOp>() : BufferOp();
+    if (buffer && (view.isOwn() || buffer.getSizeKind() == SizeKind::unit_slice))
+      return 1.0 / static_cast<double>(sizes.shards());
+  }
+  return 1.0;
+}
+
+static bool computesIn16Bit(KernelOp kernel) {
+  return llvm::any_of(getViews(kernel.getIns(), kernel.getInViews()), [](const View &view) {
+    if (!view.isPresent())
+      return false;
+    Type element = view.type;
+    if (auto tensor = dyn_cast<RankedTensorType>(element))
+      element = tensor.getElementType();
+    return element.isBF16() || element.isF16();
+  });
+}
+
+Timeline::Timeline(ProgramOp program, const Sizes &sizes, const Target &target) {
+  double now = 0;
+  for (Operation &op : program.getBody().front()) {
+    begin[&op] = now;
+    auto kernel = dyn_cast<KernelOp>(op);
+    if (!kernel)
+      continue;
+    double share = shareOf(kernel, sizes);
+    auto part = [&](std::optional<uint64_t> whole) {
+      return static_cast<uint64_t>(share * static_cast<double>(whole.value_or(0)));
+    };
+    now += KernelSeconds(target, part(kernel.getFlops()), part(kernel.getBytes()), computesIn16Bit(kernel));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// LiveMemory
+//===----------------------------------------------------------------------===//
+
+LiveMemory::LiveMemory(ProgramOp program, const Sizes &sizes) {
+  struct Range {
+    size_t first, last;
+  };
+  llvm::MapVector<Value, Range> ranges;
+  auto touch = [&](Operation *op, size_t now) {
+    forEachAccess(op,
+                  [&](Value buffer, bool) { ranges.insert({buffer, {now, now}}).first->second.last = now; });
+  };
+  size_t now = 0;
+  for (Operation &op : program.getBody().front()) {
+    index[&op] = now;
+    if (!isInstruction(&op))
+      continue;
+    if (auto wait = dyn_cast<WaitOp>(op))
+      touch(wait.getToken().getDefiningOp(), now);
+    touch(&op, now);
+    ++now;
+  }
+  uint64_t persistent = 0;
+  for (BufferOp buffer : program->getParentOfType<ModuleOp>().getOps<BufferOp>())
+    if (!buffer.getHost())
+      persistent += sizes.roundedBytesOf(buffer);
+  live.assign(now + 1, persistent);
+  for (const auto &[value, range] : ranges) {
+    auto buffer = value.getDefiningOp<BufferOp>();
+    if (buffer.getPersistent() || buffer.getHost())
+      continue;
+    for (size_t i = range.first; i <= range.last; ++i)
+      live[i] += sizes.roundedBytesOf(buffer);
+  }
+}
+
+void LiveMemory::add(Operation *first, Operation *last, uint64_t bytes) {
+  for (size_t i = index.lookup(first); i < index.lookup(last); ++i)
+    live[i] += bytes;
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,54 @@
+// Estimated times and exact bytes of a program at a mesh.
+#pragma once
+
+#include "dialects/ftx/views.h"
+#include "runtime/plan/target.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace ft::compiler {
+
+/// Sizes of buffers at a mesh.
+class Sizes {
+public:
+  Sizes(mlir::ModuleOp module, int64_t replica, int64_t shard);
+
+  uint64_t bytesOf(mlir::ftx::BufferOp buffer) const;
+  uint64_t roundedBytesOf(mlir::ftx::BufferOp buffer) const;
+  int64_t ranksOf(std::optional<mlir::ftx::Axis> axis) const;
+  int64_t shards() const { return shard; }
+
+private:
+  const int64_t replica, shard;
+  llvm::StringMap<uint64_t> elements; // by unit
+};
+
+/// Seconds that a transfer takes once it has its stream for itself.
+double transferSeconds(mlir::ftx::StartOp start, const Sizes &sizes, const Target &target);
+
+/// When each instruction begins if no transfer keeps computation waiting. Instructions may move later; times
+/// stay those of the order at construction.
+class Timeline {
+public:
+  Timeline(mlir::ftx::ProgramOp program, const Sizes &sizes, const Target &target);
+  double beginOf(mlir::Operation *instruction) const { return begin.lookup(instruction); }
+
+private:
+  llvm::DenseMap<mlir::Operation *, double> begin;
+};
+
+/// Device bytes live at each instruction, persistent buffers included.
+class LiveMemory {
+public:
+  LiveMemory(mlir::ftx::ProgramOp program, const Sizes &sizes);
+  uint64_t liveAt(mlir::Operation *instruction) const { return live[index.lookup(instruction)]; }
+  /// `bytes` more are live from `first` to before `last`.
+  void add(mlir::Operation *first, mlir::Operation *last, uint64_t bytes);
+
+private:
+  llvm::DenseMap<mlir::Operation *, size_t> index;
+  llvm::SmallVector<uint64_t> live;
+};
+
+} // namespace ft::compiler

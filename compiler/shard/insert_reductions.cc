@@ -1,0 +1,150 @@
+#include "compiler/shard/insert_reductions.h"
+
+namespace ft::compiler {
+namespace {
+
+using namespace mlir;
+using mlir::ft::AccumulateOp;
+using mlir::ft::AllReduceOp;
+using mlir::ft::DrainOp;
+using mlir::ft::FlatType;
+using mlir::ft::HealthOp;
+using mlir::ft::OptimizerOpInterface;
+using mlir::ft::PackOp;
+using mlir::ft::ReduceScatterOp;
+using mlir::ft::RefreshOp;
+using mlir::ft::SliceType;
+using mlir::ft::SumSquaresOp;
+
+void setText(Operation *op, StringRef name, StringRef text) {
+  op->setAttr(name, StringAttr::get(op->getContext(), text));
+}
+
+// Sum over `axis`, divided by the ranks of `mean`; an empty `mean` leaves the sum.
+void setAxes(Operation *reduction, StringRef axis, StringRef mean, Operation *like) {
+  setText(reduction, "axis", axis);
+  if (!mean.empty())
+    setText(reduction, "mean", mean);
+  mlir::ft::setLayer(reduction, mlir::ft::getLayer(like));
+  mlir::ft::setPhase(reduction, mlir::ft::getPhase(like).getValue());
+}
+
+// The mean over all ranks of the flat gradient `flat`, or this rank's slice of it.
+Value reduce(OpBuilder &builder, Value flat, Axes axes, const Residency &residency) {
+  Operation *like = flat.getDefiningOp();
+  Location loc = like->getLoc();
+  auto type = cast<FlatType>(flat.getType());
+  if (residency.optimizer == Extent::Whole) {
+    auto op = AllReduceOp::create(builder, loc, type, flat);
+    setAxes(op, "replica", "replica", like);
+    return op.getResult();
+  }
+  auto slice = SliceType::get(builder.getContext(), type.getUnit(), type.getElementType());
+  auto scatter = ReduceScatterOp::create(builder, loc, slice, flat);
+  if (axes == Axes::Shard) {
+    setAxes(scatter, "shard", "shard", like);
+    return scatter.getSlice();
+  }
+  setAxes(scatter, "shard", "", like);
+  auto op = AllReduceOp::create(builder, loc, slice, scatter.getSlice());
+  setAxes(op, "replica", "world", like);
+  return op.getResult();
+}
+
+// Moves `health` up to right behind `place`, with what it needs.
+void moveBehind(HealthOp health, Operation *place) {
+  if (Operation *before = health.getAcc() ? health.getAcc().getDefiningOp() : nullptr;
+      before && place->isBeforeInBlock(before))
+    place = before;
+  health->moveAfter(place);
+}
+
+DrainOp drainOf(Value flat) {
+  for (Operation *user : flat.getUsers())
+    if (auto drain = dyn_cast<DrainOp>(user))
+      return drain;
+  return {};
+}
+
+bool isAccumulated(Value flat) {
+  return llvm::any_of(flat.getUsers(), [](Operation *user) { return isa<AccumulateOp>(user); });
+}
+
+// All-reduces `value` over `axis` right after it is known; every other use sees the result, but those that
+// look at what this rank alone has.
+void reduceValue(Value value, StringRef axis, StringRef mean, StringRef phase) {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  auto reduction = AllReduceOp::create(builder, value.getLoc(), value.getType(), value);
+  setText(reduction, "axis", axis);
+  if (!mean.empty())
+    setText(reduction, "mean", mean);
+  mlir::ft::setPhase(reduction, phase);
+  value.replaceUsesWithIf(reduction.getResult(), [&](OpOperand &use) {
+    return use.getOwner() != reduction && !isa<HealthOp>(use.getOwner());
+  });
+}
+
+} // namespace
+
+void reduceGradients(func::FuncOp function, Axes axes, const Placements &placements, bool each) {
+  for (PackOp pack : llvm::make_early_inc_range(function.getOps<PackOp>())) {
+    Value flat = pack.getFlat();
+    if (isAccumulated(flat) && !each)
+      continue;
+    DrainOp drain = drainOf(flat);
+    if (drain && !each)
+      flat = drain.getResult();
+    OpBuilder builder(pack.getContext());
+    builder.setInsertionPointAfterValue(flat);
+    // What a rank has of its own is looked at before it is overwritten.
+    for (Operation *user : flat.getUsers())
+      if (isa<HealthOp>(user) && builder.getInsertionPoint() != function.getBody().front().end() &&
+          !user->isBeforeInBlock(&*builder.getInsertionPoint()))
+        builder.setInsertionPointAfter(user);
+    Residency residency = placements.lookup(cast<FlatType>(flat.getType()).getUnit()).residency;
+    Value reduced = reduce(builder, flat, axes, residency);
+    flat.replaceUsesWithIf(reduced, [&](OpOperand &use) {
+      Operation *owner = use.getOwner();
+      return !isa<HealthOp, ReduceScatterOp>(owner) && owner != reduced.getDefiningOp();
+    });
+    if (!drain || !each)
+      continue;
+    // What is accumulated is reduced already; this rank's own gradient is the one that was packed.
+    drain.getResult().setType(drain.getX().getType());
+    for (Operation *user : llvm::make_early_inc_range(drain.getResult().getUsers())) {
+      auto health = dyn_cast<HealthOp>(user);
+      if (!health)
+        continue;
+      health.getXMutable().assign(pack.getFlat());
+      moveBehind(health, pack);
+    }
+  }
+  for (OptimizerOpInterface step : llvm::make_early_inc_range(function.getOps<OptimizerOpInterface>())) {
+    Residency residency = placements.lookup(step.getUnitAttr()).residency;
+    if (residency.parameters != Extent::Whole || residency.optimizer != Extent::Slice)
+      continue;
+    OpBuilder builder(step->getContext());
+    builder.setInsertionPointAfter(step);
+    auto refresh = RefreshOp::create(builder, step.getLoc(), step.getUnitAttr());
+    setAxes(refresh, "shard", "", step);
+  }
+}
+
+void reduceScalars(func::FuncOp function, Axes axes) {
+  Operation *terminator = function.getBody().front().getTerminator();
+  if (function.getSymName() == mlir::ft::kEvalStepFunction)
+    return reduceValue(terminator->getOperand(0), "world", "", mlir::ft::kPhaseForward);
+  if (function.getSymName() != mlir::ft::kTrainStepFunction)
+    return;
+  reduceValue(terminator->getOperand(0), "world", "world", mlir::ft::kPhaseForward);
+  if (terminator->getNumOperands() > 2)
+    reduceValue(terminator->getOperand(2), "world", "", mlir::ft::kPhaseOptimizer);
+  SumSquaresOp last;
+  for (SumSquaresOp op : function.getOps<SumSquaresOp>())
+    last = op;
+  if (last && axes != Axes::Replica)
+    reduceValue(last.getSum(), "shard", "", mlir::ft::kPhaseOptimizer);
+}
+
+} // namespace ft::compiler
