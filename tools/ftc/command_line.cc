@@ -10,27 +10,20 @@
 #include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/exit_status.h"
+#include "runtime/plan/mesh.h"
+#include "runtime/plan/target.h"
+#include "tools/ftc/compile_line.h"
+#include "tools/ftc/config/values.h"
 
 namespace ftc {
 namespace {
 
 constexpr char kDescription[] = "Compiles a model's whole training step into a static, sharded plan.";
-constexpr std::string_view kFinalPhase = "memory";
 
 // A usage error, worded for the user.
 struct Mistake {
   std::string message;
 };
-
-std::vector<std::string> Split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 template <typename Names>
 [[noreturn]] void Unknown(std::string_view what, const std::string& word, const Names& names) {
@@ -40,19 +33,10 @@ template <typename Names>
 
 constexpr int kMostRanks = 1 << 24;
 
-// Checks an option; CLI11's own message would show the largest double.
-const CLI::Validator kAtLeastZero(
-    [](std::string& text) {
-      double value = 0;
-      const bool good = CLI::detail::lexical_cast(text, value) && value >= 0 && value <= 1e300;
-      return good ? std::string() : fmt::format("'{}' is no number of at least 0", text);
-    },
-    "");
-
 // Options as they were typed; made into a Command when all of them are known.
 struct Texts {
-  std::string dump, betas = "0.9,0.95", optimizer = "adamw", mesh;
-  bool dump_given = false;
+  std::string mesh, compare, peak;
+  std::vector<std::string> paths;
 };
 
 //===----------------------------------------------------------------------===//
@@ -80,6 +64,11 @@ void AddModel(CLI::App& app, ModelCommand& command) {
   dimension("--vocab", o.vocab, "Vocabulary");
   dimension("--context", o.context, "Longest sequence");
   dimension("--latent-bits", o.latentBits, "free_transformer: bits of the latent variable");
+  sub.add_option(
+         "--dropout", o.dropout,
+         "Probability of dropout after the embedding and before each addition to the residual stream; "
+         "evaluation has none")
+      ->type_name("P");
   sub.add_option("--beta", o.beta, "free_transformer: weight of the KL term")->type_name("X");
   sub.add_option("--kappa", o.kappa, "free_transformer: nats of KL that are free")->type_name("X");
 }
@@ -89,99 +78,44 @@ void CheckModel(const ModelCommand& command) {
 }
 
 //===----------------------------------------------------------------------===//
-// ftc compile
-//===----------------------------------------------------------------------===//
-
-void AddCompile(CLI::App& app, CompileCommand& command, Texts& texts) {
-  CLI::App& sub = *app.add_subcommand("compile", "Compiles a model into a plan");
-  auto& options = command.options;
-  sub.add_option("model", command.model, "The model")->type_name("model.mlir")->required();
-  sub.add_option("--strategy", options.strategy, "no_shard (ddp), shard_grad_op (zero2), full_shard (zero3)")
-      ->type_name("S");
-  sub.add_option("-o,--output", command.output,
-                 "Plan to write; plan.bin by default, none when something is dumped")
-      ->type_name("plan.bin");
-  sub.add_option("--optimizer", texts.optimizer, "adamw")->type_name("NAME")->capture_default_str();
-  sub.add_option("--betas", texts.betas, "Decay of the moments")->type_name("B1,B2")->capture_default_str();
-  sub.add_option("--eps", options.eps, "Added to the root of the second moment")
-      ->type_name("X")
-      ->capture_default_str()
-      ->check(kAtLeastZero);
-  sub.add_option("--weight-decay", options.weightDecay, "Decoupled decay of parameters of rank 2 and more")
-      ->type_name("X")
-      ->capture_default_str()
-      ->check(kAtLeastZero);
-  sub.add_option("--clip", options.clip, "Largest global norm of the gradient; 0 does not clip")
-      ->type_name("X")
-      ->capture_default_str()
-      ->check(kAtLeastZero);
-  sub.add_option("--prefetch", options.prefetch, "Units gathered ahead of their use: one or none")
-      ->type_name("P")
-      ->capture_default_str();
-  // A flag, so that it takes a value only after '='.
-  sub.add_flag(fmt::format("--dump{{{}}}", kFinalPhase), texts.dump,
-               "Prints the IR after PHASE[,PHASE]; the final one by default");
-  sub.add_option("--dump-dir", command.dump_dir, "Writes the IR after each phase to this folder")
-      ->type_name("DIR");
-}
-
-void CheckCompile(CompileCommand& command, const Texts& texts) {
-  auto& options = command.options;
-  if (options.strategy.empty())
-    throw Mistake{
-        fmt::format("--strategy is missing; one of: {}", fmt::join(ft::compiler::strategyNames(), ", "))};
-  if (ft::compiler::lookupStrategy(options.strategy) == nullptr)
-    Unknown("strategy", options.strategy, ft::compiler::strategyNames());
-  if (texts.optimizer != "adamw") Unknown("optimizer", texts.optimizer, std::vector<std::string>{"adamw"});
-  if (options.prefetch != "one" && options.prefetch != "none")
-    Unknown("prefetch", options.prefetch, std::vector<std::string>{"one", "none"});
-  const std::vector<std::string> betas = Split(texts.betas, ',');
-  if (betas.size() != 2 || !CLI::detail::lexical_cast(betas[0], options.beta1) ||
-      !CLI::detail::lexical_cast(betas[1], options.beta2) ||
-      !(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1)) {
-    throw Mistake{
-        fmt::format("--betas wants two numbers in [0, 1), such as 0.9,0.95, not '{}'", texts.betas)};
-  }
-  std::vector<std::string> phases;
-  for (const auto& phase : ft::compiler::phases()) phases.push_back(phase.name.str());
-  if (texts.dump_given) command.dump = Split(texts.dump, ',');
-  for (const std::string& phase : command.dump) {
-    if (std::find(phases.begin(), phases.end(), phase) == phases.end()) Unknown("phase", phase, phases);
-  }
-  if (command.output.empty() && command.dump.empty() && command.dump_dir.empty()) command.output = "plan.bin";
-}
-
-//===----------------------------------------------------------------------===//
 // ftc explain, dump, verify
 //===----------------------------------------------------------------------===//
 
-void AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
+constexpr int kUsualPeakBuffers = 20;
+
+CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
   CLI::App& sub =
       *app.add_subcommand("explain", "Prints what a plan costs each rank: memory, traffic, FLOPs");
-  sub.add_option("plan", command.plan, "The plan")->type_name("plan.bin")->required();
+  sub.add_option("plan", texts.paths, "The plan; several with --compare; or a model, which is compiled first")
+      ->type_name("plan.bin|model.mlir")
+      ->required();
   sub.add_option("--world-size", command.world_size, "Ranks")
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(1, kMostRanks));
   sub.add_option("--mesh", texts.mesh, "Ranks by axis")->type_name("replica:R,shard:S");
+  // Flags, so that they take a value only after '='.
+  sub.add_flag("--compare{all}", texts.compare,
+               "Plans side by side; of a model: its STRATEGY[,STRATEGY], or all");
+  sub.add_flag(fmt::format("--peak{{{}}}", kUsualPeakBuffers), texts.peak,
+               "The N largest buffers that are live at the peak");
+  sub.add_flag("--schedule", command.schedule,
+               "When each transfer of a step would run on the target, and why it stands where it stands");
+  sub.add_option("--target", command.target,
+                 "Machine that seconds are estimated for; the plan's own by default")
+      ->type_name("NAME");
   sub.add_flag("--json", command.json, "For programs");
+  return sub;
 }
 
 // "replica:2,shard:4"
 std::pair<int, int> ParseMesh(const std::string& text) {
-  int replica = 0, shard = 0;
-  for (const std::string& part : Split(text, ',')) {
-    const std::vector<std::string> pair = Split(part, ':');
-    int* size = pair[0] == "replica" ? &replica : pair[0] == "shard" ? &shard : nullptr;
-    if (pair.size() != 2 || size == nullptr || *size != 0 || !CLI::detail::lexical_cast(pair[1], *size) ||
-        *size < 1 || *size > kMostRanks) {
-      throw Mistake{fmt::format("--mesh wants replica:R,shard:S, not '{}'", text)};
-    }
-  }
-  return {std::max(replica, 1), std::max(shard, 1)};
+  const absl::StatusOr<ft::Mesh> mesh = ft::ParseMesh(text);
+  if (!mesh.ok()) throw Mistake{fmt::format("--mesh={}: {}", text, std::string(mesh.status().message()))};
+  return {mesh->replica, mesh->shard};
 }
 
-void CheckExplain(const CLI::App& sub, ExplainCommand& command, const Texts& texts) {
+void CheckMesh(const CLI::App& sub, ExplainCommand& command, const Texts& texts) {
   if (texts.mesh.empty()) return;
   command.mesh = ParseMesh(texts.mesh);
   const int64_t ranks = int64_t{command.mesh->first} * command.mesh->second;
@@ -192,6 +126,53 @@ void CheckExplain(const CLI::App& sub, ExplainCommand& command, const Texts& tex
         fmt::format("--mesh={} has {} ranks, but --world-size is {}", texts.mesh, ranks, command.world_size)};
   }
   command.world_size = static_cast<int>(ranks);
+}
+
+bool IsModel(const std::string& path) {
+  return path.size() > 5 && path.compare(path.size() - 5, 5, ".mlir") == 0;
+}
+
+void CheckPlans(const Texts& texts, ExplainCommand& command) {
+  command.plans = texts.paths;
+  if (command.compare && texts.compare != "all")
+    throw Mistake{fmt::format("--compare={} is for a model; --compare alone compares plans", texts.compare)};
+  if (!command.compare && command.plans.size() > 1) throw Mistake{"several plans need --compare"};
+  if (!command.settings.flags.empty())
+    throw Mistake{fmt::format("{} is for a model, {} is compiled already",
+                              NameOf(command.settings.flags[0].origin), command.plans[0])};
+}
+
+void CheckExplain(const CLI::App& sub, const CompileLine& settings, ExplainCommand& command,
+                  const Texts& texts) {
+  if (const std::string mistake = settings.ReadSettings(command.settings); !mistake.empty())
+    throw Mistake{mistake};
+  CheckMesh(sub, command, texts);
+  command.compare = sub.count("--compare") > 0;
+  if (command.schedule && (command.compare || sub.count("--peak") > 0))
+    throw Mistake{"--schedule shows one plan, and no memory; leave out --compare and --peak"};
+  if (sub.count("--peak") > 0) {
+    int count = 0;
+    if (!CLI::detail::lexical_cast(texts.peak, count) || count < 1)
+      throw Mistake{fmt::format("--peak wants a number of buffers, not '{}'", texts.peak)};
+    command.peak = count;
+  }
+  if (!command.target.empty() && ft::FindTarget(command.target) == nullptr)
+    Unknown("target", command.target, ft::TargetNames());
+  if (std::none_of(texts.paths.begin(), texts.paths.end(), IsModel)) return CheckPlans(texts, command);
+  if (texts.paths.size() > 1)
+    throw Mistake{"a model is explained alone; --compare=S1,S2 compares its strategies"};
+  command.model = texts.paths[0];
+  if (!command.compare) return;
+  if (texts.compare == "all") {
+    for (const ft::compiler::Strategy& strategy : ft::compiler::strategies())
+      command.strategies.push_back(strategy.name.str());
+    return;
+  }
+  command.strategies = SplitList(texts.compare);
+  for (const std::string& strategy : command.strategies) {
+    if (ft::compiler::lookupStrategy(strategy) == nullptr)
+      Unknown("strategy", strategy, ft::compiler::strategyNames());
+  }
 }
 
 void AddPlanArgument(CLI::App& app, const char* name, const char* help, std::string& plan) {
@@ -236,7 +217,8 @@ std::vector<std::string> Normalise(int argc, char** argv, const CLI::App& app) {
 struct Parser {
   CLI::App app{kDescription, "ftc"};
   ModelCommand model;
-  CompileCommand compile;
+  CompileLine compile_line;
+  CompileLine explain_settings;
   ExplainCommand explain;
   DumpCommand dump;
   VerifyCommand verify;
@@ -246,10 +228,13 @@ struct Parser {
     app.set_version_flag("--version", FT_VERSION);
     app.require_subcommand(1);
     AddModel(app, model);
-    AddCompile(app, compile, texts);
-    AddExplain(app, explain, texts);
+    compile_line.AddTo(app);
+    explain_settings.AddSettingsTo(AddExplain(app, explain, texts));
     AddPlanArgument(app, "dump", "Prints a plan as text", dump.plan);
-    AddPlanArgument(app, "verify", "Checks a plan: bounds, live ranges, order between streams", verify.plan);
+    AddPlanArgument(
+        app, "verify",
+        "Proves a plan: bounds, live ranges, order, communication, addresses at world sizes 1 to 4096",
+        verify.plan);
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
   }
 
@@ -261,10 +246,12 @@ struct Parser {
     RefuseExtras(sub);
     if (sub.get_name() == "model") return CheckModel(model), model;
     if (sub.get_name() == "compile") {
-      texts.dump_given = sub.count("--dump") > 0;
-      return CheckCompile(compile, texts), compile;
+      CompileCommand compile;
+      if (const std::string mistake = compile_line.Read(sub, compile); !mistake.empty())
+        throw Mistake{mistake};
+      return compile;
     }
-    if (sub.get_name() == "explain") return CheckExplain(sub, explain, texts), explain;
+    if (sub.get_name() == "explain") return CheckExplain(sub, explain_settings, explain, texts), explain;
     if (sub.get_name() == "dump") return dump;
     return verify;
   }

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/pipeline/phases.h"
 #include "models/base/config.h"
+#include "tools/ftc/config/given.h"
 
 namespace ftc {
 
@@ -20,21 +20,32 @@ struct ModelCommand {
   std::string output;  // empty or "-": standard output
 };
 
-// ftc compile model.mlir --strategy=S ...; ftc --dump model.mlir --strategy=S
+// ftc compile model.mlir --strategy=S [--config=train.yaml] ...; ftc --dump model.mlir --strategy=S
 struct CompileCommand {
   std::string model;
-  ft::compiler::CompileOptions options;
+  std::string config;        // train.yaml; empty: none
+  std::vector<Given> flags;  // settings, over those of the file
+  bool print_config = false;
   std::vector<std::string> dump;  // phases, in the order of the command line
   std::string dump_dir;           // empty: none
   std::string output;             // plan; empty: none is written
 };
 
-// ftc explain plan.bin
+// ftc explain plan.bin; ftc explain --compare a.bin b.bin ...; ftc explain model.mlir --strategy=S |
+// --compare=S1,S2 ...
 struct ExplainCommand {
-  std::string plan;
+  std::vector<std::string> plans;
+  std::string model;                    // instead of plans: compiled first
+  std::vector<std::string> strategies;  // of the model; empty: what the settings say
+  CompileCommand settings;              // of the model
+  bool compare = false;
+  bool schedule = false;  // instead: when what would run
   int world_size = 1;
   // Given with --mesh: replica, shard.
   std::optional<std::pair<int, int>> mesh;
+  std::string target;  // machine that seconds are estimated for; empty: the plan's
+  // Live buffers at the peak to list; not given: none in the text.
+  std::optional<int> peak;
   bool json = false;
 };
 

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "runtime/plan/bind.h"
-#include "runtime/plan/report.h"
+#include "runtime/plan/plan.pb.h"
 #include "tools/ftc/command_line.h"
 
 namespace ftc {
@@ -22,16 +21,6 @@ int Fail(const absl::Status& status);
 int StatusOf(const absl::Status& status);
 int FailUsage(const std::string& message);
 
-// What a rank's communicators hold outside of the arena, by the way ranks talk; 0 for a single rank.
-struct CommunicatorBytes {
-  uint64_t shm = 0;
-  uint64_t gloo = 0;
-};
-
-std::string ExplainText(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const ft::PlanReport& report,
-                        const CommunicatorBytes& communicators);
-std::string ExplainJson(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const ft::PlanReport& report,
-                        const CommunicatorBytes& communicators);
 std::string PlanText(const ft::proto::Plan& plan, uint64_t hash);
 
 }  // namespace ftc

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <filesystem>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "compiler/pipeline/compile.h"
 #include "fmt/format.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/posix_error.h"
@@ -11,7 +13,9 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/verify_plan.h"
+#include "runtime/plan/verify_worlds.h"
 #include "tools/ftc/commands.h"
+#include "tools/ftc/config/configure.h"
 
 namespace ftc {
 namespace {
@@ -44,26 +48,58 @@ absl::Status Observe(const CompileCommand& command, const ft::compiler::Phase& p
   return ft::WriteFileAtomically(fmt::format("{}/{:02}-{}.mlir", command.dump_dir, number, name), text);
 }
 
-absl::Status Compile(const CompileCommand& command) {
+// The model has the batch that the configuration was written for.
+absl::Status CheckBatch(const Effective& effective, mlir::ModuleOp module) {
+  const int64_t wanted = effective.configuration.batch;
+  auto forward = module.lookupSymbol<mlir::FunctionOpInterface>("forward");
+  if (wanted == 0 || forward == nullptr || forward.getNumArguments() == 0) return absl::OkStatus();
+  const auto tokens = llvm::dyn_cast<mlir::RankedTensorType>(forward.getArgumentTypes()[0]);
+  if (tokens == nullptr || tokens.getRank() == 0 || tokens.getDimSize(0) == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("{} wants a batch of {}, but the model has one of {}",
+                                                NameOf(effective.OriginOf("batch")), wanted,
+                                                tokens.getDimSize(0)));
+}
+
+absl::Status Compile(const CompileCommand& command, const Effective& effective) {
   if (!command.dump_dir.empty()) FT_RETURN_IF_ERROR(MakeFolder(command.dump_dir));
   const auto observe = [&](const ft::compiler::Phase& phase, int number, mlir::ModuleOp module) {
+    if (number == 0) FT_RETURN_IF_ERROR(CheckBatch(effective, module));
     return Observe(command, phase, number, module);
   };
-  FT_ASSIGN_OR_RETURN(const ft::proto::Plan plan,
-                      ft::compiler::compileModel(command.model, command.options, observe));
+  FT_ASSIGN_OR_RETURN(
+      const ft::proto::Plan plan,
+      ft::compiler::compileModel(command.model, CompileOptionsOf(effective.configuration), observe));
   FT_RETURN_IF_ERROR(ft::VerifyPlan(plan));
+  FT_RETURN_IF_ERROR(ft::VerifyWorlds(plan, ft::SampleMeshes(plan)));
   return command.output.empty() ? absl::OkStatus() : ft::WritePlan(plan, command.output);
+}
+
+// An error in a model or a configuration begins with its own place, as editors expect it.
+int FailAt(const absl::Status& status) {
+  ft::PrintError(ft::OneLine(status.message()));
+  return ft::ExitStatus(status);
+}
+
+int FailConfigure(const CompileCommand& command, const absl::Status& status) {
+  return absl::StartsWith(status.message(), command.config + ":") ? FailAt(status) : Fail(status);
 }
 
 }  // namespace
 
 int Run(const CompileCommand& command) {
-  const absl::Status status = Compile(command);
+  const absl::StatusOr<std::variant<Effective, Refusal>> configured =
+      Configure(command.config, command.flags);
+  if (!configured.ok()) return FailConfigure(command, configured.status());
+  if (const auto* refusal = std::get_if<Refusal>(&*configured)) {
+    if (refusal->usage) return FailUsage(refusal->message);
+    return Fail(absl::InvalidArgumentError(refusal->message));
+  }
+  const Effective& effective = std::get<Effective>(*configured);
+  for (const std::string& remark : effective.remarks) ft::PrintError("ftc: " + ft::OneLine(remark));
+  if (command.print_config) return StatusOf(ft::PrintOut(PrintConfig(effective)));
+  const absl::Status status = Compile(command, effective);
   if (status.ok()) return ft::kExitOk;
-  // An error in the model begins with its own place, as editors expect it.
-  if (!absl::StrContains(status.message(), ": error: ")) return Fail(status);
-  ft::PrintError(ft::OneLine(status.message()));
-  return ft::ExitStatus(status);
+  return absl::StrContains(status.message(), ": error: ") ? FailAt(status) : Fail(status);
 }
 
 }  // namespace ftc

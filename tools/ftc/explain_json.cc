@@ -1,19 +1,29 @@
+#include <algorithm>
+#include <utility>
+
 #include "nlohmann/json.hpp"
-#include "tools/ftc/commands.h"
+#include "tools/ftc/explain.h"
 
 namespace ftc {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json CollectiveJson(const ft::CollectiveTraffic& traffic) {
-  return {{"bytes", traffic.bytes}, {"count", traffic.count}};
+// In the order of proto::MemoryClass.
+constexpr const char* kClassNames[] = {"parameters", "gradients", "optimizer_state", "activations",
+                                       "gathered",   "staging",   "workspace",       "io"};
+static_assert(std::size(kClassNames) == ft::proto::MemoryClass_ARRAYSIZE);
+
+Json TransferJson(const ft::TransferTraffic& traffic) {
+  return {{"bytes", traffic.bytes}, {"count", traffic.count}, {"buffers", traffic.buffers}};
 }
 
 Json TrafficJson(const ft::Traffic& traffic) {
-  return {{"all_gather", CollectiveJson(traffic.all_gather)},
-          {"reduce_scatter", CollectiveJson(traffic.reduce_scatter)},
-          {"all_reduce", CollectiveJson(traffic.all_reduce)},
+  return {{"all_gather", TransferJson(traffic.all_gather)},
+          {"reduce_scatter", TransferJson(traffic.reduce_scatter)},
+          {"all_reduce", TransferJson(traffic.all_reduce)},
+          {"h2d", TransferJson(traffic.h2d)},
+          {"d2h", TransferJson(traffic.d2h)},
           {"total_bytes", traffic.total_bytes()}};
 }
 
@@ -29,49 +39,127 @@ Json UnitsJson(const ft::proto::Plan& plan, const ft::TrafficReport& report) {
   return units;
 }
 
-Json BytesJson(const ft::MemoryReport& memory) {
+Json FlopsJson(const ft::FlopsReport& flops) {
+  return {{"forward", flops.forward},   {"recompute", flops.recompute},
+          {"backward", flops.backward}, {"optimizer", flops.optimizer},
+          {"total", flops.total()},     {"without_recomputation", flops.total() - flops.recompute}};
+}
+
+Json BytesJson(const ft::ArenaReport& arena) {
   Json bytes;
-  for (const char* name : {"parameters", "gradients", "optimizer_state", "activations", "gathered", "staging",
-                           "workspace", "io"}) {
-    bytes[name] = memory.by_class[bytes.size()];  // in the order of proto::MemoryClass
-  }
-  bytes["padding"] = memory.padding;
+  for (size_t i = 0; i < arena.by_class.size(); ++i) bytes[kClassNames[i]] = arena.by_class[i];
+  bytes["padding"] = arena.padding;
   return bytes;
 }
 
-}  // namespace
+Json LiveJson(const ft::proto::Plan& plan, const ft::ArenaReport& arena, int limit) {
+  Json live = Json::array();
+  for (size_t i = 0; i < std::min<size_t>(limit, arena.live.size()); ++i) {
+    const ft::proto::Buffer& buffer = plan.buffers(arena.live[i].buffer);
+    live.push_back({{"name", buffer.name()},
+                    {"class", kClassNames[buffer.class_()]},
+                    {"layer", buffer.layer()},
+                    {"bytes", arena.live[i].bytes},
+                    {"persistent", buffer.persistent()}});
+  }
+  return live;
+}
 
-std::string ExplainJson(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const ft::PlanReport& report,
-                        const CommunicatorBytes& communicators) {
-  const ft::MemoryReport& memory = report.memory;
-  Json traffic = TrafficJson(report.traffic.total);
-  traffic["by_unit"] = UnitsJson(plan, report.traffic);
-  const Json json = {
+Json AtRestJson(const ft::MemoryReport::AtRest& at_rest) {
+  return {{"parameters", at_rest.parameters},
+          {"gradients", at_rest.gradients},
+          {"optimizer_state", at_rest.optimizer_state},
+          {"total", at_rest.total()},
+          {"of_gradients_accumulated", at_rest.accumulated},
+          {"of_optimizer_state_master", at_rest.master},
+          {"of_total_host", at_rest.host}};
+}
+
+Json ProgramsJson(const ft::PlanReport& report) {
+  Json programs = Json::array();
+  for (const ft::ProgramReport& program : report.programs) {
+    programs.push_back({{"name", program.name},
+                        {"runs_per_step", program.runs},
+                        {"traffic", TrafficJson(program.traffic.total)},
+                        {"flops", FlopsJson(program.flops)}});
+  }
+  return programs;
+}
+
+Json SavedJson(const ft::PlanReport& report) {
+  Json saved = Json::array();
+  for (const ft::SavedReport& row : report.saved) {
+    saved.push_back({{"value", row.value},
+                     {"choice", row.choice},
+                     {"count", row.count},
+                     {"bytes", row.bytes},
+                     {"flops", row.flops},
+                     {"seconds", row.seconds}});
+  }
+  return saved;
+}
+
+Json TrafficReportJson(const ft::proto::Plan& plan, const ft::TrafficReport& report) {
+  Json traffic = TrafficJson(report.total);
+  traffic["by_axis"] = Json::array();
+  for (const auto& [name, axis] :
+       {std::pair("shard", ft::proto::AXIS_SHARD), std::pair("replica", ft::proto::AXIS_REPLICA),
+        std::pair("world", ft::proto::AXIS_WORLD)}) {
+    Json one = {{"axis", name}};
+    one.update(TrafficJson(report.by_axis[axis]));
+    traffic["by_axis"].push_back(std::move(one));
+  }
+  traffic["by_unit"] = UnitsJson(plan, report);
+  return traffic;
+}
+
+Json ToJson(const Explained& explained, int peak) {
+  const auto& [name, plan, bound, report, target, communicators] = explained;
+  const ft::ArenaReport &device = report.memory.device, &host = report.memory.host;
+  return {
       {"model", plan.model()},
       {"strategy", plan.strategy()},
       {"batch", plan.batch()},
       {"seq_len", plan.seq_len()},
+      {"micro_steps", report.micro_steps},
       {"world_size", bound.mesh.world_size()},
       {"mesh", {{"replica", bound.mesh.replica}, {"shard", bound.mesh.shard}}},
       {"parameters", report.parameters},
-      {"arena_bytes", memory.arena_bytes},
-      {"host_arena_bytes", memory.host_arena_bytes},
-      {"bytes", BytesJson(memory)},
-      {"peak", memory.peak},
+      {"arena_bytes", device.arena_bytes},
+      {"host_arena_bytes", host.arena_bytes},
+      {"max_live_bytes", device.max_live_bytes},
+      {"bytes", BytesJson(device)},
+      {"peak", device.peak},
+      {"live_at_peak", LiveJson(plan, device, peak)},
+      {"host",
+       {{"max_live_bytes", host.max_live_bytes},
+        {"bytes", BytesJson(host)},
+        {"peak", host.peak},
+        {"live_at_peak", LiveJson(plan, host, peak)}}},
       {"communicator_bytes", {{"shm", communicators.shm}, {"gloo", communicators.gloo}}},
-      {"at_rest",
-       {{"parameters", memory.at_rest.parameters},
-        {"gradients", memory.at_rest.gradients},
-        {"optimizer_state", memory.at_rest.optimizer_state},
-        {"total", memory.at_rest.total()}}},
-      {"traffic", traffic},
-      {"flops",
-       {{"forward", report.flops.forward},
-        {"backward", report.flops.backward},
-        {"optimizer", report.flops.optimizer},
-        {"total", report.flops.total()}}},
+      {"at_rest", AtRestJson(report.memory.at_rest)},
+      {"traffic", TrafficReportJson(plan, report.traffic)},
+      {"flops", FlopsJson(report.flops)},
+      {"programs", ProgramsJson(report)},
+      {"target", target.name},
+      {"saved", SavedJson(report)},
   };
-  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+std::string ExplainJson(const Explained& explained, int peak) {
+  return ToJson(explained, peak).dump(2) + "\n";
+}
+
+std::string CompareJson(const std::vector<Explained>& plans, int peak) {
+  Json all = Json::array();
+  for (const Explained& explained : plans) {
+    Json one = {{"name", explained.name}};
+    one.update(ToJson(explained, peak));
+    all.push_back(std::move(one));
+  }
+  return Json{{"plans", std::move(all)}}.dump(2) + "\n";
 }
 
 }  // namespace ftc

@@ -1,10 +1,11 @@
+#include "absl/strings/ascii.h"
 #include "fmt/format.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/collective/create.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/verify_plan.h"
+#include "runtime/plan/verify_worlds.h"
 #include "tools/ftc/commands.h"
 
 namespace ftc {
@@ -19,29 +20,31 @@ absl::StatusOr<ft::PlanFile> ReadVerified(const std::string& path) {
   return file;
 }
 
-absl::Status Explain(const ExplainCommand& command) {
-  FT_ASSIGN_OR_RETURN(const ft::PlanFile file, ReadVerified(command.plan));
-  FT_ASSIGN_OR_RETURN(ft::Mesh mesh, ft::MeshFor(file.plan, command.world_size));
-  if (command.mesh) mesh = {.replica = command.mesh->first, .shard = command.mesh->second};
-  FT_ASSIGN_OR_RETURN(const ft::BoundPlan bound, ft::BindPlan(file.plan, mesh));
-  const ft::PlanReport report = ft::ReportPlan(file.plan, bound);
-  const auto staging = [&](ft::CollectiveBackend backend) {
-    return ft::StagingBytes(backend, mesh.world_size(), ft::kCommunicatorsOfRun);
-  };
-  const CommunicatorBytes communicators = {.shm = staging(ft::CollectiveBackend::kShm),
-                                           .gloo = staging(ft::CollectiveBackend::kGloo)};
-  return ft::PrintOut(command.json ? ExplainJson(file.plan, bound, report, communicators)
-                                   : ExplainText(file.plan, bound, report, communicators));
-  return absl::OkStatus();
+// "gather over shard (13), reduce over world (2)"
+std::string CommunicatorsText(const ft::proto::Plan& plan) {
+  std::string text;
+  for (const ft::CommunicatorUse& use : ft::Communicators(plan)) {
+    text += fmt::format("{}{} over {} ({})", text.empty() ? "" : ", ",
+                        absl::AsciiStrToLower(ft::proto::Stream_Name(use.stream)),
+                        absl::AsciiStrToLower(ft::proto::Axis_Name(use.axis)).substr(5), use.collectives);
+  }
+  return text.empty() ? "none" : text;
 }
 
 absl::Status Verify(const VerifyCommand& command) {
   FT_ASSIGN_OR_RETURN(const ft::PlanFile file, ReadVerified(command.plan));
+  const std::vector<ft::Mesh> meshes = ft::SampleMeshes(file.plan);
+  FT_RETURN_IF_ERROR(ft::VerifyWorlds(file.plan, meshes));
   size_t instructions = 0;
   for (const auto& program : file.plan.programs()) instructions += program.instructions_size();
-  return ft::PrintOut(fmt::format("{}: valid, hash {}: {} programs, {} instructions, {} buffers\n",
-                                  command.plan, ft::PlanHashText(file.hash), file.plan.programs_size(),
-                                  instructions, file.plan.buffers_size()));
+  return ft::PrintOut(fmt::format(
+      "{}: valid, hash {}: {} programs, {} instructions, {} buffers\n"
+      "  order: written before read, waited for, nothing touched that another stream may use\n"
+      "  communicators, with their collectives in one order on all ranks, none in a cycle of waits: {}\n"
+      "  addresses: disjoint on {} meshes from {} to {}\n",
+      command.plan, ft::PlanHashText(file.hash), file.plan.programs_size(), instructions,
+      file.plan.buffers_size(), CommunicatorsText(file.plan), meshes.size(), ft::MeshText(meshes.front()),
+      ft::MeshText(meshes.back())));
 }
 
 // Not verified: a plan that is wrong is what one wants to look at.
@@ -52,7 +55,6 @@ absl::Status Dump(const DumpCommand& command) {
 
 }  // namespace
 
-int Run(const ExplainCommand& command) { return StatusOf(Explain(command)); }
 int Run(const VerifyCommand& command) { return StatusOf(Verify(command)); }
 int Run(const DumpCommand& command) { return StatusOf(Dump(command)); }
 

@@ -1,0 +1,46 @@
+#include "tools/ftc/config/configure.h"
+
+#include "fmt/format.h"
+#include "runtime/base/status_macros.h"
+#include "tools/ftc/config/file_layer.h"
+#include "tools/ftc/config/settings.h"
+
+namespace ftc {
+
+ft::compiler::CompileOptions CompileOptionsOf(const Configuration& configuration) {
+  ft::compiler::CompileOptions options = configuration.options;
+  const RunSettings& run = configuration.run;
+  options.runNumbers = {{"lr", run.lr},
+                        {"warmup_steps", static_cast<double>(run.warmup_steps)},
+                        {"warmup_ratio", run.warmup_ratio},
+                        {"min_lr", run.min_lr},
+                        {"seed", static_cast<double>(run.seed)},
+                        {"max_bad_steps", static_cast<double>(run.max_bad_steps)}};
+  if (run.steps > 0) options.runNumbers.emplace_back("steps", static_cast<double>(run.steps));
+  options.runTexts = {{"lr_schedule", run.lr_schedule}, {"state_dict_type", run.state_dict_type}};
+  return options;
+}
+
+std::variant<Given, std::string> GivenByFlag(size_t setting, std::string_view text) {
+  const Setting& row = Settings()[setting];
+  const std::string flag = "--" + FlagName(row.name);
+  Configuration scratch;
+  const std::string mistake = row.value.set(text, scratch);
+  if (!mistake.empty()) return fmt::format("{}: {}", flag, mistake);
+  return Given{.setting = setting,
+               .text = row.value.show(scratch),
+               .origin = {.from = Origin::From::kFlag, .key = flag, .file = {}, .line = 0}};
+}
+
+absl::StatusOr<std::variant<Effective, Refusal>> Configure(const std::string& path,
+                                                           const std::vector<Given>& flags) {
+  if (path.empty()) return Resolve({}, flags);
+  FT_ASSIGN_OR_RETURN(const TrainYaml file, ReadTrainYaml(path));
+  FT_ASSIGN_OR_RETURN(const FileLayer layer, ReadFileLayer(file, flags));
+  std::variant<Effective, Refusal> resolved = Resolve(layer.given, flags);
+  if (auto* effective = std::get_if<Effective>(&resolved))
+    effective->remarks.insert(effective->remarks.begin(), layer.remarks.begin(), layer.remarks.end());
+  return resolved;
+}
+
+}  // namespace ftc

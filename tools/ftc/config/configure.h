@@ -1,0 +1,30 @@
+// train.yaml and flags of ftc compile, made into options.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/ftc/config/layers.h"
+
+namespace ftc {
+
+// A flag and its value, checked: "strategy", "zero3". The mistake in words when the value is refused.
+std::variant<Given, std::string> GivenByFlag(size_t setting, std::string_view text);
+
+// Reads `path` (none when empty) below the flags. Errors: those of ReadTrainYaml and ReadFileLayer. The
+// variant holds a refusal when settings do not go together.
+absl::StatusOr<std::variant<Effective, Refusal>> Configure(const std::string& path,
+                                                           const std::vector<Given>& flags);
+
+// All settings as a train.yaml, each with a comment that says where its value comes from; read again, it
+// gives the same.
+std::string PrintConfig(const Effective& effective);
+
+// The tables of docs/train-yaml.md.
+std::string SettingsAsMarkdown();
+
+}  // namespace ftc

@@ -1,0 +1,154 @@
+#include "tools/ftc/config/consistency.h"
+
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "compiler/shard/strategy.h"
+#include "fmt/format.h"
+#include "tools/ftc/config/settings.h"
+
+namespace ftc {
+namespace {
+
+// Two ways to say one thing.
+constexpr std::pair<std::string_view, std::string_view> kAlternatives[] = {{"warmup_steps", "warmup_ratio"},
+                                                                           {"world_size", "mesh"}};
+
+std::string ShownIn(const Configuration& configuration, std::string_view setting) {
+  return Settings()[SettingIndex(setting)].value.show(configuration);
+}
+
+// The flag is what the user has just written.
+bool BlamesFlag(const Origin& a, const Origin& b) {
+  return a.from == Origin::From::kFlag || b.from == Origin::From::kFlag;
+}
+
+Refusal Contradiction(const Effective& effective, std::string_view first, std::string_view second,
+                      const std::string& why) {
+  const Origin &a = effective.OriginOf(first), &b = effective.OriginOf(second);
+  if (b.from == Origin::From::kDefault) return {fmt::format("{}: {}", NameOf(a), why), BlamesFlag(a, b)};
+  return {fmt::format("{} and {} contradict each other: {}", NameOf(a), NameOf(b), why), BlamesFlag(a, b)};
+}
+
+std::optional<Refusal> CheckStrategy(Effective& effective) {
+  if (!effective.configuration.options.strategy.empty()) return std::nullopt;
+  return Refusal{
+      fmt::format("--strategy is missing; one of: {}", JoinWords(ft::compiler::strategyNames(), ", ")), true};
+}
+
+std::optional<Refusal> CheckMesh(Effective& effective) {
+  ft::compiler::CompileOptions& options = effective.configuration.options;
+  if (!options.mesh) return std::nullopt;
+  const int ranks = options.mesh->first * options.mesh->second;
+  if (effective.IsGiven("world_size") && ranks != options.worldSize)
+    return Contradiction(effective, "mesh", "world_size",
+                         fmt::format("{} ranks and {}", ranks, options.worldSize));
+  if (effective.IsGiven("world_size")) return std::nullopt;
+  options.worldSize = ranks;
+  effective.origins[SettingIndex("world_size")] = effective.OriginOf("mesh");
+  return std::nullopt;
+}
+
+std::optional<Refusal> CheckWarmup(Effective& effective) {
+  const RunSettings& run = effective.configuration.run;
+  if (run.warmup_steps == 0 || run.warmup_ratio == 0) return std::nullopt;
+  return Contradiction(effective, "warmup_steps", "warmup_ratio", "give one of them");
+}
+
+std::optional<Refusal> CheckMomentum(Effective& effective) {
+  const auto& optimizer = effective.configuration.options.optimizer;
+  if (optimizer.name != "sgd" || !optimizer.nesterov || optimizer.momentum > 0) return std::nullopt;
+  return Contradiction(effective, "nesterov", "momentum", "nesterov wants a momentum above 0");
+}
+
+std::optional<Refusal> CheckLr(Effective& effective) {
+  const RunSettings& run = effective.configuration.run;
+  if (run.min_lr <= run.lr) return std::nullopt;
+  return Contradiction(
+      effective, "min_lr", "lr",
+      fmt::format("min_lr = {} is above lr = {}", ShowNumber(run.min_lr), ShowNumber(run.lr)));
+}
+
+// Settings that nothing reads when `inert` holds.
+struct Inert {
+  std::vector<std::string_view> settings;
+  bool (*inert)(const Configuration& configuration);
+  std::string_view because;  // the setting that makes them so
+};
+
+bool ScalesLoss(const Configuration& c) {
+  return c.options.precision.paramDtype == "fp16" || c.options.precision.reduceDtype == "fp16";
+}
+
+const std::vector<Inert>& InertTable() {
+  using C = Configuration;
+  static const auto* const kTable = new std::vector<Inert>{
+      {{"momentum", "nesterov"}, [](const C& c) { return c.options.optimizer.name != "sgd"; }, "optimizer"},
+      {{"betas", "eps"}, [](const C& c) { return c.options.optimizer.name == "sgd"; }, "optimizer"},
+      {{"min_num_params"}, [](const C& c) { return c.options.units.wrap != "size"; }, "wrap"},
+      {{"loss_scale", "initial_scale_power", "loss_scale_window", "hysteresis", "min_loss_scale"},
+       [](const C& c) { return !ScalesLoss(c); },
+       "param_dtype"},
+      {{"initial_scale_power", "loss_scale_window", "hysteresis", "min_loss_scale"},
+       [](const C& c) { return ScalesLoss(c) && c.options.precision.lossScale != 0; },
+       "loss_scale"},
+      {{"memory_budget"}, [](const C& c) { return c.options.overlap.prefetch != "auto"; }, "prefetch"},
+      {{"accumulate"}, [](const C& c) { return c.options.microSteps == 1; }, "micro_steps"},
+      {{"min_lr"}, [](const C& c) { return c.run.lr_schedule == "constant"; }, "lr_schedule"},
+  };
+  return *kTable;
+}
+
+// Given, and not only repeating the default under its own name as the output of --print-config does.
+bool WasAsked(const Effective& effective, std::string_view setting) {
+  const Origin& origin = effective.OriginOf(setting);
+  if (origin.from == Origin::From::kDefault) return false;
+  return origin.key != setting ||
+         ShownIn(effective.configuration, setting) != ShownIn(Configuration(), setting);
+}
+
+void Remark(Effective& effective, const std::vector<std::string_view>& settings, const std::string& reason) {
+  std::vector<std::string> names;
+  for (std::string_view setting : settings) {
+    if (WasAsked(effective, setting)) names.push_back(NameOf(effective.OriginOf(setting)));
+  }
+  if (names.empty()) return;
+  effective.remarks.push_back(
+      fmt::format("{} {} no effect: {}", JoinWords(names, ", "), names.size() == 1 ? "has" : "have", reason));
+}
+
+}  // namespace
+
+void LetFlagsReplace(const std::vector<std::optional<Given>>& flags, Effective& effective) {
+  const auto forget = [&](size_t setting) {
+    const Setting& row = Settings()[setting];
+    row.value.set(row.value.show(Configuration()), effective.configuration);
+    effective.origins[setting] = Origin();
+  };
+  for (const auto& [first, second] : kAlternatives) {
+    const size_t a = SettingIndex(first), b = SettingIndex(second);
+    if (flags[a] && !flags[b]) forget(b);
+    if (flags[b] && !flags[a]) forget(a);
+  }
+}
+
+std::optional<Refusal> CheckConsistency(Effective& effective) {
+  for (const auto check : {CheckStrategy, CheckMesh, CheckWarmup, CheckMomentum, CheckLr}) {
+    if (std::optional<Refusal> refusal = check(effective)) return refusal;
+  }
+  return std::nullopt;
+}
+
+void AddRemarks(Effective& effective) {
+  const Configuration& c = effective.configuration;
+  for (const Inert& row : InertTable()) {
+    if (row.inert(c))
+      Remark(effective, row.settings, fmt::format("{} is {}", row.because, ShownIn(c, row.because)));
+  }
+  for (const Setting& setting : Settings()) {
+    if (!setting.no_effect.empty()) Remark(effective, {setting.name}, setting.no_effect);
+  }
+}
+
+}  // namespace ftc

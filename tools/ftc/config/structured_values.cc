@@ -1,0 +1,215 @@
+// Values with a grammar of their own.
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "compiler/remat/policy.h"
+#include "compiler/shard/strategy.h"
+#include "fmt/format.h"
+#include "runtime/base/did_you_mean.h"
+#include "runtime/plan/mesh.h"
+#include "runtime/plan/target.h"
+#include "tools/ftc/config/values.h"
+
+namespace ftc {
+namespace {
+
+using ft::compiler::CompileOptions;
+
+std::string SetStrategy(std::string_view text, Configuration& c) {
+  const auto* strategy = ft::compiler::lookupStrategy(Plain(text));
+  if (strategy == nullptr) {
+    const std::vector<std::string> names = ft::compiler::strategyNames();
+    return ft::UnknownName("strategy", text, std::vector<std::string_view>(names.begin(), names.end()));
+  }
+  c.options.strategy = strategy->name.str();
+  return "";
+}
+
+const Synonyms& WrapSynonyms() {
+  static const Synonyms* const kSynonyms = new Synonyms{{"transformer_auto_wrap", "transformer"},
+                                                        {"transformer_based_wrap", "transformer"},
+                                                        {"size_based_auto_wrap", "size"},
+                                                        {"size_based_wrap", "size"},
+                                                        {"no_wrap", "none"},
+                                                        {"null", "none"}};
+  return *kSynonyms;
+}
+
+std::string SetWrap(std::string_view text, Configuration& c) {
+  constexpr std::string_view kNames = "names:";
+  ft::compiler::UnitOptions& units = c.options.units;
+  if (Plain(text.substr(0, kNames.size())) != kNames) {
+    std::string word;
+    const std::string mistake =
+        SetWord("wrap policy", text, {"transformer", "size", "none", "names:PAT"}, WrapSynonyms(), word);
+    if (!mistake.empty()) return mistake;
+    if (word == "names:PAT") return "names: wants globs of layers, such as names:transformer.h.*";
+    units.wrap = word;
+    units.names.clear();
+    return "";
+  }
+  const std::string mistake = SetNames(text.substr(kNames.size()), units.names);
+  if (mistake.empty()) units.wrap = "names";
+  return mistake;
+}
+
+std::string SetBetas(std::string_view text, Configuration& c) {
+  const std::vector<std::string> parts = SplitList(text);
+  std::vector<double> betas;
+  for (const std::string& part : parts) {
+    const double beta = ReadNumber(part).value_or(-1);
+    if (beta >= 0 && beta < 1) betas.push_back(beta);
+  }
+  if (parts.size() != 2 || betas.size() != 2)
+    return fmt::format("wants two numbers in [0, 1), such as 0.9,0.95, not '{}'", text);
+  c.options.optimizer.beta1 = betas[0];
+  c.options.optimizer.beta2 = betas[1];
+  return "";
+}
+
+std::string SetMesh(std::string_view text, Configuration& c) {
+  if (Plain(text) == "none") return c.options.mesh.reset(), "";
+  const absl::StatusOr<ft::Mesh> mesh = ft::ParseMesh(text);
+  if (!mesh.ok()) return std::string(mesh.status().message());
+  c.options.mesh = {mesh->replica, mesh->shard};
+  return "";
+}
+
+std::string SetRemat(std::string_view text, Configuration& c) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  std::string policy = Plain(text.substr(0, colon));
+  const std::string_view argument = text.substr(std::min(colon + 1, text.size()));
+  if (policy == "budget") {
+    uint64_t bytes = 0;
+    const std::string mistake = SetBytes(argument, bytes);
+    if (!mistake.empty()) return mistake;
+    policy += ":" + std::to_string(bytes);
+  } else if (colon < text.size()) {
+    policy += ":" + JoinWords(SplitList(Plain(argument)), ",");
+  }
+  const absl::StatusOr<ft::compiler::RematPolicy> read = ft::compiler::parseRematPolicy(policy);
+  if (!read.ok()) return std::string(read.status().message());
+  c.options.remat = policy;
+  return "";
+}
+
+struct OffloadPart {
+  const char* name;
+  bool ft::compiler::OffloadOptions::* field;
+};
+constexpr OffloadPart kOffloadParts[] = {{"optimizer", &ft::compiler::OffloadOptions::optimizer},
+                                         {"parameters", &ft::compiler::OffloadOptions::parameters},
+                                         {"activations", &ft::compiler::OffloadOptions::activations}};
+
+std::string SetOffload(std::string_view text, Configuration& c) {
+  ft::compiler::OffloadOptions offload;
+  if (Plain(text) != "none") {
+    for (const std::string& word : SplitList(text)) {
+      const auto* part = std::find_if(std::begin(kOffloadParts), std::end(kOffloadParts),
+                                      [&](const OffloadPart& p) { return p.name == Plain(word); });
+      if (part == std::end(kOffloadParts))
+        return ft::UnknownName(
+            "part to offload", word,
+            std::vector<std::string_view>{"optimizer", "parameters", "activations", "none"});
+      offload.*part->field = true;
+    }
+  }
+  c.options.offload = offload;
+  return "";
+}
+
+std::string ShowOffload(const Configuration& c) {
+  std::vector<std::string> words;
+  for (const OffloadPart& part : kOffloadParts) {
+    if (c.options.offload.*part.field) words.emplace_back(part.name);
+  }
+  return words.empty() ? "none" : JoinWords(words, ",");
+}
+
+std::string SetLossScale(std::string_view text, Configuration& c) {
+  double& scale = c.options.precision.lossScale;
+  if (Plain(text) == "dynamic") return scale = 0, "";
+  const std::string mistake = SetNumber(text, {.low = 0, .high = 1e30}, scale);
+  return mistake.empty() ? "" : fmt::format("'{}' is neither dynamic nor a number of at least 0", text);
+}
+
+std::string SetTarget(std::string_view text, Configuration& c) {
+  const std::string name = absl::AsciiStrToLower(absl::string_view(text.data(), text.size()));
+  if (ft::FindTarget(name) == nullptr) {
+    const std::vector<std::string> names = ft::TargetNames();
+    return ft::UnknownName("target", text, std::vector<std::string_view>(names.begin(), names.end()));
+  }
+  c.options.overlap.target = name;
+  return "";
+}
+
+}  // namespace
+
+Value StrategyValue() {
+  return {SetStrategy,
+          [](const Configuration& c) { return c.options.strategy; },
+          JoinWords(ft::compiler::strategyNames(), ", "),
+          {}};
+}
+
+Value WrapValue() {
+  const auto show = [](const Configuration& c) {
+    const ft::compiler::UnitOptions& units = c.options.units;
+    return units.wrap == "names" ? "names:" + JoinWords(units.names, ",") : units.wrap;
+  };
+  return {SetWrap, show, "transformer, size, none, names:PAT[,PAT]", WrapSynonyms()};
+}
+
+Value BetasValue() {
+  const auto show = [](const Configuration& c) {
+    return ShowNumber(c.options.optimizer.beta1) + "," + ShowNumber(c.options.optimizer.beta2);
+  };
+  return {SetBetas, show, "two numbers in [0, 1)", {}};
+}
+
+Value MeshValue() {
+  const auto show = [](const Configuration& c) {
+    const auto& mesh = c.options.mesh;
+    return mesh ? ft::MeshText({.replica = mesh->first, .shard = mesh->second}) : "none";
+  };
+  return {SetMesh, show, "replica:R,shard:S, or none", {}};
+}
+
+Value RematValue() {
+  return {SetRemat,
+          [](const Configuration& c) { return c.options.remat; },
+          "none, full, every_n:N, segments:K, segments:sqrt, ops:attention,mlp,norms, budget:BYTES",
+          {}};
+}
+
+Value OffloadValue() { return {SetOffload, ShowOffload, "optimizer, parameters, activations, or none", {}}; }
+
+Value LossScaleValue() {
+  const auto show = [](const Configuration& c) {
+    const double scale = c.options.precision.lossScale;
+    return scale == 0 ? "dynamic" : ShowNumber(scale);
+  };
+  return {SetLossScale, show, "dynamic (or 0), or a number", {}};
+}
+
+Value TargetValue() {
+  return {SetTarget,
+          [](const Configuration& c) { return c.options.overlap.target; },
+          JoinWords(ft::TargetNames(), ", "),
+          {}};
+}
+
+Value AccumulateValue() {
+  const auto set = [](std::string_view text, Configuration& c) {
+    std::string word;
+    const std::string mistake = SetWord("time to communicate", text, {"last", "each"}, {}, word);
+    if (mistake.empty()) c.options.accumulateEach = word == "each";
+    return mistake;
+  };
+  return {set,
+          [](const Configuration& c) { return std::string(c.options.accumulateEach ? "each" : "last"); },
+          "last, each",
+          {}};
+}
+
+}  // namespace ftc

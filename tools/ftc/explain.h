@@ -1,0 +1,41 @@
+// What `ftc explain` knows about a plan, and the forms in which it says it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/plan/bind.h"
+#include "runtime/plan/report.h"
+#include "runtime/plan/target.h"
+
+namespace ftc {
+
+// What a rank's communicators hold outside of the arena, by the way ranks talk; 0 for a single rank.
+struct CommunicatorBytes {
+  uint64_t shm = 0;
+  uint64_t gloo = 0;
+};
+
+struct Explained {
+  std::string name;  // the plan's file, or the strategy that a model was compiled with
+  ft::proto::Plan plan;
+  ft::BoundPlan bound;
+  ft::PlanReport report;
+  ft::Target target;
+  CommunicatorBytes communicators;
+};
+
+// `peak`: how many of the buffers live at the peak are listed.
+std::string ExplainText(const Explained& explained, int peak);
+std::string ExplainJson(const Explained& explained, int peak);
+
+// When each instruction of a step would run on the target, and why each transfer stands where it stands.
+std::string ScheduleText(const Explained& explained);
+std::string ScheduleJson(const Explained& explained);
+
+// Several plans side by side.
+std::string CompareText(const std::vector<Explained>& plans);
+std::string CompareJson(const std::vector<Explained>& plans, int peak);
+
+}  // namespace ftc

@@ -1,0 +1,151 @@
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "compiler/pipeline/compile.h"
+#include "fmt/format.h"
+#include "runtime/base/exit_status.h"
+#include "runtime/base/standard_streams.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/collective/plan_communicators.h"
+#include "runtime/plan/plan_file.h"
+#include "runtime/plan/verify_plan.h"
+#include "tools/ftc/commands.h"
+#include "tools/ftc/config/configure.h"
+#include "tools/ftc/config/settings.h"
+#include "tools/ftc/explain.h"
+
+namespace ftc {
+namespace {
+
+constexpr char kUsualTarget[] = "cpu";
+// In JSON, where nobody asked for a number.
+constexpr int kUsualPeakBuffers = 20;
+
+// A setting as if it had been given by a flag.
+absl::Status SetFlag(std::string_view name, const std::string& text, std::vector<Given>& flags) {
+  const size_t setting = SettingIndex(name);
+  std::erase_if(flags, [&](const Given& given) { return given.setting == setting; });
+  const std::variant<Given, std::string> given = GivenByFlag(setting, text);
+  if (const auto* mistake = std::get_if<std::string>(&given)) return absl::InvalidArgumentError(*mistake);
+  flags.push_back(std::get<Given>(given));
+  return absl::OkStatus();
+}
+
+// A model and how to compile it, under the name that its column has.
+struct Variant {
+  std::string name;
+  std::vector<Given> flags;
+};
+
+absl::StatusOr<std::vector<Variant>> VariantsOf(const ExplainCommand& command) {
+  std::vector<Given> flags = command.settings.flags;
+  if (command.world_size > 1)
+    FT_RETURN_IF_ERROR(SetFlag("world_size", fmt::format("{}", command.world_size), flags));
+  if (command.mesh)
+    FT_RETURN_IF_ERROR(SetFlag("mesh", ft::MeshText({command.mesh->first, command.mesh->second}), flags));
+  if (!command.target.empty()) FT_RETURN_IF_ERROR(SetFlag("target", command.target, flags));
+  if (!command.compare) return std::vector<Variant>{{command.model, flags}};
+  std::vector<Variant> variants;
+  for (const std::string& strategy : command.strategies) {
+    FT_RETURN_IF_ERROR(SetFlag("strategy", strategy, flags));
+    variants.push_back({strategy, flags});
+  }
+  return variants;
+}
+
+absl::StatusOr<ft::proto::Plan> Compile(const ExplainCommand& command, const Configuration& configuration) {
+  const auto ignore = [](const ft::compiler::Phase&, int, mlir::ModuleOp) { return absl::OkStatus(); };
+  return ft::compiler::compileModel(command.model, CompileOptionsOf(configuration), ignore);
+}
+
+Explained Named(std::string name, ft::proto::Plan plan) {
+  Explained explained;
+  explained.name = std::move(name);
+  explained.plan = std::move(plan);
+  return explained;
+}
+
+// The plans to explain: files, or what a model is compiled to; or the refusal of a setting.
+absl::StatusOr<std::variant<std::vector<Explained>, Refusal>> Gather(const ExplainCommand& command) {
+  std::vector<Explained> plans;
+  for (const std::string& path : command.plans) {
+    FT_ASSIGN_OR_RETURN(ft::PlanFile file, ft::ReadPlan(path));
+    plans.push_back(Named(path, std::move(file.plan)));
+  }
+  if (command.model.empty()) return plans;
+  FT_ASSIGN_OR_RETURN(const std::vector<Variant> variants, VariantsOf(command));
+  for (const Variant& variant : variants) {
+    FT_ASSIGN_OR_RETURN(const auto configured, Configure(command.settings.config, variant.flags));
+    if (const auto* refusal = std::get_if<Refusal>(&configured)) return *refusal;
+    FT_ASSIGN_OR_RETURN(ft::proto::Plan plan,
+                        Compile(command, std::get<Effective>(configured).configuration));
+    plans.push_back(Named(variant.name, std::move(plan)));
+  }
+  return plans;
+}
+
+std::string TargetOf(const ExplainCommand& command, const ft::proto::Plan& plan) {
+  if (!command.target.empty()) return command.target;
+  for (const ft::proto::Attribute& setting : plan.settings()) {
+    if (setting.name() == "target" && ft::FindTarget(setting.s()) != nullptr) return setting.s();
+  }
+  return kUsualTarget;
+}
+
+// A mesh that is given goes for the plans that can run on it; a plan with one axis has as many ranks on it.
+absl::StatusOr<ft::Mesh> ChooseMesh(const ExplainCommand& command, const ft::proto::Plan& plan) {
+  if (!command.mesh) return ft::MeshFor(plan, command.world_size);
+  const ft::Mesh mesh{.replica = command.mesh->first, .shard = command.mesh->second};
+  return command.compare && !ft::CheckMesh(plan, mesh).ok() ? ft::MeshFor(plan, mesh.world_size())
+                                                            : absl::StatusOr<ft::Mesh>(mesh);
+}
+
+absl::Status Report(const ExplainCommand& command, Explained& explained) {
+  FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
+  FT_ASSIGN_OR_RETURN(const ft::Mesh mesh, ChooseMesh(command, explained.plan));
+  FT_ASSIGN_OR_RETURN(explained.bound, ft::BindPlan(explained.plan, mesh));
+  explained.target = *ft::FindTarget(TargetOf(command, explained.plan));
+  explained.report = ft::ReportPlan(explained.plan, explained.bound, explained.target);
+  const auto staging = [&](ft::CollectiveBackend backend) {
+    return ft::StagingBytes(explained.plan, mesh, backend);
+  };
+  explained.communicators = {.shm = staging(ft::CollectiveBackend::kShm),
+                             .gloo = staging(ft::CollectiveBackend::kGloo)};
+  return absl::OkStatus();
+}
+
+absl::Status Explain(const ExplainCommand& command, std::vector<Explained>& plans) {
+  for (Explained& explained : plans) {
+    const absl::Status status = Report(command, explained);
+    if (!status.ok())
+      return absl::Status(status.code(),
+                          fmt::format("{}: {}", explained.name, std::string(status.message())));
+  }
+  if (command.schedule) return ft::PrintOut(command.json ? ScheduleJson(plans[0]) : ScheduleText(plans[0]));
+  const int peak = command.peak.value_or(command.json ? kUsualPeakBuffers : 0);
+  if (command.compare) return ft::PrintOut(command.json ? CompareJson(plans, peak) : CompareText(plans));
+  return ft::PrintOut(command.json ? ExplainJson(plans[0], peak) : ExplainText(plans[0], peak));
+}
+
+// An error in a model or a configuration begins with its own place, as editors expect it.
+int FailAt(const ExplainCommand& command, const absl::Status& status) {
+  if (!absl::StrContains(status.message(), ": error: ") &&
+      (command.settings.config.empty() || !absl::StartsWith(status.message(), command.settings.config + ":")))
+    return Fail(status);
+  ft::PrintError(ft::OneLine(status.message()));
+  return ft::ExitStatus(status);
+}
+
+}  // namespace
+
+int Run(const ExplainCommand& command) {
+  auto gathered = Gather(command);
+  if (!gathered.ok()) return FailAt(command, gathered.status());
+  if (const auto* refusal = std::get_if<Refusal>(&*gathered))
+    return refusal->usage ? FailUsage(refusal->message) : Fail(absl::InvalidArgumentError(refusal->message));
+  return StatusOf(Explain(command, std::get<std::vector<Explained>>(*gathered)));
+}
+
+}  // namespace ftc
