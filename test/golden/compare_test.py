@@ -53,5 +53,50 @@ class CompareTest(unittest.TestCase):
         self.assertNotEqual(list(compare.compare_weights({"h.0.attn.c_attn.bias": bad}, golden, 1e-5)), [])
 
 
+class CompareMixedTest(unittest.TestCase):
+    """Mixed precision, on the golden file with skipped steps."""
+
+    def setUp(self):
+        self.golden = json.loads((HERE / "gpt2_fp16.json").read_text())["worlds"]["1"]
+        self.distance = self.golden["distance_to_fp32"]
+        self.metrics = [{"step": i, "loss": loss, "grad_norm": norm, "loss_scale": scale} | ({"skipped": True} if skip else {})
+                        for i, (loss, norm, scale, skip) in enumerate(zip(*(
+                            self.golden[key] for key in ("loss", "grad_norm", "loss_scale", "skipped"))))]
+
+    def problems(self):
+        return (list(compare.compare_steps(self.metrics, self.golden, 1e-5))
+                + list(compare.compare_scaling(self.metrics, self.golden)))
+
+    def test_accepts_itself_and_as_much_rounding_again(self):
+        self.metrics[5]["loss"] *= 1 + 1.9 * self.distance["loss"]
+        self.metrics[6]["grad_norm"] *= 1 - 1.9 * self.distance["grad_norm"]
+        self.assertEqual(self.problems(), [])
+
+    def test_refuses_more(self):
+        self.metrics[5]["loss"] *= 1 + 2.1 * self.distance["loss"]
+        self.metrics[6]["grad_norm"] *= 1 - 2.1 * self.distance["grad_norm"]
+        self.assertEqual(len(self.problems()), 2)
+
+    def test_refuses_a_first_loss_without_rounding(self):
+        self.metrics[0]["loss"] *= 1 + self.distance["first_loss"]
+        self.assertEqual(len(self.problems()), 1)
+
+    def test_refuses_a_step_that_is_applied_and_one_that_is_not(self):
+        self.assertTrue(self.golden["skipped"][1])
+        del self.metrics[1]["skipped"]
+        self.metrics[4]["skipped"] = True
+        self.assertEqual(len(self.problems()), 2)
+
+    def test_refuses_another_scale(self):
+        self.metrics[8]["loss_scale"] *= 2
+        self.assertEqual(len(self.problems()), 1)
+
+    def test_refuses_a_finite_norm_where_there_is_none(self):
+        self.assertIsNone(self.golden["grad_norm"][1])
+        self.metrics[1]["grad_norm"] = 3.0
+        self.metrics[4]["grad_norm"] = None
+        self.assertEqual(len(self.problems()), 2)
+
+
 if __name__ == "__main__":
     unittest.main()

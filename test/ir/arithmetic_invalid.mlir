@@ -153,7 +153,7 @@ func.func @norm_grad(%dy: tensor<3x4xf32>, %x: tensor<2x4xf32>, %w: tensor<4xf32
 // -----
 
 func.func @layer_norm_grad(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
-  // expected-error @below {{dbias is 'tensor<2xf32>'; expected the type of weight, 'tensor<4xf32>'}}
+  // expected-error @below {{dbias is 'tensor<2xf32>'; expected the type of dweight, 'tensor<4xf32>'}}
   %0:3 = ft.layer_norm_grad %x, %x, %w eps 1.0e-5 : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>, tensor<2xf32>)
   return
 }

@@ -41,7 +41,7 @@ func.func @linear_weight(%x: tensor<3x4xf32>, %w: tensor<4xf32>, %targets: tenso
 // -----
 
 func.func @linear_grad(%d: tensor<f32>, %x: tensor<3x4xf32>, %w: tensor<8x4xf32>, %targets: tensor<3xi32>) {
-  // expected-error @below {{dweight is 'tensor<4x8xf32>'; expected the type of weight, 'tensor<8x4xf32>'}}
+  // expected-error @below {{dweight is 4x8; expected 8x4, the shape of weight}}
   %0:2 = ft.linear_cross_entropy_grad %d, %x, %w, %targets : (tensor<f32>, tensor<3x4xf32>, tensor<8x4xf32>, tensor<3xi32>) -> (tensor<3x4xf32>, tensor<4x8xf32>)
   return
 }

@@ -83,3 +83,39 @@ func.func @into_too_late(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3
   %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t into %acc : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>, tensor<16x8xf32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
   return %twice, %dw : tensor<f32>, tensor<16x8xf32>
 }
+
+// -----
+
+// The loss scale is an input, so it is known as early as the loss.
+// CHECK-LABEL: @scaled
+// CHECK-SAME:    %[[X:[^:]+]]: tensor<3x8xf32>, %[[W:[^:]+]]: tensor<16x8xf32>, %[[T:[^:]+]]: tensor<3xi32>
+func.func @scaled(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>) -> (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>) {
+  // CHECK-NEXT: %[[SCALER:.*]] = ft.input "scaler" {layer = "head", phase = "forward"}
+  // CHECK-NEXT: %[[SCALE:.*]] = ft.loss_scale %[[SCALER]] factor 0.25 {layer = "head", phase = "forward"}
+  // CHECK-NEXT: ft.linear_cross_entropy_loss_grad %[[X]], %[[W]], %[[T]] dloss 3.0 times %[[SCALE]] {layer = "head", phase = "forward"}
+  // CHECK-NEXT: return
+  %loss = ft.linear_cross_entropy %x, %w, %t {layer = "head", phase = "forward"} : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %scaler = ft.input "scaler" {layer = "head", phase = "backward"} : tensor<3xf32>
+  %scale = ft.loss_scale %scaler factor 0.25 {layer = "head", phase = "backward"} : (tensor<3xf32>) -> tensor<f32>
+  %d = ft.scale %scale, 3.0 {phase = "backward"} : tensor<f32>
+  %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t {layer = "head", phase = "backward"} : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
+  return %loss, %dx, %dw : tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>
+}
+
+// -----
+
+// In the gradient op's place it is there already.
+// CHECK-LABEL: @scaled_late
+func.func @scaled_late(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>) -> (tensor<f32>, tensor<16x8xf32>) {
+  // CHECK-NEXT: %[[ACC:.*]] = ft.fill 7.0
+  // CHECK-NEXT: %[[SCALER:.*]] = ft.input "scaler" {phase = "backward"}
+  // CHECK-NEXT: %[[SCALE:.*]] = ft.loss_scale %[[SCALER]] factor 1.0 {phase = "backward"}
+  // CHECK-NEXT: ft.linear_cross_entropy_loss_grad {{.*}} into %[[ACC]] dloss 1.0 times %[[SCALE]] {phase = "backward"}
+  // CHECK-NEXT: return
+  %loss = ft.linear_cross_entropy %x, %w, %t {phase = "forward"} : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %acc = ft.fill 7.0 : tensor<16x8xf32>
+  %scaler = ft.input "scaler" {phase = "backward"} : tensor<3xf32>
+  %d = ft.loss_scale %scaler factor 1.0 {phase = "backward"} : (tensor<3xf32>) -> tensor<f32>
+  %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t into %acc {phase = "backward"} : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>, tensor<16x8xf32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
+  return %loss, %dw : tensor<f32>, tensor<16x8xf32>
+}

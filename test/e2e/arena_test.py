@@ -1,0 +1,51 @@
+"""The arena is within 1% of the most bytes live at once, which nothing can go below, on every model of the zoo."""
+
+import json
+import re
+import unittest
+
+from harness import EndToEnd
+
+LIMIT = 1.01
+
+
+class Arena(EndToEnd):
+    def presets(self):
+        """(family, preset) of `ftc model --list`."""
+        found, family = [], None
+        for line in self.check("ftc", "model", "--list").stdout.splitlines():
+            if match := re.match(r"(\w+): ", line):
+                family = match[1]
+            elif (match := re.match(r"  (\S+)\s+\d", line)) and family:
+                found.append((family, match[1]))
+        return found
+
+    def check_tight(self, source, *options):
+        out = self.check("ftc", "explain", source, "--compare=all", "--json", *options, timeout=600).stdout
+        for report in json.loads(out)["plans"]:
+            with self.subTest(model=source.stem, strategy=report["name"], options=options):
+                self.assertLessEqual(report["arena_bytes"], LIMIT * report["max_live_bytes"])
+                host = report["host"]
+                self.assertLessEqual(report["host_arena_bytes"], LIMIT * max(host["max_live_bytes"], 1))
+
+    def test_every_preset(self):
+        presets = self.presets()
+        self.assertGreaterEqual(len(presets), 17)
+        for family, preset in presets:
+            source = self.shared / f"{family}-{preset}.mlir"
+            self.check("ftc", "model", family, f"--preset={preset}", "--batch=1", "--seq=64", "-o", source)
+            for world in (1, 8):
+                self.check_tight(source, f"--world-size={world}")
+
+    def test_options(self):
+        """Lifetimes that recomputation, offload, precision and accumulation make."""
+        source = self.shared / "gpt2-124m.mlir"
+        self.check("ftc", "model", "gpt2-124m", "--batch=2", "--seq=256", "-o", source)
+        for options in (("--mixed-precision=bf16",), ("--micro-steps=4",), ("--prefetch=none",), ("--wrap=none",),
+                        ("--remat=every_n:1",), ("--remat=segments:3",), ("--remat=full",), ("--offload=optimizer",),
+                        ("--offload=activations",)):
+            self.check_tight(source, "--world-size=4", *options)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,122 @@
+"""No option changes a bit, alone or with any other: every pair of values of two options occurs in some run here.
+
+At one model, world size and precision all runs have the losses and gradient norms of one plain run, and allocate in both
+arenas what explain announced.
+"""
+
+import itertools
+import json
+import unittest
+
+from harness import EndToEnd
+
+OPTIONS = {
+    "model": ("gpt2", "llama", "free_transformer"),
+    "strategy": ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2"),
+    "world": (1, 2, 3, 4),
+    "remat": ("none", "every_n:1", "segments:2", "budget"),
+    "offload": ("none", "optimizer", "activations", "parameters"),
+    "prefetch": ("none", "pre", "post", "auto"),
+    "wrap": ("transformer", "size", "none"),
+    "persistence": (0, 1000),
+    "precision": ("no", "bf16"),
+}
+STEPS = 4
+PLAIN = {"strategy": "no_shard", "remat": "none", "offload": "none", "prefetch": "none", "wrap": "transformer", "persistence": 0}
+
+
+def pairs_of(row):
+    return set(itertools.combinations(row.items(), 2))
+
+
+def covering_rows():
+    """Few rows in which every pair of values occurs: each row takes, option by option, the value with most pairs still open."""
+    names = list(OPTIONS)
+    opened = {
+        ((a, x), (b, y)) for a, b in itertools.combinations(names, 2) for x in OPTIONS[a] for y in OPTIONS[b]
+    }
+    rows = []
+    while opened:
+        row = dict(min(opened, key=repr))  # begins with a pair that is open, so every row closes one
+        for name in names:
+            if name in row:
+                continue
+
+            def gain(value):
+                trial = {**row, name: value}
+                return sum(((a, trial[a]), (b, trial[b])) in opened for a, b in itertools.combinations(names, 2)
+                           if a in trial and b in trial)
+
+            row[name] = max(OPTIONS[name], key=gain)
+        row = {name: row[name] for name in names}
+        opened -= pairs_of(row)
+        rows.append(row)
+    return rows
+
+
+class OptionPairs(EndToEnd):
+    def setUp(self):
+        super().setUp()
+        self.references = {}
+
+    def mesh(self, row):
+        """Hybrid strategies take both axes where there are enough ranks."""
+        if row["strategy"].startswith("hybrid") and row["world"] == 4:
+            return ["--mesh=replica:2,shard:2"]
+        return [f"--mesh=replica:1,shard:{row['world']}"] if row["strategy"].startswith("hybrid") else []
+
+    def model(self, name):
+        path = self.shared / f"{name}.mlir"
+        if not path.exists():
+            self.check("ftc", "model", name, "-o", path)
+        return path
+
+    def flags(self, row):
+        flags = [f"--strategy={row['strategy']}", f"--offload={row['offload']}", f"--prefetch={row['prefetch']}",
+                 f"--wrap={row['wrap']}", f"--persistence-threshold={row['persistence']}",
+                 f"--mixed-precision={row['precision']}", "--min-num-params=60000", f"--world-size={row['world']}"]
+        if row["precision"] != "no":
+            flags.append("--reduce-dtype=fp32")  # a 16-bit one rounds once more between the axes of hybrid strategies
+        return flags + self.mesh(row) if self.mesh(row) else flags
+
+    def compile(self, row):
+        flags, plan = self.flags(row), self.dir / "plan.bin"
+        if row["remat"] == "budget":
+            # Halfway between what keeping everything and recomputing everything take.
+            peaks = []
+            for policy in ("none", "every_n:1"):
+                self.check("ftc", "compile", self.model(row["model"]), *flags, f"--remat={policy}", "-o", plan)
+                peaks.append(self.announced(plan, row)["arena_bytes"])
+            flags.append(f"--remat=budget:{max(sum(peaks) // 2, peaks[1])}")
+        else:
+            flags.append(f"--remat={row['remat']}")
+        self.check("ftc", "compile", self.model(row["model"]), *flags, "-o", plan)
+        self.check("ftc", "verify", plan)
+        return plan
+
+    def announced(self, plan, row):
+        return json.loads(
+            self.check("ftc", "explain", plan, f"--world-size={row['world']}", *self.mesh(row), "--json").stdout)
+
+    def run_row(self, row):
+        plan = self.compile(row)
+        announced = self.announced(plan, row)
+        rows = self.train(plan, row["world"], *self.mesh(row), "--threads=1", steps=STEPS)
+        for key in ("arena_bytes", "host_arena_bytes"):
+            self.assertEqual({r.get(key, 0) for r in rows}, {announced[key]}, key)
+        if row["offload"] != "none":
+            self.assertGreater(announced["host_arena_bytes"], 0)
+        return [(r["loss"], r["grad_norm"]) for r in rows]
+
+    def test_every_pair_of_options(self):
+        rows = covering_rows()
+        for row in rows:
+            with self.subTest(**row):
+                key = (row["model"], row["world"], row["precision"])
+                if key not in self.references:
+                    self.references[key] = self.run_row({**row, **PLAIN})
+                self.assertEqual(self.run_row(row), self.references[key])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,69 @@
+// RUN: ft-opt %s --ft-verify-precision --split-input-file --verify-diagnostics
+
+// An f32 activation is left.
+ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+func.func @train_step(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{an activation is 'tensor<8xf32>' after the precision phase; expected elements of type 'bf16'}}
+  %m = ft.mul %x, %x : tensor<8xf32>, tensor<8xf32>
+  return %m : tensor<8xf32>
+}
+
+// -----
+
+// A sum over rows in the reduce type that is no gradient.
+ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+func.func @train_step(%x: tensor<3x8xbf16>) -> tensor<8xf32> {
+  // expected-error @below {{is 'tensor<8xf32>' but is no gradient of a parameter: it is used by func.return}}
+  %s = ft.sum_leading %x : tensor<3x8xbf16> -> tensor<8xf32>
+  return %s : tensor<8xf32>
+}
+
+// -----
+
+// Units that differ.
+ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+// expected-error @below {{computes in 'f16' and reduces in 'f32' but another unit in 'bf16' and 'f32'}}
+ft.unit @v {elements = 1024 : i64, compute = f16, reduce = f32, working_copy}
+
+// -----
+
+// expected-error @below {{is never gathered, so it needs a working copy in 'bf16'}}
+ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, gathered = "never"}
+
+// -----
+
+// expected-error @below {{has a working copy of what is f32 already}}
+ft.unit @u {elements = 1024 : i64, reduce = bf16, working_copy}
+
+// -----
+
+// A flat gradient in another type.
+ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+ft.parameter @p : tensor<8xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @train_step(%x: tensor<3x8xbf16>) {
+  %s = ft.sum_leading %x : tensor<3x8xbf16> -> tensor<8xbf16>
+  // expected-error @below {{a flat gradient is '!ft.flat<@u, bf16>' after the precision phase; expected elements of type 'f32'}}
+  %g = ft.pack %s at [@p] : (tensor<8xbf16>) -> !ft.flat<@u, bf16>
+  return
+}
+
+// -----
+
+// A master is gathered whole.
+ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, gathered = "until_backward"}
+func.func @train_step() {
+  %s = ft.shard @u : !ft.slice<@u, f32>
+  // expected-error @below {{a gathered unit is '!ft.flat<@u, f32>' after the precision phase; expected elements of type 'bf16'}}
+  %f = ft.gather %s : !ft.slice<@u, f32> -> !ft.flat<@u, f32>
+  return
+}
+
+// -----
+
+// The working copy is not read.
+ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+func.func @train_step() {
+  // expected-error @below {{a working copy is '!ft.slice<@u, f32>' after the precision phase; expected elements of type 'bf16'}}
+  %s = ft.shard @u : !ft.slice<@u, f32>
+  return
+}
