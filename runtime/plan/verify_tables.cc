@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -153,6 +154,12 @@ constexpr Role kRoles[] = {
     {"momentum", proto::OPTIMIZER_STATE, false},
 };
 
+bool HasGradients(const proto::Plan& plan, uint32_t unit) {
+  return std::any_of(plan.unit_states().begin(), plan.unit_states().end(), [&](const proto::Plan::UnitState& state) {
+    return state.unit() == unit && state.role() == "gradients";
+  });
+}
+
 absl::Status VerifyUnitState(const proto::Plan& plan, const proto::Plan::UnitState& state) {
   if (state.unit() >= static_cast<uint32_t>(plan.units_size()))
     return Invalid("state '", state.role(), "' belongs to unit ", state.unit(), " of ", plan.units_size());
@@ -168,7 +175,10 @@ absl::Status VerifyUnitState(const proto::Plan& plan, const proto::Plan::UnitSta
   const std::string name = BufferName(plan, state.buffer());
   if (!buffer.persistent() || size.kind() == proto::SizeExpr::CONSTANT || size.unit() != state.unit())
     return Invalid("buffer ", name, " is not a persistent flat buffer of unit '", unit, "'");
-  if (buffer.class_() != role->memory_class) {
+  // The fp32 copy of a frozen unit belongs to no optimizer.
+  const bool is_frozen_master = role->name == std::string_view("master") && buffer.class_() == proto::PARAMETERS &&
+                                !HasGradients(plan, state.unit());
+  if (buffer.class_() != role->memory_class && !is_frozen_master) {
     return Invalid("buffer ", name, " holds '", state.role(), "' of unit '", unit, "', but is of class ",
                    proto::MemoryClass_Name(buffer.class_()));
   }
