@@ -15,6 +15,7 @@ namespace {
 using namespace mlir;
 using mlir::ft::ClipCoefficientOp;
 using mlir::ft::DrainOp;
+using mlir::ft::HealthOp;
 using mlir::ft::InitOp;
 using mlir::ft::OptimizerOpInterface;
 using mlir::ft::PackOp;
@@ -51,6 +52,31 @@ LogicalResult verifySegments(Operation *step, PackOp pack, SymbolTable &symbols)
   return step->emitOpError("segments are not those of the parameters in the gradient");
 }
 
+// What a micro-step has packed, with that of the others when there are several.
+Value completeGradient(PackOp pack) {
+  for (Operation *user : pack.getFlat().getUsers())
+    if (auto drain = dyn_cast<DrainOp>(user))
+      return drain.getResult();
+  return pack.getFlat();
+}
+
+// The third result looks at the loss and at every flat gradient.
+LogicalResult verifyHealth(func::FuncOp train) {
+  Operation *result = train.getBody().front().getTerminator();
+  llvm::DenseSet<Value> seen;
+  for (auto health = result->getOperand(2).getDefiningOp<HealthOp>(); health;) {
+    seen.insert(health.getX());
+    Value before = health.getAcc();
+    health = before ? before.getDefiningOp<HealthOp>() : HealthOp();
+  }
+  for (PackOp pack : train.getOps<PackOp>())
+    if (!seen.contains(completeGradient(pack)))
+      return pack.emitError("no ft.health looks at this flat gradient");
+  if (seen.contains(result->getOperand(0)))
+    return success();
+  return result->emitError("no ft.health looks at the loss");
+}
+
 // Every flat gradient counts in the one norm, and is used by one step of the optimizer.
 LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
   auto clips = train.getOps<ClipCoefficientOp>();
@@ -66,10 +92,7 @@ LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
     sum = part.getAcc();
   }
   for (PackOp pack : train.getOps<PackOp>()) {
-    Value flat = pack.getFlat();
-    for (Operation *user : flat.getUsers())
-      if (auto drain = dyn_cast<DrainOp>(user))
-        flat = drain.getResult();
+    Value flat = completeGradient(pack);
     SumSquaresOp sum;
     OptimizerOpInterface step;
     if (failed(findOnly(pack, flat, "ft.sum_squares", sum)) ||
@@ -82,7 +105,7 @@ LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
   }
   Operation *result = train.getBody().front().getTerminator();
   if (result->getNumOperands() == 3 && result->getOperand(1) == clip.getNorm())
-    return success();
+    return verifyHealth(train);
   return result->emitError("@train_step must return the loss, the gradient norm and the health of the ranks");
 }
 

@@ -67,14 +67,14 @@ private:
       own.insert(op);
   }
 
-  // Written where it will stay, in a flat gradient.
-  bool isPacked(MlirValue value) const {
+  // Written where it will stay, in a flat gradient or an output.
+  bool hasPlace(MlirValue value) const {
     for (Operation *user : value.getUsers()) {
-      if (isa<PackOp>(user))
+      if (isa<PackOp, func::ReturnOp>(user))
         return true;
       auto kernel = dyn_cast<KernelOpInterface>(user);
       for (unsigned i = 0; kernel && i < user->getNumResults(); ++i)
-        if (kernel.getTiedOperand(i) == value && isPacked(user->getResult(i)))
+        if (kernel.getTiedOperand(i) == value && hasPlace(user->getResult(i)))
           return true;
     }
     return false;
@@ -88,7 +88,7 @@ private:
     Operation *producer = value.getDefiningOp();
     bool ours = producer && own.contains(producer);
     out.fromBackward = !ours && producer && isBackward(producer);
-    if ((ours || out.fromBackward) && !isPacked(value))
+    if ((ours || out.fromBackward) && !hasPlace(value))
       out.bytes = bytesOf(value.getType(), costs.floatBytes);
     for (Operation *user : value.getUsers()) {
       if (own.contains(user) || !(isForward(user) || isBackward(user)))

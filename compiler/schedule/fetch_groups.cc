@@ -56,7 +56,7 @@ namespace {
 /// A kernel that only prepares what a later start of the group sends: it writes nothing else.
 bool prepares(Operation *op, StartOp next) {
   auto kernel = dyn_cast<KernelOp>(op);
-  if (!kernel || !next || !isFetch(next))
+  if (!kernel || kernel.getOuts().empty() || !next || !isFetch(next))
     return false;
   return llvm::all_of(kernel.getOuts(), [&](Value out) { return llvm::is_contained(next.getIns(), out); });
 }

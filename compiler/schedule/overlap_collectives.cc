@@ -42,9 +42,9 @@ Operation *releaseOf(Value buffer) {
 /// it stays.
 Operation *limitOf(const FetchGroup &group, ArrayRef<FetchGroup> before, const Depths &depths) {
   int64_t depth = group.isBackward ? depths.backward : depths.forward;
-  if (depth <= 0 || before.size() < static_cast<size_t>(depth))
+  if (depth <= 0 || before.empty())
     return nullptr;
-  const FetchGroup &use = before[before.size() - depth];
+  const FetchGroup &use = before[before.size() - std::min<size_t>(depth, before.size())];
   if (!group.isBackward || !depths.afterBackward || !use.isBackward)
     return use.finalWaits.back();
   Operation *release = releaseOf(use.gathered);
@@ -77,6 +77,9 @@ void moveFetchesUp(ProgramOp program, const Depths &depths) {
       if (group.stream != stream)
         continue;
       if (Operation *limit = limitOf(group, before, depths)) {
+        Operation *earlier = before.back().lastStart(); // a stream keeps its order
+        if (limit->isBeforeInBlock(earlier))
+          limit = earlier;
         moveUp(group.ops, limit);
         moveUpInnerCopies(group, before.back());
       }

@@ -25,6 +25,16 @@ uint64_t Sizes::bytesOf(BufferOp buffer) const {
   return buffer.getBytes() * (buffer.getSizeKind() == SizeKind::unit_slice ? slice : slice * shard);
 }
 
+uint64_t Sizes::bytesOf(const View &view) const {
+  auto buffer = view.buffer.getDefiningOp<BufferOp>();
+  return view.isOwn() ? bytesOf(buffer) / shard : bytesOf(buffer);
+}
+
+double Sizes::shareOf(StringRef unit) const {
+  uint64_t whole = elements.lookup(unit);
+  return static_cast<double>(SliceElements(whole, mlir::ft::kBlockElements, shard)) / static_cast<double>(whole);
+}
+
 uint64_t Sizes::roundedBytesOf(BufferOp buffer) const { return RoundUp(bytesOf(buffer)); }
 
 int64_t Sizes::ranksOf(std::optional<Axis> axis) const {
@@ -37,8 +47,9 @@ double transferSeconds(StartOp start, const Sizes &sizes, const Target &target) 
   // The whole is what an all-gather makes, and what the others take.
   bool gathers = start.getTransfer() == Transfer::all_gather;
   uint64_t bytes = 0;
-  for (Value buffer : gathers ? start.getOuts() : start.getIns())
-    bytes += sizes.bytesOf(buffer.getDefiningOp<BufferOp>());
+  for (const View &view :
+       gathers ? getViews(start.getOuts(), start.getOutViews()) : getViews(start.getIns(), start.getInViews()))
+    bytes += sizes.bytesOf(view);
   return TransferSeconds(target, static_cast<proto::Opcode>(start.getTransfer()), bytes,
                          static_cast<int>(sizes.ranksOf(start.getAxis())));
 }
@@ -52,7 +63,7 @@ static double shareOf(KernelOp kernel, const Sizes &sizes) {
   for (const View &view : getViews(kernel.getIns(), kernel.getInViews())) {
     auto buffer = view.isPresent() ? view.buffer.getDefiningOp<BufferOp>() : BufferOp();
     if (buffer && (view.isOwn() || buffer.getSizeKind() == SizeKind::unit_slice))
-      return 1.0 / static_cast<double>(sizes.shards());
+      return sizes.shareOf(*buffer.getUnit());
   }
   return 1.0;
 }

@@ -16,8 +16,11 @@ public:
 
   uint64_t bytesOf(mlir::ftx::BufferOp buffer) const;
   uint64_t roundedBytesOf(mlir::ftx::BufferOp buffer) const;
+  /// Of a view of a whole buffer, or of this rank's slice of it.
+  uint64_t bytesOf(const mlir::ftx::View &view) const;
+  /// Part of a unit that a slice is: for kernels whose cost is written down for the whole.
+  double shareOf(llvm::StringRef unit) const;
   int64_t ranksOf(std::optional<mlir::ftx::Axis> axis) const;
-  int64_t shards() const { return shard; }
 
 private:
   const int64_t replica, shard;
@@ -45,6 +48,7 @@ public:
   uint64_t liveAt(mlir::Operation *instruction) const { return live[index.lookup(instruction)]; }
   /// `bytes` more are live from `first` to before `last`.
   void add(mlir::Operation *first, mlir::Operation *last, uint64_t bytes);
+  void add(mlir::Operation *instruction, uint64_t bytes) { live[index.lookup(instruction)] += bytes; }
 
 private:
   llvm::DenseMap<mlir::Operation *, size_t> index;

@@ -3,6 +3,9 @@
 #include "compiler/shard/names.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <map>
+#include <tuple>
+
 namespace ft::compiler {
 namespace {
 
@@ -80,14 +83,15 @@ FailureOr<std::vector<ParameterGroup>> groupParameters(ModuleOp module, const Wr
   FailureOr<UnitNames> names = nameUnits(module, policy);
   if (failed(names))
     return failure();
-  llvm::StringMap<size_t> index;
+  // Names alone do not tell groups apart: a layer may be called "persistent", or end in ".frozen".
+  std::map<std::tuple<std::string, bool, bool>, size_t> index;
   std::vector<ParameterGroup> groups;
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
     bool persistent = elementsOf(parameter) < policy.persistenceThreshold;
     std::string name = persistent ? kPersistent.str() : (*names)[layerOf(parameter)];
     if (parameter.getFrozen())
       name += ".frozen";
-    auto [it, isNew] = index.try_emplace(name, groups.size());
+    auto [it, isNew] = index.try_emplace({name, parameter.getFrozen(), persistent}, groups.size());
     if (isNew)
       groups.push_back({name, parameter.getFrozen(), persistent, {}});
     groups[it->second].parameters.push_back(parameter);

@@ -50,7 +50,19 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"sum_squares", step},
       {"clip_coefficient", step},
       {"adamw", step},
+      {"adam", step},
+      {"sgd", step},
       {"init", step},
+      {"loss_scale", "is what backward begins with"},
+      {"update_scaler", step},
+      {"health", step},
+      {"accumulate", step},
+      {"drain", step},
+      {"fetch", step},
+      {"refresh", step},
+      {"offload", step},
+      {"reload", step},
+      {"loss_count", "is evaluation's, which has no gradients"},
   };
   return reasons;
 }
@@ -67,15 +79,27 @@ std::vector<RegisteredOperationName> allOps(MLIRContext& context) {
 // Ops that a plan executes on a device.
 bool isComputed(RegisteredOperationName name) { return name.hasInterface<CostOpInterface>(); }
 
-// The ops that come after differentiation and have a cost.
+// The ops that come before and after differentiation and have a cost.
 constexpr const char* kOptimizerStep = R"(
   ft.unit @u {elements = 1024 : i64}
   ft.parameter @p : tensor<16x8xf32> = #ft.init<normal, 1.0> {offset = 0 : i64, unit = @u}
-  func.func @train_step(%g: tensor<16x8xf32>, %lr: tensor<f32>, %step: tensor<i64>) -> tensor<f32> {
+  func.func @eval_step(%loss: tensor<f32>, %targets: tensor<2x3xi32>) -> tensor<2xf32> {
+    %sum = ft.loss_count %loss, %targets : (tensor<f32>, tensor<2x3xi32>) -> tensor<2xf32>
+    return %sum : tensor<2xf32>
+  }
+  func.func @train_step(%g: tensor<16x8xf32>, %lr: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>,
+                        %scaler: tensor<3xf32>) -> tensor<f32> {
+    %seed = ft.loss_scale %scaler factor 0.5 : (tensor<3xf32>) -> tensor<f32>
     %flat = ft.pack %g at [@p] : (tensor<16x8xf32>) -> !ft.flat<@u, f32>
+    %own = ft.health %flat, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+    %bitmap = ft.health %seed, %rng into %own : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
     %sum = ft.sum_squares %flat : (!ft.flat<@u, f32>) -> tensor<21xi64>
     %norm, %c = ft.clip_coefficient %sum {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
     ft.adamw @u, %flat, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1,
+      segments = array<i64: 0, 128, 1>} : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+    ft.adam @u, %flat, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1,
+      segments = array<i64: 0, 128, 1>} : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+    ft.sgd @u, %flat, %c, %lr, %step {momentum = 0.9, weight_decay = 0.1,
       segments = array<i64: 0, 128, 1>} : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
     return %norm : tensor<f32>
   })";
@@ -139,7 +163,7 @@ TEST_F(Completeness, EveryComputedOpHasAConformanceCase) {
   // own.
   std::ifstream file(FT_EXACT_TEST_SOURCE);
   std::string exactTests{std::istreambuf_iterator<char>(file), {}};
-  for (const char* name : {"adamw", "clip_coefficient", "sum_squares"})
+  for (const char* name : {"adam", "adamw", "clip_coefficient", "sgd", "sum_squares"})
     if (exactTests.find("RunKernel(backend.registry, \"" + std::string(name) + "\"") != std::string::npos)
       covered.insert(name);
   for (RegisteredOperationName name : allOps(*context))

@@ -67,6 +67,24 @@ void addElementwise(Cases& cases) {
                      to});
 }
 
+// Rates from none to most; twice, with numbers of their own.
+void addDropouts(Cases& cases) {
+  const std::string rng = "  %rng = ft.input \"rng\" : tensor<3xi64>\n";
+  for (const Dims& dims : {Dims{3, 5}, Dims{2, 3, 7}, Dims{1, 33}})
+    for (const char* rate : {"0.0", "0.25", "0.9"})
+      cases.push_back({fmt::format("dropout_{}_rate_{}", joined(dims), rate),
+                       {{"x", dims}},
+                       rng + fmt::format("  %r = ft.dropout %x, %rng rate {} stream 2 : {}, tensor<3xi64>",
+                                         rate, tensorType(dims)),
+                       dims});
+  cases.push_back({"dropout_of_both_terms",
+                   {{"x", {4, 9}}},
+                   rng + "  %a = ft.dropout %x, %rng rate 0.5 stream 2 : tensor<4x9xf32>, tensor<3xi64>\n"
+                         "  %b = ft.dropout %x, %rng rate 0.5 stream 3 : tensor<4x9xf32>, tensor<3xi64>\n"
+                         "  %r = ft.mul %a, %b : tensor<4x9xf32>, tensor<4x9xf32>",
+                   {4, 9}});
+}
+
 void addNorms(Cases& cases) {
   for (const Dims& dims : {Dims{2, 3, 5}, Dims{1, 17}, Dims{37, 33}})
     for (const char* eps : {"1.0e-5", "0.25"}) {
@@ -237,6 +255,7 @@ void addLosses(Cases& cases) {
 std::vector<GraphCase> opCases() {
   Cases cases;
   addElementwise(cases);
+  addDropouts(cases);
   addNorms(cases);
   addMatmuls(cases);
   addSplits(cases);

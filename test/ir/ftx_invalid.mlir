@@ -47,7 +47,7 @@ ftx.program @p {
 
 ftx.program @p {
   %b = ftx.buffer "b" activations constant(64)
-  // expected-error@+1 {{expected a tensor type, or 'whole' and an element type}}
+  // expected-error@+1 {{expected a tensor type, or 'whole' or 'own' and an element type}}
   ftx.kernel "fill" on compute ins() outs(%b : f32)
 }
 
@@ -63,7 +63,7 @@ ftx.program @p {
 
 ftx.program @p {
   %b = ftx.buffer "b" activations constant(64)
-  // expected-error@+1 {{takes 1 input and 0 outputs}}
+  // expected-error@+1 {{takes inputs and 0 outputs}}
   %t = ftx.start all_reduce on reduce after compute over world from (%b : whole f32) to (%b : whole f32)
 }
 
@@ -71,7 +71,7 @@ ftx.program @p {
 
 ftx.program @p {
   %b = ftx.buffer "b" activations constant(64)
-  // expected-error@+1 {{runs on a stream of its own and begins after 'compute'}}
+  // expected-error@+1 {{runs on a stream of its own (copies on h2d and d2h) and begins after 'compute'}}
   %t = ftx.start all_reduce on compute after compute over world from (%b : whole f32) to ()
 }
 
@@ -105,4 +105,59 @@ ftx.program @p {
 ftx.program @p {
   // expected-error@+1 {{cannot stand in an ftx.program}}
   %rng = ft.input "rng" : tensor<3xi64>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+%s = ftx.buffer "s" parameters unit_slice(@u, 4) persistent
+ftx.program @p {
+  // expected-error@+1 {{output 0 is the own slice of buffer 's', which is no whole unit}}
+  ftx.kernel "fill" on compute ins() outs(%s : own f32)
+}
+
+// -----
+
+%h = ftx.buffer "h" activations constant(64) host persistent
+ftx.program @p {
+  %b = ftx.buffer "b" activations constant(64)
+  // expected-error@+1 {{runs on a stream of its own (copies on h2d and d2h) and begins after 'compute'}}
+  %t = ftx.start copy on gather after compute from (%h : whole f32) to (%b : whole f32)
+}
+
+// -----
+
+%h = ftx.buffer "h" activations constant(64) host persistent
+ftx.program @p {
+  %b = ftx.buffer "b" activations constant(64)
+  // expected-error@+1 {{is a copy, which goes over no axis}}
+  %t = ftx.start copy on h2d after compute over shard from (%h : whole f32) to (%b : whole f32)
+}
+
+// -----
+
+%x = ftx.buffer "x" io constant(64) persistent
+ftx.program @p {
+  // expected-error@+1 {{needs an axis, and a mean only to reduce}}
+  %t = ftx.start all_reduce on reduce after compute from (%x : whole f32) to ()
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+%s = ftx.buffer "s" parameters unit_slice(@u, 4) persistent
+ftx.program @p {
+  %b = ftx.buffer "b" gathered unit_full(@u, 4)
+  // expected-error@+1 {{needs an axis, and a mean only to reduce}}
+  %t = ftx.start all_gather on gather after compute over shard mean shard @u from (%s : whole f32) to (%b : whole f32)
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+%s = ftx.buffer "s" parameters unit_slice(@u, 4) persistent
+ftx.program @p {
+  %b = ftx.buffer "b" gathered unit_full(@u, 4)
+  // expected-error@+1 {{takes inputs and 2 outputs}}
+  %t = ftx.start all_gather on gather after compute over shard @u from (%s : whole f32, %s : whole f32) to (%b : whole f32)
 }

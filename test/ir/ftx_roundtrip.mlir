@@ -10,10 +10,17 @@ ft.parameter @w : tensor<8x4xf32> = #ft.init<normal, 0.02> {offset = 1024 : i64,
 %p = ftx.buffer "h.parameters" parameters unit_slice(@h, 4) persistent
 // CHECK: %h.gradients = ftx.buffer "h.gradients" gradients unit_slice(@h, 4) persistent
 %g = ftx.buffer "h.gradients" gradients unit_slice(@h, 4) persistent
-%m = ftx.buffer "h.exp_avg" optimizer_state unit_slice(@h, 4) persistent
+%m = ftx.buffer "h.exp_avg" optimizer_state unit_slice(@h, 4) host persistent
 %v = ftx.buffer "h.exp_avg_sq" optimizer_state unit_slice(@h, 4) persistent
-// CHECK: ftx.unit_state @h parameters %h.parameters gradients %h.gradients moments %h.exp_avg, %h.exp_avg_sq
-ftx.unit_state @h parameters %p gradients %g moments %m, %v
+// CHECK: %h.exp_avg = ftx.buffer "h.exp_avg" optimizer_state unit_slice(@h, 4) host persistent
+// CHECK: ftx.state @h "parameters" %h.parameters
+ftx.state @h "parameters" %p
+// CHECK-NEXT: ftx.state @h "gradients" %h.gradients
+ftx.state @h "gradients" %g
+// CHECK-NEXT: ftx.state @h "exp_avg" %h.exp_avg
+ftx.state @h "exp_avg" %m
+// CHECK-NEXT: ftx.state @h "exp_avg_sq" %h.exp_avg_sq
+ftx.state @h "exp_avg_sq" %v
 // CHECK: %x = ftx.buffer "x" io constant(128) persistent
 %x = ftx.buffer "x" io constant(128) persistent
 // CHECK: %loss = ftx.buffer "loss" io constant(4) persistent
@@ -41,6 +48,25 @@ ftx.program @train_step {
   %r = ftx.start all_reduce on reduce after compute over world from (%loss : tensor<f32>) to ()
   // CHECK: ftx.wait %[[R]] on compute
   ftx.wait %r on compute
+  // The own slice of a whole; a mean; why it stands here.
+  // CHECK: %h.whole = ftx.buffer "h.whole" staging unit_full(@h, 2)
+  %whole = ftx.buffer "h.whole" staging unit_full(@h, 2)
+  // CHECK: ftx.kernel "cast" on compute ins(%h.parameters : whole f32) outs(%h.whole : own bf16)
+  ftx.kernel "cast" on compute ins(%p : whole f32) outs(%whole : own bf16)
+  // CHECK: %[[S:.*]] = ftx.start reduce_scatter on reduce after compute over shard mean world @h from (%h.whole : whole bf16) to (%h.whole : own bf16) {reason = "at once"}
+  %rs = ftx.start reduce_scatter on reduce after compute over shard mean world @h from (%whole : whole bf16) to (%whole : own bf16) {reason = "at once"}
+  // CHECK: ftx.wait %[[S]] on compute
+  ftx.wait %rs on compute
+  // A copy from the host of two buffers at once, over no axis; and back.
+  // CHECK: %[[C:.*]] = ftx.start copy on h2d after compute from (%h.exp_avg : whole f32, %h.exp_avg : whole f32) to (%one : whole f32, %two : whole f32)
+  %one = ftx.buffer "one" optimizer_state unit_slice(@h, 4)
+  %two = ftx.buffer "two" optimizer_state unit_slice(@h, 4)
+  %c = ftx.start copy on h2d after compute from (%m : whole f32, %m : whole f32) to (%one : whole f32, %two : whole f32)
+  // CHECK: ftx.wait %[[C]] on compute
+  ftx.wait %c on compute
+  // CHECK: %[[D:.*]] = ftx.start copy on d2h after compute from (%one : whole f32) to (%h.exp_avg : whole f32)
+  %d = ftx.start copy on d2h after compute from (%one : whole f32) to (%m : whole f32)
+  ftx.wait %d on compute
   // CHECK: ftx.output "loss" %loss : tensor<f32>
   ftx.output "loss" %loss : tensor<f32>
 }

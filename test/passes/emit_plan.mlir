@@ -8,15 +8,17 @@
 
 // The plan is the last IR, number for number; the same model gives the same bytes; no temporary file is left.
 
-// VALID: plan.bin: valid, hash {{[0-9a-f]+}}: 2 programs
+// VALID: plan.bin: valid, hash {{[0-9a-f]+}}: 3 programs
 // FILES: 00-parse.mlir
 // FILES-NEXT: 01-fuse.mlir
 // FILES-NEXT: 02-autodiff.mlir
 // FILES-NEXT: 03-units.mlir
 // FILES-NEXT: 04-optimizer.mlir
-// FILES-NEXT: 05-shard.mlir
-// FILES-NEXT: 06-schedule.mlir
-// FILES-NEXT: 07-memory.mlir
+// FILES-NEXT: 05-remat.mlir
+// FILES-NEXT: 06-shard.mlir
+// FILES-NEXT: 07-precision.mlir
+// FILES-NEXT: 08-schedule.mlir
+// FILES-NEXT: 09-memory.mlir
 // LEFT: again.bin
 // LEFT-NEXT: ir
 // LEFT-NEXT: plan.bin
@@ -41,6 +43,8 @@
 // CHECK: compute init_normal in('rng' i64[3]) out('embed.parameters' whole f32) {begin = 0, end = 32, stream = 0, value = 0.02}
 // CHECK-LABEL: program train_step
 // CHECK: output loss: 'loss' f32[]
+// CHECK-NEXT: output grad_norm: 'grad_norm' f32[]
+// CHECK-NEXT: output health: 'health' i64[64]
 // The first gather waits for nothing, the second for `compute`; waits name the starts.
 // CHECK: 0 gather all_gather embed over shard in('embed.parameters' whole f32) out('embed.gathered' whole f32)
 // CHECK-NEXT: 1 compute wait after 0
@@ -49,6 +53,9 @@
 // Absent operands keep their place, flags are numbers.
 // CHECK: compute matmul in('embed.embedding' f32[2x3x4], 'h.0.gathered' f32[4x4], 'h.0.gathered'[4096] f32[4], none) out({{.*}}) {transpose_a = 0, transpose_b = 0}
 // CHECK: compute release h.0 in('h.0.gathered' whole u8)
+// CHECK-LABEL: program eval_step
+// CHECK: output loss_sum: 'loss_sum' f32[2]
+// CHECK: compute loss_count in({{.*}}, 'targets' i32[2x3]) out('loss_sum' f32[2])
 module {
   ft.parameter @table : tensor<8x4xf32> = #ft.init<normal, 0.02> {layer = "embed"}
   ft.parameter @w : tensor<4x4xf32> = #ft.init<normal, 0.02> {layer = "h.0"}

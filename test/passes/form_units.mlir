@@ -20,14 +20,14 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   %loss = ft.fill 1.0 : tensor<f32>
   // CHECK: %[[GB:.*]] = ft.fill 2
   %gb = ft.fill 2.0 : tensor<40xf32>
-  ft.gradient @b, %gb : tensor<40xf32>
+  ft.gradient @b, %gb {layer = "block"} : tensor<40xf32>
   // CHECK: %[[GT:.*]] = ft.fill 3
   %gt = ft.fill 3.0 : tensor<8x4xf32>
-  ft.gradient @table, %gt : tensor<8x4xf32>
+  ft.gradient @table, %gt {layer = "embed"} : tensor<8x4xf32>
   // CHECK-NEXT: ft.pack %[[GT]] at [@table] {layer = "embed", phase = "backward"} : {{.*}} -> !ft.flat<@embed, f32>
   // CHECK: %[[GW:.*]] = ft.fill 4
   %gw = ft.fill 4.0 : tensor<40x40xf32>
-  ft.gradient @w, %gw : tensor<40x40xf32>
+  ft.gradient @w, %gw {layer = "block"} : tensor<40x40xf32>
   // CHECK-NEXT: ft.pack %[[GW]], %[[GB]] at [@w, @b] {layer = "block", phase = "backward"}
   // CHECK-NOT: ft.gradient
   return %loss : tensor<f32>

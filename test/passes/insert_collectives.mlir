@@ -3,16 +3,18 @@
 // RUN: ft-opt %s --ft-insert-collectives=strategy=DDP --ft-verify-collectives | FileCheck %s --check-prefix=NONE
 // RUN: ft-opt %s --ft-insert-collectives=strategy=full_shard --cse --canonicalize | FileCheck %s --check-prefix=CSE
 
-// The block is used in forward, then another layer runs, then it is used again: full_shard gathers it twice, shard_grad_op
+// The block is used in forward, then another layer, which has a unit too, then it is used again: full_shard gathers it twice, shard_grad_op
 // once, no_shard never.
 
 // Neither CSE nor dead code elimination may merge or drop collectives.
-// CSE-COUNT-2: ft.gather
+// CSE-COUNT-3: ft.gather
 // CSE: ft.reduce_scatter
 // CSE: ft.adamw
 
 ft.unit @block {elements = 1024 : i64}
+ft.unit @head {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "block", offset = 0 : i64, unit = @block}
+ft.parameter @still : tensor<4xf32> = #ft.init<normal, 0.02> {frozen, layer = "head", offset = 0 : i64, unit = @head}
 
 // FULL-LABEL: func.func @train_step
 // GRAD-LABEL: func.func @train_step
@@ -25,30 +27,32 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   // FULL-NEXT: %[[X:.*]] = ft.scale %[[W]]
   // FULL-NEXT: %[[Y:.*]] = ft.mul %[[X]], %[[W]]
   // FULL-NEXT: ft.release %[[FLAT]]
-  // GRAD: %[[FLAT:.*]] = ft.gather
+  // GRAD: %[[FLAT:.*]] = ft.gather {{.*}}!ft.flat<@block, f32>
   // NONE: %[[SHARD:.*]] = ft.shard @block
   // NONE-NEXT: ft.view %[[SHARD]][@w]
   %x = ft.scale %w, 2.0 {layer = "block", phase = "forward"} : tensor<4xf32>
   %y = ft.mul %x, %w {layer = "block", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
   // FULL: %[[LOSS:.*]] = ft.sum_leading
-  // FULL-NEXT: %[[MEAN:.*]] = ft.all_reduce %[[LOSS]] {axis = "world", phase = "forward"}
-  %loss = ft.sum_leading %y {layer = "head", phase = "forward"} : tensor<4xf32> -> tensor<f32>
+  // FULL-NEXT: %[[MEAN:.*]] = ft.all_reduce %[[LOSS]] {axis = "world", mean = "world", phase = "forward"}
+  %still = ft.get @still : tensor<4xf32>
+  %z = ft.mul %y, %still {layer = "head", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
+  %loss = ft.sum_leading %z {layer = "head", phase = "forward"} : tensor<4xf32> -> tensor<f32>
   // FULL: %[[AGAIN:.*]] = ft.gather {{.*}}phase = "backward"
   // FULL: ft.release %[[AGAIN]]
-  // GRAD-NOT: ft.gather
+  // GRAD-NOT: ft.gather {{.*}}!ft.flat<@block, f32>
   // GRAD: ft.release %[[FLAT]]
   // NONE-NOT: ft.gather
   // NONE-NOT: ft.release
   %g = ft.mul %y, %w {layer = "block", phase = "backward"} : tensor<4xf32>, tensor<4xf32>
   // FULL: %[[PACK:.*]] = ft.pack
-  // FULL-NEXT: %[[SLICE:.*]] = ft.reduce_scatter %[[PACK]] {axis = "shard", layer = "block", phase = "backward"} : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
+  // FULL-NEXT: %[[SLICE:.*]] = ft.reduce_scatter %[[PACK]] {axis = "shard", layer = "block", mean = "shard", phase = "backward"} : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
   // FULL-NEXT: %[[SUM:.*]] = ft.sum_squares %[[SLICE]]
-  // FULL-NEXT: %[[TOTAL:.*]] = ft.all_reduce %[[SUM]] {axis = "shard"
+  // FULL-NEXT: %[[TOTAL:.*]] = ft.all_reduce %[[SUM]] {axis = "shard", phase = "optimizer"}
   // FULL-NEXT: ft.clip_coefficient %[[TOTAL]]
   // FULL: ft.adamw @block, %[[SLICE]]
   // FULL: return %[[MEAN]]
   // NONE: %[[PACK:.*]] = ft.pack
-  // NONE-NEXT: %[[REDUCED:.*]] = ft.all_reduce %[[PACK]] {axis = "replica"
+  // NONE-NEXT: %[[REDUCED:.*]] = ft.all_reduce %[[PACK]] {axis = "replica", layer = "block", mean = "replica", phase = "backward"}
   // NONE-NEXT: %[[SUM:.*]] = ft.sum_squares %[[REDUCED]]
   // NONE-NEXT: ft.clip_coefficient %[[SUM]]
   %flat = ft.pack %g at [@w] {layer = "block", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@block, f32>

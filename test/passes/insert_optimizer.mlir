@@ -1,4 +1,4 @@
-// RUN: ft-opt %s --ft-insert-optimizer=clip=0.5 | FileCheck %s
+// RUN: ft-opt %s --ft-insert-optimizer=clip=0.5 --ft-verify-optimizer | FileCheck %s
 
 ft.unit @block {elements = 3072 : i64}
 ft.unit @head {elements = 1024 : i64}
@@ -13,21 +13,26 @@ ft.parameter @n : tensor<4xf32> = #ft.init<constant, 1.0> {layer = "head", no_de
 // CHECK:         ft.init @n, %[[RNG]] {phase = "init", stream = 2 : i64}
 
 // CHECK-LABEL: func.func @train_step
-// CHECK-SAME:    -> (tensor<f32>, tensor<f32>)
+// CHECK-SAME:    -> (tensor<f32>, tensor<f32>, tensor<64xi64>)
 func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> tensor<f32> {
+  // CHECK: %[[RNG:.*]] = ft.input "rng"
+  // CHECK: %[[LOSS:.*]] = ft.fill 1.0 : tensor<f32>
   %loss = ft.fill 1.0 : tensor<f32>
   %gw = ft.fill 4.0 : tensor<40x40xf32>
   %gb = ft.fill 2.0 : tensor<40xf32>
   %gn = ft.fill 2.0 : tensor<4xf32>
   // CHECK: %[[HEAD:.*]] = ft.pack {{.*}} -> !ft.flat<@head, f32>
+  // CHECK: %[[H0:.*]] = ft.health %[[HEAD]], %[[RNG]] {
   %head = ft.pack %gn at [@n] : (tensor<4xf32>) -> !ft.flat<@head, f32>
   // CHECK: %[[BLOCK:.*]] = ft.pack {{.*}} -> !ft.flat<@block, f32>
+  // CHECK: %[[H1:.*]] = ft.health %[[BLOCK]], %[[RNG]] into %[[H0]] {
+  // CHECK: %[[HEALTH:.*]] = ft.health %[[LOSS]], %[[RNG]] into %[[H1]] {
   %block = ft.pack %gw, %gb at [@w, @b] : (tensor<40x40xf32>, tensor<40xf32>) -> !ft.flat<@block, f32>
   // CHECK: %[[S0:.*]] = ft.sum_squares %[[HEAD]] {
   // CHECK: %[[S1:.*]] = ft.sum_squares %[[BLOCK]] into %[[S0]]
-  // CHECK: %[[NORM:.*]], %[[C:.*]] = ft.clip_coefficient %[[S1]] {max_norm = 5.000000e-01
+  // CHECK: %[[NORM:.*]], %[[C:.*]] = ft.clip_coefficient %[[S1]] loss %[[LOSS]] {max_norm = 5.000000e-01
   // CHECK: ft.adamw @head, %[[HEAD]], %[[C]],{{.*}}segments = array<i64: 0, 4, 0>
   // CHECK: ft.adamw @block, %[[BLOCK]], %[[C]],{{.*}}segments = array<i64: 0, 1600, 1, 2048, 2088, 0>
-  // CHECK: return %{{.*}}, %[[NORM]]
+  // CHECK: return %{{.*}}, %[[NORM]], %[[HEALTH]] : tensor<f32>, tensor<f32>, tensor<64xi64>
   return %loss : tensor<f32>
 }

@@ -3,20 +3,23 @@
 
 // A gathered unit: parameters are views of the gathered buffer, gradients are born in the flat gradient, the state is sliced.
 
-module attributes {ft.shards_parameters = true, ft.shards_gradients = true, ft.shards_optimizer = true} {
-  ft.unit @h {elements = 2048 : i64}
+module {
+  ft.unit @h {elements = 2048 : i64, parameters = "slice", gradients = "slice", optimizer = "slice"}
   ft.parameter @w : tensor<16x8xf32> = #ft.init<normal, 0.02> {layer = "h", offset = 0 : i64, unit = @h}
   ft.parameter @b : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "h", no_decay, offset = 1024 : i64, unit = @h}
   // CHECK: %h.parameters = ftx.buffer "h.parameters" parameters unit_slice(@h, 4) persistent
-  // CHECK: %h.gradients = ftx.buffer "h.gradients" gradients unit_slice(@h, 4) persistent
-  // CHECK: %h.exp_avg = ftx.buffer "h.exp_avg" optimizer_state unit_slice(@h, 4) persistent
-  // CHECK: ftx.unit_state @h parameters %h.parameters gradients %h.gradients moments %h.exp_avg, %h.exp_avg_sq
+  // CHECK-NEXT: ftx.state @h "parameters" %h.parameters
+  // CHECK-NEXT: %h.gradients = ftx.buffer "h.gradients" gradients unit_slice(@h, 4) persistent
+  // CHECK-NEXT: ftx.state @h "gradients" %h.gradients
+  // CHECK-NEXT: %h.exp_avg = ftx.buffer "h.exp_avg" optimizer_state unit_slice(@h, 4) persistent
+  // CHECK-NEXT: ftx.state @h "exp_avg" %h.exp_avg
+  // CHECK-NEXT: %h.exp_avg_sq = ftx.buffer "h.exp_avg_sq" optimizer_state unit_slice(@h, 4) persistent
+  // CHECK-NEXT: ftx.state @h "exp_avg_sq" %h.exp_avg_sq
 
   // CHECK-LABEL: ftx.program @init
   // CHECK: ftx.input "rng" %rng : tensor<3xi64>
-  // CHECK: "fill" on compute ins() outs(%h.parameters : whole f32) with {value = 0.000000e+00 : f64}
-  // CHECK: "fill" on compute ins() outs(%h.exp_avg : whole f32)
-  // CHECK: "fill" on compute ins() outs(%h.exp_avg_sq : whole f32)
+  // Memory is zero from the start.
+  // CHECK-NOT: "fill"
   // CHECK: "init_normal" on compute ins(%rng : tensor<3xi64>) outs(%h.parameters : whole f32) with {begin = 0 : i64, end = 128 : i64, stream = 0 : i64, value = 2.000000e-02 : f64}
   // CHECK: "init_constant" on compute ins(%rng : tensor<3xi64>) outs(%h.parameters : whole f32) with {begin = 1024 : i64, end = 1032 : i64, stream = 1 : i64, value = 5.000000e-01 : f64}
   func.func @init() {
@@ -45,7 +48,7 @@ module attributes {ft.shards_parameters = true, ft.shards_gradients = true, ft.s
     // The loss lies in its port, the gradients in the flat gradient, whose gaps are zeroed first.
     // CHECK: %h.flat_gradient = ftx.buffer "h.flat_gradient" staging unit_full(@h, 4)
     // CHECK-NEXT: "zero_padding" on compute ins() outs(%h.flat_gradient : whole f32) with {segments = array<i64: 0, 128, 1024, 1032>}
-    // CHECK: "linear_cross_entropy_loss_grad" on compute ins(%h.embedding : tensor<2x4x8xf32>, %h.gathered : tensor<16x8xf32>, %targets : tensor<2x4xi32>, none)
+    // CHECK: "linear_cross_entropy_loss_grad" on compute ins(%h.embedding : tensor<2x4x8xf32>, %h.gathered : tensor<16x8xf32>, %targets : tensor<2x4xi32>, none, none)
     // CHECK-SAME: outs(%loss : tensor<f32>, %{{.*}} : tensor<2x4x8xf32>, %h.flat_gradient : tensor<16x8xf32>) workspace(%{{.*}}) with {dloss = 1.000000e+00 : f64}
     %loss, %dy, %dw = ft.linear_cross_entropy_loss_grad %y, %w, %targets dloss 1.0 {layer = "h", phase = "forward"} : (tensor<2x4x8xf32>, tensor<16x8xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<2x4x8xf32>, tensor<16x8xf32>)
     // CHECK: ftx.release %h.gathered
@@ -62,7 +65,7 @@ module attributes {ft.shards_parameters = true, ft.shards_gradients = true, ft.s
     %r = ft.reduce_scatter %g {axis = "shard", layer = "h", phase = "backward"} : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
     // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, none) outs(%sum_squares : tensor<21xi64>)
     %q = ft.sum_squares %r {phase = "optimizer"} : (!ft.slice<@h, f32>) -> tensor<21xi64>
-    // CHECK: "clip_coefficient" on compute ins(%sum_squares : tensor<21xi64>) outs(%grad_norm : tensor<f32>, %clip_coefficient : tensor<f32>)
+    // CHECK: "clip_coefficient" on compute ins(%sum_squares : tensor<21xi64>, none, none) outs(%grad_norm : tensor<f32>, %clip_coefficient : tensor<f32>)
     %n, %c = ft.clip_coefficient %q {max_norm = 1.0 : f64, phase = "optimizer"} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>

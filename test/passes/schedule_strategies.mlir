@@ -1,6 +1,7 @@
 // RUN: ftc compile %s --strategy=full_shard --dump | FileCheck %s --check-prefixes=FULL
 // RUN: ftc compile %s --strategy=shard_grad_op --dump | FileCheck %s --check-prefixes=GRAD
-// RUN: ftc --dump %s --strategy=NO_SHARD | FileCheck %s --check-prefixes=NONE
+// RUN: ftc --dump %s --strategy=NO_SHARD | FileCheck %s --check-prefixes=NONE,BUCKET
+// RUN: ftc --dump %s --strategy=NO_SHARD --bucket-cap-mb=0 | FileCheck %s --check-prefixes=NONE,SINGLE
 // RUN: ftc compile %s --strategy=zero3 --dump | ft-opt | FileCheck %s --check-prefixes=FULL
 // RUN: ftc compile %s --strategy=full_shard --dump > %t.first && ft-opt %t.first > %t.second && cmp %t.first %t.second
 
@@ -69,7 +70,9 @@ module attributes {ft.model = "two_layers", ft.vocab_size = 8 : i64} {
 // NONE-NOT: ftx.release
 // NONE: "embedding" on compute ins(%tokens : tensor<2x3xi32>, %embed.parameters : tensor<8x4xf32>)
 // NONE: "linear_cross_entropy_loss_grad" {{.*}} %out.gradients : tensor<8x4xf32>)
-// NONE: all_reduce {{.*}} over replica @out from (%out.gradients : whole f32) to ()
+// SINGLE: all_reduce {{.*}} over replica mean replica @out from (%out.gradients : whole f32) to ()
+// SINGLE: all_reduce {{.*}} over replica mean replica @h.1 from (%h.1.gradients : whole f32) to ()
+// BUCKET: all_reduce {{.*}} over replica mean replica @out from (%out.gradients : whole f32, %h.1.gradients : whole f32, %h.0.gradients : whole f32, %embed.gradients : whole f32) to ()
 // NONE-NOT: reduce_scatter
 // NONE: "sum_squares" on compute ins(%out.gradients : whole f32, none)
 // NONE-NOT: all_reduce

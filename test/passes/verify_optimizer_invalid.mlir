@@ -8,17 +8,20 @@ func.func @init() {
   ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
       : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  return %loss, %norm : tensor<f32>, tensor<f32>
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 
 // -----
@@ -30,17 +33,20 @@ func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
       : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  return %loss, %norm : tensor<f32>, tensor<f32>
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 
 // -----
@@ -54,17 +60,20 @@ func.func @init() {
   ft.init @w, %rng {stream = 1 : i64} : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
       : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  return %loss, %norm : tensor<f32>, tensor<f32>
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 
 // -----
@@ -76,16 +85,19 @@ func.func @init() {
   ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
-  // expected-error @below {{no ft.adamw takes this flat gradient}}
+  // expected-error @below {{no optimizer takes this flat gradient}}
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  return %loss, %norm : tensor<f32>, tensor<f32>
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 
 // -----
@@ -97,10 +109,13 @@ func.func @init() {
   ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -108,7 +123,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   // expected-error @below {{segments are not those of the parameters in the gradient}}
   ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 0>}
       : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  return %loss, %norm : tensor<f32>, tensor<f32>
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 
 // -----
@@ -120,10 +135,13 @@ func.func @init() {
   ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -131,7 +149,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   // expected-error @below {{must take the coefficient of the gradient norm}}
   ft.adamw @u, %p, %loss, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
       : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  return %loss, %norm : tensor<f32>, tensor<f32>
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 
 // -----
@@ -143,10 +161,13 @@ func.func @init() {
   ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %zero = ft.all_reduce %s : tensor<21xi64>
   // expected-error @below {{takes a sum that is no chain of ft.sum_squares}}
@@ -155,7 +176,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %step = ft.input "step" : tensor<i64>
   ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
       : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  return %loss, %norm : tensor<f32>, tensor<f32>
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 
 // -----
@@ -167,18 +188,21 @@ func.func @init() {
   ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
       : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  // expected-error @below {{must return the loss and the gradient norm}}
-  return %loss, %loss : tensor<f32>, tensor<f32>
+  // expected-error @below {{must return the loss, the gradient norm and the health of the ranks}}
+  return %loss, %loss, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 
 // -----
@@ -191,10 +215,13 @@ func.func @init() {
   return
 }
 // expected-error @below {{needs one ft.clip_coefficient}}
-func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %norm2, %c2 = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
@@ -202,5 +229,107 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %step = ft.input "step" : tensor<i64>
   ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
       : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %rng = ft.input "rng" : tensor<3xi64>
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  // expected-error @below {{must return the loss, the gradient norm and the health of the ranks}}
   return %loss, %norm : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  // expected-error @below {{no ft.health looks at this flat gradient}}
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %bitmap = ft.health %loss, %rng : (tensor<f32>, tensor<3xi64>) -> tensor<64xi64>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %bitmap = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  // expected-error @below {{no ft.health looks at the loss}}
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  // expected-error @below {{takes a flat gradient that another one has taken}}
+  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  ft.sgd @u, %p, %c, %lr, %step {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>}
+      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }

@@ -34,31 +34,24 @@ uint64_t Bytes(Value value) {
   return (bytes + 255) / 256 * 256;
 }
 
-// Written into a flat gradient, which lives anyway.
-bool GoesIntoPack(Value value) {
+// Written into a flat gradient or an output, which live anyway.
+bool HasPlace(Value value) {
   for (Operation* user : value.getUsers()) {
-    if (mlir::isa<mlir::ft::PackOp>(user)) return true;
+    if (mlir::isa<mlir::ft::PackOp, mlir::func::ReturnOp>(user)) return true;
     auto kernel = mlir::dyn_cast<KernelOpInterface>(user);
     for (unsigned i = 0; kernel && i < user->getNumResults(); ++i) {
-      if (kernel.getTiedOperand(i) == value && GoesIntoPack(user->getResult(i))) return true;
+      if (kernel.getTiedOperand(i) == value && HasPlace(user->getResult(i))) return true;
     }
   }
   return false;
 }
 
-// A value, and whether it is the one that was computed again.
-using Copy = std::pair<void*, bool>;
-
-struct Execution {
-  Operation* op;
-  bool again;
-};
-
 }  // namespace
 
 ExactSearch::ExactSearch(mlir::func::FuncOp step, const Seconds& seconds, Arena arena)
-    : step_(step), arena_(std::move(arena)) {
+    : arena_(std::move(arena)) {
   FindCandidates(step.getBody().front());
+  Number(step.getBody().front());
   ListSets(seconds);
 }
 
@@ -71,7 +64,7 @@ void ExactSearch::FindCandidates(mlir::Block& block) {
   while (!open.empty()) {
     Operation* reader = open.back();
     open.pop_back();
-    for (Value operand : reader->getOperands()) {
+    for (mlir::Value operand : reader->getOperands()) {
       Operation* op = operand.getDefiningOp();
       if (CanRepeat(op) && wanted.insert(op).second) open.push_back(op);
     }
@@ -82,7 +75,7 @@ void ExactSearch::FindCandidates(mlir::Block& block) {
   for (Operation* op : candidates_) {
     uint32_t inputs = 0;
     for (size_t i = 0; i < candidates_.size(); ++i) {
-      for (Value result : candidates_[i]->getResults()) {
+      for (mlir::Value result : candidates_[i]->getResults()) {
         if (llvm::is_contained(op->getOperands(), result)) inputs |= 1u << i;
       }
     }
@@ -123,59 +116,136 @@ void ExactSearch::ListSets(const Seconds& seconds) {
   arenas_.assign(sets_.size(), 0);
 }
 
-// The most bytes of values that are alive together, each op computed again right before it is first needed
-// and every result taking over what dies where its kernel allows that.
-uint64_t ExactSearch::LeastBytes(uint32_t ops) {
-  std::map<Operation*, size_t> number;
-  for (size_t i = 0; i < candidates_.size(); ++i) number[candidates_[i]] = i;
-  const auto dropped = [&](Value value) {
-    const auto it = number.find(value.getDefiningOp());
-    return it != number.end() && (ops >> it->second & 1) != 0;
+void ExactSearch::Number(mlir::Block& block) {
+  std::map<void*, int> numbers;
+  const auto number = [&](mlir::Value value) {
+    const auto [it, is_new] = numbers.try_emplace(value.getAsOpaquePointer(), static_cast<int>(values_.size()));
+    if (is_new) values_.emplace_back();
+    return it->second;
   };
-  std::vector<Execution> order;
-  std::set<Operation*> done;
-  const std::function<void(Operation*)> again = [&](Operation* reader) {
-    for (Value operand : reader->getOperands()) {
-      if (!dropped(operand) || !done.insert(operand.getDefiningOp()).second) continue;
-      again(operand.getDefiningOp());
-      order.push_back({operand.getDefiningOp(), true});
-    }
-  };
-  for (Operation& op : step_.getBody().front()) {
-    if (IsOf(&op, "backward")) again(&op);
-    order.push_back({&op, false});
-  }
-  const auto copy_read = [&](const Execution& execution, Value operand) {
-    const bool later = execution.again || IsOf(execution.op, "backward");
-    return Copy(operand.getAsOpaquePointer(), later && dropped(operand));
-  };
-  std::map<Copy, size_t> last;
-  for (size_t i = 0; i < order.size(); ++i) {
-    for (Value operand : order[i].op->getOperands()) last[copy_read(order[i], operand)] = i;
-  }
-  std::map<Copy, uint64_t> live;
-  uint64_t now = 0, most = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    auto kernel = mlir::dyn_cast<KernelOpInterface>(order[i].op);
+  mlir::StringAttr layer;
+  op_of_candidate_.resize(candidates_.size());
+  for (Operation& op : block) {
+    auto kernel = mlir::dyn_cast<KernelOpInterface>(op);
     if (!kernel) continue;
-    uint64_t taken = 0;
-    for (mlir::OpResult result : order[i].op->getResults()) {
-      if (GoesIntoPack(result)) continue;
-      Value operand = kernel.getTiedOperand(result.getResultNumber());
-      if (!operand) operand = kernel.getReusableOperand(result.getResultNumber());
-      const auto its = operand ? live.find(copy_read(order[i], operand)) : live.end();
-      if (its != live.end() && last[its->first] == i) taken += std::min(its->second, Bytes(result));
-      const Copy mine(result.getAsOpaquePointer(), order[i].again);
-      live[mine] = Bytes(result);
-      now += Bytes(result);
-      if (!last.count(mine)) last[mine] = i;
+    Op out;
+    out.backward = IsOf(&op, "backward");
+    out.run = ops_.empty() ? 0 : ops_.back().run;
+    const mlir::StringAttr own = mlir::ft::getLayer(&op);
+    const bool turn = out.backward && (ops_.empty() || !ops_.back().backward);
+    if (turn || (own && own != layer)) ++out.run;
+    if (own) layer = own;
+    out.scratch = (kernel.getWorkspaceBytes() + 255) / 256 * 256;
+    const auto candidate = std::find(candidates_.begin(), candidates_.end(), &op);
+    if (candidate != candidates_.end()) {
+      out.candidate = static_cast<int>(candidate - candidates_.begin());
+      op_of_candidate_[out.candidate] = static_cast<int>(ops_.size());
     }
-    most = std::max(most, now - std::min(taken, now));
-    std::erase_if(live, [&](const auto& entry) {
-      if (last[entry.first] > i) return false;
-      now -= entry.second;
-      return true;
-    });
+    for (mlir::Value operand : op.getOperands()) {
+      out.operands.push_back(number(operand));
+      out.reads_parameters |= operand.getDefiningOp<mlir::ft::GetOp>() != nullptr;
+    }
+    for (mlir::OpResult result : op.getResults()) {
+      mlir::Value taken = kernel.getTiedOperand(result.getResultNumber());
+      if (!taken) taken = kernel.getReusableOperand(result.getResultNumber());
+      const int value = number(result);
+      values_[value] = {HasPlace(result) ? 0 : Bytes(result), out.candidate};
+      const bool fits = taken && Bytes(taken) == Bytes(result);
+      out.results.push_back({value, fits ? number(taken) : -1});
+    }
+    layer_of_op_.push_back(own.getAsOpaquePointer());
+    ops_.push_back(std::move(out));
+  }
+  for (Operation* op : candidates_) layer_of_candidate_.push_back(mlir::ft::getLayer(op).getAsOpaquePointer());
+}
+
+// Of `ops`, those that have to be computed again before `reader`, but for those that are `done`.
+uint32_t ExactSearch::MissingFor(const Op& reader, uint32_t ops, uint32_t done) const {
+  uint32_t missing = 0, open = 0;
+  for (const int operand : reader.operands) {
+    if (values_[operand].candidate >= 0) open |= 1u << values_[operand].candidate;
+  }
+  open &= ops & ~done;
+  while (open != 0) {
+    missing |= open;
+    uint32_t more = 0;
+    for (; open != 0; open &= open - 1) more |= inputs_[std::countr_zero(open)];
+    open = more & ops & ~done & ~missing;
+  }
+  return missing;
+}
+
+// As ft-apply-remat documents it: right before the first reader, in the order of forward; up to the last one of another
+// layer in front of the reader's run, when such ones read parameters.
+std::vector<ExactSearch::Execution> ExactSearch::Order(uint32_t ops) const {
+  std::vector<Execution> order;
+  order.reserve(2 * ops_.size());
+  uint32_t done = 0;
+  size_t front = 0;
+  int run = -1;
+  for (int i = 0; i < static_cast<int>(ops_.size()); ++i) {
+    const Op& op = ops_[i];
+    if (op.run != run) {
+      run = op.run;
+      front = order.size();
+    }
+    const uint32_t missing = op.backward ? MissingFor(op, ops, done) : 0;
+    done |= missing;
+    uint32_t ahead = 0;
+    bool gathers = false;
+    for (uint32_t rest = missing; rest != 0; rest &= rest - 1) {
+      const int candidate = std::countr_zero(rest);
+      if (layer_of_candidate_[candidate] == layer_of_op_[i]) continue;
+      ahead = missing & ((2u << candidate) - 1);
+      gathers |= ops_[op_of_candidate_[candidate]].reads_parameters;
+    }
+    if (!gathers) ahead = 0;
+    for (uint32_t rest = ahead; rest != 0; rest &= rest - 1) {
+      order.insert(order.begin() + static_cast<ptrdiff_t>(front),
+                   Execution{op_of_candidate_[std::countr_zero(rest)], true});
+      ++front;
+    }
+    for (uint32_t rest = missing & ~ahead; rest != 0; rest &= rest - 1)
+      order.push_back({op_of_candidate_[std::countr_zero(rest)], true});
+    order.push_back({i, false});
+  }
+  return order;
+}
+
+// The most bytes of values and scratch that are alive together, every result taking over what dies where its kernel
+// allows that.
+uint64_t ExactSearch::LeastBytes(uint32_t ops) const {
+  const std::vector<Execution> order = Order(ops);
+  // Copies of a value: 2 v as forward made it, 2 v + 1 computed again.
+  const auto copy_read = [&](const Execution& execution, int value) {
+    const int candidate = values_[value].candidate;
+    const bool later = execution.again || ops_[execution.op].backward;
+    return 2 * value + (later && candidate >= 0 && (ops >> candidate & 1) != 0 ? 1 : 0);
+  };
+  std::vector<int> last(2 * values_.size(), -1);
+  std::vector<char> live(2 * values_.size());
+  for (int i = 0; i < static_cast<int>(order.size()); ++i) {
+    for (const int operand : ops_[order[i].op].operands) last[copy_read(order[i], operand)] = i;
+  }
+  uint64_t now = 0, most = 0;
+  for (int i = 0; i < static_cast<int>(order.size()); ++i) {
+    const Op& op = ops_[order[i].op];
+    uint64_t taken = 0;
+    for (const Result& result : op.results) {
+      now += values_[result.value].bytes;
+      live[2 * result.value + (order[i].again ? 1 : 0)] = 1;
+      if (values_[result.value].bytes == 0 || result.taken < 0) continue;
+      const int its = copy_read(order[i], result.taken);
+      if (live[its] != 0 && last[its] == i) taken += values_[result.taken].bytes;
+    }
+    most = std::max(most, now - taken + op.scratch);
+    const auto end = [&](int value, int copy) {
+      if (live[copy] == 0 || last[copy] > i) return;
+      live[copy] = 0;
+      now -= values_[value].bytes;
+    };
+    for (const int operand : op.operands) end(operand, copy_read(order[i], operand));
+    for (const Result& result : op.results) end(result.value, 2 * result.value + (order[i].again ? 1 : 0));
   }
   return most;
 }

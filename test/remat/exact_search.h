@@ -42,15 +42,45 @@ class ExactSearch {
     uint32_t ops;  // bit i: candidates_[i]
   };
 
+  // The step with numbers for ops and values.
+  struct Result {
+    int value;
+    int taken;  // the value whose bytes it may take over, -1: none
+  };
+  struct Op {
+    std::vector<int> operands;
+    std::vector<Result> results;
+    uint64_t scratch = 0;
+    int candidate = -1;
+    int run = 0;  // changes with the layer
+    bool backward = false;
+    bool reads_parameters = false;
+  };
+  struct Value {
+    uint64_t bytes = 0;
+    int candidate = -1;  // that makes it
+  };
+  struct Execution {
+    int op;
+    bool again;
+  };
+
+  void Number(mlir::Block& block);
   void FindCandidates(mlir::Block& block);
   void ListSets(const Seconds& seconds);
   uint32_t Executed(uint32_t ops) const;
-  uint64_t LeastBytes(uint32_t ops);
+  uint32_t MissingFor(const Op& reader, uint32_t ops, uint32_t done) const;
+  std::vector<Execution> Order(uint32_t ops) const;
+  uint64_t LeastBytes(uint32_t ops) const;
 
-  mlir::func::FuncOp step_;
   Arena arena_;
   std::vector<mlir::Operation*> candidates_;
   std::vector<uint32_t> inputs_;  // candidates that candidate i reads
+  std::vector<Op> ops_;
+  std::vector<Value> values_;
+  std::vector<int> op_of_candidate_;
+  std::vector<const void*> layer_of_op_;
+  std::vector<const void*> layer_of_candidate_;
   uint32_t read_by_backward_ = 0;
   std::vector<Set> sets_;  // cheapest first
   std::vector<uint64_t> least_bytes_;

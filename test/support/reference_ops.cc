@@ -18,6 +18,12 @@ double logSumExp(const double* values, int64_t count) {
   return top + std::log(sum);
 }
 
+// The number that an op's stream has at an element, in a micro-step: rng is seed, micro-step, rank.
+float uniform(const Array& rng, int64_t stream, uint64_t element) {
+  uint32_t word = ::ft::kFirstOpStream + stream;
+  return ::ft::PhiloxUniform(::ft::Philox4x32(rng.data[0], word, rng.data[1], element / 4)[element % 4]);
+}
+
 double realOf(FloatAttr attribute) { return attribute.getValueAsDouble(); }
 
 //===----------------------------------------------------------------------===//
@@ -96,6 +102,17 @@ OpFunction elementwise(Function function) {
 void scale(OpEvaluation& e) {
   double factor = realOf(cast<ScaleOp>(e.op).getFactorAttr());
   for (int64_t i = 0; i < e.out[0].size(); ++i) e.out[0].data[i] = e.in[0]->data[i] * factor;
+}
+
+// Kept where u >= rate; the draws do not depend on x.
+void dropout(OpEvaluation& e) {
+  auto op = cast<DropoutOp>(e.op);
+  const Array &x = *e.in[0], &rng = *e.in[1];
+  double rate = realOf(op.getRateAttr());
+  for (int64_t i = 0; i < x.size(); ++i)
+    e.out[0].data[i] = uniform(rng, op.getStream(), int64_t(rng.data[2]) * x.size() + i) >= rate
+                           ? x.data[i] / (1 - rate)
+                           : 0;
 }
 
 void gelu(OpEvaluation& e) {
@@ -203,13 +220,12 @@ void sampleBits(OpEvaluation& e) {
   }
   const Array &logits = *e.in[0], &rng = *e.in[1];
   int64_t bits = logits.last();
-  uint32_t stream = ::ft::kFirstOpStream + cast<SampleBitsOp>(e.op).getStream();
+  int64_t stream = cast<SampleBitsOp>(e.op).getStream();
   for (int64_t t = 0; t < logits.rows(); ++t)
     for (int64_t h = 0; h < bits; ++h) {
       uint64_t element = (uint64_t(rng.data[2]) * logits.rows() + t) * bits + h;
-      float u =
-          ::ft::PhiloxUniform(::ft::Philox4x32(rng.data[0], stream, rng.data[1], element / 4)[element % 4]);
-      if (u < sigmoid(logits.row(t)[h])) e.out[0].data[t] += double(int64_t{1} << h);
+      if (uniform(rng, stream, element) < sigmoid(logits.row(t)[h]))
+        e.out[0].data[t] += double(int64_t{1} << h);
     }
   *e.frozen = e.out[0];
 }
@@ -267,6 +283,7 @@ const std::map<std::string, OpFunction>& referenceOps() {
       {"mul", elementwise([](double a, double b) { return a * b; })},
       {"swiglu", elementwise([](double gate, double up) { return gate * sigmoid(gate) * up; })},
       {"scale", scale},
+      {"dropout", dropout},
       {"gelu", gelu},
       {"layer_norm", layerNorm},
       {"rms_norm", rmsNorm},

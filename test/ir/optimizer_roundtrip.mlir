@@ -1,0 +1,69 @@
+// RUN: ft-opt %s | ft-opt | FileCheck %s
+// RUN: ft-opt %s --mlir-print-op-generic | ft-opt | FileCheck %s
+// RUN: ft-opt %s --cse --canonicalize | FileCheck %s --check-prefix=KEPT
+
+// What a step does besides gradients: optimizers, sums over micro-steps, the health of ranks, whole parameters.
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+
+// CHECK-LABEL: func.func @optimizers
+func.func @optimizers(%g: !ft.slice<@u, f32>, %flat: !ft.flat<@u, bf16>, %c: tensor<f32>, %lr: tensor<f32>, %step: tensor<i64>) {
+  // CHECK: ft.adam @u, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {beta1 = 9.000000e-01 : f64, beta2 = 0.94999999999999996 : f64, eps = 1.000000e-08 : f64, segments = array<i64: 0, 4, 1>, weight_decay = 1.000000e-01 : f64} : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  ft.adam @u, %g, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
+    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  // CHECK: ft.sgd @u, %{{.*}} {momentum = 9.000000e-01 : f64, nesterov, segments = array<i64: 0, 4, 0>, weight_decay = 0.000000e+00 : f64} : !ft.flat<@u, bf16>, tensor<f32>, tensor<f32>, tensor<i64>
+  ft.sgd @u, %flat, %c, %lr, %step {momentum = 0.9, nesterov, weight_decay = 0.0, segments = array<i64: 0, 4, 0>}
+    : !ft.flat<@u, bf16>, tensor<f32>, tensor<f32>, tensor<i64>
+  // CHECK: ft.sgd @u, %{{.*}} {momentum = 0.000000e+00 : f64, segments = array<i64: 0, 4, 1>, weight_decay = 0.000000e+00 : f64}
+  ft.sgd @u, %g, %c, %lr, %step {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>}
+    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  // CHECK: ft.refresh @u{{$}}
+  ft.refresh @u
+  return
+}
+
+// Neither CSE nor dead code elimination may touch what changes a state.
+// CHECK-LABEL: func.func @sums
+// KEPT-LABEL: func.func @sums
+func.func @sums(%flat: !ft.flat<@u, f32>, %slice: !ft.slice<@u, bf16>, %loss: tensor<f32>) {
+  // CHECK: ft.accumulate %{{.*}} into "u" : !ft.flat<@u, f32>
+  // KEPT-COUNT-2: ft.accumulate
+  ft.accumulate %flat into "u" : !ft.flat<@u, f32>
+  ft.accumulate %flat into "u" : !ft.flat<@u, f32>
+  // CHECK: ft.accumulate %{{.*}} into "loss" : tensor<f32>
+  ft.accumulate %loss into "loss" : tensor<f32>
+  // CHECK: ft.drain %{{.*}} from "u" : !ft.slice<@u, bf16>
+  // KEPT-COUNT-2: ft.drain %{{.*}} from "u"
+  %0 = ft.drain %slice from "u" : !ft.slice<@u, bf16>
+  %1 = ft.drain %slice from "u" : !ft.slice<@u, bf16>
+  // CHECK: ft.drain %{{.*}} from "loss" : tensor<f32>
+  %2 = ft.drain %loss from "loss" : tensor<f32>
+  return
+}
+
+// CHECK-LABEL: func.func @looks
+func.func @looks(%flat: !ft.flat<@u, f16>, %loss: tensor<f32>, %targets: tensor<2x3xi32>) -> (tensor<64xi64>, tensor<2xf32>) {
+  %rng = ft.input "rng" : tensor<3xi64>
+  // CHECK: %[[B0:.*]] = ft.health %{{.*}}, %rng : (!ft.flat<@u, f16>, tensor<3xi64>) -> tensor<64xi64>
+  %b0 = ft.health %flat, %rng : (!ft.flat<@u, f16>, tensor<3xi64>) -> tensor<64xi64>
+  // CHECK: ft.health %{{.*}}, %rng into %[[B0]] : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %b1 = ft.health %loss, %rng into %b0 : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  // CHECK: ft.loss_count %{{.*}}, %{{.*}} : (tensor<f32>, tensor<2x3xi32>) -> tensor<2xf32>
+  %sum = ft.loss_count %loss, %targets : (tensor<f32>, tensor<2x3xi32>) -> tensor<2xf32>
+  return %b1, %sum : tensor<64xi64>, tensor<2xf32>
+}
+
+// CHECK-LABEL: func.func @whole
+// KEPT-LABEL: func.func @whole
+func.func @whole() {
+  %rest = ft.shard @u : !ft.slice<@u, f32>
+  // CHECK: ft.fetch %{{.*}} : !ft.slice<@u, f32> -> !ft.flat<@u, f32>
+  // KEPT-COUNT-2: ft.fetch
+  // KEPT-COUNT-2: ft.release
+  %f0 = ft.fetch %rest : !ft.slice<@u, f32> -> !ft.flat<@u, f32>
+  %f1 = ft.fetch %rest : !ft.slice<@u, f32> -> !ft.flat<@u, f32>
+  ft.release %f0 : !ft.flat<@u, f32>
+  ft.release %f1 : !ft.flat<@u, f32>
+  return
+}

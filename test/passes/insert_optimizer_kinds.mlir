@@ -1,0 +1,51 @@
+// RUN: ft-opt %s "--ft-insert-optimizer=optimizer=adam weight-decay=0.25 beta2=0.5" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,ADAM
+// RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd momentum=0.5 nesterov=true" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,NESTEROV
+// RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd growth-interval=7 hysteresis=3 min-scale=0.5 dynamic-scale=false" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,SGD
+// RUN: not ft-opt %s --ft-insert-optimizer=optimizer=lion 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not ft-opt %S/make_eval_step.mlir --ft-insert-optimizer 2>&1 | FileCheck %s --check-prefix=ABSENT
+
+// Other optimizers, a loss scale, gradients over micro-steps. The rank's own numbers are looked at right where they are
+// known.
+
+// UNKNOWN: error: unknown optimizer 'lion'; one of adamw, adam, sgd
+// ABSENT: error: no flat gradients in @train_step; run ft-form-units first
+
+ft.unit @block {elements = 1024 : i64}
+ft.unit @head {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "block", offset = 0 : i64, unit = @block}
+ft.parameter @h : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "head", no_decay, offset = 0 : i64, unit = @head}
+
+// CHECK-LABEL: func.func @train_step
+// CHECK-SAME:    -> (tensor<f32>, tensor<f32>, tensor<64xi64>)
+func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> tensor<f32> {
+  // CHECK-NEXT: %[[RNG:.*]] = ft.input "rng"
+  %loss = ft.fill 1.0 : tensor<f32>
+  // CHECK: %[[SCALER:.*]] = ft.input "scaler"
+  %scaler = ft.input "scaler" {phase = "backward"} : tensor<3xf32>
+  %seed = ft.loss_scale %scaler factor 0.25 {phase = "backward"} : (tensor<3xf32>) -> tensor<f32>
+  %gh = ft.fill 2.0 : tensor<4xf32>
+  // CHECK: %[[PACK:.*]] = ft.pack {{.*}} at [@h]
+  // CHECK-NEXT: %[[HEAD:.*]] = ft.drain %[[PACK]] from "head"
+  // CHECK-NEXT: %[[H0:.*]] = ft.health %[[HEAD]], %[[RNG]] {phase = "optimizer"} : (!ft.flat<@head, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %p = ft.pack %gh at [@h] {layer = "head", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@head, f32>
+  %head = ft.drain %p from "head" {layer = "head", phase = "backward"} : !ft.flat<@head, f32>
+  // The input is needed before where it stands.
+  %rng = ft.input "rng" : tensor<3xi64>
+  %gw = ft.dropout %gh, %rng rate 0.5 stream 2 : tensor<4xf32>, tensor<3xi64>
+  // CHECK: %[[BLOCK:.*]] = ft.pack {{.*}} at [@w]
+  // CHECK-NEXT: %[[H1:.*]] = ft.health %[[BLOCK]], %[[RNG]] into %[[H0]] {phase = "optimizer"}
+  %block = ft.pack %gw at [@w] {layer = "block", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@block, f32>
+  // CHECK-NEXT: %[[H2:.*]] = ft.health %{{.*}}, %[[RNG]] into %[[H1]] {phase = "optimizer"} : (tensor<f32>,
+  // CHECK-NEXT: %[[S0:.*]] = ft.sum_squares %[[HEAD]] {
+  // CHECK-NEXT: %[[S1:.*]] = ft.sum_squares %[[BLOCK]] into %[[S0]]
+  // CHECK-NEXT: %[[NORM:.*]], %[[C:.*]] = ft.clip_coefficient %[[S1]] loss %{{.*}} scaler %[[SCALER]]
+  // ADAM: ft.adam @head, %[[HEAD]], %[[C]], {{.*}}beta2 = 5.000000e-01{{.*}}layer = "head", phase = "optimizer", segments = array<i64: 0, 4, 0>, weight_decay = 2.500000e-01
+  // ADAM-NEXT: ft.adam @block, %[[BLOCK]], %[[C]], {{.*}}segments = array<i64: 0, 4, 1>
+  // NESTEROV: ft.sgd @head, %[[HEAD]], %[[C]], {{.*}}momentum = 5.000000e-01 : f64, nesterov, phase = "optimizer", segments = array<i64: 0, 4, 0>
+  // NESTEROV-NEXT: ft.sgd @block, %[[BLOCK]], %[[C]],
+  // SGD: ft.sgd @head, %[[HEAD]], %[[C]], {{.*}}momentum = 0.000000e+00 : f64, phase = "optimizer", segments
+  // ADAM: ft.update_scaler %[[SCALER]], %[[C]] {backoff_factor = 5.000000e-01 : f64, dynamic = 1 : i64, growth_factor = 2.000000e+00 : f64, growth_interval = 2000 : i64, hysteresis = 1 : i64, min_scale = 0.000000e+00 : f64, phase = "optimizer"}
+  // SGD: ft.update_scaler %[[SCALER]], %[[C]] {{{.*}}dynamic = 0 : i64, {{.*}}growth_interval = 7 : i64, hysteresis = 3 : i64, min_scale = 5.000000e-01 : f64
+  // CHECK: return %{{.*}}, %[[NORM]], %[[H2]]
+  return %loss : tensor<f32>
+}
