@@ -81,9 +81,9 @@ PlanInfo describe(const CompileOptions &options) {
   return info;
 }
 
-absl::StatusOr<proto::Plan> emit(ModuleOp module, const CompileOptions &options, const FirstError &error) {
+absl::StatusOr<proto::Plan> emit(ModuleOp module, const PlanInfo &info, const FirstError &error) {
   proto::Plan plan;
-  if (failed(emitPlan(module, describe(options), plan)))
+  if (failed(emitPlan(module, info, plan)))
     return absl::InvalidArgumentError(error.text());
   return plan;
 }
@@ -132,8 +132,8 @@ absl::Status meetMemoryBudget(ModuleOp module, CompileOptions &options, const Fi
                                     " bytes; --remat, --offload or a sharding strategy need less");
 }
 
-/// Marks what is recomputed and offloaded, ahead of phase remat.
-absl::Status meetBudget(ModuleOp module, const CompileOptions &options, const FirstError &error) {
+/// Marks what is recomputed and offloaded, ahead of phase remat. Returns the seconds that this adds to a step.
+absl::StatusOr<double> meetBudget(ModuleOp module, const CompileOptions &options, const FirstError &error) {
   FT_ASSIGN_OR_RETURN(RematPolicy policy, parseRematPolicy(options.remat));
   BudgetProblem problem{.bytes = policy.bytes,
                         .worldSize = options.worldSize,
@@ -148,9 +148,10 @@ absl::Status meetBudget(ModuleOp module, const CompileOptions &options, const Fi
   auto compileRest = [&](ModuleOp copy) -> absl::StatusOr<proto::Plan> {
     for (const Phase &phase : phases().drop_front(numberOf("remat")))
       FT_RETURN_IF_ERROR(runPhase(phase, copy, options, error));
-    return emit(copy, options, error);
+    return emit(copy, PlanInfo(), error);
   };
-  return solveBudget(module, problem, compileRest).status();
+  FT_ASSIGN_OR_RETURN(BudgetSolution solution, solveBudget(module, problem, compileRest));
+  return solution.extraSeconds;
 }
 
 } // namespace
@@ -165,14 +166,16 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
   FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options.units.frozen, &context, error));
   size_t remat = numberOf("remat"), schedule = numberOf("schedule");
   for (auto [number, phase] : llvm::enumerate(phases())) {
-    if (number == remat && isBudget(options.remat))
-      FT_RETURN_IF_ERROR(meetBudget(*module, options, error));
+    if (number == remat && isBudget(options.remat)) {
+      FT_ASSIGN_OR_RETURN(double seconds, meetBudget(*module, options, error));
+      info.settings.push_back({"remat_seconds", seconds});
+    }
     if (number == schedule && options.overlap.memoryBudget != 0)
       FT_RETURN_IF_ERROR(meetMemoryBudget(*module, options, error));
     FT_RETURN_IF_ERROR(runPhase(phase, *module, options, error));
     FT_RETURN_IF_ERROR(observe(phase, number, *module));
   }
-  return emit(*module, options, error);
+  return emit(*module, info, error);
 }
 
 } // namespace ft::compiler

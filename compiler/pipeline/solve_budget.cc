@@ -28,6 +28,8 @@ namespace {
 constexpr int kRungs = 48;
 constexpr int kFinerRungs = 16;
 constexpr int kSpans[] = {2, 3, 4, 6, 8, 12};
+constexpr size_t kMostOptions = 1200; // of all layers together, but for each at least
+constexpr size_t kFewestOptions = 20;
 constexpr double kCheap = 0.25;
 constexpr int kLastRungs = 3; // of which the smallest is taken for the smallest of all
 
@@ -150,11 +152,14 @@ public:
     unsigned runs = graph.runs().size();
     layers.resize(runs);
     menus.resize(runs);
+    // Many layers mix few options as well as one layer chooses among many.
+    size_t most = std::clamp<size_t>(kMostOptions / runs, kFewestOptions, 128);
+    auto find = [most](const LayerGraph &layer) { return layerOptions(layer, most); };
     for (unsigned run = 0; run < runs; ++run)
-      addOptions(run, 1, layerOptions);
+      addOptions(run, 1, find);
     for (unsigned run = 0; run + 1 < runs; ++run)
       if (isCheap(run))
-        addOptions(run, 2, layerOptions);
+        addOptions(run, 2, find);
     for (int span : kSpans)
       for (unsigned run = 0; run + span < runs; ++run)
         if (areEqual(run, span))

@@ -9,7 +9,6 @@ namespace {
 
 constexpr size_t kMostForAllSubsets = 14;
 constexpr uint64_t kCoarseness = 500;
-constexpr size_t kMostOptions = 128;
 
 // Ops whose recomputation backward could make use of.
 std::vector<int> usefulOps(const LayerGraph &graph) {
@@ -99,7 +98,7 @@ std::vector<int> offloadableOps(const LayerGraph &graph) {
 
 } // namespace
 
-std::vector<LayerOption> layerOptions(const LayerGraph &graph) {
+std::vector<LayerOption> layerOptions(const LayerGraph &graph, size_t most) {
   Choices keep(graph.forwardOps, Choice::Keep);
   std::vector<LayerOption> options = {{keep, playLayer(graph, keep)}};
   uint64_t slack = options.front().use.saved / kCoarseness;
@@ -112,8 +111,12 @@ std::vector<LayerOption> layerOptions(const LayerGraph &graph) {
   }
   if (std::vector<int> movable = offloadableOps(graph); !movable.empty())
     improve(graph, movable, Choice::Keep, Choice::Offload, slack, options);
-  for (uint64_t wider = slack + 1; options.size() > kMostOptions; wider += wider / 4 + 1)
+  auto least = [](const LayerOption &a, const LayerOption &b) { return a.use.saved < b.use.saved; };
+  LayerOption smallest = *std::min_element(options.begin(), options.end(), least);
+  for (uint64_t wider = slack + 1; options.size() > most; wider += wider / 4 + 1)
     keepBest(options, wider);
+  if (std::min_element(options.begin(), options.end(), least)->use.saved > smallest.use.saved)
+    options.push_back(std::move(smallest));
   return options;
 }
 

@@ -33,13 +33,13 @@ void explain(StartOp start, const llvm::Twine &reason) {
 
 /// What moves up as one: a unit's gather with the casts into it, or a copy from the host.
 struct Fetch {
-  SmallVector<Operation *> ops;    // in order; the last start among them is what takes time
-  SmallVector<StartOp> starts;     // on one stream
-  Operation *deadline;             // it has to be done here: its first use, or the gather that it feeds
-  Operation *limit;                // the first instruction in front of which it can stand
-  uint64_t bytes = 0;              // of device memory, from its start on
-  size_t feeds = 0;                // of a copy that feeds a gather: the number of that gather, plus 1
-  Operation *place = nullptr;      // in front of which it goes; null: it stays
+  SmallVector<Operation *> ops; // in order; the last start among them is what takes time
+  SmallVector<StartOp> starts;  // on one stream
+  Operation *deadline;          // it has to be done here: its first use, or the gather that it feeds
+  Operation *limit;             // the first instruction in front of which it can stand
+  uint64_t bytes = 0;           // of device memory, from its start on
+  size_t feeds = 0;             // of a copy that feeds a gather: the number of that gather, plus 1
+  Operation *place = nullptr;   // in front of which it goes; null: it stays
   std::string reason = "first use";
 
   Operation *position() const { return place ? place : ops.front(); }
@@ -57,13 +57,15 @@ public:
     for (Fetch &copy : copies)
       if (copy.feeds > 0)
         copy.deadline = gathers[copy.feeds - 1].position();
-    llvm::stable_sort(copies, [](const Fetch &a, const Fetch &b) { return a.deadline->isBeforeInBlock(b.deadline); });
+    llvm::stable_sort(copies,
+                      [](const Fetch &a, const Fetch &b) { return a.deadline->isBeforeInBlock(b.deadline); });
     placeFetches(copies);
     // What feeds a gather goes along with it.
     for (Fetch &copy : copies)
       if (copy.feeds > 0 && !copy.place)
         copy.place = gathers[copy.feeds - 1].place;
-    for (SmallVector<Fetch> *fetches : {&copies, &gathers}) // copies first: a gather in the same place waits for its own
+    for (SmallVector<Fetch> *fetches :
+         {&copies, &gathers}) // copies first: a gather in the same place waits for its own
       for (Fetch &fetch : *fetches)
         move(fetch);
     placeWaits();
@@ -78,7 +80,8 @@ private:
     for (FetchGroup &group : findFetchGroups(program)) {
       moving.insert(group.ops.begin(), group.ops.end());
       Operation *first = group.ops.front();
-      Fetch whole{.ops = {}, .starts = {}, .deadline = first, .limit = highestPlace(group.ops, first, nullptr)};
+      Fetch whole{
+          .ops = {}, .starts = {}, .deadline = first, .limit = highestPlace(group.ops, first, nullptr)};
       whole.bytes = bytesOf(group.ops);
       if (group.stream == Stream::h2d) {
         whole.ops = group.ops;
@@ -97,7 +100,8 @@ private:
         apart.insert(feeding.ops.begin(), feeding.ops.end());
         copies.push_back(std::move(feeding));
       }
-      llvm::copy_if(group.ops, std::back_inserter(whole.ops), [&](Operation *op) { return !apart.contains(op); });
+      llvm::copy_if(group.ops, std::back_inserter(whole.ops),
+                    [&](Operation *op) { return !apart.contains(op); });
       gathers.push_back(std::move(whole));
     }
   }
@@ -171,7 +175,8 @@ private:
       return;
     std::string behind = milliseconds(use - begin) + " of computation, from " + nameOf(fetch.place) + " on";
     if (begin <= latest)
-      fetch.reason = "hidden behind " + behind + (isEarly ? "; so early because the stream is needed by the next" : "");
+      fetch.reason =
+          "hidden behind " + behind + (isEarly ? "; so early because the stream is needed by the next" : "");
     else if (isFull)
       fetch.reason = "hidden in part, behind " + behind + "; " + fetch.reason;
     else

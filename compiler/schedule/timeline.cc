@@ -32,7 +32,8 @@ uint64_t Sizes::bytesOf(const View &view) const {
 
 double Sizes::shareOf(StringRef unit) const {
   uint64_t whole = elements.lookup(unit);
-  return static_cast<double>(SliceElements(whole, mlir::ft::kBlockElements, shard)) / static_cast<double>(whole);
+  return static_cast<double>(SliceElements(whole, mlir::ft::kBlockElements, shard)) /
+         static_cast<double>(whole);
 }
 
 uint64_t Sizes::roundedBytesOf(BufferOp buffer) const { return RoundUp(bytesOf(buffer)); }
@@ -47,8 +48,8 @@ double transferSeconds(StartOp start, const Sizes &sizes, const Target &target) 
   // The whole is what an all-gather makes, and what the others take.
   bool gathers = start.getTransfer() == Transfer::all_gather;
   uint64_t bytes = 0;
-  for (const View &view :
-       gathers ? getViews(start.getOuts(), start.getOutViews()) : getViews(start.getIns(), start.getInViews()))
+  for (const View &view : gathers ? getViews(start.getOuts(), start.getOutViews())
+                                  : getViews(start.getIns(), start.getInViews()))
     bytes += sizes.bytesOf(view);
   return TransferSeconds(target, static_cast<proto::Opcode>(start.getTransfer()), bytes,
                          static_cast<int>(sizes.ranksOf(start.getAxis())));

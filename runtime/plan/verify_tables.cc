@@ -155,9 +155,10 @@ constexpr Role kRoles[] = {
 };
 
 bool HasGradients(const proto::Plan& plan, uint32_t unit) {
-  return std::any_of(plan.unit_states().begin(), plan.unit_states().end(), [&](const proto::Plan::UnitState& state) {
-    return state.unit() == unit && state.role() == "gradients";
-  });
+  return std::any_of(plan.unit_states().begin(), plan.unit_states().end(),
+                     [&](const proto::Plan::UnitState& state) {
+                       return state.unit() == unit && state.role() == "gradients";
+                     });
 }
 
 absl::Status VerifyUnitState(const proto::Plan& plan, const proto::Plan::UnitState& state) {
@@ -176,8 +177,8 @@ absl::Status VerifyUnitState(const proto::Plan& plan, const proto::Plan::UnitSta
   if (!buffer.persistent() || size.kind() == proto::SizeExpr::CONSTANT || size.unit() != state.unit())
     return Invalid("buffer ", name, " is not a persistent flat buffer of unit '", unit, "'");
   // The fp32 copy of a frozen unit belongs to no optimizer.
-  const bool is_frozen_master = role->name == std::string_view("master") && buffer.class_() == proto::PARAMETERS &&
-                                !HasGradients(plan, state.unit());
+  const bool is_frozen_master = role->name == std::string_view("master") &&
+                                buffer.class_() == proto::PARAMETERS && !HasGradients(plan, state.unit());
   if (buffer.class_() != role->memory_class && !is_frozen_master) {
     return Invalid("buffer ", name, " holds '", state.role(), "' of unit '", unit, "', but is of class ",
                    proto::MemoryClass_Name(buffer.class_()));

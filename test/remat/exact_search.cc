@@ -119,7 +119,8 @@ void ExactSearch::ListSets(const Seconds& seconds) {
 void ExactSearch::Number(mlir::Block& block) {
   std::map<void*, int> numbers;
   const auto number = [&](mlir::Value value) {
-    const auto [it, is_new] = numbers.try_emplace(value.getAsOpaquePointer(), static_cast<int>(values_.size()));
+    const auto [it, is_new] =
+        numbers.try_emplace(value.getAsOpaquePointer(), static_cast<int>(values_.size()));
     if (is_new) values_.emplace_back();
     return it->second;
   };
@@ -156,7 +157,8 @@ void ExactSearch::Number(mlir::Block& block) {
     layer_of_op_.push_back(own.getAsOpaquePointer());
     ops_.push_back(std::move(out));
   }
-  for (Operation* op : candidates_) layer_of_candidate_.push_back(mlir::ft::getLayer(op).getAsOpaquePointer());
+  for (Operation* op : candidates_)
+    layer_of_candidate_.push_back(mlir::ft::getLayer(op).getAsOpaquePointer());
 }
 
 // Of `ops`, those that have to be computed again before `reader`, but for those that are `done`.
@@ -175,8 +177,8 @@ uint32_t ExactSearch::MissingFor(const Op& reader, uint32_t ops, uint32_t done) 
   return missing;
 }
 
-// As ft-apply-remat documents it: right before the first reader, in the order of forward; up to the last one of another
-// layer in front of the reader's run, when such ones read parameters.
+// As ft-apply-remat documents it: right before the first reader, in the order of forward; up to the last one
+// of another layer in front of the reader's run, when such ones read parameters.
 std::vector<ExactSearch::Execution> ExactSearch::Order(uint32_t ops) const {
   std::vector<Execution> order;
   order.reserve(2 * ops_.size());
@@ -212,8 +214,8 @@ std::vector<ExactSearch::Execution> ExactSearch::Order(uint32_t ops) const {
   return order;
 }
 
-// The most bytes of values and scratch that are alive together, every result taking over what dies where its kernel
-// allows that.
+// The most bytes of values and scratch that are alive together, every result taking over what dies where its
+// kernel allows that.
 uint64_t ExactSearch::LeastBytes(uint32_t ops) const {
   const std::vector<Execution> order = Order(ops);
   // Copies of a value: 2 v as forward made it, 2 v + 1 computed again.
