@@ -110,7 +110,7 @@ absl::Status meetMemoryBudget(ModuleOp module, CompileOptions &options, const Fi
     OwningOpRef<ModuleOp> copy(module.clone());
     for (const Phase &phase : phases().drop_front(numberOf("schedule")))
       FT_RETURN_IF_ERROR(runPhase(phase, *copy, trial, error));
-    FT_ASSIGN_OR_RETURN(const proto::Plan plan, emit(*copy, trial, error));
+    FT_ASSIGN_OR_RETURN(const proto::Plan plan, emit(*copy, describe(trial), error));
     FT_ASSIGN_OR_RETURN(const BoundPlan bound, bindForBudget(plan, trial));
     return bound.arena_bytes();
   };
@@ -164,6 +164,7 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   FirstError error(&context);
   FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options.units.frozen, &context, error));
+  PlanInfo info = describe(options);
   size_t remat = numberOf("remat"), schedule = numberOf("schedule");
   for (auto [number, phase] : llvm::enumerate(phases())) {
     if (number == remat && isBudget(options.remat)) {

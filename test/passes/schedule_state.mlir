@@ -131,12 +131,12 @@ module {
 
   // CHECK-LABEL: ftx.program @train_step
   func.func @train_step() -> tensor<f32> {
-    // CHECK: "fill" on compute ins() outs(%fill : tensor<8xf32>) with {value = 3.0
+    // CHECK: "fill" on compute ins() outs(%h.fill : tensor<8xf32>) with {value = 3.0
     %x = ft.fill 3.0 {layer = "h", phase = "forward"} : tensor<8xf32>
-    // CHECK: %fill.offloaded = ftx.buffer "fill.offloaded" activations constant(32) host
-    // CHECK: ftx.start copy on d2h after compute from (%fill : tensor<8xf32>) to (%fill.offloaded : tensor<8xf32>)
+    // CHECK: %h.fill.offloaded = ftx.buffer "h.fill.offloaded" activations constant(32) host
+    // CHECK: ftx.start copy on d2h after compute from (%h.fill : tensor<8xf32>) to (%h.fill.offloaded : tensor<8xf32>)
     %there = ft.offload %x {layer = "h", phase = "forward"} : tensor<8xf32> -> !ft.host<tensor<8xf32>>
-    // CHECK: ftx.start copy on h2d after compute from (%fill.offloaded : tensor<8xf32>) to (%[[BACK:.*]] : tensor<8xf32>)
+    // CHECK: ftx.start copy on h2d after compute from (%h.fill.offloaded : tensor<8xf32>) to (%[[BACK:.*]] : tensor<8xf32>)
     %back = ft.reload %there {layer = "h", phase = "backward"} : !ft.host<tensor<8xf32>> -> tensor<8xf32>
     // CHECK: "scale" on compute ins(%[[BACK]] : tensor<8xf32>) outs(%h.gradients : tensor<8xf32>)
     %d = ft.scale %back, 2.0 : tensor<8xf32>
