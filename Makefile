@@ -66,6 +66,10 @@ bench: build ## time us and PyTorch alternately; BENCH="WORKLOAD ... --rounds=5"
 	@scripts/venv
 	@$(PYTHON) tools/bench/run.py $(BENCH)
 
+.PHONY: overlap
+overlap: build ## measure how much communication prefetching hides over an emulated link (minutes, on a quiet machine)
+	@FT_BIN=build/bin FT_SOURCE=. $(PYTHON) -B test/e2e/overlap_test.py
+
 .PHONY: clean
 clean: ## remove what was built, and the Python environment
 	@rm -rf build

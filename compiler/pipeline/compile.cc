@@ -132,7 +132,8 @@ absl::Status meetMemoryBudget(ModuleOp module, CompileOptions &options, const Fi
                                     " bytes; --remat, --offload or a sharding strategy need less");
 }
 
-/// Marks what is recomputed and offloaded, ahead of phase remat. Returns the seconds that this adds to a step.
+/// Marks what is recomputed and offloaded, ahead of phase remat. Returns the seconds that this adds to a
+/// step.
 absl::StatusOr<double> meetBudget(ModuleOp module, const CompileOptions &options, const FirstError &error) {
   FT_ASSIGN_OR_RETURN(RematPolicy policy, parseRematPolicy(options.remat));
   BudgetProblem problem{.bytes = policy.bytes,

@@ -154,11 +154,12 @@ constexpr Role kRoles[] = {
     {"momentum", proto::OPTIMIZER_STATE, false},
 };
 
-bool HasGradients(const proto::Plan& plan, uint32_t unit) {
-  return std::any_of(plan.unit_states().begin(), plan.unit_states().end(),
-                     [&](const proto::Plan::UnitState& state) {
-                       return state.unit() == unit && state.role() == "gradients";
-                     });
+// Nothing of the unit is trained: it has parameters and no more.
+bool IsFrozen(const proto::Plan& plan, uint32_t unit) {
+  return std::all_of(
+      plan.unit_states().begin(), plan.unit_states().end(), [&](const proto::Plan::UnitState& state) {
+        return state.unit() != unit || state.role() == "parameters" || state.role() == "master";
+      });
 }
 
 absl::Status VerifyUnitState(const proto::Plan& plan, const proto::Plan::UnitState& state) {
@@ -178,7 +179,7 @@ absl::Status VerifyUnitState(const proto::Plan& plan, const proto::Plan::UnitSta
     return Invalid("buffer ", name, " is not a persistent flat buffer of unit '", unit, "'");
   // The fp32 copy of a frozen unit belongs to no optimizer.
   const bool is_frozen_master = role->name == std::string_view("master") &&
-                                buffer.class_() == proto::PARAMETERS && !HasGradients(plan, state.unit());
+                                buffer.class_() == proto::PARAMETERS && IsFrozen(plan, state.unit());
   if (buffer.class_() != role->memory_class && !is_frozen_master) {
     return Invalid("buffer ", name, " holds '", state.role(), "' of unit '", unit, "', but is of class ",
                    proto::MemoryClass_Name(buffer.class_()));

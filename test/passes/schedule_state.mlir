@@ -146,12 +146,13 @@ module {
     // CHECK: ftx.start all_reduce {{.*}} @h from (%h.gradients : whole f32) to ()
     %r = ft.all_reduce %sum {axis = "replica", mean = "replica"} : !ft.flat<@h, f32>
     %l = ft.fill 2.0 : tensor<f32>
-    // CHECK: "drain" on compute ins(%{{.*}} : tensor<f32>) outs(%loss : tensor<f32>, %loss.accumulated : tensor<f32>)
+    // CHECK: "drain" on compute ins(%[[L:.*]] : tensor<f32>) outs(%[[L]] : tensor<f32>, %loss.accumulated : tensor<f32>)
     %loss = ft.drain %l from "loss" : tensor<f32>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
     ft.adamw @h, %r, %one, %lr, %t {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, segments = array<i64: 0, 8, 0>, phase = "optimizer"} : !ft.flat<@h, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+    // CHECK: "copy" on compute ins(%[[L]] : tensor<f32>) outs(%loss : tensor<f32>)
     return %loss : tensor<f32>
   }
 }
