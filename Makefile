@@ -70,6 +70,16 @@ bench: build ## time us and PyTorch alternately; BENCH="WORKLOAD ... --rounds=5"
 overlap: build ## measure how much communication prefetching hides over an emulated link (minutes, on a quiet machine)
 	@FT_BIN=build/bin FT_SOURCE=. $(PYTHON) -B test/e2e/overlap_test.py
 
+.PHONY: standalone
+standalone: setup ## ftexec as one file that needs only the C library (and NVIDIA's for GPUs): build/standalone/bin/ftexec
+	@cmake -S . -B build/standalone -G Ninja -DFT_COMPILER=OFF -DFT_TESTS=OFF -DFT_STATIC=ON >build/standalone.log 2>&1 || \
+		{ cat build/standalone.log; exit 1; }
+	@ninja -C build/standalone -j $(JOBS) ftexec
+
+.PHONY: gpu-check
+gpu-check: build ## on a machine with an NVIDIA GPU: prove and measure the CUDA backend (ten minutes)
+	@tools/gpu/check
+
 .PHONY: clean
 clean: ## remove what was built, and the Python environment
 	@rm -rf build

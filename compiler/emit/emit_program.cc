@@ -80,6 +80,7 @@ private:
     instruction.set_stream(streamOf(op.getStream()));
     instruction.set_kernel(op.getKernel().str());
     instruction.set_flops(op.getFlops().value_or(0));
+    instruction.set_model_flops(op.getModelFlops().value_or(0));
     instruction.set_bytes(op.getBytes().value_or(0));
     if (failed(emitOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())) ||
         failed(emitOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out())))

@@ -52,6 +52,8 @@ LogicalResult emitBuffer(BufferOp op, uint32_t program, const Numbering &numbers
   out.set_space(op.getHost() ? proto::HOST : proto::DEVICE);
   out.mutable_size()->set_kind(static_cast<proto::SizeExpr::Kind>(op.getSizeKind()));
   out.mutable_size()->set_value(op.getBytes());
+  if (op.getCudaBytes())
+    out.set_cuda_bytes(*op.getCudaBytes());
   if (op.getUnit()) {
     auto unit = numbers.unit(*op.getUnit());
     if (!unit)

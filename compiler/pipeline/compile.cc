@@ -92,11 +92,18 @@ size_t numberOf(StringRef name) {
   return llvm::find_if(phases(), [&](const Phase &phase) { return phase.name == name; }) - phases().begin();
 }
 
+absl::StatusOr<const Target *> targetOf(const CompileOptions &options) {
+  if (const Target *target = FindTarget(options.overlap.target))
+    return target;
+  return absl::InvalidArgumentError("unknown target '" + options.overlap.target + "'");
+}
+
 absl::StatusOr<BoundPlan> bindForBudget(const proto::Plan &plan, const CompileOptions &options) {
+  FT_ASSIGN_OR_RETURN(const Target *target, targetOf(options));
   if (options.mesh)
-    return BindPlan(plan, Mesh{options.mesh->first, options.mesh->second});
+    return BindPlan(plan, Mesh{options.mesh->first, options.mesh->second}, target->device);
   FT_ASSIGN_OR_RETURN(const Mesh mesh, MeshFor(plan, options.worldSize));
-  return BindPlan(plan, mesh);
+  return BindPlan(plan, mesh, target->device);
 }
 
 /// Ahead of phase schedule: lowers the budget that prefetch=auto plans with until what it makes fits the one
@@ -136,16 +143,15 @@ absl::Status meetMemoryBudget(ModuleOp module, CompileOptions &options, const Fi
 /// step.
 absl::StatusOr<double> meetBudget(ModuleOp module, const CompileOptions &options, const FirstError &error) {
   FT_ASSIGN_OR_RETURN(RematPolicy policy, parseRematPolicy(options.remat));
+  FT_ASSIGN_OR_RETURN(const Target *target, targetOf(options));
   BudgetProblem problem{.bytes = policy.bytes,
                         .worldSize = options.worldSize,
                         .mesh = std::nullopt,
                         .offload = options.offload.activations,
                         .is16Bit = options.precision.paramDtype != "fp32",
-                        .target = FindTarget(options.overlap.target)};
+                        .target = target};
   if (options.mesh)
     problem.mesh = Mesh{options.mesh->first, options.mesh->second};
-  if (!problem.target)
-    return absl::InvalidArgumentError("unknown target '" + options.overlap.target + "'");
   auto compileRest = [&](ModuleOp copy) -> absl::StatusOr<proto::Plan> {
     for (const Phase &phase : phases().drop_front(numberOf("remat")))
       FT_RETURN_IF_ERROR(runPhase(phase, copy, options, error));

@@ -128,6 +128,7 @@ std::string describePeak(const Measured &measured) {
 LayerCosts costsOf(const BudgetProblem &problem) {
   LayerCosts costs;
   costs.floatBytes = problem.is16Bit ? 2 : 4;
+  costs.device = problem.target->device;
   costs.kernelSeconds = [&problem](Operation *op) {
     auto cost = dyn_cast<mlir::ft::CostOpInterface>(op);
     if (!cost)
@@ -368,7 +369,7 @@ private:
     FT_ASSIGN_OR_RETURN(measured.plan, compile(*copy));
     absl::StatusOr<Mesh> mesh = problem.mesh ? *problem.mesh : MeshFor(measured.plan, problem.worldSize);
     FT_RETURN_IF_ERROR(mesh.status());
-    FT_ASSIGN_OR_RETURN(measured.bound, BindPlan(measured.plan, *mesh));
+    FT_ASSIGN_OR_RETURN(measured.bound, BindPlan(measured.plan, *mesh, problem.target->device));
     return measured;
   }
 

@@ -20,7 +20,7 @@ struct BudgetProblem {
   std::optional<Mesh> mesh;       // else the plan's default for worldSize
   bool offload = false;           // activations may go to host memory
   bool is16Bit = false;           // activations are
-  const Target *target = nullptr; // what time is measured on
+  const Target *target = nullptr; // what time is measured on, and whose device's scratch counts
 };
 
 struct BudgetSolution {

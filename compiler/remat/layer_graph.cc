@@ -126,7 +126,7 @@ private:
       bytes += result.values[id].bytes;
     }
     if (kernel) {
-      out.workspace = kernel.getWorkspaceBytes() ? RoundUp(kernel.getWorkspaceBytes()) : 0;
+      out.workspace = RoundUp(kernel.getWorkspaceBytes(costs.device));
       out.seconds = costs.kernelSeconds(op);
       out.background = costs.background ? costs.background(op) : 0;
     }

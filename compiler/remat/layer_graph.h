@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/remat/training_graph.h"
+#include "runtime/base/device_class.h"
 
 #include <cstdint>
 #include <functional>
@@ -50,6 +51,7 @@ struct LayerGraph {
 /// Prices and sizes, as the device that a plan is meant for has them.
 struct LayerCosts {
   std::function<double(mlir::Operation *)> kernelSeconds;
+  DeviceClass device = DeviceClass::kCpu;                // whose kernels want scratch
   std::function<double(uint64_t bytes)> copySeconds;     // one way; null: activations stay on the device
   int floatBytes = 4;                                    // of activations
   std::function<uint64_t(mlir::Operation *)> background; // null: none

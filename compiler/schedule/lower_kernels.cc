@@ -78,13 +78,18 @@ void FunctionLowering::lowerKernel(KernelOpInterface op) {
     auto tied = accumulated.find(operand);
     spec.ins.push_back(!operand ? View() : tied != accumulated.end() ? tied->second : places[operand]);
   }
-  if (uint64_t bytes = op.getWorkspaceBytes())
-    spec.workspace = program.buffer(op.getLoc(), {.name = nameOf(op) + ".workspace",
-                                                  .memoryClass = MemoryClass::workspace,
-                                                  .bytes = static_cast<int64_t>(bytes),
-                                                  .layer = getLayer(op)});
+  auto scratch = static_cast<int64_t>(op.getWorkspaceBytes(DeviceClass::kCpu));
+  auto onCuda = static_cast<int64_t>(op.getWorkspaceBytes(DeviceClass::kCuda));
+  if (scratch != 0 || onCuda != 0)
+    spec.workspace =
+        program.buffer(op.getLoc(), {.name = nameOf(op) + ".workspace",
+                                     .memoryClass = MemoryClass::workspace,
+                                     .bytes = scratch,
+                                     .cudaBytes = onCuda != scratch ? std::optional(onCuda) : std::nullopt,
+                                     .layer = getLayer(op)});
   if (auto cost = dyn_cast<CostOpInterface>(op.getOperation())) {
     spec.flops = cost.getFlops();
+    spec.modelFlops = cost.getModelFlops();
     spec.bytes = cost.getBytes();
   }
   program.kernel(spec, Tag::of(op));

@@ -9,7 +9,9 @@ using namespace mlir::ftx;
 
 Value makeBuffer(OpBuilder &builder, Location loc, const BufferSpec &spec) {
   return BufferOp::create(builder, loc, BufferType::get(builder.getContext()), spec.name, spec.memoryClass,
-                          spec.kind, spec.unit, static_cast<uint64_t>(spec.bytes), spec.host, spec.persistent,
+                          spec.kind, spec.unit, static_cast<uint64_t>(spec.bytes),
+                          spec.cudaBytes ? builder.getI64IntegerAttr(*spec.cudaBytes) : IntegerAttr(),
+                          spec.host, spec.persistent,
                           /*first=*/IntegerAttr(),
                           /*last=*/IntegerAttr(), spec.layer);
 }
@@ -39,7 +41,7 @@ void ProgramBuilder::kernel(const KernelSpec &spec, const Tag &tag) {
   KernelOp::create(builder, tag.loc, spec.name, Stream::compute, buffersOf(spec.ins),
                    attributeOf(context, spec.ins), buffersOf(spec.outs), attributeOf(context, spec.outs),
                    spec.workspace, attributes, tag.layer, tag.phase, countOrNull(builder, spec.flops),
-                   countOrNull(builder, spec.bytes));
+                   countOrNull(builder, spec.modelFlops), countOrNull(builder, spec.bytes));
 }
 
 void ProgramBuilder::copy(const View &from, const View &to, const Tag &tag) {

@@ -13,7 +13,8 @@ namespace ft::compiler {
 struct BufferSpec {
   std::string name;
   mlir::ftx::MemoryClass memoryClass;
-  int64_t bytes; // all of them, or per element for sizes that depend on a unit
+  int64_t bytes;                         // all of them, or per element for sizes that depend on a unit
+  std::optional<int64_t> cudaBytes = {}; // of scratch, where it is another size there
   mlir::ftx::SizeKind kind = mlir::ftx::SizeKind::constant;
   mlir::FlatSymbolRefAttr unit = {};
   bool persistent = false;
@@ -40,6 +41,7 @@ struct KernelSpec {
   mlir::Value workspace;
   llvm::SmallVector<mlir::NamedAttribute> attributes;
   uint64_t flops = 0;
+  uint64_t modelFlops = 0;
   uint64_t bytes = 0;
 };
 

@@ -292,7 +292,7 @@ struct ScheduleByCostPass : impl::ScheduleByCostPassBase<ScheduleByCostPass> {
                                  << llvm::join(TargetNames(), ", ");
       return signalPassFailure();
     }
-    Sizes sizes(getOperation(), replica, shard);
+    Sizes sizes(getOperation(), replica, shard, machine->device);
     for (ProgramOp program : getOperation().getOps<ProgramOp>())
       CostScheduler(program, sizes, *machine, memoryBudget).run();
   }

@@ -13,14 +13,16 @@ using namespace mlir::ftx;
 // Sizes
 //===----------------------------------------------------------------------===//
 
-Sizes::Sizes(ModuleOp module, int64_t replica, int64_t shard) : replica(replica), shard(shard) {
+Sizes::Sizes(ModuleOp module, int64_t replica, int64_t shard, DeviceClass device)
+    : replica(replica), shard(shard), device(device) {
   for (auto unit : module.getOps<mlir::ft::UnitOp>())
     elements[unit.getSymName()] = unit.getElements();
 }
 
 uint64_t Sizes::bytesOf(BufferOp buffer) const {
   if (buffer.getSizeKind() == SizeKind::constant)
-    return buffer.getBytes();
+    return device == DeviceClass::kCuda ? buffer.getCudaBytes().value_or(buffer.getBytes())
+                                        : buffer.getBytes();
   uint64_t slice = SliceElements(elements.lookup(*buffer.getUnit()), mlir::ft::kBlockElements, shard);
   return buffer.getBytes() * (buffer.getSizeKind() == SizeKind::unit_slice ? slice : slice * shard);
 }

@@ -9,10 +9,10 @@
 
 namespace ft::compiler {
 
-/// Sizes of buffers at a mesh.
+/// Sizes of buffers at a mesh, on a device.
 class Sizes {
 public:
-  Sizes(mlir::ModuleOp module, int64_t replica, int64_t shard);
+  Sizes(mlir::ModuleOp module, int64_t replica, int64_t shard, DeviceClass device);
 
   uint64_t bytesOf(mlir::ftx::BufferOp buffer) const;
   uint64_t roundedBytesOf(mlir::ftx::BufferOp buffer) const;
@@ -24,6 +24,7 @@ public:
 
 private:
   const int64_t replica, shard;
+  const DeviceClass device;
   llvm::StringMap<uint64_t> elements; // by unit
 };
 

@@ -1,5 +1,7 @@
 // FLOPs and bytes of every op. A multiply-add is two FLOPs; exp, log, tanh, erf and a division are one each;
 // the sines and cosines of rope are left out, there is one per position and frequency, whatever the batch.
+// Model FLOPs are those of matrix products that the result needs, as A. Chowdhery et al., PaLM, 2022,
+// appendix B, count them for model FLOPs utilisation; of causal attention the half that is computed.
 #include "dialects/ft/dialect.h"
 
 namespace mlir::ft {
@@ -88,6 +90,8 @@ uint64_t MatmulOp::getFlops() {
   return 2 * outputs * summed + (getBias() ? outputs : 0);
 }
 
+uint64_t MatmulOp::getModelFlops() { return getFlops() - (getBias() ? elements(getResult()) : 0); }
+
 //===----------------------------------------------------------------------===//
 // Elementwise
 //===----------------------------------------------------------------------===//
@@ -125,6 +129,11 @@ uint64_t AttentionOp::getFlops() { return 2 * 2 * attentionPairs(getQ(), getCaus
 // Five: scores again, dv, dp, dq, dk.
 uint64_t AttentionGradOp::getFlops() { return 5 * 2 * attentionPairs(getQ(), getCausal()); }
 
+uint64_t AttentionOp::getModelFlops() { return getFlops(); }
+
+// The scores were there before.
+uint64_t AttentionGradOp::getModelFlops() { return 4 * 2 * attentionPairs(getQ(), getCausal()); }
+
 //===----------------------------------------------------------------------===//
 // Losses
 //===----------------------------------------------------------------------===//
@@ -148,6 +157,19 @@ uint64_t LinearCrossEntropyLossGradOp::getFlops() {
   return rows(getX()) * extent(getWeight(), 0) * (6 * lastExtent(getX()) + 6);
 }
 
+uint64_t LinearCrossEntropyOp::getModelFlops() {
+  return rows(getX()) * extent(getWeight(), 0) * 2 * lastExtent(getX());
+}
+
+// The logits were there before.
+uint64_t LinearCrossEntropyGradOp::getModelFlops() {
+  return rows(getX()) * extent(getWeight(), 0) * 4 * lastExtent(getX());
+}
+
+uint64_t LinearCrossEntropyLossGradOp::getModelFlops() {
+  return rows(getX()) * extent(getWeight(), 0) * 6 * lastExtent(getX());
+}
+
 //===----------------------------------------------------------------------===//
 // Latent variable
 //===----------------------------------------------------------------------===//
@@ -161,6 +183,10 @@ uint64_t BinaryMapperOp::getFlops() { return 0; }
 uint64_t BinaryMapperGradOp::getFlops() {
   return rows(getLogits()) * extent(getTable(), 0) *
          (2 * extent(getTable(), 1) + 2 + 2 * lastExtent(getLogits()));
+}
+
+uint64_t BinaryMapperGradOp::getModelFlops() {
+  return rows(getLogits()) * extent(getTable(), 0) * 2 * (extent(getTable(), 1) + lastExtent(getLogits()));
 }
 
 // Sigmoid 3, entropy 6.

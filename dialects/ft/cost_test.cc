@@ -85,8 +85,45 @@ TEST_F(Cost, ScratchIsThatOfTheKernels) {
             "%0:3 = ft.layer_norm_grad %x, %x, %w eps 1.0e-5 : (tensor<6x4xf32>, tensor<6x4xf32>, "
             "tensor<4xf32>) -> (tensor<6x4xf32>, tensor<4xf32>, tensor<4xf32>)");
   ASSERT_TRUE(op);
-  EXPECT_EQ(cast<KernelOpInterface>(op).getWorkspaceBytes(), 2u * 32 * 4 * 4);
+  EXPECT_EQ(cast<KernelOpInterface>(op).getWorkspaceBytes(::ft::DeviceClass::kCpu), 2u * 32 * 4 * 4);
   EXPECT_EQ(cast<KernelOpInterface>(op).getKernelName(), "layer_norm_grad");
+}
+
+TEST_F(Cost, ScratchIsThatOfTheDevice) {
+  Operation *op = parse("%a: tensor<2x3x4xf32>, %b: tensor<4x6xf32>",
+                        "%0 = ft.matmul %a, %b : (tensor<2x3x4xf32>, tensor<4x6xf32>) -> tensor<2x3x6xf32>");
+  ASSERT_TRUE(op);
+  EXPECT_EQ(cast<KernelOpInterface>(op).getWorkspaceBytes(::ft::DeviceClass::kCpu), 0u);
+  EXPECT_EQ(cast<KernelOpInterface>(op).getWorkspaceBytes(::ft::DeviceClass::kCuda), 32u << 20);
+  op = parse("%x: tensor<3x4xf32>", "%0 = ft.scale %x, 2.0 : tensor<3x4xf32>");
+  ASSERT_TRUE(op);
+  for (::ft::DeviceClass device : ::ft::kDeviceClasses)
+    EXPECT_EQ(cast<KernelOpInterface>(op).getWorkspaceBytes(device), 0u);
+}
+
+// Products that the result needs: no bias, no elementwise work, nothing that a kernel does a second time.
+TEST_F(Cost, ModelFlopsAreThoseOfProducts) {
+  auto model = [&](const std::string &arguments, const std::string &body) {
+    auto cost = llvm::dyn_cast_or_null<CostOpInterface>(parse(arguments, body));
+    EXPECT_TRUE(cost);
+    return cost ? cost.getModelFlops() : 0;
+  };
+  EXPECT_EQ(model("%a: tensor<2x3x4xf32>, %b: tensor<4x6xf32>, %c: tensor<6xf32>",
+                  "%0 = ft.matmul %a, %b bias %c : (tensor<2x3x4xf32>, tensor<4x6xf32>, tensor<6xf32>) -> "
+                  "tensor<2x3x6xf32>"),
+            2u * 6 * 4 * 6);
+  const std::string q = "tensor<2x5x8xf32>", k = "tensor<2x5x4xf32>", lse = "tensor<2x4x5xf32>";
+  EXPECT_EQ(model("%q: " + q + ", %k: " + k + ", %l: " + lse,
+                  "%0, %1, %2 = ft.attention_grad %q, %q, %k, %k, %q, %l heads 4 kv_heads 2 causal : (" + q +
+                      ", " + q + ", " + k + ", " + k + ", " + q + ", " + lse + ") -> (" + q + ", " + k +
+                      ", " + k + ")"),
+            2u * 4u * 2 * 15 * 8)
+      << "twice the two products of forward";
+  EXPECT_EQ(model("%x: tensor<2x3x4xf32>, %w: tensor<10x4xf32>, %t: tensor<2x3xi32>",
+                  "%0:3 = ft.linear_cross_entropy_loss_grad %x, %w, %t dloss 1.0 : (tensor<2x3x4xf32>, "
+                  "tensor<10x4xf32>, tensor<2x3xi32>) -> (tensor<f32>, tensor<2x3x4xf32>, tensor<10x4xf32>)"),
+            3u * 2 * 6 * 10 * 4);
+  EXPECT_EQ(model("%x: tensor<3x4xf32>", "%0 = ft.mul %x, %x : tensor<3x4xf32>, tensor<3x4xf32>"), 0u);
 }
 
 TEST_F(Cost, AccumulatorsAreTakenOver) {

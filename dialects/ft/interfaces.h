@@ -6,6 +6,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
 
+#include "runtime/base/device_class.h"
+
 namespace mlir::ft {
 
 // Bytes of all operands and results that are ranked tensors of static shape, each counted once.

@@ -28,6 +28,10 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::mlir::ft";
   let methods = [
     InterfaceMethod<"Floating point operations of one execution.", "uint64_t", "getFlops", (ins), "", [{ return 0; }]>,
+    InterfaceMethod<[{
+      Those of them that model FLOPs count: matrix products that the result needs, without what the kernel computes a
+      second time and without all elementwise work.
+    }], "uint64_t", "getModelFlops", (ins), "", [{ return 0; }]>,
     InterfaceMethod<"Bytes read and written, each operand and result once.", "uint64_t", "getBytes", (ins), "", [{
       return ::mlir::ft::bytesOfOperandsAndResults($_op);
     }]>
@@ -59,8 +63,8 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
     InterfaceMethod<"Name of the kernel in a backend's registry.", "::llvm::StringRef", "getKernelName", (ins), "", [{
       return $_op->getName().stripDialect();
     }]>,
-    InterfaceMethod<"Bytes of scratch that the kernel wants; it must work with exactly these.", "uint64_t", "getWorkspaceBytes",
-      (ins), "", [{ return 0; }]>,
+    InterfaceMethod<"Bytes of scratch that the kernel of a device wants; it must work with exactly these.", "uint64_t",
+      "getWorkspaceBytes", (ins "::ft::DeviceClass":$device), "", [{ return 0; }]>,
     InterfaceMethod<[{
       Operand whose buffer result `index` must take over (the kernel accumulates into it); null when there is none.
     }], "::mlir::Value", "getTiedOperand", (ins "unsigned":$index), "", [{ return {}; }]>,

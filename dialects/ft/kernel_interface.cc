@@ -1,16 +1,29 @@
 // What kernels want from the memory planner: scratch, results in the place of operands.
 #include "dialects/ft/dialect.h"
+#include "runtime/base/cuda_workspace.h"
 #include "runtime/base/workspace.h"
 
 namespace mlir::ft {
+
+namespace cuda = ::ft::cuda_workspace;
+using ::ft::DeviceClass;
+
 namespace {
 
 RankedTensorType tensor(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+int64_t elements(Value value) { return tensor(value).getNumElements(); }
+
 int64_t lastExtent(Value value) { return tensor(value).getShape().back(); }
 
 // Product of all extents but the last.
-int64_t rows(Value value) { return tensor(value).getNumElements() / lastExtent(value); }
+int64_t rows(Value value) { return elements(value) / lastExtent(value); }
+
+// Of a float tensor.
+::ft::DType dtypeOf(Value value) {
+  Type type = tensor(value).getElementType();
+  return type.isBF16() ? ::ft::DType::kBF16 : type.isF16() ? ::ft::DType::kF16 : ::ft::DType::kF32;
+}
 
 } // namespace
 
@@ -21,35 +34,93 @@ llvm::StringRef CopyOp::getKernelName() { return getX().getType() == getType() ?
 // Scratch
 //===----------------------------------------------------------------------===//
 
-uint64_t LayerNormGradOp::getWorkspaceBytes() { return ::ft::LayerNormGradWorkspace(lastExtent(getX())); }
-
-uint64_t RmsNormGradOp::getWorkspaceBytes() { return ::ft::RmsNormGradWorkspace(lastExtent(getX())); }
-
-uint64_t SumLeadingOp::getWorkspaceBytes() {
-  return ::ft::SumLeadingWorkspace(tensor(getResult()).getNumElements());
+uint64_t MatmulOp::getWorkspaceBytes(DeviceClass device) {
+  return device == DeviceClass::kCuda ? cuda::Matmul() : 0;
 }
 
-uint64_t AttentionOp::getWorkspaceBytes() { return ::ft::AttentionWorkspace(); }
-
-uint64_t AttentionGradOp::getWorkspaceBytes() {
-  auto shape = tensor(getQ()).getShape();
-  return ::ft::AttentionGradWorkspace(shape[0], getHeads(), shape[1]);
+uint64_t LayerNormGradOp::getWorkspaceBytes(DeviceClass device) {
+  return device == DeviceClass::kCuda ? cuda::LayerNormGrad(rows(getX()), lastExtent(getX()))
+                                      : ::ft::LayerNormGradWorkspace(lastExtent(getX()));
 }
 
-uint64_t LinearCrossEntropyOp::getWorkspaceBytes() {
-  return ::ft::LinearCrossEntropyWorkspace(rows(getX()), tensor(getWeight()).getDimSize(0));
+uint64_t RmsNormGradOp::getWorkspaceBytes(DeviceClass device) {
+  return device == DeviceClass::kCuda ? cuda::RmsNormGrad(rows(getX()), lastExtent(getX()))
+                                      : ::ft::RmsNormGradWorkspace(lastExtent(getX()));
 }
 
-uint64_t LinearCrossEntropyGradOp::getWorkspaceBytes() {
-  return ::ft::LinearCrossEntropyWorkspace(rows(getX()), tensor(getWeight()).getDimSize(0));
+uint64_t SumLeadingOp::getWorkspaceBytes(DeviceClass device) {
+  int64_t sums = elements(getResult());
+  return device == DeviceClass::kCuda ? cuda::SumLeading(elements(getX()) / sums, sums)
+                                      : ::ft::SumLeadingWorkspace(sums);
 }
 
-uint64_t LinearCrossEntropyLossGradOp::getWorkspaceBytes() {
-  return ::ft::LinearCrossEntropyWorkspace(rows(getX()), tensor(getWeight()).getDimSize(0));
+uint64_t EmbeddingGradOp::getWorkspaceBytes(DeviceClass device) {
+  auto table = tensor(getResult()).getShape();
+  return device == DeviceClass::kCuda ? cuda::EmbeddingGrad(elements(getIds()), table[0], table[1]) : 0;
 }
 
-uint64_t BinaryMapperGradOp::getWorkspaceBytes() {
-  return ::ft::BinaryMapperGradWorkspace(rows(getLogits()), lastExtent(getLogits()));
+uint64_t AttentionOp::getWorkspaceBytes(DeviceClass device) {
+  auto q = tensor(getQ()).getShape();
+  return device == DeviceClass::kCuda
+             ? cuda::Attention(q[0], q[1], getHeads(), getKvHeads(), q[2] / getHeads(), dtypeOf(getQ()))
+             : ::ft::AttentionWorkspace();
+}
+
+uint64_t AttentionGradOp::getWorkspaceBytes(DeviceClass device) {
+  auto q = tensor(getQ()).getShape();
+  return device == DeviceClass::kCuda
+             ? cuda::AttentionGrad(q[0], q[1], getHeads(), getKvHeads(), q[2] / getHeads(), dtypeOf(getQ()))
+             : ::ft::AttentionGradWorkspace(q[0], getHeads(), q[1]);
+}
+
+uint64_t CrossEntropyOp::getWorkspaceBytes(DeviceClass device) {
+  return device == DeviceClass::kCuda ? cuda::CrossEntropy(rows(getLogits())) : 0;
+}
+
+uint64_t CrossEntropyGradOp::getWorkspaceBytes(DeviceClass device) {
+  return device == DeviceClass::kCuda ? cuda::CrossEntropyGrad() : 0;
+}
+
+uint64_t LinearCrossEntropyOp::getWorkspaceBytes(DeviceClass device) {
+  int64_t vocabulary = tensor(getWeight()).getDimSize(0);
+  return device == DeviceClass::kCuda
+             ? cuda::LinearCrossEntropy(rows(getX()), vocabulary, lastExtent(getX()), dtypeOf(getX()))
+             : ::ft::LinearCrossEntropyWorkspace(rows(getX()), vocabulary);
+}
+
+uint64_t LinearCrossEntropyGradOp::getWorkspaceBytes(DeviceClass device) {
+  int64_t vocabulary = tensor(getWeight()).getDimSize(0);
+  return device == DeviceClass::kCuda
+             ? cuda::LinearCrossEntropyGrad(rows(getX()), vocabulary, lastExtent(getX()), dtypeOf(getX()),
+                                            dtypeOf(getDweight()))
+             : ::ft::LinearCrossEntropyWorkspace(rows(getX()), vocabulary);
+}
+
+uint64_t LinearCrossEntropyLossGradOp::getWorkspaceBytes(DeviceClass device) {
+  int64_t vocabulary = tensor(getWeight()).getDimSize(0);
+  return device == DeviceClass::kCuda
+             ? cuda::LinearCrossEntropyGrad(rows(getX()), vocabulary, lastExtent(getX()), dtypeOf(getX()),
+                                            dtypeOf(getDweight()))
+             : ::ft::LinearCrossEntropyWorkspace(rows(getX()), vocabulary);
+}
+
+uint64_t BinaryMapperGradOp::getWorkspaceBytes(DeviceClass device) {
+  int64_t bits = lastExtent(getLogits());
+  return device == DeviceClass::kCuda
+             ? cuda::BinaryMapperGrad(rows(getLogits()), bits, lastExtent(getTable()), dtypeOf(getTable()))
+             : ::ft::BinaryMapperGradWorkspace(rows(getLogits()), bits);
+}
+
+uint64_t BitsKlOp::getWorkspaceBytes(DeviceClass device) {
+  return device == DeviceClass::kCuda ? cuda::BitsKl(rows(getLogits())) : 0;
+}
+
+uint64_t SumSquaresOp::getWorkspaceBytes(DeviceClass device) {
+  return device == DeviceClass::kCuda ? cuda::SumSquares() : 0;
+}
+
+uint64_t LossCountOp::getWorkspaceBytes(DeviceClass device) {
+  return device == DeviceClass::kCuda ? cuda::LossCount(elements(getTargets())) : 0;
 }
 
 //===----------------------------------------------------------------------===//

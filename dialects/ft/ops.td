@@ -112,7 +112,7 @@ def Ft_EmbeddingOp : Ft_ComputeOp<"embedding", [Differentiable, CheapToRecompute
   let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getTiedOperand"]> {
+def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getWorkspaceBytes", "getTiedOperand"]> {
   let summary = "Gradient of an embedding's table: acc (or 0) + rows of dy added at ids, in order of position";
   let arguments = (ins Ft_TokenTensor:$ids, Ft_FloatTensor:$dy, Optional<Ft_FloatTensor>:$acc);
   let results = (outs Ft_FloatTensor:$dtable);
@@ -147,7 +147,7 @@ def Ft_RmsNormGradOp : Ft_ComputeOp<"rms_norm_grad", [Precision], ["getWorkspace
   let assemblyFormat = "$dy `,` $x `,` $weight `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, Precision, AttrSizedOperandSegments], ["getTiedOperand"]> {
+def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, Precision, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
   let summary = "Matrix product over flattened leading dimensions, plus a bias per column";
   let description = [{
     Without `transpose_a`: a is [..., K], its leading dimensions are rows; b is [K, N], or [N, K] with `transpose_b`; the result is
@@ -254,7 +254,7 @@ def Ft_DropoutOp : Ft_ComputeOp<"dropout", [Differentiable, CheapToRecompute, Al
   let assemblyFormat = "$x `,` $rng `rate` custom<Real>($rate) `stream` $stream attr-dict `:` type($x) `,` type($rng)";
 }
 
-def Ft_AttentionOp : Ft_ComputeOp<"attention", [Differentiable, Precision, OfAttention], ["getWorkspaceBytes"]> {
+def Ft_AttentionOp : Ft_ComputeOp<"attention", [Differentiable, Precision, OfAttention], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
   let summary = "softmax(q k^T / sqrt(head size)) v per head; the scores are never held whole";
   let description = [{
     q is [B, T, heads * S], k and v are [B, T, kv_heads * S]; head h uses kv head h / (heads / kv_heads). `causal`: position t sees positions
@@ -265,7 +265,7 @@ def Ft_AttentionOp : Ft_ComputeOp<"attention", [Differentiable, Precision, OfAtt
   let assemblyFormat = "$q `,` $k `,` $v `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_AttentionGradOp : Ft_ComputeOp<"attention_grad", [], ["getWorkspaceBytes"]> {
+def Ft_AttentionGradOp : Ft_ComputeOp<"attention_grad", [], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
   let summary = "Gradients of attention; the probabilities are computed again by tiles";
   let arguments = (ins Ft_FloatTensor:$dout, Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v, Ft_FloatTensor:$out, Ft_FloatTensor:$lse,
                        I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
@@ -291,21 +291,21 @@ def Ft_ConcatOp : Ft_ComputeOp<"concat", [Differentiable], [], []> {
 // Losses. All are means over rows (positions), as f32 scalars.
 //===----------------------------------------------------------------------===//
 
-def Ft_CrossEntropyOp : Ft_ComputeOp<"cross_entropy", [Differentiable]> {
+def Ft_CrossEntropyOp : Ft_ComputeOp<"cross_entropy", [Differentiable], ["getWorkspaceBytes"]> {
   let summary = "Mean over rows of logsumexp(logits) - logits[target]";
   let arguments = (ins Ft_FloatTensor:$logits, Ft_TokenTensor:$targets);
   let results = (outs Ft_Scalar:$loss);
   let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_CrossEntropyGradOp : Ft_ComputeOp<"cross_entropy_grad", [AllTypesMatch<["logits", "dlogits"]>], ["getReusableOperand"]> {
+def Ft_CrossEntropyGradOp : Ft_ComputeOp<"cross_entropy_grad", [AllTypesMatch<["logits", "dlogits"]>], ["getWorkspaceBytes", "getReusableOperand"]> {
   let summary = "dloss * (softmax(logits) - onehot(target)) / rows";
   let arguments = (ins Ft_Scalar:$dloss, Ft_FloatTensor:$logits, Ft_TokenTensor:$targets);
   let results = (outs Ft_FloatTensor:$dlogits);
   let assemblyFormat = "$dloss `,` $logits `,` $targets attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_LinearCrossEntropyOp : Ft_ComputeOp<"linear_cross_entropy", [Differentiable], ["getWorkspaceBytes"]> {
+def Ft_LinearCrossEntropyOp : Ft_ComputeOp<"linear_cross_entropy", [Differentiable], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
   let summary = "cross_entropy(x weight^T, targets), logits held for a chunk of rows at a time";
   let description = [{ x is [..., D], weight is [V, D]. }];
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets);
@@ -314,7 +314,7 @@ def Ft_LinearCrossEntropyOp : Ft_ComputeOp<"linear_cross_entropy", [Differentiab
 }
 
 def Ft_LinearCrossEntropyGradOp
-    : Ft_ComputeOp<"linear_cross_entropy_grad", [Precision], ["getWorkspaceBytes", "getTiedOperand"]> {
+    : Ft_ComputeOp<"linear_cross_entropy_grad", [Precision], ["getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
   let summary = "Gradients of linear_cross_entropy, the logits computed again by chunks";
   let arguments = (ins Ft_Scalar:$dloss, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets, Optional<Ft_FloatTensor>:$acc);
   let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);
@@ -322,7 +322,8 @@ def Ft_LinearCrossEntropyGradOp
 }
 
 def Ft_LinearCrossEntropyLossGradOp
-    : Ft_ComputeOp<"linear_cross_entropy_loss_grad", [Precision, FusedWithGradient, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"]> {
+    : Ft_ComputeOp<"linear_cross_entropy_loss_grad", [Precision, FusedWithGradient, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"],
+                   ["getFlops", "getModelFlops"]> {
   let summary = "Loss and gradients of linear_cross_entropy in one pass over the logits; the upstream gradient is dloss, times dloss_scale";
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets, Optional<Ft_FloatTensor>:$acc,
                        Optional<Ft_Scalar>:$dloss_scale, F64Attr:$dloss);
@@ -356,14 +357,14 @@ def Ft_BinaryMapperOp : Ft_ComputeOp<"binary_mapper", [Differentiable]> {
   let assemblyFormat = "$logits `,` $index `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_BinaryMapperGradOp : Ft_ComputeOp<"binary_mapper_grad", [AllTypesMatch<["logits", "dlogits"]>], ["getWorkspaceBytes"]> {
+def Ft_BinaryMapperGradOp : Ft_ComputeOp<"binary_mapper_grad", [AllTypesMatch<["logits", "dlogits"]>], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
   let summary = "Straight-through gradient of binary_mapper's logits, by blocks of codes";
   let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$logits, Ft_FloatTensor:$table);
   let results = (outs Ft_FloatTensor:$dlogits);
   let assemblyFormat = "$dy `,` $logits `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_BitsKlOp : Ft_ComputeOp<"bits_kl", [Differentiable]> {
+def Ft_BitsKlOp : Ft_ComputeOp<"bits_kl", [Differentiable], ["getWorkspaceBytes"]> {
   let summary = "Mean over positions of max(0, KL_t - kappa), KL_t = H ln 2 - sum_h entropy(sigmoid(l_h)), in nats";
   let arguments = (ins Ft_FloatTensor:$logits, F64Attr:$kappa);
   let results = (outs Ft_Scalar:$kl);
@@ -486,7 +487,7 @@ def Ft_HealthOp : Ft_Op<"health", [Pure, DeclareOpInterfaceMethods<CostOpInterfa
   let assemblyFormat = "$x `,` $rng (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_LossCountOp : Ft_ComputeOp<"loss_count", [Precision]> {
+def Ft_LossCountOp : Ft_ComputeOp<"loss_count", [Precision], ["getWorkspaceBytes"]> {
   let summary = "{loss * n, n}, n the number of targets that count (0 and more): sums over ranks and batches weigh right";
   let arguments = (ins Ft_Scalar:$loss, Ft_TokenTensor:$targets);
   let results = (outs Ft_StateTensor:$sum);
@@ -495,7 +496,7 @@ def Ft_LossCountOp : Ft_ComputeOp<"loss_count", [Precision]> {
 }
 
 def Ft_SumSquaresOp : Ft_Op<"sum_squares", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
-                                            DeclareOpInterfaceMethods<KernelOpInterface, ["getTiedOperand"]>]> {
+                                            DeclareOpInterfaceMethods<KernelOpInterface, ["getWorkspaceBytes", "getTiedOperand"]>]> {
   let summary = "Adds the squares of a gradient to an exact fixed-point accumulator";
   let description = [{
     A block of 1024 elements is summed in f64 in a fixed order; block sums are added exactly, as integers: word w of the

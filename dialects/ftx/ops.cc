@@ -129,8 +129,11 @@ LogicalResult BufferOp::verify() {
   if ((getSizeKind() == SizeKind::constant) == getUnit().has_value())
     return emitOpError() << "has a size " << stringifySizeKind(getSizeKind())
                          << (getUnit() ? " that names a unit" : " that names no unit");
-  if (static_cast<int64_t>(getBytes()) < 0)
+  if (static_cast<int64_t>(getBytes()) < 0 || static_cast<int64_t>(getCudaBytes().value_or(0)) < 0)
     return emitOpError("has a negative size");
+  if (getCudaBytes() &&
+      (getMemoryClass() != MemoryClass::workspace || getUnit() || getPersistent() || getHost()))
+    return emitOpError("has a size for CUDA; only scratch of a constant size on the device may");
   bool inProgram = isa<ProgramOp>((*this)->getParentOp());
   if (getPersistent() == inProgram)
     return emitOpError(inProgram ? "is persistent, so it must stand outside of programs"

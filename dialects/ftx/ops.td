@@ -87,17 +87,18 @@ def Ftx_BufferOp : Ftx_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface,
     `%b = ftx.buffer "lse" activations constant(4096) live [12, 40]`
 
     The size is constant(bytes), unit_full(@unit, bytes per element) or unit_slice(@unit, bytes per
-    element). `host`: in host memory, which only copies touch. A `persistent` buffer stands outside of programs and keeps its contents; any other stands in
+    element). `cuda(bytes)`: the size on CUDA devices, of scratch whose kernel wants another one there. `host`: in host
+    memory, which only copies touch. A `persistent` buffer stands outside of programs and keeps its contents; any other stands in
     its program, and `live` (set by live-range analysis) gives the first and last instruction, counted from
     0, during which it is needed.
   }];
   let arguments = (ins StrAttr:$name, Ftx_MemoryClass:$memory_class, Ftx_SizeKind:$size_kind,
-                       OptionalAttr<FlatSymbolRefAttr>:$unit, I64Attr:$bytes, UnitAttr:$host, UnitAttr:$persistent,
+                       OptionalAttr<FlatSymbolRefAttr>:$unit, I64Attr:$bytes, OptionalAttr<I64Attr>:$cuda_bytes, UnitAttr:$host, UnitAttr:$persistent,
                        OptionalAttr<I64Attr>:$first, OptionalAttr<I64Attr>:$last, OptionalAttr<StrAttr>:$layer);
   let results = (outs Ftx_BufferType:$buffer);
   let assemblyFormat = [{
     $name $memory_class $size_kind `(` ($unit^ `,` ` `)? `` $bytes `)`
-    (`host` $host^)? (`persistent` $persistent^)? (`live` ` ` `[` $first^ `,` $last `]`)? attr-dict
+    (`cuda` `(` $cuda_bytes^ `)`)? (`host` $host^)? (`persistent` $persistent^)? (`live` ` ` `[` $first^ `,` $last `]`)? attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -146,11 +147,13 @@ def Ftx_KernelOp : Ftx_Op<"kernel", [AttrSizedOperandSegments, HasParent<"Progra
 
     Operands are views of buffers: an offset in bytes and a type, `whole f32` for all of a buffer, `own f32` for
     this rank's slice of a whole, `none` for an absent optional operand. `with` holds the attributes of the kernel.
+    `model_flops` are those of `flops` that model FLOPs count.
   }];
   let arguments = (ins StrAttr:$kernel, Ftx_Stream:$stream, Variadic<Ftx_BufferType>:$ins, ArrayAttr:$in_views,
                        Variadic<Ftx_BufferType>:$outs, ArrayAttr:$out_views, Optional<Ftx_BufferType>:$workspace,
                        OptionalAttr<DictionaryAttr>:$kernel_attributes, OptionalAttr<StrAttr>:$layer,
-                       OptionalAttr<StrAttr>:$phase, OptionalAttr<I64Attr>:$flops, OptionalAttr<I64Attr>:$bytes);
+                       OptionalAttr<StrAttr>:$phase, OptionalAttr<I64Attr>:$flops, OptionalAttr<I64Attr>:$model_flops,
+                       OptionalAttr<I64Attr>:$bytes);
   let assemblyFormat = [{
     $kernel `on` $stream `ins` `(` custom<Views>($ins, $in_views) `)` `outs` `(` custom<Views>($outs, $out_views) `)`
     (`workspace` `(` $workspace^ `)`)? (`with` $kernel_attributes^)? attr-dict

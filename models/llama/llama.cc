@@ -68,7 +68,8 @@ ModelSpec llamaSpec() {
            {"llama2-13b", "llama2-13b", {"13b"}, dimensions(5120, 40, 40, 40, 13824, 32000, 4096)},
            {"llama3-8b", "llama3-8b", {"8b"}, llama3(dimensions(4096, 32, 32, 8, 14336, 128256, 8192))},
            {"llama3-70b", "llama3-70b", {"70b"}, llama3(dimensions(8192, 80, 64, 8, 28672, 128256, 8192))},
-           {"qwen2-0.5b", "qwen2-0.5b", {"0.5b"}, qwen2(dimensions(896, 24, 14, 2, 4864, 151936, 131072))}},
+           {"qwen2-0.5b", "qwen2-0.5b", {"0.5b"}, qwen2(dimensions(896, 24, 14, 2, 4864, 151936, 131072))},
+           {"qwen2.5-1.5b", "qwen2.5-1.5b", {}, qwen2(dimensions(1536, 28, 12, 2, 8960, 151936, 131072))}},
       .groupedQueries = true,
       .check = checkDecoder,
       .build = build};

@@ -31,4 +31,16 @@ inline uint16_t RoundToF16(float value) {
   return static_cast<uint16_t>(sign | ((rounded >> 13) - ((127 - 15) << 10)));
 }
 
+// The float that binary16 bits stand for; exact.
+inline float F16ToFloat(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, exponent = bits >> 10 & 0x1F,
+                 fraction = bits & 0x3FF;
+  if (exponent == 0x1F) return std::bit_cast<float>(sign | 0x7F800000u | fraction << 13);
+  if (exponent == 0) {  // zero and subnormals: fraction x 2^-24
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  return std::bit_cast<float>(sign | (exponent + 127 - 15) << 23 | fraction << 13);
+}
+
 }  // namespace ft

@@ -13,6 +13,7 @@
 
 #include "absl/time/clock.h"
 #include "runtime/collective/create.h"
+#include "runtime/collective/testing/any_backend.h"
 #include "runtime/collective/testing/test_world.h"
 
 namespace ft {
@@ -186,20 +187,21 @@ class GroupTest : public ::testing::TestWithParam<std::tuple<CollectiveBackend, 
 TEST_P(GroupTest, EveryGroupReducesAndGathersItsOwn) {
   const auto [backend, grid] = GetParam();
   const auto [replicas, shards] = grid;
+  testing::AnyBackend any(backend);
   TestWorld(replicas * shards)
-      .RunThreads([&, replicas = replicas, shards = shards, backend = backend](const Rendezvous& rendezvous) {
+      .RunThreads([&, replicas = replicas, shards = shards](const Rendezvous& rendezvous) {
         const int me = rendezvous.rank();
         std::vector<CommunicatorGroup> groups(3);
         for (int i = 0; i < shards; ++i) groups[0].ranks.push_back(me / shards * shards + i);
         for (int i = 0; i < replicas; ++i) groups[1].ranks.push_back(me % shards + i * shards);
         for (int i = 0; i < replicas * shards; ++i) groups[2].ranks.push_back(i);
-        auto communicators = CreateCommunicators(rendezvous, groups, With(backend));
+        auto communicators = any.Create(rendezvous, groups);
         ASSERT_TRUE(communicators.ok()) << communicators.status();
         for (size_t g = 0; g < groups.size(); ++g) {
           Communicator& comm = *(*communicators)[g];
           ASSERT_EQ(comm.size(), static_cast<int>(groups[g].ranks.size()));
           ASSERT_EQ(groups[g].ranks[static_cast<size_t>(comm.rank())], me);
-          EXPECT_EQ(comm.staging_bytes(), StagingBytes(backend, comm.size()));
+          EXPECT_EQ(comm.staging_bytes(), any.Staging(comm.size()));
           CheckBucket(comm, groups[g].ranks, kParts);
           CheckBucket(comm, groups[g].ranks, kSmall);
           CheckInPlace(comm, groups[g].ranks, kParts);
@@ -219,7 +221,8 @@ INSTANTIATE_TEST_SUITE_P(Local, GroupTest,
                          ::testing::Values(std::make_tuple(CollectiveBackend::kLocal, Grid{1, 1})), GridName);
 INSTANTIATE_TEST_SUITE_P(
     Several, GroupTest,
-    ::testing::Combine(::testing::Values(CollectiveBackend::kShm, CollectiveBackend::kGloo),
+    ::testing::Combine(::testing::Values(CollectiveBackend::kShm, CollectiveBackend::kGloo,
+                                         CollectiveBackend::kNccl),
                        ::testing::Values(Grid{2, 2}, Grid{2, 3}, Grid{1, 4}, Grid{3, 1})),
     GridName);
 

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "runtime/collective/create.h"
 #include "runtime/collective/liveness/peer_monitor.h"
+#include "runtime/collective/testing/any_backend.h"
 #include "runtime/collective/testing/test_world.h"
 
 namespace ft {
@@ -66,8 +67,9 @@ class CollectiveTest : public ::testing::TestWithParam<std::tuple<CollectiveBack
   std::vector<size_t> Counts() const { return {0, 1, 7, 1024, 1000003u / static_cast<size_t>(size())}; }
 
   void Run(const std::function<void(Communicator&)>& body) const {
+    testing::AnyBackend any(backend());
     TestWorld(size()).RunThreads([&](const Rendezvous& rendezvous) {
-      auto communicators = CreateCommunicators(rendezvous, 1, With(backend()));
+      auto communicators = any.Create(rendezvous, 1);
       ASSERT_TRUE(communicators.ok()) << communicators.status();
       body(*communicators->front());
       ASSERT_TRUE(communicators->front()->Barrier({"end", 0}).ok());
@@ -167,7 +169,7 @@ TEST_P(CollectiveTest, IntegersBroadcastAndRefusals) {
     float x = 0;
     EXPECT_TRUE(absl::IsInvalidArgument(comm.Broadcast(&x, 4, size(), {"root", 3})));
     EXPECT_TRUE(absl::IsInvalidArgument(comm.AllReduce(words.data(), 1, DType::kI64, 0.5f, {"scale", 4})));
-    EXPECT_EQ(comm.staging_bytes(), StagingBytes(backend(), size()));
+    EXPECT_EQ(comm.staging_bytes(), testing::AnyBackend(backend()).Staging(size()));
   });
 }
 
@@ -178,7 +180,8 @@ INSTANTIATE_TEST_SUITE_P(Local, CollectiveTest,
                          ::testing::Values(std::make_tuple(CollectiveBackend::kLocal, 1)), TestName);
 INSTANTIATE_TEST_SUITE_P(Several, CollectiveTest,
                          ::testing::Combine(::testing::Values(CollectiveBackend::kShm,
-                                                              CollectiveBackend::kGloo),
+                                                              CollectiveBackend::kGloo,
+                                                              CollectiveBackend::kNccl),
                                             ::testing::Values(2, 3, 4, 5, 8)),
                          TestName);
 
@@ -308,7 +311,8 @@ TEST(CreateTest, LeavesNothingInDevShm) {
 
 TEST(CreateTest, BackendsByName) {
   EXPECT_EQ(ParseCollectiveBackend("gloo").value(), CollectiveBackend::kGloo);
-  EXPECT_TRUE(absl::IsInvalidArgument(ParseCollectiveBackend("nccl").status()));
+  EXPECT_EQ(ParseCollectiveBackend("nccl").value(), CollectiveBackend::kNccl);
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseCollectiveBackend("mpi").status()));
   EXPECT_EQ(StagingBytes(CollectiveBackend::kLocal, 1), 0u);
 }
 

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@
 #include "runtime/base/dtype.h"
 
 namespace ft {
+
+struct InFlight;  // runtime/device/device.h
 
 // What a collective is about, for error messages, time-outs and traces.
 struct CollectiveLabel {
@@ -67,6 +70,25 @@ class Communicator {
 
   // Returns once every rank has called it.
   virtual absl::Status Barrier(const CollectiveLabel& label) = 0;
+
+  // The stream that owns this communicator, as its device's libraries know it (Stream::native); said once,
+  // before the first collective of a program. Ignored where calls block.
+  virtual void AttachStream(void* native_stream) {}
+
+  // Memory that collectives will read and write, for transports that get faster by knowing it. Kept until
+  // Detach.
+  virtual void RegisterBuffer(void* data, size_t bytes) {}
+
+  // For transports whose calls only enqueue, so that they find out what goes wrong later: `in_flight` says
+  // where the stream is (Stream::in_flight), `on_failure` is told, once, of an error or a time-out that no
+  // call returned. Both are called from another thread and must not
+  // block; empty ones end it.
+  virtual void Supervise(std::function<InFlight()> in_flight,
+                         std::function<void(const absl::Status&)> on_failure) {}
+
+  // The stream, its supervision and the registered memory are about to go. Nothing is in progress, and
+  // afterwards neither function is running.
+  virtual void Detach() {}
 
   // Wakes every call in progress, here, with `reason`; later calls fail with it too. Callable from any
   // thread.

@@ -11,6 +11,9 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/gloo/gloo_communicator.h"
 #include "runtime/collective/local/local_communicator.h"
+#include "runtime/collective/nccl/create_nccl.h"
+#include "runtime/collective/nccl/nccl_communicator.h"
+#include "runtime/collective/nccl/single_rank.h"
 #include "runtime/collective/shm/shm_communicator.h"
 
 namespace ft {
@@ -27,9 +30,9 @@ absl::Duration SpinFor(int ranks_here, const CommunicatorOptions& options) {
 }
 
 // Who the ranks of a group are, for messages.
-std::vector<std::string> Members(const Rendezvous& rendezvous, const CommunicatorGroup& group) {
+std::vector<std::string> Members(const Rendezvous& rendezvous, absl::Span<const int> ranks) {
   std::vector<std::string> members;
-  for (const int rank : group.ranks) {
+  for (const int rank : ranks) {
     const PeerInfo& peer = rendezvous.peers()[static_cast<size_t>(rank)];
     members.push_back(absl::StrCat("rank ", rank, " (", Whereabouts(peer), ")"));
   }
@@ -51,7 +54,7 @@ ShmOptions ShmOptionsFor(const Rendezvous& rendezvous, const CommunicatorGroup& 
   shm.timeout = options.timeout;
   shm.connect_timeout = rendezvous.timeout();
   shm.spin = SpinFor(rendezvous.world_size(), options);
-  shm.members = Members(rendezvous, group);
+  shm.members = Members(rendezvous, group.ranks);
   shm.interrupted = options.interrupted;
   return shm;
 }
@@ -67,7 +70,7 @@ GlooOptions GlooOptionsFor(const Rendezvous& rendezvous, const CommunicatorGroup
   gloo.address = rendezvous.one_host() ? rendezvous.self().address : rendezvous.self().external_address;
   gloo.timeout = options.timeout;
   gloo.connect_timeout = rendezvous.timeout();
-  gloo.members = Members(rendezvous, group);
+  gloo.members = Members(rendezvous, group.ranks);
   gloo.interrupted = options.interrupted;
   return gloo;
 }
@@ -89,6 +92,36 @@ absl::StatusOr<std::unique_ptr<Communicator>> Create(const Rendezvous& rendezvou
                                 GlooOptionsFor(rendezvous, group, options, std::move(key)));
 }
 
+CommunicatorGroup World(const Rendezvous& rendezvous) {
+  CommunicatorGroup world;
+  for (const PeerInfo& peer : rendezvous.peers()) world.ranks.push_back(peer.rank);
+  return world;
+}
+
+// Communicators for the memory of GPUs.
+absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateForGpus(
+    const Rendezvous& rendezvous, absl::Span<const CommunicatorGroup> groups,
+    const CommunicatorOptions& options) {
+  if (options.link.has_value())
+    return absl::FailedPreconditionError("a link is emulated between CPUs only, not between GPUs");
+  if (rendezvous.world_size() == 1) {
+    std::vector<std::unique_ptr<Communicator>> made;
+    for (size_t i = 0; i < groups.size(); ++i)
+      made.push_back(nccl::CreateSingleRankCommunicator(*options.cuda));
+    return made;
+  }
+  std::vector<std::vector<int>> ranks;
+  for (const CommunicatorGroup& group : groups) ranks.push_back(group.ranks);
+  return nccl::CreateNcclCommunicators(ranks, {.cuda = *options.cuda,
+                                               .store = rendezvous.store(),
+                                               .rank = rendezvous.rank(),
+                                               .members = Members(rendezvous, World(rendezvous).ranks),
+                                               .timeout = options.timeout,
+                                               .connect_timeout = rendezvous.timeout(),
+                                               .interrupted = options.interrupted,
+                                               .deterministic = options.deterministic});
+}
+
 }  // namespace
 
 std::string_view Name(CollectiveBackend backend) {
@@ -101,23 +134,36 @@ std::string_view Name(CollectiveBackend backend) {
       return "shm";
     case CollectiveBackend::kGloo:
       return "gloo";
+    case CollectiveBackend::kNccl:
+      return "nccl";
   }
   return "?";
 }
 
 absl::StatusOr<CollectiveBackend> ParseCollectiveBackend(std::string_view name) {
   for (const auto backend : {CollectiveBackend::kAuto, CollectiveBackend::kLocal, CollectiveBackend::kShm,
-                             CollectiveBackend::kGloo}) {
+                             CollectiveBackend::kGloo, CollectiveBackend::kNccl}) {
     if (name == Name(backend)) return backend;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown collective backend '", std::string(name), "': choose auto, local, shm or gloo"));
+  return absl::InvalidArgumentError(absl::StrCat("unknown collective backend '", std::string(name),
+                                                 "': choose auto, local, shm, gloo or nccl"));
 }
 
-absl::StatusOr<CollectiveBackend> ResolveBackend(const Rendezvous& rendezvous, CollectiveBackend wanted) {
+absl::StatusOr<CollectiveBackend> ResolveBackend(const Rendezvous& rendezvous, CollectiveBackend wanted,
+                                                 bool cuda) {
   const bool alone = rendezvous.world_size() == 1;
+  if (wanted == CollectiveBackend::kNccl && !cuda)
+    return absl::FailedPreconditionError(
+        "the nccl backend is for GPUs, this run computes on CPUs: choose auto");
+  if (cuda && (wanted == CollectiveBackend::kShm || wanted == CollectiveBackend::kGloo)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the ", std::string(Name(wanted)),
+                     " backend is for CPUs, this run computes on GPUs: choose "
+                     "auto or nccl"));
+  }
   if (wanted == CollectiveBackend::kAuto) {
     if (alone) return CollectiveBackend::kLocal;
+    if (cuda) return CollectiveBackend::kNccl;
     return rendezvous.one_host() ? CollectiveBackend::kShm : CollectiveBackend::kGloo;
   }
   if (alone) return CollectiveBackend::kLocal;
@@ -136,7 +182,9 @@ absl::StatusOr<CollectiveBackend> ResolveBackend(const Rendezvous& rendezvous, C
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateCommunicators(
     const Rendezvous& rendezvous, absl::Span<const CommunicatorGroup> groups,
     const CommunicatorOptions& options) {
-  FT_ASSIGN_OR_RETURN(const CollectiveBackend backend, ResolveBackend(rendezvous, options.backend));
+  FT_ASSIGN_OR_RETURN(const CollectiveBackend backend,
+                      ResolveBackend(rendezvous, options.backend, options.cuda.has_value()));
+  if (options.cuda.has_value()) return CreateForGpus(rendezvous, groups, options);
   std::vector<std::unique_ptr<Communicator>> communicators;
   for (const CommunicatorGroup& group : groups) {
     // Groups of one place in the list share no rank: the first one names them.
@@ -151,19 +199,25 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateCommunicators(
 
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> CreateCommunicators(
     const Rendezvous& rendezvous, int count, const CommunicatorOptions& options) {
-  CommunicatorGroup world;
-  for (const PeerInfo& peer : rendezvous.peers()) world.ranks.push_back(peer.rank);
-  return CreateCommunicators(rendezvous, std::vector<CommunicatorGroup>(static_cast<size_t>(count), world),
-                             options);
+  return CreateCommunicators(
+      rendezvous, std::vector<CommunicatorGroup>(static_cast<size_t>(count), World(rendezvous)), options);
 }
 
-size_t StagingBytes(CollectiveBackend backend, int ranks) {
+absl::StatusOr<std::unique_ptr<Communicator>> CreateHostCommunicator(const Rendezvous& rendezvous,
+                                                                     const CommunicatorOptions& options) {
+  FT_ASSIGN_OR_RETURN(const CollectiveBackend backend, ResolveBackend(rendezvous, CollectiveBackend::kAuto));
+  return Create(rendezvous, World(rendezvous), backend, options, "communicator/host");
+}
+
+size_t StagingBytes(CollectiveBackend backend, int ranks, bool deterministic) {
   if (ranks == 1) return 0;
   switch (backend) {
     case CollectiveBackend::kShm:
       return ShmStagingBytes();
     case CollectiveBackend::kGloo:
       return GlooStagingBytes();
+    case CollectiveBackend::kNccl:
+      return nccl::NcclStagingBytes(deterministic);
     case CollectiveBackend::kAuto:
     case CollectiveBackend::kLocal:
       break;

@@ -55,7 +55,37 @@ std::vector<Channel> ChannelsOf(const proto::Plan& plan, const Mesh& mesh, int r
 
 }  // namespace
 
+void CommunicatorTable::AttachStream(proto::Stream stream, void* native_stream) const {
+  for (Communicator* communicator : rows_[stream]) {
+    if (communicator != nullptr) communicator->AttachStream(native_stream);
+  }
+}
+
+void CommunicatorTable::RegisterBuffer(void* data, size_t bytes) const {
+  for (const auto& row : rows_) {
+    for (Communicator* communicator : row) {
+      if (communicator != nullptr) communicator->RegisterBuffer(data, bytes);
+    }
+  }
+}
+
+void CommunicatorTable::Supervise(proto::Stream stream, const std::function<InFlight()>& in_flight,
+                                  const std::function<void(const absl::Status&)>& on_failure) const {
+  for (Communicator* communicator : rows_[stream]) {
+    if (communicator != nullptr) communicator->Supervise(in_flight, on_failure);
+  }
+}
+
+void CommunicatorTable::Detach() const {
+  for (const auto& row : rows_) {
+    for (Communicator* communicator : row) {
+      if (communicator != nullptr) communicator->Detach();
+    }
+  }
+}
+
 void CommunicatorTable::AbortAll(const absl::Status& reason) const {
+  if (host_ != nullptr) host_->Abort(reason);
   for (const auto& row : rows_) {
     for (Communicator* communicator : row) {
       if (communicator != nullptr) communicator->Abort(reason);
@@ -69,20 +99,23 @@ std::vector<CommunicatorGroup> CommunicatorGroups(const proto::Plan& plan, const
   return groups;
 }
 
-size_t StagingBytes(const proto::Plan& plan, const Mesh& mesh, CollectiveBackend backend) {
+size_t StagingBytes(const proto::Plan& plan, const Mesh& mesh, CollectiveBackend backend,
+                    bool deterministic) {
   size_t bytes = 0;
   for (const CommunicatorGroup& group : CommunicatorGroups(plan, mesh, 0))
-    bytes += StagingBytes(backend, static_cast<int>(group.ranks.size()));
+    bytes += StagingBytes(backend, static_cast<int>(group.ranks.size()), deterministic);
   return bytes;
 }
 
 PlanCommunicators::PlanCommunicators(const proto::Plan& plan, const Mesh& mesh, int rank,
-                                     std::vector<std::unique_ptr<Communicator>> made)
-    : owned_(std::move(made)) {
+                                     std::vector<std::unique_ptr<Communicator>> made,
+                                     std::unique_ptr<Communicator> host)
+    : owned_(std::move(made)), host_(std::move(host)) {
   const std::vector<Channel> channels = ChannelsOf(plan, mesh, rank);
   for (size_t i = 0; i < channels.size(); ++i) {
     for (const proto::Axis axis : channels[i].axes) table_.Set(channels[i].stream, axis, owned_[i].get());
   }
+  table_.SetHost(host_.get());
 }
 
 size_t PlanCommunicators::staging_bytes() const {
@@ -97,7 +130,11 @@ absl::StatusOr<PlanCommunicators> CreatePlanCommunicators(const Rendezvous& rend
   const int rank = rendezvous.rank();
   FT_ASSIGN_OR_RETURN(auto made,
                       CreateCommunicators(rendezvous, CommunicatorGroups(plan, mesh, rank), options));
-  return PlanCommunicators(plan, mesh, rank, std::move(made));
+  std::unique_ptr<Communicator> host;
+  if (options.cuda.has_value()) {
+    FT_ASSIGN_OR_RETURN(host, CreateHostCommunicator(rendezvous, options));
+  }
+  return PlanCommunicators(plan, mesh, rank, std::move(made), std::move(host));
 }
 
 }  // namespace ft

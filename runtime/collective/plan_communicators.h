@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -25,11 +26,28 @@ class CommunicatorTable {
     rows_[stream][axis] = communicator;
   }
 
+  // Tells those of a stream which stream of the device they are on.
+  void AttachStream(proto::Stream stream, void* native_stream) const;
+
+  // Tells all of them of memory that they will read and write.
+  void RegisterBuffer(void* data, size_t bytes) const;
+
+  // Communicator::Supervise for those of a stream.
+  void Supervise(proto::Stream stream, const std::function<InFlight()>& in_flight,
+                 const std::function<void(const absl::Status&)>& on_failure) const;
+
+  // Communicator::Detach for all of them.
+  void Detach() const;
+
+  // What the host uses between programs; null: that of stream `reduce` over the world.
+  void SetHost(Communicator* communicator) { host_ = communicator; }
+
   // Ends what is in progress on any of them, with `reason`. Thread-safe.
   void AbortAll(const absl::Status& reason) const;
 
  private:
   std::array<std::array<Communicator*, proto::Axis_ARRAYSIZE>, proto::Stream_ARRAYSIZE> rows_ = {};
+  Communicator* host_ = nullptr;
 };
 
 // The groups of `rank` for which communicators are to be made, in an order that is the same for all ranks.
@@ -37,28 +55,38 @@ class CommunicatorTable {
 // the host's own use between programs.
 std::vector<CommunicatorGroup> CommunicatorGroups(const proto::Plan& plan, const Mesh& mesh, int rank);
 
-// Bytes that each rank's communicators hold for staging, all together. `backend` must not be kAuto.
-size_t StagingBytes(const proto::Plan& plan, const Mesh& mesh, CollectiveBackend backend);
+// Bytes that each rank's communicators hold for staging, all together; with kNccl, memory of the device.
+// `backend` must not be kAuto.
+size_t StagingBytes(const proto::Plan& plan, const Mesh& mesh, CollectiveBackend backend,
+                    bool deterministic = false);
 
 // The communicators of a rank.
 class PlanCommunicators {
  public:
   PlanCommunicators() = default;
-  // `made` is by CommunicatorGroups(plan, mesh, rank).
+  // `made` is by CommunicatorGroups(plan, mesh, rank). `host` is over the world, and null where those can
+  // reach the host's memory themselves.
   PlanCommunicators(const proto::Plan& plan, const Mesh& mesh, int rank,
-                    std::vector<std::unique_ptr<Communicator>> made);
+                    std::vector<std::unique_ptr<Communicator>> made,
+                    std::unique_ptr<Communicator> host = nullptr);
 
   const CommunicatorTable& table() const { return table_; }
-  // Over all ranks; that of stream `reduce`, to be used while no program runs.
-  Communicator& world() const { return *table_.at(proto::REDUCE, proto::AXIS_WORLD); }
+  // Over all ranks, for the host's memory: to be used while no program runs.
+  Communicator& world() const {
+    return host_ != nullptr ? *host_ : *table_.at(proto::REDUCE, proto::AXIS_WORLD);
+  }
   size_t staging_bytes() const;
+  // Of what the host uses beside the above.
+  size_t host_staging_bytes() const { return host_ == nullptr ? 0 : host_->staging_bytes(); }
 
  private:
   std::vector<std::unique_ptr<Communicator>> owned_;
+  std::unique_ptr<Communicator> host_;
   CommunicatorTable table_;
 };
 
-// Makes those of this rank; every rank has to call it, once per Rendezvous. Errors: of CreateCommunicators.
+// Makes those of this rank; every rank has to call it, once per Rendezvous. Where collectives work on the
+// memory of GPUs the host gets a communicator of its own. Errors: of CreateCommunicators.
 absl::StatusOr<PlanCommunicators> CreatePlanCommunicators(const Rendezvous& rendezvous,
                                                           const proto::Plan& plan, const Mesh& mesh,
                                                           const CommunicatorOptions& options);

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "runtime/backends/null/null_communicator.h"
+#include "runtime/device/device.h"
 #include "runtime/plan/testing/tiny_plan.h"
 
 namespace ft {
@@ -86,6 +88,58 @@ TEST(PlanCommunicatorsTest, StagingIsTheSumOverThoseWithSeveralRanks) {
       << "the shard groups are single ranks";
   EXPECT_EQ(StagingBytes(TwoAxes(), {1, 4}, CollectiveBackend::kShm), 2 * shm);
   EXPECT_EQ(StagingBytes(TwoAxes(), {1, 1}, CollectiveBackend::kShm), 0u);
+}
+
+TEST(PlanCommunicatorsTest, StagingOfGpusDependsOnTheOrderOfSums) {
+  const size_t fast = StagingBytes(CollectiveBackend::kNccl, 2),
+               ordered = StagingBytes(CollectiveBackend::kNccl, 2, true);
+  EXPECT_LT(fast, ordered);
+  EXPECT_EQ(StagingBytes(TwoAxes(), {2, 2}, CollectiveBackend::kNccl), 4 * fast);
+  EXPECT_EQ(StagingBytes(TwoAxes(), {2, 2}, CollectiveBackend::kNccl, true), 4 * ordered);
+}
+
+// Does nothing, and remembers what it was told.
+class ToldCommunicator final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 3; }
+  absl::Status AllGather(absl::Span<const GatherPart>, const CollectiveLabel&) override { return {}; }
+  absl::Status ReduceScatter(absl::Span<const ReducePart>, const CollectiveLabel&) override { return {}; }
+  absl::Status AllReduce(absl::Span<const ReducePart>, const CollectiveLabel&) override { return {}; }
+  absl::Status Broadcast(void*, size_t, int, const CollectiveLabel&) override { return {}; }
+  absl::Status Barrier(const CollectiveLabel&) override { return {}; }
+  size_t staging_bytes() const override { return 5; }
+
+  void Abort(absl::Status) override { ++aborts; }
+  void Detach() override { ++detaches; }
+  void Supervise(std::function<InFlight()> in_flight, std::function<void(const absl::Status&)>) override {
+    supervised += in_flight ? 1 : 0;
+  }
+  int aborts = 0, detaches = 0, supervised = 0;
+};
+
+TEST(PlanCommunicatorsTest, TheHostMayHaveItsOwn) {
+  auto gather = std::make_unique<ToldCommunicator>(), reduce = std::make_unique<ToldCommunicator>(),
+       host = std::make_unique<ToldCommunicator>();
+  ToldCommunicator &g = *gather, &r = *reduce, &h = *host;
+  std::vector<std::unique_ptr<Communicator>> made;
+  made.push_back(std::move(gather));
+  made.push_back(std::move(reduce));
+  const PlanCommunicators all(TinyPlan(), {1, 3}, 0, std::move(made), std::move(host));
+  EXPECT_EQ(&all.world(), &h);
+  EXPECT_EQ(all.table().at(proto::REDUCE, proto::AXIS_WORLD), &r) << "programs keep theirs";
+  EXPECT_EQ(all.staging_bytes(), 10u);
+  EXPECT_EQ(all.host_staging_bytes(), 5u);
+
+  const CommunicatorTable copy = all.table();  // as the executor has it
+  copy.Supervise(proto::REDUCE, [] { return InFlight{}; }, [](const absl::Status&) {});
+  copy.Detach();
+  copy.AbortAll(absl::CancelledError("end"));
+  EXPECT_EQ(g.supervised, 0);
+  EXPECT_GE(r.supervised, 1);
+  EXPECT_GE(g.detaches, 1);
+  EXPECT_EQ(h.detaches, 0) << "it has no stream";
+  for (const ToldCommunicator* one : {&g, &r, &h}) EXPECT_GE(one->aborts, 1);
 }
 
 }  // namespace

@@ -36,9 +36,9 @@ struct CopyRegion {
 
 // What a command is about, for traces and for the null device's clock.
 struct CommandInfo {
-  std::string title;     // "matmul", "all_gather transformer.h.3"
-  std::string category;  // phase: "forward", "backward", ...
-  int64_t instruction = 0;
+  std::string title;        // "matmul", "all_gather transformer.h.3"
+  std::string category;     // phase: "forward", "backward", ...
+  int64_t instruction = 0;  // -1: no instruction of the plan
   uint64_t flops = 0;
   uint64_t bytes =
       0;  // memory traffic of a kernel; bytes of the whole buffers of a collective; bytes of a copy

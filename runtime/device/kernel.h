@@ -1,8 +1,9 @@
-// What a kernel is to the executor: made once when a plan is loaded, run once a step.
+// What a kernel is to the executor: made by a device when a plan is loaded, run by the streams of that device
+// once a step.
 //
 // A plan's buffers never move, so a kernel is created with its final addresses, shapes and attributes;
-// everything that can be refused or precomputed is refused or precomputed then. Running it neither allocates
-// nor fails.
+// everything that can be refused or precomputed is refused or precomputed then. Running it allocates nothing.
+// How it is run is between a device and its kernels.
 #pragma once
 
 #include <array>
@@ -82,7 +83,6 @@ struct KernelEnvironment {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  virtual void Run() = 0;
 };
 
 // Checks shapes, types and attributes; the error says what is wrong, not where (the caller knows the

@@ -89,7 +89,7 @@ void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
   const TempFolder folder;
   const int64_t batch = static_cast<int64_t>(plan.batch()), seq_len = static_cast<int64_t>(plan.seq_len());
   const std::string data = folder.Write("text.txt", std::string(5000, 'a') + std::string(5000, 'b'));
-  const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, ranks));
+  const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, ranks), DeviceClass::kCpu);
   KernelRegistry kernels;
   RegisterCpuKernels(kernels);
   RegisterProbe(kernels, [](const ProbeCall& call) {

@@ -25,52 +25,67 @@ Tensor FindPort(const google::protobuf::RepeatedPtrField<proto::Port>& ports, st
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const proto::Plan& plan, const BoundPlan& bound,
                                                            Device& device,
-                                                           const CommunicatorTable& communicators, int rank) {
+                                                           const CommunicatorTable& communicators, int rank,
+                                                           const ExecutorOptions& options) {
   FT_ASSIGN_OR_RETURN(std::unique_ptr<Memory> arena, device.Allocate(bound.arena_bytes()));
   std::unique_ptr<Memory> host_arena;
   if (bound.host_arena_bytes() > 0) {
     FT_ASSIGN_OR_RETURN(host_arena, device.AllocateHost(bound.host_arena_bytes()));
   }
-  std::unique_ptr<Executor> executor(
-      new Executor(plan, bound, device, communicators, rank, std::move(arena), std::move(host_arena)));
+  std::unique_ptr<Executor> executor(new Executor(plan, bound, device, communicators, rank, options,
+                                                  std::move(arena), std::move(host_arena)));
   FT_RETURN_IF_ERROR(executor->Load());
   return executor;
 }
 
 Executor::Executor(const proto::Plan& plan, const BoundPlan& bound, Device& device,
-                   const CommunicatorTable& communicators, int rank, std::unique_ptr<Memory> arena,
-                   std::unique_ptr<Memory> host_arena)
+                   const CommunicatorTable& communicators, int rank, const ExecutorOptions& options,
+                   std::unique_ptr<Memory> arena, std::unique_ptr<Memory> host_arena)
     : plan_(plan),
       bound_(bound),
       device_(device),
       communicators_(communicators),
+      record_(options.record && device.records()),
       arena_(std::move(arena)),
       host_arena_(std::move(host_arena)),
       resolver_(plan, bound, rank, DataOf(arena_), DataOf(host_arena_)) {}
 
-Executor::~Executor() = default;
+Executor::~Executor() { communicators_.Detach(); }
 
 absl::Status Executor::Load() {
-  ScheduleContext context{.plan = plan_,
-                          .bound = bound_,
-                          .resolver = resolver_,
-                          .device = device_,
-                          .communicators = communicators_,
-                          .on_failure = [this](const absl::Status& status) { Cancel(status); }};
-  size_t max_batches = 1;
+  FT_ASSIGN_OR_RETURN(ports_, HostPorts::Create(plan_, resolver_, device_));
+  const ScheduleContext context{.plan = plan_,
+                                .bound = bound_,
+                                .resolver = resolver_,
+                                .device = device_,
+                                .communicators = communicators_,
+                                .ports = ports_,
+                                .on_failure = [this](const absl::Status& status) { Cancel(status); }};
   programs_.reserve(plan_.programs_size());
   for (int p = 0; p < plan_.programs_size(); ++p) {
     FT_ASSIGN_OR_RETURN(ProgramSchedule schedule, ProgramSchedule::Create(context, p));
-    max_batches = std::max(max_batches, schedule.batches().size());
-    programs_.push_back(std::move(schedule));
+    programs_.push_back({.schedule = std::move(schedule)});
   }
+  return MakeStreams();
+}
+
+absl::Status Executor::MakeStreams() {
+  size_t max_batches = 1;
+  for (const Program& program : programs_)
+    max_batches = std::max(max_batches, program.schedule.batches().size());
   for (int s = 0; s < kNumStreams; ++s) {
     const bool used = std::any_of(programs_.begin(), programs_.end(),
-                                  [s](const ProgramSchedule& program) { return program.Uses(s); });
+                                  [s](const Program& program) { return program.schedule.Uses(s); });
     if (!used) continue;
     const std::string name = absl::AsciiStrToLower(proto::Stream_Name(static_cast<proto::Stream>(s)));
     FT_ASSIGN_OR_RETURN(streams_[s], device_.CreateStream(name, max_batches));
+    const auto stream = static_cast<proto::Stream>(s);
+    communicators_.AttachStream(stream, streams_[s]->native());
+    communicators_.Supervise(
+        stream, [this, s] { return streams_[s]->in_flight(); },
+        [this](const absl::Status& status) { Cancel(status); });
   }
+  communicators_.RegisterBuffer(arena_->data(), arena_->bytes());
   return absl::OkStatus();
 }
 
@@ -82,25 +97,43 @@ absl::StatusOr<int> Executor::FindProgram(std::string_view name) const {
 }
 
 absl::Status Executor::Run(int program) {
-  ProgramSchedule& schedule = programs_[program];
-  schedule.ResetEvents();
-  for (const ProgramSchedule::Batch& batch : schedule.batches())
-    streams_[batch.stream]->Enqueue(batch.commands);
+  FT_ASSIGN_OR_RETURN(const bool started, StartRecording(program));
+  if (!started) Enqueue(programs_[program].schedule);
+  ++programs_[program].runs;
   for (const std::unique_ptr<Stream>& stream : streams_) {
     if (stream != nullptr) stream->Synchronize();
   }
   return device_.status();
 }
 
+void Executor::Enqueue(const ProgramSchedule& schedule) {
+  schedule.ResetEvents();
+  for (const ProgramSchedule::Batch& batch : schedule.batches())
+    streams_[batch.stream]->Enqueue(batch.commands);
+}
+
+absl::StatusOr<bool> Executor::StartRecording(int program) {
+  Program& p = programs_[program];
+  // Observers want to be told of each command.
+  if (!record_ || observed_ || p.runs == 0) return false;
+  if (p.recording == nullptr) {
+    FT_ASSIGN_OR_RETURN(p.recording, device_.Record(*streams_[proto::COMPUTE], [&] { Enqueue(p.schedule); }));
+  }
+  p.recording->Start();
+  return true;
+}
+
 Tensor Executor::Input(int program, std::string_view name) const {
-  return FindPort(plan_.programs(program).inputs(), name, resolver_);
+  return ports_.OnHost(FindPort(plan_.programs(program).inputs(), name, resolver_));
 }
 
 Tensor Executor::Output(int program, std::string_view name) const {
-  return FindPort(plan_.programs(program).outputs(), name, resolver_);
+  return ports_.OnHost(FindPort(plan_.programs(program).outputs(), name, resolver_));
 }
 
 void Executor::Observe(const std::array<StreamObserver*, kNumStreams>& observers) {
+  observed_ = std::any_of(observers.begin(), observers.end(),
+                          [](const StreamObserver* observer) { return observer != nullptr; });
   for (int s = 0; s < kNumStreams; ++s) {
     if (streams_[s] != nullptr) streams_[s]->Observe(observers[s]);
   }

@@ -13,12 +13,19 @@
 #include "absl/status/statusor.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/host_ports.h"
 #include "runtime/executor/operand_resolver.h"
 #include "runtime/executor/program_schedule.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan.pb.h"
 
 namespace ft {
+
+struct ExecutorOptions {
+  // Whether a device that records does so: each program is recorded when it is run the second time (the first
+  // run is how libraries set themselves up), and replayed from then on.
+  bool record = true;
+};
 
 class Executor {
  public:
@@ -29,7 +36,8 @@ class Executor {
   // Internal when the table does not fit the plan and mesh.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(const proto::Plan& plan, const BoundPlan& bound,
                                                           Device& device,
-                                                          const CommunicatorTable& communicators, int rank);
+                                                          const CommunicatorTable& communicators, int rank,
+                                                          const ExecutorOptions& options = {});
   ~Executor();
 
   // Index of the program `name`. Errors: FailedPrecondition when the plan has none.
@@ -38,15 +46,29 @@ class Executor {
   // Errors: that of the first collective that failed, with its place; nothing can be run after it.
   absl::Status Run(int program);
 
-  // Where a program takes an input or leaves an output; an absent tensor when it has no such port.
+  // Where the host writes an input of a program before it is run, or reads an output after; an absent tensor
+  // when it has no such port. Ports of programs that are one buffer have one such place.
   Tensor Input(int program, std::string_view name) const;
   Tensor Output(int program, std::string_view name) const;
 
   const OperandResolver& operands() const { return resolver_; }
+  // Between host memory and the arenas, whatever the device; only between runs.
+  absl::Status Write(void* arena_data, const void* host_data, uint64_t bytes) const {
+    return device_.Write(arena_data, host_data, bytes);
+  }
+  absl::Status Read(void* host_data, const void* arena_data, uint64_t bytes) const {
+    return device_.Read(host_data, arena_data, bytes);
+  }
   const Mesh& mesh() const { return bound_.mesh; }
   uint64_t arena_bytes() const { return arena_->bytes(); }
   uint64_t host_arena_bytes() const { return host_arena_ == nullptr ? 0 : host_arena_->bytes(); }
-  size_t num_commands(int program) const { return programs_[program].num_commands(); }
+  size_t num_commands(int program) const { return programs_[program].schedule.num_commands(); }
+
+  // Nanoseconds that stream `compute` waited for the others in all runs so far: communication and copies that
+  // nothing hid.
+  int64_t exposed_ns() const {
+    return streams_[proto::COMPUTE] == nullptr ? 0 : streams_[proto::COMPUTE]->waited_ns();
+  }
 
   // Whether any program does something on a stream (proto::Stream).
   bool UsesStream(int stream) const { return streams_[static_cast<size_t>(stream)] != nullptr; }
@@ -59,18 +81,30 @@ class Executor {
 
  private:
   Executor(const proto::Plan& plan, const BoundPlan& bound, Device& device,
-           const CommunicatorTable& communicators, int rank, std::unique_ptr<Memory> arena,
-           std::unique_ptr<Memory> host_arena);
+           const CommunicatorTable& communicators, int rank, const ExecutorOptions& options,
+           std::unique_ptr<Memory> arena, std::unique_ptr<Memory> host_arena);
   absl::Status Load();
+  absl::Status MakeStreams();
+  void Enqueue(const ProgramSchedule& schedule);
+  // Starts the program's recording, making it if it is time to; false when it has to be enqueued.
+  absl::StatusOr<bool> StartRecording(int program);
 
   const proto::Plan& plan_;
   const BoundPlan& bound_;
   Device& device_;
   const CommunicatorTable communicators_;
+  const bool record_;
+  bool observed_ = false;
   std::unique_ptr<Memory> arena_;
   std::unique_ptr<Memory> host_arena_;
   OperandResolver resolver_;
-  std::vector<ProgramSchedule> programs_;
+  HostPorts ports_;
+  struct Program {
+    ProgramSchedule schedule;
+    int64_t runs = 0;
+    std::unique_ptr<Recording> recording = nullptr;
+  };
+  std::vector<Program> programs_;
   // Null for those that no program uses. They go first: their threads use all of the above.
   std::array<std::unique_ptr<Stream>, kNumStreams> streams_;
 };

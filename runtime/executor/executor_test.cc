@@ -55,7 +55,8 @@ std::vector<std::string> Train(const RunSettings& settings) {
   const TempFolder folder;
   const std::string data = folder.Write("text.txt", Text()), metrics = folder.Path("m.jsonl");
   const proto::Plan plan = TinyPlan(settings.plan);
-  const BoundPlan bound = *BindPlan(plan, settings.mesh.value_or(*MeshFor(plan, settings.ranks)));
+  const BoundPlan bound =
+      *BindPlan(plan, settings.mesh.value_or(*MeshFor(plan, settings.ranks)), DeviceClass::kCpu);
   KernelRegistry kernels;
   RegisterCpuKernels(kernels);
   ft::testing::TestWorld world(settings.ranks);
@@ -179,7 +180,7 @@ absl::Status CreateError(const proto::Plan& plan) {
   RegisterCpuKernels(kernels);
   CpuDevice device(kernels, {});
   const PlanCommunicators communicators = Made<NullCommunicator>(plan, {1, 1});
-  const BoundPlan bound = *BindPlan(plan, {1, 1});
+  const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
   return Executor::Create(plan, bound, device, communicators.table(), 0).status();
 }
 
@@ -210,7 +211,7 @@ TEST(ExecutorTest, CommunicatorsThatDoNotFitThePlanAreRefused) {
   RegisterCpuKernels(kernels);
   CpuDevice device(kernels, {});
   const proto::Plan plan = TinyPlan();
-  const BoundPlan bound = *BindPlan(plan, {1, 4});
+  const BoundPlan bound = *BindPlan(plan, {1, 4}, DeviceClass::kCpu);
   const PlanCommunicators other = Made<NullCommunicator>(plan, {1, 2});
   const absl::Status wrong = Executor::Create(plan, bound, device, other.table(), 0).status();
   EXPECT_EQ(wrong.code(), absl::StatusCode::kInternal);
@@ -249,7 +250,7 @@ TEST(ExecutorTest, FailedCollectiveStopsTheStepAndIsPlaced) {
   RegisterCpuKernels(kernels);
   CpuDevice device(kernels, {});
   const proto::Plan plan = TinyPlan();
-  const BoundPlan bound = *BindPlan(plan, {1, 1});
+  const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
   const PlanCommunicators communicators = Made<FailingCommunicator>(plan, {1, 1});
   auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
   ASSERT_TRUE(executor.ok()) << executor.status();
@@ -271,7 +272,7 @@ TEST(NullDeviceTest, WalksAnyWorldSizeInSimulatedTime) {
     proto::Plan plan = TinyPlan();
     for (proto::Instruction& instruction : *plan.mutable_programs(1)->mutable_instructions())
       instruction.set_flops(1'000'000'000);
-    const BoundPlan bound = *BindPlan(plan, {1, ranks});
+    const BoundPlan bound = *BindPlan(plan, {1, ranks}, DeviceClass::kCpu);
     NullDevice device({.flops_per_s = 1e12,
                        .bytes_per_s = 1e12,
                        .link_bytes_per_s = 1e9,
@@ -298,7 +299,7 @@ TEST(NullDeviceTest, CopiesTakeTheTimeOfTheirBytes) {
   uint64_t bytes = 0;
   for (const bool offload : {false, true}) {
     const proto::Plan plan = TinyPlan({.shard = false, .offload = offload});
-    const BoundPlan bound = *BindPlan(plan, {1, 1});
+    const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
     NullDevice device({.copy_bytes_per_s = 1e6, .copy_latency_s = 1});
     const PlanCommunicators communicators = Made<NullCommunicator>(plan, {1, 1});
     auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
@@ -320,7 +321,7 @@ class Titles final : public StreamObserver {
 
 TEST(ExecutorTest, CopiesHaveStreamsAndTitlesOfTheirOwn) {
   const proto::Plan plan = TinyPlan({.offload = true});
-  const BoundPlan bound = *BindPlan(plan, {1, 1});
+  const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
   EXPECT_EQ(bound.host_arena_bytes(), 2 * 6144 * sizeof(float));
   KernelRegistry kernels;
   RegisterCpuKernels(kernels);

@@ -40,35 +40,53 @@ Range Intersect(const Range& a, const Range& b) {
 // What this rank holds of one parameter, read from its place in the file.
 class ParameterLoader {
  public:
-  ParameterLoader(const SafetensorsReader& reader, const SafetensorsReader::Entry& entry, uint64_t offset)
-      : reader_(reader), entry_(entry), range_{offset, offset + static_cast<uint64_t>(entry.num_elements)} {}
+  ParameterLoader(const Executor& executor, const SafetensorsReader& reader,
+                  const SafetensorsReader::Entry& entry, uint64_t offset)
+      : executor_(executor),
+        reader_(reader),
+        entry_(entry),
+        range_{offset, offset + static_cast<uint64_t>(entry.num_elements)} {}
 
-  absl::Status Load(const MasterParameters& master) const {
-    const auto [begin, end] = Intersect(range_, {master.begin, master.begin + master.elements});
-    return begin < end ? Read(begin, end, master.data + (begin - master.begin)) : absl::OkStatus();
+  absl::Status Load(const MasterParameters& master) {
+    return ForEachChunk(master.begin, master.elements, [&](uint64_t first, uint64_t count) {
+      return executor_.Write(master.data + (first - master.begin), chunk_.data(), count * sizeof(float));
+    });
   }
 
-  absl::Status Load(const WorkingCopy& copy, std::vector<float>& chunk) const {
-    const auto [begin, end] = Intersect(range_, {copy.begin, copy.begin + copy.elements});
+  absl::Status Load(const WorkingCopy& copy) {
+    return ForEachChunk(copy.begin, copy.elements, [&](uint64_t first, uint64_t count) {
+      rounded_.resize(count);
+      copy.Round(chunk_.data(), rounded_.data(), count);
+      return executor_.Write(copy.data + (first - copy.begin), rounded_.data(), count * sizeof(uint16_t));
+    });
+  }
+
+ private:
+  // Reads what [begin, begin + elements) of the unit has of the parameter, chunk after chunk, into chunk_.
+  template <typename Take>
+  absl::Status ForEachChunk(uint64_t held_begin, uint64_t held_elements, Take take) {
+    const auto [begin, end] = Intersect(range_, {held_begin, held_begin + held_elements});
     for (uint64_t at = begin; at < end; at += kChunkElements) {
       const uint64_t count = std::min(kChunkElements, end - at);
-      chunk.resize(kChunkElements);
-      FT_RETURN_IF_ERROR(Read(at, at + count, chunk.data()));
-      copy.Write(at, chunk.data(), count);
+      chunk_.resize(count);
+      FT_RETURN_IF_ERROR(Read(at, at + count, chunk_.data()));
+      FT_RETURN_IF_ERROR(take(at, count));
     }
     return absl::OkStatus();
   }
 
- private:
   // Elements [begin, end) of the unit.
   absl::Status Read(uint64_t begin, uint64_t end, float* out) const {
     return reader_.ReadAsF32(entry_, static_cast<int64_t>(begin - range_.begin),
                              static_cast<int64_t>(end - begin), out);
   }
 
+  const Executor& executor_;
   const SafetensorsReader& reader_;
   const SafetensorsReader::Entry& entry_;
   const Range range_;
+  std::vector<float> chunk_;
+  std::vector<uint16_t> rounded_;
 };
 
 }  // namespace
@@ -77,16 +95,15 @@ absl::StatusOr<std::string> LoadWeights(const proto::Plan& plan, const Executor&
                                         const std::string& path) {
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsReader> reader, SafetensorsReader::Open(path));
   FT_ASSIGN_OR_RETURN(const WeightMatch match, MatchWeights(*reader, Wanted(plan)));
-  std::vector<float> chunk;
   for (int p = 0; p < plan.parameters_size(); ++p) {
     const proto::Parameter& parameter = plan.parameters(p);
     FT_ASSIGN_OR_RETURN(const MasterParameters master,
                         FindMasterParameters(plan, executor.operands(), parameter.unit()));
     FT_ASSIGN_OR_RETURN(const std::optional<WorkingCopy> copy,
                         FindWorkingCopy(plan, executor.operands(), parameter.unit()));
-    const ParameterLoader loader(*reader, *match.entries[p], parameter.offset());
+    ParameterLoader loader(executor, *reader, *match.entries[p], parameter.offset());
     FT_RETURN_IF_ERROR(loader.Load(master));
-    if (copy.has_value()) FT_RETURN_IF_ERROR(loader.Load(*copy, chunk));
+    if (copy.has_value()) FT_RETURN_IF_ERROR(loader.Load(*copy));
   }
   return match.note;
 }

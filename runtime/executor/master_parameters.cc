@@ -68,10 +68,9 @@ absl::StatusOr<std::optional<WorkingCopy>> FindWorkingCopy(const proto::Plan& pl
                      .elements = resolver.Bytes(buffer) / sizeof(uint16_t)};
 }
 
-void WorkingCopy::Write(uint64_t first, const float* values, uint64_t count) const {
-  uint16_t* const to = data + (first - begin);
+void WorkingCopy::Round(const float* values, uint16_t* rounded, uint64_t count) const {
   for (uint64_t i = 0; i < count; ++i)
-    to[i] = dtype == DType::kBF16 ? RoundToBF16(values[i]) : RoundToF16(values[i]);
+    rounded[i] = dtype == DType::kBF16 ? RoundToBF16(values[i]) : RoundToF16(values[i]);
 }
 
 }  // namespace ft

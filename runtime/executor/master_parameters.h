@@ -1,4 +1,4 @@
-// A unit's parameters at rest, as the host reads and writes them.
+// Where a unit's parameters are at rest. Addresses are in an arena: Executor::Read and Write get at them.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,8 @@ struct WorkingCopy {
   uint64_t begin = 0;
   uint64_t elements = 0;
 
-  // values[0] becomes element `first` of the unit, and so on, rounded to nearest, ties to even. All of them
-  // must be held.
-  void Write(uint64_t first, const float* values, uint64_t count) const;
+  // To this type, to nearest, ties to even.
+  void Round(const float* values, uint16_t* rounded, uint64_t count) const;
 };
 
 // Errors: FailedPrecondition when nothing in the plan says which 16-bit type they have.

@@ -1,5 +1,6 @@
 #include "runtime/executor/program_schedule.h"
 
+#include <set>
 #include <string>
 #include <utility>
 
@@ -13,16 +14,21 @@ namespace ft {
 class ScheduleBuilder {
  public:
   ScheduleBuilder(const ScheduleContext& context, int program)
-      : context_(context), program_(program), instructions_(context.plan.programs(program).instructions()) {}
+      : context_(context),
+        program_(program),
+        instructions_(context.plan.programs(program).instructions()),
+        has_origin_(context.device.records() || !context.device.host_accessible()) {}
 
   absl::StatusOr<ProgramSchedule> Build() {
     MakeEvents();
+    if (has_origin_) Fork();
     for (int i = 0; i < instructions_.size(); ++i) {
       const size_t before = schedule_.commands_.size();
       FT_RETURN_IF_ERROR(AddInstruction(i));
       const size_t added = schedule_.commands_.size() - before;
       if (added != 0) Extend(instructions_[i].stream(), added);
     }
+    if (has_origin_) Join();
     const Command* next = schedule_.commands_.data();
     for (const auto& [stream, count] : runs_) {
       schedule_.uses_[static_cast<size_t>(stream)] = true;
@@ -44,13 +50,68 @@ class ScheduleBuilder {
     runs_.back().count += count;
   }
 
+  // One command of `stream`.
+  void Add(int stream, const Command& command) {
+    schedule_.commands_.push_back(command);
+    Extend(stream, 1);
+  }
+
+  std::set<int> OtherStreams() const {
+    std::set<int> streams;
+    for (const proto::Instruction& instruction : instructions_) {
+      if (instruction.stream() != proto::COMPUTE && instruction.opcode() != proto::RELEASE)
+        streams.insert(instruction.stream());
+    }
+    return streams;
+  }
+
+  void Fork() {
+    AddPortCopy("inputs", context_.ports.ToDevice(context_.plan.programs(program_), context_.resolver));
+    const std::set<int> others = OtherStreams();
+    if (others.empty()) return;
+    Event* begun = NewEvent();
+    Add(proto::COMPUTE, Command::Record(begun));
+    for (const int stream : others) Add(stream, Command::Wait(begun, NewInfo("wait for the inputs", "wait")));
+  }
+
+  void Join() {
+    for (const int stream : OtherStreams()) {
+      Event* done = NewEvent();
+      Add(stream, Command::Record(done));
+      Add(proto::COMPUTE, Command::Wait(done, NewInfo("wait for the end of other streams", "wait")));
+    }
+    AddPortCopy("outputs", context_.ports.FromDevice(context_.plan.programs(program_), context_.resolver));
+  }
+
+  void AddPortCopy(const char* title, std::vector<CopyRegion> regions) {
+    if (regions.empty()) return;
+    CommandInfo* info = NewInfo(title, "copy");
+    for (const CopyRegion& region : regions) info->bytes += region.bytes;
+    schedule_.copies_.push_back(std::make_unique<std::vector<CopyRegion>>(std::move(regions)));
+    Add(proto::COMPUTE, Command::Copy(schedule_.copies_.back().get(), info));
+  }
+
+  Event* NewEvent() {
+    schedule_.events_.push_back(context_.device.CreateEvent());
+    return schedule_.events_.back().get();
+  }
+
+  // About something that is no instruction.
+  CommandInfo* NewInfo(std::string title, std::string category) {
+    schedule_.infos_.push_back(std::make_unique<CommandInfo>());
+    CommandInfo* info = schedule_.infos_.back().get();
+    info->title = std::move(title);
+    info->category = std::move(category);
+    info->instruction = -1;
+    return info;
+  }
+
   void MakeEvents() {
     events_.assign(instructions_.size(), nullptr);
     for (const proto::Instruction& instruction : instructions_) {
       for (uint32_t earlier : instruction.after()) {
         if (events_[earlier] != nullptr) continue;
-        schedule_.events_.push_back(context_.device.CreateEvent());
-        events_[earlier] = schedule_.events_.back().get();
+        events_[earlier] = NewEvent();
       }
     }
   }
@@ -162,6 +223,7 @@ class ScheduleBuilder {
   const ScheduleContext& context_;
   const int program_;
   const google::protobuf::RepeatedPtrField<proto::Instruction>& instructions_;
+  const bool has_origin_;
   ProgramSchedule schedule_;
   std::vector<Event*> events_;  // by instruction; null: nobody waits for it
   std::vector<StreamRun> runs_;

@@ -10,6 +10,7 @@
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/collective_task.h"
+#include "runtime/executor/host_ports.h"
 #include "runtime/executor/operand_resolver.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan.pb.h"
@@ -25,12 +26,17 @@ struct ScheduleContext {
   const OperandResolver& resolver;
   Device& device;
   const CommunicatorTable& communicators;
+  const HostPorts& ports;
   FailureHandler on_failure;
 };
 
 // Instructions of one stream that follow each other make one batch; batches are in the order of the program,
 // so the record of an event is enqueued before anything that waits for it. Only instructions that another
 // stream waits for get an event.
+//
+// On a device that records, or whose arena the host cannot reach, a program begins and ends on stream
+// `compute`: there inputs are copied in first and outputs out last; all other streams begin by waiting for
+// the first copy, and `compute` ends by waiting for all of them.
 class ProgramSchedule {
  public:
   struct Batch {
@@ -47,7 +53,7 @@ class ProgramSchedule {
   bool Uses(int stream) const { return uses_[static_cast<size_t>(stream)]; }
 
   // Before each run.
-  void ResetEvents() {
+  void ResetEvents() const {
     for (const std::unique_ptr<Event>& event : events_) event->Reset();
   }
 

@@ -50,9 +50,14 @@ absl::StatusOr<std::unique_ptr<SafetensorsWriter>> OpenWriter(const proto::Plan&
 class UnitSaver {
  public:
   // `owners`: over how many ranks the unit is sliced, the first ones of the run; 1: every rank has all of it.
-  UnitSaver(const MasterParameters& master, int owners, Communicator& communicator, SafetensorsWriter* writer,
-            std::vector<float>& chunk)
-      : master_(master), owners_(owners), communicator_(communicator), writer_(writer), chunk_(chunk) {}
+  UnitSaver(const Executor& executor, const MasterParameters& master, int owners, Communicator& communicator,
+            SafetensorsWriter* writer, std::vector<float>& chunk)
+      : executor_(executor),
+        master_(master),
+        owners_(owners),
+        communicator_(communicator),
+        writer_(writer),
+        chunk_(chunk) {}
 
   absl::Status Save(const std::vector<Span>& parameters, const char* unit) {
     const CollectiveLabel label{.name = unit, .sequence = 0};
@@ -60,24 +65,27 @@ class UnitSaver {
       const uint64_t first = owner * master_.elements;
       for (uint64_t at = 0; at < master_.elements; at += kChunkElements) {
         const uint64_t count = std::min(kChunkElements, master_.elements - at);
-        float* data = owner == communicator_.rank() || owners_ == 1 ? master_.data + at : chunk_.data();
+        if (owners_ > 1 ? owner == communicator_.rank() : writer_ != nullptr)
+          FT_RETURN_IF_ERROR(executor_.Read(chunk_.data(), master_.data + at, count * sizeof(float)));
         if (owners_ > 1)
-          FT_RETURN_IF_ERROR(communicator_.Broadcast(data, count * sizeof(float), owner, label));
-        if (writer_ != nullptr) FT_RETURN_IF_ERROR(Write(parameters, first + at, count, data));
+          FT_RETURN_IF_ERROR(communicator_.Broadcast(chunk_.data(), count * sizeof(float), owner, label));
+        if (writer_ != nullptr) FT_RETURN_IF_ERROR(Write(parameters, first + at, count));
       }
     }
     return absl::OkStatus();
   }
 
  private:
-  absl::Status Write(const std::vector<Span>& parameters, uint64_t begin, uint64_t count, const float* data) {
+  absl::Status Write(const std::vector<Span>& parameters, uint64_t begin, uint64_t count) {
     for (const Span& parameter : parameters) {
       const uint64_t from = std::max(parameter.begin, begin), to = std::min(parameter.end, begin + count);
-      if (from < to) FT_RETURN_IF_ERROR(writer_->Append(data + (from - begin), (to - from) * sizeof(float)));
+      if (from < to)
+        FT_RETURN_IF_ERROR(writer_->Append(chunk_.data() + (from - begin), (to - from) * sizeof(float)));
     }
     return absl::OkStatus();
   }
 
+  const Executor& executor_;
   const MasterParameters master_;
   const int owners_;
   Communicator& communicator_;
@@ -103,7 +111,8 @@ absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Comm
   for (int unit = 0; unit < plan.units_size(); ++unit) {
     if (by_unit[unit].empty()) continue;
     FT_ASSIGN_OR_RETURN(const MasterParameters master, FindMasterParameters(plan, executor.operands(), unit));
-    UnitSaver saver(master, master.sliced ? executor.mesh().shard : 1, communicator, writer.get(), chunk);
+    UnitSaver saver(executor, master, master.sliced ? executor.mesh().shard : 1, communicator, writer.get(),
+                    chunk);
     FT_RETURN_IF_ERROR(saver.Save(by_unit[unit], plan.units(unit).name().c_str()));
   }
   return writer == nullptr ? absl::OkStatus() : writer->Commit();

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/report.h"
 
 namespace ft {
 
@@ -19,6 +20,7 @@ absl::StatusOr<TrainingLoop> TrainingLoop::Create(const proto::Plan& plan, Execu
   if (loop.programs_.micro_steps > 1) {
     FT_ASSIGN_OR_RETURN(loop.micro_ports_, FindBatchPorts(plan, executor, loop.programs_.micro));
   }
+  loop.flops_per_step_ = static_cast<double>(ModelFlops(plan));
   loop.sequences_per_step_ = plan.batch() * options.world_size * loop.programs_.micro_steps;
   return loop;
 }
@@ -58,6 +60,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
                                    const TrainingOutputs& outputs) {
   if (outputs.trace != nullptr) outputs.trace->BeginStep(step);
   const auto begin = std::chrono::steady_clock::now();
+  const int64_t exposed_before = executor_->exposed_ns();
   StepMetrics metrics;
   metrics.step = step;
   metrics.lr = options_.lr.At(applied_);
@@ -75,6 +78,9 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.samples_per_s = static_cast<double>(sequences_per_step_) / seconds.count();
   metrics.tokens_per_s = static_cast<double>(sequences_per_step_ * seq_len_) / seconds.count();
   metrics.step_ms = seconds.count() * 1e3;
+  metrics.exposed_ms = static_cast<double>(executor_->exposed_ns() - exposed_before) * 1e-6;
+  if (options_.peak_flops > 0) metrics.mfu = flops_per_step_ / (seconds.count() * options_.peak_flops);
+  metrics.utilization = Utilization();
   metrics.arena_bytes = executor_->arena_bytes();
   metrics.host_arena_bytes = executor_->host_arena_bytes();
   return Report(metrics, outputs);
@@ -85,6 +91,17 @@ absl::Status TrainingLoop::RunMicroStep(int64_t number, const BatchSampler& samp
   sampler.Fill(number, ports.tokens, ports.targets);
   WriteRng(ports.rng, options_.seed, number, options_.rank);
   return executor_->Run(program);
+}
+
+std::optional<double> TrainingLoop::Utilization() {
+  if (!options_.utilization) return std::nullopt;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - utilization_asked_ >= std::chrono::seconds(1)) {
+    utilization_asked_ = now;
+    const double percent = options_.utilization();
+    utilization_ = percent < 0 ? std::nullopt : std::optional<double>(percent / 100);
+  }
+  return utilization_;
 }
 
 absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& outputs) {

@@ -1,8 +1,10 @@
 // Initialises a model and trains it, step after step.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -29,6 +31,10 @@ struct TrainingOptions {
   int world_size = 1;
   int64_t max_bad_steps = kDefaultMaxBadSteps;  // in a row, before the run ends
   int64_t eval_every = 0;                       // steps between two evaluations; 0: only after the last step
+  double peak_flops = 0;  // FLOP/s of the rank's device by its data sheet, for MFU; 0: unknown
+  // Percent of the last moments in which the device was busy, negative when unknown; asked about once a
+  // second.
+  std::function<double()> utilization = {};
 };
 
 // Where the numbers of each step go; null ones are left out.
@@ -42,7 +48,7 @@ struct TrainingOutputs {
 
 class TrainingLoop {
  public:
-  // The executor must outlive the loop; its device must be host_accessible. Errors: FailedPrecondition when
+  // The executor must outlive the loop; of any device. Errors: FailedPrecondition when
   // the plan lacks a program or port; InvalidArgument for settings of it that make no sense.
   static absl::StatusOr<TrainingLoop> Create(const proto::Plan& plan, Executor& executor,
                                              const TrainingOptions& options);
@@ -76,11 +82,15 @@ class TrainingLoop {
   absl::Status RunMicroStep(int64_t number, const BatchSampler& sampler, int program,
                             const BatchPorts& ports);
   absl::Status Report(StepMetrics& metrics, const TrainingOutputs& outputs);
+  std::optional<double> Utilization();
   absl::Status Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator);
 
   Executor* executor_;
   TrainingOptions options_;
   uint64_t seq_len_;
+  double flops_per_step_ = 0;  // model FLOPs of this rank
+  std::optional<double> utilization_ = {};
+  std::chrono::steady_clock::time_point utilization_asked_ = {};
   uint64_t sequences_per_step_ = 0;  // over all micro-steps and ranks
   int init_program_ = 0;
   int64_t* init_rng_ = nullptr;

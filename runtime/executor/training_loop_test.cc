@@ -49,7 +49,7 @@ class TrainingLoopTest : public testing::Test {
     KernelRegistry kernels;
     RegisterProbe(kernels, [&](const ProbeCall& call) { OnCall(call, answer); });
     const proto::Plan plan = ProbePlan(micro_steps, scaler);
-    const BoundPlan bound = *BindPlan(plan, {1, 1});
+    const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
     CpuDevice device(kernels, {});
     auto executor = Executor::Create(plan, bound, device, {}, 0);
     EXPECT_TRUE(executor.ok()) << executor.status();
@@ -234,7 +234,7 @@ TEST_F(TrainingLoopTest, APlanWithoutThePrograms) {
   RegisterProbe(kernels, {});
   CpuDevice device(kernels, {});
   const auto error = [&](proto::Plan plan) {
-    const BoundPlan bound = *BindPlan(plan, {1, 1});
+    const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
     auto executor = Executor::Create(plan, bound, device, {}, 0);
     EXPECT_TRUE(executor.ok()) << executor.status();
     absl::Status status = TrainingLoop::Create(plan, **executor, {}).status();

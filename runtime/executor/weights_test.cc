@@ -102,7 +102,7 @@ class WeightsTest : public ::testing::Test {
   void RoundTrip(const Layout& layout, const Mesh& mesh,
                  const std::function<void(const proto::Plan&, const Executor&, int rank)>& look) {
     const proto::Plan plan = PlanBuilder().Build(layout);
-    const BoundPlan bound = *BindPlan(plan, mesh);
+    const BoundPlan bound = *BindPlan(plan, mesh, DeviceClass::kCpu);
     const std::string again = folder_.Path("again.safetensors");
     ft::testing::TestWorld world(mesh.world_size());
     world.RunThreads([&](const Rendezvous& rendezvous) {
@@ -181,7 +181,7 @@ TEST_F(WeightsTest, WholeFp32ParametersOfAShardedOptimizer) {
 
 TEST_F(WeightsTest, AWorkingCopyOfAnotherType) {
   const proto::Plan plan = PlanBuilder().Build({.dtype = proto::F32});
-  const BoundPlan bound = *BindPlan(plan, {1, 1});
+  const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
   const KernelRegistry kernels;
   CpuDevice device(kernels, {});
   auto executor = Executor::Create(plan, bound, device, {}, 0);

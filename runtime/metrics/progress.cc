@@ -13,7 +13,8 @@ namespace {
 
 constexpr double kRepaintSeconds = 0.1;
 constexpr double kLineSeconds = 1.0;
-constexpr size_t kMaxColumns = 99;  // a longer line would wrap, and "\r" would not get back to its begin
+constexpr size_t kMaxColumns = 99;   // a longer line would wrap, and "\r" would not get back to its begin
+constexpr size_t kMaxInLines = 160;  // where nothing is painted over
 constexpr std::string_view kEraseToEndOfLine = "\x1b[K";
 
 double MonotonicSeconds() {
@@ -68,6 +69,13 @@ void AddStepTime(Line* line, double ms) {
   } else {
     line->Add("{:.1f} s  ", ms / 1e3);
   }
+}
+
+// What is known on some devices only; on a terminal it is what gets cut off.
+void AddDevice(Line* line, const StepMetrics& metrics) {
+  if (metrics.mfu.has_value()) line->Add("  mfu {:.1f}%", *metrics.mfu * 100);
+  if (metrics.exposed_ms.value_or(0) >= 0.05) line->Add("  exposed {:.1f} ms", *metrics.exposed_ms);
+  if (metrics.utilization.has_value()) line->Add("  busy {:.0f}%", *metrics.utilization * 100);
 }
 
 void AddTimeLeft(Line* line, double seconds) {
@@ -144,7 +152,8 @@ void Progress::Show(double now) {
   AddRate(&line, newest_.tokens_per_s);
   AddStepTime(&line, newest_.step_ms);
   AddTimeLeft(&line, SecondsLeft(now));
-  line.CutTo(style_ == Style::kInPlace ? kMaxColumns + 1 : kMaxColumns);  // "\r" takes no column
+  AddDevice(&line, newest_);
+  line.CutTo(style_ == Style::kInPlace ? kMaxColumns + 1 : kMaxInLines);  // "\r" takes no column
   if (style_ == Style::kInPlace) {
     line.Add("{}", kEraseToEndOfLine);
     line_open_ = true;

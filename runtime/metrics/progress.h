@@ -18,8 +18,9 @@ enum class ProgressMode { kAuto, kOn, kOff };
 // InvalidArgument for any other word.
 absl::StatusOr<ProgressMode> ParseProgressMode(std::string_view word);
 
-// Writes to a file descriptor what a person wants to see of each step, in fewer than 100 columns: steps done
-// / total, loss, gradient norm, learning rate, tokens/s, step time, time left. On a terminal it repaints at
+// Writes to a file descriptor what a person wants to see of each step, in fewer than 100 columns on a
+// terminal: steps done / total, loss, gradient norm, learning rate, tokens/s, step time, time left; then, as
+// far as known and there is room, MFU, exposed communication, utilisation. On a terminal it repaints at
 // most 10 times a second; elsewhere a line is written for the first step, then at most one a second, and for
 // the last step. One thread at a time. Nothing is allocated by Update(). A descriptor that cannot be written
 // to is ignored: progress is no reason to stop (a program that may lose its reader ignores SIGPIPE, though).

@@ -17,6 +17,13 @@ struct StepMetrics {
   double samples_per_s = 0;               // sequences, over all ranks
   std::optional<double> loss_scale = {};  // of this step; none without loss scaling
   uint64_t host_arena_bytes = 0;          // of this rank
+  // Time in which stream compute waited for communication and copies, milliseconds of the step.
+  std::optional<double> exposed_ms = {};
+  // Model FLOPs (ModelFlops of the plan) of this rank over what its device could do in that time by its
+  // data sheet, 0 to 1; none where that peak is not known.
+  std::optional<double> mfu = {};
+  std::optional<double> utilization =
+      {};                // of the device as it says itself, 0 to 1, over about the last second
   bool skipped = false;  // loss or gradient norm were not finite, and the update was not applied
 };
 

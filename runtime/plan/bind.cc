@@ -65,16 +65,17 @@ absl::Status PlaceSpace(const proto::Plan& plan, proto::MemorySpace space, Bound
 
 }  // namespace
 
-absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh) {
+absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh, DeviceClass device_class) {
   FT_RETURN_IF_ERROR(CheckMesh(plan, mesh));
   BoundPlan bound;
   bound.mesh = mesh;
+  bound.device_class = device_class;
   for (const proto::Unit& unit : plan.units()) {
     bound.slices.push_back(SliceElements(unit.elements(), plan.block_elements(), mesh.shard));
   }
   bound.sizes.reserve(plan.buffers_size());
   for (const proto::Buffer& buffer : plan.buffers())
-    bound.sizes.push_back(SizeInBytes(plan, buffer.size(), mesh.shard));
+    bound.sizes.push_back(BufferBytes(plan, buffer, mesh.shard, device_class));
   bound.offsets.assign(plan.buffers_size(), 0);
   FT_RETURN_IF_ERROR(PlaceSpace(plan, proto::DEVICE, bound, bound.device));
   FT_RETURN_IF_ERROR(PlaceSpace(plan, proto::HOST, bound, bound.host));

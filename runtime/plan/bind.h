@@ -1,4 +1,5 @@
-// Fixes what a plan leaves open, the sizes that depend on the mesh, and with them every address.
+// Fixes what a plan leaves open, the sizes that depend on the mesh and on the device, and with them every
+// address.
 //
 // The arena of a rank: persistent buffers first, one after the other in the order of the plan, then one
 // region that the programs share, laid out for each program by runtime/memplan. `ftc explain` and ftexec both
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/base/device_class.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/plan.pb.h"
 
@@ -27,6 +29,7 @@ struct BoundArena {
 
 struct BoundPlan {
   Mesh mesh;
+  DeviceClass device_class = DeviceClass::kCpu;
   BoundArena device;
   BoundArena host;
   std::vector<uint64_t> sizes;    // bytes, by buffer
@@ -37,8 +40,8 @@ struct BoundPlan {
   uint64_t host_arena_bytes() const { return host.arena_bytes; }
 };
 
-// `plan` must have passed VerifyPlan. The result is the same for all ranks of the mesh. Errors:
-// those of CheckMesh, OutOfRange when sizes overflow 63 bits.
-absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh);
+// `plan` must have passed VerifyPlan. The result is the same for all ranks of the mesh; they run on devices
+// of one class. Errors: those of CheckMesh, OutOfRange when sizes overflow 63 bits.
+absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh, DeviceClass device_class);
 
 }  // namespace ft

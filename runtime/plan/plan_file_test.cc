@@ -71,10 +71,12 @@ TEST(PlanFileTest, ForeignFilesAreRefused) {
 
 TEST(PlanFileTest, OtherVersionsAreRefused) {
   std::string bytes = Bytes();
-  bytes[12] = 2;
+  bytes[12] = kPlanVersion + 1;
   EXPECT_TRUE(Says(ErrorOf(bytes, absl::StatusCode::kInvalidArgument), "newer ftc"));
-  bytes[12] = 0;
-  EXPECT_TRUE(Says(ErrorOf(bytes, absl::StatusCode::kInvalidArgument), "compile the model again"));
+  for (const char old : {0, 1, static_cast<int>(kPlanVersion) - 1}) {
+    bytes[12] = old;
+    EXPECT_TRUE(Says(ErrorOf(bytes, absl::StatusCode::kInvalidArgument), "compile the model again"));
+  }
 }
 
 // Groups inside groups, of a field that no message has, with a right hash: parsing must not recurse as deep

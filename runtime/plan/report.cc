@@ -25,6 +25,7 @@ ArenaReport ReportArena(const proto::Plan& plan, const BoundPlan& bound, proto::
   for (int i = 0; i < plan.buffers_size(); ++i) {
     const proto::Buffer& buffer = plan.buffers(i);
     if (buffer.space() != space || !LiveAtPeak(buffer, arena)) continue;
+    if (bound.sizes[i] == 0) continue;
     const uint64_t bytes = RoundUp(bound.sizes[i]);
     report.by_class[buffer.class_()] += bytes;
     report.live.push_back({static_cast<uint32_t>(i), bytes});
@@ -57,6 +58,13 @@ MemoryReport::AtRest ReportAtRest(const proto::Plan& plan, const BoundPlan& boun
 }
 
 }  // namespace
+
+uint64_t ModelFlops(const proto::Plan& plan) {
+  uint64_t flops = 0;
+  for (const proto::Program& program : plan.programs())
+    flops += ModelFlops(program) * RunsInStep(plan, program);
+  return flops;
+}
 
 uint64_t CountParameters(const proto::Plan& plan) {
   uint64_t total = 0;

@@ -91,6 +91,10 @@ struct FlopsReport {
   uint64_t recompute = 0;
   uint64_t backward = 0;
   uint64_t optimizer = 0;
+  // Model FLOPs, those of the above that MFU is reckoned with: matrix products (attention's too; of causal
+  // attention the half that is computed) that the results need. Neither what is recomputed, by the plan or
+  // inside of a kernel, nor elementwise work, norms, softmax, the optimizer.
+  uint64_t model = 0;
   uint64_t total() const { return forward + recompute + backward + optimizer; }
 
   void Add(const FlopsReport& other, uint64_t times);
@@ -123,6 +127,9 @@ struct PlanReport {
   uint64_t micro_steps = 1;
   uint64_t parameters = 0;  // elements of all parameters, without padding
 };
+
+// Model FLOPs (FlopsReport::model) of a training step of one rank, with all its micro-steps.
+uint64_t ModelFlops(const proto::Plan& plan);
 
 // Elements of all parameters, without padding.
 uint64_t CountParameters(const proto::Plan& plan);

@@ -90,6 +90,7 @@ void FlopsReport::Add(const FlopsReport& other, uint64_t times) {
   recompute += other.recompute * times;
   backward += other.backward * times;
   optimizer += other.optimizer * times;
+  model += other.model * times;
 }
 
 TrafficReport ReportTraffic(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound) {
@@ -112,6 +113,13 @@ TrafficReport ReportTraffic(const proto::Plan& plan, const proto::Program& progr
   return report;
 }
 
+uint64_t ModelFlops(const proto::Program& program) {
+  uint64_t flops = 0;
+  for (const proto::Instruction& instruction : program.instructions())
+    if (instruction.phase() != "recompute") flops += instruction.model_flops();
+  return flops;
+}
+
 FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound) {
   FlopsReport report;
   for (const proto::Instruction& instruction : program.instructions()) {
@@ -121,6 +129,7 @@ FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, 
     if (instruction.phase() == "backward") report.backward += flops;
     if (instruction.phase() == "optimizer") report.optimizer += flops;
   }
+  report.model = ModelFlops(program);
   return report;
 }
 

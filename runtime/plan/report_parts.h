@@ -10,6 +10,8 @@ namespace ft {
 
 TrafficReport ReportTraffic(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound);
 FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound);
+// Of one run of `program`.
+uint64_t ModelFlops(const proto::Program& program);
 std::vector<SavedReport> ReportSaved(const proto::Plan& plan, const Target& target);
 
 }  // namespace ft

@@ -75,6 +75,7 @@ proto::Plan ShardedPlan() {
   forward.set_kernel("fill");
   forward.set_phase("forward");
   forward.set_flops(70);
+  forward.set_model_flops(60);
   proto::Instruction& gather = AddInstruction(program, proto::ALL_GATHER, proto::GATHER, proto::AXIS_SHARD);
   gather.set_unit_plus_one(1);
   SetWhole(*gather.add_in(), p);
@@ -95,7 +96,7 @@ proto::Plan ShardedPlan() {
 
 PlanReport Report(int shard, int replica = 1) {
   const proto::Plan plan = ShardedPlan();
-  const auto bound = BindPlan(plan, {.replica = replica, .shard = shard});
+  const auto bound = BindPlan(plan, {.replica = replica, .shard = shard}, DeviceClass::kCpu);
   EXPECT_TRUE(bound.ok()) << bound.status();
   return ReportPlan(plan, *bound, *FindTarget("cpu"));
 }
@@ -178,6 +179,7 @@ proto::Plan RichPlan() {
   proto::Instruction& again = AddInstruction(step, proto::KERNEL, proto::COMPUTE, proto::AXIS_NONE);
   again.set_phase("recompute");
   again.set_flops(5);
+  again.set_model_flops(3);
   *plan.add_programs() = step;
   plan.mutable_programs(1)->set_name("train_micro");
   plan.mutable_programs(1)->mutable_instructions()->DeleteSubrange(4, 3);  // the optimizer and its copies
@@ -187,7 +189,7 @@ proto::Plan RichPlan() {
 
 PlanReport RichReport() {
   const proto::Plan plan = RichPlan();
-  const auto bound = BindPlan(plan, {.replica = 1, .shard = 2});
+  const auto bound = BindPlan(plan, {.replica = 1, .shard = 2}, DeviceClass::kCpu);
   EXPECT_TRUE(bound.ok()) << bound.status();
   return ReportPlan(plan, *bound, *FindTarget("cpu"));
 }
@@ -227,6 +229,31 @@ TEST(ReportTest, AStepHasAllItsMicroSteps) {
   EXPECT_EQ(report.flops.total(), 4 * 75u + 2 * kBlock * 16);
 }
 
+TEST(ReportTest, ModelFlopsAreNoRecomputation) {
+  EXPECT_EQ(RichReport().flops.model, 4 * 60u);
+  EXPECT_EQ(ModelFlops(RichPlan()), 4 * 60u);
+  EXPECT_EQ(ModelFlops(ShardedPlan()), 60u);
+}
+
+// Of a buffer that the device does not want nothing is live.
+TEST(ReportTest, EmptyBuffersAreNotListed) {
+  proto::Plan plan = ShardedPlan();
+  const uint32_t scratch = AddBuffer(plan, "scratch", proto::WORKSPACE, proto::SizeExpr::CONSTANT, 0);
+  proto::Buffer& buffer = *plan.mutable_buffers(static_cast<int>(scratch) - 1);
+  buffer.set_persistent(false);
+  buffer.set_first(1);
+  buffer.set_last(1);
+  buffer.set_cuda_bytes(1000);
+  for (const DeviceClass device : kDeviceClasses) {
+    const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 2}, device);
+    const ArenaReport arena = ReportPlan(plan, bound, *FindTarget("cpu")).memory.device;
+    const auto is_scratch = [&](const LiveBuffer& live) { return live.buffer == scratch - 1; };
+    EXPECT_EQ(std::count_if(arena.live.begin(), arena.live.end(), is_scratch),
+              device == DeviceClass::kCuda ? 1 : 0);
+    EXPECT_EQ(arena.by_class[proto::WORKSPACE], device == DeviceClass::kCuda ? 1024u : 0u);
+  }
+}
+
 TEST(ReportTest, HostMemoryIsCountedApart) {
   const MemoryReport memory = RichReport().memory;
   EXPECT_EQ(memory.host.arena_bytes, 2 * kBlock * 4);
@@ -264,7 +291,7 @@ TEST(ReportTest, DecisionsAreSummedOverLayers) {
   add("h.1", "gelu", "recompute", 100, 7);
   add("h.0", "matmul", "keep", 300, 9000);
   add("h.1", "matmul", "offload", 300, 9000);
-  const auto bound = BindPlan(plan, {.replica = 1, .shard = 2});
+  const auto bound = BindPlan(plan, {.replica = 1, .shard = 2}, DeviceClass::kCpu);
   const Target& target = *FindTarget("cpu");
   const std::vector<SavedReport> saved = ReportPlan(plan, *bound, target).saved;
   ASSERT_EQ(saved.size(), 3u);

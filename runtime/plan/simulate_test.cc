@@ -134,7 +134,7 @@ TEST_F(SimulateTest, OffloadCostsCopies) {
   for (const bool offload : {false, true}) {
     const proto::Plan plan = TinyPlan({.offload = offload});
     ASSERT_EQ(VerifyPlan(plan), absl::OkStatus());
-    const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 2});
+    const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 2}, DeviceClass::kCpu);
     const SimulatedProgram step = SimulateStep(plan, bound, *FindTarget("h100"));
     EXPECT_GT(step.exposed_seconds, 0);
     EXPECT_EQ(step.busy_seconds[proto::H2D] > 0, offload);

@@ -1,5 +1,7 @@
 #include "runtime/plan/size_expr.h"
 
+#include <algorithm>
+
 #include "runtime/plan/mesh.h"
 
 namespace ft {
@@ -15,10 +17,18 @@ uint64_t SizeInBytes(const proto::Plan& plan, const proto::SizeExpr& size, uint6
   return (size.kind() == proto::SizeExpr::UNIT_FULL ? slice * shards : slice) * size.value();
 }
 
-uint64_t SmallestSizeInBytes(const proto::Plan& plan, const proto::SizeExpr& size) {
+uint64_t BufferBytes(const proto::Plan& plan, const proto::Buffer& buffer, uint64_t shards,
+                     DeviceClass device) {
+  if (device == DeviceClass::kCuda && buffer.has_cuda_bytes()) return buffer.cuda_bytes();
+  return SizeInBytes(plan, buffer.size(), shards);
+}
+
+uint64_t SmallestBufferBytes(const proto::Plan& plan, const proto::Buffer& buffer) {
+  const proto::SizeExpr& size = buffer.size();
   // Padding only adds to a whole unit; a slice shrinks to a block on a large mesh.
   if (size.kind() == proto::SizeExpr::UNIT_SLICE && Shards(plan)) return plan.block_elements() * size.value();
-  return SizeInBytes(plan, size, 1);
+  return std::min(BufferBytes(plan, buffer, 1, DeviceClass::kCpu),
+                  BufferBytes(plan, buffer, 1, DeviceClass::kCuda));
 }
 
 }  // namespace ft

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/base/device_class.h"
 #include "runtime/plan/plan.pb.h"
 
 namespace ft {
@@ -15,7 +16,11 @@ uint64_t SliceElements(uint64_t elements, uint64_t block, uint64_t shards);
 // overflows.
 uint64_t SizeInBytes(const proto::Plan& plan, const proto::SizeExpr& size, uint64_t shards);
 
-// The fewest bytes that `size` can have over all meshes on which the plan may run.
-uint64_t SmallestSizeInBytes(const proto::Plan& plan, const proto::SizeExpr& size);
+// Bytes of `buffer` on a device with `shards` ranks on the shard axis.
+uint64_t BufferBytes(const proto::Plan& plan, const proto::Buffer& buffer, uint64_t shards,
+                     DeviceClass device);
+
+// The fewest bytes that `buffer` can have over all meshes and devices on which the plan may run.
+uint64_t SmallestBufferBytes(const proto::Plan& plan, const proto::Buffer& buffer);
 
 }  // namespace ft

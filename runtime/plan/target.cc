@@ -12,14 +12,14 @@ namespace {
 // that share memory.
 // clang-format off
 const Target kTargets[] = {
-  // name       f32 FLOP/s  16-bit    memory B/s  kernel s  link s   link B/s  copy s   copy B/s
-  {"cpu",       1.4e11,     1.2e11,   1.0e10,     2e-6,     2e-5,    2.5e9,    5e-6,    5e9},
-  {"a100",      1.3e13,     2.0e14,   1.7e12,     4e-6,     1.5e-5,  2.4e11,   1e-5,    2.2e10},
-  {"a100-ib",   1.3e13,     2.0e14,   1.7e12,     4e-6,     3e-5,    2.0e10,   1e-5,    2.2e10},
-  {"h100",      4.4e13,     6.4e14,   2.8e12,     3e-6,     1.5e-5,  3.6e11,   1e-5,    4.5e10},
-  {"h100-ib",   4.4e13,     6.4e14,   2.8e12,     3e-6,     3e-5,    4.0e10,   1e-5,    4.5e10},
-  {"h200",      4.4e13,     6.4e14,   4.1e12,     3e-6,     1.5e-5,  3.6e11,   1e-5,    4.5e10},
-  {"h200-ib",   4.4e13,     6.4e14,   4.1e12,     3e-6,     3e-5,    4.0e10,   1e-5,    4.5e10},
+  // name       device              f32 FLOP/s  16-bit    memory B/s  kernel s  link s   link B/s  copy s   copy B/s
+  {"cpu",       DeviceClass::kCpu,  1.4e11,     1.2e11,   1.0e10,     2e-6,     2e-5,    2.5e9,    5e-6,    5e9},
+  {"a100",      DeviceClass::kCuda, 1.3e13,     2.0e14,   1.7e12,     4e-6,     1.5e-5,  2.4e11,   1e-5,    2.2e10},
+  {"a100-ib",   DeviceClass::kCuda, 1.3e13,     2.0e14,   1.7e12,     4e-6,     3e-5,    2.0e10,   1e-5,    2.2e10},
+  {"h100",      DeviceClass::kCuda, 4.4e13,     6.4e14,   2.8e12,     3e-6,     1.5e-5,  3.6e11,   1e-5,    4.5e10},
+  {"h100-ib",   DeviceClass::kCuda, 4.4e13,     6.4e14,   2.8e12,     3e-6,     3e-5,    4.0e10,   1e-5,    4.5e10},
+  {"h200",      DeviceClass::kCuda, 4.4e13,     6.4e14,   4.1e12,     3e-6,     1.5e-5,  3.6e11,   1e-5,    4.5e10},
+  {"h200-ib",   DeviceClass::kCuda, 4.4e13,     6.4e14,   4.1e12,     3e-6,     3e-5,    4.0e10,   1e-5,    4.5e10},
 };
 // clang-format on
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/device_class.h"
 #include "runtime/plan/plan.pb.h"
 
 namespace ft {
@@ -13,6 +14,7 @@ namespace ft {
 // Rates that one rank reaches in practice, not peaks of data sheets.
 struct Target {
   std::string name;
+  DeviceClass device;  // that its ranks run on
   double flops_per_s_f32;
   double flops_per_s_16bit;
   double memory_bytes_per_s;

@@ -25,7 +25,7 @@ std::string BytesText(const proto::Plan& plan, const BoundPlan& bound, uint32_t 
                       bound.offsets[buffer] + bound.sizes[buffer], ")");
 }
 
-// What proto::SizeExpr means, in 128 bits.
+// What proto::SizeExpr and cuda_bytes mean, in 128 bits.
 absl::Status VerifySize(const proto::Plan& plan, const BoundPlan& bound, uint32_t buffer) {
   using Wide = unsigned __int128;
   const proto::SizeExpr& size = plan.buffers(buffer).size();
@@ -39,6 +39,8 @@ absl::Status VerifySize(const proto::Plan& plan, const BoundPlan& bound, uint32_
       return Invalid("a slice of unit '", plan.units(size.unit()).name(), "' has ", bound.slices[size.unit()],
                      " elements");
   }
+  if (bound.device_class == DeviceClass::kCuda && plan.buffers(buffer).has_cuda_bytes())
+    bytes = plan.buffers(buffer).cuda_bytes();
   if (bytes != bound.sizes[buffer])
     return Invalid("buffer ", BufferName(plan, buffer), " has ", bound.sizes[buffer], " bytes, not ",
                    static_cast<uint64_t>(bytes));

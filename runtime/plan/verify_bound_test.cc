@@ -32,12 +32,14 @@ class AddressDamageTest : public testing::TestWithParam<AddressDamage> {};
 
 TEST_P(AddressDamageTest, IsRefusedByName) {
   const proto::Plan plan = TinyPlan(GetParam().plan);
-  BoundPlan bound = *BindPlan(plan, *MeshFor(plan, 4));
-  ASSERT_EQ(VerifyBound(plan, bound), absl::OkStatus()) << "before the damage";
-  GetParam().apply(plan, bound);
-  const absl::Status status = VerifyBound(plan, bound);
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(std::string(status.message()).find(GetParam().message), std::string::npos) << status.message();
+  for (const DeviceClass device : kDeviceClasses) {
+    BoundPlan bound = *BindPlan(plan, *MeshFor(plan, 4), device);
+    ASSERT_EQ(VerifyBound(plan, bound), absl::OkStatus()) << "before the damage, on " << Name(device);
+    GetParam().apply(plan, bound);
+    const absl::Status status = VerifyBound(plan, bound);
+    ASSERT_FALSE(status.ok()) << Name(device);
+    EXPECT_NE(std::string(status.message()).find(GetParam().message), std::string::npos) << status.message();
+  }
 }
 
 std::vector<AddressDamage> AddressDamages() {
@@ -90,10 +92,31 @@ TEST(VerifyWorldsTest, EveryWorldBinds) {
   }
 }
 
+// Scratch has room for the kernels of one device only.
+TEST(VerifyBoundTest, SizesAreThoseOfTheDevice) {
+  const proto::Plan plan = TinyPlan(kSharded);
+  for (const DeviceClass device : kDeviceClasses) {
+    BoundPlan bound = *BindPlan(plan, *MeshFor(plan, 4), device);
+    bound.device_class = device == DeviceClass::kCpu ? DeviceClass::kCuda : DeviceClass::kCpu;
+    const std::string message(VerifyBound(plan, bound).message());
+    EXPECT_NE(message.find("buffer 'scratch' has "), std::string::npos) << message;
+  }
+}
+
+TEST(VerifyWorldsTest, LooksAtBothDevices) {
+  proto::Plan plan = TinyPlan();
+  plan.mutable_buffers(BufferIndex(plan, "positions"))->set_cuda_bytes(~uint64_t{0});  // not verified
+  EXPECT_EQ(std::string(VerifyWorlds(plan, {{1, 4}}).message())
+                .rfind("on mesh replica:1,shard:4, device cuda: ", 0),
+            0u);
+}
+
 TEST(VerifyWorldsTest, NamesTheMesh) {
   proto::Plan plan = TinyPlan();
   plan.mutable_units(0)->set_elements(uint64_t{1} << 60);  // not verified
-  EXPECT_EQ(std::string(VerifyWorlds(plan, {{1, 4}}).message()).rfind("on mesh replica:1,shard:4: ", 0), 0u);
+  EXPECT_EQ(
+      std::string(VerifyWorlds(plan, {{1, 4}}).message()).rfind("on mesh replica:1,shard:4, device cpu: ", 0),
+      0u);
 }
 
 }  // namespace

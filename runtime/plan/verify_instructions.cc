@@ -49,6 +49,14 @@ absl::Status VerifyMark(const Place& place, const proto::Instruction& instructio
   return absl::OkStatus();
 }
 
+// Only scratch may have another size on another device.
+absl::Status VerifySameOnAllDevices(const Place& place, const proto::Operand& operand) {
+  if (operand.buffer_plus_one() == 0 || !place.plan.buffers(operand.buffer_plus_one() - 1).has_cuda_bytes())
+    return absl::OkStatus();
+  return place.Invalid("buffer ", BufferName(place.plan, operand.buffer_plus_one() - 1),
+                       ", whose size depends on the device, is used as more than scratch");
+}
+
 absl::Status VerifyInstruction(const Place& place, const proto::Instruction& instruction) {
   if (!proto::Opcode_IsValid(instruction.opcode()) || !proto::Stream_IsValid(instruction.stream()) ||
       !proto::Axis_IsValid(instruction.axis()) || !proto::Axis_IsValid(instruction.mean())) {
@@ -58,8 +66,12 @@ absl::Status VerifyInstruction(const Place& place, const proto::Instruction& ins
     return place.Invalid("it is about unit ", instruction.unit_plus_one() - 1, " of ",
                          place.plan.units_size());
   }
-  for (const proto::Operand& operand : instruction.in()) FT_RETURN_IF_ERROR(VerifyOperand(place, operand));
-  for (const proto::Operand& operand : instruction.out()) FT_RETURN_IF_ERROR(VerifyOperand(place, operand));
+  for (const auto* operands : {&instruction.in(), &instruction.out()}) {
+    for (const proto::Operand& operand : *operands) {
+      FT_RETURN_IF_ERROR(VerifyOperand(place, operand));
+      FT_RETURN_IF_ERROR(VerifySameOnAllDevices(place, operand));
+    }
+  }
   FT_RETURN_IF_ERROR(VerifyOperand(place, instruction.workspace()));
   FT_RETURN_IF_ERROR(VerifyAfter(place, instruction));
   if (IsTransfer(instruction.opcode())) return VerifyTransfer(place, instruction);

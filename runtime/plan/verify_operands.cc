@@ -20,7 +20,8 @@ absl::Status VerifyWhole(const Place& place, const proto::Operand& operand) {
     return place.Invalid(what, " has an offset or a shape");
   if (operand.own_slice() && size.kind() != proto::SizeExpr::UNIT_FULL)
     return place.Invalid(what, ", but only the flat buffer of a whole unit has slices");
-  if (size.value() % SizeOf(static_cast<DType>(operand.dtype())) != 0) {
+  const size_t element = SizeOf(static_cast<DType>(operand.dtype()));
+  if (size.value() % element != 0 || place.plan.buffers(index).cuda_bytes() % element != 0) {
     return place.Invalid("buffer ", BufferName(place.plan, index), " does not hold whole elements of ",
                          proto::DType_Name(operand.dtype()));
   }
@@ -39,7 +40,7 @@ absl::Status VerifyShape(const Place& place, const proto::Operand& operand) {
     return place.Invalid("an operand in buffer ", BufferName(place.plan, index),
                          " is not aligned to its elements");
   }
-  const uint64_t smallest = SmallestSizeInBytes(place.plan, place.plan.buffers(index).size());
+  const uint64_t smallest = SmallestBufferBytes(place.plan, place.plan.buffers(index));
   const uint64_t bytes = ExtentOf(place.plan, operand).value();
   if (bytes > smallest || operand.offset() > smallest - bytes) {
     return place.Invalid("an operand of ", bytes, " bytes at ", operand.offset(), " leaves buffer ",

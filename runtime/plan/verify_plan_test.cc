@@ -193,7 +193,7 @@ TEST(VerifyPlanTest, SurvivesRandomDamage) {
     if (!VerifyPlan(plan).ok()) continue;
     ++accepted;
     for (int ranks : {1, 3}) {
-      const auto bound = BindPlan(plan, *MeshFor(plan, ranks));
+      const auto bound = BindPlan(plan, *MeshFor(plan, ranks), DeviceClass::kCpu);
       if (!bound.ok()) continue;
       for (int b = 0; b < plan.buffers_size(); ++b) {
         const BoundArena& arena = plan.buffers(b).space() == proto::DEVICE ? bound->device : bound->host;
@@ -241,7 +241,7 @@ TEST(VerifyPlanTest, SurvivesRandomNumbers) {
       default:
         instruction->add_after(any() % 20);
     }
-    if (VerifyPlan(plan).ok()) BindPlan(plan, {1, 2}).status().IgnoreError();
+    if (VerifyPlan(plan).ok()) BindPlan(plan, {1, 2}, DeviceClass::kCpu).status().IgnoreError();
   }
 }
 

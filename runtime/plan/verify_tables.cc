@@ -119,6 +119,20 @@ absl::Status VerifySize(const proto::Plan& plan, uint32_t index) {
   return absl::OkStatus();
 }
 
+// A size of its own on CUDA devices.
+absl::Status VerifyCudaBytes(const proto::Plan& plan, uint32_t index) {
+  const proto::Buffer& buffer = plan.buffers(index);
+  if (!buffer.has_cuda_bytes()) return absl::OkStatus();
+  if (buffer.class_() != proto::WORKSPACE || buffer.size().kind() != proto::SizeExpr::CONSTANT ||
+      buffer.space() != proto::DEVICE || buffer.persistent()) {
+    return Invalid("buffer ", BufferName(plan, index),
+                   " has a size for CUDA, but is no scratch of a constant size on the device");
+  }
+  if (buffer.cuda_bytes() > kMaxBufferBytes)
+    return Invalid("buffer ", BufferName(plan, index), " has an impossible size");
+  return absl::OkStatus();
+}
+
 absl::Status VerifyBuffers(const proto::Plan& plan) {
   for (int i = 0; i < plan.buffers_size(); ++i) {
     const proto::Buffer& buffer = plan.buffers(i);
@@ -126,6 +140,7 @@ absl::Status VerifyBuffers(const proto::Plan& plan) {
       return Invalid("buffer ", BufferName(plan, i), " is in an unknown class or space");
     }
     FT_RETURN_IF_ERROR(VerifySize(plan, i));
+    FT_RETURN_IF_ERROR(VerifyCudaBytes(plan, i));
     if (buffer.persistent()) continue;
     if (buffer.program() >= static_cast<uint32_t>(plan.programs_size())) {
       return Invalid("buffer ", BufferName(plan, i), " belongs to program ", buffer.program(), " of ",

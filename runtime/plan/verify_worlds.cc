@@ -1,6 +1,8 @@
 #include "runtime/plan/verify_worlds.h"
 
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
@@ -10,9 +12,15 @@
 namespace ft {
 namespace {
 
-absl::Status VerifyOn(const proto::Plan& plan, const Mesh& mesh) {
-  FT_ASSIGN_OR_RETURN(const BoundPlan bound, BindPlan(plan, mesh));
+absl::Status VerifyOn(const proto::Plan& plan, const Mesh& mesh, DeviceClass device) {
+  FT_ASSIGN_OR_RETURN(const BoundPlan bound, BindPlan(plan, mesh, device));
   return VerifyBound(plan, bound);
+}
+
+// Without any, the addresses on all devices are the same.
+bool DependsOnDevice(const proto::Plan& plan) {
+  return std::any_of(plan.buffers().begin(), plan.buffers().end(),
+                     [](const proto::Buffer& buffer) { return buffer.has_cuda_bytes(); });
 }
 
 // The mesh with `ranks` on the axis that sizes depend on.
@@ -39,10 +47,15 @@ std::vector<Mesh> AllMeshes(const proto::Plan& plan, int largest_world) {
 }
 
 absl::Status VerifyWorlds(const proto::Plan& plan, const std::vector<Mesh>& meshes) {
+  const bool depends = DependsOnDevice(plan);
   for (const Mesh& mesh : meshes) {
-    const absl::Status status = VerifyOn(plan, mesh);
-    if (!status.ok())
-      return absl::Status(status.code(), absl::StrCat("on mesh ", MeshText(mesh), ": ", status.message()));
+    for (const DeviceClass device : kDeviceClasses) {
+      if (!depends && device != DeviceClass::kCpu) continue;
+      const absl::Status status = VerifyOn(plan, mesh, device);
+      if (!status.ok())
+        return absl::Status(status.code(), absl::StrCat("on mesh ", MeshText(mesh), ", device ",
+                                                        std::string(Name(device)), ": ", status.message()));
+    }
   }
   return absl::OkStatus();
 }

@@ -55,6 +55,13 @@ double RoundTo(double value, DType dtype) {
   return std::copysign(std::numeric_limits<double>::infinity(), value);
 }
 
+double Rounding(DType dtype, double magnitude) {
+  if (dtype != DType::kBF16 && dtype != DType::kF16) return 0;
+  const int precision = dtype == DType::kBF16 ? 8 : 11, smallest = dtype == DType::kBF16 ? -126 : -14;
+  const int exponent = magnitude == 0 ? smallest : std::max(std::ilogb(magnitude), smallest);
+  return std::ldexp(1.0, exponent - precision);
+}
+
 Array As(Array array, DType dtype) {
   array.dtype = dtype;
   for (double& value : array.values) value = RoundTo(value, dtype);

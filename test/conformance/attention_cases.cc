@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "runtime/base/cuda_workspace.h"
 #include "runtime/base/workspace.h"
 #include "test/conformance/case.h"
 
@@ -10,6 +11,13 @@ struct Shape {
   int64_t batch, positions, heads, kv_heads, size;
   bool causal;
 };
+
+int64_t CudaWorkspace(const Shape& s, DType dtype) {
+  return cuda_workspace::Attention(s.batch, s.positions, s.heads, s.kv_heads, s.size, dtype);
+}
+int64_t CudaGradWorkspace(const Shape& s, DType dtype) {
+  return cuda_workspace::AttentionGrad(s.batch, s.positions, s.heads, s.kv_heads, s.size, dtype);
+}
 
 // in: q, k, v. Results: out, lse.
 Arrays Attention(const Arrays& in, const Shape& s) {
@@ -62,7 +70,10 @@ void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
                    {q, k, v},
                    attributes,
                    result,
-                   {.reduction = longest, .magnitude = magnitude, .workspace_bytes = AttentionWorkspace()}});
+                   {.reduction = longest,
+                    .magnitude = magnitude,
+                    .workspace_bytes = AttentionWorkspace(),
+                    .cuda_workspace_bytes = CudaWorkspace(s, DType::kF32)}});
   if (!with_gradient) return;
   const Array dout = Random(q.dims, 54), no_dlse = Constant(result[1].dims, 0);
   Arrays gradients;
@@ -82,7 +93,8 @@ void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
                    gradients,
                    {.reduction = longest,
                     .magnitude = magnitude,
-                    .workspace_bytes = AttentionGradWorkspace(s.batch, s.heads, s.positions)}});
+                    .workspace_bytes = AttentionGradWorkspace(s.batch, s.heads, s.positions),
+                    .cuda_workspace_bytes = CudaGradWorkspace(s, DType::kF32)}});
 }
 
 // in: dout, q, k, v, out, lse, as attention_grad takes them. Results: dq, dk, dv from the formulas: p = exp(s
@@ -137,7 +149,10 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
                    {q, k, v},
                    attributes,
                    result,
-                   {.reduction = longest, .magnitude = magnitude, .workspace_bytes = AttentionWorkspace()}});
+                   {.reduction = longest,
+                    .magnitude = magnitude,
+                    .workspace_bytes = AttentionWorkspace(),
+                    .cuda_workspace_bytes = CudaWorkspace(s, dtype)}});
   const Array dout = As(Random(q.dims, 54), dtype);
   // out and lse as a forward kernel would give them.
   const Arrays in = {dout, q, k, v, As(result[0], dtype), As(result[1], DType::kF32)};
@@ -150,7 +165,8 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
                    gradients,
                    {.reduction = longest,
                     .magnitude = magnitude,
-                    .workspace_bytes = AttentionGradWorkspace(s.batch, s.heads, s.positions)}});
+                    .workspace_bytes = AttentionGradWorkspace(s.batch, s.heads, s.positions),
+                    .cuda_workspace_bytes = CudaGradWorkspace(s, dtype)}});
 }
 
 }  // namespace
@@ -178,6 +194,8 @@ std::vector<Case> AttentionCases() {
       AddTypedCases(cases, {1, 35, 2, 1, 80, causal}, dtype);
       AddTypedCases(cases, {2, 130, 3, 3, 64, causal}, dtype);
       AddTypedCases(cases, {1, 70, 2, 1, 256, causal}, dtype);
+      AddTypedCases(cases, {1, 150, 6, 2, 128, causal}, dtype);  // three heads on each of k and v
+      AddTypedCases(cases, {2, 70, 3, 1, 77, causal}, dtype);    // rows of no whole packs
     }
   }
   return cases;

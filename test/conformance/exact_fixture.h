@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/backends/cpu/register.h"
 #include "test/conformance/case.h"
 
@@ -52,7 +53,7 @@ class CpuExact : public testing::Test {
                         const KernelAttributes& attributes, int threads) {
     auto kernel = registry.Find(name)(operands, attributes, {threads});
     ASSERT_TRUE(kernel.ok()) << kernel.status();
-    (*kernel)->Run();
+    static_cast<CpuKernel&>(**kernel).Run();
   }
 
   std::vector<Backend> backends_;

@@ -1,7 +1,7 @@
 #include "test/conformance/harness.h"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "fmt/format.h"
 #include "runtime/base/status_macros.h"
@@ -9,26 +9,41 @@
 namespace ft::conformance {
 namespace {
 
-// A buffer with 64-byte alignment and a guard after its end.
+// A buffer of the bench that knows whether something was written behind its end.
 class Buffer {
  public:
-  explicit Buffer(size_t bytes) : bytes_(bytes), storage_(bytes + 64 + kGuard, std::byte{0xCD}) {}
-  void* data() {
-    const uintptr_t address = reinterpret_cast<uintptr_t>(storage_.data());
-    return reinterpret_cast<void*>((address + 63) / 64 * 64);
+  static absl::StatusOr<Buffer> Make(Bench& bench, uint64_t bytes, size_t alignment = 64) {
+    Buffer buffer(bench, bytes);
+    FT_ASSIGN_OR_RETURN(buffer.memory_, bench.Allocate(bytes + bench.guard_bytes(), alignment));
+    return buffer;
   }
-  bool GuardIntact() {
-    const std::byte* guard = static_cast<std::byte*>(data()) + bytes_;
-    for (size_t i = 0; i < kGuard; ++i) {
-      if (guard[i] != std::byte{0xCD}) return false;
+
+  // With garbage, its guard too.
+  absl::Status Fill() const {
+    const uint64_t all = bytes_ + bench_->guard_bytes();
+    return all == 0 ? absl::OkStatus() : bench_->Fill(data(), kGarbage, all);
+  }
+
+  void* data() const { return memory_->data(); }
+
+  absl::Status CheckGuard(std::string_view name) const {
+    if (bench_->guard_bytes() == 0) return absl::OkStatus();
+    std::vector<std::byte> guard(bench_->guard_bytes());
+    FT_RETURN_IF_ERROR(bench_->Read(guard.data(), static_cast<std::byte*>(data()) + bytes_, guard.size()));
+    for (std::byte byte : guard) {
+      if (byte != kGarbage) return absl::InternalError(fmt::format("wrote behind the end of {}", name));
     }
-    return true;
+    return absl::OkStatus();
   }
 
  private:
-  static constexpr size_t kGuard = 256;
-  size_t bytes_;
-  std::vector<std::byte> storage_;
+  static constexpr std::byte kGarbage{0xCD};
+
+  Buffer(Bench& bench, uint64_t bytes) : bench_(&bench), bytes_(bytes) {}
+
+  Bench* bench_;
+  uint64_t bytes_;
+  std::unique_ptr<Memory> memory_;
 };
 
 // A number of a 16-bit type as its bits: sign, exponent, mantissa.
@@ -55,16 +70,20 @@ double FromBits(uint16_t bits, DType dtype) {
 
 bool IsHalf(DType dtype) { return dtype == DType::kBF16 || dtype == DType::kF16; }
 
-void Write(const Array& array, void* data) {
+// As the tensor's bytes.
+std::vector<std::byte> Encode(const Array& array) {
+  std::vector<std::byte> bytes(array.size() * SizeOf(array.dtype));
+  void* data = bytes.data();
   for (int64_t i = 0; i < array.size(); ++i) {
     if (IsHalf(array.dtype)) static_cast<uint16_t*>(data)[i] = ToBits(array.values[i], array.dtype);
     if (array.dtype == DType::kI32) static_cast<int32_t*>(data)[i] = static_cast<int32_t>(array.values[i]);
     if (array.dtype == DType::kI64) static_cast<int64_t*>(data)[i] = static_cast<int64_t>(array.values[i]);
     if (array.dtype == DType::kF32) static_cast<float*>(data)[i] = static_cast<float>(array.values[i]);
   }
+  return bytes;
 }
 
-void Read(const void* data, Array& array) {
+void Decode(const void* data, Array& array) {
   for (int64_t i = 0; i < array.size(); ++i) {
     if (IsHalf(array.dtype)) array.values[i] = FromBits(static_cast<const uint16_t*>(data)[i], array.dtype);
     if (array.dtype == DType::kI32) array.values[i] = static_cast<const int32_t*>(data)[i];
@@ -83,20 +102,11 @@ Tensor Describe(const Array& array, void* data) {
   return tensor;
 }
 
-// The most that one rounding of a number of at most this magnitude to a 16-bit type changes: half a unit of
-// its last place (case.h).
-double Rounding(DType dtype, double magnitude) {
-  if (!IsHalf(dtype)) return 0;
-  const int precision = dtype == DType::kBF16 ? 8 : 11, smallest = dtype == DType::kBF16 ? -126 : -14;
-  const int exponent = magnitude == 0 ? smallest : std::max(std::ilogb(magnitude), smallest);
-  return std::ldexp(1.0, exponent - precision);
-}
-
 // The operand that result `i` shares its buffer with, or -1.
-int SharedOperand(const Case& c, size_t i, const RunOptions& options) {
+int SharedOperand(const Case& c, size_t i, bool share_reusable) {
   if (i < c.rules.tied.size() && c.rules.tied[i] >= 0 && c.in[c.rules.tied[i]].present)
     return c.rules.tied[i];
-  if (options.share_reusable) {
+  if (share_reusable) {
     for (const auto& [result, operand] : c.rules.reusable) {
       if (result == static_cast<int>(i)) return operand;
     }
@@ -104,46 +114,79 @@ int SharedOperand(const Case& c, size_t i, const RunOptions& options) {
   return -1;
 }
 
-}  // namespace
-
-absl::StatusOr<Arrays> RunCase(const KernelRegistry& registry, const Case& c, const RunOptions& options) {
-  const KernelFactory factory = registry.Find(c.op);
-  if (factory == nullptr) return absl::InvalidArgumentError(fmt::format("no kernel '{}'", c.op));
-  std::vector<Buffer> inputs, outputs;
+// A case's operands on a bench.
+struct Setup {
+  std::vector<Buffer> inputs, outputs, workspace;
   KernelOperands operands;
+};
+
+absl::Status Place(Bench& bench, const Case& c, bool share_reusable, Setup& setup) {
   for (const Array& array : c.in) {
-    Buffer& buffer = inputs.emplace_back(array.size() * SizeOf(array.dtype));
-    Write(array, buffer.data());
+    FT_ASSIGN_OR_RETURN(Buffer buffer, Buffer::Make(bench, array.size() * SizeOf(array.dtype)));
+    setup.operands.in.push_back(array.present ? Describe(array, buffer.data()) : Tensor{});
+    setup.inputs.push_back(std::move(buffer));
+  }
+  for (size_t i = 0; i < c.expected.size(); ++i) {
+    const Array& array = c.expected[i];
+    const int shared = SharedOperand(c, i, share_reusable);
+    if (shared >= 0) {
+      setup.operands.out.push_back(Describe(array, setup.inputs[shared].data()));
+      continue;
+    }
+    FT_ASSIGN_OR_RETURN(Buffer buffer, Buffer::Make(bench, array.size() * SizeOf(array.dtype)));
+    setup.operands.out.push_back(Describe(array, buffer.data()));
+    setup.outputs.push_back(std::move(buffer));
+  }
+  const int64_t bytes = WorkspaceBytes(c, bench.device_class());
+  if (bytes <= 0) return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(Buffer buffer, Buffer::Make(bench, static_cast<uint64_t>(bytes), 256));
+  setup.operands.workspace = {.data = buffer.data(), .dtype = DType::kU8, .rank = 1, .dims = {bytes}};
+  setup.workspace.push_back(std::move(buffer));
+  return absl::OkStatus();
+}
+
+absl::Status FillAll(Bench& bench, const Case& c, const Setup& setup) {
+  for (const auto* buffers : {&setup.inputs, &setup.outputs, &setup.workspace}) {
+    for (const Buffer& buffer : *buffers) FT_RETURN_IF_ERROR(buffer.Fill());
   }
   for (size_t i = 0; i < c.in.size(); ++i) {
-    operands.in.push_back(c.in[i].present ? Describe(c.in[i], inputs[i].data()) : Tensor{});
+    const std::vector<std::byte> bytes = Encode(c.in[i]);
+    if (!bytes.empty()) FT_RETURN_IF_ERROR(bench.Write(setup.inputs[i].data(), bytes.data(), bytes.size()));
   }
-  for (const Array& array : c.expected) outputs.emplace_back(array.size() * SizeOf(array.dtype));
-  for (size_t i = 0; i < c.expected.size(); ++i) {
-    const int shared = SharedOperand(c, i, options);
-    operands.out.push_back(Describe(c.expected[i], shared < 0 ? outputs[i].data() : inputs[shared].data()));
-  }
-  Buffer workspace(c.rules.workspace_bytes);
-  if (c.rules.workspace_bytes > 0) {
-    operands.workspace.data = workspace.data();
-    operands.workspace.dtype = DType::kU8;
-    operands.workspace.rank = 1;
-    operands.workspace.dims[0] = c.rules.workspace_bytes;
-  }
-  FT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, factory(operands, c.attributes, {options.num_threads}));
-  kernel->Run();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Arrays> ReadResults(Bench& bench, const Case& c, const Setup& setup) {
   Arrays results = c.expected;
-  for (size_t i = 0; i < results.size(); ++i) Read(operands.out[i].data, results[i]);
-  for (std::vector<Buffer>* buffers : {&inputs, &outputs}) {
-    for (Buffer& buffer : *buffers) {
-      if (!buffer.GuardIntact()) return absl::InternalError("wrote behind the end of a buffer");
-    }
+  for (size_t i = 0; i < results.size(); ++i) {
+    std::vector<std::byte> bytes(results[i].size() * SizeOf(results[i].dtype));
+    FT_RETURN_IF_ERROR(bench.Read(bytes.data(), setup.operands.out[i].data, bytes.size()));
+    Decode(bytes.data(), results[i]);
   }
-  if (!workspace.GuardIntact()) return absl::InternalError("wrote behind the end of the workspace");
+  for (const Buffer& buffer : setup.inputs) FT_RETURN_IF_ERROR(buffer.CheckGuard("an operand"));
+  for (const Buffer& buffer : setup.outputs) FT_RETURN_IF_ERROR(buffer.CheckGuard("a result"));
+  for (const Buffer& buffer : setup.workspace) FT_RETURN_IF_ERROR(buffer.CheckGuard("the workspace"));
   return results;
 }
 
-std::string Compare(const Case& c, const Arrays& got) {
+}  // namespace
+
+int64_t WorkspaceBytes(const Case& c, DeviceClass device_class) {
+  return device_class == DeviceClass::kCpu ? c.rules.workspace_bytes : c.rules.cuda_workspace_bytes;
+}
+
+absl::StatusOr<Arrays> RunCase(Bench& bench, const Case& c, bool share_reusable) {
+  Setup setup;
+  FT_RETURN_IF_ERROR(Place(bench, c, share_reusable, setup));
+  FT_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, bench.Create(c.op, setup.operands, c.attributes));
+  // Only now: who creates a kernel may try algorithms on its operands.
+  FT_RETURN_IF_ERROR(FillAll(bench, c, setup));
+  FT_RETURN_IF_ERROR(bench.Run(*kernel));
+  return ReadResults(bench, c, setup);
+}
+
+std::string Compare(const Case& c, const Arrays& got, DeviceClass device_class) {
+  const bool rounds = device_class == DeviceClass::kCuda && !c.rules.cuda_rounding.empty();
   for (size_t i = 0; i < got.size(); ++i) {
     double scale = c.rules.magnitude;
     for (double value : c.expected[i].values) scale = std::max(scale, std::abs(value));
@@ -152,11 +195,23 @@ std::string Compare(const Case& c, const Arrays& got) {
         dtype == DType::kF32 || IsHalf(dtype) ? 8 * 0x1p-24 * (4 + std::sqrt(c.rules.reduction)) * scale : 0;
     for (int64_t j = 0; j < got[i].size(); ++j) {
       const double want = c.expected[i].values[j], is = got[i].values[j];
-      const double tolerance = in_f32 + Rounding(dtype, std::abs(want) + in_f32);
+      const double error = in_f32 + (rounds ? c.rules.cuda_rounding[i].values[j] : 0);
+      const double tolerance = error + Rounding(dtype, std::abs(want) + error);
       if (!(std::abs(is - want) <= tolerance)) {
         return fmt::format("result {} element {}: {:.9g}, expected {:.9g}, tolerance {:.2g}", i, j, is, want,
                            tolerance);
       }
+    }
+  }
+  return "";
+}
+
+std::string DifferentBits(const Arrays& a, const Arrays& b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    for (int64_t j = 0; j < a[i].size(); ++j) {
+      const double x = a[i].values[j], y = b[i].values[j];
+      if (std::bit_cast<uint64_t>(x) != std::bit_cast<uint64_t>(y) && !(std::isnan(x) && std::isnan(y)))
+        return fmt::format("result {} element {}: {:.9g} and {:.9g}", i, j, x, y);
     }
   }
   return "";

@@ -1,20 +1,25 @@
-// Runs a case on a backend whose kernels work on host memory.
+// Runs a case on a bench.
 #pragma once
 
+#include <string>
+
 #include "absl/status/statusor.h"
+#include "test/conformance/bench.h"
 #include "test/conformance/case.h"
 
 namespace ft::conformance {
 
-struct RunOptions {
-  int num_threads = 1;
-  bool share_reusable = false;  // run in place where the case allows it
-};
+// The results' values; `share_reusable` runs in place where the case allows it. Errors: those of the bench;
+// Internal when something behind a buffer was written.
+absl::StatusOr<Arrays> RunCase(Bench& bench, const Case& c, bool share_reusable);
 
-// The results' values. InvalidArgument when there is no such kernel or it refuses the operands.
-absl::StatusOr<Arrays> RunCase(const KernelRegistry& registry, const Case& c, const RunOptions& options);
+// Scratch that a case declares for this kind of device.
+int64_t WorkspaceBytes(const Case& c, DeviceClass device_class);
 
-// Empty when `got` is what the case expects, else what differs and where.
-std::string Compare(const Case& c, const Arrays& got);
+// Empty when `got` is what the case expects of this kind of device, else what differs and where.
+std::string Compare(const Case& c, const Arrays& got, DeviceClass device_class);
+
+// Empty when both hold the same numbers, NaN being NaN, else where they differ.
+std::string DifferentBits(const Arrays& a, const Arrays& b);
 
 }  // namespace ft::conformance

@@ -1,6 +1,7 @@
 // sample_bits, binary_mapper, bits_kl.
 #include <cmath>
 
+#include "runtime/base/cuda_workspace.h"
 #include "runtime/base/philox.h"
 #include "runtime/base/workspace.h"
 #include "test/conformance/case.h"
@@ -88,7 +89,8 @@ void AddMapper(std::vector<Case>& cases, int64_t rows, int64_t bits, int64_t wid
                    {gradient},
                    {.reduction = double(width),
                     .magnitude = 2 * std::sqrt(double(width)),
-                    .workspace_bytes = BinaryMapperGradWorkspace(rows, bits)}});
+                    .workspace_bytes = BinaryMapperGradWorkspace(rows, bits),
+                    .cuda_workspace_bytes = cuda_workspace::BinaryMapperGrad(rows, bits, width, dtype)}});
 }
 
 // in: logits.
@@ -111,7 +113,13 @@ void AddKl(std::vector<Case>& cases, double kappa, int64_t rows, DType dtype) {
   const std::string label =
       std::string(Name(dtype)) + " " + std::to_string(rows) + " kappa " + std::to_string(kappa);
   auto f = [kappa](const Arrays& in) { return BitsKl(in, kappa); };
-  cases.push_back({"bits_kl", label, {logits}, attributes, f({logits})});
+  cases.push_back({"bits_kl",
+                   label,
+                   {logits},
+                   attributes,
+                   f({logits}),
+                   {.cuda_workspace_bytes = cuda_workspace::BitsKl(rows)}});
+  if (rows > 1000) return;  // too many for finite differences
   cases.push_back({"bits_kl_grad",
                    label,
                    {Scalar(0.5), logits},
@@ -136,6 +144,11 @@ std::vector<Case> LatentCases() {
       for (int64_t rows : {1, 9, 300}) AddKl(cases, kappa, rows, dtype);
     }
   }
+  AddMapper(cases, 5, 7, 9, DType::kBF16);
+  AddMapper(cases, 9, 10, 3, DType::kF32);
+  AddMapper(cases, 2051, 2, 3, DType::kF16);  // several blocks of rows
+  AddMapper(cases, 1, 16, 2, DType::kF32);
+  AddKl(cases, 0.4, 20001, DType::kF32);
   return cases;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/cuda_workspace.h"
 #include "runtime/base/workspace.h"
 #include "test/conformance/case.h"
 
@@ -51,12 +52,13 @@ void AddCrossEntropy(std::vector<Case>& cases) {
                 targets = RandomIds({s.rows}, s.vocabulary, 62);
     const std::string label = std::to_string(s.rows) + "x" + std::to_string(s.vocabulary);
     const double n = s.vocabulary;
-    cases.push_back({"cross_entropy",
-                     label,
-                     {logits, targets},
-                     {},
-                     CrossEntropy({logits, targets}),
-                     {.reduction = n, .magnitude = 9}});
+    cases.push_back(
+        {"cross_entropy",
+         label,
+         {logits, targets},
+         {},
+         CrossEntropy({logits, targets}),
+         {.reduction = n, .magnitude = 9, .cuda_workspace_bytes = cuda_workspace::CrossEntropy(s.rows)}});
     if (s.rows > 100) continue;
     const Array dloss = Scalar(1.5);
     cases.push_back({"cross_entropy_grad",
@@ -64,7 +66,10 @@ void AddCrossEntropy(std::vector<Case>& cases) {
                      {dloss, logits, targets},
                      {},
                      {NumericGradient(CrossEntropy, {logits, targets}, 0, {dloss})},
-                     {.reduction = n, .magnitude = 9.0 / s.rows, .reusable = {{0, 1}}}});
+                     {.reduction = n,
+                      .magnitude = 9.0 / s.rows,
+                      .reusable = {{0, 1}},
+                      .cuda_workspace_bytes = cuda_workspace::CrossEntropyGrad()}});
   }
 }
 
@@ -107,29 +112,42 @@ void AddLinear(std::vector<Case>& cases, const Shape& s, bool with_acc) {
   }
   for (int64_t i = 0; with_acc && i < acc.size(); ++i) gradients[1].values[i] += acc.values[i];
   const int64_t workspace = LinearCrossEntropyWorkspace(s.rows, s.vocabulary);
+  const DType f32 = DType::kF32;
+  const int64_t cuda_workspace =
+      cuda_workspace::LinearCrossEntropyGrad(s.rows, s.vocabulary, s.width, f32, f32);
   if (!with_acc) {
-    cases.push_back({"linear_cross_entropy",
-                     label,
-                     {x, weight, targets},
-                     {},
-                     loss,
-                     {.reduction = longest, .magnitude = 5, .workspace_bytes = workspace}});
+    cases.push_back(
+        {"linear_cross_entropy",
+         label,
+         {x, weight, targets},
+         {},
+         loss,
+         {.reduction = longest,
+          .magnitude = 5,
+          .workspace_bytes = workspace,
+          .cuda_workspace_bytes = cuda_workspace::LinearCrossEntropy(s.rows, s.vocabulary, s.width, f32)}});
   }
-  cases.push_back(
-      {"linear_cross_entropy_grad",
-       label,
-       {Scalar(dloss), x, weight, targets, acc},
-       {},
-       gradients,
-       {.reduction = longest, .magnitude = 1.0 / s.rows, .workspace_bytes = workspace, .tied = {-1, 4}}});
+  cases.push_back({"linear_cross_entropy_grad",
+                   label,
+                   {Scalar(dloss), x, weight, targets, acc},
+                   {},
+                   gradients,
+                   {.reduction = longest,
+                    .magnitude = 1.0 / s.rows,
+                    .workspace_bytes = workspace,
+                    .tied = {-1, 4},
+                    .cuda_workspace_bytes = cuda_workspace}});
   // The tolerance of the loss must not loosen that of the gradients: the loss alone is the case above.
-  cases.push_back(
-      {"linear_cross_entropy_loss_grad",
-       label,
-       {x, weight, targets, acc, Absent()},
-       Attributes({{"dloss", dloss}}),
-       {loss[0], gradients[0], gradients[1]},
-       {.reduction = longest, .magnitude = 1.0 / s.rows, .workspace_bytes = workspace, .tied = {-1, -1, 3}}});
+  cases.push_back({"linear_cross_entropy_loss_grad",
+                   label,
+                   {x, weight, targets, acc, Absent()},
+                   Attributes({{"dloss", dloss}}),
+                   {loss[0], gradients[0], gradients[1]},
+                   {.reduction = longest,
+                    .magnitude = 1.0 / s.rows,
+                    .workspace_bytes = workspace,
+                    .tied = {-1, -1, 3},
+                    .cuda_workspace_bytes = cuda_workspace}});
 }
 
 // Which rows are left out.
@@ -169,12 +187,13 @@ void AddTypedCrossEntropy(std::vector<Case>& cases, const Shape& s, DType dtype,
   const std::string label = std::to_string(s.rows) + "x" + std::to_string(s.vocabulary) + " " +
                             std::string(Name(dtype)) + Describe(ignore);
   const double n = s.vocabulary;
-  cases.push_back({"cross_entropy",
-                   label,
-                   {logits, targets},
-                   {},
-                   CrossEntropy({logits, targets}),
-                   {.reduction = n, .magnitude = 9}});
+  cases.push_back(
+      {"cross_entropy",
+       label,
+       {logits, targets},
+       {},
+       CrossEntropy({logits, targets}),
+       {.reduction = n, .magnitude = 9, .cuda_workspace_bytes = cuda_workspace::CrossEntropy(s.rows)}});
   Array gradient = LogitGradients(logits, targets, 1.5);
   gradient.dtype = dtype;
   const double counted = std::max<int64_t>(1, Counted(targets));
@@ -183,7 +202,10 @@ void AddTypedCrossEntropy(std::vector<Case>& cases, const Shape& s, DType dtype,
                    {dloss, logits, targets},
                    {},
                    {gradient},
-                   {.reduction = n, .magnitude = 9.0 / counted, .reusable = {{0, 1}}}});
+                   {.reduction = n,
+                    .magnitude = 9.0 / counted,
+                    .reusable = {{0, 1}},
+                    .cuda_workspace_bytes = cuda_workspace::CrossEntropyGrad()}});
 }
 
 // x and weight of one type, dweight and acc of another.
@@ -191,45 +213,107 @@ struct Types {
   DType compute, reduce;
 };
 
-void AddTypedLinear(std::vector<Case>& cases, const Shape& s, Types types, Ignore ignore, bool with_acc) {
-  const Array x = As(Random({s.rows, s.width}, 63, 1.0), types.compute),
-              weight = As(Random({s.vocabulary, s.width}, 64, 1.0), types.compute);
-  const Array targets = Targets(s.rows, s.vocabulary, 65, ignore),
-              acc = with_acc ? As(Random(weight.dims, 66, 0.1), types.reduce) : Absent();
-  const std::string label = std::to_string(s.rows) + "x" + std::to_string(s.vocabulary) + "x" +
-                            std::to_string(s.width) + (with_acc ? " acc " : " ") +
+struct Operands {
+  Array x, weight, targets;
+};
+
+// What CUDA's kernels may add to the error of {loss, dx, dweight} because they keep logits, and then their
+// gradients, in the type of x when that has 16 bits.
+//
+// With logits off by at most d_j = half a unit of their last place, logsumexp is off by at most L = log sum_j
+// p_j exp(d_j) (below, by Cauchy and Schwarz), so the loss of a row by L + d_target, and p_j by p_j (exp(d_j
+// + L) - 1). A gradient s (p_j - onehot_j) is off by s times that and by its own rounding; f16 holds 2^15
+// (p_j - onehot_j).
+Arrays LogitRounding(const Operands& in, double dloss, DType dtype) {
+  Array loss = Scalar(0), dx = Constant(in.x.dims, 0), dweight = Constant(in.weight.dims, 0);
+  if (dtype == DType::kF32) return {};
+  const int64_t width = in.x.last(), vocabulary = in.weight.rows();
+  const double counted = std::max<int64_t>(1, Counted(in.targets)), scale = dloss / counted;
+  const double held = dtype == DType::kF16 ? 0x1p15 : scale;
+  for (int64_t row = 0; row < in.x.rows(); ++row) {
+    const double target = in.targets.values[row], *x = in.x.values.data() + row * width;
+    if (target < 0) continue;
+    std::vector<double> p(vocabulary, 0), off(vocabulary, 0);
+    double sum = 0, grown = 0;
+    for (int64_t c = 0; c < vocabulary; ++c) {
+      for (int64_t i = 0; i < width; ++i) p[c] += x[i] * in.weight.values[c * width + i];
+      if (RoundTo(p[c], dtype) != p[c]) off[c] = Rounding(dtype, std::abs(p[c]));
+      p[c] = std::exp(p[c]);
+      sum += p[c];
+      grown += p[c] * std::exp(off[c]);
+    }
+    const double log_sum = std::log(grown / sum);
+    loss.values[0] += (log_sum + off[static_cast<int64_t>(target)]) / counted;
+    for (int64_t c = 0; c < vocabulary; ++c) {
+      const double moved = p[c] / sum * (std::exp(off[c] + log_sum) - 1);
+      const double gradient = std::abs(p[c] / sum - (c == target ? 1 : 0));
+      const double g = scale * (moved + Rounding(dtype, held * (gradient + moved)) / held);
+      for (int64_t i = 0; i < width; ++i) {
+        dx.values[row * width + i] += g * std::abs(in.weight.values[c * width + i]);
+        dweight.values[c * width + i] += g * std::abs(x[i]);
+      }
+    }
+  }
+  return {loss, dx, dweight};
+}
+
+void AddLinearOf(std::vector<Case>& cases, const Operands& in, const std::string& what, Types types,
+                 bool with_acc) {
+  const auto& [x, weight, targets] = in;
+  const int64_t rows = x.rows(), width = x.last(), vocabulary = weight.rows();
+  const Array acc = with_acc ? As(Random(weight.dims, 66, 0.1), types.reduce) : Absent();
+  const std::string label = std::to_string(rows) + "x" + std::to_string(vocabulary) + "x" +
+                            std::to_string(width) + (with_acc ? " acc " : " ") +
                             std::string(Name(types.compute)) + " to " + std::string(Name(types.reduce)) +
-                            Describe(ignore);
-  const double dloss = 0.75, longest = std::max({s.rows, s.vocabulary, s.width});
+                            what;
+  const double dloss = 0.75, longest = std::max({rows, vocabulary, width});
   const Arrays loss = LinearCrossEntropy({x, weight, targets});
   Arrays gradients = LinearGradients(x, weight, targets, dloss);
   for (int64_t i = 0; with_acc && i < acc.size(); ++i) gradients[1].values[i] += acc.values[i];
   gradients[0].dtype = types.compute;
   gradients[1].dtype = types.reduce;
-  const int64_t workspace = LinearCrossEntropyWorkspace(s.rows, s.vocabulary);
-  const double magnitude = 1.0 / std::max<int64_t>(1, Counted(targets));
-  if (!with_acc) {
-    cases.push_back({"linear_cross_entropy",
-                     label,
-                     {x, weight, targets},
-                     {},
-                     loss,
-                     {.reduction = longest, .magnitude = 5, .workspace_bytes = workspace}});
-  }
+  const Arrays off = LogitRounding(in, dloss, types.compute);
+  const bool rounds = !off.empty();
+  Rules rules = {
+      .reduction = longest,
+      .magnitude = 5,
+      .workspace_bytes = LinearCrossEntropyWorkspace(rows, vocabulary),
+      .cuda_workspace_bytes = cuda_workspace::LinearCrossEntropy(rows, vocabulary, width, types.compute),
+      .cuda_rounding = rounds ? Arrays{off[0]} : Arrays{}};
+  if (!with_acc) cases.push_back({"linear_cross_entropy", label, {x, weight, targets}, {}, loss, rules});
+  rules.magnitude = 1.0 / std::max<int64_t>(1, Counted(targets));
+  rules.cuda_workspace_bytes =
+      cuda_workspace::LinearCrossEntropyGrad(rows, vocabulary, width, types.compute, types.reduce);
+  rules.tied = {-1, 4};
+  if (rounds) rules.cuda_rounding = {off[1], off[2]};
   cases.push_back(
-      {"linear_cross_entropy_grad",
-       label,
-       {Scalar(dloss), x, weight, targets, acc},
-       {},
-       gradients,
-       {.reduction = longest, .magnitude = magnitude, .workspace_bytes = workspace, .tied = {-1, 4}}});
-  cases.push_back(
-      {"linear_cross_entropy_loss_grad",
-       label,
-       {x, weight, targets, acc, with_acc ? Scalar(dloss / 3) : Absent()},
-       Attributes({{"dloss", with_acc ? 3.0 : dloss}}),
-       {loss[0], gradients[0], gradients[1]},
-       {.reduction = longest, .magnitude = magnitude, .workspace_bytes = workspace, .tied = {-1, -1, 3}}});
+      {"linear_cross_entropy_grad", label, {Scalar(dloss), x, weight, targets, acc}, {}, gradients, rules});
+  rules.tied = {-1, -1, 3};
+  rules.cuda_rounding = off;
+  cases.push_back({"linear_cross_entropy_loss_grad",
+                   label,
+                   {x, weight, targets, acc, with_acc ? Scalar(dloss / 3) : Absent()},
+                   Attributes({{"dloss", with_acc ? 3.0 : dloss}}),
+                   {loss[0], gradients[0], gradients[1]},
+                   rules});
+}
+
+void AddTypedLinear(std::vector<Case>& cases, const Shape& s, Types types, Ignore ignore, bool with_acc) {
+  AddLinearOf(cases,
+              {As(Random({s.rows, s.width}, 63, 1.0), types.compute),
+               As(Random({s.vocabulary, s.width}, 64, 1.0), types.compute),
+               Targets(s.rows, s.vocabulary, 65, ignore)},
+              Describe(ignore), types, with_acc);
+}
+
+// Logits are multiples of 1/2 below 16, which 16 bits hold: nothing but their gradients is rounded there.
+void AddExactLogits(std::vector<Case>& cases, const Shape& s, Types types) {
+  Array x = As(Random({s.rows, s.width}, 163, 2.0), types.compute),
+        weight = As(Random({s.vocabulary, s.width}, 164, 2.0), types.compute);
+  for (double& value : x.values) value = std::round(value);
+  for (double& value : weight.values) value = std::round(value) / 2;
+  AddLinearOf(cases, {x, weight, Targets(s.rows, s.vocabulary, 165, Ignore::kSome)}, " exact logits", types,
+              false);
 }
 
 void AddTypedCases(std::vector<Case>& cases) {
@@ -237,7 +321,8 @@ void AddTypedCases(std::vector<Case>& cases) {
   for (Ignore ignore : {Ignore::kNone, Ignore::kSome, Ignore::kAll}) {
     for (DType dtype : {kF32, kBF16, kF16}) {
       if (dtype == kF32 && ignore == Ignore::kNone) continue;  // see above
-      for (const Shape& s : {Shape{1, 2, 0}, {3, 7, 0}, {33, 50, 0}, {300, 1031, 0}})
+      // The last is longer than what the threads of a GPU's block read at once.
+      for (const Shape& s : {Shape{1, 2, 0}, {3, 7, 0}, {33, 50, 0}, {300, 1031, 0}, {5, 20011, 0}})
         AddTypedCrossEntropy(cases, s, dtype, ignore);
     }
   }
@@ -256,6 +341,10 @@ void AddTypedCases(std::vector<Case>& cases) {
       AddTypedLinear(cases, {130, 257, 33}, types, Ignore::kSome, with_acc);
       AddTypedLinear(cases, {69, 133, 300}, types, Ignore::kNone, with_acc);
     }
+  }
+  for (const Types& types : {Types{kBF16, kBF16}, {kF16, kF16}, {kBF16, kF32}, {kF16, kF32}}) {
+    AddExactLogits(cases, {130, 257, 7}, types);
+    AddExactLogits(cases, {20, 5003, 8}, types);
   }
   // Several chunks of rows.
   AddTypedLinear(cases, {70, 200001, 2}, {kBF16, kBF16}, Ignore::kNone, true);

@@ -1,3 +1,4 @@
+#include "runtime/base/cuda_workspace.h"
 #include "test/conformance/case.h"
 
 namespace ft::conformance {
@@ -46,7 +47,12 @@ void AddCase(std::vector<Case>& cases, const Shape& s, bool ta, bool tb, bool wi
                             (with_acc ? " acc" : "") + " " + std::string(Name(types.in)) + " to " +
                             std::string(Name(types.out));
   cases.push_back(
-      {"matmul", label, {a, b, bias, acc}, attributes, {expected}, {.reduction = double(s.k), .tied = {3}}});
+      {"matmul",
+       label,
+       {a, b, bias, acc},
+       attributes,
+       {expected},
+       {.reduction = double(s.k), .tied = {3}, .cuda_workspace_bytes = cuda_workspace::Matmul()}});
 }
 
 void AddHalfCases(std::vector<Case>& cases) {
@@ -76,6 +82,8 @@ void AddHalfCases(std::vector<Case>& cases) {
   // Several blocks of rows, of columns and of what is summed over.
   AddCase(cases, {460, 790, 270}, false, true, true, false, {kBF16, kBF16});
   AddCase(cases, {460, 790, 270}, true, false, false, true, {kF16, kBF16});
+  // More than a workspace of 32 MiB holds as f32.
+  AddCase(cases, {3100, 2900, 2}, true, false, true, true, {kBF16, kF16});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/base/cuda_workspace.h"
 #include "runtime/base/flat_layout.h"
 #include "runtime/base/workspace.h"
 #include "test/conformance/case.h"
@@ -42,29 +43,42 @@ void AddCopies(std::vector<Case>& cases, DType dtype) {
   cases.push_back({"copy", Typed(dtype, "small"), {x}, {}, {x}});
   const Array large = As(Random({511, 1031}, 6), dtype);
   cases.push_back({"copy", Typed(dtype, "large"), {large}, {}, {large}});
-  for (int64_t copies : {1, 3, 200}) {
-    Array r = As(Constant({copies, 5, 211}, 0), dtype);
-    const Array part = As(Random({5, 211}, 8), dtype);
-    for (int64_t i = 0; i < r.size(); ++i) r.values[i] = part.values[i % part.size()];
-    cases.push_back({"broadcast", Typed(dtype, std::to_string(copies)), {part}, {}, {r}});
+  for (int64_t columns : {211, 216}) {
+    for (int64_t copies : {1, 3, 200}) {
+      Array r = As(Constant({copies, 5, columns}, 0), dtype);
+      const Array part = As(Random({5, columns}, 8), dtype);
+      for (int64_t i = 0; i < r.size(); ++i) r.values[i] = part.values[i % part.size()];
+      const std::string label = std::to_string(copies) + " times " + std::to_string(columns);
+      cases.push_back({"broadcast", Typed(dtype, label), {part}, {}, {r}});
+    }
   }
 }
 
-void AddSplits(std::vector<Case>& cases, DType dtype) {
-  for (int64_t rows : {1, 6, 700}) {
-    const Array whole = As(Random({rows, 3 + 64 + 133}, 9), dtype);
-    Arrays parts = {Constant({rows, 3}, 0), Constant({rows, 64}, 0), Constant({rows, 133}, 0)};
-    for (Array& part : parts) part.dtype = dtype;
-    for (int64_t row = 0; row < rows; ++row) {
-      int64_t column = 0;
-      for (Array& part : parts) {
-        for (int64_t j = 0; j < part.last(); ++j)
-          part.values[row * part.last() + j] = whole.values[row * 200 + column++];
-      }
+void AddSplit(std::vector<Case>& cases, DType dtype, int64_t rows, const std::vector<int64_t>& widths) {
+  const int64_t columns = std::accumulate(widths.begin(), widths.end(), int64_t{0});
+  const Array whole = As(Random({rows, columns}, 9), dtype);
+  Arrays parts;
+  int64_t begin = 0;
+  for (int64_t width : widths) {
+    Array& part = parts.emplace_back(As(Constant({rows, width}, 0), dtype));
+    for (int64_t i = 0; i < part.size(); ++i) {
+      part.values[i] = whole.values[i / width * columns + begin + i % width];
     }
-    cases.push_back({"split", Typed(dtype, std::to_string(rows)), {whole}, {}, parts});
-    cases.push_back({"concat", Typed(dtype, std::to_string(rows)), parts, {}, {whole}});
+    begin += width;
   }
+  const std::string label = Typed(dtype, std::to_string(rows) + " rows, " + std::to_string(widths.size()) +
+                                             " parts of " + std::to_string(widths[0]) + " ...");
+  cases.push_back({"split", label, {whole}, {}, parts});
+  cases.push_back({"concat", label, parts, {}, {whole}});
+}
+
+void AddSplits(std::vector<Case>& cases, DType dtype) {
+  for (int64_t rows : {1, 6, 700}) AddSplit(cases, dtype, rows, {3, 64, 133});
+  AddSplit(cases, dtype, 517, {64, 128, 64});
+  AddSplit(cases, dtype, 33, {4, 12, 20});
+  AddSplit(cases, dtype, 33, {2, 6});
+  AddSplit(cases, dtype, 33, {77});
+  AddSplit(cases, dtype, 5, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18});
 }
 
 // f32, bf16 or f16 in, any of them out: the middle of two neighbours, what is too large, what is subnormal.
@@ -92,14 +106,21 @@ void AddEmbeddings(std::vector<Case>& cases, DType dtype) {
   struct Shape {
     int64_t batch, positions, vocabulary, width;
   };
-  for (const Shape& s : {Shape{1, 1, 1, 1}, {2, 7, 11, 5}, {3, 64, 50, 300}}) {
+  // Also: few ids, each at many positions; more positions than a tile of a sort; ids of many digits.
+  for (const Shape& s : {Shape{1, 1, 1, 1},
+                         {2, 7, 11, 5},
+                         {3, 64, 50, 300},
+                         {1, 600, 3, 24},
+                         {2, 2500, 300, 8},
+                         {1, 40, 70000, 1}}) {
     const Array ids = RandomIds({s.batch, s.positions}, s.vocabulary, 3),
                 table = As(Random({s.vocabulary, s.width}, 4), dtype);
     Array r = As(Constant({s.batch, s.positions, s.width}, 0), dtype);
     for (int64_t i = 0; i < r.size(); ++i) {
       r.values[i] = table.values[static_cast<int64_t>(ids.values[i / s.width]) * s.width + i % s.width];
     }
-    const std::string label = Typed(dtype, std::to_string(s.width));
+    const std::string label = Typed(dtype, std::to_string(ids.size()) + " of " +
+                                               std::to_string(s.vocabulary) + "x" + std::to_string(s.width));
     cases.push_back({"embedding", label, {ids, table}, {}, {r}});
     const Array dy = As(Random(r.dims, 12), dtype);
     for (DType reduce : kFloats) {
@@ -108,15 +129,39 @@ void AddEmbeddings(std::vector<Case>& cases, DType dtype) {
         for (int64_t i = 0; i < dy.size(); ++i) {
           sum.values[static_cast<int64_t>(ids.values[i / s.width]) * s.width + i % s.width] += dy.values[i];
         }
-        cases.push_back({"embedding_grad",
-                         label + " to " + std::string(Name(reduce)) + (start.present ? " into" : ""),
-                         {ids, dy, start},
-                         {},
-                         {sum},
-                         {.reduction = double(ids.size()), .tied = {2}}});
+        cases.push_back(
+            {"embedding_grad",
+             label + " to " + std::string(Name(reduce)) + (start.present ? " into" : ""),
+             {ids, dy, start},
+             {},
+             {sum},
+             {.reduction = double(ids.size()),
+              .tied = {2},
+              .cuda_workspace_bytes = cuda_workspace::EmbeddingGrad(ids.size(), s.vocabulary, s.width)}});
       }
     }
   }
+}
+
+// The gradient leaves out ids that the table does not have: targets that do not count.
+void AddForeignIds(std::vector<Case>& cases, DType dtype, DType reduce) {
+  const int64_t positions = 90, vocabulary = 11, width = 16;
+  Array ids = RandomIds({positions}, vocabulary, 3);
+  for (int64_t i = 0; i < positions; i += 4) ids.values[i] = i % 8 == 0 ? -1 : double(vocabulary + i);
+  const Array dy = As(Random({positions, width}, 12), dtype);
+  Array sum = As(Constant({vocabulary, width}, 0), reduce);
+  for (int64_t i = 0; i < dy.size(); ++i) {
+    const int64_t id = static_cast<int64_t>(ids.values[i / width]);
+    if (id >= 0 && id < vocabulary) sum.values[id * width + i % width] += dy.values[i];
+  }
+  cases.push_back({"embedding_grad",
+                   Typed(dtype, "foreign ids to " + std::string(Name(reduce))),
+                   {ids, dy, Absent()},
+                   {},
+                   {sum},
+                   {.reduction = double(positions),
+                    .tied = {2},
+                    .cuda_workspace_bytes = cuda_workspace::EmbeddingGrad(positions, vocabulary, width)}});
 }
 
 void AddSums(std::vector<Case>& cases, DType dtype, DType reduce) {
@@ -138,7 +183,9 @@ void AddSums(std::vector<Case>& cases, DType dtype, DType reduce) {
                      {x},
                      {},
                      {r},
-                     {.reduction = double(terms), .workspace_bytes = SumLeadingWorkspace(r.size())}});
+                     {.reduction = double(terms),
+                      .workspace_bytes = SumLeadingWorkspace(r.size()),
+                      .cuda_workspace_bytes = cuda_workspace::SumLeading(terms, r.size())}});
   }
 }
 
@@ -152,7 +199,10 @@ std::vector<Case> MovementCases() {
     AddCopies(cases, dtype);
     AddSplits(cases, dtype);
     AddEmbeddings(cases, dtype);
-    for (DType reduce : kFloats) AddSums(cases, dtype, reduce);
+    for (DType reduce : kFloats) {
+      AddForeignIds(cases, dtype, reduce);
+      AddSums(cases, dtype, reduce);
+    }
   }
   return cases;
 }

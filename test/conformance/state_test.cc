@@ -103,7 +103,7 @@ std::vector<float> Scales(const KernelRegistry& registry, const Scaling& scaling
   EXPECT_TRUE(kernel.ok()) << kernel.status();
   for (char step : steps) {
     coefficient = step == 'x' ? NAN : 0.5f;
-    (*kernel)->Run();
+    static_cast<CpuKernel&>(**kernel).Run();
     scales.push_back(state[0]);
   }
   return scales;

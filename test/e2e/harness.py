@@ -93,5 +93,5 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual([row["step"] for row in rows], list(range(steps)))
         return rows
 
-    def explain(self, plan, world):
-        return json.loads(self.check("ftc", "explain", plan, f"--world-size={world}", "--json").stdout)
+    def explain(self, plan, world, *options):
+        return json.loads(self.check("ftc", "explain", plan, f"--world-size={world}", "--json", *options).stdout)

@@ -23,6 +23,40 @@ ftx.program @p {
 // -----
 
 ftx.program @p {
+  // expected-error@+1 {{has a size for CUDA; only scratch of a constant size on the device may}}
+  %b = ftx.buffer "b" activations constant(4) cuda(8)
+}
+
+// -----
+
+// expected-error@+1 {{has a size for CUDA; only scratch of a constant size on the device may}}
+%b = ftx.buffer "b" workspace constant(4) cuda(8) persistent
+
+// -----
+
+ftx.program @p {
+  // expected-error@+1 {{has a size for CUDA; only scratch of a constant size on the device may}}
+  %b = ftx.buffer "b" workspace constant(4) cuda(8) host
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ftx.program @p {
+  // expected-error@+1 {{has a size for CUDA; only scratch of a constant size on the device may}}
+  %b = ftx.buffer "b" workspace unit_slice(@u, 4) cuda(8)
+}
+
+// -----
+
+ftx.program @p {
+  // expected-error@+1 {{has a negative size}}
+  %b = ftx.buffer "b" workspace constant(4) cuda(-8)
+}
+
+// -----
+
+ftx.program @p {
   // expected-error@+1 {{has a live range that ends before it begins}}
   %b = ftx.buffer "b" io constant(4) live [3, 2]
 }

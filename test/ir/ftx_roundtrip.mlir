@@ -37,9 +37,12 @@ ftx.program @train_step {
   // CHECK: ftx.wait %[[T]] on compute
   ftx.wait %t on compute
   %y = ftx.buffer "y" activations constant(256) {layer = "h"}
-  %s = ftx.buffer "scratch" workspace constant(64)
-  // CHECK: ftx.kernel "matmul" on compute ins(%x : tensor<8x4xf32>, %h.gathered[4096] : tensor<8x4xf32>, none, none) outs(%y : tensor<8x8xf32>) workspace(%scratch) with {transpose_a = false, transpose_b = true} {bytes = 512 : i64, flops = 512 : i64, layer = "h", phase = "forward"}
-  ftx.kernel "matmul" on compute ins(%x : tensor<8x4xf32>, %full[4096] : tensor<8x4xf32>, none, none) outs(%y : tensor<8x8xf32>) workspace(%s) with {transpose_a = false, transpose_b = true} {bytes = 512 : i64, flops = 512 : i64, layer = "h", phase = "forward"}
+  // CHECK: %scratch = ftx.buffer "scratch" workspace constant(64) cuda(4096) live [2, 2]
+  %s = ftx.buffer "scratch" workspace constant(64) cuda(4096) live [2, 2]
+  // CHECK: %none = ftx.buffer "none" workspace constant(64) cuda(0)
+  %none = ftx.buffer "none" workspace constant(64) cuda(0)
+  // CHECK: ftx.kernel "matmul" on compute ins(%x : tensor<8x4xf32>, %h.gathered[4096] : tensor<8x4xf32>, none, none) outs(%y : tensor<8x8xf32>) workspace(%scratch) with {transpose_a = false, transpose_b = true} {bytes = 512 : i64, flops = 512 : i64, layer = "h", model_flops = 256 : i64, phase = "forward"}
+  ftx.kernel "matmul" on compute ins(%x : tensor<8x4xf32>, %full[4096] : tensor<8x4xf32>, none, none) outs(%y : tensor<8x8xf32>) workspace(%s) with {transpose_a = false, transpose_b = true} {bytes = 512 : i64, flops = 512 : i64, layer = "h", model_flops = 256 : i64, phase = "forward"}
   // CHECK: ftx.release %h.gathered
   ftx.release %full
   // CHECK: ftx.kernel "fill" on compute ins() outs(%loss : tensor<f32>)

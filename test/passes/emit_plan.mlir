@@ -37,6 +37,7 @@
 // CHECK-NEXT: 0 parameters 'embed.parameters': 4 B x slice of embed, persistent
 // CHECK: io 'tokens': 24 B, persistent
 // CHECK: gathered 'embed.gathered': 4 B x whole of embed, program 1 [0,
+// CHECK: workspace 'h.0.matmul.workspace': 0 B (33554432 B on CUDA), program 1 [
 
 // CHECK-LABEL: program init
 // CHECK: input rng: 'rng' i64[3]
@@ -51,7 +52,7 @@
 // CHECK-NEXT: 2 gather all_gather h.0 after 1 over shard
 // CHECK-NEXT: 3 compute embedding in('tokens' i32[2x3], 'embed.gathered' f32[8x4])
 // Absent operands keep their place, flags are numbers.
-// CHECK: compute matmul in('embed.embedding' f32[2x3x4], 'h.0.gathered' f32[4x4], 'h.0.gathered'[4096] f32[4], none) out({{.*}}) {transpose_a = 0, transpose_b = 0}
+// CHECK: compute matmul in('embed.embedding' f32[2x3x4], 'h.0.gathered' f32[4x4], 'h.0.gathered'[4096] f32[4], none) out({{.*}}) workspace('h.0.matmul.workspace' whole u8) {transpose_a = 0, transpose_b = 0}
 // CHECK: compute release h.0 in('h.0.gathered' whole u8)
 // CHECK-LABEL: program eval_step
 // CHECK: output loss_sum: 'loss_sum' f32[2]

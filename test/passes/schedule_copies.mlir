@@ -9,6 +9,7 @@ module {
     %acc = ft.fill 1.0 : tensor<4x8xf32>
     %dy = ft.fill 2.0 : tensor<2x4x8xf32>
     // CHECK: "copy" on compute ins(%fill : tensor<4x8xf32>) outs(%embedding_grad : tensor<4x8xf32>)
+    // CHECK-NEXT: ftx.buffer "embedding_grad.workspace" workspace constant(0) cuda(
     // CHECK-NEXT: "embedding_grad" on compute ins(%tokens : tensor<2x4xi32>, %{{.*}} : tensor<2x4x8xf32>, %embedding_grad : tensor<4x8xf32>) outs(%embedding_grad : tensor<4x8xf32>)
     %g = ft.embedding_grad %tokens, %dy into %acc : (tensor<2x4xi32>, tensor<2x4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
     // CHECK: "add" on compute ins(%embedding_grad : tensor<4x8xf32>, %fill : tensor<4x8xf32>) outs(%loss : tensor<4x8xf32>)

@@ -11,6 +11,7 @@
 #include "models/registry.h"
 #include "runtime/base/temp_folder.h"
 #include "runtime/plan/bind.h"
+#include "runtime/plan/report.h"
 #include "runtime/plan/verify_bound.h"
 #include "runtime/plan/verify_plan.h"
 #include "runtime/plan/verify_transfers.h"
@@ -122,6 +123,27 @@ class CompiledPlanTest : public testing::TestWithParam<Case> {
       return false;
     }
     return true;
+  }
+
+  // Two buffers that live together, laid over each other, for many pairs.
+  void ExpectSharedAddressesSeen(const BoundPlan& good) {
+    const auto live_together = [&](const proto::Buffer& a, const proto::Buffer& b) {
+      if (a.space() != b.space()) return false;
+      if (a.persistent() || b.persistent()) return true;
+      return a.program() == b.program() && a.first() <= b.last() && b.first() <= a.last();
+    };
+    for (int a = 0; a < plan_.buffers_size(); ++a) {
+      for (int b = 0; b < plan_.buffers_size(); b += 1 + a % 7) {
+        if (a == b || good.sizes[a] == 0 || good.sizes[b] == 0) continue;
+        if (!live_together(plan_.buffers(a), plan_.buffers(b))) continue;
+        BoundPlan bound = good;
+        // The last bytes of b.
+        bound.offsets[a] = good.offsets[b] + (good.sizes[b] - 1) / 256 * 256;
+        ++planted_;
+        EXPECT_FALSE(VerifyBound(plan_, bound).ok())
+            << plan_.buffers(a).name() << " laid over " << plan_.buffers(b).name();
+      }
+    }
   }
 
   bool MovesUnits(const proto::Instruction& instruction) const {
@@ -272,27 +294,64 @@ TEST_P(CompiledPlanTest, UnwrittenBuffers) {
   EXPECT_GT(planted_, 0);
 }
 
+// Where kernels want scratch, and how much, differs between devices; addresses are proved on both.
 TEST_P(CompiledPlanTest, SharedAddresses) {
-  const BoundPlan good = *BindPlan(plan_, *MeshFor(plan_, 4, 2));
-  ASSERT_EQ(VerifyBound(plan_, good), absl::OkStatus());
-  const auto live_together = [&](const proto::Buffer& a, const proto::Buffer& b) {
-    if (a.space() != b.space()) return false;
-    if (a.persistent() || b.persistent()) return true;
-    return a.program() == b.program() && a.first() <= b.last() && b.first() <= a.last();
-  };
-  for (int a = 0; a < plan_.buffers_size(); ++a) {
-    for (int b = 0; b < plan_.buffers_size(); b += 1 + a % 7) {
-      if (a == b || good.sizes[a] == 0 || good.sizes[b] == 0) continue;
-      if (!live_together(plan_.buffers(a), plan_.buffers(b))) continue;
-      BoundPlan bound = good;
-      // The last bytes of b.
-      bound.offsets[a] = good.offsets[b] + (good.sizes[b] - 1) / 256 * 256;
-      ++planted_;
-      EXPECT_FALSE(VerifyBound(plan_, bound).ok())
-          << plan_.buffers(a).name() << " laid over " << plan_.buffers(b).name();
+  for (const DeviceClass device : kDeviceClasses) {
+    const BoundPlan good = *BindPlan(plan_, *MeshFor(plan_, 4, 2), device);
+    ASSERT_EQ(VerifyBound(plan_, good), absl::OkStatus()) << Name(device);
+    ExpectSharedAddressesSeen(good);
+    EXPECT_GT(planted_, 0);
+    planted_ = 0;
+  }
+}
+
+// The products are what a GPU is bought for: their scratch is at the peak of no CPU, and of every GPU.
+TEST_P(CompiledPlanTest, ProductsHaveScratchOnCuda) {
+  const Mesh mesh = *MeshFor(plan_, 4, 2);
+  const BoundPlan cpu = *BindPlan(plan_, mesh, DeviceClass::kCpu);
+  const BoundPlan cuda = *BindPlan(plan_, mesh, DeviceClass::kCuda);
+  int products = 0;
+  ForAll([&](int, int, const proto::Instruction& instruction) {
+    if (instruction.kernel() != "matmul") return;
+    const uint32_t scratch = instruction.workspace().buffer_plus_one() - 1;
+    EXPECT_EQ(cpu.sizes.at(scratch), 0u);
+    EXPECT_EQ(cuda.sizes.at(scratch), uint64_t{32} << 20);
+    ++products;
+  });
+  EXPECT_GT(products, 0);
+  EXPECT_GE(cuda.device.max_live_bytes, cuda.device.persistent_bytes + (uint64_t{32} << 20));
+  EXPECT_LT(cpu.arena_bytes(), cuda.arena_bytes());
+  EXPECT_EQ(cpu.device.persistent_bytes, cuda.device.persistent_bytes);
+  EXPECT_EQ(cpu.host_arena_bytes(), cuda.host_arena_bytes());
+}
+
+// gpt2's debug preset has two layers 64 wide: each step has three products for each one of forward.
+uint64_t ModelFlopsOfGpt2(const proto::Plan& plan) {
+  constexpr uint64_t kLayers = 2, kHidden = 64;
+  const uint64_t tokens = plan.batch() * plan.seq_len();
+  const uint64_t weights = kLayers * 12 * kHidden * kHidden + plan.vocab_size() * kHidden;
+  const uint64_t pairs =
+      plan.batch() * plan.seq_len() * (plan.seq_len() + 1) / 2;  // causal, each head size once
+  return 3 * (2 * weights * tokens + 2 * 2 * kLayers * pairs * kHidden);
+}
+
+TEST(ModelFlopsTest, AreThoseOfTheModelWhateverIsRecomputed) {
+  for (const char* remat : {"none", "every_n:1", "segments:1", "ops:attention,mlp", "full"}) {
+    for (const int64_t micro_steps : {1, 3}) {
+      const proto::Plan plan = Compile({"", "gpt2", [&](compiler::CompileOptions& o) {
+                                          o.strategy = "full_shard";
+                                          o.remat = remat;
+                                          o.microSteps = micro_steps;
+                                        }});
+      const uint64_t steps = static_cast<uint64_t>(micro_steps);
+      EXPECT_EQ(ModelFlops(plan), steps * ModelFlopsOfGpt2(plan)) << remat << ", micro-steps " << micro_steps;
+      const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, 2), DeviceClass::kCpu);
+      const FlopsReport flops = ReportPlan(plan, bound, *FindTarget("cpu")).flops;
+      EXPECT_EQ(flops.model, ModelFlops(plan));
+      EXPECT_EQ(flops.recompute > 0, std::string(remat) != "none");
+      EXPECT_LT(flops.model, flops.total());
     }
   }
-  EXPECT_GT(planted_, 0);
 }
 
 std::vector<Case> Cases() {

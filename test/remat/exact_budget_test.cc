@@ -78,7 +78,7 @@ class ExactBudget : public ::testing::TestWithParam<Case> {
 
   absl::StatusOr<BoundPlan> Bind(const proto::Plan& plan) {
     FT_ASSIGN_OR_RETURN(const Mesh mesh, MeshFor(plan, GetParam().world));
-    return BindPlan(plan, mesh);
+    return BindPlan(plan, mesh, DeviceClass::kCpu);
   }
 
   mlir::func::FuncOp Step(ModuleOp module) { return module.lookupSymbol<mlir::func::FuncOp>("train_step"); }

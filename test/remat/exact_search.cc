@@ -136,7 +136,7 @@ void ExactSearch::Number(mlir::Block& block) {
     const bool turn = out.backward && (ops_.empty() || !ops_.back().backward);
     if (turn || (own && own != layer)) ++out.run;
     if (own) layer = own;
-    out.scratch = (kernel.getWorkspaceBytes() + 255) / 256 * 256;
+    out.scratch = (kernel.getWorkspaceBytes(DeviceClass::kCpu) + 255) / 256 * 256;
     const auto candidate = std::find(candidates_.begin(), candidates_.end(), &op);
     if (candidate != candidates_.end()) {
       out.candidate = static_cast<int>(candidate - candidates_.begin());

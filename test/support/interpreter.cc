@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "dialects/ft/dialect.h"
+#include "runtime/backends/cpu/cpu_kernel.h"
+#include "runtime/base/device_class.h"
 #include "runtime/base/status_macros.h"
 
 namespace mlir::ft::test {
@@ -135,7 +137,7 @@ class Interpreter {
       tensor.data = buffers.at(value)->data();
       operands.out.push_back(tensor);
     }
-    Buffer workspace(kernelOp.getWorkspaceBytes());
+    Buffer workspace(kernelOp.getWorkspaceBytes(::ft::DeviceClass::kCpu));
     operands.workspace.dtype = DType::kU8;
     operands.workspace.rank = 1;
     operands.workspace.dims[0] = workspace.size();
@@ -143,7 +145,7 @@ class Interpreter {
 
     FT_ASSIGN_OR_RETURN(std::unique_ptr<::ft::Kernel> kernel,
                         factory(operands, attributes, {.num_threads = 2}));
-    kernel->Run();
+    static_cast<::ft::CpuKernel&>(*kernel).Run();
     for (Value value : op.getResults())
       if (!buffers.at(value)->intact()) return absl::InternalError("wrote behind the end of a result");
     if (!workspace.intact()) return absl::InternalError("wrote behind the end of its workspace");

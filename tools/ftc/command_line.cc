@@ -35,7 +35,7 @@ constexpr int kMostRanks = 1 << 24;
 
 // Options as they were typed; made into a Command when all of them are known.
 struct Texts {
-  std::string mesh, compare, peak;
+  std::string mesh, compare, peak, device;
   std::vector<std::string> paths;
 };
 
@@ -101,6 +101,9 @@ CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
                "The N largest buffers that are live at the peak");
   sub.add_flag("--schedule", command.schedule,
                "When each transfer of a step would run on the target, and why it stands where it stands");
+  sub.add_option("--device", texts.device,
+                 "Device that the bytes are those of; that of --target by default, cpu without it")
+      ->type_name("cpu|cuda");
   sub.add_option("--target", command.target,
                  "Machine that seconds are estimated for; the plan's own by default")
       ->type_name("NAME");
@@ -126,6 +129,16 @@ void CheckMesh(const CLI::App& sub, ExplainCommand& command, const Texts& texts)
         fmt::format("--mesh={} has {} ranks, but --world-size is {}", texts.mesh, ranks, command.world_size)};
   }
   command.world_size = static_cast<int>(ranks);
+}
+
+void CheckDevice(const Texts& texts, ExplainCommand& command) {
+  if (!command.target.empty()) command.device = ft::FindTarget(command.target)->device;
+  if (texts.device.empty()) return;
+  const auto device = std::find_if(ft::kDeviceClasses.begin(), ft::kDeviceClasses.end(),
+                                   [&](ft::DeviceClass known) { return ft::Name(known) == texts.device; });
+  if (device == ft::kDeviceClasses.end())
+    Unknown("device", texts.device, std::vector<std::string_view>{"cpu", "cuda"});
+  command.device = *device;
 }
 
 bool IsModel(const std::string& path) {
@@ -158,6 +171,7 @@ void CheckExplain(const CLI::App& sub, const CompileLine& settings, ExplainComma
   }
   if (!command.target.empty() && ft::FindTarget(command.target) == nullptr)
     Unknown("target", command.target, ft::TargetNames());
+  CheckDevice(texts, command);
   if (std::none_of(texts.paths.begin(), texts.paths.end(), IsModel)) return CheckPlans(texts, command);
   if (texts.paths.size() > 1)
     throw Mistake{"a model is explained alone; --compare=S1,S2 compares its strategies"};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/base/config.h"
+#include "runtime/base/device_class.h"
 #include "tools/ftc/config/given.h"
 
 namespace ftc {
@@ -44,6 +45,8 @@ struct ExplainCommand {
   // Given with --mesh: replica, shard.
   std::optional<std::pair<int, int>> mesh;
   std::string target;  // machine that seconds are estimated for; empty: the plan's
+  // Whose memory is counted: --device, else that of --target, else the CPU.
+  ft::DeviceClass device = ft::DeviceClass::kCpu;
   // Live buffers at the peak to list; not given: none in the text.
   std::optional<int> peak;
   bool json = false;

@@ -105,7 +105,7 @@ absl::StatusOr<ft::Mesh> ChooseMesh(const ExplainCommand& command, const ft::pro
 absl::Status Report(const ExplainCommand& command, Explained& explained) {
   FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
   FT_ASSIGN_OR_RETURN(const ft::Mesh mesh, ChooseMesh(command, explained.plan));
-  FT_ASSIGN_OR_RETURN(explained.bound, ft::BindPlan(explained.plan, mesh));
+  FT_ASSIGN_OR_RETURN(explained.bound, ft::BindPlan(explained.plan, mesh, command.device));
   explained.target = *ft::FindTarget(TargetOf(command, explained.plan));
   explained.report = ft::ReportPlan(explained.plan, explained.bound, explained.target);
   const auto staging = [&](ft::CollectiveBackend backend) {

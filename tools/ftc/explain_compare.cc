@@ -4,8 +4,8 @@
 #include <iterator>
 
 #include "fmt/format.h"
+#include "runtime/base/numbers.h"
 #include "tools/ftc/explain.h"
-#include "tools/ftc/numbers.h"
 
 namespace ftc {
 namespace {
@@ -33,10 +33,10 @@ class Table {
   }
 
   void Bytes(const char* name, const std::function<uint64_t(const Explained&)>& bytes) {
-    Row(name, [&](const Explained& e) { return bytes(e) == 0 ? kNone : ShortBytes(bytes(e)); });
+    Row(name, [&](const Explained& e) { return bytes(e) == 0 ? kNone : ft::ShortBytes(bytes(e)); });
   }
   void Flops(const char* name, const std::function<uint64_t(const Explained&)>& flops) {
-    Row(name, [&](const Explained& e) { return flops(e) == 0 ? kNone : ShortFlops(flops(e)); });
+    Row(name, [&](const Explained& e) { return flops(e) == 0 ? kNone : ft::ShortFlops(flops(e)); });
   }
 
   std::string Take() { return std::move(text_); }

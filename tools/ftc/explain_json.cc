@@ -42,7 +42,8 @@ Json UnitsJson(const ft::proto::Plan& plan, const ft::TrafficReport& report) {
 Json FlopsJson(const ft::FlopsReport& flops) {
   return {{"forward", flops.forward},   {"recompute", flops.recompute},
           {"backward", flops.backward}, {"optimizer", flops.optimizer},
-          {"total", flops.total()},     {"without_recomputation", flops.total() - flops.recompute}};
+          {"total", flops.total()},     {"without_recomputation", flops.total() - flops.recompute},
+          {"model", flops.model}};
 }
 
 Json BytesJson(const ft::ArenaReport& arena) {
@@ -124,6 +125,7 @@ Json ToJson(const Explained& explained, int peak) {
       {"micro_steps", report.micro_steps},
       {"world_size", bound.mesh.world_size()},
       {"mesh", {{"replica", bound.mesh.replica}, {"shard", bound.mesh.shard}}},
+      {"device", ft::Name(bound.device_class)},
       {"parameters", report.parameters},
       {"arena_bytes", device.arena_bytes},
       {"host_arena_bytes", host.arena_bytes},

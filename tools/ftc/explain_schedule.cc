@@ -3,12 +3,12 @@
 
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "runtime/base/numbers.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/report.h"
 #include "runtime/plan/simulate.h"
 #include "runtime/plan/verify_transfers.h"
 #include "tools/ftc/explain.h"
-#include "tools/ftc/numbers.h"
 
 namespace ftc {
 namespace {

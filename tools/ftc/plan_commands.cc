@@ -41,7 +41,7 @@ absl::Status Verify(const VerifyCommand& command) {
       "{}: valid, hash {}: {} programs, {} instructions, {} buffers\n"
       "  order: written before read, waited for, nothing touched that another stream may use\n"
       "  communicators, with their collectives in one order on all ranks, none in a cycle of waits: {}\n"
-      "  addresses: disjoint on {} meshes from {} to {}\n",
+      "  addresses: disjoint on {} meshes from {} to {}, on cpu and cuda\n",
       command.plan, ft::PlanHashText(file.hash), file.plan.programs_size(), instructions,
       file.plan.buffers_size(), CommunicatorsText(file.plan), meshes.size(), ft::MeshText(meshes.front()),
       ft::MeshText(meshes.back())));

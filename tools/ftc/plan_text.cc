@@ -97,6 +97,7 @@ void BufferText(Out out, const ft::proto::Plan& plan, int index) {
   fmt::format_to(out, "  {:>5} {:<16} {}: {}", index,
                  EnumName(ft::proto::MemoryClass_Name(buffer.class_()), buffer.class_()),
                  ft::BufferName(plan, index), SizeText(plan, buffer.size()));
+  if (buffer.has_cuda_bytes()) fmt::format_to(out, " ({} B on CUDA)", buffer.cuda_bytes());
   if (buffer.persistent()) {
     fmt::format_to(out, ", persistent\n");
   } else {

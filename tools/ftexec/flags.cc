@@ -195,19 +195,41 @@ void AddRanks(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 1 << 20));
 }
 
+constexpr const char* kCudaOptions[] = {"--cuda-graph", "--tf32", "--attention", "--deterministic"};
+
+void AddCuda(CLI::App& app, CudaFlags& cuda) {
+  AddChoice<bool>(app, "--cuda-graph", cuda.graph, {{"on", true}, {"off", false}}, "on",
+                  "Whether a step is recorded once as a CUDA graph and replayed");
+  AddChoice<bool>(app, "--tf32", cuda.platform.allow_tf32, {{"on", true}, {"off", false}}, "off",
+                  "Whether fp32 matrix products may run on tensor cores, with 10 bits of precision");
+  AddChoice<cuda::AttentionChoice>(app, "--attention", cuda.platform.attention,
+                                   {{"auto", cuda::AttentionChoice::kAuto},
+                                    {"cudnn", cuda::AttentionChoice::kCudnn},
+                                    {"own", cuda::AttentionChoice::kOwn}},
+                                   "auto", "By cuDNN, by our own kernel, or by cuDNN where it can");
+  AddChoice<bool>(
+      app, "--deterministic", cuda.platform.deterministic, {{"on", true}, {"off", false}}, "off",
+      "Whether the same plan gives the same bits whatever its strategy, and every time: collectives "
+      "sum in the order of ranks, and no algorithm is chosen by its timing");
+}
+
 void AddMachine(CLI::App& app, Flags& flags) {
-  AddChoice<DeviceKind>(app, "--device", flags.device,
-                        {{"cpu", DeviceKind::kCpu}, {"null", DeviceKind::kNull}}, "cpu",
-                        "null computes nothing and keeps simulated time");
+  AddChoice<DeviceKind>(
+      app, "--device", flags.device,
+      {{"cpu", DeviceKind::kCpu}, {"cuda", DeviceKind::kCuda}, {"null", DeviceKind::kNull}}, "cpu",
+      "cuda: the NVIDIA GPU number LOCAL_RANK; null computes nothing and keeps simulated time");
   app.add_option("--threads", flags.threads, "Threads that compute in each rank")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
-  AddChoice<CollectiveBackend>(
-      app, "--comm-backend", flags.backend,
-      {{"auto", CollectiveBackend::kAuto},
-       {"shm", CollectiveBackend::kShm},
-       {"gloo", CollectiveBackend::kGloo}},
-      "auto", "shm: shared memory on one host; gloo: TCP; auto: shm when all ranks share a host");
+  AddChoice<CollectiveBackend>(app, "--comm-backend", flags.backend,
+                               {{"auto", CollectiveBackend::kAuto},
+                                {"shm", CollectiveBackend::kShm},
+                                {"gloo", CollectiveBackend::kGloo},
+                                {"nccl", CollectiveBackend::kNccl}},
+                               "auto",
+                               "shm: shared memory on one host; gloo: TCP; nccl: between GPUs; auto: nccl "
+                               "with --device=cuda, else shm "
+                               "when all ranks share a host");
   app.add_option("--timeout", flags.timeout_seconds,
                  "Seconds to wait for other ranks, when meeting and in each collective")
       ->type_name("S")
@@ -216,9 +238,9 @@ void AddMachine(CLI::App& app, Flags& flags) {
 }
 
 std::string CheckTogether(const CLI::App& app, const Flags& flags) {
-  if (flags.device == DeviceKind::kCpu && flags.data.empty())
+  if (flags.device != DeviceKind::kNull && flags.data.empty())
     return "--data is missing: what shall it train on?";
-  if (flags.device == DeviceKind::kCpu && app.count("--world-size") > 0)
+  if (flags.device != DeviceKind::kNull && app.count("--world-size") > 0)
     return "--world-size is for --device=null; otherwise the launcher sets it";
   if (flags.mesh.has_value() && app.count("--world-size") > 0 &&
       flags.mesh->world_size() != flags.world_size) {
@@ -228,6 +250,14 @@ std::string CheckTogether(const CLI::App& app, const Flags& flags) {
   for (const char* name : {"--eval-every", "--eval-steps"}) {
     if (app.count(name) > 0 && flags.eval_data.empty()) return std::string(name) + " needs --eval-data";
   }
+  for (const char* name : kCudaOptions) {
+    if (app.count(name) > 0 && flags.device != DeviceKind::kCuda)
+      return std::string(name) + " is for --device=cuda";
+  }
+  if (flags.backend == CollectiveBackend::kNccl && flags.device != DeviceKind::kCuda)
+    return "--comm-backend=nccl is for --device=cuda";
+  if (flags.device == DeviceKind::kCuda && flags.emulated_link.has_value())
+    return "--emulate-link is for --device=cpu";
   if (app.count("--trace-steps") > 0 && flags.trace.empty()) return "--trace-steps needs --trace";
   if (flags.device == DeviceKind::kNull) {
     for (const char* name : {"--init", "--save-weights", "--metrics", "--eval-data", "--emulate-link"}) {
@@ -272,6 +302,7 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   AddEvaluation(app, flags);
   AddOutput(app, flags);
   AddMachine(app, flags);
+  AddCuda(app, flags.cuda);
   AddRanks(app, flags);
   // Unknown options are looked at first, before a missing one is complained about.
   app.allow_extras();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "runtime/backends/cuda/platform.h"
 #include "runtime/collective/create.h"
 #include "runtime/collective/emulated_link.h"
 #include "runtime/data/token_dataset.h"
@@ -15,7 +16,12 @@
 
 namespace ft {
 
-enum class DeviceKind { kCpu, kNull };
+enum class DeviceKind { kCpu, kCuda, kNull };
+
+struct CudaFlags {
+  bool graph = true;               // steps are recorded and replayed
+  cuda::PlatformOptions platform;  // `deterministic` is for collectives, too
+};
 
 struct Flags {
   std::string plan;
@@ -27,6 +33,7 @@ struct Flags {
   int64_t eval_every = 0;  // 0: only at the end
   int64_t eval_steps = 0;  // 0: all of the data
   DeviceKind device = DeviceKind::kCpu;
+  CudaFlags cuda;
   int threads = 0;  // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
   bool shuffle = true;
   std::string init;

@@ -117,7 +117,7 @@ TEST_F(FtexecTest, TrainsAndReports) {
   ASSERT_EQ(lines.size(), 20u);
   EXPECT_EQ(lines[19]["step"], 19);
   EXPECT_LT(lines[19]["loss"], 0.8 * lines[0]["loss"].get<double>());
-  EXPECT_EQ(lines[0]["arena_bytes"], BindPlan(TinyPlan(), {1, 1})->arena_bytes());
+  EXPECT_EQ(lines[0]["arena_bytes"], BindPlan(TinyPlan(), {1, 1}, DeviceClass::kCpu)->arena_bytes());
 }
 
 TEST_F(FtexecTest, ProgressIsPlainLinesInAFile) {
@@ -302,7 +302,7 @@ TEST_F(FtexecTest, MemoryBeyondTheArenasIsReportedAndDoesNotGrowWithThem) {
   const std::string large = folder_.Path("large.bin"), phrase = "resident beyond the arenas: ";
   const proto::Plan plan = TinyPlan({.hidden = 3072});
   ASSERT_TRUE(WritePlan(plan, large).ok());
-  ASSERT_GT(BindPlan(plan, {1, 1})->arena_bytes(), uint64_t{30} << 20);
+  ASSERT_GT(BindPlan(plan, {1, 1}, DeviceClass::kCpu)->arena_bytes(), uint64_t{30} << 20);
   double mib[2];
   for (const bool is_large : {false, true}) {
     ASSERT_EQ(Run(Arguments(is_large ? large : plan_, {"--steps=3"})), 0) << err_;
@@ -388,8 +388,10 @@ TEST_F(FtexecTest, ASignalWhileWaitingForOthersEndsAtOnce) {
 TEST_F(FtexecTest, TheNullDeviceWalksAnyWorldSize) {
   ASSERT_EQ(Run({FTEXEC, plan_, "--device=null", "--world-size=4096", "--steps=2"}), 0) << err_;
   EXPECT_NE(out_.find("4096 ranks"), std::string::npos) << out_;
-  EXPECT_NE(out_.find("arena " + std::to_string(BindPlan(TinyPlan(), {1, 4096})->arena_bytes()) + " bytes"),
-            std::string::npos)
+  EXPECT_NE(
+      out_.find("arena " + std::to_string(BindPlan(TinyPlan(), {1, 4096}, DeviceClass::kCpu)->arena_bytes()) +
+                " bytes"),
+      std::string::npos)
       << out_;
   EXPECT_NE(out_.find("simulated step"), std::string::npos) << out_;
 }

@@ -7,6 +7,8 @@
 #include "runtime/base/resident_memory.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/plan/report.h"
+#include "runtime/plan/report_text.h"
+#include "runtime/plan/target.h"
 
 namespace ft {
 namespace {
@@ -28,7 +30,8 @@ void PrintPlanLine(const Job& job, int world_size) {
       job.bound.mesh.shard, PlanHashText(job.file.hash));
 }
 
-void PrintHeader(const Flags& flags, const Job& job, const CommunicationSummary& communication) {
+void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
+                 const CommunicationSummary& communication) {
   const proto::Plan& plan = job.plan();
   PrintPlanLine(job, job.world_size());
   Say("arena {} bytes ({:.1f} MiB) per rank", job.bound.arena_bytes(), Mebibytes(job.bound.arena_bytes()));
@@ -36,8 +39,8 @@ void PrintHeader(const Flags& flags, const Job& job, const CommunicationSummary&
     Say(", host arena {} bytes ({:.1f} MiB)", job.bound.host_arena_bytes(),
         Mebibytes(job.bound.host_arena_bytes()));
   }
-  Say("; {} thread{} per rank; ranks talk by {}", job.threads, job.threads == 1 ? "" : "s",
-      Name(communication.backend));
+  if (device.is_cpu()) Say("; {} thread{} per rank", job.threads, job.threads == 1 ? "" : "s");
+  Say("; ranks talk by {}", Name(communication.backend));
   if (communication.staging_bytes > 0) Say(", which holds {} bytes more", communication.staging_bytes);
   if (communication.link.has_value()) Say(", over an {}", LinkText(*communication.link));
   const uint64_t micro_steps = std::max(1u, plan.micro_steps());
@@ -46,20 +49,27 @@ void PrintHeader(const Flags& flags, const Job& job, const CommunicationSummary&
       plan.seq_len());
   if (micro_steps > 1) Say(", {} micro-steps", micro_steps);
   Say(", {} per step\n", micro_steps * plan.batch() * plan.seq_len() * job.world_size());
-  PrintResidentMemory(job);
+  Say("{}", device.Description(plan));
+  PrintMemory(job, device);
 }
 
 std::string LinkText(const EmulatedLink& link) {
   return fmt::format("emulated link of {} Gb/s and {} us", link.gigabits_per_s, link.latency_us);
 }
 
-void PrintResidentMemory(const Job& job) {
+void PrintMemory(const Job& job, const RankDevice& device) {
+  if (!device.is_cpu()) return Say("{}", device.MemoryText(job.bound.arena_bytes()));
   const absl::StatusOr<ResidentMemory> resident = ResidentMemoryOfProcess();
   if (!resident.ok()) return Say("{}\n", std::string(resident.status().message()));
   const uint64_t arenas = job.bound.arena_bytes() + job.bound.host_arena_bytes();
   const auto beyond = [&](uint64_t bytes) { return Mebibytes(bytes - std::min(bytes, arenas)); };
   Say("resident beyond the arenas: {:.1f} MiB, at most {:.1f} MiB so far\n", beyond(resident->now),
       beyond(resident->peak));
+}
+
+void PrintArena(const Job& job) {
+  const PlanReport report = ReportPlan(job.plan(), job.bound, *FindTarget("cpu"));
+  Say("{}", ArenaTable("Memory that each rank wants", report.memory.device));
 }
 
 void PrintNote(const std::string& note) { Say("{}\n", note); }

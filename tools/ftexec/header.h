@@ -9,6 +9,7 @@
 #include "runtime/collective/emulated_link.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
+#include "tools/ftexec/rank_device.h"
 
 namespace ft {
 
@@ -22,14 +23,18 @@ struct CommunicationSummary {
 std::string LinkText(const EmulatedLink& link);
 
 // Model, strategy, ranks, memory, data: a few lines on stdout.
-void PrintHeader(const Flags& flags, const Job& job, const CommunicationSummary& communication);
+void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
+                 const CommunicationSummary& communication);
 
 // The plan alone, for simulated runs.
 void PrintPlanLine(const Job& job, int world_size);
 
-// What the process holds in memory beyond its arenas, now and at most so far: code, libraries, the plan,
-// threads, data that is mapped, staging of communicators.
-void PrintResidentMemory(const Job& job);
+// What is held in memory beyond the arenas. On the CPU, of the process, now and at most so far: code,
+// libraries, the plan, threads, data that is mapped, staging of communicators; on a GPU, of the whole device.
+void PrintMemory(const Job& job, const RankDevice& device);
+
+// What the arena of a rank is made of, for when there is no room for it.
+void PrintArena(const Job& job);
 
 void PrintNote(const std::string& note);
 

@@ -107,13 +107,17 @@ absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int
 
 }  // namespace
 
+DeviceClass DeviceClassOf(DeviceKind device) {
+  return device == DeviceKind::kCuda ? DeviceClass::kCuda : DeviceClass::kCpu;
+}
+
 absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job) {
   FT_ASSIGN_OR_RETURN(job.file, ReadPlan(flags.plan));
   if (absl::Status status = VerifyPlan(job.plan()); !status.ok()) {
     return absl::Status(status.code(), absl::StrCat("'", flags.plan, "': ", status.message()));
   }
   FT_ASSIGN_OR_RETURN(const Mesh mesh, ChooseMesh(flags, job.plan(), world_size, local_world_size));
-  FT_ASSIGN_OR_RETURN(job.bound, BindPlan(job.plan(), mesh));
+  FT_ASSIGN_OR_RETURN(job.bound, BindPlan(job.plan(), mesh, DeviceClassOf(flags.device)));
   FT_RETURN_IF_ERROR(VerifyBound(job.plan(), job.bound));
   return absl::OkStatus();
 }

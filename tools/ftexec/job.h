@@ -33,6 +33,9 @@ struct Job {
   int world_size() const { return environment.world_size; }
 };
 
+// What a plan is bound for. The null device stands for ranks on CPUs.
+DeviceClass DeviceClassOf(DeviceKind device);
+
 // The plan, read, verified and bound to flags.mesh, or to its default mesh for `world_size` ranks,
 // `local_world_size` of them on this node (0: unknown).
 absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job);

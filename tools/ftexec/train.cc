@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/backends/cpu/device/cpu_device.h"
-#include "runtime/backends/cpu/register.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/create.h"
@@ -18,6 +16,7 @@
 #include "runtime/executor/save_weights.h"
 #include "runtime/executor/training_loop.h"
 #include "tools/ftexec/header.h"
+#include "tools/ftexec/rank_device.h"
 #include "tools/ftexec/rank_log.h"
 #include "tools/ftexec/trace_files.h"
 
@@ -35,14 +34,17 @@ struct Peers {
   Communicator& host() const { return communicators.world(); }  // while no program runs
 };
 
-absl::Status Meet(const Flags& flags, const Job& job, Peers& peers) {
+absl::Status Meet(const Flags& flags, const Job& job, const RankDevice& device, Peers& peers) {
   const RendezvousOptions options{.fingerprint = Fingerprint(flags, job),
                                   .label = FingerprintLabel(flags, job),
                                   .timeout = flags.timeout()};
   FT_ASSIGN_OR_RETURN(peers.rendezvous, Rendezvous::Join(job.environment, options));
   FT_ASSIGN_OR_RETURN(peers.monitor, PeerMonitor::Start(*peers.rendezvous));
   CommunicatorOptions communicators;
-  FT_ASSIGN_OR_RETURN(peers.backend, ResolveBackend(*peers.rendezvous, flags.backend));
+  communicators.cuda = device.cuda_side();
+  communicators.deterministic = flags.cuda.platform.deterministic;
+  FT_ASSIGN_OR_RETURN(peers.backend,
+                      ResolveBackend(*peers.rendezvous, flags.backend, communicators.cuda.has_value()));
   communicators.backend = peers.backend;
   communicators.timeout = flags.timeout();
   communicators.threads_per_rank = job.threads;
@@ -56,8 +58,8 @@ absl::Status Meet(const Flags& flags, const Job& job, Peers& peers) {
 // The run between meeting and goodbye.
 class Run {
  public:
-  Run(const Flags& flags, const Job& job, Peers& peers, ProcessGuard& guard)
-      : flags_(flags), job_(job), peers_(peers), guard_(guard) {}
+  Run(const Flags& flags, const Job& job, RankDevice& device, Peers& peers, ProcessGuard& guard)
+      : flags_(flags), job_(job), device_(device), peers_(peers), guard_(guard) {}
   ~Run() {
     guard_.OnCancel({});
     peers_.monitor->OnLoss({});
@@ -67,7 +69,7 @@ class Run {
     FT_RETURN_IF_ERROR(Prepare());
     FT_RETURN_IF_ERROR(Initialize());
     if (job_.rank() == 0)
-      PrintHeader(flags_, job_,
+      PrintHeader(flags_, job_, device_,
                   {.backend = peers_.backend,
                    .staging_bytes = peers_.communicators.staging_bytes(),
                    .link = flags_.emulated_link});
@@ -80,7 +82,7 @@ class Run {
                                   evaluator_.get()));
     progress_.reset();
     FT_RETURN_IF_ERROR(Finish());
-    if (job_.rank() == 0) PrintResidentMemory(job_);
+    if (job_.rank() == 0) PrintMemory(job_, device_);
     return absl::OkStatus();
   }
 
@@ -88,12 +90,7 @@ class Run {
 
  private:
   absl::Status Prepare() {
-    RegisterCpuKernels(registry_);
-    device_ = std::make_unique<CpuDevice>(registry_, CpuDeviceOptions{.num_threads = job_.threads,
-                                                                      .world_size = job_.world_size(),
-                                                                      .may_spin = job_.may_spin});
-    FT_ASSIGN_OR_RETURN(executor_, Executor::Create(job_.plan(), job_.bound, *device_,
-                                                    peers_.communicators.table(), job_.rank()));
+    FT_RETURN_IF_ERROR(CreateExecutor());
     guard_.OnCancel([this](const absl::Status& reason) { executor_->Cancel(reason); });
     peers_.monitor->OnLoss([this](const absl::Status& reason) { guard_.PeerLost(reason); });
     const auto seed = static_cast<uint64_t>(job_.seed);
@@ -103,7 +100,9 @@ class Run {
                                   .rank = job_.rank(),
                                   .world_size = job_.world_size(),
                                   .max_bad_steps = job_.max_bad_steps,
-                                  .eval_every = flags_.eval_every};
+                                  .eval_every = flags_.eval_every,
+                                  .peak_flops = device_.PeakFlops(job_.plan()),
+                                  .utilization = [this] { return device_.device().utilization_percent(); }};
     FT_ASSIGN_OR_RETURN(TrainingLoop loop, TrainingLoop::Create(job_.plan(), *executor_, options));
     loop_ = std::make_unique<TrainingLoop>(std::move(loop));
     const auto batch = static_cast<int64_t>(job_.plan().batch());
@@ -117,6 +116,15 @@ class Run {
       evaluator_ = std::make_unique<Evaluator>(std::move(evaluator));
     }
     return OpenOutputs();
+  }
+
+  absl::Status CreateExecutor() {
+    auto executor = Executor::Create(job_.plan(), job_.bound, device_.device(), peers_.communicators.table(),
+                                     job_.rank(), {.record = flags_.cuda.graph});
+    if (absl::IsResourceExhausted(executor.status()) && job_.rank() == 0) PrintArena(job_);
+    FT_RETURN_IF_ERROR(executor.status());
+    executor_ = *std::move(executor);
+    return absl::OkStatus();
   }
 
   absl::Status OpenOutputs() {
@@ -163,10 +171,9 @@ class Run {
 
   const Flags& flags_;
   const Job& job_;
+  RankDevice& device_;
   Peers& peers_;
   ProcessGuard& guard_;
-  KernelRegistry registry_;
-  std::unique_ptr<CpuDevice> device_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<TrainingLoop> loop_;
   std::unique_ptr<BatchSampler> sampler_;
@@ -181,13 +188,14 @@ class Run {
 
 }  // namespace
 
-absl::Status Train(const Flags& flags, const Job& job, ProcessGuard& guard) {
+absl::Status Train(const Flags& flags, const Job& job, const NcclSource& load_nccl, ProcessGuard& guard) {
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<RankDevice> device, RankDevice::Open(flags, job, load_nccl));
   Peers peers;
-  FT_RETURN_IF_ERROR(Meet(flags, job, peers));
+  FT_RETURN_IF_ERROR(Meet(flags, job, *device, peers));
   absl::Status status;
   bool all_ranks_know = false;
   {
-    Run run(flags, job, peers, guard);
+    Run run(flags, job, *device, peers, guard);
     status = run.Execute();
     all_ranks_know = run.diverged();
   }

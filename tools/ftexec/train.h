@@ -5,10 +5,11 @@
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/process_guard.h"
+#include "tools/ftexec/rank_device.h"
 
 namespace ft {
 
 // Errors: whatever ended the run, to be printed after the rank's name.
-absl::Status Train(const Flags& flags, const Job& job, ProcessGuard& guard);
+absl::Status Train(const Flags& flags, const Job& job, const NcclSource& load_nccl, ProcessGuard& guard);
 
 }  // namespace ft

@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "runtime/backends/cpu/check.h"
+#include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/backends/cpu/isa.h"
 #include "runtime/backends/cpu/parallel.h"
 #include "runtime/backends/cpu/routines/routines.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/device/check.h"
 #include "runtime/device/kernel.h"
 
 namespace ft::cpu {
@@ -33,7 +34,7 @@ using Maker = KernelOr (*)(const KernelContext&);
 
 // A kernel whose run is one function object.
 template <typename F>
-class FunctionKernel final : public Kernel {
+class FunctionKernel final : public CpuKernel {
  public:
   explicit FunctionKernel(F run) : run_(std::move(run)) {}
   void Run() override { run_(); }

@@ -29,10 +29,7 @@ class NullEvent final : public Event {
   double time = 0;
 };
 
-class NullKernel final : public Kernel {
- public:
-  void Run() override {}
-};
+class NullKernel final : public Kernel {};
 
 }  // namespace
 
@@ -50,6 +47,7 @@ class NullStream final : public Stream {
   // was done.
   void Synchronize() override { device_.now_ = std::max(device_.now_, time_); }
   void Observe(StreamObserver* observer) override { observer_ = observer; }
+  int64_t waited_ns() const override { return std::llround(waited_ * 1e9); }
 
  private:
   void Run(const Command& command) {
@@ -70,6 +68,7 @@ class NullStream final : public Stream {
         return;
       case Command::Kind::kWait:
         time_ = std::max(time_, static_cast<NullEvent*>(command.event)->time);
+        waited_ += time_ - begin;
         break;
     }
     if (observer_ != nullptr)
@@ -91,6 +90,7 @@ class NullStream final : public Stream {
 
   NullDevice& device_;
   double time_;
+  double waited_ = 0;
   StreamObserver* observer_ = nullptr;
 };
 

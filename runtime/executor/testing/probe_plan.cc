@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/base/flat_layout.h"
 #include "runtime/base/status_macros.h"
 
@@ -15,7 +16,7 @@ std::function<void(const ProbeCall&)>& Callback() {
   return callback;
 }
 
-class ProbeKernel final : public Kernel {
+class ProbeKernel final : public CpuKernel {
  public:
   explicit ProbeKernel(std::string program) { call_.program = std::move(program); }
 

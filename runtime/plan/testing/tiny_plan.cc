@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "runtime/base/cuda_workspace.h"
 #include "runtime/base/flat_layout.h"
 #include "runtime/base/workspace.h"
 #include "runtime/plan/describe.h"
@@ -96,6 +97,15 @@ class Builder {
     b->set_program(program);
     b->set_first(first);
     b->set_last(last);
+  }
+
+  // Of `kernel`, which has just been added to train_step, on either device.
+  void Scratch(proto::Instruction* kernel, const std::string& name, int64_t cpu_bytes, int64_t cuda_bytes) {
+    const uint32_t buffer = Constant(name, proto::WORKSPACE, cpu_bytes);
+    plan_.mutable_buffers(buffer)->set_cuda_bytes(cuda_bytes);
+    *kernel->mutable_workspace() = Whole(buffer);
+    const uint32_t now = train_->instructions_size() - 1;
+    Lives(buffer, now, now);
   }
 
   // --- operands ---
@@ -204,8 +214,6 @@ class Builder {
     const uint32_t first = train_->instructions_size();
     const uint32_t x = Constant("x", proto::ACTIVATIONS, rows * options_.hidden * 4);
     const uint32_t dx = Constant("dx", proto::ACTIVATIONS, rows * options_.hidden * 4);
-    const uint32_t scratch =
-        Constant("scratch", proto::WORKSPACE, LinearCrossEntropyWorkspace(rows, options_.vocab));
     flat_ = options_.shard ? Full("flat_gradient", proto::STAGING) : Slice("flat_gradient", proto::GRADIENTS);
     Kernel(train_, "embedding", {At(tokens_, proto::I32, Ids()), Table(weights)},
            {At(x, proto::F32, Hidden())});
@@ -214,19 +222,21 @@ class Builder {
                                        At(targets_, proto::I32, Ids()), proto::Operand(), proto::Operand()},
                                       {At(loss_, proto::F32, {}), At(dx, proto::F32, Hidden()), Head(flat_)});
     Float(head, "dloss", 1.0);
-    *head->mutable_workspace() =
-        At(scratch, proto::F32, {uint64_t(LinearCrossEntropyWorkspace(rows, options_.vocab)) / 4});
+    Scratch(head, "scratch", LinearCrossEntropyWorkspace(rows, options_.vocab),
+            cuda_workspace::LinearCrossEntropyGrad(rows, options_.vocab, options_.hidden, DType::kF32,
+                                                   DType::kF32));
     if (Gathers()) {
       *Add(train_, proto::RELEASE, proto::COMPUTE, {})->add_in() = Whole(weights);
       Lives(weights, 0, train_->instructions_size() - 1);
     }
     const uint32_t table = train_->instructions_size();
-    Kernel(train_, "embedding_grad",
-           {At(tokens_, proto::I32, Ids()), At(dx, proto::F32, Hidden()), proto::Operand()}, {Table(flat_)});
+    proto::Instruction* scatter = Kernel(
+        train_, "embedding_grad",
+        {At(tokens_, proto::I32, Ids()), At(dx, proto::F32, Hidden()), proto::Operand()}, {Table(flat_)});
+    Scratch(scatter, "positions", 0, cuda_workspace::EmbeddingGrad(rows, options_.vocab, options_.hidden));
     Ints(Kernel(train_, "zero_padding", {}, {Whole(flat_)}), "segments",
          {0, int64_t(table_elements_), int64_t(head_offset_), int64_t(head_offset_ + table_elements_)});
     Lives(x, first, first + 1);
-    Lives(scratch, first + 1, first + 1);
     Lives(dx, first + 1, table);
     Lives(flat_, first + 1, table + 2);
   }

@@ -1,5 +1,6 @@
 #include "runtime/backends/cpu/device/cpu_device.h"
 
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,16 @@ absl::StatusOr<std::unique_ptr<Stream>> CpuDevice::CreateStream(std::string name
 }
 
 std::unique_ptr<Event> CpuDevice::CreateEvent() { return std::make_unique<CpuEvent>(); }
+
+absl::Status CpuDevice::Write(void* device_data, const void* host_data, uint64_t bytes) {
+  std::memcpy(device_data, host_data, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status CpuDevice::Read(void* host_data, const void* device_data, uint64_t bytes) {
+  std::memcpy(host_data, device_data, bytes);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<Kernel>> CpuDevice::CreateKernel(const std::string& name,
                                                                 const KernelOperands& operands,

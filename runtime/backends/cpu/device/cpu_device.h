@@ -31,6 +31,8 @@ class CpuDevice final : public Device {
   absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const std::string& name,
                                                        const KernelOperands& operands,
                                                        const KernelAttributes& attributes) override;
+  absl::Status Write(void* device_data, const void* host_data, uint64_t bytes) override;
+  absl::Status Read(void* host_data, const void* device_data, uint64_t bytes) override;
   absl::Status status() const override { return failure_.status(); }
   void Cancel(const absl::Status& reason) override { failure_.Set(reason).IgnoreError(); }
 

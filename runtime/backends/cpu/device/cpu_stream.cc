@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/backends/cpu/device/monotonic_clock.h"
 
 namespace ft {
@@ -55,7 +56,7 @@ void CpuStream::RunAll(absl::Span<const Command> commands) {
 void CpuStream::Run(const Command& command) {
   switch (command.kind) {
     case Command::Kind::kKernel:
-      if (!failure_.failed()) command.kernel->Run();
+      if (!failure_.failed()) static_cast<CpuKernel*>(command.kernel)->Run();
       return;
     case Command::Kind::kTask:
       if (failure_.failed()) return;
@@ -69,9 +70,12 @@ void CpuStream::Run(const Command& command) {
     case Command::Kind::kRecord:
       static_cast<CpuEvent*>(command.event)->Record();
       return;
-    case Command::Kind::kWait:
+    case Command::Kind::kWait: {
+      const int64_t begin = MonotonicNs();
       static_cast<CpuEvent*>(command.event)->Wait(spin_ns_);
+      waited_ns_ += MonotonicNs() - begin;
       return;
+    }
   }
 }
 

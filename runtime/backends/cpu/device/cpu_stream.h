@@ -32,6 +32,7 @@ class CpuStream final : public Stream {
   void Enqueue(absl::Span<const Command> commands) override;
   void Synchronize() override;
   void Observe(StreamObserver* observer) override { observer_ = observer; }
+  int64_t waited_ns() const override { return waited_ns_; }
 
  private:
   void Loop();
@@ -43,6 +44,7 @@ class CpuStream final : public Stream {
   const int64_t spin_ns_;
   FirstFailure& failure_;
   StreamObserver* observer_ = nullptr;  // handed over by enqueued_
+  int64_t waited_ns_ = 0;               // handed back by finished_
   std::vector<absl::Span<const Command>> ring_;
   WaitableCounter enqueued_;
   WaitableCounter finished_;

@@ -44,7 +44,7 @@ KernelOr MakeWideEmbeddingGrad(const KernelContext& context) {
 
 // A 16-bit table: the positions of an id have to meet in f32 before they are rounded, so positions are sorted
 // by id.
-class NarrowEmbeddingGrad final : public Kernel {
+class NarrowEmbeddingGrad final : public CpuKernel {
  public:
   explicit NarrowEmbeddingGrad(const KernelContext& context)
       : routines_(context.routines),

@@ -1,0 +1,41 @@
+# FT_STATIC: ftexec as one file that needs nothing but the C library (and, for CUDA, the driver and NVIDIA's libraries, which
+# are loaded when asked for). Libraries that distributions ship as archives too are linked from those; fmt, which Debian ships
+# as headers and a shared library, is compiled in. Gloo exists as a shared library only: it is left out.
+function(_ft_use_archive target)
+  get_target_property(type ${target} TYPE)
+  if(NOT type MATCHES "SHARED_LIBRARY|UNKNOWN_LIBRARY")
+    return()
+  endif()
+  get_target_property(configurations ${target} IMPORTED_CONFIGURATIONS)
+  if(NOT configurations)
+    set(configurations "")
+  endif()
+  foreach(suffix IN LISTS configurations ITEMS "")
+    set(property IMPORTED_LOCATION)
+    if(suffix)
+      string(APPEND property _${suffix})
+    endif()
+    get_target_property(location ${target} ${property})
+    if(location MATCHES "^(.*)\\.so[.0-9]*$" AND EXISTS "${CMAKE_MATCH_1}.a")
+      set_target_properties(${target} PROPERTIES ${property} "${CMAKE_MATCH_1}.a")
+    endif()
+  endforeach()
+endfunction()
+
+# In place of find_package(fmt). The definition keeps command lines, and so the compiler's cache, those of other builds.
+macro(ft_compile_fmt_in)
+  add_library(ft_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/static/fmt.cc)
+  target_compile_definitions(ft_fmt PUBLIC FMT_SHARED)
+  add_library(fmt::fmt ALIAS ft_fmt)
+endmacro()
+
+# After all find_package.
+macro(ft_link_statically)
+  get_property(_ft_imported DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTY IMPORTED_TARGETS)
+  foreach(_ft_target IN LISTS _ft_imported)
+    if(_ft_target MATCHES "^(absl::|protobuf::libprotobuf$|ZLIB::)")
+      _ft_use_archive(${_ft_target})
+    endif()
+  endforeach()
+  add_link_options(-static-libgcc -static-libstdc++)
+endmacro()

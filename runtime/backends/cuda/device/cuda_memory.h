@@ -1,0 +1,20 @@
+// Arenas of a CUDA device: one allocation each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime/backends/cuda/device/device_state.h"
+#include "runtime/device/device.h"
+
+namespace ft::cuda {
+
+// `device_name` is for the error, ResourceExhausted with the bytes wanted, free and present. Zeroed.
+absl::StatusOr<std::unique_ptr<Memory>> AllocateDeviceMemory(DeviceState& state,
+                                                             const std::string& device_name, uint64_t bytes);
+
+// Page-locked, so that copies run at full speed and beside kernels. Zeroed.
+absl::StatusOr<std::unique_ptr<Memory>> AllocatePinnedMemory(DeviceState& state, uint64_t bytes);
+
+}  // namespace ft::cuda

@@ -1,0 +1,146 @@
+#include "runtime/backends/cuda/device/cuda_recording.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/backends/cuda/device/testing/device_fixture.h"
+
+namespace ft::cuda {
+namespace {
+
+// Kernels on `compute`, with a task on `gather` between them: the shape of every program.
+class RecordingTest : public CudaDeviceTest, public ::testing::WithParamInterface<emulation::Schedule> {
+ protected:
+  RecordingTest() : CudaDeviceTest({.schedule = GetParam()}) {}
+
+  void SetUp() override {
+    compute_ = NewStream("compute");
+    gather_ = NewStream("gather");
+    fork_ = device().CreateEvent();
+    join_ = device().CreateEvent();
+    task_ = std::make_unique<FunctionTask>([this] {
+      ++task_runs_;
+      if (!task_status_.ok()) return task_status_;
+      const int error = emulation::EnqueueHost(Handle(*gather_), "collective", [this] {
+        order_.push_back(2);
+        inside_ = gather_->in_flight();
+        return 0;
+      });
+      return error == 0 ? absl::OkStatus() : absl::InternalError("not enqueued");
+    });
+    begin_ = {Launch(1), Command::Record(fork_.get())};
+    middle_ = {Command::Wait(fork_.get(), &info_), Command::Call(task_.get(), &gather_info_),
+               Command::Record(join_.get())};
+    end_ = {Command::Wait(join_.get(), &info_), Launch(3)};
+  }
+
+  void Enqueue() {
+    compute_->Enqueue(begin_);
+    gather_->Enqueue(middle_);
+    compute_->Enqueue(end_);
+  }
+  void Synchronize() {
+    compute_->Synchronize();
+    gather_->Synchronize();
+  }
+
+  std::unique_ptr<Stream> compute_, gather_;
+  std::unique_ptr<Event> fork_, join_;
+  std::unique_ptr<FunctionTask> task_;
+  CommandInfo gather_info_{.title = "all_gather h.0", .category = "forward", .instruction = 7};
+  std::vector<Command> begin_, middle_, end_;
+  int task_runs_ = 0;
+  absl::Status task_status_;
+  InFlight inside_;
+};
+
+TEST_P(RecordingTest, AReplayDoesWhatEnqueuingDid) {
+  Enqueue();
+  Synchronize();
+  EXPECT_EQ(order_, (std::vector<int>{1, 2, 3}));
+  order_.clear();
+  driver_->log.clear();
+  const auto recording = device().Record(*compute_, [this] { Enqueue(); });
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_TRUE(order_.empty()) << "recording runs nothing";
+  EXPECT_EQ(task_runs_, 2) << "but tasks, which enqueue";
+  const int events = Count("Record") + Count("Wait");
+  EXPECT_EQ(events, 4);
+  for (int run = 0; run < 3; ++run) {
+    order_.clear();
+    driver_->log.clear();
+    (*recording)->Start();
+    Synchronize();
+    EXPECT_EQ(order_, (std::vector<int>{1, 2, 3}));
+    EXPECT_EQ(Count("LaunchGraph"), 1);
+    EXPECT_EQ(Count("Record") + Count("Wait") + Count("LaunchStatus"), 0);
+  }
+  EXPECT_EQ(task_runs_, 2);
+  EXPECT_TRUE(device().status().ok()) << device().status();
+}
+
+TEST_P(RecordingTest, MarksAreReplayed) {
+  const auto recording = device().Record(*compute_, [this] { Enqueue(); });
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_EQ(gather_->in_flight().sequence, 0u);
+  EXPECT_EQ(compute_->waited_ns(), 0);
+  int64_t waited = 0;
+  for (uint64_t run = 1; run <= 3; ++run) {
+    inside_ = {};
+    (*recording)->Start();
+    Synchronize();
+    EXPECT_EQ(inside_.info, &gather_info_);
+    EXPECT_EQ(inside_.sequence, run);
+    EXPECT_TRUE(inside_.running);
+    EXPECT_FALSE(gather_->in_flight().running);
+    EXPECT_GT(compute_->waited_ns(), waited);
+    waited = compute_->waited_ns();
+  }
+}
+
+TEST_P(RecordingTest, ATaskThatFailsEndsTheCapture) {
+  task_status_ = absl::UnavailableError("rank 1 was lost");
+  EXPECT_EQ(device().Record(*compute_, [this] { Enqueue(); }).status(),
+            absl::UnavailableError("rank 1 was lost"));
+  EXPECT_EQ(device().status(), absl::UnavailableError("rank 1 was lost"));
+  EXPECT_EQ(Count("EndCapture"), 1);
+  EXPECT_EQ(device().Record(*compute_, [this] { Enqueue(); }).status(),
+            absl::UnavailableError("rank 1 was lost"));
+  EXPECT_EQ(Count("BeginCapture"), 1) << "nothing is recorded after a failure";
+  EXPECT_TRUE(order_.empty());
+}
+
+TEST_P(RecordingTest, AnObservedStreamIsNotRecorded) {
+  class Nobody final : public StreamObserver {
+    void OnCommand(const CommandInfo&, int64_t, int64_t) override {}
+  } nobody;
+  gather_->Observe(&nobody);
+  EXPECT_EQ(device().Record(*compute_, [this] { Enqueue(); }).status(),
+            absl::InternalError("stream gather is observed and cannot be recorded"));
+}
+
+TEST_P(RecordingTest, NothingStartsAfterAFailure) {
+  const auto recording = device().Record(*compute_, [this] { Enqueue(); });
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  device().Cancel(absl::CancelledError("enough"));
+  (*recording)->Start();
+  Synchronize();
+  EXPECT_TRUE(order_.empty());
+  EXPECT_EQ(Count("LaunchGraph"), 0);
+}
+
+TEST_P(RecordingTest, AGraphIsDestroyedWithItsRecording) {
+  {
+    ASSERT_TRUE(device().Record(*compute_, [this] { Enqueue(); }).ok());
+  }
+  EXPECT_EQ(Count("DestroyGraph"), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, RecordingTest,
+                         ::testing::Values(emulation::Schedule::kAtOnce, emulation::Schedule::kLate));
+
+}  // namespace
+}  // namespace ft::cuda

@@ -1,0 +1,30 @@
+// The device behind --device=cuda, also for programs that were built without CUDA.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime/backends/cuda/platform.h"
+#include "runtime/backends/cuda/routines/rank_sum.h"
+#include "runtime/device/device.h"
+
+namespace ft::cuda {
+
+struct CudaDeviceOptions {
+  PlatformOptions platform;
+  int world_size = 0;  // ranks of the run; 0 when that is not known
+};
+
+struct OpenedDevice {
+  std::unique_ptr<Device> device;
+  // What communicators want of it; both live as long as the device.
+  Driver* driver = nullptr;
+  RankSumLauncher rank_sum = nullptr;
+};
+
+// For the `local_rank`-th rank on this host, with all kernels. Errors: FailedPrecondition, one line for the
+// user: without CUDA, those of OpenPlatform, or when the device does not run the code that this program
+// holds.
+absl::StatusOr<OpenedDevice> OpenCudaDevice(int local_rank, const CudaDeviceOptions& options);
+
+}  // namespace ft::cuda

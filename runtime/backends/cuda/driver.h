@@ -1,0 +1,86 @@
+// What this backend asks of CUDA's runtime, as an interface: one implementation calls it (cudart), one
+// emulates it on the host for tests. Nothing else in the backend calls the runtime, but for the launches of
+// our own kernels in routines/.
+//
+// All errors are absl::Internal "cudaMalloc(4096) failed: out of memory (cudaErrorMemoryAllocation), at
+// file:line" unless said otherwise. The calling thread must have called SetDevice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+// The handles of CUDA's runtime: cudaStream_t, cudaEvent_t, cudaGraphExec_t.
+struct CUstream_st;
+struct CUevent_st;
+struct CUgraphExec_st;
+
+namespace ft::cuda {
+
+using StreamHandle = CUstream_st*;
+using EventHandle = CUevent_st*;
+using GraphHandle = CUgraphExec_st*;
+
+struct DeviceProperties {
+  std::string name;           // "NVIDIA H200"
+  int major = 0, minor = 0;   // compute capability
+  int multiprocessors = 0;
+  size_t shared_bytes_per_block = 0;  // with opt-in
+  uint64_t total_bytes = 0;
+  int driver_version = 0;     // the newest CUDA that the driver knows: 13000 for 13.0
+  int runtime_version = 0;    // that this program was built with
+};
+
+struct FreeMemory {
+  uint64_t free = 0, total = 0;
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  // 0 without an error when there is a driver but no device. FailedPrecondition without a usable driver, in
+  // words for the user.
+  virtual absl::StatusOr<int> CountDevices() = 0;
+  virtual absl::StatusOr<DeviceProperties> Properties(int device) = 0;
+  virtual absl::Status SetDevice(int device) = 0;
+
+  virtual absl::StatusOr<FreeMemory> MemoryInfo() = 0;
+  // ResourceExhausted when there is not as much.
+  virtual absl::StatusOr<void*> Malloc(uint64_t bytes) = 0;
+  virtual absl::StatusOr<void*> MallocHost(uint64_t bytes) = 0;  // pinned, mapped, portable
+  virtual absl::Status Free(void* data) = 0;
+  virtual absl::Status FreeHost(void* data) = 0;
+  virtual absl::Status Zero(void* device_data, uint64_t bytes) = 0;  // synchronous
+  virtual absl::Status Copy(void* dst, const void* src, uint64_t bytes) = 0;  // synchronous, either direction
+  virtual absl::Status CopyAsync(void* dst, const void* src, uint64_t bytes, StreamHandle stream) = 0;
+
+  // Non-blocking with regard to the legacy stream. `high_priority` for streams of communication.
+  virtual absl::StatusOr<StreamHandle> CreateStream(bool high_priority) = 0;
+  virtual absl::Status DestroyStream(StreamHandle stream) = 0;
+  // Blocks without spinning where CUDA allows it.
+  virtual absl::Status Synchronize(StreamHandle stream) = 0;
+
+  virtual absl::StatusOr<EventHandle> CreateEvent(bool timing) = 0;
+  virtual absl::Status DestroyEvent(EventHandle event) = 0;
+  virtual absl::Status Record(EventHandle event, StreamHandle stream) = 0;
+  virtual absl::Status Wait(EventHandle event, StreamHandle stream) = 0;
+  virtual absl::Status Query(EventHandle event, bool& done) = 0;
+  // Milliseconds between two events with timing that have both happened.
+  virtual absl::StatusOr<float> Elapsed(EventHandle begin, EventHandle end) = 0;
+
+  // Between these two, work for `origin`, and for streams that wait for its events, is recorded rather than
+  // run. All of them must have joined `origin` again at the end. EndCapture instantiates the graph.
+  virtual absl::Status BeginCapture(StreamHandle origin) = 0;
+  virtual absl::StatusOr<GraphHandle> EndCapture(StreamHandle origin) = 0;
+  virtual absl::Status LaunchGraph(GraphHandle graph, StreamHandle stream) = 0;
+  virtual absl::Status DestroyGraph(GraphHandle graph) = 0;
+
+  // A cudaError_t that a launch returned, as a status; OK for 0. `what` says what was launched.
+  virtual absl::Status LaunchStatus(int error, const char* what) = 0;
+};
+
+}  // namespace ft::cuda

@@ -1,0 +1,95 @@
+// Every conformance case through the CUDA backend's makers and routines, emulated. One test per op:
+// --gtest_filter='*/matmul'.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/backends/cuda/emulation/emulated_bench.h"
+#include "runtime/backends/cuda/emulation/fiber.h"
+#include "runtime/backends/cuda/emulation/launch.h"
+#include "test/conformance/harness.h"
+
+namespace ft::cuda::emulation {
+namespace {
+
+using conformance::AllCases;
+using conformance::Arrays;
+using conformance::Case;
+using conformance::Compare;
+using conformance::RunCase;
+
+std::vector<std::string> Ops() {
+  std::vector<std::string> ops;
+  for (const Case& c : AllCases()) {
+    if (std::find(ops.begin(), ops.end(), c.op) == ops.end()) ops.push_back(c.op);
+  }
+  return ops;
+}
+
+class CudaConformance : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(bench_.Has(GetParam())) << "the CUDA backend has no kernel '" << GetParam() << "'";
+  }
+  void TearDown() override { SetOrder(Order::kAscending); }
+
+  static std::vector<const Case*> Cases() {
+    std::vector<const Case*> cases;
+    for (const Case& c : AllCases()) {
+      if (c.op == GetParam()) cases.push_back(&c);
+    }
+    return cases;
+  }
+
+  EmulatedBench bench_;
+};
+
+TEST_P(CudaConformance, MatchesReference) {
+  for (const Case* each : Cases()) {
+    const Case& c = *each;
+    for (bool in_place : {false, true}) {
+      if (in_place && c.rules.reusable.empty()) continue;
+      SCOPED_TRACE(c.op + " " + c.label + (in_place ? " in place" : ""));
+      const absl::StatusOr<Arrays> got = RunCase(bench_, c, in_place);
+      ASSERT_TRUE(got.ok()) << got.status();
+      EXPECT_EQ(Compare(c, *got, bench_.device_class()), "");
+    }
+  }
+}
+
+// Whatever the order in which threads and blocks run.
+TEST_P(CudaConformance, SameBitsInAnyOrder) {
+  if (FT_FIBER_ASAN) GTEST_SKIP() << "shows nothing under AddressSanitizer that MatchesReference does not";
+  for (const Case* each : Cases()) {
+    const Case& c = *each;
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> first = RunCase(bench_, c, false);
+    SetOrder(Order::kDescending);
+    const absl::StatusOr<Arrays> last = RunCase(bench_, c, false);
+    SetOrder(Order::kAscending);
+    ASSERT_TRUE(first.ok()) << first.status();
+    ASSERT_TRUE(last.ok()) << last.status();
+    EXPECT_EQ(conformance::DifferentBits(*first, *last), "");
+  }
+}
+
+TEST_P(CudaConformance, RefusesWhatIsTooSmall) {
+  for (const Case* each : Cases()) {
+    SCOPED_TRACE(each->op + " " + each->label);
+    Case c = *each;
+    if (c.rules.cuda_workspace_bytes > 0) {
+      c.rules.cuda_workspace_bytes -= 4;
+      EXPECT_EQ(RunCase(bench_, c, false).status().code(), absl::StatusCode::kInvalidArgument);
+      c.rules.cuda_workspace_bytes += 4;
+    }
+    c.expected.emplace_back(conformance::Scalar(0));
+    // One result too many is never right; split then has a part too many.
+    EXPECT_EQ(RunCase(bench_, c, false).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryOp, CudaConformance, testing::ValuesIn(Ops()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace ft::cuda::emulation

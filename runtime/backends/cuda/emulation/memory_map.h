@@ -1,0 +1,43 @@
+// Memory that the emulated driver gave away: which addresses are the device's, which are page-locked.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace ft::cuda::emulation {
+
+enum class MemoryKind { kDevice, kPinned };
+
+// Not thread-safe.
+class MemoryMap {
+ public:
+  ~MemoryMap();
+
+  // Filled with 0xCD. Of the heap and, under AddressSanitizer, exactly as long as asked for.
+  void* Allocate(MemoryKind kind, uint64_t bytes);
+
+  // InvalidArgument for what was not allocated so; Internal when something behind its end was written.
+  absl::Status Release(MemoryKind kind, void* data);
+
+  // Whether a known allocation holds `data`. InvalidArgument when it ends before `bytes` do.
+  absl::StatusOr<bool> Holds(const void* data, uint64_t bytes) const;
+
+  uint64_t bytes(MemoryKind kind) const {
+    return kind == MemoryKind::kDevice ? device_bytes_ : pinned_bytes_;
+  }
+
+ private:
+  struct Allocation {
+    MemoryKind kind;
+    uint64_t bytes;
+  };
+
+  std::map<uintptr_t, Allocation> allocations_;  // by first byte
+  uint64_t device_bytes_ = 0, pinned_bytes_ = 0;
+};
+
+}  // namespace ft::cuda::emulation

@@ -1,0 +1,63 @@
+// Attention by a library's fused kernels (cuDNN). What it refuses, our own kernel computes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/backends/cuda/driver.h"
+#include "runtime/base/dtype.h"
+
+namespace ft::cuda {
+
+// q, out, dq: [batch, positions, heads, head_size]; k, v, dk, dv: [batch, positions, kv_heads, head_size];
+// statistics: f32 [batch, heads, positions], logsumexp of the scaled scores. Dense, row-major.
+struct AttentionSpec {
+  int64_t batch = 0, positions = 0, heads = 0, kv_heads = 0, head_size = 0;
+  bool causal = true;
+  float scale = 1.0f;  // of the scores
+  DType dtype = DType::kBF16;
+  bool operator==(const AttentionSpec&) const = default;
+};
+
+struct AttentionForwardArgs {
+  const void *q, *k, *v;
+  void* out;
+  float* statistics;
+  void* workspace;
+  bool operator==(const AttentionForwardArgs&) const = default;
+};
+
+struct AttentionBackwardArgs {
+  const void *q, *k, *v, *out, *dout;
+  const float* statistics;
+  void *dq, *dk, *dv;
+  void* workspace;
+  bool operator==(const AttentionBackwardArgs&) const = default;
+};
+
+class FusedAttentionForward {
+ public:
+  virtual ~FusedAttentionForward() = default;
+  virtual int Launch(const AttentionForwardArgs& args, StreamHandle stream) = 0;  // a cudaError_t, 0: success
+};
+
+class FusedAttentionBackward {
+ public:
+  virtual ~FusedAttentionBackward() = default;
+  virtual int Launch(const AttentionBackwardArgs& args, StreamHandle stream) = 0;
+};
+
+class FusedAttention {
+ public:
+  virtual ~FusedAttention() = default;
+  // Unimplemented, with the library's reason, when it has no kernel for the spec or needs more workspace than
+  // this.
+  virtual absl::StatusOr<std::shared_ptr<FusedAttentionForward>> Forward(const AttentionSpec& spec,
+                                                                         uint64_t workspace_bytes) = 0;
+  virtual absl::StatusOr<std::shared_ptr<FusedAttentionBackward>> Backward(const AttentionSpec& spec,
+                                                                           uint64_t workspace_bytes) = 0;
+};
+
+}  // namespace ft::cuda

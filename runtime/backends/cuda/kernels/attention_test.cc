@@ -1,0 +1,191 @@
+// Who computes attention: cuDNN, played by a fake here, or our own kernel; what the user is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "runtime/backends/cuda/emulation/reference_products.h"
+#include "runtime/backends/cuda/register.h"
+#include "runtime/base/cuda_workspace.h"
+
+namespace ft::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Launched {
+  int forward = 0, backward = 0;
+  AttentionForwardArgs forward_args = {};
+  AttentionBackwardArgs backward_args = {};
+};
+
+// Takes what is asked for unless `refusal` is set.
+class FakeAttention final : public FusedAttention {
+ public:
+  absl::StatusOr<std::shared_ptr<FusedAttentionForward>> Forward(const AttentionSpec& spec,
+                                                                 uint64_t workspace_bytes) override {
+    if (!refusal.ok()) return refusal;
+    specs.push_back(spec);
+    return std::make_shared<FakeForward>(launched);
+  }
+  absl::StatusOr<std::shared_ptr<FusedAttentionBackward>> Backward(const AttentionSpec& spec,
+                                                                   uint64_t workspace_bytes) override {
+    if (!refusal.ok()) return refusal;
+    specs.push_back(spec);
+    return std::make_shared<FakeBackward>(launched);
+  }
+
+  absl::Status refusal;
+  std::vector<AttentionSpec> specs;
+  Launched launched;
+
+ private:
+  struct FakeForward final : FusedAttentionForward {
+    explicit FakeForward(Launched& launched) : launched(launched) {}
+    int Launch(const AttentionForwardArgs& args, StreamHandle stream) override {
+      ++launched.forward;
+      launched.forward_args = args;
+      return 0;
+    }
+    Launched& launched;
+  };
+  struct FakeBackward final : FusedAttentionBackward {
+    explicit FakeBackward(Launched& launched) : launched(launched) {}
+    int Launch(const AttentionBackwardArgs& args, StreamHandle stream) override {
+      ++launched.backward;
+      launched.backward_args = args;
+      return 0;
+    }
+    Launched& launched;
+  };
+};
+
+constexpr int64_t kBatch = 2, kPositions = 6, kHeads = 4, kKvHeads = 2, kSize = 8;
+
+class AttentionMaker : public testing::Test {
+ protected:
+  AttentionMaker()
+      : q_(kBatch * kPositions * kHeads * kSize),
+        k_(q_.size() / 2),
+        v_(k_.size()),
+        out_(q_.size(), 7.0f),
+        lse_(kBatch * kHeads * kPositions, 7.0f),
+        workspace_(1 << 16) {
+    for (size_t i = 0; i < v_.size(); ++i) v_[i] = 0.01f * static_cast<float>(i % 100);
+    RegisterAttention(table_);
+  }
+
+  static Tensor Of(std::vector<float>& values, int64_t heads, DType dtype) {
+    return {values.data(), dtype, 3, {kBatch, kPositions, heads * kSize}};
+  }
+
+  // attention, or with `gradient` attention_grad, of tensors that are as large as f32's whatever the type.
+  KernelOr Make(bool gradient, DType dtype, AttentionChoice choice, FusedAttention* library) {
+    KernelAttributes attributes;
+    attributes.Add("heads", kHeads);
+    attributes.Add("kv_heads", kKvHeads);
+    attributes.Add("causal", int64_t{1});
+    const Tensor q = Of(q_, kHeads, dtype), k = Of(k_, kKvHeads, dtype), v = Of(v_, kKvHeads, dtype),
+                 out = Of(out_, kHeads, dtype);
+    const Tensor lse = {lse_.data(), DType::kF32, 3, {kBatch, kHeads, kPositions}};
+    KernelOperands operands = {{q, k, v}, {out, lse}, {}};
+    if (gradient) operands = {{out, q, k, v, out, lse}, {q, k, v}, {}};
+    operands.workspace = {workspace_.data(), DType::kU8, 1, {static_cast<int64_t>(workspace_.size())}};
+    const DeviceProperties properties;
+    return table_.Find(gradient ? "attention_grad" : "attention")({.operands = operands,
+                                                                   .attributes = attributes,
+                                                                   .properties = properties,
+                                                                   .products = products_,
+                                                                   .attention = library,
+                                                                   .attention_choice = choice,
+                                                                   .world_size = 1,
+                                                                   .notes = notes_});
+  }
+  static void Launch(const KernelOr& kernel) {
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    ASSERT_EQ(static_cast<CudaKernel&>(**kernel).Launch(nullptr), 0);
+  }
+
+  // With q = 0 every key that is seen weighs the same: lse of position t is log(t + 1).
+  void ExpectOwnForward() {
+    for (size_t i = 0; i < lse_.size(); ++i)
+      EXPECT_NEAR(lse_[i], std::log(1.0 + static_cast<double>(i % kPositions)), 1e-6);
+  }
+
+  std::vector<float> q_, k_, v_, out_, lse_;
+  std::vector<std::byte> workspace_;
+  KernelTable table_;
+  emulation::ReferenceProducts products_;
+  FakeAttention library_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(AttentionMaker, CudnnComputesWhatItHas) {
+  Launch(Make(false, DType::kBF16, AttentionChoice::kAuto, &library_));
+  Launch(Make(true, DType::kBF16, AttentionChoice::kAuto, &library_));
+  const AttentionSpec spec = {
+      kBatch,      kPositions, kHeads, kKvHeads, kSize, true, static_cast<float>(1 / std::sqrt(8.0)),
+      DType::kBF16};
+  EXPECT_THAT(library_.specs, ElementsAre(spec, spec));
+  EXPECT_EQ(library_.launched.forward, 1);
+  EXPECT_EQ(library_.launched.backward, 1);
+  EXPECT_EQ(library_.launched.forward_args.q, q_.data());
+  EXPECT_EQ(library_.launched.forward_args.k, k_.data());
+  EXPECT_EQ(library_.launched.forward_args.v, v_.data());
+  EXPECT_EQ(library_.launched.forward_args.out, out_.data());
+  EXPECT_EQ(library_.launched.forward_args.statistics, lse_.data());
+  EXPECT_EQ(library_.launched.forward_args.workspace, workspace_.data());
+  EXPECT_EQ(library_.launched.backward_args.dout, out_.data());
+  EXPECT_EQ(library_.launched.backward_args.statistics, lse_.data());
+  EXPECT_EQ(library_.launched.backward_args.dv, v_.data());
+  EXPECT_THAT(notes_, ElementsAre("attention 2x6, 4 heads of 8 on 2, bf16: cuDNN",
+                                  "attention gradient 2x6, 4 heads of 8 on 2, bf16: cuDNN"));
+}
+
+TEST_F(AttentionMaker, OwnKernelComputesWhatCudnnRefuses) {
+  library_.refusal = absl::UnimplementedError("no engine for head size 8");
+  Launch(Make(false, DType::kF16, AttentionChoice::kAuto, &library_));
+  EXPECT_EQ(library_.launched.forward, 0);
+  ExpectOwnForward();
+  Launch(Make(false, DType::kF16, AttentionChoice::kAuto, &library_));  // noted once
+  EXPECT_THAT(notes_,
+              ElementsAre("attention 2x6, 4 heads of 8 on 2, f16: own kernel, cuDNN refuses it: no engine "
+                          "for head size 8"));
+}
+
+TEST_F(AttentionMaker, RefusalIsAnErrorWhenCudnnIsAskedFor) {
+  library_.refusal = absl::UnimplementedError("no engine for head size 8");
+  for (bool gradient : {false, true}) {
+    const KernelOr kernel = Make(gradient, DType::kF16, AttentionChoice::kCudnn, &library_);
+    EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(kernel.status().message()), HasSubstr("no engine for head size 8"));
+  }
+  const KernelOr f32 = Make(false, DType::kF32, AttentionChoice::kCudnn, &library_);
+  EXPECT_THAT(std::string(f32.status().message()), HasSubstr("none for f32"));
+  EXPECT_TRUE(notes_.empty());
+}
+
+TEST_F(AttentionMaker, TroubleOfTheLibraryIsNotARefusal) {
+  library_.refusal = absl::InternalError("cudnnCreate failed");
+  EXPECT_EQ(Make(false, DType::kBF16, AttentionChoice::kAuto, &library_).status().code(),
+            absl::StatusCode::kInternal);
+}
+
+TEST_F(AttentionMaker, F32IsNeverAskedFor) {
+  Launch(Make(false, DType::kF32, AttentionChoice::kAuto, &library_));
+  EXPECT_TRUE(library_.specs.empty());
+  ExpectOwnForward();
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("own kernel")));
+}
+
+TEST_F(AttentionMaker, OwnKernelWhenChosen) {
+  Launch(Make(false, DType::kBF16, AttentionChoice::kOwn, nullptr));
+  ExpectOwnForward();
+  EXPECT_THAT(notes_, ElementsAre("attention 2x6, 4 heads of 8 on 2, bf16: own kernel"));
+}
+
+}  // namespace
+}  // namespace ft::cuda

@@ -1,0 +1,199 @@
+// The Free Transformer's latent variable: sample_bits, bits_kl, bits_kl_grad, binary_mapper,
+// binary_mapper_grad.
+#include "runtime/backends/cuda/routines/latent.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "runtime/backends/cuda/register.h"
+#include "runtime/backends/cuda/routines/embedding.h"
+#include "runtime/base/cuda_workspace.h"
+#include "runtime/base/philox.h"
+
+namespace ft::cuda {
+namespace {
+
+constexpr int64_t kMaxBits = 31;  // an index is an i32
+
+static_assert(cuda_workspace::BinaryMapperCodes(kMaxCodeBits) == 1 << kCodeBlockBits);
+
+absl::Status CheckLogits(const Tensor& logits) {
+  FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
+  if (logits.last() >= 1 && logits.last() <= kMaxBits) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("takes 1 to {} bits, got {}", kMaxBits, logits.last()));
+}
+
+KernelOr MakeSampleBits(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
+  const Tensor &logits = context.in(0), &rng = context.in(1), &index = context.out(0);
+  FT_RETURN_IF_ERROR(CheckLogits(logits));
+  FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
+  FT_RETURN_IF_ERROR(CheckSize(index, "index", logits.rows(), DType::kI32));
+  FT_ASSIGN_OR_RETURN(const int64_t stream, context.attributes.Int("stream"));
+  const SampleBitsArgs args = {logits.data,
+                               rng.as<int64_t>(),
+                               index.as<int32_t>(),
+                               logits.rows(),
+                               static_cast<int>(logits.last()),
+                               kFirstOpStream + static_cast<uint32_t>(stream)};
+  return MakeKernel(
+      [args, dtype = logits.dtype](StreamHandle stream) { return SampleBits(args, dtype, stream); });
+}
+
+KernelOr MakeBitsKl(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
+  const Tensor &logits = context.in(0), &kl = context.out(0);
+  FT_RETURN_IF_ERROR(CheckLogits(logits));
+  FT_RETURN_IF_ERROR(CheckSize(kl, "kl", 1));
+  FT_ASSIGN_OR_RETURN(const double kappa, context.attributes.Float("kappa"));
+  FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, cuda_workspace::BitsKl(logits.rows())));
+  const BitsKlArgs args = {logits.data,   context.operands.workspace.as<double>(), kl.as<float>(),
+                           logits.rows(), static_cast<int>(logits.last()),         kappa};
+  return MakeKernel(
+      [args, dtype = logits.dtype](StreamHandle stream) { return BitsKl(args, dtype, stream); });
+}
+
+KernelOr MakeBitsKlGrad(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
+  const Tensor &dkl = context.in(0), &logits = context.in(1), &dlogits = context.out(0);
+  FT_RETURN_IF_ERROR(CheckSize(dkl, "dkl", 1));
+  FT_RETURN_IF_ERROR(CheckLogits(logits));
+  FT_RETURN_IF_ERROR(CheckSameShape(dlogits, "dlogits", logits));
+  FT_ASSIGN_OR_RETURN(const double kappa, context.attributes.Float("kappa"));
+  const BitsKlGradArgs args = {
+      dkl.as<float>(), logits.data, dlogits.data, logits.rows(), static_cast<int>(logits.last()), kappa};
+  return MakeKernel(
+      [args, dtype = logits.dtype](StreamHandle stream) { return BitsKlGrad(args, dtype, stream); });
+}
+
+absl::Status CheckTable(const Tensor& table, const Tensor& logits) {
+  FT_RETURN_IF_ERROR(CheckPresent(table, "table", logits.dtype));
+  const int64_t bits = logits.last();
+  if (bits >= 1 && bits <= kMaxCodeBits && table.rows() == int64_t{1} << bits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("table must have 2^H rows for H logits, H at most {}, got {} and H = {}", kMaxCodeBits,
+                  table.rows(), bits));
+}
+
+KernelOr MakeBinaryMapper(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
+  const Tensor &logits = context.in(0), &index = context.in(1), &table = context.in(2), &r = context.out(0);
+  FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
+  FT_RETURN_IF_ERROR(CheckTable(table, logits));
+  FT_RETURN_IF_ERROR(CheckSize(index, "index", logits.rows(), DType::kI32));
+  FT_RETURN_IF_ERROR(CheckSize(r, "result", index.elements() * table.last(), table.dtype));
+  const EmbeddingArgs args = {index.as<int32_t>(), table.data,   r.data,      table.dtype,
+                              index.elements(),    table.rows(), table.last()};
+  return MakeKernel([args](StreamHandle stream) { return Embedding(args, stream); });
+}
+
+// The gradient of the logits: products of dy with a block of the table, then what they add, block by block.
+class MapperGrad {
+ public:
+  static absl::StatusOr<MapperGrad> Create(const KernelContext& context) {
+    MapperGrad kernel(context);
+    FT_ASSIGN_OR_RETURN(kernel.product_, kernel.MakeProduct(context, kernel.block_rows_));
+    kernel.last_product_ = kernel.product_;
+    const int64_t rest = kernel.rows_ % kernel.block_rows_;
+    if (rest != 0) {
+      FT_ASSIGN_OR_RETURN(kernel.last_product_, kernel.MakeProduct(context, rest));
+    }
+    return kernel;
+  }
+
+  int operator()(StreamHandle stream) const {
+    for (int64_t begin = 0; begin < rows_; begin += block_rows_) {
+      const int64_t rows = std::min(block_rows_, rows_ - begin);
+      for (int64_t block = 0; block < code_blocks_; ++block) {
+        if (const int error = Step(begin, rows, block, stream); error != 0) return error;
+      }
+    }
+    return 0;
+  }
+
+ private:
+  explicit MapperGrad(const KernelContext& context)
+      : dtype_(context.in(1).dtype),
+        dy_(context.in(0).as<char>()),
+        logits_(context.in(1).as<char>()),
+        table_(context.in(2).as<char>()),
+        dlogits_(context.out(0).as<char>()),
+        rows_(context.in(1).rows()),
+        bits_(context.in(1).last()),
+        width_(context.in(2).last()),
+        block_rows_(cuda_workspace::BinaryMapperRows(rows_)),
+        codes_(cuda_workspace::BinaryMapperCodes(bits_)),
+        code_blocks_((int64_t{1} << bits_) / codes_),
+        products_(context.operands.workspace.as<char>()),
+        sums_(products_ + cuda_workspace::BinaryMapperProducts(rows_, bits_)),
+        scratch_(sums_ + cuda_workspace::BinaryMapperSums(rows_, bits_)) {}
+
+  absl::StatusOr<std::shared_ptr<Product>> MakeProduct(const KernelContext& context, int64_t rows) const {
+    const ProductSpec spec = {.m = rows,
+                              .n = codes_,
+                              .k = width_,
+                              .transpose_b = true,
+                              .row_a = width_,
+                              .row_b = width_,
+                              .row_c = codes_,
+                              .input = dtype_,
+                              .output = DType::kF32};
+    return context.products.Create(spec, dy_, table_, products_, scratch_, cuda_workspace::Matmul());
+  }
+
+  int Step(int64_t begin, int64_t rows, int64_t block, StreamHandle stream) const {
+    const int64_t size = static_cast<int64_t>(SizeOf(dtype_));
+    Product& product = rows == block_rows_ ? *product_ : *last_product_;
+    const int error = product.Launch(dy_ + begin * width_ * size, table_ + block * codes_ * width_ * size,
+                                     products_, nullptr, scratch_, stream);
+    if (error != 0) return error;
+    const CodeBlockArgs args = {reinterpret_cast<const float*>(products_),
+                                logits_ + begin * bits_ * size,
+                                reinterpret_cast<float*>(sums_),
+                                dlogits_ + begin * bits_ * size,
+                                rows,
+                                static_cast<int>(bits_),
+                                block};
+    return AddCodeBlock(args, dtype_, stream);
+  }
+
+  DType dtype_;
+  const char* dy_;
+  const char* logits_;
+  const char* table_;
+  char* dlogits_;
+  int64_t rows_, bits_, width_;
+  int64_t block_rows_, codes_, code_blocks_;
+  char* products_;  // [block rows, codes] of f32
+  char* sums_;      // [block rows, bits] of f32
+  char* scratch_;
+  std::shared_ptr<Product> product_, last_product_;  // of a whole block of rows, and of the last one
+};
+
+KernelOr MakeBinaryMapperGrad(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
+  const Tensor &dy = context.in(0), &logits = context.in(1), &table = context.in(2),
+               &dlogits = context.out(0);
+  FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
+  FT_RETURN_IF_ERROR(CheckTable(table, logits));
+  FT_RETURN_IF_ERROR(CheckSize(dy, "dy", logits.rows() * table.last(), table.dtype));
+  FT_RETURN_IF_ERROR(CheckSameShape(dlogits, "dlogits", logits));
+  FT_RETURN_IF_ERROR(CheckWorkspace(
+      context.operands,
+      cuda_workspace::BinaryMapperGrad(logits.rows(), logits.last(), table.last(), logits.dtype)));
+  if (logits.rows() == 0) return MakeKernel([](StreamHandle) { return 0; });
+  FT_ASSIGN_OR_RETURN(MapperGrad kernel, MapperGrad::Create(context));
+  return MakeKernel(std::move(kernel));
+}
+
+}  // namespace
+
+void RegisterLatent(KernelTable& table) {
+  table.Add("sample_bits", &MakeSampleBits);
+  table.Add("bits_kl", &MakeBitsKl);
+  table.Add("bits_kl_grad", &MakeBitsKlGrad);
+  table.Add("binary_mapper", &MakeBinaryMapper);
+  table.Add("binary_mapper_grad", &MakeBinaryMapperGrad);
+}
+
+}  // namespace ft::cuda

@@ -1,0 +1,239 @@
+#include "runtime/backends/cuda/kernels/linear_cross_entropy.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "fmt/format.h"
+#include "runtime/backends/cuda/routines/loss.h"
+#include "runtime/base/cuda_workspace.h"
+
+namespace ft::cuda {
+namespace {
+
+using cuda_workspace::LinearCrossEntropyParts;
+
+struct Problem {
+  Tensor x;        // [rows, width]
+  Tensor weight;   // [vocabulary, width], of the type of x
+  Tensor dx;       // absent when there are no gradients
+  Tensor dweight;  // of any float type
+  LossScaleArgs scale;
+  float* loss;      // null for none
+  bool accumulate;  // into dweight
+  LinearCrossEntropyParts parts;
+  char* workspace;
+
+  bool gradients() const { return dx.present(); }
+  int64_t rows() const { return x.rows(); }
+  int64_t width() const { return x.last(); }
+  int64_t vocabulary() const { return weight.rows(); }
+  // Where products for dx and dweight store.
+  DType dx_dtype() const { return parts.narrow ? DType::kF32 : x.dtype; }
+  DType dweight_dtype() const { return parts.weight_apart ? DType::kF32 : dweight.dtype; }
+  void* dx_sums(int64_t row) const { return parts.narrow ? workspace + parts.dx : RowOf(dx, row); }
+  void* dweight_sums() const { return parts.weight_apart ? workspace + parts.dweight : dweight.data; }
+  void* product_workspace() const { return workspace + parts.product; }
+  float* losses() const { return reinterpret_cast<float*>(workspace + parts.losses); }
+
+  static void* RowOf(const Tensor& tensor, int64_t row) {
+    return tensor.as<char>() + row * tensor.last() * static_cast<int64_t>(SizeOf(tensor.dtype));
+  }
+};
+
+// What is enqueued for some rows: the products, and between them the losses.
+struct Chunk {
+  int64_t begin, rows;
+  RowLossArgs losses;
+  std::shared_ptr<Product> logits, dx, dweight;
+};
+
+// Operands x, weight, targets from `first` on.
+absl::StatusOr<Problem> CheckInputs(const KernelContext& context, size_t first) {
+  const Tensor &x = context.in(first), &weight = context.in(first + 1), &targets = context.in(first + 2);
+  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
+  FT_RETURN_IF_ERROR(CheckPresent(weight, "weight", x.dtype));
+  if (weight.last() != x.last())
+    return absl::InvalidArgumentError("x and weight must agree in the last dimension");
+  FT_RETURN_IF_ERROR(CheckSize(targets, "targets", x.rows(), DType::kI32));
+  constexpr int64_t kLimit = std::numeric_limits<int32_t>::max() - 65536;  // counted in 32 bits
+  if (x.rows() > kLimit || weight.rows() > kLimit) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} rows of {} logits are too many", x.rows(), weight.rows()));
+  }
+  Problem problem = {};
+  problem.x = x;
+  problem.weight = weight;
+  problem.scale.targets = targets.as<int32_t>();
+  problem.scale.rows = static_cast<int>(x.rows());
+  return problem;
+}
+
+absl::Status CheckGradients(const Tensor& acc, const Tensor& dx, const Tensor& dweight, Problem& problem) {
+  FT_RETURN_IF_ERROR(CheckSameShape(dx, "dx", problem.x));
+  FT_RETURN_IF_ERROR(CheckFloat(dweight, "dweight"));
+  Tensor like = problem.weight;
+  like.dtype = dweight.dtype;
+  FT_RETURN_IF_ERROR(CheckSameShape(dweight, "dweight", like));
+  if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", dweight));
+  FT_RETURN_IF_ERROR(CheckAccumulator(acc, dweight));
+  problem.dx = dx;
+  problem.dweight = dweight;
+  problem.accumulate = acc.present();
+  return absl::OkStatus();
+}
+
+// Lays the workspace out, `chunk` rows at a time; 0 for what the shape says.
+absl::Status PlaceParts(const KernelContext& context, int64_t chunk, Problem& p) {
+  if (chunk == 0) chunk = cuda_workspace::LogitRows(p.rows(), p.vocabulary(), p.x.dtype);
+  const DType gradient = p.gradients() ? p.dweight.dtype : p.x.dtype;
+  p.parts = cuda_workspace::PartsOfLinearCrossEntropy(p.rows(), p.vocabulary(), p.width(), p.x.dtype,
+                                                      p.gradients(), gradient, chunk);
+  FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, p.parts.bytes));
+  p.workspace = context.operands.workspace.as<char>();
+  p.scale.narrow = p.parts.narrow;
+  p.scale.result = reinterpret_cast<LossScale*>(p.workspace + p.parts.scale);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Product>> CreateProduct(const KernelContext& context, const Problem& p,
+                                                       const ProductSpec& spec, const void* a, const void* b,
+                                                       void* c) {
+  return context.products.Create(spec, a, b, c, p.product_workspace(), cuda_workspace::Matmul());
+}
+
+// Rows [begin, begin + rows). A later chunk's addresses are aligned as the first's: chunks are multiples of
+// 256 rows.
+absl::StatusOr<Chunk> MakeChunk(const KernelContext& context, const Problem& p, int64_t begin, int64_t rows) {
+  Chunk chunk = {begin, rows, {}, nullptr, nullptr, nullptr};
+  float* losses = p.loss == nullptr ? nullptr : p.losses() + begin;
+  chunk.losses = {p.workspace,
+                  p.x.dtype,
+                  static_cast<int>(rows),
+                  static_cast<int>(p.vocabulary()),
+                  p.parts.stride,
+                  p.scale.targets + begin,
+                  losses,
+                  p.gradients() ? p.workspace : nullptr,
+                  p.scale.result};
+  const ProductSpec logits = {.m = rows,
+                              .n = p.vocabulary(),
+                              .k = p.width(),
+                              .transpose_b = true,
+                              .row_a = p.width(),
+                              .row_b = p.width(),
+                              .row_c = p.parts.stride,
+                              .input = p.x.dtype,
+                              .output = p.x.dtype};
+  const void* x = Problem::RowOf(p.x, begin);
+  FT_ASSIGN_OR_RETURN(chunk.logits, CreateProduct(context, p, logits, x, p.weight.data, p.workspace));
+  if (!p.gradients()) return chunk;
+  const ProductSpec dx = {.m = rows,
+                          .n = p.width(),
+                          .k = p.vocabulary(),
+                          .row_a = p.parts.stride,
+                          .row_b = p.width(),
+                          .row_c = p.width(),
+                          .input = p.x.dtype,
+                          .output = p.dx_dtype()};
+  FT_ASSIGN_OR_RETURN(chunk.dx, CreateProduct(context, p, dx, p.workspace, p.weight.data, p.dx_sums(begin)));
+  const ProductSpec dweight = {.m = p.vocabulary(),
+                               .n = p.width(),
+                               .k = rows,
+                               .transpose_a = true,
+                               .row_a = p.parts.stride,
+                               .row_b = p.width(),
+                               .row_c = p.width(),
+                               .input = p.x.dtype,
+                               .output = p.dweight_dtype(),
+                               .accumulate = begin > 0 || (p.accumulate && !p.parts.weight_apart)};
+  FT_ASSIGN_OR_RETURN(chunk.dweight, CreateProduct(context, p, dweight, p.workspace, x, p.dweight_sums()));
+  return chunk;
+}
+
+int LaunchChunk(const Problem& p, const Chunk& chunk, StreamHandle stream) {
+  const void* x = Problem::RowOf(p.x, chunk.begin);
+  void *logits = p.workspace, *dx = p.gradients() ? p.dx_sums(chunk.begin) : nullptr;
+  int error = chunk.logits->Launch(x, p.weight.data, logits, nullptr, p.product_workspace(), stream);
+  if (error == 0) error = RowLosses(chunk.losses, stream);
+  if (error != 0 || !p.gradients()) return error;
+  error = chunk.dx->Launch(logits, p.weight.data, dx, nullptr, p.product_workspace(), stream);
+  if (error == 0 && p.parts.narrow) {
+    error = FinishGradient({static_cast<float*>(dx), chunk.rows * p.width(), p.scale.result, false,
+                            Problem::RowOf(p.dx, chunk.begin), p.dx.dtype},
+                           stream);
+  }
+  if (error != 0) return error;
+  return chunk.dweight->Launch(logits, x, p.dweight_sums(), nullptr, p.product_workspace(), stream);
+}
+
+int LaunchAll(const Problem& p, const std::vector<Chunk>& chunks, StreamHandle stream) {
+  if (const int error = FindLossScale(p.scale, stream); error != 0) return error;
+  for (const Chunk& chunk : chunks) {
+    if (const int error = LaunchChunk(p, chunk, stream); error != 0) return error;
+  }
+  if (p.gradients() && p.parts.weight_apart) {
+    const int error = FinishGradient({static_cast<float*>(p.dweight_sums()), p.dweight.elements(),
+                                      p.scale.result, p.accumulate, p.dweight.data, p.dweight.dtype},
+                                     stream);
+    if (error != 0) return error;
+  }
+  if (p.loss == nullptr) return 0;
+  return MeanLoss(p.losses(), p.scale.rows, p.scale.result, p.loss, stream);
+}
+
+KernelOr MakeAll(const KernelContext& context, const Problem& problem) {
+  std::vector<Chunk> chunks;
+  for (int64_t begin = 0; begin < problem.rows(); begin += problem.parts.chunk) {
+    const int64_t rows = std::min(problem.parts.chunk, problem.rows() - begin);
+    FT_ASSIGN_OR_RETURN(Chunk chunk, MakeChunk(context, problem, begin, rows));
+    chunks.push_back(std::move(chunk));
+  }
+  return MakeKernel([problem, chunks = std::move(chunks)](StreamHandle stream) {
+    return LaunchAll(problem, chunks, stream);
+  });
+}
+
+}  // namespace
+
+KernelOr MakeLinearCrossEntropy(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
+  FT_ASSIGN_OR_RETURN(Problem problem, CheckInputs(context, 0));
+  FT_RETURN_IF_ERROR(CheckSize(context.out(0), "loss", 1));
+  problem.loss = context.out(0).as<float>();
+  FT_RETURN_IF_ERROR(PlaceParts(context, 0, problem));
+  return MakeAll(context, problem);
+}
+
+KernelOr MakeLinearCrossEntropyGrad(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 5, 2));
+  FT_RETURN_IF_ERROR(CheckSize(context.in(0), "dloss", 1));
+  FT_ASSIGN_OR_RETURN(Problem problem, CheckInputs(context, 1));
+  FT_RETURN_IF_ERROR(CheckGradients(context.in(4), context.out(0), context.out(1), problem));
+  problem.scale.dloss = 1.0f;
+  problem.scale.factor = context.in(0).as<float>();
+  FT_RETURN_IF_ERROR(PlaceParts(context, 0, problem));
+  return MakeAll(context, problem);
+}
+
+KernelOr MakeLinearCrossEntropyLossGrad(const KernelContext& context, int64_t chunk) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 5, 3));
+  FT_ASSIGN_OR_RETURN(Problem problem, CheckInputs(context, 0));
+  FT_RETURN_IF_ERROR(CheckSize(context.out(0), "loss", 1));
+  FT_RETURN_IF_ERROR(CheckGradients(context.in(3), context.out(1), context.out(2), problem));
+  FT_ASSIGN_OR_RETURN(const double dloss, context.attributes.Float("dloss"));
+  const Tensor& dloss_scale = context.in(4);
+  if (dloss_scale.present()) FT_RETURN_IF_ERROR(CheckSize(dloss_scale, "dloss_scale", 1));
+  problem.loss = context.out(0).as<float>();
+  problem.scale.dloss = static_cast<float>(dloss);
+  problem.scale.factor = dloss_scale.as<float>();
+  FT_RETURN_IF_ERROR(PlaceParts(context, chunk, problem));
+  return MakeAll(context, problem);
+}
+
+KernelOr MakeLinearCrossEntropyLossGrad(const KernelContext& context) {
+  return MakeLinearCrossEntropyLossGrad(context, 0);
+}
+
+}  // namespace ft::cuda

@@ -1,0 +1,142 @@
+#include "runtime/backends/cuda/libraries/cublaslt_products_call.h"
+
+#include <utility>
+
+#include "fmt/format.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft::cuda {
+namespace {
+
+cudaDataType_t TypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kBF16:
+      return CUDA_R_16BF;
+    case DType::kF16:
+      return CUDA_R_16F;
+    default:
+      return CUDA_R_32F;
+  }
+}
+
+bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16; }
+
+absl::Status CheckSpec(const ProductSpec& s) {
+  if (!IsFloat(s.input) || (s.output != s.input && s.output != DType::kF32)) {
+    return absl::InvalidArgumentError(fmt::format("no product of {} into {}", Name(s.input), Name(s.output)));
+  }
+  if (s.bias && s.output != s.input) {
+    return absl::InvalidArgumentError(
+        fmt::format("no product into {} with a bias of {}", Name(s.output), Name(s.input)));
+  }
+  if (s.m < 1 || s.n < 1 || s.k < 1) {
+    return absl::InvalidArgumentError(fmt::format("no product of [{}, {}] and [{}, {}]", s.m, s.k, s.k, s.n));
+  }
+  if (s.row_a < (s.transpose_a ? s.m : s.k) || s.row_b < (s.transpose_b ? s.k : s.n) || s.row_c < s.n) {
+    return absl::InvalidArgumentError(
+        fmt::format("rows of a product [{}, {}] x [{}, {}] that are {}, {} and {} elements apart overlap",
+                    s.m, s.k, s.k, s.n, s.row_a, s.row_b, s.row_c));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CublasLtCall>> CublasLtCall::Create(const CublasLtApi& api,
+                                                                   const ProductSpec& spec, bool allow_tf32) {
+  FT_RETURN_IF_ERROR(CheckSpec(spec));
+  std::unique_ptr<CublasLtCall> call(new CublasLtCall(api, spec));
+  FT_RETURN_IF_ERROR(call->Describe(allow_tf32));
+  return call;
+}
+
+CublasLtCall::~CublasLtCall() {
+  for (cublasLtMatrixLayout_t layout : {left_, right_, result_}) {
+    if (layout != nullptr) api_.destroy_layout(layout);
+  }
+  if (operation_ != nullptr) api_.destroy_operation(operation_);
+}
+
+absl::Status CublasLtCall::AddLayout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows,
+                                     int64_t columns, int64_t stride) {
+  return api_.Check(api_.create_layout(&layout, TypeOf(dtype), static_cast<uint64_t>(rows),
+                                       static_cast<uint64_t>(columns), stride),
+                    "cublasLtMatrixLayoutCreate");
+}
+
+absl::Status CublasLtCall::Describe(bool allow_tf32) {
+  const ProductSpec& s = spec_;
+  const bool tf32 = allow_tf32 && s.input == DType::kF32;
+  const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  FT_RETURN_IF_ERROR(
+      api_.Check(api_.create_operation(&operation_, compute, CUDA_R_32F), "cublasLtMatmulDescCreate"));
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    return api_.Check(api_.set_operation(operation_, attribute, &value, sizeof(value)),
+                      "cublasLtMatmulDescSetAttribute");
+  };
+  const auto transposed = [](bool transpose) -> int32_t { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSA, transposed(s.transpose_b)));
+  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(s.transpose_a)));
+  const uint32_t epilogue = s.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
+  if (s.bias) {
+    FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(TypeOf(s.input))));
+    // Stands for the address of each run: heuristics look at how it is aligned.
+    FT_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(uintptr_t{kBiasAlignment})));
+  }
+  FT_RETURN_IF_ERROR(
+      AddLayout(left_, s.input, s.transpose_b ? s.k : s.n, s.transpose_b ? s.n : s.k, s.row_b));
+  FT_RETURN_IF_ERROR(
+      AddLayout(right_, s.input, s.transpose_a ? s.m : s.k, s.transpose_a ? s.k : s.m, s.row_a));
+  return AddLayout(result_, s.output, s.n, s.m, s.row_c);
+}
+
+absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> CublasLtCall::Propose(cublasLtHandle_t handle,
+                                                                        const ProductAlignment& alignment,
+                                                                        uint64_t workspace_bytes, int count) {
+  cublasLtMatmulPreference_t raw = nullptr;
+  FT_RETURN_IF_ERROR(api_.Check(api_.create_preference(&raw), "cublasLtMatmulPreferenceCreate"));
+  const auto destroy = [this](cublasLtMatmulPreference_t preference) { api_.destroy_preference(preference); };
+  const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, decltype(destroy)> preference(
+      raw, destroy);
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    return api_.Check(api_.set_preference(raw, attribute, &value, sizeof(value)),
+                      "cublasLtMatmulPreferenceSetAttribute");
+  };
+  const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;  // none at all is always allowed
+  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, schemes));
+  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes));
+  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment.b));
+  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment.a));
+  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment.c));
+  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment.c));
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<size_t>(count));
+  int found = 0;
+  FT_RETURN_IF_ERROR(api_.Check(api_.get_heuristic(handle, operation_, left_, right_, result_, result_, raw,
+                                                   count, results.data(), &found),
+                                "cublasLtMatmulAlgoGetHeuristic", absl::StatusCode::kInvalidArgument));
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  for (int i = 0; i < found; ++i) {
+    if (results[i].state == CUBLAS_STATUS_SUCCESS && results[i].workspaceSize <= workspace_bytes) {
+      algorithms.push_back(results[i].algo);
+    }
+  }
+  if (algorithms.empty()) return absl::InvalidArgumentError("cuBLASLt has no algorithm for a product");
+  return algorithms;
+}
+
+cublasStatus_t CublasLtCall::Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
+                                 const void* a, const void* b, void* c, const void* bias, void* workspace,
+                                 uint64_t workspace_bytes, StreamHandle stream) {
+  if (spec_.bias) {
+    const cublasStatus_t status =
+        api_.set_operation(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+  }
+  const float alpha = 1.0f, beta = spec_.accumulate ? 1.0f : 0.0f;
+  return api_.matmul(handle, operation_, &alpha, b, left_, a, right_, &beta, c, result_, c, result_,
+                     &algorithm, workspace, workspace_bytes, stream);
+}
+
+}  // namespace ft::cuda

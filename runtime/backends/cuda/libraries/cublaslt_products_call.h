@@ -1,0 +1,63 @@
+// One product as cuBLASLt wants it described.
+//
+// cuBLASLt's matrices are column-major. What is stored as rows of [r, s] is, column-major, its transpose
+// [s, r]. So instead of c = op(a) op(b) the transpose is asked for, without moving anything:
+// c^T [n, m] = op(b)^T [n, k] op(a)^T [k, m], with b as cuBLASLt's A and a as its B; an operand that is
+// stored transposed is one that cuBLASLt has to transpose. cuBLASLt's bias is a column that is added to every
+// column: n elements, added to every row of c.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/backends/cuda/libraries/cublaslt_api.h"
+#include "runtime/backends/cuda/products.h"
+
+namespace ft::cuda {
+
+// That a bias begins at a multiple of this many bytes is taken for granted.
+inline constexpr uint32_t kBiasAlignment = 16;
+
+// Bytes, powers of two, that addresses are multiples of.
+struct ProductAlignment {
+  uint32_t a = 0, b = 0, c = 0;
+  bool operator==(const ProductAlignment&) const = default;
+};
+
+class CublasLtCall {
+ public:
+  // `api` must outlive the call. Errors: InvalidArgument for what cuBLASLt has no products of.
+  static absl::StatusOr<std::unique_ptr<CublasLtCall>> Create(const CublasLtApi& api, const ProductSpec& spec,
+                                                              bool allow_tf32);
+  ~CublasLtCall();
+  CublasLtCall(const CublasLtCall&) = delete;
+  CublasLtCall& operator=(const CublasLtCall&) = delete;
+
+  // At most `count` algorithms, the one that is expected to be fastest first. Errors: InvalidArgument when
+  // there is none.
+  absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> Propose(cublasLtHandle_t handle,
+                                                            const ProductAlignment& alignment,
+                                                            uint64_t workspace_bytes, int count);
+
+  // For one thread at a time.
+  cublasStatus_t Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm, const void* a,
+                     const void* b, void* c, const void* bias, void* workspace, uint64_t workspace_bytes,
+                     StreamHandle stream);
+
+ private:
+  CublasLtCall(const CublasLtApi& api, const ProductSpec& spec) : api_(api), spec_(spec) {}
+  absl::Status Describe(bool allow_tf32);
+  absl::Status AddLayout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows, int64_t columns,
+                         int64_t stride);
+
+  const CublasLtApi& api_;
+  const ProductSpec spec_;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;  // of b, a, c
+};
+
+}  // namespace ft::cuda

@@ -1,0 +1,250 @@
+#include "runtime/backends/cuda/libraries/cudart_driver.h"
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft::cuda {
+namespace {
+
+std::string Describe(cudaError_t error) {
+  return absl::StrCat(cudaGetErrorString(error), " (", cudaGetErrorName(error), ")");
+}
+
+// CUDA keeps the last error for whoever asks next, such as the launch of a kernel: it must not hear of this
+// one.
+absl::Status Failure(cudaError_t error, const std::string& call, const std::string& file, int line) {
+  cudaGetLastError();
+  const std::string message =
+      absl::StrCat(call, " failed: ", Describe(error), ", at ", file.substr(file.rfind('/') + 1), ":", line);
+  return error == cudaErrorMemoryAllocation ? absl::ResourceExhaustedError(message)
+                                            : absl::InternalError(message);
+}
+
+// Returns from the calling function when `call` fails. `...`: the call for the message, as for StrFormat.
+#define FT_CUDA_CALL(call, ...)                                                   \
+  do {                                                                            \
+    if (const cudaError_t ft_error = (call); ft_error != cudaSuccess)             \
+      return Failure(ft_error, absl::StrFormat(__VA_ARGS__), __FILE__, __LINE__); \
+  } while (false)
+
+std::string VersionText(int version) { return absl::StrFormat("%d.%d", version / 1000, version % 1000 / 10); }
+
+// Of the legacy stream, on which the synchronous calls run: they may return before the device is done.
+absl::Status WaitForLegacyStream() {
+  FT_CUDA_CALL(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize(legacy)");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<int> DeviceCount(int error, int count, int driver_version, int runtime_version) {
+  switch (static_cast<cudaError_t>(error)) {
+    case cudaSuccess:
+      return count;
+    case cudaErrorNoDevice:
+      return 0;
+    case cudaErrorInsufficientDriver:
+      if (driver_version == 0) {
+        return absl::FailedPreconditionError(
+            "no CUDA driver was found (libcuda.so.1); install NVIDIA's driver, or use --device=cpu");
+      }
+      return absl::FailedPreconditionError(absl::StrCat("the driver knows CUDA ", VersionText(driver_version),
+                                                        ", this program needs ", VersionText(runtime_version),
+                                                        "; update NVIDIA's driver, or use --device=cpu"));
+    case cudaErrorStubLibrary:
+      return absl::FailedPreconditionError(
+          "the libcuda.so.1 that was found is the toolkit's stub, no driver; take its folder off "
+          "LD_LIBRARY_PATH, or use --device=cpu");
+    case cudaErrorSystemNotReady:
+      return absl::FailedPreconditionError(
+          "the CUDA devices are not ready; is nvidia-fabricmanager running? Else use --device=cpu");
+    case cudaErrorSystemDriverMismatch:
+      return absl::FailedPreconditionError(
+          "libcuda.so.1 and the kernel's NVIDIA driver are of different versions; reload the driver or "
+          "reboot, or use --device=cpu");
+    default:
+      return absl::FailedPreconditionError(absl::StrCat(
+          "CUDA cannot be used: ", Describe(static_cast<cudaError_t>(error)), "; use --device=cpu"));
+  }
+}
+
+absl::StatusOr<int> CudartDriver::CountDevices() {
+  int count = 0, driver_version = 0, runtime_version = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) cudaGetLastError();
+  cudaDriverGetVersion(&driver_version);  // leaves 0 without a driver
+  cudaRuntimeGetVersion(&runtime_version);
+  return DeviceCount(error, count, driver_version, runtime_version);
+}
+
+absl::StatusOr<DeviceProperties> CudartDriver::Properties(int device) {
+  cudaDeviceProp p;
+  FT_CUDA_CALL(cudaGetDeviceProperties(&p, device), "cudaGetDeviceProperties(%d)", device);
+  DeviceProperties properties{.name = p.name,
+                              .major = p.major,
+                              .minor = p.minor,
+                              .multiprocessors = p.multiProcessorCount,
+                              .shared_bytes_per_block = p.sharedMemPerBlockOptin,
+                              .total_bytes = p.totalGlobalMem};
+  FT_CUDA_CALL(cudaDriverGetVersion(&properties.driver_version), "cudaDriverGetVersion()");
+  FT_CUDA_CALL(cudaRuntimeGetVersion(&properties.runtime_version), "cudaRuntimeGetVersion()");
+  return properties;
+}
+
+absl::Status CudartDriver::SetDevice(int device) {
+  // A thread that waits leaves its core to others: ranks share the host with data loading and compilers.
+  // Has no effect on a device that this process uses already.
+  FT_CUDA_CALL(cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid),
+               "cudaInitDevice(%d)", device);
+  FT_CUDA_CALL(cudaSetDevice(device), "cudaSetDevice(%d)", device);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FreeMemory> CudartDriver::MemoryInfo() {
+  size_t free = 0, total = 0;
+  FT_CUDA_CALL(cudaMemGetInfo(&free, &total), "cudaMemGetInfo()");
+  return FreeMemory{.free = free, .total = total};
+}
+
+absl::StatusOr<void*> CudartDriver::Malloc(uint64_t bytes) {
+  void* data = nullptr;
+  FT_CUDA_CALL(cudaMalloc(&data, bytes), "cudaMalloc(%d)", bytes);
+  return data;
+}
+
+absl::StatusOr<void*> CudartDriver::MallocHost(uint64_t bytes) {
+  void* data = nullptr;
+  FT_CUDA_CALL(cudaHostAlloc(&data, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc(%d)",
+               bytes);
+  return data;
+}
+
+absl::Status CudartDriver::Free(void* data) {
+  FT_CUDA_CALL(cudaFree(data), "cudaFree(%p)", data);
+  return absl::OkStatus();
+}
+
+absl::Status CudartDriver::FreeHost(void* data) {
+  FT_CUDA_CALL(cudaFreeHost(data), "cudaFreeHost(%p)", data);
+  return absl::OkStatus();
+}
+
+absl::Status CudartDriver::Zero(void* device_data, uint64_t bytes) {
+  FT_CUDA_CALL(cudaMemset(device_data, 0, bytes), "cudaMemset(%p, 0, %d)", device_data, bytes);
+  return WaitForLegacyStream();
+}
+
+absl::Status CudartDriver::Copy(void* dst, const void* src, uint64_t bytes) {
+  FT_CUDA_CALL(cudaMemcpy(dst, src, bytes, cudaMemcpyDefault), "cudaMemcpy(%p, %p, %d)", dst, src, bytes);
+  return WaitForLegacyStream();
+}
+
+absl::Status CudartDriver::CopyAsync(void* dst, const void* src, uint64_t bytes, StreamHandle stream) {
+  FT_CUDA_CALL(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync(%p, %p, %d)",
+               dst, src, bytes);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StreamHandle> CudartDriver::CreateStream(bool high_priority) {
+  int lowest = 0, highest = 0;
+  FT_CUDA_CALL(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange()");
+  const int priority = high_priority ? highest : lowest;
+  cudaStream_t stream = nullptr;
+  FT_CUDA_CALL(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority),
+               "cudaStreamCreateWithPriority(%d)", priority);
+  return stream;
+}
+
+absl::Status CudartDriver::DestroyStream(StreamHandle stream) {
+  FT_CUDA_CALL(cudaStreamDestroy(stream), "cudaStreamDestroy()");
+  return absl::OkStatus();
+}
+
+absl::Status CudartDriver::Synchronize(StreamHandle stream) {
+  FT_CUDA_CALL(cudaStreamSynchronize(stream), "cudaStreamSynchronize()");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<EventHandle> CudartDriver::CreateEvent(bool timing) {
+  cudaEvent_t event = nullptr;
+  const unsigned flags = cudaEventBlockingSync | (timing ? 0u : cudaEventDisableTiming);
+  FT_CUDA_CALL(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags(%d)", flags);
+  return event;
+}
+
+absl::Status CudartDriver::DestroyEvent(EventHandle event) {
+  FT_CUDA_CALL(cudaEventDestroy(event), "cudaEventDestroy()");
+  return absl::OkStatus();
+}
+
+absl::Status CudartDriver::Record(EventHandle event, StreamHandle stream) {
+  FT_CUDA_CALL(cudaEventRecord(event, stream), "cudaEventRecord()");
+  return absl::OkStatus();
+}
+
+absl::Status CudartDriver::Wait(EventHandle event, StreamHandle stream) {
+  FT_CUDA_CALL(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent()");
+  return absl::OkStatus();
+}
+
+absl::Status CudartDriver::Query(EventHandle event, bool& done) {
+  const cudaError_t error = cudaEventQuery(event);
+  done = error != cudaErrorNotReady;
+  if (!done) {
+    cudaGetLastError();  // counts as an error for CUDA
+    return absl::OkStatus();
+  }
+  FT_CUDA_CALL(error, "cudaEventQuery()");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<float> CudartDriver::Elapsed(EventHandle begin, EventHandle end) {
+  float ms = 0;
+  FT_CUDA_CALL(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime()");
+  return ms;
+}
+
+absl::Status CudartDriver::BeginCapture(StreamHandle origin) {
+  // Threads that watch collectives go on calling CUDA meanwhile.
+  FT_CUDA_CALL(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal),
+               "cudaStreamBeginCapture(thread-local)");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GraphHandle> CudartDriver::EndCapture(StreamHandle origin) {
+  cudaGraph_t graph = nullptr;
+  FT_CUDA_CALL(cudaStreamEndCapture(origin, &graph), "cudaStreamEndCapture()");
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphDestroy(graph);
+  FT_CUDA_CALL(error, "cudaGraphInstantiate()");
+  // Now rather than in the first launch.
+  if (const cudaError_t upload = cudaGraphUpload(executable, origin); upload != cudaSuccess) {
+    cudaGraphExecDestroy(executable);
+    FT_CUDA_CALL(upload, "cudaGraphUpload()");
+  }
+  return executable;
+}
+
+absl::Status CudartDriver::LaunchGraph(GraphHandle graph, StreamHandle stream) {
+  FT_CUDA_CALL(cudaGraphLaunch(graph, stream), "cudaGraphLaunch()");
+  return absl::OkStatus();
+}
+
+absl::Status CudartDriver::DestroyGraph(GraphHandle graph) {
+  FT_CUDA_CALL(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy()");
+  return absl::OkStatus();
+}
+
+absl::Status CudartDriver::LaunchStatus(int error, const char* what) {
+  if (error == 0) return absl::OkStatus();
+  cudaGetLastError();
+  return absl::InternalError(absl::StrCat(what, " failed: ", Describe(static_cast<cudaError_t>(error))));
+}
+
+}  // namespace ft::cuda

@@ -1,0 +1,13 @@
+// --device=cuda in a program that was built without CUDA: no kernels, no makers, one line.
+#include "runtime/backends/cuda/device/open_cuda_device.h"
+
+namespace ft::cuda {
+
+absl::StatusOr<OpenedDevice> OpenCudaDevice(int local_rank, const CudaDeviceOptions& options) {
+  return absl::FailedPreconditionError(
+      "this ftexec was built without CUDA (no nvcc was found when it was built); use --device=cpu, or "
+      "rebuild "
+      "where nvcc is on PATH");
+}
+
+}  // namespace ft::cuda

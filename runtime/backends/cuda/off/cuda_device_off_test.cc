@@ -1,0 +1,16 @@
+// Links nothing of CUDA but ft_cuda_off: as a program that was built without it.
+#include "gtest/gtest.h"
+#include "runtime/backends/cuda/device/open_cuda_device.h"
+
+namespace ft::cuda {
+namespace {
+
+TEST(CudaOffTest, OpeningTheDeviceSaysWhyAndWhatToDo) {
+  EXPECT_EQ(OpenCudaDevice(0, {}).status(),
+            absl::FailedPreconditionError(
+                "this ftexec was built without CUDA (no nvcc was found when it was built); use --device=cpu, "
+                "or rebuild where nvcc is on PATH"));
+}
+
+}  // namespace
+}  // namespace ft::cuda

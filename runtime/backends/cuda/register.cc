@@ -1,0 +1,32 @@
+#include "runtime/backends/cuda/register.h"
+
+namespace ft::cuda {
+
+Maker KernelTable::Find(std::string_view name) const {
+  for (const auto& [known, maker] : makers_) {
+    if (known == name) return maker;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> KernelTable::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, maker] : makers_) names.push_back(name);
+  return names;
+}
+
+void RegisterCudaKernels(KernelTable& table) {
+  RegisterAttention(table);
+  RegisterElementwise(table);
+  RegisterEmbedding(table);
+  RegisterLatent(table);
+  RegisterLoss(table);
+  RegisterMatmul(table);
+  RegisterMovement(table);
+  RegisterNorm(table);
+  RegisterOptimizer(table);
+  RegisterRandom(table);
+  RegisterSums(table);
+}
+
+}  // namespace ft::cuda

@@ -1,0 +1,28 @@
+// Sums over micro-steps, element by element, in f32 and rounded to their type.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/dtype.h"
+
+struct CUstream_st;
+
+namespace ft::cuda {
+
+using StreamHandle = CUstream_st*;
+
+struct AccumulateArgs {
+  const void* x;
+  void* state;
+  void* result;  // drain only; may be x
+  DType dtype;   // of all of them
+  int64_t elements;
+};
+
+// state += x.
+int Accumulate(const AccumulateArgs& args, StreamHandle stream);
+
+// result = state + x; state = 0.
+int Drain(const AccumulateArgs& args, StreamHandle stream);
+
+}  // namespace ft::cuda

@@ -1,0 +1,120 @@
+// After T. Dao et al., "FlashAttention", 2022: softmax by tiles of keys with a running maximum. Exponents are
+// kept to base 2.
+#include <initializer_list>
+
+#include "runtime/backends/cuda/routines/attention_tile.h"
+
+namespace ft::cuda {
+namespace {
+
+// Scores become probabilities relative to the running maximum of their row; earlier sums are rescaled to it.
+template <int kI, int kJ, int kC>
+__device__ __forceinline__ void SoftmaxTile(float (&scores)[kI][kJ], float (&maximum)[kI], float (&total)[kI],
+                                            float (&sums)[kI][kC]) {
+#pragma unroll
+  for (int i = 0; i < kI; ++i) {
+    float highest = maximum[i];
+#pragma unroll
+    for (int j = 0; j < kJ; ++j) highest = Max()(highest, scores[i][j]);
+    highest = HalfWarpReduce<Max>(highest);
+    float sum = 0.0f;
+#pragma unroll
+    for (int j = 0; j < kJ; ++j) {
+      scores[i][j] = exp2f(scores[i][j] - highest);
+      sum += scores[i][j];
+    }
+    const float correction = exp2f(maximum[i] - highest);
+    total[i] = __fmaf_rn(total[i], correction, HalfWarpReduce<Sum>(sum));
+    maximum[i] = highest;
+#pragma unroll
+    for (int c = 0; c < kC; ++c) sums[i][c] *= correction;
+  }
+}
+
+// Scales the scores of a tile; those that are not seen become minus infinity.
+template <int kI, int kJ>
+__device__ __forceinline__ void MaskTile(const AttentionShape& shape, int query_begin, int key_begin,
+                                         float (&scores)[kI][kJ]) {
+  const float scale = shape.scale * kLog2E;
+#pragma unroll
+  for (int i = 0; i < kI; ++i) {
+    // Rows behind the last position are computed with the others, and not stored: they see what that one
+    // sees.
+    const int query = Smaller(query_begin + ThreadY() + kSide * i, shape.positions - 1);
+#pragma unroll
+    for (int j = 0; j < kJ; ++j) {
+      const int key = key_begin + ThreadX() + kSide * j;
+      scores[i][j] = Visible(shape, query, key) ? scores[i][j] * scale : -INFINITY;
+    }
+  }
+}
+
+// One block for a tile of queries of a head.
+template <typename T, int kHead>
+__global__ void __launch_bounds__(kAttentionThreads, 2) ForwardKernel(AttentionArgs args, bool packed) {
+  using Tile = AttentionTile<kHead>;
+  const AttentionShape& shape = args.shape;
+  const int positions = shape.positions, size = shape.head_size;
+  const QueryTile at = QueryTileOfBlock<Tile::kRows>(shape);
+  float* queries = DynamicShared<float>();
+  float* keys = queries + Tile::kRows * Tile::kStride;
+  float* values = keys + Tile::kColumns * Tile::kStride;
+  float* weights = values + Tile::kColumns * Tile::kStride;
+  float maximum[Tile::kI], total[Tile::kI], sums[Tile::kI][Tile::kC];
+  Clear(sums);
+#pragma unroll
+  for (int i = 0; i < Tile::kI; ++i) {
+    maximum[i] = -INFINITY;
+    total[i] = 0.0f;
+  }
+  const int64_t offset = RowOffset(at.q, at.begin);
+  LoadTile<T, kHead, Tile::kRows>(static_cast<const T*>(args.q) + offset, at.q.stride, at.present, size,
+                                  packed, queries);
+#pragma unroll 1
+  for (int key_begin = 0; key_begin < at.key_end; key_begin += Tile::kColumns) {
+    __syncthreads();  // the tiles before were read by all
+    LoadTiles<T, kHead, Tile::kColumns>(args.k, args.v, RowOffset(at.kv, key_begin), at.kv.stride,
+                                        Smaller(Tile::kColumns, positions - key_begin), size, packed, keys,
+                                        values);
+    __syncthreads();
+    float scores[Tile::kI][Tile::kJ];
+    RowProducts<Tile::kStride>(queries, keys, Depth(shape), scores);
+    MaskTile(shape, at.begin, key_begin, scores);
+    SoftmaxTile(scores, maximum, total, sums);
+    AddThrough<kHead, Tile::kColumns>(weights, scores, values, sums);
+  }
+#pragma unroll
+  for (int i = 0; i < Tile::kI; ++i) {
+    const float inverse = 1.0f / total[i];
+#pragma unroll
+    for (int c = 0; c < Tile::kC; ++c) sums[i][c] *= inverse;
+    const int row = ThreadY() + kSide * i;
+    if (ThreadX() == 0 && row < at.present)
+      args.lse[at.batch_head * shape.positions + at.begin + row] = (maximum[i] + log2f(total[i])) * kLn2;
+  }
+  StoreRows<T, kHead>(sums, static_cast<T*>(args.out) + offset, at.q.stride, at.present, size, packed);
+}
+
+template <typename T, int kHead>
+int Forward(const AttentionArgs& args, StreamHandle stream) {
+  using Tile = AttentionTile<kHead>;
+  const AttentionShape& shape = args.shape;
+  const bool packed = CanPackHeads<T>(shape, {args.q, args.k, args.v, args.out});
+  const size_t floats = (Tile::kRows + 2 * Tile::kColumns) * Tile::kStride + Tile::kWeightFloats;
+  const int blocks = Tiles(shape.positions, Tile::kRows) * shape.batch * shape.heads;
+  return Launch(ForwardKernel<T, kHead>,
+                {.grid_x = static_cast<unsigned>(blocks),
+                 .block_x = kAttentionThreads,
+                 .shared_bytes = floats * sizeof(float)},
+                stream, args, packed);
+}
+
+}  // namespace
+
+int Attention(const AttentionArgs& args, StreamHandle stream) {
+  return WithFloatType(args.shape.dtype, [&]<typename T>() {
+    return WithHeadTile(args.shape.head_size, [&]<int kHead>() { return Forward<T, kHead>(args, stream); });
+  });
+}
+
+}  // namespace ft::cuda

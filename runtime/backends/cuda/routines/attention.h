@@ -1,0 +1,43 @@
+// Attention and its gradient by tiles in shared memory, for any head size up to kMaxHeadSize: what is
+// computed where no library's kernel is at hand. Arithmetic is f32 whatever the elements.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/backends/cuda/routines/gpu.h"
+#include "runtime/base/dtype.h"
+
+namespace ft::cuda {
+
+inline constexpr int64_t kMaxHeadSize = 256;
+
+// Head h uses kv head h / (heads / kv_heads). batch * heads * positions, and 64 * heads * head_size, are
+// below 2^31.
+struct AttentionShape {
+  int batch, positions, heads, kv_heads, head_size;
+  bool causal;  // position t sees positions up to t
+  float scale;  // of the scores: 1 / sqrt(head_size)
+  DType dtype;  // of all but lse and row_sums
+};
+
+struct AttentionArgs {
+  const void* q;  // [batch, positions, heads * head_size]
+  const void* k;  // [batch, positions, kv_heads * head_size]
+  const void* v;
+  void* out;   // [batch, positions, heads * head_size]
+  float* lse;  // [batch, heads, positions]: log of the sum of exponentials of the scaled scores
+  AttentionShape shape;
+};
+
+struct AttentionGradArgs {
+  const void *q, *k, *v, *out, *dout;
+  const float* lse;
+  float* row_sums;  // [batch, heads, positions], scratch: dout . out
+  void *dq, *dk, *dv;
+  AttentionShape shape;
+};
+
+int Attention(const AttentionArgs& args, StreamHandle stream);
+int AttentionGrad(const AttentionGradArgs& args, StreamHandle stream);
+
+}  // namespace ft::cuda

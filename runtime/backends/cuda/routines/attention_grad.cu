@@ -1,0 +1,206 @@
+// The gradient of attention: probabilities are computed again from lse. Every block sums what it stores by
+// itself, in one order: a tile of queries over all keys for dq, a tile of keys over all queries, of all heads
+// that share them, for dk and dv.
+#include <initializer_list>
+
+#include "runtime/backends/cuda/routines/attention_tile.h"
+
+namespace ft::cuda {
+namespace {
+
+constexpr int kRowSumThreads = 256;
+
+// row_sums = dout . out of a row of a head; a warp each, rows in the order of memory.
+template <typename T>
+__global__ void __launch_bounds__(kRowSumThreads) RowSumsKernel(AttentionGradArgs args, int rows) {
+  const AttentionShape& shape = args.shape;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int row = static_cast<int>(blockIdx.x * (kRowSumThreads / kWarp) + threadIdx.x / kWarp);
+  if (row >= rows) return;  // the whole warp
+  const T* dout = static_cast<const T*>(args.dout) + int64_t{row} * shape.head_size;
+  const T* out = static_cast<const T*>(args.out) + int64_t{row} * shape.head_size;
+  float sum = 0.0f;
+#pragma unroll 4
+  for (int i = lane; i < shape.head_size; i += kWarp) sum = __fmaf_rn(ToFloat(dout[i]), ToFloat(out[i]), sum);
+  sum = WarpReduce<Sum>(sum);
+  const int head = row % shape.heads, position = row / shape.heads;
+  const int batch = position / shape.positions, t = position % shape.positions;
+  if (lane == 0) args.row_sums[(batch * shape.heads + head) * shape.positions + t] = sum;
+}
+
+__device__ __forceinline__ float Probability(const AttentionShape& shape, bool visible, float score,
+                                             float lse) {
+  return visible ? exp2f(__fmaf_rn(score, shape.scale * kLog2E, -lse * kLog2E)) : 0.0f;
+}
+
+// Of a score before it is scaled; dp = dout . value.
+__device__ __forceinline__ float ScoreGrad(const AttentionShape& shape, bool visible, float p, float dp,
+                                           float row_sum) {
+  return visible ? p * (dp - row_sum) * shape.scale : 0.0f;
+}
+
+// dq of a tile of queries.
+template <typename T, int kHead>
+__global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
+    QueryGradKernel(AttentionGradArgs args, bool packed) {
+  using Tile = AttentionTile<kHead>;
+  const AttentionShape& shape = args.shape;
+  const int positions = shape.positions, size = shape.head_size;
+  const QueryTile at = QueryTileOfBlock<Tile::kRows>(shape);
+  float* queries = DynamicShared<float>();
+  float* douts = queries + Tile::kRows * Tile::kStride;
+  float* keys = douts + Tile::kRows * Tile::kStride;
+  float* values = keys + Tile::kColumns * Tile::kStride;
+  float* weights = values + Tile::kColumns * Tile::kStride;
+  float dq[Tile::kI][Tile::kC];
+  Clear(dq);
+  float lse[Tile::kI], row_sum[Tile::kI];
+#pragma unroll
+  for (int i = 0; i < Tile::kI; ++i) {
+    const int query = at.begin + ThreadY() + kSide * i, row = at.batch_head * positions + query;
+    lse[i] = query < positions ? args.lse[row] : 0.0f;
+    row_sum[i] = query < positions ? args.row_sums[row] : 0.0f;
+  }
+  const int64_t offset = RowOffset(at.q, at.begin);
+  LoadTiles<T, kHead, Tile::kRows>(args.q, args.dout, offset, at.q.stride, at.present, size, packed, queries,
+                                   douts);
+#pragma unroll 1
+  for (int key_begin = 0; key_begin < at.key_end; key_begin += Tile::kColumns) {
+    __syncthreads();  // the tiles before were read by all
+    LoadTiles<T, kHead, Tile::kColumns>(args.k, args.v, RowOffset(at.kv, key_begin), at.kv.stride,
+                                        Smaller(Tile::kColumns, positions - key_begin), size, packed, keys,
+                                        values);
+    __syncthreads();
+    float scores[Tile::kI][Tile::kJ], gradients[Tile::kI][Tile::kJ];
+    RowProducts<Tile::kStride>(queries, keys, Depth(shape), scores);
+    RowProducts<Tile::kStride>(douts, values, Depth(shape), gradients);
+#pragma unroll
+    for (int i = 0; i < Tile::kI; ++i) {
+#pragma unroll
+      for (int j = 0; j < Tile::kJ; ++j) {
+        const bool visible =
+            Visible(shape, at.begin + ThreadY() + kSide * i, key_begin + ThreadX() + kSide * j);
+        const float p = Probability(shape, visible, scores[i][j], lse[i]);
+        gradients[i][j] = ScoreGrad(shape, visible, p, gradients[i][j], row_sum[i]);
+      }
+    }
+    AddThrough<kHead, Tile::kColumns>(weights, gradients, keys, dq);
+  }
+  StoreRows<T, kHead>(dq, static_cast<T*>(args.dq) + offset, at.q.stride, at.present, size, packed);
+}
+
+// Scores [keys, queries] become probabilities. head_row is that of the head's first query in lse.
+template <int kI, int kJ>
+__device__ __forceinline__ void KeyProbabilities(const AttentionGradArgs& args, int head_row, int key_begin,
+                                                 int query_begin, float (&scores)[kI][kJ]) {
+#pragma unroll
+  for (int j = 0; j < kJ; ++j) {
+    const int query = query_begin + ThreadX() + kSide * j;
+    const float lse = query < args.shape.positions ? args.lse[head_row + query] : 0.0f;
+#pragma unroll
+    for (int i = 0; i < kI; ++i) {
+      const bool visible = Visible(args.shape, query, key_begin + ThreadY() + kSide * i);
+      scores[i][j] = Probability(args.shape, visible, scores[i][j], lse);
+    }
+  }
+}
+
+// dp = value . dout become gradients of the scores. The probabilities are read where StoreWeights left them,
+// so that they need no registers meanwhile.
+template <int kColumns, int kI, int kJ>
+__device__ __forceinline__ void KeyScoreGrads(const AttentionGradArgs& args, int head_row, int key_begin,
+                                              int query_begin, const float* probabilities,
+                                              float (&gradients)[kI][kJ]) {
+#pragma unroll
+  for (int j = 0; j < kJ; ++j) {
+    const int column = ThreadX() + kSide * j, query = query_begin + column;
+    const float row_sum = query < args.shape.positions ? args.row_sums[head_row + query] : 0.0f;
+#pragma unroll
+    for (int i = 0; i < kI; ++i) {
+      const int row = ThreadY() + kSide * i;
+      const bool visible = Visible(args.shape, query, key_begin + row);
+      gradients[i][j] = ScoreGrad(args.shape, visible, probabilities[row * (kColumns + kSkew) + column],
+                                  gradients[i][j], row_sum);
+    }
+  }
+}
+
+// dk and dv of a tile of keys: all queries that see one of them, one head after the other.
+template <typename T, int kHead>
+__global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
+    KeyGradKernel(AttentionGradArgs args, bool packed) {
+  using Tile = AttentionTile<kHead>;
+  const AttentionShape& shape = args.shape;
+  const int positions = shape.positions, size = shape.head_size;
+  const int all_heads = shape.batch * shape.kv_heads, group = shape.heads / shape.kv_heads;
+  const int batch = static_cast<int>(blockIdx.x) % all_heads / shape.kv_heads;
+  const int kv_head = static_cast<int>(blockIdx.x) % shape.kv_heads;
+  const HeadRows kv = RowsOfHead(shape, batch, kv_head, shape.kv_heads);
+  const int key_begin = static_cast<int>(blockIdx.x) / all_heads * Tile::kRows;
+  const int present = Smaller(Tile::kRows, positions - key_begin);
+  float* keys = DynamicShared<float>();
+  float* values = keys + Tile::kRows * Tile::kStride;
+  float* queries = values + Tile::kRows * Tile::kStride;
+  float* douts = queries + Tile::kColumns * Tile::kStride;
+  float* weights = douts + Tile::kColumns * Tile::kStride;
+  float dk[Tile::kI][Tile::kC], dv[Tile::kI][Tile::kC];
+  Clear(dk);
+  Clear(dv);
+  const int64_t offset = RowOffset(kv, key_begin);
+  LoadTiles<T, kHead, Tile::kRows>(args.k, args.v, offset, kv.stride, present, size, packed, keys, values);
+#pragma unroll 1
+  for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    const HeadRows q = RowsOfHead(shape, batch, head, shape.heads);
+    const int head_row = (batch * shape.heads + head) * positions;
+#pragma unroll 1
+    for (int query = shape.causal ? key_begin : 0; query < positions; query += Tile::kColumns) {
+      __syncthreads();  // the tiles before were read by all
+      LoadTiles<T, kHead, Tile::kColumns>(args.q, args.dout, RowOffset(q, query), q.stride,
+                                          Smaller(Tile::kColumns, positions - query), size, packed, queries,
+                                          douts);
+      __syncthreads();
+      float scores[Tile::kI][Tile::kJ];
+      RowProducts<Tile::kStride>(keys, queries, Depth(shape), scores);
+      KeyProbabilities(args, head_row, key_begin, query, scores);
+      AddThrough<kHead, Tile::kColumns>(weights, scores, douts, dv);
+      RowProducts<Tile::kStride>(values, douts, Depth(shape), scores);
+      KeyScoreGrads<Tile::kColumns>(args, head_row, key_begin, query, weights, scores);
+      AddThrough<kHead, Tile::kColumns>(weights, scores, queries, dk);
+    }
+  }
+  StoreRows<T, kHead>(dk, static_cast<T*>(args.dk) + offset, kv.stride, present, size, packed);
+  StoreRows<T, kHead>(dv, static_cast<T*>(args.dv) + offset, kv.stride, present, size, packed);
+}
+
+template <typename T, int kHead>
+int Backward(const AttentionGradArgs& args, StreamHandle stream) {
+  using Tile = AttentionTile<kHead>;
+  const AttentionShape& shape = args.shape;
+  const int64_t rows = shape.batch * shape.positions * shape.heads,
+                tiles = Tiles(shape.positions, Tile::kRows);
+  constexpr int kWarps = kRowSumThreads / kWarp;
+  const int error =
+      Launch(RowSumsKernel<T>,
+             {.grid_x = static_cast<unsigned>((rows + kWarps - 1) / kWarps), .block_x = kRowSumThreads},
+             stream, args, rows);
+  if (error != 0) return error;
+  const bool packed = CanPackHeads<T>(shape, {args.q, args.k, args.v, args.dout, args.dq, args.dk, args.dv});
+  const size_t floats = 2 * (Tile::kRows + Tile::kColumns) * Tile::kStride + Tile::kWeightFloats;
+  LaunchShape launch = {.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.heads),
+                        .block_x = kAttentionThreads,
+                        .shared_bytes = floats * sizeof(float)};
+  if (const int failed = Launch(QueryGradKernel<T, kHead>, launch, stream, args, packed); failed != 0)
+    return failed;
+  launch.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.kv_heads);
+  return Launch(KeyGradKernel<T, kHead>, launch, stream, args, packed);
+}
+
+}  // namespace
+
+int AttentionGrad(const AttentionGradArgs& args, StreamHandle stream) {
+  return WithFloatType(args.shape.dtype, [&]<typename T>() {
+    return WithHeadTile(args.shape.head_size, [&]<int kHead>() { return Backward<T, kHead>(args, stream); });
+  });
+}
+
+}  // namespace ft::cuda

@@ -1,0 +1,64 @@
+// Loops over single elements. Tensors are f32, bf16 or f16, all of one type but for Cast; arithmetic is in
+// f32 and each result is rounded once. Outputs may be the very buffers of inputs of the same extent. All
+// functions enqueue on `stream` and return a cudaError_t as int, 0 for success.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/dtype.h"
+
+struct CUstream_st;
+
+namespace ft::cuda {
+
+using StreamHandle = CUstream_st*;
+
+// r[i] = a[i] op b[i % period]; period divides elements and is below 2^31 unless it is `elements`.
+struct BinaryArgs {
+  const void* a;
+  const void* b;
+  void* r;
+  int64_t elements;
+  int64_t period;
+};
+int Add(const BinaryArgs& args, DType dtype, StreamHandle stream);
+int Mul(const BinaryArgs& args, DType dtype, StreamHandle stream);
+
+struct UnaryArgs {
+  const void* x;
+  void* r;
+  int64_t elements;
+};
+int Scale(const UnaryArgs& args, float factor, DType dtype, StreamHandle stream);
+int GeluTanh(const UnaryArgs& args, DType dtype, StreamHandle stream);
+int GeluErf(const UnaryArgs& args, DType dtype, StreamHandle stream);
+int Cast(const UnaryArgs& args, DType from, DType to, StreamHandle stream);
+
+struct UnaryGradArgs {
+  const void* dy;
+  const void* x;
+  void* dx;
+  int64_t elements;
+};
+int GeluTanhGrad(const UnaryGradArgs& args, DType dtype, StreamHandle stream);
+int GeluErfGrad(const UnaryGradArgs& args, DType dtype, StreamHandle stream);
+
+struct SwigluArgs {
+  const void* gate;
+  const void* up;
+  void* r;
+  int64_t elements;
+};
+int Swiglu(const SwigluArgs& args, DType dtype, StreamHandle stream);
+
+struct SwigluGradArgs {
+  const void* dy;
+  const void* gate;
+  const void* up;
+  void* dgate;
+  void* dup;
+  int64_t elements;
+};
+int SwigluGrad(const SwigluGradArgs& args, DType dtype, StreamHandle stream);
+
+}  // namespace ft::cuda

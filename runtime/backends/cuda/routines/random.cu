@@ -1,0 +1,136 @@
+#include <cmath>
+
+#include "runtime/backends/cuda/routines/element.h"
+#include "runtime/backends/cuda/routines/philox.h"
+#include "runtime/backends/cuda/routines/random.h"
+#include "runtime/backends/cuda/routines/trigonometry.h"
+
+namespace ft::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// ln(x) for normal positive x, within 2 ulp: the CPU's (vector_math.h), since logf has other last bits. x =
+// 2^e m with m in [sqrt(1/2), sqrt(2)).
+__device__ __forceinline__ float Log(float x) {
+  const int32_t bits = static_cast<int32_t>(__float_as_uint(x)) - 0x3f3504f3;  // sqrt(1/2)
+  const float exponent = static_cast<float>(bits >> 23);
+  const float f = __uint_as_float(static_cast<uint32_t>((bits & 0x007fffff) + 0x3f3504f3)) - 1.0f;
+  float p = 0.06971611471f;
+  p = fmaf(p, f, -0.1147973385f);
+  p = fmaf(p, f, 0.1168541992f);
+  p = fmaf(p, f, -0.1242568733f);
+  p = fmaf(p, f, 0.1424905765f);
+  p = fmaf(p, f, -0.1666780232f);
+  p = fmaf(p, f, 0.2000071575f);
+  p = fmaf(p, f, -0.2499999696f);
+  p = fmaf(p, f, 0.3333333118f);
+  const float square = f * f;
+  const float low = fmaf(exponent, 1.428606820309417e-6f, fmaf(p * f, square, -0.5f * square));
+  return fmaf(exponent, 0x1.62e4p-1f, f + low);
+}
+
+// Box-Muller on a pair of words.
+__device__ __forceinline__ void NormalPair(uint32_t w0, uint32_t w1, float stddev, float& z0, float& z1) {
+  // Halves are exact in f32, so their sum is the word rounded once; then + 1 and the scaling.
+  const float high = static_cast<float>(w0 >> 16) * 65536.0f, low = static_cast<float>(w0 & 0xFFFFu);
+  const float u = (high + low + 1.0f) * 0x1p-32f;
+  const float radius = stddev * sqrtf(-2.0f * Log(u));
+  // The angle in quarter turns: the nearest whole number of them, and the rest from the lower bits.
+  const uint32_t shifted = w1 + 0x20000000u;
+  const float rest = static_cast<float>(static_cast<int32_t>(shifted & 0x3FFFFFFFu) - 0x20000000) * 0x1p-30f;
+  const CosSin angle = OfQuarterTurns(shifted >> 30, rest);
+  z0 = radius * angle.cosine;
+  z1 = radius * angle.sine;
+}
+
+// A thread makes the four numbers of one Philox block.
+__global__ void __launch_bounds__(kThreads) NormalKernel(NormalArgs args) {
+  const int64_t at = 4 * (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x);
+  if (at >= args.elements) return;
+  const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, 0};
+  const PhiloxWords words = Philox(key, static_cast<uint64_t>(args.first + at) / 4);
+  Pack<float> z;
+  NormalPair(words.at[0], words.at[1], args.stddev, z.at[0], z.at[1]);
+  NormalPair(words.at[2], words.at[3], args.stddev, z.at[2], z.at[3]);
+  if (at + 4 <= args.elements && reinterpret_cast<uintptr_t>(args.r) % 16 == 0) {
+    StorePack(args.r + at, z);
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    if (at + j < args.elements) args.r[at + j] = z.at[j];
+  }
+}
+
+// Words of consecutive elements from `element` on.
+template <int kWidth>
+__device__ __forceinline__ void DrawWords(const PhiloxKey& key, uint64_t element, uint32_t (&words)[kWidth]) {
+  const uint32_t skipped = static_cast<uint32_t>(element % 4);  // the same in all threads of a launch
+  if (kWidth % 4 == 0 && skipped == 0) {
+#pragma unroll
+    for (int j = 0; j < kWidth; j += 4) {
+      const PhiloxWords block = Philox(key, element / 4 + j / 4);
+#pragma unroll
+      for (int k = 0; k < 4 && j + k < kWidth; ++k) words[j + k] = block.at[k];
+    }
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) words[j] = Word(Philox(key, (element + j) / 4), (element + j) % 4);
+}
+
+template <typename T, int kWidth>
+__global__ void __launch_bounds__(kThreads) DropoutKernel(DropoutArgs args) {
+  const int64_t at = kWidth * (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x);
+  if (at >= args.elements) return;
+  const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, static_cast<uint32_t>(args.rng[1])};
+  const uint64_t first = static_cast<uint64_t>(args.rng[2]) * static_cast<uint64_t>(args.elements);
+  const T* x = static_cast<const T*>(args.x) + at;
+  T* r = static_cast<T*>(args.r) + at;
+  if (at + kWidth > args.elements) {
+    for (int j = 0; at + j < args.elements; ++j) {
+      uint32_t word[1];
+      DrawWords(key, first + at + j, word);
+      r[j] = FromFloat<T>((word[0] >> 8) >= args.threshold ? ToFloat(x[j]) * args.factor : 0.0f);
+    }
+    return;
+  }
+  Pack<T, kWidth> pack = *reinterpret_cast<const Pack<T, kWidth>*>(x);
+  uint32_t words[kWidth];
+  DrawWords(key, first + at, words);
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) {
+    pack.at[j] = FromFloat<T>((words[j] >> 8) >= args.threshold ? ToFloat(pack.at[j]) * args.factor : 0.0f);
+  }
+  *reinterpret_cast<Pack<T, kWidth>*>(r) = pack;
+}
+
+template <typename T, int kWidth>
+int LaunchDropout(const DropoutArgs& args, StreamHandle stream) {
+  constexpr int64_t kTile = kThreads * kWidth;
+  return Launch(DropoutKernel<T, kWidth>,
+                {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kThreads},
+                stream, args);
+}
+
+}  // namespace
+
+int Normal(const NormalArgs& args, StreamHandle stream) {
+  if (args.elements == 0) return 0;
+  constexpr int64_t kTile = 4 * kThreads;
+  return Launch(NormalKernel,
+                {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kThreads},
+                stream, args);
+}
+
+int Dropout(const DropoutArgs& args, DType dtype, StreamHandle stream) {
+  if (args.elements == 0) return 0;
+  return WithFloatType(dtype, [&]<typename T>() {
+    constexpr int kWidth = 16 / sizeof(T);
+    const bool packs = CanPack<T>(args.x, kWidth) && CanPack<T>(args.r, kWidth);
+    return packs ? LaunchDropout<T, kWidth>(args, stream) : LaunchDropout<T, 1>(args, stream);
+  });
+}
+
+}  // namespace ft::cuda

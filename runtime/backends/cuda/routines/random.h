@@ -1,0 +1,44 @@
+// Random numbers from Philox, by the convention of runtime/base/philox.h. `rng` is in device memory: seed,
+// micro-step, rank. All functions enqueue on `stream` and return a cudaError_t as int, 0 for success.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/dtype.h"
+
+struct CUstream_st;
+
+namespace ft::cuda {
+
+using StreamHandle = CUstream_st*;
+
+// r[i] = stddev * z(first + i) for i < elements, z(e) the standard normal number of element e of the stream
+// at step 0, first a multiple of 4. With w the words of Philox block e / 4 and u(w) = (w + 1) 2^-32, words
+// (0, 1) make elements 4 k and 4 k + 1,
+//   sqrt(-2 ln u(w0)) cos(2 pi w1 2^-32)   and   sqrt(-2 ln u(w0)) sin(2 pi w1 2^-32),
+// and words (2, 3) elements 4 k + 2 and 4 k + 3 (G. Box, M. Muller, 1958). The arithmetic is that of the
+// CPU's routines where they have FMA, operation by operation: the same bits.
+struct NormalArgs {
+  const int64_t* rng;
+  float* r;
+  int64_t first;
+  int64_t elements;
+  uint32_t stream;
+  float stddev;
+};
+int Normal(const NormalArgs& args, StreamHandle stream);
+
+// r[i] = x[i] * factor where the upper 24 bits of the word of element rank * elements + i, at the micro-step,
+// are at least `threshold`, 0 elsewhere. r may be x.
+struct DropoutArgs {
+  const int64_t* rng;
+  const void* x;
+  void* r;
+  int64_t elements;
+  uint32_t stream;
+  uint32_t threshold;
+  float factor;
+};
+int Dropout(const DropoutArgs& args, DType dtype, StreamHandle stream);
+
+}  // namespace ft::cuda

@@ -1,0 +1,167 @@
+// Bytes of scratch that the CUDA backend's kernels need, as pure functions of shapes; workspace.h has the
+// CPU's. All sizes are in bytes, all counts in elements.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/base/dtype.h"
+
+namespace ft::cuda_workspace {
+
+// A part of a workspace begins at a multiple of this.
+inline constexpr int64_t kAlignment = 256;
+constexpr int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// A matrix product: what NVIDIA recommends for cuBLASLt on Hopper (cublasSetWorkspace's documentation).
+constexpr int64_t Matmul() { return int64_t{32} << 20; }
+
+// Blocks of rows whose column sums are made apart and then added in order, for columns of any float type:
+// sum_leading works on 256 columns at a time with blocks of 256 threads, the gradients of norms on whole rows
+// with about a thread for eight columns. 2048 blocks, or 1024 threads on each of 132 multiprocessors, fill the
+// largest GPU of today; fewer when rows are few, so that partial sums stay small beside what is read.
+constexpr int64_t SumLeadingBlocks(int64_t rows, int64_t columns) {
+  return std::max<int64_t>(1, std::min(rows / 32, 2048 / ((columns + 255) / 256)));
+}
+constexpr int64_t NormGradBlocks(int64_t rows, int64_t columns) {
+  const int64_t threads = std::clamp<int64_t>((columns + 255) / 256 * 32, 32, 1024);
+  return std::max<int64_t>(1, std::min(rows / 16, std::min<int64_t>(132 * 1024 / threads, 1536)));
+}
+constexpr int64_t SumLeading(int64_t rows, int64_t columns) {
+  const int64_t blocks = SumLeadingBlocks(rows, columns);
+  return blocks == 1 ? 0 : blocks * columns * 4;
+}
+constexpr int64_t LayerNormGrad(int64_t rows, int64_t columns) {
+  return 2 * NormGradBlocks(rows, columns) * columns * 4;
+}
+constexpr int64_t RmsNormGrad(int64_t rows, int64_t columns) { return NormGradBlocks(rows, columns) * columns * 4; }
+
+// cuDNN's fused attention, of bf16 and f16: upper bounds of what plans of 9.19 to 9.26 report for compute
+// capabilities 8.0, 9.0 and 10.0 (libraries/cudnn_attention_plans_test.cc).
+constexpr int64_t CudnnAttention() { return kAlignment; }
+// Row sums of dout * out; dq as f32, a second time in the layout of Ampere's engine (positions in eights); with
+// shared heads dk and dv of each head; counters of the blocks of an engine that adds in order.
+constexpr int64_t CudnnAttentionGrad(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads,
+                                     int64_t head_size) {
+  const int64_t rows = batch * heads * positions, padded_rows = batch * heads * ((positions + 7) / 8 * 8);
+  const int64_t of_heads = heads == kv_heads ? 0 : 2 * rows * head_size * 2;
+  const int64_t counters = batch * heads * ((positions + 63) / 64) * 8;
+  return Aligned(rows * 4) + Aligned(rows * head_size * 4) + Aligned(padded_rows * head_size * 4 + of_heads) +
+         Aligned(counters) + 2 * kAlignment;
+}
+
+// Our own kernels keep their tiles in shared memory; the gradient has a sum for each query and head.
+constexpr int64_t OwnAttentionGrad(int64_t batch, int64_t positions, int64_t heads) {
+  return Aligned(batch * heads * positions * 4);
+}
+// Which of the two it is may differ from run to run of a plan, so there is room for both.
+constexpr int64_t Attention(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads, int64_t head_size,
+                            DType dtype) {
+  return dtype == DType::kF32 ? 0 : CudnnAttention();
+}
+constexpr int64_t AttentionGrad(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads,
+                                int64_t head_size, DType dtype) {
+  const int64_t own = OwnAttentionGrad(batch, positions, heads);
+  if (dtype == DType::kF32) return own;
+  return std::max(own, CudnnAttentionGrad(batch, positions, heads, kv_heads, head_size));
+}
+
+// Positions are sorted by id, in tiles of kSortTile and by digits of which there are kSortDigits.
+inline constexpr int64_t kSortTile = 2048;
+inline constexpr int64_t kSortDigits = 256;
+constexpr int64_t SortTiles(int64_t positions) { return (positions + kSortTile - 1) / kSortTile; }
+// Sorted positions that one warp adds up: about 2048 slices, of at least 32.
+constexpr int64_t EmbeddingSlice(int64_t positions) { return std::max<int64_t>(32, (positions + 2047) / 2048); }
+constexpr int64_t EmbeddingSlices(int64_t positions) {
+  return (positions + EmbeddingSlice(positions) - 1) / EmbeddingSlice(positions);
+}
+// The sorted positions, twice; counters of digits; the sums of ids that are cut by a slice's begin or end.
+constexpr int64_t EmbeddingGrad(int64_t positions, int64_t vocabulary, int64_t columns) {
+  return 2 * Aligned(positions * 8) + Aligned(kSortDigits * SortTiles(positions) * 4) +
+         2 * EmbeddingSlices(positions) * columns * 4;
+}
+
+// The losses of rows, then their scale (LossScale of routines/loss.h).
+inline constexpr int64_t kLossScale = kAlignment;
+constexpr int64_t CrossEntropy(int64_t rows) { return Aligned(rows * 4) + kLossScale; }
+constexpr int64_t CrossEntropyGrad() { return kLossScale; }
+
+// Logits of linear_cross_entropy are of the type of x. Their rows begin at multiples of 16 bytes, as tensor cores
+// want it.
+constexpr int64_t LogitStride(int64_t vocabulary, DType dtype) {
+  const int64_t pack = 16 / static_cast<int64_t>(SizeOf(dtype));
+  return (vocabulary + pack - 1) / pack * pack;
+}
+// Rows whose logits are held at a time. 8192 rows fill a GPU with products whose result is only as wide as x; of
+// a small vocabulary there may be as many as fit in 256 MiB, of a large one no more than fit in 1 GiB. A multiple
+// of 256, and chunks of about the same size, when there are several.
+constexpr int64_t LogitRows(int64_t rows, int64_t vocabulary, DType dtype) {
+  const int64_t row = LogitStride(std::max<int64_t>(vocabulary, 1), dtype) * static_cast<int64_t>(SizeOf(dtype));
+  const int64_t few = (int64_t{256} << 20) / row / 256 * 256, many = (int64_t{1} << 30) / row / 256 * 256;
+  const int64_t limit = std::max<int64_t>(256, std::clamp<int64_t>(8192, few, many));
+  if (rows <= limit) return rows;
+  const int64_t chunks = (rows + limit - 1) / limit;
+  return ((rows + chunks - 1) / chunks + 255) / 256 * 256;
+}
+
+// Where the parts of linear_cross_entropy's workspace begin; the logits at 0. Parts that are not needed are empty.
+struct LinearCrossEntropyParts {
+  int64_t chunk;        // rows
+  int64_t stride;       // of the logits, in elements
+  bool narrow;          // f16 with gradients: see LossScaleArgs of routines/loss.h
+  bool weight_apart;    // dweight is summed up in f32 and rounded once
+  int64_t losses, scale, dx, dweight, product;
+  int64_t bytes;
+};
+// x [rows, columns] of `dtype`, dweight [vocabulary, columns] of `gradient`. The library multiplies 16-bit numbers
+// to f32 or to their own type, f32 to f32.
+constexpr LinearCrossEntropyParts PartsOfLinearCrossEntropy(int64_t rows, int64_t vocabulary, int64_t columns,
+                                                            DType dtype, bool gradients, DType gradient,
+                                                            int64_t chunk) {
+  LinearCrossEntropyParts parts = {};
+  parts.chunk = chunk;
+  parts.stride = LogitStride(vocabulary, dtype);
+  parts.narrow = gradients && dtype == DType::kF16;
+  parts.weight_apart =
+      gradients && (parts.narrow || (gradient != DType::kF32 && (gradient != dtype || rows > chunk)));
+  parts.losses = Aligned(chunk * parts.stride * static_cast<int64_t>(SizeOf(dtype)));
+  parts.scale = parts.losses + Aligned(rows * 4);
+  parts.dx = parts.scale + kLossScale;
+  parts.dweight = parts.dx + (parts.narrow ? Aligned(chunk * columns * 4) : 0);
+  parts.product = parts.dweight + (parts.weight_apart ? Aligned(vocabulary * columns * 4) : 0);
+  parts.bytes = parts.product + Matmul();
+  return parts;
+}
+constexpr int64_t LinearCrossEntropy(int64_t rows, int64_t vocabulary, int64_t columns, DType dtype) {
+  return PartsOfLinearCrossEntropy(rows, vocabulary, columns, dtype, false, dtype,
+                                   LogitRows(rows, vocabulary, dtype))
+      .bytes;
+}
+// With gradients.
+constexpr int64_t LinearCrossEntropyGrad(int64_t rows, int64_t vocabulary, int64_t columns, DType dtype,
+                                         DType gradient) {
+  return PartsOfLinearCrossEntropy(rows, vocabulary, columns, dtype, true, gradient,
+                                   LogitRows(rows, vocabulary, dtype))
+      .bytes;
+}
+// binary_mapper_grad works on blocks of rows and codes: their products of the upstream gradient and the table
+// (at most 32 MiB, so that they stay in the second-level cache between the two kernels), sums over blocks of
+// codes where there are several, the product's own scratch.
+constexpr int64_t BinaryMapperCodes(int64_t bits) { return int64_t{1} << std::min<int64_t>(bits, 12); }
+constexpr int64_t BinaryMapperRows(int64_t rows) { return std::min<int64_t>(rows, 2048); }
+constexpr int64_t BinaryMapperProducts(int64_t rows, int64_t bits) {
+  return Aligned(BinaryMapperRows(rows) * BinaryMapperCodes(bits) * 4);
+}
+constexpr int64_t BinaryMapperSums(int64_t rows, int64_t bits) {
+  return bits <= 12 ? 0 : Aligned(BinaryMapperRows(rows) * bits * 4);
+}
+constexpr int64_t BinaryMapperGrad(int64_t rows, int64_t bits, int64_t columns, DType dtype) {
+  return BinaryMapperProducts(rows, bits) + BinaryMapperSums(rows, bits) + Matmul();
+}
+// One f64 sum of every kKlRows positions.
+inline constexpr int64_t kKlRows = 128;
+constexpr int64_t BitsKl(int64_t positions) { return (positions + kKlRows - 1) / kKlRows * 8; }
+constexpr int64_t SumSquares() { return 0; }
+constexpr int64_t LossCount(int64_t positions) { return 0; }
+
+}  // namespace ft::cuda_workspace

@@ -1,0 +1,17 @@
+// Numbers for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ft {
+
+// "1,234,567"
+std::string Grouped(uint64_t number);
+
+// Three significant digits and a prefix: "1.50 GiB", "12.0 GFLOP", "85.3 ms".
+std::string ShortBytes(uint64_t bytes);
+std::string ShortFlops(uint64_t flops);
+std::string ShortSeconds(double seconds);
+
+}  // namespace ft

@@ -1,0 +1,173 @@
+#include "runtime/collective/nccl/nccl_handle.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft::nccl {
+namespace {
+
+// NCCL has no call that waits for it; it is asked until it is through. A collective is handed over by a
+// thread of NCCL's within some ten microseconds, which a few hundred yields cover; connections take longer.
+constexpr int kYields = 300;
+constexpr auto kPause = std::chrono::microseconds(500);
+constexpr absl::Duration kBetweenInterruptions = absl::Milliseconds(100);
+
+bool WentWell(Result result) { return result == kSuccess || result == kInProgress; }
+
+}  // namespace
+
+Config NonBlocking() {
+  Config config;
+  config.blocking = 0;
+  config.split_share = 0;  // an aborted communicator must not take others with it
+  return config;
+}
+
+absl::StatusOr<std::unique_ptr<NcclHandle>> NcclHandle::Init(std::shared_ptr<NcclApi> api, int ranks,
+                                                             const UniqueId& id, int rank,
+                                                             const Patience& patience) {
+  std::unique_ptr<NcclHandle> made(new NcclHandle(std::move(api)));
+  std::unique_lock<std::mutex> lock(made->mutex_);
+  Config config = NonBlocking();
+  const Result result = made->api_->CommInitRankConfig(&made->comm_, ranks, id, rank, &config);
+  if (!WentWell(result)) return made->Failed("ncclCommInitRankConfig", result);
+  FT_RETURN_IF_ERROR(made->AwaitReady(lock, patience, "ncclCommInitRankConfig"));
+  lock.unlock();
+  return made;
+}
+
+NcclHandle::~NcclHandle() {
+  if (comm_ != nullptr) Fail(absl::CancelledError("this communicator is gone"));
+  Abort();
+}
+
+absl::StatusOr<std::unique_ptr<NcclHandle>> NcclHandle::Split(int color, int key, const Patience& patience) {
+  std::unique_ptr<NcclHandle> made(new NcclHandle(api_));
+  std::unique_lock<std::mutex> lock(mutex_);
+  FT_RETURN_IF_ERROR(status());
+  Config config = NonBlocking();
+  const Result result = api_->CommSplit(comm_, color, key, &made->comm_, &config);
+  if (!WentWell(result)) return Failed("ncclCommSplit", result);
+  // made->comm_ is written by the time that this communicator is through, which it has to be before `made`
+  // may go.
+  absl::Status split = AwaitReady(lock, patience, "ncclCommSplit");
+  lock.unlock();
+  if (!split.ok()) {
+    Fail(split);
+    Abort();
+    return split;
+  }
+  if (made->comm_ == nullptr) return nullptr;
+  std::unique_lock<std::mutex> child_lock(made->mutex_);
+  FT_RETURN_IF_ERROR(made->AwaitReady(child_lock, patience, "ncclCommSplit"));
+  child_lock.unlock();
+  return made;
+}
+
+absl::Status NcclHandle::Group(absl::FunctionRef<Result(NcclApi&, CommHandle)> calls) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  FT_RETURN_IF_ERROR(status());
+  Result result = api_->GroupStart();
+  if (WentWell(result)) {
+    result = calls(*api_, comm_);
+    const Result end = api_->GroupEnd();  // an error of a call does not end the group
+    if (WentWell(result)) result = end;
+  }
+  if (!WentWell(result)) return Failed("a group of NCCL calls", result);
+  return result == kSuccess ? absl::OkStatus() : AwaitReady(lock, {}, "a group of NCCL calls");
+}
+
+absl::Status NcclHandle::AsyncError() {
+  const std::unique_lock<std::mutex> lock(mutex_);
+  FT_RETURN_IF_ERROR(status());
+  Result state = kSuccess;
+  const Result asked = api_->CommGetAsyncError(comm_, &state);
+  if (asked != kSuccess) return Failed("ncclCommGetAsyncError", asked);
+  return WentWell(state) ? absl::OkStatus() : Failed("a collective", state);
+}
+
+void NcclHandle::Register(void* data, size_t bytes) {
+  const std::unique_lock<std::mutex> lock(mutex_);
+  if (comm_ == nullptr || bytes == 0) return;
+  void* registration = nullptr;
+  if (api_->CommRegister(comm_, data, bytes, &registration) == kSuccess && registration != nullptr) {
+    registrations_.push_back(registration);
+  }
+}
+
+void NcclHandle::Deregister() {
+  const std::unique_lock<std::mutex> lock(mutex_);
+  if (comm_ == nullptr) return;
+  for (void* registration : registrations_) api_->CommDeregister(comm_, registration);
+  registrations_.clear();
+}
+
+void NcclHandle::Fail(absl::Status reason) {
+  failure_.Set(std::move(reason)).IgnoreError();
+  wake_.notify_all();
+  api_->Interrupt();
+}
+
+void NcclHandle::Abort() {
+  const std::unique_lock<std::mutex> lock(mutex_);
+  if (comm_ == nullptr) return;
+  api_->CommAbort(std::exchange(comm_, nullptr));
+}
+
+void NcclHandle::Close(absl::Time deadline) {
+  Deregister();
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (comm_ == nullptr) return;
+  if (status().ok()) {
+    const Result result = api_->CommFinalize(comm_);
+    const bool finalized = result == kSuccess || (result == kInProgress &&
+                                                  AwaitReady(lock, {deadline, {}}, "ncclCommFinalize").ok());
+    if (finalized) api_->CommDestroy(std::exchange(comm_, nullptr));
+  }
+  lock.unlock();
+  failure_.Set(absl::CancelledError("this communicator is closed")).IgnoreError();
+  Abort();
+}
+
+absl::Status NcclHandle::AwaitReady(std::unique_lock<std::mutex>& lock, const Patience& patience,
+                                    const char* what) {
+  absl::Time next_question = absl::Now();
+  for (int round = 0;; ++round) {
+    FT_RETURN_IF_ERROR(status());
+    Result state = kSuccess;
+    const Result asked = api_->CommGetAsyncError(comm_, &state);
+    if (asked != kSuccess) return Failed("ncclCommGetAsyncError", asked);
+    if (state != kInProgress) return state == kSuccess ? absl::OkStatus() : Failed(what, state);
+    const absl::Time now = absl::Now();
+    if (now >= patience.deadline) return absl::DeadlineExceededError(absl::StrCat(what, " takes too long"));
+    if (patience.interrupted && now >= next_question) {
+      FT_RETURN_IF_ERROR(patience.interrupted());
+      next_question = now + kBetweenInterruptions;
+    }
+    if (round < kYields) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    } else {
+      wake_.wait_for(lock, kPause);
+    }
+  }
+}
+
+absl::Status NcclHandle::Failed(const char* what, Result result) {
+  const char* reason = api_->GetLastError(comm_);
+  std::string text = absl::StrCat(what, " failed: ", api_->GetErrorString(result));
+  if (reason != nullptr && reason[0] != '\0') absl::StrAppend(&text, " (", reason, ")");
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  // What a lost peer or connection looks like; the monitor of peers may know more.
+  const bool peer = result == kRemoteError || result == kSystemError;
+  return failure_.Set(peer ? absl::UnavailableError(text) : absl::InternalError(text));
+}
+
+}  // namespace ft::nccl

@@ -1,0 +1,85 @@
+#include "runtime/collective/nccl/stall_detector.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+
+namespace ft::nccl {
+namespace {
+
+// How long after the end of its time a collective is given up: ranks that reach it later than others say so
+// later too.
+absl::Duration Grace(absl::Duration timeout) { return std::min(timeout / 4, absl::Seconds(2)); }
+
+constexpr absl::Duration kAnswer = absl::Seconds(2);  // of the store, for a key that is there
+
+std::string Key(const std::string& group, int rank) { return absl::StrCat(group, "/stalled/", rank); }
+
+std::string PhaseText(Position::Phase phase) { return std::string(1, static_cast<char>(phase)); }
+
+}  // namespace
+
+std::string Describe(const Position& position) {
+  return absl::StrCat("'", position.name, "' #", position.sequence);
+}
+
+absl::Status StallDetector::Look(absl::Time now, const std::optional<Position>& position) {
+  const bool same = position.has_value() == position_.has_value() &&
+                    (!position.has_value() ||
+                     (position->sequence == position_->sequence && position->phase == position_->phase));
+  if (!same) {
+    position_ = position;
+    since_ = now;
+    published_ = false;
+  }
+  if (!position_.has_value()) return absl::OkStatus();
+  const absl::Duration lasted = now - since_;
+  if (lasted >= options_.timeout / 2 && !published_) Publish();
+  if (lasted < options_.timeout + Grace(options_.timeout)) return absl::OkStatus();
+  return TimedOut();
+}
+
+void StallDetector::Publish() {
+  published_ = true;
+  if (options_.store == nullptr) return;
+  // Without a store the others will count this rank as missing; its own error comes from its own clock.
+  options_.store
+      ->Set(Key(options_.key, options_.rank),
+            absl::StrCat(PhaseText(position_->phase), " ", position_->sequence, " ", position_->name))
+      .IgnoreError();
+}
+
+std::vector<int> StallDetector::Missing() const {
+  std::vector<int> missing;
+  for (int peer = 0; peer < static_cast<int>(options_.members.size()); ++peer) {
+    if (peer == options_.rank) continue;
+    const std::string key = Key(options_.key, peer);
+    bool here = false;
+    if (const auto known = options_.store->Check({key}); known.ok() && *known) {
+      const auto said = options_.store->Get(key, absl::Now() + kAnswer);
+      here = said.ok() && absl::StartsWith(*said, absl::StrCat(PhaseText(position_->phase), " ",
+                                                               position_->sequence, " "));
+    }
+    if (!here) missing.push_back(peer);
+  }
+  return missing;
+}
+
+absl::Status StallDetector::TimedOut() const {
+  const std::string what =
+      absl::StrCat("timed out after ", absl::FormatDuration(options_.timeout), " in ", Describe(*position_));
+  if (options_.store == nullptr) return absl::UnavailableError(what);
+  std::vector<std::string> names;
+  for (const int rank : Missing()) names.push_back(options_.members[static_cast<size_t>(rank)]);
+  if (names.empty()) {
+    return absl::UnavailableError(absl::StrCat(what,
+                                               ", which all ranks have reached: the connection between "
+                                               "them has stopped"));
+  }
+  return absl::UnavailableError(absl::StrCat(what, " waiting for ", absl::StrJoin(names, ", ")));
+}
+
+}  // namespace ft::nccl

@@ -1,0 +1,71 @@
+// Every conformance case on the GPU of this machine. Without one all tests are skipped, and say so. One test per op:
+// --gtest_filter='*/matmul'.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/backends/cuda/device/open_cuda_device.h"
+#include "test/conformance/device_bench.h"
+#include "test/conformance/harness.h"
+
+namespace ft::conformance {
+namespace {
+
+std::vector<std::string> Ops() {
+  std::vector<std::string> ops;
+  for (const Case& c : AllCases()) {
+    if (std::find(ops.begin(), ops.end(), c.op) == ops.end()) ops.push_back(c.op);
+  }
+  return ops;
+}
+
+// One for the whole run; opening it takes longer than many tests.
+const absl::StatusOr<cuda::OpenedDevice>& Gpu() {
+  static const auto* const device = new absl::StatusOr<cuda::OpenedDevice>(
+      cuda::OpenCudaDevice(0, {.platform = {.deterministic = true}}));
+  return *device;
+}
+
+class GpuConformance : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!Gpu().ok()) GTEST_SKIP() << "skipped: no CUDA device: " << Gpu().status().message();
+    absl::StatusOr<DeviceBench> bench = DeviceBench::Create(*Gpu()->device, DeviceClass::kCuda);
+    ASSERT_TRUE(bench.ok()) << bench.status();
+    bench_ = std::make_unique<DeviceBench>(*std::move(bench));
+    for (const Case& c : AllCases()) {
+      if (c.op == GetParam()) cases_.push_back(c);
+    }
+  }
+
+  std::unique_ptr<DeviceBench> bench_;
+  std::vector<Case> cases_;
+};
+
+TEST_P(GpuConformance, MatchesReference) {
+  for (const Case& c : cases_) {
+    for (bool in_place : {false, true}) {
+      if (in_place && c.rules.reusable.empty()) continue;
+      SCOPED_TRACE(c.op + " " + c.label + (in_place ? " in place" : ""));
+      const absl::StatusOr<Arrays> got = RunCase(*bench_, c, in_place);
+      ASSERT_TRUE(got.ok()) << got.status();
+      EXPECT_EQ(Compare(c, *got, DeviceClass::kCuda), "");
+    }
+  }
+}
+
+TEST_P(GpuConformance, SameBitsTwice) {
+  for (const Case& c : cases_) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> first = RunCase(*bench_, c, false), second = RunCase(*bench_, c, false);
+    ASSERT_TRUE(first.ok()) << first.status();
+    ASSERT_TRUE(second.ok()) << second.status();
+    EXPECT_EQ(DifferentBits(*first, *second), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryOp, GpuConformance, testing::ValuesIn(Ops()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace ft::conformance

@@ -1,0 +1,294 @@
+// What plans put on the streams of a device that records: a device that runs nothing and writes down every command,
+// and a check that knows nothing but that list and the plan. Order is followed through events alone, as a GPU would.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/pipeline/compile.h"
+#include "gtest/gtest.h"
+#include "mlir/IR/MLIRContext.h"
+#include "models/registry.h"
+#include "runtime/backends/null/null_communicator.h"
+#include "runtime/backends/null/null_device.h"
+#include "runtime/base/temp_folder.h"
+#include "runtime/collective/plan_communicators.h"
+#include "runtime/executor/executor.h"
+#include "runtime/plan/bind.h"
+
+namespace ft {
+namespace {
+
+struct Logged {
+  std::string stream;
+  Command command;
+};
+
+class LogEvent final : public Event {
+ public:
+  void Reset() override {}
+};
+
+class LogStream final : public Stream {
+ public:
+  LogStream(std::string name, std::vector<Logged>& log) : name_(std::move(name)), log_(log) {}
+  void Enqueue(absl::Span<const Command> commands) override {
+    for (const Command& command : commands) log_.push_back({name_, command});
+  }
+  void Synchronize() override {}
+  void Observe(StreamObserver* observer) override {}
+  int64_t waited_ns() const override { return 0; }
+
+ private:
+  const std::string name_;
+  std::vector<Logged>& log_;
+};
+
+class LogRecording final : public Recording {
+ public:
+  explicit LogRecording(int& starts) : starts_(starts) {}
+  void Start() override { ++starts_; }
+
+ private:
+  int& starts_;
+};
+
+// Takes every kernel; memory is address space.
+class LogDevice final : public Device {
+ public:
+  std::string_view name() const override { return "log"; }
+  bool host_accessible() const override { return false; }
+  bool records() const override { return true; }
+  absl::StatusOr<std::unique_ptr<Memory>> Allocate(uint64_t bytes) override { return null_.Allocate(bytes); }
+  absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(uint64_t bytes) override { return null_.Allocate(bytes); }
+  absl::StatusOr<std::unique_ptr<Stream>> CreateStream(std::string name, size_t max_enqueued) override {
+    return std::make_unique<LogStream>(std::move(name), log);
+  }
+  std::unique_ptr<Event> CreateEvent() override { return std::make_unique<LogEvent>(); }
+  absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const std::string& name, const KernelOperands& operands,
+                                                       const KernelAttributes& attributes) override {
+    return std::make_unique<Kernel>();
+  }
+  absl::Status Write(void*, const void*, uint64_t) override { return absl::OkStatus(); }
+  absl::Status Read(void*, const void*, uint64_t) override { return absl::OkStatus(); }
+  absl::StatusOr<std::unique_ptr<Recording>> Record(Stream& origin, absl::FunctionRef<void()> enqueue) override {
+    ++recordings;
+    enqueue();
+    return std::make_unique<LogRecording>(starts);
+  }
+  absl::Status status() const override { return absl::OkStatus(); }
+  void Cancel(const absl::Status& reason) override {}
+
+  std::vector<Logged> log;
+  int recordings = 0, starts = 0;
+
+ private:
+  NullDevice null_;
+};
+
+struct Case {
+  const char* name;
+  const char* model;
+  Mesh mesh;
+  void (*set)(compiler::CompileOptions&);
+};
+
+void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
+
+proto::Plan Compile(const Case& test) {
+  TempFolder folder;
+  std::string text;
+  {
+    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+    auto module = models::buildModel(context, test.model, "debug", {});
+    EXPECT_TRUE(static_cast<bool>(module));
+    llvm::raw_string_ostream stream(text);
+    models::printModel(**module, stream);
+  }
+  compiler::CompileOptions options;
+  test.set(options);
+  const auto ignore = [](const compiler::Phase&, int, mlir::ModuleOp) { return absl::OkStatus(); };
+  auto plan = compiler::compileModel(folder.Write("model.mlir", text), options, ignore);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *std::move(plan) : proto::Plan();
+}
+
+// How far of each stream has certainly been done: commands by stream.
+using Clock = std::map<std::string, int>;
+
+void Join(Clock& clock, const Clock& other) {
+  for (const auto& [stream, count] : other) clock[stream] = std::max(clock[stream], count);
+}
+
+// Follows one program's commands. Times are those at which commands begin.
+class Follower {
+ public:
+  // Returns what is wrong, or nothing.
+  std::string Follow(const std::vector<Logged>& log) {
+    for (const Logged& entry : log) {
+      Clock& now = streams_[entry.stream];
+      ++now[entry.stream];
+      if (entry.command.kind == Command::Kind::kRecord) {
+        events_[entry.command.event] = now;
+      } else if (entry.command.kind == Command::Kind::kWait) {
+        if (events_.count(entry.command.event) == 0) return "a wait for an event that was not recorded before";
+        Join(now, events_[entry.command.event]);
+      } else {
+        begins_.push_back({&entry, now});
+      }
+    }
+    return "";
+  }
+
+  struct Begin {
+    const Logged* entry;
+    Clock before;  // of its own stream including itself
+  };
+  const std::vector<Begin>& begins() const { return begins_; }
+  const Clock& of(const std::string& stream) { return streams_[stream]; }
+  std::vector<std::string> streams() const {
+    std::vector<std::string> names;
+    for (const auto& [name, clock] : streams_) names.push_back(name);
+    return names;
+  }
+
+ private:
+  std::map<std::string, Clock> streams_;
+  std::map<const Event*, Clock> events_;
+  std::vector<Begin> begins_;
+};
+
+class RecordedPlan : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    plan_ = Compile(GetParam());
+    auto bound = BindPlan(plan_, GetParam().mesh, DeviceClass::kCuda);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    bound_ = *std::move(bound);
+    std::vector<std::unique_ptr<Communicator>> made;
+    for (const CommunicatorGroup& group : CommunicatorGroups(plan_, bound_.mesh, 0))
+      made.push_back(std::make_unique<NullCommunicator>(0, static_cast<int>(group.ranks.size())));
+    communicators_ = PlanCommunicators(plan_, bound_.mesh, 0, std::move(made));
+    auto executor = Executor::Create(plan_, bound_, device_, communicators_.table(), 0);
+    ASSERT_TRUE(executor.ok()) << executor.status();
+    executor_ = *std::move(executor);
+  }
+
+  // What the recording of a program puts on the streams.
+  std::vector<Logged> Recorded(int program) {
+    EXPECT_EQ(executor_->Run(program), absl::OkStatus());
+    device_.log.clear();
+    const int before = device_.recordings;
+    EXPECT_EQ(executor_->Run(program), absl::OkStatus());
+    EXPECT_EQ(device_.recordings, before + 1);
+    std::vector<Logged> log = std::move(device_.log);
+    device_.log.clear();
+    EXPECT_EQ(executor_->Run(program), absl::OkStatus());
+    EXPECT_TRUE(device_.log.empty()) << "a replay enqueues nothing";
+    return log;
+  }
+
+  proto::Plan plan_;
+  BoundPlan bound_;
+  PlanCommunicators communicators_;
+  LogDevice device_;
+  std::unique_ptr<Executor> executor_;
+};
+
+TEST_P(RecordedPlan, BeginsAndEndsOnCompute) {
+  for (int p = 0; p < plan_.programs_size(); ++p) {
+    SCOPED_TRACE(plan_.programs(p).name());
+    const std::vector<Logged> log = Recorded(p);
+    Follower follower;
+    ASSERT_EQ(follower.Follow(log), "");
+    const bool has_inputs = plan_.programs(p).inputs_size() > 0, has_outputs = plan_.programs(p).outputs_size() > 0;
+    const std::string first = has_inputs ? follower.begins().front().entry->command.info->title : "inputs";
+    EXPECT_EQ(first, "inputs");
+    for (const Follower::Begin& begin : follower.begins()) {
+      // Everything comes after the inputs, the first command of compute, wherever it runs.
+      if (has_inputs && begin.entry != follower.begins().front().entry) {
+        const auto seen = begin.before.find("compute");
+        ASSERT_TRUE(seen != begin.before.end() && seen->second >= 1) << begin.entry->command.info->title;
+      }
+    }
+    // At its end compute has seen the end of all others: a capture may end there.
+    const Clock& end = follower.of("compute");
+    for (const std::string& stream : follower.streams()) {
+      if (stream == "compute") continue;
+      const auto seen = end.find(stream);
+      ASSERT_NE(seen, end.end()) << stream;
+      EXPECT_EQ(seen->second, follower.of(stream).at(stream)) << stream << " is not joined";
+    }
+    if (has_outputs) EXPECT_EQ(log.back().command.info->title, "outputs");
+  }
+}
+
+TEST_P(RecordedPlan, KeepsThePlansOrder) {
+  for (int p = 0; p < plan_.programs_size(); ++p) {
+    SCOPED_TRACE(plan_.programs(p).name());
+    const std::vector<Logged> log = Recorded(p);
+    Follower follower;
+    ASSERT_EQ(follower.Follow(log), "");
+    std::map<int64_t, const Follower::Begin*> by_instruction;
+    std::map<std::string, int64_t> last;
+    for (const Follower::Begin& begin : follower.begins()) {
+      const int64_t instruction = begin.entry->command.info->instruction;
+      if (instruction < 0) continue;
+      by_instruction[instruction] = &begin;
+      int64_t& previous = last.try_emplace(begin.entry->stream, -1).first->second;
+      EXPECT_LT(previous, instruction) << begin.entry->stream;
+      previous = instruction;
+    }
+    const auto& instructions = plan_.programs(p).instructions();
+    int edges = 0;
+    for (int i = 0; i < instructions.size(); ++i) {
+      const bool runs = instructions[i].opcode() != proto::WAIT && instructions[i].opcode() != proto::RELEASE;
+      ASSERT_EQ(by_instruction.count(i), runs ? 1u : 0u) << "instruction " << i;
+      if (!runs) continue;
+      // A WAIT before it on its stream orders it, too.
+      for (int j = 0; j <= i; ++j) {
+        if (instructions[j].stream() != instructions[i].stream()) continue;
+        for (const uint32_t earlier : instructions[j].after()) {
+          const auto done = by_instruction.find(earlier);
+          if (done == by_instruction.end()) continue;  // a release or wait: nothing runs
+          const std::string& stream = done->second->entry->stream;
+          const auto seen = by_instruction[i]->before.find(stream);
+          ASSERT_TRUE(seen != by_instruction[i]->before.end() &&
+                      seen->second > done->second->before.at(stream))
+              << "instruction " << i << " may begin before " << earlier << " has ended";
+          ++edges;
+        }
+      }
+    }
+    if (plan_.programs(p).name() == "train_step" && bound_.mesh.world_size() > 1) EXPECT_GT(edges, 0);
+  }
+}
+
+using Options = compiler::CompileOptions;
+INSTANTIATE_TEST_SUITE_P(
+    Plans, RecordedPlan,
+    testing::Values(Case{"no_shard", "gpt2", {.replica = 8, .shard = 1}, [](Options& o) { o.strategy = "no_shard"; }},
+                    Case{"zero1", "gpt2", {.replica = 1, .shard = 8}, [](Options& o) { o.strategy = "zero1"; }},
+                    Case{"full_shard", "llama", {.replica = 1, .shard = 8},
+                         [](Options& o) { o.strategy = "full_shard"; }},
+                    Case{"hybrid", "free_transformer", {.replica = 2, .shard = 4},
+                         [](Options& o) { o.strategy = "hybrid_shard"; }},
+                    Case{"offload", "gpt2", {.replica = 1, .shard = 2},
+                         [](Options& o) {
+                           o.strategy = "full_shard";
+                           o.offload = {.optimizer = true, .parameters = true, .activations = true};
+                           o.precision.paramDtype = "bf16";
+                           o.remat = "every_n:1";
+                         }},
+                    Case{"micro_steps", "gpt2", {.replica = 1, .shard = 4},
+                         [](Options& o) {
+                           o.strategy = "full_shard";
+                           o.microSteps = 4;
+                         }}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace ft

@@ -1,0 +1,79 @@
+#include "tools/ftexec/rank_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+#include "runtime/backends/cpu/device/cpu_device.h"
+#include "runtime/backends/cpu/register.h"
+#include "runtime/backends/cuda/device/open_cuda_device.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft {
+namespace {
+
+// The element type of the first operand of the kernel with the most FLOPs.
+DType MainType(const proto::Plan& plan) {
+  DType dtype = DType::kF32;
+  uint64_t most = 0;
+  for (const proto::Program& program : plan.programs()) {
+    for (const proto::Instruction& instruction : program.instructions()) {
+      if (instruction.flops() <= most || instruction.in_size() == 0) continue;
+      most = instruction.flops();
+      dtype = static_cast<DType>(instruction.in(0).dtype());
+    }
+  }
+  return dtype;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags, const Job& job,
+                                                             const NcclSource& load_nccl) {
+  std::unique_ptr<RankDevice> rank_device(new RankDevice());
+  if (flags.device == DeviceKind::kCuda) {
+    rank_device->is_cpu_ = false;
+    FT_ASSIGN_OR_RETURN(
+        cuda::OpenedDevice opened,
+        cuda::OpenCudaDevice(job.environment.local_rank,
+                             {.platform = flags.cuda.platform, .world_size = job.world_size()}));
+    rank_device->device_ = std::move(opened.device);
+    rank_device->cuda_side_ = CudaSide{.driver = opened.driver, .rank_sum = opened.rank_sum};
+    if (job.world_size() > 1) {
+      FT_ASSIGN_OR_RETURN(rank_device->cuda_side_->nccl, load_nccl());
+    }
+    return rank_device;
+  }
+  RegisterCpuKernels(rank_device->cpu_kernels_);
+  rank_device->device_ = std::make_unique<CpuDevice>(
+      rank_device->cpu_kernels_,
+      CpuDeviceOptions{.num_threads = job.threads, .world_size = job.world_size(), .may_spin = job.may_spin});
+  return rank_device;
+}
+
+double RankDevice::PeakFlops(const proto::Plan& plan) const { return device_->peak_flops(MainType(plan)); }
+
+std::string RankDevice::Description(const proto::Plan& plan) const {
+  if (is_cpu_) return "";
+  std::string text = device_->description() + "\n";
+  const double peak = PeakFlops(plan);
+  if (peak > 0) {
+    text += fmt::format("MFU counts model FLOPs, without recomputation, against {:.0f} TFLOP/s, the dense {} peak\n",
+                        peak * 1e-12, Name(MainType(plan)));
+  }
+  int version = 0;
+  if (cuda_side_->nccl != nullptr && cuda_side_->nccl->GetVersion(&version) == nccl::Result::kSuccess)
+    text += fmt::format("NCCL {}\n", nccl::VersionText(version));
+  for (const std::string& note : device_->notes()) text += note + "\n";
+  return text;
+}
+
+std::string RankDevice::MemoryText(uint64_t arena_bytes) const {
+  const uint64_t used = is_cpu_ ? 0 : device_->used_bytes();
+  if (used == 0) return "";
+  return fmt::format(
+      "device memory in use: {} bytes, {} of them the arena, {} context, libraries and other processes\n",
+      used, arena_bytes, used - std::min(used, arena_bytes));
+}
+
+}  // namespace ft

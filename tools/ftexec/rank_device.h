@@ -1,0 +1,52 @@
+// The device that this rank computes on.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/collective/nccl/device_side.h"
+#include "runtime/collective/nccl/nccl_api.h"
+#include "runtime/device/device.h"
+#include "runtime/device/kernel.h"
+#include "tools/ftexec/job.h"
+
+namespace ft {
+
+// Where NCCL comes from: the library, or a stand-in for it.
+using NcclSource = std::function<absl::StatusOr<std::shared_ptr<nccl::NcclApi>>()>;
+
+class RankDevice {
+ public:
+  // As --device says: the CPU, or the GPU of this rank. Errors: one line about driver, device or library.
+  // `load_nccl` is called for several ranks on GPUs.
+  static absl::StatusOr<std::unique_ptr<RankDevice>> Open(const Flags& flags, const Job& job,
+                                                          const NcclSource& load_nccl);
+
+  Device& device() const { return *device_; }
+  bool is_cpu() const { return is_cpu_; }
+
+  // For communicators; none on the CPU.
+  const std::optional<CudaSide>& cuda_side() const { return cuda_side_; }
+
+  // FLOP/s by the data sheet for what the plan computes most of, 0 when unknown.
+  double PeakFlops(const proto::Plan& plan) const;
+
+  // Lines for the header: which GPU, how MFU is counted, what was decided about kernels. Empty on the CPU.
+  std::string Description(const proto::Plan& plan) const;
+
+  // A line about the memory of the GPU: the arena, and what is taken beside it. Empty on the CPU.
+  std::string MemoryText(uint64_t arena_bytes) const;
+
+ private:
+  RankDevice() = default;
+
+  KernelRegistry cpu_kernels_;
+  std::unique_ptr<Device> device_;
+  bool is_cpu_ = true;
+  std::optional<CudaSide> cuda_side_;
+};
+
+}  // namespace ft
