@@ -147,10 +147,31 @@ TEST_F(ProgressTest, LargeNumbersStayBelowAHundredColumns) {
   EXPECT_EQ(lines[2], "step 100000/100000  loss nan  grad inf  lr 1.0e-04  0 tok/s  0.0 ms  left 0:00");
 }
 
+// "\r" and what erases the rest of the line take no column.
 TEST_F(ProgressTest, NoLineWraps) {
-  Progress progress(fd(), ProgressMode::kAuto, 1'000'000'000, Clock);
-  progress.Update({99'999'999, -1e300, 1e300, 1e-100, 1e30, 1e30, 0});
-  EXPECT_EQ(Lines().at(0).size(), 99u);
+  StepMetrics metrics{99'999'999, -1e300, 1e300, 1e-100, 1e30, 1e30, 0};
+  metrics.mfu = 0.5;
+  metrics.exposed_ms = 1e30;
+  {
+    Progress progress(fd(), ProgressMode::kOn, 1'000'000'000, Clock);
+    progress.Update(metrics);
+  }
+  EXPECT_EQ(Lines().at(0).size(), 99u + std::string_view("\r\x1b[K").size());
+}
+
+TEST_F(ProgressTest, SaysWhatADeviceKnows) {
+  Progress progress(fd(), ProgressMode::kAuto, 10, Clock);
+  StepMetrics metrics = Step(0);
+  progress.Update(metrics);
+  metrics.step = 9;
+  metrics.mfu = 0.4567;
+  metrics.exposed_ms = 3.21;
+  metrics.utilization = 0.98;
+  progress.Update(metrics);
+  const std::vector<std::string> lines = Lines();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].find("mfu"), std::string::npos);
+  EXPECT_TRUE(lines[1].ends_with("  mfu 45.7%  exposed 3.2 ms  busy 98%")) << lines[1];
 }
 
 TEST_F(ProgressTest, AClosedPipeIsNoReasonToStop) {

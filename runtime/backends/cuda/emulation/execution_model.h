@@ -18,7 +18,8 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
-#define __shared__ static thread_local
+// Used: by more than the compiler sees (SpoilStaticShared), so it must not guess what is in it.
+#define __shared__ static thread_local __attribute__((used))
 
 namespace ft::cuda::emulation {
 

@@ -44,10 +44,11 @@ class Fiber {
   std::byte* stack_ = nullptr;  // null for the thread's own
   size_t bytes_ = 0;            // usable, above the guard page
   size_t shift_ = 0;
-  // AddressSanitizer's account of this stack.
+#if FT_FIBER_ASAN  // its account of this stack
   void* fake_stack_ = nullptr;
   const void* bottom_ = nullptr;
   size_t size_ = 0;
+#endif
 };
 
 }  // namespace ft::cuda::emulation

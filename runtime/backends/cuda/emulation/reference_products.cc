@@ -69,7 +69,7 @@ class ReferenceProduct final : public Product {
     if (spec_.bias != (bias != nullptr)) return Fail(kInvalidValue, "a product's bias is not as in its spec");
     if (workspace_bytes_ > 0 && workspace == nullptr)
       return Fail(kInvalidValue, "a product's workspace is null");
-    return EnqueueHost(stream, "product", [=, this, spec = spec_, bytes = workspace_bytes_] {
+    return EnqueueHost(stream, "product", [=, spec = spec_, bytes = workspace_bytes_] {
       Spoil(static_cast<std::byte*>(workspace), bytes);
       Compute(spec, a, b, c, bias);
       return kSuccess;
