@@ -58,8 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Count{"llama", "150m", 214983680}, Count{"llama", "1b", 1100048384},
                     Count{"llama", "llama2-7b", 6738415616}, Count{"llama", "13b", 13015864320},
                     Count{"llama3-8b", "", 8030261248}, Count{"llama3-70b", "", 70553706496},
-                    Count{"qwen2-0.5b", "", 494032768}, Count{"qwen2.5-1.5b", "", 1543714304}, Count{"baseline", "test", 1177728},
-                    Count{"free_transformer", "test", 1474176}));
+                    Count{"qwen2-0.5b", "", 494032768}, Count{"qwen2.5-1.5b", "", 1543714304},
+                    Count{"baseline", "test", 1177728}, Count{"free_transformer", "test", 1474176}));
 
 TEST(Models, EveryFamilyHasADebugPresetThatVerifies) {
   for (const ModelSpec &spec : allModels()) {

@@ -1,5 +1,5 @@
-// The definitions of fmt that its headers leave to a library, for programs that are linked as one file: Debian has
-// that library only as a shared one.
+// The definitions of fmt that its headers leave to a library, for programs that are linked as one file:
+// Debian has that library only as a shared one.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

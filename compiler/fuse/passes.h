@@ -1,4 +1,5 @@
-// Groups of ops that one kernel computes better: --ft-fuse-linear-cross-entropy, --ft-fuse-loss-grad.
+// Groups of ops that one kernel computes better: --ft-fuse-linear-cross-entropy, --ft-fuse-loss-grad,
+// --ft-fuse-residual-norm.
 #pragma once
 
 #include <memory>

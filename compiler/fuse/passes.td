@@ -25,4 +25,17 @@ def FuseLossGradPass : Pass<"ft-fuse-loss-grad", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
+def FuseResidualNormPass : Pass<"ft-fuse-residual-norm", "::mlir::ModuleOp"> {
+  let summary = "A residual sum and the norm that reads it first become one kernel, which does not read the sum back";
+  let description = [{
+    `add_layer_norm` and `add_rms_norm` give sum and norm with the bits of the two ops. Runs on what the phases before have decided,
+    ahead of lowering: recomputation chooses between sum and norm separately and reports them so, and a norm that is computed
+    again from a kept sum stays a norm. The fused op stands where the norm stood and is of its layer, whose parameters it
+    reads; the sum belonged to the layer before. Both must be of one phase. No kernel may run between them, so that the terms of the
+    sum live no longer than before, and a term that is a view of a parameter keeps them apart, since its unit may have been
+    released by then.
+  }];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
 #endif  // FT_COMPILER_FUSE_PASSES

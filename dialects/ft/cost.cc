@@ -84,6 +84,11 @@ uint64_t RmsNormOp::getFlops() { return 4 * elements(getX()); }
 // Statistic 2, normalised x 1, weighted dy 1, its sum with x 2, dx 3, dweight 2.
 uint64_t RmsNormGradOp::getFlops() { return 11 * elements(getX()); }
 
+// The sum 1, then as the norm.
+uint64_t AddLayerNormOp::getFlops() { return 8 * elements(getA()); }
+
+uint64_t AddRmsNormOp::getFlops() { return 5 * elements(getA()); }
+
 uint64_t MatmulOp::getFlops() {
   uint64_t summed = getTransposeA() ? rows(getA()) : lastExtent(getA());
   uint64_t outputs = elements(getResult());

@@ -63,6 +63,20 @@ TEST_F(Cost, LinearCrossEntropyCountsItsProducts) {
             6u * 10 * (2 * 4 + 4));
 }
 
+// A sum more than the norm; the sum is written, and not read again.
+TEST_F(Cost, ResidualNormIsSumAndNorm) {
+  const std::string arguments = "%a: tensor<6x4xf32>, %b: tensor<6x4xf32>, %w: tensor<4xf32>";
+  const std::string layer = "%0:2 = ft.add_layer_norm %a, %b, %w, %w eps 1.0e-5 : tensor<6x4xf32>, "
+                            "tensor<4xf32>, tensor<4xf32>";
+  EXPECT_EQ(flops(arguments, layer), (1u + 7) * 6 * 4);
+  EXPECT_EQ(flops(arguments, "%0:2 = ft.add_rms_norm %a, %b, %w eps 1.0e-5 : tensor<6x4xf32>, tensor<4xf32>"),
+            (1u + 4) * 6 * 4);
+  auto kernel = cast<KernelOpInterface>(parse(arguments, layer));
+  EXPECT_EQ(cast<CostOpInterface>(*kernel).getBytes(), (4u * 6 * 4 + 4) * 4);
+  EXPECT_EQ(kernel.getReusableOperand(0), kernel->getOperand(0));
+  EXPECT_EQ(kernel.getReusableOperand(1), kernel->getOperand(1));
+}
+
 TEST_F(Cost, OptimizerCountsTheWholeUnit) {
   const std::string arguments = "%g: !ft.slice<@u, f32>, %c: tensor<f32>, %s: tensor<i64>";
   const std::string body = "ft.adamw @u, %g, %c, %c, %s {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, "

@@ -69,7 +69,8 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
       Operand whose buffer result `index` must take over (the kernel accumulates into it); null when there is none.
     }], "::mlir::Value", "getTiedOperand", (ins "unsigned":$index), "", [{ return {}; }]>,
     InterfaceMethod<[{
-      Operand whose buffer result `index` may take over when the operand dies here (elementwise kernels); null otherwise.
+      Operand whose buffer result `index` may take over when the operand dies here (elementwise kernels, and those of
+      whole rows that read a row before they write it); null otherwise.
     }], "::mlir::Value", "getReusableOperand", (ins "unsigned":$index), "", [{ return {}; }]>,
     InterfaceMethod<"Computing it again costs less than keeping its results: the trait CheapToRecompute.", "bool",
       "isCheapToRecompute", (ins), "", [{ return ConcreteOp::template hasTrait<::mlir::ft::CheapToRecompute>(); }]>,

@@ -140,10 +140,14 @@ Value SumSquaresOp::getTiedOperand(unsigned) { return getAcc(); }
 Value HealthOp::getTiedOperand(unsigned) { return getAcc(); }
 
 //===----------------------------------------------------------------------===//
-// Elementwise kernels: the result may take the place of an operand that dies
+// Elementwise and row by row kernels: the result may take the place of an operand that dies
 //===----------------------------------------------------------------------===//
 
 Value AddOp::getReusableOperand(unsigned) { return getA(); }
+
+Value AddLayerNormOp::getReusableOperand(unsigned index) { return index == 0 ? getA() : getB(); }
+
+Value AddRmsNormOp::getReusableOperand(unsigned index) { return index == 0 ? getA() : getB(); }
 
 Value MulOp::getReusableOperand(unsigned) { return getA(); }
 

@@ -147,6 +147,25 @@ def Ft_RmsNormGradOp : Ft_ComputeOp<"rms_norm_grad", [Precision], ["getWorkspace
   let assemblyFormat = "$dy `,` $x `,` $weight `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
 }
 
+// The norms with the residual sum before them: --ft-fuse-residual-norm makes them after differentiation. `sum` is rounded as ft.add
+// rounds it and the norm is of the rounded sum, so the bits are those of the two ops. A kernel reads all of a row before it writes.
+class Ft_ResidualNormOp<string mnemonic>
+    : Ft_ComputeOp<mnemonic, [CheapToRecompute, OfNorms, AllTypesMatch<["a", "b", "sum", "result"]>], ["getReusableOperand"]> {
+  let results = (outs Ft_FloatTensor:$sum, Ft_FloatTensor:$result);
+}
+
+def Ft_AddLayerNormOp : Ft_ResidualNormOp<"add_layer_norm"> {
+  let summary = "sum = a + b and its layer_norm, in one pass";
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Ft_FloatTensor:$weight, Ft_FloatTensor:$bias, F64Attr:$eps);
+  let assemblyFormat = "$a `,` $b `,` $weight `,` $bias `eps` custom<Real>($eps) attr-dict `:` type($a) `,` type($weight) `,` type($bias)";
+}
+
+def Ft_AddRmsNormOp : Ft_ResidualNormOp<"add_rms_norm"> {
+  let summary = "sum = a + b and its rms_norm, in one pass";
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Ft_FloatTensor:$weight, F64Attr:$eps);
+  let assemblyFormat = "$a `,` $b `,` $weight `eps` custom<Real>($eps) attr-dict `:` type($a) `,` type($weight)";
+}
+
 def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, Precision, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
   let summary = "Matrix product over flattened leading dimensions, plus a bias per column";
   let description = [{

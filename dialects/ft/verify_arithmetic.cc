@@ -5,19 +5,21 @@ namespace mlir::ft {
 namespace {
 
 // One element per column of x, of any float type: the gradient of a norm's weight is in the type of its
-// reduction.
-LogicalResult verifyColumns(Operation *op, llvm::StringRef name, Value value, Value x) {
-  if (failed(verify::minRank(op, "x", x, 1, "[..., width]")))
+// reduction. `xName` is what the op calls x.
+LogicalResult verifyColumns(Operation *op, llvm::StringRef name, Value value, Value x,
+                            llvm::StringRef xName = "x") {
+  if (failed(verify::minRank(op, xName, x, 1, "[..., width]")))
     return failure();
-  return verify::shapeIs(op, name, value, verify::shape(x).take_back(1),
-                         "the last dimension of x, which is " + shapeText(x.getType()));
+  std::string reason = ("the last dimension of " + xName + ", which is ").str() + shapeText(x.getType());
+  return verify::shapeIs(op, name, value, verify::shape(x).take_back(1), reason);
 }
 
 // weight and bias of a norm.
-LogicalResult verifyPerColumn(Operation *op, llvm::StringRef name, Value value, Value x) {
-  if (failed(verifyColumns(op, name, value, x)))
+LogicalResult verifyPerColumn(Operation *op, llvm::StringRef name, Value value, Value x,
+                              llvm::StringRef xName = "x") {
+  if (failed(verifyColumns(op, name, value, x, xName)))
     return failure();
-  return verify::sameElementType(op, name, value, "x", x);
+  return verify::sameElementType(op, name, value, xName, x);
 }
 
 LogicalResult verifyEps(Operation *op, const llvm::APFloat &eps) {
@@ -121,6 +123,19 @@ LogicalResult RmsNormGradOp::verify() {
       failed(verify::sameType(*this, "dy", getDy(), "x", getX())) ||
       failed(verify::sameType(*this, "dx", getDx(), "x", getX())) ||
       failed(verifyColumns(*this, "dweight", getDweight(), getX())))
+    return failure();
+  return verifyEps(*this, getEps());
+}
+
+LogicalResult AddLayerNormOp::verify() {
+  if (failed(verifyPerColumn(*this, "weight", getWeight(), getA(), "a")) ||
+      failed(verifyPerColumn(*this, "bias", getBias(), getA(), "a")))
+    return failure();
+  return verifyEps(*this, getEps());
+}
+
+LogicalResult AddRmsNormOp::verify() {
+  if (failed(verifyPerColumn(*this, "weight", getWeight(), getA(), "a")))
     return failure();
   return verifyEps(*this, getEps());
 }

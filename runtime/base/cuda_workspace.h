@@ -18,8 +18,8 @@ constexpr int64_t Matmul() { return int64_t{32} << 20; }
 
 // Blocks of rows whose column sums are made apart and then added in order, for columns of any float type:
 // sum_leading works on 256 columns at a time with blocks of 256 threads, the gradients of norms on whole rows
-// with about a thread for eight columns. 2048 blocks, or 1024 threads on each of 132 multiprocessors, fill the
-// largest GPU of today; fewer when rows are few, so that partial sums stay small beside what is read.
+// with about a thread for eight columns. 2048 blocks, or 1024 threads on each of 132 multiprocessors, fill
+// the largest GPU of today; fewer when rows are few, so that partial sums stay small beside what is read.
 constexpr int64_t SumLeadingBlocks(int64_t rows, int64_t columns) {
   return std::max<int64_t>(1, std::min(rows / 32, 2048 / ((columns + 255) / 256)));
 }
@@ -34,13 +34,15 @@ constexpr int64_t SumLeading(int64_t rows, int64_t columns) {
 constexpr int64_t LayerNormGrad(int64_t rows, int64_t columns) {
   return 2 * NormGradBlocks(rows, columns) * columns * 4;
 }
-constexpr int64_t RmsNormGrad(int64_t rows, int64_t columns) { return NormGradBlocks(rows, columns) * columns * 4; }
+constexpr int64_t RmsNormGrad(int64_t rows, int64_t columns) {
+  return NormGradBlocks(rows, columns) * columns * 4;
+}
 
 // cuDNN's fused attention, of bf16 and f16: upper bounds of what plans of 9.19 to 9.26 report for compute
 // capabilities 8.0, 9.0 and 10.0 (libraries/cudnn_attention_plans_test.cc).
 constexpr int64_t CudnnAttention() { return kAlignment; }
-// Row sums of dout * out; dq as f32, a second time in the layout of Ampere's engine (positions in eights); with
-// shared heads dk and dv of each head; counters of the blocks of an engine that adds in order.
+// Row sums of dout * out; dq as f32, a second time in the layout of Ampere's engine (positions in eights);
+// with shared heads dk and dv of each head; counters of the blocks of an engine that adds in order.
 constexpr int64_t CudnnAttentionGrad(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads,
                                      int64_t head_size) {
   const int64_t rows = batch * heads * positions, padded_rows = batch * heads * ((positions + 7) / 8 * 8);
@@ -55,8 +57,8 @@ constexpr int64_t OwnAttentionGrad(int64_t batch, int64_t positions, int64_t hea
   return Aligned(batch * heads * positions * 4);
 }
 // Which of the two it is may differ from run to run of a plan, so there is room for both.
-constexpr int64_t Attention(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads, int64_t head_size,
-                            DType dtype) {
+constexpr int64_t Attention(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads,
+                            int64_t head_size, DType dtype) {
   return dtype == DType::kF32 ? 0 : CudnnAttention();
 }
 constexpr int64_t AttentionGrad(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads,
@@ -71,7 +73,9 @@ inline constexpr int64_t kSortTile = 2048;
 inline constexpr int64_t kSortDigits = 256;
 constexpr int64_t SortTiles(int64_t positions) { return (positions + kSortTile - 1) / kSortTile; }
 // Sorted positions that one warp adds up: about 2048 slices, of at least 32.
-constexpr int64_t EmbeddingSlice(int64_t positions) { return std::max<int64_t>(32, (positions + 2047) / 2048); }
+constexpr int64_t EmbeddingSlice(int64_t positions) {
+  return std::max<int64_t>(32, (positions + 2047) / 2048);
+}
 constexpr int64_t EmbeddingSlices(int64_t positions) {
   return (positions + EmbeddingSlice(positions) - 1) / EmbeddingSlice(positions);
 }
@@ -86,17 +90,18 @@ inline constexpr int64_t kLossScale = kAlignment;
 constexpr int64_t CrossEntropy(int64_t rows) { return Aligned(rows * 4) + kLossScale; }
 constexpr int64_t CrossEntropyGrad() { return kLossScale; }
 
-// Logits of linear_cross_entropy are of the type of x. Their rows begin at multiples of 16 bytes, as tensor cores
-// want it.
+// Logits of linear_cross_entropy are of the type of x. Their rows begin at multiples of 16 bytes, as tensor
+// cores want it.
 constexpr int64_t LogitStride(int64_t vocabulary, DType dtype) {
   const int64_t pack = 16 / static_cast<int64_t>(SizeOf(dtype));
   return (vocabulary + pack - 1) / pack * pack;
 }
-// Rows whose logits are held at a time. 8192 rows fill a GPU with products whose result is only as wide as x; of
-// a small vocabulary there may be as many as fit in 256 MiB, of a large one no more than fit in 1 GiB. A multiple
-// of 256, and chunks of about the same size, when there are several.
+// Rows whose logits are held at a time. 8192 rows fill a GPU with products whose result is only as wide as x;
+// of a small vocabulary there may be as many as fit in 256 MiB, of a large one no more than fit in 1 GiB. A
+// multiple of 256, and chunks of about the same size, when there are several.
 constexpr int64_t LogitRows(int64_t rows, int64_t vocabulary, DType dtype) {
-  const int64_t row = LogitStride(std::max<int64_t>(vocabulary, 1), dtype) * static_cast<int64_t>(SizeOf(dtype));
+  const int64_t row =
+      LogitStride(std::max<int64_t>(vocabulary, 1), dtype) * static_cast<int64_t>(SizeOf(dtype));
   const int64_t few = (int64_t{256} << 20) / row / 256 * 256, many = (int64_t{1} << 30) / row / 256 * 256;
   const int64_t limit = std::max<int64_t>(256, std::clamp<int64_t>(8192, few, many));
   if (rows <= limit) return rows;
@@ -104,17 +109,18 @@ constexpr int64_t LogitRows(int64_t rows, int64_t vocabulary, DType dtype) {
   return ((rows + chunks - 1) / chunks + 255) / 256 * 256;
 }
 
-// Where the parts of linear_cross_entropy's workspace begin; the logits at 0. Parts that are not needed are empty.
+// Where the parts of linear_cross_entropy's workspace begin; the logits at 0. Parts that are not needed are
+// empty.
 struct LinearCrossEntropyParts {
-  int64_t chunk;        // rows
-  int64_t stride;       // of the logits, in elements
-  bool narrow;          // f16 with gradients: see LossScaleArgs of routines/loss.h
-  bool weight_apart;    // dweight is summed up in f32 and rounded once
+  int64_t chunk;      // rows
+  int64_t stride;     // of the logits, in elements
+  bool narrow;        // f16 with gradients: see LossScaleArgs of routines/loss.h
+  bool weight_apart;  // dweight is summed up in f32 and rounded once
   int64_t losses, scale, dx, dweight, product;
   int64_t bytes;
 };
-// x [rows, columns] of `dtype`, dweight [vocabulary, columns] of `gradient`. The library multiplies 16-bit numbers
-// to f32 or to their own type, f32 to f32.
+// x [rows, columns] of `dtype`, dweight [vocabulary, columns] of `gradient`. The library multiplies 16-bit
+// numbers to f32 or to their own type, f32 to f32.
 constexpr LinearCrossEntropyParts PartsOfLinearCrossEntropy(int64_t rows, int64_t vocabulary, int64_t columns,
                                                             DType dtype, bool gradients, DType gradient,
                                                             int64_t chunk) {

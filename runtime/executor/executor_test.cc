@@ -282,8 +282,8 @@ TEST(NullDeviceTest, WalksAnyWorldSizeInSimulatedTime) {
     auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
     ASSERT_TRUE(executor.ok()) << executor.status();
     ASSERT_TRUE((*executor)->Run(1).ok());
-    // Seven kernels of 1 ms, the copies of inputs and outputs of 276 bytes, and collectives that no kernel hides:
-    // for 1 rank they are free.
+    // Seven kernels of 1 ms, the copies of inputs and outputs of 276 bytes, and collectives that no kernel
+    // hides: for 1 rank they are free.
     const double seconds = device.now();
     if (ranks == 1) {
       EXPECT_DOUBLE_EQ(seconds, 7e-3 + 2 * 1e-5 + 276 / 25e9);

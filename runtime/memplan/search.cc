@@ -194,6 +194,8 @@ Placement FindPlacement(absl::Span<const LiveRange> ranges, uint64_t lower_bound
   best.height = Placer::kNoLimit;
   const std::vector<Order> orders = Orders(ranges);
   for (Fit fit : {Fit::kFirst, Fit::kBest}) {
+    // The second fit costs as much as the first and finds what is near the bound already hardly any lower.
+    if (fit == Fit::kBest && best.height <= lower_bound + lower_bound / 1000) break;
     for (const Order& order : orders) {
       if (best.height <= lower_bound || placer.work() >= kOrderingWork) break;
       if (placer.Place(order, fit, best.height - 1, &next)) std::swap(best, next);

@@ -20,8 +20,9 @@ std::vector<Mesh> SampleMeshes(const proto::Plan& plan);
 // to `largest_world`.
 std::vector<Mesh> AllMeshes(const proto::Plan& plan, int largest_world = kLargestWorld);
 
-// Binds `plan`, which has passed VerifyPlan, to each mesh on each class of device, and has VerifyBound look
-// at the addresses. Errors: those of both, with mesh and device in front.
+// Binds `plan`, which has passed VerifyPlan, to each mesh on the CPU, to every fourth also on other classes
+// of device (which differ in scratch alone), and has VerifyBound look at the addresses. Errors: those of
+// both, with mesh and device in front.
 absl::Status VerifyWorlds(const proto::Plan& plan, const std::vector<Mesh>& meshes);
 
 }  // namespace ft

@@ -28,8 +28,8 @@ int64_t Elements(const std::vector<int64_t>& dims);
 Array Random(std::vector<int64_t> dims, uint64_t seed, double range = 2.0);
 // The nearest number of a float type, ties to even; infinite beyond the largest.
 double RoundTo(double value, DType dtype);
-// The most that one rounding of a number of at most this magnitude to a 16-bit type changes: half a unit of its
-// last place (case.h). 0 for other types.
+// The most that one rounding of a number of at most this magnitude to a 16-bit type changes: half a unit of
+// its last place (case.h). 0 for other types.
 double Rounding(DType dtype, double magnitude);
 // The same numbers as a tensor of this float type, each rounded to it.
 Array As(Array array, DType dtype);

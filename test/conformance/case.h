@@ -28,16 +28,16 @@ namespace ft::conformance {
 using Arrays = std::vector<Array>;
 
 struct Rules {
-  double reduction = 1;  // length of the longest sum
-  double magnitude = 0;  // see above
-  int64_t workspace_bytes = 0;       // on the CPU
+  double reduction = 1;         // length of the longest sum
+  double magnitude = 0;         // see above
+  int64_t workspace_bytes = 0;  // on the CPU
   // For result i, the operand whose buffer it must share (acc), or -1.
   std::vector<int> tied = {};
   // Pairs (result, operand): the case is run again with these sharing a buffer (getReusableOperand).
   std::vector<std::pair<int, int>> reusable = {};
   int64_t cuda_workspace_bytes = 0;  // runtime/base/cuda_workspace.h
-  // For each result, or none at all: what CUDA's kernels may be off by in addition, element by element, because
-  // they round where the reference and the CPU do not. The cases derive it.
+  // For each result, or none at all: what CUDA's kernels may be off by in addition, element by element,
+  // because they round where the reference and the CPU do not. The cases derive it.
   Arrays cuda_rounding = {};
 };
 

@@ -1,4 +1,5 @@
-// Every conformance case on the GPU of this machine. Without one all tests are skipped, and say so. One test per op:
+// Every conformance case on the GPU of this machine. Without one all tests are skipped, and say so. One test
+// per op:
 // --gtest_filter='*/matmul'.
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include "runtime/backends/cuda/device/open_cuda_device.h"
 #include "test/conformance/device_bench.h"
 #include "test/conformance/harness.h"
+#include "test/conformance/residual_norm.h"
 
 namespace ft::conformance {
 namespace {
@@ -21,8 +23,8 @@ std::vector<std::string> Ops() {
 
 // One for the whole run; opening it takes longer than many tests.
 const absl::StatusOr<cuda::OpenedDevice>& Gpu() {
-  static const auto* const device = new absl::StatusOr<cuda::OpenedDevice>(
-      cuda::OpenCudaDevice(0, {.platform = {.deterministic = true}}));
+  static const auto* const device =
+      new absl::StatusOr<cuda::OpenedDevice>(cuda::OpenCudaDevice(0, {.platform = {.deterministic = true}}));
   return *device;
 }
 
@@ -61,6 +63,22 @@ TEST_P(GpuConformance, SameBitsTwice) {
     ASSERT_TRUE(first.ok()) << first.status();
     ASSERT_TRUE(second.ok()) << second.status();
     EXPECT_EQ(DifferentBits(*first, *second), "");
+  }
+}
+
+TEST(GpuResidualNorm, HasTheBitsOfSumAndNorm) {
+  if (!Gpu().ok()) GTEST_SKIP() << "skipped: no CUDA device: " << Gpu().status().message();
+  absl::StatusOr<DeviceBench> bench = DeviceBench::Create(*Gpu()->device, DeviceClass::kCuda);
+  ASSERT_TRUE(bench.ok()) << bench.status();
+  for (const Case& c : ResidualNormCases()) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> apart = RunSumThenNorm(*bench, c);
+    ASSERT_TRUE(apart.ok()) << apart.status();
+    for (bool in_place : {false, true}) {
+      const absl::StatusOr<Arrays> fused = RunCase(*bench, c, in_place);
+      ASSERT_TRUE(fused.ok()) << fused.status();
+      EXPECT_EQ(DifferentBits(*fused, *apart), "");
+    }
   }
 }
 

@@ -58,6 +58,30 @@ void AddForward(std::vector<Case>& cases, const Shape& s, DType dtype) {
   cases.push_back({"rms_norm", label, {x, weight}, attributes, RmsNorm({x, weight}), {.reduction = n}});
 }
 
+// The residual sum and its norm, which is of the rounded sum. Either term's buffer may take the sum, the
+// other the norm.
+void AddResiduals(std::vector<Case>& cases, const Shape& s, DType dtype) {
+  const KernelAttributes attributes = Attributes({{"eps", kEps}});
+  const Array a = As(Random({s.rows, s.columns}, 35), dtype), b = As(Random(a.dims, 36), dtype),
+              weight = As(Random({s.columns}, 32), dtype), bias = As(Random({s.columns}, 33), dtype);
+  Array sum = a;
+  for (int64_t i = 0; i < sum.size(); ++i) sum.values[i] += b.values[i];
+  sum = As(sum, dtype);
+  const std::string label = Label(s, dtype);
+  const Rules terms = {.reduction = double(s.columns), .reusable = {{0, 0}, {1, 1}}},
+              swapped = {.reduction = terms.reduction, .reusable = {{0, 1}, {1, 0}}};
+  for (const Rules& rules : {terms, swapped}) {
+    cases.push_back({"add_layer_norm",
+                     label,
+                     {a, b, weight, bias},
+                     attributes,
+                     {sum, LayerNorm({sum, weight, bias})[0]},
+                     rules});
+    cases.push_back(
+        {"add_rms_norm", label, {a, b, weight}, attributes, {sum, RmsNorm({sum, weight})[0]}, rules});
+  }
+}
+
 // Gradients of layer_norm or rms_norm from their formula, for rows that are too wide for finite differences.
 Arrays Differentiate(bool layer, const Array& dy, const Array& x, const Array& weight) {
   const int64_t n = x.last();
@@ -128,12 +152,14 @@ std::vector<Case> NormCases() {
   for (DType dtype : kFloats) {
     for (const Shape& s : {Shape{1, 2}, {3, 5}, {7, 64}, {65, 33}, {500, 768}}) {
       AddForward(cases, s, dtype);
+      AddResiduals(cases, s, dtype);
       if (s.rows * s.columns <= 3000) AddGradients(cases, s, dtype, false);
     }
     // Rows of a block of threads rather than of a warp, rows that fit in no registers, and in no shared
     // memory.
     for (const Shape& s : {Shape{5, 1003}, {3, 2056}, {2, 8203}, {2, 40000}}) {
       AddForward(cases, s, dtype);
+      AddResiduals(cases, s, dtype);
       AddGradients(cases, s, dtype, true);
     }
     AddGradients(cases, {70, 768}, dtype, true);

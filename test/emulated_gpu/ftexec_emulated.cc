@@ -1,5 +1,6 @@
-// ftexec with emulated GPUs in place of real ones, for tests of whole runs. What the machine looks like comes from the
-// environment variable FT_EMULATED_MACHINE: "devices=2,late,major=7,memory=1000000,no_driver", any of them.
+// ftexec with emulated GPUs in place of real ones, for tests of whole runs. What the machine looks like comes
+// from the environment variable FT_EMULATED_MACHINE: "devices=2,late,major=7,memory=1000000,no_driver", any
+// of them.
 #include <cstdlib>
 #include <iostream>
 #include <memory>

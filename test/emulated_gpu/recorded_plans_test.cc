@@ -1,5 +1,6 @@
-// What plans put on the streams of a device that records: a device that runs nothing and writes down every command,
-// and a check that knows nothing but that list and the plan. Order is followed through events alone, as a GPU would.
+// What plans put on the streams of a device that records: a device that runs nothing and writes down every
+// command, and a check that knows nothing but that list and the plan. Order is followed through events alone,
+// as a GPU would.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -63,18 +64,22 @@ class LogDevice final : public Device {
   bool host_accessible() const override { return false; }
   bool records() const override { return true; }
   absl::StatusOr<std::unique_ptr<Memory>> Allocate(uint64_t bytes) override { return null_.Allocate(bytes); }
-  absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(uint64_t bytes) override { return null_.Allocate(bytes); }
+  absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(uint64_t bytes) override {
+    return null_.Allocate(bytes);
+  }
   absl::StatusOr<std::unique_ptr<Stream>> CreateStream(std::string name, size_t max_enqueued) override {
     return std::make_unique<LogStream>(std::move(name), log);
   }
   std::unique_ptr<Event> CreateEvent() override { return std::make_unique<LogEvent>(); }
-  absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const std::string& name, const KernelOperands& operands,
+  absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const std::string& name,
+                                                       const KernelOperands& operands,
                                                        const KernelAttributes& attributes) override {
     return std::make_unique<Kernel>();
   }
   absl::Status Write(void*, const void*, uint64_t) override { return absl::OkStatus(); }
   absl::Status Read(void*, const void*, uint64_t) override { return absl::OkStatus(); }
-  absl::StatusOr<std::unique_ptr<Recording>> Record(Stream& origin, absl::FunctionRef<void()> enqueue) override {
+  absl::StatusOr<std::unique_ptr<Recording>> Record(Stream& origin,
+                                                    absl::FunctionRef<void()> enqueue) override {
     ++recordings;
     enqueue();
     return std::make_unique<LogRecording>(starts);
@@ -134,7 +139,8 @@ class Follower {
       if (entry.command.kind == Command::Kind::kRecord) {
         events_[entry.command.event] = now;
       } else if (entry.command.kind == Command::Kind::kWait) {
-        if (events_.count(entry.command.event) == 0) return "a wait for an event that was not recorded before";
+        if (events_.count(entry.command.event) == 0)
+          return "a wait for an event that was not recorded before";
         Join(now, events_[entry.command.event]);
       } else {
         begins_.push_back({&entry, now});
@@ -204,7 +210,8 @@ TEST_P(RecordedPlan, BeginsAndEndsOnCompute) {
     const std::vector<Logged> log = Recorded(p);
     Follower follower;
     ASSERT_EQ(follower.Follow(log), "");
-    const bool has_inputs = plan_.programs(p).inputs_size() > 0, has_outputs = plan_.programs(p).outputs_size() > 0;
+    const bool has_inputs = plan_.programs(p).inputs_size() > 0,
+               has_outputs = plan_.programs(p).outputs_size() > 0;
     const std::string first = has_inputs ? follower.begins().front().entry->command.info->title : "inputs";
     EXPECT_EQ(first, "inputs");
     for (const Follower::Begin& begin : follower.begins()) {
@@ -270,24 +277,31 @@ TEST_P(RecordedPlan, KeepsThePlansOrder) {
 using Options = compiler::CompileOptions;
 INSTANTIATE_TEST_SUITE_P(
     Plans, RecordedPlan,
-    testing::Values(Case{"no_shard", "gpt2", {.replica = 8, .shard = 1}, [](Options& o) { o.strategy = "no_shard"; }},
-                    Case{"zero1", "gpt2", {.replica = 1, .shard = 8}, [](Options& o) { o.strategy = "zero1"; }},
-                    Case{"full_shard", "llama", {.replica = 1, .shard = 8},
-                         [](Options& o) { o.strategy = "full_shard"; }},
-                    Case{"hybrid", "free_transformer", {.replica = 2, .shard = 4},
-                         [](Options& o) { o.strategy = "hybrid_shard"; }},
-                    Case{"offload", "gpt2", {.replica = 1, .shard = 2},
-                         [](Options& o) {
-                           o.strategy = "full_shard";
-                           o.offload = {.optimizer = true, .parameters = true, .activations = true};
-                           o.precision.paramDtype = "bf16";
-                           o.remat = "every_n:1";
-                         }},
-                    Case{"micro_steps", "gpt2", {.replica = 1, .shard = 4},
-                         [](Options& o) {
-                           o.strategy = "full_shard";
-                           o.microSteps = 4;
-                         }}),
+    testing::Values(
+        Case{"no_shard", "gpt2", {.replica = 8, .shard = 1}, [](Options& o) { o.strategy = "no_shard"; }},
+        Case{"zero1", "gpt2", {.replica = 1, .shard = 8}, [](Options& o) { o.strategy = "zero1"; }},
+        Case{
+            "full_shard", "llama", {.replica = 1, .shard = 8}, [](Options& o) { o.strategy = "full_shard"; }},
+        Case{"hybrid",
+             "free_transformer",
+             {.replica = 2, .shard = 4},
+             [](Options& o) { o.strategy = "hybrid_shard"; }},
+        Case{"offload",
+             "gpt2",
+             {.replica = 1, .shard = 2},
+             [](Options& o) {
+               o.strategy = "full_shard";
+               o.offload = {.optimizer = true, .parameters = true, .activations = true};
+               o.precision.paramDtype = "bf16";
+               o.remat = "every_n:1";
+             }},
+        Case{"micro_steps",
+             "gpt2",
+             {.replica = 1, .shard = 4},
+             [](Options& o) {
+               o.strategy = "full_shard";
+               o.microSteps = 4;
+             }}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

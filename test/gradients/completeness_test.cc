@@ -19,6 +19,7 @@ const std::map<std::string, std::string>& withoutDerivative() {
   const std::string structure = "names a parameter, an input or a unit; computes nothing";
   const std::string gradient = "is a gradient itself; second derivatives are not taken";
   const std::string step = "comes after differentiation";
+  const std::string fusion = "is made after differentiation, of ops that have one";
   static const auto& reasons = *new std::map<std::string, std::string>{
       {"parameter", structure},
       {"unit", structure},
@@ -62,6 +63,8 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"refresh", step},
       {"offload", step},
       {"reload", step},
+      {"add_layer_norm", fusion},
+      {"add_rms_norm", fusion},
       {"loss_count", "is evaluation's, which has no gradients"},
   };
   return reasons;

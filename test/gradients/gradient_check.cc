@@ -73,6 +73,7 @@ bool differentiate(ModuleOp module, Pipeline pipeline) {
     manager.addPass(createFuseLossGradPass());
     manager.addPass(createCSEPass());
     manager.addPass(createCanonicalizerPass());
+    manager.addPass(createFuseResidualNormPass());
     manager.addPass(createVerifyAutodiffPass());
   }
   return succeeded(manager.run(module));

@@ -144,6 +144,38 @@ func.func @norm_eps(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
 
 // -----
 
+func.func @residual_norm_weight(%a: tensor<2x3x64xf32>, %w: tensor<32xf32>) {
+  // expected-error @below {{'ft.add_rms_norm' op weight is 32; expected 64, the last dimension of a, which is 2x3x64}}
+  %0:2 = ft.add_rms_norm %a, %a, %w eps 1.0e-5 : tensor<2x3x64xf32>, tensor<32xf32>
+  return
+}
+
+// -----
+
+func.func @residual_norm_bias(%a: tensor<2x4xf32>, %w: tensor<4xf32>, %b: tensor<4xbf16>) {
+  // expected-error @below {{'ft.add_layer_norm' op bias has elements of type 'bf16'; expected 'f32', as a}}
+  %0:2 = ft.add_layer_norm %a, %a, %w, %b eps 1.0e-5 : tensor<2x4xf32>, tensor<4xf32>, tensor<4xbf16>
+  return
+}
+
+// -----
+
+func.func @residual_norm_eps(%a: tensor<2x4xf32>, %w: tensor<4xf32>) {
+  // expected-error @below {{'ft.add_layer_norm' op eps is -1.000000e+00; expected 0 or more}}
+  %0:2 = ft.add_layer_norm %a, %a, %w, %w eps -1.0 : tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @residual_norm_terms(%a: tensor<2x4xf32>, %b: tensor<4xf32>, %w: tensor<4xf32>) {
+  // expected-error @below {{failed to verify that all of {a, b, sum, result} have same type}}
+  %0:2 = "ft.add_rms_norm"(%a, %b, %w) {eps = 1.0e-5 : f64} : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  return
+}
+
+// -----
+
 func.func @norm_grad(%dy: tensor<3x4xf32>, %x: tensor<2x4xf32>, %w: tensor<4xf32>) {
   // expected-error @below {{dy is 'tensor<3x4xf32>'; expected the type of x, 'tensor<2x4xf32>'}}
   %0:2 = ft.rms_norm_grad %dy, %x, %w eps 1.0e-5 : (tensor<3x4xf32>, tensor<2x4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>)

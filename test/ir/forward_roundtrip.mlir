@@ -54,6 +54,15 @@ func.func @norms_and_products(%x: tensor<2x3x4xf32>, %w: tensor<4xf32>, %m: tens
   return
 }
 
+// CHECK-LABEL: func.func @residual_norms
+func.func @residual_norms(%a: tensor<2x3x4xf32>, %w: tensor<4xf32>, %h: tensor<3x4xf16>, %v: tensor<4xf16>) {
+  // CHECK: %{{.*}}, %{{.*}} = ft.add_layer_norm %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} eps 1.0e-05 {layer = "a"} : tensor<2x3x4xf32>, tensor<4xf32>, tensor<4xf32>
+  %0:2 = ft.add_layer_norm %a, %a, %w, %w eps 1.0e-5 {layer = "a"} : tensor<2x3x4xf32>, tensor<4xf32>, tensor<4xf32>
+  // CHECK: %{{.*}}, %{{.*}} = ft.add_rms_norm %{{.*}}, %{{.*}}, %{{.*}} eps 1.0e-06 : tensor<3x4xf16>, tensor<4xf16>
+  %1:2 = ft.add_rms_norm %h, %h, %v eps 1.0e-6 : tensor<3x4xf16>, tensor<4xf16>
+  return
+}
+
 // CHECK-LABEL: func.func @elementwise
 func.func @elementwise(%x: tensor<2x3x8xf32>, %v: tensor<8xf32>) {
   // CHECK: ft.mul %{{.*}}, %{{.*}} : tensor<2x3x8xf32>, tensor<8xf32>

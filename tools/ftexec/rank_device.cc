@@ -33,10 +33,9 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags,
   std::unique_ptr<RankDevice> rank_device(new RankDevice());
   if (flags.device == DeviceKind::kCuda) {
     rank_device->is_cpu_ = false;
-    FT_ASSIGN_OR_RETURN(
-        cuda::OpenedDevice opened,
-        cuda::OpenCudaDevice(job.environment.local_rank,
-                             {.platform = flags.cuda.platform, .world_size = job.world_size()}));
+    FT_ASSIGN_OR_RETURN(cuda::OpenedDevice opened,
+                        cuda::OpenCudaDevice(job.environment.local_rank, {.platform = flags.cuda.platform,
+                                                                          .world_size = job.world_size()}));
     rank_device->device_ = std::move(opened.device);
     rank_device->cuda_side_ = CudaSide{.driver = opened.driver, .rank_sum = opened.rank_sum};
     if (job.world_size() > 1) {
@@ -58,8 +57,9 @@ std::string RankDevice::Description(const proto::Plan& plan) const {
   std::string text = device_->description() + "\n";
   const double peak = PeakFlops(plan);
   if (peak > 0) {
-    text += fmt::format("MFU counts model FLOPs, without recomputation, against {:.0f} TFLOP/s, the dense {} peak\n",
-                        peak * 1e-12, Name(MainType(plan)));
+    text += fmt::format(
+        "MFU counts model FLOPs, without recomputation, against {:.0f} TFLOP/s, the dense {} peak\n",
+        peak * 1e-12, Name(MainType(plan)));
   }
   int version = 0;
   if (cuda_side_->nccl != nullptr && cuda_side_->nccl->GetVersion(&version) == nccl::Result::kSuccess)

@@ -79,15 +79,20 @@ KernelOr MakeElementwise(void (*routine)(const Args&, int64_t, int64_t), const A
   });
 }
 
-// A loop over rows: routine(args, begin, end). Pieces depend on the shape alone.
+// A loop over rows: run(begin, end). Pieces depend on the shape alone.
+template <typename F>
+KernelOr MakeRowwise(F run, int64_t rows, int64_t columns, int num_threads) {
+  const int threads = ThreadsFor(num_threads, rows * columns);
+  const int64_t grain = std::max<int64_t>(1, kGrain / 2 / std::max<int64_t>(1, columns));
+  return MakeKernel([=] { ParallelRanges(rows, grain, threads, run); });
+}
+
+// The same: routine(args, begin, end).
 template <typename Args>
 KernelOr MakeRowwise(void (*routine)(const Args&, int64_t, int64_t), const Args& args, int64_t rows,
                      int64_t columns, int num_threads) {
-  const int threads = ThreadsFor(num_threads, rows * columns);
-  const int64_t grain = std::max<int64_t>(1, kGrain / 2 / std::max<int64_t>(1, columns));
-  return MakeKernel([=] {
-    ParallelRanges(rows, grain, threads, [&](int64_t begin, int64_t end) { routine(args, begin, end); });
-  });
+  return MakeRowwise([=](int64_t begin, int64_t end) { routine(args, begin, end); }, rows, columns,
+                     num_threads);
 }
 
 }  // namespace ft::cpu

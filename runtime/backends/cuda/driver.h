@@ -25,13 +25,13 @@ using EventHandle = CUevent_st*;
 using GraphHandle = CUgraphExec_st*;
 
 struct DeviceProperties {
-  std::string name;           // "NVIDIA H200"
-  int major = 0, minor = 0;   // compute capability
+  std::string name;          // "NVIDIA H200"
+  int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   size_t shared_bytes_per_block = 0;  // with opt-in
   uint64_t total_bytes = 0;
-  int driver_version = 0;     // the newest CUDA that the driver knows: 13000 for 13.0
-  int runtime_version = 0;    // that this program was built with
+  int driver_version = 0;   // the newest CUDA that the driver knows: 13000 for 13.0
+  int runtime_version = 0;  // that this program was built with
 };
 
 struct FreeMemory {
@@ -54,7 +54,7 @@ class Driver {
   virtual absl::StatusOr<void*> MallocHost(uint64_t bytes) = 0;  // pinned, mapped, portable
   virtual absl::Status Free(void* data) = 0;
   virtual absl::Status FreeHost(void* data) = 0;
-  virtual absl::Status Zero(void* device_data, uint64_t bytes) = 0;  // synchronous
+  virtual absl::Status Zero(void* device_data, uint64_t bytes) = 0;           // synchronous
   virtual absl::Status Copy(void* dst, const void* src, uint64_t bytes) = 0;  // synchronous, either direction
   virtual absl::Status CopyAsync(void* dst, const void* src, uint64_t bytes, StreamHandle stream) = 0;
 

@@ -33,10 +33,10 @@ struct KernelContext {
   const KernelAttributes& attributes;
   const DeviceProperties& properties;
   Products& products;
-  FusedAttention* attention;         // null: own kernels only
+  FusedAttention* attention;  // null: own kernels only
   AttentionChoice attention_choice;
-  int world_size;                    // 0 when it is not known
-  std::vector<std::string>& notes;   // choices to print once ("attention 64x12x1024x64: cuDNN"), no repeats
+  int world_size;                   // 0 when it is not known
+  std::vector<std::string>& notes;  // choices to print once ("attention 64x12x1024x64: cuDNN"), no repeats
 
   const Tensor& in(size_t i) const { return operands.in[i]; }
   const Tensor& out(size_t i) const { return operands.out[i]; }

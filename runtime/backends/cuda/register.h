@@ -9,10 +9,11 @@ void RegisterAttention(KernelTable& table);    // attention, attention_grad
 void RegisterElementwise(KernelTable& table);  // add mul scale gelu gelu_grad swiglu swiglu_grad
 void RegisterEmbedding(KernelTable& table);    // embedding, embedding_grad
 void RegisterLatent(KernelTable& table);  // sample_bits bits_kl bits_kl_grad binary_mapper binary_mapper_grad
-void RegisterLoss(KernelTable& table);    // cross_entropy[_grad], linear_cross_entropy[_grad, _loss_grad], loss_count
+void RegisterLoss(
+    KernelTable& table);  // cross_entropy[_grad], linear_cross_entropy[_grad, _loss_grad], loss_count
 void RegisterMatmul(KernelTable& table);
 void RegisterMovement(KernelTable& table);   // copy cast broadcast split concat rope fill iota zero_padding
-void RegisterNorm(KernelTable& table);       // layer_norm, rms_norm and gradients
+void RegisterNorm(KernelTable& table);       // layer_norm, rms_norm, gradients, add_*
 void RegisterOptimizer(KernelTable& table);  // adamw adam sgd accumulate drain loss_scale update_scaler
 void RegisterRandom(KernelTable& table);     // init_normal init_constant dropout
 void RegisterSums(KernelTable& table);       // sum_leading sum_squares clip_coefficient health

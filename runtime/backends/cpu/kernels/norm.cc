@@ -1,8 +1,9 @@
-// layer_norm, rms_norm and their gradients.
+// layer_norm, rms_norm, their gradients, and both with the residual sum before them.
 #include "runtime/backends/cpu/routines/norm.h"
 
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/backends/cpu/routines/elementwise.h"
 #include "runtime/backends/cpu/routines/rows.h"
 #include "runtime/backends/cpu/row_blocks.h"
 #include "runtime/base/workspace.h"
@@ -10,18 +11,45 @@
 namespace ft::cpu {
 namespace {
 
-KernelOr MakeNorm(const KernelContext& context, bool has_bias,
-                  void (*const routines[kFloatTypes])(const NormArgs&, int64_t, int64_t)) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, has_bias ? 3 : 2, 1));
-  const Tensor &x = context.in(0), &weight = context.in(1), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
+// The norm of x to `result`, whose other operands begin at number `first`.
+absl::StatusOr<NormArgs> ArgsOf(const KernelContext& context, const Tensor& x, size_t first, bool has_bias,
+                                const Tensor& result) {
+  const Tensor& weight = context.in(first);
   FT_RETURN_IF_ERROR(CheckSize(weight, "weight", x.last(), x.dtype));
-  if (has_bias) FT_RETURN_IF_ERROR(CheckSize(context.in(2), "bias", x.last(), x.dtype));
-  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", x));
+  if (has_bias) FT_RETURN_IF_ERROR(CheckSize(context.in(first + 1), "bias", x.last(), x.dtype));
+  FT_RETURN_IF_ERROR(CheckSameShape(result, "result", x));
   FT_ASSIGN_OR_RETURN(const double eps, context.attributes.Float("eps"));
-  const NormArgs args = {x.data, weight.data, has_bias ? context.in(2).data : nullptr,
-                         r.data, x.last(),    static_cast<float>(eps)};
+  return NormArgs{x.data,      weight.data, has_bias ? context.in(first + 1).data : nullptr,
+                  result.data, x.last(),    static_cast<float>(eps)};
+}
+
+using NormRoutine = void (*)(const NormArgs&, int64_t, int64_t);
+
+KernelOr MakeNorm(const KernelContext& context, bool has_bias, const NormRoutine (&routines)[kFloatTypes]) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, has_bias ? 3 : 2, 1));
+  const Tensor& x = context.in(0);
+  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
+  FT_ASSIGN_OR_RETURN(const NormArgs args, ArgsOf(context, x, 1, has_bias, context.out(0)));
   return MakeRowwise(routines[FloatIndex(x.dtype)], args, x.rows(), x.last(), context.num_threads);
+}
+
+// The routines of add and of the norm, on a few rows at a time: the norm finds the sum in the cache.
+KernelOr MakeAddNorm(const KernelContext& context, bool has_bias,
+                     const NormRoutine (&routines)[kFloatTypes]) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, has_bias ? 4 : 3, 2));
+  const Tensor &a = context.in(0), &b = context.in(1), &sum = context.out(0);
+  FT_RETURN_IF_ERROR(CheckFloat(a, "a"));
+  FT_RETURN_IF_ERROR(CheckSameShape(b, "b", a));
+  FT_RETURN_IF_ERROR(CheckSameShape(sum, "sum", a));
+  FT_ASSIGN_OR_RETURN(const NormArgs norm, ArgsOf(context, sum, 2, has_bias, context.out(1)));
+  const BinaryArgs sums = {a.data, b.data, sum.data, a.elements()};
+  const int64_t columns = a.last();
+  auto run = [=, add = context.routines.elementwise.add[FloatIndex(a.dtype)],
+              normalise = routines[FloatIndex(a.dtype)]](int64_t begin, int64_t end) {
+    add(sums, begin * columns, end * columns);
+    normalise(norm, begin, end);
+  };
+  return MakeRowwise(run, a.rows(), columns, context.num_threads);
 }
 
 KernelOr MakeLayerNorm(const KernelContext& context) {
@@ -29,6 +57,12 @@ KernelOr MakeLayerNorm(const KernelContext& context) {
 }
 KernelOr MakeRmsNorm(const KernelContext& context) {
   return MakeNorm(context, false, context.routines.norm.rms_norm);
+}
+KernelOr MakeAddLayerNorm(const KernelContext& context) {
+  return MakeAddNorm(context, true, context.routines.norm.layer_norm);
+}
+KernelOr MakeAddRmsNorm(const KernelContext& context) {
+  return MakeAddNorm(context, false, context.routines.norm.rms_norm);
 }
 
 absl::StatusOr<NormGradArgs> GradArgs(const KernelContext& context, size_t results) {
@@ -84,6 +118,8 @@ KernelOr MakeRmsNormGrad(const KernelContext& context) {
 }  // namespace
 
 void RegisterNorm(KernelRegistry& registry, Isa isa) {
+  Add<MakeAddLayerNorm>(registry, "add_layer_norm", isa);
+  Add<MakeAddRmsNorm>(registry, "add_rms_norm", isa);
   Add<MakeLayerNorm>(registry, "layer_norm", isa);
   Add<MakeLayerNormGrad>(registry, "layer_norm_grad", isa);
   Add<MakeRmsNorm>(registry, "rms_norm", isa);

@@ -1,4 +1,4 @@
-// layer_norm, rms_norm and their gradients.
+// layer_norm, rms_norm, their gradients, and both with the residual sum before them.
 #include "runtime/backends/cuda/routines/norm.h"
 
 #include "fmt/format.h"
@@ -16,29 +16,52 @@ absl::Status CheckExtents(const Tensor& x) {
                                                 kMostRows, kMostColumns, x.rows(), x.last()));
 }
 
-KernelOr MakeNorm(const KernelContext& context, bool has_bias) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, has_bias ? 3 : 2, 1));
-  const Tensor &x = context.in(0), &weight = context.in(1), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
+// The norm of x to `result`, whose other operands begin at number `first`.
+absl::StatusOr<NormArgs> ArgsOf(const KernelContext& context, const Tensor& x, size_t first, bool has_bias,
+                                const Tensor& result) {
+  const Tensor& weight = context.in(first);
   FT_RETURN_IF_ERROR(CheckExtents(x));
   FT_RETURN_IF_ERROR(CheckSize(weight, "weight", x.last(), x.dtype));
-  if (has_bias) FT_RETURN_IF_ERROR(CheckSize(context.in(2), "bias", x.last(), x.dtype));
-  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", x));
+  if (has_bias) FT_RETURN_IF_ERROR(CheckSize(context.in(first + 1), "bias", x.last(), x.dtype));
+  FT_RETURN_IF_ERROR(CheckSameShape(result, "result", x));
   FT_ASSIGN_OR_RETURN(const double eps, context.attributes.Float("eps"));
   NormArgs args;
   args.x = x.data;
   args.weight = weight.data;
-  args.bias = has_bias ? context.in(2).data : nullptr;
-  args.result = r.data;
+  args.bias = has_bias ? context.in(first + 1).data : nullptr;
+  args.result = result.data;
   args.dtype = x.dtype;
   args.rows = x.rows();
   args.columns = static_cast<int>(x.last());
   args.eps = static_cast<float>(eps);
+  return args;
+}
+
+KernelOr MakeNorm(const KernelContext& context, bool has_bias) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, has_bias ? 3 : 2, 1));
+  FT_RETURN_IF_ERROR(CheckFloat(context.in(0), "x"));
+  FT_ASSIGN_OR_RETURN(const NormArgs args, ArgsOf(context, context.in(0), 1, has_bias, context.out(0)));
   return MakeKernel([args](StreamHandle stream) { return Norm(args, stream); });
+}
+
+KernelOr MakeAddNorm(const KernelContext& context, bool has_bias) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, has_bias ? 4 : 3, 2));
+  const Tensor &a = context.in(0), &b = context.in(1), &sum = context.out(0);
+  FT_RETURN_IF_ERROR(CheckFloat(a, "a"));
+  FT_RETURN_IF_ERROR(CheckSameShape(b, "b", a));
+  FT_RETURN_IF_ERROR(CheckSameShape(sum, "sum", a));
+  AddNormArgs args;
+  args.a = a.data;
+  args.b = b.data;
+  args.sum = sum.data;
+  FT_ASSIGN_OR_RETURN(args.norm, ArgsOf(context, sum, 2, has_bias, context.out(1)));
+  return MakeKernel([args](StreamHandle stream) { return AddNorm(args, stream); });
 }
 
 KernelOr MakeLayerNorm(const KernelContext& context) { return MakeNorm(context, true); }
 KernelOr MakeRmsNorm(const KernelContext& context) { return MakeNorm(context, false); }
+KernelOr MakeAddLayerNorm(const KernelContext& context) { return MakeAddNorm(context, true); }
+KernelOr MakeAddRmsNorm(const KernelContext& context) { return MakeAddNorm(context, false); }
 
 KernelOr MakeNormGrad(const KernelContext& context, bool has_bias) {
   const size_t results = has_bias ? 3 : 2;
@@ -81,6 +104,8 @@ KernelOr MakeRmsNormGrad(const KernelContext& context) { return MakeNormGrad(con
 }  // namespace
 
 void RegisterNorm(KernelTable& table) {
+  table.Add("add_layer_norm", MakeAddLayerNorm);
+  table.Add("add_rms_norm", MakeAddRmsNorm);
   table.Add("layer_norm", MakeLayerNorm);
   table.Add("layer_norm_grad", MakeLayerNormGrad);
   table.Add("rms_norm", MakeRmsNorm);

@@ -5,10 +5,10 @@
 //   or more); __syncthreads, __syncwarp, __syncthreads_or / _and / _count; __shfl_sync, _up_, _down_, _xor_
 //   (32-bit and 64-bit types), __ballot_sync, __any_sync, __all_sync, __activemask; atomicAdd / Max / Or on
 //   int, unsigned and unsigned long long (never floats: sums must not depend on the order of arrival);
-//   __threadfence, __threadfence_block, __threadfence_system; __ldg; the float and double functions of <cmath>
-//   plus rsqrtf; __clz, __clzll, __ffs, __popc, __popcll, __umulhi, __umul64hi; __float_as_uint and its
-//   kind; __fmaf_rn, __fmul_rn, __fadd_rn, __fsub_rn, __fdiv_rn, __fsqrt_rn, __fma_rn, __dmul_rn, __dadd_rn;
-//   GlobalTimerNs.
+//   __threadfence, __threadfence_block, __threadfence_system; __ldg; the float and double functions of
+//   <cmath> plus rsqrtf; __clz, __clzll, __ffs, __popc, __popcll, __umulhi, __umul64hi; __float_as_uint and
+//   its kind; __fmaf_rn, __fmul_rn, __fadd_rn, __fsub_rn, __fdiv_rn, __fsqrt_rn, __fma_rn, __dmul_rn,
+//   __dadd_rn; GlobalTimerNs.
 // Dynamic shared memory comes from DynamicShared, launches go through Launch: no <<<>>>.
 #pragma once
 

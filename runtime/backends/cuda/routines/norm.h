@@ -1,4 +1,5 @@
-// Layer norm and RMS norm and their gradients. Statistics and sums are f32.
+// Layer norm and RMS norm, alone or with the residual sum before them, and their gradients. Statistics and
+// sums are f32.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,16 @@ struct NormArgs {
 };
 
 int Norm(const NormArgs& args, StreamHandle stream);
+
+// sum = a + b, rounded; result = the norm of the sum. `sum` may be a or b itself, `result` the other.
+struct AddNormArgs {
+  const void* a;  // [rows, columns]
+  const void* b;  // [rows, columns]
+  void* sum;      // [rows, columns]
+  NormArgs norm;  // `x` is the sum
+};
+
+int AddNorm(const AddNormArgs& args, StreamHandle stream);
 
 struct NormGradArgs {
   const void* dy;  // [rows, columns]

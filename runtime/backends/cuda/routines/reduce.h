@@ -31,7 +31,8 @@ struct Max {
 // Every lane gets the result. All 32 lanes take part.
 template <typename Op, typename T>
 __device__ __forceinline__ T WarpReduce(T value, Op op = {}) {
-  for (int offset = kWarp / 2; offset > 0; offset /= 2) value = op(value, __shfl_xor_sync(kAllLanes, value, offset));
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    value = op(value, __shfl_xor_sync(kAllLanes, value, offset));
   return value;
 }
 
