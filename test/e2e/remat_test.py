@@ -80,7 +80,7 @@ class Remat(EndToEnd):
                            f"--remat=budget:{gigabytes}GB", "-o", plan)
                 after = resource.getrusage(resource.RUSAGE_CHILDREN)
                 # 3 to 10 s of processor time where this was written; the rest is for slower or busier machines.
-            self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 30)
+                self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 30)
                 report = self.explain(plan, 64, "--target=h100")
                 self.assertEqual(report["device"], "cuda")
                 self.assertLessEqual(report["arena_bytes"], gigabytes * 10**9)
