@@ -76,6 +76,10 @@ standalone: setup ## ftexec as one file that needs only the C library (and NVIDI
 		{ cat build/standalone.log; exit 1; }
 	@ninja -C build/standalone -j $(JOBS) ftexec
 
+.PHONY: spill-report
+spill-report: ## compile every CUDA kernel for every architecture; fail when a hot one spills registers (needs nvcc)
+	@tools/gpu/spill_report
+
 .PHONY: gpu-check
 gpu-check: build ## on a machine with an NVIDIA GPU: prove and measure the CUDA backend (ten minutes)
 	@tools/gpu/check

@@ -60,11 +60,19 @@ class Artifacts:
         return self.program(f"{name}.bin")
 
 
-def make(folder, binaries, tests):
-    """Compiles all plans into `folder` and puts the programs beside them."""
-    folder = pathlib.Path(folder)
+def build_portable(build):
+    """The programs as single files that need only the C library, for a machine where nothing of ours is installed."""
+    targets = ("ftexec", "ftrun", "ft_gpu_conformance_test")
+    run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DFT_COMPILER=OFF", "-DFT_STATIC=ON", "-DFT_CUDA=on"])
+    run(["ninja", "-C", build, *targets])
+    return build
+
+
+def make(folder, build, portable=None):
+    """Compiles all plans into `folder` with the ftc of `build`, and puts the programs of `portable` or `build` beside them."""
+    folder, binaries, programs = pathlib.Path(folder), build / "bin", portable or build
     folder.mkdir(parents=True, exist_ok=True)
-    for program in (binaries / "ftexec", binaries / "ftrun", tests / "ft_gpu_conformance_test"):
+    for program in (programs / "bin/ftexec", programs / "bin/ftrun", programs / "test/ft_gpu_conformance_test"):
         shutil.copy2(program, folder / program.name)
     explained = {}
     for name, (model, options) in plan_names().items():

@@ -8,15 +8,14 @@ import time
 
 import artifacts
 
-STEPS = 20
-
 
 @dataclasses.dataclass
 class Context:
     made: artifacts.Artifacts
     work: pathlib.Path
     devices: int
-    device: str  # of the runs that are checked
+    ftexec: pathlib.Path
+    steps: int  # of a run against the CPU
     text: pathlib.Path
     deadline: float
 
@@ -55,16 +54,15 @@ def execute(context, command, **kwargs):
 
 
 def train(context, plan, device, *options, world=1):
-    """Metrics of STEPS steps."""
+    """Metrics of all steps."""
     out = context.work / "metrics.jsonl"
     out.unlink(missing_ok=True)
-    ftexec = context.made.program("ftexec")
     launcher = [] if world == 1 else [context.made.program("ftrun"), f"--nproc-per-node={world}", "--standalone"]
-    execute(context, [*launcher, ftexec, context.made.plan(plan), f"--data={context.text}", f"--steps={STEPS}",
+    execute(context, [*launcher, context.ftexec, context.made.plan(plan), f"--data={context.text}", f"--steps={context.steps}",
                       f"--device={device}", f"--metrics={out}", "--progress=off", *options])
     rows = [json.loads(line) for line in out.read_text().splitlines()]
-    if len(rows) != STEPS:
-        raise Failed(f"{len(rows)} steps in the metrics, expected {STEPS}")
+    if len(rows) != context.steps:
+        raise Failed(f"{len(rows)} steps in the metrics, expected {context.steps}")
     return rows
 
 
@@ -95,7 +93,7 @@ def presets(context):
     for preset in artifacts.PRESETS:
         def fp32():
             plan = f"{preset}-fp32-full_shard"
-            difference = worst(train(context, plan, context.device), train(context, plan, "cpu"))
+            difference = worst(train(context, plan, "cuda"), train(context, plan, "cpu"))
             if not difference <= 1e-4:
                 raise Failed(f"losses differ by up to {difference:.2e} of their value, at most 1e-4 is allowed")
             return f"losses within {difference:.1e}"
@@ -104,29 +102,27 @@ def presets(context):
             plan = f"{preset}-bf16-full_shard"
             exact = train(context, f"{preset}-fp32-full_shard", "cpu")
             allowed = 2 * worst(train(context, plan, "cpu"), exact)
-            difference = worst(train(context, plan, context.device), exact)
+            difference = worst(train(context, plan, "cuda"), exact)
             if not difference <= allowed:
                 raise Failed(f"losses differ from fp32 by up to {difference:.2e} of their value, {allowed:.2e} is allowed")
             return f"losses within {difference:.1e} of fp32 ({allowed:.1e} allowed)"
-        yield attempt(context, f"{preset} fp32 against the CPU, {STEPS} steps", fp32)
-        yield attempt(context, f"{preset} bf16 against the CPU, {STEPS} steps", bf16)
+        yield attempt(context, f"{preset} fp32 against the CPU, {context.steps} steps", fp32)
+        yield attempt(context, f"{preset} bf16 against the CPU, {context.steps} steps", bf16)
 
 
 def strategies(context):
     """The same bits whatever the strategy, graphs or not."""
-    flags = ("--deterministic=on",) if context.device == "cuda" else ()
+    flags = ("--deterministic=on",)
     for world in sorted({1, context.devices}):
         for precision in artifacts.PRECISIONS:
             reference = {}
             for strategy in artifacts.STRATEGIES:
                 def run():
-                    rows = numbers(train(context, f"gpt2-{precision}-{strategy}", context.device, *flags, world=world))
+                    rows = numbers(train(context, f"gpt2-{precision}-{strategy}", "cuda", *flags, world=world))
                     if rows != reference.setdefault("rows", rows):
                         raise Failed("losses or gradient norms are not those of no_shard")
                     return "the bits of no_shard" if strategy != "no_shard" else "reference"
                 yield attempt(context, f"{strategy} {precision}, {world} rank(s)", run)
-    if context.device != "cuda":
-        return
     def eager():
         plan = "gpt2-bf16-full_shard"
         if numbers(train(context, plan, "cuda", *flags)) != numbers(train(context, plan, "cuda", *flags, "--cuda-graph=off")):
@@ -141,7 +137,7 @@ def memory(context):
         def run():
             plan = f"{preset}-bf16-full_shard"
             announced = context.made.explained[plan]["arena_bytes"]
-            used = train(context, plan, context.device)[0]["arena_bytes"]
+            used = train(context, plan, "cuda")[0]["arena_bytes"]
             if used != announced:
                 raise Failed(f"arena of {used} bytes, {announced} were announced")
             return f"{used:,} bytes announced and used"
