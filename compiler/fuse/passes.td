@@ -13,6 +13,15 @@ def FuseLinearCrossEntropyPass : Pass<"ft-fuse-linear-cross-entropy", "::mlir::M
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
+def FuseQkvAttentionPass : Pass<"ft-fuse-qkv-attention", "::mlir::ModuleOp"> {
+  let summary = "attention(split(x)) becomes qkv_attention, which reads q, k and v where the projection wrote them";
+  let description = [{
+    Runs before differentiation, so that the gradient is written side by side too. Nothing but the attention may use a part; with a
+    rotation in between, say, the parts stay tensors of their own.
+  }];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
 def FuseLossGradPass : Pass<"ft-fuse-loss-grad", "::mlir::ModuleOp"> {
   let summary = "linear_cross_entropy and its gradient become one pass over the logits";
   let description = [{

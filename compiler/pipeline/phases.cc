@@ -20,6 +20,7 @@ namespace {
 
 void addFuse(OpPassManager &passes, const CompileOptions &) {
   passes.addPass(mlir::ft::createFuseLinearCrossEntropyPass());
+  passes.addPass(mlir::ft::createFuseQkvAttentionPass());
 }
 
 void addAutodiff(OpPassManager &passes, const CompileOptions &options) {

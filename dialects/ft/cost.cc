@@ -18,9 +18,9 @@ uint64_t lastExtent(Value value) { return tensor(value).getShape().back(); }
 uint64_t rows(Value value) { return elements(value) / lastExtent(value); }
 
 // Pairs (query, key) of all heads that take part, times the head size. Causal: a position sees itself and
-// those before.
-uint64_t attentionPairs(Value q, bool causal) {
-  uint64_t batch = extent(q, 0), positions = extent(q, 1), width = extent(q, 2);
+// those before. `out` is as wide as the queries.
+uint64_t attentionPairs(Value out, bool causal) {
+  uint64_t batch = extent(out, 0), positions = extent(out, 1), width = extent(out, 2);
   uint64_t pairs = causal ? positions * (positions + 1) / 2 : positions * positions;
   return batch * pairs * width;
 }
@@ -129,15 +129,23 @@ uint64_t RopeOp::getFlops() { return 3 * elements(getX()); }
 uint64_t DropoutOp::getFlops() { return 2 * elements(getX()); }
 
 // Two matrix products over the pairs; the softmax is left out, as it is everywhere in the literature.
-uint64_t AttentionOp::getFlops() { return 2 * 2 * attentionPairs(getQ(), getCausal()); }
+uint64_t AttentionOp::getFlops() { return 2 * 2 * attentionPairs(getOut(), getCausal()); }
+
+uint64_t QkvAttentionOp::getFlops() { return 2 * 2 * attentionPairs(getOut(), getCausal()); }
 
 // Five: scores again, dv, dp, dq, dk.
-uint64_t AttentionGradOp::getFlops() { return 5 * 2 * attentionPairs(getQ(), getCausal()); }
+uint64_t AttentionGradOp::getFlops() { return 5 * 2 * attentionPairs(getOut(), getCausal()); }
+
+uint64_t QkvAttentionGradOp::getFlops() { return 5 * 2 * attentionPairs(getOut(), getCausal()); }
 
 uint64_t AttentionOp::getModelFlops() { return getFlops(); }
 
+uint64_t QkvAttentionOp::getModelFlops() { return getFlops(); }
+
 // The scores were there before.
-uint64_t AttentionGradOp::getModelFlops() { return 4 * 2 * attentionPairs(getQ(), getCausal()); }
+uint64_t AttentionGradOp::getModelFlops() { return 4 * 2 * attentionPairs(getOut(), getCausal()); }
+
+uint64_t QkvAttentionGradOp::getModelFlops() { return 4 * 2 * attentionPairs(getOut(), getCausal()); }
 
 //===----------------------------------------------------------------------===//
 // Losses

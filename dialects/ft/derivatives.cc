@@ -20,6 +20,11 @@ Gradients failWith(InFlightDiagnostic diagnostic) {
   return {};
 }
 
+Gradients failAtLse(Operation *attention) {
+  return failWith(attention->emitOpError(
+      "has no derivative of `lse`, which exists for its own gradient: do not use it in the loss"));
+}
+
 // The gradient of an operand that was repeated over leading dimensions to the shape of `gradient`.
 Value reduceTo(OpBuilder &builder, Location loc, Type type, Value gradient) {
   if (gradient.getType() == type)
@@ -195,12 +200,19 @@ Gradients RopeOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, Arra
 Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
                                      ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
   if (resultGrads[1])
-    return failWith(emitOpError(
-        "has no derivative of `lse`, which exists for its own gradient: do not use it in the loss"));
+    return failAtLse(*this);
   auto grad = AttentionGradOp::create(builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(),
                                       resultGrads[0], getQ(), getK(), getV(), getOut(), getLse(),
                                       getHeadsAttr(), getKvHeadsAttr(), getCausalAttr());
   return {grad.getDq(), grad.getDk(), grad.getDv()};
+}
+
+Gradients QkvAttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
+                                        ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
+  if (resultGrads[1])
+    return failAtLse(*this);
+  return {QkvAttentionGradOp::create(builder, getLoc(), getQkv().getType(), resultGrads[0], getQkv(),
+                                     getOut(), getLse(), getHeadsAttr(), getKvHeadsAttr(), getCausalAttr())};
 }
 
 //===----------------------------------------------------------------------===//

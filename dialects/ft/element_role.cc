@@ -29,6 +29,10 @@ ElementRole AttentionOp::getElementRole(unsigned index) {
   return index == 1 ? ElementRole::Statistic : ElementRole::Activation; // lse
 }
 
+ElementRole QkvAttentionOp::getElementRole(unsigned index) {
+  return index == 1 ? ElementRole::Statistic : ElementRole::Activation; // lse
+}
+
 ElementRole LossCountOp::getElementRole(unsigned) { return ElementRole::Statistic; }
 
 //===----------------------------------------------------------------------===//

@@ -25,6 +25,21 @@ int64_t rows(Value value) { return elements(value) / lastExtent(value); }
   return type.isBF16() ? ::ft::DType::kBF16 : type.isF16() ? ::ft::DType::kF16 : ::ft::DType::kF32;
 }
 
+// `out` is [batch, positions, heads * head size].
+uint64_t attentionBytes(DeviceClass device, Value out, int64_t heads, int64_t kvHeads) {
+  auto shape = tensor(out).getShape();
+  return device == DeviceClass::kCuda
+             ? cuda::Attention(shape[0], shape[1], heads, kvHeads, shape[2] / heads, dtypeOf(out))
+             : ::ft::AttentionWorkspace();
+}
+
+uint64_t attentionGradBytes(DeviceClass device, Value out, int64_t heads, int64_t kvHeads) {
+  auto shape = tensor(out).getShape();
+  return device == DeviceClass::kCuda
+             ? cuda::AttentionGrad(shape[0], shape[1], heads, kvHeads, shape[2] / heads, dtypeOf(out))
+             : ::ft::AttentionGradWorkspace(shape[0], heads, shape[1]);
+}
+
 } // namespace
 
 // Rounding to another type is a kernel of its own.
@@ -60,17 +75,19 @@ uint64_t EmbeddingGradOp::getWorkspaceBytes(DeviceClass device) {
 }
 
 uint64_t AttentionOp::getWorkspaceBytes(DeviceClass device) {
-  auto q = tensor(getQ()).getShape();
-  return device == DeviceClass::kCuda
-             ? cuda::Attention(q[0], q[1], getHeads(), getKvHeads(), q[2] / getHeads(), dtypeOf(getQ()))
-             : ::ft::AttentionWorkspace();
+  return attentionBytes(device, getOut(), getHeads(), getKvHeads());
+}
+
+uint64_t QkvAttentionOp::getWorkspaceBytes(DeviceClass device) {
+  return attentionBytes(device, getOut(), getHeads(), getKvHeads());
 }
 
 uint64_t AttentionGradOp::getWorkspaceBytes(DeviceClass device) {
-  auto q = tensor(getQ()).getShape();
-  return device == DeviceClass::kCuda
-             ? cuda::AttentionGrad(q[0], q[1], getHeads(), getKvHeads(), q[2] / getHeads(), dtypeOf(getQ()))
-             : ::ft::AttentionGradWorkspace(q[0], getHeads(), q[1]);
+  return attentionGradBytes(device, getOut(), getHeads(), getKvHeads());
+}
+
+uint64_t QkvAttentionGradOp::getWorkspaceBytes(DeviceClass device) {
+  return attentionGradBytes(device, getOut(), getHeads(), getKvHeads());
 }
 
 uint64_t CrossEntropyOp::getWorkspaceBytes(DeviceClass device) {

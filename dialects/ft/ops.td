@@ -292,6 +292,25 @@ def Ft_AttentionGradOp : Ft_ComputeOp<"attention_grad", [], ["getWorkspaceBytes"
   let assemblyFormat = "$dout `,` $q `,` $k `,` $v `,` $out `,` $lse `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
 }
 
+def Ft_QkvAttentionOp : Ft_ComputeOp<"qkv_attention", [Differentiable, Precision, OfAttention], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "attention of q, k and v that lie side by side in one tensor";
+  let description = [{
+    qkv is [B, T, (heads + 2 kv_heads) * S], as one projection writes it: q, then k, then v of each position. The bits are those of ft.split and
+    ft.attention, for which --ft-fuse-qkv-attention puts it.
+  }];
+  let arguments = (ins Ft_FloatTensor:$qkv, I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse);
+  let assemblyFormat = "$qkv `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_QkvAttentionGradOp : Ft_ComputeOp<"qkv_attention_grad", [], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "Gradient of qkv_attention: dq, dk and dv side by side";
+  let arguments = (ins Ft_FloatTensor:$dout, Ft_FloatTensor:$qkv, Ft_FloatTensor:$out, Ft_FloatTensor:$lse,
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Ft_FloatTensor:$dqkv);
+  let assemblyFormat = "$dout `,` $qkv `,` $out `,` $lse `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
+}
+
 def Ft_SplitOp : Ft_ComputeOp<"split", [Differentiable], [], []> {
   let summary = "Cuts the last dimension into consecutive parts";
   let arguments = (ins Ft_FloatTensor:$x);

@@ -37,11 +37,29 @@ LogicalResult verifyHeads(Operation *op, Value q, Value k, Value v, int64_t head
   return verify::sameElementType(op, "v", v, "q", q);
 }
 
-LogicalResult verifyLse(Operation *op, Value lse, Value q, int64_t heads) {
-  llvm::ArrayRef<int64_t> shape = verify::shape(q);
+LogicalResult verifyLse(Operation *op, Value lse, Value out, int64_t heads) {
+  llvm::ArrayRef<int64_t> shape = verify::shape(out);
   if (failed(verify::shapeIs(op, "lse", lse, {shape[0], heads, shape[1]}, "[batch, heads, positions]")))
     return failure();
   return verify::isF32(op, "lse", lse);
+}
+
+// Shapes that qkv_attention and its gradient share: qkv, and `out`, which is as wide as its queries.
+LogicalResult verifyQkv(Operation *op, Value qkv, Value out, int64_t heads, int64_t kvHeads) {
+  if (failed(verifyPositive(op, "heads", heads)) || failed(verifyPositive(op, "kv_heads", kvHeads)) ||
+      failed(verify::rank(op, "qkv", qkv, 3, "[batch, positions, (heads + 2 kv_heads) * head size]")))
+    return failure();
+  if (heads % kvHeads != 0)
+    return op->emitOpError() << heads << " heads cannot share " << kvHeads << " kv heads evenly";
+  if (failed(verifyDivisible(op, "qkv", qkv, heads + 2 * kvHeads)))
+    return failure();
+  llvm::SmallVector<int64_t> expected(verify::shape(qkv));
+  int64_t headSize = expected[2] / (heads + 2 * kvHeads);
+  expected[2] = headSize * heads;
+  std::string why = (llvm::Twine(heads) + " heads of size " + llvm::Twine(headSize)).str();
+  if (failed(verify::shapeIs(op, "out", out, expected, why)))
+    return failure();
+  return verify::sameElementType(op, "out", out, "qkv", qkv);
 }
 
 } // namespace
@@ -78,6 +96,20 @@ LogicalResult AttentionGradOp::verify() {
       failed(verify::sameType(*this, "dk", getDk(), "k", getK())))
     return failure();
   return verify::sameType(*this, "dv", getDv(), "v", getV());
+}
+
+LogicalResult QkvAttentionOp::verify() {
+  if (failed(verifyQkv(*this, getQkv(), getOut(), getHeads(), getKvHeads())))
+    return failure();
+  return verifyLse(*this, getLse(), getOut(), getHeads());
+}
+
+LogicalResult QkvAttentionGradOp::verify() {
+  if (failed(verifyQkv(*this, getQkv(), getOut(), getHeads(), getKvHeads())) ||
+      failed(verifyLse(*this, getLse(), getOut(), getHeads())) ||
+      failed(verify::sameType(*this, "dout", getDout(), "out", getOut())))
+    return failure();
+  return verify::sameType(*this, "dqkv", getDqkv(), "qkv", getQkv());
 }
 
 } // namespace mlir::ft

@@ -130,6 +130,22 @@ Arrays Gradients(const Arrays& in, const Shape& s) {
   return {dq, dk, dv};
 }
 
+// Side by side: the last dimension of one after that of the other.
+Array Join(const Arrays& parts) {
+  Array whole = parts[0];
+  whole.dims.back() = 0;
+  for (const Array& part : parts) whole.dims.back() += part.dims.back();
+  whole.values.clear();
+  const int64_t rows = parts[0].dims[0] * parts[0].dims[1];
+  for (int64_t row = 0; row < rows; ++row) {
+    for (const Array& part : parts) {
+      const auto begin = part.values.begin() + row * part.dims.back();
+      whole.values.insert(whole.values.end(), begin, begin + part.dims.back());
+    }
+  }
+  return whole;
+}
+
 void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
   const Array q = As(Random({s.batch, s.positions, s.heads * s.size}, 51), dtype);
   const Array k = As(Random({s.batch, s.positions, s.kv_heads * s.size}, 52), dtype),
@@ -142,31 +158,22 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
   Arrays result = Attention({q, k, v}, s);
   result[0].dtype = dtype;
   result[1].dtype = DType::kF32;
-  const double longest = s.positions + s.size;
-  const double magnitude = 2 + std::sqrt(double(s.size));
-  cases.push_back({"attention",
-                   label,
-                   {q, k, v},
-                   attributes,
-                   result,
-                   {.reduction = longest,
-                    .magnitude = magnitude,
-                    .workspace_bytes = AttentionWorkspace(),
-                    .cuda_workspace_bytes = CudaWorkspace(s, dtype)}});
+  Rules rules = {.reduction = double(s.positions + s.size),
+                 .magnitude = 2 + std::sqrt(double(s.size)),
+                 .workspace_bytes = AttentionWorkspace(),
+                 .cuda_workspace_bytes = CudaWorkspace(s, dtype)};
+  cases.push_back({"attention", label, {q, k, v}, attributes, result, rules});
+  cases.push_back({"qkv_attention", label, {Join({q, k, v})}, attributes, result, rules});
   const Array dout = As(Random(q.dims, 54), dtype);
   // out and lse as a forward kernel would give them.
-  const Arrays in = {dout, q, k, v, As(result[0], dtype), As(result[1], DType::kF32)};
-  Arrays gradients = Gradients(in, s);
+  const Array out = As(result[0], dtype), lse = As(result[1], DType::kF32);
+  Arrays gradients = Gradients({dout, q, k, v, out, lse}, s);
   for (Array& gradient : gradients) gradient.dtype = dtype;
-  cases.push_back({"attention_grad",
-                   label,
-                   in,
-                   attributes,
-                   gradients,
-                   {.reduction = longest,
-                    .magnitude = magnitude,
-                    .workspace_bytes = AttentionGradWorkspace(s.batch, s.heads, s.positions),
-                    .cuda_workspace_bytes = CudaGradWorkspace(s, dtype)}});
+  rules.workspace_bytes = AttentionGradWorkspace(s.batch, s.heads, s.positions);
+  rules.cuda_workspace_bytes = CudaGradWorkspace(s, dtype);
+  cases.push_back({"attention_grad", label, {dout, q, k, v, out, lse}, attributes, gradients, rules});
+  cases.push_back(
+      {"qkv_attention_grad", label, {dout, Join({q, k, v}), out, lse}, attributes, {Join(gradients)}, rules});
 }
 
 }  // namespace

@@ -21,6 +21,18 @@ GraphCase attentionCase(const Heads& s, bool causal) {
       q};
 }
 
+GraphCase qkvCase(const Heads& s, bool causal) {
+  Dims qkv = {s.batch, s.positions, (s.heads + 2 * s.kvHeads) * s.size},
+       out = {s.batch, s.positions, s.heads * s.size};
+  return {fmt::format("qkv_attention_{}x{}_heads_{}_{}_size_{}{}", s.batch, s.positions, s.heads, s.kvHeads,
+                      s.size, causal ? "_causal" : ""),
+          {{"x", qkv}},
+          fmt::format("  %r, %lse = ft.qkv_attention %x heads {} kv_heads {} {} : ({}) -> ({}, {})", s.heads,
+                      s.kvHeads, causal ? "causal" : "", tensorType(qkv), tensorType(out),
+                      tensorType({s.batch, s.heads, s.positions})),
+          out};
+}
+
 GraphCase ropeCase(const Heads& s, double base, bool inverse) {
   Dims dims = {s.batch, s.positions, s.heads * s.size};
   return {fmt::format("rope_{}x{}_heads_{}_size_{}_base_{}{}", s.batch, s.positions, s.heads, s.size, base,
@@ -39,7 +51,7 @@ std::vector<GraphCase> attentionCases() {
     // One position; shared kv heads; odd sizes; more positions than a tile of a kernel would hold.
     for (const Heads& heads : {Heads{1, 1, 1, 1, 2}, Heads{2, 5, 4, 2, 6}, Heads{1, 7, 3, 1, 5},
                                Heads{1, 13, 2, 2, 8}, Heads{1, 71, 1, 1, 3}})
-      cases.push_back(attentionCase(heads, flag));
+      cases.insert(cases.end(), {attentionCase(heads, flag), qkvCase(heads, flag)});
     for (const Heads& heads : {Heads{1, 1, 1, 0, 2}, Heads{2, 5, 3, 0, 6}, Heads{1, 9, 1, 0, 10}})
       for (double base : {10.0, 1.0e4}) cases.push_back(ropeCase(heads, base, flag));
   }

@@ -34,6 +34,7 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"gelu_grad", gradient},
       {"swiglu_grad", gradient},
       {"attention_grad", gradient},
+      {"qkv_attention_grad", gradient},
       {"cross_entropy_grad", gradient},
       {"linear_cross_entropy_grad", gradient},
       {"linear_cross_entropy_loss_grad", gradient},

@@ -77,3 +77,35 @@ func.func @gradient(%q: tensor<2x3x8xf32>, %k: tensor<2x3x4xf32>, %lse: tensor<2
   %0:3 = ft.attention_grad %q, %q, %k, %k, %q, %lse heads 4 kv_heads 2 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x8xf32>, tensor<2x4x3xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x4xf32>)
   return
 }
+
+// -----
+
+func.func @qkv_width(%qkv: tensor<2x3x20xf32>) {
+  // expected-error @below {{'ft.qkv_attention' op qkv has 20 columns, which 8 heads do not divide}}
+  %0, %1 = ft.qkv_attention %qkv heads 4 kv_heads 2 : (tensor<2x3x20xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @qkv_groups(%qkv: tensor<2x3x20xf32>) {
+  // expected-error @below {{4 heads cannot share 3 kv heads evenly}}
+  %0, %1 = ft.qkv_attention %qkv heads 4 kv_heads 3 : (tensor<2x3x20xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @qkv_out(%qkv: tensor<2x3x16xf32>) {
+  // expected-error @below {{out is 2x3x16; expected 2x3x8, 4 heads of size 2}}
+  %0, %1 = ft.qkv_attention %qkv heads 4 kv_heads 2 : (tensor<2x3x16xf32>) -> (tensor<2x3x16xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @qkv_gradient(%out: tensor<2x3x8xf32>, %qkv: tensor<2x3x16xf32>, %lse: tensor<2x4x3xf32>) {
+  // expected-error @below {{'ft.qkv_attention_grad' op dqkv is 'tensor<2x3x8xf32>'; expected the type of qkv, 'tensor<2x3x16xf32>'}}
+  %0 = ft.qkv_attention_grad %out, %qkv, %out, %lse heads 4 kv_heads 2 : (tensor<2x3x8xf32>, tensor<2x3x16xf32>, tensor<2x3x8xf32>, tensor<2x4x3xf32>) -> tensor<2x3x8xf32>
+  return
+}

@@ -96,6 +96,8 @@ func.func @attention(%q: tensor<2x3x8xf32>, %k: tensor<2x3x4xf32>) {
   %2, %3 = ft.attention %0, %1, %k heads 4 kv_heads 2 causal : (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
   // CHECK: ft.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4 kv_heads 4 :
   %4, %5 = ft.attention %q, %q, %q heads 4 kv_heads 4 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  // CHECK: ft.qkv_attention %{{.*}} heads 2 kv_heads 1 causal : (tensor<2x3x8xf32>) -> (tensor<2x3x4xf32>, tensor<2x2x3xf32>)
+  %6, %7 = ft.qkv_attention %q heads 2 kv_heads 1 causal : (tensor<2x3x8xf32>) -> (tensor<2x3x4xf32>, tensor<2x2x3xf32>)
   return
 }
 

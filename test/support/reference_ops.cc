@@ -169,26 +169,46 @@ void rope(OpEvaluation& e) {
       }
 }
 
-void attention(OpEvaluation& e) {
-  auto op = cast<AttentionOp>(e.op);
-  int64_t batch = e.in[0]->shape[0], queries = e.in[0]->shape[1], keys = e.in[1]->shape[1];
-  int64_t heads = op.getHeads(), size = e.in[0]->last() / heads, group = heads / op.getKvHeads();
+// Column `begin` + i of row r of `tensor` is element i of a head.
+struct HeadColumns {
+  const Array& tensor;
+  int64_t begin;
+  const double* row(int64_t r) const { return tensor.row(r) + begin; }
+};
+
+// q, k and v hold all heads of a row one after the other; `size` is that of a head.
+void attend(OpEvaluation& e, HeadColumns q, HeadColumns k, HeadColumns v, int64_t heads, int64_t kvHeads,
+            bool causal) {
+  int64_t batch = e.out[0].shape[0], positions = e.out[0].shape[1];
+  int64_t size = e.out[0].last() / heads, group = heads / kvHeads;
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t h = 0; h < heads; ++h)
-      for (int64_t t = 0; t < queries; ++t) {
-        const double* q = e.in[0]->row(b * queries + t) + h * size;
-        std::vector<double> scores(op.getCausal() ? t + 1 : keys);
+      for (int64_t t = 0; t < positions; ++t) {
+        const double* query = q.row(b * positions + t) + h * size;
+        std::vector<double> scores(causal ? t + 1 : positions);
         for (size_t s = 0; s < scores.size(); ++s) {
-          const double* k = e.in[1]->row(b * keys + s) + h / group * size;
-          for (int64_t i = 0; i < size; ++i) scores[s] += q[i] * k[i] / std::sqrt(double(size));
+          const double* key = k.row(b * positions + s) + h / group * size;
+          for (int64_t i = 0; i < size; ++i) scores[s] += query[i] * key[i] / std::sqrt(double(size));
         }
         double lse = logSumExp(scores.data(), scores.size());
-        e.out[1].data[(b * heads + h) * queries + t] = lse;
+        e.out[1].data[(b * heads + h) * positions + t] = lse;
         for (size_t s = 0; s < scores.size(); ++s)
           for (int64_t i = 0; i < size; ++i)
-            e.out[0].row(b * queries + t)[h * size + i] +=
-                std::exp(scores[s] - lse) * e.in[2]->row(b * keys + s)[h / group * size + i];
+            e.out[0].row(b * positions + t)[h * size + i] +=
+                std::exp(scores[s] - lse) * v.row(b * positions + s)[h / group * size + i];
       }
+}
+
+void attention(OpEvaluation& e) {
+  auto op = cast<AttentionOp>(e.op);
+  attend(e, {*e.in[0], 0}, {*e.in[1], 0}, {*e.in[2], 0}, op.getHeads(), op.getKvHeads(), op.getCausal());
+}
+
+void qkvAttention(OpEvaluation& e) {
+  auto op = cast<QkvAttentionOp>(e.op);
+  int64_t heads = op.getHeads(), kvHeads = op.getKvHeads(), size = e.in[0]->last() / (heads + 2 * kvHeads);
+  attend(e, {*e.in[0], 0}, {*e.in[0], heads * size}, {*e.in[0], (heads + kvHeads) * size}, heads, kvHeads,
+         op.getCausal());
 }
 
 //===----------------------------------------------------------------------===//
@@ -289,6 +309,7 @@ const std::map<std::string, OpFunction>& referenceOps() {
       {"rms_norm", rmsNorm},
       {"rope", rope},
       {"attention", attention},
+      {"qkv_attention", qkvAttention},
       {"cross_entropy", crossEntropy},
       {"linear_cross_entropy", linearCrossEntropy},
       {"sample_bits", sampleBits},

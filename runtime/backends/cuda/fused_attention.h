@@ -11,13 +11,19 @@
 
 namespace ft::cuda {
 
-// q, out, dq: [batch, positions, heads, head_size]; k, v, dk, dv: [batch, positions, kv_heads, head_size];
-// statistics: f32 [batch, heads, positions], logsumexp of the scaled scores. Dense, row-major.
+// q, out, dout, dq: [batch, positions, heads, head_size]; k, v, dk, dv: [batch, positions, kv_heads,
+// head_size]; statistics: f32 [batch, heads, positions], logsumexp of the scaled scores. Row-major, and dense
+// unless `side_by_side`: then q, k and v are parts of one tensor [batch, positions, heads + 2 kv_heads,
+// head_size], and so are dq, dk and dv.
 struct AttentionSpec {
   int64_t batch = 0, positions = 0, heads = 0, kv_heads = 0, head_size = 0;
   bool causal = true;
   float scale = 1.0f;  // of the scores
   DType dtype = DType::kBF16;
+  bool side_by_side = false;
+  // Elements between positions of q and dq, and of k, v, dk and dv.
+  int64_t QueryStride() const { return (side_by_side ? heads + 2 * kv_heads : heads) * head_size; }
+  int64_t KeyStride() const { return (side_by_side ? heads + 2 * kv_heads : kv_heads) * head_size; }
   bool operator==(const AttentionSpec&) const = default;
 };
 

@@ -57,6 +57,17 @@ FT_INLINE void PackTransposed(const T* from, int64_t ld, int64_t rows, int64_t n
 #endif
 }
 
+// Where a head's rows of a position begin: in q, in k and v, and in out and its gradient.
+FT_INLINE int64_t QueryOffset(const AttentionArgs& f, int64_t batch, int64_t position, int64_t head) {
+  return (batch * f.positions + position) * f.q_stride + head * f.head_size;
+}
+FT_INLINE int64_t KeyOffset(const AttentionArgs& f, int64_t batch, int64_t position, int64_t kv_head) {
+  return (batch * f.positions + position) * f.kv_stride + kv_head * f.head_size;
+}
+FT_INLINE int64_t OutOffset(const AttentionArgs& f, int64_t batch, int64_t position, int64_t head) {
+  return ((batch * f.positions + position) * f.heads + head) * f.head_size;
+}
+
 // Keys of the tile that query `query` sees.
 FT_INLINE int64_t VisibleKeys(const AttentionArgs& args, int64_t query, int64_t key_begin, int64_t keys) {
   return args.causal ? Smaller(keys, query - key_begin + 1) : keys;
@@ -90,8 +101,8 @@ FT_INLINE void SoftmaxRow(float* scores, int64_t visible, int64_t width, float s
 template <typename T>
 void Forward(const AttentionArgs& args, int64_t batch, int64_t head, int64_t query_tile) {
   const int64_t n = args.head_size, tile = AttentionTile(n), width = RoundUp(n);
-  const int64_t ldq = args.heads * n, ldk = args.kv_heads * n;
-  const int64_t kv_offset = batch * args.positions * ldk + head / (args.heads / args.kv_heads) * n;
+  const int64_t ldq = args.q_stride, ldk = args.kv_stride;
+  const int64_t kv_head = head / (args.heads / args.kv_heads);
   const int64_t query_begin = query_tile * tile, queries = Smaller(tile, args.positions - query_begin);
   alignas(64) float buffer[(kInPlace<T> ? 4 : 5) * kMaxTile * kMaxTile];
   Scratch scratch{buffer};
@@ -105,7 +116,7 @@ void Forward(const AttentionArgs& args, int64_t batch, int64_t head, int64_t que
     totals[i] = 0.0f;
   }
   for (int64_t i = 0; i < queries * width; ++i) sums[i] = 0.0f;
-  const int64_t q_offset = (batch * args.positions + query_begin) * ldq + head * n;
+  const int64_t q_offset = QueryOffset(args, batch, query_begin, head);
   StridedTile q = {nullptr, ldq, 1};
   if constexpr (kInPlace<T>) {
     q.data = static_cast<const T*>(args.q) + q_offset;
@@ -117,7 +128,7 @@ void Forward(const AttentionArgs& args, int64_t batch, int64_t head, int64_t que
   const int64_t key_end = args.causal ? query_begin + queries : args.positions;
   for (int64_t key_begin = 0; key_begin < key_end; key_begin += tile) {
     const int64_t keys = Smaller(tile, args.positions - key_begin);
-    const int64_t at = kv_offset + key_begin * ldk;
+    const int64_t at = KeyOffset(args, batch, key_begin, kv_head);
     PackTransposed(static_cast<const T*>(args.k) + at, ldk, keys, n, keys_transposed, tile);
     PackRows(static_cast<const T*>(args.v) + at, ldk, keys, n, values, width);
     TileProduct(queries, tile, n, q, keys_transposed, tile, scores, tile, false);
@@ -129,7 +140,7 @@ void Forward(const AttentionArgs& args, int64_t batch, int64_t head, int64_t que
   }
   for (int64_t i = 0; i < queries; ++i) {
     const float inverse = 1.0f / totals[i];
-    T* out = static_cast<T*>(args.out) + q_offset + i * ldq;
+    T* out = static_cast<T*>(args.out) + OutOffset(args, batch, query_begin + i, head);
 #pragma omp simd
     for (int64_t s = 0; s < n; ++s) Store(sums[i * width + s] * inverse, out[s]);
     args.lse[(batch * args.heads + head) * args.positions + query_begin + i] = maxima[i] + logf(totals[i]);
@@ -156,9 +167,8 @@ void RowSums(const AttentionGradArgs& args, int64_t batch, int64_t head) {
   const AttentionArgs& f = args.forward;
   const T* dout = static_cast<const T*>(args.dout);
   const T* out = static_cast<const T*>(f.out);
-  const int64_t ldq = f.heads * f.head_size;
   for (int64_t t = 0; t < f.positions; ++t) {
-    const int64_t at = (batch * f.positions + t) * ldq + head * f.head_size;
+    const int64_t at = OutOffset(f, batch, t, head);
     args.row_sums[(batch * f.heads + head) * f.positions + t] = Dot(dout + at, out + at, f.head_size);
   }
 }
@@ -195,18 +205,21 @@ FT_INLINE void ScoreGradRow(float* scores, float* dscores, int64_t visible, int6
 
 template <typename T>
 FT_INLINE void PackKeys(const AttentionArgs& f, int64_t at, const KeyTile& key) {
-  const int64_t n = f.head_size, tile = AttentionTile(n), ldk = f.kv_heads * n;
+  const int64_t n = f.head_size, tile = AttentionTile(n), ldk = f.kv_stride;
   PackTransposed(static_cast<const T*>(f.k) + at, ldk, key.keys, n, key.keys_transposed, tile);
   PackTransposed(static_cast<const T*>(f.v) + at, ldk, key.keys, n, key.values_transposed, tile);
   PackRows(static_cast<const T*>(f.k) + at, ldk, key.keys, n, key.rows, RoundUp(n));
 }
 
 template <typename T>
-FT_INLINE void PackQueries(const AttentionGradArgs& args, int64_t at, int64_t queries,
-                           const QueryScratch& query) {
-  const int64_t n = args.forward.head_size, ldq = args.forward.heads * n;
-  PackRows(static_cast<const T*>(args.forward.q) + at, ldq, queries, n, query.queries, RoundUp(n));
-  PackRows(static_cast<const T*>(args.dout) + at, ldq, queries, n, query.dout, RoundUp(n));
+FT_INLINE void PackQueries(const AttentionGradArgs& args, int64_t batch, int64_t head, int64_t query_begin,
+                           int64_t queries, const QueryScratch& query) {
+  const AttentionArgs& f = args.forward;
+  const int64_t n = f.head_size;
+  PackRows(static_cast<const T*>(f.q) + QueryOffset(f, batch, query_begin, head), f.q_stride, queries, n,
+           query.queries, RoundUp(n));
+  PackRows(static_cast<const T*>(args.dout) + OutOffset(f, batch, query_begin, head), f.heads * n, queries, n,
+           query.dout, RoundUp(n));
 }
 
 // Fills probabilities and dscores.
@@ -245,17 +258,17 @@ template <typename T>
 FT_INLINE void BackwardTile(const AttentionGradArgs& args, const KeyTile& key, const QueryScratch& query,
                             int64_t batch, int64_t head, int64_t query_begin) {
   const AttentionArgs& f = args.forward;
-  const int64_t n = f.head_size, tile = AttentionTile(n), width = RoundUp(n), ldq = f.heads * n;
+  const int64_t n = f.head_size, tile = AttentionTile(n), width = RoundUp(n);
   const int64_t queries = Smaller(tile, f.positions - query_begin);
-  const int64_t at = (batch * f.positions + query_begin) * ldq + head * n;
-  PackQueries<T>(args, at, queries, query);
+  PackQueries<T>(args, batch, head, query_begin, queries, query);
   ScoreGrads(args, key, query, batch, head, query_begin, queries);
   TileProduct(key.keys, width, queries, {query.probabilities, 1, tile}, query.dout, width, key.dv, width,
               true);
   TileProduct(key.keys, width, queries, {query.dscores, 1, tile}, query.queries, width, key.dk, width, true);
   if constexpr (kInPlace<T>) {
     TileProduct(queries, width, key.keys, {query.dscores, tile, 1}, key.rows, width, query.dq, width, false);
-    AddToQueries(static_cast<T*>(args.dq) + at, ldq, query.dq, width, queries, n, key.begin == 0);
+    AddToQueries(static_cast<T*>(args.dq) + QueryOffset(f, batch, query_begin, head), f.q_stride, query.dq,
+                 width, queries, n, key.begin == 0);
   }
 }
 
@@ -283,15 +296,14 @@ template <typename T>
 void Backward(const AttentionGradArgs& args, int64_t batch, int64_t kv_head) {
   const AttentionArgs& f = args.forward;
   const int64_t n = f.head_size, tile = AttentionTile(n), width = RoundUp(n);
-  const int64_t ldk = f.kv_heads * n, group = f.heads / f.kv_heads;
+  const int64_t ldk = f.kv_stride, group = f.heads / f.kv_heads;
   GradBuffer buffer;
   KeyTile key;
   QueryScratch query;
   TakeScratch(buffer, n, key, query);
-  const int64_t offset = batch * f.positions * ldk + kv_head * n;
   for (key.begin = 0; key.begin < f.positions; key.begin += tile) {
     key.keys = Smaller(tile, f.positions - key.begin);
-    const int64_t at = offset + key.begin * ldk;
+    const int64_t at = KeyOffset(f, batch, key.begin, kv_head);
     PackKeys<T>(f, at, key);
     for (int64_t i = 0; i < tile * width; ++i) key.dk[i] = key.dv[i] = 0.0f;
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
@@ -309,26 +321,23 @@ template <typename T>
 void QueryGrad(const AttentionGradArgs& args, int64_t batch, int64_t head, int64_t query_tile) {
   const AttentionArgs& f = args.forward;
   const int64_t n = f.head_size, tile = AttentionTile(n), width = RoundUp(n);
-  const int64_t ldq = f.heads * n, ldk = f.kv_heads * n;
+  const int64_t kv_head = head / (f.heads / f.kv_heads);
   GradBuffer buffer;
   KeyTile key;
   QueryScratch query;
   TakeScratch(buffer, n, key, query);
   const int64_t query_begin = query_tile * tile, queries = Smaller(tile, f.positions - query_begin);
-  const int64_t at = (batch * f.positions + query_begin) * ldq + head * n;
-  const int64_t kv_offset = batch * f.positions * ldk + head / (f.heads / f.kv_heads) * n;
-  PackQueries<T>(args, at, queries, query);
+  PackQueries<T>(args, batch, head, query_begin, queries, query);
   const int64_t key_end = f.causal ? query_begin + queries : f.positions;
   for (key.begin = 0; key.begin < key_end; key.begin += tile) {
     key.keys = Smaller(tile, f.positions - key.begin);
-    PackKeys<T>(f, kv_offset + key.begin * ldk, key);
+    PackKeys<T>(f, KeyOffset(f, batch, key.begin, kv_head), key);
     ScoreGrads(args, key, query, batch, head, query_begin, queries);
     TileProduct(queries, width, key.keys, {query.dscores, tile, 1}, key.rows, width, query.dq, width,
                 key.begin > 0);
   }
-  for (int64_t i = 0; i < queries; ++i) {
-    StoreFloats(query.dq + i * width, n, static_cast<T*>(args.dq) + at + i * ldq);
-  }
+  T* dq = static_cast<T*>(args.dq) + QueryOffset(f, batch, query_begin, head);
+  for (int64_t i = 0; i < queries; ++i) StoreFloats(query.dq + i * width, n, dq + i * f.q_stride);
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 
 namespace ft::cpu {
 
-inline constexpr int64_t kMaxHeadSize = 256;
-
 // Queries, and keys, per tile: tiles of a head fit in the second-level cache and in 192 KiB of stack.
 constexpr int64_t AttentionTile(int64_t head_size) {
   return head_size <= 64 ? 64 : (head_size <= 128 ? 32 : 16);
@@ -25,7 +23,9 @@ struct AttentionArgs {
   int64_t positions;
   int64_t heads;
   int64_t kv_heads;
-  int64_t head_size;  // at most kMaxHeadSize
+  int64_t head_size;  // at most kMaxHeadSize (runtime/device/attention_heads.h)
+  int64_t q_stride;   // elements between positions of q, and of its gradient
+  int64_t kv_stride;  // the same of k and v
   float scale;        // 1 / sqrt(head_size)
   bool causal;
 };
@@ -34,8 +34,8 @@ struct AttentionGradArgs {
   AttentionArgs forward;
   const void* dout;
   float* row_sums;  // [batch, heads, positions]: dout . out
-  void* dq;
-  void* dk;
+  void* dq;         // as q
+  void* dk;         // as k
   void* dv;
 };
 

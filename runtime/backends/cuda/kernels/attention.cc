@@ -1,56 +1,41 @@
-// attention and attention_grad: cuDNN's fused kernels where it has them, else our own. Both keep the same
-// statistics, so a forward kernel of one goes with a gradient of the other.
+// attention and attention_grad, and both with q, k and v side by side in one tensor: cuDNN's fused kernels
+// where it has them, else our own. Both keep the same statistics, so a forward kernel of one goes with a
+// gradient of the other.
 #include "runtime/backends/cuda/routines/attention.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "fmt/format.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/base/cuda_workspace.h"
+#include "runtime/device/attention_heads.h"
 
 namespace ft::cuda {
 namespace {
 
-// Checks q, k, v at operands first, first + 1, first + 2 and reads the attributes.
-absl::StatusOr<AttentionShape> CheckInputs(const KernelContext& context, size_t first) {
-  const Tensor &q = context.in(first), &k = context.in(first + 1), &v = context.in(first + 2);
-  FT_RETURN_IF_ERROR(CheckFloat(q, "q"));
-  FT_RETURN_IF_ERROR(CheckPresent(k, "k", q.dtype));
-  FT_RETURN_IF_ERROR(CheckSameShape(v, "v", k));
-  FT_ASSIGN_OR_RETURN(const int64_t heads, context.attributes.Int("heads"));
-  FT_ASSIGN_OR_RETURN(const int64_t kv_heads, context.attributes.Int("kv_heads"));
-  FT_ASSIGN_OR_RETURN(const bool causal, Flag(context.attributes, "causal"));
-  if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0) {
-    return absl::InvalidArgumentError(
-        fmt::format("heads must be a multiple of kv_heads, got {} and {}", heads, kv_heads));
-  }
-  if (q.rank != 3 || k.rank != 3 || q.last() % heads != 0 || k.last() != q.last() / heads * kv_heads ||
-      q.dims[0] != k.dims[0] || q.dims[1] != k.dims[1]) {
-    return absl::InvalidArgumentError("q must be [B, T, heads * S], k and v [B, T, kv_heads * S]");
-  }
-  const int64_t size = q.last() / heads;
-  if (size < 1 || size > kMaxHeadSize) {
-    return absl::InvalidArgumentError(fmt::format("head size must be 1 to {}, got {}", kMaxHeadSize, size));
-  }
+// What the kernels are told; refuses what their indices cannot reach.
+absl::StatusOr<AttentionShape> ShapeOf(const AttentionHeads& heads) {
   // Indices of rows, and of elements in a tile, are 32 bits wide.
   constexpr int64_t kLimit = int64_t{1} << 30;
-  if (q.rows() * heads > kLimit || 64 * q.last() > kLimit) {
-    return absl::InvalidArgumentError(
-        fmt::format("attention of {} positions and {} heads of {} is too large", q.rows(), heads, size));
+  if (heads.rows() > kLimit || 64 * heads.q_stride > kLimit) {
+    return absl::InvalidArgumentError(fmt::format("attention of {} positions and {} heads of {} is too large",
+                                                  heads.batch * heads.positions, heads.heads, heads.size));
   }
-  return AttentionShape{static_cast<int>(q.dims[0]),
-                        static_cast<int>(q.dims[1]),
-                        static_cast<int>(heads),
-                        static_cast<int>(kv_heads),
-                        static_cast<int>(size),
-                        causal,
-                        static_cast<float>(1.0 / std::sqrt(static_cast<double>(size))),
-                        q.dtype};
+  return AttentionShape{static_cast<int>(heads.batch),
+                        static_cast<int>(heads.positions),
+                        static_cast<int>(heads.heads),
+                        static_cast<int>(heads.kv_heads),
+                        static_cast<int>(heads.size),
+                        static_cast<int>(heads.q_stride),
+                        static_cast<int>(heads.kv_stride),
+                        heads.causal,
+                        heads.scale,
+                        heads.q.dtype};
 }
 
 AttentionSpec SpecOf(const AttentionShape& s) {
-  return {s.batch, s.positions, s.heads, s.kv_heads, s.head_size, s.causal, s.scale, s.dtype};
+  const bool side_by_side = s.q_stride != s.heads * s.head_size;
+  return {s.batch, s.positions, s.heads, s.kv_heads, s.head_size, s.causal, s.scale, s.dtype, side_by_side};
 }
 
 // "attention 64x1024, 12 heads of 64", with what sets it apart from others of that size.
@@ -97,16 +82,15 @@ auto Choose(const KernelContext& context, const AttentionShape& shape, bool grad
   return nullptr;
 }
 
-KernelOr MakeAttention(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 2));
-  FT_ASSIGN_OR_RETURN(const AttentionShape shape, CheckInputs(context, 0));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "out", context.in(0)));
-  FT_RETURN_IF_ERROR(CheckSize(context.out(1), "lse", int64_t{shape.batch} * shape.heads * shape.positions));
-  const int64_t bytes = cuda_workspace::Attention(shape.batch, shape.positions, shape.heads, shape.kv_heads,
-                                                  shape.head_size, shape.dtype);
+KernelOr MakeForward(const KernelContext& context, const AttentionHeads& heads) {
+  FT_ASSIGN_OR_RETURN(const AttentionShape shape, ShapeOf(heads));
+  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "out", heads.q));
+  FT_RETURN_IF_ERROR(CheckSize(context.out(1), "lse", heads.rows()));
+  const int64_t bytes = cuda_workspace::Attention(heads.batch, heads.positions, heads.heads, heads.kv_heads,
+                                                  heads.size, heads.q.dtype);
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, bytes));
-  const AttentionArgs args = {context.in(0).data,  context.in(1).data,         context.in(2).data,
-                              context.out(0).data, context.out(1).as<float>(), shape};
+  const AttentionArgs args = {
+      heads.q.data, heads.k.data, heads.v.data, context.out(0).data, context.out(1).as<float>(), shape};
   FT_ASSIGN_OR_RETURN(std::shared_ptr<FusedAttentionForward> fused,
                       Choose(context, shape, false, [&](FusedAttention& library, const AttentionSpec& spec) {
                         return library.Forward(spec, bytes);
@@ -117,28 +101,28 @@ KernelOr MakeAttention(const KernelContext& context) {
   return MakeKernel([=](StreamHandle stream) { return fused->Launch(fused_args, stream); });
 }
 
-KernelOr MakeAttentionGrad(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 6, 3));
-  FT_ASSIGN_OR_RETURN(const AttentionShape shape, CheckInputs(context, 1));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.in(0), "dout", context.in(1)));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.in(4), "out", context.in(1)));
-  FT_RETURN_IF_ERROR(CheckSize(context.in(5), "lse", int64_t{shape.batch} * shape.heads * shape.positions));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "dq", context.in(1)));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(1), "dk", context.in(2)));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(2), "dv", context.in(3)));
-  const int64_t bytes = cuda_workspace::AttentionGrad(shape.batch, shape.positions, shape.heads,
-                                                      shape.kv_heads, shape.head_size, shape.dtype);
+// `gradients`: dq, dk and dv, where q, k and v of the same strides would lie. dout is operand 0, out and lse
+// follow the inputs.
+KernelOr MakeBackward(const KernelContext& context, const AttentionHeads& heads,
+                      const AttentionHeads& gradients, size_t inputs) {
+  const Tensor &dout = context.in(0), &out = context.in(1 + inputs), &lse = context.in(2 + inputs);
+  FT_ASSIGN_OR_RETURN(const AttentionShape shape, ShapeOf(heads));
+  FT_RETURN_IF_ERROR(CheckSameShape(dout, "dout", heads.q));
+  FT_RETURN_IF_ERROR(CheckSameShape(out, "out", heads.q));
+  FT_RETURN_IF_ERROR(CheckSize(lse, "lse", heads.rows()));
+  const int64_t bytes = cuda_workspace::AttentionGrad(heads.batch, heads.positions, heads.heads,
+                                                      heads.kv_heads, heads.size, heads.q.dtype);
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, bytes));
-  const AttentionGradArgs args = {context.in(1).data,
-                                  context.in(2).data,
-                                  context.in(3).data,
-                                  context.in(4).data,
-                                  context.in(0).data,
-                                  context.in(5).as<float>(),
+  const AttentionGradArgs args = {heads.q.data,
+                                  heads.k.data,
+                                  heads.v.data,
+                                  out.data,
+                                  dout.data,
+                                  lse.as<float>(),
                                   context.operands.workspace.as<float>(),
-                                  context.out(0).data,
-                                  context.out(1).data,
-                                  context.out(2).data,
+                                  gradients.q.data,
+                                  gradients.k.data,
+                                  gradients.v.data,
                                   shape};
   FT_ASSIGN_OR_RETURN(std::shared_ptr<FusedAttentionBackward> fused,
                       Choose(context, shape, true, [&](FusedAttention& library, const AttentionSpec& spec) {
@@ -151,11 +135,45 @@ KernelOr MakeAttentionGrad(const KernelContext& context) {
   return MakeKernel([=](StreamHandle stream) { return fused->Launch(fused_args, stream); });
 }
 
+KernelOr MakeAttention(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 2));
+  FT_ASSIGN_OR_RETURN(const AttentionHeads heads,
+                      CheckAttention(context.in(0), context.in(1), context.in(2), context.attributes));
+  return MakeForward(context, heads);
+}
+
+KernelOr MakeAttentionGrad(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 6, 3));
+  FT_ASSIGN_OR_RETURN(const AttentionHeads heads,
+                      CheckAttention(context.in(1), context.in(2), context.in(3), context.attributes));
+  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "dq", heads.q));
+  FT_RETURN_IF_ERROR(CheckSameShape(context.out(1), "dk", heads.k));
+  FT_ASSIGN_OR_RETURN(const AttentionHeads gradients,
+                      CheckAttention(context.out(0), context.out(1), context.out(2), context.attributes));
+  return MakeBackward(context, heads, gradients, 3);
+}
+
+KernelOr MakeQkvAttention(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 2));
+  FT_ASSIGN_OR_RETURN(const AttentionHeads heads, CheckQkvAttention(context.in(0), context.attributes));
+  return MakeForward(context, heads);
+}
+
+KernelOr MakeQkvAttentionGrad(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 4, 1));
+  FT_ASSIGN_OR_RETURN(const AttentionHeads heads, CheckQkvAttention(context.in(1), context.attributes));
+  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "dqkv", context.in(1)));
+  FT_ASSIGN_OR_RETURN(const AttentionHeads gradients, CheckQkvAttention(context.out(0), context.attributes));
+  return MakeBackward(context, heads, gradients, 1);
+}
+
 }  // namespace
 
 void RegisterAttention(KernelTable& table) {
   table.Add("attention", MakeAttention);
   table.Add("attention_grad", MakeAttentionGrad);
+  table.Add("qkv_attention", MakeQkvAttention);
+  table.Add("qkv_attention_grad", MakeQkvAttentionGrad);
 }
 
 }  // namespace ft::cuda

@@ -84,25 +84,28 @@ class AttentionMaker : public testing::Test {
 
   // attention, or with `gradient` attention_grad, of tensors that are as large as f32's whatever the type.
   KernelOr Make(bool gradient, DType dtype, AttentionChoice choice, FusedAttention* library) {
-    KernelAttributes attributes;
-    attributes.Add("heads", kHeads);
-    attributes.Add("kv_heads", kKvHeads);
-    attributes.Add("causal", int64_t{1});
     const Tensor q = Of(q_, kHeads, dtype), k = Of(k_, kKvHeads, dtype), v = Of(v_, kKvHeads, dtype),
                  out = Of(out_, kHeads, dtype);
     const Tensor lse = {lse_.data(), DType::kF32, 3, {kBatch, kHeads, kPositions}};
     KernelOperands operands = {{q, k, v}, {out, lse}, {}};
     if (gradient) operands = {{out, q, k, v, out, lse}, {q, k, v}, {}};
+    return MakeOp(gradient ? "attention_grad" : "attention", std::move(operands), choice, library);
+  }
+  KernelOr MakeOp(const char* op, KernelOperands operands, AttentionChoice choice, FusedAttention* library) {
+    KernelAttributes attributes;
+    attributes.Add("heads", kHeads);
+    attributes.Add("kv_heads", kKvHeads);
+    attributes.Add("causal", int64_t{1});
     operands.workspace = {workspace_.data(), DType::kU8, 1, {static_cast<int64_t>(workspace_.size())}};
     const DeviceProperties properties;
-    return table_.Find(gradient ? "attention_grad" : "attention")({.operands = operands,
-                                                                   .attributes = attributes,
-                                                                   .properties = properties,
-                                                                   .products = products_,
-                                                                   .attention = library,
-                                                                   .attention_choice = choice,
-                                                                   .world_size = 1,
-                                                                   .notes = notes_});
+    return table_.Find(op)({.operands = operands,
+                            .attributes = attributes,
+                            .properties = properties,
+                            .products = products_,
+                            .attention = library,
+                            .attention_choice = choice,
+                            .world_size = 1,
+                            .notes = notes_});
   }
   static void Launch(const KernelOr& kernel) {
     ASSERT_TRUE(kernel.ok()) << kernel.status();
@@ -143,6 +146,34 @@ TEST_F(AttentionMaker, CudnnComputesWhatItHas) {
   EXPECT_EQ(library_.launched.backward_args.dv, v_.data());
   EXPECT_THAT(notes_, ElementsAre("attention 2x6, 4 heads of 8 on 2, bf16: cuDNN",
                                   "attention gradient 2x6, 4 heads of 8 on 2, bf16: cuDNN"));
+}
+
+TEST_F(AttentionMaker, CudnnIsToldOfQueriesKeysAndValuesSideBySide) {
+  std::vector<float> qkv(q_.size() * 2), dqkv(qkv.size());
+  const Tensor in = Of(qkv, kHeads + 2 * kKvHeads, DType::kBF16), out = Of(out_, kHeads, DType::kBF16),
+               gradient = Of(dqkv, kHeads + 2 * kKvHeads, DType::kBF16);
+  const Tensor lse = {lse_.data(), DType::kF32, 3, {kBatch, kHeads, kPositions}};
+  Launch(MakeOp("qkv_attention", {{in}, {out, lse}, {}}, AttentionChoice::kAuto, &library_));
+  Launch(
+      MakeOp("qkv_attention_grad", {{out, in, out, lse}, {gradient}, {}}, AttentionChoice::kAuto, &library_));
+  const AttentionSpec spec = {
+      kBatch,       kPositions, kHeads, kKvHeads, kSize, true, static_cast<float>(1 / std::sqrt(8.0)),
+      DType::kBF16, true};
+  EXPECT_THAT(library_.specs, ElementsAre(spec, spec));
+  EXPECT_EQ(spec.QueryStride(), 64);
+  EXPECT_EQ(spec.KeyStride(), 64);
+  const auto at = [](std::vector<float>& values, int64_t heads) {
+    return reinterpret_cast<char*>(values.data()) + heads * kSize * 2;  // bytes of bf16
+  };
+  const AttentionForwardArgs& forward = library_.launched.forward_args;
+  EXPECT_EQ(forward.q, at(qkv, 0));
+  EXPECT_EQ(forward.k, at(qkv, kHeads));
+  EXPECT_EQ(forward.v, at(qkv, kHeads + kKvHeads));
+  const AttentionBackwardArgs& backward = library_.launched.backward_args;
+  EXPECT_EQ(backward.k, at(qkv, kHeads));
+  EXPECT_EQ(backward.dq, at(dqkv, 0));
+  EXPECT_EQ(backward.dk, at(dqkv, kHeads));
+  EXPECT_EQ(backward.dv, at(dqkv, kHeads + kKvHeads));
 }
 
 TEST_F(AttentionMaker, OwnKernelComputesWhatCudnnRefuses) {

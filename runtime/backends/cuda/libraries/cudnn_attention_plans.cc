@@ -23,20 +23,23 @@ absl::Status CheckSpec(const AttentionSpec& spec) {
 
 // cuDNN orders dimensions batch, heads, positions, elements; memory is [batch, positions, heads, elements].
 struct Shapes {
-  int64_t batch, positions, heads, kv_heads, size;
+  int64_t batch, positions, heads, kv_heads, size, query_stride, key_stride;
   explicit Shapes(const AttentionSpec& spec)
       : batch(spec.batch),
         positions(spec.positions),
         heads(spec.heads),
         kv_heads(spec.kv_heads),
-        size(spec.head_size) {}
+        size(spec.head_size),
+        query_stride(spec.QueryStride()),
+        key_stride(spec.KeyStride()) {}
 
   Dims QueryDims() const { return {batch, heads, positions, size}; }
-  Dims QueryStrides() const { return {positions * heads * size, size, heads * size, 1}; }
+  Dims QueryStrides() const { return {positions * query_stride, size, query_stride, 1}; }
+  Dims OutStrides() const { return {positions * heads * size, size, heads * size, 1}; }
   Dims KeyDims() const { return {batch, kv_heads, positions, size}; }
-  Dims KeyStrides() const { return {positions * kv_heads * size, size, kv_heads * size, 1}; }
+  Dims KeyStrides() const { return {positions * key_stride, size, key_stride, 1}; }
   Dims TransposedKeyDims() const { return {batch, kv_heads, size, positions}; }
-  Dims TransposedKeyStrides() const { return {positions * kv_heads * size, size, 1, kv_heads * size}; }
+  Dims TransposedKeyStrides() const { return {positions * key_stride, size, 1, key_stride}; }
   Dims ScoreDims() const { return {batch, heads, positions, positions}; }
   Dims ScoreStrides() const { return Dense(ScoreDims()); }
   Dims RowDims() const { return {batch, heads, positions, 1}; }
@@ -124,7 +127,7 @@ absl::StatusOr<AttentionForwardPlan> AttentionForwardPlan::Create(const CudnnApi
   tensors.q = graph.Tensor(shapes.QueryDims(), shapes.QueryStrides(), type);
   tensors.k = graph.Tensor(shapes.TransposedKeyDims(), shapes.TransposedKeyStrides(), type);
   tensors.v = graph.Tensor(shapes.KeyDims(), shapes.KeyStrides(), type);
-  tensors.out = graph.Tensor(shapes.QueryDims(), shapes.QueryStrides(), type);
+  tensors.out = graph.Tensor(shapes.QueryDims(), shapes.OutStrides(), type);
   tensors.statistics = graph.Tensor(shapes.RowDims(), shapes.RowStrides(), CUDNN_DATA_FLOAT);
 
   TensorId scores = graph.Virtual(shapes.ScoreDims(), shapes.ScoreStrides());
@@ -152,13 +155,14 @@ AttentionBackwardPlan::Tensors AttentionBackwardPlan::AddTensors(CudnnGraph& gra
   const Shapes shapes(spec);
   const cudnnDataType_t type = TypeOf(spec.dtype);
   const auto query = [&] { return graph.Tensor(shapes.QueryDims(), shapes.QueryStrides(), type); };
+  const auto out = [&] { return graph.Tensor(shapes.QueryDims(), shapes.OutStrides(), type); };
   const auto rows = [&] { return graph.Tensor(shapes.RowDims(), shapes.RowStrides(), CUDNN_DATA_FLOAT); };
   Tensors tensors;
   tensors.q = query();
   tensors.k = graph.Tensor(shapes.TransposedKeyDims(), shapes.TransposedKeyStrides(), type);
   tensors.v = graph.Tensor(shapes.TransposedKeyDims(), shapes.TransposedKeyStrides(), type);
-  tensors.out = query();
-  tensors.dout = query();
+  tensors.out = out();
+  tensors.dout = out();
   tensors.statistics = rows();
   tensors.dq = query();
   tensors.dk = graph.Tensor(shapes.KeyDims(), shapes.KeyStrides(), type);

@@ -41,6 +41,10 @@ AttentionSpec Spec(int64_t batch, int64_t positions, int64_t heads, int64_t kv_h
                    bool causal = true, DType dtype = DType::kBF16) {
   return {batch, positions, heads, kv_heads, head_size, causal, 0.125f, dtype};
 }
+AttentionSpec SideBySide(AttentionSpec spec) {
+  spec.side_by_side = true;
+  return spec;
+}
 const AttentionSpec kGpt2 = Spec(64, 1024, 12, 12, 64), kGpt2Xl = Spec(16, 1024, 25, 25, 64),
                     kQwen = Spec(32, 1024, 12, 2, 128), kDebug = Spec(4, 64, 4, 4, 16),
                     kOdd = Spec(2, 77, 6, 2, 64, false, DType::kF16);
@@ -110,6 +114,17 @@ TEST_F(CudnnAttentionPlansTest, HopperFusesModels) {
     SCOPED_TRACE(fmt::format("{}x{}x{}x{}", spec.batch, spec.positions, spec.heads, spec.head_size));
     ExpectFused(kH100, spec, "sm90_flash_fprop", "sm90_flash_bprop");
   }
+}
+
+TEST_F(CudnnAttentionPlansTest, FusesWhereTheProjectionWroteQueriesKeysAndValues) {
+  for (const AttentionSpec& spec : {kGpt2, kGpt2Xl, kQwen, kDebug})
+    ExpectFused(kH100, SideBySide(spec), "sm90_flash_fprop", "sm90_flash_bprop");
+  for (const AttentionSpec& spec : {kGpt2, kQwen}) {
+    ExpectFused(kA100, SideBySide(spec), "flash_fprop", "flash_bprop");
+    ExpectFused(kB200, SideBySide(spec), "sdpa", "sdpa");
+  }
+  ExpectFused(kH100, SideBySide(kOdd), "flash_fprop", "flash_bprop");
+  EXPECT_TRUE(Backward(kB200, SideBySide(kGpt2), QueryGradient::kOrdered, PlannedForGradient(kGpt2)).ok());
 }
 
 TEST_F(CudnnAttentionPlansTest, HopperFusesOddShapesWithoutMaskAndInF16) {

@@ -67,9 +67,8 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) ForwardKernel(AttentionA
     maximum[i] = -INFINITY;
     total[i] = 0.0f;
   }
-  const int64_t offset = RowOffset(at.q, at.begin);
-  LoadTile<T, kHead, Tile::kRows>(static_cast<const T*>(args.q) + offset, at.q.stride, at.present, size,
-                                  packed, queries);
+  LoadTile<T, kHead, Tile::kRows>(static_cast<const T*>(args.q) + RowOffset(at.q, at.begin), at.q.stride,
+                                  at.present, size, packed, queries);
 #pragma unroll 1
   for (int key_begin = 0; key_begin < at.key_end; key_begin += Tile::kColumns) {
     __syncthreads();  // the tiles before were read by all
@@ -92,7 +91,8 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) ForwardKernel(AttentionA
     if (ThreadX() == 0 && row < at.present)
       args.lse[at.batch_head * shape.positions + at.begin + row] = (maximum[i] + log2f(total[i])) * kLn2;
   }
-  StoreRows<T, kHead>(sums, static_cast<T*>(args.out) + offset, at.q.stride, at.present, size, packed);
+  StoreRows<T, kHead>(sums, static_cast<T*>(args.out) + RowOffset(at.out, at.begin), at.out.stride,
+                      at.present, size, packed);
 }
 
 template <typename T, int kHead>

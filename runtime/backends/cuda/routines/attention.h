@@ -1,4 +1,4 @@
-// Attention and its gradient by tiles in shared memory, for any head size up to kMaxHeadSize: what is
+// Attention and its gradient by tiles in shared memory, for any head size up to 256: what is
 // computed where no library's kernel is at hand. Arithmetic is f32 whatever the elements.
 #pragma once
 
@@ -9,15 +9,13 @@
 
 namespace ft::cuda {
 
-inline constexpr int64_t kMaxHeadSize = 256;
-
-// Head h uses kv head h / (heads / kv_heads). batch * heads * positions, and 64 * heads * head_size, are
-// below 2^31.
+// Head h uses kv head h / (heads / kv_heads). batch * heads * positions, and 64 * q_stride, are below 2^31.
 struct AttentionShape {
   int batch, positions, heads, kv_heads, head_size;
-  bool causal;  // position t sees positions up to t
-  float scale;  // of the scores: 1 / sqrt(head_size)
-  DType dtype;  // of all but lse and row_sums
+  int q_stride, kv_stride;  // elements between positions of q and dq, and of k, v, dk and dv
+  bool causal;              // position t sees positions up to t
+  float scale;              // of the scores: 1 / sqrt(head_size)
+  DType dtype;              // of all but lse and row_sums
 };
 
 struct AttentionArgs {

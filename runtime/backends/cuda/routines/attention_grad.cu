@@ -62,8 +62,10 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
     row_sum[i] = query < positions ? args.row_sums[row] : 0.0f;
   }
   const int64_t offset = RowOffset(at.q, at.begin);
-  LoadTiles<T, kHead, Tile::kRows>(args.q, args.dout, offset, at.q.stride, at.present, size, packed, queries,
-                                   douts);
+  LoadTile<T, kHead, Tile::kRows>(static_cast<const T*>(args.q) + offset, at.q.stride, at.present, size,
+                                  packed, queries);
+  LoadTile<T, kHead, Tile::kRows>(static_cast<const T*>(args.dout) + RowOffset(at.out, at.begin),
+                                  at.out.stride, at.present, size, packed, douts);
 #pragma unroll 1
   for (int key_begin = 0; key_begin < at.key_end; key_begin += Tile::kColumns) {
     __syncthreads();  // the tiles before were read by all
@@ -135,7 +137,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
   const int all_heads = shape.batch * shape.kv_heads, group = shape.heads / shape.kv_heads;
   const int batch = static_cast<int>(blockIdx.x) % all_heads / shape.kv_heads;
   const int kv_head = static_cast<int>(blockIdx.x) % shape.kv_heads;
-  const HeadRows kv = RowsOfHead(shape, batch, kv_head, shape.kv_heads);
+  const HeadRows kv = RowsOfHead(shape, batch, kv_head, shape.kv_stride);
   const int key_begin = static_cast<int>(blockIdx.x) / all_heads * Tile::kRows;
   const int present = Smaller(Tile::kRows, positions - key_begin);
   float* keys = DynamicShared<float>();
@@ -150,14 +152,17 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
   LoadTiles<T, kHead, Tile::kRows>(args.k, args.v, offset, kv.stride, present, size, packed, keys, values);
 #pragma unroll 1
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    const HeadRows q = RowsOfHead(shape, batch, head, shape.heads);
+    const HeadRows q = RowsOfHead(shape, batch, head, shape.q_stride);
+    const HeadRows out = RowsOfHead(shape, batch, head, shape.heads * size);
     const int head_row = (batch * shape.heads + head) * positions;
 #pragma unroll 1
     for (int query = shape.causal ? key_begin : 0; query < positions; query += Tile::kColumns) {
       __syncthreads();  // the tiles before were read by all
-      LoadTiles<T, kHead, Tile::kColumns>(args.q, args.dout, RowOffset(q, query), q.stride,
-                                          Smaller(Tile::kColumns, positions - query), size, packed, queries,
-                                          douts);
+      const int queries_present = Smaller(Tile::kColumns, positions - query);
+      LoadTile<T, kHead, Tile::kColumns>(static_cast<const T*>(args.q) + RowOffset(q, query), q.stride,
+                                         queries_present, size, packed, queries);
+      LoadTile<T, kHead, Tile::kColumns>(static_cast<const T*>(args.dout) + RowOffset(out, query), out.stride,
+                                         queries_present, size, packed, douts);
       __syncthreads();
       float scores[Tile::kI][Tile::kJ];
       RowProducts<Tile::kStride>(keys, queries, Depth(shape), scores);

@@ -193,13 +193,12 @@ __device__ __forceinline__ bool Visible(const AttentionShape& shape, int query, 
   return query < shape.positions && key < shape.positions && (!shape.causal || key <= query);
 }
 
-// Where a head's rows lie in a tensor [batch, positions, heads * head_size], in elements.
+// Where a head's rows lie in a tensor whose positions are `stride` elements apart, in elements.
 struct HeadRows {
   int64_t offset;
   int stride;
 };
-__device__ __forceinline__ HeadRows RowsOfHead(const AttentionShape& shape, int batch, int head, int heads) {
-  const int stride = heads * shape.head_size;
+__device__ __forceinline__ HeadRows RowsOfHead(const AttentionShape& shape, int batch, int head, int stride) {
   return {int64_t{batch} * shape.positions * stride + head * shape.head_size, stride};
 }
 __device__ __forceinline__ int64_t RowOffset(const HeadRows& rows, int row) {
@@ -211,7 +210,7 @@ __device__ __forceinline__ int Smaller(int a, int b) { return a < b ? a : b; }
 // The tile of queries of this block: tiles that see most keys come first.
 struct QueryTile {
   int batch_head;  // batch * heads + head
-  HeadRows q, kv;
+  HeadRows q, kv, out;
   int begin, present;  // queries
   int key_end;         // keys that some of them see
 };
@@ -223,8 +222,9 @@ __device__ __forceinline__ QueryTile QueryTileOfBlock(const AttentionShape& shap
   const int begin = static_cast<int>(gridDim.x - 1 - blockIdx.x) / all_heads * kRows;
   const int present = Smaller(kRows, shape.positions - begin);
   return {batch_head,
-          RowsOfHead(shape, batch, head, shape.heads),
-          RowsOfHead(shape, batch, head / (shape.heads / shape.kv_heads), shape.kv_heads),
+          RowsOfHead(shape, batch, head, shape.q_stride),
+          RowsOfHead(shape, batch, head / (shape.heads / shape.kv_heads), shape.kv_stride),
+          RowsOfHead(shape, batch, head, shape.heads * shape.head_size),
           begin,
           present,
           shape.causal ? begin + present : shape.positions};
