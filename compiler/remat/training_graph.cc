@@ -29,7 +29,9 @@ TrainingGraph::TrainingGraph(func::FuncOp function) {
   for (Operation &op : function.getBody().front()) {
     if (isBackward(&op))
       backward.push_back(&op);
-    if (!isForward(&op))
+    // Inputs compute nothing, and in @train_step the optimizer moves them: runs are the same without them in
+    // all programs.
+    if (!isForward(&op) || isa<mlir::ft::InputOp>(op))
       continue;
     StringAttr layer = getLayer(&op);
     if (layerRuns.empty() || (layer && layer != layerRuns.back().layer))

@@ -9,7 +9,7 @@
 
 namespace ft::compiler {
 
-/// Ops of forward between which no other layer comes.
+/// Ops of forward, inputs excepted, between which no other layer comes.
 struct LayerRun {
   mlir::StringAttr layer;
   llvm::SmallVector<mlir::Operation *> ops;

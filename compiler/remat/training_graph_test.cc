@@ -63,6 +63,23 @@ TEST_F(TrainingGraphTest, RunsAreStretchesOfOneLayer) {
   EXPECT_TRUE(graph.hasBackward());
 }
 
+// The optimizer moves an input of layer b to the front of @train_step, not of @train_micro: choices are by
+// number.
+TEST_F(TrainingGraphTest, RunsAreTheSameWhereverInputsStand) {
+  OpBuilder builder(op("a1"));
+  auto type = RankedTensorType::get({3}, builder.getI64Type());
+  Operation *rng = mlir::ft::InputOp::create(builder, function.getLoc(), type, "rng");
+  mlir::ft::setLayer(rng, builder.getStringAttr("b"));
+  mlir::ft::setPhase(rng, mlir::ft::kPhaseForward);
+  for (StringRef before : {"a1", "b2"}) {
+    rng->moveBefore(op(before));
+    TrainingGraph graph(function);
+    ASSERT_EQ(graph.runs().size(), 3u);
+    EXPECT_EQ(ids(graph.runs()[0].ops), (Ids{"a1", "a2"}));
+    EXPECT_EQ(ids(graph.runs()[1].ops), (Ids{"b1", "b2"}));
+  }
+}
+
 TEST_F(TrainingGraphTest, SavedIsWhatBackwardReads) {
   EXPECT_FALSE(TrainingGraph::isSaved(op("a1")->getResult(0)));
   EXPECT_TRUE(TrainingGraph::isSaved(op("a2")->getResult(0)));

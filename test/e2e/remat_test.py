@@ -67,6 +67,16 @@ class Remat(EndToEnd):
             # What checkpoints are for: a layer takes far more than what is kept of the others.
             self.assertGreater(of_a_layer.pop(), 10 * checkpoint)
 
+    def test_a_budget_reaches_what_full_reaches(self):
+        """Also where the peak lies in the program of the micro-steps."""
+        for model in MODELS:
+            for steps in (1, 2):
+                with self.subTest(model=model, steps=steps):
+                    micro = f"--micro-steps={steps}"
+                    full = self.explain(self.compiled(model, micro, "--remat=full"), 1)["arena_bytes"]
+                    plan = self.compiled(model, micro, f"--remat=budget:{full}")
+                    self.assertLessEqual(self.explain(plan, 1)["arena_bytes"], full)
+
     def test_budgets_of_llama3_70b(self):
         """On 64 GPUs: within the budget, more memory never recomputes more, and all of it quickly."""
         source, plan = self.dir / "model.mlir", self.dir / "plan.bin"
