@@ -86,4 +86,4 @@ gpu-check: build ## on a machine with an NVIDIA GPU: prove and measure the CUDA 
 
 .PHONY: clean
 clean: ## remove what was built, and the Python environment
-	@rm -rf build
+	@rm -rf build build-standalone build-portable

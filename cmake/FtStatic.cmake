@@ -30,6 +30,9 @@ macro(ft_compile_fmt_in)
   add_library(fmt::fmt ALIAS ft_fmt)
 endmacro()
 
+# Of every program.
+set(FT_STATIC_SOURCES ${PROJECT_SOURCE_DIR}/cmake/static/arc4random.cc)
+
 # After all find_package.
 macro(ft_link_statically)
   get_property(_ft_imported DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTY IMPORTED_TARGETS)

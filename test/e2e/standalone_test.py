@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import unittest
@@ -30,6 +31,11 @@ class Standalone(harness.EndToEnd):
         lines = self.check("ldd", self.program).stdout.splitlines()
         needed = {pathlib.Path(line.split()[0]).name for line in lines}
         self.assertEqual(needed - OF_THE_SYSTEM, set())
+
+    def test_starts_with_the_c_library_of_older_systems(self):
+        symbols = self.check("objdump", "-T", self.program).stdout
+        newest = max(tuple(map(int, version)) for version in re.findall(r"GLIBC_(\d+)\.(\d+)", symbols))
+        self.assertLessEqual(newest, (2, 35))  # Ubuntu 22.04's
 
     def test_trains_from_a_bare_folder(self):
         plan = self.plan("gpt2", "full_shard")

@@ -1,11 +1,13 @@
 """What a check on a GPU runs: programs and plans, from a build with the compiler or from a bundle made by one."""
+import concurrent.futures
 import json
 import pathlib
 import shutil
 import subprocess
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent  # no meaning in a bundle
+PROGRAMS = ("bin/ftexec", "bin/ftrun", "test/ft_gpu_conformance_test")
 PRESETS = ("gpt2", "llama", "free_transformer", "baseline")
 STRATEGIES = ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2")
 PRECISIONS = {"fp32": (), "bf16": ("--mixed-precision=bf16",)}
@@ -16,71 +18,113 @@ WORKLOADS = {
     "gpt2-1.5b": dict(model=("gpt2", "1.5b"), batch=16, seq=1024, floor=47e3),
     "qwen2.5-1.5b": dict(model=("llama", "qwen2.5-1.5b"), batch=32, seq=1024, floor=59e3),
 }
-# From the most memory to the least: the first whose arena fits is taken.
-RECOMPUTATIONS = ("none", "ops:norms,mlp", "full")
+# From the most memory to the least, for 141, 80 and 40 GB: the first whose arena fits is taken.
+RECOMPUTATIONS = ("none", "budget:74GiB", "budget:36GiB", "full")
 
 
-def plan_names():
-    """Name of every plan, and what makes it: arguments of `ftc model` and of `ftc compile`."""
+def bench_plan(workload, remat):
+    return f"bench-{workload}-{remat.replace(':', '-')}"
+
+
+def plan_arguments(benchmarks):
+    """Name of every plan, and what makes it: arguments of `ftc model` and of `ftc compile`. Those first that are needed first."""
     plans = {}
+    for strategy in STRATEGIES:
+        for precision, options in PRECISIONS.items():
+            plans[f"gpt2-{precision}-{strategy}"] = (("gpt2",), (f"--strategy={strategy}", *options))
     for preset in PRESETS:
         for precision, options in PRECISIONS.items():
             plans[f"{preset}-{precision}-full_shard"] = ((preset,), ("--strategy=full_shard", *options))
-    for strategy in STRATEGIES:
-        plans[f"gpt2-bf16-{strategy}"] = (("gpt2",), (f"--strategy={strategy}", *PRECISIONS["bf16"]))
-        plans[f"gpt2-fp32-{strategy}"] = (("gpt2",), (f"--strategy={strategy}",))
-    for name, workload in WORKLOADS.items():
-        model, preset = workload["model"]
-        source = (model, f"--preset={preset}", f"--batch={workload['batch']}", f"--seq={workload['seq']}")
-        for remat in RECOMPUTATIONS:
-            plans[f"bench-{name}-{remat.split(':')[0]}"] = (source, ("--strategy=no_shard", "--target=h200",
-                                                                     f"--remat={remat}", *PRECISIONS["bf16"]))
+    for remat in RECOMPUTATIONS if benchmarks else ():
+        for name, workload in WORKLOADS.items():
+            model, preset = workload["model"]
+            source = (model, f"--preset={preset}", f"--batch={workload['batch']}", f"--seq={workload['seq']}")
+            plans[bench_plan(name, remat)] = (source, ("--strategy=no_shard", "--target=h200", f"--remat={remat}",
+                                                       *PRECISIONS["bf16"]))
     return plans
 
 
-def run(command, **kwargs):
-    return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, **kwargs)
+def run(command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        last = (done.stderr.strip() or done.stdout.strip() or "nothing said").splitlines()[-1]
+        raise RuntimeError(f"{pathlib.Path(command[0]).name} {command[1]}: {last}")
+    return done.stdout
 
 
-class Artifacts:
-    """Programs, and plans by name, each with what `ftc explain --device=cuda --json` says of it for one rank."""
+def compile_plan(ftc, folder, name, model, options):
+    """Writes NAME.bin; returns the bytes that `ftc explain --device=cuda` announces for one rank."""
+    source, plan = folder / f"{name}.mlir", folder / f"{name}.bin"
+    run([ftc, "model", *model, "-o", source])
+    run([ftc, "compile", source, *options, "-o", plan])
+    source.unlink()
+    return json.loads(run([ftc, "explain", plan, "--device=cuda", "--json"]))["arena_bytes"]
+
+
+class Bundle:
+    """Programs and plans of a folder that --make-bundle has written."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
-        index = self.folder / "plans.json"
-        self.explained = json.loads(index.read_text()) if index.exists() else {}
+        self.announced = json.loads((self.folder / "plans.json").read_text())
+        self.text = self.folder / "text.txt"
 
     def program(self, name):
-        path = self.folder / name
-        if not path.exists():
-            raise SystemExit(f"check: '{path}' is missing; build first, or give the folder of a bundle with --bundle")
-        return path
+        return self.folder / name
 
     def plan(self, name):
-        return self.program(f"{name}.bin")
+        return self.folder / f"{name}.bin"
+
+    def arena_bytes(self, name):
+        return self.announced[name]
+
+    def close(self):
+        pass
+
+
+class Build:
+    """Programs of a build, and plans that its compiler writes into `folder` while the first of them are used already."""
+
+    def __init__(self, build, folder, needed=PROGRAMS, benchmarks=True):
+        self.build, self.folder, self.text = pathlib.Path(build), pathlib.Path(folder), ROOT / "LICENSE"
+        missing = [path for path in (*needed, "bin/ftc") if not (self.build / path).exists()]
+        if missing:
+            raise SystemExit(f"check: '{self.build / missing[0]}' is missing; run make, or name a build by --build")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.pool = concurrent.futures.ThreadPoolExecutor()
+        self.compiled = {name: self.pool.submit(compile_plan, self.build / "bin/ftc", self.folder, name, model, options)
+                         for name, (model, options) in plan_arguments(benchmarks).items()}
+
+    def program(self, name):
+        return next(self.build / path for path in PROGRAMS if path.endswith(name))
+
+    def plan(self, name):
+        self.compiled[name].result()
+        return self.folder / f"{name}.bin"
+
+    def arena_bytes(self, name):
+        return self.compiled[name].result()
+
+    def close(self):
+        self.pool.shutdown(cancel_futures=True)
 
 
 def build_portable(build):
     """The programs as single files that need only the C library, for a machine where nothing of ours is installed."""
-    targets = ("ftexec", "ftrun", "ft_gpu_conformance_test")
     run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DFT_COMPILER=OFF", "-DFT_STATIC=ON", "-DFT_CUDA=on"])
-    run(["ninja", "-C", build, *targets])
+    run(["ninja", "-C", build, *(pathlib.Path(path).name for path in PROGRAMS)])
     return build
 
 
-def make(folder, build, portable=None):
-    """Compiles all plans into `folder` with the ftc of `build`, and puts the programs of `portable` or `build` beside them."""
-    folder, binaries, programs = pathlib.Path(folder), build / "bin", portable or build
-    folder.mkdir(parents=True, exist_ok=True)
-    for program in (programs / "bin/ftexec", programs / "bin/ftrun", programs / "test/ft_gpu_conformance_test"):
-        shutil.copy2(program, folder / program.name)
-    explained = {}
-    for name, (model, options) in plan_names().items():
-        source = folder / "model.mlir"
-        run([binaries / "ftc", "model", *model, "-o", source])
-        run([binaries / "ftc", "compile", source, *options, "-o", folder / f"{name}.bin"])
-        text = run([binaries / "ftc", "explain", folder / f"{name}.bin", "--device=cuda", "--json"]).stdout
-        explained[name] = json.loads(text)
-        source.unlink()
-    (folder / "plans.json").write_text(json.dumps(explained))
-    return Artifacts(folder)
+def make_bundle(folder, build):
+    """All that a check needs, without symbols; text.txt is what the small models train on."""
+    folder = pathlib.Path(folder)
+    portable = build_portable(build.with_name(f"{build.name}-portable"))  # as deep as the build, for the compiler's cache
+    made = Build(build, folder, needed=())
+    (folder / "plans.json").write_text(json.dumps({name: made.arena_bytes(name) for name in made.compiled}, indent=0))
+    for path in PROGRAMS:
+        shutil.copy2(portable / path, folder)
+        run(["strip", folder / pathlib.Path(path).name])
+    for script in ("check", *(path.name for path in HERE.glob("*.py"))):
+        shutil.copy2(HERE / script, folder)
+    shutil.copy2(made.text, folder / "text.txt")

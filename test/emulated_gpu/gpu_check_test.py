@@ -1,0 +1,249 @@
+"""tools/gpu/check itself: on emulated GPUs what must pass passes; with programs that hang, crash or lie, that is said, the rest
+goes on, nothing is left running, and the file tells all of it."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import harness
+
+EMULATED = pathlib.Path(os.environ["FT_EMULATED"])
+SCRIPTS = harness.SOURCE / "tools" / "gpu"
+sys.path.insert(0, str(SCRIPTS))
+import artifacts
+import bench
+import machine
+
+# Does as ftexec, ftrun and the conformance test do, as far as the scripts see. $FAKE says what goes wrong: WORD:WHERE,...
+# where WHERE is part of the command line.
+FAKE = '''#!{python} -B
+import json, os, pathlib, subprocess, sys, time
+line = " ".join(sys.argv)
+for word, _, where in (entry.partition(":") for entry in os.environ.get("FAKE", "").split(",")):
+    if word and where in line:
+        if word == "hang":
+            subprocess.Popen(["sleep", "987"], preexec_fn=lambda: os.setpgid(0, 0))
+            time.sleep(987)
+        if word == "crash":
+            os.abort()
+        if word == "refuse":
+            print("ftexec: cannot do it", file=sys.stderr)
+            sys.exit(74)
+name, rest = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
+options = dict(word[2:].partition("=")[::2] for word in rest if word.startswith("--"))
+if name == "ftrun":
+    while rest[0].startswith("--"):
+        rest.pop(0)
+    sys.exit(subprocess.run(rest).returncode)
+if name == "ft_gpu_conformance_test":
+    tests = ["MatchesReference/add", "MatchesReference/matmul"]
+    if "gtest_list_tests" in options:
+        print("EveryOp/Gpu.")
+        print(*(f"  {{test}}  # GetParam()" for test in tests), sep="\\n")
+        sys.exit()
+    wrong = [t for t in tests if options.get("gtest_filter", t).endswith(t) and "wrong:" + t in os.environ.get("FAKE", "")]
+    if "gtest_output" in options:
+        suite = [dict(name=t, result="COMPLETED", failures=[dict(failure="differs")] if t in wrong else []) for t in tests]
+        report = dict(tests=2, testsuites=[dict(name="EveryOp/Gpu", testsuite=suite)])
+        pathlib.Path(options["gtest_output"][5:]).write_text(json.dumps(report))
+    sys.exit(bool(wrong))
+steps = int(options["steps"])
+loss = 2.0 if "lie" in os.environ.get("FAKE", "") and options["device"] == "cuda" else 1.0
+if "bf16" in line:  # a little away from fp32, on the CPU a little more
+    loss += 2e-3 if options["device"] == "cpu" else 1e-3
+row = dict(loss=loss, grad_norm=1.0, arena_bytes=1000, step_ms=1.0)
+if "metrics" in options:
+    pathlib.Path(options["metrics"]).write_text((json.dumps(row) + "\\n") * steps)
+print("device memory in use: 2000 bytes, 1000 of them the arena")
+'''
+# As a Python with PyTorch answers; $WORKER is what its torch_worker.py does, with $out to write to.
+PYTHON = '''#!/bin/sh
+for word in "$@"; do case "$word" in --out=*) out="${word#--out=}" ;; esac; done
+case "$*" in
+  *"import json, torch"*) echo '{"version": "2.11.0", "cuda": "13.0", "cudnn": 91900, "gpus": 1}' ;;
+  *torch_worker.py*) eval "$WORKER" ;;
+esac
+'''
+OUT_OF_MEMORY = "echo 'OutOfMemoryError: CUDA out of memory' >&2; exit 1"
+TRAINED = json.dumps({"torch": "2.11.0", "keep": "everything", "seconds": [9.0] * 4 + [0.002] * 8, "losses": [1.0],
+                      "parameters": 1, "allocated_bytes": 1500, "reserved_bytes": 1600, "device_bytes": 2500})
+
+
+class GpuCheck(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="ft-check-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.json = self.dir / "out.json"
+
+    def program(self, path, text):
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def bundle(self):
+        """A folder as --make-bundle writes it, but for what the programs do."""
+        folder = self.dir / "bundle"
+        folder.mkdir()
+        for script in (SCRIPTS / "check", *SCRIPTS.glob("*.py")):
+            shutil.copy(script, folder)
+        for name in ("ftexec", "ftrun", "ft_gpu_conformance_test"):
+            self.program(folder / name, FAKE.format(python=sys.executable))
+        (folder / "plans.json").write_text(json.dumps({name: 1000 for name in artifacts.plan_arguments(True)}))
+        (folder / "text.txt").write_text("text")
+        return folder
+
+    def command(self, folder, *options, python="/bin/false"):
+        return [folder / "check", f"--json={self.json}", f"--python={python}", *options]
+
+    def check(self, folder, *options, fake="", worker="", status=0, **kwargs):
+        done = subprocess.run(self.command(folder, f"--ftexec={folder / 'ftexec'}", *options, **kwargs), capture_output=True,
+                              text=True, env={**os.environ, "FAKE": fake, "WORKER": worker}, timeout=240, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        report = json.loads(self.json.read_text())
+        self.assertTrue(report["finished"])
+        return report["rows"], done.stdout
+
+    def one(self, rows, part, word):
+        """The first of them: a benchmark of ours runs twice."""
+        found = [row for row in rows if row["part"] == part and word in row["what"]]
+        self.assertTrue(found, rows)
+        return found[0]
+
+    def test_passes_and_says_what_is_not_there(self):
+        rows, text = self.check(self.bundle())
+        self.assertEqual({row["result"] for row in rows}, {"passed", "skipped"})
+        self.assertIn("no PyTorch", self.one(rows, "bench", "PyTorch")["detail"])
+        self.assertIn("PATH", self.one(rows, "sanitizer", "compute-sanitizer")["detail"])
+        for name in artifacts.WORKLOADS:
+            figures = [row for row in rows if row["what"] == name][0]["figures"]["ft"]
+            self.assertEqual((figures["arena_bytes"], figures["announced_bytes"], figures["device_bytes"]), (1000, 1000, 2000))
+            self.assertIn(f"{name}: torch.compile was not measured", text)
+
+    def test_what_hangs_is_stopped_with_all_it_started(self):
+        begin = time.monotonic()
+        rows, _ = self.check(self.bundle(), "--seconds=12", fake="hang:conformance,hang:gpt2-bf16-zero1", status=3)
+        self.assertLess(time.monotonic() - begin, 40)
+        self.assertEqual(self.one(rows, "conformance", "every kernel")["result"], "no time")
+        self.assertEqual(self.one(rows, "presets", "llama fp32")["result"], "passed")
+        self.assertEqual(self.one(rows, "bench", "gpt2-124m: ft")["result"], "passed")
+        self.assertNotIn("sleep 987", harness.command_lines())
+
+    def test_what_crashes_ends_nothing_else(self):
+        rows, text = self.check(self.bundle(), "--parts=conformance,strategies,bench", status=1,
+                                fake="crash:gpt2-fp32-no_shard,crash:bench-gpt2-1.5b,wrong:MatchesReference/matmul")
+        self.assertIn("SIGABRT", self.one(rows, "strategies", "no_shard fp32")["detail"])
+        self.assertEqual(self.one(rows, "strategies", "full_shard bf16")["result"], "passed")
+        self.assertIn("1 of 2 failed", self.one(rows, "conformance", "every kernel")["detail"])
+        self.assertEqual(self.one(rows, "conformance", "alone: matmul")["detail"], "differs")
+        self.assertEqual(self.one(rows, "bench", "qwen2.5-1.5b: ft")["result"], "passed")
+        self.assertIn("FAILED bench: gpt2-1.5b: ft", text)
+
+    def test_conformance_that_crashes_is_repeated_test_by_test(self):
+        rows, _ = self.check(self.bundle(), "--parts=conformance", fake="crash:gtest_output=json", status=1)
+        self.assertEqual(sum(row["what"].startswith("alone") for row in rows), 2)
+
+    def test_wrong_numbers_fail(self):
+        rows, _ = self.check(self.bundle(), "--parts=presets,ranks", fake="lie", status=1)
+        self.assertIn("1e-4", self.one(rows, "presets", "gpt2 fp32")["detail"])
+        self.assertEqual(self.one(rows, "presets", "gpt2 bf16")["result"], "FAILED")
+        self.assertEqual(self.one(rows, "ranks", "against the CPU")["result"], "FAILED")
+
+    def test_without_a_usable_gpu_it_ends_at_once(self):
+        rows, _ = self.check(self.bundle(), fake="refuse:", status=1)
+        self.assertEqual([row["part"] for row in rows], ["opening"])
+        self.assertEqual(rows[0]["detail"], "status 74: ftexec: cannot do it")
+
+    def test_less_memory_takes_the_next_plan(self):
+        rows, _ = self.check(self.bundle(), "--parts=bench", fake="refuse:qwen2.5-1.5b-none")
+        figures = {row["what"]: row["figures"]["ft"]["keep"] for row in rows if "figures" in row}
+        self.assertEqual(figures["qwen2.5-1.5b"], f"recomputation {artifacts.RECOMPUTATIONS[1]}")
+        self.assertEqual(figures["gpt2-124m"], "recomputation none")
+
+    def test_a_peer_in_trouble_is_no_failure(self):
+        python = self.program(self.dir / "python", PYTHON)
+        rows, _ = self.check(self.bundle(), "--parts=bench", python=python, worker=OUT_OF_MEMORY)
+        self.assertIn("out of memory", self.one(rows, "bench", "gpt2-124m: blocks")["detail"])
+        self.assertEqual({row["result"] for row in rows if row["what"] in artifacts.WORKLOADS}, {"skipped"})
+
+    def test_the_table_names_the_ratio_and_both_memories(self):
+        python = self.program(self.dir / "python", PYTHON)
+        rows, text = self.check(self.bundle(), "--parts=bench", python=python, worker=f"echo '{TRAINED}' >$out")
+        summaries = [row for row in rows if row["what"] in artifacts.WORKLOADS]
+        self.assertEqual([(row["result"], row["ratio"]) for row in summaries], [("passed", 2.0)] * len(artifacts.WORKLOADS))
+        self.assertEqual(set(summaries[0]["figures"]), {"ft", "eager", "blocks", "compile"})
+        self.assertEqual(summaries[0]["figures"]["ft"]["steps_timed"], 2 * (bench.STEPS - bench.WARMUP))
+        self.assertIn("gpt2-124m: 2.000 x torch.compile", text)
+        self.assertEqual(text.count("reserved"), 3 * len(artifacts.WORKLOADS))
+
+    def test_judges(self):
+        workload = bench.Workload("gpt2-124m", {"name": "NVIDIA H200", "bytes": 1})
+        step = workload.tokens / 500e3
+        workload.add("ft", {"seconds": [step], "arena_bytes": 10, "announced_bytes": 10})
+        workload.add("compile", {"seconds": [1.2 * step], "allocated_bytes": 11, "keep": "everything"})
+        self.assertEqual(list(workload.shortcomings()), [])
+        workload.add("blocks", {"seconds": [1.05 * step], "allocated_bytes": 10, "keep": "everything"})
+        workload.figures["ft"].update(announced_bytes=9, tokens_per_s=450e3)
+        self.assertEqual(len(list(workload.shortcomings())), 4)
+
+    def test_ended_from_outside_it_leaves_nothing_running(self):
+        folder = self.bundle()
+        running = subprocess.Popen([str(word) for word in self.command(folder, f"--ftexec={folder / 'ftexec'}")],
+                                   env={**os.environ, "FAKE": "hang:conformance"}, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        while "sleep 987" not in harness.command_lines():
+            self.assertIsNone(running.poll())
+            time.sleep(0.1)
+        running.send_signal(signal.SIGTERM)
+        self.assertIn("SIGTERM", running.communicate(timeout=60)[1])
+        self.assertNotIn("sleep 987", harness.command_lines())
+        report = json.loads(self.json.read_text())
+        self.assertFalse(report["finished"])
+        self.assertEqual(report["rows"][0]["result"], "passed")
+
+    def test_trouble_is_one_line(self):
+        folder = self.bundle()
+        for options, status in ((("--json=/nowhere/out.json", f"--ftexec={EMULATED}"), 74), ((), 65), (("--parts=nothing",), 2)):
+            if status == 65 and machine.ask_driver()["gpus"]:
+                continue
+            done = subprocess.run([str(word) for word in self.command(folder, *options)], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn("check: ", done.stderr.strip().splitlines()[-1])
+
+    def test_libraries_beside_pytorch(self):
+        program = self.dir / "program"
+        program.write_bytes(b"\0libcublasLt.so.13\0")
+        wheels = self.dir / "site" / "nvidia"
+        python = self.program(self.dir / "python", f"#!/bin/sh\necho {wheels}\n")
+        for folder, library in (("cu12", "libcublasLt.so.12"), ("cudnn", "libcudnn.so.9")):
+            (wheels / folder / "lib").mkdir(parents=True)
+            (wheels / folder / "lib" / library).touch()
+        beside = {str(wheels / folder / "lib") for folder in ("cu12", "cudnn")}
+        self.assertFalse(beside & set(machine.library_folders(program, python)))  # of another major version
+        (wheels / "cu12" / "lib" / "libcublasLt.so.13").touch()
+        self.assertEqual(set(machine.library_folders(program, python)), beside)
+
+    def test_on_emulated_gpus(self):
+        build = self.dir / "build"  # with a stand-in for what no emulation replaces
+        (build / "test").mkdir(parents=True)
+        (build / "bin").symlink_to(harness.BIN)
+        self.program(build / "test" / "ft_gpu_conformance_test", FAKE.format(python=sys.executable))
+        done = subprocess.run([str(word) for word in self.command(SCRIPTS, f"--build={build}", f"--ftexec={EMULATED}",
+                                                                  "--parts=presets,strategies,ranks,memory", "--steps=3")],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rows = json.loads(self.json.read_text())["rows"]
+        self.assertEqual({row["result"] for row in rows}, {"passed"})
+        self.assertEqual(len(rows), 1 + 2 * len(artifacts.PRESETS) + 13 + 13 + len(artifacts.PRESETS))
+
+
+if __name__ == "__main__":
+    unittest.main()
