@@ -7,6 +7,7 @@
 
 #include "dialects/ft/dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace ft::compiler {
 
@@ -59,6 +60,14 @@ SmallVector<int64_t> segmentsOf(PackOp pack, SymbolTable &symbols) {
   return segments;
 }
 
+// The place of every parameter in the module: its random stream, whatever the units.
+llvm::StringMap<int64_t> streamsOf(ModuleOp module) {
+  llvm::StringMap<int64_t> streams;
+  for (ParameterOp parameter : module.getOps<ParameterOp>())
+    streams.try_emplace(parameter.getSymName(), streams.size());
+  return streams;
+}
+
 void makeInit(ModuleOp module, func::FuncOp train) {
   OpBuilder builder(module.getContext());
   builder.setInsertionPoint(train);
@@ -68,9 +77,10 @@ void makeInit(ModuleOp module, func::FuncOp train) {
   Location loc = module.getLoc();
   Value rng =
       InputOp::create(builder, loc, RankedTensorType::get({3}, builder.getI64Type()), mlir::ft::kRngInput);
-  int64_t stream = 0;
+  const llvm::StringMap<int64_t> streams = streamsOf(module);
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
-    auto op = InitOp::create(builder, parameter.getLoc(), parameter.getSymName(), rng, stream++);
+    StringRef name = parameter.getSymName();
+    auto op = InitOp::create(builder, parameter.getLoc(), name, rng, streams.lookup(name));
     mlir::ft::setPhase(op, "init");
   }
   func::ReturnOp::create(builder, loc);
@@ -93,33 +103,49 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
 
   struct Scalars {
     Value coefficient, lr, step;
+    Value rng; // null: the optimizer rounds to nearest
   };
 
   static FloatAttr number(OpBuilder &builder, double value) { return builder.getF64FloatAttr(value); }
+
+  // The stream of each segment of the unit's step; null when it rounds to nearest.
+  DenseI64ArrayAttr roundingOf(OpBuilder &builder, PackOp pack) {
+    if (!stochasticRounding)
+      return {};
+    SmallVector<int64_t> streams;
+    for (auto name : pack.getParameters().getAsRange<FlatSymbolRefAttr>())
+      streams.push_back(parameterStreams.lookup(name.getValue()));
+    return builder.getDenseI64ArrayAttr(streams);
+  }
 
   Operation *insertStep(OpBuilder &builder, Gradient gradient, const Scalars &s, SymbolTable &symbols) {
     Location loc = gradient.pack.getLoc();
     FlatSymbolRefAttr unit = cast<FlatType>(gradient.flat.getType()).getUnit();
     auto segments = builder.getDenseI64ArrayAttr(segmentsOf(gradient.pack, symbols));
+    DenseI64ArrayAttr rounding = roundingOf(builder, gradient.pack);
     FloatAttr decay = number(builder, weightDecay);
     if (optimizer == "adamw")
-      return AdamwOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step,
+      return AdamwOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step, s.rng,
                              number(builder, beta1), number(builder, beta2), number(builder, eps), decay,
-                             segments);
+                             segments, rounding);
     if (optimizer == "adam")
-      return AdamOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step,
+      return AdamOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step, s.rng,
                             number(builder, beta1), number(builder, beta2), number(builder, eps), decay,
-                            segments);
-    return SgdOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step,
+                            segments, rounding);
+    return SgdOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step, s.rng,
                          number(builder, momentum), nesterov ? builder.getUnitAttr() : UnitAttr(), decay,
-                         segments);
+                         segments, rounding);
+  }
+
+  static Value findOrMakeRng(OpBuilder &builder) {
+    auto type = RankedTensorType::get({3}, builder.getI64Type());
+    return findOrMakeInput(builder.getInsertionBlock(), mlir::ft::kRngInput, type);
   }
 
   // The bitmap of ranks that have something that is not finite, of this rank alone so far.
   static Value insertHealth(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients) {
     auto words = RankedTensorType::get({mlir::ft::kHealthWords}, builder.getI64Type());
-    auto rngType = RankedTensorType::get({3}, builder.getI64Type());
-    Value rng = findOrMakeInput(builder.getInsertionBlock(), mlir::ft::kRngInput, rngType);
+    Value rng = findOrMakeRng(builder);
     Value bitmap;
     for (Gradient gradient : gradients) {
       OpBuilder behind(builder.getContext());
@@ -165,6 +191,8 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     scalars.lr = InputOp::create(builder, loc, scalar, mlir::ft::kLrInput);
     scalars.step =
         InputOp::create(builder, loc, RankedTensorType::get({}, builder.getI64Type()), mlir::ft::kStepInput);
+    if (stochasticRounding)
+      scalars.rng = findOrMakeRng(builder);
     for (Gradient gradient : gradients) {
       Operation *op = insertStep(builder, gradient, scalars, symbols);
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
@@ -194,6 +222,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       module.emitError() << "unknown optimizer '" << optimizer << "'; one of adamw, adam, sgd";
       return signalPassFailure();
     }
+    parameterStreams = streamsOf(module);
     SymbolTable symbols(module);
     Operation *terminator = train.getBody().front().getTerminator();
     OpBuilder builder(terminator);
@@ -202,6 +231,8 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     train.setFunctionType(builder.getFunctionType(train.getArgumentTypes(), terminator->getOperandTypes()));
     makeInit(module, train);
   }
+
+  llvm::StringMap<int64_t> parameterStreams;
 };
 
 } // namespace

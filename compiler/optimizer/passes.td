@@ -9,7 +9,8 @@ def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
     Enters: units formed, each with a flat gradient. Leaves: the sum of squares over all flat gradients, one clip coefficient, one
     step of the optimizer per unit; with dynamic loss scaling (an input "scaler") its update; @train_step returns (loss, gradient
     norm before clipping, bitmap of the ranks whose loss or gradient is not finite). @init draws every parameter.
-    Weight decay applies to parameters without `no_decay`.
+    Weight decay applies to parameters without `no_decay`. With `stochastic-rounding` each step draws from the stream of the
+    parameter's place in the module, so that units do not matter.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam or sgd">,
@@ -19,6 +20,7 @@ def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
     Option<"weightDecay", "weight-decay", "double", "0.1", "Decoupled weight decay; part of the gradient for adam and sgd">,
     Option<"momentum", "momentum", "double", "0", "sgd: momentum">,
     Option<"nesterov", "nesterov", "bool", "false", "sgd: Nesterov's momentum">,
+    Option<"stochasticRounding", "stochastic-rounding", "bool", "false", "Round updated 16-bit weights up or down at random, keeping the mean">,
     Option<"clip", "clip", "double", "1.0", "Largest global gradient norm; 0 does not clip">,
     Option<"dynamicScale", "dynamic-scale", "bool", "true", "The loss scale backs off and grows">,
     Option<"growthInterval", "growth-interval", "int64_t", "2000", "Good steps after which the loss scale grows">,

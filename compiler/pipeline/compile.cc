@@ -77,6 +77,10 @@ PlanInfo describe(const CompileOptions &options) {
                        {"remat", options.remat},
                        {"param_dtype", options.precision.paramDtype},
                        {"reduce_dtype", options.precision.reduceDtype}};
+  if (!precision.masterWeights)
+    info.textSettings.insert(info.textSettings.end(),
+                             {{"master_weights", "off"},
+                              {"stochastic_rounding", options.optimizer.stochasticRounding ? "on" : "off"}});
   info.textSettings.insert(info.textSettings.end(), options.runTexts.begin(), options.runTexts.end());
   return info;
 }

@@ -36,6 +36,7 @@ struct PrecisionOptions {
   std::string paramDtype = "fp32"; // fp32, bf16, fp16
   std::string reduceDtype = "fp32";
   std::string bufferDtype = "fp32";
+  bool masterWeights = true; // fp32 weights beside 16-bit ones; without, bf16 weights are all there is
   // With fp16. 0 means dynamic.
   double lossScale = 0;
   int64_t initialScalePower = 16;
@@ -55,6 +56,7 @@ struct OptimizerOptions {
   double weightDecay = 0.1;
   double momentum = 0; // sgd
   bool nesterov = false;
+  bool stochasticRounding = false; // of bf16 weights without master
   double clip = 1.0; // largest global gradient norm; 0 does not clip
 };
 

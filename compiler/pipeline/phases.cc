@@ -53,6 +53,7 @@ void addOptimizer(OpPassManager &passes, const CompileOptions &options) {
   optimizer.weightDecay = options.optimizer.weightDecay;
   optimizer.momentum = options.optimizer.momentum;
   optimizer.nesterov = options.optimizer.nesterov;
+  optimizer.stochasticRounding = options.optimizer.stochasticRounding;
   optimizer.clip = options.optimizer.clip;
   optimizer.dynamicScale = options.precision.lossScale == 0;
   optimizer.growthInterval = options.precision.lossScaleWindow;
@@ -83,7 +84,9 @@ void addShard(OpPassManager &passes, const CompileOptions &options) {
 }
 
 void addPrecision(OpPassManager &passes, const CompileOptions &options) {
-  passes.addPass(createApplyPrecisionPass({options.precision.paramDtype, options.precision.reduceDtype}));
+  const PrecisionOptions &precision = options.precision;
+  passes.addPass(
+      createApplyPrecisionPass({precision.paramDtype, precision.reduceDtype, precision.masterWeights}));
   passes.addPass(createVerifyPrecisionPass());
 }
 

@@ -33,7 +33,10 @@ using mlir::ft::ShardOp;
 using mlir::ft::UnitOp;
 
 // In a gather of a unit that is kept until backward the master is rounded; so nothing else is kept at rest.
-bool wantsWorkingCopy(UnitOp unit) {
+// A master in the compute type is what is computed with.
+bool wantsWorkingCopy(UnitOp unit, const ElementTypes &types) {
+  if (types.master == types.compute)
+    return false;
   auto gathered = unit->getAttrOfType<StringAttr>(mlir::ft::kGatheredAttr);
   return !gathered || gathered.getValue() != "until_backward";
 }
@@ -41,8 +44,10 @@ bool wantsWorkingCopy(UnitOp unit) {
 void tellUnit(UnitOp unit, const ElementTypes &types) {
   if (!types.compute.isF32()) {
     unit->setAttr(mlir::ft::kComputeAttr, TypeAttr::get(types.compute));
-    if (wantsWorkingCopy(unit))
+    if (wantsWorkingCopy(unit, types))
       unit->setAttr(mlir::ft::kWorkingCopyAttr, UnitAttr::get(unit.getContext()));
+    if (!types.master.isF32())
+      unit->setAttr(mlir::ft::kMasterAttr, TypeAttr::get(types.master));
   }
   unit->setAttr(mlir::ft::kReduceAttr, TypeAttr::get(types.reduce));
 }
@@ -62,7 +67,7 @@ Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradi
   return TypeSwitch<Operation *, Type>(result.getOwner())
       .Case([&](ShardOp op) {
         auto unit = symbols.lookup<UnitOp>(op.getUnit());
-        return keepsWorkingCopy(unit) ? withElements(type, types.compute) : type;
+        return withElements(type, keepsWorkingCopy(unit) ? types.compute : types.master);
       })
       .Case<GatherOp, FetchOp>([&](auto) { return withElements(type, types.compute); })
       .Case([&](PackOp) { return withElements(type, types.reduce); })
@@ -119,9 +124,15 @@ struct ApplyPrecisionPass : impl::ApplyPrecisionPassBase<ApplyPrecisionPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    ElementTypes types{parse("param", param), parse("reduce", reduce)};
+    ElementTypes types{parse("param", param), parse("reduce", reduce), Float32Type::get(&getContext())};
     if (!types.compute || !types.reduce)
       return signalPassFailure();
+    if (!masters && !types.compute.isBF16()) {
+      module.emitError() << "only weights in bf16 can do without fp32 masters; param is '" << param << "'";
+      return signalPassFailure();
+    }
+    if (!masters)
+      types.master = types.compute;
     if (types.compute.isF32() && types.reduce.isF32())
       return;
     for (UnitOp unit : module.getOps<UnitOp>())

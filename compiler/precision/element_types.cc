@@ -42,7 +42,7 @@ ElementTypes elementTypesOf(mlir::ft::UnitOp unit) {
     auto type = unit->getAttrOfType<TypeAttr>(name);
     return type ? type.getValue() : Float32Type::get(unit.getContext());
   };
-  return {get(mlir::ft::kComputeAttr), get(mlir::ft::kReduceAttr)};
+  return {get(mlir::ft::kComputeAttr), get(mlir::ft::kReduceAttr), get(mlir::ft::kMasterAttr)};
 }
 
 bool keepsWorkingCopy(mlir::ft::UnitOp unit) { return unit->hasAttr(mlir::ft::kWorkingCopyAttr); }

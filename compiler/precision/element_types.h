@@ -1,4 +1,4 @@
-// The two types of a precision policy, and their place on units.
+// The types of a precision policy, and their place on units.
 #pragma once
 
 #include "dialects/ft/dialect.h"
@@ -10,6 +10,7 @@ namespace ft::compiler {
 struct ElementTypes {
   mlir::Type compute; // activations, gathered parameters
   mlir::Type reduce;  // gradients of parameters
+  mlir::Type master;  // weights that the optimizer updates: f32, or the compute type
 
   bool operator==(const ElementTypes &) const = default;
 };

@@ -15,12 +15,16 @@ def ApplyPrecisionPass : Pass<"ft-apply-precision", "::mlir::ModuleOp"> {
     parameters is kept in the compute type too, beside the f32 master: always, but for units that are gathered once and kept until
     backward, whose gather rounds the master. With fp32 for both types nothing changes.
 
+    Without `masters`, parameters in bf16 are all that a rank keeps: each ft.unit is told `master = bf16` and has no working copy, and the
+    optimizer rounds what it updates.
+
     No element's rounding depends on the strategy: the master is rounded element by element, each rank's gradient is rounded
     before the sum over ranks, and that sum is accumulated in f32 and rounded once.
   }];
   let options = [
     Option<"param", "param", "std::string", "\"fp32\"", "Compute type: fp32, bf16 or fp16">,
-    Option<"reduce", "reduce", "std::string", "\"fp32\"", "Type of gradients of parameters: fp32, bf16 or fp16">
+    Option<"reduce", "reduce", "std::string", "\"fp32\"", "Type of gradients of parameters: fp32, bf16 or fp16">,
+    Option<"masters", "masters", "bool", "true", "Keep fp32 weights beside 16-bit ones">
   ];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }

@@ -24,21 +24,33 @@ LogicalResult expectElements(Operation *op, Type type, Type expected, StringRef 
                          << expected;
 }
 
-// All units have the same types, and a working copy only beside a master of another type.
+// A master is f32 or what is computed with, and a working copy is only beside a master of another type.
+LogicalResult verifyCopies(UnitOp unit, const ElementTypes &own) {
+  if (keepsWorkingCopy(unit) && own.compute == own.master)
+    return unit.emitError() << "has a working copy of what is " << own.compute << " already";
+  if (!own.master.isF32() && own.master != own.compute)
+    return unit.emitError() << "updates weights in " << own.master << " but computes in " << own.compute;
+  auto gathered = unit->getAttrOfType<StringAttr>(mlir::ft::kGatheredAttr);
+  if (gathered && gathered.getValue() == "never" && own.compute != own.master && !keepsWorkingCopy(unit))
+    return unit.emitError() << "is never gathered, so it needs a working copy in " << own.compute;
+  return success();
+}
+
+// All units have the same types.
 LogicalResult verifyUnits(ModuleOp module, ElementTypes &types) {
   bool first = true;
   for (UnitOp unit : module.getOps<UnitOp>()) {
     ElementTypes own = elementTypesOf(unit);
+    if (!first && own.master != types.master)
+      return unit.emitError() << "updates weights in " << own.master << " but another unit in "
+                              << types.master;
     if (!first && own != types)
       return unit.emitError() << "computes in " << own.compute << " and reduces in " << own.reduce
                               << " but another unit in " << types.compute << " and " << types.reduce;
     types = own;
     first = false;
-    if (keepsWorkingCopy(unit) && own.compute.isF32())
-      return unit.emitError("has a working copy of what is f32 already");
-    auto gathered = unit->getAttrOfType<StringAttr>(mlir::ft::kGatheredAttr);
-    if (gathered && gathered.getValue() == "never" && !own.compute.isF32() && !keepsWorkingCopy(unit))
-      return unit.emitError() << "is never gathered, so it needs a working copy in " << own.compute;
+    if (failed(verifyCopies(unit, own)))
+      return failure();
   }
   return success();
 }
@@ -81,8 +93,7 @@ LogicalResult verifyOp(Operation *op, const ElementTypes &types, SymbolTable &sy
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](mlir::ft::ShardOp shard) {
         bool copy = keepsWorkingCopy(symbols.lookup<UnitOp>(shard.getUnit()));
-        return expectElements(op, shard.getSlice().getType(),
-                              copy ? types.compute : Float32Type::get(op->getContext()),
+        return expectElements(op, shard.getSlice().getType(), copy ? types.compute : types.master,
                               copy ? "a working copy" : "a master");
       })
       .Case<mlir::ft::GatherOp, mlir::ft::FetchOp>([&](auto copy) {
@@ -93,6 +104,11 @@ LogicalResult verifyOp(Operation *op, const ElementTypes &types, SymbolTable &sy
       })
       .Case<mlir::ft::AllReduceOp, mlir::ft::DrainOp, mlir::ft::OffloadOp, mlir::ft::ReloadOp>(
           [](auto) { return success(); })
+      .Case([&](mlir::ft::OptimizerOpInterface step) -> LogicalResult {
+        if (!step.getRng() || !types.master.isF32())
+          return success();
+        return op->emitError("rounds stochastically what is f32; give bf16 weights no master");
+      })
       .Default([&](Operation *) {
         return success(llvm::all_of(op->getResults(),
                                     [&](OpResult result) { return succeeded(verifyResult(result, types)); }));
@@ -103,7 +119,7 @@ struct VerifyPrecisionPass : impl::VerifyPrecisionPassBase<VerifyPrecisionPass> 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     Type f32 = Float32Type::get(&getContext());
-    ElementTypes types{f32, f32};
+    ElementTypes types{f32, f32, f32};
     if (failed(verifyUnits(module, types)))
       return signalPassFailure();
     SymbolTable symbols(module);

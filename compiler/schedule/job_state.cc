@@ -54,16 +54,15 @@ static View partOf(Value buffer, Type element, bool bufferIsWhole, bool partIsWh
   return {buffer, 0, element, /*own=*/bufferIsWhole && !partIsWhole};
 }
 
-View UnitState::master() const {
-  Type f32 = Float32Type::get(UnitOp(unit).getContext());
-  Value master = buffers.lookup("master");
-  return wholeView(master ? master : buffers.lookup("parameters"), f32);
+View UnitState::masterView() const {
+  Value separate = buffers.lookup("master");
+  return wholeView(separate ? separate : buffers.lookup("parameters"), master);
 }
 
 View UnitState::updatedMaster() const {
+  View all = masterView();
   if (buffers.contains("master"))
-    return master();
-  View all = master();
+    return all;
   return partOf(all.buffer, all.type, wholeParameters, wholeMaster());
 }
 
@@ -74,7 +73,7 @@ View UnitState::updatedWorkingCopy() const {
 }
 
 View UnitState::atRest(Type element) const {
-  return element.isF32() ? master() : wholeView(buffers.lookup("parameters"), element);
+  return element == master ? masterView() : wholeView(buffers.lookup("parameters"), element);
 }
 
 View UnitState::state(StringRef role) const {
@@ -128,15 +127,20 @@ void JobState::readUnit(UnitState &state, ModuleOp module) {
   state.wholeOptimizer = isWhole("optimizer");
   state.hostParameters = unit->hasAttr("host_parameters");
   state.hostOptimizer = unit->hasAttr("host_optimizer");
-  auto compute = unit->getAttrOfType<TypeAttr>("compute");
-  state.compute = compute ? compute.getValue() : builder.getF32Type();
+  auto typeOf = [&](StringRef name) -> Type {
+    auto type = unit->getAttrOfType<TypeAttr>(name);
+    return type ? type.getValue() : builder.getF32Type();
+  };
+  state.compute = typeOf("compute");
+  state.master = typeOf("master");
   state.workingCopy = unit->hasAttr("working_copy");
 }
 
 void JobState::makeBuffers(UnitState &state) {
   Type f32 = builder.getF32Type();
-  if (state.compute.isF32()) {
-    addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, f32, state.hostParameters);
+  if (state.compute == state.master) {
+    addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, state.master,
+            state.hostParameters);
   } else {
     if (state.workingCopy)
       addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, state.compute,

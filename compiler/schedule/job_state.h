@@ -17,6 +17,7 @@ struct UnitState {
   bool hostParameters = false, hostOptimizer = false;
   mlir::Type compute; // element type that is computed with
   mlir::Type reduce;  // element type of gradients; null for a frozen unit
+  mlir::Type master;  // element type of the weights that are updated
   bool workingCopy = false;
   llvm::SmallVector<llvm::StringRef> optimizerRoles;
 
@@ -30,13 +31,13 @@ struct UnitState {
   /// begin, end of each parameter in elements of the unit.
   llvm::SmallVector<int64_t> segments() const;
 
-  /// The fp32 parameters at rest, all that the rank holds.
-  mlir::ftx::View master() const;
+  /// The parameters at rest that are updated, all that the rank holds.
+  mlir::ftx::View masterView() const;
   /// Those of them that this rank updates.
   mlir::ftx::View updatedMaster() const;
   /// What this rank updates of the 16-bit copy; absent without one.
   mlir::ftx::View updatedWorkingCopy() const;
-  /// The parameters at rest with elements of type `element`: the working copy or the fp32 ones.
+  /// The parameters at rest with elements of type `element`: the working copy or those that are updated.
   mlir::ftx::View atRest(mlir::Type element) const;
   /// A buffer of state of the optimizer.
   mlir::ftx::View state(llvm::StringRef role) const;

@@ -23,6 +23,8 @@ void FunctionLowering::lowerOptimizer(OptimizerOpInterface op) {
     return here;
   };
   KernelSpec spec{.name = op->getName().stripDialect(), .attributes = kernelAttributes(op)};
+  if (!op.getRng()) // absent, rather than false
+    llvm::erase_if(spec.attributes, [](NamedAttribute a) { return a.getName() == "stochastic_rounding"; });
   for (Value operand : op->getOperands())
     spec.ins.push_back(places[operand]);
   spec.outs.push_back(onDevice(unit.updatedMaster(), /*isRead=*/true));
@@ -43,7 +45,7 @@ void FunctionLowering::lowerOptimizer(OptimizerOpInterface op) {
 //===----------------------------------------------------------------------===//
 
 View FunctionLowering::initialValues(const UnitState &unit) {
-  View master = unit.master();
+  View master = unit.masterView();
   if (!isOnHost(master))
     return master;
   View &here = drawn[unit.name()];
@@ -74,7 +76,7 @@ void FunctionLowering::lowerInit(InitOp op) {
                       builder.getNamedAttr("end", builder.getI64IntegerAttr(begin + elements)),
                       builder.getNamedAttr("stream", builder.getI64IntegerAttr(op.getStream())),
                       builder.getNamedAttr("value", builder.getF64FloatAttr(parameter.getInit().getValue()))},
-       .bytes = static_cast<uint64_t>(elements * bytesOf(builder.getF32Type()))},
+       .bytes = static_cast<uint64_t>(elements * bytesOf(unit.master))},
       {op.getLoc(), parameter.getLayerAttr(), getPhase(op)});
 }
 
@@ -87,8 +89,8 @@ void FunctionLowering::finishInit(const UnitState &unit) {
   Builder builder(function.getContext());
   Tag tag{function.getLoc(), {}, builder.getStringAttr("init")};
   View master = initialValues(unit);
-  if (isOnHost(unit.master()))
-    copyOut(master, unit.master(), tag);
+  if (isOnHost(unit.masterView()))
+    copyOut(master, unit.masterView(), tag);
   View working = unit.updatedWorkingCopy();
   if (!working.isPresent())
     return;

@@ -39,6 +39,13 @@ uint64_t gradientBytes(Value buffer) {
   return (flat ? flat.getElementType() : cast<SliceType>(type).getElementType()).getIntOrFloatBitWidth() / 8;
 }
 
+// Of an element of the weights that an optimizer reads and writes.
+uint64_t masterBytes(Operation *op, FlatSymbolRefAttr unit) {
+  auto unitOp = SymbolTable::lookupNearestSymbolFrom<UnitOp>(op, unit);
+  auto type = unitOp ? unitOp->getAttrOfType<TypeAttr>(kMasterAttr) : TypeAttr();
+  return type ? type.getValue().getIntOrFloatBitWidth() / 8 : 4;
+}
+
 FlatSymbolRefAttr unitOf(Value buffer) {
   if (auto flat = dyn_cast<FlatType>(buffer.getType()))
     return flat.getUnit();
@@ -226,15 +233,15 @@ uint64_t AdamOp::getFlops() { return 16 * unitElements(*this, getUnitAttr()); }
 uint64_t SgdOp::getFlops() { return 9 * unitElements(*this, getUnitAttr()); }
 
 // Reads gradient, parameter, m, v; writes parameter, m, v.
-uint64_t AdamwOp::getBytes() {
-  return (gradientBytes(getGradient()) + 6 * 4) * unitElements(*this, getUnitAttr());
+static uint64_t adamBytes(Operation *op, FlatSymbolRefAttr unit, Value gradient) {
+  return (gradientBytes(gradient) + 2 * masterBytes(op, unit) + 4 * 4) * unitElements(op, unit);
 }
-uint64_t AdamOp::getBytes() {
-  return (gradientBytes(getGradient()) + 6 * 4) * unitElements(*this, getUnitAttr());
-}
+uint64_t AdamwOp::getBytes() { return adamBytes(*this, getUnitAttr(), getGradient()); }
+uint64_t AdamOp::getBytes() { return adamBytes(*this, getUnitAttr(), getGradient()); }
 // Reads gradient, parameter and momentum; writes the last two.
 uint64_t SgdOp::getBytes() {
-  return (gradientBytes(getGradient()) + 4 * 4) * unitElements(*this, getUnitAttr());
+  return (gradientBytes(getGradient()) + 2 * masterBytes(*this, getUnitAttr()) + 2 * 4) *
+         unitElements(*this, getUnitAttr());
 }
 
 // One comparison an element of what is looked at.

@@ -24,11 +24,13 @@ inline constexpr llvm::StringLiteral kRematOffload = "offload";
 // On ft.unit, set by the compiler. `gathered`: "never", "until_backward" or "released", what becomes of a
 // gathered copy. `compute`: the type of its gathered parameters, where that is not f32. `reduce`: the type of
 // its flat gradient. `working_copy`: a rank keeps its part of the parameters in the compute type too, beside
-// the f32 master.
+// the f32 master. `master`: the type of the weights that the optimizer updates, where that is not f32: the
+// compute type, and nothing is beside them.
 inline constexpr llvm::StringLiteral kGatheredAttr = "gathered";
 inline constexpr llvm::StringLiteral kComputeAttr = "compute";
 inline constexpr llvm::StringLiteral kReduceAttr = "reduce";
 inline constexpr llvm::StringLiteral kWorkingCopyAttr = "working_copy";
+inline constexpr llvm::StringLiteral kMasterAttr = "master";
 
 // On modules, made by the model builders. kBasePrefixAttr: the prefix of parameter names that checkpoints of
 // the bare base model leave out ("transformer.").

@@ -584,8 +584,9 @@ class Ft_OptimizerOp<string mnemonic, dag settings>
                        DeclareOpInterfaceMethods<OptimizerOpInterface, ["getStateRoles"]>,
                        DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let arguments = !con((ins FlatSymbolRefAttr:$unit, AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient, Ft_Scalar:$coefficient,
-                            Ft_Scalar:$lr, Ft_Tensor:$step), settings, (ins DenseI64ArrayAttr:$segments));
-  let assemblyFormat = "$unit `,` $gradient `,` $coefficient `,` $lr `,` $step attr-dict `:` type(operands)";
+                            Ft_Scalar:$lr, Ft_Tensor:$step, Optional<Ft_I64Tensor>:$rng), settings,
+                       (ins DenseI64ArrayAttr:$segments, OptionalAttr<DenseI64ArrayAttr>:$stochastic_rounding));
+  let assemblyFormat = "$unit `,` $gradient `,` $coefficient `,` $lr `,` $step (`rng` $rng^)? attr-dict `:` type(operands)";
   let hasVerifier = 1;
 }
 
@@ -596,6 +597,11 @@ def Ft_AdamwOp : Ft_OptimizerOp<"adamw", (ins F64Attr:$beta1, F64Attr:$beta2, F6
     torch.optim.AdamW): p -= lr * weight_decay * p (where decay applies); m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2;
     p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
     `segments` lists begin, end (in elements of the unit) and whether weight decay applies (0 or 1), for all parameters in order.
+
+    Where bf16 weights have no master, the step is computed in f32 and its result rounded to nearest or, with `stochastic_rounding` and
+    `rng`, to one of its two neighbours: to the upper one with the probability that keeps the mean (S. Gupta et al., "Deep learning with limited
+    numerical precision", 2015), in steps of 2^-16. Element i of the parameter with the segment k draws from the Philox stream
+    2^31 + stochastic_rounding[k] at `step`, seeded with rng[0]: neither slices nor units change its number.
   }];
 }
 

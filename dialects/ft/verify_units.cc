@@ -169,6 +169,23 @@ LogicalResult UpdateScalerOp::verify() {
 
 namespace {
 
+// One stream for each segment, and the generator's state.
+template <typename Op> LogicalResult verifyRounding(Op op) {
+  std::optional<llvm::ArrayRef<int64_t>> streams = op.getStochasticRounding();
+  if (streams.has_value() != static_cast<bool>(op.getRng()))
+    return op.emitOpError("takes rng exactly with stochastic_rounding");
+  if (!streams)
+    return success();
+  if (streams->size() != op.getSegments().size() / 3)
+    return op.emitOpError() << "stochastic_rounding has " << streams->size() << " streams for "
+                            << op.getSegments().size() / 3 << " segments";
+  for (int64_t stream : *streams)
+    if (failed(verifyRange(op, "a stream of stochastic_rounding", double(stream),
+                           stream >= 0 && stream < int64_t{1} << 31, "0 or more, below 2^31")))
+      return failure();
+  return verify::shapeIs(op, "rng", op.getRng(), {3}, "seed, micro-step, rank");
+}
+
 // What all optimizers have in common.
 template <typename Op> LogicalResult verifyOptimizer(Op op) {
   double decay = op.getWeightDecay().convertToDouble();
@@ -177,6 +194,8 @@ template <typename Op> LogicalResult verifyOptimizer(Op op) {
   auto step = RankedTensorType::get({}, IntegerType::get(op.getContext(), 64));
   if (op.getStep().getType() != step)
     return op.emitOpError() << "step is " << op.getStep().getType() << "; expected " << step;
+  if (failed(verifyRounding(op)))
+    return failure();
   if (unitOf(op.getGradient().getType()) == op.getUnitAttr())
     return success();
   return op.emitOpError() << "updates unit " << op.getUnitAttr() << " with a gradient of "

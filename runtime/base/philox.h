@@ -34,6 +34,9 @@ inline PhiloxBlock Philox4x32(uint64_t seed, uint32_t stream, uint32_t step, uin
 // are drawn once, by their index in the module.
 inline constexpr uint32_t kFirstOpStream = 0x40000000u;
 
+// Streams of stochastic rounding are this plus the index of the parameter, at the step that is applied.
+inline constexpr uint32_t kFirstRoundingStream = 0x80000000u;
+
 // 24 bits -> [0, 1).
 inline float PhiloxUniform(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 

@@ -47,17 +47,11 @@ class ParameterLoader {
         entry_(entry),
         range_{offset, offset + static_cast<uint64_t>(entry.num_elements)} {}
 
-  absl::Status Load(const MasterParameters& master) {
-    return ForEachChunk(master.begin, master.elements, [&](uint64_t first, uint64_t count) {
-      return executor_.Write(master.data + (first - master.begin), chunk_.data(), count * sizeof(float));
-    });
-  }
-
-  absl::Status Load(const WorkingCopy& copy) {
-    return ForEachChunk(copy.begin, copy.elements, [&](uint64_t first, uint64_t count) {
-      rounded_.resize(count);
-      copy.Round(chunk_.data(), rounded_.data(), count);
-      return executor_.Write(copy.data + (first - copy.begin), rounded_.data(), count * sizeof(uint16_t));
+  absl::Status Load(const WeightsAtRest& weights) {
+    return ForEachChunk(weights.begin, weights.elements, [&](uint64_t first, uint64_t count) {
+      rounded_.resize(count * weights.ElementBytes());
+      weights.Round(chunk_.data(), rounded_.data(), count);
+      return executor_.Write(weights.At(first), rounded_.data(), rounded_.size());
     });
   }
 
@@ -86,7 +80,7 @@ class ParameterLoader {
   const SafetensorsReader::Entry& entry_;
   const Range range_;
   std::vector<float> chunk_;
-  std::vector<uint16_t> rounded_;
+  std::vector<std::byte> rounded_;  // chunk_ in the type at rest
 };
 
 }  // namespace
@@ -97,9 +91,9 @@ absl::StatusOr<std::string> LoadWeights(const proto::Plan& plan, const Executor&
   FT_ASSIGN_OR_RETURN(const WeightMatch match, MatchWeights(*reader, Wanted(plan)));
   for (int p = 0; p < plan.parameters_size(); ++p) {
     const proto::Parameter& parameter = plan.parameters(p);
-    FT_ASSIGN_OR_RETURN(const MasterParameters master,
+    FT_ASSIGN_OR_RETURN(const WeightsAtRest master,
                         FindMasterParameters(plan, executor.operands(), parameter.unit()));
-    FT_ASSIGN_OR_RETURN(const std::optional<WorkingCopy> copy,
+    FT_ASSIGN_OR_RETURN(const std::optional<WeightsAtRest> copy,
                         FindWorkingCopy(plan, executor.operands(), parameter.unit()));
     ParameterLoader loader(executor, *reader, *match.entries[p], parameter.offset());
     FT_RETURN_IF_ERROR(loader.Load(master));

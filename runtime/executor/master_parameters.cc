@@ -1,5 +1,6 @@
 #include "runtime/executor/master_parameters.h"
 
+#include <cstring>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -34,26 +35,34 @@ std::optional<DType> DTypeOf(const proto::Plan& plan, int64_t buffer) {
   return std::nullopt;
 }
 
-}  // namespace
-
-absl::StatusOr<MasterParameters> FindMasterParameters(const proto::Plan& plan,
-                                                      const OperandResolver& resolver, uint32_t unit) {
-  int64_t buffer = FindBuffer(plan, unit, "master");
-  if (buffer < 0) buffer = FindBuffer(plan, unit, "parameters");
-  if (buffer < 0 || plan.buffers(buffer).size().value() != sizeof(float)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the plan has no fp32 parameters at rest for unit '", plan.units(unit).name(), "'"));
-  }
-  MasterParameters master;
-  master.data = reinterpret_cast<float*>(resolver.Address(buffer));
-  master.elements = resolver.Bytes(buffer) / sizeof(float);
-  master.sliced = IsSlice(plan, buffer);
-  if (master.sliced) master.begin = resolver.SliceBegin(unit);
-  return master;
+WeightsAtRest WeightsIn(const proto::Plan& plan, const OperandResolver& resolver, uint32_t unit,
+                        int64_t buffer, DType dtype) {
+  WeightsAtRest weights;
+  weights.data = static_cast<std::byte*>(static_cast<void*>(resolver.Address(buffer)));
+  weights.dtype = dtype;
+  weights.elements = resolver.Bytes(buffer) / SizeOf(dtype);
+  weights.sliced = IsSlice(plan, buffer);
+  if (weights.sliced) weights.begin = resolver.SliceBegin(unit);
+  return weights;
 }
 
-absl::StatusOr<std::optional<WorkingCopy>> FindWorkingCopy(const proto::Plan& plan,
-                                                           const OperandResolver& resolver, uint32_t unit) {
+}  // namespace
+
+absl::StatusOr<WeightsAtRest> FindMasterParameters(const proto::Plan& plan, const OperandResolver& resolver,
+                                                   uint32_t unit) {
+  int64_t buffer = FindBuffer(plan, unit, "master");
+  const bool separate = buffer >= 0;
+  if (!separate) buffer = FindBuffer(plan, unit, "parameters");
+  const uint64_t bytes = buffer < 0 ? 0 : plan.buffers(buffer).size().value();
+  if (bytes == sizeof(float)) return WeightsIn(plan, resolver, unit, buffer, DType::kF32);
+  if (bytes == sizeof(uint16_t) && !separate && DTypeOf(plan, buffer) == DType::kBF16)
+    return WeightsIn(plan, resolver, unit, buffer, DType::kBF16);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the plan has no fp32 or bf16 parameters at rest for unit '", plan.units(unit).name(), "'"));
+}
+
+absl::StatusOr<std::optional<WeightsAtRest>> FindWorkingCopy(const proto::Plan& plan,
+                                                             const OperandResolver& resolver, uint32_t unit) {
   const int64_t buffer = FindBuffer(plan, unit, "parameters");
   if (buffer < 0 || FindBuffer(plan, unit, "master") < 0) return std::nullopt;
   const std::optional<DType> dtype = DTypeOf(plan, buffer);
@@ -62,15 +71,18 @@ absl::StatusOr<std::optional<WorkingCopy>> FindWorkingCopy(const proto::Plan& pl
         absl::StrCat("unit '", plan.units(unit).name(),
                      "' of the plan has master weights, but its parameters are neither bf16 nor f16"));
   }
-  return WorkingCopy{.data = reinterpret_cast<uint16_t*>(resolver.Address(buffer)),
-                     .dtype = *dtype,
-                     .begin = IsSlice(plan, buffer) ? resolver.SliceBegin(unit) : 0,
-                     .elements = resolver.Bytes(buffer) / sizeof(uint16_t)};
+  return WeightsIn(plan, resolver, unit, buffer, *dtype);
 }
 
-void WorkingCopy::Round(const float* values, uint16_t* rounded, uint64_t count) const {
-  for (uint64_t i = 0; i < count; ++i)
-    rounded[i] = dtype == DType::kBF16 ? RoundToBF16(values[i]) : RoundToF16(values[i]);
+void WeightsAtRest::Round(const float* values, std::byte* rounded, uint64_t count) const {
+  if (dtype == DType::kF32) {
+    std::memcpy(rounded, values, count * sizeof(float));
+    return;
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint16_t bits = dtype == DType::kBF16 ? RoundToBF16(values[i]) : RoundToF16(values[i]);
+    std::memcpy(rounded + i * sizeof(bits), &bits, sizeof(bits));
+  }
 }
 
 }  // namespace ft

@@ -1,6 +1,7 @@
 // Where a unit's parameters are at rest. Addresses are in an arena: Executor::Read and Write get at them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -12,31 +13,29 @@
 namespace ft {
 
 // What this rank holds: elements [begin, begin + elements) of the unit's flat buffer, padding included.
-struct MasterParameters {
-  float* data = nullptr;
+struct WeightsAtRest {
+  std::byte* data = nullptr;
+  DType dtype = DType::kF32;  // or kBF16, kF16
   uint64_t begin = 0;
   uint64_t elements = 0;
   bool sliced = false;  // over the shard axis; otherwise the same on all ranks
+
+  uint64_t ElementBytes() const { return SizeOf(dtype); }
+  // Of an element of the unit.
+  std::byte* At(uint64_t element) const { return data + (element - begin) * ElementBytes(); }
+  // `count` values in this type, to nearest, ties to even.
+  void Round(const float* values, std::byte* rounded, uint64_t count) const;
 };
 
-// The fp32 weights: those of role "master", or "parameters" where there are none. Errors: FailedPrecondition
-// when the plan does not say where they are, or holds them in another type than fp32.
-absl::StatusOr<MasterParameters> FindMasterParameters(const proto::Plan& plan,
-                                                      const OperandResolver& resolver, uint32_t unit);
+// The weights that the optimizer updates: those of role "master", in fp32, or "parameters" where there are
+// none, in fp32 or bf16. Errors: FailedPrecondition when the plan does not say where they are, or holds them
+// in another type.
+absl::StatusOr<WeightsAtRest> FindMasterParameters(const proto::Plan& plan, const OperandResolver& resolver,
+                                                   uint32_t unit);
 
-// The 16-bit weights that are computed with, where they are at rest beside the master ones.
-struct WorkingCopy {
-  uint16_t* data = nullptr;
-  DType dtype = DType::kBF16;  // or kF16
-  uint64_t begin = 0;
-  uint64_t elements = 0;
-
-  // To this type, to nearest, ties to even.
-  void Round(const float* values, uint16_t* rounded, uint64_t count) const;
-};
-
-// Errors: FailedPrecondition when nothing in the plan says which 16-bit type they have.
-absl::StatusOr<std::optional<WorkingCopy>> FindWorkingCopy(const proto::Plan& plan,
-                                                           const OperandResolver& resolver, uint32_t unit);
+// The 16-bit weights that are computed with, where they are at rest beside the master ones. Errors:
+// FailedPrecondition when nothing in the plan says which 16-bit type they have.
+absl::StatusOr<std::optional<WeightsAtRest>> FindWorkingCopy(const proto::Plan& plan,
+                                                             const OperandResolver& resolver, uint32_t unit);
 
 }  // namespace ft

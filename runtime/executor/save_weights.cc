@@ -34,14 +34,19 @@ uint64_t ElementsOf(const proto::Parameter& parameter) {
                          std::multiplies<>());
 }
 
+// In the type in which they are updated.
 absl::StatusOr<std::unique_ptr<SafetensorsWriter>> OpenWriter(const proto::Plan& plan,
+                                                              const Executor& executor,
                                                               const std::vector<int>& order,
                                                               const std::string& path) {
   std::vector<TensorSpec> tensors;
   for (int p : order) {
     const proto::Parameter& parameter = plan.parameters(p);
-    tensors.push_back(
-        {parameter.name(), SafetensorsDType::kF32, {parameter.shape().begin(), parameter.shape().end()}});
+    FT_ASSIGN_OR_RETURN(const WeightsAtRest master,
+                        FindMasterParameters(plan, executor.operands(), parameter.unit()));
+    const SafetensorsDType dtype =
+        master.dtype == DType::kBF16 ? SafetensorsDType::kBF16 : SafetensorsDType::kF32;
+    tensors.push_back({parameter.name(), dtype, {parameter.shape().begin(), parameter.shape().end()}});
   }
   return SafetensorsWriter::Create(path, tensors);
 }
@@ -50,8 +55,8 @@ absl::StatusOr<std::unique_ptr<SafetensorsWriter>> OpenWriter(const proto::Plan&
 class UnitSaver {
  public:
   // `owners`: over how many ranks the unit is sliced, the first ones of the run; 1: every rank has all of it.
-  UnitSaver(const Executor& executor, const MasterParameters& master, int owners, Communicator& communicator,
-            SafetensorsWriter* writer, std::vector<float>& chunk)
+  UnitSaver(const Executor& executor, const WeightsAtRest& master, int owners, Communicator& communicator,
+            SafetensorsWriter* writer, std::vector<std::byte>& chunk)
       : executor_(executor),
         master_(master),
         owners_(owners),
@@ -60,15 +65,16 @@ class UnitSaver {
         chunk_(chunk) {}
 
   absl::Status Save(const std::vector<Span>& parameters, const char* unit) {
+    const uint64_t size = master_.ElementBytes();
     const CollectiveLabel label{.name = unit, .sequence = 0};
     for (int owner = 0; owner < owners_; ++owner) {
       const uint64_t first = owner * master_.elements;
       for (uint64_t at = 0; at < master_.elements; at += kChunkElements) {
         const uint64_t count = std::min(kChunkElements, master_.elements - at);
         if (owners_ > 1 ? owner == communicator_.rank() : writer_ != nullptr)
-          FT_RETURN_IF_ERROR(executor_.Read(chunk_.data(), master_.data + at, count * sizeof(float)));
+          FT_RETURN_IF_ERROR(executor_.Read(chunk_.data(), master_.data + at * size, count * size));
         if (owners_ > 1)
-          FT_RETURN_IF_ERROR(communicator_.Broadcast(chunk_.data(), count * sizeof(float), owner, label));
+          FT_RETURN_IF_ERROR(communicator_.Broadcast(chunk_.data(), count * size, owner, label));
         if (writer_ != nullptr) FT_RETURN_IF_ERROR(Write(parameters, first + at, count));
       }
     }
@@ -77,20 +83,21 @@ class UnitSaver {
 
  private:
   absl::Status Write(const std::vector<Span>& parameters, uint64_t begin, uint64_t count) {
+    const uint64_t size = master_.ElementBytes();
     for (const Span& parameter : parameters) {
       const uint64_t from = std::max(parameter.begin, begin), to = std::min(parameter.end, begin + count);
       if (from < to)
-        FT_RETURN_IF_ERROR(writer_->Append(chunk_.data() + (from - begin), (to - from) * sizeof(float)));
+        FT_RETURN_IF_ERROR(writer_->Append(chunk_.data() + (from - begin) * size, (to - from) * size));
     }
     return absl::OkStatus();
   }
 
   const Executor& executor_;
-  const MasterParameters master_;
+  const WeightsAtRest master_;
   const int owners_;
   Communicator& communicator_;
   SafetensorsWriter* const writer_;
-  std::vector<float>& chunk_;
+  std::vector<std::byte>& chunk_;
 };
 
 }  // namespace
@@ -100,17 +107,17 @@ absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Comm
   const std::vector<int> order = FlatOrder(plan);
   std::unique_ptr<SafetensorsWriter> writer;
   if (communicator.rank() == 0) {
-    FT_ASSIGN_OR_RETURN(writer, OpenWriter(plan, order, path));
+    FT_ASSIGN_OR_RETURN(writer, OpenWriter(plan, executor, order, path));
   }
   std::vector<std::vector<Span>> by_unit(plan.units_size());
   for (int p : order) {
     const proto::Parameter& parameter = plan.parameters(p);
     by_unit[parameter.unit()].push_back({parameter.offset(), parameter.offset() + ElementsOf(parameter)});
   }
-  std::vector<float> chunk(kChunkElements);
+  std::vector<std::byte> chunk(kChunkElements * sizeof(float));
   for (int unit = 0; unit < plan.units_size(); ++unit) {
     if (by_unit[unit].empty()) continue;
-    FT_ASSIGN_OR_RETURN(const MasterParameters master, FindMasterParameters(plan, executor.operands(), unit));
+    FT_ASSIGN_OR_RETURN(const WeightsAtRest master, FindMasterParameters(plan, executor.operands(), unit));
     UnitSaver saver(executor, master, master.sliced ? executor.mesh().shard : 1, communicator, writer.get(),
                     chunk);
     FT_RETURN_IF_ERROR(saver.Save(by_unit[unit], plan.units(unit).name().c_str()));

@@ -27,7 +27,8 @@ constexpr uint64_t kFirst = 1500, kSecond = 2500;  // elements of the parameters
 struct Layout {
   proto::DType dtype = proto::BF16;
   bool working_copy = true;
-  bool whole_copy = true;  // of the working copy; with none, of the only one
+  bool bf16_alone = false;  // with no working copy: the only one is in bf16
+  bool whole_copy = true;   // of the working copy; with none, of the only one
   bool master_on_host = false;
   bool two_axes = false;
 };
@@ -44,6 +45,10 @@ class PlanBuilder {
     AddParameter("first", kFirst, 0);
     AddParameter("second", kSecond, 2048);
     const bool bits16 = layout.working_copy;
+    if (layout.bf16_alone) {
+      AddState("parameters", 2, layout.whole_copy, layout.master_on_host, layout.dtype);
+      return plan_;
+    }
     AddState("parameters", bits16 ? 2 : 4, layout.whole_copy, false, bits16 ? layout.dtype : proto::F32);
     if (bits16) AddState("master", 4, false, layout.master_on_host, proto::F32);
     return plan_;
@@ -85,15 +90,20 @@ float Value(uint64_t element) { return 0.1f + static_cast<float>(element) * 0.37
 
 class WeightsTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    auto writer = SafetensorsWriter::Create(
-        path_, {{"first", SafetensorsDType::kF32, {kFirst}}, {"second", SafetensorsDType::kF32, {kSecond}}});
+  void SetUp() override { WriteWeights(path_, SafetensorsDType::kF32); }
+
+  static void WriteWeights(const std::string& path, SafetensorsDType dtype) {
+    auto writer = SafetensorsWriter::Create(path, {{"first", dtype, {kFirst}}, {"second", dtype, {kSecond}}});
     ASSERT_TRUE(writer.ok()) << writer.status();
     for (const auto& [elements, offset] :
          {std::pair{kFirst, uint64_t{0}}, std::pair{kSecond, uint64_t{2048}}}) {
       std::vector<float> values;
+      std::vector<uint16_t> rounded;
       for (uint64_t i = 0; i < elements; ++i) values.push_back(Value(offset + i));
-      ASSERT_TRUE((*writer)->Append(values.data(), values.size() * sizeof(float)).ok());
+      for (float value : values) rounded.push_back(RoundToBF16(value));
+      const bool wide = dtype == SafetensorsDType::kF32;
+      const void* data = wide ? static_cast<const void*>(values.data()) : rounded.data();
+      ASSERT_TRUE((*writer)->Append(data, elements * SizeOf(dtype)).ok());
     }
     ASSERT_TRUE((*writer)->Commit().ok());
   }
@@ -118,7 +128,12 @@ class WeightsTest : public ::testing::Test {
       look(plan, **executor, rank);
       ASSERT_TRUE(SaveWeights(plan, **executor, communicators->world(), again).ok());
     });
-    EXPECT_EQ(TempFolder::Read(again), TempFolder::Read(path_));
+    std::string expected = path_;
+    if (layout.bf16_alone) {  // saved as it is kept
+      expected = folder_.Path("bf16.safetensors");
+      WriteWeights(expected, SafetensorsDType::kBF16);
+    }
+    EXPECT_EQ(TempFolder::Read(again), TempFolder::Read(expected));
   }
 
   TempFolder folder_;
@@ -131,6 +146,12 @@ float Expected(uint64_t element) {
   return padding ? 0 : Value(element);
 }
 
+uint16_t Bits16(const std::byte* at) {
+  uint16_t bits;
+  std::memcpy(&bits, at, sizeof(bits));
+  return bits;
+}
+
 void CheckCopy(const proto::Plan& plan, const Executor& executor, int rank, uint64_t begin,
                uint64_t elements) {
   const auto copy = FindWorkingCopy(plan, executor.operands(), 0);
@@ -139,7 +160,9 @@ void CheckCopy(const proto::Plan& plan, const Executor& executor, int rank, uint
   ASSERT_EQ((*copy)->elements, elements);
   for (uint64_t i = 0; i < elements; ++i) {
     const float value = Expected(begin + i);
-    ASSERT_EQ((*copy)->data[i], (*copy)->dtype == DType::kBF16 ? RoundToBF16(value) : RoundToF16(value)) << i;
+    ASSERT_EQ(Bits16((*copy)->At(begin + i)),
+              (*copy)->dtype == DType::kBF16 ? RoundToBF16(value) : RoundToF16(value))
+        << i;
   }
 }
 
@@ -148,7 +171,15 @@ void CheckMaster(const proto::Plan& plan, const Executor& executor, uint64_t beg
   ASSERT_TRUE(master.ok()) << master.status();
   ASSERT_EQ(master->begin, begin);
   ASSERT_EQ(master->elements, elements);
-  for (uint64_t i = 0; i < elements; ++i) ASSERT_EQ(master->data[i], Expected(begin + i)) << i;
+  const bool bf16 = master->dtype == DType::kBF16;
+  for (uint64_t i = 0; i < elements; ++i) {
+    const std::byte* at = master->At(begin + i);
+    float value;
+    if (bf16)
+      ASSERT_EQ(Bits16(at), RoundToBF16(Expected(begin + i))) << i;
+    else
+      ASSERT_EQ((std::memcpy(&value, at, sizeof(value)), value), Expected(begin + i)) << i;
+  }
 }
 
 TEST_F(WeightsTest, AWholeWorkingCopyBesideMasterSlices) {
@@ -177,6 +208,17 @@ TEST_F(WeightsTest, WholeFp32ParametersOfAShardedOptimizer) {
     EXPECT_FALSE(FindWorkingCopy(plan, executor.operands(), 0)->has_value());
     CheckMaster(plan, executor, 0, 6144);
   });
+}
+
+TEST_F(WeightsTest, Bf16WithoutMasters) {
+  for (bool whole : {true, false}) {
+    const Layout layout = {
+        .working_copy = false, .bf16_alone = true, .whole_copy = whole, .master_on_host = !whole};
+    RoundTrip(layout, {1, 2}, [&](const proto::Plan& plan, const Executor& executor, int rank) {
+      EXPECT_FALSE(FindWorkingCopy(plan, executor.operands(), 0)->has_value());
+      CheckMaster(plan, executor, whole ? 0 : rank * 3072, whole ? 6144 : 3072);
+    });
+  }
 }
 
 TEST_F(WeightsTest, AWorkingCopyOfAnotherType) {

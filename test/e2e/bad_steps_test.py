@@ -76,6 +76,20 @@ class BadSteps(EndToEnd):
         for strategy, result in curves.items():
             self.assertEqual(result, curves["no_shard"], strategy)
 
+    def test_working_copies_in_host_memory_stay_what_they_are(self):
+        """The optimizer makes them anew on the device, in memory that nothing else fills, also where it applies nothing."""
+        world, curves = 2, []
+        data, source = self.data((1, 0), world=world), self.shared / "llama.mlir"
+        self.check("ftc", "model", "llama", "-o", source)
+        for offload in ("none", "parameters"):
+            plan = self.dir / f"{offload}.bin"
+            self.check("ftc", "compile", source, "--strategy=full_shard", "--mixed-precision=bf16", f"--offload={offload}",
+                       "-o", plan)
+            _, rows = self.run_ranks(plan, world, data, steps=4)
+            self.assertEqual([row["step"] for row in rows if "skipped" in row], [1])
+            curves.append([(row["loss"], row["grad_norm"]) for row in rows])
+        self.assertEqual(*curves)
+
     def test_every_rank_at_fault_is_named(self):
         world = 3
         done, _ = self.run_ranks(self.plan("llama", "full_shard"), world, self.data((0, 0), (0, 2), world=world), steps=2)

@@ -11,6 +11,7 @@ SHARDS = 8  # of hybrid strategies
 # Bytes for each parameter: parameters, gradients, optimizer state.
 FP32 = {"parameters": 4, "gradients": 4, "optimizer_state": 8}
 BF16 = {"parameters": 2, "gradients": 2, "optimizer_state": 12}
+ALONE = {"parameters": 2, "gradients": 2, "optimizer_state": 8}  # bf16 weights without masters
 # Which of these are whole on each rank.
 WHOLE = {
     "no_shard": {"parameters", "gradients", "optimizer_state"},
@@ -61,7 +62,7 @@ class MemoryFormulas(EndToEnd):
                     # Kept until backward in 16 bit: the gather casts the master slice, nothing else is at rest.
                     until_backward = strategy in ("shard_grad_op", "hybrid_shard_zero2")
                     with self.subTest(strategy=strategy, world=world, kind=kind, options=options):
-                        if kind == "parameters" and until_backward and per_parameter == 2:
+                        if kind == "parameters" and until_backward and bytes_per_parameter == BF16:
                             self.assertEqual(report["at_rest"][kind], 0)
                             self.within_padding(report["bytes"]["gathered"], per_parameter, report, whole=True,
                                                 least=LEAST_GATHERED)
@@ -73,6 +74,9 @@ class MemoryFormulas(EndToEnd):
 
     def test_bf16(self):
         self.check_all(BF16, "--mixed-precision=bf16")
+
+    def test_bf16_without_masters(self):
+        self.check_all(ALONE, "--mixed-precision=bf16", "--master-weights=off")
 
     def test_parameters(self):
         for strategy, report in self.reports_of("llama2-7b", 8).items():
@@ -107,6 +111,10 @@ class MemoryFormulas(EndToEnd):
                 self.assertAlmostEqual(rest["total"] / p, 16, delta=0.01)
                 self.assertAlmostEqual((rest["total"] - rest["of_optimizer_state_master"]) / p, 12, delta=0.01)
                 self.assertAlmostEqual((rest["total"] - rest["of_optimizer_state_master"]) / 1e9, gigabytes, delta=0.05)
+                out = self.check("ftc", "explain", source, "--compare=full_shard", "--mixed-precision=bf16",
+                                 "--master-weights=off", "--json").stdout
+                alone = json.loads(out)["plans"][0]["at_rest"]["total"]
+                self.assertEqual(alone, rest["total"] - rest["of_optimizer_state_master"])
         plan = self.shared / "13b.bin"
         self.check("ftc", "compile", self.shared / "llama2-13b.mlir", "--strategy=full_shard", "--mixed-precision=bf16", "-o", plan)
         rest = self.explain(plan, 4)["at_rest"]

@@ -19,7 +19,7 @@ OPTIONS = {
     "prefetch": ("none", "pre", "post", "auto"),
     "wrap": ("transformer", "size", "none"),
     "persistence": (0, 1000),
-    "precision": ("no", "bf16"),
+    "precision": ("no", "bf16", "bf16 alone"),
     "frozen": ("", "*.0.*"),
     "micro_steps": (1, 2),
     "buckets": (0, 1),
@@ -80,13 +80,15 @@ class OptionPairs(EndToEnd):
     def flags(self, row):
         flags = [f"--strategy={row['strategy']}", f"--offload={row['offload']}", f"--prefetch={row['prefetch']}",
                  f"--wrap={row['wrap']}", f"--persistence-threshold={row['persistence']}",
-                 f"--mixed-precision={row['precision']}", "--min-num-params=60000", f"--world-size={row['world']}"]
+                 f"--mixed-precision={row['precision'].removesuffix(' alone')}", "--min-num-params=60000", f"--world-size={row['world']}"]
         flags += [f"--micro-steps={row['micro_steps']}", f"--gather-bucket-mb={row['buckets']}",
                   f"--reduce-bucket-mb={row['buckets']}"]
         if row["frozen"]:
             flags.append(f"--frozen={row['frozen']}")
         if row["precision"] != "no":
             flags.append("--reduce-dtype=fp32")  # a 16-bit one rounds once more between the axes of hybrid strategies
+        if row["precision"] == "bf16 alone":
+            flags += ["--master-weights=off", "--stochastic-rounding"]
         return flags + self.mesh(row) if self.mesh(row) else flags
 
     def compile(self, row):

@@ -97,3 +97,43 @@ func.func @drain(%x: tensor<f32>) {
   %0 = "ft.drain"(%x) {name = "loss"} : (tensor<f32>) -> tensor<1xf32>
   return
 }
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+func.func @rounding_without_rng(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>) {
+  // expected-error @below {{takes rng exactly with stochastic_rounding}}
+  ft.sgd @u, %g, %c, %c, %step {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 3>}
+    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  return
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+func.func @rounding_streams(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>) {
+  // expected-error @below {{stochastic_rounding has 2 streams for 1 segments}}
+  ft.sgd @u, %g, %c, %c, %step rng %rng {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 3, 4>}
+    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<3xi64>
+  return
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+func.func @rounding_stream(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>) {
+  // expected-error @below {{a stream of stochastic_rounding is -1.000000e+00; expected 0 or more, below 2^31}}
+  ft.sgd @u, %g, %c, %c, %step rng %rng {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: -1>}
+    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<3xi64>
+  return
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+func.func @rounding_rng(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<2xi64>) {
+  // expected-error @below {{rng is 2; expected 3, seed, micro-step, rank}}
+  ft.sgd @u, %g, %c, %c, %step rng %rng {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 1>}
+    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<2xi64>
+  return
+}

@@ -18,6 +18,10 @@ func.func @optimizers(%g: !ft.slice<@u, f32>, %flat: !ft.flat<@u, bf16>, %c: ten
   // CHECK: ft.sgd @u, %{{.*}} {momentum = 0.000000e+00 : f64, segments = array<i64: 0, 4, 1>, weight_decay = 0.000000e+00 : f64}
   ft.sgd @u, %g, %c, %lr, %step {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>}
     : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  // CHECK: ft.sgd @u, %{{.*}} rng %{{.*}} {momentum = 0.000000e+00 : f64, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 3>, weight_decay = 0.000000e+00 : f64} : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<3xi64>
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.sgd @u, %g, %c, %lr, %step rng %rng {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 3>}
+    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<3xi64>
   // CHECK: ft.refresh @u{{$}}
   ft.refresh @u
   return

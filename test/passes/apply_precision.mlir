@@ -1,6 +1,7 @@
 // RUN: ft-opt %s --ft-apply-precision=param=bf16 --ft-verify-precision | FileCheck %s
 // RUN: ft-opt %s "--ft-apply-precision=param=fp16 reduce=fp16" --ft-verify-precision | FileCheck %s --check-prefix=HALF
 // RUN: ft-opt %s --ft-apply-precision=reduce=bf16 --ft-verify-precision | FileCheck %s --check-prefix=REDUCE
+// RUN: ft-opt %s "--ft-apply-precision=param=bf16 masters=false" --ft-verify-precision | FileCheck %s --check-prefix=ALONE
 // With fp32 nothing changes, to the last byte.
 // RUN: ft-opt %s -o %t.before
 // RUN: ft-opt %s --ft-apply-precision --ft-verify-precision -o %t.after
@@ -11,6 +12,12 @@
 // CHECK: ft.unit @block {compute = bf16, elements = 3072 : i64, gathered = "released", reduce = f32, working_copy}
 // CHECK: ft.unit @head {compute = bf16, elements = 1024 : i64, gathered = "until_backward", reduce = f32}
 // HALF: ft.unit @block {compute = f16, elements = 3072 : i64, gathered = "released", reduce = f16, working_copy}
+// Weights in bf16 are all there is: nothing is rounded in a gather.
+// ALONE: ft.unit @block {compute = bf16, elements = 3072 : i64, gathered = "released", master = bf16, reduce = f32}
+// ALONE: ft.unit @head {compute = bf16, elements = 1024 : i64, gathered = "until_backward", master = bf16, reduce = f32}
+// ALONE: %[[HEAD:.*]] = ft.shard @head : !ft.slice<@head, bf16>
+// ALONE-NEXT: ft.gather %[[HEAD]] {{.*}} : !ft.slice<@head, bf16> -> !ft.flat<@head, bf16>
+// ALONE: ft.shard @block : !ft.slice<@block, bf16>
 // REDUCE: ft.unit @block {elements = 3072 : i64, gathered = "released", reduce = bf16}
 ft.unit @block {elements = 3072 : i64, gathered = "released"}
 ft.unit @head {elements = 1024 : i64, gathered = "until_backward"}

@@ -1,6 +1,7 @@
 // RUN: ft-opt %s "--ft-insert-optimizer=optimizer=adam weight-decay=0.25 beta2=0.5" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,ADAM
 // RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd momentum=0.5 nesterov=true" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,NESTEROV
 // RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd growth-interval=7 hysteresis=3 min-scale=0.5 dynamic-scale=false" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,SGD
+// RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd stochastic-rounding=true" --ft-verify-optimizer | FileCheck %s --check-prefix=ROUND
 // RUN: not ft-opt %s --ft-insert-optimizer=optimizer=lion 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not ft-opt %S/make_eval_step.mlir --ft-insert-optimizer 2>&1 | FileCheck %s --check-prefix=ABSENT
 
@@ -14,6 +15,16 @@ ft.unit @block {elements = 1024 : i64}
 ft.unit @head {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "block", offset = 0 : i64, unit = @block}
 ft.parameter @h : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "head", no_decay, offset = 0 : i64, unit = @head}
+
+// Each parameter rounds from the stream of its place in the module, and the module has only one generator.
+// ROUND-LABEL: func.func @init
+// ROUND: ft.init @w, %{{.*}} {phase = "init", stream = 0 : i64}
+// ROUND: ft.init @h, %{{.*}} {phase = "init", stream = 1 : i64}
+// ROUND-LABEL: func.func @train_step
+// ROUND-NEXT: %[[RNG:.*]] = ft.input "rng"
+// ROUND-NOT: ft.input "rng"
+// ROUND: ft.sgd @head, {{.*}} rng %[[RNG]] {{.*}}stochastic_rounding = array<i64: 1>
+// ROUND: ft.sgd @block, {{.*}} rng %[[RNG]] {{.*}}stochastic_rounding = array<i64: 0>
 
 // CHECK-LABEL: func.func @train_step
 // CHECK-SAME:    -> (tensor<f32>, tensor<f32>, tensor<64xi64>)

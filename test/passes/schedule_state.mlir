@@ -37,9 +37,50 @@ module {
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
     // CHECK: "adamw" on compute ins(%h.gradients : own bf16, {{.*}}) outs(%h.master : whole f32, %h.exp_avg : whole f32, %h.exp_avg_sq : whole f32, %h.parameters : own bf16)
+    // CHECK-NOT: stochastic_rounding
     ft.adamw @h, %r, %one, %lr, %t {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, segments = array<i64: 0, 8, 0>} : !ft.slice<@h, bf16>, tensor<f32>, tensor<f32>, tensor<i64>
     // CHECK-NEXT: %[[R:.*]] = ftx.start all_gather on gather after compute over shard @h from (%h.parameters : own bf16) to (%h.parameters : whole bf16)
     // CHECK-NEXT: ftx.wait %[[R]] on compute
+    ft.refresh @h {axis = "shard", phase = "optimizer"}
+    return %one : tensor<f32>
+  }
+}
+
+// -----
+
+// The same without masters: the optimizer reads and writes its part of the bf16 weights, and draws what it rounds with.
+
+module {
+  ft.unit @h {elements = 1024 : i64, parameters = "whole", gradients = "whole", optimizer = "slice", gathered = "never", compute = bf16, master = bf16, reduce = bf16}
+  ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "h", offset = 0 : i64, unit = @h}
+  // CHECK: %h.parameters = ftx.buffer "h.parameters" parameters unit_full(@h, 2) persistent
+  // CHECK-NOT: h.master
+  // CHECK: %h.exp_avg = ftx.buffer "h.exp_avg" optimizer_state unit_slice(@h, 4) persistent
+
+  // CHECK-LABEL: ftx.program @init
+  // CHECK: "init_constant" on compute ins(%rng : tensor<3xi64>) outs(%h.parameters : whole bf16)
+  // CHECK-NOT: "cast"
+  // CHECK-NOT: all_gather
+  func.func @init() {
+    %rng = ft.input "rng" : tensor<3xi64>
+    ft.init @w, %rng {stream = 0 : i64, phase = "init"} : tensor<3xi64>
+    return
+  }
+
+  // CHECK-LABEL: ftx.program @train_step
+  func.func @train_step() -> tensor<f32> {
+    %s = ft.shard @h : !ft.slice<@h, bf16>
+    %w = ft.view %s[@w] : !ft.slice<@h, bf16> -> tensor<8xbf16>
+    %d = ft.scale %w, 2.0 : tensor<8xbf16>
+    %g = ft.pack %d at [@w] : (tensor<8xbf16>) -> !ft.flat<@h, bf16>
+    %r = ft.reduce_scatter %g {axis = "shard", mean = "shard"} : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
+    %one = ft.fill 1.0 : tensor<f32>
+    %lr = ft.input "lr" : tensor<f32>
+    %t = ft.input "step" : tensor<i64>
+    %rng = ft.input "rng" : tensor<3xi64>
+    // CHECK: "adamw" on compute ins(%h.gradients : own bf16, {{.*}}, %rng : tensor<3xi64>) outs(%h.parameters : own bf16, %h.exp_avg : whole f32, %h.exp_avg_sq : whole f32) {{.*}}stochastic_rounding = array<i64: 4>
+    ft.adamw @h, %r, %one, %lr, %t rng %rng {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, segments = array<i64: 0, 8, 0>, stochastic_rounding = array<i64: 4>} : !ft.slice<@h, bf16>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<3xi64>
+    // CHECK-NEXT: ftx.start all_gather on gather after compute over shard @h from (%h.parameters : own bf16) to (%h.parameters : whole bf16)
     ft.refresh @h {axis = "shard", phase = "optimizer"}
     return %one : tensor<f32>
   }

@@ -32,7 +32,7 @@ ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, gathered = "nev
 
 // -----
 
-// expected-error @below {{has a working copy of what is f32 already}}
+// expected-error @below {{has a working copy of what is 'f32' already}}
 ft.unit @u {elements = 1024 : i64, reduce = bf16, working_copy}
 
 // -----
@@ -65,5 +65,33 @@ ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
 func.func @train_step() {
   // expected-error @below {{a working copy is '!ft.slice<@u, f32>' after the precision phase; expected elements of type 'bf16'}}
   %s = ft.shard @u : !ft.slice<@u, f32>
+  return
+}
+
+// -----
+
+// What is kept alone is what is computed with.
+// expected-error @below {{updates weights in 'bf16' but computes in 'f16'}}
+ft.unit @u {elements = 1024 : i64, compute = f16, master = bf16, reduce = f32}
+
+// -----
+
+// expected-error @below {{has a working copy of what is 'bf16' already}}
+ft.unit @u {elements = 1024 : i64, compute = bf16, master = bf16, reduce = f32, working_copy}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+// expected-error @below {{updates weights in 'bf16' but another unit in 'f32'}}
+ft.unit @v {elements = 1024 : i64, compute = bf16, master = bf16, reduce = f32}
+
+// -----
+
+// Only what is rounded can be rounded stochastically.
+ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+func.func @train_step(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>) {
+  // expected-error @below {{rounds stochastically what is f32; give bf16 weights no master}}
+  ft.sgd @u, %g, %c, %c, %step rng %rng {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 1>}
+    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<3xi64>
   return
 }

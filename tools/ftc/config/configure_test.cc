@@ -74,6 +74,17 @@ TEST(ConfigureTest, Contradictions) {
   EXPECT_TRUE(Bad("strategy: ddp", {{"warmup_steps", "10"}, {"warmup_ratio", "0.1"}}).usage);
   EXPECT_TRUE(Bad("strategy: ddp", {{"world_size", "3"}, {"mesh", "replica:2,shard:2"}}).usage);
   EXPECT_TRUE(Bad("strategy: ddp\noptimizer: sgd", {{"nesterov", "true"}}).usage);
+  EXPECT_EQ(
+      Bad("strategy: ddp\nbf16: {enabled: true}\noptimizer: {type: AdamW, stochastic_rounding: true}\n")
+          .message,
+      "'optimizer.stochastic_rounding' in train.yaml:3: stochastic rounding wants bf16 weights without fp32 "
+      "masters: param_dtype: bf16 and master_weights: off");
+  EXPECT_EQ(Bad("strategy: ddp\nparam_dtype: fp16\n", {{"master_weights", "off"}}).message,
+            "--master-weights and 'param_dtype' in train.yaml:2 contradict each other: fp16 weights want "
+            "fp32 masters; off wants param_dtype: bf16");
+  EXPECT_EQ(
+      Bad("strategy: ddp\nmaster_weights: off\n").message,
+      "'master_weights' in train.yaml:2: fp32 weights are their own master; off wants param_dtype: bf16");
   EXPECT_EQ(Bad("strategy: ddp\nmin_lr: 0.1\nlr: 0.01\n").message,
             "'min_lr' in train.yaml:2 and 'lr' in train.yaml:3 contradict each other: min_lr = 0.1 is above "
             "lr = 0.01");
@@ -123,7 +134,8 @@ const char kEverything[] =
     "frozen: ['*.wte.*', '- x', 'none']\nkeep_gathered: \"[a-c]?\"\nprefetch: auto\nforward_prefetch: 3\n"
     "limit_all_gathers: 4\nbucket_cap_mb: 0.3\ngather_bucket_mb: 1e-3\nreduce_bucket_mb: 2\nmemory_budget: "
     "8GiB\ntarget: A100-IB\n"
-    "param_dtype: fp16\nreduce_dtype: bf16\nbuffer_dtype: bf16\nloss_scale: 1024\ninitial_scale_power: 3\n"
+    "param_dtype: bf16\nreduce_dtype: fp16\nbuffer_dtype: bf16\nmaster_weights: off\nstochastic_rounding: "
+    "on\nloss_scale: 1024\ninitial_scale_power: 3\n"
     "loss_scale_window: 5\nhysteresis: 2\nmin_loss_scale: 0.5\nremat: budget:1.5GiB\noffload: "
     "optimizer,activations\n"
     "optimizer: sgd\nbetas: 0.1,0.2\neps: 3e-7\nweight_decay: 0\nmomentum: 0.9\nnesterov: yes\nclip: 0\n"

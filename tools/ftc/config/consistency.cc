@@ -62,6 +62,20 @@ std::optional<Refusal> CheckMomentum(Effective& effective) {
   return Contradiction(effective, "nesterov", "momentum", "nesterov wants a momentum above 0");
 }
 
+std::optional<Refusal> CheckMasterWeights(Effective& effective) {
+  const ft::compiler::CompileOptions& options = effective.configuration.options;
+  const std::string& dtype = options.precision.paramDtype;
+  if (!options.precision.masterWeights && dtype != "bf16") {
+    return Contradiction(effective, "master_weights", "param_dtype",
+                         dtype == "fp32" ? "fp32 weights are their own master; off wants param_dtype: bf16"
+                                         : "fp16 weights want fp32 masters; off wants param_dtype: bf16");
+  }
+  if (!options.optimizer.stochasticRounding || !options.precision.masterWeights) return std::nullopt;
+  return Contradiction(effective, "stochastic_rounding", "master_weights",
+                       "stochastic rounding wants bf16 weights without fp32 masters: param_dtype: bf16 and "
+                       "master_weights: off");
+}
+
 std::optional<Refusal> CheckLr(Effective& effective) {
   const RunSettings& run = effective.configuration.run;
   if (run.min_lr <= run.lr) return std::nullopt;
@@ -134,7 +148,8 @@ void LetFlagsReplace(const std::vector<std::optional<Given>>& flags, Effective& 
 }
 
 std::optional<Refusal> CheckConsistency(Effective& effective) {
-  for (const auto check : {CheckStrategy, CheckMesh, CheckWarmup, CheckMomentum, CheckLr}) {
+  for (const auto check :
+       {CheckStrategy, CheckMesh, CheckWarmup, CheckMomentum, CheckMasterWeights, CheckLr}) {
     if (std::optional<Refusal> refusal = check(effective)) return refusal;
   }
   return std::nullopt;

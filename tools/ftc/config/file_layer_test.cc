@@ -153,6 +153,8 @@ const std::vector<Example>& AliasExamples() {
       {"optimizer.params.weight_decay", "0.01", "0.01"},
       {"optimizer.params.momentum", "0.9", "0.9"},
       {"optimizer.params.nesterov", "true", "true"},
+      {"optimizer.stochastic_rounding", "true", "true"},
+      {"optimizer.params.stochastic_rounding", "true", "true"},
       {"gradient_clipping", "0.5", "0.5"},
       {"max_grad_norm", "auto", "1"},
       {"gradient_accumulation_steps", "8", "8"},

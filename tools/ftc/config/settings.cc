@@ -28,6 +28,8 @@ const std::vector<std::string> kDtypeNames = {"fp32", "bf16", "fp16"};
 #define OPTION(path) FIELD(options.path)
 
 std::vector<Setting> Sharding() {
+  const Converter stage =
+      FromWords({{"0", "no_shard"}, {"1", "zero1"}, {"2", "shard_grad_op"}, {"3", "full_shard"}});
   return {
       {"strategy",
        kSharding,
@@ -42,10 +44,8 @@ std::vector<Setting> Sharding() {
                                                   /*others=*/true)},
         {"fsdp.fsdp_reshard_after_forward",
          FromWords({{"true", "full_shard"}, {"false", "shard_grad_op"}}, /*others=*/true)},
-        {"zero_optimization.stage",
-         FromWords({{"0", "no_shard"}, {"1", "zero1"}, {"2", "shard_grad_op"}, {"3", "full_shard"}})},
-        {"zero_stage",
-         FromWords({{"0", "no_shard"}, {"1", "zero1"}, {"2", "shard_grad_op"}, {"3", "full_shard"}})}}},
+        {"zero_optimization.stage", stage},
+        {"zero_stage", stage}}},
       {"wrap",
        kSharding,
        "W",
@@ -90,8 +90,7 @@ std::vector<Setting> Overlap() {
        Word("prefetch", OPTION(overlap.prefetch), {"pre", "post", "none", "auto"},
             {{"backward_pre", "pre"}, {"backward_post", "post"}, {"no_prefetch", "none"}, {"null", "none"}}),
        "When backward gathers the next unit: before or after the current one's gradients; none: no overlap "
-       "at all; "
-       "auto: by cost",
+       "at all; auto: by cost",
        {{"fsdp.fsdp_backward_prefetch"}, {"zero_optimization.overlap_comm", FromBool(std::nullopt, "none")}}},
       {"forward_prefetch",
        kOverlap,
@@ -133,7 +132,6 @@ std::vector<Setting> Overlap() {
 }
 
 std::vector<Setting> Precision() {
-  const std::vector<std::string> dtypes = {"param_dtype", "reduce_dtype", "buffer_dtype"};
   std::vector<Setting> rows = {
       {"mixed_precision",
        kPrecision,
@@ -164,6 +162,8 @@ std::vector<Setting> Precision() {
        Word("dtype", OPTION(precision.bufferDtype), kDtypeNames, kDtypes),
        "Tables that are not trained",
        {{"fsdp.fsdp_buffer_dtype"}, {"fsdp.fsdp_mixed_precision.buffer_dtype"}}},
+      {"master_weights", kPrecision, "on|off", Switch(OPTION(precision.masterWeights)),
+       "fp32 weights beside bf16 ones; off: bf16 weights are all there is"},
       {"loss_scale",
        kPrecision,
        "X",
@@ -195,11 +195,13 @@ std::vector<Setting> Precision() {
        "fp16: the scale never falls below",
        {{"fp16.min_loss_scale"}}},
   };
-  rows[0].stands_for = dtypes;
+  rows[0].stands_for = {"param_dtype", "reduce_dtype", "buffer_dtype"};
   return rows;
 }
 
 std::vector<Setting> Memory() {
+  const Converter optimizer = FromWords({{"cpu", "optimizer"}, {"none", ""}, {"null", ""}});
+  const Converter parameters = FromWords({{"cpu", "parameters"}, {"none", ""}, {"null", ""}});
   std::vector<Setting> rows = {
       {"remat",
        kMemory,
@@ -221,12 +223,10 @@ std::vector<Setting> Memory() {
        "What lives in host memory",
        {{"fsdp.fsdp_cpu_offload", FromBool("optimizer,parameters", std::nullopt)},
         {"fsdp.fsdp_offload_params", FromBool("optimizer,parameters", std::nullopt)},
-        {"zero_optimization.offload_optimizer.device",
-         FromWords({{"cpu", "optimizer"}, {"none", ""}, {"null", ""}})},
-        {"zero_optimization.offload_param.device",
-         FromWords({{"cpu", "parameters"}, {"none", ""}, {"null", ""}})},
-        {"offload_optimizer_device", FromWords({{"cpu", "optimizer"}, {"none", ""}, {"null", ""}})},
-        {"offload_param_device", FromWords({{"cpu", "parameters"}, {"none", ""}, {"null", ""}})},
+        {"zero_optimization.offload_optimizer.device", optimizer},
+        {"zero_optimization.offload_param.device", parameters},
+        {"offload_optimizer_device", optimizer},
+        {"offload_param_device", parameters},
         {"activation_checkpointing.cpu_checkpointing", FromBool("activations", std::nullopt)}},
        ""},
   };
@@ -276,6 +276,12 @@ std::vector<Setting> Optimizer() {
        Switch(OPTION(optimizer.nesterov)),
        "sgd: Nesterov's momentum",
        {{"optimizer.params.nesterov"}}},
+      {"stochastic_rounding",
+       kOptimizer,
+       "on|off",
+       Switch(OPTION(optimizer.stochasticRounding)),
+       "master_weights=off: updated weights are rounded up or down at random, keeping the mean",
+       {{"optimizer.stochastic_rounding"}, {"optimizer.params.stochastic_rounding"}}},
       {"clip",
        kOptimizer,
        "X",
@@ -283,7 +289,7 @@ std::vector<Setting> Optimizer() {
        "Largest global norm of the gradient; 0 does not clip",
        {{"gradient_clipping"}, {"max_grad_norm"}}},
   };
-  rows[5].flag_value = "true";
+  rows[5].flag_value = rows[6].flag_value = "true";
   return rows;
 }
 

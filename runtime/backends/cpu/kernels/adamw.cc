@@ -43,15 +43,14 @@ KernelOr MakeAdam(const KernelContext& context) {
   const OptimizerRoutines& routines = context.routines.optimizer;
   return MakeKernel([=, routine = kDecoupled ? routines.adamw : routines.adam, update = std::move(update),
                      exp_avg = context.out(1).as<float>(), exp_avg_sq = context.out(2).as<float>()] {
-    if (update.Skipped()) return;
+    if (update.Skipped()) return update.RefreshCopy();
     const double lr = double{*update.lr};
     AdamFactors plain = FactorsOf(hyper, *update.coefficient, lr, *update.step);
     AdamFactors decaying = plain;
     plain.decay = kDecoupled ? 1.0f : 0.0f;
     decaying.decay = static_cast<float>(kDecoupled ? 1.0 - lr * hyper.weight_decay : hyper.weight_decay);
-    update.Run([&](const float* gradient, int64_t begin, int64_t n, bool decay) {
-      const AdamArgs args = {gradient, update.parameter.as<float>() + begin, exp_avg + begin,
-                             exp_avg_sq + begin};
+    update.Run([&](const float* gradient, float* parameter, int64_t begin, int64_t n, bool decay) {
+      const AdamArgs args = {gradient, parameter, exp_avg + begin, exp_avg_sq + begin};
       routine(args, decay ? decaying : plain, 0, n);
     });
   });

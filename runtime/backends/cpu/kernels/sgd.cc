@@ -16,13 +16,12 @@ KernelOr MakeSgd(const KernelContext& context) {
   const auto routine = nesterov ? routines.sgd_nesterov : buffered ? routines.sgd_momentum : routines.sgd;
   return MakeKernel(
       [=, update = std::move(update), buffer = buffered ? context.out(1).as<float>() : nullptr] {
-        if (update.Skipped()) return;
+        if (update.Skipped()) return update.RefreshCopy();
         const SgdFactors plain = {*update.coefficient, 0.0f, static_cast<float>(momentum), *update.lr};
         SgdFactors decaying = plain;
         decaying.decay = static_cast<float>(weight_decay);
-        update.Run([&](const float* gradient, int64_t begin, int64_t n, bool decay) {
-          const SgdArgs args = {gradient, update.parameter.as<float>() + begin,
-                                buffered ? buffer + begin : nullptr};
+        update.Run([&](const float* gradient, float* parameter, int64_t begin, int64_t n, bool decay) {
+          const SgdArgs args = {gradient, parameter, buffered ? buffer + begin : nullptr};
           routine(args, decay ? decaying : plain, 0, n);
         });
       });

@@ -98,9 +98,28 @@ void Dropout(const DropoutArgs& args, const void* x, void* r, int64_t begin, int
   }
 }
 
+void RoundBF16(const RoundingArgs& args, const float* x, uint16_t* r, int64_t element_begin, int64_t n) {
+  uint32_t words[4][kBlocks], drawn[4 * kBlocks];
+  for (int64_t done = 0; done < n; done += 4 * kBlocks) {
+    PhiloxBlocks(args, static_cast<uint64_t>(element_begin + done) / 4, words);
+    for (int i = 0; i < 4 * kBlocks; ++i) drawn[i] = words[i % 4][i / 4];
+    const int64_t count = n - done < 4 * kBlocks ? n - done : 4 * kBlocks;
+    const float* from = x + done;
+    uint16_t* to = r + done;
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) {
+      const uint32_t bits = __builtin_bit_cast(uint32_t, from[i]);
+      const uint32_t magnitude = bits & 0x7FFFFFFFu;
+      const uint32_t moved = bits + (magnitude < 0x7F800000u ? drawn[i] >> 16 : 0u);
+      const uint32_t quiet = magnitude > 0x7F800000u ? 0x00400000u : 0u;
+      to[i] = static_cast<uint16_t>((moved | quiet) >> 16);
+    }
+  }
+}
+
 }  // namespace
 
 extern const RandomRoutines kRandom;
-const RandomRoutines kRandom = {Normal, FT_EVERY_FLOAT(Dropout)};
+const RandomRoutines kRandom = {Normal, FT_EVERY_FLOAT(Dropout), RoundBF16};
 
 }  // namespace ft::cpu::FT_ISA

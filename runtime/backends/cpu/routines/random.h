@@ -25,6 +25,12 @@ struct DropoutArgs {
   float factor;        // of what is kept
 };
 
+struct RoundingArgs {
+  uint64_t seed;
+  uint32_t stream;
+  uint32_t step;
+};
+
 struct RandomRoutines {
   // result[j] = stddev * z(element_begin + j) for j < n, where z(e) is the standard normal number of element
   // e: with w the words of Philox block e / 4 and u(w) = (w + 1) 2^-32, words (0, 1) make elements 4 k and 4
@@ -36,6 +42,10 @@ struct RandomRoutines {
   // Elements begin ... end - 1 of r: x * factor, or 0. One function for each type, at FloatIndex(dtype); r
   // may be x.
   void (*dropout[kFloatTypes])(const DropoutArgs&, const void* x, void* r, int64_t begin, int64_t end);
+  // r[j] for j < n: the bf16 toward 0 from x[j] or, with a probability of their distance in 2^-16 of the gap,
+  // the next one away from 0, by the upper 16 bits of the word of element element_begin + j, a multiple of 4
+  // and more. Infinities stay, NaN is as in Store (element.h).
+  void (*round_bf16)(const RoundingArgs&, const float* x, uint16_t* r, int64_t element_begin, int64_t n);
 };
 
 FT_DECLARE_FOR_EVERY_ISA(RandomRoutines, kRandom)

@@ -10,6 +10,7 @@
 #include "runtime/backends/cpu/isa.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cuda/emulation/emulated_bench.h"
+#include "runtime/base/round_float.h"
 #include "test/conformance/case.h"
 
 namespace ft::cuda::emulation {
@@ -67,6 +68,22 @@ TEST_F(CudaInitialize, NormalNumbersAreTheCpusInEverySlice) {
       } else {
         ASSERT_EQ(values[i], expected[i]) << i;
       }
+    }
+  }
+}
+
+// Weights in bf16 without a master are the fp32 ones rounded.
+TEST_F(CudaInitialize, Bf16ParametersAreTheFp32OnesRounded) {
+  for (const char* op : {"init_normal", "init_constant"}) {
+    const KernelAttributes attributes = Attributes(
+        {{"begin", int64_t{1024}}, {"end", int64_t{30001}}, {"value", 0.02}, {"stream", int64_t{9}}});
+    std::vector<float> wide(kElements, 7.0f);
+    RunKernel(op, {{Rng()}, {Slice(wide, 0, kElements, DType::kF32)}, {}}, attributes);
+    for (const std::vector<int64_t>& cuts : kCuts) {
+      std::vector<uint16_t> values(kElements, 0x40E0);
+      for (size_t i = 0; i + 1 < cuts.size(); ++i)
+        RunKernel(op, {{Rng()}, {Slice(values, cuts[i], cuts[i + 1], DType::kBF16)}, {}}, attributes);
+      for (int64_t i = 0; i < kElements; ++i) ASSERT_EQ(values[i], RoundToBF16(wide[i])) << op << " " << i;
     }
   }
 }

@@ -1,114 +1,204 @@
-// The optimizers' stochastic rounding of the bf16 copy: which of the two neighbours is taken follows the
-// documented numbers, keeps the mean and sees no slices; many segments take several launches.
+// Optimizers on bf16 weights that have no fp32 master, emulated: the numbers are the CPU's to the bit,
+// rounded to nearest or stochastically, however the unit is cut; many segments take several launches.
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <vector>
 
+#include "runtime/backends/cpu/cpu_kernel.h"
+#include "runtime/backends/cpu/isa.h"
+#include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cuda/emulation/emulated_bench.h"
 #include "runtime/backends/cuda/routines/optimizer.h"
 #include "runtime/base/philox.h"
+#include "runtime/base/round_float.h"
 #include "test/conformance/case.h"
 
 namespace ft::cuda::emulation {
 namespace {
 
-constexpr int64_t kElements = 8 * 1024, kSeed = 99, kStream = 7;
+constexpr int64_t kElements = 20 * 1024, kSeed = 99, kStep = 3;
+const std::vector<int64_t> kSegments = {0, 5001, 0, 6144, 17000, 1, 17408, kElements, 1};
+const std::vector<int64_t> kStreams = {7, 2, 2000};
+const std::vector<std::vector<int64_t>> kCuts = {
+    {0, kElements}, {0, 1024, kElements}, {0, 7 * 1024, 9 * 1024, kElements}};
 
-class StochasticRounding : public testing::Test {
+using Entries = std::vector<std::pair<std::string, KernelAttributes::Value>>;
+
+struct Optimizer {
+  const char* kernel;
+  size_t states;
+  Entries entries;
+};
+
+Entries SgdEntries(double momentum, double weight_decay, std::vector<int64_t> segments) {
+  return {{"momentum", momentum},
+          {"nesterov", int64_t{momentum != 0}},
+          {"weight_decay", weight_decay},
+          {"segments", std::move(segments)}};
+}
+
+std::vector<Optimizer> Optimizers() {
+  const Entries adam = {
+      {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}, {"segments", kSegments}};
+  return {{"adamw", 2, adam},
+          {"adam", 2, adam},
+          {"sgd", 0, SgdEntries(0, 0.1, kSegments)},
+          {"sgd", 1, SgdEntries(0.9, 0.1, kSegments)}};
+}
+
+class Bf16Weights : public testing::Test {
  protected:
-  struct Slice {
-    int64_t begin, end;
+  struct Job {
+    std::vector<uint16_t> weights;
+    std::vector<std::vector<float>> states;
+
+    bool operator==(const Job&) const = default;
   };
 
-  static std::vector<std::pair<std::string, KernelAttributes::Value>> Attributes(
-      std::vector<int64_t> segments) {
-    return {{"momentum", 0.0},
-            {"nesterov", int64_t{0}},
-            {"weight_decay", 0.0},
-            {"segments", std::move(segments)}};
+  void SetUp() override {
+    for (int64_t i = 0; i < kElements; ++i) gradient_[i] = std::sin(0.37f * static_cast<float>(i));
   }
 
-  absl::Status Step(const Slice& slice, DType copy_dtype, const KernelAttributes& attributes) {
-    const int64_t n = slice.end - slice.begin;
-    const KernelOperands operands = {{{gradient_.data() + slice.begin, DType::kF32, 1, {n}, slice.begin},
-                                      {&coefficient_},
-                                      {&lr_},
-                                      {&step_, DType::kI64}},
-                                     {{parameter_.data() + slice.begin, DType::kF32, 1, {n}, slice.begin},
-                                      {copy_.data() + slice.begin, copy_dtype, 1, {n}, slice.begin}},
-                                     {}};
-    absl::StatusOr<std::unique_ptr<Kernel>> kernel = bench_.Create("sgd", operands, attributes);
+  static Job Begin(const Optimizer& optimizer) {
+    Job job;
+    for (int64_t i = 0; i < kElements; ++i)
+      job.weights.push_back(RoundToBF16(std::cos(0.11f * static_cast<float>(i))));
+    job.states.assign(optimizer.states, std::vector<float>(kElements, 0.25f));
+    return job;
+  }
+
+  KernelOperands Operands(Job& job, int64_t begin, int64_t end, bool stochastic) {
+    const int64_t n = end - begin;
+    KernelOperands operands = {{{gradient_.data() + begin, DType::kF32, 1, {n}, begin},
+                                {&coefficient_},
+                                {&lr_},
+                                {&step_, DType::kI64}},
+                               {{job.weights.data() + begin, DType::kBF16, 1, {n}, begin}},
+                               {}};
+    if (stochastic) operands.in.push_back({rng_.data(), DType::kI64, 1, {3}});
+    for (auto& state : job.states) operands.out.push_back({state.data() + begin, DType::kF32, 1, {n}, begin});
+    return operands;
+  }
+
+  static KernelAttributes With(Entries entries, bool stochastic) {
+    if (stochastic) entries.emplace_back("stochastic_rounding", kStreams);
+    return conformance::Attributes(std::move(entries));
+  }
+
+  absl::Status Step(const char* op, const KernelOperands& operands, const KernelAttributes& attributes) {
+    absl::StatusOr<std::unique_ptr<Kernel>> kernel = bench_.Create(op, operands, attributes);
     return kernel.ok() ? bench_.Run(**kernel) : kernel.status();
   }
 
+  Job OnTheCpu(const Optimizer& optimizer, bool stochastic) {
+    KernelRegistry registry;
+    RegisterCpuKernels(registry, cpu::BestIsa());
+    Job job = Begin(optimizer);
+    const auto kernel = registry.Find(optimizer.kernel)(Operands(job, 0, kElements, stochastic),
+                                                        With(optimizer.entries, stochastic), {1});
+    EXPECT_TRUE(kernel.ok()) << kernel.status();
+    static_cast<CpuKernel&>(**kernel).Run();
+    return job;
+  }
+
   EmulatedBench bench_;
-  float coefficient_ = 1.0f, lr_ = 1.0f;
-  int64_t step_ = 3;
-  std::vector<float> gradient_ = std::vector<float>(kElements, 0.0f);
-  std::vector<float> parameter_ =
-      std::vector<float>(kElements, 1.0f + 0x1p-9f);  // a quarter of the gap above 1
-  std::vector<uint16_t> copy_ = std::vector<uint16_t>(kElements, 0x7777);
+  float coefficient_ = 0.75f, lr_ = 1e-2f;
+  int64_t step_ = kStep;
+  std::vector<int64_t> rng_ = {kSeed, 4, 1};
+  std::vector<float> gradient_ = std::vector<float>(kElements);
 };
 
-TEST_F(StochasticRounding, FollowsItsNumbersInEverySlice) {
-  auto entries = Attributes({0, 5001, 0, 6144, kElements, 1});
-  entries.emplace_back("stochastic_rounding", kStream);
-  entries.emplace_back("rounding_seed", kSeed);
-  const KernelAttributes attributes = conformance::Attributes(entries);
-  gradient_[10] = -INFINITY;
-  parameter_[11] = NAN;
-  parameter_[12] = -1.0f - 0x1p-9f;
-  parameter_[13] = 1.5f;
-  for (const std::vector<Slice>& slices :
-       {std::vector<Slice>{{0, kElements}}, {{0, 1024}, {1024, kElements}}}) {
-    copy_.assign(kElements, 0x7777);
-    parameter_[10] = 1.0f;
-    for (const Slice& slice : slices) ASSERT_TRUE(Step(slice, DType::kBF16, attributes).ok());
-    int64_t up = 0;
-    for (int64_t i = 0; i < kElements; ++i) {
-      const bool inside = i < 5001 || i >= 6144;
-      const uint32_t word = Philox4x32(kSeed, kFirstRoundingStream + kStream, 3, i / 4)[i % 4];
-      uint32_t want = (std::bit_cast<uint32_t>(parameter_[i]) + (word >> 16)) >> 16;
-      if (i == 10) want = 0x7F80;
-      if (i == 11) {
-        ASSERT_TRUE(std::isnan(std::bit_cast<float>(static_cast<uint32_t>(copy_[i]) << 16)));
-        continue;
+TEST_F(Bf16Weights, AreTheCpusInEverySlice) {
+  for (const Optimizer& optimizer : Optimizers()) {
+    for (bool stochastic : {false, true}) {
+      const Job expected = OnTheCpu(optimizer, stochastic);
+      EXPECT_NE(expected, Begin(optimizer));
+      for (const std::vector<int64_t>& cuts : kCuts) {
+        Job job = Begin(optimizer);
+        for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+          const KernelOperands operands = Operands(job, cuts[i], cuts[i + 1], stochastic);
+          const absl::Status status = Step(optimizer.kernel, operands, With(optimizer.entries, stochastic));
+          ASSERT_TRUE(status.ok()) << status;
+        }
+        EXPECT_EQ(job, expected) << optimizer.kernel << " " << stochastic << " " << cuts.size();
       }
-      ASSERT_EQ(copy_[i], inside ? want : 0x7777) << i;
-      up += inside && i > 13 && copy_[i] == 0x3F81 ? 1 : 0;
     }
-    EXPECT_EQ(copy_[13], 0x3FC0);                   // a bf16 already
-    const double n = 5001 + kElements - 6144 - 14;  // a binomial: within five standard deviations
-    EXPECT_NEAR(up / n, 0.25, 5 * std::sqrt(0.25 * 0.75 / n));
   }
 }
 
-TEST_F(StochasticRounding, TakesABf16CopyAndAStream) {
-  auto entries = Attributes({0, kElements, 0});
-  entries.emplace_back("stochastic_rounding", kStream);
-  EXPECT_EQ(Step({0, kElements}, DType::kF16, conformance::Attributes(entries)).code(),
-            absl::StatusCode::kInvalidArgument);
-  entries.back().second = int64_t{-1};
-  EXPECT_EQ(Step({0, kElements}, DType::kBF16, conformance::Attributes(entries)).code(),
-            absl::StatusCode::kInvalidArgument);
-  entries.back().second = int64_t{0};  // to nearest
-  ASSERT_TRUE(Step({0, kElements}, DType::kBF16, conformance::Attributes(entries)).ok());
-  EXPECT_EQ(copy_, std::vector<uint16_t>(kElements, 0x3F80));
+// SGD from 1 by an eighth of the gap to the next bf16, which is the scalar reference; unaligned, too.
+TEST_F(Bf16Weights, FollowTheirNumbers) {
+  const Optimizer sgd = {"sgd", 0, SgdEntries(0, 0, kSegments)};
+  gradient_.assign(kElements, -1.0f);
+  coefficient_ = 1.0f;
+  lr_ = 0x1p-10f;
+  for (const int64_t misaligned : {0, 1}) {
+    Job job;
+    job.weights.assign(kElements + misaligned, 0x3F80);
+    KernelOperands operands = Operands(job, 0, kElements, true);
+    operands.out[0].data = job.weights.data() + misaligned;
+    ASSERT_TRUE(Step(sgd.kernel, operands, With(sgd.entries, true)).ok());
+    double ups = 0, trials = 0;
+    for (size_t s = 0; s < kStreams.size(); ++s) {
+      for (int64_t i = kSegments[3 * s]; i < kSegments[3 * s + 1]; ++i) {
+        const int64_t e = i - kSegments[3 * s];
+        const uint32_t stream = kFirstRoundingStream + static_cast<uint32_t>(kStreams[s]);
+        const uint32_t word = Philox4x32(kSeed, stream, kStep, static_cast<uint64_t>(e) / 4)[e % 4];
+        const uint32_t bits = std::bit_cast<uint32_t>(1.0f + 0x1p-10f);
+        const uint16_t rounded = job.weights[i + misaligned];
+        ASSERT_EQ(rounded, (bits + (word >> 16)) >> 16) << i;
+        ups += rounded == 0x3F81 ? 1 : 0;
+        trials += 1;
+      }
+    }
+    // A binomial number, within four standard deviations.
+    EXPECT_NEAR(ups, trials / 8, 4 * std::sqrt(trials * 7 / 64));
+  }
 }
 
-TEST_F(StochasticRounding, ManySegmentsTakeSeveralLaunches) {
-  std::vector<int64_t> segments;
+TEST_F(Bf16Weights, RefuseWhatDoesNotFit) {
+  const Optimizer sgd = Optimizers()[2];
+  Job job = Begin(sgd);
+  const auto refused = [&](const KernelOperands& operands, const KernelAttributes& attributes) {
+    return Step("sgd", operands, attributes).code() == absl::StatusCode::kInvalidArgument;
+  };
+  const KernelAttributes stochastic = With(sgd.entries, true);
+  EXPECT_TRUE(refused(Operands(job, 0, kElements, false), stochastic));
+  EXPECT_TRUE(refused(Operands(job, 1026, kElements, true), stochastic));
+  KernelOperands other = Operands(job, 0, kElements, true);
+  other.out[0].dtype = DType::kF16;
+  EXPECT_TRUE(refused(other, With(sgd.entries, false)));
+  other = Operands(job, 0, kElements, true);
+  other.out.push_back(other.out[0]);
+  EXPECT_TRUE(refused(other, stochastic));
+  Entries entries = sgd.entries;
+  entries.emplace_back("stochastic_rounding", std::vector<int64_t>{7});
+  EXPECT_TRUE(refused(Operands(job, 0, kElements, true), conformance::Attributes(entries)));
+}
+
+TEST_F(Bf16Weights, ManySegmentsTakeSeveralLaunches) {
+  std::vector<int64_t> segments, streams;
   for (int64_t i = 0; i + 19 < kElements; i += 20) {
     for (int64_t value : {i, i + 13, int64_t{0}}) segments.push_back(value);
+    streams.push_back(static_cast<int64_t>(streams.size()));
   }
-  ASSERT_GT(segments.size() / 3, 2 * SegmentBatch::kMost);
-  gradient_.assign(kElements, 0.5f);
-  ASSERT_TRUE(Step({0, kElements}, DType::kBF16, conformance::Attributes(Attributes(segments))).ok());
+  ASSERT_GT(streams.size(), 2u * SegmentBatch::kMost);
+  Entries entries = SgdEntries(0, 0, segments);
+  entries.emplace_back("stochastic_rounding", streams);
+  gradient_.assign(kElements, -1.0f);
+  coefficient_ = 1.0f;
+  lr_ = 0x1p-8f;  // half a gap
+  Job job;
+  job.weights.assign(kElements, 0x3F80);
+  ASSERT_TRUE(Step("sgd", Operands(job, 0, kElements, true), conformance::Attributes(entries)).ok());
   for (int64_t i = 0; i < kElements; ++i) {
     const bool inside = i % 20 < 13 && i / 20 * 20 + 19 < kElements;
-    ASSERT_EQ(parameter_[i], 1.0f + 0x1p-9f - (inside ? 0.5f : 0.0f)) << i;
+    const uint64_t e = static_cast<uint64_t>(i % 20);
+    const uint32_t stream = kFirstRoundingStream + static_cast<uint32_t>(i / 20);
+    const uint32_t word = Philox4x32(kSeed, stream, kStep, e / 4)[e % 4];
+    ASSERT_EQ(job.weights[i], inside && word >> 31 ? 0x3F81 : 0x3F80) << i;
   }
 }
 

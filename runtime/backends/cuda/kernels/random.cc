@@ -10,13 +10,15 @@
 #include "runtime/backends/cuda/register.h"
 #include "runtime/backends/cuda/routines/movement.h"
 #include "runtime/base/philox.h"
+#include "runtime/base/round_float.h"
 
 namespace ft::cuda {
 namespace {
 
 // Elements [begin, end) of the slice, where the parameter's element `first` is the one at `begin`.
 struct Target {
-  float* data;
+  std::byte* data;
+  DType dtype;  // f32, bf16 or f16
   int64_t begin;
   int64_t end;
   int64_t first;
@@ -27,12 +29,13 @@ absl::StatusOr<Target> FindTarget(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
   const Tensor &rng = context.in(0), &slice = context.out(0);
   FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
-  FT_RETURN_IF_ERROR(CheckPresent(slice, "slice"));
+  FT_RETURN_IF_ERROR(CheckFloat(slice, "slice"));
   FT_ASSIGN_OR_RETURN(const int64_t begin, context.attributes.Int("begin"));
   FT_ASSIGN_OR_RETURN(const int64_t end, context.attributes.Int("end"));
   FT_ASSIGN_OR_RETURN(const double value, context.attributes.Float("value"));
   Target target;
-  target.data = slice.as<float>();
+  target.data = slice.as<std::byte>();
+  target.dtype = slice.dtype;
   target.begin = std::clamp<int64_t>(begin - slice.flat_begin, 0, slice.elements());
   target.end = std::clamp<int64_t>(end - slice.flat_begin, target.begin, slice.elements());
   target.first = target.begin + slice.flat_begin - begin;
@@ -46,17 +49,25 @@ KernelOr MakeInitNormal(const KernelContext& context) {
   if (target.begin < target.end && target.first % 4 != 0) {
     return absl::InvalidArgumentError("the slice must begin at a multiple of 4 elements of the parameter");
   }
-  const NormalArgs args = {context.in(0).as<int64_t>(), target.data + target.begin,    target.first,
-                           target.end - target.begin,   static_cast<uint32_t>(stream), target.value};
+  const int64_t size = static_cast<int64_t>(SizeOf(target.dtype));
+  const NormalArgs args = {
+      context.in(0).as<int64_t>(), target.data + target.begin * size, target.dtype, target.first,
+      target.end - target.begin,   static_cast<uint32_t>(stream),     target.value};
   return MakeKernel([args](StreamHandle stream) { return Normal(args, stream); });
+}
+
+// The bytes of an element with this value, repeated.
+uint64_t PatternOf(DType dtype, float value) {
+  if (dtype == DType::kF32) return std::bit_cast<uint32_t>(value) * 0x0000000100000001u;
+  return (dtype == DType::kBF16 ? RoundToBF16(value) : RoundToF16(value)) * 0x0001000100010001u;
 }
 
 KernelOr MakeInitConstant(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const Target target, FindTarget(context));
-  const uint64_t bits = std::bit_cast<uint32_t>(target.value);
-  constexpr int64_t kSize = sizeof(float);
-  FillArgs args = {target.data, bits << 32 | bits, (target.end - target.begin) * kSize, 1, {}};
-  args.ranges[0] = {target.begin * kSize, target.end * kSize};
+  const int64_t size = static_cast<int64_t>(SizeOf(target.dtype));
+  FillArgs args = {
+      target.data, PatternOf(target.dtype, target.value), (target.end - target.begin) * size, 1, {}};
+  args.ranges[0] = {target.begin * size, target.end * size};
   return MakeKernel([args](StreamHandle stream) { return Fill(args, stream); });
 }
 

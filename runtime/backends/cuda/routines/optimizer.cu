@@ -90,8 +90,8 @@ struct SgdRule {
   }
 };
 
-// The bf16 below or above x, above with a probability of their distance from x in 2^-16 of the gap: `word`
-// has 16 random bits. Infinities and NaN stay.
+// The bf16 toward 0 from x or, with a probability of their distance in 2^-16 of the gap, the next one away
+// from 0: `word` has 16 random bits. Infinities and NaN stay.
 __device__ __forceinline__ BF16 RoundStochastically(float x, uint32_t word) {
   const uint32_t bits = __float_as_uint(x);
   if ((bits & 0x7F800000u) == 0x7F800000u) return FromFloat<BF16>(x);
@@ -122,35 +122,44 @@ __device__ __forceinline__ void StoreFour(T* to, int64_t at, int64_t end, bool p
   }
 }
 
-template <bool kStochastic>
+template <typename T>
+__device__ __forceinline__ void StoreNearest(void* to, int64_t at, int64_t end, bool packed,
+                                             const Pack<float, kWidth>& parameter) {
+  Pack<T, kWidth> rounded;
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) rounded.at[j] = FromFloat<T>(parameter.at[j]);
+  StoreFour(static_cast<T*>(to), at, end, packed, rounded);
+}
+
 __device__ __forceinline__ void StoreCopy(const UpdateArgs& args, int64_t at, int64_t end, bool packed,
                                           const Pack<float, kWidth>& parameter) {
-  if constexpr (kStochastic) {
-    const PhiloxKey key = {args.seed, args.stream, static_cast<uint32_t>(*args.step)};
-    const uint64_t element = static_cast<uint64_t>(args.flat_begin + at);
-    PhiloxWords words = Philox(key, element / 4);
-    if (element % 4 != 0) {  // the four are in two blocks
-      const PhiloxWords low = words, high = Philox(key, element / 4 + 1);
-#pragma unroll
-      for (uint32_t j = 0; j < 4; ++j) {
-        const uint32_t i = static_cast<uint32_t>(element % 4) + j;
-        words.at[j] = Word(i < 4 ? low : high, i % 4);
-      }
-    }
+  if (args.copy == nullptr) return;
+  if (args.copy_dtype == DType::kBF16) {
+    StoreNearest<BF16>(args.copy, at, end, packed, parameter);
+  } else {
+    StoreNearest<F16>(args.copy, at, end, packed, parameter);
+  }
+}
+
+// How the parameter is kept, and what is beside it.
+enum class Keeping { kF32, kNearest, kStochastic };
+
+// `element`: of the parameter, at `at` of the slice; a multiple of 4.
+template <Keeping kKeeping>
+__device__ __forceinline__ void StoreParameter(const UpdateArgs& args, const PhiloxKey& key, int64_t element,
+                                               int64_t at, int64_t end, bool packed,
+                                               const Pack<float, kWidth>& parameter) {
+  if constexpr (kKeeping == Keeping::kStochastic) {
+    const PhiloxWords words = Philox(key, static_cast<uint64_t>(element) / 4);
     Pack<BF16, kWidth> rounded;
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) rounded.at[j] = RoundStochastically(parameter.at[j], words.at[j]);
-    StoreFour(static_cast<BF16*>(args.copy), at, end, packed, rounded);
-  } else if (args.copy != nullptr && args.copy_dtype == DType::kBF16) {
-    Pack<BF16, kWidth> rounded;
-#pragma unroll
-    for (int j = 0; j < kWidth; ++j) rounded.at[j] = FromFloat<BF16>(parameter.at[j]);
-    StoreFour(static_cast<BF16*>(args.copy), at, end, packed, rounded);
-  } else if (args.copy != nullptr) {
-    Pack<F16, kWidth> rounded;
-#pragma unroll
-    for (int j = 0; j < kWidth; ++j) rounded.at[j] = FromFloat<F16>(parameter.at[j]);
-    StoreFour(static_cast<F16*>(args.copy), at, end, packed, rounded);
+    StoreFour(static_cast<BF16*>(args.parameter), at, end, packed, rounded);
+  } else if constexpr (kKeeping == Keeping::kNearest) {
+    StoreNearest<BF16>(args.parameter, at, end, packed, parameter);
+  } else {
+    StoreFour(static_cast<float*>(args.parameter), at, end, packed, parameter);
+    StoreCopy(args, at, end, packed, parameter);
   }
 }
 
@@ -168,19 +177,43 @@ __device__ __forceinline__ int SegmentOf(const SegmentBatch& batch, int block) {
   return low;
 }
 
+// Of a step that is not applied: the copy of the parameter as it is. Where parameters live in host memory the
+// copy is a fresh buffer, which goes there next. [begin, end): elements of this block's segment from its
+// first on.
+__device__ __forceinline__ void RefreshCopy(const UpdateArgs& args, int64_t begin, int64_t end, bool packed) {
+  if (args.copy == nullptr) return;
+#pragma unroll 1
+  for (int offset = static_cast<int>(threadIdx.x) * kWidth; offset < kPerBlock; offset += kThreads * kWidth) {
+    const int64_t at = begin + offset;
+    if (at >= end) return;
+    StoreCopy(args, at, end, packed, LoadFour(static_cast<const float*>(args.parameter), at, end, packed));
+  }
+}
+
 // A block works on kPerBlock elements of one segment. `packed`: all addresses allow four elements at once.
-template <typename Rule, typename G, bool kStochastic>
+// P: the parameter's type.
+template <typename Rule, typename G, typename P, Keeping kKeeping>
 __global__ __launch_bounds__(kThreads, 3) void Update(const UpdateArgs args, const Rule rule, bool packed,
                                                       const SegmentBatch batch) {
+  constexpr bool kStochastic = kKeeping == Keeping::kStochastic;
   __shared__ typename Rule::Factors shared;
   const float clip = *args.coefficient;
-  if (clip != clip) return;  // the step is not to be applied
   const int segment = SegmentOf(batch, static_cast<int>(blockIdx.x));
   const int64_t end = batch.end[segment];
   const int64_t begin =
       batch.begin[segment] +
       static_cast<int64_t>(static_cast<int>(blockIdx.x) - batch.first_block[segment]) * kPerBlock;
   packed = packed && begin % kWidth == 0;
+  if (clip != clip) {  // the step is not to be applied
+    if constexpr (kKeeping == Keeping::kF32) RefreshCopy(args, begin, end, packed);
+    return;
+  }
+  // From an element of the slice to that of the parameter.
+  const int64_t shift = (segment == 0 ? batch.skipped : 0) - batch.begin[segment];
+  PhiloxKey key = {};
+  if constexpr (kStochastic) {
+    key = {static_cast<uint64_t>(args.rng[0]), batch.streams[segment], static_cast<uint32_t>(*args.step)};
+  }
   const G* gradient = static_cast<const G*>(args.gradient);
   rule.Prepare(args, batch.decays[segment / 32] >> segment % 32 & 1, shared);
   typename Rule::Factors factors = {};
@@ -188,12 +221,13 @@ __global__ __launch_bounds__(kThreads, 3) void Update(const UpdateArgs args, con
   for (int round = 0; round < kRounds; ++round) {
     const int64_t first = begin + (static_cast<int64_t>(round) * kAhead * kThreads + threadIdx.x) * kWidth;
     Pack<G, kWidth> g[kAhead];
-    Pack<float, kWidth> p[kAhead], s0[kAhead] = {}, s1[kAhead] = {};
+    Pack<P, kWidth> p[kAhead];
+    Pack<float, kWidth> s0[kAhead] = {}, s1[kAhead] = {};
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) {
       const int64_t at = first + k * kThreads * kWidth;
       g[k] = LoadFour(gradient, at, end, packed);
-      p[k] = LoadFour(args.parameter, at, end, packed);
+      p[k] = LoadFour(static_cast<const P*>(args.parameter), at, end, packed);
       if constexpr (Rule::kStates > 0) s0[k] = LoadFour(args.states[0], at, end, packed);
       if constexpr (Rule::kStates > 1) s1[k] = LoadFour(args.states[1], at, end, packed);
     }
@@ -205,14 +239,15 @@ __global__ __launch_bounds__(kThreads, 3) void Update(const UpdateArgs args, con
     for (int k = 0; k < kAhead; ++k) {
       const int64_t at = first + k * kThreads * kWidth;
       if (at >= end) continue;
+      Pack<float, kWidth> parameter;
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) {
-        rule.Step(factors, clip, ToFloat(g[k].at[j]), p[k].at[j], s0[k].at[j], s1[k].at[j]);
+        parameter.at[j] = ToFloat(p[k].at[j]);
+        rule.Step(factors, clip, ToFloat(g[k].at[j]), parameter.at[j], s0[k].at[j], s1[k].at[j]);
       }
-      StoreFour(args.parameter, at, end, packed, p[k]);
       if constexpr (Rule::kStates > 0) StoreFour(args.states[0], at, end, packed, s0[k]);
       if constexpr (Rule::kStates > 1) StoreFour(args.states[1], at, end, packed, s1[k]);
-      StoreCopy<kStochastic>(args, at, end, packed, p[k]);
+      StoreParameter<kKeeping>(args, key, at + shift, at, end, packed, parameter);
     }
   }
 }
@@ -230,8 +265,10 @@ int LaunchUpdate(const UpdateArgs& args, const Rule& rule, const SegmentBatch& b
   shape.grid_x = static_cast<unsigned>(batch.blocks);
   shape.block_x = kThreads;
   return WithFloatType(args.gradient_dtype, [&]<typename G>() {
-    return Launch(args.stochastic ? &Update<Rule, G, true> : &Update<Rule, G, false>, shape, stream, args,
-                  rule, IsPacked(args), batch);
+    const auto kernel = args.parameter_dtype == DType::kF32 ? &Update<Rule, G, float, Keeping::kF32>
+                        : args.rng == nullptr               ? &Update<Rule, G, BF16, Keeping::kNearest>
+                                                            : &Update<Rule, G, BF16, Keeping::kStochastic>;
+    return Launch(kernel, shape, stream, args, rule, IsPacked(args), batch);
   });
 }
 
@@ -251,11 +288,14 @@ int LaunchAdam(const UpdateArgs& args, const AdamSettings& s, const SegmentBatch
 
 }  // namespace
 
-bool SegmentBatch::Add(int64_t segment_begin, int64_t segment_end, bool decay) {
+bool SegmentBatch::Add(int64_t segment_begin, int64_t segment_end, int64_t before, bool decay,
+                       uint32_t stream) {
   if (count == kMost) return false;
+  if (count == 0) skipped = before;
   begin[count] = segment_begin;
   end[count] = segment_end;
   first_block[count] = blocks;
+  streams[count] = stream;
   if (decay) decays[count / 32] |= 1u << count % 32;
   blocks += static_cast<int>((segment_end - segment_begin + kPerBlock - 1) / kPerBlock);
   ++count;

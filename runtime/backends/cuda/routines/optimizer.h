@@ -12,27 +12,21 @@ namespace ft::cuda {
 
 using StreamHandle = CUstream_st*;
 
-// Streams of stochastic rounding are this plus a number that the plan gives each unit (runtime/base/philox.h
-// has the others).
-inline constexpr uint32_t kFirstRoundingStream = 0x80000000u;
-
 // Element i of the gradient belongs to element i of everything else.
 struct UpdateArgs {
   const void* gradient;
   DType gradient_dtype;
-  float* parameter;
+  void* parameter;
+  DType parameter_dtype;     // f32 or bf16
   float* states[2];          // null where the rule has none
-  void* copy;                // of the parameter, rounded; null when there is none
+  void* copy;                // of an f32 parameter, rounded; null when there is none
   DType copy_dtype;          // bf16 or f16
-  const float* coefficient;  // of the gradient; NaN: nothing is touched
+  const float* coefficient;  // of the gradient; NaN: only the copy is written, of the parameter as it is
   const float* lr;
   const int64_t* step;  // steps applied so far
-  int64_t flat_begin;   // the element of the unit at which the slice begins
-  // With `stochastic`, the bf16 copy is rounded up with the probability that keeps its mean. Element i of the
-  // unit at step s draws from Philox (seed, stream, s).
-  bool stochastic;
-  uint32_t stream;
-  uint64_t seed;
+  // Not null: a bf16 parameter is rounded to one of its neighbours with the probability that keeps the mean.
+  // Element i of a parameter draws from Philox (seed rng[0], the parameter's stream, step).
+  const int64_t* rng;
 };
 
 // Parameters' parts of the slice, with the thread blocks that work on them: as many as fit in a kernel's
@@ -42,13 +36,15 @@ struct SegmentBatch {
 
   int count = 0;
   int blocks = 0;        // of all segments
+  int64_t skipped = 0;   // of segment 0's parameter, elements that lie before the slice
   int64_t begin[kMost];  // elements of the slice
   int64_t end[kMost];
   int first_block[kMost];                   // ascending
+  uint32_t streams[kMost];                  // of stochastic rounding
   uint32_t decays[(kMost + 31) / 32] = {};  // bit i: weight decay applies to segment i
 
-  // False when the batch is full; begin < end.
-  bool Add(int64_t segment_begin, int64_t segment_end, bool decay);
+  // False when the batch is full; begin < end. Only the slice's first segment has `before` other than 0.
+  bool Add(int64_t segment_begin, int64_t segment_end, int64_t before, bool decay, uint32_t stream);
 };
 
 struct AdamSettings {

@@ -45,21 +45,26 @@ __device__ __forceinline__ void NormalPair(uint32_t w0, uint32_t w1, float stdde
 }
 
 // A thread makes the four numbers of one Philox block.
+template <typename T>
 __global__ void __launch_bounds__(kThreads) NormalKernel(NormalArgs args) {
   const int64_t at = 4 * (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x);
   if (at >= args.elements) return;
   const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, 0};
   const PhiloxWords words = Philox(key, static_cast<uint64_t>(args.first + at) / 4);
-  Pack<float> z;
-  NormalPair(words.at[0], words.at[1], args.stddev, z.at[0], z.at[1]);
-  NormalPair(words.at[2], words.at[3], args.stddev, z.at[2], z.at[3]);
-  if (at + 4 <= args.elements && reinterpret_cast<uintptr_t>(args.r) % 16 == 0) {
-    StorePack(args.r + at, z);
+  float z[4];
+  NormalPair(words.at[0], words.at[1], args.stddev, z[0], z[1]);
+  NormalPair(words.at[2], words.at[3], args.stddev, z[2], z[3]);
+  Pack<T, 4> pack;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) pack.at[j] = FromFloat<T>(z[j]);
+  T* r = static_cast<T*>(args.r) + at;
+  if (at + 4 <= args.elements && reinterpret_cast<uintptr_t>(args.r) % sizeof(pack) == 0) {
+    *reinterpret_cast<Pack<T, 4>*>(r) = pack;
     return;
   }
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
-    if (at + j < args.elements) args.r[at + j] = z.at[j];
+    if (at + j < args.elements) r[j] = pack.at[j];
   }
 }
 
@@ -119,9 +124,11 @@ int LaunchDropout(const DropoutArgs& args, StreamHandle stream) {
 int Normal(const NormalArgs& args, StreamHandle stream) {
   if (args.elements == 0) return 0;
   constexpr int64_t kTile = 4 * kThreads;
-  return Launch(NormalKernel,
-                {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kThreads},
-                stream, args);
+  return WithFloatType(args.dtype, [&]<typename T>() {
+    return Launch(NormalKernel<T>,
+                  {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kThreads},
+                  stream, args);
+  });
 }
 
 int Dropout(const DropoutArgs& args, DType dtype, StreamHandle stream) {

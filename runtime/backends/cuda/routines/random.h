@@ -17,10 +17,12 @@ using StreamHandle = CUstream_st*;
 // (0, 1) make elements 4 k and 4 k + 1,
 //   sqrt(-2 ln u(w0)) cos(2 pi w1 2^-32)   and   sqrt(-2 ln u(w0)) sin(2 pi w1 2^-32),
 // and words (2, 3) elements 4 k + 2 and 4 k + 3 (G. Box, M. Muller, 1958). The arithmetic is that of the
-// CPU's routines where they have FMA, operation by operation: the same bits.
+// CPU's routines where they have FMA, operation by operation: the same bits. 16-bit types are rounded to
+// nearest.
 struct NormalArgs {
   const int64_t* rng;
-  float* r;
+  void* r;
+  DType dtype;
   int64_t first;
   int64_t elements;
   uint32_t stream;
