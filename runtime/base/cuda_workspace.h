@@ -18,14 +18,16 @@ constexpr int64_t Matmul() { return int64_t{32} << 20; }
 
 // Blocks of rows whose column sums are made apart and then added in order, for columns of any float type:
 // sum_leading works on 256 columns at a time with blocks of 256 threads, the gradients of norms on whole rows
-// with about a thread for eight columns. 2048 blocks, or 1024 threads on each of 132 multiprocessors, fill
-// the largest GPU of today; fewer when rows are few, so that partial sums stay small beside what is read.
+// with about a thread for eight columns. 2048 blocks of sum_leading fill the largest GPU of today. Gradients
+// of norms have as many as 132 multiprocessors with registers for 1024 threads each run at once: a second
+// round of a few would take as long as the first. Fewer when rows are few, so that partial sums stay small
+// beside what is read.
 constexpr int64_t SumLeadingBlocks(int64_t rows, int64_t columns) {
   return std::max<int64_t>(1, std::min(rows / 32, 2048 / ((columns + 255) / 256)));
 }
 constexpr int64_t NormGradBlocks(int64_t rows, int64_t columns) {
-  const int64_t threads = std::clamp<int64_t>((columns + 255) / 256 * 32, 32, 1024);
-  return std::max<int64_t>(1, std::min(rows / 16, std::min<int64_t>(132 * 1024 / threads, 1536)));
+  const int64_t threads = std::clamp<int64_t>((columns + 255) / 256 * 32, 32, 512);
+  return std::max<int64_t>(1, std::min(rows / 16, std::min<int64_t>(132 * (1024 / threads), 1536)));
 }
 constexpr int64_t SumLeading(int64_t rows, int64_t columns) {
   const int64_t blocks = SumLeadingBlocks(rows, columns);

@@ -46,11 +46,17 @@ Executor::Executor(const proto::Plan& plan, const BoundPlan& bound, Device& devi
       device_(device),
       communicators_(communicators),
       record_(options.record && device.records()),
+      on_failure_(options.on_failure),
       arena_(std::move(arena)),
       host_arena_(std::move(host_arena)),
       resolver_(plan, bound, rank, DataOf(arena_), DataOf(host_arena_)) {}
 
-Executor::~Executor() { communicators_.Detach(); }
+Executor::~Executor() {
+  // Nothing of theirs on a device that failed ever ends in an orderly way.
+  if (const absl::Status failure = device_.status(); !failure.ok()) communicators_.AbortAll(failure);
+  for (Program& program : programs_) program.recording = nullptr;  // they use registered memory
+  communicators_.Detach();
+}
 
 absl::Status Executor::Load() {
   FT_ASSIGN_OR_RETURN(ports_, HostPorts::Create(plan_, resolver_, device_));
@@ -60,7 +66,7 @@ absl::Status Executor::Load() {
                                 .device = device_,
                                 .communicators = communicators_,
                                 .ports = ports_,
-                                .on_failure = [this](const absl::Status& status) { Cancel(status); }};
+                                .on_failure = [this](const absl::Status& status) { Fail(status); }};
   programs_.reserve(plan_.programs_size());
   for (int p = 0; p < plan_.programs_size(); ++p) {
     FT_ASSIGN_OR_RETURN(ProgramSchedule schedule, ProgramSchedule::Create(context, p));
@@ -83,7 +89,7 @@ absl::Status Executor::MakeStreams() {
     communicators_.AttachStream(stream, streams_[s]->native());
     communicators_.Supervise(
         stream, [this, s] { return streams_[s]->in_flight(); },
-        [this](const absl::Status& status) { Cancel(status); });
+        [this](const absl::Status& status) { Fail(status); });
   }
   communicators_.RegisterBuffer(arena_->data(), arena_->bytes());
   return absl::OkStatus();
@@ -139,7 +145,23 @@ void Executor::Observe(const std::array<StreamObserver*, kNumStreams>& observers
   }
 }
 
+void Executor::Fail(const absl::Status& reason) {
+  Stop(reason);
+  if (on_failure_) on_failure_(reason);
+}
+
 void Executor::Cancel(const absl::Status& reason) {
+  std::string text(reason.message());
+  for (const std::unique_ptr<Stream>& stream : streams_) {
+    if (stream == nullptr) continue;
+    const InFlight at = stream->in_flight();
+    if (at.running && at.info != nullptr)
+      absl::StrAppend(&text, ", in '", at.info->title, "' #", at.sequence);
+  }
+  Stop(absl::Status(reason.code(), text));
+}
+
+void Executor::Stop(const absl::Status& reason) {
   device_.Cancel(reason);
   communicators_.AbortAll(reason);
 }

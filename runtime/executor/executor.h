@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ struct ExecutorOptions {
   // Whether a device that records does so: each program is recorded when it is run the second time (the first
   // run is how libraries set themselves up), and replayed from then on.
   bool record = true;
+  // Told, from any thread, of a collective that failed, after the run was cancelled. Run returns the error,
+  // but only when the device lets go of what it has.
+  std::function<void(const absl::Status&)> on_failure = {};
 };
 
 class Executor {
@@ -76,7 +80,8 @@ class Executor {
   // Observers by stream (proto::Stream); null for none. Only between runs.
   void Observe(const std::array<StreamObserver*, kNumStreams>& observers);
 
-  // Makes a run in progress end soon with `reason`: wakes collectives, skips kernels. Thread-safe.
+  // Makes a run in progress end soon with `reason`, which comes from outside: the collectives that streams of
+  // the device stand in are added to it. Wakes collectives, skips kernels. Thread-safe.
   void Cancel(const absl::Status& reason);
 
  private:
@@ -86,6 +91,8 @@ class Executor {
   absl::Status Load();
   absl::Status MakeStreams();
   void Enqueue(const ProgramSchedule& schedule);
+  void Fail(const absl::Status& reason);
+  void Stop(const absl::Status& reason);
   // Starts the program's recording, making it if it is time to; false when it has to be enqueued.
   absl::StatusOr<bool> StartRecording(int program);
 
@@ -94,6 +101,7 @@ class Executor {
   Device& device_;
   const CommunicatorTable communicators_;
   const bool record_;
+  const std::function<void(const absl::Status&)> on_failure_;
   bool observed_ = false;
   std::unique_ptr<Memory> arena_;
   std::unique_ptr<Memory> host_arena_;

@@ -240,9 +240,13 @@ class FailingCommunicator final : public Communicator {
   }
   absl::Status Broadcast(void*, size_t, int, const CollectiveLabel&) override { return absl::OkStatus(); }
   absl::Status Barrier(const CollectiveLabel&) override { return absl::OkStatus(); }
+  void Supervise(std::function<InFlight()>, std::function<void(const absl::Status&)> on_failure) override {
+    find_failure = std::move(on_failure);
+  }
   void Abort(absl::Status reason) override { aborted = std::move(reason); }
   size_t staging_bytes() const override { return 0; }
   absl::Status aborted;
+  std::function<void(const absl::Status&)> find_failure;
 };
 
 TEST(ExecutorTest, FailedCollectiveStopsTheStepAndIsPlaced) {
@@ -252,10 +256,13 @@ TEST(ExecutorTest, FailedCollectiveStopsTheStepAndIsPlaced) {
   const proto::Plan plan = TinyPlan();
   const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
   const PlanCommunicators communicators = Made<FailingCommunicator>(plan, {1, 1});
-  auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
+  absl::Status told;
+  const auto tell = [&told](const absl::Status& reason) { told = reason; };
+  auto executor = Executor::Create(plan, bound, device, communicators.table(), 0, {.on_failure = tell});
   ASSERT_TRUE(executor.ok()) << executor.status();
   const absl::Status status = (*executor)->Run(1);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(told, status);
   EXPECT_EQ(std::string(status.message()),
             "train_step, instruction 7 (reduce_scatter bigram): rank 3 was lost");
   const auto aborted = [&](proto::Stream stream) {
@@ -264,6 +271,48 @@ TEST(ExecutorTest, FailedCollectiveStopsTheStepAndIsPlaced) {
   EXPECT_FALSE(aborted(proto::GATHER).ok());
   EXPECT_FALSE(aborted(proto::REDUCE).ok());
   EXPECT_EQ((*executor)->Run(1), status);  // nothing runs after a failure
+}
+
+TEST(ExecutorTest, AFailureThatACommunicatorFindsEndsTheRunAndIsTold) {
+  KernelRegistry kernels;
+  RegisterCpuKernels(kernels);
+  CpuDevice device(kernels, {});
+  const proto::Plan plan = TinyPlan();
+  const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
+  const PlanCommunicators communicators = Made<FailingCommunicator>(plan, {1, 1});
+  absl::Status told;
+  const auto tell = [&](const absl::Status& reason) {
+    told = reason;
+    EXPECT_EQ(device.status(), reason) << "first of all the run is cancelled";
+  };
+  auto executor = Executor::Create(plan, bound, device, communicators.table(), 0, {.on_failure = tell});
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  const auto find = [&](proto::Stream stream) {
+    return static_cast<FailingCommunicator*>(communicators.table().at(stream, proto::AXIS_SHARD));
+  };
+  const absl::Status reason = absl::UnavailableError("timed out in 'all_gather bigram' #2");
+  find(proto::GATHER)->find_failure(reason);
+  EXPECT_EQ(told, reason);
+  EXPECT_EQ(find(proto::REDUCE)->aborted, reason);
+  EXPECT_EQ((*executor)->Run(1), reason);
+}
+
+TEST(ExecutorTest, OnADeviceThatFailedCommunicatorsAreGivenUp) {
+  KernelRegistry kernels;
+  RegisterCpuKernels(kernels);
+  CpuDevice device(kernels, {});
+  const proto::Plan plan = TinyPlan();
+  const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
+  const PlanCommunicators communicators = Made<FailingCommunicator>(plan, {1, 1});
+  const auto gather = communicators.table().at(proto::GATHER, proto::AXIS_SHARD);
+  const absl::Status reason = absl::InternalError("stream compute: an illegal memory access");
+  for (const bool fails : {false, true}) {
+    auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
+    ASSERT_TRUE(executor.ok()) << executor.status();
+    if (fails) device.Cancel(reason);
+    executor->reset();
+    EXPECT_EQ(static_cast<FailingCommunicator*>(gather)->aborted, fails ? reason : absl::OkStatus());
+  }
 }
 
 TEST(NullDeviceTest, WalksAnyWorldSizeInSimulatedTime) {

@@ -1,10 +1,18 @@
 #include "runtime/executor/trace_session.h"
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/strings/ascii.h"
 
 namespace ft {
+
+namespace {
+
+constexpr size_t kCounters = 3;  // of a step
+
+}  // namespace
 
 class TraceSession::StreamTrace final : public StreamObserver {
  public:
@@ -22,6 +30,7 @@ class TraceSession::StreamTrace final : public StreamObserver {
 
 TraceSession::TraceSession(Executor& executor, size_t commands_per_step, int rank, int64_t num_steps)
     : executor_(executor), num_steps_(num_steps), recorder_(rank) {
+  recorder_.ReserveValues(kCounters * static_cast<size_t>(num_steps));
   const size_t capacity = commands_per_step * static_cast<size_t>(num_steps);
   for (int s = 0; s < kNumStreams; ++s) {
     if (!executor.UsesStream(s)) continue;
@@ -39,11 +48,22 @@ void TraceSession::BeginStep(int64_t step) {
   for (int s = 0; s < kNumStreams; ++s) observers[s] = streams_[s].get();
   executor_.Observe(observers);
   recording_ = true;
+  begin_ns_ = TraceRecorder::NowNs();
 }
 
 void TraceSession::EndStep() {
   if (recording_) executor_.Observe({});
   recording_ = false;
+}
+
+void TraceSession::Count(const StepMetrics& metrics) {
+  if (metrics.step >= num_steps_) return;
+  const auto count = [this](std::string_view name, const std::optional<double>& value) {
+    if (value.has_value()) recorder_.Count(name, begin_ns_, *value);
+  };
+  count("exposed_ms", metrics.exposed_ms);
+  count("mfu", metrics.mfu);
+  count("utilization", metrics.utilization);
 }
 
 }  // namespace ft

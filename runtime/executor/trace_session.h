@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "runtime/executor/executor.h"
+#include "runtime/metrics/step_metrics.h"
 #include "runtime/metrics/trace.h"
 
 namespace ft {
@@ -23,8 +26,14 @@ class TraceSession {
   // Around each step of the run, from 0. What runs between steps is not recorded.
   void BeginStep(int64_t step);
   void EndStep();
+  // What is known of a step at its end, as counters: exposed_ms, mfu, utilization.
+  void Count(const StepMetrics& metrics);
 
   void SetLabel(std::string label) { recorder_.SetLabel(std::move(label)); }
+  // A counter that stays as it is: bytes of an arena by class.
+  void CountParts(std::string name, absl::Span<const std::pair<std::string_view, uint64_t>> parts) {
+    recorder_.CountParts(std::move(name), parts);
+  }
 
   const TraceRecorder& recorder() const { return recorder_; }
 
@@ -34,6 +43,7 @@ class TraceSession {
   Executor& executor_;
   const int64_t num_steps_;
   bool recording_ = false;
+  int64_t begin_ns_ = 0;  // of the last step that was recorded
   TraceRecorder recorder_;
   std::array<std::unique_ptr<StreamTrace>, kNumStreams> streams_;
 };

@@ -83,6 +83,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.utilization = Utilization();
   metrics.arena_bytes = executor_->arena_bytes();
   metrics.host_arena_bytes = executor_->host_arena_bytes();
+  if (outputs.trace != nullptr) outputs.trace->Count(metrics);
   return Report(metrics, outputs);
 }
 

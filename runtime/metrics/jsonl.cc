@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cmath>
+#include <utility>
 
 #include "absl/memory/memory.h"
 #include "runtime/base/posix_error.h"
@@ -36,6 +37,9 @@ class ObjectText {
                             : "-inf");
     }
   }
+
+  // Fields as they are.
+  void Text(std::string_view fields) { Add("{}", fields); }
 
   // Bytes of the whole line; more than the buffer holds when it did not fit.
   size_t Close() {
@@ -89,6 +93,7 @@ absl::Status MetricsFile::Write(const StepMetrics& metrics, absl::Span<const Ext
   if (metrics.mfu.has_value()) object.Field("mfu", *metrics.mfu);
   if (metrics.utilization.has_value()) object.Field("utilization", *metrics.utilization);
   if (metrics.skipped) object.Field("skipped", true);
+  object.Text(std::exchange(once_, {}));
   for (const ExtraMetric& metric : extra) {
     if (!IsPlainName(metric.name)) {
       return absl::InvalidArgumentError(fmt::format("'{}' cannot be the name of a metric", metric.name));
@@ -96,6 +101,14 @@ absl::Status MetricsFile::Write(const StepMetrics& metrics, absl::Span<const Ext
     object.Field(metric.name, metric.value);
   }
   return WriteLine(object.Close());
+}
+
+void MetricsFile::AddOnce(std::string_view name,
+                          absl::Span<const std::pair<std::string_view, uint64_t>> parts) {
+  std::string object;
+  for (const auto& [part, bytes] : parts)
+    object += fmt::format("{}\"{}\":{}", object.empty() ? "" : ",", part, bytes);
+  once_ += fmt::format("\"{}\":{{{}}},", name, object);
 }
 
 absl::Status MetricsFile::WriteEvaluation(const EvaluationMetrics& metrics) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -44,6 +45,9 @@ class MetricsFile {
   absl::Status Write(const StepMetrics& metrics, absl::Span<const ExtraMetric> extra = {});
   absl::Status WriteEvaluation(const EvaluationMetrics& metrics);
 
+  // The next step's line also has "<name>":{"<part>":bytes,...}: what does not change from step to step.
+  void AddOnce(std::string_view name, absl::Span<const std::pair<std::string_view, uint64_t>> parts);
+
   static constexpr size_t kMaxLine = 4096;
 
  private:
@@ -52,6 +56,7 @@ class MetricsFile {
 
   std::string path_;
   int fd_;
+  std::string once_;  // fields, each with a comma behind it
   std::array<char, kMaxLine> line_;
 };
 

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/exit_status.h"
@@ -58,6 +60,21 @@ TEST_F(JsonlTest, SaysWhatIsNotSoInEveryStep) {
   EXPECT_EQ(Lines()[1]["loss_scale"], 65536);
   EXPECT_EQ(Lines()[1]["skipped"], true);
   EXPECT_TRUE(Lines()[1]["loss"].is_null());
+}
+
+TEST_F(JsonlTest, WhatDoesNotChangeStandsInTheNextStepsLineAlone) {
+  auto file = MetricsFile::Open(path_);
+  using Parts = std::vector<std::pair<std::string_view, uint64_t>>;
+  (*file)->AddOnce("bytes", Parts{{"parameters", 5}, {"workspace", uint64_t{1} << 40}});
+  (*file)->AddOnce("host_bytes", Parts{{"parameters", 7}});
+  ASSERT_TRUE((*file)->WriteEvaluation({.step = -1}).ok());
+  ASSERT_TRUE((*file)->Write({.step = 0, .skipped = true}, std::vector<ExtraMetric>{{"kl", 0.5}}).ok());
+  ASSERT_TRUE((*file)->Write({.step = 1}).ok());
+  EXPECT_FALSE(Lines()[0].contains("bytes"));
+  EXPECT_EQ(Lines()[1]["bytes"], nlohmann::json::parse(R"({"parameters":5,"workspace":1099511627776})"));
+  EXPECT_EQ(Lines()[1]["host_bytes"], nlohmann::json::parse(R"({"parameters":7})"));
+  EXPECT_EQ(Lines()[1]["kl"], 0.5);
+  EXPECT_FALSE(Lines()[2].contains("bytes"));
 }
 
 TEST_F(JsonlTest, EvaluationsHaveALineOfTheirOwn) {

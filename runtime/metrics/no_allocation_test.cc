@@ -73,8 +73,10 @@ TEST(NoAllocationTest, Progress) {
 TEST(NoAllocationTest, Trace) {
   TraceRecorder trace(0);
   trace.AddStream("compute", 3);
+  trace.ReserveValues(4);
   const int64_t before = allocations;
   for (int i = 0; i < 5; ++i) trace.Record(0, "op", "kernel", i, i + 1);
+  for (double value : kValues) trace.Count("mfu", 1, value);
   EXPECT_EQ(allocations - before, 0);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -91,6 +92,26 @@ void TraceRecorder::Record(int stream, std::string_view name, std::string_view c
   to.events[to.size++] = {name, category, start_ns, end_ns, bytes, sequence};
 }
 
+void TraceRecorder::Count(std::string_view name, int64_t at_ns, double value) noexcept {
+  if (!std::isfinite(value)) return;
+  if (values_.size() == values_.capacity()) {
+    ++dropped_values_;
+    return;
+  }
+  values_.push_back({name, at_ns, value});
+}
+
+void TraceRecorder::CountParts(std::string name,
+                               absl::Span<const std::pair<std::string_view, uint64_t>> parts) {
+  Text text;
+  for (const auto& [part, value] : parts) {
+    if (text.size() > 0) text.push_back(',');
+    AddQuoted(&text, part);
+    Add(&text, ":{}", value);
+  }
+  parts_.push_back({std::move(name), fmt::to_string(text), NowNs()});
+}
+
 size_t TraceRecorder::num_events() const {
   size_t events = 0;
   for (const Stream& stream : streams_) events += stream.size;
@@ -98,7 +119,7 @@ size_t TraceRecorder::num_events() const {
 }
 
 size_t TraceRecorder::dropped() const {
-  size_t dropped = 0;
+  size_t dropped = dropped_values_;
   for (const Stream& stream : streams_) dropped += stream.dropped;
   return dropped;
 }
@@ -116,10 +137,24 @@ absl::Status TraceRecorder::Write(const std::string& path) const {
     Add(&text, ",\n");
     AddMetadata(&text, rank_, 0, "process_labels", "labels", {label.data(), label.size()});
   }
+  AddCounters(&text);
   for (size_t tid = 0; tid < streams_.size(); ++tid) FT_RETURN_IF_ERROR(WriteStream(tid, file.get(), &text));
   Add(&text, "{}", kFoot);
   FT_RETURN_IF_ERROR(Flush(&text, file.get()));
   return file->Commit();
+}
+
+void TraceRecorder::AddCounters(fmt::memory_buffer* text) const {
+  const auto add = [&](std::string_view name, int64_t at_ns, std::string_view arguments) {
+    Add(text, ",\n{{\"ph\":\"C\",\"pid\":{},\"tid\":0,\"name\":", rank_);
+    AddQuoted(text, name);
+    Add(text, ",\"ts\":");
+    AddMicroseconds(text, at_ns + wall_offset_ns_);
+    Add(text, ",\"args\":{{{}}}}}", arguments);
+  };
+  for (const Parts& parts : parts_) add(parts.name, parts.at_ns, parts.arguments);
+  for (const Value& value : values_)
+    add(value.name, value.at_ns, fmt::format("\"value\":{:.17g}", value.value));
 }
 
 absl::Status TraceRecorder::WriteStream(size_t tid, AtomicFile* file, fmt::memory_buffer* text) const {

@@ -40,8 +40,18 @@ class TraceRecorder {
   void Record(int stream, std::string_view name, std::string_view category, int64_t start_ns, int64_t end_ns,
               int64_t bytes = -1, int64_t sequence = -1) noexcept;
 
+  // Room for values of counters, which viewers draw over time.
+  void ReserveValues(size_t count) { values_.reserve(count); }
+
+  // From `at_ns` on the counter `name`, which must stay valid, has this value. Dropped and counted where
+  // there is no room; what is not finite is left out. One thread at a time.
+  void Count(std::string_view name, int64_t at_ns, double value) noexcept;
+
+  // A counter of several parts that have these values from now on.
+  void CountParts(std::string name, absl::Span<const std::pair<std::string_view, uint64_t>> parts);
+
   size_t num_events() const;
-  size_t dropped() const;  // events there was no room for, over all streams
+  size_t dropped() const;  // events and values there was no room for
 
   // Writes the trace to `path` by write-then-rename. No thread may be recording. System errors: exit
   // status 74.
@@ -52,6 +62,15 @@ class TraceRecorder {
     std::string_view name, category;
     int64_t start_ns, end_ns, bytes, sequence;
   };
+  struct Value {
+    std::string_view name;
+    int64_t at_ns;
+    double value;
+  };
+  struct Parts {
+    std::string name, arguments;  // "parameters":5,"workspace":7
+    int64_t at_ns;
+  };
   struct Stream {
     std::string name;
     std::unique_ptr<Event[]> events;
@@ -59,11 +78,15 @@ class TraceRecorder {
   };
 
   absl::Status WriteStream(size_t tid, AtomicFile* file, fmt::memory_buffer* text) const;
+  void AddCounters(fmt::memory_buffer* text) const;
 
   int rank_;
   std::string label_;       // empty: none
   int64_t wall_offset_ns_;  // wall clock minus NowNs(), taken once
   std::vector<Stream> streams_;
+  std::vector<Value> values_;
+  std::vector<Parts> parts_;
+  size_t dropped_values_ = 0;
 };
 
 // Where a rank writes its part: rank 2 of "out/trace.json" is "out/trace.rank2.json" (".rank2" goes before

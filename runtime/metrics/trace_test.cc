@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/exit_status.h"
@@ -82,6 +85,32 @@ TEST_F(TraceTest, WritesTracksAndEvents) {
     if (event["name"] == "thread_name") names += event["args"]["name"].get<std::string>() + ";";
   }
   EXPECT_EQ(names, "compute;a \"b\"\\\n;");
+}
+
+TEST_F(TraceTest, CountersAreValuesFromATimeOn) {
+  TraceRecorder trace(2);
+  trace.ReserveValues(3);
+  const std::vector<std::pair<std::string_view, uint64_t>> parts = {{"parameters", 5},
+                                                                    {"workspace", uint64_t{7} << 40}};
+  trace.CountParts("arena, \"bytes\"", parts);
+  const int64_t now = TraceRecorder::NowNs();
+  trace.Count("mfu", now, 1.0 / 3);
+  trace.Count("mfu", now + 1000, NAN);  // no JSON has it
+  trace.Count("mfu", now + 2000, 0.5);
+  trace.Count("exposed_ms", now, 2);
+  trace.Count("exposed_ms", now, 3);
+  EXPECT_EQ(trace.dropped(), 1u);
+  ASSERT_TRUE(trace.Write(path_).ok());
+  const auto events = Events(path_, "C");
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[0]["name"], "arena, \"bytes\"");
+  EXPECT_EQ(events[0]["args"], nlohmann::json::parse(R"({"parameters":5,"workspace":7696581394432})"));
+  EXPECT_EQ(events[1]["name"], "mfu");
+  EXPECT_EQ(events[1]["pid"], 2);
+  EXPECT_EQ(events[1]["args"]["value"], 1.0 / 3);
+  EXPECT_EQ(events[2]["args"]["value"], 0.5);
+  EXPECT_NEAR(events[2]["ts"].get<double>() - events[1]["ts"].get<double>(), 2.0, 1e-3);
+  EXPECT_EQ(events[3]["name"], "exposed_ms");
 }
 
 TEST_F(TraceTest, TimesAreWallClockMicroseconds) {

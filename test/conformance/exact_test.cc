@@ -261,6 +261,13 @@ TEST(FixedPoint, SumsExactlyAndRoundsOnce) {
   }
   int64_t words[kAccumulatorWords] = {};
   EXPECT_EQ(cpu::ToDouble(words), 0.0);
+  // Squares of the smallest floats, whose 53 bits reach below the lowest word.
+  for (int exponent = -298; exponent < -230; ++exponent) {
+    int64_t low[kAccumulatorWords] = {};
+    cpu::AddExactly(std::ldexp(1.0, exponent), low);
+    cpu::AddExactly(std::ldexp(3.0, -298), low);
+    EXPECT_EQ(cpu::ToDouble(low), std::ldexp(1.0, exponent) + std::ldexp(3.0, -298)) << exponent;
+  }
 }
 
 }  // namespace

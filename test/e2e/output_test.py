@@ -64,6 +64,9 @@ class Output(EndToEnd):
                 self.assertIn(key, row)
             self.assertEqual(row["lr"], 0.001)
             self.assertEqual(float(repr(row["loss"])), row["loss"])
+        self.assertEqual(rows[0]["bytes"], self.explain(self.plan("gpt2", "full_shard"), 1)["bytes"])
+        self.assertEqual(sum(rows[0]["bytes"].values()), rows[0]["arena_bytes"])
+        self.assertNotIn("bytes", rows[1])
 
     def test_without_steps_a_run_is_one_pass_over_the_data(self):
         out = self.dir / "m.jsonl"

@@ -3,6 +3,7 @@
 What the emulation stands in for: the hardware, CUDA's runtime, cuBLASLt, NCCL. cuDNN has no stand-in; attention is our own.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -13,6 +14,7 @@ import harness
 EMULATED = pathlib.Path(os.environ["FT_EMULATED"])
 STEPS = 3
 SMALL = ("--batch=1", "--seq=16", "--layers=2")
+ROUNDED = ("--mixed-precision=bf16", "--master-weights=off", "--stochastic-rounding")
 
 
 class EmulatedGpu(harness.EndToEnd):
@@ -62,7 +64,7 @@ class EmulatedGpu(harness.EndToEnd):
                 self.assertLess(self.worst(self.gpu(half, 1), cpu), 2 * self.worst(self.cpu(half, 1), cpu))
 
     def test_strategies_give_the_same_bits(self):
-        for precision in ((), ("--mixed-precision=bf16",)):
+        for precision in ((), ("--mixed-precision=bf16",), ROUNDED):
             reference = self.numbers(self.gpu(self.small("gpt2", "no_shard", *precision), 2, "--deterministic=on"))
             for strategy in ("zero1", "shard_grad_op", "full_shard", "hybrid_shard"):
                 with self.subTest(strategy=strategy, precision=precision):
@@ -71,10 +73,30 @@ class EmulatedGpu(harness.EndToEnd):
                     self.assertEqual(self.numbers(self.gpu(plan, 2, "--deterministic=on", *options)), reference)
 
     def test_options_change_no_bit(self):
-        plain = self.numbers(self.gpu(self.small("gpt2", "full_shard"), 1))
-        for options in (("--remat=every_n:1",), ("--offload=optimizer,parameters,activations",), ("--prefetch=none",)):
-            with self.subTest(options=options):
-                self.assertEqual(self.numbers(self.gpu(self.small("gpt2", "full_shard", *options), 1)), plain)
+        for precision in ((), ROUNDED):
+            plain = self.numbers(self.gpu(self.small("gpt2", "full_shard", *precision), 1))
+            for options in (("--remat=every_n:1",), ("--offload=optimizer,parameters,activations",), ("--prefetch=none",)):
+                with self.subTest(options=options, precision=precision):
+                    plan = self.small("gpt2", "full_shard", *precision, *options)
+                    self.assertEqual(self.numbers(self.gpu(plan, 1)), plain)
+
+    def test_the_seed_rounds(self):
+        """Weights are saved, loaded and rounded as on the CPU: with the same start, only the seed makes a difference."""
+        plan, start = self.small("gpt2", "full_shard", *ROUNDED), self.dir / "start.safetensors"
+        self.cpu(plan, 1, f"--save-weights={start}")
+        run = lambda seed: self.numbers(self.gpu(plan, 1, f"--init={start}", f"--seed={seed}", "--shuffle=off"))
+        first, other = run(1), run(2)
+        self.assertEqual(run(1), first)
+        self.assertEqual(first[0], other[0])
+        self.assertNotEqual(first[1:], other[1:])
+
+    def test_a_skipped_step_leaves_offloaded_parameters_as_they_are(self):
+        half = ("--mixed-precision=fp16", "--initial-scale-power=24")  # the first steps overflow
+        plain = self.gpu(self.small("gpt2", "full_shard", *half), 1)
+        self.assertTrue(plain[0]["skipped"])
+        self.assertIsNotNone(plain[1]["loss"])
+        offloaded = self.gpu(self.small("gpt2", "full_shard", *half, "--offload=parameters"), 1)
+        self.assertEqual(self.numbers(offloaded), self.numbers(plain))
 
     def test_streams_are_ordered_by_events_alone(self):
         # Work runs as late as events allow, later parts of a recording first: a missing event changes numbers.
@@ -87,23 +109,29 @@ class EmulatedGpu(harness.EndToEnd):
         for model in ("gpt2", "free_transformer"):
             for precision in ((), ("--mixed-precision=bf16",)):
                 plan = self.small(model, "full_shard", *precision)
-                announced = self.explain(plan, 1, "--device=cuda")["arena_bytes"]
-                self.assertEqual(self.gpu(plan, 1, steps=1)[0]["arena_bytes"], announced)
-                self.assertNotEqual(self.explain(plan, 1)["arena_bytes"], announced)
+                announced = self.explain(plan, 1, "--device=cuda")
+                run = self.gpu(plan, 1, steps=1)[0]
+                self.assertEqual(run["arena_bytes"], announced["arena_bytes"])
+                self.assertEqual(run["bytes"], announced["bytes"])
+                self.assertNotEqual(self.explain(plan, 1)["arena_bytes"], announced["arena_bytes"])
 
     def test_weights_and_trace(self):
         plan, weights, trace = self.small("gpt2", "full_shard"), self.dir / "w.safetensors", self.dir / "trace.json"
         self.gpu(plan, 1, f"--save-weights={weights}", f"--trace={trace}", "--trace-steps=2")
         self.assertIn('"matmul', trace.read_text())
+        events = json.loads(trace.read_text())["traceEvents"]
+        counters = [(e["name"], e["args"]) for e in events if e["ph"] == "C"]
+        self.assertIn(("arena, bytes", self.explain(plan, 1, "--device=cuda")["bytes"]), counters)
+        self.assertEqual(sorted(name for name, _ in counters), ["arena, bytes"] + 2 * ["exposed_ms"] + 2 * ["mfu"])
         cpu = self.cpu(plan, 1, f"--init={weights}")
         gpu = self.gpu(plan, 1, f"--init={weights}")
         self.assertLess(self.worst(gpu, cpu), 1e-5)
 
-    def refused(self, machine, *options, status=65, local_rank=0, world=1):
+    def refused(self, machine, *options, status=65, local_rank=0, world=1, plan=None):
         env = harness.environment(FT_EMULATED_MACHINE=machine, LOCAL_RANK=local_rank, RANK=local_rank, WORLD_SIZE=world,
                                   LOCAL_WORLD_SIZE=world, MASTER_ADDR="127.0.0.1", MASTER_PORT=1)
-        done = harness.run(EMULATED, self.small("gpt2", "full_shard"), f"--data={self.text}", "--steps=1", "--device=cuda",
-                           *options, env=env)
+        done = harness.run(EMULATED, plan or self.small("gpt2", "full_shard"), f"--data={self.text}", "--steps=1",
+                           "--device=cuda", *options, env=env)
         self.assertEqual(done.returncode, status, done.stderr)
         self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
         return done
@@ -121,6 +149,42 @@ class EmulatedGpu(harness.EndToEnd):
         self.assertIn("1000000", re.sub(r",", "", done.stderr))
         for row in ("parameters", "optimizer state", "activations", "workspace", "arena"):
             self.assertRegex(done.stdout, rf"(?m)^  {row} +[\d,]+ ")
+
+    def test_mfu_is_counted_against_the_type_of_the_products(self):
+        # The loss is not the last op, so the kernel with the most FLOPs begins with a scalar in f32.
+        source, plan = self.dir / "scaled.mlir", self.dir / "scaled.bin"
+        source.write_text("""
+            module attributes {ft.batch = 2 : i64, ft.seq_len = 8 : i64, ft.vocab_size = 256 : i64} {
+              ft.parameter @table : tensor<256x8xf32> = #ft.init<normal, 0.5>
+              func.func @forward(%tokens: tensor<2x8xi32>, %targets: tensor<2x8xi32>) -> tensor<f32> {
+                %t = ft.get @table : tensor<256x8xf32>
+                %x = ft.embedding %tokens, %t : (tensor<2x8xi32>, tensor<256x8xf32>) -> tensor<2x8x8xf32>
+                %l = ft.linear_cross_entropy %x, %t, %targets : (tensor<2x8x8xf32>, tensor<256x8xf32>, tensor<2x8xi32>) -> tensor<f32>
+                %square = ft.mul %l, %l : tensor<f32>, tensor<f32>
+                return %square : tensor<f32>
+              }
+            }""")
+        for precision, option, words in (("bf16", "off", "990 TFLOP/s, the dense bf16 peak"),
+                                         ("no", "on", "495 TFLOP/s, the dense tf32 peak"),
+                                         ("no", "off", "67 TFLOP/s, the dense f32 peak")):
+            self.check("ftc", "compile", source, "--strategy=no_shard", f"--mixed-precision={precision}", "-o", plan)
+            done = self.check(EMULATED, plan, f"--data={self.text}", "--steps=1", "--device=cuda", f"--tf32={option}")
+            self.assertIn(words, done.stdout)
+
+    def test_too_little_host_memory_is_told_with_its_own_table(self):
+        plan = self.small("gpt2", "full_shard", "--offload=optimizer")
+        wanted = self.explain(plan, 1, "--device=cuda")["host_arena_bytes"]
+        done = self.refused(f"pinnable={wanted - 1}", status=74, plan=plan)
+        self.assertIn(f"{wanted} bytes", done.stderr)
+        table = done.stdout.partition("Host memory that each rank wants")[2]
+        self.assertRegex(table, rf"(?m)^  arena +{wanted:,} ")
+
+    def test_ranks_that_sum_in_different_ways_are_refused(self):
+        command = 'exec "$@" --deterministic=$([ $RANK = 0 ] && echo on || echo off)'
+        done = harness.run("ftrun", "--nproc-per-node=2", "--standalone", "/bin/sh", "-c", command, "sh", EMULATED,
+                           self.small("gpt2", "full_shard"), f"--data={self.text}", "--steps=1", "--device=cuda")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("ranks differ in deterministic: on on rank 0", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // ftexec with emulated GPUs in place of real ones, for tests of whole runs. What the machine looks like comes
-// from the environment variable FT_EMULATED_MACHINE: "devices=2,late,major=7,memory=1000000,no_driver", any
-// of them.
+// from the environment variable FT_EMULATED_MACHINE: "devices=2,late,major=7,memory=1000000,
+// pinnable=1000000,no_driver", any of them.
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -32,6 +32,8 @@ bool Describe(const char* text, cuda::emulation::EmulatedMachine& machine) {
     } else if (name == "memory") {
       if (!absl::SimpleAtoi(value, &machine.properties.total_bytes)) return false;
       machine.others_bytes = 0;
+    } else if (name == "pinnable") {
+      if (!absl::SimpleAtoi(value, &machine.pinnable_bytes)) return false;
     } else {
       return false;
     }

@@ -37,8 +37,14 @@ class LogStream final : public Stream {
  public:
   LogStream(std::string name, std::vector<Logged>& log) : name_(std::move(name)), log_(log) {}
   void Enqueue(absl::Span<const Command> commands) override {
-    for (const Command& command : commands) log_.push_back({name_, command});
+    for (const Command& command : commands) {
+      log_.push_back({name_, command});
+      if (command.kind == Command::Kind::kTask)
+        at_ = {.info = command.info, .sequence = at_.sequence + 1, .running = true};
+    }
   }
+  // It stands in the last of them for ever.
+  InFlight in_flight() const override { return at_; }
   void Synchronize() override {}
   void Observe(StreamObserver* observer) override {}
   int64_t waited_ns() const override { return 0; }
@@ -46,6 +52,7 @@ class LogStream final : public Stream {
  private:
   const std::string name_;
   std::vector<Logged>& log_;
+  InFlight at_;
 };
 
 class LogRecording final : public Recording {
@@ -85,9 +92,10 @@ class LogDevice final : public Device {
     return std::make_unique<LogRecording>(starts);
   }
   absl::Status status() const override { return absl::OkStatus(); }
-  void Cancel(const absl::Status& reason) override {}
+  void Cancel(const absl::Status& reason) override { cancelled = reason; }
 
   std::vector<Logged> log;
+  absl::Status cancelled;
   int recordings = 0, starts = 0;
 
  private:
@@ -271,6 +279,29 @@ TEST_P(RecordedPlan, KeepsThePlansOrder) {
       }
     }
     if (plan_.programs(p).name() == "train_step" && bound_.mesh.world_size() > 1) EXPECT_GT(edges, 0);
+  }
+}
+
+TEST_P(RecordedPlan, WhatIsCancelledSaysWhereStreamsStood) {
+  const absl::Status reason = absl::UnavailableError("rank 3 was lost");
+  executor_->Cancel(reason);
+  EXPECT_EQ(device_.cancelled, reason);
+  std::map<std::string, std::pair<std::string, int>> last;  // by stream: title, how many
+  int step = 0;
+  while (plan_.programs(step).name() != "train_step") ++step;
+  for (const Logged& entry : Recorded(step)) {
+    if (entry.command.kind != Command::Kind::kTask) continue;
+    auto& [title, count] = last[entry.stream];
+    title = entry.command.info->title;
+    ++count;
+  }
+  EXPECT_FALSE(last.empty());
+  executor_->Cancel(reason);
+  EXPECT_EQ(device_.cancelled.code(), reason.code());
+  for (const auto& [stream, at] : last) {
+    // It ran once before it was recorded.
+    const std::string where = ", in '" + at.first + "' #" + std::to_string(2 * at.second);
+    EXPECT_NE(device_.cancelled.message().find(where), std::string::npos) << device_.cancelled;
   }
 }
 

@@ -2,17 +2,13 @@
 #include <utility>
 
 #include "nlohmann/json.hpp"
+#include "runtime/plan/report_text.h"
 #include "tools/ftc/explain.h"
 
 namespace ftc {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// In the order of proto::MemoryClass.
-constexpr const char* kClassNames[] = {"parameters", "gradients", "optimizer_state", "activations",
-                                       "gathered",   "staging",   "workspace",       "io"};
-static_assert(std::size(kClassNames) == ft::proto::MemoryClass_ARRAYSIZE);
 
 Json TransferJson(const ft::TransferTraffic& traffic) {
   return {{"bytes", traffic.bytes}, {"count", traffic.count}, {"buffers", traffic.buffers}};
@@ -48,8 +44,7 @@ Json FlopsJson(const ft::FlopsReport& flops) {
 
 Json BytesJson(const ft::ArenaReport& arena) {
   Json bytes;
-  for (size_t i = 0; i < arena.by_class.size(); ++i) bytes[kClassNames[i]] = arena.by_class[i];
-  bytes["padding"] = arena.padding;
+  for (const auto& [key, value] : ft::BytesByKey(arena)) bytes[std::string(key)] = value;
   return bytes;
 }
 
@@ -58,7 +53,7 @@ Json LiveJson(const ft::proto::Plan& plan, const ft::ArenaReport& arena, int lim
   for (size_t i = 0; i < std::min<size_t>(limit, arena.live.size()); ++i) {
     const ft::proto::Buffer& buffer = plan.buffers(arena.live[i].buffer);
     live.push_back({{"name", buffer.name()},
-                    {"class", kClassNames[buffer.class_()]},
+                    {"class", ft::MemoryClassKey(buffer.class_())},
                     {"layer", buffer.layer()},
                     {"bytes", arena.live[i].bytes},
                     {"persistent", buffer.persistent()}});

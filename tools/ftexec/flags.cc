@@ -258,6 +258,7 @@ std::string CheckTogether(const CLI::App& app, const Flags& flags) {
     return "--comm-backend=nccl is for --device=cuda";
   if (flags.device == DeviceKind::kCuda && flags.emulated_link.has_value())
     return "--emulate-link is for --device=cpu";
+  if (flags.device == DeviceKind::kCuda && app.count("--threads") > 0) return "--threads is for --device=cpu";
   if (app.count("--trace-steps") > 0 && flags.trace.empty()) return "--trace-steps needs --trace";
   if (flags.device == DeviceKind::kNull) {
     for (const char* name : {"--init", "--save-weights", "--metrics", "--eval-data", "--emulate-link"}) {

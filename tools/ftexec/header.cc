@@ -6,7 +6,6 @@
 #include "fmt/format.h"
 #include "runtime/base/resident_memory.h"
 #include "runtime/base/standard_streams.h"
-#include "runtime/plan/report.h"
 #include "runtime/plan/report_text.h"
 #include "runtime/plan/target.h"
 
@@ -50,6 +49,9 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
   if (micro_steps > 1) Say(", {} micro-steps", micro_steps);
   Say(", {} per step\n", micro_steps * plan.batch() * plan.seq_len() * job.world_size());
   Say("{}", device.Description(plan));
+  const MemoryReport memory = MemoryOf(job);
+  Say("arena at its peak: {}\n", ArenaLine(memory.device));
+  if (job.bound.host_arena_bytes() > 0) Say("host arena: {}\n", ArenaLine(memory.host));
   PrintMemory(job, device);
 }
 
@@ -67,9 +69,15 @@ void PrintMemory(const Job& job, const RankDevice& device) {
       beyond(resident->peak));
 }
 
+MemoryReport MemoryOf(const Job& job) {
+  return ReportPlan(job.plan(), job.bound, *FindTarget("cpu")).memory;  // bytes are those of any target
+}
+
 void PrintArena(const Job& job) {
-  const PlanReport report = ReportPlan(job.plan(), job.bound, *FindTarget("cpu"));
-  Say("{}", ArenaTable("Memory that each rank wants", report.memory.device));
+  const MemoryReport memory = MemoryOf(job);
+  Say("{}", ArenaTable("Memory that each rank wants", memory.device));
+  if (job.bound.host_arena_bytes() > 0)
+    Say("\n{}", ArenaTable("Host memory that each rank wants", memory.host));
 }
 
 void PrintNote(const std::string& note) { Say("{}\n", note); }

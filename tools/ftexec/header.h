@@ -7,6 +7,7 @@
 
 #include "runtime/collective/create.h"
 #include "runtime/collective/emulated_link.h"
+#include "runtime/plan/report.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/rank_device.h"
@@ -32,6 +33,9 @@ void PrintPlanLine(const Job& job, int world_size);
 // What is held in memory beyond the arenas. On the CPU, of the process, now and at most so far: code,
 // libraries, the plan, threads, data that is mapped, staging of communicators; on a GPU, of the whole device.
 void PrintMemory(const Job& job, const RankDevice& device);
+
+// Bytes of a rank's arenas by class.
+MemoryReport MemoryOf(const Job& job);
 
 // What the arena of a rank is made of, for when there is no room for it.
 void PrintArena(const Job& job);

@@ -78,6 +78,30 @@ absl::Status CheckOutputs(const Flags& flags) {
 
 const char* OnOff(bool on) { return on ? "on" : "off"; }
 
+const char* Name(DeviceKind device) {
+  switch (device) {
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kCuda:
+      return "cuda";
+    case DeviceKind::kNull:
+      return "null";
+  }
+  return "";
+}
+
+const char* Name(cuda::AttentionChoice attention) {
+  switch (attention) {
+    case cuda::AttentionChoice::kAuto:
+      return "auto";
+    case cuda::AttentionChoice::kCudnn:
+      return "cudnn";
+    case cuda::AttentionChoice::kOwn:
+      return "own";
+  }
+  return "";
+}
+
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Flags& flags, const std::string& path,
                                                        const proto::Plan& plan) {
   return OpenDataset(path, static_cast<int64_t>(plan.vocab_size()), static_cast<int64_t>(plan.seq_len()),
@@ -150,6 +174,14 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
     absl::StrAppendFormat(&text, " eval_tokens=%d eval_every=%d eval_steps=%d", job.eval_data->num_tokens(),
                           flags.eval_every, flags.eval_steps);
   }
+  // These decide which collectives a rank takes part in, when it enqueues and when it replays them, and how
+  // it computes. Steps of a trace are enqueued.
+  const cuda::PlatformOptions& platform = flags.cuda.platform;
+  absl::StrAppendFormat(
+      &text, " device=%s comm_backend=%s trace_steps=%d cuda_graph=%s deterministic=%s tf32=%s attention=%s",
+      Name(flags.device), Name(flags.backend), flags.trace.empty() ? 0 : flags.trace_steps,
+      OnOff(flags.cuda.graph), OnOff(platform.deterministic), OnOff(platform.allow_tf32),
+      Name(platform.attention));
   return text;
 }
 

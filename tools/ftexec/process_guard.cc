@@ -67,10 +67,16 @@ void ProcessGuard::OnCancel(std::function<void(const absl::Status&)> cancel) {
   cancel_ = std::move(cancel);
 }
 
-void ProcessGuard::PeerLost(const absl::Status& reason) {
+void ProcessGuard::PeerLost(const absl::Status& reason) { EndIn(reason, kSecondsToCleanUp); }
+
+void ProcessGuard::Failed(const absl::Status& reason, int seconds) { EndIn(reason, seconds); }
+
+void ProcessGuard::EndIn(const absl::Status& reason, int seconds) {
   {
     const std::lock_guard lock(mutex_);
-    lost_ = reason;
+    if (!reason_.ok()) return;  // the first one is the cause of what follows
+    reason_ = reason;
+    seconds_ = seconds;
   }
   Notify(wake_fd_);
 }
@@ -97,33 +103,40 @@ void ProcessGuard::Loop() {
   while (poll(fds, 3, -1) < 0) {
   }
   if (fds[0].revents != 0) return;
-  if (fds[1].revents != 0) {
-    signalfd_siginfo info;
-    [[maybe_unused]] const ssize_t bytes = read(signal_fd_, &info, sizeof(info));
-    signal_ = static_cast<int>(info.ssi_signo);
-    bool idle = false;
-    {
-      const std::lock_guard lock(mutex_);
-      idle = !cancel_;
-    }
-    if (!idle) {
-      Cancel(absl::CancelledError(std::string("ended by signal ") + strsignal(signal_)));
-      if (EndsWithin(kSecondsToCleanUp)) return;
-    }
-    RaiseAgain();
-  }
-  absl::Status lost;
+  if (fds[1].revents != 0) return EndBySignal();
+  absl::Status reason;
+  int seconds = 0;
   std::string prefix;
   {
     const std::lock_guard lock(mutex_);
-    lost = lost_;
+    reason = reason_;
+    seconds = seconds_;
     prefix = prefix_;
   }
-  Cancel(lost);
-  if (EndsWithin(kSecondsToCleanUp)) return;
-  const std::string line = prefix + std::string(lost.message()) + "\n";
+  Cancel(reason);
+  fds[0].revents = fds[1].revents = 0;
+  poll(fds, 2, seconds * 1000);
+  if (fds[0].revents != 0) return;
+  if (fds[1].revents != 0) return EndBySignal();
+  const std::string line = prefix + std::string(reason.message()) + "\n";
   [[maybe_unused]] const ssize_t bytes = write(STDERR_FILENO, line.data(), line.size());
-  _exit(kExitPeerLost);
+  _exit(ExitStatus(reason));
+}
+
+void ProcessGuard::EndBySignal() {
+  signalfd_siginfo info;
+  [[maybe_unused]] const ssize_t bytes = read(signal_fd_, &info, sizeof(info));
+  signal_ = static_cast<int>(info.ssi_signo);
+  bool idle = false;
+  {
+    const std::lock_guard lock(mutex_);
+    idle = !cancel_;
+  }
+  if (!idle) {
+    Cancel(absl::CancelledError(std::string("ended by signal ") + strsignal(signal_)));
+    if (EndsWithin(kSecondsToCleanUp)) return;
+  }
+  RaiseAgain();
 }
 
 void ProcessGuard::RaiseAgain() const {

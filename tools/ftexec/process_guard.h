@@ -27,6 +27,9 @@ class ProcessGuard {
   // Another rank is gone: cancels. When the process is still there after two seconds it exits with 75 after
   // printing `prefix` and the reason. Does not block; thread-safe.
   void PeerLost(const absl::Status& reason);
+  // The run has failed, but what runs it may wait for ever for a device that does not let go. When the
+  // process is still there after `seconds`, it ends as above, with the reason's status. Likewise.
+  void Failed(const absl::Status& reason, int seconds = 15);
   void set_prefix(std::string prefix);
 
   // The signal that was received, 0 for none.
@@ -37,17 +40,20 @@ class ProcessGuard {
 
  private:
   void Loop();
+  void EndBySignal();
+  void EndIn(const absl::Status& reason, int seconds);
   void Cancel(const absl::Status& reason);
   // Waits for the guard's end. False when `seconds` have gone by.
   bool EndsWithin(int seconds) const;
 
   int signal_fd_ = -1;
-  int wake_fd_ = -1;  // becomes readable when there is a lost peer
+  int wake_fd_ = -1;  // becomes readable when there is a reason to end
   int end_fd_ = -1;   // becomes readable when the process is done
   std::atomic<int> signal_ = 0;
   std::mutex mutex_;
   std::function<void(const absl::Status&)> cancel_;
-  absl::Status lost_;
+  absl::Status reason_;  // why the process is to end, and how soon
+  int seconds_ = 0;
   std::string prefix_ = "ftexec: ";
   std::thread thread_;
 };

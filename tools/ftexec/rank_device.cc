@@ -12,15 +12,23 @@
 namespace ft {
 namespace {
 
-// The element type of the first operand of the kernel with the most FLOPs.
+// Scalars are f32 at any precision: gradients of losses, scales.
+bool IsScalar(const proto::Operand& operand) {
+  return operand.buffer_plus_one() == 0 ||
+         (operand.shape().empty() && !operand.whole() && !operand.own_slice());
+}
+
+// The element type of the first operand, but for scalars, of the kernel with the most FLOPs.
 DType MainType(const proto::Plan& plan) {
   DType dtype = DType::kF32;
   uint64_t most = 0;
   for (const proto::Program& program : plan.programs()) {
     for (const proto::Instruction& instruction : program.instructions()) {
-      if (instruction.flops() <= most || instruction.in_size() == 0) continue;
+      if (instruction.flops() <= most) continue;
+      const auto operand = std::find_if_not(instruction.in().begin(), instruction.in().end(), IsScalar);
+      if (operand == instruction.in().end()) continue;
       most = instruction.flops();
-      dtype = static_cast<DType>(instruction.in(0).dtype());
+      dtype = static_cast<DType>(operand->dtype());
     }
   }
   return dtype;
@@ -33,6 +41,7 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags,
   std::unique_ptr<RankDevice> rank_device(new RankDevice());
   if (flags.device == DeviceKind::kCuda) {
     rank_device->is_cpu_ = false;
+    rank_device->tf32_ = flags.cuda.platform.allow_tf32;
     FT_ASSIGN_OR_RETURN(cuda::OpenedDevice opened,
                         cuda::OpenCudaDevice(job.environment.local_rank, {.platform = flags.cuda.platform,
                                                                           .world_size = job.world_size()}));
@@ -56,10 +65,11 @@ std::string RankDevice::Description(const proto::Plan& plan) const {
   if (is_cpu_) return "";
   std::string text = device_->description() + "\n";
   const double peak = PeakFlops(plan);
+  const DType main = MainType(plan);
   if (peak > 0) {
     text += fmt::format(
         "MFU counts model FLOPs, without recomputation, against {:.0f} TFLOP/s, the dense {} peak\n",
-        peak * 1e-12, Name(MainType(plan)));
+        peak * 1e-12, main == DType::kF32 && tf32_ ? "tf32" : Name(main));
   }
   int version = 0;
   if (cuda_side_->nccl != nullptr && cuda_side_->nccl->GetVersion(&version) == nccl::Result::kSuccess)

@@ -46,6 +46,7 @@ class RankDevice {
   KernelRegistry cpu_kernels_;
   std::unique_ptr<Device> device_;
   bool is_cpu_ = true;
+  bool tf32_ = false;
   std::optional<CudaSide> cuda_side_;
 };
 

@@ -63,6 +63,9 @@ class SettingsTest : public testing::Test {
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   }
 
+  void ExpectDisagreement(const std::vector<std::vector<std::string>>& options,
+                          const std::vector<std::string>& words) const;
+
   TempFolder folder_;
 };
 
@@ -106,24 +109,46 @@ TEST_F(SettingsTest, EvaluationNeedsItsProgram) {
   ExpectOneLineWith("the plan has no program 'eval_step'", process.err());
 }
 
-TEST_F(SettingsTest, RanksThatDisagreeSayInWhat) {
+// Starts two ranks with options of their own; both must end with bad input that says `words`.
+void SettingsTest::ExpectDisagreement(const std::vector<std::vector<std::string>>& options,
+                                      const std::vector<std::string>& words) const {
   const std::string port = FreePort();
   std::vector<std::unique_ptr<TestProcess>> ranks;
-  for (const std::string rank : {"0", "1"}) {
+  for (const size_t rank : {0, 1}) {
+    std::vector<std::string> more = options[rank];
+    more.push_back("--steps=2");
+    const std::string number = std::to_string(rank);
     ranks.push_back(std::make_unique<TestProcess>(
-        folder_, "rank" + rank, Arguments(TinyPlan(), {"--seed=" + rank, "--steps=2"}),
-        std::vector<std::pair<std::string, std::string>>{{"RANK", rank},
+        folder_, "rank" + number, Arguments(TinyPlan(), more),
+        std::vector<std::pair<std::string, std::string>>{{"RANK", number},
                                                          {"WORLD_SIZE", "2"},
-                                                         {"LOCAL_RANK", rank},
+                                                         {"LOCAL_RANK", number},
                                                          {"LOCAL_WORLD_SIZE", "2"},
                                                          {"MASTER_ADDR", "127.0.0.1"},
                                                          {"MASTER_PORT", port}}));
   }
   for (auto& rank : ranks) {
     EXPECT_EQ(rank->Wait(), 65);
-    ExpectOneLineWith("ranks differ in seed: 0 on rank 0 (", rank->err());
-    ExpectOneLineWith("), 1 on rank 1 (", rank->err());
+    for (const std::string& word : words) ExpectOneLineWith(word, rank->err());
   }
+}
+
+TEST_F(SettingsTest, RanksThatDisagreeSayInWhat) {
+  ExpectDisagreement({{"--seed=0"}, {"--seed=1"}},
+                     {"ranks differ in seed: 0 on rank 0 (", "), 1 on rank 1 ("});
+}
+
+// All ranks meet once more to join their traces.
+TEST_F(SettingsTest, ATraceOfOneRankAloneIsRefused) {
+  ExpectDisagreement({{"--trace=" + folder_.Path("trace.json")}, {}},
+                     {"ranks differ in trace_steps: 3 on rank 0 ("});
+}
+
+// While a rank traces, it enqueues what the others have recorded.
+TEST_F(SettingsTest, TracesOfDifferentLengthAreRefused) {
+  const std::string trace = "--trace=" + folder_.Path("trace.json");
+  ExpectDisagreement({{trace, "--trace-steps=1"}, {trace, "--trace-steps=2"}},
+                     {"ranks differ in trace_steps: 1 on rank 0 ("});
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "runtime/executor/load_weights.h"
 #include "runtime/executor/save_weights.h"
 #include "runtime/executor/training_loop.h"
+#include "runtime/plan/report_text.h"
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/rank_device.h"
 #include "tools/ftexec/rank_log.h"
@@ -119,8 +120,9 @@ class Run {
   }
 
   absl::Status CreateExecutor() {
-    auto executor = Executor::Create(job_.plan(), job_.bound, device_.device(), peers_.communicators.table(),
-                                     job_.rank(), {.record = flags_.cuda.graph});
+    auto executor = Executor::Create(
+        job_.plan(), job_.bound, device_.device(), peers_.communicators.table(), job_.rank(),
+        {.record = flags_.cuda.graph, .on_failure = [this](const absl::Status& s) { guard_.Failed(s); }});
     if (absl::IsResourceExhausted(executor.status()) && job_.rank() == 0) PrintArena(job_);
     FT_RETURN_IF_ERROR(executor.status());
     executor_ = *std::move(executor);
@@ -143,7 +145,22 @@ class Run {
                                               job_.rank(), flags_.trace_steps);
       if (flags_.emulated_link.has_value()) trace_->SetLabel(LinkText(*flags_.emulated_link));
     }
+    ReportMemory();
     return absl::OkStatus();
+  }
+
+  // Memory by class, which no step changes.
+  void ReportMemory() {
+    if (metrics_ == nullptr && trace_ == nullptr) return;
+    const MemoryReport memory = MemoryOf(job_);
+    const auto report = [&](const char* key, const char* counter, const ArenaReport& arena) {
+      if (arena.arena_bytes == 0) return;
+      const auto bytes = BytesByKey(arena);
+      if (metrics_ != nullptr) metrics_->AddOnce(key, bytes);
+      if (trace_ != nullptr) trace_->CountParts(counter, bytes);
+    };
+    report("bytes", "arena, bytes", memory.device);
+    report("host_bytes", "host arena, bytes", memory.host);
   }
 
   absl::Status Initialize() {

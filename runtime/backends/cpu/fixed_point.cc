@@ -20,9 +20,12 @@ void AddExactly(double value, int64_t* words) {
   if (value == 0.0) return;
   int exponent = 0;
   const double fraction = std::frexp(value, &exponent);  // in [1/2, 1)
-  const uint64_t mantissa =
-      static_cast<uint64_t>(std::ldexp(fraction, 53));  // value = mantissa * 2^(exponent - 53)
-  const int position = exponent - 53 + kLowestExponent;
+  uint64_t mantissa = static_cast<uint64_t>(std::ldexp(fraction, 53));
+  int position = exponent - 53 + kLowestExponent;  // value = mantissa * 2^(exponent - 53)
+  if (position < 0) {                              // what is moved out is zero
+    mantissa >>= -position;
+    position = 0;
+  }
   const int word = position / 32, shift = position % 32;
   // 53 bits moved by up to 31 span at most three words.
   const uint64_t low = (mantissa & kWordMask) << shift, high = (mantissa >> 32) << shift;

@@ -13,10 +13,12 @@ namespace ft::nccl {
 namespace {
 
 // NCCL has no call that waits for it; it is asked until it is through. A collective is handed over by a
-// thread of NCCL's within some ten microseconds, which a few hundred yields cover; connections take longer.
-constexpr int kYields = 300;
+// thread of NCCL's within some ten to some hundred microseconds; connections take longer.
+constexpr absl::Duration kYielding = absl::Milliseconds(2);
 constexpr auto kPause = std::chrono::microseconds(500);
 constexpr absl::Duration kBetweenInterruptions = absl::Milliseconds(100);
+// Longer than an abort takes when nothing is in its way.
+constexpr absl::Duration kAbortPatience = absl::Seconds(2);
 
 bool WentWell(Result result) { return result == kSuccess || result == kInProgress; }
 
@@ -45,6 +47,8 @@ absl::StatusOr<std::unique_ptr<NcclHandle>> NcclHandle::Init(std::shared_ptr<Ncc
 NcclHandle::~NcclHandle() {
   if (comm_ != nullptr) Fail(absl::CancelledError("this communicator is gone"));
   Abort();
+  // What is not through by now waits for something that this process has left hanging, and ends with it.
+  AwaitAborted();
 }
 
 absl::StatusOr<std::unique_ptr<NcclHandle>> NcclHandle::Split(int color, int key, const Patience& patience) {
@@ -61,6 +65,7 @@ absl::StatusOr<std::unique_ptr<NcclHandle>> NcclHandle::Split(int color, int key
   if (!split.ok()) {
     Fail(split);
     Abort();
+    if (!AwaitAborted()) static_cast<void>(made.release());  // NCCL may still write into it
     return split;
   }
   if (made->comm_ == nullptr) return nullptr;
@@ -80,12 +85,14 @@ absl::Status NcclHandle::Group(absl::FunctionRef<Result(NcclApi&, CommHandle)> c
     if (WentWell(result)) result = end;
   }
   if (!WentWell(result)) return Failed("a group of NCCL calls", result);
-  return result == kSuccess ? absl::OkStatus() : AwaitReady(lock, {}, "a group of NCCL calls");
+  // Whatever it returned: some calls say kSuccess while a thread of NCCL's is at it.
+  return AwaitReady(lock, {}, "a group of NCCL calls");
 }
 
 absl::Status NcclHandle::AsyncError() {
-  const std::unique_lock<std::mutex> lock(mutex_);
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   FT_RETURN_IF_ERROR(status());
+  if (!lock.owns_lock()) return absl::OkStatus();
   Result state = kSuccess;
   const Result asked = api_->CommGetAsyncError(comm_, &state);
   if (asked != kSuccess) return Failed("ncclCommGetAsyncError", asked);
@@ -117,7 +124,18 @@ void NcclHandle::Fail(absl::Status reason) {
 void NcclHandle::Abort() {
   const std::unique_lock<std::mutex> lock(mutex_);
   if (comm_ == nullptr) return;
-  api_->CommAbort(std::exchange(comm_, nullptr));
+  aborted_ = std::make_shared<absl::Notification>();
+  std::thread([api = api_, comm = std::exchange(comm_, nullptr), aborted = aborted_] {
+    api->CommAbort(comm);
+    aborted->Notify();
+  }).detach();
+}
+
+bool NcclHandle::AwaitAborted() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::shared_ptr<absl::Notification> aborted = aborted_;
+  lock.unlock();
+  return aborted == nullptr || aborted->WaitForNotificationWithTimeout(kAbortPatience);
 }
 
 void NcclHandle::Close(absl::Time deadline) {
@@ -137,8 +155,9 @@ void NcclHandle::Close(absl::Time deadline) {
 
 absl::Status NcclHandle::AwaitReady(std::unique_lock<std::mutex>& lock, const Patience& patience,
                                     const char* what) {
-  absl::Time next_question = absl::Now();
-  for (int round = 0;; ++round) {
+  const absl::Time begin = absl::Now();
+  absl::Time next_question = begin;
+  for (;;) {
     FT_RETURN_IF_ERROR(status());
     Result state = kSuccess;
     const Result asked = api_->CommGetAsyncError(comm_, &state);
@@ -150,7 +169,7 @@ absl::Status NcclHandle::AwaitReady(std::unique_lock<std::mutex>& lock, const Pa
       FT_RETURN_IF_ERROR(patience.interrupted());
       next_question = now + kBetweenInterruptions;
     }
-    if (round < kYields) {
+    if (now - begin < kYielding) {
       lock.unlock();
       std::this_thread::yield();
       lock.lock();

@@ -13,6 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "runtime/base/first_failure.h"
 #include "runtime/collective/nccl/nccl_api.h"
@@ -32,7 +33,7 @@ class NcclHandle {
   static absl::StatusOr<std::unique_ptr<NcclHandle>> Init(std::shared_ptr<NcclApi> api, int ranks,
                                                           const UniqueId& id, int rank,
                                                           const Patience& patience);
-  // Aborts, unless Close was called.
+  // Aborts, unless Close was called. Waits for the end of an abort, but not for long.
   ~NcclHandle();
 
   // A communicator over the ranks of this one that give the same color, ordered by key; null for kNoColor.
@@ -44,7 +45,8 @@ class NcclHandle {
   // it. Errors: that of Fail, those of NCCL. After an error nothing works any more.
   absl::Status Group(absl::FunctionRef<Result(NcclApi&, CommHandle)> calls);
 
-  // What NCCL found out by itself, about a connection for instance; OK while all is well.
+  // What NCCL found out by itself, about a connection for instance; OK while all is well. Also while another
+  // thread is in a call, should that wait after all (NCCL_COMM_BLOCKING=1): it returns what is wrong itself.
   absl::Status AsyncError();
 
   // Tells NCCL of memory that is going to be sent and received a lot. It may decline.
@@ -56,7 +58,10 @@ class NcclHandle {
   void Fail(absl::Status reason);
   absl::Status status() const { return failure_.status(); }
 
-  // Ends what is on the device, and gives the communicator up; once. After Fail.
+  // Ends what is on the device, and gives the communicator up; once. After Fail. Returns at once, while a
+  // thread of its own waits for NCCL: that is through when the streams have passed all that the communicator
+  // put there, for which others may have to be aborted too, and when no recording is left that has some of
+  // it.
   void Abort();
 
   // The orderly end: waits until the other ranks have come to it too, or `deadline`; aborts then.
@@ -69,12 +74,15 @@ class NcclHandle {
   absl::Status AwaitReady(std::unique_lock<std::mutex>& lock, const Patience& patience, const char* what);
   // Of a call that failed, with the reason that the library gives; becomes this communicator's state.
   absl::Status Failed(const char* what, Result result);
+  // Whether nothing of an abort is going on any more; waits for it, but not for long.
+  bool AwaitAborted();
 
   const std::shared_ptr<NcclApi> api_;
   FirstFailure failure_;
   std::condition_variable wake_;
   std::mutex mutex_;  // for calls with comm_, none of which waits
   CommHandle comm_ = nullptr;
+  std::shared_ptr<absl::Notification> aborted_;  // null: there was nothing to abort
   std::vector<void*> registrations_;
 };
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "runtime/base/status_macros.h"
 
 namespace ft::nccl {
 namespace {
@@ -52,16 +53,16 @@ void StallDetector::Publish() {
       .IgnoreError();
 }
 
-std::vector<int> StallDetector::Missing() const {
+absl::StatusOr<std::vector<int>> StallDetector::Missing() const {
   std::vector<int> missing;
   for (int peer = 0; peer < static_cast<int>(options_.members.size()); ++peer) {
     if (peer == options_.rank) continue;
     const std::string key = Key(options_.key, peer);
+    FT_ASSIGN_OR_RETURN(const bool known, options_.store->Check({key}));
     bool here = false;
-    if (const auto known = options_.store->Check({key}); known.ok() && *known) {
-      const auto said = options_.store->Get(key, absl::Now() + kAnswer);
-      here = said.ok() && absl::StartsWith(*said, absl::StrCat(PhaseText(position_->phase), " ",
-                                                               position_->sequence, " "));
+    if (known) {
+      FT_ASSIGN_OR_RETURN(const std::string said, options_.store->Get(key, absl::Now() + kAnswer));
+      here = absl::StartsWith(said, absl::StrCat(PhaseText(position_->phase), " ", position_->sequence, " "));
     }
     if (!here) missing.push_back(peer);
   }
@@ -72,8 +73,14 @@ absl::Status StallDetector::TimedOut() const {
   const std::string what =
       absl::StrCat("timed out after ", absl::FormatDuration(options_.timeout), " in ", Describe(*position_));
   if (options_.store == nullptr) return absl::UnavailableError(what);
+  // A store that is gone takes long to say nothing: it is not asked about the next rank.
+  const absl::StatusOr<std::vector<int>> missing = Missing();
+  if (!missing.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat(what, "; who is missing is not known: ", missing.status().message()));
+  }
   std::vector<std::string> names;
-  for (const int rank : Missing()) names.push_back(options_.members[static_cast<size_t>(rank)]);
+  for (const int rank : *missing) names.push_back(options_.members[static_cast<size_t>(rank)]);
   if (names.empty()) {
     return absl::UnavailableError(absl::StrCat(what,
                                                ", which all ranks have reached: the connection between "

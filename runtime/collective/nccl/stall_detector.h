@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "runtime/collective/rendezvous/store.h"
 
@@ -48,8 +49,8 @@ class StallDetector {
  private:
   void Publish();
   absl::Status TimedOut() const;
-  // Ranks that have not said that they are where this one is.
-  std::vector<int> Missing() const;
+  // Ranks that have not said that they are where this one is. Errors: the store's, the first.
+  absl::StatusOr<std::vector<int>> Missing() const;
 
   const Options options_;
   std::optional<Position> position_;

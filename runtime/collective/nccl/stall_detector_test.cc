@@ -26,6 +26,7 @@ class MapStore final : public Store {
   }
   absl::StatusOr<bool> Check(absl::Span<const std::string> keys) override {
     ++calls;
+    if (gone) return absl::DeadlineExceededError("the store does not answer");
     for (const std::string& key : keys) {
       if (!values.contains(key)) return false;
     }
@@ -34,6 +35,7 @@ class MapStore final : public Store {
 
   std::map<std::string, std::string> values;
   int calls = 0;
+  bool gone = false;
 };
 
 StallDetector Detector(Store* store, int rank) {
@@ -105,6 +107,19 @@ TEST(StallDetectorTest, AllRanksMayBeThere) {
   const absl::Status status = all[1].Look(At(120), OnDevice(3));
   EXPECT_NE(status.message().find("'gather h.3' #3, which all ranks have reached"), std::string::npos)
       << status;
+}
+
+// Each question may take a minute.
+TEST(StallDetectorTest, AStoreThatIsGoneIsAskedOnce) {
+  MapStore store;
+  StallDetector detector = Detector(&store, 1);
+  for (const int now : {0, 60}) EXPECT_TRUE(detector.Look(At(now), OnDevice(3)).ok());
+  store.gone = true;
+  const int before = store.calls;
+  EXPECT_EQ(
+      detector.Look(At(120), OnDevice(3)).message(),
+      "timed out after 1m40s in 'gather h.3' #3; who is missing is not known: the store does not answer");
+  EXPECT_EQ(store.calls, before + 1);
 }
 
 }  // namespace

@@ -163,6 +163,90 @@ TEST(TroubleOnAStreamTest, AbortEndsWhatIsOnTheDeviceAndStays) {
   EXPECT_EQ(gpus.nccl().aborts(), 3) << "each rank's, and the third's because nobody comes to its end";
 }
 
+// As executors have it: the first communicator that fails ends the others.
+class SupervisedRank {
+ public:
+  explicit SupervisedRank(testing::Communicators made) : rank_(std::move(made)) {
+    for (auto& comm : rank_.communicators)
+      comm->Supervise([this] { return marks_.Get(); },
+                      [this](const absl::Status& status) {
+                        for (auto& each : rank_.communicators) each->Abort(status);
+                      });
+  }
+
+  void Reduce(size_t communicator) {
+    marks_.Begin(stream(), &info_);
+    EXPECT_TRUE(rank_.communicators[communicator]
+                    ->AllReduce(x_.data(), x_.size(), DType::kF32, 1.0f, {info_.title.c_str(), 1})
+                    .ok());
+    marks_.End(stream());
+  }
+  // How long the end takes, in the order of executors.
+  absl::Duration End(bool forget_recordings) {
+    const absl::Time begin = absl::Now();
+    for (auto& comm : rank_.communicators) comm->Detach();
+    if (forget_recordings) stream().Forget();
+    rank_.communicators.clear();
+    return absl::Now() - begin;
+  }
+  testing::HostStream& stream() { return rank_.stream; }
+
+ private:
+  StreamRank rank_;
+  testing::Marks marks_;
+  const CommandInfo info_ = {.title = "all_reduce h.1", .category = "backward"};
+  std::vector<float> x_ = std::vector<float>(100);
+};
+
+// NCCL gives up a communicator when the stream has passed all that it put there. Here that is behind the work
+// of the other one, which hangs as well.
+TEST(AbortTest, CommunicatorsOfAStreamDoNotWaitForEachOther) {
+  FakeGpus gpus;
+  TestWorld(2).RunThreads([&](const Rendezvous& rendezvous) {
+    CommunicatorOptions options = OnGpus(gpus, false);
+    options.timeout = absl::Seconds(1);
+    SupervisedRank rank(CreateCommunicators(rendezvous, 2, options).value());
+    for (const size_t i : {0, 1}) rank.Reduce(i);
+    EXPECT_EQ(rank.stream().Drain(), 0);
+    if (rendezvous.rank() == 0) {
+      for (const size_t i : {0, 1, 0}) rank.Reduce(i);
+      EXPECT_EQ(rank.stream().Drain(), 0);
+    } else {
+      absl::SleepFor(absl::Seconds(2));
+    }
+    EXPECT_LT(rank.End(false), absl::Seconds(5));
+  });
+}
+
+// Nor before the recordings are gone that have work of it, which are destroyed by who waits for the stream.
+class RecordingThatHangsTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(RecordingThatHangsTest, EndsAndHoldsUpNobody) {
+  FakeGpus gpus;
+  const bool forget = GetParam();
+  TestWorld(2).RunThreads([&](const Rendezvous& rendezvous) {
+    CommunicatorOptions options = OnGpus(gpus, false);
+    options.timeout = absl::Seconds(1);
+    SupervisedRank rank(CreateCommunicators(rendezvous, 1, options).value());
+    rank.Reduce(0);
+    EXPECT_EQ(rank.stream().Drain(), 0);
+    rank.stream().Capture();
+    rank.Reduce(0);
+    if (rendezvous.rank() == 0) {
+      rank.stream().Replay();
+      EXPECT_EQ(rank.stream().Drain(), 0);
+      EXPECT_LT(rank.End(forget), forget ? absl::Seconds(1) : absl::Seconds(10));
+    } else {
+      absl::SleepFor(absl::Seconds(2));
+      rank.End(true);
+    }
+  });
+  while (gpus.nccl().communicators() > 0) absl::SleepFor(absl::Milliseconds(10));
+}
+
+INSTANTIATE_TEST_SUITE_P(Recordings, RecordingThatHangsTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "gone" : "kept"; });
+
 TEST(CreationTest, RanksThatDoNotComeAreNamed) {
   FakeGpus gpus;
   TestWorld(4).RunThreads([&](const Rendezvous& rendezvous) {

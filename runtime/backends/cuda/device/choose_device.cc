@@ -25,7 +25,8 @@ absl::Status TooFew(int local_rank, int devices) {
                                 : absl::StrCat("are ", devices, " CUDA devices, 0 to ", devices - 1),
                    VisibleDevices(), "; start at most ", devices, devices == 1 ? " rank" : " ranks",
                    " on this host, or let ranks share ", devices == 1 ? "it" : "them",
-                   " (NCCL 2.30 and NCCL_MULTI_RANK_GPU_ENABLE=1)"));
+                   " (NCCL 2.30 and NCCL_MULTI_RANK_GPU_ENABLE=1)",
+                   devices == 1 ? "; where each rank sees a device of its own, set LOCAL_RANK=0" : ""));
 }
 
 }  // namespace

@@ -80,9 +80,11 @@ TEST_F(ChooseDeviceTest, TooFewDevices) {
       Error(two, 3),
       "LOCAL_RANK 3 needs CUDA device 3, but there are 2 CUDA devices, 0 to 1; start at most 2 ranks on "
       "this host, or let ranks share them (NCCL 2.30 and NCCL_MULTI_RANK_GPU_ENABLE=1)");
-  EXPECT_EQ(Error(one, 1),
-            "LOCAL_RANK 1 needs CUDA device 1, but there is 1 CUDA device, 0; start at most 1 rank on this "
-            "host, or let ranks share it (NCCL 2.30 and NCCL_MULTI_RANK_GPU_ENABLE=1)");
+  EXPECT_EQ(
+      Error(one, 1),
+      "LOCAL_RANK 1 needs CUDA device 1, but there is 1 CUDA device, 0; start at most 1 rank on this "
+      "host, or let ranks share it (NCCL 2.30 and NCCL_MULTI_RANK_GPU_ENABLE=1); where each rank sees a "
+      "device of its own, set LOCAL_RANK=0");
   EXPECT_EQ(two.current, -1);
 }
 

@@ -161,6 +161,7 @@ absl::Status CudaStream::RunTask(const Command& command) {
 
 absl::Status CudaStream::RunCopy(const Command& command) {
   for (const CopyRegion& region : *command.copy) {
+    if (region.bytes == 0) continue;  // no node of a graph copies nothing
     const absl::Status status = state_.driver.CopyAsync(region.dst, region.src, region.bytes, handle_);
     if (!status.ok()) return Prefixed(Place(*command.info), status);
   }

@@ -123,6 +123,11 @@ TEST_F(CudaDeviceTest, CopiesMoveAllRegionsInTheOrderOfTheStream) {
   std::string back(33, ' ');
   ASSERT_TRUE(device().Read(back.data(), a + 900, 33).ok());
   EXPECT_EQ(back, values.substr(7, 33));
+  driver_->log.clear();
+  const std::vector<CopyRegion> nothing = {{a + 1000, b, 0}};  // what a rank without a slice has
+  const std::vector<Command> idle = {Command::Copy(&nothing, &info_)};
+  stream->Enqueue(idle);
+  EXPECT_TRUE(driver_->log.empty());
   driver_->failures["CopyAsync"] = absl::InternalError("cudaMemcpyAsync(...) failed: why");
   stream->Enqueue(commands);
   EXPECT_EQ(device().status(),

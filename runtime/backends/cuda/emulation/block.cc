@@ -50,6 +50,8 @@ bool Block::Run(const std::function<void()>& body, Order order, std::string& pro
   order_ = order;
   started_ = exited_ = waiting_ = 0;
   at_warp_.fill(0);
+  barriers_ = 0;
+  warp_barriers_.fill(0);
   torn_ = false;
   misuse_.clear();
   running_ = -1;
@@ -151,6 +153,7 @@ int Block::Meet(Vote vote, bool predicate, Place place) {
     return static_cast<int>(threads_[current_].result);
   }
   waiting_ = 0;
+  ++barriers_;
   int result = votes_;
   if (vote_ == Vote::kOr) result = votes_ > 0;
   if (vote_ == Vote::kAnd) result = votes_ == count;
@@ -181,6 +184,7 @@ uint64_t Block::Meet(const Message& message, Place place) {
     return threads_[current_].result;
   }
   Answer(first, message.mask);
+  if (message.meeting == Meeting::kSyncWarp && message.mask == kAllLanes) ++warp_barriers_[warp];
   at_warp_[warp] &= ~message.mask;
   for (unsigned i = 0; i < kWarp; ++i) {
     const unsigned lane = order_ == Order::kAscending ? i : kWarp - 1 - i;
@@ -237,6 +241,10 @@ unsigned Block::Exchange(int first, unsigned lane) const {
     default:
       return (lane ^ argument) >= begin + width ? lane : lane ^ argument;
   }
+}
+
+std::string Block::WhoRuns() const {
+  return fmt::format("thread ({}, {}, {})", threadIdx.x, threadIdx.y, threadIdx.z);
 }
 
 std::string Block::Who(const Thread& thread) const {

@@ -11,6 +11,7 @@
 
 #include "runtime/backends/cuda/emulation/execution_model.h"
 #include "runtime/backends/cuda/emulation/fiber.h"
+#include "runtime/backends/cuda/emulation/race_watch.h"
 #include "runtime/backends/cuda/routines/gpu.h"
 
 namespace ft::cuda::emulation {
@@ -27,6 +28,19 @@ class Block {
   int Meet(Vote vote, bool predicate, Place place);
   uint64_t Meet(const Message& message, Place place);
   unsigned lane() const { return static_cast<unsigned>(current_) % kWarp; }
+
+  // For the watch over races, about the thread that is running.
+  bool running() const { return running_ >= 0; }
+  bool OnStack(const void* address) const { return fibers_[running_]->Holds(address); }
+  Moment Now(uint32_t run) const {
+    const int warp = current_ / kWarp;
+    return {run, barriers_, warp_barriers_[warp], static_cast<int16_t>(warp), static_cast<int16_t>(current_)};
+  }
+  std::string WhoRuns() const;
+  // Ends the block with this problem, unless there is one.
+  void Blame(std::string problem) {
+    if (misuse_.empty()) misuse_ = std::move(problem);
+  }
 
  private:
   enum class State : uint8_t { kUnstarted, kRunning, kReady, kAtBarrier, kAtWarp, kExited };
@@ -61,7 +75,7 @@ class Block {
   const std::function<void()>* body_ = nullptr;
   Order order_ = Order::kAscending;
   int started_ = 0, exited_ = 0, current_ = -1;
-  std::string misuse_;  // of a warp operation; ends the block
+  std::string misuse_;  // of a warp operation or of memory; ends the block
 
   // The barrier that gathers threads.
   int waiting_ = 0;
@@ -71,6 +85,10 @@ class Block {
   bool torn_ = false;  // threads wait at different barriers
 
   std::array<unsigned, kWarp> at_warp_ = {};  // lanes of each warp that wait for lanes
+
+  // Passed so far: by the block, and by all lanes of each warp.
+  uint32_t barriers_ = 0;
+  std::array<uint32_t, kWarp> warp_barriers_ = {};
 
   std::vector<int> ready_;  // a ring of threads
   size_t ready_begin_ = 0, ready_count_ = 0;

@@ -32,6 +32,12 @@ class Fiber {
   // Begins anew with `entry`; what was on the stack is forgotten, destructors are not called.
   void Restart();
 
+  // Whether an address is on the stack; never on the thread's own.
+  bool Holds(const void* address) const {
+    const auto* byte = static_cast<const std::byte*>(address);
+    return byte >= stack_ && byte < stack_ + bytes_;
+  }
+
   // From `from`, which is running, to `to`; returns when somebody switches back.
   static void Switch(Fiber& from, Fiber& to);
 

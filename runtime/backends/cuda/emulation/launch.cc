@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "runtime/backends/cuda/emulation/block.h"
+#include "runtime/backends/cuda/emulation/race_watch.h"
 #include "runtime/backends/cuda/emulation/symbols.h"
 
 namespace ft::cuda::emulation {
@@ -69,6 +70,7 @@ int RunGrid(const LaunchShape& shape, const void* kernel, const std::function<vo
   SharedMemory shared(shape.shared_bytes);
   gridDim = {shape.grid_x, shape.grid_y, shape.grid_z};
   blockDim = {shape.block_x, shape.block_y, 1};
+  RaceWatch::Own().BeginGrid(dynamic_shared, shape.shared_bytes);
   const uint64_t blocks = uint64_t{shape.grid_x} * shape.grid_y * shape.grid_z;
   for (uint64_t i = 0; i < blocks; ++i) {
     const uint64_t block = order == Order::kAscending ? i : blocks - 1 - i;
@@ -77,6 +79,7 @@ int RunGrid(const LaunchShape& shape, const void* kernel, const std::function<vo
                 static_cast<unsigned>(block / shape.grid_x / shape.grid_y)};
     shared.Spoil();
     SpoilStaticShared(kPattern);
+    RaceWatch::Own().BeginBlock();
     std::string problem;
     const bool done = Block::Own().Run(body, order, problem);
     if (done && shared.Intact()) continue;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -99,14 +100,25 @@ std::vector<Range> SharedRanges() {
   return ranges;
 }
 
+const std::vector<Range>& KnownSharedRanges() {
+  static const std::vector<Range> ranges = SharedRanges();
+  return ranges;
+}
+
 std::string Demangle(const char* name) {
   int status = 0;
   char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
   if (status != 0 || text == nullptr) return name;
   std::string result = text;
   std::free(text);
-  if (const size_t parameters = result.rfind('('); parameters != std::string::npos && result.back() == ')')
-    result.resize(parameters);
+  // Without the parameters, whose types may have brackets too: "(anonymous namespace)".
+  int depth = 0;
+  for (size_t i = result.size(); result.ends_with(')') && i-- > 0;) {
+    depth += result[i] == ')' ? 1 : (result[i] == '(' ? -1 : 0);
+    if (depth > 0) continue;
+    result.resize(i);
+    break;
+  }
   if (result.starts_with("void ")) result.erase(0, 5);
   return result;
 }
@@ -133,9 +145,23 @@ std::string NameOf(const void* function) {
 }
 
 void SpoilStaticShared(int pattern) {
-  static const std::vector<Range> ranges = SharedRanges();
-  for (const Range& range : ranges)
+  for (const Range& range : KnownSharedRanges())
     std::memset(&ft_emulation_anchor + range.from_anchor, pattern, range.bytes);
 }
+
+AddressRange StaticShared() {
+  static const Range all = [] {
+    ptrdiff_t begin = 0, end = 0;
+    for (const Range& range : KnownSharedRanges()) {
+      begin = std::min(begin, range.from_anchor);
+      end = std::max(end, range.from_anchor + static_cast<ptrdiff_t>(range.bytes));
+    }
+    return Range{begin, static_cast<size_t>(end - begin)};
+  }();
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(&ft_emulation_anchor) + all.from_anchor;
+  return {begin, begin + all.bytes};
+}
+
+uintptr_t OffsetInProgram(const void* code) { return reinterpret_cast<uintptr_t>(code) - Self().base(); }
 
 }  // namespace ft::cuda::emulation

@@ -82,6 +82,19 @@ auto Choose(const KernelContext& context, const AttentionShape& shape, bool grad
   return nullptr;
 }
 
+// Our own kernels keep tiles in shared memory, of which a small GPU has too little for large heads.
+absl::Status CheckShared(const KernelContext& context, const AttentionShape& shape, bool gradient) {
+  const size_t wanted =
+      gradient ? AttentionGradSharedBytes(shape.head_size) : AttentionSharedBytes(shape.head_size);
+  const size_t there = context.properties.shared_bytes_per_block;
+  if (wanted <= there) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("our own kernel of {} wants {} bytes of shared memory for a block, this GPU has {}: train "
+                  "in bf16 or fp16 "
+                  "with cuDNN, or on a larger GPU",
+                  Describe(shape, gradient), wanted, there));
+}
+
 KernelOr MakeForward(const KernelContext& context, const AttentionHeads& heads) {
   FT_ASSIGN_OR_RETURN(const AttentionShape shape, ShapeOf(heads));
   FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "out", heads.q));
@@ -95,7 +108,10 @@ KernelOr MakeForward(const KernelContext& context, const AttentionHeads& heads) 
                       Choose(context, shape, false, [&](FusedAttention& library, const AttentionSpec& spec) {
                         return library.Forward(spec, bytes);
                       }));
-  if (fused == nullptr) return MakeKernel([=](StreamHandle stream) { return Attention(args, stream); });
+  if (fused == nullptr) {
+    FT_RETURN_IF_ERROR(CheckShared(context, shape, false));
+    return MakeKernel([=](StreamHandle stream) { return Attention(args, stream); });
+  }
   const AttentionForwardArgs fused_args = {args.q,   args.k,   args.v,
                                            args.out, args.lse, context.operands.workspace.data};
   return MakeKernel([=](StreamHandle stream) { return fused->Launch(fused_args, stream); });
@@ -128,7 +144,10 @@ KernelOr MakeBackward(const KernelContext& context, const AttentionHeads& heads,
                       Choose(context, shape, true, [&](FusedAttention& library, const AttentionSpec& spec) {
                         return library.Backward(spec, bytes);
                       }));
-  if (fused == nullptr) return MakeKernel([=](StreamHandle stream) { return AttentionGrad(args, stream); });
+  if (fused == nullptr) {
+    FT_RETURN_IF_ERROR(CheckShared(context, shape, true));
+    return MakeKernel([=](StreamHandle stream) { return AttentionGrad(args, stream); });
+  }
   const AttentionBackwardArgs fused_args = {
       args.q,   args.k,  args.v,  args.out, args.dout,
       args.lse, args.dq, args.dk, args.dv,  context.operands.workspace.data};

@@ -97,7 +97,8 @@ class AttentionMaker : public testing::Test {
     attributes.Add("kv_heads", kKvHeads);
     attributes.Add("causal", int64_t{1});
     operands.workspace = {workspace_.data(), DType::kU8, 1, {static_cast<int64_t>(workspace_.size())}};
-    const DeviceProperties properties;
+    DeviceProperties properties;
+    properties.shared_bytes_per_block = shared_bytes_;
     return table_.Find(op)({.operands = operands,
                             .attributes = attributes,
                             .properties = properties,
@@ -120,6 +121,7 @@ class AttentionMaker : public testing::Test {
 
   std::vector<float> q_, k_, v_, out_, lse_;
   std::vector<std::byte> workspace_;
+  size_t shared_bytes_ = 227 << 10;
   KernelTable table_;
   emulation::ReferenceProducts products_;
   FakeAttention library_;
@@ -210,6 +212,16 @@ TEST_F(AttentionMaker, F32IsNeverAskedFor) {
   EXPECT_TRUE(library_.specs.empty());
   ExpectOwnForward();
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("own kernel")));
+}
+
+TEST_F(AttentionMaker, OwnKernelWantsSharedMemory) {
+  shared_bytes_ = 99 << 10;  // of compute capability 8.6 and 8.9
+  EXPECT_TRUE(Make(true, DType::kF32, AttentionChoice::kOwn, nullptr).ok());
+  shared_bytes_ = 48 << 10;
+  EXPECT_THAT(
+      std::string(Make(true, DType::kF32, AttentionChoice::kOwn, nullptr).status().message()),
+      HasSubstr("4 heads of 8 on 2, f32 wants 87040 bytes of shared memory for a block, this GPU has 49152"));
+  EXPECT_TRUE(Make(true, DType::kBF16, AttentionChoice::kAuto, &library_).ok()) << "cuDNN needs none of it";
 }
 
 TEST_F(AttentionMaker, OwnKernelWhenChosen) {

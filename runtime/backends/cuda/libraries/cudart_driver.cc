@@ -51,11 +51,15 @@ absl::StatusOr<int> DeviceCount(int error, int count, int driver_version, int ru
     case cudaErrorInsufficientDriver:
       if (driver_version == 0) {
         return absl::FailedPreconditionError(
-            "no CUDA driver was found (libcuda.so.1); install NVIDIA's driver, or use --device=cpu");
+            "no CUDA driver was found, or none that loads (libcuda.so.1); install NVIDIA's driver, or use "
+            "--device=cpu");
       }
-      return absl::FailedPreconditionError(absl::StrCat("the driver knows CUDA ", VersionText(driver_version),
-                                                        ", this program needs ", VersionText(runtime_version),
-                                                        "; update NVIDIA's driver, or use --device=cpu"));
+      // Any driver of the same major version would do.
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the driver knows CUDA ", VersionText(driver_version), ", this program needs ",
+          VersionText(runtime_version / 1000 * 1000),
+          "; update NVIDIA's driver, put the folder of its package cuda-compat (data center GPUs) on "
+          "LD_LIBRARY_PATH, or use --device=cpu"));
     case cudaErrorStubLibrary:
       return absl::FailedPreconditionError(
           "the libcuda.so.1 that was found is the toolkit's stub, no driver; take its folder off "
@@ -220,7 +224,8 @@ absl::StatusOr<GraphHandle> CudartDriver::EndCapture(StreamHandle origin) {
   cudaGraph_t graph = nullptr;
   FT_CUDA_CALL(cudaStreamEndCapture(origin, &graph), "cudaStreamEndCapture()");
   cudaGraphExec_t executable = nullptr;
-  const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
+  // Else all of it runs with the priority of the stream that it is launched on.
+  const cudaError_t error = cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
   cudaGraphDestroy(graph);
   FT_CUDA_CALL(error, "cudaGraphInstantiate()");
   // Now rather than in the first launch.

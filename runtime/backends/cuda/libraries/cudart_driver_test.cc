@@ -24,10 +24,15 @@ std::string Line(int error, int driver_version) {
 
 TEST(DeviceCountTest, TroubleOfTheDriverIsALineForTheUser) {
   EXPECT_EQ(Line(cudaErrorInsufficientDriver, 0),
-            "no CUDA driver was found (libcuda.so.1); install NVIDIA's driver, or use --device=cpu");
+            "no CUDA driver was found, or none that loads (libcuda.so.1); install NVIDIA's driver, or use "
+            "--device=cpu");
   EXPECT_EQ(
       Line(cudaErrorInsufficientDriver, 12040),
-      "the driver knows CUDA 12.4, this program needs 13.0; update NVIDIA's driver, or use --device=cpu");
+      "the driver knows CUDA 12.4, this program needs 13.0; update NVIDIA's driver, put the folder of its "
+      "package cuda-compat (data center GPUs) on LD_LIBRARY_PATH, or use --device=cpu");
+  // Minor versions work with each other.
+  EXPECT_NE(DeviceCount(cudaErrorInsufficientDriver, 0, 11080, 12080).status().message().find("needs 12.0"),
+            std::string::npos);
   EXPECT_NE(Line(cudaErrorStubLibrary, 13000).find("stub"), std::string::npos);
   EXPECT_NE(Line(cudaErrorSystemNotReady, 13000).find("nvidia-fabricmanager"), std::string::npos);
   EXPECT_NE(Line(cudaErrorSystemDriverMismatch, 13000).find("different versions"), std::string::npos);
@@ -85,6 +90,9 @@ TEST_F(CudartDriverOnDeviceTest, CopiesInAGraph) {
   EXPECT_TRUE(driver_.CopyAsync(host, b, kBytes, stream).ok());
   const absl::StatusOr<GraphHandle> graph = driver_.EndCapture(stream);
   ASSERT_TRUE(graph.ok()) << graph.status();
+  unsigned long long flags = 0;
+  EXPECT_EQ(cudaGraphExecGetFlags(*graph, &flags), cudaSuccess);
+  EXPECT_NE(flags & cudaGraphInstantiateFlagUseNodePriority, 0u) << "streams have different priorities";
   host[7] = -1;
   ASSERT_TRUE(driver_.LaunchGraph(*graph, stream).ok());
   ASSERT_TRUE(driver_.Synchronize(stream).ok());

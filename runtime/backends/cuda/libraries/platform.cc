@@ -20,7 +20,10 @@ namespace {
 
 std::function<double()> UtilizationOf(int device) {
   std::array<char, 32> address;
-  if (cudaDeviceGetPCIBusId(address.data(), address.size(), device) != cudaSuccess) return nullptr;
+  if (cudaDeviceGetPCIBusId(address.data(), address.size(), device) != cudaSuccess) {
+    cudaGetLastError();  // not for who asks next, the launch of a kernel
+    return nullptr;
+  }
   return UtilizationMeter(address.data());
 }
 

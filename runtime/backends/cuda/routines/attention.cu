@@ -95,17 +95,22 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) ForwardKernel(AttentionA
                       at.present, size, packed);
 }
 
+template <int kHead>
+constexpr size_t SharedBytes() {
+  using Tile = AttentionTile<kHead>;
+  return ((Tile::kRows + 2 * Tile::kColumns) * Tile::kStride + Tile::kWeightFloats) * sizeof(float);
+}
+
 template <typename T, int kHead>
 int Forward(const AttentionArgs& args, StreamHandle stream) {
   using Tile = AttentionTile<kHead>;
   const AttentionShape& shape = args.shape;
   const bool packed = CanPackHeads<T>(shape, {args.q, args.k, args.v, args.out});
-  const size_t floats = (Tile::kRows + 2 * Tile::kColumns) * Tile::kStride + Tile::kWeightFloats;
   const int blocks = Tiles(shape.positions, Tile::kRows) * shape.batch * shape.heads;
   return Launch(ForwardKernel<T, kHead>,
                 {.grid_x = static_cast<unsigned>(blocks),
                  .block_x = kAttentionThreads,
-                 .shared_bytes = floats * sizeof(float)},
+                 .shared_bytes = SharedBytes<kHead>()},
                 stream, args, packed);
 }
 
@@ -115,6 +120,10 @@ int Attention(const AttentionArgs& args, StreamHandle stream) {
   return WithFloatType(args.shape.dtype, [&]<typename T>() {
     return WithHeadTile(args.shape.head_size, [&]<int kHead>() { return Forward<T, kHead>(args, stream); });
   });
+}
+
+size_t AttentionSharedBytes(int head_size) {
+  return WithHeadTile(head_size, [&]<int kHead>() { return SharedBytes<kHead>(); });
 }
 
 }  // namespace ft::cuda

@@ -2,6 +2,7 @@
 // computed where no library's kernel is at hand. Arithmetic is f32 whatever the elements.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/backends/cuda/routines/gpu.h"
@@ -37,5 +38,9 @@ struct AttentionGradArgs {
 
 int Attention(const AttentionArgs& args, StreamHandle stream);
 int AttentionGrad(const AttentionGradArgs& args, StreamHandle stream);
+
+// Shared memory that a block of either wants.
+size_t AttentionSharedBytes(int head_size);
+size_t AttentionGradSharedBytes(int head_size);
 
 }  // namespace ft::cuda

@@ -177,6 +177,12 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
   StoreRows<T, kHead>(dv, static_cast<T*>(args.dv) + offset, kv.stride, present, size, packed);
 }
 
+template <int kHead>
+constexpr size_t SharedBytes() {
+  using Tile = AttentionTile<kHead>;
+  return (2 * (Tile::kRows + Tile::kColumns) * Tile::kStride + Tile::kWeightFloats) * sizeof(float);
+}
+
 template <typename T, int kHead>
 int Backward(const AttentionGradArgs& args, StreamHandle stream) {
   using Tile = AttentionTile<kHead>;
@@ -190,10 +196,9 @@ int Backward(const AttentionGradArgs& args, StreamHandle stream) {
              stream, args, rows);
   if (error != 0) return error;
   const bool packed = CanPackHeads<T>(shape, {args.q, args.k, args.v, args.dout, args.dq, args.dk, args.dv});
-  const size_t floats = 2 * (Tile::kRows + Tile::kColumns) * Tile::kStride + Tile::kWeightFloats;
   LaunchShape launch = {.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.heads),
                         .block_x = kAttentionThreads,
-                        .shared_bytes = floats * sizeof(float)};
+                        .shared_bytes = SharedBytes<kHead>()};
   if (const int failed = Launch(QueryGradKernel<T, kHead>, launch, stream, args, packed); failed != 0)
     return failed;
   launch.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.kv_heads);
@@ -206,6 +211,10 @@ int AttentionGrad(const AttentionGradArgs& args, StreamHandle stream) {
   return WithFloatType(args.shape.dtype, [&]<typename T>() {
     return WithHeadTile(args.shape.head_size, [&]<int kHead>() { return Backward<T, kHead>(args, stream); });
   });
+}
+
+size_t AttentionGradSharedBytes(int head_size) {
+  return WithHeadTile(head_size, [&]<int kHead>() { return SharedBytes<kHead>(); });
 }
 
 }  // namespace ft::cuda

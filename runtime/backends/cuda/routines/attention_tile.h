@@ -244,7 +244,7 @@ bool CanPackHeads(const AttentionShape& shape, std::initializer_list<const void*
 
 // Calls f.template operator()<kHead>() for the tile of a head size.
 template <typename F>
-int WithHeadTile(int head_size, F&& f) {
+auto WithHeadTile(int head_size, F&& f) {
   if (head_size <= 64) return f.template operator()<64>();
   if (head_size <= 128) return f.template operator()<128>();
   return f.template operator()<256>();

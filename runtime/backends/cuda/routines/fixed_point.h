@@ -16,7 +16,7 @@ inline constexpr int kLowestExponent = 320;
 __device__ __forceinline__ bool IsFinite(float x) { return (__float_as_uint(x) & 0x7FFFFFFFu) < 0x7F800000u; }
 
 // Adds `value` >= 0 to words in shared or global memory, to which others add at the same time. Bits below
-// 2^-320 do not occur in sums of squares of f32.
+// 2^-320 do not occur in sums of squares of f32, whose lowest bit is 2^-298.
 __device__ inline void AddExactly(double value, unsigned long long* words) {
   if (!(value < static_cast<double>(INFINITY))) {  // NaN too
     atomicAdd(words + kNotFiniteWord, 1ull);
@@ -25,8 +25,12 @@ __device__ inline void AddExactly(double value, unsigned long long* words) {
   if (value == 0.0) return;
   int exponent = 0;
   const double fraction = frexp(value, &exponent);  // in [1/2, 1)
-  const uint64_t mantissa = static_cast<uint64_t>(ldexp(fraction, 53));
-  const int position = exponent - 53 + kLowestExponent;  // value = mantissa * 2^(exponent - 53)
+  uint64_t mantissa = static_cast<uint64_t>(ldexp(fraction, 53));
+  int position = exponent - 53 + kLowestExponent;  // value = mantissa * 2^(exponent - 53)
+  if (position < 0) {                              // what is moved out is zero
+    mantissa >>= -position;
+    position = 0;
+  }
   const int word = position / 32, shift = position % 32;
   const uint64_t mask = 0xFFFFFFFFu;
   // 53 bits moved by up to 31 span at most three words.

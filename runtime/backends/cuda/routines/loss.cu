@@ -57,42 +57,46 @@ __device__ __forceinline__ Parts PartsOf(const T* row, int columns, bool packed)
   return {head, (columns - head) / kWidth};
 }
 
-// Calls visit(first element, count constant, values as f32) for this thread's part of the row. Packs are read
-// kTogether at a time, so that enough bytes are on their way.
+// Calls visit(first element, values as f32) for the elements outside packs, numbered from 0.
 template <int kThreads, typename T, typename F>
-__device__ __forceinline__ void ForRow(const T* row, int columns, const Parts& parts, F&& visit) {
-  constexpr int kWidth = 16 / sizeof(T), kTogether = 4;
-  const int thread = static_cast<int>(threadIdx.x);
-  const T* body = row + parts.head;
-  int p = thread;
+__device__ __forceinline__ void ForEnds(const T* row, int columns, const Parts& parts, F&& visit) {
+  const int skipped = parts.packs * static_cast<int>(16 / sizeof(T));
 #pragma unroll 1
-  for (; p + (kTogether - 1) * kThreads < parts.packs; p += kTogether * kThreads) {
-    Pack<T> packs[kTogether];
-#pragma unroll
-    for (int i = 0; i < kTogether; ++i) packs[i] = LoadPack(body + int64_t{p + i * kThreads} * kWidth);
-#pragma unroll
-    for (int i = 0; i < kTogether; ++i) {
-      float values[kWidth];
-#pragma unroll
-      for (int e = 0; e < kWidth; ++e) values[e] = ToFloat(packs[i].at[e]);
-      visit(parts.head + (p + i * kThreads) * kWidth, values);
-    }
-  }
-#pragma unroll 1
-  for (; p < parts.packs; p += kThreads) {
-    const Pack<T> pack = LoadPack(body + int64_t{p} * kWidth);
-    float values[kWidth];
-#pragma unroll
-    for (int e = 0; e < kWidth; ++e) values[e] = ToFloat(pack.at[e]);
-    visit(parts.head + p * kWidth, values);
-  }
-  const int skipped = parts.packs * kWidth;  // of the elements outside packs, numbered from 0
-#pragma unroll 1
-  for (int i = thread; i < columns - skipped; i += kThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < columns - skipped; i += kThreads) {
     const int column = i < parts.head ? i : i + skipped;
     float values[1] = {ToFloat(row[column])};
     visit(column, values);
   }
+}
+
+// The same for this thread's part of the whole row. Packs are read kTogether at a time, so that enough bytes
+// are on their way; kBackwards: the last ones first.
+template <int kThreads, bool kBackwards, typename T, typename F>
+__device__ __forceinline__ void ForRow(const T* row, int columns, const Parts& parts, F&& visit) {
+  constexpr int kWidth = 16 / sizeof(T), kTogether = 4, kAtOnce = kTogether * kThreads;
+  if constexpr (kBackwards) ForEnds<kThreads>(row, columns, parts, visit);
+  const T* body = row + parts.head;
+  const int rounds = (parts.packs + kAtOnce - 1) / kAtOnce;
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round) {
+    const int first = (kBackwards ? rounds - 1 - round : round) * kAtOnce + static_cast<int>(threadIdx.x);
+    Pack<T> packs[kTogether];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const int p = first + i * kThreads;
+      if (p < parts.packs) packs[i] = LoadPack(body + int64_t{p} * kWidth);
+    }
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const int p = first + i * kThreads;
+      if (p >= parts.packs) break;
+      float values[kWidth];
+#pragma unroll
+      for (int e = 0; e < kWidth; ++e) values[e] = ToFloat(packs[i].at[e]);
+      visit(parts.head + p * kWidth, values);
+    }
+  }
+  if constexpr (!kBackwards) ForEnds<kThreads>(row, columns, parts, visit);
 }
 
 // Maximum, and sum of exponentials relative to it, in one pass. The maximum begins with a number, so that a
@@ -133,13 +137,14 @@ __global__ void __launch_bounds__(kThreads, 1024 / kThreads) RowLossKernel(RowLo
   const float at_target = target < columns ? ToFloat(row[target]) : NAN;
   const Parts parts = PartsOf(row, columns, packed);
   OnlineSum own;
-  ForRow<kThreads>(row, columns, parts, [&](int, const auto& values) { own.Add(values); });
+  ForRow<kThreads, false>(row, columns, parts, [&](int, const auto& values) { own.Add(values); });
   const float maximum = BlockReduce<Max, kThreads>(own.maximum);
   const float sum = BlockReduce<Sum, kThreads>(own.sum * expf(own.maximum - maximum));
   if (first && args.losses != nullptr) args.losses[blockIdx.x] = maximum - at_target + logf(sum);
   if constexpr (kGradient) {
     const float scale = args.scale->rows, factor = scale / sum;
-    ForRow<kThreads>(row, columns, parts, [&]<int kCount>(int column, const float (&values)[kCount]) {
+    // Backwards: what was read last is still in the cache, also of a row that is not there as a whole.
+    ForRow<kThreads, true>(row, columns, parts, [&]<int kCount>(int column, const float (&values)[kCount]) {
       Pack<T, kCount> pack;
 #pragma unroll
       for (int e = 0; e < kCount; ++e) pack.at[e] = FromFloat<T>(expf(values[e] - maximum) * factor);
@@ -196,9 +201,13 @@ int FindLossScale(const LossScaleArgs& args, StreamHandle stream) {
 }
 
 int RowLosses(const RowLossArgs& args, StreamHandle stream) {
-  // A short row does not feed 512 threads.
+  // A short row does not feed 512 threads. Of long ones no more are under way at once than the second-level
+  // cache keeps until their gradients are made: one on each multiprocessor, rather than two.
+  constexpr size_t kLongBytes = 128 << 10;
   return WithFloatType(args.dtype, [&]<typename T>() {
-    return args.columns < 4096 ? LaunchRows<T, 128>(args, stream) : LaunchRows<T, 512>(args, stream);
+    if (args.columns < 4096) return LaunchRows<T, 128>(args, stream);
+    return args.columns * sizeof(T) < kLongBytes ? LaunchRows<T, 512>(args, stream)
+                                                 : LaunchRows<T, 1024>(args, stream);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/backends/cuda/routines/column_sums.h"
 #include "runtime/backends/cuda/routines/gpu.h"
+#include "runtime/backends/cuda/routines/hold_packed.h"
 #include "runtime/backends/cuda/routines/norm.h"
 #include "runtime/backends/cuda/routines/row_group.h"
 #include "runtime/backends/cuda/routines/store.h"
@@ -16,7 +17,7 @@ constexpr int kMostThreads = 512;
 // A block takes a block of rows, one row at a time, a thread a pack of it, and keeps the sums of its columns
 // in registers. The next row is on its way while one is worked on.
 template <typename T, bool kLayer>
-__global__ __launch_bounds__(kMostThreads) void NormGradRows(NormGradArgs args) {
+__global__ __launch_bounds__(kMostThreads, 2) void NormGradRows(NormGradArgs args) {
   constexpr int kWidth = 16 / sizeof(T);
   __shared__ GroupPartials partials[3];
   const int column = static_cast<int>(threadIdx.x) * kWidth;
@@ -32,7 +33,9 @@ __global__ __launch_bounds__(kMostThreads) void NormGradRows(NormGradArgs args) 
   };
   if (inside) load(begin);
   for (int64_t row = begin; row < end; ++row) {
-    const Pack<T> x = next_x, dy = next_dy;
+    Pack<T> x = next_x, dy = next_dy;
+    HoldPacked(x);
+    HoldPacked(dy);
     if (inside && row + 1 < end) load(row + 1);
     float mean = 0.0f;
     if constexpr (kLayer) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "runtime/backends/cuda/routines/element.h"
 #include "runtime/backends/cuda/routines/fixed_point.h"
 #include "runtime/backends/cuda/routines/gpu.h"
@@ -9,9 +11,11 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
-// Blocks of kBlockElements that a warp sums. The words of all of them meet in shared memory first, so that
-// few additions contend for the accumulator.
-constexpr int kBlocksPerWarp = 8;
+// Blocks of kBlockElements that a warp sums at most. The words of all of them meet in shared memory first, so
+// that few additions contend for the accumulator. Fewer where there would not be kFullGrid thread blocks
+// otherwise. The sum is exact: its bits do not depend on who adds what.
+constexpr int kMostPerWarp = 8;
+constexpr int64_t kFullGrid = 1024;
 
 // The sum of one block of `n` elements, valid in lane 0. Element i goes to lane i % 32, lanes are added as a
 // binary tree: the order of the CPU's block_sum_squares.
@@ -40,13 +44,13 @@ __device__ __forceinline__ double BlockSumSquares(const T* x, int n, int lane) {
 }
 
 template <typename T>
-__global__ __launch_bounds__(kThreads) void AddSquares(SumSquaresArgs args) {
+__global__ __launch_bounds__(kThreads) void AddSquares(SumSquaresArgs args, int per_warp) {
   __shared__ unsigned long long words[kAccumulatorWords];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
   if (thread < kAccumulatorWords) words[thread] = 0;
   __syncthreads();
-  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kWarps + warp) * kBlocksPerWarp;
-  for (int k = 0; k < kBlocksPerWarp; ++k) {
+  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kWarps + warp) * per_warp;
+  for (int k = 0; k < per_warp; ++k) {
     const int64_t first = (begin + k) * kBlockElements;
     if (first >= args.elements) break;
     const int64_t rest = args.elements - first;
@@ -127,18 +131,20 @@ int LaunchMarkNotFinite(const HealthArgs& args, StreamHandle stream) {
 }  // namespace
 
 int SumSquares(const SumSquaresArgs& args, StreamHandle stream) {
-  constexpr int64_t kPerBlock = kWarps * kBlocksPerWarp * kBlockElements;
   LaunchShape one;
   one.block_x = kWarp;
   if (args.earlier != args.sum) {
     if (const int error = Launch(&BeginSum, one, stream, args); error != 0) return error;
   }
   if (args.elements > 0) {
+    const int per_warp = static_cast<int>(
+        std::clamp<int64_t>(args.elements / (kFullGrid * kWarps * kBlockElements), 1, kMostPerWarp));
+    const int64_t per_block = kWarps * per_warp * kBlockElements;
     LaunchShape shape;
-    shape.grid_x = static_cast<unsigned>((args.elements + kPerBlock - 1) / kPerBlock);
+    shape.grid_x = static_cast<unsigned>((args.elements + per_block - 1) / per_block);
     shape.block_x = kThreads;
-    const int error =
-        WithFloatType(args.dtype, [&]<typename T>() { return Launch(&AddSquares<T>, shape, stream, args); });
+    const int error = WithFloatType(
+        args.dtype, [&]<typename T>() { return Launch(&AddSquares<T>, shape, stream, args, per_warp); });
     if (error != 0) return error;
   }
   one.block_x = 1;

@@ -68,7 +68,7 @@ Result FakeNccl::CommSplit(CommHandle handle, int color, int key, CommHandle* ma
   comm.split_color = color;
   comm.split_key = key;
   comm.clique->splits[comm.splits].wishes[comm.rank] = {color, key};
-  return nccl::kInProgress;
+  return nccl::kSuccess;  // as NCCL says although it goes on
 }
 
 Result FakeNccl::CommFinalize(CommHandle handle) {
@@ -88,15 +88,14 @@ Result FakeNccl::CommDestroy(CommHandle handle) {
 Result FakeNccl::CommAbort(CommHandle handle) {
   Comm* comm = CommOf(handle);
   ++aborts_;
-  --communicators_;
   const std::shared_ptr<Clique> clique = comm->clique;
   {
     std::unique_lock<std::mutex> lock(clique->mutex);
     comm->aborted = true;
     clique->changed.notify_all();
-    // Kernels that are on the stream still look at it.
-    clique->changed.wait(lock, [&] { return *comm->running == 0; });
+    clique->changed.wait(lock, [&] { return comm->held == 0; });
   }
+  --communicators_;
   delete comm;
   return nccl::kSuccess;
 }
@@ -113,7 +112,8 @@ Result FakeNccl::CommGetAsyncError(CommHandle handle, Result* error) {
   Clique& clique = *comm.clique;
   const std::lock_guard<std::mutex> lock(clique.mutex);
   *error = nccl::kInProgress;
-  if (clique.arrived < clique.size || (comm.finalizing && clique.finalized < clique.size) ||
+  if (clique.arrived < clique.size ||
+      (comm.finalizing && (clique.finalized < clique.size || comm.held > 0)) ||
       (comm.connecting && clique.connected < clique.size))
     return nccl::kSuccess;
   if (comm.split_to != nullptr) {
@@ -136,7 +136,9 @@ Result FakeNccl::CommGetAsyncError(CommHandle handle, Result* error) {
     comm.split_to = nullptr;
     ++comm.splits;
   }
-  *error = comm.questions-- > 0 ? nccl::kInProgress : nccl::kSuccess;
+  if (comm.questions-- > 0) return nccl::kSuccess;
+  *error = nccl::kSuccess;
+  comm.busy = false;
   return nccl::kSuccess;
 }
 
@@ -161,6 +163,10 @@ Result FakeNccl::GroupEnd() {
 }
 
 Result FakeNccl::Add(Call call) {
+  {
+    const std::lock_guard<std::mutex> lock(call.comm->clique->mutex);
+    if (call.comm->busy) return nccl::kInvalidArgument;
+  }
   group.push_back(call);
   return group_depth > 0 ? nccl::kSuccess : Flush();
 }
@@ -172,27 +178,17 @@ Result FakeNccl::Flush() {
   for (const Call& call : calls) {
     if (call.comm != &comm || call.stream != calls[0].stream) return nccl::kInvalidUsage;
   }
-  const std::shared_ptr<Clique> clique = comm.clique;
+  std::shared_ptr<const Held> held;
   {
-    const std::lock_guard<std::mutex> lock(clique->mutex);
+    const std::lock_guard<std::mutex> lock(comm.clique->mutex);
+    comm.busy = true;
     comm.questions = 3;
-    clique->connected += comm.connecting ? 0 : 1;
+    comm.clique->connected += comm.connecting ? 0 : 1;
     comm.connecting = true;
+    held = std::make_shared<const Held>(comm);
   }
-  const std::weak_ptr<int> alive = comm.running;
-  calls[0].stream->Submit("a group of NCCL calls", [clique, alive, comm = &comm, calls = std::move(calls)] {
-    std::shared_ptr<int> running;
-    {
-      const std::lock_guard<std::mutex> lock(clique->mutex);
-      running = alive.lock();
-      if (running == nullptr || comm->aborted) return 0;  // it was aborted, and is gone
-      ++*running;
-    }
-    const int error = RunGroup(*comm, calls);
-    const std::lock_guard<std::mutex> lock(clique->mutex);
-    --*running;
-    clique->changed.notify_all();
-    return error;
+  calls[0].stream->Submit("a group of NCCL calls", [held = std::move(held), calls = std::move(calls)] {
+    return RunGroup(held->comm(), calls);
   });
   return nccl::kInProgress;
 }

@@ -1,10 +1,12 @@
 // NCCL for tests: its ranks are threads of this process, its streams anything with Submit, its kernels copies
 // between the ranks' buffers, which wait for each other on the streams as NCCL's do on devices.
 //
-// As in NCCL calls return before the work is done, sometimes kInProgress first; nothing of a communicator
-// goes on without all of its ranks, not even the enqueuing of its first group; an aborted one leaves its
-// stream idle and its peers waiting. Sums go from the last rank to the first, rounded to the element's type
-// each time, so that nobody takes them for the tree's.
+// As in NCCL calls return before the work is done, sometimes kInProgress first, and until that has been asked
+// about the communicator takes no other; nothing of a communicator goes on without all of its ranks, not even
+// the enqueuing of its first group; an aborted one leaves its stream idle and its peers waiting. Its end,
+// also an abort, waits until the streams have passed all of its groups and no recording has any. Sums go from
+// the last rank to the first, rounded to the element's type each time, so that nobody takes them for the
+// tree's.
 #pragma once
 
 #include <atomic>
@@ -61,6 +63,7 @@ class FakeNccl final : public nccl::NcclApi {
   struct Clique;
   struct Comm;
   struct Call;
+  class Held;
 
  private:
   nccl::Result Add(Call call);

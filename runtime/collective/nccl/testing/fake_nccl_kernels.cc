@@ -159,6 +159,10 @@ int RunTransfers(FakeNccl::Comm& comm, const std::vector<const FakeNccl::Call*>&
 }  // namespace
 
 int RunGroup(FakeNccl::Comm& comm, const std::vector<FakeNccl::Call>& calls) {
+  {
+    const Lock lock(comm.clique->mutex);
+    if (comm.aborted) return 0;
+  }
   std::vector<const FakeNccl::Call*> transfers;
   for (const FakeNccl::Call& call : calls) {
     if (call.kind == Kind::kSend || call.kind == Kind::kRecv) {

@@ -88,10 +88,30 @@ struct FakeNccl::Comm {
   CommHandle* split_to = nullptr;
   int split_color = 0, split_key = 0;
   bool finalizing = false, connecting = false;
+  bool busy = false;  // with a group; until it was asked about it
   int questions = 0;  // that are still answered with kInProgress
-  std::shared_ptr<int> running = std::make_shared<int>(0);
+  int held = 0;       // groups on a stream or in a recording; guarded by the clique's mutex
 
   CommHandle handle() { return reinterpret_cast<CommHandle>(this); }
+};
+
+// A group of calls as long as a stream or a recording has it.
+class FakeNccl::Held {
+ public:
+  explicit Held(Comm& comm) : comm_(comm), clique_(comm.clique) { ++comm.held; }  // the mutex is held
+  ~Held() {
+    const std::lock_guard<std::mutex> lock(clique_->mutex);
+    --comm_.held;
+    clique_->changed.notify_all();
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  Comm& comm() const { return comm_; }
+
+ private:
+  Comm& comm_;
+  const std::shared_ptr<Clique> clique_;
 };
 
 // What a group of calls does on the stream: waits for the other ranks and moves data. 0, or an error of a

@@ -52,6 +52,12 @@ class HostStream final : public CUstream_st {
     queue_.insert(queue_.end(), captured_.begin(), captured_.end());
     changed_.notify_all();
   }
+  // Runs it no more.
+  void Forget() {
+    std::deque<Work> captured;  // goes without the lock
+    const std::lock_guard<std::mutex> lock(mutex_);
+    captured_.swap(captured);
+  }
   size_t captured() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return captured_.size();

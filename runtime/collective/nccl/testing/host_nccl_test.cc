@@ -113,5 +113,27 @@ TEST(HostNcclTrouble, AbortWakesACallThatWaits) {
   });
 }
 
+// NCCL's calls do not wait, unless its variable NCCL_COMM_BLOCKING makes them: the watch goes on meanwhile.
+TEST(HostNcclTrouble, ATimeOutWakesItToo) {
+  TestWorld(2).RunThreads([](const Rendezvous& rendezvous) {
+    HostDriver driver;
+    PromptStream stream;
+    CommunicatorOptions options = Emulated(driver, false);
+    options.timeout = absl::Seconds(1);
+    auto made = CreateCommunicators(rendezvous, 1, options).value();
+    made[0]->AttachStream(static_cast<CUstream_st*>(&stream));
+    std::vector<float> x(100);
+    ASSERT_TRUE(made[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"first", 1}).ok());
+    if (rendezvous.rank() == 1) {
+      absl::SleepFor(absl::Seconds(3));
+      return;
+    }
+    made[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"never", 2}).IgnoreError();
+    const absl::Status status = made[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"later", 3});
+    EXPECT_NE(status.message().find("timed out after 1s in 'never' #2 waiting for rank 1"), std::string::npos)
+        << status;
+  });
+}
+
 }  // namespace
 }  // namespace ft::testing
