@@ -57,7 +57,7 @@ struct OptimizerOptions {
   double momentum = 0; // sgd
   bool nesterov = false;
   bool stochasticRounding = false; // of bf16 weights without master
-  double clip = 1.0; // largest global gradient norm; 0 does not clip
+  double clip = 1.0;               // largest global gradient norm; 0 does not clip
 };
 
 struct OffloadOptions {

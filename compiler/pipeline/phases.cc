@@ -103,6 +103,7 @@ std::pair<int64_t, int64_t> meshOf(const CompileOptions &options) {
 void addSchedule(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createRecordSavedPass()); // types are final now, and the functions are still there
   passes.addPass(mlir::ft::createFuseResidualNormPass()); // the table lists sums and norms apart
+  passes.addPass(mlir::ft::createFuseGeluPass());         // products and GELUs too
   passes.addPass(createLowerToFtxPass());
   JoinTransfersPassOptions buckets;
   buckets.bucketCapMb = options.overlap.prefetch == "none" ? 0 : options.overlap.bucketCapMb;

@@ -121,6 +121,17 @@ uint64_t ScaleOp::getFlops() { return elements(getResult()); }
 // tanh form: cubic 4, scaling 1, tanh 1, 0.5 x (1 + t) 3. erf form: scaling 1, erf 1, 3.
 uint64_t GeluOp::getFlops() { return (getApproximate() == "tanh" ? 9 : 5) * elements(getX()); }
 
+// The product, then as the tanh forms.
+uint64_t MatmulGeluOp::getFlops() {
+  return getModelFlops() + (getBias() ? 1 + 9 : 9) * elements(getResult());
+}
+
+uint64_t MatmulGeluOp::getModelFlops() { return 2 * elements(getResult()) * lastExtent(getA()); }
+
+uint64_t MatmulGeluGradOp::getFlops() { return getModelFlops() + 17 * elements(getDx()); }
+
+uint64_t MatmulGeluGradOp::getModelFlops() { return 2 * elements(getDx()) * lastExtent(getA()); }
+
 // tanh form: t 6, its derivative 6, their sum 4, dy 1. erf form: cdf 4, density 4, their sum 2, dy 1.
 uint64_t GeluGradOp::getFlops() { return (getApproximate() == "tanh" ? 17 : 11) * elements(getX()); }
 

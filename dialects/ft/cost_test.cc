@@ -77,6 +77,22 @@ TEST_F(Cost, ResidualNormIsSumAndNorm) {
   EXPECT_EQ(kernel.getReusableOperand(1), kernel->getOperand(1));
 }
 
+// FLOPs of the two ops; the product is written where backward wants it, and never read again.
+TEST_F(Cost, ProductWithGeluIsTheTwo) {
+  const std::string arguments =
+      "%a: tensor<6x4xf32>, %w: tensor<4x8xf32>, %b: tensor<8xf32>, %x: tensor<6x8xf32>";
+  const std::string forward = "%0:2 = ft.matmul_gelu %a, %w bias %b : (tensor<6x4xf32>, tensor<4x8xf32>, "
+                              "tensor<8xf32>) -> (tensor<6x8xf32>, tensor<6x8xf32>)";
+  const std::string backward =
+      "%0 = ft.matmul_gelu_grad %a, %w at %x : tensor<6x4xf32>, tensor<4x8xf32>, tensor<6x8xf32>";
+  EXPECT_EQ(flops(arguments, forward), (2u * 4 + 1 + 9) * 6 * 8);
+  EXPECT_EQ(flops(arguments, backward), (2u * 4 + 17) * 6 * 8);
+  auto kernel = cast<CostOpInterface>(parse(arguments, forward));
+  EXPECT_EQ(kernel.getModelFlops(), 2u * 4 * 6 * 8);
+  EXPECT_EQ(kernel.getBytes(), (6u * 4 + 4 * 8 + 8 + 2 * 6 * 8) * 4);
+  EXPECT_EQ(cast<CostOpInterface>(parse(arguments, backward)).getBytes(), (6u * 4 + 4 * 8 + 2 * 6 * 8) * 4);
+}
+
 TEST_F(Cost, OptimizerCountsTheWholeUnit) {
   const std::string arguments = "%g: !ft.slice<@u, f32>, %c: tensor<f32>, %s: tensor<i64>";
   const std::string body = "ft.adamw @u, %g, %c, %c, %s {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, "

@@ -53,6 +53,14 @@ uint64_t MatmulOp::getWorkspaceBytes(DeviceClass device) {
   return device == DeviceClass::kCuda ? cuda::Matmul() : 0;
 }
 
+uint64_t MatmulGeluOp::getWorkspaceBytes(DeviceClass device) {
+  return device == DeviceClass::kCuda ? cuda::Matmul() : 0;
+}
+
+uint64_t MatmulGeluGradOp::getWorkspaceBytes(DeviceClass device) {
+  return device == DeviceClass::kCuda ? cuda::Matmul() : 0;
+}
+
 uint64_t LayerNormGradOp::getWorkspaceBytes(DeviceClass device) {
   return device == DeviceClass::kCuda ? cuda::LayerNormGrad(rows(getX()), lastExtent(getX()))
                                       : ::ft::LayerNormGradWorkspace(lastExtent(getX()));

@@ -235,6 +235,31 @@ def Ft_GeluGradOp : Ft_ComputeOp<"gelu_grad", [AllTypesMatch<["dy", "x", "dx"]>]
   let assemblyFormat = "$dy `,` $x `approximate` $approximate attr-dict `:` type($x)";
 }
 
+// A product with the GELU of it, or with the gradient of a GELU that takes it, both in the tanh form: --ft-fuse-gelu makes them after
+// differentiation. The product is rounded as ft.matmul rounds it, so the bits are those of the two ops; a GPU's kernel may leave that
+// rounding out where algorithms are chosen by timing.
+def Ft_MatmulGeluOp : Ft_ComputeOp<"matmul_gelu", [OfMlp], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "GELU of a matmul and, for backward, the matmul's own result, in one pass";
+  let description = [{
+    a is [..., K], b [K, N], or [N, K] with `transpose_b`; x = a b + bias, which is there when somebody else reads it, and the result, its
+    GELU, are [..., N].
+  }];
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Optional<Ft_FloatTensor>:$bias, UnitAttr:$transpose_b);
+  let results = (outs Ft_FloatTensor:$result, Optional<Ft_FloatTensor>:$x);
+  let assemblyFormat = "$a `,` $b (`bias` $bias^)? (`transpose_b` $transpose_b^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_MatmulGeluGradOp
+    : Ft_ComputeOp<"matmul_gelu_grad", [OfMlp, AllTypesMatch<["x", "dx"]>], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "Gradient of gelu at x, of which a matmul is the upstream gradient, in one pass";
+  let description = [{
+    a is [..., K], b [K, N], or [N, K] with `transpose_b`; dx = GELU'(x) (a b) is [..., N].
+  }];
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Ft_FloatTensor:$x, UnitAttr:$transpose_b);
+  let results = (outs Ft_FloatTensor:$dx);
+  let assemblyFormat = "$a `,` $b `at` $x (`transpose_b` $transpose_b^)? attr-dict `:` type($a) `,` type($b) `,` type($x)";
+}
+
 def Ft_SwigluOp : Ft_ComputeOp<"swiglu", [Differentiable, CheapToRecompute, OfMlp, AllTypesMatch<["gate", "up", "result"]>], ["getReusableOperand"]> {
   let summary = "silu(gate) * up, silu(z) = z * sigmoid(z)";
   let arguments = (ins Ft_FloatTensor:$gate, Ft_FloatTensor:$up);

@@ -41,22 +41,50 @@ LogicalResult verifyApproximation(Operation *op, llvm::StringRef approximate) {
   return op->emitOpError() << "approximate is \"" << approximate << "\"; expected \"tanh\" or \"none\"";
 }
 
-// The result of a product without transpose_a, [..., N].
-LogicalResult verifyRowsTimesMatrix(MatmulOp op) {
-  llvm::ArrayRef<int64_t> a = verify::shape(op.getA()), b = verify::shape(op.getB());
-  int64_t summed = b[op.getTransposeB() ? 1 : 0], columns = b[op.getTransposeB() ? 0 : 1];
+// Operands of a product without transpose_a and its result, [..., N].
+struct RowsTimesMatrix {
+  Value a, b;
+  bool transposeB;
+  Value result;
+  llvm::StringRef name; // of the result
+};
+
+LogicalResult verifyRowsTimesMatrix(Operation *op, const RowsTimesMatrix &product) {
+  llvm::ArrayRef<int64_t> a = verify::shape(product.a), b = verify::shape(product.b);
+  bool transposed = product.transposeB;
+  int64_t summed = b[transposed ? 1 : 0], columns = b[transposed ? 0 : 1];
   if (a.back() != summed) {
     InFlightDiagnostic error = op->emitOpError()
                                << "a has " << a.back() << " columns but b has " << summed
-                               << (op.getTransposeB() ? " columns, which transpose_b makes rows" : " rows")
+                               << (transposed ? " columns, which transpose_b makes rows" : " rows")
                                << "; a is " << shapeText(a) << ", b is " << shapeText(b);
     if (a.back() == columns)
-      error << (op.getTransposeB() ? " (would fit without transpose_b)" : " (would fit with transpose_b)");
+      error << (transposed ? " (would fit without transpose_b)" : " (would fit with transpose_b)");
     return error;
   }
   llvm::SmallVector<int64_t> expected(a);
   expected.back() = columns;
-  return verify::shapeIs(op, "result", op.getResult(), expected, "the rows of a and the columns of b");
+  return verify::shapeIs(op, product.name, product.result, expected, "the rows of a and the columns of b");
+}
+
+// a, b, and without transpose_a their product.
+LogicalResult verifyLinear(Operation *op, const RowsTimesMatrix &product) {
+  if (failed(verify::minRank(op, "a", product.a, 1, "[..., columns]")) ||
+      failed(verify::sameElementType(op, "b", product.b, "a", product.a)) ||
+      failed(verify::rank(op, "b", product.b, 2, product.transposeB ? "[N, K]" : "[K, N]")) ||
+      failed(verifyRowsTimesMatrix(op, product)))
+    return failure();
+  return verify::sameElementType(op, product.name, product.result, "a", product.a);
+}
+
+// One element per column of the result, of the type of a.
+LogicalResult verifyBias(Operation *op, Value bias, Value result, Value a) {
+  if (!bias)
+    return success();
+  if (failed(verify::shapeIs(op, "bias", bias, verify::shape(result).take_back(1),
+                             "one element per column of the result")))
+    return failure();
+  return verify::sameElementType(op, "bias", bias, "a", a);
 }
 
 // The result of a product with transpose_a, [M, N].
@@ -82,12 +110,11 @@ LogicalResult MatmulOp::verify() {
       return failure();
   } else {
     llvm::StringRef form = getTransposeB() ? "[N, K]" : "[K, N]";
-    if (failed(verify::rank(op, "b", getB(), 2, form)) || failed(verifyRowsTimesMatrix(*this)))
+    if (failed(verify::rank(op, "b", getB(), 2, form)) ||
+        failed(verifyRowsTimesMatrix(op, {getA(), getB(), getTransposeB(), getResult(), "result"})))
       return failure();
   }
-  if (getBias() && (failed(verify::shapeIs(op, "bias", getBias(), verify::shape(getResult()).take_back(1),
-                                           "one element per column of the result")) ||
-                    failed(verify::sameElementType(op, "bias", getBias(), "a", getA()))))
+  if (failed(verifyBias(op, getBias(), getResult(), getA())))
     return failure();
   // The gradient of a weight, a sum over rows, is in the type of its reduction.
   if (!getTransposeA() && failed(verify::sameElementType(op, "result", getResult(), "a", getA())))
@@ -156,5 +183,16 @@ LogicalResult MulOp::verify() { return verifyBinary(*this, getA(), getB()); }
 LogicalResult GeluOp::verify() { return verifyApproximation(*this, getApproximate()); }
 
 LogicalResult GeluGradOp::verify() { return verifyApproximation(*this, getApproximate()); }
+
+LogicalResult MatmulGeluOp::verify() {
+  if (failed(verifyLinear(*this, {getA(), getB(), getTransposeB(), getResult(), "result"})) ||
+      failed(verifyBias(*this, getBias(), getResult(), getA())))
+    return failure();
+  return verify::sameType(*this, "x", getX(), "the result", getResult());
+}
+
+LogicalResult MatmulGeluGradOp::verify() {
+  return verifyLinear(*this, {getA(), getB(), getTransposeB(), getDx(), "dx"});
+}
 
 } // namespace mlir::ft

@@ -44,8 +44,8 @@ namespace {
 
 std::vector<Case> MakeAllCases() {
   std::vector<Case> all;
-  for (auto* list : {&ElementwiseCases, &MovementCases, &NormCases, &MatmulCases, &AttentionCases, &LossCases,
-                     &LatentCases, &StepCases}) {
+  for (auto* list : {&ElementwiseCases, &MovementCases, &NormCases, &MatmulCases, &FusedGeluCases,
+                     &AttentionCases, &LossCases, &LatentCases, &StepCases}) {
     for (Case& c : list()) all.push_back(std::move(c));
   }
   return all;

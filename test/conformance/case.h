@@ -54,6 +54,7 @@ std::vector<Case> ElementwiseCases();
 std::vector<Case> MovementCases();
 std::vector<Case> NormCases();
 std::vector<Case> MatmulCases();
+std::vector<Case> FusedGeluCases();
 std::vector<Case> AttentionCases();
 std::vector<Case> LossCases();
 std::vector<Case> LatentCases();

@@ -3,6 +3,7 @@
 
 #include "runtime/backends/cpu/register.h"
 #include "test/conformance/cpu_bench.h"
+#include "test/conformance/fused_gelu.h"
 #include "test/conformance/harness.h"
 #include "test/conformance/residual_norm.h"
 
@@ -57,6 +58,17 @@ TEST_P(CpuConformance, ResidualNormHasTheBitsOfSumAndNorm) {
       ASSERT_TRUE(fused.ok()) << fused.status();
       EXPECT_EQ(DifferentBits(*fused, *apart), "");
     }
+  }
+}
+
+TEST_P(CpuConformance, ProductWithGeluHasTheBitsOfTheTwo) {
+  CpuBench bench(registry_, 2);
+  for (const Case& c : FusedGeluCases()) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> apart = RunProductThenGelu(bench, c), fused = RunCase(bench, c, false);
+    ASSERT_TRUE(apart.ok()) << apart.status();
+    ASSERT_TRUE(fused.ok()) << fused.status();
+    EXPECT_EQ(DifferentBits(*fused, *apart), "");
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/backends/cuda/device/open_cuda_device.h"
 #include "test/conformance/device_bench.h"
+#include "test/conformance/fused_gelu.h"
 #include "test/conformance/harness.h"
 #include "test/conformance/residual_norm.h"
 
@@ -79,6 +80,35 @@ TEST(GpuResidualNorm, HasTheBitsOfSumAndNorm) {
       ASSERT_TRUE(fused.ok()) << fused.status();
       EXPECT_EQ(DifferentBits(*fused, *apart), "");
     }
+  }
+}
+
+TEST(GpuFusedGelu, HasTheBitsOfTheTwoWhenDeterministic) {
+  if (!Gpu().ok()) GTEST_SKIP() << "skipped: no CUDA device: " << Gpu().status().message();
+  absl::StatusOr<DeviceBench> bench = DeviceBench::Create(*Gpu()->device, DeviceClass::kCuda);
+  ASSERT_TRUE(bench.ok()) << bench.status();
+  for (const Case& c : FusedGeluCases()) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> apart = RunProductThenGelu(*bench, c), fused = RunCase(*bench, c, false);
+    ASSERT_TRUE(apart.ok()) << apart.status();
+    ASSERT_TRUE(fused.ok()) << fused.status();
+    EXPECT_EQ(DifferentBits(*fused, *apart), "");
+  }
+}
+
+// The library's epilogues, where they are the faster way. They may use the GPU's own tanh, whose error is at
+// most 2^-10.987 (PTX ISA, tanh.approx.f32).
+TEST(GpuFusedGelu, MatchesReferenceWithEpilogues) {
+  if (!Gpu().ok()) GTEST_SKIP() << "skipped: no CUDA device: " << Gpu().status().message();
+  const absl::StatusOr<cuda::OpenedDevice> timing = cuda::OpenCudaDevice(0, {});
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  absl::StatusOr<DeviceBench> bench = DeviceBench::Create(*timing->device, DeviceClass::kCuda);
+  ASSERT_TRUE(bench.ok()) << bench.status();
+  for (const Case& c : EpilogueCases()) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> got = RunCase(*bench, c, false);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(Compare(WithGeluOfTheSum(c, 0x1p-10), *got, DeviceClass::kCuda), "");
   }
 }
 

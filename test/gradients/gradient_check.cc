@@ -74,6 +74,7 @@ bool differentiate(ModuleOp module, Pipeline pipeline) {
     manager.addPass(createCSEPass());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createFuseResidualNormPass());
+    manager.addPass(createFuseGeluPass());
     manager.addPass(createVerifyAutodiffPass());
   }
   return succeeded(manager.run(module));

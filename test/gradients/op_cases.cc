@@ -158,6 +158,23 @@ void addMatmuls(Cases& cases) {
                    {3, 5}});
 }
 
+// The fusing pipeline computes a product and its GELU at once, in backward the other way round.
+void addProductsWithGelu(Cases& cases) {
+  const Dims x = {2, 3, 5}, hidden = {2, 3, 7};
+  for (bool bias : {false, true}) {
+    GraphCase graph{
+        fmt::format("matmul_gelu{}", bias ? "_bias" : ""), {{"x", x}, {"w", {5, 7}}, {"v", {7, 5}}}, "", x};
+    if (bias) graph.parameters.push_back({"bias", {7}});
+    graph.body = fmt::format(
+        "  %h = ft.matmul %x, %w{} : ({}, tensor<5x7xf32>{}) -> {}\n"
+        "  %g = ft.gelu %h approximate \"tanh\" : {}\n"
+        "  %r = ft.matmul %g, %v : ({}, tensor<7x5xf32>) -> {}",
+        bias ? " bias %bias" : "", tensorType(x), bias ? ", tensor<7xf32>" : "", tensorType(hidden),
+        tensorType(hidden), tensorType(hidden), tensorType(x));
+    cases.push_back(graph);
+  }
+}
+
 void addSplits(Cases& cases) {
   const std::string split =
       "  %p:3 = ft.split %x : tensor<2x3x9xf32> -> tensor<2x3x2xf32>, tensor<2x3x2xf32>, tensor<2x3x5xf32>\n";
@@ -278,6 +295,7 @@ std::vector<GraphCase> opCases() {
   addNorms(cases);
   addResidualNorms(cases);
   addMatmuls(cases);
+  addProductsWithGelu(cases);
   addSplits(cases);
   addEmbeddings(cases);
   addLosses(cases);

@@ -144,6 +144,46 @@ func.func @norm_eps(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
 
 // -----
 
+func.func @matmul_gelu_columns(%a: tensor<2x3x4xf32>, %w: tensor<8x4xf32>) {
+  // expected-error @below {{'ft.matmul_gelu' op a has 4 columns but b has 8 rows; a is 2x3x4, b is 8x4 (would fit with transpose_b)}}
+  %0 = ft.matmul_gelu %a, %w : (tensor<2x3x4xf32>, tensor<8x4xf32>) -> tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_gelu_bias(%a: tensor<3x4xf32>, %w: tensor<4x8xf32>, %b: tensor<4xf32>) {
+  // expected-error @below {{'ft.matmul_gelu' op bias is 4; expected 8, one element per column of the result}}
+  %0 = ft.matmul_gelu %a, %w bias %b : (tensor<3x4xf32>, tensor<4x8xf32>, tensor<4xf32>) -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_gelu_kept(%a: tensor<3x4xbf16>, %w: tensor<4x8xbf16>) {
+  // expected-error @below {{'ft.matmul_gelu' op x is 'tensor<3x8xf32>'; expected the type of the result, 'tensor<3x8xbf16>'}}
+  %0:2 = ft.matmul_gelu %a, %w : (tensor<3x4xbf16>, tensor<4x8xbf16>) -> (tensor<3x8xbf16>, tensor<3x8xf32>)
+  return
+}
+
+// -----
+
+func.func @matmul_gelu_type(%a: tensor<3x4xbf16>, %w: tensor<4x8xbf16>) {
+  // expected-error @below {{'ft.matmul_gelu' op result has elements of type 'f32'; expected 'bf16', as a}}
+  %0 = ft.matmul_gelu %a, %w : (tensor<3x4xbf16>, tensor<4x8xbf16>) -> tensor<3x8xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_gelu_grad_shape(%a: tensor<3x4xf32>, %w: tensor<4x8xf32>, %x: tensor<3x9xf32>) {
+  // expected-error @below {{'ft.matmul_gelu_grad' op dx is 3x9; expected 3x8, the rows of a and the columns of b}}
+  %0 = ft.matmul_gelu_grad %a, %w at %x : tensor<3x4xf32>, tensor<4x8xf32>, tensor<3x9xf32>
+  return
+}
+
+// -----
+
 func.func @residual_norm_weight(%a: tensor<2x3x64xf32>, %w: tensor<32xf32>) {
   // expected-error @below {{'ft.add_rms_norm' op weight is 32; expected 64, the last dimension of a, which is 2x3x64}}
   %0:2 = ft.add_rms_norm %a, %a, %w eps 1.0e-5 : tensor<2x3x64xf32>, tensor<32xf32>

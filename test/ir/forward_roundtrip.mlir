@@ -63,6 +63,17 @@ func.func @residual_norms(%a: tensor<2x3x4xf32>, %w: tensor<4xf32>, %h: tensor<3
   return
 }
 
+// CHECK-LABEL: func.func @products_with_gelu
+func.func @products_with_gelu(%a: tensor<2x3x4xf32>, %w: tensor<4x8xf32>, %b: tensor<8xf32>, %x: tensor<2x3x8xf32>, %t: tensor<8x4xf32>) {
+  // CHECK: %{{.*}}, %{{.*}} = ft.matmul_gelu %{{.*}}, %{{.*}} bias %{{.*}} {layer = "a"} : (tensor<2x3x4xf32>, tensor<4x8xf32>, tensor<8xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>)
+  %0:2 = ft.matmul_gelu %a, %w bias %b {layer = "a"} : (tensor<2x3x4xf32>, tensor<4x8xf32>, tensor<8xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>)
+  // CHECK: %{{.*}} = ft.matmul_gelu %{{.*}}, %{{.*}} transpose_b : (tensor<2x3x4xf32>, tensor<8x4xf32>) -> tensor<2x3x8xf32>
+  %1 = ft.matmul_gelu %a, %t transpose_b : (tensor<2x3x4xf32>, tensor<8x4xf32>) -> tensor<2x3x8xf32>
+  // CHECK: %{{.*}} = ft.matmul_gelu_grad %{{.*}}, %{{.*}} at %{{.*}} transpose_b : tensor<2x3x4xf32>, tensor<8x4xf32>, tensor<2x3x8xf32>
+  %2 = ft.matmul_gelu_grad %a, %t at %x transpose_b : tensor<2x3x4xf32>, tensor<8x4xf32>, tensor<2x3x8xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @elementwise
 func.func @elementwise(%x: tensor<2x3x8xf32>, %v: tensor<8xf32>) {
   // CHECK: ft.mul %{{.*}}, %{{.*}} : tensor<2x3x8xf32>, tensor<8xf32>

@@ -2,6 +2,7 @@
 // routines of routines/ on a stream.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -40,6 +41,9 @@ struct KernelContext {
 
   const Tensor& in(size_t i) const { return operands.in[i]; }
   const Tensor& out(size_t i) const { return operands.out[i]; }
+  void Note(std::string line) const {
+    if (std::find(notes.begin(), notes.end(), line) == notes.end()) notes.push_back(std::move(line));
+  }
 };
 
 using Maker = KernelOr (*)(const KernelContext&);

@@ -4,11 +4,19 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "runtime/backends/cuda/driver.h"
 #include "runtime/base/dtype.h"
 
 namespace ft::cuda {
+
+// What becomes of each sum before it is stored. GELU in the tanh form.
+enum class Epilogue {
+  kNone,
+  kGelu,      // c = GELU(x), x the sum; x to `auxiliary`, when the spec has one
+  kGeluGrad,  // c = GELU'(x) times the sum, x from `auxiliary`
+};
 
 // Row-major: c[m, n] = (accumulate ? c : 0) + op(a) op(b) + bias, op(a) [m, k], op(b) [k, n]; a is stored as
 // [k, m] when transpose_a, b as [n, k] when transpose_b. Sums are f32.
@@ -20,27 +28,44 @@ struct ProductSpec {
   DType output = DType::kF32;               // of c
   bool accumulate = false;
   bool bias = false;  // bias[n], of type `input`, added to every row
+  Epilogue epilogue = Epilogue::kNone;
+  bool auxiliary = false;  // laid out as c, of its type
   bool operator==(const ProductSpec&) const = default;
+};
+
+struct ProductOperands {
+  const void *a = nullptr, *b = nullptr;
+  void* c = nullptr;
+  void* workspace = nullptr;   // as long as said at creation, 256-byte aligned
+  const void* bias = nullptr;  // unless the spec has one, null; 16-byte aligned
+  void* auxiliary = nullptr;   // the same
 };
 
 class Product {
  public:
   virtual ~Product() = default;
-  // `bias` null unless the spec has one, 16-byte aligned; `workspace` as long as said at creation, 256-byte
-  // aligned. Returns a cudaError_t as int, 0 for success.
-  virtual int Launch(const void* a, const void* b, void* c, const void* bias, void* workspace,
-                     StreamHandle stream) = 0;
+  // Returns a cudaError_t as int, 0 for success.
+  virtual int Launch(const ProductOperands& operands, StreamHandle stream) = 0;
 };
 
 class Products {
  public:
   virtual ~Products() = default;
-  // Equal specs share one product and its chosen algorithm. a, b, c say how the addresses that Launch will
-  // get are aligned (any addresses aligned alike) and are scratch for timing algorithms: c is overwritten.
-  // Errors: InvalidArgument for a product that the library refuses.
-  virtual absl::StatusOr<std::shared_ptr<Product>> Create(const ProductSpec& spec, const void* a,
-                                                          const void* b, void* c, void* workspace,
+  // Equal specs share one product and its chosen algorithm. The operands say how those that Launch will get
+  // are aligned (any addresses aligned alike) and are there for timing algorithms: what a launch writes is
+  // overwritten. Errors: InvalidArgument for a product that the library refuses.
+  virtual absl::StatusOr<std::shared_ptr<Product>> Create(const ProductSpec& spec,
+                                                          const ProductOperands& operands,
                                                           uint64_t workspace_bytes) = 0;
+
+  // A product of a spec with an epilogue, or null where `apart`, which enqueues the product without it and a
+  // kernel for the rest, is the better choice: the library has no such product, takes longer for it, or no
+  // choice may depend on timings. The epilogue is of the sum before it is rounded. `apart` overwrites no more
+  // than the product would, and returns a cudaError_t. Equal specs have one answer.
+  virtual absl::StatusOr<std::shared_ptr<Product>> Fuse(const ProductSpec& spec,
+                                                        const ProductOperands& operands,
+                                                        uint64_t workspace_bytes,
+                                                        absl::FunctionRef<int(StreamHandle)> apart) = 0;
 };
 
 }  // namespace ft::cuda

@@ -22,6 +22,7 @@ void RegisterCudaKernels(KernelTable& table) {
   RegisterLatent(table);
   RegisterLoss(table);
   RegisterMatmul(table);
+  RegisterMatmulGelu(table);
   RegisterMovement(table);
   RegisterNorm(table);
   RegisterOptimizer(table);

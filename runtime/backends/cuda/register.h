@@ -12,11 +12,12 @@ void RegisterLatent(KernelTable& table);  // sample_bits bits_kl bits_kl_grad bi
 void RegisterLoss(
     KernelTable& table);  // cross_entropy[_grad], linear_cross_entropy[_grad, _loss_grad], loss_count
 void RegisterMatmul(KernelTable& table);
-void RegisterMovement(KernelTable& table);   // copy cast broadcast split concat rope fill iota zero_padding
-void RegisterNorm(KernelTable& table);       // layer_norm, rms_norm, gradients, add_*
-void RegisterOptimizer(KernelTable& table);  // adamw adam sgd accumulate drain loss_scale update_scaler
-void RegisterRandom(KernelTable& table);     // init_normal init_constant dropout
-void RegisterSums(KernelTable& table);       // sum_leading sum_squares clip_coefficient health
+void RegisterMatmulGelu(KernelTable& table);  // matmul_gelu, matmul_gelu_grad
+void RegisterMovement(KernelTable& table);    // copy cast broadcast split concat rope fill iota zero_padding
+void RegisterNorm(KernelTable& table);        // layer_norm, rms_norm, gradients, add_*
+void RegisterOptimizer(KernelTable& table);   // adamw adam sgd accumulate drain loss_scale update_scaler
+void RegisterRandom(KernelTable& table);      // init_normal init_constant dropout
+void RegisterSums(KernelTable& table);        // sum_leading sum_squares clip_coefficient health
 
 void RegisterCudaKernels(KernelTable& table);  // all of these
 

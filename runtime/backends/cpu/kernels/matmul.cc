@@ -1,14 +1,25 @@
+// matmul, and what reads its result at once: matmul_gelu, matmul_gelu_grad.
 #include "runtime/backends/cpu/gemm.h"
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/backends/cpu/routines/elementwise.h"
 
 namespace ft::cpu {
 namespace {
 
-KernelOr MakeMatmul(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 4, 1));
-  const Tensor &a = context.in(0), &b = context.in(1), &bias = context.in(2), &acc = context.in(3),
-               &r = context.out(0);
+struct Product {
+  const Routines& routines;
+  GemmShape shape;
+  GemmInput a, b, bias;
+  GemmOutput result;
+  int threads;
+
+  void Run() const { Gemm(routines, shape, a, b, bias, result, threads); }
+};
+
+// Bias and acc may be absent.
+absl::StatusOr<Product> CheckProduct(const KernelContext& context, const Tensor& a, const Tensor& b,
+                                     const Tensor& bias, const Tensor& acc, const Tensor& result) {
   FT_RETURN_IF_ERROR(CheckFloat(a, "a"));
   GemmShape shape;
   FT_ASSIGN_OR_RETURN(shape.transpose_a, Flag(context.attributes, "transpose_a"));
@@ -21,19 +32,65 @@ KernelOr MakeMatmul(const KernelContext& context) {
   if ((shape.transpose_b ? b.last() : b.rows()) != shape.k) {
     return absl::InvalidArgumentError("a and b must agree in the dimension that is summed over");
   }
-  FT_RETURN_IF_ERROR(CheckFloatSize(r, "result", shape.m * shape.n));
+  FT_RETURN_IF_ERROR(CheckFloatSize(result, "result", shape.m * shape.n));
   if (bias.present()) FT_RETURN_IF_ERROR(CheckSize(bias, "bias", shape.n, a.dtype));
-  if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", r));
-  FT_RETURN_IF_ERROR(CheckAccumulator(acc, r));
-  const GemmInput left(a.data, a.dtype), right(b.data, b.dtype), row(bias.data, bias.dtype);
-  const GemmOutput result(r.data, r.dtype);
-  return MakeKernel([=, &routines = context.routines, threads = context.num_threads] {
-    Gemm(routines, shape, left, right, row, result, threads);
+  if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", result));
+  FT_RETURN_IF_ERROR(CheckAccumulator(acc, result));
+  return Product{context.routines,
+                 shape,
+                 GemmInput(a.data, a.dtype),
+                 GemmInput(b.data, b.dtype),
+                 GemmInput(bias.data, bias.dtype),
+                 GemmOutput(result.data, result.dtype),
+                 context.num_threads};
+}
+
+KernelOr MakeMatmul(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 4, 1));
+  FT_ASSIGN_OR_RETURN(const Product product, CheckProduct(context, context.in(0), context.in(1),
+                                                          context.in(2), context.in(3), context.out(0)));
+  return MakeKernel([product] { product.Run(); });
+}
+
+// The product, then a routine on its result.
+template <typename Args>
+KernelOr MakeThen(const Product& product, void (*routine)(const Args&, int64_t, int64_t), const Args& args) {
+  const int64_t elements = product.shape.m * product.shape.n;
+  const int threads = ThreadsFor(product.threads, elements);
+  return MakeKernel([=] {
+    product.Run();
+    ParallelRanges(elements, kGrain, threads, [&](int64_t begin, int64_t end) { routine(args, begin, end); });
   });
+}
+
+KernelOr MakeMatmulGelu(const KernelContext& context) {
+  const bool keeps = context.operands.out.size() == 2;
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, keeps ? 2 : 1));
+  const Tensor &a = context.in(0), &result = context.out(0), &x = context.out(keeps ? 1 : 0);
+  FT_ASSIGN_OR_RETURN(const Product product,
+                      CheckProduct(context, a, context.in(1), context.in(2), Tensor(), x));
+  FT_RETURN_IF_ERROR(CheckPresent(result, "result", a.dtype));
+  FT_RETURN_IF_ERROR(CheckSameShape(x, "x", result));
+  return MakeThen(product, context.routines.elementwise.gelu_tanh[FloatIndex(a.dtype)],
+                  UnaryArgs{x.data, result.data, 1.0f});
+}
+
+KernelOr MakeMatmulGeluGrad(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
+  const Tensor &a = context.in(0), &x = context.in(2), &dx = context.out(0);
+  FT_ASSIGN_OR_RETURN(const Product product, CheckProduct(context, a, context.in(1), Tensor(), Tensor(), dx));
+  FT_RETURN_IF_ERROR(CheckPresent(dx, "dx", a.dtype));
+  FT_RETURN_IF_ERROR(CheckSameShape(x, "x", dx));
+  return MakeThen(product, context.routines.elementwise.gelu_tanh_grad[FloatIndex(a.dtype)],
+                  UnaryGradArgs{dx.data, x.data, dx.data});
 }
 
 }  // namespace
 
-void RegisterMatmul(KernelRegistry& registry, Isa isa) { Add<MakeMatmul>(registry, "matmul", isa); }
+void RegisterMatmul(KernelRegistry& registry, Isa isa) {
+  Add<MakeMatmul>(registry, "matmul", isa);
+  Add<MakeMatmulGelu>(registry, "matmul_gelu", isa);
+  Add<MakeMatmulGeluGrad>(registry, "matmul_gelu_grad", isa);
+}
 
 }  // namespace ft::cpu

@@ -7,6 +7,7 @@
 #include "runtime/backends/cuda/emulation/emulated_bench.h"
 #include "runtime/backends/cuda/emulation/fiber.h"
 #include "runtime/backends/cuda/emulation/launch.h"
+#include "test/conformance/fused_gelu.h"
 #include "test/conformance/harness.h"
 #include "test/conformance/residual_norm.h"
 
@@ -105,6 +106,37 @@ TEST(CudaResidualNorm, HasTheBitsOfSumAndNorm) {
       EXPECT_EQ(conformance::DifferentBits(*fused, *apart), "");
     }
   }
+}
+
+TEST(CudaFusedGelu, HasTheBitsOfTheTwoWithoutEpilogues) {
+  EmulatedBench bench;
+  for (const Case& c : conformance::FusedGeluCases()) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> apart = conformance::RunProductThenGelu(bench, c),
+                                 got = RunCase(bench, c, false);
+    ASSERT_TRUE(apart.ok()) << apart.status();
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(conformance::DifferentBits(*got, *apart), "");
+  }
+}
+
+// An epilogue takes GELU of the sum that is not rounded yet; what is kept for backward are the same bits.
+TEST(CudaFusedGelu, MatchesReferenceWithEpilogues) {
+  EmulatedBench apart, fused(/*fuses=*/true);
+  size_t different = 0;
+  for (const Case& c : conformance::EpilogueCases()) {
+    SCOPED_TRACE(c.op + " " + c.label);
+    const absl::StatusOr<Arrays> two = RunCase(apart, c, false), got = RunCase(fused, c, false);
+    ASSERT_TRUE(two.ok()) << two.status();
+    ASSERT_TRUE(got.ok()) << got.status();
+    const Case expected = conformance::WithGeluOfTheSum(c, /*tanh_error=*/0);
+    EXPECT_EQ(Compare(expected, *got, fused.device_class()), "");
+    if (got->size() == 2) {
+      EXPECT_EQ(conformance::DifferentBits({(*got)[1]}, {(*two)[1]}), "");
+    }
+    different += !conformance::DifferentBits(*got, *two).empty();
+  }
+  EXPECT_GT(different, 0u) << "no epilogue was used";
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryOp, CudaConformance, testing::ValuesIn(Ops()),

@@ -68,7 +68,7 @@ class HeapMemory final : public Memory {
 
 }  // namespace
 
-EmulatedBench::EmulatedBench() {
+EmulatedBench::EmulatedBench(bool fuses) : products_(fuses) {
   RegisterCudaKernels(kernels_);
   properties_ = {.name = "emulated H200",
                  .major = 9,

@@ -12,7 +12,8 @@ namespace ft::cuda::emulation {
 
 class EmulatedBench final : public conformance::Bench {
  public:
-  EmulatedBench();
+  // `fuses`: products have epilogues (reference_products.h).
+  explicit EmulatedBench(bool fuses = false);
 
   DeviceClass device_class() const override { return DeviceClass::kCuda; }
   uint64_t guard_bytes() const override;

@@ -7,11 +7,18 @@ namespace ft::cuda::emulation {
 
 class ReferenceProducts final : public Products {
  public:
+  // `fuses`: Fuse has a product where cuBLASLt could have one, else never.
+  explicit ReferenceProducts(bool fuses = false) : fuses_(fuses) {}
   // Errors: InvalidArgument for extents or strides that make no sense, types that products are not made of,
   // addresses that are not aligned to their elements.
-  absl::StatusOr<std::shared_ptr<Product>> Create(const ProductSpec& spec, const void* a, const void* b,
-                                                  void* c, void* workspace,
+  absl::StatusOr<std::shared_ptr<Product>> Create(const ProductSpec& spec, const ProductOperands& operands,
                                                   uint64_t workspace_bytes) override;
+  absl::StatusOr<std::shared_ptr<Product>> Fuse(const ProductSpec& spec, const ProductOperands& operands,
+                                                uint64_t workspace_bytes,
+                                                absl::FunctionRef<int(StreamHandle)> apart) override;
+
+ private:
+  bool fuses_;
 };
 
 }  // namespace ft::cuda::emulation

@@ -3,8 +3,6 @@
 // gradient of the other.
 #include "runtime/backends/cuda/routines/attention.h"
 
-#include <algorithm>
-
 #include "fmt/format.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/base/cuda_workspace.h"
@@ -47,11 +45,6 @@ std::string Describe(const AttentionShape& s, bool gradient) {
   return text + fmt::format(", {}", Name(s.dtype));
 }
 
-void Note(const KernelContext& context, std::string line) {
-  if (std::find(context.notes.begin(), context.notes.end(), line) == context.notes.end())
-    context.notes.push_back(std::move(line));
-}
-
 // The library's kernel, or null for our own; `ask` asks the library. Notes the choice. An error where the
 // user wants the library's and it has none.
 template <typename Ask>
@@ -59,7 +52,7 @@ auto Choose(const KernelContext& context, const AttentionShape& shape, bool grad
     -> decltype(ask(*context.attention, AttentionSpec{})) {
   const std::string what = Describe(shape, gradient);
   if (context.attention_choice == AttentionChoice::kOwn) {
-    Note(context, what + ": own kernel");
+    context.Note(what + ": own kernel");
     return nullptr;
   }
   absl::Status refused = absl::UnimplementedError("it is not loaded");
@@ -68,7 +61,7 @@ auto Choose(const KernelContext& context, const AttentionShape& shape, bool grad
   } else if (context.attention != nullptr) {
     auto fused = ask(*context.attention, SpecOf(shape));
     if (fused.ok()) {
-      Note(context, what + ": cuDNN");
+      context.Note(what + ": cuDNN");
       return fused;
     }
     refused = fused.status();
@@ -78,7 +71,7 @@ auto Choose(const KernelContext& context, const AttentionShape& shape, bool grad
   if (context.attention_choice == AttentionChoice::kCudnn)
     return absl::InvalidArgumentError(
         fmt::format("cuDNN refuses {}: {}", what, std::string(refused.message())));
-  Note(context, fmt::format("{}: own kernel, cuDNN refuses it: {}", what, std::string(refused.message())));
+  context.Note(fmt::format("{}: own kernel, cuDNN refuses it: {}", what, std::string(refused.message())));
   return nullptr;
 }
 

@@ -138,14 +138,14 @@ class MapperGrad {
                               .row_c = codes_,
                               .input = dtype_,
                               .output = DType::kF32};
-    return context.products.Create(spec, dy_, table_, products_, scratch_, cuda_workspace::Matmul());
+    return context.products.Create(spec, {dy_, table_, products_, scratch_}, cuda_workspace::Matmul());
   }
 
   int Step(int64_t begin, int64_t rows, int64_t block, StreamHandle stream) const {
     const int64_t size = static_cast<int64_t>(SizeOf(dtype_));
     Product& product = rows == block_rows_ ? *product_ : *last_product_;
-    const int error = product.Launch(dy_ + begin * width_ * size, table_ + block * codes_ * width_ * size,
-                                     products_, nullptr, scratch_, stream);
+    const int error = product.Launch(
+        {dy_ + begin * width_ * size, table_ + block * codes_ * width_ * size, products_, scratch_}, stream);
     if (error != 0) return error;
     const CodeBlockArgs args = {reinterpret_cast<const float*>(products_),
                                 logits_ + begin * bits_ * size,

@@ -100,7 +100,7 @@ absl::Status PlaceParts(const KernelContext& context, int64_t chunk, Problem& p)
 absl::StatusOr<std::shared_ptr<Product>> CreateProduct(const KernelContext& context, const Problem& p,
                                                        const ProductSpec& spec, const void* a, const void* b,
                                                        void* c) {
-  return context.products.Create(spec, a, b, c, p.product_workspace(), cuda_workspace::Matmul());
+  return context.products.Create(spec, {a, b, c, p.product_workspace()}, cuda_workspace::Matmul());
 }
 
 // Rows [begin, begin + rows). A later chunk's addresses are aligned as the first's: chunks are multiples of
@@ -155,17 +155,17 @@ absl::StatusOr<Chunk> MakeChunk(const KernelContext& context, const Problem& p, 
 int LaunchChunk(const Problem& p, const Chunk& chunk, StreamHandle stream) {
   const void* x = Problem::RowOf(p.x, chunk.begin);
   void *logits = p.workspace, *dx = p.gradients() ? p.dx_sums(chunk.begin) : nullptr;
-  int error = chunk.logits->Launch(x, p.weight.data, logits, nullptr, p.product_workspace(), stream);
+  int error = chunk.logits->Launch({x, p.weight.data, logits, p.product_workspace()}, stream);
   if (error == 0) error = RowLosses(chunk.losses, stream);
   if (error != 0 || !p.gradients()) return error;
-  error = chunk.dx->Launch(logits, p.weight.data, dx, nullptr, p.product_workspace(), stream);
+  error = chunk.dx->Launch({logits, p.weight.data, dx, p.product_workspace()}, stream);
   if (error == 0 && p.parts.narrow) {
     error = FinishGradient({static_cast<float*>(dx), chunk.rows * p.width(), p.scale.result, false,
                             Problem::RowOf(p.dx, chunk.begin), p.dx.dtype},
                            stream);
   }
   if (error != 0) return error;
-  return chunk.dweight->Launch(logits, x, p.dweight_sums(), nullptr, p.product_workspace(), stream);
+  return chunk.dweight->Launch({logits, x, p.dweight_sums(), p.product_workspace()}, stream);
 }
 
 int LaunchAll(const Problem& p, const std::vector<Chunk>& chunks, StreamHandle stream) {

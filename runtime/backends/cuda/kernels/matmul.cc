@@ -1,5 +1,8 @@
 // matmul. Products are the library's, which has results of the operands' type or f32, with a bias of the
-// result's type. What else the op allows goes through f32 in the workspace: it is rounded once all the same.
+// result's type. What else the op allows, and a bias that the library refuses, goes through f32 in the
+// workspace: it is rounded once all the same.
+#include "runtime/backends/cuda/kernels/matmul.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -14,53 +17,12 @@ namespace {
 
 constexpr int64_t kLargestPeriod = int64_t{1} << 31;  // of routines/elementwise.h
 
-struct Operands {
-  ProductSpec spec;
-  Tensor a, b, bias, result;
-  char* workspace = nullptr;  // aligned as the library wants it
-  int64_t workspace_bytes = 0;
-};
-
-absl::StatusOr<Operands> CheckOperands(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 4, 1));
-  const Tensor &a = context.in(0), &b = context.in(1), &bias = context.in(2), &acc = context.in(3),
-               &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(a, "a"));
-  ProductSpec spec;
-  FT_ASSIGN_OR_RETURN(spec.transpose_a, Flag(context.attributes, "transpose_a"));
-  FT_ASSIGN_OR_RETURN(spec.transpose_b, Flag(context.attributes, "transpose_b"));
-  spec.m = spec.transpose_a ? a.last() : a.rows();
-  spec.k = spec.transpose_a ? a.rows() : a.last();
-  spec.n = spec.transpose_b ? b.rows() : b.last();
-  FT_RETURN_IF_ERROR(CheckSize(b, "b", spec.k * spec.n, a.dtype));
-  if ((spec.transpose_b ? b.last() : b.rows()) != spec.k) {
-    return absl::InvalidArgumentError("a and b must agree in the dimension that is summed over");
-  }
-  FT_RETURN_IF_ERROR(CheckFloatSize(r, "result", spec.m * spec.n));
-  if (bias.present()) FT_RETURN_IF_ERROR(CheckSize(bias, "bias", spec.n, a.dtype));
-  if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", r));
-  FT_RETURN_IF_ERROR(CheckAccumulator(acc, r));
-  FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, cuda_workspace::Matmul()));
-  spec.row_a = a.last();
-  spec.row_b = b.last();
-  spec.row_c = spec.n;
-  spec.input = a.dtype;
-  spec.output = r.dtype;
-  spec.accumulate = acc.present();
-  spec.bias = bias.present();
-  char* const workspace = context.operands.workspace.as<char>();
-  const int64_t past =
-      static_cast<int64_t>(reinterpret_cast<uintptr_t>(workspace)) % cuda_workspace::kAlignment;
-  const int64_t skipped = past == 0 ? 0 : cuda_workspace::kAlignment - past;
-  return Operands{spec, a, b, bias, r, workspace + skipped, cuda_workspace::Matmul() - skipped};
-}
-
-KernelOr MakeDirect(const KernelContext& context, const Operands& o) {
-  FT_ASSIGN_OR_RETURN(std::shared_ptr<Product> product,
-                      context.products.Create(o.spec, o.a.data, o.b.data, o.result.data, o.workspace,
-                                              static_cast<uint64_t>(o.workspace_bytes)));
-  return MakeKernel([o, product = std::move(product)](StreamHandle stream) {
-    return product->Launch(o.a.data, o.b.data, o.result.data, o.bias.data, o.workspace, stream);
+KernelOr MakeDirect(const KernelContext& context, const MatmulOperands& o) {
+  FT_ASSIGN_OR_RETURN(
+      std::shared_ptr<Product> product,
+      context.products.Create(o.spec, o.addresses(), static_cast<uint64_t>(o.workspace_bytes)));
+  return MakeKernel([addresses = o.addresses(), product = std::move(product)](StreamHandle stream) {
+    return product->Launch(addresses, stream);
   });
 }
 
@@ -76,7 +38,7 @@ struct Block {
 // is f32.
 struct Parts {
   static constexpr int64_t kLibraryBytes = int64_t{8} << 20;
-  explicit Parts(const Operands& o)
+  explicit Parts(const MatmulOperands& o)
       : converts_bias(o.spec.bias && o.spec.input != DType::kF32),
         bias(converts_bias ? o.workspace + kLibraryBytes : o.bias.data),
         rows(o.workspace + kLibraryBytes + (converts_bias ? cuda_workspace::Aligned(o.spec.n * 4) : 0)),
@@ -87,7 +49,7 @@ struct Parts {
   int64_t rows_bytes;
 };
 
-absl::StatusOr<std::vector<Block>> MakeBlocks(const KernelContext& context, const Operands& o,
+absl::StatusOr<std::vector<Block>> MakeBlocks(const KernelContext& context, const MatmulOperands& o,
                                               const Parts& parts) {
   const bool in_place = o.spec.output == DType::kF32;
   const int64_t fitting = in_place ? o.spec.m : parts.rows_bytes / (o.spec.n * 4);
@@ -109,30 +71,30 @@ absl::StatusOr<std::vector<Block>> MakeBlocks(const KernelContext& context, cons
     spec.m = block.rows;
     spec.output = DType::kF32;
     spec.bias = false;
+    const ProductOperands operands = {block.a, o.b.data, in_place ? block.result : parts.rows, o.workspace};
     FT_ASSIGN_OR_RETURN(block.product,
-                        context.products.Create(spec, block.a, o.b.data, in_place ? block.result : parts.rows,
-                                                o.workspace, static_cast<uint64_t>(Parts::kLibraryBytes)));
+                        context.products.Create(spec, operands, static_cast<uint64_t>(Parts::kLibraryBytes)));
     blocks.push_back(std::move(block));
   }
   return blocks;
 }
 
 // result = round(acc + a b + bias), with acc, what is added to it and the bias in f32.
-int LaunchBlock(const Operands& o, const Parts& parts, const Block& block, StreamHandle stream) {
+int LaunchBlock(const MatmulOperands& o, const Parts& parts, const Block& block, StreamHandle stream) {
   const bool in_place = o.spec.output == DType::kF32;
   void* const sums = in_place ? block.result : parts.rows;
   const int64_t elements = block.rows * o.spec.n;
   if (o.spec.accumulate && !in_place) {
     if (int error = Cast({block.result, sums, elements}, o.spec.output, DType::kF32, stream)) return error;
   }
-  if (int error = block.product->Launch(block.a, o.b.data, sums, nullptr, o.workspace, stream)) return error;
+  if (int error = block.product->Launch({block.a, o.b.data, sums, o.workspace}, stream)) return error;
   if (o.spec.bias) {
     if (int error = Add({sums, parts.bias, sums, elements, o.spec.n}, DType::kF32, stream)) return error;
   }
   return in_place ? 0 : Cast({sums, block.result, elements}, DType::kF32, o.spec.output, stream);
 }
 
-KernelOr MakeThroughF32(const KernelContext& context, const Operands& o) {
+KernelOr MakeThroughF32(const KernelContext& context, const MatmulOperands& o) {
   const Parts parts(o);
   FT_ASSIGN_OR_RETURN(std::vector<Block> blocks, MakeBlocks(context, o, parts));
   return MakeKernel([o, parts, blocks = std::move(blocks)](StreamHandle stream) {
@@ -148,17 +110,62 @@ KernelOr MakeThroughF32(const KernelContext& context, const Operands& o) {
 }
 
 KernelOr MakeMatmul(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const Operands operands, CheckOperands(context));
-  const ProductSpec& spec = operands.spec;
-  if (spec.m == 0 || spec.n == 0) return MakeKernel([](StreamHandle) { return 0; });
-  if (spec.k == 0) return absl::InvalidArgumentError("a product that sums over nothing");
-  const bool takes_bias =
-      spec.output == spec.input && reinterpret_cast<uintptr_t>(operands.bias.data) % 16 == 0;
-  const bool direct = spec.bias ? takes_bias : spec.output == spec.input || spec.output == DType::kF32;
-  return direct ? MakeDirect(context, operands) : MakeThroughF32(context, operands);
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 4, 1));
+  FT_ASSIGN_OR_RETURN(
+      const MatmulOperands operands,
+      CheckProduct(context, context.in(0), context.in(1), context.in(2), context.in(3), context.out(0)));
+  return MakeProduct(context, operands);
 }
 
 }  // namespace
+
+absl::StatusOr<MatmulOperands> CheckProduct(const KernelContext& context, const Tensor& a, const Tensor& b,
+                                            const Tensor& bias, const Tensor& acc, const Tensor& result) {
+  FT_RETURN_IF_ERROR(CheckFloat(a, "a"));
+  ProductSpec spec;
+  FT_ASSIGN_OR_RETURN(spec.transpose_a, Flag(context.attributes, "transpose_a"));
+  FT_ASSIGN_OR_RETURN(spec.transpose_b, Flag(context.attributes, "transpose_b"));
+  spec.m = spec.transpose_a ? a.last() : a.rows();
+  spec.k = spec.transpose_a ? a.rows() : a.last();
+  spec.n = spec.transpose_b ? b.rows() : b.last();
+  FT_RETURN_IF_ERROR(CheckSize(b, "b", spec.k * spec.n, a.dtype));
+  if ((spec.transpose_b ? b.last() : b.rows()) != spec.k) {
+    return absl::InvalidArgumentError("a and b must agree in the dimension that is summed over");
+  }
+  FT_RETURN_IF_ERROR(CheckFloatSize(result, "result", spec.m * spec.n));
+  if (bias.present()) FT_RETURN_IF_ERROR(CheckSize(bias, "bias", spec.n, a.dtype));
+  if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", result));
+  FT_RETURN_IF_ERROR(CheckAccumulator(acc, result));
+  FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, cuda_workspace::Matmul()));
+  spec.row_a = a.last();
+  spec.row_b = b.last();
+  spec.row_c = spec.n;
+  spec.input = a.dtype;
+  spec.output = result.dtype;
+  spec.accumulate = acc.present();
+  spec.bias = bias.present();
+  char* const workspace = context.operands.workspace.as<char>();
+  const int64_t past =
+      static_cast<int64_t>(reinterpret_cast<uintptr_t>(workspace)) % cuda_workspace::kAlignment;
+  const int64_t skipped = past == 0 ? 0 : cuda_workspace::kAlignment - past;
+  return MatmulOperands{spec, a, b, bias, result, workspace + skipped, cuda_workspace::Matmul() - skipped};
+}
+
+KernelOr MakeProduct(const KernelContext& context, const MatmulOperands& operands) {
+  const ProductSpec& spec = operands.spec;
+  if (spec.m == 0 || spec.n == 0) return MakeKernel([](StreamHandle) { return 0; });
+  if (spec.k == 0) return absl::InvalidArgumentError("a product that sums over nothing");
+  if (!spec.bias) {
+    const bool direct = spec.output == spec.input || spec.output == DType::kF32;
+    return direct ? MakeDirect(context, operands) : MakeThroughF32(context, operands);
+  }
+  if (spec.output == spec.input && reinterpret_cast<uintptr_t>(operands.bias.data) % 16 == 0) {
+    KernelOr kernel = MakeDirect(context, operands);
+    // The library's heuristics have no algorithm with a bias for some shapes, vectors among them.
+    if (!absl::IsInvalidArgument(kernel.status())) return kernel;
+  }
+  return MakeThroughF32(context, operands);
+}
 
 void RegisterMatmul(KernelTable& table) { table.Add("matmul", MakeMatmul); }
 

@@ -9,14 +9,14 @@
 #include "fmt/format.h"
 #include "runtime/backends/cuda/libraries/cublaslt_api.h"
 #include "runtime/backends/cuda/libraries/cublaslt_products_call.h"
+#include "runtime/backends/cuda/library_error.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft::cuda {
 namespace {
 
-constexpr int kCudaErrorUnknown = 999, kCudaErrorLaunchFailure = 719;
 constexpr int kProposals = 8;
-// Timings of one algorithm: the best of kRounds, each of kRuns in a row.
+// Timings of one algorithm: the best of kRounds, each of kRuns in a row after one to warm up.
 constexpr int kRounds = 2, kRuns = 5;
 constexpr uint32_t kBestAlignment = 256;  // bytes; more is not asked for
 
@@ -44,13 +44,12 @@ class CublasLtProduct final : public Product {
         algorithm_(algorithm),
         workspace_bytes_(workspace_bytes) {}
 
-  int Launch(const void* a, const void* b, void* c, const void* bias, void* workspace,
-             StreamHandle stream) override {
-    const std::lock_guard<std::mutex> lock(mutex_);  // the call holds the bias
+  int Launch(const ProductOperands& operands, StreamHandle stream) override {
+    const std::lock_guard<std::mutex> lock(mutex_);  // the call holds addresses
     const cublasStatus_t status =
-        call_->Run(library_->handle, algorithm_, a, b, c, bias, workspace, workspace_bytes_, stream);
+        call_->Run(library_->handle, algorithm_, operands, workspace_bytes_, stream);
     if (status == CUBLAS_STATUS_SUCCESS) return 0;
-    return status == CUBLAS_STATUS_EXECUTION_FAILED ? kCudaErrorLaunchFailure : kCudaErrorUnknown;
+    return LibraryError(LaunchingLibrary::kCublasLt, status);
   }
 
  private:
@@ -78,26 +77,39 @@ class Stopwatch {
     FT_ASSIGN_OR_RETURN(end_, driver_.CreateEvent(/*timing=*/true));
     return absl::OkStatus();
   }
-  // Milliseconds that `run`, which enqueues on a stream and says whether it could, takes on the device;
-  // infinity when it could not.
+  // The number below `count` of what takes least time on the device: run(number, stream) enqueues it and says
+  // whether it could. 0 when none could. The first numbers are not at a disadvantage while clocks still rise,
+  // since every round times all of them.
   template <typename F>
-  absl::StatusOr<float> Time(F run) {
-    if (!run(stream_)) return std::numeric_limits<float>::infinity();  // also warms up
-    float best = std::numeric_limits<float>::infinity();
+  absl::StatusOr<size_t> Fastest(size_t count, F run) {
+    size_t fastest = 0;
+    float least = std::numeric_limits<float>::infinity();
     for (int round = 0; round < kRounds; ++round) {
-      FT_RETURN_IF_ERROR(driver_.Record(begin_, stream_));
-      for (int i = 0; i < kRuns; ++i) {
-        if (!run(stream_)) return std::numeric_limits<float>::infinity();
+      for (size_t i = 0; i < count; ++i) {
+        FT_ASSIGN_OR_RETURN(const float milliseconds, Time([&] { return run(i, stream_); }));
+        if (milliseconds < least) {
+          least = milliseconds;
+          fastest = i;
+        }
       }
-      FT_RETURN_IF_ERROR(driver_.Record(end_, stream_));
-      FT_RETURN_IF_ERROR(driver_.Synchronize(stream_));
-      FT_ASSIGN_OR_RETURN(const float milliseconds, driver_.Elapsed(begin_, end_));
-      best = std::min(best, milliseconds);
     }
-    return best;
+    return fastest;
   }
 
  private:
+  // Milliseconds of kRuns in a row, after one; infinity when they could not run.
+  template <typename F>
+  absl::StatusOr<float> Time(F run) {
+    if (!run()) return std::numeric_limits<float>::infinity();
+    FT_RETURN_IF_ERROR(driver_.Record(begin_, stream_));
+    for (int i = 0; i < kRuns; ++i) {
+      if (!run()) return std::numeric_limits<float>::infinity();
+    }
+    FT_RETURN_IF_ERROR(driver_.Record(end_, stream_));
+    FT_RETURN_IF_ERROR(driver_.Synchronize(stream_));
+    return driver_.Elapsed(begin_, end_);
+  }
+
   Driver& driver_;
   StreamHandle stream_ = nullptr;
   EventHandle begin_ = nullptr, end_ = nullptr;
@@ -111,10 +123,9 @@ class CublasLtProducts final : public Products {
         allow_tf32_(allow_tf32),
         deterministic_(deterministic) {}
 
-  absl::StatusOr<std::shared_ptr<Product>> Create(const ProductSpec& spec, const void* a, const void* b,
-                                                  void* c, void* workspace,
+  absl::StatusOr<std::shared_ptr<Product>> Create(const ProductSpec& spec, const ProductOperands& operands,
                                                   uint64_t workspace_bytes) override {
-    const Key key = {spec, {AlignmentOf(a), AlignmentOf(b), AlignmentOf(c)}, workspace_bytes};
+    const Key key = KeyOf(spec, operands, workspace_bytes);
     for (const auto& [known, product] : products_) {
       if (known == key) return product;
     }
@@ -124,15 +135,31 @@ class CublasLtProducts final : public Products {
         call->Propose(library_->handle, key.alignment, workspace_bytes, kProposals);
     if (!proposals.ok()) return Refusal(spec, proposals.status());
     size_t choice = 0;
-    // b stands in for the bias: n elements of its type, which every b has.
-    const bool can_time = !spec.bias || key.alignment.b >= kBiasAlignment;
-    if (!deterministic_ && can_time && proposals->size() > 1) {
-      const Buffers buffers = {a, b, c, spec.bias ? b : nullptr, workspace, workspace_bytes};
-      FT_ASSIGN_OR_RETURN(choice, Fastest(*call, *proposals, buffers));
+    if (!deterministic_ && proposals->size() > 1) {
+      FT_ASSIGN_OR_RETURN(choice, Fastest(*call, *proposals, operands, workspace_bytes));
     }
     auto product =
         std::make_shared<CublasLtProduct>(library_, std::move(call), (*proposals)[choice], workspace_bytes);
     products_.emplace_back(key, product);
+    return product;
+  }
+
+  absl::StatusOr<std::shared_ptr<Product>> Fuse(const ProductSpec& spec, const ProductOperands& operands,
+                                                uint64_t workspace_bytes,
+                                                absl::FunctionRef<int(StreamHandle)> apart) override {
+    if (deterministic_) return nullptr;
+    const Key key = KeyOf(spec, operands, workspace_bytes);
+    for (const auto& [known, product] : fused_) {
+      if (known == key) return product;
+    }
+    absl::StatusOr<std::shared_ptr<Product>> product = Create(spec, operands, workspace_bytes);
+    if (absl::IsInvalidArgument(product.status())) product = nullptr;  // the library's refusal
+    if (!product.ok()) return product;
+    if (*product != nullptr) {
+      FT_ASSIGN_OR_RETURN(const bool pays, IsFaster(**product, operands, apart));
+      if (!pays) product = nullptr;
+    }
+    fused_.emplace_back(key, *product);
     return product;
   }
 
@@ -143,13 +170,9 @@ class CublasLtProducts final : public Products {
     uint64_t workspace_bytes;
     bool operator==(const Key&) const = default;
   };
-  struct Buffers {
-    const void *a, *b;
-    void* c;
-    const void* bias;
-    void* workspace;
-    uint64_t workspace_bytes;
-  };
+  static Key KeyOf(const ProductSpec& spec, const ProductOperands& o, uint64_t workspace_bytes) {
+    return {spec, {AlignmentOf(o.a), AlignmentOf(o.b), AlignmentOf(o.c)}, workspace_bytes};
+  }
 
   static absl::Status Refusal(const ProductSpec& s, const absl::Status& reason) {
     return absl::Status(reason.code(),
@@ -158,29 +181,30 @@ class CublasLtProducts final : public Products {
   }
 
   absl::StatusOr<size_t> Fastest(CublasLtCall& call, const std::vector<cublasLtMatmulAlgo_t>& algorithms,
-                                 const Buffers& buffers) {
+                                 const ProductOperands& operands, uint64_t workspace_bytes) {
     Stopwatch stopwatch(driver_);
     FT_RETURN_IF_ERROR(stopwatch.Start());
-    size_t fastest = 0;
-    float least = std::numeric_limits<float>::infinity();
-    for (size_t i = 0; i < algorithms.size(); ++i) {
-      const auto run = [&](StreamHandle stream) {
-        return call.Run(library_->handle, algorithms[i], buffers.a, buffers.b, buffers.c, buffers.bias,
-                        buffers.workspace, buffers.workspace_bytes, stream) == CUBLAS_STATUS_SUCCESS;
-      };
-      FT_ASSIGN_OR_RETURN(const float milliseconds, stopwatch.Time(run));
-      if (milliseconds < least) {
-        least = milliseconds;
-        fastest = i;
-      }
-    }
-    return fastest;
+    return stopwatch.Fastest(algorithms.size(), [&](size_t i, StreamHandle stream) {
+      return call.Run(library_->handle, algorithms[i], operands, workspace_bytes, stream) ==
+             CUBLAS_STATUS_SUCCESS;
+    });
+  }
+
+  absl::StatusOr<bool> IsFaster(Product& product, const ProductOperands& operands,
+                                absl::FunctionRef<int(StreamHandle)> apart) {
+    Stopwatch stopwatch(driver_);
+    FT_RETURN_IF_ERROR(stopwatch.Start());
+    FT_ASSIGN_OR_RETURN(const size_t fastest, stopwatch.Fastest(2, [&](size_t i, StreamHandle stream) {
+      return (i == 0 ? apart(stream) : product.Launch(operands, stream)) == 0;
+    }));
+    return fastest == 1;
   }
 
   const std::shared_ptr<Library> library_;
   Driver& driver_;
   const bool allow_tf32_, deterministic_;
   std::vector<std::pair<Key, std::shared_ptr<Product>>> products_;
+  std::vector<std::pair<Key, std::shared_ptr<Product>>> fused_;  // null where it does not pay
 };
 
 }  // namespace

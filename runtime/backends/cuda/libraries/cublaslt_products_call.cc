@@ -40,11 +40,45 @@ absl::Status CheckSpec(const ProductSpec& s) {
   return absl::OkStatus();
 }
 
+absl::Status CheckEpilogue(const ProductSpec& s) {
+  if (s.epilogue == Epilogue::kNone) {
+    return s.auxiliary ? absl::InvalidArgumentError("a product without epilogue keeps nothing")
+                       : absl::OkStatus();
+  }
+  // A library's GELU may be less precise than f32 is.
+  if (s.input == DType::kF32 || s.output != s.input || s.accumulate) {
+    return absl::InvalidArgumentError(fmt::format("no GELU of a product of {} {} {}", Name(s.input),
+                                                  s.accumulate ? "added to" : "into", Name(s.output)));
+  }
+  if (s.epilogue == Epilogue::kGeluGrad && (s.bias || !s.auxiliary)) {
+    return absl::InvalidArgumentError("a gradient of GELU has no bias, and reads where it is taken");
+  }
+  if (s.auxiliary && s.row_c % kAuxiliaryRows != 0) {
+    return absl::InvalidArgumentError(fmt::format(
+        "no epilogue has rows of {} elements beside it, only multiples of {}", s.row_c, kAuxiliaryRows));
+  }
+  return absl::OkStatus();
+}
+
+cublasLtEpilogue_t EpilogueOf(const ProductSpec& s) {
+  switch (s.epilogue) {
+    case Epilogue::kGeluGrad:
+      return CUBLASLT_EPILOGUE_DGELU;
+    case Epilogue::kGelu:
+      if (s.auxiliary) return s.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+      return s.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case Epilogue::kNone:
+      break;
+  }
+  return s.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CublasLtCall>> CublasLtCall::Create(const CublasLtApi& api,
                                                                    const ProductSpec& spec, bool allow_tf32) {
   FT_RETURN_IF_ERROR(CheckSpec(spec));
+  FT_RETURN_IF_ERROR(CheckEpilogue(spec));
   std::unique_ptr<CublasLtCall> call(new CublasLtCall(api, spec));
   FT_RETURN_IF_ERROR(call->Describe(allow_tf32));
   return call;
@@ -70,26 +104,28 @@ absl::Status CublasLtCall::Describe(bool allow_tf32) {
   const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   FT_RETURN_IF_ERROR(
       api_.Check(api_.create_operation(&operation_, compute, CUDA_R_32F), "cublasLtMatmulDescCreate"));
-  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    return api_.Check(api_.set_operation(operation_, attribute, &value, sizeof(value)),
-                      "cublasLtMatmulDescSetAttribute");
-  };
   const auto transposed = [](bool transpose) -> int32_t { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSA, transposed(s.transpose_b)));
-  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(s.transpose_a)));
-  const uint32_t epilogue = s.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-  FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
-  if (s.bias) {
-    FT_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(TypeOf(s.input))));
-    // Stands for the address of each run: heuristics look at how it is aligned.
-    FT_RETURN_IF_ERROR(
-        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(uintptr_t{kBiasAlignment})));
-  }
+  FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSA, transposed(s.transpose_b)));
+  FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSB, transposed(s.transpose_a)));
+  FT_RETURN_IF_ERROR(DescribeEpilogue());
   FT_RETURN_IF_ERROR(
       AddLayout(left_, s.input, s.transpose_b ? s.k : s.n, s.transpose_b ? s.n : s.k, s.row_b));
   FT_RETURN_IF_ERROR(
       AddLayout(right_, s.input, s.transpose_a ? s.m : s.k, s.transpose_a ? s.k : s.m, s.row_a));
   return AddLayout(result_, s.output, s.n, s.m, s.row_c);
+}
+
+absl::Status CublasLtCall::DescribeEpilogue() {
+  FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(EpilogueOf(spec_))));
+  // Stands for the addresses of each run: heuristics look at how they are aligned.
+  const void* const aligned = reinterpret_cast<const void*>(uintptr_t{kBiasAlignment});
+  if (spec_.bias) {
+    FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(TypeOf(spec_.input))));
+    FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned));
+  }
+  if (!spec_.auxiliary) return absl::OkStatus();
+  FT_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, spec_.row_c));
+  return Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
 }
 
 absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> CublasLtCall::Propose(cublasLtHandle_t handle,
@@ -127,16 +163,18 @@ absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> CublasLtCall::Propose(cublasLt
 }
 
 cublasStatus_t CublasLtCall::Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
-                                 const void* a, const void* b, void* c, const void* bias, void* workspace,
-                                 uint64_t workspace_bytes, StreamHandle stream) {
-  if (spec_.bias) {
-    const cublasStatus_t status =
-        api_.set_operation(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
-    if (status != CUBLAS_STATUS_SUCCESS) return status;
-  }
+                                 const ProductOperands& o, uint64_t workspace_bytes, StreamHandle stream) {
+  const auto point = [&](bool wanted, cublasLtMatmulDescAttributes_t attribute, const void* address) {
+    return wanted ? api_.set_operation(operation_, attribute, &address, sizeof(address))
+                  : CUBLAS_STATUS_SUCCESS;
+  };
+  cublasStatus_t status = point(spec_.bias, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status = point(spec_.auxiliary, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.auxiliary);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
   const float alpha = 1.0f, beta = spec_.accumulate ? 1.0f : 0.0f;
-  return api_.matmul(handle, operation_, &alpha, b, left_, a, right_, &beta, c, result_, c, result_,
-                     &algorithm, workspace, workspace_bytes, stream);
+  return api_.matmul(handle, operation_, &alpha, o.b, left_, o.a, right_, &beta, o.c, result_, o.c, result_,
+                     &algorithm, o.workspace, workspace_bytes, stream);
 }
 
 }  // namespace ft::cuda

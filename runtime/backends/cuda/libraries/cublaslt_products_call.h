@@ -4,7 +4,7 @@
 // [s, r]. So instead of c = op(a) op(b) the transpose is asked for, without moving anything:
 // c^T [n, m] = op(b)^T [n, k] op(a)^T [k, m], with b as cuBLASLt's A and a as its B; an operand that is
 // stored transposed is one that cuBLASLt has to transpose. cuBLASLt's bias is a column that is added to every
-// column: n elements, added to every row of c.
+// column: n elements, added to every row of c. What it calls auxiliary is laid out as its result, so as c.
 #pragma once
 
 #include <array>
@@ -19,8 +19,10 @@
 
 namespace ft::cuda {
 
-// That a bias begins at a multiple of this many bytes is taken for granted.
+// That a bias, and what an epilogue keeps, begins at a multiple of this many bytes is taken for granted.
 inline constexpr uint32_t kBiasAlignment = 16;
+// Rows of what an epilogue keeps are multiples of this many elements.
+inline constexpr int64_t kAuxiliaryRows = 8;
 
 // Bytes, powers of two, that addresses are multiples of.
 struct ProductAlignment {
@@ -44,13 +46,18 @@ class CublasLtCall {
                                                             uint64_t workspace_bytes, int count);
 
   // For one thread at a time.
-  cublasStatus_t Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm, const void* a,
-                     const void* b, void* c, const void* bias, void* workspace, uint64_t workspace_bytes,
-                     StreamHandle stream);
+  cublasStatus_t Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
+                     const ProductOperands& operands, uint64_t workspace_bytes, StreamHandle stream);
 
  private:
   CublasLtCall(const CublasLtApi& api, const ProductSpec& spec) : api_(api), spec_(spec) {}
   absl::Status Describe(bool allow_tf32);
+  absl::Status DescribeEpilogue();
+  template <typename T>
+  absl::Status Set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    return api_.Check(api_.set_operation(operation_, attribute, &value, sizeof(value)),
+                      "cublasLtMatmulDescSetAttribute");
+  }
   absl::Status AddLayout(cublasLtMatrixLayout_t& layout, DType dtype, int64_t rows, int64_t columns,
                          int64_t stride);
 

@@ -20,5 +20,21 @@ TEST(CublasLtTest, TakesDescriptions) {
   }
 }
 
+TEST(CublasLtTest, TakesDescriptionsOfEpilogues) {
+  const absl::StatusOr<CublasLtApi> api = LoadCublasLt();
+  if (!api.ok()) GTEST_SKIP() << "skipped: " << api.status().message();
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    for (const Epilogue epilogue : {Epilogue::kGelu, Epilogue::kGeluGrad}) {
+      ProductSpec spec{.m = 2, .n = 8, .k = 4, .row_a = 4, .row_b = 8, .row_c = 8};
+      spec.input = spec.output = dtype;
+      spec.bias = epilogue == Epilogue::kGelu;
+      spec.epilogue = epilogue;
+      spec.auxiliary = true;
+      const auto call = CublasLtCall::Create(*api, spec, false);
+      EXPECT_TRUE(call.ok()) << call.status();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ft::cuda

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/backends/cuda/library_error.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft::cuda {
@@ -249,7 +250,9 @@ absl::Status CudartDriver::DestroyGraph(GraphHandle graph) {
 absl::Status CudartDriver::LaunchStatus(int error, const char* what) {
   if (error == 0) return absl::OkStatus();
   cudaGetLastError();
-  return absl::InternalError(absl::StrCat(what, " failed: ", Describe(static_cast<cudaError_t>(error))));
+  std::string why = DescribeLibraryError(error);
+  if (why.empty()) why = Describe(static_cast<cudaError_t>(error));
+  return absl::InternalError(absl::StrCat(what, " failed: ", why));
 }
 
 }  // namespace ft::cuda

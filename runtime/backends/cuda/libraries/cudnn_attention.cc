@@ -7,12 +7,11 @@
 
 #include "fmt/format.h"
 #include "runtime/backends/cuda/libraries/cudnn_attention_plans.h"
+#include "runtime/backends/cuda/library_error.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft::cuda {
 namespace {
-
-constexpr int kCudaErrorUnknown = 999;
 
 // What all plans and kernels share; a handle is for one thread at a time.
 struct Library {
@@ -37,13 +36,13 @@ class Runner final : public Interface {
     const std::lock_guard<std::mutex> lock(library_->mutex);
     if (!bound_.has_value() || !(args == args_)) {
       absl::StatusOr<CudnnDescriptor> bound = plan_->Bind(args);
-      if (!bound.ok()) return kCudaErrorUnknown;
+      if (!bound.ok()) return LibraryError(LaunchingLibrary::kCudnn, CUDNN_STATUS_BAD_PARAM);
       bound_.emplace(std::move(*bound));
       args_ = args;
     }
     cudnnStatus_t status = library_->api.set_stream(library_->handle, stream);
     if (status == CUDNN_STATUS_SUCCESS) status = plan_->plan().Run(library_->handle, *bound_);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : kCudaErrorUnknown;
+    return status == CUDNN_STATUS_SUCCESS ? 0 : LibraryError(LaunchingLibrary::kCudnn, status);
   }
 
  private:

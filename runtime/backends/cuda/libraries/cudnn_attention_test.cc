@@ -6,8 +6,10 @@
 #include <map>
 #include <vector>
 
+#include "fmt/format.h"
 #include "gtest/gtest.h"
 #include "runtime/backends/cuda/libraries/cudnn_api.h"
+#include "runtime/backends/cuda/library_error.h"
 
 namespace ft::cuda {
 namespace {
@@ -119,7 +121,9 @@ TEST_F(CudnnAttentionTest, ReportsALaunchThatFails) {
   auto kernel = Open(9, false)->Backward(spec_, kEnough);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   record_.can_run = CUDNN_STATUS_EXECUTION_FAILED;
-  EXPECT_NE((*kernel)->Launch({}, nullptr), 0);
+  EXPECT_EQ(DescribeLibraryError((*kernel)->Launch({}, nullptr)),
+            fmt::format("cudnnBackendExecute returned cudnnStatus_t {}",
+                        static_cast<int>(CUDNN_STATUS_EXECUTION_FAILED)));
 }
 
 TEST_F(CudnnAttentionTest, EqualSpecsShareAPlanThatFits) {

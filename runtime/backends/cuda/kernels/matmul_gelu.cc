@@ -1,0 +1,87 @@
+// matmul_gelu and matmul_gelu_grad: the library's product with GELU, or the product by its derivative, as
+// epilogue where that is faster (Products::Fuse), else the product and then our kernel on its rounded result.
+#include <utility>
+
+#include "fmt/format.h"
+#include "runtime/backends/cuda/kernels/matmul.h"
+#include "runtime/backends/cuda/register.h"
+#include "runtime/backends/cuda/routines/elementwise.h"
+
+namespace ft::cuda {
+namespace {
+
+constexpr uintptr_t kLibraryAlignment = 16;
+
+bool IsAligned(const Tensor& tensor) {
+  return reinterpret_cast<uintptr_t>(tensor.data) % kLibraryAlignment == 0;
+}
+
+// `product` and then `rest`, a kernel on its result; or the library's product that does both, of `product`
+// with `epilogue`, `auxiliary` and the result `result`.
+struct Fusion {
+  MatmulOperands product;
+  Epilogue epilogue;
+  Tensor auxiliary;  // may be absent
+  Tensor result;
+  const char* name;  // of what comes after the product
+};
+
+template <typename Rest>
+KernelOr MakeFused(const KernelContext& context, const Fusion& f, Rest rest) {
+  FT_ASSIGN_OR_RETURN(std::shared_ptr<Kernel> product, MakeProduct(context, f.product));
+  auto apart = [product = std::move(product), rest](StreamHandle stream) {
+    const int error = static_cast<CudaKernel&>(*product).Launch(stream);
+    return error != 0 ? error : rest(stream);
+  };
+  ProductSpec spec = f.product.spec;
+  spec.epilogue = f.epilogue;
+  spec.auxiliary = f.auxiliary.present();
+  ProductOperands operands = f.product.addresses();
+  operands.c = f.result.data;
+  operands.auxiliary = f.auxiliary.data;
+  std::shared_ptr<Product> fused;
+  if (spec.m > 0 && spec.n > 0 && IsAligned(f.product.bias) && IsAligned(f.auxiliary)) {
+    FT_ASSIGN_OR_RETURN(fused, context.products.Fuse(
+                                   spec, operands, static_cast<uint64_t>(f.product.workspace_bytes), apart));
+  }
+  if (fused == nullptr) return MakeKernel(std::move(apart));
+  context.Note(fmt::format("product [{}, {}] x [{}, {}] of {} with {}: cuBLASLt's epilogue", spec.m, spec.k,
+                           spec.k, spec.n, Name(spec.input), f.name));
+  return MakeKernel(
+      [operands, fused = std::move(fused)](StreamHandle stream) { return fused->Launch(operands, stream); });
+}
+
+KernelOr MakeMatmulGelu(const KernelContext& context) {
+  const bool keeps = context.operands.out.size() == 2;
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, keeps ? 2 : 1));
+  const Tensor &a = context.in(0), &result = context.out(0), &x = context.out(keeps ? 1 : 0);
+  FT_ASSIGN_OR_RETURN(const MatmulOperands product,
+                      CheckProduct(context, a, context.in(1), context.in(2), Tensor(), x));
+  FT_RETURN_IF_ERROR(CheckPresent(result, "result", a.dtype));
+  FT_RETURN_IF_ERROR(CheckSameShape(x, "x", result));
+  const UnaryArgs args = {x.data, result.data, result.elements()};
+  return MakeFused(context, {product, Epilogue::kGelu, keeps ? x : Tensor(), result, "GELU"},
+                   [args, dtype = a.dtype](StreamHandle stream) { return GeluTanh(args, dtype, stream); });
+}
+
+KernelOr MakeMatmulGeluGrad(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
+  const Tensor &a = context.in(0), &x = context.in(2), &dx = context.out(0);
+  FT_ASSIGN_OR_RETURN(const MatmulOperands product,
+                      CheckProduct(context, a, context.in(1), Tensor(), Tensor(), dx));
+  FT_RETURN_IF_ERROR(CheckPresent(dx, "dx", a.dtype));
+  FT_RETURN_IF_ERROR(CheckSameShape(x, "x", dx));
+  const UnaryGradArgs args = {dx.data, x.data, dx.data, dx.elements()};
+  return MakeFused(
+      context, {product, Epilogue::kGeluGrad, x, dx, "GELU's gradient"},
+      [args, dtype = a.dtype](StreamHandle stream) { return GeluTanhGrad(args, dtype, stream); });
+}
+
+}  // namespace
+
+void RegisterMatmulGelu(KernelTable& table) {
+  table.Add("matmul_gelu", MakeMatmulGelu);
+  table.Add("matmul_gelu_grad", MakeMatmulGeluGrad);
+}
+
+}  // namespace ft::cuda

@@ -1,0 +1,90 @@
+// matmul where the library refuses what the kernel asks it for first.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/backends/cuda/emulation/reference_products.h"
+#include "runtime/backends/cuda/register.h"
+#include "runtime/base/cuda_workspace.h"
+
+namespace ft::cuda {
+namespace {
+
+// Refuses a bias, as cuBLASLt may for some shapes, or everything.
+class Refusing final : public Products {
+ public:
+  explicit Refusing(bool everything) : everything_(everything) {}
+
+  absl::StatusOr<std::shared_ptr<Product>> Create(const ProductSpec& spec, const ProductOperands& operands,
+                                                  uint64_t workspace_bytes) override {
+    if (everything_ || spec.bias) return absl::InvalidArgumentError("refused");
+    return products_.Create(spec, operands, workspace_bytes);
+  }
+  absl::StatusOr<std::shared_ptr<Product>> Fuse(const ProductSpec&, const ProductOperands&, uint64_t,
+                                                absl::FunctionRef<int(StreamHandle)>) override {
+    return nullptr;
+  }
+
+ private:
+  emulation::ReferenceProducts products_;
+  const bool everything_;
+};
+
+class MatmulTest : public testing::Test {
+ protected:
+  static constexpr int64_t kRows = 3, kColumns = 5, kSummed = 4;
+
+  // The bits of [3, 4] x [4, 5] + [5] in bf16.
+  absl::StatusOr<std::vector<uint16_t>> Compute(Products& products) {
+    alignas(256) uint16_t a[kRows * kSummed], b[kSummed * kColumns], bias[kColumns], result[kRows * kColumns];
+    // Numbers between 1 and 2: the product has more digits than its type.
+    for (int i = 0; i < kRows * kSummed; ++i) a[i] = static_cast<uint16_t>(0x3F80 + i * 37 % 128);
+    for (int i = 0; i < kSummed * kColumns; ++i) b[i] = static_cast<uint16_t>(0x3F80 + i * 53 % 128);
+    for (int i = 0; i < kColumns; ++i) bias[i] = static_cast<uint16_t>(0x3F80 + i * 29 % 128);
+    const KernelOperands operands = {{{a, DType::kBF16, 2, {kRows, kSummed}},
+                                      {b, DType::kBF16, 2, {kSummed, kColumns}},
+                                      {bias, DType::kBF16, 1, {kColumns}},
+                                      {}},
+                                     {{result, DType::kBF16, 2, {kRows, kColumns}}},
+                                     {workspace_.get(), DType::kU8, 1, {cuda_workspace::Matmul()}}};
+    KernelTable table;
+    RegisterMatmul(table);
+    const KernelAttributes attributes;
+    const DeviceProperties properties;
+    std::vector<std::string> notes;
+    const KernelOr kernel = table.Find("matmul")({.operands = operands,
+                                                  .attributes = attributes,
+                                                  .properties = properties,
+                                                  .products = products,
+                                                  .attention = nullptr,
+                                                  .attention_choice = AttentionChoice::kOwn,
+                                                  .world_size = 1,
+                                                  .notes = notes});
+    if (!kernel.ok()) return kernel.status();
+    EXPECT_EQ(static_cast<CudaKernel&>(**kernel).Launch(nullptr), 0);
+    return std::vector<uint16_t>(result, result + kRows * kColumns);
+  }
+
+ private:
+  std::unique_ptr<char[]> workspace_{new char[cuda_workspace::Matmul()]};
+};
+
+// Rounded once all the same.
+TEST_F(MatmulTest, AddsABiasThatTheLibraryRefuses) {
+  emulation::ReferenceProducts taking;
+  Refusing refusing(/*everything=*/false);
+  const auto expected = Compute(taking), got = Compute(refusing);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(*got, *expected);
+}
+
+TEST_F(MatmulTest, SaysThatTheLibraryRefuses) {
+  Refusing refusing(/*everything=*/true);
+  EXPECT_EQ(Compute(refusing).status(), absl::InvalidArgumentError("refused"));
+}
+
+}  // namespace
+}  // namespace ft::cuda
