@@ -39,8 +39,7 @@ Tensor Columns(const Tensor& whole, int64_t begin, int64_t width) {
   return part;
 }
 
-}  // namespace
-
+// Of three tensors.
 absl::StatusOr<AttentionHeads> CheckAttention(const Tensor& q, const Tensor& k, const Tensor& v,
                                               const KernelAttributes& attributes) {
   FT_RETURN_IF_ERROR(CheckFloat(q, "q"));
@@ -63,6 +62,7 @@ absl::StatusOr<AttentionHeads> CheckAttention(const Tensor& q, const Tensor& k, 
   return heads;
 }
 
+// Of one.
 absl::StatusOr<AttentionHeads> CheckQkvAttention(const Tensor& qkv, const KernelAttributes& attributes) {
   FT_RETURN_IF_ERROR(CheckFloat(qkv, "qkv"));
   FT_ASSIGN_OR_RETURN(AttentionHeads heads, ReadAttributes(attributes));
@@ -79,6 +79,50 @@ absl::StatusOr<AttentionHeads> CheckQkvAttention(const Tensor& qkv, const Kernel
   heads.positions = qkv.dims[1];
   heads.q_stride = heads.kv_stride = qkv.last();
   return heads;
+}
+
+// From the first of `tensors` on.
+absl::StatusOr<AttentionHeads> CheckInputs(const Tensor* tensors, const KernelAttributes& attributes,
+                                           AttentionInputs inputs) {
+  return inputs == AttentionInputs::kSeparate ? CheckAttention(tensors[0], tensors[1], tensors[2], attributes)
+                                              : CheckQkvAttention(tensors[0], attributes);
+}
+
+size_t CountOf(AttentionInputs inputs) { return inputs == AttentionInputs::kSeparate ? 3 : 1; }
+
+}  // namespace
+
+absl::StatusOr<AttentionForward> ReadAttention(const KernelOperands& operands,
+                                               const KernelAttributes& attributes, AttentionInputs inputs) {
+  FT_RETURN_IF_ERROR(CheckCounts(operands, CountOf(inputs), 2));
+  AttentionForward result = {.heads = {}, .out = operands.out[0], .lse = operands.out[1]};
+  FT_ASSIGN_OR_RETURN(result.heads, CheckInputs(operands.in.data(), attributes, inputs));
+  FT_RETURN_IF_ERROR(CheckSameShape(result.out, "out", result.heads.q));
+  FT_RETURN_IF_ERROR(CheckSize(result.lse, "lse", result.heads.rows()));
+  return result;
+}
+
+absl::StatusOr<AttentionBackward> ReadAttentionGrad(const KernelOperands& operands,
+                                                    const KernelAttributes& attributes,
+                                                    AttentionInputs inputs) {
+  const size_t count = CountOf(inputs);
+  FT_RETURN_IF_ERROR(CheckCounts(operands, 3 + count, count));
+  AttentionBackward result = {.heads = {},
+                              .dout = operands.in[0],
+                              .out = operands.in[1 + count],
+                              .lse = operands.in[2 + count],
+                              .gradients = {}};
+  FT_ASSIGN_OR_RETURN(result.heads, CheckInputs(&operands.in[1], attributes, inputs));
+  constexpr const char* kGradients[] = {"dq", "dk", "dv"};
+  for (size_t i = 0; i < count; ++i) {
+    FT_RETURN_IF_ERROR(
+        CheckSameShape(operands.out[i], count == 1 ? "dqkv" : kGradients[i], operands.in[1 + i]));
+  }
+  FT_ASSIGN_OR_RETURN(result.gradients, CheckInputs(operands.out.data(), attributes, inputs));
+  FT_RETURN_IF_ERROR(CheckSameShape(result.dout, "dout", result.heads.q));
+  FT_RETURN_IF_ERROR(CheckSameShape(result.out, "out", result.heads.q));
+  FT_RETURN_IF_ERROR(CheckSize(result.lse, "lse", result.heads.rows()));
+  return result;
 }
 
 }  // namespace ft

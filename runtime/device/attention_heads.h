@@ -23,11 +23,27 @@ struct AttentionHeads {
 
 inline constexpr int64_t kMaxHeadSize = 256;
 
-// Of three tensors, with the attributes heads, kv_heads and causal.
-absl::StatusOr<AttentionHeads> CheckAttention(const Tensor& q, const Tensor& k, const Tensor& v,
-                                              const KernelAttributes& attributes);
+// How the inputs of an op come: as tensors q, k and v, or as one [batch, positions, (heads + 2 kv_heads) *
+// size] that has q, then k, then v of each position.
+enum class AttentionInputs { kSeparate, kSideBySide };
 
-// Of one tensor [batch, positions, (heads + 2 kv_heads) * size]: q, then k, then v of each position.
-absl::StatusOr<AttentionHeads> CheckQkvAttention(const Tensor& qkv, const KernelAttributes& attributes);
+struct AttentionForward {
+  AttentionHeads heads;
+  Tensor out, lse;  // [batch, positions, heads * size], f32 [batch, heads, positions]
+};
+
+struct AttentionBackward {
+  AttentionHeads heads;
+  Tensor dout, out, lse;
+  AttentionHeads gradients;  // dq, dk and dv, where q, k and v would lie
+};
+
+// Operands of attention and qkv_attention, of attention_grad and qkv_attention_grad, in the order of ops.td,
+// with the attributes heads, kv_heads and causal; workspaces are left to the caller.
+absl::StatusOr<AttentionForward> ReadAttention(const KernelOperands& operands,
+                                               const KernelAttributes& attributes, AttentionInputs inputs);
+absl::StatusOr<AttentionBackward> ReadAttentionGrad(const KernelOperands& operands,
+                                                    const KernelAttributes& attributes,
+                                                    AttentionInputs inputs);
 
 }  // namespace ft

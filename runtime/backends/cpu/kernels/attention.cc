@@ -21,12 +21,14 @@ int ThreadsOf(const KernelContext& context, const AttentionHeads& heads) {
   return ThreadsFor(context.num_threads, 2 * heads.q.elements() * heads.positions / 8);
 }
 
-KernelOr MakeForward(const KernelContext& context, const AttentionHeads& heads) {
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "out", heads.q));
-  FT_RETURN_IF_ERROR(CheckSize(context.out(1), "lse", heads.rows()));
+template <AttentionInputs kInputs>
+KernelOr MakeAttention(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const AttentionForward operands,
+                      ReadAttention(context.operands, context.attributes, kInputs));
+  const AttentionHeads& heads = operands.heads;
   AttentionArgs args = ArgsOf(heads);
-  args.out = context.out(0).data;
-  args.lse = context.out(1).as<float>();
+  args.out = operands.out.data;
+  args.lse = operands.lse.as<float>();
   const int64_t tile = AttentionTile(args.head_size), tiles = (args.positions + tile - 1) / tile;
   const int threads = ThreadsOf(context, heads);
   return MakeKernel(
@@ -37,21 +39,19 @@ KernelOr MakeForward(const KernelContext& context, const AttentionHeads& heads) 
       });
 }
 
-// `gradients`: dq, dk and dv, where q, k and v of the same strides would lie. dout is operand 0, out and lse
-// follow the inputs.
-KernelOr MakeBackward(const KernelContext& context, const AttentionHeads& heads,
-                      const AttentionHeads& gradients, size_t inputs) {
-  const Tensor &dout = context.in(0), &out = context.in(1 + inputs), &lse = context.in(2 + inputs);
-  FT_RETURN_IF_ERROR(CheckSameShape(dout, "dout", heads.q));
-  FT_RETURN_IF_ERROR(CheckSameShape(out, "out", heads.q));
-  FT_RETURN_IF_ERROR(CheckSize(lse, "lse", heads.rows()));
+template <AttentionInputs kInputs>
+KernelOr MakeAttentionGrad(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const AttentionBackward operands,
+                      ReadAttentionGrad(context.operands, context.attributes, kInputs));
+  const AttentionHeads &heads = operands.heads, &gradients = operands.gradients;
   FT_RETURN_IF_ERROR(
       CheckWorkspace(context.operands, AttentionGradWorkspace(heads.batch, heads.heads, heads.positions)));
   AttentionArgs forward = ArgsOf(heads);
-  forward.out = out.data;
-  forward.lse = lse.as<float>();
-  const AttentionGradArgs args = {forward,          dout.data,        context.operands.workspace.as<float>(),
-                                  gradients.q.data, gradients.k.data, gradients.v.data};
+  forward.out = operands.out.data;
+  forward.lse = operands.lse.as<float>();
+  const AttentionGradArgs args = {
+      forward,          operands.dout.data, context.operands.workspace.as<float>(),
+      gradients.q.data, gradients.k.data,   gradients.v.data};
   const int threads = ThreadsOf(context, heads);
   const AttentionRoutines& routines = context.routines.attention;
   const int type = FloatIndex(heads.q.dtype);
@@ -69,45 +69,14 @@ KernelOr MakeBackward(const KernelContext& context, const AttentionHeads& heads,
   });
 }
 
-KernelOr MakeAttention(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 2));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads heads,
-                      CheckAttention(context.in(0), context.in(1), context.in(2), context.attributes));
-  return MakeForward(context, heads);
-}
-
-KernelOr MakeAttentionGrad(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 6, 3));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads heads,
-                      CheckAttention(context.in(1), context.in(2), context.in(3), context.attributes));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "dq", heads.q));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(1), "dk", heads.k));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads gradients,
-                      CheckAttention(context.out(0), context.out(1), context.out(2), context.attributes));
-  return MakeBackward(context, heads, gradients, 3);
-}
-
-KernelOr MakeQkvAttention(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 2));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads heads, CheckQkvAttention(context.in(0), context.attributes));
-  return MakeForward(context, heads);
-}
-
-KernelOr MakeQkvAttentionGrad(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 4, 1));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads heads, CheckQkvAttention(context.in(1), context.attributes));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "dqkv", context.in(1)));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads gradients, CheckQkvAttention(context.out(0), context.attributes));
-  return MakeBackward(context, heads, gradients, 1);
-}
-
 }  // namespace
 
 void RegisterAttention(KernelRegistry& registry, Isa isa) {
-  Add<MakeAttention>(registry, "attention", isa);
-  Add<MakeAttentionGrad>(registry, "attention_grad", isa);
-  Add<MakeQkvAttention>(registry, "qkv_attention", isa);
-  Add<MakeQkvAttentionGrad>(registry, "qkv_attention_grad", isa);
+  using enum AttentionInputs;
+  Add<MakeAttention<kSeparate>>(registry, "attention", isa);
+  Add<MakeAttentionGrad<kSeparate>>(registry, "attention_grad", isa);
+  Add<MakeAttention<kSideBySide>>(registry, "qkv_attention", isa);
+  Add<MakeAttentionGrad<kSideBySide>>(registry, "qkv_attention_grad", isa);
 }
 
 }  // namespace ft::cpu

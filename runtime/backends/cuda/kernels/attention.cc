@@ -88,15 +88,17 @@ absl::Status CheckShared(const KernelContext& context, const AttentionShape& sha
                   Describe(shape, gradient), wanted, there));
 }
 
-KernelOr MakeForward(const KernelContext& context, const AttentionHeads& heads) {
+template <AttentionInputs kInputs>
+KernelOr MakeAttention(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const AttentionForward operands,
+                      ReadAttention(context.operands, context.attributes, kInputs));
+  const AttentionHeads& heads = operands.heads;
   FT_ASSIGN_OR_RETURN(const AttentionShape shape, ShapeOf(heads));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "out", heads.q));
-  FT_RETURN_IF_ERROR(CheckSize(context.out(1), "lse", heads.rows()));
   const int64_t bytes = cuda_workspace::Attention(heads.batch, heads.positions, heads.heads, heads.kv_heads,
                                                   heads.size, heads.q.dtype);
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, bytes));
   const AttentionArgs args = {
-      heads.q.data, heads.k.data, heads.v.data, context.out(0).data, context.out(1).as<float>(), shape};
+      heads.q.data, heads.k.data, heads.v.data, operands.out.data, operands.lse.as<float>(), shape};
   FT_ASSIGN_OR_RETURN(std::shared_ptr<FusedAttentionForward> fused,
                       Choose(context, shape, false, [&](FusedAttention& library, const AttentionSpec& spec) {
                         return library.Forward(spec, bytes);
@@ -110,24 +112,21 @@ KernelOr MakeForward(const KernelContext& context, const AttentionHeads& heads) 
   return MakeKernel([=](StreamHandle stream) { return fused->Launch(fused_args, stream); });
 }
 
-// `gradients`: dq, dk and dv, where q, k and v of the same strides would lie. dout is operand 0, out and lse
-// follow the inputs.
-KernelOr MakeBackward(const KernelContext& context, const AttentionHeads& heads,
-                      const AttentionHeads& gradients, size_t inputs) {
-  const Tensor &dout = context.in(0), &out = context.in(1 + inputs), &lse = context.in(2 + inputs);
+template <AttentionInputs kInputs>
+KernelOr MakeAttentionGrad(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const AttentionBackward operands,
+                      ReadAttentionGrad(context.operands, context.attributes, kInputs));
+  const AttentionHeads &heads = operands.heads, &gradients = operands.gradients;
   FT_ASSIGN_OR_RETURN(const AttentionShape shape, ShapeOf(heads));
-  FT_RETURN_IF_ERROR(CheckSameShape(dout, "dout", heads.q));
-  FT_RETURN_IF_ERROR(CheckSameShape(out, "out", heads.q));
-  FT_RETURN_IF_ERROR(CheckSize(lse, "lse", heads.rows()));
   const int64_t bytes = cuda_workspace::AttentionGrad(heads.batch, heads.positions, heads.heads,
                                                       heads.kv_heads, heads.size, heads.q.dtype);
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, bytes));
   const AttentionGradArgs args = {heads.q.data,
                                   heads.k.data,
                                   heads.v.data,
-                                  out.data,
-                                  dout.data,
-                                  lse.as<float>(),
+                                  operands.out.data,
+                                  operands.dout.data,
+                                  operands.lse.as<float>(),
                                   context.operands.workspace.as<float>(),
                                   gradients.q.data,
                                   gradients.k.data,
@@ -147,45 +146,14 @@ KernelOr MakeBackward(const KernelContext& context, const AttentionHeads& heads,
   return MakeKernel([=](StreamHandle stream) { return fused->Launch(fused_args, stream); });
 }
 
-KernelOr MakeAttention(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 2));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads heads,
-                      CheckAttention(context.in(0), context.in(1), context.in(2), context.attributes));
-  return MakeForward(context, heads);
-}
-
-KernelOr MakeAttentionGrad(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 6, 3));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads heads,
-                      CheckAttention(context.in(1), context.in(2), context.in(3), context.attributes));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "dq", heads.q));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(1), "dk", heads.k));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads gradients,
-                      CheckAttention(context.out(0), context.out(1), context.out(2), context.attributes));
-  return MakeBackward(context, heads, gradients, 3);
-}
-
-KernelOr MakeQkvAttention(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 2));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads heads, CheckQkvAttention(context.in(0), context.attributes));
-  return MakeForward(context, heads);
-}
-
-KernelOr MakeQkvAttentionGrad(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 4, 1));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads heads, CheckQkvAttention(context.in(1), context.attributes));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "dqkv", context.in(1)));
-  FT_ASSIGN_OR_RETURN(const AttentionHeads gradients, CheckQkvAttention(context.out(0), context.attributes));
-  return MakeBackward(context, heads, gradients, 1);
-}
-
 }  // namespace
 
 void RegisterAttention(KernelTable& table) {
-  table.Add("attention", MakeAttention);
-  table.Add("attention_grad", MakeAttentionGrad);
-  table.Add("qkv_attention", MakeQkvAttention);
-  table.Add("qkv_attention_grad", MakeQkvAttentionGrad);
+  using enum AttentionInputs;
+  table.Add("attention", MakeAttention<kSeparate>);
+  table.Add("attention_grad", MakeAttentionGrad<kSeparate>);
+  table.Add("qkv_attention", MakeAttention<kSideBySide>);
+  table.Add("qkv_attention_grad", MakeAttentionGrad<kSideBySide>);
 }
 
 }  // namespace ft::cuda
