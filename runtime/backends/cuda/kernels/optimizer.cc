@@ -1,116 +1,40 @@
 // adamw, adam, sgd; accumulate, drain; loss_scale, update_scaler.
 #include "runtime/backends/cuda/routines/optimizer.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "fmt/format.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/backends/cuda/routines/accumulate.h"
 #include "runtime/backends/cuda/routines/loss_scaling.h"
-#include "runtime/base/philox.h"
+#include "runtime/device/parameter_operands.h"
 
 namespace ft::cuda {
 namespace {
 
-absl::Status CheckParameter(const KernelContext& context, size_t states) {
-  const Tensor& parameter = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloatSize(parameter, "parameter", context.in(0).elements()));
-  if (parameter.dtype == DType::kF32) return absl::OkStatus();
-  if (parameter.dtype != DType::kBF16)
-    return absl::InvalidArgumentError("parameter must be f32 or, without a master, bf16");
-  if (context.operands.out.size() == 2 + states && context.out(1 + states).present())
-    return absl::InvalidArgumentError("a bf16 parameter has no working copy");
-  return absl::OkStatus();
+UpdateArgs ArgsOf(const ParameterOperands& o) {
+  return {.gradient = o.gradient.data,
+          .gradient_dtype = o.gradient.dtype,
+          .parameter = o.parameter.data,
+          .parameter_dtype = o.parameter.dtype,
+          .states = {o.states[0], o.states[1]},
+          .copy = o.working_copy.data,
+          .copy_dtype = o.working_copy.dtype,
+          .coefficient = o.coefficient,
+          .lr = o.lr,
+          .step = o.step,
+          .rng = o.rng};
 }
 
-absl::Status CheckUpdateOperands(const KernelContext& context, size_t states) {
-  const size_t operands = context.operands.in.size(), results = context.operands.out.size();
-  if ((operands != 4 && operands != 5) || (results != 1 + states && results != 2 + states)) {
-    return absl::InvalidArgumentError(fmt::format("takes 4 or 5 operands and {} or {} results, got {} and {}",
-                                                  1 + states, 2 + states, operands, results));
-  }
-  const Tensor& gradient = context.in(0);
-  FT_RETURN_IF_ERROR(CheckFloat(gradient, "gradient"));
-  FT_RETURN_IF_ERROR(CheckSize(context.in(1), "coefficient", 1));
-  FT_RETURN_IF_ERROR(CheckSize(context.in(2), "lr", 1));
-  FT_RETURN_IF_ERROR(CheckSize(context.in(3), "step", 1, DType::kI64));
-  FT_RETURN_IF_ERROR(CheckParameter(context, states));
-  for (size_t i = 1; i <= states; ++i) {
-    FT_RETURN_IF_ERROR(CheckSize(context.out(i), fmt::format("state {}", i), gradient.elements()));
-  }
-  return absl::OkStatus();
-}
-
-// Streams of stochastic rounding, one for each segment; empty where it rounds to nearest.
-absl::StatusOr<std::vector<int64_t>> ReadRounding(const KernelContext& context) {
-  if (!context.attributes.Has("stochastic_rounding")) return std::vector<int64_t>();
-  if (context.out(0).dtype != DType::kBF16)
-    return absl::InvalidArgumentError("'stochastic_rounding' takes a parameter in bf16");
-  if (context.operands.in.size() != 5)
-    return absl::InvalidArgumentError("'stochastic_rounding' takes an operand rng");
-  FT_RETURN_IF_ERROR(CheckSize(context.in(4), "rng", 3, DType::kI64));
-  return context.attributes.Ints("stochastic_rounding");
-}
-
-// In gradient (f32, bf16 or f16), coefficient, lr, step and, for stochastic rounding, rng; out parameter (f32
-// or bf16), `states` states (f32) and, where the plan has one, a working copy of an f32 parameter (bf16 or
-// f16).
-absl::StatusOr<UpdateArgs> ReadUpdate(const KernelContext& context, size_t states) {
-  FT_RETURN_IF_ERROR(CheckUpdateOperands(context, states));
-  const Tensor& gradient = context.in(0);
-  UpdateArgs args = {};
-  args.gradient = gradient.data;
-  args.gradient_dtype = gradient.dtype;
-  args.parameter = context.out(0).data;
-  args.parameter_dtype = context.out(0).dtype;
-  for (size_t i = 0; i < states; ++i) args.states[i] = context.out(1 + i).as<float>();
-  args.coefficient = context.in(1).as<float>();
-  args.lr = context.in(2).as<float>();
-  args.step = context.in(3).as<int64_t>();
-  if (context.attributes.Has("stochastic_rounding")) args.rng = context.in(4).as<int64_t>();
-  const Tensor copy = context.operands.out.size() == 2 + states ? context.out(1 + states) : Tensor{};
-  if (copy.present()) {
-    FT_RETURN_IF_ERROR(CheckFloatSize(copy, "working copy", gradient.elements()));
-    if (copy.dtype == DType::kF32) {
-      return absl::InvalidArgumentError("working copy must be bf16 or f16: in f32 the parameter is its own");
-    }
-    args.copy = copy.data;
-    args.copy_dtype = copy.dtype;
-  }
-  return args;
-}
-
-// `segments` lists begin, end (in elements of the unit) and whether weight decay applies, for every
-// parameter. The parts inside this slice, in as few launches as there can be.
-absl::StatusOr<std::vector<SegmentBatch>> ReadSegments(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, context.attributes.Ints("segments"));
-  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> streams, ReadRounding(context));
-  if (segments.size() % 3 != 0) {
-    return absl::InvalidArgumentError("'segments' must be triples: begin, end, decay");
-  }
-  if (!streams.empty() && streams.size() != segments.size() / 3) {
-    return absl::InvalidArgumentError(fmt::format("'stochastic_rounding' must have {} streams, got {}",
-                                                  segments.size() / 3, streams.size()));
-  }
-  const int64_t flat_begin = context.out(0).flat_begin, elements = context.in(0).elements();
+// In as few launches as there can be.
+absl::StatusOr<std::vector<SegmentBatch>> BatchesOf(const std::vector<ParameterPart>& parts) {
   std::vector<SegmentBatch> batches(1);
-  for (size_t i = 0; i < segments.size(); i += 3) {
-    const int64_t begin = std::max<int64_t>(0, segments[i] - flat_begin);
-    const int64_t end = std::min(elements, segments[i + 1] - flat_begin);
-    if (begin >= end) continue;
-    const int64_t skipped = begin + flat_begin - segments[i];
-    if (!streams.empty() && skipped % 4 != 0) {
-      return absl::InvalidArgumentError("the slice must begin at a multiple of 4 elements of the parameter");
-    }
-    if (skipped != 0 && batches.front().count != 0)
+  for (const ParameterPart& part : parts) {
+    if (part.first != 0 && batches.front().count != 0)
       return absl::InvalidArgumentError("'segments' must be ascending and must not overlap");
-    const bool decays = segments[i + 2] != 0;
-    const uint32_t stream =
-        kFirstRoundingStream + static_cast<uint32_t>(streams.empty() ? 0 : streams[i / 3]);
-    if (batches.back().Add(begin, end, skipped, decays, stream)) continue;
+    if (batches.back().Add(part.begin, part.end, part.first, part.decays, part.stream)) continue;
     batches.emplace_back();
-    batches.back().Add(begin, end, skipped, decays, stream);
+    batches.back().Add(part.begin, part.end, part.first, part.decays, part.stream);
   }
   return batches;
 }
@@ -119,14 +43,16 @@ absl::StatusOr<std::vector<SegmentBatch>> ReadSegments(const KernelContext& cont
 template <typename Settings>
 KernelOr MakeUpdate(const KernelContext& context, size_t states, const Settings& settings,
                     int (*routine)(const UpdateArgs&, const Settings&, const SegmentBatch&, StreamHandle)) {
-  FT_ASSIGN_OR_RETURN(const UpdateArgs args, ReadUpdate(context, states));
-  FT_ASSIGN_OR_RETURN(std::vector<SegmentBatch> batches, ReadSegments(context));
-  return MakeKernel([args, settings, routine, batches = std::move(batches)](StreamHandle stream) {
-    for (const SegmentBatch& batch : batches) {
-      if (const int error = routine(args, settings, batch, stream); error != 0) return error;
-    }
-    return 0;
-  });
+  FT_ASSIGN_OR_RETURN(const ParameterOperands operands,
+                      ReadParameterOperands(context.operands, context.attributes, states));
+  FT_ASSIGN_OR_RETURN(std::vector<SegmentBatch> batches, BatchesOf(operands.parts));
+  return MakeKernel(
+      [args = ArgsOf(operands), settings, routine, batches = std::move(batches)](StreamHandle stream) {
+        for (const SegmentBatch& batch : batches) {
+          if (const int error = routine(args, settings, batch, stream); error != 0) return error;
+        }
+        return 0;
+      });
 }
 
 template <bool kDecoupled>
