@@ -249,69 +249,58 @@ class FailingCommunicator final : public Communicator {
   std::function<void(const absl::Status&)> find_failure;
 };
 
-TEST(ExecutorTest, FailedCollectiveStopsTheStepAndIsPlaced) {
-  KernelRegistry kernels;
-  RegisterCpuKernels(kernels);
-  CpuDevice device(kernels, {});
-  const proto::Plan plan = TinyPlan();
-  const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
-  const PlanCommunicators communicators = Made<FailingCommunicator>(plan, {1, 1});
+class FailingExecutorTest : public ::testing::Test {
+ protected:
+  FailingExecutorTest() { RegisterCpuKernels(kernels_); }
+  FailingCommunicator& Of(proto::Stream stream) {
+    return static_cast<FailingCommunicator&>(*communicators_.table().at(stream, proto::AXIS_SHARD));
+  }
+
+  KernelRegistry kernels_;
+  CpuDevice device_{kernels_, {}};
+  const proto::Plan plan_ = TinyPlan();
+  const BoundPlan bound_ = *BindPlan(plan_, {1, 1}, DeviceClass::kCpu);
+  const PlanCommunicators communicators_ = Made<FailingCommunicator>(plan_, {1, 1});
+};
+
+TEST_F(FailingExecutorTest, FailedCollectiveStopsTheStepAndIsPlaced) {
   absl::Status told;
   const auto tell = [&told](const absl::Status& reason) { told = reason; };
-  auto executor = Executor::Create(plan, bound, device, communicators.table(), 0, {.on_failure = tell});
+  auto executor = Executor::Create(plan_, bound_, device_, communicators_.table(), 0, {.on_failure = tell});
   ASSERT_TRUE(executor.ok()) << executor.status();
   const absl::Status status = (*executor)->Run(1);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(told, status);
   EXPECT_EQ(std::string(status.message()),
             "train_step, instruction 7 (reduce_scatter bigram): rank 3 was lost");
-  const auto aborted = [&](proto::Stream stream) {
-    return static_cast<FailingCommunicator*>(communicators.table().at(stream, proto::AXIS_SHARD))->aborted;
-  };
-  EXPECT_FALSE(aborted(proto::GATHER).ok());
-  EXPECT_FALSE(aborted(proto::REDUCE).ok());
+  EXPECT_FALSE(Of(proto::GATHER).aborted.ok());
+  EXPECT_FALSE(Of(proto::REDUCE).aborted.ok());
   EXPECT_EQ((*executor)->Run(1), status);  // nothing runs after a failure
 }
 
-TEST(ExecutorTest, AFailureThatACommunicatorFindsEndsTheRunAndIsTold) {
-  KernelRegistry kernels;
-  RegisterCpuKernels(kernels);
-  CpuDevice device(kernels, {});
-  const proto::Plan plan = TinyPlan();
-  const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
-  const PlanCommunicators communicators = Made<FailingCommunicator>(plan, {1, 1});
+TEST_F(FailingExecutorTest, AFailureThatACommunicatorFindsEndsTheRunAndIsTold) {
   absl::Status told;
   const auto tell = [&](const absl::Status& reason) {
     told = reason;
-    EXPECT_EQ(device.status(), reason) << "first of all the run is cancelled";
+    EXPECT_EQ(device_.status(), reason) << "first of all the run is cancelled";
   };
-  auto executor = Executor::Create(plan, bound, device, communicators.table(), 0, {.on_failure = tell});
+  auto executor = Executor::Create(plan_, bound_, device_, communicators_.table(), 0, {.on_failure = tell});
   ASSERT_TRUE(executor.ok()) << executor.status();
-  const auto find = [&](proto::Stream stream) {
-    return static_cast<FailingCommunicator*>(communicators.table().at(stream, proto::AXIS_SHARD));
-  };
   const absl::Status reason = absl::UnavailableError("timed out in 'all_gather bigram' #2");
-  find(proto::GATHER)->find_failure(reason);
+  Of(proto::GATHER).find_failure(reason);
   EXPECT_EQ(told, reason);
-  EXPECT_EQ(find(proto::REDUCE)->aborted, reason);
+  EXPECT_EQ(Of(proto::REDUCE).aborted, reason);
   EXPECT_EQ((*executor)->Run(1), reason);
 }
 
-TEST(ExecutorTest, OnADeviceThatFailedCommunicatorsAreGivenUp) {
-  KernelRegistry kernels;
-  RegisterCpuKernels(kernels);
-  CpuDevice device(kernels, {});
-  const proto::Plan plan = TinyPlan();
-  const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
-  const PlanCommunicators communicators = Made<FailingCommunicator>(plan, {1, 1});
-  const auto gather = communicators.table().at(proto::GATHER, proto::AXIS_SHARD);
+TEST_F(FailingExecutorTest, OnADeviceThatFailedCommunicatorsAreGivenUp) {
   const absl::Status reason = absl::InternalError("stream compute: an illegal memory access");
   for (const bool fails : {false, true}) {
-    auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
+    auto executor = Executor::Create(plan_, bound_, device_, communicators_.table(), 0);
     ASSERT_TRUE(executor.ok()) << executor.status();
-    if (fails) device.Cancel(reason);
+    if (fails) device_.Cancel(reason);
     executor->reset();
-    EXPECT_EQ(static_cast<FailingCommunicator*>(gather)->aborted, fails ? reason : absl::OkStatus());
+    EXPECT_EQ(Of(proto::GATHER).aborted, fails ? reason : absl::OkStatus());
   }
 }
 

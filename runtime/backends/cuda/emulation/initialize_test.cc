@@ -6,10 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "runtime/backends/cpu/cpu_kernel.h"
-#include "runtime/backends/cpu/isa.h"
-#include "runtime/backends/cpu/register.h"
-#include "runtime/backends/cuda/emulation/emulated_bench.h"
+#include "runtime/backends/cuda/emulation/both_devices.h"
 #include "runtime/base/round_float.h"
 #include "test/conformance/case.h"
 
@@ -22,33 +19,10 @@ constexpr int64_t kElements = 37 * 1024;
 const std::vector<std::vector<int64_t>> kCuts = {
     {0, kElements}, {0, 1024, kElements}, {0, 12 * 1024, 13 * 1024, 36 * 1024, kElements}};
 
-class CudaInitialize : public testing::Test {
+class CudaInitialize : public testing::Test, protected BothDevices {
  protected:
-  // Emulated device memory is host memory.
-  void RunKernel(const std::string& op, const KernelOperands& operands, const KernelAttributes& attributes) {
-    const auto kernel = bench_.Create(op, operands, attributes);
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    const absl::Status status = bench_.Run(**kernel);
-    ASSERT_TRUE(status.ok()) << status;
-  }
-
-  static void RunOnCpu(const std::string& op, const KernelOperands& operands,
-                       const KernelAttributes& attributes) {
-    KernelRegistry registry;
-    RegisterCpuKernels(registry, cpu::BestIsa());
-    const auto kernel = registry.Find(op)(operands, attributes, {});
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    static_cast<CpuKernel&>(**kernel).Run();
-  }
-
-  template <typename T>
-  static Tensor Slice(std::vector<T>& values, int64_t begin, int64_t end, DType dtype) {
-    return {values.data() + begin, dtype, 1, {end - begin}, begin};
-  }
-
   Tensor Rng() { return {rng_.data(), DType::kI64, 1, {3}}; }
 
-  EmulatedBench bench_;
   std::vector<int64_t> rng_ = {987654321987, 4, 1};
 };
 

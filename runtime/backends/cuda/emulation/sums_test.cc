@@ -6,10 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "runtime/backends/cpu/cpu_kernel.h"
-#include "runtime/backends/cpu/isa.h"
-#include "runtime/backends/cpu/register.h"
-#include "runtime/backends/cuda/emulation/emulated_bench.h"
+#include "runtime/backends/cuda/emulation/both_devices.h"
 #include "runtime/backends/cuda/emulation/launch.h"
 #include "runtime/base/flat_layout.h"
 #include "runtime/base/round_float.h"
@@ -27,33 +24,11 @@ using conformance::Attributes;
 // The last blocks of the grid have less to do than the others, the last block of elements too.
 constexpr int64_t kElements = 150 * kBlockElements + 77;
 
-class CudaSums : public testing::TestWithParam<Order> {
+class CudaSums : public testing::TestWithParam<Order>, protected BothDevices {
  protected:
   void SetUp() override { SetOrder(GetParam()); }
   void TearDown() override { SetOrder(Order::kAscending); }
 
-  // Emulated device memory is host memory.
-  void RunKernel(const std::string& op, const KernelOperands& operands,
-                 const KernelAttributes& attributes = {}) {
-    const auto kernel = bench_.Create(op, operands, attributes);
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    const absl::Status status = bench_.Run(**kernel);
-    ASSERT_TRUE(status.ok()) << status;
-  }
-
-  static void RunOnCpu(const std::string& op, const KernelOperands& operands,
-                       const KernelAttributes& attributes = {}) {
-    KernelRegistry registry;
-    RegisterCpuKernels(registry, cpu::BestIsa());
-    const auto kernel = registry.Find(op)(operands, attributes, {});
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    static_cast<CpuKernel&>(**kernel).Run();
-  }
-
-  template <typename T>
-  static Tensor Slice(std::vector<T>& values, int64_t begin, int64_t end, DType dtype) {
-    return {values.data() + begin, dtype, 1, {end - begin}, begin};
-  }
   static Tensor Words(std::vector<int64_t>& words) {
     return {words.data(), DType::kI64, 1, {kAccumulatorWords}};
   }
@@ -75,8 +50,6 @@ class CudaSums : public testing::TestWithParam<Order> {
     }
     EXPECT_EQ(slices, expected) << Name(dtype);
   }
-
-  EmulatedBench bench_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Orders, CudaSums, testing::Values(Order::kAscending, Order::kDescending),
