@@ -1,0 +1,272 @@
+// What models are made of, and the gradients of these.
+#ifndef FT_COMPUTE_OPS
+#define FT_COMPUTE_OPS
+
+include "dialects/ft/op_base.td"
+
+def Ft_FillOp : Ft_Op<"fill", [Pure, Precision, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "A tensor with one value everywhere";
+  let arguments = (ins F64Attr:$value);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "custom<Real>($value) attr-dict `:` type($result)";
+}
+
+def Ft_IotaOp : Ft_ComputeOp<"iota", [CheapToRecompute], [], []> {
+  let summary = "0, 1, 2, ...: ids of consecutive rows, such as positions";
+  let results = (outs Ft_TokenTensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Ft_CopyOp : Ft_ComputeOp<"copy", [Differentiable, Precision], ["getKernelName"], []> {
+  let summary = "The same values in a buffer of their own, rounded to its element type";
+  let arguments = (ins Ft_Tensor:$x);
+  let results = (outs Ft_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` custom<Rounding>(type($x), type($result))";
+}
+
+def Ft_EmbeddingOp : Ft_ComputeOp<"embedding", [Differentiable, CheapToRecompute]> {
+  let summary = "Rows of a table: result[..., :] = table[ids[...], :]";
+  let arguments = (ins Ft_TokenTensor:$ids, Ft_FloatTensor:$table);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getWorkspaceBytes", "getTiedOperand"]> {
+  let summary = "Gradient of an embedding's table: acc (or 0) + rows of dy added at ids, in order of position";
+  let arguments = (ins Ft_TokenTensor:$ids, Ft_FloatTensor:$dy, Optional<Ft_FloatTensor>:$acc);
+  let results = (outs Ft_FloatTensor:$dtable);
+  let assemblyFormat = "$ids `,` $dy (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_LayerNormOp : Ft_ComputeOp<"layer_norm", [Differentiable, CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
+  let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension";
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_FloatTensor:$bias, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $weight `,` $bias `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight) `,` type($bias)";
+}
+
+def Ft_LayerNormGradOp : Ft_ComputeOp<"layer_norm_grad", [Precision], ["getWorkspaceBytes"]> {
+  let summary = "Gradients of layer_norm; the statistics are computed again from x";
+  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight, Ft_FloatTensor:$dbias);
+  let assemblyFormat = "$dy `,` $x `,` $weight `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_RmsNormOp : Ft_ComputeOp<"rms_norm", [Differentiable, CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
+  let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension";
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $weight `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight)";
+}
+
+def Ft_RmsNormGradOp : Ft_ComputeOp<"rms_norm_grad", [Precision], ["getWorkspaceBytes"]> {
+  let summary = "Gradients of rms_norm; the statistic is computed again from x";
+  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);
+  let assemblyFormat = "$dy `,` $x `,` $weight `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
+}
+
+// The norms with the residual sum before them: --ft-fuse-residual-norm makes them after differentiation. `sum` is rounded as ft.add
+// rounds it and the norm is of the rounded sum, so the bits are those of the two ops. A kernel reads all of a row before it writes.
+class Ft_ResidualNormOp<string mnemonic>
+    : Ft_ComputeOp<mnemonic, [CheapToRecompute, OfNorms, AllTypesMatch<["a", "b", "sum", "result"]>], ["getReusableOperand"]> {
+  let results = (outs Ft_FloatTensor:$sum, Ft_FloatTensor:$result);
+}
+
+def Ft_AddLayerNormOp : Ft_ResidualNormOp<"add_layer_norm"> {
+  let summary = "sum = a + b and its layer_norm, in one pass";
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Ft_FloatTensor:$weight, Ft_FloatTensor:$bias, F64Attr:$eps);
+  let assemblyFormat = "$a `,` $b `,` $weight `,` $bias `eps` custom<Real>($eps) attr-dict `:` type($a) `,` type($weight) `,` type($bias)";
+}
+
+def Ft_AddRmsNormOp : Ft_ResidualNormOp<"add_rms_norm"> {
+  let summary = "sum = a + b and its rms_norm, in one pass";
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Ft_FloatTensor:$weight, F64Attr:$eps);
+  let assemblyFormat = "$a `,` $b `,` $weight `eps` custom<Real>($eps) attr-dict `:` type($a) `,` type($weight)";
+}
+
+def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, Precision, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
+  let summary = "Matrix product over flattened leading dimensions, plus a bias per column";
+  let description = [{
+    Without `transpose_a`: a is [..., K], its leading dimensions are rows; b is [K, N], or [N, K] with `transpose_b`; the result is
+    [..., N]. With `transpose_a` (weight gradients): a is [..., M] and b is [..., N] with the same leading dimensions,
+    which are summed over; the result is [M, N]. `bias` is [N]. `acc` has the type of the result, which is acc + a b.
+  }];
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Optional<Ft_FloatTensor>:$bias, Optional<Ft_FloatTensor>:$acc,
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`bias` $bias^)? (`into` $acc^)? (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)? attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ft_SumLeadingOp : Ft_ComputeOp<"sum_leading", [Precision], ["getWorkspaceBytes"]> {
+  let summary = "Sum over leading dimensions: the result's shape is a suffix of x's";
+  let arguments = (ins Ft_FloatTensor:$x);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Ft_BroadcastOp : Ft_ComputeOp<"broadcast", [Differentiable, CheapToRecompute]> {
+  let summary = "Repeats x over new leading dimensions";
+  let arguments = (ins Ft_FloatTensor:$x);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Ft_AddOp : Ft_ComputeOp<"add", [Differentiable, Precision, CheapToRecompute, AllTypesMatch<["a", "result"]>], ["getReusableOperand"]> {
+  let summary = "Sum a + b; b's shape is a's or a suffix of it";
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b)";
+  let hasFolder = 1;
+}
+
+def Ft_MulOp : Ft_ComputeOp<"mul", [Differentiable, CheapToRecompute, AllTypesMatch<["a", "result"]>], ["getReusableOperand"]> {
+  let summary = "Product a * b, element by element; b's shape is a's or a suffix of it";
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b)";
+}
+
+def Ft_ScaleOp : Ft_ComputeOp<"scale", [Differentiable, Precision, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+  let summary = "x * factor";
+  let arguments = (ins Ft_FloatTensor:$x, F64Attr:$factor);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` custom<Real>($factor) attr-dict `:` type($x)";
+  let hasVerifier = 0;
+  let hasFolder = 1;
+}
+
+def Ft_GeluOp : Ft_ComputeOp<"gelu", [Differentiable, CheapToRecompute, OfMlp, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+  let summary = "GELU; approximate = \"tanh\" (GPT-2's gelu_new) or \"none\" (erf)";
+  let arguments = (ins Ft_FloatTensor:$x, StrAttr:$approximate);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `approximate` $approximate attr-dict `:` type($x)";
+}
+
+def Ft_GeluGradOp : Ft_ComputeOp<"gelu_grad", [AllTypesMatch<["dy", "x", "dx"]>], ["getReusableOperand"]> {
+  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, StrAttr:$approximate);
+  let results = (outs Ft_FloatTensor:$dx);
+  let summary = "Gradient of gelu";
+  let assemblyFormat = "$dy `,` $x `approximate` $approximate attr-dict `:` type($x)";
+}
+
+// A product with the GELU of it, or with the gradient of a GELU that takes it, both in the tanh form: --ft-fuse-gelu makes them after
+// differentiation. The product is rounded as ft.matmul rounds it, so the bits are those of the two ops; a GPU's kernel may leave that
+// rounding out where algorithms are chosen by timing.
+def Ft_MatmulGeluOp : Ft_ComputeOp<"matmul_gelu", [OfMlp], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "GELU of a matmul and, for backward, the matmul's own result, in one pass";
+  let description = [{
+    a is [..., K], b [K, N], or [N, K] with `transpose_b`; x = a b + bias, which is there when somebody else reads it, and the result, its
+    GELU, are [..., N].
+  }];
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Optional<Ft_FloatTensor>:$bias, UnitAttr:$transpose_b);
+  let results = (outs Ft_FloatTensor:$result, Optional<Ft_FloatTensor>:$x);
+  let assemblyFormat = "$a `,` $b (`bias` $bias^)? (`transpose_b` $transpose_b^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_MatmulGeluGradOp
+    : Ft_ComputeOp<"matmul_gelu_grad", [OfMlp, AllTypesMatch<["x", "dx"]>], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "Gradient of gelu at x, of which a matmul is the upstream gradient, in one pass";
+  let description = [{
+    a is [..., K], b [K, N], or [N, K] with `transpose_b`; dx = GELU'(x) (a b) is [..., N].
+  }];
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Ft_FloatTensor:$x, UnitAttr:$transpose_b);
+  let results = (outs Ft_FloatTensor:$dx);
+  let assemblyFormat = "$a `,` $b `at` $x (`transpose_b` $transpose_b^)? attr-dict `:` type($a) `,` type($b) `,` type($x)";
+}
+
+def Ft_SwigluOp : Ft_ComputeOp<"swiglu", [Differentiable, CheapToRecompute, OfMlp, AllTypesMatch<["gate", "up", "result"]>], ["getReusableOperand"]> {
+  let summary = "silu(gate) * up, silu(z) = z * sigmoid(z)";
+  let arguments = (ins Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$gate `,` $up attr-dict `:` type($gate)";
+  let hasVerifier = 0;
+}
+
+def Ft_SwigluGradOp : Ft_ComputeOp<"swiglu_grad", [AllTypesMatch<["dy", "gate", "up", "dgate", "dup"]>], ["getReusableOperand"]> {
+  let summary = "Gradients of swiglu";
+  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
+  let results = (outs Ft_FloatTensor:$dgate, Ft_FloatTensor:$dup);
+  let assemblyFormat = "$dy `,` $gate `,` $up attr-dict `:` type($gate)";
+  let hasVerifier = 0;
+}
+
+def Ft_RopeOp : Ft_ComputeOp<"rope", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+  let summary = "Rotary position embedding, rotate-half form";
+  let description = [{
+    x is [B, T, heads * head size], position = index in T. With h = head size / 2, frequency_i = base^(-i / h): the pair
+    (x_i, x_{i+h}) is rotated by position * frequency_i; `inverse` rotates back. Source: J. Su et al., RoFormer, 2021.
+  }];
+  let arguments = (ins Ft_FloatTensor:$x, I64Attr:$heads, F64Attr:$base, UnitAttr:$inverse);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `heads` $heads `base` custom<Real>($base) (`inverse` $inverse^)? attr-dict `:` type($x)";
+}
+
+def Ft_DropoutOp : Ft_ComputeOp<"dropout", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+  let summary = "x with each element zeroed with probability rate, the others divided by 1 - rate";
+  let description = [{
+    Element i of rank r is kept when u >= rate, u uniform from Philox with stream `stream` at micro-step rng[1], element
+    r * elements + i. Nothing is stored: the gradient draws the same numbers, and so does computing again.
+  }];
+  let arguments = (ins Ft_FloatTensor:$x, Ft_Tensor:$rng, F64Attr:$rate, I64Attr:$stream);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $rng `rate` custom<Real>($rate) `stream` $stream attr-dict `:` type($x) `,` type($rng)";
+}
+
+def Ft_AttentionOp : Ft_ComputeOp<"attention", [Differentiable, Precision, OfAttention], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "softmax(q k^T / sqrt(head size)) v per head; the scores are never held whole";
+  let description = [{
+    q is [B, T, heads * S], k and v are [B, T, kv_heads * S]; head h uses kv head h / (heads / kv_heads). `causal`: position t sees positions
+    up to t. `lse` is [B, heads, T]: the log of the sum of exponentials of the scaled scores, for the gradient.
+  }];
+  let arguments = (ins Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v, I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse);
+  let assemblyFormat = "$q `,` $k `,` $v `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_AttentionGradOp : Ft_ComputeOp<"attention_grad", [], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "Gradients of attention; the probabilities are computed again by tiles";
+  let arguments = (ins Ft_FloatTensor:$dout, Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v, Ft_FloatTensor:$out, Ft_FloatTensor:$lse,
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Ft_FloatTensor:$dq, Ft_FloatTensor:$dk, Ft_FloatTensor:$dv);
+  let assemblyFormat = "$dout `,` $q `,` $k `,` $v `,` $out `,` $lse `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_QkvAttentionOp : Ft_ComputeOp<"qkv_attention", [Differentiable, Precision, OfAttention], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "attention of q, k and v that lie side by side in one tensor";
+  let description = [{
+    qkv is [B, T, (heads + 2 kv_heads) * S], as one projection writes it: q, then k, then v of each position. The bits are those of ft.split and
+    ft.attention, for which --ft-fuse-qkv-attention puts it.
+  }];
+  let arguments = (ins Ft_FloatTensor:$qkv, I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse);
+  let assemblyFormat = "$qkv `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_QkvAttentionGradOp : Ft_ComputeOp<"qkv_attention_grad", [], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+  let summary = "Gradient of qkv_attention: dq, dk and dv side by side";
+  let arguments = (ins Ft_FloatTensor:$dout, Ft_FloatTensor:$qkv, Ft_FloatTensor:$out, Ft_FloatTensor:$lse,
+                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
+  let results = (outs Ft_FloatTensor:$dqkv);
+  let assemblyFormat = "$dout `,` $qkv `,` $out `,` $lse `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_SplitOp : Ft_ComputeOp<"split", [Differentiable], [], []> {
+  let summary = "Cuts the last dimension into consecutive parts";
+  let arguments = (ins Ft_FloatTensor:$x);
+  let results = (outs Variadic<Ft_FloatTensor>:$parts);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($parts)";
+}
+
+def Ft_ConcatOp : Ft_ComputeOp<"concat", [Differentiable], [], []> {
+  let summary = "Joins along the last dimension";
+  let arguments = (ins Variadic<Ft_FloatTensor>:$parts);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($result)";
+}
+
+#endif // FT_COMPUTE_OPS

@@ -1,0 +1,50 @@
+// Parameters and inputs.
+#ifndef FT_PARAMETER_OPS
+#define FT_PARAMETER_OPS
+
+include "dialects/ft/op_base.td"
+
+def Ft_ParameterOp : Ft_Op<"parameter", [Symbol]> {
+  let summary = "A parameter of the model";
+  let description = [{
+    `ft.parameter @"transformer.wte.weight" : tensor<50257x768xf32> = #ft.init<normal, 0.02>`
+
+    `layer` groups parameters for wrap policies; `aliases` are further names under which a checkpoint may hold it (tied weights);
+    `unit` and `offset` (in elements, inside the unit's flat buffer) are set when units are formed.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Ft_FloatTensor>:$type, Ft_InitAttr:$init,
+                       OptionalAttr<StrAttr>:$layer, UnitAttr:$no_decay, UnitAttr:$frozen, OptionalAttr<StrArrayAttr>:$aliases,
+                       OptionalAttr<FlatSymbolRefAttr>:$unit, OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = "$sym_name `:` $type `=` qualified($init) attr-dict";
+  let hasVerifier = 1;
+}
+
+def Ft_UnitOp : Ft_Op<"unit", [Symbol]> {
+  let summary = "Parameters that are gathered together, in one flat buffer";
+  let description = [{ `elements`: end of the last parameter, rounded up to a block of 1024. }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$elements);
+  let assemblyFormat = "$sym_name attr-dict";
+  let hasVerifier = 1;
+}
+
+def Ft_GetOp : Ft_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                             DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "The value of a parameter";
+  let arguments = (ins FlatSymbolRefAttr:$parameter);
+  let results = (outs Ft_FloatTensor:$value);
+  let assemblyFormat = "$parameter attr-dict `:` type($value)";
+}
+
+def Ft_InputOp : Ft_Op<"input", [Pure, Precision, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "A value that the executor provides each step";
+  let description = [{
+    `rng`: tensor<3xi64> = seed, micro-step, rank. `lr`: tensor<f32>. `step`: tensor<i64>, the optimizer steps applied so far.
+    `scaler`: tensor<3xf32>, the state of dynamic loss scaling, which ft.update_scaler changes.
+  }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Ft_Tensor:$value);
+  let assemblyFormat = "$name attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+#endif // FT_PARAMETER_OPS

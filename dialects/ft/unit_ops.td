@@ -1,0 +1,215 @@
+// Units, collectives, optimizer. These have identity or effects, so that neither CSE nor DCE touches them.
+#ifndef FT_UNIT_OPS
+#define FT_UNIT_OPS
+
+include "dialects/ft/op_base.td"
+
+// Reads of rank-local persistent state are modelled as effects on the default resource.
+def Ft_ShardOp : Ft_Op<"shard", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "What this rank holds of a unit's parameters at rest";
+  let arguments = (ins FlatSymbolRefAttr:$unit);
+  let results = (outs Ft_SliceType:$slice);
+  let assemblyFormat = "$unit attr-dict `:` qualified(type($slice))";
+}
+
+def Ft_GatherOp : Ft_Op<"gather", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "All-gather of a unit: its whole flat buffer, from every rank's slice";
+  let description = [{
+    Two gathers of one unit are two buffers with lives of their own, hence the effects: CSE must not merge them. When the
+    flat buffer has another element type, the rank's slice is rounded to it before it travels.
+  }];
+  let arguments = (ins Ft_SliceType:$slice);
+  let results = (outs Ft_FlatType:$flat);
+  let assemblyFormat = "$slice attr-dict `:` qualified(type($slice)) `->` qualified(type($flat))";
+  let hasVerifier = 1;
+}
+
+def Ft_FetchOp : Ft_Op<"fetch", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Copies a unit that is whole at rest in host memory to the device, until its release";
+  let arguments = (ins Ft_SliceType:$slice);
+  let results = (outs Ft_FlatType:$flat);
+  let assemblyFormat = "$slice attr-dict `:` qualified(type($slice)) `->` qualified(type($flat))";
+  let hasVerifier = 1;
+}
+
+def Ft_RefreshOp : Ft_Op<"refresh", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "All-gather, in place, of parameters that are whole at rest and of which each rank has updated its slice";
+  let arguments = (ins FlatSymbolRefAttr:$unit);
+  let assemblyFormat = "$unit attr-dict";
+}
+
+def Ft_ReleaseOp : Ft_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Gives up a gathered unit";
+  let arguments = (ins Ft_FlatType:$flat);
+  let assemblyFormat = "$flat attr-dict `:` qualified(type($flat))";
+}
+
+def Ft_ViewOp : Ft_Op<"view", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+                               DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "A parameter inside a flat buffer, or inside a slice that is the whole; no copy";
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$flat, FlatSymbolRefAttr:$parameter);
+  let results = (outs Ft_FloatTensor:$value);
+  let assemblyFormat = "$flat `[` $parameter `]` attr-dict `:` type($flat) `->` type($value)";
+}
+
+def Ft_GradientOp : Ft_Op<"gradient", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Says that a value is the gradient of a parameter; left by differentiation, consumed when units are formed";
+  let arguments = (ins FlatSymbolRefAttr:$parameter, Ft_FloatTensor:$value);
+  let assemblyFormat = "$parameter `,` $value attr-dict `:` type($value)";
+}
+
+def Ft_PackOp : Ft_Op<"pack", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "A unit's flat gradient from the gradients of all its parameters; gaps and padding are zero";
+  let description = [{
+    One value for each parameter of the unit, in the unit's order. They are written in place: the op that computes one
+    writes straight into the flat buffer, so packing moves nothing.
+  }];
+  let arguments = (ins Variadic<Ft_FloatTensor>:$values, FlatSymbolRefArrayAttr:$parameters);
+  let results = (outs Ft_FlatType:$flat);
+  let assemblyFormat = "$values `at` $parameters attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Ft_ReduceScatterOp : Ft_Op<"reduce_scatter", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Mean over ranks of a flat gradient; each rank keeps its slice";
+  let arguments = (ins Ft_FlatType:$flat);
+  let results = (outs Ft_SliceType:$slice);
+  let assemblyFormat = "$flat attr-dict `:` qualified(type($flat)) `->` qualified(type($slice))";
+  let hasVerifier = 1;
+}
+
+def Ft_AllReduceOp : Ft_Op<"all_reduce", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "result"]>]> {
+  let summary = "Mean over ranks of floats (a flat gradient or a scalar), sum over ranks of integers";
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x);
+  let results = (outs AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let hasVerifier = 1;
+}
+
+def Ft_AccumulateOp : Ft_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Adds x to a sum that lives through micro-steps: state += x";
+  let description = [{ The state `name` has the type of x; it starts as zero. Flat gradients and slices use the name of their unit. }];
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, StrAttr:$name);
+  let assemblyFormat = "$x `into` $name attr-dict `:` qualified(type($x))";
+}
+
+def Ft_DrainOp : Ft_Op<"drain", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "result"]>]> {
+  let summary = "The sum over micro-steps with the last part x: result = state + x; state = 0";
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, StrAttr:$name);
+  let results = (outs AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$result);
+  let assemblyFormat = "$x `from` $name attr-dict `:` qualified(type($x))";
+}
+
+def Ft_HealthOp : Ft_Op<"health", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
+                                   DeclareOpInterfaceMethods<KernelOpInterface, ["getTiedOperand"]>]> {
+  let summary = "Marks this rank in a bitmap of ranks when x is not finite everywhere";
+  let description = [{ Bit rng[2] mod 4096 of 64 words; the sum over ranks is the bitmap of all of them. }];
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, Ft_I64Tensor:$rng, Optional<Ft_I64Tensor>:$acc);
+  let results = (outs Ft_I64Tensor:$bitmap);
+  let assemblyFormat = "$x `,` $rng (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_LossCountOp : Ft_ComputeOp<"loss_count", [Precision], ["getWorkspaceBytes"]> {
+  let summary = "{loss * n, n}, n the number of targets that count (0 and more): sums over ranks and batches weigh right";
+  let arguments = (ins Ft_Scalar:$loss, Ft_TokenTensor:$targets);
+  let results = (outs Ft_StateTensor:$sum);
+  let assemblyFormat = "$loss `,` $targets attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 0;
+}
+
+def Ft_SumSquaresOp : Ft_Op<"sum_squares", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
+                                            DeclareOpInterfaceMethods<KernelOpInterface, ["getWorkspaceBytes", "getTiedOperand"]>]> {
+  let summary = "Adds the squares of a gradient to an exact fixed-point accumulator";
+  let description = [{
+    A block of 1024 elements is summed in f64 in a fixed order; block sums are added exactly, as integers: word w of the
+    tensor<21xi64> weighs 2^(32 w - 320); word 20 counts blocks whose sum is not finite. So the sum sees neither units nor slices.
+  }];
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient, Optional<Ft_AccumulatorTensor>:$acc);
+  let results = (outs Ft_AccumulatorTensor:$sum);
+  let assemblyFormat = "$gradient (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Ft_ClipCoefficientOp : Ft_Op<"clip_coefficient", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<CostOpInterface>,
+                                                      DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "norm = sqrt(sum) / scale; coefficient = min(1, max_norm / (norm + 1e-6)) / scale, or 1 / scale when max_norm is 0";
+  let description = [{
+    As torch.nn.utils.clip_grad_norm_ does it after torch.amp.GradScaler.unscale_. `scale` is scaler[0], 1 without scaler. The
+    coefficient is NaN when the norm or the loss is not finite: optimizers then skip the step.
+  }];
+  let arguments = (ins Ft_AccumulatorTensor:$sum, Optional<Ft_Scalar>:$loss, Optional<Ft_StateTensor>:$scaler, F64Attr:$max_norm);
+  let results = (outs Ft_Scalar:$norm, Ft_Scalar:$coefficient);
+  let assemblyFormat = "$sum (`loss` $loss^)? (`scaler` $scaler^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Ft_LossScaleOp : Ft_Op<"loss_scale", [Pure, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "The gradient that backward begins with: scaler[0] * factor";
+  let arguments = (ins Ft_StateTensor:$scaler, F64Attr:$factor);
+  let results = (outs Ft_Scalar:$result);
+  let assemblyFormat = "$scaler `factor` custom<Real>($factor) attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Ft_UpdateScalerOp : Ft_Op<"update_scaler", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "One step of dynamic loss scaling: backs off after a skipped step, grows after growth_interval good ones";
+  let description = [{
+    As torch.amp.GradScaler.update, with DeepSpeed's `hysteresis` (skipped steps before it backs off; 1: at once) and `min_scale`.
+    The input `scaler` is changed in place. With `dynamic` 0 the scale stays.
+  }];
+  let arguments = (ins Ft_StateTensor:$scaler, Ft_Scalar:$coefficient, F64Attr:$growth_factor, F64Attr:$backoff_factor,
+                       I64Attr:$growth_interval, I64Attr:$hysteresis, F64Attr:$min_scale, I64Attr:$dynamic);
+  let assemblyFormat = "$scaler `,` $coefficient attr-dict `:` type(operands)";
+  let hasVerifier = 1;
+}
+
+class Ft_OptimizerOp<string mnemonic, dag settings>
+    : Ft_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
+                       DeclareOpInterfaceMethods<OptimizerOpInterface, ["getStateRoles"]>,
+                       DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let arguments = !con((ins FlatSymbolRefAttr:$unit, AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient, Ft_Scalar:$coefficient,
+                            Ft_Scalar:$lr, Ft_Tensor:$step, Optional<Ft_I64Tensor>:$rng), settings,
+                       (ins DenseI64ArrayAttr:$segments, OptionalAttr<DenseI64ArrayAttr>:$stochastic_rounding));
+  let assemblyFormat = "$unit `,` $gradient `,` $coefficient `,` $lr `,` $step (`rng` $rng^)? attr-dict `:` type(operands)";
+  let hasVerifier = 1;
+}
+
+def Ft_AdamwOp : Ft_OptimizerOp<"adamw", (ins F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay)> {
+  let summary = "One AdamW step on what this rank holds of a unit: parameters and moments are updated in place";
+  let description = [{
+    With g = coefficient * gradient, t = step + 1 (I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", 2019, in the order of
+    torch.optim.AdamW): p -= lr * weight_decay * p (where decay applies); m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2;
+    p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
+    `segments` lists begin, end (in elements of the unit) and whether weight decay applies (0 or 1), for all parameters in order.
+
+    Where bf16 weights have no master, the step is computed in f32 and its result rounded to nearest or, with `stochastic_rounding` and
+    `rng`, to one of its two neighbours: to the upper one with the probability that keeps the mean (S. Gupta et al., "Deep learning with limited
+    numerical precision", 2015), in steps of 2^-16. Element i of the parameter with the segment k draws from the Philox stream
+    2^31 + stochastic_rounding[k] at `step`, seeded with rng[0]: neither slices nor units change its number.
+  }];
+}
+
+def Ft_AdamOp : Ft_OptimizerOp<"adam", (ins F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay)> {
+  let summary = "One Adam step: as adamw, but weight decay is part of the gradient";
+  let description = [{ g = coefficient * gradient + weight_decay * p, then as adamw without its decay (torch.optim.Adam). }];
+}
+
+def Ft_SgdOp : Ft_OptimizerOp<"sgd", (ins F64Attr:$momentum, UnitAttr:$nesterov, F64Attr:$weight_decay)> {
+  let summary = "One step of stochastic gradient descent, with momentum where that is not 0";
+  let description = [{
+    g = coefficient * gradient + weight_decay * p; b = momentum * b + g, b from 0; p -= lr * (nesterov ? g + momentum * b : b)
+    (torch.optim.SGD with dampening 0).
+  }];
+}
+
+def Ft_InitOp : Ft_Op<"init", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Initialises a parameter inside what this rank holds of its unit, and zeroes its moments";
+  let description = [{
+    Element i of the parameter is drawn from Philox stream `stream` at step 0, so a slice gets the values of the whole.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$parameter, Ft_Tensor:$rng, I64Attr:$stream);
+  let assemblyFormat = "$parameter `,` $rng attr-dict `:` type($rng)";
+  let hasVerifier = 1;
+}
+
+#endif // FT_UNIT_OPS
