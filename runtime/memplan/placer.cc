@@ -1,7 +1,6 @@
 #include "runtime/memplan/placer.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "runtime/memplan/gap_finder.h"
 
@@ -10,36 +9,6 @@ namespace {
 
 // 4 bytes each, twice a pair: at most 64 MB.
 constexpr uint64_t kMaxNeighbourPairs = uint64_t{1} << 23;
-
-bool Overlap(const LiveRange& a, const LiveRange& b) { return a.first <= b.last && b.first <= a.last; }
-
-std::vector<uint32_t> OrderByStart(absl::Span<const LiveRange> ranges) {
-  std::vector<uint32_t> order(ranges.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return ranges[a].first < ranges[b].first; });
-  return order;
-}
-
-// The number of pairs that are live at a common index: all pairs less those where one ends before the other
-// begins.
-uint64_t CountOverlappingPairs(absl::Span<const LiveRange> ranges) {
-  std::vector<uint32_t> firsts, lasts;
-  for (const LiveRange& range : ranges) {
-    firsts.push_back(range.first);
-    lasts.push_back(range.last);
-  }
-  std::sort(firsts.begin(), firsts.end());
-  std::sort(lasts.begin(), lasts.end());
-  const uint64_t n = ranges.size();
-  uint64_t pairs = n < 2 ? 0 : n * (n - 1) / 2;
-  size_t ended = 0;
-  for (uint32_t first : firsts) {
-    while (ended < lasts.size() && lasts[ended] < first) ++ended;
-    pairs -= ended;
-  }
-  return pairs;
-}
 
 }  // namespace
 
@@ -118,44 +87,19 @@ class Placer::Shelf {
 };
 
 Placer::Placer(absl::Span<const LiveRange> ranges) : ranges_(ranges) {
-  const uint64_t pairs = CountOverlappingPairs(ranges);
-  if (pairs <= kMaxNeighbourPairs) BuildNeighbours(pairs);
+  if (CountMeetings(ranges) <= kMaxNeighbourPairs) neighbours_.emplace(ranges);
 }
 
 Placer::~Placer() = default;
 
-void Placer::BuildNeighbours(uint64_t pairs) {
-  has_neighbours_ = true;
-  std::vector<std::pair<uint32_t, uint32_t>> meetings;
-  meetings.reserve(pairs);
-  std::vector<uint32_t> live;
-  neighbour_begin_.assign(ranges_.size() + 1, 0);
-  for (uint32_t buffer : OrderByStart(ranges_)) {
-    std::erase_if(live, [&](uint32_t other) { return !Overlap(ranges_[other], ranges_[buffer]); });
-    for (uint32_t other : live) {
-      meetings.emplace_back(buffer, other);
-      ++neighbour_begin_[buffer + 1];
-      ++neighbour_begin_[other + 1];
-    }
-    live.push_back(buffer);
-  }
-  std::partial_sum(neighbour_begin_.begin(), neighbour_begin_.end(), neighbour_begin_.begin());
-  neighbours_.resize(2 * meetings.size());
-  std::vector<uint64_t> next(neighbour_begin_.begin(), neighbour_begin_.end() - 1);
-  for (const auto& [a, b] : meetings) {
-    neighbours_[next[a]++] = b;
-    neighbours_[next[b]++] = a;
-  }
-}
-
 uint64_t Placer::OffsetAmongNeighbours(uint32_t buffer, Fit fit, const std::vector<uint64_t>& offsets) {
   scratch_.clear();
-  for (uint64_t i = neighbour_begin_[buffer]; i < neighbour_begin_[buffer + 1]; ++i) {
-    const uint32_t other = neighbours_[i];
+  const absl::Span<const uint32_t> neighbours = neighbours_->of(buffer);
+  for (uint32_t other : neighbours) {
     if (placed_[other]) scratch_.push_back({offsets[other], offsets[other] + ranges_[other].size});
   }
   // Sorting what was found dominates.
-  work_ += 1 + (neighbour_begin_[buffer + 1] - neighbour_begin_[buffer]) + 8 * scratch_.size();
+  work_ += 1 + neighbours.size() + 8 * scratch_.size();
   std::sort(scratch_.begin(), scratch_.end(),
             [](const Occupied& a, const Occupied& b) { return a.begin < b.begin; });
   GapFinder finder(ranges_[buffer].size, fit);
@@ -168,13 +112,13 @@ uint64_t Placer::OffsetAmongNeighbours(uint32_t buffer, Fit fit, const std::vect
 bool Placer::Place(absl::Span<const uint32_t> order, Fit fit, uint64_t limit, Placement* out) {
   out->offsets.assign(ranges_.size(), 0);
   out->height = 0;
-  if (has_neighbours_) placed_.assign(ranges_.size(), 0);
+  if (neighbours_) placed_.assign(ranges_.size(), 0);
   Shelf shelf;
   for (uint32_t buffer : order) {
     const LiveRange& range = ranges_[buffer];
-    const uint64_t offset = has_neighbours_ ? OffsetAmongNeighbours(buffer, fit, out->offsets)
-                                            : shelf.FindOffset(range, fit, &work_);
-    if (has_neighbours_) {
+    const uint64_t offset =
+        neighbours_ ? OffsetAmongNeighbours(buffer, fit, out->offsets) : shelf.FindOffset(range, fit, &work_);
+    if (neighbours_) {
       placed_[buffer] = 1;
     } else {
       shelf.Insert(range, offset);

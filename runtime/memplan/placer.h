@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <limits>
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "runtime/memplan/memplan.h"
+#include "runtime/memplan/neighbours.h"
 
 namespace ft {
 
@@ -46,16 +47,12 @@ class Placer {
   };
   class Shelf;  // placed buffers by offset
 
-  void BuildNeighbours(uint64_t pairs);
   uint64_t OffsetAmongNeighbours(uint32_t buffer, Fit fit, const std::vector<uint64_t>& offsets);
 
   absl::Span<const LiveRange> ranges_;
   uint64_t work_ = 0;
   uint32_t overflow_ = 0;
-  bool has_neighbours_ = false;
-  std::vector<uint64_t>
-      neighbour_begin_;  // of buffer i: neighbours_[neighbour_begin_[i] ... neighbour_begin_[i + 1])
-  std::vector<uint32_t> neighbours_;
+  std::optional<Neighbours> neighbours_;  // where they are few enough
   std::vector<uint8_t> placed_;
   std::vector<Occupied> scratch_;
 };

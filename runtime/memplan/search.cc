@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "absl/numeric/int128.h"
 #include "runtime/base/philox.h"
+#include "runtime/memplan/exact_search.h"
 
 namespace ft {
 namespace {
@@ -16,6 +18,12 @@ constexpr uint64_t kOrderingWork = 250'000'000;
 // Of a search when the bound is missed by a thousandth, and of two more when it is missed by a hundredth.
 constexpr uint64_t kShortSearchWork = 10'000'000;
 constexpr uint64_t kLongSearchWork = 60'000'000;
+// The same of an exact search, in units of ExactSearch::work(), of which some 100 million take a second.
+constexpr uint64_t kShortExactWork = 5'000'000;
+constexpr uint64_t kLongExactWork = 400'000'000;
+// Of the first try with each priority; the next ones double it. A priority that leads to a placement at all
+// mostly does so soon.
+constexpr uint64_t kFirstTryWork = 500'000;
 constexpr int kMovesWithoutGain = 2'000;
 
 using Order = std::vector<uint32_t>;
@@ -89,6 +97,66 @@ std::vector<Order> Orders(absl::Span<const LiveRange> ranges) {
   }
   return orders;
 }
+
+// Priorities for exact searches: by the tightest place of a buffer, its lifetime and their products with its
+// size. None of them is good for all instances.
+std::vector<Order> Priorities(absl::Span<const LiveRange> ranges) {
+  const std::vector<uint64_t> pressures = Pressures(ranges);
+  const Order by_lifetime = SortedBy(ranges, [](const LiveRange& r) { return Lifetime(r); });
+  const Order by_area =
+      SortedBy(ranges, [](const LiveRange& r) { return absl::uint128(r.size) * Lifetime(r); });
+  auto by_pressure = [&](uint32_t a, uint32_t b) { return pressures[a] > pressures[b]; };
+  auto by_longer = [&](uint32_t a, uint32_t b) { return Lifetime(ranges[a]) > Lifetime(ranges[b]); };
+  Order tightest_longest = by_lifetime, tightest_largest = by_area, longest = by_area;
+  std::stable_sort(tightest_longest.begin(), tightest_longest.end(), by_pressure);
+  std::stable_sort(tightest_largest.begin(), tightest_largest.end(), by_pressure);
+  std::stable_sort(longest.begin(), longest.end(), by_longer);
+  return {longest, tightest_largest, tightest_longest, by_area};
+}
+
+// Looks for lower placements until one is within a thousandth of what is proved to be needed.
+class ExactDescent {
+ public:
+  ExactDescent(absl::Span<const LiveRange> ranges, uint64_t lower_bound)
+      : ranges_(ranges), search_(ranges), priorities_(Priorities(ranges)), needed_(lower_bound) {}
+
+  // Replaces `best` where something lower is found.
+  void Improve(uint64_t work, Placement* best) {
+    const uint64_t limit = search_.work() + work;
+    uint64_t floor = needed_;  // not worth a try below: proved, or given up
+    for (uint64_t height = needed_; search_.work() < limit && height < best->height;
+         height = floor + (best->height - floor) / 2) {
+      // What is hard is given half of the work, so that something is left for a height that is easier.
+      const Verdict verdict = Try(height, search_.work() + (limit - search_.work()) / 2);
+      if (verdict == Verdict::kFits) *best = {search_.offsets(), HeightOf(search_.offsets())};
+      if (verdict != Verdict::kFits) floor = height;
+      if (verdict == Verdict::kTooLow) needed_ = std::max(needed_, height + 1);
+      if (best->height - floor <= floor / 1000) return;
+    }
+  }
+
+ private:
+  Verdict Try(uint64_t height, uint64_t limit) {
+    for (uint64_t work = kFirstTryWork;; work *= 2) {
+      for (const Order& priority : priorities_) {
+        if (search_.work() >= limit) return Verdict::kUnknown;
+        const Verdict verdict = search_.Fit(height, priority, std::min(work, limit - search_.work()));
+        if (verdict != Verdict::kUnknown) return verdict;
+      }
+    }
+  }
+
+  uint64_t HeightOf(const std::vector<uint64_t>& offsets) const {
+    uint64_t height = 0;
+    for (size_t i = 0; i < offsets.size(); ++i) height = std::max(height, offsets[i] + ranges_[i].size);
+    return height;
+  }
+
+  absl::Span<const LiveRange> ranges_;
+  ExactSearch search_;
+  std::vector<Order> priorities_;
+  uint64_t needed_;  // no placement is lower
+};
 
 // Random numbers that depend on nothing but how many were drawn.
 class Draws {
@@ -201,12 +269,17 @@ Placement FindPlacement(absl::Span<const LiveRange> ranges, uint64_t lower_bound
       if (placer.Place(order, fit, best.height - 1, &next)) std::swap(best, next);
     }
   }
+  auto misses_by = [&](uint64_t part) { return best.height > lower_bound + lower_bound / part; };
   PromotionSearch promotions(&placer, lower_bound);
-  if (best.height > lower_bound + lower_bound / 1000) promotions.Improve(orders, kShortSearchWork, &best);
-  if (best.height > lower_bound + lower_bound / 100) {
-    promotions.Improve(orders, kLongSearchWork, &best);
-    LocalSearch(ranges, &placer, lower_bound).Improve(kLongSearchWork, &best);
-  }
+  if (misses_by(1000)) promotions.Improve(orders, kShortSearchWork, &best);
+  if (!misses_by(1000)) return best;
+  std::optional<ExactDescent> exact;
+  if (ExactSearch::Suits(ranges)) exact.emplace(ranges, lower_bound);
+  if (exact) exact->Improve(kShortExactWork, &best);
+  if (!misses_by(100)) return best;
+  promotions.Improve(orders, kLongSearchWork, &best);
+  LocalSearch(ranges, &placer, lower_bound).Improve(kLongSearchWork, &best);
+  if (exact) exact->Improve(kLongExactWork, &best);
   return best;
 }
 
