@@ -1,32 +1,21 @@
 #include "runtime/base/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
 #include "runtime/base/posix_error.h"
+#include "runtime/base/regular_file.h"
+#include "runtime/base/status_macros.h"
 
 namespace ft {
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path, Access access) {
-  // O_NONBLOCK: opening a FIFO must not hang before we can say that it is not a regular file.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return PosixError(errno, "open", path);
-  absl::Cleanup close_fd = [fd] { close(fd); };
-  struct stat info;
-  if (fstat(fd, &info) != 0) return PosixError(errno, "examine", path);
-  if (!S_ISREG(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not a regular file"));
-  }
-  const size_t size = static_cast<size_t>(info.st_size);
+  FT_ASSIGN_OR_RETURN(const OpenFile file, OpenRegularFile(path, "open"));
+  const size_t size = file.bytes();
   if (size == 0) return MappedFile(path, nullptr, 0);
-  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd(), 0);
   if (data == MAP_FAILED) return PosixError(errno, "map", path);
   if (access == Access::kSequential) madvise(data, size, MADV_SEQUENTIAL);
   return MappedFile(path, static_cast<const uint8_t*>(data), size);
