@@ -35,7 +35,7 @@ elseif(NOT FT_CUDNN_INCLUDE_DIR)
   return()
 endif()
 if(FT_CCACHE)
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${FT_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${FT_LAUNCHER})
 endif()
 # CMake 3.25 knows no option of nvcc 13 for a dialect, and takes its default for newer than it is.
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)

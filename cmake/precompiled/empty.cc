@@ -1,0 +1,1 @@
+// Targets of precompiled headers need a source.
