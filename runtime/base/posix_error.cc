@@ -33,7 +33,8 @@ absl::Status PosixError(int errnum, std::string_view action, std::string_view pa
   const bool disk_full = errnum == ENOSPC || errnum == EDQUOT;
   const std::string reason = disk_full
                                  ? "the disk (or the quota) is full; free some room or choose another folder"
-                                 : std::generic_category().message(errnum);
+                             : errnum == EFBIG ? "it would be larger than files may be (ulimit -f)"
+                                               : std::generic_category().message(errnum);
   return absl::Status(CodeOf(errnum), fmt::format("cannot {} '{}': {}", action, path, reason));
 }
 

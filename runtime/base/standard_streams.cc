@@ -1,6 +1,7 @@
 #include "runtime/base/standard_streams.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +19,8 @@ void HoldStandardDescriptors() {
     [[maybe_unused]] const int held = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
+
+void LimitedFilesAreErrors() { signal(SIGXFSZ, SIG_IGN); }
 
 absl::Status PrintOut(std::string_view text) {
   errno = 0;

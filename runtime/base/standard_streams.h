@@ -14,6 +14,10 @@ namespace ft {
 // descriptors whose use is an error, as before.
 void HoldStandardDescriptors();
 
+// Likewise: a write beyond the limit on the size of files (ulimit -f) is an error, EFBIG, as one to a full
+// disk is, and no longer a signal that ends the program. Programs that are started inherit this.
+void LimitedFilesAreErrors();
+
 // All of `text` on standard output, flushed. Errors: PosixError's (exit status 74).
 absl::Status PrintOut(std::string_view text);
 

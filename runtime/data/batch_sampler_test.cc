@@ -17,7 +17,7 @@ namespace {
 std::unique_ptr<TokenDataset> Text(const TempFolder& folder, int64_t n, int64_t seq_len) {
   std::string text;
   for (int64_t i = 0; i < n * seq_len + 1; ++i) text.push_back(static_cast<char>(i % 251));
-  auto dataset = OpenDataset(folder.Write("data.txt", text), 256, seq_len);
+  auto dataset = OpenDataset(folder.Write("data.txt", text), 256, seq_len, DataFormat::kText);
   EXPECT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ((*dataset)->num_sequences(), n);
   return *std::move(dataset);

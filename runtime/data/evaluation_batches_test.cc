@@ -20,7 +20,7 @@ class EvaluationBatchesTest : public testing::Test {
   std::unique_ptr<TokenDataset> Text(int64_t n) const {
     std::string text(n * kSeqLen + 1, 0);
     std::iota(text.begin(), text.end(), 0);
-    return *OpenDataset(folder_.Write("data.txt", text), 256, kSeqLen);
+    return *OpenDataset(folder_.Write("data.txt", text), 256, kSeqLen, DataFormat::kText);
   }
 
   // Sequences that rank `rank` sees in all batches; -1 for rows that are filled up.

@@ -10,142 +10,154 @@
 
 #include "absl/memory/memory.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/data/file_kind.h"
+#include "runtime/data/token_width.h"
 
 namespace ft {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "token files are little-endian and read in place");
 
+using Bytes = absl::Span<const uint8_t>;
+
 constexpr size_t kLlmcHeaderBytes = 256 * sizeof(int32_t);
-constexpr int32_t kLlmcMagic = 20240520;
-constexpr int32_t kLlmcVersion = 1;
-constexpr int32_t kLlmcMagic32 = 20240801;  // llm.c's files of uint32 tokens (Llama 3)
 
-constexpr std::pair<std::string_view, DataFormat> kFormats[] = {{"auto", DataFormat::kAuto},
-                                                                {"text", DataFormat::kText},
-                                                                {"llmc", DataFormat::kLlmc},
-                                                                {"u16", DataFormat::kU16}};
+struct LlmcKind {
+  int32_t magic;
+  int32_t version;
+  int token_bytes;
+};
+constexpr LlmcKind kLlmcKinds[] = {{kLlmcMagic16, 1, 2}, {kLlmcMagic32, 7, 4}};
 
-int32_t HeaderWord(absl::Span<const uint8_t> bytes, size_t index) {
+int32_t HeaderWord(Bytes bytes, size_t index) {
   int32_t word;
   std::memcpy(&word, bytes.data() + index * sizeof(word), sizeof(word));
   return word;
 }
 
-DataFormat Recognise(std::string_view path, absl::Span<const uint8_t> bytes) {
-  const bool has_header = bytes.size() >= kLlmcHeaderBytes;
-  if (has_header && (HeaderWord(bytes, 0) == kLlmcMagic || HeaderWord(bytes, 0) == kLlmcMagic32)) {
-    return DataFormat::kLlmc;
-  }
-  return path.ends_with(".u16") || path.ends_with(".bin") ? DataFormat::kU16 : DataFormat::kText;
+// How the file reads otherwise, where that helps; begins with a separator.
+std::string OtherReading(Bytes tokens, int token_bytes, int64_t vocab_size) {
+  if (IsPlainText(tokens)) return "; it looks like text (--data-format=text)";
+  const IntegerLayout given{.bytes = token_bytes};
+  const IntegerLayout other = LayoutThatFits(tokens, token_bytes, vocab_size);
+  if (other == given) return "";
+  return other.big_endian
+             ? fmt::format("; read as {} all are inside it: write them little-endian", LayoutText(other))
+             : fmt::format("; read as {0} all are inside it (--data-format=u{1})", LayoutText(other),
+                           8 * other.bytes);
 }
 
-// Where the tokens lie in a file, and how many there are.
-struct TokenArea {
-  const uint8_t* data;
-  int64_t count;
-};
-
-absl::StatusOr<TokenArea> LlmcTokens(const std::string& path, absl::Span<const uint8_t> bytes) {
-  if (bytes.size() < kLlmcHeaderBytes) {
-    return absl::DataLossError(fmt::format("'{}' has {} bytes, less than the {} of an llm.c header", path,
-                                           bytes.size(), kLlmcHeaderBytes));
-  }
-  const int32_t magic = HeaderWord(bytes, 0), version = HeaderWord(bytes, 1), count = HeaderWord(bytes, 2);
-  if (magic == kLlmcMagic32) {
-    return absl::InvalidArgumentError(
-        fmt::format("'{}' is an llm.c file of uint32 tokens; only those of uint16 tokens are read", path));
-  }
-  if (magic != kLlmcMagic) {
-    return absl::InvalidArgumentError(
-        fmt::format("'{}' is no llm.c token file: it begins with {} instead of {}", path, magic, kLlmcMagic));
-  }
-  if (version != kLlmcVersion) {
-    return absl::InvalidArgumentError(fmt::format(
-        "'{}' has version {} of llm.c's format; only version {} is read", path, version, kLlmcVersion));
-  }
-  const size_t held = bytes.size() - kLlmcHeaderBytes;
-  if (count < 0 || held != static_cast<size_t>(count) * 2) {
-    return absl::DataLossError(fmt::format(
-        "'{}' is truncated or damaged: its header promises {} tokens, {} bytes follow it, enough for {}",
-        path, count, held, held / 2));
-  }
-  return TokenArea{bytes.data() + kLlmcHeaderBytes, count};
-}
-
-absl::StatusOr<TokenArea> FindTokens(const MappedFile& file, DataFormat format) {
-  const absl::Span<const uint8_t> bytes = file.bytes();
-  if (format == DataFormat::kLlmc) return LlmcTokens(file.path(), bytes);
-  if (format == DataFormat::kText) return TokenArea{bytes.data(), static_cast<int64_t>(bytes.size())};
-  if (bytes.size() % 2 != 0) {
-    return absl::InvalidArgumentError(
-        fmt::format("'{}' has an odd size, {} bytes, so it does not hold uint16 tokens; if it is text, say "
-                    "--data-format=text",
-                    file.path(), bytes.size()));
-  }
-  return TokenArea{bytes.data(), static_cast<int64_t>(bytes.size() / 2)};
-}
-
-// The first token that is not below vocab_size. Looks at blocks whole (their maximum vectorises) and into one
-// only when it holds such a token.
+// The first token that is not below vocab_size; -1: none. Looks at blocks whole (their maximum vectorises)
+// and into one only when it holds such a token.
 template <typename T>
-absl::Status CheckVocabulary(const std::string& path, const T* tokens, int64_t count, int64_t vocab_size) {
-  if (vocab_size > std::numeric_limits<T>::max()) return absl::OkStatus();
+int64_t FindOutside(const uint8_t* data, int64_t count, int64_t vocab_size) {
+  if (vocab_size > std::numeric_limits<T>::max()) return -1;
+  const auto* tokens = reinterpret_cast<const T*>(data);
   constexpr int64_t kBlock = 1 << 16;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t end = std::min(count, begin + kBlock);
     T highest = 0;
     for (int64_t i = begin; i < end; ++i) highest = std::max(highest, tokens[i]);
     if (highest < vocab_size) continue;
-    const T* bad = std::find_if(tokens + begin, tokens + end, [&](T token) { return token >= vocab_size; });
-    return absl::InvalidArgumentError(
-        fmt::format("'{}': token {} has the value {}, outside the model's vocabulary of {} (0 ... {})", path,
-                    bad - tokens, *bad, vocab_size, vocab_size - 1));
+    return std::find_if(tokens + begin, tokens + end, [&](T token) { return token >= vocab_size; }) - tokens;
   }
-  return absl::OkStatus();
+  return -1;
 }
 
 template <typename T>
 void Widen(const uint8_t* data, int64_t first, int64_t count, int32_t* out) {
   const T* tokens = reinterpret_cast<const T*>(data) + first;
-  for (int64_t i = 0; i < count; ++i) out[i] = tokens[i];
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int32_t>(tokens[i]);
+}
+
+// Calls `with` with a value of the type of tokens of `token_bytes`.
+template <typename With>
+auto WithTokenType(int token_bytes, With with) {
+  switch (token_bytes) {
+    case 1:
+      return with(uint8_t{0});
+    case 2:
+      return with(uint16_t{0});
+    default:
+      return with(uint32_t{0});
+  }
 }
 
 }  // namespace
 
-absl::StatusOr<DataFormat> ParseDataFormat(std::string_view word) {
-  for (const auto& [name, format] : kFormats) {
-    if (name == word) return format;
+absl::StatusOr<TokenDataset::TokenArea> TokenDataset::LlmcTokens(const MappedFile& file) {
+  const Bytes bytes = file.bytes();
+  if (bytes.size() < kLlmcHeaderBytes) {
+    return absl::DataLossError(fmt::format("'{}' has {} bytes, less than the {} of an llm.c header",
+                                           file.path(), bytes.size(), kLlmcHeaderBytes));
   }
+  const int32_t magic = HeaderWord(bytes, 0), version = HeaderWord(bytes, 1), count = HeaderWord(bytes, 2);
+  const auto* kind = std::find_if(std::begin(kLlmcKinds), std::end(kLlmcKinds),
+                                  [magic](const LlmcKind& known) { return known.magic == magic; });
+  if (kind == std::end(kLlmcKinds)) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is no llm.c token file: it begins with {} instead of {} or {}", file.path(), magic,
+                    kLlmcMagic16, kLlmcMagic32));
+  }
+  if (version != kind->version) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' has version {} of llm.c's format of {}; only version {} is read", file.path(),
+                    version, LayoutText({.bytes = kind->token_bytes}), kind->version));
+  }
+  const size_t held = bytes.size() - kLlmcHeaderBytes, width = static_cast<size_t>(kind->token_bytes);
+  if (count < 0 || held != static_cast<size_t>(count) * width) {
+    return absl::DataLossError(fmt::format(
+        "'{}' is truncated or damaged: its header promises {} tokens, {} bytes follow it, enough for {}",
+        file.path(), count, held, held / width));
+  }
+  return TokenArea{bytes.data() + kLlmcHeaderBytes, count, kind->token_bytes, true};
+}
+
+absl::StatusOr<TokenDataset::TokenArea> TokenDataset::FindTokens(const MappedFile& file, DataFormat format) {
+  if (format == DataFormat::kLlmc) return LlmcTokens(file);
+  const Bytes bytes = file.bytes();
+  const int width = format == DataFormat::kText ? 1 : format == DataFormat::kU16 ? 2 : 4;
+  if (bytes.size() % static_cast<size_t>(width) != 0) {
+    return absl::InvalidArgumentError(fmt::format(
+        "'{}' has {} bytes, {}, so it does not hold {} tokens; it may be cut off, or be something "
+        "else (text: --data-format=text)",
+        file.path(), bytes.size(), width == 2 ? "an odd number" : "no multiple of 4",
+        LayoutText({.bytes = width})));
+  }
+  return TokenArea{bytes.data(), static_cast<int64_t>(bytes.size()) / width, width,
+                   format == DataFormat::kText};
+}
+
+absl::Status TokenDataset::CheckVocabulary(const std::string& path, const TokenArea& area,
+                                           int64_t vocab_size) {
+  // Tokens are int32 in a step.
+  const int64_t bound = std::min<int64_t>(vocab_size, int64_t{1} << 31);
+  const int64_t position = WithTokenType(
+      area.token_bytes, [&](auto type) { return FindOutside<decltype(type)>(area.data, area.count, bound); });
+  if (position < 0) return absl::OkStatus();
+  uint32_t value = 0;
+  std::memcpy(&value, area.data + position * area.token_bytes, static_cast<size_t>(area.token_bytes));
+  const Bytes tokens(area.data, static_cast<size_t>(area.count) * static_cast<size_t>(area.token_bytes));
   return absl::InvalidArgumentError(
-      fmt::format("unknown data format '{}'; choose auto, text, llmc or u16", word));
+      fmt::format("'{}': token {} has the value {}, outside the model's vocabulary of {} (0 ... {}){}", path,
+                  position, value, vocab_size, vocab_size - 1,
+                  area.described ? "" : OtherReading(tokens, area.token_bytes, vocab_size)));
 }
 
-std::string_view Name(DataFormat format) {
-  for (const auto& [name, value] : kFormats) {
-    if (value == format) return name;
-  }
-  return "?";
-}
-
-TokenDataset::TokenDataset(MappedFile file, DataFormat format, const uint8_t* tokens, int64_t num_tokens,
-                           int64_t seq_len)
+TokenDataset::TokenDataset(MappedFile file, DataFormat format, TokenArea area, int64_t seq_len)
     : file_(std::move(file)),
       format_(format),
-      tokens_(tokens),
-      num_tokens_(num_tokens),
+      area_(area),
+      num_tokens_(area.count),
       seq_len_(seq_len),
-      num_sequences_((num_tokens - 1) / seq_len) {}
+      num_sequences_((area.count - 1) / seq_len) {}
 
 void TokenDataset::ReadSequence(int64_t index, int32_t* inputs, int32_t* targets) const {
   const int64_t first = index * seq_len_;
-  if (format_ == DataFormat::kText) {
-    Widen<uint8_t>(tokens_, first, seq_len_, inputs);
-    Widen<uint8_t>(tokens_, first + 1, seq_len_, targets);
-  } else {
-    Widen<uint16_t>(tokens_, first, seq_len_, inputs);
-    Widen<uint16_t>(tokens_, first + 1, seq_len_, targets);
-  }
+  WithTokenType(area_.token_bytes, [&](auto type) {
+    Widen<decltype(type)>(area_.data, first, seq_len_, inputs);
+    Widen<decltype(type)>(area_.data, first + 1, seq_len_, targets);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenDataset(const std::string& path, int64_t vocab_size,
@@ -155,19 +167,24 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> OpenDataset(const std::string& pat
         fmt::format("vocabulary size {} and sequence length {} must be positive", vocab_size, seq_len));
   }
   FT_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path, MappedFile::Access::kNormal));
-  if (file.bytes().empty()) return absl::InvalidArgumentError(fmt::format("'{}' is empty", path));
-  if (format == DataFormat::kAuto) format = Recognise(path, file.bytes());
-  FT_ASSIGN_OR_RETURN(const TokenArea area, FindTokens(file, format));
+  const Bytes bytes = file.bytes();
+  if (bytes.empty()) return absl::InvalidArgumentError(fmt::format("'{}' is empty", path));
+  std::string doubt;
+  if (format == DataFormat::kAuto) {
+    FT_ASSIGN_OR_RETURN(format, RecogniseFormat(path, bytes, vocab_size));
+  } else {
+    doubt = DoubtAbout(path, bytes, format, vocab_size);
+  }
+  FT_ASSIGN_OR_RETURN(const TokenDataset::TokenArea area, TokenDataset::FindTokens(file, format));
   if (area.count <= seq_len) {
     return absl::InvalidArgumentError(fmt::format(
         "'{}' is too short: it holds {} tokens (format {}), and one sequence of length {} needs {}", path,
         area.count, Name(format), seq_len, seq_len + 1));
   }
-  FT_RETURN_IF_ERROR(
-      format == DataFormat::kText
-          ? CheckVocabulary(path, area.data, area.count, vocab_size)
-          : CheckVocabulary(path, reinterpret_cast<const uint16_t*>(area.data), area.count, vocab_size));
-  return absl::WrapUnique(new TokenDataset(std::move(file), format, area.data, area.count, seq_len));
+  FT_RETURN_IF_ERROR(TokenDataset::CheckVocabulary(path, area, vocab_size));
+  auto dataset = absl::WrapUnique(new TokenDataset(std::move(file), format, area, seq_len));
+  dataset->doubt_ = std::move(doubt);
+  return dataset;
 }
 
 }  // namespace ft

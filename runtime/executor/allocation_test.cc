@@ -120,7 +120,7 @@ void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
     ASSERT_TRUE(loop.ok() && rest.ok());
     auto metrics = MetricsFile::Open(folder.Path("m" + std::to_string(rank)));
     Progress progress(sink, ProgressMode::kOn, 20, CountingProgressClock::Now);
-    TraceSession trace(**executor, loop->programs().num_commands(**executor), rank, 5);
+    TraceSession trace(plan, **executor, loop->programs().num_commands(**executor), rank, 5);
     ASSERT_TRUE(loop->Initialize().ok());
     const TrainingOutputs outputs{.metrics = metrics->get(), .progress = &progress, .trace = &trace};
     ASSERT_TRUE(loop->Run(sampler, outputs, evaluation).ok());

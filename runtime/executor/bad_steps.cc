@@ -41,11 +41,13 @@ BadSteps::Verdict BadSteps::Add(const StepHealth& health) {
   return ++bad_ < max_in_a_row_ ? Verdict::kSkipped : Verdict::kEnd;
 }
 
-std::string BadSteps::Describe(int64_t step, const StepHealth& health, int world_size) const {
+std::string BadSteps::Describe(int64_t step, int64_t total_steps, const StepHealth& health,
+                               int world_size) const {
   const bool overflow = IsOverflow(health), loss = !std::isfinite(health.loss);
   const int64_t count = overflow ? overflows_ : bad_, most = overflow ? kMaxOverflows : max_in_a_row_;
-  std::string line = absl::StrFormat("step %d: %s %g%s", step, loss ? "loss" : "gradient norm",
-                                     loss ? health.loss : health.grad_norm, Ranks(health.ranks, world_size));
+  std::string line =
+      absl::StrFormat("step %d/%d: %s %g%s", step + 1, total_steps, loss ? "loss" : "gradient norm",
+                      loss ? health.loss : health.grad_norm, Ranks(health.ranks, world_size));
   if (health.loss_scale.has_value()) absl::StrAppendFormat(&line, " at loss scale %g", *health.loss_scale);
   if (count < most) {
     absl::StrAppendFormat(&line, ": step not applied (%d in a row, the run ends at %d)", count, most);

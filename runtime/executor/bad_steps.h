@@ -40,7 +40,7 @@ class BadSteps {
   Verdict Add(const StepHealth& health);
 
   // One line about the step that was added last, which was not applied. `world_size` 1: ranks are not named.
-  std::string Describe(int64_t step, const StepHealth& health, int world_size) const;
+  std::string Describe(int64_t step, int64_t total_steps, const StepHealth& health, int world_size) const;
 
  private:
   bool IsOverflow(const StepHealth& health) const;

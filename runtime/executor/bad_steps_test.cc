@@ -53,25 +53,25 @@ TEST(BadStepsTest, NamesStepNumberAndRanks) {
   BadSteps steps(3, 0);
   StepHealth health = {.loss = kNan, .grad_norm = kNan, .ranks = ranks};
   steps.Add(health);
-  EXPECT_EQ(steps.Describe(12, health, 4),
-            "step 12: loss nan on rank 1: step not applied (1 in a row, the run ends at 3)");
-  EXPECT_EQ(steps.Describe(12, health, 1),
-            "step 12: loss nan: step not applied (1 in a row, the run ends at 3)");
+  EXPECT_EQ(steps.Describe(12, 60, health, 4),
+            "step 13/60: loss nan on rank 1: step not applied (1 in a row, the run ends at 3)");
+  EXPECT_EQ(steps.Describe(12, 60, health, 1),
+            "step 13/60: loss nan: step not applied (1 in a row, the run ends at 3)");
   ranks[0] = INT64_MIN | 1;
   ranks[63] = 4;
   health.loss = 1;
   health.grad_norm = kInf;
   steps.Add(health);
   EXPECT_EQ(
-      steps.Describe(13, health, 4096),
-      "step 13: gradient norm inf on ranks 0, 63, 4034: step not applied (2 in a row, the run ends at 3)");
+      steps.Describe(13, 60, health, 4096),
+      "step 14/60: gradient norm inf on ranks 0, 63, 4034: step not applied (2 in a row, the run ends at 3)");
   ranks[0] = 0x3FF;
   ranks[63] = 0;
   steps.Add(health);
-  EXPECT_EQ(
-      steps.Describe(14, health, 16),
-      "step 14: gradient norm inf on ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more: step not applied, 3 in a row: "
-      "training has diverged; try a smaller --lr");
+  EXPECT_EQ(steps.Describe(14, 60, health, 16),
+            "step 15/60: gradient norm inf on ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more: step not applied, 3 "
+            "in a row: "
+            "training has diverged; try a smaller --lr");
 }
 
 TEST(BadStepsTest, AnOverflowNamesTheScale) {
@@ -79,8 +79,8 @@ TEST(BadStepsTest, AnOverflowNamesTheScale) {
   const StepHealth health = {.loss = 2, .grad_norm = kInf, .loss_scale = 65536};
   steps.Add(health);
   EXPECT_EQ(
-      steps.Describe(0, health, 2),
-      "step 0: gradient norm inf at loss scale 65536: step not applied (1 in a row, the run ends at 100)");
+      steps.Describe(0, 60, health, 2),
+      "step 1/60: gradient norm inf at loss scale 65536: step not applied (1 in a row, the run ends at 100)");
 }
 
 }  // namespace

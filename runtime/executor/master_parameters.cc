@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/round_float.h"
+#include "runtime/base/status_macros.h"
 
 namespace ft {
 namespace {
@@ -15,6 +16,12 @@ int64_t FindBuffer(const proto::Plan& plan, uint32_t unit, std::string_view role
     if (state.unit() == unit && state.role() == role) return state.buffer();
   }
   return -1;
+}
+
+// Of the weights that the optimizer updates; -1: none.
+int64_t MasterBuffer(const proto::Plan& plan, uint32_t unit) {
+  const int64_t master = FindBuffer(plan, unit, "master");
+  return master >= 0 ? master : FindBuffer(plan, unit, "parameters");
 }
 
 bool IsSlice(const proto::Plan& plan, int64_t buffer) {
@@ -48,17 +55,20 @@ WeightsAtRest WeightsIn(const proto::Plan& plan, const OperandResolver& resolver
 
 }  // namespace
 
-absl::StatusOr<WeightsAtRest> FindMasterParameters(const proto::Plan& plan, const OperandResolver& resolver,
-                                                   uint32_t unit) {
-  int64_t buffer = FindBuffer(plan, unit, "master");
-  const bool separate = buffer >= 0;
-  if (!separate) buffer = FindBuffer(plan, unit, "parameters");
+absl::StatusOr<DType> MasterDType(const proto::Plan& plan, uint32_t unit) {
+  const int64_t buffer = MasterBuffer(plan, unit);
+  const bool separate = FindBuffer(plan, unit, "master") >= 0;
   const uint64_t bytes = buffer < 0 ? 0 : plan.buffers(buffer).size().value();
-  if (bytes == sizeof(float)) return WeightsIn(plan, resolver, unit, buffer, DType::kF32);
-  if (bytes == sizeof(uint16_t) && !separate && DTypeOf(plan, buffer) == DType::kBF16)
-    return WeightsIn(plan, resolver, unit, buffer, DType::kBF16);
+  if (bytes == sizeof(float)) return DType::kF32;
+  if (bytes == sizeof(uint16_t) && !separate && DTypeOf(plan, buffer) == DType::kBF16) return DType::kBF16;
   return absl::FailedPreconditionError(absl::StrCat(
       "the plan has no fp32 or bf16 parameters at rest for unit '", plan.units(unit).name(), "'"));
+}
+
+absl::StatusOr<WeightsAtRest> FindMasterParameters(const proto::Plan& plan, const OperandResolver& resolver,
+                                                   uint32_t unit) {
+  FT_ASSIGN_OR_RETURN(const DType dtype, MasterDType(plan, unit));
+  return WeightsIn(plan, resolver, unit, MasterBuffer(plan, unit), dtype);
 }
 
 absl::StatusOr<std::optional<WeightsAtRest>> FindWorkingCopy(const proto::Plan& plan,

@@ -27,6 +27,9 @@ struct WeightsAtRest {
   void Round(const float* values, std::byte* rounded, uint64_t count) const;
 };
 
+// The type of the weights that the optimizer updates; errors as below.
+absl::StatusOr<DType> MasterDType(const proto::Plan& plan, uint32_t unit);
+
 // The weights that the optimizer updates: those of role "master", in fp32, or "parameters" where there are
 // none, in fp32 or bf16. Errors: FailedPrecondition when the plan does not say where they are, or holds them
 // in another type.

@@ -36,16 +36,13 @@ uint64_t ElementsOf(const proto::Parameter& parameter) {
 
 // In the type in which they are updated.
 absl::StatusOr<std::unique_ptr<SafetensorsWriter>> OpenWriter(const proto::Plan& plan,
-                                                              const Executor& executor,
                                                               const std::vector<int>& order,
                                                               const std::string& path) {
   std::vector<TensorSpec> tensors;
   for (int p : order) {
     const proto::Parameter& parameter = plan.parameters(p);
-    FT_ASSIGN_OR_RETURN(const WeightsAtRest master,
-                        FindMasterParameters(plan, executor.operands(), parameter.unit()));
-    const SafetensorsDType dtype =
-        master.dtype == DType::kBF16 ? SafetensorsDType::kBF16 : SafetensorsDType::kF32;
+    FT_ASSIGN_OR_RETURN(const DType master, MasterDType(plan, parameter.unit()));
+    const SafetensorsDType dtype = master == DType::kBF16 ? SafetensorsDType::kBF16 : SafetensorsDType::kF32;
     tensors.push_back({parameter.name(), dtype, {parameter.shape().begin(), parameter.shape().end()}});
   }
   return SafetensorsWriter::Create(path, tensors);
@@ -107,7 +104,7 @@ absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Comm
   const std::vector<int> order = FlatOrder(plan);
   std::unique_ptr<SafetensorsWriter> writer;
   if (communicator.rank() == 0) {
-    FT_ASSIGN_OR_RETURN(writer, OpenWriter(plan, executor, order, path));
+    FT_ASSIGN_OR_RETURN(writer, OpenWriter(plan, order, path));
   }
   std::vector<std::vector<Span>> by_unit(plan.units_size());
   for (int p : order) {
@@ -123,6 +120,15 @@ absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Comm
     FT_RETURN_IF_ERROR(saver.Save(by_unit[unit], plan.units(unit).name().c_str()));
   }
   return writer == nullptr ? absl::OkStatus() : writer->Commit();
+}
+
+absl::StatusOr<uint64_t> BytesOfWeights(const proto::Plan& plan) {
+  uint64_t bytes = 0;
+  for (const proto::Parameter& parameter : plan.parameters()) {
+    FT_ASSIGN_OR_RETURN(const DType dtype, MasterDType(plan, parameter.unit()));
+    bytes += ElementsOf(parameter) * SizeOf(dtype);
+  }
+  return bytes;
 }
 
 }  // namespace ft

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/collective/communicator.h"
 #include "runtime/executor/executor.h"
 #include "runtime/plan/plan.pb.h"
@@ -16,5 +17,8 @@ namespace ft {
 // that beyond its arena. Errors: of the file system on rank 0, Unavailable for a lost peer.
 absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Communicator& communicator,
                          const std::string& path);
+
+// Bytes of the tensors in that file, without its header. Errors: as SaveWeights for a plan without weights.
+absl::StatusOr<uint64_t> BytesOfWeights(const proto::Plan& plan);
 
 }  // namespace ft

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace ft {
 
@@ -12,35 +14,77 @@ namespace {
 
 constexpr size_t kCounters = 3;  // of a step
 
+using Operands = google::protobuf::RepeatedPtrField<proto::Operand>;
+
+// " f32[4,64]"
+void AddShapes(const Operands& operands, const OperandResolver& resolver, std::string* text) {
+  for (const proto::Operand& operand : operands) {
+    if (operand.buffer_plus_one() == 0) continue;
+    const Tensor tensor = resolver.Resolve(operand);
+    absl::StrAppend(text, text->empty() ? "" : " ", std::string(Name(tensor.dtype)), "[",
+                    absl::StrJoin(tensor.dims.begin(), tensor.dims.begin() + tensor.rank, ","), "]");
+  }
+}
+
+// "f32[4,64] f32[64,8] -> f32[4,8]", on this rank.
+std::string ShapesText(const proto::Instruction& instruction, const OperandResolver& resolver) {
+  std::string text;
+  AddShapes(instruction.in(), resolver, &text);
+  if (instruction.out().empty()) return text;
+  absl::StrAppend(&text, text.empty() ? "->" : " ->");
+  AddShapes(instruction.out(), resolver, &text);
+  return text;
+}
+
 }  // namespace
 
 class TraceSession::StreamTrace final : public StreamObserver {
  public:
-  StreamTrace(TraceRecorder& recorder, int stream) : recorder_(recorder), stream_(stream) {}
+  StreamTrace(const TraceSession& session, TraceRecorder& recorder, int stream)
+      : session_(session), recorder_(recorder), stream_(stream) {}
 
   void OnCommand(const CommandInfo& info, int64_t begin_ns, int64_t end_ns) override {
     const int64_t bytes = info.bytes == 0 ? -1 : static_cast<int64_t>(info.bytes);
-    recorder_.Record(stream_, info.title, info.category, begin_ns, end_ns, bytes, info.instruction);
+    recorder_.Record(stream_, info.title, info.category, begin_ns, end_ns, bytes, info.instruction,
+                     session_.DetailsOf(info));
   }
 
  private:
+  const TraceSession& session_;
   TraceRecorder& recorder_;
   const int stream_;
 };
 
-TraceSession::TraceSession(Executor& executor, size_t commands_per_step, int rank, int64_t num_steps)
-    : executor_(executor), num_steps_(num_steps), recorder_(rank) {
+TraceSession::TraceSession(const proto::Plan& plan, Executor& executor, size_t commands_per_step, int rank,
+                           int64_t num_steps)
+    : plan_(plan), executor_(executor), num_steps_(num_steps), recorder_(rank) {
+  for (const proto::Program& program : plan.programs()) {
+    std::vector<std::string>& texts = shapes_.emplace_back();
+    for (const proto::Instruction& instruction : program.instructions())
+      texts.push_back(ShapesText(instruction, executor.operands()));
+  }
   recorder_.ReserveValues(kCounters * static_cast<size_t>(num_steps));
   const size_t capacity = commands_per_step * static_cast<size_t>(num_steps);
   for (int s = 0; s < kNumStreams; ++s) {
     if (!executor.UsesStream(s)) continue;
     const int track = recorder_.AddStream(
         absl::AsciiStrToLower(proto::Stream_Name(static_cast<proto::Stream>(s))), capacity);
-    streams_[s] = std::make_unique<StreamTrace>(recorder_, track);
+    streams_[s] = std::make_unique<StreamTrace>(*this, recorder_, track);
   }
 }
 
 TraceSession::~TraceSession() { EndStep(); }
+
+TraceDetails TraceSession::DetailsOf(const CommandInfo& info) const {
+  if (info.instruction < 0) return {};
+  const proto::Instruction& instruction =
+      plan_.programs(program_).instructions(static_cast<int>(info.instruction));
+  // A wait stands before an instruction and touches none of its operands.
+  const bool waits = info.category == "wait";
+  return {.layer = instruction.layer(),
+          .shapes = waits ? std::string_view()
+                          : shapes_[static_cast<size_t>(program_)][static_cast<size_t>(info.instruction)]};
+}
 
 void TraceSession::BeginStep(int64_t step) {
   if (step >= num_steps_) return;

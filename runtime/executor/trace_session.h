@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "runtime/executor/executor.h"
@@ -20,12 +21,16 @@ namespace ft {
 class TraceSession {
  public:
   // commands_per_step: of all programs that run between BeginStep and EndStep.
-  TraceSession(Executor& executor, size_t commands_per_step, int rank, int64_t num_steps);
+  // The plan and the executor must outlive it.
+  TraceSession(const proto::Plan& plan, Executor& executor, size_t commands_per_step, int rank,
+               int64_t num_steps);
   ~TraceSession();
 
   // Around each step of the run, from 0. What runs between steps is not recorded.
   void BeginStep(int64_t step);
   void EndStep();
+  // Before each program of a step.
+  void BeginProgram(int program) { program_ = program; }
   // What is known of a step at its end, as counters: exposed_ms, mfu, utilization.
   void Count(const StepMetrics& metrics);
 
@@ -40,10 +45,15 @@ class TraceSession {
  private:
   class StreamTrace;
 
+  TraceDetails DetailsOf(const CommandInfo& info) const;
+
+  const proto::Plan& plan_;
   Executor& executor_;
   const int64_t num_steps_;
   bool recording_ = false;
-  int64_t begin_ns_ = 0;  // of the last step that was recorded
+  int program_ = 0;                               // that runs
+  std::vector<std::vector<std::string>> shapes_;  // by program and instruction
+  int64_t begin_ns_ = 0;                          // of the last step that was recorded
   TraceRecorder recorder_;
   std::array<std::unique_ptr<StreamTrace>, kNumStreams> streams_;
 };

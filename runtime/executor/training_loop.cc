@@ -67,10 +67,10 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   if (!ports_.scaler.empty()) metrics.loss_scale = ports_.scaler[0];
   const int64_t first = step * programs_.micro_steps, last = first + programs_.micro_steps - 1;
   for (int64_t number = first; number < last; ++number)
-    FT_RETURN_IF_ERROR(RunMicroStep(number, sampler, programs_.micro, micro_ports_));
+    FT_RETURN_IF_ERROR(RunMicroStep(number, sampler, programs_.micro, micro_ports_, outputs.trace));
   if (ports_.lr != nullptr) *ports_.lr = static_cast<float>(metrics.lr);
   if (ports_.step != nullptr) *ports_.step = applied_;
-  FT_RETURN_IF_ERROR(RunMicroStep(last, sampler, programs_.step, ports_.batch));
+  FT_RETURN_IF_ERROR(RunMicroStep(last, sampler, programs_.step, ports_.batch, outputs.trace));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (outputs.trace != nullptr) outputs.trace->EndStep();
   metrics.loss = *ports_.loss;
@@ -88,7 +88,8 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
 }
 
 absl::Status TrainingLoop::RunMicroStep(int64_t number, const BatchSampler& sampler, int program,
-                                        const BatchPorts& ports) {
+                                        const BatchPorts& ports, TraceSession* trace) {
+  if (trace != nullptr) trace->BeginProgram(program);
   sampler.Fill(number, ports.tokens, ports.targets);
   WriteRng(ports.rng, options_.seed, number, options_.rank);
   return executor_->Run(program);
@@ -117,7 +118,7 @@ absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& o
   if (outputs.progress != nullptr) outputs.progress->Update(metrics);
   if (outputs.log != nullptr) outputs.log->Update(metrics);
   if (!metrics.skipped) return absl::OkStatus();
-  const std::string line = bad_steps_.Describe(metrics.step, health, options_.world_size);
+  const std::string line = bad_steps_.Describe(metrics.step, options_.steps, health, options_.world_size);
   if (verdict == BadSteps::Verdict::kSkipped) {
     if (outputs.warn) outputs.warn(line);
     return absl::OkStatus();

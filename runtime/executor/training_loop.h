@@ -79,8 +79,8 @@ class TrainingLoop {
   TrainingLoop(const proto::Plan& plan, Executor& executor, const TrainingOptions& options,
                const LossScaling& scaling);
   absl::Status RunStep(int64_t step, const BatchSampler& sampler, const TrainingOutputs& outputs);
-  absl::Status RunMicroStep(int64_t number, const BatchSampler& sampler, int program,
-                            const BatchPorts& ports);
+  absl::Status RunMicroStep(int64_t number, const BatchSampler& sampler, int program, const BatchPorts& ports,
+                            TraceSession* trace);
   absl::Status Report(StepMetrics& metrics, const TrainingOutputs& outputs);
   std::optional<double> Utilization();
   absl::Status Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator);

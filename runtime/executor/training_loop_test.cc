@@ -39,8 +39,8 @@ class TrainingLoopTest : public testing::Test {
   }
 
   void SetUp() override {
-    data_ = *OpenDataset(Data("data.txt", 20), 256, kProbeSeqLen);
-    eval_data_ = *OpenDataset(Data("eval.txt", 5), 256, kProbeSeqLen);
+    data_ = *OpenDataset(Data("data.txt", 20), 256, kProbeSeqLen, DataFormat::kText);
+    eval_data_ = *OpenDataset(Data("eval.txt", 5), 256, kProbeSeqLen, DataFormat::kText);
   }
 
   // Runs as rank `options.rank` of options.world_size, alone. `answer` fills the outputs of train_step.
@@ -153,13 +153,13 @@ TEST_F(TrainingLoopTest, BadStepsAreNamedAndEndTheRun) {
       });
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(std::string(status.message()),
-            "step 5: loss nan: step not applied, 2 in a row: training has diverged; try a smaller --lr");
+            "step 6/10: loss nan: step not applied, 2 in a row: training has diverged; try a smaller --lr");
   EXPECT_TRUE(diverged_);
   EXPECT_EQ(
       warnings_,
       (std::vector<std::string>{
-          "step 2: loss nan on ranks 0, 2: step not applied (1 in a row, the run ends at 2)",
-          "step 4: gradient norm inf on ranks 0, 2: step not applied (1 in a row, the run ends at 2)"}));
+          "step 3/10: loss nan on ranks 0, 2: step not applied (1 in a row, the run ends at 2)",
+          "step 5/10: gradient norm inf on ranks 0, 2: step not applied (1 in a row, the run ends at 2)"}));
   const auto metrics = Metrics();
   ASSERT_EQ(metrics.size(), 6u);  // the last one is written, too
   EXPECT_TRUE(metrics[5]["loss"].is_null());

@@ -32,14 +32,7 @@ class Line {
 
   void CutTo(size_t bytes) { size_ = std::min(size_, bytes); }
 
-  void WriteTo(int fd) const {
-    for (size_t done = 0; done < size_;) {
-      const ssize_t written = write(fd, text_ + done, size_ - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return;
-      done += static_cast<size_t>(written);
-    }
-  }
+  std::string_view text() const { return {text_, size_}; }
 
  private:
   char text_[256];
@@ -131,7 +124,19 @@ void Progress::ShowEvaluation(const EvaluationMetrics& metrics) {
   line.Add("step {}/{}  ", metrics.step + 1, total_);
   AddNumber(&line, "eval loss", metrics.loss);
   line.Add("over {} tokens\n", metrics.tokens);
-  line.WriteTo(fd_);
+  Write(line.text());
+}
+
+void Progress::Write(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      if (write_error_ == 0) write_error_ = written == 0 ? EIO : errno;
+      return;
+    }
+    text.remove_prefix(static_cast<size_t>(written));
+  }
 }
 
 double Progress::SecondsLeft(double now) const {
@@ -160,7 +165,7 @@ void Progress::Show(double now) {
   } else {
     line.Add("\n");
   }
-  line.WriteTo(fd_);
+  Write(line.text());
   shown_at_ = now;
   pending_ = false;
 }
@@ -172,7 +177,7 @@ void Progress::Finish() {
   if (line_open_) {
     Line line;
     line.Add("\n");
-    line.WriteTo(fd_);
+    Write(line.text());
     line_open_ = false;
   }
 }

@@ -46,9 +46,14 @@ class Progress {
   // fresh one. To be called before anything else is printed to the same terminal; Update() may follow.
   void Finish();
 
+  // errno of the first write that failed; 0: none. What follows is lost, too: for logs, which are no mere
+  // show.
+  int write_error() const { return write_error_; }
+
  private:
   enum class Style { kNone, kInPlace, kLines };
   void Show(double now);
+  void Write(std::string_view text);
   double SecondsLeft(double now) const;
 
   int fd_;
@@ -59,6 +64,7 @@ class Progress {
   bool pending_ = false;    // the newest step is not shown yet
   bool line_open_ = false;  // the cursor is on an unfinished line
   double shown_at_ = 0;
+  int write_error_ = 0;
   int64_t first_step_ = 0;
   double first_done_at_ = 0;  // when first_step_ was done; the time left is reckoned from there
   StepMetrics newest_;

@@ -51,6 +51,20 @@ void AddMetadata(Text* text, int rank, size_t stream, std::string_view what, std
       value);
 }
 
+// ,"args":{"bytes":4096,"sequence":17,"layer":"transformer.h.0","shapes":"f32[4] -> f32[4]"}
+void AddArguments(int64_t bytes, int64_t sequence, const TraceDetails& details, Text* text) {
+  std::string_view before = ",\"args\":{";
+  const auto key = [&](std::string_view name) {
+    Add(text, "{}\"{}\":", before, name);
+    before = ",";
+  };
+  if (bytes >= 0) key("bytes"), Add(text, "{}", bytes);
+  if (sequence >= 0) key("sequence"), Add(text, "{}", sequence);
+  if (!details.layer.empty()) key("layer"), AddQuoted(text, details.layer);
+  if (!details.shapes.empty()) key("shapes"), AddQuoted(text, details.shapes);
+  Add(text, "{}}}", before == "," ? "" : before);
+}
+
 std::string_view AsText(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
@@ -83,13 +97,14 @@ int64_t TraceRecorder::NowNs() {
 }
 
 void TraceRecorder::Record(int stream, std::string_view name, std::string_view category, int64_t start_ns,
-                           int64_t end_ns, int64_t bytes, int64_t sequence) noexcept {
+                           int64_t end_ns, int64_t bytes, int64_t sequence,
+                           const TraceDetails& details) noexcept {
   Stream& to = streams_[stream];
   if (to.size == to.capacity) {
     ++to.dropped;
     return;
   }
-  to.events[to.size++] = {name, category, start_ns, end_ns, bytes, sequence};
+  to.events[to.size++] = {name, category, start_ns, end_ns, bytes, sequence, details};
 }
 
 void TraceRecorder::Count(std::string_view name, int64_t at_ns, double value) noexcept {
@@ -179,10 +194,8 @@ absl::Status TraceRecorder::WriteStream(size_t tid, AtomicFile* file, fmt::memor
     AddMicroseconds(text, event.start_ns + wall_offset_ns_);
     Add(text, ",\"dur\":");
     AddMicroseconds(text, std::max<int64_t>(0, event.end_ns - event.start_ns));
-    Add(text, ",\"args\":{{");
-    if (event.bytes >= 0) Add(text, "\"bytes\":{}", event.bytes);
-    if (event.sequence >= 0) Add(text, "{}\"sequence\":{}", event.bytes >= 0 ? "," : "", event.sequence);
-    Add(text, "}}}}");
+    AddArguments(event.bytes, event.sequence, event.details, text);
+    Add(text, "}}");
     FT_RETURN_IF_ERROR(Flush(text, file));
   }
   return absl::OkStatus();

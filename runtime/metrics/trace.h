@@ -16,6 +16,12 @@
 
 namespace ft {
 
+// What is known of an event beside its name: of the model's layer `layer`; `shapes` of what it reads and
+// writes, such as "f32[4,64] f32[64,8] -> f32[4,8]". Empty ones are left out.
+struct TraceDetails {
+  std::string_view layer = {}, shapes = {};
+};
+
 // Records what each stream of one rank did, and when: a process in the trace is a rank, a thread (track) a
 // stream. Streams are added first, with room for all their events; recording then allocates nothing and takes
 // no lock. Each stream may be recorded to by one thread at a time, different streams at once. An event that
@@ -35,10 +41,10 @@ class TraceRecorder {
   // The monotonic clock, nanoseconds.
   static int64_t NowNs();
 
-  // `name` and `category` must stay valid until the trace is written (they are the plan's strings). `bytes`
-  // and `sequence` (which instruction) become arguments of the event; negative: left out.
+  // All text must stay valid until the trace is written (it is the plan's, or the session's). `bytes` and
+  // `sequence` (which instruction) become arguments of the event; negative: left out.
   void Record(int stream, std::string_view name, std::string_view category, int64_t start_ns, int64_t end_ns,
-              int64_t bytes = -1, int64_t sequence = -1) noexcept;
+              int64_t bytes = -1, int64_t sequence = -1, const TraceDetails& details = {}) noexcept;
 
   // Room for values of counters, which viewers draw over time.
   void ReserveValues(size_t count) { values_.reserve(count); }
@@ -61,6 +67,7 @@ class TraceRecorder {
   struct Event {
     std::string_view name, category;
     int64_t start_ns, end_ns, bytes, sequence;
+    TraceDetails details;
   };
   struct Value {
     std::string_view name;

@@ -60,7 +60,7 @@ TEST_F(TraceTest, WritesTracksAndEvents) {
   const int64_t now = TraceRecorder::NowNs();
   trace.Record(compute, "matmul", "kernel", now, now + 1'234'567);
   trace.Record(gather, "all_gather", "collective", now + 5, now + 6, 4096, 17);
-  trace.Record(gather, "wait", "collective", now + 7, now + 8, -1, 18);
+  trace.Record(gather, "wait", "collective", now + 7, now + 8, -1, 18, {"h.\"0\"", "f32[4] -> f32[8]"});
   EXPECT_EQ(trace.num_events(), 3u);
   ASSERT_TRUE(trace.Write(path_).ok());
 

@@ -177,6 +177,40 @@ class BadInput(EndToEnd):
                 self.refused(self.ftexec(*options, data=data), data, word, status=(65,))
         self.refused(self.ftexec(data=self.dir / "absent.txt"), "absent.txt", status=(74,))
 
+    def test_files_that_hold_something_else(self):
+        """What auto cannot read is refused, as data and as data to evaluate on; what is said explicitly is obeyed, aloud."""
+        text = self.text.read_bytes()
+        wide = b"".join(struct.pack("<I", t) for t in text)
+        record = json.dumps({"text": text[:500].decode()}).encode() + b"\n"
+        for name, content, word in (("a.npy", b"\x93NUMPY\x01\0" + wide, "numpy"), ("a.jsonl", record * 9, "json"),
+                                    ("a.txt", record * 9, "json"), ("a.parquet", b"PAR1" + wide + b"PAR1", "parquet"),
+                                    ("a.txt", text[:400] + b"\0" + text[400:], "byte 400 is 0"), ("a.bin", wide, "u32"),
+                                    ("a.txt", b"\xff\xfe" + text.decode().encode("utf-16-le"), "utf-16"),
+                                    ("a.bin", text, "but is text"), ("plan.bin", self.plan("gpt2", "full_shard").read_bytes(), "plan"),
+                                    ("a.bin", wide[:-2], "u32"), ("a.u32", text[:1000].replace(b" ", b"\0"), "outside")):
+            data = self.dir / name
+            data.write_bytes(content)
+            with self.subTest(name=name, word=word):
+                self.refused(self.ftexec(data=data), data, word, status=(65,))
+                self.refused(self.ftexec(f"--eval-data={data}"), data, word, status=(65,))
+        data = self.dir / "a.bin"
+        data.write_bytes(wide)
+        done = self.check("ftexec", self.plan("gpt2", "full_shard"), f"--data={data}", "--data-format=u16", "--steps=1")
+        self.assertRegex(done.stderr, r"^ftexec: note: .*a\.bin' .* looks like uint32\n$")
+        done = self.check("ftexec", self.plan("gpt2", "full_shard"), f"--data={data}", "--data-format=u32", "--steps=1")
+        self.assertEqual(done.stderr, "")
+
+    def test_text_for_another_vocabulary(self):
+        plan = self.plan("gpt2", "no_shard", "--vocab=300")
+        self.refused(self.ftexec(plan=plan), self.text, "300", "--data-format=text", status=(65,))
+        self.assertEqual(self.ftexec("--data-format=text", plan=plan).returncode, 0)
+
+    def test_data_that_is_no_file(self):
+        fifo = self.dir / "fifo"
+        os.mkfifo(fifo)
+        for path in (fifo, self.dir, "/dev/zero"):
+            self.refused(self.ftexec(data=path), path, "not a regular file", status=(65,))
+
     # --- weights ---
 
     def test_weights(self):

@@ -71,7 +71,7 @@ class BadSteps(EndToEnd):
                 self.assertTrue(all(row["loss"] is not None for row in rows if row["step"] != 2))
                 lines = [line for line in done.stderr.splitlines() if "step not applied" in line]
                 self.assertEqual(len(lines), 1, done.stderr)
-                self.assertIn("step 2: loss nan on rank 1: step not applied (1 in a row, the run ends at ", lines[0])
+                self.assertIn("step 3/6: loss nan on rank 1: step not applied (1 in a row, the run ends at ", lines[0])
                 curves[strategy] = [(row["loss"], row["grad_norm"]) for row in rows], saved[6]
         for strategy, result in curves.items():
             self.assertEqual(result, curves["no_shard"], strategy)
@@ -94,7 +94,7 @@ class BadSteps(EndToEnd):
         world = 3
         done, _ = self.run_ranks(self.plan("llama", "full_shard"), world, self.data((0, 0), (0, 2), world=world), steps=2)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("step 0: loss nan on ranks 0, 2: step not applied", done.stderr)
+        self.assertIn("step 1/2: loss nan on ranks 0, 2: step not applied", done.stderr)
 
     def test_too_many_in_a_row_end_the_run(self):
         world, plan = 2, self.plan("llama", "full_shard")
@@ -103,7 +103,7 @@ class BadSteps(EndToEnd):
         self.assertEqual(done.returncode, 65, done.stderr)
         self.assertEqual([row["step"] for row in rows if row.get("skipped")], [1, 3, 4])
         self.assertEqual(rows[-1]["step"], 4)
-        self.assertIn("step 4: loss nan on rank 0: step not applied, 2 in a row: training has diverged", done.stderr)
+        self.assertIn("step 5/8: loss nan on rank 0: step not applied, 2 in a row: training has diverged", done.stderr)
         done, rows = self.run_ranks(plan, world, data, "--max-bad-steps=3", steps=8)
         self.assertEqual((done.returncode, len(rows)), (0, 8), done.stderr)
         done, rows = self.run_ranks(plan, world, data, "--max-bad-steps=1", steps=8)
@@ -115,7 +115,7 @@ class BadSteps(EndToEnd):
                                  f"--log-dir={logs}", steps=3)
         self.assertEqual(done.returncode, 65, done.stderr)
         said = [(logs / f"rank{rank}.log").read_text().splitlines()[-1].split(": ", 2)[2] for rank in range(world)]
-        self.assertEqual(said, ["step 0: loss nan on rank 1: step not applied, 1 in a row: training has diverged; "
+        self.assertEqual(said, ["step 1/3: loss nan on rank 1: step not applied, 1 in a row: training has diverged; "
                                 "try a smaller --lr"] * world)
 
     def test_a_bad_micro_step_spoils_its_step(self):
@@ -126,7 +126,7 @@ class BadSteps(EndToEnd):
         done, rows = self.run_ranks(plan, world, self.data((2, 0), world=world), steps=4)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([row["step"] for row in rows if row.get("skipped")], [1])
-        self.assertIn("step 1: loss nan on rank 0: step not applied", done.stderr)
+        self.assertIn("step 2/4: loss nan on rank 0: step not applied", done.stderr)
 
     def test_overflows_of_fp16_find_the_scale(self):
         """They are no bad steps: the run survives them with --max-bad-steps=1."""

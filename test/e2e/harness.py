@@ -17,9 +17,11 @@ MODELS = ("gpt2", "llama", "free_transformer")
 # Variables of a launcher around the tests must not reach the ranks that they start.
 LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 
+LAUNCHER_PREFIXES = ("TORCHELASTIC_", "PET_", "SLURM_", "OMPI_", "PMI", "MPI_LOCAL", "MV2_")
+
 
 def environment(**extra):
-    env = {k: v for k, v in os.environ.items() if k not in LAUNCHER_VARIABLES and not k.startswith("TORCHELASTIC_")}
+    env = {k: v for k, v in os.environ.items() if k not in LAUNCHER_VARIABLES and not k.startswith(LAUNCHER_PREFIXES)}
     env.update({k: str(v) for k, v in extra.items()})
     return env
 

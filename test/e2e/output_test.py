@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import unittest
 
@@ -108,6 +109,67 @@ class Output(EndToEnd):
                 self.assertTrue(any(pid == rank and stream in name for pid, name in tracks), tracks)
         gathers = [e for e in events if e.get("ph") == "X" and e["name"].startswith("all_gather")]
         self.assertTrue(gathers and all(e["args"]["bytes"] > 0 for e in gathers))
+        kernels = [e for e in events if e.get("ph") == "X" and e["cat"] in ("forward", "backward", "optimizer")]
+        self.assertTrue(all(re.search(r"\w+\[[\d,]*\]", e["args"]["shapes"]) for e in kernels))
+        product = next(e for e in kernels if e["name"].startswith("matmul") and e["cat"] == "forward")
+        self.assertEqual(product["args"]["layer"], "transformer.h.0")
+        # 4 sequences of 64 tokens, 64 wide, to queries, keys and values.
+        self.assertRegex(product["args"]["shapes"], r"f32\[[\d,]*64\] f32\[64,192\] .*-> f32\[[\d,]*192\]")
+
+    def test_progress_and_remarks_count_steps_alike(self):
+        plan, out = self.plan("gpt2", "full_shard"), self.dir / "m.jsonl"
+        done = self.check("ftexec", plan, f"--data={self.text}", "--steps=3", "--lr=1e30", "--max-bad-steps=100",
+                          f"--metrics={out}")
+        bad = [row["step"] + 1 for row in metrics(out) if row.get("skipped")]
+        self.assertTrue(bad)
+        self.assertEqual([int(n) for n in re.findall(r"step (\d+)/3: .*step not applied", done.stderr)], bad)
+        self.assertEqual({int(n) for n in re.findall(r"step (\d+)/3  .*not applied", done.stdout)} - set(bad), set())
+
+    def traced(self, path):
+        """The events of streams in a trace, which has to be whole."""
+        return [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
+
+    def test_a_run_that_fails_leaves_its_trace(self):
+        plan, trace, out = self.plan("gpt2", "full_shard"), self.dir / "t.json", self.dir / "m.jsonl"
+        command = [BIN / "ftexec", plan, f"--data={self.text}", "--trace-steps=5", f"--trace={trace}", f"--metrics={out}",
+                   "--progress=off"]
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                out.unlink(missing_ok=True)
+                process = subprocess.Popen([*command, "--steps=1000000"], stdin=subprocess.DEVNULL, env=environment())
+                while not out.exists() or len(out.read_bytes().splitlines()) < 6:
+                    self.assertIsNone(process.poll())
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=30), -number)
+                self.assertTrue(self.traced(trace))
+                trace.unlink()
+        with self.subTest("NaN"):
+            self.assertEqual(run(*command, "--steps=9", "--lr=1e30", "--max-bad-steps=1").returncode, 65)
+            self.assertTrue(self.traced(trace))
+            trace.unlink()
+        with self.subTest("an error while it trains"):
+            line = " ".join(map(str, command[:-2])) + " --metrics=/dev/stdout --progress=off --steps=400 2>/dev/null"
+            done = run("bash", "-c", f"ulimit -f 64; {line} >{self.dir}/small")  # 64 KiB, then EFBIG
+            self.assertEqual(done.returncode, 74)
+            self.assertTrue(self.traced(trace))
+        self.assertEqual([p.name for p in self.dir.iterdir() if ".tmp." in p.name], [])
+
+    def test_ranks_that_fail_leave_their_traces(self):
+        trace, out = self.dir / "t.json", self.dir / "m.jsonl"
+        command = [BIN / "ftrun", "--standalone", "--nproc-per-node=2", BIN / "ftexec", self.plan("gpt2", "full_shard"),
+                   f"--data={self.text}", f"--trace={trace}", f"--metrics={out}", "--progress=off"]
+        done = run(*command, "--steps=9", "--lr=1e30", "--max-bad-steps=1")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertEqual({e["pid"] for e in self.traced(trace)}, {0, 1})
+        out.unlink()
+        process = subprocess.Popen([*command, "--steps=1000000"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env=environment())
+        while not out.exists() or len(out.read_bytes().splitlines()) < 4:
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+        for rank in (0, 1):
+            self.assertEqual({e["pid"] for e in self.traced(self.dir / f"t.rank{rank}.json")}, {rank})
 
     def test_outputs_do_not_replace_what_is_no_file(self):
         """Devices and pipes stay what they are; a link goes on pointing to its file."""

@@ -8,6 +8,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/exit_status.h"
+#include "runtime/base/output_check.h"
 #include "runtime/base/posix_error.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
@@ -61,6 +62,8 @@ absl::Status CheckBatch(const Effective& effective, mlir::ModuleOp module) {
 }
 
 absl::Status Compile(const CompileCommand& command, const Effective& effective) {
+  if (!command.output.empty())
+    FT_RETURN_IF_ERROR(ft::CheckAtomicOutput(command.output, 0));  // compiling may take long
   if (!command.dump_dir.empty()) FT_RETURN_IF_ERROR(MakeFolder(command.dump_dir));
   const auto observe = [&](const ft::compiler::Phase& phase, int number, mlir::ModuleOp module) {
     if (number == 0) FT_RETURN_IF_ERROR(CheckBatch(effective, module));

@@ -24,6 +24,7 @@ int FailUsage(const std::string& message) {
 
 int main(int argc, char** argv) {
   ft::HoldStandardDescriptors();
+  ft::LimitedFilesAreErrors();
   const auto parsed = ftc::ParseCommandLine(argc, argv);
   if (const int* status = std::get_if<int>(&parsed)) return *status;
   return std::visit([](const auto& command) { return ftc::Run(command); }, std::get<ftc::Command>(parsed));

@@ -71,15 +71,21 @@ CLI::Validator NumberIn(double least, double most) {
 
 void AddInput(CLI::App& app, Flags& flags) {
   app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
-  app.add_option("--data", flags.data,
-                 "Tokens to train on: a text file (every byte a token), llm.c's .bin, or uint16 tokens")
+  app.add_option(
+         "--data", flags.data,
+         "Tokens to train on: a text file (every byte a token, for models of 256), llm.c's .bin, or uint16 "
+         "or uint32 tokens")
       ->type_name("PATH");
-  AddChoice<DataFormat>(app, "--data-format", flags.data_format,
-                        {{"auto", DataFormat::kAuto},
-                         {"text", DataFormat::kText},
-                         {"llmc", DataFormat::kLlmc},
-                         {"u16", DataFormat::kU16}},
-                        "auto", "How the data file spells its tokens");
+  AddChoice<DataFormat>(
+      app, "--data-format", flags.data_format,
+      {{"auto", DataFormat::kAuto},
+       {"text", DataFormat::kText},
+       {"llmc", DataFormat::kLlmc},
+       {"u16", DataFormat::kU16},
+       {"u32", DataFormat::kU32}},
+      "auto",
+      "How the data file spells its tokens; auto refuses what it cannot read, any other word is "
+      "obeyed");
   AddChoice<bool>(app, "--shuffle", flags.shuffle, {{"on", true}, {"off", false}}, "on",
                   "Whether sequences come in an order drawn from the seed, anew every epoch");
   app.add_option("--init", flags.init,
@@ -220,7 +226,7 @@ void AddMachine(CLI::App& app, Flags& flags) {
       "cuda: the NVIDIA GPU number LOCAL_RANK; null computes nothing and keeps simulated time");
   app.add_option("--threads", flags.threads, "Threads that compute in each rank")
       ->type_name("N")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, kMaxThreads));
   AddChoice<CollectiveBackend>(app, "--comm-backend", flags.backend,
                                {{"auto", CollectiveBackend::kAuto},
                                 {"shm", CollectiveBackend::kShm},

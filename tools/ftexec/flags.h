@@ -16,6 +16,8 @@
 
 namespace ft {
 
+inline constexpr int kMaxThreads = 4096;  // of a rank, that compute
+
 enum class DeviceKind { kCpu, kCuda, kNull };
 
 struct CudaFlags {

@@ -55,6 +55,12 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
   PrintMemory(job, device);
 }
 
+void PrintDoubts(const Job& job) {
+  for (const TokenDataset* data : {job.data.get(), job.eval_data.get()}) {
+    if (data != nullptr && !data->doubt().empty()) PrintError("ftexec: note: " + data->doubt());
+  }
+}
+
 std::string LinkText(const EmulatedLink& link) {
   return fmt::format("emulated link of {} Gb/s and {} us", link.gigabits_per_s, link.latency_us);
 }

@@ -27,6 +27,9 @@ std::string LinkText(const EmulatedLink& link);
 void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
                  const CommunicationSummary& communication);
 
+// What speaks against a data file's --data-format, a line each on stderr.
+void PrintDoubts(const Job& job);
+
 // The plan alone, for simulated runs.
 void PrintPlanLine(const Job& job, int world_size);
 

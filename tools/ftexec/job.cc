@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -13,10 +12,15 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "runtime/base/posix_error.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "runtime/base/output_check.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/executor/save_weights.h"
+#include "runtime/metrics/trace.h"
 #include "runtime/plan/verify_bound.h"
 #include "runtime/plan/verify_plan.h"
+#include "tools/ftexec/rank_log.h"
 
 namespace ft {
 namespace {
@@ -27,20 +31,27 @@ int CoresOfProcess() {
   return CPU_COUNT(&set);
 }
 
-int ChooseThreads(const Flags& flags, int cores, int local_ranks) {
-  if (flags.threads > 0) return flags.threads;
-  int threads = 0;
-  const char* wanted = std::getenv("OMP_NUM_THREADS");
-  if (wanted != nullptr && absl::SimpleAtoi(wanted, &threads) && threads > 0) return threads;
-  return std::max(1, cores / std::max(1, local_ranks));
+// The first number of OpenMP's list (one for each level of nesting); 0: not set.
+absl::StatusOr<int> ThreadsOfEnvironment() {
+  const char* text = std::getenv("OMP_NUM_THREADS");
+  if (text == nullptr || *text == '\0') return 0;
+  int first = 0;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    int threads = 0;
+    if (!absl::SimpleAtoi(part, &threads) || threads < 1 || threads > kMaxThreads) {
+      return absl::InvalidArgumentError(absl::StrCat("environment variable OMP_NUM_THREADS='", text,
+                                                     "' is no number of threads from 1 to ", kMaxThreads,
+                                                     ", nor a list of them: set it to one, or unset it"));
+    }
+    if (first == 0) first = threads;
+  }
+  return first;
 }
 
-// A run of hours must not fail at its end because of a folder that is not there.
-absl::Status CheckFolder(const std::string& file) {
-  if (file.empty()) return absl::OkStatus();
-  const size_t slash = file.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : file.substr(0, std::max<size_t>(slash, 1));
-  return access(folder.c_str(), W_OK) == 0 ? absl::OkStatus() : PosixError(errno, "write into", folder);
+absl::StatusOr<int> ChooseThreads(const Flags& flags, int cores, int local_ranks) {
+  FT_ASSIGN_OR_RETURN(const int wanted, ThreadsOfEnvironment());
+  if (flags.threads > 0) return flags.threads;
+  return wanted > 0 ? wanted : std::max(1, cores / std::max(1, local_ranks));
 }
 
 bool IsSameFile(const std::string& a, const std::string& b) {
@@ -66,7 +77,6 @@ absl::Status CheckOutputs(const Flags& flags) {
       {metrics, {plan, data, eval_data, init, weights}},
       {trace, {plan, data, eval_data, init, weights, metrics}}};
   for (const auto& [output, others] : outputs) {
-    FT_RETURN_IF_ERROR(CheckFolder(output.path));
     for (const File& other : others) {
       if (!IsSameFile(output.path, other.path)) continue;
       return absl::InvalidArgumentError(absl::StrCat(
@@ -74,6 +84,21 @@ absl::Status CheckOutputs(const Flags& flags) {
     }
   }
   return absl::OkStatus();
+}
+
+// A run of hours must not fail at its end because something cannot be written: whatever this rank is going to
+// write is tried before it meets the others.
+absl::Status TryOutputs(const Flags& flags, const Job& job) {
+  constexpr uint64_t kSome = 4096;  // of files whose size nobody knows yet
+  if (job.rank() == 0 && !flags.save_weights.empty()) {
+    FT_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOfWeights(job.plan()));
+    FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.save_weights, bytes));
+  }
+  if (job.rank() == 0 && !flags.metrics.empty()) FT_RETURN_IF_ERROR(CheckInPlaceOutput(flags.metrics, kSome));
+  if (job.rank() == 0 && !flags.trace.empty()) FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.trace, kSome));
+  if (job.world_size() > 1 && !flags.trace.empty())
+    FT_RETURN_IF_ERROR(CheckAtomicOutput(TracePartPath(flags.trace, job.rank()), kSome));
+  return flags.log_dir.empty() ? absl::OkStatus() : RankLog::Check(flags.log_dir, job.rank(), kSome);
 }
 
 const char* OnOff(bool on) { return on ? "on" : "off"; }
@@ -149,15 +174,16 @@ absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, 
 absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& environment) {
   Job job;
   job.environment = environment;
+  const int cores = CoresOfProcess(), local_ranks = environment.local_world_size;
+  FT_ASSIGN_OR_RETURN(job.threads, ChooseThreads(flags, cores, local_ranks));
   FT_RETURN_IF_ERROR(LoadPlan(flags, environment.world_size, environment.local_world_size, job));
   FT_ASSIGN_OR_RETURN(job.data, OpenData(flags, flags.data, job.plan()));
   if (!flags.eval_data.empty()) {
     FT_ASSIGN_OR_RETURN(job.eval_data, OpenData(flags, flags.eval_data, job.plan()));
   }
   if (environment.rank == 0) FT_RETURN_IF_ERROR(CheckOutputs(flags));
+  FT_RETURN_IF_ERROR(TryOutputs(flags, job));
   FT_RETURN_IF_ERROR(Settle(flags, job));
-  const int cores = CoresOfProcess(), local_ranks = environment.local_world_size;
-  job.threads = ChooseThreads(flags, cores, local_ranks);
   job.may_spin = job.threads * local_ranks < cores;
   return job;
 }

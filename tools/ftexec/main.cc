@@ -1,8 +1,12 @@
 #include "tools/ftexec/main.h"
 
 #include <cstdio>
+#include <exception>
+#include <memory>
+#include <new>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "fmt/format.h"
 #include "runtime/base/exit_status.h"
@@ -30,6 +34,17 @@ absl::Status RunRank(const Flags& flags, const LaunchEnvironment& environment, c
   return Train(flags, job, load_nccl, guard);
 }
 
+// Ours are values; those of libraries, when the system gives them no thread or no memory, are exceptions.
+absl::Status CatchAll(absl::FunctionRef<absl::Status()> body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory; allow more (ulimit -v, or the container's limit)");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
 int Report(const absl::Status& status, const std::string& prefix, const LaunchEnvironment& environment,
            const std::string& log_dir) {
   if (status.ok()) return kExitOk;
@@ -41,13 +56,15 @@ int Report(const absl::Status& status, const std::string& prefix, const LaunchEn
 }
 
 int Run(const Flags& flags, const NcclSource& load_nccl) {
-  if (flags.device == DeviceKind::kNull) return Report(Simulate(flags), "ftexec: ", {}, "");
+  if (flags.device == DeviceKind::kNull)
+    return Report(CatchAll([&] { return Simulate(flags); }), "ftexec: ", {}, "");
   const absl::StatusOr<LaunchEnvironment> environment = LaunchEnvironmentOfProcess();
   if (!environment.ok()) return Report(environment.status(), "ftexec: ", {}, "");
-  ProcessGuard guard;
-  guard.set_prefix(Prefix(*environment));
-  const absl::Status status = RunRank(flags, *environment, load_nccl, guard);
-  guard.RaiseAgain();  // what the run made of the signal does not matter
+  const absl::StatusOr<std::unique_ptr<ProcessGuard>> guard = ProcessGuard::Start();
+  if (!guard.ok()) return Report(guard.status(), Prefix(*environment), *environment, flags.log_dir);
+  (*guard)->set_prefix(Prefix(*environment));
+  const absl::Status status = CatchAll([&] { return RunRank(flags, *environment, load_nccl, **guard); });
+  (*guard)->RaiseAgain();  // what the run made of the signal does not matter
   return Report(status, Prefix(*environment), *environment, flags.log_dir);
 }
 
@@ -55,6 +72,7 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
 
 int Main(int argc, char** argv, const NcclSource& load_nccl) {
   HoldStandardDescriptors();
+  LimitedFilesAreErrors();
   Flags flags;
   const int usage = ParseFlags(argc, argv, flags);
   return usage >= 0 ? usage : Run(flags, load_nccl);

@@ -6,10 +6,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "runtime/base/exit_status.h"
+#include "runtime/base/posix_error.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/base/thread.h"
 
 namespace ft {
 namespace {
@@ -45,21 +49,37 @@ void Notify(int fd) {
 
 }  // namespace
 
-ProcessGuard::ProcessGuard() {
+absl::StatusOr<std::unique_ptr<ProcessGuard>> ProcessGuard::Start() {
+  std::unique_ptr<ProcessGuard> guard(new ProcessGuard());
   const sigset_t set = GuardedSignals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);  // before the thread, which shall have it, too
+  if (const absl::Status opened = guard->Open(); !opened.ok()) {
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    return opened;
+  }
   ::signal(SIGBUS, EndWithoutFile);
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe or socket is an error like others
+  return guard;
+}
+
+absl::Status ProcessGuard::Open() {
+  const sigset_t set = GuardedSignals();
   signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC);
-  wake_fd_ = eventfd(0, EFD_CLOEXEC);
-  end_fd_ = eventfd(0, EFD_CLOEXEC);
-  thread_ = std::thread([this] { Loop(); });
+  if (signal_fd_ >= 0) wake_fd_ = eventfd(0, EFD_CLOEXEC);
+  if (wake_fd_ >= 0) end_fd_ = eventfd(0, EFD_CLOEXEC);
+  if (end_fd_ < 0) return PosixError(errno, "open", "a descriptor for signals");
+  FT_ASSIGN_OR_RETURN(thread_, StartThread("to take signals", [this] { Loop(); }));
+  return absl::OkStatus();
 }
 
 ProcessGuard::~ProcessGuard() {
-  Notify(end_fd_);
-  thread_.join();
-  for (int fd : {signal_fd_, wake_fd_, end_fd_}) close(fd);
+  if (thread_.joinable()) {
+    Notify(end_fd_);
+    thread_.join();
+  }
+  for (int fd : {signal_fd_, wake_fd_, end_fd_}) {
+    if (fd >= 0) close(fd);
+  }
 }
 
 void ProcessGuard::OnCancel(std::function<void(const absl::Status&)> cancel) {

@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace ft {
 
@@ -16,8 +18,9 @@ namespace ft {
 // signal again with its default action.
 class ProcessGuard {
  public:
-  // To be made before any other thread. One per process.
-  ProcessGuard();
+  // To be made before any other thread. One per process. Errors: PosixError's and StartThread's (exit status
+  // 74); the signals are as before then.
+  static absl::StatusOr<std::unique_ptr<ProcessGuard>> Start();
   ~ProcessGuard();
 
   // Called on a signal or a lost peer, from the guard's thread. Empty: nothing needs cleaning up. Returns
@@ -39,6 +42,8 @@ class ProcessGuard {
   void RaiseAgain() const;
 
  private:
+  ProcessGuard() = default;
+  absl::Status Open();
   void Loop();
   void EndBySignal();
   void EndIn(const absl::Status& reason, int seconds);

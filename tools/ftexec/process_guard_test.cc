@@ -1,19 +1,21 @@
 #include "tools/ftexec/process_guard.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "gtest/gtest.h"
+#include "runtime/base/exit_status.h"
 
 namespace ft {
 namespace {
 
 // In a process of its own, whose main thread never gets done.
 void FailAndHang(const absl::Status& reason) {
-  ProcessGuard guard;
-  guard.set_prefix("ftexec: rank 2: ");
-  guard.Failed(reason, 1);
-  guard.PeerLost(absl::UnavailableError("rank 5 was lost"));  // a consequence
+  const auto guard = *ProcessGuard::Start();
+  guard->set_prefix("ftexec: rank 2: ");
+  guard->Failed(reason, 1);
+  guard->PeerLost(absl::UnavailableError("rank 5 was lost"));  // a consequence
   sleep(60);
 }
 
@@ -30,8 +32,8 @@ TEST(ProcessGuardDeathTest, ASignalIsNotKeptWaitingByAFailure) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        ProcessGuard guard;
-        guard.Failed(absl::UnavailableError("timed out"), 60);
+        const auto guard = *ProcessGuard::Start();
+        guard->Failed(absl::UnavailableError("timed out"), 60);
         sleep(1);
         kill(getpid(), SIGTERM);
         sleep(60);
@@ -44,12 +46,28 @@ TEST(ProcessGuardDeathTest, OneThatEndsInTimeIsLeftAlone) {
   EXPECT_EXIT(
       {
         {
-          ProcessGuard guard;
-          guard.Failed(absl::UnavailableError("timed out"), 60);
+          const auto guard = *ProcessGuard::Start();
+          guard->Failed(absl::UnavailableError("timed out"), 60);
         }
         _exit(3);
       },
       ::testing::ExitedWithCode(3), "^$");
+}
+
+// Signals are not taken away from a program that has no guard.
+TEST(ProcessGuardDeathTest, WithoutDescriptorsOrThreadsThereIsAnError) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto limited = [](int resource, rlim_t most) {
+    const rlimit limit = {.rlim_cur = most, .rlim_max = most};
+    setrlimit(resource, &limit);
+    const auto guard = ProcessGuard::Start();
+    if (guard.ok() || ExitStatus(guard.status()) != kExitIo) _exit(1);
+    raise(SIGTERM);
+    _exit(2);
+  };
+  for (const rlim_t descriptors : {3, 4, 5})
+    EXPECT_EXIT(limited(RLIMIT_NOFILE, descriptors), ::testing::KilledBySignal(SIGTERM), "^$") << descriptors;
+  EXPECT_EXIT(limited(RLIMIT_AS, 1), ::testing::KilledBySignal(SIGTERM), "^$");
 }
 
 }  // namespace

@@ -7,20 +7,31 @@
 #include <cerrno>
 
 #include "absl/memory/memory.h"
+#include "runtime/base/output_check.h"
 #include "runtime/base/posix_error.h"
+#include "runtime/base/status_macros.h"
 
 namespace ft {
 namespace {
 
-std::string PathOf(const std::string& folder, int rank) {
-  return folder + "/rank" + std::to_string(rank) + ".log";
+absl::Status MakeFolder(const std::string& folder) {
+  if (mkdir(folder.c_str(), 0777) == 0 || errno == EEXIST) return absl::OkStatus();
+  return PosixError(errno, "make the folder", folder);
 }
 
 }  // namespace
 
+std::string RankLog::PathOf(const std::string& folder, int rank) {
+  return folder + "/rank" + std::to_string(rank) + ".log";
+}
+
+absl::Status RankLog::Check(const std::string& folder, int rank, uint64_t bytes) {
+  FT_RETURN_IF_ERROR(MakeFolder(folder));
+  return CheckInPlaceOutput(PathOf(folder, rank), bytes);
+}
+
 absl::StatusOr<std::unique_ptr<RankLog>> RankLog::Open(const std::string& folder, int rank) {
-  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return PosixError(errno, "make the folder", folder);
+  FT_RETURN_IF_ERROR(MakeFolder(folder));
   const std::string path = PathOf(folder, rank);
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return PosixError(errno, "write", path);

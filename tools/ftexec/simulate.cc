@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "runtime/backends/null/null_communicator.h"
 #include "runtime/backends/null/null_device.h"
+#include "runtime/base/output_check.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/plan_communicators.h"
@@ -31,6 +32,7 @@ PlanCommunicators NullCommunicators(const proto::Plan& plan, const Mesh& mesh) {
 }  // namespace
 
 absl::Status Simulate(const Flags& flags) {
+  if (!flags.trace.empty()) FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.trace, 0));
   Job job;
   FT_RETURN_IF_ERROR(LoadPlan(flags, flags.world_size, /*local_world_size=*/0, job));
   NullDevice device;
@@ -39,12 +41,16 @@ absl::Status Simulate(const Flags& flags) {
                       Executor::Create(job.plan(), job.bound, device, communicators.table(), 0));
   FT_ASSIGN_OR_RETURN(const TrainingPrograms programs, FindTrainingPrograms(job.plan(), *executor));
   std::optional<TraceSession> trace;
-  if (!flags.trace.empty()) trace.emplace(*executor, programs.num_commands(*executor), 0, flags.trace_steps);
+  if (!flags.trace.empty())
+    trace.emplace(job.plan(), *executor, programs.num_commands(*executor), 0, flags.trace_steps);
   const int64_t steps = flags.run.steps.value_or(1);
   for (int64_t step = 0; step < steps; ++step) {
     if (trace.has_value()) trace->BeginStep(step);
-    for (int64_t i = 1; i < programs.micro_steps; ++i) FT_RETURN_IF_ERROR(executor->Run(programs.micro));
-    FT_RETURN_IF_ERROR(executor->Run(programs.step));
+    for (int64_t i = 1; i <= programs.micro_steps; ++i) {
+      const int program = i < programs.micro_steps ? programs.micro : programs.step;
+      if (trace.has_value()) trace->BeginProgram(program);
+      FT_RETURN_IF_ERROR(executor->Run(program));
+    }
     if (trace.has_value()) trace->EndStep();
   }
   PrintPlanLine(job, flags.world_size);

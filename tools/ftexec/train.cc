@@ -7,14 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/posix_error.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/thread.h"
 #include "runtime/collective/create.h"
 #include "runtime/collective/liveness/peer_monitor.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/executor/load_weights.h"
 #include "runtime/executor/save_weights.h"
 #include "runtime/executor/training_loop.h"
+#include "runtime/metrics/trace.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/rank_device.h"
@@ -23,6 +26,9 @@
 
 namespace ft {
 namespace {
+
+// Streams, the watch over peers, the store, Gloo.
+constexpr int kOtherThreads = 8;
 
 // The ranks' ties to each other. Members go in the opposite order: the rendezvous, which may serve the store,
 // last.
@@ -34,6 +40,12 @@ struct Peers {
 
   Communicator& host() const { return communicators.world(); }  // while no program runs
 };
+
+// libgomp ends the process without a word of ours where it gets no threads: find out before the ranks meet.
+// Each stream that runs kernels has a team of its own.
+absl::Status ProbeTeam(const Job& job, const RankDevice& device) {
+  return device.is_cpu() ? ProbeThreads("to compute", job.threads + kOtherThreads) : absl::OkStatus();
+}
 
 absl::Status Meet(const Flags& flags, const Job& job, const RankDevice& device, Peers& peers) {
   const RendezvousOptions options{.fingerprint = Fingerprint(flags, job),
@@ -68,7 +80,17 @@ class Run {
 
   absl::Status Execute() {
     FT_RETURN_IF_ERROR(Prepare());
+    const absl::Status status = TrainAndSave();
+    if (!status.ok()) KeepTrace();
+    return status;
+  }
+
+  bool diverged() const { return loop_ != nullptr && loop_->diverged(); }
+
+ private:
+  absl::Status TrainAndSave() {
     FT_RETURN_IF_ERROR(Initialize());
+    if (job_.rank() == 0) PrintDoubts(job_);
     if (job_.rank() == 0)
       PrintHeader(flags_, job_, device_,
                   {.backend = peers_.backend,
@@ -84,12 +106,30 @@ class Run {
     progress_.reset();
     FT_RETURN_IF_ERROR(Finish());
     if (job_.rank() == 0) PrintMemory(job_, device_);
-    return absl::OkStatus();
+    return CheckLog();
   }
 
-  bool diverged() const { return loop_ != nullptr && loop_->diverged(); }
+  // A run that fails (a signal, a lost rank, a full disk, NaN) shows what was traced until then. Only where
+  // numbers ended it all ranks stand at the same place and can join their parts; else each leaves its own.
+  void KeepTrace() {
+    if (trace_ == nullptr || trace_written_) return;
+    trace_->EndStep();
+    if (trace_->recorder().num_events() == 0) return;
+    const absl::Status written = diverged() || job_.world_size() == 1
+                                     ? WriteTrace(flags_.trace, trace_->recorder(), peers_.host())
+                                     : trace_->recorder().Write(TracePartPath(flags_.trace, job_.rank()));
+    if (!written.ok()) PrintError("ftexec: the trace is lost: " + std::string(written.message()));
+  }
 
- private:
+  // Lines of the log that were lost on the way.
+  absl::Status CheckLog() {
+    if (log_ == nullptr) return absl::OkStatus();
+    log_->Finish();
+    const int error = log_->write_error();
+    return error == 0 ? absl::OkStatus()
+                      : PosixError(error, "write", RankLog::PathOf(flags_.log_dir, job_.rank()));
+  }
+
   absl::Status Prepare() {
     FT_RETURN_IF_ERROR(CreateExecutor());
     guard_.OnCancel([this](const absl::Status& reason) { executor_->Cancel(reason); });
@@ -141,8 +181,9 @@ class Run {
       log_ = std::make_unique<Progress>(rank_log_->fd(), ProgressMode::kAuto, job_.steps);
     }
     if (!flags_.trace.empty()) {
-      trace_ = std::make_unique<TraceSession>(*executor_, loop_->programs().num_commands(*executor_),
-                                              job_.rank(), flags_.trace_steps);
+      trace_ =
+          std::make_unique<TraceSession>(job_.plan(), *executor_, loop_->programs().num_commands(*executor_),
+                                         job_.rank(), flags_.trace_steps);
       if (flags_.emulated_link.has_value()) trace_->SetLabel(LinkText(*flags_.emulated_link));
     }
     ReportMemory();
@@ -175,6 +216,7 @@ class Run {
     if (!flags_.save_weights.empty()) {
       FT_RETURN_IF_ERROR(SaveWeights(job_.plan(), *executor_, peers_.host(), flags_.save_weights));
     }
+    trace_written_ = true;
     return trace_ == nullptr ? absl::OkStatus() : WriteTrace(flags_.trace, trace_->recorder(), peers_.host());
   }
 
@@ -201,12 +243,14 @@ class Run {
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Progress> log_;
   std::unique_ptr<TraceSession> trace_;
+  bool trace_written_ = false;  // or tried to be
 };
 
 }  // namespace
 
 absl::Status Train(const Flags& flags, const Job& job, const NcclSource& load_nccl, ProcessGuard& guard) {
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<RankDevice> device, RankDevice::Open(flags, job, load_nccl));
+  FT_RETURN_IF_ERROR(ProbeTeam(job, *device));
   Peers peers;
   FT_RETURN_IF_ERROR(Meet(flags, job, *device, peers));
   absl::Status status;

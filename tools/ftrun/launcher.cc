@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/rendezvous/foreign_launcher.h"
 #include "runtime/collective/rendezvous/tcp_store_server.h"
 #include "tools/ftrun/rank_environment.h"
 
@@ -92,7 +94,9 @@ class Launcher {
     if (!server.ok()) {
       return absl::Status(server.status().code(),
                           absl::StrCat("cannot serve the store: ", server.status().message(),
-                                       "; choose another --master-port, or --standalone"));
+                                       absl::IsAlreadyExists(server.status())
+                                           ? "; choose another --master-port, or --standalone"
+                                           : ""));
     }
     server_ = *std::move(server);
     port_ = server_->port();
@@ -130,28 +134,44 @@ class Launcher {
 
 int Refuse(const absl::Status& status) {
   Say(status.message());
-  return kExitIo;
+  return absl::IsInvalidArgument(status) ? kExitBadInput : kExitIo;
+}
+
+// Started by another launcher as one of several, and not told of the others: each would be a run of its own.
+absl::Status CheckNodes(const Options& options) {
+  if (options.nodes_given) return absl::OkStatus();
+  const auto world = FindForeignWorld([](const char* name) -> const char* { return std::getenv(name); },
+                                      ProcessKind::kAgent);
+  if (!world.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      world->seen,
+      ", but --nnodes is not given, so each would be a run of its own that writes the same "
+      "files: start one on each node with --nnodes, --node-rank and --master-addr; for runs of their "
+      "own say --nnodes=1 or --standalone"));
 }
 
 // The exit status; `ended_by` becomes the signal that this process got, if it got one.
 int LaunchUnlessSignalled(const Options& options, const SupervisorOptions& supervisor_options,
                           int& ended_by) {
+  if (const absl::Status alone = CheckNodes(options); !alone.ok()) return Refuse(alone);
   auto signals = TakeSignals();
   if (!signals.ok()) return Refuse(signals.status());
   auto guardian = Guardian::Start();
   if (!guardian.ok()) return Refuse(guardian.status());
   Launcher launcher(options, supervisor_options, *std::move(signals), *std::move(guardian));
   if (const absl::Status ready = launcher.Prepare(); !ready.ok()) return Refuse(ready);
+  bool log_lost = false;
   for (int attempt = 0;; ++attempt) {
     const auto outcome = launcher.RunAttempt(attempt);
     if (!outcome.ok()) return Refuse(outcome.status());
+    log_lost |= outcome->log_lost;
     if (outcome->signal != 0) {
       Say(absl::StrCat("ended by signal ", outcome->signal, " (", strsignal(outcome->signal),
                        "); all ranks have ended"));
       ended_by = outcome->signal;
       return kExitOk;
     }
-    if (!outcome->failure.has_value()) return kExitOk;
+    if (!outcome->failure.has_value()) return log_lost ? kExitIo : kExitOk;
     const bool again = attempt < options.max_restarts;
     Say(absl::StrCat(Describe(*outcome->failure),
                      again ? absl::StrCat("; restart ", attempt + 1, " of ", options.max_restarts)

@@ -86,6 +86,7 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
     wrong = "--nproc-per-node=" + nproc + " is neither auto nor a number from 1 to 4096";
   }
   if (standalone) options.master_port = 0;
+  options.nodes_given = standalone || app.count("--nnodes") > 0;
   if (wrong.empty()) wrong = Contradiction(options);
   if (!wrong.empty()) {
     std::cerr << "ftrun: " << wrong << "\n";

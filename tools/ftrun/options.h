@@ -16,6 +16,7 @@ struct Options {
   int max_restarts = 0;
   std::string log_dir;  // empty: none
   std::string run_id = "none";
+  bool nodes_given = false;          // by --nnodes or --standalone
   bool prefix = true;                // "[rank N] " before every line
   std::vector<std::string> command;  // program and arguments
 

@@ -46,6 +46,7 @@ void BecomeRank(pid_t parent, int out, int err, char* const* argv, char* const* 
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
   execvpe(argv[0], argv, envp);
 }
 

@@ -1,5 +1,6 @@
 #include "tools/ftrun/supervisor.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/exit_status.h"
+#include "runtime/base/posix_error.h"
 
 namespace ft::run {
 namespace {
@@ -59,8 +61,11 @@ void Supervisor::Add(RankProcess process, const std::string& log_path) {
   const std::string prefix = prefix_of_(process.rank);
   if (process.out.valid()) rank.streams.push_back({std::move(process.out), LineSource(prefix, out_)});
   if (process.err.valid()) rank.streams.push_back({std::move(process.err), LineSource(prefix, err_)});
-  if (!log_path.empty()) rank.log.open(log_path, std::ios::binary | std::ios::app);
   rank.process = std::move(process);
+  if (log_path.empty()) return;
+  rank.log_path = log_path;
+  rank.log = Fd(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!rank.log.valid()) LoseLog(&rank, errno);
 }
 
 Outcome Supervisor::Run() {
@@ -84,7 +89,7 @@ Outcome Supervisor::Run() {
   for (Rank& rank : ranks_) {
     for (Stream& stream : rank.streams) stream.lines.Finish();
   }
-  return {RootCause(failures_), signal_};
+  return {RootCause(failures_), signal_, log_lost_};
 }
 
 bool Supervisor::AllEnded() const {
@@ -162,12 +167,30 @@ void Supervisor::ReadStream(Rank* rank, Stream* stream) {
   const ssize_t got = read(stream->fd.get(), buffer, sizeof(buffer));
   if (got > 0) {
     const absl::string_view bytes(buffer, static_cast<size_t>(got));
-    if (rank->log.is_open()) rank->log.write(bytes.data(), got).flush();
+    WriteLog(rank, bytes);
     stream->lines.Write(bytes);
   } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
     stream->fd.Reset();
     stream->lines.Finish();
   }
+}
+
+void Supervisor::WriteLog(Rank* rank, absl::string_view bytes) {
+  while (rank->log.valid() && !bytes.empty()) {
+    const ssize_t written = write(rank->log.get(), bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      LoseLog(rank, errno);
+    }
+  }
+}
+
+void Supervisor::LoseLog(Rank* rank, int error) {
+  rank->log.Reset();
+  log_lost_ = true;
+  const absl::Status status = PosixError(error, "write", rank->log_path);
+  err_->Line(this, absl::StrCat("ftrun: ", status.message(), "; the rest of this log is lost"));
 }
 
 void Supervisor::SignalAll(int signal) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
@@ -33,6 +32,7 @@ std::optional<RankEnd> RootCause(const std::vector<RankEnd>& failures);
 struct Outcome {
   std::optional<RankEnd> failure;  // the root cause; none: all ranks exited with 0
   int signal = 0;                  // that ended ftrun; 0: none
+  bool log_lost = false;           // a log could not be written to its end; was said when it happened
 };
 
 struct SupervisorOptions {
@@ -57,7 +57,7 @@ class Supervisor {
   // Kills and reaps what still runs.
   ~Supervisor();
 
-  // Takes over a started rank; log_path empty: no log.
+  // Takes over a started rank; log_path empty: no log. One that cannot be opened is lost (see Outcome).
   void Add(RankProcess process, const std::string& log_path);
   // Returns when all ranks have ended.
   Outcome Run();
@@ -69,7 +69,8 @@ class Supervisor {
   };
   struct Rank {
     RankProcess process;
-    std::ofstream log;
+    Fd log;
+    std::string log_path;
     bool ended = false;
     std::deque<Stream> streams;
   };
@@ -83,6 +84,8 @@ class Supervisor {
   void Fail(RankEnd end);
   void Escalate();
   void ReadStream(Rank* rank, Stream* stream);
+  void WriteLog(Rank* rank, absl::string_view bytes);
+  void LoseLog(Rank* rank, int error);
   void SignalAll(int signal);
 
   const SupervisorOptions options_;
@@ -94,6 +97,7 @@ class Supervisor {
   std::deque<Rank> ranks_;
   std::vector<RankEnd> failures_;  // before we began to end ranks
   int signal_ = 0;                 // that we were sent
+  bool log_lost_ = false;
   Stage stage_ = Stage::kRunning;
   absl::Time next_stage_ = absl::InfiniteFuture();
   absl::Time all_ended_at_ = absl::InfiniteFuture();

@@ -30,7 +30,9 @@ void Channel::Flush() {
     if (sent >= 0) {
       out_.erase(0, static_cast<size_t>(sent));
     } else {
-      if (!WouldBlock()) Close();
+      if (WouldBlock()) return;
+      error_ = errno;
+      Close();
       return;
     }
   }
@@ -46,6 +48,7 @@ std::vector<PeerMessage> Channel::Read() {
     } else if (received < 0 && WouldBlock()) {
       break;
     } else {
+      error_ = received < 0 ? errno : 0;
       ended = true;
     }
   }

@@ -42,6 +42,9 @@ class Channel {
   // when the other side sends nonsense.
   std::vector<PeerMessage> Read();
 
+  // Why it closed: errno of what failed, 0 when the other side closed it or sent nonsense.
+  int error() const { return error_; }
+
   // Says that nothing more will be sent.
   void FinishSending();
 
@@ -49,6 +52,7 @@ class Channel {
   Fd fd_;
   std::string in_;
   std::string out_;
+  int error_ = 0;
 };
 
 }  // namespace ft

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/thread.h"
 #include "runtime/collective/liveness/channel.h"
 #include "runtime/collective/liveness/star.h"
 
@@ -24,7 +27,20 @@ namespace {
 // How long the end of a monitor may take to get its last words out.
 constexpr absl::Duration kLastWords = absl::Milliseconds(500);
 
-std::string LostText(const PeerInfo& peer) {
+// Errors by which the kernel says that a host does not answer any more. A process that ends while its host is
+// well closes its connections, or has them reset.
+bool IsSilence(int error) {
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN ||
+         error == ENETDOWN;
+}
+
+std::string LostText(const PeerInfo& peer, int error) {
+  if (IsSilence(error)) {
+    return absl::StrCat(
+        "rank ", peer.rank, " was lost (nothing is heard from its host any more, ", Whereabouts(peer), ": ",
+        std::generic_category().message(error),
+        "; its process may still run: look at the network between the hosts, and at that host)");
+  }
   return absl::StrCat("rank ", peer.rank, " was lost (its process, ", Whereabouts(peer),
                       ", ended without a word)");
 }
@@ -40,7 +56,12 @@ class PeerMonitor::Impl {
         links_(connections.size()) {
     for (size_t rank = 0; rank < connections.size(); ++rank)
       links_[rank].channel = Channel(std::move(connections[rank]));
-    if (peers_.size() > 1) thread_ = std::thread([this] { Run(); });
+  }
+
+  absl::Status StartListening() {
+    if (peers_.size() <= 1) return absl::OkStatus();
+    FT_ASSIGN_OR_RETURN(thread_, StartThread("to watch the other ranks", [this] { Run(); }));
+    return absl::OkStatus();
   }
 
   ~Impl() {
@@ -185,7 +206,7 @@ class PeerMonitor::Impl {
           break;
       }
     }
-    if (!link.channel.open() && !link.goodbye) Decide(LostText(peers_[rank]));
+    if (!link.channel.open() && !link.goodbye) Decide(LostText(peers_[rank], link.channel.error()));
   }
 
   std::string FailedText(size_t rank, absl::string_view message) const {
@@ -254,8 +275,9 @@ absl::StatusOr<std::unique_ptr<PeerMonitor>> PeerMonitor::Start(const Rendezvous
     wake = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake.valid()) return ErrnoStatus("eventfd");
   }
-  return std::unique_ptr<PeerMonitor>(
-      new PeerMonitor(std::make_unique<Impl>(rendezvous, std::move(connections), std::move(wake))));
+  auto impl = std::make_unique<Impl>(rendezvous, std::move(connections), std::move(wake));
+  FT_RETURN_IF_ERROR(impl->StartListening());
+  return std::unique_ptr<PeerMonitor>(new PeerMonitor(std::move(impl)));
 }
 
 PeerMonitor::PeerMonitor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -44,6 +44,7 @@ void KeepAlive(int fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);  // ms; the same while something is on its way
 }
 
 absl::Status Send(int fd, const Greeting& greeting) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/rendezvous/foreign_launcher.h"
 
 namespace ft {
 namespace {
@@ -105,6 +106,7 @@ absl::Status ReadElastic(EnvironmentLookup lookup, LaunchEnvironment* environmen
 
 absl::StatusOr<LaunchEnvironment> ParseLaunchEnvironment(EnvironmentLookup lookup) {
   LaunchEnvironment environment;
+  if (lookup("RANK") == nullptr) FT_RETURN_IF_ERROR(CheckStartedAlone(lookup));
   const bool launched = lookup("RANK") != nullptr || lookup("WORLD_SIZE") != nullptr ||
                         lookup("MASTER_ADDR") != nullptr || lookup("MASTER_PORT") != nullptr;
   if (!launched) return environment;

@@ -31,7 +31,8 @@ struct LaunchEnvironment {
 using EnvironmentLookup = absl::FunctionRef<const char*(const char* name)>;
 
 // Reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT and
-// TORCHELASTIC_*. With none of RANK, WORLD_SIZE and MASTER_* set, it is a run of one rank. Errors:
+// TORCHELASTIC_*. With none of RANK, WORLD_SIZE and MASTER_* set, it is a run of one rank, unless
+// another launcher has visibly started more (CheckStartedAlone). Errors:
 // InvalidArgument, one line that names the variable, its value and what to do.
 absl::StatusOr<LaunchEnvironment> ParseLaunchEnvironment(EnvironmentLookup lookup);
 

@@ -1,6 +1,9 @@
 #include "runtime/collective/rendezvous/meeting.h"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <random>
 #include <set>
@@ -117,6 +120,28 @@ absl::Status CompareFingerprints(const std::vector<PeerInfo>& peers) {
       absl::StrCat("ranks ", Difference(kinds), "; give every rank the same plan and options"));
 }
 
+// The process that has the rank's seat in a roster, when it is not `self` and did not die before it was
+// started again. An earlier run on the same store may have left it.
+std::optional<PeerInfo> FindRival(const Roster& roster, const PeerInfo& self) {
+  for (const PeerInfo& peer : roster.peers) {
+    const bool other = peer.pid != self.pid || peer.host_id != self.host_id || peer.hostname != self.hostname;
+    if (peer.rank == self.rank && other && peer.restart_count >= self.restart_count) return peer;
+  }
+  return std::nullopt;
+}
+
+// Known of processes of this host only.
+bool StillRuns(const PeerInfo& rival, const PeerInfo& self) {
+  return rival.host_id == self.host_id && rival.hostname == self.hostname &&
+         (kill(static_cast<pid_t>(rival.pid), 0) == 0 || errno == EPERM);
+}
+
+absl::Status ClaimedTwice(const PeerInfo& first, const PeerInfo& second) {
+  return absl::AlreadyExistsError(absl::StrCat("two processes claim rank ", first.rank, ": ",
+                                               Whereabouts(first), ", and ", Whereabouts(second),
+                                               "; give every process its own RANK"));
+}
+
 class Leader {
  public:
   Leader(Store* store, const PeerInfo& self, int world_size, absl::Duration timeout)
@@ -206,9 +231,7 @@ class Leader {
     auto& seat = peers_[static_cast<size_t>(peer.rank)];
     // Agents restart their own workers only; a restarted rank takes the seat of its dead predecessor.
     if (seat.has_value() && seat->restart_count >= peer.restart_count) {
-      verdict_ = absl::AlreadyExistsError(absl::StrCat("two processes claim rank ", peer.rank, ": ",
-                                                       Whereabouts(*seat), ", and ", Whereabouts(peer),
-                                                       "; give every process its own RANK"));
+      verdict_ = ClaimedTwice(*seat, peer);
       return;
     }
     seat = std::move(peer);
@@ -244,6 +267,30 @@ absl::StatusOr<Roster> LeadMeeting(Store* store, const PeerInfo& self, int world
   return Leader(store, self, world_size, timeout).Run();
 }
 
+namespace {
+
+// Waits for rank 0's answer to a greeting. The meeting may be over, and another process have this rank's
+// seat: then nobody answers, until the store is gone with rank 0.
+absl::StatusOr<std::string> AwaitAnswer(Store* store, const PeerInfo& self, const std::string& key,
+                                        absl::Time deadline) {
+  std::optional<PeerInfo> rival;
+  for (;;) {
+    absl::StatusOr<std::string> answer = store->Get(key, std::min(deadline, absl::Now() + kSlice));
+    if (answer.ok()) return answer;
+    const bool over = !absl::IsDeadlineExceeded(answer.status()) || absl::Now() >= deadline;
+    if (over) return rival.has_value() ? ClaimedTwice(*rival, self) : answer.status();
+    FT_ASSIGN_OR_RETURN(const int64_t newest, store->Add(kGeneration, 0));
+    FT_ASSIGN_OR_RETURN(const bool decided, store->Check({RosterKey(newest)}));
+    if (!decided) continue;
+    FT_ASSIGN_OR_RETURN(const std::string text, store->Get(RosterKey(newest), deadline));
+    FT_ASSIGN_OR_RETURN(const Roster roster, DecodeRoster(newest, text));
+    rival = FindRival(roster, self);
+    if (rival.has_value() && StillRuns(*rival, self)) return ClaimedTwice(*rival, self);
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<Roster> FollowMeeting(Store* store, const PeerInfo& self, absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
   const absl::Status no_leader = absl::UnavailableError(
@@ -251,7 +298,7 @@ absl::StatusOr<Roster> FollowMeeting(Store* store, const PeerInfo& self, absl::D
   for (;;) {
     const std::string nonce = RandomNonce();
     FT_RETURN_IF_ERROR(Post(store, absl::StrCat("hello ", nonce)));
-    auto ack = store->Get(absl::StrCat("ack/", nonce), deadline);
+    auto ack = AwaitAnswer(store, self, absl::StrCat("ack/", nonce), deadline);
     if (absl::IsDeadlineExceeded(ack.status())) return no_leader;
     int64_t generation = 0;
     if (!ack.ok()) return ack.status();
@@ -264,7 +311,12 @@ absl::StatusOr<Roster> FollowMeeting(Store* store, const PeerInfo& self, absl::D
     int64_t newest = generation;
     while (newest == generation) {
       auto text = store->Get(RosterKey(generation), std::min(decided, absl::Now() + kSlice));
-      if (text.ok()) return DecodeRoster(generation, *text);
+      if (text.ok()) {
+        FT_ASSIGN_OR_RETURN(Roster roster, DecodeRoster(generation, *text));
+        const std::optional<PeerInfo> rival = FindRival(roster, self);
+        if (roster.verdict.ok() && rival.has_value()) return ClaimedTwice(*rival, self);
+        return roster;
+      }
       if (!absl::IsDeadlineExceeded(text.status())) return text.status();
       if (absl::Now() >= decided) return no_leader;
       FT_ASSIGN_OR_RETURN(newest, store->Add(kGeneration, 0));

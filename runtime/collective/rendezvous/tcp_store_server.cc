@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/base/status_macros.h"
+#include "runtime/base/thread.h"
 #include "runtime/collective/net/socket.h"
 #include "runtime/collective/rendezvous/store_engine.h"
 
@@ -30,9 +31,13 @@ class TcpStoreServer::Impl {
  public:
   Impl(Listener listener, Fd stop) : listener_(std::move(listener)), stop_(std::move(stop)) {
     entries_.reserve(64);  // here, so that a thread that starts late allocates nothing while a step runs
-    thread_ = std::thread([this] { Run(); });
+  }
+  absl::Status StartServing() {
+    FT_ASSIGN_OR_RETURN(thread_, StartThread("to serve the store", [this] { Run(); }));
+    return absl::OkStatus();
   }
   ~Impl() {
+    if (!thread_.joinable()) return;
     const uint64_t one = 1;
     // Cannot fail: the counter is far from its limit.
     [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof(one));
@@ -109,8 +114,9 @@ absl::StatusOr<std::unique_ptr<TcpStoreServer>> TcpStoreServer::Start(uint16_t p
   FT_ASSIGN_OR_RETURN(Listener listener, Listen(port));
   Fd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return ErrnoStatus("eventfd");
-  return std::unique_ptr<TcpStoreServer>(
-      new TcpStoreServer(std::make_unique<Impl>(std::move(listener), std::move(stop))));
+  auto impl = std::make_unique<Impl>(std::move(listener), std::move(stop));
+  FT_RETURN_IF_ERROR(impl->StartServing());
+  return std::unique_ptr<TcpStoreServer>(new TcpStoreServer(std::move(impl)));
 }
 
 TcpStoreServer::TcpStoreServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

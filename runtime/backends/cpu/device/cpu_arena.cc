@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "runtime/base/thread.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14
@@ -78,7 +79,13 @@ void TouchAll(char* data, uint64_t bytes, int num_threads) {
   const uint64_t share = (pages + num_threads - 1) / num_threads * kHugePage;
   std::vector<std::thread> threads;
   for (uint64_t begin = share; begin < bytes; begin += share) {
-    threads.emplace_back(Touch, data + begin, data + std::min(bytes, begin + share));
+    char* const end = data + std::min(bytes, begin + share);
+    absl::StatusOr<std::thread> thread = StartThread("", [from = data + begin, end] { Touch(from, end); });
+    if (!thread.ok()) {
+      Touch(data + begin, end);  // here, then
+      continue;
+    }
+    threads.push_back(*std::move(thread));
   }
   Touch(data, data + std::min(bytes, share));
   for (std::thread& thread : threads) thread.join();

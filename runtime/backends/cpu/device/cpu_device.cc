@@ -20,8 +20,7 @@ absl::StatusOr<std::unique_ptr<Memory>> CpuDevice::Allocate(uint64_t bytes) {
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> CpuDevice::CreateStream(std::string name, size_t max_enqueued) {
-  return std::make_unique<CpuStream>(std::move(name), max_enqueued, options_.may_spin ? kSpinNs : 0,
-                                     failure_);
+  return CpuStream::Start(std::move(name), max_enqueued, options_.may_spin ? kSpinNs : 0, failure_);
 }
 
 std::unique_ptr<Event> CpuDevice::CreateEvent() { return std::make_unique<CpuEvent>(); }

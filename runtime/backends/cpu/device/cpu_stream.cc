@@ -8,6 +8,8 @@
 
 #include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/backends/cpu/device/monotonic_clock.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/base/thread.h"
 
 namespace ft {
 
@@ -15,10 +17,18 @@ CpuStream::CpuStream(std::string name, size_t max_enqueued, int64_t spin_ns, Fir
     : name_(std::move(name)),
       spin_ns_(spin_ns),
       failure_(failure),
-      ring_(std::max<size_t>(1, max_enqueued)),
-      thread_([this] { Loop(); }) {}
+      ring_(std::max<size_t>(1, max_enqueued)) {}
+
+absl::StatusOr<std::unique_ptr<CpuStream>> CpuStream::Start(std::string name, size_t max_enqueued,
+                                                            int64_t spin_ns, FirstFailure& failure) {
+  const std::string purpose = "for stream " + name;
+  std::unique_ptr<CpuStream> stream(new CpuStream(std::move(name), max_enqueued, spin_ns, failure));
+  FT_ASSIGN_OR_RETURN(stream->thread_, StartThread(purpose, [raw = stream.get()] { raw->Loop(); }));
+  return stream;
+}
 
 CpuStream::~CpuStream() {
+  if (!thread_.joinable()) return;
   Enqueue({});  // an empty span ends the thread
   thread_.join();
 }

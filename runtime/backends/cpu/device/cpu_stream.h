@@ -26,7 +26,9 @@ class CpuStream final : public Stream {
  public:
   // `failure`, that of the device, is looked at before every kernel; it must outlive the stream. Waiting
   // spins for `spin_ns` before it sleeps.
-  CpuStream(std::string name, size_t max_enqueued, int64_t spin_ns, FirstFailure& failure);
+  // Errors: StartThread's.
+  static absl::StatusOr<std::unique_ptr<CpuStream>> Start(std::string name, size_t max_enqueued,
+                                                          int64_t spin_ns, FirstFailure& failure);
   ~CpuStream() override;
 
   void Enqueue(absl::Span<const Command> commands) override;
@@ -35,6 +37,7 @@ class CpuStream final : public Stream {
   int64_t waited_ns() const override { return waited_ns_; }
 
  private:
+  CpuStream(std::string name, size_t max_enqueued, int64_t spin_ns, FirstFailure& failure);
   void Loop();
   void RunAll(absl::Span<const Command> commands);
   void Run(const Command& command);

@@ -1,0 +1,90 @@
+#include "runtime/base/output_check.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "runtime/base/atomic_file.h"
+#include "runtime/base/posix_error.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft {
+namespace {
+
+std::string FolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+// `bytes` more on the file system that `at` lies on; `path`: what they are for.
+absl::Status CheckRoom(const std::string& path, const std::string& at, uint64_t bytes) {
+  struct statvfs system;
+  if (statvfs(at.c_str(), &system) != 0 || system.f_blocks == 0) return absl::OkStatus();  // it does not say
+  const uint64_t blocks = geteuid() == 0 ? system.f_bfree : system.f_bavail;
+  if (bytes <= blocks * system.f_frsize) return absl::OkStatus();
+  return absl::ResourceExhaustedError(fmt::format(
+      "cannot write '{}': it takes {} bytes, and {} are free there; free some room or choose another "
+      "folder",
+      path, bytes, blocks * system.f_frsize));
+}
+
+absl::Status CheckLimit(const std::string& path, uint64_t bytes) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      fmt::format("cannot write '{}': it takes {} bytes, but files are limited to {} (ulimit -f)", path,
+                  bytes, limit.rlim_cur));
+}
+
+// What exists and is no regular file. A full device says so when nothing is written to it, too. Pipes are not
+// opened: that would be seen at their other end.
+absl::Status CheckSpecialFile(const std::string& path, const struct stat& info) {
+  if (S_ISDIR(info.st_mode)) return PosixError(EISDIR, "write", path);
+  if (!S_ISCHR(info.st_mode))
+    return access(path.c_str(), W_OK) == 0 ? absl::OkStatus() : PosixError(errno, "write", path);
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return PosixError(errno, "write", path);
+  const ssize_t written = write(fd, "", 0);
+  const int error = errno;
+  close(fd);
+  return written < 0 ? PosixError(error, "write", path) : absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckAtomicOutput(const std::string& path, uint64_t bytes) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return CheckSpecialFile(path, info);
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> probe,
+                      AtomicFile::Create(path));  // gone when it is destroyed
+  FT_RETURN_IF_ERROR(CheckLimit(path, bytes));
+  return CheckRoom(path, FolderOf(probe->path()), bytes);
+}
+
+absl::Status CheckInPlaceOutput(const std::string& path, uint64_t bytes) {
+  struct stat info;
+  const bool exists = stat(path.c_str(), &info) == 0;
+  if (exists && !S_ISREG(info.st_mode)) return CheckSpecialFile(path, info);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);  // not emptied
+  if (fd < 0) return PosixError(errno, "write", path);
+  close(fd);
+  FT_RETURN_IF_ERROR(CheckLimit(path, bytes));
+  const uint64_t held = exists ? static_cast<uint64_t>(info.st_blocks) * 512 : 0;
+  const absl::Status room = CheckRoom(path, path, bytes > held ? bytes - held : 0);
+  if (!exists) {  // where a link points to
+    const std::unique_ptr<char, decltype(&std::free)> made(realpath(path.c_str(), nullptr), &std::free);
+    unlink(made ? made.get() : path.c_str());
+  }
+  return room;
+}
+
+}  // namespace ft

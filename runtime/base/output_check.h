@@ -1,0 +1,22 @@
+// Whether a file can be written, found out before the work whose result is to go into it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace ft {
+
+// By trying, since permissions do not tell all (root, read-only mounts): what exists keeps its bytes, nothing
+// new stays behind. `bytes`: how many are going to be written, as far as known; there must be room for them
+// on the file system and below the limit on the size of files (ulimit -f). Errors: what the writing would
+// fail with later (exit status 74).
+
+// A file that AtomicFile is going to write: a temporary beside it that replaces it.
+absl::Status CheckAtomicOutput(const std::string& path, uint64_t bytes);
+
+// A file that is opened where it stands, and made if it is not there. An old file's bytes count as room.
+absl::Status CheckInPlaceOutput(const std::string& path, uint64_t bytes);
+
+}  // namespace ft
