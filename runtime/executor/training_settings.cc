@@ -56,6 +56,15 @@ absl::Status Read(const proto::Plan& plan, const char* name, int64_t least, std:
 }
 
 template <typename T>
+absl::Status Read(const proto::Plan& plan, const char* name, absl::StatusOr<T> (*parse)(std::string_view),
+                  std::optional<T>& value) {
+  const proto::Attribute* word = Find(plan, name);
+  if (word == nullptr) return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(value, parse(word->s()));
+  return absl::OkStatus();
+}
+
+template <typename T>
 std::optional<T> Or(const std::optional<T>& first, const std::optional<T>& second) {
   return first.has_value() ? first : second;
 }
@@ -72,7 +81,11 @@ TrainingSettings TrainingSettings::Merge(const TrainingSettings& flags, const Tr
                           .warmup_ratio = flags.warmup_ratio,
                           .steps = Or(flags.steps, plan.steps),
                           .seed = Or(flags.seed, plan.seed),
-                          .max_bad_steps = Or(flags.max_bad_steps, plan.max_bad_steps)};
+                          .max_bad_steps = Or(flags.max_bad_steps, plan.max_bad_steps),
+                          .warmup = plan.warmup,
+                          .warmup_min_lr = plan.warmup_min_lr,
+                          .lr_convention = plan.lr_convention,
+                          .global_batch = plan.global_batch};
   if (!flags.warmup_steps.has_value() && !flags.warmup_ratio.has_value()) {
     merged.warmup_steps = plan.warmup_steps;
     merged.warmup_ratio = plan.warmup_ratio;
@@ -88,6 +101,9 @@ absl::StatusOr<LrSchedule> TrainingSettings::Schedule(int64_t total_steps) const
   schedule.kind = lr_schedule.value_or(schedule.kind);
   schedule.peak = lr.value_or(schedule.peak);
   schedule.min_lr = min_lr.value_or(schedule.min_lr);
+  schedule.warmup = warmup.value_or(schedule.warmup);
+  schedule.warmup_min_lr = warmup_min_lr.value_or(schedule.warmup_min_lr);
+  schedule.convention = lr_convention.value_or(schedule.convention);
   schedule.total_steps = total_steps;
   schedule.warmup_steps = warmup_steps.value_or(0) > 0 ? *warmup_steps : WarmupSteps(ratio, total_steps);
   FT_RETURN_IF_ERROR(schedule.Check());
@@ -103,10 +119,31 @@ absl::StatusOr<TrainingSettings> TrainingSettingsOf(const proto::Plan& plan) {
   FT_RETURN_IF_ERROR(Read(plan, "steps", 0, settings.steps));
   FT_RETURN_IF_ERROR(Read(plan, "seed", std::numeric_limits<int64_t>::min(), settings.seed));
   FT_RETURN_IF_ERROR(Read(plan, "max_bad_steps", 1, settings.max_bad_steps));
-  if (const proto::Attribute* word = Find(plan, "lr_schedule"); word != nullptr) {
-    FT_ASSIGN_OR_RETURN(settings.lr_schedule, ParseLrScheduleKind(word->s()));
-  }
+  FT_RETURN_IF_ERROR(Read(plan, "warmup_min_lr", 0.0, kMost, settings.warmup_min_lr));
+  FT_RETURN_IF_ERROR(Read(plan, "global_batch", 0, settings.global_batch));
+  FT_RETURN_IF_ERROR(Read(plan, "lr_schedule", ParseLrScheduleKind, settings.lr_schedule));
+  FT_RETURN_IF_ERROR(Read(plan, "warmup_type", ParseWarmup, settings.warmup));
+  FT_RETURN_IF_ERROR(Read(plan, "lr_convention", ParseLrConvention, settings.lr_convention));
   return settings;
+}
+
+absl::Status CheckGlobalBatch(const proto::Plan& plan, int world_size) {
+  FT_ASSIGN_OR_RETURN(const TrainingSettings settings, TrainingSettingsOf(plan));
+  const auto wanted = static_cast<double>(settings.global_batch.value_or(0));
+  if (wanted == 0) return absl::OkStatus();
+  const int64_t micro_steps = std::max<int64_t>(1, plan.micro_steps());
+  // In doubles: a plan's numbers may be anything.
+  const double of_rank = static_cast<double>(plan.batch()) * static_cast<double>(micro_steps);
+  if (of_rank * world_size == wanted) return absl::OkStatus();
+  std::string advice = "compile with another --micro-steps, --global-batch or model";
+  if (const double ranks = wanted / of_rank; ranks >= 1 && ranks == std::floor(ranks))
+    advice =
+        absl::StrFormat("run %.0f ranks, or compile with another --micro-steps or --global-batch", ranks);
+  return absl::InvalidArgumentError(
+      absl::StrFormat("the plan was compiled for a global batch of %.0f sequences a step, but %d sequences x "
+                      "%d micro-steps x %d "
+                      "ranks are %.0f; %s",
+                      wanted, plan.batch(), micro_steps, world_size, of_rank * world_size, advice));
 }
 
 absl::StatusOr<LossScaling> LossScalingOf(const proto::Plan& plan) {

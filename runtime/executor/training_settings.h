@@ -16,8 +16,11 @@ namespace ft {
 inline constexpr int64_t kDefaultMaxBadSteps = 3;
 
 // Settings of a plan (Plan.settings) by name; absent ones are empty.
-//   lr, min_lr, warmup_ratio   floats          lr_schedule      constant, linear or cosine
-//   warmup_steps, steps, seed, max_bad_steps   whole numbers
+//   lr, min_lr, warmup_min_lr, warmup_ratio                 floats
+//   warmup_steps, steps, seed, max_bad_steps, global_batch  whole numbers
+//   lr_schedule      constant, linear or cosine
+//   warmup_type      linear or log
+//   lr_convention    transformers or deepspeed
 struct TrainingSettings {
   std::optional<double> lr = {};
   std::optional<LrSchedule::Kind> lr_schedule = {};
@@ -27,6 +30,11 @@ struct TrainingSettings {
   std::optional<int64_t> steps = {};
   std::optional<int64_t> seed = {};
   std::optional<int64_t> max_bad_steps = {};
+  // Of the plan alone; no flag of a run changes them.
+  std::optional<LrSchedule::Warmup> warmup = {};
+  std::optional<double> warmup_min_lr = {};
+  std::optional<LrSchedule::Convention> lr_convention = {};
+  std::optional<int64_t> global_batch = {};  // sequences of a step over all ranks; 0: any number
 
   // What `flags` say, and where they are silent what `plan` says. Of the two ways to give a warm-up, one in
   // `flags` leaves none of the plan's.
@@ -36,6 +44,10 @@ struct TrainingSettings {
   // warmup_ratio. Errors: those of LrSchedule::Check; InvalidArgument for a ratio outside 0 ... 1.
   absl::StatusOr<LrSchedule> Schedule(int64_t total_steps) const;
 };
+
+// InvalidArgument when a step of `world_size` ranks takes another number of sequences than the plan was
+// compiled for (setting global_batch).
+absl::Status CheckGlobalBatch(const proto::Plan& plan, int world_size);
 
 // Errors: InvalidArgument for a setting of another type, a number out of range or a word that is none of the
 // above.

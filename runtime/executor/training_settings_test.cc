@@ -33,6 +33,9 @@ TEST(TrainingSettingsTest, ReadsThePlan) {
   Add(plan, "steps")->set_f(20);  // ftc writes all numbers as floats
   Add(plan, "seed")->set_i(-7);
   Add(plan, "max_bad_steps")->set_i(5);
+  Add(plan, "warmup_type")->set_s("log");
+  Add(plan, "warmup_min_lr")->set_f(0.002);
+  Add(plan, "lr_convention")->set_s("deepspeed");
   const auto settings = TrainingSettingsOf(plan);
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->steps, 20);
@@ -44,6 +47,13 @@ TEST(TrainingSettingsTest, ReadsThePlan) {
   EXPECT_EQ(schedule->warmup_steps, 5);
   EXPECT_EQ(schedule->min_lr, 0.001);
   EXPECT_EQ(schedule->total_steps, 20);
+  EXPECT_EQ(schedule->warmup, LrSchedule::Warmup::kLog);
+  EXPECT_EQ(schedule->warmup_min_lr, 0.002);
+  EXPECT_EQ(schedule->convention, LrSchedule::Convention::kDeepSpeed);
+  // They stay when flags change the rest.
+  const auto merged = TrainingSettings::Merge({.lr = 0.5}, *settings).Schedule(20);
+  EXPECT_EQ(merged->convention, LrSchedule::Convention::kDeepSpeed);
+  EXPECT_EQ(merged->warmup_min_lr, 0.002);
 }
 
 TEST(TrainingSettingsTest, FlagsComeFirst) {
@@ -74,6 +84,28 @@ TEST(TrainingSettingsTest, RefusesWhatMakesNoSense) {
   plan.mutable_settings(0)->set_name("lr_schedule");
   EXPECT_FALSE(TrainingSettingsOf(plan).ok());
   EXPECT_FALSE(TrainingSettings{.min_lr = 1}.Schedule(10).ok());  // above the default rate
+}
+
+TEST(TrainingSettingsTest, TheGlobalBatchIsThatOfTheRanks) {
+  proto::Plan plan;
+  plan.set_batch(4);
+  plan.set_micro_steps(2);
+  EXPECT_TRUE(CheckGlobalBatch(plan, 3).ok());
+  proto::Attribute* global_batch = Add(plan, "global_batch");
+  global_batch->set_f(0);
+  EXPECT_TRUE(CheckGlobalBatch(plan, 3).ok());
+  global_batch->set_f(32);
+  EXPECT_TRUE(CheckGlobalBatch(plan, 4).ok());
+  const absl::Status status = CheckGlobalBatch(plan, 3);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      status.message(),
+      "the plan was compiled for a global batch of 32 sequences a step, but 4 sequences x 2 micro-steps "
+      "x 3 ranks are 24; run 4 ranks, or compile with another --micro-steps or --global-batch");
+  global_batch->set_f(20);  // no number of ranks has it
+  EXPECT_NE(CheckGlobalBatch(plan, 2).message().find("compile with another"), std::string::npos);
+  global_batch->set_f(2.5);
+  EXPECT_FALSE(CheckGlobalBatch(plan, 2).ok());
 }
 
 TEST(TrainingSettingsTest, LossScaling) {

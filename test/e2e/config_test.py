@@ -1,10 +1,11 @@
 """train.yaml: precedence, spellings of other programs, mistakes with their place, --print-config read back."""
 
 import itertools
+import json
 import re
 import unittest
 
-from harness import EndToEnd, run
+from harness import BIN, EndToEnd, run
 
 FSDP = """\
 fsdp:
@@ -141,7 +142,8 @@ class Config(EndToEnd):
         for text, words in (("strategy: ddp\nfsdp: {fsdp_use_orig_params: true}\n", ("fsdp_use_orig_params", ":2 ")),
                             ("strategy: ddp\nfsdp: {fsdp_state_dict_type: SHARDED_STATE_DICT}\n", ("state_dict_type",)),
                             ("strategy: ddp\nmomentum: 0.9\n", ("optimizer is adamw",)),
-                            ("strategy: ddp\noptimizer: {type: Adam}\n", ("adamw, as in DeepSpeed",)),
+                            ("strategy: ddp\noptimizer: {type: Adam, params: {lr: 3.0e-4, betas: [0.9, 0.95], weight_decay: 0.1}}\n",
+                             ("adamw, as in DeepSpeed",)),
                             ("strategy: ddp\nzero_optimization: {stage3_max_live_parameters: 5}\n", ("limit_all_gathers=2",))):
             with self.subTest(text=text):
                 done = self.compile(text, "--print-config")
@@ -149,6 +151,88 @@ class Config(EndToEnd):
                 for word in words:
                     self.assertIn(word, done.stderr)
         self.assertEqual(self.compile(FSDP, "--print-config").stderr, "")
+
+    def test_files_of_accelerate(self):
+        """As `accelerate config` writes them: everything at rest is written too."""
+        rest = ("compute_environment: LOCAL_MACHINE\ndebug: false\ndowncast_bf16: 'no'\nenable_cpu_affinity: false\nmachine_rank: 0\n"
+                "main_training_function: main\nnum_machines: 1\nrdzv_backend: static\nsame_network: true\ntpu_env: []\n"
+                "tpu_use_cluster: false\ntpu_use_sudo: false\nuse_cpu: false\nmixed_precision: bf16\n")
+        for text, strategy in (("distributed_type: MULTI_GPU\n", "no_shard"), ("distributed_type: FSDP\n", "full_shard"),
+                               ("distributed_type: DEEPSPEED\ndeepspeed_config: {zero_stage: 1}\n", "zero1")):
+            with self.subTest(text=text):
+                values, _ = self.printed(rest + text)
+                self.assertEqual((values["strategy"], values["param_dtype"]), (strategy, "bf16"))
+        done = self.compile(rest + "distributed_type: FSDP\n", "--print-config")
+        self.assertEqual(len(done.stderr.splitlines()), 2, done.stderr)  # full_shard; the optimizer
+        self.assertIn("leaves the optimizer to a training script; here it is optimizer=adamw, lr=0.0003", done.stderr)
+        for text, reason in (("distributed_type: FSDP\nparallelism_config: {parallelism_config_tp_size: 2}\n", "tensor parallelism"),
+                             ("distributed_type: MEGATRON_LM\n", "Megatron-LM"), ("mixed_precision: fp8\n", "fp8"),
+                             ("compute_environment: AMAZON_SAGEMAKER\n", "SageMaker"),
+                             ("distributed_type: FSDP\nnum_proceses: 2\n", "did you mean 'num_processes'?")):
+            with self.subTest(text=text):
+                self.refused(self.compile(text, "-o", self.dir / "plan.bin"), 65, "train.yaml:", reason)
+
+    def test_a_deepspeed_file_that_is_named(self):
+        text = "distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: json/zero.json\n"
+        self.refused(self.compile(text), 74, "train.yaml:3", "json/zero.json")
+        zero = self.dir / "json" / "zero.json"
+        zero.parent.mkdir()
+        zero.write_text('{"zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"}, "gradient_clipping": "auto"}\n')
+        values, sources = self.printed(text)
+        self.assertEqual((values["strategy"], sources["strategy"]), ("full_shard", f"{zero}:1 (zero_optimization.stage)"))
+        done = self.compile(text, "--print-config")
+        self.assertIn("mixed_precision=no", done.stderr)
+        self.assertIn("clip=1", done.stderr)
+        zero.write_text('{"zero_optimization": {"stage": 3, "stge": 1}}\n')
+        self.refused(self.compile(text), 65, "zero.json:1: unknown key 'zero_optimization.stge'")
+
+    def test_absent_keys_have_the_defaults_of_their_program(self):
+        text = '{"zero_optimization": {"stage": 2}, "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}}\n'
+        values, sources = self.printed(text)
+        for key, value in dict(betas="0.9,0.999", weight_decay="0", clip="0").items():
+            self.assertEqual((values[key], sources[key]), (value, "DeepSpeed's default"), key)
+        self.assertIn("betas=0.9,0.999 (ours: 0.9,0.95), weight_decay=0 (ours: 0.1), clip=0 (ours: 1)",
+                      self.compile(text, "--print-config").stderr)
+        values, sources = self.printed(text, "--clip=0.5")
+        self.assertEqual((values["clip"], sources["clip"]), ("0.5", "flag --clip"))
+
+    def test_help(self):
+        text = run("ftc", "compile", "--help").stdout
+        self.assertIn("--nesterov [=on|off]", text)
+        self.assertNotIn("{", text)
+        for flag, value in (("--nesterov", "true"), ("--nesterov=on", "true"), ("--nesterov=off", "false")):
+            values, _ = self.printed("strategy: ddp\noptimizer: sgd\nmomentum: 0.5\n", flag)
+            self.assertEqual(values["nesterov"], value)
+        self.refused(self.compile("strategy: ddp\n", "--nesterov=maybe"), 2, "maybe")
+
+    def test_training_as_deepspeed_schedules_it(self):
+        """The rates of the metrics are those of DeepSpeed's own classes; the global batch is that of the ranks."""
+        self.check("ftc", "model", "gpt2", "--batch=2", "--seq=16", "-o", self.model)
+        self.config.write_text("""{"zero_optimization": {"stage": 3}, "train_batch_size": 8, "gradient_accumulation_steps": 2,
+            "gradient_clipping": 1.0, "optimizer": {"type": "AdamW", "params": {"lr": 0.0006}},
+            "scheduler": {"type": "WarmupCosineLR", "params": {"warmup_num_steps": 3, "total_num_steps": 8, "warmup_min_ratio": 0.25}}}""")
+        plan, metrics = self.dir / "plan.bin", self.dir / "metrics.jsonl"
+        self.check("ftc", "compile", self.model, f"--config={self.config}", "-o", plan)
+        corpus = self.dir / "corpus.txt"
+        corpus.write_bytes(b"the quick brown fox jumps over the lazy dog. " * 40)
+        done = run("ftexec", plan, f"--data={corpus}")
+        self.refused_run(done, "global batch of 8 sequences", "2 sequences x 2 micro-steps x 1 ranks are 4; run 2 ranks")
+        self.check("ftrun", "--nproc-per-node=2", BIN / "ftexec", plan, f"--data={corpus}", f"--metrics={metrics}")
+        rates = [json.loads(line)["lr"] for line in metrics.read_text().splitlines()]
+        wanted = [0.0, 0.00015, 0.00043391838910715577, 0.0006, 0.000542710827802653, 0.00039272582780265294,
+                  0.00020733417219734703, 5.734917219734704e-05]  # runtime/lr_schedules.py of DeepSpeed 0.19.6
+        self.assertEqual(len(rates), len(wanted))
+        for rate, value in zip(rates, wanted):
+            self.assertAlmostEqual(rate, value, delta=1e-7 * 6e-4)
+        done = run("ftc", "compile", self.model, f"--config={self.config}", "--micro-steps=3", "-o", self.dir / "other.bin")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("wants 8 sequences a step, which is no multiple of the model's batch of 2 in 3 micro-steps", done.stderr)
+
+    def refused_run(self, done, *words):
+        lines = done.stderr.splitlines()
+        self.assertEqual((done.returncode, len(lines)), (65, 1), done.stderr)
+        for word in words:
+            self.assertIn(word, lines[0])
 
     def test_plans(self):
         """The same settings make the same plan, wherever they stand; the batch is the model's."""

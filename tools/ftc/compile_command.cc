@@ -49,16 +49,22 @@ absl::Status Observe(const CompileCommand& command, const ft::compiler::Phase& p
   return ft::WriteFileAtomically(fmt::format("{}/{:02}-{}.mlir", command.dump_dir, number, name), text);
 }
 
-// The model has the batch that the configuration was written for.
+// The model has the batch that the configuration was written for, and some number of ranks the global one.
 absl::Status CheckBatch(const Effective& effective, mlir::ModuleOp module) {
-  const int64_t wanted = effective.configuration.batch;
+  const Configuration& configuration = effective.configuration;
   auto forward = module.lookupSymbol<mlir::FunctionOpInterface>("forward");
-  if (wanted == 0 || forward == nullptr || forward.getNumArguments() == 0) return absl::OkStatus();
+  if (forward == nullptr || forward.getNumArguments() == 0) return absl::OkStatus();
   const auto tokens = llvm::dyn_cast<mlir::RankedTensorType>(forward.getArgumentTypes()[0]);
-  if (tokens == nullptr || tokens.getRank() == 0 || tokens.getDimSize(0) == wanted) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("{} wants a batch of {}, but the model has one of {}",
-                                                NameOf(effective.OriginOf("batch")), wanted,
-                                                tokens.getDimSize(0)));
+  if (tokens == nullptr || tokens.getRank() == 0 || tokens.getDimSize(0) <= 0) return absl::OkStatus();
+  const int64_t batch = tokens.getDimSize(0), micro_steps = configuration.options.microSteps;
+  if (configuration.batch != 0 && batch != configuration.batch)
+    return absl::InvalidArgumentError(fmt::format("{} wants a batch of {}, but the model has one of {}",
+                                                  NameOf(effective.OriginOf("batch")), configuration.batch,
+                                                  batch));
+  if (configuration.global_batch % (batch * micro_steps) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "{} wants {} sequences a step, which is no multiple of the model's batch of {} in {} micro-steps",
+      NameOf(effective.OriginOf("global_batch")), configuration.global_batch, batch, micro_steps));
 }
 
 absl::Status Compile(const CompileCommand& command, const Effective& effective) {
@@ -83,8 +89,9 @@ int FailAt(const absl::Status& status) {
   return ft::ExitStatus(status);
 }
 
-int FailConfigure(const CompileCommand& command, const absl::Status& status) {
-  return absl::StartsWith(status.message(), command.config + ":") ? FailAt(status) : Fail(status);
+// So does one in a file that the configuration names.
+int FailConfigure(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ? FailAt(status) : Fail(status);
 }
 
 }  // namespace
@@ -92,7 +99,7 @@ int FailConfigure(const CompileCommand& command, const absl::Status& status) {
 int Run(const CompileCommand& command) {
   const absl::StatusOr<std::variant<Effective, Refusal>> configured =
       Configure(command.config, command.flags);
-  if (!configured.ok()) return FailConfigure(command, configured.status());
+  if (!configured.ok()) return FailConfigure(configured.status());
   if (const auto* refusal = std::get_if<Refusal>(&*configured)) {
     if (refusal->usage) return FailUsage(refusal->message);
     return Fail(absl::InvalidArgumentError(refusal->message));

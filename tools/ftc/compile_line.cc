@@ -14,6 +14,7 @@ namespace ftc {
 namespace {
 
 constexpr std::string_view kFinalPhase = "memory";
+constexpr std::string_view kFlagAlone = "true";  // what CLI11 makes of a flag without a value
 constexpr char kInput[] = "Input and output";
 
 }  // namespace
@@ -29,8 +30,8 @@ void CompileLine::AddTo(CLI::App& app) {
       ->type_name("plan.bin")
       ->group(kInput);
   // A flag, so that it takes a value only after '='.
-  sub.add_flag(fmt::format("--dump{{{}}}", kFinalPhase), dump_,
-               "Prints the IR after PHASE[,PHASE]; the final one by default")
+  sub.add_flag("--dump", dump_, "Prints the IR after PHASE[,PHASE]; the final one by default")
+      ->option_text("[=PHASE,...]")
       ->group(kInput);
   sub.add_option("--dump-dir", command_.dump_dir, "Writes the IR after each phase to this folder")
       ->type_name("DIR")
@@ -50,10 +51,9 @@ void CompileLine::AddSettingsTo(CLI::App& sub) {
     const std::string flag = "--" + FlagName(setting.name);
     if (sub.get_option_no_throw(flag) != nullptr) continue;
     const std::string help = fmt::format("{} ({})", setting.help, setting.value.type);
-    CLI::Option* option =
-        setting.flag_value.empty()
-            ? sub.add_option(flag, settings_[i], help)->type_name(setting.placeholder)
-            : sub.add_flag(fmt::format("{}{{{}}}", flag, setting.flag_value), settings_[i], help);
+    CLI::Option* option = setting.is_switch
+                              ? sub.add_flag(flag, settings_[i], help)->option_text("[=on|off]")
+                              : sub.add_option(flag, settings_[i], help)->type_name(setting.placeholder);
     options_[i] = option;
     // Counted and refused by Read, in words of its own.
     option->group(setting.group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -88,7 +88,7 @@ std::string CompileLine::ReadDump(const CLI::App& sub, CompileCommand& command) 
   if (sub.count("--dump") == 0) return "";
   std::vector<std::string> phases;
   for (const auto& phase : ft::compiler::phases()) phases.push_back(phase.name.str());
-  command.dump = SplitList(dump_);
+  command.dump = SplitList(dump_ == kFlagAlone ? kFinalPhase : dump_);
   for (const std::string& phase : command.dump) {
     if (std::find(phases.begin(), phases.end(), phase) == phases.end())
       return ft::UnknownName("phase", phase, std::vector<std::string_view>(phases.begin(), phases.end()));

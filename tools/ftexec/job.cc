@@ -177,6 +177,9 @@ absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& envi
   const int cores = CoresOfProcess(), local_ranks = environment.local_world_size;
   FT_ASSIGN_OR_RETURN(job.threads, ChooseThreads(flags, cores, local_ranks));
   FT_RETURN_IF_ERROR(LoadPlan(flags, environment.world_size, environment.local_world_size, job));
+  if (absl::Status status = CheckGlobalBatch(job.plan(), environment.world_size); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat("'", flags.plan, "': ", status.message()));
+  }
   FT_ASSIGN_OR_RETURN(job.data, OpenData(flags, flags.data, job.plan()));
   if (!flags.eval_data.empty()) {
     FT_ASSIGN_OR_RETURN(job.eval_data, OpenData(flags, flags.eval_data, job.plan()));

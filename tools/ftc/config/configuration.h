@@ -11,9 +11,12 @@ namespace ftc {
 // Defaults of the run, overridden by ftexec's flags.
 struct RunSettings {
   double lr = 3e-4;
-  std::string lr_schedule = "constant";  // constant, linear, cosine
+  std::string lr_schedule = "constant";        // constant, linear, cosine
+  std::string lr_convention = "transformers";  // or deepspeed; see runtime/executor/lr_schedule.h
   int64_t warmup_steps = 0;
-  double warmup_ratio = 0;  // of `steps`
+  double warmup_ratio = 0;             // of `steps`
+  std::string warmup_type = "linear";  // or log
+  double warmup_min_lr = 0;
   double min_lr = 0;
   int64_t steps = 0;  // 0: one pass over the data
   int64_t seed = 42;
@@ -25,6 +28,7 @@ struct Configuration {
   ft::compiler::CompileOptions options;  // but for runNumbers and runTexts, see CompileOptionsOf
   RunSettings run;
   int64_t batch = 0;                   // sequences per rank and micro-step that the model must have; 0: any
+  int64_t global_batch = 0;            // sequences of a step over all ranks; 0: any
   std::string mixed_precision = "no";  // stands for three dtypes; read by nobody else
 };
 

@@ -2,6 +2,7 @@
 
 #include "fmt/format.h"
 #include "runtime/base/status_macros.h"
+#include "tools/ftc/config/config_files.h"
 #include "tools/ftc/config/file_layer.h"
 #include "tools/ftc/config/settings.h"
 
@@ -18,6 +19,14 @@ ft::compiler::CompileOptions CompileOptionsOf(const Configuration& configuration
                         {"max_bad_steps", static_cast<double>(run.max_bad_steps)}};
   if (run.steps > 0) options.runNumbers.emplace_back("steps", static_cast<double>(run.steps));
   options.runTexts = {{"lr_schedule", run.lr_schedule}, {"state_dict_type", run.state_dict_type}};
+  if (configuration.global_batch > 0)
+    options.runNumbers.emplace_back("global_batch", static_cast<double>(configuration.global_batch));
+  const RunSettings usual;
+  if (run.warmup_min_lr != usual.warmup_min_lr)
+    options.runNumbers.emplace_back("warmup_min_lr", run.warmup_min_lr);
+  if (run.warmup_type != usual.warmup_type) options.runTexts.emplace_back("warmup_type", run.warmup_type);
+  if (run.lr_convention != usual.lr_convention)
+    options.runTexts.emplace_back("lr_convention", run.lr_convention);
   return options;
 }
 
@@ -35,7 +44,7 @@ std::variant<Given, std::string> GivenByFlag(size_t setting, std::string_view te
 absl::StatusOr<std::variant<Effective, Refusal>> Configure(const std::string& path,
                                                            const std::vector<Given>& flags) {
   if (path.empty()) return Resolve({}, flags);
-  FT_ASSIGN_OR_RETURN(const TrainYaml file, ReadTrainYaml(path));
+  FT_ASSIGN_OR_RETURN(const TrainYaml file, ReadConfigFiles(path));
   FT_ASSIGN_OR_RETURN(const FileLayer layer, ReadFileLayer(file, flags));
   std::variant<Effective, Refusal> resolved = Resolve(layer.given, flags);
   if (auto* effective = std::get_if<Effective>(&resolved))

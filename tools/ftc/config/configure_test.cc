@@ -141,7 +141,8 @@ const char kEverything[] =
     "optimizer: sgd\nbetas: 0.1,0.2\neps: 3e-7\nweight_decay: 0\nmomentum: 0.9\nnesterov: yes\nclip: 0\n"
     "micro_steps: 8\naccumulate: each\nbatch: 4\nmesh: replica:2,shard:4\nlr: 0.1\nlr_schedule: cosine\n"
     "warmup_ratio: 0.06\nmin_lr: 1e-5\nsteps: 100\nseed: 9007199254740992\nmax_bad_steps: 7\n"
-    "state_dict_type: local\n";
+    "state_dict_type: local\nlr_convention: deepspeed\nwarmup_type: log\nwarmup_min_lr: 1e-3\nglobal_batch: "
+    "64\n";
 
 TEST(ConfigureTest, PrintedConfigurationReadsBackToTheSame) {
   for (const Effective& effective :

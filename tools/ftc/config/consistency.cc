@@ -78,10 +78,14 @@ std::optional<Refusal> CheckMasterWeights(Effective& effective) {
 
 std::optional<Refusal> CheckLr(Effective& effective) {
   const RunSettings& run = effective.configuration.run;
-  if (run.min_lr <= run.lr) return std::nullopt;
-  return Contradiction(
-      effective, "min_lr", "lr",
-      fmt::format("min_lr = {} is above lr = {}", ShowNumber(run.min_lr), ShowNumber(run.lr)));
+  for (const auto& [setting, lr] :
+       {std::pair("min_lr", run.min_lr), std::pair("warmup_min_lr", run.warmup_min_lr)}) {
+    if (lr > run.lr)
+      return Contradiction(
+          effective, setting, "lr",
+          fmt::format("{} = {} is above lr = {}", setting, ShowNumber(lr), ShowNumber(run.lr)));
+  }
+  return std::nullopt;
 }
 
 // Settings that nothing reads when `inert` holds.
@@ -110,6 +114,9 @@ const std::vector<Inert>& InertTable() {
       {{"memory_budget"}, [](const C& c) { return c.options.overlap.prefetch != "auto"; }, "prefetch"},
       {{"accumulate"}, [](const C& c) { return c.options.microSteps == 1; }, "micro_steps"},
       {{"min_lr"}, [](const C& c) { return c.run.lr_schedule == "constant"; }, "lr_schedule"},
+      {{"warmup_type", "warmup_min_lr"},
+       [](const C& c) { return c.run.warmup_steps == 0 && c.run.warmup_ratio == 0; },
+       "warmup_steps"},
   };
   return *kTable;
 }
@@ -117,7 +124,7 @@ const std::vector<Inert>& InertTable() {
 // Given, and not only repeating the default under its own name as the output of --print-config does.
 bool WasAsked(const Effective& effective, std::string_view setting) {
   const Origin& origin = effective.OriginOf(setting);
-  if (origin.from == Origin::From::kDefault) return false;
+  if (origin.from == Origin::From::kDefault || origin.from == Origin::From::kProgram) return false;
   return origin.key != setting ||
          ShownIn(effective.configuration, setting) != ShownIn(Configuration(), setting);
 }

@@ -1,5 +1,7 @@
 #include "tools/ftc/config/convert.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
 
@@ -148,6 +150,61 @@ Converter MaxLiveParameters() {
 
 Converter FsdpMixedPrecision() {
   return FromWords({{"true", "bf16"}, {"false", "no"}, {"fp16", "fp16"}, {"bf16", "bf16"}}, /*others=*/true);
+}
+
+Converter WorldSizeOfProcesses() {
+  const auto convert = [](const Reading& r) -> Conversion {
+    const std::optional<int64_t> ranks = ReadInteger(r.text);
+    if (!ranks) return Mistake(fmt::format("'{}' is no integer", r.text));
+    if (*ranks <= 1) return Leave();
+    return {.text = std::to_string(*ranks),
+            .mistake = {},
+            .remark = fmt::format(
+                "is understood as world_size={}, which budgets and costs are meant for; the launcher decides "
+                "how many ranks there are",
+                *ranks)};
+  };
+  return {convert, "what budgets are meant for"};
+}
+
+Converter DeepSpeedScheduler(std::array<std::string, 3> words) {
+  constexpr std::array<const char*, 3> kTypes = {"WarmupLR", "WarmupDecayLR", "WarmupCosineLR"};
+  std::string doc;
+  for (size_t i = 0; i < kTypes.size(); ++i)
+    doc += fmt::format("{}{}: {}", doc.empty() ? "" : "; ", kTypes[i], words[i]);
+  const auto convert = [=](const Reading& r) {
+    for (size_t i = 0; i < kTypes.size(); ++i) {
+      if (Plain(r.text) == Plain(kTypes[i])) return Text(words[i]);
+    }
+    const std::string plain = Plain(r.text);
+    if (plain == "onecycle")
+      return Mistake(
+          "OneCycle is not supported: it changes the momentum of Adam with the rate; WarmupLR, "
+          "WarmupDecayLR and WarmupCosineLR are");
+    if (plain == "lrrangetest")
+      return Mistake("LRRangeTest is not supported; WarmupLR, WarmupDecayLR and WarmupCosineLR are");
+    return Mistake(ft::UnknownName("scheduler", r.text, {kTypes[0], kTypes[1], kTypes[2]}));
+  };
+  return {convert, doc};
+}
+
+Converter OfSchedulers(std::vector<std::string> types, Converter converter) {
+  const auto convert = [=, inner = converter.convert](const Reading& r) {
+    const std::optional<std::string> type = r.elsewhere("scheduler.type");
+    const bool fits = !type || std::find(types.begin(), types.end(), Plain(*type)) != types.end();
+    return fits ? inner(r) : Mistake(fmt::format("{} has no such parameter", *type));
+  };
+  converter.convert = convert;
+  return converter;
+}
+
+Converter OnlyOf(std::string type, Converter converter) {
+  converter.doc = fmt::format("of {} alone", type);
+  converter.convert = [type = Plain(type), inner = converter.convert](const Reading& r) {
+    const std::optional<std::string> given = r.elsewhere("scheduler.type");
+    return given && Plain(*given) == type ? inner(r) : Leave();
+  };
+  return converter;
 }
 
 }  // namespace ftc

@@ -1,10 +1,12 @@
 // Values of FSDP, DeepSpeed and Hugging Face, made into our own.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/ftc/config/values.h"
 
@@ -16,6 +18,8 @@ struct Reading {
   bool is_list = false;
   // Text of another key in the same section of the file, nothing when it is not there.
   std::function<std::optional<std::string>(std::string_view key)> sibling;
+  // Text of any key of the file, as the tables have it.
+  std::function<std::optional<std::string>(std::string_view key)> elsewhere;
   // What a setting is, flags and file taken together. For late converters alone.
   std::function<std::string(std::string_view setting)> effective;
 };
@@ -56,5 +60,12 @@ Converter EveryNLayers();
 Converter DeepSpeedOptimizer();
 Converter MaxLiveParameters();
 Converter FsdpMixedPrecision();
+Converter WorldSizeOfProcesses();
+// WarmupLR, WarmupDecayLR and WarmupCosineLR, in this order, are these.
+Converter DeepSpeedScheduler(std::array<std::string, 3> words);
+// A parameter of the schedulers named, in lower case; refused beside another one.
+Converter OfSchedulers(std::vector<std::string> types, Converter converter = SameValue());
+// What only one scheduler does with a parameter that others have too.
+Converter OnlyOf(std::string type, Converter converter = SameValue());
 
 }  // namespace ftc

@@ -1,211 +1,271 @@
 #include "tools/ftc/config/file_layer.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
+#include <utility>
 
 #include "fmt/format.h"
-#include "runtime/base/did_you_mean.h"
 #include "runtime/base/status_macros.h"
+#include "tools/ftc/config/config_files.h"
+#include "tools/ftc/config/file_view.h"
+#include "tools/ftc/config/key_table.h"
 #include "tools/ftc/config/layers.h"
-#include "tools/ftc/config/settings.h"
+#include "tools/ftc/config/parallelism_config.h"
+#include "tools/ftc/config/program_defaults.h"
 
 namespace ftc {
 namespace {
 
-// Accelerate's names of sections, and the spelling without a section: made into what the tables have.
-std::string SpellAsTable(std::string path) {
-  constexpr std::pair<std::string_view, std::string_view> kPrefixes[] = {
-      {"fsdp_config.", "fsdp."}, {"deepspeed_config.", ""}, {"deepspeed.", ""}};
-  for (const auto& [from, to] : kPrefixes) {
-    if (path.starts_with(from)) path = std::string(to) + path.substr(from.size());
-  }
-  if (path.starts_with("fsdp_") && path != "fsdp_config") path = "fsdp." + path;
-  return path;
-}
-
-// In the section fsdp the prefix fsdp_ may be left out.
-std::string IdentityOf(const std::string& path) {
-  std::string spelled = SpellAsTable(path);
-  if (spelled.starts_with("fsdp.fsdp_")) spelled.erase(5, 5);
-  return spelled;
-}
-
-std::string SectionOf(std::string_view path) {
-  const size_t dot = path.rfind('.');
-  return dot == path.npos ? "" : std::string(path.substr(0, dot + 1));
-}
-
-// What stands behind a key: a setting with its converter, or a reason to leave it alone.
-struct Target {
-  std::string key;
-  const Setting* setting = nullptr;
-  const Alias* alias = nullptr;  // null for a setting's own name
-  const ForeignKey* foreign = nullptr;
-};
-
-class KeyTable {
- public:
-  KeyTable() {
-    for (const Setting& setting : Settings()) {
-      Add({.key = setting.name, .setting = &setting});
-      for (const Alias& alias : setting.aliases)
-        Add({.key = alias.key, .setting = &setting, .alias = &alias});
-    }
-    for (const ForeignKey& foreign : ForeignKeys()) Add({.key = foreign.key, .foreign = &foreign});
-    for (const char* name : {"fsdp_config", "deepspeed_config", "deepspeed"}) sections_.insert(name);
-  }
-
-  // None for an unknown key.
-  const std::vector<Target>& Find(const std::string& path) const {
-    static const auto* const kNone = new std::vector<Target>;
-    const auto found = targets_.find(IdentityOf(path));
-    return found == targets_.end() ? *kNone : found->second;
-  }
-  bool IsSection(const std::string& path) const {
-    return sections_.contains(path) || sections_.contains(SpellAsTable(path));
-  }
-  std::vector<std::string> Keys() const {
-    std::vector<std::string> keys;
-    for (const auto& [identity, targets] : targets_) keys.push_back(targets[0].key);
-    return keys;
-  }
-
-  // "; did you mean 'fsdp_sharding_strategy'?", or where to look.
-  std::string Suggestion(const std::string& path) const {
-    const std::string spelled = SpellAsTable(path), section = SectionOf(spelled);
-    const std::string word = spelled.substr(section.size());
-    std::vector<std::string> all = Keys();
-    all.insert(all.end(), sections_.begin(), sections_.end());
-    std::vector<std::string_view> beside, whole;
-    for (const std::string& key : all) {
-      if (SectionOf(key) == section) beside.push_back(std::string_view(key).substr(section.size()));
-      whole.push_back(key);
-    }
-    std::string_view nearest = ft::NearestName(word, beside);
-    if (nearest.empty()) nearest = ft::NearestName(spelled, whole);
-    for (const std::string& key : all) {
-      if (nearest.empty() && key.ends_with("." + word)) nearest = key;
-    }
-    return nearest.empty() ? "; ftc compile --print-config shows the keys there are"
-                           : fmt::format("; did you mean '{}'?", nearest);
-  }
-
- private:
-  void Add(Target target) {
-    for (std::string section = SectionOf(target.key); !section.empty(); section = SectionOf(section)) {
-      section.pop_back();
-      sections_.insert(section);
-    }
-    targets_[IdentityOf(target.key)].push_back(std::move(target));
-  }
-
-  std::map<std::string, std::vector<Target>> targets_;
-  std::set<std::string> sections_;
-};
-
-const KeyTable& Table() {
-  static const KeyTable* const kTable = new KeyTable;
-  return *kTable;
-}
+// A key as it is named, and where it stands.
+using Keyed = std::pair<std::string, const YamlEntry*>;
 
 class Reader {
  public:
-  Reader(const TrainYaml& file, const std::vector<Given>& flags) : file_(file), flags_(flags) {}
+  Reader(const TrainYaml& file, const std::vector<Given>& flags) : file_(file), flags_(flags), view_(file) {}
 
   absl::StatusOr<FileLayer> Read() {
     for (const YamlEntry& entry : file_.entries) FT_RETURN_IF_ERROR(CheckKey(entry));
+    FT_RETURN_IF_ERROR(ReadDistribution());
     for (const bool late : {false, true}) {
       for (const YamlEntry& entry : file_.entries) {
         if (entry.is_section) continue;
-        for (const Target& target : Table().Find(entry.path)) {
+        for (const Target& target : KeyTable::Get().Find(entry.path)) {
           const bool is_late = target.alias != nullptr && target.alias->converter.late;
-          if (target.setting != nullptr && is_late == late) FT_RETURN_IF_ERROR(Convert(entry, target));
+          if (is_late == late) FT_RETURN_IF_ERROR(Convert(entry, target));
         }
       }
     }
+    AddProgramDefaults(view_, flags_, layer_.given, layer_.remarks);
+    const YamlEntry* entry = nullptr;
+    const std::string mistake = ApplyParallelism(view_, layer_.given, layer_.remarks, entry);
+    if (!mistake.empty()) return Refuse(*entry, mistake);
+    FT_RETURN_IF_ERROR(CheckAccumulation());
+    NameAutos();
+    for (const auto& [reason, entries] : notes_) AddNote(reason, entries);
     return std::move(layer_);
   }
 
  private:
-  absl::Status Refuse(const YamlEntry& entry, const std::string& message) const {
+  static absl::Status Refuse(const YamlEntry& entry, const std::string& message) {
     return absl::InvalidArgumentError(
-        fmt::format("{}:{}:{}: '{}': {}", file_.name, entry.line, entry.column, entry.path, message));
+        fmt::format("{}:{}:{}: '{}': {}", entry.file, entry.line, entry.column, entry.path, message));
   }
 
   absl::Status CheckKey(const YamlEntry& entry) {
-    const std::vector<Target>& targets = Table().Find(entry.path);
-    const Target* target = targets.empty() ? nullptr : targets.data();
-    const bool is_section = Table().IsSection(entry.path);
-    if (target == nullptr && !is_section)
-      return absl::InvalidArgumentError(fmt::format("{}:{}: unknown key '{}'{}", file_.name, entry.key_line,
-                                                    entry.path, Table().Suggestion(entry.path)));
-    if (entry.is_section && !is_section) return Refuse(entry, "wants a value, not keys of its own");
-    if (!entry.is_section && target == nullptr && entry.text != "null")
-      return Refuse(entry, fmt::format("is a section; '{}' is no key of it", entry.text));
-    if (!entry.is_section && target != nullptr && target->foreign != nullptr &&
-        !target->foreign->reason.empty())
-      Remark(entry, fmt::format("has no effect: {}", target->foreign->reason));
+    const KeyTable& table = KeyTable::Get();
+    if (IsComment(entry.path)) return absl::OkStatus();
+    if (const std::string section = view_.UnusedSection(entry); !section.empty() && !SaysNotUsed(entry))
+      Note("distributed_type is another", section, entry);
+    const bool is_section = table.IsSection(entry.path);
+    if (!table.Find(entry.path).empty()) {
+      if (entry.is_section && !is_section) return Refuse(entry, "wants a value, not keys of its own");
+      return absl::OkStatus();
+    }
+    if (const ForeignKey* foreign = table.FindForeign(entry.path)) return CheckForeign(entry, *foreign);
+    if (!is_section) return CheckUnknown(entry);
+    if (entry.is_section || SaysNotUsed(entry) || NamesFile(entry)) return absl::OkStatus();
+    return Refuse(entry, fmt::format("is a section; '{}' is no key of it", entry.text));
+  }
+
+  absl::Status CheckForeign(const YamlEntry& entry, const ForeignKey& foreign) {
+    const bool of_section = foreign.key.ends_with(".*");
+    if (entry.is_section)
+      return of_section ? absl::OkStatus() : Refuse(entry, "wants a value, not keys of its own");
+    if (view_.IsLeftOut(entry) || IsAtRest(foreign, entry)) return absl::OkStatus();
+    if (foreign.use == ForeignKey::Use::kRefused) return Refuse(entry, foreign.reason);
+    if (foreign.use == ForeignKey::Use::kPassedOver) {
+      const size_t dots = std::count(foreign.key.begin(), foreign.key.end(), '.');
+      Note(foreign.reason, of_section ? Ancestor(entry.path, dots) : entry.path, entry);
+    }
     return absl::OkStatus();
   }
 
+  // "a.b" of "a.b.c.d" for 2.
+  static std::string Ancestor(const std::string& path, size_t parts) {
+    size_t end = 0;
+    for (; parts > 0 && end != path.npos; --parts) end = path.find('.', end + (end > 0 ? 1 : 0));
+    return path.substr(0, end);
+  }
+
+  // Of another program's file, a key that nothing here resembles and that asks for nothing.
+  absl::Status CheckUnknown(const YamlEntry& entry) {
+    const std::string nearest = KeyTable::Get().Nearest(entry.path);
+    const bool is_foreign = view_.distribution() != Distribution::kUnsaid ||
+                            view_.FirstOf("zero_optimization.") != nullptr ||
+                            view_.Find("compute_environment") != nullptr;
+    if (nearest.empty() && is_foreign && AsksForNothing(entry)) {
+      if (!entry.is_section)
+        Note("nothing by this name is known, and its value says that it is not used", entry.path, entry);
+      return absl::OkStatus();
+    }
+    const std::string hint = nearest.empty() ? "; ftc compile --print-config shows the keys there are"
+                                             : fmt::format("; did you mean '{}'?", nearest);
+    return absl::InvalidArgumentError(
+        fmt::format("{}:{}: unknown key '{}'{}", entry.file, entry.key_line, entry.path, hint));
+  }
+
+  bool AsksForNothing(const YamlEntry& entry) const {
+    if (!entry.is_section) return SaysNotUsed(entry);
+    return std::all_of(file_.entries.begin(), file_.entries.end(), [&](const YamlEntry& other) {
+      return other.is_section || !other.path.starts_with(entry.path + ".") || SaysNotUsed(other);
+    });
+  }
+
+  absl::Status ReadDistribution() {
+    const YamlEntry* entry = view_.Find("distributed_type");
+    if (entry == nullptr) return absl::OkStatus();
+    const DistributedType type = ReadDistributedType(entry->text);
+    if (!type.refusal.empty()) return Refuse(*entry, type.refusal);
+    if (type.distribution == Distribution::kNone || type.distribution == Distribution::kReplicated)
+      Give(*entry, "strategy", "no_shard");
+    return absl::OkStatus();
+  }
+
+  // DeepSpeed can add up micro-steps in another type than it reduces in.
+  absl::Status CheckAccumulation() const {
+    const YamlEntry* entry = view_.Find("data_types.grad_accum_dtype");
+    if (entry == nullptr || SaysNotUsed(*entry) || Plain(entry->text) == "auto") return absl::OkStatus();
+    const Setting& dtype = Settings()[SettingIndex("reduce_dtype")];
+    Configuration wanted;
+    if (const std::string mistake = dtype.value.set(entry->text, wanted); !mistake.empty())
+      return Refuse(*entry, mistake);
+    const std::string ours = EffectiveText("reduce_dtype", layer_.given, flags_);
+    if (dtype.value.show(wanted) == ours || EffectiveText("micro_steps", layer_.given, flags_) == "1")
+      return absl::OkStatus();
+    return Refuse(*entry, fmt::format("micro-steps are added up in reduce_dtype, which is {}", ours));
+  }
+
+  void Give(const YamlEntry& entry, std::string_view setting, std::string text) {
+    layer_.given.push_back(
+        {.setting = SettingIndex(setting),
+         .text = std::move(text),
+         .origin = {
+             .from = Origin::From::kFile, .key = entry.path, .file = entry.file, .line = entry.key_line}});
+  }
+
   void Remark(const YamlEntry& entry, const std::string& text) {
-    layer_.remarks.push_back(fmt::format("'{}' in {}:{} {}", entry.path, file_.name, entry.key_line, text));
+    layer_.remarks.push_back(fmt::format("'{}' in {}:{} {}", entry.path, entry.file, entry.key_line, text));
+  }
+
+  // One line for all keys with a reason.
+  void Note(const std::string& reason, const std::string& key, const YamlEntry& entry) {
+    auto at =
+        std::find_if(notes_.begin(), notes_.end(), [&](const auto& note) { return note.first == reason; });
+    if (at == notes_.end()) at = notes_.insert(notes_.end(), {reason, {}});
+    for (const auto& [noted, where] : at->second) {
+      if (noted == key) return;
+    }
+    at->second.emplace_back(key, &entry);
+  }
+
+  void AddNote(const std::string& reason, const std::vector<Keyed>& keys) {
+    layer_.remarks.push_back(
+        fmt::format("{} {} no effect: {}", PlacesOf(keys), keys.size() == 1 ? "has" : "have", reason));
+  }
+
+  // "'a', 'b' in train.yaml:3,4 and 'c' in zero.json:2"
+  static std::string PlacesOf(const std::vector<Keyed>& keys) {
+    std::string text;
+    for (size_t i = 0; i < keys.size();) {
+      std::string names, lines;
+      const std::string& file = keys[i].second->file;
+      for (; i < keys.size() && keys[i].second->file == file; ++i) {
+        names += fmt::format("{}'{}'", names.empty() ? "" : ", ", keys[i].first);
+        lines += fmt::format("{}{}", lines.empty() ? "" : ",", keys[i].second->key_line);
+      }
+      text += fmt::format("{}{} in {}:{}", text.empty() ? "" : " and ", names, file, lines);
+    }
+    return text;
   }
 
   absl::Status Convert(const YamlEntry& entry, const Target& target) {
     const Setting& setting = *target.setting;
+    const bool is_own = target.alias == nullptr;
     if (entry.is_list && !setting.list) return Refuse(entry, "wants one value, not a list");
-    // Hugging Face fills such values in for DeepSpeed.
-    if (target.alias != nullptr && Plain(entry.text) == "auto") return absl::OkStatus();
-    Conversion conversion;
-    if (entry.is_list)
-      conversion.text = *setting.list + entry.text;
-    else
-      conversion = target.alias == nullptr ? SameValue().convert(ReadingOf(entry))
-                                           : target.alias->converter.convert(ReadingOf(entry));
-    if (!conversion.mistake.empty()) return Refuse(entry, conversion.mistake);
-    if (!conversion.text) return absl::OkStatus();
+    if (entry.is_nested) return Refuse(entry, "wants a list of words");
+    if (!is_own && !view_.IsLeftOut(entry) && Plain(entry.text) == "auto")
+      autos_.emplace_back(&entry, &setting);
+    // Hugging Face fills such values in for DeepSpeed; null is DeepSpeed's for a key that is absent.
+    if (!is_own && (Plain(entry.text) == "auto" || entry.text.empty())) return absl::OkStatus();
+    if (entry.text.empty() && !entry.is_list) return Refuse(entry, "has no value");
+    Conversion conversion = ConversionOf(entry, target);
     Configuration scratch;
-    const std::string mistake = setting.value.set(*conversion.text, scratch);
-    if (!mistake.empty()) return Refuse(entry, mistake);
+    if (conversion.mistake.empty() && conversion.text)
+      conversion.mistake = setting.value.set(*conversion.text, scratch);
+    const bool may_be_null = !is_own || KeyTable::Get().IsSection(entry.path);
+    if (may_be_null && !conversion.mistake.empty() && entry.text == "null") return absl::OkStatus();
+    if (!conversion.mistake.empty()) return Refuse(entry, conversion.mistake);
     // Checked all the same: a section that is turned off says nothing.
-    if (target.alias != nullptr && IsOff(entry)) return absl::OkStatus();
+    if (!conversion.text || (!is_own && view_.IsLeftOut(entry))) return absl::OkStatus();
     if (!conversion.remark.empty()) Remark(entry, conversion.remark);
-    layer_.given.push_back(
-        {.setting = SettingIndex(setting.name),
-         .text = setting.value.show(scratch),
-         .origin = {
-             .from = Origin::From::kFile, .key = entry.path, .file = file_.name, .line = entry.key_line}});
+    Give(entry, setting.name, setting.value.show(scratch));
     return absl::OkStatus();
+  }
+
+  Conversion ConversionOf(const YamlEntry& entry, const Target& target) const {
+    if (entry.is_list) {
+      const std::string items = *target.setting->list + entry.text;
+      return {.text = items.empty() ? "none" : items, .mistake = {}, .remark = {}};
+    }
+    return (target.alias == nullptr ? SameValue() : target.alias->converter).convert(ReadingOf(entry));
+  }
+
+  // "auto" is for the training script to fill in; none runs here.
+  void NameAutos() {
+    std::string text, file;
+    for (const auto& [entry, setting] : autos_) {
+      // The batch is the model's, and any number of ranks will do.
+      if (IsSaid(setting->name) || setting->name == "batch" || setting->name == "global_batch") continue;
+      if (text.empty())
+        text = fmt::format("auto is for a training script to fill in; here it is the default. In {}: ",
+                           file = entry->file);
+      else if (file != entry->file)
+        text += fmt::format("; in {}: ", file = entry->file);
+      else
+        text += ", ";
+      text += fmt::format("{} (line {}) {}={}", entry->path, entry->key_line, setting->name,
+                          EffectiveText(setting->name, layer_.given, flags_));
+    }
+    if (!text.empty()) layer_.remarks.push_back(text);
+  }
+
+  bool IsSaid(const std::string& setting) const {
+    std::vector<std::string> names = Settings()[SettingIndex(setting)].stands_for;
+    names.push_back(setting);
+    for (const std::vector<Given>* layer : {&layer_.given, &flags_}) {
+      for (const Given& given : *layer) {
+        if (std::find(names.begin(), names.end(), Settings()[given.setting].name) != names.end()) return true;
+      }
+    }
+    return false;
   }
 
   std::optional<std::string> Sibling(const YamlEntry& entry, std::string_view key) const {
     const std::string path = SectionOf(entry.path) + std::string(key);
     for (const YamlEntry& other : file_.entries) {
-      if (!other.is_section && other.path == path) return other.text;
+      if (!other.is_section && other.path == path && other.file == entry.file) return other.text;
     }
     return std::nullopt;
-  }
-
-  bool IsOff(const YamlEntry& entry) const {
-    const std::string section = SectionOf(entry.path);
-    if (section.empty() || entry.path == section + "enabled") return false;
-    const std::optional<std::string> enabled = Sibling(entry, "enabled");
-    return enabled && ReadBool(*enabled) == false;
   }
 
   Reading ReadingOf(const YamlEntry& entry) const {
     return {.text = entry.text,
             .is_list = entry.is_list,
             .sibling = [this, &entry](std::string_view key) { return Sibling(entry, key); },
+            .elsewhere =
+                [this](std::string_view key) {
+                  const YamlEntry* found = view_.Find(key);
+                  return found == nullptr ? std::nullopt : std::optional(found->text);
+                },
             .effective = [this](std::string_view name) { return EffectiveText(name, layer_.given, flags_); }};
   }
 
   const TrainYaml& file_;
   const std::vector<Given>& flags_;
+  const FileView view_;
   FileLayer layer_;
+  std::vector<std::pair<const YamlEntry*, const Setting*>> autos_;
+  std::vector<std::pair<std::string, std::vector<Keyed>>> notes_;
 };
 
 }  // namespace
@@ -214,6 +274,6 @@ absl::StatusOr<FileLayer> ReadFileLayer(const TrainYaml& file, const std::vector
   return Reader(file, flags).Read();
 }
 
-std::vector<std::string> KnownKeys() { return Table().Keys(); }
+std::vector<std::string> KnownKeys() { return KeyTable::Get().Keys(); }
 
 }  // namespace ftc

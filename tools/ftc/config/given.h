@@ -8,9 +8,10 @@
 namespace ftc {
 
 struct Origin {
-  enum class From { kDefault, kFile, kFlag };
+  // kProgram: absent, and what the program whose file it is makes of that.
+  enum class From { kDefault, kProgram, kFile, kFlag };
   From from = From::kDefault;
-  std::string key;   // as the user wrote it: "fsdp.fsdp_sharding_strategy", "--strategy"
+  std::string key;   // as the user wrote it: "fsdp.fsdp_sharding_strategy", "--strategy"; the program
   std::string file;  // kFile
   int line = 0;
 };

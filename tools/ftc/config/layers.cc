@@ -65,6 +65,8 @@ std::string NameOf(const Origin& origin) {
       return fmt::format("'{}' in {}:{}", origin.key, origin.file, origin.line);
     case Origin::From::kFlag:
       return origin.key;
+    case Origin::From::kProgram:
+      return fmt::format("{} in {}", origin.key, origin.file);
     case Origin::From::kDefault:
       break;
   }

@@ -2,6 +2,7 @@
 
 #include "fmt/format.h"
 #include "tools/ftc/config/configure.h"
+#include "tools/ftc/config/foreign_keys.h"
 #include "tools/ftc/config/settings.h"
 
 namespace ftc {
@@ -28,6 +29,8 @@ std::string Source(const Setting& setting, const Origin& origin) {
       return "default";
     case Origin::From::kFlag:
       return "flag " + origin.key;
+    case Origin::From::kProgram:
+      return origin.key;
     case Origin::From::kFile:
       break;
   }
@@ -86,10 +89,17 @@ std::string SettingsAsMarkdown() {
                           doc.empty() ? "the same" : Cell(doc));
     }
   }
+  using Use = ForeignKey::Use;
   text += "\n### Keys that are accepted and have no effect\n\n| key | why |\n|---|---|\n";
   for (const ForeignKey& key : ForeignKeys()) {
-    text += fmt::format("| `{}` | {} |\n", key.key,
-                        key.reason.empty() ? "read with `optimizer.type`" : key.reason);
+    if (key.use != Use::kRefused) text += fmt::format("| `{}` | {} |\n", key.key, key.reason);
+  }
+  text +=
+      "\n### Keys that are refused unless their value asks for nothing\n\n| key | why | asks for nothing |\n"
+      "|---|---|---|\n";
+  for (const ForeignKey& key : ForeignKeys()) {
+    if (key.use == Use::kRefused)
+      text += fmt::format("| `{}` | {} | {} |\n", key.key, key.reason, JoinWords(key.at_rest, ", "));
   }
   return text;
 }

@@ -33,8 +33,8 @@ struct Setting {
   std::vector<std::string> stands_for = {};
   // Several keys of one file add up rather than contradict each other.
   bool adds_up = false;
-  // A flag that may stand without a value, and then has this one.
-  std::string flag_value = {};
+  // Its flag may stand without a value, which is "true".
+  bool is_switch = false;
   // Said when it is given: it is kept but read by nothing yet.
   std::string no_effect = {};
 };
@@ -46,13 +46,5 @@ size_t SettingIndex(std::string_view name);
 
 // "param_dtype" -> "param-dtype"
 std::string FlagName(std::string_view setting);
-
-// A key that other programs read and this one has no use for.
-struct ForeignKey {
-  std::string key;
-  std::string reason;
-};
-
-const std::vector<ForeignKey>& ForeignKeys();
 
 }  // namespace ftc

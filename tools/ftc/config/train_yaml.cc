@@ -79,6 +79,7 @@ class Flattener {
     FT_RETURN_IF_ERROR(Count(value));
     YamlEntry entry;
     entry.path = path;
+    entry.file = file_.name;
     entry.key_line = key.line;
     entry.line = value.line;
     entry.column = value.column;
@@ -93,17 +94,16 @@ class Flattener {
         entry.column = key.column;
         break;
       case Kind::kScalar:
-        if (value.text.empty()) return Refuse(value, fmt::format("'{}' has no value", path));
         entry.text = value.text;
         break;
       case Kind::kList:
         entry.is_list = true;
         for (const auto& [none, item] : value.items) {
           FT_RETURN_IF_ERROR(Count(*item));
-          if (item->kind != Kind::kScalar || item->text.empty())
-            return Refuse(key, fmt::format("'{}' wants a list of words", path));
+          entry.is_nested |= item->kind != Kind::kScalar || item->text.empty();
           entry.text += (entry.text.empty() ? "" : ",") + item->text;
         }
+        if (entry.is_nested) entry.text.clear();
         break;
     }
     file_.entries.push_back(std::move(entry));

@@ -11,13 +11,15 @@ namespace ftc {
 
 struct YamlEntry {
   std::string path;  // "fsdp.fsdp_sharding_strategy"
-  std::string text;  // of a list: its items, joined by commas
+  std::string text;  // of a list: its items, joined by commas; "null" and "" as they are
   bool is_list = false;
+  bool is_nested = false;   // a list of anything but words; its text is empty
   bool is_section = false;  // a map; its leaves are entries of their own
   // Of the key and of the value, from 1.
   int key_line = 0;
   int line = 0;
   int column = 0;
+  std::string file;  // as the user, or the file that names it, wrote it
 };
 
 struct TrainYaml {
@@ -27,8 +29,7 @@ struct TrainYaml {
 
 // Merge keys (`<<: *base`) are followed; null is the text "null". InvalidArgument (exit status 65), with the
 // name and the line: what ParseYaml refuses, a key that is given twice in one map or is empty, a top that is
-// no map, a list of anything but words, a value that is missing, more than 10,000 entries once aliases are
-// followed.
+// no map, more than 10,000 entries once aliases are followed.
 absl::StatusOr<TrainYaml> ParseTrainYaml(std::string_view text, const std::string& name);
 
 // The same from a file. Errors: PosixError's when it cannot be read (74); InvalidArgument for more than 1
