@@ -7,6 +7,7 @@
 #include "compiler/pipeline/freeze_parameters.h"
 #include "compiler/pipeline/solve_budget.h"
 #include "compiler/remat/policy.h"
+#include "compiler/shard/strategy.h"
 #include "dialects/ft/dialect.h"
 #include "dialects/ftx/dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -96,18 +97,38 @@ size_t numberOf(StringRef name) {
   return llvm::find_if(phases(), [&](const Phase &phase) { return phase.name == name; }) - phases().begin();
 }
 
-absl::StatusOr<const Target *> targetOf(const CompileOptions &options) {
-  if (const Target *target = FindTarget(options.overlap.target))
-    return target;
-  return absl::InvalidArgumentError("unknown target '" + options.overlap.target + "'");
+/// Gives what is decided by cost or within a budget the mesh of the target's nodes, unless one was given.
+absl::Status settleMesh(CompileOptions &options) {
+  const Strategy *strategy = lookupStrategy(options.strategy);
+  bool needed =
+      options.overlap.prefetch == "auto" || options.overlap.memoryBudget != 0 || isBudget(options.remat);
+  if (!needed || options.mesh)
+    return absl::OkStatus();
+  if (!strategy)
+    return absl::InvalidArgumentError("unknown strategy '" + options.strategy + "'");
+  int perNode = static_cast<int>(options.overlap.target.ranks_per_node());
+  FT_ASSIGN_OR_RETURN(const Mesh mesh, MeshFor({.shards = strategy->axes != Axes::Replica,
+                                                .two_axes = strategy->axes == Axes::Both,
+                                                .strategy = std::string_view(strategy->name)},
+                                               options.worldSize, std::min(options.worldSize, perNode)));
+  options.mesh = {mesh.replica, mesh.shard};
+  return absl::OkStatus();
 }
 
 absl::StatusOr<BoundPlan> bindForBudget(const proto::Plan &plan, const CompileOptions &options) {
-  FT_ASSIGN_OR_RETURN(const Target *target, targetOf(options));
-  if (options.mesh)
-    return BindPlan(plan, Mesh{options.mesh->first, options.mesh->second}, target->device);
-  FT_ASSIGN_OR_RETURN(const Mesh mesh, MeshFor(plan, options.worldSize));
-  return BindPlan(plan, mesh, target->device);
+  Mesh mesh{options.mesh->first, options.mesh->second};
+  return BindPlan(plan, mesh, DeviceOf(options.overlap.target));
+}
+
+/// What the plan says about what it was compiled for; `wanted` as the user has it.
+void recordTarget(const CompileOptions &wanted, proto::Plan &plan) {
+  *plan.mutable_target() = wanted.overlap.target;
+  proto::Plan::Ranks &ranks = *plan.mutable_compiled_for();
+  ranks.set_world_size(wanted.mesh ? wanted.mesh->first * wanted.mesh->second : wanted.worldSize);
+  if (!wanted.mesh)
+    return;
+  ranks.set_replica(wanted.mesh->first);
+  ranks.set_shard(wanted.mesh->second);
 }
 
 /// Ahead of phase schedule: lowers the budget that prefetch=auto plans with until what it makes fits the one
@@ -147,15 +168,15 @@ absl::Status meetMemoryBudget(ModuleOp module, CompileOptions &options, const Fi
 /// step.
 absl::StatusOr<double> meetBudget(ModuleOp module, const CompileOptions &options, const FirstError &error) {
   FT_ASSIGN_OR_RETURN(RematPolicy policy, parseRematPolicy(options.remat));
-  FT_ASSIGN_OR_RETURN(const Target *target, targetOf(options));
+  const std::string &dtype = options.precision.paramDtype;
   BudgetProblem problem{.bytes = policy.bytes,
                         .worldSize = options.worldSize,
-                        .mesh = std::nullopt,
+                        .mesh = Mesh{options.mesh->first, options.mesh->second},
                         .offload = options.offload.activations,
-                        .is16Bit = options.precision.paramDtype != "fp32",
-                        .target = target};
-  if (options.mesh)
-    problem.mesh = Mesh{options.mesh->first, options.mesh->second};
+                        .dtype = dtype == "bf16"   ? proto::BF16
+                                 : dtype == "fp16" ? proto::F16
+                                                   : proto::F32,
+                        .target = &options.overlap.target};
   auto compileRest = [&](ModuleOp copy) -> absl::StatusOr<proto::Plan> {
     for (const Phase &phase : phases().drop_front(numberOf("remat")))
       FT_RETURN_IF_ERROR(runPhase(phase, copy, options, error));
@@ -175,6 +196,7 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   FirstError error(&context);
   FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options.units.frozen, &context, error));
+  FT_RETURN_IF_ERROR(settleMesh(options));
   PlanInfo info = describe(options);
   size_t remat = numberOf("remat"), schedule = numberOf("schedule");
   for (auto [number, phase] : llvm::enumerate(phases())) {
@@ -187,7 +209,9 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
     FT_RETURN_IF_ERROR(runPhase(phase, *module, options, error));
     FT_RETURN_IF_ERROR(observe(phase, number, *module));
   }
-  return emit(*module, info, error);
+  FT_ASSIGN_OR_RETURN(proto::Plan plan, emit(*module, info, error));
+  recordTarget(wanted, plan);
+  return plan;
 }
 
 } // namespace ft::compiler

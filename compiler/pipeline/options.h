@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/targets/shipped_targets.h"
+
 namespace ft::compiler {
 
 struct UnitOptions {
@@ -28,8 +30,8 @@ struct OverlapOptions {
   double bucketCapMb = 25;   // reductions of gradients that are whole at rest are joined up to this size
   double reduceBucketMb = 0; // those of sharded gradients likewise; 0: not joined
   double gatherBucketMb = 0; // gathers likewise; 0: not joined
-  std::string target = "cpu";
-  uint64_t memoryBudget = 0; // bytes per rank that `auto` may use; 0: no limit
+  Target target = *FindTarget("cpu"); // that costs are estimated for
+  uint64_t memoryBudget = 0;          // bytes per rank that `auto` may use; 0: no limit
 };
 
 struct PrecisionOptions {

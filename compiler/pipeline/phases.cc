@@ -90,16 +90,6 @@ void addPrecision(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createVerifyPrecisionPass());
 }
 
-/// Ranks on the axes replica and shard that budgets are meant for.
-std::pair<int64_t, int64_t> meshOf(const CompileOptions &options) {
-  if (options.mesh)
-    return *options.mesh;
-  const Strategy *strategy = lookupStrategy(options.strategy);
-  if (strategy && strategy->axes == Axes::Replica)
-    return {options.worldSize, 1};
-  return {1, options.worldSize};
-}
-
 void addSchedule(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createRecordSavedPass()); // types are final now, and the functions are still there
   passes.addPass(mlir::ft::createFuseResidualNormPass()); // the table lists sums and norms apart
@@ -112,10 +102,9 @@ void addSchedule(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createJoinTransfersPass(buckets));
   if (options.overlap.prefetch == "auto") {
     ScheduleByCostPassOptions cost;
-    cost.target = options.overlap.target;
     cost.memoryBudget = options.overlap.memoryBudget;
-    std::tie(cost.replica, cost.shard) = meshOf(options);
-    passes.addPass(createScheduleByCostPass(cost));
+    std::tie(cost.replica, cost.shard) = options.mesh.value_or(std::pair(1, options.worldSize));
+    passes.addPass(createScheduleByCostPass(cost, options.overlap.target));
   } else {
     OverlapCollectivesPassOptions overlap;
     overlap.prefetch = options.overlap.prefetch;

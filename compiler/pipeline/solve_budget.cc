@@ -127,19 +127,18 @@ std::string describePeak(const Measured &measured) {
 
 LayerCosts costsOf(const BudgetProblem &problem) {
   LayerCosts costs;
-  costs.floatBytes = problem.is16Bit ? 2 : 4;
-  costs.device = problem.target->device;
-  costs.kernelSeconds = [&problem](Operation *op) {
+  bool is16Bit = problem.dtype != proto::F32;
+  costs.floatBytes = is16Bit ? 2 : 4;
+  costs.device = DeviceOf(*problem.target);
+  costs.kernelSeconds = [&problem, is16Bit](Operation *op) {
     auto cost = dyn_cast<mlir::ft::CostOpInterface>(op);
     if (!cost)
       return 0.0;
-    uint64_t bytes = cost.getBytes() / (problem.is16Bit ? 2 : 1);
-    return KernelSeconds(*problem.target, cost.getFlops(), bytes, problem.is16Bit);
+    uint64_t bytes = cost.getBytes() / (is16Bit ? 2 : 1);
+    return KernelSeconds(*problem.target, cost.getFlops(), bytes, problem.dtype);
   };
   if (problem.offload)
-    costs.copySeconds = [&problem](uint64_t bytes) {
-      return TransferSeconds(*problem.target, proto::COPY, bytes, 1);
-    };
+    costs.copySeconds = [&problem](uint64_t bytes) { return CopySeconds(*problem.target, bytes); };
   return costs;
 }
 
@@ -369,7 +368,7 @@ private:
     FT_ASSIGN_OR_RETURN(measured.plan, compile(*copy));
     absl::StatusOr<Mesh> mesh = problem.mesh ? *problem.mesh : MeshFor(measured.plan, problem.worldSize);
     FT_RETURN_IF_ERROR(mesh.status());
-    FT_ASSIGN_OR_RETURN(measured.bound, BindPlan(measured.plan, *mesh, problem.target->device));
+    FT_ASSIGN_OR_RETURN(measured.bound, BindPlan(measured.plan, *mesh, DeviceOf(*problem.target)));
     return measured;
   }
 

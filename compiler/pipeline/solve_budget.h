@@ -17,10 +17,10 @@ namespace ft::compiler {
 struct BudgetProblem {
   uint64_t bytes = 0; // of the device arena of a rank
   int worldSize = 1;
-  std::optional<Mesh> mesh;       // else the plan's default for worldSize
-  bool offload = false;           // activations may go to host memory
-  bool is16Bit = false;           // activations are
-  const Target *target = nullptr; // what time is measured on, and whose device's scratch counts
+  std::optional<Mesh> mesh;        // else the plan's default for worldSize
+  bool offload = false;            // activations may go to host memory
+  proto::DType dtype = proto::F32; // of activations
+  const Target *target = nullptr;  // what time is measured on, and whose device's scratch counts
 };
 
 struct BudgetSolution {

@@ -6,6 +6,7 @@
 #include "dialects/ft/dialect.h"
 #include "dialects/ftx/dialect.h"
 #include "mlir/Pass/Pass.h"
+#include "runtime/plan/target.h"
 
 namespace ft::compiler {
 
@@ -14,5 +15,9 @@ namespace ft::compiler {
 
 #define GEN_PASS_REGISTRATION
 #include "compiler/schedule/passes.h.inc"
+
+/// With the figures of a machine instead of the name of a shipped target.
+std::unique_ptr<mlir::Pass> createScheduleByCostPass(const ScheduleByCostPassOptions &options,
+                                                     const Target &figures);
 
 } // namespace ft::compiler

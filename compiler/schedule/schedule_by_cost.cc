@@ -6,7 +6,7 @@
 
 #include "compiler/schedule/fetch_groups.h"
 #include "compiler/schedule/timeline.h"
-#include "runtime/plan/target.h"
+#include "runtime/targets/shipped_targets.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -285,18 +285,30 @@ private:
 struct ScheduleByCostPass : impl::ScheduleByCostPassBase<ScheduleByCostPass> {
   using ScheduleByCostPassBase::ScheduleByCostPassBase;
 
+  ScheduleByCostPass(const ScheduleByCostPassOptions &options, const Target &figures)
+      : ScheduleByCostPassBase(options), figures(figures) {}
+
   void runOnOperation() override {
-    const Target *machine = FindTarget(std::string_view(target.getValue()));
+    const Target *machine = figures ? &*figures : FindTarget(target.getValue());
     if (!machine) {
       getOperation().emitError() << "unknown target '" << target << "'; one of "
                                  << llvm::join(TargetNames(), ", ");
       return signalPassFailure();
     }
-    Sizes sizes(getOperation(), replica, shard, machine->device);
+    Sizes sizes(getOperation(), {static_cast<int>(replica), static_cast<int>(shard)}, *machine);
     for (ProgramOp program : getOperation().getOps<ProgramOp>())
       CostScheduler(program, sizes, *machine, memoryBudget).run();
   }
+
+private:
+  std::optional<Target> figures; // else those of the shipped target named
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createScheduleByCostPass(const ScheduleByCostPassOptions &options,
+                                               const Target &figures) {
+  return std::make_unique<ScheduleByCostPass>(options, figures);
+}
+
 } // namespace ft::compiler

@@ -1,6 +1,7 @@
 #include "compiler/schedule/timeline.h"
 
 #include "dialects/ft/dialect.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "runtime/memplan/memplan.h"
 #include "runtime/plan/size_expr.h"
 
@@ -13,8 +14,11 @@ using namespace mlir::ftx;
 // Sizes
 //===----------------------------------------------------------------------===//
 
-Sizes::Sizes(ModuleOp module, int64_t replica, int64_t shard, DeviceClass device)
-    : replica(replica), shard(shard), device(device) {
+Sizes::Sizes(ModuleOp module, const Mesh &mesh, const Target &target)
+    : shard(mesh.shard), device(DeviceOf(target)) {
+  for (int axis = 0; axis < proto::Axis_ARRAYSIZE; ++axis)
+    layouts[axis] =
+        LayoutOnNodes(mesh, static_cast<proto::Axis>(axis), static_cast<int>(target.ranks_per_node()));
   for (auto unit : module.getOps<mlir::ft::UnitOp>())
     elements[unit.getSymName()] = unit.getElements();
 }
@@ -40,10 +44,8 @@ double Sizes::shareOf(StringRef unit) const {
 
 uint64_t Sizes::roundedBytesOf(BufferOp buffer) const { return RoundUp(bytesOf(buffer)); }
 
-int64_t Sizes::ranksOf(std::optional<Axis> axis) const {
-  if (!axis)
-    return 1;
-  return *axis == Axis::shard ? shard : *axis == Axis::replica ? replica : replica * shard;
+const NodeLayout &Sizes::layoutOf(std::optional<Axis> axis) const {
+  return layouts[axis ? static_cast<proto::Axis>(*axis) : proto::AXIS_NONE];
 }
 
 double transferSeconds(StartOp start, const Sizes &sizes, const Target &target) {
@@ -53,8 +55,9 @@ double transferSeconds(StartOp start, const Sizes &sizes, const Target &target) 
   for (const View &view : gathers ? getViews(start.getOuts(), start.getOutViews())
                                   : getViews(start.getIns(), start.getInViews()))
     bytes += sizes.bytesOf(view);
-  return TransferSeconds(target, static_cast<proto::Opcode>(start.getTransfer()), bytes,
-                         static_cast<int>(sizes.ranksOf(start.getAxis())));
+  auto opcode = static_cast<proto::Opcode>(start.getTransfer());
+  return opcode == proto::COPY ? CopySeconds(target, bytes)
+                               : CollectiveSeconds(target, opcode, bytes, sizes.layoutOf(start.getAxis()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -71,15 +74,16 @@ static double shareOf(KernelOp kernel, const Sizes &sizes) {
   return 1.0;
 }
 
-static bool computesIn16Bit(KernelOp kernel) {
-  return llvm::any_of(getViews(kernel.getIns(), kernel.getInViews()), [](const View &view) {
+/// Of the first operand of 16 bits, if there is one.
+static proto::DType computeType(KernelOp kernel) {
+  for (const View &view : getViews(kernel.getIns(), kernel.getInViews())) {
     if (!view.isPresent())
-      return false;
-    Type element = view.type;
-    if (auto tensor = dyn_cast<RankedTensorType>(element))
-      element = tensor.getElementType();
-    return element.isBF16() || element.isF16();
-  });
+      continue;
+    Type element = getElementTypeOrSelf(view.type);
+    if (element.isBF16() || element.isF16())
+      return element.isBF16() ? proto::BF16 : proto::F16;
+  }
+  return proto::F32;
 }
 
 Timeline::Timeline(ProgramOp program, const Sizes &sizes, const Target &target) {
@@ -93,7 +97,7 @@ Timeline::Timeline(ProgramOp program, const Sizes &sizes, const Target &target) 
     auto part = [&](std::optional<uint64_t> whole) {
       return static_cast<uint64_t>(share * static_cast<double>(whole.value_or(0)));
     };
-    now += KernelSeconds(target, part(kernel.getFlops()), part(kernel.getBytes()), computesIn16Bit(kernel));
+    now += KernelSeconds(target, part(kernel.getFlops()), part(kernel.getBytes()), computeType(kernel));
   }
 }
 

@@ -2,17 +2,20 @@
 #pragma once
 
 #include "dialects/ftx/views.h"
+#include "runtime/plan/mesh.h"
 #include "runtime/plan/target.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <array>
+
 namespace ft::compiler {
 
-/// Sizes of buffers at a mesh, on a device.
+/// Sizes of buffers at a mesh, on a device, and how groups of ranks lie on nodes.
 class Sizes {
 public:
-  Sizes(mlir::ModuleOp module, int64_t replica, int64_t shard, DeviceClass device);
+  Sizes(mlir::ModuleOp module, const Mesh &mesh, const Target &target);
 
   uint64_t bytesOf(mlir::ftx::BufferOp buffer) const;
   uint64_t roundedBytesOf(mlir::ftx::BufferOp buffer) const;
@@ -20,12 +23,13 @@ public:
   uint64_t bytesOf(const mlir::ftx::View &view) const;
   /// Part of a unit that a slice is: for kernels whose cost is written down for the whole.
   double shareOf(llvm::StringRef unit) const;
-  int64_t ranksOf(std::optional<mlir::ftx::Axis> axis) const;
+  const NodeLayout &layoutOf(std::optional<mlir::ftx::Axis> axis) const;
 
 private:
-  const int64_t replica, shard;
+  const int64_t shard;
   const DeviceClass device;
-  llvm::StringMap<uint64_t> elements; // by unit
+  std::array<NodeLayout, proto::Axis_ARRAYSIZE> layouts; // by axis
+  llvm::StringMap<uint64_t> elements;                    // by unit
 };
 
 /// Seconds that a transfer takes once it has its stream for itself.

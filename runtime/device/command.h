@@ -38,14 +38,11 @@ struct CopyRegion {
 struct CommandInfo {
   std::string title;        // "matmul", "all_gather transformer.h.3"
   std::string category;     // phase: "forward", "backward", ...
-  int64_t instruction = 0;  // -1: no instruction of the plan
+  int program = 0;          // of the plan
+  int64_t instruction = 0;  // of the program; -1: none
   uint64_t flops = 0;
   uint64_t bytes =
       0;  // memory traffic of a kernel; bytes of the whole buffers of a collective; bytes of a copy
-  // Collectives: ranks that take part (0: no collective), and how often the buffer travels: once for
-  // all_gather and reduce_scatter, twice for all_reduce.
-  int ranks = 0;
-  int passes = 0;
 };
 
 struct Command {

@@ -21,6 +21,8 @@
 #include "runtime/executor/load_weights.h"
 #include "runtime/executor/save_weights.h"
 #include "runtime/executor/training_loop.h"
+#include "runtime/plan/simulate.h"
+#include "runtime/plan/testing/targets.h"
 #include "runtime/plan/testing/tiny_plan.h"
 #include "runtime/plan/verify_plan.h"
 
@@ -304,52 +306,34 @@ TEST_F(FailingExecutorTest, OnADeviceThatFailedCommunicatorsAreGivenUp) {
   }
 }
 
-TEST(NullDeviceTest, WalksAnyWorldSizeInSimulatedTime) {
+// By whatever strategy, for any number of ranks, on the CPU and on GPUs: the executor's queues take the time
+// that was reckoned from the plan.
+TEST(NullDeviceTest, AStepTakesWhatTheSimulationSays) {
   double before = 0;
-  for (int ranks : {1, 8, 512}) {
-    proto::Plan plan = TinyPlan();
-    for (proto::Instruction& instruction : *plan.mutable_programs(1)->mutable_instructions())
-      instruction.set_flops(1'000'000'000);
-    const BoundPlan bound = *BindPlan(plan, {1, ranks}, DeviceClass::kCpu);
-    NullDevice device({.flops_per_s = 1e12,
-                       .bytes_per_s = 1e12,
-                       .link_bytes_per_s = 1e9,
-                       .link_latency_s = 1e-5,
-                       .launch_s = 0});
-    const PlanCommunicators communicators = Made<NullCommunicator>(plan, {1, ranks});
-    auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
-    ASSERT_TRUE(executor.ok()) << executor.status();
-    ASSERT_TRUE((*executor)->Run(1).ok());
-    // Seven kernels of 1 ms, the copies of inputs and outputs of 276 bytes, and collectives that no kernel
-    // hides: for 1 rank they are free.
-    const double seconds = device.now();
-    if (ranks == 1) {
-      EXPECT_DOUBLE_EQ(seconds, 7e-3 + 2 * 1e-5 + 276 / 25e9);
+  for (const bool shard : {false, true}) {
+    for (const bool offload : {false, true}) {
+      for (const int ranks : {1, 8, 24, 512}) {
+        proto::Plan plan = TinyPlan({.shard = shard, .offload = offload});
+        uint64_t flops = 1'000'000'000;
+        for (proto::Instruction& instruction : *plan.mutable_programs(1)->mutable_instructions())
+          instruction.set_flops(flops += 1'234'567);
+        const Mesh mesh = *MeshFor(plan, ranks);
+        const BoundPlan bound = *BindPlan(plan, mesh, DeviceClass::kCpu);
+        const Target target = RoundTarget();
+        NullDevice device(CostClock(plan, bound, target));
+        const PlanCommunicators communicators = Made<NullCommunicator>(plan, mesh);
+        auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
+        ASSERT_TRUE(executor.ok()) << executor.status();
+        ASSERT_TRUE((*executor)->Run(1).ok());
+        const double seconds = SimulateProgram(plan, bound, 1, target).seconds;
+        EXPECT_EQ(device.now(), seconds) << ranks << " ranks";
+        EXPECT_NE(seconds, before);
+        before = seconds;
+        ASSERT_TRUE((*executor)->Run(1).ok());
+        EXPECT_NEAR(device.now(), 2 * seconds, 1e-12);
+      }
     }
-    EXPECT_GT(seconds, before);
-    before = seconds;
-    ASSERT_TRUE((*executor)->Run(1).ok());
-    EXPECT_NEAR(device.now(), 2 * seconds, 1e-12);
   }
-}
-
-TEST(NullDeviceTest, CopiesTakeTheTimeOfTheirBytes) {
-  double seconds[2];
-  uint64_t bytes = 0;
-  for (const bool offload : {false, true}) {
-    const proto::Plan plan = TinyPlan({.shard = false, .offload = offload});
-    const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
-    NullDevice device({.copy_bytes_per_s = 1e6, .copy_latency_s = 1});
-    const PlanCommunicators communicators = Made<NullCommunicator>(plan, {1, 1});
-    auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
-    ASSERT_TRUE(executor.ok()) << executor.status();
-    EXPECT_EQ((*executor)->UsesStream(proto::H2D), offload);
-    ASSERT_TRUE((*executor)->Run(1).ok());
-    seconds[offload] = device.now();
-    bytes = bound.sizes[BufferIndex(plan, "exp_avg")] + bound.sizes[BufferIndex(plan, "exp_avg_sq")];
-  }
-  // In and out, neither hidden by anything; both moments pay one latency.
-  EXPECT_NEAR(seconds[1] - seconds[0], 2 * (1 + static_cast<double>(bytes) / 1e6), 1e-6);
 }
 
 class Titles final : public StreamObserver {

@@ -150,6 +150,7 @@ class ScheduleBuilder {
     CommandInfo* info = schedule_.infos_.back().get();
     info->title = InstructionTitle(context_.plan, instruction);
     info->category = instruction.phase();
+    info->program = program_;
     info->instruction = i;
     return info;
   }
@@ -180,8 +181,6 @@ class ScheduleBuilder {
     const proto::Instruction& instruction = instructions_[i];
     CommandInfo* info = NewInfo(i);
     info->bytes = BytesOf(instruction.opcode() == proto::ALL_GATHER ? instruction.out() : instruction.in());
-    info->ranks = AxisSize(context_.bound.mesh, instruction.axis());
-    info->passes = instruction.opcode() == proto::ALL_REDUCE ? 2 : 1;
     CollectiveSite site{.place = InstructionPlace(context_.plan, program_, i),
                         .title = info->title,
                         .mesh = context_.bound.mesh};

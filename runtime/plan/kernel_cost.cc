@@ -9,16 +9,20 @@
 namespace ft {
 namespace {
 
+// Of the first operand of 16 bits, if there is one.
+proto::DType ComputeType(const proto::Instruction& kernel) {
+  const auto found = std::find_if(kernel.in().begin(), kernel.in().end(), [](const proto::Operand& operand) {
+    return operand.buffer_plus_one() != 0 &&
+           (operand.dtype() == proto::BF16 || operand.dtype() == proto::F16);
+  });
+  return found == kernel.in().end() ? proto::F32 : found->dtype();
+}
+
 double KernelSecondsOfRank(const proto::Plan& plan, const BoundPlan& bound, const proto::Instruction& kernel,
                            const Target& target) {
   const double share = ShareOfRank(plan, bound, kernel);
-  const bool is_16bit =
-      std::any_of(kernel.in().begin(), kernel.in().end(), [](const proto::Operand& operand) {
-        return operand.buffer_plus_one() != 0 &&
-               (operand.dtype() == proto::BF16 || operand.dtype() == proto::F16);
-      });
   const auto part = [&](uint64_t whole) { return static_cast<uint64_t>(share * static_cast<double>(whole)); };
-  return KernelSeconds(target, part(kernel.flops()), part(kernel.bytes()), is_16bit);
+  return KernelSeconds(target, part(kernel.flops()), part(kernel.bytes()), ComputeType(kernel));
 }
 
 }  // namespace
@@ -43,7 +47,10 @@ double InstructionSeconds(const proto::Plan& plan, const BoundPlan& bound,
   for (const proto::Operand& operand :
        instruction.opcode() == proto::ALL_GATHER ? instruction.out() : instruction.in())
     bytes += OperandBytes(plan, operand, static_cast<uint64_t>(bound.mesh.shard));
-  return TransferSeconds(target, instruction.opcode(), bytes, AxisSize(bound.mesh, instruction.axis()));
+  if (instruction.opcode() == proto::COPY) return CopySeconds(target, bytes);
+  const auto per_node = static_cast<int>(target.ranks_per_node());
+  return CollectiveSeconds(target, instruction.opcode(), bytes,
+                           LayoutOnNodes(bound.mesh, instruction.axis(), per_node));
 }
 
 }  // namespace ft

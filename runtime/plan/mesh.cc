@@ -13,11 +13,11 @@ constexpr int kMostRanks = 1 << 20;
 // Of a node whose size nobody told.
 constexpr int kUsualNode = 8;
 
-absl::StatusOr<Mesh> MeshOfNodes(const proto::Plan& plan, int world_size, int local_world_size) {
+absl::StatusOr<Mesh> MeshOfNodes(std::string_view strategy, int world_size, int local_world_size) {
   const int node = local_world_size > 0 ? local_world_size : std::min(world_size, kUsualNode);
   if (world_size % node == 0) return Mesh{.replica = world_size / node, .shard = node};
   return absl::InvalidArgumentError(
-      absl::StrCat("strategy ", plan.strategy(), " shards over the ranks of a node, but ", world_size,
+      absl::StrCat("strategy ", std::string(strategy), " shards over the ranks of a node, but ", world_size,
                    " ranks make no whole number of nodes of ", node,
                    ": give --mesh=replica:R,shard:S with R x S = ", world_size));
 }
@@ -51,11 +51,24 @@ bool Shards(const proto::Plan& plan) {
   return plan.shards_parameters() || plan.shards_gradients() || plan.shards_optimizer();
 }
 
-absl::StatusOr<Mesh> MeshFor(const proto::Plan& plan, int world_size, int local_world_size) {
+absl::StatusOr<Mesh> MeshFor(const MeshAxes& axes, int world_size, int local_world_size) {
   if (world_size < 1)
     return absl::InvalidArgumentError(absl::StrCat("a world size of ", world_size, " is not possible"));
-  if (plan.two_axes()) return MeshOfNodes(plan, world_size, local_world_size);
-  return Shards(plan) ? Mesh{.replica = 1, .shard = world_size} : Mesh{.replica = world_size, .shard = 1};
+  if (axes.two_axes) return MeshOfNodes(axes.strategy, world_size, local_world_size);
+  return axes.shards ? Mesh{.replica = 1, .shard = world_size} : Mesh{.replica = world_size, .shard = 1};
+}
+
+absl::StatusOr<Mesh> MeshFor(const proto::Plan& plan, int world_size, int local_world_size) {
+  return MeshFor({.shards = Shards(plan), .two_axes = plan.two_axes(), .strategy = plan.strategy()},
+                 world_size, local_world_size);
+}
+
+absl::StatusOr<Mesh> CompiledMesh(const proto::Plan& plan, int ranks_per_node, int world_size) {
+  const proto::Plan::Ranks& ranks = plan.compiled_for();
+  const Mesh mesh{.replica = static_cast<int>(ranks.replica()), .shard = static_cast<int>(ranks.shard())};
+  if (world_size == 0 && CheckMesh(plan, mesh).ok()) return mesh;
+  if (world_size == 0) world_size = std::max(1, static_cast<int>(ranks.world_size()));
+  return MeshFor(plan, world_size, std::min(world_size, ranks_per_node));
 }
 
 absl::Status CheckMesh(const proto::Plan& plan, const Mesh& mesh) {

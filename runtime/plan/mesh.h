@@ -38,6 +38,18 @@ bool Shards(const proto::Plan& plan);
 // InvalidArgument for world_size < 1, or ranks that make no whole number of nodes.
 absl::StatusOr<Mesh> MeshFor(const proto::Plan& plan, int world_size, int local_world_size = 0);
 
+// The same ahead of the plan.
+struct MeshAxes {
+  bool shards = false;    // at least something
+  bool two_axes = false;  // and replicates
+  std::string_view strategy;
+};
+absl::StatusOr<Mesh> MeshFor(const MeshAxes& axes, int world_size, int local_world_size = 0);
+
+// The mesh that `plan` was compiled for; one of `world_size` ranks instead, unless that is 0. Ranks that the
+// plan does not tell are one. Errors: as MeshFor.
+absl::StatusOr<Mesh> CompiledMesh(const proto::Plan& plan, int ranks_per_node, int world_size = 0);
+
 // OK when `plan` can run on `mesh`. Errors: InvalidArgument for an axis without ranks, or with ranks over
 // which the plan neither shards nor reduces.
 absl::Status CheckMesh(const proto::Plan& plan, const Mesh& mesh);

@@ -57,7 +57,28 @@ MemoryReport::AtRest ReportAtRest(const proto::Plan& plan, const BoundPlan& boun
   return at_rest;
 }
 
+// Scalars are f32 at any precision: gradients of losses, scales.
+bool IsScalar(const proto::Operand& operand) {
+  return operand.buffer_plus_one() == 0 ||
+         (operand.shape().empty() && !operand.whole() && !operand.own_slice());
+}
+
 }  // namespace
+
+proto::DType MainType(const proto::Plan& plan) {
+  proto::DType dtype = proto::F32;
+  uint64_t most = 0;
+  for (const proto::Program& program : plan.programs()) {
+    for (const proto::Instruction& instruction : program.instructions()) {
+      if (instruction.flops() <= most) continue;
+      const auto operand = std::find_if_not(instruction.in().begin(), instruction.in().end(), IsScalar);
+      if (operand == instruction.in().end()) continue;
+      most = instruction.flops();
+      dtype = operand->dtype();
+    }
+  }
+  return dtype;
+}
 
 uint64_t ModelFlops(const proto::Plan& plan) {
   uint64_t flops = 0;
@@ -81,11 +102,15 @@ uint64_t RunsInStep(const proto::Plan& plan, const proto::Program& program) {
   return program.name() == "train_micro" ? std::max<uint64_t>(plan.micro_steps(), 1) - 1 : 0;
 }
 
+MemoryReport ReportMemory(const proto::Plan& plan, const BoundPlan& bound) {
+  return {.device = ReportArena(plan, bound, proto::DEVICE),
+          .host = ReportArena(plan, bound, proto::HOST),
+          .at_rest = ReportAtRest(plan, bound)};
+}
+
 PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound, const Target& target) {
   PlanReport report;
-  report.memory = {.device = ReportArena(plan, bound, proto::DEVICE),
-                   .host = ReportArena(plan, bound, proto::HOST),
-                   .at_rest = ReportAtRest(plan, bound)};
+  report.memory = ReportMemory(plan, bound);
   report.micro_steps = std::max<uint64_t>(plan.micro_steps(), 1);
   report.parameters = CountParameters(plan);
   report.traffic.by_unit.resize(plan.units_size());

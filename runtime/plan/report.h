@@ -61,6 +61,7 @@ struct TransferTraffic {
   uint64_t buffers = 0;  // in them
 
   void Add(const TransferTraffic& other, uint64_t times);
+  friend bool operator==(const TransferTraffic&, const TransferTraffic&) = default;
 };
 
 struct Traffic {
@@ -73,6 +74,7 @@ struct Traffic {
   uint64_t total_bytes() const { return all_gather.bytes + reduce_scatter.bytes + all_reduce.bytes; }
 
   void Add(const Traffic& other, uint64_t times);
+  friend bool operator==(const Traffic&, const Traffic&) = default;
 };
 
 struct TrafficReport {
@@ -128,6 +130,10 @@ struct PlanReport {
   uint64_t parameters = 0;  // elements of all parameters, without padding
 };
 
+// The element type of the first operand, but for scalars, of the kernel with the most FLOPs: MFU is reckoned
+// against the peak of this type.
+proto::DType MainType(const proto::Plan& plan);
+
 // Model FLOPs (FlopsReport::model) of a training step of one rank, with all its micro-steps.
 uint64_t ModelFlops(const proto::Plan& plan);
 
@@ -137,7 +143,10 @@ uint64_t CountParameters(const proto::Plan& plan);
 // Times that a program runs in a training step.
 uint64_t RunsInStep(const proto::Plan& plan, const proto::Program& program);
 
-// `bound` is BindPlan's result for `plan`, which has passed VerifyPlan. Seconds are those of `target`.
+// `bound` is BindPlan's result for `plan`, which has passed VerifyPlan.
+MemoryReport ReportMemory(const proto::Plan& plan, const BoundPlan& bound);
+
+// The same, and everything else. Seconds are those of `target`.
 PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound, const Target& target);
 
 }  // namespace ft

@@ -50,10 +50,14 @@ int UnitOf(const proto::Plan& plan, const proto::Instruction& instruction, int i
   return size.kind() == proto::SizeExpr::CONSTANT ? -1 : static_cast<int>(size.unit());
 }
 
-bool ComputesIn16Bit(const proto::Plan& plan) {
-  return std::any_of(plan.unit_states().begin(), plan.unit_states().end(), [&](const auto& state) {
-    return state.role() == "parameters" && plan.buffers(state.buffer()).size().value() == 2;
-  });
+// The type of 16 bits that the plan computes with, else fp32.
+proto::DType ComputeType(const proto::Plan& plan) {
+  for (const proto::Attribute& setting : plan.settings()) {
+    if (setting.name() != "param_dtype") continue;
+    if (setting.s() == "bf16") return proto::BF16;
+    if (setting.s() == "fp16") return proto::F16;
+  }
+  return proto::F32;
 }
 
 // "gelu" of "transformer.h.0.gelu" in layer "transformer.h.0".
@@ -134,7 +138,7 @@ FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, 
 }
 
 std::vector<SavedReport> ReportSaved(const proto::Plan& plan, const Target& target) {
-  const bool is_16bit = ComputesIn16Bit(plan);
+  const proto::DType dtype = ComputeType(plan);
   std::map<std::pair<std::string, std::string>, SavedReport> groups;  // by choice and value
   for (const proto::Plan::Saved& saved : plan.saved()) {
     const std::string value = WithoutLayer(saved);
@@ -145,9 +149,8 @@ std::vector<SavedReport> ReportSaved(const proto::Plan& plan, const Target& targ
     group.bytes += saved.bytes();
     group.flops += saved.flops();
     if (saved.choice() == "recompute")
-      group.seconds += KernelSeconds(target, saved.flops(), saved.bytes(), is_16bit);
-    if (saved.choice() == "offload")
-      group.seconds += 2 * TransferSeconds(target, proto::COPY, saved.bytes(), 1);
+      group.seconds += KernelSeconds(target, saved.flops(), saved.bytes(), dtype);
+    if (saved.choice() == "offload") group.seconds += 2 * CopySeconds(target, saved.bytes());
   }
   std::vector<SavedReport> report;
   for (auto& [key, group] : groups) report.push_back(std::move(group));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/plan/testing/targets.h"
 
 namespace ft {
 namespace {
@@ -98,7 +99,7 @@ PlanReport Report(int shard, int replica = 1) {
   const proto::Plan plan = ShardedPlan();
   const auto bound = BindPlan(plan, {.replica = replica, .shard = shard}, DeviceClass::kCpu);
   EXPECT_TRUE(bound.ok()) << bound.status();
-  return ReportPlan(plan, *bound, *FindTarget("cpu"));
+  return ReportPlan(plan, *bound, RoundTarget());
 }
 
 TEST(ReportTest, ClassesAndPaddingMakeUpTheArena) {
@@ -191,7 +192,7 @@ PlanReport RichReport() {
   const proto::Plan plan = RichPlan();
   const auto bound = BindPlan(plan, {.replica = 1, .shard = 2}, DeviceClass::kCpu);
   EXPECT_TRUE(bound.ok()) << bound.status();
-  return ReportPlan(plan, *bound, *FindTarget("cpu"));
+  return ReportPlan(plan, *bound, RoundTarget());
 }
 
 TEST(ReportTest, ABucketIsOneTransferOfManyBuffers) {
@@ -246,7 +247,7 @@ TEST(ReportTest, EmptyBuffersAreNotListed) {
   buffer.set_cuda_bytes(1000);
   for (const DeviceClass device : kDeviceClasses) {
     const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 2}, device);
-    const ArenaReport arena = ReportPlan(plan, bound, *FindTarget("cpu")).memory.device;
+    const ArenaReport arena = ReportPlan(plan, bound, RoundTarget()).memory.device;
     const auto is_scratch = [&](const LiveBuffer& live) { return live.buffer == scratch - 1; };
     EXPECT_EQ(std::count_if(arena.live.begin(), arena.live.end(), is_scratch),
               device == DeviceClass::kCuda ? 1 : 0);
@@ -292,7 +293,7 @@ TEST(ReportTest, DecisionsAreSummedOverLayers) {
   add("h.0", "matmul", "keep", 300, 9000);
   add("h.1", "matmul", "offload", 300, 9000);
   const auto bound = BindPlan(plan, {.replica = 1, .shard = 2}, DeviceClass::kCpu);
-  const Target& target = *FindTarget("cpu");
+  const Target target = RoundTarget();
   const std::vector<SavedReport> saved = ReportPlan(plan, *bound, target).saved;
   ASSERT_EQ(saved.size(), 3u);
   EXPECT_EQ(saved[0].choice, "keep");

@@ -1,56 +1,100 @@
 #include "runtime/plan/target.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
 
 namespace ft {
 namespace {
 
-// GPUs: NVIDIA's data sheets (A100 SXM 80 GB: 19.5 TFLOP/s fp32, 312 bf16, 2039 GB/s; H100 SXM: 67, 989,
-// 3350; H200: 67, 989, 4800; NVLink 300 and 450 GB/s in each direction; PCIe 4.0 and 5.0 x16), times what
-// large kernels and NCCL are commonly seen to reach of them: 65% of the matmul rate, 85% of the bandwidths,
-// 80% of the link. "-ib": one 400 Gb/s adapter for each GPU. cpu: one core of a server with AVX-512, ranks
-// that share memory.
-// clang-format off
-const Target kTargets[] = {
-  // name       device              f32 FLOP/s  16-bit    memory B/s  kernel s  link s   link B/s  copy s   copy B/s
-  {"cpu",       DeviceClass::kCpu,  1.4e11,     1.2e11,   1.0e10,     2e-6,     2e-5,    2.5e9,    5e-6,    5e9},
-  {"a100",      DeviceClass::kCuda, 1.3e13,     2.0e14,   1.7e12,     4e-6,     1.5e-5,  2.4e11,   1e-5,    2.2e10},
-  {"a100-ib",   DeviceClass::kCuda, 1.3e13,     2.0e14,   1.7e12,     4e-6,     3e-5,    2.0e10,   1e-5,    2.2e10},
-  {"h100",      DeviceClass::kCuda, 4.4e13,     6.4e14,   2.8e12,     3e-6,     1.5e-5,  3.6e11,   1e-5,    4.5e10},
-  {"h100-ib",   DeviceClass::kCuda, 4.4e13,     6.4e14,   2.8e12,     3e-6,     3e-5,    4.0e10,   1e-5,    4.5e10},
-  {"h200",      DeviceClass::kCuda, 4.4e13,     6.4e14,   4.1e12,     3e-6,     1.5e-5,  3.6e11,   1e-5,    4.5e10},
-  {"h200-ib",   DeviceClass::kCuda, 4.4e13,     6.4e14,   4.1e12,     3e-6,     3e-5,    4.0e10,   1e-5,    4.5e10},
-};
-// clang-format on
+// Far beyond every machine, and far from overflow and underflow in times.
+constexpr double kMostPerSecond = 1e24;
+constexpr double kLeastPerSecond = 1;
+constexpr double kMostLatency = 1e6;
+constexpr uint64_t kMostMemory = uint64_t{1} << 60;
+constexpr uint32_t kMostRanksPerNode = 1024;
+constexpr size_t kLongestName = 256;
+
+absl::Status Invalid(std::string_view figure, double value) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("a target whose ", std::string(figure), " is ", value, " is not possible"));
+}
+
+// Written so that NaN fails.
+absl::Status VerifyRate(std::string_view figure, double value) {
+  return value >= kLeastPerSecond && value <= kMostPerSecond ? absl::OkStatus() : Invalid(figure, value);
+}
+
+absl::Status VerifyLatency(std::string_view figure, double value) {
+  return value >= 0 && value <= kMostLatency ? absl::OkStatus() : Invalid(figure, value);
+}
+
+absl::Status VerifyLink(const std::string& name, const Target::Link& link) {
+  FT_RETURN_IF_ERROR(VerifyRate(name + ".bytes_per_s", link.bytes_per_s()));
+  FT_RETURN_IF_ERROR(VerifyLatency(name + ".latency_s", link.latency_s()));
+  return VerifyLatency(name + ".step_s", link.step_s());
+}
 
 }  // namespace
 
-const Target* FindTarget(std::string_view name) {
-  for (const Target& target : kTargets) {
-    if (target.name == name) return &target;
+const Target::Rate& RateOf(const Target& target, proto::DType dtype) {
+  return dtype == proto::BF16 ? target.bf16() : dtype == proto::F16 ? target.f16() : target.f32();
+}
+
+double KernelSeconds(const Target& target, uint64_t flops, uint64_t bytes, proto::DType dtype) {
+  return target.kernel_latency_s() + std::max(static_cast<double>(flops) / RateOf(target, dtype).reached(),
+                                              static_cast<double>(bytes) / target.memory_bytes_per_s());
+}
+
+double CollectiveSeconds(const Target& target, proto::Opcode opcode, uint64_t bytes,
+                         const NodeLayout& layout) {
+  if (layout.ranks <= 1) return 0;
+  const bool is_all_reduce = opcode == proto::ALL_REDUCE;
+  const double ranks = layout.ranks, nodes = layout.nodes, on_node = layout.most_on_node;
+  const Target::Link& begins = layout.nodes > 1 ? target.network() : target.node();
+  // A ring through all ranks goes from node to node as seldom as it can. An all-reduce goes up a tree of
+  // nodes and down again, along a chain of the ranks of each.
+  const double depth = std::bit_width(static_cast<unsigned>(layout.nodes - 1));
+  const double steps_in_node = is_all_reduce ? 2 * (on_node - 1) : ranks - nodes;
+  const double steps_between = is_all_reduce ? 2 * depth : nodes - 1;
+  const double latency =
+      begins.latency_s() + steps_in_node * target.node().step_s() + steps_between * target.network().step_s();
+  // The ranks of a node share what comes from other nodes, each through its own adapter, and pass it on to
+  // each other while more is coming: the slower of the two links counts.
+  const double whole = static_cast<double>(bytes) * (is_all_reduce ? 2 : 1);
+  const double least = layout.least_on_node;
+  const double in_node = whole * (on_node - 1) / on_node / target.node().bytes_per_s();
+  const double between =
+      layout.nodes > 1 ? whole * (ranks - least) / ranks / least / target.network().bytes_per_s() : 0;
+  return latency + std::max(in_node, between);
+}
+
+double CopySeconds(const Target& target, uint64_t bytes) {
+  return target.copies().latency_s() + static_cast<double>(bytes) / target.copies().bytes_per_s();
+}
+
+absl::Status VerifyTarget(const Target& target) {
+  if (target.name().empty() || target.name().size() > kLongestName)
+    return absl::InvalidArgumentError(
+        absl::StrCat("a target with a name of ", target.name().size(), " bytes is not possible"));
+  if (target.ranks_per_node() < 1 || target.ranks_per_node() > kMostRanksPerNode)
+    return Invalid("ranks_per_node", target.ranks_per_node());
+  if (target.memory_bytes() > kMostMemory)
+    return Invalid("memory_bytes", static_cast<double>(target.memory_bytes()));
+  const std::pair<const char*, const Target::Rate*> rates[] = {
+      {"f32", &target.f32()}, {"bf16", &target.bf16()}, {"f16", &target.f16()}};
+  for (const auto& [name, rate] : rates) {
+    FT_RETURN_IF_ERROR(VerifyRate(absl::StrCat(name, ".reached"), rate->reached()));
+    if (rate->peak() != 0) FT_RETURN_IF_ERROR(VerifyRate(absl::StrCat(name, ".peak"), rate->peak()));
   }
-  return nullptr;
-}
-
-std::vector<std::string> TargetNames() {
-  std::vector<std::string> names;
-  for (const Target& target : kTargets) names.push_back(target.name);
-  return names;
-}
-
-double KernelSeconds(const Target& target, uint64_t flops, uint64_t bytes, bool is_16bit) {
-  const double rate = is_16bit ? target.flops_per_s_16bit : target.flops_per_s_f32;
-  return target.kernel_latency_s +
-         std::max(static_cast<double>(flops) / rate, static_cast<double>(bytes) / target.memory_bytes_per_s);
-}
-
-double TransferSeconds(const Target& target, proto::Opcode opcode, uint64_t bytes, int ranks) {
-  if (opcode == proto::COPY)
-    return target.copy_latency_s + static_cast<double>(bytes) / target.copy_bytes_per_s;
-  if (ranks <= 1) return 0;
-  const double passes = opcode == proto::ALL_REDUCE ? 2 : 1;
-  const double sent = static_cast<double>(bytes) * (ranks - 1) / ranks;
-  return target.link_latency_s + passes * sent / target.link_bytes_per_s;
+  FT_RETURN_IF_ERROR(VerifyRate("memory_bytes_per_s", target.memory_bytes_per_s()));
+  FT_RETURN_IF_ERROR(VerifyLatency("kernel_latency_s", target.kernel_latency_s()));
+  FT_RETURN_IF_ERROR(VerifyLink("node", target.node()));
+  FT_RETURN_IF_ERROR(VerifyLink("network", target.network()));
+  return VerifyLink("copies", target.copies());
 }
 
 }  // namespace ft

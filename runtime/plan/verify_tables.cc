@@ -13,6 +13,7 @@
 #include "runtime/plan/describe.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/size_expr.h"
+#include "runtime/plan/target.h"
 #include "runtime/plan/verify_phases.h"
 
 namespace ft {
@@ -24,12 +25,29 @@ constexpr uint64_t kMaxBlock = uint64_t{1} << 20;
 constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 56;
 constexpr uint64_t kMaxBytesPerElement = 64;
 constexpr uint64_t kMaxSequence = uint64_t{1} << 31;
+constexpr uint32_t kMaxRanks = uint32_t{1} << 24;
 constexpr int kMaxPrograms = 64;
 constexpr int kMaxParameterRank = 8;
 
 template <typename... Parts>
 absl::Status Invalid(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("invalid plan: ", parts...));
+}
+
+// Estimates and defaults; a plan made by hand needs neither.
+absl::Status VerifyCompiledFor(const proto::Plan& plan) {
+  if (plan.has_target()) {
+    const absl::Status status = VerifyTarget(plan.target());
+    if (!status.ok()) return Invalid(status.message());
+  }
+  const proto::Plan::Ranks& ranks = plan.compiled_for();
+  const uint64_t on_mesh = uint64_t{ranks.replica()} * ranks.shard();
+  if (ranks.world_size() > kMaxRanks || (on_mesh != 0 && on_mesh != ranks.world_size()) ||
+      (on_mesh == 0 && ranks.replica() + ranks.shard() != 0)) {
+    return Invalid("it was compiled for ", ranks.world_size(), " ranks on a mesh of ", ranks.replica(), " x ",
+                   ranks.shard());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status VerifyNumbers(const proto::Plan& plan) {
@@ -43,7 +61,7 @@ absl::Status VerifyNumbers(const proto::Plan& plan) {
     return Invalid("a vocabulary of ", plan.vocab_size(), " is not possible");
   }
   if (plan.programs_size() > kMaxPrograms) return Invalid("it has ", plan.programs_size(), " programs");
-  return absl::OkStatus();
+  return VerifyCompiledFor(plan);
 }
 
 absl::Status VerifyUnits(const proto::Plan& plan) {

@@ -3,7 +3,7 @@
 // RUN: ft-opt %s --split-input-file '--ftx-schedule-by-cost=target=cpu' --ftx-verify-schedule | FileCheck %s --check-prefix=ALONE
 // RUN: not ft-opt %s --split-input-file '--ftx-schedule-by-cost=target=abacus' 2>&1 | FileCheck %s --check-prefix=BAD
 
-// BAD: unknown target 'abacus'; one of cpu, a100
+// BAD: unknown target 'abacus'; one of a10, a100
 
 // 4 MiB over 2 ranks take 0.86 ms on target cpu, each kernel 1 ms: the gather of @b begins one kernel ahead of its use and
 // not two; when memory allows none of it, it stays. On one rank it takes no time.

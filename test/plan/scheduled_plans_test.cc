@@ -12,6 +12,7 @@
 #include "runtime/plan/bind.h"
 #include "runtime/plan/simulate.h"
 #include "runtime/plan/verify_plan.h"
+#include "runtime/targets/shipped_targets.h"
 
 namespace ft {
 namespace {
@@ -73,9 +74,9 @@ TEST_P(ExposureTest, AutoHidesNoLessThanPreAndPreNoLessThanNone) {
     compiler::CompileOptions options;
     options.strategy = strategy;
     options.overlap.prefetch = prefetch;
-    options.overlap.target = target;
+    options.overlap.target = *FindTarget(target);
     options.worldSize = world_size;
-    const Bound bound = Bind(scheduled.Compile(options), world_size, FindTarget(target)->device);
+    const Bound bound = Bind(scheduled.Compile(options), world_size, DeviceOf(*FindTarget(target)));
     exposed[prefetch] = SimulateStep(bound.plan, bound.bound, *FindTarget(target)).exposed_seconds;
   }
   EXPECT_LE(exposed["auto"], exposed["pre"] + kRounding);
@@ -112,12 +113,12 @@ class BudgetTest : public testing::TestWithParam<BudgetCase> {
     options.strategy = "full_shard";
     options.worldSize = kRanks;
     options.overlap.prefetch = prefetch;
-    options.overlap.target = GetParam().target;
+    options.overlap.target = *FindTarget(GetParam().target);
     options.overlap.memoryBudget = budget;
     return scheduled_.Compile(options);
   }
   // Budgets count the scratch of the target's device.
-  static DeviceClass Device() { return FindTarget(GetParam().target)->device; }
+  static DeviceClass Device() { return DeviceOf(*FindTarget(GetParam().target)); }
   uint64_t Arena(const char* prefetch, uint64_t budget = 0) {
     return Bind(Compile(prefetch, budget), kRanks, Device()).bound.arena_bytes();
   }

@@ -11,6 +11,7 @@
 #include "models/registry.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/bind.h"
+#include "runtime/targets/shipped_targets.h"
 #include "test/remat/exact_search.h"
 
 namespace ft::test {
@@ -92,7 +93,7 @@ class ExactBudget : public ::testing::TestWithParam<Case> {
 
   double Seconds(Operation* op) const {
     auto cost = mlir::cast<mlir::ft::CostOpInterface>(op);
-    return KernelSeconds(*problem_.target, cost.getFlops(), cost.getBytes(), false);
+    return KernelSeconds(*problem_.target, cost.getFlops(), cost.getBytes(), proto::F32);
   }
 
   // Of all kernels of a step that keeps everything.
@@ -102,7 +103,7 @@ class ExactBudget : public ::testing::TestWithParam<Case> {
       if (program.name() != "train_step") continue;
       for (const proto::Instruction& i : program.instructions()) {
         if (i.opcode() == proto::KERNEL)
-          seconds += KernelSeconds(*problem_.target, i.flops(), i.bytes(), false);
+          seconds += KernelSeconds(*problem_.target, i.flops(), i.bytes(), proto::F32);
       }
     }
     return seconds;

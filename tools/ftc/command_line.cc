@@ -11,8 +11,9 @@
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/plan/mesh.h"
-#include "runtime/plan/target.h"
+#include "runtime/targets/shipped_targets.h"
 #include "tools/ftc/compile_line.h"
+#include "tools/ftc/config/target_file.h"
 #include "tools/ftc/config/values.h"
 
 namespace ftc {
@@ -89,9 +90,8 @@ CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
   sub.add_option("plan", texts.paths, "The plan; several with --compare; or a model, which is compiled first")
       ->type_name("plan.bin|model.mlir")
       ->required();
-  sub.add_option("--world-size", command.world_size, "Ranks")
+  sub.add_option("--world-size", command.world_size, "Ranks; what the plan was compiled for by default")
       ->type_name("N")
-      ->capture_default_str()
       ->check(CLI::Range(1, kMostRanks));
   sub.add_option("--mesh", texts.mesh, "Ranks by axis")->type_name("replica:R,shard:S");
   // Flags, so that they take a value only after '='.
@@ -102,11 +102,11 @@ CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
   sub.add_flag("--schedule", command.schedule,
                "When each transfer of a step would run on the target, and why it stands where it stands");
   sub.add_option("--device", texts.device,
-                 "Device that the bytes are those of; that of --target by default, cpu without it")
+                 "Device that the bytes are those of; that of the target by default")
       ->type_name("cpu|cuda");
   sub.add_option("--target", command.target,
                  "Machine that seconds are estimated for; the plan's own by default")
-      ->type_name("NAME");
+      ->type_name("NAME|FILE.yaml");
   sub.add_flag("--json", command.json, "For programs");
   return sub;
 }
@@ -132,7 +132,6 @@ void CheckMesh(const CLI::App& sub, ExplainCommand& command, const Texts& texts)
 }
 
 void CheckDevice(const Texts& texts, ExplainCommand& command) {
-  if (!command.target.empty()) command.device = ft::FindTarget(command.target)->device;
   if (texts.device.empty()) return;
   const auto device = std::find_if(ft::kDeviceClasses.begin(), ft::kDeviceClasses.end(),
                                    [&](ft::DeviceClass known) { return ft::Name(known) == texts.device; });
@@ -169,7 +168,7 @@ void CheckExplain(const CLI::App& sub, const CompileLine& settings, ExplainComma
       throw Mistake{fmt::format("--peak wants a number of buffers, not '{}'", texts.peak)};
     command.peak = count;
   }
-  if (!command.target.empty() && ft::FindTarget(command.target) == nullptr)
+  if (!command.target.empty() && !IsTargetFile(command.target) && ft::FindTarget(command.target) == nullptr)
     Unknown("target", command.target, ft::TargetNames());
   CheckDevice(texts, command);
   if (std::none_of(texts.paths.begin(), texts.paths.end(), IsModel)) return CheckPlans(texts, command);

@@ -41,12 +41,12 @@ struct ExplainCommand {
   CompileCommand settings;              // of the model
   bool compare = false;
   bool schedule = false;  // instead: when what would run
-  int world_size = 1;
+  int world_size = 0;     // 0: what the plan was compiled for
   // Given with --mesh: replica, shard.
   std::optional<std::pair<int, int>> mesh;
-  std::string target;  // machine that seconds are estimated for; empty: the plan's
-  // Whose memory is counted: --device, else that of --target, else the CPU.
-  ft::DeviceClass device = ft::DeviceClass::kCpu;
+  std::string target;  // machine that seconds are estimated for, by name or file; empty: the plan's
+  // Whose memory is counted; not given: that of the target.
+  std::optional<ft::DeviceClass> device;
   // Live buffers at the peak to list; not given: none in the text.
   std::optional<int> peak;
   bool json = false;

@@ -17,6 +17,7 @@
 #include "runtime/plan/verify_worlds.h"
 #include "tools/ftc/commands.h"
 #include "tools/ftc/config/configure.h"
+#include "tools/ftc/step_cost.h"
 
 namespace ftc {
 namespace {
@@ -80,6 +81,8 @@ absl::Status Compile(const CompileCommand& command, const Effective& effective) 
       ft::compiler::compileModel(command.model, CompileOptionsOf(effective.configuration), observe));
   FT_RETURN_IF_ERROR(ft::VerifyPlan(plan));
   FT_RETURN_IF_ERROR(ft::VerifyWorlds(plan, ft::SampleMeshes(plan)));
+  if (const std::string remark = MemoryRemark(plan); !remark.empty())
+    ft::PrintError("ftc: " + ft::OneLine(remark));
   return command.output.empty() ? absl::OkStatus() : ft::WritePlan(plan, command.output);
 }
 

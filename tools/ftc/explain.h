@@ -7,7 +7,9 @@
 
 #include "runtime/plan/bind.h"
 #include "runtime/plan/report.h"
+#include "runtime/plan/simulate.h"
 #include "runtime/plan/target.h"
+#include "tools/ftc/step_cost.h"
 
 namespace ftc {
 
@@ -23,6 +25,8 @@ struct Explained {
   ft::BoundPlan bound;
   ft::PlanReport report;
   ft::Target target;
+  ft::SimulatedProgram step;  // on the target; no instructions
+  StepCost cost;
   CommunicatorBytes communicators;
 };
 

@@ -41,7 +41,7 @@ struct Variant {
 
 absl::StatusOr<std::vector<Variant>> VariantsOf(const ExplainCommand& command) {
   std::vector<Given> flags = command.settings.flags;
-  if (command.world_size > 1)
+  if (command.world_size > 0)
     FT_RETURN_IF_ERROR(SetFlag("world_size", fmt::format("{}", command.world_size), flags));
   if (command.mesh)
     FT_RETURN_IF_ERROR(SetFlag("mesh", ft::MeshText({command.mesh->first, command.mesh->second}), flags));
@@ -86,28 +86,30 @@ absl::StatusOr<std::variant<std::vector<Explained>, Refusal>> Gather(const Expla
   return plans;
 }
 
-std::string TargetOf(const ExplainCommand& command, const ft::proto::Plan& plan) {
-  if (!command.target.empty()) return command.target;
-  for (const ft::proto::Attribute& setting : plan.settings()) {
-    if (setting.name() == "target" && ft::FindTarget(setting.s()) != nullptr) return setting.s();
-  }
-  return kUsualTarget;
+absl::StatusOr<ft::Target> TargetOf(const ExplainCommand& command, const ft::proto::Plan& plan) {
+  if (!command.target.empty()) return TargetNamed(command.target);
+  return plan.has_target() ? plan.target() : TargetNamed(kUsualTarget);
 }
 
 // A mesh that is given goes for the plans that can run on it; a plan with one axis has as many ranks on it.
-absl::StatusOr<ft::Mesh> ChooseMesh(const ExplainCommand& command, const ft::proto::Plan& plan) {
-  if (!command.mesh) return ft::MeshFor(plan, command.world_size);
+absl::StatusOr<ft::Mesh> ChooseMesh(const ExplainCommand& command, const ft::proto::Plan& plan,
+                                    int ranks_per_node) {
+  if (!command.mesh) return ft::CompiledMesh(plan, ranks_per_node, command.world_size);
   const ft::Mesh mesh{.replica = command.mesh->first, .shard = command.mesh->second};
-  return command.compare && !ft::CheckMesh(plan, mesh).ok() ? ft::MeshFor(plan, mesh.world_size())
-                                                            : absl::StatusOr<ft::Mesh>(mesh);
+  if (!command.compare || ft::CheckMesh(plan, mesh).ok()) return mesh;
+  return ft::CompiledMesh(plan, ranks_per_node, mesh.world_size());
 }
 
 absl::Status Report(const ExplainCommand& command, Explained& explained) {
   FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
-  FT_ASSIGN_OR_RETURN(const ft::Mesh mesh, ChooseMesh(command, explained.plan));
-  FT_ASSIGN_OR_RETURN(explained.bound, ft::BindPlan(explained.plan, mesh, command.device));
-  explained.target = *ft::FindTarget(TargetOf(command, explained.plan));
+  FT_ASSIGN_OR_RETURN(explained.target, TargetOf(command, explained.plan));
+  const auto ranks_per_node = static_cast<int>(explained.target.ranks_per_node());
+  FT_ASSIGN_OR_RETURN(const ft::Mesh mesh, ChooseMesh(command, explained.plan, ranks_per_node));
+  const ft::DeviceClass device = command.device.value_or(ft::DeviceOf(explained.target));
+  FT_ASSIGN_OR_RETURN(explained.bound, ft::BindPlan(explained.plan, mesh, device));
   explained.report = ft::ReportPlan(explained.plan, explained.bound, explained.target);
+  explained.step = ft::SimulateStep(explained.plan, explained.bound, explained.target);
+  explained.cost = StepCostOf(explained.plan, explained.bound, explained.step, explained.target);
   const auto staging = [&](ft::CollectiveBackend backend) {
     return ft::StagingBytes(explained.plan, mesh, backend);
   };

@@ -91,6 +91,19 @@ void TrafficRows(Table& table) {
   row("copied to host", &ft::Traffic::d2h);
 }
 
+void StepRows(Table& table) {
+  table.Section("A step, simulated");
+  table.Row("on", [](const Explained& e) { return e.target.name(); });
+  table.Row("time", [](const Explained& e) { return ft::ShortSeconds(e.cost.seconds); });
+  table.Row("of it exposed", [](const Explained& e) { return ft::ShortSeconds(e.cost.exposed_seconds); });
+  table.Row("tokens/s of each rank",
+            [](const Explained& e) { return fmt::format("{:.0f}", e.cost.tokens_per_s); });
+  table.Row("MFU", [](const Explained& e) {
+    return e.cost.mfu > 0 ? fmt::format("{:.1f}%", e.cost.mfu * 100) : std::string("-");
+  });
+  table.Row("arena fits its memory", [](const Explained& e) { return std::string(Name(e.cost.fit)); });
+}
+
 void FlopsRows(Table& table) {
   table.Section("FLOPs of each rank in a step");
   table.Flops("forward", [](const Explained& e) { return e.report.flops.forward; });
@@ -113,6 +126,7 @@ std::string CompareText(const std::vector<Explained>& plans) {
   table.Row("batch x tokens per rank",
             [](const Explained& e) { return fmt::format("{} x {}", e.plan.batch(), e.plan.seq_len()); });
   table.Row("micro-steps", [](const Explained& e) { return fmt::format("{}", e.report.micro_steps); });
+  StepRows(table);
   MemoryRows(table);
   TrafficRows(table);
   FlopsRows(table);

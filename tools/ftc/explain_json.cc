@@ -109,8 +109,19 @@ Json TrafficReportJson(const ft::proto::Plan& plan, const ft::TrafficReport& rep
   return traffic;
 }
 
+// What the target does not tell is null.
+Json StepJson(const StepCost& cost, const ft::Target& target) {
+  const bool knows_memory = cost.fit != Fit::kUnknown;
+  return {{"seconds", cost.seconds},
+          {"exposed_seconds", cost.exposed_seconds},
+          {"tokens_per_s_per_rank", cost.tokens_per_s},
+          {"mfu", cost.mfu > 0 ? Json(cost.mfu) : Json()},
+          {"fits", knows_memory ? Json(cost.fit != Fit::kNo) : Json()},
+          {"memory_bytes", knows_memory ? Json(target.memory_bytes()) : Json()}};
+}
+
 Json ToJson(const Explained& explained, int peak) {
-  const auto& [name, plan, bound, report, target, communicators] = explained;
+  const auto& [name, plan, bound, report, target, step, cost, communicators] = explained;
   const ft::ArenaReport &device = report.memory.device, &host = report.memory.host;
   return {
       {"model", plan.model()},
@@ -138,7 +149,8 @@ Json ToJson(const Explained& explained, int peak) {
       {"traffic", TrafficReportJson(plan, report.traffic)},
       {"flops", FlopsJson(report.flops)},
       {"programs", ProgramsJson(report)},
-      {"target", target.name},
+      {"target", target.name()},
+      {"step", StepJson(cost, target)},
       {"saved", SavedJson(report)},
   };
 }

@@ -136,11 +136,11 @@ std::string ScheduleText(const Explained& explained) {
   const Out out(text);
   fmt::format_to(out, "{}, strategy {}, {} ranks (replica {} x shard {}), simulated on {}\n",
                  explained.plan.model(), explained.plan.strategy(), mesh.world_size(), mesh.replica,
-                 mesh.shard, explained.target.name);
+                 mesh.shard, explained.target.name());
   for (int i = 0; i < explained.plan.programs_size(); ++i) {
     if (ft::RunsInStep(explained.plan, explained.plan.programs(i)) > 0) ProgramText(out, explained, i);
   }
-  TotalsText(out, ft::SimulateStep(explained.plan, explained.bound, explained.target));
+  TotalsText(out, explained.step);
   return text;
 }
 
@@ -154,9 +154,9 @@ std::string ScheduleJson(const Explained& explained) {
   return Json{{"model", explained.plan.model()},
               {"strategy", explained.plan.strategy()},
               {"mesh", {{"replica", mesh.replica}, {"shard", mesh.shard}}},
-              {"target", explained.target.name},
+              {"target", explained.target.name()},
               {"programs", std::move(programs)},
-              {"seconds", TotalsJson(ft::SimulateStep(explained.plan, explained.bound, explained.target))}}
+              {"seconds", TotalsJson(explained.step)}}
              .dump(2) +
          "\n";
 }

@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "fmt/format.h"
 #include "runtime/base/numbers.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftc/explain.h"
+#include "tools/ftc/unit_runs.h"
 
 namespace ftc {
 namespace {
@@ -65,14 +68,14 @@ void TrafficRow(Out out, const std::string& name, const ft::Traffic& traffic, si
 
 void TrafficText(Out out, const ft::proto::Plan& plan, const ft::PlanReport& report) {
   const ft::TrafficReport& traffic = report.traffic;
+  const std::vector<UnitRun> runs = EqualUnits(plan, traffic);
   size_t width = 26;
-  for (const auto& unit : plan.units()) width = std::max(width, unit.name().size() + 2);
+  for (const UnitRun& run : runs) width = std::max(width, run.name.size() + 2);
   fmt::format_to(out, "\nSent by each rank in a step{}, and in how many collectives\n",
                  report.micro_steps > 1 ? fmt::format(" of {} micro-steps", report.micro_steps) : "");
   fmt::format_to(out, "  {:<{}}{:>20}{:>20}{:>20}{:>14}\n", "unit", width, "all_gather", "reduce_scatter",
                  "all_reduce", "all");
-  for (int i = 0; i < plan.units_size(); ++i)
-    TrafficRow(out, plan.units(i).name(), traffic.by_unit[i], width);
+  for (const UnitRun& run : runs) TrafficRow(out, run.name, traffic.by_unit[run.first], width);
   TrafficRow(out, "scalars", traffic.other, width);
   TrafficRow(out, "all", traffic.total, width);
   if (!plan.two_axes()) return;
@@ -95,6 +98,24 @@ void FlopsText(Out out, const ft::FlopsReport& flops) {
   row("model FLOPs", flops.model);
 }
 
+void StepText(Out out, const Explained& explained) {
+  const ft::Target& target = explained.target;
+  const StepCost& cost = explained.cost;
+  fmt::format_to(out, "\nA step, simulated on {}\n", target.name());
+  const auto row = [&](const char* name, const std::string& text) {
+    fmt::format_to(out, "  {:<24}{:>24}\n", name, text);
+  };
+  row("time", ft::ShortSeconds(cost.seconds));
+  row("of it exposed", ft::ShortSeconds(cost.exposed_seconds));
+  row("tokens/s of each rank", fmt::format("{:.0f}", cost.tokens_per_s));
+  if (cost.mfu > 0) row("MFU", fmt::format("{:.1f}%", cost.mfu * 100));
+  if (cost.fit == Fit::kUnknown) return;
+  row("arena fits its memory", fmt::format("{} ({:.1f}% of {})", Name(cost.fit),
+                                           static_cast<double>(explained.bound.arena_bytes()) /
+                                               static_cast<double>(target.memory_bytes()) * 100,
+                                           ft::ShortBytes(target.memory_bytes())));
+}
+
 void CommunicatorText(Out out, const Explained& explained) {
   if (explained.bound.device_class == ft::DeviceClass::kCuda) {
     fmt::format_to(out, "\nBeyond the arena: CUDA's context, its libraries and NCCL; ftexec says how much\n");
@@ -108,7 +129,7 @@ void CommunicatorText(Out out, const Explained& explained) {
 void SavedText(Out out, const Explained& explained) {
   const auto& saved = explained.report.saved;
   if (saved.empty()) return;
-  fmt::format_to(out, "\nActivations between forward and backward; seconds on {}\n", explained.target.name);
+  fmt::format_to(out, "\nActivations between forward and backward; seconds on {}\n", explained.target.name());
   fmt::format_to(out, "  {:<10} {:<32}{:>7}{:>14}{:>14}{:>12}{:>14}\n", "choice", "value", "count", "bytes",
                  "FLOPs again", "costs", "frees per s");
   for (const ft::SavedReport& row : saved) {
@@ -123,7 +144,7 @@ void SavedText(Out out, const Explained& explained) {
 }  // namespace
 
 std::string ExplainText(const Explained& explained, int peak) {
-  const auto& [name, plan, bound, report, target, communicators] = explained;
+  const auto& [name, plan, bound, report, target, step, cost, communicators] = explained;
   std::string text;
   const Out out(text);
   fmt::format_to(
@@ -137,6 +158,7 @@ std::string ExplainText(const Explained& explained, int peak) {
   CommunicatorText(out, explained);
   TrafficText(out, plan, report);
   FlopsText(out, report.flops);
+  StepText(out, explained);
   SavedText(out, explained);
   return text;
 }

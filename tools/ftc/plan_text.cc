@@ -126,6 +126,11 @@ std::string PlanText(const ft::proto::Plan& plan, uint64_t hash) {
                  ft::PlanHashText(hash), plan.version(), plan.producer(), plan.model(), plan.strategy(),
                  plan.batch(), plan.seq_len(), plan.vocab_size(), plan.block_elements());
   for (const auto& setting : plan.settings()) fmt::format_to(out, "  {}\n", AttributeText(setting));
+  if (plan.has_target()) {
+    const uint32_t ranks = plan.compiled_for().world_size();
+    fmt::format_to(out, "  compiled for {} rank{} on {}\n", ranks, ranks == 1 ? "" : "s",
+                   plan.target().name());
+  }
   fmt::format_to(out, "\nunits\n");
   for (int i = 0; i < plan.units_size(); ++i) {
     fmt::format_to(out, "  {:>5} {}: {} elements\n", i, plan.units(i).name(), plan.units(i).elements());

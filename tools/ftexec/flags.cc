@@ -195,9 +195,9 @@ void AddRanks(CLI::App& app, Flags& flags) {
          "second "
          "and US microseconds of latency; ranks wait asleep")
       ->type_name("GBPS,US");
-  app.add_option("--world-size", flags.world_size, "With --device=null: how many ranks to simulate")
+  app.add_option("--world-size", flags.world_size,
+                 "With --device=null: how many ranks to simulate; what the plan was compiled for by default")
       ->type_name("N")
-      ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
 }
 

@@ -47,7 +47,7 @@ struct Flags {
   ProgressMode progress = ProgressMode::kAuto;
   CollectiveBackend backend = CollectiveBackend::kAuto;
   double timeout_seconds = 300;
-  int world_size = 1;        // null device
+  int world_size = 0;        // null device; 0: what the plan was compiled for
   std::optional<Mesh> mesh;  // absent: the plan's default
   std::optional<EmulatedLink> emulated_link;
 

@@ -7,7 +7,6 @@
 #include "runtime/base/resident_memory.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/plan/report_text.h"
-#include "runtime/plan/target.h"
 
 namespace ft {
 namespace {
@@ -75,9 +74,7 @@ void PrintMemory(const Job& job, const RankDevice& device) {
       beyond(resident->peak));
 }
 
-MemoryReport MemoryOf(const Job& job) {
-  return ReportPlan(job.plan(), job.bound, *FindTarget("cpu")).memory;  // bytes are those of any target
-}
+MemoryReport MemoryOf(const Job& job) { return ReportMemory(job.plan(), job.bound); }
 
 void PrintArena(const Job& job) {
   const MemoryReport memory = MemoryOf(job);

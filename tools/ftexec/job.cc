@@ -18,6 +18,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/save_weights.h"
 #include "runtime/metrics/trace.h"
+#include "runtime/plan/target.h"
 #include "runtime/plan/verify_bound.h"
 #include "runtime/plan/verify_plan.h"
 #include "tools/ftexec/rank_log.h"
@@ -145,8 +146,15 @@ absl::Status Settle(const Flags& flags, Job& job) {
   return absl::OkStatus();
 }
 
+DeviceClass DeviceClassOf(DeviceKind device, const proto::Plan& plan) {
+  if (device == DeviceKind::kNull) return DeviceOf(plan.target());
+  return device == DeviceKind::kCuda ? DeviceClass::kCuda : DeviceClass::kCpu;
+}
+
 absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int world_size,
                                 int local_world_size) {
+  if (!flags.mesh.has_value() && flags.device == DeviceKind::kNull)
+    return CompiledMesh(plan, static_cast<int>(plan.target().ranks_per_node()), world_size);
   if (!flags.mesh.has_value()) return MeshFor(plan, world_size, local_world_size);
   if (flags.mesh->world_size() == world_size) return *flags.mesh;
   return absl::InvalidArgumentError(absl::StrCat("--mesh=", MeshText(*flags.mesh), " has ",
@@ -156,17 +164,19 @@ absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int
 
 }  // namespace
 
-DeviceClass DeviceClassOf(DeviceKind device) {
-  return device == DeviceKind::kCuda ? DeviceClass::kCuda : DeviceClass::kCpu;
-}
-
 absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job) {
   FT_ASSIGN_OR_RETURN(job.file, ReadPlan(flags.plan));
   if (absl::Status status = VerifyPlan(job.plan()); !status.ok()) {
     return absl::Status(status.code(), absl::StrCat("'", flags.plan, "': ", status.message()));
   }
+  if (flags.device == DeviceKind::kNull && !job.plan().has_target()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", flags.plan,
+        "': it does not say what machine it was compiled for, so there is nothing to simulate; compile "
+        "it again"));
+  }
   FT_ASSIGN_OR_RETURN(const Mesh mesh, ChooseMesh(flags, job.plan(), world_size, local_world_size));
-  FT_ASSIGN_OR_RETURN(job.bound, BindPlan(job.plan(), mesh, DeviceClassOf(flags.device)));
+  FT_ASSIGN_OR_RETURN(job.bound, BindPlan(job.plan(), mesh, DeviceClassOf(flags.device, job.plan())));
   FT_RETURN_IF_ERROR(VerifyBound(job.plan(), job.bound));
   return absl::OkStatus();
 }

@@ -33,11 +33,10 @@ struct Job {
   int world_size() const { return environment.world_size; }
 };
 
-// What a plan is bound for. The null device stands for ranks on CPUs.
-DeviceClass DeviceClassOf(DeviceKind device);
-
 // The plan, read, verified and bound to flags.mesh, or to its default mesh for `world_size` ranks,
-// `local_world_size` of them on this node (0: unknown).
+// `local_world_size` of them on this node (0: unknown). For the null device: bound for the device and the
+// nodes of the plan's target; without a `world_size` to the mesh that it was compiled for. Errors there:
+// InvalidArgument for a plan without a target.
 absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job);
 
 // All of it for a training run. Errors: one line about the file or variable at fault.

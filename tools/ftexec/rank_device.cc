@@ -10,32 +10,6 @@
 #include "runtime/base/status_macros.h"
 
 namespace ft {
-namespace {
-
-// Scalars are f32 at any precision: gradients of losses, scales.
-bool IsScalar(const proto::Operand& operand) {
-  return operand.buffer_plus_one() == 0 ||
-         (operand.shape().empty() && !operand.whole() && !operand.own_slice());
-}
-
-// The element type of the first operand, but for scalars, of the kernel with the most FLOPs.
-DType MainType(const proto::Plan& plan) {
-  DType dtype = DType::kF32;
-  uint64_t most = 0;
-  for (const proto::Program& program : plan.programs()) {
-    for (const proto::Instruction& instruction : program.instructions()) {
-      if (instruction.flops() <= most) continue;
-      const auto operand = std::find_if_not(instruction.in().begin(), instruction.in().end(), IsScalar);
-      if (operand == instruction.in().end()) continue;
-      most = instruction.flops();
-      dtype = static_cast<DType>(operand->dtype());
-    }
-  }
-  return dtype;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags, const Job& job,
                                                              const NcclSource& load_nccl) {
   std::unique_ptr<RankDevice> rank_device(new RankDevice());
@@ -59,13 +33,15 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags,
   return rank_device;
 }
 
-double RankDevice::PeakFlops(const proto::Plan& plan) const { return device_->peak_flops(MainType(plan)); }
+double RankDevice::PeakFlops(const proto::Plan& plan) const {
+  return device_->peak_flops(static_cast<DType>(MainType(plan)));
+}
 
 std::string RankDevice::Description(const proto::Plan& plan) const {
   if (is_cpu_) return "";
   std::string text = device_->description() + "\n";
   const double peak = PeakFlops(plan);
-  const DType main = MainType(plan);
+  const auto main = static_cast<DType>(MainType(plan));
   if (peak > 0) {
     text += fmt::format(
         "MFU counts model FLOPs, without recomputation, against {:.0f} TFLOP/s, the dense {} peak\n",

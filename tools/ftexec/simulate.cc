@@ -35,7 +35,8 @@ absl::Status Simulate(const Flags& flags) {
   if (!flags.trace.empty()) FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.trace, 0));
   Job job;
   FT_RETURN_IF_ERROR(LoadPlan(flags, flags.world_size, /*local_world_size=*/0, job));
-  NullDevice device;
+  const Target& target = job.plan().target();
+  NullDevice device(CostClock(job.plan(), job.bound, target));
   const PlanCommunicators communicators = NullCommunicators(job.plan(), job.bound.mesh);
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<Executor> executor,
                       Executor::Create(job.plan(), job.bound, device, communicators.table(), 0));
@@ -53,20 +54,18 @@ absl::Status Simulate(const Flags& flags) {
     }
     if (trace.has_value()) trace->EndStep();
   }
-  PrintPlanLine(job, flags.world_size);
+  const int world_size = job.bound.mesh.world_size();
+  PrintPlanLine(job, world_size);
   FT_RETURN_IF_ERROR(PrintOut(fmt::format("arena {} bytes per rank\n", executor->arena_bytes())));
   if (executor->host_arena_bytes() > 0)
     FT_RETURN_IF_ERROR(PrintOut(fmt::format("host arena {} bytes per rank\n", executor->host_arena_bytes())));
   if (steps > 0) {
     const double seconds = device.now() / static_cast<double>(steps);
     const double tokens = static_cast<double>(job.plan().batch() * job.plan().seq_len()) *
-                          static_cast<double>(programs.micro_steps) * flags.world_size;
-    const NullMachine machine;
+                          static_cast<double>(programs.micro_steps) * world_size;
     FT_RETURN_IF_ERROR(PrintOut(fmt::format(
-        "simulated step {:.3f} ms, {:.0f} tokens/s, on a nominal machine: {:.0f} TFLOP/s, {:.1f} TB/s, link "
-        "{:.0f} GB/s\n",
-        seconds * 1e3, tokens / seconds, machine.flops_per_s * 1e-12, machine.bytes_per_s * 1e-12,
-        machine.link_bytes_per_s * 1e-9)));
+        "simulated step {:.3f} ms, {:.0f} tokens/s, on {} with {} rank{} on a node\n", seconds * 1e3,
+        tokens / seconds, target.name(), target.ranks_per_node(), target.ranks_per_node() == 1 ? "" : "s")));
   }
   return trace.has_value() ? trace->recorder().Write(flags.trace) : absl::OkStatus();
 }

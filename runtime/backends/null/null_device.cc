@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/plan/kernel_cost.h"
 
 namespace ft {
 namespace {
@@ -54,14 +55,9 @@ class NullStream final : public Stream {
     const double begin = time_;
     switch (command.kind) {
       case Command::Kind::kKernel:
-        time_ += KernelSeconds(*command.info);
-        break;
       case Command::Kind::kTask:
-        time_ += CollectiveSeconds(*command.info);
-        break;
       case Command::Kind::kCopy:
-        time_ += device_.machine_.copy_latency_s +
-                 static_cast<double>(command.info->bytes) / device_.machine_.copy_bytes_per_s;
+        time_ += device_.clock_(*command.info);
         break;
       case Command::Kind::kRecord:
         static_cast<NullEvent*>(command.event)->time = time_;
@@ -75,24 +71,19 @@ class NullStream final : public Stream {
       observer_->OnCommand(*command.info, std::llround(begin * 1e9), std::llround(time_ * 1e9));
   }
 
-  double KernelSeconds(const CommandInfo& info) const {
-    const NullMachine& machine = device_.machine_;
-    return machine.launch_s + std::max(info.flops / machine.flops_per_s, info.bytes / machine.bytes_per_s);
-  }
-
-  double CollectiveSeconds(const CommandInfo& info) const {
-    const NullMachine& machine = device_.machine_;
-    if (info.ranks <= 1) return machine.launch_s;
-    const double n = info.ranks;
-    return machine.launch_s + info.passes * (machine.link_latency_s * std::ceil(std::log2(n)) +
-                                             (n - 1) / n * info.bytes / machine.link_bytes_per_s);
-  }
-
   NullDevice& device_;
   double time_;
   double waited_ = 0;
   StreamObserver* observer_ = nullptr;
 };
+
+NullClock CostClock(const proto::Plan& plan, const BoundPlan& bound, const Target& target) {
+  return [&plan, &bound, &target](const CommandInfo& info) {
+    if (info.instruction < 0) return 0.0;
+    const proto::Program& program = plan.programs(info.program);
+    return InstructionSeconds(plan, bound, program.instructions(static_cast<int>(info.instruction)), target);
+  };
+}
 
 absl::StatusOr<std::unique_ptr<Memory>> NullDevice::Allocate(uint64_t bytes) {
   void* data = mmap(nullptr, std::max<uint64_t>(1, bytes), PROT_NONE,

@@ -1,32 +1,31 @@
 // A device that computes nothing and keeps simulated time: walks any plan for any world size on one machine.
 //
-// The model is deliberately plain, to compare schedules rather than to predict: a kernel takes the longer of
-// its FLOPs and its bytes at the machine's rates plus a launch; a collective over n ranks takes latency x
-// log2(n) steps plus (n - 1)/n of its bytes at the rate of the link, twice for all_reduce; a copy a latency
-// plus its bytes at the rate of copies. Streams run side by side and meet at events.
+// Streams run side by side and meet at events; how long a command takes is what its clock says. With that of
+// CostClock a step takes what SimulateStep says, by the executor's own queues.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/device.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/plan.pb.h"
+#include "runtime/plan/target.h"
 
 namespace ft {
 
-// A nominal accelerator of an 8-GPU node on a 400 Gb/s network.
-struct NullMachine {
-  double flops_per_s = 100e12;
-  double bytes_per_s = 2e12;
-  double link_bytes_per_s = 50e9;
-  double link_latency_s = 5e-6;
-  double copy_bytes_per_s = 25e9;  // to and from host memory, each way
-  double copy_latency_s = 10e-6;
-  double launch_s = 3e-6;
-};
+// Seconds of a kernel, task or copy once it has its stream.
+using NullClock = std::function<double(const CommandInfo& info)>;
+
+// What an instruction of `plan` costs on `target`; what is none takes no time. All must outlive the clock.
+NullClock CostClock(const proto::Plan& plan, const BoundPlan& bound, const Target& target);
 
 class NullDevice final : public Device {
  public:
-  explicit NullDevice(const NullMachine& machine = {}) : machine_(machine) {}
+  // Without a clock nothing takes time.
+  explicit NullDevice(NullClock clock = [](const CommandInfo&) { return 0.0; }) : clock_(std::move(clock)) {}
 
   std::string_view name() const override { return "null"; }
   bool host_accessible() const override { return false; }
@@ -53,7 +52,7 @@ class NullDevice final : public Device {
 
  private:
   friend class NullStream;
-  const NullMachine machine_;
+  const NullClock clock_;
   double now_ = 0;
 };
 

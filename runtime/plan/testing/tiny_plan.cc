@@ -9,6 +9,7 @@
 #include "runtime/base/workspace.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/testing/plan_parts.h"
+#include "runtime/plan/testing/targets.h"
 
 namespace ft {
 namespace {
@@ -41,6 +42,7 @@ class Builder {
   void Describe() {
     plan_.set_model("bigram");
     plan_.set_producer("test");
+    *plan_.mutable_target() = RoundTarget();
     plan_.set_strategy(!options_.shard             ? "no_shard"
                        : options_.two_axes         ? "hybrid_shard"
                        : options_.whole_parameters ? "zero1"

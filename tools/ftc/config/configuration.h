@@ -26,6 +26,8 @@ struct RunSettings {
 
 struct Configuration {
   ft::compiler::CompileOptions options;  // but for runNumbers and runTexts, see CompileOptionsOf
+  // A shipped machine or a file of one; what it has stands in options.overlap.target once all is read.
+  std::string target = "cpu";
   RunSettings run;
   int64_t batch = 0;                   // sequences per rank and micro-step that the model must have; 0: any
   int64_t global_batch = 0;            // sequences of a step over all ranks; 0: any

@@ -5,6 +5,7 @@
 #include "tools/ftc/config/config_files.h"
 #include "tools/ftc/config/file_layer.h"
 #include "tools/ftc/config/settings.h"
+#include "tools/ftc/config/target_file.h"
 
 namespace ftc {
 
@@ -41,14 +42,25 @@ std::variant<Given, std::string> GivenByFlag(size_t setting, std::string_view te
                .origin = {.from = Origin::From::kFlag, .key = flag, .file = {}, .line = 0}};
 }
 
+absl::StatusOr<ft::Target> TargetNamed(const std::string& text) {
+  if (IsTargetFile(text)) return ReadTarget(text);
+  if (const ft::Target* shipped = ft::FindTarget(text)) return *shipped;
+  return absl::InvalidArgumentError(fmt::format("unknown target '{}'", text));
+}
+
 absl::StatusOr<std::variant<Effective, Refusal>> Configure(const std::string& path,
                                                            const std::vector<Given>& flags) {
-  if (path.empty()) return Resolve({}, flags);
-  FT_ASSIGN_OR_RETURN(const TrainYaml file, ReadConfigFiles(path));
-  FT_ASSIGN_OR_RETURN(const FileLayer layer, ReadFileLayer(file, flags));
+  FileLayer layer;
+  if (!path.empty()) {
+    FT_ASSIGN_OR_RETURN(const TrainYaml file, ReadConfigFiles(path));
+    FT_ASSIGN_OR_RETURN(layer, ReadFileLayer(file, flags));
+  }
   std::variant<Effective, Refusal> resolved = Resolve(layer.given, flags);
-  if (auto* effective = std::get_if<Effective>(&resolved))
-    effective->remarks.insert(effective->remarks.begin(), layer.remarks.begin(), layer.remarks.end());
+  auto* effective = std::get_if<Effective>(&resolved);
+  if (effective == nullptr) return resolved;
+  effective->remarks.insert(effective->remarks.begin(), layer.remarks.begin(), layer.remarks.end());
+  Configuration& configuration = effective->configuration;
+  FT_ASSIGN_OR_RETURN(configuration.options.overlap.target, TargetNamed(configuration.target));
   return resolved;
 }
 

@@ -15,8 +15,12 @@ namespace ftc {
 // A flag and its value, checked: "strategy", "zero3". The mistake in words when the value is refused.
 std::variant<Given, std::string> GivenByFlag(size_t setting, std::string_view text);
 
-// Reads `path` (none when empty) below the flags. Errors: those of ReadTrainYaml and ReadFileLayer. The
-// variant holds a refusal when settings do not go together.
+// The machine that --target=`text` means: a shipped one or a file. Errors: those of ReadTarget;
+// InvalidArgument when none of this name is shipped.
+absl::StatusOr<ft::Target> TargetNamed(const std::string& text);
+
+// Reads `path` (none when empty) below the flags, and the target's file. Errors: those of ReadTrainYaml,
+// ReadFileLayer and TargetNamed. The variant holds a refusal when settings do not go together.
 absl::StatusOr<std::variant<Effective, Refusal>> Configure(const std::string& path,
                                                            const std::vector<Given>& flags);
 

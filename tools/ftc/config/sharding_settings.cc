@@ -110,7 +110,7 @@ std::vector<Setting> OverlapRows() {
        "MiB that gathers are joined up to; 0: not joined",
        {{"zero_optimization.stage3_prefetch_bucket_size", ElementsToMib("param_dtype")},
         {"zero_optimization.allgather_bucket_size", ElementsToMib("param_dtype")}}},
-      {"target", kOverlap, "NAME", TargetValue(), "Machine that costs are estimated for"},
+      {"target", kOverlap, "NAME|FILE.yaml", TargetValue(), "Machine that costs are estimated for"},
       {"memory_budget", kOverlap, "BYTES", Bytes(FT_OPTION(overlap.memoryBudget)),
        "prefetch=auto: bytes per rank, a hard limit; 0: none"},
   };

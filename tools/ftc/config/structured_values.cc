@@ -1,5 +1,6 @@
 // Values with a grammar of their own.
 #include <algorithm>
+#include <cctype>
 
 #include "absl/strings/ascii.h"
 #include "compiler/remat/policy.h"
@@ -7,7 +8,8 @@
 #include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/plan/mesh.h"
-#include "runtime/plan/target.h"
+#include "runtime/targets/shipped_targets.h"
+#include "tools/ftc/config/target_file.h"
 #include "tools/ftc/config/values.h"
 
 namespace ftc {
@@ -134,12 +136,18 @@ std::string SetLossScale(std::string_view text, Configuration& c) {
 }
 
 std::string SetTarget(std::string_view text, Configuration& c) {
+  if (IsTargetFile(text)) {
+    if (std::any_of(text.begin(), text.end(), [](unsigned char sign) { return std::iscntrl(sign) != 0; }))
+      return "a file's name with a control character in it";
+    c.target = text;
+    return "";
+  }
   const std::string name = absl::AsciiStrToLower(absl::string_view(text.data(), text.size()));
   if (ft::FindTarget(name) == nullptr) {
     const std::vector<std::string> names = ft::TargetNames();
     return ft::UnknownName("target", text, std::vector<std::string_view>(names.begin(), names.end()));
   }
-  c.options.overlap.target = name;
+  c.target = name;
   return "";
 }
 
@@ -194,8 +202,8 @@ Value LossScaleValue() {
 
 Value TargetValue() {
   return {SetTarget,
-          [](const Configuration& c) { return c.options.overlap.target; },
-          JoinWords(ft::TargetNames(), ", "),
+          [](const Configuration& c) { return c.target; },
+          JoinWords(ft::TargetNames(), ", ") + "; or a file, such as my.yaml (docs/targets.md)",
           {}};
 }
 

@@ -1,0 +1,214 @@
+#include "tools/ftc/config/target_file.h"
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "fmt/format.h"
+#include "runtime/base/did_you_mean.h"
+#include "runtime/base/status_macros.h"
+#include "tools/ftc/config/train_yaml.h"
+
+namespace ftc {
+namespace {
+
+using ft::Target;
+
+// What a key stands for.
+struct Figure {
+  enum class Needed { kYes, kNo };
+  std::string key;  // "links.node.gigabytes_per_s"
+  Needed needed = Needed::kYes;
+  // Returns what is wrong with the text, empty when nothing is.
+  std::function<std::string(const std::string& text, Target& target)> set;
+};
+
+constexpr double kMost = 1e15;  // of any number of a file
+
+struct Bounds {
+  double low = 0;
+  bool above_low = true;
+  double high = kMost;
+  bool whole = false;
+};
+
+std::string ReadFigure(const std::string& text, const Bounds& bounds, double& value) {
+  const bool read = absl::SimpleAtod(text, &value) && std::isfinite(value);
+  const bool high_enough = bounds.above_low ? value > bounds.low : value >= bounds.low;
+  if (read && high_enough && value <= bounds.high && (!bounds.whole || value == std::floor(value))) return "";
+  std::string wanted = fmt::format("a {}number {} {}", bounds.whole ? "whole " : "",
+                                   bounds.above_low ? "above" : "of at least", bounds.low);
+  if (bounds.high != kMost) wanted += fmt::format(" and at most {}", bounds.high);
+  return fmt::format("'{}' is not {}", text, wanted);
+}
+
+// A number times `unit`, as a field that `field` gives.
+template <typename Field>
+Figure Scaled(std::string key, Figure::Needed needed, double unit, Bounds bounds, Field field) {
+  return {std::move(key), needed, [=](const std::string& text, Target& target) {
+            double value = 0;
+            std::string mistake = ReadFigure(text, bounds, value);
+            if (mistake.empty()) field(target, value * unit);
+            return mistake;
+          }};
+}
+
+Figure Text(std::string key, std::function<void(Target&, const std::string&)> store = nullptr) {
+  return {std::move(key), Figure::Needed::kNo, [=](const std::string& text, Target& target) {
+            if (store) store(target, text);
+            return std::string();
+          }};
+}
+
+std::string SetDevice(const std::string& text, Target& target) {
+  if (text != "cpu" && text != "cuda")
+    return ft::UnknownName("device", text, std::vector<std::string_view>{"cpu", "cuda"});
+  target.set_cuda(text == "cuda");
+  return "";
+}
+
+constexpr double kTera = 1e12, kGiga = 1e9, kMicro = 1e-6, kMebi = 1 << 20;
+constexpr Bounds kLatency{.low = 0, .above_low = false, .high = 1e9};
+constexpr Bounds kCount{.low = 1, .above_low = false, .high = 1024, .whole = true};
+constexpr Bounds kMemory{.low = 1, .above_low = false, .high = 1e9, .whole = true};
+
+void AddRates(const std::string& name, Target::Rate* (Target::*rate)(), std::vector<Figure>& figures) {
+  figures.push_back(Scaled("compute." + name + ".tflops", Figure::Needed::kYes, kTera, {},
+                           [=](Target& t, double x) { (t.*rate)()->set_reached(x); }));
+  figures.push_back(Scaled("compute." + name + ".peak_tflops", Figure::Needed::kNo, kTera, {},
+                           [=](Target& t, double x) { (t.*rate)()->set_peak(x); }));
+  figures.push_back(Text("compute." + name + ".source"));
+}
+
+void AddLink(const std::string& section, bool has_steps, Target::Link* (Target::*link)(),
+             std::vector<Figure>& figures) {
+  figures.push_back(Scaled(section + ".gigabytes_per_s", Figure::Needed::kYes, kGiga, {},
+                           [=](Target& t, double x) { (t.*link)()->set_bytes_per_s(x); }));
+  figures.push_back(Scaled(section + ".latency_us", Figure::Needed::kYes, kMicro, kLatency,
+                           [=](Target& t, double x) { (t.*link)()->set_latency_s(x); }));
+  if (has_steps)
+    figures.push_back(Scaled(section + ".step_us", Figure::Needed::kNo, kMicro, kLatency,
+                             [=](Target& t, double x) { (t.*link)()->set_step_s(x); }));
+  figures.push_back(Text(section + ".source"));
+}
+
+std::vector<Figure> MakeFigures() {
+  std::vector<Figure> figures = {
+      Text("name", [](Target& t, const std::string& text) { t.set_name(text); }),
+      Text("source"),
+      {"device", Figure::Needed::kYes, SetDevice},
+      Scaled("ranks_per_node", Figure::Needed::kYes, 1, kCount,
+             [](Target& t, double x) { t.set_ranks_per_node(static_cast<uint32_t>(x)); }),
+      Scaled("memory.capacity_mib", Figure::Needed::kNo, kMebi, kMemory,
+             [](Target& t, double x) { t.set_memory_bytes(static_cast<uint64_t>(x)); }),
+      Scaled("memory.gigabytes_per_s", Figure::Needed::kYes, kGiga, {},
+             [](Target& t, double x) { t.set_memory_bytes_per_s(x); }),
+      Text("memory.source"),
+  };
+  AddRates("fp32", &Target::mutable_f32, figures);
+  AddRates("bf16", &Target::mutable_bf16, figures);
+  AddRates("fp16", &Target::mutable_f16, figures);
+  figures.push_back(Scaled("kernels.latency_us", Figure::Needed::kYes, kMicro, kLatency,
+                           [](Target& t, double x) { t.set_kernel_latency_s(x); }));
+  figures.push_back(Text("kernels.source"));
+  AddLink("links.node", /*has_steps=*/true, &Target::mutable_node, figures);
+  AddLink("links.network", /*has_steps=*/true, &Target::mutable_network, figures);
+  AddLink("copies", /*has_steps=*/false, &Target::mutable_copies, figures);
+  return figures;
+}
+
+const std::vector<Figure>& Figures() {
+  static const auto* const kFigures = new std::vector<Figure>(MakeFigures());
+  return *kFigures;
+}
+
+const Figure* FindFigure(std::string_view key) {
+  for (const Figure& figure : Figures()) {
+    if (figure.key == key) return &figure;
+  }
+  return nullptr;
+}
+
+bool IsSection(std::string_view key) {
+  for (const Figure& figure : Figures()) {
+    if (absl::StartsWith(figure.key, std::string(key) + ".")) return true;
+  }
+  return false;
+}
+
+// What the file may have meant: a key beside it, or one of the same last word elsewhere.
+std::string UnknownKey(const std::string& key) {
+  std::vector<std::string_view> known;
+  for (const Figure& figure : Figures()) known.push_back(figure.key);
+  std::string_view nearest = ft::NearestName(key, known);
+  for (const std::string_view figure : known) {
+    if (nearest.empty() && absl::EndsWith(figure, "." + key.substr(key.rfind('.') + 1))) nearest = figure;
+  }
+  return fmt::format(
+      "unknown key '{}'{}", key,
+      nearest.empty() ? "; docs/targets.md has all keys" : fmt::format(", did you mean '{}'?", nearest));
+}
+
+absl::Status Store(const TrainYaml& file, const YamlEntry& entry, Target& target) {
+  const auto refuse = [&](int line, const std::string& message) {
+    return absl::InvalidArgumentError(fmt::format("{}:{}: {}", file.name, line, message));
+  };
+  const Figure* figure = FindFigure(entry.path);
+  if (entry.is_section && IsSection(entry.path)) return absl::OkStatus();
+  if (figure == nullptr && !IsSection(entry.path)) return refuse(entry.key_line, UnknownKey(entry.path));
+  if (figure == nullptr || entry.is_section || entry.is_list)
+    return refuse(entry.key_line, fmt::format("'{}' wants {}", entry.path,
+                                              figure == nullptr ? "keys of its own" : "one value"));
+  const std::string mistake = figure->set(entry.text, target);
+  return mistake.empty() ? absl::OkStatus()
+                         : refuse(entry.line, fmt::format("'{}': {}", entry.path, mistake));
+}
+
+absl::StatusOr<Target> ToTarget(const TrainYaml& file, const std::string& stem) {
+  Target target;
+  target.set_name(stem);
+  std::map<std::string, int> lines;  // of the keys that are there
+  for (const YamlEntry& entry : file.entries) {
+    FT_RETURN_IF_ERROR(Store(file, entry, target));
+    lines[entry.path] = entry.key_line;
+  }
+  for (const Figure& figure : Figures()) {
+    if (figure.needed == Figure::Needed::kNo || lines.contains(figure.key)) continue;
+    // The nearest section that the file has.
+    int line = 1;
+    for (size_t dot = figure.key.rfind('.'); dot != std::string::npos && dot > 0;
+         dot = figure.key.rfind('.', dot - 1)) {
+      const auto section = lines.find(figure.key.substr(0, dot));
+      if (section == lines.end()) continue;
+      line = section->second;
+      break;
+    }
+    return absl::InvalidArgumentError(fmt::format("{}:{}: '{}' is missing", file.name, line, figure.key));
+  }
+  if (const absl::Status status = ft::VerifyTarget(target); !status.ok())
+    return absl::InvalidArgumentError(fmt::format("{}:1: {}", file.name, std::string(status.message())));
+  return target;
+}
+
+}  // namespace
+
+absl::StatusOr<Target> ParseTarget(std::string_view text, const std::string& name, const std::string& stem) {
+  FT_ASSIGN_OR_RETURN(const TrainYaml file, ParseTrainYaml(text, name));
+  return ToTarget(file, stem);
+}
+
+absl::StatusOr<Target> ReadTarget(const std::string& path) {
+  FT_ASSIGN_OR_RETURN(const TrainYaml file, ReadTrainYaml(path));
+  const std::string last = path.substr(path.rfind('/') + 1);
+  return ToTarget(file, last.substr(0, last.rfind('.')));
+}
+
+bool IsTargetFile(std::string_view text) {
+  return absl::StrContains(text, '/') || absl::EndsWith(text, ".yaml") || absl::EndsWith(text, ".yml");
+}
+
+}  // namespace ftc

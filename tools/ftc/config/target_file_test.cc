@@ -1,0 +1,123 @@
+#include "tools/ftc/config/target_file.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_replace.h"
+#include "runtime/base/temp_folder.h"
+
+namespace ftc {
+namespace {
+
+constexpr char kGood[] =
+    "# a comment\n"                                                  // 1
+    "device: cuda\n"                                                 // 2
+    "ranks_per_node: 4\n"                                            // 3
+    "memory:\n"                                                      // 4
+    "  capacity_mib: 1024\n"                                         // 5
+    "  gigabytes_per_s: 1500\n"                                      // 6
+    "  source: a data sheet\n"                                       // 7
+    "compute:\n"                                                     // 8
+    "  fp32: {tflops: 10.5}\n"                                       // 9
+    "  bf16: {tflops: 100, peak_tflops: 125}\n"                      // 10
+    "  fp16: {tflops: 50}\n"                                         // 11
+    "kernels: {latency_us: 2.5}\n"                                   // 12
+    "links:\n"                                                       // 13
+    "  node: {gigabytes_per_s: 200, latency_us: 5, step_us: 1.5}\n"  // 14
+    "  network: {gigabytes_per_s: 12.5, latency_us: 20}\n"           // 15
+    "copies: {gigabytes_per_s: 25, latency_us: 0}\n";                // 16
+
+std::string Edited(const std::string& from, const std::string& to) {
+  const std::string text = absl::StrReplaceAll(kGood, {{from, to}});
+  EXPECT_NE(text, kGood) << from;
+  return text;
+}
+
+TEST(TargetFileTest, FiguresComeInTheUnitsThatTheirKeysName) {
+  const absl::StatusOr<ft::Target> target = ParseTarget(kGood, "my.yaml", "my");
+  ASSERT_TRUE(target.ok()) << target.status();
+  EXPECT_EQ(target->name(), "my");
+  EXPECT_TRUE(target->cuda());
+  EXPECT_EQ(target->ranks_per_node(), 4u);
+  EXPECT_EQ(target->memory_bytes(), uint64_t{1} << 30);
+  EXPECT_DOUBLE_EQ(target->memory_bytes_per_s(), 1.5e12);
+  EXPECT_DOUBLE_EQ(target->f32().reached(), 1.05e13);
+  EXPECT_EQ(target->f32().peak(), 0);
+  EXPECT_DOUBLE_EQ(target->bf16().reached(), 1e14);
+  EXPECT_DOUBLE_EQ(target->bf16().peak(), 1.25e14);
+  EXPECT_DOUBLE_EQ(target->f16().reached(), 5e13);
+  EXPECT_DOUBLE_EQ(target->kernel_latency_s(), 2.5e-6);
+  EXPECT_DOUBLE_EQ(target->node().bytes_per_s(), 2e11);
+  EXPECT_DOUBLE_EQ(target->node().latency_s(), 5e-6);
+  EXPECT_DOUBLE_EQ(target->node().step_s(), 1.5e-6);
+  EXPECT_DOUBLE_EQ(target->network().bytes_per_s(), 1.25e10);
+  EXPECT_EQ(target->network().step_s(), 0);
+  EXPECT_DOUBLE_EQ(target->copies().bytes_per_s(), 2.5e10);
+  EXPECT_EQ(target->copies().latency_s(), 0);
+  EXPECT_EQ(ParseTarget("name: other\n" + std::string(kGood), "my.yaml", "my")->name(), "other");
+}
+
+TEST(TargetFileTest, MistakesAreOneLineWithThePlace) {
+  const std::pair<std::string, std::string> cases[] = {
+      {Edited("  gigabytes_per_s: 1500", "  gigabyte_per_s: 1500"),
+       "my.yaml:6: unknown key 'memory.gigabyte_per_s', did you mean 'memory.gigabytes_per_s'?"},
+      {Edited("  node: {", "  nod: {"), "my.yaml:14: unknown key 'links.nod', did you mean 'links.node'?"},
+      {"latency_us: 3\n" + std::string(kGood),
+       "my.yaml:1: unknown key 'latency_us', did you mean 'kernels.latency_us'?"},
+      {"frobnication: 3\n" + std::string(kGood),
+       "my.yaml:1: unknown key 'frobnication'; docs/targets.md has all keys"},
+      {Edited("tflops: 10.5", "tflops: fast"),
+       "my.yaml:9: 'compute.fp32.tflops': 'fast' is not a number above 0"},
+      {Edited("tflops: 10.5", "tflops: 0"), "my.yaml:9: 'compute.fp32.tflops': '0' is not a number above 0"},
+      {Edited("tflops: 10.5", "tflops: -1"),
+       "my.yaml:9: 'compute.fp32.tflops': '-1' is not a number above 0"},
+      {Edited("tflops: 10.5", "tflops: .inf"),
+       "my.yaml:9: 'compute.fp32.tflops': '.inf' is not a number above 0"},
+      {Edited("tflops: 10.5", "tflops: inf"),
+       "my.yaml:9: 'compute.fp32.tflops': 'inf' is not a number above 0"},
+      {Edited("tflops: 10.5", "tflops: nan"),
+       "my.yaml:9: 'compute.fp32.tflops': 'nan' is not a number above 0"},
+      {Edited("tflops: 10.5", "tflops: 1e300"),
+       "my.yaml:9: 'compute.fp32.tflops': '1e300' is not a number above 0"},
+      {Edited("{tflops: 10.5}", "[1, 2]"), "my.yaml:9: 'compute.fp32' wants keys of its own"},
+      {Edited("tflops: 10.5", "tflops: {a: 1}"), "my.yaml:9: 'compute.fp32.tflops' wants one value"},
+      {Edited("tflops: 10.5", "tflops: [1, 2]"), "my.yaml:9: 'compute.fp32.tflops' wants one value"},
+      {Edited("  fp32: {tflops: 10.5}\n", ""), "my.yaml:8: 'compute.fp32.tflops' is missing"},
+      {Edited("device: cuda\n", ""), "my.yaml:1: 'device' is missing"},
+      {Edited("cuda", "gpu"), "my.yaml:2: 'device': unknown device 'gpu', expected one of: cpu, cuda"},
+      {Edited("ranks_per_node: 4", "ranks_per_node: 4.5"),
+       "my.yaml:3: 'ranks_per_node': '4.5' is not a whole number of at least 1 and at most 1024"},
+      {Edited("latency_us: 0}", "latency_us: -0.5}"),
+       "my.yaml:16: 'copies.latency_us': '-0.5' is not a number of at least 0"},
+      {Edited("latency_us: 0}", "latency_us: 0, step_us: 1}"),
+       "my.yaml:16: unknown key 'copies.step_us', did you mean"},
+      {"device: cpu\n" + std::string(kGood), "my.yaml:3:1: 'device' is given twice, first in line 1"},
+      {"", "my.yaml:1: 'device' is missing"},
+      {"- a\n- b\n", "my.yaml:1:1: expected keys and values"},
+      {"{", "my.yaml:"},
+  };
+  for (const auto& [text, message] : cases) {
+    const absl::Status status = ParseTarget(text, "my.yaml", "my").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << message;
+    EXPECT_EQ(std::string(status.message()).rfind(message, 0), 0u)
+        << status.message() << "\nexpected " << message;
+    EXPECT_EQ(std::string(status.message()).find('\n'), std::string::npos);
+  }
+}
+
+TEST(TargetFileTest, AFileIsNamedAsItIsCalled) {
+  const ft::TempFolder folder;
+  const absl::StatusOr<ft::Target> target = ReadTarget(folder.Write("my.machine.yaml", kGood));
+  ASSERT_TRUE(target.ok()) << target.status();
+  EXPECT_EQ(target->name(), "my.machine");
+  EXPECT_FALSE(ReadTarget(folder.Path("absent.yaml")).ok());
+  EXPECT_TRUE(IsTargetFile("my.yaml"));
+  EXPECT_TRUE(IsTargetFile("a/b"));
+  EXPECT_TRUE(IsTargetFile("x.yml"));
+  EXPECT_FALSE(IsTargetFile("h100-ib"));
+}
+
+}  // namespace
+}  // namespace ftc

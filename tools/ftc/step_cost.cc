@@ -1,0 +1,84 @@
+#include "tools/ftc/step_cost.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "runtime/base/numbers.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/mesh.h"
+
+namespace ftc {
+namespace {
+
+constexpr double kTight = 0.93;
+
+}  // namespace
+
+Fit FitOf(const ft::Target& target, uint64_t arena_bytes) {
+  if (target.memory_bytes() == 0) return Fit::kUnknown;
+  if (arena_bytes > target.memory_bytes()) return Fit::kNo;
+  const double part = static_cast<double>(arena_bytes) / static_cast<double>(target.memory_bytes());
+  return part > kTight ? Fit::kTight : Fit::kYes;
+}
+
+const char* Name(Fit fit) {
+  switch (fit) {
+    case Fit::kUnknown:
+      break;
+    case Fit::kYes:
+      return "yes";
+    case Fit::kTight:
+      return "tight";
+    case Fit::kNo:
+      return "no";
+  }
+  return "-";
+}
+
+StepCost StepCostOf(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const ft::SimulatedProgram& step,
+                    const ft::Target& target) {
+  StepCost cost{.seconds = step.seconds, .exposed_seconds = step.exposed_seconds};
+  const auto micro_steps = static_cast<double>(std::max(1u, plan.micro_steps()));
+  const double peak = ft::RateOf(target, ft::MainType(plan)).peak();
+  if (step.seconds > 0) {
+    cost.tokens_per_s =
+        static_cast<double>(plan.batch()) * static_cast<double>(plan.seq_len()) * micro_steps / step.seconds;
+    if (peak > 0) cost.mfu = static_cast<double>(ft::ModelFlops(plan)) / (step.seconds * peak);
+  }
+  cost.fit = FitOf(target, bound.arena_bytes());
+  return cost;
+}
+
+std::string MemoryRemark(const ft::proto::Plan& plan) {
+  const ft::Target& target = plan.target();
+  if (target.memory_bytes() == 0) return "";
+  const absl::StatusOr<ft::Mesh> mesh = ft::CompiledMesh(plan, static_cast<int>(target.ranks_per_node()));
+  if (!mesh.ok())
+    return fmt::format("whether it fits the memory of {} is not known: {}", target.name(),
+                       std::string(mesh.status().message()));
+  const absl::StatusOr<ft::BoundPlan> bound = ft::BindPlan(plan, *mesh, ft::DeviceOf(target));
+  if (!bound.ok())
+    return fmt::format("whether it fits the memory of {} is not known: {}", target.name(),
+                       std::string(bound.status().message()));
+  const uint64_t arena = bound->arena_bytes();
+  const std::string ranks = fmt::format("{} rank{} (replica {} x shard {})", mesh->world_size(),
+                                        mesh->world_size() == 1 ? "" : "s", mesh->replica, mesh->shard);
+  switch (FitOf(target, arena)) {
+    case Fit::kNo:
+      return fmt::format(
+          "the arena of a rank has {} with {}, more than the {} of {}: more ranks (--world-size), a strategy "
+          "that shards "
+          "more, --remat or --offload need less",
+          ft::ShortBytes(arena), ranks, ft::ShortBytes(target.memory_bytes()), target.name());
+    case Fit::kTight:
+      return fmt::format(
+          "the arena of a rank has {} with {}, nearly all of the {} of {}: little is left for context, "
+          "libraries and "
+          "communicators",
+          ft::ShortBytes(arena), ranks, ft::ShortBytes(target.memory_bytes()), target.name());
+    default:
+      return "";
+  }
+}
+
+}  // namespace ftc

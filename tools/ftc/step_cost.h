@@ -1,0 +1,37 @@
+// What a step costs on a target, as numbers that people compare.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/plan/report.h"
+#include "runtime/plan/simulate.h"
+#include "runtime/plan/target.h"
+
+namespace ftc {
+
+// Whether the arena of a rank fits the memory of its device. Beside it lie context, libraries and the
+// communicators' buffers, a few percent of it: above 93% it is tight.
+enum class Fit { kUnknown, kYes, kTight, kNo };
+
+Fit FitOf(const ft::Target& target, uint64_t arena_bytes);
+
+// "yes", "tight", "no"; "-" where the target's memory is not known.
+const char* Name(Fit fit);
+
+struct StepCost {
+  double seconds = 0;
+  double exposed_seconds = 0;  // computation waited for communication and copies
+  double tokens_per_s = 0;     // of one rank
+  double mfu = 0;  // model FLOPs by the data sheet's peak of the type computed with; 0: peak not known
+  Fit fit = Fit::kUnknown;
+};
+
+StepCost StepCostOf(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const ft::SimulatedProgram& step,
+                    const ft::Target& target);
+
+// What a user should know about the memory of a plan that was just compiled, in one line: that it does not
+// fit its target, or hardly; empty when it does, or nothing is known.
+std::string MemoryRemark(const ft::proto::Plan& plan);
+
+}  // namespace ftc
