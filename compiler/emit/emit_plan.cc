@@ -1,6 +1,8 @@
 #include "compiler/emit/emit_plan.h"
 
 #include "compiler/emit/numbering.h"
+#include "dialects/ft/facts.h"
+#include "runtime/plan/plan_facts.h"
 
 namespace ft::compiler {
 
@@ -53,6 +55,11 @@ LogicalResult emitPlan(ModuleOp module, const PlanInfo &info, proto::Plan &plan)
   plan.set_micro_steps(microSteps ? microSteps.getInt() : 1);
   if (failed(emitShape(module, plan)))
     return failure();
+  auto facts = mlir::ft::factsOf(module);
+  if (failed(facts))
+    return failure();
+  if (facts->has_value())
+    ::ft::SetFacts(**facts, plan);
   Numbering numbers(module);
   if (failed(emitTables(module, numbers, plan)))
     return failure();

@@ -1,5 +1,6 @@
 #include "compiler/pipeline/check_model.h"
 
+#include "compiler/pipeline/check_facts.h"
 #include "compiler/pipeline/check_parameters.h"
 #include "dialects/ft/dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -144,7 +145,9 @@ LogicalResult checkModel(ModuleOp module, StringRef name) {
     return failure();
   if (!module->hasAttr(kModelAttr))
     module->setAttr(kModelAttr, StringAttr::get(module.getContext(), name));
-  return checkLookups(module, forward);
+  if (failed(checkLookups(module, forward)))
+    return failure();
+  return checkFacts(module, forward);
 }
 
 } // namespace ft::compiler

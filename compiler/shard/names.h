@@ -1,4 +1,4 @@
-// Patterns of names, as users give them: globs with * and ?.
+// Patterns of names, as users give them: globs with * and ? (runtime/base/glob.h).
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -8,9 +8,6 @@
 #include <vector>
 
 namespace ft::compiler {
-
-/// Whether `name` is of the form `pattern`, in which * stands for any text and ? for one character.
-bool matchesGlob(llvm::StringRef pattern, llvm::StringRef name);
 
 /// A list of patterns that remembers which of them have matched something.
 class NamePatterns {

@@ -1,5 +1,6 @@
 #include "models/base/decoder_block.h"
 
+#include "models/base/common_facts.h"
 #include "llvm/ADT/Twine.h"
 
 namespace ft::models {
@@ -66,6 +67,17 @@ Value buildHeadLoss(GraphBuilder &graph, const ModelConfig &config, Value x) {
                    : graph.parameter(kHead, {config.vocab, config.hidden}, Init::normal(kInitDeviation));
   Value logits = graph.named("logits", graph.matmulTransposed(norm, head, Value()));
   return graph.named("loss", graph.crossEntropy(logits));
+}
+
+::ft::ModelFacts decoderFacts(const ModelConfig &config) {
+  ::ft::ModelFacts facts = commonFacts(config);
+  facts.model_type = config.qkvBias ? "qwen2" : "llama";
+  facts.rope_theta = config.ropeBase;
+  facts.activation = "silu";
+  facts.gated_mlp = true;
+  facts.qkv_bias = config.qkvBias;
+  facts.tied_head = config.tiedHead;
+  return facts;
 }
 
 std::string checkDecoder(const ModelConfig &config) {

@@ -28,6 +28,9 @@ mlir::Value buildTokenEmbedding(GraphBuilder &graph, const ModelConfig &config);
 // "model.norm.weight", the head and the loss over x [batch, seq, hidden].
 mlir::Value buildHeadLoss(GraphBuilder &graph, const ModelConfig &config, mlir::Value x);
 
+// Of a decoder made of the above: a Llama, or a Qwen2 where queries, keys and values have biases.
+::ft::ModelFacts decoderFacts(const ModelConfig &config);
+
 // One clear line when no such block can be built, else empty.
 std::string checkDecoder(const ModelConfig &config);
 

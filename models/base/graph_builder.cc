@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "dialects/ft/facts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace ft::models {
@@ -39,6 +40,7 @@ GraphBuilder::GraphBuilder(mlir::MLIRContext &context, const ModelIdentity &iden
   set(mlir::ft::kBatchAttr, builder.getI64IntegerAttr(config.batch));
   set(mlir::ft::kSeqLenAttr, builder.getI64IntegerAttr(config.seq));
   set(mlir::ft::kVocabSizeAttr, builder.getI64IntegerAttr(config.vocab));
+  set(mlir::ft::kFactsAttr, mlir::ft::factsToAttr(&context, identity.facts));
 
   moduleBuilder.setInsertionPointToEnd(module->getBody());
   mlir::Type ids = i32(&context, {config.batch, config.seq});

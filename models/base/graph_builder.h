@@ -5,6 +5,7 @@
 
 #include "dialects/ft/dialect.h"
 #include "models/base/config.h"
+#include "runtime/base/model_facts.h"
 
 namespace ft::models {
 
@@ -27,6 +28,7 @@ struct ModelIdentity {
   std::string model;
   std::string preset;
   std::string basePrefix; // "transformer."
+  ::ft::ModelFacts facts;
 };
 
 class GraphBuilder {

@@ -47,7 +47,10 @@ Value buildLayer(GraphBuilder &graph, const ModelConfig &config, int64_t index, 
 
 mlir::OwningOpRef<mlir::ModuleOp> buildFree(mlir::MLIRContext &context, const std::string &preset,
                                             const ModelConfig &config) {
-  GraphBuilder graph(context, {"free_transformer", preset, "model."}, config);
+  ::ft::ModelFacts facts = decoderFacts(config);
+  facts.model_type = "free_transformer";
+  facts.latent_bits = config.latentBits;
+  GraphBuilder graph(context, {"free_transformer", preset, "model.", facts}, config);
   graph.enterLayer("model.embed");
   Value x = buildTokenEmbedding(graph, config);
   int64_t middle = config.layers / 2;
@@ -70,7 +73,7 @@ mlir::OwningOpRef<mlir::ModuleOp> buildFree(mlir::MLIRContext &context, const st
 
 mlir::OwningOpRef<mlir::ModuleOp> buildBaseline(mlir::MLIRContext &context, const std::string &preset,
                                                 const ModelConfig &config) {
-  GraphBuilder graph(context, {"baseline", preset, "model."}, config);
+  GraphBuilder graph(context, {"baseline", preset, "model.", decoderFacts(config)}, config);
   graph.enterLayer("model.embed");
   Value x = buildTokenEmbedding(graph, config);
   for (int64_t i = 0; i < config.layers; ++i)

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "models/base/common_facts.h"
 #include "models/base/graph_builder.h"
 
 namespace ft::models {
@@ -52,9 +53,20 @@ Value buildBlock(GraphBuilder &graph, const ModelConfig &config, const std::stri
   return graph.named("x", graph.add(x, graph.dropout(h)));
 }
 
+::ft::ModelFacts factsOf(const ModelConfig &config) {
+  ::ft::ModelFacts facts = commonFacts(config);
+  facts.model_type = "gpt2";
+  facts.positions = "learned";
+  facts.norm = "layer_norm";
+  facts.activation = "gelu_tanh";
+  facts.qkv_bias = facts.attention_output_bias = facts.mlp_bias = true;
+  facts.tied_head = true;
+  return facts;
+}
+
 mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const std::string &preset,
                                         const ModelConfig &config) {
-  GraphBuilder graph(context, {"gpt2", preset, "transformer."}, config);
+  GraphBuilder graph(context, {"gpt2", preset, "transformer.", factsOf(config)}, config);
   graph.enterLayer("transformer.embed");
   Value x = buildEmbedding(graph, config);
   for (int64_t i = 0; i < config.layers; ++i) {

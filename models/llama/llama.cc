@@ -11,7 +11,7 @@ using mlir::Value;
 
 mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const std::string &preset,
                                         const ModelConfig &config) {
-  GraphBuilder graph(context, {"llama", preset, "model."}, config);
+  GraphBuilder graph(context, {"llama", preset, "model.", decoderFacts(config)}, config);
   graph.enterLayer("model.embed");
   Value x = buildTokenEmbedding(graph, config);
   for (int64_t i = 0; i < config.layers; ++i) {

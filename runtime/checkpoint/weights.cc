@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/status/status.h"
+#include "runtime/base/glob.h"
 #include "runtime/checkpoint/safetensors_header.h"
+#include "runtime/checkpoint/unused_tensors.h"
 
 namespace ft {
 namespace {
@@ -17,8 +18,6 @@ using Entry = SafetensorsReader::Entry;
 
 // What base models of Hugging Face are called inside their full ones, e.g. GPT2Model in GPT2LMHeadModel.
 constexpr std::string_view kBasePrefixes[] = {"transformer.", "model."};
-
-constexpr size_t kNamesInNote = 5;
 
 std::string Files(const SafetensorsReader& reader) {
   const size_t others = reader.files().size() - 1;
@@ -69,13 +68,32 @@ std::string Fault(const SafetensorsReader& reader, const WantedTensor& wanted,
   return "";
 }
 
-std::string NoteOn(const SafetensorsReader& reader, const std::vector<std::string>& unused) {
-  if (unused.empty()) return "";
-  const size_t shown = std::min(unused.size(), kNamesInNote);
-  return fmt::format("{} tensor{} of {} not used by the model: {}{}", unused.size(),
-                     unused.size() == 1 ? "" : "s", Files(reader),
-                     fmt::join(unused.begin(), unused.begin() + shown, ", "),
-                     shown < unused.size() ? ", ..." : "");
+bool Matches(const std::string& name, absl::Span<const std::string> globs) {
+  return std::any_of(globs.begin(), globs.end(), [&](const std::string& g) { return MatchesGlob(g, name); });
+}
+
+// Tensors of the checkpoint that are not in `used`: a problem, or a note where that is allowed.
+void FindUnused(const SafetensorsReader& reader, const absl::flat_hash_set<const Entry*>& used,
+                absl::Span<const std::string> allow_unused, WeightMatch& match) {
+  std::vector<std::string> unused, allowed;
+  for (const Entry& entry : reader.entries()) {
+    if (used.contains(&entry)) continue;
+    if (Matches(entry.name, allow_unused)) {
+      allowed.push_back(entry.name);
+    } else if (!IsIgnoredBuffer(entry.name)) {
+      unused.push_back(entry.name);
+    }
+  }
+  const auto text = [&](const std::vector<std::string>& names) {
+    return fmt::format("{} tensor{} of {}", names.size(), names.size() == 1 ? "" : "s", Files(reader));
+  };
+  if (!unused.empty()) {
+    match.problems.push_back(
+        fmt::format("{} {} no place in the model: {} (--allow-unused=GLOB leaves tensors out on purpose)",
+                    text(unused), unused.size() == 1 ? "has" : "have", NamesText(unused)));
+  }
+  if (!allowed.empty())
+    match.note = fmt::format("{} left out as --allow-unused says: {}", text(allowed), NamesText(allowed));
 }
 
 }  // namespace
@@ -88,29 +106,24 @@ std::vector<std::string> HuggingFaceAliases(std::string_view name) {
   return {};
 }
 
-absl::StatusOr<WeightMatch> MatchWeights(const SafetensorsReader& reader,
-                                         absl::Span<const WantedTensor> wanted) {
+WeightMatch MatchWeights(const SafetensorsReader& reader, absl::Span<const WantedTensor> wanted,
+                         absl::Span<const std::string> allow_unused) {
   WeightMatch match;
   absl::flat_hash_set<const Entry*> used;
-  std::string first_fault;
   size_t faults = 0;
   for (const WantedTensor& tensor : wanted) {
     const std::vector<const Entry*> found = FindAll(reader, tensor);
-    std::string fault = Fault(reader, tensor, found);
-    if (!fault.empty()) {
-      if (faults++ == 0) first_fault = std::move(fault);
-      continue;
-    }
-    match.entries.push_back(found.front());
+    // A tensor of another shape is no left-over one.
     used.insert(found.begin(), found.end());
+    std::string fault = Fault(reader, tensor, found);
+    match.entries.push_back(fault.empty() ? found.front() : nullptr);
+    if (!fault.empty() && faults++ == 0) match.problems.push_back(std::move(fault));
   }
-  if (faults > 1)
-    first_fault += fmt::format(" (and {} more tensor{} not fit)", faults - 1, faults == 2 ? " does" : "s do");
-  if (faults > 0) return absl::InvalidArgumentError(first_fault);
-  for (const Entry& entry : reader.entries()) {
-    if (!used.contains(&entry)) match.unused.push_back(entry.name);
+  if (faults > 1) {
+    match.problems.front() +=
+        fmt::format(" (and {} more tensor{} not fit)", faults - 1, faults == 2 ? " does" : "s do");
   }
-  match.note = NoteOn(reader, match.unused);
+  FindUnused(reader, used, allow_unused, match);
   return match;
 }
 

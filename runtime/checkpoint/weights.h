@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/checkpoint/safetensors_reader.h"
 
@@ -24,17 +23,18 @@ struct WantedTensor {
 std::vector<std::string> HuggingFaceAliases(std::string_view name);
 
 struct WeightMatch {
-  std::vector<const SafetensorsReader::Entry*> entries;  // parallel to the wanted tensors, never null
-  std::vector<std::string> unused;                       // tensors of the checkpoint that nobody wanted
-  std::string note;                                      // one line about them for the user, or empty
+  // Parallel to the wanted tensors; null only where there are problems.
+  std::vector<const SafetensorsReader::Entry*> entries;
+  std::vector<std::string> problems;  // what keeps the checkpoint from being this model's, in words
+  std::string note;                   // one line about tensors that are left out, or empty
 };
 
 // Every wanted tensor must be in the checkpoint, under its name or an alias, in the same shape and a float
 // dtype. A tensor that is there under two of its names (a tied head stored beside the embedding: give
-// "lm_head.weight" as an alias) must have equal bits. Tensors that nobody wants are no error. The entries
-// live as long as `reader`. Errors: InvalidArgument (exit status 65), naming the first tensor at fault, the
-// file, and how many others there are.
-absl::StatusOr<WeightMatch> MatchWeights(const SafetensorsReader& reader,
-                                         absl::Span<const WantedTensor> wanted);
+// "lm_head.weight" as an alias) must have equal bits. The first tensor at fault is a problem, which counts
+// the others. Tensors that nobody wants are one too, unless they are buffers that transformers ignores
+// (IsIgnoredBuffer) or match a glob of `allow_unused`. The entries live as long as `reader`.
+WeightMatch MatchWeights(const SafetensorsReader& reader, absl::Span<const WantedTensor> wanted,
+                         absl::Span<const std::string> allow_unused = {});
 
 }  // namespace ft

@@ -1,11 +1,13 @@
 #include "runtime/checkpoint/weights.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "runtime/base/exit_status.h"
 #include "runtime/base/temp_folder.h"
 #include "runtime/checkpoint/safetensors_writer.h"
 
@@ -37,9 +39,10 @@ class WeightsTest : public testing::Test {
     return *reader_;
   }
   std::string Error(const std::vector<Stored>& tensors, const std::vector<WantedTensor>& wanted) {
-    const absl::Status status = MatchWeights(Store(tensors), wanted).status();
-    EXPECT_EQ(ExitStatus(status), kExitBadInput) << status;
-    return std::string(status.message());
+    const WeightMatch match = MatchWeights(Store(tensors), wanted);
+    EXPECT_TRUE(match.note.empty());
+    EXPECT_FALSE(match.problems.empty());
+    return fmt::format("{}", fmt::join(match.problems, "; "));
   }
 
   TempFolder folder_;
@@ -56,42 +59,67 @@ TEST_F(WeightsTest, AliasesOfHuggingFace) {
 }
 
 TEST_F(WeightsTest, FindsNamesAndAliases) {
-  const SafetensorsReader& reader =
-      Store({{"wte.weight", {2, 3}, 1}, {"transformer.b", {4}, 2}, {"h.attn.bias", {1}, 3}});
+  const SafetensorsReader& reader = Store({{"wte.weight", {2, 3}, 1}, {"transformer.b", {4}, 2}});
   const std::vector<WantedTensor> wanted = {{"transformer.b", {4}, {"b"}},
                                             {"transformer.wte.weight", {2, 3}, {"wte.weight"}}};
-  auto match = MatchWeights(reader, wanted);
-  ASSERT_TRUE(match.ok()) << match.status();
-  ASSERT_EQ(match->entries.size(), 2u);
-  EXPECT_EQ(match->entries[0], reader.Find("transformer.b"));
-  EXPECT_EQ(match->entries[1], reader.Find("wte.weight"));
-  EXPECT_EQ(match->unused, std::vector<std::string>{"h.attn.bias"});
-  EXPECT_EQ(match->note, "1 tensor of " + quoted_ + " not used by the model: h.attn.bias");
+  const WeightMatch match = MatchWeights(reader, wanted);
+  EXPECT_TRUE(match.problems.empty());
+  ASSERT_EQ(match.entries.size(), 2u);
+  EXPECT_EQ(match.entries[0], reader.Find("transformer.b"));
+  EXPECT_EQ(match.entries[1], reader.Find("wte.weight"));
+  EXPECT_EQ(match.note, "");
 }
 
-TEST_F(WeightsTest, NoteIsShort) {
-  const SafetensorsReader& reader = Store({{"a", {1}, 0},
-                                           {"b", {1}, 0},
-                                           {"c", {1}, 0},
-                                           {"d", {1}, 0},
-                                           {"e", {1}, 0},
-                                           {"f", {1}, 0},
+TEST_F(WeightsTest, LeftOverTensorsAreAProblem) {
+  const std::vector<WantedTensor> wanted = {{"w", {1}, {}}};
+  EXPECT_EQ(
+      Error({{"score.weight", {1}, 0}, {"w", {1}, 0}}, wanted),
+      "1 tensor of " + quoted_ +
+          " has no place in the model: score.weight (--allow-unused=GLOB leaves tensors out on purpose)");
+  EXPECT_EQ(Error({{"h.0.q.bias", {1}, 0}, {"h.1.q.bias", {1}, 0}, {"v", {1}, 0}, {"w", {1}, 0}}, wanted),
+            "3 tensors of " + quoted_ +
+                " have no place in the model: h.*.q.bias (2: 0 to 1), v (--allow-unused=GLOB leaves tensors "
+                "out on purpose)");
+}
+
+TEST_F(WeightsTest, LeftOverTensorsOnPurpose) {
+  const std::vector<WantedTensor> wanted = {{"w", {1}, {}}};
+  const SafetensorsReader& reader =
+      Store({{"h.0.q.bias", {1}, 0}, {"h.1.q.bias", {1}, 0}, {"v", {1}, 0}, {"w", {1}, 0}});
+  const std::vector<std::string> all = {"h.*", "?"}, some = {"h.*.bias"};
+  WeightMatch match = MatchWeights(reader, wanted, all);
+  EXPECT_TRUE(match.problems.empty());
+  EXPECT_EQ(match.note,
+            "3 tensors of " + quoted_ + " left out as --allow-unused says: h.*.q.bias (2: 0 to 1), v");
+  match = MatchWeights(reader, wanted, some);
+  ASSERT_EQ(match.problems.size(), 1u);
+  EXPECT_NE(match.problems[0].find("no place in the model: v ("), std::string::npos) << match.problems[0];
+}
+
+TEST_F(WeightsTest, BuffersThatTransformersIgnoresAreNotLeftOver) {
+  const SafetensorsReader& reader = Store({{"transformer.h.0.attn.bias", {1}, 0},
+                                           {"h.11.attn.masked_bias", {1}, 0},
+                                           {"model.layers.0.self_attn.rotary_emb.inv_freq", {1}, 0},
                                            {"w", {1}, 0}});
   const std::vector<WantedTensor> wanted = {{"w", {1}, {}}};
-  auto match = MatchWeights(reader, wanted);
-  EXPECT_EQ(match->note, "6 tensors of " + quoted_ + " not used by the model: a, b, c, d, e, ...");
-  EXPECT_EQ(match->unused.size(), 6u);
-  EXPECT_EQ(MatchWeights(Store({{"w", {1}, 0}}), wanted)->note, "");
+  const WeightMatch match = MatchWeights(reader, wanted);
+  EXPECT_TRUE(match.problems.empty());
+  EXPECT_EQ(match.note, "");
+}
+
+TEST_F(WeightsTest, ATensorThatDoesNotFitIsNotLeftOverToo) {
+  EXPECT_EQ(Error({{"a", {2, 3}, 0}, {"b", {1}, 0}}, {{"a", {3, 2}, {}}}),
+            quoted_ + ": tensor 'a' has the shape [2, 3], the model's has [3, 2]; 1 tensor of " + quoted_ +
+                " has no place in the model: b (--allow-unused=GLOB leaves tensors out on purpose)");
 }
 
 TEST_F(WeightsTest, TiedHeadMustBeEqual) {
   const std::vector<WantedTensor> wanted = {
       {"transformer.wte.weight", {2, 3}, {"wte.weight", "lm_head.weight"}}};
-  auto match =
+  const WeightMatch match =
       MatchWeights(Store({{"lm_head.weight", {2, 3}, 1}, {"transformer.wte.weight", {2, 3}, 1}}), wanted);
-  ASSERT_TRUE(match.ok()) << match.status();
-  EXPECT_EQ(match->entries[0]->name, "transformer.wte.weight");
-  EXPECT_TRUE(match->unused.empty());
+  EXPECT_TRUE(match.problems.empty());
+  EXPECT_EQ(match.entries[0]->name, "transformer.wte.weight");
   EXPECT_EQ(
       Error({{"lm_head.weight", {2, 3}, 1}, {"transformer.wte.weight", {2, 3}, 2}}, wanted),
       quoted_ + ": tensors 'transformer.wte.weight' and 'lm_head.weight' are one in the model but differ");

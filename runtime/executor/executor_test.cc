@@ -82,7 +82,9 @@ std::vector<std::string> Train(const RunSettings& settings) {
     if (settings.init.empty()) {
       ASSERT_TRUE(loop->Initialize().ok());
     } else {
-      ASSERT_TRUE(LoadWeights(plan, **executor, settings.init).ok());
+      const auto weights = OpenInitialWeights(plan, settings.init);
+      ASSERT_TRUE(weights.ok()) << weights.status();
+      ASSERT_TRUE(LoadWeights(plan, **executor, *weights).ok());
     }
     std::unique_ptr<MetricsFile> file;
     if (rank == 0) file = *MetricsFile::Open(metrics);

@@ -1,32 +1,16 @@
 #include "runtime/executor/load_weights.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/checkpoint/weights.h"
 #include "runtime/executor/master_parameters.h"
 
 namespace ft {
 namespace {
 
 constexpr uint64_t kChunkElements = uint64_t{1} << 20;
-
-std::vector<WantedTensor> Wanted(const proto::Plan& plan) {
-  std::vector<WantedTensor> wanted;
-  for (const proto::Parameter& parameter : plan.parameters()) {
-    WantedTensor& tensor = wanted.emplace_back();
-    tensor.name = parameter.name();
-    tensor.shape.assign(parameter.shape().begin(), parameter.shape().end());
-    tensor.aliases.assign(parameter.aliases().begin(), parameter.aliases().end());
-    for (std::string& alias : HuggingFaceAliases(parameter.name()))
-      tensor.aliases.push_back(std::move(alias));
-  }
-  return wanted;
-}
 
 // A range of a unit's elements.
 struct Range {
@@ -85,21 +69,18 @@ class ParameterLoader {
 
 }  // namespace
 
-absl::StatusOr<std::string> LoadWeights(const proto::Plan& plan, const Executor& executor,
-                                        const std::string& path) {
-  FT_ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsReader> reader, SafetensorsReader::Open(path));
-  FT_ASSIGN_OR_RETURN(const WeightMatch match, MatchWeights(*reader, Wanted(plan)));
+absl::Status LoadWeights(const proto::Plan& plan, const Executor& executor, const InitialWeights& weights) {
   for (int p = 0; p < plan.parameters_size(); ++p) {
     const proto::Parameter& parameter = plan.parameters(p);
     FT_ASSIGN_OR_RETURN(const WeightsAtRest master,
                         FindMasterParameters(plan, executor.operands(), parameter.unit()));
     FT_ASSIGN_OR_RETURN(const std::optional<WeightsAtRest> copy,
                         FindWorkingCopy(plan, executor.operands(), parameter.unit()));
-    ParameterLoader loader(executor, *reader, *match.entries[p], parameter.offset());
+    ParameterLoader loader(executor, *weights.reader, *weights.entries[p], parameter.offset());
     FT_RETURN_IF_ERROR(loader.Load(master));
     if (copy.has_value()) FT_RETURN_IF_ERROR(loader.Load(*copy));
   }
-  return match.note;
+  return absl::OkStatus();
 }
 
 }  // namespace ft

@@ -123,8 +123,9 @@ class WeightsTest : public ::testing::Test {
       const int rank = rendezvous.rank();
       auto executor = Executor::Create(plan, bound, device, communicators->table(), rank);
       ASSERT_TRUE(executor.ok()) << executor.status();
-      const auto note = LoadWeights(plan, **executor, path_);
-      ASSERT_TRUE(note.ok()) << note.status();
+      const auto weights = OpenInitialWeights(plan, path_);
+      ASSERT_TRUE(weights.ok()) << weights.status();
+      ASSERT_TRUE(LoadWeights(plan, **executor, *weights).ok());
       look(plan, **executor, rank);
       ASSERT_TRUE(SaveWeights(plan, **executor, communicators->world(), again).ok());
     });
@@ -228,8 +229,9 @@ TEST_F(WeightsTest, AWorkingCopyOfAnotherType) {
   CpuDevice device(kernels, {});
   auto executor = Executor::Create(plan, bound, device, {}, 0);
   ASSERT_TRUE(executor.ok()) << executor.status();
-  EXPECT_NE(LoadWeights(plan, **executor, path_).status().message().find("neither bf16 nor f16"),
-            std::string::npos);
+  const auto weights = OpenInitialWeights(plan, path_);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  EXPECT_NE(LoadWeights(plan, **executor, *weights).message().find("neither bf16 nor f16"), std::string::npos);
 }
 
 }  // namespace

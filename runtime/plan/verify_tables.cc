@@ -12,6 +12,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/mesh.h"
+#include "runtime/plan/plan_facts.h"
 #include "runtime/plan/size_expr.h"
 #include "runtime/plan/target.h"
 #include "runtime/plan/verify_phases.h"
@@ -48,6 +49,11 @@ absl::Status VerifyCompiledFor(const proto::Plan& plan) {
                    ranks.shard());
   }
   return absl::OkStatus();
+}
+
+absl::Status VerifyFacts(const proto::Plan& plan) {
+  const auto facts = FactsOf(plan);
+  return facts.ok() ? absl::OkStatus() : Invalid(facts.status().message());
 }
 
 absl::Status VerifyNumbers(const proto::Plan& plan) {
@@ -258,6 +264,7 @@ absl::Status VerifyPrograms(const proto::Plan& plan) {
 
 absl::Status VerifyTables(const proto::Plan& plan) {
   FT_RETURN_IF_ERROR(VerifyNumbers(plan));
+  FT_RETURN_IF_ERROR(VerifyFacts(plan));
   FT_RETURN_IF_ERROR(VerifyUnits(plan));
   FT_RETURN_IF_ERROR(VerifyParameters(plan));
   FT_RETURN_IF_ERROR(VerifyBuffers(plan));

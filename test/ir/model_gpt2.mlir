@@ -3,7 +3,7 @@
 
 // A model as a reader sees it: values and parameters under their names, one op a line.
 
-// CHECK: module attributes {ft.base_prefix = "transformer.", ft.batch = 4 : i64, ft.model = "gpt2", ft.preset = "debug", ft.seq_len = 64 : i64, ft.vocab_size = 256 : i64}
+// CHECK: module attributes {ft.base_prefix = "transformer.", ft.batch = 4 : i64, ft.facts = {{.*}}, ft.model = "gpt2", ft.preset = "debug", ft.seq_len = 64 : i64, ft.vocab_size = 256 : i64}
 // CHECK: ft.parameter @transformer.wte.weight : tensor<256x64xf32> = #ft.init<normal, 0.02> {aliases = ["lm_head.weight"], layer = "transformer.embed"}
 // CHECK: ft.parameter @transformer.h.0.ln_1.weight : tensor<64xf32> = #ft.init<constant, 1.0> {layer = "transformer.h.0", no_decay}
 // CHECK: func.func @forward(%tokens: tensor<4x64xi32>, %targets: tensor<4x64xi32>) -> tensor<f32>

@@ -131,6 +131,8 @@ std::string PlanText(const ft::proto::Plan& plan, uint64_t hash) {
     fmt::format_to(out, "  compiled for {} rank{} on {}\n", ranks, ranks == 1 ? "" : "s",
                    plan.target().name());
   }
+  if (plan.facts_size() > 0) fmt::format_to(out, "\nfacts of the model\n");
+  for (const auto& fact : plan.facts()) fmt::format_to(out, "  {}\n", AttributeText(fact));
   fmt::format_to(out, "\nunits\n");
   for (int i = 0; i < plan.units_size(); ++i) {
     fmt::format_to(out, "  {:>5} {}: {} elements\n", i, plan.units(i).name(), plan.units(i).elements());

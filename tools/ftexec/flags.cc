@@ -88,9 +88,18 @@ void AddInput(CLI::App& app, Flags& flags) {
       "obeyed");
   AddChoice<bool>(app, "--shuffle", flags.shuffle, {{"on", true}, {"off", false}}, "on",
                   "Whether sequences come in an order drawn from the seed, anew every epoch");
-  app.add_option("--init", flags.init,
-                 "Start from these weights (safetensors file or folder) instead of random ones")
+  app.add_option(
+         "--init", flags.init,
+         "Start from these weights (safetensors file or folder) instead of random ones; a config.json "
+         "beside them must be of the plan's model")
       ->type_name("PATH");
+  app.add_option("--allow-unused", flags.allow_unused,
+                 "Tensors of --init that may have no place in the model (* and ? stand for any text and one "
+                 "letter); several with commas, or the option again")
+      ->type_name("GLOB")
+      ->delimiter(',')
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void AddTraining(CLI::App& app, Flags& flags) {
@@ -253,6 +262,7 @@ std::string CheckTogether(const CLI::App& app, const Flags& flags) {
     return absl::StrCat("--mesh=", MeshText(*flags.mesh), " has ", flags.mesh->world_size(),
                         " ranks, but --world-size is ", flags.world_size);
   }
+  if (app.count("--allow-unused") > 0 && flags.init.empty()) return "--allow-unused needs --init";
   for (const char* name : {"--eval-every", "--eval-steps"}) {
     if (app.count(name) > 0 && flags.eval_data.empty()) return std::string(name) + " needs --eval-data";
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "runtime/backends/cuda/platform.h"
@@ -39,6 +40,7 @@ struct Flags {
   int threads = 0;  // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
   bool shuffle = true;
   std::string init;
+  std::vector<std::string> allow_unused;  // globs
   std::string save_weights;
   std::string metrics;
   std::string log_dir;

@@ -194,6 +194,10 @@ absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& envi
   if (!flags.eval_data.empty()) {
     FT_ASSIGN_OR_RETURN(job.eval_data, OpenData(flags, flags.eval_data, job.plan()));
   }
+  if (!flags.init.empty()) {
+    FT_ASSIGN_OR_RETURN(InitialWeights init, OpenInitialWeights(job.plan(), flags.init, flags.allow_unused));
+    job.init = std::make_unique<InitialWeights>(std::move(init));
+  }
   if (environment.rank == 0) FT_RETURN_IF_ERROR(CheckOutputs(flags));
   FT_RETURN_IF_ERROR(TryOutputs(flags, job));
   FT_RETURN_IF_ERROR(Settle(flags, job));

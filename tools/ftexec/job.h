@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
 #include "runtime/data/token_dataset.h"
+#include "runtime/executor/initial_weights.h"
 #include "runtime/executor/lr_schedule.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan_file.h"
@@ -20,6 +21,7 @@ struct Job {
   LaunchEnvironment environment;
   std::unique_ptr<TokenDataset> data;
   std::unique_ptr<TokenDataset> eval_data;  // null: no evaluation
+  std::unique_ptr<InitialWeights> init;     // null: random ones; given up when it has been read
   // Of the flags, else of the plan, else the defaults.
   int64_t steps = 0;
   LrSchedule lr;

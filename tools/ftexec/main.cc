@@ -30,7 +30,7 @@ std::string Prefix(const LaunchEnvironment& environment) {
 
 absl::Status RunRank(const Flags& flags, const LaunchEnvironment& environment, const NcclSource& load_nccl,
                      ProcessGuard& guard) {
-  FT_ASSIGN_OR_RETURN(const Job job, PrepareJob(flags, environment));
+  FT_ASSIGN_OR_RETURN(Job job, PrepareJob(flags, environment));
   return Train(flags, job, load_nccl, guard);
 }
 

@@ -71,7 +71,7 @@ absl::Status Meet(const Flags& flags, const Job& job, const RankDevice& device, 
 // The run between meeting and goodbye.
 class Run {
  public:
-  Run(const Flags& flags, const Job& job, RankDevice& device, Peers& peers, ProcessGuard& guard)
+  Run(const Flags& flags, Job& job, RankDevice& device, Peers& peers, ProcessGuard& guard)
       : flags_(flags), job_(job), device_(device), peers_(peers), guard_(guard) {}
   ~Run() {
     guard_.OnCancel({});
@@ -205,10 +205,12 @@ class Run {
   }
 
   absl::Status Initialize() {
-    if (flags_.init.empty()) return loop_->Initialize();
-    FT_ASSIGN_OR_RETURN(const std::string note, LoadWeights(job_.plan(), *executor_, flags_.init));
+    if (job_.init == nullptr) return loop_->Initialize();
+    FT_RETURN_IF_ERROR(LoadWeights(job_.plan(), *executor_, *job_.init));
     loop_->InitializeWithoutParameters();
-    if (job_.rank() == 0 && !note.empty()) PrintNote(note);
+    if (job_.rank() == 0)
+      for (const std::string& note : job_.init->notes) PrintNote(note);
+    job_.init.reset();
     return absl::OkStatus();
   }
 
@@ -229,7 +231,7 @@ class Run {
   }
 
   const Flags& flags_;
-  const Job& job_;
+  Job& job_;
   RankDevice& device_;
   Peers& peers_;
   ProcessGuard& guard_;
@@ -248,7 +250,7 @@ class Run {
 
 }  // namespace
 
-absl::Status Train(const Flags& flags, const Job& job, const NcclSource& load_nccl, ProcessGuard& guard) {
+absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard) {
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<RankDevice> device, RankDevice::Open(flags, job, load_nccl));
   FT_RETURN_IF_ERROR(ProbeTeam(job, *device));
   Peers peers;

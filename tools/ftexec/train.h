@@ -10,6 +10,6 @@
 namespace ft {
 
 // Errors: whatever ended the run, to be printed after the rank's name.
-absl::Status Train(const Flags& flags, const Job& job, const NcclSource& load_nccl, ProcessGuard& guard);
+absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard);
 
 }  // namespace ft

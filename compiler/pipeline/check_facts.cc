@@ -1,0 +1,154 @@
+#include "compiler/pipeline/check_facts.h"
+
+#include "dialects/ft/dialect.h"
+#include "dialects/ft/facts.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace ft::compiler {
+
+using namespace mlir;
+using namespace mlir::ft;
+using ::ft::FactText;
+using ::ft::FactValue;
+using ::ft::ModelFacts;
+
+namespace {
+
+class FactChecker {
+public:
+  FactChecker(ModuleOp module, func::FuncOp forward, const ModelFacts &facts)
+      : module(module), forward(forward), facts(facts) {}
+
+  LogicalResult run() {
+    for (Operation &op : forward.getBody().front())
+      if (failed(check(op)))
+        return failure();
+    return failure(failed(checkVocabulary()) || failed(checkLayers()) || failed(checkHead()));
+  }
+
+private:
+  template <typename T> LogicalResult expect(Operation *op, T ModelFacts::*member, T value) {
+    if (facts.*member == value)
+      return success();
+    return op->emitError() << "'" << kFactsAttr << "' says that " << ::ft::FactOf(member).name << " is "
+                           << FactText(facts.*member) << ", but here it is " << FactText(value)
+                           << "; change one of them";
+  }
+
+  /// What no op can do yet is not said either.
+  template <typename T> LogicalResult expectNone(Operation *op, T ModelFacts::*member) {
+    return expect(op, member, ModelFacts().*member);
+  }
+
+  LogicalResult check(Operation &op) {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+        .Case([&](EmbeddingOp embedding) { return checkEmbedding(embedding); })
+        .Case([&](RopeOp rope) { return checkRope(rope); })
+        .Case([&](LayerNormOp norm) { return checkNorm(norm, "layer_norm", norm.getEps()); })
+        .Case([&](RmsNormOp norm) { return checkNorm(norm, "rms_norm", norm.getEps()); })
+        .Case([&](AttentionOp attention) {
+          return checkAttention(op, attention.getHeads(), attention.getKvHeads(), lastOf(attention.getQ()));
+        })
+        .Case([&](QkvAttentionOp attention) {
+          int64_t heads = attention.getHeads(), all = heads + 2 * int64_t(attention.getKvHeads());
+          return checkAttention(op, heads, attention.getKvHeads(), lastOf(attention.getQkv()) / all * heads);
+        })
+        .Case([&](GeluOp gelu) {
+          std::string name = gelu.getApproximate() == "tanh" ? "gelu_tanh" : "gelu";
+          return expect(gelu, &ModelFacts::activation, name);
+        })
+        .Case([&](SwigluOp swiglu) {
+          return failure(failed(expect(swiglu, &ModelFacts::activation, std::string("silu"))) ||
+                         failed(expect(swiglu, &ModelFacts::gated_mlp, true)));
+        })
+        .Case([&](DropoutOp dropout) { return checkDropout(dropout); })
+        .Default(success());
+  }
+
+  static int64_t lastOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape().back(); }
+
+  LogicalResult checkEmbedding(EmbeddingOp op) {
+    ArrayRef<int64_t> table = cast<RankedTensorType>(op.getTable().getType()).getShape();
+    if (op.getIds() == forward.getArgument(0)) {
+      embedded = op.getTable().getDefiningOp<GetOp>();
+      return expect(op, &ModelFacts::hidden_size, table[1]);
+    }
+    if (facts.positions == "learned" && op.getIds().getDefiningOp<IotaOp>())
+      return expect(op, &ModelFacts::max_positions, table[0]);
+    return success();
+  }
+
+  LogicalResult checkRope(RopeOp op) {
+    return failure(failed(expect(op, &ModelFacts::positions, std::string("rope"))) ||
+                   failed(expect(op, &ModelFacts::rope_theta, op.getBase().convertToDouble())) ||
+                   failed(expectNone(op, &ModelFacts::rope_type)) ||
+                   failed(expectNone(op, &ModelFacts::rope_fraction)) ||
+                   failed(expectNone(op, &ModelFacts::layers_without_rope)));
+  }
+
+  LogicalResult checkNorm(Operation *op, StringRef kind, const APFloat &eps) {
+    return failure(failed(expect(op, &ModelFacts::norm, kind.str())) ||
+                   failed(expect(op, &ModelFacts::norm_eps, eps.convertToDouble())));
+  }
+
+  LogicalResult checkAttention(Operation &op, int64_t heads, int64_t kvHeads, int64_t width) {
+    ++attentions;
+    return failure(failed(expect(&op, &ModelFacts::num_heads, heads)) ||
+                   failed(expect(&op, &ModelFacts::num_kv_heads, kvHeads)) ||
+                   failed(expect(&op, &ModelFacts::head_size, width / heads)) ||
+                   failed(expectNone(&op, &ModelFacts::sliding_window)) ||
+                   failed(expectNone(&op, &ModelFacts::attention_scale)) ||
+                   failed(expectNone(&op, &ModelFacts::attention_scale_by_layer)) ||
+                   failed(expectNone(&op, &ModelFacts::attention_softcap)) ||
+                   failed(expectNone(&op, &ModelFacts::attention_dropout)));
+  }
+
+  LogicalResult checkDropout(DropoutOp op) {
+    double rate = op.getRate().convertToDouble();
+    if (rate == facts.embedding_dropout)
+      return success();
+    return expect(op, &ModelFacts::residual_dropout, rate);
+  }
+
+  LogicalResult checkVocabulary() {
+    auto size = module->getAttrOfType<IntegerAttr>(kVocabSizeAttr);
+    return size ? expect(module, &ModelFacts::vocab_size, size.getInt()) : success();
+  }
+
+  /// One attention each; the Free Transformer's encoder has one more.
+  LogicalResult checkLayers() {
+    return attentions == 0 ? success()
+                           : expect(module, &ModelFacts::num_layers, attentions - (facts.latent_bits > 0));
+  }
+
+  /// The logits and the tokens read one parameter when the head is tied.
+  LogicalResult checkHead() {
+    for (CrossEntropyOp loss : forward.getOps<CrossEntropyOp>()) {
+      auto product = loss.getLogits().getDefiningOp<MatmulOp>();
+      auto head = product ? product.getB().getDefiningOp<GetOp>() : GetOp();
+      if (!head || !embedded)
+        continue;
+      bool tied = head.getParameterAttr() == embedded.getParameterAttr();
+      if (failed(expect(product, &ModelFacts::tied_head, tied)))
+        return failure();
+    }
+    return success();
+  }
+
+  ModuleOp module;
+  func::FuncOp forward;
+  const ModelFacts &facts;
+  GetOp embedded;         // where the tokens are looked up
+  int64_t attentions = 0; // ops of @forward
+};
+
+} // namespace
+
+LogicalResult checkFacts(ModuleOp module, func::FuncOp forward) {
+  FailureOr<std::optional<ModelFacts>> facts = factsOf(module);
+  if (failed(facts))
+    return failure();
+  return facts->has_value() ? FactChecker(module, forward, **facts).run() : success();
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,29 @@
+// The weights that a run starts from, checked against its plan before any memory is asked for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/checkpoint/safetensors_reader.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace ft {
+
+struct InitialWeights {
+  std::unique_ptr<SafetensorsReader> reader;
+  std::vector<const SafetensorsReader::Entry*> entries;  // of the plan's parameters
+  std::vector<std::string> notes;                        // lines for the user
+};
+
+// Opens the safetensors file or folder `path`, finds the plan's parameters in it, and compares the model's
+// facts with the config.json of the folder, or of the file's folder. A file may lie beside a config.json of
+// another program: without a model_type that is not compared. Tensors that match a glob of `allow_unused` may
+// be left over. InvalidArgument: everything that shows another model than the plan's, in one message; the
+// errors of SafetensorsReader::Open, CompareConfig and FactsOf.
+absl::StatusOr<InitialWeights> OpenInitialWeights(const proto::Plan& plan, const std::string& path,
+                                                  absl::Span<const std::string> allow_unused = {});
+
+}  // namespace ft

@@ -1,0 +1,105 @@
+"""Writes the config.json files beside it, as transformers writes them: v4/NAME.json or v5/NAME.json, by the version that runs this.
+
+Run by hand, in the environment that scripts/venv makes for version 5, and with an installation of version 4 before it:
+
+    build/venv/bin/python test/hf_configs/make_configs.py
+    PYTHONPATH=FOLDER_OF_VERSION_4 build/venv/bin/python test/hf_configs/make_configs.py
+
+--check writes nothing and fails where what is there differs beyond the name of the version.
+"""
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+import transformers
+
+HERE = pathlib.Path(__file__).parent
+MAJOR = int(transformers.__version__.split(".")[0])
+
+GPT2 = dict(vocab_size=256, n_positions=64, n_embd=64, n_layer=2, n_head=4, bos_token_id=0, eos_token_id=0)
+LLAMA = dict(vocab_size=256, max_position_embeddings=64, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, intermediate_size=176, bos_token_id=0, eos_token_id=0)
+
+
+def rope(theta=10000.0, **scaling):
+    """Rope as the version's config classes take it."""
+    if MAJOR >= 5:
+        return {"rope_parameters": {"rope_type": "default", "rope_theta": theta, **scaling}}
+    return {"rope_theta": theta} | ({"rope_scaling": scaling} if scaling else {})
+
+
+# Name -> (model_type, what differs from the defaults of its class)
+CONFIGS = {
+    "gpt2": ("gpt2", GPT2),
+    "gpt2_inner": ("gpt2", GPT2 | dict(n_inner=100, activation_function="gelu_pytorch_tanh")),
+    "gpt2_other": ("gpt2", GPT2 | dict(activation_function="gelu", layer_norm_epsilon=1e-6, tie_word_embeddings=False,
+                                       scale_attn_weights=False, scale_attn_by_inverse_layer_idx=True)),
+    "llama": ("llama", LLAMA | dict(rms_norm_eps=1e-5)),
+    "llama_tied": ("llama", LLAMA | dict(rms_norm_eps=1e-5, tie_word_embeddings=True, dtype="bfloat16")),
+    "llama_theta": ("llama", LLAMA | dict(rms_norm_eps=1e-5) | rope(500000.0)),
+    "llama_biases": ("llama", LLAMA | dict(rms_norm_eps=1e-5, attention_bias=True, mlp_bias=True)),
+    "llama_head_size": ("llama", LLAMA | dict(rms_norm_eps=1e-5, head_dim=32)),
+    "llama_defaults": ("llama", dict()),
+    "llama3_scaled": ("llama", LLAMA | dict(rms_norm_eps=1e-5) | rope(
+        500000.0, rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+        original_max_position_embeddings=32)),
+    "llama_linear": ("llama", LLAMA | dict(rms_norm_eps=1e-5) | rope(rope_type="linear", factor=4.0)),
+    "llama_yarn": ("llama", LLAMA | dict(rms_norm_eps=1e-5) | rope(
+        rope_type="yarn", factor=4.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0)),
+    "mistral": ("mistral", LLAMA | dict(rms_norm_eps=1e-5)),
+    "mistral_window": ("mistral", LLAMA | dict(rms_norm_eps=1e-5, sliding_window=16)),
+    "mistral_no_window": ("mistral", LLAMA | dict(rms_norm_eps=1e-5, sliding_window=None)),
+    "qwen2": ("qwen2", LLAMA | dict(tie_word_embeddings=True) | rope(1000000.0)),
+    "qwen2_untied": ("qwen2", LLAMA | rope(1000000.0)),
+    "qwen2_window": ("qwen2", LLAMA | dict(tie_word_embeddings=True, use_sliding_window=True, sliding_window=16,
+                                           max_window_layers=1) | rope(1000000.0)),
+    "qwen3": ("qwen3", LLAMA | dict(head_dim=16, tie_word_embeddings=True) | rope(1000000.0)),
+    "gemma": ("gemma", LLAMA | dict(head_dim=16, rms_norm_eps=1e-5)),
+    "gemma2": ("gemma2", LLAMA | dict(head_dim=16, sliding_window=16)),
+    "granite": ("granite", LLAMA | dict(embedding_multiplier=12.0, residual_multiplier=0.22, logits_scaling=8.0,
+                                        attention_multiplier=0.015625, rms_norm_eps=1e-5)),
+    "smollm3": ("smollm3", LLAMA | dict(num_hidden_layers=4, rms_norm_eps=1e-5, tie_word_embeddings=True, pad_token_id=0)),
+    "olmo2": ("olmo2", LLAMA | dict(pad_token_id=0)),
+    "phi3": ("phi3", LLAMA | dict(pad_token_id=0, rms_norm_eps=1e-5)),
+}
+
+
+def write(name):
+    model_type, options = CONFIGS[name]
+    if MAJOR < 5 and "dtype" in options:
+        options = {k: v for k, v in options.items() if k != "dtype"} | {"torch_dtype": options["dtype"]}
+    config = transformers.AutoConfig.for_model(model_type, **options)
+    # What save_pretrained of a model adds.
+    config.architectures = [transformers.AutoModelForCausalLM._model_mapping[type(config)].__name__]
+    with tempfile.TemporaryDirectory() as folder:
+        config.save_pretrained(folder)
+        return (pathlib.Path(folder) / "config.json").read_text()
+
+
+def same(a, b):
+    a, b = json.loads(a), json.loads(b)
+    a.pop("transformers_version", None), b.pop("transformers_version", None)
+    return a == b
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    folder = HERE / f"v{MAJOR}"
+    folder.mkdir(exist_ok=True)
+    differing = []
+    for name in CONFIGS:
+        path, text = folder / f"{name}.json", write(name)
+        if not check:
+            path.write_text(text)
+        elif not path.exists() or not same(path.read_text(), text):
+            differing.append(path.name)
+    if differing:
+        sys.exit(f"{folder}: {', '.join(differing)}: not what transformers {transformers.__version__} writes")
+
+
+if __name__ == "__main__":
+    main()
