@@ -27,8 +27,12 @@ build/build.ninja: CMakePresets.json | setup
 build: setup build/build.ninja ## build everything; the programs land in build/bin
 	@ninja -C build -j $(JOBS)
 
+.PHONY: programs
+programs: setup build/build.ninja ## build ftc, ftexec and ftrun alone
+	@ninja -C build -j $(JOBS) ftc ftexec ftrun
+
 .PHONY: demo
-demo: build ## train a byte-level transformer with full_shard on 2 ranks on real text
+demo: programs ## train a byte-level transformer with full_shard on 2 ranks on real text
 	@scripts/setup demo
 	@scripts/demo
 

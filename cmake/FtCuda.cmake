@@ -1,4 +1,7 @@
-# Finds the CUDA toolkit and turns FT_CUDA (on, off, auto) into TRUE or FALSE, saying which and why.
+# Finds the CUDA toolkit and turns FT_CUDA (on, off, auto) into TRUE or FALSE, saying which and why. FT_CUDA_PROGRAMS says
+# whether ftexec gets the backend: with auto only where a GPU's driver is found, since compiling the kernels takes longer than
+# all the rest of ftexec. Tests compile and link them wherever nvcc is.
+set(FT_CUDA_PROGRAMS FALSE)
 string(TOLOWER "${FT_CUDA}" _ft_cuda_wanted)
 if(_ft_cuda_wanted STREQUAL "off" OR _ft_cuda_wanted STREQUAL "false" OR _ft_cuda_wanted STREQUAL "0")
   set(FT_CUDA FALSE)
@@ -43,5 +46,16 @@ set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 # Contraction of a * b + c is off as on the CPU: fmaf stands where it is meant. Line numbers go into the machine code, for
 # profilers.
 string(APPEND CMAKE_CUDA_FLAGS " -fmad=false -lineinfo -Xcompiler=-Wall")
+if(FT_WERROR)
+  string(APPEND CMAKE_CUDA_FLAGS " -Werror=all-warnings -Xcompiler=-Werror")
+endif()
 set(FT_CUDA TRUE)
+# A program for other machines (FT_STATIC) says nothing of the driver here.
+find_library(FT_CUDA_DRIVER NAMES libcuda.so.1 PATHS /usr/lib/wsl/lib NO_CACHE)
+if(FT_CUDA_DRIVER OR EXISTS /dev/nvidiactl OR FT_STATIC OR NOT _ft_cuda_wanted STREQUAL "auto")
+  set(FT_CUDA_PROGRAMS TRUE)
+endif()
 message(STATUS "CUDA is on: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
+if(NOT FT_CUDA_PROGRAMS)
+  message(STATUS "ftexec is built without CUDA: no driver of a GPU is found here; FT_CUDA=on builds it in")
+endif()

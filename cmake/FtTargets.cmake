@@ -1,14 +1,61 @@
 # Helpers that every folder of this project uses to declare its targets.
 #
-#   ft_add_library(NAME SOURCES a.cc ... [DEPS t ...] [PRIVATE_DEPS t ...] [MLIR] [EXCEPTIONS] [NO_PRECOMPILED])
+#   ft_add_library(NAME SOURCES a.cc ... [DEPS t ...] [PRIVATE_DEPS t ...] [MLIR] [EXCEPTIONS] [NO_PRECOMPILED]
+#                  [ALONE b.cc ...])
 #   ft_add_tool(NAME SOURCES ... DEPS ... [MLIR] [EXCEPTIONS])      a program in build/bin
 #   ft_add_test(NAME SOURCES x_test.cc DEPS ... [MLIR] [LABELS ...]) a GoogleTest program, known to ctest
 #
 # MLIR marks targets that include LLVM headers: these are compiled without exceptions, as LLVM itself is, unless
 # EXCEPTIONS says otherwise. NO_PRECOMPILED is for targets with options of their own that change code: a precompiled header
-# is read with the options that it was written with. Includes are always relative to the root of the project.
+# is read with the options that it was written with. Sources are compiled several at a time (ft_batches), except ALONE ones:
+# those with options of their own. So two sources of a target cannot both have an unnamed namespace with the same name in it.
+# Includes are always relative to the root of the project.
 
 set(FT_WARNINGS -Wall -Wextra -Wno-unused-parameter)
+if(FT_WERROR)
+  list(APPEND FT_WARNINGS -Werror)
+endif()
+
+# ft_batches(OUT NAME source ...): sets OUT to sources that include these, FT_BATCH at a time: most of the time of a compiler
+# goes into headers and into templates of theirs. What they include is relative to the root of the project, so that the
+# compiler's cache finds the same in all checkouts (UNITY_BUILD of CMake writes absolute paths). Generated sources and headers
+# are passed through.
+function(ft_batches out name)
+  set(sources "")
+  set(result "")
+  foreach(source IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
+    cmake_path(IS_PREFIX PROJECT_BINARY_DIR ${path} generated)
+    if(generated OR NOT path MATCHES "\\.(cc|cu)$")
+      list(APPEND result ${path})
+    else()
+      list(APPEND sources ${path})
+    endif()
+  endforeach()
+  set(number 0)
+  while(sources)
+    set(batch "")
+    foreach(turn RANGE 1 ${FT_BATCH})
+      list(POP_FRONT sources path)
+      list(APPEND batch ${path})
+    endforeach()
+    list(LENGTH batch length)
+    if(length EQUAL 1)
+      list(APPEND result ${batch})
+      continue()
+    endif()
+    set(FT_INCLUDES "")
+    foreach(path IN LISTS batch)
+      cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+      string(APPEND FT_INCLUDES "#include \"${path}\"\n")
+    endforeach()
+    math(EXPR number "${number} + 1")
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}_batch_${number}.cc)
+    file(CONFIGURE OUTPUT ${file} CONTENT "@FT_INCLUDES@" @ONLY)
+    list(APPEND result ${file})
+  endwhile()
+  set(${out} ${result} PARENT_SCOPE)
+endfunction()
 
 # The precompiled header that fits, if one does.
 function(_ft_precompiled target)
@@ -27,7 +74,7 @@ function(_ft_precompiled target)
 endfunction()
 
 function(_ft_configure target)
-  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS;NO_PRECOMPILED;TEST" "" "SOURCES;DEPS;PRIVATE_DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS;NO_PRECOMPILED;TEST" "" "SOURCES;ALONE;DEPS;PRIVATE_DEPS;LABELS" ${ARGN})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_compile_options(${target} PRIVATE ${FT_WARNINGS})
   # Of all targets, that precompiled headers fit: how fmt is linked.
@@ -48,14 +95,16 @@ function(_ft_configure target)
 endfunction()
 
 function(ft_add_library name)
-  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS;NO_PRECOMPILED;TEST" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
-  add_library(${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS;NO_PRECOMPILED;TEST" "" "SOURCES;ALONE;DEPS;PRIVATE_DEPS" ${ARGN})
+  ft_batches(sources ${name} ${ARG_SOURCES})
+  add_library(${name} STATIC ${sources} ${ARG_ALONE})
   _ft_configure(${name} ${ARGN})
 endfunction()
 
 function(ft_add_tool name)
-  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS;NO_PRECOMPILED;TEST" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES} ${FT_STATIC_SOURCES})
+  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS;NO_PRECOMPILED;TEST" "" "SOURCES;ALONE;DEPS;PRIVATE_DEPS" ${ARGN})
+  ft_batches(sources ${name} ${ARG_SOURCES})
+  add_executable(${name} ${sources} ${ARG_ALONE} ${FT_STATIC_SOURCES})
   _ft_configure(${name} ${ARGN})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 endfunction()
@@ -64,8 +113,9 @@ function(ft_add_test name)
   if(NOT FT_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS;NO_PRECOMPILED;TEST" "" "SOURCES;DEPS;PRIVATE_DEPS;LABELS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES} ${FT_STATIC_SOURCES})
+  cmake_parse_arguments(ARG "MLIR;EXCEPTIONS;NO_PRECOMPILED;TEST" "" "SOURCES;ALONE;DEPS;PRIVATE_DEPS;LABELS" ${ARGN})
+  ft_batches(sources ${name} ${ARG_SOURCES})
+  add_executable(${name} ${sources} ${ARG_ALONE} ${FT_STATIC_SOURCES})
   _ft_configure(${name} ${ARGN} TEST)
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)

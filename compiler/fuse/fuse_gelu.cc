@@ -22,7 +22,7 @@ MatmulOp productOf(Value value, Operation *reader) {
 }
 
 // No kernel runs between them: the GELU's result lives no longer for being there with the product.
-bool isNext(Operation *product, Operation *gelu) {
+bool isNextKernel(Operation *product, Operation *gelu) {
   for (Operation *between = product->getNextNode(); between != gelu; between = between->getNextNode())
     if (isa<KernelOpInterface>(between))
       return false;
@@ -63,7 +63,7 @@ void fuse(MatmulOp product, GeluGradOp grad) {
 
 void fuseForward(GeluOp gelu) {
   MatmulOp product = productOf(gelu.getX(), gelu);
-  if (product && gelu.getApproximate() == "tanh" && isNext(product, gelu))
+  if (product && gelu.getApproximate() == "tanh" && isNextKernel(product, gelu))
     fuse(product, gelu);
 }
 

@@ -14,7 +14,7 @@ struct RematPolicy {
   enum class Kind { None, EveryN, Segments, Ops, Budget };
   Kind kind = Kind::None;
   int64_t count = 0; // EveryN: layers of a group; Segments: groups, 0 for the root of the layers
-  std::vector<std::string> classes; // Ops: of mlir::ft::kOpClasses
+  std::vector<std::string> classes = {}; // Ops: of mlir::ft::kOpClasses
   uint64_t bytes = 0;               // Budget: per rank
 };
 

@@ -40,7 +40,7 @@ SmallVector<Value> declaredOperands(Operation *op) {
 }
 
 // "transformer.h.0.matmul"
-std::string nameOf(Operation *op) {
+std::string kernelNameOf(Operation *op) {
   StringAttr layer = getLayer(op);
   return (layer ? layer.getValue() + "." : Twine()).str() + op->getName().stripDialect().str();
 }
@@ -82,7 +82,7 @@ void FunctionLowering::lowerKernel(KernelOpInterface op) {
   auto onCuda = static_cast<int64_t>(op.getWorkspaceBytes(DeviceClass::kCuda));
   if (scratch != 0 || onCuda != 0)
     spec.workspace =
-        program.buffer(op.getLoc(), {.name = nameOf(op) + ".workspace",
+        program.buffer(op.getLoc(), {.name = kernelNameOf(op) + ".workspace",
                                      .memoryClass = MemoryClass::workspace,
                                      .bytes = scratch,
                                      .cudaBytes = onCuda != scratch ? std::optional(onCuda) : std::nullopt,

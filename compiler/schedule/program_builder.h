@@ -36,10 +36,10 @@ struct Tag {
 
 struct KernelSpec {
   llvm::StringRef name;
-  llvm::SmallVector<mlir::ftx::View> ins;
-  llvm::SmallVector<mlir::ftx::View> outs;
-  mlir::Value workspace;
-  llvm::SmallVector<mlir::NamedAttribute> attributes;
+  llvm::SmallVector<mlir::ftx::View> ins = {};
+  llvm::SmallVector<mlir::ftx::View> outs = {};
+  mlir::Value workspace = {};
+  llvm::SmallVector<mlir::NamedAttribute> attributes = {};
   uint64_t flops = 0;
   uint64_t modelFlops = 0;
   uint64_t bytes = 0;
@@ -48,11 +48,11 @@ struct KernelSpec {
 struct TransferSpec {
   mlir::ftx::Transfer transfer;
   mlir::ftx::Stream stream;
-  std::optional<mlir::ftx::Axis> axis; // none for copies
-  std::optional<mlir::ftx::Axis> mean;
+  std::optional<mlir::ftx::Axis> axis = {}; // none for copies
+  std::optional<mlir::ftx::Axis> mean = {};
   mlir::FlatSymbolRefAttr unit = {};
-  mlir::ftx::View from;
-  mlir::ftx::View to; // absent for all_reduce
+  mlir::ftx::View from = {};
+  mlir::ftx::View to = {}; // absent for all_reduce
 };
 
 /// Fills one ftx.program from its first instruction to its last.

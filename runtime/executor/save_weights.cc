@@ -12,7 +12,7 @@
 namespace ft {
 namespace {
 
-constexpr uint64_t kChunkElements = uint64_t{1} << 20;
+constexpr uint64_t kSaveElements = uint64_t{1} << 20;
 
 struct Span {
   uint64_t begin, end;  // elements of the unit
@@ -66,8 +66,8 @@ class UnitSaver {
     const CollectiveLabel label{.name = unit, .sequence = 0};
     for (int owner = 0; owner < owners_; ++owner) {
       const uint64_t first = owner * master_.elements;
-      for (uint64_t at = 0; at < master_.elements; at += kChunkElements) {
-        const uint64_t count = std::min(kChunkElements, master_.elements - at);
+      for (uint64_t at = 0; at < master_.elements; at += kSaveElements) {
+        const uint64_t count = std::min(kSaveElements, master_.elements - at);
         if (owners_ > 1 ? owner == communicator_.rank() : writer_ != nullptr)
           FT_RETURN_IF_ERROR(executor_.Read(chunk_.data(), master_.data + at * size, count * size));
         if (owners_ > 1)
@@ -111,7 +111,7 @@ absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Comm
     const proto::Parameter& parameter = plan.parameters(p);
     by_unit[parameter.unit()].push_back({parameter.offset(), parameter.offset() + ElementsOf(parameter)});
   }
-  std::vector<std::byte> chunk(kChunkElements * sizeof(float));
+  std::vector<std::byte> chunk(kSaveElements * sizeof(float));
   for (int unit = 0; unit < plan.units_size(); ++unit) {
     if (by_unit[unit].empty()) continue;
     FT_ASSIGN_OR_RETURN(const WeightsAtRest master, FindMasterParameters(plan, executor.operands(), unit));

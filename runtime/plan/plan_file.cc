@@ -31,19 +31,19 @@ struct Header {
 };
 static_assert(sizeof(Header) == kPlanHeaderBytes);
 
-std::string Place(std::string_view name) { return "'" + std::string(name) + "'"; }
+std::string Quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 absl::Status CheckMagic(std::string_view bytes, std::string_view name) {
-  if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(Place(name), " is empty, not a plan"));
+  if (bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(Quoted(name), " is empty, not a plan"));
   const size_t known = std::min(bytes.size(), sizeof(kMagic));
   if (std::memcmp(bytes.data(), kMagic, known) == 0) return absl::OkStatus();
   if (bytes.size() >= 6 && std::memcmp(bytes.data(), kMagic, 6) == 0) {
     return absl::DataLossError(absl::StrCat(
-        Place(name),
+        Quoted(name),
         " is a plan whose first bytes were changed, as a transfer in text mode does; copy it as binary"));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(Place(name), " is not a plan; make one with: ftc compile model.mlir -o plan.bin"));
+      absl::StrCat(Quoted(name), " is not a plan; make one with: ftc compile model.mlir -o plan.bin"));
 }
 
 absl::Status CheckVersion(uint32_t version, std::string_view name) {
@@ -62,7 +62,7 @@ absl::StatusOr<proto::Plan> ParsePayload(std::string_view payload, std::string_v
   proto::Plan plan;
   if (!plan.ParseFromCodedStream(&input) || !input.ConsumedEntireMessage()) {
     return absl::DataLossError(
-        absl::StrCat(Place(name), " does not hold a well-formed plan; compile the model again"));
+        absl::StrCat(Quoted(name), " does not hold a well-formed plan; compile the model again"));
   }
   return plan;
 }
@@ -105,7 +105,7 @@ absl::Status WritePlan(const proto::Plan& plan, const std::string& path) {
 absl::StatusOr<PlanFile> ParsePlan(std::string_view bytes, std::string_view name) {
   FT_RETURN_IF_ERROR(CheckMagic(bytes, name));
   if (bytes.size() < kPlanHeaderBytes) {
-    return absl::DataLossError(absl::StrCat(Place(name), " is cut short: ", bytes.size(),
+    return absl::DataLossError(absl::StrCat(Quoted(name), " is cut short: ", bytes.size(),
                                             " bytes, the header alone has ", kPlanHeaderBytes));
   }
   Header header;
@@ -113,17 +113,17 @@ absl::StatusOr<PlanFile> ParsePlan(std::string_view bytes, std::string_view name
   FT_RETURN_IF_ERROR(CheckVersion(header.version, name));
   const std::string_view payload = bytes.substr(kPlanHeaderBytes);
   if (header.length > kMaxPlanBytes) {
-    return absl::DataLossError(absl::StrCat(Place(name), " says that it has ", header.length,
+    return absl::DataLossError(absl::StrCat(Quoted(name), " says that it has ", header.length,
                                             " bytes, more than the limit of ", kMaxPlanBytes));
   }
   if (payload.size() != header.length) {
     return absl::DataLossError(absl::StrCat(
-        Place(name), payload.size() < header.length ? " is cut short: " : " is too long: ", payload.size(),
+        Quoted(name), payload.size() < header.length ? " is cut short: " : " is too long: ", payload.size(),
         " bytes of plan, ", header.length, " were written"));
   }
   if (PlanHash(payload) != header.hash) {
     return absl::DataLossError(
-        absl::StrCat(Place(name), " is damaged: its hash does not match; copy or compile it again"));
+        absl::StrCat(Quoted(name), " is damaged: its hash does not match; copy or compile it again"));
   }
   FT_ASSIGN_OR_RETURN(proto::Plan plan, ParsePayload(payload, name));
   return PlanFile{std::move(plan), header.hash};
@@ -133,7 +133,7 @@ absl::StatusOr<PlanFile> ReadPlan(const std::string& path) {
   FT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path, MappedFile::Access::kSequential));
   if (file.bytes().size() > kPlanHeaderBytes + kMaxPlanBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Place(path), " is too large for a plan: ", file.bytes().size(), " bytes"));
+        absl::StrCat(Quoted(path), " is too large for a plan: ", file.bytes().size(), " bytes"));
   }
   return ParsePlan({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path);
 }

@@ -17,7 +17,7 @@ struct CudaSide {
   cuda::Driver* driver = nullptr;
   cuda::RankSumLauncher rank_sum = nullptr;  // cuda::RankSum, where it is linked
   // Null: the library is loaded when it is needed.
-  std::shared_ptr<nccl::NcclApi> nccl;
+  std::shared_ptr<nccl::NcclApi> nccl = {};
 };
 
 }  // namespace ft

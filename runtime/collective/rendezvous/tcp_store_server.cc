@@ -17,17 +17,14 @@
 #include "runtime/collective/rendezvous/store_engine.h"
 
 namespace ft {
-namespace {
-
-struct Client {
-  Fd fd;
-  StoreSession session;
-  bool closed = false;
-};
-
-}  // namespace
 
 class TcpStoreServer::Impl {
+  struct Client {
+    Fd fd;
+    StoreSession session;
+    bool closed = false;
+  };
+
  public:
   Impl(Listener listener, Fd stop) : listener_(std::move(listener)), stop_(std::move(stop)) {
     entries_.reserve(64);  // here, so that a thread that starts late allocates nothing while a step runs

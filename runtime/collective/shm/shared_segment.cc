@@ -24,11 +24,11 @@ namespace {
 constexpr absl::string_view kError = "error ";
 
 // Removes the name when it goes out of scope. The memory lives on as long as somebody maps it.
-class Name {
+class SegmentName {
  public:
-  explicit Name(std::string name) : name_(std::move(name)) {}
-  Name(const Name&) = delete;
-  ~Name() { shm_unlink(name_.c_str()); }  // gone already: another rank did it
+  explicit SegmentName(std::string name) : name_(std::move(name)) {}
+  SegmentName(const SegmentName&) = delete;
+  ~SegmentName() { shm_unlink(name_.c_str()); }  // gone already: another rank did it
   const char* c_str() const { return name_.c_str(); }
 
  private:
@@ -48,7 +48,7 @@ absl::StatusOr<std::byte*> Map(const Fd& fd, size_t bytes) {
 }
 
 // Reserves the pages now: writing to a page that /dev/shm cannot hold would be a SIGBUS in mid-step.
-absl::StatusOr<std::byte*> Reserve(const Name& name, size_t bytes) {
+absl::StatusOr<std::byte*> Reserve(const SegmentName& name, size_t bytes) {
   Fd fd(shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return ErrnoStatus(absl::StrCat("creating shared memory ", name.c_str()));
   int error = EINTR;
@@ -64,7 +64,7 @@ absl::StatusOr<std::byte*> Reserve(const Name& name, size_t bytes) {
   return Map(fd, bytes);
 }
 
-absl::StatusOr<std::byte*> Attach(const Name& name, size_t bytes) {
+absl::StatusOr<std::byte*> Attach(const SegmentName& name, size_t bytes) {
   Fd fd(shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
   if (!fd.valid()) return ErrnoStatus(absl::StrCat("opening rank 0's shared memory /dev/shm", name.c_str()));
   struct stat info{};
@@ -109,7 +109,7 @@ absl::StatusOr<SharedSegment> SharedSegment::Create(Store* store, const Options&
       return absl::ResourceExhaustedError(absl::StrCat("rank 0: ", text.substr(kError.size())));
     }
   }
-  const Name name(text);
+  const SegmentName name(text);
   if (options.rank == 0) {
     auto reserved = Reserve(name, options.bytes);
     if (!reserved.ok()) {

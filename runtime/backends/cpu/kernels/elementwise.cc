@@ -50,11 +50,12 @@ KernelOr MakeScale(const KernelContext& context) {
 
 // Whether gelu is the tanh approximation.
 absl::StatusOr<bool> IsTanh(const KernelAttributes& attributes) {
-  FT_ASSIGN_OR_RETURN(const std::string approximate, attributes.String("approximate"));
-  if (approximate == "tanh") return true;
-  if (approximate == "none") return false;
+  const absl::StatusOr<std::string> approximate = attributes.String("approximate");
+  if (!approximate.ok()) return approximate.status();
+  if (*approximate == "tanh") return true;
+  if (*approximate == "none") return false;
   return absl::InvalidArgumentError(
-      fmt::format("attribute 'approximate' must be \"tanh\" or \"none\", got \"{}\"", approximate));
+      fmt::format("attribute 'approximate' must be \"tanh\" or \"none\", got \"{}\"", *approximate));
 }
 
 KernelOr MakeGelu(const KernelContext& context) {

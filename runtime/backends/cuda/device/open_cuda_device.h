@@ -11,7 +11,7 @@
 namespace ft::cuda {
 
 struct CudaDeviceOptions {
-  PlatformOptions platform;
+  PlatformOptions platform = {};
   int world_size = 0;  // ranks of the run; 0 when that is not known
 };
 

@@ -31,7 +31,7 @@ enum class Schedule {
 
 // What the machine looks like.
 struct EmulatedMachine {
-  std::string no_driver;  // why there is no usable driver; empty when there is one
+  std::string no_driver = {};  // why there is no usable driver; empty when there is one
   int devices = 1;
   DeviceProperties properties = {.name = "NVIDIA H200",
                                  .major = 9,

@@ -13,7 +13,7 @@ namespace {
 // cudaErrorInvalidResourceHandle, cudaErrorStreamCaptureInvalidated.
 constexpr int kInvalidHandle = 400, kCaptureInvalidated = 901;
 
-absl::Status Failed(const char* call, const std::string& why) {
+absl::Status StreamFailed(const char* call, const std::string& why) {
   return absl::InternalError(fmt::format("{} failed: {} (emulated)", call, why));
 }
 
@@ -86,7 +86,7 @@ int EmulatedDriver::RunQueue(EmulatedStream& stream, Lock& lock) {
 
 absl::Status EmulatedDriver::RunAll(EmulatedStream& stream, Lock& lock, const char* call) {
   if (const int error = RunQueue(stream, lock); error != kSuccess)
-    return Failed(call, fmt::format("{}, error {}", LastMessage(), error));
+    return StreamFailed(call, fmt::format("{}, error {}", LastMessage(), error));
   return absl::OkStatus();
 }
 
@@ -101,7 +101,7 @@ absl::StatusOr<StreamHandle> EmulatedDriver::CreateStream(bool high_priority) {
 absl::Status EmulatedDriver::DestroyStream(StreamHandle handle) {
   Lock lock(mutex_);
   FT_ASSIGN_OR_RETURN(EmulatedStream* const stream, FindStream(handle, "DestroyStream"));
-  if (stream->capture != nullptr) return Failed("DestroyStream", "the stream is being captured");
+  if (stream->capture != nullptr) return StreamFailed("DestroyStream", "the stream is being captured");
   Note("DestroyStream", stream);
   const absl::Status status = RunAll(*stream, lock, "DestroyStream");
   stream->destroyed = true;
@@ -113,7 +113,7 @@ absl::Status EmulatedDriver::Synchronize(StreamHandle handle) {
   FT_ASSIGN_OR_RETURN(EmulatedStream* const stream, FindStream(handle, "Synchronize"));
   if (stream->capture != nullptr) {
     stream->capture->broken = "Synchronize was called";
-    return Failed("Synchronize", fmt::format("stream {} is being captured", stream->number));
+    return StreamFailed("Synchronize", fmt::format("stream {} is being captured", stream->number));
   }
   Note("Synchronize", stream);
   return RunAll(*stream, lock, "Synchronize");
@@ -162,15 +162,15 @@ absl::Status EmulatedDriver::Wait(EventHandle event_handle, StreamHandle stream_
   const std::shared_ptr<Mark> mark = event->mark;
   if (mark != nullptr && mark->captured) {
     const std::shared_ptr<Capture> capture = mark->capture.lock();
-    if (capture == nullptr) return Failed("Wait", "the event was last recorded in a capture that has ended");
+    if (capture == nullptr) return StreamFailed("Wait", "the event was last recorded in a capture that has ended");
     if (stream->capture == nullptr) {  // joins
       if (capture->thread != std::this_thread::get_id())
-        return Failed("Wait", "the event belongs to the capture of another thread");
+        return StreamFailed("Wait", "the event belongs to the capture of another thread");
       stream->capture = capture;
       stream->last.clear();
       capture->streams.push_back(stream);
     }
-    if (stream->capture != capture) return Failed("Wait", "the event belongs to another capture");
+    if (stream->capture != capture) return StreamFailed("Wait", "the event belongs to another capture");
     FT_RETURN_IF_ERROR(CheckMayEnqueue(*stream, "Wait"));
     Note("Wait", stream, event);
     Join(stream->last, mark->nodes);
@@ -179,7 +179,7 @@ absl::Status EmulatedDriver::Wait(EventHandle event_handle, StreamHandle stream_
   FT_RETURN_IF_ERROR(CheckMayEnqueue(*stream, "Wait"));
   if (stream->capture != nullptr) {
     stream->capture->broken = fmt::format("stream {} waited for work outside", stream->number);
-    return Failed("Wait", fmt::format("event {} was not recorded in this capture", event->number));
+    return StreamFailed("Wait", fmt::format("event {} was not recorded in this capture", event->number));
   }
   Note("Wait", stream, event);
   if (mark == nullptr) return absl::OkStatus();  // never recorded: counts as happened
@@ -191,10 +191,10 @@ absl::Status EmulatedDriver::Query(EventHandle handle, bool& done) {
   Lock lock(mutex_);
   FT_ASSIGN_OR_RETURN(const EventHandle event, FindEvent(handle, "Query"));
   const std::shared_ptr<Mark> mark = event->mark;
-  if (mark != nullptr && mark->captured) return Failed("Query", "the event was last recorded in a capture");
+  if (mark != nullptr && mark->captured) return StreamFailed("Query", "the event was last recorded in a capture");
   done = mark == nullptr || mark->done;
   // Who asks again and again must see it happen one day.
-  if (!done && RunUpTo(mark, lock) != kSuccess) return Failed("Query", LastMessage());
+  if (!done && RunUpTo(mark, lock) != kSuccess) return StreamFailed("Query", LastMessage());
   return absl::OkStatus();
 }
 
@@ -202,10 +202,10 @@ absl::StatusOr<float> EmulatedDriver::Elapsed(EventHandle begin, EventHandle end
   Lock lock(mutex_);
   for (EventHandle handle : {begin, end}) {
     FT_ASSIGN_OR_RETURN(const EventHandle event, FindEvent(handle, "Elapsed"));
-    if (!event->timing) return Failed("Elapsed", fmt::format("event {} has no timing", event->number));
+    if (!event->timing) return StreamFailed("Elapsed", fmt::format("event {} has no timing", event->number));
     if (event->mark == nullptr || event->mark->captured)
-      return Failed("Elapsed", fmt::format("event {} was not recorded, or in a capture", event->number));
-    if (!event->mark->done) return Failed("Elapsed", fmt::format("event {} has not happened", event->number));
+      return StreamFailed("Elapsed", fmt::format("event {} was not recorded, or in a capture", event->number));
+    if (!event->mark->done) return StreamFailed("Elapsed", fmt::format("event {} has not happened", event->number));
   }
   return static_cast<float>(end->mark->time_ns - begin->mark->time_ns) * 1e-6f;
 }
@@ -214,7 +214,7 @@ absl::Status EmulatedDriver::BeginCapture(StreamHandle origin) {
   Lock lock(mutex_);
   FT_ASSIGN_OR_RETURN(EmulatedStream* const stream, FindStream(origin, "BeginCapture"));
   if (stream->capture != nullptr || OwnCapture() != nullptr)
-    return Failed("BeginCapture", "a capture is in progress");
+    return StreamFailed("BeginCapture", "a capture is in progress");
   stream->capture = std::make_shared<Capture>();
   stream->capture->origin = stream;
   stream->capture->thread = std::this_thread::get_id();
@@ -230,9 +230,9 @@ absl::StatusOr<GraphHandle> EmulatedDriver::EndCapture(StreamHandle origin) {
   FT_ASSIGN_OR_RETURN(EmulatedStream* const stream, FindStream(origin, "EndCapture"));
   const std::shared_ptr<Capture> capture = stream->capture;
   if (capture == nullptr || capture->origin != stream)
-    return Failed("EndCapture", fmt::format("no capture began on stream {}", stream->number));
+    return StreamFailed("EndCapture", fmt::format("no capture began on stream {}", stream->number));
   if (capture->thread != std::this_thread::get_id())
-    return Failed("EndCapture", "the capture was begun by another thread");
+    return StreamFailed("EndCapture", "the capture was begun by another thread");
   absl::StatusOr<GraphHandle> graph = MakeGraph(*capture);
   for (EmulatedStream* captured : capture->streams) captured->capture = nullptr;
   captures_.erase(std::find(captures_.begin(), captures_.end(), capture));
@@ -242,9 +242,9 @@ absl::StatusOr<GraphHandle> EmulatedDriver::EndCapture(StreamHandle origin) {
 
 absl::StatusOr<GraphHandle> EmulatedDriver::MakeGraph(Capture& capture) {
   if (!capture.broken.empty())
-    return Failed("EndCapture", fmt::format("the capture is invalid: {}", capture.broken));
+    return StreamFailed("EndCapture", fmt::format("the capture is invalid: {}", capture.broken));
   if (const EmulatedStream* stream = Unjoined(capture))
-    return Failed("EndCapture", fmt::format("stream {} has work that stream {} has not waited for",
+    return StreamFailed("EndCapture", fmt::format("stream {} has work that stream {} has not waited for",
                                             stream->number, capture.origin->number));
   graphs_.push_back(std::make_unique<CUgraphExec_st>());
   graphs_.back()->number = static_cast<int>(graphs_.size()) - 1;

@@ -9,7 +9,7 @@
 namespace ft::cuda::emulation {
 namespace {
 
-constexpr int kPattern = 0xCD;
+constexpr int kNewMemory = 0xCD;
 // As cudaMalloc aligns.
 constexpr size_t kAlignment = 256;
 constexpr size_t kGuard = FT_FIBER_ASAN ? 0 : 256;
@@ -23,7 +23,7 @@ MemoryMap::~MemoryMap() {
 void* MemoryMap::Allocate(MemoryKind kind, uint64_t bytes) {
   void* data = nullptr;
   if (bytes == 0 || posix_memalign(&data, kAlignment, bytes + kGuard) != 0) return nullptr;
-  std::memset(data, kPattern, bytes + kGuard);
+  std::memset(data, kNewMemory, bytes + kGuard);
   allocations_[reinterpret_cast<uintptr_t>(data)] = {kind, bytes};
   (kind == MemoryKind::kDevice ? device_bytes_ : pinned_bytes_) += bytes;
   return data;
@@ -37,12 +37,14 @@ absl::Status MemoryMap::Release(MemoryKind kind, void* data) {
   const uint64_t bytes = found->second.bytes;
   const auto* guard = static_cast<const unsigned char*>(data) + bytes;
   bool intact = true;
-  for (size_t i = 0; i < kGuard; ++i) intact = intact && guard[i] == kPattern;
+  for (size_t i = 0; i < kGuard; ++i) intact = intact && guard[i] == kNewMemory;
   (kind == MemoryKind::kDevice ? device_bytes_ : pinned_bytes_) -= bytes;
   allocations_.erase(found);
+  absl::Status status;
+  if (!intact)
+    status = absl::InternalError(fmt::format("something was written behind the {} bytes at {}", bytes, data));
   std::free(data);
-  if (intact) return absl::OkStatus();
-  return absl::InternalError(fmt::format("something was written behind the {} bytes at {}", bytes, data));
+  return status;
 }
 
 absl::StatusOr<bool> MemoryMap::Holds(const void* data, uint64_t bytes) const {

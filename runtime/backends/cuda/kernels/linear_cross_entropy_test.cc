@@ -163,7 +163,9 @@ TEST(LinearCrossEntropyScale, NeitherVanishesNorOverflowsBeforeTheResult) {
     p.compute = DType::kF32;
     const Results f32 = Compute(p, 0);
     EXPECT_LT(Distance(f16.dweight, f32.dweight), 0x1p-8);
-    if (scale >= 1.0f) EXPECT_LT(Distance(f16.dx, f32.dx), 0x1p-8);
+    if (scale >= 1.0f) {
+      EXPECT_LT(Distance(f16.dx, f32.dx), 0x1p-8);
+    }
   }
 }
 
@@ -182,7 +184,9 @@ TEST(LinearCrossEntropyWorkspace, ChunksOfModels) {
       const int64_t chunk = LogitRows(rows, vocabulary, DType::kBF16);
       EXPECT_TRUE(chunk == rows || chunk % 256 == 0);
       EXPECT_LE(chunk, rows);
-      if (chunk > 256) EXPECT_LE(chunk * LogitStride(vocabulary, DType::kBF16) * 2, int64_t{1} << 30);
+      if (chunk > 256) {
+        EXPECT_LE(chunk * LogitStride(vocabulary, DType::kBF16) * 2, int64_t{1} << 30);
+      }
     }
   }
 }

@@ -14,9 +14,9 @@ namespace ft::cuda {
 namespace {
 
 // What all plans and kernels share; a handle is for one thread at a time.
-struct Library {
-  explicit Library(CudnnApi functions) : api(functions) {}
-  ~Library() {
+struct CudnnLibrary {
+  explicit CudnnLibrary(CudnnApi functions) : api(functions) {}
+  ~CudnnLibrary() {
     if (handle != nullptr) api.destroy(handle);
   }
 
@@ -29,7 +29,7 @@ struct Library {
 template <typename Interface, typename Plan, typename Args>
 class Runner final : public Interface {
  public:
-  Runner(std::shared_ptr<Library> library, std::shared_ptr<const Plan> plan)
+  Runner(std::shared_ptr<CudnnLibrary> library, std::shared_ptr<const Plan> plan)
       : library_(std::move(library)), plan_(std::move(plan)) {}
 
   int Launch(const Args& args, StreamHandle stream) override {
@@ -46,7 +46,7 @@ class Runner final : public Interface {
   }
 
  private:
-  const std::shared_ptr<Library> library_;
+  const std::shared_ptr<CudnnLibrary> library_;
   const std::shared_ptr<const Plan> plan_;
   Args args_ = {};
   std::optional<CudnnDescriptor> bound_;
@@ -77,7 +77,7 @@ class PlanCache {
 
 class CudnnAttention final : public FusedAttention {
  public:
-  CudnnAttention(std::shared_ptr<Library> library, int compute_capability, bool deterministic)
+  CudnnAttention(std::shared_ptr<CudnnLibrary> library, int compute_capability, bool deterministic)
       : library_(std::move(library)),
         compute_capability_(compute_capability),
         deterministic_(deterministic) {}
@@ -116,7 +116,7 @@ class CudnnAttention final : public FusedAttention {
         fmt::format("cuDNN {}: {}", library_->api.Version(), std::string(reason.message())));
   }
 
-  const std::shared_ptr<Library> library_;
+  const std::shared_ptr<CudnnLibrary> library_;
   const int compute_capability_;
   const bool deterministic_;
   PlanCache<AttentionForwardPlan> forward_;
@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<FusedAttention>> CreateCudnnAttention(const Devic
 absl::StatusOr<std::unique_ptr<FusedAttention>> CreateCudnnAttention(const CudnnApi& api,
                                                                      const DeviceProperties& properties,
                                                                      bool deterministic) {
-  auto library = std::make_shared<Library>(api);
+  auto library = std::make_shared<CudnnLibrary>(api);
   if (absl::Status created = api.Check(api.create(&library->handle), "cudnnCreate"); !created.ok()) {
     library->handle = nullptr;
     return absl::FailedPreconditionError(fmt::format("cuDNN {} cannot be used on {}: {}", api.Version(),

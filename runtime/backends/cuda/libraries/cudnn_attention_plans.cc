@@ -12,7 +12,7 @@ namespace {
 
 using Dims = CudnnGraph::Dims;
 
-cudnnDataType_t TypeOf(DType dtype) { return dtype == DType::kBF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF; }
+cudnnDataType_t CudnnTypeOf(DType dtype) { return dtype == DType::kBF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF; }
 
 absl::Status CheckSpec(const AttentionSpec& spec) {
   if (spec.dtype != DType::kBF16 && spec.dtype != DType::kF16) {
@@ -121,7 +121,7 @@ absl::StatusOr<AttentionForwardPlan> AttentionForwardPlan::Create(const CudnnApi
                                                                   uint64_t workspace_bytes) {
   FT_RETURN_IF_ERROR(CheckSpec(spec));
   const Shapes shapes(spec);
-  const cudnnDataType_t type = TypeOf(spec.dtype);
+  const cudnnDataType_t type = CudnnTypeOf(spec.dtype);
   CudnnGraph graph(api);
   Tensors tensors;
   tensors.q = graph.Tensor(shapes.QueryDims(), shapes.QueryStrides(), type);
@@ -153,7 +153,7 @@ absl::StatusOr<CudnnDescriptor> AttentionForwardPlan::Bind(const AttentionForwar
 AttentionBackwardPlan::Tensors AttentionBackwardPlan::AddTensors(CudnnGraph& graph, const AttentionSpec& spec,
                                                                  bool accumulates) {
   const Shapes shapes(spec);
-  const cudnnDataType_t type = TypeOf(spec.dtype);
+  const cudnnDataType_t type = CudnnTypeOf(spec.dtype);
   const auto query = [&] { return graph.Tensor(shapes.QueryDims(), shapes.QueryStrides(), type); };
   const auto out = [&] { return graph.Tensor(shapes.QueryDims(), shapes.OutStrides(), type); };
   const auto rows = [&] { return graph.Tensor(shapes.RowDims(), shapes.RowStrides(), CUDNN_DATA_FLOAT); };
@@ -177,7 +177,7 @@ AttentionBackwardPlan::Tensors AttentionBackwardPlan::AddTensors(CudnnGraph& gra
 void AttentionBackwardPlan::AddOperations(CudnnGraph& graph, const AttentionSpec& spec,
                                           const Tensors& tensors) {
   const Shapes shapes(spec);
-  const cudnnDataType_t type = TypeOf(spec.dtype);
+  const cudnnDataType_t type = CudnnTypeOf(spec.dtype);
   const TensorId products = graph.Virtual(shapes.QueryDims(), Shapes::Dense(shapes.QueryDims()));
   graph.PointwiseInto(CUDNN_POINTWISE_MUL, tensors.dout, tensors.out, products);
   const TensorId sums = graph.Virtual(shapes.RowDims(), shapes.RowStrides());

@@ -5,9 +5,8 @@ namespace ft::cuda {
 
 absl::StatusOr<OpenedDevice> OpenCudaDevice(int local_rank, const CudaDeviceOptions& options) {
   return absl::FailedPreconditionError(
-      "this ftexec was built without CUDA (no nvcc was found when it was built); use --device=cpu, or "
-      "rebuild "
-      "where nvcc is on PATH");
+      "this ftexec was built without CUDA (no nvcc or no driver of a GPU was found when it was built); use "
+      "--device=cpu, or rebuild where nvcc is on PATH with: cmake -DFT_CUDA=on");
 }
 
 }  // namespace ft::cuda
