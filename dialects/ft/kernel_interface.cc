@@ -37,7 +37,8 @@ uint64_t attentionGradBytes(DeviceClass device, Value out, int64_t heads, int64_
   auto shape = tensor(out).getShape();
   return device == DeviceClass::kCuda
              ? cuda::AttentionGrad(shape[0], shape[1], heads, kvHeads, shape[2] / heads, dtypeOf(out))
-             : ::ft::AttentionGradWorkspace(shape[0], heads, shape[1]);
+             : ::ft::AttentionGradWorkspace(shape[0], shape[1], heads, kvHeads, shape[2] / heads,
+                                            dtypeOf(out) != ::ft::DType::kF32);
 }
 
 } // namespace

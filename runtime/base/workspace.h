@@ -30,12 +30,25 @@ constexpr int64_t SumLeadingWorkspace(int64_t result_elements) {
   return kReductionBlocks * result_elements * kFloatBytes;
 }
 
-// attention keeps its tiles on the stack of each thread.
+// attention keeps its tiles in scratch of each thread.
 constexpr int64_t AttentionWorkspace() { return 0; }
 
-// attention_grad: for each query row and head, the sum over the head of dout * out.
-constexpr int64_t AttentionGradWorkspace(int64_t batch, int64_t heads, int64_t positions) {
-  return batch * heads * positions * kFloatBytes;
+// Sequences whose gradients attention_grad sums at a time when those have 16 bits, and so are summed beside
+// them in f32: enough that 64 pairs of 128 queries and 128 keys can be worked on at once.
+constexpr int64_t AttentionGradSequences(int64_t batch, int64_t positions, int64_t kv_heads) {
+  const int64_t pairs = std::max<int64_t>(1, kv_heads * ((positions + 127) / 128));
+  return std::clamp<int64_t>((63 + pairs) / pairs, 1, std::max<int64_t>(1, batch));
+}
+
+// attention_grad: for each query row and head, the sum over the head of dout * out; for 16 bits (`narrow`)
+// also the sums of dq, dk and dv of some sequences.
+constexpr int64_t AttentionGradWorkspace(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads,
+                                         int64_t head_size, bool narrow) {
+  const int64_t rows = batch * heads * positions;
+  if (!narrow) return rows * kFloatBytes;
+  const int64_t sums =
+      AttentionGradSequences(batch, positions, kv_heads) * positions * (heads + 2 * kv_heads) * head_size;
+  return ((rows + 15) / 16 * 16 + sums) * kFloatBytes;
 }
 
 // Rows whose logits linear_cross_entropy and its gradients hold at a time: as many as fit in 64 MiB, in

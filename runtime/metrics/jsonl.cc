@@ -111,6 +111,10 @@ void MetricsFile::AddOnce(std::string_view name,
   once_ += fmt::format("\"{}\":{{{}}},", name, object);
 }
 
+void MetricsFile::AddOnce(std::string_view name, std::string_view text) {
+  once_ += fmt::format("\"{}\":\"{}\",", name, text);
+}
+
 absl::Status MetricsFile::WriteEvaluation(const EvaluationMetrics& metrics) {
   ObjectText object(absl::MakeSpan(line_));
   object.Field("step", metrics.step);

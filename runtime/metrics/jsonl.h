@@ -48,6 +48,9 @@ class MetricsFile {
   // The next step's line also has "<name>":{"<part>":bytes,...}: what does not change from step to step.
   void AddOnce(std::string_view name, absl::Span<const std::pair<std::string_view, uint64_t>> parts);
 
+  // The same with "<name>":"<text>", a text that needs no escapes.
+  void AddOnce(std::string_view name, std::string_view text);
+
   static constexpr size_t kMaxLine = 4096;
 
  private:

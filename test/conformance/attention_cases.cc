@@ -15,6 +15,9 @@ struct Shape {
 int64_t CudaWorkspace(const Shape& s, DType dtype) {
   return cuda_workspace::Attention(s.batch, s.positions, s.heads, s.kv_heads, s.size, dtype);
 }
+int64_t GradWorkspace(const Shape& s, DType dtype) {
+  return AttentionGradWorkspace(s.batch, s.positions, s.heads, s.kv_heads, s.size, dtype != DType::kF32);
+}
 int64_t CudaGradWorkspace(const Shape& s, DType dtype) {
   return cuda_workspace::AttentionGrad(s.batch, s.positions, s.heads, s.kv_heads, s.size, dtype);
 }
@@ -93,13 +96,14 @@ void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
                    gradients,
                    {.reduction = longest,
                     .magnitude = magnitude,
-                    .workspace_bytes = AttentionGradWorkspace(s.batch, s.heads, s.positions),
+                    .workspace_bytes = GradWorkspace(s, DType::kF32),
                     .cuda_workspace_bytes = CudaGradWorkspace(s, DType::kF32)}});
 }
 
 // in: dout, q, k, v, out, lse, as attention_grad takes them. Results: dq, dk, dv from the formulas: p = exp(s
 // - lse), dv = p^T dout, ds = p (dout v^T - dout . out), dq = ds k / sqrt(size), dk = ds^T q / sqrt(size).
-Arrays Gradients(const Arrays& in, const Shape& s) {
+// With `magnitudes`, 2^-8 times the sums of the magnitudes of their terms.
+Arrays Gradients(const Arrays& in, const Shape& s, bool magnitudes = false) {
   const std::vector<double>&dout = in[0].values, &q = in[1].values, &k = in[2].values, &v = in[3].values,
         &out = in[4].values;
   Array dq = Constant(in[1].dims, 0), dk = Constant(in[2].dims, 0), dv = Constant(in[3].dims, 0);
@@ -118,10 +122,11 @@ Arrays Gradients(const Arrays& in, const Shape& s) {
             dp += dout[row + i] * (v[key + i] - out[row + i]);
           }
           const double p = std::exp(score * scale - lse), ds = p * dp * scale;
+          const auto term = [magnitudes](double x) { return magnitudes ? std::abs(x) * 0x1p-8 : x; };
           for (int64_t i = 0; i < s.size; ++i) {
-            dq.values[row + i] += ds * k[key + i];
-            dk.values[key + i] += ds * q[row + i];
-            dv.values[key + i] += p * dout[row + i];
+            dq.values[row + i] += term(ds * k[key + i]);
+            dk.values[key + i] += term(ds * q[row + i]);
+            dv.values[key + i] += term(p * dout[row + i]);
           }
         }
       }
@@ -146,6 +151,19 @@ Array Join(const Arrays& parts) {
   return whole;
 }
 
+// What products of bf16 add to the error: probabilities and gradients of scores are rounded to it, each by at
+// most 2^-8 of itself. Of out and lse.
+Arrays OutRounding(const Arrays& in, const Shape& s) {
+  Arrays magnitudes = in;
+  for (double& value : magnitudes[2].values) value = std::abs(value) * 0x1p-8;
+  Arrays result = Attention(magnitudes, s);
+  result[1] = Constant(result[1].dims, 0);
+  return result;
+}
+
+// in as for Gradients. Of dq, dk and dv.
+Arrays GradRounding(const Arrays& in, const Shape& s) { return Gradients(in, s, /*magnitudes=*/true); }
+
 void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
   const Array q = As(Random({s.batch, s.positions, s.heads * s.size}, 51), dtype);
   const Array k = As(Random({s.batch, s.positions, s.kv_heads * s.size}, 52), dtype),
@@ -162,6 +180,8 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
                  .magnitude = 2 + std::sqrt(double(s.size)),
                  .workspace_bytes = AttentionWorkspace(),
                  .cuda_workspace_bytes = CudaWorkspace(s, dtype)};
+  const bool bf16 = dtype == DType::kBF16;
+  if (bf16) rules.bf16_rounding = OutRounding({q, k, v}, s);
   cases.push_back({"attention", label, {q, k, v}, attributes, result, rules});
   cases.push_back({"qkv_attention", label, {Join({q, k, v})}, attributes, result, rules});
   const Array dout = As(Random(q.dims, 54), dtype);
@@ -169,9 +189,13 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
   const Array out = As(result[0], dtype), lse = As(result[1], DType::kF32);
   Arrays gradients = Gradients({dout, q, k, v, out, lse}, s);
   for (Array& gradient : gradients) gradient.dtype = dtype;
-  rules.workspace_bytes = AttentionGradWorkspace(s.batch, s.heads, s.positions);
+  rules.workspace_bytes = GradWorkspace(s, dtype);
   rules.cuda_workspace_bytes = CudaGradWorkspace(s, dtype);
+  Arrays rounding;
+  if (bf16) rounding = GradRounding({dout, q, k, v, out, lse}, s);
+  rules.bf16_rounding = rounding;
   cases.push_back({"attention_grad", label, {dout, q, k, v, out, lse}, attributes, gradients, rules});
+  if (bf16) rules.bf16_rounding = {Join(rounding)};
   cases.push_back(
       {"qkv_attention_grad", label, {dout, Join({q, k, v}), out, lse}, attributes, {Join(gradients)}, rules});
 }

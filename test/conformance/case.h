@@ -39,6 +39,8 @@ struct Rules {
   // For each result, or none at all: what CUDA's kernels may be off by in addition, element by element,
   // because they round where the reference and the CPU do not. The cases derive it.
   Arrays cuda_rounding = {};
+  // The same for CPUs with AVX512_BF16, whose products take nothing but bf16.
+  Arrays bf16_rounding = {};
 };
 
 struct Case {

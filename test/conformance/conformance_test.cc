@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "runtime/backends/cpu/register.h"
+#if FT_CPU_X86
+#include "runtime/backends/cpu/testing/emulated_bf16.h"
+#endif
 #include "test/conformance/cpu_bench.h"
 #include "test/conformance/fused_gelu.h"
 #include "test/conformance/harness.h"
@@ -13,6 +16,10 @@ namespace {
 class CpuConformance : public testing::TestWithParam<cpu::Isa> {
  protected:
   void SetUp() override { RegisterCpuKernels(registry_, GetParam()); }
+
+  std::string Compare(const Case& c, const Arrays& got) const {
+    return conformance::Compare(c, got, DeviceClass::kCpu, GetParam() == cpu::Isa::kX86V4Bf16);
+  }
 
   absl::StatusOr<Arrays> Run(const Case& c, int threads, bool in_place) {
     CpuBench bench(registry_, threads);
@@ -31,7 +38,7 @@ TEST_P(CpuConformance, MatchesReference) {
                      std::to_string(threads));
         const absl::StatusOr<Arrays> got = Run(c, threads, in_place);
         ASSERT_TRUE(got.ok()) << got.status();
-        EXPECT_EQ(Compare(c, *got, DeviceClass::kCpu), "");
+        EXPECT_EQ(Compare(c, *got), "");
       }
     }
   }
@@ -87,10 +94,21 @@ TEST_P(CpuConformance, RefusesWhatIsTooSmall) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryIsa, CpuConformance, testing::ValuesIn(cpu::UsableIsas()),
-                         [](const auto& info) {
-                           return "Isa" + std::to_string(static_cast<int>(info.param));
-                         });
+// Where the machine has no AVX512_BF16 it is emulated.
+std::vector<cpu::Isa> TestedIsas() {
+  std::vector<cpu::Isa> isas = cpu::UsableIsas();
+#if FT_CPU_X86
+  if (isas.back() >= cpu::Isa::kX86V3 && isas.back() != cpu::Isa::kX86V4Bf16) {
+    cpu::SetRoutinesForTest(cpu::Isa::kX86V4Bf16, cpu::EmulatedBf16Routines());
+    isas.push_back(cpu::Isa::kX86V4Bf16);
+  }
+#endif
+  return isas;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryIsa, CpuConformance, testing::ValuesIn(TestedIsas()), [](const auto& info) {
+  return "Isa" + std::to_string(static_cast<int>(info.param));
+});
 
 }  // namespace
 }  // namespace ft::conformance

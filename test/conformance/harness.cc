@@ -185,8 +185,10 @@ absl::StatusOr<Arrays> RunCase(Bench& bench, const Case& c, bool share_reusable)
   return ReadResults(bench, c, setup);
 }
 
-std::string Compare(const Case& c, const Arrays& got, DeviceClass device_class) {
-  const bool rounds = device_class == DeviceClass::kCuda && !c.rules.cuda_rounding.empty();
+std::string Compare(const Case& c, const Arrays& got, DeviceClass device_class, bool bf16_products) {
+  const Arrays none, &rounding = device_class == DeviceClass::kCuda ? c.rules.cuda_rounding
+                                 : bf16_products                    ? c.rules.bf16_rounding
+                                                                    : none;
   for (size_t i = 0; i < got.size(); ++i) {
     double scale = c.rules.magnitude;
     for (double value : c.expected[i].values) scale = std::max(scale, std::abs(value));
@@ -195,7 +197,7 @@ std::string Compare(const Case& c, const Arrays& got, DeviceClass device_class) 
         dtype == DType::kF32 || IsHalf(dtype) ? 8 * 0x1p-24 * (4 + std::sqrt(c.rules.reduction)) * scale : 0;
     for (int64_t j = 0; j < got[i].size(); ++j) {
       const double want = c.expected[i].values[j], is = got[i].values[j];
-      const double error = in_f32 + (rounds ? c.rules.cuda_rounding[i].values[j] : 0);
+      const double error = in_f32 + (rounding.empty() ? 0 : rounding[i].values[j]);
       const double tolerance = error + Rounding(dtype, std::abs(want) + error);
       if (!(std::abs(is - want) <= tolerance)) {
         return fmt::format("result {} element {}: {:.9g}, expected {:.9g}, tolerance {:.2g}", i, j, is, want,

@@ -17,7 +17,7 @@ absl::StatusOr<Arrays> RunCase(Bench& bench, const Case& c, bool share_reusable)
 int64_t WorkspaceBytes(const Case& c, DeviceClass device_class);
 
 // Empty when `got` is what the case expects of this kind of device, else what differs and where.
-std::string Compare(const Case& c, const Arrays& got, DeviceClass device_class);
+std::string Compare(const Case& c, const Arrays& got, DeviceClass device_class, bool bf16_products = false);
 
 // Empty when both hold the same numbers, NaN being NaN, else where they differ.
 std::string DifferentBits(const Arrays& a, const Arrays& b);

@@ -257,6 +257,30 @@ Arrays LogitRounding(const Operands& in, double dloss, DType dtype) {
   return {loss, dx, dweight};
 }
 
+// What products of bf16 add to the error of {loss, dx, dweight}: the gradients of the logits are rounded to
+// it, each by at most 2^-8 of itself.
+Arrays GradientRounding(const Operands& in, double dloss, DType dtype) {
+  if (dtype != DType::kBF16) return {};
+  Array dx = Constant(in.x.dims, 0), dweight = Constant(in.weight.dims, 0);
+  const int64_t width = in.x.last(), vocabulary = in.weight.rows();
+  Array logits = Constant({in.x.rows(), vocabulary}, 0);
+  for (int64_t at = 0; at < logits.size() * width; ++at) {
+    const int64_t row = at / width / vocabulary, c = at / width % vocabulary, i = at % width;
+    logits.values[at / width] += in.x.values[row * width + i] * in.weight.values[c * width + i];
+  }
+  const Array gradients = LogitGradients(logits, in.targets, dloss);
+  for (int64_t row = 0; row < in.x.rows(); ++row) {
+    for (int64_t c = 0; c < vocabulary; ++c) {
+      const double off = std::abs(gradients.values[row * vocabulary + c]) * 0x1p-8;
+      for (int64_t i = 0; i < width; ++i) {
+        dx.values[row * width + i] += off * std::abs(in.weight.values[c * width + i]);
+        dweight.values[c * width + i] += off * std::abs(in.x.values[row * width + i]);
+      }
+    }
+  }
+  return {Scalar(0), dx, dweight};
+}
+
 void AddLinearOf(std::vector<Case>& cases, const Operands& in, const std::string& what, Types types,
                  bool with_acc) {
   const auto& [x, weight, targets] = in;
@@ -286,10 +310,13 @@ void AddLinearOf(std::vector<Case>& cases, const Operands& in, const std::string
       cuda_workspace::LinearCrossEntropyGrad(rows, vocabulary, width, types.compute, types.reduce);
   rules.tied = {-1, 4};
   if (rounds) rules.cuda_rounding = {off[1], off[2]};
+  const Arrays bf16 = GradientRounding(in, dloss, types.compute);
+  if (!bf16.empty()) rules.bf16_rounding = {bf16[1], bf16[2]};
   cases.push_back(
       {"linear_cross_entropy_grad", label, {Scalar(dloss), x, weight, targets, acc}, {}, gradients, rules});
   rules.tied = {-1, -1, 3};
   rules.cuda_rounding = off;
+  rules.bf16_rounding = bf16;
   cases.push_back({"linear_cross_entropy_loss_grad",
                    label,
                    {x, weight, targets, acc, with_acc ? Scalar(dloss / 3) : Absent()},

@@ -42,6 +42,21 @@ class Launch(EndToEnd):
             self.assertEqual(node.returncode, 0, output)
         self.assertEqual([(row["loss"], row["grad_norm"]) for row in metrics(out)], expected)
 
+    def test_ranks_agree_on_an_instruction_set(self):
+        """Of ranks that may use different ones all use the plainest, and say so; the bits are those of a run with it alone."""
+        plan = self.plan("gpt2", "full_shard")
+        plain = self.train(plan, 2, "--instruction-set=generic", steps=3)
+        out = self.dir / "mixed.jsonl"
+        command = (f'[ $RANK = 1 ] && set -- --instruction-set=generic; exec {BIN / "ftexec"} {plan} --data={self.text} --steps=3 '
+                   f'--metrics={out} --progress=off "$@"')
+        done = self.check("ftrun", "--nproc-per-node=2", "--standalone", "/bin/sh", "-c", command)
+        self.assertRegex(done.stdout, r"per rank, generic; ranks talk by")
+        mixed = metrics(out)
+        self.assertEqual([row.get("instruction_set") for row in mixed], ["generic", None, None])
+        self.assertEqual([(row["loss"], row["grad_norm"]) for row in mixed], [(row["loss"], row["grad_norm"]) for row in plain])
+        best = self.train(plan, 2, steps=1)[0]["instruction_set"]
+        self.assertIn(f"|{best}" if best != "generic" else "auto|generic", self.check("ftexec", "--help").stdout)
+
     def test_more_ranks_than_cores(self):
         rows = self.train(self.plan("gpt2", "full_shard"), 8, steps=5)
         self.assertEqual(len(rows), 5)

@@ -9,7 +9,8 @@ printed are medians over the rounds, with the smallest and largest in brackets:
   tokens/s  tokens of all ranks in a step / that time
   start-up  from the start of the process to the end of its first step
   peak      largest resident memory of a process, summed over ranks (a page shared by two ranks counts twice)
-and each peer's ratio to us (above 1: we are better). PyTorch runs in the environment that scripts/venv makes.
+and each peer's ratio to us (above 1: we are better): to ft-bf16 for peers under bf16 autocast, else to ft. PyTorch runs in the
+environment that scripts/venv makes. Before the tables stands which instruction set our kernels used, and whether this CPU multiplies bf16.
 """
 import argparse
 import array
@@ -30,17 +31,31 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WARMUP = 2  # steps left out of a median
 
-# preset, rows and tokens of a batch per rank, ranks, threads per rank, our strategy, peers
+# Family and dimensions of each model, with the names of reference.py; --hidden and so on of `ftc model`.
+GPT2_124M = dict(family="gpt2", hidden=768, layers=12, heads=12, ffn=3072, vocab=50257, context=1024)
+DEBUG = dict(family="gpt2", hidden=64, layers=2, heads=4, ffn=256, vocab=256, context=64)
+CHAR_GPT = dict(family="gpt2", hidden=128, layers=4, heads=4, ffn=512, vocab=256, context=64)
+GPT_384 = dict(family="gpt2", hidden=384, layers=6, heads=6, ffn=1536, vocab=50304, context=256)
+LLAMA_512 = dict(family="llama", hidden=512, layers=8, heads=8, kv_heads=2, ffn=1408, vocab=4096, context=2048)
+BOTH = ["ft", "ft-bf16", "compile", "compile-bf16"]  # both precisions, alternately in one run
+
+
+def workload(model, batch, seq, variants, ranks=1, threads=2, strategy="no_shard"):
+    """Rows and tokens of a batch per rank, what to time, ranks, threads per rank, our strategy."""
+    return dict(model=model, batch=batch, seq=seq, variants=variants, ranks=ranks, threads=threads, strategy=strategy)
+
+
 WORKLOADS = {
-    "gpt2-124m": dict(preset="124m", batch=4, seq=64, ranks=1, threads=2, strategy="no_shard",
-                      peers=["eager", "eager-fused", "compile"]),
-    "gpt2-124m-2ranks": dict(preset="124m", batch=4, seq=64, ranks=2, threads=1, strategy="full_shard",
-                             peers=["fully_shard"]),
-    "smoke": dict(preset="debug", batch=4, seq=64, ranks=1, threads=1, strategy="no_shard", peers=["eager"]),
-    "smoke-2ranks": dict(preset="debug", batch=4, seq=64, ranks=2, threads=1, strategy="full_shard",
-                         peers=["fully_shard"]),
+    "gpt2-124m": workload(GPT2_124M, 4, 64, ["ft", "ft-bf16", "eager", "eager-fused", "compile", "compile-bf16"]),
+    "gpt2-124m-2ranks": workload(GPT2_124M, 4, 64, ["ft", "fully_shard"], ranks=2, threads=1, strategy="full_shard"),
+    "char-gpt": workload(CHAR_GPT, 12, 64, BOTH),
+    "gpt-384": workload(GPT_384, 8, 256, BOTH),
+    "llama-t512": workload(LLAMA_512, 2, 512, BOTH),
+    "llama-t2048": workload(LLAMA_512, 1, 2048, BOTH),
+    "smoke": workload(DEBUG, 4, 64, ["ft", "ft-bf16", "eager"], threads=1),
+    "smoke-2ranks": workload(DEBUG, 4, 64, ["ft", "fully_shard"], ranks=2, threads=1, strategy="full_shard"),
 }
-DEFAULT = ["gpt2-124m", "gpt2-124m-2ranks"]
+DEFAULT = ["gpt2-124m", "gpt2-124m-2ranks", "char-gpt", "gpt-384", "llama-t512", "llama-t2048"]
 FALLBACK = {"fully_shard": "ddp"}  # what stands in for a peer that does not run
 
 
@@ -114,8 +129,12 @@ class FirstLine(threading.Thread):
         self.join()
 
 
-def run_ours(workload, steps, work, log):
-    plan, metrics = work / "plan.bin", work / "metrics.jsonl"
+def is_ours(variant):
+    return variant in ("ft", "ft-bf16")
+
+
+def run_ours(variant, workload, steps, work, log):
+    plan, metrics = work / f"{variant}.bin", work / "metrics.jsonl"
     metrics.unlink(missing_ok=True)
     command = [str(ROOT / "build/bin/ftexec"), str(plan), f"--data={work / 'tokens.bin'}", f"--steps={steps}",
                f"--threads={workload['threads']}", "--lr=3e-4", "--shuffle=off", f"--metrics={metrics}",
@@ -131,14 +150,14 @@ def run_ours(workload, steps, work, log):
         raise RunFailed(f"ftexec wrote no line to {metrics}")
     lines = [json.loads(line) for line in metrics.read_text().splitlines()]
     return {"step_s": [m["step_ms"] / 1e3 for m in lines], "startup_s": first_line.seen - started, "peaks": peaks,
-            "losses": [m["loss"] for m in lines]}
+            "losses": [m["loss"] for m in lines], "instruction_set": lines[0]["instruction_set"]}
 
 
 def run_torch(variant, workload, steps, work, log, python):
     out = work / "torch.json"
     def command(rank):
         return [python, str(ROOT / "tools/bench/torch_worker.py"), f"--variant={variant}",
-                f"--preset={workload['preset']}", f"--batch={workload['batch']}", f"--seq={workload['seq']}",
+                f"--model={json.dumps(workload['model'])}", f"--batch={workload['batch']}", f"--seq={workload['seq']}",
                 f"--steps={steps}", f"--threads={workload['threads']}", f"--data={work / 'tokens.bin'}",
                 f"--out={out if rank == 0 else work / f'torch{rank}.json'}"]
     started, peaks = run_ranks(command, workload, log)
@@ -156,17 +175,26 @@ def figures(run, workload):
             "peak_rank_mib": max(run["peaks"]) / 2**20}
 
 
+def compile_ours(name, workload, variants, work):
+    """Plans of our variants, as work/VARIANT.bin."""
+    ftc, model = str(ROOT / "build/bin/ftc"), workload["model"]
+    dimensions = [f"--{key.replace('_', '-')}={value}" for key, value in model.items() if key != "family"]
+    subprocess.run([ftc, "model", model["family"], *dimensions, f"--batch={workload['batch']}", f"--seq={workload['seq']}", "-o",
+                    work / "model.mlir"], check=True)
+    for variant in filter(is_ours, variants):
+        precision = "bf16" if variant == "ft-bf16" else "no"
+        subprocess.run([ftc, "compile", work / "model.mlir", f"--strategy={workload['strategy']}", f"--mixed-precision={precision}",
+                        "-o", work / f"{variant}.bin"], check=True)
+
+
 def measure(name, workload, args, work):
-    """variant -> list of figures, one a round."""
-    write_tokens(work / "tokens.bin", 256 if workload["preset"] == "debug" else 50257)
-    ftc = str(ROOT / "build/bin/ftc")
+    """variant -> list of figures, one a round; and the instruction set that our kernels used."""
+    write_tokens(work / "tokens.bin", workload["model"]["vocab"])
     log_path = work / "log"
-    if not args.only_peers:
-        subprocess.run([ftc, "model", "gpt2", f"--preset={workload['preset']}", f"--batch={workload['batch']}",
-                        f"--seq={workload['seq']}", "-o", work / "model.mlir"], check=True)
-        subprocess.run([ftc, "compile", work / "model.mlir", f"--strategy={workload['strategy']}", "-o",
-                        work / "plan.bin"], check=True)
-    variants = ([] if args.only_peers else ["ft"]) + [p for p in workload["peers"] if not args.peers or p in args.peers]
+    variants = [v for v in workload["variants"] if not args.only_peers if is_ours(v)]
+    variants += [v for v in workload["variants"] if not is_ours(v) and (not args.peers or v in args.peers)]
+    compile_ours(name, workload, variants, work)
+    instruction_set = None
     runs = {variant: [] for variant in variants}
     for round_number in range(args.rounds):
         for i in range(len(variants)):
@@ -174,7 +202,7 @@ def measure(name, workload, args, work):
             print(f"{name}: round {round_number + 1} of {args.rounds}: {variant}", file=sys.stderr, flush=True)
             with open(log_path, "w", encoding="utf-8") as log:
                 try:
-                    run = (run_ours(workload, args.steps, work, log) if variant == "ft"
+                    run = (run_ours(variant, workload, args.steps, work, log) if is_ours(variant)
                            else run_torch(variant, workload, args.steps, work, log, args.python))
                 except RunFailed as error:
                     tail = "\n".join(log_path.read_text(errors="replace").splitlines()[-15:])
@@ -188,7 +216,8 @@ def measure(name, workload, args, work):
                     else:
                         raise SystemExit(f"{name}: {variant} failed: {error}\n{tail}") from None
             runs[variant].append(figures(run, workload))
-    return runs
+            instruction_set = run.get("instruction_set", instruction_set)
+    return runs, instruction_set
 
 
 def summary(rounds):
@@ -196,17 +225,29 @@ def summary(rounds):
                   "max": max(r[key] for r in rounds)} for key in rounds[0]}
 
 
-def table(name, workload, results):
-    ours = results.get("ft")
-    print(f"\n{name}: GPT-2 {workload['preset']}, batch {workload['batch']} x {workload['seq']} tokens a rank, float32, "
-          f"{workload['ranks']} rank(s) x {workload['threads']} thread(s), {workload['strategy']}")
+def machine_line(instruction_set):
+    """What bf16 runs on; about our kernels, which torch's need not follow."""
+    if instruction_set is None:
+        return "our kernels did not run"
+    bf16 = ("bf16 is multiplied by VDPBF16PS" if instruction_set.endswith("+bf16")
+            else "this CPU lacks AVX512_BF16: bf16 is converted to fp32 to be multiplied, and gains nothing but memory")
+    return f"our kernels used {instruction_set}; {bf16}"
+
+
+def table(name, workload, results, instruction_set):
+    model = ", ".join(f"{key} {value}" for key, value in workload["model"].items() if key != "family")
+    print(f"\n{name}: {workload['model']['family']} ({model}), batch {workload['batch']} x {workload['seq']} tokens a rank, "
+          f"{workload['ranks']} rank(s) x {workload['threads']} thread(s), {workload['strategy']}\n{machine_line(instruction_set)}")
     print(f"{'':14}{'step ms':>26}{'tokens/s':>11}{'start-up s':>12}{'peak MiB':>10}"
           f"{'| speed':>9}{'start-up':>10}{'memory':>8}")
     for variant, s in results.items():
         step = s["step_ms"]
         row = (f"{variant:14}{step['median']:>10.1f} [{step['min']:>6.1f},{step['max']:>7.1f}]"
                f"{s['tokens_per_s']['median']:>11.0f}{s['startup_s']['median']:>12.2f}{s['peak_mib']['median']:>10.0f}")
-        if ours and variant != "ft":
+        ours = results.get("ft-bf16" if variant.endswith("-bf16") else "ft")
+        if variant == "ft-bf16" and "ft" in results:
+            row += f"   {results['ft']['step_ms']['median'] / step['median']:.2f}x as fast as our own fp32"
+        elif ours and not is_ours(variant):
             row += (f"{'| ' + format(step['median'] / ours['step_ms']['median'], '.2f') + 'x':>9}"
                     f"{s['startup_s']['median'] / ours['startup_s']['median']:>9.2f}x"
                     f"{s['peak_mib']['median'] / ours['peak_mib']['median']:>7.2f}x")
@@ -236,9 +277,9 @@ def main():
     results = {}
     for name in args.workloads:
         with tempfile.TemporaryDirectory(prefix="ft-bench-") as work:
-            runs = measure(name, WORKLOADS[name], args, pathlib.Path(work))
+            runs, instruction_set = measure(name, WORKLOADS[name], args, pathlib.Path(work))
         results[name] = {variant: summary(rounds) for variant, rounds in runs.items()}
-        table(name, WORKLOADS[name], results[name])
+        table(name, WORKLOADS[name], results[name], instruction_set)
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps({"cores": os.cpu_count(), "results": results}, indent=1) + "\n")
 

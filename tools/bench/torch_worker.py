@@ -1,8 +1,9 @@
-"""One rank of a PyTorch training run, for run.py: Hugging Face's GPT-2, AdamW with clipping, float32 on the CPU.
+"""One rank of a PyTorch training run, for run.py: Hugging Face's GPT-2 or Llama, AdamW with clipping, on the CPU, in float32 unless said.
 
 Variants: eager          AdamW as torch.optim makes it by default
           eager-fused    AdamW(fused=True), the fastest one there is
           compile        torch.compile of forward and loss, AdamW(fused=True)
+          compile-bf16   the same under torch.autocast of bf16: parameters, gradients and optimizer in float32, as ours
           fully_shard    torch.distributed.fsdp.fully_shard over the blocks and the root, Gloo, AdamW by default
           ddp            DistributedDataParallel, Gloo
 Writes one JSON object: the clock (CLOCK_MONOTONIC) at the end of every step, the losses, what ran.
@@ -22,24 +23,22 @@ import torch.distributed as dist
 
 import reference
 
-PRESETS = {"debug": {},
-           "124m": {"hidden": 768, "layers": 12, "heads": 12, "ffn": 3072, "vocab": 50257, "context": 1024},
-           "355m": {"hidden": 1024, "layers": 24, "heads": 16, "ffn": 4096, "vocab": 50257, "context": 1024}}
-
-
 class Step(torch.nn.Module):
-    def __init__(self, model):
+    def __init__(self, model, bf16):
         super().__init__()
-        self.model = model
+        self.model, self.bf16 = model, bf16
 
     def forward(self, tokens, targets):
-        return self.model.loss(tokens, targets)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bf16):
+            return self.model.loss(tokens, targets)
 
 
-def build(variant, preset):
-    """The module to call, and the AdamW that trains it."""
+def build(variant, model):
+    """The module to call, and the AdamW that trains it. `model`: its family and the dimensions that reference.py wants."""
     torch.manual_seed(42)
-    step = Step(reference.CausalLM(reference.gpt2(**PRESETS[preset], attention="sdpa"))).train()
+    make = {"gpt2": reference.gpt2, "llama": reference.llama}[model["family"]]
+    dimensions = {key: value for key, value in model.items() if key != "family"}
+    step = Step(reference.CausalLM(make(**dimensions, attention="sdpa")), variant.endswith("-bf16")).train()
     if variant == "fully_shard":
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
@@ -47,9 +46,9 @@ def build(variant, preset):
         for block in step.model.hf.transformer.h:
             fully_shard(block, mesh=mesh)
         fully_shard(step, mesh=mesh)
-    options = {"fused": True} if variant in ("eager-fused", "compile") else {}
+    options = {"fused": True} if variant in ("eager-fused", "compile", "compile-bf16") else {}
     optimizer = reference.adamw(step, 3e-4, **options)
-    if variant == "compile":
+    if variant in ("compile", "compile-bf16"):
         step = torch.compile(step)
     elif variant == "ddp":
         step = torch.nn.parallel.DistributedDataParallel(step)
@@ -63,8 +62,8 @@ def read_tokens(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--variant", required=True, choices=["eager", "eager-fused", "compile", "fully_shard", "ddp"])
-    parser.add_argument("--preset", default="124m", choices=sorted(PRESETS))
+    parser.add_argument("--variant", required=True, choices=["eager", "eager-fused", "compile", "compile-bf16", "fully_shard", "ddp"])
+    parser.add_argument("--model", type=json.loads, required=True, help='{"family": "gpt2", "hidden": 768, ...}')
     for flag, value in (("batch", 4), ("seq", 64), ("steps", 10), ("threads", 1)):
         parser.add_argument(f"--{flag}", type=int, default=value)
     parser.add_argument("--data", required=True)
@@ -74,7 +73,7 @@ def main():
     rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if world > 1:
         dist.init_process_group("gloo")
-    step, optimizer = build(args.variant, args.preset)
+    step, optimizer = build(args.variant, args.model)
     tokens = read_tokens(args.data)
     ends, losses = [], []
     for i in range(args.steps):

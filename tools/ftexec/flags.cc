@@ -236,6 +236,12 @@ void AddMachine(CLI::App& app, Flags& flags) {
   app.add_option("--threads", flags.threads, "Threads that compute in each rank")
       ->type_name("N")
       ->check(CLI::Range(1, kMaxThreads));
+  std::vector<std::pair<std::string_view, std::optional<cpu::Isa>>> isas = {{"auto", std::nullopt}};
+  for (cpu::Isa isa : cpu::UsableIsas()) isas.emplace_back(cpu::Name(isa), isa);
+  AddChoice<std::optional<cpu::Isa>>(app, "--instruction-set", flags.instruction_set, std::move(isas), "auto",
+                                     "Best one for kernels on the CPU, of those that this machine has; all "
+                                     "ranks use the best one that every "
+                                     "rank may use, since results differ between them");
   AddChoice<CollectiveBackend>(app, "--comm-backend", flags.backend,
                                {{"auto", CollectiveBackend::kAuto},
                                 {"shm", CollectiveBackend::kShm},
@@ -274,7 +280,10 @@ std::string CheckTogether(const CLI::App& app, const Flags& flags) {
     return "--comm-backend=nccl is for --device=cuda";
   if (flags.device == DeviceKind::kCuda && flags.emulated_link.has_value())
     return "--emulate-link is for --device=cpu";
-  if (flags.device == DeviceKind::kCuda && app.count("--threads") > 0) return "--threads is for --device=cpu";
+  for (const char* name : {"--threads", "--instruction-set"}) {
+    if (flags.device == DeviceKind::kCuda && app.count(name) > 0)
+      return std::string(name) + " is for --device=cpu";
+  }
   if (app.count("--trace-steps") > 0 && flags.trace.empty()) return "--trace-steps needs --trace";
   if (flags.device == DeviceKind::kNull) {
     for (const char* name : {"--init", "--save-weights", "--metrics", "--eval-data", "--emulate-link"}) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "runtime/backends/cpu/isa.h"
 #include "runtime/backends/cuda/platform.h"
 #include "runtime/collective/create.h"
 #include "runtime/collective/emulated_link.h"
@@ -37,6 +38,7 @@ struct Flags {
   int64_t eval_steps = 0;  // 0: all of the data
   DeviceKind device = DeviceKind::kCpu;
   CudaFlags cuda;
+  std::optional<cpu::Isa> instruction_set;  // absent: the best that every rank has
   int threads = 0;  // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
   bool shuffle = true;
   std::string init;

@@ -37,7 +37,9 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
     Say(", host arena {} bytes ({:.1f} MiB)", job.bound.host_arena_bytes(),
         Mebibytes(job.bound.host_arena_bytes()));
   }
-  if (device.is_cpu()) Say("; {} thread{} per rank", job.threads, job.threads == 1 ? "" : "s");
+  if (device.is_cpu()) {
+    Say("; {} thread{} per rank, {}", job.threads, job.threads == 1 ? "" : "s", device.instruction_set());
+  }
   Say("; ranks talk by {}", Name(communication.backend));
   if (communication.staging_bytes > 0) Say(", which holds {} bytes more", communication.staging_bytes);
   if (communication.link.has_value()) Say(", over an {}", LinkText(*communication.link));

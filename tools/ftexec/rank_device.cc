@@ -26,11 +26,27 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags,
     }
     return rank_device;
   }
-  RegisterCpuKernels(rank_device->cpu_kernels_);
+  rank_device->isa_ = flags.instruction_set.value_or(cpu::BestIsa());
   rank_device->device_ = std::make_unique<CpuDevice>(
       rank_device->cpu_kernels_,
       CpuDeviceOptions{.num_threads = job.threads, .world_size = job.world_size(), .may_spin = job.may_spin});
   return rank_device;
+}
+
+absl::Status RankDevice::SettleInstructionSet(const std::vector<PeerInfo>& peers) {
+  if (!is_cpu_) return absl::OkStatus();
+  for (const PeerInfo& peer : peers) {
+    const std::optional<cpu::Isa> isa = cpu::IsaOf(peer.instruction_set);
+    if (!isa.has_value()) {
+      return absl::FailedPreconditionError(
+          fmt::format("rank {} ({}) computes with '{}', which this machine does not know: run all ranks on "
+                      "machines of one architecture",
+                      peer.rank, Whereabouts(peer), peer.instruction_set));
+    }
+    isa_ = std::min(isa_, *isa);
+  }
+  RegisterCpuKernels(cpu_kernels_, isa_);
+  return absl::OkStatus();
 }
 
 double RankDevice::PeakFlops(const proto::Plan& plan) const {

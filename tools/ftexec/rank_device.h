@@ -7,8 +7,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "runtime/backends/cpu/isa.h"
 #include "runtime/collective/nccl/device_side.h"
 #include "runtime/collective/nccl/nccl_api.h"
+#include "runtime/collective/rendezvous/peer_info.h"
 #include "runtime/device/device.h"
 #include "runtime/device/kernel.h"
 #include "tools/ftexec/job.h"
@@ -24,6 +26,14 @@ class RankDevice {
   // `load_nccl` is called for several ranks on GPUs.
   static absl::StatusOr<std::unique_ptr<RankDevice>> Open(const Flags& flags, const Job& job,
                                                           const NcclSource& load_nccl);
+
+  // The best instruction set that this rank may compute with; empty on a GPU.
+  std::string_view best_instruction_set() const { return is_cpu_ ? cpu::Name(isa_) : ""; }
+  // All ranks compute with the best one that every rank may use: from here on kernels can be made.
+  // FailedPrecondition when ranks have none in common.
+  absl::Status SettleInstructionSet(const std::vector<PeerInfo>& peers);
+  // Then that one.
+  std::string_view instruction_set() const { return best_instruction_set(); }
 
   Device& device() const { return *device_; }
   bool is_cpu() const { return is_cpu_; }
@@ -46,6 +56,7 @@ class RankDevice {
   KernelRegistry cpu_kernels_;
   std::unique_ptr<Device> device_;
   bool is_cpu_ = true;
+  cpu::Isa isa_ = cpu::Isa::kGeneric;
   bool tf32_ = false;
   std::optional<CudaSide> cuda_side_;
 };

@@ -47,11 +47,13 @@ absl::Status ProbeTeam(const Job& job, const RankDevice& device) {
   return device.is_cpu() ? ProbeThreads("to compute", job.threads + kOtherThreads) : absl::OkStatus();
 }
 
-absl::Status Meet(const Flags& flags, const Job& job, const RankDevice& device, Peers& peers) {
+absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, Peers& peers) {
   const RendezvousOptions options{.fingerprint = Fingerprint(flags, job),
                                   .label = FingerprintLabel(flags, job),
+                                  .instruction_set = std::string(device.best_instruction_set()),
                                   .timeout = flags.timeout()};
   FT_ASSIGN_OR_RETURN(peers.rendezvous, Rendezvous::Join(job.environment, options));
+  FT_RETURN_IF_ERROR(device.SettleInstructionSet(peers.rendezvous->peers()));
   FT_ASSIGN_OR_RETURN(peers.monitor, PeerMonitor::Start(*peers.rendezvous));
   CommunicatorOptions communicators;
   communicators.cuda = device.cuda_side();
@@ -174,6 +176,7 @@ class Run {
       progress_ = std::make_unique<Progress>(STDOUT_FILENO, flags_.progress, job_.steps);
       if (!flags_.metrics.empty()) {
         FT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(flags_.metrics));
+        if (device_.is_cpu()) metrics_->AddOnce("instruction_set", device_.instruction_set());
       }
     }
     if (!flags_.log_dir.empty()) {

@@ -7,6 +7,7 @@
 
 #include "runtime/backends/cpu/parallel.h"
 #include "runtime/backends/cpu/routines/gemm.h"
+#include "runtime/backends/cpu/thread_scratch.h"
 
 namespace ft::cpu {
 namespace {
@@ -25,9 +26,10 @@ Grid MakeBlasGrid(const GemmShape& shape) {
   return {1, (shape.n + columns - 1) / columns, shape.m, columns};
 }
 
-Grid MakeGrid(const GemmShape& shape, int threads) {
-  const int64_t row_tiles = (shape.m + kGemmRows - 1) / kGemmRows;
-  const int64_t column_tiles = (shape.n + kGemmColumns - 1) / kGemmColumns;
+Grid MakeGrid(const GemmRoutines& routines, const GemmShape& shape, int threads) {
+  const int64_t tile_rows = routines.rows, tile_columns = routines.columns;
+  const int64_t row_tiles = (shape.m + tile_rows - 1) / tile_rows;
+  const int64_t column_tiles = (shape.n + tile_columns - 1) / tile_columns;
   Grid best = {};
   int64_t best_cost = 0;
   for (int64_t parts = 1; parts <= threads; ++parts) {
@@ -37,11 +39,11 @@ Grid MakeGrid(const GemmShape& shape, int threads) {
     // Time of the largest part: its products, and the packing of its rows of A and columns of B (a packed
     // element costs about as much as 8 products).
     const int64_t cost =
-        rows * kGemmRows * columns * kGemmColumns + 8 * (rows * kGemmRows + columns * kGemmColumns);
+        rows * tile_rows * columns * tile_columns + 8 * (rows * tile_rows + columns * tile_columns);
     if (parts > 1 && cost >= best_cost) continue;
     best_cost = cost;
-    best = {(row_tiles + rows - 1) / rows, (column_tiles + columns - 1) / columns, rows * kGemmRows,
-            columns * kGemmColumns};
+    best = {(row_tiles + rows - 1) / rows, (column_tiles + columns - 1) / columns, rows * tile_rows,
+            columns * tile_columns};
   }
   return best;
 }
@@ -70,7 +72,7 @@ void Gemm(const Routines& routines, const GemmShape& shape, GemmInput a, GemmInp
       a.dtype == DType::kF32 && b.dtype == DType::kF32 && c.dtype == DType::kF32 && bias.dtype == DType::kF32;
   const bool own = !(f32 && routines.gemm.blas_for_f32);
   const int threads = ThreadsFor(num_threads, shape.m * shape.n * shape.k / 16);
-  const Grid grid = own ? MakeGrid(shape, threads) : MakeBlasGrid(shape);
+  const Grid grid = own ? MakeGrid(routines.gemm, shape, threads) : MakeBlasGrid(shape);
   ParallelFor(grid.row_parts * grid.column_parts, threads, [&](int64_t i) {
     const int64_t row = i / grid.column_parts * grid.rows, column = i % grid.column_parts * grid.columns;
     const GemmPart part = {.a = a.data,
@@ -90,7 +92,8 @@ void Gemm(const Routines& routines, const GemmShape& shape, GemmInput a, GemmInp
                            .row_begin = row,
                            .row_end = std::min(shape.m, row + grid.rows),
                            .column_begin = column,
-                           .column_end = std::min(shape.n, column + grid.columns)};
+                           .column_end = std::min(shape.n, column + grid.columns),
+                           .scratch = ThreadScratch()};
     own ? routines.gemm.product(part) : BlasProduct(routines, part);
   });
 }

@@ -2,14 +2,21 @@
 // kernels are registered; the others stay usable, so that tests compare them.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 namespace ft::cpu {
 
-enum class Isa { kGeneric, kX86V3, kX86V4 };  // the compiler's baseline, AVX2 + FMA, AVX-512
+// The compiler's baseline, AVX2 + FMA, AVX-512, AVX-512 + AVX512_BF16. A machine that knows one of them knows
+// those before it. Results differ between them; products of bf16 do most in the last one, which rounds
+// probabilities and the gradients of scores and logits to bf16.
+enum class Isa { kGeneric, kX86V3, kX86V4, kX86V4Bf16 };
 
+// "generic" is another one on every architecture, and its name says which.
 std::string_view Name(Isa isa);
+// nullopt for what is no name of one of this architecture's.
+std::optional<Isa> IsaOf(std::string_view name);
 
 // Compiled into this program and known to this machine, from the plainest to the best.
 std::vector<Isa> UsableIsas();

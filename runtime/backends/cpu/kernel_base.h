@@ -63,6 +63,8 @@ void Add(KernelRegistry& registry, std::string_view name, Isa isa) {
       return registry.Add(name, &Create<kMaker, Isa::kX86V3>);
     case Isa::kX86V4:
       return registry.Add(name, &Create<kMaker, Isa::kX86V4>);
+    case Isa::kX86V4Bf16:
+      return registry.Add(name, &Create<kMaker, Isa::kX86V4Bf16>);
   }
 }
 

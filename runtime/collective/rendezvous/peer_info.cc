@@ -34,7 +34,8 @@ bool Decode(const Json& object, PeerInfo* peer) {
          Number(object, "pid", &peer->pid) && Text(object, "address", &peer->address) &&
          Text(object, "external_address", &peer->external_address) &&
          Text(object, "fingerprint", &peer->fingerprint) && Text(object, "label", &peer->label) &&
-         Number(object, "restart_count", &peer->restart_count);
+         Number(object, "restart_count", &peer->restart_count) &&
+         Text(object, "instruction_set", &peer->instruction_set);
 }
 
 }  // namespace
@@ -50,7 +51,8 @@ std::string EncodePeers(const std::vector<PeerInfo>& peers) {
                      {"external_address", peer.external_address},
                      {"fingerprint", peer.fingerprint},
                      {"label", peer.label},
-                     {"restart_count", peer.restart_count}});
+                     {"restart_count", peer.restart_count},
+                     {"instruction_set", peer.instruction_set}});
   }
   return Dump(array);
 }

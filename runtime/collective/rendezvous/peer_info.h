@@ -23,6 +23,7 @@ struct PeerInfo {
   std::string fingerprint;  // what this rank is about to run, see RendezvousOptions
   std::string label;
   int restart_count = 0;
+  std::string instruction_set;  // see RendezvousOptions
 };
 
 // As text and back. Errors: Internal for text of another kind.

@@ -29,6 +29,7 @@ PeerInfo Self(const LaunchEnvironment& environment, const RendezvousOptions& opt
   self.fingerprint = options.fingerprint;
   self.label = options.label;
   self.restart_count = environment.restart_count;
+  self.instruction_set = options.instruction_set;
   return self;
 }
 

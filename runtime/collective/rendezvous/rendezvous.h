@@ -22,6 +22,9 @@ struct RendezvousOptions {
   std::string fingerprint;
   // The same for a person, for instance "plan.bin (sha256 12ab34cd)".
   std::string label;
+  // The best that this rank can compute with; ranks may differ and learn of each other's. Empty where it does
+  // not matter.
+  std::string instruction_set;
   // How long ranks may wait for the last one to arrive.
   absl::Duration timeout = absl::Seconds(300);
 };

@@ -13,7 +13,9 @@
 
 #include "CLI/CLI.hpp"
 #include "runtime/backends/cpu/cpu_kernel.h"
+#include "runtime/backends/cpu/parallel.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/backends/cpu/routines/gemm.h"
 #include "runtime/base/flat_layout.h"
 #include "runtime/base/workspace.h"
 
@@ -26,6 +28,7 @@ class Bench {
   Bench(cpu::Isa isa, int threads, bool huge_pages, DType dtype)
       : threads_(threads), huge_pages_(huge_pages), dtype_(dtype) {
     RegisterCpuKernels(registry_, isa);
+    MeasurePeak(cpu::RoutinesFor(isa).gemm);
   }
 
   Tensor Make(std::vector<int64_t> dims, DType dtype = DType::kF32) {
@@ -59,6 +62,8 @@ class Bench {
   // A tensor of the type that is computed with.
   Tensor Data(std::vector<int64_t> dims) { return Make(std::move(dims), dtype_); }
 
+  double DataBytes() const { return static_cast<double>(SizeOf(dtype_)); }
+
   Tensor Workspace(int64_t bytes) { return Make({bytes}, DType::kU8); }
 
   // Prints time, and GFLOP/s or GB/s.
@@ -77,12 +82,33 @@ class Bench {
       best = std::min(best, seconds);
       spent += seconds;
     }
-    std::printf("%-28s %9.1f us %8.1f GFLOP/s %8.1f GB/s\n", label, best * 1e6, flops / best / 1e9,
-                bytes / best / 1e9);
+    std::printf("%-28s %9.1f us", label, best * 1e6);
+    if (flops > 0)
+      std::printf(" %8.1f GFLOP/s %5.1f%% of peak", flops / best / 1e9, 100 * flops / best / peak_);
+    if (bytes > 0) std::printf(" %8.1f GB/s", bytes / best / 1e9);
+    std::printf("\n");
     buffers_.clear();
   }
 
  private:
+  // Multiply-adds in registers on all threads, the best of several tries: of bf16 where products of it are
+  // made of them, else of f32.
+  void MeasurePeak(const cpu::GemmRoutines& routines) {
+    const bool pairs = dtype_ == DType::kBF16 && routines.peak_bf16 != nullptr;
+    if (dtype_ == DType::kBF16 && !pairs) std::printf("no AVX512_BF16: bf16 is multiplied in f32\n");
+    const auto peak = pairs ? routines.peak_bf16 : routines.peak_f32;
+    for (int i = 0; i < 10; ++i) {
+      const double begin = Now();
+      double operations = 0;
+      cpu::ParallelFor(threads_, threads_, [&](int64_t thread) {
+        const double mine = peak(int64_t{1} << 20);
+        if (thread == 0) operations = mine * threads_;
+      });
+      peak_ = std::max(peak_, operations / (Now() - begin));
+    }
+    std::printf("peak of %s: %.1f GFLOP/s\n", pairs ? "bf16 pairs" : "f32", peak_ / 1e9);
+  }
+
   // Seconds. With one thread its CPU time, so that other programs on the machine show less.
   double Now() const {
     timespec time;
@@ -95,6 +121,7 @@ class Bench {
   int threads_;
   bool huge_pages_;
   DType dtype_;
+  double peak_ = 0;  // FLOP/s
   std::vector<std::unique_ptr<char, void (*)(void*)>> buffers_;
 };
 
@@ -137,31 +164,32 @@ void BenchHead(Bench& bench, int64_t batch, int64_t positions) {
             Attributes({{"dloss", 1.0}}), 6.0 * rows * vocabulary * width, 0);
 }
 
-void BenchAttention(Bench& bench, int64_t batch, int64_t positions) {
-  const int64_t heads = 12, width = 768;
+void BenchAttention(Bench& bench, int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads) {
+  const int64_t width = heads * 64, kv_width = kv_heads * 64;
   const KernelAttributes attributes =
-      Attributes({{"heads", heads}, {"kv_heads", heads}, {"causal", int64_t{1}}});
+      Attributes({{"heads", heads}, {"kv_heads", kv_heads}, {"causal", int64_t{1}}});
   auto wide = [&] { return bench.Data({batch, positions, width}); };
+  auto narrow = [&] { return bench.Data({batch, positions, kv_width}); };
   const double flops = 4.0 * batch * positions * (positions + 1) / 2 * width;
   bench.Run("attention", "attention",
-            {{wide(), wide(), wide()}, {wide(), bench.Make({batch, heads, positions})}, {}}, attributes,
+            {{wide(), narrow(), narrow()}, {wide(), bench.Make({batch, heads, positions})}, {}}, attributes,
             flops, 0);
   bench.Run("attention_grad", "attention_grad",
-            {{wide(), wide(), wide(), wide(), wide(), bench.Make({batch, heads, positions})},
-             {wide(), wide(), wide()},
-             bench.Workspace(AttentionGradWorkspace(batch, heads, positions))},
+            {{wide(), wide(), narrow(), narrow(), wide(), bench.Make({batch, heads, positions})},
+             {wide(), narrow(), narrow()},
+             bench.Workspace(AttentionGradWorkspace(batch, positions, heads, kv_heads, width / heads, true))},
             attributes, 2.5 * flops, 0);
 }
 
 void BenchRows(Bench& bench, int64_t rows) {
   const int64_t width = 768;
-  const double n = 4.0 * rows * width;
+  const double n = bench.DataBytes() * rows * width;
   const KernelAttributes eps = Attributes({{"eps", 1e-5}}), tanh = Attributes({{"approximate", "tanh"}});
-  auto x = [&](int64_t columns) { return bench.Make({rows, columns}); };
+  auto x = [&](int64_t columns) { return bench.Data({rows, columns}); };
   bench.Run("layer_norm", "layer_norm",
-            {{x(width), bench.Make({width}), bench.Make({width})}, {x(width)}, {}}, eps, 0, 2 * n);
+            {{x(width), bench.Data({width}), bench.Data({width})}, {x(width)}, {}}, eps, 0, 2 * n);
   bench.Run("layer_norm_grad", "layer_norm_grad",
-            {{x(width), x(width), bench.Make({width})},
+            {{x(width), x(width), bench.Data({width})},
              {x(width), bench.Make({width}), bench.Make({width})},
              bench.Workspace(LayerNormGradWorkspace(width))},
             eps, 0, 3 * n);
@@ -220,7 +248,7 @@ int main(int argc, char** argv) {
   app.add_option("--pages", pages, "huge, or small")
       ->capture_default_str()
       ->check(CLI::IsMember({"huge", "small"}));
-  app.add_option("--dtype", dtype_name, "Type of the operands of products, attention and loss")
+  app.add_option("--dtype", dtype_name, "Type of the operands")
       ->capture_default_str()
       ->check(CLI::IsMember(&dtypes));
   CLI11_PARSE(app, argc, argv);
@@ -229,7 +257,9 @@ int main(int argc, char** argv) {
   ft::Bench bench(isas.at(isa_name), threads, pages == "huge", dtypes.at(dtype_name));
   ft::BenchMatmuls(bench, batch * positions);
   ft::BenchHead(bench, batch, positions);
-  ft::BenchAttention(bench, batch, positions);
+  ft::BenchAttention(bench, batch, positions, 12, 12);
+  ft::BenchAttention(bench, 2, 512, 8, 2);
+  ft::BenchAttention(bench, 1, 2048, 8, 2);
   ft::BenchRows(bench, batch * positions);
   ft::BenchOptimizer(bench);
   return 0;

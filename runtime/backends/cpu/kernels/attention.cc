@@ -3,6 +3,7 @@
 
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/backends/cpu/thread_scratch.h"
 #include "runtime/base/workspace.h"
 #include "runtime/device/attention_heads.h"
 
@@ -21,6 +22,8 @@ int ThreadsOf(const KernelContext& context, const AttentionHeads& heads) {
   return ThreadsFor(context.num_threads, 2 * heads.q.elements() * heads.positions / 8);
 }
 
+int64_t Tiles(int64_t positions, int64_t size) { return (positions + size - 1) / size; }
+
 template <AttentionInputs kInputs>
 KernelOr MakeAttention(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const AttentionForward operands,
@@ -29,14 +32,40 @@ KernelOr MakeAttention(const KernelContext& context) {
   AttentionArgs args = ArgsOf(heads);
   args.out = operands.out.data;
   args.lse = operands.lse.as<float>();
-  const int64_t tile = AttentionTile(args.head_size), tiles = (args.positions + tile - 1) / tile;
+  const int64_t tiles = Tiles(args.positions, kAttentionTile), together = AttentionHeadsTogether(args);
+  const int64_t groups = args.heads / together;
   const int threads = ThreadsOf(context, heads);
   return MakeKernel(
       [=, forward = context.routines.attention.forward[FloatIndex(heads.q.dtype)], batch = heads.batch] {
-        ParallelForUneven(batch * args.heads * tiles, threads, [&](int64_t i) {
-          forward(args, i / tiles / args.heads, i / tiles % args.heads, tiles - 1 - i % tiles);
+        ParallelForUneven(batch * groups * tiles, threads, [&](int64_t i) {
+          forward(args, i / tiles / groups, i / tiles % groups * together, tiles - 1 - i % tiles,
+                  ThreadScratch());
         });
       });
+}
+
+static_assert(kAttentionBlock == 128, "AttentionGradSequences counts pairs of blocks");
+
+// The sums of 16-bit gradients lie in the workspace, behind `row_sums`.
+AttentionSums SumsBeside(const AttentionHeads& heads, float* row_sums) {
+  const int64_t rows = AttentionGradSequences(heads.batch, heads.positions, heads.kv_heads) * heads.positions;
+  const int64_t q_width = heads.heads * heads.size, kv_width = heads.kv_heads * heads.size;
+  float* dq = row_sums + (heads.rows() + 15) / 16 * 16;
+  return {dq, dq + rows * q_width, dq + rows * (q_width + kv_width), q_width, kv_width};
+}
+
+// Pairs of a block of queries and a block of keys go by their distance, one distance after the other: then no
+// two pairs at a time add to the same sum, and every sum is made in the same order, whatever the number of
+// threads.
+template <typename F>
+void ForPairs(int64_t blocks, bool causal, int64_t groups, int threads, const F& f) {
+  for (int64_t distance = 0; distance < blocks; ++distance) {
+    const int64_t pairs = causal ? blocks - distance : blocks;
+    ParallelForUneven(groups * pairs, threads, [&](int64_t i) {
+      const int64_t query_block = blocks - 1 - i % pairs;
+      f(i / pairs, query_block, (query_block - distance + blocks) % blocks, distance == 0);
+    });
+  }
 }
 
 template <AttentionInputs kInputs>
@@ -44,28 +73,45 @@ KernelOr MakeAttentionGrad(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const AttentionBackward operands,
                       ReadAttentionGrad(context.operands, context.attributes, kInputs));
   const AttentionHeads &heads = operands.heads, &gradients = operands.gradients;
-  FT_RETURN_IF_ERROR(
-      CheckWorkspace(context.operands, AttentionGradWorkspace(heads.batch, heads.heads, heads.positions)));
+  const bool narrow = heads.q.dtype != DType::kF32;
+  FT_RETURN_IF_ERROR(CheckWorkspace(
+      context.operands,
+      AttentionGradWorkspace(heads.batch, heads.positions, heads.heads, heads.kv_heads, heads.size, narrow)));
   AttentionArgs forward = ArgsOf(heads);
   forward.out = operands.out.data;
   forward.lse = operands.lse.as<float>();
-  const AttentionGradArgs args = {
-      forward,          operands.dout.data, context.operands.workspace.as<float>(),
-      gradients.q.data, gradients.k.data,   gradients.v.data};
+  float* row_sums = context.operands.workspace.as<float>();
+  const AttentionSums in_place = {gradients.q.as<float>(), gradients.k.as<float>(), gradients.v.as<float>(),
+                                  heads.q_stride, heads.kv_stride};
+  AttentionGradArgs args = {forward,
+                            operands.dout.data,
+                            row_sums,
+                            gradients.q.data,
+                            gradients.k.data,
+                            gradients.v.data,
+                            narrow ? SumsBeside(heads, row_sums) : in_place,
+                            0};
   const int threads = ThreadsOf(context, heads);
-  const AttentionRoutines& routines = context.routines.attention;
+  const AttentionGradRoutines& routines = context.routines.attention_grad;
   const int type = FloatIndex(heads.q.dtype);
-  const int64_t tile = AttentionTile(forward.head_size), tiles = (forward.positions + tile - 1) / tile;
+  const int64_t sequences =
+      narrow ? AttentionGradSequences(heads.batch, heads.positions, heads.kv_heads) : heads.batch;
   return MakeKernel([=, row_sums = routines.row_sums[type], backward = routines.backward[type],
-                     query_grad = routines.query_grad[type], batch = heads.batch] {
+                     store = routines.store[type], batch = heads.batch]() mutable {
     const int64_t all = args.forward.heads, kv_heads = args.forward.kv_heads;
+    const int64_t blocks = Tiles(args.forward.positions, kAttentionBlock);
     ParallelFor(batch * all, threads, [&](int64_t i) { row_sums(args, i / all, i % all); });
-    ParallelForUneven(batch * kv_heads, threads,
-                      [&](int64_t i) { backward(args, i / kv_heads, i % kv_heads); });
-    if (query_grad == nullptr) return;
-    ParallelForUneven(batch * all * tiles, threads, [&](int64_t i) {
-      query_grad(args, i / tiles / all, i / tiles % all, tiles - 1 - i % tiles);
-    });
+    for (int64_t first = 0; first < batch; first += sequences) {
+      const int64_t count = std::min(sequences, batch - first);
+      args.first_batch = narrow ? first : 0;
+      ForPairs(blocks, args.forward.causal, count * kv_heads, threads,
+               [&](int64_t group, int64_t queries, int64_t keys, bool set) {
+                 backward(args, first + group / kv_heads, group % kv_heads, queries, keys, set,
+                          ThreadScratch());
+               });
+      if (store == nullptr) continue;
+      ParallelFor(count * blocks, threads, [&](int64_t i) { store(args, first + i / blocks, i % blocks); });
+    }
   });
 }
 

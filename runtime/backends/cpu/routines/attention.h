@@ -1,4 +1,4 @@
-// Attention by tiles of queries and keys; the scores of a tile live on the stack.
+// Attention by tiles of queries and keys, in a thread's scratch (ThreadScratch).
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,9 @@
 
 namespace ft::cpu {
 
-// Queries, and keys, per tile: tiles of a head fit in the second-level cache and in 192 KiB of stack.
-constexpr int64_t AttentionTile(int64_t head_size) {
-  return head_size <= 64 ? 64 : (head_size <= 128 ? 32 : 16);
-}
+// Queries, and keys, per tile; tiles per block of the gradient.
+inline constexpr int64_t kAttentionTile = 64;
+inline constexpr int64_t kAttentionBlock = 2 * kAttentionTile;
 
 // Tensors are f32, bf16 or f16, all but lse and row_sums of one type.
 struct AttentionArgs {
@@ -30,6 +29,21 @@ struct AttentionArgs {
   bool causal;
 };
 
+// Heads that share a key and value head and are worked on together, so that a tile of keys is packed once for
+// them: a divisor of the heads that share.
+inline constexpr int64_t kMaxHeadsTogether = 4;
+constexpr int64_t AttentionHeadsTogether(const AttentionArgs& args) {
+  const int64_t sharing = args.heads / args.kv_heads;
+  return sharing % 4 == 0 ? 4 : (sharing % 3 == 0 ? 3 : (sharing % 2 == 0 ? 2 : 1));
+}
+
+// Where the gradients are summed: each float [batch, positions, ...] as q or k, with its own stride between
+// positions.
+struct AttentionSums {
+  float *dq, *dk, *dv;
+  int64_t q_stride, kv_stride;
+};
+
 struct AttentionGradArgs {
   AttentionArgs forward;
   const void* dout;
@@ -37,20 +51,30 @@ struct AttentionGradArgs {
   void* dq;         // as q
   void* dk;         // as k
   void* dv;
+  // The gradients themselves where they are f32; else beside them, for sequences first_batch ... only.
+  AttentionSums sums;
+  int64_t first_batch;
 };
 
 // One function for each type, at FloatIndex(dtype).
 struct AttentionRoutines {
-  void (*forward[kFloatTypes])(const AttentionArgs&, int64_t batch, int64_t head, int64_t query_tile);
+  // Of a tile of queries of heads head, head + 1, ... as many as are worked on together.
+  void (*forward[kFloatTypes])(const AttentionArgs&, int64_t batch, int64_t head, int64_t query_tile,
+                               void* scratch);
+};
+
+struct AttentionGradRoutines {
   // row_sums of one batch and head.
   void (*row_sums[kFloatTypes])(const AttentionGradArgs&, int64_t batch, int64_t head);
-  // dk and dv of one kv head, and, of f32, dq of its heads.
-  void (*backward[kFloatTypes])(const AttentionGradArgs&, int64_t batch, int64_t kv_head);
-  // dq of a tile of queries of one head, for 16 bits: its sum over the keys is rounded once, at its end, so
-  // it cannot be held in dq while the keys pass by in `backward`. nullptr for f32.
-  void (*query_grad[kFloatTypes])(const AttentionGradArgs&, int64_t batch, int64_t head, int64_t query_tile);
+  // Adds what a block of queries of all heads of a kv head and a block of keys give to each other's
+  // gradients. The first time for either block it sets them: then both must be `first`.
+  void (*backward[kFloatTypes])(const AttentionGradArgs&, int64_t batch, int64_t kv_head, int64_t query_block,
+                                int64_t key_block, bool first, void* scratch);
+  // The sums of a block of positions of all heads, rounded to dq, dk and dv; nullptr for f32.
+  void (*store[kFloatTypes])(const AttentionGradArgs&, int64_t batch, int64_t block);
 };
 
 FT_DECLARE_FOR_EVERY_ISA(AttentionRoutines, kAttention)
+FT_DECLARE_FOR_EVERY_ISA(AttentionGradRoutines, kAttentionGrad)
 
 }  // namespace ft::cpu

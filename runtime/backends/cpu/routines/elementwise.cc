@@ -1,6 +1,7 @@
 #include "runtime/backends/cpu/routines/elementwise.h"
 
 #include "runtime/backends/cpu/routines/element.h"
+#include "runtime/backends/cpu/routines/f16_pieces.h"
 
 namespace ft::cpu::FT_ISA {
 namespace {
@@ -125,7 +126,7 @@ void SwigluGrad(const SwigluGradArgs& args, int64_t begin, int64_t end) {
 }
 
 template <typename T>
-void Rope(const RopeArgs& args, int64_t begin, int64_t end) {
+FT_INLINE void RopeRows(const RopeArgs& args, int64_t begin, int64_t end) {
   const int64_t half = args.half;
   for (int64_t row = begin; row < end; ++row) {
     const float* cosine = args.cosine + row % args.positions * half;
@@ -140,6 +141,28 @@ void Rope(const RopeArgs& args, int64_t begin, int64_t end) {
         Store(Fma(low, cosine[i], -(high * sine[i])), r[i]);
         Store(Fma(high, cosine[i], low * sine[i]), r[i + half]);
       }
+    }
+  }
+}
+
+template <typename T>
+void Rope(const RopeArgs& args, int64_t begin, int64_t end) {
+  RopeRows<T>(args, begin, end);
+}
+
+// A head at a time.
+template <>
+void Rope<Float16>(const RopeArgs& args, int64_t begin, int64_t end) {
+  const int64_t half = args.half, width = 2 * half;
+  if (width > kPiece) return RopeRows<Float16>(args, begin, end);
+  Piece x, r;
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t angle = row % args.positions * half;
+    for (int64_t head = 0; head < args.heads; ++head) {
+      const int64_t at = (row * args.heads + head) * width;
+      RopeRows<float>(
+          {x.Read(args.x, at, width), r.data(), args.cosine + angle, args.sine + angle, 1, 1, half}, 0, 1);
+      r.Write(args.r, at, width);
     }
   }
 }
@@ -166,11 +189,22 @@ void Drain(const AccumulateArgs& args, int64_t begin, int64_t end) {
 
 }  // namespace
 
+// Of f32, bf16 and f16.
+#define FT_WITH_PIECES(Function, Pieces) {Function<float>, Function<BFloat16>, Pieces<Function<float>>}
+
 extern const ElementwiseRoutines kElementwise;
 const ElementwiseRoutines kElementwise = {
-    FT_EVERY_FLOAT(Add),         FT_EVERY_FLOAT(Mul),        FT_EVERY_FLOAT(Scale),
-    FT_EVERY_FLOAT(GeluTanh),    FT_EVERY_FLOAT(GeluErf),    FT_EVERY_FLOAT(GeluTanhGrad),
-    FT_EVERY_FLOAT(GeluErfGrad), FT_EVERY_FLOAT(Swiglu),     FT_EVERY_FLOAT(SwigluGrad),
-    FT_EVERY_FLOAT(Rope),        FT_EVERY_FLOAT(Accumulate), FT_EVERY_FLOAT(Drain)};
+    FT_WITH_PIECES(Add, BinaryPieces),
+    FT_WITH_PIECES(Mul, BinaryPieces),
+    FT_WITH_PIECES(Scale, UnaryPieces),
+    FT_WITH_PIECES(GeluTanh, UnaryPieces),
+    FT_WITH_PIECES(GeluErf, UnaryPieces),
+    FT_WITH_PIECES(GeluTanhGrad, UnaryGradPieces),
+    FT_WITH_PIECES(GeluErfGrad, UnaryGradPieces),
+    FT_WITH_PIECES(Swiglu, SwigluPieces),
+    FT_WITH_PIECES(SwigluGrad, SwigluGradPieces),
+    {Rope<float>, Rope<BFloat16>, Rope<Float16>},
+    {Accumulate<float>, Accumulate<BFloat16>, AccumulatePieces<Accumulate<float>, false>},
+    {Drain<float>, Drain<BFloat16>, AccumulatePieces<Drain<float>, true>}};
 
 }  // namespace ft::cpu::FT_ISA

@@ -21,20 +21,27 @@ struct GemmPart {
   bool transpose_b;  // B is [n, k]
   bool accumulate;   // add to C
   int64_t row_begin, row_end, column_begin, column_end;
+  void* scratch;  // kScratchBytes of the calling thread, aligned to 64 bytes
 };
 
-// Rows and columns of C that are computed at once: parts should begin at multiples of these.
-inline constexpr int64_t kGemmRows = 14;
-inline constexpr int64_t kGemmColumns = 32;
+// Memory that a thread needs for a part of a product, or for a tile of attention.
+inline constexpr int64_t kScratchBytes = int64_t{4} << 20;
 
 struct GemmRoutines {
   // c[i, j] += bias[j] for an m x n tile with row stride ldc.
   void (*add_bias)(float* c, int64_t ldc, const float* bias, int64_t m, int64_t n);
   // Computes a part. Every element is one chain of multiply-adds over k in f32, rounded to C's type at its
-  // end, so it does not depend on how C is cut in parts.
+  // end, so it does not depend on how C is cut in parts. With AVX512_BF16 a product of which one operand is
+  // bf16 and the other bf16 or f32 is one of bf16: VDPBF16PS takes two elements of k at a time.
   void (*product)(const GemmPart& part);
+  // Rows and columns of C that are computed at once: parts should begin at multiples of these.
+  int64_t rows, columns;
   // Where all is f32, the BLAS is at least as good.
   bool blas_for_f32;
+  // What the machine can do at best: multiply-adds in registers, of f32 and of pairs of bf16 (nullptr where
+  // there are none). Returns how many floating-point operations that was.
+  double (*peak_f32)(int64_t iterations);
+  double (*peak_bf16)(int64_t iterations);
 };
 
 FT_DECLARE_FOR_EVERY_ISA(GemmRoutines, kGemm)

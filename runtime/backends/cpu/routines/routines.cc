@@ -12,22 +12,39 @@
 #include "runtime/backends/cpu/routines/rows.h"
 
 namespace ft::cpu {
+namespace {
 
-#define FT_ROUTINES_OF(isa)                                                                              \
-  Routines {                                                                                             \
-    isa::kAttention, isa::kConvert, isa::kElementwise, isa::kGemm, isa::kLatent, isa::kLoss, isa::kNorm, \
-        isa::kOptimizer, isa::kRandom, isa::kRows                                                        \
+#define FT_ROUTINES_OF(isa)                                                                           \
+  Routines {                                                                                          \
+    isa::kAttention, isa::kAttentionGrad, isa::kConvert, isa::kElementwise, isa::kGemm, isa::kLatent, \
+        isa::kLoss, isa::kNorm, isa::kOptimizer, isa::kRandom, isa::kRows                             \
   }
 
-const Routines& RoutinesFor(Isa isa) {
-  static const Routines plain = FT_ROUTINES_OF(generic);
 #if FT_CPU_X86
-  static const Routines v3 = FT_ROUTINES_OF(x86_v3);
-  static const Routines v4 = FT_ROUTINES_OF(x86_v4);
-  if (isa == Isa::kX86V3) return v3;
-  if (isa == Isa::kX86V4) return v4;
+// AVX512_BF16 has instructions for products alone.
+constexpr Routines kBf16 = {x86_v4_bf16::kAttention,
+                            x86_v4_bf16::kAttentionGrad,
+                            x86_v4::kConvert,
+                            x86_v4::kElementwise,
+                            x86_v4_bf16::kGemm,
+                            x86_v4::kLatent,
+                            x86_v4::kLoss,
+                            x86_v4::kNorm,
+                            x86_v4::kOptimizer,
+                            x86_v4::kRandom,
+                            x86_v4::kRows};
+constexpr Routines kOfIsa[] = {FT_ROUTINES_OF(generic), FT_ROUTINES_OF(x86_v3), FT_ROUTINES_OF(x86_v4),
+                               kBf16};
+const Routines* routines_of[] = {&kOfIsa[0], &kOfIsa[1], &kOfIsa[2], &kOfIsa[3]};
+#else
+constexpr Routines kOfIsa[] = {FT_ROUTINES_OF(generic)};
+const Routines* routines_of[] = {&kOfIsa[0], nullptr, nullptr, nullptr};
 #endif
-  return plain;
-}
+
+}  // namespace
+
+const Routines& RoutinesFor(Isa isa) { return *routines_of[static_cast<int>(isa)]; }
+
+void SetRoutinesForTest(Isa isa, const Routines& routines) { routines_of[static_cast<int>(isa)] = &routines; }
 
 }  // namespace ft::cpu

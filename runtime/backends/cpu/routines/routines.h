@@ -10,6 +10,7 @@
 namespace ft::cpu {
 
 struct AttentionRoutines;
+struct AttentionGradRoutines;
 struct ConvertRoutines;
 struct ElementwiseRoutines;
 struct GemmRoutines;
@@ -22,6 +23,7 @@ struct RowRoutines;
 
 struct Routines {
   const AttentionRoutines& attention;
+  const AttentionGradRoutines& attention_grad;
   const ConvertRoutines& convert;
   const ElementwiseRoutines& elementwise;
   const GemmRoutines& gemm;
@@ -36,6 +38,10 @@ struct Routines {
 // `isa` must be usable (isa.h).
 const Routines& RoutinesFor(Isa isa);
 
+// Puts an emulation in the place of the routines of an instruction set that this machine lacks. Before any
+// kernel is made; `routines` must stay.
+void SetRoutinesForTest(Isa isa, const Routines& routines);
+
 #if FT_CPU_X86
 #define FT_DECLARE_FOR_EVERY_ISA(Type, name) \
   namespace generic {                        \
@@ -45,6 +51,9 @@ const Routines& RoutinesFor(Isa isa);
   extern const Type name;                    \
   }                                          \
   namespace x86_v4 {                         \
+  extern const Type name;                    \
+  }                                          \
+  namespace x86_v4_bf16 {                    \
   extern const Type name;                    \
   }
 #else

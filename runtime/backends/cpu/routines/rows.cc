@@ -1,6 +1,6 @@
 #include "runtime/backends/cpu/routines/rows.h"
 
-#include "runtime/backends/cpu/routines/element.h"
+#include "runtime/backends/cpu/routines/f16_pieces.h"
 
 namespace ft::cpu::FT_ISA {
 namespace {
@@ -27,6 +27,15 @@ void AddInto(const void* x, int64_t begin, int64_t n, float* sum) {
   for (int64_t i = 0; i < n; ++i) sum[i] += Load(from[i]);
 }
 
+template <>
+void AddInto<Float16>(const void* x, int64_t begin, int64_t n, float* sum) {
+  Piece piece;
+  for (int64_t i = 0, m; i < n; i += m) {
+    m = PieceLength(i, n);
+    AddInto<float>(piece.Read(x, begin + i, m), 0, m, sum + i);
+  }
+}
+
 template <typename T>
 void EmbeddingGrad(const EmbeddingGradArgs& args, int64_t begin, int64_t end) {
   for (int64_t row = 0; row < args.rows; ++row) {
@@ -40,8 +49,7 @@ template <typename T>
 void ColumnSum(const ColumnSumArgs& args, int64_t row_begin, int64_t row_end, int64_t column_begin,
                int64_t column_end) {
   const T* first = static_cast<const T*>(args.x) + row_begin * args.columns;
-#pragma omp simd
-  for (int64_t i = column_begin; i < column_end; ++i) args.result[i] = Load(first[i]);
+  LoadFloats(first + column_begin, column_end - column_begin, args.result + column_begin);
   for (int64_t row = row_begin + 1; row < row_end; ++row) {
     AddInto<T>(args.x, row * args.columns + column_begin, column_end - column_begin,
                args.result + column_begin);

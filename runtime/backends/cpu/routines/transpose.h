@@ -3,23 +3,14 @@
 
 #include <cstdint>
 
-#include "runtime/backends/cpu/routines/half.h"
+#include "runtime/backends/cpu/routines/units.h"
 
 namespace ft::cpu::FT_ISA {
 
+// Rows become columns, in place.
+FT_INLINE void TransposeVectors(Vector (&r)[kLanes]) {
 #if defined(__AVX512F__)
-// to[k * ldt + i] = from[i * ldf + k] for a block of 16 x 16 of any float type; the columns of rows beyond
-// `rows` become zero. Stores whole vectors of 16.
-template <typename T>
-FT_INLINE void TransposeBlock(const T* from, int64_t ldf, int64_t rows, float* to, int64_t ldt,
-                              int64_t columns) {
-  __m512 r[16], t[16];
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) {
-    const __mmask16 mask =
-        i < rows ? static_cast<__mmask16>((uint32_t{1} << columns) - 1) : static_cast<__mmask16>(0);
-    r[i] = LoadVector(mask, from + i * ldf);
-  }
+  __m512 t[16];
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) {
     t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
@@ -47,10 +38,56 @@ FT_INLINE void TransposeBlock(const T* from, int64_t ldf, int64_t rows, float* t
     t[12 + c] = _mm512_shuffle_f32x4(odd01, odd23, 0xdd);
   }
 #pragma GCC unroll 16
-  for (int k = 0; k < 16; ++k) {
-    if (k < columns) _mm512_storeu_ps(to + k * ldt, t[k]);
+  for (int i = 0; i < 16; ++i) r[i] = t[i];
+#elif defined(__AVX2__) && !defined(FT_EMULATE_BF16_DOT)
+  __m256 t[8];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+    t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+  }
+  // r[4 g + c] holds in its 128-bit lane l the column 4 l + c of rows 4 g ... 4 g + 3.
+#pragma GCC unroll 2
+  for (int g = 0; g < 8; g += 4) {
+    r[g] = _mm256_shuffle_ps(t[g], t[g + 2], 0x44);
+    r[g + 1] = _mm256_shuffle_ps(t[g], t[g + 2], 0xee);
+    r[g + 2] = _mm256_shuffle_ps(t[g + 1], t[g + 3], 0x44);
+    r[g + 3] = _mm256_shuffle_ps(t[g + 1], t[g + 3], 0xee);
+  }
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    t[c] = _mm256_permute2f128_ps(r[c], r[4 + c], 0x20);
+    t[4 + c] = _mm256_permute2f128_ps(r[c], r[4 + c], 0x31);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) r[i] = t[i];
+#else
+  Vector t[kLanes];
+  for (int i = 0; i < kLanes; ++i) {
+    for (int j = 0; j < kLanes; ++j) t[i][j] = r[j][i];
+  }
+  for (int i = 0; i < kLanes; ++i) r[i] = t[i];
+#endif
+}
+
+// to[k * ldt + i] = unit k of row i, from[i * ldf + ...], for kLanes rows and kLanes units; rows beyond
+// `rows` and elements beyond `n` (positive) of a row are not read and become zero. Stores min(kLanes, units
+// that have elements) whole vectors.
+template <typename Units, typename T>
+FT_INLINE void TransposeBlock(const T* from, int64_t ldf, int64_t rows, float* to, int64_t ldt, int64_t n) {
+  Vector r[kLanes];
+  if (rows >= kLanes && n >= kLanes * Units::kElements) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) r[i] = Units::Along(from + i * ldf, kLanes * Units::kElements);
+  } else {
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) r[i] = i < rows ? Units::Along(from + i * ldf, n) : Vector{};
+  }
+  TransposeVectors(r);
+#pragma GCC unroll 16
+  for (int k = 0; k < kLanes; ++k) {
+    if (k * Units::kElements < n) StoreVector(to + k * ldt, r[k]);
   }
 }
-#endif
 
 }  // namespace ft::cpu::FT_ISA

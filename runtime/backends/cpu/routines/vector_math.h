@@ -8,7 +8,11 @@
 #include <bit>
 #include <cstdint>
 
+#if defined(FT_EMULATE_BF16_DOT)
+#define FT_INLINE static inline  // vector.h: nobody waits for an emulation, but for its compiler
+#else
 #define FT_INLINE static inline __attribute__((always_inline))
+#endif
 
 namespace ft::cpu::FT_ISA {
 

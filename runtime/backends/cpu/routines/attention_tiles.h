@@ -1,0 +1,180 @@
+// Tiles of attention and their products, in a thread's scratch. Included only by routines.
+//
+// Tiles are padded, so that products need no edges: rows by kPadRows, which are computed and never read,
+// columns to whole panels of kTileColumns.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "runtime/backends/cpu/routines/attention.h"
+#include "runtime/backends/cpu/routines/transpose.h"
+
+namespace ft::cpu::FT_ISA {
+
+// f32 and f16 are multiplied in f32; so is bf16 where there is nothing better.
+#if FT_BF16_DOT
+template <typename T>
+using UnitsOf = std::conditional_t<std::is_same_v<T, BFloat16>, Bf16Units, F32Units>;
+#else
+template <typename T>
+using UnitsOf = F32Units;
+#endif
+
+inline constexpr int64_t kPadRows = 16;
+inline constexpr int kSmallRows = kTileRows == 14 ? 8 : 4;  // of what is left below whole tiles
+static_assert(kTileRows <= kPadRows && kAttentionTile % kTileColumns == 0);
+
+template <typename Units>
+FT_INLINE int64_t UnitCount(int64_t elements) {
+  return (elements + Units::kElements - 1) / Units::kElements;
+}
+
+// Columns of tiles that hold elements of a head, and between rows of tiles that hold units of it.
+FT_INLINE int64_t HeadColumns(int64_t head_size) { return RoundUp(head_size, kTileColumns); }
+FT_INLINE int64_t HeadStride(int64_t units) { return units <= 64 ? 64 : (units <= 128 ? 128 : 256); }
+
+// Hands out pieces of a thread's scratch, each a multiple of 64 bytes.
+class Scratch {
+ public:
+  explicit inline __attribute__((always_inline)) Scratch(void* data) : next_(static_cast<float*>(data)) {}
+
+  inline __attribute__((always_inline)) float* Take(int64_t n) {
+    float* piece = next_;
+    next_ += RoundUp(n, 16);
+    return piece;
+  }
+
+ private:
+  float* next_;
+};
+
+// to[i * ld + u] = unit u of row i.
+template <typename Units, typename T>
+FT_INLINE void PackAlong(const T* from, int64_t ldf, int64_t rows, int64_t n, float* to, int64_t ld) {
+  constexpr int64_t kStep = kLanes * Units::kElements;
+  for (int64_t i = 0; i < rows; ++i, from += ldf, to += ld) {
+    for (int64_t u = 0; u * Units::kElements < n; u += kLanes) {
+      StoreVector(to + u,
+                  Units::Along(from + u * Units::kElements, Smaller(n - u * Units::kElements, kStep)));
+    }
+  }
+}
+
+// to[u * ld + j] = unit u of column j; columns to the next multiple of kLanes behind n + kPadRows are zero.
+template <typename Units, typename T>
+FT_INLINE void PackAcross(const T* from, int64_t ldf, int64_t rows, int64_t n, float* to, int64_t ld) {
+  const int64_t width = Smaller(ld, RoundUp(n + kPadRows, kLanes));
+  for (int64_t i = 0; i < rows; i += Units::kElements, to += ld) {
+    int64_t j = 0;
+    for (; j < n; j += kLanes) StoreVector(to + j, Units::Across(from + i * ldf + j, ldf, rows - i, n - j));
+    for (; j < width; j += kLanes) StoreVector(to + j, Vector{});
+  }
+}
+
+// to[u * ld + i] = unit u of row i, zero beyond `rows` to the next multiple of kTileColumns.
+template <typename Units, typename T>
+FT_INLINE void PackTransposed(const T* from, int64_t ldf, int64_t rows, int64_t n, float* to, int64_t ld) {
+  for (int64_t u = 0; u * Units::kElements < n; u += kLanes) {
+    for (int64_t i = 0; i < RoundUp(rows, kTileColumns); i += kLanes) {
+      // Where no rows are left none is read.
+      const T* block = from + (i < rows ? i : 0) * ldf + u * Units::kElements;
+      TransposeBlock<Units>(block, ldf, rows - i, to + u * ld + i, ld, n - u * Units::kElements);
+    }
+  }
+}
+
+// How the left operand of a product lies: element (i, k) at data[i * kStride + k], or, with kStride 0, at
+// data[k * ld + i].
+template <int kStride>
+struct Left {
+  const float* data;
+  int64_t ld;
+
+  FT_INLINE int64_t Offset(int64_t i, int64_t k, int64_t ld) {
+    return kStride == 0 ? k * ld + i : i * kStride + k;
+  }
+  inline __attribute__((always_inline)) Left At(int64_t i, int64_t k) const {
+    return {data + Offset(i, k, ld), ld};
+  }
+};
+
+// c [kRows, kTileColumns] = or += a b over `depth` units.
+template <typename Units, int kRows, int kStride>
+void MultiplyTile(int64_t depth, Left<kStride> a, const float* b, int64_t ldb, float* c, int64_t ldc,
+                  bool accumulate) {
+  Vector sums[kRows][kTileVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    sums[i][0] = accumulate ? LoadVector(c + i * ldc) : Vector{};
+    sums[i][1] = accumulate ? LoadVector(c + i * ldc + kLanes) : Vector{};
+  }
+  const float* data = a.data;
+  const int64_t ld = a.ld;
+  const auto element = [data, ld](int64_t i, int64_t k)
+                           __attribute__((always_inline)) { return data[Left<kStride>::Offset(i, k, ld)]; };
+  AddProducts<Units, kRows, kTileVectors>(depth, element, b, ldb, sums);
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    StoreVector(c + i * ldc, sums[i][0]);
+    StoreVector(c + i * ldc + kLanes, sums[i][1]);
+  }
+}
+
+// What of a product is wanted for rows begin ... end - 1 of a tile: units of the sums, columns of the result.
+struct Extent {
+  int64_t depth_begin, depth_end, columns;
+};
+
+// c [rows, columns] = or += a b. `extent_of(begin, end)` gives the extent of rows that are made together.
+template <typename Units, int kStride, typename ExtentOf>
+FT_INLINE void TileProduct(int64_t rows, Left<kStride> a, const float* b, int64_t ldb, float* c, int64_t ldc,
+                           bool accumulate, const ExtentOf& extent_of) {
+  for (int64_t row = 0; row < rows;) {
+    const bool small = rows - row <= kSmallRows;
+    const int64_t height = small ? kSmallRows : kTileRows;
+    const Extent extent = extent_of(row, Smaller(rows, row + height));
+    const Left<kStride> left = a.At(row, extent.depth_begin);
+    const int64_t depth = extent.depth_end - extent.depth_begin;
+    for (int64_t column = 0; column < extent.columns; column += kTileColumns) {
+      const auto multiply =
+          small ? MultiplyTile<Units, kSmallRows, kStride> : MultiplyTile<Units, kTileRows, kStride>;
+      multiply(depth, left, b + extent.depth_begin * ldb + column, ldb, c + row * ldc + column, ldc,
+               accumulate);
+    }
+    row += height;
+  }
+}
+
+// The same for the whole of it.
+template <typename Units, int kStride>
+FT_INLINE void TileProduct(int64_t rows, int64_t columns, int64_t depth, Left<kStride> a, const float* b,
+                           int64_t ldb, float* c, int64_t ldc, bool accumulate) {
+  TileProduct<Units>(rows, a, b, ldb, c, ldc, accumulate,
+                     [=](int64_t, int64_t)
+                         __attribute__((always_inline)) { return Extent{0, depth, columns}; });
+}
+
+// With rows of units of a head on the left, whose stride the compiler must know: f(std::integral_constant).
+template <typename F>
+FT_INLINE void WithHeadStride(int64_t stride, const F& f) {
+  if (stride == 64) return f(std::integral_constant<int, 64>());
+  if (stride == 128) return f(std::integral_constant<int, 128>());
+  f(std::integral_constant<int, 256>());
+}
+
+// Where a head's rows of a position begin: in q, in k and v, and in out and its gradient.
+FT_INLINE int64_t QueryOffset(const AttentionArgs& f, int64_t batch, int64_t position, int64_t head) {
+  return (batch * f.positions + position) * f.q_stride + head * f.head_size;
+}
+FT_INLINE int64_t KeyOffset(const AttentionArgs& f, int64_t batch, int64_t position, int64_t kv_head) {
+  return (batch * f.positions + position) * f.kv_stride + kv_head * f.head_size;
+}
+FT_INLINE int64_t OutOffset(const AttentionArgs& f, int64_t batch, int64_t position, int64_t head) {
+  return ((batch * f.positions + position) * f.heads + head) * f.head_size;
+}
+
+inline constexpr float kLog2E = 1.44269504088896340736f;
+inline constexpr float kLn2 = 0.69314718055994530942f;
+
+}  // namespace ft::cpu::FT_ISA

@@ -1,0 +1,150 @@
+// Products of bf16 with VDPBF16PS, bit by bit against the instruction's definition: emulated everywhere,
+// native where the machine has AVX512_BF16.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "runtime/backends/cpu/gemm.h"
+#include "runtime/backends/cpu/testing/emulated_bf16.h"
+
+namespace ft::cpu {
+namespace {
+
+// Denormal numbers count as zero.
+float Flush(float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
+
+float FromBf16(uint32_t bits) { return std::bit_cast<float>(bits << 16); }
+
+uint32_t ToBf16(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(Flush(x));
+  return (bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16;
+}
+
+// One lane of VDPBF16PS: the odd elements of the pairs first.
+float Dot(float sum, const uint32_t (&a)[2], const uint32_t (&b)[2]) {
+  for (int i : {1, 0}) {
+    sum = Flush(std::fma(Flush(FromBf16(a[i])), Flush(FromBf16(b[i])), Flush(sum)));
+  }
+  return sum;
+}
+
+// A matrix of bf16, or of f32 that the product rounds to it.
+struct Matrix {
+  Matrix(int64_t rows, int64_t columns, DType type, std::mt19937& random)
+      : columns(columns), type(type), wide(rows * columns), narrow(rows * columns) {
+    std::uniform_real_distribution<float> number(-1.0f, 1.0f);
+    for (size_t i = 0; i < wide.size(); ++i) {
+      // Among them numbers whose products are denormal.
+      wide[i] = number(random) * (random() % 16 == 0 ? 0x1p-66f : 1.0f);
+      narrow[i] = static_cast<uint16_t>(ToBf16(wide[i]));
+    }
+  }
+
+  const void* data() const {
+    return type == DType::kF32 ? static_cast<const void*>(wide.data()) : narrow.data();
+  }
+  uint32_t At(int64_t row, int64_t column, bool transposed) const {
+    return narrow[transposed ? column * columns + row : row * columns + column];
+  }
+
+  int64_t columns;
+  DType type;
+  std::vector<float> wide;
+  std::vector<uint16_t> narrow;
+};
+
+struct Types {
+  DType a, b, c;
+};
+
+// C as the definition has it.
+std::vector<float> Expected(const GemmShape& s, const Matrix& a, const Matrix& b,
+                            const std::vector<float>& bias, const std::vector<float>& c) {
+  std::vector<float> result(c.size());
+  for (int64_t i = 0; i < s.m; ++i) {
+    for (int64_t j = 0; j < s.n; ++j) {
+      float sum = s.accumulate ? c[i * s.n + j] : bias[j];
+      for (int64_t k = 0; k < s.k; k += 2) {
+        const bool pair = k + 1 < s.k;
+        sum = Dot(sum, {a.At(i, k, s.transpose_a), pair ? a.At(i, k + 1, s.transpose_a) : 0},
+                  {b.At(k, j, s.transpose_b), pair ? b.At(k + 1, j, s.transpose_b) : 0});
+      }
+      result[i * s.n + j] = s.accumulate ? sum + bias[j] : sum;
+    }
+  }
+  return result;
+}
+
+void CheckProduct(const Routines& routines, const GemmShape& s, const Types& types, std::mt19937& random) {
+  const Matrix a(s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, types.a, random);
+  const Matrix b(s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, types.b, random);
+  const Matrix bias(1, s.n, DType::kF32, random);
+  Matrix c(s.m, s.n, types.c, random);
+  std::vector<float> earlier = c.wide;
+  for (size_t i = 0; i < earlier.size() && types.c == DType::kBF16; ++i) earlier[i] = FromBf16(c.narrow[i]);
+  const std::vector<float> expected = Expected(s, a, b, bias.wide, earlier);
+  Gemm(routines, s, {a.data(), a.type}, {b.data(), b.type}, bias.wide.data(),
+       {const_cast<void*>(c.data()), c.type}, 3);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (types.c == DType::kF32) {
+      ASSERT_EQ(std::bit_cast<uint32_t>(c.wide[i]), std::bit_cast<uint32_t>(expected[i])) << i;
+    } else {
+      ASSERT_EQ(c.narrow[i], (std::bit_cast<uint32_t>(expected[i]) + 0x7FFFu +
+                              (std::bit_cast<uint32_t>(expected[i]) >> 16 & 1u)) >>
+                                 16)
+          << i;
+    }
+  }
+}
+
+void CheckProducts(const Routines& routines) {
+  constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16;
+  std::mt19937 random(7);
+  // Edges of tiles, an odd number of elements to sum, several blocks of them, several panels and rows of
+  // blocks.
+  constexpr int64_t kSizes[][3] = {{1, 1, 1},    {14, 32, 64},  {15, 33, 65},  {29, 70, 31},
+                                   {8, 16, 515}, {3, 40, 1030}, {470, 35, 17}, {30, 800, 18}};
+  for (const auto& [m, n, k] : kSizes) {
+    for (int variant = 0; variant < 8; ++variant) {
+      const GemmShape shape = {m, n, k, (variant & 1) != 0, (variant & 2) != 0, (variant & 4) != 0};
+      for (const Types& types : {Types{kBF16, kBF16, kF32}, {kBF16, kBF16, kBF16}, {kF32, kBF16, kF32}}) {
+        SCOPED_TRACE(testing::Message() << m << " " << n << " " << k << " variant " << variant << " types "
+                                        << static_cast<int>(types.a) << static_cast<int>(types.c));
+        CheckProduct(routines, shape, types, random);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Bf16Products, EmulatedHaveTheBitsOfTheInstruction) {
+  if (BestIsa() < Isa::kX86V3) GTEST_SKIP() << "skipped: no AVX2";
+  CheckProducts(EmulatedBf16Routines());
+}
+
+TEST(Bf16Products, NativeHaveTheBitsOfTheInstruction) {
+  if (BestIsa() < Isa::kX86V4Bf16) GTEST_SKIP() << "skipped: no AVX512_BF16";
+  CheckProducts(RoutinesFor(Isa::kX86V4Bf16));
+}
+
+// The sums of every instruction set are those of one chain per element, so cuts do not show.
+TEST(Bf16Products, ThreadsDoNotShow) {
+  if (BestIsa() < Isa::kX86V3) GTEST_SKIP() << "skipped: no AVX2";
+  std::mt19937 random(9);
+  const Matrix a(130, 300, DType::kBF16, random), b(300, 170, DType::kBF16, random);
+  for (const Routines* routines : {&RoutinesFor(BestIsa()), &EmulatedBf16Routines()}) {
+    std::vector<float> first(130 * 170);
+    for (int threads : {1, 2, 3, 7}) {
+      std::vector<float> c(first.size());
+      Gemm(*routines, {130, 170, 300}, {a.data(), a.type}, {b.data(), b.type}, nullptr, c.data(), threads);
+      if (threads == 1) first = c;
+      EXPECT_EQ(c, first) << threads;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ft::cpu

@@ -1,0 +1,12 @@
+// Products of bf16 as AVX512_BF16 makes them, on any machine with AVX2 and FMA: the same code, compiled with
+// vectors of 16 lanes made of two and VDPBF16PS of multiply-adds.
+#pragma once
+
+#include "runtime/backends/cpu/routines/routines.h"
+
+namespace ft::cpu {
+
+// Everything but products and attention is that of AVX2.
+const Routines& EmulatedBf16Routines();
+
+}  // namespace ft::cpu

@@ -1,0 +1,10 @@
+// Memory of each thread that multiplies.
+#pragma once
+
+namespace ft::cpu {
+
+// kScratchBytes (routines/gemm.h) of the calling thread, aligned to 64 bytes: zero pages until they are first
+// used, never allocated or given back by a kernel. What a routine leaves there is garbage to the next.
+void* ThreadScratch();
+
+}  // namespace ft::cpu
