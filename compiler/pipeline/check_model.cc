@@ -1,5 +1,6 @@
 #include "compiler/pipeline/check_model.h"
 
+#include "compiler/pipeline/check_attributes.h"
 #include "compiler/pipeline/check_facts.h"
 #include "compiler/pipeline/check_parameters.h"
 #include "dialects/ft/dialect.h"
@@ -140,7 +141,8 @@ LogicalResult checkModel(ModuleOp module, StringRef name) {
   }
   if (!forward)
     return module.emitError("no function @forward; a model is a module with ft.parameter ops and @forward");
-  if (failed(checkParameters(module)) || failed(checkSignature(forward)) || failed(checkOps(forward)) ||
+  if (failed(checkParameters(module)) || failed(checkSignature(forward)) ||
+      failed(checkModuleAttributes(module, forward)) || failed(checkOps(forward)) ||
       failed(checkSizes(module, forward)))
     return failure();
   if (!module->hasAttr(kModelAttr))

@@ -16,10 +16,9 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 
-#include <cerrno>
 #include <limits>
 
-#include "runtime/base/posix_error.h"
+#include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/bind.h"
 
@@ -43,14 +42,14 @@ absl::Status runPhase(const Phase &phase, ModuleOp module, const CompileOptions 
 }
 
 absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, ArrayRef<std::string> frozen,
-                                                 MLIRContext *context, const FirstError &error) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (std::error_code code = buffer.getError())
-    return PosixError(code.value(), "read model", path);
-  FT_RETURN_IF_ERROR(checkSource((*buffer)->getBuffer(), path));
+                                                 MLIRContext *context, FirstError &error) {
+  FT_ASSIGN_OR_RETURN(const std::string text, ReadText(path, "model", kMaxModelBytes));
+  FT_RETURN_IF_ERROR(checkModelSource(text, path));
+  error.showNamesOf(text);
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, path), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, context);
+  error.showNamesOf("");
   if (!module || failed(freezeParameters(*module, frozen)) ||
       failed(checkModel(*module, llvm::sys::path::stem(path))))
     return absl::InvalidArgumentError(error.text().empty() ? path + ": error: it is not a model"

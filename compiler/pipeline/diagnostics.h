@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <string>
 
@@ -16,8 +17,13 @@ public:
   /// Empty when there was none.
   const std::string &text() const { return first; }
 
+  /// While this text is parsed, errors about names that MLIR leaves out say them, and what may have been
+  /// meant. Empty from then on.
+  void showNamesOf(llvm::StringRef text) { source = text; }
+
 private:
   std::string first;
+  llvm::StringRef source;
   mlir::ScopedDiagnosticHandler handler;
 };
 

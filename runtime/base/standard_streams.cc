@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/base/posix_error.h"
+#include "runtime/base/printable.h"
 
 namespace ft {
 
@@ -22,28 +22,17 @@ void HoldStandardDescriptors() {
 
 void LimitedFilesAreErrors() { signal(SIGXFSZ, SIG_IGN); }
 
-absl::Status PrintOut(std::string_view text) {
+absl::Status PrintOut(std::string_view raw) {
+  const std::string text = Printable(raw);
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return absl::OkStatus();
   return PosixError(errno, "write", "standard output");
 }
 
-void PrintError(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
-
-std::string OneLine(absl::string_view text) {
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      line += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      absl::StrAppend(&line, "\\x", absl::Hex(byte, absl::kZeroPad2));
-    } else {
-      line += c;
-    }
-  }
-  return line;
+void PrintError(std::string_view line) {
+  const std::string text = OneLine(line) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 }  // namespace ft

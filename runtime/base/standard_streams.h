@@ -1,11 +1,9 @@
 // Standard input, output and error of a program.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 
 namespace ft {
 
@@ -18,13 +16,11 @@ void HoldStandardDescriptors();
 // disk is, and no longer a signal that ends the program. Programs that are started inherit this.
 void LimitedFilesAreErrors();
 
-// All of `text` on standard output, flushed. Errors: PosixError's (exit status 74).
+// All of `text`, printable (printable.h), on standard output, flushed. Errors: PosixError's (exit status 74).
 absl::Status PrintOut(std::string_view text);
 
-// `line` and its end on standard error. Nothing can be done when that fails.
-void PrintError(const std::string& line);
-
-// `text` on one line, control characters escaped: messages quote names from files.
-std::string OneLine(absl::string_view text);
+// `line` as OneLine (printable.h) has it, and its end, on standard error: messages quote what stands in
+// files, and no program prints one in another way. Nothing can be done when that fails.
+void PrintError(std::string_view line);
 
 }  // namespace ft

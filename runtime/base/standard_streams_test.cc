@@ -32,8 +32,21 @@ TEST(StandardStreamsTest, AClosedStreamIsNotHandedToTheNextFile) {
   EXPECT_EQ(TempFolder::Read(folder.Path("next")), "");
 }
 
-TEST(StandardStreamsTest, OneLineEscapesWhatWouldLeaveTheLine) {
-  EXPECT_EQ(OneLine("tensor 'a\nb\x1b[31m\t\x7f' \xc3\xa9"), "tensor 'a\\nb\\x1b[31m\\x09\\x7f' \xc3\xa9");
+// The one place where lines of errors are printed.
+TEST(StandardStreamsTest, AnErrorIsOneLineOfBoundedText) {
+  testing::internal::CaptureStderr();
+  PrintError("ftc: '\x1b[2J\xff\n" + std::string(1 << 20, 'A') + "'");
+  const std::string printed = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(printed.starts_with("ftc: '\\x1b[2J\\xff\\nAAA")) << printed.substr(0, 50);
+  EXPECT_TRUE(printed.ends_with("A'\n"));
+  EXPECT_EQ(printed.find('\n'), printed.size() - 1);
+  EXPECT_LE(printed.size(), 4097u);
+}
+
+TEST(StandardStreamsTest, OutputHasNothingThatATerminalObeys) {
+  testing::internal::CaptureStdout();
+  ASSERT_TRUE(PrintOut("unit \x1b[31m\n\tx\n").ok());
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "unit \\x1b[31m\n\tx\n");
 }
 
 }  // namespace

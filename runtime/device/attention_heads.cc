@@ -12,10 +12,10 @@ namespace {
 // heads, kv_heads and causal.
 absl::StatusOr<AttentionHeads> ReadAttributes(const KernelAttributes& attributes) {
   AttentionHeads result;
-  FT_ASSIGN_OR_RETURN(result.heads, attributes.Int("heads"));
-  FT_ASSIGN_OR_RETURN(result.kv_heads, attributes.Int("kv_heads"));
+  FT_ASSIGN_OR_RETURN(result.heads, IntIn(attributes, "heads", 1, kMaxHeads));
+  FT_ASSIGN_OR_RETURN(result.kv_heads, IntIn(attributes, "kv_heads", 1, kMaxHeads));
   FT_ASSIGN_OR_RETURN(result.causal, Flag(attributes, "causal"));
-  if (result.heads < 1 || result.kv_heads < 1 || result.heads % result.kv_heads != 0) {
+  if (result.heads % result.kv_heads != 0) {
     return absl::InvalidArgumentError(
         fmt::format("heads must be a multiple of kv_heads, got {} and {}", result.heads, result.kv_heads));
   }

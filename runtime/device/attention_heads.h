@@ -22,6 +22,7 @@ struct AttentionHeads {
 };
 
 inline constexpr int64_t kMaxHeadSize = 256;
+inline constexpr int64_t kMaxHeads = int64_t{1} << 24;
 
 // How the inputs of an op come: as tensors q, k and v, or as one [batch, positions, (heads + 2 kv_heads) *
 // size] that has q, then k, then v of each position.

@@ -1,8 +1,11 @@
 #include "runtime/device/check.h"
 
+#include <cmath>
 #include <string>
 
 #include "fmt/format.h"
+#include "runtime/base/checked.h"
+#include "runtime/base/philox.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft {
@@ -67,16 +70,84 @@ absl::Status CheckAccumulator(const Tensor& accumulator, const Tensor& result) {
 absl::Status CheckWorkspace(const KernelOperands& operands, int64_t bytes) {
   if (bytes == 0) return absl::OkStatus();
   const Tensor& workspace = operands.workspace;
-  const int64_t given =
-      workspace.present() ? workspace.elements() * static_cast<int64_t>(SizeOf(workspace.dtype)) : 0;
-  if (given >= bytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("needs {} bytes of workspace, got {}", bytes, given));
+  const int64_t given = workspace.present()
+                            ? CheckedMul(workspace.elements(), static_cast<int64_t>(SizeOf(workspace.dtype)))
+                            : 0;
+  if (given < bytes)
+    return absl::InvalidArgumentError(fmt::format("needs {} bytes of workspace, got {}", bytes, given));
+  if (reinterpret_cast<uintptr_t>(workspace.data) % kWorkspaceAlignment == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("the workspace does not begin at a multiple of {} bytes", kWorkspaceAlignment));
 }
 
 absl::StatusOr<bool> Flag(const KernelAttributes& attributes, std::string_view name) {
   if (!attributes.Has(name)) return false;
+  FT_ASSIGN_OR_RETURN(const int64_t value, IntIn(attributes, name, 0, 1));
+  return value == 1;
+}
+
+absl::StatusOr<int64_t> IntIn(const KernelAttributes& attributes, std::string_view name, int64_t low,
+                              int64_t high) {
   FT_ASSIGN_OR_RETURN(const int64_t value, attributes.Int(name));
-  return value != 0;
+  if (value >= low && value <= high) return value;
+  return absl::InvalidArgumentError(
+      fmt::format("attribute '{}' must be {} to {}, got {}", name, low, high, value));
+}
+
+absl::StatusOr<double> FloatIn(const KernelAttributes& attributes, std::string_view name, double low,
+                               double high) {
+  FT_ASSIGN_OR_RETURN(const double value, attributes.Float(name));
+  if (value >= low && value <= high) return value;
+  if (low == -kMaxReal && high == kMaxReal)
+    return absl::InvalidArgumentError(fmt::format("attribute '{}' must be finite, got {}", name, value));
+  return absl::InvalidArgumentError(
+      fmt::format("attribute '{}' must be {} to {}, got {}", name, low, high, value));
+}
+
+absl::StatusOr<uint32_t> RandomStream(const KernelAttributes& attributes) {
+  FT_ASSIGN_OR_RETURN(const int64_t stream, IntIn(attributes, "stream", 0, kFirstOpStream - 1));
+  return static_cast<uint32_t>(stream);
+}
+
+absl::StatusOr<double> FillValue(const KernelAttributes& attributes, DType dtype) {
+  // Every integer up to 2^53 is a double.
+  constexpr double kMaxWhole = 0x1p53;
+  switch (dtype) {
+    case DType::kF32:
+    case DType::kBF16:
+    case DType::kF16:
+    case DType::kF64:
+      return FloatIn(attributes, "value");
+    default:
+      break;
+  }
+  const double low = dtype == DType::kU8    ? 0.0
+                     : dtype == DType::kI32 ? std::numeric_limits<int32_t>::min()
+                                            : -kMaxWhole;
+  const double high = dtype == DType::kU8    ? 255.0
+                      : dtype == DType::kI32 ? std::numeric_limits<int32_t>::max()
+                                             : kMaxWhole;
+  FT_ASSIGN_OR_RETURN(const double value, FloatIn(attributes, "value", low, high));
+  if (value == std::trunc(value)) return value;
+  return absl::InvalidArgumentError(fmt::format("{} cannot hold the value {}", Name(dtype), value));
+}
+
+absl::StatusOr<std::vector<int64_t>> Segments(const KernelAttributes& attributes, size_t width) {
+  FT_ASSIGN_OR_RETURN(std::vector<int64_t> segments, attributes.Ints("segments"));
+  if (segments.size() % width != 0)
+    return absl::InvalidArgumentError(fmt::format("'segments' must be {} numbers each", width));
+  int64_t before = 0;
+  for (size_t i = 0; i < segments.size(); i += width) {
+    const int64_t begin = segments[i], end = segments[i + 1];
+    if (begin < before || end < begin)
+      return absl::InvalidArgumentError("'segments' must be ascending and must not overlap");
+    if (end > kMaxUnitElements) {
+      return absl::InvalidArgumentError(
+          fmt::format("a segment ends at element {}, behind the largest unit's last", end));
+    }
+    before = end;
+  }
+  return segments;
 }
 
 }  // namespace ft

@@ -3,9 +3,12 @@
 // what was found.
 #pragma once
 
+#include <limits>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/device/kernel.h"
 
 namespace ft {
@@ -32,10 +35,38 @@ absl::Status CheckSameShape(const Tensor& tensor, std::string_view name, const T
 // Absent, or at the address of `result`, which the kernel then adds to.
 absl::Status CheckAccumulator(const Tensor& accumulator, const Tensor& result);
 
-// At least `bytes` of scratch; none needed for 0.
+// At least `bytes` of scratch at a multiple of kWorkspaceAlignment; none needed for 0.
+inline constexpr size_t kWorkspaceAlignment = 16;
 absl::Status CheckWorkspace(const KernelOperands& operands, int64_t bytes);
 
-// A flag attribute: absent means false.
+// Attributes come from the plan as well: whatever a kernel computes with is read through these, so that it is
+// bounded before any arithmetic. A product of counts is made by CheckedMul (runtime/base/checked.h).
+
+// A flag attribute, 0 or 1: absent means false.
 absl::StatusOr<bool> Flag(const KernelAttributes& attributes, std::string_view name);
+
+// An integer attribute from `low` to `high`, both included.
+absl::StatusOr<int64_t> IntIn(const KernelAttributes& attributes, std::string_view name, int64_t low,
+                              int64_t high);
+
+// The largest number that attributes hold: what f32 can.
+inline constexpr double kMaxReal = std::numeric_limits<float>::max();
+
+// A finite float attribute from `low` to `high`, both included.
+absl::StatusOr<double> FloatIn(const KernelAttributes& attributes, std::string_view name,
+                               double low = -kMaxReal, double high = kMaxReal);
+
+// The integer attribute `stream` of what draws random numbers: below the streams that others have.
+absl::StatusOr<uint32_t> RandomStream(const KernelAttributes& attributes);
+
+// The largest probability below 1: the next number, 1, would divide by 0.
+inline constexpr double kMaxDropoutRate = 1.0 - 0x1p-53;
+
+// The attribute `value` of fill, as an element of this type holds it: an integer for types of integers.
+absl::StatusOr<double> FillValue(const KernelAttributes& attributes, DType dtype);
+
+// The attribute `segments`: parts of a unit's flat buffer, in elements from its begin, `width` numbers each,
+// of which the first are begin and end. They are ascending and do not overlap.
+absl::StatusOr<std::vector<int64_t>> Segments(const KernelAttributes& attributes, size_t width);
 
 }  // namespace ft

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
+#include "runtime/base/checked.h"
 #include "runtime/base/philox.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/device/check.h"
@@ -42,15 +43,18 @@ absl::StatusOr<std::vector<int64_t>> ReadRounding(const KernelOperands& operands
     return absl::InvalidArgumentError("'stochastic_rounding' takes an operand rng");
   FT_RETURN_IF_ERROR(CheckSize(operands.in[4], "rng", 3, DType::kI64));
   o.rng = operands.in[4].as<int64_t>();
-  return attributes.Ints("stochastic_rounding");
+  FT_ASSIGN_OR_RETURN(std::vector<int64_t> streams, attributes.Ints("stochastic_rounding"));
+  for (const int64_t stream : streams) {
+    if (stream < 0 || stream >= kFirstRoundingStream)
+      return absl::InvalidArgumentError(fmt::format("there is no stream {} of random numbers", stream));
+  }
+  return streams;
 }
 
 // The parameters' parts of [flat_begin, flat_begin + elements). A stream for each parameter, or none.
 absl::StatusOr<std::vector<ParameterPart>> CutSegments(const std::vector<int64_t>& segments,
                                                        const std::vector<int64_t>& streams,
                                                        int64_t flat_begin, int64_t elements) {
-  if (segments.size() % 3 != 0)
-    return absl::InvalidArgumentError("'segments' must be triples: begin, end, decay");
   if (!streams.empty() && streams.size() != segments.size() / 3) {
     return absl::InvalidArgumentError(fmt::format("'stochastic_rounding' must have {} streams, got {}",
                                                   segments.size() / 3, streams.size()));
@@ -61,16 +65,43 @@ absl::StatusOr<std::vector<ParameterPart>> CutSegments(const std::vector<int64_t
     const int64_t end = std::min(elements, segments[i + 1] - flat_begin);
     if (begin >= end) continue;
     const int64_t first = begin + flat_begin - segments[i];
+    if (segments[i + 2] != 0 && segments[i + 2] != 1)
+      return absl::InvalidArgumentError("whether a segment decays is 0 or 1");
     const uint32_t stream = streams.empty() ? 0 : static_cast<uint32_t>(streams[i / 3]);
     if (!streams.empty() && first % 4 != 0) {
       return absl::InvalidArgumentError("the slice must begin at a multiple of 4 elements of the parameter");
     }
-    parts.push_back({begin, end, first, segments[i + 2] != 0, kFirstRoundingStream + stream});
+    parts.push_back({begin, end, first, segments[i + 2] == 1, kFirstRoundingStream + stream});
   }
   return parts;
 }
 
 }  // namespace
+
+absl::StatusOr<InitialValues> ReadInitialValues(const KernelOperands& operands,
+                                                const KernelAttributes& attributes) {
+  FT_RETURN_IF_ERROR(CheckCounts(operands, 1, 1));
+  InitialValues result;
+  result.slice = operands.out[0];
+  FT_RETURN_IF_ERROR(CheckSize(operands.in[0], "rng", 3, DType::kI64));
+  result.rng = operands.in[0].as<int64_t>();
+  FT_RETURN_IF_ERROR(CheckFloat(result.slice, "slice"));
+  FT_ASSIGN_OR_RETURN(const int64_t begin, IntIn(attributes, "begin", 0, kMaxUnitElements));
+  FT_ASSIGN_OR_RETURN(const int64_t end, IntIn(attributes, "end", begin, kMaxUnitElements));
+  FT_ASSIGN_OR_RETURN(const double value, FloatIn(attributes, "value"));
+  const int64_t slice_begin = result.slice.flat_begin, elements = result.slice.elements();
+  result.begin = std::clamp<int64_t>(begin - slice_begin, 0, elements);
+  result.end = std::clamp<int64_t>(end - slice_begin, result.begin, elements);
+  result.first = result.begin + slice_begin - begin;
+  result.value = static_cast<float>(value);
+  return result;
+}
+
+absl::StatusOr<uint32_t> ReadNormalStream(const InitialValues& values, const KernelAttributes& attributes) {
+  if (values.begin < values.end && values.first % 4 != 0)
+    return absl::InvalidArgumentError("the slice must begin at a multiple of 4 elements of the parameter");
+  return RandomStream(attributes);
+}
 
 absl::StatusOr<ParameterOperands> ReadParameterOperands(const KernelOperands& operands,
                                                         const KernelAttributes& attributes, size_t states) {
@@ -95,7 +126,7 @@ absl::StatusOr<ParameterOperands> ReadParameterOperands(const KernelOperands& op
     result.states[i] = state.as<float>();
   }
   FT_RETURN_IF_ERROR(CheckWorkingCopy(result));
-  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, attributes.Ints("segments"));
+  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, Segments(attributes, 3));
   FT_ASSIGN_OR_RETURN(const std::vector<int64_t> streams, ReadRounding(operands, attributes, result));
   FT_ASSIGN_OR_RETURN(
       result.parts, CutSegments(segments, streams, result.parameter.flat_begin, result.gradient.elements()));

@@ -1,5 +1,5 @@
-// The operands of adamw, adam and sgd, and the parts of parameters that they update: read and checked once,
-// for all devices.
+// The operands of adamw, adam and sgd, and the parts of parameters that they update; those of init_normal and
+// init_constant: read and checked once, for all devices.
 #pragma once
 
 #include <array>
@@ -38,5 +38,20 @@ struct ParameterOperands {
 // parameter.
 absl::StatusOr<ParameterOperands> ReadParameterOperands(const KernelOperands& operands,
                                                         const KernelAttributes& attributes, size_t states);
+
+// A parameter's part of what this rank holds of its unit: elements [begin, end) of the slice, none when they
+// are equal, where the parameter's element `first` is the one at `begin`.
+struct InitialValues {
+  const int64_t* rng = nullptr;
+  Tensor slice;  // f32, bf16 or f16
+  int64_t begin = 0, end = 0, first = 0;
+  float value = 0.0f;
+};
+
+// In rng, out slice; attributes begin, end (in elements of the unit) and value.
+absl::StatusOr<InitialValues> ReadInitialValues(const KernelOperands& operands,
+                                                const KernelAttributes& attributes);
+// Of init_normal: numbers are drawn four at a time.
+absl::StatusOr<uint32_t> ReadNormalStream(const InitialValues& values, const KernelAttributes& attributes);
 
 }  // namespace ft

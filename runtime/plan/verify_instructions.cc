@@ -34,7 +34,8 @@ absl::Status VerifyKernel(const Place& place, const proto::Instruction& instruct
   };
   for (const proto::Operand& operand : instruction.in()) FT_RETURN_IF_ERROR(verify(operand));
   for (const proto::Operand& operand : instruction.out()) FT_RETURN_IF_ERROR(verify(operand));
-  return verify(instruction.workspace());
+  FT_RETURN_IF_ERROR(verify(instruction.workspace()));
+  return VerifyApart(place, instruction);
 }
 
 // WAIT and RELEASE run nothing.

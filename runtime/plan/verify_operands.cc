@@ -1,5 +1,7 @@
 #include "runtime/plan/verify_operands.h"
 
+#include <string_view>
+
 #include "runtime/base/dtype.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/operand_extent.h"
@@ -49,7 +51,47 @@ absl::Status VerifyShape(const Place& place, const proto::Operand& operand) {
   return absl::OkStatus();
 }
 
+bool SharesBytes(const proto::Plan& plan, const proto::Operand& a, const proto::Operand& b) {
+  if (a.buffer_plus_one() == 0 || a.buffer_plus_one() != b.buffer_plus_one()) return false;
+  const Region of_a = RegionOf(plan, a), of_b = RegionOf(plan, b);
+  // Where the own slice lies differs from rank to rank.
+  if (of_a.own || of_b.own) return true;
+  return of_a.bytes.begin < of_b.bytes.end && of_b.bytes.begin < of_a.bytes.end;
+}
+
+// Both are the same bytes, of the same type.
+bool InPlace(const proto::Plan& plan, const proto::Operand& in, const proto::Operand& out) {
+  if (in.dtype() != out.dtype()) return false;
+  const Region of_in = RegionOf(plan, in), of_out = RegionOf(plan, out);
+  if (of_in.own || of_out.own) return of_in.own && of_out.own;
+  return of_in.bytes.begin == of_out.bytes.begin && of_in.bytes.end == of_out.bytes.end;
+}
+
+absl::Status NotApart(const Place& place, const proto::Operand& operand, std::string_view what) {
+  return place.Invalid(std::string(what), " share bytes of buffer ", BufferName(place.plan, operand.buffer_plus_one() - 1));
+}
+
 }  // namespace
+
+absl::Status VerifyApart(const Place& place, const proto::Instruction& instruction) {
+  const proto::Plan& plan = place.plan;
+  const proto::Operand& workspace = instruction.workspace();
+  for (int i = 0; i < instruction.out_size(); ++i) {
+    const proto::Operand& out = instruction.out(i);
+    for (int j = 0; j < i; ++j) {
+      if (SharesBytes(plan, out, instruction.out(j))) return NotApart(place, out, "two results");
+    }
+    for (const proto::Operand& in : instruction.in()) {
+      if (SharesBytes(plan, in, out) && !InPlace(plan, in, out))
+        return NotApart(place, out, "an operand and a result that is not in its place");
+    }
+    if (SharesBytes(plan, workspace, out)) return NotApart(place, out, "the workspace and a result");
+  }
+  for (const proto::Operand& in : instruction.in()) {
+    if (SharesBytes(plan, workspace, in)) return NotApart(place, in, "the workspace and an operand");
+  }
+  return absl::OkStatus();
+}
 
 absl::Status VerifyOperand(const Place& place, const proto::Operand& operand) {
   if (operand.buffer_plus_one() == 0) return absl::OkStatus();

@@ -107,6 +107,22 @@ std::vector<Damage> InstructionDamages() {
          p.mutable_programs(1)->mutable_outputs(0)->mutable_operand()->set_buffer_plus_one(
              BufferIndex(p, "x") + 1);
        }},
+      {"ResultOnOperand",
+       "(embedding, layer bigram): an operand and a result that is not in its place share bytes of buffer "
+       "'gathered'",
+       [](auto& p) {
+         Train(p, "embedding")->mutable_out(0)->set_buffer_plus_one(BufferIndex(p, "gathered") + 1);
+       }},
+      {"WorkspaceOnOperand", "the workspace and an operand share bytes of buffer 'x'",
+       [](auto& p) {
+         *Train(p, "linear_cross_entropy")->mutable_workspace() = Train(p, "embedding")->out(0);
+       }},
+      {"WorkspaceOnResult", "the workspace and a result share bytes of buffer 'x'",
+       [](auto& p) { *Train(p, "embedding")->mutable_workspace() = Train(p, "embedding")->out(0); }},
+      {"ResultOnResult", "two results share bytes of buffer 'dx'",
+       [](auto& p) {
+         *Train(p, "linear_cross_entropy")->mutable_out(0) = Train(p, "linear_cross_entropy")->out(1);
+       }},
       {"NoKernel", "a kernel without a name", [](auto& p) { Train(p, "embedding")->clear_kernel(); }},
   };
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/checked.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/mesh.h"
@@ -20,8 +21,7 @@
 namespace ft {
 namespace {
 
-// Far above every model, far below overflow in products with bytes per element and ranks.
-constexpr uint64_t kMaxElements = uint64_t{1} << 48;
+constexpr uint64_t kMaxElements = kMaxUnitElements;
 constexpr uint64_t kMaxBlock = uint64_t{1} << 20;
 constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 56;
 constexpr uint64_t kMaxBytesPerElement = 64;

@@ -8,6 +8,7 @@ import struct
 import unittest
 
 from harness import BIN, EndToEnd, command_lines, environment, run
+from plan_bytes import plan_hash
 
 
 def safetensors(tensors, tail=0):
@@ -16,17 +17,6 @@ def safetensors(tensors, tail=0):
     text = json.dumps(header).encode()
     end = max(e for _, _, e in tensors.values())
     return struct.pack("<Q", len(text)) + text + bytes(end - tail)
-
-
-def plan_hash(payload):
-    """PlanHash of runtime/plan/plan_file.h."""
-    word = 2**64 - 1
-    value = 0xCBF29CE484222325
-    for byte in payload:
-        value = (value ^ byte) * 0x100000001B3 & word
-    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        value = (value ^ value >> 33) * factor & word
-    return value ^ value >> 33
 
 
 class BadInput(EndToEnd):

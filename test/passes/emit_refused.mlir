@@ -7,6 +7,11 @@
 // RUN: not ftc compile %t/two.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/two.mlir
 // RUN: not ftc compile %t/foreign.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/foreign.mlir
 // RUN: not ftc compile %t/vocabulary.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/vocabulary.mlir
+// RUN: not ftc compile %t/undeclared.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/undeclared.mlir
+// RUN: not ftc compile %t/batch.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/batch.mlir
+// RUN: not ftc compile %t/seq_len.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/seq_len.mlir
+// RUN: not ftc compile %t/name.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/name.mlir
+// RUN: not ftc compile %t/unknown.mlir --strategy=full_shard -o %t/plan.bin 2>&1 | FileCheck %t/unknown.mlir
 // RUN: not ls %t/plan.bin
 
 // A model that cannot be compiled gets one line that names the place, and no plan.
@@ -87,4 +92,59 @@ module {
   }
 }
 // CHECK: vocabulary.mlir:3:3: error: no ft.embedding looks up the tokens, so the vocabulary is unknown; set the module's attribute 'ft.vocab_size'
+// CHECK-NOT: {{.}}
+
+//--- undeclared.mlir
+module {
+  ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02>
+  func.func @forward(%tokens: tensor<2x4xi32>, %targets: tensor<2x4xi32>) -> tensor<f32> {
+    %loss = ft.fill 0.0 : tensor<f32>
+    return %los : tensor<f32>
+  }
+}
+// CHECK: undeclared.mlir:5:12: error: use of undeclared SSA value name '%los', did you mean '%loss'?
+// CHECK-NOT: {{.}}
+
+//--- batch.mlir
+module attributes {ft.batch = -5 : i64} {
+  ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02>
+  func.func @forward(%tokens: tensor<2x4xi32>, %targets: tensor<2x4xi32>) -> tensor<f32> {
+    %loss = ft.fill 0.0 : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+// CHECK: batch.mlir:1:1: error: 'ft.batch' is -5 : i64, but @forward takes tokens of 'tensor<2x4xi32>'; expected 2 : i64
+// CHECK-NOT: {{.}}
+
+//--- seq_len.mlir
+module attributes {ft.seq_len = "four"} {
+  ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02>
+  func.func @forward(%tokens: tensor<2x4xi32>, %targets: tensor<2x4xi32>) -> tensor<f32> {
+    %loss = ft.fill 0.0 : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+// CHECK: seq_len.mlir:1:1: error: 'ft.seq_len' is "four", but @forward takes tokens of 'tensor<2x4xi32>'; expected 4 : i64
+// CHECK-NOT: {{.}}
+
+//--- name.mlir
+module attributes {ft.model = 7 : i64} {
+  ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02>
+  func.func @forward(%tokens: tensor<2x4xi32>, %targets: tensor<2x4xi32>) -> tensor<f32> {
+    %loss = ft.fill 0.0 : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+// CHECK: name.mlir:1:1: error: 'ft.model' is 7 : i64; expected a text
+// CHECK-NOT: {{.}}
+
+//--- unknown.mlir
+module attributes {ft.seqlen = 4 : i64} {
+  ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02>
+  func.func @forward(%tokens: tensor<2x4xi32>, %targets: tensor<2x4xi32>) -> tensor<f32> {
+    %loss = ft.fill 0.0 : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+// CHECK: unknown.mlir:1:1: error: unknown attribute of a model 'ft.seqlen', did you mean 'ft.seq_len'?
 // CHECK-NOT: {{.}}

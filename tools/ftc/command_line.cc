@@ -1,7 +1,6 @@
 #include "tools/ftc/command_line.h"
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <string_view>
 
@@ -10,6 +9,7 @@
 #include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/exit_status.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/targets/shipped_targets.h"
 #include "tools/ftc/compile_line.h"
@@ -271,7 +271,7 @@ struct Parser {
 };
 
 int Usage(const std::string& message) {
-  std::cerr << "ftc: " << message << "\n";
+  ft::PrintError("ftc: " + message);
   return ft::kExitUsage;
 }
 

@@ -9,6 +9,7 @@
 #include "models/base/config.h"
 #include "runtime/base/device_class.h"
 #include "tools/ftc/config/given.h"
+#include "tools/ftc/dump_request.h"
 
 namespace ftc {
 
@@ -27,7 +28,7 @@ struct CompileCommand {
   std::string config;        // train.yaml; empty: none
   std::vector<Given> flags;  // settings, over those of the file
   bool print_config = false;
-  std::vector<std::string> dump;  // phases, in the order of the command line
+  std::vector<DumpRequest> dump;  // in the order of the command line
   std::string dump_dir;           // empty: none
   std::string output;             // plan; empty: none is written
 };

@@ -17,18 +17,11 @@
 #include "runtime/plan/verify_worlds.h"
 #include "tools/ftc/commands.h"
 #include "tools/ftc/config/configure.h"
+#include "tools/ftc/dump.h"
 #include "tools/ftc/step_cost.h"
 
 namespace ftc {
 namespace {
-
-std::string TextOf(mlir::ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream);
-  stream << "\n";
-  return text;
-}
 
 absl::Status MakeFolder(const std::string& path) {
   std::error_code code;
@@ -39,15 +32,17 @@ absl::Status MakeFolder(const std::string& path) {
 absl::Status Observe(const CompileCommand& command, const ft::compiler::Phase& phase, int number,
                      mlir::ModuleOp module) {
   const std::string name = phase.name.str();
-  const bool print = std::find(command.dump.begin(), command.dump.end(), name) != command.dump.end();
-  if (!print && command.dump_dir.empty()) return absl::OkStatus();
-  const std::string text = TextOf(module);
-  if (print) {
+  for (const DumpRequest& request : command.dump) {
+    if (request.phase != name) continue;
     const std::string title = command.dump.size() > 1 ? "// after phase " + name + "\n" : "";
+    FT_ASSIGN_OR_RETURN(const std::string text, request.all()
+                                                    ? absl::StatusOr<std::string>(ModuleText(module))
+                                                    : OpsText(module, request));
     FT_RETURN_IF_ERROR(ft::PrintOut(title + text));
   }
   if (command.dump_dir.empty()) return absl::OkStatus();
-  return ft::WriteFileAtomically(fmt::format("{}/{:02}-{}.mlir", command.dump_dir, number, name), text);
+  return ft::WriteFileAtomically(fmt::format("{}/{:02}-{}.mlir", command.dump_dir, number, name),
+                                 ModuleText(module));
 }
 
 // The model has the batch that the configuration was written for, and some number of ranks the global one.
@@ -88,7 +83,7 @@ absl::Status Compile(const CompileCommand& command, const Effective& effective) 
 
 // An error in a model or a configuration begins with its own place, as editors expect it.
 int FailAt(const absl::Status& status) {
-  ft::PrintError(ft::OneLine(status.message()));
+  ft::PrintError(std::string(status.message()));
   return ft::ExitStatus(status);
 }
 
@@ -108,7 +103,7 @@ int Run(const CompileCommand& command) {
     return Fail(absl::InvalidArgumentError(refusal->message));
   }
   const Effective& effective = std::get<Effective>(*configured);
-  for (const std::string& remark : effective.remarks) ft::PrintError("ftc: " + ft::OneLine(remark));
+  for (const std::string& remark : effective.remarks) ft::PrintError("ftc: " + remark);
   if (command.print_config) return StatusOf(ft::PrintOut(PrintConfig(effective)));
   const absl::Status status = Compile(command, effective);
   if (status.ok()) return ft::kExitOk;

@@ -4,9 +4,7 @@
 #include <string_view>
 #include <variant>
 
-#include "compiler/pipeline/phases.h"
 #include "fmt/format.h"
-#include "runtime/base/did_you_mean.h"
 #include "tools/ftc/config/configure.h"
 #include "tools/ftc/config/settings.h"
 
@@ -30,7 +28,7 @@ void CompileLine::AddTo(CLI::App& app) {
       ->type_name("plan.bin")
       ->group(kInput);
   // A flag, so that it takes a value only after '='.
-  sub.add_flag("--dump", dump_, "Prints the IR after PHASE[,PHASE]; the final one by default")
+  sub.add_flag("--dump", dump_, "Prints the IR after PHASE[:@FUNCTION][:LAYER][,...]; the final one by default")
       ->option_text("[=PHASE,...]")
       ->group(kInput);
   sub.add_option("--dump-dir", command_.dump_dir, "Writes the IR after each phase to this folder")
@@ -86,12 +84,10 @@ std::string CompileLine::ReadSettings(CompileCommand& command) const {
 
 std::string CompileLine::ReadDump(const CLI::App& sub, CompileCommand& command) const {
   if (sub.count("--dump") == 0) return "";
-  std::vector<std::string> phases;
-  for (const auto& phase : ft::compiler::phases()) phases.push_back(phase.name.str());
-  command.dump = SplitList(dump_ == kFlagAlone ? kFinalPhase : dump_);
-  for (const std::string& phase : command.dump) {
-    if (std::find(phases.begin(), phases.end(), phase) == phases.end())
-      return ft::UnknownName("phase", phase, std::vector<std::string_view>(phases.begin(), phases.end()));
+  for (const std::string& text : SplitList(dump_ == kFlagAlone ? kFinalPhase : dump_)) {
+    std::variant<DumpRequest, std::string> request = ParseDumpRequest(text);
+    if (const auto* mistake = std::get_if<std::string>(&request)) return *mistake;
+    command.dump.push_back(std::get<DumpRequest>(std::move(request)));
   }
   return "";
 }

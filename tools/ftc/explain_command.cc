@@ -136,7 +136,7 @@ int FailAt(const ExplainCommand& command, const absl::Status& status) {
   if (!absl::StrContains(status.message(), ": error: ") &&
       (command.settings.config.empty() || !absl::StartsWith(status.message(), command.settings.config + ":")))
     return Fail(status);
-  ft::PrintError(ft::OneLine(status.message()));
+  ft::PrintError(std::string(status.message()));
   return ft::ExitStatus(status);
 }
 

@@ -158,7 +158,7 @@ Json ToJson(const Explained& explained, int peak) {
 }  // namespace
 
 std::string ExplainJson(const Explained& explained, int peak) {
-  return ToJson(explained, peak).dump(2) + "\n";
+  return ToJson(explained, peak).dump(2, ' ', true) + "\n";
 }
 
 std::string CompareJson(const std::vector<Explained>& plans, int peak) {
@@ -168,7 +168,7 @@ std::string CompareJson(const std::vector<Explained>& plans, int peak) {
     one.update(ToJson(explained, peak));
     all.push_back(std::move(one));
   }
-  return Json{{"plans", std::move(all)}}.dump(2) + "\n";
+  return Json{{"plans", std::move(all)}}.dump(2, ' ', true) + "\n";
 }
 
 }  // namespace ftc

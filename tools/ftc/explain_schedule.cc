@@ -157,7 +157,7 @@ std::string ScheduleJson(const Explained& explained) {
               {"target", explained.target.name()},
               {"programs", std::move(programs)},
               {"seconds", TotalsJson(explained.step)}}
-             .dump(2) +
+             .dump(2, ' ', true) +
          "\n";
 }
 

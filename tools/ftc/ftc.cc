@@ -9,7 +9,7 @@
 namespace ftc {
 
 int Fail(const absl::Status& status) {
-  ft::PrintError("ftc: " + ft::OneLine(status.message()));
+  ft::PrintError("ftc: " + std::string(status.message()));
   return ft::ExitStatus(status);
 }
 

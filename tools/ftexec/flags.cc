@@ -1,7 +1,6 @@
 #include "tools/ftexec/flags.h"
 
 #include <array>
-#include <iostream>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/exit_status.h"
+#include "runtime/base/standard_streams.h"
 
 namespace ft {
 namespace {
@@ -313,7 +313,7 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int Usage(const std::string& message) {
-  std::cerr << "ftexec: " << message << "\n";
+  PrintError("ftexec: " + message);
   return kExitUsage;
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "fmt/format.h"
 #include "runtime/base/exit_status.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
@@ -48,7 +49,7 @@ absl::Status CatchAll(absl::FunctionRef<absl::Status()> body) {
 int Report(const absl::Status& status, const std::string& prefix, const LaunchEnvironment& environment,
            const std::string& log_dir) {
   if (status.ok()) return kExitOk;
-  const std::string message = OneLine(status.message());
+  const std::string message = OneLine(std::string(status.message()));
   PrintError(prefix + message);
   RankLog::Append(log_dir, environment.rank, prefix + message + "\n");
   WriteErrorFile(environment.error_file, absl::StatusCodeToString(status.code()), message);

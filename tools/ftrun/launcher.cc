@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/exit_status.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/rendezvous/foreign_launcher.h"
 #include "runtime/collective/rendezvous/tcp_store_server.h"
@@ -25,10 +26,7 @@
 namespace ft::run {
 namespace {
 
-void Say(absl::string_view text) {
-  const std::string line = absl::StrCat("ftrun: ", text, "\n");
-  std::fputs(line.c_str(), stderr);
-}
+void Say(absl::string_view text) { PrintError(absl::StrCat("ftrun: ", text)); }
 
 void WriteAll(int fd, absl::string_view bytes) {
   while (!bytes.empty()) {

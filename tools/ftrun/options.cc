@@ -4,9 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 
 #include "runtime/base/exit_status.h"
+#include "runtime/base/standard_streams.h"
 
 namespace ft::run {
 namespace {
@@ -68,8 +68,13 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error, std::cout, std::cerr);
-    parsed.exit_status = code == 0 ? kExitOk : kExitUsage;
+    const bool asked = error.get_exit_code() == 0;  // --help
+    if (asked) {
+      app.exit(error);
+    } else {
+      PrintError(std::string("ftrun: ") + error.what() + "; ftrun --help lists the options");
+    }
+    parsed.exit_status = asked ? kExitOk : kExitUsage;
     return parsed;
   }
   options.command = app.remaining();
@@ -89,7 +94,7 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   options.nodes_given = standalone || app.count("--nnodes") > 0;
   if (wrong.empty()) wrong = Contradiction(options);
   if (!wrong.empty()) {
-    std::cerr << "ftrun: " << wrong << "\n";
+    PrintError("ftrun: " + wrong);
     parsed.exit_status = kExitUsage;
     return parsed;
   }

@@ -10,11 +10,18 @@ namespace {
 constexpr int kLowestExponent = 320;
 constexpr uint64_t kWordMask = 0xFFFFFFFFu;
 
+// Adds without an end: sums that a plan made by someone else begins with may be anything.
+void Add(int64_t& word, uint64_t value) { word = static_cast<int64_t>(static_cast<uint64_t>(word) + value); }
+
 }  // namespace
+
+void AddWords(int64_t* words, const int64_t* more) {
+  for (int w = 0; w <= kNotFiniteWord; ++w) Add(words[w], static_cast<uint64_t>(more[w]));
+}
 
 void AddExactly(double value, int64_t* words) {
   if (!std::isfinite(value)) {
-    ++words[kNotFiniteWord];
+    Add(words[kNotFiniteWord], 1);
     return;
   }
   if (value == 0.0) return;
@@ -29,14 +36,14 @@ void AddExactly(double value, int64_t* words) {
   const int word = position / 32, shift = position % 32;
   // 53 bits moved by up to 31 span at most three words.
   const uint64_t low = (mantissa & kWordMask) << shift, high = (mantissa >> 32) << shift;
-  words[word] += static_cast<int64_t>(low & kWordMask);
-  words[word + 1] += static_cast<int64_t>((low >> 32) + (high & kWordMask));
-  words[word + 2] += static_cast<int64_t>(high >> 32);
+  Add(words[word], low & kWordMask);
+  Add(words[word + 1], (low >> 32) + (high & kWordMask));
+  Add(words[word + 2], high >> 32);
 }
 
 void Normalize(int64_t* words) {
   for (int w = 0; w + 1 < kSumWords; ++w) {
-    words[w + 1] += words[w] >> 32;
+    Add(words[w + 1], static_cast<uint64_t>(words[w] >> 32));
     words[w] &= static_cast<int64_t>(kWordMask);
   }
 }
@@ -48,6 +55,8 @@ double ToDouble(const int64_t* words) {
   Normalize(digits);
   digits[kSumWords] = digits[kSumWords - 1] >> 32;
   digits[kSumWords - 1] &= static_cast<int64_t>(kWordMask);
+  // No sum of numbers that are not negative.
+  if (digits[kSumWords] < 0) return std::numeric_limits<double>::infinity();
   int top = kSumWords;
   while (top >= 0 && digits[top] == 0) --top;
   if (top < 0) return 0.0;

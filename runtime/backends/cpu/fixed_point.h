@@ -17,10 +17,14 @@ static_assert(kNotFiniteWord + 1 == kAccumulatorWords);
 // 2^-298.
 void AddExactly(double value, int64_t* words);
 
+// Adds another sum.
+void AddWords(int64_t* words, const int64_t* more);
+
 // Resolves carries: every word of the sum in [0, 2^32), the topmost excepted.
 void Normalize(int64_t* words);
 
-// The sum rounded once to the nearest double; infinity when a value was not finite.
+// The sum rounded once to the nearest double; infinity when a value was not finite, or the words are no such
+// sum.
 double ToDouble(const int64_t* words);
 
 }  // namespace ft::cpu

@@ -7,6 +7,7 @@
 
 #include "runtime/backends/cpu/parallel.h"
 #include "runtime/backends/cpu/routines/gemm.h"
+#include "runtime/base/checked.h"
 #include "runtime/backends/cpu/thread_scratch.h"
 
 namespace ft::cpu {
@@ -71,7 +72,7 @@ void Gemm(const Routines& routines, const GemmShape& shape, GemmInput a, GemmInp
   const bool f32 =
       a.dtype == DType::kF32 && b.dtype == DType::kF32 && c.dtype == DType::kF32 && bias.dtype == DType::kF32;
   const bool own = !(f32 && routines.gemm.blas_for_f32);
-  const int threads = ThreadsFor(num_threads, shape.m * shape.n * shape.k / 16);
+  const int threads = ThreadsFor(num_threads, CheckedMul(shape.m, shape.n, shape.k) / 16);
   const Grid grid = own ? MakeGrid(routines.gemm, shape, threads) : MakeBlasGrid(shape);
   ParallelFor(grid.row_parts * grid.column_parts, threads, [&](int64_t i) {
     const int64_t row = i / grid.column_parts * grid.rows, column = i % grid.column_parts * grid.columns;

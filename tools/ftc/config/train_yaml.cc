@@ -1,14 +1,12 @@
 #include "tools/ftc/config/train_yaml.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "fmt/format.h"
-#include "runtime/base/posix_error.h"
+#include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "tools/ftc/config/yaml_file.h"
 
@@ -18,7 +16,6 @@ namespace {
 using Kind = YamlNode::Kind;
 using Item = std::pair<std::shared_ptr<const YamlNode>, std::shared_ptr<const YamlNode>>;
 
-constexpr size_t kMostBytes = 1 << 20;
 // A file of a few lines can stand for any number of them by aliases of aliases.
 constexpr size_t kMostEntries = 10'000;
 
@@ -130,13 +127,7 @@ absl::StatusOr<TrainYaml> ParseTrainYaml(std::string_view text, const std::strin
 }
 
 absl::StatusOr<TrainYaml> ReadTrainYaml(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
-  if (file == nullptr) return ft::PosixError(errno, "read configuration", path);
-  std::string text(kMostBytes + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) return ft::PosixError(errno, "read configuration", path);
-  if (text.size() > kMostBytes)
-    return absl::InvalidArgumentError(fmt::format("{}: larger than 1 MiB; this is no train.yaml", path));
+  FT_ASSIGN_OR_RETURN(const std::string text, ft::ReadText(path, "configuration", ft::kMaxConfigBytes));
   return ParseTrainYaml(text, path);
 }
 

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "fmt/format.h"
+#include "runtime/base/printable.h"
 #include "yaml-cpp/depthguard.h"
 #include "yaml-cpp/eventhandler.h"
 #include "yaml-cpp/exceptions.h"
@@ -127,30 +128,11 @@ class TreeBuilder : public YAML::EventHandler {
   std::map<YAML::anchor_t, NodePointer> anchors_;
 };
 
-// Length of the UTF-8 sequence at the beginning of `text`, 0 when it is none. (The Unicode Standard, table
-// 3-7.)
-size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return first == 0 ? 0 : 1;
-  const size_t length = first >= 0xC2 && first <= 0xDF   ? 2
-                        : first >= 0xE0 && first <= 0xEF ? 3
-                        : first >= 0xF0 && first <= 0xF4 ? 4
-                                                         : 0;
-  const unsigned low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-  const unsigned high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-  if (length == 0 || byte(1) < low || byte(1) > high) return 0;
-  for (size_t i = 2; i < length; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
-  }
-  return length;
-}
-
 absl::Status CheckText(std::string_view text, const std::string& name) {
   int line = 1;
   for (size_t i = 0; i < text.size();) {
-    const size_t length = SequenceLength(text.substr(i));
-    if (length == 0)
+    const size_t length = ft::Utf8SequenceLength(text.substr(i));
+    if (length == 0 || text[i] == '\0')
       return absl::InvalidArgumentError(fmt::format("{}:{}: byte 0x{:02x} is not UTF-8 text", name, line,
                                                     static_cast<unsigned char>(text[i])));
     line += text[i] == '\n';

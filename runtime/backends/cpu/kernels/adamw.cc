@@ -14,10 +14,10 @@ struct Hyperparameters {
 
 absl::StatusOr<Hyperparameters> ReadHyperparameters(const KernelAttributes& attributes) {
   Hyperparameters h;
-  FT_ASSIGN_OR_RETURN(h.beta1, attributes.Float("beta1"));
-  FT_ASSIGN_OR_RETURN(h.beta2, attributes.Float("beta2"));
-  FT_ASSIGN_OR_RETURN(h.eps, attributes.Float("eps"));
-  FT_ASSIGN_OR_RETURN(h.weight_decay, attributes.Float("weight_decay"));
+  FT_ASSIGN_OR_RETURN(h.beta1, FloatIn(attributes, "beta1", 0.0, 1.0));
+  FT_ASSIGN_OR_RETURN(h.beta2, FloatIn(attributes, "beta2", 0.0, 1.0));
+  FT_ASSIGN_OR_RETURN(h.eps, FloatIn(attributes, "eps", 0.0));
+  FT_ASSIGN_OR_RETURN(h.weight_decay, FloatIn(attributes, "weight_decay"));
   return h;
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cpu/thread_scratch.h"
+#include "runtime/base/checked.h"
 #include "runtime/base/workspace.h"
 #include "runtime/device/attention_heads.h"
 
@@ -19,7 +20,7 @@ AttentionArgs ArgsOf(const AttentionHeads& heads) {
 
 int ThreadsOf(const KernelContext& context, const AttentionHeads& heads) {
   // Multiply-adds of the two products, not halved for causal, by eight.
-  return ThreadsFor(context.num_threads, 2 * heads.q.elements() * heads.positions / 8);
+  return ThreadsFor(context.num_threads, CheckedMul(2, heads.q.elements(), heads.positions) / 8);
 }
 
 int64_t Tiles(int64_t positions, int64_t size) { return (positions + size - 1) / size; }

@@ -9,6 +9,7 @@
 #include "runtime/backends/cpu/routines/convert.h"
 #include "runtime/backends/cpu/routines/latent.h"
 #include "runtime/backends/cpu/routines/rows.h"
+#include "runtime/base/checked.h"
 #include "runtime/base/workspace.h"
 
 namespace ft::cpu {
@@ -29,7 +30,7 @@ KernelOr MakeBinaryMapper(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
   FT_RETURN_IF_ERROR(CheckTable(table, logits));
   FT_RETURN_IF_ERROR(CheckSize(index, "index", logits.rows(), DType::kI32));
-  FT_RETURN_IF_ERROR(CheckSize(r, "result", index.elements() * table.last(), table.dtype));
+  FT_RETURN_IF_ERROR(CheckSize(r, "result", CheckedMul(index.elements(), table.last()), table.dtype));
   const EmbeddingArgs args = {index.as<int32_t>(), table.data, r.data, table.rows(), table.last()};
   return MakeRowwise(context.routines.rows.embedding[FloatIndex(table.dtype)], args, index.elements(),
                      table.last(), context.num_threads);
@@ -64,7 +65,7 @@ KernelOr MakeBinaryMapperGrad(const KernelContext& context) {
                &dlogits = context.out(0);
   FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
   FT_RETURN_IF_ERROR(CheckTable(table, logits));
-  FT_RETURN_IF_ERROR(CheckSize(dy, "dy", logits.rows() * table.last(), table.dtype));
+  FT_RETURN_IF_ERROR(CheckSize(dy, "dy", CheckedMul(logits.rows(), table.last()), table.dtype));
   FT_RETURN_IF_ERROR(CheckSameShape(dlogits, "dlogits", logits));
   const int64_t rows = logits.rows(), bits = logits.last(), width = table.last();
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, BinaryMapperGradWorkspace(rows, bits)));

@@ -22,7 +22,7 @@ double Entropy(double x) {
   return std::log1p(std::exp(-magnitude)) + magnitude * Sigmoid(-magnitude);
 }
 
-constexpr int64_t kMaxBits = 31;  // an index is an i32
+constexpr int64_t kMostBits = 31;  // an index is an i32
 
 // Logits [..., H] of any float type, a row at a time in f32.
 class LogitRows {
@@ -42,8 +42,8 @@ class LogitRows {
 
 absl::Status CheckLogits(const Tensor& logits) {
   FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
-  if (logits.last() >= 1 && logits.last() <= kMaxBits) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("takes 1 to {} bits, got {}", kMaxBits, logits.last()));
+  if (logits.last() >= 1 && logits.last() <= kMostBits) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("takes 1 to {} bits, got {}", kMostBits, logits.last()));
 }
 
 double RowKl(const float* logits, int64_t bits) {
@@ -59,22 +59,21 @@ KernelOr MakeSampleBits(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
   FT_RETURN_IF_ERROR(CheckSize(index, "index", logits.rows(), DType::kI32));
   const int64_t bits = logits.last(), rows = logits.rows();
-  FT_ASSIGN_OR_RETURN(const int64_t stream, context.attributes.Int("stream"));
+  FT_ASSIGN_OR_RETURN(const uint32_t stream, RandomStream(context.attributes));
   const int threads = ThreadsFor(context.num_threads, rows * bits * kCostPerBit);
   return MakeKernel(
       [=, x = LogitRows(context.routines, logits), state = rng.as<int64_t>(), result = index.as<int32_t>()] {
         const uint64_t seed = static_cast<uint64_t>(state[0]);
         const uint32_t step = static_cast<uint32_t>(state[1]);
-        const uint64_t first = static_cast<uint64_t>(state[2] * rows * bits);
+        const uint64_t first = static_cast<uint64_t>(state[2]) * static_cast<uint64_t>(rows * bits);
         ParallelRanges(rows, 64, threads, [&](int64_t begin, int64_t end) {
           for (int64_t t = begin; t < end; ++t) {
-            float l[kMaxBits];
+            float l[kMostBits];
             x.Read(t, l);
             int32_t code = 0;
             for (int64_t h = 0; h < bits; ++h) {
               const uint64_t element = first + static_cast<uint64_t>(t * bits + h);
-              const PhiloxBlock block =
-                  Philox4x32(seed, kFirstOpStream + static_cast<uint32_t>(stream), step, element / 4);
+              const PhiloxBlock block = Philox4x32(seed, kFirstOpStream + stream, step, element / 4);
               if (double{PhiloxUniform(block[element % 4])} < Sigmoid(l[h])) code |= int32_t{1} << h;
             }
             result[t] = code;
@@ -88,7 +87,7 @@ KernelOr MakeBitsKl(const KernelContext& context) {
   const Tensor &logits = context.in(0), &kl = context.out(0);
   FT_RETURN_IF_ERROR(CheckLogits(logits));
   FT_RETURN_IF_ERROR(CheckSize(kl, "kl", 1));
-  FT_ASSIGN_OR_RETURN(const double kappa, context.attributes.Float("kappa"));
+  FT_ASSIGN_OR_RETURN(const double kappa, FloatIn(context.attributes, "kappa"));
   const int64_t rows = logits.rows(), bits = logits.last();
   const RowBlocks blocks(rows);
   const int threads = ThreadsFor(context.num_threads, rows * bits * kCostPerBit);
@@ -96,7 +95,7 @@ KernelOr MakeBitsKl(const KernelContext& context) {
     std::array<double, kReductionBlocks> sums{};
     ParallelFor(blocks.count, threads, [&](int64_t block) {
       for (int64_t row = blocks.Begin(block); row < blocks.Begin(block + 1); ++row) {
-        float l[kMaxBits];
+        float l[kMostBits];
         x.Read(row, l);
         sums[block] += std::max(0.0, RowKl(l, bits) - kappa);
       }
@@ -113,7 +112,7 @@ KernelOr MakeBitsKlGrad(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckSize(dkl, "dkl", 1));
   FT_RETURN_IF_ERROR(CheckLogits(logits));
   FT_RETURN_IF_ERROR(CheckSameShape(dlogits, "dlogits", logits));
-  FT_ASSIGN_OR_RETURN(const double kappa, context.attributes.Float("kappa"));
+  FT_ASSIGN_OR_RETURN(const double kappa, FloatIn(context.attributes, "kappa"));
   const int64_t rows = logits.rows(), bits = logits.last();
   const int threads = ThreadsFor(context.num_threads, rows * bits * kCostPerBit);
   return MakeKernel([=, upstream = dkl.as<float>(), x = LogitRows(context.routines, logits),
@@ -121,7 +120,7 @@ KernelOr MakeBitsKlGrad(const KernelContext& context) {
                      result = dlogits.data] {
     const double scale = double{*upstream} / static_cast<double>(rows);
     ParallelFor(rows, threads, [&](int64_t row) {
-      float l[kMaxBits], dl[kMaxBits];
+      float l[kMostBits], dl[kMostBits];
       x.Read(row, l);
       const bool above = RowKl(l, bits) > kappa;
       for (int64_t h = 0; h < bits; ++h) {

@@ -1,7 +1,6 @@
 // dropout, which is its own gradient's kernel too.
 #include <cmath>
 
-#include "fmt/format.h"
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cpu/routines/random.h"
@@ -18,11 +17,8 @@ KernelOr MakeDropout(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
   FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
   FT_RETURN_IF_ERROR(CheckSameShape(r, "result", x));
-  FT_ASSIGN_OR_RETURN(const double rate, context.attributes.Float("rate"));
-  FT_ASSIGN_OR_RETURN(const int64_t stream, context.attributes.Int("stream"));
-  if (!(rate >= 0.0 && rate < 1.0)) {
-    return absl::InvalidArgumentError(fmt::format("'rate' must be at least 0 and below 1, got {}", rate));
-  }
+  FT_ASSIGN_OR_RETURN(const double rate, FloatIn(context.attributes, "rate", 0.0, kMaxDropoutRate));
+  FT_ASSIGN_OR_RETURN(const uint32_t stream, RandomStream(context.attributes));
   // u = k 2^-24 >= rate exactly when k >= ceil(rate 2^24).
   const uint32_t threshold = static_cast<uint32_t>(std::ceil(rate * 0x1p24));
   const float factor = static_cast<float>(1.0 / (1.0 - rate));
@@ -31,7 +27,7 @@ KernelOr MakeDropout(const KernelContext& context) {
   return MakeKernel([=, routine = context.routines.random.dropout[FloatIndex(x.dtype)], from = x.data,
                      to = r.data, state = rng.as<int64_t>()] {
     const DropoutArgs args = {static_cast<uint64_t>(state[0]),
-                              kFirstOpStream + static_cast<uint32_t>(stream),
+                              kFirstOpStream + stream,
                               static_cast<uint32_t>(state[1]),
                               static_cast<uint64_t>(state[2]) * static_cast<uint64_t>(elements),
                               threshold,

@@ -44,7 +44,7 @@ KernelOr MakeUnary(const KernelContext& context,
 }
 
 KernelOr MakeScale(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const double factor, context.attributes.Float("factor"));
+  FT_ASSIGN_OR_RETURN(const double factor, FloatIn(context.attributes, "factor"));
   return MakeUnary(context, context.routines.elementwise.scale, factor);
 }
 

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "fmt/format.h"
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cpu/routines/convert.h"
 #include "runtime/backends/cpu/routines/optimizer.h"
 #include "runtime/backends/cpu/routines/rows.h"
+#include "runtime/base/checked.h"
 
 namespace ft::cpu {
 namespace {
@@ -16,7 +18,7 @@ KernelOr MakeEmbedding(const KernelContext& context) {
   const Tensor &ids = context.in(0), &table = context.in(1), &r = context.out(0);
   FT_RETURN_IF_ERROR(CheckPresent(ids, "ids", DType::kI32));
   FT_RETURN_IF_ERROR(CheckFloat(table, "table"));
-  FT_RETURN_IF_ERROR(CheckSize(r, "result", ids.elements() * table.last(), table.dtype));
+  FT_RETURN_IF_ERROR(CheckSize(r, "result", CheckedMul(ids.elements(), table.last()), table.dtype));
   const EmbeddingArgs args = {ids.as<int32_t>(), table.data, r.data, table.rows(), table.last()};
   return MakeRowwise(context.routines.rows.embedding[FloatIndex(table.dtype)], args, ids.elements(),
                      table.last(), context.num_threads);
@@ -41,6 +43,9 @@ KernelOr MakeWideEmbeddingGrad(const KernelContext& context) {
                    [&](int64_t begin, int64_t end) { add_rows(args, begin, end); });
   });
 }
+
+// Positions that are sorted by their ids: 2 GiB of entries, which have 32 bits for a position.
+constexpr int64_t kMostSorted = int64_t{1} << 28;
 
 // A 16-bit table: the positions of an id have to meet in f32 before they are rounded, so positions are sorted
 // by id.
@@ -115,10 +120,13 @@ KernelOr MakeEmbeddingGrad(const KernelContext& context) {
   const Tensor &ids = context.in(0), &dy = context.in(1), &acc = context.in(2), &r = context.out(0);
   FT_RETURN_IF_ERROR(CheckPresent(ids, "ids", DType::kI32));
   FT_RETURN_IF_ERROR(CheckFloat(r, "dtable"));
-  FT_RETURN_IF_ERROR(CheckFloatSize(dy, "dy", ids.elements() * r.last()));
+  FT_RETURN_IF_ERROR(CheckFloatSize(dy, "dy", CheckedMul(ids.elements(), r.last())));
   if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", r));
   FT_RETURN_IF_ERROR(CheckAccumulator(acc, r));
   if (r.dtype == DType::kF32) return MakeWideEmbeddingGrad(context);
+  if (ids.elements() > kMostSorted)
+    return absl::InvalidArgumentError(
+        fmt::format("takes at most {} ids, got {}", kMostSorted, ids.elements()));
   return std::make_unique<NarrowEmbeddingGrad>(context);
 }
 

@@ -22,7 +22,7 @@ KernelOr MakeFill(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 0, 1));
   const Tensor& r = context.out(0);
   FT_RETURN_IF_ERROR(CheckPresent(r, "result", r.dtype));
-  FT_ASSIGN_OR_RETURN(const double value, context.attributes.Float("value"));
+  FT_ASSIGN_OR_RETURN(const double value, FillValue(context.attributes, r.dtype));
   const int64_t elements = r.elements();
   const int threads = ThreadsFor(context.num_threads, elements);
   if (value == 0.0) {  // all bits zero in every type
@@ -77,8 +77,7 @@ KernelOr MakeZeroPadding(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 0, 1));
   const Tensor& flat = context.out(0);
   FT_RETURN_IF_ERROR(CheckPresent(flat, "flat", flat.dtype));
-  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, context.attributes.Ints("segments"));
-  if (segments.size() % 2 != 0) return absl::InvalidArgumentError("'segments' must be pairs: begin, end");
+  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, Segments(context.attributes, 2));
   const int64_t first = flat.flat_begin, last = first + flat.elements();
   std::vector<Range> gaps;
   int64_t at = first;
@@ -86,9 +85,6 @@ KernelOr MakeZeroPadding(const KernelContext& context) {
     if (at < end) gaps.push_back({at - first, end - first});
   };
   for (size_t i = 0; i < segments.size(); i += 2) {
-    if (segments[i + 1] < segments[i] || (i > 0 && segments[i] < segments[i - 1])) {
-      return absl::InvalidArgumentError("'segments' must be ascending and must not overlap");
-    }
     add_gap(std::min(segments[i], last));
     at = std::max(at, segments[i + 1]);
   }

@@ -184,7 +184,7 @@ KernelOr MakeLossGrad(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(Problem problem, CheckInputs(context, 0));
   FT_RETURN_IF_ERROR(CheckSize(context.out(0), "loss", 1));
   FT_RETURN_IF_ERROR(CheckGradients(context, 0, context.in(3), context.out(1), context.out(2), problem));
-  FT_ASSIGN_OR_RETURN(const double dloss, context.attributes.Float("dloss"));
+  FT_ASSIGN_OR_RETURN(const double dloss, FloatIn(context.attributes, "dloss"));
   const Tensor& dloss_scale = context.in(4);
   if (dloss_scale.present()) FT_RETURN_IF_ERROR(CheckSize(dloss_scale, "dloss_scale", 1));
   return MakeKernel([=, &routines = context.routines, loss = context.out(0).as<float>(),

@@ -3,7 +3,6 @@
 // off.
 #include <cmath>
 
-#include "fmt/format.h"
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
 
@@ -17,7 +16,7 @@ KernelOr MakeLossScale(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
   FT_RETURN_IF_ERROR(CheckSize(context.in(0), "scaler", kStateElements));
   FT_RETURN_IF_ERROR(CheckSize(context.out(0), "result", 1));
-  FT_ASSIGN_OR_RETURN(const double factor, context.attributes.Float("factor"));
+  FT_ASSIGN_OR_RETURN(const double factor, FloatIn(context.attributes, "factor"));
   return MakeKernel([=, scaler = context.in(0).as<float>(), result = context.out(0).as<float>()] {
     *result = static_cast<float>(double{*scaler} * factor);
   });
@@ -30,16 +29,11 @@ struct Policy {
 
 absl::StatusOr<Policy> ReadPolicy(const KernelAttributes& attributes) {
   Policy policy;
-  FT_ASSIGN_OR_RETURN(policy.growth_factor, attributes.Float("growth_factor"));
-  FT_ASSIGN_OR_RETURN(policy.backoff_factor, attributes.Float("backoff_factor"));
-  FT_ASSIGN_OR_RETURN(policy.min_scale, attributes.Float("min_scale"));
-  FT_ASSIGN_OR_RETURN(policy.growth_interval, attributes.Int("growth_interval"));
-  FT_ASSIGN_OR_RETURN(policy.hysteresis, attributes.Int("hysteresis"));
-  if (policy.growth_interval < 1 || policy.growth_interval > kMaxGrowthInterval || policy.hysteresis < 1) {
-    return absl::InvalidArgumentError(
-        fmt::format("'growth_interval' must be 1 to {} and 'hysteresis' at least 1, got {} and {}",
-                    kMaxGrowthInterval, policy.growth_interval, policy.hysteresis));
-  }
+  FT_ASSIGN_OR_RETURN(policy.growth_factor, FloatIn(attributes, "growth_factor"));
+  FT_ASSIGN_OR_RETURN(policy.backoff_factor, FloatIn(attributes, "backoff_factor"));
+  FT_ASSIGN_OR_RETURN(policy.min_scale, FloatIn(attributes, "min_scale", 0.0));
+  FT_ASSIGN_OR_RETURN(policy.growth_interval, IntIn(attributes, "growth_interval", 1, kMaxGrowthInterval));
+  FT_ASSIGN_OR_RETURN(policy.hysteresis, IntIn(attributes, "hysteresis", 1, kMaxGrowthInterval));
   return policy;
 }
 

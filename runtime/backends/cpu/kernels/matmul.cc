@@ -1,11 +1,18 @@
 // matmul, and what reads its result at once: matmul_gelu, matmul_gelu_grad.
+#include <algorithm>
+#include <limits>
+
+#include "fmt/format.h"
 #include "runtime/backends/cpu/gemm.h"
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cpu/routines/elementwise.h"
+#include "runtime/base/checked.h"
 
 namespace ft::cpu {
 namespace {
+
+constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();  // of the BLAS
 
 struct Product {
   const Routines& routines;
@@ -28,11 +35,15 @@ absl::StatusOr<Product> CheckProduct(const KernelContext& context, const Tensor&
   shape.k = shape.transpose_a ? a.rows() : a.last();
   shape.n = shape.transpose_b ? b.rows() : b.last();
   shape.accumulate = acc.present();
-  FT_RETURN_IF_ERROR(CheckSize(b, "b", shape.k * shape.n, a.dtype));
+  if (std::max({shape.m, shape.n, shape.k}) > kMostExtent) {
+    return absl::InvalidArgumentError(
+        fmt::format("a product of [{}, {}] and [{}, {}] is too large", shape.m, shape.k, shape.k, shape.n));
+  }
+  FT_RETURN_IF_ERROR(CheckSize(b, "b", CheckedMul(shape.k, shape.n), a.dtype));
   if ((shape.transpose_b ? b.last() : b.rows()) != shape.k) {
     return absl::InvalidArgumentError("a and b must agree in the dimension that is summed over");
   }
-  FT_RETURN_IF_ERROR(CheckFloatSize(result, "result", shape.m * shape.n));
+  FT_RETURN_IF_ERROR(CheckFloatSize(result, "result", CheckedMul(shape.m, shape.n)));
   if (bias.present()) FT_RETURN_IF_ERROR(CheckSize(bias, "bias", shape.n, a.dtype));
   if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", result));
   FT_RETURN_IF_ERROR(CheckAccumulator(acc, result));

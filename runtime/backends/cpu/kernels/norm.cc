@@ -12,13 +12,13 @@ namespace ft::cpu {
 namespace {
 
 // The norm of x to `result`, whose other operands begin at number `first`.
-absl::StatusOr<NormArgs> ArgsOf(const KernelContext& context, const Tensor& x, size_t first, bool has_bias,
-                                const Tensor& result) {
+absl::StatusOr<NormArgs> NormArgsOf(const KernelContext& context, const Tensor& x, size_t first,
+                                    bool has_bias, const Tensor& result) {
   const Tensor& weight = context.in(first);
   FT_RETURN_IF_ERROR(CheckSize(weight, "weight", x.last(), x.dtype));
   if (has_bias) FT_RETURN_IF_ERROR(CheckSize(context.in(first + 1), "bias", x.last(), x.dtype));
   FT_RETURN_IF_ERROR(CheckSameShape(result, "result", x));
-  FT_ASSIGN_OR_RETURN(const double eps, context.attributes.Float("eps"));
+  FT_ASSIGN_OR_RETURN(const double eps, FloatIn(context.attributes, "eps", 0.0));
   return NormArgs{x.data,      weight.data, has_bias ? context.in(first + 1).data : nullptr,
                   result.data, x.last(),    static_cast<float>(eps)};
 }
@@ -29,7 +29,7 @@ KernelOr MakeNorm(const KernelContext& context, bool has_bias, const NormRoutine
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, has_bias ? 3 : 2, 1));
   const Tensor& x = context.in(0);
   FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
-  FT_ASSIGN_OR_RETURN(const NormArgs args, ArgsOf(context, x, 1, has_bias, context.out(0)));
+  FT_ASSIGN_OR_RETURN(const NormArgs args, NormArgsOf(context, x, 1, has_bias, context.out(0)));
   return MakeRowwise(routines[FloatIndex(x.dtype)], args, x.rows(), x.last(), context.num_threads);
 }
 
@@ -41,7 +41,7 @@ KernelOr MakeAddNorm(const KernelContext& context, bool has_bias,
   FT_RETURN_IF_ERROR(CheckFloat(a, "a"));
   FT_RETURN_IF_ERROR(CheckSameShape(b, "b", a));
   FT_RETURN_IF_ERROR(CheckSameShape(sum, "sum", a));
-  FT_ASSIGN_OR_RETURN(const NormArgs norm, ArgsOf(context, sum, 2, has_bias, context.out(1)));
+  FT_ASSIGN_OR_RETURN(const NormArgs norm, NormArgsOf(context, sum, 2, has_bias, context.out(1)));
   const BinaryArgs sums = {a.data, b.data, sum.data, a.elements()};
   const int64_t columns = a.last();
   auto run = [=, add = context.routines.elementwise.add[FloatIndex(a.dtype)],
@@ -75,7 +75,7 @@ absl::StatusOr<NormGradArgs> GradArgs(const KernelContext& context, size_t resul
   for (size_t i = 1; i < results; ++i) {
     FT_RETURN_IF_ERROR(CheckFloatSize(context.out(i), i == 1 ? "dweight" : "dbias", x.last()));
   }
-  FT_ASSIGN_OR_RETURN(const double eps, context.attributes.Float("eps"));
+  FT_ASSIGN_OR_RETURN(const double eps, FloatIn(context.attributes, "eps", 0.0));
   return NormGradArgs{dy.data, x.data, weight.data, context.out(0).data, x.last(), static_cast<float>(eps)};
 }
 

@@ -1,12 +1,18 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "fmt/format.h"
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cpu/routines/elementwise.h"
+#include "runtime/device/rope_operands.h"
 
 namespace ft::cpu {
 namespace {
+
+// Elements of a table of cosines, 1 GiB: 2 million positions of heads of 256.
+constexpr int64_t kMostAngles = int64_t{1} << 28;
 
 // cos and sin of position * base^(-i / half), computed in f64.
 void FillTables(int64_t positions, int64_t half, double base, bool inverse, std::vector<float>& cosine,
@@ -24,23 +30,19 @@ void FillTables(int64_t positions, int64_t half, double base, bool inverse, std:
 }
 
 KernelOr MakeRope(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
-  const Tensor &x = context.in(0), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
-  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", x));
-  FT_ASSIGN_OR_RETURN(const int64_t heads, context.attributes.Int("heads"));
-  FT_ASSIGN_OR_RETURN(const double base, context.attributes.Float("base"));
-  FT_ASSIGN_OR_RETURN(const bool inverse, Flag(context.attributes, "inverse"));
-  if (x.rank != 3 || heads < 1 || x.last() % (2 * heads) != 0) {
-    return absl::InvalidArgumentError("x must be [B, T, heads * head size] with an even head size");
-  }
-  const int64_t positions = x.dims[1], half = x.last() / heads / 2;
+  FT_ASSIGN_OR_RETURN(const RopeOperands rope, ReadRope(context.operands, context.attributes));
+  const Tensor& x = rope.x;
+  const int64_t positions = rope.positions(), half = rope.half;
+  if (half > kMostAngles / std::max<int64_t>(1, positions))
+    return absl::InvalidArgumentError(
+        fmt::format("{} positions of heads of {} are too many", positions, 2 * half));
   std::vector<float> cosine, sine;
-  FillTables(positions, half, base, inverse, cosine, sine);
+  FillTables(positions, half, rope.base, rope.inverse, cosine, sine);
   const auto routine = context.routines.elementwise.rope[FloatIndex(x.dtype)];
   const int64_t rows = x.rows(), grain = std::max<int64_t>(1, kGrain / x.last());
   const int threads = ThreadsFor(context.num_threads, x.elements());
-  return MakeKernel([=, cosine = std::move(cosine), sine = std::move(sine), source = x.data, to = r.data] {
+  return MakeKernel([=, cosine = std::move(cosine), sine = std::move(sine), source = x.data,
+                     to = rope.result.data, heads = rope.heads] {
     const RopeArgs args = {source, to, cosine.data(), sine.data(), positions, heads, half};
     ParallelRanges(rows, grain, threads, [&](int64_t begin, int64_t end) { routine(args, begin, end); });
   });

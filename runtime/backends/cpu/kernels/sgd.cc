@@ -6,8 +6,8 @@ namespace ft::cpu {
 namespace {
 
 KernelOr MakeSgd(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const double momentum, context.attributes.Float("momentum"));
-  FT_ASSIGN_OR_RETURN(const double weight_decay, context.attributes.Float("weight_decay"));
+  FT_ASSIGN_OR_RETURN(const double momentum, FloatIn(context.attributes, "momentum"));
+  FT_ASSIGN_OR_RETURN(const double weight_decay, FloatIn(context.attributes, "weight_decay"));
   FT_ASSIGN_OR_RETURN(const bool nesterov, Flag(context.attributes, "nesterov"));
   const bool buffered = momentum != 0.0;
   if (nesterov && !buffered) return absl::InvalidArgumentError("'nesterov' takes a 'momentum' other than 0");

@@ -52,7 +52,7 @@ KernelOr MakeSumSquares(const KernelContext& context) {
         add_blocks(begin, std::min(blocks, begin + kBlocksPerPiece), own);
       }
 #pragma omp critical(ft_sum_squares)
-      for (int w = 0; w < kAccumulatorWords; ++w) total[w] += own[w];
+      AddWords(total.data(), own.data());
     };
     if (threads > 1) {
 #pragma omp parallel num_threads(threads)
@@ -75,7 +75,7 @@ KernelOr MakeClipCoefficient(const KernelContext& context) {
   if (scaler.present()) FT_RETURN_IF_ERROR(CheckSize(scaler, "scaler", 3));
   FT_RETURN_IF_ERROR(CheckSize(context.out(0), "norm", 1));
   FT_RETURN_IF_ERROR(CheckSize(context.out(1), "coefficient", 1));
-  FT_ASSIGN_OR_RETURN(const double max_norm, context.attributes.Float("max_norm"));
+  FT_ASSIGN_OR_RETURN(const double max_norm, FloatIn(context.attributes, "max_norm", 0.0));
   return MakeKernel([=, sum = context.in(0).as<int64_t>(), mean_loss = loss.as<float>(),
                      state = scaler.as<float>(), norm = context.out(0).as<float>(),
                      coefficient = context.out(1).as<float>()] {

@@ -37,7 +37,7 @@ absl::StatusOr<UnaryArgs> CheckUnary(const KernelContext& context) {
 }
 
 KernelOr MakeScale(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const double factor, context.attributes.Float("factor"));
+  FT_ASSIGN_OR_RETURN(const double factor, FloatIn(context.attributes, "factor"));
   FT_ASSIGN_OR_RETURN(const UnaryArgs args, CheckUnary(context));
   return MakeKernel([args, factor = static_cast<float>(factor), dtype = context.in(0).dtype](
                         StreamHandle stream) { return Scale(args, factor, dtype, stream); });

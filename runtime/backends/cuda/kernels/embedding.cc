@@ -3,13 +3,14 @@
 
 #include "fmt/format.h"
 #include "runtime/backends/cuda/register.h"
+#include "runtime/base/checked.h"
 #include "runtime/base/cuda_workspace.h"
 
 namespace ft::cuda {
 namespace {
 
 // Positions are sorted by 32-bit numbers, and columns are counted by the grid's second extent.
-absl::Status CheckExtents(int64_t positions, const Tensor& table) {
+absl::Status CheckTableExtents(int64_t positions, const Tensor& table) {
   constexpr int64_t kMostPositions = int64_t{1} << 30, kMostRows = (int64_t{1} << 31) - 1;
   constexpr int64_t kMostColumns = int64_t{65535} * 32;
   if (positions <= kMostPositions && table.rows() <= kMostRows && table.last() <= kMostColumns) {
@@ -25,8 +26,8 @@ KernelOr MakeEmbedding(const KernelContext& context) {
   const Tensor &ids = context.in(0), &table = context.in(1), &r = context.out(0);
   FT_RETURN_IF_ERROR(CheckPresent(ids, "ids", DType::kI32));
   FT_RETURN_IF_ERROR(CheckFloat(table, "table"));
-  FT_RETURN_IF_ERROR(CheckExtents(ids.elements(), table));
-  FT_RETURN_IF_ERROR(CheckSize(r, "result", ids.elements() * table.last(), table.dtype));
+  FT_RETURN_IF_ERROR(CheckTableExtents(ids.elements(), table));
+  FT_RETURN_IF_ERROR(CheckSize(r, "result", CheckedMul(ids.elements(), table.last()), table.dtype));
   const EmbeddingArgs args = {ids.as<int32_t>(), table.data,   r.data,      table.dtype,
                               ids.elements(),    table.rows(), table.last()};
   return MakeKernel([args](StreamHandle stream) { return Embedding(args, stream); });
@@ -37,8 +38,8 @@ KernelOr MakeEmbeddingGrad(const KernelContext& context) {
   const Tensor &ids = context.in(0), &dy = context.in(1), &acc = context.in(2), &r = context.out(0);
   FT_RETURN_IF_ERROR(CheckPresent(ids, "ids", DType::kI32));
   FT_RETURN_IF_ERROR(CheckFloat(r, "dtable"));
-  FT_RETURN_IF_ERROR(CheckExtents(ids.elements(), r));
-  FT_RETURN_IF_ERROR(CheckFloatSize(dy, "dy", ids.elements() * r.last()));
+  FT_RETURN_IF_ERROR(CheckTableExtents(ids.elements(), r));
+  FT_RETURN_IF_ERROR(CheckFloatSize(dy, "dy", CheckedMul(ids.elements(), r.last())));
   if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", r));
   FT_RETURN_IF_ERROR(CheckAccumulator(acc, r));
   FT_RETURN_IF_ERROR(

@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/backends/cuda/routines/embedding.h"
+#include "runtime/base/checked.h"
 #include "runtime/base/cuda_workspace.h"
 #include "runtime/base/philox.h"
 
@@ -17,7 +18,7 @@ constexpr int64_t kMaxBits = 31;  // an index is an i32
 
 static_assert(cuda_workspace::BinaryMapperCodes(kMaxCodeBits) == 1 << kCodeBlockBits);
 
-absl::Status CheckLogits(const Tensor& logits) {
+absl::Status CheckBits(const Tensor& logits) {
   FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
   if (logits.last() >= 1 && logits.last() <= kMaxBits) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format("takes 1 to {} bits, got {}", kMaxBits, logits.last()));
@@ -26,16 +27,16 @@ absl::Status CheckLogits(const Tensor& logits) {
 KernelOr MakeSampleBits(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
   const Tensor &logits = context.in(0), &rng = context.in(1), &index = context.out(0);
-  FT_RETURN_IF_ERROR(CheckLogits(logits));
+  FT_RETURN_IF_ERROR(CheckBits(logits));
   FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
   FT_RETURN_IF_ERROR(CheckSize(index, "index", logits.rows(), DType::kI32));
-  FT_ASSIGN_OR_RETURN(const int64_t stream, context.attributes.Int("stream"));
+  FT_ASSIGN_OR_RETURN(const uint32_t stream, RandomStream(context.attributes));
   const SampleBitsArgs args = {logits.data,
                                rng.as<int64_t>(),
                                index.as<int32_t>(),
                                logits.rows(),
                                static_cast<int>(logits.last()),
-                               kFirstOpStream + static_cast<uint32_t>(stream)};
+                               kFirstOpStream + stream};
   return MakeKernel(
       [args, dtype = logits.dtype](StreamHandle stream) { return SampleBits(args, dtype, stream); });
 }
@@ -43,9 +44,9 @@ KernelOr MakeSampleBits(const KernelContext& context) {
 KernelOr MakeBitsKl(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
   const Tensor &logits = context.in(0), &kl = context.out(0);
-  FT_RETURN_IF_ERROR(CheckLogits(logits));
+  FT_RETURN_IF_ERROR(CheckBits(logits));
   FT_RETURN_IF_ERROR(CheckSize(kl, "kl", 1));
-  FT_ASSIGN_OR_RETURN(const double kappa, context.attributes.Float("kappa"));
+  FT_ASSIGN_OR_RETURN(const double kappa, FloatIn(context.attributes, "kappa"));
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, cuda_workspace::BitsKl(logits.rows())));
   const BitsKlArgs args = {logits.data,   context.operands.workspace.as<double>(), kl.as<float>(),
                            logits.rows(), static_cast<int>(logits.last()),         kappa};
@@ -57,9 +58,9 @@ KernelOr MakeBitsKlGrad(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
   const Tensor &dkl = context.in(0), &logits = context.in(1), &dlogits = context.out(0);
   FT_RETURN_IF_ERROR(CheckSize(dkl, "dkl", 1));
-  FT_RETURN_IF_ERROR(CheckLogits(logits));
+  FT_RETURN_IF_ERROR(CheckBits(logits));
   FT_RETURN_IF_ERROR(CheckSameShape(dlogits, "dlogits", logits));
-  FT_ASSIGN_OR_RETURN(const double kappa, context.attributes.Float("kappa"));
+  FT_ASSIGN_OR_RETURN(const double kappa, FloatIn(context.attributes, "kappa"));
   const BitsKlGradArgs args = {
       dkl.as<float>(), logits.data, dlogits.data, logits.rows(), static_cast<int>(logits.last()), kappa};
   return MakeKernel(
@@ -81,7 +82,7 @@ KernelOr MakeBinaryMapper(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
   FT_RETURN_IF_ERROR(CheckTable(table, logits));
   FT_RETURN_IF_ERROR(CheckSize(index, "index", logits.rows(), DType::kI32));
-  FT_RETURN_IF_ERROR(CheckSize(r, "result", index.elements() * table.last(), table.dtype));
+  FT_RETURN_IF_ERROR(CheckSize(r, "result", CheckedMul(index.elements(), table.last()), table.dtype));
   const EmbeddingArgs args = {index.as<int32_t>(), table.data,   r.data,      table.dtype,
                               index.elements(),    table.rows(), table.last()};
   return MakeKernel([args](StreamHandle stream) { return Embedding(args, stream); });
@@ -176,7 +177,7 @@ KernelOr MakeBinaryMapperGrad(const KernelContext& context) {
                &dlogits = context.out(0);
   FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
   FT_RETURN_IF_ERROR(CheckTable(table, logits));
-  FT_RETURN_IF_ERROR(CheckSize(dy, "dy", logits.rows() * table.last(), table.dtype));
+  FT_RETURN_IF_ERROR(CheckSize(dy, "dy", CheckedMul(logits.rows(), table.last()), table.dtype));
   FT_RETURN_IF_ERROR(CheckSameShape(dlogits, "dlogits", logits));
   FT_RETURN_IF_ERROR(CheckWorkspace(
       context.operands,

@@ -42,6 +42,8 @@ struct Problem {
   }
 };
 
+constexpr int64_t kMostChunks = 1 << 14;  // each of which is planned by itself
+
 // What is enqueued for some rows: the products, and between them the losses.
 struct Chunk {
   int64_t begin, rows;
@@ -184,6 +186,10 @@ int LaunchAll(const Problem& p, const std::vector<Chunk>& chunks, StreamHandle s
 }
 
 KernelOr MakeAll(const KernelContext& context, const Problem& problem) {
+  if (problem.rows() / problem.parts.chunk > kMostChunks) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} rows of {} logits are too many", problem.rows(), problem.vocabulary()));
+  }
   std::vector<Chunk> chunks;
   for (int64_t begin = 0; begin < problem.rows(); begin += problem.parts.chunk) {
     const int64_t rows = std::min(problem.parts.chunk, problem.rows() - begin);
@@ -222,7 +228,7 @@ KernelOr MakeLinearCrossEntropyLossGrad(const KernelContext& context, int64_t ch
   FT_ASSIGN_OR_RETURN(Problem problem, CheckInputs(context, 0));
   FT_RETURN_IF_ERROR(CheckSize(context.out(0), "loss", 1));
   FT_RETURN_IF_ERROR(CheckGradients(context.in(3), context.out(1), context.out(2), problem));
-  FT_ASSIGN_OR_RETURN(const double dloss, context.attributes.Float("dloss"));
+  FT_ASSIGN_OR_RETURN(const double dloss, FloatIn(context.attributes, "dloss"));
   const Tensor& dloss_scale = context.in(4);
   if (dloss_scale.present()) FT_RETURN_IF_ERROR(CheckSize(dloss_scale, "dloss_scale", 1));
   problem.loss = context.out(0).as<float>();

@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/backends/cuda/routines/elementwise.h"
+#include "runtime/base/checked.h"
 #include "runtime/base/cuda_workspace.h"
 
 namespace ft::cuda {
@@ -128,11 +129,11 @@ absl::StatusOr<MatmulOperands> CheckProduct(const KernelContext& context, const 
   spec.m = spec.transpose_a ? a.last() : a.rows();
   spec.k = spec.transpose_a ? a.rows() : a.last();
   spec.n = spec.transpose_b ? b.rows() : b.last();
-  FT_RETURN_IF_ERROR(CheckSize(b, "b", spec.k * spec.n, a.dtype));
+  FT_RETURN_IF_ERROR(CheckSize(b, "b", CheckedMul(spec.k, spec.n), a.dtype));
   if ((spec.transpose_b ? b.last() : b.rows()) != spec.k) {
     return absl::InvalidArgumentError("a and b must agree in the dimension that is summed over");
   }
-  FT_RETURN_IF_ERROR(CheckFloatSize(result, "result", spec.m * spec.n));
+  FT_RETURN_IF_ERROR(CheckFloatSize(result, "result", CheckedMul(spec.m, spec.n)));
   if (bias.present()) FT_RETURN_IF_ERROR(CheckSize(bias, "bias", spec.n, a.dtype));
   if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", result));
   FT_RETURN_IF_ERROR(CheckAccumulator(acc, result));

@@ -11,6 +11,7 @@
 #include "runtime/backends/cuda/routines/elementwise.h"
 #include "runtime/backends/cuda/routines/rope.h"
 #include "runtime/base/round_float.h"
+#include "runtime/device/rope_operands.h"
 
 namespace ft::cuda {
 namespace {
@@ -161,7 +162,7 @@ KernelOr MakeFill(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 0, 1));
   const Tensor& r = context.out(0);
   FT_RETURN_IF_ERROR(CheckPresent(r, "result", r.dtype));
-  FT_ASSIGN_OR_RETURN(const double value, context.attributes.Float("value"));
+  FT_ASSIGN_OR_RETURN(const double value, FillValue(context.attributes, r.dtype));
   FillArgs args = {r.data, Pattern(r.dtype, value), Bytes(r), 1, {}};
   args.ranges[0] = {0, Bytes(r)};
   return MakeKernel([args](StreamHandle stream) { return Fill(args, stream); });
@@ -176,9 +177,8 @@ KernelOr MakeIota(const KernelContext& context) {
   });
 }
 
-// What of the slice lies in no segment, in bytes from its begin.
-absl::StatusOr<std::vector<ByteRange>> Gaps(const Tensor& flat, const std::vector<int64_t>& segments) {
-  if (segments.size() % 2 != 0) return absl::InvalidArgumentError("'segments' must be pairs: begin, end");
+// What of the slice lies in none of the segments, pairs of begin and end, in bytes from its begin.
+std::vector<ByteRange> Gaps(const Tensor& flat, const std::vector<int64_t>& segments) {
   const int64_t first = flat.flat_begin, last = first + flat.elements();
   const int64_t size = static_cast<int64_t>(SizeOf(flat.dtype));
   std::vector<ByteRange> gaps;
@@ -187,9 +187,6 @@ absl::StatusOr<std::vector<ByteRange>> Gaps(const Tensor& flat, const std::vecto
     if (at < end) gaps.push_back({(at - first) * size, (end - first) * size});
   };
   for (size_t i = 0; i < segments.size(); i += 2) {
-    if (segments[i + 1] < segments[i] || (i > 0 && segments[i] < segments[i - 1])) {
-      return absl::InvalidArgumentError("'segments' must be ascending and must not overlap");
-    }
     add_gap(std::min(segments[i], last));
     at = std::max(at, segments[i + 1]);
   }
@@ -201,8 +198,8 @@ KernelOr MakeZeroPadding(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 0, 1));
   const Tensor& flat = context.out(0);
   FT_RETURN_IF_ERROR(CheckPresent(flat, "flat", flat.dtype));
-  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, context.attributes.Ints("segments"));
-  FT_ASSIGN_OR_RETURN(const std::vector<ByteRange> gaps, Gaps(flat, segments));
+  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, Segments(context.attributes, 2));
+  const std::vector<ByteRange> gaps = Gaps(flat, segments);
   std::vector<FillArgs> launches;
   for (size_t i = 0; i < gaps.size(); ++i) {
     if (i % kMaxRanges == 0) launches.push_back({flat.data, 0, 0, 0, {}});
@@ -243,29 +240,21 @@ std::vector<RopeArgs> RopeLaunches(RopeArgs args, double base) {
 }
 
 KernelOr MakeRope(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
-  const Tensor &x = context.in(0), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
-  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", x));
-  FT_ASSIGN_OR_RETURN(const int64_t heads, context.attributes.Int("heads"));
-  FT_ASSIGN_OR_RETURN(const double base, context.attributes.Float("base"));
-  FT_ASSIGN_OR_RETURN(const bool inverse, Flag(context.attributes, "inverse"));
-  if (x.rank != 3 || heads < 1 || x.last() % (2 * heads) != 0) {
-    return absl::InvalidArgumentError("x must be [B, T, heads * head size] with an even head size");
-  }
+  FT_ASSIGN_OR_RETURN(const RopeOperands rope, ReadRope(context.operands, context.attributes));
+  const Tensor& x = rope.x;
   if (x.dims[0] > kMaxRopeBatch) {
     return absl::InvalidArgumentError(
         fmt::format("takes up to {} sequences, got {}", kMaxRopeBatch, x.dims[0]));
   }
   RopeArgs args = {};
   args.x = x.data;
-  args.r = r.data;
+  args.r = rope.result.data;
   args.batch = x.dims[0];
-  args.positions = x.dims[1];
-  args.heads = heads;
-  args.half = x.last() / heads / 2;
-  args.inverse = inverse;
-  return MakeKernel([launches = RopeLaunches(args, base), dtype = x.dtype](StreamHandle stream) {
+  args.positions = rope.positions();
+  args.heads = rope.heads;
+  args.half = rope.half;
+  args.inverse = rope.inverse;
+  return MakeKernel([launches = RopeLaunches(args, rope.base), dtype = x.dtype](StreamHandle stream) {
     for (const RopeArgs& launch : launches) {
       if (const int error = Rope(launch, dtype, stream); error != 0) return error;
     }

@@ -24,7 +24,7 @@ absl::StatusOr<NormArgs> ArgsOf(const KernelContext& context, const Tensor& x, s
   FT_RETURN_IF_ERROR(CheckSize(weight, "weight", x.last(), x.dtype));
   if (has_bias) FT_RETURN_IF_ERROR(CheckSize(context.in(first + 1), "bias", x.last(), x.dtype));
   FT_RETURN_IF_ERROR(CheckSameShape(result, "result", x));
-  FT_ASSIGN_OR_RETURN(const double eps, context.attributes.Float("eps"));
+  FT_ASSIGN_OR_RETURN(const double eps, FloatIn(context.attributes, "eps", 0.0));
   NormArgs args;
   args.x = x.data;
   args.weight = weight.data;
@@ -75,7 +75,7 @@ KernelOr MakeNormGrad(const KernelContext& context, bool has_bias) {
   for (size_t i = 1; i < results; ++i) {
     FT_RETURN_IF_ERROR(CheckFloatSize(context.out(i), i == 1 ? "dweight" : "dbias", x.last()));
   }
-  FT_ASSIGN_OR_RETURN(const double eps, context.attributes.Float("eps"));
+  FT_ASSIGN_OR_RETURN(const double eps, FloatIn(context.attributes, "eps", 0.0));
   const int64_t rows = x.rows(), columns = x.last();
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, has_bias ? cuda_workspace::LayerNormGrad(rows, columns)
                                                                : cuda_workspace::RmsNormGrad(rows, columns)));

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "fmt/format.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/backends/cuda/routines/accumulate.h"
 #include "runtime/backends/cuda/routines/loss_scaling.h"
@@ -12,7 +11,7 @@
 namespace ft::cuda {
 namespace {
 
-UpdateArgs ArgsOf(const ParameterOperands& o) {
+UpdateArgs UpdateArgsOf(const ParameterOperands& o) {
   return {.gradient = o.gradient.data,
           .gradient_dtype = o.gradient.dtype,
           .parameter = o.parameter.data,
@@ -47,7 +46,7 @@ KernelOr MakeUpdate(const KernelContext& context, size_t states, const Settings&
                       ReadParameterOperands(context.operands, context.attributes, states));
   FT_ASSIGN_OR_RETURN(std::vector<SegmentBatch> batches, BatchesOf(operands.parts));
   return MakeKernel(
-      [args = ArgsOf(operands), settings, routine, batches = std::move(batches)](StreamHandle stream) {
+      [args = UpdateArgsOf(operands), settings, routine, batches = std::move(batches)](StreamHandle stream) {
         for (const SegmentBatch& batch : batches) {
           if (const int error = routine(args, settings, batch, stream); error != 0) return error;
         }
@@ -58,18 +57,18 @@ KernelOr MakeUpdate(const KernelContext& context, size_t states, const Settings&
 template <bool kDecoupled>
 KernelOr MakeAdam(const KernelContext& context) {
   AdamSettings settings;
-  FT_ASSIGN_OR_RETURN(settings.beta1, context.attributes.Float("beta1"));
-  FT_ASSIGN_OR_RETURN(settings.beta2, context.attributes.Float("beta2"));
-  FT_ASSIGN_OR_RETURN(settings.eps, context.attributes.Float("eps"));
-  FT_ASSIGN_OR_RETURN(settings.weight_decay, context.attributes.Float("weight_decay"));
+  FT_ASSIGN_OR_RETURN(settings.beta1, FloatIn(context.attributes, "beta1", 0.0, 1.0));
+  FT_ASSIGN_OR_RETURN(settings.beta2, FloatIn(context.attributes, "beta2", 0.0, 1.0));
+  FT_ASSIGN_OR_RETURN(settings.eps, FloatIn(context.attributes, "eps", 0.0));
+  FT_ASSIGN_OR_RETURN(settings.weight_decay, FloatIn(context.attributes, "weight_decay"));
   settings.decoupled = kDecoupled;
   return MakeUpdate(context, 2, settings, Adam);
 }
 
 KernelOr MakeSgd(const KernelContext& context) {
   SgdSettings settings;
-  FT_ASSIGN_OR_RETURN(settings.momentum, context.attributes.Float("momentum"));
-  FT_ASSIGN_OR_RETURN(settings.weight_decay, context.attributes.Float("weight_decay"));
+  FT_ASSIGN_OR_RETURN(settings.momentum, FloatIn(context.attributes, "momentum"));
+  FT_ASSIGN_OR_RETURN(settings.weight_decay, FloatIn(context.attributes, "weight_decay"));
   FT_ASSIGN_OR_RETURN(settings.nesterov, Flag(context.attributes, "nesterov"));
   const bool buffered = settings.momentum != 0.0;
   if (settings.nesterov && !buffered) {
@@ -104,7 +103,7 @@ KernelOr MakeLossScale(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
   FT_RETURN_IF_ERROR(CheckSize(context.in(0), "scaler", kScalerElements));
   FT_RETURN_IF_ERROR(CheckSize(context.out(0), "result", 1));
-  FT_ASSIGN_OR_RETURN(const double factor, context.attributes.Float("factor"));
+  FT_ASSIGN_OR_RETURN(const double factor, FloatIn(context.attributes, "factor"));
   return MakeKernel([factor, scaler = context.in(0).as<float>(), result = context.out(0).as<float>()](
                         StreamHandle stream) { return LossScale(scaler, factor, result, stream); });
 }
@@ -115,16 +114,12 @@ KernelOr MakeUpdateScaler(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckSize(context.out(0), "scaler", kScalerElements));
   ScalerPolicy policy;
   const KernelAttributes& attributes = context.attributes;
-  FT_ASSIGN_OR_RETURN(policy.growth_factor, attributes.Float("growth_factor"));
-  FT_ASSIGN_OR_RETURN(policy.backoff_factor, attributes.Float("backoff_factor"));
-  FT_ASSIGN_OR_RETURN(policy.min_scale, attributes.Float("min_scale"));
-  FT_ASSIGN_OR_RETURN(const int64_t growth_interval, attributes.Int("growth_interval"));
-  FT_ASSIGN_OR_RETURN(const int64_t hysteresis, attributes.Int("hysteresis"));
-  if (growth_interval < 1 || growth_interval > kMaxGrowthInterval || hysteresis < 1) {
-    return absl::InvalidArgumentError(
-        fmt::format("'growth_interval' must be 1 to {} and 'hysteresis' at least 1, got {} and {}",
-                    kMaxGrowthInterval, growth_interval, hysteresis));
-  }
+  FT_ASSIGN_OR_RETURN(policy.growth_factor, FloatIn(attributes, "growth_factor"));
+  FT_ASSIGN_OR_RETURN(policy.backoff_factor, FloatIn(attributes, "backoff_factor"));
+  FT_ASSIGN_OR_RETURN(policy.min_scale, FloatIn(attributes, "min_scale", 0.0));
+  FT_ASSIGN_OR_RETURN(const int64_t growth_interval,
+                      IntIn(attributes, "growth_interval", 1, kMaxGrowthInterval));
+  FT_ASSIGN_OR_RETURN(const int64_t hysteresis, IntIn(attributes, "hysteresis", 1, kMaxGrowthInterval));
   policy.growth_interval = static_cast<float>(growth_interval);
   policy.hysteresis = static_cast<float>(hysteresis);
   FT_ASSIGN_OR_RETURN(const bool dynamic, Flag(attributes, "dynamic"));

@@ -56,7 +56,7 @@ KernelOr MakeClipCoefficient(const KernelContext& context) {
   if (scaler.present()) FT_RETURN_IF_ERROR(CheckSize(scaler, "scaler", 3));
   FT_RETURN_IF_ERROR(CheckSize(context.out(0), "norm", 1));
   FT_RETURN_IF_ERROR(CheckSize(context.out(1), "coefficient", 1));
-  FT_ASSIGN_OR_RETURN(const double max_norm, context.attributes.Float("max_norm"));
+  FT_ASSIGN_OR_RETURN(const double max_norm, FloatIn(context.attributes, "max_norm", 0.0));
   const ClipCoefficientArgs args = {context.in(0).as<int64_t>(), loss.as<float>(),
                                     scaler.as<float>(),          max_norm,
                                     context.out(0).as<float>(),  context.out(1).as<float>()};

@@ -45,11 +45,12 @@ __device__ inline void Normalize(int64_t* words) {
   int64_t carry = 0;
 #pragma unroll
   for (int w = 0; w + 1 < kSumWords; ++w) {
-    const int64_t word = words[w] + carry;
+    const int64_t word = static_cast<int64_t>(static_cast<uint64_t>(words[w]) + static_cast<uint64_t>(carry));
     carry = word >> 32;
     words[w] = word & int64_t{0xFFFFFFFF};
   }
-  words[kSumWords - 1] += carry;
+  words[kSumWords - 1] =
+      static_cast<int64_t>(static_cast<uint64_t>(words[kSumWords - 1]) + static_cast<uint64_t>(carry));
 }
 
 // The sum rounded once to the nearest double; infinity when a value was not finite.
@@ -60,6 +61,7 @@ __device__ inline double ToDouble(const int64_t* words) {
   Normalize(digits);
   digits[kSumWords] = digits[kSumWords - 1] >> 32;
   digits[kSumWords - 1] &= int64_t{0xFFFFFFFF};
+  if (digits[kSumWords] < 0) return static_cast<double>(INFINITY);  // no sum of numbers that are not negative
   int top = kSumWords;
   while (top >= 0 && digits[top] == 0) --top;
   if (top < 0) return 0.0;

@@ -32,7 +32,9 @@ __global__ void __launch_bounds__(kThreads) SampleBitsKernel(SampleBitsArgs args
   const int64_t row = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (row >= args.rows) return;
   const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, static_cast<uint32_t>(args.rng[1])};
-  const uint64_t first = static_cast<uint64_t>((args.rng[2] * args.rows + row) * args.bits);
+  const uint64_t first =
+      (static_cast<uint64_t>(args.rng[2]) * static_cast<uint64_t>(args.rows) + static_cast<uint64_t>(row)) *
+      static_cast<uint64_t>(args.bits);
   const T* logits = static_cast<const T*>(args.logits) + row * args.bits;
   PhiloxWords words = {};
   uint32_t code = 0;

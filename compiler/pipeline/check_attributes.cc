@@ -1,0 +1,83 @@
+#include "compiler/pipeline/check_attributes.h"
+
+#include "dialects/ft/dialect.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/did_you_mean.h"
+
+namespace ft::compiler {
+
+using namespace mlir;
+using namespace mlir::ft;
+
+namespace {
+
+enum class Kind {
+  Text,
+  Batch,    // the first extent of the tokens
+  Sequence, // the second
+  Checked,  // elsewhere
+};
+
+struct Known {
+  StringLiteral name;
+  Kind kind;
+};
+
+constexpr Known kKnown[] = {
+    {kModelAttr, Kind::Text},        {kPresetAttr, Kind::Text}, {kBasePrefixAttr, Kind::Text},
+    {kVocabSizeAttr, Kind::Checked}, {kBatchAttr, Kind::Batch}, {kSeqLenAttr, Kind::Sequence},
+};
+
+LogicalResult checkExtent(ModuleOp module, NamedAttribute attr, func::FuncOp forward, unsigned dimension) {
+  auto tokens = cast<RankedTensorType>(forward.getArgumentTypes()[0]);
+  auto size = dyn_cast<IntegerAttr>(attr.getValue());
+  int64_t wanted = tokens.getDimSize(dimension);
+  if (size && size.getType().isInteger(64) && size.getInt() == wanted)
+    return success();
+  return module.emitError() << "'" << attr.getName().getValue() << "' is " << attr.getValue()
+                            << ", but @forward takes tokens of " << tokens << "; expected " << wanted
+                            << " : i64";
+}
+
+LogicalResult checkOne(ModuleOp module, NamedAttribute attr, Kind kind, func::FuncOp forward) {
+  switch (kind) {
+  case Kind::Text:
+    if (isa<StringAttr>(attr.getValue()))
+      return success();
+    return module.emitError() << "'" << attr.getName().getValue() << "' is " << attr.getValue()
+                              << "; expected a text";
+  case Kind::Batch:
+    return checkExtent(module, attr, forward, 0);
+  case Kind::Sequence:
+    return checkExtent(module, attr, forward, 1);
+  case Kind::Checked:
+    return success();
+  }
+  return success();
+}
+
+} // namespace
+
+LogicalResult checkModuleAttributes(ModuleOp module, func::FuncOp forward) {
+  for (NamedAttribute attr : module->getAttrs()) {
+    StringRef name = attr.getName().getValue();
+    if (!name.starts_with("ft."))
+      continue;
+    const Known *known = llvm::find_if(kKnown, [&](const Known &row) { return row.name == name; });
+    if (known == std::end(kKnown)) {
+      std::vector<std::string_view> names;
+      for (const Known &row : kKnown)
+        names.emplace_back(row.name.data(), row.name.size());
+      return module.emitError() << UnknownName("attribute of a model", {name.data(), name.size()}, names);
+    }
+    if (failed(checkOne(module, attr, known->kind, forward)))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,13 @@
+// What a model says about itself, in attributes of its module.
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace ft::compiler {
+
+/// Emits an error for an attribute "ft.*" that is none of a model's, is of another type, or contradicts
+/// `forward`, whose first argument is tensor<BxTxi32>: "ft.batch" is B and "ft.seq_len" T.
+llvm::LogicalResult checkModuleAttributes(mlir::ModuleOp module, mlir::func::FuncOp forward);
+
+} // namespace ft::compiler

@@ -1,0 +1,216 @@
+#include "test/fuzz/seeds.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/flat_layout.h"
+#include "test/conformance/case.h"
+#include "test/conformance/harness.h"
+
+namespace ft::fuzz {
+namespace {
+
+using conformance::Array;
+using conformance::Case;
+
+// Of a kernel, so many of the smallest conformance cases.
+constexpr size_t kCasesOfAKernel = 16;
+
+// Every attribute that a kernel reads, so that the attributes of a case can be listed. A seed without one
+// that its kernel needs would be refused, which the fuzzer does not let pass.
+constexpr const char* kAttributes[] = {"approximate",   "backoff_factor",
+                                       "base",          "begin",
+                                       "beta1",         "beta2",
+                                       "causal",        "dloss",
+                                       "dynamic",       "end",
+                                       "eps",           "factor",
+                                       "growth_factor", "growth_interval",
+                                       "heads",         "hysteresis",
+                                       "inverse",       "kappa",
+                                       "kv_heads",      "max_norm",
+                                       "min_scale",     "momentum",
+                                       "nesterov",      "rate",
+                                       "segments",      "stochastic_rounding",
+                                       "stream",        "transpose_a",
+                                       "transpose_b",   "value",
+                                       "weight_decay"};
+
+Entries EntriesOf(const KernelAttributes& attributes) {
+  Entries entries;
+  for (const char* name : kAttributes) {
+    if (!attributes.Has(name)) continue;
+    if (auto ints = attributes.Ints(name); ints.ok()) {
+      entries.emplace_back(name, *ints);
+    } else if (auto text = attributes.String(name); text.ok()) {
+      entries.emplace_back(name, *text);
+    } else if (auto number = attributes.Int(name); number.ok()) {
+      entries.emplace_back(name, *number);
+    } else {
+      entries.emplace_back(name, *attributes.Float(name));
+    }
+  }
+  return entries;
+}
+
+Operand OperandOf(const Array& array) {
+  Operand operand = {.present = array.present, .dtype = array.dtype, .dims = array.dims};
+  if (array.dtype == DType::kI32 || array.dtype == DType::kI64) {
+    double most = 0;
+    for (const double value : array.values) most = std::max(most, value);
+    operand.below = static_cast<int64_t>(std::min(most, 1e9)) + 1;
+  }
+  return operand;
+}
+
+Operand Scratch(int64_t bytes) { return {.present = bytes > 0, .dtype = DType::kU8, .dims = {bytes}}; }
+
+Seed SeedOf(const Case& c, DeviceClass device) {
+  Seed seed = {.op = c.op, .label = c.label, .in = {}, .out = {}, .workspace = {}, .attributes = {}};
+  for (const Array& array : c.in) seed.in.push_back(OperandOf(array));
+  for (size_t i = 0; i < c.expected.size(); ++i) {
+    Operand out = OperandOf(c.expected[i]);
+    if (i < c.rules.tied.size() && c.rules.tied[i] >= 0 && c.in[c.rules.tied[i]].present)
+      out.shares = c.rules.tied[i];
+    seed.out.push_back(out);
+  }
+  seed.workspace = Scratch(conformance::WorkspaceBytes(c, device));
+  seed.attributes = EntriesOf(c.attributes);
+  return seed;
+}
+
+int64_t ElementsOf(const Case& c) {
+  int64_t elements = 0;
+  for (const auto* arrays : {&c.in, &c.expected}) {
+    for (const Array& array : *arrays) elements += array.size();
+  }
+  return elements;
+}
+
+bool IsEmpty(const Case& c) {
+  for (const auto* arrays : {&c.in, &c.expected}) {
+    for (const Array& array : *arrays) {
+      if (array.present && array.size() == 0) return true;
+    }
+  }
+  return false;
+}
+
+// The smallest cases of each kernel that are not too large for many tries.
+void AddCases(DeviceClass device, std::vector<Seed>& seeds) {
+  const int64_t limit = device == DeviceClass::kCpu ? 30000 : 4000;
+  std::map<std::string, std::vector<const Case*>> by_op;
+  for (const Case& c : conformance::AllCases()) {
+    if (!IsEmpty(c)) by_op[c.op].push_back(&c);
+  }
+  for (auto& [op, cases] : by_op) {
+    std::stable_sort(cases.begin(), cases.end(),
+                     [](const Case* a, const Case* b) { return ElementsOf(*a) < ElementsOf(*b); });
+    size_t taken = 0;
+    for (size_t i = 0; i < cases.size() && taken < kCasesOfAKernel; ++i) {
+      // Of many, not the smallest alone.
+      const Case& c = *cases[cases.size() > 4 * kCasesOfAKernel ? i * 3 : i];
+      if (taken > 0 && ElementsOf(c) > limit) break;
+      seeds.push_back(SeedOf(c, device));
+      ++taken;
+    }
+  }
+}
+
+Operand Floats(std::vector<int64_t> dims, DType dtype = DType::kF32) {
+  return {.dtype = dtype, .dims = std::move(dims)};
+}
+Operand Flat(int64_t elements, int64_t begin, DType dtype = DType::kF32) {
+  return {.dtype = dtype, .dims = {elements}, .flat_begin = begin};
+}
+Operand I64(int64_t elements) { return {.dtype = DType::kI64, .dims = {elements}}; }
+Operand Shared(Operand operand, int with) {
+  operand.shares = with;
+  return operand;
+}
+
+const Entries kAdam = {{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}};
+
+// A slice of a unit from element 1024 on, of two parameters.
+const std::vector<int64_t> kSegments = {0, 1400, 1, 2048, 2900, 0};
+
+void AddOptimizers(std::vector<Seed>& seeds) {
+  const int64_t n = 2048, begin = 1024;
+  for (const DType gradient : {DType::kF32, DType::kBF16, DType::kF16}) {
+    for (const bool copies : {false, true}) {
+      for (const int64_t states : {0, 1, 2}) {
+        Seed seed = {.op = states == 2 ? "adamw" : "sgd",
+                     .label = "gradient " + std::string(Name(gradient)),
+                     .in = {Flat(n, begin, gradient), Floats({}), Floats({}), I64(1)},
+                     .out = {Flat(n, begin)},
+                     .workspace = {},
+                     .attributes = {{"segments", kSegments}}};
+        seed.workspace.present = false;
+        for (int64_t i = 0; i < states; ++i) seed.out.push_back(Flat(n, begin));
+        if (copies) seed.out.push_back(Flat(n, begin, DType::kBF16));
+        if (states == 2) {
+          seed.attributes.insert(seed.attributes.end(), kAdam.begin(), kAdam.end());
+          seeds.push_back(seed);
+          seed.op = "adam";
+        } else {
+          const Entries sgd = {
+              {"momentum", states == 0 ? 0.0 : 0.9}, {"nesterov", states}, {"weight_decay", 0.1}};
+          seed.attributes.insert(seed.attributes.end(), sgd.begin(), sgd.end());
+        }
+        seeds.push_back(seed);
+        if (copies) continue;
+        seed.label += ", rounded stochastically";
+        seed.out[0].dtype = DType::kBF16;
+        seed.in.push_back(I64(3));
+        seed.attributes.emplace_back("stochastic_rounding", std::vector<int64_t>{3, 4});
+        seeds.push_back(seed);
+      }
+    }
+  }
+}
+
+Seed Plain(std::string op, std::vector<Operand> in, std::vector<Operand> out, Entries attributes = {}) {
+  Seed seed = {std::move(op), "", std::move(in), std::move(out), {}, std::move(attributes)};
+  seed.workspace.present = false;
+  return seed;
+}
+
+// Kernels whose tests are not a list of cases.
+void AddSteps(std::vector<Seed>& seeds) {
+  const Entries policy = {
+      {"growth_factor", 2.0},     {"backoff_factor", 0.5},         {"min_scale", 0.0},
+      {"hysteresis", int64_t{2}}, {"growth_interval", int64_t{3}}, {"dynamic", int64_t{1}}};
+  const Entries part = {{"begin", int64_t{1024}}, {"end", int64_t{2500}}, {"value", 0.02}};
+  Entries normal = part;
+  normal.emplace_back("stream", int64_t{5});
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    const Operand x = Floats({3, 7}, dtype);
+    seeds.push_back(Plain("accumulate", {x}, {Floats({21}, dtype)}));
+    seeds.push_back(Plain("drain", {x}, {x, x}));
+    seeds.push_back(Plain("drain", {x}, {Shared(x, 0), x}));
+    seeds.push_back(
+        Plain("sum_squares", {Flat(3000, 1024, dtype), I64(kAccumulatorWords)}, {I64(kAccumulatorWords)}));
+    seeds.push_back(Plain("init_normal", {I64(3)}, {Flat(2000, 1024, dtype)}, normal));
+    seeds.push_back(Plain("init_constant", {I64(3)}, {Flat(2000, 1024, dtype)}, part));
+    seeds.push_back(Plain("zero_padding", {}, {Flat(2000, 1024, dtype)},
+                          {{"segments", std::vector<int64_t>{1024, 1500, 2048, 2900}}}));
+  }
+  for (const DType dtype : {DType::kI32, DType::kI64, DType::kU8, DType::kF64})
+    seeds.push_back(Plain("fill", {}, {{.dtype = dtype, .dims = {5, 3}}}, {{"value", 3.0}}));
+  seeds.push_back(
+      Plain("clip_coefficient", {I64(kAccumulatorWords)}, {Floats({}), Floats({})}, {{"max_norm", 1.0}}));
+  seeds.push_back(Plain("clip_coefficient", {I64(kAccumulatorWords), Floats({}), Floats({3})},
+                        {Floats({}), Floats({})}, {{"max_norm", 1.0}}));
+  seeds.push_back(Plain("update_scaler", {Floats({})}, {Floats({3})}, policy));
+}
+
+}  // namespace
+
+std::vector<Seed> Seeds(DeviceClass device) {
+  std::vector<Seed> seeds;
+  AddCases(device, seeds);
+  AddOptimizers(seeds);
+  AddSteps(seeds);
+  return seeds;
+}
+
+}  // namespace ft::fuzz
