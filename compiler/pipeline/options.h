@@ -32,6 +32,7 @@ struct OverlapOptions {
   double gatherBucketMb = 0; // gathers likewise; 0: not joined
   Target target = *FindTarget("cpu"); // that costs are estimated for
   uint64_t memoryBudget = 0;          // bytes per rank that `auto` may use; 0: no limit
+  std::string reason;                 // of a rule that stands in for `auto`: why, for ftc explain --schedule
 };
 
 struct PrecisionOptions {
@@ -84,6 +85,8 @@ struct CompileOptions {
   // Defaults of the run, kept in the plan for ftexec: lr, lr_schedule, warmup_steps, ...
   std::vector<std::pair<std::string, double>> runNumbers;
   std::vector<std::pair<std::string, std::string>> runTexts;
+  // Each phase verifies what it leaves. Off for what is compiled to be measured only.
+  bool checks = true;
 };
 
 } // namespace ft::compiler

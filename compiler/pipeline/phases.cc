@@ -18,6 +18,11 @@ using mlir::OpPassManager;
 
 namespace {
 
+void addCheck(OpPassManager &passes, const CompileOptions &options, std::unique_ptr<mlir::Pass> pass) {
+  if (options.checks)
+    passes.addPass(std::move(pass));
+}
+
 void addFuse(OpPassManager &passes, const CompileOptions &) {
   passes.addPass(mlir::ft::createFuseLinearCrossEntropyPass());
   passes.addPass(mlir::ft::createFuseQkvAttentionPass());
@@ -29,7 +34,7 @@ void addAutodiff(OpPassManager &passes, const CompileOptions &options) {
   autodiff.gradientFactor = 1.0 / static_cast<double>(options.microSteps);
   autodiff.lossScale = options.precision.scalesLoss();
   passes.addPass(mlir::ft::createAutodiffPass(autodiff));
-  passes.addPass(mlir::ft::createVerifyAutodiffPass());
+  addCheck(passes, options, mlir::ft::createVerifyAutodiffPass());
   passes.addPass(mlir::ft::createFuseLossGradPass());
 }
 
@@ -40,7 +45,7 @@ void addUnits(OpPassManager &passes, const CompileOptions &options) {
   units.minNumParams = options.units.minNumParams;
   units.persistenceThreshold = options.units.persistenceThreshold;
   passes.addPass(createFormUnitsPass(units));
-  passes.addPass(createVerifyUnitsPass());
+  addCheck(passes, options, createVerifyUnitsPass());
   passes.addPass(createMakeMicroStepPass(MakeMicroStepPassOptions{options.microSteps}));
 }
 
@@ -60,7 +65,7 @@ void addOptimizer(OpPassManager &passes, const CompileOptions &options) {
   optimizer.hysteresis = options.precision.hysteresis;
   optimizer.minScale = options.precision.minLossScale;
   passes.addPass(createInsertOptimizerPass(optimizer));
-  passes.addPass(createVerifyOptimizerPass());
+  addCheck(passes, options, createVerifyOptimizerPass());
 }
 
 void addRemat(OpPassManager &passes, const CompileOptions &options) {
@@ -69,7 +74,7 @@ void addRemat(OpPassManager &passes, const CompileOptions &options) {
     passes.addPass(createChooseRematPass({options.remat, options.offload.activations}));
   passes.addPass(createApplyRematPass());
   passes.addPass(createInsertOffloadPass());
-  passes.addPass(createVerifyRematPass());
+  addCheck(passes, options, createVerifyRematPass());
 }
 
 void addShard(OpPassManager &passes, const CompileOptions &options) {
@@ -80,14 +85,14 @@ void addShard(OpPassManager &passes, const CompileOptions &options) {
   collectives.offloadParameters = options.offload.parameters;
   collectives.accumulateEach = options.accumulateEach;
   passes.addPass(createInsertCollectivesPass(collectives));
-  passes.addPass(createVerifyCollectivesPass());
+  addCheck(passes, options, createVerifyCollectivesPass());
 }
 
 void addPrecision(OpPassManager &passes, const CompileOptions &options) {
   const PrecisionOptions &precision = options.precision;
   passes.addPass(
       createApplyPrecisionPass({precision.paramDtype, precision.reduceDtype, precision.masterWeights}));
-  passes.addPass(createVerifyPrecisionPass());
+  addCheck(passes, options, createVerifyPrecisionPass());
 }
 
 void addSchedule(OpPassManager &passes, const CompileOptions &options) {
@@ -110,14 +115,15 @@ void addSchedule(OpPassManager &passes, const CompileOptions &options) {
     overlap.prefetch = options.overlap.prefetch;
     overlap.forwardPrefetch = options.overlap.forwardPrefetch;
     overlap.limitAllGathers = options.overlap.limitAllGathers;
+    overlap.reason = options.overlap.reason;
     passes.addPass(createOverlapCollectivesPass(overlap));
   }
-  passes.addPass(createVerifySchedulePass());
+  addCheck(passes, options, createVerifySchedulePass());
 }
 
-void addMemory(OpPassManager &passes, const CompileOptions &) {
+void addMemory(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createAssignLiveRangesPass());
-  passes.addPass(createVerifyLiveRangesPass());
+  addCheck(passes, options, createVerifyLiveRangesPass());
 }
 
 constexpr Phase table[] = {

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "compiler/remat/layer_memory.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/plan.pb.h"
@@ -11,6 +12,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 namespace ft::compiler {
 
@@ -24,19 +26,36 @@ struct BudgetProblem {
 };
 
 struct BudgetSolution {
+  bool fits = false;
+  // When it fits.
+  Choices choices; // by number among all forward ops; empty: everything is kept
   uint64_t arenaBytes = 0;
   double extraSeconds = 0; // over keeping everything
-  int compilations = 0;    // that it took
+  // When it does not: the same for every budget that is too small.
+  uint64_t smallestBytes = 0;
+  std::string smallestPeak; // what stands at the peak of that arena
+
+  int compilations = 0; // that it took
 };
 
 /// Compiles a module whose choices are marked (phase remat and all after it) into a plan.
 using CompileRest = std::function<absl::StatusOr<proto::Plan>(mlir::ModuleOp)>;
 
-/// Marks the forward ops of all training functions of `module`, which stands before phase remat. Whatever is
-/// chosen has been compiled and bound: its arena is within the budget. A larger budget never costs more.
-/// Errors: InvalidArgument when no choice fits, with the smallest budget that does and what stands at its
-/// peak; those of `compile`.
+/// `module` stands before phase remat and stays as it is. Whatever is chosen has been compiled and bound: its
+/// arena is within the budget. A larger budget never costs more; `smallestBytes` can be met, and nothing
+/// below. Errors: those of `compile`.
+absl::StatusOr<BudgetSolution> searchBudget(mlir::ModuleOp module, const BudgetProblem &problem,
+                                            const CompileRest &compile);
+
+/// Marks the forward ops of all training functions of `module`; they have the same ones.
+void applyChoices(mlir::ModuleOp module, const Choices &choices);
+
+/// Both in one. Errors: InvalidArgument when no choice fits, with the smallest budget that does and what
+/// stands at its peak; those of `compile`.
 absl::StatusOr<BudgetSolution> solveBudget(mlir::ModuleOp module, const BudgetProblem &problem,
                                            const CompileRest &compile);
+
+/// What is said of a budget, "--remat=budget:1000", that cannot be met.
+absl::Status tooSmall(const std::string &budget, const BudgetSolution &solution);
 
 } // namespace ft::compiler

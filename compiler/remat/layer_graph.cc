@@ -24,10 +24,9 @@ uint64_t bytesOf(Type type, int floatBytes) {
 
 class Cutter {
 public:
-  Cutter(func::FuncOp function, const TrainingGraph &graph, unsigned begin, unsigned end,
-         const LayerCosts &costs)
+  Cutter(const TrainingGraph &graph, unsigned begin, unsigned end, const LayerCosts &costs)
       : graph(graph), begin(begin), end(end), costs(costs) {
-    collect(function.getBody().front());
+    collect();
   }
 
   LayerGraph cut() {
@@ -40,28 +39,14 @@ public:
   }
 
 private:
-  // Backward visits the runs in reverse; an op of another layer than the current run belongs to the next run
-  // down that has its layer, if there is one.
-  void collect(Block &block) {
+  void collect() {
     for (const LayerRun &run : graph.runs().slice(begin, end - begin))
       for (Operation *op : run.ops)
         if (isa<KernelOpInterface>(op))
           forward.push_back(op);
-    unsigned current = graph.runs().size() - 1;
-    for (Operation &op : block) {
-      if (!isBackward(&op))
-        continue;
-      StringAttr layer = mlir::ft::getLayer(&op);
-      for (unsigned run = current + 1; layer && run-- > 0;)
-        if (graph.runs()[run].layer == layer) {
-          current = run;
-          break;
-        }
-      if (current >= begin && current < end) {
-        backward.push_back({&op, current});
-        firstBackward = firstBackward ? firstBackward : &op;
-      }
-    }
+    backward = graph.backwardOf(begin, end);
+    if (!backward.empty())
+      firstBackward = backward.front().first;
     own.insert_range(forward);
     for (auto [op, run] : backward)
       own.insert(op);
@@ -145,7 +130,7 @@ private:
   unsigned begin, end;
   const LayerCosts &costs;
   SmallVector<Operation *> forward;
-  SmallVector<std::pair<Operation *, unsigned>> backward;
+  ArrayRef<std::pair<Operation *, unsigned>> backward;
   Operation *firstBackward = nullptr;
   llvm::DenseSet<Operation *> own;
   llvm::DenseMap<MlirValue, int> numbers;
@@ -154,9 +139,15 @@ private:
 
 } // namespace
 
-LayerGraph cutLayers(func::FuncOp function, const TrainingGraph &graph, unsigned begin, unsigned end,
-                     const LayerCosts &costs) {
-  return Cutter(function, graph, begin, end, costs).cut();
+uint64_t activationBytes(Operation *op, int floatBytes) {
+  uint64_t bytes = 0;
+  for (Type type : op->getResultTypes())
+    bytes += bytesOf(type, floatBytes);
+  return bytes;
+}
+
+LayerGraph cutLayers(const TrainingGraph &graph, unsigned begin, unsigned end, const LayerCosts &costs) {
+  return Cutter(graph, begin, end, costs).cut();
 }
 
 } // namespace ft::compiler

@@ -57,8 +57,10 @@ struct LayerCosts {
   std::function<uint64_t(mlir::Operation *)> background; // null: none
 };
 
+/// Bytes of the results of an op of forward, each rounded up as a buffer is.
+uint64_t activationBytes(mlir::Operation *op, int floatBytes);
+
 /// Runs [begin, end) of `graph`. What they hand on to other layers in forward may not be recomputed.
-LayerGraph cutLayers(mlir::func::FuncOp function, const TrainingGraph &graph, unsigned begin, unsigned end,
-                     const LayerCosts &costs);
+LayerGraph cutLayers(const TrainingGraph &graph, unsigned begin, unsigned end, const LayerCosts &costs);
 
 } // namespace ft::compiler

@@ -3,6 +3,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
+
 namespace ft::compiler {
 
 using namespace mlir;
@@ -40,6 +42,35 @@ TrainingGraph::TrainingGraph(func::FuncOp function) {
     positions[&op] = positions.size();
     layerRuns.back().ops.push_back(&op);
   }
+  assignBackward();
+}
+
+void TrainingGraph::assignBackward() {
+  llvm::DenseMap<Attribute, SmallVector<unsigned, 2>> runsOf; // by layer, ascending
+  for (auto [run, its] : llvm::enumerate(layerRuns))
+    if (its.layer)
+      runsOf[its.layer].push_back(run);
+  unsigned current = layerRuns.size();
+  for (Operation *op : backward) {
+    StringAttr layer = getLayer(op);
+    auto known = layer ? runsOf.find(layer) : runsOf.end();
+    if (known != runsOf.end()) {
+      SmallVector<unsigned, 2> &runs = known->second;
+      while (runs.size() > 1 && runs.back() > current)
+        runs.pop_back();
+      if (runs.back() <= current)
+        current = runs.back();
+    }
+    if (!layerRuns.empty())
+      backwardRuns.push_back({op, std::min<unsigned>(current, layerRuns.size() - 1)});
+  }
+}
+
+ArrayRef<std::pair<Operation *, unsigned>> TrainingGraph::backwardOf(unsigned begin, unsigned end) const {
+  auto descends = [](unsigned run) { return [run](const auto &each) { return each.second >= run; }; };
+  auto first = std::partition_point(backwardRuns.begin(), backwardRuns.end(), descends(end));
+  auto last = std::partition_point(first, backwardRuns.end(), descends(begin));
+  return ArrayRef(first, last);
 }
 
 bool TrainingGraph::isSaved(Value value) { return llvm::any_of(value.getUsers(), isBackward); }

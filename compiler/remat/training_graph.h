@@ -33,6 +33,11 @@ public:
   /// The number of the run of a forward op.
   unsigned runOf(mlir::Operation *op) const { return runNumbers.lookup(op); }
 
+  /// The ops of backward that belong to the runs [begin, end), each with its run. Backward visits the runs in
+  /// reverse; an op of another layer than the current run belongs to the next run down that has its layer, if
+  /// there is one.
+  llvm::ArrayRef<std::pair<mlir::Operation *, unsigned>> backwardOf(unsigned begin, unsigned end) const;
+
   /// Read by an op of backward.
   static bool isSaved(mlir::Value value);
 
@@ -48,6 +53,7 @@ public:
   neededAtOnce(const llvm::DenseSet<mlir::Operation *> &recomputed) const;
 
 private:
+  void assignBackward();
   llvm::SmallVector<mlir::Operation *> neededBy(llvm::ArrayRef<mlir::Operation *> readers,
                                                 const llvm::DenseSet<mlir::Operation *> &recomputed) const;
 
@@ -55,6 +61,7 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> runNumbers;
   llvm::DenseMap<mlir::Operation *, unsigned> positions; // of forward ops
   llvm::SmallVector<mlir::Operation *> backward;
+  llvm::SmallVector<std::pair<mlir::Operation *, unsigned>, 0> backwardRuns; // by descending runs
 };
 
 } // namespace ft::compiler

@@ -101,5 +101,35 @@ TEST_F(TrainingGraphTest, NeededIsWhatBackwardReadsAndWhatThatIsMadeOf) {
   EXPECT_EQ(ids(graph.neededAtOnce({op("b2")})), (Ids{"a2", "b1", "b2"}));
 }
 
+// Backward visits the runs in reverse, whatever part of them is asked for.
+TEST_F(TrainingGraphTest, BackwardBelongsToRuns) {
+  TrainingGraph graph(function);
+  auto runs = [&](unsigned begin, unsigned end) {
+    std::vector<unsigned> result;
+    for (auto [op, run] : graph.backwardOf(begin, end))
+      result.push_back(run);
+    return result;
+  };
+  using Runs = std::vector<unsigned>;
+  EXPECT_EQ(runs(0, 3), (Runs{2, 2, 1, 1}));
+  EXPECT_EQ(runs(1, 2), (Runs{1, 1}));
+  EXPECT_EQ(runs(2, 3), (Runs{2, 2}));
+  EXPECT_EQ(runs(0, 1), Runs{}); // nothing of layer a has a derivative here
+}
+
+// An op of another layer stays with the current run when none below has its layer.
+TEST_F(TrainingGraphTest, StrangersInBackwardStayWithTheCurrentRun) {
+  std::vector<Operation *> backward;
+  for (Operation &each : function.getBody().front())
+    if (isBackward(&each))
+      backward.push_back(&each);
+  mlir::ft::setLayer(backward[2], StringAttr::get(&context, "nowhere"));
+  mlir::ft::setLayer(backward[3], StringAttr::get(&context, "a"));
+  TrainingGraph graph(function);
+  EXPECT_EQ(graph.backwardOf(2, 3).size(), 3u);
+  EXPECT_EQ(graph.backwardOf(1, 2).size(), 0u);
+  EXPECT_EQ(graph.backwardOf(0, 1).size(), 1u);
+}
+
 } // namespace
 } // namespace ft::compiler

@@ -56,7 +56,7 @@ private:
     auto kernel = dyn_cast<mlir::ft::KernelOpInterface>(op);
     if (!kernel || !kernel.isRecomputable())
       return op->emitOpError("is marked remat = \"recompute\" but cannot be computed again");
-    originals.push_back(op);
+    originals[{op->getName().getAsOpaquePointer(), essence(op)}].push_back(op);
     return success();
   }
 
@@ -78,9 +78,9 @@ private:
     return attributes.getDictionary(op->getContext());
   }
 
+  /// Of two ops with the same name and essence.
   bool isOriginalOf(Operation *original, Operation *clone) const {
-    return original->getName() == clone->getName() && essence(original) == essence(clone) &&
-           llvm::equal(original->getResultTypes(), clone->getResultTypes()) &&
+    return llvm::equal(original->getResultTypes(), clone->getResultTypes()) &&
            llvm::equal(original->getOperands(),
                        llvm::map_range(clone->getOperands(), [&](Value value) { return originOf(value); }));
   }
@@ -88,14 +88,15 @@ private:
   LogicalResult verifyClone(Operation *op) {
     if (!is(getPhase(op), mlir::ft::kPhaseRecompute) || isa<ReloadOp>(op))
       return success();
-    auto original = llvm::find_if(originals, [&](Operation *o) { return isOriginalOf(o, op); });
-    if (original == originals.end())
+    SmallVector<Operation *, 2> &alike = originals[{op->getName().getAsOpaquePointer(), essence(op)}];
+    auto original = llvm::find_if(alike, [&](Operation *o) { return isOriginalOf(o, op); });
+    if (original == alike.end())
       return op->emitOpError(
           "is of phase \"recompute\" but repeats no forward op marked remat = \"recompute\", "
           "or one that was repeated before");
     for (auto [mine, its] : llvm::zip_equal(op->getResults(), (*original)->getResults()))
       origins[mine] = its;
-    originals.erase(original);
+    alike.erase(original);
     return success();
   }
 
@@ -131,7 +132,8 @@ private:
   }
 
   Block &block;
-  SmallVector<Operation *> originals;   // marked "recompute", not yet repeated
+  // Marked "recompute", not yet repeated, by name and essence.
+  llvm::DenseMap<std::pair<const void *, DictionaryAttr>, SmallVector<Operation *, 2>> originals;
   llvm::DenseMap<Value, Value> origins; // of the results of clones
 };
 

@@ -29,9 +29,9 @@ bool conflictInFlight(Operation *op, Operation *other) {
   return conflict(op, other);
 }
 
-Operation *highestPlace(ArrayRef<Operation *> ops, Operation *from, Operation *limit) {
+Operation *highestPlace(ArrayRef<Operation *> ops, Operation *from, ArrayRef<Operation *> limits) {
   Operation *place = from;
-  for (Operation *op = from->getPrevNode(); op && op != limit; op = op->getPrevNode()) {
+  for (Operation *op = from->getPrevNode(); op && !llvm::is_contained(limits, op); op = op->getPrevNode()) {
     if (isa<InputOp>(op) || llvm::any_of(ops, [&](Operation *mine) { return conflictInFlight(op, mine); }))
       break;
     if (isInstruction(op))

@@ -29,9 +29,9 @@ bool isFetch(mlir::ftx::StartOp start);
 mlir::ftx::WaitOp waitOf(mlir::ftx::StartOp start);
 
 /// The first instruction in front of which `ops` can stand when they move up from `from` as far as right
-/// behind `limit` (null: the beginning of the program).
+/// behind the next of `limits`.
 mlir::Operation *highestPlace(llvm::ArrayRef<mlir::Operation *> ops, mlir::Operation *from,
-                              mlir::Operation *limit);
+                              llvm::ArrayRef<mlir::Operation *> limits);
 
 /// As conflict, but a wait touches what its transfer touches: the transfer may be running until then.
 bool conflictInFlight(mlir::Operation *op, mlir::Operation *other);

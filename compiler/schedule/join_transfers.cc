@@ -112,7 +112,7 @@ private:
 
   /// Moves a group up so that its start follows `start`.
   static bool moveBehind(const FetchGroup &group, StartOp start) {
-    Operation *place = highestPlace(group.ops, group.ops.front(), start);
+    Operation *place = highestPlace(group.ops, group.ops.front(), {start});
     Operation *first = start->getNextNode();
     while (first && !isInstruction(first))
       first = first->getNextNode();

@@ -22,9 +22,11 @@ struct Depths {
   bool afterBackward = false; // backward_post
 };
 
-void moveUp(ArrayRef<Operation *> ops, Operation *limit) {
+/// No further than to right behind one of `limits`. (No question about the order of ops in between: each
+/// costs a walk over the whole program after a move.)
+void moveUp(ArrayRef<Operation *> ops, ArrayRef<Operation *> limits) {
   Operation *first = ops.front();
-  Operation *place = highestPlace(ops, first, limit);
+  Operation *place = highestPlace(ops, first, limits);
   if (place == first)
     return;
   for (Operation *op : ops)
@@ -64,8 +66,7 @@ void moveUpInnerCopies(const FetchGroup &group, const FetchGroup &before) {
       if (auto buffer = out.getDefiningOp<BufferOp>(); buffer && !buffer.getPersistent())
         ops.push_back(buffer);
     ops.push_back(start);
-    if (before.lastStart()->isBeforeInBlock(start))
-      moveUp(ops, before.lastStart());
+    moveUp(ops, {before.lastStart()});
   }
 }
 
@@ -77,10 +78,7 @@ void moveFetchesUp(ProgramOp program, const Depths &depths) {
       if (group.stream != stream)
         continue;
       if (Operation *limit = limitOf(group, before, depths)) {
-        Operation *earlier = before.back().lastStart(); // a stream keeps its order
-        if (limit->isBeforeInBlock(earlier))
-          limit = earlier;
-        moveUp(group.ops, limit);
+        moveUp(group.ops, {limit, before.back().lastStart()}); // a stream keeps its order
         moveUpInnerCopies(group, before.back());
       }
       before.push_back(group);
@@ -115,6 +113,8 @@ struct OverlapCollectivesPass : impl::OverlapCollectivesPassBase<OverlapCollecti
       getOperation().emitError() << "prefetch must be 'pre', 'post' or 'none', not '" << prefetch << "'";
       return signalPassFailure();
     }
+    if (!reason.empty())
+      explain();
     if (prefetch == "none")
       return;
     int64_t ahead = limitAllGathers == 0 ? std::numeric_limits<int64_t>::max() : limitAllGathers - 1;
@@ -123,6 +123,12 @@ struct OverlapCollectivesPass : impl::OverlapCollectivesPassBase<OverlapCollecti
       moveFetchesUp(program, depths);
       moveWaitsDown(program);
     }
+  }
+
+  void explain() {
+    for (ProgramOp program : getOperation().getOps<ProgramOp>())
+      for (StartOp start : program.getOps<StartOp>())
+        start.setReason(reason.getValue());
   }
 };
 

@@ -67,7 +67,8 @@ def OverlapCollectivesPass : Pass<"ftx-overlap-collectives", "::mlir::ModuleOp">
   let options = [
     Option<"prefetch", "prefetch", "std::string", "\"pre\"", "pre, post or none">,
     Option<"forwardPrefetch", "forward-prefetch", "int64_t", "1", "Units gathered ahead of their use in forward">,
-    Option<"limitAllGathers", "limit-all-gathers", "int64_t", "2", "Units gathered ahead, the one in use included; 0: any number">
+    Option<"limitAllGathers", "limit-all-gathers", "int64_t", "2", "Units gathered ahead, the one in use included; 0: any number">,
+    Option<"reason", "reason", "std::string", "\"\"", "Why each start stands where it stands, when there is more to say than the rule">
   ];
 }
 

@@ -36,7 +36,7 @@ struct Fetch {
   SmallVector<Operation *> ops; // in order; the last start among them is what takes time
   SmallVector<StartOp> starts;  // on one stream
   Operation *deadline;          // it has to be done here: its first use, or the gather that it feeds
-  Operation *limit;             // the first instruction in front of which it can stand
+  size_t limit;                 // the number of the first instruction in front of which it can stand
   uint64_t bytes = 0;           // of device memory, from its start on
   size_t feeds = 0;             // of a copy that feeds a gather: the number of that gather, plus 1
   Operation *place = nullptr;   // in front of which it goes; null: it stays
@@ -45,11 +45,15 @@ struct Fetch {
   Operation *position() const { return place ? place : ops.front(); }
 };
 
+// More than any program has.
+constexpr int64_t kHidden = int64_t{1} << 62;
+
 class CostScheduler {
 public:
   CostScheduler(ProgramOp program, const Sizes &sizes, const Target &target, uint64_t budget)
-      : program(program), sizes(sizes), target(target), budget(budget), timeline(program, sizes, target),
-        memory(program, sizes) {}
+      : program(program), sizes(sizes), target(target),
+        budget(static_cast<int64_t>(std::min<uint64_t>(budget, std::numeric_limits<int64_t>::max()))),
+        order(program), timeline(order, sizes, target), memory(liveBytes(order, program, sizes)) {}
 
   void run() {
     collect();
@@ -77,11 +81,12 @@ private:
   //===--------------------------------------------------------------------===//
 
   void collect() {
+    BufferAccesses accesses(order);
     for (FetchGroup &group : findFetchGroups(program)) {
-      moving.insert(group.ops.begin(), group.ops.end());
+      hideFromPlaces(group.ops);
       Operation *first = group.ops.front();
       Fetch whole{
-          .ops = {}, .starts = {}, .deadline = first, .limit = highestPlace(group.ops, first, nullptr)};
+          .ops = {}, .starts = {}, .deadline = first, .limit = highestPlace(accesses, group.ops, first)};
       whole.bytes = bytesOf(group.ops);
       if (group.stream == Stream::h2d) {
         whole.ops = group.ops;
@@ -95,7 +100,7 @@ private:
           whole.starts.push_back(start);
           continue;
         }
-        Fetch feeding = copyAlone(start);
+        Fetch feeding = copyAlone(accesses, start);
         feeding.feeds = gathers.size() + 1;
         apart.insert(feeding.ops.begin(), feeding.ops.end());
         copies.push_back(std::move(feeding));
@@ -106,7 +111,20 @@ private:
     }
   }
 
-  Fetch copyAlone(StartOp start) const {
+  /// No fetch stands in front of a part of another one: as if nothing there could exceed a budget.
+  void hideFromPlaces(ArrayRef<Operation *> ops) {
+    moving.insert(ops.begin(), ops.end());
+    for (Operation *op : ops)
+      if (isInstruction(op))
+        memory.add(order.numberOf(op), order.numberOf(op) + 1, -kHidden);
+  }
+
+  size_t highestPlace(const BufferAccesses &accesses, ArrayRef<Operation *> ops, Operation *from) const {
+    std::optional<size_t> conflict = accesses.lastConflict(ops, order.numberOf(from));
+    return conflict ? *conflict + 1 : 0;
+  }
+
+  Fetch copyAlone(const BufferAccesses &accesses, StartOp start) const {
     Fetch copy;
     for (Value out : start.getOuts())
       if (auto buffer = out.getDefiningOp<BufferOp>(); !buffer.getPersistent())
@@ -115,7 +133,7 @@ private:
     copy.ops.push_back(start);
     copy.starts.push_back(start);
     copy.deadline = copy.ops.front();
-    copy.limit = highestPlace(copy.ops, start, nullptr);
+    copy.limit = highestPlace(accesses, copy.ops, start);
     copy.reason = "feeds the gather behind it";
     return copy;
   }
@@ -147,9 +165,9 @@ private:
   void placeFetches(MutableArrayRef<Fetch> fetches) {
     double streamIsFree = std::numeric_limits<double>::infinity(); // until the fetches behind need it
     for (Fetch &fetch : llvm::reverse(fetches)) {
-      double use = timeline.beginOf(fetch.deadline), end = std::min(use, streamIsFree);
+      double use = beginOf(fetch.deadline), end = std::min(use, streamIsFree);
       place(fetch, end - secondsOf(fetch), /*isEarly=*/end < use);
-      streamIsFree = std::min(fetch.place ? timeline.beginOf(fetch.place) : use, streamIsFree);
+      streamIsFree = std::min(fetch.place ? beginOf(fetch.place) : use, streamIsFree);
     }
     // A stream runs in order: what memory keeps back keeps back what follows.
     for (size_t i = 1; i < fetches.size(); ++i)
@@ -159,20 +177,22 @@ private:
 
   /// Moves up so that it begins by `latest`, as far as it can.
   void place(Fetch &fetch, double latest, bool isEarly) {
-    double use = timeline.beginOf(fetch.deadline), begin = use;
-    bool isFull = false;
-    for (Operation *op = fetch.deadline; op != fetch.limit && begin > latest && !isFull;) {
-      op = op->getPrevNode();
-      if (!isInstruction(op) || moving.contains(op))
-        continue;
-      isFull = exceeds(op, fetch);
-      if (!isFull) {
-        fetch.place = op;
-        begin = timeline.beginOf(op);
-      }
-    }
-    if (!fetch.place)
+    size_t deadline = order.numberOf(fetch.deadline);
+    double use = timeline.beginOf(deadline);
+    if (use <= latest)
       return;
+    std::optional<size_t> full = lastTooFull(fetch, deadline);
+    size_t enough = lastPlaceBy(latest);
+    size_t highest = std::max({fetch.limit, enough, full ? *full + 1 : 0});
+    bool isFull = full && *full >= enough;
+    if (isFull)
+      fetch.reason = "memory: " + std::to_string(memory.at(*full) + signedBytes(fetch) - budget) +
+                     " bytes over the budget if earlier";
+    highest = firstPlaceFrom(highest, order);
+    if (highest >= deadline)
+      return;
+    fetch.place = order[highest];
+    double begin = timeline.beginOf(highest);
     std::string behind = milliseconds(use - begin) + " of computation, from " + nameOf(fetch.place) + " on";
     if (begin <= latest)
       fetch.reason =
@@ -181,16 +201,31 @@ private:
       fetch.reason = "hidden in part, behind " + behind + "; " + fetch.reason;
     else
       fetch.reason = "hidden in part, behind " + behind + "; nothing earlier leaves its buffers alone";
-    memory.add(fetch.place, fetch.deadline, fetch.bytes);
+    memory.add(highest, deadline, signedBytes(fetch));
   }
 
-  /// Whether memory is too small for `fetch` to be there already at `op`; says so as its reason.
-  bool exceeds(Operation *op, Fetch &fetch) const {
-    uint64_t live = memory.liveAt(op) + fetch.bytes;
-    if (budget == 0 || live <= budget)
-      return false;
-    fetch.reason = "memory: " + std::to_string(live - budget) + " bytes over the budget if earlier";
-    return true;
+  /// The last instruction that begins by then and is not part of a fetch; 0 when there is none.
+  size_t lastPlaceBy(double latest) const {
+    size_t number = timeline.lastBeginningBy(latest).value_or(0);
+    while (number > 0 && moving.contains(order[number]))
+      --number;
+    return number;
+  }
+
+  /// The first one from `number` on that is not part of a fetch; `size()` when there is none.
+  size_t firstPlaceFrom(size_t number, const InstructionOrder &any) const {
+    while (number < any.size() && moving.contains(any[number]))
+      ++number;
+    return number;
+  }
+
+  static int64_t signedBytes(const Fetch &fetch) { return static_cast<int64_t>(fetch.bytes); }
+
+  double beginOf(Operation *op) const { return timeline.beginOf(order.numberOf(op)); }
+
+  /// The last instruction ahead of `deadline` at which memory is too small for `fetch` to be there already.
+  std::optional<size_t> lastTooFull(const Fetch &fetch, size_t deadline) const {
+    return budget == 0 ? std::nullopt : memory.lastAbove(fetch.limit, deadline, budget - signedBytes(fetch));
   }
 
   static void keepBehind(Fetch &fetch, const Fetch &before) {
@@ -226,41 +261,62 @@ private:
 
   /// From the first to the last: each wait where its transfer is done.
   void placeWaits() {
+    const InstructionOrder moved(program);
+    const BufferAccesses accesses(moved);
     llvm::DenseMap<Stream, double> isFree;
-    for (StartOp start : program.getOps<StartOp>()) {
-      WaitOp wait = waitOf(start);
-      if (isFetch(start) || !wait)
+    for (size_t number = 0; number < moved.size(); ++number) {
+      auto start = dyn_cast<StartOp>(moved[number]);
+      WaitOp wait = start && !isFetch(start) ? waitOf(start) : WaitOp();
+      if (!wait)
         continue;
       double seconds = transferSeconds(start, sizes, target);
       double &streamIsFree = isFree[start.getStream()];
-      streamIsFree = std::max(streamIsFree, timeline.beginOf(start)) + seconds;
-      placeWait(start, wait, seconds, streamIsFree);
+      streamIsFree = std::max(streamIsFree, beginOf(start)) + seconds;
+      placeWait(start, wait, moved, accesses, streamIsFree);
     }
   }
 
-  void placeWait(StartOp start, WaitOp wait, double seconds, double end) {
-    uint64_t bytes = heldBytes(start);
-    Operation *place = wait->getNextNode();
-    StringRef why = "its result is needed";
-    for (; place && !isa<OutputOp>(place) && !conflictInFlight(place, start); place = place->getNextNode()) {
-      // Fetches have come here from elsewhere: nothing can be told from their times.
-      if (!isInstruction(place) || moving.contains(place))
-        continue;
-      if (timeline.beginOf(place) >= end) {
-        why = "it is done by then";
-        break;
-      }
-      if (budget != 0 && bytes > 0 && memory.liveAt(place) + bytes > budget) {
-        why = "memory needs its buffers";
-        break;
-      }
-      memory.add(place, bytes);
+  /// To the first place behind it where its buffers are touched, its transfer is done (at `end`) or memory
+  /// needs what it holds.
+  void placeWait(StartOp start, WaitOp wait, const InstructionOrder &moved, const BufferAccesses &accesses,
+                 double end) {
+    auto bytes = static_cast<int64_t>(heldBytes(start));
+    size_t behind = order.numberOf(wait) + 1;
+    StringRef why = "it is done by then";
+    // Fetches have come here from elsewhere: nothing can be told from their times.
+    size_t place = firstPlaceFrom(std::max(behind, timeline.firstBeginningAt(end)), order);
+    std::optional<size_t> full =
+        budget == 0 || bytes == 0 ? std::nullopt : memory.firstAbove(behind, place, budget - bytes);
+    if (full) {
+      place = *full;
+      why = "memory needs its buffers";
     }
-    explain(start, "once it is ready, for " + milliseconds(seconds) + "; waited for where " + why);
-    if (place)
-      wait->moveBefore(place);
+    Operation *op = place < order.size() ? order[place] : nullptr;
+    std::optional<size_t> conflict = accesses.firstConflict(start, moved.numberOf(wait) + 1);
+    if (conflict && (!op || *conflict <= moved.numberOf(op))) {
+      op = moved[*conflict];
+      size_t next = firstPlaceFrom(*conflict, moved);
+      place = next < moved.size() ? order.numberOf(moved[next]) : order.size();
+      why = "its result is needed";
+    } else if (!op) {
+      why = "its result is needed";
+    }
+    memory.add(behind, place, bytes);
+    explain(start, "once it is ready, for " + milliseconds(transferSeconds(start, sizes, target)) +
+                       "; waited for where " + why);
+    if (op)
+      wait->moveBefore(op);
     else
-      wait->moveBefore(wait->getBlock(), wait->getBlock()->end());
+      moveToEnd(wait);
+  }
+
+  /// Before the outputs, which read what the program leaves.
+  static void moveToEnd(WaitOp wait) {
+    Block *block = wait->getBlock();
+    Block::iterator end = block->end();
+    while (end != block->begin() && isa<OutputOp>(*std::prev(end)))
+      --end;
+    wait->moveBefore(block, end);
   }
 
   /// Of buffers that live no longer than the transfer.
@@ -275,9 +331,10 @@ private:
   ProgramOp program;
   const Sizes &sizes;
   const Target &target;
-  const uint64_t budget;
-  Timeline timeline;
-  LiveMemory memory;
+  const int64_t budget;         // bytes, 0: no limit
+  const InstructionOrder order; // as it was before anything moved
+  const Timeline timeline;
+  RangeMax memory; // bytes live at each instruction, hidden at parts of fetches
   SmallVector<Fetch> gathers, copies;
   llvm::DenseSet<Operation *> moving; // parts of fetches
 };

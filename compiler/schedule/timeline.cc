@@ -4,6 +4,10 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "runtime/memplan/memplan.h"
 #include "runtime/plan/size_expr.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <algorithm>
+#include <numeric>
 
 namespace ft::compiler {
 
@@ -86,11 +90,11 @@ static proto::DType computeType(KernelOp kernel) {
   return proto::F32;
 }
 
-Timeline::Timeline(ProgramOp program, const Sizes &sizes, const Target &target) {
+Timeline::Timeline(const InstructionOrder &order, const Sizes &sizes, const Target &target) {
   double now = 0;
-  for (Operation &op : program.getBody().front()) {
-    begin[&op] = now;
-    auto kernel = dyn_cast<KernelOp>(op);
+  for (size_t number = 0; number < order.size(); ++number) {
+    begins.push_back(now);
+    auto kernel = dyn_cast<KernelOp>(order[number]);
     if (!kernel)
       continue;
     double share = shareOf(kernel, sizes);
@@ -99,48 +103,52 @@ Timeline::Timeline(ProgramOp program, const Sizes &sizes, const Target &target) 
     };
     now += KernelSeconds(target, part(kernel.getFlops()), part(kernel.getBytes()), computeType(kernel));
   }
+  begins.push_back(now);
+}
+
+std::optional<size_t> Timeline::lastBeginningBy(double latest) const {
+  auto it = std::upper_bound(begins.begin(), std::prev(begins.end()), latest);
+  return it == begins.begin() ? std::nullopt : std::optional<size_t>(it - begins.begin() - 1);
+}
+
+size_t Timeline::firstBeginningAt(double earliest) const {
+  return std::lower_bound(begins.begin(), std::prev(begins.end()), earliest) - begins.begin();
 }
 
 //===----------------------------------------------------------------------===//
-// LiveMemory
+// Live bytes
 //===----------------------------------------------------------------------===//
 
-LiveMemory::LiveMemory(ProgramOp program, const Sizes &sizes) {
+RangeMax liveBytes(const InstructionOrder &order, ProgramOp program, const Sizes &sizes) {
   struct Range {
     size_t first, last;
   };
   llvm::MapVector<Value, Range> ranges;
-  auto touch = [&](Operation *op, size_t now) {
-    forEachAccess(op,
-                  [&](Value buffer, bool) { ranges.insert({buffer, {now, now}}).first->second.last = now; });
-  };
-  size_t now = 0;
-  for (Operation &op : program.getBody().front()) {
-    index[&op] = now;
-    if (!isInstruction(&op))
-      continue;
-    if (auto wait = dyn_cast<WaitOp>(op))
-      touch(wait.getToken().getDefiningOp(), now);
-    touch(&op, now);
-    ++now;
+  for (size_t number = 0; number < order.size(); ++number) {
+    auto touch = [&](Operation *op) {
+      forEachAccess(op, [&](Value buffer, bool) {
+        ranges.insert({buffer, {number, number}}).first->second.last = number;
+      });
+    };
+    if (auto wait = dyn_cast<WaitOp>(order[number]))
+      touch(wait.getToken().getDefiningOp());
+    touch(order[number]);
   }
-  uint64_t persistent = 0;
+  int64_t persistent = 0;
   for (BufferOp buffer : program->getParentOfType<ModuleOp>().getOps<BufferOp>())
     if (!buffer.getHost())
-      persistent += sizes.roundedBytesOf(buffer);
-  live.assign(now + 1, persistent);
+      persistent += static_cast<int64_t>(sizes.roundedBytesOf(buffer));
+  llvm::SmallVector<int64_t, 0> live(order.size() + 1, 0);
+  live[0] = persistent;
   for (const auto &[value, range] : ranges) {
     auto buffer = value.getDefiningOp<BufferOp>();
     if (buffer.getPersistent() || buffer.getHost())
       continue;
-    for (size_t i = range.first; i <= range.last; ++i)
-      live[i] += sizes.roundedBytesOf(buffer);
+    live[range.first] += static_cast<int64_t>(sizes.roundedBytesOf(buffer));
+    live[range.last + 1] -= static_cast<int64_t>(sizes.roundedBytesOf(buffer));
   }
-}
-
-void LiveMemory::add(Operation *first, Operation *last, uint64_t bytes) {
-  for (size_t i = index.lookup(first); i < index.lookup(last); ++i)
-    live[i] += bytes;
+  std::partial_sum(live.begin(), live.end(), live.begin());
+  return RangeMax(ArrayRef(live).drop_back());
 }
 
 } // namespace ft::compiler

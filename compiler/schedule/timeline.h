@@ -1,11 +1,11 @@
 // Estimated times and exact bytes of a program at a mesh.
 #pragma once
 
+#include "compiler/schedule/buffer_accesses.h"
+#include "compiler/schedule/range_max.h"
 #include "dialects/ftx/views.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/target.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <array>
@@ -35,29 +35,22 @@ private:
 /// Seconds that a transfer takes once it has its stream for itself.
 double transferSeconds(mlir::ftx::StartOp start, const Sizes &sizes, const Target &target);
 
-/// When each instruction begins if no transfer keeps computation waiting. Instructions may move later; times
-/// stay those of the order at construction.
+/// When each instruction begins if no transfer keeps computation waiting.
 class Timeline {
 public:
-  Timeline(mlir::ftx::ProgramOp program, const Sizes &sizes, const Target &target);
-  double beginOf(mlir::Operation *instruction) const { return begin.lookup(instruction); }
+  Timeline(const InstructionOrder &order, const Sizes &sizes, const Target &target);
+  /// By number; that behind the last is the end of the program.
+  double beginOf(size_t number) const { return begins[number]; }
+  /// The last instruction that begins at `latest` or before; none when all begin later.
+  std::optional<size_t> lastBeginningBy(double latest) const;
+  /// The first that begins at `earliest` or later, `size()` when none does.
+  size_t firstBeginningAt(double earliest) const;
 
 private:
-  llvm::DenseMap<mlir::Operation *, double> begin;
+  llvm::SmallVector<double, 0> begins; // by number, ascending
 };
 
 /// Device bytes live at each instruction, persistent buffers included.
-class LiveMemory {
-public:
-  LiveMemory(mlir::ftx::ProgramOp program, const Sizes &sizes);
-  uint64_t liveAt(mlir::Operation *instruction) const { return live[index.lookup(instruction)]; }
-  /// `bytes` more are live from `first` to before `last`.
-  void add(mlir::Operation *first, mlir::Operation *last, uint64_t bytes);
-  void add(mlir::Operation *instruction, uint64_t bytes) { live[index.lookup(instruction)] += bytes; }
-
-private:
-  llvm::DenseMap<mlir::Operation *, size_t> index;
-  llvm::SmallVector<uint64_t> live;
-};
+RangeMax liveBytes(const InstructionOrder &order, mlir::ftx::ProgramOp program, const Sizes &sizes);
 
 } // namespace ft::compiler

@@ -5,7 +5,6 @@
 #include "dialects/ftx/views.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/MapVector.h"
 
 namespace ft::compiler {
 
@@ -32,25 +31,34 @@ public:
       if (failed(verifyUnderWay(&op)) || failed(verifyContents(&op)))
         return failure();
       if (auto start = dyn_cast<StartOp>(op))
-        underWay.insert({start.getToken(), start});
+        begin(start);
       else if (auto wait = dyn_cast<WaitOp>(op); wait && failed(finish(wait)))
         return failure();
     }
-    if (underWay.empty())
-      return success();
-    return underWay.front().second.emitOpError("is never waited for on 'compute'");
+    for (StartOp start : program.getOps<StartOp>())
+      if (underWay.contains(start.getToken()))
+        return start.emitOpError("is never waited for on 'compute'");
+    return success();
   }
 
 private:
   LogicalResult verifyUnderWay(Operation *op) {
-    for (auto &[token, start] : underWay) {
-      if (!conflict(op, start))
-        continue;
-      InFlightDiagnostic error = op->emitOpError("touches a buffer of a collective that is still under way");
-      error.attachNote(start.getLoc()) << "started here";
-      return error;
-    }
-    return success();
+    StartOp earliest; // of those that `op` meets
+    forEachAccess(op, [&](Value buffer, bool writes) {
+      for (const Access &access : touched.lookup(buffer))
+        if ((writes || access.writes) && (!earliest || access.start->isBeforeInBlock(earliest)))
+          earliest = access.start;
+    });
+    if (!earliest)
+      return success();
+    InFlightDiagnostic error = op->emitOpError("touches a buffer of a collective that is still under way");
+    error.attachNote(earliest.getLoc()) << "started here";
+    return error;
+  }
+
+  void begin(StartOp start) {
+    underWay.insert({start.getToken(), start});
+    forEachAccess(start, [&](Value buffer, bool writes) { touched[buffer].push_back({start, writes}); });
   }
 
   /// What is read has been written, and nothing touches a unit that was given up.
@@ -80,11 +88,20 @@ private:
     auto it = underWay.find(wait.getToken());
     if (it == underWay.end())
       return wait.emitOpError("waits for a collective that was waited for before");
+    StartOp start = it->second;
+    forEachAccess(start, [&](Value buffer, bool) {
+      llvm::erase_if(touched[buffer], [&](const Access &access) { return access.start == start; });
+    });
     underWay.erase(it);
     return success();
   }
 
-  llvm::MapVector<Value, StartOp> underWay; // by token, in the order of their starts
+  struct Access {
+    StartOp start;
+    bool writes;
+  };
+  llvm::DenseMap<Value, StartOp> underWay;                     // by token
+  llvm::DenseMap<Value, llvm::SmallVector<Access, 2>> touched; // by transfers under way
   llvm::DenseSet<Value> written;
   llvm::DenseSet<Value> released;
 };

@@ -4,10 +4,10 @@ At one model, world size, precision, choice of frozen parameters and number of m
 arenas what explain announced.
 """
 
-import itertools
 import json
 import unittest
 
+from covering import covering_rows
 from harness import EndToEnd
 
 OPTIONS = {
@@ -29,35 +29,6 @@ MEANING = ("model", "world", "precision", "frozen", "micro_steps")
 STEPS = 4
 PLAIN = {"strategy": "no_shard", "remat": "none", "offload": "none", "prefetch": "none", "wrap": "transformer", "persistence": 0,
          "buckets": 0}
-
-
-def pairs_of(row):
-    return set(itertools.combinations(row.items(), 2))
-
-
-def covering_rows():
-    """Few rows in which every pair of values occurs: each row takes, option by option, the value with most pairs still open."""
-    names = list(OPTIONS)
-    opened = {
-        ((a, x), (b, y)) for a, b in itertools.combinations(names, 2) for x in OPTIONS[a] for y in OPTIONS[b]
-    }
-    rows = []
-    while opened:
-        row = dict(min(opened, key=repr))  # begins with a pair that is open, so every row closes one
-        for name in names:
-            if name in row:
-                continue
-
-            def gain(value):
-                trial = {**row, name: value}
-                return sum(((a, trial[a]), (b, trial[b])) in opened for a, b in itertools.combinations(names, 2)
-                           if a in trial and b in trial)
-
-            row[name] = max(OPTIONS[name], key=gain)
-        row = {name: row[name] for name in names}
-        opened -= pairs_of(row)
-        rows.append(row)
-    return rows
 
 
 class OptionPairs(EndToEnd):
@@ -122,7 +93,7 @@ class OptionPairs(EndToEnd):
         return [(r["loss"], r["grad_norm"]) for r in rows]
 
     def test_every_pair_of_options(self):
-        rows = covering_rows()
+        rows = covering_rows(OPTIONS)
         for row in rows:
             with self.subTest(**row):
                 key = tuple(row[name] for name in MEANING)

@@ -1,0 +1,108 @@
+#include "compiler/pipeline/measured_plan.h"
+
+#include "runtime/memplan/memplan.h"
+#include "runtime/plan/describe.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace ft::compiler {
+
+using namespace mlir;
+
+namespace {
+
+// Bytes live at each instruction of a program in buffers that count, and in those that live through all
+// programs.
+std::vector<uint64_t> liveBytes(const MeasuredPlan &measured, int program,
+                                llvm::function_ref<bool(const proto::Buffer &)> counts) {
+  std::vector<uint64_t> live(measured.plan.programs(program).instructions_size() + 1);
+  for (int i = 0; i < measured.plan.buffers_size(); ++i) {
+    const proto::Buffer &buffer = measured.plan.buffers(i);
+    if (buffer.space() != proto::DEVICE || buffer.persistent() ||
+        static_cast<int>(buffer.program()) != program || !counts(buffer))
+      continue;
+    live[buffer.first()] += RoundUp(measured.bound.sizes[i]);
+    live[buffer.last() + 1] -= RoundUp(measured.bound.sizes[i]);
+  }
+  uint64_t now = measured.bound.device.persistent_bytes;
+  for (uint64_t &bytes : live)
+    bytes = now += bytes;
+  return live;
+}
+
+int numberOfStep(const proto::Plan &plan) {
+  int number = 0;
+  while (number < plan.programs_size() && plan.programs(number).name() != mlir::ft::kTrainStepFunction)
+    ++number;
+  return number;
+}
+
+// Kernels by name, layer and phase: the numbers of their instructions, ascending.
+using KernelPlaces = std::map<std::tuple<StringRef, StringRef, StringRef>, std::vector<int>>;
+
+KernelPlaces placesOfKernels(const proto::Program &program) {
+  KernelPlaces places;
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const proto::Instruction &instruction = program.instructions(i);
+    if (instruction.opcode() == proto::KERNEL)
+      places[{instruction.kernel(), instruction.layer(), instruction.phase()}].push_back(i);
+  }
+  return places;
+}
+
+} // namespace
+
+llvm::DenseMap<Operation *, LiveAt> liveAtOps(const MeasuredPlan &measured, func::FuncOp train) {
+  int number = numberOfStep(measured.plan);
+  std::vector<uint64_t> all = liveBytes(measured, number, [](const proto::Buffer &) { return true; });
+  std::vector<uint64_t> background = liveBytes(measured, number, [](const proto::Buffer &buffer) {
+    return buffer.class_() != proto::ACTIVATIONS && buffer.class_() != proto::WORKSPACE;
+  });
+  const KernelPlaces places = placesOfKernels(measured.plan.programs(number));
+  llvm::DenseMap<Operation *, LiveAt> result;
+  int next = 0;
+  for (Operation &op : train.getBody().front()) {
+    auto kernel = dyn_cast<mlir::ft::KernelOpInterface>(op);
+    StringAttr layer = mlir::ft::getLayer(&op), phase = mlir::ft::getPhase(&op);
+    if (!kernel || !layer || !phase)
+      continue;
+    auto its = places.find({kernel.getKernelName(), layer.getValue(), phase.getValue()});
+    if (its == places.end())
+      continue; // it became something else
+    auto own = std::lower_bound(its->second.begin(), its->second.end(), next);
+    if (own == its->second.end())
+      continue;
+    auto most = [&](const std::vector<uint64_t> &live) {
+      return *std::max_element(live.begin() + next, live.begin() + *own + 1);
+    };
+    result[&op] = {most(all), most(background)};
+    next = *own + 1;
+  }
+  return result;
+}
+
+std::string describePeak(const MeasuredPlan &measured) {
+  const BoundArena &arena = measured.bound.device;
+  std::vector<std::pair<uint64_t, int>> live;
+  for (int i = 0; i < measured.plan.buffers_size(); ++i) {
+    const proto::Buffer &buffer = measured.plan.buffers(i);
+    bool now = !buffer.persistent() && buffer.space() == proto::DEVICE &&
+               buffer.program() == arena.peak_program && buffer.first() <= arena.peak_instruction &&
+               arena.peak_instruction <= buffer.last();
+    if (now)
+      live.push_back({measured.bound.sizes[i], -i});
+  }
+  std::sort(live.rbegin(), live.rend());
+  std::string text = "its peak is at " +
+                     InstructionPlace(measured.plan, static_cast<int>(arena.peak_program),
+                                      static_cast<int>(arena.peak_instruction)) +
+                     ", with " + std::to_string(arena.persistent_bytes) + " bytes that live through the step";
+  for (size_t i = 0; i < std::min<size_t>(live.size(), 4); ++i)
+    text += (i == 0 ? "; largest of the others: " : ", ") + BufferName(measured.plan, -live[i].second) + " " +
+            std::to_string(live[i].first);
+  return text;
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,199 @@
+#include "compiler/pipeline/meet_budgets.h"
+
+#include "compiler/pipeline/run_phases.h"
+#include "compiler/pipeline/solve_budget.h"
+#include "compiler/remat/policy.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/simulate.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+namespace ft::compiler {
+
+using namespace mlir;
+
+namespace {
+
+// How often the cost model plans anew with fewer bytes, because packing took more than are live at once.
+constexpr int kPlannings = 6;
+// Less than this part of another's time: more than sums in another order differ by.
+constexpr double kFaster = 1 - 1e-9;
+
+Mesh meshOf(const CompileOptions &options) { return {options.mesh->first, options.mesh->second}; }
+
+proto::DType activationType(const CompileOptions &options) {
+  const std::string &dtype = options.precision.paramDtype;
+  return dtype == "bf16" ? proto::BF16 : dtype == "fp16" ? proto::F16 : proto::F32;
+}
+
+// A way to schedule transfers, compiled.
+struct Trial {
+  OverlapOptions overlap;
+  uint64_t arenaBytes = 0;
+  double seconds = 0; // of a step, simulated
+};
+
+// Tries schedules of a module that stands ahead of phase schedule.
+class ScheduleSearch {
+public:
+  ScheduleSearch(ModuleOp module, const CompileOptions &options, const FirstError &error)
+      : module(module), options(options), error(error) {
+    this->options.checks = false;
+  }
+
+  /// The fastest within `bytes` (0: any); none when there is none.
+  absl::StatusOr<std::optional<Trial>> fastestWithin(uint64_t bytes) {
+    limit = bytes == 0 ? std::numeric_limits<uint64_t>::max() : bytes;
+    if (options.overlap.prefetch != "auto") {
+      FT_RETURN_IF_ERROR(consider(options.overlap));
+      return best;
+    }
+    FT_RETURN_IF_ERROR(considerByCost(bytes));
+    for (const char *rule : {"pre", "none"}) {
+      OverlapOptions overlap = options.overlap;
+      overlap.prefetch = rule;
+      overlap.memoryBudget = 0;
+      overlap.reason = std::string("as with prefetch=") + rule + ", which is faster here";
+      FT_RETURN_IF_ERROR(consider(overlap));
+    }
+    return best;
+  }
+
+  /// Of all that was tried and depends on no budget.
+  uint64_t smallestBytes() const { return smallest; }
+
+private:
+  // Lowers what the cost model may plan with until its arena fits; at last it moves nothing that takes
+  // memory.
+  absl::Status considerByCost(uint64_t bytes) {
+    uint64_t planned = bytes;
+    for (int left = kPlannings; left > 0; --left) {
+      OverlapOptions overlap = options.overlap;
+      overlap.memoryBudget = planned;
+      FT_ASSIGN_OR_RETURN(const Trial trial, compile(overlap));
+      take(trial);
+      if (planned == 1)
+        smallest = std::min(smallest, trial.arenaBytes);
+      if (trial.arenaBytes <= limit || planned == 1)
+        return absl::OkStatus();
+      const uint64_t over = trial.arenaBytes - limit;
+      planned = left > 2 && planned > over ? planned - over : 1;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status consider(const OverlapOptions &overlap) {
+    FT_ASSIGN_OR_RETURN(const Trial trial, compile(overlap));
+    take(trial);
+    smallest = std::min(smallest, trial.arenaBytes);
+    return absl::OkStatus();
+  }
+
+  void take(const Trial &trial) {
+    if (trial.arenaBytes <= limit && (!best || trial.seconds < kFaster * best->seconds))
+      best = trial;
+  }
+
+  absl::StatusOr<Trial> compile(const OverlapOptions &overlap) {
+    options.overlap = overlap;
+    OwningOpRef<ModuleOp> copy(module.clone());
+    FT_RETURN_IF_ERROR(runPhases(phaseNumber("schedule"), phases().size(), *copy, options, error));
+    FT_ASSIGN_OR_RETURN(const proto::Plan plan, emit(*copy, PlanInfo(), error));
+    const Target &target = options.overlap.target;
+    FT_ASSIGN_OR_RETURN(const BoundPlan bound, BindPlan(plan, meshOf(options), DeviceOf(target)));
+    return Trial{overlap, bound.arena_bytes(), SimulateStep(plan, bound, target).seconds};
+  }
+
+  ModuleOp module;
+  CompileOptions options;
+  const FirstError &error;
+  uint64_t limit = 0;
+  std::optional<Trial> best;
+  uint64_t smallest = std::numeric_limits<uint64_t>::max();
+};
+
+// What can be recomputed and offloaded with a rule of prefetching, within `bytes`.
+absl::StatusOr<BudgetSolution> solveWith(const std::string &prefetch, uint64_t bytes, ModuleOp module,
+                                         CompileOptions options, const FirstError &error) {
+  options.overlap.prefetch = prefetch;
+  options.overlap.memoryBudget = 0;
+  options.checks = false; // what is chosen is compiled once more, with all of them
+  BudgetProblem problem{.bytes = bytes,
+                        .worldSize = options.worldSize,
+                        .mesh = meshOf(options),
+                        .offload = options.offload.activations,
+                        .dtype = activationType(options),
+                        .target = &options.overlap.target};
+  auto compileRest = [&](ModuleOp copy) -> absl::StatusOr<proto::Plan> {
+    FT_RETURN_IF_ERROR(runPhases(phaseNumber("remat"), phases().size(), copy, options, error));
+    return emit(copy, PlanInfo(), error);
+  };
+  return searchBudget(module, problem, compileRest);
+}
+
+// What is left of memory once activations are chosen belongs to the schedule.
+absl::Status settleScheduleAfter(ModuleOp marked, uint64_t bytes, CompileOptions &options,
+                                 const FirstError &error) {
+  OwningOpRef<ModuleOp> copy(marked.clone());
+  CompileOptions unchecked = options;
+  unchecked.checks = false;
+  FT_RETURN_IF_ERROR(runPhases(phaseNumber("remat"), phaseNumber("schedule"), *copy, unchecked, error));
+  FT_ASSIGN_OR_RETURN(const std::optional<Trial> best,
+                      ScheduleSearch(*copy, options, error).fastestWithin(bytes));
+  if (!best)
+    return absl::InternalError("a budget that was met is exceeded by every schedule");
+  options.overlap = best->overlap;
+  return absl::OkStatus();
+}
+
+} // namespace
+
+bool isScheduleOpen(const CompileOptions &options) {
+  // With a budget of activations it is settled together with them.
+  return !isBudget(options.remat) &&
+         (options.overlap.memoryBudget != 0 || options.overlap.prefetch == "auto");
+}
+
+absl::Status settleSchedule(ModuleOp module, CompileOptions &options, const FirstError &error) {
+  const uint64_t budget = options.overlap.memoryBudget;
+  ScheduleSearch search(module, options, error);
+  FT_ASSIGN_OR_RETURN(const std::optional<Trial> best, search.fastestWithin(budget));
+  if (best) {
+    options.overlap = best->overlap;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("--memory-budget=" + std::to_string(budget) +
+                                    " is too small: with --prefetch=" + options.overlap.prefetch +
+                                    " the arena of a rank has " + std::to_string(search.smallestBytes()) +
+                                    " bytes; --remat, --offload or a sharding strategy need less");
+}
+
+absl::StatusOr<double> meetRematBudget(ModuleOp module, CompileOptions &options, const FirstError &error) {
+  FT_ASSIGN_OR_RETURN(const RematPolicy policy, parseRematPolicy(options.remat));
+  const uint64_t memory = options.overlap.memoryBudget;
+  const uint64_t bytes = memory == 0 ? policy.bytes : std::min(policy.bytes, memory);
+  const bool isAuto = options.overlap.prefetch == "auto";
+  std::vector<std::string> rules = {options.overlap.prefetch};
+  if (isAuto)
+    rules = {"pre", "none"};
+  std::optional<BudgetSolution> solution;
+  for (const std::string &rule : rules) {
+    FT_ASSIGN_OR_RETURN(BudgetSolution found, solveWith(rule, bytes, module, options, error));
+    if (!solution || found.fits || found.smallestBytes < solution->smallestBytes)
+      solution = std::move(found);
+    if (solution->fits)
+      break;
+  }
+  if (!solution->fits)
+    return tooSmall((memory == bytes ? "--memory-budget=" : "--remat=budget:") + std::to_string(bytes),
+                    *solution);
+  applyChoices(module, solution->choices);
+  if (isAuto)
+    FT_RETURN_IF_ERROR(settleScheduleAfter(module, bytes, options, error));
+  return solution->extraSeconds;
+}
+
+} // namespace ft::compiler
