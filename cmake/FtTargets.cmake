@@ -14,6 +14,7 @@
 set(FT_WARNINGS -Wall -Wextra -Wno-unused-parameter)
 if(FT_WERROR)
   list(APPEND FT_WARNINGS -Werror)
+  message(STATUS "Warnings are errors: -Werror")
 endif()
 
 # ft_batches(OUT NAME source ...): sets OUT to sources that include these, FT_BATCH at a time: most of the time of a compiler

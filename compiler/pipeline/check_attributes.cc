@@ -1,6 +1,7 @@
 #include "compiler/pipeline/check_attributes.h"
 
 #include "dialects/ft/dialect.h"
+#include "dialects/ft/facts.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 #include <string_view>
@@ -28,8 +29,9 @@ struct Known {
 };
 
 constexpr Known kKnown[] = {
-    {kModelAttr, Kind::Text},        {kPresetAttr, Kind::Text}, {kBasePrefixAttr, Kind::Text},
-    {kVocabSizeAttr, Kind::Checked}, {kBatchAttr, Kind::Batch}, {kSeqLenAttr, Kind::Sequence},
+    {kModelAttr, Kind::Text},        {kPresetAttr, Kind::Text},   {kBasePrefixAttr, Kind::Text},
+    {kVocabSizeAttr, Kind::Checked}, {kFactsAttr, Kind::Checked}, {kBatchAttr, Kind::Batch},
+    {kSeqLenAttr, Kind::Sequence},
 };
 
 LogicalResult checkExtent(ModuleOp module, NamedAttribute attr, func::FuncOp forward, unsigned dimension) {

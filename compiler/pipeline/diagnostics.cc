@@ -63,13 +63,13 @@ StringRef textFrom(StringRef text, FileLineColLoc place) {
 /// A name nearby is looked for among so many.
 constexpr size_t kMaxNames = 20000;
 
-/// Names of values that `text` defines: at the beginning of a line, or arguments with their type.
-std::vector<std::string_view> definedNames(StringRef text) {
+/// Names of values that `text` defines, or says the type of, but `unknown`.
+std::vector<std::string_view> definedNames(StringRef text, StringRef unknown) {
   std::vector<std::string_view> names;
   for (size_t at = text.find_first_of("%^"); at != StringRef::npos && names.size() < kMaxNames;
        at = text.find_first_of("%^", at + 1)) {
     StringRef name = nameAt(text.drop_front(at)), rest = text.drop_front(at + name.size()).ltrim(' ');
-    if (rest.starts_with("=") || rest.starts_with(":"))
+    if (name != unknown && (rest.starts_with("=") || rest.starts_with(":")))
       names.emplace_back(name.data(), name.size());
   }
   return names;
@@ -82,7 +82,7 @@ std::string showName(StringRef source, Location place) {
   if (name.empty())
     return "";
   std::string shown = " " + Quote({name.data(), name.size()});
-  std::string_view nearest = NearestName({name.data(), name.size()}, definedNames(source));
+  std::string_view nearest = NearestName({name.data(), name.size()}, definedNames(source, name));
   return nearest.empty() ? shown : shown + ", did you mean " + Quote(nearest) + "?";
 }
 

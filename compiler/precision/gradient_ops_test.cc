@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/Twine.h"
 
 namespace ft::compiler {
 namespace {
@@ -30,8 +31,8 @@ protected:
   }
 
   // The ids of the ops whose results are gradients, joined.
-  std::string gradients(const std::string &body) {
-    module = parseSourceString<ModuleOp>(kModule + body + kEnd, &context);
+  std::string gradients(const llvm::Twine &body) {
+    module = parseSourceString<ModuleOp>((llvm::Twine(kModule) + body + kEnd).str(), &context);
     if (!module)
       return "does not parse";
     Block &block = module->lookupSymbol<func::FuncOp>("train_step").getBody().front();
@@ -52,14 +53,14 @@ constexpr const char *kMatmul = "ft.matmul %x, %dy transpose_a {id = \"product\"
                                 "tensor<3x8xf32>) -> tensor<4x8xf32>\n";
 
 TEST_F(GradientOpsTest, WhatIsPackedIsAGradient) {
-  EXPECT_EQ(gradients(std::string("%w = ") + kMatmul + R"(
+  EXPECT_EQ(gradients(llvm::Twine("%w = ") + kMatmul + R"(
     %b = ft.sum_leading %dy {id = "sum"} : tensor<3x8xf32> -> tensor<8xf32>
     %r = ft.scale %one, 2.0 {id = "other"} : tensor<8xf32>)"),
             "product sum ");
 }
 
 TEST_F(GradientOpsTest, SumsContinueGradients) {
-  EXPECT_EQ(gradients(std::string("%first = ") + kMatmul + R"(
+  EXPECT_EQ(gradients(llvm::Twine("%first = ") + kMatmul + R"(
     %w = ft.matmul %x, %other into %first transpose_a {id = "continued"} : (tensor<3x4xf32>, tensor<3x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
     %p = ft.sum_leading %dy {id = "p"} : tensor<3x8xf32> -> tensor<8xf32>
     %q = ft.fill 0.0 {id = "q"} : tensor<8xf32>
@@ -71,7 +72,7 @@ TEST_F(GradientOpsTest, SumsContinueGradients) {
 
 // One that is also an activation stays in the compute type, and takes those along that are summed with it.
 TEST_F(GradientOpsTest, WhatAnActivationReadsIsNone) {
-  EXPECT_EQ(gradients(std::string("%w = ") + kMatmul + R"(
+  EXPECT_EQ(gradients(llvm::Twine("%w = ") + kMatmul + R"(
     %p = ft.sum_leading %dy {id = "p"} : tensor<3x8xf32> -> tensor<8xf32>
     %q = ft.sum_leading %other {id = "q"} : tensor<3x8xf32> -> tensor<8xf32>
     %b = ft.add %p, %q {id = "sum"} : tensor<8xf32>, tensor<8xf32>
@@ -81,7 +82,7 @@ TEST_F(GradientOpsTest, WhatAnActivationReadsIsNone) {
 
 // So does a sum with what only a kernel of activations can make.
 TEST_F(GradientOpsTest, ASumWithAnActivationIsNone) {
-  EXPECT_EQ(gradients(std::string("%w = ") + kMatmul + R"(
+  EXPECT_EQ(gradients(llvm::Twine("%w = ") + kMatmul + R"(
     %p = ft.sum_leading %dy {id = "p"} : tensor<3x8xf32> -> tensor<8xf32>
     %q = ft.mul %one, %one {id = "q"} : tensor<8xf32>, tensor<8xf32>
     %b = ft.add %p, %q {id = "sum"} : tensor<8xf32>, tensor<8xf32>

@@ -54,8 +54,9 @@ TEST(ChoiceLadderTest, FindsTheCheapest) {
       std::optional<Assignment> found = cheapestBelow(chain, limit);
       std::optional<double> best = cheapestByTryingAll(chain, limit);
       ASSERT_EQ(found.has_value(), best.has_value()) << "round " << round << ", limit " << limit;
-      if (found)
+      if (found) {
         EXPECT_DOUBLE_EQ(found->seconds, *best) << "round " << round << ", limit " << limit;
+      }
     }
   }
 }

@@ -15,7 +15,7 @@ struct RematPolicy {
   Kind kind = Kind::None;
   int64_t count = 0; // EveryN: layers of a group; Segments: groups, 0 for the root of the layers
   std::vector<std::string> classes = {}; // Ops: of mlir::ft::kOpClasses
-  uint64_t bytes = 0;               // Budget: per rank
+  uint64_t bytes = 0;                    // Budget: per rank
 };
 
 /// none, every_n:N, segments:K (sqrt or 0: the root), full, ops:CLASS[,CLASS], budget:BYTES. InvalidArgument,

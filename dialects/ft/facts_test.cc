@@ -21,7 +21,8 @@ ModelFacts someFacts() {
   facts.vocab_size = 8;
   facts.hidden_size = 4;
   facts.num_layers = 3;
-  facts.num_heads = facts.num_kv_heads = 2;
+  facts.num_heads = 2;
+  facts.num_kv_heads = 1;
   facts.head_size = 2;
   facts.intermediate_size = 8;
   facts.max_positions = 16;

@@ -24,7 +24,8 @@ std::string Short(double value, double base, const char* unit) {
 
 std::string Grouped(uint64_t number) {
   std::string digits = fmt::format("{}", number);
-  for (int place = static_cast<int>(digits.size()) - 3; place > 0; place -= 3) digits.insert(static_cast<size_t>(place), 1, ',');
+  for (int place = static_cast<int>(digits.size()) - 3; place > 0; place -= 3)
+    digits.insert(static_cast<size_t>(place), 1, ',');
   return digits;
 }
 

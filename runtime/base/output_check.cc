@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/posix_error.h"
@@ -59,6 +60,20 @@ absl::Status CheckSpecialFile(const std::string& path, const struct stat& info) 
   return written < 0 ? PosixError(error, "write", path) : absl::OkStatus();
 }
 
+// A file that is not there yet, or what a link to nothing points to. Tried by a file of another name beside
+// it: somebody may be waiting for this one to appear.
+absl::Status CheckNewFile(const std::string& path, uint64_t bytes) {
+  std::error_code ignored;
+  const std::string folder = FolderOf(std::filesystem::weakly_canonical(path, ignored));
+  std::string probe = folder + "/.ftexec-XXXXXX";
+  const int fd = mkostemp(probe.data(), O_CLOEXEC);
+  if (fd < 0) return PosixError(errno, "write", path);
+  close(fd);
+  unlink(probe.c_str());
+  FT_RETURN_IF_ERROR(CheckLimit(path, bytes));
+  return CheckRoom(path, folder, bytes);
+}
+
 }  // namespace
 
 absl::Status CheckAtomicOutput(const std::string& path, uint64_t bytes) {
@@ -72,19 +87,15 @@ absl::Status CheckAtomicOutput(const std::string& path, uint64_t bytes) {
 
 absl::Status CheckInPlaceOutput(const std::string& path, uint64_t bytes) {
   struct stat info;
-  const bool exists = stat(path.c_str(), &info) == 0;
-  if (exists && !S_ISREG(info.st_mode)) return CheckSpecialFile(path, info);
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);  // not emptied
+  if (stat(path.c_str(), &info) != 0)
+    return errno == ENOENT ? CheckNewFile(path, bytes) : PosixError(errno, "write", path);
+  if (!S_ISREG(info.st_mode)) return CheckSpecialFile(path, info);
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);  // not emptied
   if (fd < 0) return PosixError(errno, "write", path);
   close(fd);
   FT_RETURN_IF_ERROR(CheckLimit(path, bytes));
-  const uint64_t held = exists ? static_cast<uint64_t>(info.st_blocks) * 512 : 0;
-  const absl::Status room = CheckRoom(path, path, bytes > held ? bytes - held : 0);
-  if (!exists) {  // where a link points to
-    const std::unique_ptr<char, decltype(&std::free)> made(realpath(path.c_str(), nullptr), &std::free);
-    unlink(made ? made.get() : path.c_str());
-  }
-  return room;
+  const uint64_t held = static_cast<uint64_t>(info.st_blocks) * 512;
+  return CheckRoom(path, path, bytes > held ? bytes - held : 0);
 }
 
 }  // namespace ft

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <condition_variable>
+#include <mutex>
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include "absl/synchronization/notification.h"
 
 namespace ft {
 
@@ -22,15 +22,26 @@ absl::StatusOr<std::thread> StartThread(std::string_view purpose, std::function<
 }
 
 absl::Status ProbeThreads(std::string_view purpose, int count) {
-  absl::Notification done;
+  // Of the standard library: where memory is short, absl's would end the process.
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool done = false;
+  const auto wait = [&] {
+    std::unique_lock lock(mutex);
+    ended.wait(lock, [&] { return done; });
+  };
   std::vector<std::thread> threads;
   absl::Status status;
   for (int i = 0; i < count && status.ok(); ++i) {
-    absl::StatusOr<std::thread> thread = StartThread(purpose, [&done] { done.WaitForNotification(); });
+    absl::StatusOr<std::thread> thread = StartThread(purpose, wait);
     status = thread.status();
     if (thread.ok()) threads.push_back(*std::move(thread));
   }
-  done.Notify();
+  {
+    const std::lock_guard lock(mutex);
+    done = true;
+  }
+  ended.notify_all();
   for (std::thread& thread : threads) thread.join();
   return status;
 }

@@ -12,7 +12,7 @@
 namespace ft {
 namespace {
 
-constexpr size_t kShownBytes = 700;
+constexpr size_t kListBytes = 700;
 
 bool IsNumber(std::string_view text) {
   return !text.empty() && text.size() < 10 &&
@@ -73,7 +73,7 @@ std::string NamesText(absl::Span<const std::string> names) {
   std::string text;
   size_t shown = 0;
   for (const Group& group : groups) {
-    if (text.size() > kShownBytes) break;
+    if (text.size() > kListBytes) break;
     text += (shown++ > 0 ? ", " : "") + GroupText(group);
   }
   if (shown < groups.size()) text += fmt::format(" and {} more", groups.size() - shown);

@@ -231,7 +231,8 @@ TEST_F(WeightsTest, AWorkingCopyOfAnotherType) {
   ASSERT_TRUE(executor.ok()) << executor.status();
   const auto weights = OpenInitialWeights(plan, path_);
   ASSERT_TRUE(weights.ok()) << weights.status();
-  EXPECT_NE(LoadWeights(plan, **executor, *weights).message().find("neither bf16 nor f16"), std::string::npos);
+  EXPECT_NE(LoadWeights(plan, **executor, *weights).message().find("neither bf16 nor f16"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -210,6 +210,7 @@ bool ExactSearch::PropagateIn(uint32_t section) {
     const uint32_t buffer = order[i];
     size_t to = i;
     for (; to > 0 && lowest_[order[to - 1]] > lowest_[buffer]; --to) order[to] = order[to - 1];
+    work_ += i - to;
     order[to] = buffer;
   }
   const auto begin =

@@ -21,6 +21,9 @@ constexpr uint64_t kLongSearchWork = 60'000'000;
 // The same of an exact search, in units of ExactSearch::work(), of which some 100 million take a second.
 constexpr uint64_t kShortExactWork = 5'000'000;
 constexpr uint64_t kLongExactWork = 400'000'000;
+// With more buffers the long search would not come to an end: they are plans of many layers, bound to many
+// meshes.
+constexpr size_t kLongExactBuffers = 512;
 // Of the first try with each priority; the next ones double it. A priority that leads to a placement at all
 // mostly does so soon.
 constexpr uint64_t kFirstTryWork = 500'000;
@@ -279,7 +282,7 @@ Placement FindPlacement(absl::Span<const LiveRange> ranges, uint64_t lower_bound
   if (!misses_by(100)) return best;
   promotions.Improve(orders, kLongSearchWork, &best);
   LocalSearch(ranges, &placer, lower_bound).Improve(kLongSearchWork, &best);
-  if (exact) exact->Improve(kLongExactWork, &best);
+  if (exact && ranges.size() <= kLongExactBuffers) exact->Improve(kLongExactWork, &best);
   return best;
 }
 

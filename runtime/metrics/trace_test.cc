@@ -75,7 +75,8 @@ TEST_F(TraceTest, WritesTracksAndEvents) {
   EXPECT_EQ(events[1]["tid"], gather);
   EXPECT_EQ(events[1]["dur"], 0.001);
   EXPECT_EQ(events[1]["args"], nlohmann::json::parse(R"({"bytes":4096,"sequence":17})"));
-  EXPECT_EQ(events[2]["args"], nlohmann::json::parse(R"({"sequence":18})"));
+  EXPECT_EQ(events[2]["args"],
+            nlohmann::json::parse(R"({"sequence":18,"layer":"h.\"0\"","shapes":"f32[4] -> f32[8]"})"));
 
   std::string names;
   for (const auto& event : Events(path_, "M")) {

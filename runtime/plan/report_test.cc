@@ -299,12 +299,12 @@ TEST(ReportTest, DecisionsAreSummedOverLayers) {
   EXPECT_EQ(saved[0].choice, "keep");
   EXPECT_EQ(saved[0].seconds, 0);
   EXPECT_EQ(saved[1].choice, "offload");
-  EXPECT_DOUBLE_EQ(saved[1].seconds, 2 * TransferSeconds(target, proto::COPY, 300, 1));
+  EXPECT_DOUBLE_EQ(saved[1].seconds, 2 * CopySeconds(target, 300));
   EXPECT_EQ(saved[2].value, "gelu");
   EXPECT_EQ(saved[2].count, 2u);
   EXPECT_EQ(saved[2].bytes, 200u);
   EXPECT_EQ(saved[2].flops, 14u);
-  EXPECT_DOUBLE_EQ(saved[2].seconds, 2 * KernelSeconds(target, 7, 100, false));
+  EXPECT_DOUBLE_EQ(saved[2].seconds, 2 * KernelSeconds(target, 7, 100, proto::F32));
 }
 
 TEST(ReportTest, ParametersAreCountedWithoutPadding) { EXPECT_EQ(Report(2).parameters, 3000u); }

@@ -68,7 +68,8 @@ bool InPlace(const proto::Plan& plan, const proto::Operand& in, const proto::Ope
 }
 
 absl::Status NotApart(const Place& place, const proto::Operand& operand, std::string_view what) {
-  return place.Invalid(std::string(what), " share bytes of buffer ", BufferName(place.plan, operand.buffer_plus_one() - 1));
+  return place.Invalid(std::string(what), " share bytes of buffer ",
+                       BufferName(place.plan, operand.buffer_plus_one() - 1));
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace ft {
 absl::Status VerifyOperand(const Place& place, const proto::Operand& operand);
 
 // Of a kernel, each of which has been verified: nothing that it writes shares a byte with anything else it
-// touches, except a result that stands in the place of an operand, exactly, in the same type. So nothing that a
-// kernel has read and checked, such as an index, changes under it.
+// touches, except a result that stands in the place of an operand, exactly, in the same type. So nothing that
+// a kernel has read and checked, such as an index, changes under it.
 absl::Status VerifyApart(const Place& place, const proto::Instruction& instruction);
 
 }  // namespace ft

@@ -20,7 +20,8 @@ inline constexpr int kMaxOperandRank = 4;
 //  - kernels and collectives touch device memory, copies join host and device; collectives run over axes that
 //  the plan
 //    has, and sums of gradients are divided by all ranks, once
-//  - what a kernel writes shares no byte with what else it touches, but for a result in the place of an operand
+//  - what a kernel writes shares no byte with what else it touches, but for a result in the place of an
+//  operand
 //  - `after` names earlier instructions on other streams
 //  - every rank issues the same collectives in the same order on each communicator, and the wait-for graph
 //  over all

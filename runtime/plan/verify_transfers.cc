@@ -58,7 +58,7 @@ absl::Status VerifyCounts(const Place& place, const proto::Instruction& instruct
 
 // Pairs move at the same time, so none may write what another touches. Only the own slice of a whole may be
 // both ends of one pair.
-absl::Status VerifyApart(const Place& place, const proto::Instruction& instruction) {
+absl::Status VerifyMovesApart(const Place& place, const proto::Instruction& instruction) {
   struct End {
     uint32_t buffer;
     Interval bytes;
@@ -212,7 +212,7 @@ bool IsTransfer(proto::Opcode opcode) { return IsCollective(opcode) || opcode ==
 
 absl::Status VerifyTransfer(const Place& place, const proto::Instruction& instruction) {
   FT_RETURN_IF_ERROR(VerifyCounts(place, instruction));
-  FT_RETURN_IF_ERROR(VerifyApart(place, instruction));
+  FT_RETURN_IF_ERROR(VerifyMovesApart(place, instruction));
   return instruction.opcode() == proto::COPY ? VerifyCopy(place, instruction)
                                              : VerifyCollective(place, instruction);
 }

@@ -59,8 +59,10 @@ Arrays Attention(const Arrays& in, const Shape& s) {
 void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
   const Array q = Random({s.batch, s.positions, s.heads * s.size}, 51);
   const Array k = Random({s.batch, s.positions, s.kv_heads * s.size}, 52), v = Random(k.dims, 53);
-  KernelAttributes attributes = Attributes({{"heads", s.heads}, {"kv_heads", s.kv_heads}});
-  if (s.causal) attributes.Add("causal", int64_t{1});
+  std::vector<std::pair<std::string, KernelAttributes::Value>> entries = {{"heads", s.heads},
+                                                                          {"kv_heads", s.kv_heads}};
+  if (s.causal) entries.emplace_back("causal", int64_t{1});
+  const KernelAttributes attributes = Attributes(std::move(entries));
   const std::string label = "T " + std::to_string(s.positions) + " heads " + std::to_string(s.heads) + "/" +
                             std::to_string(s.kv_heads) + " size " + std::to_string(s.size) +
                             (s.causal ? " causal" : "");
@@ -168,8 +170,10 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
   const Array q = As(Random({s.batch, s.positions, s.heads * s.size}, 51), dtype);
   const Array k = As(Random({s.batch, s.positions, s.kv_heads * s.size}, 52), dtype),
               v = As(Random(k.dims, 53), dtype);
-  KernelAttributes attributes = Attributes({{"heads", s.heads}, {"kv_heads", s.kv_heads}});
-  if (s.causal) attributes.Add("causal", int64_t{1});
+  std::vector<std::pair<std::string, KernelAttributes::Value>> entries = {{"heads", s.heads},
+                                                                          {"kv_heads", s.kv_heads}};
+  if (s.causal) entries.emplace_back("causal", int64_t{1});
+  const KernelAttributes attributes = Attributes(std::move(entries));
   const std::string label = "T " + std::to_string(s.positions) + " heads " + std::to_string(s.heads) + "/" +
                             std::to_string(s.kv_heads) + " size " + std::to_string(s.size) +
                             (s.causal ? " causal " : " ") + std::string(Name(dtype));

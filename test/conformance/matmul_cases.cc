@@ -39,9 +39,10 @@ void AddCase(std::vector<Case>& cases, const Shape& s, bool ta, bool tb, bool wi
               acc = with_acc ? As(Random({s.m, s.n}, 44), types.out) : Absent();
   Array expected = Product(a, b, bias, acc, s, ta, tb);
   expected.dtype = types.out;
-  KernelAttributes attributes;
-  if (ta) attributes.Add("transpose_a", int64_t{1});
-  if (tb) attributes.Add("transpose_b", int64_t{1});
+  std::vector<std::pair<std::string, KernelAttributes::Value>> transposed;
+  if (ta) transposed.emplace_back("transpose_a", int64_t{1});
+  if (tb) transposed.emplace_back("transpose_b", int64_t{1});
+  const KernelAttributes attributes = Attributes(std::move(transposed));
   const std::string label = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) +
                             (ta ? " ta" : "") + (tb ? " tb" : "") + (with_bias ? " bias" : "") +
                             (with_acc ? " acc" : "") + " " + std::string(Name(types.in)) + " to " +

@@ -217,7 +217,7 @@ class Config(EndToEnd):
         corpus.write_bytes(b"the quick brown fox jumps over the lazy dog. " * 40)
         done = run("ftexec", plan, f"--data={corpus}")
         self.refused_run(done, "global batch of 8 sequences", "2 sequences x 2 micro-steps x 1 ranks are 4; run 2 ranks")
-        self.check("ftrun", "--nproc-per-node=2", BIN / "ftexec", plan, f"--data={corpus}", f"--metrics={metrics}")
+        self.check("ftrun", "--nproc-per-node=2", "--standalone", BIN / "ftexec", plan, f"--data={corpus}", f"--metrics={metrics}")
         rates = [json.loads(line)["lr"] for line in metrics.read_text().splitlines()]
         wanted = [0.0, 0.00015, 0.00043391838910715577, 0.0006, 0.000542710827802653, 0.00039272582780265294,
                   0.00020733417219734703, 5.734917219734704e-05]  # runtime/lr_schedules.py of DeepSpeed 0.19.6

@@ -7,6 +7,7 @@ import time
 import unittest
 
 from harness import BIN, EndToEnd, environment, metrics
+from lost_rank_test import free_port
 
 NAMESPACES = [f"ft-{os.getpid()}-{host}" for host in "ab"]
 LINKS = [f"ft{os.getpid() % 100000}{host}" for host in "ab"]
@@ -77,22 +78,19 @@ class OneRankTwice(EndToEnd):
         return said
 
     def test_before_all_have_met(self):
-        from lost_rank_test import free_port
         port = free_port()
-        twins = [self.start(1, port), self.start(1, port)]
-        time.sleep(0.5)
-        zero = self.start(0, port, "--steps=1")
-        said = [process.communicate(timeout=60)[1] for process in (*twins, zero)]
+        twins = [self.start(1, port, "--steps=1000000"), self.start(1, port, "--steps=1000000")]
+        self.start(0, port, "--steps=1000000")
         # Whoever took the place first may train with rank 0 before the other is heard.
-        refused = [line for line in said if line]
-        self.assertTrue(refused)
-        pids = {process.pid for process in twins}
-        for line in refused:
-            self.assertRegex(line, r"two processes claim rank 1: pid \d+ on .*, and pid \d+ on ")
-            self.assertEqual({int(pid) for pid in re.findall(r"pid (\d+)", line)}, pids)
+        deadline = time.monotonic() + 60
+        while all(twin.poll() is None for twin in twins):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        refused = next(twin for twin in twins if twin.poll() is not None)
+        said = self.ends(refused, 65, r"two processes claim rank 1: pid \d+ on .*, and pid \d+ on ")
+        self.assertEqual({int(pid) for pid in re.findall(r"pid (\d+)", said)}, {twin.pid for twin in twins})
 
     def test_after_they_have_met(self):
-        from lost_rank_test import free_port
         port, out = free_port(), self.dir / "m.jsonl"
         ranks = [self.start(0, port, "--steps=1000000", f"--metrics={out}"), self.start(1, port, "--steps=1000000")]
         while not (out.exists() and len(out.read_bytes().splitlines()) >= 2):

@@ -35,7 +35,8 @@ class HostileInput(EndToEnd):
             self.assertIn(str(word).lower(), line.lower())
 
     def small_plan(self, model="gpt2"):
-        return self.plan(model, "full_shard", "--layers=1", "--hidden=16", "--heads=2", "--ffn=16", "--seq=4", "--vocab=256")
+        layers = 2 if model == "free_transformer" else 1
+        return self.plan(model, "full_shard", f"--layers={layers}", "--hidden=16", "--heads=2", "--ffn=16", "--seq=4", "--vocab=256")
 
     # --- what is opened ---
 
@@ -116,7 +117,8 @@ class HostileInput(EndToEnd):
     def test_the_error_file_of_torchelastic(self):
         weights, errors = self.dir / "bad.safetensors", self.dir / "error.json"
         weights.write_bytes(struct.pack("<Q", 1 << 20) + b'{"' + b"\x1b[31m" * 200000 + bytes(1 << 20))
-        env = environment(TORCHELASTIC_ERROR_FILE=errors)
+        env = environment(RANK=0, WORLD_SIZE=1, LOCAL_RANK=0, LOCAL_WORLD_SIZE=1, MASTER_ADDR="127.0.0.1", MASTER_PORT=29517,
+                          TORCHELASTIC_ERROR_FILE=errors)
         self.refused(run("ftexec", self.small_plan(), f"--data={self.text}", f"--init={weights}", env=env), "safetensors",
                      status=(65,))
         self.assertLess(errors.stat().st_size, 20000)

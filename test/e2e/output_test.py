@@ -148,9 +148,14 @@ class Output(EndToEnd):
             self.assertTrue(self.traced(trace))
             trace.unlink()
         with self.subTest("an error while it trains"):
-            line = " ".join(map(str, command[:-2])) + " --metrics=/dev/stdout --progress=off --steps=400 2>/dev/null"
-            done = run("bash", "-c", f"ulimit -f 64; {line} >{self.dir}/small")  # 64 KiB, then EFBIG
-            self.assertEqual(done.returncode, 74)
+            process = subprocess.Popen([*command[:-2], "--metrics=/dev/stdout", "--progress=off", "--steps=1000000"],
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+            while not process.stdout.readline().startswith(b'{"step":5,'):
+                self.assertIsNone(process.poll())
+            process.stdout.close()  # nobody reads the metrics any more
+            said = process.stderr.read()
+            process.stderr.close()
+            self.assertEqual((process.wait(timeout=30), len(said.splitlines())), (74, 1), said)
             self.assertTrue(self.traced(trace))
         self.assertEqual([p.name for p in self.dir.iterdir() if ".tmp." in p.name], [])
 

@@ -91,7 +91,8 @@ class Targets(EndToEnd):
         source = self.model("llama3-8b", "--batch=1", "--seq=4096")
         steps = {}
         for strategy, shard in (("full_shard", 64), ("hybrid_shard", 8)):
-            plan = self.compiled(source, f"--strategy={strategy}", "--target=h100-ib", "--world-size=64", "--mixed-precision=bf16")
+            plan = self.compiled(source, f"--strategy={strategy}", "--target=h100-ib", "--world-size=64", "--param-dtype=bf16",
+                                 "--reduce-dtype=fp32")
             schedule, units = self.schedule(plan), self.units(plan)
             self.assertEqual((schedule["target"], schedule["mesh"]), ("h100-ib", {"replica": 64 // shard, "shard": shard}))
             padded = {name: math.ceil(elements / BLOCK / shard) * BLOCK * shard for name, elements in units.items()}
@@ -184,7 +185,7 @@ class Targets(EndToEnd):
         self.assertEqual(by_flag.read_bytes(), by_file.read_bytes())
         self.assertEqual(self.schedule(by_flag)["target"], "mine")
         printed = self.check("ftc", "compile", "--print-config", f"--config={config}").stdout
-        self.assertIn(f"target: {mine}", printed)
+        self.assertIn(f"target: '{mine}'", printed)
         times = []
         for options in ((by_flag,), (source, "--strategy=full_shard", "--prefetch=auto", "--world-size=8", f"--target={mine}"),
                         (source, f"--config={config}")):
@@ -242,7 +243,7 @@ class Targets(EndToEnd):
         config = self.dir / "train.yaml"
         config.write_text(f"strategy: full_shard\ntarget: {bad}\n")
         compile_ = ("ftc", "compile", source, "-o", self.dir / "p.bin")
-        message = f"{bad}:9: unknown key 'links.node.giggabytes_per_s', did you mean 'links.node.gigabytes_per_s'?"
+        message = f"{bad}:10: unknown key 'links.node.giggabytes_per_s', did you mean 'links.node.gigabytes_per_s'?"
         for status, text, command in (
                 (65, message, (*compile_, "--strategy=full_shard", f"--target={bad}")),
                 (65, message, (*compile_, f"--config={config}")),

@@ -237,7 +237,9 @@ TEST_P(RecordedPlan, BeginsAndEndsOnCompute) {
       ASSERT_NE(seen, end.end()) << stream;
       EXPECT_EQ(seen->second, follower.of(stream).at(stream)) << stream << " is not joined";
     }
-    if (has_outputs) EXPECT_EQ(log.back().command.info->title, "outputs");
+    if (has_outputs) {
+      EXPECT_EQ(log.back().command.info->title, "outputs");
+    }
   }
 }
 
@@ -278,7 +280,9 @@ TEST_P(RecordedPlan, KeepsThePlansOrder) {
         }
       }
     }
-    if (plan_.programs(p).name() == "train_step" && bound_.mesh.world_size() > 1) EXPECT_GT(edges, 0);
+    if (plan_.programs(p).name() == "train_step" && bound_.mesh.world_size() > 1) {
+      EXPECT_GT(edges, 0);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "compiler/pipeline/compile.h"
+#include "compiler/shard/strategy.h"
 #include "gtest/gtest.h"
 #include "mlir/IR/MLIRContext.h"
 #include "models/registry.h"
@@ -17,10 +18,12 @@
 namespace ft {
 namespace {
 
-// A model of the zoo as text.
-std::string ModelText(const std::string& family, const std::string& preset) {
+// A model of the zoo as text; with other than its own layers unless 0.
+std::string ModelText(const std::string& family, const std::string& preset, int layers) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  auto module = models::buildModel(context, family, preset, {});
+  models::Overrides overrides;
+  if (layers != 0) overrides.layers = layers;
+  auto module = models::buildModel(context, family, preset, overrides);
   EXPECT_TRUE(static_cast<bool>(module));
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -30,8 +33,8 @@ std::string ModelText(const std::string& family, const std::string& preset) {
 
 class Scheduled {
  public:
-  Scheduled(const std::string& family, const std::string& preset)
-      : path_(folder_.Write("model.mlir", ModelText(family, preset))) {}
+  Scheduled(const std::string& family, const std::string& preset, int layers = 0)
+      : path_(folder_.Write("model.mlir", ModelText(family, preset, layers))) {}
 
   absl::StatusOr<proto::Plan> Compile(const compiler::CompileOptions& options) const {
     const auto ignore = [](const compiler::Phase&, int, mlir::ModuleOp) { return absl::OkStatus(); };
@@ -66,9 +69,9 @@ class ExposureTest : public testing::TestWithParam<Machine> {};
 // Rounding of sums in another order.
 constexpr double kRounding = 1e-12;
 
-TEST_P(ExposureTest, AutoHidesNoLessThanPreAndPreNoLessThanNone) {
-  const auto& [model, strategy, target, world_size] = GetParam();
-  const Scheduled scheduled(model.first, model.second);
+// Seconds of exposed communication in a step, by prefetching.
+std::map<std::string, double> ExposedBy(const Scheduled& scheduled, const std::string& strategy,
+                                        const std::string& target, int world_size) {
   std::map<std::string, double> exposed;
   for (const char* prefetch : {"none", "pre", "auto"}) {
     compiler::CompileOptions options;
@@ -79,8 +82,33 @@ TEST_P(ExposureTest, AutoHidesNoLessThanPreAndPreNoLessThanNone) {
     const Bound bound = Bind(scheduled.Compile(options), world_size, DeviceOf(*FindTarget(target)));
     exposed[prefetch] = SimulateStep(bound.plan, bound.bound, *FindTarget(target)).exposed_seconds;
   }
-  EXPECT_LE(exposed["auto"], exposed["pre"] + kRounding);
-  EXPECT_LT(exposed["pre"], exposed["none"]);
+  return exposed;
+}
+
+TEST_P(ExposureTest, AutoHidesNoLessThanPreAndPreNoLessThanNone) {
+  const auto& [model, strategy, target, world_size] = GetParam();
+  const auto exposed = ExposedBy(Scheduled(model.first, model.second), strategy, target, world_size);
+  EXPECT_LE(exposed.at("auto"), exposed.at("pre") + kRounding);
+  EXPECT_LT(exposed.at("pre"), exposed.at("none"));
+}
+
+// Few layers, every target and strategy, small worlds and large ones.
+TEST(ExposureSweep, AutoHidesNoLessThanPreAndPreNoLessThanNone) {
+  const std::pair<const char*, const char*> models[] = {{"gpt2", "124m"}, {"llama", "llama3-8b"}};
+  for (const auto& [family, preset] : models) {
+    const Scheduled scheduled(family, preset, /*layers=*/3);
+    for (const compiler::Strategy& strategy : compiler::strategies()) {
+      for (const std::string& target : TargetNames()) {
+        for (const int world_size : {2, 8, 512}) {
+          SCOPED_TRACE(std::string(preset) + " " + strategy.name.str() + " " + target + " " +
+                       std::to_string(world_size));
+          const auto exposed = ExposedBy(scheduled, strategy.name.str(), target, world_size);
+          EXPECT_LE(exposed.at("auto"), exposed.at("pre") + kRounding);
+          EXPECT_LE(exposed.at("pre"), exposed.at("none") + kRounding);
+        }
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -76,8 +76,7 @@ absl::Status Compile(const CompileCommand& command, const Effective& effective) 
       ft::compiler::compileModel(command.model, CompileOptionsOf(effective.configuration), observe));
   FT_RETURN_IF_ERROR(ft::VerifyPlan(plan));
   FT_RETURN_IF_ERROR(ft::VerifyWorlds(plan, ft::SampleMeshes(plan)));
-  if (const std::string remark = MemoryRemark(plan); !remark.empty())
-    ft::PrintError("ftc: " + ft::OneLine(remark));
+  if (const std::string remark = MemoryRemark(plan); !remark.empty()) ft::PrintError("ftc: " + remark);
   return command.output.empty() ? absl::OkStatus() : ft::WritePlan(plan, command.output);
 }
 

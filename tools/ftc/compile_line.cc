@@ -28,7 +28,8 @@ void CompileLine::AddTo(CLI::App& app) {
       ->type_name("plan.bin")
       ->group(kInput);
   // A flag, so that it takes a value only after '='.
-  sub.add_flag("--dump", dump_, "Prints the IR after PHASE[:@FUNCTION][:LAYER][,...]; the final one by default")
+  sub.add_flag("--dump", dump_,
+               "Prints the IR after PHASE[:@FUNCTION][:LAYER][,...]; the final one by default")
       ->option_text("[=PHASE,...]")
       ->group(kInput);
   sub.add_option("--dump-dir", command_.dump_dir, "Writes the IR after each phase to this folder")

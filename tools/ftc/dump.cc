@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "compiler/pipeline/phases.h"
-#include "compiler/shard/names.h"
 #include "dialects/ft/dialect.h"
 #include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,6 +12,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/SymbolTable.h"
 #include "runtime/base/did_you_mean.h"
+#include "runtime/base/glob.h"
 
 namespace ftc {
 namespace {
@@ -39,7 +39,7 @@ std::string NameText(llvm::StringRef name) {
 }
 
 // "name = value"; the elements of a list each in a line.
-std::string AttributeText(mlir::NamedAttribute attribute) {
+std::string ModuleAttributeText(mlir::NamedAttribute attribute) {
   const std::string name = NameText(attribute.getName().getValue());
   if (llvm::isa<mlir::UnitAttr>(attribute.getValue())) return name;
   const auto list = llvm::dyn_cast<mlir::ArrayAttr>(attribute.getValue());
@@ -66,7 +66,7 @@ bool IsOfLayer(llvm::StringRef layer, llvm::StringRef glob) {
       const llvm::StringRef some(
           words[begin].data(),
           static_cast<size_t>(words[end].data() - words[begin].data()) + words[end].size());
-      if (ft::compiler::matchesGlob(glob, some)) return true;
+      if (ft::MatchesGlob(glob, some)) return true;
     }
   }
   return false;
@@ -121,7 +121,7 @@ std::string ModuleText(mlir::ModuleOp module) {
   if (text.compare(0, kBegin.size(), kBegin) != 0 || line == std::string::npos) return text + "\n";
   std::string attributes;
   for (const mlir::NamedAttribute attribute : module->getDiscardableAttrs())
-    attributes += (attributes.empty() ? "\n  " : ",\n  ") + AttributeText(attribute);
+    attributes += (attributes.empty() ? "\n  " : ",\n  ") + ModuleAttributeText(attribute);
   return std::string(kBegin) + attributes + "\n} {" + text.substr(line) + "\n";
 }
 

@@ -26,7 +26,8 @@ std::optional<Numbered> NumberAt(std::string_view name, size_t position) {
   Numbered parts{.before = name.substr(0, begin), .after = name.substr(end)};
   const std::string_view digits = name.substr(begin, end - begin);
   // "01" is not written as 1 would be.
-  if (digits.empty() || (digits.size() > 1 && digits[0] == '0') || !absl::SimpleAtoi(digits, &parts.number))
+  if (digits.empty() || (digits.size() > 1 && digits[0] == '0') ||
+      !absl::SimpleAtoi(std::string(digits), &parts.number))
     return std::nullopt;
   return parts;
 }

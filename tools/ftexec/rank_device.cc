@@ -8,8 +8,10 @@
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cuda/device/open_cuda_device.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/report.h"
 
 namespace ft {
+
 absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags, const Job& job,
                                                              const NcclSource& load_nccl) {
   std::unique_ptr<RankDevice> rank_device(new RankDevice());

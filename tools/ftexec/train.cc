@@ -19,6 +19,7 @@
 #include "runtime/executor/training_loop.h"
 #include "runtime/metrics/trace.h"
 #include "runtime/plan/report_text.h"
+#include "tools/ftexec/address_space.h"
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/rank_device.h"
 #include "tools/ftexec/rank_log.h"
@@ -44,7 +45,9 @@ struct Peers {
 // libgomp ends the process without a word of ours where it gets no threads: find out before the ranks meet.
 // Each stream that runs kernels has a team of its own.
 absl::Status ProbeTeam(const Job& job, const RankDevice& device) {
-  return device.is_cpu() ? ProbeThreads("to compute", job.threads + kOtherThreads) : absl::OkStatus();
+  if (!device.is_cpu()) return absl::OkStatus();
+  FT_RETURN_IF_ERROR(ProbeThreads("to compute", job.threads + kOtherThreads));
+  return CheckAddressSpace(job.threads);
 }
 
 absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, Peers& peers) {

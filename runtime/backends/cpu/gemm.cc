@@ -7,8 +7,8 @@
 
 #include "runtime/backends/cpu/parallel.h"
 #include "runtime/backends/cpu/routines/gemm.h"
-#include "runtime/base/checked.h"
 #include "runtime/backends/cpu/thread_scratch.h"
+#include "runtime/base/checked.h"
 
 namespace ft::cpu {
 namespace {

@@ -12,7 +12,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-absl::StatusOr<LaunchEnvironment> Parse(const Variables& variables) {
+absl::StatusOr<LaunchEnvironment> ParseVariables(const Variables& variables) {
   return ParseLaunchEnvironment([&](const char* name) -> const char* {
     auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
@@ -56,33 +56,35 @@ TEST(ForeignLauncher, WorldsOfSeveral) {
       {{{"PET_NNODES", "1"}, {"PET_NPROC_PER_NODE", "8"}}, "PET_NPROC_PER_NODE=8"},
       {{{"LOCAL_WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}}, "LOCAL_WORLD_SIZE=2"}};
   for (const auto& [variables, words] : worlds) {
-    const absl::Status status = Parse(variables).status();
+    const absl::Status status = ParseVariables(variables).status();
     EXPECT_EQ(ExitStatus(status), kExitBadInput) << words;
     EXPECT_NE(status.message().find(words), absl::string_view::npos) << status;
     EXPECT_NE(status.message().find("RANK is not set"), absl::string_view::npos) << status;
     EXPECT_NE(status.message().find("set RANK=0 WORLD_SIZE=1"), absl::string_view::npos) << status;
     EXPECT_TRUE(
-        Parse(With(variables,
-                   {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"}}))
+        ParseVariables(
+            With(variables,
+                 {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"}}))
             .ok());
     // What PyTorch's scripts export for all, without RANK.
     const Variables some = {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "29500"}, {"WORLD_SIZE", "4"}};
     if (words != "LOCAL_WORLD_SIZE=2") {
-      EXPECT_NE(Parse(With(variables, some)).status().message().find(words), absl::string_view::npos);
+      EXPECT_NE(ParseVariables(With(variables, some)).status().message().find(words),
+                absl::string_view::npos);
     }
   }
 }
 
 TEST(ForeignLauncher, TheLineSaysHowToSetRank) {
   EXPECT_EQ(
-      Parse({{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}).status().message(),
+      ParseVariables({{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}).status().message(),
       "this is one of several processes started by mpirun (PMI_SIZE=3), but RANK is not set, so each would "
       "train "
       "alone and write the same files: set RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE LOCAL_RANK=$MPI_LOCALRANKID "
       "LOCAL_WORLD_SIZE=$MPI_LOCALNRANKS, MASTER_ADDR (rank 0's host) and MASTER_PORT on each, or start one "
       "ftrun "
       "on each node with --nnodes and --node-rank; to train alone all the same, set RANK=0 WORLD_SIZE=1");
-  EXPECT_NE(Parse({{"PET_NNODES", "2"}}).status().message().find("start it by torchrun --no-python"),
+  EXPECT_NE(ParseVariables({{"PET_NNODES", "2"}}).status().message().find("start it by torchrun --no-python"),
             absl::string_view::npos);
 }
 
@@ -101,7 +103,7 @@ TEST(ForeignLauncher, NoFalseAlarm) {
       {{"PET_NNODES", ""}, {"PMI_SIZE", "many"}},
       {{"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}};
   for (const Variables& variables : alone) {
-    const auto environment = Parse(variables);
+    const auto environment = ParseVariables(variables);
     ASSERT_TRUE(environment.ok()) << environment.status();
     EXPECT_EQ(environment->world_size, 1);
   }

@@ -24,6 +24,7 @@ class Reader {
   Reader(const TrainYaml& file, const std::vector<Given>& flags) : file_(file), flags_(flags), view_(file) {}
 
   absl::StatusOr<FileLayer> Read() {
+    for (const YamlEntry& entry : file_.entries) FT_RETURN_IF_ERROR(CheckList(entry));
     for (const YamlEntry& entry : file_.entries) FT_RETURN_IF_ERROR(CheckKey(entry));
     FT_RETURN_IF_ERROR(ReadDistribution());
     for (const bool late : {false, true}) {
@@ -49,6 +50,13 @@ class Reader {
   static absl::Status Refuse(const YamlEntry& entry, const std::string& message) {
     return absl::InvalidArgumentError(
         fmt::format("{}:{}:{}: '{}': {}", entry.file, entry.line, entry.column, entry.path, message));
+  }
+
+  // Only what is passed over may hold lists of anything but words.
+  static absl::Status CheckList(const YamlEntry& entry) {
+    if (!entry.is_nested || IsComment(entry.path) || KeyTable::Get().FindForeign(entry.path) != nullptr)
+      return absl::OkStatus();
+    return Refuse(entry, "wants a list of words");
   }
 
   absl::Status CheckKey(const YamlEntry& entry) {
@@ -182,7 +190,6 @@ class Reader {
     const Setting& setting = *target.setting;
     const bool is_own = target.alias == nullptr;
     if (entry.is_list && !setting.list) return Refuse(entry, "wants one value, not a list");
-    if (entry.is_nested) return Refuse(entry, "wants a list of words");
     if (!is_own && !view_.IsLeftOut(entry) && Plain(entry.text) == "auto")
       autos_.emplace_back(&entry, &setting);
     // Hugging Face fills such values in for DeepSpeed; null is DeepSpeed's for a key that is absent.

@@ -213,6 +213,20 @@ TEST(FileLayerTest, EveryAliasHasAnExampleAndMeansIt) {
   EXPECT_TRUE(without.empty()) << *without.begin();
 }
 
+TEST(FileLayerTest, AFlagWinsOverEveryAlias) {
+  for (const Example& example : AliasExamples()) {
+    for (const Setting& setting : Settings()) {
+      if (setting.name == "mixed_precision") continue;  // it is three dtypes; see configure_test.cc
+      const auto has = [&](const Alias& alias) { return alias.key == example.key; };
+      if (std::none_of(setting.aliases.begin(), setting.aliases.end(), has)) continue;
+      const std::string wanted = setting.name == "strategy" ? "zero1" : setting.value.show(Configuration());
+      EXPECT_EQ(SettingOf(Nested(example.key, example.value), setting.name, {Flag(setting.name, wanted)}),
+                wanted)
+          << example.key;
+    }
+  }
+}
+
 TEST(FileLayerTest, EveryAliasRefusesNonsenseAtItsPlace) {
   for (const Setting& setting : Settings()) {
     for (const Alias& alias : setting.aliases) {
@@ -290,7 +304,7 @@ TEST(FileLayerTest, SectionsOfOthersAreNamedOnce) {
 }
 
 TEST(FileLayerTest, WhatIsNotThereAsksForNothing) {
-  EXPECT_EQ(SettingOf("gradient_clipping: null\ndistributed_type: null\noptimizer: null\n", "clip"), "1");
+  EXPECT_EQ(SettingOf("strategy: ddp\ngradient_clipping: null\noptimizer: null\n", "clip"), "1");
   EXPECT_EQ(SettingOf("frozen: []\n", "frozen"), "none");
   EXPECT_EQ(SettingOf("freeze: []\n", "frozen"), "none");
   EXPECT_EQ(SettingOf("fsdp: {fsdp_auto_wrap_policy: ''}\n", "wrap"), "transformer");
@@ -391,6 +405,7 @@ TEST(FileLayerTest, WrongValuesComeWithLineAndColumn) {
            {"betas: 0.9",
             "train.yaml:1:8: 'betas': wants two numbers in [0, 1), such as 0.9,0.95, not '0.9'"},
            {"frozen: [a, '']", "train.yaml:1:9: 'frozen': wants a list of words"},
+           {"a: [x, x]\nseed: [[1]]\n", "train.yaml:2:7: 'seed': wants a list of words"},
            {"mixed_precision: fp8",
             "train.yaml:1:18: 'mixed_precision': fp8 is not supported here; bf16 is the nearest"},
            {"fsdp: {fsdp_param_dtype: float8_e4m3fn}", ""},

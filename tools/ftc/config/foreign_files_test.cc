@@ -251,6 +251,9 @@ TEST(DeepSpeedFilesTest, AbsentKeysHaveItsDefaults) {
   EXPECT_EQ(Value("optimizer: {type: SGD, params: {lr: 0.1}}\n", "weight_decay"), "0");
   // "auto" is no absence.
   EXPECT_EQ(Value("zero_optimization: {stage: 1}\ngradient_clipping: auto\n", "clip"), "1");
+  EXPECT_EQ(Value("zero_optimization: {stage: 1}\ngradient_clipping: null\n", "clip"), "0");
+  EXPECT_EQ(Value("zero_optimization: {stage: 1}\noptimizer: {type: null, params: {}}\n", "betas"),
+            "0.9,0.95");
   // Without a stage DeepSpeed shards nothing.
   EXPECT_EQ(Value("train_batch_size: 8\nbf16: {enabled: true}\n", "strategy"), "no_shard");
   EXPECT_EQ(Value("fp16: {enabled: true}\nzero_optimization: {stage: 1}\n", "hysteresis"), "2");

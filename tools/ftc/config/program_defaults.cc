@@ -45,7 +45,7 @@ class ProgramDefaults {
   // Takes `text` for a setting whose key is not in the file; even "auto" is something.
   void Absent(std::string_view key, std::string_view setting, const std::string& text, const YamlEntry& sign,
               const char* program) {
-    if (view_.Find(key) != nullptr || Has(given_, setting)) return;
+    if (IsThere(key) || Has(given_, setting)) return;
     const Setting& row = Settings()[SettingIndex(setting)];
     Configuration scratch;
     row.value.set(text, scratch);
@@ -61,6 +61,12 @@ class ProgramDefaults {
     file = sign.file;
     list += fmt::format("{}{}={}", list.empty() ? "" : ", ", setting, shown);
     if (const std::string ours = DefaultOf(setting); !ours.empty()) list += fmt::format(" (ours: {})", ours);
+  }
+
+  // Null is what JSON has for nothing.
+  bool IsThere(std::string_view key) const {
+    const YamlEntry* entry = view_.Find(key);
+    return entry != nullptr && entry->text != "null" && (entry->is_list || !entry->text.empty());
   }
 
   std::string Effective(std::string_view setting) const { return EffectiveText(setting, given_, flags_); }
@@ -127,7 +133,7 @@ class ProgramDefaults {
 
   void Optimizer() {
     const YamlEntry* type = view_.Find("optimizer.type");
-    if (type != nullptr) {
+    if (IsThere("optimizer.type")) {
       const std::string name = Effective("optimizer");
       const YamlEntry* torch = view_.Find("optimizer.params.torch_adam");
       const bool of_torch = torch != nullptr && ReadBool(torch->text) == true && name == "adamw";

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
@@ -65,8 +64,7 @@ Figure Text(std::string key, std::function<void(Target&, const std::string&)> st
 }
 
 std::string SetDevice(const std::string& text, Target& target) {
-  if (text != "cpu" && text != "cuda")
-    return ft::UnknownName("device", text, std::vector<std::string_view>{"cpu", "cuda"});
+  if (text != "cpu" && text != "cuda") return fmt::format("'{}' is neither cpu nor cuda", text);
   target.set_cuda(text == "cuda");
   return "";
 }
@@ -135,7 +133,7 @@ const Figure* FindFigure(std::string_view key) {
 
 bool IsSection(std::string_view key) {
   for (const Figure& figure : Figures()) {
-    if (absl::StartsWith(figure.key, std::string(key) + ".")) return true;
+    if (figure.key.starts_with(std::string(key) + ".")) return true;
   }
   return false;
 }
@@ -143,10 +141,15 @@ bool IsSection(std::string_view key) {
 // What the file may have meant: a key beside it, or one of the same last word elsewhere.
 std::string UnknownKey(const std::string& key) {
   std::vector<std::string_view> known;
-  for (const Figure& figure : Figures()) known.push_back(figure.key);
+  for (const Figure& figure : Figures()) {
+    const std::string_view whole = figure.key;
+    known.push_back(whole);
+    for (size_t dot = whole.find('.'); dot != whole.npos; dot = whole.find('.', dot + 1))
+      known.push_back(whole.substr(0, dot));
+  }
   std::string_view nearest = ft::NearestName(key, known);
   for (const std::string_view figure : known) {
-    if (nearest.empty() && absl::EndsWith(figure, "." + key.substr(key.rfind('.') + 1))) nearest = figure;
+    if (nearest.empty() && figure.ends_with("." + key.substr(key.rfind('.') + 1))) nearest = figure;
   }
   return fmt::format(
       "unknown key '{}'{}", key,
@@ -208,7 +211,7 @@ absl::StatusOr<Target> ReadTarget(const std::string& path) {
 }
 
 bool IsTargetFile(std::string_view text) {
-  return absl::StrContains(text, '/') || absl::EndsWith(text, ".yaml") || absl::EndsWith(text, ".yml");
+  return text.find('/') != text.npos || text.ends_with(".yaml") || text.ends_with(".yml");
 }
 
 }  // namespace ftc

@@ -86,7 +86,7 @@ TEST(TargetFileTest, MistakesAreOneLineWithThePlace) {
       {Edited("tflops: 10.5", "tflops: [1, 2]"), "my.yaml:9: 'compute.fp32.tflops' wants one value"},
       {Edited("  fp32: {tflops: 10.5}\n", ""), "my.yaml:8: 'compute.fp32.tflops' is missing"},
       {Edited("device: cuda\n", ""), "my.yaml:1: 'device' is missing"},
-      {Edited("cuda", "gpu"), "my.yaml:2: 'device': unknown device 'gpu', expected one of: cpu, cuda"},
+      {Edited("cuda", "gpu"), "my.yaml:2: 'device': 'gpu' is neither cpu nor cuda"},
       {Edited("ranks_per_node: 4", "ranks_per_node: 4.5"),
        "my.yaml:3: 'ranks_per_node': '4.5' is not a whole number of at least 1 and at most 1024"},
       {Edited("latency_us: 0}", "latency_us: -0.5}"),

@@ -62,7 +62,7 @@ FT_INLINE void TransposeVectors(Vector (&r)[kLanes]) {
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) r[i] = t[i];
 #else
-  Vector t[kLanes];
+  Vector t[kLanes] = {};
   for (int i = 0; i < kLanes; ++i) {
     for (int j = 0; j < kLanes; ++j) t[i][j] = r[j][i];
   }

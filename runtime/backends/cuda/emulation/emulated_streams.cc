@@ -162,7 +162,8 @@ absl::Status EmulatedDriver::Wait(EventHandle event_handle, StreamHandle stream_
   const std::shared_ptr<Mark> mark = event->mark;
   if (mark != nullptr && mark->captured) {
     const std::shared_ptr<Capture> capture = mark->capture.lock();
-    if (capture == nullptr) return StreamFailed("Wait", "the event was last recorded in a capture that has ended");
+    if (capture == nullptr)
+      return StreamFailed("Wait", "the event was last recorded in a capture that has ended");
     if (stream->capture == nullptr) {  // joins
       if (capture->thread != std::this_thread::get_id())
         return StreamFailed("Wait", "the event belongs to the capture of another thread");
@@ -191,7 +192,8 @@ absl::Status EmulatedDriver::Query(EventHandle handle, bool& done) {
   Lock lock(mutex_);
   FT_ASSIGN_OR_RETURN(const EventHandle event, FindEvent(handle, "Query"));
   const std::shared_ptr<Mark> mark = event->mark;
-  if (mark != nullptr && mark->captured) return StreamFailed("Query", "the event was last recorded in a capture");
+  if (mark != nullptr && mark->captured)
+    return StreamFailed("Query", "the event was last recorded in a capture");
   done = mark == nullptr || mark->done;
   // Who asks again and again must see it happen one day.
   if (!done && RunUpTo(mark, lock) != kSuccess) return StreamFailed("Query", LastMessage());
@@ -204,8 +206,10 @@ absl::StatusOr<float> EmulatedDriver::Elapsed(EventHandle begin, EventHandle end
     FT_ASSIGN_OR_RETURN(const EventHandle event, FindEvent(handle, "Elapsed"));
     if (!event->timing) return StreamFailed("Elapsed", fmt::format("event {} has no timing", event->number));
     if (event->mark == nullptr || event->mark->captured)
-      return StreamFailed("Elapsed", fmt::format("event {} was not recorded, or in a capture", event->number));
-    if (!event->mark->done) return StreamFailed("Elapsed", fmt::format("event {} has not happened", event->number));
+      return StreamFailed("Elapsed",
+                          fmt::format("event {} was not recorded, or in a capture", event->number));
+    if (!event->mark->done)
+      return StreamFailed("Elapsed", fmt::format("event {} has not happened", event->number));
   }
   return static_cast<float>(end->mark->time_ns - begin->mark->time_ns) * 1e-6f;
 }
@@ -245,7 +249,7 @@ absl::StatusOr<GraphHandle> EmulatedDriver::MakeGraph(Capture& capture) {
     return StreamFailed("EndCapture", fmt::format("the capture is invalid: {}", capture.broken));
   if (const EmulatedStream* stream = Unjoined(capture))
     return StreamFailed("EndCapture", fmt::format("stream {} has work that stream {} has not waited for",
-                                            stream->number, capture.origin->number));
+                                                  stream->number, capture.origin->number));
   graphs_.push_back(std::make_unique<CUgraphExec_st>());
   graphs_.back()->number = static_cast<int>(graphs_.size()) - 1;
   graphs_.back()->nodes = std::make_shared<const std::vector<Node>>(std::move(capture.nodes));

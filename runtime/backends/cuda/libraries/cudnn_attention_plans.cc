@@ -12,7 +12,9 @@ namespace {
 
 using Dims = CudnnGraph::Dims;
 
-cudnnDataType_t CudnnTypeOf(DType dtype) { return dtype == DType::kBF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF; }
+cudnnDataType_t CudnnTypeOf(DType dtype) {
+  return dtype == DType::kBF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
+}
 
 absl::Status CheckSpec(const AttentionSpec& spec) {
   if (spec.dtype != DType::kBF16 && spec.dtype != DType::kF16) {

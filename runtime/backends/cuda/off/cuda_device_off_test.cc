@@ -8,7 +8,8 @@ namespace {
 TEST(CudaOffTest, OpeningTheDeviceSaysWhyAndWhatToDo) {
   EXPECT_EQ(OpenCudaDevice(0, {}).status(),
             absl::FailedPreconditionError(
-                "this ftexec was built without CUDA (no nvcc or no driver of a GPU was found when it was built); use "
+                "this ftexec was built without CUDA (no nvcc or no driver of a GPU was found when it was "
+                "built); use "
                 "--device=cpu, or rebuild where nvcc is on PATH with: cmake -DFT_CUDA=on"));
 }
 

@@ -81,7 +81,7 @@ __device__ __forceinline__ Partial<T, kWidth> TreeOver(const RankSumArgs& args, 
                                                   rank * args.slot_bytes + piece.offset);
     return P::Read((rank == args.own_rank ? static_cast<const T*>(piece.own) : slot) + element);
   };
-  P stack[kLevels];
+  P stack[kLevels] = {};  // no level is read before it was written, which compilers do not see
   const int fours = args.ranks / 4, rest = args.ranks % 4;
   for (int four = 0; four < fours; ++four) {
     const P a = read(4 * four), b = read(4 * four + 1), c = read(4 * four + 2), d = read(4 * four + 3);
