@@ -180,7 +180,7 @@ TEST_P(BudgetTest, WhatCannotBeMetIsRefusedWithWhatCan) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, BudgetTest,
                          testing::Values(BudgetCase{"cpu", "llama", "debug", true},
-                                         BudgetCase{"h100-ib", "gpt2", "124m", false}));
+                                         BudgetCase{"cpu", "gpt2", "debug", true}));
 
 }  // namespace
 }  // namespace ft
