@@ -125,6 +125,7 @@ constexpr int kRanks = 4;
 
 struct BudgetCase {
   const char* target;
+  uint32_t ranks_per_node;
   const char* family;
   const char* preset;
   // What the smallest budget takes away exposes communication. Not so where products have scratch: beside the
@@ -141,18 +142,23 @@ class BudgetTest : public testing::TestWithParam<BudgetCase> {
     options.strategy = "full_shard";
     options.worldSize = kRanks;
     options.overlap.prefetch = prefetch;
-    options.overlap.target = *FindTarget(GetParam().target);
+    options.overlap.target = Machine();
     options.overlap.memoryBudget = budget;
     return scheduled_.Compile(options);
   }
+  static Target Machine() {
+    Target target = *FindTarget(GetParam().target);
+    target.set_ranks_per_node(GetParam().ranks_per_node);
+    return target;
+  }
   // Budgets count the scratch of the target's device.
-  static DeviceClass Device() { return DeviceOf(*FindTarget(GetParam().target)); }
+  static DeviceClass Device() { return DeviceOf(Machine()); }
   uint64_t Arena(const char* prefetch, uint64_t budget = 0) {
     return Bind(Compile(prefetch, budget), kRanks, Device()).bound.arena_bytes();
   }
   double Exposed(uint64_t budget) {
     const Bound bound = Bind(Compile("auto", budget), kRanks, Device());
-    return SimulateStep(bound.plan, bound.bound, *FindTarget(GetParam().target)).exposed_seconds;
+    return SimulateStep(bound.plan, bound.bound, Machine()).exposed_seconds;
   }
 
   const Scheduled scheduled_{GetParam().family, GetParam().preset};
@@ -179,7 +185,9 @@ TEST_P(BudgetTest, WhatCannotBeMetIsRefusedWithWhatCan) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, BudgetTest,
-                         testing::Values(BudgetCase{"cpu", "llama", "debug", true}));
+                         testing::Values(BudgetCase{"cpu", kRanks, "llama", "debug", true},
+                                         // Over the network: inside a node nothing is left to decide.
+                                         BudgetCase{"h100-ib", 1, "gpt2", "124m", false}));
 
 }  // namespace
 }  // namespace ft
