@@ -29,16 +29,12 @@ int OurDescriptor(std::string_view path) {
 // Regular, or a pipe or socket that we hold already: whoever gave it to us writes it.
 absl::StatusOr<OpenFile> OpenText(const std::string& path, std::string_view action) {
   const int ours = OurDescriptor(path);
-  struct stat info;
-  if (ours < 0) {
-    // What reading it would give.
-    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return PosixError(EISDIR, action, path);
-    return OpenRegularFile(path, action);
-  }
+  if (ours < 0) return OpenRegularFile(path, action);
   // Not opened a second time: that would wait for another writer.
   const int fd = fcntl(ours, F_DUPFD_CLOEXEC, 0);
   if (fd < 0) return PosixError(errno, action, path);
   OpenFile file(fd);
+  struct stat info;
   if (fstat(fd, &info) != 0) return PosixError(errno, "examine", path);
   if (S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)) return file;
   return absl::InvalidArgumentError(fmt::format("'{}' is neither a regular file nor a pipe", path));
@@ -69,6 +65,8 @@ absl::StatusOr<OpenFile> OpenRegularFile(const std::string& path, std::string_vi
   OpenFile file(fd);
   struct stat info;
   if (fstat(fd, &info) != 0) return PosixError(errno, "examine", path);
+  if (S_ISDIR(info.st_mode))
+    return absl::InvalidArgumentError(fmt::format("'{}' is a directory, not a regular file", path));
   if (!S_ISREG(info.st_mode))
     return absl::InvalidArgumentError(fmt::format("'{}' is not a regular file", path));
   file.set_bytes(static_cast<uint64_t>(info.st_size));

@@ -44,10 +44,13 @@ TEST(RegularFileTest, RefusesDevicesAndPipes) {
   }
 }
 
-TEST(RegularFileTest, WhatIsNotThereIsAnErrorOfTheSystem) {
+TEST(RegularFileTest, RefusesDirectories) {
   const absl::Status folder = ReadText("/", "configuration", 1024).status();
-  EXPECT_EQ(ExitStatus(folder), kExitIo);
-  EXPECT_EQ(folder.message(), "cannot read configuration '/': Is a directory");
+  EXPECT_EQ(ExitStatus(folder), kExitBadInput);
+  EXPECT_EQ(folder.message(), "'/' is a directory, not a regular file");
+}
+
+TEST(RegularFileTest, WhatIsNotThereIsAnErrorOfTheSystem) {
   const absl::Status status = ReadText("/no/such/file", "configuration", 1024).status();
   EXPECT_EQ(ExitStatus(status), kExitIo);
   EXPECT_EQ(status.message(), "cannot read configuration '/no/such/file': No such file or directory");

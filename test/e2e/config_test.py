@@ -135,7 +135,7 @@ class Config(EndToEnd):
                 self.refused(self.compile("strategy: ddp\n", *flags), 2, *words)
         self.refused(self.compile("lr: 1\n"), 2, "--strategy is missing")
         self.refused(run("ftc", "compile", self.model, "--config=absent.yaml"), 74, "absent.yaml")
-        self.refused(run("ftc", "compile", self.model, f"--config={self.dir}"), 74, "directory")
+        self.refused(run("ftc", "compile", self.model, f"--config={self.dir}"), 65, "directory")
         self.refused(run("ftc", "compile", "--strategy=ddp"), 2, "model is required")
 
     def test_what_has_no_effect_is_said(self):

@@ -53,7 +53,6 @@ class HostileInput(EndToEnd):
                             ("ftexec", good, f"--data={self.text}", f"--init={pipe if path == self.dir else path}"),
                             ("ft-opt", path)):
                 with self.subTest(command=command[:2], path=path):
-                    # A directory that is opened is found out by the system for some.
                     self.refused(limited(*command, timeout=20), "regular", status=(65,))
 
     def test_a_text_that_never_ends(self):
