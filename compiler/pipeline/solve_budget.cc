@@ -167,7 +167,8 @@ private:
     FT_ASSIGN_OR_RETURN(measured.plan, compile(*copy));
     absl::StatusOr<Mesh> mesh = problem.mesh ? *problem.mesh : MeshFor(measured.plan, problem.worldSize);
     FT_RETURN_IF_ERROR(mesh.status());
-    FT_ASSIGN_OR_RETURN(measured.bound, BindPlan(measured.plan, *mesh, DeviceOf(*problem.target)));
+    FT_ASSIGN_OR_RETURN(measured.bound,
+                        BindPlan(measured.plan, *mesh, DeviceOf(*problem.target), problem.bytes));
     const uint64_t arena = measured.bound.arena_bytes();
     if (arena <= problem.bytes) {
       solution.fits = true;

@@ -41,10 +41,10 @@ ExactSearch::ExactSearch(absl::Span<const LiveRange> ranges)
       floor_(sections_.size()),
       left_(sections_.size()),
       crossing_(sections_.size()),
-      by_lowest_(sections_.buffers),
+      by_lowest_(sections_.Buffers()),
       is_touched_(sections_.size()) {
   for (uint32_t buffer = 0; buffer < ranges.size(); ++buffer) {
-    const Span span = sections_.spans[buffer];
+    const Span span = sections_.of(buffer);
     for (uint32_t s = span.begin; s < span.end; ++s) {
       left_[s] += ranges[buffer].size;
       crossing_[s] += s + 1 < span.end;
@@ -55,9 +55,8 @@ ExactSearch::ExactSearch(absl::Span<const LiveRange> ranges)
 Verdict ExactSearch::Fit(uint64_t height, absl::Span<const uint32_t> priority, uint64_t work) {
   Reset(height);
   work_limit_ = work_ + work;
-  Touch({0, static_cast<uint32_t>(sections_.size())});
-  const bool fits =
-      Propagate() && Solve({priority.begin(), priority.end()}, {0, static_cast<uint32_t>(sections_.size())});
+  Touch({0, sections_.size()});
+  const bool fits = Propagate() && Solve({priority.begin(), priority.end()}, {0, sections_.size()});
   if (fits) return Verdict::kFits;
   return work_ > work_limit_ ? Verdict::kUnknown : Verdict::kTooLow;
 }
@@ -123,7 +122,7 @@ bool ExactSearch::SolveParts(const Buffers& left, const std::vector<Span>& parts
   for (const auto& [slack, part] : by_slack) {
     Buffers inside;
     for (uint32_t buffer : left) {
-      const Span span = sections_.spans[buffer];
+      const Span span = sections_.of(buffer);
       if (span.begin >= part.begin && span.end <= part.end) inside.push_back(buffer);
     }
     work_ += left.size();
@@ -160,7 +159,7 @@ absl::uint128 ExactSearch::KeyOf(const Buffers& left, Span span) {
 // At its lowest offset.
 bool ExactSearch::Place(uint32_t buffer) {
   const uint64_t top = lowest_[buffer] + ranges_[buffer].size;
-  const Span span = sections_.spans[buffer];
+  const Span span = sections_.of(buffer);
   offsets_[buffer] = lowest_[buffer];
   for (uint32_t s = span.begin; s < span.end; ++s) {
     changes_.push_back({Change::kFloor, s, floor_[s]});
@@ -253,7 +252,7 @@ bool ExactSearch::RaiseThoseNotFirst(absl::Span<const uint32_t> left, uint64_t b
 void ExactSearch::Raise(uint32_t buffer, uint64_t lowest) {
   changes_.push_back({Change::kLowest, buffer, lowest_[buffer]});
   lowest_[buffer] = lowest;
-  Touch(sections_.spans[buffer]);
+  Touch(sections_.of(buffer));
 }
 
 void ExactSearch::Touch(Span sections) {
@@ -265,7 +264,7 @@ void ExactSearch::Touch(Span sections) {
 }
 
 uint64_t ExactSearch::FloorBelow(uint32_t buffer) {
-  const Span span = sections_.spans[buffer];
+  const Span span = sections_.of(buffer);
   work_ += span.end - span.begin;
   return *std::max_element(floor_.begin() + span.begin, floor_.begin() + span.end);
 }
@@ -277,7 +276,7 @@ void ExactSearch::TakeBack(size_t mark) {
     if (change.kind == Change::kFloor) floor_[change.index] = change.before;
     if (change.kind != Change::kPlaced) continue;
     placed_[change.index] = false;
-    const Span span = sections_.spans[change.index];
+    const Span span = sections_.of(change.index);
     for (uint32_t s = span.begin; s < span.end; ++s) {
       left_[s] += ranges_[change.index].size;
       crossing_[s] += s + 1 < span.end;

@@ -1,41 +1,33 @@
-// Looks for room between intervals that come in order of their begin.
+// Looks for room among addresses that are taken.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <vector>
 
-#include "runtime/memplan/placer.h"
+#include "absl/types/span.h"
+#include "runtime/memplan/occupancy.h"
 
 namespace ft {
 
+// Which of the free gaps a buffer takes: the lowest one, or the tightest one (the lowest of equals).
+enum class Fit { kFirst, kBest };
+
 class GapFinder {
  public:
-  GapFinder(uint64_t size, Fit fit) : size_(size), fit_(fit) {}
+  // What is taken is the union of `lists`, each of them ascending and with gaps.
+  explicit GapFinder(std::vector<absl::Span<const Occupancy::Interval>>* lists) : lists_(*lists) {}
 
-  // The next occupied interval, with `begin` not below that of the one before. Returns true once the answer
-  // is known.
-  bool Add(uint64_t begin, uint64_t end) {
-    if (begin >= cursor_ + size_ && begin - cursor_ < best_gap_) {
-      best_gap_ = begin - cursor_;
-      best_offset_ = cursor_;
-      if (fit_ == Fit::kFirst || best_gap_ == size_) return true;
-    }
-    cursor_ = std::max(cursor_, end);
-    return false;
-  }
+  // The offset for `size` bytes. Once: it uses the lists up.
+  uint64_t Find(uint64_t size, Fit fit);
 
-  // After the last interval, or once Add returned true.
-  uint64_t Offset() const { return best_gap_ == kNone ? cursor_ : best_offset_; }
+  // Intervals and lists looked at.
+  uint64_t work() const { return work_; }
 
  private:
-  static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+  uint64_t FirstFrom(uint64_t offset, uint64_t size);
 
-  uint64_t size_;
-  Fit fit_;
-  uint64_t cursor_ = 0;  // everything below is occupied, or a gap that is too small
-  uint64_t best_gap_ = kNone;
-  uint64_t best_offset_ = 0;
+  std::vector<absl::Span<const Occupancy::Interval>>& lists_;
+  uint64_t work_ = 0;
 };
 
 }  // namespace ft

@@ -42,7 +42,8 @@ LiveRange Extent(absl::Span<const LiveRange> ranges) {
 
 }  // namespace
 
-absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const LiveRange> ranges, uint64_t alignment) {
+absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const LiveRange> ranges, uint64_t alignment,
+                                      uint64_t enough) {
   FT_RETURN_IF_ERROR(Check(ranges, alignment));
   MemoryPlan plan;
   plan.offsets.assign(ranges.size(), 0);
@@ -68,7 +69,8 @@ absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const LiveRange> ranges, uint64
   }
   plan.arena_bytes = bottom;
   if (!rest.empty()) {
-    const Placement placement = FindPlacement(rest, plan.lower_bound - bottom);
+    const Placement placement =
+        FindPlacement(rest, plan.lower_bound - bottom, enough - std::min(enough, bottom));
     for (size_t i = 0; i < rest.size(); ++i) plan.offsets[index_of[i]] = bottom + placement.offsets[i];
     plan.arena_bytes += placement.height;
   }

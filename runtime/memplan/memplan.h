@@ -40,10 +40,11 @@ struct MemoryPlan {
 
 // Offsets for `ranges`. The same input gives the same plan on every machine: ties are broken by position in
 // `ranges`, and effort is bounded by counted work, never by time.
+// It looks for the smallest arena, or for one of at most `enough` bytes where that is more.
 // Errors (InvalidArgument): last < first (names the buffer), an alignment that is not a power of two.
 // OutOfRange: sizes whose sum does not fit 63 bits.
 absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const LiveRange> ranges,
-                                      uint64_t alignment = kDefaultAlignment);
+                                      uint64_t alignment = kDefaultAlignment, uint64_t enough = 0);
 
 struct LiveBytes {
   uint64_t bytes = 0;  // sizes rounded up to the alignment, summed over the buffers live at `index`

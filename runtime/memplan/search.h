@@ -9,8 +9,8 @@
 namespace ft {
 
 // The best placement found for `ranges` (sizes are positive multiples of the alignment). Stops when
-// `lower_bound` is reached, or when a fixed amount of work, counted in buffers looked at, is done.
-// Deterministic.
-Placement FindPlacement(absl::Span<const LiveRange> ranges, uint64_t lower_bound);
+// `lower_bound` or `enough` is reached, or when a fixed amount of work, counted in what was looked at, is
+// done. Deterministic.
+Placement FindPlacement(absl::Span<const LiveRange> ranges, uint64_t lower_bound, uint64_t enough);
 
 }  // namespace ft

@@ -12,17 +12,23 @@ namespace ft {
 // Buffers over sections. A section is a set of buffers that are live at one time and not all live at any
 // other: two buffers meet in time when, and only when, they meet in a section. Sections are in order of time,
 // so those of a buffer follow each other; there are at most as many as buffers.
-struct Sections {
+class Sections {
+ public:
   struct Span {
     uint32_t begin, end;  // sections [begin, end)
   };
 
-  std::vector<std::vector<uint32_t>> buffers;  // of each section, ascending
-  std::vector<Span> spans;                     // of each buffer
+  explicit Sections(absl::Span<const LiveRange> ranges);  // O(n log n)
 
-  explicit Sections(absl::Span<const LiveRange> ranges);
+  uint32_t size() const { return size_; }
+  Span of(uint32_t buffer) const { return spans_[buffer]; }
 
-  size_t size() const { return buffers.size(); }
+  // The buffers of each section, ascending: as many entries as all spans together are long.
+  std::vector<std::vector<uint32_t>> Buffers() const;
+
+ private:
+  std::vector<Span> spans_;  // of each buffer
+  uint32_t size_ = 0;
 };
 
 }  // namespace ft

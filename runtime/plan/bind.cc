@@ -30,11 +30,12 @@ absl::Status PlacePersistent(const proto::Plan& plan, proto::MemorySpace space, 
 }
 
 absl::Status PlaceProgram(const proto::Plan& plan, proto::MemorySpace space, const std::vector<int>& buffers,
-                          uint32_t program, BoundPlan& bound, BoundArena& arena) {
+                          uint32_t program, uint64_t enough, BoundPlan& bound, BoundArena& arena) {
   std::vector<LiveRange> ranges;
   ranges.reserve(buffers.size());
   for (int i : buffers) ranges.push_back({bound.sizes[i], plan.buffers(i).first(), plan.buffers(i).last()});
-  FT_ASSIGN_OR_RETURN(const MemoryPlan memory, PlanMemory(ranges));
+  FT_ASSIGN_OR_RETURN(const MemoryPlan memory, PlanMemory(ranges, kDefaultAlignment,
+                                                          enough - std::min(enough, arena.persistent_bytes)));
   for (size_t k = 0; k < buffers.size(); ++k)
     bound.offsets[buffers[k]] = arena.persistent_bytes + memory.offsets[k];
   arena.arena_bytes = std::max(arena.arena_bytes, arena.persistent_bytes + memory.arena_bytes);
@@ -47,7 +48,7 @@ absl::Status PlaceProgram(const proto::Plan& plan, proto::MemorySpace space, con
   return absl::OkStatus();
 }
 
-absl::Status PlaceSpace(const proto::Plan& plan, proto::MemorySpace space, BoundPlan& bound,
+absl::Status PlaceSpace(const proto::Plan& plan, proto::MemorySpace space, uint64_t enough, BoundPlan& bound,
                         BoundArena& arena) {
   FT_RETURN_IF_ERROR(PlacePersistent(plan, space, bound, arena));
   std::vector<std::vector<int>> by_program(plan.programs_size());
@@ -57,7 +58,8 @@ absl::Status PlaceSpace(const proto::Plan& plan, proto::MemorySpace space, Bound
   }
   for (size_t p = 0; p < by_program.size(); ++p) {
     if (by_program[p].empty()) continue;
-    FT_RETURN_IF_ERROR(PlaceProgram(plan, space, by_program[p], static_cast<uint32_t>(p), bound, arena));
+    FT_RETURN_IF_ERROR(
+        PlaceProgram(plan, space, by_program[p], static_cast<uint32_t>(p), enough, bound, arena));
   }
   if (arena.arena_bytes > kMaxBytes) return absl::OutOfRangeError("the arena exceeds 2^63 bytes");
   return absl::OkStatus();
@@ -65,7 +67,8 @@ absl::Status PlaceSpace(const proto::Plan& plan, proto::MemorySpace space, Bound
 
 }  // namespace
 
-absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh, DeviceClass device_class) {
+absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh, DeviceClass device_class,
+                                   uint64_t enough) {
   FT_RETURN_IF_ERROR(CheckMesh(plan, mesh));
   BoundPlan bound;
   bound.mesh = mesh;
@@ -77,8 +80,8 @@ absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh, De
   for (const proto::Buffer& buffer : plan.buffers())
     bound.sizes.push_back(BufferBytes(plan, buffer, mesh.shard, device_class));
   bound.offsets.assign(plan.buffers_size(), 0);
-  FT_RETURN_IF_ERROR(PlaceSpace(plan, proto::DEVICE, bound, bound.device));
-  FT_RETURN_IF_ERROR(PlaceSpace(plan, proto::HOST, bound, bound.host));
+  FT_RETURN_IF_ERROR(PlaceSpace(plan, proto::DEVICE, enough, bound, bound.device));
+  FT_RETURN_IF_ERROR(PlaceSpace(plan, proto::HOST, 0, bound, bound.host));
   return bound;
 }
 

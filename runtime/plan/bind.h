@@ -42,6 +42,8 @@ struct BoundPlan {
 
 // `plan` must have passed VerifyPlan. The result is the same for all ranks of the mesh; they run on devices
 // of one class. Errors: those of CheckMesh, OutOfRange when sizes overflow 63 bits.
-absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh, DeviceClass device_class);
+// Looks for the smallest arena of the device, or for one of at most `enough` bytes, which is quicker.
+absl::StatusOr<BoundPlan> BindPlan(const proto::Plan& plan, const Mesh& mesh, DeviceClass device_class,
+                                   uint64_t enough = 0);
 
 }  // namespace ft
