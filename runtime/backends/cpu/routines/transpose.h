@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "runtime/backends/cpu/routines/units.h"
 
@@ -62,11 +63,11 @@ FT_INLINE void TransposeVectors(Vector (&r)[kLanes]) {
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) r[i] = t[i];
 #else
-  Vector t[kLanes] = {};
+  float t[kLanes][kLanes];
   for (int i = 0; i < kLanes; ++i) {
     for (int j = 0; j < kLanes; ++j) t[i][j] = r[j][i];
   }
-  for (int i = 0; i < kLanes; ++i) r[i] = t[i];
+  std::memcpy(r, t, sizeof t);
 #endif
 }
 
