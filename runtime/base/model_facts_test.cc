@@ -6,23 +6,10 @@
 #include <set>
 #include <string>
 
+#include "runtime/base/testing/tiny_facts.h"
+
 namespace ft {
 namespace {
-
-ModelFacts SomeFacts() {
-  ModelFacts facts;
-  facts.model_type = "llama";
-  facts.vocab_size = 256;
-  facts.hidden_size = 64;
-  facts.num_layers = 2;
-  facts.num_heads = 4;
-  facts.num_kv_heads = 2;
-  facts.head_size = 16;
-  facts.intermediate_size = 176;
-  facts.max_positions = 64;
-  facts.activation = "silu";
-  return facts;
-}
 
 struct AnyValue {
   template <typename T>
@@ -90,15 +77,15 @@ TEST(ModelFactsTest, Text) {
 }
 
 TEST(ModelFactsTest, Check) {
-  EXPECT_EQ(CheckFacts(SomeFacts()), "");
+  EXPECT_EQ(CheckFacts(TinyLlamaFacts()), "");
   const auto error = [](auto change) {
-    ModelFacts facts = SomeFacts();
+    ModelFacts facts = TinyLlamaFacts();
     change(facts);
     return CheckFacts(facts);
   };
   for (const FactField& field : FactFields()) {
     if (!field.required) continue;
-    ModelFacts facts = SomeFacts();
+    ModelFacts facts = TinyLlamaFacts();
     SetFact(facts, field, GetFact(ModelFacts(), field));
     EXPECT_EQ(CheckFacts(facts), std::string(field.name) + " is missing");
   }

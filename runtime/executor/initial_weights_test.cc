@@ -9,6 +9,7 @@
 
 #include "runtime/base/exit_status.h"
 #include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/tiny_facts.h"
 #include "runtime/checkpoint/safetensors_writer.h"
 #include "runtime/plan/plan_facts.h"
 
@@ -22,20 +23,8 @@ constexpr const char* kConfig =
         "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 176, "rms_norm_eps": 1e-5})";
 
 ModelFacts Facts() {
-  ModelFacts facts;
-  facts.model_type = "llama";
-  facts.vocab_size = 256;
-  facts.hidden_size = 64;
+  ModelFacts facts = TinyLlamaFacts();
   facts.num_layers = 1;
-  facts.num_heads = 4;
-  facts.num_kv_heads = 2;
-  facts.head_size = 16;
-  facts.intermediate_size = 176;
-  facts.max_positions = 64;
-  facts.rope_theta = 1e4;
-  facts.norm_eps = 1e-5;
-  facts.activation = "silu";
-  facts.gated_mlp = true;
   return facts;
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "runtime/base/testing/tiny_facts.h"
 #include "runtime/plan/testing/tiny_plan.h"
 #include "runtime/plan/verify_plan.h"
 
@@ -11,17 +12,8 @@ namespace ft {
 namespace {
 
 ModelFacts SomeFacts() {
-  ModelFacts facts;
+  ModelFacts facts = TinyLlamaFacts();
   facts.model_type = "qwen2";
-  facts.vocab_size = 256;
-  facts.hidden_size = 64;
-  facts.num_layers = 2;
-  facts.num_heads = 4;
-  facts.num_kv_heads = 2;
-  facts.head_size = 16;
-  facts.intermediate_size = 176;
-  facts.max_positions = 64;
-  facts.activation = "silu";
   facts.rope_theta = 1e6;
   facts.qkv_bias = true;
   facts.sliding_window = 16;

@@ -48,8 +48,8 @@ class LargeModel(EndToEnd):
                 with self.subTest(what=what, how=how):
                     # 4 for what is linear, 16 for what is quadratic; a constant part for what takes no time at all.
                     self.assertLess(spent[what, how, 600], 8 * spent[what, how, 150] + 0.5, spent)
-        # 13 s where this was written, most of them for packing at all the meshes of the proof of addresses.
-        self.assertLess(spent["full_shard", "pre", 600], 40)
+        # 5 s on a quiet machine.
+        self.assertLess(spent["full_shard", "pre", 600], 10)
 
     def test_the_null_device_walks_it(self):
         source, plan = self.dir / "model.mlir", self.dir / "plan.bin"

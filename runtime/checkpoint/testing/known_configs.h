@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/testing/tiny_facts.h"
 #include "runtime/checkpoint/compare_config.h"
 
 namespace ft::known_configs {
@@ -40,23 +41,7 @@ inline ModelFacts Gpt2() {
   return facts;
 }
 
-inline ModelFacts Llama() {
-  ModelFacts facts;
-  facts.model_type = "llama";
-  facts.vocab_size = 256;
-  facts.hidden_size = 64;
-  facts.num_layers = 2;
-  facts.num_heads = 4;
-  facts.num_kv_heads = 2;
-  facts.head_size = 16;
-  facts.intermediate_size = 176;
-  facts.max_positions = 64;
-  facts.rope_theta = 1e4;
-  facts.norm_eps = 1e-5;
-  facts.activation = "silu";
-  facts.gated_mlp = true;
-  return facts;
-}
+inline ModelFacts Llama() { return TinyLlamaFacts(); }
 
 inline ModelFacts Qwen2() {
   ModelFacts facts = Llama();

@@ -56,6 +56,7 @@ class Reader {
   static absl::Status CheckList(const YamlEntry& entry) {
     if (!entry.is_nested || IsComment(entry.path) || KeyTable::Get().FindForeign(entry.path) != nullptr)
       return absl::OkStatus();
+    if (KeyTable::Get().Find(entry.path).empty()) return RefuseUnknown(entry);
     return Refuse(entry, "wants a list of words");
   }
 
@@ -106,6 +107,11 @@ class Reader {
         Note("nothing by this name is known, and its value says that it is not used", entry.path, entry);
       return absl::OkStatus();
     }
+    return RefuseUnknown(entry);
+  }
+
+  static absl::Status RefuseUnknown(const YamlEntry& entry) {
+    const std::string nearest = KeyTable::Get().Nearest(entry.path);
     const std::string hint = nearest.empty() ? "; ftc compile --print-config shows the keys there are"
                                              : fmt::format("; did you mean '{}'?", nearest);
     return absl::InvalidArgumentError(

@@ -405,6 +405,8 @@ TEST(FileLayerTest, WrongValuesComeWithLineAndColumn) {
            {"betas: 0.9",
             "train.yaml:1:8: 'betas': wants two numbers in [0, 1), such as 0.9,0.95, not '0.9'"},
            {"frozen: [a, '']", "train.yaml:1:9: 'frozen': wants a list of words"},
+           {"datasets:\n- {path: a}\n",
+            "train.yaml:1: unknown key 'datasets'; ftc compile --print-config shows the keys there are"},
            {"a: [x, x]\nseed: [[1]]\n", "train.yaml:2:7: 'seed': wants a list of words"},
            {"mixed_precision: fp8",
             "train.yaml:1:18: 'mixed_precision': fp8 is not supported here; bf16 is the nearest"},
