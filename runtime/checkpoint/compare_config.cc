@@ -157,6 +157,9 @@ absl::StatusOr<ConfigComparison> CompareConfig(const std::string& path, const Mo
   ConfigReader reader(config, type->get<std::string>());
   family->read(reader);
   Comparer(reader, model, seq_len).Compare(result);
+  if (!reader.Flag("is_causal").value_or(true))
+    result.differences.push_back(
+        "is_causal is false: its attention sees later positions, the model's does not");
   for (std::string& fault : reader.TakeFaults()) result.differences.push_back(std::move(fault));
   return result;
 }

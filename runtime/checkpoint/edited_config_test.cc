@@ -208,6 +208,26 @@ TEST_F(EditedConfigTest, ValuesOfAnotherType) {
   EXPECT_EQ(Differences(config, Qwen2()), Lines{"layer_types is [1,2], expected a list of texts"});
 }
 
+// As published files of old versions have them.
+TEST_F(EditedConfigTest, KeysThatSayNothing) {
+  json config = Load("llama");
+  config.update({{"n_special", 0},
+                 {"predict_special_tokens", true},
+                 {"output_past", true},
+                 {"max_sequence_length", 2048},
+                 {"ignore_index", -100},
+                 {"is_causal", true}});
+  EXPECT_EQ(Differences(config, Llama()), Lines());
+}
+
+// What is off here is on where it is absent.
+TEST_F(EditedConfigTest, AttentionThatIsNotCausal) {
+  json config = Load("llama");
+  config["is_causal"] = false;
+  EXPECT_EQ(Differences(config, Llama()),
+            Lines{"is_causal is false: its attention sees later positions, the model's does not"});
+}
+
 TEST_F(EditedConfigTest, NoModelType) {
   json config = Load("llama");
   for (const json& value : {json(nullptr), json(5), json("")}) {

@@ -23,7 +23,7 @@ std::string RopeType(ConfigReader& config) {
 void ReadScaling(ConfigReader& config) {
   const std::string type = RopeType(config);
   if (type == "default") {
-    config.Ignore({"original_max_position_embeddings"});
+    config.Ignore({"original_max_position_embeddings", "factor"});
     return;
   }
   config.Read("factor", &ModelFacts::rope_factor, 1.0);

@@ -59,7 +59,9 @@ absl::Status CheckTokens(const std::string& path, Bytes bytes, DataFormat format
 }
 
 // The byte at `position` is none of text.
-absl::Status RefuseBinary(const std::string& path, Bytes bytes, int64_t position) {
+absl::Status RefuseBinary(const std::string& path, Bytes bytes, int64_t position, int64_t vocab_size) {
+  if (GuessLayout(bytes, 2, vocab_size) == IntegerLayout{.bytes = 4})
+    return Refuse(path, "holds uint32 tokens, by its upper halves; name it .u32 or say --data-format=u32");
   if (UpperHalvesAreZero(bytes, 1, false) || UpperHalvesAreZero(bytes, 1, true)) {
     return Refuse(path,
                   "has 0 for every other byte: text in UTF-16 has to be converted (iconv -t UTF-8), uint16 "
@@ -75,7 +77,8 @@ absl::Status CheckText(const std::string& path, Bytes bytes, int64_t vocab_size)
     return Refuse(path, "is text in UTF-16; convert it (iconv -t UTF-8)");
   if (IsJsonName(path) || BeginsWithJsonRecord(TextOf(bytes)))
     return Refuse(path, fmt::format("holds JSON, whose text has to be taken out of it; do so, {}", kOrText));
-  if (const int64_t position = FindBinary(bytes); position >= 0) return RefuseBinary(path, bytes, position);
+  if (const int64_t position = FindBinary(bytes); position >= 0)
+    return RefuseBinary(path, bytes, position, vocab_size);
   if (vocab_size == kByteVocabulary) return absl::OkStatus();
   return Refuse(path,
                 fmt::format("is taken for text, a byte a token, but the model's vocabulary is {}, not {}; "

@@ -149,6 +149,11 @@ TEST(RecogniseFormat, OtherBinaryFiles) {
             "--data-format=text to train on its bytes as they are");
   EXPECT_TRUE(Says(Taken("a.dat", Tokens<uint16_t>(50257)), "neither text"));
   EXPECT_TRUE(Says(Taken("a.dat", "abc\x01\x02\x03\x04\x05"), "byte 3 is 1"));
+  for (const int64_t vocab : {256, 50257, 151936})
+    EXPECT_TRUE(Says(Taken("a.dat", Tokens<uint32_t>(vocab), vocab), "holds uint32 tokens")) << vocab;
+  // Too short for what their beginnings have them be.
+  EXPECT_TRUE(Says(Taken("a.txt", std::string(256, '\x01') + "austar"), "neither text"));
+  EXPECT_EQ(Taken("a.txt", "{" + std::string((1 << 24) + 4096, ' ')), "text");
   std::string large(100 << 20, 'x');  // of which not every byte is looked at
   EXPECT_EQ(Taken("a.txt", large), "text");
   large.back() = '\0';

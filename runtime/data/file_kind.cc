@@ -85,7 +85,11 @@ const Signature kSignatures[] = {
     {{"compressed by snappy", kUnpack}, "\xff\x06\x00\x00sNaPpY"sv},
     {{"a 7z archive", kUnpack}, "7z\xbc\xaf\x27\x1c"sv},
     {{"a rar archive", kUnpack}, "Rar!\x1a\x07"sv},
-    {{"a tar archive", kUnpack}, "ustar"sv, 257, {}, [](Bytes b) { return b[262] == 0 || b[262] == ' '; }},
+    {{"a tar archive", kUnpack},
+     "ustar"sv,
+     257,
+     {},
+     [](Bytes b) { return b.size() > 262 && (b[262] == 0 || b[262] == ' '); }},
     {{"a PDF document", "extract its text"}, "%PDF-"sv},
     {{"a program or library (ELF)", kNoTokens},
      "\x7f"
@@ -159,7 +163,8 @@ bool BeginsWithJsonRecord(std::string_view text) {
   if (line.size() <= kLongest)
     return line.find('{') != std::string_view::npos && nlohmann::json::accept(line);
   const size_t brace = line.find('{'), quote = line.find_first_not_of(" \t", brace + 1);
-  return line[quote] == '"' && line.find("\":", quote + 1) < 256;
+  return brace != std::string_view::npos && quote != std::string_view::npos && line[quote] == '"' &&
+         line.find("\":", quote + 1) < 256;
 }
 
 int64_t FindBinary(Bytes bytes) {

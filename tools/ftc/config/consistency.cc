@@ -111,7 +111,6 @@ const std::vector<Inert>& InertTable() {
       {{"initial_scale_power", "loss_scale_window", "hysteresis", "min_loss_scale"},
        [](const C& c) { return ScalesLoss(c) && c.options.precision.lossScale != 0; },
        "loss_scale"},
-      {{"memory_budget"}, [](const C& c) { return c.options.overlap.prefetch != "auto"; }, "prefetch"},
       {{"accumulate"}, [](const C& c) { return c.options.microSteps == 1; }, "micro_steps"},
       {{"min_lr"}, [](const C& c) { return c.run.lr_schedule == "constant"; }, "lr_schedule"},
       {{"warmup_type", "warmup_min_lr"},

@@ -256,11 +256,26 @@ TEST(DeepSpeedFilesTest, AbsentKeysHaveItsDefaults) {
             "0.9,0.95");
   // Without a stage DeepSpeed shards nothing.
   EXPECT_EQ(Value("train_batch_size: 8\nbf16: {enabled: true}\n", "strategy"), "no_shard");
+  for (const char* sign : {"bf16: {enabled: true}\n", "steps_per_print: 10\n", "fp16: {enabled: true}\n",
+                           "activation_checkpointing: {cpu_checkpointing: false}\n"}) {
+    EXPECT_EQ(Value(sign, "strategy"), "no_shard") << sign;
+    EXPECT_EQ(Value(sign, "clip"), "0") << sign;
+  }
   EXPECT_EQ(Value("fp16: {enabled: true}\nzero_optimization: {stage: 1}\n", "hysteresis"), "2");
   EXPECT_EQ(Value("fp16: {enabled: true}\nzero_optimization: {stage: 1}\n", "loss_scale_window"), "1000");
   EXPECT_EQ(Value("fp16: {enabled: true}\nzero_optimization: {stage: 1}\n", "min_loss_scale"), "1");
   EXPECT_EQ(Value("fp16: true\nstrategy: ddp\n", "loss_scale_window"), "2000");
   EXPECT_EQ(Value("distributed_type: DEEPSPEED\nmixed_precision: fp16\n", "hysteresis"), "2");
+}
+
+TEST(DeepSpeedFilesTest, AbsentAccumulationIsWhatIsLeftOfTheBatch) {
+  const std::string batch =
+      "zero_optimization: {stage: 2}\ntrain_batch_size: 16\ntrain_micro_batch_size_per_gpu: 2\n";
+  EXPECT_EQ(Value(batch, "micro_steps", {{"world_size", "2"}}), "4");
+  EXPECT_EQ(Value(batch, "micro_steps"), "1");
+  EXPECT_HAS(Remarks(batch), "gradient_accumulation_steps is absent in c.yaml: micro_steps=1");
+  EXPECT_EQ(Value(batch + "gradient_accumulation_steps: 8\n", "micro_steps"), "8");
+  EXPECT_HAS_NOT(Remarks(batch + "gradient_accumulation_steps: 8\n"), "gradient_accumulation_steps");
 }
 
 TEST(DeepSpeedFilesTest, OurOwnFilesKeepOurDefaults) {
@@ -312,6 +327,11 @@ TEST(DeepSpeedFilesTest, Schedules) {
                                                         {"min_lr", "0.001"}})
     EXPECT_EQ(Value(decay, setting), value) << setting;
   EXPECT_HAS(Remarks(decay), "the rate rises to lr=0.004; DeepSpeed's would to 0.001");
+  const std::string peak = zero + "scheduler: {type: WarmupLR, params: {warmup_max_lr: 0.001}}\n";
+  EXPECT_EQ(Value(peak, "lr"), "0.001");
+  EXPECT_HAS(Remarks(peak),
+             "optimizer.params.lr in c.yaml is not used: its schedule rises to warmup_max_lr=0.001");
+  EXPECT_EQ(Value(zero + "scheduler: {type: WarmupLR}\n", "lr"), "0.004");
   EXPECT_EQ(Value(zero + "scheduler: {type: WarmupLR}\n", "min_lr"), "0");
   EXPECT_HAS(Value(zero + "scheduler: {type: WarmupLR, params: {warmup_min_lr: 1}}\n", "lr"), "above lr");
   EXPECT_EQ(Value(zero + "scheduler: {type: WarmupLR}\n", "warmup_steps", {{"warmup_ratio", "0.5"}}), "0");

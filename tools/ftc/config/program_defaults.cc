@@ -1,6 +1,7 @@
 #include "tools/ftc/config/program_defaults.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -31,6 +32,7 @@ class ProgramDefaults {
     Optimizer();
     LossScaling();
     Reductions();
+    Accumulation();
     if (const YamlEntry* key = DeepSpeedKey()) Absent("gradient_clipping", "clip", "0", *key, "DeepSpeed");
     std::vector<std::string> remarks = std::move(named_);
     for (const auto& [program, taken] : taken_)
@@ -84,10 +86,12 @@ class ProgramDefaults {
     for (const char* section : {"zero_", "optimizer.", "scheduler."}) {
       if (const YamlEntry* entry = view_.FirstOf(section)) return entry;
     }
-    for (const char* key : {"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_clipping"}) {
+    for (const char* key : {"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_clipping",
+                            "steps_per_print", "wall_clock_breakdown", "communication_data_type",
+                            "prescale_gradients", "bf16.enabled", "fp16.enabled"}) {
       if (const YamlEntry* entry = view_.Find(key)) return entry;
     }
-    return nullptr;
+    return view_.FirstOf("activation_checkpointing.");
   }
 
   void Strategy() {
@@ -106,12 +110,26 @@ class ProgramDefaults {
     const YamlEntry* type = view_.Find("scheduler.type");
     if (type == nullptr || !Has(given_, "lr_convention")) return;
     Absent("scheduler.params.warmup_type", "warmup_type", "log", *type, "DeepSpeed");
+    PreferPeak();
     NamePeak(*type);
     if (!Has(given_, "warmup_ratio") && !Has(flags_, "warmup_ratio"))
       Absent("scheduler.params.warmup_num_steps", "warmup_steps", "1000", *type, "DeepSpeed");
   }
 
-  // WarmupDecayLR has a peak of its own, whatever the optimizer's rate.
+  // The schedules with a warmup_max_lr set it whatever the optimizer's rate.
+  void PreferPeak() {
+    const auto of = [&](std::string_view key) {
+      return std::find_if(given_.begin(), given_.end(), [&](const Given& g) { return g.origin.key == key; });
+    };
+    const auto peak = of("scheduler.params.warmup_max_lr"), rate = of("optimizer.params.lr");
+    if (peak == given_.end() || rate == given_.end() || peak->text == rate->text) return;
+    named_.push_back(
+        fmt::format("optimizer.params.lr in {} is not used: its schedule rises to warmup_max_lr={}",
+                    rate->origin.file, peak->text));
+    given_.erase(rate);
+  }
+
+  // WarmupDecayLR has a peak of its own.
   void NamePeak(const YamlEntry& type) {
     if (Plain(type.text) != "warmupdecaylr" || view_.Find("scheduler.params.warmup_max_lr") != nullptr)
       return;
@@ -164,6 +182,26 @@ class ProgramDefaults {
         view_.distribution() == Distribution::kNone || view_.distribution() == Distribution::kReplicated;
     if (!is_autocast || !Has(given_, "mixed_precision") || Has(flags_, "mixed_precision")) return;
     Absent("fsdp.fsdp_reduce_dtype", "reduce_dtype", "fp32", *view_.Find("distributed_type"), "Accelerate");
+  }
+
+  // DeepSpeed divides the sequences of a step among ranks and micro-steps.
+  void Accumulation() {
+    const YamlEntry* key = view_.Find("train_batch_size");
+    if (key == nullptr || !Has(given_, "global_batch") || IsSaid("micro_steps") || DeepSpeedKey() == nullptr)
+      return;
+    const bool known = IsSaid("batch") && IsSaid("world_size");
+    const double each =
+        known ? ReadNumber(Effective("batch")).value_or(0) * ReadNumber(Effective("world_size")).value_or(0)
+              : 0;
+    const double steps = each > 0 ? ReadNumber(Effective("global_batch")).value_or(0) / each : 0;
+    if (steps >= 1 && steps == std::floor(steps)) {
+      Absent("gradient_accumulation_steps", "micro_steps", fmt::format("{:.0f}", steps), *key, "DeepSpeed");
+    } else if (!IsThere("gradient_accumulation_steps")) {
+      named_.push_back(
+          fmt::format("gradient_accumulation_steps is absent in {}: micro_steps={}; DeepSpeed's would be "
+                      "train_batch_size / (train_micro_batch_size_per_gpu x ranks)",
+                      key->file, Effective("micro_steps")));
+    }
   }
 
   bool IsSaid(std::string_view setting) const { return Has(given_, setting) || Has(flags_, setting); }

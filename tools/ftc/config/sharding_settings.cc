@@ -112,7 +112,7 @@ std::vector<Setting> OverlapRows() {
         {"zero_optimization.allgather_bucket_size", ElementsToMib("param_dtype")}}},
       {"target", kOverlap, "NAME|FILE.yaml", TargetValue(), "Machine that costs are estimated for"},
       {"memory_budget", kOverlap, "BYTES", Bytes(FT_OPTION(overlap.memoryBudget)),
-       "prefetch=auto: bytes per rank, a hard limit; 0: none"},
+       "Bytes of each rank's arena, a hard limit, within which prefetch=auto looks for the fastest; 0: none"},
   };
 }
 

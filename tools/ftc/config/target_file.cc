@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "tools/ftc/config/train_yaml.h"
 
@@ -207,7 +208,7 @@ absl::StatusOr<Target> ParseTarget(std::string_view text, const std::string& nam
 absl::StatusOr<Target> ReadTarget(const std::string& path) {
   FT_ASSIGN_OR_RETURN(const TrainYaml file, ReadTrainYaml(path));
   const std::string last = path.substr(path.rfind('/') + 1);
-  return ToTarget(file, last.substr(0, last.rfind('.')));
+  return ToTarget(file, ft::Printable(last.substr(0, last.rfind('.'))));
 }
 
 bool IsTargetFile(std::string_view text) {

@@ -81,7 +81,7 @@ TEST(TrainYamlTest, DepthAndSizeAreBounded) {
 
 TEST(TrainYamlTest, FilesThatCannotBeRead) {
   EXPECT_EQ(ft::ExitStatus(ReadTrainYaml("/no/such/train.yaml").status()), ft::kExitIo);
-  EXPECT_EQ(ft::ExitStatus(ReadTrainYaml("/").status()), ft::kExitIo);
+  EXPECT_EQ(ft::ExitStatus(ReadTrainYaml("/").status()), ft::kExitBadInput);
   EXPECT_EQ(ft::ExitStatus(ReadTrainYaml("/dev/zero").status()), ft::kExitBadInput);
 }
 
