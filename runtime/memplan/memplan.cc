@@ -14,7 +14,7 @@ absl::Status Check(absl::Span<const LiveRange> ranges, uint64_t alignment) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("alignment ", alignment, " is not a power of two"));
   }
-  uint64_t room = uint64_t{1} << 63;
+  uint64_t room = (uint64_t{1} << 63) - 1;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const LiveRange& range = ranges[i];
     if (range.last < range.first) {

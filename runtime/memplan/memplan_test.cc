@@ -159,7 +159,20 @@ TEST(MemPlanTest, RefusesBadInput) {
   const uint64_t half = uint64_t{1} << 62;
   EXPECT_EQ(PlanMemory({{{half, 0, 1}, {half, 0, 1}, {1, 0, 1}}}).status().code(),
             absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(PlanMemory({{{half, 0, 1}, {half, 1, 2}}}).status().code(), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(PlanMemory({{{~uint64_t{0}, 0, 1}}}).status().code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST(MemPlanTest, WhatIsEnoughIsNotImproved) {
+  const std::vector<LiveRange> ranges = RandomRanges(1, 200, 100, 40, 10'000);
+  const MemoryPlan best = *PlanMemory(ranges, 1);
+  for (const uint64_t enough : {uint64_t{0}, best.arena_bytes, best.arena_bytes * 2, ~uint64_t{0}}) {
+    const absl::StatusOr<MemoryPlan> plan = PlanMemory(ranges, 1, enough);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(ValidateMemoryPlan(ranges, plan->offsets, plan->arena_bytes, 1), absl::OkStatus());
+    EXPECT_LE(plan->arena_bytes, std::max(enough, best.arena_bytes));
+    EXPECT_GE(plan->arena_bytes, best.arena_bytes);
+  }
 }
 
 TEST(MaxLiveBytesTest, NamesThePeak) {

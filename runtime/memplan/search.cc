@@ -190,7 +190,7 @@ Placement FindPlacement(absl::Span<const LiveRange> ranges, uint64_t lower_bound
     // The second fit costs as much as the first, and hardly lowers what is near the bound already.
     if (fit == Fit::kBest && !misses_by(100)) break;
     for (const Order& order : orders) {
-      if (best.height <= goal) break;
+      if (!best.offsets.empty() && best.height <= goal) break;
       const uint64_t work = best.offsets.empty() ? Placer::kNoLimit
                             : misses_by(1000)    ? kOrderingWork
                                                  : kPolishingWork;

@@ -19,7 +19,8 @@ absl::Status PlacePersistent(const proto::Plan& plan, proto::MemorySpace space, 
   for (int i = 0; i < plan.buffers_size(); ++i) {
     if (!plan.buffers(i).persistent() || plan.buffers(i).space() != space) continue;
     bound.offsets[i] = end;
-    if (bound.sizes[i] > kMaxBytes - end - kDefaultAlignment) {
+    const uint64_t room = kMaxBytes - std::min(kMaxBytes, end + kDefaultAlignment);
+    if (bound.sizes[i] > room) {
       return absl::OutOfRangeError(
           absl::StrCat("buffer '", plan.buffers(i).name(), "' leads past 2^63 bytes"));
     }

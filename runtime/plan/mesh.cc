@@ -66,7 +66,7 @@ absl::StatusOr<Mesh> MeshFor(const proto::Plan& plan, int world_size, int local_
 absl::StatusOr<Mesh> CompiledMesh(const proto::Plan& plan, int ranks_per_node, int world_size) {
   const proto::Plan::Ranks& ranks = plan.compiled_for();
   const Mesh mesh{.replica = static_cast<int>(ranks.replica()), .shard = static_cast<int>(ranks.shard())};
-  if (world_size == 0 && CheckMesh(plan, mesh).ok()) return mesh;
+  if (CheckMesh(plan, mesh).ok() && (world_size == 0 || world_size == mesh.world_size())) return mesh;
   if (world_size == 0) world_size = std::max(1, static_cast<int>(ranks.world_size()));
   return MeshFor(plan, world_size, std::min(world_size, ranks_per_node));
 }

@@ -46,8 +46,8 @@ struct MeshAxes {
 };
 absl::StatusOr<Mesh> MeshFor(const MeshAxes& axes, int world_size, int local_world_size = 0);
 
-// The mesh that `plan` was compiled for; one of `world_size` ranks instead, unless that is 0. Ranks that the
-// plan does not tell are one. Errors: as MeshFor.
+// The mesh that `plan` was compiled for; one of `world_size` ranks instead, unless that is 0 or has as many.
+// Ranks that the plan does not tell are one. Errors: as MeshFor.
 absl::StatusOr<Mesh> CompiledMesh(const proto::Plan& plan, int ranks_per_node, int world_size = 0);
 
 // OK when `plan` can run on `mesh`. Errors: InvalidArgument for an axis without ranks, or with ranks over

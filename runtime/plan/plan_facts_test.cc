@@ -54,7 +54,7 @@ TEST(PlanFactsTest, EveryFactComesBack) {
 
 TEST(PlanFactsTest, WhatIsNeutralIsNotWritten) {
   const proto::Plan plan = PlanOf(SomeFacts());
-  EXPECT_EQ(plan.facts_size(), 14);
+  EXPECT_EQ(plan.facts_size(), 16);
   for (const proto::Attribute& fact : plan.facts()) EXPECT_NE(fact.name(), "logit_softcap");
   EXPECT_FALSE((*FactsOf(proto::Plan())).has_value());
 }

@@ -89,6 +89,11 @@ absl::Status VerifyTarget(const Target& target) {
   for (const auto& [name, rate] : rates) {
     FT_RETURN_IF_ERROR(VerifyRate(absl::StrCat(name, ".reached"), rate->reached()));
     if (rate->peak() != 0) FT_RETURN_IF_ERROR(VerifyRate(absl::StrCat(name, ".peak"), rate->peak()));
+    if (rate->peak() != 0 && rate->peak() < rate->reached()) {
+      return absl::InvalidArgumentError(absl::StrCat("a target that reaches more in ", name, " (",
+                                                     rate->reached(), " FLOP/s) than its peak (",
+                                                     rate->peak(), ") is not possible"));
+    }
   }
   FT_RETURN_IF_ERROR(VerifyRate("memory_bytes_per_s", target.memory_bytes_per_s()));
   FT_RETURN_IF_ERROR(VerifyLatency("kernel_latency_s", target.kernel_latency_s()));

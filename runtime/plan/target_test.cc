@@ -96,6 +96,7 @@ TEST(TargetTest, ImpossibleFiguresAreNamed) {
     refused([&](Target& t) { t.mutable_node()->set_step_s(bad); }, "node.step_s");
     refused([&](Target& t) { t.mutable_copies()->set_latency_s(bad); }, "copies.latency_s");
   }
+  refused([](Target& t) { t.mutable_bf16()->set_peak(t.bf16().reached() / 2); }, "reaches more in bf16");
   refused([](Target& t) { t.set_ranks_per_node(0); }, "ranks_per_node");
   refused([](Target& t) { t.set_ranks_per_node(1 << 30); }, "ranks_per_node");
   refused([](Target& t) { t.clear_name(); }, "a name of 0 bytes");

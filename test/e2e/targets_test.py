@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import unittest
 
@@ -146,7 +147,9 @@ class Targets(EndToEnd):
         other = json.loads(self.check("ftc", "explain", plan, "--json", "--target=cpu", "--world-size=16").stdout)
         self.assertEqual((other["target"], other["world_size"], other["device"]), ("cpu", 16, "cpu"))
         mesh = self.compiled(self.model("llama"), "--strategy=hybrid_shard", "--mesh=replica:2,shard:3")
-        self.assertEqual(self.schedule(mesh)["mesh"], {"replica": 2, "shard": 3})
+        for options in ((), ("--world-size=6",)):
+            report = json.loads(self.check("ftc", "explain", mesh, "--json", *options).stdout)
+            self.assertEqual(report["mesh"], {"replica": 2, "shard": 3})
         refused = run("ftc", "explain", plan, "--world-size=12")
         self.assertEqual(refused.returncode, 65)
         self.assertIn("12 ranks make no whole number of nodes of 8: give --mesh=", refused.stderr)
@@ -193,6 +196,12 @@ class Targets(EndToEnd):
             self.assertEqual((report["target"], report["world_size"]), ("mine", 8))
             times.append(report["step"]["seconds"])
         self.assertEqual(len(set(times)), 1)
+        odd = os.fsencode(folder) + b"/odd\xff.yaml"
+        with open(odd, "w") as file:
+            file.write(TEXT)
+        plan = self.dir / "odd.bin"
+        self.check("ftc", "compile", source, "--strategy=full_shard", os.fsdecode(b"--target=" + odd), "-o", plan)
+        self.assertEqual(self.schedule(plan)["target"], "odd\\xff")
         text = self.check("ftc", "explain", source, "--compare=full_shard,no_shard", "--world-size=8", f"--target={mine}").stdout
         for row in ("on", "time", "of it exposed", "tokens/s of each rank", "MFU", "arena fits its memory"):
             self.assertRegex(text, rf"(?m)^  {row}  .*\S")

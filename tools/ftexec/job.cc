@@ -63,30 +63,6 @@ bool IsSameFile(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && path == std::filesystem::weakly_canonical(b, ignored);
 }
 
-// What a run writes must not be what it reads, nor be written twice. Only --save-weights may replace --init:
-// that is read whole before.
-absl::Status CheckOutputs(const Flags& flags) {
-  struct File {
-    const char* name;
-    const std::string& path;
-  };
-  const File data = {"--data", flags.data}, plan = {"the plan", flags.plan}, init = {"--init", flags.init};
-  const File weights = {"--save-weights", flags.save_weights}, metrics = {"--metrics", flags.metrics};
-  const File trace = {"--trace", flags.trace}, eval_data = {"--eval-data", flags.eval_data};
-  const std::pair<File, std::vector<File>> outputs[] = {
-      {weights, {plan, data, eval_data}},
-      {metrics, {plan, data, eval_data, init, weights}},
-      {trace, {plan, data, eval_data, init, weights, metrics}}};
-  for (const auto& [output, others] : outputs) {
-    for (const File& other : others) {
-      if (!IsSameFile(output.path, other.path)) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          output.name, " and ", other.name, " are the same file, '", output.path, "'; give another name"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // A run of hours must not fail at its end because something cannot be written: whatever this rank is going to
 // write is tried before it meets the others.
 absl::Status TryOutputs(const Flags& flags, const Job& job) {
@@ -163,6 +139,28 @@ absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int
 }
 
 }  // namespace
+
+absl::Status CheckOutputs(const Flags& flags) {
+  struct File {
+    const char* name;
+    const std::string& path;
+  };
+  const File data = {"--data", flags.data}, plan = {"the plan", flags.plan}, init = {"--init", flags.init};
+  const File weights = {"--save-weights", flags.save_weights}, metrics = {"--metrics", flags.metrics};
+  const File trace = {"--trace", flags.trace}, eval_data = {"--eval-data", flags.eval_data};
+  const std::pair<File, std::vector<File>> outputs[] = {
+      {weights, {plan, data, eval_data}},
+      {metrics, {plan, data, eval_data, init, weights}},
+      {trace, {plan, data, eval_data, init, weights, metrics}}};
+  for (const auto& [output, others] : outputs) {
+    for (const File& other : others) {
+      if (!IsSameFile(output.path, other.path)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          output.name, " and ", other.name, " are the same file, '", output.path, "'; give another name"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job) {
   FT_ASSIGN_OR_RETURN(job.file, ReadPlan(flags.plan));

@@ -41,6 +41,10 @@ struct Job {
 // InvalidArgument for a plan without a target.
 absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job);
 
+// What a run writes must not be what it reads, nor be written twice. Only --save-weights may replace --init:
+// that is read whole before.
+absl::Status CheckOutputs(const Flags& flags);
+
 // All of it for a training run. Errors: one line about the file or variable at fault.
 absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& environment);
 

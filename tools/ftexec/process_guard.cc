@@ -12,6 +12,7 @@
 
 #include "runtime/base/exit_status.h"
 #include "runtime/base/posix_error.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
 
@@ -138,7 +139,7 @@ void ProcessGuard::Loop() {
   poll(fds, 2, seconds * 1000);
   if (fds[0].revents != 0) return;
   if (fds[1].revents != 0) return EndBySignal();
-  const std::string line = prefix + std::string(reason.message()) + "\n";
+  const std::string line = OneLine(prefix + std::string(reason.message())) + "\n";
   [[maybe_unused]] const ssize_t bytes = write(STDERR_FILENO, line.data(), line.size());
   _exit(ExitStatus(reason));
 }

@@ -32,6 +32,7 @@ PlanCommunicators NullCommunicators(const proto::Plan& plan, const Mesh& mesh) {
 }  // namespace
 
 absl::Status Simulate(const Flags& flags) {
+  FT_RETURN_IF_ERROR(CheckOutputs(flags));
   if (!flags.trace.empty()) FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.trace, 0));
   Job job;
   FT_RETURN_IF_ERROR(LoadPlan(flags, flags.world_size, /*local_world_size=*/0, job));

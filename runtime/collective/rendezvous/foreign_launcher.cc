@@ -85,7 +85,8 @@ absl::Status CheckStartedAlone(EnvironmentLookup lookup) {
                                                  ", but RANK is not set, so each would train alone and "
                                                  "write the same files: ",
                                                  set,
-                                                 "; to train alone all the same, set RANK=0 WORLD_SIZE=1"));
+                                                 "; to train alone all the same, set RANK=0 WORLD_SIZE=1 "
+                                                 "LOCAL_RANK=0 LOCAL_WORLD_SIZE=1"));
 }
 
 }  // namespace ft

@@ -83,7 +83,8 @@ TEST(ForeignLauncher, TheLineSaysHowToSetRank) {
       "alone and write the same files: set RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE LOCAL_RANK=$MPI_LOCALRANKID "
       "LOCAL_WORLD_SIZE=$MPI_LOCALNRANKS, MASTER_ADDR (rank 0's host) and MASTER_PORT on each, or start one "
       "ftrun "
-      "on each node with --nnodes and --node-rank; to train alone all the same, set RANK=0 WORLD_SIZE=1");
+      "on each node with --nnodes and --node-rank; to train alone all the same, set RANK=0 WORLD_SIZE=1 "
+      "LOCAL_RANK=0 LOCAL_WORLD_SIZE=1");
   EXPECT_NE(ParseVariables({{"PET_NNODES", "2"}}).status().message().find("start it by torchrun --no-python"),
             absl::string_view::npos);
 }

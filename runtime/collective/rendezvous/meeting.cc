@@ -130,10 +130,13 @@ std::optional<PeerInfo> FindRival(const Roster& roster, const PeerInfo& self) {
   return std::nullopt;
 }
 
+bool IsHere(const PeerInfo& rival, const PeerInfo& self) {
+  return rival.host_id == self.host_id && rival.hostname == self.hostname;
+}
+
 // Known of processes of this host only.
 bool StillRuns(const PeerInfo& rival, const PeerInfo& self) {
-  return rival.host_id == self.host_id && rival.hostname == self.hostname &&
-         (kill(static_cast<pid_t>(rival.pid), 0) == 0 || errno == EPERM);
+  return IsHere(rival, self) && (kill(static_cast<pid_t>(rival.pid), 0) == 0 || errno == EPERM);
 }
 
 absl::Status ClaimedTwice(const PeerInfo& first, const PeerInfo& second) {
@@ -270,7 +273,8 @@ absl::StatusOr<Roster> LeadMeeting(Store* store, const PeerInfo& self, int world
 namespace {
 
 // Waits for rank 0's answer to a greeting. The meeting may be over, and another process have this rank's
-// seat: then nobody answers, until the store is gone with rank 0.
+// seat: then nobody answers, until the store is gone with rank 0. One that ran here and has ended claims
+// nothing: the store may serve several runs, one after the other.
 absl::StatusOr<std::string> AwaitAnswer(Store* store, const PeerInfo& self, const std::string& key,
                                         absl::Time deadline) {
   std::optional<PeerInfo> rival;
@@ -286,6 +290,7 @@ absl::StatusOr<std::string> AwaitAnswer(Store* store, const PeerInfo& self, cons
     FT_ASSIGN_OR_RETURN(const Roster roster, DecodeRoster(newest, text));
     rival = FindRival(roster, self);
     if (rival.has_value() && StillRuns(*rival, self)) return ClaimedTwice(*rival, self);
+    if (rival.has_value() && IsHere(*rival, self)) rival.reset();
   }
 }
 

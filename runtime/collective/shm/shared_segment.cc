@@ -59,6 +59,12 @@ absl::StatusOr<std::byte*> Reserve(const SegmentName& name, size_t bytes) {
                      " bytes of staging: make it larger (docker run --shm-size=1g, "
                      "mount -o remount,size=1g /dev/shm), or use another collective backend"));
   }
+  if (error == EFBIG) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("shared memory of ", bytes,
+                     " bytes is larger than a file may be (ulimit -f); allow more, or use another collective "
+                     "backend (--comm-backend=gloo)"));
+  }
   if (error != 0)
     return absl::InternalError(absl::StrCat("reserving shared memory failed: ", std::strerror(error)));
   return Map(fd, bytes);
