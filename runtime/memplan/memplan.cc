@@ -47,7 +47,9 @@ absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const LiveRange> ranges, uint64
   FT_RETURN_IF_ERROR(Check(ranges, alignment));
   MemoryPlan plan;
   plan.offsets.assign(ranges.size(), 0);
-  plan.lower_bound = MaxLiveBytes(ranges, alignment).bytes;
+  const LiveBytes peak = MaxLiveBytes(ranges, alignment);
+  plan.lower_bound = peak.bytes;
+  plan.peak_index = peak.index;
 
   // Buffers that are live all the time meet every other one: they go to the bottom, at no loss, and out of
   // the search.

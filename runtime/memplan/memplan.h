@@ -36,6 +36,7 @@ struct MemoryPlan {
   std::vector<uint64_t> offsets;  // bytes, parallel to the ranges, each a multiple of the alignment
   uint64_t arena_bytes = 0;       // a multiple of the alignment
   uint64_t lower_bound = 0;       // MaxLiveBytes(...).bytes: no plan can be smaller
+  uint32_t peak_index = 0;        // and its index
 };
 
 // Offsets for `ranges`. The same input gives the same plan on every machine: ties are broken by position in

@@ -40,11 +40,10 @@ absl::Status PlaceProgram(const proto::Plan& plan, proto::MemorySpace space, con
   for (size_t k = 0; k < buffers.size(); ++k)
     bound.offsets[buffers[k]] = arena.persistent_bytes + memory.offsets[k];
   arena.arena_bytes = std::max(arena.arena_bytes, arena.persistent_bytes + memory.arena_bytes);
-  const LiveBytes peak = MaxLiveBytes(ranges);
-  if (arena.persistent_bytes + peak.bytes > arena.max_live_bytes) {
-    arena.max_live_bytes = arena.persistent_bytes + peak.bytes;
+  if (arena.persistent_bytes + memory.lower_bound > arena.max_live_bytes) {
+    arena.max_live_bytes = arena.persistent_bytes + memory.lower_bound;
     arena.peak_program = program;
-    arena.peak_instruction = peak.index;
+    arena.peak_instruction = memory.peak_index;
   }
   return absl::OkStatus();
 }

@@ -1,16 +1,13 @@
 #include "tools/ftexec/train.h"
 
-#include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/base/posix_error.h"
-#include "runtime/base/regular_file.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
@@ -46,15 +43,10 @@ struct Peers {
 };
 
 // libgomp ends the process without a word of ours where it gets no threads: find out before the ranks meet.
-// Each stream that runs kernels has a team of its own. A limit is on all ranks of a host together, so each
-// looks for room for all of them, one after the other: the plan, which they all read, is the lock. (Without
-// locks on that file system they may refuse too early.)
-absl::Status ProbeTeam(const Flags& flags, const Job& job, const RankDevice& device) {
+// Each stream that runs kernels has a team of its own.
+absl::Status ProbeTeam(const Job& job, const RankDevice& device) {
   if (!device.is_cpu()) return absl::OkStatus();
-  const absl::StatusOr<OpenFile> lock = OpenRegularFile(flags.plan, "lock");
-  if (lock.ok()) flock(lock->fd(), LOCK_EX);
-  const int ranks = std::max(1, job.environment.local_world_size);
-  FT_RETURN_IF_ERROR(ProbeThreads("to compute", ranks * (job.threads + kOtherThreads)));
+  FT_RETURN_IF_ERROR(ProbeThreads("to compute", job.threads + kOtherThreads));
   return CheckAddressSpace(job.threads);
 }
 
@@ -266,7 +258,7 @@ class Run {
 
 absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard) {
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<RankDevice> device, RankDevice::Open(flags, job, load_nccl));
-  FT_RETURN_IF_ERROR(ProbeTeam(flags, job, *device));
+  FT_RETURN_IF_ERROR(ProbeTeam(job, *device));
   Peers peers;
   FT_RETURN_IF_ERROR(Meet(flags, job, *device, peers));
   absl::Status status;
