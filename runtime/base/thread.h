@@ -18,4 +18,8 @@ absl::StatusOr<std::thread> StartThread(std::string_view purpose, std::function<
 // process where they get none (libgomp). Another process may take them away afterwards.
 absl::Status ProbeThreads(std::string_view purpose, int count);
 
+// Likewise, whether `count` more processes could run, which share the limit on the number of threads with
+// them and take no memory from this process: for what other processes are going to start.
+absl::Status ProbeProcesses(std::string_view purpose, int count);
+
 }  // namespace ft

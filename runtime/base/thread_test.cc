@@ -19,6 +19,7 @@ TEST(ThreadTest, Runs) {
   EXPECT_TRUE(ran);
   EXPECT_TRUE(ProbeThreads("for a test", 8).ok());
   EXPECT_TRUE(ProbeThreads("for a test", 0).ok());
+  EXPECT_TRUE(ProbeProcesses("for a test", 8).ok());
 }
 
 // In a process of its own: a limit on memory that leaves no room for another thread's stack.
