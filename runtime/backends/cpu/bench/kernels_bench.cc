@@ -28,7 +28,7 @@ class Bench {
   Bench(cpu::Isa isa, int threads, bool huge_pages, DType dtype)
       : threads_(threads), huge_pages_(huge_pages), dtype_(dtype) {
     RegisterCpuKernels(registry_, isa);
-    MeasurePeak(cpu::RoutinesFor(isa).gemm);
+    ChoosePeak(isa);
   }
 
   Tensor Make(std::vector<int64_t> dims, DType dtype = DType::kF32) {
@@ -66,7 +66,7 @@ class Bench {
 
   Tensor Workspace(int64_t bytes) { return Make({bytes}, DType::kU8); }
 
-  // Prints time, and GFLOP/s or GB/s.
+  // Prints time, and GFLOP/s or GB/s. The peak is measured between the runs, since clocks change.
   void Run(const char* label, const char* name, const KernelOperands& operands,
            const KernelAttributes& attributes, double flops, double bytes) {
     auto kernel = registry_.Find(name)(operands, attributes, {threads_});
@@ -74,8 +74,9 @@ class Bench {
       std::printf("%-28s %s\n", label, std::string(kernel.status().message()).c_str());
       return;
     }
-    double best = 1e9, spent = 0;
+    double best = 1e9, spent = 0, peak = 0;
     for (int i = 0; i < 3 || (i < 60 && spent < 0.4); ++i) {
+      if (flops > 0) peak = std::max(peak, MeasurePeak());
       const double begin = Now();
       static_cast<CpuKernel&>(**kernel).Run();
       const double seconds = Now() - begin;
@@ -84,29 +85,35 @@ class Bench {
     }
     std::printf("%-28s %9.1f us", label, best * 1e6);
     if (flops > 0)
-      std::printf(" %8.1f GFLOP/s %5.1f%% of peak", flops / best / 1e9, 100 * flops / best / peak_);
+      std::printf(" %8.1f GFLOP/s %5.1f%% of peak", flops / best / 1e9, 100 * flops / best / peak);
     if (bytes > 0) std::printf(" %8.1f GB/s", bytes / best / 1e9);
     std::printf("\n");
     buffers_.clear();
   }
 
  private:
-  // Multiply-adds in registers on all threads, the best of several tries: of bf16 where products of it are
-  // made of them, else of f32.
-  void MeasurePeak(const cpu::GemmRoutines& routines) {
+  // What products are made of: multiply-adds of bf16 pairs where there are some, else of f32. OpenBLAS, which
+  // multiplies instead of the generic set, takes the best set.
+  void ChoosePeak(cpu::Isa isa) {
+    const cpu::Isa multiplies = cpu::RoutinesFor(isa).gemm.blas_for_f32 ? cpu::BestIsa() : isa;
+    const cpu::GemmRoutines& routines = cpu::RoutinesFor(multiplies).gemm;
     const bool pairs = dtype_ == DType::kBF16 && routines.peak_bf16 != nullptr;
     if (dtype_ == DType::kBF16 && !pairs) std::printf("no AVX512_BF16: bf16 is multiplied in f32\n");
-    const auto peak = pairs ? routines.peak_bf16 : routines.peak_f32;
-    for (int i = 0; i < 10; ++i) {
-      const double begin = Now();
-      double operations = 0;
-      cpu::ParallelFor(threads_, threads_, [&](int64_t thread) {
-        const double mine = peak(int64_t{1} << 20);
-        if (thread == 0) operations = mine * threads_;
-      });
-      peak_ = std::max(peak_, operations / (Now() - begin));
-    }
-    std::printf("peak of %s: %.1f GFLOP/s\n", pairs ? "bf16 pairs" : "f32", peak_ / 1e9);
+    peak_ = pairs ? routines.peak_bf16 : routines.peak_f32;
+    double peak = 0;
+    for (int i = 0; i < 100; ++i) peak = std::max(peak, MeasurePeak());
+    std::printf("peak of %s: %.1f GFLOP/s\n", pairs ? "bf16 pairs" : "f32", peak / 1e9);
+  }
+
+  // FLOP/s of multiply-adds in registers on all threads, for some milliseconds.
+  double MeasurePeak() {
+    const double begin = Now();
+    double operations = 0;
+    cpu::ParallelFor(threads_, threads_, [&](int64_t thread) {
+      const double mine = peak_(int64_t{1} << 17);
+      if (thread == 0) operations = mine * threads_;
+    });
+    return operations / (Now() - begin);
   }
 
   // Seconds. With one thread its CPU time, so that other programs on the machine show less.
@@ -121,7 +128,7 @@ class Bench {
   int threads_;
   bool huge_pages_;
   DType dtype_;
-  double peak_ = 0;  // FLOP/s
+  double (*peak_)(int64_t iterations) = nullptr;
   std::vector<std::unique_ptr<char, void (*)(void*)>> buffers_;
 };
 

@@ -48,10 +48,18 @@ void AddBias(float* c, int64_t ldc, const float* bias, int64_t m, int64_t n) {
 // Enough sums to hide the latency of an instruction.
 constexpr int kPeakSums = kLanes == 16 ? 24 : (kLanes == 8 ? 12 : 8);
 
+// A value of which the compiler knows nothing, in memory once.
+float Unknown(float x) {
+  volatile float value = x;
+  return value;
+}
+
 template <typename Units>
 double Peak(int64_t iterations) {
-  Vector sums[kPeakSums] = {};
-  const Vector a = Broadcast(0.999f), b = Broadcast(1e-3f);
+  // Equal sums would be made once, and a product of constants while compiling.
+  Vector sums[kPeakSums];
+  for (Vector& sum : sums) sum = Broadcast(Unknown(0.0f));
+  const Vector a = Broadcast(Unknown(0.999f)), b = Broadcast(Unknown(1e-3f));
   for (int64_t k = 0; k < iterations; ++k) {
 #pragma GCC unroll 24
     for (int i = 0; i < kPeakSums; ++i) sums[i] = Units::MultiplyAdd(a, b, sums[i]);
