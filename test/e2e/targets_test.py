@@ -207,6 +207,19 @@ class Targets(EndToEnd):
             self.assertRegex(text, rf"(?m)^  {row}  .*\S")
         self.assertRegex(text, r"(?m)^  arena fits its memory +yes +yes$")
 
+    def test_a_comparison_leaves_out_what_cannot_run_on_the_ranks(self):
+        options = (self.model("llama"), "--world-size=12", "--target=h100-ib")
+        text = self.check("ftc", "explain", *options, "--compare=all").stdout
+        self.assertIn("\nLeft out\n  hybrid_shard: strategy hybrid_shard shards over the ranks of a node, but 12 ranks make no "
+                      "whole number of nodes of 8", text)
+        compared = json.loads(self.check("ftc", "explain", *options, "--compare=full_shard,hybrid_shard", "--json").stdout)
+        self.assertEqual([p["name"] for p in compared["plans"]], ["full_shard"])
+        self.assertEqual([p["name"] for p in compared["left_out"]], ["hybrid_shard"])
+        self.assertNotIn("Left out", self.check("ftc", "explain", *options[:1], "--compare=all").stdout)
+        done = run("ftc", "explain", *options, "--compare=hybrid_shard,hybrid_shard_zero2")
+        self.assertEqual(done.returncode, 65)
+        self.assertRegex(done.stderr, r"^ftc: hybrid_shard: strategy hybrid_shard shards over .* R x S = 12\n$")
+
     def test_numbers_of_a_step_agree_with_each_other(self):
         source = self.model("gpt2-124m", "--batch=4", "--seq=256")
         plan = self.compiled(source, "--strategy=full_shard", "--target=h100", "--world-size=8", "--mixed-precision=bf16",

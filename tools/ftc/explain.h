@@ -38,8 +38,13 @@ std::string ExplainJson(const Explained& explained, int peak);
 std::string ScheduleText(const Explained& explained);
 std::string ScheduleJson(const Explained& explained);
 
-// Several plans side by side.
-std::string CompareText(const std::vector<Explained>& plans);
-std::string CompareJson(const std::vector<Explained>& plans, int peak);
+// A plan that cannot run on the ranks in question.
+struct LeftOut {
+  std::string name, why;
+};
+
+// Several plans side by side, and those for which there is no column.
+std::string CompareText(const std::vector<Explained>& plans, const std::vector<LeftOut>& left_out);
+std::string CompareJson(const std::vector<Explained>& plans, const std::vector<LeftOut>& left_out, int peak);
 
 }  // namespace ftc

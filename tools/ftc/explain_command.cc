@@ -100,11 +100,7 @@ absl::StatusOr<ft::Mesh> ChooseMesh(const ExplainCommand& command, const ft::pro
   return ft::CompiledMesh(plan, ranks_per_node, mesh.world_size());
 }
 
-absl::Status Report(const ExplainCommand& command, Explained& explained) {
-  FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
-  FT_ASSIGN_OR_RETURN(explained.target, TargetOf(command, explained.plan));
-  const auto ranks_per_node = static_cast<int>(explained.target.ranks_per_node());
-  FT_ASSIGN_OR_RETURN(const ft::Mesh mesh, ChooseMesh(command, explained.plan, ranks_per_node));
+absl::Status ReportAt(const ExplainCommand& command, const ft::Mesh& mesh, Explained& explained) {
   const ft::DeviceClass device = command.device.value_or(ft::DeviceOf(explained.target));
   FT_ASSIGN_OR_RETURN(explained.bound, ft::BindPlan(explained.plan, mesh, device));
   explained.report = ft::ReportPlan(explained.plan, explained.bound, explained.target);
@@ -118,16 +114,42 @@ absl::Status Report(const ExplainCommand& command, Explained& explained) {
   return absl::OkStatus();
 }
 
-absl::Status Explain(const ExplainCommand& command, std::vector<Explained>& plans) {
-  for (Explained& explained : plans) {
-    const absl::Status status = Report(command, explained);
-    if (!status.ok())
-      return absl::Status(status.code(),
-                          fmt::format("{}: {}", explained.name, std::string(status.message())));
+// False, and why, for a plan that cannot run on the ranks in question.
+absl::StatusOr<bool> Report(const ExplainCommand& command, Explained& explained, std::string& why) {
+  FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
+  FT_ASSIGN_OR_RETURN(explained.target, TargetOf(command, explained.plan));
+  const auto ranks_per_node = static_cast<int>(explained.target.ranks_per_node());
+  const absl::StatusOr<ft::Mesh> mesh = ChooseMesh(command, explained.plan, ranks_per_node);
+  if (!mesh.ok()) {
+    why = std::string(mesh.status().message());
+    return false;
   }
+  FT_RETURN_IF_ERROR(ReportAt(command, *mesh, explained));
+  return true;
+}
+
+absl::Status Explain(const ExplainCommand& command, std::vector<Explained> gathered) {
+  std::vector<Explained> plans;
+  std::vector<LeftOut> left_out;
+  for (Explained& explained : gathered) {
+    std::string why;
+    const absl::StatusOr<bool> reported = Report(command, explained, why);
+    if (!reported.ok())
+      return absl::Status(reported.status().code(),
+                          fmt::format("{}: {}", explained.name, std::string(reported.status().message())));
+    if (*reported) {
+      plans.push_back(std::move(explained));
+    } else {
+      left_out.push_back({explained.name, why});
+    }
+  }
+  // A comparison goes on without some, not without all.
+  if (plans.empty())
+    return absl::InvalidArgumentError(fmt::format("{}: {}", left_out[0].name, left_out[0].why));
   if (command.schedule) return ft::PrintOut(command.json ? ScheduleJson(plans[0]) : ScheduleText(plans[0]));
   const int peak = command.peak.value_or(command.json ? kUsualPeakBuffers : 0);
-  if (command.compare) return ft::PrintOut(command.json ? CompareJson(plans, peak) : CompareText(plans));
+  if (command.compare)
+    return ft::PrintOut(command.json ? CompareJson(plans, left_out, peak) : CompareText(plans, left_out));
   return ft::PrintOut(command.json ? ExplainJson(plans[0], peak) : ExplainText(plans[0], peak));
 }
 
@@ -147,7 +169,7 @@ int Run(const ExplainCommand& command) {
   if (!gathered.ok()) return FailAt(command, gathered.status());
   if (const auto* refusal = std::get_if<Refusal>(&*gathered))
     return refusal->usage ? FailUsage(refusal->message) : Fail(absl::InvalidArgumentError(refusal->message));
-  return StatusOf(Explain(command, std::get<std::vector<Explained>>(*gathered)));
+  return StatusOf(Explain(command, std::get<std::vector<Explained>>(*std::move(gathered))));
 }
 
 }  // namespace ftc

@@ -20,6 +20,8 @@ class Table {
 
   void Section(const char* title) { fmt::format_to(std::back_inserter(text_), "\n{}\n", title); }
 
+  void Line(const std::string& text) { text_ += "  " + text + "\n"; }
+
   // A row in which no plan has anything is left out.
   void Row(const char* name, const Cell& cell) {
     std::string line = fmt::format("  {:<28}", name);
@@ -115,7 +117,7 @@ void FlopsRows(Table& table) {
 
 }  // namespace
 
-std::string CompareText(const std::vector<Explained>& plans) {
+std::string CompareText(const std::vector<Explained>& plans, const std::vector<LeftOut>& left_out) {
   Table table(plans);
   table.Row("", [](const Explained& e) { return e.name; });
   table.Row("model", [](const Explained& e) { return e.plan.model(); });
@@ -130,6 +132,8 @@ std::string CompareText(const std::vector<Explained>& plans) {
   MemoryRows(table);
   TrafficRows(table);
   FlopsRows(table);
+  if (!left_out.empty()) table.Section("Left out");
+  for (const LeftOut& one : left_out) table.Line(fmt::format("{}: {}", one.name, one.why));
   return table.Take();
 }
 

@@ -161,14 +161,15 @@ std::string ExplainJson(const Explained& explained, int peak) {
   return ToJson(explained, peak).dump(2, ' ', true) + "\n";
 }
 
-std::string CompareJson(const std::vector<Explained>& plans, int peak) {
-  Json all = Json::array();
+std::string CompareJson(const std::vector<Explained>& plans, const std::vector<LeftOut>& left_out, int peak) {
+  Json all = Json::array(), others = Json::array();
   for (const Explained& explained : plans) {
     Json one = {{"name", explained.name}};
     one.update(ToJson(explained, peak));
     all.push_back(std::move(one));
   }
-  return Json{{"plans", std::move(all)}}.dump(2, ' ', true) + "\n";
+  for (const LeftOut& one : left_out) others.push_back({{"name", one.name}, {"why", one.why}});
+  return Json{{"plans", std::move(all)}, {"left_out", std::move(others)}}.dump(2, ' ', true) + "\n";
 }
 
 }  // namespace ftc

@@ -6,10 +6,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/posix_error.h"
 #include "runtime/base/printable.h"
@@ -112,9 +114,25 @@ void ProcessGuard::Cancel(const absl::Status& reason) {
   if (cancel_) cancel_(reason);
 }
 
-bool ProcessGuard::EndsWithin(int seconds) const {
-  pollfd end{.fd = end_fd_, .events = POLLIN, .revents = 0};
-  return poll(&end, 1, seconds * 1000) > 0;
+void ProcessGuard::Allow(int seconds) {
+  const std::lock_guard lock(mutex_);
+  allowed_ = std::max(allowed_, absl::Now() + absl::Seconds(seconds));
+}
+
+// Neither the end nor a signal is taken from its descriptor.
+ProcessGuard::Awaited ProcessGuard::Await(int seconds, bool signals) {
+  pollfd fds[2] = {{.fd = end_fd_, .events = POLLIN, .revents = 0},
+                   {.fd = signal_fd_, .events = POLLIN, .revents = 0}};
+  absl::Time until = absl::Now() + absl::Seconds(seconds);
+  for (;;) {
+    const absl::Duration left = std::max(until - absl::Now(), absl::ZeroDuration());
+    poll(fds, signals ? 2 : 1, static_cast<int>(absl::ToInt64Milliseconds(left)));
+    if (fds[0].revents != 0) return Awaited::kEnd;
+    if (fds[1].revents != 0) return Awaited::kSignal;
+    const std::lock_guard lock(mutex_);
+    until = std::max(until, allowed_);
+    if (absl::Now() >= until) return Awaited::kNothing;
+  }
 }
 
 void ProcessGuard::Loop() {
@@ -135,10 +153,14 @@ void ProcessGuard::Loop() {
     prefix = prefix_;
   }
   Cancel(reason);
-  fds[0].revents = fds[1].revents = 0;
-  poll(fds, 2, seconds * 1000);
-  if (fds[0].revents != 0) return;
-  if (fds[1].revents != 0) return EndBySignal();
+  switch (Await(seconds, /*signals=*/true)) {
+    case Awaited::kEnd:
+      return;
+    case Awaited::kSignal:
+      return EndBySignal();
+    case Awaited::kNothing:
+      break;
+  }
   const std::string line = OneLine(prefix + std::string(reason.message())) + "\n";
   [[maybe_unused]] const ssize_t bytes = write(STDERR_FILENO, line.data(), line.size());
   _exit(ExitStatus(reason));
@@ -155,7 +177,7 @@ void ProcessGuard::EndBySignal() {
   }
   if (!idle) {
     Cancel(absl::CancelledError(std::string("ended by signal ") + strsignal(signal_)));
-    if (EndsWithin(kSecondsToCleanUp)) return;
+    if (Await(kSecondsToCleanUp, /*signals=*/false) == Awaited::kEnd) return;
   }
   RaiseAgain();
 }

@@ -54,6 +54,30 @@ TEST(ProcessGuardDeathTest, OneThatEndsInTimeIsLeftAlone) {
       ::testing::ExitedWithCode(3), "^$");
 }
 
+// What is being written, such as a trace, may take longer than two seconds.
+TEST(ProcessGuardDeathTest, WhatIsAllowedLongerIsLeftToEnd) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const auto guard = *ProcessGuard::Start();
+        guard->OnCancel([](const absl::Status&) {});
+        kill(getpid(), SIGTERM);
+        guard->Allow(30);
+        sleep(4);
+        _exit(4);
+      },
+      ::testing::ExitedWithCode(4), "^$");
+  EXPECT_EXIT(
+      {
+        const auto guard = *ProcessGuard::Start();
+        guard->PeerLost(absl::UnavailableError("rank 5 was lost"));
+        sleep(1);
+        guard->Allow(3);
+        sleep(60);
+      },
+      ::testing::ExitedWithCode(75), "^ftexec: rank 5 was lost\n$");
+}
+
 // Signals are not taken away from a program that has no guard.
 TEST(ProcessGuardDeathTest, WithoutDescriptorsOrThreadsThereIsAnError) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

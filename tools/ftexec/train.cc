@@ -37,6 +37,9 @@ namespace {
 // Streams, the watch over peers, the store, Gloo.
 constexpr int kOtherThreads = 8;
 
+// Of a run that ends early: launchers wait about 30 s before they kill.
+constexpr int kSecondsForTrace = 15;
+
 // The ranks' ties to each other. Members go in the opposite order: the rendezvous, which may serve the store,
 // last.
 struct Peers {
@@ -106,15 +109,6 @@ class Run {
 
   absl::Status Execute() {
     FT_RETURN_IF_ERROR(Prepare());
-    const absl::Status status = TrainAndSave();
-    if (!status.ok()) KeepTrace();
-    return status;
-  }
-
-  bool diverged() const { return loop_ != nullptr && loop_->diverged(); }
-
- private:
-  absl::Status TrainAndSave() {
     FT_RETURN_IF_ERROR(Initialize());
     if (job_.rank() == 0) PrintDoubts(job_);
     if (job_.rank() == 0)
@@ -135,18 +129,22 @@ class Run {
     return CheckLog();
   }
 
+  bool diverged() const { return loop_ != nullptr && loop_->diverged(); }
+
   // A run that fails (a signal, a lost rank, a full disk, NaN) shows what was traced until then. Only where
   // numbers ended it all ranks stand at the same place and can join their parts; else each leaves its own.
   void KeepTrace() {
     if (trace_ == nullptr || trace_written_) return;
     trace_->EndStep();
     if (trace_->recorder().num_events() == 0) return;
+    guard_.Allow(kSecondsForTrace);
     const absl::Status written = diverged() || job_.world_size() == 1
                                      ? WriteTrace(flags_.trace, trace_->recorder(), peers_.host())
                                      : trace_->recorder().Write(TracePartPath(flags_.trace, job_.rank()));
     if (!written.ok()) PrintError("ftexec: the trace is lost: " + std::string(written.message()));
   }
 
+ private:
   // Lines of the log that were lost on the way.
   absl::Status CheckLog() {
     if (log_ == nullptr) return absl::OkStatus();
@@ -275,6 +273,13 @@ class Run {
   bool trace_written_ = false;  // or tried to be
 };
 
+// The others need not wait for what this rank still writes. Returns what to say of the failure.
+absl::Status TellPeers(PeerMonitor& monitor, const absl::Status& status) {
+  const absl::Status explained = monitor.Explain(status);
+  monitor.Fail(std::string(explained.message()));
+  return explained;
+}
+
 }  // namespace
 
 absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard) {
@@ -283,20 +288,17 @@ absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, Pr
   Peers peers;
   FT_RETURN_IF_ERROR(Meet(flags, job, *device, peers));
   absl::Status status;
-  bool all_ranks_know = false;
+  bool all_ranks_know = true;
   {
     Run run(flags, job, *device, peers, guard);
     status = run.Execute();
-    all_ranks_know = run.diverged();
+    all_ranks_know = status.ok() || run.diverged();
+    if (!all_ranks_know) status = TellPeers(*peers.monitor, status);
+    if (!status.ok()) run.KeepTrace();
   }
-  if (status.ok()) return peers.monitor->Goodbye();
-  if (all_ranks_know) {
-    peers.monitor->Goodbye().IgnoreError();  // what ended the run matters more
-    return status;
-  }
-  const absl::Status explained = peers.monitor->Explain(status);
-  peers.monitor->Fail(std::string(explained.message()));
-  return explained;
+  if (!all_ranks_know) return status;
+  const absl::Status goodbye = peers.monitor->Goodbye();
+  return status.ok() ? goodbye : status;  // what ended the run matters more
 }
 
 }  // namespace ft

@@ -27,23 +27,16 @@ struct Figure {
   std::function<std::string(const std::string& text, Target& target)> set;
 };
 
-constexpr double kMost = 1e15;  // of any number of a file
-
 struct Bounds {
-  double low = 0;
-  bool above_low = true;
-  double high = kMost;
+  double low, high;
   bool whole = false;
 };
 
 std::string ReadFigure(const std::string& text, const Bounds& bounds, double& value) {
-  const bool read = absl::SimpleAtod(text, &value) && std::isfinite(value);
-  const bool high_enough = bounds.above_low ? value > bounds.low : value >= bounds.low;
-  if (read && high_enough && value <= bounds.high && (!bounds.whole || value == std::floor(value))) return "";
-  std::string wanted = fmt::format("a {}number {} {}", bounds.whole ? "whole " : "",
-                                   bounds.above_low ? "above" : "of at least", bounds.low);
-  if (bounds.high != kMost) wanted += fmt::format(" and at most {}", bounds.high);
-  return fmt::format("'{}' is not {}", text, wanted);
+  const bool read = absl::SimpleAtod(text, &value) && value >= bounds.low && value <= bounds.high;
+  if (read && (!bounds.whole || value == std::floor(value))) return "";
+  return fmt::format("'{}' is not a {}number of at least {} and at most {}", text,
+                     bounds.whole ? "whole " : "", bounds.low, bounds.high);
 }
 
 // A number times `unit`, as a field that `field` gives.
@@ -57,11 +50,9 @@ Figure Scaled(std::string key, Figure::Needed needed, double unit, Bounds bounds
           }};
 }
 
-Figure Text(std::string key, std::function<void(Target&, const std::string&)> store = nullptr) {
-  return {std::move(key), Figure::Needed::kNo, [=](const std::string& text, Target& target) {
-            if (store) store(target, text);
-            return std::string();
-          }};
+// For who reads the file.
+Figure Text(std::string key) {
+  return {std::move(key), Figure::Needed::kNo, [](const std::string&, Target&) { return std::string(); }};
 }
 
 std::string SetDevice(const std::string& text, Target& target) {
@@ -71,21 +62,30 @@ std::string SetDevice(const std::string& text, Target& target) {
 }
 
 constexpr double kTera = 1e12, kGiga = 1e9, kMicro = 1e-6, kMebi = 1 << 20;
-constexpr Bounds kLatency{.low = 0, .above_low = false, .high = 1e9};
-constexpr Bounds kCount{.low = 1, .above_low = false, .high = 1024, .whole = true};
-constexpr Bounds kMemory{.low = 1, .above_low = false, .high = 1e9, .whole = true};
+// Within what VerifyTarget takes.
+constexpr Bounds kRate{.low = 1e-9, .high = 1e9};
+constexpr Bounds kLatency{.low = 0, .high = 1e9};
+constexpr Bounds kCount{.low = 1, .high = 1024, .whole = true};
+constexpr Bounds kMemory{.low = 1, .high = 1e9, .whole = true};
+constexpr size_t kLongestName = 256;
+
+std::string SetName(const std::string& text, Target& target) {
+  target.set_name(text);
+  if (!text.empty() && text.size() <= kLongestName) return "";
+  return fmt::format("wants 1 to {} bytes, not {}", kLongestName, text.size());
+}
 
 void AddRates(const std::string& name, Target::Rate* (Target::*rate)(), std::vector<Figure>& figures) {
-  figures.push_back(Scaled("compute." + name + ".tflops", Figure::Needed::kYes, kTera, {},
+  figures.push_back(Scaled("compute." + name + ".tflops", Figure::Needed::kYes, kTera, kRate,
                            [=](Target& t, double x) { (t.*rate)()->set_reached(x); }));
-  figures.push_back(Scaled("compute." + name + ".peak_tflops", Figure::Needed::kNo, kTera, {},
+  figures.push_back(Scaled("compute." + name + ".peak_tflops", Figure::Needed::kNo, kTera, kRate,
                            [=](Target& t, double x) { (t.*rate)()->set_peak(x); }));
   figures.push_back(Text("compute." + name + ".source"));
 }
 
 void AddLink(const std::string& section, bool has_steps, Target::Link* (Target::*link)(),
              std::vector<Figure>& figures) {
-  figures.push_back(Scaled(section + ".gigabytes_per_s", Figure::Needed::kYes, kGiga, {},
+  figures.push_back(Scaled(section + ".gigabytes_per_s", Figure::Needed::kYes, kGiga, kRate,
                            [=](Target& t, double x) { (t.*link)()->set_bytes_per_s(x); }));
   figures.push_back(Scaled(section + ".latency_us", Figure::Needed::kYes, kMicro, kLatency,
                            [=](Target& t, double x) { (t.*link)()->set_latency_s(x); }));
@@ -97,14 +97,14 @@ void AddLink(const std::string& section, bool has_steps, Target::Link* (Target::
 
 std::vector<Figure> MakeFigures() {
   std::vector<Figure> figures = {
-      Text("name", [](Target& t, const std::string& text) { t.set_name(text); }),
+      {"name", Figure::Needed::kNo, SetName},
       Text("source"),
       {"device", Figure::Needed::kYes, SetDevice},
       Scaled("ranks_per_node", Figure::Needed::kYes, 1, kCount,
              [](Target& t, double x) { t.set_ranks_per_node(static_cast<uint32_t>(x)); }),
       Scaled("memory.capacity_mib", Figure::Needed::kNo, kMebi, kMemory,
              [](Target& t, double x) { t.set_memory_bytes(static_cast<uint64_t>(x)); }),
-      Scaled("memory.gigabytes_per_s", Figure::Needed::kYes, kGiga, {},
+      Scaled("memory.gigabytes_per_s", Figure::Needed::kYes, kGiga, kRate,
              [](Target& t, double x) { t.set_memory_bytes_per_s(x); }),
       Text("memory.source"),
   };
@@ -172,6 +172,16 @@ absl::Status Store(const TrainYaml& file, const YamlEntry& entry, Target& target
                          : refuse(entry.line, fmt::format("'{}': {}", entry.path, mistake));
 }
 
+// The section of a file where more is reached than the peak; empty for none.
+std::string AbovePeak(const Target& target) {
+  const std::pair<const char*, const Target::Rate*> rates[] = {
+      {"fp32", &target.f32()}, {"bf16", &target.bf16()}, {"fp16", &target.f16()}};
+  for (const auto& [name, rate] : rates) {
+    if (rate->peak() != 0 && rate->peak() < rate->reached()) return fmt::format("compute.{}", name);
+  }
+  return "";
+}
+
 absl::StatusOr<Target> ToTarget(const TrainYaml& file, const std::string& stem) {
   Target target;
   target.set_name(stem);
@@ -193,6 +203,9 @@ absl::StatusOr<Target> ToTarget(const TrainYaml& file, const std::string& stem) 
     }
     return absl::InvalidArgumentError(fmt::format("{}:{}: '{}' is missing", file.name, line, figure.key));
   }
+  if (const std::string section = AbovePeak(target); !section.empty())
+    return absl::InvalidArgumentError(fmt::format("{0}:{1}: '{2}.peak_tflops' is less than '{2}.tflops'",
+                                                  file.name, lines[section + ".peak_tflops"], section));
   if (const absl::Status status = ft::VerifyTarget(target); !status.ok())
     return absl::InvalidArgumentError(fmt::format("{}:1: {}", file.name, std::string(status.message())));
   return target;

@@ -69,18 +69,19 @@ TEST(TargetFileTest, MistakesAreOneLineWithThePlace) {
       {"frobnication: 3\n" + std::string(kGood),
        "my.yaml:1: unknown key 'frobnication'; docs/targets.md has all keys"},
       {Edited("tflops: 10.5", "tflops: fast"),
-       "my.yaml:9: 'compute.fp32.tflops': 'fast' is not a number above 0"},
-      {Edited("tflops: 10.5", "tflops: 0"), "my.yaml:9: 'compute.fp32.tflops': '0' is not a number above 0"},
+       "my.yaml:9: 'compute.fp32.tflops': 'fast' is not a number of at least 1e-09 and at most 1000000000"},
+      {Edited("tflops: 10.5", "tflops: 0"),
+       "my.yaml:9: 'compute.fp32.tflops': '0' is not a number of at least 1e-09 and at most 1000000000"},
       {Edited("tflops: 10.5", "tflops: -1"),
-       "my.yaml:9: 'compute.fp32.tflops': '-1' is not a number above 0"},
+       "my.yaml:9: 'compute.fp32.tflops': '-1' is not a number of at least 1e-09 and at most 1000000000"},
       {Edited("tflops: 10.5", "tflops: .inf"),
-       "my.yaml:9: 'compute.fp32.tflops': '.inf' is not a number above 0"},
+       "my.yaml:9: 'compute.fp32.tflops': '.inf' is not a number of at least 1e-09 and at most 1000000000"},
       {Edited("tflops: 10.5", "tflops: inf"),
-       "my.yaml:9: 'compute.fp32.tflops': 'inf' is not a number above 0"},
+       "my.yaml:9: 'compute.fp32.tflops': 'inf' is not a number of at least 1e-09 and at most 1000000000"},
       {Edited("tflops: 10.5", "tflops: nan"),
-       "my.yaml:9: 'compute.fp32.tflops': 'nan' is not a number above 0"},
+       "my.yaml:9: 'compute.fp32.tflops': 'nan' is not a number of at least 1e-09 and at most 1000000000"},
       {Edited("tflops: 10.5", "tflops: 1e300"),
-       "my.yaml:9: 'compute.fp32.tflops': '1e300' is not a number above 0"},
+       "my.yaml:9: 'compute.fp32.tflops': '1e300' is not a number of at least 1e-09 and at most 1000000000"},
       {Edited("{tflops: 10.5}", "[1, 2]"), "my.yaml:9: 'compute.fp32' wants keys of its own"},
       {Edited("tflops: 10.5", "tflops: {a: 1}"), "my.yaml:9: 'compute.fp32.tflops' wants one value"},
       {Edited("tflops: 10.5", "tflops: [1, 2]"), "my.yaml:9: 'compute.fp32.tflops' wants one value"},
@@ -91,6 +92,14 @@ TEST(TargetFileTest, MistakesAreOneLineWithThePlace) {
        "my.yaml:3: 'ranks_per_node': '4.5' is not a whole number of at least 1 and at most 1024"},
       {Edited("latency_us: 0}", "latency_us: -0.5}"),
        "my.yaml:16: 'copies.latency_us': '-0.5' is not a number of at least 0"},
+      {Edited("tflops: 10.5", "tflops: 1e-12"),
+       "my.yaml:9: 'compute.fp32.tflops': '1e-12' is not a number of"},
+      {Edited("gigabytes_per_s: 12.5", "gigabytes_per_s: 1e14"),
+       "my.yaml:15: 'links.network.gigabytes_per_s': '1e14' is not a number of"},
+      {Edited("peak_tflops: 125", "peak_tflops: 99"),
+       "my.yaml:10: 'compute.bf16.peak_tflops' is less than 'compute.bf16.tflops'"},
+      {"name: ''\n" + std::string(kGood), "my.yaml:1: 'name': wants 1 to 256 bytes, not 0"},
+      {"name: " + std::string(257, 'x') + "\n" + kGood, "my.yaml:1: 'name': wants 1 to 256 bytes, not 257"},
       {Edited("latency_us: 0}", "latency_us: 0, step_us: 1}"),
        "my.yaml:16: unknown key 'copies.step_us', did you mean"},
       {"device: cpu\n" + std::string(kGood), "my.yaml:3:1: 'device' is given twice, first in line 1"},
@@ -105,6 +114,19 @@ TEST(TargetFileTest, MistakesAreOneLineWithThePlace) {
         << status.message() << "\nexpected " << message;
     EXPECT_EQ(std::string(status.message()).find('\n'), std::string::npos);
   }
+}
+
+// What the keys take one by one, a target takes together.
+TEST(TargetFileTest, TheEndsOfWhatFiguresMayBeArePossible) {
+  for (const char* tflops : {"1e-9", "1e9"}) {
+    EXPECT_TRUE(ParseTarget(Edited("tflops: 10.5", std::string("tflops: ") + tflops), "my.yaml", "my").ok());
+  }
+  for (const char* rate : {"1e-9", "1e9"}) {
+    const std::string text = Edited("gigabytes_per_s: 12.5", std::string("gigabytes_per_s: ") + rate);
+    EXPECT_TRUE(ParseTarget(text, "my.yaml", "my").ok());
+  }
+  EXPECT_TRUE(ParseTarget(Edited("latency_us: 20}", "latency_us: 1e9}"), "my.yaml", "my").ok());
+  EXPECT_TRUE(ParseTarget(Edited("capacity_mib: 1024", "capacity_mib: 1e9"), "my.yaml", "my").ok());
 }
 
 TEST(TargetFileTest, AFileIsNamedAsItIsCalled) {
