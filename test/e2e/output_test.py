@@ -204,6 +204,10 @@ class Output(EndToEnd):
                 self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
                 self.assertIn("same file", done.stderr)
                 self.assertEqual(before, {path: path.read_bytes() for path in (plan, data)})
+        done = run("ftexec", plan, "--device=null", f"--trace={plan}")
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
+        self.assertIn("same file", done.stderr)
+        self.assertEqual(before, {path: path.read_bytes() for path in (plan, data)})
 
     def test_output_that_nobody_takes(self):
         """A full or a closed standard output is an error of ftc; ftexec goes on, and its files stay whole."""

@@ -156,6 +156,12 @@ class Outputs(EndToEnd):
                 self.assertIn(word, done.stderr)
                 self.assertEqual(list(self.dir.iterdir()), [])
 
+    def test_limited_shared_memory(self):
+        done = run("bash", "-c", f"ulimit -f 4; {BIN}/ftrun --standalone --nproc-per-node=2 {BIN}/ftexec "
+                   f"{self.plan('gpt2', 'full_shard')} --data={self.text} --steps=2 --comm-backend=shm --threads=1")
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^\[rank 0\] ftexec: rank 0: shared memory of \d+ bytes is larger than a file may be \(ulimit -f\)")
+
     def test_ftrun_gives_its_ranks_the_signal_back(self):
         script = f"ulimit -f 1; head -c 9999 /dev/zero > {self.dir}/zeros"
         done = run("ftrun", "--standalone", "bash", "-c", script)

@@ -25,6 +25,8 @@ TEST(ProcessGuardDeathTest, ARunThatFailedAndHangsIsEndedWithItsReason) {
               ::testing::ExitedWithCode(75), "^ftexec: rank 2: timed out in 'gather h.3' #17\n$");
   EXPECT_EXIT(FailAndHang(absl::InternalError("NCCL has lost its way")), ::testing::ExitedWithCode(74),
               "^ftexec: rank 2: NCCL has lost its way\n$");
+  EXPECT_EXIT(FailAndHang(absl::InternalError("two\nlines\x1b[2J")), ::testing::ExitedWithCode(74),
+              "^ftexec: rank 2: two\\\\nlines\\\\x1b\\[2J\n$");
 }
 
 // A launcher that is told of the failure stops the others, and does not wait long for them.
