@@ -20,12 +20,6 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 16;
 
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // `path`, or what it points to when it is a link to something that exists.
 std::string WithoutLinks(const std::string& path) {
   struct stat info;
@@ -35,6 +29,12 @@ std::string WithoutLinks(const std::string& path) {
 }
 
 }  // namespace
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
 
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(std::string path) {
   static std::atomic<uint64_t> counter{0};

@@ -49,6 +49,9 @@ class AtomicFile {
   absl::Status status_;
 };
 
+// The folder that a file of this name lies in: "." where the name has none.
+std::string FolderOf(const std::string& path);
+
 // The whole of `contents` as the file `path`, atomically.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents);
 

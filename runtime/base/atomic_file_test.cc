@@ -117,5 +117,13 @@ TEST_F(AtomicFileTest, MappedFileRefuses) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(FolderOfTest, ThePartBeforeTheLastName) {
+  EXPECT_EQ(FolderOf("a"), ".");
+  EXPECT_EQ(FolderOf("a/b"), "a");
+  EXPECT_EQ(FolderOf("/b"), "/");
+  EXPECT_EQ(FolderOf("/a/b"), "/a");
+  EXPECT_EQ(FolderOf("a/b/"), "a/b");
+}
+
 }  // namespace
 }  // namespace ft

@@ -20,11 +20,6 @@
 namespace ft {
 namespace {
 
-std::string FolderOf(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path();
-  return folder.empty() ? "." : folder;
-}
-
 // `bytes` more on the file system that `at` lies on; `path`: what they are for.
 absl::Status CheckRoom(const std::string& path, const std::string& at, uint64_t bytes) {
   struct statvfs system;
