@@ -16,7 +16,6 @@ constexpr double kLeastPerSecond = 1;
 constexpr double kMostLatency = 1e6;
 constexpr uint64_t kMostMemory = uint64_t{1} << 60;
 constexpr uint32_t kMostRanksPerNode = 1024;
-constexpr size_t kLongestName = 256;
 
 absl::Status Invalid(std::string_view figure, double value) {
   return absl::InvalidArgumentError(
@@ -43,6 +42,8 @@ absl::Status VerifyLink(const std::string& name, const Target::Link& link) {
 const Target::Rate& RateOf(const Target& target, proto::DType dtype) {
   return dtype == proto::BF16 ? target.bf16() : dtype == proto::F16 ? target.f16() : target.f32();
 }
+
+bool ExceedsPeak(const Target::Rate& rate) { return rate.peak() != 0 && rate.peak() < rate.reached(); }
 
 double KernelSeconds(const Target& target, uint64_t flops, uint64_t bytes, proto::DType dtype) {
   return target.kernel_latency_s() + std::max(static_cast<double>(flops) / RateOf(target, dtype).reached(),
@@ -77,7 +78,7 @@ double CopySeconds(const Target& target, uint64_t bytes) {
 }
 
 absl::Status VerifyTarget(const Target& target) {
-  if (target.name().empty() || target.name().size() > kLongestName)
+  if (target.name().empty() || target.name().size() > kLongestTargetName)
     return absl::InvalidArgumentError(
         absl::StrCat("a target with a name of ", target.name().size(), " bytes is not possible"));
   if (target.ranks_per_node() < 1 || target.ranks_per_node() > kMostRanksPerNode)
@@ -89,7 +90,7 @@ absl::Status VerifyTarget(const Target& target) {
   for (const auto& [name, rate] : rates) {
     FT_RETURN_IF_ERROR(VerifyRate(absl::StrCat(name, ".reached"), rate->reached()));
     if (rate->peak() != 0) FT_RETURN_IF_ERROR(VerifyRate(absl::StrCat(name, ".peak"), rate->peak()));
-    if (rate->peak() != 0 && rate->peak() < rate->reached()) {
+    if (ExceedsPeak(*rate)) {
       return absl::InvalidArgumentError(absl::StrCat("a target that reaches more in ", name, " (",
                                                      rate->reached(), " FLOP/s) than its peak (",
                                                      rate->peak(), ") is not possible"));

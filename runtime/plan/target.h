@@ -2,6 +2,7 @@
 // recomputation, simulated time. docs/targets.md has the formulas and where they come from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -18,6 +19,11 @@ using Target = proto::Target;
 inline DeviceClass DeviceOf(const Target& target) {
   return target.cuda() ? DeviceClass::kCuda : DeviceClass::kCpu;
 }
+
+inline constexpr size_t kLongestTargetName = 256;  // bytes
+
+// Whether more is said to be reached than the peak, which a target need not know (0).
+bool ExceedsPeak(const Target::Rate& rate);
 
 // That of matrix products with operands of this type; fp32 for all but 16-bit floats.
 const Target::Rate& RateOf(const Target& target, proto::DType dtype);

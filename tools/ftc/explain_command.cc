@@ -114,33 +114,29 @@ absl::Status ReportAt(const ExplainCommand& command, const ft::Mesh& mesh, Expla
   return absl::OkStatus();
 }
 
-// False, and why, for a plan that cannot run on the ranks in question.
-absl::StatusOr<bool> Report(const ExplainCommand& command, Explained& explained, std::string& why) {
+// Returns why a plan cannot run on the ranks in question; empty when it can, and is reported.
+absl::StatusOr<std::string> Report(const ExplainCommand& command, Explained& explained) {
   FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
   FT_ASSIGN_OR_RETURN(explained.target, TargetOf(command, explained.plan));
   const auto ranks_per_node = static_cast<int>(explained.target.ranks_per_node());
   const absl::StatusOr<ft::Mesh> mesh = ChooseMesh(command, explained.plan, ranks_per_node);
-  if (!mesh.ok()) {
-    why = std::string(mesh.status().message());
-    return false;
-  }
+  if (!mesh.ok()) return std::string(mesh.status().message());
   FT_RETURN_IF_ERROR(ReportAt(command, *mesh, explained));
-  return true;
+  return std::string();
 }
 
 absl::Status Explain(const ExplainCommand& command, std::vector<Explained> gathered) {
   std::vector<Explained> plans;
   std::vector<LeftOut> left_out;
   for (Explained& explained : gathered) {
-    std::string why;
-    const absl::StatusOr<bool> reported = Report(command, explained, why);
-    if (!reported.ok())
-      return absl::Status(reported.status().code(),
-                          fmt::format("{}: {}", explained.name, std::string(reported.status().message())));
-    if (*reported) {
+    const absl::StatusOr<std::string> why = Report(command, explained);
+    if (!why.ok())
+      return absl::Status(why.status().code(),
+                          fmt::format("{}: {}", explained.name, std::string(why.status().message())));
+    if (why->empty()) {
       plans.push_back(std::move(explained));
     } else {
-      left_out.push_back({explained.name, why});
+      left_out.push_back({explained.name, *why});
     }
   }
   // A comparison goes on without some, not without all.

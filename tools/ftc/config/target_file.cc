@@ -67,12 +67,11 @@ constexpr Bounds kRate{.low = 1e-9, .high = 1e9};
 constexpr Bounds kLatency{.low = 0, .high = 1e9};
 constexpr Bounds kCount{.low = 1, .high = 1024, .whole = true};
 constexpr Bounds kMemory{.low = 1, .high = 1e9, .whole = true};
-constexpr size_t kLongestName = 256;
 
 std::string SetName(const std::string& text, Target& target) {
   target.set_name(text);
-  if (!text.empty() && text.size() <= kLongestName) return "";
-  return fmt::format("wants 1 to {} bytes, not {}", kLongestName, text.size());
+  if (!text.empty() && text.size() <= ft::kLongestTargetName) return "";
+  return fmt::format("wants 1 to {} bytes, not {}", ft::kLongestTargetName, text.size());
 }
 
 void AddRates(const std::string& name, Target::Rate* (Target::*rate)(), std::vector<Figure>& figures) {
@@ -177,7 +176,7 @@ std::string AbovePeak(const Target& target) {
   const std::pair<const char*, const Target::Rate*> rates[] = {
       {"fp32", &target.f32()}, {"bf16", &target.bf16()}, {"fp16", &target.f16()}};
   for (const auto& [name, rate] : rates) {
-    if (rate->peak() != 0 && rate->peak() < rate->reached()) return fmt::format("compute.{}", name);
+    if (ft::ExceedsPeak(*rate)) return fmt::format("compute.{}", name);
   }
   return "";
 }
