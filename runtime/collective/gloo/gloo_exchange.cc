@@ -1,6 +1,7 @@
 #include "runtime/collective/gloo/gloo_exchange.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -124,12 +125,16 @@ absl::Status GlooExchange::Guard(int peer, absl::FunctionRef<bool(Milliseconds l
   FT_RETURN_IF_ERROR(state_.status());
   // At least one: Gloo takes a negative time for its own default.
   const Milliseconds left(std::max<int64_t>(1, absl::ToInt64Milliseconds(deadline_ - absl::Now())));
+  // Gloo throws one exception for a time-out and for a broken connection: what tells them apart is that it
+  // waited all that it was given, by the clock that it waits with.
+  const auto begin = std::chrono::steady_clock::now();
   absl::Status error = CatchGloo([&] {
     // False only after Abort, whose reason is in state_.
     return call(left) ? absl::OkStatus() : absl::CancelledError("aborted");
   });
   if (error.ok() || state_.failed()) return state_.status();
-  if (absl::Now() >= deadline_) return state_.Set(RoundTimedOut(header_, timeout_, {peer}, members_));
+  if (std::chrono::steady_clock::now() - begin >= left)
+    return state_.Set(RoundTimedOut(header_, timeout_, {peer}, members_));
   return state_.Set(
       absl::UnavailableError(absl::StrCat("in ", Describe(header_), ": the connection to ",
                                           members_[static_cast<size_t>(peer)], " broke: ", error.message())));
