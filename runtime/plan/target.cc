@@ -17,18 +17,19 @@ constexpr double kMostLatency = 1e6;
 constexpr uint64_t kMostMemory = uint64_t{1} << 60;
 constexpr uint32_t kMostRanksPerNode = 1024;
 
-absl::Status Invalid(std::string_view figure, double value) {
+absl::Status ImpossibleFigure(std::string_view figure, double value) {
   return absl::InvalidArgumentError(
       absl::StrCat("a target whose ", std::string(figure), " is ", value, " is not possible"));
 }
 
 // Written so that NaN fails.
 absl::Status VerifyRate(std::string_view figure, double value) {
-  return value >= kLeastPerSecond && value <= kMostPerSecond ? absl::OkStatus() : Invalid(figure, value);
+  return value >= kLeastPerSecond && value <= kMostPerSecond ? absl::OkStatus()
+                                                             : ImpossibleFigure(figure, value);
 }
 
 absl::Status VerifyLatency(std::string_view figure, double value) {
-  return value >= 0 && value <= kMostLatency ? absl::OkStatus() : Invalid(figure, value);
+  return value >= 0 && value <= kMostLatency ? absl::OkStatus() : ImpossibleFigure(figure, value);
 }
 
 absl::Status VerifyLink(const std::string& name, const Target::Link& link) {
@@ -82,9 +83,9 @@ absl::Status VerifyTarget(const Target& target) {
     return absl::InvalidArgumentError(
         absl::StrCat("a target with a name of ", target.name().size(), " bytes is not possible"));
   if (target.ranks_per_node() < 1 || target.ranks_per_node() > kMostRanksPerNode)
-    return Invalid("ranks_per_node", target.ranks_per_node());
+    return ImpossibleFigure("ranks_per_node", target.ranks_per_node());
   if (target.memory_bytes() > kMostMemory)
-    return Invalid("memory_bytes", static_cast<double>(target.memory_bytes()));
+    return ImpossibleFigure("memory_bytes", static_cast<double>(target.memory_bytes()));
   const std::pair<const char*, const Target::Rate*> rates[] = {
       {"f32", &target.f32()}, {"bf16", &target.bf16()}, {"f16", &target.f16()}};
   for (const auto& [name, rate] : rates) {

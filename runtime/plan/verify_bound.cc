@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kAlignment = 256;
 
 template <typename... Parts>
-absl::Status Invalid(const Parts&... parts) {
+absl::Status InvalidAddresses(const Parts&... parts) {
   return absl::InternalError(absl::StrCat("invalid addresses: ", parts...));
 }
 
@@ -36,14 +36,14 @@ absl::Status VerifySize(const proto::Plan& plan, const BoundPlan& bound, uint32_
     const Wide slice = (blocks + shards - 1) / shards * block;
     bytes *= size.kind() == proto::SizeExpr::UNIT_FULL ? slice * shards : slice;
     if (bound.slices[size.unit()] != slice)
-      return Invalid("a slice of unit '", plan.units(size.unit()).name(), "' has ", bound.slices[size.unit()],
-                     " elements");
+      return InvalidAddresses("a slice of unit '", plan.units(size.unit()).name(), "' has ",
+                              bound.slices[size.unit()], " elements");
   }
   if (bound.device_class == DeviceClass::kCuda && plan.buffers(buffer).has_cuda_bytes())
     bytes = plan.buffers(buffer).cuda_bytes();
   if (bytes != bound.sizes[buffer])
-    return Invalid("buffer ", BufferName(plan, buffer), " has ", bound.sizes[buffer], " bytes, not ",
-                   static_cast<uint64_t>(bytes));
+    return InvalidAddresses("buffer ", BufferName(plan, buffer), " has ", bound.sizes[buffer], " bytes, not ",
+                            static_cast<uint64_t>(bytes));
   return absl::OkStatus();
 }
 
@@ -52,10 +52,10 @@ absl::Status VerifyPlace(const proto::Plan& plan, const BoundPlan& bound, uint32
       (plan.buffers(buffer).space() == proto::DEVICE ? bound.device : bound.host).arena_bytes;
   const uint64_t offset = bound.offsets[buffer];
   if (offset % kAlignment != 0)
-    return Invalid("buffer ", BufferName(plan, buffer), " begins at ", offset, ", not a multiple of ",
-                   kAlignment);
+    return InvalidAddresses("buffer ", BufferName(plan, buffer), " begins at ", offset,
+                            ", not a multiple of ", kAlignment);
   if (offset > arena || bound.sizes[buffer] > arena - offset)
-    return Invalid(BytesText(plan, bound, buffer), " leaves the arena of ", arena, " bytes");
+    return InvalidAddresses(BytesText(plan, bound, buffer), " leaves the arena of ", arena, " bytes");
   return absl::OkStatus();
 }
 
@@ -107,7 +107,7 @@ class Sweep {
   uint64_t End(uint32_t buffer) const { return bound_.offsets[buffer] + bound_.sizes[buffer]; }
 
   absl::Status Clash(uint32_t a, uint32_t b, uint64_t time) const {
-    return Invalid(
+    return InvalidAddresses(
         BytesText(plan_, bound_, a), " and ", BytesText(plan_, bound_, b), " share bytes while both live, ",
         time == 0 ? "always"
                   : absl::StrCat("at ", InstructionPlace(plan_, program_, static_cast<int>(time - 1))));
@@ -126,7 +126,7 @@ absl::Status VerifyBound(const proto::Plan& plan, const BoundPlan& bound) {
   const auto buffers = static_cast<size_t>(plan.buffers_size());
   if (bound.sizes.size() != buffers || bound.offsets.size() != buffers ||
       bound.slices.size() != static_cast<size_t>(plan.units_size()))
-    return Invalid("they are for another plan");
+    return InvalidAddresses("they are for another plan");
   for (uint32_t b = 0; b < buffers; ++b) {
     FT_RETURN_IF_ERROR(VerifySize(plan, bound, b));
     FT_RETURN_IF_ERROR(VerifyPlace(plan, bound, b));

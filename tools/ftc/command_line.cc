@@ -82,8 +82,6 @@ void CheckModel(const ModelCommand& command) {
 // ftc explain, dump, verify
 //===----------------------------------------------------------------------===//
 
-constexpr int kUsualPeakBuffers = 20;
-
 CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
   CLI::App& sub =
       *app.add_subcommand("explain", "Prints what a plan costs each rank: memory, traffic, FLOPs");
@@ -97,7 +95,7 @@ CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
   // Flags, so that they take a value only after '='.
   sub.add_flag("--compare{all}", texts.compare,
                "Plans side by side; of a model: its STRATEGY[,STRATEGY], or all");
-  sub.add_flag(fmt::format("--peak{{{}}}", kUsualPeakBuffers), texts.peak,
+  sub.add_flag(fmt::format("--peak{{{}}}", ExplainCommand::kUsualPeak), texts.peak,
                "The N largest buffers that are live at the peak");
   sub.add_flag("--schedule", command.schedule,
                "When each transfer of a step would run on the target, and why it stands where it stands");

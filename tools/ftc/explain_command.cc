@@ -20,8 +20,6 @@ namespace ftc {
 namespace {
 
 constexpr char kUsualTarget[] = "cpu";
-// In JSON, where nobody asked for a number.
-constexpr int kUsualPeakBuffers = 20;
 
 // A setting as if it had been given by a flag.
 absl::Status SetFlag(std::string_view name, const std::string& text, std::vector<Given>& flags) {
@@ -143,7 +141,7 @@ absl::Status Explain(const ExplainCommand& command, std::vector<Explained> gathe
   if (plans.empty())
     return absl::InvalidArgumentError(fmt::format("{}: {}", left_out[0].name, left_out[0].why));
   if (command.schedule) return ft::PrintOut(command.json ? ScheduleJson(plans[0]) : ScheduleText(plans[0]));
-  const int peak = command.peak.value_or(command.json ? kUsualPeakBuffers : 0);
+  const int peak = command.peak.value_or(command.json ? ExplainCommand::kUsualPeak : 0);
   if (command.compare)
     return ft::PrintOut(command.json ? CompareJson(plans, left_out, peak) : CompareText(plans, left_out));
   return ft::PrintOut(command.json ? ExplainJson(plans[0], peak) : ExplainText(plans[0], peak));
