@@ -16,7 +16,8 @@ namespace ft {
 class BatchSampler {
  public:
   // `dataset` must outlive the sampler. batch >= 1 sequences per rank; 0 <= rank < world.
-  BatchSampler(const TokenDataset& dataset, int64_t batch, int rank, int world, uint64_t seed, bool shuffle);
+  BatchSampler(const TokenDataset& dataset, int64_t batch, int rank, int world, uint64_t seed, bool shuffle,
+               int64_t consumed = 0);
 
   // Writes tokens[batch][T] and targets[batch][T], row-major. Allocates nothing; const and thread-safe.
   void Fill(int64_t step, int32_t* tokens, int32_t* targets) const;
@@ -30,6 +31,7 @@ class BatchSampler {
   int rank_;
   int world_;
   bool shuffle_;
+  int64_t consumed_;
   EpochPermutation permutation_;
 };
 

@@ -86,8 +86,8 @@ void AddInput(CLI::App& app, Flags& flags) {
       "auto",
       "How the data file spells its tokens; auto refuses what it cannot read, any other word is "
       "obeyed");
-  AddChoice<bool>(app, "--shuffle", flags.shuffle, {{"on", true}, {"off", false}}, "on",
-                  "Whether sequences come in an order drawn from the seed, anew every epoch");
+  AddChoice<std::optional<bool>>(app, "--shuffle", flags.shuffle, {{"on", true}, {"off", false}}, "on",
+                                 "Whether sequences come in an order drawn from the seed, anew every epoch");
   app.add_option(
          "--init", flags.init,
          "Start from these weights (safetensors file or folder) instead of random ones; a config.json "
@@ -286,7 +286,8 @@ std::string CheckTogether(const CLI::App& app, const Flags& flags) {
   }
   if (app.count("--trace-steps") > 0 && flags.trace.empty()) return "--trace-steps needs --trace";
   if (flags.device == DeviceKind::kNull) {
-    for (const char* name : {"--init", "--save-weights", "--metrics", "--eval-data", "--emulate-link"}) {
+    for (const char* name : {"--init", "--save-weights", "--metrics", "--eval-data", "--emulate-link",
+                             "--checkpoint-dir", "--resume"}) {
       if (app.count(name) > 0)
         return std::string(name) + " makes no sense with --device=null, which computes nothing";
     }
@@ -327,6 +328,7 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   AddTraining(app, flags);
   AddEvaluation(app, flags);
   AddOutput(app, flags);
+  AddCheckpoints(app, flags.checkpoints);
   AddMachine(app, flags);
   AddCuda(app, flags.cuda);
   AddRanks(app, flags);
@@ -346,7 +348,8 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   } catch (const CLI::ParseError& error) {
     return Usage(Explain(app, error));
   }
-  const std::string mistake = CheckTogether(app, flags);
+  std::string mistake = CheckTogether(app, flags);
+  if (mistake.empty()) mistake = CheckTogether(app, flags.checkpoints);
   if (!mistake.empty()) return Usage(mistake);
   if (flags.mesh.has_value()) flags.world_size = flags.mesh->world_size();
   return -1;

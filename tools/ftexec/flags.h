@@ -15,6 +15,7 @@
 #include "runtime/executor/training_settings.h"
 #include "runtime/metrics/progress.h"
 #include "runtime/plan/mesh.h"
+#include "tools/ftexec/checkpoint_flags.h"
 
 namespace ft {
 
@@ -39,11 +40,12 @@ struct Flags {
   DeviceKind device = DeviceKind::kCpu;
   CudaFlags cuda;
   std::optional<cpu::Isa> instruction_set;  // absent: the best that every rank has
-  int threads = 0;  // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
-  bool shuffle = true;
+  int threads = 0;              // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
+  std::optional<bool> shuffle;  // absent: on, or as the run that is resumed
   std::string init;
   std::vector<std::string> allow_unused;  // globs
   std::string save_weights;
+  CheckpointFlags checkpoints;
   std::string metrics;
   std::string log_dir;
   std::string trace;

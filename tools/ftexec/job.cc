@@ -113,8 +113,9 @@ absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Flags& flags, const
 absl::Status Settle(const Flags& flags, Job& job) {
   FT_ASSIGN_OR_RETURN(const TrainingSettings of_plan, TrainingSettingsOf(job.plan()));
   const TrainingSettings run = TrainingSettings::Merge(flags.run, of_plan);
-  const int64_t per_step = static_cast<int64_t>(job.plan().batch()) * job.world_size() *
-                           std::max<int64_t>(1, job.plan().micro_steps());
+  const int64_t per_step = job.SequencesPerStep();
+  job.steps_follow_data = !run.steps.has_value();
+  job.shuffle = flags.shuffle.value_or(true);
   job.steps = run.steps.value_or((job.data->num_sequences() + per_step - 1) / per_step);
   job.seed = run.seed.value_or(job.seed);
   job.max_bad_steps = run.max_bad_steps.value_or(job.max_bad_steps);
@@ -139,6 +140,10 @@ absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int
 }
 
 }  // namespace
+
+int64_t Job::SequencesPerStep() const {
+  return static_cast<int64_t>(plan().batch()) * world_size() * std::max<int64_t>(1, plan().micro_steps());
+}
 
 absl::Status CheckOutputs(const Flags& flags) {
   struct File {
@@ -209,7 +214,7 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
       "shuffle=%s "
       "init=%s save_weights=%s data_tokens=%d mesh=%s",
       PlanHashText(job.file.hash), job.steps, job.seed, job.lr.peak, Name(job.lr.kind), job.lr.warmup_steps,
-      job.lr.min_lr, job.max_bad_steps, OnOff(flags.shuffle), OnOff(!flags.init.empty()),
+      job.lr.min_lr, job.max_bad_steps, OnOff(job.shuffle), OnOff(!flags.init.empty()),
       OnOff(!flags.save_weights.empty()), job.data->num_tokens(), MeshText(job.bound.mesh));
   if (job.eval_data != nullptr) {
     absl::StrAppendFormat(&text, " eval_tokens=%d eval_every=%d eval_steps=%d", job.eval_data->num_tokens(),

@@ -34,12 +34,6 @@ absl::Status MakeFolder(const std::string& path) {
   return PosixError(errno, "make the folder", path);
 }
 
-absl::Status MakeFolders(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    FT_RETURN_IF_ERROR(MakeFolder(path.substr(0, slash)));
-  return MakeFolder(path);
-}
-
 absl::Status RemoveAll(const std::string& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);  // of a symbolic link the link alone
@@ -65,6 +59,12 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
 }
 
 }  // namespace
+
+absl::Status MakeFolders(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    FT_RETURN_IF_ERROR(MakeFolder(path.substr(0, slash)));
+  return MakeFolder(path);
+}
 
 std::string CheckpointName(uint64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
 

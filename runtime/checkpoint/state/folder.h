@@ -35,6 +35,9 @@ struct StagedCheckpoint {
   std::string destination() const;
 };
 
+// A folder and those that it lies in, where they are not there. Errors: the system's.
+absl::Status MakeFolders(const std::string& path);
+
 // Makes the folder and the one staged in it; every rank may call it, in any order. Errors: the system's.
 absl::Status MakeStaged(const StagedCheckpoint& staged);
 

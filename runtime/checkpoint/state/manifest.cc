@@ -18,11 +18,13 @@ constexpr std::string_view kEnd = "\"\n}\n";
 // 64-bit numbers are strings in protobuf's JSON, which no script expects.
 void Unquote(const google::protobuf::Message& message, nlohmann::ordered_json& json) {
   using Field = google::protobuf::FieldDescriptor;
+  if (message.GetDescriptor()->full_name() == "google.protobuf.Struct") return;  // any JSON object
   const auto* reflection = message.GetReflection();
-  std::vector<const Field*> fields;
-  reflection->ListFields(message, &fields);
-  for (const Field* field : fields) {
-    nlohmann::ordered_json& value = json[field->name()];
+  for (int f = 0; f < message.GetDescriptor()->field_count(); ++f) {
+    const Field* field = message.GetDescriptor()->field(f);
+    const auto found = json.find(field->name());
+    if (found == json.end()) continue;
+    nlohmann::ordered_json& value = *found;
     const bool wide = field->cpp_type() == Field::CPPTYPE_INT64 || field->cpp_type() == Field::CPPTYPE_UINT64;
     const auto number = [](nlohmann::ordered_json& text) {
       if (text.is_string()) text = nlohmann::ordered_json::parse(text.get<std::string>());
@@ -59,6 +61,7 @@ absl::StatusOr<DType> DTypeNamed(std::string_view name) {
 absl::StatusOr<std::string> ManifestText(const proto::Manifest& manifest) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
   std::string text;
   if (const auto status = google::protobuf::util::MessageToJsonString(manifest, &text, options); !status.ok())
     return absl::InternalError(fmt::format("the manifest cannot be written: {}", status.ToString()));

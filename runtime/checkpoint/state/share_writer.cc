@@ -65,6 +65,9 @@ class PieceWriter {
   absl::Status Write(StateSource& source) {
     FT_RETURN_IF_ERROR(Reserve(file_, path_, piece_));
     if (!piece_.head.empty()) {
+      // Should a file of a save that failed still be there.
+      if (ftruncate(file_.fd(), static_cast<off_t>(piece_.file_bytes)) != 0)
+        return PosixError(errno, "write", path_);
       sums_.Add(piece_.file, 0, piece_.head.data(), piece_.head.size());
       FT_RETURN_IF_ERROR(WriteAt(file_, path_, 0, piece_.head.data(), piece_.head.size()));
     }
@@ -110,7 +113,11 @@ Share::Share(const FileLayout& layout, int rank) {
     state_bytes_ += extent.bytes;
   }
   for (int f = 0; f < layout.num_files(); ++f) {
-    if (layout.HeadWriter(f) == rank) by_file[static_cast<uint32_t>(f)].head = layout.File(f).head;
+    if (layout.HeadWriter(f) != rank) continue;
+    LayoutFile file = layout.File(f);
+    Piece& piece = by_file[static_cast<uint32_t>(f)];
+    piece.head = std::move(file.head);
+    piece.file_bytes = file.bytes;
   }
   bytes_ = state_bytes_;
   for (auto& [file, piece] : by_file) {

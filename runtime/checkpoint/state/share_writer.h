@@ -29,6 +29,7 @@ class Share {
     uint32_t file = 0;
     std::string name;
     std::string head;             // of the file; empty where another rank writes it
+    uint64_t file_bytes = 0;      // of the whole file, where there is a head
     std::vector<Extent> extents;  // by offset
   };
 
