@@ -16,7 +16,8 @@ namespace ft {
 namespace {
 
 constexpr size_t kMaxNodes = 1 << 16;
-constexpr size_t kMaxDigits = 9;  // of a node's number
+constexpr size_t kMaxDigits = 9;     // of a node's number
+constexpr size_t kMaxLetters = 255;  // of a name: more than DNS allows
 
 absl::Status Wrong(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
@@ -66,6 +67,8 @@ absl::StatusOr<std::vector<std::string>> ExpandElement(absl::string_view element
       if (!absl::ascii_isgraph(static_cast<unsigned char>(c)) || c == ']')
         return Wrong(c == ']' ? "has a ']' without '['" : "has a character that no name of a node has");
     }
+    if (names.front().size() + plain.size() > kMaxLetters)
+      return Wrong(absl::StrCat("has a name of more than ", kMaxLetters, " letters"));
     for (std::string& name : names) name.append(plain.data(), plain.size());
     if (open == absl::string_view::npos) break;
     const size_t close = element.find(']', open);

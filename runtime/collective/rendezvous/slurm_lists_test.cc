@@ -61,6 +61,10 @@ TEST(SlurmLists, HostListsThatAreNone) {
   std::string many;
   for (int i = 0; i < 5000; ++i) many += "[0-1]";
   EXPECT_FALSE(ExpandHostList(many).ok());
+  std::string single;
+  for (int i = 0; i < 5000; ++i) single += "[7]";
+  EXPECT_FALSE(ExpandHostList(single).ok());
+  EXPECT_FALSE(ExpandHostList("n[0-65535]" + std::string(100000, 'x')).ok());
 }
 
 TEST(SlurmLists, TasksPerNode) {
