@@ -29,6 +29,7 @@
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/rank_device.h"
 #include "tools/ftexec/rank_log.h"
+#include "tools/ftexec/run_events.h"
 #include "tools/ftexec/trace_files.h"
 
 namespace ft {
@@ -39,6 +40,8 @@ constexpr int kOtherThreads = 8;
 
 // Of a run that ends early: launchers wait about 30 s before they kill.
 constexpr int kSecondsForTrace = 15;
+
+constexpr int64_t kFirstStep = 0;  // every run begins with the first step so far
 
 // The ranks' ties to each other. Members go in the opposite order: the rendezvous, which may serve the store,
 // last.
@@ -120,13 +123,14 @@ class Run {
                                   {.metrics = metrics_.get(),
                                    .progress = progress_.get(),
                                    .log = log_.get(),
+                                   .events = events_.get(),
                                    .trace = trace_.get(),
                                    .warn = [this](const std::string& line) { Warn(line); }},
                                   evaluator_.get()));
     progress_.reset();
     FT_RETURN_IF_ERROR(Finish());
     if (job_.rank() == 0) PrintMemory(job_, device_);
-    return CheckLog();
+    return CheckLogs();
   }
 
   bool diverged() const { return loop_ != nullptr && loop_->diverged(); }
@@ -145,13 +149,13 @@ class Run {
   }
 
  private:
-  // Lines of the log that were lost on the way.
-  absl::Status CheckLog() {
+  // What was lost on the way of the log and of the curves.
+  absl::Status CheckLogs() {
     if (log_ == nullptr) return absl::OkStatus();
     log_->Finish();
-    const int error = log_->write_error();
-    return error == 0 ? absl::OkStatus()
-                      : PosixError(error, "write", RankLog::PathOf(flags_.log_dir, job_.rank()));
+    const int error = rank_log_->write_error() != 0 ? rank_log_->write_error() : log_->write_error();
+    if (error != 0) return PosixError(error, "write", RankLog::PathOf(flags_.log_dir, job_.rank()));
+    return events_ == nullptr ? absl::OkStatus() : events_->status();
   }
 
   absl::Status Prepare() {
@@ -202,8 +206,14 @@ class Run {
       }
     }
     if (!flags_.log_dir.empty()) {
-      FT_ASSIGN_OR_RETURN(rank_log_, RankLog::Open(flags_.log_dir, job_.rank()));
+      const std::string beginning =
+          BeginningOfRun(job_.environment, PlanHashText(job_.file.hash), kFirstStep, absl::Now());
+      FT_ASSIGN_OR_RETURN(rank_log_, RankLog::Open(flags_.log_dir, job_.rank(), beginning));
       log_ = std::make_unique<Progress>(rank_log_->fd(), ProgressMode::kAuto, job_.steps);
+      if (job_.rank() == 0) {
+        FT_ASSIGN_OR_RETURN(events_, OpenTrainingEvents(flags_, job_, device_, peers_.backend, kFirstStep,
+                                                        [this](const std::string& line) { Warn(line); }));
+      }
     }
     if (!flags_.trace.empty()) {
       trace_ =
@@ -247,11 +257,11 @@ class Run {
     return trace_ == nullptr ? absl::OkStatus() : WriteTrace(flags_.trace, trace_->recorder(), peers_.host());
   }
 
-  // About a step that all ranks skipped: rank 0 says it for all of them.
+  // About a step that all ranks skipped, or curves that end: rank 0 says it for all of them.
   void Warn(const std::string& line) {
     if (rank_log_ != nullptr) RankLog::Append(flags_.log_dir, job_.rank(), "ftexec: " + line + "\n");
     if (job_.rank() != 0) return;
-    progress_->Finish();
+    if (progress_ != nullptr) progress_->Finish();
     PrintError("ftexec: " + line);
   }
 
@@ -269,6 +279,7 @@ class Run {
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Progress> log_;
+  std::unique_ptr<TrainingEvents> events_;
   std::unique_ptr<TraceSession> trace_;
   bool trace_written_ = false;  // or tried to be
 };
