@@ -184,8 +184,8 @@ TEST_F(EventFileTest, EndsWithAWholeRecordWhenTheDiskIsFull) {
   EXPECT_EQ(Read(*file).size(), 3u);
 }
 
-// Three runs in one folder: the first was killed in the middle of a record, the second begins at a step that the
-// first has computed, the third at one of the second. test/interop names a folder and looks at it with
+// Three runs in one folder: the first was killed in the middle of a record, the second begins at a step that
+// the first has computed, the third at one of the second. test/interop names a folder and looks at it with
 // TensorBoard itself.
 TEST_F(EventFileTest, RunsThatGoOn) {
   const char* const given = std::getenv("FT_EVENTS_FOLDER");

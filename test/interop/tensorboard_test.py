@@ -67,8 +67,10 @@ class TensorBoardTest(support.InteropTest):
         self.plan = support.compile_plan(self.folder, "gpt2", "full_shard")
 
     def train(self, *options, data=support.CORPUS, steps=STEPS, status=0):
-        done = subprocess.run(support.ftexec(self.plan, steps, f"--log-dir={self.logs}", f"--metrics={self.metrics}", *options, data=data),
-                              env=support.environment(), timeout=300, capture_output=True, text=True)
+        command = support.ftexec(self.plan, steps, f"--log-dir={self.logs}", f"--metrics={self.metrics}", data=data)
+        given = {option.split("=")[0] for option in options}
+        command = [word for word in command if str(word).split("=")[0] not in given]
+        done = subprocess.run([*command, *options], env=support.environment(), timeout=300, capture_output=True, text=True)
         self.assertEqual(done.returncode, status, done.stderr)
 
     def runs_that_go_on(self):
