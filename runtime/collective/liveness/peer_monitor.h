@@ -3,15 +3,23 @@
 // A star of TCP connections through rank 0. A connection that closes with no goodbye is a lost rank; rank 0
 // tells all others. When rank 0 itself is lost, every rank sees its own connection close. There is no
 // heartbeat: a stopped or busy process is not lost.
+//
+// On the same connections, beside the collectives of a run, ranks agree on texts, wish for checkpoints and
+// say how long their steps took.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "runtime/collective/liveness/agreement.h"
+#include "runtime/collective/liveness/step_times.h"
+#include "runtime/collective/liveness/wishes.h"
 #include "runtime/collective/rendezvous/rendezvous.h"
 
 namespace ft {
@@ -45,6 +53,26 @@ class PeerMonitor {
   // This rank is done. Rank 0 waits until every rank has said so, for at most `patience`. Errors: Unavailable
   // when a rank was lost before it said goodbye. No callback afterwards.
   absl::Status Goodbye(absl::Duration patience = absl::Seconds(60));
+
+  // All ranks call it for the same `topic` and `number`, each from any thread but never two at a time, also
+  // while other threads train; the n-th call of a rank meets the n-th of each other. Rank 0 calls `decide`
+  // once, in the calling thread, with what each rank brought (`payload`, at most Agreement::kMaxBytes), and
+  // all ranks return what it returned, be it an error. With a single rank that is all.
+  // Errors, beside those of `decide`: Unavailable with the verdict when a rank was lost or failed, or ended
+  // with no such call; Internal when ranks call it for different things, naming both; DeadlineExceeded when a
+  // rank does not call within `timeout` of rank 0's call, naming the missing ones, or when no answer came
+  // within `timeout` and some seconds of this rank's own, the time of `decide` included; what Cancel was
+  // given. After an error of one agreement the next ones work as if it had succeeded.
+  absl::StatusOr<std::string> Agree(std::string_view topic, uint64_t number, std::string payload,
+                                    Agreement::Decide decide, absl::Duration timeout);
+  Agreement::Counts agreement_counts() const;
+
+  Wishes& wishes();
+  StepTimes& step_times();
+
+  // Whatever waits for other ranks here, in Agree or Wishes::AtBoundary, returns `reason`, now and later; so
+  // it does after Fail and Goodbye. Thread-safe; does not wait.
+  void Cancel(const absl::Status& reason);
 
  private:
   class Impl;

@@ -34,12 +34,17 @@ uint64_t RandomNonce() {
   return uint64_t{device()} << 32 | device();
 }
 
+// Room for what the watch sends to a process that is stopped (channel.h), however little the system gives a
+// socket at first.
+constexpr int kReceiveBuffer = 256 << 10;
+
 // A host that vanishes sends nothing, not even an end of the connection; the kernel finds out. A stopped
 // process's kernel answers.
 void KeepAlive(int fd) {
   const auto set = [fd](int level, int name, int value) {
     setsockopt(fd, level, name, &value, sizeof(value));
   };
+  set(SOL_SOCKET, SO_RCVBUF, kReceiveBuffer);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
