@@ -66,7 +66,6 @@ struct TrainingOutputs {
   // runs on the device then. Whether the run ends here.
   std::function<absl::StatusOr<bool>(int64_t steps_done, std::optional<double> eval_loss)> boundary = {};
 };
-};
 
 class TrainingLoop {
  public:
