@@ -142,6 +142,7 @@ absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& o
   if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->Write(metrics));
   if (outputs.progress != nullptr) outputs.progress->Update(metrics);
   if (outputs.log != nullptr) outputs.log->Update(metrics);
+  if (outputs.events != nullptr) outputs.events->Write(metrics);
   if (!metrics.skipped) return absl::OkStatus();
   const std::string line = bad_steps_.Describe(metrics.step, options_.steps, health, options_.world_size);
   if (verdict == BadSteps::Verdict::kSkipped) {
@@ -159,6 +160,7 @@ absl::StatusOr<double> TrainingLoop::Evaluate(int64_t step, const TrainingOutput
   if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->WriteEvaluation(metrics));
   if (outputs.progress != nullptr) outputs.progress->ShowEvaluation(metrics);
   if (outputs.log != nullptr) outputs.log->ShowEvaluation(metrics);
+  if (outputs.events != nullptr) outputs.events->WriteEvaluation(metrics);
   return result.loss;
 }
 

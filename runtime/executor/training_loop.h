@@ -21,6 +21,7 @@
 #include "runtime/executor/training_settings.h"
 #include "runtime/metrics/jsonl.h"
 #include "runtime/metrics/progress.h"
+#include "runtime/metrics/training_events.h"
 
 namespace ft {
 
@@ -58,6 +59,7 @@ struct TrainingOutputs {
   MetricsFile* metrics = nullptr;
   Progress* progress = nullptr;
   Progress* log = nullptr;  // the rank's own log
+  TrainingEvents* events = nullptr;
   TraceSession* trace = nullptr;
   std::function<void(const std::string& line)> warn = {};  // about steps that were not applied
   // Called after each step, and what is evaluated after it (whose loss it gets), with the steps done; nothing

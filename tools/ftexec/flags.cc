@@ -160,8 +160,10 @@ void AddOutput(CLI::App& app, Flags& flags) {
       app, "--progress", flags.progress,
       {{"auto", ProgressMode::kAuto}, {"on", ProgressMode::kOn}, {"off", ProgressMode::kOff}}, "auto",
       "A line that updates on a terminal, plain lines elsewhere; on: the updating line everywhere");
-  app.add_option("--log-dir", flags.log_dir,
-                 "Every rank also writes its messages and steps to rank<R>.log in this folder")
+  app.add_option(
+         "--log-dir", flags.log_dir,
+         "Every rank also adds its messages and steps to rank<R>.log in this folder, rank 0 curves for "
+         "TensorBoard")
       ->type_name("DIR");
   app.add_option("--trace", flags.trace,
                  "A Chrome trace (chrome://tracing, Perfetto), one track per stream and rank")
@@ -321,6 +323,7 @@ int Usage(const std::string& message) {
 }  // namespace
 
 int ParseFlags(int argc, char** argv, Flags& flags) {
+  flags.arguments.assign(argv + 1, argv + argc);
   CLI::App app(kDescription, "ftexec");
   app.footer(kFooter);
   app.set_version_flag("--version", FT_VERSION);

@@ -29,6 +29,7 @@ struct CudaFlags {
 };
 
 struct Flags {
+  std::vector<std::string> arguments;  // all of them, as they were given
   std::string plan;
   std::string data;
   DataFormat data_format = DataFormat::kAuto;

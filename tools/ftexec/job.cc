@@ -17,6 +17,7 @@
 #include "runtime/base/output_check.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/save_weights.h"
+#include "runtime/metrics/event_file.h"
 #include "runtime/metrics/trace.h"
 #include "runtime/plan/target.h"
 #include "runtime/plan/verify_bound.h"
@@ -75,7 +76,9 @@ absl::Status TryOutputs(const Flags& flags, const Job& job) {
   if (job.rank() == 0 && !flags.trace.empty()) FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.trace, kSome));
   if (job.world_size() > 1 && !flags.trace.empty())
     FT_RETURN_IF_ERROR(CheckAtomicOutput(TracePartPath(flags.trace, job.rank()), kSome));
-  return flags.log_dir.empty() ? absl::OkStatus() : RankLog::Check(flags.log_dir, job.rank(), kSome);
+  if (flags.log_dir.empty()) return absl::OkStatus();
+  FT_RETURN_IF_ERROR(RankLog::Check(flags.log_dir, job.rank(), kSome));
+  return job.rank() == 0 ? EventFile::Check(flags.log_dir, kSome) : absl::OkStatus();
 }
 
 const char* OnOff(bool on) { return on ? "on" : "off"; }

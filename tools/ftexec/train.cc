@@ -30,6 +30,7 @@
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/rank_device.h"
 #include "tools/ftexec/rank_log.h"
+#include "tools/ftexec/run_events.h"
 #include "tools/ftexec/trace_files.h"
 
 namespace ft {
@@ -40,6 +41,7 @@ constexpr int kOtherThreads = 8;
 
 // Of a run that ends early: launchers wait about 30 s before they kill.
 constexpr int kSecondsForTrace = 15;
+
 
 // The ranks' ties to each other. Members go in the opposite order: the rendezvous, which may serve the store,
 // last.
@@ -122,6 +124,7 @@ class Run {
         {.metrics = metrics_.get(),
          .progress = progress_.get(),
          .log = log_.get(),
+         .events = events_.get(),
          .trace = trace_.get(),
          .warn = [this](const std::string& line) { Warn(line); },
          .boundary = [this](int64_t, std::optional<double> eval_loss) { return AtBoundary(eval_loss); }},
@@ -130,7 +133,7 @@ class Run {
     progress_.reset();
     FT_RETURN_IF_ERROR(Finish());
     if (job_.rank() == 0) PrintMemory(job_, device_);
-    return CheckLog();
+    return CheckLogs();
   }
 
   bool diverged() const { return loop_ != nullptr && loop_->diverged(); }
@@ -149,13 +152,13 @@ class Run {
   }
 
  private:
-  // Lines of the log that were lost on the way.
-  absl::Status CheckLog() {
+  // What was lost on the way of the log and of the curves.
+  absl::Status CheckLogs() {
     if (log_ == nullptr) return absl::OkStatus();
     log_->Finish();
-    const int error = log_->write_error();
-    return error == 0 ? absl::OkStatus()
-                      : PosixError(error, "write", RankLog::PathOf(flags_.log_dir, job_.rank()));
+    const int error = rank_log_->write_error() != 0 ? rank_log_->write_error() : log_->write_error();
+    if (error != 0) return PosixError(error, "write", RankLog::PathOf(flags_.log_dir, job_.rank()));
+    return events_ == nullptr ? absl::OkStatus() : events_->status();
   }
 
   absl::Status Prepare() {
@@ -233,8 +236,14 @@ class Run {
       }
     }
     if (!flags_.log_dir.empty()) {
-      FT_ASSIGN_OR_RETURN(rank_log_, RankLog::Open(flags_.log_dir, job_.rank()));
+      const std::string beginning =
+          BeginningOfRun(job_.environment, PlanHashText(job_.file.hash), FirstStep(), absl::Now());
+      FT_ASSIGN_OR_RETURN(rank_log_, RankLog::Open(flags_.log_dir, job_.rank(), beginning));
       log_ = std::make_unique<Progress>(rank_log_->fd(), ProgressMode::kAuto, job_.steps);
+      if (job_.rank() == 0) {
+        FT_ASSIGN_OR_RETURN(events_, OpenTrainingEvents(flags_, job_, device_, peers_.backend, FirstStep(),
+                                                        [this](const std::string& line) { Warn(line); }));
+      }
     }
     if (!flags_.trace.empty()) {
       trace_ =
@@ -292,13 +301,16 @@ class Run {
     return trace_ == nullptr ? absl::OkStatus() : WriteTrace(flags_.trace, trace_->recorder(), peers_.host());
   }
 
+  // The number of the first step that this run takes.
+  int64_t FirstStep() const { return resumed_ ? checkpoints_->position().steps : 0; }
+
   void Say(const std::string& line) {
     if (job_.rank() != 0) return;
     if (progress_ != nullptr) progress_->Finish();
     PrintOut(line + "\n").IgnoreError();
   }
 
-  // About a step that all ranks skipped: rank 0 says it for all of them.
+  // About a step that all ranks skipped, or curves that end: rank 0 says it for all of them.
   void Warn(const std::string& line) {
     if (rank_log_ != nullptr) RankLog::Append(flags_.log_dir, job_.rank(), "ftexec: " + line + "\n");
     if (job_.rank() != 0) return;
@@ -323,6 +335,7 @@ class Run {
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Progress> log_;
+  std::unique_ptr<TrainingEvents> events_;
   std::unique_ptr<TraceSession> trace_;
   bool trace_written_ = false;  // or tried to be
 };
