@@ -88,7 +88,9 @@ int CountingProgressClock::calls = 0;
 void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
   const TempFolder folder;
   const int64_t batch = static_cast<int64_t>(plan.batch()), seq_len = static_cast<int64_t>(plan.seq_len());
-  const std::string data = folder.Write("text.txt", std::string(5000, 'a') + std::string(5000, 'b'));
+  const std::vector<DataEntry> data = {
+      {.path = folder.Write("a.txt", std::string(5000, 'a')), .weight = 0.7},
+      {.path = folder.Write("b.txt", std::string(5000, 'b')), .weight = 0.3}};
   const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, ranks), DeviceClass::kCpu);
   KernelRegistry kernels;
   RegisterCpuKernels(kernels);

@@ -69,13 +69,20 @@ CLI::Validator NumberIn(double least, double most) {
   return CLI::Validator(check, "");
 }
 
+void ParseData(const std::string& name, const std::string& text, std::vector<DataEntry>& entries) {
+  absl::StatusOr<std::vector<DataEntry>> parsed = ParseDataList(text);
+  if (!parsed.ok()) throw CLI::ValidationError(name, std::string(parsed.status().message()));
+  entries = *std::move(parsed);
+}
+
 void AddInput(CLI::App& app, Flags& flags) {
   app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
-  app.add_option(
-         "--data", flags.data,
-         "Tokens to train on: a text file (every byte a token, for models of 256), llm.c's .bin, or uint16 "
-         "or uint32 tokens")
-      ->type_name("PATH");
+  app.add_option_function<std::string>(
+         "--data", [&flags](const std::string& text) { ParseData("--data", text, flags.data); },
+         "Tokens to train on: text files (every byte a token, for models of 256), llm.c's .bin, uint16 or "
+         "uint32 tokens. Files, folders and globs ('data/*.bin'); with weights each entry is a source with "
+         "epochs of its own, else all are one")
+      ->type_name("PATH[:WEIGHT][,...]");
   AddChoice<DataFormat>(
       app, "--data-format", flags.data_format,
       {{"auto", DataFormat::kAuto},
@@ -140,8 +147,15 @@ void AddTraining(CLI::App& app, Flags& flags) {
 }
 
 void AddEvaluation(CLI::App& app, Flags& flags) {
-  app.add_option("--eval-data", flags.eval_data, "Tokens to evaluate on, at the end of the run; as --data")
-      ->type_name("PATH");
+  const auto parse_data = [&flags](const std::string& text) {
+    ParseData("--eval-data", text, flags.eval_data);
+    if (flags.eval_data[0].weight.has_value())
+      throw CLI::ValidationError("--eval-data", "takes no weights: every sequence is evaluated once");
+  };
+  app.add_option_function<std::string>(
+         "--eval-data", parse_data,
+         "Tokens to evaluate on, at the end of the run; as --data, without weights")
+      ->type_name("PATH[,...]");
   app.add_option("--eval-every", flags.eval_every, "Evaluate also after every N steps")
       ->type_name("N")
       ->check(IntegerFrom(1));

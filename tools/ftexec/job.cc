@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/base/output_check.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/data/data_identity.h"
 #include "runtime/executor/save_weights.h"
 #include "runtime/metrics/event_file.h"
 #include "runtime/metrics/trace.h"
@@ -81,6 +82,32 @@ absl::Status TryOutputs(const Flags& flags, const Job& job) {
   return job.rank() == 0 ? EventFile::Check(flags.log_dir, kSome) : absl::OkStatus();
 }
 
+// What cannot be read is for whoever opens it to complain about.
+std::vector<std::string> DataFiles(const std::vector<DataEntry>& entries) {
+  std::vector<std::string> files;
+  for (const DataEntry& entry : entries) {
+    const absl::StatusOr<std::vector<DataPath>> found = FindDataFiles(entry.path);
+    if (!found.ok()) continue;
+    for (const DataPath& file : *found) files.push_back(file.path);
+  }
+  return files;
+}
+
+// A file that is written into a folder of data would be data of the next run.
+absl::Status CheckFolders(const char* output, const std::string& path, const char* data,
+                          const std::vector<DataEntry>& entries) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::absolute(path, ignored).parent_path();
+  for (const DataEntry& entry : entries) {
+    if (!std::filesystem::is_directory(entry.path, ignored) || !IsSameFile(folder.native(), entry.path))
+      continue;
+    return absl::InvalidArgumentError(absl::StrCat(output, " '", path, "' would lie in '", entry.path,
+                                                   "', of which ", data,
+                                                   " reads all files; write it elsewhere"));
+  }
+  return absl::OkStatus();
+}
+
 const char* OnOff(bool on) { return on ? "on" : "off"; }
 
 const char* Name(DeviceKind device) {
@@ -107,9 +134,10 @@ const char* Name(cuda::AttentionChoice attention) {
   return "";
 }
 
-absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Flags& flags, const std::string& path,
+absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Flags& flags,
+                                                       const std::vector<DataEntry>& entries,
                                                        const proto::Plan& plan) {
-  return OpenDataset(path, static_cast<int64_t>(plan.vocab_size()), static_cast<int64_t>(plan.seq_len()),
+  return OpenDataset(entries, static_cast<int64_t>(plan.vocab_size()), static_cast<int64_t>(plan.seq_len()),
                      flags.data_format);
 }
 
@@ -153,14 +181,18 @@ absl::Status CheckOutputs(const Flags& flags) {
     const char* name;
     const std::string& path;
   };
-  const File data = {"--data", flags.data}, plan = {"the plan", flags.plan}, init = {"--init", flags.init};
+  const File plan = {"the plan", flags.plan}, init = {"--init", flags.init};
   const File weights = {"--save-weights", flags.save_weights}, metrics = {"--metrics", flags.metrics};
-  const File trace = {"--trace", flags.trace}, eval_data = {"--eval-data", flags.eval_data};
-  const std::pair<File, std::vector<File>> outputs[] = {
-      {weights, {plan, data, eval_data}},
-      {metrics, {plan, data, eval_data, init, weights}},
-      {trace, {plan, data, eval_data, init, weights, metrics}}};
-  for (const auto& [output, others] : outputs) {
+  const File trace = {"--trace", flags.trace};
+  std::pair<File, std::vector<File>> outputs[] = {
+      {weights, {plan}}, {metrics, {plan, init, weights}}, {trace, {plan, init, weights, metrics}}};
+  const std::vector<std::string> data = DataFiles(flags.data), eval_data = DataFiles(flags.eval_data);
+  for (auto& [output, others] : outputs) {
+    if (output.path.empty()) continue;
+    FT_RETURN_IF_ERROR(CheckFolders(output.name, output.path, "--data", flags.data));
+    FT_RETURN_IF_ERROR(CheckFolders(output.name, output.path, "--eval-data", flags.eval_data));
+    for (const std::string& path : data) others.push_back({"--data", path});
+    for (const std::string& path : eval_data) others.push_back({"--eval-data", path});
     for (const File& other : others) {
       if (!IsSameFile(output.path, other.path)) continue;
       return absl::InvalidArgumentError(absl::StrCat(
@@ -215,13 +247,24 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
   std::string text = absl::StrFormat(
       "plan=%s steps=%d seed=%d lr=%.17g lr_schedule=%s warmup_steps=%d min_lr=%.17g max_bad_steps=%d "
       "shuffle=%s "
-      "init=%s save_weights=%s data_tokens=%d mesh=%s",
+      "init=%s save_weights=%s data_tokens=%d data=%016x mesh=%s",
       PlanHashText(job.file.hash), job.steps, job.seed, job.lr.peak, Name(job.lr.kind), job.lr.warmup_steps,
       job.lr.min_lr, job.max_bad_steps, OnOff(job.shuffle), OnOff(!flags.init.empty()),
-      OnOff(!flags.save_weights.empty()), job.data->num_tokens(), MeshText(job.bound.mesh));
+      OnOff(!flags.save_weights.empty()), job.data->num_tokens(), IdentityHash(IdentityOf(*job.data)),
+      MeshText(job.bound.mesh));
   if (job.eval_data != nullptr) {
-    absl::StrAppendFormat(&text, " eval_tokens=%d eval_every=%d eval_steps=%d", job.eval_data->num_tokens(),
+    absl::StrAppendFormat(&text, " eval_tokens=%d eval_data=%016x eval_every=%d eval_steps=%d",
+                          job.eval_data->num_tokens(), IdentityHash(IdentityOf(*job.eval_data)),
                           flags.eval_every, flags.eval_steps);
+  }
+  const CheckpointFlags& checkpoints = flags.checkpoints;
+  if (checkpoints.saves() || !checkpoints.resume.empty()) {
+    absl::StrAppendFormat(
+        &text,
+        " checkpoint_dir=%s save_every=%d save_every_s=%.17g state_dict_type=%s resume=%s data_changed=%s",
+        OnOff(checkpoints.saves()), checkpoints.every_steps, absl::ToDoubleSeconds(checkpoints.every),
+        checkpoints.type.has_value() ? std::string(Name(*checkpoints.type)) : "auto", checkpoints.resume,
+        checkpoints.restart_data ? "restart" : "error");
   }
   // These decide which collectives a rank takes part in, when it enqueues and when it replays them, and how
   // it computes. Steps of a trace are enqueued.

@@ -11,6 +11,7 @@
 #include "fmt/format.h"
 #include "runtime/base/numbers.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/data/data_text.h"
 #include "runtime/metrics/markdown.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftexec/header.h"
@@ -47,11 +48,6 @@ std::string ScheduleText(const LrSchedule& lr) {
   return text + (lr.convention == LrSchedule::Convention::kDeepSpeed ? ", as DeepSpeed counts" : "");
 }
 
-std::string DataText(const TokenDataset& data) {
-  return fmt::format("{} ({}, {} tokens, {} sequences)", data.path(), Name(data.format()),
-                     Grouped(data.num_tokens()), Grouped(data.num_sequences()));
-}
-
 void AddModelRows(const Flags& flags, const Job& job, SettingRows& rows) {
   const proto::Plan& plan = job.plan();
   rows.emplace_back("model", fmt::format("{}, {} parameters", plan.model(), Grouped(CountParameters(plan))));
@@ -72,7 +68,7 @@ void AddTrainingRows(const Flags& flags, const Job& job, int64_t first_step, Set
   rows.emplace_back("bad steps in a row that end the run", std::to_string(job.max_bad_steps));
   if (!flags.init.empty()) rows.emplace_back("weights to start from", flags.init);
   rows.emplace_back("data", DataText(*job.data));
-  rows.emplace_back("shuffled", flags.shuffle ? "yes" : "no");
+  rows.emplace_back("shuffled", job.shuffle ? "yes" : "no");
   if (job.eval_data == nullptr) return;
   rows.emplace_back("evaluation data", DataText(*job.eval_data));
   rows.emplace_back("evaluated", flags.eval_every > 0

@@ -1,6 +1,6 @@
 #include "tools/ftexec/run_manifest.h"
 
-#include <google/protobuf/util/message_differencer.h>
+#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +10,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/plan_state.h"
+#include "runtime/data/data_identity.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/report.h"
 
@@ -41,6 +42,7 @@ class Differences {
   void Compare(std::string_view name, const T& before, const T& now) {
     if (before != now) words_.push_back(fmt::format("{} {} (was {})", name, now, before));
   }
+  void Add(std::string words) { words_.push_back(std::move(words)); }
   void CompareSettings(const proto::Manifest& before, const proto::Plan& plan) {
     std::map<std::string, std::string> old;
     for (const proto::Attribute& setting : before.settings()) old[setting.name()] = ValueText(setting);
@@ -70,6 +72,36 @@ absl::StatusOr<TrainingSettings> SettingsOf(const proto::Manifest::Run& run, Tra
   FT_ASSIGN_OR_RETURN(of_plan.warmup, ParseWarmup(run.warmup()));
   FT_ASSIGN_OR_RETURN(of_plan.lr_convention, ParseLrConvention(run.lr_convention()));
   return of_plan;
+}
+
+// Text of JSON both ways: the identity has a form of its own.
+void SetData(const DataIdentity& identity, proto::Manifest& manifest) {
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(DataIdentityText(identity), manifest.mutable_data());
+  if (!status.ok()) manifest.clear_data();  // which a run that goes on refuses
+}
+
+absl::StatusOr<DataIdentity> DataOf(const proto::Manifest& manifest) {
+  std::string text;
+  if (const auto status = google::protobuf::util::MessageToJsonString(manifest.data(), &text); !status.ok())
+    return absl::InvalidArgumentError("the manifest says nothing sensible of the data");
+  return ParseDataIdentity(text);
+}
+
+// Other data than before is an error, or read from its beginning.
+absl::Status SettleData(const CheckpointFlags& flags, const proto::Manifest& manifest, const Job& job,
+                        TrainingPosition& position, Differences& differences) {
+  FT_ASSIGN_OR_RETURN(const DataIdentity before, DataOf(manifest));
+  const std::string change = DataChange(before, IdentityOf(*job.data));
+  if (change.empty()) return absl::OkStatus();
+  if (!flags.restart_data)
+    return absl::InvalidArgumentError(
+        fmt::format("--data is not what the run had until here: {}; --data-changed=restart reads it from its "
+                    "beginning",
+                    change));
+  position.sequences = 0;
+  differences.Add(fmt::format("data, read from its beginning ({})", change));
+  return absl::OkStatus();
 }
 
 absl::Status CheckCounts(const proto::Manifest& manifest) {
@@ -119,6 +151,7 @@ proto::Manifest DescribeRun(const Flags& flags, const Job& job, const RankDevice
   manifest.set_strategy(plan.strategy());
   manifest.set_plan_hash(PlanHashText(job.file.hash));
   *manifest.mutable_settings() = plan.settings();
+  SetData(IdentityOf(*job.data), manifest);
   return manifest;
 }
 
@@ -156,6 +189,8 @@ absl::StatusOr<std::vector<std::string>> SettleResumed(const Flags& flags, const
   FT_ASSIGN_OR_RETURN(const TrainingSettings of_plan, TrainingSettingsOf(job.plan()));
   FT_ASSIGN_OR_RETURN(const TrainingSettings of_manifest, SettingsOf(before, of_plan));
   const TrainingSettings run = TrainingSettings::Merge(flags.run, of_manifest);
+  Differences differences;
+  FT_RETURN_IF_ERROR(SettleData(flags.checkpoints, manifest, job, position, differences));
   job.steps = *run.steps;
   job.steps_follow_data = before.steps_follow_data() && !flags.run.steps.has_value();
   if (job.steps_follow_data) {
@@ -170,7 +205,6 @@ absl::StatusOr<std::vector<std::string>> SettleResumed(const Flags& flags, const
       flags.run.steps.has_value() ? job.steps : static_cast<int64_t>(before.schedule_steps());
   FT_ASSIGN_OR_RETURN(job.lr, run.Schedule(schedule));
 
-  Differences differences;
   differences.Compare<uint64_t>("steps", before.total_steps(), static_cast<uint64_t>(job.steps));
   differences.Compare<uint64_t>("seed", before.seed(), static_cast<uint64_t>(job.seed));
   differences.Compare("lr", before.lr(), job.lr.peak);

@@ -42,7 +42,6 @@ constexpr int kOtherThreads = 8;
 // Of a run that ends early: launchers wait about 30 s before they kill.
 constexpr int kSecondsForTrace = 15;
 
-
 // The ranks' ties to each other. Members go in the opposite order: the rendezvous, which may serve the store,
 // last.
 struct Peers {
