@@ -49,11 +49,14 @@ absl::Status TrainingLoop::Run(const BatchSampler& sampler, const TrainingOutput
                                Evaluator* evaluator) {
   for (int64_t step = 0; step < options_.steps; ++step) {
     FT_RETURN_IF_ERROR(RunStep(step, sampler, outputs));
-    const bool due = options_.eval_every > 0 && (step + 1) % options_.eval_every == 0;
-    if (evaluator != nullptr && due && step + 1 < options_.steps)
-      FT_RETURN_IF_ERROR(Evaluate(step, outputs, *evaluator));
+    const bool last = step + 1 == options_.steps;
+    const bool due = last || (options_.eval_every > 0 && (step + 1) % options_.eval_every == 0);
+    if (evaluator != nullptr && due) FT_RETURN_IF_ERROR(Evaluate(step, outputs, *evaluator));
+    if (!outputs.boundary) continue;
+    FT_ASSIGN_OR_RETURN(const bool ends, outputs.boundary(step + 1));
+    if (ends) break;
   }
-  return evaluator == nullptr ? absl::OkStatus() : Evaluate(options_.steps - 1, outputs, *evaluator);
+  return evaluator == nullptr || options_.steps > 0 ? absl::OkStatus() : Evaluate(-1, outputs, *evaluator);
 }
 
 absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
@@ -79,6 +82,8 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.tokens_per_s = static_cast<double>(sequences_per_step_ * seq_len_) / seconds.count();
   metrics.step_ms = seconds.count() * 1e3;
   metrics.exposed_ms = static_cast<double>(executor_->exposed_ns() - exposed_before) * 1e-6;
+  if (outputs.compute_time)
+    metrics.compute = outputs.compute_time(step, metrics.step_ms - *metrics.exposed_ms);
   if (options_.peak_flops > 0) metrics.mfu = flops_per_step_ / (seconds.count() * options_.peak_flops);
   metrics.utilization = Utilization();
   metrics.arena_bytes = executor_->arena_bytes();

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +32,7 @@
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/rank_device.h"
 #include "tools/ftexec/rank_log.h"
+#include "tools/ftexec/slow_ranks.h"
 #include "tools/ftexec/trace_files.h"
 
 namespace ft {
@@ -103,6 +107,7 @@ class Run {
   Run(const Flags& flags, Job& job, RankDevice& device, Peers& peers, ProcessGuard& guard)
       : flags_(flags), job_(job), device_(device), peers_(peers), guard_(guard) {}
   ~Run() {
+    guard_.OnWish({});
     guard_.OnCancel({});
     peers_.monitor->OnLoss({});
   }
@@ -121,7 +126,9 @@ class Run {
                                    .progress = progress_.get(),
                                    .log = log_.get(),
                                    .trace = trace_.get(),
-                                   .warn = [this](const std::string& line) { Warn(line); }},
+                                   .warn = [this](const std::string& line) { Warn(line); },
+                                   .compute_time = ComputeTime(),
+                                   .boundary = [this](int64_t steps_done) { return AtBoundary(steps_done); }},
                                   evaluator_.get()));
     progress_.reset();
     FT_RETURN_IF_ERROR(Finish());
@@ -156,8 +163,13 @@ class Run {
 
   absl::Status Prepare() {
     FT_RETURN_IF_ERROR(CreateExecutor());
-    guard_.OnCancel([this](const absl::Status& reason) { executor_->Cancel(reason); });
+    guard_.OnCancel([this](const absl::Status& reason) {
+      peers_.monitor->Cancel(reason);
+      executor_->Cancel(reason);
+    });
     peers_.monitor->OnLoss([this](const absl::Status& reason) { guard_.PeerLost(reason); });
+    peers_.monitor->wishes().set_timeout(flags_.timeout());
+    guard_.OnWish([this](Wish wish) { return CanSave() && peers_.monitor->wishes().Request(wish); });
     const auto seed = static_cast<uint64_t>(job_.seed);
     const TrainingOptions options{.steps = job_.steps,
                                   .lr = job_.lr,
@@ -181,6 +193,26 @@ class Run {
       evaluator_ = std::make_unique<Evaluator>(std::move(evaluator));
     }
     return OpenOutputs();
+  }
+
+  // Whether this run writes checkpoints; it takes no wishes for them else. The same on all ranks.
+  bool CanSave() const { return false; }
+
+  // After every step: whether the run ends here.
+  absl::StatusOr<bool> AtBoundary(int64_t steps_done) {
+    FT_ASSIGN_OR_RETURN(const Order order, peers_.monitor->wishes().AtBoundary(steps_done));
+    if (order == Order::kNone) return false;
+    // Here the checkpoint is written, on all ranks after the same step.
+    if (order == Order::kSaveAndEnd) guard_.EndedAsWished();
+    return order == Order::kSaveAndEnd;
+  }
+
+  std::function<std::optional<ComputeSpread>(int64_t, double)> ComputeTime() {
+    if (job_.world_size() == 1) return {};
+    return [this](int64_t step, double compute_ms) {
+      return ReportStepTime(peers_.monitor->step_times(), step, compute_ms,
+                            [this](const std::string& line) { Warn(line); });
+    };
   }
 
   absl::Status CreateExecutor() {
@@ -240,14 +272,14 @@ class Run {
   }
 
   absl::Status Finish() {
-    if (!flags_.save_weights.empty()) {
+    if (!flags_.save_weights.empty() && !guard_.ended_as_wished()) {
       FT_RETURN_IF_ERROR(SaveWeights(job_.plan(), *executor_, peers_.host(), flags_.save_weights));
     }
     trace_written_ = true;
     return trace_ == nullptr ? absl::OkStatus() : WriteTrace(flags_.trace, trace_->recorder(), peers_.host());
   }
 
-  // About a step that all ranks skipped: rank 0 says it for all of them.
+  // About a step that all ranks skipped, or a slow rank: rank 0 says it for all of them.
   void Warn(const std::string& line) {
     if (rank_log_ != nullptr) RankLog::Append(flags_.log_dir, job_.rank(), "ftexec: " + line + "\n");
     if (job_.rank() != 0) return;
