@@ -1,5 +1,5 @@
-// The contract "static": from the third step on, nothing is allocated by any thread, data, metrics and
-// progress included.
+// The contract "static": from the third step on, nothing is allocated by any thread, data, metrics, progress
+// and the watch over the ranks included.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -16,7 +16,9 @@
 #include "gtest/gtest.h"
 #include "runtime/backends/cpu/device/cpu_device.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/base/status_macros.h"
 #include "runtime/base/temp_folder.h"
+#include "runtime/collective/liveness/peer_monitor.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/collective/testing/test_world.h"
 #include "runtime/executor/testing/probe_plan.h"
@@ -124,7 +126,22 @@ void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
     Progress progress(sink, ProgressMode::kOn, 20, CountingProgressClock::Now);
     TraceSession trace(plan, **executor, loop->programs().num_commands(**executor), rank, 5);
     ASSERT_TRUE(loop->Initialize().ok());
-    const TrainingOutputs outputs{.metrics = metrics->get(), .progress = &progress, .trace = &trace};
+    const auto monitor = *PeerMonitor::Start(rendezvous);
+    int64_t steps_done = 0;
+    const TrainingOutputs outputs{
+        .metrics = metrics->get(),
+        .progress = &progress,
+        .trace = &trace,
+        .compute_time = [&](int64_t, double compute_ms) -> std::optional<ComputeSpread> {
+          monitor->step_times().Report(++steps_done, compute_ms);
+          const auto known = monitor->step_times().Newest();
+          if (!known.has_value()) return std::nullopt;
+          return ComputeSpread{.step = known->step, .max_ms = known->max_ms};
+        },
+        .boundary = [&](int64_t, std::optional<double>) -> absl::StatusOr<bool> {
+          FT_ASSIGN_OR_RETURN(const Order order, monitor->wishes().AtBoundary(steps_done));
+          return order == Order::kSaveAndEnd;
+        }};
     ASSERT_TRUE(loop->Run(sampler, outputs, evaluation).ok());
     Communicator& barrier = communicators->world();
     ASSERT_TRUE(barrier.Barrier({}).ok());
@@ -135,6 +152,7 @@ void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
     if (rank == 0) counting = false;
     const absl::Status last = barrier.Barrier({});
     ASSERT_TRUE(status.ok() && done.ok() && last.ok()) << status;
+    EXPECT_TRUE(monitor->Goodbye().ok());
   });
   close(sink);
   if (allocations != 0) backtrace_symbols_fd(first_place, first_depth, STDERR_FILENO);

@@ -62,6 +62,9 @@ struct TrainingOutputs {
   TrainingEvents* events = nullptr;
   TraceSession* trace = nullptr;
   std::function<void(const std::string& line)> warn = {};  // about steps that were not applied
+  // Told how long this rank computed in each step, waiting for communication and copies left out; returns
+  // what is known of all ranks.
+  std::function<std::optional<ComputeSpread>(int64_t step, double compute_ms)> compute_time = {};
   // Called after each step, and what is evaluated after it (whose loss it gets), with the steps done; nothing
   // runs on the device then. Whether the run ends here.
   std::function<absl::StatusOr<bool>(int64_t steps_done, std::optional<double> eval_loss)> boundary = {};

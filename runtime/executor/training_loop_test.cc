@@ -2,10 +2,13 @@
 // makes of their answers.
 #include "runtime/executor/training_loop.h"
 
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -61,10 +64,13 @@ class TrainingLoopTest : public testing::Test {
     EXPECT_TRUE(evaluator.ok()) << evaluator.status();
     const auto metrics = *MetricsFile::Open(folder_.Path("m.jsonl"));
     EXPECT_TRUE(loop->Initialize().ok());
-    const absl::Status status = loop->Run(
-        sampler,
-        {.metrics = metrics.get(), .warn = [&](const std::string& line) { warnings_.push_back(line); }},
-        evaluate ? &*evaluator : nullptr);
+    const absl::Status status =
+        loop->Run(sampler,
+                  {.metrics = metrics.get(),
+                   .warn = [&](const std::string& line) { warnings_.push_back(line); },
+                   .compute_time = compute_time_,
+                   .boundary = boundary_},
+                  evaluate ? &*evaluator : nullptr);
     diverged_ = loop->diverged();
     return status;
   }
@@ -101,6 +107,8 @@ class TrainingLoopTest : public testing::Test {
   std::vector<Seen> seen_;
   std::vector<std::string> warnings_;
   bool diverged_ = false;
+  std::function<std::optional<ComputeSpread>(int64_t, double)> compute_time_;
+  std::function<absl::StatusOr<bool>(int64_t, std::optional<double>)> boundary_;
 };
 
 TEST_F(TrainingLoopTest, AStepIsItsMicroSteps) {
@@ -210,6 +218,60 @@ TEST_F(TrainingLoopTest, AnEvaluationAfterTheLastStepIsTheLast) {
   ASSERT_TRUE(Train({.steps = 0}, 1, false, true, {}).ok());
   ASSERT_EQ(Metrics().size(), 1u);
   EXPECT_EQ(Metrics()[0]["step"], -1);
+}
+
+// After each step and its evaluation; nothing is done any more when it says so.
+TEST_F(TrainingLoopTest, ABoundaryMayEndTheRun) {
+  std::vector<int64_t> boundaries;
+  boundary_ = [&](int64_t steps_done, std::optional<double>) -> absl::StatusOr<bool> {
+    boundaries.push_back(steps_done);
+    return steps_done == 4;
+  };
+  ASSERT_TRUE(Train({.steps = 9, .eval_every = 2}, 1, false, true, {}).ok());
+  EXPECT_EQ(boundaries, (std::vector<int64_t>{1, 2, 3, 4}));
+  const auto metrics = Metrics();
+  ASSERT_EQ(metrics.size(), 6u);  // four steps, two evaluations
+  EXPECT_TRUE(metrics.back().contains("eval_loss"));
+  EXPECT_EQ(metrics.back()["step"], 3);
+  boundary_ = [](int64_t, std::optional<double>) -> absl::StatusOr<bool> {
+    return absl::UnavailableError("rank 3 was lost");
+  };
+  EXPECT_EQ(Train({.steps = 9}, 1, false, true, {}), absl::UnavailableError("rank 3 was lost"));
+  boundaries.clear();
+  boundary_ = [&](int64_t steps_done, std::optional<double>) {
+    boundaries.push_back(steps_done);
+    return absl::StatusOr<bool>(false);
+  };
+  ASSERT_TRUE(Train({.steps = 3}, 2, false, true, {}).ok());
+  EXPECT_EQ(boundaries, (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(Metrics().size(), 4u) << "the evaluation at the end is still one";
+}
+
+// Kernels take 20 ms; copies and collectives are none in this plan.
+TEST_F(TrainingLoopTest, ComputeTimeIsToldAndWhatIsKnownOfAllWritten) {
+  std::vector<double> told;
+  compute_time_ = [&](int64_t step, double ms) -> std::optional<ComputeSpread> {
+    EXPECT_EQ(step, static_cast<int64_t>(told.size()));
+    told.push_back(ms);
+    if (step == 0) return std::nullopt;
+    return ComputeSpread{.step = step - 1, .min_ms = 1, .mean_ms = 2.5, .max_ms = 4, .slowest_rank = 3};
+  };
+  ASSERT_TRUE(Train({.steps = 3}, 1, false, false, [](const ProbeCall&) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+              }).ok());
+  const auto metrics = Metrics();
+  ASSERT_EQ(metrics.size(), 3u);
+  for (size_t step = 0; step < 3; ++step) {
+    EXPECT_GE(told[step], 20);
+    EXPECT_NEAR(told[step],
+                metrics[step]["step_ms"].get<double>() - metrics[step]["exposed_ms"].get<double>(), 1e-9);
+  }
+  EXPECT_FALSE(metrics[0].contains("compute_ms_max"));
+  EXPECT_EQ(metrics[2]["compute_step"], 1);
+  EXPECT_EQ(metrics[2]["compute_ms_min"], 1);
+  EXPECT_EQ(metrics[2]["compute_ms_mean"], 2.5);
+  EXPECT_EQ(metrics[2]["compute_ms_max"], 4);
+  EXPECT_EQ(metrics[2]["slowest_rank"], 3);
 }
 
 TEST_F(TrainingLoopTest, EvaluationDoesNotChangeWhatTrainingSees) {

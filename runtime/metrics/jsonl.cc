@@ -105,6 +105,13 @@ absl::Status MetricsFile::Write(const StepMetrics& metrics, absl::Span<const Ext
   if (metrics.exposed_ms.has_value()) object.Field("exposed_ms", *metrics.exposed_ms);
   if (metrics.mfu.has_value()) object.Field("mfu", *metrics.mfu);
   if (metrics.utilization.has_value()) object.Field("utilization", *metrics.utilization);
+  if (metrics.compute.has_value()) {
+    object.Field("compute_step", metrics.compute->step);
+    object.Field("compute_ms_min", metrics.compute->min_ms);
+    object.Field("compute_ms_mean", metrics.compute->mean_ms);
+    object.Field("compute_ms_max", metrics.compute->max_ms);
+    object.Field("slowest_rank", metrics.compute->slowest_rank);
+  }
   if (metrics.skipped) object.Field("skipped", true);
   object.Text(std::exchange(once_, {}));
   for (const ExtraMetric& metric : extra) {

@@ -24,7 +24,9 @@ struct ExtraMetric {
 // Each line is
 // {"step":0,"loss":...,"grad_norm":...,"lr":...,"tokens_per_s":...,"step_ms":...,"arena_bytes":...,
 // "samples_per_s":...}, with "host_arena_bytes", "loss_scale", "exposed_ms", "mfu" and "utilization" where
-// there is one, "skipped":true where the update was not applied, then the extra ones; for an evaluation
+// there is one, "compute_step", "compute_ms_min", "compute_ms_mean", "compute_ms_max" and "slowest_rank"
+// where the ranks' figures are known, "skipped":true where the update was not applied, then the extra ones;
+// for an evaluation
 // {"step":9,"eval_loss":...,"eval_tokens":...}. "step" counts from 0. Doubles have 17 significant digits, so
 // reading them gives the same bits. JSON has no NaN: a number that is not finite is null, and a field
 // "<name>_nonfinite" after it says "nan", "inf" or "-inf".

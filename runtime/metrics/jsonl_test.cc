@@ -77,6 +77,20 @@ TEST_F(JsonlTest, WhatDoesNotChangeStandsInTheNextStepsLineAlone) {
   EXPECT_FALSE(Lines()[2].contains("bytes"));
 }
 
+TEST_F(JsonlTest, WhatIsKnownOfTheRanksNamesItsStep) {
+  auto file = MetricsFile::Open(path_);
+  ASSERT_TRUE((*file)->Write({.step = 1}).ok());
+  const ComputeSpread spread{.step = 1, .min_ms = 10, .mean_ms = 12.5, .max_ms = 20, .slowest_rank = 3};
+  ASSERT_TRUE((*file)->Write({.step = 2, .compute = spread}).ok());
+  EXPECT_FALSE(Lines()[0].contains("slowest_rank"));
+  const auto line = Lines()[1];
+  EXPECT_EQ(line["compute_step"], 1);
+  EXPECT_EQ(line["compute_ms_min"], 10);
+  EXPECT_EQ(line["compute_ms_mean"], 12.5);
+  EXPECT_EQ(line["compute_ms_max"], 20);
+  EXPECT_EQ(line["slowest_rank"], 3);
+}
+
 TEST_F(JsonlTest, EvaluationsHaveALineOfTheirOwn) {
   auto file = MetricsFile::Open(path_);
   ASSERT_TRUE((*file)->WriteEvaluation({.step = 9, .loss = 2.25, .tokens = 640}).ok());

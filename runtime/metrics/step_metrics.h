@@ -6,6 +6,15 @@
 
 namespace ft {
 
+// How long the ranks computed in a step, without waiting for each other.
+struct ComputeSpread {
+  int64_t step = 0;  // which one: the figures of others arrive later
+  double min_ms = 0;
+  double mean_ms = 0;
+  double max_ms = 0;
+  int slowest_rank = 0;
+};
+
 struct StepMetrics {
   int64_t step = 0;                       // from 0, as in --shuffle=off's formula
   double loss = 0;                        // mean over micro-steps and all ranks, before the update
@@ -23,7 +32,8 @@ struct StepMetrics {
   // data sheet, 0 to 1; none where that peak is not known.
   std::optional<double> mfu = {};
   std::optional<double> utilization =
-      {};                // of the device as it says itself, 0 to 1, over about the last second
+      {};  // of the device as it says itself, 0 to 1, over about the last second
+  std::optional<ComputeSpread> compute = {};  // over the ranks, of the newest step that is known
   bool skipped = false;  // loss or gradient norm were not finite, and the update was not applied
 };
 

@@ -22,7 +22,7 @@ except ImportError:
 LAUNCH = SOURCE / "docs/launch"
 
 # Flags of docs/launch that ftexec is about to get. Each leaves this list when it is there.
-ANNOUNCED = {"--grace"}
+ANNOUNCED = set()
 
 
 def slurm_is_up():

@@ -25,7 +25,8 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "Without --threads a rank uses OMP_NUM_THREADS threads, or the cores it may run on shared among the "
     "ranks of its host.\n"
-    "Exit status: 0 done, 2 wrong usage, 65 bad input, 74 input/output failed, 75 another rank was lost.\n"
+    "Exit status: 0 done, 2 wrong usage, 65 bad input, 74 input/output failed, 75 another rank was lost, "
+    "143 saved and ended by a signal.\n"
     "Example: torchrun --no-python --nproc-per-node=2 ftexec plan.bin --data=corpus.txt --steps=1000";
 
 // An option that takes one of a few words, each standing for a value.
@@ -272,6 +273,12 @@ void AddMachine(CLI::App& app, Flags& flags) {
       ->type_name("S")
       ->capture_default_str()
       ->check(NumberIn(0.1, 1e7));
+  app.add_option("--grace", flags.grace_seconds,
+                 "Seconds that SIGTERM or SIGUSR1 leaves a run to save and end, where it writes checkpoints; "
+                 "launchers kill after 30")
+      ->type_name("S")
+      ->capture_default_str()
+      ->check(NumberIn(0, 1e7));
 }
 
 std::string CheckTogether(const CLI::App& app, const Flags& flags) {

@@ -55,11 +55,13 @@ struct Flags {
   ProgressMode progress = ProgressMode::kAuto;
   CollectiveBackend backend = CollectiveBackend::kAuto;
   double timeout_seconds = 300;
+  double grace_seconds = 25;
   int world_size = 0;        // null device; 0: what the plan was compiled for
   std::optional<Mesh> mesh;  // absent: the plan's default
   std::optional<EmulatedLink> emulated_link;
 
   absl::Duration timeout() const { return absl::Seconds(timeout_seconds); }
+  absl::Duration grace() const { return absl::Seconds(grace_seconds); }
 };
 
 // Fills `flags`. Returns -1 to go on; otherwise the status to exit with, everything having been printed: 0

@@ -138,6 +138,8 @@ TEST_F(FtexecTest, WrongUsageIsStatus2) {
       {{FTEXEC, plan_, data, "--device=nul"}, "unknown value 'nul', did you mean 'null'?"},
       {{FTEXEC, plan_, data, "--shuffle=maybe"}, "expected one of: on, off"},
       {{FTEXEC, plan_, data, "--steps=-1"}, "--steps"},
+      {{FTEXEC, plan_, data, "--grace=-1"}, "--grace"},
+      {{FTEXEC, plan_, data, "--grace=nan"}, "--grace"},
       {{FTEXEC, plan_, data, "--world-size=2"}, "--world-size is for --device=null"},
       {{FTEXEC, plan_, data, "--mesh=2x2"}, "a mesh is written replica:R,shard:S, not '2x2'"},
       {{FTEXEC, plan_, data, "--emulate-link=10"}, "wants GBPS,US"},
@@ -170,7 +172,7 @@ TEST_F(FtexecTest, HelpNamesEveryOption) {
         "--trace",        "--trace-steps",  "--progress",     "--log-dir",      "--data-format",
         "--comm-backend", "--timeout",      "--world-size",   "--mesh",         "--emulate-link",
         "--lr-schedule",  "--warmup-steps", "--warmup-ratio", "--min-lr",       "--max-bad-steps",
-        "--eval-data",    "--eval-every",   "--eval-steps"}) {
+        "--eval-data",    "--eval-every",   "--eval-steps",   "--grace"}) {
     EXPECT_NE(out_.find(option), std::string::npos) << option;
   }
 }

@@ -65,8 +65,10 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
   if (!guard.ok()) return Report(guard.status(), Prefix(*environment), *environment, flags.log_dir);
   (*guard)->set_prefix(Prefix(*environment));
   if (!environment->remark.empty()) PrintError(Prefix(*environment) + OneLine(environment->remark));
+  (*guard)->set_grace(flags.grace());
   const absl::Status status = CatchAll([&] { return RunRank(flags, *environment, load_nccl, **guard); });
   (*guard)->RaiseAgain();  // what the run made of the signal does not matter
+  if (status.ok() && (*guard)->ended_as_wished()) return kExitEndedAsWished;
   return Report(status, Prefix(*environment), *environment, flags.log_dir);
 }
 

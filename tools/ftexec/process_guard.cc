@@ -11,12 +11,14 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/posix_error.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
+#include "runtime/collective/net/socket.h"
 
 namespace ft {
 namespace {
@@ -26,7 +28,7 @@ constexpr int kSecondsToCleanUp = 2;
 sigset_t GuardedSignals() {
   sigset_t set;
   sigemptyset(&set);
-  for (int number : {SIGTERM, SIGINT, SIGHUP}) {
+  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
     struct sigaction current;
     sigaction(number, nullptr, &current);
     if (current.sa_handler != SIG_IGN) sigaddset(&set, number);  // as nohup asks
@@ -90,6 +92,21 @@ void ProcessGuard::OnCancel(std::function<void(const absl::Status&)> cancel) {
   cancel_ = std::move(cancel);
 }
 
+void ProcessGuard::OnWish(std::function<bool(Wish)> wish) {
+  const std::lock_guard lock(mutex_);
+  wish_ = std::move(wish);
+}
+
+void ProcessGuard::set_grace(absl::Duration grace) {
+  const std::lock_guard lock(mutex_);
+  grace_ = grace;
+}
+
+absl::Duration ProcessGuard::grace() {
+  const std::lock_guard lock(mutex_);
+  return grace_;
+}
+
 void ProcessGuard::PeerLost(const absl::Status& reason) { EndIn(reason, kSecondsToCleanUp); }
 
 void ProcessGuard::Failed(const absl::Status& reason, int seconds) { EndIn(reason, seconds); }
@@ -120,10 +137,9 @@ void ProcessGuard::Allow(int seconds) {
 }
 
 // Neither the end nor a signal is taken from its descriptor.
-ProcessGuard::Awaited ProcessGuard::Await(int seconds, bool signals) {
+ProcessGuard::Awaited ProcessGuard::Await(absl::Time until, bool signals) {
   pollfd fds[2] = {{.fd = end_fd_, .events = POLLIN, .revents = 0},
                    {.fd = signal_fd_, .events = POLLIN, .revents = 0}};
-  absl::Time until = absl::Now() + absl::Seconds(seconds);
   for (;;) {
     const absl::Duration left = std::max(until - absl::Now(), absl::ZeroDuration());
     poll(fds, signals ? 2 : 1, static_cast<int>(absl::ToInt64Milliseconds(left)));
@@ -136,40 +152,75 @@ ProcessGuard::Awaited ProcessGuard::Await(int seconds, bool signals) {
 }
 
 void ProcessGuard::Loop() {
-  pollfd fds[3] = {{.fd = end_fd_, .events = POLLIN, .revents = 0},
-                   {.fd = signal_fd_, .events = POLLIN, .revents = 0},
-                   {.fd = wake_fd_, .events = POLLIN, .revents = 0}};
-  while (poll(fds, 3, -1) < 0) {
+  for (;;) {
+    pollfd fds[3] = {{.fd = end_fd_, .events = POLLIN, .revents = 0},
+                     {.fd = signal_fd_, .events = POLLIN, .revents = 0},
+                     {.fd = wake_fd_, .events = POLLIN, .revents = 0}};
+    if (poll(fds, 3, saving_for_ == 0 ? -1 : PollMilliseconds(save_until_)) < 0) continue;
+    if (fds[0].revents != 0) return;
+    if (fds[1].revents != 0) {
+      if (Obey(TakeSignal())) return;
+    } else if (fds[2].revents != 0) {
+      return EndForReason();
+    } else if (absl::Now() >= save_until_) {
+      Say(absl::StrCat("no checkpoint within ", absl::FormatDuration(grace()), " of the signal ", saving_for_,
+                       " (", strsignal(saving_for_),
+                       "): ended without one, the one before stays; allow more with --grace"));
+      return EndBySignal(saving_for_);
+    }
   }
-  if (fds[0].revents != 0) return;
-  if (fds[1].revents != 0) return EndBySignal();
+}
+
+bool ProcessGuard::Obey(int number) {
+  if (number == 0) return false;
+  if (number == SIGUSR2) {
+    if (!Ask(Wish::kSave))
+      Say("SIGUSR2 is ignored: it wishes for a checkpoint, and none can be written by this run now");
+    return false;
+  }
+  // What a wish for the end was answered with holds for the next one, but for a second SIGTERM.
+  const bool impatient = number == SIGTERM && terminated_;
+  const bool wishes = number == SIGTERM || number == SIGUSR1;
+  if (!wishes || impatient || !Ask(Wish::kSaveAndEnd)) {
+    EndBySignal(number);
+    return true;
+  }
+  terminated_ |= number == SIGTERM;
+  // Launchers begin to count with SIGTERM.
+  if (saving_for_ == 0 || number == SIGTERM) {
+    saving_for_ = number;
+    save_until_ = absl::Now() + grace();
+  }
+  return false;
+}
+
+bool ProcessGuard::Ask(Wish wish) {
+  const std::lock_guard lock(mutex_);
+  return reason_.ok() && wish_ && wish_(wish);
+}
+
+// Ends for a reason that came from inside, or dies of a signal before.
+void ProcessGuard::EndForReason() {
   absl::Status reason;
   int seconds = 0;
-  std::string prefix;
   {
     const std::lock_guard lock(mutex_);
     reason = reason_;
     seconds = seconds_;
-    prefix = prefix_;
   }
   Cancel(reason);
-  switch (Await(seconds, /*signals=*/true)) {
-    case Awaited::kEnd:
-      return;
-    case Awaited::kSignal:
-      return EndBySignal();
-    case Awaited::kNothing:
-      break;
+  const absl::Time until = absl::Now() + absl::Seconds(seconds);
+  for (Awaited awaited; (awaited = Await(until, /*signals=*/true)) != Awaited::kNothing;) {
+    if (awaited == Awaited::kEnd) return;
+    const int number = TakeSignal();
+    if (number != 0 && number != SIGUSR2) return EndBySignal(number);
   }
-  const std::string line = OneLine(prefix + std::string(reason.message())) + "\n";
-  [[maybe_unused]] const ssize_t bytes = write(STDERR_FILENO, line.data(), line.size());
+  Say(std::string(reason.message()));
   _exit(ExitStatus(reason));
 }
 
-void ProcessGuard::EndBySignal() {
-  signalfd_siginfo info;
-  [[maybe_unused]] const ssize_t bytes = read(signal_fd_, &info, sizeof(info));
-  signal_ = static_cast<int>(info.ssi_signo);
+void ProcessGuard::EndBySignal(int number) {
+  signal_ = number;
   bool idle = false;
   {
     const std::lock_guard lock(mutex_);
@@ -177,9 +228,26 @@ void ProcessGuard::EndBySignal() {
   }
   if (!idle) {
     Cancel(absl::CancelledError(std::string("ended by signal ") + strsignal(signal_)));
-    if (Await(kSecondsToCleanUp, /*signals=*/false) == Awaited::kEnd) return;
+    if (Await(absl::Now() + absl::Seconds(kSecondsToCleanUp), /*signals=*/false) == Awaited::kEnd) return;
   }
   RaiseAgain();
+}
+
+// 0: there was none.
+int ProcessGuard::TakeSignal() {
+  signalfd_siginfo info;
+  const ssize_t bytes = read(signal_fd_, &info, sizeof(info));
+  return bytes == sizeof(info) ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+void ProcessGuard::Say(const std::string& text) {
+  std::string prefix;
+  {
+    const std::lock_guard lock(mutex_);
+    prefix = prefix_;
+  }
+  const std::string line = OneLine(prefix + text) + "\n";
+  [[maybe_unused]] const ssize_t bytes = write(STDERR_FILENO, line.data(), line.size());
 }
 
 void ProcessGuard::RaiseAgain() const {

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +34,7 @@
 #include "tools/ftexec/rank_device.h"
 #include "tools/ftexec/rank_log.h"
 #include "tools/ftexec/run_events.h"
+#include "tools/ftexec/slow_ranks.h"
 #include "tools/ftexec/trace_files.h"
 
 namespace ft {
@@ -105,6 +109,7 @@ class Run {
   Run(const Flags& flags, Job& job, RankDevice& device, Peers& peers, ProcessGuard& guard)
       : flags_(flags), job_(job), device_(device), peers_(peers), guard_(guard) {}
   ~Run() {
+    guard_.OnWish({});
     guard_.OnCancel({});
     peers_.monitor->OnLoss({});
   }
@@ -126,6 +131,7 @@ class Run {
          .events = events_.get(),
          .trace = trace_.get(),
          .warn = [this](const std::string& line) { Warn(line); },
+         .compute_time = ComputeTime(),
          .boundary = [this](int64_t, std::optional<double> eval_loss) { return AtBoundary(eval_loss); }},
         evaluator_.get()));
     if (checkpoints_ != nullptr) FT_RETURN_IF_ERROR(checkpoints_->Finish(*loop_));
@@ -164,7 +170,9 @@ class Run {
     FT_RETURN_IF_ERROR(CreateExecutor());
     guard_.OnCancel([this](const absl::Status& reason) { Cancel(reason); });
     peers_.monitor->OnLoss([this](const absl::Status& reason) { guard_.PeerLost(reason); });
+    peers_.monitor->wishes().set_timeout(flags_.timeout());
     FT_RETURN_IF_ERROR(OpenCheckpoints());
+    guard_.OnWish([this](Wish wish) { return CanSave() && peers_.monitor->wishes().Request(wish); });
     FT_RETURN_IF_ERROR(MakeLoop());
     if (job_.eval_data != nullptr) {
       eval_batches_ = std::make_unique<EvaluationBatches>(*job_.eval_data, job_.plan().batch(), job_.rank(),
@@ -210,6 +218,17 @@ class Run {
     sampler_ = std::make_unique<BatchSampler>(*job_.data, job_.plan().batch(), job_.rank(), job_.world_size(),
                                               seed, job_.shuffle, consumed);
     return absl::OkStatus();
+  }
+
+  // Whether this run writes checkpoints; it takes no wishes for them else. The same on all ranks.
+  bool CanSave() const { return flags_.checkpoints.saves(); }
+
+  std::function<std::optional<ComputeSpread>(int64_t, double)> ComputeTime() {
+    if (job_.world_size() == 1) return {};
+    return [this](int64_t step, double compute_ms) {
+      return ReportStepTime(peers_.monitor->step_times(), step, compute_ms,
+                            [this](const std::string& line) { Warn(line); });
+    };
   }
 
   absl::Status CreateExecutor() {
@@ -282,6 +301,7 @@ class Run {
   absl::StatusOr<bool> AtBoundary(std::optional<double> eval_loss) {
     if (checkpoints_ == nullptr) return false;
     FT_ASSIGN_OR_RETURN(ends_early_, checkpoints_->AtBoundary(*loop_, eval_loss));
+    if (ends_early_) guard_.EndedAsWished();
     if (metrics_ != nullptr) {
       for (const SaveCost& cost : checkpoints_->TakeCosts()) {
         metrics_->AddOnce("save_stall_ms", cost.stall_ms);
@@ -309,7 +329,7 @@ class Run {
     PrintOut(line + "\n").IgnoreError();
   }
 
-  // About a step that all ranks skipped, or curves that end: rank 0 says it for all of them.
+  // About a step that all ranks skipped, curves that end or a slow rank: rank 0 says it for all of them.
   void Warn(const std::string& line) {
     if (rank_log_ != nullptr) RankLog::Append(flags_.log_dir, job_.rank(), "ftexec: " + line + "\n");
     if (job_.rank() != 0) return;

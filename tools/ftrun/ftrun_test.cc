@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -57,6 +58,9 @@ TEST(OptionsTest, UsageErrorsExitWithTwo) {
       {"--nnodes=2", "true"},
       {"--nnodes=2", "--master-addr=a", "--master-port=0", "true"},
       {"--master-port=70000", "true"},
+      {"--grace=-1", "true"},
+      {"--grace=nan", "true"},
+      {"--grace=soon", "true"},
   };
   for (const auto& arguments : wrong) {
     const ParsedOptions parsed = Parse(arguments);
@@ -122,6 +126,11 @@ TEST(SupervisorTest, RootCauseIsNotALostPeer) {
   EXPECT_EQ(RootCause({exited(3, 75), exited(1, 75)})->rank, 3);
   EXPECT_EQ(RootCause({exited(0, 75), {1, 101, SIGKILL}})->rank, 1);
   EXPECT_EQ(ExitStatusOf({1, 101, SIGKILL}), 137);
+  // Ranks that saved and ended are no cause of anything.
+  EXPECT_EQ(RootCause({exited(0, 143), exited(2, 74), exited(1, 75)})->rank, 2);
+  EXPECT_EQ(RootCause({exited(0, 143), exited(1, 75)})->rank, 1);
+  EXPECT_EQ(RootCause({exited(0, 143), exited(1, 143)})->rank, 0);
+  EXPECT_EQ(RootCause({exited(0, 75), {1, 101, SIGTERM}})->rank, 1);
 }
 
 // One call of the program.
@@ -249,6 +258,81 @@ TEST_F(FtrunTest, PassesSignalsOnAndDiesOfThem) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
   EXPECT_NE(Read("out").find("[rank 0] caught"), std::string::npos) << Read("err");
   EXPECT_NE(Read("out").find("[rank 1] caught"), std::string::npos);
+  for (const pid_t rank : ranks) EXPECT_TRUE(EndsSoon(rank));
+}
+
+// Waits for words of all ranks in ftrun's output.
+void AwaitText(const std::function<std::string()>& read, const std::vector<std::string>& words) {
+  for (int i = 0; i < 1000; ++i) {
+    const std::string text = read();
+    if (std::all_of(words.begin(), words.end(),
+                    [&](const std::string& word) { return text.find(word) != std::string::npos; }))
+      return;
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  ADD_FAILURE() << "ranks did not say " << words[0];
+}
+
+// A stand-in for ftexec with a checkpoint folder.
+constexpr char kSaves[] = "trap 'echo saved' USR2; trap 'sleep 0.$((RANK * 3)); exit 143' USR1 TERM; ";
+
+TEST_F(FtrunTest, PassesWishesOnAndGoesOn) {
+  const pid_t pid = Start({"--nproc-per-node=2"}, kSaves + PidScript() + "while :; do sleep 0.02; done");
+  PidsOf(2);
+  for (int i = 0; i < 2; ++i) {
+    kill(pid, SIGUSR2);
+    AwaitText([&] { return Read("out"); }, {"[rank 0] saved", "[rank 1] saved"});
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, WNOHANG), 0);
+  kill(pid, SIGUSR1);
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 143) << status;
+  EXPECT_EQ(Read("err"), "ftrun: all ranks have saved and ended, as a signal asked\n");
+}
+
+// Nothing is started again, and the slower rank is given its time.
+TEST_F(FtrunTest, RanksThatSavedAndEndedAreNoFailure) {
+  for (const bool told : {true, false}) {
+    std::filesystem::remove(folder_ / "pid0");
+    std::filesystem::remove(folder_ / "pid1");
+    const pid_t pid = Start({"--nproc-per-node=2", "--max-restarts=3"},
+                            "trap 'sleep $((RANK * 3)); echo written; exit 143' USR1 TERM; " + PidScript() +
+                                "while :; do sleep 0.02; done");
+    const auto ranks = PidsOf(2);
+    if (told) kill(pid, SIGTERM);
+    for (const pid_t rank : ranks) {
+      if (!told) kill(rank, SIGUSR1);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 143) << status;
+    EXPECT_NE(Read("out").find("[rank 1] written"), std::string::npos) << Read("err");
+    EXPECT_EQ(Read("err").find("restart"), std::string::npos) << Read("err");
+  }
+}
+
+TEST_F(FtrunTest, AProgramThatKnowsNoWishesDiesOfThem) {
+  const pid_t pid = Start({"--nproc-per-node=2"}, PidScript() + "while :; do sleep 0.02; done");
+  PidsOf(2);
+  kill(pid, SIGUSR1);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGUSR1) << status;
+}
+
+TEST_F(FtrunTest, TheGraceTimeIsWaitedForAndNoLonger) {
+  const pid_t pid = Start({"--nproc-per-node=2", "--grace=1.5"},
+                          "trap '' TERM; " + PidScript() + "while :; do sleep 0.02; done");
+  const auto ranks = PidsOf(2);
+  const auto start = steady_clock::now();
+  kill(pid, SIGTERM);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  const auto time = std::chrono::duration_cast<milliseconds>(steady_clock::now() - start);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_GE(time, milliseconds(1450));
+  EXPECT_LT(time, milliseconds(6000));
   for (const pid_t rank : ranks) EXPECT_TRUE(EndsSoon(rank));
 }
 

@@ -50,7 +50,8 @@ absl::StatusOr<Fd> TakeSignals() {
   signal(SIGPIPE, SIG_IGN);
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&set, number);
+  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
+    sigaddset(&set, number);
   if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return ErrnoStatus("sigprocmask");
   Fd fd(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus("signalfd");
@@ -163,6 +164,10 @@ int LaunchUnlessSignalled(const Options& options, const SupervisorOptions& super
     const auto outcome = launcher.RunAttempt(attempt);
     if (!outcome.ok()) return Refuse(outcome.status());
     log_lost |= outcome->log_lost;
+    if (outcome->as_wished) {
+      Say("all ranks have saved and ended, as a signal asked");
+      return log_lost ? kExitIo : kExitEndedAsWished;
+    }
     if (outcome->signal != 0) {
       Say(absl::StrCat("ended by signal ", outcome->signal, " (", strsignal(outcome->signal),
                        "); all ranks have ended"));

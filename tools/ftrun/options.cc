@@ -21,6 +21,8 @@ std::string Contradiction(const Options& options) {
     return "several nodes need --master-addr, an address of node 0 that all can reach";
   if (options.nnodes > 1 && options.master_port == 0)
     return "several nodes need the same --master-port, not 0";
+  if (!(options.grace_seconds >= 0 && options.grace_seconds <= 1e7))  // so that NaN is none
+    return "--grace is no number of seconds from 0 to 10000000";
   if (options.command.empty()) return "no program to run; usage: ftrun --nproc-per-node=N PROGRAM [ARGS...]";
   // Everything from the first word on that is not one of our options belongs to the program.
   if (options.command[0].rfind("-", 0) == 0)
@@ -57,6 +59,10 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   app.add_option("--max-restarts,--max_restarts", options.max_restarts,
                  "How often all ranks are started again after a failure")
       ->check(CLI::Range(0, 1 << 16));
+  app.add_option("--grace", options.grace_seconds,
+                 "Seconds that ranks have to end after a signal, or when another one has failed, before they "
+                 "are killed; more than ftexec's --grace")
+      ->capture_default_str();
   app.add_option("--log-dir,--log_dir", options.log_dir, "Also write each rank's output to DIR/rank_N.log");
   app.add_option("--run-id,--run_id,--rdzv-id,--rdzv_id", options.run_id, "Name of the run in the store")
       ->capture_default_str();

@@ -14,7 +14,8 @@ struct Options {
   std::string master_addr = "127.0.0.1";
   uint16_t master_port = 29500;  // 0: a free one
   int max_restarts = 0;
-  std::string log_dir;  // empty: none
+  double grace_seconds = 30;  // between SIGTERM and SIGKILL
+  std::string log_dir;        // empty: none
   std::string run_id = "none";
   bool nodes_given = false;          // by --nnodes or --standalone
   bool prefix = true;                // "[rank N] " before every line

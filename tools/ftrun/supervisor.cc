@@ -23,7 +23,7 @@ namespace {
 // A process that a rank started and left behind may keep a pipe open: do not wait for it.
 constexpr absl::Duration kPipePatience = absl::Milliseconds(200);
 
-bool Failed(int wait_status) { return !WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0; }
+bool Exited(int wait_status, int with) { return WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == with; }
 
 }  // namespace
 
@@ -41,9 +41,15 @@ int ExitStatusOf(const RankEnd& end) {
 }
 
 std::optional<RankEnd> RootCause(const std::vector<RankEnd>& failures) {
-  for (const RankEnd& end : failures) {
-    if (ExitStatusOf(end) != kExitPeerLost) return end;
-  }
+  const auto first = [&](auto counts) {
+    const auto found = std::find_if(failures.begin(), failures.end(),
+                                    [&](const RankEnd& end) { return counts(end.wait_status); });
+    return found == failures.end() ? std::nullopt : std::optional<RankEnd>(*found);
+  };
+  const auto lost = [](int status) { return Exited(status, kExitPeerLost); };
+  const auto ended = [](int status) { return Exited(status, kExitEndedAsWished); };
+  if (const auto own = first([&](int status) { return !lost(status) && !ended(status); })) return own;
+  if (const auto end = first(lost)) return end;
   if (failures.empty()) return std::nullopt;
   return failures.front();
 }
@@ -89,7 +95,7 @@ Outcome Supervisor::Run() {
   for (Rank& rank : ranks_) {
     for (Stream& stream : rank.streams) stream.lines.Finish();
   }
-  return {RootCause(failures_), signal_, log_lost_};
+  return {RootCause(failures_), signal_, any_as_wished_ && !any_otherwise_, log_lost_};
 }
 
 bool Supervisor::AllEnded() const {
@@ -116,12 +122,19 @@ void Supervisor::ReadSignals() {
       Reap();
       continue;
     }
+    if (signal == SIGUSR1 || signal == SIGUSR2) {
+      // What comes of it is the rank's affair. What the rank has started knows nothing of it, and would die.
+      for (const Rank& rank : ranks_) {
+        if (!rank.ended) kill(rank.process.pid, signal);
+      }
+      continue;
+    }
     // A second one means: at once.
     SignalAll(signal_ == 0 ? signal : SIGKILL);
     if (signal_ == 0) {
       signal_ = signal;
       stage_ = Stage::kTerminating;
-      next_stage_ = absl::Now() + options_.signal_grace;
+      next_stage_ = absl::Now() + options_.term_grace;
     }
   }
 }
@@ -135,7 +148,9 @@ void Supervisor::Reap() {
     // What the rank itself started and left behind.
     kill(-rank.process.pid, SIGKILL);
     guardian_->Forget(rank.process.pid);
-    if (Failed(status)) Fail({rank.process.rank, rank.process.pid, status});
+    if (Exited(status, kExitOk)) continue;
+    (Exited(status, kExitEndedAsWished) ? any_as_wished_ : any_otherwise_) = true;
+    Fail({rank.process.rank, rank.process.pid, status});
   }
   if (AllEnded()) all_ended_at_ = absl::Now();
 }
@@ -144,10 +159,10 @@ void Supervisor::Fail(RankEnd end) {
   // What ends after our SIGTERM ended because of it.
   if (stage_ == Stage::kTerminating || stage_ == Stage::kKilling) return;
   failures_.push_back(end);
-  if (stage_ == Stage::kRunning) {
-    stage_ = Stage::kGrace;
-    next_stage_ = absl::Now() + options_.grace;
-  }
+  stage_ = Stage::kGrace;
+  // Others may still be writing what they save together.
+  const bool as_wished = Exited(end.wait_status, kExitEndedAsWished);
+  next_stage_ = std::min(next_stage_, absl::Now() + (as_wished ? options_.term_grace : options_.grace));
 }
 
 void Supervisor::Escalate() {

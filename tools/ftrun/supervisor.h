@@ -25,21 +25,22 @@ std::string Describe(const RankEnd& end);
 // The exit status of ftrun for it: the rank's own, or 128 + signal.
 int ExitStatusOf(const RankEnd& end);
 
-// Of failures in the order they were seen: the first that is not "a peer was lost" (a consequence by nature),
-// else the first.
+// Of failures in the order they were seen: the first that is neither "a peer was lost" (a consequence by
+// nature) nor "saved and ended" (none at all), else the first of the former, else the first.
 std::optional<RankEnd> RootCause(const std::vector<RankEnd>& failures);
 
 struct Outcome {
   std::optional<RankEnd> failure;  // the root cause; none: all ranks exited with 0
   int signal = 0;                  // that ended ftrun; 0: none
+  bool as_wished = false;          // all ranks saved and ended, as a signal asked (kExitEndedAsWished)
   bool log_lost = false;           // a log could not be written to its end; was said when it happened
 };
 
 struct SupervisorOptions {
   absl::Duration grace =
       absl::Seconds(2);  // after a failure, for the others to find out and end by themselves
-  absl::Duration term_grace = absl::Seconds(5);     // between SIGTERM and SIGKILL
-  absl::Duration signal_grace = absl::Seconds(30);  // between a signal to ftrun, passed on, and SIGKILL
+  absl::Duration term_grace =
+      absl::Seconds(30);  // between SIGTERM, or a signal to ftrun that was passed on, and SIGKILL
 };
 
 class Supervisor {
@@ -98,6 +99,8 @@ class Supervisor {
   std::vector<RankEnd> failures_;  // before we began to end ranks
   int signal_ = 0;                 // that we were sent
   bool log_lost_ = false;
+  bool any_as_wished_ = false;  // a rank saved and ended
+  bool any_otherwise_ = false;  // one ended neither so nor with 0
   Stage stage_ = Stage::kRunning;
   absl::Time next_stage_ = absl::InfiniteFuture();
   absl::Time all_ended_at_ = absl::InfiniteFuture();

@@ -90,6 +90,35 @@ TEST(AgreementTest, LongTextsArriveWhole) {
   });
 }
 
+// As a writer of checkpoints does it: while the thread that trains uses the same connections.
+TEST(AgreementTest, ManyAgreeBesideWishesAndStepTimes) {
+  TestWorld(4).RunThreads([&](const Rendezvous& rendezvous) {
+    auto monitor = PeerMonitor::Start(rendezvous).value();
+    const int rank = rendezvous.rank();
+    std::atomic<bool> written = false;
+    std::thread writer([&] {
+      for (uint64_t number = 0; number < 60; ++number) {
+        const std::string payload(number % 3 * 150'000 + static_cast<size_t>(rank), 'a' + rank);
+        const auto decide = [&](const Payloads& payloads) { return payloads[3] + payloads[2]; };
+        const auto result = monitor->Agree("save", number, payload, decide, kLong);
+        ASSERT_TRUE(result.ok()) << result.status();
+        const size_t base = number % 3 * 150'000;
+        EXPECT_TRUE(*result == std::string(base + 3, 'd') + std::string(base + 2, 'c'));
+      }
+      written = true;
+    });
+    // Not in lockstep: what becomes of the orders does not matter here.
+    for (int64_t step = 1; !written || step < 200; ++step) {
+      monitor->step_times().Report(step, 10 + rank);
+      if (rank == 1 && step % 20 == 0) monitor->wishes().Request(Wish::kSave);
+      EXPECT_TRUE(monitor->wishes().AtBoundary(step).ok());
+      absl::SleepFor(absl::Microseconds(200));
+    }
+    writer.join();
+    EXPECT_TRUE(monitor->Goodbye().ok());
+  });
+}
+
 TEST(AgreementTest, AnErrorOfTheDecisionIsEverybodys) {
   TestWorld(3).RunThreads([](const Rendezvous& rendezvous) {
     auto monitor = PeerMonitor::Start(rendezvous).value();

@@ -1,6 +1,5 @@
 #include "runtime/collective/liveness/peer_links.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +56,8 @@ PeerLinks::PeerLinks(const Rendezvous& rendezvous, std::vector<Fd> connections, 
 
 absl::Status PeerLinks::StartListening() {
   if (world_size_ <= 1) return absl::OkStatus();
+  entries_.reserve(links_.size() + 1);
+  polled_.reserve(links_.size());
   FT_ASSIGN_OR_RETURN(thread_, StartThread("to watch the other ranks", [this] { Run(); }));
   return absl::OkStatus();
 }
@@ -171,8 +172,6 @@ void PeerLinks::Wake() const {
 }
 
 void PeerLinks::Run() {
-  std::vector<pollfd> entries;
-  std::vector<size_t> ranks;
   for (;;) {
     int wait = -1;
     {
@@ -181,24 +180,24 @@ void PeerLinks::Run() {
         if (absl::Now() >= stopping_ || !FinishAll()) return;
         wait = PollMilliseconds(stopping_);
       }
-      entries.assign({{wake_.get(), POLLIN, 0}});
-      ranks.clear();
+      entries_.assign({{wake_.get(), POLLIN, 0}});
+      polled_.clear();
       for (size_t rank = 0; rank < links_.size(); ++rank) {
         const Channel& channel = links_[rank].channel;
         if (!channel.open()) continue;
-        entries.push_back(
+        entries_.push_back(
             {channel.fd(), static_cast<short>(channel.WantsToSend() ? POLLIN | POLLOUT : POLLIN), 0});
-        ranks.push_back(rank);
+        polled_.push_back(rank);
       }
     }
-    poll(entries.data(), entries.size(), wait);
+    poll(entries_.data(), entries_.size(), wait);
     uint64_t wakes = 0;
-    if (entries[0].revents != 0) [[maybe_unused]]
+    if (entries_[0].revents != 0) [[maybe_unused]]
       const ssize_t got = read(wake_.get(), &wakes, sizeof(wakes));
     {
       absl::MutexLock lock(&mutex_);
-      for (size_t i = 0; i < ranks.size(); ++i) {
-        if (entries[i + 1].revents & (POLLIN | POLLHUP | POLLERR)) Hear(ranks[i]);
+      for (size_t i = 0; i < polled_.size(); ++i) {
+        if (entries_[i + 1].revents & (POLLIN | POLLHUP | POLLERR)) Hear(polled_[i]);
       }
       for (Link& link : links_) link.channel.Flush();
     }

@@ -2,6 +2,8 @@
 // else travels on them (agreement.h, wishes.h, step_times.h).
 #pragma once
 
+#include <poll.h>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -105,6 +107,9 @@ class PeerLinks {
   absl::Mutex callback_mutex_;  // taken before mutex_
   std::function<void(const absl::Status&)> on_loss_;
 
+  // Of the thread: what it polls, and the rank of each but the first. Allocated before it runs.
+  std::vector<pollfd> entries_;
+  std::vector<size_t> polled_;
   std::thread thread_;
 };
 
