@@ -24,6 +24,7 @@
 #include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/manifest.h"
 #include "runtime/checkpoint/state/share_writer.h"
+#include "runtime/metrics/step_metrics.h"
 
 namespace ft {
 
@@ -39,13 +40,6 @@ struct SaveSettings {
   Retention retention;
   // Further files of a checkpoint, by name: config.json, indices.
   std::vector<std::pair<std::string, std::string>> extra_files;
-};
-
-// What the last save cost.
-struct SaveCost {
-  double stall_ms = 0;  // that training stood still
-  double seconds = 0;   // from its beginning until it was published
-  uint64_t bytes = 0;   // written by this rank
 };
 
 class CheckpointSaver {

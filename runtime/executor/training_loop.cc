@@ -104,6 +104,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.tokens_per_s = static_cast<double>(sequences_per_step_ * seq_len_) / seconds.count();
   metrics.step_ms = seconds.count() * 1e3;
   metrics.exposed_ms = static_cast<double>(executor_->exposed_ns() - exposed_before) * 1e-6;
+  if (outputs.save_cost) metrics.save = outputs.save_cost();
   if (outputs.compute_time)
     metrics.compute = outputs.compute_time(step, metrics.step_ms - *metrics.exposed_ms);
   if (options_.peak_flops > 0) metrics.mfu = flops_per_step_ / (seconds.count() * options_.peak_flops);

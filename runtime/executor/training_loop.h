@@ -62,6 +62,8 @@ struct TrainingOutputs {
   TrainingEvents* events = nullptr;
   TraceSession* trace = nullptr;
   std::function<void(const std::string& line)> warn = {};  // about steps that were not applied
+  // What the checkpoint cost that was finished since the last step, if there was one.
+  std::function<std::optional<SaveCost>()> save_cost = {};
   // Told how long this rank computed in each step, waiting for communication and copies left out; returns
   // what is known of all ranks.
   std::function<std::optional<ComputeSpread>(int64_t step, double compute_ms)> compute_time = {};

@@ -105,6 +105,11 @@ absl::Status MetricsFile::Write(const StepMetrics& metrics, absl::Span<const Ext
   if (metrics.exposed_ms.has_value()) object.Field("exposed_ms", *metrics.exposed_ms);
   if (metrics.mfu.has_value()) object.Field("mfu", *metrics.mfu);
   if (metrics.utilization.has_value()) object.Field("utilization", *metrics.utilization);
+  if (metrics.save.has_value()) {
+    object.Field("save_stall_ms", metrics.save->stall_ms);
+    object.Field("save_s", metrics.save->seconds);
+    object.Field("save_bytes", metrics.save->bytes);
+  }
   if (metrics.compute.has_value()) {
     object.Field("compute_step", metrics.compute->step);
     object.Field("compute_ms_min", metrics.compute->min_ms);
@@ -133,10 +138,6 @@ void MetricsFile::AddOnce(std::string_view name,
 
 void MetricsFile::AddOnce(std::string_view name, std::string_view text) {
   once_ += fmt::format("\"{}\":\"{}\",", name, text);
-}
-
-void MetricsFile::AddOnce(std::string_view name, double value) {
-  once_ += fmt::format("\"{}\":{:.17g},", name, value);
 }
 
 absl::Status MetricsFile::KeepSteps(const std::string& path, int64_t first) {

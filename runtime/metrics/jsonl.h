@@ -23,10 +23,10 @@ struct ExtraMetric {
 
 // Each line is
 // {"step":0,"loss":...,"grad_norm":...,"lr":...,"tokens_per_s":...,"step_ms":...,"arena_bytes":...,
-// "samples_per_s":...}, with "host_arena_bytes", "loss_scale", "exposed_ms", "mfu" and "utilization" where
-// there is one, "compute_step", "compute_ms_min", "compute_ms_mean", "compute_ms_max" and "slowest_rank"
-// where the ranks' figures are known, "skipped":true where the update was not applied, then the extra ones;
-// for an evaluation
+// "samples_per_s":...}, with "host_arena_bytes", "loss_scale", "exposed_ms", "mfu", "utilization" and the
+// "save_..." of a checkpoint where there is one, "compute_step", "compute_ms_min", "compute_ms_mean",
+// "compute_ms_max" and "slowest_rank" where the ranks' figures are known, "skipped":true where the update was
+// not applied, then the extra ones; for an evaluation
 // {"step":9,"eval_loss":...,"eval_tokens":...}. "step" counts from 0. Doubles have 17 significant digits, so
 // reading them gives the same bits. JSON has no NaN: a number that is not finite is null, and a field
 // "<name>_nonfinite" after it says "nan", "inf" or "-inf".
@@ -52,9 +52,6 @@ class MetricsFile {
 
   // The same with "<name>":"<text>", a text that needs no escapes.
   void AddOnce(std::string_view name, std::string_view text);
-
-  // The same with a number.
-  void AddOnce(std::string_view name, double value);
 
   // Before a run that goes on appends: takes out the lines of steps from `first` on, which are computed
   // again, and a line that was cut short. A file that is not there has none. Errors: the system's (exit

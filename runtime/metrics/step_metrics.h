@@ -15,6 +15,13 @@ struct ComputeSpread {
   int slowest_rank = 0;
 };
 
+// What a checkpoint cost the run and this rank.
+struct SaveCost {
+  double stall_ms = 0;  // that training stood still
+  double seconds = 0;   // from its beginning until it was there
+  uint64_t bytes = 0;   // written by this rank
+};
+
 struct StepMetrics {
   int64_t step = 0;                       // from 0, as in --shuffle=off's formula
   double loss = 0;                        // mean over micro-steps and all ranks, before the update
@@ -32,7 +39,8 @@ struct StepMetrics {
   // data sheet, 0 to 1; none where that peak is not known.
   std::optional<double> mfu = {};
   std::optional<double> utilization =
-      {};  // of the device as it says itself, 0 to 1, over about the last second
+      {};                             // of the device as it says itself, 0 to 1, over about the last second
+  std::optional<SaveCost> save = {};  // of a checkpoint that was finished since the step before
   std::optional<ComputeSpread> compute = {};  // over the ranks, of the newest step that is known
   bool skipped = false;  // loss or gradient norm were not finite, and the update was not applied
 };

@@ -18,6 +18,11 @@ struct Curve {
   std::optional<double> (*value)(const StepMetrics& metrics);  // none: no point at this step
 };
 
+template <typename Struct, typename Member>
+std::optional<double> Of(const std::optional<Struct>& values, Member Struct::* member) {
+  return values.has_value() ? std::optional<double>(static_cast<double>((*values).*member)) : std::nullopt;
+}
+
 constexpr Curve kCurves[] = {
     {"train/loss", [](const StepMetrics& m) { return std::optional<double>(m.loss); }},
     {"train/grad_norm", [](const StepMetrics& m) { return std::optional<double>(m.grad_norm); }},
@@ -32,6 +37,13 @@ constexpr Curve kCurves[] = {
     {"communication/exposed_ms", [](const StepMetrics& m) { return m.exposed_ms; }},
     {"memory/arena_bytes", [](const StepMetrics& m) { return IfAny(m.arena_bytes); }},
     {"memory/host_arena_bytes", [](const StepMetrics& m) { return IfAny(m.host_arena_bytes); }},
+    {"checkpoint/stall_ms", [](const StepMetrics& m) { return Of(m.save, &SaveCost::stall_ms); }},
+    {"checkpoint/seconds", [](const StepMetrics& m) { return Of(m.save, &SaveCost::seconds); }},
+    {"checkpoint/bytes", [](const StepMetrics& m) { return Of(m.save, &SaveCost::bytes); }},
+    {"ranks/compute_ms_min", [](const StepMetrics& m) { return Of(m.compute, &ComputeSpread::min_ms); }},
+    {"ranks/compute_ms_mean", [](const StepMetrics& m) { return Of(m.compute, &ComputeSpread::mean_ms); }},
+    {"ranks/compute_ms_max", [](const StepMetrics& m) { return Of(m.compute, &ComputeSpread::max_ms); }},
+    {"ranks/slowest", [](const StepMetrics& m) { return Of(m.compute, &ComputeSpread::slowest_rank); }},
 };
 
 }  // namespace

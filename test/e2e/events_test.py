@@ -13,8 +13,11 @@ from harness import BIN, EndToEnd, environment, metrics, run
 CURVES = {"loss": "train/loss", "grad_norm": "train/grad_norm", "lr": "train/lr", "loss_scale": "train/loss_scale",
           "tokens_per_s": "throughput/tokens_per_s", "samples_per_s": "throughput/samples_per_s", "step_ms": "throughput/step_ms",
           "mfu": "throughput/mfu", "utilization": "throughput/utilization", "exposed_ms": "communication/exposed_ms",
-          "arena_bytes": "memory/arena_bytes", "host_arena_bytes": "memory/host_arena_bytes", "eval_loss": "eval/loss"}
-NOT_CURVES = {"step", "bytes", "host_bytes", "instruction_set", "eval_tokens", "skipped"}
+          "arena_bytes": "memory/arena_bytes", "host_arena_bytes": "memory/host_arena_bytes", "eval_loss": "eval/loss",
+          "save_stall_ms": "checkpoint/stall_ms", "save_s": "checkpoint/seconds", "save_bytes": "checkpoint/bytes",
+          "compute_ms_min": "ranks/compute_ms_min", "compute_ms_mean": "ranks/compute_ms_mean", "compute_ms_max": "ranks/compute_ms_max",
+          "slowest_rank": "ranks/slowest"}
+NOT_CURVES = {"step", "bytes", "host_bytes", "instruction_set", "eval_tokens", "skipped", "compute_step"}
 
 
 def as_float(number):

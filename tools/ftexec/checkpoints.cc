@@ -193,7 +193,7 @@ absl::Status Checkpoints::Report(bool last) {
       voice_.warn(line);
       continue;
     }
-    costs_.push_back(outcome.cost);
+    cost_ = outcome.cost;
     if (!outcome.note.empty())
       voice_.warn(fmt::format("the checkpoint {} is written, but {}", name, outcome.note));
     voice_.say(

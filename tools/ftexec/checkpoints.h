@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -53,8 +54,8 @@ class Checkpoints {
   // At the end of the run: the last checkpoint is there when it returns. Errors: it could not be written.
   absl::Status Finish(const TrainingLoop& loop);
 
-  // What the saves cost that ended since the last call; for metrics.
-  std::vector<SaveCost> TakeCosts() { return std::exchange(costs_, {}); }
+  // What the newest save cost that ended since the last call.
+  std::optional<SaveCost> TakeCost() { return std::exchange(cost_, std::nullopt); }
 
  private:
   Checkpoints(const Flags& flags, Job& job, const RankDevice& device, const Executor& executor,
@@ -82,7 +83,7 @@ class Checkpoints {
   absl::Time last_save_ = absl::InfinitePast();
   int64_t saved_step_ = -1;
   std::optional<double> eval_loss_;  // of the step that was done last
-  std::vector<SaveCost> costs_;
+  std::optional<SaveCost> cost_;
 };
 
 }  // namespace ft

@@ -131,6 +131,7 @@ class Run {
          .events = events_.get(),
          .trace = trace_.get(),
          .warn = [this](const std::string& line) { Warn(line); },
+         .save_cost = SaveCosts(),
          .compute_time = ComputeTime(),
          .boundary = [this](int64_t, std::optional<double> eval_loss) { return AtBoundary(eval_loss); }},
         evaluator_.get()));
@@ -223,6 +224,11 @@ class Run {
   // Whether this run writes checkpoints; it takes no wishes for them else. The same on all ranks.
   bool CanSave() const { return flags_.checkpoints.saves(); }
 
+  std::function<std::optional<SaveCost>()> SaveCosts() {
+    if (!CanSave()) return {};
+    return [this] { return checkpoints_->TakeCost(); };
+  }
+
   std::function<std::optional<ComputeSpread>(int64_t, double)> ComputeTime() {
     if (job_.world_size() == 1) return {};
     return [this](int64_t step, double compute_ms) {
@@ -302,13 +308,6 @@ class Run {
     if (checkpoints_ == nullptr) return false;
     FT_ASSIGN_OR_RETURN(ends_early_, checkpoints_->AtBoundary(*loop_, eval_loss));
     if (ends_early_) guard_.EndedAsWished();
-    if (metrics_ != nullptr) {
-      for (const SaveCost& cost : checkpoints_->TakeCosts()) {
-        metrics_->AddOnce("save_stall_ms", cost.stall_ms);
-        metrics_->AddOnce("save_s", cost.seconds);
-        metrics_->AddOnce("save_bytes", static_cast<double>(cost.bytes));
-      }
-    }
     return ends_early_;
   }
 
