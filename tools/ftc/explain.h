@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Explained {
   ft::SimulatedProgram step;  // on the target; no instructions
   StepCost cost;
   CommunicatorBytes communicators;
+  // Host memory of a rank, of the one with the most, for saving checkpoints beside training: what it writes.
+  // Nothing for a plan that does not say in which type it keeps its state.
+  std::optional<uint64_t> snapshot_bytes;
 };
 
 // `peak`: how many of the buffers live at the peak are listed.

@@ -8,6 +8,7 @@
 #include "runtime/base/exit_status.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/verify_plan.h"
@@ -109,6 +110,8 @@ absl::Status ReportAt(const ExplainCommand& command, const ft::Mesh& mesh, Expla
   };
   explained.communicators = {.shm = staging(ft::CollectiveBackend::kShm),
                              .gloo = staging(ft::CollectiveBackend::kGloo)};
+  if (const auto state = ft::StateOfPlan(explained.plan, mesh); state.ok())
+    explained.snapshot_bytes = ft::LargestShare(*state);
   return absl::OkStatus();
 }
 

@@ -121,7 +121,7 @@ Json StepJson(const StepCost& cost, const ft::Target& target) {
 }
 
 Json ToJson(const Explained& explained, int peak) {
-  const auto& [name, plan, bound, report, target, step, cost, communicators] = explained;
+  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
   const ft::ArenaReport &device = report.memory.device, &host = report.memory.host;
   return {
       {"model", plan.model()},
@@ -135,6 +135,7 @@ Json ToJson(const Explained& explained, int peak) {
       {"parameters", report.parameters},
       {"arena_bytes", device.arena_bytes},
       {"host_arena_bytes", host.arena_bytes},
+      {"snapshot_bytes", snapshot.has_value() ? Json(*snapshot) : Json()},
       {"max_live_bytes", device.max_live_bytes},
       {"bytes", BytesJson(device)},
       {"peak", device.peak},

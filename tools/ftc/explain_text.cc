@@ -126,6 +126,13 @@ void CommunicatorText(Out out, const Explained& explained) {
   Row(out, "TCP (gloo)", explained.communicators.gloo);
 }
 
+void SnapshotText(Out out, const Explained& explained) {
+  if (!explained.snapshot_bytes.has_value()) return;
+  fmt::format_to(
+      out, "\nHost memory of a rank for saving checkpoints beside training (ftexec --checkpoint-dir)\n");
+  Row(out, "snapshot, at most", *explained.snapshot_bytes);
+}
+
 void SavedText(Out out, const Explained& explained) {
   const auto& saved = explained.report.saved;
   if (saved.empty()) return;
@@ -144,7 +151,7 @@ void SavedText(Out out, const Explained& explained) {
 }  // namespace
 
 std::string ExplainText(const Explained& explained, int peak) {
-  const auto& [name, plan, bound, report, target, step, cost, communicators] = explained;
+  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
   std::string text;
   const Out out(text);
   fmt::format_to(
@@ -156,6 +163,7 @@ std::string ExplainText(const Explained& explained, int peak) {
   LiveText(out, plan, report.memory.device, "at the peak", peak);
   LiveText(out, plan, report.memory.host, "at the peak of host memory", peak);
   CommunicatorText(out, explained);
+  SnapshotText(out, explained);
   TrafficText(out, plan, report);
   FlopsText(out, report.flops);
   StepText(out, explained);

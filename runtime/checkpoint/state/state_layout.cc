@@ -139,4 +139,26 @@ uint64_t StateBytes(const StateLayout& layout) {
   return bytes;
 }
 
+uint64_t SavedBytes(const StateLayout& layout, int rank) {
+  uint64_t bytes = 0;
+  for (const StateBuffer& buffer : layout.buffers) {
+    const ElementRange saved = layout.SavedBy(buffer, rank);
+    const auto [first, last] = layout.ParametersOf(buffer.unit);
+    const auto begin = layout.parameters.begin() + static_cast<ptrdiff_t>(first);
+    const auto end = layout.parameters.begin() + static_cast<ptrdiff_t>(last);
+    auto parameter = std::partition_point(
+        begin, end, [&](const StateParameter& p) { return p.offset + p.elements <= saved.begin; });
+    for (; parameter != end && parameter->offset < saved.end; ++parameter)
+      bytes += Intersect(saved, {parameter->offset, parameter->offset + parameter->elements}).size() *
+               SizeOf(buffer.dtype);
+  }
+  return bytes;
+}
+
+uint64_t LargestShare(const StateLayout& layout) {
+  uint64_t most = 0;
+  for (int rank = 0; rank < layout.world_size(); ++rank) most = std::max(most, SavedBytes(layout, rank));
+  return most;
+}
+
 }  // namespace ft

@@ -90,4 +90,8 @@ struct StateLayout {
 // Elements without what pads parameters to blocks, in bytes, over all buffers: what a checkpoint holds.
 uint64_t StateBytes(const StateLayout& layout);
 
+// Of that what `rank` saves; the most that any rank does.
+uint64_t SavedBytes(const StateLayout& layout, int rank);
+uint64_t LargestShare(const StateLayout& layout);
+
 }  // namespace ft
