@@ -47,13 +47,6 @@ absl::StatusOr<json> ParseObject(const std::string& path, absl::Span<const uint8
   return value;
 }
 
-bool SameAsFp32(double a, double b) { return static_cast<float>(a) == static_cast<float>(b); }
-
-bool SameValue(const FactValue& a, const FactValue& b) {
-  const double* real = std::get_if<double>(&a);
-  return real != nullptr ? SameAsFp32(*real, std::get<double>(b)) : a == b;
-}
-
 // Compares what has been read of the file with the model.
 class Comparer {
  public:
@@ -62,7 +55,7 @@ class Comparer {
 
   void Compare(ConfigComparison& result) {
     for (const FactField& field : FactFields()) {
-      if (!config_.Knows(field.member) || SameValue(GetFact(file_, field), GetFact(model_, field))) continue;
+      if (!config_.Knows(field.member) || SameFact(GetFact(file_, field), GetFact(model_, field))) continue;
       switch (MeaningOf(field)) {
         case kPassedOver:
           break;
@@ -136,6 +129,12 @@ std::string KnownFamilies() {
 }
 
 }  // namespace
+
+bool SameFact(const FactValue& a, const FactValue& b) {
+  const double* real = std::get_if<double>(&a);
+  if (real == nullptr) return a == b;
+  return static_cast<float>(*real) == static_cast<float>(std::get<double>(b));
+}
 
 absl::StatusOr<ConfigComparison> CompareConfig(const std::string& path, const ModelFacts& model,
                                                int64_t seq_len) {

@@ -10,6 +10,10 @@
 
 namespace ft {
 
+// Whether two values of one fact are the same to a model: real numbers are compared as fp32, which they are
+// computed in.
+bool SameFact(const FactValue& a, const FactValue& b);
+
 struct ConfigComparison {
   // Each in words: what the file says, what the model is. With any of them the weights are of another model.
   std::vector<std::string> differences;
@@ -18,10 +22,10 @@ struct ConfigComparison {
 };
 
 // Reads the config.json `path`, as transformers 4 or 5 write it, and compares it with `model`, which is
-// trained on sequences of `seq_len`. Real numbers are compared as fp32, which they are computed in. A window
-// as long as the sequences hides nothing and is a note; so are dropout, and sequences longer than
-// max_position_embeddings where positions are computed. A key that is not understood is a difference, unless
-// it is known to change nothing or its value says that nothing is asked for (null, false, empty).
+// trained on sequences of `seq_len`. Values are compared by SameFact. A window as long as the sequences hides
+// nothing and is a note; so are dropout, and sequences longer than max_position_embeddings where positions
+// are computed. A key that is not understood is a difference, unless it is known to change nothing or its
+// value says that nothing is asked for (null, false, empty).
 // InvalidArgument: not the JSON object that it should be, or larger than 16 MiB; the errors of
 // MappedFile::Open.
 absl::StatusOr<ConfigComparison> CompareConfig(const std::string& path, const ModelFacts& model,

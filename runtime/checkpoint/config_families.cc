@@ -47,6 +47,9 @@ void ReadDecoder(ConfigReader& c, const Sizes& sizes, double theta, bool tied) {
   c.Set(&Facts::gated_mlp, true);
   c.Read("tie_word_embeddings", &Facts::tied_head, tied);
   c.Read("attention_dropout", &Facts::attention_dropout, 0, 0);
+  // In files of ours (config_writer.h): transformers' decoders have none.
+  c.Read("embedding_dropout", &Facts::embedding_dropout, 0, 0);
+  c.Read("residual_dropout", &Facts::residual_dropout, 0, 0);
 }
 
 // One key for all four projections.
@@ -184,10 +187,17 @@ void ReadSmolLm3(ConfigReader& c) {
   c.Set(&Facts::layers_without_rope, std::move(without), "no_rope_layers");
 }
 
-constexpr ConfigFamily kFamilies[] = {
-    {"gpt2", ReadGpt2},     {"llama", ReadLlama},     {"mistral", ReadMistral},
-    {"qwen2", ReadQwen2},   {"qwen3", ReadQwen3},     {"gemma", ReadGemma},
-    {"gemma2", ReadGemma2}, {"granite", ReadGranite}, {"smollm3", ReadSmolLm3}};
+// Not of transformers: the file is one of ours.
+void ReadFreeTransformer(ConfigReader& c) {
+  ReadLlama(c);
+  c.Read("latent_bits", &Facts::latent_bits, 0);
+}
+
+constexpr ConfigFamily kFamilies[] = {{"gpt2", ReadGpt2},       {"llama", ReadLlama},
+                                      {"mistral", ReadMistral}, {"qwen2", ReadQwen2},
+                                      {"qwen3", ReadQwen3},     {"gemma", ReadGemma},
+                                      {"gemma2", ReadGemma2},   {"granite", ReadGranite},
+                                      {"smollm3", ReadSmolLm3}, {"free_transformer", ReadFreeTransformer}};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // Which keys of a config.json mean what, family by family, as transformers' config classes and modules have
-// it.
+// it; and of the free_transformer, which is ours alone.
 #pragma once
 
 #include <string_view>

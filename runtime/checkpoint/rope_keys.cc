@@ -68,9 +68,12 @@ void ReadRope(ConfigReader& config, double theta) {
   std::string object;
   for (const char* name : {"rope_scaling", "rope_parameters"}) {
     if (!config.Enter(name)) continue;
-    if (object.empty()) ReadScaling(config);
+    const ModelFacts before = config.facts();
+    ReadScaling(config);
     config.Leave();
-    if (!object.empty()) config.Fault("rope_scaling and rope_parameters are both there; which is meant?");
+    // A file for both versions says the same twice.
+    if (!object.empty() && config.facts() != before)
+      config.Fault("rope_scaling and rope_parameters are both there; which is meant?");
     object = name;
   }
   ReadNumber(config, object, "rope_theta", &ModelFacts::rope_theta, theta);

@@ -15,6 +15,7 @@
 #include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/folder.h"
+#include "runtime/checkpoint/state/plan_config.h"
 #include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/checkpoint/state/tensor_index.h"
 #include "runtime/executor/resume.h"
@@ -141,12 +142,23 @@ absl::Status Checkpoints::Prepare() {
                            .async = flags_.checkpoints.async,
                            .retention = flags_.checkpoints.keep,
                            .extra_files = TensorIndices(layout)};
+  AddConfig(settings);
   snapshot_bytes_ = CheckpointSaver::SnapshotBytes(layout, job_.rank(), settings.async);
   source_ = std::make_unique<ArenaSource>(job_.plan(), state_, executor_);
   FT_ASSIGN_OR_RETURN(saver_,
                       CheckpointSaver::Create(std::move(layout), job_.rank(), settings, *source_, agree_));
   last_save_ = absl::Now();
   return absl::OkStatus();
+}
+
+// With it a folder of whole tensors is one that from_pretrained and --init take.
+void Checkpoints::AddConfig(SaveSettings& settings) const {
+  if (type_ != CheckpointType::kFull) return;
+  absl::StatusOr<std::string> config = ConfigOfPlan(job_.plan(), state_);
+  if (!config.ok())
+    return voice_.warn(
+        fmt::format("checkpoints have no config.json: {}", std::string(config.status().message())));
+  settings.extra_files.emplace_back("config.json", *std::move(config));
 }
 
 bool Checkpoints::IsDue(int64_t steps_done, Order order) {

@@ -62,6 +62,7 @@ class Checkpoints {
               PeerMonitor& monitor, Voice voice);
   absl::StatusOr<CheckpointType> ChooseType(bool one_host) const;
   absl::Status CheckFolder();
+  void AddConfig(SaveSettings& settings) const;
   absl::Status Save(const TrainingLoop& loop);
   absl::Status Report(bool last);
   bool IsDue(int64_t steps_done, Order order);

@@ -1,0 +1,59 @@
+// The config.json of every model of ours: it is of that model, and of no other.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "dialects/ft/facts.h"
+#include "models/registry.h"
+#include "runtime/base/temp_folder.h"
+#include "runtime/checkpoint/compare_config.h"
+#include "runtime/checkpoint/config_writer.h"
+
+namespace ft {
+namespace {
+
+ModelFacts FactsOfModel(const std::string& family, const std::string& preset,
+                        const models::Overrides& overrides) {
+  mlir::MLIRContext context;
+  auto module = models::buildModel(context, family, preset, overrides);
+  if (!module) {
+    ADD_FAILURE() << llvm::toString(module.takeError());
+    return {};
+  }
+  const auto facts = mlir::ft::factsOf(**module);
+  EXPECT_TRUE(mlir::succeeded(facts) && facts->has_value()) << family << " " << preset;
+  return mlir::succeeded(facts) ? facts->value_or(ModelFacts()) : ModelFacts();
+}
+
+TEST(ConfigOfModelsTest, EveryPreset) {
+  TempFolder folder;
+  std::set<std::string> types;
+  for (const models::ModelSpec& spec : models::allModels()) {
+    for (const models::Preset& preset : spec.presets) {
+      for (const double dropout : {0.0, 0.1}) {
+        models::Overrides overrides;
+        overrides.dropout = dropout;
+        const ModelFacts facts = FactsOfModel(spec.name, preset.name, overrides);
+        types.insert(facts.model_type);
+        const auto text = ConfigJson(facts, DType::kBF16);
+        ASSERT_TRUE(text.ok()) << preset.fullName << ": " << text.status();
+        const std::string path = folder.Write("config.json", *text);
+        auto compared = CompareConfig(path, facts, facts.max_positions);
+        ASSERT_TRUE(compared.ok()) << compared.status();
+        EXPECT_TRUE(compared->differences.empty()) << preset.fullName << ": " << compared->differences[0];
+        EXPECT_TRUE(compared->notes.empty()) << preset.fullName << ": " << compared->notes[0];
+
+        ModelFacts other = facts;
+        other.norm_eps *= 2;
+        compared = CompareConfig(path, other, facts.max_positions);
+        ASSERT_TRUE(compared.ok()) << compared.status();
+        EXPECT_EQ(compared->differences.size(), 1u) << preset.fullName;
+      }
+    }
+  }
+  EXPECT_EQ(types, (std::set<std::string>{"free_transformer", "gpt2", "llama", "qwen2"}));
+}
+
+}  // namespace
+}  // namespace ft
