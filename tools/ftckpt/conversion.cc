@@ -45,8 +45,13 @@ absl::Status SetDType(const std::optional<DType>& dtype, StateBuffer& buffer) {
 
 absl::Status CheckMeshOf(const ConversionRequest& request, CheckpointType type, const Mesh& before,
                          const Mesh& mesh) {
+  const bool by_rank = !request.hugging_face && type != CheckpointType::kFull;
+  if (by_rank && mesh.world_size() > kMostRankFiles)
+    return absl::InvalidArgumentError(
+        fmt::format("a file for each of {} ranks is too many (at most {}); choose others with --ranks",
+                    mesh.world_size(), kMostRankFiles));
   if (mesh == before) return absl::OkStatus();
-  if (request.hugging_face || type == CheckpointType::kFull)
+  if (!by_rank)
     return absl::InvalidArgumentError(
         "files of whole tensors are the same for any ranks: --ranks and --mesh are for --to=sharded");
   if (type == CheckpointType::kLocal)

@@ -15,15 +15,18 @@
 
 namespace ft::ckpt {
 
+// A checkpoint may say that it is of more ranks; nobody wants so many files of one that was made up.
+inline constexpr int kMostRankFiles = 1 << 16;
+
 struct ConversionRequest {
   std::string destination;
-  std::optional<CheckpointType> type;  // absent: the source's
-  bool hugging_face = false;           // weights alone, without a manifest, in files of type full
-  std::optional<DType> weights;        // absent: as they are
-  std::optional<DType> optimizer;      // likewise
-  std::optional<Mesh> mesh;            // or
-  int ranks = 0;                       // 0: as many as the source has
-  std::optional<uint64_t> max_file_bytes;
+  std::optional<CheckpointType> type = {};  // absent: the source's
+  bool hugging_face = false;                // weights alone, without a manifest, in files of type full
+  std::optional<DType> weights = {};        // absent: as they are
+  std::optional<DType> optimizer = {};      // likewise
+  std::optional<Mesh> mesh = {};            // or
+  int ranks = 0;                            // 0: as many as the source has
+  std::optional<uint64_t> max_file_bytes = {};
 };
 
 struct Converted {

@@ -12,8 +12,6 @@
 namespace ft::ckpt {
 namespace {
 
-constexpr int kMostRanks = 1 << 20;
-
 const std::map<std::string, DType>& DTypes() {
   static const auto& dtypes =
       *new std::map<std::string, DType>{{"bf16", DType::kBF16}, {"fp32", DType::kF32}, {"fp16", DType::kF16}};
@@ -61,7 +59,7 @@ void AddConvert(CLI::App& app, Line& line) {
   convert.add_option("--optimizer-dtype", line.optimizer_dtype, "Of what the optimizer keeps, likewise")
       ->check(CLI::IsMember({"bf16", "fp32", "fp16"}));
   convert.add_option("--ranks", line.conversion.ranks, "Of type sharded: for so many ranks")
-      ->check(CLI::Range(1, kMostRanks));
+      ->check(CLI::Range(1, kMostRankFiles));
   convert.add_option("--mesh", line.mesh, "Of type sharded: for these ranks, as replica:2,shard:4");
   convert
       .add_option("--max-shard-size", line.max_file_bytes,
