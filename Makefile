@@ -28,8 +28,8 @@ build: setup build/build.ninja ## build everything; the programs land in build/b
 	@ninja -C build -j $(JOBS)
 
 .PHONY: programs
-programs: setup build/build.ninja ## build ftc, ftexec and ftrun alone
-	@ninja -C build -j $(JOBS) ftc ftexec ftrun
+programs: setup build/build.ninja ## build ftc, ftexec, ftrun and ftckpt alone
+	@ninja -C build -j $(JOBS) ftc ftexec ftrun ftckpt
 
 .PHONY: demo
 demo: programs ## train a byte-level transformer with full_shard on 2 ranks on real text

@@ -1,7 +1,5 @@
 #include "runtime/executor/checkpoint_saver.h"
 
-#include <sys/statvfs.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -10,7 +8,6 @@
 
 #include "absl/memory/memory.h"
 #include "fmt/format.h"
-#include "runtime/base/posix_error.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
 #include "runtime/checkpoint/state/checkpoint_reader.h"
@@ -43,16 +40,6 @@ class SnapshotSource : public StateSource {
   const std::vector<std::byte>& bytes_;
   uint64_t at_ = 0;
 };
-
-// Before anything is written. What other users of the disk take meanwhile is found out when room is reserved.
-absl::Status CheckRoom(const std::string& folder, uint64_t bytes) {
-  struct statvfs info = {};
-  if (statvfs(folder.c_str(), &info) != 0) return PosixError(errno, "write into", folder);
-  const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
-  if (free >= bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      fmt::format("a checkpoint takes {} bytes, and '{}' has room for {}", bytes, folder, free));
-}
 
 }  // namespace
 
@@ -99,9 +86,7 @@ CheckpointSaver::~CheckpointSaver() {
 
 absl::Status CheckpointSaver::Save(proto::Manifest manifest) {
   const Clock::time_point begin = Clock::now();
-  SetLayout(layout_, manifest);
-  manifest.set_version(kManifestVersion);
-  manifest.set_block_bytes(kSumBlockBytes);
+  SetForm(layout_, manifest);
   if (!settings_.async) {
     const uint64_t step = manifest.position().steps();
     Outcome outcome = {.step = step};
@@ -200,7 +185,9 @@ absl::StatusOr<std::string> CheckpointSaver::Decide(const proto::Manifest& manif
                           ParseSums(std::string_view(payload).substr(1)));
       segments.insert(segments.end(), of_rank.begin(), of_rank.end());
     }
-    return Finish(staged, manifest, std::move(segments));
+    FT_RETURN_IF_ERROR(
+        CompleteCheckpoint(layout_, staged.path(), settings_.extra_files, std::move(segments), manifest));
+    return Publish(staged);
   };
   const absl::Status status = all();
   if (status.ok()) {
@@ -210,24 +197,6 @@ absl::StatusOr<std::string> CheckpointSaver::Decide(const proto::Manifest& manif
   }
   RemoveCheckpoint(staged.path()).IgnoreError();  // what is left goes before the next run
   return absl::InternalError(status.message());
-}
-
-absl::Status CheckpointSaver::Finish(const StagedCheckpoint& staged, proto::Manifest manifest,
-                                     std::vector<SegmentSum> segments) {
-  FT_ASSIGN_OR_RETURN(const std::vector<FileSums> files,
-                      JoinSums(static_cast<size_t>(layout_.num_files()), std::move(segments)));
-  for (int f = 0; f < layout_.num_files(); ++f)
-    AddFile(layout_.FileName(f), files[static_cast<size_t>(f)], manifest);
-  for (const auto& [name, contents] : settings_.extra_files) {
-    FT_RETURN_IF_ERROR(WriteSyncedFile(staged.path(), name, contents));
-    SegmentSums sums;
-    sums.Add(0, 0, contents.data(), contents.size());
-    FT_ASSIGN_OR_RETURN(const std::vector<FileSums> extra, JoinSums(1, sums.segments()));
-    AddFile(name, extra.front(), manifest);
-  }
-  FT_ASSIGN_OR_RETURN(const std::string text, ManifestText(manifest));
-  FT_RETURN_IF_ERROR(WriteSyncedFile(staged.path(), kManifestName, text));
-  return Publish(staged);
 }
 
 // The new one is on the disk. Checkpoints whose manifest cannot be read are not touched.

@@ -20,6 +20,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/checkpoint/state/completion.h"
 #include "runtime/checkpoint/state/file_layout.h"
 #include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/manifest.h"
@@ -38,8 +39,7 @@ struct SaveSettings {
   std::string folder;
   bool async = true;
   Retention retention;
-  // Further files of a checkpoint, by name: config.json, indices.
-  std::vector<std::pair<std::string, std::string>> extra_files;
+  ExtraFiles extra_files = {};
 };
 
 class CheckpointSaver {
@@ -86,8 +86,6 @@ class CheckpointSaver {
                              std::string& note);
   absl::StatusOr<std::string> Decide(const proto::Manifest& manifest, const StagedCheckpoint& staged,
                                      const std::vector<std::string>& by_rank);
-  absl::Status Finish(const StagedCheckpoint& staged, proto::Manifest manifest,
-                      std::vector<SegmentSum> segments);
   absl::Status Retain(const proto::Manifest& manifest);
 
   const FileLayout layout_;

@@ -8,7 +8,7 @@ set -euo pipefail
 
 RULES=(
   "runtime-without-mlir;^runtime/;-;(mlir|mlir-c|llvm|llvm-c|lld|clang|dialects|compiler|models|tools)/;include;the executor links no LLVM and knows no compiler"
-  "executor-tools-without-mlir;^tools/(ftexec|ftrun)/;-;(mlir|mlir-c|llvm|llvm-c|dialects|compiler|models)/;include;ftexec and ftrun link no LLVM and know no compiler"
+  "executor-tools-without-mlir;^tools/(ftexec|ftrun|ftckpt)/;-;(mlir|mlir-c|llvm|llvm-c|dialects|compiler|models)/;include;ftexec, ftrun and ftckpt link no LLVM and know no compiler"
   "base-sees-nothing;^runtime/base/;-;runtime/(plan|memplan|device|backends|collective|executor|checkpoint|data|metrics)/;include;base is at the bottom"
   "memplan-sees-base;^runtime/memplan/;-;(runtime/(plan|device|backends|collective|executor|checkpoint|data|metrics)/|google/protobuf|\\.pb\\.h|cuda);include;memplan is shared by compiler and executor and knows neither protobuf nor CUDA"
   "plan-sees-base-and-memplan;^runtime/plan/;-;runtime/(device|backends|collective|executor|checkpoint|data|metrics)/;include;the compiler sees the plan, so the plan sees no device"

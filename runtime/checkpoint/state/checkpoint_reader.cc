@@ -94,8 +94,10 @@ absl::Status CheckpointReader::IndexFiles() {
           fmt::format("{} is no name of a file in a checkpoint, or is there twice", Quote(file.name())));
   }
   for (int f = 0; f < layout_.num_files(); ++f) {
-    if (!listed_.contains(layout_.FileName(f)))
-      return absl::InvalidArgumentError(fmt::format("the file '{}' is missing in it", layout_.FileName(f)));
+    const std::string name = layout_.FileName(f);
+    if (!listed_.contains(name))
+      return absl::InvalidArgumentError(fmt::format("the file '{}' is missing in it", name));
+    numbers_.emplace(name, f);
   }
   return absl::OkStatus();
 }
@@ -134,7 +136,10 @@ absl::StatusOr<CheckpointReader::OpenedFile*> CheckpointReader::OpenLayoutFile(u
 
 absl::Status CheckpointReader::CheckHead(OpenedFile& file, const LayoutFile& layout) {
   std::string head(layout.head.size(), '\0');
-  FT_RETURN_IF_ERROR(ReadBytes(file, 0, head.size(), head.data(), "the header"));
+  const std::string what = head.size() < kSumBlockBytes
+                               ? WhatIsIn(layout, 0, std::min(kSumBlockBytes, layout.bytes))
+                               : "the header";
+  FT_RETURN_IF_ERROR(ReadBytes(file, 0, head.size(), head.data(), what));
   return head == layout.head ? absl::OkStatus()
                              : Damaged(file.path, "its header lists other tensors than the manifest");
 }
@@ -186,28 +191,14 @@ absl::Status CheckpointReader::Read(uint32_t tensor, ElementRange range, void* o
 }
 
 absl::Status CheckpointReader::VerifyFiles() {
-  std::map<std::string, bool> of_layout;
-  for (int f = 0; f < layout_.num_files(); ++f) {
+  for (int f = 0; f < layout_.num_files(); ++f)
     FT_RETURN_IF_ERROR(OpenLayoutFile(static_cast<uint32_t>(f)).status());
-    of_layout[layout_.FileName(f)] = true;
-  }
   std::vector<std::byte> block(kSumBlockBytes);
   for (const auto& [name, listed] : listed_) {
-    if (of_layout.contains(name)) continue;
+    if (numbers_.contains(name)) continue;
     FT_ASSIGN_OR_RETURN(OpenedFile file, OpenListed(name));
     for (uint64_t b = 0; b < file.sums.blocks.size(); ++b)
       FT_RETURN_IF_ERROR(ReadBlock(file, b, block.data(), "the file"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckpointReader::VerifyAll() {
-  FT_RETURN_IF_ERROR(VerifyFiles());
-  std::vector<std::byte> block(kSumBlockBytes);
-  for (int f = 0; f < layout_.num_files(); ++f) {
-    FT_ASSIGN_OR_RETURN(OpenedFile* const file, OpenLayoutFile(static_cast<uint32_t>(f)));
-    for (uint64_t b = 0; b < file->sums.blocks.size(); ++b)
-      FT_RETURN_IF_ERROR(ReadBlock(*file, b, block.data(), "a tensor there"));
   }
   return absl::OkStatus();
 }

@@ -43,6 +43,17 @@ class CheckpointReader {
   // Every block of every file.
   absl::Status VerifyAll();
 
+  // All files but the manifest, those of the layout first.
+  std::vector<std::string> FileNames() const;
+
+  // That a file (of FileNames) is there and has its size; nothing of it is read. Errors: DataLoss, the
+  // system's.
+  absl::Status CheckSize(const std::string& name) const;
+
+  // Every block of a file (of FileNames), and its head. Errors: DataLoss says what is damaged first, with the
+  // tensors there; the system's.
+  absl::Status VerifyFile(const std::string& name);
+
  private:
   struct OpenedFile {
     std::string path;
@@ -55,6 +66,9 @@ class CheckpointReader {
   absl::Status IndexFiles();
   absl::StatusOr<OpenedFile*> OpenLayoutFile(uint32_t file);
   absl::StatusOr<OpenedFile> OpenListed(const std::string& name) const;
+  absl::Status VerifyLayoutFile(int number);
+  // What lies in bytes [begin, end) of a file, in words.
+  std::string WhatIsIn(const LayoutFile& file, uint64_t begin, uint64_t end) const;
   absl::Status CheckHead(OpenedFile& file, const LayoutFile& layout);
   // Bytes [begin, begin + bytes), of whole blocks that are verified. `what` is for messages.
   absl::Status ReadBytes(OpenedFile& file, uint64_t begin, uint64_t bytes, void* out, std::string_view what);
@@ -64,6 +78,7 @@ class CheckpointReader {
   proto::Manifest manifest_;
   FileLayout layout_;
   std::map<std::string, const proto::Manifest::File*, std::less<>> listed_;
+  std::map<std::string, int, std::less<>> numbers_;  // of the layout's files
   std::map<uint32_t, OpenedFile> open_;
   // The block that was read last in part.
   const OpenedFile* cached_file_ = nullptr;

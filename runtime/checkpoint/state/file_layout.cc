@@ -14,7 +14,15 @@ constexpr std::pair<CheckpointType, std::string_view> kTypes[] = {{CheckpointTyp
                                                                   {CheckpointType::kSharded, "sharded"},
                                                                   {CheckpointType::kLocal, "local"}};
 
-SafetensorsDType InFile(DType dtype) {
+// "model-00002-of-00003.safetensors", as Hugging Face numbers them; "model.safetensors" where there is one.
+std::string NumberedName(std::string_view stem, size_t number, size_t count) {
+  if (count == 1) return fmt::format("{}.safetensors", stem);
+  return fmt::format("{}-{:05}-of-{:05}.safetensors", stem, number + 1, count);
+}
+
+}  // namespace
+
+SafetensorsDType DTypeInFile(DType dtype) {
   switch (dtype) {
     case DType::kBF16:
       return SafetensorsDType::kBF16;
@@ -34,17 +42,9 @@ SafetensorsDType InFile(DType dtype) {
   return SafetensorsDType::kF32;
 }
 
-std::string TensorName(const std::string& role, const std::string& name) {
-  return role == kWeightsRole ? name : role + "/" + name;
+std::string TensorName(std::string_view role, const std::string& parameter) {
+  return role == kWeightsRole ? parameter : fmt::format("{}/{}", role, parameter);
 }
-
-// "model-00002-of-00003.safetensors", as Hugging Face numbers them; "model.safetensors" where there is one.
-std::string NumberedName(std::string_view stem, size_t number, size_t count) {
-  if (count == 1) return fmt::format("{}.safetensors", stem);
-  return fmt::format("{}-{:05}-of-{:05}.safetensors", stem, number + 1, count);
-}
-
-}  // namespace
 
 std::string_view Name(CheckpointType type) {
   for (const auto& [value, name] : kTypes) {
@@ -120,7 +120,7 @@ void FileLayout::AddHead(LayoutFile& file) const {
     const LogicalTensor& tensor = tensors_[placed.tensor];
     // Of a part, the range as one dimension: what it is a part of stands in the manifest.
     const bool whole = placed.range == tensor.range && type_ == CheckpointType::kFull;
-    specs.push_back({tensor.name, InFile(state_.buffers[tensor.buffer].dtype),
+    specs.push_back({tensor.name, DTypeInFile(state_.buffers[tensor.buffer].dtype),
                      whole ? tensor.shape : std::vector<int64_t>{static_cast<int64_t>(placed.range.size())}});
   }
   file.head = SafetensorsHead(specs);

@@ -26,6 +26,12 @@ std::string_view Name(CheckpointType type);
 // InvalidArgument for any other word.
 absl::StatusOr<CheckpointType> ParseCheckpointType(std::string_view word);
 
+// As files name it.
+SafetensorsDType DTypeInFile(DType dtype);
+
+// Of a parameter in a role: "exp_avg/<parameter>"; of weights the parameter's own.
+std::string TensorName(std::string_view role, const std::string& parameter);
+
 // A tensor of the state: all of one parameter in one role, or all of a unit's flat buffer.
 struct LogicalTensor {
   std::string name;            // the parameter's; "exp_avg/<parameter>" for states of the optimizer

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "fmt/format.h"
@@ -52,14 +51,7 @@ absl::Status AddBuffers(const proto::Plan& plan, StateLayout& layout) {
     FT_ASSIGN_OR_RETURN(const DType dtype, DTypeOfState(plan, state, dtypes));
     layout.buffers.push_back({state.unit(), state.role(), dtype, IsSliced(plan, state.buffer())});
   }
-  // Weights first, then role by role; wide types first, so that every tensor of a file is aligned.
-  std::sort(layout.buffers.begin(), layout.buffers.end(), [](const StateBuffer& a, const StateBuffer& b) {
-    const auto key = [](const StateBuffer& x) {
-      return std::tuple(-static_cast<int>(SizeOf(x.dtype)), x.role != kWeightsRole, std::string_view(x.role),
-                        x.unit);
-    };
-    return key(a) < key(b);
-  });
+  OrderBuffers(layout.buffers);
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "absl/container/flat_hash_set.h"
 #include "fmt/format.h"
@@ -128,6 +129,16 @@ absl::Status StateLayout::Check() const {
   FT_RETURN_IF_ERROR(CheckUnits(*this));
   FT_RETURN_IF_ERROR(CheckParameters(*this));
   return CheckBuffers(*this);
+}
+
+void OrderBuffers(std::vector<StateBuffer>& buffers) {
+  std::sort(buffers.begin(), buffers.end(), [](const StateBuffer& a, const StateBuffer& b) {
+    const auto key = [](const StateBuffer& x) {
+      return std::tuple(-static_cast<int>(SizeOf(x.dtype)), x.role != kWeightsRole, std::string_view(x.role),
+                        x.unit);
+    };
+    return key(a) < key(b);
+  });
 }
 
 uint64_t StateBytes(const StateLayout& layout) {

@@ -87,6 +87,10 @@ struct StateLayout {
   uint64_t PartBlocks(const StateBuffer& buffer) const;
 };
 
+// The order of buffers in a layout: wide types first, so that every tensor of a file is aligned; weights
+// before what the optimizer keeps; then by role and unit.
+void OrderBuffers(std::vector<StateBuffer>& buffers);
+
 // Elements without what pads parameters to blocks, in bytes, over all buffers: what a checkpoint holds.
 uint64_t StateBytes(const StateLayout& layout);
 

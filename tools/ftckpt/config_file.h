@@ -1,0 +1,15 @@
+// The config.json beside weights.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/checkpoint/state/manifest.h"
+
+namespace ft::ckpt {
+
+// Its text, from the model's facts in the manifest. Errors: InvalidArgument for facts that are not sensible
+// or not there, or that no config.json can say; Unimplemented where this program cannot write one.
+absl::StatusOr<std::string> ConfigText(const proto::Manifest& manifest);
+
+}  // namespace ft::ckpt

@@ -1,0 +1,179 @@
+#include "tools/ftckpt/conversion.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "fmt/format.h"
+#include "runtime/base/printable.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/checkpoint/state/completion.h"
+#include "runtime/checkpoint/state/staged_folder.h"
+#include "runtime/checkpoint/state/tensor_index.h"
+#include "tools/ftckpt/config_file.h"
+#include "tools/ftckpt/converted_state.h"
+#include "tools/ftckpt/elements.h"
+
+namespace ft::ckpt {
+namespace {
+
+namespace fs = std::filesystem;
+
+CheckpointType TypeOf(const ConversionRequest& request, const CheckpointReader& source) {
+  return request.hugging_face ? CheckpointType::kFull : request.type.value_or(source.layout().type());
+}
+
+// As a plan would place so many ranks by default; shards of two axes keep their size where they can.
+Mesh MeshOf(const StateLayout& state, int ranks) {
+  const bool sliced = std::any_of(state.buffers.begin(), state.buffers.end(),
+                                  [](const StateBuffer& buffer) { return buffer.sliced; });
+  if (!sliced) return {ranks, 1};
+  const Mesh before = state.mesh;
+  if (before.replica > 1 && ranks % before.shard == 0) return {ranks / before.shard, before.shard};
+  return {1, ranks};
+}
+
+absl::Status SetDType(const std::optional<DType>& dtype, StateBuffer& buffer) {
+  if (!dtype.has_value() || buffer.dtype == *dtype) return absl::OkStatus();
+  if (!IsConvertible(buffer.dtype))
+    return absl::InvalidArgumentError(fmt::format("{} is of type {} there, which is not converted",
+                                                  Quote(buffer.role), Name(buffer.dtype)));
+  buffer.dtype = *dtype;
+  return absl::OkStatus();
+}
+
+absl::Status CheckMeshOf(const ConversionRequest& request, CheckpointType type, const Mesh& before,
+                         const Mesh& mesh) {
+  const bool by_rank = !request.hugging_face && type != CheckpointType::kFull;
+  if (by_rank && mesh.world_size() > kMostRankFiles)
+    return absl::InvalidArgumentError(
+        fmt::format("a file for each of {} ranks is too many (at most {}); choose others with --ranks",
+                    mesh.world_size(), kMostRankFiles));
+  if (mesh == before) return absl::OkStatus();
+  if (!by_rank)
+    return absl::InvalidArgumentError(
+        "files of whole tensors are the same for any ranks: --ranks and --mesh are for --to=sharded");
+  if (type == CheckpointType::kLocal)
+    return absl::InvalidArgumentError(fmt::format(
+        "a checkpoint of type local is for the ranks that its state had, here {}; make one of type "
+        "sharded",
+        MeshText(before)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StateLayout> StateFor(const ConversionRequest& request, const CheckpointReader& source) {
+  StateLayout state = source.layout().state();
+  const Mesh before = state.mesh;
+  if (request.mesh.has_value()) state.mesh = *request.mesh;
+  if (request.ranks > 0) state.mesh = MeshOf(state, request.ranks);
+  FT_RETURN_IF_ERROR(CheckMeshOf(request, TypeOf(request, source), before, state.mesh));
+  if (request.hugging_face)
+    std::erase_if(state.buffers, [](const StateBuffer& buffer) { return buffer.role != kWeightsRole; });
+  for (StateBuffer& buffer : state.buffers)
+    FT_RETURN_IF_ERROR(SetDType(buffer.role == kWeightsRole ? request.weights : request.optimizer, buffer));
+  OrderBuffers(state.buffers);
+  FT_RETURN_IF_ERROR(state.Check());
+  if (request.hugging_face && state.buffers.empty())
+    return absl::InvalidArgumentError("the checkpoint has no weights");
+  return state;
+}
+
+// What is written must not lie in what is read.
+absl::Status CheckApart(const std::string& source, const std::string& destination) {
+  std::error_code error;
+  const fs::path from = fs::weakly_canonical(source, error);
+  if (error) return absl::OkStatus();  // whoever opens it says why
+  const fs::path to = fs::weakly_canonical(destination, error);
+  const auto [end_of_from, end_of_to] = std::mismatch(from.begin(), from.end(), to.begin(), to.end());
+  if (error || end_of_from != from.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' lies in the checkpoint that is converted, which stays as it is", destination));
+}
+
+// Writes all files of `layout` and returns their sums. Files of whole tensors do not depend on ranks, so one
+// writes them all.
+absl::StatusOr<std::vector<SegmentSum>> WriteFiles(const FileLayout& layout, const std::string& folder,
+                                                   StateSource& source, Converted& converted) {
+  std::vector<SegmentSum> all;
+  const auto write = [&](const FileLayout& of, int rank) -> absl::Status {
+    const Share share(of, rank);
+    FT_ASSIGN_OR_RETURN(const std::vector<SegmentSum> sums, WriteShare(share, folder, source));
+    all.insert(all.end(), sums.begin(), sums.end());
+    converted.bytes += share.bytes();
+    return absl::OkStatus();
+  };
+  converted.files = layout.num_files();
+  if (layout.type() != CheckpointType::kFull) {
+    for (int rank = 0; rank < layout.state().world_size(); ++rank) FT_RETURN_IF_ERROR(write(layout, rank));
+    return all;
+  }
+  StateLayout one = layout.state();
+  one.mesh = {1, 1};
+  FT_ASSIGN_OR_RETURN(const FileLayout whole,
+                      FileLayout::Create(std::move(one), layout.type(), layout.max_file_bytes()));
+  FT_RETURN_IF_ERROR(write(whole, 0));
+  return all;
+}
+
+ExtraFiles FurtherFiles(const FileLayout& layout, const proto::Manifest& manifest, Converted& converted) {
+  ExtraFiles extra = TensorIndices(layout);
+  if (layout.type() != CheckpointType::kFull) return extra;
+  absl::StatusOr<std::string> config = ConfigText(manifest);
+  if (config.ok()) {
+    extra.emplace_back("config.json", *std::move(config));
+  } else {
+    converted.notes.push_back(fmt::format("there is no config.json beside the weights: {}",
+                                          std::string(config.status().message())));
+  }
+  return extra;
+}
+
+absl::Status Complete(const ConversionRequest& request, const FileLayout& layout, const std::string& folder,
+                      std::vector<SegmentSum> sums, proto::Manifest manifest, Converted& converted) {
+  const ExtraFiles extra = FurtherFiles(layout, manifest, converted);
+  for (const auto& [name, contents] : extra) converted.bytes += contents.size();
+  converted.files += static_cast<int>(extra.size());
+  if (request.hugging_face) {
+    for (const auto& [name, contents] : extra) FT_RETURN_IF_ERROR(WriteSyncedFile(folder, name, contents));
+    return absl::OkStatus();
+  }
+  // All else that decides the next step stays as it was: position, health, run, settings.
+  manifest.set_producer("ftckpt " FT_VERSION);
+  SetForm(layout, manifest);
+  return CompleteCheckpoint(layout, folder, extra, std::move(sums), std::move(manifest));
+}
+
+std::string FormOf(const ConversionRequest& request, const FileLayout& layout) {
+  if (request.hugging_face) return "weights for Hugging Face";
+  if (layout.type() == CheckpointType::kFull) return "full";
+  return fmt::format("{} for {} ({} rank{})", Name(layout.type()), MeshText(layout.state().mesh),
+                     layout.state().world_size(), layout.state().world_size() == 1 ? "" : "s");
+}
+
+}  // namespace
+
+absl::StatusOr<Converted> ConvertCheckpoint(const ConversionRequest& request, CheckpointReader& source) {
+  FT_RETURN_IF_ERROR(CheckApart(source.folder(), request.destination));
+  FT_ASSIGN_OR_RETURN(StateLayout state, StateFor(request, source));
+  const uint64_t max_bytes = request.max_file_bytes.value_or(
+      request.hugging_face ? FileLayout::kMaxFileBytes : source.layout().max_file_bytes());
+  FT_ASSIGN_OR_RETURN(const FileLayout layout,
+                      FileLayout::Create(std::move(state), TypeOf(request, source), max_bytes));
+  for (const std::string& name : source.FileNames()) FT_RETURN_IF_ERROR(source.CheckSize(name));
+  FT_ASSIGN_OR_RETURN(StagedFolder staged, StagedFolder::Make(request.destination));
+  FT_RETURN_IF_ERROR(CheckRoom(staged.path(), StateBytes(layout.state())));
+  Converted converted;
+  StateView view(source);
+  ConvertedState values(view, layout.state());
+  FT_ASSIGN_OR_RETURN(std::vector<SegmentSum> sums, WriteFiles(layout, staged.path(), values, converted));
+  FT_RETURN_IF_ERROR(Complete(request, layout, staged.path(), std::move(sums), source.manifest(), converted));
+  FT_RETURN_IF_ERROR(staged.Publish());
+  converted.form = FormOf(request, layout);
+  if (values.overflowed() > 0)
+    converted.notes.push_back(fmt::format("{} value{} beyond the range of the new type became infinite",
+                                          values.overflowed(), values.overflowed() == 1 ? "" : "s"));
+  return converted;
+}
+
+}  // namespace ft::ckpt

@@ -1,0 +1,20 @@
+// The checkpoint that a path of the command line means.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace ft::ckpt {
+
+// Whether there is a manifest, of whatever kind, in the folder.
+bool IsCheckpoint(const std::string& path);
+
+// `path`, or of a folder of checkpoints the newest that has a manifest. Errors: the system's (exit status
+// 74); InvalidArgument when there is none.
+absl::StatusOr<std::string> FindCheckpoint(const std::string& path);
+
+// "a folder": the path without slashes at its end.
+std::string WithoutSlashes(std::string path);
+
+}  // namespace ft::ckpt
