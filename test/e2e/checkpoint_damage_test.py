@@ -1,9 +1,7 @@
 """Checkpoints that something happened to, or that somebody forged: refused in one line that names the file, passed over by auto."""
 
 import copy
-import json
 import os
-import pathlib
 import random
 import shutil
 import subprocess
@@ -96,8 +94,7 @@ class CheckpointDamage(EndToEnd):
     def test_bytes_flipped(self):
         for kind, world in (("full", 1), ("sharded", 1), ("local", 1)):
             self.restore(kind, world)
-            for name in self.files():
-                size = (self.new / name).stat().st_size
+            for name, size in [(name, (self.new / name).stat().st_size) for name in self.files()]:
                 places = [0, 7, 8, size - 1] + [self.draw.randrange(size) for _ in range(60 if EVERYTHING else 3)]
                 for number, at in enumerate(places if kind == "full" else places[3:]):
                     with self.subTest(kind=kind, file=name, at=at):
@@ -109,12 +106,11 @@ class CheckpointDamage(EndToEnd):
         self.restore()
         name = next(name for name in self.files() if name.startswith("model") and name.endswith(".safetensors"))
         self.flip(name, (self.new / name).stat().st_size - 1, 0)
-        self.assertIn("tensor '", self.check_refused(name))
+        self.assertIn("the header or a tensor from '", self.check_refused(name))
 
     def test_files_cut_longer_missing(self):
         self.restore()
-        for name in self.files():
-            size = (self.new / name).stat().st_size
+        for name, size in [(name, (self.new / name).stat().st_size) for name in self.files()]:
             for number, to in enumerate((0, 1, size // 2, size - 1, size + 1, size + (1 << 40), None)):
                 with self.subTest(file=name, to=to):
                     self.restore()
@@ -175,9 +171,7 @@ class CheckpointDamage(EndToEnd):
                     self.flip(name, (self.new / name).stat().st_size - 3, 1)
                     self.check_damaged(name, world=2)
         self.restore("sharded", 2)
-        self.flip(names[-1], 9, 1) if names[-1] in self.files() else None
         # Another world size reads the same files.
-        self.restore("sharded", 2)
         name = [name for name in self.files() if name.endswith(".safetensors")][-1]
         self.flip(name, (self.new / name).stat().st_size - 3, 1)
         self.check_damaged(name)
@@ -214,8 +208,8 @@ class CheckpointDamage(EndToEnd):
         changed = change(manifest)
         (self.new / MANIFEST).write_bytes(manifest_bytes(manifest if changed is None else changed))
 
-    def check_forged(self, change, *words, auto=False):
-        self.restore()
+    def check_forged(self, change, *words, auto=False, kind="full"):
+        self.restore(kind)
         self.forge(change)
         self.check_refused(*words)
         if auto:
@@ -277,7 +271,8 @@ class CheckpointDamage(EndToEnd):
 
         self.check_forged(overlap, MANIFEST, auto=True)
         self.check_forged(twice, MANIFEST, auto=True)
-        self.check_forged(lambda m: m["state"].update(shard=2**20, replica=1), auto=False)
+        for ranks in (2, 3, 2**16, 2**20, 2**31):
+            self.check_forged(lambda m: m["state"].update(shard=ranks, replica=1), kind="sharded", auto=True)
         self.check_forged(lambda m: m["state"].update(shard=65536, replica=65536), MANIFEST)
         self.check_forged(lambda m: m.update(type="\x1b]0;x\x07"), MANIFEST)
         self.check_forged(lambda m: m.update(type="sharded"), MANIFEST)

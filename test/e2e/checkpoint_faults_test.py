@@ -252,7 +252,7 @@ class CheckpointFaults(EndToEnd):
             more, complaints = PowerCut(record, ordered).check(look, seed=12, limit=limit)
             count, wrong = count + more, wrong + complaints
         self.assertEqual(wrong, [])
-        self.assertGreater(count, 200)
+        self.assertGreater(count, 150)
         return count, final, sample
 
     def check_sample(self, final, sample, *options, most):

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -111,7 +112,9 @@ DType CheckpointReader::dtype(uint32_t tensor) const {
 absl::StatusOr<CheckpointReader::OpenedFile> CheckpointReader::OpenListed(const std::string& name) const {
   OpenedFile opened;
   opened.path = folder_ + "/" + name;
-  FT_ASSIGN_OR_RETURN(opened.sums, SumsOf(*listed_.find(name)->second, kSumBlockBytes));
+  absl::StatusOr<FileSums> sums = SumsOf(*listed_.find(name)->second, kSumBlockBytes);
+  if (!sums.ok()) return Damaged(folder_ + "/" + kManifestName, "{}", std::string(sums.status().message()));
+  opened.sums = *std::move(sums);
   absl::StatusOr<OpenFile> file = OpenPlainFile(opened.path);
   if (absl::IsNotFound(file.status())) return Damaged(opened.path, "is missing, and the manifest lists it");
   FT_ASSIGN_OR_RETURN(opened.file, std::move(file));
@@ -138,9 +141,20 @@ absl::StatusOr<CheckpointReader::OpenedFile*> CheckpointReader::OpenLayoutFile(u
   return &kept;
 }
 
+// What shares its last block with the header of a file.
+std::string CheckpointReader::BesideHead(const LayoutFile& layout) const {
+  const uint64_t end = (layout.head.size() + kSumBlockBytes - 1) / kSumBlockBytes * kSumBlockBytes;
+  const auto behind = std::partition_point(layout.placed.begin(), layout.placed.end(),
+                                           [&](const PlacedTensor& placed) { return placed.offset < end; });
+  if (behind == layout.placed.begin()) return "the header";
+  const auto name = [&](const PlacedTensor& placed) { return Quote(layout_.tensors()[placed.tensor].name); };
+  return fmt::format("the header or a tensor from {} to {}", name(layout.placed.front()),
+                     name(*std::prev(behind)));
+}
+
 absl::Status CheckpointReader::CheckHead(OpenedFile& file, const LayoutFile& layout) {
   std::string head(layout.head.size(), '\0');
-  FT_RETURN_IF_ERROR(ReadBytes(file, 0, head.size(), head.data(), "the header"));
+  FT_RETURN_IF_ERROR(ReadBytes(file, 0, head.size(), head.data(), BesideHead(layout)));
   return head == layout.head ? absl::OkStatus()
                              : Damaged(file.path, "its header lists other tensors than the manifest");
 }

@@ -56,6 +56,7 @@ class CheckpointReader {
   absl::StatusOr<OpenedFile*> OpenLayoutFile(uint32_t file);
   absl::StatusOr<OpenedFile> OpenListed(const std::string& name) const;
   absl::Status CheckHead(OpenedFile& file, const LayoutFile& layout);
+  std::string BesideHead(const LayoutFile& layout) const;
   // Bytes [begin, begin + bytes), of whole blocks that are verified. `what` is for messages.
   absl::Status ReadBytes(OpenedFile& file, uint64_t begin, uint64_t bytes, void* out, std::string_view what);
   absl::Status ReadBlock(OpenedFile& file, uint64_t block, std::byte* out, std::string_view what);
