@@ -195,7 +195,7 @@ absl::StatusOr<std::string> CheckpointSaver::Decide(const proto::Manifest& manif
     return retained.ok() ? ""
                          : fmt::format("older ones are still there: {}", std::string(retained.message()));
   }
-  RemoveCheckpoint(staged.path()).IgnoreError();  // what is left goes before the next run
+  RemoveStaged(staged).IgnoreError();  // what is left goes before the next run
   return absl::InternalError(status.message());
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/folder.h"
+#include "runtime/checkpoint/state/manifest.h"
 
 namespace ft {
 namespace {
@@ -27,9 +28,22 @@ absl::Status StatusOf(const std::string& payload) {
                       payload.substr(space + 1));
 }
 
-// Damage that another checkpoint may not have, or a file system's failure. Everything else is the user's to
-// settle.
-bool MayTryAnother(const absl::Status& status) { return !absl::IsInvalidArgument(status); }
+// Damage that another checkpoint may not have, or a disk's failure. Everything else is the user's to settle:
+// whoever may not read the newest checkpoint would not want to go on from an older one.
+bool MayTryAnother(const absl::Status& status) {
+  return !absl::IsInvalidArgument(status) && !absl::IsPermissionDenied(status);
+}
+
+// A folder "step-00000020" with the state after ten steps was put there by hand, and says nothing of how far
+// the run is.
+absl::Status CheckStep(const CheckpointReader& reader) {
+  const std::string& folder = reader.folder();
+  const int64_t step = StepOfName(std::string_view(folder).substr(folder.rfind('/') + 1));
+  const uint64_t steps = reader.manifest().position().steps();
+  if (step < 0 || static_cast<uint64_t>(step) == steps) return absl::OkStatus();
+  return absl::DataLossError(fmt::format("'{}/{}' is of {} steps, not of what the folder's name says", folder,
+                                         kManifestName, steps));
+}
 
 absl::Status CheckSameModel(const ResumeRequest& request, const CheckpointReader& reader) {
   const proto::Manifest& manifest = reader.manifest();
@@ -86,6 +100,7 @@ class Chooser {
   // mends.
   absl::Status Examine(const std::string& path) const {
     FT_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(path));
+    if (request_.checkpoint.empty()) FT_RETURN_IF_ERROR(CheckStep(*reader));
     FT_RETURN_IF_ERROR(CheckSameState(state_, *reader));
     FT_RETURN_IF_ERROR(CheckSameModel(request_, *reader));
     return reader->VerifyFiles();
@@ -100,9 +115,12 @@ class Chooser {
       const std::string& path = paths_[next_++];
       const absl::Status status = Examine(path);
       if (status.ok()) return path;
-      if (!request_.checkpoint.empty() || (!MayTryAnother(status) && !IsDamagedManifest(path))) return status;
+      if (!request_.checkpoint.empty() || absl::IsPermissionDenied(status)) return status;
+      if (!MayTryAnother(status) && !IsDamagedManifest(path)) return status;
       PassOver(std::string(status.message()));
     }
+    if (!paths_.empty())
+      notes_.push_back(fmt::format("no checkpoint in '{}' is whole: the run begins", request_.folder));
     return kNone;
   }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -30,6 +31,7 @@ absl::StatusOr<OpenFile> OpenPlainFile(const std::string& path) {
   OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.fd() < 0 && errno == ELOOP)
     return Damaged(path, "a symbolic link, which a checkpoint does not have");
+  if (file.fd() < 0 && errno == ENXIO) return Damaged(path, "no regular file");
   if (file.fd() < 0) return PosixError(errno, "read", path);
   struct stat info = {};
   if (fstat(file.fd(), &info) != 0) return PosixError(errno, "read", path);
@@ -53,8 +55,11 @@ absl::StatusOr<uint64_t> ReadAt(const OpenFile& file, const std::string& path, u
   return done;
 }
 
-absl::StatusOr<std::string> ReadManifest(const std::string& path) {
-  FT_ASSIGN_OR_RETURN(const OpenFile file, OpenPlainFile(path));
+absl::StatusOr<std::string> ReadManifest(const std::string& folder, const std::string& path) {
+  absl::StatusOr<OpenFile> opened = OpenPlainFile(path);
+  if (absl::IsNotFound(opened.status()) && access(folder.c_str(), F_OK) == 0)
+    return Damaged(path, "is missing: no checkpoint, or one that was never finished");
+  FT_ASSIGN_OR_RETURN(const OpenFile file, std::move(opened));
   if (file.bytes() > kMaxManifestBytes)
     return absl::InvalidArgumentError(fmt::format("'{}': larger than manifests are", path));
   std::string text(file.bytes(), '\0');
@@ -73,7 +78,7 @@ absl::Status InFile(const absl::Status& status, std::string_view path) {
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(const std::string& folder) {
   const std::string path = folder + "/" + kManifestName;
-  FT_ASSIGN_OR_RETURN(const std::string text, ReadManifest(path));
+  FT_ASSIGN_OR_RETURN(const std::string text, ReadManifest(folder, path));
   FT_ASSIGN_OR_RETURN(proto::Manifest manifest, ParseManifest(text, path));
   absl::StatusOr<FileLayout> layout = LayoutOf(manifest);
   FT_RETURN_IF_ERROR(InFile(layout.status(), path));
@@ -109,8 +114,12 @@ DType CheckpointReader::dtype(uint32_t tensor) const {
 absl::StatusOr<CheckpointReader::OpenedFile> CheckpointReader::OpenListed(const std::string& name) const {
   OpenedFile opened;
   opened.path = folder_ + "/" + name;
-  FT_ASSIGN_OR_RETURN(opened.sums, SumsOf(*listed_.find(name)->second, kSumBlockBytes));
-  FT_ASSIGN_OR_RETURN(opened.file, OpenPlainFile(opened.path));
+  absl::StatusOr<FileSums> sums = SumsOf(*listed_.find(name)->second, kSumBlockBytes);
+  if (!sums.ok()) return Damaged(folder_ + "/" + kManifestName, "{}", std::string(sums.status().message()));
+  opened.sums = *std::move(sums);
+  absl::StatusOr<OpenFile> file = OpenPlainFile(opened.path);
+  if (absl::IsNotFound(file.status())) return Damaged(opened.path, "is missing, and the manifest lists it");
+  FT_ASSIGN_OR_RETURN(opened.file, std::move(file));
   if (opened.file.bytes() != opened.sums.bytes)
     return Damaged(opened.path, "it has {} bytes, and {} by the manifest", opened.file.bytes(),
                    opened.sums.bytes);

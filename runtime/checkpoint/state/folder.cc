@@ -26,12 +26,21 @@ namespace {
 
 constexpr std::string_view kPrefix = "step-";
 constexpr size_t kLeastDigits = 8;
-// What no reader takes for a checkpoint, and RemoveLeftovers removes.
-constexpr std::string_view kStagedPrefix = ".staged-", kRemovedPrefix = ".removed-";
+// What no reader takes for a checkpoint, and RemoveLeftovers settles.
+constexpr std::string_view kStagedPrefix = ".staged-", kReplacedPrefix = ".replaced-",
+                           kRemovedPrefix = ".removed-";
 
-absl::Status MakeFolder(const std::string& path) {
-  if (mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) return absl::OkStatus();
-  return PosixError(errno, "make the folder", path);
+bool IsFolder(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// Whether it was not there. What cannot be made may be there: automounters refuse before they look.
+absl::StatusOr<bool> MakeFolder(const std::string& path) {
+  if (mkdir(path.c_str(), 0777) == 0) return true;
+  const int error = errno;
+  if (error == EEXIST || IsFolder(path)) return false;
+  return PosixError(error, "make the folder", path);
 }
 
 absl::Status RemoveAll(const std::string& path) {
@@ -60,10 +69,19 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
 
 }  // namespace
 
+// A folder that was made is a name in another one, which a power cut takes unless that is synced.
 absl::Status MakeFolders(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    FT_RETURN_IF_ERROR(MakeFolder(path.substr(0, slash)));
-  return MakeFolder(path);
+  absl::StatusOr<bool> made = MakeFolder(path);
+  const std::string parent = ParentOf(path);
+  if (absl::IsNotFound(made.status()) && !IsFolder(parent) && parent != path) {
+    FT_RETURN_IF_ERROR(MakeFolders(parent));
+    made = MakeFolder(path);
+  }
+  FT_RETURN_IF_ERROR(made.status());
+  if (!*made) return absl::OkStatus();
+  const absl::Status synced = SyncPath(parent);
+  return absl::IsPermissionDenied(synced) ? absl::OkStatus()
+                                          : synced;  // folders may be writable, not readable
 }
 
 std::string CheckpointName(uint64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
@@ -101,56 +119,91 @@ std::string StagedCheckpoint::destination() const {
   return fmt::format("{}/{}", folder, CheckpointName(step));
 }
 
-absl::Status MakeStaged(const StagedCheckpoint& staged) { return MakeFolders(staged.path()); }
+// Its name need not be on the disk before Publish.
+absl::Status MakeStaged(const StagedCheckpoint& staged) {
+  const absl::Status made = MakeFolder(staged.path()).status();
+  return absl::IsNotFound(made) ? MakeFolders(staged.path()) : made;
+}
+
+absl::Status RemoveStaged(const StagedCheckpoint& staged) { return RemoveAll(staged.path()); }
 
 absl::Status SyncPath(const std::string& path) {
-  const OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC));  // a folder may be behind a symbolic link
   if (file.fd() < 0) return PosixError(errno, "open", path);
   return fsync(file.fd()) == 0 ? absl::OkStatus() : PosixError(errno, "write", path);
 }
 
-absl::Status Publish(const StagedCheckpoint& staged) {
-  const std::string from = staged.path(), to = staged.destination();
-  FT_RETURN_IF_ERROR(SyncPath(from));
-  bool replaced = false;
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
-    // A checkpoint of the step is there: they change places. File systems that cannot do this get the older
-    // one out of the way first.
-    const std::string removed =
-        fmt::format("{}/{}{}", staged.folder, kRemovedPrefix, CheckpointName(staged.step));
-    replaced = renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0;
-    if (!replaced) {
-      FT_RETURN_IF_ERROR(RemoveAll(removed));
-      if (rename(to.c_str(), removed.c_str()) != 0 && errno != ENOENT)
-        return PosixError(errno, "replace", to);
-      if (rename(from.c_str(), to.c_str()) != 0) return PosixError(errno, "put in place", to);
-      FT_RETURN_IF_ERROR(SyncPath(staged.folder));
-      return RemoveAll(removed);
+namespace {
+
+std::string ReplacedPath(const StagedCheckpoint& staged) {
+  return fmt::format("{}/{}{}", staged.folder, kReplacedPrefix, CheckpointName(staged.step));
+}
+
+// The new one to its name. One that was there lies at ReplacedPath afterwards.
+absl::Status PutInPlace(const StagedCheckpoint& staged) {
+  const std::string from = staged.path(), to = staged.destination(), replaced = ReplacedPath(staged);
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return absl::OkStatus();
+  if (errno == EEXIST) {
+    FT_RETURN_IF_ERROR(RemoveAll(replaced));
+    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
+      // Under the name of a staged one it would be taken for what failed, should the folder not be synced.
+      return rename(from.c_str(), replaced.c_str()) == 0 ? absl::OkStatus()
+                                                         : PosixError(errno, "replace", to);
     }
   }
+  if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP) return PosixError(errno, "put in place", to);
+  // File systems that cannot do this in one step: RemoveLeftovers puts the older one back, should there be
+  // nothing in its place.
+  FT_RETURN_IF_ERROR(RemoveAll(replaced));
+  if (rename(to.c_str(), replaced.c_str()) != 0 && errno != ENOENT) return PosixError(errno, "replace", to);
+  if (rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  const absl::Status status = PosixError(errno, "put in place", to);
+  rename(replaced.c_str(), to.c_str());
+  return status;
+}
+
+}  // namespace
+
+absl::Status Publish(const StagedCheckpoint& staged) {
+  FT_RETURN_IF_ERROR(SyncPath(staged.path()));
+  FT_RETURN_IF_ERROR(PutInPlace(staged));
+  // Nothing goes before it is on the disk what came in its place.
   FT_RETURN_IF_ERROR(SyncPath(staged.folder));
-  return replaced ? RemoveAll(from) : absl::OkStatus();
+  RemoveAll(ReplacedPath(staged)).IgnoreError();  // it is published; RemoveLeftovers tries again
+  return absl::OkStatus();
 }
 
 absl::Status RemoveCheckpoint(const std::string& path) {
-  // Under another name first: half of a checkpoint must not look like a damaged one.
-  const std::string removed = fmt::format("{}/{}{}", ParentOf(path), kRemovedPrefix, LastPartOf(path));
+  // Under another name first, and on the disk: half of a checkpoint must not look like a damaged one.
+  const std::string parent = ParentOf(path);
+  const std::string removed = fmt::format("{}/{}{}", parent, kRemovedPrefix, LastPartOf(path));
   FT_RETURN_IF_ERROR(RemoveAll(removed));
   if (rename(path.c_str(), removed.c_str()) != 0)
     return errno == ENOENT ? absl::OkStatus() : PosixError(errno, "remove", path);
+  FT_RETURN_IF_ERROR(SyncPath(parent));
   return RemoveAll(removed);
 }
 
 absl::Status RemoveLeftovers(const std::string& folder) {
   const absl::StatusOr<std::vector<std::string>> names = NamesIn(folder);
   if (!names.ok()) return absl::IsNotFound(names.status()) ? absl::OkStatus() : names.status();
+  std::vector<std::string> leftovers;
   for (const std::string& name : *names) {
-    const std::string_view view = name;
-    for (const std::string_view prefix : {kStagedPrefix, kRemovedPrefix}) {
-      if (view.starts_with(prefix) && StepOfName(view.substr(prefix.size())) >= 0)
-        FT_RETURN_IF_ERROR(RemoveAll(folder + "/" + name));
+    for (const std::string_view prefix : {kStagedPrefix, kReplacedPrefix, kRemovedPrefix}) {
+      if (!name.starts_with(prefix) || StepOfName(std::string_view(name).substr(prefix.size())) < 0) continue;
+      const std::string path = folder + "/" + name, destination = folder + "/" + name.substr(prefix.size());
+      const bool lost = prefix == kReplacedPrefix && access(destination.c_str(), F_OK) != 0;
+      if (!lost) {
+        leftovers.push_back(path);
+      } else if (rename(path.c_str(), destination.c_str()) != 0) {
+        return PosixError(errno, "put back", path);
+      }
     }
   }
+  if (leftovers.empty()) return absl::OkStatus();
+  // A run that was killed may not have come to it: what they were replaced by has to be on the disk.
+  FT_RETURN_IF_ERROR(SyncPath(folder));
+  for (const std::string& path : leftovers) FT_RETURN_IF_ERROR(RemoveAll(path));
   return absl::OkStatus();
 }
 

@@ -35,22 +35,28 @@ struct StagedCheckpoint {
   std::string destination() const;
 };
 
-// A folder and those that it lies in, where they are not there. Errors: the system's.
+// A folder and those that it lies in, where they are not there, on the disk when it returns. Errors: the
+// system's.
 absl::Status MakeFolders(const std::string& path);
 
 // Makes the folder and the one staged in it; every rank may call it, in any order. Errors: the system's.
 absl::Status MakeStaged(const StagedCheckpoint& staged);
 
 // Makes what was written a checkpoint, in one step that a reader sees whole or not at all; one that is
-// already there is replaced in that step. All files must have been fsynced. Errors: the system's; the staged
-// folder is as it was.
+// already there is replaced in that step, where the file system can. All files must have been fsynced.
+// Errors: the system's. The staged folder is as it was then, or the checkpoint is in place and may not be on
+// the disk; RemoveStaged may be called in either case.
 absl::Status Publish(const StagedCheckpoint& staged);
 
-// Takes away a checkpoint or a staged one; nothing of it that is left is taken for a checkpoint. Not being
-// there is no error. Symbolic links are removed, not followed.
+// Takes away what was staged; that it is not there is no error. Errors: the system's.
+absl::Status RemoveStaged(const StagedCheckpoint& staged);
+
+// Takes away a checkpoint; nothing of it that is left is taken for one. Not being there is no error. Symbolic
+// links are removed, not followed. Errors: the system's.
 absl::Status RemoveCheckpoint(const std::string& path);
 
-// Staged folders of earlier runs. By one rank, before any saves.
+// What earlier runs left that is no checkpoint; one that was being replaced is put back where nothing is in
+// its place. By one rank, before any saves. Errors: the system's.
 absl::Status RemoveLeftovers(const std::string& folder);
 
 // --keep=N, --keep-every=N, --keep-best=N; 0: not given.

@@ -25,7 +25,7 @@ absl::Status WriteAt(const OpenFile& file, const std::string& path, uint64_t off
   while (bytes > 0) {
     const ssize_t written = pwrite(file.fd(), from, bytes, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return PosixError(errno, "write", path);
+    if (written <= 0) return PosixError(written < 0 ? errno : ENOSPC, "write", path);
     from += written;
     offset += static_cast<uint64_t>(written);
     bytes -= static_cast<uint64_t>(written);
