@@ -55,7 +55,7 @@ format: ## rewrite all sources with clang-format
 	@scripts/lint fix
 
 .PHONY: interop
-interop: build ## torchrun, safetensors and transformers of current PyTorch against us (installs them into build/venv)
+interop: build ## torchrun, safetensors and transformers of current PyTorch, and TensorBoard, against us (installs them into build/venv)
 	@scripts/venv
 	@build/venv/bin/python -m unittest discover --start-directory test/interop --pattern '*_test.py' --verbose
 

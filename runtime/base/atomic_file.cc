@@ -28,6 +28,16 @@ std::string WithoutLinks(const std::string& path) {
   return target ? target.get() : path;
 }
 
+// 0 or errno. Not every file system can sync a folder (EINVAL), and who may write into one need not be
+// allowed to read it (EACCES): nobody can do more then, and what was put there is in place all the same.
+int SyncFolder(const std::string& path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return errno == EACCES ? 0 : errno;
+  const int error = fsync(folder) == 0 || errno == EINVAL ? 0 : errno;
+  close(folder);
+  return error;
+}
+
 }  // namespace
 
 std::string FolderOf(const std::string& path) {
@@ -103,14 +113,9 @@ absl::Status AtomicFile::Commit() {
   if (committed_) return absl::OkStatus();
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return Fail(errno, "replace");
   committed_ = true;
-  // The new name survives a crash only once the folder is on disk. Some file systems cannot sync a folder;
-  // the file itself is in place all the same.
-  const int folder = open(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    fsync(folder);
-    close(folder);
-  }
-  return absl::OkStatus();
+  // The new name survives a power cut only once the folder is on disk.
+  const int error = SyncFolder(FolderOf(path_));
+  return error == 0 ? absl::OkStatus() : Fail(error, "sync the folder of");
 }
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view contents) {

@@ -30,7 +30,8 @@ class AtomicFile {
   absl::Status Append(std::string_view text) { return Append(text.data(), text.size()); }
 
   // Flushes; fsyncs, renames the temporary (permissions 0666 less the umask) over `path` and fsyncs the
-  // folder. To be called once; nothing may be appended after it.
+  // folder. To be called once; nothing may be appended after it. An error of the folder's fsync is one of
+  // Commit, too: the new file is in place then, and a power cut may still take it back.
   absl::Status Commit();
 
   const std::string& path() const { return path_; }

@@ -31,6 +31,9 @@ inline uint16_t RoundToF16(float value) {
   return static_cast<uint16_t>(sign | ((rounded >> 13) - ((127 - 15) << 10)));
 }
 
+// The float that bfloat16 bits stand for; exact.
+inline float BF16ToFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+
 // The float that binary16 bits stand for; exact.
 inline float F16ToFloat(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, exponent = bits >> 10 & 0x1F,

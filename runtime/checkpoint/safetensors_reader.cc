@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "runtime/base/round_float.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/safetensors_header.h"
 #include "runtime/checkpoint/safetensors_index.h"
@@ -52,18 +53,6 @@ T Load(const uint8_t* data, int64_t index) {
   T value;
   std::memcpy(&value, data + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
   return value;
-}
-
-float FromBF16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
-
-float FromF16(uint16_t bits) {
-  const uint32_t sign = uint32_t{bits} >> 15 << 31, exponent = bits >> 10 & 0x1F, fraction = bits & 0x3FF;
-  if (exponent == 0) {  // zero or subnormal: fraction * 2^-24, exact in float
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | sign);
-  }
-  const uint32_t wide = exponent == 0x1F ? 0xFF : exponent + (127 - 15);
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
 // Where `path` leads: itself, or the model or index inside the folder that it is.
@@ -147,10 +136,10 @@ absl::Status SafetensorsReader::ReadAsF32(const Entry& entry, int64_t first_elem
       if (count > 0) std::memcpy(out, data, static_cast<size_t>(count) * sizeof(float));
       return absl::OkStatus();
     case SafetensorsDType::kBF16:
-      for (int64_t i = 0; i < count; ++i) out[i] = FromBF16(Load<uint16_t>(data, i));
+      for (int64_t i = 0; i < count; ++i) out[i] = BF16ToFloat(Load<uint16_t>(data, i));
       return absl::OkStatus();
     case SafetensorsDType::kF16:
-      for (int64_t i = 0; i < count; ++i) out[i] = FromF16(Load<uint16_t>(data, i));
+      for (int64_t i = 0; i < count; ++i) out[i] = F16ToFloat(Load<uint16_t>(data, i));
       return absl::OkStatus();
     case SafetensorsDType::kF64:
       for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(Load<double>(data, i));

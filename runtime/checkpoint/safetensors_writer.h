@@ -11,22 +11,12 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/base/atomic_file.h"
-#include "runtime/checkpoint/safetensors_dtype.h"
+#include "runtime/checkpoint/safetensors_head.h"
 
 namespace ft {
 
-// A tensor to be written.
-struct TensorSpec {
-  std::string name;  // unique, valid UTF-8, not "__metadata__"
-  SafetensorsDType dtype;
-  std::vector<int64_t> shape;  // empty: a scalar
-};
-
-// Streams tensors of known shapes into a file: the header is written first, then the data as it comes. The
-// data area begins at a multiple of 8 bytes (the header is padded with spaces); list wide dtypes before
-// narrow ones and every tensor is aligned to its element. The metadata is {"format": "pt"}, which Hugging
-// Face's loader asks for. Nothing is at `path` before Commit(), and an old file there stays; without Commit()
-// no trace is left.
+// Streams tensors of known shapes into a file: the head is written first, then the data as it comes. Nothing
+// is at `path` before Commit(), and an old file there stays; without Commit() no trace is left.
 class SafetensorsWriter {
  public:
   // InvalidArgument: a duplicate, empty or reserved name, a negative dimension. System errors: exit

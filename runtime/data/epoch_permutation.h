@@ -11,8 +11,10 @@ namespace ft {
 // > 1.
 class EpochPermutation {
  public:
-  // n >= 1.
-  EpochPermutation(int64_t n, uint64_t seed);
+  // n >= 1. `family` (below kMaxFamilies) tells permutations apart that are drawn from one seed.
+  EpochPermutation(int64_t n, uint64_t seed, uint32_t family = 0);
+
+  static constexpr uint32_t kMaxFamilies = 1 << 21;
 
   // The element at `position` (in [0, n)) of `epoch` (>= 0).
   int64_t At(int64_t epoch, int64_t position) const;
@@ -20,6 +22,7 @@ class EpochPermutation {
  private:
   uint64_t n_;
   uint64_t seed_;
+  uint32_t stream_;
   int half_bits_;  // the network works on 2 * half_bits_ bits
 };
 

@@ -3,188 +3,110 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
-#include <limits>
+#include <filesystem>
+#include <numeric>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/data/file_kind.h"
-#include "runtime/data/token_width.h"
+#include "runtime/data/source_mix.h"
 
 namespace ft {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "token files are little-endian and read in place");
-
-using Bytes = absl::Span<const uint8_t>;
-
-constexpr size_t kLlmcHeaderBytes = 256 * sizeof(int32_t);
-
-struct LlmcKind {
-  int32_t magic;
-  int32_t version;
-  int token_bytes;
-};
-constexpr LlmcKind kLlmcKinds[] = {{kLlmcMagic16, 1, 2}, {kLlmcMagic32, 7, 4}};
-
-int32_t HeaderWord(Bytes bytes, size_t index) {
-  int32_t word;
-  std::memcpy(&word, bytes.data() + index * sizeof(word), sizeof(word));
-  return word;
+// A whole folder was asked for, so what it holds is not passed over; say how to ask for less.
+absl::Status OfFolder(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  return absl::InvalidArgumentError(
+      fmt::format("{} (a folder is read whole; name files in it by a glob, such as 'folder/*.bin')",
+                  std::string(status.message())));
 }
 
-// How the file reads otherwise, where that helps; begins with a separator.
-std::string OtherReading(Bytes tokens, int token_bytes, int64_t vocab_size) {
-  if (IsPlainText(tokens)) return "; it looks like text (--data-format=text)";
-  const IntegerLayout given{.bytes = token_bytes};
-  const IntegerLayout other = LayoutThatFits(tokens, token_bytes, vocab_size);
-  if (other == given) return "";
-  return other.big_endian
-             ? fmt::format("; read as {} all are inside it: write them little-endian", LayoutText(other))
-             : fmt::format("; read as {0} all are inside it (--data-format=u{1})", LayoutText(other),
-                           8 * other.bytes);
-}
-
-// The first token that is not below vocab_size; -1: none. Looks at blocks whole (their maximum vectorises)
-// and into one only when it holds such a token.
-template <typename T>
-int64_t FindOutside(const uint8_t* data, int64_t count, int64_t vocab_size) {
-  if (vocab_size > std::numeric_limits<T>::max()) return -1;
-  const auto* tokens = reinterpret_cast<const T*>(data);
-  constexpr int64_t kBlock = 1 << 16;
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    const int64_t end = std::min(count, begin + kBlock);
-    T highest = 0;
-    for (int64_t i = begin; i < end; ++i) highest = std::max(highest, tokens[i]);
-    if (highest < vocab_size) continue;
-    return std::find_if(tokens + begin, tokens + end, [&](T token) { return token >= vocab_size; }) - tokens;
+absl::Status CheckDistinct(const std::vector<TokenFile>& files) {
+  std::unordered_set<std::string> names;
+  for (const TokenFile& file : files) {
+    if (names.insert(std::filesystem::path(file.path()).lexically_normal().native()).second) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "'{}' is named twice; name it once (a weight says how often a source is drawn)", file.path()));
   }
-  return -1;
+  return absl::OkStatus();
 }
 
-template <typename T>
-void Widen(const uint8_t* data, int64_t first, int64_t count, int32_t* out) {
-  const T* tokens = reinterpret_cast<const T*>(data) + first;
-  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int32_t>(tokens[i]);
-}
-
-// Calls `with` with a value of the type of tokens of `token_bytes`.
-template <typename With>
-auto WithTokenType(int token_bytes, With with) {
-  switch (token_bytes) {
-    case 1:
-      return with(uint8_t{0});
-    case 2:
-      return with(uint16_t{0});
-    default:
-      return with(uint32_t{0});
-  }
+absl::StatusOr<std::vector<int64_t>> SharesOfEntries(const std::vector<DataEntry>& entries) {
+  if (!entries[0].weight.has_value()) return std::vector<int64_t>{kShareUnit};
+  std::vector<double> weights;
+  for (const DataEntry& entry : entries) weights.push_back(entry.weight.value_or(0));
+  return SharesOf(weights);
 }
 
 }  // namespace
 
-absl::StatusOr<TokenDataset::TokenArea> TokenDataset::LlmcTokens(const MappedFile& file) {
-  const Bytes bytes = file.bytes();
-  if (bytes.size() < kLlmcHeaderBytes) {
-    return absl::DataLossError(fmt::format("'{}' has {} bytes, less than the {} of an llm.c header",
-                                           file.path(), bytes.size(), kLlmcHeaderBytes));
-  }
-  const int32_t magic = HeaderWord(bytes, 0), version = HeaderWord(bytes, 1), count = HeaderWord(bytes, 2);
-  const auto* kind = std::find_if(std::begin(kLlmcKinds), std::end(kLlmcKinds),
-                                  [magic](const LlmcKind& known) { return known.magic == magic; });
-  if (kind == std::end(kLlmcKinds)) {
-    return absl::InvalidArgumentError(
-        fmt::format("'{}' is no llm.c token file: it begins with {} instead of {} or {}", file.path(), magic,
-                    kLlmcMagic16, kLlmcMagic32));
-  }
-  if (version != kind->version) {
-    return absl::InvalidArgumentError(
-        fmt::format("'{}' has version {} of llm.c's format of {}; only version {} is read", file.path(),
-                    version, LayoutText({.bytes = kind->token_bytes}), kind->version));
-  }
-  const size_t held = bytes.size() - kLlmcHeaderBytes, width = static_cast<size_t>(kind->token_bytes);
-  if (count < 0 || held != static_cast<size_t>(count) * width) {
-    return absl::DataLossError(fmt::format(
-        "'{}' is truncated or damaged: its header promises {} tokens, {} bytes follow it, enough for {}",
-        file.path(), count, held, held / width));
-  }
-  return TokenArea{bytes.data() + kLlmcHeaderBytes, count, kind->token_bytes, true};
+int64_t TokenDataset::num_tokens() const {
+  return std::accumulate(sources_.begin(), sources_.end(), int64_t{0},
+                         [](int64_t sum, const DataSource& source) { return sum + source.num_tokens; });
 }
 
-absl::StatusOr<TokenDataset::TokenArea> TokenDataset::FindTokens(const MappedFile& file, DataFormat format) {
-  if (format == DataFormat::kLlmc) return LlmcTokens(file);
-  const Bytes bytes = file.bytes();
-  const int width = format == DataFormat::kText ? 1 : format == DataFormat::kU16 ? 2 : 4;
-  if (bytes.size() % static_cast<size_t>(width) != 0) {
-    return absl::InvalidArgumentError(fmt::format(
-        "'{}' has {} bytes, {}, so it does not hold {} tokens; it may be cut off, or be something "
-        "else (text: --data-format=text)",
-        file.path(), bytes.size(), width == 2 ? "an odd number" : "no multiple of 4",
-        LayoutText({.bytes = width})));
+std::string TokenDataset::doubt() const {
+  std::string first;
+  int64_t more = 0;
+  for (const TokenFile& file : files_) {
+    if (file.doubt().empty()) continue;
+    if (first.empty()) {
+      first = file.doubt();
+    } else {
+      ++more;
+    }
   }
-  return TokenArea{bytes.data(), static_cast<int64_t>(bytes.size()) / width, width,
-                   format == DataFormat::kText};
+  if (more == 0) return first;
+  return fmt::format("{} (and {} more file{} that look{} like something else)", first, more,
+                     more == 1 ? "" : "s", more == 1 ? "s" : "");
 }
-
-absl::Status TokenDataset::CheckVocabulary(const std::string& path, const TokenArea& area,
-                                           int64_t vocab_size) {
-  // Tokens are int32 in a step.
-  const int64_t bound = std::min<int64_t>(vocab_size, int64_t{1} << 31);
-  const int64_t position = WithTokenType(
-      area.token_bytes, [&](auto type) { return FindOutside<decltype(type)>(area.data, area.count, bound); });
-  if (position < 0) return absl::OkStatus();
-  uint32_t value = 0;
-  std::memcpy(&value, area.data + position * area.token_bytes, static_cast<size_t>(area.token_bytes));
-  const Bytes tokens(area.data, static_cast<size_t>(area.count) * static_cast<size_t>(area.token_bytes));
-  return absl::InvalidArgumentError(
-      fmt::format("'{}': token {} has the value {}, outside the model's vocabulary of {} (0 ... {}){}", path,
-                  position, value, vocab_size, vocab_size - 1,
-                  area.described ? "" : OtherReading(tokens, area.token_bytes, vocab_size)));
-}
-
-TokenDataset::TokenDataset(MappedFile file, DataFormat format, TokenArea area, int64_t seq_len)
-    : file_(std::move(file)),
-      format_(format),
-      area_(area),
-      num_tokens_(area.count),
-      seq_len_(seq_len),
-      num_sequences_((area.count - 1) / seq_len) {}
 
 void TokenDataset::ReadSequence(int64_t index, int32_t* inputs, int32_t* targets) const {
-  const int64_t first = index * seq_len_;
-  WithTokenType(area_.token_bytes, [&](auto type) {
-    Widen<decltype(type)>(area_.data, first, seq_len_, inputs);
-    Widen<decltype(type)>(area_.data, first + 1, seq_len_, targets);
-  });
+  const auto after = std::upper_bound(first_sequence_.begin(), first_sequence_.end(), index);
+  const auto file = static_cast<size_t>(after - first_sequence_.begin()) - 1;
+  files_[file].ReadSequence(index - first_sequence_[file], inputs, targets);
+}
+
+absl::Status TokenDataset::AddFiles(const std::string& path, int64_t vocab_size, DataFormat format) {
+  FT_ASSIGN_OR_RETURN(const std::vector<DataPath> found, FindDataFiles(path));
+  for (const DataPath& file : found) {
+    absl::StatusOr<TokenFile> opened = OpenTokenFile(file.path, vocab_size, seq_len_, format);
+    if (!opened.ok()) return file.of_folder ? OfFolder(opened.status()) : opened.status();
+    first_sequence_.push_back(first_sequence_.back() + opened->num_sequences());
+    files_.push_back(*std::move(opened));
+  }
+  return absl::OkStatus();
+}
+
+void TokenDataset::AddSource(std::optional<double> weight, int64_t share) {
+  DataSource source{.weight = weight, .share = share};
+  if (!sources_.empty()) source.first_file = sources_.back().first_file + sources_.back().num_files;
+  source.num_files = files_.size() - source.first_file;
+  source.first_sequence = first_sequence_[source.first_file];
+  source.num_sequences = first_sequence_.back() - source.first_sequence;
+  for (size_t i = source.first_file; i < files_.size(); ++i) source.num_tokens += files_[i].num_tokens();
+  sources_.push_back(source);
+}
+
+absl::StatusOr<std::unique_ptr<TokenDataset>> OpenDataset(const std::vector<DataEntry>& entries,
+                                                          int64_t vocab_size, int64_t seq_len,
+                                                          DataFormat format) {
+  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> shares, SharesOfEntries(entries));
+  auto dataset = absl::WrapUnique(new TokenDataset(seq_len));
+  for (size_t i = 0; i < entries.size(); ++i) {
+    FT_RETURN_IF_ERROR(dataset->AddFiles(entries[i].path, vocab_size, format));
+    if (entries[i].weight.has_value()) dataset->AddSource(entries[i].weight, shares[i]);
+  }
+  if (dataset->sources_.empty()) dataset->AddSource({}, shares[0]);
+  FT_RETURN_IF_ERROR(CheckDistinct(dataset->files_));
+  return dataset;
 }
 
 absl::StatusOr<std::unique_ptr<TokenDataset>> OpenDataset(const std::string& path, int64_t vocab_size,
                                                           int64_t seq_len, DataFormat format) {
-  if (vocab_size < 1 || seq_len < 1) {
-    return absl::InvalidArgumentError(
-        fmt::format("vocabulary size {} and sequence length {} must be positive", vocab_size, seq_len));
-  }
-  FT_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path, MappedFile::Access::kNormal));
-  const Bytes bytes = file.bytes();
-  if (bytes.empty()) return absl::InvalidArgumentError(fmt::format("'{}' is empty", path));
-  std::string doubt;
-  if (format == DataFormat::kAuto) {
-    FT_ASSIGN_OR_RETURN(format, RecogniseFormat(path, bytes, vocab_size));
-  } else {
-    doubt = DoubtAbout(path, bytes, format, vocab_size);
-  }
-  FT_ASSIGN_OR_RETURN(const TokenDataset::TokenArea area, TokenDataset::FindTokens(file, format));
-  if (area.count <= seq_len) {
-    return absl::InvalidArgumentError(fmt::format(
-        "'{}' is too short: it holds {} tokens (format {}), and one sequence of length {} needs {}", path,
-        area.count, Name(format), seq_len, seq_len + 1));
-  }
-  FT_RETURN_IF_ERROR(TokenDataset::CheckVocabulary(path, area, vocab_size));
-  auto dataset = absl::WrapUnique(new TokenDataset(std::move(file), format, area, seq_len));
-  dataset->doubt_ = std::move(doubt);
-  return dataset;
+  return OpenDataset(std::vector<DataEntry>{{.path = path}}, vocab_size, seq_len, format);
 }
 
 }  // namespace ft

@@ -1,259 +1,184 @@
 #include "runtime/data/token_dataset.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
-#include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "runtime/base/exit_status.h"
 #include "runtime/base/temp_folder.h"
+#include "runtime/data/data_text.h"
+#include "runtime/data/evaluation_batches.h"
 
 namespace ft {
 namespace {
 
-std::string U16(const std::vector<uint16_t>& tokens) {
-  return {reinterpret_cast<const char*>(tokens.data()), tokens.size() * 2};
+template <typename T>
+std::string Raw(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-std::string U32(const std::vector<uint32_t>& tokens) {
-  return {reinterpret_cast<const char*>(tokens.data()), tokens.size() * 4};
-}
-
-std::string Llmc32(const std::vector<uint32_t>& tokens, int32_t version = 7) {
-  int32_t header[256] = {20240801, version, static_cast<int32_t>(tokens.size())};
-  return std::string(reinterpret_cast<const char*>(header), sizeof(header)) + U32(tokens);
-}
-
-std::string Llmc(const std::vector<uint16_t>& tokens, int32_t magic = 20240520, int32_t version = 1,
-                 int32_t count_offset = 0) {
-  int32_t header[256] = {magic, version, static_cast<int32_t>(tokens.size()) + count_offset};
-  return std::string(reinterpret_cast<const char*>(header), sizeof(header)) + U16(tokens);
-}
-
-std::vector<uint16_t> Ascending(int n) {
-  std::vector<uint16_t> tokens;
-  for (int i = 0; i < n; ++i) tokens.push_back(i);
-  return tokens;
+// `count` tokens that begin with `first`.
+template <typename T>
+std::string Tokens(int first, int count) {
+  std::vector<T> tokens;
+  for (int i = 0; i < count; ++i) tokens.push_back(static_cast<T>(first + i));
+  return Raw(tokens);
 }
 
 class TokenDatasetTest : public testing::Test {
  protected:
-  // What opening a file with these contents says.
-  absl::Status Error(const std::string& name, const std::string& contents, int64_t vocab = 50257,
-                     int64_t seq_len = 4, DataFormat format = DataFormat::kAuto) {
-    return OpenDataset(folder_.Write(name, contents), vocab, seq_len, format).status();
+  void SetUp() override { std::filesystem::create_directory(folder_.Path("d")); }
+
+  std::string In(const std::string& name) const { return folder_.Path("d/" + name); }
+
+  // Token `at` of a sequence.
+  static int32_t Token(const TokenDataset& dataset, int64_t sequence, size_t at) {
+    std::vector<int32_t> inputs(dataset.seq_len()), targets(dataset.seq_len());
+    dataset.ReadSequence(sequence, inputs.data(), targets.data());
+    for (size_t i = 1; i < inputs.size(); ++i) EXPECT_EQ(inputs[i], targets[i - 1]);
+    return at < inputs.size() ? inputs[at] : targets.back();
   }
-  DataFormat FormatOf(const std::string& name, const std::string& contents) {
-    auto dataset = OpenDataset(folder_.Write(name, contents), 65536, 2);
-    EXPECT_TRUE(dataset.ok()) << dataset.status();
-    return dataset.ok() ? (*dataset)->format() : DataFormat::kAuto;
+
+  std::string Refused(const std::vector<DataEntry>& entries, int status = kExitBadInput) const {
+    const auto dataset = OpenDataset(entries, 256, 4);
+    EXPECT_EQ(ExitStatus(dataset.status()), status) << dataset.status();
+    return std::string(dataset.status().message());
   }
-  std::string Quoted(const std::string& name) { return "'" + folder_.Path(name) + "'"; }
 
   TempFolder folder_;
 };
 
-void ExpectBadInput(const absl::Status& status, const std::string& message) {
-  EXPECT_EQ(ExitStatus(status), kExitBadInput) << status;
-  EXPECT_EQ(status.message(), message);
-}
-
-TEST_F(TokenDatasetTest, TextIsBytes) {
-  auto dataset = OpenDataset(folder_.Write("a.txt", "ab\xffghij"), 256, 3);
+TEST_F(TokenDatasetTest, NoSequenceCrossesFiles) {
+  // 2, 1 and 3 sequences of 4, with 3, 0 and 2 tokens to spare; the files' tokens do not follow each other.
+  folder_.Write("d/a.u16", Tokens<uint16_t>(0, 12));
+  folder_.Write("d/b.u16", Tokens<uint16_t>(50, 5));
+  folder_.Write("d/c.u16", Tokens<uint16_t>(100, 15));
+  const auto dataset = OpenDataset(folder_.Path("d"), 256, 4);
   ASSERT_TRUE(dataset.ok()) << dataset.status();
-  EXPECT_EQ((*dataset)->num_tokens(), 7);
-  EXPECT_EQ((*dataset)->num_sequences(), 2);
-  int32_t inputs[3], targets[3];
-  (*dataset)->ReadSequence(0, inputs, targets);
-  EXPECT_EQ((std::vector<int32_t>(inputs, inputs + 3)), (std::vector<int32_t>{'a', 'b', 255}));
-  EXPECT_EQ((std::vector<int32_t>(targets, targets + 3)), (std::vector<int32_t>{'b', 255, 'g'}));
-  (*dataset)->ReadSequence(1, inputs, targets);
-  EXPECT_EQ((std::vector<int32_t>(inputs, inputs + 3)), (std::vector<int32_t>{'g', 'h', 'i'}));
-  EXPECT_EQ((std::vector<int32_t>(targets, targets + 3)), (std::vector<int32_t>{'h', 'i', 'j'}));
-}
-
-TEST_F(TokenDatasetTest, UInt16FilesOfBothKinds) {
-  const std::vector<uint16_t> tokens = {5, 50256, 7, 300, 9};
-  for (const std::string& path :
-       {folder_.Write("a.bin", Llmc(tokens)), folder_.Write("a.u16", U16(tokens))}) {
-    auto dataset = OpenDataset(path, 50257, 2);
-    ASSERT_TRUE(dataset.ok()) << dataset.status();
-    EXPECT_EQ((*dataset)->num_tokens(), 5);
-    int32_t inputs[2], targets[2];
-    (*dataset)->ReadSequence(1, inputs, targets);
-    EXPECT_EQ(inputs[0], 7);
-    EXPECT_EQ(inputs[1], 300);
-    EXPECT_EQ(targets[0], 300);
-    EXPECT_EQ(targets[1], 9);
+  EXPECT_EQ((*dataset)->num_sequences(), 6);
+  EXPECT_EQ((*dataset)->num_tokens(), 32);
+  ASSERT_EQ((*dataset)->sources().size(), 1u);
+  const int32_t first[] = {0, 4, 50, 100, 104, 108};
+  for (int64_t sequence = 0; sequence < 6; ++sequence) {
+    EXPECT_EQ(Token(**dataset, sequence, 0), first[sequence]);
+    EXPECT_EQ(Token(**dataset, sequence, 4), first[sequence] + 4);
   }
+  EXPECT_EQ(DataText(**dataset),
+            "3 files, " + In("a.u16") + " ... " + In("c.u16") + " (u16, 32 tokens, 6 sequences)");
+  EXPECT_TRUE(SourceLines(**dataset).empty());
 }
 
-TEST_F(TokenDatasetTest, UInt32FilesOfBothKinds) {
-  const std::vector<uint32_t> tokens = {5, 128255, 7, 70000, 9};
-  for (const std::string& path :
-       {folder_.Write("a.bin", Llmc32(tokens)), folder_.Write("a.u32", U32(tokens))}) {
-    auto dataset = OpenDataset(path, 128256, 2);
-    ASSERT_TRUE(dataset.ok()) << dataset.status();
-    EXPECT_EQ((*dataset)->num_tokens(), 5);
-    EXPECT_EQ((*dataset)->token_bytes(), 4);
-    int32_t inputs[2], targets[2];
-    (*dataset)->ReadSequence(0, inputs, targets);
-    EXPECT_EQ(inputs[0], 5);
-    EXPECT_EQ(inputs[1], 128255);
-    EXPECT_EQ(targets[0], 128255);
-    EXPECT_EQ(targets[1], 7);
-    (*dataset)->ReadSequence(1, inputs, targets);
-    EXPECT_EQ(inputs[1], 70000);
-    EXPECT_EQ(targets[1], 9);
-  }
+TEST_F(TokenDatasetTest, EveryFileHasAFormatOfItsOwn) {
+  folder_.Write("d/1.txt", "some text that is text");
+  folder_.Write("d/2.u16", Tokens<uint16_t>(0, 9));
+  folder_.Write("d/3.u32", Tokens<uint32_t>(200, 9));
+  folder_.Write(
+      "d/4", Raw(std::vector<int32_t>{20240520, 1, 9}) + std::string(253 * 4, 0) + Tokens<uint16_t>(70, 9));
+  const auto dataset = OpenDataset(folder_.Path("d"), 256, 4);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ((*dataset)->num_sequences(), 5 + 2 + 2 + 2);
+  EXPECT_EQ(Token(**dataset, 0, 0), 's');
+  EXPECT_EQ(Token(**dataset, 6, 0), 4);
+  EXPECT_EQ(Token(**dataset, 8, 1), 205);
+  EXPECT_EQ(Token(**dataset, 10, 3), 77);
+  EXPECT_NE(DataText(**dataset).find("(text and u16 and u32 and llmc, 49 tokens, 11 sequences)"),
+            std::string::npos);
+  // All of them are checked.
+  folder_.Write("d/3.u32", Tokens<uint32_t>(250, 9));
+  EXPECT_EQ(
+      Refused({{.path = folder_.Path("d")}}),
+      "'" + In("3.u32") +
+          "': token 6 has the value 256, outside the model's vocabulary of 256 (0 ... 255) (a folder is read "
+          "whole; name files in it by a glob, such as 'folder/*.bin')");
 }
 
-TEST_F(TokenDatasetTest, RefusesDamagedUInt32Files) {
-  const std::vector<uint32_t> tokens = {5, 6, 7, 8, 9, 10};
-  ExpectBadInput(Error("a.u32", U32(tokens) + "ab"),
-                 Quoted("a.u32") +
-                     " has 26 bytes, no multiple of 4, so it does not hold uint32 tokens; it may be cut "
-                     "off, or be something else (text: --data-format=text)");
-  ExpectBadInput(Error("a.bin", Llmc32(tokens, 1)),
-                 Quoted("a.bin") + " has version 1 of llm.c's format of uint32; only version 7 is read");
-  ExpectBadInput(
-      Error("a.bin", Llmc32(tokens) + "abcd"),
-      Quoted("a.bin") +
-          " is truncated or damaged: its header promises 6 tokens, 28 bytes follow it, enough for 7");
-  ExpectBadInput(Error("a.bin", Llmc32({1, 2, 3, 4, 128256, 5}), 128256),
-                 Quoted("a.bin") +
-                     ": token 4 has the value 128256, outside the model's vocabulary of 128256 (0 ... "
-                     "128255)");
-  ExpectBadInput(Error("a.u32", U32({1, 2, 3, 0xffffffff, 4, 5}), 128256),
-                 Quoted("a.u32") +
-                     ": token 3 has the value 4294967295, outside the model's vocabulary of 128256 (0 "
-                     "... 128255)");
+TEST_F(TokenDatasetTest, WeightsMakeSources) {
+  folder_.Write("a", "aaaaaaaaaaaaa");
+  folder_.Write("d/b", "bbbbbbbbb");
+  folder_.Write("d/c", "ccccc");
+  const auto dataset =
+      OpenDataset({{.path = folder_.Path("a"), .weight = 7}, {.path = folder_.Path("d/*"), .weight = 3}}, 256,
+                  4, DataFormat::kText);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const std::vector<DataSource>& sources = (*dataset)->sources();
+  ASSERT_EQ(sources.size(), 2u);
+  EXPECT_EQ(sources[0].num_sequences, 3);
+  EXPECT_EQ(sources[1].first_sequence, 3);
+  EXPECT_EQ(sources[1].num_sequences, 3);
+  EXPECT_EQ((*dataset)->files(sources[1]).size(), 2u);
+  EXPECT_EQ(Token(**dataset, 2, 0), 'a');
+  EXPECT_EQ(Token(**dataset, 3, 0), 'b');
+  EXPECT_EQ(Token(**dataset, 5, 0), 'c');
+  EXPECT_EQ(DataText(**dataset), "2 sources (text, 27 tokens, 6 sequences)");
+  EXPECT_EQ(SourceLines(**dataset),
+            (std::vector<std::string>{
+                "70% from " + folder_.Path("a") + " (text, 13 tokens, 3 sequences)",
+                "30% from 2 files, " + In("b") + " ... " + In("c") + " (text, 14 tokens, 3 sequences)"}));
 }
 
-TEST_F(TokenDatasetTest, TokensOfAnotherWidthOrOrderAreNamed) {
-  std::vector<uint16_t> small;
-  std::vector<uint32_t> large;
-  for (int i = 0; i < 100; ++i) small.push_back(i % 65);
-  for (int i = 0; i < 100; ++i) large.push_back(__builtin_bswap32(i * 7));
-  const auto says = [](const absl::Status& status, const std::string& part) {
-    EXPECT_EQ(ExitStatus(status), kExitBadInput);
-    EXPECT_NE(status.message().find(part), absl::string_view::npos) << status;
-  };
-  says(Error("a.u32", U16(small), 65),
-       "token 0 has the value 65536, outside the model's vocabulary of 65 (0 ... 64); "
-       "read as uint16 all are inside it (--data-format=u16)");
-  says(Error("b.u32", U32(large), 50257),
-       "read as big-endian uint32 all are inside it: write them little-endian");
-  for (uint16_t& token : small) token = __builtin_bswap16(token);
-  says(Error("a.bin", U16(small), 65),
-       "read as big-endian uint16 all are inside it: write them little-endian");
-  says(Error("c.u16", U32(large), 50257), "but big-endian uint32, by its upper halves; write them");
-  EXPECT_TRUE(Error("d.bin", U16(Ascending(65)), 65).ok());
+TEST_F(TokenDatasetTest, RefusesAFileByItsName) {
+  const std::string good = folder_.Write("good", "long enough");
+  EXPECT_EQ(Refused({{.path = good}, {.path = folder_.Write("short", "abcd")}}),
+            "'" + folder_.Path("short") +
+                "' is too short: it holds 4 tokens (format text), and one sequence of length 4 needs 5");
+  EXPECT_EQ(Refused({{.path = good}, {.path = folder_.Path("absent")}}, kExitIo),
+            "cannot open '" + folder_.Path("absent") + "': No such file or directory");
+  EXPECT_EQ(Refused({{.path = good}, {.path = folder_.Path("q*")}}, kExitIo),
+            "no file matches '" + folder_.Path("q*") + "'");
+  EXPECT_EQ(Refused({{.path = folder_.Path("d")}}),
+            "the folder '" + folder_.Path("d") + "' has no file in it");
+  EXPECT_EQ(Refused({{.path = good, .weight = 1}, {.path = folder_.Path("d/../g*"), .weight = 2}}),
+            "'" + folder_.Path("d/../good") +
+                "' is named twice; name it once (a weight says how often a source is drawn)");
+  std::filesystem::create_directory(In("sub"));
+  folder_.Write("d/good", "long enough");
+  EXPECT_EQ(
+      Refused({{.path = folder_.Path("d")}}),
+      "'" + In("sub") +
+          "' is a directory, not a regular file (a folder is read whole; name files in it by a glob, such as "
+          "'folder/*.bin')");
 }
 
-TEST_F(TokenDatasetTest, WhatIsSaidExplicitlyIsDoubtedAloud) {
-  std::vector<uint32_t> tokens;
-  for (uint32_t i = 0; i < 64; ++i) tokens.push_back(3 * i);
-  const std::string path = folder_.Write("a.bin", U32(tokens));
-  const auto wrong = OpenDataset(path, 50257, 4, DataFormat::kU16);
-  ASSERT_TRUE(wrong.ok());
-  EXPECT_EQ((*wrong)->num_tokens(), 128);
-  EXPECT_EQ((*wrong)->doubt(),
-            Quoted("a.bin") + " is read as --data-format=u16 has it, but it looks like uint32");
-  EXPECT_EQ((*OpenDataset(path, 50257, 4, DataFormat::kU32))->doubt(), "");
-  EXPECT_EQ(OpenDataset(path, 50257, 4).status().code(), absl::StatusCode::kInvalidArgument);
+TEST_F(TokenDatasetTest, DoubtsAreOneLine) {
+  for (const char* name : {"d/a", "d/b", "d/c"}) folder_.Write(name, "text that is not tokens ");
+  const std::string first = "'" + In("a") + "' is read as --data-format=u16 has it, but it looks like text";
+  EXPECT_EQ((*OpenDataset(folder_.Path("d"), 65536, 4, DataFormat::kU16))->doubt(),
+            first + " (and 2 more files that look like something else)");
+  EXPECT_EQ((*OpenDataset(folder_.Path("d/[ab]"), 65536, 4, DataFormat::kU16))->doubt(),
+            first + " (and 1 more file that looks like something else)");
+  EXPECT_EQ((*OpenDataset(In("a"), 65536, 4, DataFormat::kU16))->doubt(), first);
+  EXPECT_EQ((*OpenDataset(In("a"), 256, 4))->doubt(), "");
 }
 
-TEST_F(TokenDatasetTest, FormatIsRecognised) {
-  EXPECT_EQ(FormatOf("a.bin", Llmc(Ascending(9))), DataFormat::kLlmc);
-  EXPECT_EQ(FormatOf("a", Llmc(Ascending(9))), DataFormat::kLlmc);
-  EXPECT_EQ(FormatOf("b.bin", U16(Ascending(9))), DataFormat::kU16);
-  EXPECT_EQ(FormatOf("b.u16", U16(Ascending(900))), DataFormat::kU16);
-  EXPECT_EQ(FormatOf("b.u32", U32({1, 2, 3, 4})), DataFormat::kU32);
-  EXPECT_EQ((*OpenDataset(folder_.Write("b.md", "words"), 256, 2))->format(), DataFormat::kText);
+TEST_F(TokenDatasetTest, ManyFilesHoldNoDescriptors) {
+  for (int i = 0; i < 300; ++i)
+    folder_.Write("d/" + std::to_string(1000 + i), std::string(9, static_cast<char>(33 + i % 90)));
+  rlimit limit;
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlimit few = {.rlim_cur = 32, .rlim_max = limit.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  const auto dataset = OpenDataset(folder_.Path("d/*"), 256, 4);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ((*dataset)->num_sequences(), 600);
+  for (int64_t sequence = 0; sequence < 600; ++sequence)
+    EXPECT_EQ(Token(**dataset, sequence, 2), 33 + sequence / 2 % 90);
 }
 
-TEST_F(TokenDatasetTest, FormatCanBeForced) {
-  const std::string path = folder_.Write("a.bin", Llmc(Ascending(8)));
-  EXPECT_EQ((*OpenDataset(path, 65536, 2, DataFormat::kText))->num_tokens(), 1024 + 16);
-  EXPECT_EQ((*OpenDataset(path, 65536, 2, DataFormat::kU16))->num_tokens(), 512 + 8);
-  ExpectBadInput(
-      Error("t.txt", std::string(2000, 'x'), 256, 4, DataFormat::kLlmc),
-      Quoted("t.txt") + " is no llm.c token file: it begins with 2021161080 instead of 20240520 or 20240801");
-  ExpectBadInput(Error("t.txt", "xyz", 256, 4, DataFormat::kLlmc),
-                 Quoted("t.txt") + " has 3 bytes, less than the 1024 of an llm.c header");
-}
-
-TEST_F(TokenDatasetTest, FormatWords) {
-  for (DataFormat format :
-       {DataFormat::kAuto, DataFormat::kText, DataFormat::kLlmc, DataFormat::kU16, DataFormat::kU32}) {
-    EXPECT_EQ(*ParseDataFormat(Name(format)), format);
-  }
-  EXPECT_EQ(ParseDataFormat("txt").status().message(),
-            "unknown data format 'txt'; choose auto, text, llmc, u16 or u32");
-}
-
-TEST_F(TokenDatasetTest, MissingFileIsAnIoError) {
-  const absl::Status status = OpenDataset(folder_.Path("none.txt"), 256, 4).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(ExitStatus(status), kExitIo);
-  EXPECT_EQ(status.message(), "cannot open " + Quoted("none.txt") + ": No such file or directory");
-}
-
-TEST_F(TokenDatasetTest, RefusesEmptyAndShortFiles) {
-  ExpectBadInput(Error("a.txt", ""), Quoted("a.txt") + " is empty");
-  ExpectBadInput(Error("a.txt", "abcd", 256),
-                 Quoted("a.txt") +
-                     " is too short: it holds 4 tokens (format text), and one sequence of length 4 needs 5");
-  EXPECT_TRUE(Error("a.txt", "abcde", 256).ok());
-  ExpectBadInput(Error("a.bin", Llmc({})),
-                 Quoted("a.bin") +
-                     " is too short: it holds 0 tokens (format llmc), and one sequence of length 4 needs 5");
-}
-
-TEST_F(TokenDatasetTest, RefusesDamagedUInt16Files) {
-  ExpectBadInput(Error("a.u16", "abcdefghijk"),
-                 Quoted("a.u16") +
-                     " has 11 bytes, an odd number, so it does not hold uint16 tokens; it may be cut off, or "
-                     "be something else (text: --data-format=text)");
-  ExpectBadInput(Error("a.bin", Llmc(Ascending(9), 20240520, 1, 1)),
-                 Quoted("a.bin") +
-                     " is truncated or damaged: its header promises 10 tokens, 18 bytes follow it, "
-                     "enough for 9");
-  ExpectBadInput(Error("a.bin", Llmc(Ascending(9), 20240520, 1, -1)),
-                 Quoted("a.bin") +
-                     " is truncated or damaged: its header promises 8 tokens, 18 bytes follow it, "
-                     "enough for 9");
-  ExpectBadInput(Error("a.bin", Llmc(Ascending(9), 20240520, 1, -100)),
-                 Quoted("a.bin") +
-                     " is truncated or damaged: its header promises -91 tokens, 18 bytes follow it, "
-                     "enough for 9");
-  ExpectBadInput(Error("a.bin", Llmc(Ascending(9), 20240520, 2)),
-                 Quoted("a.bin") + " has version 2 of llm.c's format of uint16; only version 1 is read");
-}
-
-TEST_F(TokenDatasetTest, RefusesTokensOutsideTheVocabulary) {
-  ExpectBadInput(
-      Error("a.bin", Llmc(Ascending(9)), 8),
-      Quoted("a.bin") + ": token 8 has the value 8, outside the model's vocabulary of 8 (0 ... 7)");
-  EXPECT_TRUE(Error("a.bin", Llmc(Ascending(9)), 9).ok());
-  std::vector<uint16_t> tokens(200'000, 3);
-  tokens[199'999] = 65535;
-  tokens[131'072] = 50257;
-  ExpectBadInput(
-      Error("a.u16", U16(tokens)),
-      Quoted("a.u16") +
-          ": token 131072 has the value 50257, outside the model's vocabulary of 50257 (0 ... 50256)");
-  ExpectBadInput(
-      Error("a.txt", "plain\xe4text", 128, 4, DataFormat::kText),
-      Quoted("a.txt") + ": token 5 has the value 228, outside the model's vocabulary of 128 (0 ... 127)");
-  ExpectBadInput(Error("a.u16", U16({65535, 1, 2, 3, 4, 5}), 65535),
-                 Quoted("a.u16") +
-                     ": token 0 has the value 65535, outside the model's vocabulary of 65535 (0 ... 65534)");
-  EXPECT_TRUE(Error("a.u16", U16({65535, 1, 2, 3, 4, 5}), 65536).ok());
-  EXPECT_EQ(ExitStatus(Error("a.txt", "abcdef", 0)), kExitBadInput);
-  EXPECT_EQ(ExitStatus(Error("a.txt", "abcdef", 256, 0)), kExitBadInput);
+TEST_F(TokenDatasetTest, EvaluationGoesThroughAllFiles) {
+  folder_.Write("d/a.u16", Tokens<uint16_t>(0, 12));
+  folder_.Write("d/b.u16", Tokens<uint16_t>(50, 8));
+  const auto dataset = *OpenDataset(folder_.Path("d"), 256, 4);
+  const EvaluationBatches batches(*dataset, 2, 0, 1, 0);
+  ASSERT_EQ(batches.num_batches(), 2);
+  int32_t tokens[8], targets[8];
+  batches.Fill(1, tokens, targets);
+  EXPECT_EQ(tokens[0], 50);
+  EXPECT_EQ(targets[3], 54);
+  EXPECT_EQ(targets[4], -1);
 }
 
 }  // namespace

@@ -90,7 +90,9 @@ int CountingProgressClock::calls = 0;
 void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
   const TempFolder folder;
   const int64_t batch = static_cast<int64_t>(plan.batch()), seq_len = static_cast<int64_t>(plan.seq_len());
-  const std::string data = folder.Write("text.txt", std::string(5000, 'a') + std::string(5000, 'b'));
+  const std::vector<DataEntry> data = {
+      {.path = folder.Write("a.txt", std::string(5000, 'a')), .weight = 0.7},
+      {.path = folder.Write("b.txt", std::string(5000, 'b')), .weight = 0.3}};
   const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, ranks), DeviceClass::kCpu);
   KernelRegistry kernels;
   RegisterCpuKernels(kernels);
@@ -136,7 +138,7 @@ void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
           if (!known.has_value()) return std::nullopt;
           return ComputeSpread{.step = known->step, .max_ms = known->max_ms};
         },
-        .boundary = [&](int64_t) -> absl::StatusOr<bool> {
+        .boundary = [&](int64_t, std::optional<double>) -> absl::StatusOr<bool> {
           FT_ASSIGN_OR_RETURN(const Order order, monitor->wishes().AtBoundary(steps_done));
           return order == Order::kSaveAndEnd;
         }};

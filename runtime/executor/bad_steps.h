@@ -39,6 +39,14 @@ class BadSteps {
   // Allocates nothing.
   Verdict Add(const StepHealth& health);
 
+  // How many there were in a row until now, for a run that goes on where this one ends.
+  int64_t bad_in_a_row() const { return bad_; }
+  int64_t overflows_in_a_row() const { return overflows_; }
+  void Restore(int64_t bad_in_a_row, int64_t overflows_in_a_row) {
+    bad_ = bad_in_a_row;
+    overflows_ = overflows_in_a_row;
+  }
+
   // One line about the step that was added last, which was not applied. `world_size` 1: ranks are not named.
   std::string Describe(int64_t step, int64_t total_steps, const StepHealth& health, int world_size) const;
 

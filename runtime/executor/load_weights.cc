@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/base/status_macros.h"
-#include "runtime/executor/master_parameters.h"
+#include "runtime/executor/state_at_rest.h"
 
 namespace ft {
 namespace {
@@ -31,7 +31,7 @@ class ParameterLoader {
         entry_(entry),
         range_{offset, offset + static_cast<uint64_t>(entry.num_elements)} {}
 
-  absl::Status Load(const WeightsAtRest& weights) {
+  absl::Status Load(const StateAtRest& weights) {
     return ForEachChunk(weights.begin, weights.elements, [&](uint64_t first, uint64_t count) {
       rounded_.resize(count * weights.ElementBytes());
       weights.Round(chunk_.data(), rounded_.data(), count);
@@ -72,9 +72,9 @@ class ParameterLoader {
 absl::Status LoadWeights(const proto::Plan& plan, const Executor& executor, const InitialWeights& weights) {
   for (int p = 0; p < plan.parameters_size(); ++p) {
     const proto::Parameter& parameter = plan.parameters(p);
-    FT_ASSIGN_OR_RETURN(const WeightsAtRest master,
+    FT_ASSIGN_OR_RETURN(const StateAtRest master,
                         FindMasterParameters(plan, executor.operands(), parameter.unit()));
-    FT_ASSIGN_OR_RETURN(const std::optional<WeightsAtRest> copy,
+    FT_ASSIGN_OR_RETURN(const std::optional<StateAtRest> copy,
                         FindWorkingCopy(plan, executor.operands(), parameter.unit()));
     ParameterLoader loader(executor, *weights.reader, *weights.entries[p], parameter.offset());
     FT_RETURN_IF_ERROR(loader.Load(master));

@@ -111,6 +111,10 @@ absl::StatusOr<LrSchedule::Convention> ParseLrConvention(std::string_view word) 
 }
 
 std::string_view Name(LrSchedule::Kind kind) { return kNames[static_cast<size_t>(kind)]; }
+std::string_view Name(LrSchedule::Warmup warmup) { return kWarmups[static_cast<size_t>(warmup)]; }
+std::string_view Name(LrSchedule::Convention convention) {
+  return kConventions[static_cast<size_t>(convention)];
+}
 
 int64_t WarmupSteps(double ratio, int64_t total_steps) {
   return static_cast<int64_t>(std::ceil(static_cast<double>(total_steps) * ratio));

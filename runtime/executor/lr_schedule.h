@@ -56,6 +56,8 @@ std::string_view Name(LrSchedule::Kind kind);
 // "linear" or "log"; "transformers" or "deepspeed". Errors: as ParseLrScheduleKind.
 absl::StatusOr<LrSchedule::Warmup> ParseWarmup(std::string_view word);
 absl::StatusOr<LrSchedule::Convention> ParseLrConvention(std::string_view word);
+std::string_view Name(LrSchedule::Warmup warmup);
+std::string_view Name(LrSchedule::Convention convention);
 
 // Steps of a warm-up that is given as a part of the run: ceil(ratio x total), as transformers has it.
 int64_t WarmupSteps(double ratio, int64_t total_steps);

@@ -7,7 +7,8 @@
 
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/safetensors_writer.h"
-#include "runtime/executor/master_parameters.h"
+#include "runtime/executor/state_at_rest.h"
+#include "runtime/plan/unit_state.h"
 
 namespace ft {
 namespace {
@@ -39,9 +40,10 @@ absl::StatusOr<std::unique_ptr<SafetensorsWriter>> OpenWriter(const proto::Plan&
                                                               const std::vector<int>& order,
                                                               const std::string& path) {
   std::vector<TensorSpec> tensors;
+  const std::vector<std::optional<DType>> dtypes = DTypesOfBuffers(plan);
   for (int p : order) {
     const proto::Parameter& parameter = plan.parameters(p);
-    FT_ASSIGN_OR_RETURN(const DType master, MasterDType(plan, parameter.unit()));
+    FT_ASSIGN_OR_RETURN(const DType master, MasterDType(plan, parameter.unit(), dtypes));
     const SafetensorsDType dtype = master == DType::kBF16 ? SafetensorsDType::kBF16 : SafetensorsDType::kF32;
     tensors.push_back({parameter.name(), dtype, {parameter.shape().begin(), parameter.shape().end()}});
   }
@@ -52,7 +54,7 @@ absl::StatusOr<std::unique_ptr<SafetensorsWriter>> OpenWriter(const proto::Plan&
 class UnitSaver {
  public:
   // `owners`: over how many ranks the unit is sliced, the first ones of the run; 1: every rank has all of it.
-  UnitSaver(const Executor& executor, const WeightsAtRest& master, int owners, Communicator& communicator,
+  UnitSaver(const Executor& executor, const StateAtRest& master, int owners, Communicator& communicator,
             SafetensorsWriter* writer, std::vector<std::byte>& chunk)
       : executor_(executor),
         master_(master),
@@ -90,7 +92,7 @@ class UnitSaver {
   }
 
   const Executor& executor_;
-  const WeightsAtRest master_;
+  const StateAtRest master_;
   const int owners_;
   Communicator& communicator_;
   SafetensorsWriter* const writer_;
@@ -114,7 +116,7 @@ absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Comm
   std::vector<std::byte> chunk(kSaveElements * sizeof(float));
   for (int unit = 0; unit < plan.units_size(); ++unit) {
     if (by_unit[unit].empty()) continue;
-    FT_ASSIGN_OR_RETURN(const WeightsAtRest master, FindMasterParameters(plan, executor.operands(), unit));
+    FT_ASSIGN_OR_RETURN(const StateAtRest master, FindMasterParameters(plan, executor.operands(), unit));
     UnitSaver saver(executor, master, master.sliced ? executor.mesh().shard : 1, communicator, writer.get(),
                     chunk);
     FT_RETURN_IF_ERROR(saver.Save(by_unit[unit], plan.units(unit).name().c_str()));
@@ -124,8 +126,9 @@ absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Comm
 
 absl::StatusOr<uint64_t> BytesOfWeights(const proto::Plan& plan) {
   uint64_t bytes = 0;
+  const std::vector<std::optional<DType>> dtypes = DTypesOfBuffers(plan);
   for (const proto::Parameter& parameter : plan.parameters()) {
-    FT_ASSIGN_OR_RETURN(const DType dtype, MasterDType(plan, parameter.unit()));
+    FT_ASSIGN_OR_RETURN(const DType dtype, MasterDType(plan, parameter.unit(), dtypes));
     bytes += ElementsOf(parameter) * SizeOf(dtype);
   }
   return bytes;

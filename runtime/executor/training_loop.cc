@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/report.h"
 
@@ -45,18 +46,38 @@ void TrainingLoop::InitializeWithoutParameters() {
   ports_.scaler[0] = static_cast<float>(scaling_.initial);
 }
 
+absl::Status TrainingLoop::Resume(const TrainingPosition& position, const TrainingHealth& health) {
+  InitializeWithoutParameters();
+  if (health.scaler.size() != ports_.scaler.size())
+    return absl::InvalidArgumentError(absl::StrCat("the state of loss scaling has ", health.scaler.size(),
+                                                   " numbers there, and ", ports_.scaler.size(), " here"));
+  std::copy(health.scaler.begin(), health.scaler.end(), ports_.scaler.begin());
+  bad_steps_.Restore(health.bad_in_a_row, health.overflows_in_a_row);
+  position_ = position;
+  return absl::OkStatus();
+}
+
+TrainingHealth TrainingLoop::health() const {
+  return {.bad_in_a_row = bad_steps_.bad_in_a_row(),
+          .overflows_in_a_row = bad_steps_.overflows_in_a_row(),
+          .scaler = {ports_.scaler.begin(), ports_.scaler.end()}};
+}
+
 absl::Status TrainingLoop::Run(const BatchSampler& sampler, const TrainingOutputs& outputs,
                                Evaluator* evaluator) {
-  for (int64_t step = 0; step < options_.steps; ++step) {
+  for (int64_t step = position_.steps; step < options_.steps; ++step) {
     FT_RETURN_IF_ERROR(RunStep(step, sampler, outputs));
-    const bool last = step + 1 == options_.steps;
-    const bool due = last || (options_.eval_every > 0 && (step + 1) % options_.eval_every == 0);
-    if (evaluator != nullptr && due) FT_RETURN_IF_ERROR(Evaluate(step, outputs, *evaluator));
+    const bool due = options_.eval_every > 0 && (step + 1) % options_.eval_every == 0;
+    std::optional<double> eval_loss;
+    if (evaluator != nullptr && (due || step + 1 == options_.steps)) {
+      FT_ASSIGN_OR_RETURN(eval_loss, Evaluate(step, outputs, *evaluator));
+    }
     if (!outputs.boundary) continue;
-    FT_ASSIGN_OR_RETURN(const bool ends, outputs.boundary(step + 1));
+    FT_ASSIGN_OR_RETURN(const bool ends, outputs.boundary(step + 1, eval_loss));
     if (ends) break;
   }
-  return evaluator == nullptr || options_.steps > 0 ? absl::OkStatus() : Evaluate(-1, outputs, *evaluator);
+  return evaluator == nullptr || options_.steps > 0 ? absl::OkStatus()
+                                                    : Evaluate(-1, outputs, *evaluator).status();
 }
 
 absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
@@ -66,14 +87,15 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   const int64_t exposed_before = executor_->exposed_ns();
   StepMetrics metrics;
   metrics.step = step;
-  metrics.lr = options_.lr.At(applied_);
+  metrics.lr = options_.lr.At(position_.applied);
   if (!ports_.scaler.empty()) metrics.loss_scale = ports_.scaler[0];
-  const int64_t first = step * programs_.micro_steps, last = first + programs_.micro_steps - 1;
-  for (int64_t number = first; number < last; ++number)
-    FT_RETURN_IF_ERROR(RunMicroStep(number, sampler, programs_.micro, micro_ports_, outputs.trace));
+  for (int64_t i = 0; i + 1 < programs_.micro_steps; ++i)
+    FT_RETURN_IF_ERROR(RunMicroStep(sampler, programs_.micro, micro_ports_, outputs.trace));
   if (ports_.lr != nullptr) *ports_.lr = static_cast<float>(metrics.lr);
-  if (ports_.step != nullptr) *ports_.step = applied_;
-  FT_RETURN_IF_ERROR(RunMicroStep(last, sampler, programs_.step, ports_.batch, outputs.trace));
+  if (ports_.step != nullptr) *ports_.step = position_.applied;
+  FT_RETURN_IF_ERROR(RunMicroStep(sampler, programs_.step, ports_.batch, outputs.trace));
+  position_.sequences += static_cast<int64_t>(sequences_per_step_);
+  ++position_.steps;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (outputs.trace != nullptr) outputs.trace->EndStep();
   metrics.loss = *ports_.loss;
@@ -92,11 +114,11 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   return Report(metrics, outputs);
 }
 
-absl::Status TrainingLoop::RunMicroStep(int64_t number, const BatchSampler& sampler, int program,
-                                        const BatchPorts& ports, TraceSession* trace) {
+absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int program, const BatchPorts& ports,
+                                        TraceSession* trace) {
   if (trace != nullptr) trace->BeginProgram(program);
-  sampler.Fill(number, ports.tokens, ports.targets);
-  WriteRng(ports.rng, options_.seed, number, options_.rank);
+  sampler.Fill(taken_++, ports.tokens, ports.targets);
+  WriteRng(ports.rng, options_.seed, position_.micro_steps++, options_.rank);
   return executor_->Run(program);
 }
 
@@ -118,10 +140,11 @@ absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& o
                           .ranks = ports_.health};
   const BadSteps::Verdict verdict = bad_steps_.Add(health);
   metrics.skipped = verdict != BadSteps::Verdict::kApplied;
-  if (!metrics.skipped) ++applied_;
+  if (!metrics.skipped) ++position_.applied;
   if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->Write(metrics));
   if (outputs.progress != nullptr) outputs.progress->Update(metrics);
   if (outputs.log != nullptr) outputs.log->Update(metrics);
+  if (outputs.events != nullptr) outputs.events->Write(metrics);
   if (!metrics.skipped) return absl::OkStatus();
   const std::string line = bad_steps_.Describe(metrics.step, options_.steps, health, options_.world_size);
   if (verdict == BadSteps::Verdict::kSkipped) {
@@ -132,13 +155,15 @@ absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& o
   return absl::FailedPreconditionError(line);
 }
 
-absl::Status TrainingLoop::Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator) {
+absl::StatusOr<double> TrainingLoop::Evaluate(int64_t step, const TrainingOutputs& outputs,
+                                              Evaluator& evaluator) {
   FT_ASSIGN_OR_RETURN(const EvaluationResult result, evaluator.Run());
   const EvaluationMetrics metrics{.step = step, .loss = result.loss, .tokens = result.tokens};
   if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->WriteEvaluation(metrics));
   if (outputs.progress != nullptr) outputs.progress->ShowEvaluation(metrics);
   if (outputs.log != nullptr) outputs.log->ShowEvaluation(metrics);
-  return absl::OkStatus();
+  if (outputs.events != nullptr) outputs.events->WriteEvaluation(metrics);
+  return result.loss;
 }
 
 }  // namespace ft

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,11 +21,27 @@
 #include "runtime/executor/training_settings.h"
 #include "runtime/metrics/jsonl.h"
 #include "runtime/metrics/progress.h"
+#include "runtime/metrics/training_events.h"
 
 namespace ft {
 
+// How far a run is. Each is counted on its own: a run may go on with other ranks, batch and micro-steps.
+struct TrainingPosition {
+  int64_t steps = 0;        // done, whether applied or not
+  int64_t applied = 0;      // optimizer steps: what the rate and the optimizer count
+  int64_t micro_steps = 0;  // done: what random numbers count
+  int64_t sequences = 0;    // of the data, consumed over all ranks
+};
+
+// What else decides how the next step ends.
+struct TrainingHealth {
+  int64_t bad_in_a_row = 0;
+  int64_t overflows_in_a_row = 0;
+  std::vector<float> scaler;  // TrainingPorts::scaler; empty without loss scaling
+};
+
 struct TrainingOptions {
-  int64_t steps = 0;
+  int64_t steps = 0;   // of the whole run, those before it was resumed included
   LrSchedule lr = {};  // at a step: its value at the number of optimizer steps applied before it
   uint64_t seed = 42;
   int rank = 0;
@@ -42,13 +59,15 @@ struct TrainingOutputs {
   MetricsFile* metrics = nullptr;
   Progress* progress = nullptr;
   Progress* log = nullptr;  // the rank's own log
+  TrainingEvents* events = nullptr;
   TraceSession* trace = nullptr;
   std::function<void(const std::string& line)> warn = {};  // about steps that were not applied
   // Told how long this rank computed in each step, waiting for communication and copies left out; returns
   // what is known of all ranks.
   std::function<std::optional<ComputeSpread>(int64_t step, double compute_ms)> compute_time = {};
-  // Called after each step, and what is evaluated after it, with the steps done: whether the run ends here.
-  std::function<absl::StatusOr<bool>(int64_t steps_done)> boundary = {};
+  // Called after each step, and what is evaluated after it (whose loss it gets), with the steps done; nothing
+  // runs on the device then. Whether the run ends here.
+  std::function<absl::StatusOr<bool>(int64_t steps_done, std::optional<double> eval_loss)> boundary = {};
 };
 
 class TrainingLoop {
@@ -65,12 +84,21 @@ class TrainingLoop {
   // With weights from a file, this and LoadWeights take its place: a fresh arena is zero already.
   void InitializeWithoutParameters();
 
-  // Runs all steps. A step is plan.micro_steps micro-steps: train_micro, and train_step for the last.
-  // Micro-step i of step s is number m = s x micro_steps + i for `sampler` and the random numbers. With an
-  // evaluator, evaluates as the options say; where the last step has been evaluated, not once more. Nothing
-  // is allocated from the second step on but for the words about a step that was not applied. Errors: those
-  // of collectives; FailedPrecondition when too many steps in a row had a loss or gradient norm that is not
-  // finite, after the last one's metrics are written.
+  // Goes on where another run was, whose state is in the arena: after this and LoadState the next step is the
+  // one that would have come there. Errors: InvalidArgument for a state of loss scaling that the plan does
+  // not have.
+  absl::Status Resume(const TrainingPosition& position, const TrainingHealth& health);
+
+  const TrainingPosition& position() const { return position_; }
+  TrainingHealth health() const;
+
+  // Runs all steps that are left. A step is plan.micro_steps micro-steps: train_micro, and train_step for the
+  // last. The j-th micro-step since the run began or was resumed is number j for `sampler`; random numbers
+  // count those before, too. With an evaluator, evaluates as the options say, and after the last step; a run
+  // that is resumed after it evaluates nothing. Nothing is allocated from the second step on but for the
+  // words about a step that was not applied. Errors: those of collectives and of `boundary`;
+  // FailedPrecondition when too many steps in a row had a loss or gradient norm that is not finite, after the
+  // last one's metrics are written.
   absl::Status Run(const BatchSampler& sampler, const TrainingOutputs& outputs,
                    Evaluator* evaluator = nullptr);
 
@@ -84,11 +112,11 @@ class TrainingLoop {
   TrainingLoop(const proto::Plan& plan, Executor& executor, const TrainingOptions& options,
                const LossScaling& scaling);
   absl::Status RunStep(int64_t step, const BatchSampler& sampler, const TrainingOutputs& outputs);
-  absl::Status RunMicroStep(int64_t number, const BatchSampler& sampler, int program, const BatchPorts& ports,
+  absl::Status RunMicroStep(const BatchSampler& sampler, int program, const BatchPorts& ports,
                             TraceSession* trace);
   absl::Status Report(StepMetrics& metrics, const TrainingOutputs& outputs);
   std::optional<double> Utilization();
-  absl::Status Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator);
+  absl::StatusOr<double> Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator);
 
   Executor* executor_;
   TrainingOptions options_;
@@ -104,7 +132,8 @@ class TrainingLoop {
   TrainingPorts ports_;
   LossScaling scaling_;
   BadSteps bad_steps_;
-  int64_t applied_ = 0;  // optimizer steps
+  TrainingPosition position_;
+  int64_t taken_ = 0;  // micro-steps since the run began or was resumed
   bool diverged_ = false;
 };
 

@@ -108,7 +108,7 @@ class TrainingLoopTest : public testing::Test {
   std::vector<std::string> warnings_;
   bool diverged_ = false;
   std::function<std::optional<ComputeSpread>(int64_t, double)> compute_time_;
-  std::function<absl::StatusOr<bool>(int64_t)> boundary_;
+  std::function<absl::StatusOr<bool>(int64_t, std::optional<double>)> boundary_;
 };
 
 TEST_F(TrainingLoopTest, AStepIsItsMicroSteps) {
@@ -223,7 +223,7 @@ TEST_F(TrainingLoopTest, AnEvaluationAfterTheLastStepIsTheLast) {
 // After each step and its evaluation; nothing is done any more when it says so.
 TEST_F(TrainingLoopTest, ABoundaryMayEndTheRun) {
   std::vector<int64_t> boundaries;
-  boundary_ = [&](int64_t steps_done) -> absl::StatusOr<bool> {
+  boundary_ = [&](int64_t steps_done, std::optional<double>) -> absl::StatusOr<bool> {
     boundaries.push_back(steps_done);
     return steps_done == 4;
   };
@@ -233,10 +233,12 @@ TEST_F(TrainingLoopTest, ABoundaryMayEndTheRun) {
   ASSERT_EQ(metrics.size(), 6u);  // four steps, two evaluations
   EXPECT_TRUE(metrics.back().contains("eval_loss"));
   EXPECT_EQ(metrics.back()["step"], 3);
-  boundary_ = [](int64_t) -> absl::StatusOr<bool> { return absl::UnavailableError("rank 3 was lost"); };
+  boundary_ = [](int64_t, std::optional<double>) -> absl::StatusOr<bool> {
+    return absl::UnavailableError("rank 3 was lost");
+  };
   EXPECT_EQ(Train({.steps = 9}, 1, false, true, {}), absl::UnavailableError("rank 3 was lost"));
   boundaries.clear();
-  boundary_ = [&](int64_t steps_done) {
+  boundary_ = [&](int64_t steps_done, std::optional<double>) {
     boundaries.push_back(steps_done);
     return absl::StatusOr<bool>(false);
   };

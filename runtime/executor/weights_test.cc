@@ -13,8 +13,8 @@
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/collective/testing/test_world.h"
 #include "runtime/executor/load_weights.h"
-#include "runtime/executor/master_parameters.h"
 #include "runtime/executor/save_weights.h"
+#include "runtime/executor/state_at_rest.h"
 #include "runtime/plan/bind.h"
 
 namespace ft {

@@ -7,11 +7,15 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "runtime/base/atomic_file.h"
+#include "runtime/base/mapped_file.h"
 #include "runtime/base/posix_error.h"
+#include "runtime/base/status_macros.h"
 
 namespace ft {
 namespace {
@@ -60,6 +64,15 @@ class ObjectText {
   absl::Span<char> buffer_;
   size_t size_ = 0;
 };
+
+// {"step":17,...}; -1 of a line that is none of ours.
+int64_t StepOfLine(std::string_view line) {
+  constexpr std::string_view kBegin = "{\"step\":";
+  int64_t step = 0;
+  if (!line.starts_with(kBegin)) return -1;
+  const auto [end, error] = std::from_chars(line.data() + kBegin.size(), line.data() + line.size(), step);
+  return error == std::errc() && *end == ',' ? step : -1;
+}
 
 bool IsPlainName(std::string_view name) {
   return !name.empty() &&
@@ -120,6 +133,28 @@ void MetricsFile::AddOnce(std::string_view name,
 
 void MetricsFile::AddOnce(std::string_view name, std::string_view text) {
   once_ += fmt::format("\"{}\":\"{}\",", name, text);
+}
+
+void MetricsFile::AddOnce(std::string_view name, double value) {
+  once_ += fmt::format("\"{}\":{:.17g},", name, value);
+}
+
+absl::Status MetricsFile::KeepSteps(const std::string& path, int64_t first) {
+  const absl::StatusOr<MappedFile> file = MappedFile::Open(path, MappedFile::Access::kSequential);
+  // Not there yet, or nothing that keeps lines (/dev/stdout).
+  if (absl::IsNotFound(file.status()) || absl::IsInvalidArgument(file.status())) return absl::OkStatus();
+  FT_RETURN_IF_ERROR(file.status());
+  const absl::Span<const uint8_t> bytes = file->bytes();
+  const std::string_view text(static_cast<const char*>(static_cast<const void*>(bytes.data())), bytes.size());
+  std::string kept;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    if (end == std::string_view::npos) break;
+    const std::string_view line = text.substr(begin, end + 1 - begin);
+    if (StepOfLine(line) < first) kept += line;
+    begin = end + 1;
+  }
+  return kept.size() == text.size() ? absl::OkStatus() : WriteFileAtomically(path, kept);
 }
 
 absl::Status MetricsFile::WriteEvaluation(const EvaluationMetrics& metrics) {

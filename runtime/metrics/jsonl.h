@@ -53,6 +53,14 @@ class MetricsFile {
   // The same with "<name>":"<text>", a text that needs no escapes.
   void AddOnce(std::string_view name, std::string_view text);
 
+  // The same with a number.
+  void AddOnce(std::string_view name, double value);
+
+  // Before a run that goes on appends: takes out the lines of steps from `first` on, which are computed
+  // again, and a line that was cut short. A file that is not there has none. Errors: the system's (exit
+  // status 74).
+  static absl::Status KeepSteps(const std::string& path, int64_t first);
+
   static constexpr size_t kMaxLine = 4096;
 
  private:

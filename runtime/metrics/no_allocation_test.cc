@@ -7,11 +7,15 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "runtime/base/temp_folder.h"
 #include "runtime/metrics/jsonl.h"
 #include "runtime/metrics/progress.h"
 #include "runtime/metrics/trace.h"
+#include "runtime/metrics/training_events.h"
 
 namespace {
 std::atomic<int64_t> allocations{0};
@@ -52,6 +56,27 @@ TEST(NoAllocationTest, MetricsFile) {
     ASSERT_TRUE((*file)->Write({1, value, value, value, value, value, 1}, extra).ok());
   ASSERT_TRUE((*file)->WriteEvaluation({.step = 1, .loss = 1.0 / 3, .tokens = 1 << 20}).ok());
   EXPECT_EQ(allocations - before, 0);
+}
+
+TEST(NoAllocationTest, TrainingEvents) {
+  const TempFolder folder;
+  auto file = EventFile::Open(folder.Path("."));
+  ASSERT_TRUE(file.ok());
+  int warnings = 0;
+  TrainingEvents events(*std::move(file), [&](const std::string&) { ++warnings; });
+  const int64_t before = allocations;
+  for (double value : kValues) {
+    events.Write({.step = -1,
+                  .loss = value,
+                  .loss_scale = value,
+                  .host_arena_bytes = 1,
+                  .exposed_ms = value,
+                  .mfu = value,
+                  .utilization = value});
+  }
+  events.WriteEvaluation({.step = 1, .loss = 1.0 / 3, .tokens = 1 << 20});
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(warnings, 0);
 }
 
 TEST(NoAllocationTest, Progress) {

@@ -17,7 +17,7 @@ MODELS = ("gpt2", "llama", "free_transformer")
 # Variables of a launcher around the tests must not reach the ranks that they start.
 LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 
-LAUNCHER_PREFIXES = ("TORCHELASTIC_", "PET_", "SLURM_", "OMPI_", "PMI", "MPI_LOCAL", "MV2_")
+LAUNCHER_PREFIXES = ("TORCHELASTIC_", "PET_", "SLURM", "OMPI_", "PMI", "MPI_LOCAL", "MV2_", "PALS_", "JOB_COMPLETION_INDEX")
 
 
 def environment(**extra):

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import unittest
 
-from harness import BIN, EndToEnd, environment, run
+import event_files
+from harness import BIN, EndToEnd, environment, metrics, run
 from lost_rank_test import free_port
 
 
@@ -107,20 +108,25 @@ class Outputs(EndToEnd):
                 self.refused(self.ftexec(f"{option}={frozen}/x"), f"{frozen}/x", "Read-only")
 
     def lost_log(self, folder, *prefix):
-        """A log that finds room for 4096 bytes: the run goes on and saves its weights; the loss is said, and is the status."""
+        """A log that finds room for 4096 bytes, curves that find none: the run goes on and saves its weights; both losses are said, that of
+        the curves at once, that of the log at the end, as the status."""
         weights = self.dir / "w"
         done = self.ftexec("--progress=off", f"--eval-data={self.text}", "--eval-every=1", "--eval-steps=1", f"--log-dir={folder}",
                            f"--save-weights={weights}", steps=150, prefix=prefix)
-        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (74, 1), done.stderr)
-        self.assertIn("rank0.log", done.stderr)
+        self.assert_lost_logs(done)
         self.assertEqual((folder / "rank0.log").stat().st_size, 4096)
         return done, weights
+
+    def assert_lost_logs(self, done):
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (74, 2), done.stderr)
+        first, last = done.stderr.splitlines()
+        self.assertRegex(first, r"^ftexec: cannot write '\S*/events.out.tfevents.\S*': .*; the run goes on, but TensorBoard's curves end here$")
+        self.assertRegex(last, r"^ftexec: cannot write '\S*/rank0.log': ")
 
     def test_a_log_that_exceeds_the_limit(self):
         done = run("bash", "-c", f"ulimit -f 4; exec {BIN}/ftexec {self.plan('gpt2', 'full_shard')} --data={self.text} --steps=150 "
                    f"--eval-data={self.text} --eval-every=1 --eval-steps=1 --log-dir={self.dir}/logs --progress=off --threads=1")
-        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (74, 1), done.stderr)
-        self.assertIn("rank0.log", done.stderr)
+        self.assert_lost_logs(done)
         self.assertIn("ulimit -f", done.stderr)
 
     @unittest.skipUnless(can_mount(), "skipped: cannot mount file systems")
@@ -130,6 +136,31 @@ class Outputs(EndToEnd):
             done, weights = self.lost_log(small)
             self.assertIn("disk", done.stderr)
             self.assertTrue(weights.exists())
+
+    @unittest.skipUnless(can_mount(), "skipped: cannot mount file systems")
+    def test_curves_on_a_disk_that_becomes_full(self):
+        """They end with a whole record; nothing else of the run is lost."""
+        numbers, weights = self.dir / "m", self.dir / "w"
+        with self.file_system("size=32k") as small:
+            (small / "filler").write_bytes(bytes(16 << 10))
+            done = self.ftexec("--progress=off", f"--log-dir={small}", f"--metrics={numbers}", f"--save-weights={weights}", steps=150)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (74, 2), done.stderr)
+            warning, status = done.stderr.splitlines()
+            self.assertIn("the run goes on, but TensorBoard's curves end here", warning)
+            self.assertTrue(warning.startswith(status), status)
+            self.assertIn(warning, (small / "rank0.log").read_text().splitlines())
+            self.assertIn("step 150/150", (small / "rank0.log").read_text())
+            points = [event for event in event_files.read(event_files.paths(small)[0]) if event.scalars]
+            self.assertEqual([point.step for point in points], list(range(len(points))))
+            self.assertTrue(10 < len(points) < 100, len(points))
+        self.assertEqual(len(metrics(numbers)), 150)
+        self.assertTrue(weights.exists())
+
+    @unittest.skipUnless(can_mount(), "skipped: cannot mount file systems")
+    def test_a_folder_that_gets_no_curves(self):
+        with self.file_system("size=64k,nr_inodes=2") as small:  # itself and the log
+            (small / "rank0.log").touch()
+            self.refused(self.ftexec(f"--log-dir={small}"), "events.out.tfevents.")
 
     @unittest.skipUnless(can_mount(), "skipped: cannot mount file systems")
     def test_logs_of_ftrun_on_a_full_disk(self):

@@ -70,13 +70,20 @@ CLI::Validator NumberIn(double least, double most) {
   return CLI::Validator(check, "");
 }
 
+void ParseData(const std::string& name, const std::string& text, std::vector<DataEntry>& entries) {
+  absl::StatusOr<std::vector<DataEntry>> parsed = ParseDataList(text);
+  if (!parsed.ok()) throw CLI::ValidationError(name, std::string(parsed.status().message()));
+  entries = *std::move(parsed);
+}
+
 void AddInput(CLI::App& app, Flags& flags) {
   app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
-  app.add_option(
-         "--data", flags.data,
-         "Tokens to train on: a text file (every byte a token, for models of 256), llm.c's .bin, or uint16 "
-         "or uint32 tokens")
-      ->type_name("PATH");
+  app.add_option_function<std::string>(
+         "--data", [&flags](const std::string& text) { ParseData("--data", text, flags.data); },
+         "Tokens to train on: text files (every byte a token, for models of 256), llm.c's .bin, uint16 or "
+         "uint32 tokens. Files, folders and globs ('data/*.bin'); with weights each entry is a source with "
+         "epochs of its own, else all are one")
+      ->type_name("PATH[:WEIGHT][,...]");
   AddChoice<DataFormat>(
       app, "--data-format", flags.data_format,
       {{"auto", DataFormat::kAuto},
@@ -87,8 +94,8 @@ void AddInput(CLI::App& app, Flags& flags) {
       "auto",
       "How the data file spells its tokens; auto refuses what it cannot read, any other word is "
       "obeyed");
-  AddChoice<bool>(app, "--shuffle", flags.shuffle, {{"on", true}, {"off", false}}, "on",
-                  "Whether sequences come in an order drawn from the seed, anew every epoch");
+  AddChoice<std::optional<bool>>(app, "--shuffle", flags.shuffle, {{"on", true}, {"off", false}}, "on",
+                                 "Whether sequences come in an order drawn from the seed, anew every epoch");
   app.add_option(
          "--init", flags.init,
          "Start from these weights (safetensors file or folder) instead of random ones; a config.json "
@@ -141,8 +148,15 @@ void AddTraining(CLI::App& app, Flags& flags) {
 }
 
 void AddEvaluation(CLI::App& app, Flags& flags) {
-  app.add_option("--eval-data", flags.eval_data, "Tokens to evaluate on, at the end of the run; as --data")
-      ->type_name("PATH");
+  const auto parse_data = [&flags](const std::string& text) {
+    ParseData("--eval-data", text, flags.eval_data);
+    if (flags.eval_data[0].weight.has_value())
+      throw CLI::ValidationError("--eval-data", "takes no weights: every sequence is evaluated once");
+  };
+  app.add_option_function<std::string>(
+         "--eval-data", parse_data,
+         "Tokens to evaluate on, at the end of the run; as --data, without weights")
+      ->type_name("PATH[,...]");
   app.add_option("--eval-every", flags.eval_every, "Evaluate also after every N steps")
       ->type_name("N")
       ->check(IntegerFrom(1));
@@ -161,8 +175,10 @@ void AddOutput(CLI::App& app, Flags& flags) {
       app, "--progress", flags.progress,
       {{"auto", ProgressMode::kAuto}, {"on", ProgressMode::kOn}, {"off", ProgressMode::kOff}}, "auto",
       "A line that updates on a terminal, plain lines elsewhere; on: the updating line everywhere");
-  app.add_option("--log-dir", flags.log_dir,
-                 "Every rank also writes its messages and steps to rank<R>.log in this folder")
+  app.add_option(
+         "--log-dir", flags.log_dir,
+         "Every rank also adds its messages and steps to rank<R>.log in this folder, rank 0 curves for "
+         "TensorBoard")
       ->type_name("DIR");
   app.add_option("--trace", flags.trace,
                  "A Chrome trace (chrome://tracing, Perfetto), one track per stream and rank")
@@ -293,7 +309,8 @@ std::string CheckTogether(const CLI::App& app, const Flags& flags) {
   }
   if (app.count("--trace-steps") > 0 && flags.trace.empty()) return "--trace-steps needs --trace";
   if (flags.device == DeviceKind::kNull) {
-    for (const char* name : {"--init", "--save-weights", "--metrics", "--eval-data", "--emulate-link"}) {
+    for (const char* name : {"--init", "--save-weights", "--metrics", "--eval-data", "--emulate-link",
+                             "--checkpoint-dir", "--resume"}) {
       if (app.count(name) > 0)
         return std::string(name) + " makes no sense with --device=null, which computes nothing";
     }
@@ -327,6 +344,7 @@ int Usage(const std::string& message) {
 }  // namespace
 
 int ParseFlags(int argc, char** argv, Flags& flags) {
+  flags.arguments.assign(argv + 1, argv + argc);
   CLI::App app(kDescription, "ftexec");
   app.footer(kFooter);
   app.set_version_flag("--version", FT_VERSION);
@@ -334,6 +352,7 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   AddTraining(app, flags);
   AddEvaluation(app, flags);
   AddOutput(app, flags);
+  AddCheckpoints(app, flags.checkpoints);
   AddMachine(app, flags);
   AddCuda(app, flags.cuda);
   AddRanks(app, flags);
@@ -353,7 +372,8 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   } catch (const CLI::ParseError& error) {
     return Usage(Explain(app, error));
   }
-  const std::string mistake = CheckTogether(app, flags);
+  std::string mistake = CheckTogether(app, flags);
+  if (mistake.empty()) mistake = CheckTogether(app, flags.checkpoints);
   if (!mistake.empty()) return Usage(mistake);
   if (flags.mesh.has_value()) flags.world_size = flags.mesh->world_size();
   return -1;

@@ -11,10 +11,12 @@
 #include "runtime/backends/cuda/platform.h"
 #include "runtime/collective/create.h"
 #include "runtime/collective/emulated_link.h"
-#include "runtime/data/token_dataset.h"
+#include "runtime/data/data_format.h"
+#include "runtime/data/data_list.h"
 #include "runtime/executor/training_settings.h"
 #include "runtime/metrics/progress.h"
 #include "runtime/plan/mesh.h"
+#include "tools/ftexec/checkpoint_flags.h"
 
 namespace ft {
 
@@ -28,22 +30,24 @@ struct CudaFlags {
 };
 
 struct Flags {
+  std::vector<std::string> arguments;  // all of them, as they were given
   std::string plan;
-  std::string data;
+  std::vector<DataEntry> data;
   DataFormat data_format = DataFormat::kAuto;
   TrainingSettings
       run;  // absent ones: what the plan says, else the defaults; steps: else one pass over the data
-  std::string eval_data;
-  int64_t eval_every = 0;  // 0: only at the end
-  int64_t eval_steps = 0;  // 0: all of the data
+  std::vector<DataEntry> eval_data;  // without weights
+  int64_t eval_every = 0;            // 0: only at the end
+  int64_t eval_steps = 0;            // 0: all of the data
   DeviceKind device = DeviceKind::kCpu;
   CudaFlags cuda;
   std::optional<cpu::Isa> instruction_set;  // absent: the best that every rank has
-  int threads = 0;  // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
-  bool shuffle = true;
+  int threads = 0;              // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
+  std::optional<bool> shuffle;  // absent: on, or as the run that is resumed
   std::string init;
   std::vector<std::string> allow_unused;  // globs
   std::string save_weights;
+  CheckpointFlags checkpoints;
   std::string metrics;
   std::string log_dir;
   std::string trace;

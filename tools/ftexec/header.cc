@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "runtime/base/resident_memory.h"
 #include "runtime/base/standard_streams.h"
+#include "runtime/data/data_text.h"
 #include "runtime/plan/report_text.h"
 
 namespace ft {
@@ -44,11 +45,10 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
   if (communication.staging_bytes > 0) Say(", which holds {} bytes more", communication.staging_bytes);
   if (communication.link.has_value()) Say(", over an {}", LinkText(*communication.link));
   const uint64_t micro_steps = std::max(1u, plan.micro_steps());
-  Say("\ndata {} ({}, {} tokens, {} sequences); {} x {} tokens per rank", job.data->path(),
-      Name(job.data->format()), job.data->num_tokens(), job.data->num_sequences(), plan.batch(),
-      plan.seq_len());
+  Say("\ndata {}; {} x {} tokens per rank", DataText(*job.data), plan.batch(), plan.seq_len());
   if (micro_steps > 1) Say(", {} micro-steps", micro_steps);
   Say(", {} per step\n", micro_steps * plan.batch() * plan.seq_len() * job.world_size());
+  for (const std::string& line : SourceLines(*job.data)) Say("  {}\n", line);
   Say("{}", device.Description(plan));
   const MemoryReport memory = MemoryOf(job);
   Say("arena at its peak: {}\n", ArenaLine(memory.device));
@@ -58,7 +58,8 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
 
 void PrintDoubts(const Job& job) {
   for (const TokenDataset* data : {job.data.get(), job.eval_data.get()}) {
-    if (data != nullptr && !data->doubt().empty()) PrintError("ftexec: note: " + data->doubt());
+    const std::string doubt = data == nullptr ? "" : data->doubt();
+    if (!doubt.empty()) PrintError("ftexec: note: " + doubt);
   }
 }
 

@@ -16,7 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "runtime/base/output_check.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/data/data_identity.h"
 #include "runtime/executor/save_weights.h"
+#include "runtime/metrics/event_file.h"
 #include "runtime/metrics/trace.h"
 #include "runtime/plan/target.h"
 #include "runtime/plan/verify_bound.h"
@@ -75,7 +77,35 @@ absl::Status TryOutputs(const Flags& flags, const Job& job) {
   if (job.rank() == 0 && !flags.trace.empty()) FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.trace, kSome));
   if (job.world_size() > 1 && !flags.trace.empty())
     FT_RETURN_IF_ERROR(CheckAtomicOutput(TracePartPath(flags.trace, job.rank()), kSome));
-  return flags.log_dir.empty() ? absl::OkStatus() : RankLog::Check(flags.log_dir, job.rank(), kSome);
+  if (flags.log_dir.empty()) return absl::OkStatus();
+  FT_RETURN_IF_ERROR(RankLog::Check(flags.log_dir, job.rank(), kSome));
+  return job.rank() == 0 ? EventFile::Check(flags.log_dir, kSome) : absl::OkStatus();
+}
+
+// What cannot be read is for whoever opens it to complain about.
+std::vector<std::string> DataFiles(const std::vector<DataEntry>& entries) {
+  std::vector<std::string> files;
+  for (const DataEntry& entry : entries) {
+    const absl::StatusOr<std::vector<DataPath>> found = FindDataFiles(entry.path);
+    if (!found.ok()) continue;
+    for (const DataPath& file : *found) files.push_back(file.path);
+  }
+  return files;
+}
+
+// A file that is written into a folder of data would be data of the next run.
+absl::Status CheckFolders(const char* output, const std::string& path, const char* data,
+                          const std::vector<DataEntry>& entries) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::absolute(path, ignored).parent_path();
+  for (const DataEntry& entry : entries) {
+    if (!std::filesystem::is_directory(entry.path, ignored) || !IsSameFile(folder.native(), entry.path))
+      continue;
+    return absl::InvalidArgumentError(absl::StrCat(output, " '", path, "' would lie in '", entry.path,
+                                                   "', of which ", data,
+                                                   " reads all files; write it elsewhere"));
+  }
+  return absl::OkStatus();
 }
 
 const char* OnOff(bool on) { return on ? "on" : "off"; }
@@ -104,17 +134,19 @@ const char* Name(cuda::AttentionChoice attention) {
   return "";
 }
 
-absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Flags& flags, const std::string& path,
+absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Flags& flags,
+                                                       const std::vector<DataEntry>& entries,
                                                        const proto::Plan& plan) {
-  return OpenDataset(path, static_cast<int64_t>(plan.vocab_size()), static_cast<int64_t>(plan.seq_len()),
+  return OpenDataset(entries, static_cast<int64_t>(plan.vocab_size()), static_cast<int64_t>(plan.seq_len()),
                      flags.data_format);
 }
 
 absl::Status Settle(const Flags& flags, Job& job) {
   FT_ASSIGN_OR_RETURN(const TrainingSettings of_plan, TrainingSettingsOf(job.plan()));
   const TrainingSettings run = TrainingSettings::Merge(flags.run, of_plan);
-  const int64_t per_step = static_cast<int64_t>(job.plan().batch()) * job.world_size() *
-                           std::max<int64_t>(1, job.plan().micro_steps());
+  const int64_t per_step = job.SequencesPerStep();
+  job.steps_follow_data = !run.steps.has_value();
+  job.shuffle = flags.shuffle.value_or(true);
   job.steps = run.steps.value_or((job.data->num_sequences() + per_step - 1) / per_step);
   job.seed = run.seed.value_or(job.seed);
   job.max_bad_steps = run.max_bad_steps.value_or(job.max_bad_steps);
@@ -140,19 +172,27 @@ absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int
 
 }  // namespace
 
+int64_t Job::SequencesPerStep() const {
+  return static_cast<int64_t>(plan().batch()) * world_size() * std::max<int64_t>(1, plan().micro_steps());
+}
+
 absl::Status CheckOutputs(const Flags& flags) {
   struct File {
     const char* name;
     const std::string& path;
   };
-  const File data = {"--data", flags.data}, plan = {"the plan", flags.plan}, init = {"--init", flags.init};
+  const File plan = {"the plan", flags.plan}, init = {"--init", flags.init};
   const File weights = {"--save-weights", flags.save_weights}, metrics = {"--metrics", flags.metrics};
-  const File trace = {"--trace", flags.trace}, eval_data = {"--eval-data", flags.eval_data};
-  const std::pair<File, std::vector<File>> outputs[] = {
-      {weights, {plan, data, eval_data}},
-      {metrics, {plan, data, eval_data, init, weights}},
-      {trace, {plan, data, eval_data, init, weights, metrics}}};
-  for (const auto& [output, others] : outputs) {
+  const File trace = {"--trace", flags.trace};
+  std::pair<File, std::vector<File>> outputs[] = {
+      {weights, {plan}}, {metrics, {plan, init, weights}}, {trace, {plan, init, weights, metrics}}};
+  const std::vector<std::string> data = DataFiles(flags.data), eval_data = DataFiles(flags.eval_data);
+  for (auto& [output, others] : outputs) {
+    if (output.path.empty()) continue;
+    FT_RETURN_IF_ERROR(CheckFolders(output.name, output.path, "--data", flags.data));
+    FT_RETURN_IF_ERROR(CheckFolders(output.name, output.path, "--eval-data", flags.eval_data));
+    for (const std::string& path : data) others.push_back({"--data", path});
+    for (const std::string& path : eval_data) others.push_back({"--eval-data", path});
     for (const File& other : others) {
       if (!IsSameFile(output.path, other.path)) continue;
       return absl::InvalidArgumentError(absl::StrCat(
@@ -207,13 +247,24 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
   std::string text = absl::StrFormat(
       "plan=%s steps=%d seed=%d lr=%.17g lr_schedule=%s warmup_steps=%d min_lr=%.17g max_bad_steps=%d "
       "shuffle=%s "
-      "init=%s save_weights=%s data_tokens=%d mesh=%s",
+      "init=%s save_weights=%s data_tokens=%d data=%016x mesh=%s",
       PlanHashText(job.file.hash), job.steps, job.seed, job.lr.peak, Name(job.lr.kind), job.lr.warmup_steps,
-      job.lr.min_lr, job.max_bad_steps, OnOff(flags.shuffle), OnOff(!flags.init.empty()),
-      OnOff(!flags.save_weights.empty()), job.data->num_tokens(), MeshText(job.bound.mesh));
+      job.lr.min_lr, job.max_bad_steps, OnOff(job.shuffle), OnOff(!flags.init.empty()),
+      OnOff(!flags.save_weights.empty()), job.data->num_tokens(), IdentityHash(IdentityOf(*job.data)),
+      MeshText(job.bound.mesh));
   if (job.eval_data != nullptr) {
-    absl::StrAppendFormat(&text, " eval_tokens=%d eval_every=%d eval_steps=%d", job.eval_data->num_tokens(),
+    absl::StrAppendFormat(&text, " eval_tokens=%d eval_data=%016x eval_every=%d eval_steps=%d",
+                          job.eval_data->num_tokens(), IdentityHash(IdentityOf(*job.eval_data)),
                           flags.eval_every, flags.eval_steps);
+  }
+  const CheckpointFlags& checkpoints = flags.checkpoints;
+  if (checkpoints.saves() || !checkpoints.resume.empty()) {
+    absl::StrAppendFormat(
+        &text,
+        " checkpoint_dir=%s save_every=%d save_every_s=%.17g state_dict_type=%s resume=%s data_changed=%s",
+        OnOff(checkpoints.saves()), checkpoints.every_steps, absl::ToDoubleSeconds(checkpoints.every),
+        checkpoints.type.has_value() ? std::string(Name(*checkpoints.type)) : "auto", checkpoints.resume,
+        checkpoints.restart_data ? "restart" : "error");
   }
   // These decide which collectives a rank takes part in, when it enqueues and when it replays them, and how
   // it computes. Steps of a trace are enqueued.

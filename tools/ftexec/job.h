@@ -24,8 +24,10 @@ struct Job {
   std::unique_ptr<InitialWeights> init;     // null: random ones; given up when it has been read
   // Of the flags, else of the plan, else the defaults.
   int64_t steps = 0;
+  bool steps_follow_data = false;  // nobody said how many: one pass over the data
   LrSchedule lr;
   int64_t seed = 42;
+  bool shuffle = true;
   int64_t max_bad_steps = kDefaultMaxBadSteps;
   int threads = 1;
   bool may_spin = false;  // there are cores for threads that wait
@@ -33,6 +35,7 @@ struct Job {
   const proto::Plan& plan() const { return file.plan; }
   int rank() const { return environment.rank; }
   int world_size() const { return environment.world_size; }
+  int64_t SequencesPerStep() const;  // over all ranks
 };
 
 // The plan, read, verified and bound to flags.mesh, or to its default mesh for `world_size` ranks,

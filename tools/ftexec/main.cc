@@ -64,6 +64,7 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
   const absl::StatusOr<std::unique_ptr<ProcessGuard>> guard = ProcessGuard::Start();
   if (!guard.ok()) return Report(guard.status(), Prefix(*environment), *environment, flags.log_dir);
   (*guard)->set_prefix(Prefix(*environment));
+  if (!environment->remark.empty()) PrintError(Prefix(*environment) + OneLine(environment->remark));
   (*guard)->set_grace(flags.grace());
   const absl::Status status = CatchAll([&] { return RunRank(flags, *environment, load_nccl, **guard); });
   (*guard)->RaiseAgain();  // what the run made of the signal does not matter

@@ -29,9 +29,11 @@
 #include "runtime/metrics/trace.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftexec/address_space.h"
+#include "tools/ftexec/checkpoints.h"
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/rank_device.h"
 #include "tools/ftexec/rank_log.h"
+#include "tools/ftexec/run_events.h"
 #include "tools/ftexec/slow_ranks.h"
 #include "tools/ftexec/trace_files.h"
 
@@ -121,19 +123,22 @@ class Run {
                   {.backend = peers_.backend,
                    .staging_bytes = peers_.communicators.staging_bytes(),
                    .link = flags_.emulated_link});
-    FT_RETURN_IF_ERROR(loop_->Run(*sampler_,
-                                  {.metrics = metrics_.get(),
-                                   .progress = progress_.get(),
-                                   .log = log_.get(),
-                                   .trace = trace_.get(),
-                                   .warn = [this](const std::string& line) { Warn(line); },
-                                   .compute_time = ComputeTime(),
-                                   .boundary = [this](int64_t steps_done) { return AtBoundary(steps_done); }},
-                                  evaluator_.get()));
+    FT_RETURN_IF_ERROR(loop_->Run(
+        *sampler_,
+        {.metrics = metrics_.get(),
+         .progress = progress_.get(),
+         .log = log_.get(),
+         .events = events_.get(),
+         .trace = trace_.get(),
+         .warn = [this](const std::string& line) { Warn(line); },
+         .compute_time = ComputeTime(),
+         .boundary = [this](int64_t, std::optional<double> eval_loss) { return AtBoundary(eval_loss); }},
+        evaluator_.get()));
+    if (checkpoints_ != nullptr) FT_RETURN_IF_ERROR(checkpoints_->Finish(*loop_));
     progress_.reset();
     FT_RETURN_IF_ERROR(Finish());
     if (job_.rank() == 0) PrintMemory(job_, device_);
-    return CheckLog();
+    return CheckLogs();
   }
 
   bool diverged() const { return loop_ != nullptr && loop_->diverged(); }
@@ -152,24 +157,51 @@ class Run {
   }
 
  private:
-  // Lines of the log that were lost on the way.
-  absl::Status CheckLog() {
+  // What was lost on the way of the log and of the curves.
+  absl::Status CheckLogs() {
     if (log_ == nullptr) return absl::OkStatus();
     log_->Finish();
-    const int error = log_->write_error();
-    return error == 0 ? absl::OkStatus()
-                      : PosixError(error, "write", RankLog::PathOf(flags_.log_dir, job_.rank()));
+    const int error = rank_log_->write_error() != 0 ? rank_log_->write_error() : log_->write_error();
+    if (error != 0) return PosixError(error, "write", RankLog::PathOf(flags_.log_dir, job_.rank()));
+    return events_ == nullptr ? absl::OkStatus() : events_->status();
   }
 
   absl::Status Prepare() {
     FT_RETURN_IF_ERROR(CreateExecutor());
-    guard_.OnCancel([this](const absl::Status& reason) {
-      peers_.monitor->Cancel(reason);
-      executor_->Cancel(reason);
-    });
+    guard_.OnCancel([this](const absl::Status& reason) { Cancel(reason); });
     peers_.monitor->OnLoss([this](const absl::Status& reason) { guard_.PeerLost(reason); });
     peers_.monitor->wishes().set_timeout(flags_.timeout());
+    FT_RETURN_IF_ERROR(OpenCheckpoints());
     guard_.OnWish([this](Wish wish) { return CanSave() && peers_.monitor->wishes().Request(wish); });
+    FT_RETURN_IF_ERROR(MakeLoop());
+    if (job_.eval_data != nullptr) {
+      eval_batches_ = std::make_unique<EvaluationBatches>(*job_.eval_data, job_.plan().batch(), job_.rank(),
+                                                          job_.world_size(), flags_.eval_steps);
+      FT_ASSIGN_OR_RETURN(Evaluator evaluator,
+                          Evaluator::Create(job_.plan(), *executor_, *eval_batches_,
+                                            static_cast<uint64_t>(job_.seed), job_.rank()));
+      evaluator_ = std::make_unique<Evaluator>(std::move(evaluator));
+    }
+    return OpenOutputs();
+  }
+
+  void Cancel(const absl::Status& reason) {
+    executor_->Cancel(reason);
+    peers_.monitor->Cancel(reason);
+  }
+
+  // Where the run goes on from, which settles what the job is.
+  absl::Status OpenCheckpoints() {
+    if (!flags_.checkpoints.saves() && flags_.checkpoints.resume.empty()) return absl::OkStatus();
+    const Checkpoints::Voice voice = {.say = [this](const std::string& line) { Say(line); },
+                                      .warn = [this](const std::string& line) { Warn(line); }};
+    FT_ASSIGN_OR_RETURN(checkpoints_, Checkpoints::Open(flags_, job_, device_, *executor_, *peers_.monitor,
+                                                        peers_.rendezvous->one_host(), voice));
+    FT_ASSIGN_OR_RETURN(resumed_, checkpoints_->Resume());
+    return checkpoints_->Prepare();
+  }
+
+  absl::Status MakeLoop() {
     const auto seed = static_cast<uint64_t>(job_.seed);
     const TrainingOptions options{.steps = job_.steps,
                                   .lr = job_.lr,
@@ -182,30 +214,14 @@ class Run {
                                   .utilization = [this] { return device_.device().utilization_percent(); }};
     FT_ASSIGN_OR_RETURN(TrainingLoop loop, TrainingLoop::Create(job_.plan(), *executor_, options));
     loop_ = std::make_unique<TrainingLoop>(std::move(loop));
-    const auto batch = static_cast<int64_t>(job_.plan().batch());
-    sampler_ = std::make_unique<BatchSampler>(*job_.data, batch, job_.rank(), job_.world_size(), seed,
-                                              flags_.shuffle);
-    if (job_.eval_data != nullptr) {
-      eval_batches_ = std::make_unique<EvaluationBatches>(*job_.eval_data, batch, job_.rank(),
-                                                          job_.world_size(), flags_.eval_steps);
-      FT_ASSIGN_OR_RETURN(Evaluator evaluator,
-                          Evaluator::Create(job_.plan(), *executor_, *eval_batches_, seed, job_.rank()));
-      evaluator_ = std::make_unique<Evaluator>(std::move(evaluator));
-    }
-    return OpenOutputs();
+    const int64_t consumed = resumed_ ? checkpoints_->position().sequences : 0;
+    sampler_ = std::make_unique<BatchSampler>(*job_.data, job_.plan().batch(), job_.rank(), job_.world_size(),
+                                              seed, job_.shuffle, consumed);
+    return absl::OkStatus();
   }
 
   // Whether this run writes checkpoints; it takes no wishes for them else. The same on all ranks.
-  bool CanSave() const { return false; }
-
-  // After every step: whether the run ends here.
-  absl::StatusOr<bool> AtBoundary(int64_t steps_done) {
-    FT_ASSIGN_OR_RETURN(const Order order, peers_.monitor->wishes().AtBoundary(steps_done));
-    if (order == Order::kNone) return false;
-    // Here the checkpoint is written, on all ranks after the same step.
-    if (order == Order::kSaveAndEnd) guard_.EndedAsWished();
-    return order == Order::kSaveAndEnd;
-  }
+  bool CanSave() const { return flags_.checkpoints.saves(); }
 
   std::function<std::optional<ComputeSpread>(int64_t, double)> ComputeTime() {
     if (job_.world_size() == 1) return {};
@@ -229,13 +245,23 @@ class Run {
     if (job_.rank() == 0) {
       progress_ = std::make_unique<Progress>(STDOUT_FILENO, flags_.progress, job_.steps);
       if (!flags_.metrics.empty()) {
-        FT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(flags_.metrics));
+        if (resumed_)
+          FT_RETURN_IF_ERROR(MetricsFile::KeepSteps(flags_.metrics, checkpoints_->position().steps));
+        FT_ASSIGN_OR_RETURN(metrics_,
+                            MetricsFile::Open(flags_.metrics, resumed_ ? MetricsFile::OpenMode::kAppend
+                                                                       : MetricsFile::OpenMode::kTruncate));
         if (device_.is_cpu()) metrics_->AddOnce("instruction_set", device_.instruction_set());
       }
     }
     if (!flags_.log_dir.empty()) {
-      FT_ASSIGN_OR_RETURN(rank_log_, RankLog::Open(flags_.log_dir, job_.rank()));
+      const std::string beginning =
+          BeginningOfRun(job_.environment, PlanHashText(job_.file.hash), FirstStep(), absl::Now());
+      FT_ASSIGN_OR_RETURN(rank_log_, RankLog::Open(flags_.log_dir, job_.rank(), beginning));
       log_ = std::make_unique<Progress>(rank_log_->fd(), ProgressMode::kAuto, job_.steps);
+      if (job_.rank() == 0) {
+        FT_ASSIGN_OR_RETURN(events_, OpenTrainingEvents(flags_, job_, device_, peers_.backend, FirstStep(),
+                                                        [this](const std::string& line) { Warn(line); }));
+      }
     }
     if (!flags_.trace.empty()) {
       trace_ =
@@ -262,6 +288,7 @@ class Run {
   }
 
   absl::Status Initialize() {
+    if (resumed_) return loop_->Resume(checkpoints_->position(), checkpoints_->health());
     if (job_.init == nullptr) return loop_->Initialize();
     FT_RETURN_IF_ERROR(LoadWeights(job_.plan(), *executor_, *job_.init));
     loop_->InitializeWithoutParameters();
@@ -271,19 +298,42 @@ class Run {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<bool> AtBoundary(std::optional<double> eval_loss) {
+    if (checkpoints_ == nullptr) return false;
+    FT_ASSIGN_OR_RETURN(ends_early_, checkpoints_->AtBoundary(*loop_, eval_loss));
+    if (ends_early_) guard_.EndedAsWished();
+    if (metrics_ != nullptr) {
+      for (const SaveCost& cost : checkpoints_->TakeCosts()) {
+        metrics_->AddOnce("save_stall_ms", cost.stall_ms);
+        metrics_->AddOnce("save_s", cost.seconds);
+        metrics_->AddOnce("save_bytes", static_cast<double>(cost.bytes));
+      }
+    }
+    return ends_early_;
+  }
+
   absl::Status Finish() {
-    if (!flags_.save_weights.empty() && !guard_.ended_as_wished()) {
+    if (!flags_.save_weights.empty() && !ends_early_) {
       FT_RETURN_IF_ERROR(SaveWeights(job_.plan(), *executor_, peers_.host(), flags_.save_weights));
     }
     trace_written_ = true;
     return trace_ == nullptr ? absl::OkStatus() : WriteTrace(flags_.trace, trace_->recorder(), peers_.host());
   }
 
-  // About a step that all ranks skipped, or a slow rank: rank 0 says it for all of them.
+  // The number of the first step that this run takes.
+  int64_t FirstStep() const { return resumed_ ? checkpoints_->position().steps : 0; }
+
+  void Say(const std::string& line) {
+    if (job_.rank() != 0) return;
+    if (progress_ != nullptr) progress_->Finish();
+    PrintOut(line + "\n").IgnoreError();
+  }
+
+  // About a step that all ranks skipped, curves that end or a slow rank: rank 0 says it for all of them.
   void Warn(const std::string& line) {
     if (rank_log_ != nullptr) RankLog::Append(flags_.log_dir, job_.rank(), "ftexec: " + line + "\n");
     if (job_.rank() != 0) return;
-    progress_->Finish();
+    if (progress_ != nullptr) progress_->Finish();
     PrintError("ftexec: " + line);
   }
 
@@ -293,6 +343,9 @@ class Run {
   Peers& peers_;
   ProcessGuard& guard_;
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Checkpoints> checkpoints_;  // null: none are written or read
+  bool resumed_ = false;
+  bool ends_early_ = false;  // with a checkpoint, as somebody wished
   std::unique_ptr<TrainingLoop> loop_;
   std::unique_ptr<BatchSampler> sampler_;
   std::unique_ptr<EvaluationBatches> eval_batches_;
@@ -301,6 +354,7 @@ class Run {
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Progress> log_;
+  std::unique_ptr<TrainingEvents> events_;
   std::unique_ptr<TraceSession> trace_;
   bool trace_written_ = false;  // or tried to be
 };

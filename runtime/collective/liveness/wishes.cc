@@ -19,7 +19,7 @@ absl::string_view TextOf(const int64_t& number) {
 }
 
 // 0: not a number.
-int64_t NumberOf(absl::string_view text) {
+int64_t NumberIn(absl::string_view text) {
   int64_t number = 0;
   if (text.size() == sizeof(number)) std::memcpy(&number, text.data(), sizeof(number));
   return number;
@@ -95,7 +95,7 @@ absl::Status Wishes::Place(int64_t step) {
 
 void Wishes::Hear(size_t rank, PeerMessageType type, absl::string_view text) {
   const bool leads = links_.rank() == 0;
-  const int64_t number = NumberOf(text);
+  const int64_t number = NumberIn(text);
   if (type == PeerMessageType::kWish && leads) {
     if (number == 1 || number == 2) Want(static_cast<Wish>(number));
   } else if (type == PeerMessageType::kOrder && !leads) {

@@ -1,92 +1,97 @@
 #include "runtime/collective/rendezvous/foreign_launcher.h"
 
-#include <algorithm>
-
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "runtime/collective/rendezvous/launchers.h"
 
 namespace ft {
 namespace {
 
-// A variable that says how many processes there are (or, `rank`, which one this is), who sets it, and the
-// variables by which RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE can be set from what that launcher
-// says.
+// A variable, beside those of launchers.h, that says how many processes there are or which one this is, and
+// who sets it.
 struct Sign {
   const char* variable;
-  bool rank;
+  int least;  // the smallest number that is a sign of several
   const char* launcher;
-  const char* settings;
-  const char* beside = nullptr;  // what must be set, too
-  bool of_agents = true;         // counts agents where there are agents
+  bool of_ranks = true;
+  bool of_agents = true;
   const char* unless = nullptr;  // says it better where it is set
 };
 
-constexpr char kSlurm[] = "RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID";
-constexpr char kOpenMpi[] =
-    "RANK=$OMPI_COMM_WORLD_RANK WORLD_SIZE=$OMPI_COMM_WORLD_SIZE LOCAL_RANK=$OMPI_COMM_WORLD_LOCAL_RANK "
-    "LOCAL_WORLD_SIZE=$OMPI_COMM_WORLD_LOCAL_SIZE";
-constexpr char kHydra[] =
-    "RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE LOCAL_RANK=$MPI_LOCALRANKID LOCAL_WORLD_SIZE=$MPI_LOCALNRANKS";
-constexpr char kAny[] = "RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE";
-
 constexpr Sign kSigns[] = {
-    {"SLURM_STEP_NUM_TASKS", false, "srun", kSlurm, "SLURM_PROCID"},
-    {"SLURM_NTASKS", false, "srun", kSlurm, "SLURM_STEP_ID", true, "SLURM_STEP_NUM_TASKS"},
-    {"SLURM_PROCID", true, "srun", kSlurm},
-    {"OMPI_COMM_WORLD_SIZE", false, "mpirun", kOpenMpi},
-    {"PMI_SIZE", false, "mpirun", kHydra},
-    {"MPI_LOCALNRANKS", false, "mpirun", kHydra},
-    {"MV2_COMM_WORLD_SIZE", false, "mpirun", kAny},
-    {"PMIX_RANK", true, "a launcher that speaks PMIx", kAny},
-    {"PET_NNODES", false, "a launcher that expects torchrun", ""},
-    {"PET_NPROC_PER_NODE", false, "a launcher that expects torchrun", "", nullptr, false},
-    {"LOCAL_WORLD_SIZE", false, "a launcher", kAny, nullptr, false, "WORLD_SIZE"},
+    {"MPI_LOCALNRANKS", 2, "mpiexec"},
+    {"PMIX_RANK", 1, "a launcher that speaks PMIx"},  // which does not say how many there are
+    {"PET_NNODES", 2, "a launcher that expects torchrun"},
+    {"PET_NPROC_PER_NODE", 2, "a launcher that expects torchrun", true, false},
+    {"LOCAL_WORLD_SIZE", 2, "a launcher", true, false, "WORLD_SIZE"},
+    // An agent that stands where a rank was meant to, in a pod of a PyTorchJob.
+    {"WORLD_SIZE", 2, "a launcher", false, true},
 };
 
-// The number that a value stands for, the larger one of torchrun's "1:4"; 0 for words such as "auto".
-int NumberOf(const char* value) {
-  int largest = 0;
-  for (const absl::string_view part : absl::StrSplit(value, ':')) {
-    int number = 0;
-    if (absl::SimpleAtoi(part, &number)) largest = std::max(largest, number);
+bool IsSign(EnvironmentLookup lookup, const char* variable, int least) {
+  const char* value = lookup(variable);
+  return value != nullptr && NumberOf(value) >= least;
+}
+
+std::string Seen(EnvironmentLookup lookup, const char* variable, absl::string_view launcher) {
+  return absl::StrCat("this is one of several processes started by ", launcher, " (", variable, "=",
+                      lookup(variable), ")");
+}
+
+// Launchers of the table; those that did not set all that a rank needs, too.
+std::optional<ForeignWorld> FindKnownLauncher(EnvironmentLookup lookup) {
+  const absl::StatusOr<std::optional<StartedBy>> started = FindLauncher(lookup);
+  if (started.ok() && started->has_value() && (*started)->world_size > 1) {
+    const StartedBy& by = **started;
+    return ForeignWorld{Seen(lookup, by.world_size_variable, by.launcher->name)};
   }
-  return largest;
+  for (const Launcher& launcher : Launchers()) {
+    const char* size = launcher.world_size[0];
+    if (launcher.nesting == Nesting::kInner && IsSign(lookup, size, 2))
+      return ForeignWorld{Seen(lookup, size, launcher.name)};
+    if (IsSign(lookup, launcher.rank, 1)) return ForeignWorld{Seen(lookup, launcher.rank, launcher.name)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<ForeignWorld> FindForeignWorld(EnvironmentLookup lookup, ProcessKind kind) {
+  if (std::optional<ForeignWorld> known = FindKnownLauncher(lookup); known.has_value()) return known;
   for (const Sign& sign : kSigns) {
-    const char* value = lookup(sign.variable);
-    if (value == nullptr || NumberOf(value) < (sign.rank ? 1 : 2)) continue;
-    if (sign.beside != nullptr && lookup(sign.beside) == nullptr) continue;
+    if (!(kind == ProcessKind::kAgent ? sign.of_agents : sign.of_ranks)) continue;
     if (sign.unless != nullptr && lookup(sign.unless) != nullptr) continue;
-    if (kind == ProcessKind::kAgent && !sign.of_agents) continue;
-    return ForeignWorld{.seen = absl::StrCat("this is one of several processes started by ", sign.launcher,
-                                             " (", sign.variable, "=", value, ")"),
-                        .settings = sign.settings};
+    if (!IsSign(lookup, sign.variable, sign.least)) continue;
+    return ForeignWorld{Seen(lookup, sign.variable, sign.launcher), absl::StartsWith(sign.variable, "PET_")};
   }
   return std::nullopt;
 }
 
 absl::Status CheckStartedAlone(EnvironmentLookup lookup) {
+  if (const char* pod = lookup("JOB_COMPLETION_INDEX"); pod != nullptr) {
+    return BadVariable("JOB_COMPLETION_INDEX", pod,
+                       "says that this is a pod of an indexed Job, but WORLD_SIZE is not set, so each would "
+                       "train alone and write the same files: set WORLD_SIZE (the Job's completions) and "
+                       "MASTER_ADDR (the name of pod 0) in the manifest; WORLD_SIZE=1 where it has one pod");
+  }
   const std::optional<ForeignWorld> world = FindForeignWorld(lookup, ProcessKind::kRank);
   if (!world.has_value()) return absl::OkStatus();
-  const std::string set =
-      world->settings.empty()
+  const absl::string_view set =
+      world->of_torchrun
           ? "start it by torchrun --no-python, or by ftrun on each node"
-          : absl::StrCat(
-                "set ", world->settings,
-                ", MASTER_ADDR (rank 0's host) and MASTER_PORT on each, or start one ftrun on each node with "
-                "--nnodes and --node-rank");
-  return absl::InvalidArgumentError(absl::StrCat(world->seen,
-                                                 ", but RANK is not set, so each would train alone and "
-                                                 "write the same files: ",
-                                                 set,
-                                                 "; to train alone all the same, set RANK=0 WORLD_SIZE=1 "
-                                                 "LOCAL_RANK=0 LOCAL_WORLD_SIZE=1"));
+          : "set RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR (rank 0's host) and MASTER_PORT "
+            "on each, or start one ftrun on each node with --nnodes and --node-rank";
+  return absl::InvalidArgumentError(absl::StrCat(
+      world->seen, ", but RANK is not set, so each would train alone and write the same files: ", set,
+      "; to train alone all the same, set ", kAlone));
+}
+
+std::string RemarkOnAllocation(EnvironmentLookup lookup) {
+  const char* tasks = lookup("SLURM_NTASKS");
+  if (tasks == nullptr || lookup("SLURM_JOB_ID") == nullptr || NumberOf(tasks) < 2) return "";
+  return absl::StrCat("this process was not started by srun, so it trains alone, though SLURM_NTASKS='",
+                      tasks, "': for one rank a task, start it by srun; without this line, set ", kAlone);
 }
 
 }  // namespace ft

@@ -39,16 +39,14 @@ Variables With(Variables variables, const Variables& more) {
   return variables;
 }
 
+// What is visibly one of several, without all that would tell it which.
 TEST(ForeignLauncher, WorldsOfSeveral) {
   const std::pair<Variables, std::string> worlds[] = {
-      {With(kBatchScript, {{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}}),
-       "srun (SLURM_STEP_NUM_TASKS=4)"},
-      {With(kBatchScript, {{"SLURM_STEP_ID", "0"}}), "srun (SLURM_NTASKS=4)"},
       {With(kBatchScript, {{"SLURM_PROCID", "3"}}), "srun (SLURM_PROCID=3)"},
-      {{{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"PMIX_RANK", "0"}},
-       "mpirun (OMPI_COMM_WORLD_SIZE=2)"},
-      {{{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}, "mpirun (PMI_SIZE=3)"},
-      {{{"MPI_LOCALNRANKS", "2"}, {"MPI_LOCALRANKID", "1"}}, "mpirun (MPI_LOCALNRANKS=2)"},
+      {{{"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_RANK", "0"}}, "Open MPI's mpirun (OMPI_COMM_WORLD_SIZE=2)"},
+      {{{"PMI_SIZE", "3"}}, "mpiexec (PMI_SIZE=3)"},
+      {{{"PMI_RANK", "2"}}, "mpiexec (PMI_RANK=2)"},
+      {{{"MPI_LOCALNRANKS", "2"}, {"MPI_LOCALRANKID", "1"}}, "mpiexec (MPI_LOCALNRANKS=2)"},
       {{{"MV2_COMM_WORLD_SIZE", "2"}}, "MV2_COMM_WORLD_SIZE=2"},
       {{{"PMIX_RANK", "1"}}, "PMIX_RANK=1"},
       {{{"PET_NNODES", "2"}}, "PET_NNODES=2"},
@@ -75,16 +73,13 @@ TEST(ForeignLauncher, WorldsOfSeveral) {
   }
 }
 
-TEST(ForeignLauncher, TheLineSaysHowToSetRank) {
-  EXPECT_EQ(
-      ParseVariables({{"PMI_SIZE", "3"}, {"PMI_RANK", "1"}}).status().message(),
-      "this is one of several processes started by mpirun (PMI_SIZE=3), but RANK is not set, so each would "
-      "train "
-      "alone and write the same files: set RANK=$PMI_RANK WORLD_SIZE=$PMI_SIZE LOCAL_RANK=$MPI_LOCALRANKID "
-      "LOCAL_WORLD_SIZE=$MPI_LOCALNRANKS, MASTER_ADDR (rank 0's host) and MASTER_PORT on each, or start one "
-      "ftrun "
-      "on each node with --nnodes and --node-rank; to train alone all the same, set RANK=0 WORLD_SIZE=1 "
-      "LOCAL_RANK=0 LOCAL_WORLD_SIZE=1");
+TEST(ForeignLauncher, TheLineSaysWhatToSet) {
+  EXPECT_EQ(ParseVariables({{"PMI_SIZE", "3"}}).status().message(),
+            "this is one of several processes started by mpiexec (PMI_SIZE=3), but RANK is not set, so each "
+            "would train alone and write the same files: set RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, "
+            "MASTER_ADDR (rank 0's host) and MASTER_PORT on each, or start one ftrun on each node with "
+            "--nnodes and --node-rank; to train alone all the same, set RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 "
+            "LOCAL_WORLD_SIZE=1");
   EXPECT_NE(ParseVariables({{"PET_NNODES", "2"}}).status().message().find("start it by torchrun --no-python"),
             absl::string_view::npos);
 }
@@ -110,9 +105,32 @@ TEST(ForeignLauncher, NoFalseAlarm) {
   }
 }
 
+// Alone in an allocation of several: no error, but it is said.
+TEST(ForeignLauncher, AnAllocationWithoutSrunIsRemarked) {
+  EXPECT_EQ(ParseVariables(kBatchScript)->remark,
+            "this process was not started by srun, so it trains alone, though SLURM_NTASKS='4': for one rank "
+            "a task, start it by srun; without this line, set RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 "
+            "LOCAL_WORLD_SIZE=1");
+  // Submitted by the task of a step, whose variables it inherits.
+  const Variables inherited = With(
+      kBatchScript, {{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_STEP_NODELIST", "n0"}});
+  EXPECT_NE(ParseVariables(inherited)->remark, "");
+  EXPECT_EQ(ParseVariables(With(kBatchScript, {{"SLURM_NTASKS", "1"}}))->remark, "");
+  EXPECT_EQ(ParseVariables(With(kBatchScript, {{"RANK", "0"}, {"WORLD_SIZE", "1"}}))->remark, "");
+  EXPECT_EQ(ParseVariables({{"SLURM_NTASKS", "4"}})->remark, "");  // no allocation
+}
+
 TEST(ForeignLauncher, AgentsStartTheRanksOfTheirNode) {
   EXPECT_TRUE(FoundForAgents({{"PET_NNODES", "2"}}));
   EXPECT_TRUE(FoundForAgents({{"OMPI_COMM_WORLD_SIZE", "2"}}));
+  // As the first of several, too.
+  EXPECT_TRUE(FoundForAgents({{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "0"}}));
+  EXPECT_TRUE(FoundForAgents(
+      {{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_NTASKS", "2"}}));
+  EXPECT_TRUE(FoundForAgents({{"RANK", "0"}, {"WORLD_SIZE", "2"}}));
+  EXPECT_TRUE(FoundForAgents({{"JOB_COMPLETION_INDEX", "1"}}));
+  EXPECT_FALSE(FoundForAgents({{"RANK", "0"}, {"WORLD_SIZE", "1"}}));
+  EXPECT_FALSE(FoundForAgents(kBatchScript));
   EXPECT_FALSE(FoundForAgents({{"PET_NPROC_PER_NODE", "8"}, {"LOCAL_WORLD_SIZE", "2"}}));
 }
 

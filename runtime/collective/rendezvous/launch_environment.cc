@@ -1,42 +1,28 @@
 #include "runtime/collective/rendezvous/launch_environment.h"
 
+#include <sys/socket.h>
+
 #include <cstdlib>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/rendezvous/foreign_launcher.h"
+#include "runtime/collective/rendezvous/launcher_placement.h"
+#include "runtime/collective/rendezvous/launchers.h"
 
 namespace ft {
 namespace {
-
-constexpr int kMaxWorldSize = 1 << 20;
 
 constexpr absl::string_view kStartIt =
     "start the program with torchrun or ftrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT on every "
     "rank";
 
-absl::Status Bad(const char* name, const char* value, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("environment variable ", name, "='", value, "' ", what));
-}
-
 absl::Status Missing(const char* name, absl::string_view because) {
   return absl::InvalidArgumentError(
       absl::StrCat("environment variable ", name, " is not set, though ", because, ": ", kStartIt));
-}
-
-// Reads a number in [low, high]; `*out` keeps its default when the variable is not set.
-absl::Status ReadNumber(EnvironmentLookup lookup, const char* name, int low, int high, int* out) {
-  const char* value = lookup(name);
-  if (value == nullptr) return absl::OkStatus();
-  int number = 0;
-  if (!absl::SimpleAtoi(value, &number)) return Bad(name, value, "is not a number");
-  if (number < low || number > high) {
-    return Bad(name, value, absl::StrCat("is out of range: it has to be between ", low, " and ", high));
-  }
-  *out = number;
-  return absl::OkStatus();
 }
 
 absl::Status ReadRank(EnvironmentLookup lookup, LaunchEnvironment* environment) {
@@ -49,11 +35,11 @@ absl::Status ReadRank(EnvironmentLookup lookup, LaunchEnvironment* environment) 
   if (world_size == nullptr) return Missing("WORLD_SIZE", absl::StrCat("RANK='", rank, "' is"));
   FT_RETURN_IF_ERROR(ReadNumber(lookup, "WORLD_SIZE", 1, kMaxWorldSize, &environment->world_size));
   int number = 0;
-  if (!absl::SimpleAtoi(rank, &number)) return Bad("RANK", rank, "is not a number");
+  if (!absl::SimpleAtoi(rank, &number)) return BadVariable("RANK", rank, "is not a number");
   if (number < 0 || number >= environment->world_size) {
-    return Bad("RANK", rank,
-               absl::StrCat("is not a rank of WORLD_SIZE='", world_size, "': ranks go from 0 to ",
-                            environment->world_size - 1));
+    return BadVariable("RANK", rank,
+                       absl::StrCat("is not a rank of WORLD_SIZE='", world_size, "': ranks go from 0 to ",
+                                    environment->world_size - 1));
   }
   environment->rank = number;
   return absl::OkStatus();
@@ -66,9 +52,9 @@ absl::Status ReadPlacement(EnvironmentLookup lookup, LaunchEnvironment* environm
   FT_RETURN_IF_ERROR(ReadNumber(lookup, "GROUP_RANK", 0, kMaxWorldSize, &environment->group_rank));
   const char* local_size = lookup("LOCAL_WORLD_SIZE");
   if (local_size != nullptr && environment->local_rank >= environment->local_world_size) {
-    return Bad("LOCAL_RANK", lookup("LOCAL_RANK"),
-               absl::StrCat("is not below LOCAL_WORLD_SIZE='", local_size,
-                            "': give each rank of a node its own number from 0"));
+    return BadVariable("LOCAL_RANK", lookup("LOCAL_RANK"),
+                       absl::StrCat("is not below LOCAL_WORLD_SIZE='", local_size,
+                                    "': give each rank of a node its own number from 0"));
   }
   return absl::OkStatus();
 }
@@ -83,7 +69,7 @@ absl::Status ReadStore(EnvironmentLookup lookup, LaunchEnvironment* environment)
   }
   if (address != nullptr) {
     if (*address == '\0')
-      return Bad("MASTER_ADDR", address, "is empty: give the name or address of rank 0's host");
+      return BadVariable("MASTER_ADDR", address, "is empty: give the name or address of rank 0's host");
     environment->master_addr = address;
   }
   int number = 0;
@@ -102,15 +88,44 @@ absl::Status ReadElastic(EnvironmentLookup lookup, LaunchEnvironment* environmen
   return ReadNumber(lookup, "TORCHELASTIC_RESTART_COUNT", 0, 1 << 30, &environment->restart_count);
 }
 
+// PyTorchJob sets RANK to the number of the pod. Where a pod has several ranks, they are for torchrun to
+// start.
+absl::Status CheckOneRankOfPod(EnvironmentLookup lookup, const LaunchEnvironment& environment) {
+  const char* processes = lookup("PET_NPROC_PER_NODE");
+  if (processes == nullptr || lookup("LOCAL_RANK") != nullptr) return absl::OkStatus();
+  const int ranks = NumberOf(processes);
+  if (ranks < 2 || environment.world_size == 1) return absl::OkStatus();
+  return BadVariable("PET_NPROC_PER_NODE", processes,
+                     absl::StrCat("asks for ", ranks,
+                                  " ranks on each node, but LOCAL_RANK is not set, so this would be the only "
+                                  "one here: start the program with torchrun --no-python, or with ftrun "
+                                  "--nproc-per-node=",
+                                  ranks, " --nnodes and --node-rank"));
+}
+
+// The process that made a pair of connected sockets.
+int PeerOf(int descriptor) {
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  const bool known = getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0;
+  return known ? credentials.pid : 0;
+}
+
 }  // namespace
 
-absl::StatusOr<LaunchEnvironment> ParseLaunchEnvironment(EnvironmentLookup lookup) {
+absl::StatusOr<LaunchEnvironment> ParseLaunchEnvironment(EnvironmentLookup lookup, PeerProcess peer_process) {
   LaunchEnvironment environment;
-  if (lookup("RANK") == nullptr) FT_RETURN_IF_ERROR(CheckStartedAlone(lookup));
+  if (lookup("RANK") == nullptr) {
+    FT_ASSIGN_OR_RETURN(const std::optional<StartedBy> started, FindLauncher(lookup));
+    if (started.has_value()) return PlaceRank(*started, lookup, peer_process);
+    FT_RETURN_IF_ERROR(CheckStartedAlone(lookup));
+    environment.remark = RemarkOnAllocation(lookup);
+  }
   const bool launched = lookup("RANK") != nullptr || lookup("WORLD_SIZE") != nullptr ||
                         lookup("MASTER_ADDR") != nullptr || lookup("MASTER_PORT") != nullptr;
   if (!launched) return environment;
   FT_RETURN_IF_ERROR(ReadRank(lookup, &environment));
+  FT_RETURN_IF_ERROR(CheckOneRankOfPod(lookup, environment));
   FT_RETURN_IF_ERROR(ReadPlacement(lookup, &environment));
   FT_RETURN_IF_ERROR(ReadStore(lookup, &environment));
   FT_RETURN_IF_ERROR(ReadElastic(lookup, &environment));
@@ -118,7 +133,7 @@ absl::StatusOr<LaunchEnvironment> ParseLaunchEnvironment(EnvironmentLookup looku
 }
 
 absl::StatusOr<LaunchEnvironment> LaunchEnvironmentOfProcess() {
-  return ParseLaunchEnvironment([](const char* name) -> const char* { return std::getenv(name); });
+  return ParseLaunchEnvironment([](const char* name) -> const char* { return std::getenv(name); }, PeerOf);
 }
 
 }  // namespace ft

@@ -1,12 +1,12 @@
-// Who am I in this run: what the launcher (torchrun, ftrun, a Kubernetes operator, a shell) said through the
-// environment.
+// Who am I in this run: what the launcher (torchrun, ftrun, srun, mpirun, a Kubernetes operator, a shell)
+// said through the environment.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "runtime/collective/rendezvous/environment_variables.h"
 
 namespace ft {
 
@@ -22,19 +22,24 @@ struct LaunchEnvironment {
   // True: the launcher's agent serves the store. False: rank 0 has to.
   bool agent_store = false;
 
-  std::string run_id = "none";  // TORCHELASTIC_RUN_ID
-  int restart_count = 0;        // TORCHELASTIC_RESTART_COUNT
+  std::string run_id = "none";  // TORCHELASTIC_RUN_ID, or the number of the launcher's job
+  int restart_count = 0;        // TORCHELASTIC_RESTART_COUNT, or SLURM_RESTART_COUNT
   std::string error_file;       // TORCHELASTIC_ERROR_FILE; empty: none wanted
+
+  std::string launcher;  // whose variables were read, "srun"; empty: RANK and its like, or none
+  std::string remark;    // one line that the user should see; mostly empty
 };
 
-// Returns the value of an environment variable, or null when it is not set.
-using EnvironmentLookup = absl::FunctionRef<const char*(const char* name)>;
+// The process at the other end of a socket that this one inherited; 0 when that is not known.
+using PeerProcess = int (*)(int descriptor);
 
 // Reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT and
-// TORCHELASTIC_*. With none of RANK, WORLD_SIZE and MASTER_* set, it is a run of one rank, unless
-// another launcher has visibly started more (CheckStartedAlone). Errors:
-// InvalidArgument, one line that names the variable, its value and what to do.
-absl::StatusOr<LaunchEnvironment> ParseLaunchEnvironment(EnvironmentLookup lookup);
+// TORCHELASTIC_*. Without RANK, the variables of another launcher say the same (launchers.h). With neither,
+// and none of WORLD_SIZE and MASTER_* set, it is a run of one rank, unless a launcher has visibly started
+// more (CheckStartedAlone). Errors: InvalidArgument, one line that names the variable, its value and what to
+// do.
+absl::StatusOr<LaunchEnvironment> ParseLaunchEnvironment(EnvironmentLookup lookup,
+                                                         PeerProcess peer_process = nullptr);
 
 // The same from this process's own environment.
 absl::StatusOr<LaunchEnvironment> LaunchEnvironmentOfProcess();

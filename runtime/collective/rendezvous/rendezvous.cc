@@ -33,6 +33,13 @@ PeerInfo Self(const LaunchEnvironment& environment, const RendezvousOptions& opt
   return self;
 }
 
+// Where the address of the store was not given but follows from a launcher's variables: what to do about it.
+std::string AboutDerivedAddress(const LaunchEnvironment& environment) {
+  if (environment.launcher.empty()) return "";
+  return absl::StrCat("; where they are not set, MASTER_ADDR and MASTER_PORT follow from what ",
+                      environment.launcher, " sets: set others on every rank");
+}
+
 std::string FarewellKey(int rank) { return absl::StrCat("met/", rank); }
 
 }  // namespace
@@ -67,12 +74,18 @@ absl::StatusOr<std::unique_ptr<Rendezvous>> Rendezvous::Join(const LaunchEnviron
       return absl::Status(server.status().code(),
                           absl::StrCat("rank 0 cannot serve the store: ", server.status().message(),
                                        " (MASTER_PORT=", environment.master_port,
-                                       "); is another run using it, or another process RANK=0?"));
+                                       "); is another run using it, or another process RANK=0?",
+                                       AboutDerivedAddress(environment)));
     }
     rendezvous->server_ = *std::move(server);
   }
-  FT_ASSIGN_OR_RETURN(auto client, TcpStoreClient::Connect(environment.master_addr, environment.master_port,
-                                                           absl::Now() + options.timeout));
+  auto connected = TcpStoreClient::Connect(environment.master_addr, environment.master_port,
+                                           absl::Now() + options.timeout);
+  if (!connected.ok()) {
+    return absl::Status(connected.status().code(),
+                        absl::StrCat(connected.status().message(), AboutDerivedAddress(environment)));
+  }
+  std::unique_ptr<TcpStoreClient> client = *std::move(connected);
   rendezvous->master_address_ = client->remote_address();
   self.address = client->local_address();
   self.external_address = IsLoopback(self.address) ? ExternalAddress() : self.address;

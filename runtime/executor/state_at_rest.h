@@ -1,4 +1,5 @@
-// Where a unit's parameters are at rest. Addresses are in an arena: Executor::Read and Write get at them.
+// Where what a plan keeps of a unit is at rest. Addresses are in an arena: Executor::Read and Write get at
+// them.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +8,16 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/base/dtype.h"
+#include "runtime/checkpoint/state/state_layout.h"
 #include "runtime/executor/operand_resolver.h"
 #include "runtime/plan/plan.pb.h"
 
 namespace ft {
 
 // What this rank holds: elements [begin, begin + elements) of the unit's flat buffer, padding included.
-struct WeightsAtRest {
+struct StateAtRest {
   std::byte* data = nullptr;
-  DType dtype = DType::kF32;  // or kBF16, kF16
+  DType dtype = DType::kF32;  // of weights: or kBF16, kF16
   uint64_t begin = 0;
   uint64_t elements = 0;
   bool sliced = false;  // over the shard axis; otherwise the same on all ranks
@@ -27,18 +29,18 @@ struct WeightsAtRest {
   void Round(const float* values, std::byte* rounded, uint64_t count) const;
 };
 
-// The type of the weights that the optimizer updates; errors as below.
-absl::StatusOr<DType> MasterDType(const proto::Plan& plan, uint32_t unit);
-
 // The weights that the optimizer updates: those of role "master", in fp32, or "parameters" where there are
 // none, in fp32 or bf16. Errors: FailedPrecondition when the plan does not say where they are, or holds them
 // in another type.
-absl::StatusOr<WeightsAtRest> FindMasterParameters(const proto::Plan& plan, const OperandResolver& resolver,
-                                                   uint32_t unit);
+absl::StatusOr<StateAtRest> FindMasterParameters(const proto::Plan& plan, const OperandResolver& resolver,
+                                                 uint32_t unit);
+
+// Any state that StateOfPlan lists for the plan.
+StateAtRest FindState(const proto::Plan& plan, const OperandResolver& resolver, const StateBuffer& state);
 
 // The 16-bit weights that are computed with, where they are at rest beside the master ones. Errors:
 // FailedPrecondition when nothing in the plan says which 16-bit type they have.
-absl::StatusOr<std::optional<WeightsAtRest>> FindWorkingCopy(const proto::Plan& plan,
-                                                             const OperandResolver& resolver, uint32_t unit);
+absl::StatusOr<std::optional<StateAtRest>> FindWorkingCopy(const proto::Plan& plan,
+                                                           const OperandResolver& resolver, uint32_t unit);
 
 }  // namespace ft

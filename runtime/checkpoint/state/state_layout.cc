@@ -1,0 +1,142 @@
+#include "runtime/checkpoint/state/state_layout.h"
+
+#include <set>
+#include <string_view>
+
+#include "absl/container/flat_hash_set.h"
+#include "fmt/format.h"
+#include "runtime/base/checked.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft {
+namespace {
+
+constexpr uint64_t kMostBlockElements = uint64_t{1} << 30;
+constexpr int kMostRanks = 1 << 20;
+
+uint64_t DivideUp(uint64_t a, uint64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+template <typename... Args>
+absl::Status Impossible(fmt::format_string<Args...> format, Args&&... args) {
+  return absl::InvalidArgumentError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+absl::Status CheckUnits(const StateLayout& layout) {
+  absl::flat_hash_set<std::string> names;
+  for (const StateUnit& unit : layout.units) {
+    if (unit.name.empty() || !names.insert(unit.name).second)
+      return Impossible("unit '{}' has no name or is there twice", unit.name);
+    if (unit.elements > static_cast<uint64_t>(kMaxUnitElements) || unit.elements % layout.block_elements != 0)
+      return Impossible("unit '{}' has {} elements, which is not possible", unit.name, unit.elements);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckParameter(const StateLayout& layout, const StateParameter& parameter) {
+  if (parameter.name.empty() || parameter.unit >= layout.units.size())
+    return Impossible("parameter '{}' has no name or no unit", parameter.name);
+  int64_t elements = 1;
+  for (const int64_t extent : parameter.shape) {
+    if (extent < 1) return Impossible("parameter '{}' has a dimension of {}", parameter.name, extent);
+    elements = CheckedMul(elements, extent);
+  }
+  const uint64_t unit = layout.units[parameter.unit].elements;
+  if (static_cast<uint64_t>(elements) != parameter.elements || parameter.elements > unit ||
+      parameter.offset > unit - parameter.elements)
+    return Impossible("parameter '{}' does not lie in its unit '{}'", parameter.name,
+                      layout.units[parameter.unit].name);
+  return absl::OkStatus();
+}
+
+absl::Status CheckParameters(const StateLayout& layout) {
+  absl::flat_hash_set<std::string> names;
+  const StateParameter* before = nullptr;
+  for (const StateParameter& parameter : layout.parameters) {
+    FT_RETURN_IF_ERROR(CheckParameter(layout, parameter));
+    if (!names.insert(parameter.name).second)
+      return Impossible("parameter '{}' is there twice", parameter.name);
+    const bool ordered =
+        before == nullptr || before->unit < parameter.unit ||
+        (before->unit == parameter.unit && before->offset + before->elements <= parameter.offset);
+    if (!ordered) return Impossible("parameters '{}' and '{}' overlap", before->name, parameter.name);
+    before = &parameter;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBuffers(const StateLayout& layout) {
+  std::set<std::pair<std::string_view, uint32_t>> seen;
+  for (const StateBuffer& buffer : layout.buffers) {
+    if (buffer.unit >= layout.units.size()) return Impossible("state '{}' belongs to no unit", buffer.role);
+    if (buffer.role.empty() || buffer.role.find('/') != std::string::npos)
+      return Impossible("'{}' is no name of a state", buffer.role);
+    if (!seen.insert({buffer.role, buffer.unit}).second)
+      return Impossible("state '{}' of unit '{}' is there twice", buffer.role,
+                        layout.units[buffer.unit].name);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+uint64_t StateLayout::SliceElements(uint32_t unit) const {
+  const uint64_t blocks = units[unit].elements / block_elements;
+  return DivideUp(blocks, static_cast<uint64_t>(mesh.shard)) * block_elements;
+}
+
+ElementRange StateLayout::HeldBy(const StateBuffer& buffer, int rank) const {
+  if (!buffer.sliced) return {0, units[buffer.unit].elements};
+  const uint64_t slice = SliceElements(buffer.unit), begin = mesh.ShardRank(rank) * slice;
+  return {begin, begin + slice};
+}
+
+// A slice is shared by the ranks along the replica axis, a whole buffer by all.
+uint64_t StateLayout::PartBlocks(const StateBuffer& buffer) const {
+  const uint64_t elements = buffer.sliced ? SliceElements(buffer.unit) : units[buffer.unit].elements;
+  const int parts = buffer.sliced ? mesh.replica : mesh.world_size();
+  return std::max<uint64_t>(1, DivideUp(elements / block_elements, static_cast<uint64_t>(parts)));
+}
+
+ElementRange StateLayout::SavedBy(const StateBuffer& buffer, int rank) const {
+  const ElementRange unit = {0, units[buffer.unit].elements};
+  const ElementRange held = Intersect(HeldBy(buffer, rank), unit);
+  const uint64_t part = PartBlocks(buffer) * block_elements;
+  const auto number = static_cast<uint64_t>(buffer.sliced ? mesh.ReplicaRank(rank) : rank);
+  return Intersect(held, {held.begin + number * part, held.begin + (number + 1) * part});
+}
+
+int StateLayout::SaverOf(const StateBuffer& buffer, uint64_t element) const {
+  const uint64_t part = PartBlocks(buffer) * block_elements;
+  if (!buffer.sliced) return static_cast<int>(element / part);
+  const uint64_t slice = SliceElements(buffer.unit);
+  return static_cast<int>(element % slice / part) * mesh.shard + static_cast<int>(element / slice);
+}
+
+std::pair<size_t, size_t> StateLayout::ParametersOf(uint32_t unit) const {
+  const auto first = std::lower_bound(parameters.begin(), parameters.end(), unit,
+                                      [](const StateParameter& p, uint32_t u) { return p.unit < u; });
+  const auto last = std::upper_bound(first, parameters.end(), unit,
+                                     [](uint32_t u, const StateParameter& p) { return u < p.unit; });
+  return {first - parameters.begin(), last - parameters.begin()};
+}
+
+absl::Status StateLayout::Check() const {
+  if (block_elements < 1 || block_elements > kMostBlockElements)
+    return Impossible("a block of {} elements is not possible", block_elements);
+  if (mesh.replica < 1 || mesh.shard < 1 || mesh.replica > kMostRanks / mesh.shard)
+    return Impossible("a mesh of {} x {} ranks is not possible", mesh.replica, mesh.shard);
+  FT_RETURN_IF_ERROR(CheckUnits(*this));
+  FT_RETURN_IF_ERROR(CheckParameters(*this));
+  return CheckBuffers(*this);
+}
+
+uint64_t StateBytes(const StateLayout& layout) {
+  uint64_t bytes = 0;
+  for (const StateBuffer& buffer : layout.buffers) {
+    const auto [first, last] = layout.ParametersOf(buffer.unit);
+    for (size_t p = first; p < last; ++p) bytes += layout.parameters[p].elements * SizeOf(buffer.dtype);
+  }
+  return bytes;
+}
+
+}  // namespace ft

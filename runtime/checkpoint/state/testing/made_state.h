@@ -1,0 +1,73 @@
+// States for tests: odd sizes, several types, and values that say where they belong.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/state/share_writer.h"
+#include "runtime/checkpoint/state/state_layout.h"
+
+namespace ft::made {
+
+// Three units: one with tensors that end inside of blocks, one of a single element, and one that no optimizer
+// knows.
+inline StateLayout MadeState(Mesh mesh, bool sliced, uint64_t block = 4, DType weights = DType::kF32) {
+  StateLayout layout;
+  layout.mesh = mesh;
+  layout.block_elements = block;
+  const auto add_unit = [&](const std::string& name, const std::vector<std::vector<int64_t>>& shapes) {
+    const auto unit = static_cast<uint32_t>(layout.units.size());
+    uint64_t at = 0;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      uint64_t elements = 1;
+      for (const int64_t extent : shapes[i]) elements *= static_cast<uint64_t>(extent);
+      layout.parameters.push_back({name + ".w" + std::to_string(i), shapes[i], unit, at, elements});
+      at += (elements + block - 1) / block * block;
+    }
+    layout.units.push_back({name, at});
+  };
+  add_unit("embed", {{7, 5}, {3}, {}, {2, 2, 11}});
+  add_unit("layer", {{1}});
+  add_unit("head", {{13, 9}, {130}});
+  for (uint32_t u = 0; u < 3; ++u) layout.buffers.push_back({u, "exp_avg", DType::kF32, sliced});
+  for (uint32_t u = 0; u < 3; ++u) layout.buffers.push_back({u, "exp_avg_sq", DType::kF32, true});
+  for (uint32_t u = 0; u < 3; ++u) layout.buffers.push_back({u, kWeightsRole, weights, sliced});
+  return layout;
+}
+
+// What element `element` of a role of a unit has for its bits, in every layout.
+inline uint32_t ValueOf(const StateLayout& layout, const StateBuffer& buffer, uint64_t element) {
+  uint32_t value = 2166136261u;
+  for (const char c : buffer.role + layout.units[buffer.unit].name)
+    value = (value ^ static_cast<uint8_t>(c)) * 16777619u;
+  value ^= static_cast<uint32_t>(element) * 2654435761u;
+  return SizeOf(buffer.dtype) == 2 ? value & 0xFFFF : value;
+}
+
+inline void FillValues(const StateLayout& layout, const StateBuffer& buffer, ElementRange range,
+                       std::byte* out) {
+  for (uint64_t e = range.begin; e < range.end; ++e) {
+    const uint32_t value = ValueOf(layout, buffer, e);
+    std::memcpy(out, &value, SizeOf(buffer.dtype));
+    out += SizeOf(buffer.dtype);
+  }
+}
+
+class MadeSource : public StateSource {
+ public:
+  explicit MadeSource(const StateLayout& layout) : layout_(layout) {}
+  absl::Status Read(const Extent& extent, uint64_t offset, uint64_t bytes, void* out) override {
+    const StateBuffer& buffer = layout_.buffers[extent.buffer];
+    std::vector<std::byte> all(extent.bytes);
+    FillValues(layout_, buffer, {extent.element, extent.element + extent.bytes / SizeOf(buffer.dtype)},
+               all.data());
+    std::memcpy(out, all.data() + offset, bytes);
+    return absl::OkStatus();
+  }
+
+ private:
+  const StateLayout& layout_;
+};
+
+}  // namespace ft::made

@@ -1,0 +1,206 @@
+#include "runtime/data/token_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "runtime/base/content_hash.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/data/file_kind.h"
+#include "runtime/data/token_width.h"
+
+namespace ft {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "token files are little-endian and read in place");
+
+using Bytes = absl::Span<const uint8_t>;
+
+constexpr size_t kLlmcHeaderBytes = 256 * sizeof(int32_t);
+
+struct LlmcKind {
+  int32_t magic;
+  int32_t version;
+  int token_bytes;
+};
+constexpr LlmcKind kLlmcKinds[] = {{kLlmcMagic16, 1, 2}, {kLlmcMagic32, 7, 4}};
+
+int32_t HeaderWord(Bytes bytes, size_t index) {
+  int32_t word;
+  std::memcpy(&word, bytes.data() + index * sizeof(word), sizeof(word));
+  return word;
+}
+
+// How the file reads otherwise, where that helps; begins with a separator.
+std::string OtherReading(Bytes tokens, int token_bytes, int64_t vocab_size) {
+  if (IsPlainText(tokens)) return "; it looks like text (--data-format=text)";
+  const IntegerLayout given{.bytes = token_bytes};
+  const IntegerLayout other = LayoutThatFits(tokens, token_bytes, vocab_size);
+  if (other == given) return "";
+  return other.big_endian
+             ? fmt::format("; read as {} all are inside it: write them little-endian", LayoutText(other))
+             : fmt::format("; read as {0} all are inside it (--data-format=u{1})", LayoutText(other),
+                           8 * other.bytes);
+}
+
+// The first of `count` tokens that is not below vocab_size; count: none. Looks at chunks whole, whose number
+// of tokens is known so that their maximum vectorises, and into one only when it holds such a token.
+template <typename T>
+int64_t FindOutside(const T* tokens, int64_t count, int64_t vocab_size) {
+  constexpr int64_t kChunk = 256;
+  const auto is_outside = [vocab_size](T token) { return token >= vocab_size; };
+  int64_t begin = 0;
+  for (; begin + kChunk <= count; begin += kChunk) {
+    T highest = 0;
+    for (int64_t i = 0; i < kChunk; ++i) highest = std::max(highest, tokens[begin + i]);
+    if (is_outside(highest)) break;
+  }
+  return std::find_if(tokens + begin, tokens + count, is_outside) - tokens;
+}
+
+// Calls `with` with pieces of `bytes`, small enough to stay in the cache from one reader to the next, until
+// it returns false.
+template <typename With>
+void ForPieces(Bytes bytes, With with) {
+  constexpr size_t kPiece = size_t{1} << 17;
+  for (size_t at = 0; at < bytes.size(); at += kPiece)
+    if (!with(bytes.subspan(at, kPiece))) return;
+}
+
+template <typename T>
+void Widen(const uint8_t* data, int64_t first, int64_t count, int32_t* out) {
+  const T* tokens = reinterpret_cast<const T*>(data) + first;
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int32_t>(tokens[i]);
+}
+
+// Calls `with` with a value of the type of tokens of `token_bytes`.
+template <typename With>
+auto WithTokenType(int token_bytes, With with) {
+  switch (token_bytes) {
+    case 1:
+      return with(uint8_t{0});
+    case 2:
+      return with(uint16_t{0});
+    default:
+      return with(uint32_t{0});
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<TokenFile::TokenArea> TokenFile::LlmcTokens(const MappedFile& file) {
+  const Bytes bytes = file.bytes();
+  if (bytes.size() < kLlmcHeaderBytes) {
+    return absl::DataLossError(fmt::format("'{}' has {} bytes, less than the {} of an llm.c header",
+                                           file.path(), bytes.size(), kLlmcHeaderBytes));
+  }
+  const int32_t magic = HeaderWord(bytes, 0), version = HeaderWord(bytes, 1), count = HeaderWord(bytes, 2);
+  const auto* kind = std::find_if(std::begin(kLlmcKinds), std::end(kLlmcKinds),
+                                  [magic](const LlmcKind& known) { return known.magic == magic; });
+  if (kind == std::end(kLlmcKinds)) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is no llm.c token file: it begins with {} instead of {} or {}", file.path(), magic,
+                    kLlmcMagic16, kLlmcMagic32));
+  }
+  if (version != kind->version) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' has version {} of llm.c's format of {}; only version {} is read", file.path(),
+                    version, LayoutText({.bytes = kind->token_bytes}), kind->version));
+  }
+  const size_t held = bytes.size() - kLlmcHeaderBytes, width = static_cast<size_t>(kind->token_bytes);
+  if (count < 0 || held != static_cast<size_t>(count) * width) {
+    return absl::DataLossError(fmt::format(
+        "'{}' is truncated or damaged: its header promises {} tokens, {} bytes follow it, enough for {}",
+        file.path(), count, held, held / width));
+  }
+  return TokenArea{bytes.data() + kLlmcHeaderBytes, count, kind->token_bytes, true};
+}
+
+absl::StatusOr<TokenFile::TokenArea> TokenFile::FindTokens(const MappedFile& file, DataFormat format) {
+  if (format == DataFormat::kLlmc) return LlmcTokens(file);
+  const Bytes bytes = file.bytes();
+  const int width = format == DataFormat::kText ? 1 : format == DataFormat::kU16 ? 2 : 4;
+  if (bytes.size() % static_cast<size_t>(width) != 0) {
+    return absl::InvalidArgumentError(fmt::format(
+        "'{}' has {} bytes, {}, so it does not hold {} tokens; it may be cut off, or be something "
+        "else (text: --data-format=text)",
+        file.path(), bytes.size(), width == 2 ? "an odd number" : "no multiple of 4",
+        LayoutText({.bytes = width})));
+  }
+  return TokenArea{bytes.data(), static_cast<int64_t>(bytes.size()) / width, width,
+                   format == DataFormat::kText};
+}
+
+absl::StatusOr<uint64_t> TokenFile::ReadThrough(const MappedFile& file, const TokenArea& area,
+                                                int64_t vocab_size) {
+  const int64_t bound = std::min<int64_t>(vocab_size, int64_t{1} << 31);  // tokens are int32 in a step
+  const bool any_fits = bound >= int64_t{1} << (8 * area.token_bytes);
+  const auto width = static_cast<size_t>(area.token_bytes);
+  const Bytes tokens(area.data, static_cast<size_t>(area.count) * width);
+  ContentHash hash;
+  hash.Update(file.bytes().first(static_cast<size_t>(area.data - file.bytes().data())));
+  int64_t position = 0;
+  ForPieces(tokens, [&](Bytes piece) {
+    const auto count = static_cast<int64_t>(piece.size() / width);
+    const int64_t inside = any_fits ? count : WithTokenType(area.token_bytes, [&](auto type) {
+      return FindOutside(reinterpret_cast<const decltype(type)*>(piece.data()), count, bound);
+    });
+    position += inside;
+    hash.Update(piece);
+    return inside == count;
+  });
+  if (position == area.count) return hash.Digest();
+  uint32_t value = 0;
+  std::memcpy(&value, area.data + position * area.token_bytes, width);
+  return absl::InvalidArgumentError(
+      fmt::format("'{}': token {} has the value {}, outside the model's vocabulary of {} (0 ... {}){}",
+                  file.path(), position, value, vocab_size, vocab_size - 1,
+                  area.described ? "" : OtherReading(tokens, area.token_bytes, vocab_size)));
+}
+
+TokenFile::TokenFile(MappedFile file, DataFormat format, TokenArea area, int64_t seq_len,
+                     uint64_t content_hash, std::string doubt)
+    : file_(std::move(file)),
+      format_(format),
+      area_(area),
+      seq_len_(seq_len),
+      content_hash_(content_hash),
+      doubt_(std::move(doubt)) {}
+
+void TokenFile::ReadSequence(int64_t index, int32_t* inputs, int32_t* targets) const {
+  const int64_t first = index * seq_len_;
+  WithTokenType(area_.token_bytes, [&](auto type) {
+    Widen<decltype(type)>(area_.data, first, seq_len_, inputs);
+    Widen<decltype(type)>(area_.data, first + 1, seq_len_, targets);
+  });
+}
+
+absl::StatusOr<TokenFile> OpenTokenFile(const std::string& path, int64_t vocab_size, int64_t seq_len,
+                                        DataFormat format) {
+  if (vocab_size < 1 || seq_len < 1) {
+    return absl::InvalidArgumentError(
+        fmt::format("vocabulary size {} and sequence length {} must be positive", vocab_size, seq_len));
+  }
+  FT_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path, MappedFile::Access::kNormal));
+  const Bytes bytes = file.bytes();
+  if (bytes.empty()) return absl::InvalidArgumentError(fmt::format("'{}' is empty", path));
+  std::string doubt;
+  if (format == DataFormat::kAuto) {
+    FT_ASSIGN_OR_RETURN(format, RecogniseFormat(path, bytes, vocab_size));
+  } else {
+    doubt = DoubtAbout(path, bytes, format, vocab_size);
+  }
+  FT_ASSIGN_OR_RETURN(const TokenFile::TokenArea area, TokenFile::FindTokens(file, format));
+  if (area.count <= seq_len) {
+    return absl::InvalidArgumentError(fmt::format(
+        "'{}' is too short: it holds {} tokens (format {}), and one sequence of length {} needs {}", path,
+        area.count, Name(format), seq_len, seq_len + 1));
+  }
+  FT_ASSIGN_OR_RETURN(const uint64_t hash, TokenFile::ReadThrough(file, area, vocab_size));
+  return TokenFile(std::move(file), format, area, seq_len, hash, std::move(doubt));
+}
+
+}  // namespace ft

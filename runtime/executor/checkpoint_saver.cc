@@ -1,0 +1,256 @@
+#include "runtime/executor/checkpoint_saver.h"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "fmt/format.h"
+#include "runtime/base/posix_error.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/base/thread.h"
+#include "runtime/checkpoint/state/checkpoint_reader.h"
+
+namespace ft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double MillisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// What a rank brings to the agreement: "+" and its sums, or "-" and why it failed.
+std::string Payload(const absl::StatusOr<std::vector<SegmentSum>>& sums) {
+  return sums.ok() ? "+" + SerializeSums(*sums) : "-" + std::string(sums.status().message());
+}
+
+// The snapshot, in the order in which a share is written.
+class SnapshotSource : public StateSource {
+ public:
+  explicit SnapshotSource(const std::vector<std::byte>& bytes) : bytes_(bytes) {}
+  absl::Status Read(const Extent&, uint64_t, uint64_t bytes, void* out) override {
+    std::memcpy(out, bytes_.data() + at_, bytes);
+    at_ += bytes;
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::vector<std::byte>& bytes_;
+  uint64_t at_ = 0;
+};
+
+// Before anything is written. What other users of the disk take meanwhile is found out when room is reserved.
+absl::Status CheckRoom(const std::string& folder, uint64_t bytes) {
+  struct statvfs info = {};
+  if (statvfs(folder.c_str(), &info) != 0) return PosixError(errno, "write into", folder);
+  const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
+  if (free >= bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      fmt::format("a checkpoint takes {} bytes, and '{}' has room for {}", bytes, folder, free));
+}
+
+}  // namespace
+
+uint64_t CheckpointSaver::SnapshotBytes(const FileLayout& layout, int rank, bool async) {
+  return async ? Share(layout, rank).state_bytes() : 0;
+}
+
+CheckpointSaver::CheckpointSaver(FileLayout layout, int rank, const SaveSettings& settings,
+                                 StateSource& source, AgreeFunction agree)
+    : layout_(std::move(layout)),
+      rank_(rank),
+      settings_(settings),
+      source_(source),
+      agree_(std::move(agree)),
+      share_(layout_, rank) {}
+
+absl::StatusOr<std::unique_ptr<CheckpointSaver>> CheckpointSaver::Create(FileLayout layout, int rank,
+                                                                         const SaveSettings& settings,
+                                                                         StateSource& source,
+                                                                         AgreeFunction agree) {
+  auto saver =
+      absl::WrapUnique(new CheckpointSaver(std::move(layout), rank, settings, source, std::move(agree)));
+  if (!settings.async) return saver;
+  try {
+    saver->snapshot_.resize(saver->share_.state_bytes());  // writes zeros, and so touches every page
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(fmt::format(
+        "no memory for a snapshot of {} bytes, which saving asynchronously needs (--async-save=off "
+        "saves without)",
+        saver->share_.state_bytes()));
+  }
+  FT_ASSIGN_OR_RETURN(saver->thread_, StartThread("to write checkpoints", [s = saver.get()] { s->Loop(); }));
+  return saver;
+}
+
+CheckpointSaver::~CheckpointSaver() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Status CheckpointSaver::Save(proto::Manifest manifest) {
+  const Clock::time_point begin = Clock::now();
+  SetLayout(layout_, manifest);
+  manifest.set_version(kManifestVersion);
+  manifest.set_block_bytes(kSumBlockBytes);
+  if (!settings_.async) {
+    const uint64_t step = manifest.position().steps();
+    Outcome outcome = {.step = step};
+    outcome.status = WriteAndAgree(source_, manifest, absl::OkStatus(), outcome.note);
+    const double ms = MillisecondsSince(begin);
+    outcome.cost = {.stall_ms = ms, .seconds = ms / 1e3, .bytes = share_.bytes()};
+    outcomes_.push_back(std::move(outcome));
+    return absl::OkStatus();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    delayed_ = busy_;
+  }
+  Wait();
+  absl::Status copied;
+  uint64_t at = 0;
+  for (const Share::Piece& piece : share_.pieces()) {
+    for (const Extent& extent : piece.extents) {
+      copied.Update(source_.Read(extent, 0, extent.bytes, snapshot_.data() + at));
+      at += extent.bytes;
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    pending_ = std::move(manifest);
+    copied_ = copied;
+    pending_cost_ = {.stall_ms = MillisecondsSince(begin), .seconds = 0, .bytes = share_.bytes()};
+    busy_ = true;
+  }
+  changed_.notify_all();
+  return copied;
+}
+
+void CheckpointSaver::Wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !busy_; });
+}
+
+std::vector<CheckpointSaver::Outcome> CheckpointSaver::TakeOutcomes() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(outcomes_, {});
+}
+
+void CheckpointSaver::Loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return pending_.has_value() || ending_; });
+    if (!pending_.has_value()) return;
+    const proto::Manifest manifest = *std::exchange(pending_, std::nullopt);
+    const absl::Status copied = copied_;
+    Outcome outcome = {.step = manifest.position().steps()};
+    outcome.cost = pending_cost_;
+    lock.unlock();
+    const Clock::time_point begin = Clock::now();
+    SnapshotSource source(snapshot_);
+    outcome.status = WriteAndAgree(source, manifest, copied, outcome.note);
+    outcome.cost.seconds = (MillisecondsSince(begin) + outcome.cost.stall_ms) / 1e3;
+    lock.lock();
+    outcomes_.push_back(std::move(outcome));
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+absl::Status CheckpointSaver::WriteAndAgree(StateSource& source, const proto::Manifest& manifest,
+                                            const absl::Status& so_far, std::string& note) {
+  const StagedCheckpoint staged = {.folder = settings_.folder, .step = manifest.position().steps()};
+  const auto write = [&]() -> absl::StatusOr<std::vector<SegmentSum>> {
+    FT_RETURN_IF_ERROR(so_far);
+    FT_RETURN_IF_ERROR(MakeStaged(staged));
+    const uint64_t bytes = rank_ == 0 ? StateBytes(layout_.state()) : share_.bytes();
+    FT_RETURN_IF_ERROR(CheckRoom(staged.path(), bytes));
+    return WriteShare(share_, staged.path(), source);
+  };
+  const absl::StatusOr<std::vector<SegmentSum>> written = write();
+  const auto decide = [&](const std::vector<std::string>& by_rank) {
+    return Decide(manifest, staged, by_rank);
+  };
+  FT_ASSIGN_OR_RETURN(note, agree_("checkpoint", staged.step, Payload(written), decide));
+  return absl::OkStatus();
+}
+
+// On rank 0. The error is what all ranks get.
+absl::StatusOr<std::string> CheckpointSaver::Decide(const proto::Manifest& manifest,
+                                                    const StagedCheckpoint& staged,
+                                                    const std::vector<std::string>& by_rank) {
+  const auto all = [&]() -> absl::Status {
+    std::vector<SegmentSum> segments;
+    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+      const std::string& payload = by_rank[rank];
+      if (payload.empty() || payload.front() != '+') {
+        const std::string why = payload.empty() ? "it said nothing" : payload.substr(1);
+        return absl::UnavailableError(by_rank.size() == 1 ? why : fmt::format("rank {}: {}", rank, why));
+      }
+      FT_ASSIGN_OR_RETURN(const std::vector<SegmentSum> of_rank,
+                          ParseSums(std::string_view(payload).substr(1)));
+      segments.insert(segments.end(), of_rank.begin(), of_rank.end());
+    }
+    return Finish(staged, manifest, std::move(segments));
+  };
+  const absl::Status status = all();
+  if (status.ok()) {
+    const absl::Status retained = Retain(manifest);
+    return retained.ok() ? ""
+                         : fmt::format("older ones are still there: {}", std::string(retained.message()));
+  }
+  RemoveCheckpoint(staged.path()).IgnoreError();  // what is left goes before the next run
+  return absl::InternalError(status.message());
+}
+
+absl::Status CheckpointSaver::Finish(const StagedCheckpoint& staged, proto::Manifest manifest,
+                                     std::vector<SegmentSum> segments) {
+  FT_ASSIGN_OR_RETURN(const std::vector<FileSums> files,
+                      JoinSums(static_cast<size_t>(layout_.num_files()), std::move(segments)));
+  for (int f = 0; f < layout_.num_files(); ++f)
+    AddFile(layout_.FileName(f), files[static_cast<size_t>(f)], manifest);
+  for (const auto& [name, contents] : settings_.extra_files) {
+    FT_RETURN_IF_ERROR(WriteSyncedFile(staged.path(), name, contents));
+    SegmentSums sums;
+    sums.Add(0, 0, contents.data(), contents.size());
+    FT_ASSIGN_OR_RETURN(const std::vector<FileSums> extra, JoinSums(1, sums.segments()));
+    AddFile(name, extra.front(), manifest);
+  }
+  FT_ASSIGN_OR_RETURN(const std::string text, ManifestText(manifest));
+  FT_RETURN_IF_ERROR(WriteSyncedFile(staged.path(), kManifestName, text));
+  return Publish(staged);
+}
+
+// The new one is on the disk. Checkpoints whose manifest cannot be read are not touched.
+absl::Status CheckpointSaver::Retain(const proto::Manifest& manifest) {
+  const Retention& retention = settings_.retention;
+  if (retention.newest == 0 && retention.every == 0 && retention.best == 0) return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries, ListCheckpoints(settings_.folder));
+  std::vector<KeptCandidate> candidates;
+  for (const CheckpointEntry& entry : entries) {
+    // Those of steps to come are of a run that this one does not continue.
+    if (!entry.has_manifest || entry.step > manifest.position().steps()) continue;
+    KeptCandidate candidate = {.step = entry.step};
+    if (retention.best > 0) {
+      const auto reader = CheckpointReader::Open(entry.path);
+      if (!reader.ok()) continue;
+      candidate.evaluated = (*reader)->manifest().has_eval_loss();
+      candidate.eval_loss = (*reader)->manifest().eval_loss();
+    }
+    candidates.push_back(candidate);
+  }
+  for (const uint64_t step : Expendable(retention, candidates))
+    FT_RETURN_IF_ERROR(RemoveCheckpoint(fmt::format("{}/{}", settings_.folder, CheckpointName(step))));
+  return absl::OkStatus();
+}
+
+}  // namespace ft

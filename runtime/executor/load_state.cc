@@ -1,0 +1,171 @@
+#include "runtime/executor/load_state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "fmt/format.h"
+#include "runtime/base/round_float.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft {
+namespace {
+
+constexpr uint64_t kStateChunkElements = uint64_t{2} << 20;
+
+std::string ShapeOf(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (const int64_t extent : shape) text += fmt::format("{}{}", text.empty() ? "" : " x ", extent);
+  return text.empty() ? "a scalar" : text;
+}
+
+absl::Status Another(const CheckpointReader& reader, std::string_view why) {
+  return absl::InvalidArgumentError(
+      fmt::format("the checkpoint '{}' is of another model or optimizer: {}", reader.folder(), why));
+}
+
+bool IsReal(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16; }
+
+// Everything of the layout but the order of buffers is equal.
+bool IsSameLayout(const StateLayout& a, const StateLayout& b) {
+  return a.mesh == b.mesh && a.block_elements == b.block_elements && a.units == b.units &&
+         a.parameters == b.parameters && a.buffers == b.buffers;
+}
+
+void ToF32(DType dtype, const std::byte* in, uint64_t count, float* out) {
+  for (uint64_t i = 0; i < count; ++i) {
+    uint16_t half = 0;
+    switch (dtype) {
+      case DType::kBF16:
+        std::memcpy(&half, in + i * sizeof(half), sizeof(half));
+        out[i] = BF16ToFloat(half);
+        break;
+      case DType::kF16:
+        std::memcpy(&half, in + i * sizeof(half), sizeof(half));
+        out[i] = F16ToFloat(half);
+        break;
+      default:
+        std::memcpy(&out[i], in + i * sizeof(float), sizeof(float));
+        break;
+    }
+  }
+}
+
+// One tensor of the checkpoint on its way to where this rank holds it.
+class TensorLoader {
+ public:
+  TensorLoader(const Executor& executor, CheckpointReader& reader) : executor_(executor), reader_(reader) {}
+
+  // `own` is the tensor's place in the plan's units, `tensor` its number in the checkpoint.
+  absl::Status Load(ElementRange own, uint32_t tensor, const StateAtRest& to) {
+    const DType dtype = reader_.dtype(tensor);
+    const uint64_t begin_there = reader_.layout().tensors()[tensor].range.begin;
+    const ElementRange held = Intersect(own, {to.begin, to.begin + to.elements});
+    for (uint64_t at = held.begin; at < held.end; at += kStateChunkElements) {
+      const uint64_t count = std::min(kStateChunkElements, held.end - at),
+                     from = begin_there + (at - own.begin);
+      read_.resize(count * SizeOf(dtype));
+      FT_RETURN_IF_ERROR(reader_.Read(tensor, {from, from + count}, read_.data()));
+      FT_RETURN_IF_ERROR(executor_.Write(to.At(at), InType(dtype, count, to), count * to.ElementBytes()));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::byte* InType(DType dtype, uint64_t count, const StateAtRest& to) {
+    if (dtype == to.dtype) return read_.data();
+    wide_.resize(count);
+    ToF32(dtype, read_.data(), count, wide_.data());
+    rounded_.resize(count * to.ElementBytes());
+    to.Round(wide_.data(), rounded_.data(), count);
+    return rounded_.data();
+  }
+
+  const Executor& executor_;
+  CheckpointReader& reader_;
+  std::vector<std::byte> read_;
+  std::vector<float> wide_;
+  std::vector<std::byte> rounded_;
+};
+
+absl::Status Clear(const Executor& executor, const StateAtRest& state) {
+  const std::vector<std::byte> zeros(std::min(state.elements, kStateChunkElements) * state.ElementBytes());
+  for (uint64_t at = 0; at < state.elements; at += kStateChunkElements) {
+    const uint64_t count = std::min(kStateChunkElements, state.elements - at);
+    FT_RETURN_IF_ERROR(
+        executor.Write(state.data + at * state.ElementBytes(), zeros.data(), count * state.ElementBytes()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSameState(const StateLayout& state, const CheckpointReader& reader) {
+  const FileLayout& saved = reader.layout();
+  if (saved.type() == CheckpointType::kLocal) {
+    if (IsSameLayout(state, saved.state())) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        fmt::format("the checkpoint '{}' is of type local, for the same ranks, units and types only, and "
+                    "these are others; "
+                    "ftckpt convert makes one of type full or sharded",
+                    reader.folder()));
+  }
+  FT_ASSIGN_OR_RETURN(const FileLayout own, FileLayout::Create(state, saved.type()));
+  for (const LogicalTensor& tensor : own.tensors()) {
+    const int there = saved.FindTensor(tensor.name);
+    if (there < 0) return Another(reader, fmt::format("it has no tensor '{}'", tensor.name));
+    const auto number = static_cast<uint32_t>(there);
+    if (saved.tensors()[number].shape != tensor.shape)
+      return Another(reader, fmt::format("'{}' is {} there, and {} here", tensor.name,
+                                         ShapeOf(saved.tensors()[number].shape), ShapeOf(tensor.shape)));
+    const DType dtype = state.buffers[tensor.buffer].dtype;
+    if (reader.dtype(number) != dtype && !(IsReal(reader.dtype(number)) && IsReal(dtype)))
+      return Another(reader, fmt::format("'{}' is of type {} there, and {} here", tensor.name,
+                                         Name(reader.dtype(number)), Name(dtype)));
+  }
+  for (const LogicalTensor& tensor : saved.tensors()) {
+    if (own.FindTensor(tensor.name) < 0)
+      return Another(reader, fmt::format("its tensor '{}' is not part of this one", tensor.name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadState(const proto::Plan& plan, const StateLayout& state, const Executor& executor,
+                       CheckpointReader& reader) {
+  FT_ASSIGN_OR_RETURN(const FileLayout own, FileLayout::Create(state, reader.layout().type()));
+  TensorLoader loader(executor, reader);
+  for (const LogicalTensor& tensor : own.tensors()) {
+    const StateBuffer& buffer = state.buffers[tensor.buffer];
+    const auto there = static_cast<uint32_t>(reader.layout().FindTensor(tensor.name));
+    FT_RETURN_IF_ERROR(loader.Load(tensor.range, there, FindState(plan, executor.operands(), buffer)));
+    if (buffer.role != kWeightsRole) continue;
+    FT_ASSIGN_OR_RETURN(const std::optional<StateAtRest> copy,
+                        FindWorkingCopy(plan, executor.operands(), buffer.unit));
+    if (copy.has_value()) FT_RETURN_IF_ERROR(loader.Load(tensor.range, there, *copy));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClearState(const proto::Plan& plan, const StateLayout& state, const Executor& executor) {
+  for (const StateBuffer& buffer : state.buffers) {
+    FT_RETURN_IF_ERROR(Clear(executor, FindState(plan, executor.operands(), buffer)));
+    if (buffer.role != kWeightsRole) continue;
+    FT_ASSIGN_OR_RETURN(const std::optional<StateAtRest> copy,
+                        FindWorkingCopy(plan, executor.operands(), buffer.unit));
+    if (copy.has_value()) FT_RETURN_IF_ERROR(Clear(executor, *copy));
+  }
+  return absl::OkStatus();
+}
+
+ArenaSource::ArenaSource(const proto::Plan& plan, const StateLayout& state, const Executor& executor)
+    : executor_(executor) {
+  for (const StateBuffer& buffer : state.buffers)
+    buffers_.push_back(FindState(plan, executor.operands(), buffer));
+}
+
+absl::Status ArenaSource::Read(const Extent& extent, uint64_t offset, uint64_t bytes, void* out) {
+  return executor_.Read(out, buffers_[extent.buffer].At(extent.element) + offset, bytes);
+}
+
+}  // namespace ft

@@ -1,0 +1,214 @@
+#include "tools/ftexec/checkpoints.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "fmt/format.h"
+#include "runtime/base/posix_error.h"
+#include "runtime/base/regular_file.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/checkpoint/state/folder.h"
+#include "runtime/checkpoint/state/plan_state.h"
+#include "runtime/checkpoint/state/tensor_index.h"
+#include "runtime/executor/resume.h"
+#include "tools/ftexec/run_manifest.h"
+
+namespace ft {
+namespace {
+
+// Disks may be slow, and some ranks have more to do than others; nobody waits for a collective meanwhile.
+constexpr absl::Duration kPatience = absl::Hours(2);
+
+// A file of this name, new, and gone again: that a rank may write in `folder`.
+absl::Status TryToWrite(const std::string& path) {
+  const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  return file.fd() < 0 ? PosixError(errno, "write", path) : absl::OkStatus();
+}
+
+std::string OptimizerOf(const proto::Plan& plan) {
+  for (const proto::Attribute& setting : plan.settings()) {
+    if (setting.name() == "optimizer") return setting.s();
+  }
+  return "";
+}
+
+std::string Mebibytes(uint64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(const Flags& flags, Job& job, const RankDevice& device, const Executor& executor,
+                         PeerMonitor& monitor, Voice voice)
+    : flags_(flags),
+      job_(job),
+      device_(device),
+      executor_(executor),
+      monitor_(monitor),
+      voice_(std::move(voice)) {
+  agree_ = [this](std::string_view topic, uint64_t number, std::string payload, auto decide) {
+    return monitor_.Agree(topic, number, std::move(payload), decide, std::max(kPatience, flags_.timeout()));
+  };
+}
+
+absl::StatusOr<std::unique_ptr<Checkpoints>> Checkpoints::Open(const Flags& flags, Job& job,
+                                                               const RankDevice& device,
+                                                               const Executor& executor, PeerMonitor& monitor,
+                                                               bool one_host, Voice voice) {
+  auto checkpoints =
+      absl::WrapUnique(new Checkpoints(flags, job, device, executor, monitor, std::move(voice)));
+  FT_ASSIGN_OR_RETURN(checkpoints->state_, StateOfPlan(job.plan(), job.bound.mesh));
+  FT_ASSIGN_OR_RETURN(checkpoints->type_, checkpoints->ChooseType(one_host));
+  if (flags.checkpoints.saves()) FT_RETURN_IF_ERROR(checkpoints->CheckFolder());
+  return checkpoints;
+}
+
+absl::StatusOr<CheckpointType> Checkpoints::ChooseType(bool one_host) const {
+  const CheckpointType type =
+      flags_.checkpoints.type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
+  if (type != CheckpointType::kFull || one_host) return type;
+  // Two hosts that write parts of one page of a file can lose one of the two.
+  return absl::InvalidArgumentError(
+      "--state-dict-type=full is for ranks of one host; write sharded, and make full ones with ftckpt "
+      "convert");
+}
+
+// Rank 0 makes a file that all others must see, and each rank must be able to write one.
+absl::Status Checkpoints::CheckFolder() {
+  const std::string& folder = flags_.checkpoints.folder;
+  const std::string seen = fmt::format("{}/.seen-by-all-ranks", folder);
+  const auto made = agree_("folder of checkpoints", 0, "", [&](const auto&) -> absl::StatusOr<std::string> {
+    FT_RETURN_IF_ERROR(MakeFolders(folder));
+    FT_RETURN_IF_ERROR(RemoveLeftovers(folder));
+    FT_RETURN_IF_ERROR(TryToWrite(seen));
+    return "";
+  });
+  FT_RETURN_IF_ERROR(made.status());
+  std::string payload;
+  if (access(seen.c_str(), F_OK) != 0) {
+    payload = "does not see what rank 0 wrote there: all ranks need one folder";
+  } else {
+    const std::string own = fmt::format("{}/.written-by-rank-{}", folder, job_.rank());
+    if (const absl::Status status = TryToWrite(own); !status.ok()) payload = std::string(status.message());
+    unlink(own.c_str());
+  }
+  const auto decide = [&](const std::vector<std::string>& by_rank) -> absl::StatusOr<std::string> {
+    unlink(seen.c_str());
+    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+      if (!by_rank[rank].empty())
+        return absl::FailedPreconditionError(
+            fmt::format("--checkpoint-dir={}: rank {} {}", folder, rank, by_rank[rank]));
+    }
+    return "";
+  };
+  return agree_("folder of checkpoints", 1, std::move(payload), decide).status();
+}
+
+absl::StatusOr<bool> Checkpoints::Resume() {
+  const CheckpointFlags& flags = flags_.checkpoints;
+  if (flags.resume.empty()) return false;
+  ResumeRequest request;
+  (flags.resumes_automatically() ? request.folder : request.checkpoint) =
+      flags.resumes_automatically() ? flags.folder : flags.resume;
+  request.optimizer = OptimizerOf(job_.plan());
+  request.fingerprint = ModelFingerprint(job_.plan());
+  FT_ASSIGN_OR_RETURN(const Resumed resumed,
+                      ft::Resume(request, job_.plan(), state_, executor_, job_.rank(), agree_));
+  for (const std::string& note : resumed.notes) voice_.warn(note);
+  if (resumed.reader == nullptr) return false;
+  const proto::Manifest& manifest = resumed.reader->manifest();
+  position_ = PositionOf(manifest);
+  health_ = HealthOf(manifest);
+  FT_ASSIGN_OR_RETURN(const std::vector<std::string> differences,
+                      SettleResumed(flags_, manifest, job_, position_));
+  voice_.say(fmt::format("resumed from '{}' after {} step{}{}{}", resumed.reader->folder(), position_.steps,
+                         position_.steps == 1 ? "" : "s",
+                         differences.empty() ? "" : "; not as it was: ", absl::StrJoin(differences, ", ")));
+  return true;
+}
+
+absl::Status Checkpoints::Prepare() {
+  if (!flags_.checkpoints.saves()) return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(FileLayout layout, FileLayout::Create(state_, type_));
+  SaveSettings settings = {.folder = flags_.checkpoints.folder,
+                           .async = flags_.checkpoints.async,
+                           .retention = flags_.checkpoints.keep,
+                           .extra_files = TensorIndices(layout)};
+  snapshot_bytes_ = CheckpointSaver::SnapshotBytes(layout, job_.rank(), settings.async);
+  source_ = std::make_unique<ArenaSource>(job_.plan(), state_, executor_);
+  FT_ASSIGN_OR_RETURN(saver_,
+                      CheckpointSaver::Create(std::move(layout), job_.rank(), settings, *source_, agree_));
+  last_save_ = absl::Now();
+  return absl::OkStatus();
+}
+
+bool Checkpoints::IsDue(int64_t steps_done, Order order) {
+  if (order != Order::kNone) return true;
+  return flags_.checkpoints.every_steps > 0 && steps_done % flags_.checkpoints.every_steps == 0;
+}
+
+absl::StatusOr<bool> Checkpoints::AtBoundary(const TrainingLoop& loop, std::optional<double> eval_loss) {
+  if (saver_ == nullptr) return false;
+  const int64_t steps_done = loop.position().steps;
+  eval_loss_ = eval_loss;
+  const CheckpointFlags& flags = flags_.checkpoints;
+  if (job_.rank() == 0 && flags.every > absl::ZeroDuration() && absl::Now() - last_save_ >= flags.every) {
+    monitor_.wishes().Request(Order::kSave);
+    last_save_ = absl::Now();
+  }
+  FT_ASSIGN_OR_RETURN(const Order order, monitor_.wishes().AtBoundary(steps_done));
+  FT_RETURN_IF_ERROR(Report(/*last=*/false));
+  if (IsDue(steps_done, order)) FT_RETURN_IF_ERROR(Save(loop));
+  return order == Order::kSaveAndEnd;
+}
+
+absl::Status Checkpoints::Save(const TrainingLoop& loop) {
+  proto::Manifest manifest = DescribeRun(flags_, job_, device_);
+  SetProgress(loop.position(), loop.health(), manifest);
+  if (eval_loss_.has_value()) manifest.set_eval_loss(*eval_loss_);
+  saved_step_ = loop.position().steps;
+  last_save_ = absl::Now();
+  FT_RETURN_IF_ERROR(saver_->Save(std::move(manifest)));
+  if (saver_->was_delayed())
+    voice_.say(fmt::format("the checkpoint of step {} had to wait for the one before", saved_step_));
+  return absl::OkStatus();
+}
+
+// A save that failed costs the run nothing but a warning, unless it was the last.
+absl::Status Checkpoints::Report(bool last) {
+  for (const CheckpointSaver::Outcome& outcome : saver_->TakeOutcomes()) {
+    const std::string name = CheckpointName(outcome.step);
+    if (!outcome.status.ok()) {
+      const std::string line =
+          fmt::format("the checkpoint {} was not written: {}", name, std::string(outcome.status.message()));
+      if (last && static_cast<int64_t>(outcome.step) == saved_step_)
+        return absl::Status(outcome.status.code(), line);
+      voice_.warn(line);
+      continue;
+    }
+    costs_.push_back(outcome.cost);
+    if (!outcome.note.empty())
+      voice_.warn(fmt::format("the checkpoint {} is written, but {}", name, outcome.note));
+    voice_.say(
+        fmt::format("checkpoint {}/{}: {} of this rank in {:.2f} s, training stood still for {:.1f} ms",
+                    flags_.checkpoints.folder, name, Mebibytes(outcome.cost.bytes), outcome.cost.seconds,
+                    outcome.cost.stall_ms));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Checkpoints::Finish(const TrainingLoop& loop) {
+  if (saver_ == nullptr) return absl::OkStatus();
+  if (saved_step_ != loop.position().steps) FT_RETURN_IF_ERROR(Save(loop));
+  saver_->Wait();
+  return Report(/*last=*/true);
+}
+
+}  // namespace ft

@@ -1,0 +1,88 @@
+// The checkpoints of a run: which it goes on from, when it saves, and what is said of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "runtime/collective/liveness/peer_monitor.h"
+#include "runtime/executor/checkpoint_saver.h"
+#include "runtime/executor/executor.h"
+#include "runtime/executor/load_state.h"
+#include "runtime/executor/training_loop.h"
+#include "tools/ftexec/flags.h"
+#include "tools/ftexec/job.h"
+#include "tools/ftexec/rank_device.h"
+
+namespace ft {
+
+class Checkpoints {
+ public:
+  // A line for a person, by rank 0: what happened, or what went wrong.
+  struct Voice {
+    std::function<void(const std::string& line)> say;
+    std::function<void(const std::string& line)> warn;
+  };
+
+  // All ranks, after they met; `one_host`: all are on one. Everything must outlive it. Errors: a folder that
+  // cannot be made or written, or that not all ranks see; a type that cannot be written here.
+  static absl::StatusOr<std::unique_ptr<Checkpoints>> Open(const Flags& flags, Job& job,
+                                                           const RankDevice& device, const Executor& executor,
+                                                           PeerMonitor& monitor, bool one_host, Voice voice);
+
+  // With --resume: the state into the fresh arena, and the job's settings from the manifest. False when there
+  // is nothing to go on from.
+  absl::StatusOr<bool> Resume();
+  const TrainingPosition& position() const { return position_; }
+  const TrainingHealth& health() const { return health_; }
+
+  // Once the job's settings are final: memory for saving. Then SnapshotBytes is held.
+  absl::Status Prepare();
+  uint64_t snapshot_bytes() const { return snapshot_bytes_; }
+
+  // After each step, on all ranks: saves when it is time to, or somebody wishes for it. True: the run ends
+  // here.
+  absl::StatusOr<bool> AtBoundary(const TrainingLoop& loop, std::optional<double> eval_loss);
+
+  // At the end of the run: the last checkpoint is there when it returns. Errors: it could not be written.
+  absl::Status Finish(const TrainingLoop& loop);
+
+  // What the saves cost that ended since the last call; for metrics.
+  std::vector<SaveCost> TakeCosts() { return std::exchange(costs_, {}); }
+
+ private:
+  Checkpoints(const Flags& flags, Job& job, const RankDevice& device, const Executor& executor,
+              PeerMonitor& monitor, Voice voice);
+  absl::StatusOr<CheckpointType> ChooseType(bool one_host) const;
+  absl::Status CheckFolder();
+  absl::Status Save(const TrainingLoop& loop);
+  absl::Status Report(bool last);
+  bool IsDue(int64_t steps_done, Order order);
+
+  const Flags& flags_;
+  Job& job_;
+  const RankDevice& device_;
+  const Executor& executor_;
+  PeerMonitor& monitor_;
+  const Voice voice_;
+  CheckpointType type_ = CheckpointType::kFull;
+  StateLayout state_;
+  AgreeFunction agree_;
+  TrainingPosition position_;
+  TrainingHealth health_;
+  std::unique_ptr<ArenaSource> source_;
+  std::unique_ptr<CheckpointSaver> saver_;
+  uint64_t snapshot_bytes_ = 0;
+  absl::Time last_save_ = absl::InfinitePast();
+  int64_t saved_step_ = -1;
+  std::optional<double> eval_loss_;  // of the step that was done last
+  std::vector<SaveCost> costs_;
+};
+
+}  // namespace ft

@@ -1,0 +1,31 @@
+// A run, as the manifest of its checkpoints tells it, and what one that goes on takes from there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/checkpoint/state/manifest.pb.h"
+#include "runtime/executor/training_loop.h"
+#include "tools/ftexec/flags.h"
+#include "tools/ftexec/job.h"
+#include "tools/ftexec/rank_device.h"
+
+namespace ft {
+
+// All but position, health, layout and files.
+proto::Manifest DescribeRun(const Flags& flags, const Job& job, const RankDevice& device);
+
+void SetProgress(const TrainingPosition& position, const TrainingHealth& health, proto::Manifest& manifest);
+TrainingPosition PositionOf(const proto::Manifest& manifest);
+TrainingHealth HealthOf(const proto::Manifest& manifest);
+
+// Settles the job's seed, steps, schedule of the rate and shuffling for a run that goes on from the manifest:
+// what flags say, else the manifest. `now` is DescribeRun of the job before. Returns what is not as it was,
+// in words. Errors: InvalidArgument for numbers that make no run, and for other data, unless flags let it be
+// read from the beginning.
+absl::StatusOr<std::vector<std::string>> SettleResumed(const Flags& flags, const proto::Manifest& manifest,
+                                                       Job& job, TrainingPosition& position);
+
+}  // namespace ft
