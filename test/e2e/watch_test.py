@@ -116,6 +116,51 @@ class Watch(EndToEnd):
         self.assertEqual(launcher.wait(timeout=30), 128 + signal.SIGUSR1)
         self.assertIn("was killed by signal 10", self.err.read_text())
 
+    def checkpoints(self):
+        return sorted(int(path.parent.name.split("-")[1]) for path in (self.dir / "saved").glob("step-*/manifest.json"))
+
+    def test_signals_with_a_checkpoint_folder(self):
+        """SIGUSR2 saves and goes on; SIGTERM and SIGUSR1, to one rank or to all, save after one step and end with 143."""
+        plan, options = self.plan("gpt2", "full_shard"), (f"--checkpoint-dir={self.dir / 'saved'}", "--resume=auto")
+        reached = 0
+        for to_one, number in ((False, signal.SIGTERM), (True, signal.SIGTERM), (False, signal.SIGUSR1), (True, signal.SIGUSR1)):
+            with self.subTest(signal=number, to_one=to_one):
+                launcher = self.start(2, plan, *options)
+                self.wait_for(lambda: len(self.steps()) > reached + 3)
+                ranks = {rank_of(pid): pid for pid in ranks_of(launcher)}
+                before = self.checkpoints()
+                os.kill(ranks[1], signal.SIGUSR2)
+                self.wait_for(lambda: len(self.checkpoints()) > len(before))
+                self.assertIsNone(launcher.poll())
+                done = len(self.steps())
+                self.wait_for(lambda: len(self.steps()) > done + 1)
+                os.kill(ranks[1] if to_one else launcher.pid, number)
+                self.assertEqual(launcher.wait(timeout=60), 143, self.err.read_text())
+                self.assertIn("ftrun: all ranks have saved and ended, as a signal asked", self.err.read_text())
+                self.assertEqual(self.err.read_text().count("\n"), 1, self.err.read_text())
+                rows = metrics(self.dir / "metrics.jsonl")
+                reached = self.checkpoints()[-1]
+                self.assertEqual([row["step"] for row in rows if "loss" in row], list(range(reached)))
+
+    def test_one_process_alone_saves_and_ends(self):
+        for number, status in ((signal.SIGTERM, 143), (signal.SIGUSR1, 143), (signal.SIGINT, -signal.SIGINT)):
+            out = self.dir / "metrics.jsonl"
+            out.unlink(missing_ok=True)
+            saved = self.dir / f"saved-{number}"
+            process = subprocess.Popen([BIN / "ftexec", self.plan("gpt2", "full_shard"), f"--data={self.text}", "--steps=1000000",
+                                        "--progress=off", f"--metrics={out}", f"--checkpoint-dir={saved}", "--async-save=off"],
+                                       env=environment(OMP_NUM_THREADS=1), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, text=True)
+            self.addCleanup(process.kill)
+            deadline = time.monotonic() + 60
+            while len(self.steps()) < 3:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.02)
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, errors), (status, ""))
+            self.assertEqual(len(list(saved.glob("step-*/manifest.json"))), 1 if status == 143 else 0)
+
     def test_one_rank_that_gets_sigusr1_is_the_cause(self):
         launcher = self.start(3, self.plan("gpt2", "full_shard"))
         ranks = {rank_of(pid): pid for pid in ranks_of(launcher)}

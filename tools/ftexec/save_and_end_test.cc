@@ -110,7 +110,7 @@ TEST(SaveAndEndTest, Sigusr2SavesAndGoesOn) {
 TEST(SaveAndEndTest, ARankIsLostBeforeItKnows) {
   const TestWorld world(3);
   auto ranks = Start(world, 3);
-  kill(ranks[2].pid(), SIGSTOP);
+  ranks[2].Stop();
   kill(ranks[1].pid(), SIGTERM);
   absl::SleepFor(absl::Milliseconds(200));
   kill(ranks[2].pid(), SIGKILL);

@@ -306,7 +306,8 @@ class Run {
 
   absl::StatusOr<bool> AtBoundary(std::optional<double> eval_loss) {
     if (checkpoints_ == nullptr) return false;
-    FT_ASSIGN_OR_RETURN(ends_early_, checkpoints_->AtBoundary(*loop_, eval_loss));
+    FT_ASSIGN_OR_RETURN(const bool ends, checkpoints_->AtBoundary(*loop_, eval_loss));
+    ends_early_ = ends && loop_->position().steps < job_.steps;  // after the last step it ends anyway
     if (ends_early_) guard_.EndedAsWished();
     return ends_early_;
   }

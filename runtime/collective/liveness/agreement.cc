@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kMaxTopic = 256;
 constexpr size_t kMaxErrorText = 16 << 10;
 constexpr size_t kMaxNamedRanks = 8;
+constexpr size_t kMaxAnswers = 64;
 // Rank 0 names the ranks that are missing: the others give it the time to say so.
 constexpr absl::Duration kForItsWord = absl::Seconds(5);
 
@@ -87,6 +88,13 @@ void Agreement::Hear(size_t rank, PeerMessageType type, absl::string_view text) 
   incoming.bytes.append(text.data(), std::min<size_t>(text.size(), incoming.size - incoming.bytes.size()));
   incoming.complete = incoming.bytes.size() == incoming.size;
   stirred_ |= incoming.complete;
+  if (incoming.complete && links_.rank() > 0) Keep(std::exchange(incoming, {}));
+}
+
+// What comes before its call is an error, for lack of this rank's part: short.
+void Agreement::Keep(Incoming answer) {
+  if (answers_.size() >= kMaxAnswers) answers_.pop_front();
+  answers_.push_back(std::move(answer));
 }
 
 void Agreement::Begin(size_t rank, absl::string_view text) {
@@ -103,8 +111,9 @@ void Agreement::Begin(size_t rank, absl::string_view text) {
   incoming.refused = size > (head.code == 0 ? kMaxBytes : kMaxErrorText);
   incoming.size = incoming.refused ? 0 : size;
   incoming.complete = incoming.size == 0;
-  incoming_[rank] = std::move(incoming);
   stirred_ = true;
+  if (incoming.complete && links_.rank() > 0) return Keep(std::move(incoming));
+  incoming_[rank] = std::move(incoming);
 }
 
 absl::StatusOr<std::string> Agreement::Lead(const Subject& subject, std::string payload, Decide decide,
@@ -189,36 +198,37 @@ void Agreement::Tell(const Subject& subject, const absl::StatusOr<std::string>& 
 absl::StatusOr<std::string> Agreement::Follow(const Subject& subject, std::string payload,
                                               absl::Duration timeout) {
   absl::MutexLock lock(&links_.mutex());
-  Incoming& incoming = incoming_[0];
-  const bool early = incoming.subject.call >= subject.call;  // rank 0 waited no longer, and says so
-  if (!early && links_.over()) return links_.WhyOver();
-  if (!early) {
+  // Rank 0 may have given up on this agreement by now.
+  while (!answers_.empty() && answers_.front().subject.call < subject.call) answers_.pop_front();
+  if (!Answered(subject)) {
+    if (links_.over()) return links_.WhyOver();
     const absl::Status fits = payload.size() > kMaxBytes ? TooLong(payload.size()) : absl::OkStatus();
     if (!fits.ok()) payload = std::string(fits.message());
     links_.SendText(0, HeadOf(subject, fits.code()), std::make_shared<const std::string>(std::move(payload)));
   }
   const auto settled = [&] { return Answered(subject) || links_.over(); };
   links_.mutex().AwaitWithTimeout(absl::Condition(&settled), timeout + kForItsWord);
-  if (Answered(subject)) {
-    if (incoming.subject.call > subject.call) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("rank 0 waited no longer for this rank to agree on ", Name(subject)));
-    }
-    const Incoming answer = std::exchange(incoming, {});
-    if (answer.refused) return absl::InternalError("rank 0 sends nonsense");
-    if (answer.code != absl::StatusCode::kOk) return absl::Status(answer.code, answer.bytes);
-    return std::move(answer.bytes);
+  if (!Answered(subject)) {
+    links_.DropTexts();
+    if (links_.over()) return links_.WhyOver();
+    return absl::DeadlineExceededError(absl::StrCat("rank 0 did not say what was agreed on ", Name(subject),
+                                                    " within ", absl::FormatDuration(timeout),
+                                                    "; it, or a rank that it waits for, did not come"));
   }
-  links_.DropTexts();
-  if (links_.over()) return links_.WhyOver();
-  return absl::DeadlineExceededError(absl::StrCat("rank 0 did not say what was agreed on ", Name(subject),
-                                                  " within ", absl::FormatDuration(timeout),
-                                                  "; it, or a rank that it waits for, did not come"));
+  if (answers_.front().subject.call > subject.call) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("rank 0 waited no longer for this rank to agree on ", Name(subject)));
+  }
+  Incoming answer = std::move(answers_.front());
+  answers_.pop_front();
+  if (answer.refused) return absl::InternalError("rank 0 sends nonsense");
+  if (answer.code != absl::StatusCode::kOk) return absl::Status(answer.code, answer.bytes);
+  return std::move(answer.bytes);
 }
 
+// Answers come in the order of the calls.
 bool Agreement::Answered(const Subject& subject) const {
-  const Incoming& incoming = incoming_[0];
-  return incoming.subject.call > subject.call || (incoming.subject.call == subject.call && incoming.complete);
+  return !answers_.empty() && answers_.front().subject.call >= subject.call;
 }
 
 }  // namespace ft

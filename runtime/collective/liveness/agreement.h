@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,10 +71,13 @@ class Agreement {
   void Tell(const Subject& subject, const absl::StatusOr<std::string>& result);
   absl::StatusOr<std::string> Follow(const Subject& subject, std::string payload, absl::Duration timeout);
   bool Answered(const Subject& subject) const;
+  void Keep(Incoming answer);
 
   PeerLinks& links_;
   // All of it guarded by links_.mutex().
   std::vector<Incoming> incoming_;  // by rank; elsewhere than on rank 0 only [0]
+  // Elsewhere than on rank 0: what it said of this call or, where it waited no longer, of later ones.
+  std::deque<Incoming> answers_;
   uint64_t calls_ = 0;
   bool busy_ = false;
   bool stirred_ = false;  // something arrived that Collect has not looked at

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +91,12 @@ class ForkedRank {
     char c = 0;
     while (read(in_, &c, 1) == 1 && c != '\n') line.push_back(c);
     return line;
+  }
+  // Returns when all of its threads stand still.
+  void Stop() const {
+    int status = 0;
+    kill(pid_, SIGSTOP);
+    waitpid(pid_, &status, WUNTRACED);
   }
   // Waits for its end and returns waitpid's status.
   int Wait() {
