@@ -12,9 +12,9 @@
 namespace ft::ckpt {
 namespace {
 
-absl::StatusOr<std::string> TextOfFacts(const ModelFacts& facts) {
+absl::StatusOr<std::string> TextOfFacts(const ModelFacts& facts, DType weights) {
 #if __has_include("runtime/checkpoint/config_writer.h")
-  return ConfigJson(facts);
+  return ConfigJson(facts, weights);
 #else
   return absl::UnimplementedError("this program does not write one yet");
 #endif
@@ -22,12 +22,12 @@ absl::StatusOr<std::string> TextOfFacts(const ModelFacts& facts) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ConfigText(const proto::Manifest& manifest) {
+absl::StatusOr<std::string> ConfigText(const proto::Manifest& manifest, DType weights) {
   proto::Plan plan;
   *plan.mutable_facts() = manifest.model().facts();
   FT_ASSIGN_OR_RETURN(const std::optional<ModelFacts> facts, FactsOf(plan));
   if (!facts.has_value()) return absl::InvalidArgumentError("the manifest has no facts of the model");
-  return TextOfFacts(*facts);
+  return TextOfFacts(*facts, weights);
 }
 
 }  // namespace ft::ckpt

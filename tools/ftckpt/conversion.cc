@@ -119,7 +119,11 @@ absl::StatusOr<std::vector<SegmentSum>> WriteFiles(const FileLayout& layout, con
 ExtraFiles FurtherFiles(const FileLayout& layout, const proto::Manifest& manifest, Converted& converted) {
   ExtraFiles extra = TensorIndices(layout);
   if (layout.type() != CheckpointType::kFull) return extra;
-  absl::StatusOr<std::string> config = ConfigText(manifest);
+  const std::vector<StateBuffer>& buffers = layout.state().buffers;
+  const auto weights = std::find_if(buffers.begin(), buffers.end(),
+                                    [](const StateBuffer& buffer) { return buffer.role == kWeightsRole; });
+  absl::StatusOr<std::string> config =
+      ConfigText(manifest, weights == buffers.end() ? DType::kF32 : weights->dtype);
   if (config.ok()) {
     extra.emplace_back("config.json", *std::move(config));
   } else {
