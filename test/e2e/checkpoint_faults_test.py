@@ -3,14 +3,15 @@
 FT_EVERY_FAULT=1 tries all calls where otherwise some are drawn; it takes long."""
 
 import os
-import pathlib
+import random
 import shutil
 import unittest
 
 from checkpoint_files import announced, checkpoints_of, complaint, newest_whole, read_checkpoints, resumed_after
 from file_faults import FileFaults
-from harness import BIN, EndToEnd, environment, run
+from harness import BIN, EndToEnd, environment
 from power_cut import PowerCut
+from tree import write_tree
 
 EVERYTHING = os.environ.get("FT_EVERY_FAULT", "0") != "0"
 FULL = "the disk (or the quota) is full"
@@ -228,9 +229,11 @@ class CheckpointFaults(EndToEnd):
         log.unlink(missing_ok=True)
         faults = FileFaults(self.out, mark=log, env=environment(OMP_NUM_THREADS=1), timeout=120)
         words = " ".join(f"'{word}'" for word in self.command(*options, world=world, resume=resume))
-        record = faults.record(["/bin/sh", "-c", f"exec {words} > '{log}'"])
+        # Through a program that writes without stdio, which the record does not see.
+        record = faults.record(["/bin/bash", "-c", f"set -o pipefail; {words} | dd of='{log}' bs=64k status=none"])
         self.assertEqual((record.done.returncode, record.done.stderr), (0, ""))
         self.assertEqual(announced(log.read_text()), list(range(1 if saved is None else 2, STEPS + 1)))
+        self.assertEqual(b"".join(call.data for call in record.calls if call.kind == "mark"), log.read_bytes())
         final, sample = self.weights.read_bytes(), []
 
         def look(state):
@@ -245,7 +248,6 @@ class CheckpointFaults(EndToEnd):
                 sample.append((newest, dict(state.tree)))
             return f"damaged: {damaged}" if damaged else None
 
-        import random
         draw = random.Random(12)
         count, wrong = 0, []
         for ordered in (False, True):
@@ -256,7 +258,6 @@ class CheckpointFaults(EndToEnd):
         return count, final, sample
 
     def check_sample(self, final, sample, *options, most):
-        from tree import write_tree
         for newest, tree in sample[:None if EVERYTHING else most]:
             shutil.rmtree(self.out)
             self.out.mkdir()
