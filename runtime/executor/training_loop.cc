@@ -51,7 +51,7 @@ absl::Status TrainingLoop::Resume(const TrainingPosition& position, const Traini
   if (!health.scaler.empty() && !ports_.scaler.empty() && health.scaler.size() != ports_.scaler.size())
     return absl::InvalidArgumentError(absl::StrCat("the state of loss scaling has ", health.scaler.size(),
                                                    " numbers there, and ", ports_.scaler.size(), " here"));
-  if (!ports_.scaler.empty())
+  if (!ports_.scaler.empty() && !scaling_.is_fixed)
     std::copy(health.scaler.begin(), health.scaler.end(), ports_.scaler.begin());
   bad_steps_.Restore(health.bad_in_a_row, health.overflows_in_a_row);
   position_ = position;

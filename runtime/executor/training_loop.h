@@ -83,7 +83,7 @@ class TrainingLoop {
 
   // Goes on where another run was, whose state is in the arena: after this and LoadState the next step is the
   // one that would have come there. Loss scaling that was not there begins anew; one that is not here any
-  // more is dropped. Errors: InvalidArgument for a state of it that is
+  // more is dropped, and so is a scale that the plan fixes. Errors: InvalidArgument for a state of it that is
   // not of the plan's size.
   absl::Status Resume(const TrainingPosition& position, const TrainingHealth& health);
 

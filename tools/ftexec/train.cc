@@ -190,6 +190,7 @@ class Run {
     FT_ASSIGN_OR_RETURN(checkpoints_, Checkpoints::Open(flags_, job_, device_, *executor_, *peers_.monitor,
                                                         peers_.rendezvous->one_host(), voice));
     FT_ASSIGN_OR_RETURN(resumed_, checkpoints_->Resume());
+    if (!resumed_) FT_RETURN_IF_ERROR(job_.lr_status);
     return checkpoints_->Prepare();
   }
 
