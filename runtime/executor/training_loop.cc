@@ -48,12 +48,14 @@ void TrainingLoop::InitializeWithoutParameters() {
 
 absl::Status TrainingLoop::Resume(const TrainingPosition& position, const TrainingHealth& health) {
   InitializeWithoutParameters();
-  if (health.scaler.size() != ports_.scaler.size())
+  if (!health.scaler.empty() && !ports_.scaler.empty() && health.scaler.size() != ports_.scaler.size())
     return absl::InvalidArgumentError(absl::StrCat("the state of loss scaling has ", health.scaler.size(),
                                                    " numbers there, and ", ports_.scaler.size(), " here"));
-  std::copy(health.scaler.begin(), health.scaler.end(), ports_.scaler.begin());
+  if (!ports_.scaler.empty() && !scaling_.is_fixed)
+    std::copy(health.scaler.begin(), health.scaler.end(), ports_.scaler.begin());
   bad_steps_.Restore(health.bad_in_a_row, health.overflows_in_a_row);
   position_ = position;
+  resumed_ = true;
   return absl::OkStatus();
 }
 
@@ -76,8 +78,8 @@ absl::Status TrainingLoop::Run(const BatchSampler& sampler, const TrainingOutput
     FT_ASSIGN_OR_RETURN(const bool ends, outputs.boundary(step + 1, eval_loss));
     if (ends) break;
   }
-  return evaluator == nullptr || options_.steps > 0 ? absl::OkStatus()
-                                                    : Evaluate(-1, outputs, *evaluator).status();
+  return evaluator == nullptr || options_.steps > 0 || resumed_ ? absl::OkStatus()
+                                                                : Evaluate(-1, outputs, *evaluator).status();
 }
 
 absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,

@@ -87,8 +87,9 @@ class TrainingLoop {
   void InitializeWithoutParameters();
 
   // Goes on where another run was, whose state is in the arena: after this and LoadState the next step is the
-  // one that would have come there. Errors: InvalidArgument for a state of loss scaling that the plan does
-  // not have.
+  // one that would have come there. Loss scaling that was not there begins anew; one that is not here any
+  // more is dropped, and so is a scale that the plan fixes. Errors: InvalidArgument for a state of it that is
+  // not of the plan's size.
   absl::Status Resume(const TrainingPosition& position, const TrainingHealth& health);
 
   const TrainingPosition& position() const { return position_; }
@@ -136,6 +137,7 @@ class TrainingLoop {
   BadSteps bad_steps_;
   TrainingPosition position_;
   int64_t taken_ = 0;  // micro-steps since the run began or was resumed
+  bool resumed_ = false;
   bool diverged_ = false;
 };
 

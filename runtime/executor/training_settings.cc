@@ -151,8 +151,8 @@ absl::StatusOr<LossScaling> LossScalingOf(const proto::Plan& plan) {
   FT_RETURN_IF_ERROR(Read(plan, "loss_scale", 0.0, kMost, fixed));
   FT_RETURN_IF_ERROR(Read(plan, "initial_scale_power", 0.0, 127.0, power));
   FT_RETURN_IF_ERROR(Read(plan, "min_loss_scale", 0.0, kMost, least));
-  if (fixed.value_or(0) > 0) return LossScaling{.initial = *fixed, .least = *fixed};
-  return LossScaling{.initial = std::exp2(power.value_or(16)), .least = least.value_or(0)};
+  if (fixed.value_or(0) > 0) return LossScaling{.initial = *fixed, .least = *fixed, .is_fixed = true};
+  return LossScaling{.initial = std::exp2(power.value_or(16)), .least = least.value_or(0), .is_fixed = false};
 }
 
 }  // namespace ft

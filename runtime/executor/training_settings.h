@@ -58,6 +58,7 @@ absl::StatusOr<TrainingSettings> TrainingSettingsOf(const proto::Plan& plan);
 struct LossScaling {
   double initial = 65536;
   double least = 0;  // the scale that is never left; the initial one when it is fixed
+  bool is_fixed = false;
 };
 
 // Errors: as TrainingSettingsOf.

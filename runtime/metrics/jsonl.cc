@@ -85,7 +85,8 @@ absl::StatusOr<std::unique_ptr<MetricsFile>> MetricsFile::Open(const std::string
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | (mode == OpenMode::kTruncate ? O_TRUNC : 0);
   const int fd = open(path.c_str(), flags, 0666);
   if (fd < 0) return PosixError(errno, "open", path);
-  return absl::WrapUnique(new MetricsFile(path, fd));
+  const bool has_earlier_lines = lseek(fd, 0, SEEK_END) > 0;  // -1 of what keeps no lines, such as a pipe
+  return absl::WrapUnique(new MetricsFile(path, fd, has_earlier_lines));
 }
 
 MetricsFile::~MetricsFile() { close(fd_); }

@@ -42,6 +42,9 @@ class MetricsFile {
   MetricsFile& operator=(const MetricsFile&) = delete;
   ~MetricsFile();
 
+  // Whether it had lines already when it was opened.
+  bool has_earlier_lines() const { return has_earlier_lines_; }
+
   // Writes one line and hands it to the system at once, in one call. Allocates nothing unless it fails.
   // InvalidArgument when the line would exceed kMaxLine bytes; system errors: exit status 74.
   absl::Status Write(const StepMetrics& metrics, absl::Span<const ExtraMetric> extra = {});
@@ -61,11 +64,13 @@ class MetricsFile {
   static constexpr size_t kMaxLine = 4096;
 
  private:
-  MetricsFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  MetricsFile(std::string path, int fd, bool has_earlier_lines)
+      : path_(std::move(path)), fd_(fd), has_earlier_lines_(has_earlier_lines) {}
   absl::Status WriteLine(size_t bytes);
 
   std::string path_;
   int fd_;
+  bool has_earlier_lines_;
   std::string once_;  // fields, each with a comma behind it
   std::array<char, kMaxLine> line_;
 };

@@ -141,8 +141,11 @@ absl::StatusOr<bool> Checkpoints::Resume() {
   const proto::Manifest& manifest = resumed.reader->manifest();
   position_ = PositionOf(manifest);
   health_ = HealthOf(manifest);
+  same_setup_ = IsSameSetup(manifest, flags_, job_, device_);
+  // A run that has no step left writes the checkpoint anew, with all that is known of its step.
+  if (manifest.has_eval_loss()) eval_loss_ = manifest.eval_loss();
   FT_ASSIGN_OR_RETURN(const std::vector<std::string> differences,
-                      SettleResumed(flags_, manifest, job_, position_));
+                      SettleResumed(flags_, manifest, device_, job_, position_));
   voice_.say(fmt::format("resumed from '{}' after {} step{}{}{}", resumed.reader->folder(), position_.steps,
                          position_.steps == 1 ? "" : "s",
                          differences.empty() ? "" : "; not as it was: ", absl::StrJoin(differences, ", ")));

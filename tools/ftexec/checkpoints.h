@@ -42,6 +42,8 @@ class Checkpoints {
   absl::StatusOr<bool> Resume();
   const TrainingPosition& position() const { return position_; }
   const TrainingHealth& health() const { return health_; }
+  // Whether plan, ranks and machine are those that the run had until it was resumed.
+  bool is_same_setup() const { return same_setup_; }
 
   // Once the job's settings are final: memory for saving. Then SnapshotBytes is held.
   absl::Status Prepare();
@@ -78,12 +80,13 @@ class Checkpoints {
   AgreeFunction agree_;
   TrainingPosition position_;
   TrainingHealth health_;
+  bool same_setup_ = false;
   std::unique_ptr<ArenaSource> source_;
   std::unique_ptr<CheckpointSaver> saver_;
   uint64_t snapshot_bytes_ = 0;
   absl::Time last_save_ = absl::InfinitePast();
   int64_t saved_step_ = -1;
-  std::optional<double> eval_loss_;  // of the step that was done last
+  std::optional<double> eval_loss_;  // of the step that was done last, by this run or the one before
   std::optional<SaveCost> cost_;
 };
 

@@ -150,8 +150,10 @@ absl::Status Settle(const Flags& flags, Job& job) {
   job.steps = run.steps.value_or((job.data->num_sequences() + per_step - 1) / per_step);
   job.seed = run.seed.value_or(job.seed);
   job.max_bad_steps = run.max_bad_steps.value_or(job.max_bad_steps);
-  FT_ASSIGN_OR_RETURN(job.lr, run.Schedule(job.steps));
-  return absl::OkStatus();
+  absl::StatusOr<LrSchedule> lr = run.Schedule(job.steps);
+  if (lr.ok()) job.lr = *lr;
+  job.lr_status = lr.status();
+  return flags.checkpoints.resume.empty() ? job.lr_status : absl::OkStatus();
 }
 
 DeviceClass DeviceClassOf(DeviceKind device, const proto::Plan& plan) {
@@ -252,6 +254,7 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
       job.lr.min_lr, job.max_bad_steps, OnOff(job.shuffle), OnOff(!flags.init.empty()),
       OnOff(!flags.save_weights.empty()), job.data->num_tokens(), IdentityHash(IdentityOf(*job.data)),
       MeshText(job.bound.mesh));
+  if (!job.lr_status.ok()) absl::StrAppend(&text, " schedule=", job.lr_status.message());
   if (job.eval_data != nullptr) {
     absl::StrAppendFormat(&text, " eval_tokens=%d eval_data=%016x eval_every=%d eval_steps=%d",
                           job.eval_data->num_tokens(), IdentityHash(IdentityOf(*job.eval_data)),

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
 #include "runtime/data/token_dataset.h"
@@ -26,6 +27,8 @@ struct Job {
   int64_t steps = 0;
   bool steps_follow_data = false;  // nobody said how many: one pass over the data
   LrSchedule lr;
+  // Of a schedule that is not possible, unless the checkpoint that the run goes on from has the rest of it.
+  absl::Status lr_status;
   int64_t seed = 42;
   bool shuffle = true;
   int64_t max_bad_steps = kDefaultMaxBadSteps;

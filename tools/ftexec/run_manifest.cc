@@ -30,8 +30,8 @@ std::string ValueText(const proto::Attribute& attribute) {
 // Settings of a plan that a run takes from elsewhere, or that say nothing of what is computed.
 bool IsOfRun(const std::string& name) {
   static constexpr std::string_view kNames[] = {
-      "lr",   "min_lr",      "warmup_min_lr", "warmup_ratio",  "warmup_steps",   "steps",
-      "seed", "lr_schedule", "warmup_type",   "lr_convention", "state_dict_type"};
+      "lr",   "min_lr",      "warmup_min_lr", "warmup_ratio",  "warmup_steps",    "steps",
+      "seed", "lr_schedule", "warmup_type",   "lr_convention", "state_dict_type", "max_bad_steps"};
   return std::count(std::begin(kNames), std::end(kNames), name) > 0;
 }
 
@@ -47,10 +47,14 @@ class Differences {
     std::map<std::string, std::string> old;
     for (const proto::Attribute& setting : before.settings()) old[setting.name()] = ValueText(setting);
     for (const proto::Attribute& setting : plan.settings()) {
+      const auto found = old.extract(setting.name());
       if (IsOfRun(setting.name())) continue;
-      const auto found = old.find(setting.name());
-      Compare(setting.name(), found == old.end() ? "not there" : OneLine(found->second, kMaxNameBytes),
+      Compare(setting.name(), found.empty() ? "not there" : OneLine(found.mapped(), kMaxNameBytes),
               ValueText(setting));
+    }
+    for (const auto& [name, value] : old) {
+      if (!IsOfRun(name))
+        Compare(OneLine(name, kMaxNameBytes), OneLine(value, kMaxNameBytes), std::string("not there"));
     }
   }
   std::vector<std::string> Take() { return std::move(words_); }
@@ -68,6 +72,7 @@ absl::StatusOr<TrainingSettings> SettingsOf(const proto::Manifest::Run& run, Tra
   of_plan.warmup_min_lr = run.warmup_min_lr();
   of_plan.steps = static_cast<int64_t>(run.total_steps());
   of_plan.seed = static_cast<int64_t>(run.seed());
+  if (run.max_bad_steps() > 0) of_plan.max_bad_steps = static_cast<int64_t>(run.max_bad_steps());
   FT_ASSIGN_OR_RETURN(of_plan.lr_schedule, ParseLrScheduleKind(run.lr_schedule()));
   FT_ASSIGN_OR_RETURN(of_plan.warmup, ParseWarmup(run.warmup()));
   FT_ASSIGN_OR_RETURN(of_plan.lr_convention, ParseLrConvention(run.lr_convention()));
@@ -108,7 +113,8 @@ absl::Status CheckCounts(const proto::Manifest& manifest) {
   const auto& position = manifest.position();
   for (const uint64_t count :
        {position.steps(), position.applied(), position.micro_steps(), position.sequences(),
-        manifest.run().total_steps(), manifest.run().schedule_steps(), manifest.run().warmup_steps()}) {
+        manifest.run().total_steps(), manifest.run().schedule_steps(), manifest.run().warmup_steps(),
+        manifest.run().max_bad_steps()}) {
     if (count > kMostCount)
       return absl::InvalidArgumentError("the manifest counts more steps than a run can have");
   }
@@ -136,6 +142,7 @@ proto::Manifest DescribeRun(const Flags& flags, const Job& job, const RankDevice
   run.set_warmup_min_lr(job.lr.warmup_min_lr);
   run.set_lr_convention(std::string(Name(job.lr.convention)));
   run.set_shuffle(job.shuffle);
+  run.set_max_bad_steps(static_cast<uint64_t>(job.max_bad_steps));
   run.set_batch(plan.batch());
   run.set_seq_len(plan.seq_len());
   run.set_micro_steps(std::max(1u, plan.micro_steps()));
@@ -182,8 +189,18 @@ TrainingHealth HealthOf(const proto::Manifest& manifest) {
           .scaler = {from.scaler().begin(), from.scaler().end()}};
 }
 
+bool IsSameSetup(const proto::Manifest& manifest, const Flags& flags, const Job& job,
+                 const RankDevice& device) {
+  const proto::Manifest::State& state = manifest.state();
+  return manifest.plan_hash() == PlanHashText(job.file.hash) &&
+         Mesh{static_cast<int>(state.replica()), static_cast<int>(state.shard())} == job.bound.mesh &&
+         manifest.platform().device() == DeviceName(flags.device) &&
+         manifest.platform().instruction_set() == device.instruction_set();
+}
+
 absl::StatusOr<std::vector<std::string>> SettleResumed(const Flags& flags, const proto::Manifest& manifest,
-                                                       Job& job, TrainingPosition& position) {
+                                                       const RankDevice& device, Job& job,
+                                                       TrainingPosition& position) {
   FT_RETURN_IF_ERROR(CheckCounts(manifest));
   const proto::Manifest::Run& before = manifest.run();
   FT_ASSIGN_OR_RETURN(const TrainingSettings of_plan, TrainingSettingsOf(job.plan()));
@@ -201,6 +218,7 @@ absl::StatusOr<std::vector<std::string>> SettleResumed(const Flags& flags, const
   }
   job.seed = *run.seed;
   job.shuffle = flags.shuffle.value_or(before.shuffle());
+  job.max_bad_steps = run.max_bad_steps.value_or(job.max_bad_steps);
   const int64_t schedule =
       flags.run.steps.has_value() ? job.steps : static_cast<int64_t>(before.schedule_steps());
   FT_ASSIGN_OR_RETURN(job.lr, run.Schedule(schedule));
@@ -212,6 +230,9 @@ absl::StatusOr<std::vector<std::string>> SettleResumed(const Flags& flags, const
   differences.Compare("min_lr", before.min_lr(), job.lr.min_lr);
   differences.Compare<uint64_t>("warmup_steps", before.warmup_steps(),
                                 static_cast<uint64_t>(job.lr.warmup_steps));
+  if (before.max_bad_steps() > 0)
+    differences.Compare<uint64_t>("max_bad_steps", before.max_bad_steps(),
+                                  static_cast<uint64_t>(job.max_bad_steps));
   differences.Compare<std::string>("shuffle", before.shuffle() ? "on" : "off", job.shuffle ? "on" : "off");
   differences.Compare("batch", before.batch(), job.plan().batch());
   differences.Compare("seq_len", before.seq_len(), job.plan().seq_len());
@@ -220,6 +241,9 @@ absl::StatusOr<std::vector<std::string>> SettleResumed(const Flags& flags, const
   differences.Compare<uint64_t>("ranks", uint64_t{state.replica()} * state.shard(),
                                 static_cast<uint64_t>(job.world_size()));
   differences.Compare("strategy", manifest.strategy(), job.plan().strategy());
+  differences.Compare("device", manifest.platform().device(), DeviceName(flags.device));
+  differences.Compare("instruction_set", manifest.platform().instruction_set(),
+                      std::string(device.instruction_set()));
   differences.CompareSettings(manifest, job.plan());
   return differences.Take();
 }

@@ -21,11 +21,17 @@ void SetProgress(const TrainingPosition& position, const TrainingHealth& health,
 TrainingPosition PositionOf(const proto::Manifest& manifest);
 TrainingHealth HealthOf(const proto::Manifest& manifest);
 
-// Settles the job's seed, steps, schedule of the rate and shuffling for a run that goes on from the manifest:
-// what flags say, else the manifest. `now` is DescribeRun of the job before. Returns what is not as it was,
-// in words. Errors: InvalidArgument for numbers that make no run, and for other data, unless flags let it be
-// read from the beginning.
+// Whether the checkpoint was written by ranks as those of this job, with the same plan on the same machine:
+// what it takes, and what its bits depend on, is as it was.
+bool IsSameSetup(const proto::Manifest& manifest, const Flags& flags, const Job& job,
+                 const RankDevice& device);
+
+// Settles the job's seed, steps, schedule of the rate, shuffling and bad steps for a run that goes on from
+// the manifest: what flags say, else the manifest. `now` is DescribeRun of the job before. Returns what is
+// not as it was, in words. Errors: InvalidArgument for numbers that make no run, and for other data, unless
+// flags let it be read from the beginning.
 absl::StatusOr<std::vector<std::string>> SettleResumed(const Flags& flags, const proto::Manifest& manifest,
-                                                       Job& job, TrainingPosition& position);
+                                                       const RankDevice& device, Job& job,
+                                                       TrainingPosition& position);
 
 }  // namespace ft

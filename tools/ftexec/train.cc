@@ -199,6 +199,7 @@ class Run {
     FT_ASSIGN_OR_RETURN(checkpoints_, Checkpoints::Open(flags_, job_, device_, *executor_, *peers_.monitor,
                                                         peers_.rendezvous->one_host(), voice));
     FT_ASSIGN_OR_RETURN(resumed_, checkpoints_->Resume());
+    if (!resumed_) FT_RETURN_IF_ERROR(job_.lr_status);
     return checkpoints_->Prepare();
   }
 
@@ -256,7 +257,8 @@ class Run {
         FT_ASSIGN_OR_RETURN(metrics_,
                             MetricsFile::Open(flags_.metrics, resumed_ ? MetricsFile::OpenMode::kAppend
                                                                        : MetricsFile::OpenMode::kTruncate));
-        if (device_.is_cpu()) metrics_->AddOnce("instruction_set", device_.instruction_set());
+        if (device_.is_cpu() && !IsToldAlready())
+          metrics_->AddOnce("instruction_set", device_.instruction_set());
       }
     }
     if (!flags_.log_dir.empty()) {
@@ -283,14 +285,21 @@ class Run {
   void ReportMemory() {
     if (metrics_ == nullptr && trace_ == nullptr) return;
     const MemoryReport memory = MemoryOf(job_);
+    const bool told = metrics_ == nullptr || IsToldAlready();
     const auto report = [&](const char* key, const char* counter, const ArenaReport& arena) {
       if (arena.arena_bytes == 0) return;
       const auto bytes = BytesByKey(arena);
-      if (metrics_ != nullptr) metrics_->AddOnce(key, bytes);
+      if (!told) metrics_->AddOnce(key, bytes);
       if (trace_ != nullptr) trace_->CountParts(counter, bytes);
     };
     report("bytes", "arena, bytes", memory.device);
     report("host_bytes", "host arena, bytes", memory.host);
+  }
+
+  // Lines that a resumed run goes on from say what is said once of a run. So the file is, but for times, as
+  // if the run had not been interrupted.
+  bool IsToldAlready() const {
+    return resumed_ && checkpoints_->is_same_setup() && metrics_->has_earlier_lines();
   }
 
   absl::Status Initialize() {
