@@ -48,7 +48,8 @@ struct ExplainCommand {
   std::string target;  // machine that seconds are estimated for, by name or file; empty: the plan's
   // Whose memory is counted; not given: that of the target.
   std::optional<ft::DeviceClass> device;
-  // Live buffers at the peak to list; not given: none in the text, and in JSON as many as a bare --peak asks for.
+  // Live buffers at the peak to list; not given: none in the text, and in JSON as many as a bare --peak asks
+  // for.
   static constexpr int kUsualPeak = 20;
   std::optional<int> peak;
   bool json = false;
