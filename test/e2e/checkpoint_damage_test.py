@@ -106,7 +106,7 @@ class CheckpointDamage(EndToEnd):
         self.restore()
         name = next(name for name in self.files() if name.startswith("model") and name.endswith(".safetensors"))
         self.flip(name, (self.new / name).stat().st_size - 1, 0)
-        self.assertIn("the header or a tensor from '", self.check_refused(name))
+        self.assertIn("the header or one of the tensors '", self.check_refused(name))
 
     def test_files_cut_longer_missing(self):
         self.restore()

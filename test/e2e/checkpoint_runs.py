@@ -16,7 +16,8 @@ TINY = {
     "free_transformer": (*SIZES, "--kv-heads=2", "--ffn=32", "--latent-bits=4"),
 }
 # What two runs of the same steps may differ in: the time that they took.
-TIMES = ("step_ms", "tokens_per_s", "samples_per_s", "exposed_ms", "mfu", "utilization", "save_stall_ms", "save_s", "save_bytes")
+TIMES = ("step_ms", "tokens_per_s", "samples_per_s", "exposed_ms", "mfu", "utilization", "save_stall_ms", "save_s", "save_bytes",
+         "compute_step", "compute_ms_min", "compute_ms_mean", "compute_ms_max", "slowest_rank")
 # More of everything, for hours when nobody waits.
 THOROUGH = os.environ.get("FT_TEST_THOROUGH", "") not in ("", "0")
 

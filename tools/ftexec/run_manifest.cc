@@ -3,6 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace ft {
 namespace {
 
 constexpr uint64_t kMostCount = uint64_t{1} << 62;
+constexpr int kMostScalerNumbers = 3;  // TrainingPorts::scaler
 
 std::string DeviceName(DeviceKind device) { return device == DeviceKind::kCuda ? "cuda" : "cpu"; }
 
@@ -118,9 +120,14 @@ absl::Status CheckCounts(const proto::Manifest& manifest) {
     if (count > kMostCount)
       return absl::InvalidArgumentError("the manifest counts more steps than a run can have");
   }
-  return position.applied() <= position.steps()
-             ? absl::OkStatus()
-             : absl::InvalidArgumentError("by the manifest more steps were applied than done");
+  if (position.applied() > position.steps())
+    return absl::InvalidArgumentError("by the manifest more steps were applied than done");
+  const auto& scaler = manifest.health().scaler();
+  const bool possible = std::all_of(scaler.begin(), scaler.end(),
+                                    [](float number) { return std::isfinite(number) && number >= 0; });
+  if (scaler.size() > kMostScalerNumbers || !possible)
+    return absl::InvalidArgumentError("the manifest's state of loss scaling is not possible");
+  return absl::OkStatus();
 }
 
 }  // namespace
