@@ -20,18 +20,6 @@
 namespace ft {
 namespace {
 
-// `bytes` more on the file system that `at` lies on; `path`: what they are for.
-absl::Status CheckRoom(const std::string& path, const std::string& at, uint64_t bytes) {
-  struct statvfs system;
-  if (statvfs(at.c_str(), &system) != 0 || system.f_blocks == 0) return absl::OkStatus();  // it does not say
-  const uint64_t blocks = geteuid() == 0 ? system.f_bfree : system.f_bavail;
-  if (bytes <= blocks * system.f_frsize) return absl::OkStatus();
-  return absl::ResourceExhaustedError(fmt::format(
-      "cannot write '{}': it takes {} bytes, and {} are free there; free some room or choose another "
-      "folder",
-      path, bytes, blocks * system.f_frsize));
-}
-
 absl::Status CheckLimit(const std::string& path, uint64_t bytes) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur)
@@ -70,6 +58,17 @@ absl::Status CheckNewFile(const std::string& path, uint64_t bytes) {
 }
 
 }  // namespace
+
+absl::Status CheckRoom(const std::string& path, const std::string& at, uint64_t bytes) {
+  struct statvfs system;
+  if (statvfs(at.c_str(), &system) != 0 || system.f_blocks == 0) return absl::OkStatus();  // it does not say
+  const uint64_t blocks = geteuid() == 0 ? system.f_bfree : system.f_bavail;
+  if (bytes <= blocks * system.f_frsize) return absl::OkStatus();
+  return absl::ResourceExhaustedError(fmt::format(
+      "cannot write '{}': it takes {} bytes, and {} are free there; free some room or choose another "
+      "folder",
+      path, bytes, blocks * system.f_frsize));
+}
 
 absl::Status CheckAtomicOutput(const std::string& path, uint64_t bytes) {
   struct stat info;

@@ -16,6 +16,10 @@ namespace ft {
 // A file that AtomicFile is going to write: a temporary beside it that replaces it.
 absl::Status CheckAtomicOutput(const std::string& path, uint64_t bytes);
 
+// That the file system of the folder `at` has room for `bytes` more; `path`: what they are for. A system that
+// does not say how much it has is believed to have it. ResourceExhausted else.
+absl::Status CheckRoom(const std::string& path, const std::string& at, uint64_t bytes);
+
 // A file that is opened where it stands, and made if it is not there. An old file's bytes count as room.
 absl::Status CheckInPlaceOutput(const std::string& path, uint64_t bytes);
 

@@ -8,6 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "fmt/format.h"
+#include "runtime/base/output_check.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
 #include "runtime/checkpoint/state/checkpoint_reader.h"
@@ -42,10 +43,6 @@ class SnapshotSource : public StateSource {
 };
 
 }  // namespace
-
-uint64_t CheckpointSaver::SnapshotBytes(const FileLayout& layout, int rank, bool async) {
-  return async ? Share(layout, rank).state_bytes() : 0;
-}
 
 CheckpointSaver::CheckpointSaver(FileLayout layout, int rank, const SaveSettings& settings,
                                  StateSource& source, AgreeFunction agree)
@@ -86,7 +83,6 @@ CheckpointSaver::~CheckpointSaver() {
 
 absl::Status CheckpointSaver::Save(proto::Manifest manifest) {
   const Clock::time_point begin = Clock::now();
-  SetForm(layout_, manifest);
   if (!settings_.async) {
     const uint64_t step = manifest.position().steps();
     Outcome outcome = {.step = step};
@@ -158,7 +154,7 @@ absl::Status CheckpointSaver::WriteAndAgree(StateSource& source, const proto::Ma
     FT_RETURN_IF_ERROR(so_far);
     FT_RETURN_IF_ERROR(MakeStaged(staged));
     const uint64_t bytes = rank_ == 0 ? StateBytes(layout_.state()) : share_.bytes();
-    FT_RETURN_IF_ERROR(CheckRoom(staged.path(), bytes));
+    FT_RETURN_IF_ERROR(CheckRoom(staged.path(), staged.path(), bytes));
     return WriteShare(share_, staged.path(), source);
   };
   const absl::StatusOr<std::vector<SegmentSum>> written = write();

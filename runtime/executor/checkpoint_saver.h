@@ -44,9 +44,6 @@ struct SaveSettings {
 
 class CheckpointSaver {
  public:
-  // Bytes of host memory for the snapshot of a rank, 0 when it saves synchronously.
-  static uint64_t SnapshotBytes(const FileLayout& layout, int rank, bool async);
-
   // Allocates the snapshot and touches it, and starts the thread. `source` gives what is in the arena while
   // nothing runs; it and what `agree` refers to must outlive the saver. Errors: those of StartThread,
   // ResourceExhausted.

@@ -1,12 +1,11 @@
 #include "runtime/executor/load_state.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "fmt/format.h"
-#include "runtime/base/round_float.h"
+#include "runtime/base/convert_elements.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft {
@@ -25,31 +24,10 @@ absl::Status Another(const CheckpointReader& reader, std::string_view why) {
       fmt::format("the checkpoint '{}' is of another model or optimizer: {}", reader.folder(), why));
 }
 
-bool IsReal(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16; }
-
 // Everything of the layout but the order of buffers is equal.
 bool IsSameLayout(const StateLayout& a, const StateLayout& b) {
   return a.mesh == b.mesh && a.block_elements == b.block_elements && a.units == b.units &&
          a.parameters == b.parameters && a.buffers == b.buffers;
-}
-
-void ToF32(DType dtype, const std::byte* in, uint64_t count, float* out) {
-  for (uint64_t i = 0; i < count; ++i) {
-    uint16_t half = 0;
-    switch (dtype) {
-      case DType::kBF16:
-        std::memcpy(&half, in + i * sizeof(half), sizeof(half));
-        out[i] = BF16ToFloat(half);
-        break;
-      case DType::kF16:
-        std::memcpy(&half, in + i * sizeof(half), sizeof(half));
-        out[i] = F16ToFloat(half);
-        break;
-      default:
-        std::memcpy(&out[i], in + i * sizeof(float), sizeof(float));
-        break;
-    }
-  }
 }
 
 // One tensor of the checkpoint on its way to where this rank holds it.
@@ -75,17 +53,14 @@ class TensorLoader {
  private:
   const std::byte* InType(DType dtype, uint64_t count, const StateAtRest& to) {
     if (dtype == to.dtype) return read_.data();
-    wide_.resize(count);
-    ToF32(dtype, read_.data(), count, wide_.data());
     rounded_.resize(count * to.ElementBytes());
-    to.Round(wide_.data(), rounded_.data(), count);
+    ConvertElements(dtype, read_.data(), to.dtype, rounded_.data(), count);
     return rounded_.data();
   }
 
   const Executor& executor_;
   CheckpointReader& reader_;
   std::vector<std::byte> read_;
-  std::vector<float> wide_;
   std::vector<std::byte> rounded_;
 };
 
@@ -120,7 +95,7 @@ absl::Status CheckSameState(const StateLayout& state, const CheckpointReader& re
       return Another(reader, fmt::format("'{}' is {} there, and {} here", tensor.name,
                                          ShapeOf(saved.tensors()[number].shape), ShapeOf(tensor.shape)));
     const DType dtype = state.buffers[tensor.buffer].dtype;
-    if (reader.dtype(number) != dtype && !(IsReal(reader.dtype(number)) && IsReal(dtype)))
+    if (reader.dtype(number) != dtype && !(IsConvertible(reader.dtype(number)) && IsConvertible(dtype)))
       return Another(reader, fmt::format("'{}' is of type {} there, and {} here", tensor.name,
                                          Name(reader.dtype(number)), Name(dtype)));
   }
@@ -134,6 +109,7 @@ absl::Status CheckSameState(const StateLayout& state, const CheckpointReader& re
 absl::Status LoadState(const proto::Plan& plan, const StateLayout& state, const Executor& executor,
                        CheckpointReader& reader) {
   FT_ASSIGN_OR_RETURN(const FileLayout own, FileLayout::Create(state, reader.layout().type()));
+  const BufferDTypes dtypes = DTypesOfBuffers(plan);
   TensorLoader loader(executor, reader);
   for (const LogicalTensor& tensor : own.tensors()) {
     const StateBuffer& buffer = state.buffers[tensor.buffer];
@@ -141,18 +117,19 @@ absl::Status LoadState(const proto::Plan& plan, const StateLayout& state, const 
     FT_RETURN_IF_ERROR(loader.Load(tensor.range, there, FindState(plan, executor.operands(), buffer)));
     if (buffer.role != kWeightsRole) continue;
     FT_ASSIGN_OR_RETURN(const std::optional<StateAtRest> copy,
-                        FindWorkingCopy(plan, executor.operands(), buffer.unit));
+                        FindWorkingCopy(plan, dtypes, executor.operands(), buffer.unit));
     if (copy.has_value()) FT_RETURN_IF_ERROR(loader.Load(tensor.range, there, *copy));
   }
   return absl::OkStatus();
 }
 
 absl::Status ClearState(const proto::Plan& plan, const StateLayout& state, const Executor& executor) {
+  const BufferDTypes dtypes = DTypesOfBuffers(plan);
   for (const StateBuffer& buffer : state.buffers) {
     FT_RETURN_IF_ERROR(Clear(executor, FindState(plan, executor.operands(), buffer)));
     if (buffer.role != kWeightsRole) continue;
     FT_ASSIGN_OR_RETURN(const std::optional<StateAtRest> copy,
-                        FindWorkingCopy(plan, executor.operands(), buffer.unit));
+                        FindWorkingCopy(plan, dtypes, executor.operands(), buffer.unit));
     if (copy.has_value()) FT_RETURN_IF_ERROR(Clear(executor, *copy));
   }
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/base/convert_elements.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/executor/state_at_rest.h"
 
@@ -12,13 +13,8 @@ namespace {
 
 constexpr uint64_t kChunkElements = uint64_t{1} << 20;
 
-// A range of a unit's elements.
-struct Range {
-  uint64_t begin, end;
-};
-
-Range Intersect(const Range& a, const Range& b) {
-  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+const std::byte* AsBytes(const std::vector<float>& values) {
+  return static_cast<const std::byte*>(static_cast<const void*>(values.data()));
 }
 
 // What this rank holds of one parameter, read from its place in the file.
@@ -34,7 +30,7 @@ class ParameterLoader {
   absl::Status Load(const StateAtRest& weights) {
     return ForEachChunk(weights.begin, weights.elements, [&](uint64_t first, uint64_t count) {
       rounded_.resize(count * weights.ElementBytes());
-      weights.Round(chunk_.data(), rounded_.data(), count);
+      ConvertElements(DType::kF32, AsBytes(chunk_), weights.dtype, rounded_.data(), count);
       return executor_.Write(weights.At(first), rounded_.data(), rounded_.size());
     });
   }
@@ -62,7 +58,7 @@ class ParameterLoader {
   const Executor& executor_;
   const SafetensorsReader& reader_;
   const SafetensorsReader::Entry& entry_;
-  const Range range_;
+  const ElementRange range_;
   std::vector<float> chunk_;
   std::vector<std::byte> rounded_;  // chunk_ in the type at rest
 };
@@ -70,12 +66,13 @@ class ParameterLoader {
 }  // namespace
 
 absl::Status LoadWeights(const proto::Plan& plan, const Executor& executor, const InitialWeights& weights) {
+  const BufferDTypes dtypes = DTypesOfBuffers(plan);
   for (int p = 0; p < plan.parameters_size(); ++p) {
     const proto::Parameter& parameter = plan.parameters(p);
     FT_ASSIGN_OR_RETURN(const StateAtRest master,
-                        FindMasterParameters(plan, executor.operands(), parameter.unit()));
+                        FindMasterParameters(plan, dtypes, executor.operands(), parameter.unit()));
     FT_ASSIGN_OR_RETURN(const std::optional<StateAtRest> copy,
-                        FindWorkingCopy(plan, executor.operands(), parameter.unit()));
+                        FindWorkingCopy(plan, dtypes, executor.operands(), parameter.unit()));
     ParameterLoader loader(executor, *weights.reader, *weights.entries[p], parameter.offset());
     FT_RETURN_IF_ERROR(loader.Load(master));
     if (copy.has_value()) FT_RETURN_IF_ERROR(loader.Load(*copy));

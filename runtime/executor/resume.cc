@@ -1,5 +1,6 @@
 #include "runtime/executor/resume.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "fmt/format.h"
@@ -7,6 +8,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/manifest.h"
+#include "runtime/plan/attributes.h"
 
 namespace ft {
 namespace {
@@ -47,12 +49,11 @@ absl::Status CheckStep(const CheckpointReader& reader) {
 
 absl::Status CheckSameModel(const ResumeRequest& request, const CheckpointReader& reader) {
   const proto::Manifest& manifest = reader.manifest();
-  for (const proto::Attribute& setting : manifest.settings()) {
-    if (setting.name() == "optimizer" && setting.s() != request.optimizer)
-      return absl::InvalidArgumentError(
-          fmt::format("the checkpoint '{}' is of the optimizer {}, and the plan's is '{}'", reader.folder(),
-                      Quote(setting.s()), request.optimizer));
-  }
+  const proto::Attribute* optimizer = FindAttribute(manifest.settings(), "optimizer");
+  if (optimizer != nullptr && optimizer->s() != request.optimizer)
+    return absl::InvalidArgumentError(
+        fmt::format("the checkpoint '{}' is of the optimizer {}, and the plan's is '{}'", reader.folder(),
+                    Quote(optimizer->s()), request.optimizer));
   if (manifest.model().fingerprint() == request.fingerprint) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("the checkpoint '{}' is of another model ({}): its shapes fit, but not all facts",
@@ -138,7 +139,7 @@ class Chooser {
 }  // namespace
 
 absl::StatusOr<Resumed> Resume(const ResumeRequest& request, const proto::Plan& plan,
-                               const StateLayout& state, const Executor& executor, int rank,
+                               const StateLayout& state, const Executor& executor,
                                const AgreeFunction& agree) {
   Chooser chooser(request, state);
   Resumed resumed;

@@ -33,7 +33,7 @@ struct Resumed {
 // fresh; where nothing is resumed it is as it was. Errors: of `checkpoint`, whatever keeps it from being
 // loaded; InvalidArgument when the checkpoint is of another model or optimizer; those of `agree`.
 absl::StatusOr<Resumed> Resume(const ResumeRequest& request, const proto::Plan& plan,
-                               const StateLayout& state, const Executor& executor, int rank,
+                               const StateLayout& state, const Executor& executor,
                                const AgreeFunction& agree);
 
 }  // namespace ft

@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<SafetensorsWriter>> OpenWriter(const proto::Plan&
                                                               const std::vector<int>& order,
                                                               const std::string& path) {
   std::vector<TensorSpec> tensors;
-  const std::vector<std::optional<DType>> dtypes = DTypesOfBuffers(plan);
+  const BufferDTypes dtypes = DTypesOfBuffers(plan);
   for (int p : order) {
     const proto::Parameter& parameter = plan.parameters(p);
     FT_ASSIGN_OR_RETURN(const DType master, MasterDType(plan, parameter.unit(), dtypes));
@@ -114,9 +114,11 @@ absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Comm
     by_unit[parameter.unit()].push_back({parameter.offset(), parameter.offset() + ElementsOf(parameter)});
   }
   std::vector<std::byte> chunk(kSaveElements * sizeof(float));
+  const BufferDTypes dtypes = DTypesOfBuffers(plan);
   for (int unit = 0; unit < plan.units_size(); ++unit) {
     if (by_unit[unit].empty()) continue;
-    FT_ASSIGN_OR_RETURN(const StateAtRest master, FindMasterParameters(plan, executor.operands(), unit));
+    FT_ASSIGN_OR_RETURN(const StateAtRest master,
+                        FindMasterParameters(plan, dtypes, executor.operands(), unit));
     UnitSaver saver(executor, master, master.sliced ? executor.mesh().shard : 1, communicator, writer.get(),
                     chunk);
     FT_RETURN_IF_ERROR(saver.Save(by_unit[unit], plan.units(unit).name().c_str()));
@@ -126,7 +128,7 @@ absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Comm
 
 absl::StatusOr<uint64_t> BytesOfWeights(const proto::Plan& plan) {
   uint64_t bytes = 0;
-  const std::vector<std::optional<DType>> dtypes = DTypesOfBuffers(plan);
+  const BufferDTypes dtypes = DTypesOfBuffers(plan);
   for (const proto::Parameter& parameter : plan.parameters()) {
     FT_ASSIGN_OR_RETURN(const DType dtype, MasterDType(plan, parameter.unit(), dtypes));
     bytes += ElementsOf(parameter) * SizeOf(dtype);

@@ -1,13 +1,10 @@
 #include "runtime/executor/state_at_rest.h"
 
-#include <cstring>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/round_float.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/plan_state.h"
-#include "runtime/plan/unit_state.h"
 
 namespace ft {
 namespace {
@@ -29,9 +26,9 @@ StateAtRest StateIn(const proto::Plan& plan, const OperandResolver& resolver, ui
 
 }  // namespace
 
-absl::StatusOr<StateAtRest> FindMasterParameters(const proto::Plan& plan, const OperandResolver& resolver,
-                                                 uint32_t unit) {
-  FT_ASSIGN_OR_RETURN(const DType dtype, MasterDType(plan, unit, DTypesOfBuffers(plan)));
+absl::StatusOr<StateAtRest> FindMasterParameters(const proto::Plan& plan, const BufferDTypes& dtypes,
+                                                 const OperandResolver& resolver, uint32_t unit) {
+  FT_ASSIGN_OR_RETURN(const DType dtype, MasterDType(plan, unit, dtypes));
   return StateIn(plan, resolver, unit, MasterBuffer(plan, unit), dtype);
 }
 
@@ -40,27 +37,17 @@ StateAtRest FindState(const proto::Plan& plan, const OperandResolver& resolver, 
 }
 
 absl::StatusOr<std::optional<StateAtRest>> FindWorkingCopy(const proto::Plan& plan,
+                                                           const BufferDTypes& dtypes,
                                                            const OperandResolver& resolver, uint32_t unit) {
   const int64_t buffer = FindUnitState(plan, unit, "parameters");
   if (buffer < 0 || FindUnitState(plan, unit, "master") < 0) return std::nullopt;
-  const std::optional<DType> dtype = DTypesOfBuffers(plan)[static_cast<size_t>(buffer)];
+  const std::optional<DType> dtype = dtypes[static_cast<size_t>(buffer)];
   if (dtype != DType::kBF16 && dtype != DType::kF16) {
     return absl::FailedPreconditionError(
         absl::StrCat("unit '", plan.units(unit).name(),
                      "' of the plan has master weights, but its parameters are neither bf16 nor f16"));
   }
   return StateIn(plan, resolver, unit, buffer, *dtype);
-}
-
-void StateAtRest::Round(const float* values, std::byte* rounded, uint64_t count) const {
-  if (dtype == DType::kF32) {
-    std::memcpy(rounded, values, count * sizeof(float));
-    return;
-  }
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint16_t bits = dtype == DType::kBF16 ? RoundToBF16(values[i]) : RoundToF16(values[i]);
-    std::memcpy(rounded + i * sizeof(bits), &bits, sizeof(bits));
-  }
 }
 
 }  // namespace ft

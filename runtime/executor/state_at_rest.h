@@ -11,6 +11,7 @@
 #include "runtime/checkpoint/state/state_layout.h"
 #include "runtime/executor/operand_resolver.h"
 #include "runtime/plan/plan.pb.h"
+#include "runtime/plan/unit_state.h"
 
 namespace ft {
 
@@ -25,15 +26,13 @@ struct StateAtRest {
   uint64_t ElementBytes() const { return SizeOf(dtype); }
   // Of an element of the unit.
   std::byte* At(uint64_t element) const { return data + (element - begin) * ElementBytes(); }
-  // `count` values in this type, to nearest, ties to even.
-  void Round(const float* values, std::byte* rounded, uint64_t count) const;
 };
 
 // The weights that the optimizer updates: those of role "master", in fp32, or "parameters" where there are
-// none, in fp32 or bf16. Errors: FailedPrecondition when the plan does not say where they are, or holds them
-// in another type.
-absl::StatusOr<StateAtRest> FindMasterParameters(const proto::Plan& plan, const OperandResolver& resolver,
-                                                 uint32_t unit);
+// none, in fp32 or bf16. `dtypes` are DTypesOfBuffers of the plan, here and below. Errors: FailedPrecondition
+// when the plan does not say where they are, or holds them in another type.
+absl::StatusOr<StateAtRest> FindMasterParameters(const proto::Plan& plan, const BufferDTypes& dtypes,
+                                                 const OperandResolver& resolver, uint32_t unit);
 
 // Any state that StateOfPlan lists for the plan.
 StateAtRest FindState(const proto::Plan& plan, const OperandResolver& resolver, const StateBuffer& state);
@@ -41,6 +40,7 @@ StateAtRest FindState(const proto::Plan& plan, const OperandResolver& resolver, 
 // The 16-bit weights that are computed with, where they are at rest beside the master ones. Errors:
 // FailedPrecondition when nothing in the plan says which 16-bit type they have.
 absl::StatusOr<std::optional<StateAtRest>> FindWorkingCopy(const proto::Plan& plan,
+                                                           const BufferDTypes& dtypes,
                                                            const OperandResolver& resolver, uint32_t unit);
 
 }  // namespace ft

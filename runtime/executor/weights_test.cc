@@ -155,7 +155,7 @@ uint16_t Bits16(const std::byte* at) {
 
 void CheckCopy(const proto::Plan& plan, const Executor& executor, int rank, uint64_t begin,
                uint64_t elements) {
-  const auto copy = FindWorkingCopy(plan, executor.operands(), 0);
+  const auto copy = FindWorkingCopy(plan, DTypesOfBuffers(plan), executor.operands(), 0);
   ASSERT_TRUE(copy.ok() && copy->has_value()) << copy.status();
   ASSERT_EQ((*copy)->begin, begin) << rank;
   ASSERT_EQ((*copy)->elements, elements);
@@ -168,7 +168,7 @@ void CheckCopy(const proto::Plan& plan, const Executor& executor, int rank, uint
 }
 
 void CheckMaster(const proto::Plan& plan, const Executor& executor, uint64_t begin, uint64_t elements) {
-  const auto master = FindMasterParameters(plan, executor.operands(), 0);
+  const auto master = FindMasterParameters(plan, DTypesOfBuffers(plan), executor.operands(), 0);
   ASSERT_TRUE(master.ok()) << master.status();
   ASSERT_EQ(master->begin, begin);
   ASSERT_EQ(master->elements, elements);
@@ -206,7 +206,7 @@ TEST_F(WeightsTest, SlicesOfBothInHostMemoryAndOverTwoAxes) {
 
 TEST_F(WeightsTest, WholeFp32ParametersOfAShardedOptimizer) {
   RoundTrip({.working_copy = false}, {1, 2}, [&](const proto::Plan& plan, const Executor& executor, int) {
-    EXPECT_FALSE(FindWorkingCopy(plan, executor.operands(), 0)->has_value());
+    EXPECT_FALSE(FindWorkingCopy(plan, DTypesOfBuffers(plan), executor.operands(), 0)->has_value());
     CheckMaster(plan, executor, 0, 6144);
   });
 }
@@ -216,7 +216,7 @@ TEST_F(WeightsTest, Bf16WithoutMasters) {
     const Layout layout = {
         .working_copy = false, .bf16_alone = true, .whole_copy = whole, .master_on_host = !whole};
     RoundTrip(layout, {1, 2}, [&](const proto::Plan& plan, const Executor& executor, int rank) {
-      EXPECT_FALSE(FindWorkingCopy(plan, executor.operands(), 0)->has_value());
+      EXPECT_FALSE(FindWorkingCopy(plan, DTypesOfBuffers(plan), executor.operands(), 0)->has_value());
       CheckMaster(plan, executor, whole ? 0 : rank * 3072, whole ? 6144 : 3072);
     });
   }

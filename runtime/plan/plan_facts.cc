@@ -59,11 +59,14 @@ void SetFacts(const ModelFacts& facts, proto::Plan& plan) {
   }
 }
 
-absl::StatusOr<std::optional<ModelFacts>> FactsOf(const proto::Plan& plan) {
-  if (plan.facts_size() == 0) return std::nullopt;
+absl::StatusOr<std::optional<ModelFacts>> FactsOf(const proto::Plan& plan) { return FactsOf(plan.facts()); }
+
+absl::StatusOr<std::optional<ModelFacts>> FactsOf(
+    const google::protobuf::RepeatedPtrField<proto::Attribute>& attributes) {
+  if (attributes.empty()) return std::nullopt;
   ModelFacts facts;
   std::set<const FactField*> seen;
-  for (const proto::Attribute& attribute : plan.facts()) {
+  for (const proto::Attribute& attribute : attributes) {
     const FactField* field = FindFact(attribute.name());
     if (field == nullptr) {
       return absl::InvalidArgumentError(

@@ -14,5 +14,8 @@ void SetFacts(const ModelFacts& facts, proto::Plan& plan);
 // Nothing when the plan has none. InvalidArgument: a fact that we do not know (the plan may be of a newer
 // ftc), one twice or of another type, and whatever CheckFacts finds.
 absl::StatusOr<std::optional<ModelFacts>> FactsOf(const proto::Plan& plan);
+// Of Plan.facts that stand elsewhere.
+absl::StatusOr<std::optional<ModelFacts>> FactsOf(
+    const google::protobuf::RepeatedPtrField<proto::Attribute>& attributes);
 
 }  // namespace ft

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/plan/attributes.h"
 #include "runtime/plan/kernel_cost.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/operand_extent.h"
@@ -52,12 +53,9 @@ int UnitOf(const proto::Plan& plan, const proto::Instruction& instruction, int i
 
 // The type of 16 bits that the plan computes with, else fp32.
 proto::DType ComputeType(const proto::Plan& plan) {
-  for (const proto::Attribute& setting : plan.settings()) {
-    if (setting.name() != "param_dtype") continue;
-    if (setting.s() == "bf16") return proto::BF16;
-    if (setting.s() == "fp16") return proto::F16;
-  }
-  return proto::F32;
+  const proto::Attribute* dtype = FindAttribute(plan.settings(), "param_dtype");
+  if (dtype != nullptr && dtype->s() == "bf16") return proto::BF16;
+  return dtype != nullptr && dtype->s() == "fp16" ? proto::F16 : proto::F32;
 }
 
 // "gelu" of "transformer.h.0.gelu" in layer "transformer.h.0".

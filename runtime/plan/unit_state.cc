@@ -16,8 +16,8 @@ int64_t MasterBuffer(const proto::Plan& plan, uint32_t unit) {
   return master >= 0 ? master : FindUnitState(plan, unit, "parameters");
 }
 
-std::vector<std::optional<DType>> DTypesOfBuffers(const proto::Plan& plan) {
-  std::vector<std::optional<DType>> dtypes(static_cast<size_t>(plan.buffers_size()));
+BufferDTypes DTypesOfBuffers(const proto::Plan& plan) {
+  BufferDTypes dtypes(static_cast<size_t>(plan.buffers_size()));
   for (const proto::Program& program : plan.programs()) {
     for (const proto::Instruction& instruction : program.instructions()) {
       for (const auto* operands : {&instruction.in(), &instruction.out()}) {
@@ -32,8 +32,7 @@ std::vector<std::optional<DType>> DTypesOfBuffers(const proto::Plan& plan) {
   return dtypes;
 }
 
-absl::StatusOr<DType> MasterDType(const proto::Plan& plan, uint32_t unit,
-                                  const std::vector<std::optional<DType>>& dtypes) {
+absl::StatusOr<DType> MasterDType(const proto::Plan& plan, uint32_t unit, const BufferDTypes& dtypes) {
   const int64_t buffer = MasterBuffer(plan, unit);
   const bool separate = FindUnitState(plan, unit, "master") >= 0;
   const uint64_t bytes = buffer < 0 ? 0 : plan.buffers(static_cast<int>(buffer)).size().value();

@@ -20,11 +20,12 @@ int64_t FindUnitState(const proto::Plan& plan, uint32_t unit, std::string_view r
 int64_t MasterBuffer(const proto::Plan& plan, uint32_t unit);
 
 // The type in which any instruction takes or gives a buffer, by buffer; nothing for those that none uses.
-std::vector<std::optional<DType>> DTypesOfBuffers(const proto::Plan& plan);
+// Goes through the whole plan.
+using BufferDTypes = std::vector<std::optional<DType>>;
+BufferDTypes DTypesOfBuffers(const proto::Plan& plan);
 
 // Of weights that the optimizer updates: fp32 or bf16. `dtypes` are DTypesOfBuffers. Errors:
 // FailedPrecondition when the plan does not say where they are, or holds them in another type.
-absl::StatusOr<DType> MasterDType(const proto::Plan& plan, uint32_t unit,
-                                  const std::vector<std::optional<DType>>& dtypes);
+absl::StatusOr<DType> MasterDType(const proto::Plan& plan, uint32_t unit, const BufferDTypes& dtypes);
 
 }  // namespace ft

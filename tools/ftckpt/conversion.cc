@@ -6,14 +6,15 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "runtime/base/convert_elements.h"
+#include "runtime/base/output_check.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/completion.h"
+#include "runtime/checkpoint/state/model_config.h"
 #include "runtime/checkpoint/state/staged_folder.h"
 #include "runtime/checkpoint/state/tensor_index.h"
-#include "tools/ftckpt/config_file.h"
 #include "tools/ftckpt/converted_state.h"
-#include "tools/ftckpt/elements.h"
 
 namespace ft::ckpt {
 namespace {
@@ -119,11 +120,8 @@ absl::StatusOr<std::vector<SegmentSum>> WriteFiles(const FileLayout& layout, con
 ExtraFiles FurtherFiles(const FileLayout& layout, const proto::Manifest& manifest, Converted& converted) {
   ExtraFiles extra = TensorIndices(layout);
   if (layout.type() != CheckpointType::kFull) return extra;
-  const std::vector<StateBuffer>& buffers = layout.state().buffers;
-  const auto weights = std::find_if(buffers.begin(), buffers.end(),
-                                    [](const StateBuffer& buffer) { return buffer.role == kWeightsRole; });
   absl::StatusOr<std::string> config =
-      ConfigText(manifest, weights == buffers.end() ? DType::kF32 : weights->dtype);
+      ConfigOfModel("the manifest", manifest.model().facts(), layout.state());
   if (config.ok()) {
     extra.emplace_back("config.json", *std::move(config));
   } else {
@@ -144,7 +142,6 @@ absl::Status Complete(const ConversionRequest& request, const FileLayout& layout
   }
   // All else that decides the next step stays as it was: position, health, run, settings.
   manifest.set_producer("ftckpt " FT_VERSION);
-  SetForm(layout, manifest);
   return CompleteCheckpoint(layout, folder, extra, std::move(sums), std::move(manifest));
 }
 
@@ -166,7 +163,7 @@ absl::StatusOr<Converted> ConvertCheckpoint(const ConversionRequest& request, Ch
                       FileLayout::Create(std::move(state), TypeOf(request, source), max_bytes));
   for (const std::string& name : source.FileNames()) FT_RETURN_IF_ERROR(source.CheckSize(name));
   FT_ASSIGN_OR_RETURN(StagedFolder staged, StagedFolder::Make(request.destination));
-  FT_RETURN_IF_ERROR(CheckRoom(staged.path(), StateBytes(layout.state())));
+  FT_RETURN_IF_ERROR(CheckRoom(staged.path(), staged.path(), StateBytes(layout.state())));
   Converted converted;
   StateView view(source);
   ConvertedState values(view, layout.state());

@@ -16,20 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 
 void Save(const StateLayout& state, CheckpointType type, const std::string& folder) {
-  const FileLayout layout = FileLayout::Create(state, type, 700).value();
-  fs::create_directories(folder);
-  made::MadeSource source(state);
-  std::vector<SegmentSum> all;
-  for (int rank = 0; rank < state.world_size(); ++rank) {
-    const auto sums = WriteShare(Share(layout, rank), folder, source).value();
-    all.insert(all.end(), sums.begin(), sums.end());
-  }
   proto::Manifest manifest;
   manifest.mutable_position()->set_steps(7);
   manifest.mutable_position()->set_sequences((uint64_t{1} << 60) + 1);
   manifest.mutable_health()->add_scaler(1024);
-  SetForm(layout, manifest);
-  ASSERT_TRUE(CompleteCheckpoint(layout, folder, {}, all, manifest).ok());
+  const absl::Status saved = made::SaveMade(state, type, folder, manifest);
+  ASSERT_TRUE(saved.ok()) << saved;
 }
 
 // That every tensor has the bits it was made with.

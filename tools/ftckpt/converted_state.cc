@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/base/convert_elements.h"
 #include "runtime/base/status_macros.h"
-#include "tools/ftckpt/elements.h"
 
 namespace ft::ckpt {
 namespace {
@@ -36,7 +36,7 @@ absl::Status ConvertedState::Read(const Extent& extent, uint64_t offset, uint64_
     const uint64_t count = std::min(kPieceElements, end - at);
     read_.resize(kPieceElements * SizeOf(before));
     FT_RETURN_IF_ERROR(from_.Read(buffer, {at, at + count}, read_.data()));
-    overflowed_ += Convert(before, read_.data(), dtype, to, count);
+    overflowed_ += ConvertElements(before, read_.data(), dtype, to, count);
     to += count * size;
   }
   return absl::OkStatus();

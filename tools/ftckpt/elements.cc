@@ -34,12 +34,6 @@ void WidenBits(const std::byte* in, size_t count, double* out, ToNumber to_numbe
   for (size_t i = 0; i < count; ++i) out[i] = to_number(LoadAs<Bits>(in, i));
 }
 
-float ToFloat(DType dtype, const std::byte* in, size_t i) {
-  if (dtype == DType::kBF16) return BF16ToFloat(LoadAs<uint16_t>(in, i));
-  if (dtype == DType::kF16) return F16ToFloat(LoadAs<uint16_t>(in, i));
-  return LoadAs<float>(in, i);
-}
-
 }  // namespace
 
 void Widen(SafetensorsDType dtype, const std::byte* in, size_t count, double* out) {
@@ -76,26 +70,6 @@ void Widen(SafetensorsDType dtype, const std::byte* in, size_t count, double* ou
     case SafetensorsDType::kU64:
       return WidenAs<uint64_t>(in, count, out);
   }
-}
-
-bool IsConvertible(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
-}
-
-size_t Convert(DType from, const std::byte* in, DType to, std::byte* out, size_t count) {
-  size_t overflowed = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const float value = ToFloat(from, in, i);
-    if (to == DType::kF32) {
-      std::memcpy(out + i * sizeof(value), &value, sizeof(value));
-      continue;
-    }
-    const uint16_t rounded = to == DType::kBF16 ? RoundToBF16(value) : RoundToF16(value);
-    const float back = to == DType::kBF16 ? BF16ToFloat(rounded) : F16ToFloat(rounded);
-    overflowed += std::isfinite(value) && std::isinf(back) ? 1 : 0;
-    std::memcpy(out + i * sizeof(rounded), &rounded, sizeof(rounded));
-  }
-  return overflowed;
 }
 
 }  // namespace ft::ckpt

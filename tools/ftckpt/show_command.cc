@@ -10,6 +10,7 @@
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/safetensors_header.h"
+#include "runtime/plan/attributes.h"
 #include "tools/ftckpt/commands.h"
 #include "tools/ftckpt/find_checkpoint.h"
 #include "tools/ftckpt/show_json.h"
@@ -137,10 +138,8 @@ void DescribeRun(const proto::Manifest& manifest, Lines& lines) {
 }
 
 std::string OptimizerOf(const proto::Manifest& manifest) {
-  for (const proto::Attribute& setting : manifest.settings()) {
-    if (setting.name() == "optimizer") return ValueOf(setting);
-  }
-  return "not said";
+  const proto::Attribute* optimizer = FindAttribute(manifest.settings(), "optimizer");
+  return optimizer == nullptr ? "not said" : ValueOf(*optimizer);
 }
 
 absl::Status PrintTensors(const StateLayout& state) {

@@ -16,10 +16,11 @@
 #include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/folder.h"
-#include "runtime/checkpoint/state/plan_config.h"
+#include "runtime/checkpoint/state/model_config.h"
 #include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/checkpoint/state/tensor_index.h"
 #include "runtime/executor/resume.h"
+#include "runtime/plan/attributes.h"
 #include "tools/ftexec/run_manifest.h"
 
 namespace ft {
@@ -44,10 +45,8 @@ bool HasContents(const std::string& path, std::string_view contents) {
 }
 
 std::string OptimizerOf(const proto::Plan& plan) {
-  for (const proto::Attribute& setting : plan.settings()) {
-    if (setting.name() == "optimizer") return setting.s();
-  }
-  return "";
+  const proto::Attribute* optimizer = FindAttribute(plan.settings(), "optimizer");
+  return optimizer == nullptr ? "" : optimizer->s();
 }
 
 std::string Mebibytes(uint64_t bytes) {
@@ -134,8 +133,7 @@ absl::StatusOr<bool> Checkpoints::Resume() {
       flags.resumes_automatically() ? flags.folder : flags.resume;
   request.optimizer = OptimizerOf(job_.plan());
   request.fingerprint = ModelFingerprint(job_.plan());
-  FT_ASSIGN_OR_RETURN(const Resumed resumed,
-                      ft::Resume(request, job_.plan(), state_, executor_, job_.rank(), agree_));
+  FT_ASSIGN_OR_RETURN(const Resumed resumed, ft::Resume(request, job_.plan(), state_, executor_, agree_));
   for (const std::string& note : resumed.notes) voice_.warn(note);
   if (resumed.reader == nullptr) return false;
   const proto::Manifest& manifest = resumed.reader->manifest();
@@ -160,7 +158,7 @@ absl::Status Checkpoints::Prepare() {
                            .retention = flags_.checkpoints.keep,
                            .extra_files = TensorIndices(layout)};
   AddConfig(settings);
-  snapshot_bytes_ = CheckpointSaver::SnapshotBytes(layout, job_.rank(), settings.async);
+  description_ = DescribeRun(flags_, job_, device_);
   source_ = std::make_unique<ArenaSource>(job_.plan(), state_, executor_);
   FT_ASSIGN_OR_RETURN(saver_,
                       CheckpointSaver::Create(std::move(layout), job_.rank(), settings, *source_, agree_));
@@ -171,7 +169,7 @@ absl::Status Checkpoints::Prepare() {
 // With it a folder of whole tensors is one that from_pretrained and --init take.
 void Checkpoints::AddConfig(SaveSettings& settings) const {
   if (type_ != CheckpointType::kFull) return;
-  absl::StatusOr<std::string> config = ConfigOfPlan(job_.plan(), state_);
+  absl::StatusOr<std::string> config = ConfigOfModel("the plan", job_.plan().facts(), state_);
   if (!config.ok())
     return voice_.warn(
         fmt::format("checkpoints have no config.json: {}", std::string(config.status().message())));
@@ -199,7 +197,7 @@ absl::StatusOr<bool> Checkpoints::AtBoundary(const TrainingLoop& loop, std::opti
 }
 
 absl::Status Checkpoints::Save(const TrainingLoop& loop) {
-  proto::Manifest manifest = DescribeRun(flags_, job_, device_);
+  proto::Manifest manifest = description_;
   SetProgress(loop.position(), loop.health(), manifest);
   if (eval_loss_.has_value()) manifest.set_eval_loss(*eval_loss_);
   saved_step_ = loop.position().steps;

@@ -45,9 +45,8 @@ class Checkpoints {
   // Whether plan, ranks and machine are those that the run had until it was resumed.
   bool is_same_setup() const { return same_setup_; }
 
-  // Once the job's settings are final: memory for saving. Then SnapshotBytes is held.
+  // Once the job's settings are final: memory for saving.
   absl::Status Prepare();
-  uint64_t snapshot_bytes() const { return snapshot_bytes_; }
 
   // After each step, on all ranks: saves when it is time to, or somebody wishes for it. True: the run ends
   // here.
@@ -83,7 +82,7 @@ class Checkpoints {
   bool same_setup_ = false;
   std::unique_ptr<ArenaSource> source_;
   std::unique_ptr<CheckpointSaver> saver_;
-  uint64_t snapshot_bytes_ = 0;
+  proto::Manifest description_;  // DescribeRun: what is the same in all checkpoints of the run
   absl::Time last_save_ = absl::InfinitePast();
   int64_t saved_step_ = -1;
   std::optional<double> eval_loss_;  // of the step that was done last, by this run or the one before

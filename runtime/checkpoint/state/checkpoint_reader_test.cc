@@ -16,27 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// All ranks, one after the other.
 void SaveAll(const StateLayout& state, CheckpointType type, const std::string& folder) {
-  const FileLayout layout = FileLayout::Create(state, type, 700).value();
-  fs::create_directories(folder);
-  made::MadeSource source(state);
-  std::vector<SegmentSum> all;
-  for (int rank = state.world_size() - 1; rank >= 0; --rank) {
-    const auto sums = WriteShare(Share(layout, rank), folder, source);
-    ASSERT_TRUE(sums.ok()) << sums.status();
-    all.insert(all.end(), sums->begin(), sums->end());
-  }
-  const auto files = JoinSums(static_cast<size_t>(layout.num_files()), all);
-  ASSERT_TRUE(files.ok()) << files.status();
   proto::Manifest manifest;
-  manifest.set_version(kManifestVersion);
-  manifest.set_block_bytes(kSumBlockBytes);
   manifest.mutable_position()->set_sequences((uint64_t{1} << 60) + 1);
-  SetLayout(layout, manifest);
-  for (int f = 0; f < layout.num_files(); ++f)
-    AddFile(layout.FileName(f), (*files)[static_cast<size_t>(f)], manifest);
-  ASSERT_TRUE(WriteSyncedFile(folder, kManifestName, ManifestText(manifest).value()).ok());
+  const absl::Status saved = made::SaveMade(state, type, folder, manifest);
+  ASSERT_TRUE(saved.ok()) << saved;
 }
 
 std::string Contents(const fs::path& path) {
@@ -153,6 +137,14 @@ TEST(CheckpointReaderTest, FilesThatAreCutMissingOrOfAnotherCheckpointAreFound) 
   EXPECT_TRUE(ReadAll(path).ok());
 }
 
+// Of a checkpoint whose manifest is changed, with a right checksum.
+template <typename Change>
+absl::Status ReadForged(const std::string& path, proto::Manifest manifest, Change change) {
+  change(manifest);
+  Replace(path + "/manifest.json", ManifestText(manifest).value());
+  return ReadAll(path);
+}
+
 // Manifests with a right checksum that say impossible things.
 TEST(CheckpointReaderTest, HostileManifestsAreRefused) {
   const TempFolder folder;
@@ -160,10 +152,7 @@ TEST(CheckpointReaderTest, HostileManifestsAreRefused) {
   SaveAll(made::MadeState({1, 2}, true), CheckpointType::kSharded, path);
   const proto::Manifest good = (*CheckpointReader::Open(path))->manifest();
   const auto refused = [&](auto change, const std::string& message) {
-    proto::Manifest manifest = good;
-    change(manifest);
-    Replace(path + "/manifest.json", ManifestText(manifest).value());
-    const absl::Status status = ReadAll(path);
+    const absl::Status status = ReadForged(path, good, change);
     EXPECT_FALSE(status.ok()) << message;
     EXPECT_NE(status.message().find(message), std::string::npos) << status;
     EXPECT_NE(status.message().find("manifest.json"), std::string::npos) << status;
@@ -192,10 +181,7 @@ TEST(CheckpointReaderTest, StatesThatDoNotFitTheFilesAreRefused) {
   SaveAll(made::MadeState({1, 2}, true), CheckpointType::kSharded, path);
   const proto::Manifest good = (*CheckpointReader::Open(path))->manifest();
   const auto refused = [&](auto change, const std::string& message) {
-    proto::Manifest manifest = good;
-    change(manifest);
-    Replace(path + "/manifest.json", ManifestText(manifest).value());
-    const absl::Status status = ReadAll(path);
+    const absl::Status status = ReadForged(path, good, change);
     EXPECT_NE(status.message().find(message), std::string::npos) << status;
   };
   refused([](auto& m) { m.mutable_files(0)->set_bytes(m.files(0).bytes() + 1); }, "by the manifest");

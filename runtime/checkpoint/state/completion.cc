@@ -1,37 +1,19 @@
 #include "runtime/checkpoint/state/completion.h"
 
-#include <sys/statvfs.h>
-
-#include <cerrno>
-
-#include "fmt/format.h"
-#include "runtime/base/posix_error.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/share_writer.h"
 
 namespace ft {
 
-absl::Status CheckRoom(const std::string& folder, uint64_t bytes) {
-  struct statvfs info = {};
-  if (statvfs(folder.c_str(), &info) != 0) return PosixError(errno, "write into", folder);
-  const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
-  if (free >= bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      fmt::format("a checkpoint takes {} bytes, and '{}' has room for {}", bytes, folder, free));
-}
-
-void SetForm(const FileLayout& layout, proto::Manifest& manifest) {
+absl::Status CompleteCheckpoint(const FileLayout& layout, const std::string& folder, const ExtraFiles& extra,
+                                std::vector<SegmentSum> segments, proto::Manifest manifest) {
+  FT_ASSIGN_OR_RETURN(const std::vector<FileSums> files,
+                      JoinSums(static_cast<size_t>(layout.num_files()), std::move(segments)));
   manifest.clear_state();
   manifest.clear_files();
   SetLayout(layout, manifest);
   manifest.set_version(kManifestVersion);
   manifest.set_block_bytes(kSumBlockBytes);
-}
-
-absl::Status CompleteCheckpoint(const FileLayout& layout, const std::string& folder, const ExtraFiles& extra,
-                                std::vector<SegmentSum> segments, proto::Manifest manifest) {
-  FT_ASSIGN_OR_RETURN(const std::vector<FileSums> files,
-                      JoinSums(static_cast<size_t>(layout.num_files()), std::move(segments)));
   for (int f = 0; f < layout.num_files(); ++f)
     AddFile(layout.FileName(f), files[static_cast<size_t>(f)], manifest);
   for (const auto& [name, contents] : extra) {

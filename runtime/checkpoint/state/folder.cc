@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "fmt/format.h"
+#include "runtime/base/atomic_file.h"
 #include "runtime/base/posix_error.h"
 #include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
@@ -49,11 +50,6 @@ absl::Status RemoveAll(const std::string& path) {
   return error ? PosixError(error.value(), "remove", path) : absl::OkStatus();
 }
 
-std::string ParentOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
-}
-
 std::string LastPartOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // The names in a folder.
@@ -72,7 +68,7 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
 // A folder that was made is a name in another one, which a power cut takes unless that is synced.
 absl::Status MakeFolders(const std::string& path) {
   absl::StatusOr<bool> made = MakeFolder(path);
-  const std::string parent = ParentOf(path);
+  const std::string parent = FolderOf(path);
   if (absl::IsNotFound(made.status()) && !IsFolder(parent) && parent != path) {
     FT_RETURN_IF_ERROR(MakeFolders(parent));
     made = MakeFolder(path);
@@ -175,7 +171,7 @@ absl::Status Publish(const StagedCheckpoint& staged) {
 
 absl::Status RemoveCheckpoint(const std::string& path) {
   // Under another name first, and on the disk: half of a checkpoint must not look like a damaged one.
-  const std::string parent = ParentOf(path);
+  const std::string parent = FolderOf(path);
   const std::string removed = fmt::format("{}/{}{}", parent, kRemovedPrefix, LastPartOf(path));
   FT_RETURN_IF_ERROR(RemoveAll(removed));
   if (rename(path.c_str(), removed.c_str()) != 0)

@@ -27,7 +27,7 @@ bool IsSliced(const proto::Plan& plan, int64_t buffer) {
 // Of a state of the optimizer: the plan says how many bytes an element has, and its instructions of which
 // type.
 absl::StatusOr<DType> DTypeOfState(const proto::Plan& plan, const proto::Plan::UnitState& state,
-                                   const std::vector<std::optional<DType>>& dtypes) {
+                                   const BufferDTypes& dtypes) {
   const uint64_t bytes = plan.buffers(static_cast<int>(state.buffer())).size().value();
   const std::optional<DType> dtype = dtypes[state.buffer()];
   if (dtype.has_value() && SizeOf(*dtype) == bytes) return *dtype;
@@ -38,7 +38,7 @@ absl::StatusOr<DType> DTypeOfState(const proto::Plan& plan, const proto::Plan::U
 }
 
 absl::Status AddBuffers(const proto::Plan& plan, StateLayout& layout) {
-  const std::vector<std::optional<DType>> dtypes = DTypesOfBuffers(plan);
+  const BufferDTypes dtypes = DTypesOfBuffers(plan);
   for (uint32_t unit = 0; unit < static_cast<uint32_t>(plan.units_size()); ++unit) {
     const int64_t weights = MasterBuffer(plan, unit);
     if (weights < 0) continue;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "runtime/base/atomic_file.h"
 #include "runtime/base/posix_error.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/folder.h"
@@ -27,11 +28,6 @@ bool IsThere(const std::string& path) {
 absl::Status Occupied(const std::string& path) {
   return absl::AlreadyExistsError(
       fmt::format("'{}' is there already, and is not replaced; remove it, or choose another name", path));
-}
-
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
 }
 
 // The folder that is at `path` now, locked for this process. Errors: AlreadyExists when another has it.

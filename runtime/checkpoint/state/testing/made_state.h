@@ -3,8 +3,12 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "runtime/base/status_macros.h"
+#include "runtime/checkpoint/state/completion.h"
+#include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/share_writer.h"
 #include "runtime/checkpoint/state/state_layout.h"
 
@@ -69,5 +73,20 @@ class MadeSource : public StateSource {
  private:
   const StateLayout& layout_;
 };
+
+// A checkpoint of these values in `folder`, written by all ranks, the last one first. `manifest` says what it
+// is of.
+inline absl::Status SaveMade(const StateLayout& state, CheckpointType type, const std::string& folder,
+                             const proto::Manifest& manifest) {
+  FT_ASSIGN_OR_RETURN(const FileLayout layout, FileLayout::Create(state, type, /*max_file_bytes=*/700));
+  FT_RETURN_IF_ERROR(MakeFolders(folder));
+  MadeSource source(state);
+  std::vector<SegmentSum> all;
+  for (int rank = state.world_size() - 1; rank >= 0; --rank) {
+    FT_ASSIGN_OR_RETURN(const std::vector<SegmentSum> sums, WriteShare(Share(layout, rank), folder, source));
+    all.insert(all.end(), sums.begin(), sums.end());
+  }
+  return CompleteCheckpoint(layout, folder, {}, std::move(all), manifest);
+}
 
 }  // namespace ft::made
