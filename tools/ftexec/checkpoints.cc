@@ -142,6 +142,7 @@ absl::StatusOr<bool> Checkpoints::Resume() {
   same_setup_ = IsSameSetup(manifest, flags_, job_, device_);
   // A run that has no step left writes the checkpoint anew, with all that is known of its step.
   if (manifest.has_eval_loss()) eval_loss_ = manifest.eval_loss();
+  if (flags.saves()) from_ = BranchPointIn(flags.folder, *resumed.reader);
   FT_ASSIGN_OR_RETURN(const std::vector<std::string> differences,
                       SettleResumed(flags_, manifest, device_, job_, position_));
   voice_.say(fmt::format("resumed from '{}' after {} step{}{}{}", resumed.reader->folder(), position_.steps,
@@ -159,10 +160,21 @@ absl::Status Checkpoints::Prepare() {
                            .extra_files = TensorIndices(layout)};
   AddConfig(settings);
   description_ = DescribeRun(flags_, job_, device_);
+  FT_RETURN_IF_ERROR(LeaveBehind(settings));
   source_ = std::make_unique<ArenaSource>(job_.plan(), state_, executor_);
   FT_ASSIGN_OR_RETURN(saver_,
                       CheckpointSaver::Create(std::move(layout), job_.rank(), settings, *source_, agree_));
   last_save_ = absl::Now();
+  return absl::OkStatus();
+}
+
+// Rank 0 writes manifests, and moves checkpoints.
+absl::Status Checkpoints::LeaveBehind(SaveSettings& settings) {
+  if (job_.rank() != 0) return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(departure_, DepartureIn(settings.folder, from_));
+  if (departure_.branch.number() > 0) *description_.mutable_branch() = departure_.branch;
+  settings.left_behind = departure_.left;
+  if (!departure_.left.empty()) voice_.say(DepartureText(settings.folder, departure_));
   return absl::OkStatus();
 }
 
@@ -221,6 +233,7 @@ absl::Status Checkpoints::Report(bool last) {
       continue;
     }
     cost_ = outcome.cost;
+    if (!outcome.aside.empty()) voice_.say(AsideText(departure_, outcome.aside));
     if (!outcome.note.empty())
       voice_.warn(fmt::format("the checkpoint {} is written, but {}", name, outcome.note));
     voice_.say(

@@ -17,6 +17,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/executor/load_state.h"
 #include "runtime/executor/training_loop.h"
+#include "tools/ftexec/branching.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/rank_device.h"
@@ -63,6 +64,7 @@ class Checkpoints {
               PeerMonitor& monitor, Voice voice);
   absl::StatusOr<CheckpointType> ChooseType(bool one_host) const;
   absl::Status CheckFolder();
+  absl::Status LeaveBehind(SaveSettings& settings);
   void AddConfig(SaveSettings& settings) const;
   absl::Status Save(const TrainingLoop& loop);
   absl::Status Report(bool last);
@@ -80,6 +82,8 @@ class Checkpoints {
   TrainingPosition position_;
   TrainingHealth health_;
   bool same_setup_ = false;
+  std::optional<BranchPoint> from_;
+  Departure departure_;  // of rank 0
   std::unique_ptr<ArenaSource> source_;
   std::unique_ptr<CheckpointSaver> saver_;
   proto::Manifest description_;  // DescribeRun: what is the same in all checkpoints of the run
