@@ -55,13 +55,16 @@ class ElasticTest(support.InteropTest):
         return [line["loss"] for line in support.metrics_of(out)]
 
     def node(self, name):
-        """An agent with two ranks. Steps are as long as the link sleeps; the run goes through the data once, and learns nothing."""
+        """An agent with two ranks."""
         options = ["--nnodes=1:2", f"--nproc-per-node={RANKS}", "--max-restarts=5", "--monitor-interval=0.3", "--rdzv-backend=c10d",
                    f"--rdzv-endpoint=127.0.0.1:{self.port}", "--rdzv-id=elastic", "--local-addr=127.0.0.1",
                    "--rdzv-conf=is_host=0,last_call_timeout=2,keep_alive_interval=1"]
-        command = self.command("--lr=0", f"--init={self.weights}", f"--metrics={self.metrics}", f"--checkpoint-dir={self.checkpoints}",
-                               "--save-every=10", "--keep=3", "--resume=auto", "--emulate-link=1000,15000")
-        return self.start(name, options, command)
+        return self.start(name, options, self.command_of_ranks())
+
+    def command_of_ranks(self):
+        """Steps are as long as the link sleeps; the run goes through the data once, and learns nothing."""
+        return self.command("--lr=0", f"--init={self.weights}", f"--metrics={self.metrics}", f"--checkpoint-dir={self.checkpoints}",
+                            "--save-every=10", "--keep=3", "--resume=auto", "--emulate-link=1000,15000")
 
     def lose(self, node):
         """SIGKILL to the agent and its ranks, as when a machine is gone."""
@@ -82,6 +85,7 @@ class ElasticTest(support.InteropTest):
         support.wait_for(lambda: self.worlds()[-12:] == [ranks] * 12, most, f"steps of {ranks} ranks")
 
     def assert_every_sequence_once(self, known):
+        """As far as the run came. Returns how many it took."""
         self.assertEqual(len(known), SEQUENCES)
         lines, at = support.metrics_of(self.metrics), 0
         self.assertEqual([line["step"] for line in lines], list(range(len(lines))))
@@ -89,7 +93,7 @@ class ElasticTest(support.InteropTest):
             taken = [known[i % SEQUENCES] for i in range(at, at + world)]  # the last batch may begin anew
             self.assertAlmostEqual(line["loss"], sum(taken) / world, delta=1e-5 * line["loss"], msg=f"step {line['step']}, {at}")
             at += world
-        self.assertIn(at, range(SEQUENCES, SEQUENCES + world))
+        return at
 
     def test_a_node_is_lost_and_comes_back(self):
         # As docs/launch says: torchrun 2.15 never tells a node that joins a run under way where its own store is, and both wait.
@@ -114,9 +118,48 @@ class ElasticTest(support.InteropTest):
         # torchrun ends the ranks with SIGTERM for that: they have saved, and not a step is lost.
         self.assertRegex(text, rf"not as it was: .*ranks {2 * RANKS} \(was {RANKS}\)")
         self.assert_success(nodes[0], nodes[2])
-        self.assert_every_sequence_once(known)
+        self.assertIn(self.assert_every_sequence_once(known), range(SEQUENCES, SEQUENCES + 2 * RANKS))
         changes = [a for a, b in zip(self.worlds(), self.worlds()[1:] + [0]) if a != b]
         self.assertEqual(changes, [2 * RANKS, RANKS, 2 * RANKS])
+
+    def newest(self):
+        return max(int(path.parent.name.removeprefix("step-")) for path in self.checkpoints.glob("step-*/manifest.json"))
+
+    def test_the_node_of_rank_0_is_lost(self):
+        """And then torchrun is told to end, which the ranks get as SIGTERM: they save, and the other one takes no step again."""
+        known = self.losses_of_sequences()
+        nodes = {name: self.node(name) for name in ("first", "second")}
+        self.wait_for_steps_of(2 * RANKS)
+        lost = next(name for name, node in nodes.items() if 0 in node.workers())
+        self.lose(nodes.pop(lost))
+        (node,) = nodes.values()
+        self.wait_for_steps_of(RANKS)
+        self.assertEqual(sorted(node.workers()), list(range(RANKS)))
+        node.process.send_signal(signal.SIGTERM)
+        node.wait(60)
+        self.assertEqual(self.newest(), self.steps())
+        self.assertLess(self.assert_every_sequence_once(known), SEQUENCES)
+        worlds = self.worlds()
+        self.assertEqual(worlds, sorted(worlds, reverse=True))
+
+    def test_signals_to_one_rank(self):
+        """Of one node without restarts: SIGUSR1 and SIGTERM end all ranks after a save, a lost rank ends them without."""
+        self.losses_of_sequences()
+        options = ["--standalone", f"--nproc-per-node={RANKS}"]
+        for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(signal=number):
+                before = self.steps()
+                agent = self.start(f"agent{number}", options, self.command_of_ranks())
+                support.wait_for(lambda: self.steps() > before + 12, 60, "twelve steps")
+                os.kill(agent.workers()[1], number)
+                self.assertEqual(agent.wait(60), 1)
+                self.assertEqual(agent.workers(), {})
+                if number == signal.SIGKILL:
+                    self.assertEqual(self.newest() % 10, 0, "only those that were due are there")
+                    self.assertRegex(agent.text(), "ftexec: rank 0: rank 1 was lost")
+                else:
+                    self.assertEqual(self.newest(), self.steps())
+                    self.assertRegex(agent.text(), r"exitcode *: 143")
 
 
 if __name__ == "__main__":
