@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -31,16 +30,13 @@ std::string Payload(const absl::StatusOr<std::vector<SegmentSum>>& sums) {
 // The snapshot, in the order in which a share is written.
 class SnapshotSource : public StateSource {
  public:
-  explicit SnapshotSource(const std::vector<std::byte>& bytes) : bytes_(bytes) {}
-  absl::Status Read(const Extent&, uint64_t, uint64_t bytes, void* out) override {
-    std::memcpy(out, bytes_.data() + at_, bytes);
-    at_ += bytes;
-    return absl::OkStatus();
+  explicit SnapshotSource(const Memory& snapshot) : next_(static_cast<const std::byte*>(snapshot.data())) {}
+  absl::StatusOr<const std::byte*> Get(const Extent&, uint64_t, uint64_t bytes, std::byte*) override {
+    return std::exchange(next_, next_ + bytes);
   }
 
  private:
-  const std::vector<std::byte>& bytes_;
-  uint64_t at_ = 0;
+  const std::byte* next_;
 };
 
 }  // namespace
@@ -57,19 +53,20 @@ CheckpointSaver::CheckpointSaver(FileLayout layout, int rank, const SaveSettings
 
 absl::StatusOr<std::unique_ptr<CheckpointSaver>> CheckpointSaver::Create(FileLayout layout, int rank,
                                                                          const SaveSettings& settings,
-                                                                         StateSource& source,
+                                                                         Device& device, StateSource& source,
                                                                          AgreeFunction agree) {
   auto saver =
       absl::WrapUnique(new CheckpointSaver(std::move(layout), rank, settings, source, std::move(agree)));
   if (!settings.async) return saver;
-  try {
-    saver->snapshot_.resize(saver->share_.state_bytes());  // writes zeros, and so touches every page
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(fmt::format(
-        "no memory for a snapshot of {} bytes, which saving asynchronously needs (--async-save=off "
-        "saves without)",
-        saver->share_.state_bytes()));
+  const uint64_t bytes = saver->share_.state_bytes();
+  absl::StatusOr<std::unique_ptr<Memory>> snapshot = device.AllocateHost(std::max<uint64_t>(bytes, 1));
+  if (!snapshot.ok()) {
+    return absl::Status(snapshot.status().code(),
+                        fmt::format("no memory for a snapshot of {} bytes, which saving asynchronously needs "
+                                    "(--async-save=off saves without): {}",
+                                    bytes, std::string(snapshot.status().message())));
   }
+  saver->snapshot_ = *std::move(snapshot);
   FT_ASSIGN_OR_RETURN(saver->thread_, StartThread("to write checkpoints", [s = saver.get()] { s->Loop(); }));
   return saver;
 }
@@ -100,14 +97,7 @@ absl::Status CheckpointSaver::Save(proto::Manifest manifest) {
     delayed_ = busy_;
   }
   Wait();
-  absl::Status copied;
-  uint64_t at = 0;
-  for (const Share::Piece& piece : share_.pieces()) {
-    for (const Extent& extent : piece.extents) {
-      copied.Update(source_.Read(extent, 0, extent.bytes, snapshot_.data() + at));
-      at += extent.bytes;
-    }
-  }
+  const absl::Status copied = Copy();
   {
     const std::lock_guard lock(mutex_);
     pending_ = std::move(manifest);
@@ -117,6 +107,18 @@ absl::Status CheckpointSaver::Save(proto::Manifest manifest) {
   }
   changed_.notify_all();
   return copied;
+}
+
+absl::Status CheckpointSaver::Copy() {
+  auto* to = static_cast<std::byte*>(snapshot_->data());
+  for (const Share::Piece& piece : share_.pieces()) {
+    for (const Extent& extent : piece.extents) {
+      FT_ASSIGN_OR_RETURN(const std::byte* const from, source_.Get(extent, 0, extent.bytes, to));
+      if (from != to) std::memcpy(to, from, extent.bytes);
+      to += extent.bytes;
+    }
+  }
+  return absl::OkStatus();
 }
 
 void CheckpointSaver::Wait() {
@@ -140,7 +142,7 @@ void CheckpointSaver::Loop() {
     outcome.cost = pending_cost_;
     lock.unlock();
     const Clock::time_point begin = Clock::now();
-    SnapshotSource source(snapshot_);
+    SnapshotSource source(*snapshot_);
     outcome.status = WriteAndAgree(source, manifest, copied, outcome.note);
     outcome.aside = std::exchange(aside_, "");
     outcome.cost.seconds = (MillisecondsSince(begin) + outcome.cost.stall_ms) / 1e3;

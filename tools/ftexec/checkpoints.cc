@@ -133,7 +133,9 @@ absl::StatusOr<bool> Checkpoints::Resume() {
       flags.resumes_automatically() ? flags.folder : flags.resume;
   request.optimizer = OptimizerOf(job_.plan());
   request.fingerprint = ModelFingerprint(job_.plan());
+  const absl::Time begin = absl::Now();
   FT_ASSIGN_OR_RETURN(const Resumed resumed, ft::Resume(request, job_.plan(), state_, executor_, agree_));
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
   for (const std::string& note : resumed.notes) voice_.warn(note);
   if (resumed.reader == nullptr) return false;
   const proto::Manifest& manifest = resumed.reader->manifest();
@@ -145,8 +147,9 @@ absl::StatusOr<bool> Checkpoints::Resume() {
   if (flags.saves()) from_ = BranchPointIn(flags.folder, *resumed.reader);
   FT_ASSIGN_OR_RETURN(const std::vector<std::string> differences,
                       SettleResumed(flags_, manifest, device_, job_, position_));
-  voice_.say(fmt::format("resumed from '{}' after {} step{}{}{}", resumed.reader->folder(), position_.steps,
-                         position_.steps == 1 ? "" : "s",
+  voice_.say(fmt::format("resumed from '{}' after {} step{}, {} of this rank in {:.2f} s{}{}",
+                         resumed.reader->folder(), position_.steps, position_.steps == 1 ? "" : "s",
+                         Mebibytes(resumed.reader->bytes_read()), seconds,
                          differences.empty() ? "" : "; not as it was: ", absl::StrJoin(differences, ", ")));
   return true;
 }
@@ -162,8 +165,8 @@ absl::Status Checkpoints::Prepare() {
   description_ = DescribeRun(flags_, job_, device_);
   FT_RETURN_IF_ERROR(LeaveBehind(settings));
   source_ = std::make_unique<ArenaSource>(job_.plan(), state_, executor_);
-  FT_ASSIGN_OR_RETURN(saver_,
-                      CheckpointSaver::Create(std::move(layout), job_.rank(), settings, *source_, agree_));
+  FT_ASSIGN_OR_RETURN(saver_, CheckpointSaver::Create(std::move(layout), job_.rank(), settings,
+                                                      device_.device(), *source_, agree_));
   last_save_ = absl::Now();
   return absl::OkStatus();
 }

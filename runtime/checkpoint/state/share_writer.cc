@@ -55,7 +55,8 @@ absl::Status Reserve(const OpenFile& file, const std::string& path, const Share:
   return reserve();
 }
 
-// Bytes on their way into one file: collected, since tensors may be small, and summed.
+// Bytes on their way into one file, and their sums. Those that come in the chunk are collected there, since
+// tensors may be small.
 class PieceWriter {
  public:
   PieceWriter(const Share::Piece& piece, const OpenFile& file, const std::string& path,
@@ -68,8 +69,7 @@ class PieceWriter {
       // Should a file of a save that failed still be there.
       if (ftruncate(file_.fd(), static_cast<off_t>(piece_.file_bytes)) != 0)
         return PosixError(errno, "write", path_);
-      sums_.Add(piece_.file, 0, piece_.head.data(), piece_.head.size());
-      FT_RETURN_IF_ERROR(WriteAt(file_, path_, 0, piece_.head.data(), piece_.head.size()));
+      FT_RETURN_IF_ERROR(Put(0, piece_.head.data(), piece_.head.size()));
     }
     for (const Extent& extent : piece_.extents) FT_RETURN_IF_ERROR(Add(extent, source));
     FT_RETURN_IF_ERROR(Flush());
@@ -82,8 +82,14 @@ class PieceWriter {
       if (extent.offset + at != begin_ + used_ || used_ == chunk_.size()) FT_RETURN_IF_ERROR(Flush());
       if (used_ == 0) begin_ = extent.offset + at;
       const uint64_t now = std::min(chunk_.size() - used_, extent.bytes - at);
-      FT_RETURN_IF_ERROR(source.Read(extent, at, now, chunk_.data() + used_));
-      used_ += now;
+      std::byte* const scratch = chunk_.data() + used_;
+      FT_ASSIGN_OR_RETURN(const std::byte* const from, source.Get(extent, at, now, scratch));
+      if (from == scratch) {
+        used_ += now;
+      } else {
+        FT_RETURN_IF_ERROR(Flush());
+        FT_RETURN_IF_ERROR(Put(extent.offset + at, from, now));
+      }
       at += now;
     }
     return absl::OkStatus();
@@ -91,8 +97,12 @@ class PieceWriter {
 
   absl::Status Flush() {
     if (used_ == 0) return absl::OkStatus();
-    sums_.Add(piece_.file, begin_, chunk_.data(), used_);
-    return WriteAt(file_, path_, begin_, chunk_.data(), std::exchange(used_, 0));
+    return Put(begin_, chunk_.data(), std::exchange(used_, 0));
+  }
+
+  absl::Status Put(uint64_t offset, const void* data, uint64_t bytes) {
+    sums_.Add(piece_.file, offset, data, bytes);
+    return WriteAt(file_, path_, offset, data, bytes);
   }
 
   const Share::Piece& piece_;

@@ -1,6 +1,7 @@
 // Writes what one rank has to write of a checkpoint.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,8 +18,10 @@ namespace ft {
 class StateSource {
  public:
   virtual ~StateSource() = default;
-  // `bytes` that begin `offset` bytes behind the beginning of an extent that this rank writes.
-  virtual absl::Status Read(const Extent& extent, uint64_t offset, uint64_t bytes, void* out) = 0;
+  // `bytes` that begin `offset` bytes behind the beginning of an extent that this rank writes: where they
+  // lie, or in `scratch`, which has room for them. They stay until the next call.
+  virtual absl::StatusOr<const std::byte*> Get(const Extent& extent, uint64_t offset, uint64_t bytes,
+                                               std::byte* scratch) = 0;
 };
 
 // One rank's part in every checkpoint of a run: made once, since it does not change. Kept by file, so that a

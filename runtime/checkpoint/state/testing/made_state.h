@@ -61,13 +61,14 @@ inline void FillValues(const StateLayout& layout, const StateBuffer& buffer, Ele
 class MadeSource : public StateSource {
  public:
   explicit MadeSource(const StateLayout& layout) : layout_(layout) {}
-  absl::Status Read(const Extent& extent, uint64_t offset, uint64_t bytes, void* out) override {
+  absl::StatusOr<const std::byte*> Get(const Extent& extent, uint64_t offset, uint64_t bytes,
+                                       std::byte* scratch) override {
     const StateBuffer& buffer = layout_.buffers[extent.buffer];
     std::vector<std::byte> all(extent.bytes);
     FillValues(layout_, buffer, {extent.element, extent.element + extent.bytes / SizeOf(buffer.dtype)},
                all.data());
-    std::memcpy(out, all.data() + offset, bytes);
-    return absl::OkStatus();
+    std::memcpy(scratch, all.data() + offset, bytes);
+    return scratch;
   }
 
  private:
