@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "fmt/format.h"
@@ -22,6 +23,7 @@
 #include "runtime/executor/resume.h"
 #include "runtime/plan/attributes.h"
 #include "tools/ftexec/run_manifest.h"
+#include "tools/ftexec/together.h"
 
 namespace ft {
 namespace {
@@ -47,6 +49,14 @@ bool HasContents(const std::string& path, std::string_view contents) {
 std::string OptimizerOf(const proto::Plan& plan) {
   const proto::Attribute* optimizer = FindAttribute(plan.settings(), "optimizer");
   return optimizer == nullptr ? "" : optimizer->s();
+}
+
+// The error in other words, and what it carries.
+absl::Status WithMessage(const absl::Status& error, const std::string& message) {
+  absl::Status result(error.code(), message);
+  error.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { result.SetPayload(url, payload); });
+  return result;
 }
 
 std::string Mebibytes(uint64_t bytes) {
@@ -75,7 +85,9 @@ absl::StatusOr<std::unique_ptr<Checkpoints>> Checkpoints::Open(const Flags& flag
   auto checkpoints =
       absl::WrapUnique(new Checkpoints(flags, job, device, executor, monitor, std::move(voice)));
   FT_ASSIGN_OR_RETURN(checkpoints->state_, StateOfPlan(job.plan(), job.bound.mesh));
-  FT_ASSIGN_OR_RETURN(checkpoints->type_, checkpoints->ChooseType(one_host));
+  const absl::StatusOr<CheckpointType> type = checkpoints->ChooseType(one_host);
+  FT_RETURN_IF_ERROR(checkpoints->EndTogether(type.status()));
+  checkpoints->type_ = *type;
   if (flags.checkpoints.saves()) FT_RETURN_IF_ERROR(checkpoints->CheckFolder());
   return checkpoints;
 }
@@ -152,6 +164,10 @@ absl::StatusOr<bool> Checkpoints::Resume() {
                          Mebibytes(resumed.reader->bytes_read()), seconds,
                          differences.empty() ? "" : "; not as it was: ", absl::StrJoin(differences, ", ")));
   return true;
+}
+
+absl::Status Checkpoints::EndTogether(const absl::Status& own) {
+  return ft::EndTogether(agree_, ends_++, own);
 }
 
 absl::Status Checkpoints::Prepare() {
@@ -231,7 +247,7 @@ absl::Status Checkpoints::Report(bool last) {
       const std::string line =
           fmt::format("the checkpoint {} was not written: {}", name, std::string(outcome.status.message()));
       if (last && static_cast<int64_t>(outcome.step) == saved_step_)
-        return absl::Status(outcome.status.code(), line);
+        return WithMessage(outcome.status, line);
       voice_.warn(line);
       continue;
     }

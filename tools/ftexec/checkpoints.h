@@ -49,6 +49,9 @@ class Checkpoints {
   // Once the job's settings are final: memory for saving.
   absl::Status Prepare();
 
+  // What a rank found until now, for all of them (together.h).
+  absl::Status EndTogether(const absl::Status& own);
+
   // After each step, on all ranks: saves when it is time to, or somebody wishes for it. True: the run ends
   // here.
   absl::StatusOr<bool> AtBoundary(const TrainingLoop& loop, std::optional<double> eval_loss);
@@ -79,6 +82,7 @@ class Checkpoints {
   CheckpointType type_ = CheckpointType::kFull;
   StateLayout state_;
   AgreeFunction agree_;
+  uint64_t ends_ = 0;  // calls of EndTogether
   TrainingPosition position_;
   TrainingHealth health_;
   bool same_setup_ = false;
