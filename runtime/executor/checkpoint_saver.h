@@ -72,7 +72,8 @@ class CheckpointSaver {
     uint64_t step = 0;
     absl::Status status = {};
     std::string note = {};  // what went wrong after it was published; empty: nothing
-    std::string aside = {};  // on rank 0: where those of settings.left_behind are now; empty: they were not moved
+    std::string aside =
+        {};  // on rank 0: where those of settings.left_behind are now; empty: they were not moved
     SaveCost cost = {};
   };
   std::vector<Outcome> TakeOutcomes();

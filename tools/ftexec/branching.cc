@@ -32,9 +32,10 @@ absl::StatusOr<Departure> DepartureIn(const std::string& folder, const std::opti
 }
 
 std::string DepartureText(const std::string& folder, const Departure& departure) {
-  return fmt::format("'{}' has checkpoints that this run does not go on from, of {}; when its first one is "
-                     "written, {} move{} aside",
-                     folder, StepsText(departure.left), These(departure), departure.left.size() == 1 ? "s" : "");
+  return fmt::format(
+      "'{}' has checkpoints that this run does not go on from, of {}; when its first one is "
+      "written, {} move{} aside",
+      folder, StepsText(departure.left), These(departure), departure.left.size() == 1 ? "s" : "");
 }
 
 std::string AsideText(const Departure& departure, const std::string& aside) {

@@ -137,6 +137,19 @@ absl::Status Checkpoints::CheckFolder() {
   return agree_("folder of checkpoints", 1, std::move(payload), decide).status();
 }
 
+absl::StatusOr<bool> Checkpoints::Begin() {
+  absl::StatusOr<bool> resumed = Resume();
+  absl::Status status = resumed.status();
+  if (status.ok() && !*resumed) status = job_.lr_status;
+  if (status.ok()) status = Prepare();
+  FT_RETURN_IF_ERROR(EndTogether(status));
+  return resumed;
+}
+
+absl::Status Checkpoints::EndTogether(const absl::Status& own) {
+  return ft::EndTogether(agree_, ends_++, own);
+}
+
 absl::StatusOr<bool> Checkpoints::Resume() {
   const CheckpointFlags& flags = flags_.checkpoints;
   if (flags.resume.empty()) return false;
@@ -164,10 +177,6 @@ absl::StatusOr<bool> Checkpoints::Resume() {
                          Mebibytes(resumed.reader->bytes_read()), seconds,
                          differences.empty() ? "" : "; not as it was: ", absl::StrJoin(differences, ", ")));
   return true;
-}
-
-absl::Status Checkpoints::EndTogether(const absl::Status& own) {
-  return ft::EndTogether(agree_, ends_++, own);
 }
 
 absl::Status Checkpoints::Prepare() {
@@ -246,8 +255,7 @@ absl::Status Checkpoints::Report(bool last) {
     if (!outcome.status.ok()) {
       const std::string line =
           fmt::format("the checkpoint {} was not written: {}", name, std::string(outcome.status.message()));
-      if (last && static_cast<int64_t>(outcome.step) == saved_step_)
-        return WithMessage(outcome.status, line);
+      if (last && static_cast<int64_t>(outcome.step) == saved_step_) return WithMessage(outcome.status, line);
       voice_.warn(line);
       continue;
     }

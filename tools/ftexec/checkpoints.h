@@ -38,19 +38,14 @@ class Checkpoints {
                                                            const RankDevice& device, const Executor& executor,
                                                            PeerMonitor& monitor, bool one_host, Voice voice);
 
-  // With --resume: the state into the fresh arena, and the job's settings from the manifest. False when there
-  // is nothing to go on from.
-  absl::StatusOr<bool> Resume();
+  // With --resume: the state into the fresh arena, and the job's settings from the manifest. Memory for
+  // saving in any case. False when there is nothing to go on from. What keeps any rank from it is the error
+  // of all.
+  absl::StatusOr<bool> Begin();
   const TrainingPosition& position() const { return position_; }
   const TrainingHealth& health() const { return health_; }
   // Whether plan, ranks and machine are those that the run had until it was resumed.
   bool is_same_setup() const { return same_setup_; }
-
-  // Once the job's settings are final: memory for saving.
-  absl::Status Prepare();
-
-  // What a rank found until now, for all of them (together.h).
-  absl::Status EndTogether(const absl::Status& own);
 
   // After each step, on all ranks: saves when it is time to, or somebody wishes for it. True: the run ends
   // here.
@@ -67,6 +62,9 @@ class Checkpoints {
               PeerMonitor& monitor, Voice voice);
   absl::StatusOr<CheckpointType> ChooseType(bool one_host) const;
   absl::Status CheckFolder();
+  absl::StatusOr<bool> Resume();
+  absl::Status Prepare();
+  absl::Status EndTogether(const absl::Status& own);
   absl::Status LeaveBehind(SaveSettings& settings);
   void AddConfig(SaveSettings& settings) const;
   absl::Status Save(const TrainingLoop& loop);

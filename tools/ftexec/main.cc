@@ -71,7 +71,8 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
   const absl::Status status = CatchAll([&] { return RunRank(flags, *environment, load_nccl, **guard); });
   (*guard)->RaiseAgain();  // what the run made of the signal does not matter
   if (status.ok() && (*guard)->ended_as_wished()) return kExitEndedAsWished;
-  return Report(status, IsKnownToAll(status) ? "ftexec: " : Prefix(*environment), *environment, flags.log_dir);
+  return Report(status, IsKnownToAll(status) ? "ftexec: " : Prefix(*environment), *environment,
+                flags.log_dir);
 }
 
 }  // namespace

@@ -51,8 +51,9 @@ TEST(TogetherTest, WhatAllSayNamesNoRank) {
 
 TEST(TogetherTest, WhatOneSaysAllEndForAndItIsNamed) {
   const absl::Status room = absl::ResourceExhaustedError("no room");
-  for (const std::vector<absl::Status>& own :
-       {std::vector<absl::Status>{{}, room, {}}, {{}, room, absl::InternalError("later")}, {{}, room, room}}) {
+  for (const std::vector<absl::Status>& own : {std::vector<absl::Status>{{}, room, {}},
+                                               {{}, room, absl::InternalError("later")},
+                                               {{}, room, room}}) {
     for (const absl::Status& end : EndOf(own)) {
       EXPECT_EQ(end.code(), room.code());
       EXPECT_EQ(end.message(), "rank 1: no room");

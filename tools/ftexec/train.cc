@@ -199,13 +199,8 @@ class Run {
                                       .warn = [this](const std::string& line) { Warn(line); }};
     FT_ASSIGN_OR_RETURN(checkpoints_, Checkpoints::Open(flags_, job_, device_, *executor_, *peers_.monitor,
                                                         peers_.rendezvous->one_host(), voice));
-    return checkpoints_->EndTogether(GoOn());
-  }
-
-  absl::Status GoOn() {
-    FT_ASSIGN_OR_RETURN(resumed_, checkpoints_->Resume());
-    if (!resumed_) FT_RETURN_IF_ERROR(job_.lr_status);
-    return checkpoints_->Prepare();
+    FT_ASSIGN_OR_RETURN(resumed_, checkpoints_->Begin());
+    return absl::OkStatus();
   }
 
   absl::Status MakeLoop() {

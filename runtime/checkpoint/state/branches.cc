@@ -75,9 +75,8 @@ Departure Depart(const std::vector<BranchedCheckpoint>& there, const std::option
   uint64_t newest = 0;
   for (const BranchedCheckpoint& one : there) {
     if (one.branch.has_value()) newest = std::max(newest, one.branch->number());
-    const bool continued =
-        from.has_value() && one.entry.step <= from->step &&
-        (!one.branch.has_value() || IsInPast(from->branch, *one.branch, one.entry.step));
+    const bool continued = from.has_value() && one.entry.step <= from->step &&
+                           (!one.branch.has_value() || IsInPast(from->branch, *one.branch, one.entry.step));
     if (one.entry.has_manifest && !continued) departure.left.push_back(one.entry);
   }
   if (departure.left.empty()) return departure;

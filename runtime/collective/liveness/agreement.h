@@ -58,7 +58,7 @@ class Agreement {
   struct Incoming {
     Subject subject;
     absl::StatusCode code = absl::StatusCode::kOk;  // else the text is an error's message
-    bool decided = false;  // the error is that of `decide`
+    bool decided = false;                           // the error is that of `decide`
     uint64_t size = 0;
     std::string bytes;
     bool refused = false;  // too long
