@@ -41,6 +41,7 @@ struct SaveSettings {
   bool async = true;
   Retention retention = {};
   ExtraFiles extra_files = {};
+  Hosts hosts = {};
 };
 
 class CheckpointSaver {
