@@ -32,7 +32,8 @@ programs: setup build/build.ninja ## build ftc, ftexec, ftrun and ftckpt alone
 	@ninja -C build -j $(JOBS) ftc ftexec ftrun ftckpt
 
 .PHONY: demo
-demo: programs ## train a byte-level transformer with full_shard on 2 ranks on real text
+demo: setup build/build.ninja ## train a byte-level transformer with full_shard on 2 ranks on real text
+	@ninja -C build -j $(JOBS) ftc ftexec ftrun
 	@scripts/setup demo
 	@scripts/demo
 

@@ -22,9 +22,9 @@ double MillisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// What a rank brings to the agreement: "+" and its sums, or "-" and why it failed.
-std::string Payload(const absl::StatusOr<std::vector<SegmentSum>>& sums) {
-  return sums.ok() ? "+" + SerializeSums(*sums) : "-" + std::string(sums.status().message());
+// What a rank brings to the agreement: "+" and what it wrote, or "-" and why it failed.
+std::string Payload(const absl::StatusOr<WrittenShare>& written) {
+  return written.ok() ? "+" + Serialize(*written) : "-" + std::string(written.status().message());
 }
 
 // The snapshot, in the order in which a share is written.
@@ -48,7 +48,7 @@ CheckpointSaver::CheckpointSaver(FileLayout layout, int rank, const SaveSettings
       settings_(settings),
       source_(source),
       agree_(std::move(agree)),
-      share_(layout_, rank),
+      share_(layout_, rank, settings.hosts),
       left_behind_(settings.left_behind) {}
 
 absl::StatusOr<std::unique_ptr<CheckpointSaver>> CheckpointSaver::Create(FileLayout layout, int rank,
@@ -112,7 +112,7 @@ absl::Status CheckpointSaver::Save(proto::Manifest manifest) {
 absl::Status CheckpointSaver::Copy() {
   auto* to = static_cast<std::byte*>(snapshot_->data());
   for (const Share::Piece& piece : share_.pieces()) {
-    for (const Extent& extent : piece.extents) {
+    for (const auto& [extent, sent] : piece.parts) {
       FT_ASSIGN_OR_RETURN(const std::byte* const from, source_.Get(extent, 0, extent.bytes, to));
       if (from != to) std::memcpy(to, from, extent.bytes);
       to += extent.bytes;
@@ -156,14 +156,14 @@ void CheckpointSaver::Loop() {
 absl::Status CheckpointSaver::WriteAndAgree(StateSource& source, const proto::Manifest& manifest,
                                             const absl::Status& so_far, std::string& note) {
   const StagedCheckpoint staged = {.folder = settings_.folder, .step = manifest.position().steps()};
-  const auto write = [&]() -> absl::StatusOr<std::vector<SegmentSum>> {
+  const auto write = [&]() -> absl::StatusOr<WrittenShare> {
     FT_RETURN_IF_ERROR(so_far);
     FT_RETURN_IF_ERROR(MakeStaged(staged));
     const uint64_t bytes = rank_ == 0 ? StateBytes(layout_.state()) : share_.bytes();
     FT_RETURN_IF_ERROR(CheckRoom(staged.path(), staged.path(), bytes));
     return WriteShare(share_, staged.path(), source);
   };
-  const absl::StatusOr<std::vector<SegmentSum>> written = write();
+  const absl::StatusOr<WrittenShare> written = write();
   const auto decide = [&](const std::vector<std::string>& by_rank) {
     return Decide(manifest, staged, by_rank);
   };
@@ -176,19 +176,18 @@ absl::StatusOr<std::string> CheckpointSaver::Decide(const proto::Manifest& manif
                                                     const StagedCheckpoint& staged,
                                                     const std::vector<std::string>& by_rank) {
   const auto all = [&]() -> absl::Status {
-    std::vector<SegmentSum> segments;
+    WrittenShare written;
     for (size_t rank = 0; rank < by_rank.size(); ++rank) {
       const std::string& payload = by_rank[rank];
       if (payload.empty() || payload.front() != '+') {
         const std::string why = payload.empty() ? "it said nothing" : payload.substr(1);
         return absl::UnavailableError(by_rank.size() == 1 ? why : fmt::format("rank {}: {}", rank, why));
       }
-      FT_ASSIGN_OR_RETURN(const std::vector<SegmentSum> of_rank,
-                          ParseSums(std::string_view(payload).substr(1)));
-      segments.insert(segments.end(), of_rank.begin(), of_rank.end());
+      FT_ASSIGN_OR_RETURN(WrittenShare of_rank, ParseWrittenShare(std::string_view(payload).substr(1)));
+      written.Append(std::move(of_rank));
     }
     FT_RETURN_IF_ERROR(
-        CompleteCheckpoint(layout_, staged.path(), settings_.extra_files, std::move(segments), manifest));
+        CompleteCheckpoint(layout_, staged.path(), settings_.extra_files, std::move(written), manifest));
     const auto is_left = [&](const CheckpointEntry& entry) { return entry.step == staged.step; };
     return Publish(staged, std::any_of(left_behind_.begin(), left_behind_.end(), is_left));
   };

@@ -44,6 +44,7 @@ struct SaveSettings {
   // On rank 0: those in the folder that the run does not go on from. They are moved aside when its first one
   // is there.
   std::vector<CheckpointEntry> left_behind = {};
+  Hosts hosts = {};
 };
 
 class CheckpointSaver {

@@ -16,7 +16,7 @@
 #include "runtime/base/temp_folder.h"
 #include "runtime/checkpoint/state/file_layout.h"
 #include "runtime/checkpoint/state/plan_state.h"
-#include "runtime/checkpoint/state/share_writer.h"
+#include "runtime/checkpoint/state/share.h"
 #include "runtime/plan/mesh.h"
 
 namespace ft {
@@ -114,7 +114,7 @@ TEST_P(CheckpointSharesTest, AllBytesOnceAndEachRankByItselfWithinASecond) {
       largest = std::max(largest, share.state_bytes());
       for (const Share::Piece& piece : share.pieces()) {
         if (!piece.head.empty()) written.push_back({piece.file, 0, piece.head.size()});
-        for (const Extent& extent : piece.extents)
+        for (const auto& [extent, sent] : piece.parts)
           written.push_back({piece.file, extent.offset, extent.bytes});
       }
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -59,6 +60,16 @@ absl::Status WithMessage(const absl::Status& error, const std::string& message) 
   return result;
 }
 
+// Each host has the number of its first rank.
+Hosts HostsOf(const std::vector<PeerInfo>& peers) {
+  Hosts hosts = {.page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE))};
+  std::map<std::string_view, int> first_rank;
+  for (const PeerInfo& peer : peers)
+    hosts.of_rank.push_back(first_rank.emplace(peer.host_id, peer.rank).first->second);
+  if (first_rank.size() == 1) hosts.of_rank.clear();
+  return hosts;
+}
+
 std::string Mebibytes(uint64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
@@ -81,25 +92,17 @@ Checkpoints::Checkpoints(const Flags& flags, Job& job, const RankDevice& device,
 absl::StatusOr<std::unique_ptr<Checkpoints>> Checkpoints::Open(const Flags& flags, Job& job,
                                                                const RankDevice& device,
                                                                const Executor& executor, PeerMonitor& monitor,
-                                                               bool one_host, Voice voice) {
+                                                               const std::vector<PeerInfo>& peers,
+                                                               Voice voice) {
   auto checkpoints =
       absl::WrapUnique(new Checkpoints(flags, job, device, executor, monitor, std::move(voice)));
   FT_ASSIGN_OR_RETURN(checkpoints->state_, StateOfPlan(job.plan(), job.bound.mesh));
-  const absl::StatusOr<CheckpointType> type = checkpoints->ChooseType(one_host);
-  FT_RETURN_IF_ERROR(checkpoints->EndTogether(type.status()));
-  checkpoints->type_ = *type;
+  checkpoints->hosts_ = HostsOf(peers);
+  const bool one_host = checkpoints->hosts_.of_rank.empty();
+  checkpoints->type_ =
+      flags.checkpoints.type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
   if (flags.checkpoints.saves()) FT_RETURN_IF_ERROR(checkpoints->CheckFolder());
   return checkpoints;
-}
-
-absl::StatusOr<CheckpointType> Checkpoints::ChooseType(bool one_host) const {
-  const CheckpointType type =
-      flags_.checkpoints.type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
-  if (type != CheckpointType::kFull || one_host) return type;
-  // Two hosts that write parts of one page of a file can lose one of the two.
-  return absl::InvalidArgumentError(
-      "--state-dict-type=full is for ranks of one host; write sharded, and make full ones with ftckpt "
-      "convert");
 }
 
 // Rank 0 makes a file that all others must see, and each rank must be able to write one.
@@ -185,7 +188,8 @@ absl::Status Checkpoints::Prepare() {
   SaveSettings settings = {.folder = flags_.checkpoints.folder,
                            .async = flags_.checkpoints.async,
                            .retention = flags_.checkpoints.keep,
-                           .extra_files = TensorIndices(layout)};
+                           .extra_files = TensorIndices(layout),
+                           .hosts = hosts_};
   AddConfig(settings);
   description_ = DescribeRun(flags_, job_, device_);
   FT_RETURN_IF_ERROR(LeaveBehind(settings));

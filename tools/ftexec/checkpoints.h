@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "runtime/collective/liveness/peer_monitor.h"
+#include "runtime/collective/rendezvous/peer_info.h"
 #include "runtime/executor/checkpoint_saver.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/load_state.h"
@@ -32,11 +33,12 @@ class Checkpoints {
     std::function<void(const std::string& line)> warn;
   };
 
-  // All ranks, after they met; `one_host`: all are on one. Everything must outlive it. Errors: a folder that
-  // cannot be made or written, or that not all ranks see; a type that cannot be written here.
+  // All ranks, after they met, `peers` by rank. All but these must outlive it. Errors: a folder that cannot
+  // be made or written, or that not all ranks see.
   static absl::StatusOr<std::unique_ptr<Checkpoints>> Open(const Flags& flags, Job& job,
                                                            const RankDevice& device, const Executor& executor,
-                                                           PeerMonitor& monitor, bool one_host, Voice voice);
+                                                           PeerMonitor& monitor,
+                                                           const std::vector<PeerInfo>& peers, Voice voice);
 
   // With --resume: the state into the fresh arena, and the job's settings from the manifest. Memory for
   // saving in any case. False when there is nothing to go on from. What keeps any rank from it is the error
@@ -60,7 +62,6 @@ class Checkpoints {
  private:
   Checkpoints(const Flags& flags, Job& job, const RankDevice& device, const Executor& executor,
               PeerMonitor& monitor, Voice voice);
-  absl::StatusOr<CheckpointType> ChooseType(bool one_host) const;
   absl::Status CheckFolder();
   absl::StatusOr<bool> Resume();
   absl::Status Prepare();
@@ -77,6 +78,7 @@ class Checkpoints {
   const Executor& executor_;
   PeerMonitor& monitor_;
   const Voice voice_;
+  Hosts hosts_;
   CheckpointType type_ = CheckpointType::kFull;
   StateLayout state_;
   AgreeFunction agree_;
