@@ -10,6 +10,7 @@
 #include "runtime/base/output_check.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
+#include "runtime/checkpoint/state/branches.h"
 #include "runtime/checkpoint/state/checkpoint_reader.h"
 
 namespace ft {
@@ -47,7 +48,8 @@ CheckpointSaver::CheckpointSaver(FileLayout layout, int rank, const SaveSettings
       settings_(settings),
       source_(source),
       agree_(std::move(agree)),
-      share_(layout_, rank, settings.hosts) {}
+      share_(layout_, rank, settings.hosts),
+      left_behind_(settings.left_behind) {}
 
 absl::StatusOr<std::unique_ptr<CheckpointSaver>> CheckpointSaver::Create(FileLayout layout, int rank,
                                                                          const SaveSettings& settings,
@@ -84,6 +86,7 @@ absl::Status CheckpointSaver::Save(proto::Manifest manifest) {
     const uint64_t step = manifest.position().steps();
     Outcome outcome = {.step = step};
     outcome.status = WriteAndAgree(source_, manifest, absl::OkStatus(), outcome.note);
+    outcome.aside = std::exchange(aside_, "");
     const double ms = MillisecondsSince(begin);
     outcome.cost = {.stall_ms = ms, .seconds = ms / 1e3, .bytes = share_.bytes()};
     outcomes_.push_back(std::move(outcome));
@@ -141,6 +144,7 @@ void CheckpointSaver::Loop() {
     const Clock::time_point begin = Clock::now();
     SnapshotSource source(*snapshot_);
     outcome.status = WriteAndAgree(source, manifest, copied, outcome.note);
+    outcome.aside = std::exchange(aside_, "");
     outcome.cost.seconds = (MillisecondsSince(begin) + outcome.cost.stall_ms) / 1e3;
     lock.lock();
     outcomes_.push_back(std::move(outcome));
@@ -184,26 +188,38 @@ absl::StatusOr<std::string> CheckpointSaver::Decide(const proto::Manifest& manif
     }
     FT_RETURN_IF_ERROR(
         CompleteCheckpoint(layout_, staged.path(), settings_.extra_files, std::move(written), manifest));
-    return Publish(staged);
+    const auto is_left = [&](const CheckpointEntry& entry) { return entry.step == staged.step; };
+    return Publish(staged, std::any_of(left_behind_.begin(), left_behind_.end(), is_left));
   };
   const absl::Status status = all();
   if (status.ok()) {
-    const absl::Status retained = Retain(manifest);
-    return retained.ok() ? ""
-                         : fmt::format("older ones are still there: {}", std::string(retained.message()));
+    const absl::Status tidied = TidyUp(manifest, staged);
+    return tidied.ok() ? "" : fmt::format("others are still there: {}", std::string(tidied.message()));
   }
   RemoveStaged(staged).IgnoreError();  // what is left goes before the next run
   return absl::InternalError(status.message());
 }
 
-// The new one is on the disk. Checkpoints whose manifest cannot be read are not touched.
+// The new one is on the disk. First what is not the run's past goes aside, so that nobody counts it.
+absl::Status CheckpointSaver::TidyUp(const proto::Manifest& manifest, const StagedCheckpoint& published) {
+  if (!left_behind_.empty()) {
+    absl::StatusOr<std::string> aside = MoveAside(settings_.folder, left_behind_, published);
+    // What has this name from now on is the run's own.
+    std::erase_if(left_behind_, [&](const auto& entry) { return entry.step == published.step; });
+    FT_ASSIGN_OR_RETURN(aside_, std::move(aside));
+    left_behind_.clear();
+  }
+  return Retain(manifest);
+}
+
+// Checkpoints whose manifest cannot be read are not touched.
 absl::Status CheckpointSaver::Retain(const proto::Manifest& manifest) {
   const Retention& retention = settings_.retention;
   if (retention.newest == 0 && retention.every == 0 && retention.best == 0) return absl::OkStatus();
   FT_ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries, ListCheckpoints(settings_.folder));
   std::vector<KeptCandidate> candidates;
   for (const CheckpointEntry& entry : entries) {
-    // Those of steps to come are of a run that this one does not continue.
+    // Those of steps to come were put there meanwhile, by another.
     if (!entry.has_manifest || entry.step > manifest.position().steps()) continue;
     KeptCandidate candidate = {.step = entry.step};
     if (retention.best > 0) {

@@ -41,6 +41,9 @@ struct SaveSettings {
   bool async = true;
   Retention retention = {};
   ExtraFiles extra_files = {};
+  // On rank 0: those in the folder that the run does not go on from. They are moved aside when its first one
+  // is there.
+  std::vector<CheckpointEntry> left_behind = {};
   Hosts hosts = {};
 };
 
@@ -70,6 +73,8 @@ class CheckpointSaver {
     uint64_t step = 0;
     absl::Status status = {};
     std::string note = {};  // what went wrong after it was published; empty: nothing
+    std::string aside =
+        {};  // on rank 0: where those of settings.left_behind are now; empty: they were not moved
     SaveCost cost = {};
   };
   std::vector<Outcome> TakeOutcomes();
@@ -86,6 +91,7 @@ class CheckpointSaver {
                              std::string& note);
   absl::StatusOr<std::string> Decide(const proto::Manifest& manifest, const StagedCheckpoint& staged,
                                      const std::vector<std::string>& by_rank);
+  absl::Status TidyUp(const proto::Manifest& manifest, const StagedCheckpoint& published);
   absl::Status Retain(const proto::Manifest& manifest);
 
   const FileLayout layout_;
@@ -96,6 +102,9 @@ class CheckpointSaver {
   const Share share_;
   std::unique_ptr<Memory> snapshot_;  // what the share takes of the state, in its order; none without async
   bool delayed_ = false;
+  // Of whoever writes.
+  std::vector<CheckpointEntry> left_behind_;  // that still have to be moved
+  std::string aside_;                         // where the last save has moved them
 
   std::mutex mutex_;
   std::condition_variable changed_;

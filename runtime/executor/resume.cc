@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/checkpoint/state/branches.h"
 #include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/manifest.h"
 #include "runtime/plan/attributes.h"
@@ -92,8 +93,8 @@ class Chooser {
       paths_ = {request_.checkpoint};
       return absl::OkStatus();
     }
-    FT_ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries, ListCheckpoints(request_.folder));
-    for (const CheckpointEntry& entry : entries) paths_.push_back(entry.path);
+    FT_ASSIGN_OR_RETURN(const std::vector<BranchedCheckpoint> there, ListBranches(request_.folder));
+    for (const CheckpointEntry& entry : NewestBranch(there)) paths_.push_back(entry.path);
     return absl::OkStatus();
   }
 

@@ -76,9 +76,15 @@ def read_checkpoints(folder):
     return found
 
 
+def branch_of(files):
+    """The number of the run, of those that wrote into the folder, that wrote these."""
+    return read_manifest(files[MANIFEST]).get("branch", {}).get("number", 0)
+
+
 def newest_whole(checkpoints):
-    """Its step; 0: none."""
-    return next((step for step in sorted(checkpoints, reverse=True) if complaint(checkpoints[step]) is None), 0)
+    """(branch, step) of the one to go on from; (0, 0): there is none."""
+    whole = [(branch_of(files), step) for step, files in checkpoints.items() if complaint(files) is None]
+    return max(whole, default=(0, 0))
 
 
 def announced(stdout):

@@ -36,8 +36,11 @@ def run(*command, timeout=300, env=None):
 
 def children(pid):
     """Process id -> program name (its first 15 letters) of the children of a process."""
-    ids = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return {int(child): pathlib.Path(f"/proc/{child}/comm").read_text().strip() for child in ids}
+    found = {}
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            found[int(child)] = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
+    return found
 
 
 def command_lines():

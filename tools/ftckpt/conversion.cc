@@ -142,6 +142,7 @@ absl::Status Complete(const ConversionRequest& request, const FileLayout& layout
   }
   // All else that decides the next step stays as it was: position, health, run, settings.
   manifest.set_producer("ftckpt " FT_VERSION);
+  manifest.clear_branch();  // it lies in another folder
   return CompleteCheckpoint(layout, folder, extra, std::move(written), std::move(manifest));
 }
 

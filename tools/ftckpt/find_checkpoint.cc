@@ -8,7 +8,7 @@
 #include "fmt/format.h"
 #include "runtime/base/posix_error.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/checkpoint/state/folder.h"
+#include "runtime/checkpoint/state/branches.h"
 #include "runtime/checkpoint/state/manifest.h"
 
 namespace ft::ckpt {
@@ -30,8 +30,8 @@ absl::StatusOr<std::string> FindCheckpoint(const std::string& given) {
   if (IsCheckpoint(path)) return path;
   if (!S_ISDIR(info.st_mode))
     return absl::InvalidArgumentError(fmt::format("'{}' is no folder, and so no checkpoint", path));
-  FT_ASSIGN_OR_RETURN(const std::vector<CheckpointEntry> entries, ListCheckpoints(path));
-  for (const CheckpointEntry& entry : entries) {
+  FT_ASSIGN_OR_RETURN(const std::vector<BranchedCheckpoint> there, ListBranches(path));
+  for (const CheckpointEntry& entry : NewestBranch(there)) {
     if (entry.has_manifest) return entry.path;
   }
   return absl::InvalidArgumentError(

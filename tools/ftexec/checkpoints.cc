@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "fmt/format.h"
@@ -23,6 +24,7 @@
 #include "runtime/executor/resume.h"
 #include "runtime/plan/attributes.h"
 #include "tools/ftexec/run_manifest.h"
+#include "tools/ftexec/together.h"
 
 namespace ft {
 namespace {
@@ -48,6 +50,14 @@ bool HasContents(const std::string& path, std::string_view contents) {
 std::string OptimizerOf(const proto::Plan& plan) {
   const proto::Attribute* optimizer = FindAttribute(plan.settings(), "optimizer");
   return optimizer == nullptr ? "" : optimizer->s();
+}
+
+// The error in other words, and what it carries.
+absl::Status WithMessage(const absl::Status& error, const std::string& message) {
+  absl::Status result(error.code(), message);
+  error.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { result.SetPayload(url, payload); });
+  return result;
 }
 
 // Each host has the number of its first rank.
@@ -130,6 +140,19 @@ absl::Status Checkpoints::CheckFolder() {
   return agree_("folder of checkpoints", 1, std::move(payload), decide).status();
 }
 
+absl::StatusOr<bool> Checkpoints::Begin() {
+  absl::StatusOr<bool> resumed = Resume();
+  absl::Status status = resumed.status();
+  if (status.ok() && !*resumed) status = job_.lr_status;
+  if (status.ok()) status = Prepare();
+  FT_RETURN_IF_ERROR(EndTogether(status));
+  return resumed;
+}
+
+absl::Status Checkpoints::EndTogether(const absl::Status& own) {
+  return ft::EndTogether(agree_, ends_++, own);
+}
+
 absl::StatusOr<bool> Checkpoints::Resume() {
   const CheckpointFlags& flags = flags_.checkpoints;
   if (flags.resume.empty()) return false;
@@ -149,6 +172,7 @@ absl::StatusOr<bool> Checkpoints::Resume() {
   same_setup_ = IsSameSetup(manifest, flags_, job_, device_);
   // A run that has no step left writes the checkpoint anew, with all that is known of its step.
   if (manifest.has_eval_loss()) eval_loss_ = manifest.eval_loss();
+  if (flags.saves()) from_ = BranchPointIn(flags.folder, *resumed.reader);
   FT_ASSIGN_OR_RETURN(const std::vector<std::string> differences,
                       SettleResumed(flags_, manifest, device_, job_, position_));
   voice_.say(fmt::format("resumed from '{}' after {} step{}, {} of this rank in {:.2f} s{}{}",
@@ -168,10 +192,21 @@ absl::Status Checkpoints::Prepare() {
                            .hosts = hosts_};
   AddConfig(settings);
   description_ = DescribeRun(flags_, job_, device_);
+  FT_RETURN_IF_ERROR(LeaveBehind(settings));
   source_ = std::make_unique<ArenaSource>(job_.plan(), state_, executor_);
   FT_ASSIGN_OR_RETURN(saver_, CheckpointSaver::Create(std::move(layout), job_.rank(), settings,
                                                       device_.device(), *source_, agree_));
   last_save_ = absl::Now();
+  return absl::OkStatus();
+}
+
+// Rank 0 writes manifests, and moves checkpoints.
+absl::Status Checkpoints::LeaveBehind(SaveSettings& settings) {
+  if (job_.rank() != 0) return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(departure_, DepartureIn(settings.folder, from_));
+  if (departure_.branch.number() > 0) *description_.mutable_branch() = departure_.branch;
+  settings.left_behind = departure_.left;
+  if (!departure_.left.empty()) voice_.say(DepartureText(settings.folder, departure_));
   return absl::OkStatus();
 }
 
@@ -224,12 +259,12 @@ absl::Status Checkpoints::Report(bool last) {
     if (!outcome.status.ok()) {
       const std::string line =
           fmt::format("the checkpoint {} was not written: {}", name, std::string(outcome.status.message()));
-      if (last && static_cast<int64_t>(outcome.step) == saved_step_)
-        return absl::Status(outcome.status.code(), line);
+      if (last && static_cast<int64_t>(outcome.step) == saved_step_) return WithMessage(outcome.status, line);
       voice_.warn(line);
       continue;
     }
     cost_ = outcome.cost;
+    if (!outcome.aside.empty()) voice_.say(AsideText(departure_, outcome.aside));
     if (!outcome.note.empty())
       voice_.warn(fmt::format("the checkpoint {} is written, but {}", name, outcome.note));
     voice_.say(

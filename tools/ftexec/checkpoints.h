@@ -18,6 +18,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/executor/load_state.h"
 #include "runtime/executor/training_loop.h"
+#include "tools/ftexec/branching.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/rank_device.h"
@@ -39,16 +40,14 @@ class Checkpoints {
                                                            PeerMonitor& monitor,
                                                            const std::vector<PeerInfo>& peers, Voice voice);
 
-  // With --resume: the state into the fresh arena, and the job's settings from the manifest. False when there
-  // is nothing to go on from.
-  absl::StatusOr<bool> Resume();
+  // With --resume: the state into the fresh arena, and the job's settings from the manifest. Memory for
+  // saving in any case. False when there is nothing to go on from. What keeps any rank from it is the error
+  // of all.
+  absl::StatusOr<bool> Begin();
   const TrainingPosition& position() const { return position_; }
   const TrainingHealth& health() const { return health_; }
   // Whether plan, ranks and machine are those that the run had until it was resumed.
   bool is_same_setup() const { return same_setup_; }
-
-  // Once the job's settings are final: memory for saving.
-  absl::Status Prepare();
 
   // After each step, on all ranks: saves when it is time to, or somebody wishes for it. True: the run ends
   // here.
@@ -64,6 +63,10 @@ class Checkpoints {
   Checkpoints(const Flags& flags, Job& job, const RankDevice& device, const Executor& executor,
               PeerMonitor& monitor, Voice voice);
   absl::Status CheckFolder();
+  absl::StatusOr<bool> Resume();
+  absl::Status Prepare();
+  absl::Status EndTogether(const absl::Status& own);
+  absl::Status LeaveBehind(SaveSettings& settings);
   void AddConfig(SaveSettings& settings) const;
   absl::Status Save(const TrainingLoop& loop);
   absl::Status Report(bool last);
@@ -79,9 +82,12 @@ class Checkpoints {
   CheckpointType type_ = CheckpointType::kFull;
   StateLayout state_;
   AgreeFunction agree_;
+  uint64_t ends_ = 0;  // calls of EndTogether
   TrainingPosition position_;
   TrainingHealth health_;
   bool same_setup_ = false;
+  std::optional<BranchPoint> from_;
+  Departure departure_;  // of rank 0
   std::unique_ptr<ArenaSource> source_;
   std::unique_ptr<CheckpointSaver> saver_;
   proto::Manifest description_;  // DescribeRun: what is the same in all checkpoints of the run

@@ -13,6 +13,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/liveness/agreement.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
 #include "tools/ftexec/error_file.h"
 #include "tools/ftexec/flags.h"
@@ -50,7 +51,8 @@ int Report(const absl::Status& status, const std::string& prefix, const LaunchEn
            const std::string& log_dir) {
   if (status.ok()) return kExitOk;
   const std::string message = OneLine(std::string(status.message()));
-  PrintError(prefix + message);
+  // What all ranks were told, one says for all, each log has and each launcher hears.
+  if (environment.rank == 0 || !IsKnownToAll(status)) PrintError(prefix + message);
   RankLog::Append(log_dir, environment.rank, prefix + message + "\n");
   WriteErrorFile(environment.error_file, absl::StatusCodeToString(status.code()), message);
   return ExitStatus(status);
@@ -69,7 +71,8 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
   const absl::Status status = CatchAll([&] { return RunRank(flags, *environment, load_nccl, **guard); });
   (*guard)->RaiseAgain();  // what the run made of the signal does not matter
   if (status.ok() && (*guard)->ended_as_wished()) return kExitEndedAsWished;
-  return Report(status, Prefix(*environment), *environment, flags.log_dir);
+  return Report(status, IsKnownToAll(status) ? "ftexec: " : Prefix(*environment), *environment,
+                flags.log_dir);
 }
 
 }  // namespace

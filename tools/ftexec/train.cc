@@ -21,6 +21,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
 #include "runtime/collective/create.h"
+#include "runtime/collective/liveness/agreement.h"
 #include "runtime/collective/liveness/peer_monitor.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/executor/load_weights.h"
@@ -198,9 +199,8 @@ class Run {
                                       .warn = [this](const std::string& line) { Warn(line); }};
     FT_ASSIGN_OR_RETURN(checkpoints_, Checkpoints::Open(flags_, job_, device_, *executor_, *peers_.monitor,
                                                         peers_.rendezvous->peers(), voice));
-    FT_ASSIGN_OR_RETURN(resumed_, checkpoints_->Resume());
-    if (!resumed_) FT_RETURN_IF_ERROR(job_.lr_status);
-    return checkpoints_->Prepare();
+    FT_ASSIGN_OR_RETURN(resumed_, checkpoints_->Begin());
+    return absl::OkStatus();
   }
 
   absl::Status MakeLoop() {
@@ -387,7 +387,7 @@ absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, Pr
   {
     Run run(flags, job, *device, peers, guard);
     status = run.Execute();
-    all_ranks_know = status.ok() || run.diverged();
+    all_ranks_know = status.ok() || run.diverged() || IsKnownToAll(status);
     if (!all_ranks_know) status = TellPeers(*peers.monitor, status);
     if (!status.ok()) run.KeepTrace();
   }

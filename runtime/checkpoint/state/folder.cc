@@ -115,6 +115,10 @@ std::string StagedCheckpoint::destination() const {
   return fmt::format("{}/{}", folder, CheckpointName(step));
 }
 
+std::string StagedCheckpoint::replaced() const {
+  return fmt::format("{}/{}{}", folder, kReplacedPrefix, CheckpointName(step));
+}
+
 // Its name need not be on the disk before Publish.
 absl::Status MakeStaged(const StagedCheckpoint& staged) {
   const absl::Status made = MakeFolder(staged.path()).status();
@@ -131,13 +135,9 @@ absl::Status SyncPath(const std::string& path) {
 
 namespace {
 
-std::string ReplacedPath(const StagedCheckpoint& staged) {
-  return fmt::format("{}/{}{}", staged.folder, kReplacedPrefix, CheckpointName(staged.step));
-}
-
-// The new one to its name. One that was there lies at ReplacedPath afterwards.
+// The new one to its name. One that was there lies at staged.replaced() afterwards.
 absl::Status PutInPlace(const StagedCheckpoint& staged) {
-  const std::string from = staged.path(), to = staged.destination(), replaced = ReplacedPath(staged);
+  const std::string from = staged.path(), to = staged.destination(), replaced = staged.replaced();
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return absl::OkStatus();
   if (errno == EEXIST) {
     FT_RETURN_IF_ERROR(RemoveAll(replaced));
@@ -160,12 +160,13 @@ absl::Status PutInPlace(const StagedCheckpoint& staged) {
 
 }  // namespace
 
-absl::Status Publish(const StagedCheckpoint& staged) {
+absl::Status Publish(const StagedCheckpoint& staged, bool keep_replaced) {
   FT_RETURN_IF_ERROR(SyncPath(staged.path()));
   FT_RETURN_IF_ERROR(PutInPlace(staged));
   // Nothing goes before it is on the disk what came in its place.
   FT_RETURN_IF_ERROR(SyncPath(staged.folder));
-  RemoveAll(ReplacedPath(staged)).IgnoreError();  // it is published; RemoveLeftovers tries again
+  // It is published; RemoveLeftovers tries again.
+  if (!keep_replaced) RemoveAll(staged.replaced()).IgnoreError();
   return absl::OkStatus();
 }
 

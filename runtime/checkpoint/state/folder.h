@@ -33,6 +33,7 @@ struct StagedCheckpoint {
 
   std::string path() const;
   std::string destination() const;
+  std::string replaced() const;  // where one that is in its place goes
 };
 
 // A folder and those that it lies in, where they are not there, on the disk when it returns. Errors: the
@@ -44,9 +45,10 @@ absl::Status MakeStaged(const StagedCheckpoint& staged);
 
 // Makes what was written a checkpoint, in one step that a reader sees whole or not at all; one that is
 // already there is replaced in that step, where the file system can. All files must have been fsynced.
+// With `keep_replaced` the one that was there lies at staged.replaced() then, until RemoveLeftovers.
 // Errors: the system's. The staged folder is as it was then, or the checkpoint is in place and may not be on
 // the disk; RemoveStaged may be called in either case.
-absl::Status Publish(const StagedCheckpoint& staged);
+absl::Status Publish(const StagedCheckpoint& staged, bool keep_replaced = false);
 
 // Takes away what was staged; that it is not there is no error. Errors: the system's.
 absl::Status RemoveStaged(const StagedCheckpoint& staged);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
@@ -24,8 +25,16 @@ constexpr absl::Duration kForItsWord = absl::Seconds(5);
 struct Head {
   uint64_t call;
   uint64_t number;
-  uint64_t code;
+  uint32_t code;
+  uint32_t decided;
 };
+
+constexpr char kKnownToAll[] = "ft/known-to-all-ranks";
+
+absl::Status KnownToAll(absl::Status error) {
+  error.SetPayload(kKnownToAll, absl::Cord());
+  return error;
+}
 
 std::string RanksText(const std::vector<size_t>& ranks) {
   const size_t named = std::min(ranks.size(), kMaxNamedRanks);
@@ -40,6 +49,8 @@ absl::Status TooLong(uint64_t bytes) {
 }
 
 }  // namespace
+
+bool IsKnownToAll(const absl::Status& error) { return error.GetPayload(kKnownToAll).has_value(); }
 
 Agreement::Agreement(PeerLinks& links)
     : links_(links), incoming_(links.rank() == 0 ? links.world_size() : 1) {}
@@ -73,8 +84,8 @@ std::string Agreement::Name(const Subject& subject) {
   return absl::StrCat("'", subject.topic, "' ", subject.number);
 }
 
-std::string Agreement::HeadOf(const Subject& subject, absl::StatusCode code) {
-  const Head head{subject.call, subject.number, static_cast<uint64_t>(code)};
+std::string Agreement::HeadOf(const Subject& subject, absl::StatusCode code, bool decided) {
+  const Head head{subject.call, subject.number, static_cast<uint32_t>(code), decided ? 1u : 0u};
   return absl::StrCat(absl::string_view(reinterpret_cast<const char*>(&head), sizeof(head)), subject.topic);
 }
 
@@ -106,6 +117,7 @@ void Agreement::Begin(size_t rank, absl::string_view text) {
   Incoming incoming;
   incoming.subject = {head.call, head.number, std::string(text.substr(sizeof(size) + sizeof(head)))};
   incoming.code = static_cast<absl::StatusCode>(head.code);
+  incoming.decided = head.decided != 0;
   const bool stale = head.call < calls_ || (head.call == calls_ && !busy_);
   if (stale) return void(incoming_[rank] = Incoming{});  // this rank has given up on it
   incoming.refused = size > (head.code == 0 ? kMaxBytes : kMaxErrorText);
@@ -123,8 +135,8 @@ absl::StatusOr<std::string> Agreement::Lead(const Subject& subject, std::string 
       payloads.ok() ? decide(*payloads) : absl::StatusOr<std::string>(payloads.status());
   if (result.ok() && result->size() > kMaxBytes) result = TooLong(result->size());
   absl::MutexLock lock(&links_.mutex());
-  Tell(subject, result);
-  return result;
+  const bool told = Tell(subject, result, payloads.ok());
+  return told && payloads.ok() && !result.ok() ? KnownToAll(result.status()) : result;
 }
 
 // What all ranks brought, by rank.
@@ -184,15 +196,17 @@ absl::Status Agreement::Objection(const Subject& subject, std::vector<size_t>* m
   return absl::OkStatus();
 }
 
-void Agreement::Tell(const Subject& subject, const absl::StatusOr<std::string>& result) {
-  if (links_.over() || incoming_.size() == 1) return;  // they have been told, or will be
+// Whether others get it; else there are none, or they have been told something, or will be.
+bool Agreement::Tell(const Subject& subject, const absl::StatusOr<std::string>& result, bool decided) {
+  if (links_.over() || incoming_.size() == 1) return false;
   const auto text = std::make_shared<const std::string>(
       result.ok() ? *result : std::string(result.status().message().substr(0, kMaxErrorText)));
-  const std::string head = HeadOf(subject, result.status().code());
+  const std::string head = HeadOf(subject, result.status().code(), decided);
   for (size_t rank = 1; rank < incoming_.size(); ++rank) {
     links_.SendText(rank, head, text);
     ++counts_.messages_out;
   }
+  return true;
 }
 
 absl::StatusOr<std::string> Agreement::Follow(const Subject& subject, std::string payload,
@@ -222,7 +236,10 @@ absl::StatusOr<std::string> Agreement::Follow(const Subject& subject, std::strin
   Incoming answer = std::move(answers_.front());
   answers_.pop_front();
   if (answer.refused) return absl::InternalError("rank 0 sends nonsense");
-  if (answer.code != absl::StatusCode::kOk) return absl::Status(answer.code, answer.bytes);
+  if (answer.code != absl::StatusCode::kOk) {
+    absl::Status error(answer.code, answer.bytes);
+    return answer.decided ? KnownToAll(std::move(error)) : error;
+  }
   return std::move(answer.bytes);
 }
 

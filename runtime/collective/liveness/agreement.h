@@ -17,6 +17,10 @@
 
 namespace ft {
 
+// Whether the error is one that all ranks got from an agreement's `decide`, each in the same words: one of
+// them may say it for all. It stays so through macros that return it, and not in an error that is made of it.
+bool IsKnownToAll(const absl::Status& error);
+
 class Agreement {
  public:
   // On rank 0, with what each rank brought: what all ranks get, or the error that all get.
@@ -54,6 +58,7 @@ class Agreement {
   struct Incoming {
     Subject subject;
     absl::StatusCode code = absl::StatusCode::kOk;  // else the text is an error's message
+    bool decided = false;                           // the error is that of `decide`
     uint64_t size = 0;
     std::string bytes;
     bool refused = false;  // too long
@@ -61,14 +66,14 @@ class Agreement {
   };
 
   static std::string Name(const Subject& subject);
-  static std::string HeadOf(const Subject& subject, absl::StatusCode code);
+  static std::string HeadOf(const Subject& subject, absl::StatusCode code, bool decided = false);
   void Begin(size_t rank, absl::string_view text);
   absl::StatusOr<std::string> Lead(const Subject& subject, std::string payload, Decide decide,
                                    absl::Duration timeout);
   absl::StatusOr<std::vector<std::string>> Collect(const Subject& subject, std::string payload,
                                                    absl::Duration timeout);
   absl::Status Objection(const Subject& subject, std::vector<size_t>* missing) const;
-  void Tell(const Subject& subject, const absl::StatusOr<std::string>& result);
+  bool Tell(const Subject& subject, const absl::StatusOr<std::string>& result, bool decided);
   absl::StatusOr<std::string> Follow(const Subject& subject, std::string payload, absl::Duration timeout);
   bool Answered(const Subject& subject) const;
   void Keep(Incoming answer);
