@@ -1,19 +1,12 @@
 #include "tools/ftexec/checkpoints.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <string_view>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "fmt/format.h"
-#include "runtime/base/posix_error.h"
-#include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/model_config.h"
@@ -22,27 +15,13 @@
 #include "runtime/executor/resume.h"
 #include "runtime/plan/attributes.h"
 #include "tools/ftexec/run_manifest.h"
+#include "tools/ftexec/shared_folder.h"
 
 namespace ft {
 namespace {
 
 // Disks may be slow, and some ranks have more to do than others; nobody waits for a collective meanwhile.
 constexpr absl::Duration kPatience = absl::Hours(2);
-
-// That a rank may write in the file's folder: the file, with `contents`.
-absl::Status TryToWrite(const std::string& path, std::string_view contents) {
-  const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (file.fd() < 0) return PosixError(errno, "write", path);
-  const ssize_t written = write(file.fd(), contents.data(), contents.size());
-  if (written == static_cast<ssize_t>(contents.size())) return absl::OkStatus();
-  return PosixError(written < 0 ? errno : ENOSPC, "write", path);
-}
-
-// Whether the file is that of this run: a killed one may have left its own in the folder of any rank.
-bool HasContents(const std::string& path, std::string_view contents) {
-  const absl::StatusOr<std::string> there = ReadText(path, "mark", contents.size());
-  return there.ok() && *there == contents;
-}
 
 std::string OptimizerOf(const proto::Plan& plan) {
   const proto::Attribute* optimizer = FindAttribute(plan.settings(), "optimizer");
@@ -90,39 +69,15 @@ absl::StatusOr<CheckpointType> Checkpoints::ChooseType(bool one_host) const {
       "convert");
 }
 
-// Rank 0 makes a file that all others must see, and each rank must be able to write one.
 absl::Status Checkpoints::CheckFolder() {
   const std::string& folder = flags_.checkpoints.folder;
-  const std::string seen = fmt::format("{}/.seen-by-all-ranks", folder);
-  const auto make = [&](const auto&) -> absl::StatusOr<std::string> {
+  const auto make = [&folder]() -> absl::Status {
     FT_RETURN_IF_ERROR(MakeFolders(folder));
-    FT_RETURN_IF_ERROR(RemoveLeftovers(folder));
-    std::string mark = fmt::format("{} {}", getpid(), absl::GetCurrentTimeNanos());
-    FT_RETURN_IF_ERROR(TryToWrite(seen, mark));
-    return mark;
+    return RemoveLeftovers(folder);
   };
-  FT_ASSIGN_OR_RETURN(const std::string mark, agree_("folder of checkpoints", 0, "", make));
-  const std::string unseen = "does not see what rank 0 wrote there: all ranks need one folder";
-  std::string payload;
-  if (!HasContents(seen, mark)) {
-    payload = unseen;
-  } else {
-    const std::string own = fmt::format("{}/.written-by-rank-{}", folder, job_.rank());
-    if (const absl::Status status = TryToWrite(own, mark); !status.ok())
-      payload = std::string(status.message());
-    unlink(own.c_str());
-  }
-  const auto decide = [&](const std::vector<std::string>& by_rank) -> absl::StatusOr<std::string> {
-    unlink(seen.c_str());
-    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
-      if (by_rank[rank].empty()) continue;
-      // One is an error of whoever started the run, the other one of the file system.
-      const std::string line = fmt::format("--checkpoint-dir={}: rank {} {}", folder, rank, by_rank[rank]);
-      return by_rank[rank] == unseen ? absl::FailedPreconditionError(line) : absl::InternalError(line);
-    }
-    return "";
-  };
-  return agree_("folder of checkpoints", 1, std::move(payload), decide).status();
+  return CheckSharedFolder(
+      {.option = "--checkpoint-dir", .folder = folder, .mark = ".seen-by-all-ranks", .make = make},
+      job_.rank(), agree_);
 }
 
 absl::StatusOr<bool> Checkpoints::Resume() {
