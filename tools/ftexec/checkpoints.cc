@@ -12,16 +12,12 @@
 #include "runtime/checkpoint/state/model_config.h"
 #include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/checkpoint/state/tensor_index.h"
-#include "runtime/executor/resume.h"
 #include "runtime/plan/attributes.h"
 #include "tools/ftexec/run_manifest.h"
 #include "tools/ftexec/shared_folder.h"
 
 namespace ft {
 namespace {
-
-// Disks may be slow, and some ranks have more to do than others; nobody waits for a collective meanwhile.
-constexpr absl::Duration kPatience = absl::Hours(2);
 
 std::string OptimizerOf(const proto::Plan& plan) {
   const proto::Attribute* optimizer = FindAttribute(plan.settings(), "optimizer");
@@ -34,6 +30,25 @@ std::string Mebibytes(uint64_t bytes) {
 
 }  // namespace
 
+absl::StatusOr<CheckpointType> ChooseCheckpointType(const CheckpointFlags& flags, bool one_host) {
+  const CheckpointType type =
+      flags.type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
+  if (type != CheckpointType::kFull || one_host) return type;
+  // Two hosts that write parts of one page of a file can lose one of the two.
+  return absl::InvalidArgumentError(
+      "--state-dict-type=full is for ranks of one host; write sharded, and make full ones with ftckpt "
+      "convert");
+}
+
+ResumeRequest ResumeRequestOf(const CheckpointFlags& flags, const proto::Plan& plan) {
+  ResumeRequest request;
+  (flags.resumes_automatically() ? request.folder : request.checkpoint) =
+      flags.resumes_automatically() ? flags.folder : flags.resume;
+  request.optimizer = OptimizerOf(plan);
+  request.fingerprint = ModelFingerprint(plan);
+  return request;
+}
+
 Checkpoints::Checkpoints(const Flags& flags, Job& job, const RankDevice& device, const Executor& executor,
                          PeerMonitor& monitor, Voice voice)
     : flags_(flags),
@@ -43,7 +58,8 @@ Checkpoints::Checkpoints(const Flags& flags, Job& job, const RankDevice& device,
       monitor_(monitor),
       voice_(std::move(voice)) {
   agree_ = [this](std::string_view topic, uint64_t number, std::string payload, auto decide) {
-    return monitor_.Agree(topic, number, std::move(payload), decide, std::max(kPatience, flags_.timeout()));
+    return monitor_.Agree(topic, number, std::move(payload), decide,
+                          std::max(kCheckpointPatience, flags_.timeout()));
   };
 }
 
@@ -54,19 +70,9 @@ absl::StatusOr<std::unique_ptr<Checkpoints>> Checkpoints::Open(const Flags& flag
   auto checkpoints =
       absl::WrapUnique(new Checkpoints(flags, job, device, executor, monitor, std::move(voice)));
   FT_ASSIGN_OR_RETURN(checkpoints->state_, StateOfPlan(job.plan(), job.bound.mesh));
-  FT_ASSIGN_OR_RETURN(checkpoints->type_, checkpoints->ChooseType(one_host));
+  FT_ASSIGN_OR_RETURN(checkpoints->type_, ChooseCheckpointType(flags.checkpoints, one_host));
   if (flags.checkpoints.saves()) FT_RETURN_IF_ERROR(checkpoints->CheckFolder());
   return checkpoints;
-}
-
-absl::StatusOr<CheckpointType> Checkpoints::ChooseType(bool one_host) const {
-  const CheckpointType type =
-      flags_.checkpoints.type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
-  if (type != CheckpointType::kFull || one_host) return type;
-  // Two hosts that write parts of one page of a file can lose one of the two.
-  return absl::InvalidArgumentError(
-      "--state-dict-type=full is for ranks of one host; write sharded, and make full ones with ftckpt "
-      "convert");
 }
 
 absl::Status Checkpoints::CheckFolder() {
@@ -81,13 +87,8 @@ absl::Status Checkpoints::CheckFolder() {
 }
 
 absl::StatusOr<bool> Checkpoints::Resume() {
-  const CheckpointFlags& flags = flags_.checkpoints;
-  if (flags.resume.empty()) return false;
-  ResumeRequest request;
-  (flags.resumes_automatically() ? request.folder : request.checkpoint) =
-      flags.resumes_automatically() ? flags.folder : flags.resume;
-  request.optimizer = OptimizerOf(job_.plan());
-  request.fingerprint = ModelFingerprint(job_.plan());
+  if (flags_.checkpoints.resume.empty()) return false;
+  const ResumeRequest request = ResumeRequestOf(flags_.checkpoints, job_.plan());
   FT_ASSIGN_OR_RETURN(const Resumed resumed, ft::Resume(request, job_.plan(), state_, executor_, agree_));
   for (const std::string& note : resumed.notes) voice_.warn(note);
   if (resumed.reader == nullptr) return false;

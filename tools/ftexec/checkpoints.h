@@ -16,12 +16,23 @@
 #include "runtime/executor/checkpoint_saver.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/load_state.h"
+#include "runtime/executor/resume.h"
 #include "runtime/executor/training_loop.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/rank_device.h"
 
 namespace ft {
+
+// Disks may be slow, and some ranks have more to do than others; nobody waits for a collective meanwhile.
+inline constexpr absl::Duration kCheckpointPatience = absl::Hours(2);
+
+// As which type checkpoints are written; `one_host`: all ranks are on one. Errors: InvalidArgument for one
+// that cannot be written there.
+absl::StatusOr<CheckpointType> ChooseCheckpointType(const CheckpointFlags& flags, bool one_host);
+
+// Of a run with --resume.
+ResumeRequest ResumeRequestOf(const CheckpointFlags& flags, const proto::Plan& plan);
 
 class Checkpoints {
  public:
@@ -61,7 +72,6 @@ class Checkpoints {
  private:
   Checkpoints(const Flags& flags, Job& job, const RankDevice& device, const Executor& executor,
               PeerMonitor& monitor, Voice voice);
-  absl::StatusOr<CheckpointType> ChooseType(bool one_host) const;
   absl::Status CheckFolder();
   void AddConfig(SaveSettings& settings) const;
   absl::Status Save(const TrainingLoop& loop);

@@ -14,6 +14,7 @@
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
+#include "tools/ftexec/check/check.h"
 #include "tools/ftexec/error_file.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
@@ -31,6 +32,7 @@ std::string Prefix(const LaunchEnvironment& environment) {
 
 absl::Status RunRank(const Flags& flags, const LaunchEnvironment& environment, const NcclSource& load_nccl,
                      ProcessGuard& guard) {
+  if (flags.check) return CheckJob(flags, environment, load_nccl, guard);
   FT_ASSIGN_OR_RETURN(Job job, PrepareJob(flags, environment));
   return Train(flags, job, load_nccl, guard);
 }
@@ -50,7 +52,7 @@ int Report(const absl::Status& status, const std::string& prefix, const LaunchEn
            const std::string& log_dir) {
   if (status.ok()) return kExitOk;
   const std::string message = OneLine(std::string(status.message()));
-  PrintError(prefix + message);
+  if (!message.empty()) PrintError(prefix + message);  // else another rank says it
   RankLog::Append(log_dir, environment.rank, prefix + message + "\n");
   WriteErrorFile(environment.error_file, absl::StatusCodeToString(status.code()), message);
   return ExitStatus(status);
@@ -58,7 +60,8 @@ int Report(const absl::Status& status, const std::string& prefix, const LaunchEn
 
 int Run(const Flags& flags, const NcclSource& load_nccl) {
   if (flags.device == DeviceKind::kNull)
-    return Report(CatchAll([&] { return Simulate(flags); }), "ftexec: ", {}, "");
+    return Report(CatchAll([&] { return flags.check ? CheckSimulated(flags) : Simulate(flags); }),
+                  "ftexec: ", {}, "");
   const absl::StatusOr<LaunchEnvironment> environment = LaunchEnvironmentOfProcess();
   if (!environment.ok()) return Report(environment.status(), "ftexec: ", {}, "");
   const absl::StatusOr<std::unique_ptr<ProcessGuard>> guard = ProcessGuard::Start();
@@ -69,7 +72,8 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
   const absl::Status status = CatchAll([&] { return RunRank(flags, *environment, load_nccl, **guard); });
   (*guard)->RaiseAgain();  // what the run made of the signal does not matter
   if (status.ok() && (*guard)->ended_as_wished()) return kExitEndedAsWished;
-  return Report(status, Prefix(*environment), *environment, flags.log_dir);
+  // A check leaves no file behind, so it adds nothing to a log.
+  return Report(status, Prefix(*environment), *environment, flags.check ? "" : flags.log_dir);
 }
 
 }  // namespace
