@@ -80,6 +80,7 @@ class JobCheck {
     if (peers_.monitor != nullptr) status = TellPeers(*peers_.monitor, status);
     // What ends a check in its midst: a lost rank, a collective that failed.
     if (leads()) {
+      std::erase_if(findings_, [](const Finding& finding) { return finding.check == "ranks"; });
       findings_.push_back(Failure("ranks", status));
       PrintOut(TableOf(findings_)).IgnoreError();
     }

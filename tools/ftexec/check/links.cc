@@ -16,7 +16,7 @@
 namespace ft {
 namespace {
 
-constexpr double kSecondsOfATry = 0.1;
+constexpr double kSecondsOfATry = 0.05;
 constexpr int64_t kMostCalls = 1000;
 constexpr int kRepeats = 3;  // the best of so many: others may have had the machine meanwhile
 // Costs are estimates, and cross-checked against published steps to within 70% (docs/targets.md).

@@ -71,6 +71,12 @@ std::string TextOf(std::string_view name, const Flags& flags, const Job& job) {
   return "";
 }
 
+// "CUDA device 3: NVIDIA H200, ..." without the number, which differs between ranks.
+std::string KindOf(const std::string& description) {
+  const size_t colon = description.find(": ");
+  return colon == description.npos ? description : description.substr(colon + 2);
+}
+
 void OpenDevice(const Flags& flags, const NcclSource& load_nccl, PreparedCheck& prepared) {
   absl::StatusOr<std::unique_ptr<RankDevice>> device = RankDevice::Open(flags, prepared.job, load_nccl);
   absl::Status status = device.status();
@@ -81,7 +87,7 @@ void OpenDevice(const Flags& flags, const NcclSource& load_nccl, PreparedCheck& 
   if (prepared.device->is_cpu())
     prepared.facts.threads = prepared.job.threads;
   else
-    prepared.facts.device = prepared.device->device().description();
+    prepared.facts.device = KindOf(prepared.device->device().description());
 }
 
 // What a save copies into memory of the host.

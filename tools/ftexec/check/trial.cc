@@ -90,9 +90,12 @@ absl::Status Trial::TryKernels() {
   if (!all) return absl::OkStatus();
   on_executor_(executor->get());
   const absl::Cleanup forget = [this] { on_executor_(nullptr); };
-  results_.findings.push_back(Ok("kernels", fmt::format("all of the plan's are made; arena {}, host arena {}",
-                                                        BytesText((*executor)->arena_bytes()),
-                                                        BytesText((*executor)->host_arena_bytes()))));
+  std::string made =
+      fmt::format("all of the plan's are made; arena {}, host arena {}",
+                  BytesText((*executor)->arena_bytes()), BytesText((*executor)->host_arena_bytes()));
+  const uint64_t used = prepared_.device->is_cpu() ? 0 : prepared_.device->device().used_bytes();
+  if (used > 0) absl::StrAppend(&made, ", in use on the device ", BytesText(used));
+  results_.findings.push_back(Ok("kernels", std::move(made)));
   FT_RETURN_IF_ERROR(TryResume(**executor));
   return TrySpeed(**executor);
 }
@@ -163,6 +166,7 @@ absl::Status Trial::TrySpeed(Executor& executor) {
 }
 
 void Trial::TryDisk() {
+  if (job().rank() != 0 && flags_.log_dir.empty()) return;  // it writes what rank 0 counts
   results_.findings.push_back(CheckDisk(flags_, job(), peers_.rendezvous->one_host(), first_step_));
 }
 
