@@ -20,15 +20,6 @@
 namespace ft {
 namespace {
 
-absl::Status CheckLimit(const std::string& path, uint64_t bytes) {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur)
-    return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      fmt::format("cannot write '{}': it takes {} bytes, but files are limited to {} (ulimit -f)", path,
-                  bytes, limit.rlim_cur));
-}
-
 // What exists and is no regular file. A full device says so when nothing is written to it, too. Pipes are not
 // opened: that would be seen at their other end.
 absl::Status CheckSpecialFile(const std::string& path, const struct stat& info) {
@@ -53,21 +44,34 @@ absl::Status CheckNewFile(const std::string& path, uint64_t bytes) {
   if (fd < 0) return PosixError(errno, "write", path);
   close(fd);
   unlink(probe.c_str());
-  FT_RETURN_IF_ERROR(CheckLimit(path, bytes));
+  FT_RETURN_IF_ERROR(CheckFileLimit(path, bytes));
   return CheckRoom(path, folder, bytes);
 }
 
 }  // namespace
 
-absl::Status CheckRoom(const std::string& path, const std::string& at, uint64_t bytes) {
+absl::Status CheckFileLimit(const std::string& path, uint64_t bytes) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      fmt::format("cannot write '{}': it takes {} bytes, but files are limited to {} (ulimit -f)", path,
+                  bytes, limit.rlim_cur));
+}
+
+std::optional<uint64_t> FreeRoom(const std::string& at) {
   struct statvfs system;
-  if (statvfs(at.c_str(), &system) != 0 || system.f_blocks == 0) return absl::OkStatus();  // it does not say
-  const uint64_t blocks = geteuid() == 0 ? system.f_bfree : system.f_bavail;
-  if (bytes <= blocks * system.f_frsize) return absl::OkStatus();
+  if (statvfs(at.c_str(), &system) != 0 || system.f_blocks == 0) return std::nullopt;
+  return (geteuid() == 0 ? system.f_bfree : system.f_bavail) * system.f_frsize;
+}
+
+absl::Status CheckRoom(const std::string& path, const std::string& at, uint64_t bytes) {
+  const std::optional<uint64_t> room = FreeRoom(at);
+  if (!room.has_value() || bytes <= *room) return absl::OkStatus();
   return absl::ResourceExhaustedError(fmt::format(
       "cannot write '{}': it takes {} bytes, and {} are free there; free some room or choose another "
       "folder",
-      path, bytes, blocks * system.f_frsize));
+      path, bytes, *room));
 }
 
 absl::Status CheckAtomicOutput(const std::string& path, uint64_t bytes) {
@@ -75,7 +79,7 @@ absl::Status CheckAtomicOutput(const std::string& path, uint64_t bytes) {
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return CheckSpecialFile(path, info);
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> probe,
                       AtomicFile::Create(path));  // gone when it is destroyed
-  FT_RETURN_IF_ERROR(CheckLimit(path, bytes));
+  FT_RETURN_IF_ERROR(CheckFileLimit(path, bytes));
   return CheckRoom(path, FolderOf(probe->path()), bytes);
 }
 
@@ -87,7 +91,7 @@ absl::Status CheckInPlaceOutput(const std::string& path, uint64_t bytes) {
   const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);  // not emptied
   if (fd < 0) return PosixError(errno, "write", path);
   close(fd);
-  FT_RETURN_IF_ERROR(CheckLimit(path, bytes));
+  FT_RETURN_IF_ERROR(CheckFileLimit(path, bytes));
   const uint64_t held = static_cast<uint64_t>(info.st_blocks) * 512;
   return CheckRoom(path, path, bytes > held ? bytes - held : 0);
 }

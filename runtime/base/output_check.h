@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,6 +16,13 @@ namespace ft {
 
 // A file that AtomicFile is going to write: a temporary beside it that replaces it.
 absl::Status CheckAtomicOutput(const std::string& path, uint64_t bytes);
+
+// That a file may have `bytes` (ulimit -f). ResourceExhausted else.
+absl::Status CheckFileLimit(const std::string& path, uint64_t bytes);
+
+// Bytes that this process may still write on the file system of a file or folder; nullopt where it does not
+// say.
+std::optional<uint64_t> FreeRoom(const std::string& at);
 
 // That the file system of the folder `at` has room for `bytes` more; `path`: what they are for. A system that
 // does not say how much it has is believed to have it. ResourceExhausted else.

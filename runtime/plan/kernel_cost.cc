@@ -38,15 +38,19 @@ double ShareOfRank(const proto::Plan& plan, const BoundPlan& bound, const proto:
   return 1;
 }
 
+uint64_t TransferBytes(const proto::Plan& plan, const BoundPlan& bound, const proto::Instruction& transfer) {
+  uint64_t bytes = 0;
+  for (const proto::Operand& operand :
+       transfer.opcode() == proto::ALL_GATHER ? transfer.out() : transfer.in())
+    bytes += OperandBytes(plan, operand, static_cast<uint64_t>(bound.mesh.shard));
+  return bytes;
+}
+
 double InstructionSeconds(const proto::Plan& plan, const BoundPlan& bound,
                           const proto::Instruction& instruction, const Target& target) {
   if (instruction.opcode() == proto::KERNEL) return KernelSecondsOfRank(plan, bound, instruction, target);
   if (!IsTransfer(instruction.opcode())) return 0;
-  // The whole is what an all_gather makes, and what the others take.
-  uint64_t bytes = 0;
-  for (const proto::Operand& operand :
-       instruction.opcode() == proto::ALL_GATHER ? instruction.out() : instruction.in())
-    bytes += OperandBytes(plan, operand, static_cast<uint64_t>(bound.mesh.shard));
+  const uint64_t bytes = TransferBytes(plan, bound, instruction);
   if (instruction.opcode() == proto::COPY) return CopySeconds(target, bytes);
   const auto per_node = static_cast<int>(target.ranks_per_node());
   return CollectiveSeconds(target, instruction.opcode(), bytes,

@@ -2,6 +2,8 @@
 // stand in it for the whole unit.
 #pragma once
 
+#include <cstdint>
+
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan.pb.h"
 #include "runtime/plan/target.h"
@@ -10,6 +12,9 @@ namespace ft {
 
 // The part of a kernel's FLOPs and bytes that falls to one rank: below 1 when it works on slices.
 double ShareOfRank(const proto::Plan& plan, const BoundPlan& bound, const proto::Instruction& kernel);
+
+// Bytes of a transfer's whole buffers: what an all_gather makes, what the others take.
+uint64_t TransferBytes(const proto::Plan& plan, const BoundPlan& bound, const proto::Instruction& transfer);
 
 // Seconds on `target` of a kernel, or of a transfer that has its stream and the link for itself; 0 for waits
 // and releases.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
 
 namespace ft {
 namespace {
@@ -68,6 +71,30 @@ NodeLayout LayoutOnNodes(const Mesh& mesh, proto::Axis axis, int ranks_per_node)
       worst = layout;
     else
       AddWorst(layout, worst);
+  }
+  return worst;
+}
+
+NodeLayout LayoutOnNodes(const Mesh& mesh, proto::Axis axis, absl::Span<const std::string> nodes) {
+  NodeLayout worst{.ranks = AxisSize(mesh, axis)};
+  bool first = true;
+  for (int rank = 0; rank < mesh.world_size(); ++rank) {
+    const std::vector<int> group = AxisGroup(mesh, axis, rank);
+    if (group.front() != rank) continue;  // each group once
+    std::map<std::string_view, int> on_node;
+    for (const int member : group) ++on_node[nodes[static_cast<size_t>(member)]];
+    NodeLayout layout{.ranks = worst.ranks, .nodes = static_cast<int>(on_node.size())};
+    layout.most_on_node = 0;
+    layout.least_on_node = layout.ranks;
+    for (const auto& [node, ranks] : on_node) {
+      layout.most_on_node = std::max(layout.most_on_node, ranks);
+      layout.least_on_node = std::min(layout.least_on_node, ranks);
+    }
+    if (first)
+      worst = layout;
+    else
+      AddWorst(layout, worst);
+    first = false;
   }
   return worst;
 }

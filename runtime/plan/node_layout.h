@@ -1,6 +1,9 @@
 // How the ranks of a group lie on the nodes of a machine: which links their collectives pay.
 #pragma once
 
+#include <string>
+
+#include "absl/types/span.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/plan.pb.h"
 
@@ -20,5 +23,8 @@ struct NodeLayout {
 
 // Of the groups along `axis`. Rank r runs on node r / ranks_per_node, as launchers number ranks.
 NodeLayout LayoutOnNodes(const Mesh& mesh, proto::Axis axis, int ranks_per_node);
+
+// The same for ranks that run where they run: `nodes` has a name for the node of each rank of the mesh.
+NodeLayout LayoutOnNodes(const Mesh& mesh, proto::Axis axis, absl::Span<const std::string> nodes);
 
 }  // namespace ft

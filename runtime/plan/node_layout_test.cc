@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -50,6 +52,11 @@ TEST(NodeLayoutTest, AnyMeshOnAnyNodes) {
       for (int shard = 1; shard <= 14; ++shard) {
         for (const proto::Axis axis : kAxes) {
           const Mesh mesh{.replica = replica, .shard = shard};
+          std::vector<std::string> nodes;
+          for (int rank = 0; rank < mesh.world_size(); ++rank)
+            nodes.push_back("node-" + std::to_string(rank / ranks_per_node));
+          EXPECT_EQ(LayoutOnNodes(mesh, axis, nodes), Counted(mesh, axis, ranks_per_node))
+              << MeshText(mesh) << " axis " << axis << " on nodes of " << ranks_per_node;
           EXPECT_EQ(LayoutOnNodes(mesh, axis, ranks_per_node), Counted(mesh, axis, ranks_per_node))
               << MeshText(mesh) << " axis " << axis << " on nodes of " << ranks_per_node;
         }

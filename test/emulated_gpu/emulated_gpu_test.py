@@ -98,6 +98,19 @@ class EmulatedGpu(harness.EndToEnd):
         offloaded = self.gpu(self.small("gpt2", "full_shard", *half, "--offload=parameters"), 1)
         self.assertEqual(self.numbers(offloaded), self.numbers(plain))
 
+    def test_a_job_is_checked(self):
+        """Collectives of GPUs are enqueued on streams: results are right, and links measured, in both modes of sums."""
+        plan = self.small("gpt2", "full_shard")
+        for options in ((), ("--deterministic=on",)):
+            with self.subTest(options=options):
+                done = self.check("ftrun", "--nproc-per-node=2", "--standalone", EMULATED, plan, f"--data={self.text}",
+                                  "--device=cuda", "--check", *options)
+                for link in ("all_gather", "reduce_scatter", "all_reduce"):
+                    self.assertRegex(done.stdout, rf"(ok|warn) +{link} over shard +2 ranks, right results, [\d.]+ us at 8 bytes")
+                self.assertRegex(done.stdout, r"ok    device +NVIDIA")
+                self.assertRegex(done.stdout, r"ok    kernels +all of the plan's are made; arena")
+                self.assertRegex(done.stdout, r"checked \d+: \d+ ok, \d+ warnings?, 0 failed")
+
     def test_streams_are_ordered_by_events_alone(self):
         # Work runs as late as events allow, later parts of a recording first: a missing event changes numbers.
         plan = self.small("gpt2", "full_shard", "--offload=optimizer,parameters,activations")

@@ -1,10 +1,8 @@
 #include "tools/ftexec/checkpoints.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -14,38 +12,18 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "fmt/format.h"
-#include "runtime/base/posix_error.h"
-#include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/model_config.h"
 #include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/checkpoint/state/tensor_index.h"
-#include "runtime/executor/resume.h"
 #include "runtime/plan/attributes.h"
 #include "tools/ftexec/run_manifest.h"
+#include "tools/ftexec/shared_folder.h"
 #include "tools/ftexec/together.h"
 
 namespace ft {
 namespace {
-
-// Disks may be slow, and some ranks have more to do than others; nobody waits for a collective meanwhile.
-constexpr absl::Duration kPatience = absl::Hours(2);
-
-// That a rank may write in the file's folder: the file, with `contents`.
-absl::Status TryToWrite(const std::string& path, std::string_view contents) {
-  const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (file.fd() < 0) return PosixError(errno, "write", path);
-  const ssize_t written = write(file.fd(), contents.data(), contents.size());
-  if (written == static_cast<ssize_t>(contents.size())) return absl::OkStatus();
-  return PosixError(written < 0 ? errno : ENOSPC, "write", path);
-}
-
-// Whether the file is that of this run: a killed one may have left its own in the folder of any rank.
-bool HasContents(const std::string& path, std::string_view contents) {
-  const absl::StatusOr<std::string> there = ReadText(path, "mark", contents.size());
-  return there.ok() && *there == contents;
-}
 
 std::string OptimizerOf(const proto::Plan& plan) {
   const proto::Attribute* optimizer = FindAttribute(plan.settings(), "optimizer");
@@ -76,6 +54,19 @@ std::string Mebibytes(uint64_t bytes) {
 
 }  // namespace
 
+CheckpointType ChooseCheckpointType(const CheckpointFlags& flags, bool one_host) {
+  return flags.type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
+}
+
+ResumeRequest ResumeRequestOf(const CheckpointFlags& flags, const proto::Plan& plan) {
+  ResumeRequest request;
+  (flags.resumes_automatically() ? request.folder : request.checkpoint) =
+      flags.resumes_automatically() ? flags.folder : flags.resume;
+  request.optimizer = OptimizerOf(plan);
+  request.fingerprint = ModelFingerprint(plan);
+  return request;
+}
+
 Checkpoints::Checkpoints(const Flags& flags, Job& job, const RankDevice& device, const Executor& executor,
                          PeerMonitor& monitor, Voice voice)
     : flags_(flags),
@@ -85,7 +76,8 @@ Checkpoints::Checkpoints(const Flags& flags, Job& job, const RankDevice& device,
       monitor_(monitor),
       voice_(std::move(voice)) {
   agree_ = [this](std::string_view topic, uint64_t number, std::string payload, auto decide) {
-    return monitor_.Agree(topic, number, std::move(payload), decide, std::max(kPatience, flags_.timeout()));
+    return monitor_.Agree(topic, number, std::move(payload), decide,
+                          std::max(kCheckpointPatience, flags_.timeout()));
   };
 }
 
@@ -98,46 +90,20 @@ absl::StatusOr<std::unique_ptr<Checkpoints>> Checkpoints::Open(const Flags& flag
       absl::WrapUnique(new Checkpoints(flags, job, device, executor, monitor, std::move(voice)));
   FT_ASSIGN_OR_RETURN(checkpoints->state_, StateOfPlan(job.plan(), job.bound.mesh));
   checkpoints->hosts_ = HostsOf(peers);
-  const bool one_host = checkpoints->hosts_.of_rank.empty();
-  checkpoints->type_ =
-      flags.checkpoints.type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
+  checkpoints->type_ = ChooseCheckpointType(flags.checkpoints, checkpoints->hosts_.of_rank.empty());
   if (flags.checkpoints.saves()) FT_RETURN_IF_ERROR(checkpoints->CheckFolder());
   return checkpoints;
 }
 
-// Rank 0 makes a file that all others must see, and each rank must be able to write one.
 absl::Status Checkpoints::CheckFolder() {
   const std::string& folder = flags_.checkpoints.folder;
-  const std::string seen = fmt::format("{}/.seen-by-all-ranks", folder);
-  const auto make = [&](const auto&) -> absl::StatusOr<std::string> {
+  const auto make = [&folder]() -> absl::Status {
     FT_RETURN_IF_ERROR(MakeFolders(folder));
-    FT_RETURN_IF_ERROR(RemoveLeftovers(folder));
-    std::string mark = fmt::format("{} {}", getpid(), absl::GetCurrentTimeNanos());
-    FT_RETURN_IF_ERROR(TryToWrite(seen, mark));
-    return mark;
+    return RemoveLeftovers(folder);
   };
-  FT_ASSIGN_OR_RETURN(const std::string mark, agree_("folder of checkpoints", 0, "", make));
-  const std::string unseen = "does not see what rank 0 wrote there: all ranks need one folder";
-  std::string payload;
-  if (!HasContents(seen, mark)) {
-    payload = unseen;
-  } else {
-    const std::string own = fmt::format("{}/.written-by-rank-{}", folder, job_.rank());
-    if (const absl::Status status = TryToWrite(own, mark); !status.ok())
-      payload = std::string(status.message());
-    unlink(own.c_str());
-  }
-  const auto decide = [&](const std::vector<std::string>& by_rank) -> absl::StatusOr<std::string> {
-    unlink(seen.c_str());
-    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
-      if (by_rank[rank].empty()) continue;
-      // One is an error of whoever started the run, the other one of the file system.
-      const std::string line = fmt::format("--checkpoint-dir={}: rank {} {}", folder, rank, by_rank[rank]);
-      return by_rank[rank] == unseen ? absl::FailedPreconditionError(line) : absl::InternalError(line);
-    }
-    return "";
-  };
-  return agree_("folder of checkpoints", 1, std::move(payload), decide).status();
+  return CheckSharedFolder(
+      {.option = "--checkpoint-dir", .folder = folder, .mark = ".seen-by-all-ranks", .make = make},
+      job_.rank(), agree_);
 }
 
 absl::StatusOr<bool> Checkpoints::Begin() {
@@ -154,13 +120,8 @@ absl::Status Checkpoints::EndTogether(const absl::Status& own) {
 }
 
 absl::StatusOr<bool> Checkpoints::Resume() {
-  const CheckpointFlags& flags = flags_.checkpoints;
-  if (flags.resume.empty()) return false;
-  ResumeRequest request;
-  (flags.resumes_automatically() ? request.folder : request.checkpoint) =
-      flags.resumes_automatically() ? flags.folder : flags.resume;
-  request.optimizer = OptimizerOf(job_.plan());
-  request.fingerprint = ModelFingerprint(job_.plan());
+  if (flags_.checkpoints.resume.empty()) return false;
+  const ResumeRequest request = ResumeRequestOf(flags_.checkpoints, job_.plan());
   const absl::Time begin = absl::Now();
   FT_ASSIGN_OR_RETURN(const Resumed resumed, ft::Resume(request, job_.plan(), state_, executor_, agree_));
   const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
@@ -172,7 +133,7 @@ absl::StatusOr<bool> Checkpoints::Resume() {
   same_setup_ = IsSameSetup(manifest, flags_, job_, device_);
   // A run that has no step left writes the checkpoint anew, with all that is known of its step.
   if (manifest.has_eval_loss()) eval_loss_ = manifest.eval_loss();
-  if (flags.saves()) from_ = BranchPointIn(flags.folder, *resumed.reader);
+  if (flags_.checkpoints.saves()) from_ = BranchPointIn(flags_.checkpoints.folder, *resumed.reader);
   FT_ASSIGN_OR_RETURN(const std::vector<std::string> differences,
                       SettleResumed(flags_, manifest, device_, job_, position_));
   voice_.say(fmt::format("resumed from '{}' after {} step{}, {} of this rank in {:.2f} s{}{}",

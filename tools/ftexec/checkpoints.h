@@ -17,6 +17,7 @@
 #include "runtime/executor/checkpoint_saver.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/load_state.h"
+#include "runtime/executor/resume.h"
 #include "runtime/executor/training_loop.h"
 #include "tools/ftexec/branching.h"
 #include "tools/ftexec/flags.h"
@@ -24,6 +25,15 @@
 #include "tools/ftexec/rank_device.h"
 
 namespace ft {
+
+// Disks may be slow, and some ranks have more to do than others; nobody waits for a collective meanwhile.
+inline constexpr absl::Duration kCheckpointPatience = absl::Hours(2);
+
+// As which type checkpoints are written; `one_host`: all ranks are on one.
+CheckpointType ChooseCheckpointType(const CheckpointFlags& flags, bool one_host);
+
+// Of a run with --resume.
+ResumeRequest ResumeRequestOf(const CheckpointFlags& flags, const proto::Plan& plan);
 
 class Checkpoints {
  public:

@@ -246,6 +246,10 @@ void AddCuda(CLI::App& app, CudaFlags& cuda) {
 }
 
 void AddMachine(CLI::App& app, Flags& flags) {
+  app.add_flag(
+      "--check", flags.check,
+      "Proves the job and trains nothing: environment, ranks, files, memory, disks, and each link between "
+      "ranks against what the plan was reckoned for. A table, and exit status 0 if it can run");
   AddChoice<DeviceKind>(
       app, "--device", flags.device,
       {{"cpu", DeviceKind::kCpu}, {"cuda", DeviceKind::kCuda}, {"null", DeviceKind::kNull}}, "cpu",

@@ -39,6 +39,7 @@ struct Flags {
   std::vector<DataEntry> eval_data;  // without weights
   int64_t eval_every = 0;            // 0: only at the end
   int64_t eval_steps = 0;            // 0: all of the data
+  bool check = false;                // prove the job, train nothing
   DeviceKind device = DeviceKind::kCpu;
   CudaFlags cuda;
   std::optional<cpu::Isa> instruction_set;  // absent: the best that every rank has

@@ -67,8 +67,9 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 
 // A run of hours must not fail at its end because something cannot be written: whatever this rank is going to
 // write is tried before it meets the others.
-absl::Status TryOutputs(const Flags& flags, const Job& job) {
+absl::Status TryOutputs(const Flags& flags, Job& job) {
   constexpr uint64_t kSome = 4096;  // of files whose size nobody knows yet
+  if (job.rank() == 0) FT_RETURN_IF_ERROR(CheckOutputs(flags));
   if (job.rank() == 0 && !flags.save_weights.empty()) {
     FT_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOfWeights(job.plan()));
     FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.save_weights, bytes));
@@ -161,6 +162,37 @@ DeviceClass DeviceClassOf(DeviceKind device, const proto::Plan& plan) {
   return device == DeviceKind::kCuda ? DeviceClass::kCuda : DeviceClass::kCpu;
 }
 
+absl::Status TakeThreads(const Flags& flags, Job& job) {
+  const int cores = CoresOfProcess(), local_ranks = job.environment.local_world_size;
+  FT_ASSIGN_OR_RETURN(job.threads, ChooseThreads(flags, cores, local_ranks));
+  job.may_spin = job.threads * local_ranks < cores;
+  return absl::OkStatus();
+}
+
+absl::Status TakePlan(const Flags& flags, Job& job) {
+  const LaunchEnvironment& environment = job.environment;
+  FT_RETURN_IF_ERROR(LoadPlan(flags, environment.world_size, environment.local_world_size, job));
+  if (absl::Status status = CheckGlobalBatch(job.plan(), environment.world_size); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat("'", flags.plan, "': ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeData(const Flags& flags, Job& job) {
+  FT_ASSIGN_OR_RETURN(job.data, OpenData(flags, flags.data, job.plan()));
+  if (!flags.eval_data.empty()) {
+    FT_ASSIGN_OR_RETURN(job.eval_data, OpenData(flags, flags.eval_data, job.plan()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeInit(const Flags& flags, Job& job) {
+  if (flags.init.empty()) return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(InitialWeights init, OpenInitialWeights(job.plan(), flags.init, flags.allow_unused));
+  job.init = std::make_unique<InitialWeights>(std::move(init));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int world_size,
                                 int local_world_size) {
   if (!flags.mesh.has_value() && flags.device == DeviceKind::kNull)
@@ -221,27 +253,18 @@ absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, 
   return absl::OkStatus();
 }
 
+absl::Span<const Preparation> Preparations() {
+  static constexpr Preparation kAll[] = {
+      {"threads", "", TakeThreads}, {"plan", "", TakePlan},          {"data", "plan", TakeData},
+      {"init", "plan", TakeInit},   {"outputs", "plan", TryOutputs}, {"settings", "data", Settle},
+  };
+  return kAll;
+}
+
 absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& environment) {
   Job job;
   job.environment = environment;
-  const int cores = CoresOfProcess(), local_ranks = environment.local_world_size;
-  FT_ASSIGN_OR_RETURN(job.threads, ChooseThreads(flags, cores, local_ranks));
-  FT_RETURN_IF_ERROR(LoadPlan(flags, environment.world_size, environment.local_world_size, job));
-  if (absl::Status status = CheckGlobalBatch(job.plan(), environment.world_size); !status.ok()) {
-    return absl::Status(status.code(), absl::StrCat("'", flags.plan, "': ", status.message()));
-  }
-  FT_ASSIGN_OR_RETURN(job.data, OpenData(flags, flags.data, job.plan()));
-  if (!flags.eval_data.empty()) {
-    FT_ASSIGN_OR_RETURN(job.eval_data, OpenData(flags, flags.eval_data, job.plan()));
-  }
-  if (!flags.init.empty()) {
-    FT_ASSIGN_OR_RETURN(InitialWeights init, OpenInitialWeights(job.plan(), flags.init, flags.allow_unused));
-    job.init = std::make_unique<InitialWeights>(std::move(init));
-  }
-  if (environment.rank == 0) FT_RETURN_IF_ERROR(CheckOutputs(flags));
-  FT_RETURN_IF_ERROR(TryOutputs(flags, job));
-  FT_RETURN_IF_ERROR(Settle(flags, job));
-  job.may_spin = job.threads * local_ranks < cores;
+  for (const Preparation& preparation : Preparations()) FT_RETURN_IF_ERROR(preparation.run(flags, job));
   return job;
 }
 

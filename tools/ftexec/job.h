@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
 #include "runtime/data/token_dataset.h"
 #include "runtime/executor/initial_weights.h"
@@ -50,6 +52,17 @@ absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, 
 // What a run writes must not be what it reads, nor be written twice. Only --save-weights may replace --init:
 // that is read whole before.
 absl::Status CheckOutputs(const Flags& flags);
+
+// One of the things that are done before ranks meet.
+struct Preparation {
+  std::string_view name;
+  std::string_view needs;  // another one, without which it cannot be done; mostly none
+  absl::Status (*run)(const Flags& flags, Job& job);
+};
+
+// All of them, in their order, for a job that knows its environment. Errors: one line about the file or
+// variable at fault.
+absl::Span<const Preparation> Preparations();
 
 // All of it for a training run. Errors: one line about the file or variable at fault.
 absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& environment);

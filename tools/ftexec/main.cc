@@ -15,6 +15,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/liveness/agreement.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
+#include "tools/ftexec/check/check.h"
 #include "tools/ftexec/error_file.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
@@ -32,6 +33,7 @@ std::string Prefix(const LaunchEnvironment& environment) {
 
 absl::Status RunRank(const Flags& flags, const LaunchEnvironment& environment, const NcclSource& load_nccl,
                      ProcessGuard& guard) {
+  if (flags.check) return CheckJob(flags, environment, load_nccl, guard);
   FT_ASSIGN_OR_RETURN(Job job, PrepareJob(flags, environment));
   return Train(flags, job, load_nccl, guard);
 }
@@ -51,8 +53,9 @@ int Report(const absl::Status& status, const std::string& prefix, const LaunchEn
            const std::string& log_dir) {
   if (status.ok()) return kExitOk;
   const std::string message = OneLine(std::string(status.message()));
-  // What all ranks were told, one says for all, each log has and each launcher hears.
-  if (environment.rank == 0 || !IsKnownToAll(status)) PrintError(prefix + message);
+  // What all ranks were told, one says for all, each log has and each launcher hears. Without a message another
+  // rank says it.
+  if (!message.empty() && (environment.rank == 0 || !IsKnownToAll(status))) PrintError(prefix + message);
   RankLog::Append(log_dir, environment.rank, prefix + message + "\n");
   WriteErrorFile(environment.error_file, absl::StatusCodeToString(status.code()), message);
   return ExitStatus(status);
@@ -60,7 +63,8 @@ int Report(const absl::Status& status, const std::string& prefix, const LaunchEn
 
 int Run(const Flags& flags, const NcclSource& load_nccl) {
   if (flags.device == DeviceKind::kNull)
-    return Report(CatchAll([&] { return Simulate(flags); }), "ftexec: ", {}, "");
+    return Report(CatchAll([&] { return flags.check ? CheckSimulated(flags) : Simulate(flags); }),
+                  "ftexec: ", {}, "");
   const absl::StatusOr<LaunchEnvironment> environment = LaunchEnvironmentOfProcess();
   if (!environment.ok()) return Report(environment.status(), "ftexec: ", {}, "");
   const absl::StatusOr<std::unique_ptr<ProcessGuard>> guard = ProcessGuard::Start();
@@ -71,8 +75,9 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
   const absl::Status status = CatchAll([&] { return RunRank(flags, *environment, load_nccl, **guard); });
   (*guard)->RaiseAgain();  // what the run made of the signal does not matter
   if (status.ok() && (*guard)->ended_as_wished()) return kExitEndedAsWished;
+  // A check leaves no file behind, so it adds nothing to a log.
   return Report(status, IsKnownToAll(status) ? "ftexec: " : Prefix(*environment), *environment,
-                flags.log_dir);
+                flags.check ? "" : flags.log_dir);
 }
 
 }  // namespace

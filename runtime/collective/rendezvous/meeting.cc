@@ -108,18 +108,6 @@ std::string Difference(const std::vector<const PeerInfo*>& kinds) {
   return DifferentPlans(kinds);
 }
 
-// OK when all fingerprints are equal.
-absl::Status CompareFingerprints(const std::vector<PeerInfo>& peers) {
-  std::set<std::string> seen;
-  std::vector<const PeerInfo*> kinds;  // the first rank of each fingerprint
-  for (const PeerInfo& peer : peers) {
-    if (seen.insert(peer.fingerprint).second) kinds.push_back(&peer);
-  }
-  if (kinds.size() <= 1) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("ranks ", Difference(kinds), "; give every rank the same plan and options"));
-}
-
 // The process that has the rank's seat in a roster, when it is not `self` and did not die before it was
 // started again. An earlier run on the same store may have left it.
 std::optional<PeerInfo> FindRival(const Roster& roster, const PeerInfo& self) {
@@ -264,6 +252,17 @@ class Leader {
 };
 
 }  // namespace
+
+absl::Status CompareFingerprints(const std::vector<PeerInfo>& peers) {
+  std::set<std::string> seen;
+  std::vector<const PeerInfo*> kinds;  // the first rank of each fingerprint
+  for (const PeerInfo& peer : peers) {
+    if (seen.insert(peer.fingerprint).second) kinds.push_back(&peer);
+  }
+  if (kinds.size() <= 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("ranks ", Difference(kinds), "; give every rank the same plan and options"));
+}
 
 absl::StatusOr<Roster> LeadMeeting(Store* store, const PeerInfo& self, int world_size,
                                    absl::Duration timeout) {

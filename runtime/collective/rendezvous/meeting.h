@@ -25,6 +25,9 @@ struct Roster {
   std::vector<PeerInfo> peers;  // by rank; with an error: those that came
 };
 
+// OK when the fingerprints of all are equal. FailedPrecondition else, naming the first setting that differs.
+absl::Status CompareFingerprints(const std::vector<PeerInfo>& peers);
+
 // Rank 0's part. The roster's verdict is on the store when it returns. Errors (the store failed):
 // Unavailable.
 absl::StatusOr<Roster> LeadMeeting(Store* store, const PeerInfo& self, int world_size,
