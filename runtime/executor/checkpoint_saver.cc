@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -22,24 +21,21 @@ double MillisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// What a rank brings to the agreement: "+" and its sums, or "-" and why it failed.
-std::string Payload(const absl::StatusOr<std::vector<SegmentSum>>& sums) {
-  return sums.ok() ? "+" + SerializeSums(*sums) : "-" + std::string(sums.status().message());
+// What a rank brings to the agreement: "+" and what it wrote, or "-" and why it failed.
+std::string Payload(const absl::StatusOr<WrittenShare>& written) {
+  return written.ok() ? "+" + Serialize(*written) : "-" + std::string(written.status().message());
 }
 
 // The snapshot, in the order in which a share is written.
 class SnapshotSource : public StateSource {
  public:
-  explicit SnapshotSource(const std::vector<std::byte>& bytes) : bytes_(bytes) {}
-  absl::Status Read(const Extent&, uint64_t, uint64_t bytes, void* out) override {
-    std::memcpy(out, bytes_.data() + at_, bytes);
-    at_ += bytes;
-    return absl::OkStatus();
+  explicit SnapshotSource(const Memory& snapshot) : next_(static_cast<const std::byte*>(snapshot.data())) {}
+  absl::StatusOr<const std::byte*> Get(const Extent&, uint64_t, uint64_t bytes, std::byte*) override {
+    return std::exchange(next_, next_ + bytes);
   }
 
  private:
-  const std::vector<std::byte>& bytes_;
-  uint64_t at_ = 0;
+  const std::byte* next_;
 };
 
 }  // namespace
@@ -51,23 +47,24 @@ CheckpointSaver::CheckpointSaver(FileLayout layout, int rank, const SaveSettings
       settings_(settings),
       source_(source),
       agree_(std::move(agree)),
-      share_(layout_, rank) {}
+      share_(layout_, rank, settings.hosts) {}
 
 absl::StatusOr<std::unique_ptr<CheckpointSaver>> CheckpointSaver::Create(FileLayout layout, int rank,
                                                                          const SaveSettings& settings,
-                                                                         StateSource& source,
+                                                                         Device& device, StateSource& source,
                                                                          AgreeFunction agree) {
   auto saver =
       absl::WrapUnique(new CheckpointSaver(std::move(layout), rank, settings, source, std::move(agree)));
   if (!settings.async) return saver;
-  try {
-    saver->snapshot_.resize(saver->share_.state_bytes());  // writes zeros, and so touches every page
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(fmt::format(
-        "no memory for a snapshot of {} bytes, which saving asynchronously needs (--async-save=off "
-        "saves without)",
-        saver->share_.state_bytes()));
+  const uint64_t bytes = saver->share_.state_bytes();
+  absl::StatusOr<std::unique_ptr<Memory>> snapshot = device.AllocateHost(std::max<uint64_t>(bytes, 1));
+  if (!snapshot.ok()) {
+    return absl::Status(snapshot.status().code(),
+                        fmt::format("no memory for a snapshot of {} bytes, which saving asynchronously needs "
+                                    "(--async-save=off saves without): {}",
+                                    bytes, std::string(snapshot.status().message())));
   }
+  saver->snapshot_ = *std::move(snapshot);
   FT_ASSIGN_OR_RETURN(saver->thread_, StartThread("to write checkpoints", [s = saver.get()] { s->Loop(); }));
   return saver;
 }
@@ -97,14 +94,7 @@ absl::Status CheckpointSaver::Save(proto::Manifest manifest) {
     delayed_ = busy_;
   }
   Wait();
-  absl::Status copied;
-  uint64_t at = 0;
-  for (const Share::Piece& piece : share_.pieces()) {
-    for (const Extent& extent : piece.extents) {
-      copied.Update(source_.Read(extent, 0, extent.bytes, snapshot_.data() + at));
-      at += extent.bytes;
-    }
-  }
+  const absl::Status copied = Copy();
   {
     const std::lock_guard lock(mutex_);
     pending_ = std::move(manifest);
@@ -114,6 +104,18 @@ absl::Status CheckpointSaver::Save(proto::Manifest manifest) {
   }
   changed_.notify_all();
   return copied;
+}
+
+absl::Status CheckpointSaver::Copy() {
+  auto* to = static_cast<std::byte*>(snapshot_->data());
+  for (const Share::Piece& piece : share_.pieces()) {
+    for (const auto& [extent, sent] : piece.parts) {
+      FT_ASSIGN_OR_RETURN(const std::byte* const from, source_.Get(extent, 0, extent.bytes, to));
+      if (from != to) std::memcpy(to, from, extent.bytes);
+      to += extent.bytes;
+    }
+  }
+  return absl::OkStatus();
 }
 
 void CheckpointSaver::Wait() {
@@ -137,7 +139,7 @@ void CheckpointSaver::Loop() {
     outcome.cost = pending_cost_;
     lock.unlock();
     const Clock::time_point begin = Clock::now();
-    SnapshotSource source(snapshot_);
+    SnapshotSource source(*snapshot_);
     outcome.status = WriteAndAgree(source, manifest, copied, outcome.note);
     outcome.cost.seconds = (MillisecondsSince(begin) + outcome.cost.stall_ms) / 1e3;
     lock.lock();
@@ -150,14 +152,14 @@ void CheckpointSaver::Loop() {
 absl::Status CheckpointSaver::WriteAndAgree(StateSource& source, const proto::Manifest& manifest,
                                             const absl::Status& so_far, std::string& note) {
   const StagedCheckpoint staged = {.folder = settings_.folder, .step = manifest.position().steps()};
-  const auto write = [&]() -> absl::StatusOr<std::vector<SegmentSum>> {
+  const auto write = [&]() -> absl::StatusOr<WrittenShare> {
     FT_RETURN_IF_ERROR(so_far);
     FT_RETURN_IF_ERROR(MakeStaged(staged));
     const uint64_t bytes = rank_ == 0 ? StateBytes(layout_.state()) : share_.bytes();
     FT_RETURN_IF_ERROR(CheckRoom(staged.path(), staged.path(), bytes));
     return WriteShare(share_, staged.path(), source);
   };
-  const absl::StatusOr<std::vector<SegmentSum>> written = write();
+  const absl::StatusOr<WrittenShare> written = write();
   const auto decide = [&](const std::vector<std::string>& by_rank) {
     return Decide(manifest, staged, by_rank);
   };
@@ -170,19 +172,18 @@ absl::StatusOr<std::string> CheckpointSaver::Decide(const proto::Manifest& manif
                                                     const StagedCheckpoint& staged,
                                                     const std::vector<std::string>& by_rank) {
   const auto all = [&]() -> absl::Status {
-    std::vector<SegmentSum> segments;
+    WrittenShare written;
     for (size_t rank = 0; rank < by_rank.size(); ++rank) {
       const std::string& payload = by_rank[rank];
       if (payload.empty() || payload.front() != '+') {
         const std::string why = payload.empty() ? "it said nothing" : payload.substr(1);
         return absl::UnavailableError(by_rank.size() == 1 ? why : fmt::format("rank {}: {}", rank, why));
       }
-      FT_ASSIGN_OR_RETURN(const std::vector<SegmentSum> of_rank,
-                          ParseSums(std::string_view(payload).substr(1)));
-      segments.insert(segments.end(), of_rank.begin(), of_rank.end());
+      FT_ASSIGN_OR_RETURN(WrittenShare of_rank, ParseWrittenShare(std::string_view(payload).substr(1)));
+      written.Append(std::move(of_rank));
     }
     FT_RETURN_IF_ERROR(
-        CompleteCheckpoint(layout_, staged.path(), settings_.extra_files, std::move(segments), manifest));
+        CompleteCheckpoint(layout_, staged.path(), settings_.extra_files, std::move(written), manifest));
     return Publish(staged);
   };
   const absl::Status status = all();

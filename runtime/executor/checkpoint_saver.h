@@ -25,6 +25,7 @@
 #include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/manifest.h"
 #include "runtime/checkpoint/state/share_writer.h"
+#include "runtime/device/device.h"
 #include "runtime/metrics/step_metrics.h"
 
 namespace ft {
@@ -38,17 +39,18 @@ using AgreeFunction = std::function<absl::StatusOr<std::string>(
 struct SaveSettings {
   std::string folder;
   bool async = true;
-  Retention retention;
+  Retention retention = {};
   ExtraFiles extra_files = {};
+  Hosts hosts = {};
 };
 
 class CheckpointSaver {
  public:
-  // Allocates the snapshot and touches it, and starts the thread. `source` gives what is in the arena while
-  // nothing runs; it and what `agree` refers to must outlive the saver. Errors: those of StartThread,
-  // ResourceExhausted.
+  // Allocates the snapshot, in host memory that `device` copies into fastest, touched, and starts the thread.
+  // `source` gives what is in the arena while nothing runs; it, the device and what `agree` refers to must
+  // outlive the saver. Errors: those of StartThread, ResourceExhausted.
   static absl::StatusOr<std::unique_ptr<CheckpointSaver>> Create(FileLayout layout, int rank,
-                                                                 const SaveSettings& settings,
+                                                                 const SaveSettings& settings, Device& device,
                                                                  StateSource& source, AgreeFunction agree);
   // Waits for a save that is under way.
   ~CheckpointSaver();
@@ -78,6 +80,7 @@ class CheckpointSaver {
  private:
   CheckpointSaver(FileLayout layout, int rank, const SaveSettings& settings, StateSource& source,
                   AgreeFunction agree);
+  absl::Status Copy();
   void Loop();
   absl::Status WriteAndAgree(StateSource& source, const proto::Manifest& manifest, const absl::Status& so_far,
                              std::string& note);
@@ -91,7 +94,7 @@ class CheckpointSaver {
   StateSource& source_;
   const AgreeFunction agree_;
   const Share share_;
-  std::vector<std::byte> snapshot_;
+  std::unique_ptr<Memory> snapshot_;  // what the share takes of the state, in its order; none without async
   bool delayed_ = false;
 
   std::mutex mutex_;

@@ -55,6 +55,7 @@ class Executor {
   Tensor Input(int program, std::string_view name) const;
   Tensor Output(int program, std::string_view name) const;
 
+  Device& device() const { return device_; }
   const OperandResolver& operands() const { return resolver_; }
   // Between host memory and the arenas, whatever the device; only between runs.
   absl::Status Write(void* arena_data, const void* host_data, uint64_t bytes) const {

@@ -141,8 +141,12 @@ ArenaSource::ArenaSource(const proto::Plan& plan, const StateLayout& state, cons
     buffers_.push_back(FindState(plan, executor.operands(), buffer));
 }
 
-absl::Status ArenaSource::Read(const Extent& extent, uint64_t offset, uint64_t bytes, void* out) {
-  return executor_.Read(out, buffers_[extent.buffer].At(extent.element) + offset, bytes);
+absl::StatusOr<const std::byte*> ArenaSource::Get(const Extent& extent, uint64_t offset, uint64_t bytes,
+                                                  std::byte* scratch) {
+  const std::byte* const data = buffers_[extent.buffer].At(extent.element) + offset;
+  if (executor_.device().host_accessible()) return data;
+  FT_RETURN_IF_ERROR(executor_.Read(scratch, data, bytes));
+  return scratch;
 }
 
 }  // namespace ft

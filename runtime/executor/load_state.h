@@ -33,7 +33,8 @@ absl::Status ClearState(const proto::Plan& plan, const StateLayout& state, const
 class ArenaSource : public StateSource {
  public:
   ArenaSource(const proto::Plan& plan, const StateLayout& state, const Executor& executor);
-  absl::Status Read(const Extent& extent, uint64_t offset, uint64_t bytes, void* out) override;
+  absl::StatusOr<const std::byte*> Get(const Extent& extent, uint64_t offset, uint64_t bytes,
+                                       std::byte* scratch) override;
 
  private:
   const Executor& executor_;

@@ -17,10 +17,10 @@
 namespace ft {
 
 struct ResumeRequest {
-  std::string folder;       // of checkpoints: the newest that is whole; or
-  std::string checkpoint;   // this one alone
-  std::string optimizer;    // which the checkpoint has to be of
-  std::string fingerprint;  // ModelFingerprint of the plan, likewise
+  std::string folder = {};       // of checkpoints: the newest that is whole; or
+  std::string checkpoint = {};   // this one alone
+  std::string optimizer = {};    // which the checkpoint has to be of
+  std::string fingerprint = {};  // ModelFingerprint of the plan, likewise
 };
 
 struct Resumed {

@@ -92,15 +92,15 @@ absl::Status CheckApart(const std::string& source, const std::string& destinatio
       fmt::format("'{}' lies in the checkpoint that is converted, which stays as it is", destination));
 }
 
-// Writes all files of `layout` and returns their sums. Files of whole tensors do not depend on ranks, so one
-// writes them all.
-absl::StatusOr<std::vector<SegmentSum>> WriteFiles(const FileLayout& layout, const std::string& folder,
-                                                   StateSource& source, Converted& converted) {
-  std::vector<SegmentSum> all;
+// Writes all files of `layout` and returns what came of it. Files of whole tensors do not depend on ranks, so
+// one writes them all.
+absl::StatusOr<WrittenShare> WriteFiles(const FileLayout& layout, const std::string& folder,
+                                        StateSource& source, Converted& converted) {
+  WrittenShare all;
   const auto write = [&](const FileLayout& of, int rank) -> absl::Status {
     const Share share(of, rank);
-    FT_ASSIGN_OR_RETURN(const std::vector<SegmentSum> sums, WriteShare(share, folder, source));
-    all.insert(all.end(), sums.begin(), sums.end());
+    FT_ASSIGN_OR_RETURN(WrittenShare written, WriteShare(share, folder, source));
+    all.Append(std::move(written));
     converted.bytes += share.bytes();
     return absl::OkStatus();
   };
@@ -132,7 +132,7 @@ ExtraFiles FurtherFiles(const FileLayout& layout, const proto::Manifest& manifes
 }
 
 absl::Status Complete(const ConversionRequest& request, const FileLayout& layout, const std::string& folder,
-                      std::vector<SegmentSum> sums, proto::Manifest manifest, Converted& converted) {
+                      WrittenShare written, proto::Manifest manifest, Converted& converted) {
   const ExtraFiles extra = FurtherFiles(layout, manifest, converted);
   for (const auto& [name, contents] : extra) converted.bytes += contents.size();
   converted.files += static_cast<int>(extra.size());
@@ -142,7 +142,7 @@ absl::Status Complete(const ConversionRequest& request, const FileLayout& layout
   }
   // All else that decides the next step stays as it was: position, health, run, settings.
   manifest.set_producer("ftckpt " FT_VERSION);
-  return CompleteCheckpoint(layout, folder, extra, std::move(sums), std::move(manifest));
+  return CompleteCheckpoint(layout, folder, extra, std::move(written), std::move(manifest));
 }
 
 std::string FormOf(const ConversionRequest& request, const FileLayout& layout) {
@@ -167,8 +167,9 @@ absl::StatusOr<Converted> ConvertCheckpoint(const ConversionRequest& request, Ch
   Converted converted;
   StateView view(source);
   ConvertedState values(view, layout.state());
-  FT_ASSIGN_OR_RETURN(std::vector<SegmentSum> sums, WriteFiles(layout, staged.path(), values, converted));
-  FT_RETURN_IF_ERROR(Complete(request, layout, staged.path(), std::move(sums), source.manifest(), converted));
+  FT_ASSIGN_OR_RETURN(WrittenShare written, WriteFiles(layout, staged.path(), values, converted));
+  FT_RETURN_IF_ERROR(
+      Complete(request, layout, staged.path(), std::move(written), source.manifest(), converted));
   FT_RETURN_IF_ERROR(staged.Publish());
   converted.form = FormOf(request, layout);
   if (values.overflowed() > 0)

@@ -22,7 +22,8 @@ ConvertedState::ConvertedState(StateView& from, const StateLayout& to) : from_(f
   for (const StateBuffer& buffer : to.buffers) buffers_.push_back(places.at({buffer.role, buffer.unit}));
 }
 
-absl::Status ConvertedState::Read(const Extent& extent, uint64_t offset, uint64_t bytes, void* out) {
+absl::StatusOr<const std::byte*> ConvertedState::Get(const Extent& extent, uint64_t offset, uint64_t bytes,
+                                                     std::byte* scratch) {
   const DType dtype = to_.buffers[extent.buffer].dtype;
   const uint32_t buffer = buffers_[extent.buffer];
   const DType before = from_.state().buffers[buffer].dtype;
@@ -30,8 +31,11 @@ absl::Status ConvertedState::Read(const Extent& extent, uint64_t offset, uint64_
   if (offset % size != 0 || bytes % size != 0)
     return absl::InternalError("a part of an element was asked for");
   const uint64_t begin = extent.element + offset / size, end = begin + bytes / size;
-  if (before == dtype) return from_.Read(buffer, {begin, end}, out);
-  auto* to = static_cast<std::byte*>(out);
+  if (before == dtype) {
+    FT_RETURN_IF_ERROR(from_.Read(buffer, {begin, end}, scratch));
+    return scratch;
+  }
+  std::byte* to = scratch;
   for (uint64_t at = begin; at < end; at += kPieceElements) {
     const uint64_t count = std::min(kPieceElements, end - at);
     read_.resize(kPieceElements * SizeOf(before));
@@ -39,7 +43,7 @@ absl::Status ConvertedState::Read(const Extent& extent, uint64_t offset, uint64_
     overflowed_ += ConvertElements(before, read_.data(), dtype, to, count);
     to += count * size;
   }
-  return absl::OkStatus();
+  return scratch;
 }
 
 }  // namespace ft::ckpt

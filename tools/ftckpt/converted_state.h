@@ -18,7 +18,8 @@ class ConvertedState : public StateSource {
   ConvertedState(StateView& from, const StateLayout& to);
 
   // Errors: those of StateView::Read.
-  absl::Status Read(const Extent& extent, uint64_t offset, uint64_t bytes, void* out) override;
+  absl::StatusOr<const std::byte*> Get(const Extent& extent, uint64_t offset, uint64_t bytes,
+                                       std::byte* scratch) override;
 
   // Finite values that became infinite.
   uint64_t overflowed() const { return overflowed_; }

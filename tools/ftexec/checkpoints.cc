@@ -1,6 +1,10 @@
 #include "tools/ftexec/checkpoints.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -24,20 +28,24 @@ std::string OptimizerOf(const proto::Plan& plan) {
   return optimizer == nullptr ? "" : optimizer->s();
 }
 
+// Each host has the number of its first rank.
+Hosts HostsOf(const std::vector<PeerInfo>& peers) {
+  Hosts hosts = {.page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE))};
+  std::map<std::string_view, int> first_rank;
+  for (const PeerInfo& peer : peers)
+    hosts.of_rank.push_back(first_rank.emplace(peer.host_id, peer.rank).first->second);
+  if (first_rank.size() == 1) hosts.of_rank.clear();
+  return hosts;
+}
+
 std::string Mebibytes(uint64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
 }  // namespace
 
-absl::StatusOr<CheckpointType> ChooseCheckpointType(const CheckpointFlags& flags, bool one_host) {
-  const CheckpointType type =
-      flags.type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
-  if (type != CheckpointType::kFull || one_host) return type;
-  // Two hosts that write parts of one page of a file can lose one of the two.
-  return absl::InvalidArgumentError(
-      "--state-dict-type=full is for ranks of one host; write sharded, and make full ones with ftckpt "
-      "convert");
+CheckpointType ChooseCheckpointType(const CheckpointFlags& flags, bool one_host) {
+  return flags.type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
 }
 
 ResumeRequest ResumeRequestOf(const CheckpointFlags& flags, const proto::Plan& plan) {
@@ -66,11 +74,13 @@ Checkpoints::Checkpoints(const Flags& flags, Job& job, const RankDevice& device,
 absl::StatusOr<std::unique_ptr<Checkpoints>> Checkpoints::Open(const Flags& flags, Job& job,
                                                                const RankDevice& device,
                                                                const Executor& executor, PeerMonitor& monitor,
-                                                               bool one_host, Voice voice) {
+                                                               const std::vector<PeerInfo>& peers,
+                                                               Voice voice) {
   auto checkpoints =
       absl::WrapUnique(new Checkpoints(flags, job, device, executor, monitor, std::move(voice)));
   FT_ASSIGN_OR_RETURN(checkpoints->state_, StateOfPlan(job.plan(), job.bound.mesh));
-  FT_ASSIGN_OR_RETURN(checkpoints->type_, ChooseCheckpointType(flags.checkpoints, one_host));
+  checkpoints->hosts_ = HostsOf(peers);
+  checkpoints->type_ = ChooseCheckpointType(flags.checkpoints, checkpoints->hosts_.of_rank.empty());
   if (flags.checkpoints.saves()) FT_RETURN_IF_ERROR(checkpoints->CheckFolder());
   return checkpoints;
 }
@@ -89,7 +99,9 @@ absl::Status Checkpoints::CheckFolder() {
 absl::StatusOr<bool> Checkpoints::Resume() {
   if (flags_.checkpoints.resume.empty()) return false;
   const ResumeRequest request = ResumeRequestOf(flags_.checkpoints, job_.plan());
+  const absl::Time begin = absl::Now();
   FT_ASSIGN_OR_RETURN(const Resumed resumed, ft::Resume(request, job_.plan(), state_, executor_, agree_));
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
   for (const std::string& note : resumed.notes) voice_.warn(note);
   if (resumed.reader == nullptr) return false;
   const proto::Manifest& manifest = resumed.reader->manifest();
@@ -100,8 +112,9 @@ absl::StatusOr<bool> Checkpoints::Resume() {
   if (manifest.has_eval_loss()) eval_loss_ = manifest.eval_loss();
   FT_ASSIGN_OR_RETURN(const std::vector<std::string> differences,
                       SettleResumed(flags_, manifest, device_, job_, position_));
-  voice_.say(fmt::format("resumed from '{}' after {} step{}{}{}", resumed.reader->folder(), position_.steps,
-                         position_.steps == 1 ? "" : "s",
+  voice_.say(fmt::format("resumed from '{}' after {} step{}, {} of this rank in {:.2f} s{}{}",
+                         resumed.reader->folder(), position_.steps, position_.steps == 1 ? "" : "s",
+                         Mebibytes(resumed.reader->bytes_read()), seconds,
                          differences.empty() ? "" : "; not as it was: ", absl::StrJoin(differences, ", ")));
   return true;
 }
@@ -112,12 +125,13 @@ absl::Status Checkpoints::Prepare() {
   SaveSettings settings = {.folder = flags_.checkpoints.folder,
                            .async = flags_.checkpoints.async,
                            .retention = flags_.checkpoints.keep,
-                           .extra_files = TensorIndices(layout)};
+                           .extra_files = TensorIndices(layout),
+                           .hosts = hosts_};
   AddConfig(settings);
   description_ = DescribeRun(flags_, job_, device_);
   source_ = std::make_unique<ArenaSource>(job_.plan(), state_, executor_);
-  FT_ASSIGN_OR_RETURN(saver_,
-                      CheckpointSaver::Create(std::move(layout), job_.rank(), settings, *source_, agree_));
+  FT_ASSIGN_OR_RETURN(saver_, CheckpointSaver::Create(std::move(layout), job_.rank(), settings,
+                                                      device_.device(), *source_, agree_));
   last_save_ = absl::Now();
   return absl::OkStatus();
 }

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "runtime/collective/liveness/peer_monitor.h"
+#include "runtime/collective/rendezvous/peer_info.h"
 #include "runtime/executor/checkpoint_saver.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/load_state.h"
@@ -27,9 +28,8 @@ namespace ft {
 // Disks may be slow, and some ranks have more to do than others; nobody waits for a collective meanwhile.
 inline constexpr absl::Duration kCheckpointPatience = absl::Hours(2);
 
-// As which type checkpoints are written; `one_host`: all ranks are on one. Errors: InvalidArgument for one
-// that cannot be written there.
-absl::StatusOr<CheckpointType> ChooseCheckpointType(const CheckpointFlags& flags, bool one_host);
+// As which type checkpoints are written; `one_host`: all ranks are on one.
+CheckpointType ChooseCheckpointType(const CheckpointFlags& flags, bool one_host);
 
 // Of a run with --resume.
 ResumeRequest ResumeRequestOf(const CheckpointFlags& flags, const proto::Plan& plan);
@@ -42,11 +42,12 @@ class Checkpoints {
     std::function<void(const std::string& line)> warn;
   };
 
-  // All ranks, after they met; `one_host`: all are on one. Everything must outlive it. Errors: a folder that
-  // cannot be made or written, or that not all ranks see; a type that cannot be written here.
+  // All ranks, after they met, `peers` by rank. All but these must outlive it. Errors: a folder that cannot
+  // be made or written, or that not all ranks see.
   static absl::StatusOr<std::unique_ptr<Checkpoints>> Open(const Flags& flags, Job& job,
                                                            const RankDevice& device, const Executor& executor,
-                                                           PeerMonitor& monitor, bool one_host, Voice voice);
+                                                           PeerMonitor& monitor,
+                                                           const std::vector<PeerInfo>& peers, Voice voice);
 
   // With --resume: the state into the fresh arena, and the job's settings from the manifest. False when there
   // is nothing to go on from.
@@ -84,6 +85,7 @@ class Checkpoints {
   const Executor& executor_;
   PeerMonitor& monitor_;
   const Voice voice_;
+  Hosts hosts_;
   CheckpointType type_ = CheckpointType::kFull;
   StateLayout state_;
   AgreeFunction agree_;

@@ -129,7 +129,7 @@ class Run {
     const Checkpoints::Voice voice = {.say = [this](const std::string& line) { Say(line); },
                                       .warn = [this](const std::string& line) { Warn(line); }};
     FT_ASSIGN_OR_RETURN(checkpoints_, Checkpoints::Open(flags_, job_, device_, *executor_, *peers_.monitor,
-                                                        peers_.rendezvous->one_host(), voice));
+                                                        peers_.rendezvous->peers(), voice));
     FT_ASSIGN_OR_RETURN(resumed_, checkpoints_->Resume());
     if (!resumed_) FT_RETURN_IF_ERROR(job_.lr_status);
     return checkpoints_->Prepare();

@@ -30,21 +30,6 @@ void SegmentSums::Add(uint32_t file, uint64_t offset, const void* data, uint64_t
   }
 }
 
-std::string SerializeSums(absl::Span<const SegmentSum> segments) {
-  static_assert(sizeof(SegmentSum) == 24);
-  std::string bytes(segments.size() * sizeof(SegmentSum), '\0');
-  if (!segments.empty()) std::memcpy(bytes.data(), segments.data(), bytes.size());
-  return bytes;
-}
-
-absl::StatusOr<std::vector<SegmentSum>> ParseSums(std::string_view bytes) {
-  if (bytes.size() % sizeof(SegmentSum) != 0)
-    return absl::InternalError("a rank's checksums were cut on the way");
-  std::vector<SegmentSum> segments(bytes.size() / sizeof(SegmentSum));
-  if (!segments.empty()) std::memcpy(segments.data(), bytes.data(), bytes.size());
-  return segments;
-}
-
 absl::StatusOr<std::vector<FileSums>> JoinSums(size_t num_files, std::vector<SegmentSum> segments) {
   std::sort(segments.begin(), segments.end(), [](const SegmentSum& a, const SegmentSum& b) {
     return std::pair(a.file, a.offset) < std::pair(b.file, b.offset);

@@ -38,10 +38,6 @@ class SegmentSums {
   std::vector<SegmentSum> segments_;
 };
 
-// As bytes for a message, and back. Errors: Internal for anything that Serialize does not make.
-std::string SerializeSums(absl::Span<const SegmentSum> segments);
-absl::StatusOr<std::vector<SegmentSum>> ParseSums(std::string_view bytes);
-
 struct FileSums {
   uint64_t bytes = 0;
   std::vector<uint32_t> blocks;

@@ -157,6 +157,7 @@ absl::Status CheckpointReader::ReadBlock(OpenedFile& file, uint64_t block, std::
                                          std::string_view what) {
   const uint64_t begin = block * kSumBlockBytes, bytes = std::min(kSumBlockBytes, file.sums.bytes - begin);
   FT_ASSIGN_OR_RETURN(const uint64_t got, ReadAt(file.file, file.path, begin, out, bytes));
+  bytes_read_ += got;
   if (got == bytes && Crc32(0, out, bytes) == file.sums.blocks[block]) return absl::OkStatus();
   return Damaged(file.path, "bytes {} to {} are not those that were saved (checksum); {} is damaged", begin,
                  begin + bytes, what);

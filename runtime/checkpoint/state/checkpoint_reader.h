@@ -31,6 +31,8 @@ class CheckpointReader {
   const proto::Manifest& manifest() const { return manifest_; }
   const FileLayout& layout() const { return layout_; }
   DType dtype(uint32_t tensor) const;
+  // From files, so far.
+  uint64_t bytes_read() const { return bytes_read_; }
 
   // Elements `range` (in the unit) of a tensor, which has them. Errors: DataLoss, with file and tensor, when
   // a file is shorter or longer than the manifest says, or a checksum or a head is another; the system's.
@@ -80,6 +82,7 @@ class CheckpointReader {
   std::map<std::string, const proto::Manifest::File*, std::less<>> listed_;
   std::map<std::string, int, std::less<>> numbers_;  // of the layout's files
   std::map<uint32_t, OpenedFile> open_;
+  uint64_t bytes_read_ = 0;
   // The block that was read last in part.
   const OpenedFile* cached_file_ = nullptr;
   uint64_t cached_block_ = 0;

@@ -1,14 +1,16 @@
 #include "runtime/checkpoint/state/completion.h"
 
+#include <utility>
+
 #include "runtime/base/status_macros.h"
-#include "runtime/checkpoint/state/share_writer.h"
 
 namespace ft {
 
 absl::Status CompleteCheckpoint(const FileLayout& layout, const std::string& folder, const ExtraFiles& extra,
-                                std::vector<SegmentSum> segments, proto::Manifest manifest) {
+                                WrittenShare written, proto::Manifest manifest) {
+  FT_RETURN_IF_ERROR(WriteFragments(layout, folder, std::move(written.fragments)));
   FT_ASSIGN_OR_RETURN(const std::vector<FileSums> files,
-                      JoinSums(static_cast<size_t>(layout.num_files()), std::move(segments)));
+                      JoinSums(static_cast<size_t>(layout.num_files()), std::move(written.sums)));
   manifest.clear_state();
   manifest.clear_files();
   SetLayout(layout, manifest);

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
+#include <cstring>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/folder.h"
+#include "runtime/checkpoint/state/manifest.pb.h"
 
 namespace ft {
 namespace {
@@ -35,7 +37,7 @@ absl::Status WriteAt(const OpenFile& file, const std::string& path, uint64_t off
 
 // Extents that follow each other in the file are asked for at once. Not all file systems can promise room.
 absl::Status Reserve(const OpenFile& file, const std::string& path, const Share::Piece& piece) {
-  uint64_t begin = 0, end = piece.head.size();
+  uint64_t begin = 0, end = piece.head.size() - piece.head_sent;
   const auto reserve = [&]() -> absl::Status {
     if (end == begin) return absl::OkStatus();
     while (fallocate(file.fd(), 0, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) != 0) {
@@ -45,7 +47,8 @@ absl::Status Reserve(const OpenFile& file, const std::string& path, const Share:
     }
     return absl::OkStatus();
   };
-  for (const Extent& extent : piece.extents) {
+  for (const auto& [extent, sent] : piece.parts) {
+    if (sent) continue;
     if (extent.offset != end) {
       FT_RETURN_IF_ERROR(reserve());
       begin = extent.offset;
@@ -55,12 +58,13 @@ absl::Status Reserve(const OpenFile& file, const std::string& path, const Share:
   return reserve();
 }
 
-// Bytes on their way into one file: collected, since tensors may be small, and summed.
+// Bytes on their way into one file, and their sums. Those that come in the chunk are collected there, since
+// tensors may be small.
 class PieceWriter {
  public:
   PieceWriter(const Share::Piece& piece, const OpenFile& file, const std::string& path,
-              std::vector<std::byte>& chunk, SegmentSums& sums)
-      : piece_(piece), file_(file), path_(path), chunk_(chunk), sums_(sums) {}
+              std::vector<std::byte>& chunk, SegmentSums& sums, std::vector<Fragment>& fragments)
+      : piece_(piece), file_(file), path_(path), chunk_(chunk), sums_(sums), fragments_(fragments) {}
 
   absl::Status Write(StateSource& source) {
     FT_RETURN_IF_ERROR(Reserve(file_, path_, piece_));
@@ -68,10 +72,12 @@ class PieceWriter {
       // Should a file of a save that failed still be there.
       if (ftruncate(file_.fd(), static_cast<off_t>(piece_.file_bytes)) != 0)
         return PosixError(errno, "write", path_);
-      sums_.Add(piece_.file, 0, piece_.head.data(), piece_.head.size());
-      FT_RETURN_IF_ERROR(WriteAt(file_, path_, 0, piece_.head.data(), piece_.head.size()));
+      const uint64_t here = piece_.head.size() - piece_.head_sent;
+      FT_RETURN_IF_ERROR(Put(0, piece_.head.data(), here));
+      if (piece_.head_sent > 0) Send(here, piece_.head.substr(here));
     }
-    for (const Extent& extent : piece_.extents) FT_RETURN_IF_ERROR(Add(extent, source));
+    for (const Share::Part& part : piece_.parts)
+      FT_RETURN_IF_ERROR(part.sent ? Send(part.extent, source) : Add(part.extent, source));
     FT_RETURN_IF_ERROR(Flush());
     return fsync(file_.fd()) == 0 ? absl::OkStatus() : PosixError(errno, "write", path_);
   }
@@ -82,17 +88,42 @@ class PieceWriter {
       if (extent.offset + at != begin_ + used_ || used_ == chunk_.size()) FT_RETURN_IF_ERROR(Flush());
       if (used_ == 0) begin_ = extent.offset + at;
       const uint64_t now = std::min(chunk_.size() - used_, extent.bytes - at);
-      FT_RETURN_IF_ERROR(source.Read(extent, at, now, chunk_.data() + used_));
-      used_ += now;
+      std::byte* const scratch = chunk_.data() + used_;
+      FT_ASSIGN_OR_RETURN(const std::byte* const from, source.Get(extent, at, now, scratch));
+      if (from == scratch) {
+        used_ += now;
+      } else {
+        FT_RETURN_IF_ERROR(Flush());
+        FT_RETURN_IF_ERROR(Put(extent.offset + at, from, now));
+      }
       at += now;
     }
     return absl::OkStatus();
   }
 
+  absl::Status Send(const Extent& extent, StateSource& source) {
+    FT_RETURN_IF_ERROR(Flush());
+    std::string bytes(extent.bytes, '\0');
+    auto* const to = static_cast<std::byte*>(static_cast<void*>(bytes.data()));
+    FT_ASSIGN_OR_RETURN(const std::byte* const from, source.Get(extent, 0, extent.bytes, to));
+    if (from != to) std::memcpy(to, from, extent.bytes);
+    Send(extent.offset, std::move(bytes));
+    return absl::OkStatus();
+  }
+
+  void Send(uint64_t offset, std::string bytes) {
+    sums_.Add(piece_.file, offset, bytes.data(), bytes.size());
+    fragments_.push_back({piece_.file, offset, std::move(bytes)});
+  }
+
   absl::Status Flush() {
     if (used_ == 0) return absl::OkStatus();
-    sums_.Add(piece_.file, begin_, chunk_.data(), used_);
-    return WriteAt(file_, path_, begin_, chunk_.data(), std::exchange(used_, 0));
+    return Put(begin_, chunk_.data(), std::exchange(used_, 0));
+  }
+
+  absl::Status Put(uint64_t offset, const void* data, uint64_t bytes) {
+    sums_.Add(piece_.file, offset, data, bytes);
+    return WriteAt(file_, path_, offset, data, bytes);
   }
 
   const Share::Piece& piece_;
@@ -100,46 +131,88 @@ class PieceWriter {
   const std::string& path_;
   std::vector<std::byte>& chunk_;
   SegmentSums& sums_;
+  std::vector<Fragment>& fragments_;
   uint64_t begin_ = 0;  // in the file, of what is in the chunk
   uint64_t used_ = 0;
 };
 
 }  // namespace
 
-Share::Share(const FileLayout& layout, int rank) {
-  std::map<uint32_t, Piece> by_file;
-  for (const Extent& extent : layout.WrittenBy(rank)) {
-    by_file[extent.file].extents.push_back(extent);
-    state_bytes_ += extent.bytes;
-  }
-  for (int f = 0; f < layout.num_files(); ++f) {
-    if (layout.HeadWriter(f) != rank) continue;
-    LayoutFile file = layout.File(f);
-    Piece& piece = by_file[static_cast<uint32_t>(f)];
-    piece.head = std::move(file.head);
-    piece.file_bytes = file.bytes;
-  }
-  bytes_ = state_bytes_;
-  for (auto& [file, piece] : by_file) {
-    piece.file = file;
-    piece.name = layout.FileName(static_cast<int>(file));
-    bytes_ += piece.head.size();
-    pieces_.push_back(std::move(piece));
-  }
+void WrittenShare::Append(WrittenShare other) {
+  sums.insert(sums.end(), other.sums.begin(), other.sums.end());
+  std::move(other.fragments.begin(), other.fragments.end(), std::back_inserter(fragments));
 }
 
-absl::StatusOr<std::vector<SegmentSum>> WriteShare(const Share& share, const std::string& folder,
-                                                   StateSource& source) {
+std::string Serialize(const WrittenShare& written) {
+  proto::WrittenShare message;
+  for (const SegmentSum& sum : written.sums) {
+    proto::WrittenShare::Segment* segment = message.add_segments();
+    segment->set_file(sum.file);
+    segment->set_crc(sum.crc);
+    segment->set_offset(sum.offset);
+    segment->set_bytes(sum.bytes);
+  }
+  for (const Fragment& fragment : written.fragments) {
+    proto::WrittenShare::Fragment* sent = message.add_fragments();
+    sent->set_file(fragment.file);
+    sent->set_offset(fragment.offset);
+    sent->set_contents(fragment.bytes);
+  }
+  return message.SerializeAsString();
+}
+
+absl::StatusOr<WrittenShare> ParseWrittenShare(std::string_view bytes) {
+  proto::WrittenShare message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return absl::InternalError("what a rank said of its share was damaged on the way");
+  WrittenShare written;
+  for (const proto::WrittenShare::Segment& segment : message.segments())
+    written.sums.push_back({segment.file(), segment.crc(), segment.offset(), segment.bytes()});
+  for (proto::WrittenShare::Fragment& sent : *message.mutable_fragments())
+    written.fragments.push_back({sent.file(), sent.offset(), std::move(*sent.mutable_contents())});
+  return written;
+}
+
+absl::StatusOr<WrittenShare> WriteShare(const Share& share, const std::string& folder, StateSource& source) {
   SegmentSums sums;
+  WrittenShare written;
   std::vector<std::byte> chunk(kChunkBytes);
   for (const Share::Piece& piece : share.pieces()) {
     const std::string path = folder + "/" + piece.name;
     const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (file.fd() < 0) return PosixError(errno, "write", path);
-    FT_RETURN_IF_ERROR(PieceWriter(piece, file, path, chunk, sums).Write(source));
+    FT_RETURN_IF_ERROR(PieceWriter(piece, file, path, chunk, sums, written.fragments).Write(source));
   }
   FT_RETURN_IF_ERROR(SyncPath(folder));
-  return sums.segments();
+  written.sums = sums.segments();
+  return written;
+}
+
+absl::Status WriteFragments(const FileLayout& layout, const std::string& folder,
+                            std::vector<Fragment> fragments) {
+  std::sort(fragments.begin(), fragments.end(), [](const Fragment& a, const Fragment& b) {
+    return std::pair(a.file, a.offset) < std::pair(b.file, b.offset);
+  });
+  for (size_t i = 0; i < fragments.size();) {
+    const uint32_t number = fragments[i].file;
+    if (number >= static_cast<uint32_t>(layout.num_files()))
+      return absl::InternalError("a rank sent bytes of a file that there is not");
+    const std::string path = folder + "/" + layout.FileName(static_cast<int>(number));
+    const OpenFile file(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (file.fd() < 0) return PosixError(errno, "write", path);
+    while (i < fragments.size() && fragments[i].file == number) {
+      // Whole pages at once: nothing of them has to be read.
+      const uint64_t begin = fragments[i].offset;
+      std::string bytes;
+      for (;
+           i < fragments.size() && fragments[i].file == number && fragments[i].offset == begin + bytes.size();
+           ++i)
+        bytes += fragments[i].bytes;
+      FT_RETURN_IF_ERROR(WriteAt(file, path, begin, bytes.data(), bytes.size()));
+    }
+    if (fsync(file.fd()) != 0) return PosixError(errno, "write", path);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteSyncedFile(const std::string& folder, const std::string& name, std::string_view contents) {

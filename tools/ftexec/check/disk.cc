@@ -47,7 +47,7 @@ uint64_t Plus(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX :
 absl::StatusOr<Output> CheckpointOutput(const Flags& flags, const Job& job, bool one_host,
                                         int64_t first_step) {
   FT_ASSIGN_OR_RETURN(const StateLayout state, StateOfPlan(job.plan(), job.bound.mesh));
-  FT_ASSIGN_OR_RETURN(const CheckpointType type, ChooseCheckpointType(flags.checkpoints, one_host));
+  const CheckpointType type = ChooseCheckpointType(flags.checkpoints, one_host);
   FT_ASSIGN_OR_RETURN(const FileLayout layout, FileLayout::Create(state, type));
   const std::string& folder = flags.checkpoints.folder;
   uint64_t bytes = 0;

@@ -61,13 +61,14 @@ inline void FillValues(const StateLayout& layout, const StateBuffer& buffer, Ele
 class MadeSource : public StateSource {
  public:
   explicit MadeSource(const StateLayout& layout) : layout_(layout) {}
-  absl::Status Read(const Extent& extent, uint64_t offset, uint64_t bytes, void* out) override {
+  absl::StatusOr<const std::byte*> Get(const Extent& extent, uint64_t offset, uint64_t bytes,
+                                       std::byte* scratch) override {
     const StateBuffer& buffer = layout_.buffers[extent.buffer];
     std::vector<std::byte> all(extent.bytes);
     FillValues(layout_, buffer, {extent.element, extent.element + extent.bytes / SizeOf(buffer.dtype)},
                all.data());
-    std::memcpy(out, all.data() + offset, bytes);
-    return absl::OkStatus();
+    std::memcpy(scratch, all.data() + offset, bytes);
+    return scratch;
   }
 
  private:
@@ -77,14 +78,15 @@ class MadeSource : public StateSource {
 // A checkpoint of these values in `folder`, written by all ranks, the last one first. `manifest` says what it
 // is of.
 inline absl::Status SaveMade(const StateLayout& state, CheckpointType type, const std::string& folder,
-                             const proto::Manifest& manifest) {
+                             const proto::Manifest& manifest, const Hosts& hosts = {}) {
   FT_ASSIGN_OR_RETURN(const FileLayout layout, FileLayout::Create(state, type, /*max_file_bytes=*/700));
   FT_RETURN_IF_ERROR(MakeFolders(folder));
   MadeSource source(state);
-  std::vector<SegmentSum> all;
+  WrittenShare all;
   for (int rank = state.world_size() - 1; rank >= 0; --rank) {
-    FT_ASSIGN_OR_RETURN(const std::vector<SegmentSum> sums, WriteShare(Share(layout, rank), folder, source));
-    all.insert(all.end(), sums.begin(), sums.end());
+    FT_ASSIGN_OR_RETURN(const WrittenShare written, WriteShare(Share(layout, rank, hosts), folder, source));
+    FT_ASSIGN_OR_RETURN(WrittenShare told, ParseWrittenShare(Serialize(written)));
+    all.Append(std::move(told));
   }
   return CompleteCheckpoint(layout, folder, {}, std::move(all), manifest);
 }

@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+"""Times saving and loading of checkpoints with us and with torch.distributed.checkpoint, alternately, in one go.
+
+    tools/bench/checkpoints.py [--rounds=5] [--folder=DIR] [--json=FILE]
+
+GPT-2 124M with AdamW in fp32 (1.5 GB of state) on two ranks of one thread each, fully sharded; the same disk, both sides fsync what
+they write, and the page cache is dropped before anything is read (needs root). What is printed are medians over the rounds, with the
+smallest and largest in brackets:
+  save       from the call until the checkpoint is committed, while the ranks wait (--async-save=off; dcp.save)
+  async      the same while they could go on (--async-save=on; dcp.async_save)
+  stall      how long the ranks stood still for it
+  load       of all state into a process that holds other values
+of the slower rank, and beside them
+  disk       bytes that two processes write with fsync, or read, at once and in order: what the disk gives to anyone
+  copy       one copy of each rank's bytes from memory to memory, both at once
+"""
+import argparse
+import json
+import multiprocessing
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+import run
+
+WORKLOAD = run.workload(run.GPT2_124M, 1, 64, ["ft"], ranks=2, threads=1, strategy="full_shard")
+LINE = re.compile(r"of this rank in ([\d.]+) s, training stood still for ([\d.]+) ms")
+LOADED = re.compile(r"([\d.]+) MiB of this rank in ([\d.]+) s")
+CHUNK = 8 << 20
+STEPS_A_SAVE = 4  # so that a save has ended when the next one is due
+
+
+def drop_page_cache():
+    os.sync()
+    pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
+
+
+def ours(work, kind, rounds_of_saves):
+    """Saves of the state after steps 1, 2 ...: the first is left out, as its memory is touched then. kind: full, sharded."""
+    folder = work / f"ft-{kind}"
+    result = {}
+    for mode in ("save", "async"):
+        shutil.rmtree(folder, ignore_errors=True)
+        drop_page_cache()
+        lines = train(work, "--checkpoint-dir", folder, f"--state-dict-type={kind}", f"--steps={STEPS_A_SAVE * (rounds_of_saves + 1)}",
+                      f"--save-every={STEPS_A_SAVE}", f"--async-save={'on' if mode == 'async' else 'off'}", "--keep=1")
+        saves = [tuple(map(float, found)) for found in LINE.findall(lines)][1:]
+        result[mode] = statistics.median(seconds for seconds, _ in saves)
+        if mode == "async":
+            result["stall"] = statistics.median(ms for _, ms in saves) / 1e3
+    drop_page_cache()
+    lines = train(work, "--checkpoint-dir", folder, f"--state-dict-type={kind}", f"--steps={STEPS_A_SAVE * (rounds_of_saves + 1)}", "--resume=auto")
+    (resumed,) = [line for line in lines.splitlines() if "resumed from" in line]
+    result["load"] = float(LOADED.search(resumed).group(2))
+    shutil.rmtree(folder)
+    return result
+
+
+def train(work, *flags):
+    log_path = work / "log"
+    with open(log_path, "w", encoding="utf-8") as log:
+        command = [str(run.ROOT / "build/bin/ftexec"), str(work / "ft.bin"), f"--data={work / 'tokens.bin'}", "--threads=1", "--lr=3e-4",
+                   "--progress=off", *map(str, flags)]
+        try:
+            run.run_ranks(lambda rank: command, WORKLOAD, log)
+        except run.RunFailed as error:
+            raise SystemExit(f"ftexec failed: {error}\n{log_path.read_text(errors='replace')}") from None
+    return log_path.read_text()
+
+
+def peer(work, python, saves):
+    """torch.distributed.checkpoint with fully_shard. The worker asks for a dropped page cache by itself."""
+    out = work / "torch.json"
+    with open(work / "log", "w", encoding="utf-8") as log:
+        command = [python, str(run.ROOT / "tools/bench/torch_checkpoints.py"), f"--model={json.dumps(run.GPT2_124M)}",
+                   f"--folder={work / 'dcp'}", f"--saves={saves}", f"--out={out}"]
+        drop_page_cache()
+        try:
+            run.run_ranks(lambda rank: command, WORKLOAD, log)
+        except run.RunFailed as error:
+            raise SystemExit(f"PyTorch failed: {error}\n{(work / 'log').read_text(errors='replace')}") from None
+    shutil.rmtree(work / "dcp")
+    return json.loads(out.read_text())
+
+
+def disk(work, bytes_each):
+    """What two processes reach that write, or read, `bytes_each` bytes each."""
+    paths = [work / f"disk{i}" for i in range(2)]
+    result = {"save": together(write_file, paths, bytes_each)}
+    drop_page_cache()
+    result["load"] = together(read_file, paths, bytes_each)
+    for path in paths:
+        path.unlink()
+    result["stall"] = together(copy, paths, bytes_each)
+    return result
+
+
+def together(function, paths, bytes_each):
+    with multiprocessing.Pool(2) as pool:
+        return max(pool.starmap(function, [(path, bytes_each) for path in paths]))
+
+
+def write_file(path, bytes_each):
+    chunk, begin = os.urandom(CHUNK), time.monotonic()
+    with open(path, "wb", buffering=0) as file:
+        os.posix_fallocate(file.fileno(), 0, bytes_each)
+        for at in range(0, bytes_each, CHUNK):
+            file.write(chunk[:bytes_each - at])
+        os.fsync(file.fileno())
+    return time.monotonic() - begin
+
+
+def read_file(path, bytes_each):
+    buffer, begin = bytearray(CHUNK), time.monotonic()
+    with open(path, "rb", buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, bytes_each, os.POSIX_FADV_SEQUENTIAL)
+        while file.readinto(buffer):
+            pass
+    return time.monotonic() - begin
+
+
+def copy(_, bytes_each):
+    """The best of three, as pages are touched by the first."""
+    source, to = bytearray(os.urandom(CHUNK)) * (bytes_each // CHUNK), bytearray(bytes_each // CHUNK * CHUNK)
+    best = float("inf")
+    for _ in range(3):
+        begin = time.monotonic()
+        to[:] = source  # copies twice where a slice is made first; a whole assignment does not
+        best = min(best, time.monotonic() - begin)
+    return best
+
+
+def table(results, state_bytes):
+    print(f"\n{state_bytes / 1e9:.2f} GB of state, 2 ranks; seconds\n{'':22}" + "".join(f"{key:>24}" for key in ("save", "async", "stall", "load")))
+    for name, rounds in results.items():
+        row = f"{name:22}"
+        for key in ("save", "async", "stall", "load"):
+            values = [figures[key] for figures in rounds if key in figures]
+            row += (f"{statistics.median(values):>9.3f} [{min(values):>5.3f},{max(values):>6.3f}]" if values else f"{'':23}").rjust(24)
+        print(row)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--saves", type=int, default=3, help="of each kind in a round, without the first")
+    parser.add_argument("--folder", default=None, help="where to save; its disk is what is measured")
+    parser.add_argument("--python", default=str(run.ROOT / "build/venv/bin/python"), help="the one that has torch")
+    parser.add_argument("--json", help="write all figures to this file")
+    args = parser.parse_args()
+    results = {"ft sharded": [], "ft full": [], "torch.distributed": [], "disk, copy": []}
+    with tempfile.TemporaryDirectory(prefix="ft-bench-", dir=args.folder) as folder:
+        work = pathlib.Path(folder)
+        run.write_tokens(work / "tokens.bin", run.GPT2_124M["vocab"])
+        run.compile_ours("checkpoints", WORKLOAD, ["ft"], work)
+        state_bytes = 3 * 4 * 124_439_808
+        variants = [("ft sharded", lambda: ours(work, "sharded", args.saves)), ("torch.distributed", lambda: peer(work, args.python, args.saves)),
+                    ("ft full", lambda: ours(work, "full", args.saves)), ("disk, copy", lambda: disk(work, state_bytes // 2))]
+        for i in range(args.rounds):
+            for name, measure in variants[i % 4:] + variants[:i % 4]:
+                print(f"round {i + 1} of {args.rounds}: {name}", flush=True)
+                results[name].append(measure())
+    table(results, state_bytes)
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
