@@ -1,5 +1,6 @@
 """What the watch over the ranks tells: who is slow. And signals that wish for a checkpoint, where none is written."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -23,16 +24,17 @@ def rank_of(pid):
 class Pulses(threading.Thread):
     """Stops a process most of the time: whatever else the machine does, it computes at a fraction of its speed."""
 
-    def __init__(self, pid):
+    def __init__(self, pid, stopped=0.12, running=0.02):
         super().__init__(daemon=True)
-        self.pid, self.over = pid, threading.Event()
+        self.pid, self.over, self.stopped, self.running = pid, threading.Event(), stopped, running
 
     def run(self):
-        while not self.over.is_set():
-            os.kill(self.pid, signal.SIGSTOP)
-            self.over.wait(0.12)
-            os.kill(self.pid, signal.SIGCONT)
-            self.over.wait(0.02)
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            while not self.over.is_set():
+                os.kill(self.pid, signal.SIGSTOP)
+                self.over.wait(self.stopped)
+                os.kill(self.pid, signal.SIGCONT)
+                self.over.wait(self.running)
 
     def end(self):
         self.over.set()
