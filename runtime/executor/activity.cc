@@ -40,6 +40,11 @@ std::string_view Name(Activity activity) {
   return "nothing";
 }
 
+bool IsAfterSteps(Activity activity) {
+  return activity == Activity::kAgreeing || activity == Activity::kSaving ||
+         activity == Activity::kAwaitingSave || activity == Activity::kPublishing;
+}
+
 // Every store is a release and every load an acquire: who reads a part of a newer state sees the odd version
 // that was stored before it.
 void ActivityRecord::Enter(Activity activity, int64_t step, int64_t micro_step) noexcept {

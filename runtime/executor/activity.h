@@ -28,12 +28,15 @@ enum class Activity : int {
 // "reading data"
 std::string_view Name(Activity activity);
 
+// Whether its step is how many are done, as checkpoints are numbered, and not the one that is under way.
+bool IsAfterSteps(Activity activity);
+
 // One thread enters, any may read. Entering neither waits nor allocates.
 class ActivityRecord {
  public:
   struct State {
     Activity activity = Activity::kNone;
-    int64_t step = -1;        // counted from 0; -1: it belongs to none
+    int64_t step = -1;        // counted from 0, or those done (IsAfterSteps); -1: it belongs to none
     int64_t micro_step = -1;  // of the step
     int64_t since_ns = 0;     // of the host's steady clock
   };

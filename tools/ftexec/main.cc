@@ -16,6 +16,7 @@
 #include "runtime/collective/liveness/agreement.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
 #include "tools/ftexec/error_file.h"
+#include "tools/ftexec/failure_report.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/process_guard.h"
@@ -31,9 +32,10 @@ std::string Prefix(const LaunchEnvironment& environment) {
 }
 
 absl::Status RunRank(const Flags& flags, const LaunchEnvironment& environment, const NcclSource& load_nccl,
-                     ProcessGuard& guard) {
+                     ProcessGuard& guard, FailureReport& report) {
   FT_ASSIGN_OR_RETURN(Job job, PrepareJob(flags, environment));
-  return Train(flags, job, load_nccl, guard);
+  report.SetPlan(job, flags.plan);
+  return Train(flags, job, load_nccl, guard, report);
 }
 
 // Ours are values; those of libraries, when the system gives them no thread or no memory, are exceptions.
@@ -63,12 +65,18 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
     return Report(CatchAll([&] { return Simulate(flags); }), "ftexec: ", {}, "");
   const absl::StatusOr<LaunchEnvironment> environment = LaunchEnvironmentOfProcess();
   if (!environment.ok()) return Report(environment.status(), "ftexec: ", {}, "");
+  FailureReport report(flags.log_dir, *environment, Prefix(*environment));
   const absl::StatusOr<std::unique_ptr<ProcessGuard>> guard = ProcessGuard::Start();
   if (!guard.ok()) return Report(guard.status(), Prefix(*environment), *environment, flags.log_dir);
   (*guard)->set_prefix(Prefix(*environment));
   if (!environment->remark.empty()) PrintError(Prefix(*environment) + OneLine(environment->remark));
   (*guard)->set_grace(flags.grace());
-  const absl::Status status = CatchAll([&] { return RunRank(flags, *environment, load_nccl, **guard); });
+  (*guard)->OnEnd([&](const absl::Status& reason, int signal) { report.Write(reason, signal); });
+  const absl::Status status = CatchAll([&]() -> absl::Status {
+    FT_RETURN_IF_ERROR(report.Start());
+    return RunRank(flags, *environment, load_nccl, **guard, report);
+  });
+  report.Write(status, (*guard)->signal());
   (*guard)->RaiseAgain();  // what the run made of the signal does not matter
   if (status.ok() && (*guard)->ended_as_wished()) return kExitEndedAsWished;
   return Report(status, IsKnownToAll(status) ? "ftexec: " : Prefix(*environment), *environment,

@@ -1,7 +1,5 @@
 #include "tools/ftexec/train.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,10 +14,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "runtime/base/posix_error.h"
-#include "runtime/base/regular_file.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/base/thread.h"
 #include "runtime/collective/create.h"
 #include "runtime/collective/liveness/agreement.h"
 #include "runtime/collective/liveness/peer_monitor.h"
@@ -29,20 +25,17 @@
 #include "runtime/executor/training_loop.h"
 #include "runtime/metrics/trace.h"
 #include "runtime/plan/report_text.h"
-#include "tools/ftexec/address_space.h"
 #include "tools/ftexec/checkpoints.h"
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/rank_device.h"
 #include "tools/ftexec/rank_log.h"
 #include "tools/ftexec/run_events.h"
 #include "tools/ftexec/slow_ranks.h"
+#include "tools/ftexec/thread_room.h"
 #include "tools/ftexec/trace_files.h"
 
 namespace ft {
 namespace {
-
-// Streams, the watch over peers, the store, Gloo.
-constexpr int kOtherThreads = 8;
 
 // Of a run that ends early: launchers wait about 30 s before they kill.
 constexpr int kSecondsForTrace = 15;
@@ -58,35 +51,15 @@ struct Peers {
   Communicator& host() const { return communicators.world(); }  // while no program runs
 };
 
-// Held by one rank of the host at a time. What others may hold as well is not waited for without end: after
-// two seconds a rank goes on without.
-OpenFile LockHost() {
-  OpenFile lock(open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  for (int tries = 0; tries < 200 && flock(lock.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-       ++tries)
-    absl::SleepFor(absl::Milliseconds(10));
-  return lock;
-}
-
-// libgomp ends the process without a word of ours where it gets no threads: find out before the ranks meet.
-// Each stream that runs kernels has a team of its own. A limit is on all ranks of a host together, so each
-// looks for room for all of them, one after the other: at the same time they could refuse what there is. None
-// starts a team before all have looked, as the meeting lies between.
-absl::Status ProbeTeam(const Job& job, const RankDevice& device) {
-  if (!device.is_cpu()) return absl::OkStatus();
-  const int own = job.threads + kOtherThreads;
-  const OpenFile lock = LockHost();
-  FT_RETURN_IF_ERROR(ProbeProcesses("to compute", job.environment.local_world_size * own));
-  FT_RETURN_IF_ERROR(ProbeThreads("to compute", own));
-  return CheckAddressSpace(job.threads);
-}
-
-absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, Peers& peers) {
+absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, FailureReport& report,
+                  Peers& peers) {
+  report.activity().Enter(Activity::kMeeting);
   const RendezvousOptions options{.fingerprint = Fingerprint(flags, job),
                                   .label = FingerprintLabel(flags, job),
                                   .instruction_set = std::string(device.best_instruction_set()),
                                   .timeout = flags.timeout()};
   FT_ASSIGN_OR_RETURN(peers.rendezvous, Rendezvous::Join(job.environment, options));
+  report.SetMeeting(*peers.rendezvous);
   FT_RETURN_IF_ERROR(device.SettleInstructionSet(peers.rendezvous->peers()));
   FT_ASSIGN_OR_RETURN(peers.monitor, PeerMonitor::Start(*peers.rendezvous));
   CommunicatorOptions communicators;
@@ -107,9 +80,13 @@ absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, Peers&
 // The run between meeting and goodbye.
 class Run {
  public:
-  Run(const Flags& flags, Job& job, RankDevice& device, Peers& peers, ProcessGuard& guard)
-      : flags_(flags), job_(job), device_(device), peers_(peers), guard_(guard) {}
+  Run(const Flags& flags, Job& job, RankDevice& device, Peers& peers, ProcessGuard& guard,
+      FailureReport& report)
+      : flags_(flags), job_(job), device_(device), peers_(peers), guard_(guard), report_(report) {
+    report_.activity().Enter(Activity::kOpening);
+  }
   ~Run() {
+    report_.Detach();
     guard_.OnWish({});
     guard_.OnCancel({});
     peers_.monitor->OnLoss({});
@@ -134,10 +111,12 @@ class Run {
          .warn = [this](const std::string& line) { Warn(line); },
          .save_cost = SaveCosts(),
          .compute_time = ComputeTime(),
+         .activity = &report_.activity(),
          .boundary = [this](int64_t, std::optional<double> eval_loss) { return AtBoundary(eval_loss); }},
         evaluator_.get()));
     if (checkpoints_ != nullptr) FT_RETURN_IF_ERROR(checkpoints_->Finish(*loop_));
     progress_.reset();
+    report_.activity().Enter(Activity::kFinishing);
     FT_RETURN_IF_ERROR(Finish());
     if (job_.rank() == 0) PrintMemory(job_, device_);
     return CheckLogs();
@@ -199,6 +178,8 @@ class Run {
                                       .warn = [this](const std::string& line) { Warn(line); }};
     FT_ASSIGN_OR_RETURN(checkpoints_, Checkpoints::Open(flags_, job_, device_, *executor_, *peers_.monitor,
                                                         peers_.rendezvous->peers(), voice));
+    checkpoints_->Tell(&report_.activity(), &report_.saving());
+    report_.activity().Enter(Activity::kLoading);
     FT_ASSIGN_OR_RETURN(resumed_, checkpoints_->Begin());
     return absl::OkStatus();
   }
@@ -245,6 +226,7 @@ class Run {
     if (absl::IsResourceExhausted(executor.status()) && job_.rank() == 0) PrintArena(job_);
     FT_RETURN_IF_ERROR(executor.status());
     executor_ = *std::move(executor);
+    report_.Attach(job_, *executor_);
     return absl::OkStatus();
   }
 
@@ -303,6 +285,7 @@ class Run {
   }
 
   absl::Status Initialize() {
+    report_.activity().Enter(Activity::kLoading);
     if (resumed_) return loop_->Resume(checkpoints_->position(), checkpoints_->health());
     if (job_.init == nullptr) return loop_->Initialize();
     FT_RETURN_IF_ERROR(LoadWeights(job_.plan(), *executor_, *job_.init));
@@ -351,6 +334,7 @@ class Run {
   RankDevice& device_;
   Peers& peers_;
   ProcessGuard& guard_;
+  FailureReport& report_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Checkpoints> checkpoints_;  // null: none are written or read
   bool resumed_ = false;
@@ -377,21 +361,24 @@ absl::Status TellPeers(PeerMonitor& monitor, const absl::Status& status) {
 
 }  // namespace
 
-absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard) {
+absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard,
+                   FailureReport& report) {
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<RankDevice> device, RankDevice::Open(flags, job, load_nccl));
   FT_RETURN_IF_ERROR(ProbeTeam(job, *device));
   Peers peers;
-  FT_RETURN_IF_ERROR(Meet(flags, job, *device, peers));
+  FT_RETURN_IF_ERROR(Meet(flags, job, *device, report, peers));
   absl::Status status;
   bool all_ranks_know = true;
   {
-    Run run(flags, job, *device, peers, guard);
+    Run run(flags, job, *device, peers, guard, report);
     status = run.Execute();
     all_ranks_know = status.ok() || run.diverged() || IsKnownToAll(status);
     if (!all_ranks_know) status = TellPeers(*peers.monitor, status);
+    report.Write(status, guard.signal());
     if (!status.ok()) run.KeepTrace();
   }
   if (!all_ranks_know) return status;
+  report.activity().Enter(Activity::kEnding);
   const absl::Status goodbye = peers.monitor->Goodbye();
   return status.ok() ? goodbye : status;  // what ended the run matters more
 }
