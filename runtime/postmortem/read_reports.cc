@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kStartedApart = 600;  // seconds that ranks of one run may start one after the other
-constexpr size_t kMaxRemarks = 20;
+constexpr size_t kMaxRemarks = 100;
 constexpr size_t kMaxEntries = 4 * kMaxReports;  // of the folder, reports or not
 
 bool EndsWith(const std::string& text, std::string_view end) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "fmt/format.h"
 #include "runtime/base/atomic_file.h"
@@ -115,6 +116,8 @@ class FailureReport::Writer {
 
   absl::Status Perform(const std::string& text) const {
     const std::string folder = FolderOf(path_);
+    struct stat info;
+    if (!make_folder_ && stat(folder.c_str(), &info) != 0) return absl::OkStatus();
     if (make_folder_ && mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
       return PosixError(errno, "make the folder", folder);
     return WriteFileAtomically(path_, text);
@@ -152,7 +155,7 @@ FailureReport::~FailureReport() {
 absl::Status FailureReport::Start() {
   if (folder_.empty()) return absl::OkStatus();
   const std::string path = folder_ + "/" + RankReportName(known_.rank, known_.attempt);
-  // A run of one rank that is refused at once has no other ranks to be compared with.
+  // A run of one rank that is refused at once leaves no folder: there are no other ranks to be compared with.
   auto writer = std::make_shared<Writer>(path, known_.world_size > 1);
   const absl::Status started = Writer::Start(writer);
   if (started.ok()) writer_ = std::move(writer);
@@ -188,6 +191,17 @@ void FailureReport::Detach() {
   executor_ = nullptr;
 }
 
+void FailureReport::Hold() {
+  const std::lock_guard lock(mutex_);
+  HoldLocked();
+}
+
+void FailureReport::HoldLocked() {
+  if (std::exchange(held_, true)) return;
+  known_.activity = ReportedOf(activity_);
+  known_.saving = ReportedOf(saving_);
+}
+
 void FailureReport::DescribeEnd(const absl::Status& status, int signal, RankReport& report) const {
   report.cause = OneLine(std::string(status.message()));
   report.status = absl::StatusCodeToString(status.code());
@@ -207,9 +221,8 @@ void FailureReport::DescribeEnd(const absl::Status& status, int signal, RankRepo
 
 // With the mutex held: nothing that it looks at goes away meanwhile.
 std::string FailureReport::Describe(const absl::Status& status, int signal) {
+  HoldLocked();
   RankReport report = known_;
-  report.activity = ReportedOf(activity_);
-  report.saving = ReportedOf(saving_);
   int64_t taken_ns = SteadyNowNs();
   absl::Status cause = status;
   if (executor_ != nullptr) {
@@ -235,7 +248,8 @@ void FailureReport::Write(const absl::Status& status, int signal) {
   }
   const bool first = !text.empty();
   const absl::Status written = first ? writer_->Write(std::move(text)) : writer_->Await();
-  if (first && !written.ok())
+  // What ends the run may be that this folder cannot be written to: then that has been said.
+  if (first && !written.ok() && !absl::StrContains(status.message(), folder_))
     PrintError(prefix_ + "the report of where this rank stood is lost: " + std::string(written.message()));
 }
 

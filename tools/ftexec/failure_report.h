@@ -39,6 +39,10 @@ class FailureReport {
   ActivityRecord& activity() { return activity_; }
   ActivityRecord& saving() { return saving_; }
 
+  // The run is about to be stopped: what its threads are at from now on is the stopping. The first call
+  // counts.
+  void Hold();
+
   // Writes the report, and returns when that is done, or after a few seconds: the run that failed with
   // `status` waits no longer. Only the first call does; later ones wait for it. Says on standard error when
   // the report is lost. `signal`: by which the process ends; 0: by none. Thread-safe.
@@ -46,13 +50,15 @@ class FailureReport {
 
  private:
   class Writer;
+  void HoldLocked();
   std::string Describe(const absl::Status& status, int signal);
   void DescribeEnd(const absl::Status& status, int signal, RankReport& report) const;
 
   const std::string folder_, prefix_;
   ActivityRecord activity_, saving_;
   std::mutex mutex_;
-  RankReport known_;  // what was set
+  RankReport known_;   // what was set
+  bool held_ = false;  // its activities are those of Hold
   const Job* job_ = nullptr;
   const Executor* executor_ = nullptr;
   bool written_ = false;  // or being written

@@ -167,6 +167,7 @@ class Run {
   }
 
   void Cancel(const absl::Status& reason) {
+    report_.Hold();
     executor_->Cancel(reason);
     peers_.monitor->Cancel(reason);
   }
