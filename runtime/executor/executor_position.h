@@ -31,8 +31,8 @@ using CollectiveCounts =
 
 struct StreamPosition {
   proto::Stream stream = proto::COMPUTE;
-  // Whether `commands` holds what the stream did; else only `task` is known, the last collective or copy that
-  // the device has reached.
+  // Whether `commands` holds what the stream did; else only `task` is known, the last collective that the
+  // device has reached.
   bool is_followed = false;
   CommandHistory::Snapshot commands = {};
   InFlight task = {};

@@ -41,10 +41,10 @@ struct ReportedInstruction {
 
 struct ReportedStream {
   std::string name;          // "compute", "gather", ...
-  bool is_followed = false;  // else only its collectives and copies are known, by what the device says
+  bool is_followed = false;  // else only its collectives are known, by what the device says
   uint64_t finished = 0;     // instructions since the rank began
-  std::optional<ReportedInstruction> current;
-  std::vector<ReportedInstruction> recent;  // finished, oldest first
+  std::optional<ReportedInstruction> current = {};
+  std::vector<ReportedInstruction> recent = {};  // finished, oldest first
 };
 
 // Collectives of a stream over an axis; an empty axis stands for all of the stream's.
