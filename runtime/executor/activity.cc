@@ -45,34 +45,32 @@ bool IsAfterSteps(Activity activity) {
          activity == Activity::kAwaitingSave || activity == Activity::kPublishing;
 }
 
-// Every store is a release and every load an acquire: who reads a part of a newer state sees the odd version
-// that was stored before it.
+// Every store is a release and every load an acquire: who reads a part of a newer state from a slot also sees
+// how many had been entered before it, and reads again.
 void ActivityRecord::Enter(Activity activity, int64_t step, int64_t micro_step) noexcept {
-  const uint64_t version = version_.load(std::memory_order_relaxed);
-  version_.store(version + 1, std::memory_order_release);
-  activity_.store(activity, std::memory_order_release);
-  step_.store(step, std::memory_order_release);
-  micro_step_.store(micro_step, std::memory_order_release);
-  since_ns_.store(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                      std::chrono::steady_clock::now().time_since_epoch())
-                      .count(),
-                  std::memory_order_release);
-  version_.store(version + 2, std::memory_order_release);
+  const uint64_t number = entered_.load(std::memory_order_relaxed) + 1;
+  Slot& slot = slots_[number % kSlots];
+  slot.activity.store(activity, std::memory_order_release);
+  slot.step.store(step, std::memory_order_release);
+  slot.micro_step.store(micro_step, std::memory_order_release);
+  slot.since_ns.store(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                          std::chrono::steady_clock::now().time_since_epoch())
+                          .count(),
+                      std::memory_order_release);
+  entered_.store(number, std::memory_order_release);
 }
 
 ActivityRecord::State ActivityRecord::Read() const {
-  // A writer that was stopped amid its stores may never go on; then a mixture has to do.
-  constexpr int kTries = 1000;
-  State state;
-  for (int tries = 0; tries < kTries; ++tries) {
-    const uint64_t version = version_.load(std::memory_order_acquire);
-    state = {.activity = activity_.load(std::memory_order_acquire),
-             .step = step_.load(std::memory_order_acquire),
-             .micro_step = micro_step_.load(std::memory_order_acquire),
-             .since_ns = since_ns_.load(std::memory_order_acquire)};
-    if (version % 2 == 0 && version_.load(std::memory_order_acquire) == version) break;
+  for (;;) {
+    const uint64_t number = entered_.load(std::memory_order_acquire);
+    const Slot& slot = slots_[number % kSlots];
+    const State state = {.activity = slot.activity.load(std::memory_order_acquire),
+                         .step = slot.step.load(std::memory_order_acquire),
+                         .micro_step = slot.micro_step.load(std::memory_order_acquire),
+                         .since_ns = slot.since_ns.load(std::memory_order_acquire)};
+    // State number + kSlots is written there when the one before it has been entered.
+    if (entered_.load(std::memory_order_acquire) < number + kSlots - 1) return state;
   }
-  return state;
 }
 
 }  // namespace ft

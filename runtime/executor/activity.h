@@ -1,6 +1,7 @@
 // What a thread of a run is at, beyond the instructions of its programs, for whoever asks from another one.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
@@ -31,7 +32,8 @@ std::string_view Name(Activity activity);
 // Whether its step is how many are done, as checkpoints are numbered, and not the one that is under way.
 bool IsAfterSteps(Activity activity);
 
-// One thread enters, any may read. Entering neither waits nor allocates.
+// One thread enters, any may read: also while the one that enters is stopped amid that. Neither waits or
+// allocates.
 class ActivityRecord {
  public:
   struct State {
@@ -46,9 +48,15 @@ class ActivityRecord {
   State Read() const;
 
  private:
-  std::atomic<uint64_t> version_ = 0;  // odd while it is written
-  std::atomic<Activity> activity_ = Activity::kNone;
-  std::atomic<int64_t> step_ = -1, micro_step_ = -1, since_ns_ = 0;
+  struct Slot {
+    std::atomic<Activity> activity = Activity::kNone;
+    std::atomic<int64_t> step = -1, micro_step = -1, since_ns = 0;
+  };
+  static constexpr uint64_t kSlots = 8;
+
+  // State k lies in slot k % kSlots, whole before entered_ becomes k. State 0 is none.
+  std::array<Slot, kSlots> slots_;
+  std::atomic<uint64_t> entered_ = 0;
 };
 
 // Where there may be no record.

@@ -10,7 +10,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/collective/missing_ranks.h"
 
 namespace ft {
 namespace {
@@ -154,13 +153,9 @@ absl::StatusOr<std::vector<std::string>> Agreement::Collect(const Subject& subje
     FT_RETURN_IF_ERROR(Objection(subject, &missing));
     if (missing.empty()) break;
     if (links_.mutex().AwaitWithDeadline(absl::Condition(&stirred), deadline)) continue;
-    absl::Status late =
-        absl::DeadlineExceededError(absl::StrCat(RanksText(missing), " did not come to agree on ",
-                                                 Name(subject), " within ", absl::FormatDuration(timeout)));
-    std::vector<std::string> names;
-    for (const size_t rank : missing) names.push_back(absl::StrCat("rank ", rank));
-    SetMissingRanks(names, late);
-    return late;
+    return absl::DeadlineExceededError(absl::StrCat(RanksText(missing), " did not come to agree on ",
+                                                    Name(subject), " within ",
+                                                    absl::FormatDuration(timeout)));
   }
   std::vector<std::string> payloads(incoming_.size());
   payloads[0] = std::move(payload);
