@@ -271,10 +271,9 @@ class Postmortem(EndToEnd):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", self.logs], check=True)
         self.addCleanup(subprocess.run, ["umount", self.logs], check=True)
         ranks = self.start(world=2)
-        with open(self.logs / "filler", "wb") as filler, self.assertRaises(OSError):
-            while True:
-                filler.write(bytes(4096))
-                filler.flush()
+        with open(self.logs / "filler", "wb", buffering=0) as filler, self.assertRaises(OSError):
+            while filler.write(bytes(4096)):
+                pass
         ranks[1].kill()
         error = self.end(ranks)[0]
         self.assertEqual(ranks[0].returncode, 75, error)
