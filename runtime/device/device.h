@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/device/command.h"
+#include "runtime/device/command_history.h"
 #include "runtime/device/kernel.h"
 
 namespace ft {
@@ -54,6 +55,10 @@ class Stream {
   // Where the device stands, also inside of a Recording; says what hangs. Callable from any thread while the
   // commands that the stream was given exist. Nothing is known where tasks block: they know themselves.
   virtual InFlight in_flight() const { return {}; }
+
+  // What it does and did last, command by command; times are those of the host's steady clock. Null where the
+  // stream does not see its commands begin and end: it has in_flight then. Callable from any thread.
+  virtual const CommandHistory* history() const { return nullptr; }
 
   // The stream as libraries of its device know it (a cudaStream_t); null where streams are threads.
   virtual void* native() const { return nullptr; }

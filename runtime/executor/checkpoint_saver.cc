@@ -145,6 +145,7 @@ void CheckpointSaver::Loop() {
     SnapshotSource source(*snapshot_);
     outcome.status = WriteAndAgree(source, manifest, copied, outcome.note);
     outcome.aside = std::exchange(aside_, "");
+    Enter(settings_.activity, Activity::kNone);
     outcome.cost.seconds = (MillisecondsSince(begin) + outcome.cost.stall_ms) / 1e3;
     lock.lock();
     outcomes_.push_back(std::move(outcome));
@@ -156,6 +157,7 @@ void CheckpointSaver::Loop() {
 absl::Status CheckpointSaver::WriteAndAgree(StateSource& source, const proto::Manifest& manifest,
                                             const absl::Status& so_far, std::string& note) {
   const StagedCheckpoint staged = {.folder = settings_.folder, .step = manifest.position().steps()};
+  Enter(settings_.activity, Activity::kSaving, static_cast<int64_t>(staged.step));
   const auto write = [&]() -> absl::StatusOr<WrittenShare> {
     FT_RETURN_IF_ERROR(so_far);
     FT_RETURN_IF_ERROR(MakeStaged(staged));
@@ -167,6 +169,7 @@ absl::Status CheckpointSaver::WriteAndAgree(StateSource& source, const proto::Ma
   const auto decide = [&](const std::vector<std::string>& by_rank) {
     return Decide(manifest, staged, by_rank);
   };
+  Enter(settings_.activity, Activity::kPublishing, static_cast<int64_t>(staged.step));
   FT_ASSIGN_OR_RETURN(note, agree_("checkpoint", staged.step, Payload(written), decide));
   return absl::OkStatus();
 }

@@ -26,6 +26,7 @@
 #include "runtime/checkpoint/state/manifest.h"
 #include "runtime/checkpoint/state/share_writer.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/activity.h"
 #include "runtime/metrics/step_metrics.h"
 
 namespace ft {
@@ -45,6 +46,7 @@ struct SaveSettings {
   // is there.
   std::vector<CheckpointEntry> left_behind = {};
   Hosts hosts = {};
+  ActivityRecord* activity = nullptr;  // of whoever writes: the saver's thread, else that of Save
 };
 
 class CheckpointSaver {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/missing_ranks.h"
 #include "runtime/collective/tree_sum.h"
 
 namespace ft {
@@ -17,9 +18,10 @@ class CollectiveTask : public HostTask {
 
   absl::Status Run() final {
     const CollectiveLabel label{.name = site_.title.c_str(), .sequence = sequence_++};
+    site_.count->Enter();
     const absl::Status status = Communicate(label);
-    if (status.ok()) return status;
-    const absl::Status placed(status.code(), absl::StrCat(site_.place, ": ", status.message()));
+    if (status.ok()) return site_.count->Leave(), status;
+    const absl::Status placed = WithWords(status, absl::StrCat(site_.place, ": ", status.message()));
     on_failure_(placed);
     return placed;
   }

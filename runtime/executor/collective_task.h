@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/collective/communicator.h"
 #include "runtime/device/command.h"
+#include "runtime/executor/executor_position.h"
 #include "runtime/executor/operand_resolver.h"
 #include "runtime/plan/mesh.h"
 
@@ -21,6 +22,7 @@ struct CollectiveSite {
   std::string place;  // "train_step, instruction 12 (all_gather transformer.h.3, layer transformer.h.3)"
   std::string title;  // "all_gather transformer.h.3"
   Mesh mesh;
+  CollectiveCount* count;  // of its stream and axis; must outlive the task
 };
 
 // All parts of the instruction are one call of `communicator`, which must span exactly its axis. Errors:

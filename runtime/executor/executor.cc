@@ -1,6 +1,7 @@
 #include "runtime/executor/executor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,11 @@
 
 namespace ft {
 namespace {
+
+int64_t SteadyNs() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
 
 void* DataOf(const std::unique_ptr<Memory>& memory) { return memory == nullptr ? nullptr : memory->data(); }
 
@@ -66,7 +72,8 @@ absl::Status Executor::Load() {
                                 .device = device_,
                                 .communicators = communicators_,
                                 .ports = ports_,
-                                .on_failure = [this](const absl::Status& status) { Fail(status); }};
+                                .on_failure = [this](const absl::Status& status) { Fail(status); },
+                                .counts = counts_};
   programs_.reserve(plan_.programs_size());
   for (int p = 0; p < plan_.programs_size(); ++p) {
     FT_ASSIGN_OR_RETURN(ProgramSchedule schedule, ProgramSchedule::Create(context, p));
@@ -103,12 +110,16 @@ absl::StatusOr<int> Executor::FindProgram(std::string_view name) const {
 }
 
 absl::Status Executor::Run(int program) {
+  runs_.fetch_add(1, std::memory_order_relaxed);
+  running_since_ns_.store(SteadyNs(), std::memory_order_relaxed);
+  running_.store(program, std::memory_order_release);
   FT_ASSIGN_OR_RETURN(const bool started, StartRecording(program));
   if (!started) Enqueue(programs_[program].schedule);
   ++programs_[program].runs;
   for (const std::unique_ptr<Stream>& stream : streams_) {
     if (stream != nullptr) stream->Synchronize();
   }
+  running_.store(-1, std::memory_order_release);
   return device_.status();
 }
 
@@ -161,7 +172,31 @@ void Executor::Cancel(const absl::Status& reason) {
   Stop(absl::Status(reason.code(), text));
 }
 
+ExecutorPosition Executor::PositionNow() const {
+  ExecutorPosition position;
+  position.program = running_.load(std::memory_order_acquire);
+  position.program_ns = running_since_ns_.load(std::memory_order_relaxed);
+  position.runs = runs_.load(std::memory_order_relaxed);
+  AddStreams(streams_, counts_, position);
+  position.taken_ns = SteadyNs();
+  return position;
+}
+
+ExecutorPosition Executor::Position() const {
+  const std::lock_guard lock(stopped_mutex_);
+  return stopped_at_.has_value() ? *stopped_at_ : PositionNow();
+}
+
+// Streams that are stopped run through the rest of their commands, without doing them: where they stood is
+// looked up before.
 void Executor::Stop(const absl::Status& reason) {
+  {
+    const std::lock_guard lock(stopped_mutex_);
+    if (!stopped_at_.has_value()) {
+      stopped_at_ = PositionNow();
+      stopped_at_->failure = reason;
+    }
+  }
   device_.Cancel(reason);
   communicators_.AbortAll(reason);
 }

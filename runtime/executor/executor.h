@@ -5,8 +5,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/executor_position.h"
 #include "runtime/executor/host_ports.h"
 #include "runtime/executor/operand_resolver.h"
 #include "runtime/executor/program_schedule.h"
@@ -81,6 +85,10 @@ class Executor {
   // Observers by stream (proto::Stream); null for none. Only between runs.
   void Observe(const std::array<StreamObserver*, kNumStreams>& observers);
 
+  // Where it stands; once it was stopped (a collective failed, Cancel), where it stood before. Thread-safe;
+  // stops nothing.
+  ExecutorPosition Position() const;
+
   // Makes a run in progress end soon with `reason`, which comes from outside: the collectives that streams of
   // the device stand in are added to it. Wakes collectives, skips kernels. Thread-safe.
   void Cancel(const absl::Status& reason);
@@ -94,6 +102,7 @@ class Executor {
   void Enqueue(const ProgramSchedule& schedule);
   void Fail(const absl::Status& reason);
   void Stop(const absl::Status& reason);
+  ExecutorPosition PositionNow() const;
   // Starts the program's recording, making it if it is time to; false when it has to be enqueued.
   absl::StatusOr<bool> StartRecording(int program);
 
@@ -114,6 +123,12 @@ class Executor {
     std::unique_ptr<Recording> recording = nullptr;
   };
   std::vector<Program> programs_;
+  CollectiveCounts counts_;
+  std::atomic<uint64_t> runs_ = 0;
+  std::atomic<int> running_ = -1;  // a program; -1: none
+  std::atomic<int64_t> running_since_ns_ = 0;
+  mutable std::mutex stopped_mutex_;
+  std::optional<ExecutorPosition> stopped_at_;  // the first time
   // Null for those that no program uses. They go first: their threads use all of the above.
   std::array<std::unique_ptr<Stream>, kNumStreams> streams_;
 };

@@ -1,6 +1,7 @@
 // The whole runtime on a plan made by hand: real kernels, real collectives, ranks as threads.
 #include "runtime/executor/executor.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -280,6 +282,42 @@ TEST_F(FailingExecutorTest, FailedCollectiveStopsTheStepAndIsPlaced) {
   EXPECT_FALSE(Of(proto::GATHER).aborted.ok());
   EXPECT_FALSE(Of(proto::REDUCE).aborted.ok());
   EXPECT_EQ((*executor)->Run(1), status);  // nothing runs after a failure
+}
+
+// Streams that were stopped run through the rest of the program: where they stood is what was before.
+TEST_F(FailingExecutorTest, WhereItStoodIsKnownAfterwards) {
+  std::atomic<int> program_at_failure = -2;
+  std::unique_ptr<Executor> executor;
+  const auto tell = [&](const absl::Status&) { program_at_failure = executor->Position().program; };
+  executor = *Executor::Create(plan_, bound_, device_, communicators_.table(), 0, {.on_failure = tell});
+  EXPECT_EQ(executor->Position().program, -1);
+  EXPECT_EQ(executor->Position().runs, 0u);
+  const absl::Status status = executor->Run(1);
+  EXPECT_EQ(program_at_failure, 1);
+  const ExecutorPosition at = executor->Position();
+  EXPECT_EQ(at.failure, status);
+  EXPECT_EQ(at.program, 1);
+  EXPECT_EQ(at.runs, 1u);
+  int standing = 0;
+  for (const StreamPosition& stream : at.streams) {
+    EXPECT_TRUE(stream.is_followed);
+    for (const CommandHistory::Entry& done : stream.commands.recent) EXPECT_LE(done.end_ns, at.taken_ns);
+    if (stream.stream != proto::REDUCE) continue;
+    ASSERT_TRUE(stream.commands.running.has_value());
+    EXPECT_EQ(stream.commands.running->info->title, "reduce_scatter bigram");
+    EXPECT_EQ(stream.commands.running->info->instruction, 7);
+    EXPECT_LE(stream.commands.running->begin_ns, at.taken_ns);
+    ++standing;
+  }
+  EXPECT_EQ(standing, 1);
+  std::map<proto::Stream, std::pair<uint64_t, uint64_t>> counts;
+  for (const CollectivePosition& count : at.collectives) {
+    EXPECT_EQ(count.axis, proto::AXIS_SHARD);
+    counts[count.stream] = {count.entered, count.left};
+  }
+  EXPECT_EQ(counts[proto::REDUCE], (std::pair<uint64_t, uint64_t>{1, 0}));
+  EXPECT_EQ(counts[proto::GATHER].first, counts[proto::GATHER].second);
+  EXPECT_GT(counts[proto::GATHER].first, 0u);
 }
 
 TEST_F(FailingExecutorTest, AFailureThatACommunicatorFindsEndsTheRunAndIsTold) {

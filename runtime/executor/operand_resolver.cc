@@ -3,9 +3,25 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/plan/verify_plan.h"
 
 namespace ft {
+namespace {
+
+// " f32[4,64]"
+void AddShapes(const google::protobuf::RepeatedPtrField<proto::Operand>& operands,
+               const OperandResolver& resolver, std::string* text) {
+  for (const proto::Operand& operand : operands) {
+    if (operand.buffer_plus_one() == 0) continue;
+    const Tensor tensor = resolver.Resolve(operand);
+    absl::StrAppend(text, text->empty() ? "" : " ", std::string(Name(tensor.dtype)), "[",
+                    absl::StrJoin(tensor.dims.begin(), tensor.dims.begin() + tensor.rank, ","), "]");
+  }
+}
+
+}  // namespace
 
 static_assert(kMaxOperandRank == kMaxRank, "what VerifyPlan lets through fits a Tensor");
 
@@ -45,6 +61,15 @@ KernelOperands OperandResolver::Operands(const proto::Instruction& instruction) 
   for (const proto::Operand& out : instruction.out()) operands.out.push_back(Resolve(out));
   operands.workspace = Resolve(instruction.workspace());
   return operands;
+}
+
+std::string ShapesText(const proto::Instruction& instruction, const OperandResolver& resolver) {
+  std::string text;
+  AddShapes(instruction.in(), resolver, &text);
+  if (instruction.out().empty()) return text;
+  absl::StrAppend(&text, text.empty() ? "->" : " ->");
+  AddShapes(instruction.out(), resolver, &text);
+  return text;
 }
 
 KernelAttributes AttributesOf(const proto::Instruction& instruction) {

@@ -1,6 +1,8 @@
 // From the plan's operands to addresses.
 #pragma once
 
+#include <string>
+
 #include "runtime/device/kernel.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan.pb.h"
@@ -37,6 +39,9 @@ class OperandResolver {
   char* const device_;
   char* const host_;
 };
+
+// "f32[4,64] f32[64,8] -> f32[4,8]": what it reads and writes, on this rank.
+std::string ShapesText(const proto::Instruction& instruction, const OperandResolver& resolver);
 
 // The attributes of an instruction, for the factory of its kernel.
 KernelAttributes AttributesOf(const proto::Instruction& instruction);

@@ -183,7 +183,8 @@ class ScheduleBuilder {
     info->bytes = BytesOf(instruction.opcode() == proto::ALL_GATHER ? instruction.out() : instruction.in());
     CollectiveSite site{.place = InstructionPlace(context_.plan, program_, i),
                         .title = info->title,
-                        .mesh = context_.bound.mesh};
+                        .mesh = context_.bound.mesh,
+                        .count = &context_.counts[instruction.stream()][instruction.axis()]};
     Communicator* communicator = context_.communicators.at(instruction.stream(), instruction.axis());
     if (communicator == nullptr)
       return absl::InternalError(

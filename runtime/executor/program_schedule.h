@@ -28,6 +28,7 @@ struct ScheduleContext {
   const CommunicatorTable& communicators;
   const HostPorts& ports;
   FailureHandler on_failure;
+  CollectiveCounts& counts;  // of the collectives that are run
 };
 
 // Instructions of one stream that follow each other make one batch; batches are in the order of the program,

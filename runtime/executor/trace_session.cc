@@ -5,36 +5,12 @@
 #include <string_view>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 namespace ft {
 
 namespace {
 
 constexpr size_t kCounters = 3;  // of a step
-
-using Operands = google::protobuf::RepeatedPtrField<proto::Operand>;
-
-// " f32[4,64]"
-void AddShapes(const Operands& operands, const OperandResolver& resolver, std::string* text) {
-  for (const proto::Operand& operand : operands) {
-    if (operand.buffer_plus_one() == 0) continue;
-    const Tensor tensor = resolver.Resolve(operand);
-    absl::StrAppend(text, text->empty() ? "" : " ", std::string(Name(tensor.dtype)), "[",
-                    absl::StrJoin(tensor.dims.begin(), tensor.dims.begin() + tensor.rank, ","), "]");
-  }
-}
-
-// "f32[4,64] f32[64,8] -> f32[4,8]", on this rank.
-std::string ShapesText(const proto::Instruction& instruction, const OperandResolver& resolver) {
-  std::string text;
-  AddShapes(instruction.in(), resolver, &text);
-  if (instruction.out().empty()) return text;
-  absl::StrAppend(&text, text.empty() ? "->" : " ->");
-  AddShapes(instruction.out(), resolver, &text);
-  return text;
-}
 
 }  // namespace
 

@@ -91,11 +91,13 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.step = step;
   metrics.lr = options_.lr.At(position_.applied);
   if (!ports_.scaler.empty()) metrics.loss_scale = ports_.scaler[0];
-  for (int64_t i = 0; i + 1 < programs_.micro_steps; ++i)
-    FT_RETURN_IF_ERROR(RunMicroStep(sampler, programs_.micro, micro_ports_, outputs.trace));
+  const auto last = static_cast<int64_t>(programs_.micro_steps) - 1;
+  for (int64_t i = 0; i < last; ++i)
+    FT_RETURN_IF_ERROR(RunMicroStep(sampler, i, programs_.micro, micro_ports_, outputs));
   if (ports_.lr != nullptr) *ports_.lr = static_cast<float>(metrics.lr);
   if (ports_.step != nullptr) *ports_.step = position_.applied;
-  FT_RETURN_IF_ERROR(RunMicroStep(sampler, programs_.step, ports_.batch, outputs.trace));
+  FT_RETURN_IF_ERROR(RunMicroStep(sampler, last, programs_.step, ports_.batch, outputs));
+  Enter(outputs.activity, Activity::kReporting, step);
   position_.sequences += static_cast<int64_t>(sequences_per_step_);
   ++position_.steps;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -117,11 +119,13 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   return Report(metrics, outputs);
 }
 
-absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int program, const BatchPorts& ports,
-                                        TraceSession* trace) {
-  if (trace != nullptr) trace->BeginProgram(program);
+absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int64_t micro_step, int program,
+                                        const BatchPorts& ports, const TrainingOutputs& outputs) {
+  if (outputs.trace != nullptr) outputs.trace->BeginProgram(program);
+  Enter(outputs.activity, Activity::kReading, position_.steps, micro_step);
   sampler.Fill(taken_++, ports.tokens, ports.targets);
   WriteRng(ports.rng, options_.seed, position_.micro_steps++, options_.rank);
+  Enter(outputs.activity, Activity::kComputing, position_.steps, micro_step);
   return executor_->Run(program);
 }
 
@@ -160,6 +164,7 @@ absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& o
 
 absl::StatusOr<double> TrainingLoop::Evaluate(int64_t step, const TrainingOutputs& outputs,
                                               Evaluator& evaluator) {
+  Enter(outputs.activity, Activity::kEvaluating, step);
   FT_ASSIGN_OR_RETURN(const EvaluationResult result, evaluator.Run());
   const EvaluationMetrics metrics{.step = step, .loss = result.loss, .tokens = result.tokens};
   if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->WriteEvaluation(metrics));

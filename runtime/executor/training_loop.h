@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/data/batch_sampler.h"
+#include "runtime/executor/activity.h"
 #include "runtime/executor/bad_steps.h"
 #include "runtime/executor/evaluation.h"
 #include "runtime/executor/executor.h"
@@ -67,6 +68,7 @@ struct TrainingOutputs {
   // Told how long this rank computed in each step, waiting for communication and copies left out; returns
   // what is known of all ranks.
   std::function<std::optional<ComputeSpread>(int64_t step, double compute_ms)> compute_time = {};
+  ActivityRecord* activity = nullptr;  // told what the loop is at
   // Called after each step, and what is evaluated after it (whose loss it gets), with the steps done; nothing
   // runs on the device then. Whether the run ends here.
   std::function<absl::StatusOr<bool>(int64_t steps_done, std::optional<double> eval_loss)> boundary = {};
@@ -115,8 +117,8 @@ class TrainingLoop {
   TrainingLoop(const proto::Plan& plan, Executor& executor, const TrainingOptions& options,
                const LossScaling& scaling);
   absl::Status RunStep(int64_t step, const BatchSampler& sampler, const TrainingOutputs& outputs);
-  absl::Status RunMicroStep(const BatchSampler& sampler, int program, const BatchPorts& ports,
-                            TraceSession* trace);
+  absl::Status RunMicroStep(const BatchSampler& sampler, int64_t micro_step, int program,
+                            const BatchPorts& ports, const TrainingOutputs& outputs);
   absl::Status Report(StepMetrics& metrics, const TrainingOutputs& outputs);
   std::optional<double> Utilization();
   absl::StatusOr<double> Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator);

@@ -11,6 +11,7 @@
 #include "runtime/base/exit_status.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/plan/mesh.h"
+#include "runtime/postmortem/rank_report.h"
 #include "runtime/targets/shipped_targets.h"
 #include "tools/ftc/compile_line.h"
 #include "tools/ftc/config/target_file.h"
@@ -190,6 +191,17 @@ void AddPlanArgument(CLI::App& app, const char* name, const char* help, std::str
   app.add_subcommand(name, help)->add_option("plan", plan, "The plan")->type_name("plan.bin")->required();
 }
 
+void AddPostmortem(CLI::App& app, PostmortemCommand& command) {
+  CLI::App& sub = *app.add_subcommand(
+      "postmortem", "Prints what hung where, from the reports of ranks that were ended (ftexec --log-dir)");
+  sub.add_option("folder", command.folder, "The folder of ftexec's --log-dir")->type_name("DIR")->required();
+  sub.add_option("plan", command.plan, "The plan that the run should have had")->type_name("plan.bin");
+  sub.add_option("--attempt", command.attempt,
+                 "Which one of a run that was restarted, counted from 0; the last one by default")
+      ->type_name("N")
+      ->check(CLI::Range(0, ft::kMaxAttempt));
+}
+
 //===----------------------------------------------------------------------===//
 // All of them
 //===----------------------------------------------------------------------===//
@@ -233,6 +245,7 @@ struct Parser {
   ExplainCommand explain;
   DumpCommand dump;
   VerifyCommand verify;
+  PostmortemCommand postmortem;
   Texts texts;
 
   Parser() {
@@ -246,6 +259,7 @@ struct Parser {
         app, "verify",
         "Proves a plan: bounds, live ranges, order, communication, addresses at world sizes 1 to 4096",
         verify.plan);
+    AddPostmortem(app, postmortem);
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
   }
 
@@ -264,6 +278,7 @@ struct Parser {
     }
     if (sub.get_name() == "explain") return CheckExplain(sub, explain_settings, explain, texts), explain;
     if (sub.get_name() == "dump") return dump;
+    if (sub.get_name() == "postmortem") return postmortem;
     return verify;
   }
 };

@@ -65,7 +65,15 @@ struct VerifyCommand {
   std::string plan;
 };
 
-using Command = std::variant<ModelCommand, CompileCommand, ExplainCommand, DumpCommand, VerifyCommand>;
+// ftc postmortem DIR [plan.bin] [--attempt=N]
+struct PostmortemCommand {
+  std::string folder;
+  std::string plan;            // empty: none to compare with
+  std::optional<int> attempt;  // not given: the last one
+};
+
+using Command =
+    std::variant<ModelCommand, CompileCommand, ExplainCommand, DumpCommand, VerifyCommand, PostmortemCommand>;
 
 // The command, or the exit status of a program that has nothing to do: 0 after --help, 2 after a usage error,
 // which has been reported in one line.

@@ -14,6 +14,7 @@ int Run(const CompileCommand& command);
 int Run(const ExplainCommand& command);
 int Run(const DumpCommand& command);
 int Run(const VerifyCommand& command);
+int Run(const PostmortemCommand& command);
 
 // "ftc: message" on standard error; the exit status for it.
 int Fail(const absl::Status& status);

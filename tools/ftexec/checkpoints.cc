@@ -150,7 +150,8 @@ absl::Status Checkpoints::Prepare() {
                            .async = flags_.checkpoints.async,
                            .retention = flags_.checkpoints.keep,
                            .extra_files = TensorIndices(layout),
-                           .hosts = hosts_};
+                           .hosts = hosts_,
+                           .activity = flags_.checkpoints.async ? saving_ : activity_};
   AddConfig(settings);
   description_ = DescribeRun(flags_, job_, device_);
   FT_RETURN_IF_ERROR(LeaveBehind(settings));
@@ -190,6 +191,7 @@ absl::StatusOr<bool> Checkpoints::AtBoundary(const TrainingLoop& loop, std::opti
   if (saver_ == nullptr) return false;
   const int64_t steps_done = loop.position().steps;
   eval_loss_ = eval_loss;
+  Enter(activity_, Activity::kAgreeing, steps_done);
   const CheckpointFlags& flags = flags_.checkpoints;
   if (job_.rank() == 0 && flags.every > absl::ZeroDuration() && absl::Now() - last_save_ >= flags.every) {
     monitor_.wishes().Request(Order::kSave);
@@ -207,6 +209,7 @@ absl::Status Checkpoints::Save(const TrainingLoop& loop) {
   if (eval_loss_.has_value()) manifest.set_eval_loss(*eval_loss_);
   saved_step_ = loop.position().steps;
   last_save_ = absl::Now();
+  Enter(activity_, Activity::kSaving, saved_step_);
   FT_RETURN_IF_ERROR(saver_->Save(std::move(manifest)));
   if (saver_->was_delayed())
     voice_.say(fmt::format("the checkpoint of step {} had to wait for the one before", saved_step_));
@@ -239,6 +242,7 @@ absl::Status Checkpoints::Report(bool last) {
 absl::Status Checkpoints::Finish(const TrainingLoop& loop) {
   if (saver_ == nullptr) return absl::OkStatus();
   if (saved_step_ != loop.position().steps) FT_RETURN_IF_ERROR(Save(loop));
+  Enter(activity_, Activity::kAwaitingSave, saved_step_);
   saver_->Wait();
   return Report(/*last=*/true);
 }

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "runtime/collective/liveness/peer_monitor.h"
 #include "runtime/collective/rendezvous/peer_info.h"
+#include "runtime/executor/activity.h"
 #include "runtime/executor/checkpoint_saver.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/load_state.h"
@@ -59,6 +60,9 @@ class Checkpoints {
   // Whether plan, ranks and machine are those that the run had until it was resumed.
   bool is_same_setup() const { return same_setup_; }
 
+  // From here on: what the calling thread, and the one that writes, are at.
+  void Tell(ActivityRecord* activity, ActivityRecord* saving) { activity_ = activity, saving_ = saving; }
+
   // After each step, on all ranks: saves when it is time to, or somebody wishes for it. True: the run ends
   // here.
   absl::StatusOr<bool> AtBoundary(const TrainingLoop& loop, std::optional<double> eval_loss);
@@ -89,6 +93,8 @@ class Checkpoints {
   PeerMonitor& monitor_;
   const Voice voice_;
   Hosts hosts_;
+  ActivityRecord* activity_ = nullptr;
+  ActivityRecord* saving_ = nullptr;
   CheckpointType type_ = CheckpointType::kFull;
   StateLayout state_;
   AgreeFunction agree_;

@@ -178,7 +178,7 @@ void AddOutput(CLI::App& app, Flags& flags) {
   app.add_option(
          "--log-dir", flags.log_dir,
          "Every rank also adds its messages and steps to rank<R>.log in this folder, rank 0 curves for "
-         "TensorBoard")
+         "TensorBoard; when the run is ended, every rank where it stood, for ftc postmortem")
       ->type_name("DIR");
   app.add_option("--trace", flags.trace,
                  "A Chrome trace (chrome://tracing, Perfetto), one track per stream and rank")

@@ -17,6 +17,7 @@
 #include "runtime/collective/rendezvous/launch_environment.h"
 #include "tools/ftexec/check/check.h"
 #include "tools/ftexec/error_file.h"
+#include "tools/ftexec/failure_report.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/process_guard.h"
@@ -32,10 +33,11 @@ std::string Prefix(const LaunchEnvironment& environment) {
 }
 
 absl::Status RunRank(const Flags& flags, const LaunchEnvironment& environment, const NcclSource& load_nccl,
-                     ProcessGuard& guard) {
+                     ProcessGuard& guard, FailureReport& report) {
   if (flags.check) return CheckJob(flags, environment, load_nccl, guard);
   FT_ASSIGN_OR_RETURN(Job job, PrepareJob(flags, environment));
-  return Train(flags, job, load_nccl, guard);
+  report.SetPlan(job, flags.plan);
+  return Train(flags, job, load_nccl, guard, report);
 }
 
 // Ours are values; those of libraries, when the system gives them no thread or no memory, are exceptions.
@@ -53,8 +55,8 @@ int Report(const absl::Status& status, const std::string& prefix, const LaunchEn
            const std::string& log_dir) {
   if (status.ok()) return kExitOk;
   const std::string message = OneLine(std::string(status.message()));
-  // What all ranks were told, one says for all, each log has and each launcher hears. Without a message another
-  // rank says it.
+  // What all ranks were told, one says for all, each log has and each launcher hears. Without a message
+  // another rank says it.
   if (!message.empty() && (environment.rank == 0 || !IsKnownToAll(status))) PrintError(prefix + message);
   RankLog::Append(log_dir, environment.rank, prefix + message + "\n");
   WriteErrorFile(environment.error_file, absl::StatusCodeToString(status.code()), message);
@@ -67,17 +69,23 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
                   "ftexec: ", {}, "");
   const absl::StatusOr<LaunchEnvironment> environment = LaunchEnvironmentOfProcess();
   if (!environment.ok()) return Report(environment.status(), "ftexec: ", {}, "");
+  // A check leaves no file behind, so it adds nothing to a log.
+  const std::string log_dir = flags.check ? "" : flags.log_dir;
+  FailureReport report(log_dir, *environment, Prefix(*environment));
   const absl::StatusOr<std::unique_ptr<ProcessGuard>> guard = ProcessGuard::Start();
   if (!guard.ok()) return Report(guard.status(), Prefix(*environment), *environment, flags.log_dir);
   (*guard)->set_prefix(Prefix(*environment));
   if (!environment->remark.empty()) PrintError(Prefix(*environment) + OneLine(environment->remark));
   (*guard)->set_grace(flags.grace());
-  const absl::Status status = CatchAll([&] { return RunRank(flags, *environment, load_nccl, **guard); });
+  (*guard)->OnEnd([&](const absl::Status& reason, int signal) { report.Write(reason, signal); });
+  const absl::Status status = CatchAll([&]() -> absl::Status {
+    FT_RETURN_IF_ERROR(report.Start());
+    return RunRank(flags, *environment, load_nccl, **guard, report);
+  });
+  report.Write(status, (*guard)->signal());
   (*guard)->RaiseAgain();  // what the run made of the signal does not matter
   if (status.ok() && (*guard)->ended_as_wished()) return kExitEndedAsWished;
-  // A check leaves no file behind, so it adds nothing to a log.
-  return Report(status, IsKnownToAll(status) ? "ftexec: " : Prefix(*environment), *environment,
-                flags.check ? "" : flags.log_dir);
+  return Report(status, IsKnownToAll(status) ? "ftexec: " : Prefix(*environment), *environment, log_dir);
 }
 
 }  // namespace

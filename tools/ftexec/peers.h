@@ -9,6 +9,7 @@
 #include "runtime/collective/liveness/peer_monitor.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/collective/rendezvous/rendezvous.h"
+#include "tools/ftexec/failure_report.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/rank_device.h"
@@ -26,12 +27,10 @@ struct Peers {
   Communicator& host() const { return communicators.world(); }  // while no program runs
 };
 
-// Whether there are threads to compute with, to be called before the ranks meet: libgomp ends the process
-// without a word of ours where it gets none. Errors: the system's (exit status 74).
-absl::Status ProbeTeam(const Job& job, const RankDevice& device);
-
-// Rendezvous, instruction set, watch, communicators: all that a run needs of the others. Errors: of each.
-absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, Peers& peers);
+// Rendezvous, instruction set, watch, communicators: all that a run needs of the others. `report` learns whom
+// this rank has met. Errors: of each.
+absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, FailureReport& report,
+                  Peers& peers);
 
 // The last part of it, with ranks that have met and whose device is settled.
 absl::Status Connect(const Flags& flags, const Job& job, const RankDevice& device, Peers& peers);

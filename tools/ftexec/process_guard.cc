@@ -36,13 +36,26 @@ sigset_t GuardedSignals() {
   return set;
 }
 
+constexpr char kFileIsGone[] =
+    "a file in use (data, weights) became shorter or cannot be read any more; leave it as it is while a run "
+    "reads it";
+
+// Of the guard, for a signal's handler; -1: there is none.
+std::atomic<int> guard_of_files = -1;
+
 // Data and weights are mapped: reading what is no longer there, or cannot be read, is a signal, not an error.
-void EndWithoutFile(int) {
-  static constexpr char kLine[] =
-      "ftexec: a file in use (data, weights) became shorter or cannot be read any more; leave it as it is "
-      "while a "
-      "run reads it\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine, sizeof(kLine) - 1);
+// The thread goes no further. The guard's ends the process, after its last words; if it does not, this one
+// does.
+void HoldWithoutFile(int) {
+  constexpr int kMillisecondsForLastWords = 5000;
+  const uint64_t one = 1;
+  const int guard = guard_of_files.load();
+  if (guard >= 0 && write(guard, &one, sizeof(one)) == sizeof(one))
+    poll(nullptr, 0, kMillisecondsForLastWords);
+  static constexpr char kPrefix[] = "ftexec: ";
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, kPrefix, sizeof(kPrefix) - 1);
+  written = write(STDERR_FILENO, kFileIsGone, sizeof(kFileIsGone) - 1);
+  written = write(STDERR_FILENO, "\n", 1);
   _exit(kExitIo);
 }
 
@@ -62,7 +75,8 @@ absl::StatusOr<std::unique_ptr<ProcessGuard>> ProcessGuard::Start() {
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
     return opened;
   }
-  ::signal(SIGBUS, EndWithoutFile);
+  guard_of_files = guard->file_fd_;
+  ::signal(SIGBUS, HoldWithoutFile);
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe or socket is an error like others
   return guard;
 }
@@ -72,7 +86,8 @@ absl::Status ProcessGuard::Open() {
   signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC);
   if (signal_fd_ >= 0) wake_fd_ = eventfd(0, EFD_CLOEXEC);
   if (wake_fd_ >= 0) end_fd_ = eventfd(0, EFD_CLOEXEC);
-  if (end_fd_ < 0) return PosixError(errno, "open", "a descriptor for signals");
+  if (end_fd_ >= 0) file_fd_ = eventfd(0, EFD_CLOEXEC);
+  if (file_fd_ < 0) return PosixError(errno, "open", "a descriptor for signals");
   FT_ASSIGN_OR_RETURN(thread_, StartThread("to take signals", [this] { Loop(); }));
   return absl::OkStatus();
 }
@@ -82,7 +97,8 @@ ProcessGuard::~ProcessGuard() {
     Notify(end_fd_);
     thread_.join();
   }
-  for (int fd : {signal_fd_, wake_fd_, end_fd_}) {
+  guard_of_files = -1;
+  for (int fd : {signal_fd_, wake_fd_, end_fd_, file_fd_}) {
     if (fd >= 0) close(fd);
   }
 }
@@ -131,6 +147,16 @@ void ProcessGuard::Cancel(const absl::Status& reason) {
   if (cancel_) cancel_(reason);
 }
 
+void ProcessGuard::OnEnd(std::function<void(const absl::Status&, int)> last_words) {
+  const std::lock_guard lock(last_words_mutex_);
+  last_words_ = std::move(last_words);
+}
+
+void ProcessGuard::LastWords(const absl::Status& reason, int number) {
+  const std::lock_guard lock(last_words_mutex_);
+  if (last_words_) last_words_(reason, number);
+}
+
 void ProcessGuard::Allow(int seconds) {
   const std::lock_guard lock(mutex_);
   allowed_ = std::max(allowed_, absl::Now() + absl::Seconds(seconds));
@@ -153,11 +179,13 @@ ProcessGuard::Awaited ProcessGuard::Await(absl::Time until, bool signals) {
 
 void ProcessGuard::Loop() {
   for (;;) {
-    pollfd fds[3] = {{.fd = end_fd_, .events = POLLIN, .revents = 0},
+    pollfd fds[4] = {{.fd = end_fd_, .events = POLLIN, .revents = 0},
                      {.fd = signal_fd_, .events = POLLIN, .revents = 0},
-                     {.fd = wake_fd_, .events = POLLIN, .revents = 0}};
-    if (poll(fds, 3, saving_for_ == 0 ? -1 : PollMilliseconds(save_until_)) < 0) continue;
+                     {.fd = wake_fd_, .events = POLLIN, .revents = 0},
+                     {.fd = file_fd_, .events = POLLIN, .revents = 0}};
+    if (poll(fds, 4, saving_for_ == 0 ? -1 : PollMilliseconds(save_until_)) < 0) continue;
     if (fds[0].revents != 0) return;
+    if (fds[3].revents != 0) EndWithoutFile();
     if (fds[1].revents != 0) {
       if (Obey(TakeSignal())) return;
     } else if (fds[2].revents != 0) {
@@ -169,6 +197,15 @@ void ProcessGuard::Loop() {
       return EndBySignal(saving_for_);
     }
   }
+}
+
+// A thread waits in HoldWithoutFile, with whatever locks it held: nothing is cleaned up.
+void ProcessGuard::EndWithoutFile() {
+  // As it would be said without a guard: who tells of a file names no rank.
+  static const std::string line = absl::StrCat("ftexec: ", kFileIsGone, "\n");
+  [[maybe_unused]] const ssize_t bytes = write(STDERR_FILENO, line.data(), line.size());
+  LastWords(absl::InternalError(kFileIsGone), 0);
+  _exit(kExitIo);
 }
 
 bool ProcessGuard::Obey(int number) {
@@ -216,6 +253,7 @@ void ProcessGuard::EndForReason() {
     if (number != 0 && number != SIGUSR2) return EndBySignal(number);
   }
   Say(std::string(reason.message()));
+  LastWords(reason, 0);
   _exit(ExitStatus(reason));
 }
 
@@ -226,10 +264,12 @@ void ProcessGuard::EndBySignal(int number) {
     const std::lock_guard lock(mutex_);
     idle = !cancel_;
   }
+  const absl::Status reason = absl::CancelledError(std::string("ended by signal ") + strsignal(signal_));
   if (!idle) {
-    Cancel(absl::CancelledError(std::string("ended by signal ") + strsignal(signal_)));
+    Cancel(reason);
     if (Await(absl::Now() + absl::Seconds(kSecondsToCleanUp), /*signals=*/false) == Awaited::kEnd) return;
   }
+  LastWords(reason, number);
   RaiseAgain();
 }
 

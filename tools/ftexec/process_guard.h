@@ -54,6 +54,11 @@ class ProcessGuard {
   void Failed(const absl::Status& reason, int seconds = 15);
   void set_prefix(std::string prefix);
 
+  // Called from the guard's thread right before it ends the process, which does not end by itself, with why,
+  // and the signal by which it ends, or 0. Has to return soon. Empty: nothing is left to be said. Returns
+  // once no call of the function before is in progress.
+  void OnEnd(std::function<void(const absl::Status&, int signal)> last_words);
+
   // Cleaning up may take `seconds` from now on, where less would be left: what is being written is worth
   // that.
   void Allow(int seconds);
@@ -76,6 +81,8 @@ class ProcessGuard {
   int TakeSignal();
   absl::Duration grace();
   void Say(const std::string& text);
+  void EndWithoutFile();
+  void LastWords(const absl::Status& reason, int number);
   void EndIn(const absl::Status& reason, int seconds);
   void Cancel(const absl::Status& reason);
   // Waits for the guard's end, and for `signals`: what came first, or nothing at `until`, or later when more
@@ -86,11 +93,14 @@ class ProcessGuard {
   int signal_fd_ = -1;
   int wake_fd_ = -1;  // becomes readable when there is a reason to end
   int end_fd_ = -1;   // becomes readable when the process is done
+  int file_fd_ = -1;  // becomes readable when a mapped file cannot be read, and a thread stands in that
   std::atomic<int> signal_ = 0;
   std::mutex mutex_;
   absl::Time allowed_ = absl::InfinitePast();  // until when it may clean up
   std::function<void(const absl::Status&)> cancel_;
   std::function<bool(Wish)> wish_;
+  std::mutex last_words_mutex_;
+  std::function<void(const absl::Status&, int)> last_words_;
   absl::Duration grace_ = absl::Seconds(25);
   absl::Status reason_;  // why the process is to end, and how soon
   int seconds_ = 0;

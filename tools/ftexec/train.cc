@@ -28,6 +28,7 @@
 #include "tools/ftexec/rank_log.h"
 #include "tools/ftexec/run_events.h"
 #include "tools/ftexec/slow_ranks.h"
+#include "tools/ftexec/thread_room.h"
 #include "tools/ftexec/trace_files.h"
 
 namespace ft {
@@ -39,9 +40,13 @@ constexpr int kSecondsForTrace = 15;
 // The run between meeting and goodbye.
 class Run {
  public:
-  Run(const Flags& flags, Job& job, RankDevice& device, Peers& peers, ProcessGuard& guard)
-      : flags_(flags), job_(job), device_(device), peers_(peers), guard_(guard) {}
+  Run(const Flags& flags, Job& job, RankDevice& device, Peers& peers, ProcessGuard& guard,
+      FailureReport& report)
+      : flags_(flags), job_(job), device_(device), peers_(peers), guard_(guard), report_(report) {
+    report_.activity().Enter(Activity::kOpening);
+  }
   ~Run() {
+    report_.Detach();
     guard_.OnWish({});
     guard_.OnCancel({});
     peers_.monitor->OnLoss({});
@@ -66,10 +71,12 @@ class Run {
          .warn = [this](const std::string& line) { Warn(line); },
          .save_cost = SaveCosts(),
          .compute_time = ComputeTime(),
+         .activity = &report_.activity(),
          .boundary = [this](int64_t, std::optional<double> eval_loss) { return AtBoundary(eval_loss); }},
         evaluator_.get()));
     if (checkpoints_ != nullptr) FT_RETURN_IF_ERROR(checkpoints_->Finish(*loop_));
     progress_.reset();
+    report_.activity().Enter(Activity::kFinishing);
     FT_RETURN_IF_ERROR(Finish());
     if (job_.rank() == 0) PrintMemory(job_, device_);
     return CheckLogs();
@@ -120,6 +127,7 @@ class Run {
   }
 
   void Cancel(const absl::Status& reason) {
+    report_.Hold();
     executor_->Cancel(reason);
     peers_.monitor->Cancel(reason);
   }
@@ -131,6 +139,8 @@ class Run {
                                       .warn = [this](const std::string& line) { Warn(line); }};
     FT_ASSIGN_OR_RETURN(checkpoints_, Checkpoints::Open(flags_, job_, device_, *executor_, *peers_.monitor,
                                                         peers_.rendezvous->peers(), voice));
+    checkpoints_->Tell(&report_.activity(), &report_.saving());
+    report_.activity().Enter(Activity::kLoading);
     FT_ASSIGN_OR_RETURN(resumed_, checkpoints_->Begin());
     return absl::OkStatus();
   }
@@ -177,6 +187,7 @@ class Run {
     if (absl::IsResourceExhausted(executor.status()) && job_.rank() == 0) PrintArena(job_);
     FT_RETURN_IF_ERROR(executor.status());
     executor_ = *std::move(executor);
+    report_.Attach(job_, *executor_);
     return absl::OkStatus();
   }
 
@@ -235,6 +246,7 @@ class Run {
   }
 
   absl::Status Initialize() {
+    report_.activity().Enter(Activity::kLoading);
     if (resumed_) return loop_->Resume(checkpoints_->position(), checkpoints_->health());
     if (job_.init == nullptr) return loop_->Initialize();
     FT_RETURN_IF_ERROR(LoadWeights(job_.plan(), *executor_, *job_.init));
@@ -283,6 +295,7 @@ class Run {
   RankDevice& device_;
   Peers& peers_;
   ProcessGuard& guard_;
+  FailureReport& report_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Checkpoints> checkpoints_;  // null: none are written or read
   bool resumed_ = false;
@@ -302,21 +315,24 @@ class Run {
 
 }  // namespace
 
-absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard) {
+absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard,
+                   FailureReport& report) {
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<RankDevice> device, RankDevice::Open(flags, job, load_nccl));
   FT_RETURN_IF_ERROR(ProbeTeam(job, *device));
   Peers peers;
-  FT_RETURN_IF_ERROR(Meet(flags, job, *device, peers));
+  FT_RETURN_IF_ERROR(Meet(flags, job, *device, report, peers));
   absl::Status status;
   bool all_ranks_know = true;
   {
-    Run run(flags, job, *device, peers, guard);
+    Run run(flags, job, *device, peers, guard, report);
     status = run.Execute();
     all_ranks_know = status.ok() || run.diverged() || IsKnownToAll(status);
     if (!all_ranks_know) status = TellPeers(*peers.monitor, status);
+    report.Write(status, guard.signal());
     if (!status.ok()) run.KeepTrace();
   }
   if (!all_ranks_know) return status;
+  report.activity().Enter(Activity::kEnding);
   const absl::Status goodbye = peers.monitor->Goodbye();
   return status.ok() ? goodbye : status;  // what ended the run matters more
 }

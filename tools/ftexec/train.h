@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "tools/ftexec/failure_report.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/process_guard.h"
@@ -9,7 +10,9 @@
 
 namespace ft {
 
-// Errors: whatever ended the run, to be printed after the rank's name.
-absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard);
+// `report` learns what the run is at, and is written when it fails. Errors: whatever ended the run, to be
+// printed after the rank's name.
+absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard,
+                   FailureReport& report);
 
 }  // namespace ft

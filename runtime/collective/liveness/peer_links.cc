@@ -7,8 +7,11 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
@@ -26,22 +29,39 @@ bool IsSilence(int error) {
          error == ENETDOWN;
 }
 
+// What BlamedBy knows verdicts by, after the rank.
+constexpr char kLost[] = " was lost (";
+constexpr char kFailed[] = " failed: ";
+
 std::string LostText(const PeerInfo& peer, int error) {
   if (IsSilence(error)) {
     return absl::StrCat(
-        "rank ", peer.rank, " was lost (nothing is heard from its host any more, ", Whereabouts(peer), ": ",
+        "rank ", peer.rank, kLost, "nothing is heard from its host any more, ", Whereabouts(peer), ": ",
         std::generic_category().message(error),
         "; its process may still run: look at the network between the hosts, and at that host)");
   }
-  return absl::StrCat("rank ", peer.rank, " was lost (its process, ", Whereabouts(peer),
+  return absl::StrCat("rank ", peer.rank, kLost, "its process, ", Whereabouts(peer),
                       ", ended without a word)");
 }
 
 std::string FailedText(size_t rank, absl::string_view message) {
-  return absl::StrCat("rank ", rank, " failed: ", message);
+  return absl::StrCat("rank ", rank, kFailed, message);
 }
 
 }  // namespace
+
+std::optional<BlamedRank> BlamedBy(std::string_view message) {
+  absl::string_view rest(message.data(), message.size());
+  if (!absl::ConsumePrefix(&rest, "rank ")) return std::nullopt;
+  BlamedRank blamed;
+  const size_t digits = rest.find(' ');
+  if (digits == absl::string_view::npos || !absl::SimpleAtoi(rest.substr(0, digits), &blamed.rank))
+    return std::nullopt;
+  rest.remove_prefix(digits);
+  blamed.lost = absl::StartsWith(rest, kLost);
+  if (!blamed.lost && !absl::StartsWith(rest, kFailed)) return std::nullopt;
+  return blamed;
+}
 
 PeerLinks::PeerLinks(const Rendezvous& rendezvous, std::vector<Fd> connections, Fd wake, Listener listener)
     : rank_(static_cast<size_t>(rendezvous.rank())),

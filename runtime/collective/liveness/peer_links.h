@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -22,6 +23,15 @@
 #include "runtime/collective/rendezvous/rendezvous.h"
 
 namespace ft {
+
+// Of whom a verdict speaks.
+struct BlamedRank {
+  int rank = 0;
+  bool lost = false;  // else it failed, and said so
+};
+
+// Whom `message` blames, if it is a verdict: "rank 3 was lost (...)", "rank 2 failed: ...".
+std::optional<BlamedRank> BlamedBy(std::string_view message);
 
 class PeerLinks {
  public:

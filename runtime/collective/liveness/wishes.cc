@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/missing_ranks.h"
 
 namespace ft {
 namespace {
@@ -88,9 +89,11 @@ absl::Status Wishes::Place(int64_t step) {
   for (size_t rank = 1; rank < heard_.size(); ++rank) {
     if (!heard_[rank] && silent.size() < kMaxNamed) silent.push_back(absl::StrCat("rank ", rank));
   }
-  return absl::UnavailableError(absl::StrCat("timed out after ", absl::FormatDuration(timeout_),
-                                             " in the order to save after step ", step, ", waiting for ",
-                                             absl::StrJoin(silent, ", ")));
+  absl::Status status = absl::UnavailableError(
+      absl::StrCat("timed out after ", absl::FormatDuration(timeout_), " in the order to save after step ",
+                   step, ", waiting for ", absl::StrJoin(silent, ", ")));
+  SetMissingRanks(silent, status);
+  return status;
 }
 
 void Wishes::Hear(size_t rank, PeerMessageType type, absl::string_view text) {

@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "runtime/collective/liveness/peer_monitor.h"
+#include "runtime/collective/missing_ranks.h"
 #include "runtime/collective/testing/test_world.h"
 
 namespace ft {
@@ -275,9 +276,11 @@ TEST(WishesTest, AStoppedRankIsNamedAfterTheTime) {
   other.Stop();
   monitor->wishes().set_timeout(absl::Milliseconds(300));
   monitor->wishes().Request(Wish::kSave);
-  EXPECT_EQ(
-      monitor->wishes().AtBoundary(3).status(),
-      absl::UnavailableError("timed out after 300ms in the order to save after step 4, waiting for rank 1"));
+  const absl::Status status = monitor->wishes().AtBoundary(3).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(std::string(status.message()),
+            "timed out after 300ms in the order to save after step 4, waiting for rank 1");
+  EXPECT_EQ(MissingRanks(status), std::vector<int>{1});
 }
 
 // Lost between the order and its answer: rank 0 waits no longer, and says who it was.

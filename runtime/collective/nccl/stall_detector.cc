@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/missing_ranks.h"
 
 namespace ft::nccl {
 namespace {
@@ -86,7 +87,10 @@ absl::Status StallDetector::TimedOut() const {
                                                ", which all ranks have reached: the connection between "
                                                "them has stopped"));
   }
-  return absl::UnavailableError(absl::StrCat(what, " waiting for ", absl::StrJoin(names, ", ")));
+  absl::Status status =
+      absl::UnavailableError(absl::StrCat(what, " waiting for ", absl::StrJoin(names, ", ")));
+  SetMissingRanks(names, status);
+  return status;
 }
 
 }  // namespace ft::nccl

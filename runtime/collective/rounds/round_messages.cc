@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/collective/missing_ranks.h"
 
 namespace ft {
 
@@ -20,8 +21,11 @@ absl::Status RoundTimedOut(const RoundHeader& own, absl::Duration timeout, const
                            const std::vector<std::string>& members) {
   std::vector<std::string> names;
   for (const int rank : missing) names.push_back(members[static_cast<size_t>(rank)]);
-  return absl::UnavailableError(absl::StrCat("timed out after ", absl::FormatDuration(timeout), " in ",
-                                             Describe(own), " waiting for ", absl::StrJoin(names, ", ")));
+  absl::Status status =
+      absl::UnavailableError(absl::StrCat("timed out after ", absl::FormatDuration(timeout), " in ",
+                                          Describe(own), " waiting for ", absl::StrJoin(names, ", ")));
+  SetMissingRanks(names, status);
+  return status;
 }
 
 std::string Describe(const RoundHeader& header) {

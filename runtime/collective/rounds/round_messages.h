@@ -15,7 +15,7 @@ namespace ft {
 absl::Status CompareHeaders(const std::vector<std::string>& members, int rank, const RoundHeader& own,
                             int peer, const RoundHeader& theirs);
 
-// Unavailable: who is missing from which collective.
+// Unavailable: who is missing from which collective (MissingRanks).
 absl::Status RoundTimedOut(const RoundHeader& own, absl::Duration timeout, const std::vector<int>& missing,
                            const std::vector<std::string>& members);
 

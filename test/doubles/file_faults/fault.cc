@@ -13,6 +13,7 @@ namespace {
 constexpr Fault kFaults[] = {
     {"kill", Damage::kKill, 0, Scope::kAll, Scope::kNone},
     {"kill_all", Damage::kKillAll, 0, Scope::kAll, Scope::kNone},
+    {"hang", Damage::kHang, 0, Scope::kAll, Scope::kNone},
     {"short", Damage::kShort, 0, Scope::kAll, Scope::kNone},
     {"eio", Damage::kError, EIO, Scope::kAll, Scope::kNone},
     {"eio_sticky", Damage::kError, EIO, Scope::kAll, Scope::kAll},

@@ -20,6 +20,7 @@ enum class Damage {
   kShort,    // half of the bytes are written
   kKill,     // SIGKILL to this process
   kKillAll,  // and to all others that have a RANK
+  kHang,     // the call does not return
 };
 
 // A row of FT_FAULTS_DO.

@@ -62,13 +62,18 @@ void Initialize() {
 
 __attribute__((constructor)) void InitializeEarly() { Enabled(); }
 
-[[noreturn]] void Kill(const Fault& fault) {
+// The process, or this thread of it.
+[[noreturn]] void Stop(const Fault& fault) {
+  if (fault.damage == Damage::kHang)
+    while (true) pause();
   if (fault.damage == Damage::kKillAll) KillOthers(state);
   kill(getpid(), SIGKILL);
   while (true) pause();
 }
 
-bool Kills(const Fault& fault) { return fault.damage == Damage::kKill || fault.damage == Damage::kKillAll; }
+bool Stops(const Fault& fault) {
+  return fault.damage == Damage::kKill || fault.damage == Damage::kKillAll || fault.damage == Damage::kHang;
+}
 
 size_t BytesOf(const Operation& operation) {
   size_t bytes = 0;
@@ -180,7 +185,7 @@ Ticket Begin(const Operation& operation) {
     ticket.number = slot->calls.fetch_add(1) + 1;
     Decide(operation, &ticket);
   }
-  if (ticket.fault != nullptr && Kills(*ticket.fault) && !settings.after) Kill(*ticket.fault);
+  if (ticket.fault != nullptr && Stops(*ticket.fault) && !settings.after) Stop(*ticket.fault);
   ticket.begin = state->clock.fetch_add(1) + 1;
   return ticket;
 }
@@ -196,7 +201,7 @@ void End(const Ticket& ticket, const Operation& operation, long result) {
          static_cast<uint32_t>(strlen(operation.path2)), 0, data ? static_cast<uint64_t>(result) : 0},
         operation);
   }
-  if (ticket.fault != nullptr && Kills(*ticket.fault)) Kill(*ticket.fault);
+  if (ticket.fault != nullptr && Stops(*ticket.fault)) Stop(*ticket.fault);
 }
 
 }  // namespace ft::file_faults

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/ranks_text.h"
 
 namespace ft {
 namespace {
@@ -145,21 +146,6 @@ absl::Status StatusOf(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings)
     if (finding.verdict == Verdict::kFailure) return absl::Status(finding.code, FailuresOf(findings));
   return absl::OkStatus();
-}
-
-std::string RangesText(const std::vector<int>& numbers) {
-  std::vector<std::string> ranges;
-  for (size_t i = 0; i < numbers.size();) {
-    size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    ranges.push_back(last == i ? absl::StrCat(numbers[i]) : absl::StrCat(numbers[i], "-", numbers[last]));
-    i = last + 1;
-  }
-  return absl::StrJoin(ranges, ", ");
-}
-
-std::string RanksText(const std::vector<int>& ranks) {
-  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ", RangesText(ranks));
 }
 
 std::string BytesText(uint64_t bytes) {

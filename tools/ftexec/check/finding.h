@@ -41,10 +41,6 @@ std::string FailuresOf(const std::vector<Finding>& findings);
 // OK, or the code of the first failure, with the above.
 absl::Status StatusOf(const std::vector<Finding>& findings);
 
-// "0-3, 7" of ascending numbers.
-std::string RangesText(const std::vector<int>& numbers);
-// "rank 3", "ranks 0-3, 7"
-std::string RanksText(const std::vector<int>& ranks);
 // "512 bytes", "12.3 MiB"
 std::string BytesText(uint64_t bytes);
 

@@ -36,7 +36,7 @@ TEST(FindingTest, RanksThatFindTheSameAreOne) {
   EXPECT_EQ(merged[0].check, "plan");
   EXPECT_EQ(merged[0].found, "p");
   EXPECT_EQ(merged[1].verdict, Verdict::kFailure);
-  EXPECT_EQ(merged[1].found, "ranks 1-2: no file; rank 3: empty");
+  EXPECT_EQ(merged[1].found, "ranks 1,2: no file; rank 3: empty");
   EXPECT_EQ(merged[1].code, absl::StatusCode::kNotFound);
   EXPECT_EQ(merged[2].found, "x");
 }
@@ -64,9 +64,6 @@ TEST(FindingTest, ManyDifferentFailuresAreCounted) {
 }
 
 TEST(FindingTest, Texts) {
-  EXPECT_EQ(RanksText({3}), "rank 3");
-  EXPECT_EQ(RanksText({0, 1, 2, 3, 7, 9, 10}), "ranks 0-3, 7, 9-10");
-  EXPECT_EQ(RangesText({}), "");
   EXPECT_EQ(BytesText(0), "0 bytes");
   EXPECT_EQ(BytesText(1), "1 byte");
   EXPECT_EQ(BytesText(1536), "1.5 KiB");

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/ranks_text.h"
 #include "runtime/collective/liveness/step_times.h"
 #include "runtime/collective/rendezvous/meeting.h"
 

@@ -45,7 +45,7 @@ std::vector<RankFacts> Facts(const std::vector<PeerInfo>& peers) {
 TEST(JudgeRanksTest, Hosts) {
   EXPECT_EQ(JudgeHosts(Peers({1})).found, "1 is here, on 1 host: host-0 (rank 0)");
   EXPECT_EQ(JudgeHosts(Peers({2, 1})).found,
-            "all 3 are here, each once, on 2 hosts: host-0 (ranks 0-1), host-1 (rank 2)");
+            "all 3 are here, each once, on 2 hosts: host-0 (ranks 0,1), host-1 (rank 2)");
   EXPECT_NE(JudgeHosts(Peers(std::vector<int>(20, 1))).found.find("and 12 more"), std::string::npos);
 }
 
@@ -77,11 +77,11 @@ TEST(JudgeRanksTest, Devices) {
   const Finding finding = JudgeDevices(peers, facts, "generic");
   EXPECT_EQ(finding.verdict, Verdict::kWarning);
   EXPECT_EQ(finding.found,
-            "CPUs differ: generic on rank 2, x86-64-v4 on ranks 0-1; all compute with generic");
+            "CPUs differ: generic on rank 2, x86-64-v4 on ranks 0,1; all compute with generic");
   for (RankFacts& of_rank : facts) of_rank.device = "H100";
   EXPECT_EQ(JudgeDevices(peers, facts, "").verdict, Verdict::kOk);
   facts[1].device = "A100";
-  EXPECT_EQ(JudgeDevices(peers, facts, "").found, "GPUs differ: A100 on rank 1, H100 on ranks 0, 2");
+  EXPECT_EQ(JudgeDevices(peers, facts, "").found, "GPUs differ: A100 on rank 1, H100 on ranks 0,2");
 }
 
 TEST(JudgeRanksTest, ThreadsAgainstCpus) {
@@ -105,7 +105,7 @@ TEST(JudgeRanksTest, RanksOfAHostShareItsMemory) {
   for (RankFacts& of_rank : facts) of_rank.memory_bytes = 6 * kGiB;  // 12 of 10
   Finding finding = JudgeMemory(peers, facts);
   EXPECT_EQ(finding.code, absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(finding.found, "memory of the host on host-0: 10.0 GiB free; ranks 0-1 will take 12.0 GiB");
+  EXPECT_EQ(finding.found, "memory of the host on host-0: 10.0 GiB free; ranks 0,1 will take 12.0 GiB");
   EXPECT_EQ(finding.needed, "12.0 GiB");
   for (RankFacts& of_rank : facts) of_rank.memory_bytes = 14 * kGiB / 3;  // 9.3 of 10
   EXPECT_EQ(JudgeMemory(peers, facts).verdict, Verdict::kWarning);
@@ -126,7 +126,7 @@ TEST(JudgeRanksTest, ContainersOfOneHostShareTheHostsMemoryButNotTheirLimits) {
   facts[1].pools[0].room = 7 * kGiB;
   facts[0].pools[1].room = 11 * kGiB;
   EXPECT_EQ(JudgeMemory(peers, facts).found,
-            "memory of the host on host-0: 11.0 GiB free; ranks 0-1 will take 12.0 GiB");
+            "memory of the host on host-0: 11.0 GiB free; ranks 0,1 will take 12.0 GiB");
 }
 
 TEST(JudgeRanksTest, TheLimitOnAddressesIsEachRanksOwn) {
@@ -226,7 +226,7 @@ TEST_F(JudgeLinkTest, ASlowLinkIsAWarning) {
 TEST_F(JudgeLinkTest, AGroupWithAWorseLinkIsNamed) {
   const Finding finding = Judge({1e-5, 1e-5, 1e-5, 1e-5}, {4e-4, 4e-4, 8e-4, 8e-4}, &target_);
   EXPECT_EQ(finding.verdict, Verdict::kWarning);
-  EXPECT_NE(finding.found.find("ranks 2-3 take up to 2.0 times"), std::string::npos) << finding.found;
+  EXPECT_NE(finding.found.find("ranks 2,3 take up to 2.0 times"), std::string::npos) << finding.found;
 }
 
 TEST(DiskTest, CheckpointsThatAreKept) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "fmt/format.h"
+#include "runtime/base/ranks_text.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/liveness/step_times.h"
 

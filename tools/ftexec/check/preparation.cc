@@ -15,6 +15,7 @@
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/report.h"
 #include "tools/ftexec/peers.h"
+#include "tools/ftexec/thread_room.h"
 
 namespace ft {
 namespace {

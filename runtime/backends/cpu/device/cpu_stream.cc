@@ -55,11 +55,23 @@ void CpuStream::Loop() {
   }
 }
 
+// One look at the clock a command: where one ends the next begins. What only records an event is nothing that
+// a stream could stand in, and wakes others meanwhile: it is nobody's time.
 void CpuStream::RunAll(absl::Span<const Command> commands) {
-  if (observer_ == nullptr) {
-    for (const Command& command : commands) Run(command);
-  } else {
-    for (const Command& command : commands) RunObserved(command);
+  int64_t begin = MonotonicNs();
+  for (const Command& command : commands) {
+    if (command.info == nullptr) {
+      Run(command);
+      begin = MonotonicNs();
+      continue;
+    }
+    history_.Begin(*command.info, begin);
+    Run(command);
+    const int64_t end = MonotonicNs();
+    history_.End(end);
+    if (command.kind == Command::Kind::kWait) waited_ns_ += end - begin;
+    if (observer_ != nullptr) observer_->OnCommand(*command.info, begin, end);
+    begin = end;
   }
 }
 
@@ -80,19 +92,10 @@ void CpuStream::Run(const Command& command) {
     case Command::Kind::kRecord:
       static_cast<CpuEvent*>(command.event)->Record();
       return;
-    case Command::Kind::kWait: {
-      const int64_t begin = MonotonicNs();
+    case Command::Kind::kWait:
       static_cast<CpuEvent*>(command.event)->Wait(spin_ns_);
-      waited_ns_ += MonotonicNs() - begin;
       return;
-    }
   }
-}
-
-void CpuStream::RunObserved(const Command& command) {
-  const int64_t begin = MonotonicNs();
-  Run(command);
-  if (command.info != nullptr) observer_->OnCommand(*command.info, begin, MonotonicNs());
 }
 
 }  // namespace ft

@@ -35,19 +35,20 @@ class CpuStream final : public Stream {
   void Synchronize() override;
   void Observe(StreamObserver* observer) override { observer_ = observer; }
   int64_t waited_ns() const override { return waited_ns_; }
+  const CommandHistory* history() const override { return &history_; }
 
  private:
   CpuStream(std::string name, size_t max_enqueued, int64_t spin_ns, FirstFailure& failure);
   void Loop();
   void RunAll(absl::Span<const Command> commands);
   void Run(const Command& command);
-  void RunObserved(const Command& command);
 
   const std::string name_;
   const int64_t spin_ns_;
   FirstFailure& failure_;
   StreamObserver* observer_ = nullptr;  // handed over by enqueued_
   int64_t waited_ns_ = 0;               // handed back by finished_
+  CommandHistory history_;
   std::vector<absl::Span<const Command>> ring_;
   WaitableCounter enqueued_;
   WaitableCounter finished_;
