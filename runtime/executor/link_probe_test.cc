@@ -52,7 +52,10 @@ TEST(LinkProbeTest, WhatCommunicatorsComputeIsRight) {
     for (const int ranks : {2, 3, 5}) {
       testing::TestWorld world(ranks);
       world.RunThreads([&](const Rendezvous& rendezvous) {
-        auto made = CreateCommunicators(rendezvous, 1, {.backend = backend, .timeout = absl::Seconds(30)});
+        CommunicatorOptions options;
+        options.backend = backend;
+        options.timeout = absl::Seconds(30);
+        auto made = CreateCommunicators(rendezvous, 1, options);
         ASSERT_TRUE(made.ok()) << made.status();
         const auto device = MakeDevice();
         auto probe = LinkProbe::Create(*device, *(*made)[0], 3'000'000);
