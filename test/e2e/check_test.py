@@ -9,8 +9,8 @@ import time
 import unittest
 
 from checking import Checking
+from faked_launchers_test import open_mpi, slurm_step
 from harness import BIN, environment, run
-from launchers_test import open_mpi, slurm_step
 from lost_rank_test import free_port, ranks_of
 from targets_test import TEXT as TARGET
 from watch_test import Pulses, rank_of
