@@ -83,8 +83,12 @@ std::map<int, const RankReport*> LostRanks(const Attempt& attempt) {
   return lost;
 }
 
-// Where others waited for one of `ranks`: " It had not come to ..., where ranks 0-2 had waited for 5 s."
-std::string HeldUp(const std::vector<int>& ranks, const std::vector<Gathering>& gatherings) {
+// Where others waited for some of `ranks`, the first such place in the schedule: who has had what it needs of
+// them there waits at the next one. "rank 3 did not come to ..., where ranks 0-2 waited for 5 s".
+std::string HeldUp(const std::vector<int>& ranks, std::vector<Gathering> gatherings) {
+  std::stable_sort(gatherings.begin(), gatherings.end(), [](const Gathering& a, const Gathering& b) {
+    return std::pair(a.run, a.what->instruction) < std::pair(b.run, b.what->instruction);
+  });
   for (const Gathering& gathering : gatherings) {
     const std::vector<int> blockers = gathering.Blockers();
     std::vector<int> here, waiting;

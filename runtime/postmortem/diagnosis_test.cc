@@ -116,6 +116,21 @@ TEST(DiagnosisTest, ARankThatIsAheadHoldsNobodyUp) {
   EXPECT_EQ(Culprits(gatherings), std::vector<int>{2});
 }
 
+// Rank 3 was stopped amid a collective: ranks 1 and 2 have got what they needed of it, and wait in the next
+// one, also for rank 0. The first place is named.
+TEST(DiagnosisTest, OfSeveralPlacesTheFirstInTheScheduleIsNamed) {
+  const Mesh mesh{1, 4};
+  RankReport r0 = Rank(0, mesh), r1 = Rank(1, mesh), r2 = Rank(2, mesh);
+  Wait(r0, "gather", "shard", 10, 4, 5);
+  Wait(r1, "gather", "shard", 12, 5, 5);
+  Wait(r2, "gather", "shard", 12, 5, 5);
+  const Attempt attempt = AttemptOf({r0, r1, r2});
+  EXPECT_EQ(Culprits(FindGatherings(attempt)), std::vector<int>{3});
+  const std::string said = Said(attempt);
+  EXPECT_EQ(said.find("Rank 3 did not come to all_reduce h.shard (train_step, instruction 10)"), 0u) << said;
+  EXPECT_NE(said.find("where rank 0 waited for 5.00 s"), std::string::npos) << said;
+}
+
 // It was stopped and went on: what it stands in says nothing, the one whose time was over knows.
 TEST(DiagnosisTest, ARankThatCameTooLateIsNamed) {
   const Mesh mesh{1, 2};
