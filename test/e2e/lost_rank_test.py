@@ -1,7 +1,9 @@
 """A rank that dies in mid-step: every other rank ends within 5 s and names it; nothing is left behind."""
 
+import contextlib
 import os
 import pathlib
+import random
 import re
 import signal
 import socket
@@ -13,9 +15,12 @@ from harness import BIN, EndToEnd, children, environment
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below those that the system gives to whoever connects, or another program could have it before ours binds it."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def ranks_of(launcher):

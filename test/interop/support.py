@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -20,9 +21,12 @@ sys.path.insert(0, str(ROOT / "test" / "golden"))
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Below those that the system gives to whoever connects, or another program could have it before ours binds it."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return port
 
 
 def environment():

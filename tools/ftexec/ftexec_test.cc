@@ -369,8 +369,8 @@ TEST_F(FtexecTest, SignalsAreRaisedAgainAndLeaveNoFiles) {
     auto ranks = Start(2, {"--steps=100000000", "--metrics=" + metrics, "--save-weights=" + weights});
     ASSERT_TRUE(WaitForSteps(metrics)) << ranks[0]->err();
     ranks[1]->Signal(number);
-    EXPECT_EQ(ranks[1]->Wait(5), kSignalled + number) << ranks[1]->err();
-    EXPECT_EQ(ranks[0]->Wait(5), 75);
+    EXPECT_EQ(ranks[1]->Wait(15), kSignalled + number) << ranks[1]->err();
+    EXPECT_EQ(ranks[0]->Wait(15), 75);
     EXPECT_NE(ranks[0]->err().find("rank 1 failed: ended by signal"), std::string::npos) << ranks[0]->err();
     EXPECT_FALSE(std::filesystem::exists(weights));
     for (const auto& file : std::filesystem::directory_iterator(folder_.Path(""))) {
