@@ -12,7 +12,7 @@ smallest and largest in brackets:
   load       of all state into a process that holds other values
 of the slower rank, and beside them
   disk       bytes that two processes write with fsync, or read, at once and in order: what the disk gives to anyone
-  copy       one copy of each rank's bytes from memory to memory, both at once
+  and, as its stall, one copy of each rank's bytes from memory to memory, both at once
 """
 import argparse
 import json
@@ -48,7 +48,7 @@ def ours(work, kind, rounds_of_saves):
         shutil.rmtree(folder, ignore_errors=True)
         drop_page_cache()
         lines = train(work, "--checkpoint-dir", folder, f"--state-dict-type={kind}", f"--steps={STEPS_A_SAVE * (rounds_of_saves + 1)}",
-                      f"--save-every={STEPS_A_SAVE}", f"--async-save={'on' if mode == 'async' else 'off'}", "--keep=1")
+                      f"--save-every={STEPS_A_SAVE}", f"--async-save={'on' if mode == 'async' else 'off'}")
         saves = [tuple(map(float, found)) for found in LINE.findall(lines)][1:]
         result[mode] = statistics.median(seconds for seconds, _ in saves)
         if mode == "async":
@@ -106,10 +106,11 @@ def together(function, paths, bytes_each):
 
 
 def write_file(path, bytes_each):
-    chunk, begin = os.urandom(CHUNK), time.monotonic()
+    chunks = [os.urandom(CHUNK) for _ in range(bytes_each // CHUNK + 1)]  # a disk may know what it has already
+    begin = time.monotonic()
     with open(path, "wb", buffering=0) as file:
         os.posix_fallocate(file.fileno(), 0, bytes_each)
-        for at in range(0, bytes_each, CHUNK):
+        for chunk, at in zip(chunks, range(0, bytes_each, CHUNK)):
             file.write(chunk[:bytes_each - at])
         os.fsync(file.fileno())
     return time.monotonic() - begin
@@ -149,20 +150,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--saves", type=int, default=3, help="of each kind in a round, without the first")
+    parser.add_argument("--only", type=lambda s: s.split(","), help="ft sharded, ft full, torch.distributed, disk")
     parser.add_argument("--folder", default=None, help="where to save; its disk is what is measured")
     parser.add_argument("--python", default=str(run.ROOT / "build/venv/bin/python"), help="the one that has torch")
     parser.add_argument("--json", help="write all figures to this file")
     args = parser.parse_args()
-    results = {"ft sharded": [], "ft full": [], "torch.distributed": [], "disk, copy": []}
     with tempfile.TemporaryDirectory(prefix="ft-bench-", dir=args.folder) as folder:
         work = pathlib.Path(folder)
         run.write_tokens(work / "tokens.bin", run.GPT2_124M["vocab"])
         run.compile_ours("checkpoints", WORKLOAD, ["ft"], work)
         state_bytes = 3 * 4 * 124_439_808
         variants = [("ft sharded", lambda: ours(work, "sharded", args.saves)), ("torch.distributed", lambda: peer(work, args.python, args.saves)),
-                    ("ft full", lambda: ours(work, "full", args.saves)), ("disk, copy", lambda: disk(work, state_bytes // 2))]
+                    ("ft full", lambda: ours(work, "full", args.saves)), ("disk", lambda: disk(work, state_bytes // 2))]
+        variants = [variant for variant in variants if not args.only or variant[0] in args.only]
+        results = {name: [] for name, _ in variants}
         for i in range(args.rounds):
-            for name, measure in variants[i % 4:] + variants[:i % 4]:
+            for name, measure in variants[i % len(variants):] + variants[:i % len(variants)]:
                 print(f"round {i + 1} of {args.rounds}: {name}", flush=True)
                 results[name].append(measure())
     table(results, state_bytes)

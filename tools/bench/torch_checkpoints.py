@@ -40,7 +40,7 @@ def main():
     dist.init_process_group("gloo")
     step, optimizer = torch_worker.build("fully_shard", args.model)
     for parameter in step.parameters():  # AdamW makes its states in its first step
-        parameter.grad = torch.zeros_like(parameter)
+        parameter.grad = torch.randn_like(parameter)  # zeros would be written faster than states that were trained
     optimizer.step()
     seconds = {"save": [], "async": [], "stall": [], "load": []}
     for i in range(args.saves + 1):
