@@ -1,6 +1,6 @@
 #include "runtime/executor/activity.h"
 
-#include <chrono>
+#include "runtime/base/monotonic_clock.h"
 
 namespace ft {
 
@@ -53,10 +53,7 @@ void ActivityRecord::Enter(Activity activity, int64_t step, int64_t micro_step) 
   slot.activity.store(activity, std::memory_order_release);
   slot.step.store(step, std::memory_order_release);
   slot.micro_step.store(micro_step, std::memory_order_release);
-  slot.since_ns.store(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                          std::chrono::steady_clock::now().time_since_epoch())
-                          .count(),
-                      std::memory_order_release);
+  slot.since_ns.store(MonotonicNs(), std::memory_order_release);
   entered_.store(number, std::memory_order_release);
 }
 

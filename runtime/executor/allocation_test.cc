@@ -42,39 +42,7 @@ void Count() {
 
 }  // namespace
 
-// Interposed for the whole process: operator new and every library end up here. glibc exports its own under
-// __libc_ names.
-extern "C" {
-void* __libc_malloc(size_t);
-void* __libc_calloc(size_t, size_t);
-void* __libc_realloc(void*, size_t);
-void* __libc_memalign(size_t, size_t);
-void* malloc(size_t bytes) {
-  Count();
-  return __libc_malloc(bytes);
-}
-void* calloc(size_t n, size_t bytes) {
-  Count();
-  return __libc_calloc(n, bytes);
-}
-void* realloc(void* old, size_t bytes) {
-  Count();
-  return __libc_realloc(old, bytes);
-}
-void* memalign(size_t alignment, size_t bytes) {
-  Count();
-  return __libc_memalign(alignment, bytes);
-}
-void* aligned_alloc(size_t alignment, size_t bytes) {
-  Count();
-  return __libc_memalign(alignment, bytes);
-}
-int posix_memalign(void** out, size_t alignment, size_t bytes) {
-  Count();
-  *out = __libc_memalign(alignment, bytes);
-  return *out == nullptr;
-}
-}
+#include "test/doubles/allocations/interposed_malloc.h"
 
 namespace ft {
 namespace {

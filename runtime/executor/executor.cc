@@ -1,21 +1,16 @@
 #include "runtime/executor/executor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/monotonic_clock.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft {
 namespace {
-
-int64_t SteadyNs() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 void* DataOf(const std::unique_ptr<Memory>& memory) { return memory == nullptr ? nullptr : memory->data(); }
 
@@ -111,7 +106,7 @@ absl::StatusOr<int> Executor::FindProgram(std::string_view name) const {
 
 absl::Status Executor::Run(int program) {
   runs_.fetch_add(1, std::memory_order_relaxed);
-  running_since_ns_.store(SteadyNs(), std::memory_order_relaxed);
+  running_since_ns_.store(MonotonicNs(), std::memory_order_relaxed);
   running_.store(program, std::memory_order_release);
   FT_ASSIGN_OR_RETURN(const bool started, StartRecording(program));
   if (!started) Enqueue(programs_[program].schedule);
@@ -178,7 +173,7 @@ ExecutorPosition Executor::PositionNow() const {
   position.program_ns = running_since_ns_.load(std::memory_order_relaxed);
   position.runs = runs_.load(std::memory_order_relaxed);
   AddStreams(streams_, counts_, position);
-  position.taken_ns = SteadyNs();
+  position.taken_ns = MonotonicNs();
   return position;
 }
 

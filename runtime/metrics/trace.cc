@@ -10,6 +10,7 @@
 
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/mapped_file.h"
+#include "runtime/base/monotonic_clock.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft {
@@ -91,10 +92,7 @@ int TraceRecorder::AddStream(std::string name, size_t capacity) {
   return static_cast<int>(streams_.size()) - 1;
 }
 
-int64_t TraceRecorder::NowNs() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
+int64_t TraceRecorder::NowNs() { return MonotonicNs(); }
 
 void TraceRecorder::Record(int stream, std::string_view name, std::string_view category, int64_t start_ns,
                            int64_t end_ns, int64_t bytes, int64_t sequence,

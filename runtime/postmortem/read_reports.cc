@@ -22,10 +22,6 @@ constexpr double kStartedApart = 600;  // seconds that ranks of one run may star
 constexpr size_t kMaxRemarks = 100;
 constexpr size_t kMaxEntries = 4 * kMaxReports;  // of the folder, reports or not
 
-bool EndsWith(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && std::string_view(text).substr(text.size() - end.size()) == end;
-}
-
 // A damaged folder would fill the screen.
 void Remark(std::vector<std::string>& remarks, std::string line) {
   if (remarks.size() < kMaxRemarks) {
@@ -47,7 +43,7 @@ absl::StatusOr<std::vector<std::string>> ReportNames(const std::string& folder,
              fmt::format("{} holds more files than those of a run: the rest is left out", Quote(folder)));
       break;
     }
-    if (std::string name = entries->path().filename().string(); EndsWith(name, kRankReportSuffix))
+    if (std::string name = entries->path().filename().string(); name.ends_with(kRankReportSuffix))
       names.push_back(std::move(name));
   }
   if (error) return PosixError(error.value(), "read the folder", folder);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <condition_variable>
 #include <thread>
 #include <utility>
@@ -14,12 +13,14 @@
 #include "fmt/format.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/content_hash.h"
+#include "runtime/base/monotonic_clock.h"
 #include "runtime/base/posix_error.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/thread.h"
 #include "runtime/collective/liveness/peer_links.h"
 #include "runtime/collective/missing_ranks.h"
+#include "runtime/collective/rendezvous/host_identity.h"
 #include "runtime/plan/plan_file.h"
 #include "tools/ftexec/reported_position.h"
 
@@ -29,11 +30,6 @@ namespace {
 // How long a run that has failed waits for its report to be written.
 constexpr absl::Duration kForTheReport = absl::Seconds(3);
 
-int64_t SteadyNowNs() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
-
 ReportedActivity ReportedOf(const ActivityRecord& record) {
   const ActivityRecord::State at = record.Read();
   if (at.activity == Activity::kNone) return {};
@@ -41,13 +37,8 @@ ReportedActivity ReportedOf(const ActivityRecord& record) {
   reported.name = std::string(Name(at.activity));
   (IsAfterSteps(at.activity) ? reported.steps_done : reported.step) = at.step;
   reported.micro_step = at.micro_step;
-  reported.seconds = static_cast<double>(SteadyNowNs() - at.since_ns) * 1e-9;
+  reported.seconds = static_cast<double>(MonotonicNs() - at.since_ns) * 1e-9;
   return reported;
-}
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
 }
 
 }  // namespace
@@ -141,7 +132,7 @@ FailureReport::FailureReport(std::string folder, const LaunchEnvironment& enviro
   known_.world_size = environment.world_size;
   known_.local_rank = environment.local_rank;
   known_.node = environment.group_rank;
-  known_.host = HostName();
+  known_.host = Hostname();
   known_.pid = getpid();
   known_.attempt = environment.restart_count;
   known_.run_id = environment.run_id;
@@ -223,19 +214,18 @@ void FailureReport::DescribeEnd(const absl::Status& status, int signal, RankRepo
 std::string FailureReport::Describe(const absl::Status& status, int signal) {
   HoldLocked();
   RankReport report = known_;
-  int64_t taken_ns = SteadyNowNs();
-  absl::Status cause = status;
+  int64_t taken_ns = MonotonicNs();
   if (executor_ != nullptr) {
     const ExecutorPosition position = executor_->Position();
     taken_ns = position.taken_ns;
     AddPosition(position, job_->plan(), executor_->operands(), report);
     // Who was missing is known where the collective failed, and may have got lost in words.
-    if (MissingRanks(cause).empty())
+    if (MissingRanks(status).empty())
       for (const int rank : MissingRanks(position.failure)) report.missing_ranks.push_back(rank);
   }
   report.taken = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()) -
-                 static_cast<double>(SteadyNowNs() - taken_ns) * 1e-9;
-  DescribeEnd(cause, signal, report);
+                 static_cast<double>(MonotonicNs() - taken_ns) * 1e-9;
+  DescribeEnd(status, signal, report);
   return RankReportText(report);
 }
 

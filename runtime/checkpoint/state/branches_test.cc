@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/temp_folder.h"
 #include "runtime/checkpoint/state/testing/made_state.h"
 
 namespace ft {
@@ -25,12 +26,9 @@ std::vector<uint64_t> StepsOf(const std::vector<CheckpointEntry>& entries) {
 class BranchesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ =
-        fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   std::string PathOf(uint64_t step) const { return folder_ / CheckpointName(step); }
 
@@ -65,7 +63,8 @@ class BranchesTest : public ::testing::Test {
     return names;
   }
 
-  fs::path folder_;
+  const TempFolder temp_;
+  const fs::path folder_ = temp_.Path("run");
 };
 
 TEST_F(BranchesTest, ARunThatIsTheOnlyOneHasOneBranch) {

@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "runtime/base/temp_folder.h"
+
 namespace ft {
 namespace {
 
@@ -14,13 +16,7 @@ namespace fs = std::filesystem;
 
 class FolderTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { fs::create_directories(folder_); }
 
   // A folder with one file.
   void Put(const std::string& name, const std::string& contents) {
@@ -37,7 +33,8 @@ class FolderTest : public ::testing::Test {
     return names;
   }
 
-  fs::path folder_;
+  const TempFolder temp_;
+  const fs::path folder_ = temp_.Path("run");
 };
 
 // Names of steps that are not written as CheckpointName does are none.

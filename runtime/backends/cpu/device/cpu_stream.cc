@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/backends/cpu/cpu_kernel.h"
-#include "runtime/backends/cpu/device/monotonic_clock.h"
+#include "runtime/base/monotonic_clock.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
 

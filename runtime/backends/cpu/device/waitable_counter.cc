@@ -6,7 +6,7 @@
 
 #include <climits>
 
-#include "runtime/backends/cpu/device/monotonic_clock.h"
+#include "runtime/base/monotonic_clock.h"
 
 namespace ft {
 namespace {

@@ -1,4 +1,4 @@
-// The clock of the CPU device.
+// The clock of streams, traces and reports.
 #pragma once
 
 #include <time.h>
