@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "fmt/format.h"
 #include "runtime/base/output_check.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/streaming_copy.h"
 #include "runtime/base/thread.h"
 #include "runtime/checkpoint/state/branches.h"
 #include "runtime/checkpoint/state/checkpoint_reader.h"
@@ -114,7 +114,7 @@ absl::Status CheckpointSaver::Copy() {
   for (const Share::Piece& piece : share_.pieces()) {
     for (const auto& [extent, sent] : piece.parts) {
       FT_ASSIGN_OR_RETURN(const std::byte* const from, source_.Get(extent, 0, extent.bytes, to));
-      if (from != to) std::memcpy(to, from, extent.bytes);
+      if (from != to) StreamingCopy(to, from, extent.bytes);
       to += extent.bytes;
     }
   }

@@ -20,6 +20,7 @@ namespace ft {
 namespace {
 
 constexpr size_t kMostOpenFiles = 64;
+constexpr uint64_t kWindowBlocks = 8;
 
 template <typename... Args>
 absl::Status Damaged(std::string_view path, fmt::format_string<Args...> format, Args&&... args) {
@@ -40,19 +41,23 @@ absl::StatusOr<OpenFile> OpenPlainFile(const std::string& path) {
   return file;
 }
 
-// Up to the end of the file, should that come first.
+// Up to the end of the file, should that come first. With `direct` all but the end of the file is a multiple
+// of kDirectBytes, and so is the room at `out`; InvalidArgument: the system does not read this file so.
 absl::StatusOr<uint64_t> ReadAt(const OpenFile& file, const std::string& path, uint64_t offset, void* out,
-                                uint64_t bytes) {
+                                uint64_t bytes, bool direct = false) {
+  const uint64_t room = direct ? (bytes + kDirectBytes - 1) / kDirectBytes * kDirectBytes : bytes;
   uint64_t done = 0;
   while (done < bytes) {
     const ssize_t got =
-        pread(file.fd(), static_cast<char*>(out) + done, bytes - done, static_cast<off_t>(offset + done));
+        pread(file.fd(), static_cast<char*>(out) + done, room - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EINVAL && direct)
+      return absl::InvalidArgumentError("cannot be read past the page cache");
     if (got < 0) return PosixError(errno, "read", path);
     if (got == 0) break;
     done += static_cast<uint64_t>(got);
   }
-  return done;
+  return std::min(done, bytes);
 }
 
 absl::StatusOr<std::string> ReadManifest(const std::string& folder, const std::string& path) {
@@ -131,13 +136,14 @@ absl::StatusOr<CheckpointReader::OpenedFile*> CheckpointReader::OpenLayoutFile(u
   if (found != open_.end()) return &found->second;
   if (open_.size() >= kMostOpenFiles) {
     open_.clear();
-    cached_file_ = nullptr;
+    window_file_ = nullptr;
   }
   const LayoutFile layout = layout_.File(static_cast<int>(number));
   FT_ASSIGN_OR_RETURN(OpenedFile opened, OpenListed(layout.name));
   if (layout.bytes != opened.sums.bytes)
     return Damaged(opened.path, "the state in the manifest takes {} bytes of it, and it has {}", layout.bytes,
                    opened.sums.bytes);
+  opened.direct = TakesDirect(opened.file.fd()) && SetDirect(opened.file.fd(), true);
   OpenedFile& kept = open_.emplace(number, std::move(opened)).first->second;
   FT_RETURN_IF_ERROR(CheckHead(kept, layout));
   return &kept;
@@ -145,42 +151,62 @@ absl::StatusOr<CheckpointReader::OpenedFile*> CheckpointReader::OpenLayoutFile(u
 
 absl::Status CheckpointReader::CheckHead(OpenedFile& file, const LayoutFile& layout) {
   std::string head(layout.head.size(), '\0');
-  const std::string what = head.size() < kSumBlockBytes
-                               ? WhatIsIn(layout, 0, std::min(kSumBlockBytes, layout.bytes))
-                               : "the header";
+  const auto what = [&](uint64_t begin, uint64_t end) { return WhatIsIn(layout, begin, end); };
   FT_RETURN_IF_ERROR(ReadBytes(file, 0, head.size(), head.data(), what));
   return head == layout.head ? absl::OkStatus()
                              : Damaged(file.path, "its header lists other tensors than the manifest");
 }
 
-absl::Status CheckpointReader::ReadBlock(OpenedFile& file, uint64_t block, std::byte* out,
-                                         std::string_view what) {
-  const uint64_t begin = block * kSumBlockBytes, bytes = std::min(kSumBlockBytes, file.sums.bytes - begin);
-  FT_ASSIGN_OR_RETURN(const uint64_t got, ReadAt(file.file, file.path, begin, out, bytes));
-  bytes_read_ += got;
-  if (got == bytes && Crc32(0, out, bytes) == file.sums.blocks[block]) return absl::OkStatus();
-  return Damaged(file.path, "bytes {} to {} are not those that were saved (checksum); {} is damaged", begin,
-                 begin + bytes, what);
+absl::Status CheckpointReader::ReadBlocks(OpenedFile& file, uint64_t block, uint64_t count, std::byte* out,
+                                          What what) {
+  const uint64_t begin = block * kSumBlockBytes;
+  const uint64_t bytes = std::min(count * kSumBlockBytes, file.sums.bytes - begin);
+  absl::StatusOr<uint64_t> got = ReadAt(file.file, file.path, begin, out, bytes, file.direct);
+  if (absl::IsInvalidArgument(got.status()) && file.direct) {
+    // The system says so only now.
+    file.direct = !SetDirect(file.file.fd(), false);
+    got = ReadAt(file.file, file.path, begin, out, bytes, file.direct);
+  }
+  FT_RETURN_IF_ERROR(got.status());
+  bytes_read_ += *got;
+  for (uint64_t at = 0; at < bytes; at += kSumBlockBytes, ++block) {
+    const uint64_t of_block = std::min(kSumBlockBytes, bytes - at);
+    if (at + of_block <= *got && Crc32(0, out + at, of_block) == file.sums.blocks[block]) continue;
+    return Damaged(file.path, "bytes {} to {} are not those that were saved (checksum); {} is damaged",
+                   begin + at, begin + at + of_block, what(begin + at, begin + at + of_block));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const std::byte*> CheckpointReader::BlockInWindow(OpenedFile& file, uint64_t block,
+                                                                 uint64_t count, What what) {
+  const bool is_there =
+      window_file_ == &file && window_block_ <= block && block < window_block_ + window_blocks_;
+  if (!is_there) {
+    window_file_ = nullptr;
+    count = std::min(count, kWindowBlocks);
+    if (!window_.has_value()) window_.emplace(kWindowBlocks * kSumBlockBytes);
+    FT_RETURN_IF_ERROR(ReadBlocks(file, block, count, window_->data(), what));
+    window_file_ = &file;
+    window_block_ = block;
+    window_blocks_ = count;
+  }
+  return window_->data() + (block - window_block_) * kSumBlockBytes;
 }
 
 absl::Status CheckpointReader::ReadBytes(OpenedFile& file, uint64_t begin, uint64_t bytes, void* out,
-                                         std::string_view what) {
+                                         What what) {
   auto* to = static_cast<std::byte*>(out);
   while (bytes > 0) {
     const uint64_t block = begin / kSumBlockBytes, into = begin % kSumBlockBytes;
     const uint64_t of_block = std::min(kSumBlockBytes, file.sums.bytes - block * kSumBlockBytes);
     const uint64_t now = std::min(bytes, of_block - into);
-    if (now == of_block) {
-      FT_RETURN_IF_ERROR(ReadBlock(file, block, to, what));
+    if (now == of_block && !file.direct) {
+      FT_RETURN_IF_ERROR(ReadBlocks(file, block, 1, to, what));
     } else {
-      if (cached_file_ != &file || cached_block_ != block) {
-        cached_file_ = nullptr;
-        cache_.resize(kSumBlockBytes);
-        FT_RETURN_IF_ERROR(ReadBlock(file, block, cache_.data(), what));
-        cached_file_ = &file;
-        cached_block_ = block;
-      }
-      std::memcpy(to, cache_.data() + into, now);
+      const uint64_t count = file.direct ? (into + bytes + kSumBlockBytes - 1) / kSumBlockBytes : 1;
+      FT_ASSIGN_OR_RETURN(const std::byte* const from, BlockInWindow(file, block, count, what));
+      std::memcpy(to, from + into, now);
     }
     to += now;
     begin += now;
@@ -190,7 +216,9 @@ absl::Status CheckpointReader::ReadBytes(OpenedFile& file, uint64_t begin, uint6
 }
 
 absl::Status CheckpointReader::Read(uint32_t tensor, ElementRange range, void* out) {
-  const std::string what = fmt::format("tensor {}", Quote(layout_.tensors()[tensor].name));
+  const auto what = [&](uint64_t, uint64_t) {
+    return fmt::format("tensor {}", Quote(layout_.tensors()[tensor].name));
+  };
   auto* to = static_cast<std::byte*>(out);
   for (const Extent& extent : layout_.Find(tensor, range)) {
     FT_ASSIGN_OR_RETURN(OpenedFile* const file, OpenLayoutFile(extent.file));
@@ -203,12 +231,8 @@ absl::Status CheckpointReader::Read(uint32_t tensor, ElementRange range, void* o
 absl::Status CheckpointReader::VerifyFiles() {
   for (int f = 0; f < layout_.num_files(); ++f)
     FT_RETURN_IF_ERROR(OpenLayoutFile(static_cast<uint32_t>(f)).status());
-  std::vector<std::byte> block(kSumBlockBytes);
   for (const auto& [name, listed] : listed_) {
-    if (numbers_.contains(name)) continue;
-    FT_ASSIGN_OR_RETURN(OpenedFile file, OpenListed(name));
-    for (uint64_t b = 0; b < file.sums.blocks.size(); ++b)
-      FT_RETURN_IF_ERROR(ReadBlock(file, b, block.data(), "the file"));
+    if (!numbers_.contains(name)) FT_RETURN_IF_ERROR(VerifyFile(name));
   }
   return absl::OkStatus();
 }

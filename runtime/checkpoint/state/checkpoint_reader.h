@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/base/direct_io.h"
 #include "runtime/base/regular_file.h"
 #include "runtime/checkpoint/state/file_layout.h"
 #include "runtime/checkpoint/state/manifest.h"
@@ -60,6 +63,7 @@ class CheckpointReader {
   struct OpenedFile {
     std::string path;
     OpenFile file{-1};
+    bool direct = false;  // read past the page cache
     FileSums sums;
   };
 
@@ -68,13 +72,18 @@ class CheckpointReader {
   absl::Status IndexFiles();
   absl::StatusOr<OpenedFile*> OpenLayoutFile(uint32_t file);
   absl::StatusOr<OpenedFile> OpenListed(const std::string& name) const;
-  absl::Status VerifyLayoutFile(int number);
   // What lies in bytes [begin, end) of a file, in words.
   std::string WhatIsIn(const LayoutFile& file, uint64_t begin, uint64_t end) const;
   absl::Status CheckHead(OpenedFile& file, const LayoutFile& layout);
-  // Bytes [begin, begin + bytes), of whole blocks that are verified. `what` is for messages.
-  absl::Status ReadBytes(OpenedFile& file, uint64_t begin, uint64_t bytes, void* out, std::string_view what);
-  absl::Status ReadBlock(OpenedFile& file, uint64_t block, std::byte* out, std::string_view what);
+  // For messages: what lies in bytes [begin, end) of the file at hand.
+  using What = absl::FunctionRef<std::string(uint64_t begin, uint64_t end)>;
+  // Bytes [begin, begin + bytes), of whole blocks that are verified.
+  absl::Status ReadBytes(OpenedFile& file, uint64_t begin, uint64_t bytes, void* out, What what);
+  // `count` blocks that follow each other, to `out`, which has room for whole ones.
+  absl::Status ReadBlocks(OpenedFile& file, uint64_t block, uint64_t count, std::byte* out, What what);
+  // The block in the window, which is filled with up to `count` where it is not there.
+  absl::StatusOr<const std::byte*> BlockInWindow(OpenedFile& file, uint64_t block, uint64_t count, What what);
+  absl::Status VerifyBlocks(OpenedFile& file, What what);
 
   std::string folder_;
   proto::Manifest manifest_;
@@ -83,10 +92,11 @@ class CheckpointReader {
   std::map<std::string, int, std::less<>> numbers_;  // of the layout's files
   std::map<uint32_t, OpenedFile> open_;
   uint64_t bytes_read_ = 0;
-  // The block that was read last in part.
-  const OpenedFile* cached_file_ = nullptr;
-  uint64_t cached_block_ = 0;
-  std::vector<std::byte> cache_;
+  // Blocks that were read last, in part or past the page cache.
+  const OpenedFile* window_file_ = nullptr;
+  uint64_t window_block_ = 0;
+  uint64_t window_blocks_ = 0;
+  std::optional<DirectBuffer> window_;
 };
 
 }  // namespace ft

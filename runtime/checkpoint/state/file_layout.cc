@@ -203,17 +203,35 @@ std::vector<Extent> FileLayout::WrittenBy(int rank) const {
   if (type_ != CheckpointType::kFull) {
     for (const PlacedTensor& part : RankFile(rank).placed)
       add(static_cast<uint32_t>(rank), part.offset, part);
-    return extents;
+  } else {
+    for (const PlacedTensor& part : PartsOf(rank)) {
+      const auto [file, offset] = full_place_[part.tensor];
+      const uint64_t into =
+          (part.range.begin - tensors_[part.tensor].range.begin) * ElementBytes(part.tensor);
+      add(file, offset + into, part);
+    }
+    std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
+      return std::pair(a.file, a.offset) < std::pair(b.file, b.offset);
+    });
   }
-  for (const PlacedTensor& part : PartsOf(rank)) {
-    const auto [file, offset] = full_place_[part.tensor];
-    const uint64_t into = (part.range.begin - tensors_[part.tensor].range.begin) * ElementBytes(part.tensor);
-    add(file, offset + into, part);
+  return Joined(extents);
+}
+
+std::vector<Extent> FileLayout::Joined(const std::vector<Extent>& extents) const {
+  std::vector<Extent> joined;
+  for (const Extent& extent : extents) {
+    if (!joined.empty()) {
+      Extent& last = joined.back();
+      const uint64_t size = SizeOf(state_.buffers[last.buffer].dtype);
+      if (extent.file == last.file && extent.offset == last.offset + last.bytes &&
+          extent.buffer == last.buffer && extent.element == last.element + last.bytes / size) {
+        last.bytes += extent.bytes;
+        continue;
+      }
+    }
+    joined.push_back(extent);
   }
-  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
-    return std::pair(a.file, a.offset) < std::pair(b.file, b.offset);
-  });
-  return extents;
+  return joined;
 }
 
 std::vector<Extent> FileLayout::Find(uint32_t tensor, ElementRange range) {

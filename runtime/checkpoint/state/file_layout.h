@@ -86,7 +86,8 @@ class FileLayout {
   // The rank that writes the file's head.
   int HeadWriter(int file) const { return file % state_.world_size(); }
 
-  // What `rank` writes, without heads, by file and offset; neighbours are not joined.
+  // What `rank` writes, without heads, by file and offset. What lies together in the file and in the buffer
+  // is one extent.
   std::vector<Extent> WrittenBy(int rank) const;
 
   // Where elements `range` (in the unit) of a tensor lie, by element. Remembers places in files of ranks,
@@ -100,6 +101,7 @@ class FileLayout {
   absl::Status CheckNames() const;
   void FillFullFiles();
   LayoutFile RankFile(int rank) const;
+  std::vector<Extent> Joined(const std::vector<Extent>& extents) const;
   std::vector<PlacedTensor> PartsOf(int rank) const;
   void AddHead(LayoutFile& file) const;
   uint64_t ElementBytes(uint32_t tensor) const;

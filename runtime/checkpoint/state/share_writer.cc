@@ -10,37 +10,25 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/base/direct_io.h"
 #include "runtime/base/posix_error.h"
 #include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/manifest.pb.h"
+#include "runtime/checkpoint/state/write_range.h"
 
 namespace ft {
 namespace {
 
 constexpr uint64_t kChunkBytes = uint64_t{8} << 20;
 
-absl::Status WriteAt(const OpenFile& file, const std::string& path, uint64_t offset, const void* data,
-                     uint64_t bytes) {
-  const char* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = pwrite(file.fd(), from, bytes, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return PosixError(written < 0 ? errno : ENOSPC, "write", path);
-    from += written;
-    offset += static_cast<uint64_t>(written);
-    bytes -= static_cast<uint64_t>(written);
-  }
-  return absl::OkStatus();
-}
-
 // Extents that follow each other in the file are asked for at once. Not all file systems can promise room.
-absl::Status Reserve(const OpenFile& file, const std::string& path, const Share::Piece& piece) {
+absl::Status Reserve(int fd, const std::string& path, const Share::Piece& piece) {
   uint64_t begin = 0, end = piece.head.size() - piece.head_sent;
   const auto reserve = [&]() -> absl::Status {
     if (end == begin) return absl::OkStatus();
-    while (fallocate(file.fd(), 0, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) != 0) {
+    while (fallocate(fd, 0, static_cast<off_t>(begin), static_cast<off_t>(end - begin)) != 0) {
       if (errno == EINTR) continue;
       if (errno == EOPNOTSUPP || errno == ENOSYS) return absl::OkStatus();
       return PosixError(errno, "write", path);
@@ -58,43 +46,61 @@ absl::Status Reserve(const OpenFile& file, const std::string& path, const Share:
   return reserve();
 }
 
-// Bytes on their way into one file, and their sums. Those that come in the chunk are collected there, since
-// tensors may be small.
+// Bytes on their way into one file, and their sums. They are collected in the chunk, since tensors may be
+// small; what lies in memory already goes through it only if that is the way past the page cache.
 class PieceWriter {
  public:
   PieceWriter(const Share::Piece& piece, const OpenFile& file, const std::string& path,
-              std::vector<std::byte>& chunk, SegmentSums& sums, std::vector<Fragment>& fragments)
-      : piece_(piece), file_(file), path_(path), chunk_(chunk), sums_(sums), fragments_(fragments) {}
+              const DirectBuffer& chunk, SegmentSums& sums, std::vector<Fragment>& fragments)
+      : piece_(piece), file_(file.fd(), path), chunk_(chunk), sums_(sums), fragments_(fragments) {}
 
   absl::Status Write(StateSource& source) {
-    FT_RETURN_IF_ERROR(Reserve(file_, path_, piece_));
+    FT_RETURN_IF_ERROR(Reserve(file_.fd(), file_.path(), piece_));
     if (!piece_.head.empty()) {
       // Should a file of a save that failed still be there.
       if (ftruncate(file_.fd(), static_cast<off_t>(piece_.file_bytes)) != 0)
-        return PosixError(errno, "write", path_);
+        return PosixError(errno, "write", file_.path());
       const uint64_t here = piece_.head.size() - piece_.head_sent;
-      FT_RETURN_IF_ERROR(Put(0, piece_.head.data(), here));
+      FT_RETURN_IF_ERROR(Add(0, here, [&](uint64_t at, uint64_t, std::byte*) {
+        return static_cast<const std::byte*>(static_cast<const void*>(piece_.head.data() + at));
+      }));
       if (piece_.head_sent > 0) Send(here, piece_.head.substr(here));
     }
-    for (const Share::Part& part : piece_.parts)
-      FT_RETURN_IF_ERROR(part.sent ? Send(part.extent, source) : Add(part.extent, source));
+    for (const auto& [extent, sent] : piece_.parts) {
+      if (sent) {
+        FT_RETURN_IF_ERROR(Send(extent, source));
+      } else {
+        FT_RETURN_IF_ERROR(
+            Add(extent.offset, extent.bytes, [&](uint64_t at, uint64_t now, std::byte* scratch) {
+              return source.Get(extent, at, now, scratch);
+            }));
+      }
+    }
     FT_RETURN_IF_ERROR(Flush());
-    return fsync(file_.fd()) == 0 ? absl::OkStatus() : PosixError(errno, "write", path_);
+    return fsync(file_.fd()) == 0 ? absl::OkStatus() : PosixError(errno, "write", file_.path());
   }
 
  private:
-  absl::Status Add(const Extent& extent, StateSource& source) {
-    for (uint64_t at = 0; at < extent.bytes;) {
-      if (extent.offset + at != begin_ + used_ || used_ == chunk_.size()) FT_RETURN_IF_ERROR(Flush());
-      if (used_ == 0) begin_ = extent.offset + at;
-      const uint64_t now = std::min(chunk_.size() - used_, extent.bytes - at);
-      std::byte* const scratch = chunk_.data() + used_;
-      FT_ASSIGN_OR_RETURN(const std::byte* const from, source.Get(extent, at, now, scratch));
-      if (from == scratch) {
-        used_ += now;
-      } else {
+  // `get` is as StateSource::Get. The chunk begins and ends where kDirectBytes do in the file, and elements,
+  // too.
+  template <typename Getter>
+  absl::Status Add(uint64_t offset, uint64_t bytes, const Getter& get) {
+    for (uint64_t at = 0; at < bytes;) {
+      if (offset + at != begin_ + used_ || lead_ + used_ == chunk_.size()) FT_RETURN_IF_ERROR(Flush());
+      if (used_ == 0) {
+        begin_ = offset + at;
+        lead_ = begin_ % kDirectBytes;
+      }
+      const uint64_t now = std::min(chunk_.size() - lead_ - used_, bytes - at);
+      std::byte* const scratch = chunk_.data() + lead_ + used_;
+      const absl::StatusOr<const std::byte*> from = get(at, now, scratch);
+      FT_RETURN_IF_ERROR(from.status());
+      if (*from != scratch && !file_.is_direct()) {
         FT_RETURN_IF_ERROR(Flush());
-        FT_RETURN_IF_ERROR(Put(extent.offset + at, from, now));
+        FT_RETURN_IF_ERROR(Put(offset + at, *from, now));
+      } else {
+        if (*from != scratch) std::memcpy(scratch, *from, now);
+        used_ += now;
       }
       at += now;
     }
@@ -118,21 +124,21 @@ class PieceWriter {
 
   absl::Status Flush() {
     if (used_ == 0) return absl::OkStatus();
-    return Put(begin_, chunk_.data(), std::exchange(used_, 0));
+    return Put(begin_, chunk_.data() + lead_, std::exchange(used_, 0));
   }
 
-  absl::Status Put(uint64_t offset, const void* data, uint64_t bytes) {
+  absl::Status Put(uint64_t offset, const std::byte* data, uint64_t bytes) {
     sums_.Add(piece_.file, offset, data, bytes);
-    return WriteAt(file_, path_, offset, data, bytes);
+    return file_.Write(offset, data, bytes);
   }
 
   const Share::Piece& piece_;
-  const OpenFile& file_;
-  const std::string& path_;
-  std::vector<std::byte>& chunk_;
+  RangeWriter file_;
+  const DirectBuffer& chunk_;
   SegmentSums& sums_;
   std::vector<Fragment>& fragments_;
   uint64_t begin_ = 0;  // in the file, of what is in the chunk
+  uint64_t lead_ = 0;   // and in the chunk
   uint64_t used_ = 0;
 };
 
@@ -176,7 +182,7 @@ absl::StatusOr<WrittenShare> ParseWrittenShare(std::string_view bytes) {
 absl::StatusOr<WrittenShare> WriteShare(const Share& share, const std::string& folder, StateSource& source) {
   SegmentSums sums;
   WrittenShare written;
-  std::vector<std::byte> chunk(kChunkBytes);
+  const DirectBuffer chunk(kChunkBytes);
   for (const Share::Piece& piece : share.pieces()) {
     const std::string path = folder + "/" + piece.name;
     const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
@@ -208,7 +214,7 @@ absl::Status WriteFragments(const FileLayout& layout, const std::string& folder,
            i < fragments.size() && fragments[i].file == number && fragments[i].offset == begin + bytes.size();
            ++i)
         bytes += fragments[i].bytes;
-      FT_RETURN_IF_ERROR(WriteAt(file, path, begin, bytes.data(), bytes.size()));
+      FT_RETURN_IF_ERROR(WriteAt(file.fd(), path, begin, bytes.data(), bytes.size()));
     }
     if (fsync(file.fd()) != 0) return PosixError(errno, "write", path);
   }
@@ -219,7 +225,7 @@ absl::Status WriteSyncedFile(const std::string& folder, const std::string& name,
   const std::string path = folder + "/" + name;
   const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (file.fd() < 0) return PosixError(errno, "write", path);
-  FT_RETURN_IF_ERROR(WriteAt(file, path, 0, contents.data(), contents.size()));
+  FT_RETURN_IF_ERROR(WriteAt(file.fd(), path, 0, contents.data(), contents.size()));
   return fsync(file.fd()) == 0 ? absl::OkStatus() : PosixError(errno, "write", path);
 }
 

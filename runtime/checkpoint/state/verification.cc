@@ -36,24 +36,22 @@ std::vector<std::string> CheckpointReader::FileNames() const {
 
 absl::Status CheckpointReader::CheckSize(const std::string& name) const { return OpenListed(name).status(); }
 
-absl::Status CheckpointReader::VerifyLayoutFile(int number) {
-  FT_ASSIGN_OR_RETURN(OpenedFile* const file, OpenLayoutFile(static_cast<uint32_t>(number)));
-  const LayoutFile layout = layout_.File(number);
-  std::vector<std::byte> block(kSumBlockBytes);
-  for (uint64_t b = 0; b < file->sums.blocks.size(); ++b) {
-    const uint64_t begin = b * kSumBlockBytes, end = std::min(begin + kSumBlockBytes, file->sums.bytes);
-    FT_RETURN_IF_ERROR(ReadBlock(*file, b, block.data(), WhatIsIn(layout, begin, end)));
-  }
+absl::Status CheckpointReader::VerifyBlocks(OpenedFile& file, What what) {
+  const uint64_t count = file.sums.blocks.size();
+  for (uint64_t b = 0; b < count; ++b) FT_RETURN_IF_ERROR(BlockInWindow(file, b, count - b, what).status());
   return absl::OkStatus();
 }
 
 absl::Status CheckpointReader::VerifyFile(const std::string& name) {
-  if (const auto found = numbers_.find(name); found != numbers_.end()) return VerifyLayoutFile(found->second);
+  if (const auto found = numbers_.find(name); found != numbers_.end()) {
+    FT_ASSIGN_OR_RETURN(OpenedFile* const file, OpenLayoutFile(static_cast<uint32_t>(found->second)));
+    const LayoutFile layout = layout_.File(found->second);
+    return VerifyBlocks(*file, [&](uint64_t begin, uint64_t end) { return WhatIsIn(layout, begin, end); });
+  }
   FT_ASSIGN_OR_RETURN(OpenedFile file, OpenListed(name));
-  std::vector<std::byte> block(kSumBlockBytes);
-  for (uint64_t b = 0; b < file.sums.blocks.size(); ++b)
-    FT_RETURN_IF_ERROR(ReadBlock(file, b, block.data(), "the file"));
-  return absl::OkStatus();
+  const absl::Status status = VerifyBlocks(file, [](uint64_t, uint64_t) { return "the file"; });
+  window_file_ = nullptr;  // it is closed
+  return status;
 }
 
 absl::Status CheckpointReader::VerifyAll() {
