@@ -1,12 +1,18 @@
 #include "runtime/executor/load_state.h"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "fmt/format.h"
 #include "runtime/base/convert_elements.h"
+#include "runtime/base/first_failure.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/thread.h"
 
 namespace ft {
 namespace {
@@ -30,31 +36,36 @@ bool IsSameLayout(const StateLayout& a, const StateLayout& b) {
          a.parameters == b.parameters && a.buffers == b.buffers;
 }
 
-// One tensor of the checkpoint on its way to where this rank holds it.
-class TensorLoader {
- public:
-  TensorLoader(const Executor& executor, CheckpointReader& reader) : executor_(executor), reader_(reader) {}
+// Elements [begin, end) of a tensor of the checkpoint, on their way to where this rank holds them.
+struct Transfer {
+  uint32_t tensor = 0;  // its number there
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  const StateAtRest* to = nullptr;
+  uint64_t element = 0;  // of the plan's unit, where they begin
+};
 
-  // `own` is the tensor's place in the plan's units, `tensor` its number in the checkpoint.
-  absl::Status Load(ElementRange own, uint32_t tensor, const StateAtRest& to) {
+class Loader {
+ public:
+  Loader(const Executor& executor, CheckpointReader& reader) : executor_(executor), reader_(reader) {}
+
+  absl::Status Load(const Transfer& transfer) {
+    const auto& [tensor, begin, end, to, element] = transfer;
     const DType dtype = reader_.dtype(tensor);
-    const uint64_t begin_there = reader_.layout().tensors()[tensor].range.begin;
-    const ElementRange held = Intersect(own, {to.begin, to.begin + to.elements});
-    for (uint64_t at = held.begin; at < held.end; at += kStateChunkElements) {
-      const uint64_t count = std::min(kStateChunkElements, held.end - at),
-                     from = begin_there + (at - own.begin);
-      read_.resize(count * SizeOf(dtype));
-      FT_RETURN_IF_ERROR(reader_.Read(tensor, {from, from + count}, read_.data()));
-      FT_RETURN_IF_ERROR(executor_.Write(to.At(at), InType(dtype, count, to), count * to.ElementBytes()));
-    }
-    return absl::OkStatus();
+    const uint64_t count = end - begin;
+    std::byte* const place = to->At(element);
+    if (dtype == to->dtype && executor_.device().host_accessible())
+      return reader_.Read(tensor, {begin, end}, place);
+    read_.resize(count * SizeOf(dtype));
+    FT_RETURN_IF_ERROR(reader_.Read(tensor, {begin, end}, read_.data()));
+    return executor_.Write(place, InType(dtype, count, to->dtype), count * to->ElementBytes());
   }
 
  private:
-  const std::byte* InType(DType dtype, uint64_t count, const StateAtRest& to) {
-    if (dtype == to.dtype) return read_.data();
-    rounded_.resize(count * to.ElementBytes());
-    ConvertElements(dtype, read_.data(), to.dtype, rounded_.data(), count);
+  const std::byte* InType(DType dtype, uint64_t count, DType to) {
+    if (dtype == to) return read_.data();
+    rounded_.resize(count * SizeOf(to));
+    ConvertElements(dtype, read_.data(), to, rounded_.data(), count);
     return rounded_.data();
   }
 
@@ -63,6 +74,41 @@ class TensorLoader {
   std::vector<std::byte> read_;
   std::vector<std::byte> rounded_;
 };
+
+absl::Status LoadAll(const Executor& executor, CheckpointReader& reader, absl::Span<const Transfer> transfers,
+                     FirstFailure& failure) {
+  Loader loader(executor, reader);
+  for (const Transfer& transfer : transfers) {
+    if (failure.failed()) return failure.status();
+    const absl::Status status = loader.Load(transfer);
+    if (!status.ok()) return failure.Set(status);
+  }
+  return absl::OkStatus();
+}
+
+// In two halves at once, so that one reads while the other checks and copies.
+absl::Status LoadInHalves(const Executor& executor, CheckpointReader& reader,
+                          absl::Span<const Transfer> transfers) {
+  uint64_t elements = 0, until = 0;
+  for (const Transfer& transfer : transfers) elements += transfer.end - transfer.begin;
+  const auto border = std::find_if(transfers.begin(), transfers.end(), [&](const Transfer& transfer) {
+    until += transfer.end - transfer.begin;
+    return until > elements / 2;
+  });
+  const auto first = transfers.first(static_cast<size_t>(border - transfers.begin()));
+  const auto second = transfers.subspan(first.size());
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> other, reader.Duplicate());
+  FirstFailure failure;
+  const auto load_second = [&] { LoadAll(executor, *other, second, failure).IgnoreError(); };
+  absl::StatusOr<std::thread> thread = StartThread("to load a checkpoint", load_second);
+  LoadAll(executor, reader, first, failure).IgnoreError();
+  if (thread.ok()) {
+    thread->join();
+  } else {
+    load_second();
+  }
+  return failure.status();
+}
 
 absl::Status Clear(const Executor& executor, const StateAtRest& state) {
   const std::vector<std::byte> zeros(std::min(state.elements, kStateChunkElements) * state.ElementBytes());
@@ -110,17 +156,27 @@ absl::Status LoadState(const proto::Plan& plan, const StateLayout& state, const 
                        CheckpointReader& reader) {
   FT_ASSIGN_OR_RETURN(const FileLayout own, FileLayout::Create(state, reader.layout().type()));
   const BufferDTypes dtypes = DTypesOfBuffers(plan);
-  TensorLoader loader(executor, reader);
+  std::deque<StateAtRest> places;  // which stay where they are
+  std::vector<Transfer> transfers;
+  const auto add = [&](ElementRange range, uint32_t tensor, const StateAtRest& place) {
+    const StateAtRest* to = &places.emplace_back(place);
+    const uint64_t begin_there = reader.layout().tensors()[tensor].range.begin;
+    const ElementRange held = Intersect(range, {to->begin, to->begin + to->elements});
+    for (uint64_t at = held.begin; at < held.end; at += kStateChunkElements) {
+      const uint64_t from = begin_there + (at - range.begin);
+      transfers.push_back({tensor, from, from + std::min(kStateChunkElements, held.end - at), to, at});
+    }
+  };
   for (const LogicalTensor& tensor : own.tensors()) {
     const StateBuffer& buffer = state.buffers[tensor.buffer];
     const auto there = static_cast<uint32_t>(reader.layout().FindTensor(tensor.name));
-    FT_RETURN_IF_ERROR(loader.Load(tensor.range, there, FindState(plan, executor.operands(), buffer)));
+    add(tensor.range, there, FindState(plan, executor.operands(), buffer));
     if (buffer.role != kWeightsRole) continue;
     FT_ASSIGN_OR_RETURN(const std::optional<StateAtRest> copy,
                         FindWorkingCopy(plan, dtypes, executor.operands(), buffer.unit));
-    if (copy.has_value()) FT_RETURN_IF_ERROR(loader.Load(tensor.range, there, *copy));
+    if (copy.has_value()) add(tensor.range, there, *copy);
   }
-  return absl::OkStatus();
+  return LoadInHalves(executor, reader, transfers);
 }
 
 absl::Status ClearState(const proto::Plan& plan, const StateLayout& state, const Executor& executor) {

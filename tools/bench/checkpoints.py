@@ -166,8 +166,9 @@ def main():
         results = {name: [] for name, _ in variants}
         for i in range(args.rounds):
             for name, measure in variants[i % len(variants):] + variants[:i % len(variants)]:
-                print(f"round {i + 1} of {args.rounds}: {name}", flush=True)
                 results[name].append(measure())
+                figures = ", ".join(f"{key} {value:.3f}" for key, value in results[name][-1].items())
+                print(f"round {i + 1} of {args.rounds}: {name}: {figures}", flush=True)
     table(results, state_bytes)
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(results, indent=1) + "\n")

@@ -92,6 +92,13 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(const s
   return reader;
 }
 
+absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Duplicate() const {
+  auto reader = absl::WrapUnique(new CheckpointReader(folder_, manifest_, layout_));
+  reader->bytes_read_ = bytes_read_;
+  FT_RETURN_IF_ERROR(reader->IndexFiles());
+  return reader;
+}
+
 absl::Status CheckpointReader::IndexFiles() {
   if (manifest_.block_bytes() != kSumBlockBytes)
     return absl::InvalidArgumentError(fmt::format("blocks of {} bytes, and this program knows those of {}",
@@ -168,7 +175,7 @@ absl::Status CheckpointReader::ReadBlocks(OpenedFile& file, uint64_t block, uint
     got = ReadAt(file.file, file.path, begin, out, bytes, file.direct);
   }
   FT_RETURN_IF_ERROR(got.status());
-  bytes_read_ += *got;
+  *bytes_read_ += *got;
   for (uint64_t at = 0; at < bytes; at += kSumBlockBytes, ++block) {
     const uint64_t of_block = std::min(kSumBlockBytes, bytes - at);
     if (at + of_block <= *got && Crc32(0, out + at, of_block) == file.sums.blocks[block]) continue;

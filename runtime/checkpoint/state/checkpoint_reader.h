@@ -1,6 +1,7 @@
 // Reads a checkpoint: any range of any tensor, of any type of checkpoint, with its checksums.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -30,12 +31,16 @@ class CheckpointReader {
   // names the manifest.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(const std::string& folder);
 
+  // Another reader of the same checkpoint, for another thread: the manifest is not read again, and both count
+  // what they read together.
+  absl::StatusOr<std::unique_ptr<CheckpointReader>> Duplicate() const;
+
   const std::string& folder() const { return folder_; }
   const proto::Manifest& manifest() const { return manifest_; }
   const FileLayout& layout() const { return layout_; }
   DType dtype(uint32_t tensor) const;
   // From files, so far.
-  uint64_t bytes_read() const { return bytes_read_; }
+  uint64_t bytes_read() const { return *bytes_read_; }
 
   // Elements `range` (in the unit) of a tensor, which has them. Errors: DataLoss, with file and tensor, when
   // a file is shorter or longer than the manifest says, or a checksum or a head is another; the system's.
@@ -91,7 +96,7 @@ class CheckpointReader {
   std::map<std::string, const proto::Manifest::File*, std::less<>> listed_;
   std::map<std::string, int, std::less<>> numbers_;  // of the layout's files
   std::map<uint32_t, OpenedFile> open_;
-  uint64_t bytes_read_ = 0;
+  std::shared_ptr<std::atomic<uint64_t>> bytes_read_ = std::make_shared<std::atomic<uint64_t>>(0);
   // Blocks that were read last, in part or past the page cache.
   const OpenedFile* window_file_ = nullptr;
   uint64_t window_block_ = 0;
