@@ -152,7 +152,6 @@ TEST(PeerMonitorTest, ARank0ThatDoesNotAnswerIsNamed) {
       EXPECT_EQ(leader.ReadLine(), "ready");
       leader.Stop();
     }
-    // Both have to go on until the other has complained in vain.
     const std::string answer = "; rank 0 (pid " + std::to_string(leader.pid());
     const absl::Status error = monitor->Explain(WaitedFor(rank == 1 ? 2 : 0), absl::Seconds(1));
     if (rank == 1) {
