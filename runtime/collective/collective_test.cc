@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "runtime/collective/create.h"
 #include "runtime/collective/liveness/peer_monitor.h"
@@ -224,6 +225,36 @@ TEST_P(CollectiveFailureTest, ATimeOutNamesTheCollectiveAndTheMissingRank) {
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
     for (const char* word : {"all_reduce h.3", "#1", "rank 2"})
       EXPECT_NE(status.message().find(word), std::string::npos) << status;
+  });
+}
+
+// Ranks 0 and 1 wait for rank 2, and rank 3 for rank 0, each as long: rank 3 began, and says so first.
+TEST_P(CollectiveFailureTest, WhoWaitsForARankThatWaitsNamesTheMissingOne) {
+  absl::Notification first;
+  TestWorld(4).RunThreads([&](const Rendezvous& rendezvous) {
+    const int rank = rendezvous.rank();
+    auto monitor = PeerMonitor::Start(rendezvous).value();
+    CommunicatorOptions options = With(GetParam());
+    options.timeout = absl::Milliseconds(200);
+    using Groups = std::vector<CommunicatorGroup>;
+    const Groups groups = rank == 3   ? Groups{{{3}}, {{0, 3}}}
+                          : rank == 0 ? Groups{{{0, 1, 2}}, {{0, 3}}}
+                                      : Groups{{{0, 1, 2}}, {{rank}}};
+    auto communicators = CreateCommunicators(rendezvous, groups, options).value();
+    absl::Notification told;
+    monitor->OnLoss([&](const absl::Status&) { told.Notify(); });
+    if (rank == 2) {  // never comes, and keeps its connections until the others have said so
+      EXPECT_TRUE(told.WaitForNotificationWithTimeout(absl::Seconds(20)));
+    } else {
+      if (rank != 3) first.WaitForNotification();
+      absl::Status status = communicators[rank == 3 ? 1 : 0]->Barrier({"step", 1});
+      EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+      if (rank == 3) first.Notify();
+      status = monitor->Explain(status);
+      EXPECT_NE(status.message().find("waiting for rank 2 "), std::string::npos) << status;
+      monitor->Fail(std::string(status.message()));
+    }
+    monitor->OnLoss({});
   });
 }
 

@@ -1,9 +1,9 @@
 """What cannot be written is found before the work, and what fails while it is written is said; nothing is lost by either."""
 
 import contextlib
-import pathlib
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import event_files
@@ -12,12 +12,11 @@ from lost_rank_test import free_port
 
 
 def can_mount():
-    folder = pathlib.Path("/tmp/ft-mount-probe")
-    folder.mkdir(exist_ok=True)
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True)
-    if done.returncode == 0:
-        subprocess.run(["umount", folder], check=True)
-    return done.returncode == 0
+    with tempfile.TemporaryDirectory(prefix="ft-mount-probe-") as folder:  # of its own: others may ask at the same time
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True)
+        if done.returncode == 0:
+            subprocess.run(["umount", folder], check=True)
+        return done.returncode == 0
 
 
 class Outputs(EndToEnd):

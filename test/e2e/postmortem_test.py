@@ -94,27 +94,23 @@ class Postmortem(EndToEnd):
     def says_who_is_missing(self, errors):
         return all(re.search(r"timed out after 4s in '.*' #\d+ .* waiting for rank 2 ", error) for error in errors)
 
-    def stop_rank_2(self, backend):
-        """Over Gloo a rank can see the connection to one that timed out just before it close, and that is said first: a known fault of
-        what is said, not of the reports, so up to three runs are made to get the time-out itself."""
-        for _ in range(3 if backend == "gloo" else 1):
-            shutil.rmtree(self.logs, ignore_errors=True)
-            self.out.unlink(missing_ok=True)
-            ranks = self.start(f"--comm-backend={backend}")
-            ranks[2].send_signal(signal.SIGSTOP)
-            errors = self.end([ranks[0], ranks[1], ranks[3]])
-            ranks[2].kill()
-            self.end([ranks[2]])
-            if self.says_who_is_missing(errors):
-                break
-        return ranks, errors
+    def stop(self, rank, backend):
+        """Standard error of the others."""
+        shutil.rmtree(self.logs, ignore_errors=True)
+        self.out.unlink(missing_ok=True)
+        ranks = self.start(f"--comm-backend={backend}")
+        ranks[rank].send_signal(signal.SIGSTOP)
+        errors = self.end([other for other in ranks if other is not ranks[rank]])
+        ranks[rank].kill()
+        self.end([ranks[rank]])
+        self.assertEqual([other.returncode for other in ranks], [-9 if other is ranks[rank] else 75 for other in ranks], errors)
+        self.assertEqual(self.reported(), [other for other in range(WORLD) if other != rank])
+        return errors
 
     def test_a_stopped_rank_and_the_collective_it_did_not_come_to(self):
         for backend in ("shm", "gloo"):
             with self.subTest(backend=backend):
-                ranks, errors = self.stop_rank_2(backend)
-                self.assertEqual([rank.returncode for rank in ranks], [75, 75, -9, 75], errors)
-                self.assertEqual(self.reported(), [0, 1, 3])
+                errors = self.stop(2, backend)
                 # What the transport said by itself is what the reports have to agree with.
                 self.assertTrue(self.says_who_is_missing(errors), errors)
                 timed_out, waiting = self.first_collective([0, 1, 3])
@@ -126,6 +122,14 @@ class Postmortem(EndToEnd):
                 self.assertIn(f"where rank{'s' * (len(waiting) > 1)} {','.join(map(str, waiting))} waited for", said)
                 self.assertIn("Rank 2 left no report", said)
                 self.check_waiting_reports()
+
+    def test_rank_0_is_stopped(self):
+        """Which would say of whom the others wait: all of them name it, whatever they saw themselves."""
+        for backend in ("shm", "gloo"):
+            with self.subTest(backend=backend):
+                for error in self.stop(0, backend):
+                    self.assertRegex(error, r"(timed out after 4s in|the connection to rank \d .* broke).*\brank 0 \(pid \d+ on ", error)
+                self.assertTrue(self.diagnosis(self.postmortem()).startswith("Rank 0 did not come to "), self.postmortem())
 
     def first_collective(self, ranks):
         """By the reports alone: the first one in the schedule that ranks stand in, and who does. Of a rank that was stopped amid

@@ -140,7 +140,7 @@ bool Channel::Parse(absl::string_view* bytes, size_t* parts, Handler handle) {
     const auto type = static_cast<PeerMessageType>(bytes->front());
     uint32_t size = 0;
     std::memcpy(&size, bytes->data() + 1, sizeof(size));
-    if (type < PeerMessageType::kGoodbye || type > PeerMessageType::kTextRead || size > kMaxMessage)
+    if (type < PeerMessageType::kGoodbye || type > PeerMessageType::kComplaint || size > kMaxMessage)
       return false;
     if (bytes->size() - kHeaderBytes < size) return true;
     const absl::string_view text = bytes->substr(kHeaderBytes, size);

@@ -30,6 +30,7 @@ enum class PeerMessageType : uint8_t {
   kTextBegin = 8,   // bytes of a long text, as uint64, and its head
   kTextPart = 9,    // more of it
   kTextRead = 10,   // that many bytes of parts were read, as uint32; between channels alone
+  kComplaint = 11,  // to rank 0: other ranks hold the sender up (complaints.h)
 };
 
 class Channel {

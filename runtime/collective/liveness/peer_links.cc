@@ -15,12 +15,17 @@
 #include "absl/time/clock.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
+#include "runtime/collective/missing_ranks.h"
 
 namespace ft {
 namespace {
 
 // How long the end of a monitor may take to get its last words out.
 constexpr absl::Duration kLastWords = absl::Milliseconds(500);
+
+// How long rank 0 waits for more complaints after the first one: the ranks that are held up by one rank came
+// to where they waited for it, and have seen that its time is over, within that.
+constexpr absl::Duration kForComplaints = absl::Seconds(2);
 
 // Errors by which the kernel says that a host does not answer any more. A process that ends while its host is
 // well closes its connections, or has them reset.
@@ -69,7 +74,8 @@ PeerLinks::PeerLinks(const Rendezvous& rendezvous, std::vector<Fd> connections, 
       peers_(rendezvous.peers()),
       wake_(std::move(wake)),
       listener_(std::move(listener)),
-      links_(connections.size()) {
+      links_(connections.size()),
+      complaints_(world_size_) {
   for (size_t rank = 0; rank < connections.size(); ++rank)
     links_[rank].channel = Channel(std::move(connections[rank]));
 }
@@ -103,13 +109,34 @@ absl::Status PeerLinks::status() const {
   return verdict_;
 }
 
-absl::Status PeerLinks::Explain(const absl::Status& error, absl::Duration patience) const {
+absl::Status PeerLinks::Explain(const absl::Status& error, absl::Duration patience) {
   absl::MutexLock lock(&mutex_);
-  if (absl::IsUnavailable(error) && thread_.joinable()) {
-    mutex_.AwaitWithTimeout(
-        absl::Condition(+[](const absl::Status* verdict) { return !verdict->ok(); }, &verdict_), patience);
-  }
-  return error.ok() || verdict_.ok() ? error : verdict_;
+  if (error.ok() || !verdict_.ok() || leaving_) return error.ok() || verdict_.ok() ? error : verdict_;
+  if (!absl::IsUnavailable(error) || !thread_.joinable()) return error;
+  Complain(error);
+  const auto settled = [this] { return !verdict_.ok() || leaving_; };
+  mutex_.AwaitWithTimeout(absl::Condition(&settled), patience);
+  if (!verdict_.ok()) return verdict_;
+  return leaving_ ? error : WithoutAnswer(error, patience);
+}
+
+void PeerLinks::Complain(const absl::Status& error) {
+  Complaint complaint{MissingRanks(error), std::string(error.message())};
+  complained_ = true;
+  if (rank_ > 0) return Send(0, PeerMessageType::kComplaint, ComplaintText(complaint));
+  TakeComplaint(0, std::move(complaint));
+  Wake();
+}
+
+// Rank 0 answers every complaint, whatever else it is doing, unless its process does not run. Then it is the
+// one to look for, or this rank is cut off from it.
+absl::Status PeerLinks::WithoutAnswer(const absl::Status& error, absl::Duration patience) const {
+  const std::vector<int> missing = MissingRanks(error);
+  const bool named = std::find(missing.begin(), missing.end(), 0) != missing.end();
+  if (rank_ == 0 || named || links_[0].goodbye) return error;
+  return WithWords(
+      error, absl::StrCat(error.message(), "; rank 0 (", Whereabouts(peers_[0]), ") does not answer, asked ",
+                          absl::FormatDuration(patience), " ago whom the other ranks wait for"));
 }
 
 void PeerLinks::Fail(absl::string_view message) {
@@ -193,13 +220,13 @@ void PeerLinks::Wake() const {
 
 void PeerLinks::Run() {
   for (;;) {
-    int wait = -1;
+    int wait = 0;
     {
       absl::MutexLock lock(&mutex_);
       if (stopping_ != absl::InfiniteFuture()) {
         if (absl::Now() >= stopping_ || !FinishAll()) return;
-        wait = PollMilliseconds(stopping_);
       }
+      wait = MillisecondsToWait();
       entries_.assign({{wake_.get(), POLLIN, 0}});
       polled_.clear();
       for (size_t rank = 0; rank < links_.size(); ++rank) {
@@ -219,11 +246,18 @@ void PeerLinks::Run() {
       for (size_t i = 0; i < polled_.size(); ++i) {
         if (entries_[i + 1].revents & (POLLIN | POLLHUP | POLLERR)) Hear(polled_[i]);
       }
+      Judge();
       for (Link& link : links_) link.channel.Flush();
     }
     absl::MutexLock callback_lock(&callback_mutex_);
     Report();
   }
+}
+
+// For messages, as poll takes it.
+int PeerLinks::MillisecondsToWait() const {
+  const absl::Time until = std::min(stopping_, judging_);
+  return until == absl::InfiniteFuture() ? -1 : PollMilliseconds(until);
 }
 
 // Ends the connections in an orderly way; returns whether some still have to be waited for.
@@ -249,8 +283,39 @@ void PeerLinks::Hear(size_t rank) {
 void PeerLinks::HearOne(size_t rank, PeerMessageType type, absl::string_view text) {
   if (type == PeerMessageType::kGoodbye) links_[rank].goodbye = true;
   if (type == PeerMessageType::kFailed && rank_ == 0) Decide(FailedText(rank, text));
-  if (type == PeerMessageType::kVerdict && rank_ > 0) Decide(std::string(text));
+  if (type == PeerMessageType::kComplaint && rank_ == 0) {
+    std::optional<Complaint> complaint = ParseComplaint(text, world_size_);
+    if (complaint.has_value()) TakeComplaint(rank, *std::move(complaint));
+  }
+  if (type == PeerMessageType::kVerdict && rank_ > 0) {
+    if (IsOwn(text)) leaving_ = true;
+    Decide(std::string(text));
+  }
   listener_(rank, type, text);
+}
+
+void PeerLinks::TakeComplaint(size_t rank, Complaint complaint) {
+  if (!verdict_.ok() || leaving_) return;
+  if (complaints_.empty()) judging_ = absl::Now() + kForComplaints;
+  complaints_.Add(rank, std::move(complaint));
+}
+
+// Makes a verdict of the complaints as soon as no other one could change it.
+void PeerLinks::Judge() {
+  if (judging_ == absl::InfiniteFuture() || (!complaints_.Complete() && absl::Now() < judging_)) return;
+  judging_ = absl::InfiniteFuture();
+  if (!verdict_.ok() || leaving_) return;
+  const size_t chosen = complaints_.Chosen();
+  const std::string text = FailedText(chosen, complaints_.WordsOf(chosen));
+  if (chosen > 0) return Decide(text);
+  leaving_ = last_words_ = true;
+  Broadcast(text);
+}
+
+// Whether a verdict says what this rank complained of.
+bool PeerLinks::IsOwn(absl::string_view verdict) const {
+  const std::optional<BlamedRank> blamed = BlamedBy(std::string_view(verdict.data(), verdict.size()));
+  return complained_ && blamed.has_value() && !blamed->lost && blamed->rank == static_cast<int>(rank_);
 }
 
 // The first verdict counts; what follows are its consequences.

@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "runtime/collective/liveness/channel.h"
+#include "runtime/collective/liveness/complaints.h"
 #include "runtime/collective/net/socket.h"
 #include "runtime/collective/rendezvous/rendezvous.h"
 
@@ -55,7 +56,7 @@ class PeerLinks {
   // As of PeerMonitor.
   void OnLoss(std::function<void(const absl::Status&)> on_loss);
   absl::Status status() const;
-  absl::Status Explain(const absl::Status& error, absl::Duration patience) const;
+  absl::Status Explain(const absl::Status& error, absl::Duration patience);
   void Fail(absl::string_view message);
   absl::Status Goodbye(absl::Duration patience);
   void Cancel(const absl::Status& reason);
@@ -88,10 +89,17 @@ class PeerLinks {
 
   void Wake() const;
   void Run();
+  int MillisecondsToWait() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool FinishAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Hear(size_t rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HearOne(size_t rank, PeerMessageType type, absl::string_view text)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Complain(const absl::Status& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeComplaint(size_t rank, Complaint complaint) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Judge() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsOwn(absl::string_view verdict) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  absl::Status WithoutAnswer(const absl::Status& error, absl::Duration patience) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Decide(const std::string& text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Broadcast(const std::string& text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Push(Channel& channel) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -111,8 +119,11 @@ class PeerLinks {
   absl::Status verdict_;
   absl::Status cancelled_;   // of this rank's own waiting
   bool leaving_ = false;     // said Goodbye or Fail: nothing concerns this rank any more
+  bool complained_ = false;  // what it complained of may become the verdict, which is then as if by Fail
   bool last_words_ = false;  // sent a message that the others must get before this rank goes
   absl::Time stopping_ = absl::InfiniteFuture();
+  Complaints complaints_;                        // of all ranks, on rank 0
+  absl::Time judging_ = absl::InfiniteFuture();  // when there will be a verdict on them at the latest
 
   absl::Mutex callback_mutex_;  // taken before mutex_
   std::function<void(const absl::Status&)> on_loss_;

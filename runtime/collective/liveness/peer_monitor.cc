@@ -55,7 +55,7 @@ void PeerMonitor::OnLoss(std::function<void(const absl::Status&)> on_loss) {
   impl_->links.OnLoss(std::move(on_loss));
 }
 absl::Status PeerMonitor::status() const { return impl_->links.status(); }
-absl::Status PeerMonitor::Explain(const absl::Status& error, absl::Duration patience) const {
+absl::Status PeerMonitor::Explain(const absl::Status& error, absl::Duration patience) {
   return impl_->links.Explain(error, patience);
 }
 void PeerMonitor::Fail(std::string_view message) {

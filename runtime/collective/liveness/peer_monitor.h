@@ -41,10 +41,13 @@ class PeerMonitor {
   // OK while everyone is well, and the first loss afterwards.
   absl::Status status() const;
 
-  // Which error to report: an error of a collective may come before the monitor has heard of the lost rank
-  // behind it. Waits up to `patience` for a verdict when `error` is Unavailable, and returns the verdict if
-  // there is one, else `error`.
-  absl::Status Explain(const absl::Status& error, absl::Duration patience = absl::Seconds(2)) const;
+  // Which error to report of a rank that ends with `error`. Unavailable is what one gets whom other ranks
+  // hold up: its time was over, or a connection broke since it was over elsewhere. Then all that are held up
+  // settle with rank 0 whose error says best who is missing (complaints.h), within some two seconds, and all
+  // others learn it as a failure of that one. Returns that verdict, or an earlier one, and `error` where it
+  // is that one itself, or of another kind. When rank 0 does not answer within `patience`, `error` with a
+  // word of that.
+  absl::Status Explain(const absl::Status& error, absl::Duration patience = absl::Seconds(6));
 
   // Tells all other ranks that this one fails, in one line. Does nothing when a verdict was heard already:
   // this rank's failure is a consequence then.

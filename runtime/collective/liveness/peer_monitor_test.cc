@@ -8,6 +8,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "runtime/collective/missing_ranks.h"
 #include "runtime/collective/testing/test_world.h"
 
 namespace ft {
@@ -66,6 +67,99 @@ TEST(PeerMonitorTest, ExplainWaitsForTheVerdict) {
     }
     EXPECT_EQ(monitor->Explain(absl::InternalError("mine")).message(), "mine");
     EXPECT_EQ(monitor->Explain(absl::UnavailableError("mine")).message(), "rank 1 failed: late");
+  });
+}
+
+absl::Status WaitedFor(int rank) {
+  const std::string name = "rank " + std::to_string(rank);
+  absl::Status status = absl::UnavailableError("timed out waiting for " + name);
+  SetMissingRanks({name}, status);
+  return status;
+}
+
+// Rank 2 does not come. Rank 3 has got what it needed of it, waits for rank 0, and is the first to say so;
+// the connection of rank 1 broke when another's time was over.
+TEST(PeerMonitorTest, AllThatAreHeldUpNameTheRankThatIsMissing) {
+  for (const int sees : {0, 1}) {  // that rank 2 is missing
+    absl::Notification first;
+    TestWorld(4).RunThreads([&](const Rendezvous& rendezvous) {
+      const int rank = rendezvous.rank();
+      absl::Notification told;
+      auto monitor = PeerMonitor::Start(rendezvous).value();
+      if (rank == 2) {
+        monitor->OnLoss([&](const absl::Status&) { told.Notify(); });
+        ASSERT_TRUE(told.WaitForNotificationWithTimeout(absl::Seconds(10)));
+        EXPECT_EQ(monitor->status().message(),
+                  "rank " + std::to_string(sees) + " failed: timed out waiting for rank 2");
+        return;
+      }
+      monitor->OnLoss([&](const absl::Status&) { EXPECT_NE(rank, sees); });
+      rank == 3 ? first.Notify() : first.WaitForNotification();
+      const absl::Status error = rank == 3      ? WaitedFor(0)
+                                 : rank == sees ? WaitedFor(2)
+                                                : absl::UnavailableError("the connection to rank 3 broke");
+      const absl::Status explained = monitor->Explain(error);
+      const std::string blamed = rank == sees ? "" : "rank " + std::to_string(sees) + " failed: ";
+      EXPECT_EQ(explained.message(), blamed + "timed out waiting for rank 2");
+      EXPECT_EQ(MissingRanks(explained), rank == sees ? std::vector<int>{2} : std::vector<int>{});
+      EXPECT_EQ(monitor->status().ok(), rank == sees);
+      monitor->Fail(std::string(explained.message()));  // says nothing new
+      EXPECT_EQ(monitor->Explain(error).message(), explained.message());
+    });
+  }
+}
+
+// Who does not complain in time is the one to look for, of several.
+TEST(PeerMonitorTest, RanksThatAreWellLearnOfAComplaint) {
+  TestWorld(4).RunThreads([&](const Rendezvous& rendezvous) {
+    auto monitor = PeerMonitor::Start(rendezvous).value();
+    if (rendezvous.rank() == 1) {
+      EXPECT_EQ(monitor->Explain(WaitedFor(3)), WaitedFor(3));
+      return;
+    }
+    absl::Notification told;
+    monitor->OnLoss([&](const absl::Status&) { told.Notify(); });
+    ASSERT_TRUE(told.WaitForNotificationWithTimeout(absl::Seconds(10)));
+    EXPECT_EQ(monitor->status().message(), "rank 1 failed: timed out waiting for rank 3");
+  });
+}
+
+// A failure of another kind is nobody's consequence.
+TEST(PeerMonitorTest, AFailureIsToldBeforeComplaints) {
+  TestWorld(4).RunThreads([&](const Rendezvous& rendezvous) {
+    auto monitor = PeerMonitor::Start(rendezvous).value();
+    const int rank = rendezvous.rank();
+    if (rank == 2) return monitor->Fail("the disk is full");
+    EXPECT_EQ(monitor->Explain(rank == 1 ? absl::UnavailableError("broke") : WaitedFor(1)).message(),
+              "rank 2 failed: the disk is full");
+  });
+}
+
+TEST(PeerMonitorTest, ARank0ThatDoesNotAnswerIsNamed) {
+  TestWorld world(3);
+  ForkedRank leader([&world](int out) {
+    auto rendezvous = Rendezvous::Join(world.EnvironmentOf(0), TestWorld::Options()).value();
+    auto monitor = PeerMonitor::Start(*rendezvous).value();
+    WriteLine(out, "ready");
+    absl::SleepFor(absl::Seconds(60));
+    return 0;
+  });
+  world.EachRank([&](int rank) {
+    if (rank == 0) return;
+    auto rendezvous = Rendezvous::Join(world.EnvironmentOf(rank), TestWorld::Options()).value();
+    auto monitor = PeerMonitor::Start(*rendezvous).value();
+    if (rank == 1) {
+      EXPECT_EQ(leader.ReadLine(), "ready");
+      leader.Stop();
+    }
+    const std::string answer = "; rank 0 (pid " + std::to_string(leader.pid());
+    const absl::Status error = monitor->Explain(WaitedFor(rank == 1 ? 2 : 0), absl::Seconds(1));
+    if (rank == 1) {
+      EXPECT_EQ(std::string(error.message()).find("timed out waiting for rank 2" + answer), 0u) << error;
+      EXPECT_EQ(MissingRanks(error), std::vector<int>{2});
+    } else {
+      EXPECT_EQ(error, WaitedFor(0));
+    }
   });
 }
 
