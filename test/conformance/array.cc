@@ -1,5 +1,6 @@
 #include "test/conformance/array.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -44,22 +45,32 @@ Format FormatOf(DType dtype) {
 
 }  // namespace
 
+int ExponentOf(double value) {
+  const auto field = static_cast<int>(std::bit_cast<uint64_t>(value) >> 52 & 0x7FF);
+  return field == 0 || field == 0x7FF ? std::ilogb(value) : field - 1023;
+}
+
+double PowerOfTwo(int exponent) {
+  if (exponent < -1022 || exponent > 1023) return std::ldexp(1.0, exponent);
+  return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+}
+
 double RoundTo(double value, DType dtype) {
   if (value == 0 || !std::isfinite(value)) return value;
   const Format format = FormatOf(dtype);
-  const int exponent = std::max(std::ilogb(value), format.smallest);
+  const int exponent = std::max(ExponentOf(value), format.smallest);
   const int unit = exponent - (format.precision - 1);
   // In f64's rounding, to nearest even.
-  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -unit)), unit);
-  if (std::abs(rounded) < std::ldexp(1.0, format.largest + 1)) return rounded;
+  const double rounded = std::nearbyint(value * PowerOfTwo(-unit)) * PowerOfTwo(unit);
+  if (std::abs(rounded) < PowerOfTwo(format.largest + 1)) return rounded;
   return std::copysign(std::numeric_limits<double>::infinity(), value);
 }
 
 double Rounding(DType dtype, double magnitude) {
   if (dtype != DType::kBF16 && dtype != DType::kF16) return 0;
   const int precision = dtype == DType::kBF16 ? 8 : 11, smallest = dtype == DType::kBF16 ? -126 : -14;
-  const int exponent = magnitude == 0 ? smallest : std::max(std::ilogb(magnitude), smallest);
-  return std::ldexp(1.0, exponent - precision);
+  const int exponent = magnitude == 0 ? smallest : std::max(ExponentOf(magnitude), smallest);
+  return PowerOfTwo(exponent - precision);
 }
 
 Array As(Array array, DType dtype) {

@@ -26,6 +26,10 @@ int64_t Elements(const std::vector<int64_t>& dims);
 
 // Uniform in [-range, range], rounded to f32 so that kernel and reference see the same numbers.
 Array Random(std::vector<int64_t> dims, uint64_t seed, double range = 2.0);
+// As std::ilogb and std::ldexp(1, exponent), which take most of the time of a test where they are called for
+// every element.
+int ExponentOf(double value);
+double PowerOfTwo(int exponent);
 // The nearest number of a float type, ties to even; infinite beyond the largest.
 double RoundTo(double value, DType dtype);
 // The most that one rounding of a number of at most this magnitude to a 16-bit type changes: half a unit of

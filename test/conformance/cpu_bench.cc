@@ -1,7 +1,7 @@
 #include "test/conformance/cpu_bench.h"
 
 #include <cstring>
-#include <vector>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/backends/cpu/cpu_kernel.h"
@@ -9,26 +9,24 @@
 namespace ft::conformance {
 namespace {
 
-class VectorMemory final : public Memory {
+class AlignedMemory final : public Memory {
  public:
-  VectorMemory(uint64_t bytes, size_t alignment)
-      : bytes_(bytes), alignment_(alignment), storage_(bytes + alignment) {}
-  void* data() const override {
-    const uintptr_t address = reinterpret_cast<uintptr_t>(storage_.data());
-    return reinterpret_cast<void*>((address + alignment_ - 1) / alignment_ * alignment_);
-  }
+  AlignedMemory(uint64_t bytes, size_t alignment)
+      : bytes_(bytes), alignment_{alignment}, data_(operator new(bytes, alignment_)) {}
+  ~AlignedMemory() override { operator delete(data_, alignment_); }
+  void* data() const override { return data_; }
   uint64_t bytes() const override { return bytes_; }
 
  private:
   uint64_t bytes_;
-  size_t alignment_;
-  std::vector<std::byte> storage_;
+  std::align_val_t alignment_;
+  void* data_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Memory>> CpuBench::Allocate(uint64_t bytes, size_t alignment) {
-  return std::make_unique<VectorMemory>(bytes, alignment);
+  return std::make_unique<AlignedMemory>(bytes, alignment);
 }
 
 absl::Status CpuBench::Write(void* device_data, const void* host_data, uint64_t bytes) {
