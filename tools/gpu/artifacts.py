@@ -8,18 +8,28 @@ import subprocess
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent  # no meaning in a bundle
 PROGRAMS = ("bin/ftexec", "bin/ftrun", "test/ft_gpu_conformance_test")
+NCCL = "nccl"  # folder in a bundle
 PRESETS = ("gpt2", "llama", "free_transformer", "baseline")
 STRATEGIES = ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2")
 PRECISIONS = {"fp32": (), "bf16": ("--mixed-precision=bf16",)}
 
-# name: model and preset, batch, tokens, tokens per second that the issue of this backend names for an H100 or H200
+# name: model and preset, batch, tokens; models.py says how fast they have to be
 WORKLOADS = {
-    "gpt2-124m": dict(model=("gpt2", "124m"), batch=64, seq=1024, floor=460e3),
-    "gpt2-1.5b": dict(model=("gpt2", "1.5b"), batch=16, seq=1024, floor=47e3),
-    "qwen2.5-1.5b": dict(model=("llama", "qwen2.5-1.5b"), batch=32, seq=1024, floor=59e3),
+    "gpt2-124m": dict(model=("gpt2", "124m"), batch=64, seq=1024),
+    "gpt2-1.5b": dict(model=("gpt2", "1.5b"), batch=16, seq=1024),
+    "qwen2.5-1.5b": dict(model=("llama", "qwen2.5-1.5b"), batch=32, seq=1024),
+}
+# In their place where GPUs are emulated.
+SMALL_WORKLOADS = {
+    "gpt2-debug": dict(model=("gpt2", "debug"), batch=2, seq=16),
+    "llama-debug": dict(model=("llama", "debug"), batch=2, seq=16),
 }
 # From the most memory to the least, for 141, 80 and 40 GB: the first whose arena fits is taken.
 RECOMPUTATIONS = ("none", "budget:74GiB", "budget:36GiB", "full")
+
+
+def workloads(context):
+    return SMALL_WORKLOADS if context.emulated else WORKLOADS
 
 
 def bench_plan(workload, remat):
@@ -41,7 +51,7 @@ def plans_of_presets():
 def plans_of_workloads():
     plans = {}
     for remat in RECOMPUTATIONS:
-        for name, workload in WORKLOADS.items():
+        for name, workload in {**WORKLOADS, **SMALL_WORKLOADS}.items():
             model, preset = workload["model"]
             source = (model, f"--preset={preset}", f"--batch={workload['batch']}", f"--seq={workload['seq']}")
             plans[bench_plan(name, remat)] = (source, ("--strategy=no_shard", "--target=h200", f"--remat={remat}",
@@ -88,6 +98,10 @@ class Bundle:
     def arena_bytes(self, name):
         return self.announced[name]
 
+    def nccl(self):
+        """The folder of the bundle's own NCCL, or None."""
+        return self.folder / NCCL if (self.folder / NCCL).exists() else None
+
     def close(self):
         pass
 
@@ -116,31 +130,12 @@ class Build:
     def arena_bytes(self, name):
         return self.compiled[name].result()
 
+    def nccl(self):
+        return None
+
     def close(self):
         self.pool.shutdown(cancel_futures=True)
 
 
-def build_portable(build, programs):
-    """The programs as single files that need only the C library, for a machine where nothing of ours is installed."""
-    run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DFT_COMPILER=OFF", "-DFT_STATIC=ON", "-DFT_CUDA=on"])
-    run(["ninja", "-C", build, *(pathlib.Path(path).name for path in programs)])
-    return build
-
-
 def programs_of(parts):
     return tuple(dict.fromkeys([*PROGRAMS, *(path for part in parts for path in part.programs)]))
-
-
-def make_bundle(folder, build, parts):
-    """All that a check needs, without symbols; text.txt is what the small models train on."""
-    folder = pathlib.Path(folder)
-    programs = programs_of(parts)
-    portable = build_portable(build.with_name(f"{build.name}-portable"), programs)  # as deep as the build, for the compiler's cache
-    made = Build(build, folder, plans_of(parts), programs=())
-    (folder / "plans.json").write_text(json.dumps({name: made.arena_bytes(name) for name in made.compiled}, indent=0))
-    for path in programs:
-        shutil.copy2(portable / path, folder)
-        run(["strip", folder / pathlib.Path(path).name])
-    for script in ("check", *(path.name for path in HERE.glob("*.py"))):
-        shutil.copy2(HERE / script, folder)
-    shutil.copy2(made.text, folder / "text.txt")

@@ -17,7 +17,7 @@ class Part:
     """
     name: str  # as --parts takes it
     run: int  # which of the three runs of nine minutes it belongs to
-    seconds: float  # what all of it may take; the row that is cut then says "no time"
+    seconds: float  # of its run, to share out the time by; the row that is cut when its share is used up says "no time"
     rows: Callable[..., Iterable[dict]]
     alone: bool = False  # on the machine: it is timed, or its ranks are killed. Others run side by side.
     opened: bool = True  # pointless where ftexec cannot open the GPU in any way

@@ -18,6 +18,8 @@ import tempfile
 import threading
 import time
 
+from part import ALL_OF_IT
+
 LINES_KEPT = 60
 DONE = ("passed", "skipped")  # results that are not tried for again
 
@@ -84,7 +86,7 @@ class Context:
     deadline: float
     programs: Programs
     python: str = ""  # the one that has torch
-    peer: dict = dataclasses.field(default_factory=dict)  # its PyTorch; with "reason" when there is none to compare with
+    peer: object = dict  # waits for its PyTorch, as machine.torch_of says it; "reason" when there is none to compare with
     options: tuple = ()  # of every ftexec on the GPU: what the opening has found to be needed
     part: str = ""
     earlier: dict = dataclasses.field(default_factory=dict)  # rows of runs before this one, by (part, what)
@@ -210,7 +212,7 @@ def side_by_side(parts, context):
             for made in part.rows(dataclasses.replace(context.within(part.seconds), part=part.name)):
                 rows.put((part, made))
         except Exception as error:
-            rows.put((part, row(part.name, time.monotonic(), "FAILED", f"the check itself: {error!r}")))
+            rows.put((part, row(ALL_OF_IT, time.monotonic(), "FAILED", f"the check itself: {error!r}")))
         rows.put((part, None))
 
     for part in parts:
