@@ -1,9 +1,14 @@
 // Every conformance case on the GPU of this machine. Without one all tests are skipped, and say so. One test
-// per op:
-// --gtest_filter='*/matmul'.
+// per op: --gtest_filter='*/matmul'. Beside GoogleTest's options it takes ftexec's
+//   --deterministic=on|off    off: as users train; SameBitsTwice need not hold then
+//   --attention=auto|cudnn|own
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string_view>
 
 #include "runtime/backends/cuda/device/open_cuda_device.h"
 #include "test/conformance/device_bench.h"
@@ -13,6 +18,26 @@
 
 namespace ft::conformance {
 namespace {
+
+// What the device is opened with.
+cuda::PlatformOptions& Options() {
+  static cuda::PlatformOptions options = {.deterministic = true};
+  return options;
+}
+
+// Whether it knows the argument.
+bool Take(std::string_view argument) {
+  const std::map<std::string_view, std::function<void()>> known = {
+      {"--deterministic=on", [] { Options().deterministic = true; }},
+      {"--deterministic=off", [] { Options().deterministic = false; }},
+      {"--attention=auto", [] { Options().attention = cuda::AttentionChoice::kAuto; }},
+      {"--attention=cudnn", [] { Options().attention = cuda::AttentionChoice::kCudnn; }},
+      {"--attention=own", [] { Options().attention = cuda::AttentionChoice::kOwn; }},
+  };
+  const auto found = known.find(argument);
+  if (found != known.end()) found->second();
+  return found != known.end();
+}
 
 std::vector<std::string> Ops() {
   std::vector<std::string> ops;
@@ -25,7 +50,7 @@ std::vector<std::string> Ops() {
 // One for the whole run; opening it takes longer than many tests.
 const absl::StatusOr<cuda::OpenedDevice>& Gpu() {
   static const auto* const device =
-      new absl::StatusOr<cuda::OpenedDevice>(cuda::OpenCudaDevice(0, {.platform = {.deterministic = true}}));
+      new absl::StatusOr<cuda::OpenedDevice>(cuda::OpenCudaDevice(0, {.platform = Options()}));
   return *device;
 }
 
@@ -58,6 +83,7 @@ TEST_P(GpuConformance, MatchesReference) {
 }
 
 TEST_P(GpuConformance, SameBitsTwice) {
+  if (!Options().deterministic) GTEST_SKIP() << "skipped: only promised with --deterministic=on";
   for (const Case& c : cases_) {
     SCOPED_TRACE(c.op + " " + c.label);
     const absl::StatusOr<Arrays> first = RunCase(*bench_, c, false), second = RunCase(*bench_, c, false);
@@ -84,6 +110,7 @@ TEST(GpuResidualNorm, HasTheBitsOfSumAndNorm) {
 }
 
 TEST(GpuFusedGelu, HasTheBitsOfTheTwoWhenDeterministic) {
+  if (!Options().deterministic) GTEST_SKIP() << "skipped: only promised with --deterministic=on";
   if (!Gpu().ok()) GTEST_SKIP() << "skipped: no CUDA device: " << Gpu().status().message();
   absl::StatusOr<DeviceBench> bench = DeviceBench::Create(*Gpu()->device, DeviceClass::kCuda);
   ASSERT_TRUE(bench.ok()) << bench.status();
@@ -117,3 +144,15 @@ INSTANTIATE_TEST_SUITE_P(EveryOp, GpuConformance, testing::ValuesIn(Ops()),
 
 }  // namespace
 }  // namespace ft::conformance
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);  // takes its own
+  for (int i = 1; i < argc; ++i) {
+    if (!ft::conformance::Take(argv[i])) {
+      std::cerr << argv[i]
+                << " is not understood; known are --deterministic=on|off and --attention=auto|cudnn|own\n";
+      return 2;
+    }
+  }
+  return RUN_ALL_TESTS();
+}

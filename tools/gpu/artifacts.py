@@ -8,26 +8,36 @@ import subprocess
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent  # no meaning in a bundle
 PROGRAMS = ("bin/ftexec", "bin/ftrun", "test/ft_gpu_conformance_test")
+NCCL = "nccl"  # folder in a bundle
 PRESETS = ("gpt2", "llama", "free_transformer", "baseline")
 STRATEGIES = ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2")
 PRECISIONS = {"fp32": (), "bf16": ("--mixed-precision=bf16",)}
 
-# name: model and preset, batch, tokens, tokens per second that the issue of this backend names for an H100 or H200
+# name: model and preset, batch, tokens; models.py says how fast they have to be
 WORKLOADS = {
-    "gpt2-124m": dict(model=("gpt2", "124m"), batch=64, seq=1024, floor=460e3),
-    "gpt2-1.5b": dict(model=("gpt2", "1.5b"), batch=16, seq=1024, floor=47e3),
-    "qwen2.5-1.5b": dict(model=("llama", "qwen2.5-1.5b"), batch=32, seq=1024, floor=59e3),
+    "gpt2-124m": dict(model=("gpt2", "124m"), batch=64, seq=1024),
+    "gpt2-1.5b": dict(model=("gpt2", "1.5b"), batch=16, seq=1024),
+    "qwen2.5-1.5b": dict(model=("llama", "qwen2.5-1.5b"), batch=32, seq=1024),
+}
+# In their place where GPUs are emulated.
+SMALL_WORKLOADS = {
+    "gpt2-debug": dict(model=("gpt2", "debug"), batch=2, seq=16),
+    "llama-debug": dict(model=("llama", "debug"), batch=2, seq=16),
 }
 # From the most memory to the least, for 141, 80 and 40 GB: the first whose arena fits is taken.
 RECOMPUTATIONS = ("none", "budget:74GiB", "budget:36GiB", "full")
+
+
+def workloads(context):
+    return SMALL_WORKLOADS if context.emulated else WORKLOADS
 
 
 def bench_plan(workload, remat):
     return f"bench-{workload}-{remat.replace(':', '-')}"
 
 
-def plan_arguments(benchmarks):
-    """Name of every plan, and what makes it: arguments of `ftc model` and of `ftc compile`. Those first that are needed first."""
+def plans_of_presets():
+    """Every strategy of one, one strategy of every."""
     plans = {}
     for strategy in STRATEGIES:
         for precision, options in PRECISIONS.items():
@@ -35,13 +45,23 @@ def plan_arguments(benchmarks):
     for preset in PRESETS:
         for precision, options in PRECISIONS.items():
             plans[f"{preset}-{precision}-full_shard"] = ((preset,), ("--strategy=full_shard", *options))
-    for remat in RECOMPUTATIONS if benchmarks else ():
-        for name, workload in WORKLOADS.items():
+    return plans
+
+
+def plans_of_workloads():
+    plans = {}
+    for remat in RECOMPUTATIONS:
+        for name, workload in {**WORKLOADS, **SMALL_WORKLOADS}.items():
             model, preset = workload["model"]
             source = (model, f"--preset={preset}", f"--batch={workload['batch']}", f"--seq={workload['seq']}")
             plans[bench_plan(name, remat)] = (source, ("--strategy=no_shard", "--target=h200", f"--remat={remat}",
                                                        *PRECISIONS["bf16"]))
     return plans
+
+
+def plans_of(parts):
+    """Name of every plan they need, and what makes it: arguments of `ftc model` and of `ftc compile`."""
+    return {name: arguments for part in parts for name, arguments in part.plans().items()}
 
 
 def run(command):
@@ -78,6 +98,10 @@ class Bundle:
     def arena_bytes(self, name):
         return self.announced[name]
 
+    def nccl(self):
+        """The folder of the bundle's own NCCL, or None."""
+        return self.folder / NCCL if (self.folder / NCCL).exists() else None
+
     def close(self):
         pass
 
@@ -85,18 +109,19 @@ class Bundle:
 class Build:
     """Programs of a build, and plans that its compiler writes into `folder` while the first of them are used already."""
 
-    def __init__(self, build, folder, needed=PROGRAMS, benchmarks=True):
+    def __init__(self, build, folder, plans, programs=PROGRAMS):
         self.build, self.folder, self.text = pathlib.Path(build), pathlib.Path(folder), ROOT / "LICENSE"
-        missing = [path for path in (*needed, "bin/ftc") if not (self.build / path).exists()]
+        self.programs = programs
+        missing = [path for path in (*programs, "bin/ftc") if not (self.build / path).exists()]
         if missing:
             raise SystemExit(f"check: '{self.build / missing[0]}' is missing; run make, or name a build by --build")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.pool = concurrent.futures.ThreadPoolExecutor()
         self.compiled = {name: self.pool.submit(compile_plan, self.build / "bin/ftc", self.folder, name, model, options)
-                         for name, (model, options) in plan_arguments(benchmarks).items()}
+                         for name, (model, options) in plans.items()}
 
     def program(self, name):
-        return next(self.build / path for path in PROGRAMS if path.endswith(name))
+        return next(self.build / path for path in self.programs if path.endswith(name))
 
     def plan(self, name):
         self.compiled[name].result()
@@ -105,26 +130,12 @@ class Build:
     def arena_bytes(self, name):
         return self.compiled[name].result()
 
+    def nccl(self):
+        return None
+
     def close(self):
         self.pool.shutdown(cancel_futures=True)
 
 
-def build_portable(build):
-    """The programs as single files that need only the C library, for a machine where nothing of ours is installed."""
-    run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DFT_COMPILER=OFF", "-DFT_STATIC=ON", "-DFT_CUDA=on"])
-    run(["ninja", "-C", build, *(pathlib.Path(path).name for path in PROGRAMS)])
-    return build
-
-
-def make_bundle(folder, build):
-    """All that a check needs, without symbols; text.txt is what the small models train on."""
-    folder = pathlib.Path(folder)
-    portable = build_portable(build.with_name(f"{build.name}-portable"))  # as deep as the build, for the compiler's cache
-    made = Build(build, folder, needed=())
-    (folder / "plans.json").write_text(json.dumps({name: made.arena_bytes(name) for name in made.compiled}, indent=0))
-    for path in PROGRAMS:
-        shutil.copy2(portable / path, folder)
-        run(["strip", folder / pathlib.Path(path).name])
-    for script in ("check", *(path.name for path in HERE.glob("*.py"))):
-        shutil.copy2(HERE / script, folder)
-    shutil.copy2(made.text, folder / "text.txt")
+def programs_of(parts):
+    return tuple(dict.fromkeys([*PROGRAMS, *(path for part in parts for path in part.programs)]))

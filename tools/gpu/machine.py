@@ -34,7 +34,9 @@ def ask_driver():
         mode = ctypes.c_int()
         cuda.cuDeviceGetAttribute(ctypes.byref(mode), ATTRIBUTE_COMPUTE_MODE, device)
         exclusive |= mode.value == EXCLUSIVE_PROCESS
-        gpus.append({"name": name.value.decode(), "bytes": total.value})
+        pci = ctypes.create_string_buffer(32)
+        cuda.cuDeviceGetPCIBusId(pci, len(pci), device)
+        gpus.append({"name": name.value.decode(), "bytes": total.value, "pci": pci.value.decode()})
     return {"gpus": gpus, "exclusive": exclusive, "reason": "" if gpus else "the driver shows no GPU",
             "driver": f"for CUDA {version.value // 1000}.{version.value % 1000 // 10}"}
 

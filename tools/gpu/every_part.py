@@ -1,0 +1,27 @@
+"""All parts of the check, in the order in which they are tried: those of the first run first. One line here is all that a new one
+needs."""
+import conformance
+import levers
+import models
+import opening
+import sanitizer
+import training
+
+PARTS = (
+    # The first run of nine minutes.
+    *opening.PARTS,
+    *conformance.PARTS,
+    *training.RANKS,
+    *models.MODELS,
+    *training.PARTS,
+    # The second.
+    *sanitizer.PARTS,
+    *models.PEERS_OF_THEM,
+    # The third.
+    *levers.PARTS,
+)
+
+
+def named(names):
+    """Those of them, in their order here."""
+    return tuple(part for part in PARTS if part.name in names)
