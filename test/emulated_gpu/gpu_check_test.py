@@ -19,8 +19,9 @@ EMULATED = pathlib.Path(os.environ["FT_EMULATED"])
 SCRIPTS = harness.SOURCE / "tools" / "gpu"
 sys.path.insert(0, str(SCRIPTS))
 import artifacts
-import bench
+import every_part
 import machine
+import models
 
 # Does as ftexec, ftrun and the conformance test do, as far as the scripts see. $FAKE says what goes wrong: WORD:WHERE,...
 # where WHERE is part of the command line.
@@ -96,7 +97,7 @@ class GpuCheck(unittest.TestCase):
             shutil.copy(script, folder)
         for name in ("ftexec", "ftrun", "ft_gpu_conformance_test"):
             self.program(folder / name, FAKE.format(python=sys.executable))
-        (folder / "plans.json").write_text(json.dumps({name: 1000 for name in artifacts.plan_arguments(True)}))
+        (folder / "plans.json").write_text(json.dumps({name: 1000 for name in artifacts.plans_of(every_part.PARTS)}))
         (folder / "text.txt").write_text("text")
         return folder
 
@@ -179,12 +180,12 @@ class GpuCheck(unittest.TestCase):
         summaries = [row for row in rows if row["what"] in artifacts.WORKLOADS]
         self.assertEqual([(row["result"], row["ratio"]) for row in summaries], [("passed", 2.0)] * len(artifacts.WORKLOADS))
         self.assertEqual(set(summaries[0]["figures"]), {"ft", "eager", "blocks", "compile"})
-        self.assertEqual(summaries[0]["figures"]["ft"]["steps_timed"], 2 * (bench.STEPS - bench.WARMUP))
+        self.assertEqual(summaries[0]["figures"]["ft"]["steps_timed"], 2 * (models.STEPS - models.WARMUP))
         self.assertIn("gpt2-124m: 2.000 x torch.compile", text)
         self.assertEqual(text.count("reserved"), 3 * len(artifacts.WORKLOADS))
 
     def test_judges(self):
-        workload = bench.Workload("gpt2-124m", {"name": "NVIDIA H200", "bytes": 1})
+        workload = models.Workload("gpt2-124m", {"name": "NVIDIA H200", "bytes": 1})
         step = workload.tokens / 500e3
         workload.add("ft", {"seconds": [step], "arena_bytes": 10, "announced_bytes": 10})
         workload.add("compile", {"seconds": [1.2 * step], "allocated_bytes": 11, "keep": "everything"})

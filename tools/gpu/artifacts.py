@@ -26,8 +26,8 @@ def bench_plan(workload, remat):
     return f"bench-{workload}-{remat.replace(':', '-')}"
 
 
-def plan_arguments(benchmarks):
-    """Name of every plan, and what makes it: arguments of `ftc model` and of `ftc compile`. Those first that are needed first."""
+def plans_of_presets():
+    """Every strategy of one, one strategy of every."""
     plans = {}
     for strategy in STRATEGIES:
         for precision, options in PRECISIONS.items():
@@ -35,13 +35,23 @@ def plan_arguments(benchmarks):
     for preset in PRESETS:
         for precision, options in PRECISIONS.items():
             plans[f"{preset}-{precision}-full_shard"] = ((preset,), ("--strategy=full_shard", *options))
-    for remat in RECOMPUTATIONS if benchmarks else ():
+    return plans
+
+
+def plans_of_workloads():
+    plans = {}
+    for remat in RECOMPUTATIONS:
         for name, workload in WORKLOADS.items():
             model, preset = workload["model"]
             source = (model, f"--preset={preset}", f"--batch={workload['batch']}", f"--seq={workload['seq']}")
             plans[bench_plan(name, remat)] = (source, ("--strategy=no_shard", "--target=h200", f"--remat={remat}",
                                                        *PRECISIONS["bf16"]))
     return plans
+
+
+def plans_of(parts):
+    """Name of every plan they need, and what makes it: arguments of `ftc model` and of `ftc compile`."""
+    return {name: arguments for part in parts for name, arguments in part.plans().items()}
 
 
 def run(command):
@@ -85,18 +95,19 @@ class Bundle:
 class Build:
     """Programs of a build, and plans that its compiler writes into `folder` while the first of them are used already."""
 
-    def __init__(self, build, folder, needed=PROGRAMS, benchmarks=True):
+    def __init__(self, build, folder, plans, programs=PROGRAMS):
         self.build, self.folder, self.text = pathlib.Path(build), pathlib.Path(folder), ROOT / "LICENSE"
-        missing = [path for path in (*needed, "bin/ftc") if not (self.build / path).exists()]
+        self.programs = programs
+        missing = [path for path in (*programs, "bin/ftc") if not (self.build / path).exists()]
         if missing:
             raise SystemExit(f"check: '{self.build / missing[0]}' is missing; run make, or name a build by --build")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.pool = concurrent.futures.ThreadPoolExecutor()
         self.compiled = {name: self.pool.submit(compile_plan, self.build / "bin/ftc", self.folder, name, model, options)
-                         for name, (model, options) in plan_arguments(benchmarks).items()}
+                         for name, (model, options) in plans.items()}
 
     def program(self, name):
-        return next(self.build / path for path in PROGRAMS if path.endswith(name))
+        return next(self.build / path for path in self.programs if path.endswith(name))
 
     def plan(self, name):
         self.compiled[name].result()
@@ -109,20 +120,25 @@ class Build:
         self.pool.shutdown(cancel_futures=True)
 
 
-def build_portable(build):
+def build_portable(build, programs):
     """The programs as single files that need only the C library, for a machine where nothing of ours is installed."""
     run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DFT_COMPILER=OFF", "-DFT_STATIC=ON", "-DFT_CUDA=on"])
-    run(["ninja", "-C", build, *(pathlib.Path(path).name for path in PROGRAMS)])
+    run(["ninja", "-C", build, *(pathlib.Path(path).name for path in programs)])
     return build
 
 
-def make_bundle(folder, build):
+def programs_of(parts):
+    return tuple(dict.fromkeys([*PROGRAMS, *(path for part in parts for path in part.programs)]))
+
+
+def make_bundle(folder, build, parts):
     """All that a check needs, without symbols; text.txt is what the small models train on."""
     folder = pathlib.Path(folder)
-    portable = build_portable(build.with_name(f"{build.name}-portable"))  # as deep as the build, for the compiler's cache
-    made = Build(build, folder, needed=())
+    programs = programs_of(parts)
+    portable = build_portable(build.with_name(f"{build.name}-portable"), programs)  # as deep as the build, for the compiler's cache
+    made = Build(build, folder, plans_of(parts), programs=())
     (folder / "plans.json").write_text(json.dumps({name: made.arena_bytes(name) for name in made.compiled}, indent=0))
-    for path in PROGRAMS:
+    for path in programs:
         shutil.copy2(portable / path, folder)
         run(["strip", folder / pathlib.Path(path).name])
     for script in ("check", *(path.name for path in HERE.glob("*.py"))):

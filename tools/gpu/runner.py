@@ -3,8 +3,10 @@
 result is one of passed, FAILED, skipped (this machine lacks what is needed) and "no time"; a row that failed has the last lines
 that were printed as "output".
 """
+import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -17,6 +19,7 @@ import threading
 import time
 
 LINES_KEPT = 60
+DONE = ("passed", "skipped")  # results that are not tried for again
 
 
 class Failed(Exception):
@@ -69,15 +72,26 @@ def end_session(session):
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    made: object  # artifacts.Artifacts
-    work: pathlib.Path
-    devices: int
+    made: object  # artifacts.Build or artifacts.Bundle: program(name), plan(name), arena_bytes(name)
+    work: pathlib.Path  # goes when the check ends
+    results: pathlib.Path  # what comes back beside the JSON, traces for one
+    gpus: list  # [{"name", "bytes"}]
+    emulated: bool  # the GPUs are: nothing is worth timing, and NVIDIA's libraries are not there
     ftexec: pathlib.Path
     steps: int  # of a run against the CPU
     text: pathlib.Path
     environment: dict  # of our programs
     deadline: float
     programs: Programs
+    python: str = ""  # the one that has torch
+    peer: dict = dataclasses.field(default_factory=dict)  # its PyTorch; with "reason" when there is none to compare with
+    options: tuple = ()  # of every ftexec on the GPU: what the opening has found to be needed
+    part: str = ""
+    earlier: dict = dataclasses.field(default_factory=dict)  # rows of runs before this one, by (part, what)
+
+    @property
+    def devices(self):
+        return len(self.gpus)
 
     def left(self):
         return self.deadline - time.monotonic()
@@ -148,12 +162,17 @@ def row(what, begin, result, detail="", output=""):
 
 
 def attempt(context, what, action):
-    """The row of one action, which returns what to say, or raises. Nothing that goes wrong in it ends the check."""
-    begin = time.monotonic()
+    """The row of one action, which returns what to say, or that and more keys for the row, or raises. Nothing that goes wrong
+    in it ends the check. What an earlier run has done with is not done again: then that row is returned."""
+    begin, before = time.monotonic(), context.earlier.get((context.part, what))
+    if before and before["result"] in DONE:
+        return before
     try:
         if context.left() < 1:
             raise OutOfTime("not begun")
-        return row(what, begin, "passed", action())
+        said = action()
+        detail, more = said if isinstance(said, tuple) else (said, {})
+        return {**row(what, begin, "passed", detail), **more}
     except Skipped as reason:
         return row(what, begin, "skipped", str(reason))
     except OutOfTime as error:
@@ -164,27 +183,43 @@ def attempt(context, what, action):
         return row(what, begin, "FAILED", f"the check itself: {error!r}")
 
 
+def once(make):
+    """`make` with its value, or what it raised, kept for each argument: threads that ask for the same wait for one."""
+    lock, started = threading.Lock(), {}
+
+    @functools.wraps(make)
+    def wrapped(*key):
+        with lock:
+            first = key not in started
+            future = started.setdefault(key, concurrent.futures.Future())
+        if first:
+            try:
+                future.set_result(make(*key))
+            except Exception as error:
+                future.set_exception(error)
+        return future.result()
+    return wrapped
+
+
 def side_by_side(parts, context):
-    """(name, row) of all parts as they come; each part, a generator of rows, in a thread of its own."""
+    """(part, row) of all parts as they come, and (part, None) at the end of each; each in a thread of its own."""
     rows = queue.Queue()
 
-    def run(name, part):
+    def run(part):
         try:
-            for made in part(context):
-                rows.put((name, made))
+            for made in part.rows(dataclasses.replace(context.within(part.seconds), part=part.name)):
+                rows.put((part, made))
         except Exception as error:
-            rows.put((name, row(name, time.monotonic(), "FAILED", f"the check itself: {error!r}")))
-        rows.put((name, None))
+            rows.put((part, row(part.name, time.monotonic(), "FAILED", f"the check itself: {error!r}")))
+        rows.put((part, None))
 
-    for name, part in parts.items():
-        threading.Thread(target=run, args=(name, part), daemon=True).start()
+    for part in parts:
+        threading.Thread(target=run, args=(part,), daemon=True).start()
     ended = 0
     while ended < len(parts):
-        name, made = rows.get()
-        if made is None:
-            ended += 1
-        else:
-            yield name, made
+        part, made = rows.get()
+        ended += made is None
+        yield part, made
 
 
 def read_json_lines(path):

@@ -5,9 +5,12 @@ import random
 import re
 import statistics
 import struct
+import time
 
 import artifacts
+import machine
 import runner
+from part import Part
 from runner import Failed, attempt, execute
 
 STEPS, WARMUP = 12, 4
@@ -155,3 +158,17 @@ def text(row):
                      f"{memory}{beside}{mfu}; {f['keep']}")
     ratio = f"{row['ratio']:.3f} x torch.compile" if row.get("ratio") else "torch.compile was not measured"
     return "\n".join([f"{row['what']}: {ratio}", *lines])
+
+
+def bench(context):
+    peers = "reason" not in context.peer
+    if not peers:
+        yield runner.row("PyTorch", time.monotonic(), "skipped", context.peer["reason"])
+    yield from run_all(context, context.gpus[0], peers, context.python, machine.environment([]))
+
+
+def bench_plans():
+    return artifacts.plans_of_workloads()
+
+
+PARTS = (Part("bench", run=1, seconds=500, rows=bench, alone=True, plans=bench_plans),)

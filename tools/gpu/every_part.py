@@ -1,0 +1,19 @@
+"""All parts of the check, in the order in which they are tried. One line here is all that a new one needs."""
+import conformance
+import models
+import opening
+import sanitizer
+import training
+
+PARTS = (
+    *opening.PARTS,
+    *conformance.PARTS,
+    *training.PARTS,
+    *models.PARTS,
+    *sanitizer.PARTS,
+)
+
+
+def named(names):
+    """Those of them, in their order here."""
+    return tuple(part for part in PARTS if part.name in names)
