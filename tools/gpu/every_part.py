@@ -1,14 +1,20 @@
 """All parts of the check, in the order in which they are tried. One line here is all that a new one needs."""
 import conformance
+import everything
 import models
+import one_gpu
 import opening
 import sanitizer
+import shapes
 import training
 
 PARTS = (
     *opening.PARTS,
     *conformance.PARTS,
     *training.PARTS,
+    *everything.PARTS,
+    *shapes.PARTS,
+    *one_gpu.PARTS,
     *models.PARTS,
     *sanitizer.PARTS,
 )
