@@ -21,6 +21,7 @@ ONE_RANK = ("Init", "Split", "RegisteredMemory", "Capture", "Abort")
 # Few blocks for each collective, so that those of two ranks find room beside each other.
 MAX_CTAS = "4"
 SECONDS_TO_END = 20
+SECONDS_FOR_MEMORY = 10  # in which the driver gives back what a process had
 # That a collective may take: a device that does not let go of it ends with the process 15 seconds later, and steps on an
 # emulated GPU take seconds.
 TIMEOUT, EMULATED_TIMEOUT = 4, 8
@@ -194,7 +195,7 @@ def memory_again(context, before):
     """That as much memory is in use as before; the driver takes a moment to give it back."""
     if before is None:
         return "; nothing here tells of the memory in use"
-    end = time.monotonic() + 10
+    end = time.monotonic() + SECONDS_FOR_MEMORY
     while (now := used_mib(context)) is not None and now > before + 64:
         if time.monotonic() > end:
             raise Failed(f"{now} MiB are in use, {before} were before")
