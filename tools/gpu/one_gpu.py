@@ -77,11 +77,8 @@ def two_ranks(context):
             raise Failed(f"{passed} tests passed on two ranks, others were skipped", text)
         return "f32, bf16 and f16, enqueued and replayed"
 
-    first = attempt(context, "two ranks on one GPU against ranks on CPUs", against_cpu)
-    yield first
+    yield attempt(context, "two ranks on one GPU against ranks on CPUs", against_cpu)
     yield attempt(context, "sums of two ranks have the bits of sums on CPUs", only_if_shared(sums))
-    if first["result"] != "skipped":
-        yield from training.strategies_on(context, 2)
     for number, what in ((signal.SIGKILL, "killed (KILL)"), (signal.SIGSTOP, "stopped (STOP)")):
         yield from lost_rank(context, number, what, only_if_shared)
 

@@ -1,5 +1,6 @@
 """Training on GPUs against the CPU, against other strategies, and against what was announced of it."""
 import os
+import re
 
 import artifacts
 import runner
@@ -99,19 +100,24 @@ def strategies(context):
 
 
 def ranks(context):
-    """On all GPUs."""
-    world = context.devices
+    """On all GPUs, or two ranks on the only one, which NCCL 2.30 can."""
+    world, env = context.devices, context.environment
     if world == 1:
-        def alone():
-            raise Skipped("there is one GPU; the part one_gpu has two ranks on it")
-        yield attempt(context, "ranks on several GPUs", alone)
-        return
+        world, env = 2, {**env, "NCCL_MULTI_RANK_GPU_ENABLE": "1"}
 
     def against_cpu():
         plan = "gpt2-fp32-no_shard"
-        return check_fp32(train(context, plan, "cuda", world=world), train(context, plan, "cpu", world=world))
-    yield attempt(context, f"{world} ranks on {world} GPUs against the CPU", against_cpu)
-    yield from strategies_on(context, world)
+        try:
+            rows = train(context, plan, "cuda", world=world, env=env)
+        except Failed as error:
+            if context.devices == 1 and re.search(r"NCCL|duplicate|libnccl", str(error) + error.output):
+                raise Skipped(f"two ranks cannot share the only GPU: {error}") from error
+            raise
+        return check_fp32(rows, train(context, plan, "cpu", world=world))
+    first = attempt(context, f"{world} ranks on {context.devices} GPU(s) against the CPU", against_cpu)
+    yield first
+    if first["result"] != "skipped":
+        yield from strategies_on(context, world, env)
 
 
 def memory(context):
