@@ -104,8 +104,8 @@ void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
 
 // in: dout, q, k, v, out, lse, as attention_grad takes them. Results: dq, dk, dv from the formulas: p = exp(s
 // - lse), dv = p^T dout, ds = p (dout v^T - dout . out), dq = ds k / sqrt(size), dk = ds^T q / sqrt(size).
-// With `magnitudes`, 2^-8 times the sums of the magnitudes of their terms.
-Arrays Gradients(const Arrays& in, const Shape& s, bool magnitudes = false) {
+// With a `unit`, that times the sums of the magnitudes of their terms.
+Arrays Gradients(const Arrays& in, const Shape& s, double unit = 0) {
   const std::vector<double>&dout = in[0].values, &q = in[1].values, &k = in[2].values, &v = in[3].values,
         &out = in[4].values;
   Array dq = Constant(in[1].dims, 0), dk = Constant(in[2].dims, 0), dv = Constant(in[3].dims, 0);
@@ -124,7 +124,7 @@ Arrays Gradients(const Arrays& in, const Shape& s, bool magnitudes = false) {
             dp += dout[row + i] * (v[key + i] - out[row + i]);
           }
           const double p = std::exp(score * scale - lse), ds = p * dp * scale;
-          const auto term = [magnitudes](double x) { return magnitudes ? std::abs(x) * 0x1p-8 : x; };
+          const auto term = [unit](double x) { return unit > 0 ? std::abs(x) * unit : x; };
           for (int64_t i = 0; i < s.size; ++i) {
             dq.values[row + i] += term(ds * k[key + i]);
             dk.values[key + i] += term(ds * q[row + i]);
@@ -153,18 +153,15 @@ Array Join(const Arrays& parts) {
   return whole;
 }
 
-// What products of bf16 add to the error: probabilities and gradients of scores are rounded to it, each by at
-// most 2^-8 of itself. Of out and lse.
-Arrays OutRounding(const Arrays& in, const Shape& s) {
+// What products of 16-bit numbers add to the error: probabilities and gradients of scores are rounded to
+// them, each by at most `unit` of itself, 2^-8 for bf16 and 2^-11 for f16. Of out and lse.
+Arrays OutRounding(const Arrays& in, const Shape& s, double unit) {
   Arrays magnitudes = in;
-  for (double& value : magnitudes[2].values) value = std::abs(value) * 0x1p-8;
+  for (double& value : magnitudes[2].values) value = std::abs(value) * unit;
   Arrays result = Attention(magnitudes, s);
   result[1] = Constant(result[1].dims, 0);
   return result;
 }
-
-// in as for Gradients. Of dq, dk and dv.
-Arrays GradRounding(const Arrays& in, const Shape& s) { return Gradients(in, s, /*magnitudes=*/true); }
 
 void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
   const Array q = As(Random({s.batch, s.positions, s.heads * s.size}, 51), dtype);
@@ -185,7 +182,9 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
                  .workspace_bytes = AttentionWorkspace(),
                  .cuda_workspace_bytes = CudaWorkspace(s, dtype)};
   const bool bf16 = dtype == DType::kBF16;
-  if (bf16) rules.bf16_rounding = OutRounding({q, k, v}, s);
+  const double unit = bf16 ? 0x1p-8 : dtype == DType::kF16 ? 0x1p-11 : 0;
+  if (unit > 0) rules.cudnn_rounding = OutRounding({q, k, v}, s, unit);
+  if (bf16) rules.bf16_rounding = rules.cudnn_rounding;
   cases.push_back({"attention", label, {q, k, v}, attributes, result, rules});
   cases.push_back({"qkv_attention", label, {Join({q, k, v})}, attributes, result, rules});
   const Array dout = As(Random(q.dims, 54), dtype);
@@ -196,10 +195,12 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
   rules.workspace_bytes = GradWorkspace(s, dtype);
   rules.cuda_workspace_bytes = CudaGradWorkspace(s, dtype);
   Arrays rounding;
-  if (bf16) rounding = GradRounding({dout, q, k, v, out, lse}, s);
-  rules.bf16_rounding = rounding;
+  if (unit > 0) rounding = Gradients({dout, q, k, v, out, lse}, s, unit);
+  rules.cudnn_rounding = rounding;
+  if (bf16) rules.bf16_rounding = rounding;
   cases.push_back({"attention_grad", label, {dout, q, k, v, out, lse}, attributes, gradients, rules});
-  if (bf16) rules.bf16_rounding = {Join(rounding)};
+  if (unit > 0) rules.cudnn_rounding = {Join(rounding)};
+  if (bf16) rules.bf16_rounding = rules.cudnn_rounding;
   cases.push_back(
       {"qkv_attention_grad", label, {dout, Join({q, k, v}), out, lse}, attributes, {Join(gradients)}, rules});
 }

@@ -41,6 +41,9 @@ struct Rules {
   Arrays cuda_rounding = {};
   // The same for CPUs with AVX512_BF16, whose products take nothing but bf16.
   Arrays bf16_rounding = {};
+  // The same for attention by cuDNN, whose products take nothing but the type of the operands, of 16 bits:
+  // their probabilities and gradients of scores are rounded to it. Our own kernel keeps them in f32.
+  Arrays cudnn_rounding = {};
 };
 
 struct Case {
@@ -62,6 +65,9 @@ std::vector<Case> LossCases();
 std::vector<Case> LatentCases();
 std::vector<Case> StepCases();
 const std::vector<Case>& AllCases();  // all of these, made once
+
+// The case of attention as cuDNN computes it; others as they are.
+Case ByCudnn(Case c);
 
 KernelAttributes Attributes(std::vector<std::pair<std::string, KernelAttributes::Value>> entries);
 

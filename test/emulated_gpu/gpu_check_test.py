@@ -59,16 +59,38 @@ if name == "ft_gpu_conformance_test":
         suite = [dict(name=t, result="COMPLETED", failures=[dict(failure="differs")] if t in wrong else []) for t in tests]
         report = dict(tests=2, testsuites=[dict(name="EveryOp/Gpu", testsuite=suite)])
         pathlib.Path(options["gtest_output"][5:]).write_text(json.dumps(report))
+    print(*(f"[       OK ] {{test}}" for test in tests if test not in wrong), sep="\\n")
     sys.exit(bool(wrong))
 steps = int(options["steps"])
 loss = 2.0 if "lie" in os.environ.get("FAKE", "") and options["device"] == "cuda" else 1.0
 if "bf16" in line:  # a little away from fp32, on the CPU a little more
     loss += 2e-3 if options["device"] == "cpu" else 1e-3
 row = dict(loss=loss, grad_norm=1.0, arena_bytes=1000, step_ms=1.0)
-if "trace" in options:
-    pathlib.Path(options["trace"]).write_text("[]")
+if steps == 1000000:  # a rank that works until its peer is lost
+    metrics = pathlib.Path(options["metrics"])
+    mark = metrics.with_suffix(".rank1")
+    if os.environ["RANK"] == "1":
+        mark.with_suffix(".part").write_text(str(os.getpid()))
+        mark.with_suffix(".part").rename(mark)
+        time.sleep(987)
+    while not mark.exists():
+        time.sleep(0.05)
+    metrics.write_text((json.dumps(row) + "\\n") * 10)
+    while True:
+        time.sleep(0.05)
+        try:
+            state = pathlib.Path(f"/proc/{{mark.read_text()}}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            state = "X"
+        if state in "TXZ":
+            print("ftexec: rank 0: rank 1 was lost", file=sys.stderr)
+            sys.exit(75)
 if "metrics" in options:
-    pathlib.Path(options["metrics"]).write_text((json.dumps(row) + "\\n") * steps)
+    rows = [dict(row, skipped=step == 0) for step in range(steps)]
+    pathlib.Path(options["metrics"]).write_text("".join(json.dumps(row) + "\\n" for row in rows))
+if "trace" in options:
+    tracks = [dict(name="thread_name", ph="M", args=dict(name=name)) for name in ("compute", "h2d", "d2h")]
+    pathlib.Path(options["trace"]).write_text(json.dumps(dict(traceEvents=tracks)))
 print("device memory in use: 2000 bytes, 1000 of them the arena")
 '''
 # Without those of the driver and its libraries alone, of which there are no fakes here (gpu_opening_test.py has some).

@@ -1,18 +1,24 @@
 """All parts of the check, in the order in which they are tried: those of the first run first. One line here is all that a new one
 needs."""
 import conformance
+import everything
 import levers
 import models
+import one_gpu
 import opening
 import sanitizer
+import shapes
 import training
 
 PARTS = (
     # The first run of nine minutes.
     *opening.PARTS,
     *conformance.PARTS,
+    *everything.PARTS,
     *training.RANKS,
+    *one_gpu.PARTS,
     *models.MODELS,
+    *shapes.PARTS,
     *training.PARTS,
     # The second.
     *sanitizer.PARTS,

@@ -52,8 +52,9 @@ class Products {
  public:
   virtual ~Products() = default;
   // Equal specs share one product and its chosen algorithm. The operands say how those that Launch will get
-  // are aligned (any addresses aligned alike) and are there for timing algorithms: what a launch writes is
-  // overwritten. Errors: InvalidArgument for a product that the library refuses.
+  // are aligned (any addresses aligned alike) and are there for timing algorithms: they hold nothing yet
+  // that counts, and afterwards zeros or what they held before. Errors: InvalidArgument for a product that
+  // the library refuses.
   virtual absl::StatusOr<std::shared_ptr<Product>> Create(const ProductSpec& spec,
                                                           const ProductOperands& operands,
                                                           uint64_t workspace_bytes) = 0;

@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "runtime/backends/cuda/libraries/cublaslt_api.h"
 #include "runtime/backends/cuda/libraries/cublaslt_products_call.h"
+#include "runtime/backends/cuda/libraries/sample_values.h"
 #include "runtime/backends/cuda/library_error.h"
 #include "runtime/base/status_macros.h"
 
@@ -64,6 +65,7 @@ class CublasLtProduct final : public Product {
 class Stopwatch {
  public:
   explicit Stopwatch(Driver& driver) : driver_(driver) {}
+  StreamHandle stream() const { return stream_; }
   ~Stopwatch() {
     // Nothing can be done about a failure here; one that matters shows in the next call.
     for (EventHandle event : {begin_, end_}) {
@@ -121,7 +123,8 @@ class CublasLtProducts final : public Products {
       : library_(std::move(library)),
         driver_(driver),
         allow_tf32_(allow_tf32),
-        deterministic_(deterministic) {}
+        deterministic_(deterministic),
+        values_(driver) {}
 
   absl::StatusOr<std::shared_ptr<Product>> Create(const ProductSpec& spec, const ProductOperands& operands,
                                                   uint64_t workspace_bytes) override {
@@ -136,7 +139,7 @@ class CublasLtProducts final : public Products {
     if (!proposals.ok()) return Refusal(spec, proposals.status());
     size_t choice = 0;
     if (!deterministic_ && proposals->size() > 1) {
-      FT_ASSIGN_OR_RETURN(choice, Fastest(*call, *proposals, operands, workspace_bytes));
+      FT_ASSIGN_OR_RETURN(choice, Fastest(*call, *proposals, spec, operands, workspace_bytes));
     }
     auto product =
         std::make_shared<CublasLtProduct>(library_, std::move(call), (*proposals)[choice], workspace_bytes);
@@ -156,7 +159,7 @@ class CublasLtProducts final : public Products {
     if (absl::IsInvalidArgument(product.status())) product = nullptr;  // the library's refusal
     if (!product.ok()) return product;
     if (*product != nullptr) {
-      FT_ASSIGN_OR_RETURN(const bool pays, IsFaster(**product, operands, apart));
+      FT_ASSIGN_OR_RETURN(const bool pays, IsFaster(**product, spec, operands, workspace_bytes, apart));
       if (!pays) product = nullptr;
     }
     fused_.emplace_back(key, *product);
@@ -180,29 +183,43 @@ class CublasLtProducts final : public Products {
                                     Name(s.input), Name(s.output), std::string(reason.message())));
   }
 
-  absl::StatusOr<size_t> Fastest(CublasLtCall& call, const std::vector<cublasLtMatmulAlgo_t>& algorithms,
-                                 const ProductOperands& operands, uint64_t workspace_bytes) {
+  // Stopwatch::Fastest of what launches products of `spec` on `operands`, which hold values meanwhile and
+  // zeros then.
+  template <typename F>
+  absl::StatusOr<size_t> FastestOnValues(const ProductSpec& spec, const ProductOperands& operands,
+                                         uint64_t workspace_bytes, size_t count, F run) {
     Stopwatch stopwatch(driver_);
     FT_RETURN_IF_ERROR(stopwatch.Start());
-    return stopwatch.Fastest(algorithms.size(), [&](size_t i, StreamHandle stream) {
-      return call.Run(library_->handle, algorithms[i], operands, workspace_bytes, stream) ==
-             CUBLAS_STATUS_SUCCESS;
-    });
+    FT_RETURN_IF_ERROR(values_.Write(spec, operands, stopwatch.stream()));
+    FT_ASSIGN_OR_RETURN(const size_t fastest, stopwatch.Fastest(count, run));
+    FT_RETURN_IF_ERROR(values_.Clear(spec, operands, workspace_bytes, stopwatch.stream()));
+    return fastest;
   }
 
-  absl::StatusOr<bool> IsFaster(Product& product, const ProductOperands& operands,
-                                absl::FunctionRef<int(StreamHandle)> apart) {
-    Stopwatch stopwatch(driver_);
-    FT_RETURN_IF_ERROR(stopwatch.Start());
-    FT_ASSIGN_OR_RETURN(const size_t fastest, stopwatch.Fastest(2, [&](size_t i, StreamHandle stream) {
-      return (i == 0 ? apart(stream) : product.Launch(operands, stream)) == 0;
-    }));
+  absl::StatusOr<size_t> Fastest(CublasLtCall& call, const std::vector<cublasLtMatmulAlgo_t>& algorithms,
+                                 const ProductSpec& spec, const ProductOperands& operands,
+                                 uint64_t workspace_bytes) {
+    return FastestOnValues(
+        spec, operands, workspace_bytes, algorithms.size(), [&](size_t i, StreamHandle stream) {
+          return call.Run(library_->handle, algorithms[i], operands, workspace_bytes, stream) ==
+                 CUBLAS_STATUS_SUCCESS;
+        });
+  }
+
+  absl::StatusOr<bool> IsFaster(Product& product, const ProductSpec& spec, const ProductOperands& operands,
+                                uint64_t workspace_bytes, absl::FunctionRef<int(StreamHandle)> apart) {
+    FT_ASSIGN_OR_RETURN(
+        const size_t fastest,
+        FastestOnValues(spec, operands, workspace_bytes, 2, [&](size_t i, StreamHandle stream) {
+          return (i == 0 ? apart(stream) : product.Launch(operands, stream)) == 0;
+        }));
     return fastest == 1;
   }
 
   const std::shared_ptr<Library> library_;
   Driver& driver_;
   const bool allow_tf32_, deterministic_;
+  SampleValues values_;
   std::vector<std::pair<Key, std::shared_ptr<Product>>> products_;
   std::vector<std::pair<Key, std::shared_ptr<Product>>> fused_;  // null where it does not pay
 };

@@ -25,9 +25,10 @@ struct CublasLtApi;
 //
 // `allow_tf32`: products of f32 tensors may round their operands to 10 bits of precision (tensor cores).
 //
-// Create, with c's contents overwritten, is for when a plan is loaded and the arena holds nothing yet. It
-// refuses as InvalidArgument: results of a type other than the inputs' or f32, a bias of another type than
-// the result.
+// Create and Fuse are for when a plan is loaded and the arena holds nothing yet: what they time, they time on
+// values of their own in the operands, which hold zeros afterwards (sample_values.h), the gaps between rows
+// included. Create refuses as InvalidArgument: results of a type other than the inputs' or f32, a bias of
+// another type than the result.
 //
 // Errors: FailedPrecondition when cuBLASLt cannot be loaded, Internal when it cannot be set up.
 absl::StatusOr<std::unique_ptr<Products>> CreateCublasLtProducts(Driver& driver,

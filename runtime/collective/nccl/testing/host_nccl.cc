@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "runtime/backends/cuda/routines/gpu.h"  // the host's CUstream_st
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/local/local_communicator.h"
 #include "runtime/collective/rendezvous/tcp_store_client.h"
 #include "runtime/collective/shm/shm_communicator.h"
 
@@ -88,6 +89,11 @@ thread_local int group_depth = 0;
 thread_local std::vector<Call> group;
 
 absl::Status Join(Comm& comm, int rank, int size) {
+  if (size == 1) {
+    comm.inner = CreateLocalCommunicator();
+    comm.ready = comm.inner.get();
+    return absl::OkStatus();
+  }
   ShmOptions options;
   options.key = comm.key;
   options.rank = rank;
@@ -130,7 +136,7 @@ absl::Status SplitOff(Comm& parent, int color, int key, Comm& child) {
   }
   child.store = parent.store;
   child.key = absl::StrCat(parent.key, "/", number, "/", color);
-  return size == 1 ? absl::InvalidArgumentError("a group of one rank") : Join(child, rank, size);
+  return Join(child, rank, size);
 }
 
 absl::Status RunCollective(Communicator& inner, const Call& call) {

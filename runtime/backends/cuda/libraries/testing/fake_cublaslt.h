@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,7 +32,8 @@ struct Record {
   std::vector<cublasStatus_t> proposals = {CUBLAS_STATUS_SUCCESS};  // one algorithm for each
   std::vector<uint64_t> algorithms;                                 // as they ran
   uint64_t failing = ~uint64_t{0};                                  // the algorithm that cannot run
-  int open = 0;  // descriptors and handles that are not destroyed
+  int open = 0;                  // descriptors and handles that are not destroyed
+  std::function<void()> on_run;  // before each algorithm runs; may be empty
 };
 inline Record* record = nullptr;
 
@@ -155,6 +157,7 @@ inline CublasLtApi FakeApi() {
     EXPECT_EQ(c, d);
     EXPECT_EQ(lc, ld);
     record->algorithms.push_back(algorithm->data[0]);
+    if (record->on_run) record->on_run();
     if (algorithm->data[0] == record->failing) return CUBLAS_STATUS_EXECUTION_FAILED;
     const auto& layouts = record->layouts;
     if (layouts.at(ld).type == CUDA_R_32F && layouts.at(la).type == CUDA_R_32F) {
@@ -166,11 +169,25 @@ inline CublasLtApi FakeApi() {
   return api;
 }
 
-// Time passes as algorithm i says, times_[i] for each run of it.
+// Time passes as algorithm i says, times_[i] for each run of it. Memory is the host's, where there is any.
 class FakeDriver final : public ScriptedDriver {
  public:
   explicit FakeDriver(std::vector<float> times) : ScriptedDriver(nullptr), times_(std::move(times)) {}
   int open = 0;
+  bool memory = false;  // addresses are those of memory; else they are only looked at
+
+  absl::Status Zero(void* data, uint64_t bytes) override {
+    if (memory) std::memset(data, 0, bytes);
+    return absl::OkStatus();
+  }
+  absl::Status Copy(void* dst, const void* src, uint64_t bytes) override {
+    if (memory) std::memcpy(dst, src, bytes);
+    return absl::OkStatus();
+  }
+  absl::Status CopyAsync(void* dst, const void* src, uint64_t bytes, StreamHandle stream) override {
+    EXPECT_EQ(stream, reinterpret_cast<StreamHandle>(this)) << "not the stream that is timed";
+    return Copy(dst, src, bytes);
+  }
 
   absl::StatusOr<StreamHandle> CreateStream(bool) override {
     ++open;

@@ -1,0 +1,8 @@
+#include "runtime/collective/nccl/testing/host_nccl.h"
+#include "test/conformance/open_nccl.h"
+
+namespace ft::conformance {
+
+absl::StatusOr<std::shared_ptr<nccl::NcclApi>> OpenNccl() { return std::make_shared<testing::HostNccl>(); }
+
+}  // namespace ft::conformance
