@@ -10,7 +10,7 @@ namespace ft {
 
 uint64_t DeviceMemoryUse::beside() const { return used - std::min(used, used_before + arena); }
 
-std::string Describe(const DeviceMemoryUse& memory) {
+std::string MemoryLine(const DeviceMemoryUse& memory) {
   if (memory.used == 0) return "";
   return fmt::format(
       "device memory in use: {} bytes, {} of them the arena, {} context, libraries and communicators, {} "

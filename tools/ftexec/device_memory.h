@@ -21,7 +21,7 @@ struct DeviceMemoryUse {
 
 // "device memory in use: 900 bytes, 500 of them the arena, 300 context, libraries and communicators, 100
 // other processes\n"; empty when it is not known.
-std::string Describe(const DeviceMemoryUse& memory);
+std::string MemoryLine(const DeviceMemoryUse& memory);
 
 // A line for the user when more lies beside the arena than the target of the plan announces, so that budgets
 // and ftc explain reckon with too little; empty when not, or when it announces nothing.

@@ -9,14 +9,14 @@ namespace {
 
 TEST(DeviceMemoryTest, EachHasItsPart) {
   EXPECT_EQ(
-      Describe({.used = 900, .used_before = 100, .arena = 500}),
+      MemoryLine({.used = 900, .used_before = 100, .arena = 500}),
       "device memory in use: 900 bytes, 500 of them the arena, 300 context, libraries and communicators, "
       "100 other processes\n");
-  EXPECT_EQ(Describe({}), "");
+  EXPECT_EQ(MemoryLine({}), "");
   // Others have gone meanwhile.
   EXPECT_EQ(DeviceMemoryUse({.used = 550, .used_before = 100, .arena = 500}).beside(), 0u);
   EXPECT_EQ(
-      Describe({.used = 550, .used_before = 100, .arena = 500}),
+      MemoryLine({.used = 550, .used_before = 100, .arena = 500}),
       "device memory in use: 550 bytes, 500 of them the arena, 0 context, libraries and communicators, 50 "
       "other processes\n");
 }
