@@ -26,7 +26,7 @@ struct StepCost {
   double exposed_seconds = 0;  // computation waited for communication and copies
   double tokens_per_s = 0;     // of one rank
   double mfu = 0;  // model FLOPs by the data sheet's peak of the type computed with; 0: peak not known
-  ft::BesideArena beside;
+  ft::BesideArena beside = {};
   Fit fit = Fit::kUnknown;
 };
 
