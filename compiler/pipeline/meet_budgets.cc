@@ -4,6 +4,7 @@
 #include "compiler/pipeline/solve_budget.h"
 #include "compiler/remat/policy.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/beside_arena.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/simulate.h"
 
@@ -32,8 +33,8 @@ proto::DType activationType(const CompileOptions &options) {
 // A way to schedule transfers, compiled.
 struct Trial {
   OverlapOptions overlap;
-  uint64_t arenaBytes = 0;
-  double seconds = 0; // of a step, simulated
+  uint64_t deviceBytes = 0; // of a rank: its arena, and what the target announces beside it
+  double seconds = 0;       // of a step, simulated
 };
 
 // Tries schedules of a module that stands ahead of phase schedule.
@@ -65,6 +66,9 @@ public:
   /// Of all that was tried and depends on no budget.
   uint64_t smallestBytes() const { return smallest; }
 
+  /// What of those lies beside the arena.
+  uint64_t bytesBeside() const { return beside; }
+
 private:
   // Lowers what the cost model may plan with until its arena fits; at last it moves nothing that takes
   // memory.
@@ -76,10 +80,10 @@ private:
       FT_ASSIGN_OR_RETURN(const Trial trial, compile(overlap));
       take(trial);
       if (planned == 1)
-        smallest = std::min(smallest, trial.arenaBytes);
-      if (trial.arenaBytes <= limit || planned == 1)
+        smallest = std::min(smallest, trial.deviceBytes);
+      if (trial.deviceBytes <= limit || planned == 1)
         return absl::OkStatus();
-      const uint64_t over = trial.arenaBytes - limit;
+      const uint64_t over = trial.deviceBytes - limit;
       planned = left > 2 && planned > over ? planned - over : 1;
     }
     return absl::OkStatus();
@@ -88,12 +92,12 @@ private:
   absl::Status consider(const OverlapOptions &overlap) {
     FT_ASSIGN_OR_RETURN(const Trial trial, compile(overlap));
     take(trial);
-    smallest = std::min(smallest, trial.arenaBytes);
+    smallest = std::min(smallest, trial.deviceBytes);
     return absl::OkStatus();
   }
 
   void take(const Trial &trial) {
-    if (trial.arenaBytes <= limit && (!best || trial.seconds < kFaster * best->seconds))
+    if (trial.deviceBytes <= limit && (!best || trial.seconds < kFaster * best->seconds))
       best = trial;
   }
 
@@ -104,7 +108,8 @@ private:
     FT_ASSIGN_OR_RETURN(const proto::Plan plan, emit(*copy, PlanInfo(), error));
     const Target &target = options.overlap.target;
     FT_ASSIGN_OR_RETURN(const BoundPlan bound, BindPlan(plan, meshOf(options), DeviceOf(target)));
-    return Trial{overlap, bound.arena_bytes(), SimulateStep(plan, bound, target).seconds};
+    beside = BesideArenaOf(target, plan, bound.mesh, bound.device_class).total(); // the same for all of them
+    return Trial{overlap, bound.arena_bytes() + beside, SimulateStep(plan, bound, target).seconds};
   }
 
   ModuleOp module;
@@ -113,6 +118,7 @@ private:
   uint64_t limit = 0;
   std::optional<Trial> best;
   uint64_t smallest = std::numeric_limits<uint64_t>::max();
+  uint64_t beside = 0; // known from the first trial on
 };
 
 // What can be recomputed and offloaded with a rule of prefetching, within `bytes`.
@@ -165,10 +171,13 @@ absl::Status settleSchedule(ModuleOp module, CompileOptions &options, const Firs
     options.overlap = best->overlap;
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError("--memory-budget=" + std::to_string(budget) +
-                                    " is too small: with --prefetch=" + options.overlap.prefetch +
-                                    " the arena of a rank has " + std::to_string(search.smallestBytes()) +
-                                    " bytes; --remat, --offload or a sharding strategy need less");
+  return absl::InvalidArgumentError(
+      "--memory-budget=" + std::to_string(budget) +
+      " is too small: with --prefetch=" + options.overlap.prefetch +
+      (search.bytesBeside() == 0 ? " the arena of a rank has " : " a rank takes ") +
+      std::to_string(search.smallestBytes()) + " bytes" +
+      besideText(search.bytesBeside(), options.overlap.target) +
+      "; --remat, --offload or a sharding strategy need less");
 }
 
 absl::StatusOr<double> meetRematBudget(ModuleOp module, CompileOptions &options, const FirstError &error) {
@@ -189,7 +198,7 @@ absl::StatusOr<double> meetRematBudget(ModuleOp module, CompileOptions &options,
   }
   if (!solution->fits)
     return tooSmall((memory == bytes ? "--memory-budget=" : "--remat=budget:") + std::to_string(bytes),
-                    *solution);
+                    *solution, options.overlap.target);
   applyChoices(module, solution->choices);
   if (isAuto)
     FT_RETURN_IF_ERROR(settleScheduleAfter(module, bytes, options, error));

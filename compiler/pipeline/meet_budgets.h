@@ -1,5 +1,6 @@
 // What is decided by compiling ahead: how transfers are scheduled, and what is recomputed, so that a rank's
-// arena stays within the bytes that --remat=budget and --memory-budget allow.
+// arena, with what the target announces beside it, stays within the bytes that --remat=budget and
+// --memory-budget allow.
 #pragma once
 
 #include "absl/status/status.h"

@@ -12,6 +12,7 @@
 #include "compiler/remat/policy_choices.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/memplan/memplan.h"
+#include "runtime/plan/beside_arena.h"
 
 #include <algorithm>
 #include <optional>
@@ -156,8 +157,10 @@ private:
   // Whether it fits; it is the solution then, until a cheaper one comes.
   absl::StatusOr<bool> take(const Candidate &candidate) {
     FT_ASSIGN_OR_RETURN(const MeasuredPlan measured, measure(candidate));
-    return measured.bound.arena_bytes() <= problem.bytes;
+    return fits(measured.bound.arena_bytes());
   }
+
+  bool fits(uint64_t arena) const { return arena + solution.besideBytes <= problem.bytes; }
 
   absl::StatusOr<MeasuredPlan> measure(const Candidate &candidate) {
     ++solution.compilations;
@@ -167,16 +170,19 @@ private:
     FT_ASSIGN_OR_RETURN(measured.plan, compile(*copy));
     absl::StatusOr<Mesh> mesh = problem.mesh ? *problem.mesh : MeshFor(measured.plan, problem.worldSize);
     FT_RETURN_IF_ERROR(mesh.status());
-    FT_ASSIGN_OR_RETURN(measured.bound,
-                        BindPlan(measured.plan, *mesh, DeviceOf(*problem.target), problem.bytes));
+    const DeviceClass device = DeviceOf(*problem.target);
+    const uint64_t beside = BesideArenaOf(*problem.target, measured.plan, *mesh, device).total();
+    solution.besideBytes = beside; // no choice changes it
+    FT_ASSIGN_OR_RETURN(measured.bound, BindPlan(measured.plan, *mesh, device,
+                                                 problem.bytes - std::min(problem.bytes, beside)));
     const uint64_t arena = measured.bound.arena_bytes();
-    if (arena <= problem.bytes) {
+    if (fits(arena)) {
       solution.fits = true;
       solution.choices = candidate.choices;
       solution.arenaBytes = arena;
       solution.extraSeconds = candidate.seconds;
-    } else if (solution.smallestBytes == 0 || arena < solution.smallestBytes) {
-      solution.smallestBytes = arena;
+    } else if (solution.smallestBytes == 0 || arena + beside < solution.smallestBytes) {
+      solution.smallestBytes = arena + beside;
       solution.smallestPeak = describePeak(measured);
     }
     return measured;
@@ -215,17 +221,24 @@ void applyChoices(ModuleOp module, const Choices &choices) {
   }
 }
 
-absl::Status tooSmall(const std::string &budget, const BudgetSolution &solution) {
-  return absl::InvalidArgumentError(budget + " cannot be met; the smallest feasible budget is " +
-                                    std::to_string(solution.smallestBytes) +
-                                    " bytes: " + solution.smallestPeak);
+absl::Status tooSmall(const std::string &budget, const BudgetSolution &solution, const Target &target) {
+  return absl::InvalidArgumentError(
+      budget + " cannot be met; the smallest feasible budget is " + std::to_string(solution.smallestBytes) +
+      " bytes: " + solution.smallestPeak + besideText(solution.besideBytes, target));
+}
+
+std::string besideText(uint64_t bytes, const Target &target) {
+  if (bytes == 0)
+    return "";
+  return "; " + std::to_string(bytes) + " bytes of it lie beside the arena, as " + target.name() +
+         " announces";
 }
 
 absl::StatusOr<BudgetSolution> solveBudget(ModuleOp module, const BudgetProblem &problem,
                                            const CompileRest &compile) {
   FT_ASSIGN_OR_RETURN(BudgetSolution solution, searchBudget(module, problem, compile));
   if (!solution.fits)
-    return tooSmall("--remat=budget:" + std::to_string(problem.bytes), solution);
+    return tooSmall("--remat=budget:" + std::to_string(problem.bytes), solution, *problem.target);
   applyChoices(module, solution.choices);
   return solution;
 }

@@ -17,7 +17,8 @@
 namespace ft::compiler {
 
 struct BudgetProblem {
-  uint64_t bytes = 0; // of the device arena of a rank
+  // Of the device of a rank: its arena, and what `target` announces beside it.
+  uint64_t bytes = 0;
   int worldSize = 1;
   std::optional<Mesh> mesh;        // else the plan's default for worldSize
   bool offload = false;            // activations may go to host memory
@@ -30,10 +31,11 @@ struct BudgetSolution {
   // When it fits.
   Choices choices; // by number among all forward ops; empty: everything is kept
   uint64_t arenaBytes = 0;
-  double extraSeconds = 0; // over keeping everything
+  double extraSeconds = 0;  // over keeping everything
+  uint64_t besideBytes = 0; // what is announced beside the arena
   // When it does not: the same for every budget that is too small.
   uint64_t smallestBytes = 0;
-  std::string smallestPeak; // what stands at the peak of that arena
+  std::string smallestPeak; // what stands at the peak of the arena then
 
   int compilations = 0; // that it took
 };
@@ -55,7 +57,10 @@ void applyChoices(mlir::ModuleOp module, const Choices &choices);
 absl::StatusOr<BudgetSolution> solveBudget(mlir::ModuleOp module, const BudgetProblem &problem,
                                            const CompileRest &compile);
 
-/// What is said of a budget, "--remat=budget:1000", that cannot be met.
-absl::Status tooSmall(const std::string &budget, const BudgetSolution &solution);
+/// What is said of a budget, "--remat=budget:1000", that cannot be met on a target.
+absl::Status tooSmall(const std::string &budget, const BudgetSolution &solution, const Target &target);
+
+/// "; 1000 bytes of it lie beside the arena, as h100-ib announces"; empty for 0 bytes.
+std::string besideText(uint64_t bytes, const Target &target);
 
 } // namespace ft::compiler

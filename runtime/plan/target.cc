@@ -15,6 +15,7 @@ constexpr double kMostPerSecond = 1e24;
 constexpr double kLeastPerSecond = 1;
 constexpr double kMostLatency = 1e6;
 constexpr uint64_t kMostMemory = uint64_t{1} << 60;
+constexpr uint64_t kMostBeside = uint64_t{1} << 50;  // so that sums stay far from overflow
 constexpr uint32_t kMostRanksPerNode = 1024;
 
 absl::Status ImpossibleFigure(std::string_view figure, double value) {
@@ -86,6 +87,10 @@ absl::Status VerifyTarget(const Target& target) {
     return ImpossibleFigure("ranks_per_node", target.ranks_per_node());
   if (target.memory_bytes() > kMostMemory)
     return ImpossibleFigure("memory_bytes", static_cast<double>(target.memory_bytes()));
+  const std::pair<const char*, uint64_t> beside[] = {{"beside_bytes", target.beside_bytes()},
+                                                     {"communicator_bytes", target.communicator_bytes()}};
+  for (const auto& [name, bytes] : beside)
+    if (bytes > kMostBeside) return ImpossibleFigure(name, static_cast<double>(bytes));
   const std::pair<const char*, const Target::Rate*> rates[] = {
       {"f32", &target.f32()}, {"bf16", &target.bf16()}, {"f16", &target.f16()}};
   for (const auto& [name, rate] : rates) {

@@ -101,6 +101,8 @@ TEST(TargetTest, ImpossibleFiguresAreNamed) {
   refused([](Target& t) { t.set_ranks_per_node(1 << 30); }, "ranks_per_node");
   refused([](Target& t) { t.clear_name(); }, "a name of 0 bytes");
   refused([](Target& t) { t.set_memory_bytes(~uint64_t{0}); }, "memory_bytes");
+  refused([](Target& t) { t.set_beside_bytes(~uint64_t{0}); }, "beside_bytes");
+  refused([](Target& t) { t.set_communicator_bytes(uint64_t{1} << 51); }, "communicator_bytes");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // ftexec with emulated GPUs in place of real ones, for tests of whole runs. What the machine looks like comes
 // from the environment variable FT_EMULATED_MACHINE: "devices=2,late,major=7,memory=1000000,
-// pinnable=1000000,no_driver", any of them.
+// pinnable=1000000,no_driver,nccl=23007,context=1000000,no_nvml,cudnn_refuses", any of them;
+// CUDA_VISIBLE_DEVICES shows some of its devices.
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -16,6 +17,8 @@
 namespace ft {
 namespace {
 
+int nccl_version = nccl::kOldestVersion;
+
 // False when the description makes no sense.
 bool Describe(const char* text, cuda::emulation::EmulatedMachine& machine) {
   for (const auto part : absl::StrSplit(text, ',', absl::SkipEmpty())) {
@@ -25,6 +28,12 @@ bool Describe(const char* text, cuda::emulation::EmulatedMachine& machine) {
       machine.schedule = cuda::emulation::Schedule::kLate;
     } else if (name == "no_driver") {
       machine.no_driver = "no CUDA driver was found (emulated)";
+    } else if (name == "cudnn_refuses") {
+      machine.attention_refusal = "no engine (emulated)";
+    } else if (name == "no_nvml") {
+      machine.knows_used = false;
+    } else if (name == "context") {
+      if (!absl::SimpleAtoi(value, &machine.context_bytes)) return false;
     } else if (name == "devices") {
       if (!absl::SimpleAtoi(value, &machine.devices)) return false;
     } else if (name == "major") {
@@ -32,6 +41,8 @@ bool Describe(const char* text, cuda::emulation::EmulatedMachine& machine) {
     } else if (name == "memory") {
       if (!absl::SimpleAtoi(value, &machine.properties.total_bytes)) return false;
       machine.others_bytes = 0;
+    } else if (name == "nccl") {
+      if (!absl::SimpleAtoi(value, &nccl_version)) return false;
     } else if (name == "pinnable") {
       if (!absl::SimpleAtoi(value, &machine.pinnable_bytes)) return false;
     } else {
@@ -41,7 +52,19 @@ bool Describe(const char* text, cuda::emulation::EmulatedMachine& machine) {
   return true;
 }
 
-absl::StatusOr<std::shared_ptr<nccl::NcclApi>> MakeNccl() { return std::make_shared<testing::HostNccl>(); }
+// As CUDA does: the devices before the first number that is none.
+void Show(const char* visible, cuda::emulation::EmulatedMachine& machine) {
+  machine.visible.emplace();
+  for (const auto part : absl::StrSplit(visible, ',')) {
+    int number = 0;
+    if (!absl::SimpleAtoi(part, &number) || number < 0 || number >= machine.devices) return;
+    machine.visible->push_back(number);
+  }
+}
+
+absl::StatusOr<std::shared_ptr<nccl::NcclApi>> MakeNccl() {
+  return std::make_shared<testing::HostNccl>(nccl_version);
+}
 
 }  // namespace
 }  // namespace ft
@@ -53,5 +76,7 @@ int main(int argc, char** argv) {
     std::cerr << "FT_EMULATED_MACHINE=" << machine << " is not understood\n";
     return 2;
   }
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+    ft::Show(visible, ft::cuda::emulation::Machine());
   return ft::Main(argc, argv, ft::MakeNccl);
 }

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import harness
 
@@ -263,17 +264,13 @@ class GpuCheck(unittest.TestCase):
             self.assertIn("check: ", done.stderr.strip().splitlines()[-1])
 
     def test_libraries_beside_pytorch(self):
-        program = self.dir / "program"
-        program.write_bytes(b"\0libcublasLt.so.13\0")
-        wheels = self.dir / "site" / "nvidia"
-        python = self.program(self.dir / "python", f"#!/bin/sh\necho {wheels}\n")
-        for folder, library in (("cu12", "libcublasLt.so.12"), ("cudnn", "libcudnn.so.9")):
-            (wheels / folder / "lib").mkdir(parents=True)
-            (wheels / folder / "lib" / library).touch()
-        beside = {str(wheels / folder / "lib") for folder in ("cu12", "cudnn")}
-        self.assertFalse(beside & set(machine.library_folders(program, python)))  # of another major version
-        (wheels / "cu12" / "lib" / "libcublasLt.so.13").touch()
-        self.assertEqual(set(machine.library_folders(program, python)), beside)
+        """The environment of its Python is the active one for our programs, and no launcher reaches them."""
+        python = self.program(self.dir / "python", f"#!/bin/sh\necho {self.dir}\n")
+        with unittest.mock.patch.dict(os.environ, {"RANK": "1", "VIRTUAL_ENV": "/elsewhere"}):
+            self.assertEqual(machine.environment(str(python))["VIRTUAL_ENV"], str(self.dir))
+            self.assertNotIn("RANK", machine.environment(str(python)))
+            self.assertEqual(machine.environment()["VIRTUAL_ENV"], "/elsewhere")
+            self.assertEqual(machine.environment("/none")["VIRTUAL_ENV"], "/elsewhere")
 
     def test_on_emulated_gpus(self):
         build = self.dir / "build"  # with a stand-in for what no emulation replaces

@@ -68,6 +68,7 @@ void MemoryRows(Table& table) {
     table.Bytes(name, [kind = kind](const Explained& e) { return e.report.memory.device.by_class[kind]; });
   table.Bytes("padding", [](const Explained& e) { return e.report.memory.device.padding; });
   table.Bytes("arena", [](const Explained& e) { return e.report.memory.device.arena_bytes; });
+  table.Bytes("beside it, announced", [](const Explained& e) { return e.cost.beside.total(); });
   table.Bytes("host arena", [](const Explained& e) { return e.report.memory.host.arena_bytes; });
   table.Section("At rest, of these");
   table.Bytes("parameters", [](const Explained& e) { return e.report.memory.at_rest.parameters; });

@@ -109,6 +109,15 @@ Json TrafficReportJson(const ft::proto::Plan& plan, const ft::TrafficReport& rep
   return traffic;
 }
 
+// Null where nothing is announced.
+Json BesideJson(const ft::BesideArena& beside) {
+  if (beside.total() == 0) return nullptr;
+  return {{"context", beside.context},
+          {"communicators", beside.communicators},
+          {"staging", beside.staging},
+          {"total", beside.total()}};
+}
+
 // What the target does not tell is null.
 Json StepJson(const StepCost& cost, const ft::Target& target) {
   const bool knows_memory = cost.fit != Fit::kUnknown;
@@ -145,6 +154,7 @@ Json ToJson(const Explained& explained, int peak) {
         {"bytes", BytesJson(host)},
         {"peak", host.peak},
         {"live_at_peak", LiveJson(plan, host, peak)}}},
+      {"beside_arena_bytes", BesideJson(cost.beside)},
       {"communicator_bytes", {{"shm", communicators.shm}, {"gloo", communicators.gloo}}},
       {"at_rest", AtRestJson(report.memory.at_rest)},
       {"traffic", TrafficReportJson(plan, report.traffic)},

@@ -110,16 +110,34 @@ void StepText(Out out, const Explained& explained) {
   row("tokens/s of each rank", fmt::format("{:.0f}", cost.tokens_per_s));
   if (cost.mfu > 0) row("MFU", fmt::format("{:.1f}%", cost.mfu * 100));
   if (cost.fit == Fit::kUnknown) return;
-  row("arena fits its memory", fmt::format("{} ({:.1f}% of {})", Name(cost.fit),
-                                           static_cast<double>(explained.bound.arena_bytes()) /
-                                               static_cast<double>(target.memory_bytes()) * 100,
-                                           ft::ShortBytes(target.memory_bytes())));
+  row("arena fits its memory",
+      fmt::format("{} ({:.1f}% of {})", Name(cost.fit),
+                  static_cast<double>(explained.bound.arena_bytes() + cost.beside.total()) /
+                      static_cast<double>(target.memory_bytes()) * 100,
+                  ft::ShortBytes(target.memory_bytes())));
+}
+
+// Of GPUs.
+void BesideText(Out out, const Explained& explained) {
+  const ft::BesideArena& beside = explained.cost.beside;
+  if (beside.total() == 0) {
+    fmt::format_to(
+        out,
+        "\nBeyond the arena: CUDA's context, its libraries and NCCL, of which {} announces nothing; "
+        "ftexec says how much\n",
+        explained.target.name());
+    return;
+  }
+  fmt::format_to(out, "\nBeyond the arena, as {} announces it\n", explained.target.name());
+  Row(out, "context, libraries", beside.context);
+  Row(out, "NCCL's buffers", beside.communicators);
+  Row(out, "staging, at most", beside.staging);
+  Row(out, "with the arena", explained.bound.arena_bytes() + beside.total());
 }
 
 void CommunicatorText(Out out, const Explained& explained) {
   if (explained.bound.device_class == ft::DeviceClass::kCuda) {
-    fmt::format_to(out, "\nBeyond the arena: CUDA's context, its libraries and NCCL; ftexec says how much\n");
-    return;
+    return BesideText(out, explained);
   }
   fmt::format_to(out, "\nBeyond the arena, by the way ranks talk\n");
   Row(out, "shared memory (shm)", explained.communicators.shm);

@@ -10,15 +10,23 @@
 namespace ftc {
 namespace {
 
-constexpr double kTight = 0.93;
+constexpr double kTight = 0.97, kTightAlone = 0.93;
+
+// What does not fit: the arena alone, or only with what lies beside it.
+std::string WithWhatLiesBeside(uint64_t beside) {
+  return beside == 0
+             ? ""
+             : fmt::format(", and {} beside it (context, libraries, communicators)", ft::ShortBytes(beside));
+}
 
 }  // namespace
 
-Fit FitOf(const ft::Target& target, uint64_t arena_bytes) {
+Fit FitOf(const ft::Target& target, uint64_t arena_bytes, uint64_t beside_bytes) {
+  const uint64_t bytes = arena_bytes + beside_bytes;
   if (target.memory_bytes() == 0) return Fit::kUnknown;
-  if (arena_bytes > target.memory_bytes()) return Fit::kNo;
-  const double part = static_cast<double>(arena_bytes) / static_cast<double>(target.memory_bytes());
-  return part > kTight ? Fit::kTight : Fit::kYes;
+  if (bytes > target.memory_bytes()) return Fit::kNo;
+  const double part = static_cast<double>(bytes) / static_cast<double>(target.memory_bytes());
+  return part > (beside_bytes > 0 ? kTight : kTightAlone) ? Fit::kTight : Fit::kYes;
 }
 
 const char* Name(Fit fit) {
@@ -45,7 +53,8 @@ StepCost StepCostOf(const ft::proto::Plan& plan, const ft::BoundPlan& bound, con
         static_cast<double>(plan.batch()) * static_cast<double>(plan.seq_len()) * micro_steps / step.seconds;
     if (peak > 0) cost.mfu = static_cast<double>(ft::ModelFlops(plan)) / (step.seconds * peak);
   }
-  cost.fit = FitOf(target, bound.arena_bytes());
+  cost.beside = ft::BesideArenaOf(target, plan, bound.mesh, bound.device_class);
+  cost.fit = FitOf(target, bound.arena_bytes(), cost.beside.total());
   return cost;
 }
 
@@ -63,19 +72,21 @@ std::string MemoryRemark(const ft::proto::Plan& plan) {
   const uint64_t arena = bound->arena_bytes();
   const std::string ranks = fmt::format("{} rank{} (replica {} x shard {})", mesh->world_size(),
                                         mesh->world_size() == 1 ? "" : "s", mesh->replica, mesh->shard);
-  switch (FitOf(target, arena)) {
+  const uint64_t all_beside = ft::BesideArenaOf(target, plan, *mesh, bound->device_class).total();
+  // An arena that is too large alone needs no more words.
+  const std::string beside = arena > target.memory_bytes() ? "" : WithWhatLiesBeside(all_beside);
+  switch (FitOf(target, arena, all_beside)) {
     case Fit::kNo:
       return fmt::format(
-          "the arena of a rank has {} with {}, more than the {} of {}: more ranks (--world-size), a strategy "
-          "that shards "
-          "more, --remat or --offload need less",
-          ft::ShortBytes(arena), ranks, ft::ShortBytes(target.memory_bytes()), target.name());
+          "the arena of a rank has {} with {}{}, more than the {} of {}: more ranks (--world-size), a "
+          "strategy that shards more, --remat or --offload need less",
+          ft::ShortBytes(arena), ranks, beside, ft::ShortBytes(target.memory_bytes()), target.name());
     case Fit::kTight:
       return fmt::format(
-          "the arena of a rank has {} with {}, nearly all of the {} of {}: little is left for context, "
-          "libraries and "
-          "communicators",
-          ft::ShortBytes(arena), ranks, ft::ShortBytes(target.memory_bytes()), target.name());
+          "the arena of a rank has {} with {}{}, nearly all of the {} of {}: little is left for {}",
+          ft::ShortBytes(arena), ranks, beside, ft::ShortBytes(target.memory_bytes()), target.name(),
+          all_beside > 0 ? "the driver, and for more than is announced"
+                         : "context, libraries and communicators");
     default:
       return "";
   }

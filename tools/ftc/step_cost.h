@@ -4,17 +4,19 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/plan/beside_arena.h"
 #include "runtime/plan/report.h"
 #include "runtime/plan/simulate.h"
 #include "runtime/plan/target.h"
 
 namespace ftc {
 
-// Whether the arena of a rank fits the memory of its device. Beside it lie context, libraries and the
-// communicators' buffers, a few percent of it: above 93% it is tight.
+// Whether the arena of a rank and what lies beside it (context, libraries, the communicators' buffers) fit
+// the memory of its device. Tight is above 97% of it, of which the driver keeps about one itself; where the
+// target does not announce what lies beside, a few percent, an arena above 93%.
 enum class Fit { kUnknown, kYes, kTight, kNo };
 
-Fit FitOf(const ft::Target& target, uint64_t arena_bytes);
+Fit FitOf(const ft::Target& target, uint64_t arena_bytes, uint64_t beside_bytes);
 
 // "yes", "tight", "no"; "-" where the target's memory is not known.
 const char* Name(Fit fit);
@@ -24,6 +26,7 @@ struct StepCost {
   double exposed_seconds = 0;  // computation waited for communication and copies
   double tokens_per_s = 0;     // of one rank
   double mfu = 0;  // model FLOPs by the data sheet's peak of the type computed with; 0: peak not known
+  ft::BesideArena beside = {};
   Fit fit = Fit::kUnknown;
 };
 

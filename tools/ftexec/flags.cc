@@ -14,6 +14,7 @@
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/standard_streams.h"
+#include "tools/ftexec/gpu_sharing.h"
 
 namespace ft {
 namespace {
@@ -227,22 +228,32 @@ void AddRanks(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 1 << 20));
 }
 
-constexpr const char* kCudaOptions[] = {"--cuda-graph", "--tf32", "--attention", "--deterministic"};
+constexpr const char* kCudaOptions[] = {"--cuda-graph", "--tf32", "--attention", "--deterministic",
+                                        "--share-gpus"};
 
 void AddCuda(CLI::App& app, CudaFlags& cuda) {
   AddChoice<bool>(app, "--cuda-graph", cuda.graph, {{"on", true}, {"off", false}}, "on",
                   "Whether a step is recorded once as a CUDA graph and replayed");
   AddChoice<bool>(app, "--tf32", cuda.platform.allow_tf32, {{"on", true}, {"off", false}}, "off",
                   "Whether fp32 matrix products may run on tensor cores, with 10 bits of precision");
-  AddChoice<cuda::AttentionChoice>(app, "--attention", cuda.platform.attention,
-                                   {{"auto", cuda::AttentionChoice::kAuto},
-                                    {"cudnn", cuda::AttentionChoice::kCudnn},
-                                    {"own", cuda::AttentionChoice::kOwn}},
-                                   "auto", "By cuDNN, by our own kernel, or by cuDNN where it can");
+  AddChoice<cuda::AttentionChoice>(
+      app, "--attention", cuda.platform.attention,
+      {{"auto", cuda::AttentionChoice::kAuto},
+       {"cudnn", cuda::AttentionChoice::kCudnn},
+       {"own", cuda::AttentionChoice::kOwn}},
+      "auto",
+      "By cuDNN, by our own kernel (slow in 16 bits), or auto: by cuDNN, an error "
+      "where it refuses a 16-bit shape; fp32, and what cuDNN cannot compute "
+      "deterministically, by our own");
   AddChoice<bool>(
       app, "--deterministic", cuda.platform.deterministic, {{"on", true}, {"off", false}}, "off",
       "Whether the same plan gives the same bits whatever its strategy, and every time: collectives "
       "sum in the order of ranks, and no algorithm is chosen by its timing");
+  cuda.platform.share_devices = NcclMayShareGpus();
+  AddChoice<bool>(app, "--share-gpus", cuda.platform.share_devices, {{"on", true}, {"off", false}}, "off",
+                  "Whether several ranks may compute on one GPU, which NCCL 2.30 can (sets its "
+                  "NCCL_MULTI_RANK_GPU_ENABLE, which is the default where it is set); else that is an error "
+                  "when ranks meet");
 }
 
 void AddMachine(CLI::App& app, Flags& flags) {
@@ -250,10 +261,11 @@ void AddMachine(CLI::App& app, Flags& flags) {
       "--check", flags.check,
       "Proves the job and trains nothing: environment, ranks, files, memory, disks, and each link between "
       "ranks against what the plan was reckoned for. A table, and exit status 0 if it can run");
-  AddChoice<DeviceKind>(
-      app, "--device", flags.device,
-      {{"cpu", DeviceKind::kCpu}, {"cuda", DeviceKind::kCuda}, {"null", DeviceKind::kNull}}, "cpu",
-      "cuda: the NVIDIA GPU number LOCAL_RANK; null computes nothing and keeps simulated time");
+  AddChoice<DeviceKind>(app, "--device", flags.device,
+                        {{"cpu", DeviceKind::kCpu}, {"cuda", DeviceKind::kCuda}, {"null", DeviceKind::kNull}},
+                        "cpu",
+                        "cuda: the NVIDIA GPU number LOCAL_RANK, or the only one that this rank is shown; "
+                        "null computes nothing and keeps simulated time");
   app.add_option("--threads", flags.threads, "Threads that compute in each rank")
       ->type_name("N")
       ->check(CLI::Range(1, kMaxThreads));

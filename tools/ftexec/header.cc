@@ -68,7 +68,7 @@ std::string LinkText(const EmulatedLink& link) {
 }
 
 void PrintMemory(const Job& job, const RankDevice& device) {
-  if (!device.is_cpu()) return Say("{}", device.MemoryText(job.bound.arena_bytes()));
+  if (!device.is_cpu()) return Say("{}", MemoryLine(device.Memory(job.bound.arena_bytes())));
   const absl::StatusOr<ResidentMemory> resident = ResidentMemoryOfProcess();
   if (!resident.ok()) return Say("{}\n", std::string(resident.status().message()));
   const uint64_t arenas = job.bound.arena_bytes() + job.bound.host_arena_bytes();

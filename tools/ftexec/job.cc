@@ -296,10 +296,12 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
   // it computes. Steps of a trace are enqueued.
   const cuda::PlatformOptions& platform = flags.cuda.platform;
   absl::StrAppendFormat(
-      &text, " device=%s comm_backend=%s trace_steps=%d cuda_graph=%s deterministic=%s tf32=%s attention=%s",
+      &text,
+      " device=%s comm_backend=%s trace_steps=%d cuda_graph=%s deterministic=%s tf32=%s attention=%s "
+      "share_gpus=%s",
       Name(flags.device), Name(flags.backend), flags.trace.empty() ? 0 : flags.trace_steps,
       OnOff(flags.cuda.graph), OnOff(platform.deterministic), OnOff(platform.allow_tf32),
-      Name(platform.attention));
+      Name(platform.attention), OnOff(flags.device == DeviceKind::kCuda && platform.share_devices));
   return text;
 }
 

@@ -19,6 +19,7 @@
 #include "tools/ftexec/error_file.h"
 #include "tools/ftexec/failure_report.h"
 #include "tools/ftexec/flags.h"
+#include "tools/ftexec/gpu_sharing.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/process_guard.h"
 #include "tools/ftexec/rank_log.h"
@@ -95,7 +96,9 @@ int Main(int argc, char** argv, const NcclSource& load_nccl) {
   LimitedFilesAreErrors();
   Flags flags;
   const int usage = ParseFlags(argc, argv, flags);
-  return usage >= 0 ? usage : Run(flags, load_nccl);
+  if (usage >= 0) return usage;
+  TellNcclOfSharing(flags);
+  return Run(flags, load_nccl);
 }
 
 }  // namespace ft

@@ -1,6 +1,7 @@
 #include "tools/ftexec/peers.h"
 
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/liveness/agreement.h"
 
 namespace ft {
 
@@ -10,9 +11,12 @@ absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, Failur
   const RendezvousOptions options{.fingerprint = Fingerprint(flags, job),
                                   .label = FingerprintLabel(flags, job),
                                   .instruction_set = std::string(device.best_instruction_set()),
+                                  .gpu = device.gpu(),
                                   .timeout = flags.timeout()};
   FT_ASSIGN_OR_RETURN(peers.rendezvous, Rendezvous::Join(job.environment, options));
   report.SetMeeting(*peers.rendezvous);
+  if (const absl::Status status = device.CheckGpus(peers.rendezvous->peers()); !status.ok())
+    return device.may_share() ? status : KnownToAll(status);  // NCCLs of ranks may be of different versions
   FT_RETURN_IF_ERROR(device.SettleInstructionSet(peers.rendezvous->peers()));
   FT_ASSIGN_OR_RETURN(peers.monitor, PeerMonitor::Start(*peers.rendezvous));
   return Connect(flags, job, device, peers);

@@ -9,6 +9,7 @@
 #include "runtime/backends/cuda/device/open_cuda_device.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/report.h"
+#include "tools/ftexec/gpu_sharing.h"
 
 namespace ft {
 
@@ -22,6 +23,9 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags,
                         cuda::OpenCudaDevice(job.environment.local_rank, {.platform = flags.cuda.platform,
                                                                           .world_size = job.world_size()}));
     rank_device->device_ = std::move(opened.device);
+    rank_device->may_share_ = flags.cuda.platform.share_devices;
+    rank_device->gpu_ = std::move(opened.pci_address);
+    rank_device->used_before_ = opened.used_before;
     rank_device->cuda_side_ = CudaSide{.driver = opened.driver, .rank_sum = opened.rank_sum};
     if (job.world_size() > 1) {
       FT_ASSIGN_OR_RETURN(rank_device->cuda_side_->nccl, load_nccl());
@@ -51,6 +55,14 @@ absl::Status RankDevice::SettleInstructionSet(const std::vector<PeerInfo>& peers
   return absl::OkStatus();
 }
 
+absl::Status RankDevice::CheckGpus(const std::vector<PeerInfo>& peers) const {
+  if (is_cpu_) return absl::OkStatus();
+  int version = 0;
+  const bool known =
+      cuda_side_->nccl != nullptr && cuda_side_->nccl->GetVersion(&version) == nccl::Result::kSuccess;
+  return CheckSharing(peers, may_share_, known ? version : 0);
+}
+
 double RankDevice::PeakFlops(const proto::Plan& plan) const {
   return device_->peak_flops(static_cast<DType>(MainType(plan)));
 }
@@ -72,12 +84,9 @@ std::string RankDevice::Description(const proto::Plan& plan) const {
   return text;
 }
 
-std::string RankDevice::MemoryText(uint64_t arena_bytes) const {
-  const uint64_t used = is_cpu_ ? 0 : device_->used_bytes();
-  if (used == 0) return "";
-  return fmt::format(
-      "device memory in use: {} bytes, {} of them the arena, {} context, libraries and other processes\n",
-      used, arena_bytes, used - std::min(used, arena_bytes));
+DeviceMemoryUse RankDevice::Memory(uint64_t arena_bytes) const {
+  if (is_cpu_) return {};
+  return {.used = device_->used_bytes(), .used_before = used_before_, .arena = arena_bytes};
 }
 
 }  // namespace ft

@@ -13,6 +13,7 @@
 #include "runtime/collective/rendezvous/peer_info.h"
 #include "runtime/device/device.h"
 #include "runtime/device/kernel.h"
+#include "tools/ftexec/device_memory.h"
 #include "tools/ftexec/job.h"
 
 namespace ft {
@@ -22,8 +23,8 @@ using NcclSource = std::function<absl::StatusOr<std::shared_ptr<nccl::NcclApi>>(
 
 class RankDevice {
  public:
-  // As --device says: the CPU, or the GPU of this rank. Errors: one line about driver, device or library.
-  // `load_nccl` is called for several ranks on GPUs.
+  // As --device says: the CPU, or the GPU of this rank, which it may share. Errors: one line about driver,
+  // device or library. `load_nccl` is called for several ranks on GPUs.
   static absl::StatusOr<std::unique_ptr<RankDevice>> Open(const Flags& flags, const Job& job,
                                                           const NcclSource& load_nccl);
 
@@ -34,6 +35,11 @@ class RankDevice {
   absl::Status SettleInstructionSet(const std::vector<PeerInfo>& peers);
   // Then that one.
   std::string_view instruction_set() const { return best_instruction_set(); }
+
+  // The PCI address of the GPU; empty on the CPU, or when it is not known.
+  const std::string& gpu() const { return gpu_; }
+  // OK when ranks that have met compute on GPUs of their own, or share what they may share (CheckSharing).
+  absl::Status CheckGpus(const std::vector<PeerInfo>& peers) const;
 
   Device& device() const { return *device_; }
   bool is_cpu() const { return is_cpu_; }
@@ -47,8 +53,10 @@ class RankDevice {
   // Lines for the header: which GPU, how MFU is counted, what was decided about kernels. Empty on the CPU.
   std::string Description(const proto::Plan& plan) const;
 
-  // A line about the memory of the GPU: the arena, and what is taken beside it. Empty on the CPU.
-  std::string MemoryText(uint64_t arena_bytes) const;
+  // Of the GPU, now; nothing on the CPU.
+  DeviceMemoryUse Memory(uint64_t arena_bytes) const;
+  // Whether what is taken of its memory may be another rank's.
+  bool may_share() const { return may_share_; }
 
  private:
   RankDevice() = default;
@@ -58,6 +66,9 @@ class RankDevice {
   bool is_cpu_ = true;
   cpu::Isa isa_ = cpu::Isa::kGeneric;
   bool tf32_ = false;
+  bool may_share_ = false;
+  std::string gpu_;
+  uint64_t used_before_ = 0;
   std::optional<CudaSide> cuda_side_;
 };
 

@@ -22,6 +22,7 @@
 #include "runtime/metrics/trace.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftexec/checkpoints.h"
+#include "tools/ftexec/device_memory.h"
 #include "tools/ftexec/header.h"
 #include "tools/ftexec/peers.h"
 #include "tools/ftexec/rank_device.h"
@@ -78,6 +79,7 @@ class Run {
     progress_.reset();
     report_.activity().Enter(Activity::kFinishing);
     FT_RETURN_IF_ERROR(Finish());
+    CompareMemory();
     if (job_.rank() == 0) PrintMemory(job_, device_);
     return CheckLogs();
   }
@@ -257,7 +259,17 @@ class Run {
     return absl::OkStatus();
   }
 
+  // Of a GPU with what was announced: at the end, and when a step has been enqueued and one recorded.
+  void CompareMemory() {
+    if (job_.rank() != 0 || device_.is_cpu() || device_.may_share() || told_memory_) return;
+    const std::string line =
+        LowAnnouncement(job_.plan(), job_.bound, device_.Memory(job_.bound.arena_bytes()));
+    told_memory_ = !line.empty();
+    if (told_memory_) Warn(line);
+  }
+
   absl::StatusOr<bool> AtBoundary(std::optional<double> eval_loss) {
+    if (boundaries_ < 2 && ++boundaries_ == 2) CompareMemory();
     if (checkpoints_ == nullptr) return false;
     FT_ASSIGN_OR_RETURN(const bool ends, checkpoints_->AtBoundary(*loop_, eval_loss));
     ends_early_ = ends && loop_->position().steps < job_.steps;  // after the last step it ends anyway
@@ -299,7 +311,9 @@ class Run {
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Checkpoints> checkpoints_;  // null: none are written or read
   bool resumed_ = false;
-  bool ends_early_ = false;  // with a checkpoint, as somebody wished
+  int boundaries_ = 0;        // so far, up to 2
+  bool told_memory_ = false;  // that more is taken than was announced
+  bool ends_early_ = false;   // with a checkpoint, as somebody wished
   std::unique_ptr<TrainingLoop> loop_;
   std::unique_ptr<BatchSampler> sampler_;
   std::unique_ptr<EvaluationBatches> eval_batches_;

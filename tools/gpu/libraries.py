@@ -5,6 +5,8 @@ line: what was loaded, and from where.   libraries.py driver|cublasLt|cudnn|nccl
 """
 import contextlib
 import ctypes
+import itertools
+import os
 import pathlib
 import re
 import sys
@@ -19,6 +21,20 @@ class Refused(Exception):
 def expect(status, what):
     if status:
         raise Refused(f"{what} returned {status}")
+
+
+def load(name):
+    """From where the loader looks, else from the wheels of the active environment, else from a toolkit: as ftexec does."""
+    prefix = pathlib.Path(os.environ.get("VIRTUAL_ENV") or sys.prefix)
+    wheels = [prefix.glob(f"{lib}/python3*/{packages}/nvidia/*/lib/{name}") for lib in ("lib", "local/lib")
+              for packages in ("site-packages", "dist-packages")]
+    error = None
+    for candidate in (name, *itertools.chain(*wheels, pathlib.Path("/usr/local").glob(f"cuda*/lib64/{name}"))):
+        try:
+            return ctypes.CDLL(str(candidate))
+        except OSError as failure:
+            error = error or failure
+    raise error
 
 
 def place(handle):
@@ -57,7 +73,7 @@ def created(prefix, version_of):
     """A library of which a handle is made and given back."""
     def check(name):
         open_gpu()
-        library, handle = ctypes.CDLL(name), ctypes.c_void_p()
+        library, handle = load(name), ctypes.c_void_p()
         getattr(library, version_of).restype = ctypes.c_size_t
         expect(getattr(library, f"{prefix}Create")(ctypes.byref(handle)), f"{prefix}Create")
         expect(getattr(library, f"{prefix}Destroy")(handle), f"{prefix}Destroy")
@@ -67,7 +83,7 @@ def created(prefix, version_of):
 
 def nccl(name):
     """A communicator of one rank, and a sum in it."""
-    library, version, communicator = ctypes.CDLL(name), ctypes.c_int(), ctypes.c_void_p()
+    library, version, communicator = load(name), ctypes.c_int(), ctypes.c_void_p()
     expect(library.ncclGetVersion(ctypes.byref(version)), "ncclGetVersion")
     if "--load-only" not in sys.argv:
         cuda, memory = open_gpu()

@@ -1,9 +1,7 @@
 """What this machine has: GPUs, NVIDIA's libraries, PyTorch. Run as a program it prints the GPUs as JSON."""
 import ctypes
-import glob
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
@@ -71,30 +69,16 @@ def torch_of(python, seconds=120):
     return found
 
 
-def groups_of_folders(python):
-    """Where NVIDIA's libraries, and no others, may lie that belong together: wheels beside PyTorch, toolkits."""
-    code = "import importlib.util as u; s = u.find_spec('nvidia'); print('\\n'.join(s.submodule_search_locations if s else []))"
-    wheels = [glob.glob(f"{line}/*/lib") for line in output_of([python, "-c", code], 30).splitlines()]
-    toolkits = [[folder] for folder in ("/usr/local/cuda/lib64", *sorted(glob.glob("/usr/local/cuda-*/lib64"), reverse=True))]
-    return wheels + toolkits
-
-
-def library_folders(program, python):
-    """Folders of libraries for our program: those PyTorch uses, when they are of the major version it was built for."""
-    versions = set(re.findall(rb"libcublasLt\.so\.(\d+)", pathlib.Path(program).read_bytes()))
-    names = {f"libcublasLt.so.{version.decode()}" for version in versions}
-    for group in groups_of_folders(python):
-        if any((pathlib.Path(folder) / name).exists() for folder in group for name in names):
-            return group
-    return []
-
-
-def environment(folders):
-    """Of our programs. What the caller has put on LD_LIBRARY_PATH comes first."""
+def environment(python="", folders=()):
+    """Of our programs. They find NVIDIA's libraries beside the PyTorch of `python`, as of an active environment, and before those in
+    `folders`; what the caller has put on LD_LIBRARY_PATH comes first."""
     kept = {name: value for name, value in os.environ.items()
             if name not in LAUNCHER_VARIABLES and not name.startswith("TORCHELASTIC_")}
-    path = [part for part in (os.environ.get("LD_LIBRARY_PATH"), *folders) if part]
-    return {**kept, **({"LD_LIBRARY_PATH": ":".join(path)} if path else {})}
+    if prefix := python and output_of([python, "-c", "import sys; print(sys.prefix)"], 30).strip():
+        kept["VIRTUAL_ENV"] = prefix
+    if path := ":".join(part for part in (os.environ.get("LD_LIBRARY_PATH"), *folders) if part):
+        kept["LD_LIBRARY_PATH"] = path
+    return kept
 
 
 if __name__ == "__main__":

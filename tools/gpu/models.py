@@ -137,7 +137,7 @@ def theirs(context, name, variant):
     with gauges.watched(context.gpus[0]) as gauged:
         execute(context, [context.python, "-B", artifacts.HERE / "torch_worker.py", name, f"--variant={variant}",
                           f"--batch={workload['batch']}", f"--seq={workload['seq']}", f"--steps={TORCH_STEPS}",
-                          f"--data={data_of(context)}", f"--out={out}"], env=machine.environment([]), limit=LIMITS[variant])
+                          f"--data={data_of(context)}", f"--out={out}"], env=machine.environment(), limit=LIMITS[variant])
     result = json.loads(out.read_text())
     return {**result, "seconds": result["seconds"][WARMUP:], "first_step_s": result["seconds"][0], "loss": result["losses"][-1],
             "gauges": gauged}

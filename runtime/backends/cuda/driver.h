@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,11 +26,15 @@ using EventHandle = CUevent_st*;
 using GraphHandle = CUgraphExec_st*;
 
 struct DeviceProperties {
-  std::string name;          // "NVIDIA H200"
+  std::string name;  // "NVIDIA H200"
+  // "0000:3B:00.0", the same for every process of the machine; empty: not known.
+  std::string pci_address = {};
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   size_t shared_bytes_per_block = 0;  // with opt-in
   uint64_t total_bytes = 0;
+  // Of its memory, by all processes, when this was asked; none: not known.
+  std::optional<uint64_t> used_bytes = {};
   int driver_version = 0;   // the newest CUDA that the driver knows: 13000 for 13.0
   int runtime_version = 0;  // that this program was built with
 };

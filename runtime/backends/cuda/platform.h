@@ -15,7 +15,7 @@
 namespace ft::cuda {
 
 enum class AttentionChoice {
-  kAuto,   // cuDNN, our own kernel for what it refuses
+  kAuto,   // cuDNN; our own kernel for f32, and in deterministic mode for what cuDNN refuses
   kCudnn,  // what cuDNN refuses is an error
   kOwn,    // our own kernel; cuDNN is not loaded
 };
@@ -25,6 +25,8 @@ struct PlatformOptions {
   AttentionChoice attention = AttentionChoice::kAuto;
   // Libraries use no algorithm that differs from run to run, nor choose one by timing.
   bool deterministic = false;
+  // Several ranks of a host may compute on one device.
+  bool share_devices = false;
 };
 
 // Names for what the host enqueues, shown by profilers.
@@ -47,8 +49,8 @@ struct Platform {
 
 // Checks driver and device, makes the device of this rank of the host the calling thread's, loads libraries.
 // Errors: FailedPrecondition, one line for the user, when there is no driver or device, when it is too old
-// (compute capability below 8.0), when there are fewer devices than `local_rank` needs and they may not be
-// shared (device/choose_device.h), when a library cannot be loaded.
+// (compute capability below 8.0), when there are several devices, yet fewer than `local_rank` needs, and they
+// may not be shared (device/choose_device.h), when a library cannot be loaded.
 absl::StatusOr<Platform> OpenPlatform(int local_rank, const PlatformOptions& options);
 
 }  // namespace ft::cuda

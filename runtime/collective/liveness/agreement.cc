@@ -31,11 +31,6 @@ struct Head {
 
 constexpr char kKnownToAll[] = "ft/known-to-all-ranks";
 
-absl::Status KnownToAll(absl::Status error) {
-  error.SetPayload(kKnownToAll, absl::Cord());
-  return error;
-}
-
 std::string RanksText(const std::vector<size_t>& ranks) {
   const size_t named = std::min(ranks.size(), kMaxNamedRanks);
   return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
@@ -49,6 +44,11 @@ absl::Status TooLong(uint64_t bytes) {
 }
 
 }  // namespace
+
+absl::Status KnownToAll(absl::Status error) {
+  error.SetPayload(kKnownToAll, absl::Cord());
+  return error;
+}
 
 bool IsKnownToAll(const absl::Status& error) { return error.GetPayload(kKnownToAll).has_value(); }
 

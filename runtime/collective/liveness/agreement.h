@@ -21,6 +21,9 @@ namespace ft {
 // them may say it for all. It stays so through macros that return it, and not in an error that is made of it.
 bool IsKnownToAll(const absl::Status& error);
 
+// Marks an error that every rank comes to by itself, from what all of them know.
+absl::Status KnownToAll(absl::Status error);
+
 class Agreement {
  public:
   // On rank 0, with what each rank brought: what all ranks get, or the error that all get.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/communicator_staging.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/nccl/device_memory.h"
 #include "runtime/collective/nccl/rank_ordered_sum.h"
@@ -19,8 +20,6 @@
 namespace ft::nccl {
 namespace {
 
-constexpr size_t kBarrierBytes = 256;
-constexpr size_t kDeterministicBytes = size_t{32} << 20;
 // Ranks come to the end together, or something is wrong.
 constexpr absl::Duration kFarewell = absl::Seconds(2);
 
@@ -259,10 +258,12 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateNcclCommunicator(std::unique
   }
   FT_ASSIGN_OR_RETURN(DeviceMemory staging,
                       DeviceMemory::Allocate(*options.cuda.driver, options.staging_bytes));
-  FT_RETURN_IF_ERROR(options.cuda.driver->Zero(staging.data(), kBarrierBytes));
+  FT_RETURN_IF_ERROR(options.cuda.driver->Zero(staging.data(), kBarrierStaging));
   return std::make_unique<NcclCommunicator>(std::move(handle), std::move(options), std::move(staging));
 }
 
-size_t NcclStagingBytes(bool deterministic) { return deterministic ? kDeterministicBytes : kBarrierBytes; }
+size_t NcclStagingBytes(bool deterministic) {
+  return deterministic ? kDeterministicStaging : kBarrierStaging;
+}
 
 }  // namespace ft::nccl

@@ -1,4 +1,4 @@
-// Which host this process is on, as far as sharing memory goes.
+// Which host this process is on.
 #pragma once
 
 #include <string>
@@ -10,5 +10,9 @@ std::string Hostname();
 // Equal for two processes exactly when they run on one booted kernel and see the same /dev/shm: two
 // containers on one host differ, unless they share it.
 std::string HostIdentity();
+
+// Equal for two processes on one booted kernel, whatever containers they are in: devices have the same
+// addresses for both.
+std::string MachineIdentity();
 
 }  // namespace ft

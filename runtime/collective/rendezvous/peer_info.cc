@@ -35,7 +35,8 @@ bool Decode(const Json& object, PeerInfo* peer) {
          Text(object, "external_address", &peer->external_address) &&
          Text(object, "fingerprint", &peer->fingerprint) && Text(object, "label", &peer->label) &&
          Number(object, "restart_count", &peer->restart_count) &&
-         Text(object, "instruction_set", &peer->instruction_set);
+         Text(object, "instruction_set", &peer->instruction_set) && Text(object, "machine", &peer->machine) &&
+         Text(object, "gpu", &peer->gpu);
 }
 
 }  // namespace
@@ -52,7 +53,9 @@ std::string EncodePeers(const std::vector<PeerInfo>& peers) {
                      {"fingerprint", peer.fingerprint},
                      {"label", peer.label},
                      {"restart_count", peer.restart_count},
-                     {"instruction_set", peer.instruction_set}});
+                     {"instruction_set", peer.instruction_set},
+                     {"machine", peer.machine},
+                     {"gpu", peer.gpu}});
   }
   return Dump(array);
 }

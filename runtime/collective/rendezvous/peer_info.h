@@ -24,6 +24,9 @@ struct PeerInfo {
   std::string label;
   int restart_count = 0;
   std::string instruction_set;  // see RendezvousOptions
+  // Equal for ranks that run on one booted kernel, in containers of their own or not.
+  std::string machine;
+  std::string gpu;  // see RendezvousOptions
 };
 
 // As text and back. Errors: Internal for text of another kind.

@@ -30,6 +30,8 @@ PeerInfo Self(const LaunchEnvironment& environment, const RendezvousOptions& opt
   self.label = options.label;
   self.restart_count = environment.restart_count;
   self.instruction_set = options.instruction_set;
+  self.machine = MachineIdentity();
+  self.gpu = options.gpu;
   return self;
 }
 

@@ -25,6 +25,8 @@ struct RendezvousOptions {
   // The best that this rank can compute with; ranks may differ and learn of each other's. Empty where it does
   // not matter.
   std::string instruction_set;
+  // The PCI address of the GPU that this rank computes on; empty: none, or not known.
+  std::string gpu = {};
   // How long ranks may wait for the last one to arrive.
   absl::Duration timeout = absl::Seconds(300);
 };

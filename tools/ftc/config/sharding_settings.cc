@@ -112,7 +112,8 @@ std::vector<Setting> OverlapRows() {
         {"zero_optimization.allgather_bucket_size", ElementsToMib("param_dtype")}}},
       {"target", kOverlap, "NAME|FILE.yaml", TargetValue(), "Machine that costs are estimated for"},
       {"memory_budget", kOverlap, "BYTES", Bytes(FT_OPTION(overlap.memoryBudget)),
-       "Bytes of each rank's arena, a hard limit, within which prefetch=auto looks for the fastest; 0: none"},
+       "Bytes of each rank's arena and of what the target announces beside it, a hard limit, within which "
+       "prefetch=auto looks for the fastest; 0: none"},
   };
 }
 

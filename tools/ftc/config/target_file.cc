@@ -67,6 +67,7 @@ constexpr Bounds kRate{.low = 1e-9, .high = 1e9};
 constexpr Bounds kLatency{.low = 0, .high = 1e9};
 constexpr Bounds kCount{.low = 1, .high = 1024, .whole = true};
 constexpr Bounds kMemory{.low = 1, .high = 1e9, .whole = true};
+constexpr Bounds kBeside{.low = 0, .high = 1e9, .whole = true};
 
 std::string SetName(const std::string& text, Target& target) {
   target.set_name(text);
@@ -105,6 +106,10 @@ std::vector<Figure> MakeFigures() {
              [](Target& t, double x) { t.set_memory_bytes(static_cast<uint64_t>(x)); }),
       Scaled("memory.gigabytes_per_s", Figure::Needed::kYes, kGiga, kRate,
              [](Target& t, double x) { t.set_memory_bytes_per_s(x); }),
+      Scaled("memory.beside_mib", Figure::Needed::kNo, kMebi, kBeside,
+             [](Target& t, double x) { t.set_beside_bytes(static_cast<uint64_t>(x)); }),
+      Scaled("memory.communicator_mib", Figure::Needed::kNo, kMebi, kBeside,
+             [](Target& t, double x) { t.set_communicator_bytes(static_cast<uint64_t>(x)); }),
       Text("memory.source"),
   };
   AddRates("fp32", &Target::mutable_f32, figures);

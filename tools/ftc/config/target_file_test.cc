@@ -56,6 +56,12 @@ TEST(TargetFileTest, FiguresComeInTheUnitsThatTheirKeysName) {
   EXPECT_EQ(target->network().step_s(), 0);
   EXPECT_DOUBLE_EQ(target->copies().bytes_per_s(), 2.5e10);
   EXPECT_EQ(target->copies().latency_s(), 0);
+  EXPECT_EQ(target->beside_bytes(), 0u);
+  const absl::StatusOr<ft::Target> announcing = ParseTarget(
+      Edited("  capacity_mib: 1024\n", "  beside_mib: 3\n  communicator_mib: 0\n"), "my.yaml", "my");
+  ASSERT_TRUE(announcing.ok()) << announcing.status();
+  EXPECT_EQ(announcing->beside_bytes(), uint64_t{3} << 20);
+  EXPECT_EQ(announcing->communicator_bytes(), 0u);
   EXPECT_EQ(ParseTarget("name: other\n" + std::string(kGood), "my.yaml", "my")->name(), "other");
 }
 
@@ -127,6 +133,7 @@ TEST(TargetFileTest, TheEndsOfWhatFiguresMayBeArePossible) {
   }
   EXPECT_TRUE(ParseTarget(Edited("latency_us: 20}", "latency_us: 1e9}"), "my.yaml", "my").ok());
   EXPECT_TRUE(ParseTarget(Edited("capacity_mib: 1024", "capacity_mib: 1e9"), "my.yaml", "my").ok());
+  EXPECT_TRUE(ParseTarget(Edited("capacity_mib: 1024", "beside_mib: 1e9"), "my.yaml", "my").ok());
 }
 
 TEST(TargetFileTest, AFileIsNamedAsItIsCalled) {

@@ -96,6 +96,7 @@ class JobCheck {
         .label = absl::StrCat("a check of ", flags_.plan),
         .instruction_set =
             prepared_.device == nullptr ? "" : std::string(prepared_.device->best_instruction_set()),
+        .gpu = prepared_.device == nullptr ? "" : prepared_.device->gpu(),
         .timeout = flags_.timeout()};
     FT_ASSIGN_OR_RETURN(peers_.rendezvous, Rendezvous::Join(environment_, options));
     FT_ASSIGN_OR_RETURN(peers_.monitor, PeerMonitor::Start(*peers_.rendezvous));
@@ -178,6 +179,8 @@ class JobCheck {
     if (!have_devices) return Depth::kFolder;
     const bool cuda = !prepared_.device->is_cpu();
     findings_.push_back(JudgeDevices(peers, facts, std::string(prepared_.device->instruction_set())));
+    const absl::Status gpus = prepared_.device->CheckGpus(peers);
+    if (!gpus.ok()) findings_.push_back(Failure("GPUs", gpus));
     if (!cuda) findings_.push_back(JudgeThreads(peers, facts));
     findings_.push_back(JudgeMemory(peers, facts));
     const bool has_memory = findings_.back().verdict != Verdict::kFailure;
@@ -185,7 +188,7 @@ class JobCheck {
     const bool has_shm = findings_.back().verdict != Verdict::kFailure;
     if (prepared_.job.plan().has_target())
       findings_.push_back(JudgeTarget(prepared_.job.plan().target(), cuda, peers));
-    return has_memory && has_shm ? Depth::kAll : Depth::kFolder;
+    return has_memory && has_shm && gpus.ok() ? Depth::kAll : Depth::kFolder;
   }
 
   // The last agreement: rank 0 prints before any rank ends, since a launcher may end the others then.

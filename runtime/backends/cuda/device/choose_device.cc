@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
@@ -20,13 +19,10 @@ std::string VisibleDevices() {
 
 absl::Status TooFew(int local_rank, int devices) {
   return absl::FailedPreconditionError(
-      absl::StrCat("LOCAL_RANK ", local_rank, " needs CUDA device ", local_rank, ", but there ",
-                   devices == 1 ? "is 1 CUDA device, 0"
-                                : absl::StrCat("are ", devices, " CUDA devices, 0 to ", devices - 1),
-                   VisibleDevices(), "; start at most ", devices, devices == 1 ? " rank" : " ranks",
-                   " on this host, or let ranks share ", devices == 1 ? "it" : "them",
-                   " (NCCL 2.30 and NCCL_MULTI_RANK_GPU_ENABLE=1)",
-                   devices == 1 ? "; where each rank sees a device of its own, set LOCAL_RANK=0" : ""));
+      absl::StrCat("LOCAL_RANK ", local_rank, " needs CUDA device ", local_rank, ", but there are ", devices,
+                   " CUDA devices, 0 to ", devices - 1, VisibleDevices(), "; start at most ", devices,
+                   " ranks on this host, show each rank one device of its own, or let ranks share "
+                   "them (--share-gpus=on, with NCCL 2.30)"));
 }
 
 }  // namespace
@@ -37,7 +33,7 @@ absl::StatusOr<ChosenDevice> ChooseDevice(Driver& driver, int local_rank, bool m
     return absl::FailedPreconditionError(
         absl::StrCat("there is a CUDA driver, but no CUDA device", VisibleDevices(), "; use --device=cpu"));
   }
-  if (local_rank >= devices && !may_share) return TooFew(local_rank, devices);
+  if (local_rank >= devices && devices > 1 && !may_share) return TooFew(local_rank, devices);
   ChosenDevice chosen{.number = local_rank % devices, .properties = {}};
   FT_ASSIGN_OR_RETURN(chosen.properties, driver.Properties(chosen.number));
   const DeviceProperties& p = chosen.properties;
@@ -52,11 +48,6 @@ absl::StatusOr<ChosenDevice> ChooseDevice(Driver& driver, int local_rank, bool m
         absl::StrCat(device, " cannot be used, is it busy or in exclusive mode? ", status.message()));
   }
   return chosen;
-}
-
-bool RanksMayShareDevices() {
-  const char* enabled = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
-  return enabled != nullptr && std::string_view(enabled) == "1";
 }
 
 }  // namespace ft::cuda

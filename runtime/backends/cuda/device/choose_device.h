@@ -12,11 +12,10 @@ struct ChosenDevice {
 };
 
 // Rank i of a host gets device i; with `may_share` and fewer devices than ranks, device i modulo their
-// number. Makes it the calling thread's. Errors: FailedPrecondition, one line for the user, without a driver
-// or a device, with too few of them, or with one of compute capability below 8.0 (which lacks bf16).
+// number. An only device is taken by any rank: launchers show each one its own, and whether two ranks got the
+// same is seen when they meet. Makes it the calling thread's. Errors: FailedPrecondition, one line for the
+// user, without a driver or a device, with several of them and yet too few, or with one of compute capability
+// below 8.0 (which lacks bf16).
 absl::StatusOr<ChosenDevice> ChooseDevice(Driver& driver, int local_rank, bool may_share);
-
-// Whether NCCL was told to let ranks share a GPU (its variable NCCL_MULTI_RANK_GPU_ENABLE is 1).
-bool RanksMayShareDevices();
 
 }  // namespace ft::cuda

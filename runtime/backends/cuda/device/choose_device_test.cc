@@ -38,10 +38,7 @@ class HostWith final : public ScriptedDriver {
 
 class ChooseDeviceTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    unsetenv("CUDA_VISIBLE_DEVICES");
-    unsetenv("NCCL_MULTI_RANK_GPU_ENABLE");
-  }
+  void SetUp() override { unsetenv("CUDA_VISIBLE_DEVICES"); }
   static std::string Error(Driver& driver, int local_rank) {
     const absl::StatusOr<ChosenDevice> chosen = ChooseDevice(driver, local_rank, /*may_share=*/false);
     EXPECT_EQ(chosen.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -75,17 +72,23 @@ TEST_F(ChooseDeviceTest, NoDevice) {
 }
 
 TEST_F(ChooseDeviceTest, TooFewDevices) {
-  HostWith two(2, 9, 0), one(1, 9, 0);
+  HostWith two(2, 9, 0);
   EXPECT_EQ(
       Error(two, 3),
       "LOCAL_RANK 3 needs CUDA device 3, but there are 2 CUDA devices, 0 to 1; start at most 2 ranks on "
-      "this host, or let ranks share them (NCCL 2.30 and NCCL_MULTI_RANK_GPU_ENABLE=1)");
-  EXPECT_EQ(
-      Error(one, 1),
-      "LOCAL_RANK 1 needs CUDA device 1, but there is 1 CUDA device, 0; start at most 1 rank on this "
-      "host, or let ranks share it (NCCL 2.30 and NCCL_MULTI_RANK_GPU_ENABLE=1); where each rank sees a "
-      "device of its own, set LOCAL_RANK=0");
+      "this host, show each rank one device of its own, or let ranks share them (--share-gpus=on, with NCCL "
+      "2.30)");
   EXPECT_EQ(two.current, -1);
+}
+
+TEST_F(ChooseDeviceTest, AnOnlyDeviceIsTakenWhateverTheRank) {
+  for (const int rank : {0, 1, 7}) {
+    HostWith host(1, 9, 0);
+    const absl::StatusOr<ChosenDevice> chosen = ChooseDevice(host, rank, false);
+    ASSERT_TRUE(chosen.ok()) << chosen.status();
+    EXPECT_EQ(chosen->number, 0);
+    EXPECT_EQ(host.current, 0);
+  }
 }
 
 TEST_F(ChooseDeviceTest, RanksThatMayShareTakeTurns) {
@@ -95,11 +98,6 @@ TEST_F(ChooseDeviceTest, RanksThatMayShareTakeTurns) {
     ASSERT_TRUE(chosen.ok()) << chosen.status();
     EXPECT_EQ(chosen->number, rank % 2);
   }
-  EXPECT_FALSE(RanksMayShareDevices());
-  setenv("NCCL_MULTI_RANK_GPU_ENABLE", "0", 1);
-  EXPECT_FALSE(RanksMayShareDevices());
-  setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
-  EXPECT_TRUE(RanksMayShareDevices());
 }
 
 TEST_F(ChooseDeviceTest, TooOld) {

@@ -160,13 +160,16 @@ TEST_F(OpenCudaDeviceTest, TheDeviceHasTheKernelsOfThisBackend) {
   const absl::StatusOr<OpenedDevice> device = OpenCudaDevice(1, {.world_size = 2});
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_EQ(device->device->description().find("CUDA device 1: NVIDIA H200"), 0u);
+  EXPECT_EQ(device->pci_address, "0000:02:00.0");
+  EXPECT_EQ(device->used_before, uint64_t{1} << 30);
   const absl::Status known = device->device->CreateKernel("matmul", {}, {}).status();
   EXPECT_EQ(known.code(), absl::StatusCode::kInvalidArgument) << known;  // without operands
 }
 
 TEST_F(OpenCudaDeviceTest, TroubleIsOneLine) {
-  EXPECT_EQ(OpenCudaDevice(1, {}).status().message().find("LOCAL_RANK 1 needs CUDA device 1, but there is 1"),
-            0u);
+  emulation::Machine().devices = 2;
+  EXPECT_EQ(
+      OpenCudaDevice(2, {}).status().message().find("LOCAL_RANK 2 needs CUDA device 2, but there are 2"), 0u);
   emulation::Machine().no_driver = "no CUDA driver was found; use --device=cpu";
   EXPECT_EQ(OpenCudaDevice(0, {}).status(),
             absl::FailedPreconditionError("no CUDA driver was found; use --device=cpu"));

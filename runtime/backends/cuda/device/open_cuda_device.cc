@@ -11,11 +11,17 @@ namespace ft::cuda {
 absl::StatusOr<OpenedDevice> OpenCudaDevice(int local_rank, const CudaDeviceOptions& options) {
   FT_ASSIGN_OR_RETURN(Platform platform, OpenPlatform(local_rank, options.platform));
   Driver* const driver = platform.driver.get();
+  OpenedDevice opened{.driver = driver, .rank_sum = &RankSum, .pci_address = platform.properties.pci_address};
+  if (platform.properties.used_bytes.has_value()) {
+    opened.used_before = *platform.properties.used_bytes;
+  } else {
+    FT_ASSIGN_OR_RETURN(const FreeMemory memory, driver->MemoryInfo());
+    opened.used_before = memory.total - memory.free;
+  }
   KernelTable kernels;
   RegisterCudaKernels(kernels);
-  FT_ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device,
-                      CudaDevice::Create(std::move(platform), std::move(kernels), options));
-  return OpenedDevice{.device = std::move(device), .driver = driver, .rank_sum = &RankSum};
+  FT_ASSIGN_OR_RETURN(opened.device, CudaDevice::Create(std::move(platform), std::move(kernels), options));
+  return opened;
 }
 
 }  // namespace ft::cuda

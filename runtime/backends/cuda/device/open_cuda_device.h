@@ -1,7 +1,9 @@
 // The device behind --device=cuda, also for programs that were built without CUDA.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "runtime/backends/cuda/platform.h"
@@ -16,10 +18,14 @@ struct CudaDeviceOptions {
 };
 
 struct OpenedDevice {
-  std::unique_ptr<Device> device;
+  std::unique_ptr<Device> device = {};
   // What communicators want of it; both live as long as the device.
   Driver* driver = nullptr;
   RankSumLauncher rank_sum = nullptr;
+  std::string pci_address = {};  // DeviceProperties::pci_address
+  // Bytes of its memory that were in use before: by other processes, and where nothing says that without a
+  // context, by the one of this process.
+  uint64_t used_before = 0;
 };
 
 // For the `local_rank`-th rank on this host, with all kernels. Errors: FailedPrecondition, one line for the

@@ -135,29 +135,40 @@ absl::Status EmulatedDriver::CheckRange(const void* data, uint64_t bytes, bool m
 
 absl::StatusOr<int> EmulatedDriver::CountDevices() {
   if (!machine_.no_driver.empty()) return absl::FailedPreconditionError(machine_.no_driver);
-  return machine_.devices;
+  return machine_.visible.has_value() ? static_cast<int>(machine_.visible->size()) : machine_.devices;
 }
 
 absl::StatusOr<DeviceProperties> EmulatedDriver::Properties(int device) {
-  if (device < 0 || device >= machine_.devices)
+  FT_ASSIGN_OR_RETURN(const int devices, CountDevices());
+  if (device < 0 || device >= devices)
     return Failed("Properties", fmt::format("there is no device {}", device));
-  return machine_.properties;
+  DeviceProperties properties = machine_.properties;
+  const int number = machine_.visible.has_value() ? (*machine_.visible)[static_cast<size_t>(device)] : device;
+  properties.pci_address = fmt::format("0000:{:02X}:00.0", number + 1);
+  Lock lock(mutex_);
+  if (machine_.knows_used) properties.used_bytes = Used();
+  return properties;
 }
 
 absl::Status EmulatedDriver::SetDevice(int device) {
-  if (!machine_.no_driver.empty()) return absl::FailedPreconditionError(machine_.no_driver);
-  if (device < 0 || device >= machine_.devices)
+  FT_ASSIGN_OR_RETURN(const int devices, CountDevices());
+  if (device < 0 || device >= devices)
     return Failed("SetDevice", fmt::format("there is no device {}", device));
   Lock lock(mutex_);
   threads_.insert(std::this_thread::get_id());
   return absl::OkStatus();
 }
 
+uint64_t EmulatedDriver::Used() const {
+  return machine_.others_bytes + (threads_.empty() ? 0 : machine_.context_bytes) +
+         memory_.bytes(MemoryKind::kDevice);
+}
+
 absl::StatusOr<FreeMemory> EmulatedDriver::MemoryInfo() {
   Lock lock(mutex_);
   FT_RETURN_IF_ERROR(CheckThread("MemoryInfo"));
   const uint64_t total = machine_.properties.total_bytes;
-  const uint64_t used = machine_.others_bytes + memory_.bytes(MemoryKind::kDevice);
+  const uint64_t used = Used();
   return FreeMemory{.free = total - std::min(total, used), .total = total};
 }
 

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -33,6 +34,8 @@ enum class Schedule {
 struct EmulatedMachine {
   std::string no_driver = {};  // why there is no usable driver; empty when there is one
   int devices = 1;
+  // Of those the ones that CUDA_VISIBLE_DEVICES shows, in its order; none given: all.
+  std::optional<std::vector<int>> visible = {};
   DeviceProperties properties = {.name = "NVIDIA H200",
                                  .major = 9,
                                  .minor = 0,
@@ -42,8 +45,12 @@ struct EmulatedMachine {
                                  .driver_version = 13000,
                                  .runtime_version = 13000};
   uint64_t others_bytes = uint64_t{1} << 30;    // of device memory, used by others
+  uint64_t context_bytes = 0;                   // of device memory, used once a thread has set the device
+  bool knows_used = true;                       // Properties tells used_bytes
   uint64_t pinnable_bytes = uint64_t{1} << 40;  // that the system lets one lock
   Schedule schedule = Schedule::kAtOnce;
+  // Why a library for attention refuses every shape; empty: there is no such library.
+  std::string attention_refusal = {};
 };
 
 // What platforms are opened on (OpenPlatform) from now on. Not thread-safe.
@@ -97,6 +104,8 @@ class EmulatedDriver final : public Driver {
  private:
   friend class EmulatedStream;
   using Lock = std::unique_lock<std::mutex>;
+
+  uint64_t Used() const;  // bytes of the device, by all; the mutex is held
 
   // All Find... and Check... give the error of a call named `call`. The mutex is held.
   absl::Status CheckThread(const char* call) const;

@@ -1,7 +1,10 @@
 // attention and attention_grad, and both with q, k and v side by side in one tensor: cuDNN's fused kernels
-// where it has them, else our own. Both keep the same statistics, so a forward kernel of one goes with a
-// gradient of the other.
+// where it has them, else our own, where the user has chosen it or there is no other choice. Both keep the
+// same statistics, so a forward kernel of one goes with a gradient of the other.
 #include "runtime/backends/cuda/routines/attention.h"
+
+#include <string>
+#include <string_view>
 
 #include "fmt/format.h"
 #include "runtime/backends/cuda/register.h"
@@ -45,8 +48,32 @@ std::string Describe(const AttentionShape& s, bool gradient) {
   return text + fmt::format(", {}", Name(s.dtype));
 }
 
+// How our own kernels compare with cuDNN's of 16-bit operands: they compute in f32, without tensor cores.
+constexpr char kCost[] = "takes about ten times as long as cuDNN's kernels";
+
+// What becomes of a 16-bit shape that the library refuses where it may choose itself. Without an error our
+// own kernel computes it.
+absl::Status TakeRefused(const KernelContext& context, const std::string& what, std::string_view reason) {
+  if (context.attention == nullptr) {
+    context.Note(fmt::format("{}: own kernel, there is no cuDNN here", what));
+    return absl::OkStatus();
+  }
+  if (context.deterministic) {
+    context.Note(
+        fmt::format("{}: own kernel, which {}; cuDNN has none that gives the same bits every time ({}), "
+                    "--deterministic=off lets it take others",
+                    what, kCost, reason));
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(fmt::format(
+      "cuDNN refuses {}: {}; --attention=own computes it with our own kernel, which {}; cuDNN takes heads of "
+      "a multiple of 8 elements, up to 128 (256 on some GPUs), and a newer one perhaps this shape too",
+      what, reason, kCost));
+}
+
 // The library's kernel, or null for our own; `ask` asks the library. Notes the choice. An error where the
-// user wants the library's and it has none.
+// user wants the library's and it has none, or has left the choice to us and nothing that is as fast is
+// there.
 template <typename Ask>
 auto Choose(const KernelContext& context, const AttentionShape& shape, bool gradient, Ask ask)
     -> decltype(ask(*context.attention, AttentionSpec{})) {
@@ -55,8 +82,9 @@ auto Choose(const KernelContext& context, const AttentionShape& shape, bool grad
     context.Note(what + ": own kernel");
     return nullptr;
   }
+  const bool is_16_bit = shape.dtype != DType::kF32;
   absl::Status refused = absl::UnimplementedError("it is not loaded");
-  if (context.attention != nullptr && shape.dtype == DType::kF32) {
+  if (context.attention != nullptr && !is_16_bit) {
     refused = absl::UnimplementedError("it has none for f32");
   } else if (context.attention != nullptr) {
     auto fused = ask(*context.attention, SpecOf(shape));
@@ -71,7 +99,11 @@ auto Choose(const KernelContext& context, const AttentionShape& shape, bool grad
   if (context.attention_choice == AttentionChoice::kCudnn)
     return absl::InvalidArgumentError(
         fmt::format("cuDNN refuses {}: {}", what, std::string(refused.message())));
-  context.Note(fmt::format("{}: own kernel, cuDNN refuses it: {}", what, std::string(refused.message())));
+  if (is_16_bit) {
+    FT_RETURN_IF_ERROR(TakeRefused(context, what, std::string(refused.message())));
+  } else {
+    context.Note(fmt::format("{}: own kernel, cuDNN refuses it: {}", what, std::string(refused.message())));
+  }
   return nullptr;
 }
 

@@ -15,6 +15,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 struct Launched {
   int forward = 0, backward = 0;
@@ -105,6 +107,7 @@ class AttentionMaker : public testing::Test {
                             .products = products_,
                             .attention = library,
                             .attention_choice = choice,
+                            .deterministic = deterministic_,
                             .world_size = 1,
                             .notes = notes_});
   }
@@ -122,6 +125,7 @@ class AttentionMaker : public testing::Test {
   std::vector<float> q_, k_, v_, out_, lse_;
   std::vector<std::byte> workspace_;
   size_t shared_bytes_ = 227 << 10;
+  bool deterministic_ = false;
   KernelTable table_;
   emulation::ReferenceProducts products_;
   FakeAttention library_;
@@ -178,23 +182,54 @@ TEST_F(AttentionMaker, CudnnIsToldOfQueriesKeysAndValuesSideBySide) {
   EXPECT_EQ(backward.dv, at(dqkv, kHeads + kKvHeads));
 }
 
-TEST_F(AttentionMaker, OwnKernelComputesWhatCudnnRefuses) {
+TEST_F(AttentionMaker, ARefusalOf16BitsIsAnErrorThatNamesTheChoices) {
   library_.refusal = absl::UnimplementedError("no engine for head size 8");
+  for (const bool gradient : {false, true}) {
+    for (const DType dtype : {DType::kBF16, DType::kF16}) {
+      const absl::Status status = Make(gradient, dtype, AttentionChoice::kAuto, &library_).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+      const std::string line(status.message());
+      EXPECT_THAT(line, StartsWith(gradient ? "cuDNN refuses attention gradient 2x6, 4 heads of 8 on 2, "
+                                            : "cuDNN refuses attention 2x6, 4 heads of 8 on 2, "));
+      EXPECT_THAT(line, HasSubstr("no engine for head size 8; --attention=own computes it"));
+      EXPECT_THAT(line, HasSubstr("ten times as long"));
+      EXPECT_THAT(line, Not(HasSubstr("\n")));
+    }
+  }
+  EXPECT_TRUE(notes_.empty());
+  EXPECT_EQ(library_.launched.forward, 0);
+}
+
+TEST_F(AttentionMaker, InDeterministicModeOwnKernelComputesWhatCudnnRefusesAndSaysWhatItCosts) {
+  library_.refusal = absl::UnimplementedError("no engine for head size 8");
+  deterministic_ = true;
   Launch(Make(false, DType::kF16, AttentionChoice::kAuto, &library_));
   EXPECT_EQ(library_.launched.forward, 0);
   ExpectOwnForward();
   Launch(Make(false, DType::kF16, AttentionChoice::kAuto, &library_));  // noted once
+  EXPECT_THAT(
+      notes_,
+      ElementsAre("attention 2x6, 4 heads of 8 on 2, f16: own kernel, which takes about ten times as long as "
+                  "cuDNN's kernels; cuDNN has none that gives the same bits every time (no engine for head "
+                  "size 8), --deterministic=off lets it take others"));
+}
+
+TEST_F(AttentionMaker, APlatformWithoutCudnnHasNoOtherChoice) {
+  Launch(Make(false, DType::kBF16, AttentionChoice::kAuto, nullptr));
+  ExpectOwnForward();
   EXPECT_THAT(notes_,
-              ElementsAre("attention 2x6, 4 heads of 8 on 2, f16: own kernel, cuDNN refuses it: no engine "
-                          "for head size 8"));
+              ElementsAre("attention 2x6, 4 heads of 8 on 2, bf16: own kernel, there is no cuDNN here"));
 }
 
 TEST_F(AttentionMaker, RefusalIsAnErrorWhenCudnnIsAskedFor) {
   library_.refusal = absl::UnimplementedError("no engine for head size 8");
-  for (bool gradient : {false, true}) {
-    const KernelOr kernel = Make(gradient, DType::kF16, AttentionChoice::kCudnn, &library_);
-    EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(kernel.status().message()), HasSubstr("no engine for head size 8"));
+  for (const bool deterministic : {false, true}) {
+    deterministic_ = deterministic;
+    for (const bool gradient : {false, true}) {
+      const KernelOr kernel = Make(gradient, DType::kF16, AttentionChoice::kCudnn, &library_);
+      EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_THAT(std::string(kernel.status().message()), HasSubstr("no engine for head size 8"));
+    }
   }
   const KernelOr f32 = Make(false, DType::kF32, AttentionChoice::kCudnn, &library_);
   EXPECT_THAT(std::string(f32.status().message()), HasSubstr("none for f32"));

@@ -2,10 +2,12 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/backends/cuda/libraries/nvml.h"
 #include "runtime/backends/cuda/library_error.h"
 #include "runtime/base/status_macros.h"
 
@@ -34,6 +36,14 @@ absl::Status Failure(cudaError_t error, const std::string& call, const std::stri
   } while (false)
 
 std::string VersionText(int version) { return absl::StrFormat("%d.%d", version / 1000, version % 1000 / 10); }
+
+// Empty where there is none.
+std::string PciAddress(int device) {
+  std::array<char, 32> address = {};
+  if (cudaDeviceGetPCIBusId(address.data(), address.size(), device) == cudaSuccess) return address.data();
+  cudaGetLastError();  // not for who asks next, the launch of a kernel
+  return "";
+}
 
 // Of the legacy stream, on which the synchronous calls run: they may return before the device is done.
 absl::Status WaitForLegacyStream() {
@@ -96,6 +106,8 @@ absl::StatusOr<DeviceProperties> CudartDriver::Properties(int device) {
                               .multiprocessors = p.multiProcessorCount,
                               .shared_bytes_per_block = p.sharedMemPerBlockOptin,
                               .total_bytes = p.totalGlobalMem};
+  properties.pci_address = PciAddress(device);
+  properties.used_bytes = UsedBytes(properties.pci_address);
   FT_CUDA_CALL(cudaDriverGetVersion(&properties.driver_version), "cudaDriverGetVersion()");
   FT_CUDA_CALL(cudaRuntimeGetVersion(&properties.runtime_version), "cudaRuntimeGetVersion()");
   return properties;

@@ -5,16 +5,18 @@
 
 #include <array>
 #include <climits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/backends/cuda/libraries/library_folders.h"
 
 namespace ft::cuda {
 namespace {
 
-// Where else a library may lie, with a slash at the end: one copies program and libraries to a machine as
-// they are built, side by side or as bin and lib.
+// With a slash at the end: one copies program and libraries to a machine as they are built, side by side or
+// as bin and lib.
 std::vector<std::string> FoldersOfProgram() {
   std::array<char, PATH_MAX> path;
   const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
@@ -22,6 +24,14 @@ std::vector<std::string> FoldersOfProgram() {
   const std::string program(path.data(), static_cast<size_t>(length));
   const std::string folder = program.substr(0, program.rfind('/') + 1);
   return {folder, folder + "../lib/"};
+}
+
+// Where a library may lie that the loader does not find, the nearest to this program first.
+std::vector<std::string> OtherFolders() {
+  std::vector<std::string> folders = FoldersOfProgram();
+  for (std::string& folder : WheelFolders(PythonVariablesOfProcess())) folders.push_back(std::move(folder));
+  for (std::string& folder : ToolkitFolders("/usr/local")) folders.push_back(std::move(folder));
+  return folders;
 }
 
 // What dlerror said last, as one line.
@@ -44,7 +54,7 @@ absl::StatusOr<DynamicLibrary> DynamicLibrary::Open(const std::string& product,
     if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return DynamicLibrary(handle, name, product);
     if (reason.empty()) reason = LoaderError();
   }
-  for (const std::string& folder : FoldersOfProgram()) {
+  for (const std::string& folder : OtherFolders()) {
     for (const char* name : names) {
       const std::string path = folder + name;
       if (access(path.c_str(), R_OK) != 0) continue;

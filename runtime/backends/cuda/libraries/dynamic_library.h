@@ -16,9 +16,10 @@ namespace ft::cuda {
 class DynamicLibrary {
  public:
   // The first of `names` ("libcublasLt.so.13", "libcublasLt.so.12") that can be loaded: from where the
-  // dynamic loader looks, else from the folder of this program and its ../lib. `product` ("cuBLASLt") is for
-  // the error. Errors: FailedPrecondition "cannot load libcudnn.so.9 (cuDNN): <reason>; install it or put its
-  // folder on LD_LIBRARY_PATH".
+  // dynamic loader looks, else from the folder of this program and its ../lib, else from wheels of the active
+  // Python environment, else from a toolkit (library_folders.h). `product` ("cuBLASLt") is for the error.
+  // Errors: FailedPrecondition "cannot load libcudnn.so.9 (cuDNN): <reason>; install it or put its folder on
+  // LD_LIBRARY_PATH".
   static absl::StatusOr<DynamicLibrary> Open(const std::string& product, absl::Span<const char* const> names);
 
   // Sets `function`, a pointer to a function of the type that the library's header declares. Errors:
@@ -31,7 +32,7 @@ class DynamicLibrary {
     return status;
   }
 
-  // The name of those that was loaded.
+  // The name of those that was loaded, with its folder where the loader did not find it.
   const std::string& name() const { return name_; }
 
  private:

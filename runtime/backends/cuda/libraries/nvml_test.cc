@@ -8,7 +8,7 @@
 namespace ft::cuda {
 namespace {
 
-TEST(UtilizationMeterTest, AsksForTheDeviceAtTheAddress) {
+TEST(NvmlTest, AsksForTheDeviceAtTheAddress) {
   if (dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr)
     GTEST_SKIP() << "the driver of this machine has an NVML";
   EXPECT_FALSE(UtilizationMeter("0000:3C:00.0"));
@@ -17,6 +17,9 @@ TEST(UtilizationMeterTest, AsksForTheDeviceAtTheAddress) {
   EXPECT_EQ(meter(), 42.0);
   EXPECT_EQ(meter(), 43.0);
   EXPECT_LT(meter(), 0) << "unknown once NVML fails";
+  EXPECT_EQ(UsedBytes("0000:3B:00.0"), 200u) << "without what the driver keeps";
+  EXPECT_FALSE(UsedBytes("0000:3C:00.0").has_value());
+  EXPECT_FALSE(UsedBytes("").has_value());
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 // The provider of programs with CUDA: the runtime, cuBLASLt, cuDNN, NVML and NVTX of this machine.
 #include "runtime/backends/cuda/platform.h"
 
-#include <cuda_runtime_api.h>
-
-#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,15 +14,6 @@
 
 namespace ft::cuda {
 namespace {
-
-std::function<double()> UtilizationOf(int device) {
-  std::array<char, 32> address;
-  if (cudaDeviceGetPCIBusId(address.data(), address.size(), device) != cudaSuccess) {
-    cudaGetLastError();  // not for who asks next, the launch of a kernel
-    return nullptr;
-  }
-  return UtilizationMeter(address.data());
-}
 
 absl::StatusOr<std::unique_ptr<FusedAttention>> OpenAttention(const DeviceProperties& properties,
                                                               const PlatformOptions& options) {
@@ -42,15 +30,14 @@ absl::StatusOr<std::unique_ptr<FusedAttention>> OpenAttention(const DeviceProper
 absl::StatusOr<Platform> OpenPlatform(int local_rank, const PlatformOptions& options) {
   Platform platform;
   platform.driver = std::make_unique<CudartDriver>();
-  FT_ASSIGN_OR_RETURN(ChosenDevice chosen,
-                      ChooseDevice(*platform.driver, local_rank, RanksMayShareDevices()));
+  FT_ASSIGN_OR_RETURN(ChosenDevice chosen, ChooseDevice(*platform.driver, local_rank, options.share_devices));
   platform.device = chosen.number;
   platform.properties = std::move(chosen.properties);
   FT_ASSIGN_OR_RETURN(platform.products, CreateCublasLtProducts(*platform.driver, platform.properties,
                                                                 options.allow_tf32, options.deterministic));
   FT_ASSIGN_OR_RETURN(platform.attention, OpenAttention(platform.properties, options));
   platform.ranges = CreateNvtxRanges();
-  platform.utilization = UtilizationOf(platform.device);
+  platform.utilization = UtilizationMeter(platform.properties.pci_address);
   return platform;
 }
 

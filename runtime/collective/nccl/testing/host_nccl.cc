@@ -206,11 +206,11 @@ absl::Status RunGroup(Communicator& inner, const std::vector<Call>& calls) {
 
 }  // namespace
 
-HostNccl::HostNccl() = default;
+HostNccl::HostNccl(int version) : version_(version) {}
 HostNccl::~HostNccl() = default;
 
 Result HostNccl::GetVersion(int* version) {
-  *version = nccl::kOldestVersion;
+  *version = version_;
   return nccl::kSuccess;
 }
 const char* HostNccl::GetErrorString(Result) { return "an error of emulated NCCL"; }

@@ -19,7 +19,8 @@ namespace ft::testing {
 
 class HostNccl final : public nccl::NcclApi {
  public:
-  HostNccl();
+  // `version` is what it says of itself, as NCCL numbers them.
+  explicit HostNccl(int version = nccl::kOldestVersion);
   ~HostNccl() override;
 
   nccl::Result GetVersion(int* version) override;
@@ -61,6 +62,7 @@ class HostNccl final : public nccl::NcclApi {
   Comm* NewComm();
   void Forget(Comm* comm);
 
+  const int version_;
   std::unique_ptr<TcpStoreServer> server_;  // of rank 0
   std::mutex mutex_;
   std::set<std::shared_ptr<Comm>> comms_;

@@ -25,4 +25,17 @@ int nvmlDeviceGetUtilizationRates(int* of, unsigned* utilization) {
   utilization[1] = 7;
   return 0;
 }
+
+struct Memory {
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+};
+
+// Of the second version only, which an older library does not know.
+int nvmlDeviceGetMemoryInfo_v2(int* of, Memory* memory) {
+  if (of != &device) return 15;
+  if (memory->version != (40u | 2u << 24)) return 25;  // another version of the argument
+  *memory = {memory->version, 1000, 100, 700, 200};
+  return 0;
+}
 }
