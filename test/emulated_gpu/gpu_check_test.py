@@ -49,7 +49,7 @@ if name == "ftrun":
     sys.exit(subprocess.run(rest).returncode)
 if name == "ft_gpu_conformance_test":
     tests = ["MatchesReference/add", "MatchesReference/matmul"]
-    assert options["deterministic"] in ("on", "off")
+    assert options.get("deterministic", "on") in ("on", "off")
     if "gtest_list_tests" in options:
         print("EveryOp/Gpu.")
         print(*(f"  {{test}}  # GetParam()" for test in tests), sep="\\n")

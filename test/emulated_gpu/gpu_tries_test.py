@@ -243,7 +243,7 @@ class GpuTries(unittest.TestCase):
         (build / "test").mkdir(parents=True)
         (build / "bin").symlink_to(harness.BIN)
         (build / "test" / "ft_gpu_conformance_test").symlink_to(EMULATED_TESTS)
-        done = harness.run(SCRIPTS / "check", f"--build={build}", f"--ftexec={EMULATED}", "--python=/bin/false",
+        done = harness.run(SCRIPTS / "check", f"--build={build}", f"--ftexec={EMULATED}", "--emulated", "--python=/bin/false",
                            "--parts=everything,shapes,timing,one_gpu", "--steps=2", f"--json={report}")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         rows = json.loads(report.read_text())["rows"]

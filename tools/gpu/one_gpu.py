@@ -37,7 +37,7 @@ def shared(context):
     visible = context.environment.get("CUDA_VISIBLE_DEVICES", "").split(",")[0] or "0"
     env = {**context.environment, "NCCL_MULTI_RANK_GPU_ENABLE": "1", "NCCL_MAX_CTAS": MAX_CTAS, "CUDA_VISIBLE_DEVICES": visible}
     if context.emulated:
-        env["FT_EMULATED_MACHINE"] = "devices=1"
+        env["FT_EMULATED_MACHINE"] = "devices=1,nccl=23000"  # the first that lets them
     return dataclasses.replace(context, environment=env, gpus=context.gpus[:1])
 
 
