@@ -60,6 +60,7 @@ if name == "ft_gpu_conformance_test":
         suite = [dict(name=t, result="COMPLETED", failures=[dict(failure="differs")] if t in wrong else []) for t in tests]
         report = dict(tests=2, testsuites=[dict(name="EveryOp/Gpu", testsuite=suite)])
         pathlib.Path(options["gtest_output"][5:]).write_text(json.dumps(report))
+    print("  dq: 0.50 of what is allowed", "product: 1 ms on zeros", sep="\\n")
     print(*(f"[       OK ] {{test}}" for test in tests if test not in wrong), sep="\\n")
     sys.exit(bool(wrong))
 steps = int(options["steps"])

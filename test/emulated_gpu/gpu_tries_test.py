@@ -74,7 +74,7 @@ test = dict(name="t", result="SKIPPED" if fake.startswith("skipped") else "COMPL
 if "gtest_output" in options:
     suites = [] if fake == "no test" else [dict(name="s", testsuite=[test])]
     pathlib.Path(options["gtest_output"][5:]).write_text(json.dumps(dict(testsuites=suites)))
-print(fake if fake.startswith("skipped") else "  dq: 0.25 of what is allowed\\n  dk: 0.50 of what is allowed\\n"
+print(fake if fake.startswith(("skipped", "silent")) else "  dq: 0.25 of what is allowed\\n  dk: 0.50 of what is allowed\\n"
       "product: 1 ms on zeros\\nNCCL 2.30.7\\n[       OK ] t")
 sys.exit(fake == "wrong")
 '''
@@ -174,6 +174,7 @@ class GpuTries(unittest.TestCase):
 
     def test_shapes_that_are_wrong_skipped_or_missing(self):
         for fake, result, words in (("wrong", "FAILED", "dq is off"), ("no test", "FAILED", "has no test"),
+                                    ("silent", "FAILED", "nothing was compared"),
                                     ("skipped: too little memory: 9 bytes", "skipped", "too little memory"),
                                     ("skipped: no CUDA device: none", "FAILED", "sees no device")):
             with self.subTest(fake=fake):
