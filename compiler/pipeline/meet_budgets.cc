@@ -75,10 +75,17 @@ private:
   absl::Status considerByCost(uint64_t bytes) {
     uint64_t planned = bytes;
     for (int left = kPlannings; left > 0; --left) {
+      const uint64_t known = beside;
       OverlapOptions overlap = options.overlap;
       overlap.memoryBudget = planned;
       FT_ASSIGN_OR_RETURN(const Trial trial, compile(overlap));
       take(trial);
+      if (beside != known && trial.deviceBytes > limit && beside < bytes) {
+        // The first one, which planned with what is not the arena's. It does not count.
+        planned = bytes - beside;
+        ++left;
+        continue;
+      }
       if (planned == 1)
         smallest = std::min(smallest, trial.deviceBytes);
       if (trial.deviceBytes <= limit || planned == 1)
