@@ -1,6 +1,7 @@
 # Finds the CUDA toolkit and turns FT_CUDA (on, off, auto) into TRUE or FALSE, saying which and why. FT_CUDA_PROGRAMS says
 # whether ftexec gets the backend: with auto only where a GPU's driver is found, since compiling the kernels takes longer than
-# all the rest of ftexec. Tests compile and link them wherever nvcc is.
+# all the rest of ftexec. Tests compile and link them wherever nvcc is. Where no program gets them they are compiled for one
+# architecture, unless FT_CUDA_ARCHITECTURES names others.
 set(FT_CUDA_PROGRAMS FALSE)
 string(TOLOWER "${FT_CUDA}" _ft_cuda_wanted)
 if(_ft_cuda_wanted STREQUAL "off" OR _ft_cuda_wanted STREQUAL "false" OR _ft_cuda_wanted STREQUAL "0")
@@ -17,7 +18,19 @@ function(_ft_cuda_missing what)
   endif()
 endfunction()
 
-set(CMAKE_CUDA_ARCHITECTURES ${FT_CUDA_ARCHITECTURES})
+# A program for other machines (FT_STATIC) says nothing of the driver here.
+set(_ft_cuda_runs FALSE)
+find_library(FT_CUDA_DRIVER NAMES libcuda.so.1 PATHS /usr/lib/wsl/lib NO_CACHE)
+if(FT_CUDA_DRIVER OR EXISTS /dev/nvidiactl OR FT_STATIC OR NOT _ft_cuda_wanted STREQUAL "auto")
+  set(_ft_cuda_runs TRUE)
+endif()
+set(CMAKE_CUDA_ARCHITECTURES "${FT_CUDA_ARCHITECTURES}")
+if(FT_CUDA_ARCHITECTURES STREQUAL "auto")
+  set(CMAKE_CUDA_ARCHITECTURES 90)
+  if(_ft_cuda_runs)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
+  endif()
+endif()
 include(CheckLanguage)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
@@ -50,11 +63,7 @@ if(FT_WERROR)
   string(APPEND CMAKE_CUDA_FLAGS " -Werror=all-warnings -Xcompiler=-Werror")
 endif()
 set(FT_CUDA TRUE)
-# A program for other machines (FT_STATIC) says nothing of the driver here.
-find_library(FT_CUDA_DRIVER NAMES libcuda.so.1 PATHS /usr/lib/wsl/lib NO_CACHE)
-if(FT_CUDA_DRIVER OR EXISTS /dev/nvidiactl OR FT_STATIC OR NOT _ft_cuda_wanted STREQUAL "auto")
-  set(FT_CUDA_PROGRAMS TRUE)
-endif()
+set(FT_CUDA_PROGRAMS ${_ft_cuda_runs})
 message(STATUS "CUDA is on: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
 if(NOT FT_CUDA_PROGRAMS)
   message(STATUS "ftexec is built without CUDA: no driver of a GPU is found here; FT_CUDA=on builds it in")

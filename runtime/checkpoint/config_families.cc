@@ -175,7 +175,7 @@ void ReadSmolLm3(ConfigReader& c) {
   const int64_t every = c.Number("no_rope_layer_interval").value_or(4);
   const auto has_rope = c.Numbers("no_rope_layers");  // 1 where there is rope, in spite of the name
   std::vector<int64_t> without;
-  for (int64_t i = 0; i < std::min<int64_t>(c.facts().num_layers, 1 << 16); ++i) {
+  for (int64_t i = 0; i < std::min(c.facts().num_layers, kMaxConfigList); ++i) {
     const bool rope = has_rope.has_value()
                           ? i >= static_cast<int64_t>(has_rope->size()) || (*has_rope)[i] != 0
                           : every <= 0 || (i + 1) % every != 0;

@@ -16,7 +16,6 @@ using nlohmann::json;
 
 constexpr size_t kShownBytes = 80;
 constexpr int64_t kMaxNumber = int64_t{1} << 31;  // that of facts
-constexpr size_t kMaxList = 1 << 16;
 
 // Names of transformers for functions that are the same, in ours.
 std::string Canonical(const std::string& activation) {
@@ -50,7 +49,7 @@ bool IsA(const json& value) {
 
 template <typename T>
 std::optional<std::vector<T>> ListOf(const json& value) {
-  if (!value.is_array() || value.size() > kMaxList) return std::nullopt;
+  if (!value.is_array() || value.size() > kMaxConfigList) return std::nullopt;
   std::vector<T> list;
   for (const json& element : value) {
     if (!IsA<T>(element)) return std::nullopt;

@@ -15,6 +15,10 @@
 
 namespace ft {
 
+// Elements that a list of a config.json has at most, one for each layer for example. Of a model of more
+// layers none is made; that many are a fault of their own.
+inline constexpr int64_t kMaxConfigList = 1 << 16;
+
 // The descriptions of families (config_families.h) call it once for each key that they understand. What
 // cannot be read is a fault of its own, and the fact that it would have given is unknown.
 class ConfigReader {

@@ -19,9 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-// The reader's bound of lists. A model of more layers has no config.json.
-constexpr int64_t kMaxLayers = 1 << 16;
-
 // Functions that have another name in transformers, each in the one that its family's files have.
 std::string ActivationName(const std::string& activation, std::string_view of_gelu_tanh) {
   return activation == "gelu_tanh" ? std::string(of_gelu_tanh) : activation;
@@ -234,9 +231,9 @@ absl::StatusOr<std::string> ConfigJson(const ModelFacts& facts, DType dtype) {
   if (writer == std::end(kWriters) || family == nullptr)
     return absl::InvalidArgumentError(
         fmt::format("the keys of the model_type {} are not known", Quote(facts.model_type)));
-  if (facts.num_layers > kMaxLayers)
-    return absl::InvalidArgumentError(
-        fmt::format("the model has {} layers, a config.json has {} at most", facts.num_layers, kMaxLayers));
+  if (facts.num_layers > kMaxConfigList)
+    return absl::InvalidArgumentError(fmt::format("the model has {} layers, a config.json has {} at most",
+                                                  facts.num_layers, kMaxConfigList));
   json config;
   config["model_type"] = facts.model_type;
   if (!writer->architecture.empty()) config["architectures"] = {writer->architecture};

@@ -8,9 +8,6 @@
 namespace ft {
 namespace {
 
-// Beyond it the number of layers is a fault of its own, and no list is made.
-constexpr int64_t kMaxLayers = 1 << 16;
-
 std::string RopeType(ConfigReader& config) {
   const std::string old_name = config.Text("type").value_or("default");
   const bool is_new = config.Has("rope_type");
@@ -98,7 +95,7 @@ void ReadSlidingLayers(ConfigReader& config, int64_t window, std::string_view wi
         break;
       }
     }
-  } else if (window > 0 && layers <= kMaxLayers) {
+  } else if (window > 0 && layers <= kMaxConfigList) {
     for (int64_t i = 0; i < layers; ++i) {
       if (slides(i)) sliding.push_back(i);
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/exit_status.h"
+#include "runtime/data/testing/raw.h"
 
 namespace ft {
 namespace {
@@ -15,11 +16,6 @@ using namespace std::string_literals;
 
 absl::Span<const uint8_t> Span(const std::string& bytes) {
   return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
-}
-
-template <typename T>
-std::string Raw(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
 template <typename T>

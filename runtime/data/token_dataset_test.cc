@@ -11,14 +11,10 @@
 #include "runtime/base/temp_folder.h"
 #include "runtime/data/data_text.h"
 #include "runtime/data/evaluation_batches.h"
+#include "runtime/data/testing/raw.h"
 
 namespace ft {
 namespace {
-
-template <typename T>
-std::string Raw(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
-}
 
 // `count` tokens that begin with `first`.
 template <typename T>

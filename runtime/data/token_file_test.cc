@@ -8,17 +8,13 @@
 
 #include "runtime/base/exit_status.h"
 #include "runtime/base/temp_folder.h"
+#include "runtime/data/testing/raw.h"
 
 namespace ft {
 namespace {
 
-std::string U16(const std::vector<uint16_t>& tokens) {
-  return {reinterpret_cast<const char*>(tokens.data()), tokens.size() * 2};
-}
-
-std::string U32(const std::vector<uint32_t>& tokens) {
-  return {reinterpret_cast<const char*>(tokens.data()), tokens.size() * 4};
-}
+std::string U16(const std::vector<uint16_t>& tokens) { return Raw(tokens); }
+std::string U32(const std::vector<uint32_t>& tokens) { return Raw(tokens); }
 
 std::string Llmc32(const std::vector<uint32_t>& tokens, int32_t version = 7) {
   int32_t header[256] = {20240801, version, static_cast<int32_t>(tokens.size())};

@@ -38,7 +38,7 @@ proto::Plan PlanOf(const ModelFacts* facts) {
   return plan;
 }
 
-class InitialWeightsTest : public testing::Test {
+class InitialWeightsTest : public ::testing::Test {
  protected:
   InitialWeightsTest() { Store({kTensor}); }
 

@@ -17,6 +17,7 @@
 namespace ft {
 namespace {
 
+constexpr size_t kLoadParts = 4;  // whose windows are 8 MiB each
 constexpr uint64_t kStateChunkElements = uint64_t{2} << 20;
 
 std::string ShapeOf(const std::vector<int64_t>& shape) {
@@ -75,38 +76,56 @@ class Loader {
   std::vector<std::byte> rounded_;
 };
 
-absl::Status LoadAll(const Executor& executor, CheckpointReader& reader, absl::Span<const Transfer> transfers,
-                     FirstFailure& failure) {
+// Until a part has failed.
+void LoadPart(const Executor& executor, CheckpointReader& reader, absl::Span<const Transfer> transfers,
+              FirstFailure& failure) {
   Loader loader(executor, reader);
   for (const Transfer& transfer : transfers) {
-    if (failure.failed()) return failure.status();
+    if (failure.failed()) return;
     const absl::Status status = loader.Load(transfer);
-    if (!status.ok()) return failure.Set(status);
+    if (!status.ok()) failure.Set(status).IgnoreError();
   }
-  return absl::OkStatus();
 }
 
-// In two halves at once, so that one reads while the other checks and copies.
-absl::Status LoadInHalves(const Executor& executor, CheckpointReader& reader,
-                          absl::Span<const Transfer> transfers) {
+// Cuts transfers into kLoadParts parts of about as many elements each.
+std::vector<absl::Span<const Transfer>> Parts(absl::Span<const Transfer> transfers) {
   uint64_t elements = 0, until = 0;
   for (const Transfer& transfer : transfers) elements += transfer.end - transfer.begin;
-  const auto border = std::find_if(transfers.begin(), transfers.end(), [&](const Transfer& transfer) {
-    until += transfer.end - transfer.begin;
-    return until > elements / 2;
-  });
-  const auto first = transfers.first(static_cast<size_t>(border - transfers.begin()));
-  const auto second = transfers.subspan(first.size());
-  FT_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> other, reader.Duplicate());
-  FirstFailure failure;
-  const auto load_second = [&] { LoadAll(executor, *other, second, failure).IgnoreError(); };
-  absl::StatusOr<std::thread> thread = StartThread("to load a checkpoint", load_second);
-  LoadAll(executor, reader, first, failure).IgnoreError();
-  if (thread.ok()) {
-    thread->join();
-  } else {
-    load_second();
+  std::vector<absl::Span<const Transfer>> parts;
+  size_t begin = 0;
+  for (size_t i = 0; i < transfers.size(); ++i) {
+    until += transfers[i].end - transfers[i].begin;
+    const bool is_full = until >= (elements + kLoadParts - 1) / kLoadParts * (parts.size() + 1);
+    if (!is_full && i + 1 < transfers.size()) continue;
+    parts.push_back(transfers.subspan(begin, i + 1 - begin));
+    begin = i + 1;
   }
+  return parts;
+}
+
+// All parts at once, so that some read while others check and copy.
+absl::Status LoadInParts(const Executor& executor, CheckpointReader& reader,
+                         absl::Span<const Transfer> transfers) {
+  std::deque<std::unique_ptr<CheckpointReader>> readers;
+  std::vector<std::thread> threads;
+  FirstFailure failure;
+  for (const absl::Span<const Transfer> part : Parts(transfers)) {
+    absl::StatusOr<std::unique_ptr<CheckpointReader>> own = reader.Duplicate();
+    if (!own.ok()) {
+      failure.Set(own.status()).IgnoreError();
+      break;
+    }
+    const auto load = [&, part, own = readers.emplace_back(*std::move(own)).get()] {
+      LoadPart(executor, *own, part, failure);
+    };
+    absl::StatusOr<std::thread> thread = StartThread("to load a checkpoint", load);
+    if (thread.ok()) {
+      threads.push_back(*std::move(thread));
+    } else {
+      load();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
   return failure.status();
 }
 
@@ -176,7 +195,7 @@ absl::Status LoadState(const proto::Plan& plan, const StateLayout& state, const 
                         FindWorkingCopy(plan, dtypes, executor.operands(), buffer.unit));
     if (copy.has_value()) add(tensor.range, there, *copy);
   }
-  return LoadInHalves(executor, reader, transfers);
+  return LoadInParts(executor, reader, transfers);
 }
 
 absl::Status ClearState(const proto::Plan& plan, const StateLayout& state, const Executor& executor) {

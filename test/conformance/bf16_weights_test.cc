@@ -12,7 +12,7 @@ namespace ft {
 namespace {
 
 // Three parameters; what lies between them is padding.
-const std::vector<int64_t> kSegments = {0, 1000, 1, 1024, 30001, 0, 30720, kElements, 1};
+const std::vector<int64_t> kRoundedSegments = {0, 1000, 1, 1024, 30001, 0, 30720, kElements, 1};
 const std::vector<int64_t> kStreams = {5, 2, 900};
 constexpr int64_t kSeed = 0x123456789ABCDEF, kStep = 3;
 
@@ -21,8 +21,8 @@ float Widened(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>
 // Element i of the unit, rounded by the convention of runtime/base/philox.h; nothing in the padding.
 std::optional<uint16_t> RoundedAt(int64_t i, float value) {
   for (size_t s = 0; s < kStreams.size(); ++s) {
-    const int64_t element = i - kSegments[3 * s];
-    if (element < 0 || i >= kSegments[3 * s + 1]) continue;
+    const int64_t element = i - kRoundedSegments[3 * s];
+    if (element < 0 || i >= kRoundedSegments[3 * s + 1]) continue;
     const uint32_t stream = kFirstRoundingStream + static_cast<uint32_t>(kStreams[s]);
     const uint32_t word = Philox4x32(kSeed, stream, kStep, static_cast<uint64_t>(element) / 4)[element % 4];
     return static_cast<uint16_t>((std::bit_cast<uint32_t>(value) + (word >> 16)) >> 16);
@@ -30,27 +30,30 @@ std::optional<uint16_t> RoundedAt(int64_t i, float value) {
   return std::nullopt;
 }
 
-struct Optimizer {
+struct Bf16Optimizer {
   const char* kernel;
   size_t states;
   std::vector<std::pair<std::string, KernelAttributes::Value>> attributes;
 };
 
-std::vector<Optimizer> Optimizers() {
+std::vector<Bf16Optimizer> Bf16Optimizers() {
   const std::vector<std::pair<std::string, KernelAttributes::Value>> adam = {
-      {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}, {"segments", kSegments}};
+      {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}, {"segments", kRoundedSegments}};
   const auto sgd = [](double momentum, int64_t nesterov) {
-    return std::vector<std::pair<std::string, KernelAttributes::Value>>{
-        {"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", 0.1}, {"segments", kSegments}};
+    return std::vector<std::pair<std::string, KernelAttributes::Value>>{{"momentum", momentum},
+                                                                        {"nesterov", nesterov},
+                                                                        {"weight_decay", 0.1},
+                                                                        {"segments", kRoundedSegments}};
   };
   return {{"adamw", 2, adam}, {"adam", 2, adam}, {"sgd", 0, sgd(0, 0)}, {"sgd", 1, sgd(0.9, 1)}};
 }
 
 // p -= lr g.
-Optimizer PlainSgd() {
-  return {"sgd",
-          0,
-          {{"momentum", 0.0}, {"nesterov", int64_t{0}}, {"weight_decay", 0.0}, {"segments", kSegments}}};
+Bf16Optimizer PlainSgd() {
+  return {
+      "sgd",
+      0,
+      {{"momentum", 0.0}, {"nesterov", int64_t{0}}, {"weight_decay", 0.0}, {"segments", kRoundedSegments}}};
 }
 
 class Bf16Weights : public CpuExact {
@@ -62,7 +65,7 @@ class Bf16Weights : public CpuExact {
     bool operator==(const Job&) const = default;
   };
 
-  Job Begin(const Optimizer& optimizer) const {
+  Job Begin(const Bf16Optimizer& optimizer) const {
     Job job;
     for (float value : parameter_) job.weights.push_back(RoundToBF16(value));
     job.states.assign(optimizer.states, std::vector<float>(kElements, 0.25f));
@@ -81,13 +84,13 @@ class Bf16Weights : public CpuExact {
     return operands;
   }
 
-  static KernelAttributes With(const Optimizer& optimizer, bool stochastic) {
+  static KernelAttributes With(const Bf16Optimizer& optimizer, bool stochastic) {
     auto entries = optimizer.attributes;
     if (stochastic) entries.emplace_back("stochastic_rounding", kStreams);
     return conformance::Attributes(entries);
   }
 
-  void Step(const Backend& backend, const Optimizer& optimizer, Job& job, bool stochastic,
+  void Step(const Backend& backend, const Bf16Optimizer& optimizer, Job& job, bool stochastic,
             const std::vector<int64_t>& cuts, int threads) {
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
       RunKernel(backend.registry, optimizer.kernel,
@@ -97,7 +100,7 @@ class Bf16Weights : public CpuExact {
   }
 
   // What Step must give.
-  Job Expected(const Backend& backend, const Optimizer& optimizer, bool stochastic) {
+  Job Expected(const Backend& backend, const Bf16Optimizer& optimizer, bool stochastic) {
     Job job = Begin(optimizer);
     std::vector<float> wide;
     for (uint16_t bits : job.weights) wide.push_back(Widened(bits));
@@ -116,7 +119,7 @@ class Bf16Weights : public CpuExact {
 };
 
 TEST_F(Bf16Weights, AreTheFp32StepRounded) {
-  for (const Optimizer& optimizer : Optimizers()) {
+  for (const Bf16Optimizer& optimizer : Bf16Optimizers()) {
     for (const Backend& backend : backends_) {
       for (bool stochastic : {false, true}) {
         const Job expected = Expected(backend, optimizer, stochastic);
@@ -133,7 +136,7 @@ TEST_F(Bf16Weights, AreTheFp32StepRounded) {
 
 TEST_F(Bf16Weights, StayWhenTheStepIsSkipped) {
   coefficient_ = NAN;
-  for (const Optimizer& optimizer : Optimizers()) {
+  for (const Bf16Optimizer& optimizer : Bf16Optimizers()) {
     Job job = Begin(optimizer);
     Step(backends_[0], optimizer, job, true, kCuts[0], 1);
     EXPECT_EQ(job, Begin(optimizer));
@@ -144,7 +147,7 @@ TEST_F(Bf16Weights, StayWhenTheStepIsSkipped) {
 // every step of every element goes up with a chance of 1/64, all independent: their number is a binomial one.
 TEST_F(Bf16Weights, FollowSmallStepsInTheMean) {
   constexpr int64_t kSteps = 64;
-  const Optimizer sgd = PlainSgd();
+  const Bf16Optimizer sgd = PlainSgd();
   gradient_.assign(kElements, -1.0f);
   coefficient_ = 1.0f;
   lr_ = 0x1p-13f;  // in [1, 2) the gap is 2^-7
@@ -171,7 +174,7 @@ TEST_F(Bf16Weights, FollowSmallStepsInTheMean) {
 // What is a bf16 already stays, subnormals and the largest too; what overflows is infinite, and NaN stays
 // NaN.
 TEST_F(Bf16Weights, EdgesOfRounding) {
-  const Optimizer sgd = PlainSgd();
+  const Bf16Optimizer sgd = PlainSgd();
   gradient_.assign(kElements, 0.0f);
   coefficient_ = lr_ = 1.0f;
   for (const Backend& backend : backends_) {
@@ -193,7 +196,7 @@ TEST_F(Bf16Weights, EdgesOfRounding) {
 }
 
 TEST_F(Bf16Weights, RefuseOperandsThatDoNotFit) {
-  const Optimizer sgd = Optimizers()[2];
+  const Bf16Optimizer sgd = Bf16Optimizers()[2];
   Job job = Begin(sgd);
   std::vector<float> wide(kElements);
   const KernelFactory factory = backends_[0].registry.Find("sgd");

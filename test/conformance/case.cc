@@ -1,6 +1,8 @@
 #include "test/conformance/case.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace ft::conformance {
 
@@ -49,14 +51,53 @@ namespace {
 
 std::vector<Case> MakeAllCases() {
   std::vector<Case> all;
-  for (auto* list : {&ElementwiseCases, &MovementCases, &NormCases, &MatmulCases, &FusedGeluCases,
-                     &AttentionCases, &LossCases, &LatentCases, &StepCases}) {
-    for (Case& c : list()) all.push_back(std::move(c));
+  for (const CaseList& list : CaseLists()) {
+    for (Case& c : list.make()) all.push_back(std::move(c));
   }
   return all;
 }
 
 }  // namespace
+
+const std::vector<CaseList>& CaseLists() {
+  static const auto* const lists = new std::vector<CaseList>{
+      {{"add", "mul", "scale", "gelu", "swiglu", "gelu_grad", "swiglu_grad", "rope"}, &ElementwiseCases},
+      {{"fill", "iota", "cast", "copy", "broadcast", "split", "concat", "embedding", "embedding_grad",
+        "sum_leading"},
+       &MovementCases},
+      {{"layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm", "layer_norm_grad", "rms_norm_grad"},
+       &NormCases},
+      {{"matmul"}, &MatmulCases},
+      {{"matmul_gelu", "matmul_gelu_grad"}, &FusedGeluCases},
+      {{"attention", "attention_grad", "qkv_attention", "qkv_attention_grad"}, &AttentionCases},
+      {{"cross_entropy", "cross_entropy_grad", "linear_cross_entropy", "linear_cross_entropy_grad",
+        "linear_cross_entropy_loss_grad"},
+       &LossCases},
+      {{"sample_bits", "binary_mapper", "binary_mapper_grad", "bits_kl", "bits_kl_grad"}, &LatentCases},
+      {{"dropout", "health", "loss_scale", "loss_count"}, &StepCases},
+  };
+  return *lists;
+}
+
+std::vector<std::string> Ops() {
+  std::vector<std::string> ops;
+  for (const CaseList& list : CaseLists()) ops.insert(ops.end(), list.ops.begin(), list.ops.end());
+  return ops;
+}
+
+std::vector<const Case*> CasesOf(std::string_view op) {
+  static std::map<const CaseList*, std::vector<Case>> made;
+  std::vector<const Case*> found;
+  for (const CaseList& list : CaseLists()) {
+    if (std::find(list.ops.begin(), list.ops.end(), op) == list.ops.end()) continue;
+    auto [cases, first] = made.try_emplace(&list);
+    if (first) cases->second = list.make();
+    for (const Case& c : cases->second) {
+      if (c.op == op) found.push_back(&c);
+    }
+  }
+  return found;
+}
 
 const std::vector<Case>& AllCases() {
   static const std::vector<Case> all = MakeAllCases();

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/device/kernel.h"
@@ -65,6 +66,16 @@ std::vector<Case> LossCases();
 std::vector<Case> LatentCases();
 std::vector<Case> StepCases();
 const std::vector<Case>& AllCases();  // all of these, made once
+
+// The same op by op. All cases together take seconds to make: a program that names its tests by ops, and runs
+// some of them, makes the lists of those alone.
+struct CaseList {
+  std::vector<std::string> ops;
+  std::vector<Case> (*make)();
+};
+const std::vector<CaseList>& CaseLists();
+std::vector<std::string> Ops();                         // of all lists, in their order
+std::vector<const Case*> CasesOf(std::string_view op);  // made once, with those of its list
 
 // The case of attention as cuDNN computes it; others as they are.
 Case ByCudnn(Case c);

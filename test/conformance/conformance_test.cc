@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "runtime/backends/cpu/register.h"
 #if FT_CPU_X86
@@ -107,6 +108,25 @@ TEST_P(CpuConformance, RefusesWhatIsTooSmall) {
     // One result too many is never right; split then has a part too many.
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   }
+}
+
+// Programs name their tests by them without making a case.
+TEST(CaseLists, NameTheOpsOfTheirCases) {
+  const std::vector<std::string> ops = Ops();
+  EXPECT_EQ(std::set<std::string>(ops.begin(), ops.end()).size(), ops.size()) << "an op is in two lists";
+  std::set<std::string> made;
+  auto list = CaseLists().begin();
+  for (const Case& c : AllCases()) {
+    made.insert(c.op);
+    list = std::find_if(list, CaseLists().end(), [&](const CaseList& each) {
+      return std::find(each.ops.begin(), each.ops.end(), c.op) != each.ops.end();
+    });
+    ASSERT_NE(list, CaseLists().end()) << c.op << " " << c.label << " is not of a list that names it";
+  }
+  EXPECT_EQ(made, std::set<std::string>(ops.begin(), ops.end()));
+  EXPECT_EQ(CasesOf("dropout").size(), std::count_if(AllCases().begin(), AllCases().end(),
+                                                     [](const Case& c) { return c.op == "dropout"; }));
+  EXPECT_TRUE(CasesOf("none").empty());
 }
 
 // Where the machine has no AVX512_BF16 it is emulated.

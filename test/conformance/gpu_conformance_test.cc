@@ -41,14 +41,6 @@ bool Take(std::string_view argument) {
   return found != known.end();
 }
 
-std::vector<std::string> Ops() {
-  std::vector<std::string> ops;
-  for (const Case& c : AllCases()) {
-    if (std::find(ops.begin(), ops.end(), c.op) == ops.end()) ops.push_back(c.op);
-  }
-  return ops;
-}
-
 // One for the whole run; opening it takes longer than many tests.
 const absl::StatusOr<cuda::OpenedDevice>& Gpu() {
   static const auto* const device =
@@ -81,9 +73,8 @@ class GpuConformance : public testing::TestWithParam<std::string> {
     absl::StatusOr<DeviceBench> bench = DeviceBench::Create(*Gpu()->device, DeviceClass::kCuda);
     ASSERT_TRUE(bench.ok()) << bench.status();
     bench_ = std::make_unique<DeviceBench>(*std::move(bench));
-    for (const Case& c : AllCases()) {
-      if (c.op == GetParam()) cases_.push_back(c);
-    }
+    cases_ = CasesOf(GetParam());
+    ASSERT_FALSE(cases_.empty());
   }
 
   // A shape that cuDNN refuses is an error which names our own kernels: these have to compute it then.
@@ -99,11 +90,12 @@ class GpuConformance : public testing::TestWithParam<std::string> {
   }
 
   std::unique_ptr<DeviceBench> bench_;
-  std::vector<Case> cases_;
+  std::vector<const Case*> cases_;
 };
 
 TEST_P(GpuConformance, MatchesReference) {
-  for (const Case& c : cases_) {
+  for (const Case* each : cases_) {
+    const Case& c = *each;
     for (bool in_place : {false, true}) {
       if (in_place && c.rules.reusable.empty()) continue;
       SCOPED_TRACE(c.op + " " + c.label + (in_place ? " in place" : ""));
@@ -116,7 +108,8 @@ TEST_P(GpuConformance, MatchesReference) {
 
 TEST_P(GpuConformance, SameBitsTwice) {
   if (!Options().deterministic) GTEST_SKIP() << "skipped: only promised with --deterministic=on";
-  for (const Case& c : cases_) {
+  for (const Case* each : cases_) {
+    const Case& c = *each;
     SCOPED_TRACE(c.op + " " + c.label);
     const absl::StatusOr<Arrays> first = Run(c, false), second = Run(c, false);
     ASSERT_TRUE(first.ok()) << first.status();

@@ -86,6 +86,23 @@ class DISABLED_OneRankNccl : public testing::Test {
     gpu_->Write(0, source_);
     gpu_->Write(kHalf, Bytes(kHalf, std::byte{0xFF}));
   }
+  // All of them once, from new sources.
+  void ExpectOnce(Collectives& all, uint32_t seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Fill(seed);
+    const absl::Status status = all.Once(gpu_->device(), gpu_->stream());
+    ASSERT_TRUE(status.ok()) << status;
+    ExpectResults();
+  }
+  // The same by a recording.
+  void ExpectReplay(Recording& recording, uint32_t seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Fill(seed);
+    recording.Start();
+    gpu_->stream().Synchronize();
+    ASSERT_TRUE(gpu_->device().status().ok()) << gpu_->device().status();
+    ExpectResults();
+  }
   // A sum over one rank is what it was given.
   void ExpectResults() {
     for (const auto& [begin, bytes] : {std::pair<uint64_t, size_t>{0, kCount * 4 + 1001},
@@ -113,11 +130,9 @@ TEST_F(DISABLED_OneRankNccl, Split) {
   ASSERT_NE(first, nullptr);
   ASSERT_NE(second, nullptr);
   for (Communicator* comm : {first.get(), second.get()}) {
-    Fill(1);
     Collectives all = All(*comm);
-    const absl::Status status = all.Once(gpu_->device(), gpu_->stream());
-    ASSERT_TRUE(status.ok()) << status;
-    ExpectResults();
+    ExpectOnce(all, 1);
+    if (HasFatalFailure()) return;
     EXPECT_TRUE(comm->Barrier({"barrier", 5}).ok());
   }
   const auto none =
@@ -131,16 +146,12 @@ TEST_F(DISABLED_OneRankNccl, RegisteredMemory) {
   ASSERT_NE(comm, nullptr);
   comm->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes());
   Collectives all = All(*comm);
-  Fill(2);
-  absl::Status status = all.Once(gpu_->device(), gpu_->stream());
-  ASSERT_TRUE(status.ok()) << status;
-  ExpectResults();
+  ExpectOnce(all, 2);
+  if (HasFatalFailure()) return;
   comm->Detach();
   comm->AttachStream(gpu_->stream().native());
-  Fill(3);
-  status = all.Once(gpu_->device(), gpu_->stream());
-  ASSERT_TRUE(status.ok()) << "no longer registered: " << status;
-  ExpectResults();
+  SCOPED_TRACE("no longer registered");
+  ExpectOnce(all, 3);
 }
 
 TEST_F(DISABLED_OneRankNccl, Capture) {
@@ -148,19 +159,15 @@ TEST_F(DISABLED_OneRankNccl, Capture) {
   ASSERT_NE(comm, nullptr);
   comm->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes());
   Collectives all = All(*comm);
-  Fill(4);
-  const absl::Status status = all.Once(gpu_->device(), gpu_->stream());
-  ASSERT_TRUE(status.ok()) << status;
+  ExpectOnce(all, 4);
+  if (HasFatalFailure()) return;
   Fill(5);
   auto recording = all.Record(gpu_->device(), gpu_->stream());
   ASSERT_TRUE(recording.ok()) << recording.status();
   EXPECT_EQ(gpu_->Read(kHalf, 1)[0], std::byte{0xFF}) << "it ran while it was recorded";
   for (uint32_t replay = 6; replay < 9; ++replay) {
-    Fill(replay);
-    (*recording)->Start();
-    gpu_->stream().Synchronize();
-    ASSERT_TRUE(gpu_->device().status().ok()) << gpu_->device().status();
-    ExpectResults();
+    ExpectReplay(**recording, replay);
+    if (HasFatalFailure()) return;
   }
   recording->reset();
   comm->Detach();
@@ -171,8 +178,8 @@ TEST_F(DISABLED_OneRankNccl, Abort) {
   ASSERT_NE(comm, nullptr);
   comm->RegisterBuffer(gpu_->memory().data(), gpu_->memory().bytes());
   Collectives all = All(*comm);
-  Fill(9);
-  ASSERT_TRUE(all.Once(gpu_->device(), gpu_->stream()).ok());
+  ExpectOnce(all, 9);
+  if (HasFatalFailure()) return;
   auto recording = all.Record(gpu_->device(), gpu_->stream());
   ASSERT_TRUE(recording.ok()) << recording.status();
   (*recording)->Start();
@@ -192,11 +199,8 @@ TEST_F(DISABLED_OneRankNccl, Abort) {
   world_ = *std::move(world);
   comm = Split();
   ASSERT_NE(comm, nullptr);
-  Fill(10);
   Collectives again = All(*comm);
-  const absl::Status status = again.Once(gpu_->device(), gpu_->stream());
-  ASSERT_TRUE(status.ok()) << status;
-  ExpectResults();
+  ExpectOnce(again, 10);
 }
 
 }  // namespace

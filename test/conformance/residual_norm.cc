@@ -7,8 +7,8 @@ namespace ft::conformance {
 
 std::vector<Case> ResidualNormCases() {
   std::vector<Case> cases;
-  for (const Case& c : AllCases()) {
-    if (c.op == "add_layer_norm" || c.op == "add_rms_norm") cases.push_back(c);
+  for (const char* op : {"add_layer_norm", "add_rms_norm"}) {
+    for (const Case* c : CasesOf(op)) cases.push_back(*c);
   }
   return cases;
 }

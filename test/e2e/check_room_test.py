@@ -27,8 +27,9 @@ class Room(Checking):
         table = self.checked(plan, world=2)
         self.assertIn(f"ranks 0,1 will take {wanted / 2 ** 20:.1f} MiB", table["memory"][1])
         self.assertIn(f"ranks 0,1 will take {2 * explained['communicator_bytes']['shm'] / 2 ** 20:.1f} MiB", table["/dev/shm"][1])
-        saving = self.checked(plan, f"--checkpoint-dir={self.dir / 'saved'}", world=2)
-        self.assertIn(f"will take {(wanted + 2 * explained['snapshot_bytes']) / 2 ** 20:.1f} MiB", saving["memory"][1])
+        for kind, snapshot in (("sharded", explained["snapshot_bytes"]), ("local", explained["snapshot_bytes_local"])):
+            saving = self.checked(plan, f"--checkpoint-dir={self.dir / 'saved'}", f"--state-dict-type={kind}", world=2)
+            self.assertIn(f"will take {(wanted + 2 * snapshot) / 2 ** 20:.1f} MiB", saving["memory"][1])
 
     def test_too_little_memory_and_disk(self):
         """A model that no machine of ours holds: nothing of it is ever allocated."""

@@ -49,10 +49,20 @@ class Sbatch(EndToEnd):
             self.assertLess(time.monotonic(), deadline, f"{what}\n{self.text_of_job()}")
             time.sleep(0.2)
 
-    def start_again(self, job, times):
-        """It would wait in the queue for two minutes. And it is not to come to its time limit again."""
-        self.wait_for(lambda: self.state(job) == ("PENDING", times), f"the job is not in the queue, but {self.state(job)}")
-        self.check("scontrol", "update", f"JobId={job}", "StartTime=now", "TimeLimit=60")
+    def wait_until_queued(self, job, times):
+        """And until both nodes are done with its last start: a new one fails before."""
+        self.wait_for(lambda: self.state(job) == ("PENDING", times) and slurm_is_up(),
+                      f"the job is not in the queue, but {self.state(job)}")
+
+    def start(self, job):
+        """It would wait in the queue for two minutes, counted from when Slurm is done with its end: said again, should that come only
+        now. And it is not to come to its time limit again."""
+        def has_started():
+            # Refused where it has just started.
+            subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now", "TimeLimit=60"], stderr=subprocess.DEVNULL, check=False)
+            time.sleep(1)
+            return self.state(job)[0] != "PENDING"
+        self.wait_for(has_started, "the job is not started again")
 
     def test_a_time_limit_and_a_requeue(self):
         plan, flags = self.plan("gpt2", "no_shard"), (f"--steps={STEPS}", "--lr=1e-3", "--lr-schedule=cosine", "--warmup-steps=20")
@@ -61,19 +71,21 @@ class Sbatch(EndToEnd):
         expected = timeless(metrics(self.dir / "metrics.jsonl"))
         job = self.submit(plan, *flags, SLOW)
 
-        self.start_again(job, 1)
+        self.wait_until_queued(job, 1)
         self.assertIn(f"status 143: job {job} goes back into the queue", self.text_of_job())
         first = max(checkpoints(self.folder))
         self.assertEqual((list(checkpoints(self.folder)), self.steps_done()), ([first], first))
         self.assertIn(first, range(1, STEPS - 30))
 
+        self.start(job)
         self.wait_for(lambda: self.steps_done() > first + 5, "the second start did not train")
         self.check("scontrol", "requeue", job)
-        self.start_again(job, 2)
+        self.wait_until_queued(job, 2)
         second = max(checkpoints(self.folder))
         self.assertEqual((list(checkpoints(self.folder)), self.steps_done()), ([first, second], second))
         self.assertIn(second, range(first + 5, STEPS))
 
+        self.start(job)
         self.wait_for(lambda: self.state(job)[0] not in ("PENDING", "RUNNING", "COMPLETING"), "the third start did not end", seconds=400)
         said = self.text_of_job()
         self.assertEqual(self.state(job), ("COMPLETED", 2), said)

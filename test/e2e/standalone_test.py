@@ -21,7 +21,8 @@ class Standalone(harness.EndToEnd):
         super().setUpClass()
         build = pathlib.Path(os.environ["FT_STANDALONE"])
         for command in (["cmake", "-S", harness.SOURCE, "-B", build, "-G", "Ninja", "-DFT_COMPILER=OFF", "-DFT_TESTS=OFF",
-                         "-DFT_STATIC=ON", f"-DFT_WERROR={os.environ.get('FT_WERROR', 'OFF')}"],
+                         "-DFT_STATIC=ON", f"-DFT_WERROR={os.environ.get('FT_WERROR', 'OFF')}",
+                         f"-DFT_CUDA_ARCHITECTURES={os.environ.get('FT_CUDA_ARCHITECTURES', 'auto').replace(',', ';')}"],
                         ["ninja", "-C", build, "ftexec"]):
             done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -16,12 +16,15 @@ import unittest
 import zipfile
 
 import harness
-from gpu_check_test import FAKE, SCRIPTS
+from gpu_check_test import SCRIPTS
 
 import every_part
 import levers
 
 EMULATED = pathlib.Path(os.environ["FT_EMULATED"])
+EMULATED_TESTS = pathlib.Path(os.environ["FT_EMULATED_TESTS"])
+OPS = ("add", "swiglu_grad", "embedding_grad", "dropout")  # of the conformance cases; all of them take minutes
+SECONDS = 1000  # some hundred suffice where nothing else runs
 ROOT_PARTS = ("usr/bin", "usr/lib", "lib64", "proc", "dev", "tmp", "out")
 
 
@@ -88,16 +91,13 @@ class GpuBundle(unittest.TestCase):
         build = harness.BIN.parent
         for path in {path for part in every_part.PARTS for path in part.programs if path.startswith("test/")}:
             shutil.copy(build / path, programs / path)
-        # No emulation replaces the conformance program: the emulated routines have a test of their own.
-        cls.conformance = programs / "test" / "ft_gpu_conformance_test"
-        cls.conformance.write_text(FAKE.format(python="/usr/bin/python3"))
-        cls.conformance.chmod(0o755)
+        shutil.copy(EMULATED_TESTS, programs / "test" / "ft_gpu_conformance_test")
         cls.bundle = cls.dir / "bundle"
         made = subprocess.run([SCRIPTS / "check", f"--make-bundle={cls.bundle}", "--arch=90a", "--nccl=none", f"--build={build}",
                                f"--programs={programs}"], capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stdout + made.stderr
         cls.root = cls.dir / "root"
-        make_tree(cls.root, [EMULATED, harness.BIN / "ftexec", harness.BIN / "ftrun", "/usr/bin/env"])
+        make_tree(cls.root, [EMULATED, EMULATED_TESTS, harness.BIN / "ftexec", harness.BIN / "ftrun", "/usr/bin/env"])
         shutil.copy(cls.bundle, cls.root / "out")
         cls.json = cls.root / "out" / "gpu-check.json"
 
@@ -107,11 +107,11 @@ class GpuBundle(unittest.TestCase):
     def command(self, *options, **fake):
         environment = [f"{name}={value}" for name, value in fake.items()]
         return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", INSIDE, "inside", self.root, *environment,
-                "/usr/bin/python3", "/out/bundle", "--ftexec=/usr/bin/ftexec_emulated", "--emulated", "--steps=2",
-                "--json=/out/gpu-check.json", *options]
+                "/usr/bin/python3", "/out/bundle", "--ftexec=/usr/bin/ftexec_emulated", "--emulated", "--steps=2", f"--ops={','.join(OPS)}",
+                "--json=/out/gpu-check.json", f"--seconds={SECONDS}", *options]
 
     def check(self, *options, status=0, **fake):
-        done = subprocess.run([str(word) for word in self.command(*options, **fake)], capture_output=True, text=True, timeout=580,
+        done = subprocess.run([str(word) for word in self.command(*options, **fake)], capture_output=True, text=True, timeout=SECONDS,
                               check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return self.report(), done.stdout
@@ -126,6 +126,9 @@ class GpuBundle(unittest.TestCase):
         self.assertEqual(set(report["complete"]), {part.name for part in every_part.PARTS})
         self.assertEqual({row["result"] for row in report["rows"]}, {"passed", "skipped"})
         self.assertTrue(all(row["detail"] for row in report["rows"] if row["result"] == "skipped"))
+        said = {row["part"]: row["detail"] for row in report["rows"] if row["part"].startswith("conformance")}
+        self.assertEqual(said, {"conformance": f"{len(OPS)} tests, of {', '.join(OPS)} alone",
+                                "conformance-deterministic": f"{2 * len(OPS)} tests, of {', '.join(OPS)} alone"})
         turns = [row["turns"] for row in report["rows"] if row["part"] == "levers"]
         self.assertEqual([[turn["way"] for turn in found] for found in turns], [list("ABAB")] * len(levers.SMALL_LEVERS))
         with zipfile.ZipFile(self.root / "out" / "gpu-check-traces.zip") as traces:
@@ -177,7 +180,7 @@ class GpuBundle(unittest.TestCase):
 
     def test_time_counts_from_where_it_is_said_to(self):
         begin = time.monotonic()
-        report, _ = self.check(f"--began={time.time() - 580}", status=3)
+        report, _ = self.check(f"--began={time.time() - SECONDS + 20}", status=3)
         self.assertLess(time.monotonic() - begin, 60)
         self.assertIn("no time", {row["result"] for row in report["rows"]})
 

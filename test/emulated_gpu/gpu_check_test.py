@@ -35,6 +35,8 @@ for word, _, where in (entry.partition(":") for entry in os.environ.get("FAKE", 
     if word and all(part in line for part in where.split("&")) != (word == "unless" and "--device=cuda" in line):
         if word == "hang":
             subprocess.Popen(["sleep", "987"], preexec_fn=lambda: os.setpgid(0, 0))
+            if "session" in os.environ.get("FAKE", ""):
+                subprocess.Popen(["sleep", "988"], start_new_session=True)
             time.sleep(987)
         if word == "crash":
             os.abort()
@@ -61,6 +63,7 @@ if name == "ft_gpu_conformance_test":
         report = dict(tests=2, testsuites=[dict(name="EveryOp/Gpu", testsuite=suite)])
         pathlib.Path(options["gtest_output"][5:]).write_text(json.dumps(report))
     print("  dq: 0.50 of what is allowed", "product: 1 ms on zeros", sep="\\n")
+    print(*(f"  dq, finite{{bits}}: 0.00 of what is allowed" for bits in ("", " and the same bits twice")), sep="\\n")
     print(*(f"[       OK ] {{test}}" for test in tests if test not in wrong), sep="\\n")
     sys.exit(bool(wrong))
 steps = int(options["steps"])
@@ -205,6 +208,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(len(opened), 1 + len(opening.WAYS))
         self.assertEqual(opened[0]["detail"], "status 74: ftexec: cannot do it")
         self.assertEqual(self.one(rows, "conformance", "every kernel")["result"], "passed")
+        self.assertEqual(self.one(rows, "shapes", "attention_64x1024x12x64, fast")["result"], "passed")
         self.assertEqual(self.one(rows, "models", "all of it")["result"], "not tried")
 
     def test_less_memory_takes_the_next_plan(self):
@@ -239,14 +243,30 @@ class GpuCheck(unittest.TestCase):
         found.figures["ft"].update(announced_bytes=9, tokens_per_s=540e3)
         self.assertEqual(len(list(found.shortcomings())), 4)
 
-    def test_ended_from_outside_it_leaves_nothing_running(self):
+    def hanging(self, fake, line, **kwargs):
+        """A check of which a program hangs that has started another one, with this command line."""
         folder = self.bundle()
         running = subprocess.Popen([str(word) for word in self.command(folder, f"--ftexec={folder / 'ftexec'}")],
-                                   env={**os.environ, "FAKE": "hang:conformance"}, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.PIPE, text=True)
-        while "sleep 987" not in harness.command_lines():
+                                   env={**os.environ, "FAKE": fake}, stdout=subprocess.DEVNULL, **kwargs)
+        self.addCleanup(running.wait)
+        self.addCleanup(running.kill)
+        while line not in harness.command_lines():
             self.assertIsNone(running.poll())
             time.sleep(0.1)
+        return running
+
+    def test_killed_it_leaves_nothing_running(self):
+        """Nor what has put itself into a session of its own; and the guard goes, too. The group of the check is killed, as by a shell."""
+        running = self.hanging("hang:conformance,session", "sleep 988", stderr=subprocess.DEVNULL, start_new_session=True)
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+        end = time.monotonic() + 20
+        while left := [line for line in harness.command_lines() if line in ("sleep 987", "sleep 988") or str(self.dir) in line]:
+            self.assertLess(time.monotonic(), end, left)
+            time.sleep(0.1)
+
+    def test_ended_from_outside_it_leaves_nothing_running(self):
+        running = self.hanging("hang:conformance", "sleep 987", stderr=subprocess.PIPE, text=True)
         running.send_signal(signal.SIGTERM)
         self.assertIn("SIGTERM", running.communicate(timeout=60)[1])
         self.assertNotIn("sleep 987", harness.command_lines())

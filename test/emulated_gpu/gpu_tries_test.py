@@ -74,7 +74,9 @@ test = dict(name="t", result="SKIPPED" if fake.startswith("skipped") else "COMPL
 if "gtest_output" in options:
     suites = [] if fake == "no test" else [dict(name="s", testsuite=[test])]
     pathlib.Path(options["gtest_output"][5:]).write_text(json.dumps(dict(testsuites=suites)))
-print(fake if fake.startswith(("skipped", "silent")) else "  dq: 0.25 of what is allowed\\n  dk: 0.50 of what is allowed\\n"
+print(fake if fake.startswith(("skipped", "silent")) else "  dq: 0.25 of what is allowed\\n  dk: 0.50 of what is allowed\\n" +
+      ("" if fake == "samples" else f"  dq, finite{{'' if 'fast' in options['gtest_filter'] else ' and the same bits twice'}}: "
+       "0.00 of what is allowed\\n") +
       "product: 1 ms on zeros\\nNCCL 2.30.7\\n[       OK ] t")
 sys.exit(fake == "wrong")
 '''
@@ -158,7 +160,9 @@ class GpuTries(unittest.TestCase):
         self.assertEqual(len(rows), 1 + 12)
         row = self.only(rows, "attention_64x1024x12x64, own")
         self.assertIn("below 0.50 of what", row["detail"])
-        self.assertEqual(len(row["found"]), 2)
+        self.assertEqual(row["detail"].partition("; ")[2], "1 results finite and the same bits twice")
+        self.assertEqual(self.only(rows, "rms_norm_65536x1536, fast")["detail"].partition("; ")[2], "1 results finite")
+        self.assertEqual(len(row["found"]), 3)
         self.assertEqual({row["result"] for row in shapes.timing(self.context())}, {"passed"})
 
     def test_every_real_shape_is_a_test_of_the_program(self):
@@ -175,10 +179,13 @@ class GpuTries(unittest.TestCase):
     def test_shapes_that_are_wrong_skipped_or_missing(self):
         for fake, result, words in (("wrong", "FAILED", "dq is off"), ("no test", "FAILED", "has no test"),
                                     ("silent", "FAILED", "nothing was compared"),
+                                    ("samples", "FAILED", "no result was looked at for being finite"),
                                     ("skipped: too little memory: 9 bytes", "skipped", "too little memory"),
                                     ("skipped: no CUDA device: none", "FAILED", "sees no device")):
             with self.subTest(fake=fake):
                 for row in shapes.shapes(self.context(fake)):
+                    if fake == "samples" and row["what"].startswith("small"):
+                        continue
                     self.assertEqual(row["result"], result)
                     self.assertIn(words, row["detail"])
 
@@ -193,7 +200,7 @@ class GpuTries(unittest.TestCase):
                 named, free = self.lost(self.context(), number)
                 self.assertEqual((named["result"], free["result"]), ("passed", "passed"), (named, free))
                 self.assertIn("rank 1 was lost", named["detail"])
-                self.assertNotIn(f"--metrics={self.dir}", harness.command_lines())
+                self.assertNotIn(f"--metrics={self.dir}", "\n".join(harness.command_lines()))
 
     def test_a_rank_that_does_not_end_or_names_nobody(self):
         one_gpu.SECONDS_TO_END, seconds = 1, one_gpu.SECONDS_TO_END
@@ -204,7 +211,7 @@ class GpuTries(unittest.TestCase):
                 named, _ = self.lost(self.context(fake))
                 self.assertEqual(named["result"], "FAILED")
                 self.assertIn(words, named["detail"])
-                self.assertNotIn(f"--metrics={self.dir}", harness.command_lines())
+                self.assertNotIn(f"--metrics={self.dir}", "\n".join(harness.command_lines()))
 
     def test_memory_that_does_not_come_back(self):
         tool = self.dir / "smi"

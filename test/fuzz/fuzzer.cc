@@ -11,8 +11,8 @@
 #include <cstring>
 #include <memory>
 
-#include "CLI/CLI.hpp"
 #include "fmt/format.h"
+#include "test/fuzz/command_line.h"
 #include "test/fuzz/mutate.h"
 #include "test/fuzz/seeds.h"
 
@@ -181,34 +181,26 @@ class Fuzzer {
 }  // namespace
 
 int Main(int argc, char** argv, conformance::Bench& bench, const std::vector<std::string>& kernels) {
-  int64_t tries = 1 << 30, first = 0;
-  double seconds = 25;
-  uint64_t seed = 1;
-  CLI::App app("Tries forged instructions on every kernel of a device.");
-  app.add_option("--tries", tries, "At most so many")->check(CLI::PositiveNumber);
-  app.add_option("--seconds", seconds, "At most so long")->capture_default_str();
-  app.add_option("--seed", seed, "Of the random numbers")->capture_default_str();
-  app.add_option("--first", first, "Number of the first try; with --tries=1 that one alone")
-      ->check(CLI::NonNegativeNumber);
-  CLI11_PARSE(app, argc, argv);
+  Wanted wanted;
+  if (const std::optional<int> status = ParseCommandLine(argc, argv, wanted)) return *status;
 
   __sanitizer_set_death_callback(&SayCurrent);
   signal(SIGALRM, &OnAlarm);
-  Fuzzer fuzzer(bench, seed);
+  Fuzzer fuzzer(bench, wanted.seed);
   std::snprintf(current, sizeof(current), "kernel fuzzing: in a seed as it is\n");
   if (const absl::Status status = fuzzer.CheckSeeds(kernels); !status.ok()) {
     std::fprintf(stderr, "kernel fuzzing: %s\n", std::string(status.message()).c_str());
     return 1;
   }
   const auto begin = std::chrono::steady_clock::now();
-  for (int64_t i = 0; i < tries; ++i) {
-    if (std::chrono::steady_clock::now() - begin > std::chrono::duration<double>(seconds)) break;
-    fuzzer.Try(first + i);
+  for (int64_t i = 0; i < wanted.tries; ++i) {
+    if (std::chrono::steady_clock::now() - begin > std::chrono::duration<double>(wanted.seconds)) break;
+    fuzzer.Try(wanted.first + i);
   }
   const Counts& counts = fuzzer.counts();
   fmt::print("kernel fuzzing on {}: {} tries of {} kernels, {} accepted, {} of these run, seed {}\n",
              std::string(Name(bench.device_class())), counts.tries, kernels.size(), counts.accepted,
-             counts.run, seed);
+             counts.run, wanted.seed);
   return counts.run > 0 ? 0 : 1;
 }
 

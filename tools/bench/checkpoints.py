@@ -12,10 +12,12 @@ smallest and largest in brackets:
   load       of all state into a process that holds other values
 of the slower rank, and beside them
   disk       bytes that two processes write with fsync, or read, at once and in order: what the disk gives to anyone
-  and, as its stall, one copy of each rank's bytes from memory to memory, both at once
+  direct     the same past the page cache, as dd does it with oflag=direct and iflag=direct
+  copy       as their stall: each rank's bytes from memory to memory, both at once, the median of as many copies as saves were timed
 """
 import argparse
 import json
+import mmap
 import multiprocessing
 import os
 import pathlib
@@ -88,52 +90,63 @@ def peer(work, python, saves):
     return json.loads(out.read_text())
 
 
-def disk(work, bytes_each):
-    """What two processes reach that write, or read, `bytes_each` bytes each."""
-    paths = [work / f"disk{i}" for i in range(2)]
-    result = {"save": together(write_file, paths, bytes_each)}
+def disk(work, bytes_each, flags):
+    """What two processes reach that write, or read, `bytes_each` bytes each, in whole chunks."""
+    chunks = [(work / f"disk{i}", bytes_each // CHUNK, flags) for i in range(2)]
+    result = {"save": together(write_file, chunks)}
     drop_page_cache()
-    result["load"] = together(read_file, paths, bytes_each)
-    for path in paths:
+    result["load"] = together(read_file, chunks)
+    for path, *_ in chunks:
         path.unlink()
-    result["stall"] = together(copy, paths, bytes_each)
     return result
 
 
-def together(function, paths, bytes_each):
+def together(function, arguments):
     with multiprocessing.Pool(2) as pool:
-        return max(pool.starmap(function, [(path, bytes_each) for path in paths]))
+        return max(pool.starmap(function, arguments, chunksize=1))
 
 
-def write_file(path, bytes_each):
-    chunks = [os.urandom(CHUNK) for _ in range(bytes_each // CHUNK + 1)]  # a disk may know what it has already
+def pages(count):
+    """`count` chunks of memory that begin with a page, as O_DIRECT needs it, on huge pages, as the state lies on."""
+    memory = mmap.mmap(-1, count * CHUNK, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    return memoryview(memory)
+
+
+def write_file(path, count, flags):
+    chunks = pages(count)
+    for i in range(count):
+        chunks[i * CHUNK:(i + 1) * CHUNK] = os.urandom(CHUNK)  # a disk may know what it has already
     begin = time.monotonic()
-    with open(path, "wb", buffering=0) as file:
-        os.posix_fallocate(file.fileno(), 0, bytes_each)
-        for chunk, at in zip(chunks, range(0, bytes_each, CHUNK)):
-            file.write(chunk[:bytes_each - at])
-        os.fsync(file.fileno())
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600)
+    os.posix_fallocate(file, 0, count * CHUNK)
+    for i in range(count):
+        if os.write(file, chunks[i * CHUNK:(i + 1) * CHUNK]) != CHUNK:
+            raise SystemExit(f"{path}: written in part")
+    os.fsync(file)
+    os.close(file)
     return time.monotonic() - begin
 
 
-def read_file(path, bytes_each):
-    buffer, begin = bytearray(CHUNK), time.monotonic()
-    with open(path, "rb", buffering=0) as file:
-        os.posix_fadvise(file.fileno(), 0, bytes_each, os.POSIX_FADV_SEQUENTIAL)
+def read_file(path, count, flags):
+    buffer, begin = pages(1), time.monotonic()
+    with open(os.open(path, os.O_RDONLY | flags), "rb", buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, count * CHUNK, os.POSIX_FADV_SEQUENTIAL)
         while file.readinto(buffer):
             pass
     return time.monotonic() - begin
 
 
-def copy(_, bytes_each):
-    """The best of three, as pages are touched by the first."""
-    source, to = bytearray(os.urandom(CHUNK)) * (bytes_each // CHUNK), bytearray(bytes_each // CHUNK * CHUNK)
-    best = float("inf")
-    for _ in range(3):
+def copy(count, times):
+    """The median of all but the first, which touches the pages."""
+    source, to, seconds = pages(count), pages(count), []
+    for i in range(count):
+        source[i * CHUNK:(i + 1) * CHUNK] = os.urandom(CHUNK)
+    for _ in range(times + 1):
         begin = time.monotonic()
-        to[:] = source  # copies twice where a slice is made first; a whole assignment does not
-        best = min(best, time.monotonic() - begin)
-    return best
+        to[:] = source
+        seconds.append(time.monotonic() - begin)
+    return statistics.median(seconds[1:])
 
 
 def table(results, state_bytes):
@@ -150,7 +163,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--saves", type=int, default=3, help="of each kind in a round, without the first")
-    parser.add_argument("--only", type=lambda s: s.split(","), help="ft sharded, ft full, torch.distributed, disk")
+    parser.add_argument("--only", type=lambda s: s.split(","), help="ft sharded, ft full, torch.distributed, disk, direct, copy")
     parser.add_argument("--folder", default=None, help="where to save; its disk is what is measured")
     parser.add_argument("--python", default=str(run.ROOT / "build/venv/bin/python"), help="the one that has torch")
     parser.add_argument("--json", help="write all figures to this file")
@@ -161,7 +174,9 @@ def main():
         run.compile_ours("checkpoints", WORKLOAD, ["ft"], work)
         state_bytes = 3 * 4 * 124_439_808
         variants = [("ft sharded", lambda: ours(work, "sharded", args.saves)), ("torch.distributed", lambda: peer(work, args.python, args.saves)),
-                    ("ft full", lambda: ours(work, "full", args.saves)), ("disk", lambda: disk(work, state_bytes // 2))]
+                    ("ft full", lambda: ours(work, "full", args.saves)), ("disk", lambda: disk(work, state_bytes // 2, 0)),
+                    ("direct", lambda: disk(work, state_bytes // 2, os.O_DIRECT)),
+                    ("copy", lambda: {"stall": together(copy, [(state_bytes // 2 // CHUNK, args.saves)] * 2)})]
         variants = [variant for variant in variants if not args.only or variant[0] in args.only]
         results = {name: [] for name, _ in variants}
         for i in range(args.rounds):

@@ -31,7 +31,11 @@ struct Explained {
   CommunicatorBytes communicators;
   // Host memory of a rank, of the one with the most, for saving checkpoints beside training: what it writes.
   // Nothing for a plan that does not say in which type it keeps its state.
-  std::optional<uint64_t> snapshot_bytes;
+  struct Snapshot {
+    uint64_t bytes = 0;  // of a checkpoint of type full or sharded
+    uint64_t local = 0;  // of type local
+  };
+  std::optional<Snapshot> snapshot;
 };
 
 // `peak`: how many of the buffers live at the peak are listed.

@@ -111,7 +111,8 @@ absl::Status ReportAt(const ExplainCommand& command, const ft::Mesh& mesh, Expla
   explained.communicators = {.shm = staging(ft::CollectiveBackend::kShm),
                              .gloo = staging(ft::CollectiveBackend::kGloo)};
   if (const auto state = ft::StateOfPlan(explained.plan, mesh); state.ok())
-    explained.snapshot_bytes = ft::LargestShare(*state);
+    explained.snapshot = {.bytes = ft::LargestShare(*state),
+                          .local = ft::LargestShare(*state, ft::LocallySavedBytes)};
   return absl::OkStatus();
 }
 

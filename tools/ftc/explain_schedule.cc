@@ -20,18 +20,19 @@ constexpr const char* kStreamNames[] = {"compute", "gather", "reduce", "h2d", "d
 static_assert(std::size(kStreamNames) == ft::proto::Stream_ARRAYSIZE);
 
 // A transfer, or kernels of one layer and phase that follow each other.
-struct Row {
+struct ScheduleRow {
   int first = 0, last = 0;  // instructions
   int kernels = 0;          // 0: a transfer
 };
 
-bool Continue(const Row& row, const ft::proto::Program& program, const ft::proto::Instruction& kernel) {
+bool Continue(const ScheduleRow& row, const ft::proto::Program& program,
+              const ft::proto::Instruction& kernel) {
   const ft::proto::Instruction& before = program.instructions(row.last);
   return row.kernels > 0 && before.layer() == kernel.layer() && before.phase() == kernel.phase();
 }
 
-std::vector<Row> RowsOf(const ft::proto::Program& program) {
-  std::vector<Row> rows;
+std::vector<ScheduleRow> RowsOf(const ft::proto::Program& program) {
+  std::vector<ScheduleRow> rows;
   for (int i = 0; i < program.instructions_size(); ++i) {
     const ft::proto::Instruction& instruction = program.instructions(i);
     if (ft::IsTransfer(instruction.opcode())) rows.push_back({.first = i, .last = i});
@@ -44,7 +45,7 @@ std::vector<Row> RowsOf(const ft::proto::Program& program) {
   return rows;
 }
 
-std::string WhatOf(const ft::proto::Plan& plan, const ft::proto::Program& program, const Row& row) {
+std::string WhatOf(const ft::proto::Plan& plan, const ft::proto::Program& program, const ScheduleRow& row) {
   const ft::proto::Instruction& first = program.instructions(row.first);
   if (row.kernels == 0) return ft::InstructionTitle(plan, first);
   std::string what = row.kernels == 1 ? first.kernel() : fmt::format("{} kernels", row.kernels);
@@ -65,7 +66,7 @@ void ProgramText(Out out, const Explained& explained, int number) {
                      : "");
   fmt::format_to(out, "  {:>6} {:<8} {:<48} {:>11} {:>11} {:>8} {:>9}  {}\n", "at", "stream", "what", "begin",
                  "end", "waited", "exposed", "reason");
-  for (const Row& row : RowsOf(program)) {
+  for (const ScheduleRow& row : RowsOf(program)) {
     const ft::SimulatedInstruction& first = run.instructions[row.first];
     fmt::format_to(out, "  {:>6} {:<8} {:<48} {:>11} {:>11}", row.first,
                    kStreamNames[program.instructions(row.first).stream()],
@@ -97,7 +98,7 @@ Json ProgramJson(const Explained& explained, int number) {
   const ft::SimulatedProgram run =
       ft::SimulateProgram(explained.plan, explained.bound, number, explained.target);
   Json rows = Json::array();
-  for (const Row& row : RowsOf(program)) {
+  for (const ScheduleRow& row : RowsOf(program)) {
     const ft::proto::Instruction& first = program.instructions(row.first);
     const ft::SimulatedInstruction& times = run.instructions[row.first];
     Json one = {{"position", row.first},

@@ -145,10 +145,11 @@ void CommunicatorText(Out out, const Explained& explained) {
 }
 
 void SnapshotText(Out out, const Explained& explained) {
-  if (!explained.snapshot_bytes.has_value()) return;
+  if (!explained.snapshot.has_value()) return;
   fmt::format_to(
       out, "\nHost memory of a rank for saving checkpoints beside training (ftexec --checkpoint-dir)\n");
-  Row(out, "snapshot, at most", *explained.snapshot_bytes);
+  Row(out, "snapshot, at most", explained.snapshot->bytes);
+  Row(out, "of type local", explained.snapshot->local);
 }
 
 void SavedText(Out out, const Explained& explained) {

@@ -1,5 +1,6 @@
 #include "tools/ftexec/checkpoint_flags.h"
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"

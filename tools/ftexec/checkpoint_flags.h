@@ -5,10 +5,13 @@
 #include <optional>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/time/time.h"
 #include "runtime/checkpoint/state/file_layout.h"
 #include "runtime/checkpoint/state/folder.h"
+
+namespace CLI {
+class App;
+}
 
 namespace ft {
 

@@ -44,21 +44,28 @@ def run_program(context, *options, launcher=(), limit=180.0, env=None):
     return results_of(report), said
 
 
-def in_mode(context, mode, *options):
+def chosen(context, pattern):
+    """GoogleTest's filter for the tests of a pattern, and what to say of those that are left out."""
+    if not context.ops:
+        return f"--gtest_filter={pattern}", ""
+    return f"--gtest_filter={':'.join(f'{pattern}/{op}' for op in context.ops)}", f", of {', '.join(context.ops)} alone"
+
+
+def in_mode(context, mode, pattern, *options):
     """All in one process; those that failed or that a crash left out each once more in their own: an error of one may spoil
     the device for all that follow."""
-    suspects = []
+    suspects, (filtered, only) = [], chosen(context, pattern)
 
     def run():
-        results, said = run_program(context, *options)
+        results, said = run_program(context, *options, filtered)
         skipped = [name for name, result in results.items() if result == "skipped"]
         if skipped:
             raise Failed(f"{len(skipped)} of {len(results)} were skipped: the test sees no device")
         if not isinstance(said, Failed):
             if not results:
                 raise Failed("no test ran", said)
-            return f"{len(results)} tests"
-        names = tests_of(context, *options)
+            return f"{len(results)} tests{only}"
+        names = tests_of(context, *options, filtered)
         suspects.extend(name for name in names if results.get(name) != "passed")
         raise Failed(f"{len(suspects)} of {len(names)} failed or did not run ({said})", said.output)
     yield attempt(context, f"every kernel against the float64 reference, {mode}", run)
@@ -78,11 +85,11 @@ def in_mode(context, mode, *options):
 
 def fast(context):
     """As users train. Algorithms are chosen by their timing then, so two runs need not have the same bits."""
-    yield from in_mode(context, "fast", "--deterministic=off", "--gtest_filter=*MatchesReference*")
+    yield from in_mode(context, "fast", "*MatchesReference*", "--deterministic=off")
 
 
 def deterministic(context):
-    yield from in_mode(context, "deterministic", "--deterministic=on")
+    yield from in_mode(context, "deterministic", "*", "--deterministic=on")
 
 
 PARTS = (

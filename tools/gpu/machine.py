@@ -70,13 +70,13 @@ def torch_of(python, seconds=120):
 
 
 def environment(python="", folders=()):
-    """Of our programs. They find NVIDIA's libraries beside the PyTorch of `python`, as of an active environment, and before those in
-    `folders`; what the caller has put on LD_LIBRARY_PATH comes first."""
+    """Of our programs. They find NVIDIA's libraries beside the PyTorch of `python`, as of an active environment; before those where the
+    caller's LD_LIBRARY_PATH says, and first of all in `folders`: images have it set, and an old NCCL there."""
     kept = {name: value for name, value in os.environ.items()
             if name not in LAUNCHER_VARIABLES and not name.startswith("TORCHELASTIC_")}
     if prefix := python and output_of([python, "-c", "import sys; print(sys.prefix)"], 30).strip():
         kept["VIRTUAL_ENV"] = prefix
-    if path := ":".join(part for part in (os.environ.get("LD_LIBRARY_PATH"), *folders) if part):
+    if path := ":".join(part for part in (*folders, os.environ.get("LD_LIBRARY_PATH")) if part):
         kept["LD_LIBRARY_PATH"] = path
     return kept
 

@@ -47,6 +47,14 @@ def options_found(rows):
     return next((tuple(row.get("options", ())) for row in passed), None)
 
 
+def the_bundles(context, library, said):
+    """What was said of a library, which of NCCL is that of the bundle, where it has one: an older one lets no ranks share a GPU."""
+    folder = context.made.nccl() if library == "nccl" else None
+    if folder and str(folder.resolve()) not in said:
+        raise Failed(f"the bundle's NCCL in {folder} is not the one that was loaded: {said}")
+    return said
+
+
 def alone(context):
     names = libraries.names_in(context.made.program("ftexec"))
 
@@ -58,9 +66,9 @@ def alone(context):
             if context.emulated:
                 if library != "nccl" or not context.made.nccl():
                     raise Skipped("GPUs are emulated, and so is what it does")
-                return execute(context, [*command, "--load-only"], limit=30).strip()
+                return the_bundles(context, library, execute(context, [*command, "--load-only"], limit=30).strip())
             try:
-                return execute(context, command, limit=60).strip()
+                return the_bundles(context, library, execute(context, command, limit=60).strip())
             except Failed as error:
                 if library == "nccl" and context.devices == 1 and "cannot open shared object" in str(error):
                     raise Skipped(f"ranks of one GPU need none: {error}") from error

@@ -22,6 +22,7 @@ from part import ALL_OF_IT
 
 LINES_KEPT = 60
 DONE = ("passed", "skipped")  # results that are not tried for again
+EMULATED_PATIENCE = 8  # times as long as a GPU may take
 
 
 class Failed(Exception):
@@ -90,6 +91,12 @@ class Context:
     options: tuple = ()  # of every ftexec on the GPU: what the opening has found to be needed
     part: str = ""
     earlier: dict = dataclasses.field(default_factory=dict)  # rows of runs before this one, by (part, what)
+    ops: tuple = ()  # that the conformance cases are tried of; none: of all
+
+    @property
+    def patience(self):
+        """What limits that suit a GPU are multiplied with."""
+        return EMULATED_PATIENCE if self.emulated else 1
 
     @property
     def devices(self):
@@ -115,7 +122,7 @@ def execute(context, command, env=None, limit=120.0):
         raise OutOfTime("not begun")
     try:
         log = context.file(".log")
-        status = run_to_end(context, [str(word) for word in command], log, env, limit)
+        status = run_to_end(context, [str(word) for word in command], log, env, limit * context.patience)
     finally:
         context.programs.gate.release()
     if status:
@@ -209,7 +216,7 @@ def side_by_side(parts, context):
 
     def run(part):
         try:
-            for made in part.rows(dataclasses.replace(context.within(part.seconds), part=part.name)):
+            for made in part.rows(dataclasses.replace(context.within(part.seconds * context.patience), part=part.name)):
                 rows.put((part, made))
         except Exception as error:
             rows.put((part, row(ALL_OF_IT, time.monotonic(), "FAILED", f"the check itself: {error!r}")))

@@ -166,9 +166,18 @@ uint64_t SavedBytes(const StateLayout& layout, int rank) {
   return bytes;
 }
 
-uint64_t LargestShare(const StateLayout& layout) {
+uint64_t LocallySavedBytes(const StateLayout& layout, int rank) {
+  uint64_t bytes = 0;
+  for (const StateBuffer& buffer : layout.buffers) {
+    const ElementRange unit = {0, layout.units[buffer.unit].elements};
+    bytes += Intersect(layout.SavedBy(buffer, rank), unit).size() * SizeOf(buffer.dtype);
+  }
+  return bytes;
+}
+
+uint64_t LargestShare(const StateLayout& layout, uint64_t (*bytes)(const StateLayout&, int)) {
   uint64_t most = 0;
-  for (int rank = 0; rank < layout.world_size(); ++rank) most = std::max(most, SavedBytes(layout, rank));
+  for (int rank = 0; rank < layout.world_size(); ++rank) most = std::max(most, bytes(layout, rank));
   return most;
 }
 

@@ -94,8 +94,11 @@ void OrderBuffers(std::vector<StateBuffer>& buffers);
 // Elements without what pads parameters to blocks, in bytes, over all buffers: what a checkpoint holds.
 uint64_t StateBytes(const StateLayout& layout);
 
-// Of that what `rank` saves; the most that any rank does.
+// Of that what `rank` saves; in a checkpoint of type local with what pads parameters.
 uint64_t SavedBytes(const StateLayout& layout, int rank);
-uint64_t LargestShare(const StateLayout& layout);
+uint64_t LocallySavedBytes(const StateLayout& layout, int rank);
+
+// The most that any rank saves. `bytes`: one of the two above.
+uint64_t LargestShare(const StateLayout& layout, uint64_t (*bytes)(const StateLayout&, int) = SavedBytes);
 
 }  // namespace ft

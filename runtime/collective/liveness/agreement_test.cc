@@ -13,12 +13,14 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "runtime/collective/liveness/peer_monitor.h"
+#include "runtime/collective/liveness/testing/watched_rank.h"
 #include "runtime/collective/testing/test_world.h"
 
 namespace ft {
 namespace {
 
 using testing::ForkedRank;
+using testing::StartWatchedRank;
 using testing::TestWorld;
 using testing::WriteLine;
 using Payloads = std::vector<std::string>;
@@ -261,21 +263,18 @@ TEST(AgreementTest, AKilledRankIsNamedAndAStoppedOneWaitedFor) {
     TestWorld world(3);
     std::vector<ForkedRank> ranks;
     for (int rank = 0; rank < 3; ++rank) {
-      ranks.emplace_back([&world, rank](int out) {
-        auto rendezvous = Rendezvous::Join(world.EnvironmentOf(rank), TestWorld::Options()).value();
-        auto monitor = PeerMonitor::Start(*rendezvous).value();
-        WriteLine(out, "ready");
+      ranks.push_back(StartWatchedRank(world, rank, [](PeerMonitor& monitor, int out) {
         for (uint64_t number = 0;; ++number) {
           const auto sizes = [](const Payloads& payloads) {
             return absl::StrCat(payloads[0].size() + payloads[1].size() + payloads[2].size());
           };
-          const auto result = monitor->Agree("save", number, std::string(1 << 20, 'x'), sizes, kLong);
+          const auto result = monitor.Agree("save", number, std::string(1 << 20, 'x'), sizes, kLong);
           if (result.ok() && *result == "3145728" && number < 300) continue;
           WriteLine(out, result.ok() ? *result : std::string(result.status().message()));
-          monitor->Goodbye().IgnoreError();
+          monitor.Goodbye().IgnoreError();
           return 0;
         }
-      });
+      }));
     }
     for (const ForkedRank& rank : ranks) EXPECT_EQ(rank.ReadLine(), "ready");
     absl::SleepFor(absl::Milliseconds(50));

@@ -8,6 +8,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "runtime/collective/liveness/testing/watched_rank.h"
 #include "runtime/collective/missing_ranks.h"
 #include "runtime/collective/testing/test_world.h"
 
@@ -15,6 +16,7 @@ namespace ft {
 namespace {
 
 using testing::ForkedRank;
+using testing::StartWatchedRank;
 using testing::TestWorld;
 using testing::WriteLine;
 
@@ -137,13 +139,7 @@ TEST(PeerMonitorTest, AFailureIsToldBeforeComplaints) {
 
 TEST(PeerMonitorTest, ARank0ThatDoesNotAnswerIsNamed) {
   TestWorld world(3);
-  ForkedRank leader([&world](int out) {
-    auto rendezvous = Rendezvous::Join(world.EnvironmentOf(0), TestWorld::Options()).value();
-    auto monitor = PeerMonitor::Start(*rendezvous).value();
-    WriteLine(out, "ready");
-    absl::SleepFor(absl::Seconds(60));
-    return 0;
-  });
+  const ForkedRank leader = StartWatchedRank(world, 0);
   world.EachRank([&](int rank) {
     if (rank == 0) return;
     auto rendezvous = Rendezvous::Join(world.EnvironmentOf(rank), TestWorld::Options()).value();
@@ -167,16 +163,13 @@ TEST(PeerMonitorTest, ARank0ThatDoesNotAnswerIsNamed) {
 std::vector<ForkedRank> StartWatching(const TestWorld& world, int size) {
   std::vector<ForkedRank> ranks;
   for (int rank = 0; rank < size; ++rank) {
-    ranks.emplace_back([&world, rank](int out) {
-      auto rendezvous = Rendezvous::Join(world.EnvironmentOf(rank), TestWorld::Options()).value();
-      auto monitor = PeerMonitor::Start(*rendezvous).value();
-      WriteLine(out, "ready");
+    ranks.push_back(StartWatchedRank(world, rank, [](PeerMonitor& monitor, int out) {
       absl::Notification lost;
-      monitor->OnLoss([&](const absl::Status&) { lost.Notify(); });
+      monitor.OnLoss([&](const absl::Status&) { lost.Notify(); });
       lost.WaitForNotificationWithTimeout(absl::Seconds(10));
-      WriteLine(out, std::string(monitor->status().message()));
+      WriteLine(out, std::string(monitor.status().message()));
       return 0;
-    });
+    }));
   }
   for (const ForkedRank& rank : ranks) EXPECT_EQ(rank.ReadLine(), "ready");
   return ranks;

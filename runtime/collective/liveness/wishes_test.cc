@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "runtime/collective/liveness/peer_monitor.h"
+#include "runtime/collective/liveness/testing/watched_rank.h"
 #include "runtime/collective/missing_ranks.h"
 #include "runtime/collective/testing/test_world.h"
 
@@ -21,8 +22,8 @@ namespace ft {
 namespace {
 
 using testing::ForkedRank;
+using testing::StartWatchedRank;
 using testing::TestWorld;
-using testing::WriteLine;
 
 // The collectives of a training step, as far as they matter here: nobody ends a step that not all have begun.
 class Lockstep {
@@ -263,13 +264,7 @@ TEST(WishesTest, AfterALossNobodyWishes) {
 // A process that is stopped does not answer: it is waited for, as long as was said.
 TEST(WishesTest, AStoppedRankIsNamedAfterTheTime) {
   TestWorld world(2);
-  ForkedRank other([&world](int out) {
-    auto rendezvous = Rendezvous::Join(world.EnvironmentOf(1), TestWorld::Options()).value();
-    auto monitor = PeerMonitor::Start(*rendezvous).value();
-    WriteLine(out, "ready");
-    absl::SleepFor(absl::Seconds(30));
-    return 0;
-  });
+  const ForkedRank other = StartWatchedRank(world, 1);
   auto rendezvous = Rendezvous::Join(world.EnvironmentOf(0), TestWorld::Options()).value();
   auto monitor = PeerMonitor::Start(*rendezvous).value();
   EXPECT_EQ(other.ReadLine(), "ready");
@@ -287,15 +282,7 @@ TEST(WishesTest, AStoppedRankIsNamedAfterTheTime) {
 TEST(WishesTest, ARankThatIsLostBeforeItAnswersIsNamed) {
   TestWorld world(3);
   std::vector<ForkedRank> others;
-  for (int rank = 1; rank < 3; ++rank) {
-    others.emplace_back([&world, rank](int out) {
-      auto rendezvous = Rendezvous::Join(world.EnvironmentOf(rank), TestWorld::Options()).value();
-      auto monitor = PeerMonitor::Start(*rendezvous).value();
-      WriteLine(out, "ready");
-      absl::SleepFor(absl::Seconds(30));
-      return 0;
-    });
-  }
+  for (int rank = 1; rank < 3; ++rank) others.push_back(StartWatchedRank(world, rank));
   auto rendezvous = Rendezvous::Join(world.EnvironmentOf(0), TestWorld::Options()).value();
   auto monitor = PeerMonitor::Start(*rendezvous).value();
   for (const ForkedRank& other : others) EXPECT_EQ(other.ReadLine(), "ready");

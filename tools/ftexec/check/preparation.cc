@@ -95,7 +95,9 @@ void OpenDevice(const Flags& flags, const NcclSource& load_nccl, PreparedCheck& 
 uint64_t SnapshotBytes(const Flags& flags, const Job& job) {
   if (!flags.checkpoints.saves() || !flags.checkpoints.async) return 0;
   const absl::StatusOr<StateLayout> state = StateOfPlan(job.plan(), job.bound.mesh);
-  return state.ok() ? SavedBytes(*state, job.rank()) : 0;
+  if (!state.ok()) return 0;
+  const bool is_local = flags.checkpoints.type == CheckpointType::kLocal;
+  return is_local ? LocallySavedBytes(*state, job.rank()) : SavedBytes(*state, job.rank());
 }
 
 }  // namespace

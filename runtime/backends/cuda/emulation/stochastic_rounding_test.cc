@@ -18,11 +18,11 @@
 namespace ft::cuda::emulation {
 namespace {
 
-constexpr int64_t kElements = 20 * 1024, kSeed = 99, kStep = 3;
-const std::vector<int64_t> kSegments = {0, 5001, 0, 6144, 17000, 1, 17408, kElements, 1};
+constexpr int64_t kRoundedElements = 20 * 1024, kSeed = 99, kStep = 3;
+const std::vector<int64_t> kSegments = {0, 5001, 0, 6144, 17000, 1, 17408, kRoundedElements, 1};
 const std::vector<int64_t> kStreams = {7, 2, 2000};
-const std::vector<std::vector<int64_t>> kCuts = {
-    {0, kElements}, {0, 1024, kElements}, {0, 7 * 1024, 9 * 1024, kElements}};
+const std::vector<std::vector<int64_t>> kRoundedCuts = {
+    {0, kRoundedElements}, {0, 1024, kRoundedElements}, {0, 7 * 1024, 9 * 1024, kRoundedElements}};
 
 using Entries = std::vector<std::pair<std::string, KernelAttributes::Value>>;
 
@@ -58,14 +58,14 @@ class Bf16Weights : public testing::Test {
   };
 
   void SetUp() override {
-    for (int64_t i = 0; i < kElements; ++i) gradient_[i] = std::sin(0.37f * static_cast<float>(i));
+    for (int64_t i = 0; i < kRoundedElements; ++i) gradient_[i] = std::sin(0.37f * static_cast<float>(i));
   }
 
   static Job Begin(const Optimizer& optimizer) {
     Job job;
-    for (int64_t i = 0; i < kElements; ++i)
+    for (int64_t i = 0; i < kRoundedElements; ++i)
       job.weights.push_back(RoundToBF16(std::cos(0.11f * static_cast<float>(i))));
-    job.states.assign(optimizer.states, std::vector<float>(kElements, 0.25f));
+    job.states.assign(optimizer.states, std::vector<float>(kRoundedElements, 0.25f));
     return job;
   }
 
@@ -96,7 +96,7 @@ class Bf16Weights : public testing::Test {
     KernelRegistry registry;
     RegisterCpuKernels(registry, cpu::BestIsa());
     Job job = Begin(optimizer);
-    const auto kernel = registry.Find(optimizer.kernel)(Operands(job, 0, kElements, stochastic),
+    const auto kernel = registry.Find(optimizer.kernel)(Operands(job, 0, kRoundedElements, stochastic),
                                                         With(optimizer.entries, stochastic), {1});
     EXPECT_TRUE(kernel.ok()) << kernel.status();
     static_cast<CpuKernel&>(**kernel).Run();
@@ -107,7 +107,7 @@ class Bf16Weights : public testing::Test {
   float coefficient_ = 0.75f, lr_ = 1e-2f;
   int64_t step_ = kStep;
   std::vector<int64_t> rng_ = {kSeed, 4, 1};
-  std::vector<float> gradient_ = std::vector<float>(kElements);
+  std::vector<float> gradient_ = std::vector<float>(kRoundedElements);
 };
 
 TEST_F(Bf16Weights, AreTheCpusInEverySlice) {
@@ -115,7 +115,7 @@ TEST_F(Bf16Weights, AreTheCpusInEverySlice) {
     for (bool stochastic : {false, true}) {
       const Job expected = OnTheCpu(optimizer, stochastic);
       EXPECT_NE(expected, Begin(optimizer));
-      for (const std::vector<int64_t>& cuts : kCuts) {
+      for (const std::vector<int64_t>& cuts : kRoundedCuts) {
         Job job = Begin(optimizer);
         for (size_t i = 0; i + 1 < cuts.size(); ++i) {
           const KernelOperands operands = Operands(job, cuts[i], cuts[i + 1], stochastic);
@@ -131,13 +131,13 @@ TEST_F(Bf16Weights, AreTheCpusInEverySlice) {
 // SGD from 1 by an eighth of the gap to the next bf16, which is the scalar reference; unaligned, too.
 TEST_F(Bf16Weights, FollowTheirNumbers) {
   const Optimizer sgd = {"sgd", 0, SgdEntries(0, 0, kSegments)};
-  gradient_.assign(kElements, -1.0f);
+  gradient_.assign(kRoundedElements, -1.0f);
   coefficient_ = 1.0f;
   lr_ = 0x1p-10f;
   for (const int64_t misaligned : {0, 1}) {
     Job job;
-    job.weights.assign(kElements + misaligned, 0x3F80);
-    KernelOperands operands = Operands(job, 0, kElements, true);
+    job.weights.assign(kRoundedElements + misaligned, 0x3F80);
+    KernelOperands operands = Operands(job, 0, kRoundedElements, true);
     operands.out[0].data = job.weights.data() + misaligned;
     ASSERT_TRUE(Step(sgd.kernel, operands, With(sgd.entries, true)).ok());
     double ups = 0, trials = 0;
@@ -165,36 +165,36 @@ TEST_F(Bf16Weights, RefuseWhatDoesNotFit) {
     return Step("sgd", operands, attributes).code() == absl::StatusCode::kInvalidArgument;
   };
   const KernelAttributes stochastic = With(sgd.entries, true);
-  EXPECT_TRUE(refused(Operands(job, 0, kElements, false), stochastic));
-  EXPECT_TRUE(refused(Operands(job, 1026, kElements, true), stochastic));
-  KernelOperands other = Operands(job, 0, kElements, true);
+  EXPECT_TRUE(refused(Operands(job, 0, kRoundedElements, false), stochastic));
+  EXPECT_TRUE(refused(Operands(job, 1026, kRoundedElements, true), stochastic));
+  KernelOperands other = Operands(job, 0, kRoundedElements, true);
   other.out[0].dtype = DType::kF16;
   EXPECT_TRUE(refused(other, With(sgd.entries, false)));
-  other = Operands(job, 0, kElements, true);
+  other = Operands(job, 0, kRoundedElements, true);
   other.out.push_back(other.out[0]);
   EXPECT_TRUE(refused(other, stochastic));
   Entries entries = sgd.entries;
   entries.emplace_back("stochastic_rounding", std::vector<int64_t>{7});
-  EXPECT_TRUE(refused(Operands(job, 0, kElements, true), conformance::Attributes(entries)));
+  EXPECT_TRUE(refused(Operands(job, 0, kRoundedElements, true), conformance::Attributes(entries)));
 }
 
 TEST_F(Bf16Weights, ManySegmentsTakeSeveralLaunches) {
   std::vector<int64_t> segments, streams;
-  for (int64_t i = 0; i + 19 < kElements; i += 20) {
+  for (int64_t i = 0; i + 19 < kRoundedElements; i += 20) {
     for (int64_t value : {i, i + 13, int64_t{0}}) segments.push_back(value);
     streams.push_back(static_cast<int64_t>(streams.size()));
   }
   ASSERT_GT(streams.size(), 2u * SegmentBatch::kMost);
   Entries entries = SgdEntries(0, 0, segments);
   entries.emplace_back("stochastic_rounding", streams);
-  gradient_.assign(kElements, -1.0f);
+  gradient_.assign(kRoundedElements, -1.0f);
   coefficient_ = 1.0f;
   lr_ = 0x1p-8f;  // half a gap
   Job job;
-  job.weights.assign(kElements, 0x3F80);
-  ASSERT_TRUE(Step("sgd", Operands(job, 0, kElements, true), conformance::Attributes(entries)).ok());
-  for (int64_t i = 0; i < kElements; ++i) {
-    const bool inside = i % 20 < 13 && i / 20 * 20 + 19 < kElements;
+  job.weights.assign(kRoundedElements, 0x3F80);
+  ASSERT_TRUE(Step("sgd", Operands(job, 0, kRoundedElements, true), conformance::Attributes(entries)).ok());
+  for (int64_t i = 0; i < kRoundedElements; ++i) {
+    const bool inside = i % 20 < 13 && i / 20 * 20 + 19 < kRoundedElements;
     const uint64_t e = static_cast<uint64_t>(i % 20);
     const uint32_t stream = kFirstRoundingStream + static_cast<uint32_t>(i / 20);
     const uint32_t word = Philox4x32(kSeed, stream, kStep, e / 4)[e % 4];

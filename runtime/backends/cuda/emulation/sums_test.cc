@@ -22,7 +22,7 @@ namespace {
 using conformance::Attributes;
 
 // The last blocks of the grid have less to do than the others, the last block of elements too.
-constexpr int64_t kElements = 150 * kBlockElements + 77;
+constexpr int64_t kSumElements = 150 * kBlockElements + 77;
 
 class CudaSums : public testing::TestWithParam<Order>, protected BothDevices {
  protected:
@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, CudaSums, testing::Values(Order::kAscending, Or
 std::vector<float> Normals(uint64_t seed, double stddev) {
   std::mt19937_64 generator(seed);
   std::normal_distribution<double> normal(0.0, stddev);
-  std::vector<float> values(kElements);
+  std::vector<float> values(kSumElements);
   for (float& value : values) value = static_cast<float>(normal(generator));
   return values;
 }
@@ -93,8 +93,9 @@ TEST_P(CudaSums, OfManySquares) {
 
 // Blocks of nothing but numbers whose squares lie below 2^-267.
 TEST_P(CudaSums, OfTheSmallestNumbers) {
-  std::vector<float> gradient(kElements);
-  for (int64_t i = 0; i < kElements; ++i) gradient[i] = std::ldexp(static_cast<float>(i % 5), -149 + i % 3);
+  std::vector<float> gradient(kSumElements);
+  for (int64_t i = 0; i < kSumElements; ++i)
+    gradient[i] = std::ldexp(static_cast<float>(i % 5), -149 + i % 3);
   CheckSum(gradient, DType::kF32);
   std::vector<int64_t> sum(kAccumulatorWords);
   std::vector<float> first = {std::ldexp(3.0f, -149)}, norm(1), coefficient(1);
@@ -117,7 +118,7 @@ TEST_P(CudaSums, AndStepsOfOptimizersAreTheCpus) {
   const std::vector<float> parameter = Normals(4, 1.0), moment = Normals(5, 0.01);
   std::vector<float> square = Normals(6, 0.01);
   for (float& value : square) value = std::abs(value);
-  const std::vector<int64_t> cuts = {0, 3 * kBlockElements, 21 * kBlockElements, kElements};
+  const std::vector<int64_t> cuts = {0, 3 * kBlockElements, 21 * kBlockElements, kSumElements};
   for (const char* op : {"adamw", "adam", "sgd"}) {
     const bool is_sgd = std::string_view(op) == "sgd";
     std::vector<std::vector<float>> states[2];

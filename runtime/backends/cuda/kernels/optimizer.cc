@@ -105,7 +105,7 @@ KernelOr MakeLossScale(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckSize(context.out(0), "result", 1));
   FT_ASSIGN_OR_RETURN(const double factor, FloatIn(context.attributes, "factor"));
   return MakeKernel([factor, scaler = context.in(0).as<float>(), result = context.out(0).as<float>()](
-                        StreamHandle stream) { return LossScale(scaler, factor, result, stream); });
+                        StreamHandle stream) { return StoreLossScale(scaler, factor, result, stream); });
 }
 
 KernelOr MakeUpdateScaler(const KernelContext& context) {

@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
 }
 
 template <int kHead>
-constexpr size_t SharedBytes() {
+constexpr size_t GradSharedBytes() {
   using Tile = AttentionTile<kHead>;
   return (2 * (Tile::kRows + Tile::kColumns) * Tile::kStride + Tile::kWeightFloats) * sizeof(float);
 }
@@ -198,7 +198,7 @@ int Backward(const AttentionGradArgs& args, StreamHandle stream) {
   const bool packed = CanPackHeads<T>(shape, {args.q, args.k, args.v, args.dout, args.dq, args.dk, args.dv});
   LaunchShape launch = {.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.heads),
                         .block_x = kAttentionThreads,
-                        .shared_bytes = SharedBytes<kHead>()};
+                        .shared_bytes = GradSharedBytes<kHead>()};
   if (const int failed = Launch(QueryGradKernel<T, kHead>, launch, stream, args, packed); failed != 0)
     return failed;
   launch.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.kv_heads);
@@ -214,7 +214,7 @@ int AttentionGrad(const AttentionGradArgs& args, StreamHandle stream) {
 }
 
 size_t AttentionGradSharedBytes(int head_size) {
-  return WithHeadTile(head_size, [&]<int kHead>() { return SharedBytes<kHead>(); });
+  return WithHeadTile(head_size, [&]<int kHead>() { return GradSharedBytes<kHead>(); });
 }
 
 }  // namespace ft::cuda

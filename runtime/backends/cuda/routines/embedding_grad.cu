@@ -9,9 +9,9 @@
 namespace ft::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarp;
-constexpr int kAhead = 4;  // rows that a warp reads at a time
+constexpr int kScatterThreads = 256;
+constexpr int kScatterWarps = kScatterThreads / kWarp;
+constexpr int kScatterAhead = 4;  // rows that a warp reads at a time
 
 // What the sums need besides the arguments.
 struct Sorted {
@@ -42,9 +42,9 @@ __device__ __forceinline__ void EndRun(const Sorted& s, int slice, int slice_beg
 
 // A warp adds the rows of one slice, in order, in columns 32 * kWidth * blockIdx.y ...
 template <typename T, int kWidth>
-__global__ __launch_bounds__(kThreads) void SumSlices(Sorted s) {
+__global__ __launch_bounds__(kScatterThreads) void SumSlices(Sorted s) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int slice = static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarp;
+  const int slice = static_cast<int>(blockIdx.x) * kScatterWarps + static_cast<int>(threadIdx.x) / kWarp;
   if (slice >= s.slices) return;
   const int begin = slice * s.slice;
   const int end = s.positions - begin < s.slice ? s.positions : begin + s.slice;
@@ -57,16 +57,16 @@ __global__ __launch_bounds__(kThreads) void SumSlices(Sorted s) {
     // The lanes read one entry each and hand them round.
     const uint64_t own = s.entries[batch + lane < end ? batch + lane : end - 1];
     const int count = end - batch < kWarp ? end - batch : kWarp;
-    for (int i = 0; i < count; i += kAhead) {
-      Pack<T, kWidth> rows[kAhead];
+    for (int i = 0; i < count; i += kScatterAhead) {
+      Pack<T, kWidth> rows[kScatterAhead];
 #pragma unroll
-      for (int k = 0; k < kAhead; ++k) {
+      for (int k = 0; k < kScatterAhead; ++k) {
         const uint64_t entry = __shfl_sync(kAllLanes, own, i + k);  // behind the end: the last one again
         rows[k] =
             LoadSome<T, kWidth>(dy + static_cast<int64_t>(static_cast<uint32_t>(entry)) * s.args.columns);
       }
 #pragma unroll
-      for (int k = 0; k < kAhead; ++k) {
+      for (int k = 0; k < kScatterAhead; ++k) {
         const uint32_t id = IdOf(__shfl_sync(kAllLanes, own, i + k));
         if (i + k >= count) continue;
         if (id != current) {
@@ -87,9 +87,9 @@ __global__ __launch_bounds__(kThreads) void SumSlices(Sorted s) {
 }
 
 // A warp adds the partial sums of the id that one slice ends within, if the id begins there, for 32 columns.
-__global__ __launch_bounds__(kThreads) void AddSlices(Sorted s) {
+__global__ __launch_bounds__(kScatterThreads) void AddSlices(Sorted s) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int slice = static_cast<int>(blockIdx.x) * kWarps + static_cast<int>(threadIdx.x) / kWarp;
+  const int slice = static_cast<int>(blockIdx.x) * kScatterWarps + static_cast<int>(threadIdx.x) / kWarp;
   if (slice + 1 >= s.slices) return;
   const int begin = slice * s.slice, next = begin + s.slice;
   const uint32_t id = IdOf(s.entries[next - 1]);
@@ -120,26 +120,26 @@ struct ZeroArgs {
 
 constexpr int kZeroPacks = 4;  // written by a thread
 
-__global__ __launch_bounds__(kThreads) void Zero(ZeroArgs args) {
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads * kZeroPacks + threadIdx.x;
+__global__ __launch_bounds__(kScatterThreads) void Zero(ZeroArgs args) {
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * kScatterThreads * kZeroPacks + threadIdx.x;
 #pragma unroll
   for (int k = 0; k < kZeroPacks; ++k) {
-    const int64_t i = first + k * kThreads;
+    const int64_t i = first + k * kScatterThreads;
     if (i < args.packs) StorePack(static_cast<float*>(args.data) + i * 4, Pack<float>{});
   }
   if (blockIdx.x != 0) return;
-  for (int64_t i = args.packs * 8 + threadIdx.x; i < args.halves; i += kThreads) {
+  for (int64_t i = args.packs * 8 + threadIdx.x; i < args.halves; i += kScatterThreads) {
     static_cast<uint16_t*>(args.data)[i] = 0;
   }
 }
 
 int ClearTable(const EmbeddingGradArgs& args, StreamHandle stream) {
-  constexpr int64_t kPerBlock = kThreads * kZeroPacks;
+  constexpr int64_t kPerBlock = kScatterThreads * kZeroPacks;
   const int64_t halves = args.vocabulary * args.columns * static_cast<int64_t>(SizeOf(args.table_dtype)) / 2;
   const ZeroArgs zero = {args.dtable, CanPack<float>(args.dtable, 0) ? halves / 8 : 0, halves};
   LaunchShape shape;
   shape.grid_x = static_cast<unsigned>(zero.packs / kPerBlock + 1);
-  shape.block_x = kThreads;
+  shape.block_x = kScatterThreads;
   return Launch(&Zero, shape, stream, zero);
 }
 
@@ -147,9 +147,9 @@ template <typename T, int kWidth>
 int LaunchSumSlices(const Sorted& sorted, StreamHandle stream) {
   constexpr int64_t kColumns = kWarp * kWidth;
   LaunchShape shape;
-  shape.grid_x = static_cast<unsigned>((sorted.slices + kWarps - 1) / kWarps);
+  shape.grid_x = static_cast<unsigned>((sorted.slices + kScatterWarps - 1) / kScatterWarps);
   shape.grid_y = static_cast<unsigned>((sorted.args.columns + kColumns - 1) / kColumns);
-  shape.block_x = kThreads;
+  shape.block_x = kScatterThreads;
   return Launch(&SumSlices<T, kWidth>, shape, stream, sorted);
 }
 
@@ -184,9 +184,9 @@ int EmbeddingGrad(const EmbeddingGradArgs& args, StreamHandle stream) {
   });
   if (error != 0 || sorted.slices == 1) return error;
   LaunchShape shape;
-  shape.grid_x = static_cast<unsigned>((sorted.slices + kWarps - 1) / kWarps);
+  shape.grid_x = static_cast<unsigned>((sorted.slices + kScatterWarps - 1) / kScatterWarps);
   shape.grid_y = static_cast<unsigned>((args.columns + kWarp - 1) / kWarp);
-  shape.block_x = kThreads;
+  shape.block_x = kScatterThreads;
   return Launch(&AddSlices, shape, stream, sorted);
 }
 

@@ -9,9 +9,9 @@
 namespace ft::cuda {
 namespace {
 
-constexpr int kThreads = static_cast<int>(cuda_workspace::kKlRows);
+constexpr int kLatentThreads = static_cast<int>(cuda_workspace::kKlRows);
 
-__device__ __forceinline__ double Sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+__device__ __forceinline__ double LatentSigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 // -p ln p - (1 - p) ln(1 - p) for p = sigmoid(x): ln(1 + e^-|x|) + |x| sigmoid(-|x|).
 __device__ __forceinline__ double Entropy(double x) {
@@ -28,8 +28,8 @@ __device__ __forceinline__ double RowKl(const T* logits, int bits) {
 
 // A thread has a row.
 template <typename T>
-__global__ void __launch_bounds__(kThreads) SampleBitsKernel(SampleBitsArgs args) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kLatentThreads) SampleBitsKernel(SampleBitsArgs args) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * kLatentThreads + threadIdx.x;
   if (row >= args.rows) return;
   const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, static_cast<uint32_t>(args.rng[1])};
   const uint64_t first =
@@ -43,40 +43,40 @@ __global__ void __launch_bounds__(kThreads) SampleBitsKernel(SampleBitsArgs args
     const uint32_t word = static_cast<uint32_t>(element % 4);
     if (h == 0 || word == 0) words = Philox(key, element / 4);
     const double u = (Word(words, word) >> 8) * 0x1p-24;
-    if (u < Sigmoid(static_cast<double>(ToFloat(logits[h])))) code |= 1u << h;
+    if (u < LatentSigmoid(static_cast<double>(ToFloat(logits[h])))) code |= 1u << h;
   }
   args.index[row] = static_cast<int32_t>(code);
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) KlPartials(BitsKlArgs args) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kLatentThreads) KlPartials(BitsKlArgs args) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * kLatentThreads + threadIdx.x;
   double excess = 0.0;
   if (row < args.rows) {
     excess = RowKl(static_cast<const T*>(args.logits) + row * args.bits, args.bits) - args.kappa;
     if (excess < 0.0) excess = 0.0;
   }
-  const double sum = BlockReduce<Sum, kThreads>(excess);
+  const double sum = BlockReduce<Sum, kLatentThreads>(excess);
   if (threadIdx.x == 0) args.partials[blockIdx.x] = sum;
 }
 
-__global__ void __launch_bounds__(kThreads) KlMean(BitsKlArgs args, int64_t partials) {
+__global__ void __launch_bounds__(kLatentThreads) KlMean(BitsKlArgs args, int64_t partials) {
   double sum = 0.0;
-  for (int64_t i = threadIdx.x; i < partials; i += kThreads) sum += args.partials[i];
-  sum = BlockReduce<Sum, kThreads>(sum);
+  for (int64_t i = threadIdx.x; i < partials; i += kLatentThreads) sum += args.partials[i];
+  sum = BlockReduce<Sum, kLatentThreads>(sum);
   if (threadIdx.x == 0) *args.kl = static_cast<float>(sum / static_cast<double>(args.rows));
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) KlGradKernel(BitsKlGradArgs args) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kLatentThreads) KlGradKernel(BitsKlGradArgs args) {
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * kLatentThreads + threadIdx.x;
   if (row >= args.rows) return;
   const T* logits = static_cast<const T*>(args.logits) + row * args.bits;
   T* dlogits = static_cast<T*>(args.dlogits) + row * args.bits;
   const double scale = static_cast<double>(*args.dkl) / static_cast<double>(args.rows);
   const bool above = RowKl(logits, args.bits) > args.kappa;
   for (int h = 0; h < args.bits; ++h) {
-    const double l = static_cast<double>(ToFloat(logits[h])), s = Sigmoid(l);
+    const double l = static_cast<double>(ToFloat(logits[h])), s = LatentSigmoid(l);
     dlogits[h] = FromFloat<T>(above ? static_cast<float>(scale * l * s * (1.0 - s)) : 0.0f);
   }
 }
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads) KlGradKernel(BitsKlGradArgs args) {
 constexpr int kPackBits = 2, kLaneBits = 5, kHighBits = kCodeBlockBits - kPackBits - kLaneBits;
 constexpr int kPackCodes = 1 << kPackBits;
 constexpr int kRowsOfBlock = 8;
-constexpr int kInFlight = 8;  // packs that are under way at once
+constexpr int kLatentInFlight = 8;  // packs that are under way at once
 
 // sigmoid(l) and sigmoid(-l) of bit `lane`; 0 and 1 for bits there are not.
 struct BitChance {
@@ -138,14 +138,14 @@ __device__ __forceinline__ LaneSums SumPacks(const float* g, int codes, const fl
                                              float high_chance, int lane) {
   LaneSums sums;
   const int packs = (codes + kPackCodes * kWarp - 1) / (kPackCodes * kWarp);
-  for (int begin = 0; begin < packs; begin += kInFlight) {
-    Pack<float> held[kInFlight];
+  for (int begin = 0; begin < packs; begin += kLatentInFlight) {
+    Pack<float> held[kLatentInFlight];
 #pragma unroll
-    for (int i = 0; i < kInFlight; ++i) {
+    for (int i = 0; i < kLatentInFlight; ++i) {
       held[i] = ReadCodes(g, codes, ((begin + i) * kWarp + lane) * kPackCodes);
     }
 #pragma unroll
-    for (int i = 0; i < kInFlight; ++i) {
+    for (int i = 0; i < kLatentInFlight; ++i) {
       const float chance = __shfl_sync(kAllLanes, high_chance, begin + i);
       float dot = 0.0f;
 #pragma unroll
@@ -217,7 +217,8 @@ __global__ void __launch_bounds__(kRowsOfBlock* kWarp) CodeBlockKernel(CodeBlock
 }
 
 LaunchShape OneThreadARow(int64_t rows) {
-  return {.grid_x = static_cast<unsigned>((rows + kThreads - 1) / kThreads), .block_x = kThreads};
+  return {.grid_x = static_cast<unsigned>((rows + kLatentThreads - 1) / kLatentThreads),
+          .block_x = kLatentThreads};
 }
 
 }  // namespace
@@ -230,13 +231,13 @@ int SampleBits(const SampleBitsArgs& args, DType dtype, StreamHandle stream) {
 }
 
 int BitsKl(const BitsKlArgs& args, DType dtype, StreamHandle stream) {
-  const int64_t partials = (args.rows + kThreads - 1) / kThreads;
+  const int64_t partials = (args.rows + kLatentThreads - 1) / kLatentThreads;
   if (partials > 0) {
     const int error = WithFloatType(
         dtype, [&]<typename T>() { return Launch(KlPartials<T>, OneThreadARow(args.rows), stream, args); });
     if (error != 0) return error;
   }
-  return Launch(KlMean, {.block_x = kThreads}, stream, args, partials);
+  return Launch(KlMean, {.block_x = kLatentThreads}, stream, args, partials);
 }
 
 int BitsKlGrad(const BitsKlGradArgs& args, DType dtype, StreamHandle stream) {

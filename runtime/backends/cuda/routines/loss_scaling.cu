@@ -33,7 +33,7 @@ __global__ void UpdateOne(ScalerPolicy policy, const float* coefficient, float* 
 
 }  // namespace
 
-int LossScale(const float* scaler, double factor, float* result, StreamHandle stream) {
+int StoreLossScale(const float* scaler, double factor, float* result, StreamHandle stream) {
   return Launch(&ScaleOne, LaunchShape{}, stream, scaler, factor, result);
 }
 

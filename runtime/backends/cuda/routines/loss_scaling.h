@@ -11,7 +11,7 @@ namespace ft::cuda {
 using StreamHandle = CUstream_st*;
 
 // *result = scaler[0] * factor.
-int LossScale(const float* scaler, double factor, float* result, StreamHandle stream);
+int StoreLossScale(const float* scaler, double factor, float* result, StreamHandle stream);
 
 struct ScalerPolicy {
   double growth_factor, backoff_factor, min_scale;

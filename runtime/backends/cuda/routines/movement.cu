@@ -4,22 +4,22 @@
 namespace ft::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kInFlight = 4;  // units of a thread that are under way at once
-constexpr int kTile = kThreads * kInFlight;
+constexpr int kMoveThreads = 256;
+constexpr int kMoveInFlight = 4;  // units of a thread that are under way at once
+constexpr int kMoveTile = kMoveThreads * kMoveInFlight;
 
 // Units are numbered along the rows of all parts together, so a warp's accesses to the whole tensor, and but
 // for the seams those to a part, are consecutive.
 template <typename Unit>
-__global__ void __launch_bounds__(kThreads) CopyRowsKernel(RowCopyArgs args) {
-  const int64_t tile = static_cast<int64_t>(blockIdx.x) * kTile, units = args.rows * args.columns;
+__global__ void __launch_bounds__(kMoveThreads) CopyRowsKernel(RowCopyArgs args) {
+  const int64_t tile = static_cast<int64_t>(blockIdx.x) * kMoveTile, units = args.rows * args.columns;
   const int64_t first_row = tile / args.columns;
   const uint32_t first_column = static_cast<uint32_t>(tile - first_row * args.columns);
-  Unit held[kInFlight];
-  Unit* to[kInFlight];
+  Unit held[kMoveInFlight];
+  Unit* to[kMoveInFlight];
 #pragma unroll
-  for (int k = 0; k < kInFlight; ++k) {
-    const uint32_t local = threadIdx.x + k * kThreads;
+  for (int k = 0; k < kMoveInFlight; ++k) {
+    const uint32_t local = threadIdx.x + k * kMoveThreads;
     to[k] = nullptr;
     if (tile + local >= units) continue;
     const uint32_t along = first_column + local, rows_on = along / args.columns;
@@ -32,16 +32,16 @@ __global__ void __launch_bounds__(kThreads) CopyRowsKernel(RowCopyArgs args) {
     to[k] = static_cast<Unit*>(part.to) + row * part.to_stride + offset;
   }
 #pragma unroll
-  for (int k = 0; k < kInFlight; ++k) {
+  for (int k = 0; k < kMoveInFlight; ++k) {
     if (to[k] != nullptr) *to[k] = held[k];
   }
 }
 
 template <typename Unit>
 int LaunchCopy(const RowCopyArgs& args, StreamHandle stream) {
-  const int64_t blocks = (args.rows * args.columns + kTile - 1) / kTile;
-  return Launch(CopyRowsKernel<Unit>, {.grid_x = static_cast<unsigned>(blocks), .block_x = kThreads}, stream,
-                args);
+  const int64_t blocks = (args.rows * args.columns + kMoveTile - 1) / kMoveTile;
+  return Launch(CopyRowsKernel<Unit>, {.grid_x = static_cast<unsigned>(blocks), .block_x = kMoveThreads},
+                stream, args);
 }
 
 // pattern, beginning with byte `skipped` of it.
@@ -51,7 +51,7 @@ __device__ __forceinline__ uint64_t Rotated(uint64_t pattern, uint32_t skipped) 
 }
 
 // Block y fills range y: the bytes up to a multiple of 16, packs, the rest.
-__global__ void __launch_bounds__(kThreads) FillKernel(FillArgs args) {
+__global__ void __launch_bounds__(kMoveThreads) FillKernel(FillArgs args) {
   const ByteRange range = args.ranges[blockIdx.y];
   uint8_t* to = static_cast<uint8_t*>(args.to) + range.begin;
   const int64_t bytes = range.end - range.begin;
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(kThreads) FillKernel(FillArgs args) {
   const Pack<uint64_t> pack = {{body, body}};
   uint64_t* at = reinterpret_cast<uint64_t*>(to + head);
 #pragma unroll
-  for (int k = 0; k < kInFlight; ++k) {
-    const int64_t i = static_cast<int64_t>(blockIdx.x) * kTile + k * kThreads + threadIdx.x;
+  for (int k = 0; k < kMoveInFlight; ++k) {
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * kMoveTile + k * kMoveThreads + threadIdx.x;
     if (i < packs) StorePack(at + 2 * i, pack);
   }
   if (blockIdx.x != 0) return;
@@ -72,8 +72,8 @@ __global__ void __launch_bounds__(kThreads) FillKernel(FillArgs args) {
   if (tail < bytes) to[tail] = static_cast<uint8_t>(Rotated(body, threadIdx.x));
 }
 
-__global__ void __launch_bounds__(kThreads) IotaKernel(int32_t* to, int64_t elements) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kMoveThreads) IotaKernel(int32_t* to, int64_t elements) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kMoveThreads + threadIdx.x;
   if (i < elements) to[i] = static_cast<int32_t>(i);
 }
 
@@ -99,16 +99,17 @@ int Fill(const FillArgs& args, StreamHandle stream) {
   if (args.count == 0 || args.longest == 0) return 0;
   const int64_t packs = (args.longest + 15) / 16;
   return Launch(FillKernel,
-                {.grid_x = static_cast<unsigned>((packs + kTile - 1) / kTile),
+                {.grid_x = static_cast<unsigned>((packs + kMoveTile - 1) / kMoveTile),
                  .grid_y = static_cast<unsigned>(args.count),
-                 .block_x = kThreads},
+                 .block_x = kMoveThreads},
                 stream, args);
 }
 
 int Iota(int32_t* to, int64_t elements, StreamHandle stream) {
   if (elements == 0) return 0;
   return Launch(IotaKernel,
-                {.grid_x = static_cast<unsigned>((elements + kThreads - 1) / kThreads), .block_x = kThreads},
+                {.grid_x = static_cast<unsigned>((elements + kMoveThreads - 1) / kMoveThreads),
+                 .block_x = kMoveThreads},
                 stream, to, elements);
 }
 

@@ -12,12 +12,12 @@
 namespace ft::cuda {
 namespace {
 
-constexpr int kMostThreads = 512;
+constexpr int kGradMostThreads = 512;
 
 // A block takes a block of rows, one row at a time, a thread a pack of it, and keeps the sums of its columns
 // in registers. The next row is on its way while one is worked on.
 template <typename T, bool kLayer>
-__global__ __launch_bounds__(kMostThreads, 2) void NormGradRows(NormGradArgs args) {
+__global__ __launch_bounds__(kGradMostThreads, 2) void NormGradRows(NormGradArgs args) {
   constexpr int kWidth = 16 / sizeof(T);
   __shared__ GroupPartials partials[3];
   const int column = static_cast<int>(threadIdx.x) * kWidth;
@@ -108,7 +108,7 @@ __device__ __forceinline__ void AddTo(const Places& places, int i, const float (
 // Rows of any width: read again for each sum, but from the cache. The sums of columns are in shared memory
 // where they fit, else in the partial sums themselves.
 template <typename T, int kWidth, bool kLayer>
-__global__ __launch_bounds__(kMostThreads, 2) void NormGradWideRows(NormGradArgs args, bool shared) {
+__global__ __launch_bounds__(kGradMostThreads, 2) void NormGradWideRows(NormGradArgs args, bool shared) {
   __shared__ GroupPartials partials[3];
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   const int packs = args.columns / kWidth;
@@ -193,7 +193,7 @@ __global__ __launch_bounds__(kMostThreads, 2) void NormGradWideRows(NormGradArgs
 
 // Threads for rows of this many packs.
 unsigned ThreadsFor(int packs) {
-  return static_cast<unsigned>(std::min((packs + kWarp - 1) / kWarp * kWarp, kMostThreads));
+  return static_cast<unsigned>(std::min((packs + kWarp - 1) / kWarp * kWarp, kGradMostThreads));
 }
 
 template <typename T, int kWidth, bool kLayer>
@@ -208,12 +208,12 @@ int LaunchWide(const NormGradArgs& args, StreamHandle stream) {
 }
 
 template <typename T, bool kLayer>
-int LaunchRows(const NormGradArgs& args, StreamHandle stream) {
+int GradLaunchRows(const NormGradArgs& args, StreamHandle stream) {
   constexpr int kWidth = 16 / sizeof(T);
   const bool packed = CanPack<T>(args.x, args.columns) && CanPack<T>(args.dy, args.columns) &&
                       CanPack<T>(args.dx, args.columns) && CanPack<T>(args.weight, 0);
   if (!packed) return LaunchWide<T, 1, kLayer>(args, stream);
-  if (args.columns / kWidth > kMostThreads) return LaunchWide<T, kWidth, kLayer>(args, stream);
+  if (args.columns / kWidth > kGradMostThreads) return LaunchWide<T, kWidth, kLayer>(args, stream);
   LaunchShape shape;
   shape.grid_x = static_cast<unsigned>(args.blocks);
   shape.block_x = ThreadsFor(args.columns / kWidth);
@@ -226,7 +226,7 @@ int NormGrad(const NormGradArgs& args, StreamHandle stream) {
   const bool layer = args.dbias != nullptr;
   if (args.rows > 0) {
     const int error = WithFloatType(args.dtype, [&]<typename T>() {
-      return layer ? LaunchRows<T, true>(args, stream) : LaunchRows<T, false>(args, stream);
+      return layer ? GradLaunchRows<T, true>(args, stream) : GradLaunchRows<T, false>(args, stream);
     });
     if (error != 0) return error;
   }

@@ -6,11 +6,11 @@
 namespace ft::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWidth = 4;  // elements that a thread works on at once
-constexpr int kAhead = 2;  // times that, read before any is written
-constexpr int kRounds = 4;
-constexpr int kPerBlock = kThreads * kWidth * kAhead * kRounds;
+constexpr int kUpdateThreads = 256;
+constexpr int kWidth = 4;        // elements that a thread works on at once
+constexpr int kUpdateAhead = 2;  // times that, read before any is written
+constexpr int kUpdateRounds = 4;
+constexpr int kPerBlock = kUpdateThreads * kWidth * kUpdateAhead * kUpdateRounds;
 
 // base^exponent for exponent >= 0, within about 2 log2(exponent) roundings.
 __device__ inline double Power(double base, int64_t exponent) {
@@ -183,7 +183,8 @@ __device__ __forceinline__ int SegmentOf(const SegmentBatch& batch, int block) {
 __device__ __forceinline__ void RefreshCopy(const UpdateArgs& args, int64_t begin, int64_t end, bool packed) {
   if (args.copy == nullptr) return;
 #pragma unroll 1
-  for (int offset = static_cast<int>(threadIdx.x) * kWidth; offset < kPerBlock; offset += kThreads * kWidth) {
+  for (int offset = static_cast<int>(threadIdx.x) * kWidth; offset < kPerBlock;
+       offset += kUpdateThreads * kWidth) {
     const int64_t at = begin + offset;
     if (at >= end) return;
     StoreCopy(args, at, end, packed, LoadFour(static_cast<const float*>(args.parameter), at, end, packed));
@@ -193,8 +194,8 @@ __device__ __forceinline__ void RefreshCopy(const UpdateArgs& args, int64_t begi
 // A block works on kPerBlock elements of one segment. `packed`: all addresses allow four elements at once.
 // P: the parameter's type.
 template <typename Rule, typename G, typename P, Keeping kKeeping>
-__global__ __launch_bounds__(kThreads, 3) void Update(const UpdateArgs args, const Rule rule, bool packed,
-                                                      const SegmentBatch batch) {
+__global__ __launch_bounds__(kUpdateThreads, 3) void Update(const UpdateArgs args, const Rule rule,
+                                                            bool packed, const SegmentBatch batch) {
   constexpr bool kStochastic = kKeeping == Keeping::kStochastic;
   __shared__ typename Rule::Factors shared;
   const float clip = *args.coefficient;
@@ -218,14 +219,15 @@ __global__ __launch_bounds__(kThreads, 3) void Update(const UpdateArgs args, con
   rule.Prepare(args, batch.decays[segment / 32] >> segment % 32 & 1, shared);
   typename Rule::Factors factors = {};
 #pragma unroll 1
-  for (int round = 0; round < kRounds; ++round) {
-    const int64_t first = begin + (static_cast<int64_t>(round) * kAhead * kThreads + threadIdx.x) * kWidth;
-    Pack<G, kWidth> g[kAhead];
-    Pack<P, kWidth> p[kAhead];
-    Pack<float, kWidth> s0[kAhead] = {}, s1[kAhead] = {};
+  for (int round = 0; round < kUpdateRounds; ++round) {
+    const int64_t first =
+        begin + (static_cast<int64_t>(round) * kUpdateAhead * kUpdateThreads + threadIdx.x) * kWidth;
+    Pack<G, kWidth> g[kUpdateAhead];
+    Pack<P, kWidth> p[kUpdateAhead];
+    Pack<float, kWidth> s0[kUpdateAhead] = {}, s1[kUpdateAhead] = {};
 #pragma unroll
-    for (int k = 0; k < kAhead; ++k) {
-      const int64_t at = first + k * kThreads * kWidth;
+    for (int k = 0; k < kUpdateAhead; ++k) {
+      const int64_t at = first + k * kUpdateThreads * kWidth;
       g[k] = LoadFour(gradient, at, end, packed);
       p[k] = LoadFour(static_cast<const P*>(args.parameter), at, end, packed);
       if constexpr (Rule::kStates > 0) s0[k] = LoadFour(args.states[0], at, end, packed);
@@ -236,8 +238,8 @@ __global__ __launch_bounds__(kThreads, 3) void Update(const UpdateArgs args, con
       factors = shared;
     }
 #pragma unroll
-    for (int k = 0; k < kAhead; ++k) {
-      const int64_t at = first + k * kThreads * kWidth;
+    for (int k = 0; k < kUpdateAhead; ++k) {
+      const int64_t at = first + k * kUpdateThreads * kWidth;
       if (at >= end) continue;
       Pack<float, kWidth> parameter;
 #pragma unroll
@@ -263,7 +265,7 @@ int LaunchUpdate(const UpdateArgs& args, const Rule& rule, const SegmentBatch& b
   if (batch.blocks == 0) return 0;
   LaunchShape shape;
   shape.grid_x = static_cast<unsigned>(batch.blocks);
-  shape.block_x = kThreads;
+  shape.block_x = kUpdateThreads;
   return WithFloatType(args.gradient_dtype, [&]<typename G>() {
     const auto kernel = args.parameter_dtype == DType::kF32 ? &Update<Rule, G, float, Keeping::kF32>
                         : args.rng == nullptr               ? &Update<Rule, G, BF16, Keeping::kNearest>

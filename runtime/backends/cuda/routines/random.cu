@@ -8,7 +8,7 @@
 namespace ft::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kDrawThreads = 256;
 
 // ln(x) for normal positive x, within 2 ulp: the CPU's (vector_math.h), since logf has other last bits. x =
 // 2^e m with m in [sqrt(1/2), sqrt(2)).
@@ -46,8 +46,8 @@ __device__ __forceinline__ void NormalPair(uint32_t w0, uint32_t w1, float stdde
 
 // A thread makes the four numbers of one Philox block.
 template <typename T>
-__global__ void __launch_bounds__(kThreads) NormalKernel(NormalArgs args) {
-  const int64_t at = 4 * (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x);
+__global__ void __launch_bounds__(kDrawThreads) NormalKernel(NormalArgs args) {
+  const int64_t at = 4 * (static_cast<int64_t>(blockIdx.x) * kDrawThreads + threadIdx.x);
   if (at >= args.elements) return;
   const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, 0};
   const PhiloxWords words = Philox(key, static_cast<uint64_t>(args.first + at) / 4);
@@ -86,8 +86,8 @@ __device__ __forceinline__ void DrawWords(const PhiloxKey& key, uint64_t element
 }
 
 template <typename T, int kWidth>
-__global__ void __launch_bounds__(kThreads) DropoutKernel(DropoutArgs args) {
-  const int64_t at = kWidth * (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x);
+__global__ void __launch_bounds__(kDrawThreads) DropoutKernel(DropoutArgs args) {
+  const int64_t at = kWidth * (static_cast<int64_t>(blockIdx.x) * kDrawThreads + threadIdx.x);
   if (at >= args.elements) return;
   const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, static_cast<uint32_t>(args.rng[1])};
   const uint64_t first = static_cast<uint64_t>(args.rng[2]) * static_cast<uint64_t>(args.elements);
@@ -113,21 +113,23 @@ __global__ void __launch_bounds__(kThreads) DropoutKernel(DropoutArgs args) {
 
 template <typename T, int kWidth>
 int LaunchDropout(const DropoutArgs& args, StreamHandle stream) {
-  constexpr int64_t kTile = kThreads * kWidth;
-  return Launch(DropoutKernel<T, kWidth>,
-                {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kThreads},
-                stream, args);
+  constexpr int64_t kTile = kDrawThreads * kWidth;
+  return Launch(
+      DropoutKernel<T, kWidth>,
+      {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kDrawThreads}, stream,
+      args);
 }
 
 }  // namespace
 
 int Normal(const NormalArgs& args, StreamHandle stream) {
   if (args.elements == 0) return 0;
-  constexpr int64_t kTile = 4 * kThreads;
+  constexpr int64_t kTile = 4 * kDrawThreads;
   return WithFloatType(args.dtype, [&]<typename T>() {
-    return Launch(NormalKernel<T>,
-                  {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kThreads},
-                  stream, args);
+    return Launch(
+        NormalKernel<T>,
+        {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kDrawThreads},
+        stream, args);
   });
 }
 

@@ -4,7 +4,7 @@
 namespace ft::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kRankThreads = 256;
 // Of one piece; longer ones are gone over by the same blocks again.
 constexpr int64_t kMaxBlocks = 2048;
 constexpr int kInvalidValue = 1;  // cudaErrorInvalidValue
@@ -114,8 +114,8 @@ __device__ __forceinline__ Partial<T, kWidth> TreeOver(const RankSumArgs& args, 
 
 template <typename T, int kWidth, int kLevels>
 __device__ __forceinline__ void SumPiece(const RankSumArgs& args, const RankSumPiece& piece) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads * kWidth;
-  int64_t element = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kWidth;
+  const int64_t stride = static_cast<int64_t>(gridDim.x) * kRankThreads * kWidth;
+  int64_t element = (static_cast<int64_t>(blockIdx.x) * kRankThreads + threadIdx.x) * kWidth;
   for (; element + kWidth <= piece.count; element += stride) {
     TreeOver<T, kWidth, kLevels>(args, piece, element)
         .Write(static_cast<T*>(piece.out) + element, piece.scale);
@@ -128,7 +128,7 @@ __device__ __forceinline__ void SumPiece(const RankSumArgs& args, const RankSumP
 }
 
 template <typename T, int kLevels>
-__global__ void __launch_bounds__(kThreads) RankSumKernel(const RankSumArgs args) {
+__global__ void __launch_bounds__(kRankThreads) RankSumKernel(const RankSumArgs args) {
   constexpr int kWidth = 16 / sizeof(T);
   const RankSumPiece piece = args.pieces[blockIdx.y];
   const bool packed = (reinterpret_cast<uintptr_t>(piece.own) | reinterpret_cast<uintptr_t>(piece.out) |
@@ -150,12 +150,12 @@ int LaunchFor(const RankSumArgs& args, StreamHandle stream) {
     if (args.pieces[i].count > longest) longest = args.pieces[i].count;
   }
   if (longest == 0) return 0;
-  constexpr int64_t kPerBlock = kThreads * (16 / sizeof(T));
+  constexpr int64_t kPerBlock = kRankThreads * (16 / sizeof(T));
   const int64_t blocks = (longest + kPerBlock - 1) / kPerBlock;
   LaunchShape shape;
   shape.grid_x = static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks);
   shape.grid_y = static_cast<unsigned>(args.num_pieces);
-  shape.block_x = kThreads;
+  shape.block_x = kRankThreads;
   if (args.ranks < 16) return Launch(RankSumKernel<T, 2>, shape, stream, args);
   if (args.ranks < 64) return Launch(RankSumKernel<T, 4>, shape, stream, args);
   return Launch(RankSumKernel<T, 10>, shape, stream, args);

@@ -7,7 +7,7 @@
 namespace ft::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kRopeThreads = 256;
 
 // Turns are counted in f64: at position 2^17 the rest of a turn is still good to 2^-36, and what follows is
 // f32 on a small angle.
@@ -21,10 +21,10 @@ __device__ __forceinline__ CosSin Rotation(double quarter_turns, bool inverse) {
 
 // A thread has kWidth consecutive pairs of one head at one position, in up to kRopeSequences sequences.
 template <typename T, int kWidth>
-__global__ void __launch_bounds__(kThreads) RopeKernel(RopeArgs args) {
+__global__ void __launch_bounds__(kRopeThreads) RopeKernel(RopeArgs args) {
   const uint32_t groups = static_cast<uint32_t>(args.count) / kWidth,
                  heads = static_cast<uint32_t>(args.heads);
-  const int64_t thread = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  const int64_t thread = static_cast<int64_t>(blockIdx.x) * kRopeThreads + threadIdx.x;
   const int64_t position = thread / (heads * groups);
   if (position >= args.positions) return;
   const uint32_t in_row = static_cast<uint32_t>(thread - position * (heads * groups));
@@ -60,9 +60,9 @@ template <typename T, int kWidth>
 int LaunchWidth(const RopeArgs& args, StreamHandle stream) {
   const int64_t threads = args.positions * args.heads * (args.count / kWidth);
   return Launch(RopeKernel<T, kWidth>,
-                {.grid_x = static_cast<unsigned>((threads + kThreads - 1) / kThreads),
+                {.grid_x = static_cast<unsigned>((threads + kRopeThreads - 1) / kRopeThreads),
                  .grid_y = static_cast<unsigned>((args.batch + kRopeSequences - 1) / kRopeSequences),
-                 .block_x = kThreads},
+                 .block_x = kRopeThreads},
                 stream, args);
 }
 

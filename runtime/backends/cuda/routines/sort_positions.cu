@@ -10,12 +10,12 @@ namespace {
 constexpr int kDigitBits = 8;
 constexpr int kDigits = 1 << kDigitBits;
 static_assert(kDigits == cuda_workspace::kSortDigits);
-constexpr int kThreads = 256;  // one for each digit
-constexpr int kWarps = kThreads / kWarp;
-constexpr int kTile = cuda_workspace::kSortTile;
-constexpr int kPerWarp = kTile / kWarps;  // entries in a row
-constexpr int kRounds = kPerWarp / kWarp;
-static_assert(kThreads == kDigits && kRounds * kWarp * kWarps == kTile);
+constexpr int kSortThreads = 256;  // one for each digit
+constexpr int kSortWarps = kSortThreads / kWarp;
+constexpr int kSortTile = cuda_workspace::kSortTile;
+constexpr int kPerWarp = kSortTile / kSortWarps;  // entries in a row
+constexpr int kSortRounds = kPerWarp / kWarp;
+static_assert(kSortThreads == kDigits && kSortRounds * kWarp * kSortWarps == kSortTile);
 
 struct Pass {
   const int32_t* ids;    // the first pass reads these
@@ -41,14 +41,14 @@ __device__ __forceinline__ int DigitOf(uint64_t entry, int shift) {
 }
 
 template <bool kFirst>
-__global__ __launch_bounds__(kThreads) void CountDigits(Pass pass) {
+__global__ __launch_bounds__(kSortThreads) void CountDigits(Pass pass) {
   __shared__ unsigned counts[kDigits];
   const int thread = static_cast<int>(threadIdx.x), tile = static_cast<int>(blockIdx.x);
   counts[thread] = 0;
   __syncthreads();
 #pragma unroll
-  for (int k = 0; k < kTile / kThreads; ++k) {
-    const int position = tile * kTile + k * kThreads + thread;
+  for (int k = 0; k < kSortTile / kSortThreads; ++k) {
+    const int position = tile * kSortTile + k * kSortThreads + thread;
     if (position < pass.positions)
       atomicAdd(&counts[DigitOf(EntryAt<kFirst>(pass, position), pass.shift)], 1u);
   }
@@ -115,16 +115,16 @@ __device__ __forceinline__ unsigned LanesWithDigit(int digit) {
 
 // A warp takes kPerWarp entries in a row, 32 at a time, so that equal digits keep their order.
 template <bool kFirst>
-__global__ __launch_bounds__(kThreads) void MoveEntries(Pass pass) {
-  __shared__ uint32_t places[kWarps][kDigits];  // how many a warp has of a digit, then where they go
+__global__ __launch_bounds__(kSortThreads) void MoveEntries(Pass pass) {
+  __shared__ uint32_t places[kSortWarps][kDigits];  // how many a warp has of a digit, then where they go
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
-  for (int w = 0; w < kWarps; ++w) places[w][thread] = 0;
+  for (int w = 0; w < kSortWarps; ++w) places[w][thread] = 0;
   __syncthreads();
-  const int first = static_cast<int>(blockIdx.x) * kTile + warp * kPerWarp;
-  uint64_t entries[kRounds];
-  uint32_t ranks[kRounds];  // among the warp's entries with this digit
+  const int first = static_cast<int>(blockIdx.x) * kSortTile + warp * kPerWarp;
+  uint64_t entries[kSortRounds];
+  uint32_t ranks[kSortRounds];  // among the warp's entries with this digit
 #pragma unroll
-  for (int k = 0; k < kRounds; ++k) {
+  for (int k = 0; k < kSortRounds; ++k) {
     const int position = first + k * kWarp + lane;
     const bool inside = position < pass.positions;
     entries[k] = inside ? EntryAt<kFirst>(pass, position) : 0;
@@ -139,14 +139,14 @@ __global__ __launch_bounds__(kThreads) void MoveEntries(Pass pass) {
   }
   __syncthreads();
   uint32_t place = pass.counters[static_cast<int64_t>(thread) * pass.tiles + blockIdx.x];
-  for (int w = 0; w < kWarps; ++w) {
+  for (int w = 0; w < kSortWarps; ++w) {
     const uint32_t count = places[w][thread];
     places[w][thread] = place;
     place += count;
   }
   __syncthreads();
 #pragma unroll
-  for (int k = 0; k < kRounds; ++k) {
+  for (int k = 0; k < kSortRounds; ++k) {
     if (first + k * kWarp + lane >= pass.positions) continue;
     pass.to[places[warp][DigitOf(entries[k], pass.shift)] + ranks[k]] = entries[k];
   }
@@ -171,7 +171,7 @@ int SortPositions(const SortPositionsArgs& args, StreamHandle stream) {
   pass.id_limit = static_cast<uint32_t>(args.id_limit);
   LaunchShape tiles, one;
   tiles.grid_x = static_cast<unsigned>(pass.tiles);
-  tiles.block_x = kThreads;
+  tiles.block_x = kSortThreads;
   one.block_x = kScanThreads;
   for (int i = 0; i < Passes(args.id_limit); ++i) {
     pass.from = args.entries[(i + 1) % 2];

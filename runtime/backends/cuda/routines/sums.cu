@@ -9,8 +9,8 @@
 namespace ft::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarp;
+constexpr int kSumThreads = 256;
+constexpr int kSumWarps = kSumThreads / kWarp;
 // Blocks of kBlockElements that a warp sums at most. The words of all of them meet in shared memory first, so
 // that few additions contend for the accumulator. Fewer where there would not be kFullGrid thread blocks
 // otherwise. The sum is exact: its bits do not depend on who adds what.
@@ -44,12 +44,12 @@ __device__ __forceinline__ double BlockSumSquares(const T* x, int n, int lane) {
 }
 
 template <typename T>
-__global__ __launch_bounds__(kThreads) void AddSquares(SumSquaresArgs args, int per_warp) {
+__global__ __launch_bounds__(kSumThreads) void AddSquares(SumSquaresArgs args, int per_warp) {
   __shared__ unsigned long long words[kAccumulatorWords];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
   if (thread < kAccumulatorWords) words[thread] = 0;
   __syncthreads();
-  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kWarps + warp) * per_warp;
+  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kSumWarps + warp) * per_warp;
   for (int k = 0; k < per_warp; ++k) {
     const int64_t first = (begin + k) * kBlockElements;
     if (first >= args.elements) break;
@@ -93,14 +93,14 @@ constexpr int kFinitePacks = 8;  // read by a thread
 __global__ void ClearBitmap(int64_t* bitmap) { bitmap[threadIdx.x] = 0; }
 
 template <typename T, int kWidth>
-__global__ __launch_bounds__(kThreads) void MarkNotFinite(HealthArgs args) {
+__global__ __launch_bounds__(kSumThreads) void MarkNotFinite(HealthArgs args) {
   const T* x = static_cast<const T*>(args.x);
   const int64_t packs = args.elements / kWidth;
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * kThreads * kFinitePacks + threadIdx.x;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * kSumThreads * kFinitePacks + threadIdx.x;
   uint32_t largest = 0;
 #pragma unroll
   for (int k = 0; k < kFinitePacks; ++k) {
-    const int64_t i = first + k * kThreads;
+    const int64_t i = first + k * kSumThreads;
     if (i >= packs) continue;
     const Pack<T, kWidth> pack = *reinterpret_cast<const Pack<T, kWidth>*>(x + i * kWidth);
 #pragma unroll
@@ -121,10 +121,10 @@ __global__ __launch_bounds__(kThreads) void MarkNotFinite(HealthArgs args) {
 
 template <typename T, int kWidth>
 int LaunchMarkNotFinite(const HealthArgs& args, StreamHandle stream) {
-  constexpr int64_t kPerBlock = int64_t{kThreads} * kFinitePacks * kWidth;
+  constexpr int64_t kPerBlock = int64_t{kSumThreads} * kFinitePacks * kWidth;
   LaunchShape shape;
   shape.grid_x = static_cast<unsigned>((args.elements + kPerBlock - 1) / kPerBlock);
-  shape.block_x = kThreads;
+  shape.block_x = kSumThreads;
   return Launch(&MarkNotFinite<T, kWidth>, shape, stream, args);
 }
 
@@ -138,11 +138,11 @@ int SumSquares(const SumSquaresArgs& args, StreamHandle stream) {
   }
   if (args.elements > 0) {
     const int per_warp = static_cast<int>(
-        std::clamp<int64_t>(args.elements / (kFullGrid * kWarps * kBlockElements), 1, kMostPerWarp));
-    const int64_t per_block = kWarps * per_warp * kBlockElements;
+        std::clamp<int64_t>(args.elements / (kFullGrid * kSumWarps * kBlockElements), 1, kMostPerWarp));
+    const int64_t per_block = kSumWarps * per_warp * kBlockElements;
     LaunchShape shape;
     shape.grid_x = static_cast<unsigned>((args.elements + per_block - 1) / per_block);
-    shape.block_x = kThreads;
+    shape.block_x = kSumThreads;
     const int error = WithFloatType(
         args.dtype, [&]<typename T>() { return Launch(&AddSquares<T>, shape, stream, args, per_warp); });
     if (error != 0) return error;
