@@ -21,12 +21,12 @@ class CpuConformance : public testing::TestWithParam<cpu::Isa> {
   void SetUp() override { RegisterCpuKernels(registry_, GetParam()); }
 
   std::string Compare(const Case& c, const Arrays& got) const {
-    return conformance::Compare(c, got, DeviceClass::kCpu, GetParam() == cpu::Isa::kX86V4Bf16);
+    return conformance::Compare(c, got, DeviceClass::kCpu, GetParam() >= cpu::Isa::kX86V4Bf16);
   }
 
   // An emulated instruction set is slow, and only its products of bf16 are its own.
   static bool Concerns(const Case& c) {
-    if (GetParam() != cpu::Isa::kX86V4Bf16 || cpu::BestIsa() == cpu::Isa::kX86V4Bf16) return true;
+    if (GetParam() <= cpu::BestIsa()) return true;
     const bool products = c.op.find("matmul") != std::string::npos ||
                           c.op.find("attention") != std::string::npos ||
                           c.op.find("linear_cross_entropy") != std::string::npos;
@@ -129,13 +129,19 @@ TEST(CaseLists, NameTheOpsOfTheirCases) {
   EXPECT_TRUE(CasesOf("none").empty());
 }
 
-// Where the machine has no AVX512_BF16 it is emulated.
+// AVX512_BF16 and AMX are emulated where the machine lacks them.
 std::vector<cpu::Isa> TestedIsas() {
   std::vector<cpu::Isa> isas = cpu::UsableIsas();
 #if FT_CPU_X86
-  if (isas.back() >= cpu::Isa::kX86V3 && isas.back() != cpu::Isa::kX86V4Bf16) {
+  const cpu::Isa best = isas.back();
+  if (best < cpu::Isa::kX86V3) return isas;
+  if (best < cpu::Isa::kX86V4Bf16) {
     cpu::SetRoutinesForTest(cpu::Isa::kX86V4Bf16, cpu::EmulatedBf16Routines());
     isas.push_back(cpu::Isa::kX86V4Bf16);
+  }
+  if (best < cpu::Isa::kX86V4Amx) {
+    cpu::SetRoutinesForTest(cpu::Isa::kX86V4Amx, cpu::EmulatedAmxRoutines());
+    isas.push_back(cpu::Isa::kX86V4Amx);
   }
 #endif
   return isas;

@@ -250,7 +250,10 @@ void ProcessGuard::EndForReason() {
   for (Awaited awaited; (awaited = Await(until, /*signals=*/true)) != Awaited::kNothing;) {
     if (awaited == Awaited::kEnd) return;
     const int number = TakeSignal();
-    if (number != 0 && number != SIGUSR2) return EndBySignal(number);
+    if (number == 0 || number == SIGUSR2) continue;
+    // Launchers tell the others of a loss by a signal, mostly sooner than a run has ended because of it.
+    Say(std::string(reason.message()));
+    return EndBySignal(number);
   }
   Say(std::string(reason.message()));
   LastWords(reason, 0);

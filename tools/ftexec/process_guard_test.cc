@@ -186,7 +186,7 @@ TEST(ProcessGuardDeathTest, AfterALossNothingIsSaved) {
     sleep(60);
   };
   EXPECT_EXIT(run(true), ::testing::ExitedWithCode(75), "^ftexec: rank 5 was lost\n$");
-  EXPECT_EXIT(run(false), ::testing::KilledBySignal(SIGTERM), "^$");
+  EXPECT_EXIT(run(false), ::testing::KilledBySignal(SIGTERM), "^ftexec: rank 5 was lost\n$");
 }
 
 // Signals are not taken away from a program that has no guard.

@@ -27,8 +27,7 @@ Grid MakeBlasGrid(const GemmShape& shape) {
   return {1, (shape.n + columns - 1) / columns, shape.m, columns};
 }
 
-Grid MakeGrid(const GemmRoutines& routines, const GemmShape& shape, int threads) {
-  const int64_t tile_rows = routines.rows, tile_columns = routines.columns;
+Grid MakeGrid(const GemmShape& shape, int64_t tile_rows, int64_t tile_columns, int threads) {
   const int64_t row_tiles = (shape.m + tile_rows - 1) / tile_rows;
   const int64_t column_tiles = (shape.n + tile_columns - 1) / tile_columns;
   Grid best = {};
@@ -73,7 +72,8 @@ void Gemm(const Routines& routines, const GemmShape& shape, GemmInput a, GemmInp
       a.dtype == DType::kF32 && b.dtype == DType::kF32 && c.dtype == DType::kF32 && bias.dtype == DType::kF32;
   const bool own = !(f32 && routines.gemm.blas_for_f32);
   const int threads = ThreadsFor(num_threads, CheckedMul(shape.m, shape.n, shape.k) / 16);
-  const Grid grid = own ? MakeGrid(routines.gemm, shape, threads) : MakeBlasGrid(shape);
+  const int64_t tile_rows = IsBf16Product(a.dtype, b.dtype) ? routines.gemm.bf16_rows : routines.gemm.rows;
+  const Grid grid = own ? MakeGrid(shape, tile_rows, routines.gemm.columns, threads) : MakeBlasGrid(shape);
   ParallelFor(grid.row_parts * grid.column_parts, threads, [&](int64_t i) {
     const int64_t row = i / grid.column_parts * grid.rows, column = i % grid.column_parts * grid.columns;
     const GemmPart part = {.a = a.data,

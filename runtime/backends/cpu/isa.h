@@ -8,10 +8,11 @@
 
 namespace ft::cpu {
 
-// The compiler's baseline, AVX2 + FMA, AVX-512, AVX-512 + AVX512_BF16. A machine that knows one of them knows
-// those before it. Results differ between them; products of bf16 do most in the last one, which rounds
-// probabilities and the gradients of scores and logits to bf16.
-enum class Isa { kGeneric, kX86V3, kX86V4, kX86V4Bf16 };
+// The compiler's baseline, AVX2 + FMA, AVX-512, AVX-512 + AVX512_BF16, and AMX's tiles beside those. A
+// machine that knows one of them knows those before it. Results differ between them; products of bf16 do most
+// in the last two, which round probabilities and the gradients of scores and logits to bf16.
+enum class Isa { kGeneric, kX86V3, kX86V4, kX86V4Bf16, kX86V4Amx };
+inline constexpr Isa kIsas[] = {Isa::kGeneric, Isa::kX86V3, Isa::kX86V4, Isa::kX86V4Bf16, Isa::kX86V4Amx};
 
 // "generic" is another one on every architecture, and its name says which.
 std::string_view Name(Isa isa);

@@ -65,6 +65,8 @@ void Add(KernelRegistry& registry, std::string_view name, Isa isa) {
       return registry.Add(name, &Create<kMaker, Isa::kX86V4>);
     case Isa::kX86V4Bf16:
       return registry.Add(name, &Create<kMaker, Isa::kX86V4Bf16>);
+    case Isa::kX86V4Amx:
+      return registry.Add(name, &Create<kMaker, Isa::kX86V4Amx>);
   }
 }
 

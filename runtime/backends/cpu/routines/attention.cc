@@ -99,8 +99,9 @@ FT_INLINE void AddKeys(const AttentionArgs& args, const KeyTile& tile, Panel& pa
     PackAcross<Units>(tile.scores, kTileColumns, keys, kTileColumns, tile.packed, kTileColumns);
     probabilities = tile.packed;
   }
-  TileProduct<Units>(n, kTileColumns, UnitCount<Units>(keys), Left<0>{tile.values, HeadColumns(n) + kPadRows},
-                     probabilities, kTileColumns, panel.sums, kTileColumns, tile.begin > 0);
+  TileProduct<Units>(n, kTileColumns, UnitCount<Units>(keys),
+                     LeftAcross<Units>{tile.values, HeadColumns(n) + kPadRows}, probabilities, kTileColumns,
+                     panel.sums, kTileColumns, tile.begin > 0);
 }
 
 // The sums over the totals, transposed, and the logs of the sums of exponentials.
@@ -133,6 +134,7 @@ FT_INLINE void StorePanel(const AttentionArgs& args, int64_t batch, int64_t head
 template <typename T>
 void Forward(const AttentionArgs& args, int64_t batch, int64_t head_begin, int64_t query_tile, void* memory) {
   using Units = UnitsOf<T>;
+  [[maybe_unused]] const TileSession<Units> session;
   constexpr int64_t kPanels = kAttentionTile / kTileColumns;
   const int64_t n = args.head_size, units = UnitCount<Units>(n), heads = AttentionHeadsTogether(args);
   const int64_t kv_head = head_begin / (args.heads / args.kv_heads);
@@ -161,8 +163,8 @@ void Forward(const AttentionArgs& args, int64_t batch, int64_t head_begin, int64
     const int64_t at = KeyOffset(args, batch, tile.begin, kv_head);
     PackAlong<Units>(static_cast<const T*>(args.k) + at, args.kv_stride, tile.keys, n, tile.rows,
                      head_stride);
-    PackAcross<Units>(static_cast<const T*>(args.v) + at, args.kv_stride, tile.keys, n, tile.values,
-                      value_stride);
+    PackLeft<Units>(static_cast<const T*>(args.v) + at, args.kv_stride, tile.keys, n, tile.values,
+                    value_stride);
     for (int64_t i = 0; i < count; ++i) {
       if (args.causal && panels[i].position + kTileColumns <= tile.begin) continue;
       AddKeys<Units>(args, tile, panels[i]);

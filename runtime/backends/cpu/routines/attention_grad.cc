@@ -195,16 +195,16 @@ FT_INLINE void AddPair(const AttentionGradArgs& args, const KeyTile& key, const 
   });
   ScoreGrads(args, key, query, batch, head);
   if constexpr (!kSameBothWays<Units>) {
-    PackAcross<Units>(query.p, kTile, queries, kTile, query.p_across, kTile);
-    PackAcross<Units>(query.ds, kTile, queries, kTile, query.ds_across, kTile);
+    PackLeft<Units>(query.p, kTile, queries, kTile, query.p_across, kTile);
+    PackLeft<Units>(query.ds, kTile, queries, kTile, query.ds_across, kTile);
     PackAlong<Units>(query.ds, kTile, queries, kTile, query.ds_along, kTile);
   }
   const auto of_keys = [=](int64_t begin, int64_t) __attribute__((always_inline)) {
     return Extent{diagonal ? begin / kElements : 0, UnitCount<Units>(queries), columns};
   };
-  TileProduct<Units>(keys, Left<0>{query.p_across, kTile}, query.dout_across, strides.across, key.dv,
-                     strides.across, true, of_keys);
-  TileProduct<Units>(keys, Left<0>{query.ds_across, kTile}, query.across, strides.across, key.dk,
+  TileProduct<Units>(keys, LeftAcross<Units>{query.p_across, kTile}, query.dout_across, strides.across,
+                     key.dv, strides.across, true, of_keys);
+  TileProduct<Units>(keys, LeftAcross<Units>{query.ds_across, kTile}, query.across, strides.across, key.dk,
                      strides.across, true, of_keys);
   const auto of_queries = [=](int64_t, int64_t end) __attribute__((always_inline)) {
     return Extent{0, UnitCount<Units>(diagonal ? Smaller(end, keys) : keys), columns};
@@ -217,6 +217,7 @@ template <typename T>
 void Backward(const AttentionGradArgs& args, int64_t batch, int64_t kv_head, int64_t query_block,
               int64_t key_block, bool first, void* memory) {
   using Units = UnitsOf<T>;
+  [[maybe_unused]] const TileSession<Units> session;
   const AttentionArgs& f = args.forward;
   const AttentionSums& sums = args.sums;
   const int64_t n = f.head_size, sharing = f.heads / f.kv_heads;

@@ -9,11 +9,17 @@
 
 #include "runtime/backends/cpu/routines/attention.h"
 #include "runtime/backends/cpu/routines/transpose.h"
+#if FT_AMX
+#include "runtime/backends/cpu/routines/amx.h"
+#endif
 
 namespace ft::cpu::FT_ISA {
 
 // f32 and f16 are multiplied in f32; so is bf16 where there is nothing better.
-#if FT_BF16_DOT
+#if FT_AMX
+template <typename T>
+using UnitsOf = std::conditional_t<std::is_same_v<T, BFloat16>, AmxUnits, F32Units>;
+#elif FT_BF16_DOT
 template <typename T>
 using UnitsOf = std::conditional_t<std::is_same_v<T, BFloat16>, Bf16Units, F32Units>;
 #else
@@ -22,12 +28,17 @@ using UnitsOf = F32Units;
 #endif
 
 inline constexpr int64_t kPadRows = 16;
-inline constexpr int kSmallRows = kTileRows == 14 ? 8 : 4;  // of what is left below whole tiles
 static_assert(kTileRows <= kPadRows && kAttentionTile % kTileColumns == 0);
 
 template <typename Units>
 FT_INLINE int64_t UnitCount(int64_t elements) {
   return (elements + Units::kElements - 1) / Units::kElements;
+}
+
+// With what products pad them.
+template <typename Units>
+FT_INLINE int64_t PaddedUnits(int64_t elements) {
+  return RoundUp(elements, Units::kStep) / Units::kElements;
 }
 
 // Columns of tiles that hold elements of a head, and between rows of tiles that hold units of it.
@@ -61,15 +72,25 @@ FT_INLINE void PackAlong(const T* from, int64_t ldf, int64_t rows, int64_t n, fl
   }
 }
 
+// `width` columns of units behind those of `elements` elements that products read are zero.
+template <typename Units>
+FT_INLINE void PadUnits(int64_t elements, int64_t width, float* to, int64_t ld) {
+  for (int64_t u = UnitCount<Units>(elements); u < PaddedUnits<Units>(elements); ++u) {
+    for (int64_t j = 0; j < width; j += kLanes) StoreVector(to + u * ld + j, Vector{});
+  }
+}
+
 // to[u * ld + j] = unit u of column j; columns to the next multiple of kLanes behind n + kPadRows are zero.
 template <typename Units, typename T>
 FT_INLINE void PackAcross(const T* from, int64_t ldf, int64_t rows, int64_t n, float* to, int64_t ld) {
   const int64_t width = Smaller(ld, RoundUp(n + kPadRows, kLanes));
-  for (int64_t i = 0; i < rows; i += Units::kElements, to += ld) {
+  for (int64_t i = 0; i < rows; i += Units::kElements) {
+    float* at = to + i / Units::kElements * ld;
     int64_t j = 0;
-    for (; j < n; j += kLanes) StoreVector(to + j, Units::Across(from + i * ldf + j, ldf, rows - i, n - j));
-    for (; j < width; j += kLanes) StoreVector(to + j, Vector{});
+    for (; j < n; j += kLanes) StoreVector(at + j, Units::Across(from + i * ldf + j, ldf, rows - i, n - j));
+    for (; j < width; j += kLanes) StoreVector(at + j, Vector{});
   }
+  PadUnits<Units>(rows, width, to, ld);
 }
 
 // to[u * ld + i] = unit u of row i, zero beyond `rows` to the next multiple of kTileColumns.
@@ -82,6 +103,7 @@ FT_INLINE void PackTransposed(const T* from, int64_t ldf, int64_t rows, int64_t 
       TransposeBlock<Units>(block, ldf, rows - i, to + u * ld + i, ld, n - u * Units::kElements);
     }
   }
+  PadUnits<Units>(n, RoundUp(rows, kTileColumns), to, ld);
 }
 
 // How the left operand of a product lies: element (i, k) at data[i * kStride + k], or, with kStride 0, at
@@ -98,6 +120,31 @@ struct Left {
     return {data + Offset(i, k, ld), ld};
   }
 };
+
+// A left operand that is summed over the rows of a tile in memory, at most kAttentionTile of them.
+template <typename Units>
+using LeftAcross = Left<Units::kTiles ? kAttentionTile / Units::kElements : 0>;
+
+// See PackAcross; where products are made in tiles the units of a column lie side by side.
+template <typename Units, typename T>
+FT_INLINE void PackLeft(const T* from, int64_t ldf, int64_t rows, int64_t n, float* to, int64_t ld) {
+  if constexpr (!Units::kTiles) {
+    PackAcross<Units>(from, ldf, rows, n, to, ld);
+  } else {
+    for (int64_t u = 0; u < PaddedUnits<Units>(rows); u += kLanes) {
+      for (int64_t i = 0; i < n; i += kLanes) {
+        Vector block[kLanes] = {};
+        for (int64_t j = 0; j < kLanes && (u + j) * Units::kElements < rows; ++j) {
+          const int64_t row = (u + j) * Units::kElements;
+          block[j] = Units::Across(from + row * ldf + i, ldf, rows - row, n - i);
+        }
+        TransposeVectors(block);
+#pragma GCC unroll 16
+        for (int j = 0; j < kLanes; ++j) StoreVector(to + LeftAcross<Units>::Offset(i + j, u, 0), block[j]);
+      }
+    }
+  }
+}
 
 // c [kRows, kTileColumns] = or += a b over `depth` units.
 template <typename Units, int kRows, int kStride>
@@ -121,6 +168,27 @@ void MultiplyTile(int64_t depth, Left<kStride> a, const float* b, int64_t ldb, f
   }
 }
 
+// What makes `kRows` rows of a product of some units.
+template <typename Units, int kRows, int kStride>
+inline constexpr auto kMultiply = MultiplyTile<Units, kRows, kStride>;
+
+#if FT_AMX
+// In the registers of AMX, for 32 rows, or 16.
+template <bool kHalf, int kStride>
+void MultiplyTiles(int64_t depth, Left<kStride> a, const float* b, int64_t ldb, float* c, int64_t ldc,
+                   bool accumulate) {
+  static_assert(kStride > 0);
+  accumulate ? LoadTileSums<kHalf>(c, ldc) : ZeroTileSums<kHalf>();
+  for (int64_t k = 0; k < depth; k += kAmxSide) {
+    AddTiles<kHalf>(a.data + k, a.data + kAmxSide * kStride + k, kStride, b + k * ldb, ldb);
+  }
+  StoreTileSums<kHalf>(c, ldc);
+}
+
+template <int kRows, int kStride>
+inline constexpr auto kMultiply<AmxUnits, kRows, kStride> = MultiplyTiles<kRows == kAmxSide, kStride>;
+#endif
+
 // What of a product is wanted for rows begin ... end - 1 of a tile: units of the sums, columns of the result.
 struct Extent {
   int64_t depth_begin, depth_end, columns;
@@ -131,14 +199,14 @@ template <typename Units, int kStride, typename ExtentOf>
 FT_INLINE void TileProduct(int64_t rows, Left<kStride> a, const float* b, int64_t ldb, float* c, int64_t ldc,
                            bool accumulate, const ExtentOf& extent_of) {
   for (int64_t row = 0; row < rows;) {
-    const bool small = rows - row <= kSmallRows;
-    const int64_t height = small ? kSmallRows : kTileRows;
+    const bool small = rows - row <= Units::kSmallRows;
+    const int64_t height = small ? Units::kSmallRows : Units::kRows;
     const Extent extent = extent_of(row, Smaller(rows, row + height));
     const Left<kStride> left = a.At(row, extent.depth_begin);
     const int64_t depth = extent.depth_end - extent.depth_begin;
     for (int64_t column = 0; column < extent.columns; column += kTileColumns) {
       const auto multiply =
-          small ? MultiplyTile<Units, kSmallRows, kStride> : MultiplyTile<Units, kTileRows, kStride>;
+          small ? kMultiply<Units, Units::kSmallRows, kStride> : kMultiply<Units, Units::kRows, kStride>;
       multiply(depth, left, b + extent.depth_begin * ldb + column, ldb, c + row * ldc + column, ldc,
                accumulate);
     }

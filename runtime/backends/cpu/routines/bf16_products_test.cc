@@ -1,7 +1,8 @@
-// Products of bf16 with VDPBF16PS, bit by bit against the instruction's definition: emulated everywhere,
-// native where the machine has AVX512_BF16.
+// Products of bf16 with VDPBF16PS and TDPBF16PS, bit by bit against the instructions' definitions: emulated
+// everywhere, native where the machine has AVX512_BF16 and AMX.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
@@ -23,10 +24,29 @@ uint32_t ToBf16(float x) {
   return (bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16;
 }
 
-// One lane of VDPBF16PS: the odd elements of the pairs first.
-float Dot(float sum, const uint32_t (&a)[2], const uint32_t (&b)[2]) {
-  for (int i : {1, 0}) {
-    sum = Flush(std::fma(Flush(FromBf16(a[i])), Flush(FromBf16(b[i])), Flush(sum)));
+// a[k] and b[k] of one element of C, which is an even number of both.
+using Numbers = std::vector<uint32_t>;
+using Dot = float (*)(float sum, const Numbers& a, const Numbers& b);
+
+float Step(float sum, uint32_t a, uint32_t b) {
+  return Flush(std::fma(Flush(FromBf16(a)), Flush(FromBf16(b)), Flush(sum)));
+}
+
+// VDPBF16PS, pair after pair: the odd element first.
+float PairByPair(float sum, const Numbers& a, const Numbers& b) {
+  for (size_t k = 0; k < a.size(); k += 2) sum = Step(Step(sum, a[k + 1], b[k + 1]), a[k], b[k]);
+  return sum;
+}
+
+// TDPBF16PS, 32 elements after 32: even and odd ones apart, each from zero.
+float TileByTile(float sum, const Numbers& a, const Numbers& b) {
+  for (size_t begin = 0; begin < a.size(); begin += 32) {
+    float even = 0, odd = 0;
+    for (size_t k = begin; k < std::min(a.size(), begin + 32); k += 2) {
+      even = Step(even, a[k], b[k]);
+      odd = Step(odd, a[k + 1], b[k + 1]);
+    }
+    sum = Flush(Flush(sum) + Flush(even + odd));
   }
   return sum;
 }
@@ -61,31 +81,32 @@ struct Types {
 };
 
 // C as the definition has it.
-std::vector<float> Expected(const GemmShape& s, const Matrix& a, const Matrix& b,
+std::vector<float> Expected(Dot dot, const GemmShape& s, const Matrix& a, const Matrix& b,
                             const std::vector<float>& bias, const std::vector<float>& c) {
   std::vector<float> result(c.size());
   for (int64_t i = 0; i < s.m; ++i) {
     for (int64_t j = 0; j < s.n; ++j) {
-      float sum = s.accumulate ? c[i * s.n + j] : bias[j];
-      for (int64_t k = 0; k < s.k; k += 2) {
-        const bool pair = k + 1 < s.k;
-        sum = Dot(sum, {a.At(i, k, s.transpose_a), pair ? a.At(i, k + 1, s.transpose_a) : 0},
-                  {b.At(k, j, s.transpose_b), pair ? b.At(k + 1, j, s.transpose_b) : 0});
+      Numbers left(static_cast<size_t>(s.k + 1) / 2 * 2), right(left.size());
+      for (int64_t k = 0; k < s.k; ++k) {
+        left[k] = a.At(i, k, s.transpose_a);
+        right[k] = b.At(k, j, s.transpose_b);
       }
+      const float sum = dot(s.accumulate ? c[i * s.n + j] : bias[j], left, right);
       result[i * s.n + j] = s.accumulate ? sum + bias[j] : sum;
     }
   }
   return result;
 }
 
-void CheckProduct(const Routines& routines, const GemmShape& s, const Types& types, std::mt19937& random) {
+void CheckProduct(const Routines& routines, Dot dot, const GemmShape& s, const Types& types,
+                  std::mt19937& random) {
   const Matrix a(s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, types.a, random);
   const Matrix b(s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, types.b, random);
   const Matrix bias(1, s.n, DType::kF32, random);
   Matrix c(s.m, s.n, types.c, random);
   std::vector<float> earlier = c.wide;
   for (size_t i = 0; i < earlier.size() && types.c == DType::kBF16; ++i) earlier[i] = FromBf16(c.narrow[i]);
-  const std::vector<float> expected = Expected(s, a, b, bias.wide, earlier);
+  const std::vector<float> expected = Expected(dot, s, a, b, bias.wide, earlier);
   Gemm(routines, s, {a.data(), a.type}, {b.data(), b.type}, bias.wide.data(),
        {const_cast<void*>(c.data()), c.type}, 3);
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -100,34 +121,40 @@ void CheckProduct(const Routines& routines, const GemmShape& s, const Types& typ
   }
 }
 
-void CheckProducts(const Routines& routines) {
+void CheckProducts(const Routines& routines, Dot dot) {
   constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16;
   std::mt19937 random(7);
   // Edges of tiles, an odd number of elements to sum, several blocks of them, several panels and rows of
   // blocks.
-  constexpr int64_t kSizes[][3] = {{1, 1, 1},    {14, 32, 64},  {15, 33, 65},  {29, 70, 31},
-                                   {8, 16, 515}, {3, 40, 1030}, {470, 35, 17}, {30, 800, 18}};
+  constexpr int64_t kSizes[][3] = {{1, 1, 1},     {14, 32, 64},  {15, 33, 65},  {29, 70, 31}, {8, 16, 515},
+                                   {3, 40, 1030}, {470, 35, 17}, {30, 800, 18}, {64, 64, 96}};
   for (const auto& [m, n, k] : kSizes) {
     for (int variant = 0; variant < 8; ++variant) {
       const GemmShape shape = {m, n, k, (variant & 1) != 0, (variant & 2) != 0, (variant & 4) != 0};
       for (const Types& types : {Types{kBF16, kBF16, kF32}, {kBF16, kBF16, kBF16}, {kF32, kBF16, kF32}}) {
         SCOPED_TRACE(testing::Message() << m << " " << n << " " << k << " variant " << variant << " types "
                                         << static_cast<int>(types.a) << static_cast<int>(types.c));
-        CheckProduct(routines, shape, types, random);
+        CheckProduct(routines, dot, shape, types, random);
         if (testing::Test::HasFatalFailure()) return;
       }
     }
   }
 }
 
-TEST(Bf16Products, EmulatedHaveTheBitsOfTheInstruction) {
+TEST(Bf16Products, EmulatedHaveTheBitsOfTheInstructions) {
   if (BestIsa() < Isa::kX86V3) GTEST_SKIP() << "skipped: no AVX2";
-  CheckProducts(EmulatedBf16Routines());
+  CheckProducts(EmulatedBf16Routines(), PairByPair);
+  CheckProducts(EmulatedAmxRoutines(), TileByTile);
 }
 
-TEST(Bf16Products, NativeHaveTheBitsOfTheInstruction) {
+TEST(Bf16Products, PairsHaveTheBitsOfTheInstruction) {
   if (BestIsa() < Isa::kX86V4Bf16) GTEST_SKIP() << "skipped: no AVX512_BF16";
-  CheckProducts(RoutinesFor(Isa::kX86V4Bf16));
+  CheckProducts(RoutinesFor(Isa::kX86V4Bf16), PairByPair);
+}
+
+TEST(Bf16Products, TilesHaveTheBitsOfTheInstruction) {
+  if (BestIsa() < Isa::kX86V4Amx) GTEST_SKIP() << "skipped: no AMX";
+  CheckProducts(RoutinesFor(Isa::kX86V4Amx), TileByTile);
 }
 
 // The sums of every instruction set are those of one chain per element, so cuts do not show.
@@ -135,7 +162,8 @@ TEST(Bf16Products, ThreadsDoNotShow) {
   if (BestIsa() < Isa::kX86V3) GTEST_SKIP() << "skipped: no AVX2";
   std::mt19937 random(9);
   const Matrix a(130, 300, DType::kBF16, random), b(300, 170, DType::kBF16, random);
-  for (const Routines* routines : {&RoutinesFor(BestIsa()), &EmulatedBf16Routines()}) {
+  for (const Routines* routines :
+       {&RoutinesFor(BestIsa()), &EmulatedBf16Routines(), &EmulatedAmxRoutines()}) {
     std::vector<float> first(130 * 170);
     for (int threads : {1, 2, 3, 7}) {
       std::vector<float> c(first.size());

@@ -1,11 +1,14 @@
 #include "runtime/backends/cpu/routines/gemm.h"
 
 #include "runtime/backends/cpu/routines/packed_product.h"
+#if FT_AMX
+#include "runtime/backends/cpu/routines/amx_product.h"
+#endif
 
 namespace ft::cpu::FT_ISA {
 namespace {
 
-// Tiles of 1 to kRows rows.
+// Tiles of 1 to kTileRows rows.
 #define FT_TILES_TO_4(Units) nullptr, Tile<Units, 1>, Tile<Units, 2>, Tile<Units, 3>, Tile<Units, 4>
 #define FT_TILES_TO_6(Units) FT_TILES_TO_4(Units), Tile<Units, 5>, Tile<Units, 6>
 #define FT_TILES_TO_14(Units)                                                                             \
@@ -25,16 +28,22 @@ struct Functions<F32Units> {
                                                PackRows<F32Units, Float16>};
   static constexpr PackFunction kPackColumns[] = {
       PackColumns<F32Units, float>, PackColumns<F32Units, BFloat16>, PackColumns<F32Units, Float16>};
-  static constexpr TileFunction kTiles[kRows + 1] = {FT_TILES(F32Units)};
+  static TileFunction TileOf(int64_t rows) {
+    static constexpr TileFunction kTiles[kTileRows + 1] = {FT_TILES(F32Units)};
+    return kTiles[rows];
+  }
 };
 
-#if FT_BF16_DOT
+#if FT_BF16_DOT && !FT_AMX
 template <>
 struct Functions<Bf16Units> {
   static constexpr PackFunction kPackRows[] = {PackRows<Bf16Units, float>, PackRows<Bf16Units, BFloat16>};
   static constexpr PackFunction kPackColumns[] = {PackColumns<Bf16Units, float>,
                                                   PackColumns<Bf16Units, BFloat16>};
-  static constexpr TileFunction kTiles[kRows + 1] = {FT_TILES(Bf16Units)};
+  static TileFunction TileOf(int64_t rows) {
+    static constexpr TileFunction kTiles[kTileRows + 1] = {FT_TILES(Bf16Units)};
+    return kTiles[rows];
+  }
 };
 #endif
 
@@ -70,23 +79,29 @@ double Peak(int64_t iterations) {
   return total < 0.0f ? 0.0 : operations;  // so that the sums are made
 }
 
-void Product(const GemmPart& p) {
-#if FT_BF16_DOT
-  const bool bf16 = p.a_type == DType::kBF16 || p.b_type == DType::kBF16;
-  if (bf16 && p.a_type != DType::kF16 && p.b_type != DType::kF16) return PackedProduct<Bf16Units>(p);
+// How products of bf16 are made where they are not made in f32.
+#if FT_AMX
+constexpr auto kBf16Product = AmxProduct;
+constexpr auto kBf16Peak = AmxPeak;
+constexpr int64_t kBf16Rows = AmxUnits::kRows;
+#elif FT_BF16_DOT
+constexpr auto kBf16Product = PackedProduct<Bf16Units>;
+constexpr auto kBf16Peak = Peak<Bf16Units>;
+constexpr int64_t kBf16Rows = Bf16Units::kRows;
+#else
+constexpr auto kBf16Product = PackedProduct<F32Units>;
+constexpr double (*kBf16Peak)(int64_t) = nullptr;
+constexpr int64_t kBf16Rows = F32Units::kRows;
 #endif
-  PackedProduct<F32Units>(p);
+
+void Product(const GemmPart& p) {
+  IsBf16Product(p.a_type, p.b_type) ? kBf16Product(p) : PackedProduct<F32Units>(p);
 }
 
 }  // namespace
 
 extern const GemmRoutines kGemm;
-const GemmRoutines kGemm = {AddBias,        Product, kTileRows, kTileColumns, kLanes == 4, Peak<F32Units>,
-#if FT_BF16_DOT
-                            Peak<Bf16Units>
-#else
-                            nullptr
-#endif
-};
+const GemmRoutines kGemm = {AddBias,  Product,     F32Units::kRows, kBf16Rows,
+                            kColumns, kLanes == 4, Peak<F32Units>,  kBf16Peak};
 
 }  // namespace ft::cpu::FT_ISA

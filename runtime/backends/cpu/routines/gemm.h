@@ -27,19 +27,26 @@ struct GemmPart {
 // Memory that a thread needs for a part of a product, or for a tile of attention.
 inline constexpr int64_t kScratchBytes = int64_t{4} << 20;
 
+// Where an instruction set multiplies bf16, a product of which one operand is bf16 and the other bf16 or f32,
+// which is rounded to it, is one of bf16.
+static constexpr bool IsBf16Product(DType a, DType b) {
+  return (a == DType::kBF16 || b == DType::kBF16) && a != DType::kF16 && b != DType::kF16;
+}
+
 struct GemmRoutines {
   // c[i, j] += bias[j] for an m x n tile with row stride ldc.
   void (*add_bias)(float* c, int64_t ldc, const float* bias, int64_t m, int64_t n);
-  // Computes a part. Every element is one chain of multiply-adds over k in f32, rounded to C's type at its
-  // end, so it does not depend on how C is cut in parts. With AVX512_BF16 a product of which one operand is
-  // bf16 and the other bf16 or f32 is one of bf16: VDPBF16PS takes two elements of k at a time.
+  // Computes a part. Every element is one chain of sums over k in f32, rounded to C's type at its end, so it
+  // does not depend on how C is cut in parts. In products of bf16 VDPBF16PS takes two elements of k at a time
+  // and TDPBF16PS 32.
   void (*product)(const GemmPart& part);
-  // Rows and columns of C that are computed at once: parts should begin at multiples of these.
-  int64_t rows, columns;
+  // Rows, of products of bf16 and of others, and columns of C that are computed at once: parts should begin
+  // at multiples of these.
+  int64_t rows, bf16_rows, columns;
   // Where all is f32, the BLAS is at least as good.
   bool blas_for_f32;
-  // What the machine can do at best: multiply-adds in registers, of f32 and of pairs of bf16 (nullptr where
-  // there are none). Returns how many floating-point operations that was.
+  // What the machine can do at best: multiply-adds in registers, of f32 and of bf16 (nullptr where there are
+  // none). Returns how many floating-point operations that was.
   double (*peak_f32)(int64_t iterations);
   double (*peak_bf16)(int64_t iterations);
 };

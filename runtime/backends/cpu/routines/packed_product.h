@@ -12,26 +12,23 @@
 namespace ft::cpu::FT_ISA {
 namespace {
 
-constexpr int kRows = kTileRows, kColumns = kTileColumns;
-constexpr int64_t kDepth = 256;  // of a block, in units
+constexpr int kColumns = kTileColumns;
 // Rows of a packed block of A: 448 KiB with AVX-512, 264 KiB with AVX2.
-constexpr int64_t kBlockRows = kRows * (kLanes == 16 ? 32 : 44);
-// Rows whose sums are held at a time, so that B is packed only once for several blocks of A.
-constexpr int64_t kGroupRows = kBlockRows * (kLanes == 16 ? 2 : 3);
+constexpr int64_t kBlockRows = kTileRows * (kLanes == 16 ? 32 : 44);
 constexpr int64_t kBlockColumns = 768;  // of a packed block of B
 static_assert(kBlockColumns % kColumns == 0);
 
 // A thread's memory for a part. Vectors are stored across the end of the last row of A's tiles.
 struct Packed {
-  alignas(64) float a[kBlockRows * kDepth + kLanes];
-  alignas(64) float b[kBlockColumns * kDepth];
-  alignas(64) float sums[kGroupRows * kBlockColumns];  // for C of 16 bits
-  alignas(64) float bias[kBlockColumns];               // for a bias of 16 bits
+  alignas(64) float a[kBlockRows * kMaxDepth + kLanes];
+  alignas(64) float b[kBlockColumns * kMaxDepth];
+  alignas(64) float sums[kMaxGroupBlocks * kBlockRows * kBlockColumns];  // for C of 16 bits
+  alignas(64) float bias[kBlockColumns];                                 // for a bias of 16 bits
 };
 static_assert(sizeof(Packed) <= kScratchBytes);
 
-// to[k * kRows + i] = unit k_begin + k of row `row` + i of op(A), for `depth` elements from element k_begin
-// on. Whole vectors are stored: what exceeds kRows is overwritten by the next k.
+// to[k * kTileRows + i] = unit k_begin + k of row `row` + i of op(A), for `depth` elements from element
+// k_begin on. Whole vectors are stored: what exceeds kTileRows is overwritten by the next k.
 template <typename Units, typename T>
 void PackRows(const GemmPart& p, int64_t row, int64_t rows, int64_t k_begin, int64_t depth, float* to) {
   const T* a = static_cast<const T*>(p.a);
@@ -39,15 +36,15 @@ void PackRows(const GemmPart& p, int64_t row, int64_t rows, int64_t k_begin, int
     const T* from = a + k_begin * p.m + row;
     // More than `rows` where it is there, since whole vectors are faster; nobody reads it.
     const int64_t n = Smaller(kLanes, p.m - row);
-    for (int64_t k = 0; k < depth; k += Units::kElements, to += kRows) {
+    for (int64_t k = 0; k < depth; k += Units::kElements, to += kTileRows) {
       StoreVector(to, Units::Across(from + k * p.m, p.m, depth - k, n));
     }
     return;
   }
   const T* from = a + row * p.k + k_begin;
   constexpr int64_t kStep = kLanes * Units::kElements;
-  for (int64_t k = 0; k < depth; k += kStep, to += kLanes * kRows) {
-    TransposeBlock<Units>(from + k, p.k, rows, to, kRows, depth - k);
+  for (int64_t k = 0; k < depth; k += kStep, to += kLanes * kTileRows) {
+    TransposeBlock<Units>(from + k, p.k, rows, to, kTileRows, depth - k);
   }
 }
 
@@ -82,7 +79,7 @@ struct Start {
 };
 
 template <typename Units, int kTile>
-void Tile(int64_t depth, const float* a, const float* b, Start start, int64_t columns, float* c,
+void Tile(int64_t depth, const float* a, const float* b, Start start, int64_t, int64_t columns, float* c,
           int64_t ldc) {
   Vector sums[kTile][kTileVectors];
   if (start.data == nullptr) {
@@ -102,7 +99,8 @@ void Tile(int64_t depth, const float* a, const float* b, Start start, int64_t co
       sums[i][1] = columns > kLanes ? LoadPart(from + kLanes, columns - kLanes) : Vector{};
     }
   }
-  const auto element = [a](int64_t i, int64_t k) __attribute__((always_inline)) { return a[k * kRows + i]; };
+  const auto element = [a](int64_t i, int64_t k)
+                           __attribute__((always_inline)) { return a[k * kTileRows + i]; };
   AddProducts<Units, kTile, kTileVectors>(depth, element, b, kColumns, sums);
   if (columns == kColumns) {
 #pragma GCC unroll 16
@@ -193,8 +191,10 @@ class Prefetch {
 };
 
 using PackFunction = void (*)(const GemmPart&, int64_t, int64_t, int64_t, int64_t, float*);
-using TileFunction = void (*)(int64_t, const float*, const float*, Start, int64_t, float*, int64_t);
+// Units of k, packed A and B, rows and columns of C that there are, C and its stride.
+using TileFunction = void (*)(int64_t, const float*, const float*, Start, int64_t, int64_t, float*, int64_t);
 
+// Of some units: kPackRows and kPackColumns by the type of their matrix, and TileOf(rows).
 template <typename Units>
 struct Functions;
 
@@ -203,15 +203,16 @@ template <typename Units>
 FT_INLINE void Panel(const GemmPart& p, const Block& block, int64_t row_begin, int64_t row_end,
                      int64_t column, int64_t columns, int64_t k, int64_t units, const float* a,
                      const float* b, Prefetch& prefetch) {
-  for (int64_t row = row_begin; row < row_end; row += kRows) {
+  for (int64_t row = row_begin; row < row_end; row += Units::kRows) {
+    const int64_t rows = Smaller(Units::kRows, row_end - row);
     float* sums = block.sums + (row - block.row) * block.stride + (column - block.column);
     Start start = {sums, block.stride};
     if (k == 0 && !p.accumulate) {
       start = {block.bias == nullptr ? nullptr : block.bias + (column - block.column), 0};
     }
     prefetch.Share();
-    Functions<Units>::kTiles[Smaller(kRows, row_end - row)](units, a + (row - row_begin) * units, b, start,
-                                                            columns, sums, block.stride);
+    Functions<Units>::TileOf(rows)(units, a + (row - row_begin) * units, b, start, rows, columns, sums,
+                                   block.stride);
   }
 }
 
@@ -243,10 +244,10 @@ FT_INLINE void BlockProduct(const GemmPart& p, Packed& packed, const Block& bloc
   const PackFunction pack_columns = Functions<Units>::kPackColumns[static_cast<int>(p.b_type)];
   const bool store = (p.c_type != DType::kF32 || (p.accumulate && block.bias != nullptr)) && k + depth == p.k;
   const bool pack = row == block.row, once = row == block.row && row_end == block.row_end;
-  const int64_t units = RoundUp(depth, Units::kElements) / Units::kElements;
-  const int64_t tiles = (row_end - row + kRows - 1) / kRows;
-  for (int64_t i = row; i < row_end; i += kRows) {
-    pack_rows(p, i, Smaller(kRows, row_end - i), k, depth, packed.a + (i - row) * units);
+  const int64_t units = RoundUp(depth, Units::kStep) / Units::kElements;
+  const int64_t tiles = (row_end - row + Units::kRows - 1) / Units::kRows;
+  for (int64_t i = row; i < row_end; i += Units::kRows) {
+    pack_rows(p, i, Smaller(Units::kRows, row_end - i), k, depth, packed.a + (i - row) * units);
   }
   for (int64_t column = block.column; column < block.column_end; column += kColumns) {
     const int64_t columns = Smaller(kColumns, block.column_end - column), next = column + kColumns;
@@ -265,16 +266,17 @@ FT_INLINE void BlockProduct(const GemmPart& p, Packed& packed, const Block& bloc
 template <typename Units>
 void PackedProduct(const GemmPart& p) {
   Packed& packed = *static_cast<Packed*>(p.scratch);
-  constexpr int64_t kStep = kDepth * Units::kElements;
+  constexpr int64_t kBlockDepth = Units::kDepth * Units::kElements;
+  constexpr int64_t kGroupRows = Units::kGroupBlocks * kBlockRows;
   for (int64_t row = p.row_begin; row < p.row_end; row += kGroupRows) {
     const int64_t row_end = Smaller(p.row_end, row + kGroupRows);
     for (int64_t column = p.column_begin; column < p.column_end; column += kBlockColumns) {
       const Block block =
           BeginBlock(p, packed, row, row_end, column, Smaller(p.column_end, column + kBlockColumns));
-      for (int64_t k = 0; k < p.k; k += kStep) {
+      for (int64_t k = 0; k < p.k; k += kBlockDepth) {
         for (int64_t i = row; i < row_end; i += kBlockRows) {
           BlockProduct<Units>(p, packed, block, i, Smaller(row_end, i + kBlockRows), k,
-                              Smaller(kStep, p.k - k));
+                              Smaller(kBlockDepth, p.k - k));
         }
       }
     }

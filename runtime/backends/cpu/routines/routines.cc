@@ -1,5 +1,7 @@
 #include "runtime/backends/cpu/routines/routines.h"
 
+#include <iterator>
+
 #include "runtime/backends/cpu/routines/attention.h"
 #include "runtime/backends/cpu/routines/convert.h"
 #include "runtime/backends/cpu/routines/elementwise.h"
@@ -21,24 +23,19 @@ namespace {
   }
 
 #if FT_CPU_X86
-// AVX512_BF16 has instructions for products alone.
-constexpr Routines kBf16 = {x86_v4_bf16::kAttention,
-                            x86_v4_bf16::kAttentionGrad,
-                            x86_v4::kConvert,
-                            x86_v4::kElementwise,
-                            x86_v4_bf16::kGemm,
-                            x86_v4::kLatent,
-                            x86_v4::kLoss,
-                            x86_v4::kNorm,
-                            x86_v4::kOptimizer,
-                            x86_v4::kRandom,
-                            x86_v4::kRows};
+// AVX512_BF16 and AMX have instructions for products alone.
+#define FT_WITH_PRODUCTS_OF(isa)                                                                          \
+  Routines {                                                                                              \
+    isa::kAttention, isa::kAttentionGrad, x86_v4::kConvert, x86_v4::kElementwise, isa::kGemm,             \
+        x86_v4::kLatent, x86_v4::kLoss, x86_v4::kNorm, x86_v4::kOptimizer, x86_v4::kRandom, x86_v4::kRows \
+  }
+
 constexpr Routines kOfIsa[] = {FT_ROUTINES_OF(generic), FT_ROUTINES_OF(x86_v3), FT_ROUTINES_OF(x86_v4),
-                               kBf16};
-const Routines* routines_of[] = {&kOfIsa[0], &kOfIsa[1], &kOfIsa[2], &kOfIsa[3]};
+                               FT_WITH_PRODUCTS_OF(x86_v4_bf16), FT_WITH_PRODUCTS_OF(x86_v4_amx)};
+const Routines* routines_of[] = {&kOfIsa[0], &kOfIsa[1], &kOfIsa[2], &kOfIsa[3], &kOfIsa[4]};
 #else
 constexpr Routines kOfIsa[] = {FT_ROUTINES_OF(generic)};
-const Routines* routines_of[] = {&kOfIsa[0], nullptr, nullptr, nullptr};
+const Routines* routines_of[std::size(kIsas)] = {&kOfIsa[0]};
 #endif
 
 }  // namespace

@@ -55,6 +55,9 @@ void SetRoutinesForTest(Isa isa, const Routines& routines);
   }                                          \
   namespace x86_v4_bf16 {                    \
   extern const Type name;                    \
+  }                                          \
+  namespace x86_v4_amx {                     \
+  extern const Type name;                    \
   }
 #else
 #define FT_DECLARE_FOR_EVERY_ISA(Type, name) \

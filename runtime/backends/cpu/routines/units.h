@@ -18,9 +18,28 @@
 
 namespace ft::cpu::FT_ISA {
 
+// Of a block of a product, in units; blocks of rows of A whose sums are held at a time, so that B is packed
+// only once for them.
+inline constexpr int64_t kMaxDepth = 256, kMaxGroupBlocks = kLanes == 16 ? 2 : 3;
+
+// How products in vectors are cut.
+struct VectorUnits {
+  static constexpr bool kTiles = false;    // in the registers of AMX
+  static constexpr int kRows = kTileRows;  // of a tile of C
+  static constexpr int kSmallRows =
+      kTileRows == 14 ? 8 : 4;                  // of what is left below whole tiles of attention
+  static constexpr int64_t kDepth = kMaxDepth;  // of a block, in units
+  static constexpr int64_t kGroupBlocks = kMaxGroupBlocks;
+};
+
+// What products need while they are made in tiles: nothing in vectors.
+template <typename Units>
+struct TileSession {};
+
 // Of any float type, converted to f32.
-struct F32Units {
-  static constexpr int64_t kElements = 1;  // of a unit
+struct F32Units : VectorUnits {
+  static constexpr int64_t kElements = 1;      // of a unit
+  static constexpr int64_t kStep = kElements;  // what is summed over is padded to a multiple of these
 
   FT_INLINE Vector MultiplyAdd(Vector a, Vector b, Vector c) { return FT_ISA::MultiplyAdd(a, b, c); }
 
@@ -41,8 +60,8 @@ struct F32Units {
 #if FT_BF16_DOT
 
 // Of bf16, or of f32 that is rounded to it.
-struct Bf16Units {
-  static constexpr int64_t kElements = 2;
+struct Bf16Units : VectorUnits {
+  static constexpr int64_t kElements = 2, kStep = kElements;
 
   // c + a1 b1, then + a0 b0, each step a multiply-add rounded to the nearest, ties to even; denormal numbers
   // count as zero, before and after a step.

@@ -1,5 +1,5 @@
-// Products of bf16 as AVX512_BF16 makes them, on any machine with AVX2 and FMA: the same code, compiled with
-// vectors of 16 lanes made of two and VDPBF16PS of multiply-adds.
+// Products of bf16 as AVX512_BF16 and AMX make them, on any machine with AVX2 and FMA: the same code,
+// compiled with vectors of 16 lanes made of two, and VDPBF16PS and TDPBF16PS of multiply-adds.
 #pragma once
 
 #include "runtime/backends/cpu/routines/routines.h"
@@ -8,5 +8,6 @@ namespace ft::cpu {
 
 // Everything but products and attention is that of AVX2.
 const Routines& EmulatedBf16Routines();
+const Routines& EmulatedAmxRoutines();
 
 }  // namespace ft::cpu
