@@ -229,7 +229,7 @@ def machine_line(instruction_set):
     """What bf16 runs on; about our kernels, which torch's need not follow."""
     if instruction_set is None:
         return "our kernels did not run"
-    bf16 = {"bf16": "bf16 is multiplied by VDPBF16PS", "amx": "bf16 is multiplied by AMX, in attention converted to fp32"}.get(
+    bf16 = {"bf16": "bf16 is multiplied by VDPBF16PS", "amx": "bf16 is multiplied by AMX, attention too"}.get(
         instruction_set.partition("+")[2],
         "this CPU lacks AVX512_BF16: bf16 is converted to fp32 to be multiplied, and gains nothing but memory")
     return f"our kernels used {instruction_set}; {bf16}"

@@ -198,6 +198,14 @@ using TileFunction = void (*)(int64_t, const float*, const float*, Start, int64_
 template <typename Units>
 struct Functions;
 
+// Asks for the sums of the tile below, which is the next: of a large C they come from beyond the second-level
+// cache.
+FT_INLINE void PrefetchSums(const float* sums, int64_t stride, int64_t rows) {
+  for (int64_t i = 0; i < rows; ++i, sums += stride) {
+    for (int64_t j = 0; j < kColumns; j += 16) __builtin_prefetch(sums + j, 1, 3);
+  }
+}
+
 // One block of A times one panel of B into one panel of the sums.
 template <typename Units>
 FT_INLINE void Panel(const GemmPart& p, const Block& block, int64_t row_begin, int64_t row_end,
@@ -211,6 +219,7 @@ FT_INLINE void Panel(const GemmPart& p, const Block& block, int64_t row_begin, i
       start = {block.bias == nullptr ? nullptr : block.bias + (column - block.column), 0};
     }
     prefetch.Share();
+    PrefetchSums(sums + rows * block.stride, block.stride, Smaller(Units::kRows, row_end - row - rows));
     Functions<Units>::TileOf(rows)(units, a + (row - row_begin) * units, b, start, rows, columns, sums,
                                    block.stride);
   }
