@@ -1,9 +1,19 @@
 #include "runtime/base/direct_io.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 namespace ft {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+std::align_val_t AlignmentOf(size_t bytes) {
+  return std::align_val_t{bytes >= kHugePage ? kHugePage : static_cast<size_t>(kDirectBytes)};
+}
+
+}  // namespace
 
 bool TakesDirect(int fd) {
 #ifdef STATX_DIOALIGN
@@ -21,6 +31,13 @@ bool TakesDirect(int fd) {
 bool SetDirect(int fd, bool direct) {
   const int flags = fcntl(fd, F_GETFL);
   return flags >= 0 && fcntl(fd, F_SETFL, direct ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+}
+
+DirectBuffer::DirectBuffer(size_t bytes)
+    : bytes_(bytes),
+      data_(static_cast<std::byte*>(operator new(bytes, AlignmentOf(bytes))), Delete{AlignmentOf(bytes)}) {
+  // A hint: where there are none, small pages do.
+  if (bytes >= kHugePage) madvise(data_.get(), bytes, MADV_HUGEPAGE);
 }
 
 }  // namespace ft

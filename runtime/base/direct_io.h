@@ -23,19 +23,19 @@ bool TakesDirect(int fd);
 // and nothing changed.
 bool SetDirect(int fd, bool direct);
 
-// Memory for such transfers, its contents undefined.
+// Memory for such transfers, its contents undefined. In huge pages where it is large: a disk moves what lies
+// together in memory at once.
 class DirectBuffer {
  public:
-  explicit DirectBuffer(size_t bytes)
-      : bytes_(bytes), data_(static_cast<std::byte*>(operator new(bytes, kAlignment))) {}
+  explicit DirectBuffer(size_t bytes);
 
   std::byte* data() const { return data_.get(); }
   size_t size() const { return bytes_; }
 
  private:
-  static constexpr std::align_val_t kAlignment{kDirectBytes};
   struct Delete {
-    void operator()(std::byte* data) const { operator delete(data, kAlignment); }
+    void operator()(std::byte* data) const { operator delete(data, alignment); }
+    std::align_val_t alignment;
   };
 
   size_t bytes_;
