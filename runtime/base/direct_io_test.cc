@@ -32,10 +32,13 @@ TEST(StreamingCopyTest, CopiesTheseBytesAndNoOthers) {
 }
 
 TEST(DirectIoTest, BuffersAreAligned) {
-  for (const size_t bytes : {size_t{1}, size_t{1} << 20}) {
+  constexpr size_t kHugePage = size_t{2} << 20;
+  for (const size_t bytes : {size_t{1}, kHugePage / 2, kHugePage, 3 * kHugePage / 2 + 1}) {
     const DirectBuffer buffer(bytes);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % kDirectBytes, 0u);
+    const size_t alignment = bytes < kHugePage ? kDirectBytes : kHugePage;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % alignment, 0u) << bytes;
     EXPECT_EQ(buffer.size(), bytes);
+    buffer.data()[0] = buffer.data()[bytes - 1] = std::byte{1};
   }
 }
 

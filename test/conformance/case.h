@@ -40,7 +40,7 @@ struct Rules {
   // For each result, or none at all: what CUDA's kernels may be off by in addition, element by element,
   // because they round where the reference and the CPU do not. The cases derive it.
   Arrays cuda_rounding = {};
-  // The same for CPUs with AVX512_BF16, whose products take nothing but bf16.
+  // The same for CPUs with AVX512_BF16 or AMX, whose products take nothing but bf16.
   Arrays bf16_rounding = {};
   // The same for attention by cuDNN, whose products take nothing but the type of the operands, of 16 bits:
   // their probabilities and gradients of scores are rounded to it. Our own kernel keeps them in f32.

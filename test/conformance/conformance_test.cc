@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "runtime/backends/cpu/register.h"
+#include "runtime/backends/cpu/routines/gemm.h"
+#include "runtime/backends/cpu/thread_scratch.h"
 #if FT_CPU_X86
 #include "runtime/backends/cpu/testing/emulated_bf16.h"
 #endif
@@ -36,6 +39,7 @@ class CpuConformance : public testing::TestWithParam<cpu::Isa> {
 
   absl::StatusOr<Arrays> Run(const Case& c, int threads, bool in_place) {
     CpuBench bench(registry_, threads);
+    std::memset(cpu::ThreadScratch(), 0xFF, cpu::kScratchBytes);  // NaN, whatever reads what was not written
     return RunCase(bench, c, in_place);
   }
 
@@ -109,6 +113,37 @@ TEST_P(CpuConformance, RefusesWhatIsTooSmall) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   }
 }
+
+#if FT_CPU_X86
+// Machines without the instructions test their emulation: here it is shown to be that of the instructions.
+TEST(Emulation, OfAttentionHasTheBitsOfTheInstructions) {
+  if (cpu::BestIsa() < cpu::Isa::kX86V4Bf16) GTEST_SKIP() << "skipped: no AVX512_BF16";
+  const struct {
+    cpu::Isa isa;
+    const cpu::Routines& emulated;
+  } sets[] = {{cpu::Isa::kX86V4Bf16, cpu::EmulatedBf16Routines()},
+              {cpu::Isa::kX86V4Amx, cpu::EmulatedAmxRoutines()}};
+  for (const auto& [isa, emulated] : sets) {
+    if (isa > cpu::BestIsa()) continue;
+    KernelRegistry registry;
+    RegisterCpuKernels(registry, isa);
+    CpuBench bench(registry, 1);
+    const cpu::Routines& native = cpu::RoutinesFor(isa);
+    for (const char* op : {"attention", "attention_grad"}) {
+      for (const Case* c : CasesOf(op)) {
+        if (c->in[0].dtype != DType::kBF16) continue;
+        SCOPED_TRACE(std::string(cpu::Name(isa)) + " " + c->op + " " + c->label);
+        const absl::StatusOr<Arrays> by_instruction = RunCase(bench, *c, false);
+        cpu::SetRoutinesForTest(isa, emulated);
+        const absl::StatusOr<Arrays> by_emulation = RunCase(bench, *c, false);
+        cpu::SetRoutinesForTest(isa, native);
+        ASSERT_TRUE(by_instruction.ok() && by_emulation.ok());
+        EXPECT_EQ(DifferentBits(*by_instruction, *by_emulation), "");
+      }
+    }
+  }
+}
+#endif
 
 // Programs name their tests by them without making a case.
 TEST(CaseLists, NameTheOpsOfTheirCases) {

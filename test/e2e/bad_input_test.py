@@ -2,12 +2,11 @@
 
 import json
 import os
-import pathlib
 import random
 import struct
 import unittest
 
-from harness import BIN, EndToEnd, command_lines, environment, run
+from harness import BIN, EndToEnd, command_lines, environment, left_in_shared_memory, run
 from plan_bytes import plan_hash
 
 
@@ -265,7 +264,7 @@ class BadInput(EndToEnd):
         done = run("ftrun", "--nproc-per-node=2", "--standalone", chooser, timeout=60)
         self.assertEqual(done.returncode, 65, done.stderr)
         self.assertIn("different plans", done.stdout + done.stderr)
-        self.assertEqual([p for p in pathlib.Path("/dev/shm").iterdir() if p.name.startswith("ft")], [])
+        self.assertEqual(left_in_shared_memory(), [])
 
 
 if __name__ == "__main__":

@@ -1,19 +1,12 @@
 """Running `ftexec --check` in tests, and reading its table."""
 
-import pathlib
 import re
 import subprocess
 
-from harness import BIN, EndToEnd, environment, run
+from harness import BIN, EndToEnd, environment, left_in_shared_memory, run
 
 ROW = re.compile(r"^(?:\[rank 0\] )?(ok|warn|FAIL)\s+(.+?)\s{2,}(.*)$")
 COUNT = re.compile(r"^(?:\[rank 0\] )?checked (\d+): (\d+) ok, (\d+) warnings?, (\d+) failed$", re.MULTILINE)
-
-
-def left_in_shared_memory():
-    """Segments of processes that have ended: others may be running meanwhile."""
-    found = [(path.name, re.match(r"ftexec-(\d+)-", path.name)) for path in pathlib.Path("/dev/shm").iterdir()]
-    return [name for name, match in found if match and not pathlib.Path(f"/proc/{match[1]}").exists()]
 
 
 class Checking(EndToEnd):

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -55,6 +56,12 @@ def command_lines():
 def metrics(path):
     with open(path) as lines:
         return [json.loads(line) for line in lines]
+
+
+def left_in_shared_memory():
+    """Segments of processes that have ended: others may be running meanwhile."""
+    found = [(path.name, re.match(r"ftexec-(\d+)-", path.name)) for path in pathlib.Path("/dev/shm").iterdir()]
+    return [name for name, match in found if match and not pathlib.Path(f"/proc/{match[1]}").exists()]
 
 
 class EndToEnd(unittest.TestCase):

@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from harness import BIN, EndToEnd, children, environment
+from harness import BIN, EndToEnd, children, environment, left_in_shared_memory
 
 
 def free_port():
@@ -64,7 +64,7 @@ class LostRank(EndToEnd):
                             self.assertLess(time.monotonic() - begin, 5)
                             self.assertEqual(process.returncode, 75, stderr)
                             self.assertRegex(stderr, rf"\brank {victim}\b.*lost|lost.*\brank {victim}\b")
-                    self.assertEqual([p for p in pathlib.Path("/dev/shm").iterdir() if p.name.startswith("ft")], [])
+                    self.assertEqual(left_in_shared_memory(), [])
 
     def test_ftrun_ends_everyone_and_takes_the_status(self):
         plan = self.plan("gpt2", "full_shard")

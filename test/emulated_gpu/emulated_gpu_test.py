@@ -55,13 +55,14 @@ class EmulatedGpu(harness.EndToEnd):
 
     def test_models_against_the_cpu(self):
         # In fp32 only the order of sums differs: a few roundings of 6e-8, over three steps of training. In bf16 results are
-        # also rounded at other places: no further from fp32 than twice as far as bf16 on the CPU is.
+        # also rounded at other places: no further from fp32 than twice as far as bf16 on the CPU is, by kernels that, as the GPU's
+        # own, leave probabilities in fp32. (Latents that are drawn differently change a loss a lot: what rounds elsewhere may draw others.)
         for model in (*harness.MODELS, "baseline"):
             with self.subTest(model=model):
                 cpu = self.cpu(self.small(model, "full_shard"), 1)
                 self.assertLess(self.worst(self.gpu(self.small(model, "full_shard"), 1), cpu), 1e-5)
                 half = self.small(model, "full_shard", "--mixed-precision=bf16")
-                self.assertLess(self.worst(self.gpu(half, 1), cpu), 2 * self.worst(self.cpu(half, 1), cpu))
+                self.assertLess(self.worst(self.gpu(half, 1), cpu), 2 * self.worst(self.cpu(half, 1, "--instruction-set=generic"), cpu))
 
     def test_strategies_give_the_same_bits(self):
         for precision in ((), ("--mixed-precision=bf16",), ROUNDED):

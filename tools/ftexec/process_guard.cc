@@ -253,7 +253,7 @@ void ProcessGuard::EndForReason() {
     if (number == 0 || number == SIGUSR2) continue;
     // Launchers tell the others of a loss by a signal, mostly sooner than a run has ended because of it.
     Say(std::string(reason.message()));
-    return EndBySignal(number);
+    return EndBySignal(number, reason);
   }
   Say(std::string(reason.message()));
   LastWords(reason, 0);
@@ -261,13 +261,16 @@ void ProcessGuard::EndForReason() {
 }
 
 void ProcessGuard::EndBySignal(int number) {
+  EndBySignal(number, absl::CancelledError(std::string("ended by signal ") + strsignal(number)));
+}
+
+void ProcessGuard::EndBySignal(int number, const absl::Status& reason) {
   signal_ = number;
   bool idle = false;
   {
     const std::lock_guard lock(mutex_);
     idle = !cancel_;
   }
-  const absl::Status reason = absl::CancelledError(std::string("ended by signal ") + strsignal(signal_));
   if (!idle) {
     Cancel(reason);
     if (Await(absl::Now() + absl::Seconds(kSecondsToCleanUp), /*signals=*/false) == Awaited::kEnd) return;

@@ -47,7 +47,8 @@ class ProcessGuard {
   bool ended_as_wished() const { return ended_as_wished_; }
 
   // Another rank is gone: cancels. When the process is still there after two seconds it exits with 75 after
-  // printing `prefix` and the reason. Does not block; thread-safe.
+  // printing `prefix` and the reason. A signal meanwhile ends it by that signal, after the same line. Does
+  // not block; thread-safe.
   void PeerLost(const absl::Status& reason);
   // The run has failed, but what runs it may wait for ever for a device that does not let go. When the
   // process is still there after `seconds`, it ends as above, with the reason's status. Likewise.
@@ -78,6 +79,7 @@ class ProcessGuard {
   bool Ask(Wish wish);
   void EndForReason();
   void EndBySignal(int number);
+  void EndBySignal(int number, const absl::Status& reason);
   int TakeSignal();
   absl::Duration grace();
   void Say(const std::string& text);

@@ -34,7 +34,7 @@ TEST(ProcessGuardDeathTest, ARunThatFailedAndHangsIsEndedWithItsReason) {
               "^ftexec: rank 2: two\\\\nlines\\\\x1b\\[2J\n$");
 }
 
-// A launcher that is told of the failure stops the others, and does not wait long for them.
+// A launcher that is told of the failure stops the others, and does not wait long for them; why is said.
 TEST(ProcessGuardDeathTest, ASignalIsNotKeptWaitingByAFailure) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
@@ -45,7 +45,7 @@ TEST(ProcessGuardDeathTest, ASignalIsNotKeptWaitingByAFailure) {
         kill(getpid(), SIGTERM);
         sleep(60);
       },
-      ::testing::KilledBySignal(SIGTERM), "^$");
+      ::testing::KilledBySignal(SIGTERM), "^ftexec: timed out\n$");
 }
 
 TEST(ProcessGuardDeathTest, OneThatEndsInTimeIsLeftAlone) {

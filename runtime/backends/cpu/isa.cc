@@ -13,7 +13,7 @@ namespace {
 // Linux gives a process the state of AMX's tiles when it asks (Documentation/arch/x86/xstate.rst); a kernel
 // that does not know them refuses.
 bool MayUseTiles() {
-  constexpr int kArchReqXcompPerm = 0x1023, kXfeatureXtiledata = 18;
+  constexpr unsigned long kArchReqXcompPerm = 0x1023, kXfeatureXtiledata = 18;
   static const bool granted = syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
   return granted;
 }

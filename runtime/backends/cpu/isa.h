@@ -19,7 +19,9 @@ std::string_view Name(Isa isa);
 // nullopt for what is no name of one of this architecture's.
 std::optional<Isa> IsaOf(std::string_view name);
 
-// Compiled into this program and known to this machine, from the plainest to the best.
+// Compiled into this program, known to this machine and granted by the system, from the plainest to the best.
+// Where there is AMX the process asks for its registers; from then on the system refuses alternate stacks for
+// signals that are too small for them.
 std::vector<Isa> UsableIsas();
 Isa BestIsa();
 

@@ -92,17 +92,17 @@ class Bench {
   }
 
  private:
-  // What products are made of: multiply-adds of bf16 pairs where there are some, else of f32. OpenBLAS, which
+  // What products are made of: multiply-adds of bf16 where there are some, else of f32. OpenBLAS, which
   // multiplies instead of the generic set, takes the best set.
   void ChoosePeak(cpu::Isa isa) {
     const cpu::Isa multiplies = cpu::RoutinesFor(isa).gemm.blas_for_f32 ? cpu::BestIsa() : isa;
     const cpu::GemmRoutines& routines = cpu::RoutinesFor(multiplies).gemm;
-    const bool pairs = dtype_ == DType::kBF16 && routines.peak_bf16 != nullptr;
-    if (dtype_ == DType::kBF16 && !pairs) std::printf("no AVX512_BF16: bf16 is multiplied in f32\n");
-    peak_ = pairs ? routines.peak_bf16 : routines.peak_f32;
+    const bool bf16 = dtype_ == DType::kBF16 && routines.peak_bf16 != nullptr;
+    if (dtype_ == DType::kBF16 && !bf16) std::printf("no AVX512_BF16 or AMX: bf16 is multiplied in f32\n");
+    peak_ = bf16 ? routines.peak_bf16 : routines.peak_f32;
     double peak = 0;
     for (int i = 0; i < 100; ++i) peak = std::max(peak, MeasurePeak());
-    std::printf("peak of %s: %.1f GFLOP/s\n", pairs ? "bf16 pairs" : "f32", peak / 1e9);
+    std::printf("peak of %s: %.1f GFLOP/s\n", bf16 ? "bf16" : "f32", peak / 1e9);
   }
 
   // FLOP/s of multiply-adds in registers on all threads, for some milliseconds.

@@ -22,41 +22,47 @@ struct AmxUnits : Bf16Units {
   static constexpr int64_t kDepth = 128, kGroupBlocks = 1;
 };
 static_assert(AmxUnits::kRows == kTileColumns, "sums are tiles of 2 x 2 registers");
+static_assert(AmxUnits::kRows * AmxUnits::kElements % AmxUnits::kStep == 0,
+              "what begins at a tile's rows begins at a tile's units");
 
 #if defined(FT_EMULATE_AMX)
 
 struct AmxTiles {
   float tile[8][kAmxSide][kAmxSide];
+  bool configured;
 };
 inline thread_local AmxTiles emulated_tiles;
 
-// Denormal numbers become zero.
-FT_INLINE Vector Flushed(Words x) {
-  return std::bit_cast<Vector>((x & 0x7F800000u) == 0u ? x & 0x80000000u : x);
+// What the processor does without LDTILECFG: it stops.
+FT_INLINE float (&EmulatedTile(int number)) [kAmxSide][kAmxSide] {
+  if (!emulated_tiles.configured) __builtin_trap();
+  return emulated_tiles.tile[number];
 }
-FT_INLINE Vector Flushed(Vector x) { return Flushed(std::bit_cast<Words>(x)); }
 
 // From here on until EndAmx the calling thread has eight tiles of 16 rows of 64 bytes.
-FT_INLINE void BeginAmx() {}
-FT_INLINE void EndAmx() {}
+FT_INLINE void BeginAmx() {
+  __builtin_memset(&emulated_tiles, 0, sizeof emulated_tiles);
+  emulated_tiles.configured = true;
+}
+FT_INLINE void EndAmx() { emulated_tiles.configured = false; }
 
 template <int kTile>
 FT_INLINE void ZeroTile() {
-  __builtin_memset(emulated_tiles.tile[kTile], 0, sizeof emulated_tiles.tile[kTile]);
+  __builtin_memset(EmulatedTile(kTile), 0, sizeof EmulatedTile(kTile));
 }
 
 // Row i is at from + i * stride, in numbers of 32 bits.
 template <int kTile>
 FT_INLINE void LoadTile(const float* from, int64_t stride) {
   for (int i = 0; i < kAmxSide; ++i) {
-    __builtin_memcpy(emulated_tiles.tile[kTile][i], from + i * stride, sizeof emulated_tiles.tile[kTile][i]);
+    __builtin_memcpy(EmulatedTile(kTile)[i], from + i * stride, sizeof EmulatedTile(kTile)[i]);
   }
 }
 
 template <int kTile>
 FT_INLINE void StoreTile(float* to, int64_t stride) {
   for (int i = 0; i < kAmxSide; ++i) {
-    __builtin_memcpy(to + i * stride, emulated_tiles.tile[kTile][i], sizeof emulated_tiles.tile[kTile][i]);
+    __builtin_memcpy(to + i * stride, EmulatedTile(kTile)[i], sizeof EmulatedTile(kTile)[i]);
   }
 }
 
@@ -66,16 +72,16 @@ FT_INLINE void StoreTile(float* to, int64_t stride) {
 // Set Extensions Programming Reference").
 template <int kC, int kA, int kB>
 __attribute__((noinline)) void DotTiles() {
-  auto& [tile] = emulated_tiles;
+  auto &a = EmulatedTile(kA), &b = EmulatedTile(kB), &c = EmulatedTile(kC);
   for (int i = 0; i < kAmxSide; ++i) {
     Vector even = {}, odd = {};
     for (int k = 0; k < kAmxSide; ++k) {
-      const Words a = std::bit_cast<Words>(Broadcast(tile[kA][i][k]));
-      const Words b = std::bit_cast<Words>(LoadVector(tile[kB][k]));
-      even = Flushed(MultiplyAdd(Flushed(a << 16), Flushed(b << 16), even));
-      odd = Flushed(MultiplyAdd(Flushed(a & 0xFFFF0000u), Flushed(b & 0xFFFF0000u), odd));
+      const Words left = std::bit_cast<Words>(Broadcast(a[i][k]));
+      const Words right = std::bit_cast<Words>(LoadVector(b[k]));
+      even = Flush(MultiplyAdd(Flush(left << 16), Flush(right << 16), even));
+      odd = Flush(MultiplyAdd(Flush(left & 0xFFFF0000u), Flush(right & 0xFFFF0000u), odd));
     }
-    StoreVector(tile[kC][i], Flushed(Flushed(LoadVector(tile[kC][i])) + Flushed(even + odd)));
+    StoreVector(c[i], Flush(Flush(LoadVector(c[i])) + Flush(even + odd)));
   }
 }
 

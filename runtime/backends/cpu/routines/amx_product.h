@@ -21,10 +21,11 @@ void PackAmxRows(const GemmPart& p, int64_t row, int64_t rows, int64_t k_begin, 
   const T* a = static_cast<const T*>(p.a);
   if (!p.transpose_a) {
     const T* from = a + row * p.k + k_begin;
-    for (int64_t i = 0; i < AmxUnits::kRows; ++i, from += p.k) {
+    for (int64_t i = 0; i < AmxUnits::kRows; ++i) {
       float* at = to + i / kAmxSide * kTileSize + i % kAmxSide * kAmxSide;
       for (int64_t k = 0; k < depth; k += AmxUnits::kStep, at += kPairSize) {
-        StoreVector(at, i < rows ? AmxUnits::Along(from + k, Smaller(depth - k, AmxUnits::kStep)) : Vector{});
+        StoreVector(at, i < rows ? AmxUnits::Along(from + i * p.k + k, Smaller(depth - k, AmxUnits::kStep))
+                                 : Vector{});
       }
     }
     return;
@@ -56,27 +57,28 @@ void PackAmxColumns(const GemmPart& p, int64_t column, int64_t columns, int64_t 
   }
 }
 
+template <bool kHalf>
 void AmxTile(int64_t depth, const float* a, const float* b, Start start, int64_t rows, int64_t columns,
              float* c, int64_t ldc) {
   alignas(64) float edge[AmxUnits::kRows * kColumns];
-  const bool whole = rows == AmxUnits::kRows && columns == kColumns;
+  const bool whole = rows == (kHalf ? kAmxSide : AmxUnits::kRows) && columns == kColumns;
   if (start.data == nullptr) {
-    ZeroTileSums<false>();
+    ZeroTileSums<kHalf>();
   } else if (whole) {
-    LoadTileSums<false>(start.data, start.stride);
+    LoadTileSums<kHalf>(start.data, start.stride);
   } else {
     __builtin_memset(edge, 0, sizeof edge);
     for (int64_t i = 0; i < rows; ++i) {
       __builtin_memcpy(edge + i * kColumns, start.data + i * start.stride,
                        static_cast<size_t>(columns) * sizeof(float));
     }
-    LoadTileSums<false>(edge, kColumns);
+    LoadTileSums<kHalf>(edge, kColumns);
   }
   for (int64_t k = 0; k < depth; k += kAmxSide, a += kPairSize, b += kAmxSide * kColumns) {
-    AddTiles<false>(a, a + kTileSize, kAmxSide, b, kColumns);
+    AddTiles<kHalf>(a, a + kTileSize, kAmxSide, b, kColumns);
   }
-  if (whole) return StoreTileSums<false>(c, ldc);
-  StoreTileSums<false>(edge, kColumns);
+  if (whole) return StoreTileSums<kHalf>(c, ldc);
+  StoreTileSums<kHalf>(edge, kColumns);
   for (int64_t i = 0; i < rows; ++i) {
     __builtin_memcpy(c + i * ldc, edge + i * kColumns, static_cast<size_t>(columns) * sizeof(float));
   }
@@ -86,7 +88,7 @@ template <>
 struct Functions<AmxUnits> {
   static constexpr PackFunction kPackRows[] = {PackAmxRows<float>, PackAmxRows<BFloat16>};
   static constexpr PackFunction kPackColumns[] = {PackAmxColumns<float>, PackAmxColumns<BFloat16>};
-  static TileFunction TileOf(int64_t) { return AmxTile; }
+  static TileFunction TileOf(int64_t rows) { return rows <= kAmxSide ? AmxTile<true> : AmxTile<false>; }
 };
 
 void AmxProduct(const GemmPart& p) {

@@ -29,6 +29,9 @@ using UnitsOf = F32Units;
 
 inline constexpr int64_t kPadRows = 16;
 static_assert(kTileRows <= kPadRows && kAttentionTile % kTileColumns == 0);
+#if FT_AMX
+static_assert(AmxUnits::kSmallRows <= kPadRows && AmxUnits::kRows - AmxUnits::kSmallRows <= kPadRows);
+#endif
 
 template <typename Units>
 FT_INLINE int64_t UnitCount(int64_t elements) {

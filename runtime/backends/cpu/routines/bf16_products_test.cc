@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
 #include "runtime/backends/cpu/gemm.h"
+#include "runtime/backends/cpu/routines/gemm.h"
 #include "runtime/backends/cpu/testing/emulated_bf16.h"
+#include "runtime/backends/cpu/thread_scratch.h"
 
 namespace ft::cpu {
 namespace {
@@ -107,8 +110,9 @@ void CheckProduct(const Routines& routines, Dot dot, const GemmShape& s, const T
   std::vector<float> earlier = c.wide;
   for (size_t i = 0; i < earlier.size() && types.c == DType::kBF16; ++i) earlier[i] = FromBf16(c.narrow[i]);
   const std::vector<float> expected = Expected(dot, s, a, b, bias.wide, earlier);
+  std::memset(ThreadScratch(), 0xFF, kScratchBytes);  // NaN, whatever reads it
   Gemm(routines, s, {a.data(), a.type}, {b.data(), b.type}, bias.wide.data(),
-       {const_cast<void*>(c.data()), c.type}, 3);
+       {const_cast<void*>(c.data()), c.type}, 1);
   for (size_t i = 0; i < expected.size(); ++i) {
     if (types.c == DType::kF32) {
       ASSERT_EQ(std::bit_cast<uint32_t>(c.wide[i]), std::bit_cast<uint32_t>(expected[i])) << i;
@@ -131,7 +135,8 @@ void CheckProducts(const Routines& routines, Dot dot) {
   for (const auto& [m, n, k] : kSizes) {
     for (int variant = 0; variant < 8; ++variant) {
       const GemmShape shape = {m, n, k, (variant & 1) != 0, (variant & 2) != 0, (variant & 4) != 0};
-      for (const Types& types : {Types{kBF16, kBF16, kF32}, {kBF16, kBF16, kBF16}, {kF32, kBF16, kF32}}) {
+      for (const Types& types :
+           {Types{kBF16, kBF16, kF32}, {kBF16, kBF16, kBF16}, {kF32, kBF16, kF32}, {kBF16, kF32, kF32}}) {
         SCOPED_TRACE(testing::Message() << m << " " << n << " " << k << " variant " << variant << " types "
                                         << static_cast<int>(types.a) << static_cast<int>(types.c));
         CheckProduct(routines, dot, shape, types, random);
@@ -157,19 +162,27 @@ TEST(Bf16Products, TilesHaveTheBitsOfTheInstruction) {
   CheckProducts(RoutinesFor(Isa::kX86V4Amx), TileByTile);
 }
 
-// The sums of every instruction set are those of one chain per element, so cuts do not show.
+// The sums of every instruction set are those of one chain per element, so cuts do not show. Large enough
+// that all threads get a part.
 TEST(Bf16Products, ThreadsDoNotShow) {
   if (BestIsa() < Isa::kX86V3) GTEST_SKIP() << "skipped: no AVX2";
+  constexpr int64_t kM = 130, kN = 170, kK = 300;
   std::mt19937 random(9);
-  const Matrix a(130, 300, DType::kBF16, random), b(300, 170, DType::kBF16, random);
-  for (const Routines* routines :
-       {&RoutinesFor(BestIsa()), &EmulatedBf16Routines(), &EmulatedAmxRoutines()}) {
-    std::vector<float> first(130 * 170);
-    for (int threads : {1, 2, 3, 7}) {
-      std::vector<float> c(first.size());
-      Gemm(*routines, {130, 170, 300}, {a.data(), a.type}, {b.data(), b.type}, nullptr, c.data(), threads);
-      if (threads == 1) first = c;
-      EXPECT_EQ(c, first) << threads;
+  for (int variant = 0; variant < 8; ++variant) {
+    const GemmShape shape = {kM, kN, kK, (variant & 1) != 0, (variant & 2) != 0, (variant & 4) != 0};
+    const Matrix a(shape.transpose_a ? kK : kM, shape.transpose_a ? kM : kK, DType::kBF16, random);
+    const Matrix b(shape.transpose_b ? kN : kK, shape.transpose_b ? kK : kN, DType::kBF16, random);
+    const Matrix bias(1, kN, DType::kF32, random), before(kM, kN, DType::kBF16, random);
+    for (const Routines* routines :
+         {&RoutinesFor(BestIsa()), &EmulatedBf16Routines(), &EmulatedAmxRoutines()}) {
+      std::vector<uint16_t> first;
+      for (int threads : {1, 2, 3, 7}) {
+        std::vector<uint16_t> c = before.narrow;
+        Gemm(*routines, shape, {a.data(), a.type}, {b.data(), b.type}, bias.wide.data(),
+             {c.data(), DType::kBF16}, threads);
+        if (threads == 1) first = c;
+        EXPECT_EQ(c, first) << "variant " << variant << ", threads " << threads;
+      }
     }
   }
 }

@@ -40,8 +40,8 @@ struct GemmRoutines {
   // does not depend on how C is cut in parts. In products of bf16 VDPBF16PS takes two elements of k at a time
   // and TDPBF16PS 32.
   void (*product)(const GemmPart& part);
-  // Rows, of products of bf16 and of others, and columns of C that are computed at once: parts should begin
-  // at multiples of these.
+  // Rows, of other products than those of bf16 and of those, and columns of C that are computed at once:
+  // parts should begin at multiples of these.
   int64_t rows, bf16_rows, columns;
   // Where all is f32, the BLAS is at least as good.
   bool blas_for_f32;

@@ -13,7 +13,7 @@ namespace ft::cpu::FT_ISA {
 namespace {
 
 constexpr int kColumns = kTileColumns;
-// Rows of a packed block of A: 448 KiB with AVX-512, 264 KiB with AVX2.
+// Rows of a packed block of A: 448 KiB with AVX-512, 264 KiB with AVX2, 224 KiB with AMX.
 constexpr int64_t kBlockRows = kTileRows * (kLanes == 16 ? 32 : 44);
 constexpr int64_t kBlockColumns = 768;  // of a packed block of B
 static_assert(kBlockColumns % kColumns == 0);

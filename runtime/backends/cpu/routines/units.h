@@ -15,6 +15,10 @@
 #else
 #define FT_BF16_DOT 0
 #endif
+// Products of bf16 in the tiles of AMX.
+#ifndef FT_AMX
+#define FT_AMX 0
+#endif
 
 namespace ft::cpu::FT_ISA {
 
@@ -57,6 +61,14 @@ struct F32Units : VectorUnits {
   }
 };
 
+#if defined(FT_EMULATE_BF16_DOT)
+// Denormal numbers become zero.
+FT_INLINE Vector Flush(Words x) {
+  return std::bit_cast<Vector>((x & 0x7F800000u) == 0u ? x & 0x80000000u : x);
+}
+FT_INLINE Vector Flush(Vector x) { return Flush(std::bit_cast<Words>(x)); }
+#endif
+
 #if FT_BF16_DOT
 
 // Of bf16, or of f32 that is rounded to it.
@@ -96,11 +108,6 @@ struct Bf16Units : VectorUnits {
 
  private:
 #if defined(FT_EMULATE_BF16_DOT)
-  FT_INLINE Vector Flush(Words x) {
-    return std::bit_cast<Vector>((x & 0x7F800000u) == 0u ? x & 0x80000000u : x);
-  }
-  FT_INLINE Vector Flush(Vector x) { return Flush(std::bit_cast<Words>(x)); }
-
   FT_INLINE uint32_t Bits(BFloat16 x) { return x.bits; }
   FT_INLINE uint32_t Bits(float x) {
     const uint32_t bits = std::bit_cast<uint32_t>(x);
