@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "dialects/ft/dialect.h"
+#include "dialects/ft/elementwise.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 

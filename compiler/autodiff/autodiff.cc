@@ -4,8 +4,10 @@
 // one f32 scalar, an op without a derivative between a trained parameter and the loss.
 #include "compiler/autodiff/activity.h"
 #include "compiler/autodiff/passes.h"
+#include "dialects/ft/elementwise.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::ft {
 
@@ -84,6 +86,7 @@ public:
       declareFinished(op);
     }
     declareUnused();
+    eraseDead();
     return success();
   }
 
@@ -144,7 +147,8 @@ private:
                              << ", which depends on a trained parameter";
     Value earlier = gradients.lookup(operand);
     if (earlier && !isWholeSum)
-      contribution = AddOp::create(builder, op->getLoc(), operand.getType(), earlier, contribution);
+      contribution =
+          AddOp::create(builder, op->getLoc(), operand.getType(), ValueRange{earlier, contribution});
     gradients.set(operand, contribution);
     return success();
   }
@@ -171,6 +175,13 @@ private:
       GradientOp::create(builder, parameter.getLoc(), FlatSymbolRefAttr::get(parameter.getSymNameAttr()),
                          zero);
     }
+  }
+
+  // What ended at an op that does not depend smoothly on its operands (ft.sign), whose gradient is 0.
+  void eraseDead() {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*builder.getInsertionBlock())))
+      if (getPhase(&op) && getPhase(&op).getValue() == kPhaseBackward && isOpTriviallyDead(&op))
+        op.erase();
   }
 
   ModuleOp module;

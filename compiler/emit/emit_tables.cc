@@ -23,7 +23,7 @@ std::optional<proto::DType> dtypeOf(Type type) {
     return proto::I32;
   if (type.isInteger(64))
     return proto::I64;
-  if (type.isInteger(8))
+  if (type.isInteger(1) || type.isInteger(8)) // a truth value is a byte, 0 or 1
     return proto::U8;
   return std::nullopt;
 }

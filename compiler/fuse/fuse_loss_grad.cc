@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "compiler/fuse/passes.h"
+#include "dialects/ft/elementwise.h"
 
 namespace mlir::ft {
 
@@ -27,9 +28,9 @@ std::optional<Upstream> upstreamOf(Value value) {
       lossScale && lossScale.getScaler().getDefiningOp<InputOp>())
     return Upstream{1.0, lossScale};
   auto scale = value.getDefiningOp<ScaleOp>();
-  std::optional<Upstream> inner = scale ? upstreamOf(scale.getX()) : std::nullopt;
+  std::optional<Upstream> inner = scale ? upstreamOf(scale.getA()) : std::nullopt;
   if (inner)
-    inner->factor *= scale.getFactor().convertToDouble();
+    inner->factor *= scale.getParameter();
   return inner;
 }
 

@@ -3,6 +3,7 @@
 // ft.get. Leaves: ft.add_layer_norm and ft.add_rms_norm in place of a norm and of the ft.add before it that
 // it is the first to read. Nothing is refused; what does not match stays.
 #include "compiler/fuse/passes.h"
+#include "dialects/ft/elementwise.h"
 
 namespace mlir::ft {
 
@@ -29,8 +30,8 @@ bool isView(Value value) { return isa_and_nonnull<ViewOp>(value.getDefiningOp())
 AddOp fusableSum(Operation *norm) {
   Value x = norm->getOperand(0);
   auto add = x.getDefiningOp<AddOp>();
-  if (!add || add.getB().getType() != add.getType() || getPhase(add) != getPhase(norm) ||
-      !isNext(add, norm) || isView(add.getA()) || isView(add.getB()))
+  if (!add || add.getA().getType() != add.getType() || add.getB().getType() != add.getType() ||
+      getPhase(add) != getPhase(norm) || !isNext(add, norm) || isView(add.getA()) || isView(add.getB()))
     return {};
   // A sum of one row could be the weight too.
   return llvm::is_contained(norm->getOperands().drop_front(), x) ? AddOp() : add;

@@ -31,6 +31,7 @@ using mlir::ft::ReduceScatterOp;
 using mlir::ft::ReloadOp;
 using mlir::ft::ShardOp;
 using mlir::ft::UnitOp;
+using mlir::ft::ViewOp;
 
 // In a gather of a unit that is kept until backward the master is rounded; so nothing else is kept at rest.
 // A master in the compute type is what is computed with.
@@ -70,6 +71,7 @@ Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradi
         return withElements(type, keepsWorkingCopy(unit) ? types.compute : types.master);
       })
       .Case<GatherOp, FetchOp>([&](auto) { return withElements(type, types.compute); })
+      .Case([&](ViewOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
       .Case([&](PackOp) { return withElements(type, types.reduce); })
       .Case([&](ReduceScatterOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
       .Case<AllReduceOp, DrainOp>([&](auto op) { return op.getX().getType(); })
@@ -78,6 +80,22 @@ Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradi
       })
       .Case([&](ReloadOp op) { return cast<HostType>(op.getThere().getType()).getTensor(); })
       .Default([&](Operation *) { return computedType(result, types, gradients); });
+}
+
+// Scalars are f32 whatever the others are: what moves one among those, or makes one of them, gets it rounded.
+void roundMoved(Operation *op) {
+  if (!op->hasTrait<mlir::ft::MovesElements>())
+    return;
+  Type element = elementsOf(op->getResult(0).getType());
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (elementsOf(operand.get().getType()) == element)
+      continue;
+    OpBuilder builder(op);
+    auto copy =
+        CopyOp::create(builder, op->getLoc(), withElements(operand.get().getType(), element), operand.get());
+    copy->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    operand.set(copy.getResult());
+  }
 }
 
 // Packed values that an activation's kernel makes are rounded on their way.
@@ -104,6 +122,7 @@ LogicalResult retype(func::FuncOp function, const ElementTypes &types, SymbolTab
       return op.emitOpError("reads a parameter that has no place yet; run ft-insert-collectives first");
     for (OpResult result : op.getResults())
       result.setType(typeOf(result, types, gradients, symbols));
+    roundMoved(&op);
   }
   roundPacked(function, types.reduce);
   OpBuilder builder(function.getContext());

@@ -3,6 +3,7 @@
 // Enters: @train_step with units formed, before the optimizer. Leaves: see passes.td. Refused: no
 // @train_step, fewer than one micro-step.
 #include "compiler/programs/passes.h"
+#include "dialects/ft/elementwise.h"
 
 namespace ft::compiler {
 
@@ -56,8 +57,8 @@ void drainSums(func::FuncOp train, int64_t microSteps) {
   OpBuilder builder(terminator);
   Value loss = terminator->getOperand(0);
   auto all = DrainOp::create(builder, loss.getLoc(), loss.getType(), loss, kLossState);
-  auto mean = ScaleOp::create(builder, loss.getLoc(), loss.getType(), all.getResult(),
-                              builder.getF64FloatAttr(1.0 / static_cast<double>(microSteps)));
+  auto mean = ScaleOp::create(builder, loss.getLoc(), ValueRange(all.getResult()),
+                              1.0 / static_cast<double>(microSteps));
   for (Operation *op : {all.getOperation(), mean.getOperation()})
     mlir::ft::setPhase(op, mlir::ft::kPhaseBackward);
   terminator->setOperand(0, mean);

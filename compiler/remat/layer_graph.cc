@@ -18,7 +18,7 @@ uint64_t bytesOf(Type type, int floatBytes) {
   if (!tensor)
     return 0;
   bool real = isa<FloatType>(tensor.getElementType()) && tensor.getRank() > 0;
-  uint64_t each = real ? floatBytes : tensor.getElementTypeBitWidth() / 8;
+  uint64_t each = real ? floatBytes : mlir::ft::elementBytes(tensor.getElementType());
   return RoundUp(tensor.getNumElements() * each);
 }
 

@@ -18,7 +18,7 @@ int64_t bytesOfResults(Operation *op) {
   int64_t bytes = 0;
   for (Type type : op->getResultTypes())
     if (auto tensor = dyn_cast<RankedTensorType>(type))
-      bytes += tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8;
+      bytes += tensor.getNumElements() * mlir::ft::elementBytes(tensor.getElementType());
   return bytes;
 }
 

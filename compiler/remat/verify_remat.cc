@@ -1,6 +1,9 @@
 // --ft-verify-remat: checks what the remat phase leaves, without using any of its code.
 #include "compiler/remat/passes.h"
 
+#include <map>
+#include <tuple>
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -56,47 +59,56 @@ private:
     auto kernel = dyn_cast<mlir::ft::KernelOpInterface>(op);
     if (!kernel || !kernel.isRecomputable())
       return op->emitOpError("is marked remat = \"recompute\" but cannot be computed again");
-    originals[{op->getName().getAsOpaquePointer(), essence(op)}].push_back(op);
+    auto [found, first] = computations.try_emplace(keyOf(op), Computation{next, 0});
+    if (first)
+      next += op->getNumResults();
+    ++found->second.left;
+    numberResults(op, found->second);
     return success();
   }
 
-  // The value that `value` is another copy of.
-  Value originOf(Value value) const {
-    if (Value original = origins.lookup(value))
-      return original;
+  // Values that are the same: those of ops of one name, attributes and operands, repeated or not. Two ops of
+  // a forward graph may be alike, and then either is what a third repeats.
+  struct Computation {
+    unsigned first; // number of its first result
+    unsigned left;  // marked "recompute" and not yet repeated
+  };
+  using Key = std::tuple<const void *, const void *, SmallVector<const void *>, SmallVector<unsigned>>;
+
+  unsigned numberOf(Value value) {
     if (auto reload = value.getDefiningOp<ReloadOp>())
       if (auto offload = reload.getThere().getDefiningOp<OffloadOp>())
-        return offload.getX();
-    return value;
+        return numberOf(offload.getX());
+    auto [found, first] = numbers.try_emplace(value, next);
+    next += first ? 1 : 0;
+    return found->second;
   }
 
-  // What an op and its clone have in common.
-  static DictionaryAttr essence(Operation *op) {
+  void numberResults(Operation *op, const Computation &computation) {
+    for (OpResult result : op->getResults())
+      numbers[result] = computation.first + result.getResultNumber();
+  }
+
+  Key keyOf(Operation *op) {
     NamedAttrList attributes(op->getAttrDictionary());
     attributes.erase(kRematAttr);
     attributes.erase(mlir::ft::kPhaseAttr);
-    return attributes.getDictionary(op->getContext());
-  }
-
-  /// Of two ops with the same name and essence.
-  bool isOriginalOf(Operation *original, Operation *clone) const {
-    return llvm::equal(original->getResultTypes(), clone->getResultTypes()) &&
-           llvm::equal(original->getOperands(),
-                       llvm::map_range(clone->getOperands(), [&](Value value) { return originOf(value); }));
+    return {op->getName().getAsOpaquePointer(),
+            attributes.getDictionary(op->getContext()).getAsOpaquePointer(),
+            llvm::map_to_vector(op->getResultTypes(), [](Type type) { return type.getAsOpaquePointer(); }),
+            llvm::map_to_vector(op->getOperands(), [&](Value operand) { return numberOf(operand); })};
   }
 
   LogicalResult verifyClone(Operation *op) {
     if (!is(getPhase(op), mlir::ft::kPhaseRecompute) || isa<ReloadOp>(op))
       return success();
-    SmallVector<Operation *, 2> &alike = originals[{op->getName().getAsOpaquePointer(), essence(op)}];
-    auto original = llvm::find_if(alike, [&](Operation *o) { return isOriginalOf(o, op); });
-    if (original == alike.end())
+    auto found = computations.find(keyOf(op));
+    if (found == computations.end() || found->second.left == 0)
       return op->emitOpError(
           "is of phase \"recompute\" but repeats no forward op marked remat = \"recompute\", "
           "or one that was repeated before");
-    for (auto [mine, its] : llvm::zip_equal(op->getResults(), (*original)->getResults()))
-      origins[mine] = its;
-    alike.erase(original);
+    --found->second.left;
+    numberResults(op, found->second);
     return success();
   }
 
@@ -132,9 +144,9 @@ private:
   }
 
   Block &block;
-  // Marked "recompute", not yet repeated, by name and essence.
-  llvm::DenseMap<std::pair<const void *, DictionaryAttr>, SmallVector<Operation *, 2>> originals;
-  llvm::DenseMap<Value, Value> origins; // of the results of clones
+  std::map<Key, Computation> computations;
+  llvm::DenseMap<Value, unsigned> numbers;
+  unsigned next = 0;
 };
 
 struct VerifyRematPass : impl::VerifyRematPassBase<VerifyRematPass> {

@@ -19,7 +19,7 @@ using mlir::ftx::View;
 
 int64_t bytesOf(RankedTensorType type) { return type.getNumElements() * bytesOf(type.getElementType()); }
 
-int64_t bytesOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
+int64_t bytesOf(Type element) { return mlir::ft::elementBytes(element); }
 
 FlatSymbolRefAttr unitOf(Type type) {
   return llvm::TypeSwitch<Type, FlatSymbolRefAttr>(type)

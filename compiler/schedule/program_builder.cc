@@ -1,6 +1,6 @@
 #include "compiler/schedule/program_builder.h"
 
-#include "dialects/ft/layer.h"
+#include "dialects/ft/dialect.h"
 
 namespace ft::compiler {
 
@@ -46,7 +46,7 @@ void ProgramBuilder::kernel(const KernelSpec &spec, const Tag &tag) {
 
 void ProgramBuilder::copy(const View &from, const View &to, const Tag &tag) {
   auto type = cast<RankedTensorType>(from.type);
-  uint64_t bytes = type.getNumElements() * (type.getElementTypeBitWidth() / 8);
+  uint64_t bytes = type.getNumElements() * mlir::ft::elementBytes(type.getElementType());
   kernel({.name = "copy", .ins = {from}, .outs = {to}, .workspace = {}, .attributes = {}, .bytes = 2 * bytes},
          tag);
 }

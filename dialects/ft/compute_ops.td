@@ -108,38 +108,6 @@ def Ft_SumLeadingOp : Ft_ComputeOp<"sum_leading", [Precision], ["getWorkspaceByt
   let hasFolder = 1;
 }
 
-def Ft_BroadcastOp : Ft_ComputeOp<"broadcast", [Differentiable, CheapToRecompute]> {
-  let summary = "Repeats x over new leading dimensions";
-  let arguments = (ins Ft_FloatTensor:$x);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
-  let hasFolder = 1;
-}
-
-def Ft_AddOp : Ft_ComputeOp<"add", [Differentiable, Precision, CheapToRecompute, AllTypesMatch<["a", "result"]>], ["getReusableOperand"]> {
-  let summary = "Sum a + b; b's shape is a's or a suffix of it";
-  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b)";
-  let hasFolder = 1;
-}
-
-def Ft_MulOp : Ft_ComputeOp<"mul", [Differentiable, CheapToRecompute, AllTypesMatch<["a", "result"]>], ["getReusableOperand"]> {
-  let summary = "Product a * b, element by element; b's shape is a's or a suffix of it";
-  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b)";
-}
-
-def Ft_ScaleOp : Ft_ComputeOp<"scale", [Differentiable, Precision, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
-  let summary = "x * factor";
-  let arguments = (ins Ft_FloatTensor:$x, F64Attr:$factor);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$x `,` custom<Real>($factor) attr-dict `:` type($x)";
-  let hasVerifier = 0;
-  let hasFolder = 1;
-}
-
 def Ft_GeluOp : Ft_ComputeOp<"gelu", [Differentiable, CheapToRecompute, OfMlp, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
   let summary = "GELU; approximate = \"tanh\" (GPT-2's gelu_new) or \"none\" (erf)";
   let arguments = (ins Ft_FloatTensor:$x, StrAttr:$approximate);
@@ -255,18 +223,18 @@ def Ft_QkvAttentionGradOp : Ft_ComputeOp<"qkv_attention_grad", [], ["getWorkspac
   let assemblyFormat = "$dout `,` $qkv `,` $out `,` $lse `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_SplitOp : Ft_ComputeOp<"split", [Differentiable], [], []> {
+def Ft_SplitOp : Ft_ComputeOp<"split", [Differentiable, MovesElements], [], []> {
   let summary = "Cuts the last dimension into consecutive parts";
   let arguments = (ins Ft_FloatTensor:$x);
   let results = (outs Variadic<Ft_FloatTensor>:$parts);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($parts)";
 }
 
-def Ft_ConcatOp : Ft_ComputeOp<"concat", [Differentiable], [], []> {
-  let summary = "Joins along the last dimension";
-  let arguments = (ins Variadic<Ft_FloatTensor>:$parts);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($result)";
+def Ft_ConcatOp : Ft_ComputeOp<"concat", [Differentiable, MovesElements], [], []> {
+  let summary = "Joins along a dimension; -1 is the last";
+  let arguments = (ins Variadic<Ft_Tensor>:$parts, DefaultValuedAttr<I64Attr, "-1">:$axis);
+  let results = (outs Ft_Tensor:$result);
+  let assemblyFormat = "$parts (`axis` $axis^)? attr-dict `:` type($parts) `->` type($result)";
 }
 
 #endif // FT_COMPUTE_OPS

@@ -59,7 +59,7 @@ uint64_t bytesOfOperandsAndResults(Operation *op) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor || !tensor.hasStaticShape() || !tensor.getElementType().isIntOrFloat())
       return 0;
-    return uint64_t(tensor.getNumElements()) * tensor.getElementTypeBitWidth() / 8;
+    return uint64_t(tensor.getNumElements()) * elementBytes(tensor.getElementType());
   };
   uint64_t bytes = 0;
   llvm::SmallPtrSet<Value, 8> seen;
@@ -109,14 +109,6 @@ uint64_t MatmulOp::getModelFlops() { return getFlops() - (getBias() ? elements(g
 //===----------------------------------------------------------------------===//
 
 uint64_t SumLeadingOp::getFlops() { return elements(getX()); }
-
-uint64_t BroadcastOp::getFlops() { return 0; }
-
-uint64_t AddOp::getFlops() { return elements(getResult()); }
-
-uint64_t MulOp::getFlops() { return elements(getResult()); }
-
-uint64_t ScaleOp::getFlops() { return elements(getResult()); }
 
 // tanh form: cubic 4, scaling 1, tanh 1, 0.5 x (1 + t) 3. erf form: scaling 1, erf 1, 3.
 uint64_t GeluOp::getFlops() { return (getApproximate() == "tanh" ? 9 : 5) * elements(getX()); }

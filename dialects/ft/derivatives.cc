@@ -81,11 +81,6 @@ Gradients EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                            accumulators[1])};
 }
 
-Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                     ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  return {reduceTo(builder, getLoc(), getX().getType(), resultGrads[0])};
-}
-
 Gradients SplitOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
                                  ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
   SmallVector<Value> parts;
@@ -93,13 +88,24 @@ Gradients SplitOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, Arr
     parts.push_back(gradient
                         ? gradient
                         : FillOp::create(builder, getLoc(), part.getType(), builder.getF64FloatAttr(0.0)));
-  return {ConcatOp::create(builder, getLoc(), getX().getType(), parts)};
+  return {ConcatOp::create(builder, getLoc(), getX().getType(), parts, builder.getI64IntegerAttr(-1))};
 }
 
 Gradients ConcatOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
                                   ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  auto split = SplitOp::create(builder, getLoc(), getParts().getTypes(), resultGrads[0]);
-  return Gradients(split.getParts());
+  int64_t rank = cast<RankedTensorType>(getType()).getRank(), axis = getAxis();
+  if (axis < 0 || axis == rank - 1) {
+    auto split = SplitOp::create(builder, getLoc(), getParts().getTypes(), resultGrads[0]);
+    return Gradients(split.getParts());
+  }
+  SmallVector<int64_t> begin(rank, 0);
+  Gradients gradients;
+  for (Value part : getParts()) {
+    gradients.push_back(SliceOp::create(builder, getLoc(), part.getType(), resultGrads[0],
+                                        builder.getDenseI64ArrayAttr(begin)));
+    begin[axis] += cast<RankedTensorType>(part.getType()).getDimSize(axis);
+  }
+  return gradients;
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,30 +130,6 @@ Gradients MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, Ar
     accumulated[0] = accumulators[0] != nullptr;
   }
   return gradients;
-}
-
-Gradients AddOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                               ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  Value dy = resultGrads[0];
-  return {needed[0] ? dy : Value(), needed[1] ? reduceTo(builder, getLoc(), getB().getType(), dy) : Value()};
-}
-
-Gradients MulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                               ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  Value dy = resultGrads[0];
-  Gradients gradients(2);
-  if (needed[1]) {
-    Value product = MulOp::create(builder, getLoc(), getA().getType(), dy, getA());
-    gradients[1] = reduceTo(builder, getLoc(), getB().getType(), product);
-  }
-  if (needed[0])
-    gradients[0] = MulOp::create(builder, getLoc(), getA().getType(), dy, getB());
-  return gradients;
-}
-
-Gradients ScaleOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                 ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  return {ScaleOp::create(builder, getLoc(), getX().getType(), resultGrads[0], getFactorAttr())};
 }
 
 Gradients GeluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,

@@ -1,5 +1,6 @@
 #include "dialects/ft/dialect.h"
 
+#include "dialects/ft/elementwise.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -31,7 +32,13 @@ void FtDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/ft/ops.cc.inc"
       >();
+#define FT_ELEMENTWISE(Name, mnemonic, domain, operands, parameters, value, gradients, summary)              \
+  addOperations<Name##Op>();
+#include "runtime/base/elementwise.def"
+#undef FT_ELEMENTWISE
 }
+
+uint64_t elementBytes(Type element) { return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8); }
 
 bool isKernelShape(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);

@@ -29,10 +29,13 @@ using ::ft::kBlockElements;
 using ::ft::kHealthWords;
 
 // Most dimensions that a kernel takes.
-inline constexpr int64_t kMaxRank = 4;
+inline constexpr int64_t kMaxRank = 8;
 
 // The state of loss scaling: scale, good steps in a row, skipped steps for which it did not back off.
 inline constexpr int64_t kScalerNumbers = 3;
+
+// Bytes of an element in memory: a truth value takes one.
+uint64_t elementBytes(Type element);
 
 // True for a ranked tensor of at most kMaxRank dimensions, all static and positive.
 bool isKernelShape(Type type);

@@ -77,13 +77,13 @@ def Ft_InitAttr : Ft_Attr<"Init", "init"> {
   let genVerifyDecl = 1;
 }
 
-// What kernels take: static, positive extents, at most four dimensions.
+// What kernels take: static, positive extents, at most eight dimensions.
 class Ft_TensorOf<list<Type> elementTypes>
     : Type<And<[RankedTensorOf<elementTypes>.predicate, CPred<"::mlir::ft::isKernelShape($_self)">]>,
-           "tensor of " # !interleave(!foreach(t, elementTypes, t.summary), " or ") # " with at most 4 positive static dimensions",
+           "tensor of " # !interleave(!foreach(t, elementTypes, t.summary), " or ") # " with at most 8 positive static dimensions",
            "::mlir::RankedTensorType">;
 
-def Ft_Tensor : Ft_TensorOf<[F32, BF16, F16, I32, I64]>;
+def Ft_Tensor : Ft_TensorOf<[F32, BF16, F16, I32, I64, I1]>;
 def Ft_FloatTensor : Ft_TensorOf<[F32, BF16, F16]>;
 def Ft_TokenTensor : Ft_TensorOf<[I32]>;
 def Ft_Scalar : 0DTensorOf<[F32]>;

@@ -64,8 +64,4 @@ ElementRole FillOp::getElementRole(unsigned) { return ElementRole::Rounded; }
 
 ElementRole CopyOp::getElementRole(unsigned) { return ElementRole::Rounded; }
 
-ElementRole AddOp::getElementRole(unsigned) { return ElementRole::Sum; }
-
-ElementRole ScaleOp::getElementRole(unsigned) { return ElementRole::Sum; }
-
 } // namespace mlir::ft

@@ -24,6 +24,11 @@ template <typename ConcreteType>
 // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)
 class FusedWithGradient : public OpTrait::TraitBase<ConcreteType, FusedWithGradient> {};
 
+// Marks ops that only move elements.
+template <typename ConcreteType>
+// NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)
+class MovesElements : public OpTrait::TraitBase<ConcreteType, MovesElements> {};
+
 // Classes of ops for recomputation.
 template <typename ConcreteType>
 // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)

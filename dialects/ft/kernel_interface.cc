@@ -169,15 +169,9 @@ Value HealthOp::getTiedOperand(unsigned) { return getAcc(); }
 // Elementwise and row by row kernels: the result may take the place of an operand that dies
 //===----------------------------------------------------------------------===//
 
-Value AddOp::getReusableOperand(unsigned) { return getA(); }
-
 Value AddLayerNormOp::getReusableOperand(unsigned index) { return index == 0 ? getA() : getB(); }
 
 Value AddRmsNormOp::getReusableOperand(unsigned index) { return index == 0 ? getA() : getB(); }
-
-Value MulOp::getReusableOperand(unsigned) { return getA(); }
-
-Value ScaleOp::getReusableOperand(unsigned) { return getX(); }
 
 Value GeluOp::getReusableOperand(unsigned) { return getX(); }
 

@@ -28,6 +28,9 @@ def CheapToRecompute : NativeOpTrait<"CheapToRecompute"> { let cppNamespace = ":
 // Computes part of the gradient along with its results, so it runs once.
 def FusedWithGradient : NativeOpTrait<"FusedWithGradient"> { let cppNamespace = "::mlir::ft"; }
 
+// Only moves elements, so its results have the element type of its operands.
+def MovesElements : NativeOpTrait<"MovesElements"> { let cppNamespace = "::mlir::ft"; }
+
 // Classes of ops for recomputation (--remat=ops:CLASS).
 def OfAttention : NativeOpTrait<"OfAttention"> { let cppNamespace = "::mlir::ft"; }
 def OfMlp : NativeOpTrait<"OfMlp"> { let cppNamespace = "::mlir::ft"; }

@@ -4,6 +4,7 @@
 #define FT_OPS
 
 include "dialects/ft/parameter_ops.td"
+include "dialects/ft/primitive_ops.td"
 include "dialects/ft/compute_ops.td"
 include "dialects/ft/loss_ops.td"
 include "dialects/ft/latent_ops.td"

@@ -29,12 +29,6 @@ LogicalResult verifyEps(Operation *op, const llvm::APFloat &eps) {
   return op->emitOpError() << "eps is " << value << "; expected 0 or more";
 }
 
-LogicalResult verifyBinary(Operation *op, Value a, Value b) {
-  if (failed(verify::suffixOf(op, "b", b, "a", a)))
-    return failure();
-  return verify::sameElementType(op, "b", b, "a", a);
-}
-
 LogicalResult verifyApproximation(Operation *op, llvm::StringRef approximate) {
   if (approximate == "tanh" || approximate == "none")
     return success();
@@ -169,16 +163,6 @@ LogicalResult AddRmsNormOp::verify() {
 
 // Rounded once, to the type of the result.
 LogicalResult SumLeadingOp::verify() { return verify::suffixOf(*this, "result", getResult(), "x", getX()); }
-
-LogicalResult BroadcastOp::verify() {
-  if (failed(verify::suffixOf(*this, "x", getX(), "the result", getResult())))
-    return failure();
-  return verify::sameElementType(*this, "result", getResult(), "x", getX());
-}
-
-LogicalResult AddOp::verify() { return verifyBinary(*this, getA(), getB()); }
-
-LogicalResult MulOp::verify() { return verifyBinary(*this, getA(), getB()); }
 
 LogicalResult GeluOp::verify() { return verifyApproximation(*this, getApproximate()); }
 

@@ -14,28 +14,31 @@ LogicalResult verifyRows(Operation *op, llvm::StringRef name, Value rows, Value 
   return verify::shapeIs(op, name, rows, expected, "the shape of ids and the width of " + tableName);
 }
 
-// The parts lie side by side in the last dimension of `whole`.
-LogicalResult verifyParts(Operation *op, llvm::StringRef wholeName, Value whole, ValueRange parts) {
+// The parts lie one after the other in dimension `axis` of `whole`; -1 is the last.
+LogicalResult verifyParts(Operation *op, llvm::StringRef wholeName, Value whole, ValueRange parts,
+                          int64_t axis) {
   if (parts.empty())
     return op->emitOpError("has no parts; expected at least one");
-  if (failed(verify::minRank(op, wholeName, whole, 1, "[..., columns]")))
-    return failure();
-  int64_t columns = 0;
+  int64_t rank = verify::tensor(whole).getRank();
+  if (rank < 1 || axis < -1 || axis >= rank)
+    return op->emitOpError() << "axis is " << axis << "; " << wholeName << " is "
+                             << shapeText(whole.getType());
+  int64_t joined = axis < 0 ? rank - 1 : axis, extent = 0;
   for (auto [index, part] : llvm::enumerate(parts)) {
     std::string name = ("part #" + llvm::Twine(index)).str();
-    if (failed(verify::minRank(op, name, part, 1, "[..., columns]")))
+    if (failed(verify::rank(op, name, part, rank, "as " + wholeName.str())))
       return failure();
     llvm::SmallVector<int64_t> expected(verify::shape(whole));
-    expected.back() = verify::shape(part).back();
-    if (failed(verify::shapeIs(op, name, part, expected, "the leading dimensions of " + wholeName)) ||
+    expected[joined] = verify::shape(part)[joined];
+    if (failed(verify::shapeIs(op, name, part, expected, "the other dimensions of " + wholeName)) ||
         failed(verify::sameElementType(op, name, part, wholeName, whole)))
       return failure();
-    columns += expected.back();
+    extent += expected[joined];
   }
-  if (columns == verify::shape(whole).back())
+  if (extent == verify::shape(whole)[joined])
     return success();
-  return op->emitOpError() << "parts have " << columns << " columns together but " << wholeName << " has "
-                           << verify::shape(whole).back();
+  return op->emitOpError() << "parts have " << extent << " elements together in dimension " << joined
+                           << " but " << wholeName << " has " << verify::shape(whole)[joined];
 }
 
 } // namespace
@@ -64,8 +67,10 @@ LogicalResult CopyOp::verify() {
   return verify::sameElementType(*this, "result", getResult(), "x", getX());
 }
 
-LogicalResult SplitOp::verify() { return verifyParts(*this, "x", getX(), getParts()); }
+LogicalResult SplitOp::verify() { return verifyParts(*this, "x", getX(), getParts(), -1); }
 
-LogicalResult ConcatOp::verify() { return verifyParts(*this, "the result", getResult(), getParts()); }
+LogicalResult ConcatOp::verify() {
+  return verifyParts(*this, "the result", getResult(), getParts(), getAxis());
+}
 
 } // namespace mlir::ft

@@ -86,8 +86,8 @@ static BufferOp definitionOf(Value buffer) { return buffer.getDefiningOp<BufferO
 /// Bytes of a tensor or of one element.
 static uint64_t bytesOf(Type type) {
   if (auto tensor = dyn_cast<RankedTensorType>(type))
-    return tensor.getNumElements() * (tensor.getElementTypeBitWidth() / 8);
-  return type.getIntOrFloatBitWidth() / 8;
+    return tensor.getNumElements() * mlir::ft::elementBytes(tensor.getElementType());
+  return mlir::ft::elementBytes(type);
 }
 
 /// Views and buffers agree in number, and a view of a buffer of constant size lies inside of it.

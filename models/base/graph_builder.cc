@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "dialects/ft/elementwise.h"
 #include "dialects/ft/facts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -141,10 +142,10 @@ Value GraphBuilder::rmsNorm(Value x, Value weight, double eps) {
   return create<mlir::ft::RmsNormOp>(x.getType(), x, weight, builder.getF64FloatAttr(eps));
 }
 
-Value GraphBuilder::add(Value a, Value b) { return create<mlir::ft::AddOp>(a.getType(), a, b); }
+Value GraphBuilder::add(Value a, Value b) { return create<mlir::ft::AddOp>(mlir::ValueRange{a, b}); }
 
 Value GraphBuilder::scale(Value x, double factor) {
-  return create<mlir::ft::ScaleOp>(x.getType(), x, builder.getF64FloatAttr(factor));
+  return create<mlir::ft::ScaleOp>(mlir::ValueRange(x), factor);
 }
 
 Value GraphBuilder::dropout(Value x) {

@@ -28,6 +28,12 @@ constexpr size_t SizeOf(DType dtype) {
   return 0;
 }
 
+// A type that is computed with.
+constexpr bool IsFloat(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
+}
+constexpr bool IsInteger(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
+
 // As safetensors and MLIR's readers would write it: "f32", "bf16", ...
 constexpr std::string_view Name(DType dtype) {
   switch (dtype) {

@@ -21,14 +21,14 @@
 
 namespace ft {
 
-inline constexpr int kMaxRank = 4;
+inline constexpr int kMaxRank = 8;
 
 // A dense row-major region of the arena. An absent optional operand has data == nullptr and rank 0.
 struct Tensor {
   void* data = nullptr;
   DType dtype = DType::kF32;
   int rank = 0;
-  std::array<int64_t, kMaxRank> dims = {0, 0, 0, 0};
+  std::array<int64_t, kMaxRank> dims = {};
   // For a slice of a unit's flat buffer: the element of the unit at which this slice begins. 0 otherwise.
   int64_t flat_begin = 0;
 

@@ -66,8 +66,6 @@ class ReduceTask final : public CollectiveTask {
   const std::vector<ReducePart> parts_;
 };
 
-bool IsInteger(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
-
 std::vector<GatherPart> GatherParts(const proto::Instruction& instruction, const OperandResolver& resolver) {
   std::vector<GatherPart> parts;
   for (int i = 0; i < instruction.in_size(); ++i) {

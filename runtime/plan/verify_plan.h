@@ -10,7 +10,7 @@
 namespace ft {
 
 // Dimensions that an operand may have.
-inline constexpr int kMaxOperandRank = 4;
+inline constexpr int kMaxOperandRank = 8;
 
 // `plan` may come from anywhere. Checks, in this order:
 //  - indices: units, buffers, programs and operands exist, enums are known, numbers stay below overflow

@@ -86,6 +86,21 @@ Array RandomIds(std::vector<int64_t> dims, int64_t limit, uint64_t seed) {
   return array;
 }
 
+Array Typed(Array array, DType dtype) {
+  array.dtype = dtype;
+  return array;
+}
+
+Array Numbers(const std::vector<int64_t>& dims, uint64_t seed, DType dtype, double range) {
+  if (IsFloat(dtype)) return As(Random(dims, seed, range), dtype);
+  const bool truth = dtype == DType::kU8;
+  Array array = RandomIds(dims, truth ? 2 : 200, seed);
+  if (!truth) {
+    for (double& value : array.values) value -= 100;
+  }
+  return Typed(array, dtype);
+}
+
 Array Scalar(double value) { return {{}, {value}}; }
 
 Array Constant(std::vector<int64_t> dims, double value) {

@@ -39,6 +39,10 @@ double Rounding(DType dtype, double magnitude);
 Array As(Array array, DType dtype);
 // Uniform integers in [0, limit), i32.
 Array RandomIds(std::vector<int64_t> dims, int64_t limit, uint64_t seed);
+// The same values as elements of another type, which has them.
+Array Typed(Array array, DType dtype);
+// Random numbers of any type: floats in [-range, range], integers from -100 to 99, truth values.
+Array Numbers(const std::vector<int64_t>& dims, uint64_t seed, DType dtype, double range = 4.0);
 Array Scalar(double value);
 Array Constant(std::vector<int64_t> dims, double value);
 // An optional operand that is not given.

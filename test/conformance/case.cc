@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "runtime/base/elementwise.h"
+
 namespace ft::conformance {
 
 KernelAttributes Attributes(std::vector<std::pair<std::string, KernelAttributes::Value>> entries) {
@@ -57,14 +59,22 @@ std::vector<Case> MakeAllCases() {
   return all;
 }
 
+std::vector<std::string> PrimitiveOps() {
+  std::vector<std::string> ops = {"convert"};
+  for (const ElementwiseRow& row : kElementwiseRows) ops.emplace_back(row.name);
+  return ops;
+}
+
 }  // namespace
 
 const std::vector<CaseList>& CaseLists() {
   static const auto* const lists = new std::vector<CaseList>{
-      {{"add", "mul", "scale", "gelu", "swiglu", "gelu_grad", "swiglu_grad", "rope"}, &ElementwiseCases},
+      {{"gelu", "swiglu", "gelu_grad", "swiglu_grad", "rope"}, &ElementwiseCases},
       {{"fill", "iota", "cast", "copy", "broadcast", "split", "concat", "embedding", "embedding_grad",
         "sum_leading"},
        &MovementCases},
+      {PrimitiveOps(), &PrimitiveCases},
+      {{"reshape", "transpose", "slice", "pad", "reduce", "dot"}, &ShapeCases},
       {{"layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm", "layer_norm_grad", "rms_norm_grad"},
        &NormCases},
       {{"matmul"}, &MatmulCases},

@@ -57,6 +57,9 @@ struct Case {
 };
 
 std::vector<Case> ElementwiseCases();
+std::vector<Case> PrimitiveCases();
+std::vector<Case> ShapeCases();
+std::vector<Case> AnyAxisCases();  // part of MovementCases
 std::vector<Case> MovementCases();
 std::vector<Case> NormCases();
 std::vector<Case> MatmulCases();

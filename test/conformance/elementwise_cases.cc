@@ -15,17 +15,6 @@ Function Map(double (*f)(double)) {
   };
 }
 
-Function Binary(bool multiply) {
-  return [multiply](const Arrays& in) {
-    Array r = in[0];
-    for (int64_t i = 0; i < r.size(); ++i) {
-      const double b = in[1].values[i % in[1].size()];
-      r.values[i] = multiply ? r.values[i] * b : r.values[i] + b;
-    }
-    return Arrays{r};
-  };
-}
-
 double GeluTanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
@@ -66,21 +55,6 @@ void AddForward(std::vector<Case>& cases, DType dtype) {
   for (const auto& dims : kShapes) {
     const Array x = As(Random(dims, ++seed, 6.0), dtype), y = As(Random(dims, ++seed, 6.0), dtype);
     const std::string label = std::string(Name(dtype)) + " of " + std::to_string(x.size());
-    for (bool multiply : {false, true}) {
-      const std::string op = multiply ? "mul" : "add";
-      cases.push_back({op, label, {x, y}, {}, Binary(multiply)({x, y}), {.reusable = {{0, 0}}}});
-      const Array suffix = As(Random({dims.back()}, ++seed), dtype);
-      cases.push_back({op,
-                       label + " with a suffix",
-                       {x, suffix},
-                       {},
-                       Binary(multiply)({x, suffix}),
-                       {.reusable = {{0, 0}}}});
-    }
-    Array scaled = x;
-    for (double& v : scaled.values) v *= -0.375;
-    cases.push_back(
-        {"scale", label, {x}, Attributes({{"factor", -0.375}}), {scaled}, {.reusable = {{0, 0}}}});
     for (bool tanh : {true, false}) {
       cases.push_back({"gelu",
                        label + (tanh ? " tanh" : " erf"),

@@ -90,6 +90,8 @@ std::vector<std::byte> Encode(const Array& array) {
   if (IsHalf(dtype)) EncodeAs<uint16_t>(array, data, [=](double value) { return ToBits(value, dtype); });
   if (dtype == DType::kI32)
     EncodeAs<int32_t>(array, data, [](double value) { return static_cast<int32_t>(value); });
+  if (dtype == DType::kU8)
+    EncodeAs<uint8_t>(array, data, [](double value) { return static_cast<uint8_t>(value); });
   if (dtype == DType::kI64)
     EncodeAs<int64_t>(array, data, [](double value) { return static_cast<int64_t>(value); });
   if (dtype == DType::kF32)
@@ -102,6 +104,7 @@ void Decode(const void* data, Array& array) {
   const auto same = [](auto value) { return static_cast<double>(value); };
   if (IsHalf(dtype)) DecodeAs<uint16_t>(data, array, [=](uint16_t bits) { return FromBits(bits, dtype); });
   if (dtype == DType::kI32) DecodeAs<int32_t>(data, array, same);
+  if (dtype == DType::kU8) DecodeAs<uint8_t>(data, array, same);
   if (dtype == DType::kI64) DecodeAs<int64_t>(data, array, same);
   if (dtype == DType::kF32) DecodeAs<float>(data, array, same);
 }

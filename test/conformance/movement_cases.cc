@@ -207,6 +207,7 @@ std::vector<Case> MovementCases() {
       AddSums(cases, dtype, reduce);
     }
   }
+  for (Case& c : AnyAxisCases()) cases.push_back(std::move(c));
   return cases;
 }
 

@@ -37,7 +37,7 @@ std::string moduleText(const GraphCase& graph) {
 
 std::vector<GraphCase> allCases() {
   std::vector<GraphCase> all = opCases();
-  for (const auto& group : {attentionCases(), latentCases()})
+  for (const auto& group : {attentionCases(), latentCases(), primitiveCases()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

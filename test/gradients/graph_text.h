@@ -41,6 +41,7 @@ std::string moduleText(const GraphCase& graph);
 std::vector<GraphCase> opCases();
 std::vector<GraphCase> attentionCases();
 std::vector<GraphCase> latentCases();
+std::vector<GraphCase> primitiveCases();
 std::vector<GraphCase> allCases();
 
 }  // namespace mlir::ft::test

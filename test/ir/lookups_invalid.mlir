@@ -49,7 +49,7 @@ func.func @iota() {
 // -----
 
 func.func @split(%x: tensor<2x8xf32>) {
-  // expected-error @below {{parts have 6 columns together but x has 8}}
+  // expected-error @below {{parts have 6 elements together in dimension 1 but x has 8}}
   %0:2 = ft.split %x : tensor<2x8xf32> -> tensor<2x2xf32>, tensor<2x4xf32>
   return
 }
@@ -57,7 +57,7 @@ func.func @split(%x: tensor<2x8xf32>) {
 // -----
 
 func.func @split_rows(%x: tensor<2x8xf32>) {
-  // expected-error @below {{part #1 is 3x4; expected 2x4, the leading dimensions of x}}
+  // expected-error @below {{part #1 is 3x4; expected 2x4, the other dimensions of x}}
   %0:2 = ft.split %x : tensor<2x8xf32> -> tensor<2x4xf32>, tensor<3x4xf32>
   return
 }
@@ -65,7 +65,7 @@ func.func @split_rows(%x: tensor<2x8xf32>) {
 // -----
 
 func.func @concat(%x: tensor<2x8xf32>) {
-  // expected-error @below {{parts have 16 columns together but the result has 8}}
+  // expected-error @below {{parts have 16 elements together in dimension 1 but the result has 8}}
   %0 = ft.concat %x, %x : tensor<2x8xf32>, tensor<2x8xf32> -> tensor<2x8xf32>
   return
 }

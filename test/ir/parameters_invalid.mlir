@@ -21,7 +21,7 @@ ft.parameter @w : tensor<4xi32> = #ft.init<normal, 1.0>
 
 // -----
 
-// expected-error @below {{failed to satisfy constraint: type attribute of tensor of 32-bit float or bfloat16 type or 16-bit float with at most 4 positive static dimensions}}
+// expected-error @below {{failed to satisfy constraint: type attribute of tensor of 32-bit float or bfloat16 type or 16-bit float with at most 8 positive static dimensions}}
 ft.parameter @w : tensor<?xf32> = #ft.init<normal, 1.0>
 
 // -----

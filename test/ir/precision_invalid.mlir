@@ -74,14 +74,6 @@ func.func @embedding_grad(%ids: tensor<3xi32>, %dy: tensor<3x4xbf16>, %acc: tens
 
 // -----
 
-func.func @add(%a: tensor<3x4xbf16>, %b: tensor<4xf32>) {
-  // expected-error @below {{'ft.add' op b has elements of type 'f32'; expected 'bf16', as a}}
-  %0 = ft.add %a, %b : tensor<3x4xbf16>, tensor<4xf32>
-  return
-}
-
-// -----
-
 func.func @lse(%q: tensor<2x3x8xbf16>) {
   // expected-error @below {{lse has elements of type 'bf16'; expected f32}}
   %0:2 = ft.attention %q, %q, %q heads 2 kv_heads 2 : (tensor<2x3x8xbf16>, tensor<2x3x8xbf16>, tensor<2x3x8xbf16>) -> (tensor<2x3x8xbf16>, tensor<2x2x3xbf16>)

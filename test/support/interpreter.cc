@@ -43,6 +43,7 @@ class Buffer {
 
 absl::StatusOr<DType> dtypeOf(Type element) {
   if (element.isF32()) return DType::kF32;
+  if (element.isInteger(1)) return DType::kU8;
   if (element.isInteger(32)) return DType::kI32;
   if (element.isInteger(64)) return DType::kI64;
   return absl::InvalidArgumentError("the interpreter runs f32, i32 and i64 only");

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "dialects/ft/dialect.h"
+#include "dialects/ft/elementwise.h"
 #include "runtime/base/philox.h"
 
 namespace mlir::ft::test {
@@ -43,10 +43,6 @@ void embedding(OpEvaluation& e) {
     std::copy_n(e.in[1]->row(e.in[0]->data[i]), e.in[1]->last(), e.out[0].row(i));
 }
 
-void broadcast(OpEvaluation& e) {
-  for (int64_t i = 0; i < e.out[0].size(); ++i) e.out[0].data[i] = e.in[0]->data[i % e.in[0]->size()];
-}
-
 void sumLeading(OpEvaluation& e) {
   for (int64_t i = 0; i < e.in[0]->size(); ++i) e.out[0].data[i % e.out[0].size()] += e.in[0]->data[i];
 }
@@ -58,13 +54,6 @@ void split(OpEvaluation& e) {
       std::copy_n(from, part.last(), part.row(r));
       from += part.last();
     }
-  }
-}
-
-void concat(OpEvaluation& e) {
-  for (int64_t r = 0; r < e.out[0].rows(); ++r) {
-    double* to = e.out[0].row(r);
-    for (const Array* part : e.in) to = std::copy_n(part->row(r), part->last(), to);
   }
 }
 
@@ -97,11 +86,6 @@ OpFunction elementwise(Function function) {
     for (int64_t i = 0; i < e.out[0].size(); ++i)
       e.out[0].data[i] = function(e.in[0]->data[i], e.in[1]->data[i % e.in[1]->size()]);
   };
-}
-
-void scale(OpEvaluation& e) {
-  double factor = realOf(cast<ScaleOp>(e.op).getFactorAttr());
-  for (int64_t i = 0; i < e.out[0].size(); ++i) e.out[0].data[i] = e.in[0]->data[i] * factor;
 }
 
 // Kept where u >= rate; the draws do not depend on x.
@@ -289,33 +273,32 @@ std::vector<double> codeProbabilities(const double* logits, int64_t bits) {
 }
 
 const std::map<std::string, OpFunction>& referenceOps() {
-  static const auto& table = *new std::map<std::string, OpFunction>{
-      {"fill", fill},
-      {"iota", iota},
-      {"copy", copy},
-      {"embedding", embedding},
-      {"broadcast", broadcast},
-      {"sum_leading", sumLeading},
-      {"split", split},
-      {"concat", concat},
-      {"matmul", matmul},
-      {"add", elementwise([](double a, double b) { return a + b; })},
-      {"mul", elementwise([](double a, double b) { return a * b; })},
-      {"swiglu", elementwise([](double gate, double up) { return gate * sigmoid(gate) * up; })},
-      {"scale", scale},
-      {"dropout", dropout},
-      {"gelu", gelu},
-      {"layer_norm", layerNorm},
-      {"rms_norm", rmsNorm},
-      {"rope", rope},
-      {"attention", attention},
-      {"qkv_attention", qkvAttention},
-      {"cross_entropy", crossEntropy},
-      {"linear_cross_entropy", linearCrossEntropy},
-      {"sample_bits", sampleBits},
-      {"binary_mapper", binaryMapper},
-      {"bits_kl", bitsKl},
-  };
+  static const auto& table = *[] {
+    auto* ops = new std::map<std::string, OpFunction>{
+        {"fill", fill},
+        {"iota", iota},
+        {"copy", copy},
+        {"embedding", embedding},
+        {"sum_leading", sumLeading},
+        {"split", split},
+        {"matmul", matmul},
+        {"swiglu", elementwise([](double gate, double up) { return gate * sigmoid(gate) * up; })},
+        {"dropout", dropout},
+        {"gelu", gelu},
+        {"layer_norm", layerNorm},
+        {"rms_norm", rmsNorm},
+        {"rope", rope},
+        {"attention", attention},
+        {"qkv_attention", qkvAttention},
+        {"cross_entropy", crossEntropy},
+        {"linear_cross_entropy", linearCrossEntropy},
+        {"sample_bits", sampleBits},
+        {"binary_mapper", binaryMapper},
+        {"bits_kl", bitsKl},
+    };
+    addReferencePrimitives(*ops);
+    return ops;
+  }();
   return table;
 }
 

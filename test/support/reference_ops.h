@@ -23,6 +23,9 @@ using OpFunction = std::function<void(OpEvaluation&)>;
 // By op name without the dialect's.
 const std::map<std::string, OpFunction>& referenceOps();
 
+// Those of the primitives.
+void addReferencePrimitives(std::map<std::string, OpFunction>& ops);
+
 // Probability of each of the 2^bits codes under independent bits: G of ft.binary_mapper.
 std::vector<double> codeProbabilities(const double* logits, int64_t bits);
 

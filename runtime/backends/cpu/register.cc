@@ -13,6 +13,7 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterCast(registry, isa);
   cpu::RegisterCopy(registry, isa);
   cpu::RegisterCrossEntropy(registry, isa);
+  cpu::RegisterDot(registry, isa);
   cpu::RegisterDropout(registry, isa);
   cpu::RegisterElementwise(registry, isa);
   cpu::RegisterEmbedding(registry, isa);
@@ -22,7 +23,10 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterLinearCrossEntropy(registry, isa);
   cpu::RegisterLossScaling(registry, isa);
   cpu::RegisterMatmul(registry, isa);
+  cpu::RegisterMove(registry, isa);
   cpu::RegisterNorm(registry, isa);
+  cpu::RegisterPrimitives(registry, isa);
+  cpu::RegisterReduce(registry, isa);
   cpu::RegisterRope(registry, isa);
   cpu::RegisterSgd(registry, isa);
   cpu::RegisterSplitConcat(registry, isa);

@@ -17,17 +17,21 @@ std::vector<std::string> KernelTable::Names() const {
 
 void RegisterCudaKernels(KernelTable& table) {
   RegisterAttention(table);
+  RegisterDot(table);
   RegisterElementwise(table);
   RegisterEmbedding(table);
   RegisterLatent(table);
   RegisterLoss(table);
   RegisterMatmul(table);
   RegisterMatmulGelu(table);
+  RegisterMove(table);
   RegisterMovement(table);
   RegisterNorm(table);
   RegisterOptimizer(table);
   RegisterRandom(table);
+  RegisterReduce(table);
   RegisterSums(table);
+  RegisterPrimitives(table);  // last: those that none of the others has
 }
 
 }  // namespace ft::cuda

@@ -5,7 +5,8 @@
 
 namespace ft::cuda {
 
-void RegisterAttention(KernelTable& table);    // attention, attention_grad
+void RegisterAttention(KernelTable& table);  // attention, attention_grad
+void RegisterDot(KernelTable& table);
 void RegisterElementwise(KernelTable& table);  // add mul scale gelu gelu_grad swiglu swiglu_grad
 void RegisterEmbedding(KernelTable& table);    // embedding, embedding_grad
 void RegisterLatent(KernelTable& table);  // sample_bits bits_kl bits_kl_grad binary_mapper binary_mapper_grad
@@ -13,11 +14,15 @@ void RegisterLoss(
     KernelTable& table);  // cross_entropy[_grad], linear_cross_entropy[_grad, _loss_grad], loss_count
 void RegisterMatmul(KernelTable& table);
 void RegisterMatmulGelu(KernelTable& table);  // matmul_gelu, matmul_gelu_grad
-void RegisterMovement(KernelTable& table);    // copy cast broadcast split concat rope fill iota zero_padding
+void RegisterMove(KernelTable& table);        // transpose, slice, pad
+void RegisterMovement(
+    KernelTable& table);  // copy reshape broadcast split concat fill iota zero_padding cast rope
 void RegisterNorm(KernelTable& table);        // layer_norm, rms_norm, gradients, add_*
 void RegisterOptimizer(KernelTable& table);   // adamw adam sgd accumulate drain loss_scale update_scaler
+void RegisterPrimitives(KernelTable& table);  // convert, and rows of elementwise.def that the table lacks
 void RegisterRandom(KernelTable& table);      // init_normal init_constant dropout
-void RegisterSums(KernelTable& table);        // sum_leading sum_squares clip_coefficient health
+void RegisterReduce(KernelTable& table);
+void RegisterSums(KernelTable& table);  // sum_leading sum_squares clip_coefficient health
 
 void RegisterCudaKernels(KernelTable& table);  // all of these
 

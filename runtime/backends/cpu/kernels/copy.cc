@@ -1,4 +1,4 @@
-// copy and broadcast.
+// copy.
 #include <cstring>
 
 #include "runtime/backends/cpu/kernel_base.h"
@@ -22,33 +22,8 @@ KernelOr MakeCopy(const KernelContext& context) {
   });
 }
 
-KernelOr MakeBroadcast(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
-  const Tensor &x = context.in(0), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
-  FT_RETURN_IF_ERROR(CheckPresent(r, "result", x.dtype));
-  if (x.elements() == 0 || r.elements() % x.elements() != 0) {
-    return absl::InvalidArgumentError("x's shape must be a suffix of the result's");
-  }
-  const int64_t size = static_cast<int64_t>(SizeOf(x.dtype));
-  const int64_t period = x.elements() * size, bytes = r.elements() * size;
-  const int threads = ThreadsFor(context.num_threads, bytes / 4);
-  return MakeKernel([=, from = x.as<char>(), to = r.as<char>()] {
-    ParallelRanges(bytes, kGrainBytes, threads, [&](int64_t begin, int64_t end) {
-      while (begin < end) {
-        const int64_t offset = begin % period, n = std::min(period - offset, end - begin);
-        std::memcpy(to + begin, from + offset, n);
-        begin += n;
-      }
-    });
-  });
-}
-
 }  // namespace
 
-void RegisterCopy(KernelRegistry& registry, Isa isa) {
-  Add<MakeCopy>(registry, "copy", isa);
-  Add<MakeBroadcast>(registry, "broadcast", isa);
-}
+void RegisterCopy(KernelRegistry& registry, Isa isa) { Add<MakeCopy>(registry, "copy", isa); }
 
 }  // namespace ft::cpu

@@ -3,34 +3,31 @@
 
 #include "fmt/format.h"
 #include "runtime/backends/cpu/kernel_base.h"
+#include "runtime/backends/cpu/kernels/primitives.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/device/elementwise_operands.h"
 
 namespace ft::cpu {
 namespace {
 
-absl::Status CheckSuffix(const Tensor& b, const Tensor& a) {
-  FT_RETURN_IF_ERROR(CheckPresent(b, "b", a.dtype));
-  bool suffix = b.rank <= a.rank;
-  for (int i = 0; suffix && i < b.rank; ++i) suffix = b.dims[b.rank - 1 - i] == a.dims[a.rank - 1 - i];
-  return suffix ? absl::OkStatus() : absl::InvalidArgumentError("b's shape must be a's or a suffix of it");
-}
-
-KernelOr MakeBinary(const KernelContext& context,
+// Floats of one type, a in the shape of the result: what there are loops without copies for.
+KernelOr MakeBinary(const KernelContext& context, Elementwise kind,
                     void (*const routines[kFloatTypes])(const BinaryArgs&, int64_t, int64_t)) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
-  const Tensor &a = context.in(0), &b = context.in(1), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(a, "a"));
-  FT_RETURN_IF_ERROR(CheckSuffix(b, a));
-  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", a));
-  const BinaryArgs args = {a.data, b.data, r.data, b.elements()};
-  return MakeElementwise(routines[FloatIndex(a.dtype)], args, a.elements(), context.num_threads);
+  FT_ASSIGN_OR_RETURN(const ElementwiseOperands operands,
+                      CheckElementwise(RowOf(kind), context.operands, context.attributes));
+  const ElementwiseOperand &a = operands.in[0], &b = operands.in[1];
+  if (!operands.of_floats || a.dtype != b.dtype || a.dtype != operands.result_dtype ||
+      a.period != operands.elements)
+    return MakePrimitive(RowOf(kind), context);
+  const BinaryArgs args = {a.data, b.data, operands.result, b.period};
+  return MakeElementwise(routines[FloatIndex(a.dtype)], args, operands.elements, context.num_threads);
 }
 
 KernelOr MakeAdd(const KernelContext& context) {
-  return MakeBinary(context, context.routines.elementwise.add);
+  return MakeBinary(context, Elementwise::kAdd, context.routines.elementwise.add);
 }
 KernelOr MakeMul(const KernelContext& context) {
-  return MakeBinary(context, context.routines.elementwise.mul);
+  return MakeBinary(context, Elementwise::kMul, context.routines.elementwise.mul);
 }
 
 KernelOr MakeUnary(const KernelContext& context,
@@ -44,6 +41,9 @@ KernelOr MakeUnary(const KernelContext& context,
 }
 
 KernelOr MakeScale(const KernelContext& context) {
+  if (context.operands.in.size() == 1 && context.operands.out.size() == 1 &&
+      (!IsFloat(context.in(0).dtype) || context.in(0).dtype != context.out(0).dtype))
+    return MakePrimitive(RowOf(Elementwise::kScale), context);
   FT_ASSIGN_OR_RETURN(const double factor, FloatIn(context.attributes, "factor"));
   return MakeUnary(context, context.routines.elementwise.scale, factor);
 }

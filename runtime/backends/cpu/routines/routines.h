@@ -18,6 +18,7 @@ struct LatentRoutines;
 struct LossRoutines;
 struct NormRoutines;
 struct OptimizerRoutines;
+struct PrimitiveRoutines;
 struct RandomRoutines;
 struct RowRoutines;
 
@@ -31,6 +32,7 @@ struct Routines {
   const LossRoutines& loss;
   const NormRoutines& norm;
   const OptimizerRoutines& optimizer;
+  const PrimitiveRoutines& primitives;
   const RandomRoutines& random;
   const RowRoutines& rows;
 };

@@ -38,8 +38,6 @@ std::vector<float> Gather(const void* data, DType dtype, int64_t rows, int64_t c
   return values;
 }
 
-bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16; }
-
 absl::Status CheckSpec(const ProductSpec& s) {
   if (s.m <= 0 || s.n <= 0 || s.k <= 0)
     return absl::InvalidArgumentError(fmt::format("a product of m {}, n {}, k {}", s.m, s.n, s.k));

@@ -2,29 +2,24 @@
 #include "runtime/backends/cuda/routines/elementwise.h"
 
 #include "fmt/format.h"
+#include "runtime/backends/cuda/kernels/primitives.h"
 #include "runtime/backends/cuda/register.h"
+#include "runtime/device/elementwise_operands.h"
 
 namespace ft::cuda {
 namespace {
 
-absl::Status CheckSuffix(const Tensor& b, const Tensor& a) {
-  FT_RETURN_IF_ERROR(CheckPresent(b, "b", a.dtype));
-  bool suffix = b.rank <= a.rank;
-  for (int i = 0; suffix && i < b.rank; ++i) suffix = b.dims[b.rank - 1 - i] == a.dims[a.rank - 1 - i];
-  if (!suffix) return absl::InvalidArgumentError("b's shape must be a's or a suffix of it");
-  if (b.elements() == a.elements() || b.elements() < int64_t{1} << 31) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("b is repeated, so it must have less than 2^31 elements, got {}", b.elements()));
-}
-
-template <int (*kRoutine)(const BinaryArgs&, DType, StreamHandle)>
+// Floats of one type, a in the shape of the result: what there are faster kernels for.
+template <Elementwise kKind, int (*kRoutine)(const BinaryArgs&, DType, StreamHandle)>
 KernelOr MakeBinary(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
-  const Tensor &a = context.in(0), &b = context.in(1), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(a, "a"));
-  FT_RETURN_IF_ERROR(CheckSuffix(b, a));
-  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", a));
-  const BinaryArgs args = {a.data, b.data, r.data, a.elements(), b.elements()};
+  FT_ASSIGN_OR_RETURN(const ElementwiseOperands operands,
+                      CheckElementwise(RowOf(kKind), context.operands, context.attributes));
+  const ElementwiseOperand &a = operands.in[0], &b = operands.in[1];
+  const bool of_one_type = a.dtype == b.dtype && a.dtype == operands.result_dtype;
+  const bool in_period = b.period == operands.elements || b.period < int64_t{1} << 31;
+  if (!operands.of_floats || !of_one_type || a.period != operands.elements || !in_period)
+    return MakePrimitive(RowOf(kKind), context);
+  const BinaryArgs args = {a.data, b.data, operands.result, operands.elements, b.period};
   return MakeKernel([args, dtype = a.dtype](StreamHandle stream) { return kRoutine(args, dtype, stream); });
 }
 
@@ -37,6 +32,9 @@ absl::StatusOr<UnaryArgs> CheckUnary(const KernelContext& context) {
 }
 
 KernelOr MakeScale(const KernelContext& context) {
+  if (context.operands.in.size() == 1 && context.operands.out.size() == 1 &&
+      (!IsFloat(context.in(0).dtype) || context.in(0).dtype != context.out(0).dtype))
+    return MakePrimitive(RowOf(Elementwise::kScale), context);
   FT_ASSIGN_OR_RETURN(const double factor, FloatIn(context.attributes, "factor"));
   FT_ASSIGN_OR_RETURN(const UnaryArgs args, CheckUnary(context));
   return MakeKernel([args, factor = static_cast<float>(factor), dtype = context.in(0).dtype](
@@ -100,8 +98,8 @@ KernelOr MakeSwigluGrad(const KernelContext& context) {
 }  // namespace
 
 void RegisterElementwise(KernelTable& table) {
-  table.Add("add", &MakeBinary<Add>);
-  table.Add("mul", &MakeBinary<Mul>);
+  table.Add("add", &MakeBinary<Elementwise::kAdd, Add>);
+  table.Add("mul", &MakeBinary<Elementwise::kMul, Mul>);
   table.Add("scale", &MakeScale);
   table.Add("gelu", &MakeGelu);
   table.Add("gelu_grad", &MakeGeluGrad);

@@ -1,4 +1,4 @@
-// copy, broadcast, split, concat; fill, iota, zero_padding; cast and rope.
+// copy, reshape, broadcast, split, concat; fill, iota, zero_padding; cast and rope.
 #include "runtime/backends/cuda/routines/movement.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "fmt/format.h"
+#include "runtime/backends/cuda/kernels/move.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/backends/cuda/routines/elementwise.h"
 #include "runtime/backends/cuda/routines/rope.h"
@@ -91,16 +92,35 @@ KernelOr MakeCopy(const KernelContext& context) {
 
 KernelOr MakeBroadcast(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
-  const Tensor &x = context.in(0), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
-  FT_RETURN_IF_ERROR(CheckPresent(r, "result", x.dtype));
-  if (x.elements() == 0 || r.elements() % x.elements() != 0) {
-    return absl::InvalidArgumentError("x's shape must be a suffix of the result's");
-  }
+  FT_ASSIGN_OR_RETURN(const StridedCopy whole, BroadcastCopy(context.in(0), context.out(0)));
+  const StridedCopy copy = Simplified(whole);
+  if (copy.rank != 2 || copy.from_strides[0] != 0 || copy.from_strides[1] != 1) return MakeStridedCopy(copy);
+  const int64_t bytes = copy.dims[1] * copy.element_bytes;
   std::vector<RowLaunch> launches;
-  FT_RETURN_IF_ERROR(AddCopies({{x.as<char>(), r.as<char>(), 0, Bytes(x), Bytes(x)}},
-                               r.elements() / x.elements(), launches));
+  FT_RETURN_IF_ERROR(
+      AddCopies({{static_cast<const char*>(copy.from), static_cast<char*>(copy.to), 0, bytes, bytes}},
+                copy.dims[0], launches));
   return MakeCopies(std::move(launches));
+}
+
+// The last dimension unless the attribute names another.
+absl::StatusOr<int64_t> AxisOf(const KernelAttributes& attributes, const Tensor& whole) {
+  if (whole.rank == 0) return absl::InvalidArgumentError("the whole has no dimension");
+  if (!attributes.Has("axis")) return whole.rank - 1;
+  FT_ASSIGN_OR_RETURN(const int64_t axis, IntIn(attributes, "axis", -1, whole.rank - 1));
+  return axis < 0 ? whole.rank - 1 : axis;
+}
+
+// A matrix whose rows are the dimensions before `axis`.
+struct RowsAndBytes {
+  int64_t rows = 1;
+  int64_t bytes = 1;  // of a row
+};
+
+RowsAndBytes CutAt(const Tensor& tensor, int64_t axis) {
+  RowsAndBytes cut = {1, static_cast<int64_t>(SizeOf(tensor.dtype))};
+  for (int64_t i = 0; i < tensor.rank; ++i) (i < axis ? cut.rows : cut.bytes) *= tensor.dims[i];
+  return cut;
 }
 
 template <bool kSplit>
@@ -110,23 +130,24 @@ KernelOr MakeParts(const KernelContext& context) {
   if (wholes.size() != 1) return absl::InvalidArgumentError("takes one whole tensor and its parts");
   const Tensor& whole = wholes[0];
   FT_RETURN_IF_ERROR(CheckPresent(whole, "the whole", whole.dtype));
-  const int64_t size = static_cast<int64_t>(SizeOf(whole.dtype)), row = whole.last() * size;
+  FT_ASSIGN_OR_RETURN(const int64_t axis, AxisOf(context.attributes, whole));
+  const auto [rows, row] = CutAt(whole, axis);
   std::vector<Part> parts;
   int64_t offset = 0;
   for (const Tensor& tensor : tensors) {
     FT_RETURN_IF_ERROR(CheckPresent(tensor, "part", whole.dtype));
-    if (tensor.rows() != whole.rows()) {
+    const auto [part_rows, bytes] = CutAt(tensor, axis);
+    if (tensor.rank != whole.rank || part_rows != rows) {
       return absl::InvalidArgumentError("all parts must have the rows of the whole");
     }
     char *in_part = tensor.as<char>(), *in_whole = whole.as<char>() + offset;
-    const int64_t bytes = tensor.last() * size;
     parts.push_back(kSplit ? Part{in_whole, in_part, row, bytes, bytes}
                            : Part{in_part, in_whole, bytes, row, bytes});
     offset += bytes;
   }
   if (offset != row) return absl::InvalidArgumentError("the parts' columns must add up to the whole's");
   std::vector<RowLaunch> launches;
-  FT_RETURN_IF_ERROR(AddCopies(parts, whole.rows(), launches));
+  FT_RETURN_IF_ERROR(AddCopies(parts, rows, launches));
   return MakeCopies(std::move(launches));
 }
 
@@ -266,6 +287,7 @@ KernelOr MakeRope(const KernelContext& context) {
 
 void RegisterMovement(KernelTable& table) {
   table.Add("copy", &MakeCopy);
+  table.Add("reshape", &MakeCopy);
   table.Add("broadcast", &MakeBroadcast);
   table.Add("split", &MakeParts<true>);
   table.Add("concat", &MakeParts<false>);

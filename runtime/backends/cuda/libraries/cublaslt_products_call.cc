@@ -19,8 +19,6 @@ cudaDataType_t TypeOf(DType dtype) {
   }
 }
 
-bool IsFloat(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16; }
-
 absl::Status CheckSpec(const ProductSpec& s) {
   if (!IsFloat(s.input) || (s.output != s.input && s.output != DType::kF32)) {
     return absl::InvalidArgumentError(fmt::format("no product of {} into {}", Name(s.input), Name(s.output)));

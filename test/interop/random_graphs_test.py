@@ -1,0 +1,105 @@
+"""Random graphs of primitives, compiled with random strategies, recomputation, offload and precision: loss and gradients are
+PyTorch's in float64, and no option changes a bit. FT_RANDOM_GRAPHS=1000 tries so many, from FT_RANDOM_SEED on."""
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import unittest
+
+import safetensors.torch
+import torch
+
+from random_graph import Kink, RandomGraph
+from support import BIN, environment, metrics_of
+
+GRAPHS, FIRST = int(os.environ.get("FT_RANDOM_GRAPHS", "60")), int(os.environ.get("FT_RANDOM_SEED", "1"))
+STRATEGIES = ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2")
+REMAT = ("none", "full", "every_n:2", "segments:1")
+OFFLOAD = ("none", "activations", "optimizer,parameters")
+
+
+class RandomGraphs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = pathlib.Path(folder.name)
+
+    def run_program(self, *command):
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment(), timeout=120)
+        self.assertEqual(done.returncode, 0, f"{' '.join(map(str, command))}\n{done.stderr}\n{self.about}")
+
+    def drawn(self, seed):
+        """A graph, its parameters and data of `world` ranks, at a place where it is smooth; gradients by PyTorch."""
+        for attempt in range(1000):
+            graph = RandomGraph(seed * 1000 + attempt)
+            generator = torch.Generator().manual_seed(seed * 1000 + attempt)
+            parameters = {name: torch.randn(shape, generator=generator) * 0.5 for name, (shape, _) in graph.parameters.items()}
+            world = 1 + seed % 2
+            text = bytes(torch.randint(32, 127, (64,), generator=generator).tolist())
+            leaves = {name: value.double().requires_grad_() for name, value in parameters.items()}
+            try:
+                loss = 0
+                for rank in range(world):
+                    rows = [list(text[(rank * graph.batch + i) * graph.positions:][:graph.positions + 1]) for i in range(graph.batch)]
+                    ids = torch.tensor(rows)
+                    loss = loss + graph.loss(leaves, ids[:, :-1], ids[:, 1:]) / world
+            except Kink:
+                continue
+            if not torch.isfinite(loss):
+                continue
+            gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
+            return graph, parameters, world, text, float(loss.detach()), dict(zip(leaves, gradients))
+        self.fail(f"graph {seed} has no smooth place")
+
+    def step(self, model, world, init, text, options, steps):
+        """Losses and the weights after one step of plain descent at rate 1."""
+        plan, weights, log = self.dir / "plan.bin", self.dir / "weights.safetensors", self.dir / "metrics.jsonl"
+        log.unlink(missing_ok=True)
+        self.run_program(BIN / "ftc", "compile", model, "--optimizer=sgd", "--weight-decay=0", "--clip=0", *options, "-o", plan)
+        self.run_program(BIN / "ftrun", f"--nproc-per-node={world}", "--standalone", BIN / "ftexec", plan, f"--data={text}",
+                         f"--steps={steps}", "--shuffle=off", "--lr=1", f"--init={init}", f"--save-weights={weights}",
+                         f"--metrics={log}", "--progress=off", "--threads=1")
+        return [row["loss"] for row in metrics_of(log)], safetensors.torch.load_file(weights)
+
+    def options(self, choose, world):
+        found = [f"--strategy={choose.choice(STRATEGIES)}", f"--remat={choose.choice(REMAT)}", f"--offload={choose.choice(OFFLOAD)}",
+                 f"--prefetch={choose.choice(('none', 'pre', 'post', 'auto'))}"]
+        return found + (["--mesh=replica:1,shard:2"] if world == 2 and "hybrid" in found[0] else [])
+
+    def test_loss_and_gradients_are_those_of_pytorch(self):
+        for seed in range(FIRST, FIRST + GRAPHS):
+            with self.subTest(seed=seed):
+                self.check(seed)
+
+    def check(self, seed):
+        graph, parameters, world, text, loss, gradients = self.drawn(seed)
+        model, init, data = self.dir / "model.mlir", self.dir / "init.safetensors", self.dir / "data.txt"
+        self.about = graph.text
+        model.write_text(graph.text)
+        data.write_bytes(text)
+        safetensors.torch.save_file(parameters, init)
+        choose = random.Random(seed)
+        options = self.options(choose, world)
+        losses, weights = self.step(model, world, init, data, options, 1)
+        self.assertAlmostEqual(losses[0], loss, delta=1e-5 * max(1, abs(loss)), msg=f"{options}\n{graph.text}")
+        largest = max(float(g.abs().max()) for g in gradients.values() if g is not None)
+        for name, value in parameters.items():
+            wanted = torch.zeros_like(value, dtype=torch.float64) if gradients[name] is None else gradients[name]
+            got = value.double() - weights[name].double()
+            # Rounding of the updated weights, and of the gradient.
+            error = float((got - wanted).abs().max())
+            self.assertLess(error, 1e-5 * max(largest, float(wanted.abs().max())) + 2e-7 * float(value.abs().max() + wanted.abs().max()),
+                            f"gradient of {name}\n{options}\n{graph.text}")
+        # Between the two stages of hybrid sharding a sum in 16 bits would be rounded.
+        precision = choose.choice((["--mixed-precision=no"], ["--mixed-precision=bf16", "--reduce-dtype=fp32"],
+                                   ["--mixed-precision=fp16", "--reduce-dtype=fp32"]))
+        first = self.step(model, world, init, data, [*options, *precision], 2)
+        second = self.step(model, world, init, data, [*self.options(choose, world), *precision], 2)
+        self.assertEqual(first[0], second[0], f"{options}\n{graph.text}")
+        for name, value in first[1].items():
+            self.assertTrue(torch.equal(value, second[1][name]), f"{name} in {precision}\n{graph.text}")
+
+
+if __name__ == "__main__":
+    unittest.main()
