@@ -94,6 +94,7 @@ void roundMoved(Operation *op) {
     auto copy =
         CopyOp::create(builder, op->getLoc(), withElements(operand.get().getType(), element), operand.get());
     copy->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    copy->removeDiscardableAttr(mlir::ft::kRematAttr); // which is said of the result of op
     operand.set(copy.getResult());
   }
 }

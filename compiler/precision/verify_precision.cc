@@ -74,8 +74,9 @@ LogicalResult verifyResult(OpResult result, const ElementTypes &types) {
     return success();
   ElementRole role = mlir::ft::elementRole(op, result.getResultNumber());
   Type f32 = Float32Type::get(op->getContext());
-  // A parameter's elements are those of its flat buffer, and a copy rounds.
-  if (tensor.getRank() == 0 && isa<mlir::ft::ViewOp, mlir::ft::CopyOp>(op))
+  // A parameter's elements are those of its flat buffer, and a copy rounds what is on its way from or to a
+  // scalar.
+  if (tensor.getNumElements() == 1 && isa<mlir::ft::ViewOp, mlir::ft::CopyOp>(op))
     return success();
   if (tensor.getRank() == 0)
     return expectElements(op, tensor, f32, "a scalar");

@@ -59,7 +59,8 @@ private:
     auto kernel = dyn_cast<mlir::ft::KernelOpInterface>(op);
     if (!kernel || !kernel.isRecomputable())
       return op->emitOpError("is marked remat = \"recompute\" but cannot be computed again");
-    auto [found, first] = computations.try_emplace(keyOf(op), Computation{next, 0});
+    Key key = keyOf(op); // before `next` is read: it may number operands
+    auto [found, first] = computations.try_emplace(std::move(key), Computation{next, 0});
     if (first)
       next += op->getNumResults();
     ++found->second.left;

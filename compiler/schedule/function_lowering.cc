@@ -234,7 +234,9 @@ bool FunctionLowering::canReuse(OpResult result) const {
 
 View FunctionLowering::newBuffer(OpResult result) {
   auto type = cast<RankedTensorType>(result.getType());
-  bool scalar = type.getRank() == 0 || type.getElementType().isInteger(64);
+  // Sums and counts of the optimizer's; integers of a model are activations.
+  bool isCount = type.getElementType().isInteger(64) && type.getNumElements() <= mlir::ft::kHealthWords;
+  bool scalar = type.getRank() == 0 || isCount;
   Value buffer =
       program.buffer(result.getLoc(), {.name = nameOf(result.getOwner()),
                                        .memoryClass = scalar ? MemoryClass::io : MemoryClass::activations,

@@ -23,20 +23,22 @@ unsigned largest(const ElementwiseRow &row, TypeRange operands, bool values) {
   return best;
 }
 
+bool isFloat(Type element) { return element.isF32() || element.isBF16() || element.isF16(); }
+
 bool isLegal(const ElementwiseRow &row, Type element) {
   bool isInteger = element.isInteger(32) || element.isInteger(64);
   switch (row.domain) {
   case ElementwiseDomain::kFloat:
-    return isa<FloatType>(element);
+    return isFloat(element);
   case ElementwiseDomain::kInteger:
     return isInteger;
   case ElementwiseDomain::kNumber:
   case ElementwiseDomain::kCompare:
-    return isa<FloatType>(element) || isInteger;
+    return isFloat(element) || isInteger;
   case ElementwiseDomain::kLogic:
     return element.isInteger(1);
   case ElementwiseDomain::kSelect:
-    return isa<FloatType>(element) || isInteger || element.isInteger(1);
+    return isFloat(element) || isInteger || element.isInteger(1);
   }
   return false;
 }
@@ -61,7 +63,7 @@ llvm::StringRef expectedElements(const ElementwiseRow &row) {
 std::string operandName(unsigned index) { return std::string(1, static_cast<char>('a' + index)); }
 
 // Floats may differ, since each is read in its own type.
-bool sameKind(Type a, Type b) { return a == b || (isa<FloatType>(a) && isa<FloatType>(b)); }
+bool sameKind(Type a, Type b) { return a == b || (isFloat(a) && isFloat(b)); }
 
 LogicalResult verifyElements(const ElementwiseRow &row, Operation *op) {
   Type first;
@@ -109,17 +111,23 @@ LogicalResult verifyShapes(const ElementwiseRow &row, Operation *op) {
                          "the shape of " + operandName(whole));
 }
 
+// What a parameter may be: floats are f32 when they are computed with, integers those of the type, up to what
+// f64 counts.
+double mostOf(Type element) {
+  return isFloat(element) ? 0x1.fffffep127 : element.isInteger(32) ? 0x1p31 - 1 : 0x1p53;
+}
+
 LogicalResult verifyParameters(const ElementwiseRow &row, Operation *op) {
-  bool integers = tensor(op->getResult(0).getType()).getElementType().isIntOrIndex();
+  Type element = tensor(op->getResult(0).getType()).getElementType();
   for (int i = 0; i < row.num_parameters(); ++i) {
     auto value = op->getAttrOfType<FloatAttr>(row.parameters[i]);
     if (!value || !value.getType().isF64())
       return op->emitOpError() << "needs '" << row.parameters[i] << "', a number";
     double number = value.getValueAsDouble();
-    // Attributes are f32 at run time, and integers are exact in f64.
-    if (!std::isfinite(number) || std::abs(number) > (integers ? 0x1p53 : 0x1.fffffep127))
-      return op->emitOpError() << row.parameters[i] << " is " << number << "; expected a finite number";
-    if (integers && number != std::floor(number))
+    if (!std::isfinite(number) || std::abs(number) > mostOf(element))
+      return op->emitOpError() << row.parameters[i] << " is " << number << "; expected a number that "
+                               << element << " holds";
+    if (!isFloat(element) && number != std::floor(number))
       return op->emitOpError() << row.parameters[i] << " is " << number
                                << "; expected an integer, as the operand's elements";
     if (row.domain == ElementwiseDomain::kInteger && number < 1)
@@ -201,9 +209,10 @@ LogicalResult verify(const ElementwiseRow &row, Operation *op) {
   if (static_cast<int>(op->getNumOperands()) != row.operands)
     return op->emitOpError() << "takes " << row.operands << (row.operands == 1 ? " operand" : " operands")
                              << ", not " << op->getNumOperands();
-  for (Type type : op->getOperandTypes())
+  for (Type type : llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()),
+                                            llvm::to_vector(op->getResultTypes())))
     if (!isa<RankedTensorType>(type))
-      return op->emitOpError() << "takes tensors, not " << type;
+      return op->emitOpError() << "takes and gives tensors, not " << type;
   if (failed(verifyElements(row, op)) || failed(verifyShapes(row, op)))
     return failure();
   return verifyParameters(row, op);
@@ -281,8 +290,7 @@ Graph operator==(Graph a, Graph b) { return make<EqOp>({a, b}); }
 Graph operator<(Graph a, Graph b) { return make<LtOp>({a, b}); }
 Graph operator>(Graph a, Graph b) { return make<GtOp>({a, b}); }
 Graph operator>(Graph a, Constant k) { return make<GtOp>({a, scalar(k, a)}); }
-Graph operator>=(Graph a, Constant k) { return make<GeOp>({a, scalar(k, a)}); }
-Graph operator<=(Graph a, Constant k) { return make<LeOp>({a, scalar(k, a)}); }
+Graph operator<(Graph a, Constant k) { return make<LtOp>({a, scalar(k, a)}); }
 Graph Square(Graph a) { return make<SquareOp>({a}); }
 Graph Sign(Graph a) { return make<SignOp>({a}); }
 Graph Exp(Graph a) { return make<ExpOp>({a}); }

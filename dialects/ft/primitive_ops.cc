@@ -31,7 +31,7 @@ LogicalResult verifyBox(Operation *op, llvm::StringRef name, llvm::ArrayRef<int6
                              << "; expected as many dimensions as " << wholeName << ", which is "
                              << shapeText(whole.getType());
   for (auto [i, begin] : llvm::enumerate(at))
-    if (begin < 0 || begin + shape(part)[i] > shape(whole)[i])
+    if (begin < 0 || begin > shape(whole)[i] - shape(part)[i])
       return op->emitOpError() << shape(part)[i] << " elements from " << begin
                                << " on are outside of dimension " << i << " of " << wholeName
                                << ", which has " << shape(whole)[i];

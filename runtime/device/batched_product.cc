@@ -13,7 +13,8 @@ absl::StatusOr<BatchedProduct> CheckBatchedProduct(const KernelOperands& operand
   FT_RETURN_IF_ERROR(CheckCounts(operands, 2, 1));
   const Tensor &a = operands.in[0], &b = operands.in[1], &result = operands.out[0];
   FT_RETURN_IF_ERROR(CheckFloat(a, "a"));
-  FT_RETURN_IF_ERROR(CheckPresent(b, "b", a.dtype));
+  FT_RETURN_IF_ERROR(CheckNotEmpty(a, "a", a.dtype));
+  FT_RETURN_IF_ERROR(CheckNotEmpty(b, "b", a.dtype));
   FT_RETURN_IF_ERROR(CheckFloat(result, "the result"));
   if (a.rank < 2 || b.rank != a.rank || result.rank != a.rank)
     return absl::InvalidArgumentError("a, b and the result must have equally many dimensions, at least 2");

@@ -67,6 +67,12 @@ absl::Status CheckAccumulator(const Tensor& accumulator, const Tensor& result) {
   return absl::InvalidArgumentError("acc must share the buffer of the result it is added to");
 }
 
+absl::Status CheckNotEmpty(const Tensor& tensor, std::string_view name, DType dtype) {
+  FT_RETURN_IF_ERROR(CheckPresent(tensor, name, dtype));
+  if (tensor.elements() > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("{} has no elements", name));
+}
+
 absl::Status CheckWorkspace(const KernelOperands& operands, int64_t bytes) {
   if (bytes == 0) return absl::OkStatus();
   const Tensor& workspace = operands.workspace;

@@ -35,6 +35,9 @@ absl::Status CheckSameShape(const Tensor& tensor, std::string_view name, const T
 // Absent, or at the address of `result`, which the kernel then adds to.
 absl::Status CheckAccumulator(const Tensor& accumulator, const Tensor& result);
 
+// Present, of this type, with one element at least.
+absl::Status CheckNotEmpty(const Tensor& tensor, std::string_view name, DType dtype);
+
 // At least `bytes` of scratch at a multiple of kWorkspaceAlignment; none needed for 0.
 inline constexpr size_t kWorkspaceAlignment = 16;
 absl::Status CheckWorkspace(const KernelOperands& operands, int64_t bytes);

@@ -63,13 +63,17 @@ bool IsSuffix(const Tensor& tensor, const Tensor& result) {
   return true;
 }
 
+// In f32 for floats, as PyTorch has a number beside a tensor.
 absl::Status ReadParameters(const ElementwiseRow& row, const KernelAttributes& attributes,
                             ElementwiseOperands& operands) {
-  const double most = operands.of_floats ? kMaxReal : 0x1p53;
+  const double most = operands.of_floats                    ? kMaxReal
+                      : operands.in[0].dtype == DType::kI32 ? 0x1p31 - 1
+                                                            : 0x1p53;
   for (int i = 0; i < row.num_parameters(); ++i) {
     double& number = operands.parameters[i];
-    FT_ASSIGN_OR_RETURN(
-        number, FloatIn(attributes, row.parameters[i], row.domain == Domain::kInteger ? 1 : -most, most));
+    FT_ASSIGN_OR_RETURN(number, FloatIn(attributes, row.parameters[i],
+                                        row.domain == ElementwiseDomain::kInteger ? 1 : -most, most));
+    if (operands.of_floats) number = static_cast<float>(number);
     if (!operands.of_floats && number != std::floor(number))
       return absl::InvalidArgumentError(
           fmt::format("attribute '{}' must be an integer, got {}", row.parameters[i], number));

@@ -61,6 +61,7 @@ class KernelAttributes {
   absl::StatusOr<std::string> String(std::string_view name) const;
   absl::StatusOr<std::vector<int64_t>> Ints(std::string_view name) const;
   bool Has(std::string_view name) const;
+  const std::vector<std::pair<std::string, Value>>& entries() const { return entries_; }
 
  private:
   std::vector<std::pair<std::string, Value>> entries_;

@@ -44,8 +44,8 @@ int64_t ReductionLoops::count() const {
 absl::StatusOr<Reduction> CheckReduction(const KernelOperands& operands, const KernelAttributes& attributes) {
   FT_RETURN_IF_ERROR(CheckCounts(operands, 1, 1));
   const Tensor &x = operands.in[0], &result = operands.out[0];
-  FT_RETURN_IF_ERROR(CheckPresent(x, "x", x.dtype));
-  FT_RETURN_IF_ERROR(CheckPresent(result, "the result", result.dtype));
+  FT_RETURN_IF_ERROR(CheckNotEmpty(x, "x", x.dtype));
+  FT_RETURN_IF_ERROR(CheckNotEmpty(result, "the result", result.dtype));
   if (!(IsFloat(x.dtype) && IsFloat(result.dtype)) && !(IsInteger(x.dtype) && x.dtype == result.dtype))
     return absl::InvalidArgumentError(fmt::format("no sums of {} in {}", Name(x.dtype), Name(result.dtype)));
   Reduction reduction;

@@ -24,8 +24,8 @@ Extents Strides(const Tensor& tensor) {
 }
 
 absl::Status CheckBoth(const Tensor& x, const Tensor& result) {
-  FT_RETURN_IF_ERROR(CheckPresent(x, "x", x.dtype));
-  return CheckPresent(result, "the result", x.dtype);
+  FT_RETURN_IF_ERROR(CheckNotEmpty(x, "x", x.dtype));
+  return CheckNotEmpty(result, "the result", x.dtype);
 }
 
 absl::Status CheckNumbers(absl::Span<const int64_t> numbers, std::string_view name, int rank) {
@@ -93,14 +93,6 @@ StridedCopy Simplified(StridedCopy copy) {
     ++simple.rank;
   }
   return simple;
-}
-
-absl::StatusOr<StridedCopy> ReshapeCopy(const Tensor& x, const Tensor& result) {
-  FT_RETURN_IF_ERROR(CheckBoth(x, result));
-  FT_RETURN_IF_ERROR(CheckSize(x, "x", result.elements(), result.dtype));
-  StridedCopy copy = Whole(x, result);
-  copy.from_strides = copy.to_strides;
-  return copy;
 }
 
 absl::StatusOr<StridedCopy> TransposeCopy(const Tensor& x, const Tensor& result,

@@ -30,7 +30,6 @@ struct StridedCopy {
 StridedCopy Simplified(StridedCopy copy);
 
 // All refuse with InvalidArgument what does not fit: types, extents, attributes.
-absl::StatusOr<StridedCopy> ReshapeCopy(const Tensor& x, const Tensor& result);
 // Dimension i of the result is permutation[i] of x.
 absl::StatusOr<StridedCopy> TransposeCopy(const Tensor& x, const Tensor& result,
                                           absl::Span<const int64_t> permutation);

@@ -143,6 +143,26 @@ void AddConverts(std::vector<Case>& cases) {
   }
 }
 
+// What is beyond the ends of the type, and NaN.
+void AddSaturations(std::vector<Case>& cases) {
+  Array x = Constant({9}, 0), i32 = Typed(Constant({9}, 0), DType::kI32),
+        i64 = Typed(Constant({9}, 0), DType::kI64);
+  x.values = {NAN, INFINITY, -INFINITY, 2147483648.0, -2147483648.0, 2147483520.0, 9.3e18, -9.3e18, -1.75};
+  i32.values = {
+      0, 2147483647.0, -2147483648.0, 2147483647.0, -2147483648.0, 2147483520.0, 2147483647.0, -2147483648.0,
+      -1};
+  // The largest i64 is 2^63 in f64.
+  i64.values = {0, 0x1p63, -0x1p63, 2147483648.0, -2147483648.0, 2147483520.0, 0x1p63, -0x1p63, -1};
+  cases.push_back({"convert", "ends of i32", {x}, {}, {i32}});
+  cases.push_back({"convert", "ends of i64", {x}, {}, {i64}});
+  // Numbers wrap around.
+  const Array most = Typed(Constant({3}, 2147483647.0), DType::kI32),
+              least = Typed(Constant({3}, -2147483648.0), DType::kI32);
+  const Array one = Typed(Constant({3}, 1), DType::kI32);
+  cases.push_back({"add", "i32 wraps around", {most, one}, {}, {least}});
+  cases.push_back({"neg", "i32 wraps around", {least}, {}, {least}});
+}
+
 }  // namespace
 
 std::vector<Case> PrimitiveCases() {
@@ -152,6 +172,7 @@ std::vector<Case> PrimitiveCases() {
     AddMixed(cases, row);
   }
   AddConverts(cases);
+  AddSaturations(cases);
   return cases;
 }
 

@@ -16,42 +16,6 @@ using conformance::Case;
 // Of a kernel, so many of the smallest conformance cases.
 constexpr size_t kCasesOfAKernel = 16;
 
-// Every attribute that a kernel reads, so that the attributes of a case can be listed. A seed without one
-// that its kernel needs would be refused, which the fuzzer does not let pass.
-constexpr const char* kAttributes[] = {"approximate",   "backoff_factor",
-                                       "base",          "begin",
-                                       "beta1",         "beta2",
-                                       "causal",        "dloss",
-                                       "dynamic",       "end",
-                                       "eps",           "factor",
-                                       "growth_factor", "growth_interval",
-                                       "heads",         "hysteresis",
-                                       "inverse",       "kappa",
-                                       "kv_heads",      "max_norm",
-                                       "min_scale",     "momentum",
-                                       "nesterov",      "rate",
-                                       "segments",      "stochastic_rounding",
-                                       "stream",        "transpose_a",
-                                       "transpose_b",   "value",
-                                       "weight_decay"};
-
-Entries EntriesOf(const KernelAttributes& attributes) {
-  Entries entries;
-  for (const char* name : kAttributes) {
-    if (!attributes.Has(name)) continue;
-    if (auto ints = attributes.Ints(name); ints.ok()) {
-      entries.emplace_back(name, *ints);
-    } else if (auto text = attributes.String(name); text.ok()) {
-      entries.emplace_back(name, *text);
-    } else if (auto number = attributes.Int(name); number.ok()) {
-      entries.emplace_back(name, *number);
-    } else {
-      entries.emplace_back(name, *attributes.Float(name));
-    }
-  }
-  return entries;
-}
-
 Operand OperandOf(const Array& array) {
   Operand operand = {.present = array.present, .dtype = array.dtype, .dims = array.dims};
   if (array.dtype == DType::kI32 || array.dtype == DType::kI64) {
@@ -74,7 +38,7 @@ Seed SeedOf(const Case& c, DeviceClass device) {
     seed.out.push_back(out);
   }
   seed.workspace = Scratch(conformance::WorkspaceBytes(c, device));
-  seed.attributes = EntriesOf(c.attributes);
+  seed.attributes = c.attributes.entries();
   return seed;
 }
 

@@ -91,17 +91,13 @@ void addConditions(Cases& cases) {
       "  %r = ft.select %c, %a, %b : tensor<3x5xi1>, tensor<3x5xf32>, tensor<3x5xf32>",
       {3, 5});
   cases.back().body = "  %r0 = ft.fill 0.25 : tensor<f32>\n" + cases.back().body;
-  // Infinities of the side that is not taken do not come back.
+  // The slope of the root is infinite at the 0 that stands for what is left out: zero times that would be
+  // NaN.
   add(cases, "select_hides_infinities", {{"a", {3, 5}}},
       "  %z = ft.fill 0.0 : tensor<f32>\n"
       "  %c = ft.gt %a, %z : tensor<3x5xf32>, tensor<f32>\n"
-      "  %r1 = ft.relu %a : tensor<3x5xf32>\n"
-      "  %s = ft.sqrt %r1 : tensor<3x5xf32>\n"
-      "  %r2 = ft.select %c, %a, %z : tensor<3x5xi1>, tensor<3x5xf32>, tensor<f32>\n"
-      "  %e = ft.select %c, %s, %r2 : tensor<3x5xi1>, tensor<3x5xf32>, tensor<3x5xf32>\n"
-      "  %o = ft.fill 1.0 : tensor<f32>\n"
-      "  %d = ft.select %c, %s, %o : tensor<3x5xi1>, tensor<3x5xf32>, tensor<f32>\n"
-      "  %r = ft.mul %a, %d : tensor<3x5xf32>",
+      "  %s = ft.select %c, %a, %z : tensor<3x5xi1>, tensor<3x5xf32>, tensor<f32>\n"
+      "  %r = ft.sqrt %s : tensor<3x5xf32>",
       {3, 5});
 }
 

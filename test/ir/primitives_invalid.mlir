@@ -72,6 +72,38 @@ func.func @comparison_gives_truth(%x: tensor<3xf32>) {
 
 // -----
 
+func.func @result_is_no_tensor(%x: tensor<3xf32>) {
+  // expected-error @below {{takes and gives tensors, not 'f32'}}
+  %0 = ft.neg %x : tensor<3xf32> -> f32
+  return
+}
+
+// -----
+
+func.func @result_of_64_bits(%x: tensor<3xf32>) {
+  // expected-error @below {{the result has elements of type 'f64'; expected 'f32', as the operands}}
+  %0 = ft.neg %x : tensor<3xf32> -> tensor<3xf64>
+  return
+}
+
+// -----
+
+func.func @parameter_is_too_large(%x: tensor<3xi32>) {
+  // expected-error @below {{min is 3.000000e+09; expected a number that 'i32' holds}}
+  %0 = ft.clamp %x, 3000000000.0, 4000000000.0 : tensor<3xi32>
+  return
+}
+
+// -----
+
+func.func @slice_wraps_around(%x: tensor<3xf32>) {
+  // expected-error @below {{2 elements from 9223372036854775807 on are outside of dimension 0 of x, which has 3}}
+  %0 = ft.slice %x at [9223372036854775807] : tensor<3xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
 func.func @parameter_is_missing(%x: tensor<3xf32>) {
   // expected-error @below {{needs 'factor', a number}}
   %0 = "ft.scale"(%x) : (tensor<3xf32>) -> tensor<3xf32>
@@ -81,7 +113,7 @@ func.func @parameter_is_missing(%x: tensor<3xf32>) {
 // -----
 
 func.func @parameter_is_infinite(%x: tensor<3xf32>) {
-  // expected-error @below {{factor is 1.000000e+39; expected a finite number}}
+  // expected-error @below {{factor is 1.000000e+39; expected a number that 'f32' holds}}
   %0 = ft.scale %x, 1.0e39 : tensor<3xf32>
   return
 }

@@ -30,7 +30,7 @@ bool CanRepeat(Operation* op) {
 uint64_t Bytes(Value value) {
   auto type = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());
   if (!type) return 0;
-  const uint64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  const uint64_t bytes = type.getNumElements() * mlir::ft::elementBytes(type.getElementType());
   return (bytes + 255) / 256 * 256;
 }
 

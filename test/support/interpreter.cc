@@ -46,7 +46,7 @@ absl::StatusOr<DType> dtypeOf(Type element) {
   if (element.isInteger(1)) return DType::kU8;
   if (element.isInteger(32)) return DType::kI32;
   if (element.isInteger(64)) return DType::kI64;
-  return absl::InvalidArgumentError("the interpreter runs f32, i32 and i64 only");
+  return absl::InvalidArgumentError("the interpreter runs f32, i1, i32 and i64 only");
 }
 
 absl::StatusOr<::ft::Tensor> describe(Type type) {

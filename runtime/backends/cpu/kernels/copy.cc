@@ -1,4 +1,4 @@
-// copy.
+// copy and reshape.
 #include <cstring>
 
 #include "runtime/backends/cpu/kernel_base.h"
@@ -24,6 +24,9 @@ KernelOr MakeCopy(const KernelContext& context) {
 
 }  // namespace
 
-void RegisterCopy(KernelRegistry& registry, Isa isa) { Add<MakeCopy>(registry, "copy", isa); }
+void RegisterCopy(KernelRegistry& registry, Isa isa) {
+  Add<MakeCopy>(registry, "copy", isa);
+  Add<MakeCopy>(registry, "reshape", isa);
+}
 
 }  // namespace ft::cpu

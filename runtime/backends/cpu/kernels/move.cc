@@ -1,4 +1,4 @@
-// reshape, transpose, slice, pad, and broadcast along any dimensions: strided copies.
+// transpose, slice, pad, and broadcast along any dimensions: strided copies.
 #include <cstring>
 #include <vector>
 
@@ -78,12 +78,6 @@ KernelOr MakeCopies(const KernelContext& context, const StridedCopy& whole, void
   });
 }
 
-KernelOr MakeReshape(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
-  FT_ASSIGN_OR_RETURN(const StridedCopy copy, ReshapeCopy(context.in(0), context.out(0)));
-  return MakeCopies(context, copy, nullptr, 0);
-}
-
 KernelOr MakeTranspose(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
   FT_ASSIGN_OR_RETURN(const std::vector<int64_t> permutation, context.attributes.Ints("permutation"));
@@ -116,7 +110,6 @@ KernelOr MakeBroadcast(const KernelContext& context) {
 }  // namespace
 
 void RegisterMove(KernelRegistry& registry, Isa isa) {
-  Add<MakeReshape>(registry, "reshape", isa);
   Add<MakeTranspose>(registry, "transpose", isa);
   Add<MakeSlice>(registry, "slice", isa);
   Add<MakePad>(registry, "pad", isa);

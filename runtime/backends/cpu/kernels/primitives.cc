@@ -54,7 +54,17 @@ const void* ReadOperand(const ChunkMover& mover, const ElementwiseOperand& opera
   int64_t offset = begin % operand.period;
   if (operand.dtype == DType::kF32 && offset + n <= operand.period)
     return static_cast<const float*>(operand.data) + offset;
-  for (int64_t done = 0; done < n; offset = 0) {
+  int64_t done = 0;
+  if (operand.period == 1) {  // what is read once is there once: no call for each element
+    mover.Read(operand.data, operand.dtype, 0, 1, space, 0);
+    if (IsFloat(operand.dtype)) {
+      std::fill_n(space.floats + 1, n - 1, space.floats[0]);
+    } else {
+      std::fill_n(space.integers + 1, n - 1, space.integers[0]);
+    }
+    done = n;
+  }
+  for (; done < n; offset = 0) {
     const int64_t run = std::min(operand.period - offset, n - done);
     mover.Read(operand.data, operand.dtype, offset, run, space, done);
     done += run;
@@ -148,6 +158,7 @@ KernelOr MakePrimitive(const ElementwiseRow& row, const KernelContext& context) 
   return MakeKernel([=] { ParallelRanges(operands.elements, kGrain, threads, loop); });
 }
 
+// After those that have a kernel of their own for what is most frequent (add, mul, scale).
 void RegisterPrimitives(KernelRegistry& registry, Isa isa) {
 #define FT_ELEMENTWISE(Name, mnemonic, domain, operands, parameters, value, gradients, summary) \
   if (registry.Find(#mnemonic) == nullptr) Add<MakeRow<Elementwise::k##Name>>(registry, #mnemonic, isa);

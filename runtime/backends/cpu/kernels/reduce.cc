@@ -1,4 +1,4 @@
-// reduce: sums in f64, one after the other, so that each is rounded once.
+// reduce: sums in f64, one element after the other.
 #include <cmath>
 
 #include "runtime/backends/cpu/kernel_base.h"

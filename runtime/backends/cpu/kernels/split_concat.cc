@@ -54,7 +54,7 @@ KernelOr Make(const KernelContext& context) {
   const std::vector<Tensor>& tensors = kSplit ? context.operands.out : context.operands.in;
   if (wholes.size() != 1) return absl::InvalidArgumentError("takes one whole tensor and its parts");
   const Tensor& whole = wholes[0];
-  FT_RETURN_IF_ERROR(CheckPresent(whole, "the whole", whole.dtype));
+  FT_RETURN_IF_ERROR(CheckNotEmpty(whole, "the whole", whole.dtype));
   FT_ASSIGN_OR_RETURN(const int64_t axis, AxisOf(context.attributes, whole));
   FT_ASSIGN_OR_RETURN(std::vector<Part> parts, Parts(whole, tensors, axis));
   const int64_t rows = Rows(whole, axis);

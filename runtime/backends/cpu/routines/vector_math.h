@@ -63,7 +63,7 @@ FT_INLINE float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }
 // 2 + f^3 P(f), P the interpolation of degree 8 at Chebyshev's nodes (relative error 7e-8 of P, hence below
 // 1e-8 of the result).
 FT_INLINE float Log(float x) {
-  const int32_t bits = std::bit_cast<int32_t>(x) - 0x3f3504f3;  // sqrt(1/2)
+  const int32_t bits = static_cast<int32_t>(std::bit_cast<uint32_t>(x) - 0x3f3504f3u);  // sqrt(1/2)
   const float exponent = static_cast<float>(bits >> 23);
   const float f = std::bit_cast<float>((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
   float p = 0.06971611471f;
@@ -157,7 +157,7 @@ FT_INLINE float Erf(float x) {
 }
 
 // The sine of x + quarters pi / 2. x less a multiple of pi / 2, in f64: absolute error below 2e-7 for |x| <
-// 2^24. NaN for what is not finite.
+// 2^24, NaN from 2^30 on.
 FT_INLINE float SinOfQuarters(float x, int32_t quarters) {
   const double turns = static_cast<double>(x) * 0.63661977236758134;  // 2 / pi
   const bool usable = __builtin_fabsf(x) < 0x1p30f;
@@ -175,7 +175,7 @@ FT_INLINE float Cos(float x) { return SinOfQuarters(x, 1); }
 // ln(x) in f64 for normal positive x, within 4e-16 of max(1, |ln x|): 2 artanh((m - 1) / (m + 1)) of the
 // mantissa.
 FT_INLINE double LogF64(double x) {
-  const int64_t bits = std::bit_cast<int64_t>(x) - 0x3FE6A09E667F3BCD;  // sqrt(1/2)
+  const int64_t bits = static_cast<int64_t>(std::bit_cast<uint64_t>(x) - 0x3FE6A09E667F3BCDu);  // sqrt(1/2)
   const double exponent = static_cast<double>(bits >> 52);
   const double m = std::bit_cast<double>((bits & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD);
   const double s = (m - 1.0) / (m + 1.0), square = s * s;
@@ -206,7 +206,7 @@ FT_INLINE float Pow(float x, double power) {
   const float base = __builtin_fabsf(x);
   if (x != x || (x < 0 && !whole)) return __builtin_nanf("");
   const bool odd = whole && size < 0x1p31 && (static_cast<int64_t>(size) & 1) != 0;
-  const float sign = x < 0 && odd ? -1.0f : 1.0f;
+  const float sign = __builtin_signbit(x) && odd ? -1.0f : 1.0f;
   if (base == 0 || base > 0x1.fffffep127f)
     return sign * ((base == 0) == (power > 0) ? 0.0f : __builtin_inff());
   const double exponent = power * LogF64(base);
