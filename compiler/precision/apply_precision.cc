@@ -88,7 +88,8 @@ void roundMoved(Operation *op) {
     return;
   Type element = elementsOf(op->getResult(0).getType());
   for (OpOperand &operand : op->getOpOperands()) {
-    if (elementsOf(operand.get().getType()) == element)
+    Type own = elementsOf(operand.get().getType());
+    if (own == element || !isa<FloatType>(own)) // ids stay what they are
       continue;
     OpBuilder builder(op);
     auto copy =

@@ -59,6 +59,7 @@ struct Case {
 std::vector<Case> ElementwiseCases();
 std::vector<Case> PrimitiveCases();
 std::vector<Case> ShapeCases();
+std::vector<Case> IndexCases();
 std::vector<Case> AnyAxisCases();  // part of MovementCases
 std::vector<Case> MovementCases();
 std::vector<Case> NormCases();

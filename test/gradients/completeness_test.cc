@@ -28,6 +28,7 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"fill", "a constant"},
       {"iota", "a constant"},
       {"embedding_grad", gradient},
+      {"grouped_dot_grad", gradient},
       {"layer_norm_grad", gradient},
       {"rms_norm_grad", gradient},
       {"sum_leading", "the gradient of broadcasting"},

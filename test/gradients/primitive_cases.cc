@@ -171,6 +171,41 @@ void addProducts(Cases& cases) {
   }
 }
 
+void addIndices(Cases& cases) {
+  add(cases, "gather_elements", {{"a", {4, 6}}},
+      "  %i = ft.remainder %tokens, 6.0 : tensor<4x3xi32>\n"
+      "  %r = ft.gather_elements %a, %i : tensor<4x6xf32>, tensor<4x3xi32> -> tensor<4x3xf32>",
+      {4, 3});
+  add(cases, "scatter_add_elements", {{"a", {4, 3}}},
+      "  %i = ft.remainder %tokens, 6.0 : tensor<4x3xi32>\n"
+      "  %r = ft.scatter_add_elements %a, %i : tensor<4x3xf32>, tensor<4x3xi32> -> tensor<4x6xf32>",
+      {4, 6});
+  for (GraphCase* graph = &cases.back() - 1; graph <= &cases.back(); ++graph) {
+    graph->tokens = {4, 3};
+    graph->tokenLimit = 50;
+  }
+  for (const char* reverse : {"", " reverse"})
+    add(cases, fmt::format("cumsum{}", reverse), {{"a", {3, 5}}},
+        fmt::format("  %r = ft.cumsum %a{} : tensor<3x5xf32> -> tensor<3x5xf32>", reverse), {3, 5});
+  add(cases, "top_k", {{"a", {3, 7}}},
+      "  %i = ft.argsort %a descending : tensor<3x7xf32> -> tensor<3x2xi32>\n"
+      "  %r = ft.gather_elements %a, %i : tensor<3x7xf32>, tensor<3x2xi32> -> tensor<3x2xf32>",
+      {3, 2});
+  // Rows of experts: as many as tokens say, one behind the other.
+  for (bool transposed : {false, true}) {
+    add(cases, fmt::format("grouped_dot_{}", transposed),
+        {{"a", {9, 4}}, {"b", transposed ? Dims{3, 5, 4} : Dims{3, 4, 5}}},
+        fmt::format(
+            "  %h = ft.histogram %tokens : tensor<8xi32> -> tensor<3xi32>\n"
+            "  %e = ft.cumsum %h : tensor<3xi32> -> tensor<3xi32>\n"
+            "  %r = ft.grouped_dot %a, %b, %e{} : tensor<9x4xf32>, {}, tensor<3xi32> -> tensor<9x5xf32>",
+            transposed ? " transpose_b" : "", tensorType(transposed ? Dims{3, 5, 4} : Dims{3, 4, 5})),
+        {9, 5});
+    cases.back().tokens = {8};
+    cases.back().tokenLimit = 3;
+  }
+}
+
 // softmax, a soft cap, layer_norm and GELU as anybody would write them.
 void addBodies(Cases& cases) {
   add(cases, "softmax_by_hand", {{"a", {3, 7}}},
@@ -211,6 +246,7 @@ std::vector<GraphCase> primitiveCases() {
   addIntegers(cases);
   addShapes(cases);
   addProducts(cases);
+  addIndices(cases);
   addBodies(cases);
   return cases;
 }

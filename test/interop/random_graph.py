@@ -240,8 +240,59 @@ class RandomGraph:
             lambda env: (env[value.name].mT if ta else env[value.name]) @ (env[b.name].mT if tb else env[b.name]))
         return self.row("tanh", product, torch.tanh)
 
+    def cumsum(self, value):
+        if not value.shape:
+            return value
+        reverse = self.random.random() < 0.5
+        sums = self.simple(f"ft.cumsum {value.name}{' reverse' if reverse else ''} : {value.type} -> {value.type}", value, value.shape,
+                           lambda x: x.flip(-1).cumsum(-1).flip(-1) if reverse else x.cumsum(-1))
+        return self.row("tanh", sums, torch.tanh)
+
+    def top_k(self, value):
+        """The largest of each line, and where they were the sums of lines of zeros and them."""
+        if not value.shape:
+            return value
+        columns, kept = value.shape[-1], self.random.randint(1, value.shape[-1])
+        descending = self.random.random() < 0.5
+        shape = (*value.shape[:-1], kept)
+
+        def order(x):
+            ordered = x.detach().sort(-1).values
+            apart(ordered[..., 1:] - ordered[..., :-1])
+            return x.argsort(-1, descending=descending)[..., :kept]
+        ids = self.emit(f"ft.argsort {value.name}{' descending' if descending else ''} : {value.type} -> {tensor(shape, 'i32')}", shape,
+                        lambda env: order(env[value.name]), "i32")
+        best = self.emit(f"ft.gather_elements {value.name}, {ids.name} : {value.type}, {ids.type} -> {tensor(shape)}", shape,
+                         lambda env: env[value.name].gather(-1, env[ids.name]))
+        return self.emit(f"ft.scatter_add_elements {best.name}, {ids.name} : {best.type}, {ids.type} -> {value.type}", value.shape,
+                         lambda env: torch.zeros(value.shape, dtype=torch.float64).scatter_add(-1, env[ids.name], env[best.name]))
+
+    def experts(self, value):
+        """Rows in groups whose sizes are counted from the tokens, each times a matrix of its own."""
+        if len(value.shape) < 2:
+            return value
+        rows, columns, n = torch.Size(value.shape[:-1]).numel(), value.shape[-1], self.random.choice([1, 3])
+        flat = self.simple(f"ft.reshape {value.name} : {value.type} -> {tensor((rows, columns))}", value, (rows, columns),
+                           lambda x: x.reshape(rows, columns))
+        w = self.parameter((3, columns, n))
+        ids = tensor((self.batch, self.positions), "i32")
+        rest = self.emit(f"ft.remainder %tokens, 3.0 : {ids}", (self.batch, self.positions), lambda env: env["tokens"] % 3, "i32")
+        counts = self.emit(f"ft.histogram {rest.name} : {ids} -> tensor<3xi32>", (3,),
+                           lambda env: env[rest.name].flatten().bincount(minlength=3), "i32")
+        ends = self.emit(f"ft.cumsum {counts.name} : tensor<3xi32> -> tensor<3xi32>", (3,), lambda env: env[counts.name].cumsum(0), "i32")
+
+        def product(env):
+            parts, begin = [], 0
+            for group, end in enumerate(min(end, rows) for end in env[ends.name].tolist()):
+                parts.append(env[flat.name][begin:end] @ env[w.name][group])
+                begin = end
+            return torch.cat([*parts, torch.zeros((rows - begin, n), dtype=torch.float64)])
+        result = self.emit(f"ft.grouped_dot {flat.name}, {w.name}, {ends.name} : {flat.type}, {w.type}, tensor<3xi32> -> {tensor((rows, n))}",
+                           (rows, n), product)
+        return self.row("tanh", result, torch.tanh)
+
     MOVES = [unary, unary, unary, positive, exponential, binary, binary, binary, composite, select, transpose, reshape, slice, pad,
-             concat, reduce, reduce, broadcast, dot, dot]
+             concat, reduce, reduce, broadcast, dot, dot, cumsum, top_k, experts]
 
     def joined(self, value, residual):
         """[batch, positions, width] again: a residual sum with what `value` comes to in all."""

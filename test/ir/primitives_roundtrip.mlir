@@ -28,6 +28,25 @@ func.func @elementwise(%x: tensor<2x3xf32>, %v: tensor<3xf32>, %s: tensor<f32>, 
   return
 }
 
+// CHECK-LABEL: func.func @by_integers
+func.func @by_integers(%x: tensor<2x8xf32>, %w: tensor<3x8x5xf32>, %tokens: tensor<2xi32>) {
+  // CHECK: ft.argsort %{{.*}} descending : tensor<2x8xf32> -> tensor<2x2xi32>
+  %0 = ft.argsort %x descending : tensor<2x8xf32> -> tensor<2x2xi32>
+  // CHECK: ft.gather_elements %{{.*}}, %{{.*}} : tensor<2x8xf32>, tensor<2x2xi32> -> tensor<2x2xf32>
+  %1 = ft.gather_elements %x, %0 : tensor<2x8xf32>, tensor<2x2xi32> -> tensor<2x2xf32>
+  // CHECK: ft.scatter_add_elements %{{.*}}, %{{.*}} : tensor<2x2xf32>, tensor<2x2xi32> -> tensor<2x8xf32>
+  %2 = ft.scatter_add_elements %1, %0 : tensor<2x2xf32>, tensor<2x2xi32> -> tensor<2x8xf32>
+  // CHECK: ft.histogram %{{.*}} : tensor<2xi32> -> tensor<3xi32>
+  %3 = ft.histogram %tokens : tensor<2xi32> -> tensor<3xi32>
+  // CHECK: ft.cumsum %{{.*}} reverse : tensor<3xi32> -> tensor<3xi32>
+  %4 = ft.cumsum %3 reverse : tensor<3xi32> -> tensor<3xi32>
+  // CHECK: ft.grouped_dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x8xf32>, tensor<3x8x5xf32>, tensor<3xi32> -> tensor<2x5xf32>
+  %5 = ft.grouped_dot %2, %w, %4 : tensor<2x8xf32>, tensor<3x8x5xf32>, tensor<3xi32> -> tensor<2x5xf32>
+  // CHECK: ft.grouped_dot_grad %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x8xf32>, tensor<2x5xf32>, tensor<3xi32> -> tensor<3x8x5xf32>
+  %6 = ft.grouped_dot_grad %x, %5, %4 : tensor<2x8xf32>, tensor<2x5xf32>, tensor<3xi32> -> tensor<3x8x5xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @others
 func.func @others(%x: tensor<2x3x4xf32>, %i: tensor<2x3xi32>, %row: tensor<3x1xf32>) {
   // CHECK: ft.convert %{{.*}} : tensor<2x3xi32> -> tensor<2x3xf32>

@@ -1,5 +1,7 @@
 // The primitives in float64: elementwise rows by their expressions, the others by their definitions.
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "dialects/ft/elementwise.h"
 #include "test/support/elementwise_f64.h"
@@ -133,6 +135,62 @@ void dot(OpEvaluation& e) {
   }
 }
 
+void gatherElements(OpEvaluation& e) {
+  for (int64_t i = 0; i < e.out[0].size(); ++i)
+    e.out[0].data[i] = e.in[0]->row(i / e.out[0].last())[int64_t(e.in[1]->data[i])];
+}
+
+void scatterAddElements(OpEvaluation& e) {
+  for (int64_t i = 0; i < e.in[0]->size(); ++i)
+    e.out[0].row(i / e.in[0]->last())[int64_t(e.in[1]->data[i])] += e.in[0]->data[i];
+}
+
+void cumsum(OpEvaluation& e) {
+  bool reverse = cast<CumsumOp>(e.op).getReverse();
+  int64_t columns = e.in[0]->last();
+  for (int64_t row = 0; row < e.in[0]->rows(); ++row)
+    for (int64_t i = 0; i < columns; ++i)
+      for (int64_t j = reverse ? i : 0; j < (reverse ? columns : i + 1); ++j)
+        e.out[0].row(row)[i] += e.in[0]->row(row)[j];
+}
+
+// Frozen at the base point, as all integers that are drawn from floats.
+void argsort(OpEvaluation& e) {
+  if (!e.frozen->data.empty()) {
+    e.out[0] = *e.frozen;
+    return;
+  }
+  bool descending = cast<ArgsortOp>(e.op).getDescending();
+  for (int64_t row = 0; row < e.in[0]->rows(); ++row) {
+    const double* x = e.in[0]->row(row);
+    std::vector<int64_t> order(e.in[0]->last());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return descending ? x[a] > x[b] : x[a] < x[b]; });
+    std::copy_n(order.begin(), e.out[0].last(), e.out[0].row(row));
+  }
+  *e.frozen = e.out[0];
+}
+
+void histogram(OpEvaluation& e) {
+  for (double id : e.in[0]->data)
+    if (id >= 0 && id < e.out[0].size()) ++e.out[0].data[int64_t(id)];
+}
+
+void groupedDot(OpEvaluation& e) {
+  bool transposed = cast<GroupedDotOp>(e.op).getTransposeB();
+  const Array &x = *e.in[0], &w = *e.in[1], &ends = *e.in[2];
+  int64_t k = x.last(), n = e.out[0].last();
+  for (int64_t row = 0; row < x.rows(); ++row) {
+    int64_t group = 0;
+    while (group < ends.size() && row >= ends.data[group]) ++group;
+    if (group == ends.size()) continue;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t s = 0; s < k; ++s)
+        e.out[0].row(row)[i] += x.row(row)[s] * w.data[group * k * n + (transposed ? i * k + s : s * n + i)];
+  }
+}
+
 }  // namespace
 
 void addReferencePrimitives(std::map<std::string, OpFunction>& ops) {
@@ -145,7 +203,13 @@ void addReferencePrimitives(std::map<std::string, OpFunction>& ops) {
               {"pad", pad},
               {"concat", concat},
               {"reduce", reduce},
-              {"dot", dot}});
+              {"dot", dot},
+              {"gather_elements", gatherElements},
+              {"scatter_add_elements", scatterAddElements},
+              {"cumsum", cumsum},
+              {"argsort", argsort},
+              {"histogram", histogram},
+              {"grouped_dot", groupedDot}});
 }
 
 }  // namespace mlir::ft::test

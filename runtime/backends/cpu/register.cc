@@ -19,6 +19,7 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterEmbedding(registry, isa);
   cpu::RegisterFill(registry, isa);
   cpu::RegisterHealth(registry, isa);
+  cpu::RegisterIndex(registry, isa);
   cpu::RegisterInitialize(registry, isa);
   cpu::RegisterLinearCrossEntropy(registry, isa);
   cpu::RegisterLossScaling(registry, isa);

@@ -20,6 +20,7 @@ void RegisterElementwise(KernelRegistry& registry, Isa isa);
 void RegisterEmbedding(KernelRegistry& registry, Isa isa);
 void RegisterFill(KernelRegistry& registry, Isa isa);
 void RegisterHealth(KernelRegistry& registry, Isa isa);
+void RegisterIndex(KernelRegistry& registry, Isa isa);
 void RegisterInitialize(KernelRegistry& registry, Isa isa);
 void RegisterLinearCrossEntropy(KernelRegistry& registry, Isa isa);
 void RegisterLossScaling(KernelRegistry& registry, Isa isa);

@@ -20,6 +20,7 @@ void RegisterCudaKernels(KernelTable& table) {
   RegisterDot(table);
   RegisterElementwise(table);
   RegisterEmbedding(table);
+  RegisterIndex(table);
   RegisterLatent(table);
   RegisterLoss(table);
   RegisterMatmul(table);

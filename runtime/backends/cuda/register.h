@@ -5,10 +5,11 @@
 
 namespace ft::cuda {
 
-void RegisterAttention(KernelTable& table);  // attention, attention_grad
-void RegisterDot(KernelTable& table);
+void RegisterAttention(KernelTable& table);    // attention, attention_grad
+void RegisterDot(KernelTable& table);          // dot, grouped_dot, grouped_dot_grad
 void RegisterElementwise(KernelTable& table);  // add mul scale gelu gelu_grad swiglu swiglu_grad
 void RegisterEmbedding(KernelTable& table);    // embedding, embedding_grad
+void RegisterIndex(KernelTable& table);   // gather_elements scatter_add_elements cumsum argsort histogram
 void RegisterLatent(KernelTable& table);  // sample_bits bits_kl bits_kl_grad binary_mapper binary_mapper_grad
 void RegisterLoss(
     KernelTable& table);  // cross_entropy[_grad], linear_cross_entropy[_grad, _loss_grad], loss_count

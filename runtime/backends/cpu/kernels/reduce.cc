@@ -2,34 +2,13 @@
 #include <cmath>
 
 #include "runtime/backends/cpu/kernel_base.h"
+#include "runtime/backends/cpu/kernels/typed_elements.h"
 #include "runtime/backends/cpu/register.h"
-#include "runtime/base/round_float.h"
 #include "runtime/device/reduction.h"
 
 namespace ft::cpu {
 namespace {
 
-// Elements of x as they are summed: floats in f64, integers in 64 bits that wrap around.
-struct F32 {
-  static double Get(const void* x, int64_t i) { return static_cast<const float*>(x)[i]; }
-};
-struct BF16 {
-  static double Get(const void* x, int64_t i) { return BF16ToFloat(static_cast<const uint16_t*>(x)[i]); }
-};
-struct F16 {
-  static double Get(const void* x, int64_t i) { return F16ToFloat(static_cast<const uint16_t*>(x)[i]); }
-};
-struct I32 {
-  static int64_t Get(const void* x, int64_t i) { return static_cast<const int32_t*>(x)[i]; }
-};
-struct I64 {
-  static int64_t Get(const void* x, int64_t i) { return static_cast<const int64_t*>(x)[i]; }
-};
-
-double Sum(double a, double b) { return a + b; }
-int64_t Sum(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
 // NaN where one of them is.
 double Larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 double Smaller(double a, double b) { return std::isnan(a) || a < b ? a : b; }
@@ -90,49 +69,21 @@ auto Element(const Reduction& reduction, int64_t index, int64_t count) {
   }
 }
 
-void Put(void* result, DType dtype, int64_t index, double value) {
-  const auto rounded = static_cast<float>(value);
-  if (dtype == DType::kBF16) {
-    static_cast<uint16_t*>(result)[index] = RoundToBF16(rounded);
-  } else if (dtype == DType::kF16) {
-    static_cast<uint16_t*>(result)[index] = RoundToF16(rounded);
-  } else {
-    static_cast<float*>(result)[index] = rounded;
-  }
-}
-void Put(void* result, DType dtype, int64_t index, int64_t value) {
-  if (dtype == DType::kI32) {
-    static_cast<int32_t*>(result)[index] = static_cast<int32_t>(value);
-  } else {
-    static_cast<int64_t*>(result)[index] = value;
-  }
-}
-
 template <typename T>
 KernelOr MakeOf(const Reduction& reduction, int num_threads) {
   const int64_t elements = reduction.kept.count(), count = reduction.reduced.count();
   return MakeRowwise(
       [=](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-          Put(reduction.result, reduction.result_dtype, i, Element<T>(reduction, i, count));
+          PutElement(reduction.result, reduction.result_dtype, i, Element<T>(reduction, i, count));
       },
       elements, count, num_threads);
 }
 
 KernelOr MakeReduce(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const Reduction reduction, CheckReduction(context.operands, context.attributes));
-  switch (reduction.dtype) {
-    case DType::kBF16:
-      return MakeOf<BF16>(reduction, context.num_threads);
-    case DType::kF16:
-      return MakeOf<F16>(reduction, context.num_threads);
-    case DType::kI32:
-      return MakeOf<I32>(reduction, context.num_threads);
-    case DType::kI64:
-      return MakeOf<I64>(reduction, context.num_threads);
-    default:
-      return MakeOf<F32>(reduction, context.num_threads);
-  }
+  return WithElements(reduction.dtype,
+                      [&]<typename T>() { return MakeOf<T>(reduction, context.num_threads); });
 }
 
 }  // namespace

@@ -62,10 +62,8 @@ KernelOr MakePad(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const std::vector<int64_t> low, context.attributes.Ints("low"));
   FT_ASSIGN_OR_RETURN(const StridedCopy copy, PadCopy(context.in(0), result, low));
   const int64_t bytes = result.elements() * static_cast<int64_t>(SizeOf(result.dtype));
-  FillArgs zeros = {.to = result.data, .pattern = 0, .longest = bytes, .count = 1, .ranges = {}};
-  zeros.ranges[0] = {0, bytes};
-  return MakeKernel([zeros, launch = LaunchOf(Simplified(copy))](StreamHandle stream) {
-    if (const int error = Fill(zeros, stream); error != 0) return error;
+  return MakeKernel([to = result.data, bytes, launch = LaunchOf(Simplified(copy))](StreamHandle stream) {
+    if (const int error = FillZeros(to, bytes, stream); error != 0) return error;
     return CopyStrided(launch.args, launch.unit, stream);
   });
 }

@@ -1,5 +1,5 @@
 #include "runtime/backends/cuda/routines/dot.h"
-#include "runtime/backends/cuda/routines/element.h"
+#include "runtime/backends/cuda/routines/store.h"
 
 namespace ft::cuda {
 namespace {
@@ -18,25 +18,17 @@ struct DotSlab {
 // Lines [first, first + kDotTile) of `lines`, places [begin, begin + kDotDepth) of the k that they have.
 // Lines lie whole one after the other, or else their first places do.
 template <typename T>
-__device__ __forceinline__ void LoadSlab(DotSlab& slab, const T* from, int64_t first, int64_t lines,
-                                         int64_t begin, int64_t k, bool whole) {
+__device__ __forceinline__ void LoadSlab(DotSlab& slab, const T* from, uint32_t first, uint32_t lines,
+                                         uint32_t begin, uint32_t k, bool whole) {
 #pragma unroll
   for (int j = 0; j < kDotTile * kDotDepth / kDotThreads; ++j) {
-    const int at = static_cast<int>(threadIdx.x) + j * kDotThreads;
-    const int line = whole ? at / kDotDepth : at % kDotTile, place = whole ? at % kDotDepth : at / kDotTile;
-    const int64_t row = first + line, column = begin + place;
+    const uint32_t at = threadIdx.x + j * kDotThreads;
+    const uint32_t line = whole ? at / kDotDepth : at % kDotTile;
+    const uint32_t place = whole ? at % kDotDepth : at / kDotTile;
+    const uint32_t row = first + line, column = begin + place;
     const bool is_inside = row < lines && column < k;
-    slab.at[place][line] = is_inside ? ToFloat(from[whole ? row * k + column : column * lines + row]) : 0.0f;
-  }
-}
-
-__device__ __forceinline__ void PutDot(void* r, DType output, int64_t i, float value) {
-  if (output == DType::kBF16) {
-    static_cast<BF16*>(r)[i] = FromFloat<BF16>(value);
-  } else if (output == DType::kF16) {
-    static_cast<F16*>(r)[i] = FromFloat<F16>(value);
-  } else {
-    static_cast<float*>(r)[i] = value;
+    const uint64_t i = whole ? uint64_t{row} * k + column : uint64_t{column} * lines + row;
+    slab.at[place][line] = is_inside ? ToFloat(from[i]) : 0.0f;
   }
 }
 
@@ -57,20 +49,27 @@ __device__ __forceinline__ void AddProducts(const DotSlab& a, const DotSlab& b, 
   }
 }
 
-// A block has a tile of one product's result; tiles of a product follow each other by rows.
+// One product of matrices as in DotArgs.
 template <typename T>
-__global__ void __launch_bounds__(kDotThreads, 3) DotKernel(DotArgs args, DType output) {
+struct DotMatrices {
+  const T* a;
+  const T* b;
+  uint32_t m, n, k;
+  bool transpose_a, transpose_b;
+};
+
+// A block's tile of a product, whose result begins at element `to` of r. Tiles follow each other by rows.
+template <typename T>
+__device__ __forceinline__ void DotOfTile(const DotMatrices<T>& of, uint32_t tile, void* r, int64_t to,
+                                          DType output) {
   __shared__ DotSlab a_slab, b_slab;
-  const int64_t across = (args.n + kDotTile - 1) / kDotTile, down = (args.m + kDotTile - 1) / kDotTile;
-  const int64_t product = blockIdx.x / (across * down), tile = blockIdx.x - product * across * down;
-  const int64_t first_row = tile / across * kDotTile, first_column = tile % across * kDotTile;
-  const T* a = static_cast<const T*>(args.a) + product * args.m * args.k;
-  const T* b = static_cast<const T*>(args.b) + product * args.k * args.n;
+  const uint32_t across = (of.n + kDotTile - 1) / kDotTile;
+  const uint32_t first_row = tile / across * kDotTile, first_column = tile % across * kDotTile;
   const int row = static_cast<int>(threadIdx.x) / kDotSide, column = static_cast<int>(threadIdx.x) % kDotSide;
   float sums[kDotEach][kDotEach] = {};
-  for (int64_t begin = 0; begin < args.k; begin += kDotDepth) {
-    LoadSlab(a_slab, a, first_row, args.m, begin, args.k, !args.transpose_a);
-    LoadSlab(b_slab, b, first_column, args.n, begin, args.k, args.transpose_b);
+  for (uint32_t begin = 0; begin < of.k; begin += kDotDepth) {
+    LoadSlab(a_slab, of.a, first_row, of.m, begin, of.k, !of.transpose_a);
+    LoadSlab(b_slab, of.b, first_column, of.n, begin, of.k, of.transpose_b);
     __syncthreads();
     AddProducts(a_slab, b_slab, row, column, sums);
     __syncthreads();
@@ -79,25 +78,112 @@ __global__ void __launch_bounds__(kDotThreads, 3) DotKernel(DotArgs args, DType 
   for (int i = 0; i < kDotEach; ++i) {
 #pragma unroll
     for (int j = 0; j < kDotEach; ++j) {
-      const int64_t to_row = first_row + row + i * kDotSide, to_column = first_column + column + j * kDotSide;
-      if (to_row < args.m && to_column < args.n)
-        PutDot(args.r, output, (product * args.m + to_row) * args.n + to_column, sums[i][j]);
+      const uint32_t to_row = first_row + row + i * kDotSide,
+                     to_column = first_column + column + j * kDotSide;
+      if (to_row < of.m && to_column < of.n)
+        StoreAs(r, output, to + int64_t{to_row} * of.n + to_column, sums[i][j]);
     }
   }
 }
 
-}  // namespace
-
-int64_t DotBlocks(const DotArgs& args) {
-  return args.batch * ((args.m + kDotTile - 1) / kDotTile) * ((args.n + kDotTile - 1) / kDotTile);
+__host__ __device__ __forceinline__ int64_t DotTiles(int64_t m, int64_t n) {
+  return ((m + kDotTile - 1) / kDotTile) * ((n + kDotTile - 1) / kDotTile);
 }
 
-int Dot(const DotArgs& args, DType input, DType output, StreamHandle stream) {
-  const int64_t blocks = DotBlocks(args);
+// Tiles of a product follow each other.
+template <typename T>
+__global__ void __launch_bounds__(kDotThreads, 3) DotKernel(DotArgs args, DType output) {
+  const int64_t tiles = DotTiles(args.m, args.n), product = blockIdx.x / tiles;
+  const DotMatrices<T> of = {.a = static_cast<const T*>(args.a) + product * args.m * args.k,
+                             .b = static_cast<const T*>(args.b) + product * args.k * args.n,
+                             .m = static_cast<uint32_t>(args.m),
+                             .n = static_cast<uint32_t>(args.n),
+                             .k = static_cast<uint32_t>(args.k),
+                             .transpose_a = args.transpose_a,
+                             .transpose_b = args.transpose_b};
+  DotOfTile(of, static_cast<uint32_t>(blockIdx.x - product * tiles), args.r, product * args.m * args.n,
+            output);
+}
+
+// The end of a group of rows that begins where the one before ends. That behind the last group ends with the
+// rows.
+__device__ __forceinline__ int64_t EndOfGroup(const GroupedDotArgs& args, int64_t begin, int64_t group) {
+  const int64_t end = group < args.groups ? args.ends[group] : args.rows;
+  return end < begin ? begin : end < args.rows ? end : args.rows;
+}
+
+// Blocks have the tiles of all groups, and those of the rows behind, whose sums are of nothing. There may be
+// more blocks than tiles: the host does not know where groups end.
+template <typename T>
+__global__ void __launch_bounds__(kDotThreads, 3) GroupedDotKernel(GroupedDotArgs args, DType output) {
+  int64_t tile = blockIdx.x, group = 0, begin = 0, end = EndOfGroup(args, 0, 0);
+  while (tile >= DotTiles(end - begin, args.n)) {
+    if (group == args.groups) return;
+    tile -= DotTiles(end - begin, args.n);
+    begin = end;
+    end = EndOfGroup(args, begin, ++group);
+  }
+  const DotMatrices<T> of = {.a = static_cast<const T*>(args.a) + begin * args.k,
+                             .b = static_cast<const T*>(args.b) + group * args.k * args.n,
+                             .m = static_cast<uint32_t>(end - begin),
+                             .n = static_cast<uint32_t>(args.n),
+                             .k = static_cast<uint32_t>(group < args.groups ? args.k : 0),
+                             .transpose_a = false,
+                             .transpose_b = args.transpose_b};
+  DotOfTile(of, static_cast<uint32_t>(tile), args.r, begin * args.n, output);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kDotThreads, 3) GroupedDotGradKernel(GroupedDotArgs args, DType output) {
+  const int64_t tiles = DotTiles(args.k, args.n), group = blockIdx.x / tiles;
+  int64_t begin = 0, end = EndOfGroup(args, 0, 0);
+  for (int64_t g = 1; g <= group; ++g) {
+    begin = end;
+    end = EndOfGroup(args, begin, g);
+  }
+  const DotMatrices<T> of = {.a = static_cast<const T*>(args.a) + begin * args.k,
+                             .b = static_cast<const T*>(args.b) + begin * args.n,
+                             .m = static_cast<uint32_t>(args.k),
+                             .n = static_cast<uint32_t>(args.n),
+                             .k = static_cast<uint32_t>(end - begin),
+                             .transpose_a = true,
+                             .transpose_b = false};
+  DotOfTile(of, static_cast<uint32_t>(blockIdx.x - group * tiles), args.r, group * args.k * args.n, output);
+}
+
+template <typename Args>
+int LaunchDot(void (*kernel)(Args, DType), int64_t blocks, const Args& args, DType output,
+              StreamHandle stream) {
   if (blocks == 0) return 0;
+  return Launch(kernel, {.grid_x = static_cast<unsigned>(blocks), .block_x = kDotThreads}, stream, args,
+                output);
+}
+
+}  // namespace
+
+int64_t DotBlocks(const DotArgs& args) { return args.batch * DotTiles(args.m, args.n); }
+
+int Dot(const DotArgs& args, DType input, DType output, StreamHandle stream) {
+  return WithFloatType(
+      input, [&]<typename T>() { return LaunchDot(DotKernel<T>, DotBlocks(args), args, output, stream); });
+}
+
+// Each group, and the rows behind, may have one tile down that is not full.
+int64_t GroupedDotBlocks(const GroupedDotArgs& args) {
+  return DotTiles(args.rows + args.groups * (kDotTile - 1), args.n);
+}
+
+int GroupedDot(const GroupedDotArgs& args, DType input, DType output, StreamHandle stream) {
   return WithFloatType(input, [&]<typename T>() {
-    return Launch(DotKernel<T>, {.grid_x = static_cast<unsigned>(blocks), .block_x = kDotThreads}, stream,
-                  args, output);
+    return LaunchDot(GroupedDotKernel<T>, GroupedDotBlocks(args), args, output, stream);
+  });
+}
+
+int64_t GroupedDotGradBlocks(const GroupedDotArgs& args) { return args.groups * DotTiles(args.k, args.n); }
+
+int GroupedDotGrad(const GroupedDotArgs& args, DType input, DType output, StreamHandle stream) {
+  return WithFloatType(input, [&]<typename T>() {
+    return LaunchDot(GroupedDotGradKernel<T>, GroupedDotGradBlocks(args), args, output, stream);
   });
 }
 

@@ -8,7 +8,7 @@
 //   __threadfence, __threadfence_block, __threadfence_system; __ldg; the float and double functions of
 //   <cmath> plus rsqrtf; __clz, __clzll, __ffs, __popc, __popcll, __umulhi, __umul64hi; __float_as_uint and
 //   its kind; __fmaf_rn, __fmul_rn, __fadd_rn, __fsub_rn, __fdiv_rn, __fsqrt_rn, __fma_rn, __dmul_rn,
-//   __dadd_rn; GlobalTimerNs.
+//   __dadd_rn; GlobalTimerNs; __host__ for what the host calls too.
 // Dynamic shared memory comes from DynamicShared, launches go through Launch: no <<<>>>.
 #pragma once
 

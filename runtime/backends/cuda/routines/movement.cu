@@ -105,6 +105,12 @@ int Fill(const FillArgs& args, StreamHandle stream) {
                 stream, args);
 }
 
+int FillZeros(void* to, int64_t bytes, StreamHandle stream) {
+  FillArgs args = {.to = to, .pattern = 0, .longest = bytes, .count = 1, .ranges = {}};
+  args.ranges[0] = {0, bytes};
+  return Fill(args, stream);
+}
+
 int Iota(int32_t* to, int64_t elements, StreamHandle stream) {
   if (elements == 0) return 0;
   return Launch(IotaKernel,

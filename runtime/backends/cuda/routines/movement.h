@@ -50,6 +50,7 @@ struct FillArgs {
   ByteRange ranges[kMaxRanges];
 };
 int Fill(const FillArgs& args, StreamHandle stream);
+int FillZeros(void* to, int64_t bytes, StreamHandle stream);
 
 // to[i] = i.
 int Iota(int32_t* to, int64_t elements, StreamHandle stream);

@@ -1,18 +1,9 @@
-#include <type_traits>
-
-#include "runtime/backends/cuda/routines/element.h"
 #include "runtime/backends/cuda/routines/reductions.h"
+#include "runtime/backends/cuda/routines/typed_elements.h"
 
 namespace ft::cuda {
 namespace {
 
-// Sums of integers are taken without a sign, so that they wrap around.
-struct SumOf {
-  __device__ __forceinline__ double operator()(double a, double b) const { return a + b; }
-  __device__ __forceinline__ int64_t operator()(int64_t a, int64_t b) const {
-    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  }
-};
 struct LargerOf {
   template <typename Value>
   __device__ __forceinline__ Value operator()(Value a, Value b) const {
@@ -25,37 +16,6 @@ struct SmallerOf {
     return a != a || a < b ? a : b;
   }
 };
-
-// What elements of type T are reduced in.
-template <typename T>
-using ValueOf = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
-
-template <typename T>
-__device__ __forceinline__ ValueOf<T> ReducedValue(T element) {
-  if constexpr (std::is_integral_v<T>) {
-    return element;
-  } else {
-    return ToFloat(element);
-  }
-}
-
-__device__ __forceinline__ void PutReduced(const ReduceArgs& args, int64_t i, double value) {
-  const float rounded = static_cast<float>(value);
-  if (args.result == DType::kBF16) {
-    static_cast<BF16*>(args.r)[i] = FromFloat<BF16>(rounded);
-  } else if (args.result == DType::kF16) {
-    static_cast<F16*>(args.r)[i] = FromFloat<F16>(rounded);
-  } else {
-    static_cast<float*>(args.r)[i] = rounded;
-  }
-}
-__device__ __forceinline__ void PutReduced(const ReduceArgs& args, int64_t i, int64_t value) {
-  if (args.result == DType::kI32) {
-    static_cast<int32_t*>(args.r)[i] = static_cast<int32_t>(value);
-  } else {
-    static_cast<int64_t*>(args.r)[i] = value;
-  }
-}
 
 __device__ __forceinline__ int64_t OffsetOf(const Loops& loops, int64_t index) {
   int64_t offset = 0;
@@ -89,10 +49,10 @@ __global__ void __launch_bounds__(kMostReduceThreads) ReduceKernel(ReduceArgs ar
   Value value = 0;
   if (is_inside) {
     const T* x = static_cast<const T*>(args.x) + OffsetOf(args.kept, element);
-    value = ReducedValue(x[OffsetOf(args.reduced, slice)]);
+    value = ToValue(x[OffsetOf(args.reduced, slice)]);
 #pragma unroll 4
     for (int64_t i = slice + shape.slices; i < args.count; i += shape.slices)
-      value = Op()(value, ReducedValue(x[OffsetOf(args.reduced, i)]));
+      value = Op()(value, ToValue(x[OffsetOf(args.reduced, i)]));
   }
   if (shape.slices > 1) {
     values[thread] = value;
@@ -103,7 +63,7 @@ __global__ void __launch_bounds__(kMostReduceThreads) ReduceKernel(ReduceArgs ar
     }
     value = values[thread];
   }
-  if (is_inside && slice == 0) PutReduced(args, element, value);
+  if (is_inside && slice == 0) PutValue(args.r, args.result, element, value);
 }
 
 // A thread an element of the result where it reduces few, or warps read side by side even so; else a warp,
@@ -136,9 +96,7 @@ int LaunchReduce(const ReduceArgs& args, Reducer reducer, StreamHandle stream) {
 
 int Reduce(const ReduceArgs& args, Reducer reducer, DType dtype, StreamHandle stream) {
   if (args.elements == 0) return 0;
-  if (dtype == DType::kI32) return LaunchReduce<int32_t>(args, reducer, stream);
-  if (dtype == DType::kI64) return LaunchReduce<int64_t>(args, reducer, stream);
-  return WithFloatType(dtype, [&]<typename T>() { return LaunchReduce<T>(args, reducer, stream); });
+  return WithNumberType(dtype, [&]<typename T>() { return LaunchReduce<T>(args, reducer, stream); });
 }
 
 }  // namespace ft::cuda

@@ -16,8 +16,8 @@ using StreamHandle = CUstream_st*;
 enum class Reducer { kSum, kMax, kMin };
 
 // r[i] is of the `count` elements of x that the loops over `reduced` visit from where those over `kept` are
-// at their i-th place. Floats are added in f64 and rounded to f32 and from there to the type, integers wrap around; a maximum or minimum
-// is NaN where an element is. The order of additions depends on shapes alone.
+// at their i-th place. Floats are added in f64 and rounded to f32 and from there to the type, integers wrap
+// around; a maximum or minimum is NaN where an element is. The order of additions depends on shapes alone.
 struct ReduceArgs {
   const void* x;
   void* r;
