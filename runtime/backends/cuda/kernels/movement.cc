@@ -12,6 +12,7 @@
 #include "runtime/backends/cuda/routines/elementwise.h"
 #include "runtime/backends/cuda/routines/rope.h"
 #include "runtime/base/round_float.h"
+#include "runtime/device/joined_parts.h"
 #include "runtime/device/rope_operands.h"
 
 namespace ft::cuda {
@@ -103,51 +104,21 @@ KernelOr MakeBroadcast(const KernelContext& context) {
   return MakeCopies(std::move(launches));
 }
 
-// The last dimension unless the attribute names another.
-absl::StatusOr<int64_t> AxisOf(const KernelAttributes& attributes, const Tensor& whole) {
-  if (whole.rank == 0) return absl::InvalidArgumentError("the whole has no dimension");
-  if (!attributes.Has("axis")) return whole.rank - 1;
-  FT_ASSIGN_OR_RETURN(const int64_t axis, IntIn(attributes, "axis", -1, whole.rank - 1));
-  return axis < 0 ? whole.rank - 1 : axis;
-}
-
-// A matrix whose rows are the dimensions before `axis`.
-struct RowsAndBytes {
-  int64_t rows = 1;
-  int64_t bytes = 1;  // of a row
-};
-
-RowsAndBytes CutAt(const Tensor& tensor, int64_t axis) {
-  RowsAndBytes cut = {1, static_cast<int64_t>(SizeOf(tensor.dtype))};
-  for (int64_t i = 0; i < tensor.rank; ++i) (i < axis ? cut.rows : cut.bytes) *= tensor.dims[i];
-  return cut;
-}
-
 template <bool kSplit>
 KernelOr MakeParts(const KernelContext& context) {
   const std::vector<Tensor>& wholes = kSplit ? context.operands.in : context.operands.out;
   const std::vector<Tensor>& tensors = kSplit ? context.operands.out : context.operands.in;
   if (wholes.size() != 1) return absl::InvalidArgumentError("takes one whole tensor and its parts");
   const Tensor& whole = wholes[0];
-  FT_RETURN_IF_ERROR(CheckPresent(whole, "the whole", whole.dtype));
-  FT_ASSIGN_OR_RETURN(const int64_t axis, AxisOf(context.attributes, whole));
-  const auto [rows, row] = CutAt(whole, axis);
+  FT_ASSIGN_OR_RETURN(const JoinedParts joined, CheckParts(whole, tensors, context.attributes));
   std::vector<Part> parts;
-  int64_t offset = 0;
-  for (const Tensor& tensor : tensors) {
-    FT_RETURN_IF_ERROR(CheckPresent(tensor, "part", whole.dtype));
-    const auto [part_rows, bytes] = CutAt(tensor, axis);
-    if (tensor.rank != whole.rank || part_rows != rows) {
-      return absl::InvalidArgumentError("all parts must have the rows of the whole");
-    }
-    char *in_part = tensor.as<char>(), *in_whole = whole.as<char>() + offset;
-    parts.push_back(kSplit ? Part{in_whole, in_part, row, bytes, bytes}
-                           : Part{in_part, in_whole, bytes, row, bytes});
-    offset += bytes;
+  for (const auto& [in_part, offset, bytes] : joined.parts) {
+    char* in_whole = whole.as<char>() + offset;
+    parts.push_back(kSplit ? Part{in_whole, in_part, joined.row_bytes, bytes, bytes}
+                           : Part{in_part, in_whole, bytes, joined.row_bytes, bytes});
   }
-  if (offset != row) return absl::InvalidArgumentError("the parts' columns must add up to the whole's");
   std::vector<RowLaunch> launches;
-  FT_RETURN_IF_ERROR(AddCopies(parts, rows, launches));
+  FT_RETURN_IF_ERROR(AddCopies(parts, joined.rows, launches));
   return MakeCopies(std::move(launches));
 }
 
