@@ -147,7 +147,8 @@ class Postmortem(EndToEnd):
             self.assertEqual((report["rank"], report["world_size"], report["attempt"], report["mesh"]),
                              (rank, WORLD, 0, {"replica": 1, "shard": WORLD}))
             self.assertEqual(report["activity"]["name"], "computing")
-            self.assertGreaterEqual(report["activity"]["step"], 3)
+            # Rank 0 has written of three steps; another may still stand in the last collective of the third.
+            self.assertGreaterEqual(report["activity"]["step"], 3 if rank == 0 else 2)
             streams = {stream["name"]: stream for stream in report["streams"]}
             self.assertEqual(set(streams), {"compute", "gather", "reduce"})
             standing = [stream["current"] for stream in streams.values() if "axis" in stream.get("current", {})]
