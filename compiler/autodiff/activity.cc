@@ -8,17 +8,11 @@ namespace {
 
 bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
 
-// Floats that depend on a trained parameter.
-llvm::DenseSet<Value> dependents(ModuleOp module, Block &block) {
-  SymbolTable symbols(module);
-  llvm::DenseSet<Value> values;
+// Floats that depend on a variable.
+llvm::DenseSet<Value> dependents(Block &block, ArrayRef<Value> variables) {
+  llvm::DenseSet<Value> values(variables.begin(), variables.end());
   for (Operation &op : block) {
-    bool depends = llvm::any_of(op.getOperands(), [&](Value operand) { return values.contains(operand); });
-    if (auto get = dyn_cast<GetOp>(op)) {
-      auto parameter = symbols.lookup<ParameterOp>(get.getParameter());
-      depends = parameter && !parameter.getFrozen();
-    }
-    if (!depends)
+    if (llvm::none_of(op.getOperands(), [&](Value operand) { return values.contains(operand); }))
       continue;
     for (Value result : op.getResults())
       if (isFloat(result))
@@ -29,10 +23,22 @@ llvm::DenseSet<Value> dependents(ModuleOp module, Block &block) {
 
 } // namespace
 
-Activity::Activity(ModuleOp module, Block &block, Value loss) {
-  llvm::DenseSet<Value> dependent = dependents(module, block);
-  if (dependent.contains(loss))
-    active.insert(loss);
+llvm::SmallVector<Value> trainedValues(ModuleOp module, Block &block) {
+  SymbolTable symbols(module);
+  llvm::SmallVector<Value> values;
+  for (GetOp get : block.getOps<GetOp>()) {
+    auto parameter = symbols.lookup<ParameterOp>(get.getParameter());
+    if (parameter && !parameter.getFrozen())
+      values.push_back(get.getValue());
+  }
+  return values;
+}
+
+Activity::Activity(Block &block, ArrayRef<Value> variables, ValueRange outputs) {
+  llvm::DenseSet<Value> dependent = dependents(block, variables);
+  for (Value output : outputs)
+    if (dependent.contains(output))
+      active.insert(output);
   for (Operation &op : llvm::reverse(block)) {
     if (llvm::none_of(op.getResults(), [&](Value result) { return active.contains(result); }))
       continue;

@@ -1,4 +1,4 @@
-// Which values of a forward graph take part in differentiation.
+// Which values of a graph take part in differentiation.
 #pragma once
 
 #include "dialects/ft/dialect.h"
@@ -10,12 +10,16 @@
 
 namespace mlir::ft {
 
-// A value is active when it is a float, depends on a trained parameter, and the loss depends on it, all
-// through floats: integers carry no derivative. Exactly the active values get gradients.
+// What a training step differentiates with respect to: the values of trained parameters in `block`, which are
+// looked up in `module`.
+llvm::SmallVector<Value> trainedValues(ModuleOp module, Block &block);
+
+// A value is active when it is a float, depends on a variable, and an output depends on it, all through
+// floats: integers carry no derivative. Exactly the active values get gradients.
 class Activity {
 public:
-  // `block` holds the forward graph, `loss` is one of its values; parameters are looked up in `module`.
-  Activity(ModuleOp module, Block &block, Value loss);
+  // `block` holds the graph; `variables` and `outputs` are values of it.
+  Activity(Block &block, ArrayRef<Value> variables, ValueRange outputs);
 
   bool isActive(Value value) const { return active.contains(value); }
   // Whether the rule of `op` has to be applied: one of its results and one of its operands are active.

@@ -42,7 +42,7 @@ protected:
         return &candidate;
     return nullptr;
   }
-  Activity activityOf(Value loss) { return Activity(*module, *block, loss); }
+  Activity activityOf(Value loss) { return Activity(*block, trainedValues(*module, *block), loss); }
 
   MLIRContext context;
   OwningOpRef<ModuleOp> module;

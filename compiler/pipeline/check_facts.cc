@@ -1,6 +1,6 @@
 #include "compiler/pipeline/check_facts.h"
 
-#include "dialects/ft/dialect.h"
+#include "dialects/ft/composites.h"
 #include "dialects/ft/facts.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -20,13 +20,18 @@ public:
       : module(module), forward(forward), facts(facts) {}
 
   LogicalResult run() {
-    for (Operation &op : forward.getBody().front())
-      if (failed(check(op)))
-        return failure();
-    return failure(failed(checkVocabulary()) || failed(checkLayers()) || failed(checkHead()));
+    return failure(failed(checkAll(forward)) || failed(checkVocabulary()) || failed(checkLayers()) ||
+                   failed(checkHead()));
   }
 
 private:
+  LogicalResult checkAll(func::FuncOp function) {
+    for (Operation &op : function.getBody().front())
+      if (failed(check(op)))
+        return failure();
+    return success();
+  }
+
   template <typename T> LogicalResult expect(Operation *op, T ModelFacts::*member, T value) {
     if (facts.*member == value)
       return success();
@@ -62,6 +67,7 @@ private:
                          failed(expect(swiglu, &ModelFacts::gated_mlp, true)));
         })
         .Case([&](DropoutOp dropout) { return checkDropout(dropout); })
+        .Case([&](CallOp call) { return checkAll(calleeOf(call)); })
         .Default(success());
   }
 

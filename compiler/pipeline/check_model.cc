@@ -1,10 +1,10 @@
 #include "compiler/pipeline/check_model.h"
 
+#include "compiler/composites/check_composites.h"
 #include "compiler/pipeline/check_attributes.h"
 #include "compiler/pipeline/check_facts.h"
 #include "compiler/pipeline/check_parameters.h"
-#include "dialects/ft/dialect.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "dialects/ft/composites.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <optional>
@@ -34,7 +34,8 @@ LogicalResult checkSignature(func::FuncOp forward) {
 LogicalResult checkOps(func::FuncOp forward) {
   for (Operation &op : forward.getBody().front())
     if (!isa<GetOp, InputOp, DifferentiableOpInterface, KernelOpInterface, func::ReturnOp>(op))
-      return op.emitOpError("cannot stand in a model; models are made of the compute ops of dialect ft");
+      return op.emitOpError("cannot stand in a model; models are made of the compute ops of dialect ft")
+             << (isa<func::CallOp>(op) ? ", and call composites with ft.call" : "");
   return success();
 }
 
@@ -54,14 +55,15 @@ bool isPossible(Type type) {
   return true;
 }
 
-LogicalResult checkSizes(ModuleOp module, func::FuncOp forward) {
+LogicalResult checkSizes(ModuleOp module) {
   for (ParameterOp parameter : module.getOps<ParameterOp>())
     if (!isPossible(parameter.getType()))
       return parameter.emitError() << parameter.getType() << " is larger than any memory";
-  for (Operation &op : forward.getBody().front())
-    for (Type type : op.getResultTypes())
-      if (!isPossible(type))
-        return op.emitError() << type << " is larger than any memory";
+  for (auto function : module.getOps<func::FuncOp>())
+    for (Operation &op : function.getBody().front())
+      for (Type type : op.getResultTypes())
+        if (!isPossible(type))
+          return op.emitError() << type << " is larger than any memory";
   return success();
 }
 
@@ -133,17 +135,18 @@ LogicalResult checkLookups(ModuleOp module, func::FuncOp forward) {
 
 LogicalResult checkModel(ModuleOp module, StringRef name) {
   func::FuncOp forward;
-  for (auto function : module.getOps<func::FuncOp>()) {
+  for (func::FuncOp function : programsOf(module)) {
     if (function.getSymName() != kForwardFunction)
-      return function.emitError() << "a model has one function, @forward; what is @" << function.getSymName()
-                                  << "?";
+      return function.emitError() << "a model has one function, @forward, and composites, which are private "
+                                     "and have the attribute "
+                                  << kCompositeAttr << "; what is @" << function.getSymName() << "?";
     forward = function;
   }
   if (!forward)
     return module.emitError("no function @forward; a model is a module with ft.parameter ops and @forward");
-  if (failed(checkParameters(module)) || failed(checkSignature(forward)) ||
+  if (failed(checkParameters(module)) || failed(checkSignature(forward)) || failed(checkComposites(module)) ||
       failed(checkModuleAttributes(module, forward)) || failed(checkOps(forward)) ||
-      failed(checkSizes(module, forward)))
+      failed(checkSizes(module)))
     return failure();
   if (!module->hasAttr(kModelAttr))
     module->setAttr(kModelAttr, StringAttr::get(module.getContext(), name));

@@ -1,6 +1,7 @@
 #include "compiler/pipeline/phases.h"
 
 #include "compiler/autodiff/passes.h"
+#include "compiler/composites/passes.h"
 #include "compiler/fuse/passes.h"
 #include "compiler/memory/passes.h"
 #include "compiler/optimizer/passes.h"
@@ -97,6 +98,7 @@ void addPrecision(OpPassManager &passes, const CompileOptions &options) {
 
 void addSchedule(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createRecordSavedPass()); // types are final now, and the functions are still there
+  passes.addPass(createExpandCompositesPass());
   passes.addPass(mlir::ft::createFuseResidualNormPass()); // the table lists sums and norms apart
   passes.addPass(mlir::ft::createFuseGeluPass());         // products and GELUs too
   passes.addPass(createLowerToFtxPass());

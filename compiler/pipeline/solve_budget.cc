@@ -10,6 +10,7 @@
 #include "compiler/pipeline/layer_chain.h"
 #include "compiler/remat/mark_choices.h"
 #include "compiler/remat/policy_choices.h"
+#include "dialects/ft/composites.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/memplan/memplan.h"
 #include "runtime/plan/beside_arena.h"
@@ -202,7 +203,7 @@ absl::StatusOr<BudgetSolution> searchBudget(ModuleOp module, const BudgetProblem
 }
 
 void applyChoices(ModuleOp module, const Choices &choices) {
-  for (auto function : module.getOps<func::FuncOp>()) {
+  for (func::FuncOp function : mlir::ft::programsOf(module)) {
     TrainingGraph graph(function);
     if (!graph.hasBackward())
       continue;

@@ -3,7 +3,7 @@
 #include "compiler/precision/passes.h"
 
 #include "compiler/precision/element_types.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "dialects/ft/composites.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace ft::compiler {
@@ -127,7 +127,7 @@ struct VerifyPrecisionPass : impl::VerifyPrecisionPassBase<VerifyPrecisionPass> 
     if (failed(verifyUnits(module, types)))
       return signalPassFailure();
     SymbolTable symbols(module);
-    for (auto function : module.getOps<func::FuncOp>())
+    for (func::FuncOp function : mlir::ft::programsOf(module))
       for (Operation &op : function.getBody().front())
         if (failed(verifyOp(&op, types, symbols)))
           return signalPassFailure();

@@ -4,6 +4,7 @@
 #include "compiler/remat/passes.h"
 
 #include "compiler/remat/training_graph.h"
+#include "dialects/ft/composites.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace ft::compiler {
@@ -116,7 +117,7 @@ LogicalResult checkMarks(func::FuncOp function) {
 
 struct ApplyRematPass : impl::ApplyRematPassBase<ApplyRematPass> {
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
+    for (func::FuncOp function : mlir::ft::programsOf(getOperation())) {
       if (failed(checkMarks(function)))
         return signalPassFailure();
       Recomputation(function.getBody().front()).run();

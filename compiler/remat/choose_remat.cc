@@ -5,6 +5,7 @@
 
 #include "compiler/remat/mark_choices.h"
 #include "compiler/remat/policy_choices.h"
+#include "dialects/ft/composites.h"
 
 namespace ft::compiler {
 
@@ -27,7 +28,7 @@ struct ChooseRematPass : impl::ChooseRematPassBase<ChooseRematPass> {
                                          : std::string(parsed.status().message()));
       return signalPassFailure();
     }
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
+    for (func::FuncOp function : mlir::ft::programsOf(getOperation())) {
       TrainingGraph graph(function);
       if (!graph.hasBackward())
         continue;

@@ -4,6 +4,7 @@
 #include "compiler/remat/passes.h"
 
 #include "compiler/remat/training_graph.h"
+#include "dialects/ft/composites.h"
 
 namespace ft::compiler {
 
@@ -49,7 +50,7 @@ void offload(OpResult value) {
 
 struct InsertOffloadPass : impl::InsertOffloadPassBase<InsertOffloadPass> {
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (func::FuncOp function : mlir::ft::programsOf(getOperation()))
       for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
         auto choice = op.getAttrOfType<StringAttr>(mlir::ft::kRematAttr);
         if (choice && choice == mlir::ft::kRematOffload)

@@ -35,7 +35,8 @@ struct RecordSavedPass : impl::RecordSavedPassBase<RecordSavedPass> {
         continue;
       StringAttr layer = mlir::ft::getLayer(&op);
       auto cost = dyn_cast<mlir::ft::CostOpInterface>(op);
-      auto name = (layer ? layer.getValue() + "." : Twine()).str() + op.getName().stripDialect().str();
+      StringRef kernel = cast<mlir::ft::KernelOpInterface>(op).getKernelName();
+      auto name = (layer ? layer.getValue() + "." : Twine()).str() + kernel.str();
       rows.push_back(builder.getDictionaryAttr({
           builder.getNamedAttr("bytes", builder.getI64IntegerAttr(bytesOfResults(&op))),
           builder.getNamedAttr("choice", choice),

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "dialects/ft/composites.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace ft::compiler {
@@ -152,7 +152,7 @@ private:
 
 struct VerifyRematPass : impl::VerifyRematPassBase<VerifyRematPass> {
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (func::FuncOp function : mlir::ft::programsOf(getOperation()))
       if (failed(Verifier(function.getBody().front()).run()))
         return signalPassFailure();
   }

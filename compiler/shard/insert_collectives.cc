@@ -8,6 +8,7 @@
 #include "compiler/shard/insert_gathers.h"
 #include "compiler/shard/insert_reductions.h"
 #include "compiler/shard/names.h"
+#include "dialects/ft/composites.h"
 
 namespace ft::compiler {
 
@@ -79,7 +80,7 @@ struct InsertCollectivesPass : impl::InsertCollectivesPassBase<InsertCollectives
     if (failed(placements))
       return signalPassFailure();
     SymbolTable symbols(module);
-    for (func::FuncOp function : module.getOps<func::FuncOp>()) {
+    for (func::FuncOp function : mlir::ft::programsOf(module)) {
       if (function.getSymName() == mlir::ft::kInitFunction)
         continue;
       insertGathers(function, *placements, symbols);

@@ -6,6 +6,7 @@
 include "dialects/ft/parameter_ops.td"
 include "dialects/ft/primitive_ops.td"
 include "dialects/ft/index_ops.td"
+include "dialects/ft/composite_ops.td"
 include "dialects/ft/compute_ops.td"
 include "dialects/ft/loss_ops.td"
 include "dialects/ft/latent_ops.td"

@@ -28,4 +28,8 @@ UnitOp unit(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr nam
   return find<UnitOp>(op, symbols, name, "ft.unit");
 }
 
+func::FuncOp composite(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name) {
+  return find<func::FuncOp>(op, symbols, name, "function");
+}
+
 } // namespace mlir::ft::verify

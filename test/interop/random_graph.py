@@ -1,5 +1,6 @@
 """Random forward graphs of primitives, as model.mlir and as a function of PyTorch."""
 import random
+import re
 
 import torch
 
@@ -82,13 +83,15 @@ class RandomGraph:
         self.random = random.Random(seed)
         self.batch, self.positions, self.vocabulary = batch, positions, vocabulary
         self.lines, self.steps, self.parameters, self.counter = [], [], {}, 0
+        self.functions, self.types, self.values = [], {"%tokens": tensor((batch, positions), "i32")}, {}
+        self.loose = []  # second results of calls
         self.layer = "embed"
         width = self.random.choice([1, 3, 4, 7])
         values = [self.embed(width)]
         for layer in range(self.random.randint(1, 3)):
             self.layer = f"h.{layer}"
             for _ in range(self.random.randint(2, 6)):
-                values.append(self.random.choice(self.MOVES)(self, self.pick(values)))
+                values.append(self.random.choice(self.MOVES)(self, self.pick(values + self.loose)))
             values = [self.joined(values[-1], values[0])]
         self.layer = "head"
         self.text = self.finish(values[-1])
@@ -99,7 +102,8 @@ class RandomGraph:
         """A line of the graph; {layer = ...} goes before the types. `evaluate` takes the values so far."""
         self.counter += 1
         value = Value(f"%v{self.counter}", shape)
-        value.type = tensor(shape, element)
+        value.type = self.types[value.name] = tensor(shape, element)
+        self.values[value.name] = value
         op, types = text.rsplit(" : ", 1) if " : " in text else (text, "")
         self.lines.append(f'    {value.name} = {op} {{layer = "{self.layer}"}} : {types}')
         self.steps.append((value.name, evaluate))
@@ -156,6 +160,31 @@ class RandomGraph:
             return value
         text = self.random.choice(list(COMPOSITES))
         return self.simple(text.format(x=value.name, t=value.type), value, value.shape, COMPOSITES[text])
+
+    def call(self, value):
+        """Some of the other moves as a function that is called."""
+        begin, last = len(self.lines), value
+        for _ in range(self.random.randint(1, 4)):
+            last = self.random.choice(self.MOVES)(self, last)
+        inside = [line for line in self.lines[begin:] if " = ft.get " not in line]
+        made = [name for line in inside for name in re.findall(r"%\w+", line.split(" = ")[0])]
+        if last.name not in made:
+            return last
+        captured = sorted(set(re.findall(r"%\w+", "\n".join(inside))) - set(made))
+        others = [name for name in made if name != last.name and self.types[name].endswith("f32>")]
+        given = [last.name] + (self.random.sample(others, 1) if others and self.random.random() < 0.5 else [])
+        types = ", ".join(self.types[name] for name in given)
+        name = f"@f{len(self.functions)}"
+        self.functions.append(
+            f"  func.func private {name}({', '.join(f'{each}: {self.types[each]}' for each in captured)}) -> ({types}) attributes "
+            "{ft.composite} {\n" + "\n".join(inside) + f"\n    return {', '.join(given)} : {types}\n  }}\n")
+        self.lines[begin:] = [line for line in self.lines[begin:] if line not in inside]
+        self.lines.append(f"    {', '.join(given)} = ft.call {name}({', '.join(captured)}) {{layer = \"{self.layer}\"}} : "
+                          f"({', '.join(self.types[each] for each in captured)}) -> ({types})")
+        self.loose = [value for value in self.loose if value.name not in made]
+        if len(given) == 2:
+            self.loose.append(self.values[given[1]])
+        return last
 
     def select(self, value):
         """By tokens, which f32 and f64 agree about."""
@@ -292,7 +321,7 @@ class RandomGraph:
         return self.row("tanh", result, torch.tanh)
 
     MOVES = [unary, unary, unary, positive, exponential, binary, binary, binary, composite, select, transpose, reshape, slice, pad,
-             concat, reduce, reduce, broadcast, dot, dot, cumsum, top_k, experts]
+             concat, reduce, reduce, broadcast, dot, dot, cumsum, top_k, experts, call, call, call, call]
 
     def joined(self, value, residual):
         """[batch, positions, width] again: a residual sum with what `value` comes to in all."""
@@ -317,7 +346,7 @@ class RandomGraph:
                   lambda env: torch.nn.functional.cross_entropy(env[product.name].flatten(0, -2), env["targets"].flatten()))
         symbols = "".join(f'  ft.parameter @{name} : {tensor(shape)} = #ft.init<normal, 0.5> {{layer = "{layer}"}}\n'
                           for name, (shape, layer) in self.parameters.items())
-        return (f"module {{\n{symbols}  func.func @forward(%tokens: {ids}, %targets: {ids}) -> tensor<f32> {{\n" + "\n".join(self.lines) +
+        return (f"module {{\n{symbols}{''.join(self.functions)}  func.func @forward(%tokens: {ids}, %targets: {ids}) -> tensor<f32> {{\n" + "\n".join(self.lines) +
                 f"\n    return %v{self.counter} : tensor<f32>\n  }}\n}}\n")
 
     # ---- in PyTorch

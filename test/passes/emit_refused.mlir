@@ -67,7 +67,7 @@ module {
   ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02>
   func.func @backward() { return }
 }
-// CHECK: two.mlir:3:3: error: a model has one function, @forward; what is @backward?
+// CHECK: two.mlir:3:3: error: a model has one function, @forward, and composites, which are private and have the attribute ft.composite; what is @backward?
 // CHECK-NOT: {{.}}
 
 //--- foreign.mlir

@@ -1,0 +1,16 @@
+// Composites: functions of a model that are called as one op.
+#pragma once
+
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace ft::compiler {
+
+#define GEN_PASS_DECL
+#include "compiler/composites/passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "compiler/composites/passes.h.inc"
+
+} // namespace ft::compiler

@@ -1,0 +1,15 @@
+#ifndef FT_COMPILER_COMPOSITES_PASSES
+#define FT_COMPILER_COMPOSITES_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ExpandCompositesPass : Pass<"ft-expand-composites", "::mlir::ModuleOp"> {
+  let summary = "Puts the bodies of composites in the place of their calls";
+  let description = [{
+    Runs when element types are final and all that looks at a composite as one op has looked: `ft.call` becomes the ops of its callee, in f32,
+    between casts of the operands and results that have 16 bits. They are of the layer and phase of the call. The functions of composites go.
+  }];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
+#endif  // FT_COMPILER_COMPOSITES_PASSES

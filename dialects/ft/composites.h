@@ -1,0 +1,27 @@
+// Composites: private functions of a module that ft.call calls.
+#pragma once
+
+#include "dialects/ft/dialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::ft {
+
+// Marks the functions.
+inline constexpr llvm::StringLiteral kCompositeAttr = "ft.composite";
+
+inline bool isComposite(func::FuncOp function) { return function->hasAttr(kCompositeAttr); }
+
+// The functions of `module` that are run, which are all others.
+inline auto programsOf(ModuleOp module) {
+  return llvm::make_filter_range(module.getOps<func::FuncOp>(),
+                                 [](func::FuncOp function) { return !isComposite(function); });
+}
+
+inline auto compositesOf(ModuleOp module) {
+  return llvm::make_filter_range(module.getOps<func::FuncOp>(), isComposite);
+}
+
+// What `call` calls; null when there is no such function.
+func::FuncOp calleeOf(CallOp call);
+
+} // namespace mlir::ft
