@@ -280,11 +280,14 @@ Graph scalar(Constant constant, const Graph &like) {
 Constant K(double value) { return {value}; }
 Graph Zero() { return {}; }
 
+Graph operator+(Graph a, Graph b) { return make<AddOp>({a, b}); }
+Graph operator+(Constant k, Graph a) { return make<ShiftOp>({a}, {k.value}); }
 Graph operator-(Graph a) { return make<NegOp>({a}); }
 Graph operator-(Constant k, Graph a) { return make<ShiftOp>({-a}, {k.value}); }
 Graph operator*(Graph a, Graph b) { return make<MulOp>({a, b}); }
 Graph operator*(Constant k, Graph a) { return make<ScaleOp>({a}, {k.value}); }
 Graph operator/(Graph a, Graph b) { return make<DivOp>({a, b}); }
+Graph operator/(Graph a, Constant k) { return make<ScaleOp>({a}, {1 / k.value}); }
 Graph operator&(Graph a, Graph b) { return make<AndOp>({a, b}); }
 Graph operator==(Graph a, Graph b) { return make<EqOp>({a, b}); }
 Graph operator<(Graph a, Graph b) { return make<LtOp>({a, b}); }
@@ -293,6 +296,9 @@ Graph operator>(Graph a, Constant k) { return make<GtOp>({a, scalar(k, a)}); }
 Graph operator<(Graph a, Constant k) { return make<LtOp>({a, scalar(k, a)}); }
 Graph Square(Graph a) { return make<SquareOp>({a}); }
 Graph Sign(Graph a) { return make<SignOp>({a}); }
+Graph Relu(Graph a) { return make<ReluOp>({a}); }
+Graph Sigmoid(Graph a) { return make<SigmoidOp>({a}); }
+Graph NormalCdf(Graph a) { return make<NormalCdfOp>({a}); }
 Graph Exp(Graph a) { return make<ExpOp>({a}); }
 Graph Sin(Graph a) { return make<SinOp>({a}); }
 Graph Cos(Graph a) { return make<CosOp>({a}); }

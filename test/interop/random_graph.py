@@ -60,14 +60,18 @@ UNARY = {
     "erf": torch.erf, "normal_cdf": torch.special.ndtr, "sign": kinked(torch.sign, 0), "abs": kinked(torch.abs, 0),
     "relu": kinked(torch.relu, 0), "floor": kinked(torch.floor, *range(-40, 40)),
     ("scale", "-0.75"): lambda x: x * -0.75, ("shift", "0.5"): lambda x: x + 0.5, ("pow", "3.0"): lambda x: x ** 3.0,
-    ("clamp", "-0.5, 0.75"): kinked(lambda x: x.clamp(-0.5, 0.75), -0.5, 0.75),
+    "silu": torch.nn.functional.silu, "squared_relu": kinked(lambda x: torch.relu(x) ** 2, 0),
+    ("soft_cap", "1.5"): lambda x: 1.5 * torch.tanh(x / 1.5), ("clamp", "-0.5, 0.75"): kinked(lambda x: x.clamp(-0.5, 0.75), -0.5, 0.75),
 }
 # Of what is at least 1/2.
 POSITIVE = {
     "log": torch.log, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "reciprocal": torch.reciprocal,
     ("pow", "1.7"): lambda x: x ** 1.7, ("pow", "-0.5"): lambda x: x ** -0.5,
 }
-BINARY = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "maximum": maximum, "minimum": minimum}
+BINARY = {
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "maximum": maximum, "minimum": minimum,
+    "geglu": lambda a, b: torch.nn.functional.gelu(a) * b, "geglu_tanh": lambda a, b: torch.nn.functional.gelu(a, approximate="tanh") * b,
+}
 # Composites of the dialect on [..., width], which take part.
 COMPOSITES = {
     'ft.gelu {x} approximate "tanh" : {t}': lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
