@@ -12,7 +12,9 @@ bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.get
 llvm::DenseSet<Value> dependents(Block &block, ArrayRef<Value> variables) {
   llvm::DenseSet<Value> values(variables.begin(), variables.end());
   for (Operation &op : block) {
-    if (llvm::none_of(op.getOperands(), [&](Value operand) { return values.contains(operand); }))
+    auto rule = dyn_cast<DifferentiableOpInterface>(op);
+    bool flat = rule && rule.isFlat();
+    if (flat || llvm::none_of(op.getOperands(), [&](Value operand) { return values.contains(operand); }))
       continue;
     for (Value result : op.getResults())
       if (isFloat(result))

@@ -15,7 +15,7 @@ namespace mlir::ft {
 llvm::SmallVector<Value> trainedValues(ModuleOp module, Block &block);
 
 // A value is active when it is a float, depends on a variable, and an output depends on it, all through
-// floats: integers carry no derivative. Exactly the active values get gradients.
+// floats and ops that are not flat: integers carry no derivative. Exactly the active values get gradients.
 class Activity {
 public:
   // `block` holds the graph; `variables` and `outputs` are values of it.

@@ -92,7 +92,7 @@ private:
     }
   }
 
-  // What ended at an op that does not depend smoothly on its operands (ft.sign), whose gradient is 0.
+  // What ended at a power of 0, whose gradient is 0.
   void eraseDead() {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*reverse.ops().getInsertionBlock())))
       if (getPhase(&op) && getPhase(&op).getValue() == kPhaseBackward && isOpTriviallyDead(&op))

@@ -30,7 +30,8 @@ LogicalResult checkOp(Operation &op) {
   if (isa<mlir::ft::DropoutOp, mlir::ft::SampleBitsOp>(op))
     return op.emitOpError(
         "draws random numbers, which all calls of a composite would share; put it beside the call");
-  bool computes = isa<mlir::ft::KernelOpInterface>(op) && isMemoryEffectFree(&op);
+  bool computes =
+      isa<mlir::ft::KernelOpInterface, mlir::ft::CompositeOpInterface>(op) && isMemoryEffectFree(&op);
   if (!computes)
     return op.emitOpError(
         "cannot stand in a composite; it is made of ops that compute, and takes parameters as operands");

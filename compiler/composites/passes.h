@@ -1,6 +1,7 @@
 // Composites: functions of a model that are called as one op.
 #pragma once
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
 #include <memory>

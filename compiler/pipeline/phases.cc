@@ -25,6 +25,7 @@ void addCheck(OpPassManager &passes, const CompileOptions &options, std::unique_
 }
 
 void addFuse(OpPassManager &passes, const CompileOptions &) {
+  passes.addPass(createOutlineCompositesPass());
   passes.addPass(mlir::ft::createFuseLinearCrossEntropyPass());
   passes.addPass(mlir::ft::createFuseQkvAttentionPass());
 }

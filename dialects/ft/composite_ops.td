@@ -1,4 +1,5 @@
-// Calls of composites: functions of a model, whose bodies are primitives.
+// Composites: ops that are defined by a body of primitives. Those of the dialect become functions of the module, as users write them
+// themselves, and calls of these (--ft-outline-composites).
 #ifndef FT_COMPOSITE_OPS
 #define FT_COMPOSITE_OPS
 
@@ -18,6 +19,28 @@ def Ft_CallOp : Ft_ComputeOp<"call", [DeclareOpInterfaceMethods<SymbolUserOpInte
   let assemblyFormat = [{
     $callee `(` $inputs `)` (`parameter_grads` $parameter_grads^)? attr-dict `:` functional-type($inputs, $outputs)
   }];
+}
+
+// An op that is what its body does; the bodies are in composite_bodies.cc.
+class Ft_Composite<string mnemonic, list<Trait> traits = []>
+    : Ft_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<CompositeOpInterface>], traits)>;
+
+def Ft_SoftmaxOp : Ft_Composite<"softmax", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "e^x over the sum of e^x, over the last dimension";
+  let description = [{ The largest of a row is taken off first, so nothing overflows. A row that is -inf throughout is NaN, as PyTorch's. }];
+  let arguments = (ins Ft_FloatTensor:$x);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let hasVerifier = 1;
+}
+
+def Ft_QkNormOp : Ft_Composite<"qk_norm", [AllTypesMatch<["x", "result"]>]> {
+  let summary = "rms_norm of each head by itself, as of queries and keys before attention";
+  let description = [{ x is [..., heads * head size], weight [head size] (Qwen3; A. Henry et al., Query-Key Normalization for Transformers, 2020). }];
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, I64Attr:$heads, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $weight `heads` $heads `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight)";
+  let hasVerifier = 1;
 }
 
 #endif // FT_COMPOSITE_OPS

@@ -105,6 +105,7 @@ public:
                                          ValueRange, SmallVectorImpl<bool> &) {
     return elementwise::buildGradient(row(), *this, builder, resultGrads[0], needed);
   }
+  bool isFlat() { return row().flat; }
 
 private:
   static constexpr StringLiteral name = [] {

@@ -17,7 +17,9 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
       pass it on to a gradient op that has an `acc` operand and report so in `accumulated[j]`; the caller adds otherwise.
     }], "::llvm::SmallVector<::mlir::Value>", "buildGradient",
     (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$resultGrads, "::llvm::ArrayRef<bool>":$needed,
-         "::mlir::ValueRange":$accumulators, "::llvm::SmallVectorImpl<bool> &":$accumulated)>
+         "::mlir::ValueRange":$accumulators, "::llvm::SmallVectorImpl<bool> &":$accumulated)>,
+    InterfaceMethod<"Its results do not change, or jump, with its operands (sign, stop_gradient): nothing flows back through it.", "bool",
+      "isFlat", (ins), "", [{ return false; }]>
   ];
 }
 
@@ -51,6 +53,17 @@ def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
     InterfaceMethod<"What it draws from; null where it rounds to nearest.", "::mlir::Value", "getRng", (ins)>,
     InterfaceMethod<"Roles of the fp32 state buffers, one element for each parameter.",
       "::llvm::SmallVector<::llvm::StringRef>", "getStateRoles", (ins)>
+  ];
+}
+
+def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
+  let description = [{
+    The op is what a body of other ops does with its operands.
+  }];
+  let cppNamespace = "::mlir::ft";
+  let methods = [
+    InterfaceMethod<"Builds the body for `operands`, which have the shapes of the op's and f32 for floats; one value for each result.",
+      "::llvm::SmallVector<::mlir::Value>", "buildBody", (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands)>
   ];
 }
 

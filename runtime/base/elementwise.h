@@ -30,6 +30,7 @@ struct ElementwiseRow {
   ElementwiseDomain domain;
   int operands;                                // 1 ... 3
   std::array<std::string_view, 2> parameters;  // names of p and q; empty where there is none
+  bool flat;                                   // has no derivative: its gradient is Zero()
   std::string_view summary;
 
   constexpr int num_parameters() const { return parameters[0].empty() ? 0 : parameters[1].empty() ? 1 : 2; }
@@ -51,6 +52,7 @@ inline constexpr ElementwiseRow kElementwiseRows[] = {
    ElementwiseDomain::domain,                                                                   \
    operands,                                                                                    \
    elementwise_detail::Names parameters,                                                        \
+   std::string_view(#gradients) == "(Zero())",                                                  \
    summary},
 #include "runtime/base/elementwise.def"
 #undef FT_ELEMENTWISE

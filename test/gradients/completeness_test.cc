@@ -19,6 +19,7 @@ const std::map<std::string, std::string>& withoutDerivative() {
   const std::string structure = "names a parameter, an input or a unit; computes nothing";
   const std::string gradient = "is a gradient itself; second derivatives are not taken";
   const std::string step = "comes after differentiation";
+  const std::string body = "its body has one";
   const std::string fusion = "is made after differentiation, of ops that have one";
   static const auto& reasons = *new std::map<std::string, std::string>{
       {"parameter", structure},
@@ -26,6 +27,8 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"get", "is where differentiation ends"},
       {"input", structure},
       {"call", "is differentiated by making the derivative of its callee"},
+      {"softmax", body},
+      {"qk_norm", body},
       {"fill", "a constant"},
       {"iota", "a constant"},
       {"embedding_grad", gradient},

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "compiler/autodiff/passes.h"
+#include "compiler/composites/passes.h"
 #include "compiler/fuse/passes.h"
 #include "dialects/ft/dialect.h"
 #include "mlir/Parser/Parser.h"
@@ -66,6 +67,7 @@ OwningOpRef<ModuleOp> parseModule(MLIRContext& context, const std::string& text)
 bool differentiate(ModuleOp module, Pipeline pipeline) {
   PassManager manager(module.getContext());
   bool fused = pipeline == Pipeline::kFused;
+  manager.addPass(::ft::compiler::createOutlineCompositesPass());
   if (fused) manager.addPass(createFuseLinearCrossEntropyPass());
   manager.addPass(createAutodiffPass());
   manager.addPass(createVerifyAutodiffPass());
@@ -77,6 +79,7 @@ bool differentiate(ModuleOp module, Pipeline pipeline) {
     manager.addPass(createFuseGeluPass());
     manager.addPass(createVerifyAutodiffPass());
   }
+  manager.addPass(::ft::compiler::createExpandCompositesPass());
   return succeeded(manager.run(module));
 }
 

@@ -53,6 +53,7 @@ void addRow(Cases& cases, const ElementwiseRow& row, const std::string& paramete
 void addRows(Cases& cases) {
   for (const ElementwiseRow& row : ::ft::kElementwiseRows) {
     if (row.domain != ElementwiseDomain::kFloat && row.domain != ElementwiseDomain::kNumber) continue;
+    if (row.kind == Elementwise::kStopGradient) continue;  // differences do not stop
     for (const std::string& parameters : parameterTexts(row)) {
       if (row.operands == 1) {
         for (const Dims& dims : {Dims{3, 5}, Dims{1, 33}}) addRow(cases, row, parameters, {dims});
@@ -219,6 +220,13 @@ void addBodies(Cases& cases) {
       "  %sb = ft.broadcast %s1 : tensor<3x1xf32> -> tensor<3x7xf32>\n"
       "  %r = ft.div %e, %sb : tensor<3x7xf32>",
       {3, 7});
+  add(cases, "stop_gradient", {{"a", {3, 7}, /*frozen=*/true}, {"b", {3, 7}}},
+      "  %s = ft.stop_gradient %a : tensor<3x7xf32>\n"
+      "  %r = ft.mul %s, %b : tensor<3x7xf32>",
+      {3, 7});
+  add(cases, "softmax", {{"a", {2, 3, 7}}}, "  %r = ft.softmax %a : tensor<2x3x7xf32>", {2, 3, 7});
+  add(cases, "qk_norm", {{"a", {2, 3, 6}}, {"w", {2}}},
+      "  %r = ft.qk_norm %a, %w heads 3 eps 1.0e-5 : tensor<2x3x6xf32>, tensor<2xf32>", {2, 3, 6});
   add(cases, "soft_cap_by_hand", {{"a", {3, 7}}},
       "  %d = ft.scale %a, 0.1 : tensor<3x7xf32>\n"
       "  %t = ft.tanh %d : tensor<3x7xf32>\n"

@@ -63,3 +63,27 @@ func.func @no_result(%x: tensor<2xf32>) {
   %0 = ft.call @soft_cap(%x) parameter_grads [1] : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
+
+// -----
+
+func.func @softmax_of_a_scalar(%x: tensor<f32>) {
+  // expected-error @below {{'ft.softmax' op x is scalar; expected at least 1 dimension, of which the last is summed over}}
+  %0 = ft.softmax %x : tensor<f32>
+  return
+}
+
+// -----
+
+func.func @heads(%x: tensor<2x6xf32>, %w: tensor<2xf32>) {
+  // expected-error @below {{'ft.qk_norm' op x has 6 columns; expected heads, 2, times the elements of weight, 2}}
+  %0 = ft.qk_norm %x, %w heads 2 eps 1.0e-6 : tensor<2x6xf32>, tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @eps(%x: tensor<2x6xf32>, %w: tensor<2xf32>) {
+  // expected-error @below {{'ft.qk_norm' op eps is -1.000000e+00; expected 0 or more}}
+  %0 = ft.qk_norm %x, %w heads 3 eps -1.0 : tensor<2x6xf32>, tensor<2xf32>
+  return
+}

@@ -191,6 +191,27 @@ void groupedDot(OpEvaluation& e) {
   }
 }
 
+void softmax(OpEvaluation& e) {
+  for (int64_t row = 0; row < e.in[0]->rows(); ++row) {
+    const double* x = e.in[0]->row(row);
+    double sum = 0;
+    for (int64_t i = 0; i < e.in[0]->last(); ++i) sum += std::exp(x[i]);
+    for (int64_t i = 0; i < e.in[0]->last(); ++i) e.out[0].row(row)[i] = std::exp(x[i]) / sum;
+  }
+}
+
+void qkNorm(OpEvaluation& e) {
+  double eps = cast<QkNormOp>(e.op).getEps().convertToDouble();
+  int64_t size = e.in[1]->size();
+  for (int64_t head = 0; head < e.in[0]->size() / size; ++head) {
+    const double* x = e.in[0]->data.data() + head * size;
+    double square = 0;
+    for (int64_t i = 0; i < size; ++i) square += x[i] * x[i] / static_cast<double>(size);
+    for (int64_t i = 0; i < size; ++i)
+      e.out[0].data[head * size + i] = x[i] / std::sqrt(square + eps) * e.in[1]->data[i];
+  }
+}
+
 }  // namespace
 
 void addReferencePrimitives(std::map<std::string, OpFunction>& ops) {
@@ -209,7 +230,9 @@ void addReferencePrimitives(std::map<std::string, OpFunction>& ops) {
               {"cumsum", cumsum},
               {"argsort", argsort},
               {"histogram", histogram},
-              {"grouped_dot", groupedDot}});
+              {"grouped_dot", groupedDot},
+              {"softmax", softmax},
+              {"qk_norm", qkNorm}});
 }
 
 }  // namespace mlir::ft::test

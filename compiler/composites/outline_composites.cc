@@ -1,0 +1,83 @@
+// --ft-outline-composites
+// Enters: a model. Leaves: it without ops of CompositeOpInterface. Nothing is refused.
+#include "compiler/composites/passes.h"
+
+#include "dialects/ft/composites.h"
+
+#include <map>
+#include <tuple>
+
+namespace ft::compiler {
+
+#define GEN_PASS_DEF_OUTLINECOMPOSITESPASS
+#include "compiler/composites/passes.h.inc"
+
+namespace {
+
+using namespace mlir;
+using mlir::ft::CallOp;
+using mlir::ft::CompositeOpInterface;
+
+/// f32 for other floats.
+Type widened(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return isa<FloatType>(tensor.getElementType()) ? tensor.clone(Float32Type::get(type.getContext())) : tensor;
+}
+
+class Outliner {
+public:
+  explicit Outliner(ModuleOp module) : symbols(module), end(OpBuilder::atBlockEnd(module.getBody())) {}
+
+  void run(CompositeOpInterface op) {
+    OpBuilder builder(op);
+    auto name = FlatSymbolRefAttr::get(functionOf(op).getSymNameAttr());
+    auto call = CallOp::create(builder, op->getLoc(), op->getResultTypes(), name, op->getOperands(),
+                               DenseI64ArrayAttr());
+    call->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    op->replaceAllUsesWith(call.getOutputs());
+    op->erase();
+  }
+
+private:
+  // What makes one composite another: its name, its attributes but discardable ones, its types.
+  using Key = std::tuple<const void *, const void *, const void *>;
+
+  func::FuncOp functionOf(CompositeOpInterface op) {
+    auto type = FunctionType::get(op->getContext(), llvm::map_to_vector(op->getOperandTypes(), widened),
+                                  llvm::map_to_vector(op->getResultTypes(), widened));
+    Attribute properties = op->getPropertiesAsAttribute();
+    func::FuncOp &function = functions[{op->getName().getAsOpaquePointer(), properties.getAsOpaquePointer(),
+                                        type.getAsOpaquePointer()}];
+    if (!function)
+      function = makeFunction(op, type);
+    return function;
+  }
+
+  func::FuncOp makeFunction(CompositeOpInterface op, FunctionType type) {
+    auto function = func::FuncOp::create(op->getLoc(), op->getName().stripDialect(), type);
+    function.setPrivate();
+    function->setAttr(mlir::ft::kCompositeAttr, UnitAttr::get(op->getContext()));
+    Block *block = function.addEntryBlock();
+    OpBuilder builder = OpBuilder::atBlockEnd(block);
+    func::ReturnOp::create(builder, op->getLoc(), op.buildBody(builder, block->getArguments()));
+    symbols.insert(function, end.getInsertionPoint()); // with another name, where it is taken
+    return function;
+  }
+
+  SymbolTable symbols;
+  OpBuilder end;
+  std::map<Key, func::FuncOp> functions;
+};
+
+struct OutlineCompositesPass : impl::OutlineCompositesPassBase<OutlineCompositesPass> {
+  void runOnOperation() override {
+    SmallVector<CompositeOpInterface> ops;
+    getOperation().walk([&](CompositeOpInterface op) { ops.push_back(op); });
+    Outliner outliner(getOperation());
+    for (CompositeOpInterface op : ops)
+      outliner.run(op);
+  }
+};
+
+} // namespace
+} // namespace ft::compiler
