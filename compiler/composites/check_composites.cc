@@ -4,6 +4,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <algorithm>
+
 namespace ft::compiler {
 
 using namespace mlir;
@@ -55,41 +57,47 @@ LogicalResult checkComposite(func::FuncOp function) {
 class Calls {
 public:
   LogicalResult check(func::FuncOp function) {
-    if (sizes.contains(function))
+    if (known.contains(function))
       return success();
     path.insert(function);
-    uint64_t size = 0;
+    Extent extent{0, 1};
     for (Operation &op : function.getBody().front().without_terminator()) {
       auto call = dyn_cast<CallOp>(op);
       if (call && failed(checkCall(call)))
         return failure();
-      size += call ? sizes.lookup(mlir::ft::calleeOf(call)) : 1;
-      if (size > kMaxOps)
+      Extent inner = call ? known.lookup(mlir::ft::calleeOf(call)) : Extent{1, 0};
+      extent = {extent.ops + inner.ops, std::max(extent.depth, inner.depth + 1)};
+      if (extent.ops > kMaxOps || extent.depth > kMaxDepth)
         return op.emitError() << "composite @" << function.getSymName() << " is more than " << kMaxOps
-                              << " ops, with those of the composites that it calls";
+                              << " ops, or calls within each other more than " << kMaxDepth
+                              << " deep, with the composites that it calls";
     }
     path.pop_back();
-    sizes[function] = size;
+    known[function] = extent;
     return success();
   }
 
 private:
   static constexpr uint64_t kMaxOps = 10000;
-  static constexpr size_t kMaxDepth = 64;
+  static constexpr uint64_t kMaxDepth = 64;
+
+  /// When all calls are expanded.
+  struct Extent {
+    uint64_t ops = 0, depth = 0;
+  };
 
   LogicalResult checkCall(CallOp call) {
     func::FuncOp callee = mlir::ft::calleeOf(call);
     if (path.contains(callee))
       return call.emitOpError() << "calls @" << callee.getSymName()
                                 << ", which leads back to this call; a composite cannot call itself";
-    if (path.size() == kMaxDepth)
-      return call.emitOpError() << "is the last of " << kMaxDepth
-                                << " calls within each other; that is too deep";
+    if (path.size() > kMaxDepth)
+      return call.emitOpError() << "is one of more than " << kMaxDepth << " calls within each other";
     return check(callee);
   }
 
   llvm::SetVector<Operation *> path;
-  llvm::DenseMap<Operation *, uint64_t> sizes; // ops when all calls are expanded
+  llvm::DenseMap<Operation *, Extent> known;
 };
 
 } // namespace

@@ -81,6 +81,23 @@ class BadInput(EndToEnd):
                              "model.mlir:", word, status=(65,))
                 self.assertEqual([p.name for p in self.dir.iterdir()], ["model.mlir"])
 
+    def test_composites_within_composites(self):
+        """Calls that double, or that go too deep, in either order of the functions: refused at once."""
+        source = self.dir / "model.mlir"
+        good = self.check("ftc", "model", "gpt2", "--layers=1", "--hidden=8", "--heads=1", "--vocab=16", "--seq=4").stdout
+        vector = "tensor<8xf32>"
+        for calls, count in ((2, 40), (1, 5000)):
+            functions = [f"func.func private @f0(%x: {vector}) -> {vector} attributes {{ft.composite}} {{ return %x : {vector} }}"]
+            for i in range(1, count):
+                lines = [f"%v{k + 1} = ft.call @f{i - 1}({f'%v{k}' if k else '%x'}) : ({vector}) -> {vector}" for k in range(calls)]
+                functions.append(f"func.func private @f{i}(%x: {vector}) -> {vector} attributes {{ft.composite}} "
+                                 f"{{ {' '.join(lines)} return %v{calls} : {vector} }}")
+            for order in (functions, functions[::-1]):
+                with self.subTest(calls=calls):
+                    source.write_text(good.replace("  func.func @forward", "\n".join(order) + "\n  func.func @forward"))
+                    self.refused(run("ftc", "compile", source, "--strategy=full_shard", "-o", self.dir / "plan.bin"), "within each other",
+                                 status=(65,))
+
     def test_numbers_that_are_none(self):
         for option, word in (("--lr=nan", "nan"), ("--lr=-1", "-1"), ("--lr=1e400", "1e400"), ("--steps=-1", "-1"),
                              ("--steps=99999999999999999999", "99999"), ("--seed=18446744073709551616", "18446"),
