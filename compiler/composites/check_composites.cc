@@ -66,7 +66,7 @@ public:
       if (call && failed(checkCall(call)))
         return failure();
       Extent inner = call ? known.lookup(mlir::ft::calleeOf(call)) : Extent{1, 0};
-      extent = {extent.ops + inner.ops, std::max(extent.depth, inner.depth + 1)};
+      extent = {extent.ops + inner.ops + (call ? 1 : 0), std::max(extent.depth, inner.depth + 1)};
       if (extent.ops > kMaxOps || extent.depth > kMaxDepth)
         return op.emitError() << "composite @" << function.getSymName() << " is more than " << kMaxOps
                               << " ops, or calls within each other more than " << kMaxDepth
@@ -81,7 +81,7 @@ private:
   static constexpr uint64_t kMaxOps = 10000;
   static constexpr uint64_t kMaxDepth = 64;
 
-  /// When all calls are expanded.
+  /// When all calls are expanded; they count, too.
   struct Extent {
     uint64_t ops = 0, depth = 0;
   };
