@@ -56,7 +56,7 @@ LogicalResult checkComposite(func::FuncOp function) {
 /// Depth first along calls.
 class Calls {
 public:
-  LogicalResult check(func::FuncOp function) {
+  LogicalResult check(func::FuncOp function, uint64_t maxOps = kMaxOps) {
     if (known.contains(function))
       return success();
     path.insert(function);
@@ -67,18 +67,19 @@ public:
         return failure();
       Extent inner = call ? known.lookup(mlir::ft::calleeOf(call)) : Extent{1, 0};
       extent = {extent.ops + inner.ops + (call ? 1 : 0), std::max(extent.depth, inner.depth + 1)};
-      if (extent.ops > kMaxOps || extent.depth > kMaxDepth)
-        return op.emitError() << "composite @" << function.getSymName() << " is more than " << kMaxOps
-                              << " ops, or calls within each other more than " << kMaxDepth
-                              << " deep, with the composites that it calls";
+      if (call && (extent.ops > maxOps || extent.depth > kMaxDepth))
+        return call.emitOpError() << "makes @" << function.getSymName() << " more than " << maxOps
+                                  << " ops, or calls within each other more than " << kMaxDepth
+                                  << " deep, when all calls are expanded";
     }
     path.pop_back();
     known[function] = extent;
     return success();
   }
 
+  static constexpr uint64_t kMaxOps = 10000, kMaxOpsOfProgram = 1000000;
+
 private:
-  static constexpr uint64_t kMaxOps = 10000;
   static constexpr uint64_t kMaxDepth = 64;
 
   /// When all calls are expanded; they count, too.
@@ -109,6 +110,9 @@ LogicalResult checkComposites(ModuleOp module) {
   Calls calls;
   for (func::FuncOp function : mlir::ft::compositesOf(module))
     if (failed(calls.check(function)))
+      return failure();
+  for (func::FuncOp function : mlir::ft::programsOf(module))
+    if (failed(calls.check(function, Calls::kMaxOpsOfProgram)))
       return failure();
   return success();
 }
