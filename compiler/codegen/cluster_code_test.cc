@@ -1,0 +1,117 @@
+// Bodies of norms, activations and an optimizer, against f64.
+#include <cmath>
+
+#include "compiler/codegen/testing/bodies.h"
+#include "compiler/codegen/testing/code_test.h"
+
+namespace ft::compiler::testing {
+namespace {
+
+using namespace mlir;
+
+struct BodyCase {
+  const char *name;
+  const char *text;
+  // Ulps of a result's type at the size of the result, and ulps of the largest one (differences of numbers that
+  // are alike lose digits).
+  double ulps, ofLargest;
+};
+
+// In $T inside means that a value may be rounded to its other neighbour on each of some ways.
+constexpr BodyCase kBodies[] = {
+    {"layer_norm", kLayerNorm, 4, 8},     {"rms_norm", kRmsNorm, 6, 0},    {"rms_norm_grad", kRmsNormGrad, 4, 8},
+    {"gelu", kGelu, 3, 2},                {"softmax", kSoftmax, 8, 0},     {"swiglu", kSwiglu, 5, 0},
+    {"adamw", kAdamW, 4, 2},              {"types", kTypes, 0, 0},
+};
+
+void compare(const HostTensor &got, const HostTensor &expected, const BodyCase &body) {
+  double largest = 0;
+  for (double value : expected.values)
+    largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    double allowed = isa<FloatType>(got.element()) ? body.ulps * ulpOf(expected.values[i], got.element()) +
+                                                         body.ofLargest * ulpOf(largest, got.element())
+                                                   : 0;
+    ASSERT_LE(std::abs(got.values[i] - expected.values[i]), allowed)
+        << "element " << i << " is " << got.values[i] << ", not " << expected.values[i] << "; "
+        << std::abs(got.values[i] - expected.values[i]) / ulpOf(expected.values[i], got.element()) << " ulps";
+  }
+}
+
+class ClusterCodeTest : public CodeTest {
+protected:
+  void check(const BodyCase &bodyCase, Extents extents, const std::string &element) {
+    SCOPED_TRACE(std::string(bodyCase.name) + " " + std::to_string(extents.rows) + "x" +
+                 std::to_string(extents.columns) + " of " + element);
+    func::FuncOp body = parse(bodyCase.text, extents, element);
+    ASSERT_TRUE(body);
+    std::vector<HostTensor> inputs;
+    for (auto [i, type] : llvm::enumerate(body.getArgumentTypes())) {
+      inputs.emplace_back(cast<RankedTensorType>(type));
+      HostTensor &input = inputs.back();
+      // Moments of an optimizer are not negative.
+      input.values = numbers(input.values.size(), 31 * i + 7, bodyCase.text == kAdamW && i >= 3);
+      for (double &value : input.values)
+        value = input.element().isInteger(32) ? std::trunc(20 * value) : rounded(value, input.element());
+    }
+    std::vector<HostTensor> expected = evaluate(body, inputs);
+    for (auto &[level, results] : run(body, inputs))
+      for (size_t i = 0; i < expected.size(); ++i) {
+        SCOPED_TRACE("result " + std::to_string(i) + ", " + nameOf(level).str());
+        compare(results[i], expected[i], bodyCase);
+      }
+  }
+};
+
+TEST_F(ClusterCodeTest, EveryBodyInEveryShapeAndType) {
+  for (const BodyCase &body : kBodies)
+    for (Extents extents : kShapes)
+      for (const char *element : {"f32", "bf16", "f16"})
+        check(body, extents, element);
+}
+
+TEST_F(ClusterCodeTest, RowsAreCutIntoBlocksByTheShapeAlone) {
+  FailureOr<KernelInterface> interface = interfaceOf(parse(kRmsNormGrad, {4096, 768}));
+  ASSERT_TRUE(succeeded(interface));
+  EXPECT_EQ(interface->rows, 4096);
+  EXPECT_EQ(interface->blockRows, 64);
+  EXPECT_EQ(interface->chunks, 12);
+  EXPECT_EQ(interface->partialBytes, (llvm::SmallVector<int64_t>{64 * 768 * 4, 64 * 768 * 4}));
+}
+
+TEST_F(ClusterCodeTest, TheSameBodyGivesTheSameBytes) {
+  for (const BodyCase &body : kBodies)
+    for (X86Level level : kX86Levels) {
+      FailureOr<GeneratedKernel> first = generateKernel(parse(body.text, {5, 771}), level);
+      FailureOr<GeneratedKernel> second = generateKernel(parse(body.text, {5, 771}), level);
+      ASSERT_TRUE(succeeded(first) && succeeded(second));
+      EXPECT_EQ(first->code, second->code) << body.name;
+    }
+}
+
+// adamw with its results in place of parameters and moments.
+TEST_F(ClusterCodeTest, ResultsMayTakeThePlaceOfArguments) {
+  func::FuncOp body = parse(kAdamW, {5, 771});
+  std::vector<HostTensor> inputs;
+  for (auto [i, type] : llvm::enumerate(body.getArgumentTypes())) {
+    inputs.emplace_back(cast<RankedTensorType>(type));
+    inputs.back().values = numbers(inputs.back().values.size(), i + 1, true);
+  }
+  auto results = run(body, inputs);
+  for (auto &[level, expected] : results) {
+    MappedKernel kernel(std::move(*generateKernel(body, level)));
+    std::vector<std::string> memory;
+    for (const HostTensor &input : inputs)
+      memory.push_back(input.toMemory());
+    std::string low(memory[0].size(), '\0');
+    void *operands[] = {memory[0].data(), memory[1].data(), memory[2].data(), memory[3].data(), memory[4].data(),
+                        memory[0].data(), memory[2].data(), memory[3].data(), low.data()};
+    kernel.call(operands, kernel.interface().rows);
+    EXPECT_EQ(memory[0], expected[0].toMemory());
+    EXPECT_EQ(memory[2], expected[1].toMemory());
+    EXPECT_EQ(memory[3], expected[2].toMemory());
+  }
+}
+
+} // namespace
+} // namespace ft::compiler::testing
