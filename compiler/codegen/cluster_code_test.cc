@@ -12,16 +12,21 @@ using namespace mlir;
 struct BodyCase {
   const char *name;
   const char *text;
-  // Ulps of a result's type at the size of the result, and ulps of the largest one (differences of numbers that
-  // are alike lose digits).
+  // Ulps of a result's type at the size of the result, and ulps of the largest one (differences of numbers
+  // that are alike lose digits).
   double ulps, ofLargest;
 };
 
 // In $T inside means that a value may be rounded to its other neighbour on each of some ways.
 constexpr BodyCase kBodies[] = {
-    {"layer_norm", kLayerNorm, 4, 8},     {"rms_norm", kRmsNorm, 6, 0},    {"rms_norm_grad", kRmsNormGrad, 4, 8},
-    {"gelu", kGelu, 3, 2},                {"softmax", kSoftmax, 8, 0},     {"swiglu", kSwiglu, 5, 0},
-    {"adamw", kAdamW, 4, 2},              {"types", kTypes, 0, 0},
+    {"layer_norm", kLayerNorm, 4, 8},
+    {"rms_norm", kRmsNorm, 6, 0},
+    {"rms_norm_grad", kRmsNormGrad, 4, 8},
+    {"gelu", kGelu, 3, 2},
+    {"softmax", kSoftmax, 8, 0},
+    {"swiglu", kSwiglu, 5, 0},
+    {"adamw", kAdamW, 4, 2},
+    {"types", kTypes, 0, 0},
 };
 
 void compare(const HostTensor &got, const HostTensor &expected, const BodyCase &body) {
@@ -104,12 +109,41 @@ TEST_F(ClusterCodeTest, ResultsMayTakeThePlaceOfArguments) {
     for (const HostTensor &input : inputs)
       memory.push_back(input.toMemory());
     std::string low(memory[0].size(), '\0');
-    void *operands[] = {memory[0].data(), memory[1].data(), memory[2].data(), memory[3].data(), memory[4].data(),
-                        memory[0].data(), memory[2].data(), memory[3].data(), low.data()};
+    void *operands[] = {memory[0].data(), memory[1].data(), memory[2].data(),
+                        memory[3].data(), memory[4].data(), memory[0].data(),
+                        memory[2].data(), memory[3].data(), low.data()};
     kernel.call(operands, kernel.interface().rows);
     EXPECT_EQ(memory[0], expected[0].toMemory());
     EXPECT_EQ(memory[2], expected[1].toMemory());
     EXPECT_EQ(memory[3], expected[2].toMemory());
+  }
+}
+
+// What the first result overwrites, the second and a sum over rows still read.
+TEST_F(ClusterCodeTest, ArgumentsAreReadBeforeTheirPlaceIsTaken) {
+  func::FuncOp body = parse(R"(
+func.func @f(%a: tensor<$Mxf32>, %b: tensor<$Mxf32>) -> (tensor<$Mxf32>, tensor<$Mxf32>, tensor<$Cxf32>, tensor<$Cxf32>) {
+  %x = ft.neg %a : tensor<$Mxf32>
+  %y = ft.shift %b, 1.0 : tensor<$Mxf32>
+  %s = ft.sum_leading %b : tensor<$Mxf32> -> tensor<$Cxf32>
+  return %x, %y, %s, %s : tensor<$Mxf32>, tensor<$Mxf32>, tensor<$Cxf32>, tensor<$Cxf32>
+})",
+                            {3, 5});
+  std::vector<float> a(15, 2), b(15, 4), y(15), s(5), again(5), partial(5), another(5);
+  for (X86Level level : kX86Levels) {
+    FailureOr<GeneratedKernel> generated = generateKernel(body, level);
+    ASSERT_TRUE(succeeded(generated));
+    if (!canRun(level))
+      continue;
+    MappedKernel kernel(std::move(*generated));
+    std::vector<float> inPlace = b;
+    void *operands[] = {a.data(), inPlace.data(), inPlace.data(), y.data(),
+                        s.data(), again.data(),   partial.data(), another.data()};
+    kernel.call(operands, kernel.interface().rows);
+    EXPECT_EQ(inPlace, std::vector<float>(15, -2));
+    EXPECT_EQ(y, std::vector<float>(15, 5));
+    EXPECT_EQ(s, std::vector<float>(5, 12));
+    EXPECT_EQ(again, s);
   }
 }
 

@@ -23,17 +23,18 @@ struct PartialResult {
   Value returned;
   unsigned result;  // operand of the kernel
   unsigned partial; // likewise
+  Value address;    // of the partial results of the row's block
 };
 
 class ClusterKernel {
 public:
   ClusterKernel(MLIRContext &context, func::FuncOp body, const Space &space, X86Level level)
-      : b(UnknownLoc::get(&context), &context, level != X86Level::V2, level != X86Level::V2), body(body), space(space),
-        inputs(body.getNumArguments()) {
+      : b(UnknownLoc::get(&context), &context, level != X86Level::V2, level != X86Level::V2), body(body),
+        space(space), inputs(body.getNumArguments()) {
     unsigned results = body.front().getTerminator()->getNumOperands(), partial = inputs + results;
     for (auto [index, value] : llvm::enumerate(body.front().getTerminator()->getOperands()))
       if (auto reduction = asColumnReduction(value))
-        partials.push_back({*reduction, value, inputs + static_cast<unsigned>(index), partial++});
+        partials.push_back({*reduction, value, inputs + static_cast<unsigned>(index), partial++, {}});
     numOperands = partial;
   }
 
@@ -256,15 +257,17 @@ void ClusterKernel::emitReductions(unsigned level, int64_t columns) {
 
 // At the first row of a block.
 void ClusterKernel::clearPartials() {
-  Value isFirst = arith::CmpIOp::create(b, b.getLoc(), arith::CmpIPredicate::eq, rest(row, space.blockRows()), number(0));
+  Value isFirst =
+      arith::CmpIOp::create(b, b.getLoc(), arith::CmpIPredicate::eq, rest(row, space.blockRows()), number(0));
   when(isFirst, [&] {
     eachColumns(space.columns(), {}, [&](Value column, int64_t count, ArrayRef<Lanes>) {
       eachVector(column, count, [&](int64_t, Value at, int64_t lanes) {
         for (const PartialResult &partial : partials) {
           Type element = registerType(b, elementOf(partial.reduction.operand));
-          Value zero = arith::ConstantOp::create(b, b.getLoc(), b.getZeroAttr(VectorType::get({kVector}, element)));
+          Value zero =
+              arith::ConstantOp::create(b, b.getLoc(), b.getZeroAttr(VectorType::get({kVector}, element)));
           storeVector(identityOf(partial.reduction.kind, {&b, zero}),
-                      elementAddress(b, rowAddresses.lookup(partial.returned), at, element), element, lanes);
+                      elementAddress(b, partial.address, at, element), element, lanes);
         }
       });
       return Vectors();
@@ -272,23 +275,29 @@ void ClusterKernel::clearPartials() {
   });
 }
 
+// All values of a vector are known before one is written, since a result may take the place of an argument.
 void ClusterKernel::emitResults(int64_t columns) {
   Operation *terminator = body.front().getTerminator();
   eachColumns(columns, {}, [&](Value column, int64_t count, ArrayRef<Lanes>) {
     eachVector(column, count, [&](int64_t, Value at, int64_t lanes) {
       LanesOf known;
+      for (Value value : terminator->getOperands())
+        if (!asColumnReduction(value) && space.layout(value).columns)
+          vectorOf(value, at, lanes, known);
+      for (const PartialResult &partial : partials)
+        vectorOf(partial.reduction.operand, at, lanes, known);
       for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
         Layout layout = space.layout(value);
         if (asColumnReduction(value) || !layout.columns)
           continue;
         Type element = elementOf(value);
         Value base = rowAddress(pointers[inputs + i], layout, element);
-        storeVector(vectorOf(value, at, lanes, known), elementAddress(b, base, at, element), element, lanes);
+        storeVector(known.lookup(value), elementAddress(b, base, at, element), element, lanes);
       }
       for (const PartialResult &partial : partials) {
-        Lanes value = vectorOf(partial.reduction.operand, at, lanes, known);
+        Lanes value = known.lookup(partial.reduction.operand);
         Type element = registerType(b, elementOf(partial.reduction.operand));
-        Value address = elementAddress(b, rowAddresses.lookup(partial.returned), at, element);
+        Value address = elementAddress(b, partial.address, at, element);
         Lanes sum = combined(partial.reduction.kind, loadVector(b, address, element, lanes), value);
         storeVector(sum, address, element, lanes);
       }
@@ -297,8 +306,8 @@ void ClusterKernel::emitResults(int64_t columns) {
   });
   for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
     if (!asColumnReduction(value) && !space.layout(value).columns)
-      storeScalar(rowValues.lookup(value), rowAddress(pointers[inputs + i], space.layout(value), elementOf(value)),
-                  elementOf(value));
+      storeScalar(rowValues.lookup(value),
+                  rowAddress(pointers[inputs + i], space.layout(value), elementOf(value)), elementOf(value));
 }
 
 void ClusterKernel::emitRow(Value index, int64_t columns) {
@@ -315,9 +324,9 @@ void ClusterKernel::emitRow(Value index, int64_t columns) {
   }
   if (!partials.empty()) {
     Value block = times(quotient(row, space.blockRows()), space.columns());
-    for (const PartialResult &partial : partials)
-      rowAddresses[partial.returned] = elementAddress(b, pointers[partial.partial], block,
-                                                      registerType(b, elementOf(partial.reduction.operand)));
+    for (PartialResult &partial : partials)
+      partial.address = elementAddress(b, pointers[partial.partial], block,
+                                       registerType(b, elementOf(partial.reduction.operand)));
     clearPartials();
   }
   emitRowValues(0);
@@ -337,12 +346,14 @@ void ClusterKernel::emitCombination(Value chunk, int64_t columns) {
     eachVector(column, columns, [&](int64_t, Value at, int64_t lanes) {
       Value first = elementAddress(b, pointers[partial.partial], at, element);
       Lanes sum = loadVector(b, first, element, lanes);
-      sum = loop(number(1), number(space.blocks()), 1, sum, [&](Value block, int64_t, ArrayRef<Lanes> carried) {
-        Value address = elementAddress(b, first, times(block, space.columns()), element);
-        return Vectors{combined(kind, carried[0], loadVector(b, address, element, lanes))};
-      })[0];
+      sum =
+          loop(number(1), number(space.blocks()), 1, sum, [&](Value block, int64_t, ArrayRef<Lanes> carried) {
+            Value address = elementAddress(b, first, times(block, space.columns()), element);
+            return Vectors{combined(kind, carried[0], loadVector(b, address, element, lanes))};
+          })[0];
       Type result = elementOf(partial.returned);
-      storeVector(roundTo(result, sum), elementAddress(b, pointers[partial.result], at, result), result, lanes);
+      storeVector(roundTo(result, sum), elementAddress(b, pointers[partial.result], at, result), result,
+                  lanes);
     });
   }
 }

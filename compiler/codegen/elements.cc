@@ -35,8 +35,8 @@ Lanes f16BitsOf(Lanes value) {
   Lanes bits = bitsOf(value);
   auto number = [&](int64_t n) { return bitsConstant(bits, n); };
   Lanes magnitude = bits & number(0x7FFFFFFF);
-  Lanes normal =
-      shiftRight(magnitude - number(112 << 23) + number(0x0FFF) + (shiftRight(magnitude, 13) & number(1)), 13);
+  Lanes normal = shiftRight(
+      magnitude - number(112 << 23) + number(0x0FFF) + (shiftRight(magnitude, 13) & number(1)), 13);
   Lanes subnormal = bitsOf(floatsOf(magnitude) + constant(value, 0.5)) - number(126 << 23);
   Lanes special = Select(magnitude > number(0x7F800000),
                          number(0x7E00) | (shiftRight(magnitude, 13) & number(0x03FF)), number(0x7C00));
@@ -60,7 +60,8 @@ Lanes floatsOfF16Bits(Lanes stored) {
 } // namespace
 
 bool isGeneratedElement(Type element) {
-  return element.isF32() || element.isBF16() || element.isF16() || element.isInteger(32) || element.isInteger(1);
+  return element.isF32() || element.isBF16() || element.isF16() || element.isInteger(32) ||
+         element.isInteger(1);
 }
 
 const ElementwiseRow *elementwiseRowOf(Operation *op) {
@@ -74,8 +75,7 @@ const ElementwiseRow *elementwiseRowOf(Operation *op) {
 }
 
 Type registerType(LaneBuilder &b, Type element) {
-  return isa<FloatType>(element) ? Type(b.getF32Type())
-                                 : b.getIntegerType(element.getIntOrFloatBitWidth());
+  return isa<FloatType>(element) ? Type(b.getF32Type()) : b.getIntegerType(element.getIntOrFloatBitWidth());
 }
 
 Type memoryType(LaneBuilder &b, Type element) {
@@ -101,8 +101,9 @@ Lanes toMemory(Type element, Lanes value) {
     return truncated(shiftRight(bitsOf(value), 16), 16);
   if (!element.isF16())
     return value;
-  return value.builder->hasF16 ? bitcast(floatCast(value, value.builder->getF16Type()), value.builder->getI16Type())
-                               : f16BitsOf(value);
+  return value.builder->hasF16
+             ? bitcast(floatCast(value, value.builder->getF16Type()), value.builder->getI16Type())
+             : f16BitsOf(value);
 }
 
 Lanes fromMemory(Type element, Lanes bits) {
@@ -112,8 +113,9 @@ Lanes fromMemory(Type element, Lanes bits) {
     return floatsOf(shiftLeft(extended(bits, 32), 16));
   if (!element.isF16())
     return bits;
-  return bits.builder->hasF16 ? floatCast(bitcast(bits, bits.builder->getF16Type()), bits.builder->getF32Type())
-                              : floatsOfF16Bits(bits);
+  return bits.builder->hasF16
+             ? floatCast(bitcast(bits, bits.builder->getF16Type()), bits.builder->getF32Type())
+             : floatsOfF16Bits(bits);
 }
 
 // Floats to integers towards zero, with the ends of the type for what is beyond them and 0 for NaN.

@@ -78,7 +78,8 @@ std::vector<std::string> parametersOf(const ElementwiseRow &row) {
 HostTensor operandOf(Elementwise kind, RankedTensorType type, uint64_t seed) {
   HostTensor tensor(type);
   std::vector<double> plain = numbers(tensor.values.size(), seed);
-  const double special[] = {0.0, -0.0, kInfinity, -kInfinity, kNan, 1e-40, 1e30, -1e30, 0.5, 1, 20, -20, 6e-8, 65519};
+  const double special[] = {0.0,   -0.0, kInfinity, -kInfinity, kNan, 1e-40, 1e30,
+                            -1e30, 0.5,  1,         20,         -20,  6e-8,  65519};
   bool isPeriodic = kind == Elementwise::kSin || kind == Elementwise::kCos;
   for (size_t i = 0; i < plain.size(); ++i) {
     double value = plain[i] * (i % 3 == 0 ? 20 : 1);
@@ -97,9 +98,10 @@ HostTensor operandOf(Elementwise kind, RankedTensorType type, uint64_t seed) {
 
 class ElementwiseCodeTest : public CodeTest {
 protected:
-  void check(const ElementwiseRow &row, const std::string &element, const std::string &parameters, Extents extents);
-  void compare(const ElementwiseRow &row, const std::vector<HostTensor> &inputs, const double (&parameters)[2],
-               const HostTensor &got, bool fma);
+  void check(const ElementwiseRow &row, const std::string &element, const std::string &parameters,
+             Extents extents);
+  void compare(const ElementwiseRow &row, const std::vector<HostTensor> &inputs,
+               const double (&parameters)[2], const HostTensor &got, bool fma);
 };
 
 void ElementwiseCodeTest::compare(const ElementwiseRow &row, const std::vector<HostTensor> &inputs,
@@ -118,18 +120,19 @@ void ElementwiseCodeTest::compare(const ElementwiseRow &row, const std::vector<H
     double expected = rounded(exact, element);
     if (value == expected || (std::isnan(value) && std::isnan(expected)))
       continue;
-    double allowed = (fma ? tolerance.ulps : tolerance.ulpsWithoutFma) * ulpOf(exact, f32) + tolerance.absolute;
+    double allowed =
+        (fma ? tolerance.ulps : tolerance.ulpsWithoutFma) * ulpOf(exact, f32) + tolerance.absolute;
     if (!element.isF32())
       allowed += 0.5 * ulpOf(exact, element);
     bool atEnd = std::isinf(value) && std::abs(exact) > 0.999999 * rounded(3.4e38, f32);
     ASSERT_TRUE(isa<FloatType>(element) && (std::abs(value - exact) <= allowed || atEnd))
-        << row.name << " of " << operands[0] << ", " << operands[1] << " is " << value << ", not " << exact << "; "
-        << std::abs(value - exact) / ulpOf(exact, f32) << " ulps of f32, at " << i;
+        << row.name << " of " << operands[0] << ", " << operands[1] << " is " << value << ", not " << exact
+        << "; " << std::abs(value - exact) / ulpOf(exact, f32) << " ulps of f32, at " << i;
   }
 }
 
-void ElementwiseCodeTest::check(const ElementwiseRow &row, const std::string &element, const std::string &parameters,
-                                Extents extents) {
+void ElementwiseCodeTest::check(const ElementwiseRow &row, const std::string &element,
+                                const std::string &parameters, Extents extents) {
   SCOPED_TRACE(std::string(row.name) + " " + parameters + " of " + element);
   std::vector<std::string> types(row.operands, element);
   if (row.domain == Domain::kSelect)
@@ -143,9 +146,9 @@ void ElementwiseCodeTest::check(const ElementwiseRow &row, const std::string &el
   if (!parameters.empty())
     names.push_back(parameters);
   std::string result = "tensor<$Mx" + (row.domain == Domain::kCompare ? "i1" : element) + ">";
-  func::FuncOp body = parse("func.func @f(" + llvm::join(arguments, ", ") + ") -> " + result + " {\n%r = ft." +
-                                std::string(row.name) + " " + llvm::join(names, ", ") + " : " + llvm::join(tensors, ", ") +
-                                "\nreturn %r : " + result + "\n}",
+  func::FuncOp body = parse("func.func @f(" + llvm::join(arguments, ", ") + ") -> " + result +
+                                " {\n%r = ft." + std::string(row.name) + " " + llvm::join(names, ", ") +
+                                " : " + llvm::join(tensors, ", ") + "\nreturn %r : " + result + "\n}",
                             extents);
   ASSERT_TRUE(body);
   std::vector<HostTensor> inputs;

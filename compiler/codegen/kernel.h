@@ -1,19 +1,22 @@
 // Machine code for clusters: what goes in, what comes out, how it is called.
 //
-// In: a *cluster body*, a func.func of one block whose ops are ft primitives over one space of rows and columns
-// (space.h). Out: a position-independent piece of code for one level of x86-64, without relocations, symbols or
-// writable data. Whoever has it copies it into memory, makes that executable, and calls
+// In: a *cluster body*, a func.func of one block whose ops are ft primitives over one space of rows and
+// columns (space.h). Out: a position-independent piece of code for one level of x86-64, without relocations,
+// symbols or writable data. Whoever has it copies it into memory, makes that executable, and calls
 //
 //   void kernel(void *const *operands, int64_t begin, int64_t end)    for rows   [begin, end)
 //   void combine(void *const *operands, int64_t begin, int64_t end)   for chunks [begin, end)
 //
 // `operands` are the arguments of the body, its results, and a buffer of partial results for every result
 // that is reduced over rows, in this order, each at least aligned to its elements. Truth values are bytes, 0
-// or 1. A result may be in the buffer of an argument of the same type, and overlaps others not at all.
+// or 1. A result with all rows and columns may be in the buffer of an argument of the same type; else results
+// and arguments do not overlap.
 //
 // Calls of `kernel` may run side by side and cut the rows [0, rows) anywhere, at multiples of `blockRows` (or
 // at the end): each block of rows has partial results of its own. `combine` exists where there are such, runs
-// after all of `kernel`, and takes chunks [0, chunks) of 64 columns. Bits depend on neither cut.
+// after all of `kernel`, and takes chunks [0, chunks) of 64 columns. Bits depend on neither cut. Rows are
+// those of the space, which may be as short as 64 elements: who calls in parallel gives each call some
+// thousand elements.
 #pragma once
 
 #include <cstdint>

@@ -142,13 +142,13 @@ Lanes powOfReal(Lanes x, double power, bool whole) {
 Lanes Exp(Lanes x) {
   constexpr float kLow = -87.33f, kHigh = 88.72f;
   Lanes shift = constant(x, 0x1.8p23); // adding it leaves the rounded integer in the low bits
-  Lanes isLow = x < kLow, isHigh = x > kHigh;
+  Lanes isLow = x<kLow, isHigh = x> kHigh;
   Lanes clamped = Select(isLow, constant(x, kLow), Select(isHigh, constant(x, kHigh), x));
   Lanes shifted = fma(clamped, 0x1.715476p+0, shift);
   Lanes n = shifted - shift;
   Lanes r = fma(n, -1.428606820309417e-6f, fma(n, -0x1.62e4p-1, clamped));
-  Lanes p = polynomial(r, {0x1.a01a02p-13, 0x1.6c16c2p-10, 0x1.111112p-7, 0x1.555556p-5, 0x1.555556p-3, 0.5,
-                           1.0, 1.0});
+  Lanes p = polynomial(
+      r, {0x1.a01a02p-13, 0x1.6c16c2p-10, 0x1.111112p-7, 0x1.555556p-5, 0x1.555556p-3, 0.5, 1.0, 1.0});
   // 2^n in two factors, since n = 128 has no exponent of its own.
   Lanes exponent = bitsOf(shifted) - bitsOf(shift);
   Lanes half = shiftRightSigned(exponent, 1), bias = bitsConstant(exponent, 127);
@@ -162,8 +162,7 @@ Lanes Log(Lanes x) {
   Lanes zero = constant(x, 0), subnormal = x < 0x1p-126;
   Lanes y = logOfNormal(Select(subnormal, x * 0x1p23, x)) -
             Select(subnormal, constant(x, 15.9423847198486328f), zero); // 23 ln 2
-  Lanes special =
-      Select(x > zero, x, Select(x == zero, constant(x, -kInfinity), constant(x, kNan)));
+  Lanes special = Select(x > zero, x, Select(x == zero, constant(x, -kInfinity), constant(x, kNan)));
   return Select((x > zero) & (x <= constant(x, kLargest)), y, special);
 }
 

@@ -51,15 +51,15 @@ Lanes operator>=(Lanes a, Lanes b);
 
 // Of integers: shifts by a number, and other widths.
 Lanes shiftLeft(Lanes a, int bits);
-Lanes shiftRight(Lanes a, int bits);         // zeros from above
+Lanes shiftRight(Lanes a, int bits); // zeros from above
 Lanes shiftRightSigned(Lanes a, int bits);
 Lanes truncated(Lanes a, unsigned width);
-Lanes extended(Lanes a, unsigned width);     // with zeros
+Lanes extended(Lanes a, unsigned width); // with zeros
 // The bits of floats as integers of their width, and back.
 Lanes bitsOf(Lanes a);
 Lanes floatsOf(Lanes a);
-Lanes toI32(Lanes a);                        // towards zero; within the type
-Lanes toF32(Lanes a);                        // of i32 or f64
+Lanes toI32(Lanes a); // towards zero; within the type
+Lanes toF32(Lanes a); // of i32 or f64
 
 Lanes Select(Lanes condition, Lanes a, Lanes b);
 Lanes IsNan(Lanes a);

@@ -41,7 +41,8 @@ Lanes constant(Lanes like, double number) {
   if (!isFloat(like))
     return bitsConstant(like, static_cast<int64_t>(number));
   // f32 is rounded here as C++ rounds a literal.
-  return constantOf(like, like.builder->getFloatAttr(element, element.isF32() ? static_cast<float>(number) : number));
+  return constantOf(
+      like, like.builder->getFloatAttr(element, element.isF32() ? static_cast<float>(number) : number));
 }
 
 Lanes bitsConstant(Lanes like, int64_t number) {
@@ -69,9 +70,7 @@ Lanes operator/(Lanes a, Lanes b) {
   Lanes rest = a - quotient * b, one = constant(a, 1);
   return quotient - Select(rest < constant(a, 0), one, constant(a, 0));
 }
-Lanes operator-(Lanes a) {
-  return isFloat(a) ? make<arith::NegFOp>(a.builder, a.value) : constant(a, 0) - a;
-}
+Lanes operator-(Lanes a) { return isFloat(a) ? make<arith::NegFOp>(a.builder, a.value) : constant(a, 0) - a; }
 Lanes operator&(Lanes a, Lanes b) { return make<arith::AndIOp>(a.builder, a.value, b.value); }
 Lanes operator|(Lanes a, Lanes b) { return make<arith::OrIOp>(a.builder, a.value, b.value); }
 Lanes operator!(Lanes a) { return make<arith::XOrIOp>(a.builder, a.value, bitsConstant(a, 1).value); }

@@ -49,8 +49,8 @@ Lanes loadVector(LaneBuilder &b, Value address, Type element, int64_t count) {
     Value piece = LLVM::LoadOp::create(b, b.getLoc(), VectorType::get({size}, inMemory),
                                        addressBehind(b, address, inMemory, begin), alignmentOf(inMemory));
     bits = size == kVector ? piece
-                           : vector::InsertStridedSliceOp::create(b, b.getLoc(), piece, bits, ArrayRef<int64_t>{begin},
-                                                                  ArrayRef<int64_t>{1});
+                           : vector::InsertStridedSliceOp::create(
+                                 b, b.getLoc(), piece, bits, ArrayRef<int64_t>{begin}, ArrayRef<int64_t>{1});
   }
   return fromMemory(element, {&b, bits});
 }
@@ -78,7 +78,8 @@ void storeScalar(Lanes value, Value address, Type element) {
 
 Lanes splat(Lanes scalar) {
   LaneBuilder &b = *scalar.builder;
-  return {&b, vector::BroadcastOp::create(b, b.getLoc(), VectorType::get({kVector}, scalar.type()), scalar.value)};
+  return {&b, vector::BroadcastOp::create(b, b.getLoc(), VectorType::get({kVector}, scalar.type()),
+                                          scalar.value)};
 }
 
 namespace {

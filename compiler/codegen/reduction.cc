@@ -9,7 +9,8 @@ Lanes identityOf(llvm::StringRef kind, Lanes like) {
     return constant(like, 0);
   bool isMax = kind == "max";
   if (!isFloat(like))
-    return bitsConstant(like, isMax ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int32_t>::max());
+    return bitsConstant(like,
+                        isMax ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int32_t>::max());
   double infinity = std::numeric_limits<double>::infinity();
   return constant(like, isMax ? -infinity : infinity);
 }

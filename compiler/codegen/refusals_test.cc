@@ -26,15 +26,19 @@ protected:
 };
 
 TEST_F(RefusalsTest, TypesThatRegistersDoNotHold) {
-  EXPECT_EQ(errorOf("func.func @f(%x: tensor<2x3xi64>) -> tensor<2x3xi64> {\n %y = ft.neg %x : tensor<2x3xi64>\n"
-                    "return %y : tensor<2x3xi64> }"),
-            "'func.func' op elements of type 'i64' are none that a generated kernel takes: f32, bf16, f16, i32 or i1\n");
+  EXPECT_EQ(
+      errorOf("func.func @f(%x: tensor<2x3xi64>) -> tensor<2x3xi64> {\n %y = ft.neg %x : tensor<2x3xi64>\n"
+              "return %y : tensor<2x3xi64> }"),
+      "'func.func' op elements of type 'i64' are none that a generated kernel takes: f32, bf16, f16, i32 or "
+      "i1\n");
 }
 
 TEST_F(RefusalsTest, OpsThatAreNoPrimitivesOfASpace) {
-  EXPECT_EQ(errorOf("func.func @f(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {\n"
-                    "%y = ft.transpose %x [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>\n return %y : tensor<3x2xf32> }"),
-            "'ft.transpose' op cannot be part of a generated kernel\n");
+  EXPECT_EQ(
+      errorOf(
+          "func.func @f(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {\n"
+          "%y = ft.transpose %x [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>\n return %y : tensor<3x2xf32> }"),
+      "'ft.transpose' op cannot be part of a generated kernel\n");
 }
 
 TEST_F(RefusalsTest, ReductionsOverRowsThatAreUsed) {
@@ -46,11 +50,12 @@ TEST_F(RefusalsTest, ReductionsOverRowsThatAreUsed) {
 
 // Columns where rows are wanted, in a square.
 TEST_F(RefusalsTest, RowsThatAreReadAsColumns) {
-  EXPECT_EQ(errorOf("func.func @f(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {\n"
-                    "%s = ft.reduce \"sum\" %x over [1] : tensor<3x3xf32> -> tensor<3xf32>\n"
-                    "%y = ft.mul %x, %s : tensor<3x3xf32>, tensor<3xf32>\n return %y : tensor<3x3xf32> }"),
-            "'ft.mul' op operand 1, 'tensor<3xf32>', lies elsewhere in the space of rows and columns than the "
-            "result\n");
+  EXPECT_EQ(
+      errorOf("func.func @f(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {\n"
+              "%s = ft.reduce \"sum\" %x over [1] : tensor<3x3xf32> -> tensor<3xf32>\n"
+              "%y = ft.mul %x, %s : tensor<3x3xf32>, tensor<3xf32>\n return %y : tensor<3x3xf32> }"),
+      "'ft.mul' op operand 1, 'tensor<3xf32>', lies elsewhere in the space of rows and columns than the "
+      "result\n");
 }
 
 TEST_F(RefusalsTest, DimensionsInTheMiddle) {
@@ -59,15 +64,17 @@ TEST_F(RefusalsTest, DimensionsInTheMiddle) {
                     "%y = ft.mul %x, %s : tensor<2x3x5xf32>\n return %y : tensor<2x3x5xf32> }"),
             "'ft.broadcast' op repeats other than rows, columns or one number of its cluster\n");
   EXPECT_EQ(errorOf("func.func @f(%x: tensor<2x3x5xf32>) -> tensor<2x5xf32> {\n"
-                    "%s = ft.reduce \"sum\" %x over [1] : tensor<2x3x5xf32> -> tensor<2x5xf32>\n return %s : tensor<2x5xf32> }"),
+                    "%s = ft.reduce \"sum\" %x over [1] : tensor<2x3x5xf32> -> tensor<2x5xf32>\n return %s : "
+                    "tensor<2x5xf32> }"),
             "'ft.reduce' op reduces other than the columns or all of the rows of a space of 6 x 5\n");
 }
 
 TEST_F(RefusalsTest, ResultsThatSeveralRowsWouldWrite) {
-  EXPECT_EQ(errorOf("func.func @f(%x: tensor<2x3xf32>, %w: tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>) {\n"
-                    "%v = ft.exp %w : tensor<3xf32>\n %y = ft.mul %x, %v : tensor<2x3xf32>, tensor<3xf32>\n"
-                    "return %y, %v : tensor<2x3xf32>, tensor<3xf32> }"),
-            "'func.return' op result 1, 'tensor<3xf32>', is the same in several of the 2 rows of the cluster\n");
+  EXPECT_EQ(
+      errorOf("func.func @f(%x: tensor<2x3xf32>, %w: tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>) {\n"
+              "%v = ft.exp %w : tensor<3xf32>\n %y = ft.mul %x, %v : tensor<2x3xf32>, tensor<3xf32>\n"
+              "return %y, %v : tensor<2x3xf32>, tensor<3xf32> }"),
+      "'func.return' op result 1, 'tensor<3xf32>', is the same in several of the 2 rows of the cluster\n");
 }
 
 TEST_F(RefusalsTest, CodeThatCallsALibrary) {

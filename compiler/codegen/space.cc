@@ -57,7 +57,8 @@ std::optional<ColumnReduction> asColumnReduction(Value value) {
     if (isColumns(sum.getX(), value))
       return ColumnReduction{sum.getX(), "sum"};
   if (auto reduce = value.getDefiningOp<mlir::ft::ReduceOp>())
-    if (isColumns(reduce.getX(), value) && !llvm::is_contained(reduce.getDims(), tensor(reduce.getX()).getRank() - 1))
+    if (isColumns(reduce.getX(), value) &&
+        !llvm::is_contained(reduce.getDims(), tensor(reduce.getX()).getRank() - 1))
       return ColumnReduction{reduce.getX(), reduce.getKind()};
   return std::nullopt;
 }
@@ -189,7 +190,8 @@ LogicalResult Space::placeElementwise(Operation *op) {
       found = layout(operand);
   Layout whole = found.value_or(seed(result));
   if (whole.rows == 0)
-    return op->emitOpError() << "gives " << result.getType() << ", which has neither the rows nor the columns of a "
+    return op->emitOpError() << "gives " << result.getType()
+                             << ", which has neither the rows nor the columns of a "
                              << "space of " << numRows << " x " << numColumns;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     Layout wanted = whole;
@@ -208,7 +210,8 @@ LogicalResult Space::placeMoved(Operation *op) {
   ArrayRef<int64_t> from = shape(x), to = shape(result);
   if (isa<mlir::ft::ReshapeOp>(op)) {
     if (layout(x).columns && lastOf(to) != numColumns && elementsOf(x) != 1)
-      return op->emitOpError() << "makes rows other than those of " << numColumns << " columns of its cluster";
+      return op->emitOpError() << "makes rows other than those of " << numColumns
+                               << " columns of its cluster";
     layouts[result] = layout(x);
     return success();
   }
@@ -245,8 +248,8 @@ LogicalResult Space::checkReturned(Operation *op) const {
     return op->emitOpError("returns nothing: a kernel would have no result");
   for (auto [index, value] : llvm::enumerate(op->getOperands()))
     if (!asColumnReduction(value) && layout(value).rows != numRows)
-      return op->emitOpError() << "result " << index << ", " << value.getType() << ", is the same in several of the "
-                               << numRows << " rows of the cluster";
+      return op->emitOpError() << "result " << index << ", " << value.getType()
+                               << ", is the same in several of the " << numRows << " rows of the cluster";
   return success();
 }
 

@@ -15,8 +15,8 @@
 #pragma once
 
 #include "dialects/ft/elementwise.h"
-#include "llvm/ADT/DenseMap.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace ft::compiler {
 

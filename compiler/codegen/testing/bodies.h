@@ -1,4 +1,5 @@
-// Cluster bodies of tests and of the benchmark: RxC for "$M", R for "$R", C for "$C", the element type for "$T".
+// Cluster bodies of tests and of the benchmark: RxC for "$M", R for "$R", C for "$C", the element type for
+// "$T".
 #pragma once
 
 namespace ft::compiler::testing {

@@ -24,7 +24,8 @@ bool sameBits(const HostTensor &a, const HostTensor &b) {
 
 } // namespace
 
-OwningOpRef<ModuleOp> parseBody(MLIRContext &context, llvm::StringRef text, Extents extents, llvm::StringRef element) {
+OwningOpRef<ModuleOp> parseBody(MLIRContext &context, llvm::StringRef text, Extents extents,
+                                llvm::StringRef element) {
   std::string rows = std::to_string(extents.rows), columns = std::to_string(extents.columns);
   std::string source = replaced(text.str(), "$M", rows + "x" + columns);
   source = replaced(replaced(replaced(source, "$R", rows), "$C", columns), "$T", element.str());
@@ -51,9 +52,11 @@ func::FuncOp CodeTest::parse(llvm::StringRef text, Extents extents, llvm::String
   return module ? *module->getOps<func::FuncOp>().begin() : func::FuncOp();
 }
 
-std::map<X86Level, std::vector<HostTensor>> CodeTest::run(func::FuncOp body, const std::vector<HostTensor> &inputs) {
+std::map<X86Level, std::vector<HostTensor>> CodeTest::run(func::FuncOp body,
+                                                          const std::vector<HostTensor> &inputs) {
   std::map<X86Level, std::vector<HostTensor>> results;
-  auto types = llvm::map_to_vector(body.getResultTypes(), [](Type type) { return cast<RankedTensorType>(type); });
+  auto types =
+      llvm::map_to_vector(body.getResultTypes(), [](Type type) { return cast<RankedTensorType>(type); });
   for (X86Level level : kX86Levels) {
     FailureOr<GeneratedKernel> kernel = generateKernel(body, level);
     EXPECT_TRUE(succeeded(kernel));
@@ -64,7 +67,8 @@ std::map<X86Level, std::vector<HostTensor>> CodeTest::run(func::FuncOp body, con
     MappedKernel mapped(std::move(*kernel));
     std::vector<std::string> whole = runOn(mapped, inputs, types, mapped.interface().rows);
     EXPECT_EQ(whole.size(), types.size()) << "wrote beside its results, " << nameOf(level).str();
-    EXPECT_TRUE(whole == runOn(mapped, inputs, types, 3)) << "cuts of the rows change bits, " << nameOf(level).str();
+    EXPECT_TRUE(whole == runOn(mapped, inputs, types, 3))
+        << "cuts of the rows change bits, " << nameOf(level).str();
     for (auto [type, bytes] : llvm::zip(types, whole)) {
       results[level].emplace_back(type);
       results[level].back().fromMemory(bytes.data());
@@ -73,7 +77,8 @@ std::map<X86Level, std::vector<HostTensor>> CodeTest::run(func::FuncOp body, con
   if (!results.count(X86Level::V4))
     return results;
   for (size_t i = 0; i < types.size(); ++i)
-    EXPECT_TRUE(sameBits(results[X86Level::V3][i], results[X86Level::V4][i])) << "v3 and v4 differ in result " << i;
+    EXPECT_TRUE(sameBits(results[X86Level::V3][i], results[X86Level::V4][i]))
+        << "v3 and v4 differ in result " << i;
   return results;
 }
 

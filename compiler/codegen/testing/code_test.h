@@ -32,7 +32,8 @@ protected:
   mlir::func::FuncOp parse(llvm::StringRef text, Extents extents = {1, 1}, llvm::StringRef element = "f32");
   /// Results at each level that this machine has; code is made for the others too. The test fails where calls
   /// for a few rows give other bits than one for all, or v4 others than v3.
-  std::map<X86Level, std::vector<HostTensor>> run(mlir::func::FuncOp body, const std::vector<HostTensor> &inputs);
+  std::map<X86Level, std::vector<HostTensor>> run(mlir::func::FuncOp body,
+                                                  const std::vector<HostTensor> &inputs);
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;

@@ -59,8 +59,9 @@ void measureAll() {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<mlir::ft::FtDialect, func::FuncDialect>();
   const std::pair<const char *, const char *> bodies[] = {
-      {"rms_norm", kRmsNorm}, {"layer_norm", kLayerNorm}, {"rms_norm_grad", kRmsNormGrad}, {"gelu", kGelu},
-      {"softmax", kSoftmax},  {"swiglu", kSwiglu},        {"adamw", kAdamW}};
+      {"rms_norm", kRmsNorm}, {"layer_norm", kLayerNorm}, {"rms_norm_grad", kRmsNormGrad},
+      {"gelu", kGelu},        {"softmax", kSoftmax},      {"swiglu", kSwiglu},
+      {"adamw", kAdamW}};
   for (const char *element : {"f32", "bf16"})
     for (auto [name, text] : bodies)
       for (X86Level level : kX86Levels) {

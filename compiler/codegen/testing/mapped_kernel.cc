@@ -64,8 +64,9 @@ std::vector<std::string> runOn(const MappedKernel &kernel, const std::vector<Hos
   std::vector<std::string> out;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const std::string &buffer = buffers[i], guard(kGuard, kPattern);
-    if (i < inputs.size() ? buffer != before[i]
-                          : buffer.substr(0, kGuard) != guard || buffer.substr(buffer.size() - kGuard) != guard)
+    if (i < inputs.size()
+            ? buffer != before[i]
+            : buffer.substr(0, kGuard) != guard || buffer.substr(buffer.size() - kGuard) != guard)
       return {};
     if (i >= inputs.size() && i < inputs.size() + results.size())
       out.push_back(buffer.substr(kGuard, buffer.size() - 2 * kGuard));
