@@ -3,6 +3,8 @@
 
 #include "compiler/codegen/testing/bodies.h"
 #include "compiler/codegen/testing/code_test.h"
+#include "dialects/ft/elementwise.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace ft::compiler::testing {
 namespace {
@@ -43,6 +45,19 @@ void compare(const HostTensor &got, const HostTensor &expected, const BodyCase &
   }
 }
 
+std::vector<HostTensor> inputsOf(func::FuncOp body, const BodyCase &bodyCase) {
+  std::vector<HostTensor> inputs;
+  for (auto [i, type] : llvm::enumerate(body.getArgumentTypes())) {
+    inputs.emplace_back(cast<RankedTensorType>(type));
+    HostTensor &input = inputs.back();
+    // Moments of an optimizer are not negative.
+    input.values = numbers(input.values.size(), 31 * i + 7, bodyCase.text == kAdamW && i >= 3);
+    for (double &value : input.values)
+      value = input.element().isInteger(32) ? std::trunc(20 * value) : rounded(value, input.element());
+  }
+  return inputs;
+}
+
 class ClusterCodeTest : public CodeTest {
 protected:
   void check(const BodyCase &bodyCase, Extents extents, const std::string &element) {
@@ -50,15 +65,7 @@ protected:
                  std::to_string(extents.columns) + " of " + element);
     func::FuncOp body = parse(bodyCase.text, extents, element);
     ASSERT_TRUE(body);
-    std::vector<HostTensor> inputs;
-    for (auto [i, type] : llvm::enumerate(body.getArgumentTypes())) {
-      inputs.emplace_back(cast<RankedTensorType>(type));
-      HostTensor &input = inputs.back();
-      // Moments of an optimizer are not negative.
-      input.values = numbers(input.values.size(), 31 * i + 7, bodyCase.text == kAdamW && i >= 3);
-      for (double &value : input.values)
-        value = input.element().isInteger(32) ? std::trunc(20 * value) : rounded(value, input.element());
-    }
+    std::vector<HostTensor> inputs = inputsOf(body, bodyCase);
     std::vector<HostTensor> expected = evaluate(body, inputs);
     for (auto &[level, results] : run(body, inputs))
       for (size_t i = 0; i < expected.size(); ++i) {
@@ -67,6 +74,51 @@ protected:
       }
   }
 };
+
+// The op as a cluster of its own.
+HostTensor runAlone(Operation *op, const std::vector<HostTensor> &operands, X86Level level) {
+  OpBuilder builder(op->getContext());
+  OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
+  builder.setInsertionPointToEnd(module->getBody());
+  auto body = func::FuncOp::create(builder, op->getLoc(), "alone",
+                                   builder.getFunctionType(op->getOperandTypes(), op->getResultTypes()));
+  Block *block = body.addEntryBlock();
+  builder.setInsertionPointToStart(block);
+  IRMapping mapping;
+  mapping.map(op->getOperands(), block->getArguments());
+  func::ReturnOp::create(builder, op->getLoc(), builder.clone(*op, mapping)->getResults());
+  HostTensor result(cast<RankedTensorType>(op->getResult(0).getType()));
+  FailureOr<GeneratedKernel> generated = generateKernel(body, level);
+  EXPECT_TRUE(succeeded(generated));
+  MappedKernel kernel(std::move(*generated));
+  result.fromMemory(runOn(kernel, operands, {result.type}, kernel.interface().rows)[0].data());
+  return result;
+}
+
+// What only moves elements, or makes them from nothing, is a matter of the reference.
+bool isMoved(Operation *op) { return isa<mlir::ft::FillOp, mlir::ft::ReshapeOp, mlir::ft::BroadcastOp>(op); }
+
+TEST_F(ClusterCodeTest, ClustersOfOneOpGiveTheSameBits) {
+  for (const BodyCase &bodyCase : kBodies)
+    for (const char *element : {"f32", "bf16", "f16"})
+      for (X86Level level : kX86Levels) {
+        SCOPED_TRACE(std::string(bodyCase.name) + " of " + element + ", " + nameOf(level).str());
+        func::FuncOp body = parse(bodyCase.text, {37, 83}, element);
+        if (!canRun(level))
+          continue;
+        std::vector<HostTensor> inputs = inputsOf(body, bodyCase);
+        std::vector<HostTensor> apart =
+            evaluate(body, inputs, [&](Operation *op, const std::vector<HostTensor> &operands) {
+              return isMoved(op) ? evaluateOp(op, operands) : runAlone(op, operands, level);
+            });
+        MappedKernel kernel(std::move(*generateKernel(body, level)));
+        auto types = llvm::map_to_vector(apart, [](const HostTensor &result) { return result.type; });
+        std::vector<std::string> together = runOn(kernel, inputs, types, kernel.interface().rows);
+        ASSERT_EQ(together.size(), apart.size());
+        for (size_t i = 0; i < apart.size(); ++i)
+          EXPECT_TRUE(together[i] == apart[i].toMemory()) << "result " << i;
+      }
+}
 
 TEST_F(ClusterCodeTest, EveryBodyInEveryShapeAndType) {
   for (const BodyCase &body : kBodies)

@@ -100,23 +100,28 @@ struct Evaluation {
 
 } // namespace
 
-std::vector<HostTensor> evaluate(func::FuncOp body, const std::vector<HostTensor> &inputs) {
-  llvm::DenseMap<Value, const HostTensor *> values;
-  std::vector<std::unique_ptr<HostTensor>> owned;
+HostTensor evaluateOp(Operation *op, const std::vector<HostTensor> &operands) {
+  Evaluation evaluation = {op, {}, HostTensor(cast<RankedTensorType>(op->getResult(0).getType()))};
+  for (const HostTensor &operand : operands)
+    evaluation.in.push_back(&operand);
+  evaluation.run();
+  return std::move(evaluation.out);
+}
+
+std::vector<HostTensor> evaluate(func::FuncOp body, const std::vector<HostTensor> &inputs,
+                                 OpEvaluator evaluator) {
+  std::vector<std::pair<Value, HostTensor>> values;
   for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
-    values[argument] = &input;
-  for (Operation &op : body.front().without_terminator()) {
-    Evaluation evaluation = {&op, {}, HostTensor(cast<RankedTensorType>(op.getResult(0).getType()))};
-    for (Value operand : op.getOperands())
-      evaluation.in.push_back(values.lookup(operand));
-    evaluation.run();
-    owned.push_back(std::make_unique<HostTensor>(std::move(evaluation.out)));
-    values[op.getResult(0)] = owned.back().get();
-  }
-  std::vector<HostTensor> results;
-  for (Value result : body.front().getTerminator()->getOperands())
-    results.push_back(*values.lookup(result));
-  return results;
+    values.emplace_back(argument, input);
+  auto find = [&](ValueRange range) {
+    std::vector<HostTensor> found;
+    for (Value value : range)
+      found.push_back(llvm::find_if(values, [&](auto &entry) { return entry.first == value; })->second);
+    return found;
+  };
+  for (Operation &op : body.front().without_terminator())
+    values.emplace_back(op.getResult(0), evaluator(&op, find(op.getOperands())));
+  return find(body.front().getTerminator()->getOperands());
 }
 
 } // namespace ft::compiler::testing
