@@ -1,6 +1,7 @@
 #include "compiler/codegen/elements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace ft::compiler {

@@ -8,7 +8,6 @@
 namespace ft::compiler {
 namespace {
 
-namespace ELF = llvm::ELF;
 namespace object = llvm::object;
 using llvm::createStringError;
 using llvm::Error;
@@ -46,9 +45,10 @@ private:
     Expected<StringRef> name = section.getName();
     if (!name)
       return name.takeError();
-    if (!(section.getFlags() & ELF::SHF_ALLOC) || section.getSize() == 0 || name->starts_with(".eh_frame"))
+    if (!(section.getFlags() & llvm::ELF::SHF_ALLOC) || section.getSize() == 0 ||
+        name->starts_with(".eh_frame"))
       return Error::success();
-    if (section.getFlags() & ELF::SHF_WRITE)
+    if (section.getFlags() & llvm::ELF::SHF_WRITE)
       return createStringError("writable data in section " + *name);
     Expected<StringRef> contents = section.getContents();
     if (!contents)
@@ -83,7 +83,8 @@ private:
     if (*target == object.section_end() || !offsets.contains((*target)->getIndex()))
       return Error::success();
     for (RelocationRef relocation : relocations.relocations()) {
-      if (relocation.getType() != ELF::R_X86_64_PC32 && relocation.getType() != ELF::R_X86_64_PLT32)
+      if (relocation.getType() != llvm::ELF::R_X86_64_PC32 &&
+          relocation.getType() != llvm::ELF::R_X86_64_PLT32)
         return createStringError("relocation of type " + llvm::Twine(relocation.getType()));
       Expected<uint64_t> symbol = offsetOf(*relocation.getSymbol());
       if (!symbol)

@@ -61,6 +61,8 @@ Lanes floatsOf(Lanes a);
 Lanes toI32(Lanes a); // towards zero; within the type
 Lanes toF32(Lanes a); // of i32 or f64
 
+// Under the table's names.
+// NOLINTBEGIN(readability-identifier-naming)
 Lanes Select(Lanes condition, Lanes a, Lanes b);
 Lanes IsNan(Lanes a);
 Lanes Abs(Lanes a);
@@ -76,5 +78,6 @@ Lanes Tanh(Lanes a);
 Lanes Sigmoid(Lanes a);
 Lanes Erf(Lanes a);
 Lanes NormalCdf(Lanes a);
+// NOLINTEND(readability-identifier-naming)
 
 } // namespace ft::compiler

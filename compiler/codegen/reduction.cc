@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "mlir/IR/BuiltinTypes.h"
+
 namespace ft::compiler {
 
 Lanes identityOf(llvm::StringRef kind, Lanes like) {
