@@ -155,8 +155,10 @@ void ElementwiseCodeTest::check(const ElementwiseRow &row, const std::string &el
   for (auto [i, type] : llvm::enumerate(body.getArgumentTypes()))
     inputs.push_back(operandOf(row.kind, cast<RankedTensorType>(type), 17 * i + 1));
   double numbers[2] = {};
-  if (!parameters.empty())
-    sscanf(parameters.c_str(), "%lf, %lf", &numbers[0], &numbers[1]);
+  llvm::SmallVector<llvm::StringRef, 2> texts;
+  llvm::StringRef(parameters).split(texts, ", ", /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (auto [number, text] : llvm::zip(numbers, texts))
+    ASSERT_FALSE(text.getAsDouble(number));
   for (auto &[level, results] : run(body, inputs)) {
     SCOPED_TRACE(nameOf(level).str());
     compare(row, inputs, numbers, results[0], level != X86Level::V2);

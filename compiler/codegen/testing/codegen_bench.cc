@@ -51,7 +51,7 @@ void measure(const char *name, func::FuncOp body, X86Level level) {
     operands.push_back(std::align(kAlignment, size, aligned, space));
     std::memmove(operands.back(), buffer.data(), size);
   }
-  std::printf("%-14s %s %6zu bytes of code %7.1f GB/s\n", name, nameOf(level).data(), size,
+  std::printf("%-14s %s %6zu bytes of code %7.1f GB/s\n", name, nameOf(level).str().c_str(), size,
               bytes / secondsOf(kernel, operands.data()) * 1e-9);
 }
 
