@@ -1,0 +1,203 @@
+// Bodies of norms, activations and an optimizer, against f64.
+#include <cmath>
+
+#include "compiler/codegen/testing/bodies.h"
+#include "compiler/codegen/testing/code_test.h"
+#include "dialects/ft/elementwise.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace ft::compiler::testing {
+namespace {
+
+using namespace mlir;
+
+struct BodyCase {
+  const char *name;
+  const char *text;
+  // Ulps of a result's type at the size of the result, and ulps of the largest one (differences of numbers
+  // that are alike lose digits).
+  double ulps, ofLargest;
+};
+
+// In $T inside means that a value may be rounded to its other neighbour on each of some ways.
+constexpr BodyCase kBodies[] = {
+    {"layer_norm", kLayerNorm, 4, 8},
+    {"rms_norm", kRmsNorm, 6, 0},
+    {"rms_norm_grad", kRmsNormGrad, 4, 8},
+    {"gelu", kGelu, 3, 2},
+    {"softmax", kSoftmax, 8, 0},
+    {"swiglu", kSwiglu, 5, 0},
+    {"adamw", kAdamW, 4, 2},
+    {"types", kTypes, 0, 0},
+};
+
+void compare(const HostTensor &got, const HostTensor &expected, const BodyCase &body) {
+  double largest = 0;
+  for (double value : expected.values)
+    largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    double allowed = isa<FloatType>(got.element()) ? body.ulps * ulpOf(expected.values[i], got.element()) +
+                                                         body.ofLargest * ulpOf(largest, got.element())
+                                                   : 0;
+    ASSERT_LE(std::abs(got.values[i] - expected.values[i]), allowed)
+        << "element " << i << " is " << got.values[i] << ", not " << expected.values[i] << "; "
+        << std::abs(got.values[i] - expected.values[i]) / ulpOf(expected.values[i], got.element()) << " ulps";
+  }
+}
+
+std::vector<HostTensor> inputsOf(func::FuncOp body, const BodyCase &bodyCase) {
+  std::vector<HostTensor> inputs;
+  for (auto [i, type] : llvm::enumerate(body.getArgumentTypes())) {
+    inputs.emplace_back(cast<RankedTensorType>(type));
+    HostTensor &input = inputs.back();
+    // Moments of an optimizer are not negative.
+    input.values = numbers(input.values.size(), 31 * i + 7, bodyCase.text == kAdamW && i >= 3);
+    for (double &value : input.values)
+      value = input.element().isInteger(32) ? std::trunc(20 * value) : rounded(value, input.element());
+  }
+  return inputs;
+}
+
+class ClusterCodeTest : public CodeTest {
+protected:
+  void check(const BodyCase &bodyCase, Extents extents, const std::string &element) {
+    SCOPED_TRACE(std::string(bodyCase.name) + " " + std::to_string(extents.rows) + "x" +
+                 std::to_string(extents.columns) + " of " + element);
+    func::FuncOp body = parse(bodyCase.text, extents, element);
+    ASSERT_TRUE(body);
+    std::vector<HostTensor> inputs = inputsOf(body, bodyCase);
+    std::vector<HostTensor> expected = evaluate(body, inputs);
+    for (auto &[level, results] : run(body, inputs))
+      for (size_t i = 0; i < expected.size(); ++i) {
+        SCOPED_TRACE("result " + std::to_string(i) + ", " + nameOf(level).str());
+        compare(results[i], expected[i], bodyCase);
+      }
+  }
+};
+
+// The op as a cluster of its own.
+HostTensor runAlone(Operation *op, const std::vector<HostTensor> &operands, X86Level level) {
+  OpBuilder builder(op->getContext());
+  OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
+  builder.setInsertionPointToEnd(module->getBody());
+  auto body = func::FuncOp::create(builder, op->getLoc(), "alone",
+                                   builder.getFunctionType(op->getOperandTypes(), op->getResultTypes()));
+  Block *block = body.addEntryBlock();
+  builder.setInsertionPointToStart(block);
+  IRMapping mapping;
+  mapping.map(op->getOperands(), block->getArguments());
+  func::ReturnOp::create(builder, op->getLoc(), builder.clone(*op, mapping)->getResults());
+  HostTensor result(cast<RankedTensorType>(op->getResult(0).getType()));
+  FailureOr<GeneratedKernel> generated = generateKernel(body, level);
+  EXPECT_TRUE(succeeded(generated));
+  MappedKernel kernel(std::move(*generated));
+  result.fromMemory(runOn(kernel, operands, {result.type}, kernel.interface().rows)[0].data());
+  return result;
+}
+
+// What only moves elements, or makes them from nothing, is a matter of the reference.
+bool isMoved(Operation *op) { return isa<mlir::ft::FillOp, mlir::ft::ReshapeOp, mlir::ft::BroadcastOp>(op); }
+
+TEST_F(ClusterCodeTest, ClustersOfOneOpGiveTheSameBits) {
+  for (const BodyCase &bodyCase : kBodies)
+    for (const char *element : {"f32", "bf16", "f16"})
+      for (X86Level level : {X86Level::V2, X86Level::V3}) {
+        SCOPED_TRACE(std::string(bodyCase.name) + " of " + element + ", " + nameOf(level).str());
+        func::FuncOp body = parse(bodyCase.text, {37, 83}, element);
+        if (!canRun(level))
+          continue;
+        std::vector<HostTensor> inputs = inputsOf(body, bodyCase);
+        std::vector<HostTensor> apart =
+            evaluate(body, inputs, [&](Operation *op, const std::vector<HostTensor> &operands) {
+              return isMoved(op) ? evaluateOp(op, operands) : runAlone(op, operands, level);
+            });
+        MappedKernel kernel(std::move(*generateKernel(body, level)));
+        auto types = llvm::map_to_vector(apart, [](const HostTensor &result) { return result.type; });
+        std::vector<std::string> together = runOn(kernel, inputs, types, kernel.interface().rows);
+        ASSERT_EQ(together.size(), apart.size());
+        for (size_t i = 0; i < apart.size(); ++i)
+          EXPECT_TRUE(together[i] == apart[i].toMemory()) << "result " << i;
+      }
+}
+
+TEST_F(ClusterCodeTest, EveryBodyInEveryShapeAndType) {
+  for (const BodyCase &body : kBodies)
+    for (Extents extents : kShapes)
+      for (const char *element : {"f32", "bf16", "f16"})
+        check(body, extents, element);
+}
+
+TEST_F(ClusterCodeTest, RowsAreCutIntoBlocksByTheShapeAlone) {
+  FailureOr<KernelInterface> interface = interfaceOf(parse(kRmsNormGrad, {4096, 768}));
+  ASSERT_TRUE(succeeded(interface));
+  EXPECT_EQ(interface->rows, 4096);
+  EXPECT_EQ(interface->blockRows, 64);
+  EXPECT_EQ(interface->chunks, 12);
+  EXPECT_EQ(interface->partialBytes, (llvm::SmallVector<int64_t>{64 * 768 * 4, 64 * 768 * 4}));
+}
+
+TEST_F(ClusterCodeTest, TheSameBodyGivesTheSameBytes) {
+  for (const BodyCase &body : kBodies)
+    for (X86Level level : kX86Levels) {
+      FailureOr<GeneratedKernel> first = generateKernel(parse(body.text, {5, 771}), level);
+      FailureOr<GeneratedKernel> second = generateKernel(parse(body.text, {5, 771}), level);
+      ASSERT_TRUE(succeeded(first) && succeeded(second));
+      EXPECT_EQ(first->code, second->code) << body.name;
+    }
+}
+
+// adamw with its results in place of parameters and moments.
+TEST_F(ClusterCodeTest, ResultsMayTakeThePlaceOfArguments) {
+  func::FuncOp body = parse(kAdamW, {5, 771});
+  std::vector<HostTensor> inputs;
+  for (auto [i, type] : llvm::enumerate(body.getArgumentTypes())) {
+    inputs.emplace_back(cast<RankedTensorType>(type));
+    inputs.back().values = numbers(inputs.back().values.size(), i + 1, true);
+  }
+  auto results = run(body, inputs);
+  for (auto &[level, expected] : results) {
+    MappedKernel kernel(std::move(*generateKernel(body, level)));
+    std::vector<std::string> memory;
+    for (const HostTensor &input : inputs)
+      memory.push_back(input.toMemory());
+    std::string low(memory[0].size(), '\0');
+    void *operands[] = {memory[0].data(), memory[1].data(), memory[2].data(),
+                        memory[3].data(), memory[4].data(), memory[0].data(),
+                        memory[2].data(), memory[3].data(), low.data()};
+    kernel.call(operands, kernel.interface().rows);
+    EXPECT_EQ(memory[0], expected[0].toMemory());
+    EXPECT_EQ(memory[2], expected[1].toMemory());
+    EXPECT_EQ(memory[3], expected[2].toMemory());
+  }
+}
+
+// What the first result overwrites, the second and a sum over rows still read.
+TEST_F(ClusterCodeTest, ArgumentsAreReadBeforeTheirPlaceIsTaken) {
+  func::FuncOp body = parse(R"(
+func.func @f(%a: tensor<$Mxf32>, %b: tensor<$Mxf32>) -> (tensor<$Mxf32>, tensor<$Mxf32>, tensor<$Cxf32>, tensor<$Cxf32>) {
+  %x = ft.neg %a : tensor<$Mxf32>
+  %y = ft.shift %b, 1.0 : tensor<$Mxf32>
+  %s = ft.sum_leading %b : tensor<$Mxf32> -> tensor<$Cxf32>
+  return %x, %y, %s, %s : tensor<$Mxf32>, tensor<$Mxf32>, tensor<$Cxf32>, tensor<$Cxf32>
+})",
+                            {3, 5});
+  std::vector<float> a(15, 2), b(15, 4), y(15), s(5), again(5), partial(5), another(5);
+  for (X86Level level : kX86Levels) {
+    FailureOr<GeneratedKernel> generated = generateKernel(body, level);
+    ASSERT_TRUE(succeeded(generated));
+    if (!canRun(level))
+      continue;
+    MappedKernel kernel(std::move(*generated));
+    std::vector<float> inPlace = b;
+    void *operands[] = {a.data(), inPlace.data(), inPlace.data(), y.data(),
+                        s.data(), again.data(),   partial.data(), another.data()};
+    kernel.call(operands, kernel.interface().rows);
+    EXPECT_EQ(inPlace, std::vector<float>(15, -2));
+    EXPECT_EQ(y, std::vector<float>(15, 5));
+    EXPECT_EQ(s, std::vector<float>(5, 12));
+    EXPECT_EQ(again, s);
+  }
+}
+
+} // namespace
+} // namespace ft::compiler::testing

@@ -1,0 +1,141 @@
+#include "compiler/codegen/elements.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace ft::compiler {
+namespace {
+
+using namespace mlir;
+
+Lanes floatCast(Lanes a, Type element) {
+  Type type = withElement(a, element);
+  if (element.isF16())
+    return {a.builder, arith::TruncFOp::create(*a.builder, a.builder->getLoc(), type, a.value)};
+  return {a.builder, arith::ExtFOp::create(*a.builder, a.builder->getLoc(), type, a.value)};
+}
+
+Lanes bitcast(Lanes a, Type element) {
+  return {a.builder,
+          arith::BitcastOp::create(*a.builder, a.builder->getLoc(), withElement(a, element), a.value)};
+}
+
+// The upper half of its bits, to the nearest, ties to even; NaN stays NaN.
+Lanes roundToBf16(Lanes value) {
+  Lanes bits = bitsOf(value);
+  auto number = [&](int64_t n) { return bitsConstant(bits, n); };
+  Lanes rounded = bits + number(0x7FFF) + (shiftRight(bits, 16) & number(1));
+  Lanes chosen = Select(IsNan(value), bits | number(0x00400000), rounded);
+  return floatsOf(chosen & number(0xFFFF0000));
+}
+
+// To and from f16 without its instructions: Store and Load of runtime/backends/cpu/routines/element.h. What
+// is compared is below 2^31.
+Lanes f16BitsOf(Lanes value) {
+  Lanes bits = bitsOf(value);
+  auto number = [&](int64_t n) { return bitsConstant(bits, n); };
+  Lanes magnitude = bits & number(0x7FFFFFFF);
+  Lanes normal = shiftRight(
+      magnitude - number(112 << 23) + number(0x0FFF) + (shiftRight(magnitude, 13) & number(1)), 13);
+  Lanes subnormal = bitsOf(floatsOf(magnitude) + constant(value, 0.5)) - number(126 << 23);
+  Lanes special = Select(magnitude > number(0x7F800000),
+                         number(0x7E00) | (shiftRight(magnitude, 13) & number(0x03FF)), number(0x7C00));
+  Lanes finite = Select(magnitude < number(0x38800000), subnormal, normal);
+  Lanes unsignedBits = Select(magnitude >= number(0x47800000), special, finite);
+  return truncated(unsignedBits | (shiftRight(bits, 16) & number(0x8000)), 16);
+}
+
+Lanes floatsOfF16Bits(Lanes stored) {
+  Lanes bits = extended(stored, 32);
+  auto number = [&](int64_t n) { return bitsConstant(bits, n); };
+  Lanes magnitude = bits & number(0x7FFF), moved = shiftLeft(magnitude, 13);
+  Lanes normal = moved + Select(magnitude >= number(0x7C00), number(int64_t{224} << 23), number(112 << 23));
+  Lanes quiet = Select(magnitude > number(0x7C00), number(0x00400000), number(0));
+  Lanes subnormal = floatsOf(moved + number(113 << 23));
+  subnormal = bitsOf(subnormal - constant(subnormal, 0x1p-14));
+  Lanes chosen = Select(magnitude < number(0x0400), subnormal, normal | quiet);
+  return floatsOf(chosen | shiftLeft(bits & number(0x8000), 16));
+}
+
+} // namespace
+
+bool isGeneratedElement(Type element) {
+  return element.isF32() || element.isBF16() || element.isF16() || element.isInteger(32) ||
+         element.isInteger(1);
+}
+
+const ElementwiseRow *elementwiseRowOf(Operation *op) {
+  static const llvm::StringMap<const ElementwiseRow *> rows = [] {
+    llvm::StringMap<const ElementwiseRow *> result;
+    for (const ElementwiseRow &row : kElementwiseRows)
+      result[("ft." + llvm::StringRef(row.name)).str()] = &row;
+    return result;
+  }();
+  return rows.lookup(op->getName().getStringRef());
+}
+
+Type registerType(LaneBuilder &b, Type element) {
+  return isa<FloatType>(element) ? Type(b.getF32Type()) : b.getIntegerType(element.getIntOrFloatBitWidth());
+}
+
+Type memoryType(LaneBuilder &b, Type element) {
+  if (element.isF32())
+    return b.getF32Type();
+  return b.getIntegerType(element.isInteger(1) ? 8 : element.getIntOrFloatBitWidth());
+}
+
+Lanes roundTo(Type element, Lanes value) {
+  if (element.isBF16())
+    return roundToBf16(value);
+  if (!element.isF16())
+    return value;
+  if (!value.builder->hasF16)
+    return floatsOfF16Bits(f16BitsOf(value));
+  return floatCast(floatCast(value, value.builder->getF16Type()), value.builder->getF32Type());
+}
+
+Lanes toMemory(Type element, Lanes value) {
+  if (element.isInteger(1))
+    return extended(value, 8);
+  if (element.isBF16())
+    return truncated(shiftRight(bitsOf(value), 16), 16);
+  if (!element.isF16())
+    return value;
+  return value.builder->hasF16
+             ? bitcast(floatCast(value, value.builder->getF16Type()), value.builder->getI16Type())
+             : f16BitsOf(value);
+}
+
+Lanes fromMemory(Type element, Lanes bits) {
+  if (element.isInteger(1))
+    return bits != bitsConstant(bits, 0);
+  if (element.isBF16())
+    return floatsOf(shiftLeft(extended(bits, 32), 16));
+  if (!element.isF16())
+    return bits;
+  return bits.builder->hasF16
+             ? floatCast(bitcast(bits, bits.builder->getF16Type()), bits.builder->getF32Type())
+             : floatsOfF16Bits(bits);
+}
+
+// Floats to integers towards zero, with the ends of the type for what is beyond them and 0 for NaN.
+Lanes convertTo(Type element, Lanes value) {
+  bool truth = getElementTypeOrSelf(value.type()).isInteger(1);
+  if (isa<FloatType>(element) == isFloat(value) && truth == element.isInteger(1))
+    return value;
+  if (element.isInteger(1))
+    return value != constant(value, 0);
+  Lanes integers = truth ? extended(value, 32) : value;
+  if (isa<FloatType>(element))
+    return toF32(integers);
+  if (truth)
+    return integers;
+  Lanes high = value >= constant(value, 0x1p31), low = value < constant(value, -0x1p31);
+  Lanes within = Select(high | low | IsNan(value), constant(value, 0), value);
+  Lanes result = toI32(within);
+  return Select(high, bitsConstant(result, 0x7FFFFFFF),
+                Select(low, bitsConstant(result, -0x80000000LL), result));
+}
+
+} // namespace ft::compiler
