@@ -23,7 +23,9 @@ void fuse(AttentionOp attention, SplitOp split) {
   auto fused =
       QkvAttentionOp::create(builder, builder.getFusedLoc({split.getLoc(), attention.getLoc()}),
                              attention.getOut().getType(), attention.getLse().getType(), split.getX(),
-                             attention.getHeadsAttr(), attention.getKvHeadsAttr(), attention.getCausalAttr());
+                             attention.getHeadsAttr(), attention.getKvHeadsAttr(), attention.getCausalAttr(),
+                             attention.getWindowAttr(), attention.getScaleAttr(), attention.getSoftcapAttr(),
+                             attention.getAlibiAttr());
   fused->setDiscardableAttrs(attention->getDiscardableAttrDictionary());
   attention.replaceAllUsesWith(fused);
   attention.erase();
