@@ -120,8 +120,9 @@ private:
   /// Neutral where it is what attention does anyway, in fp32, which it is computed in.
   template <typename Attention> LogicalResult checkScale(Attention op, int64_t size) {
     double usual = 1 / std::sqrt(double(size)), scale = op.getScale() ? op.getScale()->convertToDouble() : 0;
-    return failure(failed(expect(op, &ModelFacts::attention_scale, float(scale) == float(usual) ? 0 : scale)) ||
-                   failed(expectNone(op, &ModelFacts::attention_scale_by_layer)));
+    return failure(
+        failed(expect(op, &ModelFacts::attention_scale, float(scale) == float(usual) ? 0 : scale)) ||
+        failed(expectNone(op, &ModelFacts::attention_scale_by_layer)));
   }
 
   /// No fact says that scores have one.

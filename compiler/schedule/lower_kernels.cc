@@ -56,7 +56,8 @@ SmallVector<NamedAttribute> kernelAttributes(Operation *op) {
     if (name.getValue() == "operandSegmentSizes")
       continue;
     Attribute value = op->getInherentAttr(name).value_or(Attribute());
-    if (isa_and_nonnull<FlatSymbolRefAttr>(value) || (!value && llvm::is_contained(optional, name.getValue())))
+    if (isa_and_nonnull<FlatSymbolRefAttr>(value) ||
+        (!value && llvm::is_contained(optional, name.getValue())))
       continue;
     if (!value || isa<UnitAttr>(value))
       value = builder.getBoolAttr(static_cast<bool>(value));

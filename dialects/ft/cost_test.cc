@@ -60,17 +60,18 @@ TEST_F(Cost, AttentionCountsThePairsOfItsWindow) {
   const std::string arguments = "%q: tensor<2x5x8xf32>, %l: tensor<2x4x5xf32>";
   const std::string q = "tensor<2x5x8xf32>", lse = "tensor<2x4x5xf32>";
   const auto forward = [&](const std::string &form) {
-    return flops(arguments, "%0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 " + form + " : (" + q + ", " + q +
-                                ", " + q + ") -> (" + q + ", " + lse + ")");
+    return flops(arguments, "%0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 " + form + " : (" + q +
+                                ", " + q + ", " + q + ") -> (" + q + ", " + lse + ")");
   };
   EXPECT_EQ(forward("causal window 2"), 4u * 2 * 9 * 8);
   EXPECT_EQ(forward("window 2"), 4u * 2 * 13 * 8);
   EXPECT_EQ(forward("causal window 1"), 4u * 2 * 5 * 8);
   EXPECT_EQ(forward("causal window 6"), 4u * 2 * 15 * 8);
   EXPECT_EQ(forward("window 5 softcap 2.0"), 4u * 2 * 25 * 8);
-  EXPECT_EQ(flops(arguments, "%0:3 = ft.attention_grad %q, %q, %q, %q, %q, %l heads 4 kv_heads 4 causal window 2 : (" +
-                                 q + ", " + q + ", " + q + ", " + q + ", " + q + ", " + lse + ") -> (" + q + ", " +
-                                 q + ", " + q + ")"),
+  EXPECT_EQ(flops(arguments,
+                  "%0:3 = ft.attention_grad %q, %q, %q, %q, %q, %l heads 4 kv_heads 4 causal window 2 : (" +
+                      q + ", " + q + ", " + q + ", " + q + ", " + q + ", " + lse + ") -> (" + q + ", " + q +
+                      ", " + q + ")"),
             10u * 2 * 9 * 8);
 }
 

@@ -26,8 +26,9 @@ LogicalResult verifyPositive(Operation *op, llvm::StringRef name, std::optional<
 
 // What is said of the scores.
 template <typename Attention> LogicalResult verifyScores(Attention op) {
-  if (op.getWindow().value_or(1) < 1)
-    return op.emitOpError() << "window is " << *op.getWindow()
+  int64_t window = op.getWindow().value_or(1);
+  if (window < 1)
+    return op.emitOpError() << "window is " << window
                             << "; expected at least 1, the query's own position, or none for all positions";
   if (failed(verifyPositive(op, "scale", op.getScale(), "or none for 1 / sqrt(head size)")))
     return failure();
@@ -105,14 +106,16 @@ LogicalResult RopeOp::verify() {
 }
 
 LogicalResult AttentionOp::verify() {
-  if (failed(verifyScores(*this)) || failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
+  if (failed(verifyScores(*this)) ||
+      failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
       failed(verify::sameType(*this, "out", getOut(), "q", getQ())))
     return failure();
   return verifyLse(*this, getLse(), getQ(), getHeads());
 }
 
 LogicalResult AttentionGradOp::verify() {
-  if (failed(verifyScores(*this)) || failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
+  if (failed(verifyScores(*this)) ||
+      failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
       failed(verifyLse(*this, getLse(), getQ(), getHeads())) ||
       failed(verify::sameType(*this, "dout", getDout(), "q", getQ())) ||
       failed(verify::sameType(*this, "out", getOut(), "q", getQ())) ||

@@ -25,8 +25,7 @@ absl::StatusOr<AttentionHeads> ReadAttributes(const KernelAttributes& attributes
   FT_ASSIGN_OR_RETURN(result.causal, Flag(attributes, "causal"));
   FT_ASSIGN_OR_RETURN(result.alibi, Flag(attributes, "alibi"));
   if (attributes.Has("window")) {
-    FT_ASSIGN_OR_RETURN(result.window,
-                        IntIn(attributes, "window", 1, std::numeric_limits<int64_t>::max()));
+    FT_ASSIGN_OR_RETURN(result.window, IntIn(attributes, "window", 1, std::numeric_limits<int64_t>::max()));
   }
   if (attributes.Has("scale")) {
     FT_ASSIGN_OR_RETURN(result.scale, ReadFactor(attributes, "scale"));

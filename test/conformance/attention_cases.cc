@@ -261,13 +261,12 @@ void AddForms(std::vector<Case>& cases) {
   for (bool causal : {true, false}) {
     // Tiles that see nothing, a little and everything; every combination on odd sizes.
     for (const Shape& s : Forms({1, 19, 6, 2, 5, causal}, 4)) AddCases(cases, s, true);
-    for (int64_t window : {1, 2, 19, 64, 65, 100, 300, 301, 1 << 30}) {
-      AddTypedCases(cases, {1, 300, 2, 1, 16, causal, window}, DType::kF32);
+    for (int64_t window : {1, 64, 65, 130, 1 << 30}) {
+      AddTypedCases(cases, {1, 260, 2, 1, 8, causal, window}, DType::kF32);
     }
     for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
-      for (const Shape& s : Forms({1, 150, 3, 1, 20, causal}, 37)) AddTypedCases(cases, s, dtype);
-      AddTypedCases(cases, {2, 290, 4, 2, 128, causal, 70, 0.05, 2.0, true}, dtype);
-      AddTypedCases(cases, {1, 140, 2, 2, 200, causal, 33, 0, 20.0}, dtype);
+      for (const Shape& s : Forms({1, 70, 3, 1, 20, causal}, 37)) AddTypedCases(cases, s, dtype);
+      AddTypedCases(cases, {1, 200, 2, 1, 80, causal, 70, 0.05, 2.0, true}, dtype);
     }
   }
 }

@@ -25,8 +25,8 @@ GraphCase attentionCase(const Heads& s, const std::string& form) {
                   nameOf(form)),
       {{"q", q}, {"k", kv}, {"v", kv}},
       fmt::format("  %r, %lse = ft.attention %q, %k, %v heads {} kv_heads {} {} : ({}, {}, {}) -> ({}, {})",
-                  s.heads, s.kvHeads, form, tensorType(q), tensorType(kv), tensorType(kv),
-                  tensorType(q), tensorType({s.batch, s.heads, s.positions})),
+                  s.heads, s.kvHeads, form, tensorType(q), tensorType(kv), tensorType(kv), tensorType(q),
+                  tensorType({s.batch, s.heads, s.positions})),
       q};
 }
 
@@ -62,7 +62,8 @@ std::vector<GraphCase> attentionCases() {
     for (const Heads& heads : {Heads{1, 1, 1, 1, 2}, Heads{2, 5, 4, 2, 6}, Heads{1, 7, 3, 1, 5},
                                Heads{1, 13, 2, 2, 8}, Heads{1, 71, 1, 1, 3}})
       cases.insert(cases.end(), {attentionCase(heads, causal), qkvCase(heads, causal)});
-    for (const char* form : {"window 3", "scale 0.7", "softcap 0.8", "alibi", "window 2 scale 1.5 softcap 0.5 alibi"})
+    for (const char* form :
+         {"window 3", "scale 0.7", "softcap 0.8", "alibi", "window 2 scale 1.5 softcap 0.5 alibi"})
       for (const Heads& heads : {Heads{2, 5, 4, 2, 6}, Heads{1, 9, 6, 3, 3}})
         cases.insert(cases.end(), {attentionCase(heads, more + form), qkvCase(heads, more + form)});
     for (const Heads& heads : {Heads{1, 1, 1, 0, 2}, Heads{2, 5, 3, 0, 6}, Heads{1, 9, 1, 0, 10}})

@@ -160,7 +160,8 @@ struct HeadColumns {
   const double* row(int64_t r) const { return tensor.row(r) + begin; }
 };
 
-// BLOOM's slopes: half of those of twice as many heads go to the heads beyond a power of two, every other one.
+// BLOOM's slopes: half of those of twice as many heads go to the heads beyond a power of two, every other
+// one.
 double alibiSlope(int64_t head, int64_t heads) {
   int64_t whole = 1;
   while (2 * whole <= heads) whole *= 2;

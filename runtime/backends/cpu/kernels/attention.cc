@@ -48,15 +48,14 @@ KernelOr MakeAttention(const KernelContext& context) {
   const int64_t tiles = Tiles(args.positions, kAttentionTile), together = AttentionHeadsTogether(args);
   const int64_t groups = args.heads / together;
   const int threads = ThreadsOf(context, heads);
-  return MakeKernel(
-      [=, forward = context.routines.attention.forward[FloatIndex(heads.q.dtype)], batch = heads.batch,
-       slopes = SlopesOf(heads)]() mutable {
-        args.slopes = slopes.empty() ? nullptr : slopes.data();
-        ParallelForUneven(batch * groups * tiles, threads, [&](int64_t i) {
-          forward(args, i / tiles / groups, i / tiles % groups * together, tiles - 1 - i % tiles,
-                  ThreadScratch());
-        });
-      });
+  return MakeKernel([=, forward = context.routines.attention.forward[FloatIndex(heads.q.dtype)],
+                     batch = heads.batch, slopes = SlopesOf(heads)]() mutable {
+    args.slopes = slopes.empty() ? nullptr : slopes.data();
+    ParallelForUneven(batch * groups * tiles, threads, [&](int64_t i) {
+      forward(args, i / tiles / groups, i / tiles % groups * together, tiles - 1 - i % tiles,
+              ThreadScratch());
+    });
+  });
 }
 
 static_assert(kAttentionBlock == 128, "AttentionGradSequences counts pairs of blocks");

@@ -114,8 +114,7 @@ template <typename Units>
 FT_INLINE void AddKeys(const AttentionArgs& args, const KeyTile& tile, const ScoreFactors& factors,
                        Panel& panel, bool first) {
   const int64_t n = args.head_size, units = UnitCount<Units>(n);
-  const int64_t keys =
-      Smaller(tile.keys, KeysSeen(args, panel.position, kTileColumns).end - tile.begin);
+  const int64_t keys = Smaller(tile.keys, KeysSeen(args, panel.position, kTileColumns).end - tile.begin);
   WithHeadStride(HeadStride(units), [&](auto stride) __attribute__((always_inline)) {
     TileProduct<Units>(keys, kTileColumns, units, Left<decltype(stride)::value>{tile.rows, 0}, panel.queries,
                        kTileColumns, tile.scores, kTileColumns, false);

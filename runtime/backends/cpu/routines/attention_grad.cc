@@ -153,7 +153,7 @@ FT_INLINE void BeginQueries(const AttentionGradArgs& args, int64_t batch, int64_
 // Where scores begin to count and what their exponents are off by, for a row of a pair of tiles.
 struct ScoreRow {
   int64_t first, end;  // keys of the tile that the query sees
-  float slope2;        // over ln 2: times (key's position - query's), `distance` for the first key of the tile
+  float slope2;  // over ln 2: times (key's position - query's), `distance` for the first key of the tile
   float distance;
 };
 FT_INLINE ScoreRow RowOf(const AttentionArgs& f, const KeyTile& key, int64_t head, int64_t query) {

@@ -246,8 +246,8 @@ FT_INLINE int64_t OutOffset(const AttentionArgs& f, int64_t batch, int64_t posit
   return ((batch * f.positions + position) * f.heads + head) * f.head_size;
 }
 
-// The keys from `first` up to `end`, which is not one of them, that some of `queries` consecutive queries see.
-// There may be fewer keys, on either side.
+// The keys from `first` up to `end`, which is not one of them, that some of `queries` consecutive queries
+// see. There may be fewer keys, on either side.
 struct KeyRange {
   int64_t first, end;
 };

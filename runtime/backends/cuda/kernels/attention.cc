@@ -148,10 +148,9 @@ KernelOr MakeAttention(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, bytes));
   const AttentionArgs args = {
       heads.q.data, heads.k.data, heads.v.data, operands.out.data, operands.lse.as<float>(), shape};
-  FT_ASSIGN_OR_RETURN(std::shared_ptr<FusedAttentionForward> fused,
-                      Choose(context, spec, false, [&](FusedAttention& library) {
-                        return library.Forward(spec, bytes);
-                      }));
+  FT_ASSIGN_OR_RETURN(
+      std::shared_ptr<FusedAttentionForward> fused,
+      Choose(context, spec, false, [&](FusedAttention& library) { return library.Forward(spec, bytes); }));
   if (fused == nullptr) {
     FT_RETURN_IF_ERROR(CheckShared(context, spec, false));
     return MakeKernel([=](StreamHandle stream) { return Attention(args, stream); });
@@ -182,10 +181,9 @@ KernelOr MakeAttentionGrad(const KernelContext& context) {
                                   gradients.k.data,
                                   gradients.v.data,
                                   shape};
-  FT_ASSIGN_OR_RETURN(std::shared_ptr<FusedAttentionBackward> fused,
-                      Choose(context, spec, true, [&](FusedAttention& library) {
-                        return library.Backward(spec, bytes);
-                      }));
+  FT_ASSIGN_OR_RETURN(
+      std::shared_ptr<FusedAttentionBackward> fused,
+      Choose(context, spec, true, [&](FusedAttention& library) { return library.Backward(spec, bytes); }));
   if (fused == nullptr) {
     FT_RETURN_IF_ERROR(CheckShared(context, spec, true));
     return MakeKernel([=](StreamHandle stream) { return AttentionGrad(args, stream); });
