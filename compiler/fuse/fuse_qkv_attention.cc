@@ -20,10 +20,11 @@ SplitOp fusableSplit(AttentionOp attention) {
 
 void fuse(AttentionOp attention, SplitOp split) {
   OpBuilder builder(attention);
-  auto fused =
-      QkvAttentionOp::create(builder, builder.getFusedLoc({split.getLoc(), attention.getLoc()}),
-                             attention.getOut().getType(), attention.getLse().getType(), split.getX(),
-                             attention.getHeadsAttr(), attention.getKvHeadsAttr(), attention.getCausalAttr());
+  auto fused = QkvAttentionOp::create(
+      builder, builder.getFusedLoc({split.getLoc(), attention.getLoc()}), attention.getOut().getType(),
+      attention.getLse().getType(), split.getX(), attention.getHeadsAttr(), attention.getKvHeadsAttr(),
+      attention.getCausalAttr(), attention.getWindowAttr(), attention.getScaleAttr(),
+      attention.getSoftcapAttr(), attention.getAlibiAttr());
   fused->setDiscardableAttrs(attention->getDiscardableAttrDictionary());
   attention.replaceAllUsesWith(fused);
   attention.erase();

@@ -1,5 +1,7 @@
 #include "compiler/pipeline/check_facts.h"
 
+#include <cmath>
+
 #include "dialects/ft/composites.h"
 #include "dialects/ft/facts.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -51,13 +53,8 @@ private:
         .Case([&](RopeOp rope) { return checkRope(rope); })
         .Case([&](LayerNormOp norm) { return checkNorm(norm, "layer_norm", norm.getEps()); })
         .Case([&](RmsNormOp norm) { return checkNorm(norm, "rms_norm", norm.getEps()); })
-        .Case([&](AttentionOp attention) {
-          return checkAttention(op, attention.getHeads(), attention.getKvHeads(), lastOf(attention.getQ()));
-        })
-        .Case([&](QkvAttentionOp attention) {
-          int64_t heads = attention.getHeads(), all = heads + 2 * int64_t(attention.getKvHeads());
-          return checkAttention(op, heads, attention.getKvHeads(), lastOf(attention.getQkv()) / all * heads);
-        })
+        .Case([&](AttentionOp attention) { return checkAttention(attention); })
+        .Case([&](QkvAttentionOp attention) { return checkAttention(attention); })
         .Case([&](GeluOp gelu) {
           std::string name = gelu.getApproximate() == "tanh" ? "gelu_tanh" : "gelu";
           return expect(gelu, &ModelFacts::activation, name);
@@ -97,16 +94,49 @@ private:
                    failed(expect(op, &ModelFacts::norm_eps, eps.convertToDouble())));
   }
 
-  LogicalResult checkAttention(Operation &op, int64_t heads, int64_t kvHeads, int64_t width) {
-    ++attentions;
-    return failure(failed(expect(&op, &ModelFacts::num_heads, heads)) ||
-                   failed(expect(&op, &ModelFacts::num_kv_heads, kvHeads)) ||
-                   failed(expect(&op, &ModelFacts::head_size, width / heads)) ||
-                   failed(expectNone(&op, &ModelFacts::sliding_window)) ||
-                   failed(expectNone(&op, &ModelFacts::attention_scale)) ||
-                   failed(expectNone(&op, &ModelFacts::attention_scale_by_layer)) ||
-                   failed(expectNone(&op, &ModelFacts::attention_softcap)) ||
-                   failed(expectNone(&op, &ModelFacts::attention_dropout)));
+  template <typename Attention> LogicalResult checkAttention(Attention op) {
+    int64_t heads = op.getHeads(), kvHeads = op.getKvHeads(), size = lastOf(op.getOut()) / heads;
+    int64_t layer = attentions++;
+    double softcap = op.getSoftcap() ? op.getSoftcap()->convertToDouble() : 0;
+    return failure(failed(expect(op, &ModelFacts::num_heads, heads)) ||
+                   failed(expect(op, &ModelFacts::num_kv_heads, kvHeads)) ||
+                   failed(expect(op, &ModelFacts::head_size, size)) || failed(checkWindow(op, layer)) ||
+                   failed(checkScale(op, size)) ||
+                   failed(expect(op, &ModelFacts::attention_softcap, softcap)) || failed(checkBias(op)) ||
+                   failed(expectNone(op, &ModelFacts::attention_dropout)));
+  }
+
+  template <typename Attention> LogicalResult checkWindow(Attention op, int64_t layer) {
+    int64_t window = op.getWindow().value_or(0);
+    if (facts.sliding_layers.empty() || facts.sliding_window == 0)
+      return expect(op, &ModelFacts::sliding_window, window);
+    // Its attentions are more than its layers.
+    if (facts.latent_bits > 0)
+      return expectNone(op, &ModelFacts::sliding_layers);
+    bool slides = llvm::is_contained(facts.sliding_layers, layer);
+    if (slides && window > 0)
+      return expect(op, &ModelFacts::sliding_window, window);
+    if (slides == (window > 0))
+      return success();
+    return op->emitError() << "'" << kFactsAttr << "' says that sliding_layers is "
+                           << FactText(facts.sliding_layers) << ", but here, in layer " << layer
+                           << ", there is " << (slides ? "no window" : "one") << "; change one of them";
+  }
+
+  /// Neutral where it is what attention does anyway, in fp32, which it is computed in.
+  template <typename Attention> LogicalResult checkScale(Attention op, int64_t size) {
+    double usual = 1 / std::sqrt(double(size)), scale = op.getScale() ? op.getScale()->convertToDouble() : 0;
+    return failure(
+        failed(expect(op, &ModelFacts::attention_scale, float(scale) == float(usual) ? 0 : scale)) ||
+        failed(expectNone(op, &ModelFacts::attention_scale_by_layer)));
+  }
+
+  /// No fact says that scores have one.
+  template <typename Attention> LogicalResult checkBias(Attention op) {
+    if (!op.getAlibi())
+      return success();
+    return op->emitError() << "'" << kFactsAttr << "' cannot say that attention has alibi; remove '"
+                           << kFactsAttr << "' or alibi";
   }
 
   LogicalResult checkDropout(DropoutOp op) {

@@ -49,12 +49,15 @@ std::string kernelNameOf(Operation *op) {
 
 SmallVector<NamedAttribute> kernelAttributes(Operation *op) {
   Builder builder(op->getContext());
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  ArrayRef<StringRef> optional = kernel ? kernel.getOptionalAttributes() : ArrayRef<StringRef>();
   SmallVector<NamedAttribute> result;
   for (StringAttr name : op->getName().getAttributeNames()) {
     if (name.getValue() == "operandSegmentSizes")
       continue;
     Attribute value = op->getInherentAttr(name).value_or(Attribute());
-    if (isa_and_nonnull<FlatSymbolRefAttr>(value))
+    if (isa_and_nonnull<FlatSymbolRefAttr>(value) ||
+        (!value && llvm::is_contained(optional, name.getValue())))
       continue;
     if (!value || isa<UnitAttr>(value))
       value = builder.getBoolAttr(static_cast<bool>(value));

@@ -185,42 +185,54 @@ def Ft_DropoutOp : Ft_ComputeOp<"dropout", [Differentiable, CheapToRecompute, Al
   let assemblyFormat = "$x `,` $rng `rate` custom<Real>($rate) `stream` $stream attr-dict `:` type($x) `,` type($rng)";
 }
 
-def Ft_AttentionOp : Ft_ComputeOp<"attention", [Differentiable, Precision, OfAttention], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
-  let summary = "softmax(q k^T / sqrt(head size)) v per head; the scores are never held whole";
+// Attention and its gradients; `operandFormat` is how operands are written. What is said of the scores is optional and, where it is absent,
+// no attribute of the kernel.
+class Ft_AnyAttentionOp<string mnemonic, list<Trait> traits, dag operands, dag outs, string operandFormat>
+    : Ft_ComputeOp<mnemonic, traits, ["getWorkspaceBytes", "getOptionalAttributes"], ["getFlops", "getModelFlops"]> {
+  let arguments = !con(operands, (ins I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
+                                  OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$softcap, UnitAttr:$alibi));
+  let results = outs;
+  let assemblyFormat = operandFormat # " `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? (`window` $window^)? (`scale` $scale^)?"
+                       " (`softcap` $softcap^)? (`alibi` $alibi^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Ft_AttentionOp : Ft_AnyAttentionOp<"attention", [Differentiable, Precision, OfAttention],
+    (ins Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v), (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse), "$q `,` $k `,` $v"> {
+  let summary = "softmax(scores) v per head; the scores, by default q k^T / sqrt(head size), are never held whole";
   let description = [{
-    q is [B, T, heads * S], k and v are [B, T, kv_heads * S]; head h uses kv head h / (heads / kv_heads). `causal`: position t sees positions
-    up to t. `lse` is [B, heads, T]: the log of the sum of exponentials of the scaled scores, for the gradient.
+    q is [B, T, heads * S], k and v are [B, T, kv_heads * S]; head h uses kv head h / (heads / kv_heads). `lse` is [B, heads, T]: the log of the
+    sum of exponentials of the scores, for the gradient. The score of position i (query) and position j (key) is s = `scale` q_i . k_j, then with
+    `softcap` c it is c tanh(s / c), then with `alibi` slope * (j - i) is added; all of these multiply freely.
+
+    - `causal`: i sees j <= i only.
+    - `window` w: i sees the keys with |i - j| < w only; with `causal` those are the w positions that end with i, as `sliding_window` of
+      transformers has it. Tiles of keys that no query sees cost nothing.
+    - `scale`: positive; 1 / sqrt(S) where it is absent.
+    - `softcap`: positive, as `attn_logit_softcapping` of Gemma 2.
+    - `alibi`: the slopes are BLOOM's. For n heads, n a power of two, that of head h is 2^(-8 (h + 1) / n); otherwise the first m heads have those of
+      the greatest power of two m below n, and head m + k has 2^(-4 (2 k + 1) / m).
   }];
-  let arguments = (ins Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v, I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
-  let results = (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse);
-  let assemblyFormat = "$q `,` $k `,` $v `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_AttentionGradOp : Ft_ComputeOp<"attention_grad", [], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+def Ft_AttentionGradOp : Ft_AnyAttentionOp<"attention_grad", [],
+    (ins Ft_FloatTensor:$dout, Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v, Ft_FloatTensor:$out, Ft_FloatTensor:$lse),
+    (outs Ft_FloatTensor:$dq, Ft_FloatTensor:$dk, Ft_FloatTensor:$dv), "$dout `,` $q `,` $k `,` $v `,` $out `,` $lse"> {
   let summary = "Gradients of attention; the probabilities are computed again by tiles";
-  let arguments = (ins Ft_FloatTensor:$dout, Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v, Ft_FloatTensor:$out, Ft_FloatTensor:$lse,
-                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
-  let results = (outs Ft_FloatTensor:$dq, Ft_FloatTensor:$dk, Ft_FloatTensor:$dv);
-  let assemblyFormat = "$dout `,` $q `,` $k `,` $v `,` $out `,` $lse `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_QkvAttentionOp : Ft_ComputeOp<"qkv_attention", [Differentiable, Precision, OfAttention], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+def Ft_QkvAttentionOp : Ft_AnyAttentionOp<"qkv_attention", [Differentiable, Precision, OfAttention],
+    (ins Ft_FloatTensor:$qkv), (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse), "$qkv"> {
   let summary = "attention of q, k and v that lie side by side in one tensor";
   let description = [{
     qkv is [B, T, (heads + 2 kv_heads) * S], as one projection writes it: q, then k, then v of each position. The bits are those of ft.split and
     ft.attention, for which --ft-fuse-qkv-attention puts it.
   }];
-  let arguments = (ins Ft_FloatTensor:$qkv, I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
-  let results = (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse);
-  let assemblyFormat = "$qkv `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_QkvAttentionGradOp : Ft_ComputeOp<"qkv_attention_grad", [], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+def Ft_QkvAttentionGradOp : Ft_AnyAttentionOp<"qkv_attention_grad", [],
+    (ins Ft_FloatTensor:$dout, Ft_FloatTensor:$qkv, Ft_FloatTensor:$out, Ft_FloatTensor:$lse), (outs Ft_FloatTensor:$dqkv),
+    "$dout `,` $qkv `,` $out `,` $lse"> {
   let summary = "Gradient of qkv_attention: dq, dk and dv side by side";
-  let arguments = (ins Ft_FloatTensor:$dout, Ft_FloatTensor:$qkv, Ft_FloatTensor:$out, Ft_FloatTensor:$lse,
-                       I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal);
-  let results = (outs Ft_FloatTensor:$dqkv);
-  let assemblyFormat = "$dout `,` $qkv `,` $out `,` $lse `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Ft_SplitOp : Ft_ComputeOp<"split", [Differentiable, MovesElements], [], []> {

@@ -1,8 +1,9 @@
 // FLOPs and bytes of every op. A multiply-add is two FLOPs; exp, log, tanh, erf and a division are one each;
 // the sines and cosines of rope are left out, there is one per position and frequency, whatever the batch.
 // Model FLOPs are those of matrix products that the result needs, as A. Chowdhery et al., PaLM, 2022,
-// appendix B, count them for model FLOPs utilisation; of causal attention the half that is computed.
+// appendix B, count them for model FLOPs utilisation; of attention the pairs that a mask leaves.
 #include "dialects/ft/dialect.h"
+#include "runtime/base/attention_span.h"
 
 namespace mlir::ft {
 namespace {
@@ -17,12 +18,11 @@ uint64_t lastExtent(Value value) { return tensor(value).getShape().back(); }
 
 uint64_t rows(Value value) { return elements(value) / lastExtent(value); }
 
-// Pairs (query, key) of all heads that take part, times the head size. Causal: a position sees itself and
-// those before. `out` is as wide as the queries.
-uint64_t attentionPairs(Value out, bool causal) {
-  uint64_t batch = extent(out, 0), positions = extent(out, 1), width = extent(out, 2);
-  uint64_t pairs = causal ? positions * (positions + 1) / 2 : positions * positions;
-  return batch * pairs * width;
+// Pairs (query, key) of all heads that take part, times the head size. `out` of an attention is as wide as
+// its queries.
+template <typename Attention> uint64_t attentionPairs(Attention op) {
+  uint64_t batch = extent(op.getOut(), 0), positions = extent(op.getOut(), 1), width = extent(op.getOut(), 2);
+  return batch * ::ft::SpanOf(positions, op.getCausal(), op.getWindow()).Pairs(positions) * width;
 }
 
 // Elements of a unit before padding; 0 when it does not exist. What one rank does is 1/N of the cost when it
@@ -139,23 +139,23 @@ uint64_t RopeOp::getFlops() { return 3 * elements(getX()); }
 uint64_t DropoutOp::getFlops() { return 2 * elements(getX()); }
 
 // Two matrix products over the pairs; the softmax is left out, as it is everywhere in the literature.
-uint64_t AttentionOp::getFlops() { return 2 * 2 * attentionPairs(getOut(), getCausal()); }
+uint64_t AttentionOp::getFlops() { return 2 * 2 * attentionPairs(*this); }
 
-uint64_t QkvAttentionOp::getFlops() { return 2 * 2 * attentionPairs(getOut(), getCausal()); }
+uint64_t QkvAttentionOp::getFlops() { return 2 * 2 * attentionPairs(*this); }
 
 // Five: scores again, dv, dp, dq, dk.
-uint64_t AttentionGradOp::getFlops() { return 5 * 2 * attentionPairs(getOut(), getCausal()); }
+uint64_t AttentionGradOp::getFlops() { return 5 * 2 * attentionPairs(*this); }
 
-uint64_t QkvAttentionGradOp::getFlops() { return 5 * 2 * attentionPairs(getOut(), getCausal()); }
+uint64_t QkvAttentionGradOp::getFlops() { return 5 * 2 * attentionPairs(*this); }
 
 uint64_t AttentionOp::getModelFlops() { return getFlops(); }
 
 uint64_t QkvAttentionOp::getModelFlops() { return getFlops(); }
 
 // The scores were there before.
-uint64_t AttentionGradOp::getModelFlops() { return 4 * 2 * attentionPairs(getOut(), getCausal()); }
+uint64_t AttentionGradOp::getModelFlops() { return 4 * 2 * attentionPairs(*this); }
 
-uint64_t QkvAttentionGradOp::getModelFlops() { return 4 * 2 * attentionPairs(getOut(), getCausal()); }
+uint64_t QkvAttentionGradOp::getModelFlops() { return 4 * 2 * attentionPairs(*this); }
 
 //===----------------------------------------------------------------------===//
 // Losses

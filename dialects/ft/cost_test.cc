@@ -55,6 +55,26 @@ TEST_F(Cost, CausalAttentionCountsHalfOfThePairs) {
   EXPECT_EQ(flops(arguments, "%0, %1 = ft.attention %q, %k, %k heads 4 kv_heads 2" + types), 4u * 2 * 25 * 8);
 }
 
+// Of five positions with a window of two each sees itself and the one before, or also the one behind.
+TEST_F(Cost, AttentionCountsThePairsOfItsWindow) {
+  const std::string arguments = "%q: tensor<2x5x8xf32>, %l: tensor<2x4x5xf32>";
+  const std::string q = "tensor<2x5x8xf32>", lse = "tensor<2x4x5xf32>";
+  const auto forward = [&](const std::string &form) {
+    return flops(arguments, "%0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 " + form + " : (" + q +
+                                ", " + q + ", " + q + ") -> (" + q + ", " + lse + ")");
+  };
+  EXPECT_EQ(forward("causal window 2"), 4u * 2 * 9 * 8);
+  EXPECT_EQ(forward("window 2"), 4u * 2 * 13 * 8);
+  EXPECT_EQ(forward("causal window 1"), 4u * 2 * 5 * 8);
+  EXPECT_EQ(forward("causal window 6"), 4u * 2 * 15 * 8);
+  EXPECT_EQ(forward("window 5 softcap 2.0"), 4u * 2 * 25 * 8);
+  EXPECT_EQ(flops(arguments,
+                  "%0:3 = ft.attention_grad %q, %q, %q, %q, %q, %l heads 4 kv_heads 4 causal window 2 : (" +
+                      q + ", " + q + ", " + q + ", " + q + ", " + q + ", " + lse + ") -> (" + q + ", " + q +
+                      ", " + q + ")"),
+            10u * 2 * 9 * 8);
+}
+
 TEST_F(Cost, LinearCrossEntropyCountsItsProducts) {
   EXPECT_EQ(flops("%x: tensor<2x3x4xf32>, %w: tensor<10x4xf32>, %t: tensor<2x3xi32>",
                   "%0 = ft.linear_cross_entropy %x, %w, %t : (tensor<2x3x4xf32>, tensor<10x4xf32>, "

@@ -185,7 +185,8 @@ Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
     return failAtLse(*this);
   auto grad = AttentionGradOp::create(builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(),
                                       resultGrads[0], getQ(), getK(), getV(), getOut(), getLse(),
-                                      getHeadsAttr(), getKvHeadsAttr(), getCausalAttr());
+                                      getHeadsAttr(), getKvHeadsAttr(), getCausalAttr(), getWindowAttr(),
+                                      getScaleAttr(), getSoftcapAttr(), getAlibiAttr());
   return {grad.getDq(), grad.getDk(), grad.getDv()};
 }
 
@@ -194,7 +195,8 @@ Gradients QkvAttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGra
   if (resultGrads[1])
     return failAtLse(*this);
   return {QkvAttentionGradOp::create(builder, getLoc(), getQkv().getType(), resultGrads[0], getQkv(),
-                                     getOut(), getLse(), getHeadsAttr(), getKvHeadsAttr(), getCausalAttr())};
+                                     getOut(), getLse(), getHeadsAttr(), getKvHeadsAttr(), getCausalAttr(),
+                                     getWindowAttr(), getScaleAttr(), getSoftcapAttr(), getAlibiAttr())};
 }
 
 //===----------------------------------------------------------------------===//

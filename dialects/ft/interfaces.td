@@ -70,7 +70,7 @@ def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
 def KernelOpInterface : OpInterface<"KernelOpInterface"> {
   let description = [{
     The op is executed by one kernel. Operands, results and inherent attributes become those of the instruction, in order of
-    declaration; an absent optional operand keeps its place.
+    declaration; an absent optional operand keeps its place, an absent flag is false.
   }];
   let cppNamespace = "::mlir::ft";
   let methods = [
@@ -86,6 +86,8 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
       Operand whose buffer result `index` may take over when the operand dies here (elementwise kernels, and those of
       whole rows that read a row before they write it); null otherwise.
     }], "::mlir::Value", "getReusableOperand", (ins "unsigned":$index), "", [{ return {}; }]>,
+    InterfaceMethod<"Inherent attributes that the kernel has only where the op has them.", "::llvm::ArrayRef<::llvm::StringRef>",
+      "getOptionalAttributes", (ins), "", [{ return {}; }]>,
     InterfaceMethod<"Computing it again costs less than keeping its results: the trait CheapToRecompute.", "bool",
       "isCheapToRecompute", (ins), "", [{ return ConcreteOp::template hasTrait<::mlir::ft::CheapToRecompute>(); }]>,
     InterfaceMethod<"Its results may be computed again instead of kept: not so with the trait FusedWithGradient.", "bool",

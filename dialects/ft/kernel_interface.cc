@@ -41,10 +41,20 @@ uint64_t attentionGradBytes(DeviceClass device, Value out, int64_t heads, int64_
                                             dtypeOf(out) != ::ft::DType::kF32);
 }
 
+constexpr llvm::StringRef kScoreAttributes[] = {"window", "scale", "softcap", "alibi"};
+
 } // namespace
 
 // Rounding to another type is a kernel of its own.
 llvm::StringRef CopyOp::getKernelName() { return getX().getType() == getType() ? "copy" : "cast"; }
+
+llvm::ArrayRef<llvm::StringRef> AttentionOp::getOptionalAttributes() { return kScoreAttributes; }
+
+llvm::ArrayRef<llvm::StringRef> QkvAttentionOp::getOptionalAttributes() { return kScoreAttributes; }
+
+llvm::ArrayRef<llvm::StringRef> AttentionGradOp::getOptionalAttributes() { return kScoreAttributes; }
+
+llvm::ArrayRef<llvm::StringRef> QkvAttentionGradOp::getOptionalAttributes() { return kScoreAttributes; }
 
 //===----------------------------------------------------------------------===//
 // Scratch

@@ -1,6 +1,9 @@
 // Verifiers of attention and rotary embedding.
 #include "dialects/ft/verify.h"
 
+#include <limits>
+#include <optional>
+
 namespace mlir::ft {
 namespace {
 
@@ -8,6 +11,28 @@ LogicalResult verifyPositive(Operation *op, llvm::StringRef name, int64_t value)
   if (value > 0)
     return success();
   return op->emitOpError() << name << " is " << value << "; expected at least 1";
+}
+
+// What kernels compute with in f32: a positive normal number.
+LogicalResult verifyPositive(Operation *op, llvm::StringRef name, std::optional<llvm::APFloat> value,
+                             llvm::StringRef advice) {
+  if (!value)
+    return success();
+  double number = value->convertToDouble();
+  if (number >= std::numeric_limits<float>::min() && number <= std::numeric_limits<float>::max())
+    return success();
+  return op->emitOpError() << name << " is " << number << "; expected a positive finite number, " << advice;
+}
+
+// What is said of the scores.
+template <typename Attention> LogicalResult verifyScores(Attention op) {
+  int64_t window = op.getWindow().value_or(1);
+  if (window < 1)
+    return op.emitOpError() << "window is " << window
+                            << "; expected at least 1, the query's own position, or none for all positions";
+  if (failed(verifyPositive(op, "scale", op.getScale(), "or none for 1 / sqrt(head size)")))
+    return failure();
+  return verifyPositive(op, "softcap", op.getSoftcap(), "or none for scores without a bound");
 }
 
 LogicalResult verifyDivisible(Operation *op, llvm::StringRef name, Value value, int64_t heads) {
@@ -81,14 +106,16 @@ LogicalResult RopeOp::verify() {
 }
 
 LogicalResult AttentionOp::verify() {
-  if (failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
+  if (failed(verifyScores(*this)) ||
+      failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
       failed(verify::sameType(*this, "out", getOut(), "q", getQ())))
     return failure();
   return verifyLse(*this, getLse(), getQ(), getHeads());
 }
 
 LogicalResult AttentionGradOp::verify() {
-  if (failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
+  if (failed(verifyScores(*this)) ||
+      failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
       failed(verifyLse(*this, getLse(), getQ(), getHeads())) ||
       failed(verify::sameType(*this, "dout", getDout(), "q", getQ())) ||
       failed(verify::sameType(*this, "out", getOut(), "q", getQ())) ||
@@ -99,13 +126,13 @@ LogicalResult AttentionGradOp::verify() {
 }
 
 LogicalResult QkvAttentionOp::verify() {
-  if (failed(verifyQkv(*this, getQkv(), getOut(), getHeads(), getKvHeads())))
+  if (failed(verifyScores(*this)) || failed(verifyQkv(*this, getQkv(), getOut(), getHeads(), getKvHeads())))
     return failure();
   return verifyLse(*this, getLse(), getOut(), getHeads());
 }
 
 LogicalResult QkvAttentionGradOp::verify() {
-  if (failed(verifyQkv(*this, getQkv(), getOut(), getHeads(), getKvHeads())) ||
+  if (failed(verifyScores(*this)) || failed(verifyQkv(*this, getQkv(), getOut(), getHeads(), getKvHeads())) ||
       failed(verifyLse(*this, getLse(), getOut(), getHeads())) ||
       failed(verify::sameType(*this, "dout", getDout(), "out", getOut())))
     return failure();

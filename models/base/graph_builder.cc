@@ -182,7 +182,10 @@ Value GraphBuilder::rope(Value x, int64_t heads, double base) {
 
 Value GraphBuilder::attention(Value q, Value k, Value v, int64_t heads, int64_t kvHeads, bool causal) {
   auto lse = f32(builder.getContext(), {shapeOf(q)[0], heads, shapeOf(q)[1]});
-  return create<mlir::ft::AttentionOp>(q.getType(), lse, q, k, v, heads, kvHeads, causal).getOut();
+  return create<mlir::ft::AttentionOp>(q.getType(), lse, q, k, v, heads, kvHeads, causal,
+                                       /*window=*/mlir::IntegerAttr(), /*scale=*/mlir::FloatAttr(),
+                                       /*softcap=*/mlir::FloatAttr())
+      .getOut();
 }
 
 Value GraphBuilder::crossEntropy(Value logits) {

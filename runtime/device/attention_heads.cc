@@ -1,6 +1,7 @@
 #include "runtime/device/attention_heads.h"
 
 #include <cmath>
+#include <limits>
 
 #include "fmt/format.h"
 #include "runtime/base/status_macros.h"
@@ -9,12 +10,29 @@
 namespace ft {
 namespace {
 
-// heads, kv_heads and causal.
+// A factor of the scores: what f32 holds as a positive normal number.
+absl::StatusOr<float> ReadFactor(const KernelAttributes& attributes, std::string_view name) {
+  FT_ASSIGN_OR_RETURN(const double value,
+                      FloatIn(attributes, name, std::numeric_limits<float>::min(), kMaxReal));
+  return static_cast<float>(value);
+}
+
+// All but what shapes say; a scale that is absent is left for SetSizes.
 absl::StatusOr<AttentionHeads> ReadAttributes(const KernelAttributes& attributes) {
   AttentionHeads result;
   FT_ASSIGN_OR_RETURN(result.heads, IntIn(attributes, "heads", 1, kMaxHeads));
   FT_ASSIGN_OR_RETURN(result.kv_heads, IntIn(attributes, "kv_heads", 1, kMaxHeads));
   FT_ASSIGN_OR_RETURN(result.causal, Flag(attributes, "causal"));
+  FT_ASSIGN_OR_RETURN(result.alibi, Flag(attributes, "alibi"));
+  if (attributes.Has("window")) {
+    FT_ASSIGN_OR_RETURN(result.window, IntIn(attributes, "window", 1, std::numeric_limits<int64_t>::max()));
+  }
+  if (attributes.Has("scale")) {
+    FT_ASSIGN_OR_RETURN(result.scale, ReadFactor(attributes, "scale"));
+  }
+  if (attributes.Has("softcap")) {
+    FT_ASSIGN_OR_RETURN(result.softcap, ReadFactor(attributes, "softcap"));
+  }
   if (result.heads % result.kv_heads != 0) {
     return absl::InvalidArgumentError(
         fmt::format("heads must be a multiple of kv_heads, got {} and {}", result.heads, result.kv_heads));
@@ -22,12 +40,16 @@ absl::StatusOr<AttentionHeads> ReadAttributes(const KernelAttributes& attributes
   return result;
 }
 
-absl::Status SetSize(int64_t size, AttentionHeads& heads) {
+// The size of a head, and from `whole`, which is q or holds it, batch and positions.
+absl::Status SetSizes(int64_t size, const Tensor& whole, AttentionHeads& heads) {
   if (size < 1 || size > kMaxHeadSize) {
     return absl::InvalidArgumentError(fmt::format("head size must be 1 to {}, got {}", kMaxHeadSize, size));
   }
   heads.size = size;
-  heads.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(size)));
+  if (heads.scale == 0.0f) heads.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(size)));
+  heads.batch = whole.dims[0];
+  heads.positions = whole.dims[1];
+  heads.span = SpanOf(heads.positions, heads.causal, heads.window);
   return absl::OkStatus();
 }
 
@@ -51,12 +73,10 @@ absl::StatusOr<AttentionHeads> CheckAttention(const Tensor& q, const Tensor& k, 
       q.dims[1] != k.dims[1]) {
     return absl::InvalidArgumentError("q must be [B, T, heads * S], k and v [B, T, kv_heads * S]");
   }
-  FT_RETURN_IF_ERROR(SetSize(q.last() / heads.heads, heads));
+  FT_RETURN_IF_ERROR(SetSizes(q.last() / heads.heads, q, heads));
   heads.q = q;
   heads.k = k;
   heads.v = v;
-  heads.batch = q.dims[0];
-  heads.positions = q.dims[1];
   heads.q_stride = q.last();
   heads.kv_stride = k.last();
   return heads;
@@ -70,13 +90,11 @@ absl::StatusOr<AttentionHeads> CheckQkvAttention(const Tensor& qkv, const Kernel
   if (qkv.rank != 3 || qkv.last() % parts != 0) {
     return absl::InvalidArgumentError("qkv must be [B, T, (heads + 2 kv_heads) * S]");
   }
-  FT_RETURN_IF_ERROR(SetSize(qkv.last() / parts, heads));
+  FT_RETURN_IF_ERROR(SetSizes(qkv.last() / parts, qkv, heads));
   const int64_t q_width = heads.heads * heads.size, kv_width = heads.kv_heads * heads.size;
   heads.q = Columns(qkv, 0, q_width);
   heads.k = Columns(qkv, q_width, kv_width);
   heads.v = Columns(qkv, q_width + kv_width, kv_width);
-  heads.batch = qkv.dims[0];
-  heads.positions = qkv.dims[1];
   heads.q_stride = heads.kv_stride = qkv.last();
   return heads;
 }
@@ -91,6 +109,13 @@ absl::StatusOr<AttentionHeads> CheckInputs(const Tensor* tensors, const KernelAt
 size_t CountOf(AttentionInputs inputs) { return inputs == AttentionInputs::kSeparate ? 3 : 1; }
 
 }  // namespace
+
+double AlibiSlope(int64_t head, int64_t heads) {
+  const int64_t sequence = AlibiHeads(heads);
+  const double exponent = head < sequence ? -8.0 * static_cast<double>(head + 1)
+                                          : -4.0 * static_cast<double>(2 * (head - sequence) + 1);
+  return std::exp2(exponent / static_cast<double>(sequence));
+}
 
 absl::StatusOr<AttentionForward> ReadAttention(const KernelOperands& operands,
                                                const KernelAttributes& attributes, AttentionInputs inputs) {

@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 
 #include "runtime/base/cuda_workspace.h"
@@ -10,6 +11,55 @@ namespace {
 struct Shape {
   int64_t batch, positions, heads, kv_heads, size;
   bool causal;
+  int64_t window = 0;  // 0: all
+  double scale = 0;    // 0: 1 / sqrt(size)
+  double softcap = 0;  // 0: none
+  bool alibi = false;
+
+  double Scale() const { return scale > 0 ? scale : 1 / std::sqrt(double(size)); }
+  bool Sees(int64_t query, int64_t key) const {
+    return (!causal || key <= query) && (window == 0 || std::abs(key - query) < window);
+  }
+  // BLOOM's: the first heads have those of `whole` heads, others every other one of twice as many.
+  double Slope(int64_t head) const {
+    int64_t whole = 1;
+    while (2 * whole <= heads) whole *= 2;
+    const double step = head < whole ? 8.0 / whole : 4.0 / whole;
+    return alibi ? std::pow(2, -step * (head < whole ? head + 1 : 2 * (head - whole) + 1)) : 0;
+  }
+  double Score(int64_t head, int64_t query, int64_t key, double dot) const {
+    const double scaled = dot * Scale();
+    return (softcap > 0 ? softcap * std::tanh(scaled / softcap) : scaled) + Slope(head) * (key - query);
+  }
+  // Its derivative by `dot`.
+  double ScoreGrad(double dot) const {
+    return softcap > 0 ? Scale() / std::pow(std::cosh(dot * Scale() / softcap), 2) : Scale();
+  }
+  // What scores, whose rounding errors enter the exponentials absolutely, reach.
+  double Magnitude() const {
+    const double reached = Scale() * size + (alibi ? std::min(10.0, double(positions)) : 0);
+    return 2 + (softcap > 0 ? std::min(softcap, reached) : reached);
+  }
+
+  std::string Label() const {
+    std::string label = "T " + std::to_string(positions) + " heads " + std::to_string(heads) + "/" +
+                        std::to_string(kv_heads) + " size " + std::to_string(size);
+    if (causal) label += " causal";
+    if (window > 0) label += " window " + std::to_string(window);
+    if (scale > 0) label += " scale " + std::to_string(scale);
+    if (softcap > 0) label += " softcap " + std::to_string(softcap);
+    return label + (alibi ? " alibi" : "");
+  }
+  KernelAttributes KernelAttributesOf() const {
+    std::vector<std::pair<std::string, KernelAttributes::Value>> entries = {{"heads", heads},
+                                                                            {"kv_heads", kv_heads}};
+    if (causal) entries.emplace_back("causal", int64_t{1});
+    if (window > 0) entries.emplace_back("window", window);
+    if (scale > 0) entries.emplace_back("scale", scale);
+    if (softcap > 0) entries.emplace_back("softcap", softcap);
+    if (alibi) entries.emplace_back("alibi", int64_t{1});
+    return Attributes(std::move(entries));
+  }
 };
 
 int64_t CudaWorkspace(const Shape& s, DType dtype) {
@@ -30,22 +80,22 @@ Arrays Attention(const Arrays& in, const Shape& s) {
     for (int64_t h = 0; h < s.heads; ++h) {
       const int64_t g = h / (s.heads / s.kv_heads);
       for (int64_t t = 0; t < s.positions; ++t) {
-        const int64_t seen = s.causal ? t + 1 : s.positions;
-        std::vector<double> weights(seen);
+        std::vector<double> weights(s.positions);
         double sum = 0;
-        for (int64_t u = 0; u < seen; ++u) {
+        for (int64_t u = 0; u < s.positions; ++u) {
+          if (!s.Sees(t, u)) continue;
           double dot = 0;
           for (int64_t i = 0; i < s.size; ++i) {
             dot += in[0].values[(b * s.positions + t) * ldq + h * s.size + i] *
                    in[1].values[(b * s.positions + u) * ldk + g * s.size + i];
           }
-          weights[u] = std::exp(dot / std::sqrt(double(s.size)));
+          weights[u] = std::exp(s.Score(h, t, u, dot));
           sum += weights[u];
         }
         lse.values[(b * s.heads + h) * s.positions + t] = std::log(sum);
         for (int64_t i = 0; i < s.size; ++i) {
           double value = 0;
-          for (int64_t u = 0; u < seen; ++u) {
+          for (int64_t u = 0; u < s.positions; ++u) {
             value += weights[u] / sum * in[2].values[(b * s.positions + u) * ldk + g * s.size + i];
           }
           out.values[(b * s.positions + t) * ldq + h * s.size + i] = value;
@@ -59,17 +109,11 @@ Arrays Attention(const Arrays& in, const Shape& s) {
 void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
   const Array q = Random({s.batch, s.positions, s.heads * s.size}, 51);
   const Array k = Random({s.batch, s.positions, s.kv_heads * s.size}, 52), v = Random(k.dims, 53);
-  std::vector<std::pair<std::string, KernelAttributes::Value>> entries = {{"heads", s.heads},
-                                                                          {"kv_heads", s.kv_heads}};
-  if (s.causal) entries.emplace_back("causal", int64_t{1});
-  const KernelAttributes attributes = Attributes(std::move(entries));
-  const std::string label = "T " + std::to_string(s.positions) + " heads " + std::to_string(s.heads) + "/" +
-                            std::to_string(s.kv_heads) + " size " + std::to_string(s.size) +
-                            (s.causal ? " causal" : "");
+  const KernelAttributes attributes = s.KernelAttributesOf();
+  const std::string label = s.Label();
   const Arrays result = Attention({q, k, v}, s);
   const double longest = s.positions + s.size;
-  // Scores reach sqrt(size); their rounding errors enter the exponentials absolutely.
-  const double magnitude = 2 + std::sqrt(double(s.size));
+  const double magnitude = s.Magnitude();
   cases.push_back({"attention",
                    label,
                    {q, k, v},
@@ -103,27 +147,28 @@ void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
 }
 
 // in: dout, q, k, v, out, lse, as attention_grad takes them. Results: dq, dk, dv from the formulas: p = exp(s
-// - lse), dv = p^T dout, ds = p (dout v^T - dout . out), dq = ds k / sqrt(size), dk = ds^T q / sqrt(size).
+// - lse), dv = p^T dout, ds = p (dout v^T - dout . out), dq = ds s' k, dk = ds^T s' q, s' the derivative of a
+// score by its product.
 // With a `unit`, that times the sums of the magnitudes of their terms.
 Arrays Gradients(const Arrays& in, const Shape& s, double unit = 0) {
   const std::vector<double>&dout = in[0].values, &q = in[1].values, &k = in[2].values, &v = in[3].values,
         &out = in[4].values;
   Array dq = Constant(in[1].dims, 0), dk = Constant(in[2].dims, 0), dv = Constant(in[3].dims, 0);
   const int64_t ldq = s.heads * s.size, ldk = s.kv_heads * s.size;
-  const double scale = 1 / std::sqrt(double(s.size));
   for (int64_t b = 0; b < s.batch; ++b) {
     for (int64_t h = 0; h < s.heads; ++h) {
       for (int64_t t = 0; t < s.positions; ++t) {
         const int64_t row = (b * s.positions + t) * ldq + h * s.size;
         const double lse = in[5].values[(b * s.heads + h) * s.positions + t];
-        for (int64_t u = 0; u < (s.causal ? t + 1 : s.positions); ++u) {
+        for (int64_t u = 0; u < s.positions; ++u) {
+          if (!s.Sees(t, u)) continue;
           const int64_t key = (b * s.positions + u) * ldk + h / (s.heads / s.kv_heads) * s.size;
-          double score = 0, dp = 0;
+          double dot = 0, dp = 0;
           for (int64_t i = 0; i < s.size; ++i) {
-            score += q[row + i] * k[key + i];
+            dot += q[row + i] * k[key + i];
             dp += dout[row + i] * (v[key + i] - out[row + i]);
           }
-          const double p = std::exp(score * scale - lse), ds = p * dp * scale;
+          const double p = std::exp(s.Score(h, t, u, dot) - lse), ds = p * dp * s.ScoreGrad(dot);
           const auto term = [unit](double x) { return unit > 0 ? std::abs(x) * unit : x; };
           for (int64_t i = 0; i < s.size; ++i) {
             dq.values[row + i] += term(ds * k[key + i]);
@@ -167,18 +212,13 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
   const Array q = As(Random({s.batch, s.positions, s.heads * s.size}, 51), dtype);
   const Array k = As(Random({s.batch, s.positions, s.kv_heads * s.size}, 52), dtype),
               v = As(Random(k.dims, 53), dtype);
-  std::vector<std::pair<std::string, KernelAttributes::Value>> entries = {{"heads", s.heads},
-                                                                          {"kv_heads", s.kv_heads}};
-  if (s.causal) entries.emplace_back("causal", int64_t{1});
-  const KernelAttributes attributes = Attributes(std::move(entries));
-  const std::string label = "T " + std::to_string(s.positions) + " heads " + std::to_string(s.heads) + "/" +
-                            std::to_string(s.kv_heads) + " size " + std::to_string(s.size) +
-                            (s.causal ? " causal " : " ") + std::string(Name(dtype));
+  const KernelAttributes attributes = s.KernelAttributesOf();
+  const std::string label = s.Label() + " " + std::string(Name(dtype));
   Arrays result = Attention({q, k, v}, s);
   result[0].dtype = dtype;
   result[1].dtype = DType::kF32;
   Rules rules = {.reduction = double(s.positions + s.size),
-                 .magnitude = 2 + std::sqrt(double(s.size)),
+                 .magnitude = s.Magnitude(),
                  .workspace_bytes = AttentionWorkspace(),
                  .cuda_workspace_bytes = CudaWorkspace(s, dtype)};
   const bool bf16 = dtype == DType::kBF16;
@@ -205,10 +245,41 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
       {"qkv_attention_grad", label, {dout, Join({q, k, v}), out, lse}, attributes, {Join(gradients)}, rules});
 }
 
+// What scores are made of besides products of 1 / sqrt(size), on this shape: alone and in all combinations,
+// or alone and all at once.
+std::vector<Shape> Forms(Shape s, int64_t window, bool combined) {
+  std::vector<Shape> forms;
+  for (unsigned form = 1; form < 16; ++form) {
+    if (!combined && !std::has_single_bit(form) && form != 15) continue;
+    s.window = form & 1 ? window : 0;
+    s.scale = form & 2 ? 0.3 : 0;
+    s.softcap = form & 4 ? 1.5 : 0;
+    s.alibi = form & 8;
+    forms.push_back(s);
+  }
+  return forms;
+}
+
+void AddForms(std::vector<Case>& cases) {
+  for (bool causal : {true, false}) {
+    // Tiles that see nothing, a little and everything; every combination on odd sizes.
+    for (const Shape& s : Forms({1, 19, 6, 2, 5, causal}, 4, true)) AddCases(cases, s, true);
+    for (int64_t window : {1, 64, 65, 130, 1 << 30}) {
+      AddTypedCases(cases, {1, 260, 2, 1, 8, causal, window}, DType::kF32);
+    }
+    for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+      for (const Shape& s : Forms({1, 70, 3, 1, 20, causal}, 37, dtype == DType::kF32))
+        AddTypedCases(cases, s, dtype);
+      AddTypedCases(cases, {1, 200, 2, 1, 80, causal, 70, 0.05, 2.0, true}, dtype);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Case> AttentionCases() {
   std::vector<Case> cases;
+  AddForms(cases);
   for (bool causal : {true, false}) {
     AddCases(cases, {1, 1, 1, 1, 1, causal}, true);
     AddCases(cases, {2, 5, 2, 1, 3, causal}, true);

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "test/gradients/graph_text.h"
 
 namespace mlir::ft::test {
@@ -9,26 +11,33 @@ struct Heads {
   int64_t batch, positions, heads, kvHeads, size;
 };
 
-GraphCase attentionCase(const Heads& s, bool causal) {
+std::string nameOf(const std::string& form) {
+  std::string name = form.empty() ? "" : "_" + form;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
+// `form` is what is said of the scores: "causal window 3".
+GraphCase attentionCase(const Heads& s, const std::string& form) {
   Dims q = {s.batch, s.positions, s.heads * s.size}, kv = {s.batch, s.positions, s.kvHeads * s.size};
   return {
       fmt::format("attention_{}x{}_heads_{}_{}_size_{}{}", s.batch, s.positions, s.heads, s.kvHeads, s.size,
-                  causal ? "_causal" : ""),
+                  nameOf(form)),
       {{"q", q}, {"k", kv}, {"v", kv}},
       fmt::format("  %r, %lse = ft.attention %q, %k, %v heads {} kv_heads {} {} : ({}, {}, {}) -> ({}, {})",
-                  s.heads, s.kvHeads, causal ? "causal" : "", tensorType(q), tensorType(kv), tensorType(kv),
-                  tensorType(q), tensorType({s.batch, s.heads, s.positions})),
+                  s.heads, s.kvHeads, form, tensorType(q), tensorType(kv), tensorType(kv), tensorType(q),
+                  tensorType({s.batch, s.heads, s.positions})),
       q};
 }
 
-GraphCase qkvCase(const Heads& s, bool causal) {
+GraphCase qkvCase(const Heads& s, const std::string& form) {
   Dims qkv = {s.batch, s.positions, (s.heads + 2 * s.kvHeads) * s.size},
        out = {s.batch, s.positions, s.heads * s.size};
   return {fmt::format("qkv_attention_{}x{}_heads_{}_{}_size_{}{}", s.batch, s.positions, s.heads, s.kvHeads,
-                      s.size, causal ? "_causal" : ""),
+                      s.size, nameOf(form)),
           {{"x", qkv}},
           fmt::format("  %r, %lse = ft.qkv_attention %x heads {} kv_heads {} {} : ({}) -> ({}, {})", s.heads,
-                      s.kvHeads, causal ? "causal" : "", tensorType(qkv), tensorType(out),
+                      s.kvHeads, form, tensorType(qkv), tensorType(out),
                       tensorType({s.batch, s.heads, s.positions})),
           out};
 }
@@ -48,10 +57,15 @@ GraphCase ropeCase(const Heads& s, double base, bool inverse) {
 std::vector<GraphCase> attentionCases() {
   std::vector<GraphCase> cases;
   for (bool flag : {false, true}) {
+    const std::string causal = flag ? "causal" : "", more = flag ? "causal " : "";
     // One position; shared kv heads; odd sizes; more positions than a tile of a kernel would hold.
     for (const Heads& heads : {Heads{1, 1, 1, 1, 2}, Heads{2, 5, 4, 2, 6}, Heads{1, 7, 3, 1, 5},
                                Heads{1, 13, 2, 2, 8}, Heads{1, 71, 1, 1, 3}})
-      cases.insert(cases.end(), {attentionCase(heads, flag), qkvCase(heads, flag)});
+      cases.insert(cases.end(), {attentionCase(heads, causal), qkvCase(heads, causal)});
+    for (const char* form :
+         {"window 3", "scale 0.7", "softcap 0.8", "alibi", "window 2 scale 1.5 softcap 0.5 alibi"})
+      for (const Heads& heads : {Heads{2, 5, 4, 2, 6}, Heads{1, 9, 6, 3, 3}})
+        cases.insert(cases.end(), {attentionCase(heads, more + form), qkvCase(heads, more + form)});
     for (const Heads& heads : {Heads{1, 1, 1, 0, 2}, Heads{2, 5, 3, 0, 6}, Heads{1, 9, 1, 0, 10}})
       for (double base : {10.0, 1.0e4}) cases.push_back(ropeCase(heads, base, flag));
   }

@@ -109,3 +109,67 @@ func.func @qkv_gradient(%out: tensor<2x3x8xf32>, %qkv: tensor<2x3x16xf32>, %lse:
   %0 = ft.qkv_attention_grad %out, %qkv, %out, %lse heads 4 kv_heads 2 : (tensor<2x3x8xf32>, tensor<2x3x16xf32>, tensor<2x3x8xf32>, tensor<2x4x3xf32>) -> tensor<2x3x8xf32>
   return
 }
+
+// -----
+
+func.func @window(%q: tensor<2x3x8xf32>) {
+  // expected-error @below {{'ft.attention' op window is 0; expected at least 1, the query's own position, or none for all positions}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 causal window 0 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @scale(%q: tensor<2x3x8xf32>) {
+  // expected-error @below {{'ft.attention' op scale is 0.000000e+00; expected a positive finite number, or none for 1 / sqrt(head size)}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 scale 0.0 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @negative_scale(%q: tensor<2x3x8xf32>) {
+  // expected-error @below {{scale is -1.250000e-01; expected a positive finite number}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 scale -0.125 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @infinite_scale(%q: tensor<2x3x8xf32>) {
+  // expected-error @below {{scale is INF; expected a positive finite number}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 scale 0x7FF0000000000000 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @scale_beyond_f32(%q: tensor<2x3x8xf32>) {
+  // expected-error @below {{scale is 1.000000e+39; expected a positive finite number}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 scale 1.0e39 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @softcap(%q: tensor<2x3x8xf32>) {
+  // expected-error @below {{'ft.attention' op softcap is -5.000000e+01; expected a positive finite number, or none for scores without a bound}}
+  %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 softcap -50.0 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @qkv_window(%qkv: tensor<2x3x16xf32>) {
+  // expected-error @below {{'ft.qkv_attention' op window is -1; expected at least 1}}
+  %0, %1 = ft.qkv_attention %qkv heads 4 kv_heads 2 window -1 : (tensor<2x3x16xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @qkv_gradient_softcap(%out: tensor<2x3x8xf32>, %qkv: tensor<2x3x16xf32>, %lse: tensor<2x4x3xf32>) {
+  // expected-error @below {{'ft.qkv_attention_grad' op softcap is 0.000000e+00; expected a positive finite number}}
+  %0 = ft.qkv_attention_grad %out, %qkv, %out, %lse heads 4 kv_heads 2 softcap 0.0 : (tensor<2x3x8xf32>, tensor<2x3x16xf32>, tensor<2x3x8xf32>, tensor<2x4x3xf32>) -> tensor<2x3x16xf32>
+  return
+}

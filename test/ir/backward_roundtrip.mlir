@@ -28,6 +28,8 @@ func.func @elementwise_and_attention(%x: tensor<2x3x8xf32>, %k: tensor<2x3x4xf32
   %1:2 = ft.swiglu_grad %x, %x, %x : tensor<2x3x8xf32>
   // CHECK: ft.attention_grad %{{.*}} heads 4 kv_heads 2 causal : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x8xf32>, tensor<2x4x3xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>)
   %2:3 = ft.attention_grad %x, %x, %k, %k, %x, %lse heads 4 kv_heads 2 causal : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x8xf32>, tensor<2x4x3xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>)
+  // CHECK: ft.attention_grad %{{.*}} heads 4 kv_heads 2 causal window 2 scale 1.250000e-01 softcap 5.000000e+01 alibi :
+  %3:3 = ft.attention_grad %x, %x, %k, %k, %x, %lse heads 4 kv_heads 2 causal window 2 scale 0.125 softcap 50.0 alibi : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x8xf32>, tensor<2x4x3xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>)
   return
 }
 

@@ -109,6 +109,10 @@ func.func @attention(%q: tensor<2x3x8xf32>, %k: tensor<2x3x4xf32>) {
   %4, %5 = ft.attention %q, %q, %q heads 4 kv_heads 4 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
   // CHECK: ft.qkv_attention %{{.*}} heads 2 kv_heads 1 causal : (tensor<2x3x8xf32>) -> (tensor<2x3x4xf32>, tensor<2x2x3xf32>)
   %6, %7 = ft.qkv_attention %q heads 2 kv_heads 1 causal : (tensor<2x3x8xf32>) -> (tensor<2x3x4xf32>, tensor<2x2x3xf32>)
+  // CHECK: ft.attention %{{.*}} heads 4 kv_heads 2 causal window 2 scale 1.250000e-01 softcap 5.000000e+01 alibi :
+  %8, %9 = ft.attention %q, %k, %k heads 4 kv_heads 2 causal window 2 scale 0.125 softcap 50.0 alibi : (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  // CHECK: ft.qkv_attention %{{.*}} heads 2 kv_heads 1 window 4096 softcap 3.000000e+01 : (tensor<2x3x8xf32>)
+  %10, %11 = ft.qkv_attention %q heads 2 kv_heads 1 window 4096 softcap 30.0 : (tensor<2x3x8xf32>) -> (tensor<2x3x4xf32>, tensor<2x2x3xf32>)
   return
 }
 

@@ -26,6 +26,31 @@
 // TIED: error: 'ft.facts' says that tied_head is true, but here it is false
 // RUN: sed 's/model_type = "llama"/model_type = "mistral", sliding_window = 16 : i64/' %t.mlir > %t.8.mlir && not ftc compile %t.8.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=WINDOW
 // WINDOW: error: 'ft.facts' says that sliding_window is 16, but here it is 0
+// Windows are said of all layers, or of some; the model below has 16 in both, then in the first only.
+// RUN: sed 's/kv_heads 2 causal/kv_heads 2 causal window 16/' %t.mlir > %t.all.mlir && not ftc compile %t.all.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=NO-WINDOW
+// NO-WINDOW: error: 'ft.facts' says that sliding_window is 0, but here it is 16; change one of them
+// RUN: sed 's/model_type = "llama"/model_type = "mistral", sliding_window = 16 : i64/' %t.all.mlir > %t.ok.mlir && ftc compile %t.ok.mlir --strategy=no_shard -o %t.bin
+// RUN: ftc dump %t.bin | FileCheck %s --check-prefix=WINDOW-PLAN
+// WINDOW-PLAN: sliding_window = 16
+// RUN: sed 's/sliding_window = 16/sliding_window = 8/' %t.ok.mlir > %t.w1.mlir && not ftc compile %t.w1.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=WIDTH
+// WIDTH: error: 'ft.facts' says that sliding_window is 8, but here it is 16
+// RUN: sed 's/sliding_window = 16/sliding_layers = array<i64: 0>, sliding_window = 16/' %t.ok.mlir > %t.w2.mlir && not ftc compile %t.w2.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=LAYER
+// LAYER: error: 'ft.facts' says that sliding_layers is [0], but here, in layer 1, there is one; change one of them
+// RUN: sed '/layers.1"/s/window 16 //' %t.w2.mlir > %t.w3.mlir && ftc compile %t.w3.mlir --strategy=no_shard -o %t.bin
+// RUN: sed 's/array<i64: 0>/array<i64: 0, 1>/' %t.w3.mlir > %t.w4.mlir && not ftc compile %t.w4.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=NO-LAYER
+// NO-LAYER: error: 'ft.facts' says that sliding_layers is [0, 1], but here, in layer 1, there is no window; change one of them
+
+// Of a head of 16 elements 0.25 is the usual scale.
+// RUN: sed 's/kv_heads 2 causal/kv_heads 2 causal scale 0.25/' %t.mlir > %t.s1.mlir && ftc compile %t.s1.mlir --strategy=no_shard -o %t.bin
+// RUN: sed 's/kv_heads 2 causal/kv_heads 2 causal scale 0.125/' %t.mlir > %t.s2.mlir && not ftc compile %t.s2.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=SCALE
+// SCALE: error: 'ft.facts' says that attention_scale is 0, but here it is 0.125
+// RUN: sed 's/model_type = "llama"/model_type = "granite", attention_scale = 0.125/' %t.s2.mlir > %t.s3.mlir && ftc compile %t.s3.mlir --strategy=no_shard -o %t.bin
+// RUN: sed 's/model_type = "llama"/model_type = "gemma2", attention_softcap = 50.0/' %t.mlir > %t.c1.mlir && not ftc compile %t.c1.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=SOFTCAP
+// SOFTCAP: error: 'ft.facts' says that attention_softcap is 50, but here it is 0
+// RUN: sed 's/kv_heads 2 causal/kv_heads 2 causal softcap 50.0/' %t.c1.mlir > %t.c2.mlir && ftc compile %t.c2.mlir --strategy=no_shard -o %t.bin
+// RUN: sed 's/kv_heads 2 causal/kv_heads 2 causal alibi/' %t.mlir > %t.a.mlir && not ftc compile %t.a.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=ALIBI
+// ALIBI: error: 'ft.facts' cannot say that attention has alibi; remove 'ft.facts' or alibi
+
 // RUN: sed 's/model_type = "llama"/model_type = "llama", positions = "learned"/' %t.mlir > %t.9.mlir && not ftc compile %t.9.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=POSITIONS
 // POSITIONS: error: 'ft.facts' says that positions is "learned", but here it is "rope"
 // RUN: sed 's/, vocab_size = 256/, vocab_size = 257/' %t.mlir > %t.10.mlir && not ftc compile %t.10.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=VOCAB

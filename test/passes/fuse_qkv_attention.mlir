@@ -12,6 +12,17 @@ func.func @forward(%x: tensor<2x3x16xf32>) -> tensor<2x3x8xf32> {
 
 // -----
 
+// What is said of the scores stays.
+// CHECK-LABEL: @scores
+func.func @scores(%x: tensor<2x3x16xf32>) -> tensor<2x3x8xf32> {
+  // CHECK: ft.qkv_attention %{{.*}} heads 4 kv_heads 2 causal window 2 scale 1.250000e-01 softcap 5.000000e+01 alibi :
+  %q, %k, %v = ft.split %x : tensor<2x3x16xf32> -> tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>
+  %out, %lse = ft.attention %q, %k, %v heads 4 kv_heads 2 causal window 2 scale 0.125 softcap 50.0 alibi : (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return %out : tensor<2x3x8xf32>
+}
+
+// -----
+
 // k and v are not in this order.
 // CHECK-LABEL: @order
 func.func @order(%x: tensor<2x3x16xf32>) -> tensor<2x3x8xf32> {

@@ -233,9 +233,12 @@ class Interpreter {
 
 absl::StatusOr<::ft::KernelAttributes> kernelAttributes(Operation* op) {
   ::ft::KernelAttributes attributes;
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  ArrayRef<StringRef> optional = kernel ? kernel.getOptionalAttributes() : ArrayRef<StringRef>();
   for (StringAttr name : op->getName().getAttributeNames()) {
     if (name == "operandSegmentSizes" || name == "resultSegmentSizes") continue;
     Attribute value = op->getInherentAttr(name).value_or(Attribute());
+    if (!value && llvm::is_contained(optional, name.getValue())) continue;
     if (!value || isa<UnitAttr>(value))
       attributes.Add(name.str(), int64_t{value != nullptr});
     else if (auto integer = dyn_cast<IntegerAttr>(value))

@@ -160,19 +160,43 @@ struct HeadColumns {
   const double* row(int64_t r) const { return tensor.row(r) + begin; }
 };
 
-// q, k and v hold all heads of a row one after the other; `size` is that of a head.
-void attend(OpEvaluation& e, HeadColumns q, HeadColumns k, HeadColumns v, int64_t heads, int64_t kvHeads,
-            bool causal) {
-  int64_t batch = e.out[0].shape[0], positions = e.out[0].shape[1];
-  int64_t size = e.out[0].last() / heads, group = heads / kvHeads;
+// BLOOM's slopes: half of those of twice as many heads go to the heads beyond a power of two, every other
+// one.
+double alibiSlope(int64_t head, int64_t heads) {
+  int64_t whole = 1;
+  while (2 * whole <= heads) whole *= 2;
+  if (head < whole) return std::pow(2, -8.0 / whole * (head + 1));
+  return std::pow(2, -8.0 / (2 * whole) * (2 * (head - whole) + 1));
+}
+
+// The score of a query and a key; minus infinity where the query does not see it.
+template <typename Attention>
+double score(Attention op, int64_t head, int64_t query, int64_t key, double product, int64_t size) {
+  if (op.getCausal() && key > query) return -INFINITY;
+  if (op.getWindow() && std::abs(key - query) >= int64_t(*op.getWindow())) return -INFINITY;
+  double s = product * (op.getScale() ? op.getScale()->convertToDouble() : 1 / std::sqrt(double(size)));
+  if (op.getSoftcap()) {
+    double cap = op.getSoftcap()->convertToDouble();
+    s = cap * std::tanh(s / cap);
+  }
+  return op.getAlibi() ? s + alibiSlope(head, op.getHeads()) * (key - query) : s;
+}
+
+// q, k and v hold all heads of a row one after the other.
+template <typename Attention>
+void attend(OpEvaluation& e, Attention op, HeadColumns q, HeadColumns k, HeadColumns v) {
+  int64_t batch = e.out[0].shape[0], positions = e.out[0].shape[1], heads = op.getHeads();
+  int64_t size = e.out[0].last() / heads, group = heads / int64_t(op.getKvHeads());
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t h = 0; h < heads; ++h)
       for (int64_t t = 0; t < positions; ++t) {
         const double* query = q.row(b * positions + t) + h * size;
-        std::vector<double> scores(causal ? t + 1 : positions);
-        for (size_t s = 0; s < scores.size(); ++s) {
+        std::vector<double> scores(positions);
+        for (int64_t s = 0; s < positions; ++s) {
           const double* key = k.row(b * positions + s) + h / group * size;
-          for (int64_t i = 0; i < size; ++i) scores[s] += query[i] * key[i] / std::sqrt(double(size));
+          double product = 0;
+          for (int64_t i = 0; i < size; ++i) product += query[i] * key[i];
+          scores[s] = score(op, h, t, s, product, size);
         }
         double lse = logSumExp(scores.data(), scores.size());
         e.out[1].data[(b * heads + h) * positions + t] = lse;
@@ -184,15 +208,13 @@ void attend(OpEvaluation& e, HeadColumns q, HeadColumns k, HeadColumns v, int64_
 }
 
 void attention(OpEvaluation& e) {
-  auto op = cast<AttentionOp>(e.op);
-  attend(e, {*e.in[0], 0}, {*e.in[1], 0}, {*e.in[2], 0}, op.getHeads(), op.getKvHeads(), op.getCausal());
+  attend(e, cast<AttentionOp>(e.op), {*e.in[0], 0}, {*e.in[1], 0}, {*e.in[2], 0});
 }
 
 void qkvAttention(OpEvaluation& e) {
   auto op = cast<QkvAttentionOp>(e.op);
   int64_t heads = op.getHeads(), kvHeads = op.getKvHeads(), size = e.in[0]->last() / (heads + 2 * kvHeads);
-  attend(e, {*e.in[0], 0}, {*e.in[0], heads * size}, {*e.in[0], (heads + kvHeads) * size}, heads, kvHeads,
-         op.getCausal());
+  attend(e, op, {*e.in[0], 0}, {*e.in[0], heads * size}, {*e.in[0], (heads + kvHeads) * size});
 }
 
 //===----------------------------------------------------------------------===//

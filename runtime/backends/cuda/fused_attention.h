@@ -21,6 +21,10 @@ struct AttentionSpec {
   float scale = 1.0f;  // of the scores
   DType dtype = DType::kBF16;
   bool side_by_side = false;
+  // As ft.attention has them; 0 and false: without.
+  int64_t window = 0;  // below `positions`
+  float softcap = 0.0f;
+  bool alibi = false;
   // Elements between positions of q and dq, and of k, v, dk and dv.
   int64_t QueryStride() const { return (side_by_side ? heads + 2 * kv_heads : heads) * head_size; }
   int64_t KeyStride() const { return (side_by_side ? heads + 2 * kv_heads : kv_heads) * head_size; }

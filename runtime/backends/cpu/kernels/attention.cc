@@ -1,6 +1,9 @@
 // attention and attention_grad, and both with q, k and v side by side in one tensor.
 #include "runtime/backends/cpu/routines/attention.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cpu/thread_scratch.h"
@@ -11,16 +14,25 @@
 namespace ft::cpu {
 namespace {
 
-// All but out and lse.
+// All but out, lse and slopes.
 AttentionArgs ArgsOf(const AttentionHeads& heads) {
-  return {heads.q.data,    heads.k.data, heads.v.data,   nullptr,    nullptr,
-          heads.positions, heads.heads,  heads.kv_heads, heads.size, heads.q_stride,
-          heads.kv_stride, heads.scale,  heads.causal};
+  return {heads.q.data,    heads.k.data, heads.v.data,   nullptr,       nullptr,
+          heads.positions, heads.heads,  heads.kv_heads, heads.size,    heads.q_stride,
+          heads.kv_stride, heads.span,   heads.scale,    heads.softcap, nullptr};
+}
+
+// Of all heads; empty where scores have no bias.
+std::vector<float> SlopesOf(const AttentionHeads& heads) {
+  std::vector<float> slopes(heads.alibi ? heads.heads : 0);
+  for (size_t h = 0; h < slopes.size(); ++h)
+    slopes[h] = static_cast<float>(AlibiSlope(static_cast<int64_t>(h), heads.heads));
+  return slopes;
 }
 
 int ThreadsOf(const KernelContext& context, const AttentionHeads& heads) {
   // Multiply-adds of the two products, not halved for causal, by eight.
-  return ThreadsFor(context.num_threads, CheckedMul(2, heads.q.elements(), heads.positions) / 8);
+  const int64_t keys = std::min(heads.positions, heads.span.before + heads.span.after - 1);
+  return ThreadsFor(context.num_threads, CheckedMul(2, heads.q.elements(), keys) / 8);
 }
 
 int64_t Tiles(int64_t positions, int64_t size) { return (positions + size - 1) / size; }
@@ -36,13 +48,14 @@ KernelOr MakeAttention(const KernelContext& context) {
   const int64_t tiles = Tiles(args.positions, kAttentionTile), together = AttentionHeadsTogether(args);
   const int64_t groups = args.heads / together;
   const int threads = ThreadsOf(context, heads);
-  return MakeKernel(
-      [=, forward = context.routines.attention.forward[FloatIndex(heads.q.dtype)], batch = heads.batch] {
-        ParallelForUneven(batch * groups * tiles, threads, [&](int64_t i) {
-          forward(args, i / tiles / groups, i / tiles % groups * together, tiles - 1 - i % tiles,
-                  ThreadScratch());
-        });
-      });
+  return MakeKernel([=, forward = context.routines.attention.forward[FloatIndex(heads.q.dtype)],
+                     batch = heads.batch, slopes = SlopesOf(heads)]() mutable {
+    args.slopes = slopes.empty() ? nullptr : slopes.data();
+    ParallelForUneven(batch * groups * tiles, threads, [&](int64_t i) {
+      forward(args, i / tiles / groups, i / tiles % groups * together, tiles - 1 - i % tiles,
+              ThreadScratch());
+    });
+  });
 }
 
 static_assert(kAttentionBlock == 128, "AttentionGradSequences counts pairs of blocks");
@@ -57,13 +70,21 @@ AttentionSums SumsBeside(const AttentionHeads& heads, float* row_sums) {
 
 // Pairs of a block of queries and a block of keys go by their distance, one distance after the other: then no
 // two pairs at a time add to the same sum, and every sum is made in the same order, whatever the number of
-// threads.
+// threads. A query that has no key block so far before it takes one behind it, counted round from the last.
+// Blocks that are out of reach are left out.
 template <typename F>
-void ForPairs(int64_t blocks, bool causal, int64_t groups, int threads, const F& f) {
+void ForPairs(int64_t blocks, const AttentionSpan& span, int64_t groups, int threads, const F& f) {
+  // Whether the nearest query and key of blocks so far apart are.
+  const auto reaches = [](int64_t distance, int64_t reach) {
+    return (distance - 1) * kAttentionBlock + 1 < reach;
+  };
   for (int64_t distance = 0; distance < blocks; ++distance) {
-    const int64_t pairs = causal ? blocks - distance : blocks;
+    const bool before = reaches(distance, span.before), behind = reaches(blocks - distance, span.after);
+    // Those of the last queries have their keys before them.
+    const int64_t begin = before ? 0 : blocks - distance, end = behind ? blocks : blocks - distance;
+    const int64_t pairs = end - begin;
     ParallelForUneven(groups * pairs, threads, [&](int64_t i) {
-      const int64_t query_block = blocks - 1 - i % pairs;
+      const int64_t query_block = blocks - 1 - begin - i % pairs;
       f(i / pairs, query_block, (query_block - distance + blocks) % blocks, distance == 0);
     });
   }
@@ -98,14 +119,15 @@ KernelOr MakeAttentionGrad(const KernelContext& context) {
   const int64_t sequences =
       narrow ? AttentionGradSequences(heads.batch, heads.positions, heads.kv_heads) : heads.batch;
   return MakeKernel([=, row_sums = routines.row_sums[type], backward = routines.backward[type],
-                     store = routines.store[type], batch = heads.batch]() mutable {
+                     store = routines.store[type], batch = heads.batch, slopes = SlopesOf(heads)]() mutable {
+    args.forward.slopes = slopes.empty() ? nullptr : slopes.data();
     const int64_t all = args.forward.heads, kv_heads = args.forward.kv_heads;
     const int64_t blocks = Tiles(args.forward.positions, kAttentionBlock);
     ParallelFor(batch * all, threads, [&](int64_t i) { row_sums(args, i / all, i % all); });
     for (int64_t first = 0; first < batch; first += sequences) {
       const int64_t count = std::min(sequences, batch - first);
       args.first_batch = narrow ? first : 0;
-      ForPairs(blocks, args.forward.causal, count * kv_heads, threads,
+      ForPairs(blocks, args.forward.span, count * kv_heads, threads,
                [&](int64_t group, int64_t queries, int64_t keys, bool set) {
                  backward(args, first + group / kv_heads, group % kv_heads, queries, keys, set,
                           ThreadScratch());

@@ -4,6 +4,7 @@
 // keys need no look across lanes, and keys and values are read as they lie. Exponentials are powers of 2.
 #include "runtime/backends/cpu/routines/attention.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "runtime/backends/cpu/routines/attention_tiles.h"
@@ -17,6 +18,7 @@ struct Panel {
   float* sums;           // [head_size, kTileColumns]: of probabilities times values
   Vector maximum[kTileVectors], total[kTileVectors];
   int64_t position;  // of the first query
+  float slope;       // of its head, over ScoreFactors::outer
 };
 
 struct KeyTile {
@@ -27,18 +29,43 @@ struct KeyTile {
   float* packed;  // probabilities in units, where those are not f32
 };
 
-// Scores of keys that a query does not see become minus infinity. `keys` are in the tile.
-FT_INLINE void MaskFuture(float* scores, int64_t key_begin, int64_t keys, int64_t position) {
-  Integers lane;
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) lane[i] = i;
-  for (int64_t key = Larger(0, position + 1 - key_begin); key < keys; ++key) {
-    const int32_t first = static_cast<int32_t>(key_begin + key - position);  // the first lane that sees it
+// Scores of key `key`, at `scores`, become minus infinity for queries before `first` and from `end` on, both
+// counted from the first query of the panel.
+FT_INLINE void HideKey(float* scores, int64_t first, int64_t end) {
+  const Vector lane = LaneNumbers(), hidden = Broadcast(-__builtin_inff());
+#pragma GCC unroll 2
+  for (int j = 0; j < kTileVectors; ++j) {
+    float* at = scores + j * kLanes;
+    const Vector low = Broadcast(static_cast<float>(first - j * kLanes)),
+                 high = Broadcast(static_cast<float>(end - j * kLanes));
+    const Vector seen = lane < low ? hidden : LoadVector(at);
+    StoreVector(at, lane < high ? seen : hidden);
+  }
+}
+
+// Hides `keys` of a tile from the queries of a panel that do not see them.
+FT_INLINE void Mask(const AttentionSpan& span, float* scores, int64_t key_begin, int64_t keys,
+                    int64_t position) {
+  const auto hide = [=](int64_t from, int64_t to) __attribute__((always_inline)) {
+    for (int64_t i = from; i < to; ++i) {
+      const int64_t key = key_begin + i - position;
+      HideKey(scores + i * kTileColumns, key - span.after + 1, key + span.before);
+    }
+  };
+  // The last query does not see all keys before it, the first not all behind it.
+  hide(0, Smaller(keys, position + kTileColumns - span.before - key_begin));
+  hide(Larger(0, position + span.after - key_begin), keys);
+}
+
+// Adds slope * (key's position - query's).
+FT_INLINE void AddBias(float slope, float* scores, int64_t key_begin, int64_t keys, int64_t position) {
+  const Vector lanes = LaneNumbers();
+  for (int64_t i = 0; i < keys; ++i) {
 #pragma GCC unroll 2
     for (int j = 0; j < kTileVectors; ++j) {
-      float* at = scores + key * kTileColumns + j * kLanes;
-      const Vector hidden = Broadcast(-__builtin_inff());
-      StoreVector(at, lane + j * kLanes < first ? hidden : LoadVector(at));
+      float* at = scores + i * kTileColumns + j * kLanes;
+      const Vector distance = Broadcast(static_cast<float>(key_begin + i - position - j * kLanes)) - lanes;
+      StoreVector(at, MultiplyAdd(distance, Broadcast(slope), LoadVector(at)));
     }
   }
 }
@@ -82,18 +109,20 @@ FT_INLINE void Softmax(Panel& panel, float* scores, int64_t keys, float scale, i
   }
 }
 
-// One tile of keys and values into the sums of a panel.
+// One tile of keys and values into the sums of a panel: the first that it sees, where `first`.
 template <typename Units>
-FT_INLINE void AddKeys(const AttentionArgs& args, const KeyTile& tile, Panel& panel) {
+FT_INLINE void AddKeys(const AttentionArgs& args, const KeyTile& tile, const ScoreFactors& factors,
+                       Panel& panel, bool first) {
   const int64_t n = args.head_size, units = UnitCount<Units>(n);
-  const int64_t after = args.causal ? panel.position + kTileColumns : args.positions;
-  const int64_t keys = Smaller(tile.keys, after - tile.begin);
+  const int64_t keys = Smaller(tile.keys, KeysSeen(args, panel.position, kTileColumns).end - tile.begin);
   WithHeadStride(HeadStride(units), [&](auto stride) __attribute__((always_inline)) {
     TileProduct<Units>(keys, kTileColumns, units, Left<decltype(stride)::value>{tile.rows, 0}, panel.queries,
                        kTileColumns, tile.scores, kTileColumns, false);
   });
-  if (args.causal) MaskFuture(tile.scores, tile.begin, keys, panel.position);
-  Softmax(panel, tile.scores, keys, args.scale * kLog2E, n, tile.begin == 0);
+  if (factors.capped) CapScores(factors.inner, keys * kTileColumns, tile.scores);
+  if (panel.slope != 0.0f) AddBias(panel.slope, tile.scores, tile.begin, keys, panel.position);
+  Mask(args.span, tile.scores, tile.begin, keys, panel.position);
+  Softmax(panel, tile.scores, keys, factors.outer * kLog2E, n, first);
   const float* probabilities = tile.scores;
   if constexpr (Units::kElements > 1) {
     PackAcross<Units>(tile.scores, kTileColumns, keys, kTileColumns, tile.packed, kTileColumns);
@@ -101,7 +130,7 @@ FT_INLINE void AddKeys(const AttentionArgs& args, const KeyTile& tile, Panel& pa
   }
   TileProduct<Units>(n, kTileColumns, UnitCount<Units>(keys),
                      LeftAcross<Units>{tile.values, HeadColumns(n) + kPadRows}, probabilities, kTileColumns,
-                     panel.sums, kTileColumns, tile.begin > 0);
+                     panel.sums, kTileColumns, !first);
 }
 
 // The sums over the totals, transposed, and the logs of the sums of exponentials.
@@ -131,33 +160,16 @@ FT_INLINE void StorePanel(const AttentionArgs& args, int64_t batch, int64_t head
   }
 }
 
-template <typename T>
-void Forward(const AttentionArgs& args, int64_t batch, int64_t head_begin, int64_t query_tile, void* memory) {
-  using Units = UnitsOf<T>;
-  [[maybe_unused]] const TileSession<Units> session;
-  constexpr int64_t kPanels = kAttentionTile / kTileColumns;
-  const int64_t n = args.head_size, units = UnitCount<Units>(n), heads = AttentionHeadsTogether(args);
-  const int64_t kv_head = head_begin / (args.heads / args.kv_heads);
-  const int64_t begin = query_tile * kAttentionTile, end = Smaller(args.positions, begin + kAttentionTile);
-  const int64_t head_stride = HeadStride(units), value_stride = HeadColumns(n) + kPadRows;
-  Scratch scratch(memory);
-  KeyTile tile = {};
-  tile.rows = scratch.Take((kAttentionTile + kPadRows) * head_stride);
-  tile.values = scratch.Take(kAttentionTile * value_stride);
-  tile.scores = scratch.Take((kAttentionTile + kPadRows) * kTileColumns);
-  tile.packed = scratch.Take(kAttentionTile * kTileColumns);
-  Panel panels[kMaxHeadsTogether * kPanels];
-  const int64_t across = (end - begin + kTileColumns - 1) / kTileColumns, count = heads * across;
-  for (int64_t i = 0; i < count; ++i) {
-    float* queries = scratch.Take(RoundUp(units, kLanes) * kTileColumns);
-    const int64_t position = begin + i % across * kTileColumns;
-    const int64_t at = QueryOffset(args, batch, position, head_begin + i / across);
-    PackTransposed<Units>(static_cast<const T*>(args.q) + at, args.q_stride,
-                          Smaller(kTileColumns, end - position), n, queries, kTileColumns);
-    panels[i] = {queries, scratch.Take((n + kPadRows) * kTileColumns), {}, {}, position};
-    for (Vector& maximum : panels[i].maximum) maximum = Broadcast(-__builtin_inff());
-  }
-  const int64_t key_end = args.causal ? end : args.positions;
+// Tiles of keys that the panels see pass by all of them.
+template <typename Units, typename T>
+FT_INLINE void AddTiles(const AttentionArgs& args, int64_t batch, int64_t kv_head, int64_t begin, int64_t end,
+                        KeyTile tile, Panel* panels, int64_t count) {
+  const int64_t n = args.head_size;
+  const int64_t head_stride = HeadStride(UnitCount<Units>(n)), value_stride = HeadColumns(n) + kPadRows;
+  const ScoreFactors factors = FactorsOf(args);
+  const KeyRange seen = KeysSeen(args, begin, end - begin);
+  const int64_t key_end = Smaller(seen.end, args.positions);
+  tile.begin = Larger(seen.first, 0) / kAttentionTile * kAttentionTile;
   for (; tile.begin < key_end; tile.begin += kAttentionTile) {
     tile.keys = Smaller(kAttentionTile, key_end - tile.begin);
     const int64_t at = KeyOffset(args, batch, tile.begin, kv_head);
@@ -166,10 +178,39 @@ void Forward(const AttentionArgs& args, int64_t batch, int64_t head_begin, int64
     PackLeft<Units>(static_cast<const T*>(args.v) + at, args.kv_stride, tile.keys, n, tile.values,
                     value_stride);
     for (int64_t i = 0; i < count; ++i) {
-      if (args.causal && panels[i].position + kTileColumns <= tile.begin) continue;
-      AddKeys<Units>(args, tile, panels[i]);
+      const KeyRange of_panel = KeysSeen(args, panels[i].position, kTileColumns);
+      if (of_panel.end <= tile.begin || of_panel.first >= tile.begin + kAttentionTile) continue;
+      AddKeys<Units>(args, tile, factors, panels[i], tile.begin <= Larger(of_panel.first, 0));
     }
   }
+}
+
+template <typename T>
+void Forward(const AttentionArgs& args, int64_t batch, int64_t head_begin, int64_t query_tile, void* memory) {
+  using Units = UnitsOf<T>;
+  [[maybe_unused]] const TileSession<Units> session;
+  constexpr int64_t kPanels = kAttentionTile / kTileColumns;
+  const int64_t n = args.head_size, units = UnitCount<Units>(n), heads = AttentionHeadsTogether(args);
+  const int64_t begin = query_tile * kAttentionTile, end = Smaller(args.positions, begin + kAttentionTile);
+  Scratch scratch(memory);
+  KeyTile tile = {};
+  tile.rows = scratch.Take((kAttentionTile + kPadRows) * HeadStride(units));
+  tile.values = scratch.Take(kAttentionTile * (HeadColumns(n) + kPadRows));
+  tile.scores = scratch.Take((kAttentionTile + kPadRows) * kTileColumns);
+  tile.packed = scratch.Take(kAttentionTile * kTileColumns);
+  Panel panels[kMaxHeadsTogether * kPanels];
+  const int64_t across = (end - begin + kTileColumns - 1) / kTileColumns, count = heads * across;
+  for (int64_t i = 0; i < count; ++i) {
+    float* queries = scratch.Take(RoundUp(units, kLanes) * kTileColumns);
+    const int64_t position = begin + i % across * kTileColumns, head = head_begin + i / across;
+    PackTransposed<Units>(static_cast<const T*>(args.q) + QueryOffset(args, batch, position, head),
+                          args.q_stride, Smaller(kTileColumns, end - position), n, queries, kTileColumns);
+    const float slope = args.slopes == nullptr ? 0.0f : args.slopes[head] / FactorsOf(args).outer;
+    panels[i] = {queries, scratch.Take((n + kPadRows) * kTileColumns), {}, {}, position, slope};
+    // Finite: a query may see no key of the first tile that its panel sees.
+    for (Vector& maximum : panels[i].maximum) maximum = Broadcast(-FLT_MAX);
+  }
+  AddTiles<Units, T>(args, batch, head_begin / (args.heads / args.kv_heads), begin, end, tile, panels, count);
   for (int64_t i = 0; i < count; ++i) StorePanel<T>(args, batch, head_begin + i / across, panels[i]);
 }
 

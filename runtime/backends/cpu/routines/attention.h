@@ -5,6 +5,7 @@
 
 #include "runtime/backends/cpu/routines/element_type.h"
 #include "runtime/backends/cpu/routines/routines.h"
+#include "runtime/base/attention_span.h"
 
 namespace ft::cpu {
 
@@ -25,8 +26,13 @@ struct AttentionArgs {
   int64_t head_size;  // at most kMaxHeadSize (runtime/device/attention_heads.h)
   int64_t q_stride;   // elements between positions of q, and of its gradient
   int64_t kv_stride;  // the same of k and v
-  float scale;        // 1 / sqrt(head_size)
-  bool causal;
+  // A query sees the keys from span.before - 1 positions before it to span.after - 1 behind it.
+  AttentionSpan span;
+  float scale;          // s: of the products of q and k
+  float softcap;        // c: s becomes c tanh(s / c); 0: it stays s
+  const float* slopes;  // of heads: times (key's position - query's) they are added to s; nullptr: nothing is
+
+  bool causal() const { return span.after == 1; }
 };
 
 // Heads that share a key and value head and are worked on together, so that a tile of keys is packed once for

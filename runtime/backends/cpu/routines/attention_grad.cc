@@ -150,28 +150,50 @@ FT_INLINE void BeginQueries(const AttentionGradArgs& args, int64_t batch, int64_
   PackAcross<Units>(dout, ld, query.queries, n, query.dout_across, strides.across);
 }
 
-// Scores and gradients of probabilities become probabilities and gradients of scores: p = exp(s - lse), ds =
-// p (dp - row sum) scale. What a query does not see becomes zero.
+// Where scores begin to count and what their exponents are off by, for a row of a pair of tiles.
+struct ScoreRow {
+  int64_t first, end;  // keys of the tile that the query sees
+  float slope2;  // over ln 2: times (key's position - query's), `distance` for the first key of the tile
+  float distance;
+};
+FT_INLINE ScoreRow RowOf(const AttentionArgs& f, const KeyTile& key, int64_t head, int64_t query) {
+  const KeyRange seen = KeysSeen(f, query, 1);
+  return {Smaller(Larger(seen.first - key.begin, 0), kTile), Smaller(seen.end - key.begin, key.keys),
+          f.slopes == nullptr ? 0.0f : f.slopes[head] * kLog2E, static_cast<float>(key.begin - query)};
+}
+
+// Scores and gradients of probabilities become probabilities and gradients of products: p = exp(s - lse), ds
+// = p (dp - row sum) scale, times 1 - tanh^2 where scores are capped. What a query does not see becomes zero.
 FT_INLINE void ScoreGrads(const AttentionGradArgs& args, const KeyTile& key, const QueryTile& query,
                           int64_t batch, int64_t head) {
   const AttentionArgs& f = args.forward;
+  const ScoreFactors factors = FactorsOf(f);
   const int64_t first = (batch * f.heads + head) * f.positions + query.begin;
-  const Vector scale = Broadcast(f.scale), scale2 = Broadcast(f.scale * kLog2E);
+  const Vector scale = Broadcast(f.scale), scale2 = Broadcast(factors.outer * kLog2E), lanes = LaneNumbers();
   for (int64_t i = 0; i < query.queries; ++i) {
-    const int64_t seen = f.causal ? Smaller(key.keys, query.begin + i + 1 - key.begin) : key.keys;
+    const ScoreRow row = RowOf(f, key, head, query.begin + i);
     float *p = query.p + i * kTile, *ds = query.ds + i * kTile;
     const Vector lse = Broadcast(f.lse[first + i] * -kLog2E), row_sum = Broadcast(args.row_sums[first + i]);
-    int64_t j = 0;
-    for (; j < seen; j += kLanes) {
-      const Vector probability = SoftmaxExp2(MultiplyAdd(LoadVector(p + j), scale2, lse));
+    const int64_t begin = row.first / kLanes * kLanes;
+    if (factors.capped) CapScores(factors.inner, row.end, p);
+    int64_t j = begin;
+    for (; j < row.end; j += kLanes) {
+      const Vector score = LoadVector(p + j);
+      Vector offset = lse, factor = scale;
+      if (row.slope2 != 0.0f) {
+        const Vector distance = lanes + (row.distance + static_cast<float>(j));
+        offset = MultiplyAdd(distance, Broadcast(row.slope2), lse);
+      }
+      if (factors.capped) factor = scale - scale * score * score;
+      const Vector probability = SoftmaxExp2(MultiplyAdd(score, scale2, offset));
       StoreVector(p + j, probability);
-      StoreVector(ds + j, probability * (LoadVector(ds + j) - row_sum) * scale);
+      StoreVector(ds + j, probability * (LoadVector(ds + j) - row_sum) * factor);
     }
-    for (int64_t s = seen; s < j; ++s) p[s] = ds[s] = 0.0f;
-    for (; j < kTile; j += kLanes) {
-      StoreVector(p + j, Vector{});
-      StoreVector(ds + j, Vector{});
-    }
+    const auto clear = [=](int64_t from, int64_t to) __attribute__((always_inline)) {
+      for (int64_t s = from; s < to; ++s) p[s] = ds[s] = 0.0f;
+    };
+    clear(0, row.first);
+    clear(Larger(row.end, 0), kTile);
   }
 }
 
@@ -182,7 +204,7 @@ FT_INLINE void AddPair(const AttentionGradArgs& args, const KeyTile& key, const 
   constexpr int64_t kElements = Units::kElements;
   const int64_t n = args.forward.head_size, units = UnitCount<Units>(n), columns = HeadColumns(n);
   const int64_t queries = query.queries, keys = key.keys;
-  const bool diagonal = args.forward.causal && key.begin == query.begin;
+  const bool diagonal = args.forward.causal() && key.begin == query.begin;
   const auto scores = [=](int64_t, int64_t end) __attribute__((always_inline)) {
     return Extent{0, units, diagonal ? Smaller(end, kTile) : RoundUp(keys, kTileColumns)};
   };
@@ -240,11 +262,15 @@ void Backward(const AttentionGradArgs& args, int64_t batch, int64_t kv_head, int
       PrefetchRows(sums.dv + at, sums.kv_stride, keys[j].keys, n);
     }
     for (int64_t begin = query_begin; begin < query_end; begin += kTile) {
+      const KeyRange seen = KeysSeen(f, begin, Smaller(kTile, query_end - begin));
+      const int64_t from = Larger(seen.first - key_begin, 0) / kTile,
+                    to = Smaller(key_tiles, (seen.end - key_begin + kTile - 1) / kTile);
+      if (from >= to) continue;
       BeginQueries<Units, T>(args, batch, head, begin, strides, query);
       float* dq = sums.dq + QuerySums(args, batch, begin, head);
       if (!first) PrefetchRows(dq, sums.q_stride, query.queries, n);
-      for (int64_t j = 0; j < key_tiles && !(f.causal && keys[j].begin > begin); ++j) {
-        AddPair<Units>(args, keys[j], query, strides, batch, head, j > 0);
+      for (int64_t j = from; j < to; ++j) {
+        AddPair<Units>(args, keys[j], query, strides, batch, head, j > from);
       }
       AddRows(query.dq, strides.across, query.queries, n, dq, sums.q_stride, first);
     }

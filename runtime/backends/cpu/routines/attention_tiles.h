@@ -9,6 +9,7 @@
 
 #include "runtime/backends/cpu/routines/attention.h"
 #include "runtime/backends/cpu/routines/transpose.h"
+#include "runtime/backends/cpu/routines/vector_math.h"
 #if FT_AMX
 #include "runtime/backends/cpu/routines/amx.h"
 #endif
@@ -243,6 +244,37 @@ FT_INLINE int64_t KeyOffset(const AttentionArgs& f, int64_t batch, int64_t posit
 }
 FT_INLINE int64_t OutOffset(const AttentionArgs& f, int64_t batch, int64_t position, int64_t head) {
   return ((batch * f.positions + position) * f.heads + head) * f.head_size;
+}
+
+// The keys from `first` up to `end`, which is not one of them, that some of `queries` consecutive queries
+// see. There may be fewer keys, on either side.
+struct KeyRange {
+  int64_t first, end;
+};
+FT_INLINE KeyRange KeysSeen(const AttentionArgs& f, int64_t query, int64_t queries) {
+  return {query - f.span.before + 1, query + queries - 1 + f.span.after};
+}
+
+// Scores are outer * tanh(inner * product) where they are capped, and outer * product where they are not.
+struct ScoreFactors {
+  float inner, outer;
+  bool capped;
+};
+FT_INLINE ScoreFactors FactorsOf(const AttentionArgs& f) {
+  if (f.softcap > 0.0f) return {f.scale / f.softcap, f.softcap, true};
+  return {1.0f, f.scale, false};
+}
+
+// Products become those that `outer` is a factor of.
+FT_INLINE void CapScores(float inner, int64_t n, float* scores) {
+  for (int64_t i = 0; i < n; ++i) scores[i] = Tanh(scores[i] * inner);
+}
+
+FT_INLINE Vector LaneNumbers() {
+  Vector lanes;
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) lanes[i] = static_cast<float>(i);
+  return lanes;
 }
 
 inline constexpr float kLog2E = 1.44269504088896340736f;

@@ -29,22 +29,38 @@ absl::StatusOr<AttentionShape> ShapeOf(const AttentionHeads& heads) {
                         static_cast<int>(heads.size),
                         static_cast<int>(heads.q_stride),
                         static_cast<int>(heads.kv_stride),
-                        heads.causal,
+                        static_cast<int>(heads.span.before),
+                        static_cast<int>(heads.span.after),
                         heads.scale,
+                        heads.softcap,
+                        heads.alibi ? static_cast<int>(AlibiHeads(heads.heads)) : 0,
                         heads.q.dtype};
 }
 
-AttentionSpec SpecOf(const AttentionShape& s) {
-  const bool side_by_side = s.q_stride != s.heads * s.head_size;
-  return {s.batch, s.positions, s.heads, s.kv_heads, s.head_size, s.causal, s.scale, s.dtype, side_by_side};
+AttentionSpec SpecOf(const AttentionHeads& heads) {
+  return {.batch = heads.batch,
+          .positions = heads.positions,
+          .heads = heads.heads,
+          .kv_heads = heads.kv_heads,
+          .head_size = heads.size,
+          .causal = heads.causal,
+          .scale = heads.scale,
+          .dtype = heads.q.dtype,
+          .side_by_side = heads.q_stride != heads.heads * heads.size,
+          .window = heads.span.before < heads.positions ? heads.span.before : 0,
+          .softcap = heads.softcap,
+          .alibi = heads.alibi};
 }
 
 // "attention 64x1024, 12 heads of 64", with what sets it apart from others of that size.
-std::string Describe(const AttentionShape& s, bool gradient) {
+std::string Describe(const AttentionSpec& s, bool gradient) {
   std::string text = fmt::format("attention{} {}x{}, {} heads of {}", gradient ? " gradient" : "", s.batch,
                                  s.positions, s.heads, s.head_size);
   if (s.kv_heads != s.heads) text += fmt::format(" on {}", s.kv_heads);
   if (!s.causal) text += ", not causal";
+  if (s.window > 0) text += fmt::format(", window {}", s.window);
+  if (s.softcap > 0.0f) text += fmt::format(", softcap {}", s.softcap);
+  if (s.alibi) text += ", alibi";
   return text + fmt::format(", {}", Name(s.dtype));
 }
 
@@ -75,19 +91,19 @@ absl::Status TakeRefused(const KernelContext& context, const std::string& what, 
 // user wants the library's and it has none, or has left the choice to us and nothing that is as fast is
 // there.
 template <typename Ask>
-auto Choose(const KernelContext& context, const AttentionShape& shape, bool gradient, Ask ask)
-    -> decltype(ask(*context.attention, AttentionSpec{})) {
-  const std::string what = Describe(shape, gradient);
+auto Choose(const KernelContext& context, const AttentionSpec& spec, bool gradient, Ask ask)
+    -> decltype(ask(*context.attention)) {
+  const std::string what = Describe(spec, gradient);
   if (context.attention_choice == AttentionChoice::kOwn) {
     context.Note(what + ": own kernel");
     return nullptr;
   }
-  const bool is_16_bit = shape.dtype != DType::kF32;
+  const bool is_16_bit = spec.dtype != DType::kF32;
   absl::Status refused = absl::UnimplementedError("it is not loaded");
   if (context.attention != nullptr && !is_16_bit) {
     refused = absl::UnimplementedError("it has none for f32");
   } else if (context.attention != nullptr) {
-    auto fused = ask(*context.attention, SpecOf(shape));
+    auto fused = ask(*context.attention);
     if (fused.ok()) {
       context.Note(what + ": cuDNN");
       return fused;
@@ -108,16 +124,16 @@ auto Choose(const KernelContext& context, const AttentionShape& shape, bool grad
 }
 
 // Our own kernels keep tiles in shared memory, of which a small GPU has too little for large heads.
-absl::Status CheckShared(const KernelContext& context, const AttentionShape& shape, bool gradient) {
-  const size_t wanted =
-      gradient ? AttentionGradSharedBytes(shape.head_size) : AttentionSharedBytes(shape.head_size);
+absl::Status CheckShared(const KernelContext& context, const AttentionSpec& spec, bool gradient) {
+  const int size = static_cast<int>(spec.head_size);
+  const size_t wanted = gradient ? AttentionGradSharedBytes(size) : AttentionSharedBytes(size);
   const size_t there = context.properties.shared_bytes_per_block;
   if (wanted <= there) return absl::OkStatus();
   return absl::InvalidArgumentError(
       fmt::format("our own kernel of {} wants {} bytes of shared memory for a block, this GPU has {}: train "
                   "in bf16 or fp16 "
                   "with cuDNN, or on a larger GPU",
-                  Describe(shape, gradient), wanted, there));
+                  Describe(spec, gradient), wanted, there));
 }
 
 template <AttentionInputs kInputs>
@@ -126,17 +142,17 @@ KernelOr MakeAttention(const KernelContext& context) {
                       ReadAttention(context.operands, context.attributes, kInputs));
   const AttentionHeads& heads = operands.heads;
   FT_ASSIGN_OR_RETURN(const AttentionShape shape, ShapeOf(heads));
+  const AttentionSpec spec = SpecOf(heads);
   const int64_t bytes = cuda_workspace::Attention(heads.batch, heads.positions, heads.heads, heads.kv_heads,
                                                   heads.size, heads.q.dtype);
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, bytes));
   const AttentionArgs args = {
       heads.q.data, heads.k.data, heads.v.data, operands.out.data, operands.lse.as<float>(), shape};
-  FT_ASSIGN_OR_RETURN(std::shared_ptr<FusedAttentionForward> fused,
-                      Choose(context, shape, false, [&](FusedAttention& library, const AttentionSpec& spec) {
-                        return library.Forward(spec, bytes);
-                      }));
+  FT_ASSIGN_OR_RETURN(
+      std::shared_ptr<FusedAttentionForward> fused,
+      Choose(context, spec, false, [&](FusedAttention& library) { return library.Forward(spec, bytes); }));
   if (fused == nullptr) {
-    FT_RETURN_IF_ERROR(CheckShared(context, shape, false));
+    FT_RETURN_IF_ERROR(CheckShared(context, spec, false));
     return MakeKernel([=](StreamHandle stream) { return Attention(args, stream); });
   }
   const AttentionForwardArgs fused_args = {args.q,   args.k,   args.v,
@@ -150,6 +166,7 @@ KernelOr MakeAttentionGrad(const KernelContext& context) {
                       ReadAttentionGrad(context.operands, context.attributes, kInputs));
   const AttentionHeads &heads = operands.heads, &gradients = operands.gradients;
   FT_ASSIGN_OR_RETURN(const AttentionShape shape, ShapeOf(heads));
+  const AttentionSpec spec = SpecOf(heads);
   const int64_t bytes = cuda_workspace::AttentionGrad(heads.batch, heads.positions, heads.heads,
                                                       heads.kv_heads, heads.size, heads.q.dtype);
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, bytes));
@@ -164,12 +181,11 @@ KernelOr MakeAttentionGrad(const KernelContext& context) {
                                   gradients.k.data,
                                   gradients.v.data,
                                   shape};
-  FT_ASSIGN_OR_RETURN(std::shared_ptr<FusedAttentionBackward> fused,
-                      Choose(context, shape, true, [&](FusedAttention& library, const AttentionSpec& spec) {
-                        return library.Backward(spec, bytes);
-                      }));
+  FT_ASSIGN_OR_RETURN(
+      std::shared_ptr<FusedAttentionBackward> fused,
+      Choose(context, spec, true, [&](FusedAttention& library) { return library.Backward(spec, bytes); }));
   if (fused == nullptr) {
-    FT_RETURN_IF_ERROR(CheckShared(context, shape, true));
+    FT_RETURN_IF_ERROR(CheckShared(context, spec, true));
     return MakeKernel([=](StreamHandle stream) { return AttentionGrad(args, stream); });
   }
   const AttentionBackwardArgs fused_args = {

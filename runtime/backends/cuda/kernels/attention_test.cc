@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/backends/cuda/emulation/reference_products.h"
@@ -98,6 +100,7 @@ class AttentionMaker : public testing::Test {
     attributes.Add("heads", kHeads);
     attributes.Add("kv_heads", kKvHeads);
     attributes.Add("causal", int64_t{1});
+    for (const auto& [name, value] : form_) attributes.Add(name, value);
     operands.workspace = {workspace_.data(), DType::kU8, 1, {static_cast<int64_t>(workspace_.size())}};
     DeviceProperties properties;
     properties.shared_bytes_per_block = shared_bytes_;
@@ -126,6 +129,7 @@ class AttentionMaker : public testing::Test {
   std::vector<std::byte> workspace_;
   size_t shared_bytes_ = 227 << 10;
   bool deterministic_ = false;
+  std::vector<std::pair<std::string, KernelAttributes::Value>> form_;  // what is said of the scores
   KernelTable table_;
   emulation::ReferenceProducts products_;
   FakeAttention library_;
@@ -152,6 +156,49 @@ TEST_F(AttentionMaker, CudnnComputesWhatItHas) {
   EXPECT_EQ(library_.launched.backward_args.dv, v_.data());
   EXPECT_THAT(notes_, ElementsAre("attention 2x6, 4 heads of 8 on 2, bf16: cuDNN",
                                   "attention gradient 2x6, 4 heads of 8 on 2, bf16: cuDNN"));
+}
+
+TEST_F(AttentionMaker, CudnnIsToldWhatIsSaidOfTheScores) {
+  form_ = {{"window", int64_t{3}}, {"scale", 0.25}, {"softcap", 50.0}, {"alibi", int64_t{1}}};
+  Launch(Make(false, DType::kBF16, AttentionChoice::kAuto, &library_));
+  ASSERT_EQ(library_.specs.size(), 1u);
+  const AttentionSpec& spec = library_.specs[0];
+  EXPECT_EQ(spec.window, 3);
+  EXPECT_EQ(spec.scale, 0.25f);
+  EXPECT_EQ(spec.softcap, 50.0f);
+  EXPECT_TRUE(spec.alibi);
+  EXPECT_THAT(notes_,
+              ElementsAre("attention 2x6, 4 heads of 8 on 2, window 3, softcap 50, alibi, bf16: cuDNN"));
+  form_ = {{"window", kPositions}};
+  Launch(Make(false, DType::kBF16, AttentionChoice::kAuto, &library_));
+  EXPECT_EQ(library_.specs.back().window, 0) << "it hides nothing";
+}
+
+TEST_F(AttentionMaker, RefusesWhatNoScoreIsMadeOf) {
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, KernelAttributes::Value>>{{"window", int64_t{0}},
+                                                                    {"window", int64_t{-1}},
+                                                                    {"scale", 0.0},
+                                                                    {"scale", -1.0},
+                                                                    {"scale", 1e39},
+                                                                    {"softcap", 0.0},
+                                                                    {"softcap", std::nan("")},
+                                                                    {"softcap", 1e-40}}) {
+    form_ = {{name, value}};
+    const absl::Status status = Make(false, DType::kF32, AttentionChoice::kOwn, nullptr).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(name));
+  }
+}
+
+// With q = 0 lse counts the keys that a window leaves.
+TEST_F(AttentionMaker, OwnKernelSeesTheKeysOfAWindow) {
+  form_ = {{"window", int64_t{3}}, {"softcap", 2.0}};
+  Launch(Make(false, DType::kF32, AttentionChoice::kOwn, nullptr));
+  for (size_t i = 0; i < lse_.size(); ++i) {
+    const double seen = std::min(3.0, 1.0 + static_cast<double>(i % kPositions));
+    EXPECT_NEAR(lse_[i], std::log(seen), 1e-6);
+  }
 }
 
 TEST_F(AttentionMaker, CudnnIsToldOfQueriesKeysAndValuesSideBySide) {

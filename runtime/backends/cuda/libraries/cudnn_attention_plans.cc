@@ -20,6 +20,11 @@ absl::Status CheckSpec(const AttentionSpec& spec) {
   if (spec.dtype != DType::kBF16 && spec.dtype != DType::kF16) {
     return absl::UnimplementedError("cuDNN's attention is for bf16 and f16");
   }
+  if (spec.softcap > 0.0f) return absl::UnimplementedError("its graphs are not asked to cap scores");
+  if (spec.alibi) return absl::UnimplementedError("its graphs are not asked for a bias of scores");
+  if (spec.window > 0 && !spec.causal) {
+    return absl::UnimplementedError("its windows are asked for with causal attention only");
+  }
   return absl::OkStatus();
 }
 
@@ -49,11 +54,18 @@ struct Shapes {
   static Dims Dense(const Dims& dims) { return {dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1}; }
 };
 
-// Scores of keys after the query's position become minus infinity.
-TensorId MaskFuture(CudnnGraph& graph, TensorId scores) {
+// Scores of keys after the query's position, or out of its window, become minus infinity.
+TensorId Mask(CudnnGraph& graph, const AttentionSpec& spec, TensorId scores) {
+  const auto keep = [&](TensorId condition, TensorId x) {
+    return graph.Select(condition, x, graph.Scalar(-std::numeric_limits<float>::infinity()));
+  };
+  if (!spec.causal) return scores;
   const TensorId row = graph.Index(scores, 2), column = graph.Index(scores, 3);
-  return graph.Select(graph.AtLeast(row, column), scores,
-                      graph.Scalar(-std::numeric_limits<float>::infinity()));
+  scores = keep(graph.AtLeast(row, column), scores);
+  if (spec.window == 0) return scores;
+  const TensorId bound = graph.Scalar(static_cast<float>(spec.window));
+  const TensorId end = graph.Pointwise(CUDNN_POINTWISE_ADD, graph.Index(scores, 3), bound);
+  return keep(graph.Greater(end, graph.Index(scores, 2)), scores);
 }
 
 // exp(scores - max) / sum, rounded to `type`, and max + log(sum) per row.
@@ -135,7 +147,7 @@ absl::StatusOr<AttentionForwardPlan> AttentionForwardPlan::Create(const CudnnApi
   TensorId scores = graph.Virtual(shapes.ScoreDims(), shapes.ScoreStrides());
   graph.Matmul(tensors.q, tensors.k, scores);
   scores = graph.Pointwise(CUDNN_POINTWISE_MUL, scores, graph.Scalar(spec.scale));
-  if (spec.causal) scores = MaskFuture(graph, scores);
+  scores = Mask(graph, spec, scores);
   const TensorId probabilities = Softmax(graph, shapes, scores, type, tensors.statistics);
   graph.Matmul(probabilities, tensors.v, tensors.out);
 
@@ -192,7 +204,7 @@ void AttentionBackwardPlan::AddOperations(CudnnGraph& graph, const AttentionSpec
   graph.Matmul(tensors.q, tensors.k, scores);
   scores = graph.Pointwise(CUDNN_POINTWISE_MUL, scores, scale);
   scores = graph.Pointwise(CUDNN_POINTWISE_SUB, scores, tensors.statistics);
-  if (spec.causal) scores = MaskFuture(graph, scores);
+  scores = Mask(graph, spec, scores);
   const TensorId probabilities = graph.Pointwise(CUDNN_POINTWISE_EXP, scores);
   KeyGradient(graph, shapes, Transposed(graph, shapes, probabilities, type), tensors.dout, type, tensors.dv);
 

@@ -45,6 +45,10 @@ AttentionSpec SideBySide(AttentionSpec spec) {
   spec.side_by_side = true;
   return spec;
 }
+AttentionSpec Windowed(AttentionSpec spec, int64_t window) {
+  spec.window = window;
+  return spec;
+}
 const AttentionSpec kGpt2 = Spec(64, 1024, 12, 12, 64), kGpt2Xl = Spec(16, 1024, 25, 25, 64),
                     kQwen = Spec(32, 1024, 12, 2, 128), kDebug = Spec(4, 64, 4, 4, 16),
                     kOdd = Spec(2, 77, 6, 2, 64, false, DType::kF16);
@@ -125,6 +129,25 @@ TEST_F(CudnnAttentionPlansTest, FusesWhereTheProjectionWroteQueriesKeysAndValues
   }
   ExpectFused(kH100, SideBySide(kOdd), "flash_fprop", "flash_bprop");
   EXPECT_TRUE(Backward(kB200, SideBySide(kGpt2), QueryGradient::kOrdered, PlannedForGradient(kGpt2)).ok());
+}
+
+TEST_F(CudnnAttentionPlansTest, FusesCausalWindows) {
+  for (const AttentionSpec& spec : {kGpt2, kQwen, SideBySide(kGpt2)}) {
+    ExpectFused(kH100, Windowed(spec, 100), "flash_fprop", "flash_bprop");
+    ExpectFused(kA100, Windowed(spec, 100), "flash_fprop", "flash_bprop");
+    ExpectFused(kB200, Windowed(spec, 100), "sdpa", "sdpa");
+  }
+}
+
+TEST_F(CudnnAttentionPlansTest, IsNotAskedForCapsBiasesAndWindowsOfBothSides) {
+  AttentionSpec capped = kGpt2, biased = kGpt2;
+  capped.softcap = 50.0f;
+  biased.alibi = true;
+  for (const AttentionSpec& spec : {capped, biased, Windowed(kOdd, 8)}) {
+    EXPECT_EQ(Forward(kH100, spec).status().code(), absl::StatusCode::kUnimplemented);
+    EXPECT_EQ(Backward(kH100, spec, QueryGradient::kAtomic).status().code(),
+              absl::StatusCode::kUnimplemented);
+  }
 }
 
 TEST_F(CudnnAttentionPlansTest, HopperFusesOddShapesWithoutMaskAndInF16) {

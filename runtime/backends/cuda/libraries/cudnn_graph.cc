@@ -93,6 +93,12 @@ TensorId CudnnGraph::AtLeast(TensorId a, TensorId b) {
   return y;
 }
 
+TensorId CudnnGraph::Greater(TensorId a, TensorId b) {
+  const TensorId y = Like(a, CUDNN_DATA_BOOLEAN);
+  if (status_.ok()) Keep(AddPointwise(CUDNN_POINTWISE_CMP_GT, CUDNN_DATA_BOOLEAN, -1, a, b, kNone, y));
+  return y;
+}
+
 TensorId CudnnGraph::Select(TensorId condition, TensorId a, TensorId b) {
   const TensorId y = Like(a, CUDNN_DATA_FLOAT);
   if (status_.ok())

@@ -109,6 +109,8 @@ class CudnnGraph {
   TensorId Index(TensorId a, int64_t axis);
   // Booleans a >= b.
   TensorId AtLeast(TensorId a, TensorId b);
+  // Booleans a > b.
+  TensorId Greater(TensorId a, TensorId b);
   // condition ? a : b
   TensorId Select(TensorId condition, TensorId a, TensorId b);
   // Over the dimensions in which y is 1 (or, for shared heads, a fraction of x).

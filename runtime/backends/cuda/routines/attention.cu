@@ -1,5 +1,6 @@
 // After T. Dao et al., "FlashAttention", 2022: softmax by tiles of keys with a running maximum. Exponents are
 // kept to base 2.
+#include <cfloat>
 #include <initializer_list>
 
 #include "runtime/backends/cuda/routines/attention_tile.h"
@@ -31,20 +32,22 @@ __device__ __forceinline__ void SoftmaxTile(float (&scores)[kI][kJ], float (&max
   }
 }
 
-// Scales the scores of a tile; those that are not seen become minus infinity.
+// Products of a tile become scores over ln 2; those that are not seen become minus infinity.
 template <int kI, int kJ>
-__device__ __forceinline__ void MaskTile(const AttentionShape& shape, int query_begin, int key_begin,
-                                         float (&scores)[kI][kJ]) {
-  const float scale = shape.scale * kLog2E;
+__device__ __forceinline__ void ScoreTile(const AttentionShape& shape, const QueryTile& at, int key_begin,
+                                          float (&scores)[kI][kJ]) {
+  const float scale = Outer(shape) * kLog2E;
 #pragma unroll
   for (int i = 0; i < kI; ++i) {
     // Rows behind the last position are computed with the others, and not stored: they see what that one
     // sees.
-    const int query = Smaller(query_begin + ThreadY() + kSide * i, shape.positions - 1);
+    const int query = Smaller(at.begin + ThreadY() + kSide * i, shape.positions - 1);
 #pragma unroll
     for (int j = 0; j < kJ; ++j) {
       const int key = key_begin + ThreadX() + kSide * j;
-      scores[i][j] = Visible(shape, query, key) ? scores[i][j] * scale : -INFINITY;
+      const float bias = at.slope2 * static_cast<float>(key - query);
+      const float score = Capped(shape, scores[i][j]) * scale + bias;
+      scores[i][j] = Visible(shape, query, key) ? score : -INFINITY;
     }
   }
 }
@@ -55,7 +58,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) ForwardKernel(AttentionA
   using Tile = AttentionTile<kHead>;
   const AttentionShape& shape = args.shape;
   const int positions = shape.positions, size = shape.head_size;
-  const QueryTile at = QueryTileOfBlock<Tile::kRows>(shape);
+  const QueryTile at = QueryTileOfBlock<Tile::kRows, Tile::kColumns>(shape);
   float* queries = DynamicShared<float>();
   float* keys = queries + Tile::kRows * Tile::kStride;
   float* values = keys + Tile::kColumns * Tile::kStride;
@@ -64,13 +67,13 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) ForwardKernel(AttentionA
   Clear(sums);
 #pragma unroll
   for (int i = 0; i < Tile::kI; ++i) {
-    maximum[i] = -INFINITY;
+    maximum[i] = -FLT_MAX;  // finite: a query may see no key of the first tile that others of its block see
     total[i] = 0.0f;
   }
   LoadTile<T, kHead, Tile::kRows>(static_cast<const T*>(args.q) + RowOffset(at.q, at.begin), at.q.stride,
                                   at.present, size, packed, queries);
 #pragma unroll 1
-  for (int key_begin = 0; key_begin < at.key_end; key_begin += Tile::kColumns) {
+  for (int key_begin = at.key_begin; key_begin < at.key_end; key_begin += Tile::kColumns) {
     __syncthreads();  // the tiles before were read by all
     LoadTiles<T, kHead, Tile::kColumns>(args.k, args.v, RowOffset(at.kv, key_begin), at.kv.stride,
                                         Smaller(Tile::kColumns, positions - key_begin), size, packed, keys,
@@ -78,7 +81,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) ForwardKernel(AttentionA
     __syncthreads();
     float scores[Tile::kI][Tile::kJ];
     RowProducts<Tile::kStride>(queries, keys, Depth(shape), scores);
-    MaskTile(shape, at.begin, key_begin, scores);
+    ScoreTile(shape, at, key_begin, scores);
     SoftmaxTile(scores, maximum, total, sums);
     AddThrough<kHead, Tile::kColumns>(weights, scores, values, sums);
   }

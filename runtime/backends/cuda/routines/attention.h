@@ -14,9 +14,15 @@ namespace ft::cuda {
 struct AttentionShape {
   int batch, positions, heads, kv_heads, head_size;
   int q_stride, kv_stride;  // elements between positions of q and dq, and of k, v, dk and dv
-  bool causal;              // position t sees positions up to t
-  float scale;              // of the scores: 1 / sqrt(head_size)
-  DType dtype;              // of all but lse and row_sums
+  // A query sees the keys from `before` - 1 positions before it to `after` - 1 behind it; both are 1 to
+  // `positions`.
+  int before, after;
+  float scale;    // s: of the products of q and k
+  float softcap;  // c: s becomes c tanh(s / c); 0: it stays s
+  // Times (key's position - query's) a slope is added to s, whose sequence (see ft.attention) is of so many
+  // heads, a power of two; 0: nothing is.
+  int alibi_heads;
+  DType dtype;  // of all but lse and row_sums
 };
 
 struct AttentionArgs {

@@ -28,15 +28,24 @@ __global__ void __launch_bounds__(kRowSumThreads) RowSumsKernel(AttentionGradArg
   if (lane == 0) args.row_sums[(batch * shape.heads + head) * shape.positions + t] = sum;
 }
 
-__device__ __forceinline__ float Probability(const AttentionShape& shape, bool visible, float score,
-                                             float lse) {
-  return visible ? exp2f(__fmaf_rn(score, shape.scale * kLog2E, -lse * kLog2E)) : 0.0f;
+// Of a product of a query and a key that lies `distance` positions behind it.
+__device__ __forceinline__ float Probability(const AttentionShape& shape, bool visible, float product,
+                                             int distance, float slope2, float lse) {
+  const float offset = slope2 * static_cast<float>(distance) - lse * kLog2E;
+  return visible ? exp2f(__fmaf_rn(Capped(shape, product), Outer(shape) * kLog2E, offset)) : 0.0f;
 }
 
-// Of a score before it is scaled; dp = dout . value.
+// Of the product where scores are not capped; p is the probability, dp = dout . value.
 __device__ __forceinline__ float ScoreGrad(const AttentionShape& shape, bool visible, float p, float dp,
                                            float row_sum) {
   return visible ? p * (dp - row_sum) * shape.scale : 0.0f;
+}
+
+// What a cap multiplies that by: 1 - tanh^2.
+__device__ __forceinline__ float CapGrad(const AttentionShape& shape, float product) {
+  if (shape.softcap == 0.0f) return 1.0f;
+  const float capped = Capped(shape, product);
+  return 1.0f - capped * capped;
 }
 
 // dq of a tile of queries.
@@ -46,7 +55,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
   using Tile = AttentionTile<kHead>;
   const AttentionShape& shape = args.shape;
   const int positions = shape.positions, size = shape.head_size;
-  const QueryTile at = QueryTileOfBlock<Tile::kRows>(shape);
+  const QueryTile at = QueryTileOfBlock<Tile::kRows, Tile::kColumns>(shape);
   float* queries = DynamicShared<float>();
   float* douts = queries + Tile::kRows * Tile::kStride;
   float* keys = douts + Tile::kRows * Tile::kStride;
@@ -67,7 +76,7 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
   LoadTile<T, kHead, Tile::kRows>(static_cast<const T*>(args.dout) + RowOffset(at.out, at.begin),
                                   at.out.stride, at.present, size, packed, douts);
 #pragma unroll 1
-  for (int key_begin = 0; key_begin < at.key_end; key_begin += Tile::kColumns) {
+  for (int key_begin = at.key_begin; key_begin < at.key_end; key_begin += Tile::kColumns) {
     __syncthreads();  // the tiles before were read by all
     LoadTiles<T, kHead, Tile::kColumns>(args.k, args.v, RowOffset(at.kv, key_begin), at.kv.stride,
                                         Smaller(Tile::kColumns, positions - key_begin), size, packed, keys,
@@ -80,10 +89,11 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
     for (int i = 0; i < Tile::kI; ++i) {
 #pragma unroll
       for (int j = 0; j < Tile::kJ; ++j) {
-        const bool visible =
-            Visible(shape, at.begin + ThreadY() + kSide * i, key_begin + ThreadX() + kSide * j);
-        const float p = Probability(shape, visible, scores[i][j], lse[i]);
-        gradients[i][j] = ScoreGrad(shape, visible, p, gradients[i][j], row_sum[i]);
+        const int query = at.begin + ThreadY() + kSide * i, key = key_begin + ThreadX() + kSide * j;
+        const bool visible = Visible(shape, query, key);
+        const float p = Probability(shape, visible, scores[i][j], key - query, at.slope2, lse[i]);
+        gradients[i][j] =
+            ScoreGrad(shape, visible, p, gradients[i][j], row_sum[i]) * CapGrad(shape, scores[i][j]);
       }
     }
     AddThrough<kHead, Tile::kColumns>(weights, gradients, keys, dq);
@@ -91,18 +101,19 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
   StoreRows<T, kHead>(dq, static_cast<T*>(args.dq) + offset, at.q.stride, at.present, size, packed);
 }
 
-// Scores [keys, queries] become probabilities. head_row is that of the head's first query in lse.
+// Products [keys, queries] become probabilities. head_row is that of the head's first query in lse.
 template <int kI, int kJ>
-__device__ __forceinline__ void KeyProbabilities(const AttentionGradArgs& args, int head_row, int key_begin,
-                                                 int query_begin, float (&scores)[kI][kJ]) {
+__device__ __forceinline__ void KeyProbabilities(const AttentionGradArgs& args, int head_row, float slope2,
+                                                 int key_begin, int query_begin, float (&scores)[kI][kJ]) {
 #pragma unroll
   for (int j = 0; j < kJ; ++j) {
     const int query = query_begin + ThreadX() + kSide * j;
     const float lse = query < args.shape.positions ? args.lse[head_row + query] : 0.0f;
 #pragma unroll
     for (int i = 0; i < kI; ++i) {
-      const bool visible = Visible(args.shape, query, key_begin + ThreadY() + kSide * i);
-      scores[i][j] = Probability(args.shape, visible, scores[i][j], lse);
+      const int key = key_begin + ThreadY() + kSide * i;
+      const bool visible = Visible(args.shape, query, key);
+      scores[i][j] = Probability(args.shape, visible, scores[i][j], key - query, slope2, lse);
     }
   }
 }
@@ -127,8 +138,22 @@ __device__ __forceinline__ void KeyScoreGrads(const AttentionGradArgs& args, int
   }
 }
 
+// The gradients of products [keys, queries] that are capped. The products are made again: to keep them would
+// take registers from the sums.
+template <int kStride, int kI, int kJ>
+__device__ __forceinline__ void CapGradients(const AttentionShape& shape, const float* keys,
+                                             const float* queries, float (&gradients)[kI][kJ]) {
+  float products[kI][kJ];
+  RowProducts<kStride>(keys, queries, Depth(shape), products);
+#pragma unroll
+  for (int i = 0; i < kI; ++i) {
+#pragma unroll
+    for (int j = 0; j < kJ; ++j) gradients[i][j] *= CapGrad(shape, products[i][j]);
+  }
+}
+
 // dk and dv of a tile of keys: all queries that see one of them, one head after the other.
-template <typename T, int kHead>
+template <typename T, int kHead, bool kCapped>
 __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
     KeyGradKernel(AttentionGradArgs args, bool packed) {
   using Tile = AttentionTile<kHead>;
@@ -140,6 +165,8 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
   const HeadRows kv = RowsOfHead(shape, batch, kv_head, shape.kv_stride);
   const int key_begin = static_cast<int>(blockIdx.x) / all_heads * Tile::kRows;
   const int present = Smaller(Tile::kRows, positions - key_begin);
+  const int query_begin = Larger(0, key_begin - shape.after + 1) / Tile::kColumns * Tile::kColumns,
+            query_end = Smaller(positions, key_begin + present - 1 + shape.before);
   float* keys = DynamicShared<float>();
   float* values = keys + Tile::kRows * Tile::kStride;
   float* queries = values + Tile::kRows * Tile::kStride;
@@ -155,8 +182,9 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
     const HeadRows q = RowsOfHead(shape, batch, head, shape.q_stride);
     const HeadRows out = RowsOfHead(shape, batch, head, shape.heads * size);
     const int head_row = (batch * shape.heads + head) * positions;
+    const float slope2 = Slope(shape, head) * kLog2E;
 #pragma unroll 1
-    for (int query = shape.causal ? key_begin : 0; query < positions; query += Tile::kColumns) {
+    for (int query = query_begin; query < query_end; query += Tile::kColumns) {
       __syncthreads();  // the tiles before were read by all
       const int queries_present = Smaller(Tile::kColumns, positions - query);
       LoadTile<T, kHead, Tile::kColumns>(static_cast<const T*>(args.q) + RowOffset(q, query), q.stride,
@@ -166,10 +194,11 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
       __syncthreads();
       float scores[Tile::kI][Tile::kJ];
       RowProducts<Tile::kStride>(keys, queries, Depth(shape), scores);
-      KeyProbabilities(args, head_row, key_begin, query, scores);
+      KeyProbabilities(args, head_row, slope2, key_begin, query, scores);
       AddThrough<kHead, Tile::kColumns>(weights, scores, douts, dv);
       RowProducts<Tile::kStride>(values, douts, Depth(shape), scores);
       KeyScoreGrads<Tile::kColumns>(args, head_row, key_begin, query, weights, scores);
+      if constexpr (kCapped) CapGradients<Tile::kStride>(shape, keys, queries, scores);
       AddThrough<kHead, Tile::kColumns>(weights, scores, queries, dk);
     }
   }
@@ -202,7 +231,8 @@ int Backward(const AttentionGradArgs& args, StreamHandle stream) {
   if (const int failed = Launch(QueryGradKernel<T, kHead>, launch, stream, args, packed); failed != 0)
     return failed;
   launch.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.kv_heads);
-  return Launch(KeyGradKernel<T, kHead>, launch, stream, args, packed);
+  return Launch(shape.softcap > 0.0f ? KeyGradKernel<T, kHead, true> : KeyGradKernel<T, kHead, false>, launch,
+                stream, args, packed);
 }
 
 }  // namespace

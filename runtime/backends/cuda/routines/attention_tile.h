@@ -190,7 +190,24 @@ __device__ __forceinline__ void AddThrough(float* weights, const float (&values)
 }
 
 __device__ __forceinline__ bool Visible(const AttentionShape& shape, int query, int key) {
-  return query < shape.positions && key < shape.positions && (!shape.causal || key <= query);
+  return query < shape.positions && key < shape.positions && key > query - shape.before &&
+         key - query < shape.after;
+}
+
+// The slope of a head, 0 where scores have no bias: BLOOM's (see ft.attention).
+__device__ __forceinline__ float Slope(const AttentionShape& shape, int head) {
+  const int sequence = shape.alibi_heads;
+  if (sequence == 0) return 0.0f;
+  const int exponent = head < sequence ? -8 * (head + 1) : -4 * (2 * (head - sequence) + 1);
+  return exp2f(static_cast<float>(exponent) / static_cast<float>(sequence));
+}
+
+// A score before its bias is `outer` times this: tanh where scores are capped, else the product itself.
+__device__ __forceinline__ float Capped(const AttentionShape& shape, float product) {
+  return shape.softcap > 0.0f ? tanhf(product * (shape.scale / shape.softcap)) : product;
+}
+__device__ __forceinline__ float Outer(const AttentionShape& shape) {
+  return shape.softcap > 0.0f ? shape.softcap : shape.scale;
 }
 
 // Where a head's rows lie in a tensor whose positions are `stride` elements apart, in elements.
@@ -206,15 +223,17 @@ __device__ __forceinline__ int64_t RowOffset(const HeadRows& rows, int row) {
 }
 
 __device__ __forceinline__ int Smaller(int a, int b) { return a < b ? a : b; }
+__device__ __forceinline__ int Larger(int a, int b) { return a > b ? a : b; }
 
 // The tile of queries of this block: tiles that see most keys come first.
 struct QueryTile {
   int batch_head;  // batch * heads + head
   HeadRows q, kv, out;
-  int begin, present;  // queries
-  int key_end;         // keys that some of them see
+  int begin, present;      // queries
+  int key_begin, key_end;  // keys that some of them see, from a multiple of a tile's columns on
+  float slope2;            // of the head, over ln 2
 };
-template <int kRows>
+template <int kRows, int kColumns>
 __device__ __forceinline__ QueryTile QueryTileOfBlock(const AttentionShape& shape) {
   const int all_heads = shape.batch * shape.heads;
   const int batch_head = static_cast<int>(blockIdx.x) % all_heads;
@@ -227,7 +246,9 @@ __device__ __forceinline__ QueryTile QueryTileOfBlock(const AttentionShape& shap
           RowsOfHead(shape, batch, head, shape.heads * shape.head_size),
           begin,
           present,
-          shape.causal ? begin + present : shape.positions};
+          Larger(0, begin - shape.before + 1) / kColumns * kColumns,
+          Smaller(shape.positions, begin + present - 1 + shape.after),
+          Slope(shape, head) * kLog2E};
 }
 
 // The head size in whole packs of 4 floats: rows in shared memory are zero beyond it.
