@@ -174,7 +174,7 @@ LogicalResult Space::place(Operation *op) {
   }
   if (op->getNumResults() == 1)
     if (auto reduction = asColumnReduction(op->getResult(0))) {
-      if (fits(reduction->operand, {numRows, true}))
+      if (lastOf(shape(reduction->operand)) == numColumns && fits(reduction->operand, {numRows, true}))
         return success();
       return op->emitOpError() << "reduces other than the " << numRows << " rows of " << numColumns
                                << " columns of its cluster";

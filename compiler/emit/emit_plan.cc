@@ -61,7 +61,7 @@ LogicalResult emitPlan(ModuleOp module, const PlanInfo &info, proto::Plan &plan)
   if (facts->has_value())
     ::ft::SetFacts(**facts, plan);
   Numbering numbers(module);
-  if (failed(emitTables(module, numbers, plan)))
+  if (failed(emitTables(module, numbers, plan)) || failed(emitClusters(module, numbers, plan)))
     return failure();
   for (ProgramOp program : module.getOps<ProgramOp>())
     if (failed(emitProgram(program, numbers, *plan.add_programs())))

@@ -90,10 +90,13 @@ private:
       if (failed(emitOperand(op, bytes, *instruction.mutable_workspace())))
         return failure();
     }
-    if (auto attributes = op.getKernelAttributes())
-      for (NamedAttribute attribute : *attributes)
-        if (failed(emitAttribute(op, attribute, *instruction.add_attributes())))
-          return failure();
+    auto attributes = op.getKernelAttributes();
+    for (NamedAttribute attribute : attributes ? attributes->getValue() : ArrayRef<NamedAttribute>()) {
+      if (auto cluster = dyn_cast<FlatSymbolRefAttr>(attribute.getValue()))
+        instruction.set_cluster_plus_one(numbers.cluster(cluster.getValue()) + 1);
+      else if (failed(emitAttribute(op, attribute, *instruction.add_attributes())))
+        return failure();
+    }
     return success();
   }
 

@@ -1,7 +1,7 @@
-// Numbers of units and buffers in a plan: their order in the module.
+// Numbers of units, clusters and buffers in a plan: their order in the module.
 #pragma once
 
-#include "dialects/ft/dialect.h"
+#include "dialects/ft/clusters.h"
 #include "dialects/ftx/views.h"
 #include "runtime/plan/plan.pb.h"
 #include "llvm/ADT/DenseMap.h"
@@ -28,15 +28,20 @@ public:
     auto it = units.find(name);
     return it == units.end() ? std::nullopt : std::optional<uint32_t>(it->second);
   }
+  uint32_t cluster(llvm::StringRef name) const { return clusters.at(name); }
+  void setCluster(llvm::StringRef name, uint32_t number) { clusters[name] = number; }
   uint32_t buffer(mlir::Value value) const { return buffers.at(value); }
 
 private:
-  llvm::StringMap<uint32_t> units;
+  llvm::StringMap<uint32_t> clusters, units;
   llvm::DenseMap<mlir::Value, uint32_t> buffers;
 };
 
 /// std::nullopt when plan.proto has no such type.
 std::optional<proto::DType> dtypeOf(mlir::Type elementType);
+
+/// Bodies of clusters, each once, and their numbers.
+llvm::LogicalResult emitClusters(mlir::ModuleOp module, Numbering &numbers, proto::Plan &plan);
 
 /// Units, parameters, buffers.
 llvm::LogicalResult emitTables(mlir::ModuleOp module, const Numbering &numbers, proto::Plan &plan);

@@ -136,7 +136,9 @@ LogicalResult checkLookups(ModuleOp module, func::FuncOp forward) {
 
 LogicalResult checkModel(ModuleOp module, StringRef name) {
   func::FuncOp forward;
-  for (func::FuncOp function : programsOf(module)) {
+  for (func::FuncOp function : module.getOps<func::FuncOp>()) {
+    if (isComposite(function))
+      continue;
     if (function.getSymName() != kForwardFunction)
       return function.emitError() << "a model has one function, @forward, and composites, which are private "
                                      "and have the attribute "

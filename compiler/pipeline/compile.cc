@@ -1,5 +1,6 @@
 #include "compiler/pipeline/compile.h"
 
+#include "compiler/codegen/plan_code.h"
 #include "compiler/pipeline/check_model.h"
 #include "compiler/pipeline/check_source.h"
 #include "compiler/pipeline/freeze_parameters.h"
@@ -125,6 +126,8 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
   }
   FT_ASSIGN_OR_RETURN(proto::Plan plan, emit(*module, info, error));
   recordTarget(wanted, plan);
+  if (options.makesCode && failed(addCode(*module, kX86Levels, plan)))
+    return absl::InternalError(error.text());
   return plan;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/cluster_op.h"
 #include "runtime/targets/shipped_targets.h"
 
 namespace ft::compiler {
@@ -76,9 +77,10 @@ struct CompileOptions {
   PrecisionOptions precision;
   OptimizerOptions optimizer;
   OffloadOptions offload;
-  std::string remat = "none";  // none, every_n:N, segments:K, ops:CLASS[,CLASS], full, budget:BYTES
-  int64_t microSteps = 1;      // per training step
-  bool accumulateEach = false; // communicate gradients in each micro-step, not in the last only
+  std::string remat = "none"; // none, every_n:N, segments:K, ops:CLASS[,CLASS], full, budget:BYTES
+  int64_t microSteps = 1;     // per training step
+  int64_t clusterOps = kMaxClusterValues; // most primitives that run as one kernel
+  bool accumulateEach = false;            // communicate gradients in each micro-step, not in the last only
   // The mesh that budgets are meant for.
   int worldSize = 1;
   std::optional<std::pair<int, int>> mesh; // replica, shard
@@ -87,6 +89,8 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::string>> runTexts;
   // Each phase verifies what it leaves. Off for what is compiled to be measured only.
   bool checks = true;
+  // Clusters have code in the plan. Takes a while, so not for what is compiled to be looked at.
+  bool makesCode = false;
 };
 
 } // namespace ft::compiler

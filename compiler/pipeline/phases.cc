@@ -1,6 +1,7 @@
 #include "compiler/pipeline/phases.h"
 
 #include "compiler/autodiff/passes.h"
+#include "compiler/cluster/passes.h"
 #include "compiler/composites/passes.h"
 #include "compiler/fuse/passes.h"
 #include "compiler/memory/passes.h"
@@ -102,6 +103,7 @@ void addSchedule(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createExpandCompositesPass());
   passes.addPass(mlir::ft::createFuseResidualNormPass()); // the table lists sums and norms apart
   passes.addPass(mlir::ft::createFuseGeluPass());         // products and GELUs too
+  passes.addPass(createFormClustersPass(FormClustersPassOptions{options.clusterOps}));
   passes.addPass(createLowerToFtxPass());
   JoinTransfersPassOptions buckets;
   buckets.bucketCapMb = options.overlap.prefetch == "none" ? 0 : options.overlap.bucketCapMb;

@@ -74,7 +74,7 @@ private:
 std::optional<mlir::ftx::Axis> findAxis(mlir::Operation *op, llvm::StringRef name = "axis");
 
 /// Inherent attributes, sorted by name, absent unit attributes as false, without symbols: a kernel finds all
-/// that its op declares.
+/// that its op declares. Of a cluster its body.
 llvm::SmallVector<mlir::NamedAttribute> kernelAttributes(mlir::Operation *op);
 
 /// True when `view` lies in host memory.

@@ -52,6 +52,9 @@ SmallVector<NamedAttribute> kernelAttributes(Operation *op) {
   auto kernel = dyn_cast<KernelOpInterface>(op);
   ArrayRef<StringRef> optional = kernel ? kernel.getOptionalAttributes() : ArrayRef<StringRef>();
   SmallVector<NamedAttribute> result;
+  // All else follows from the body.
+  if (auto cluster = dyn_cast<ClusterOp>(op))
+    return {builder.getNamedAttr("body", cluster.getBodyAttr())};
   for (StringAttr name : op->getName().getAttributeNames()) {
     if (name.getValue() == "operandSegmentSizes")
       continue;

@@ -1,11 +1,12 @@
 // From functions to programs.
 //
 // Enters: @init, @train_micro, @train_step, @eval_step after the phases shard and precision. Leaves: ft.unit,
-// ft.parameter, persistent buffers, ftx.states and one ftx.program per function. Refused: ops that the shard
-// phase should have removed, other functions.
+// ft.parameter, persistent buffers, ftx.states and one ftx.program per function; bodies of clusters stay.
+// Refused: ops that the shard phase should have removed, other functions.
 #include "compiler/schedule/passes.h"
 
 #include "compiler/schedule/function_lowering.h"
+#include "dialects/ft/composites.h"
 
 namespace ft::compiler {
 
@@ -17,7 +18,7 @@ namespace {
 using namespace mlir;
 
 LogicalResult checkFunctions(ModuleOp module) {
-  for (auto function : module.getOps<func::FuncOp>()) {
+  for (func::FuncOp function : mlir::ft::programsOf(module)) {
     StringRef name = function.getSymName();
     if (!llvm::is_contained({mlir::ft::kInitFunction, mlir::ft::kTrainMicroFunction,
                              mlir::ft::kTrainStepFunction, mlir::ft::kEvalStepFunction},
@@ -37,7 +38,7 @@ struct LowerToFtxPass : impl::LowerToFtxPassBase<LowerToFtxPass> {
     ModuleOp module = getOperation();
     if (failed(checkFunctions(module)))
       return signalPassFailure();
-    SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+    SmallVector<func::FuncOp> functions = llvm::to_vector(mlir::ft::programsOf(module));
     OpBuilder builder(functions.front());
     JobState state(module, builder);
     for (func::FuncOp function : functions) {

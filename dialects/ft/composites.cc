@@ -48,7 +48,7 @@ LogicalResult CallOp::verify() {
 }
 
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  func::FuncOp callee = verify::composite(*this, symbols, getCalleeAttr());
+  func::FuncOp callee = verify::function(*this, symbols, getCalleeAttr());
   if (!callee)
     return failure();
   if (!isComposite(callee))

@@ -1,8 +1,7 @@
 // Composites: private functions of a module that ft.call calls.
 #pragma once
 
-#include "dialects/ft/dialect.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "dialects/ft/clusters.h"
 
 namespace mlir::ft {
 
@@ -11,10 +10,11 @@ inline constexpr llvm::StringLiteral kCompositeAttr = "ft.composite";
 
 inline bool isComposite(func::FuncOp function) { return function->hasAttr(kCompositeAttr); }
 
-// The functions of `module` that are run, which are all others.
+// The functions of `module` that are run: neither composites nor clusters.
 inline auto programsOf(ModuleOp module) {
-  return llvm::make_filter_range(module.getOps<func::FuncOp>(),
-                                 [](func::FuncOp function) { return !isComposite(function); });
+  return llvm::make_filter_range(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+    return !isComposite(function) && !isCluster(function);
+  });
 }
 
 inline auto compositesOf(ModuleOp module) {

@@ -12,5 +12,6 @@ include "dialects/ft/loss_ops.td"
 include "dialects/ft/latent_ops.td"
 include "dialects/ft/unit_ops.td"
 include "dialects/ft/host_ops.td"
+include "dialects/ft/cluster_ops.td"
 
 #endif // FT_OPS

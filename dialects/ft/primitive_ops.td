@@ -63,7 +63,8 @@ def Ft_PadOp : Ft_Primitive<"pad", [MovesElements]> {
 def Ft_ReduceOp : Ft_Primitive<"reduce", [], [], ["getFlops"]> {
   let summary = "The sum, the maximum or the minimum over the dimensions `dims`, which the result lacks";
   let description = [{
-    `kind` is "sum", "max" or "min"; `dims` are ascending. Sums are in f64, and rounded to f32 and from there to the type. A maximum is NaN where an element is; its
+    `kind` is "sum", "max" or "min"; `dims` are ascending. Sums over the last dimension, or over all but the last, are in f32 on 64 lanes that a tree joins; others are in
+    f64, and rounded to f32. Both are rounded from there to the type. A maximum is NaN where an element is; its
     gradient is shared by the elements that have it (torch.amax).
   }];
   let arguments = (ins Ft_Tensor:$x, StrAttr:$kind, DenseI64ArrayAttr:$dims);

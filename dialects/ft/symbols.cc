@@ -28,7 +28,7 @@ UnitOp unit(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr nam
   return find<UnitOp>(op, symbols, name, "ft.unit");
 }
 
-func::FuncOp composite(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name) {
+func::FuncOp function(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name) {
   return find<func::FuncOp>(op, symbols, name, "function");
 }
 

@@ -9,6 +9,6 @@ namespace mlir::ft::verify {
 // Emits an error at `op` and returns null when there is no such parameter, unit or function.
 ParameterOp parameter(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name);
 UnitOp unit(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name);
-func::FuncOp composite(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name);
+func::FuncOp function(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name);
 
 } // namespace mlir::ft::verify

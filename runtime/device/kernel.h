@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/base/cluster.h"
 #include "runtime/base/dtype.h"
 
 namespace ft {
@@ -63,8 +64,13 @@ class KernelAttributes {
   bool Has(std::string_view name) const;
   const std::vector<std::pair<std::string, Value>>& entries() const { return entries_; }
 
+  // What the kernel "cluster" computes; null where nothing is said.
+  void SetCluster(std::shared_ptr<const Cluster> cluster) { cluster_ = std::move(cluster); }
+  const Cluster* cluster() const { return cluster_.get(); }
+
  private:
   std::vector<std::pair<std::string, Value>> entries_;
+  std::shared_ptr<const Cluster> cluster_;
 };
 
 // Operands in the order of the op's declaration in ops.td; optional ones keep their place. Results likewise.

@@ -6,11 +6,10 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "runtime/base/reduction_kind.h"
 #include "runtime/device/kernel.h"
 
 namespace ft {
-
-enum class ReductionKind : uint8_t { kSum, kMax, kMin };
 
 // Nested loops; strides of x, in elements. The last is the innermost.
 struct ReductionLoops {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/monotonic_clock.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/plan_clusters.h"
 
 namespace ft {
 namespace {
@@ -47,6 +48,7 @@ Executor::Executor(const proto::Plan& plan, const BoundPlan& bound, Device& devi
       device_(device),
       communicators_(communicators),
       record_(options.record && device.records()),
+      generated_kernels_(options.generated_kernels),
       on_failure_(options.on_failure),
       arena_(std::move(arena)),
       host_arena_(std::move(host_arena)),
@@ -61,12 +63,17 @@ Executor::~Executor() {
 
 absl::Status Executor::Load() {
   FT_ASSIGN_OR_RETURN(ports_, HostPorts::Create(plan_, resolver_, device_));
+  FT_ASSIGN_OR_RETURN(auto made, ClustersOf(plan_));
+  for (const std::shared_ptr<Cluster>& cluster : made)
+    if (!generated_kernels_) cluster->codes.clear();
+  const std::vector<std::shared_ptr<const Cluster>> clusters(made.begin(), made.end());
   const ScheduleContext context{.plan = plan_,
                                 .bound = bound_,
                                 .resolver = resolver_,
                                 .device = device_,
                                 .communicators = communicators_,
                                 .ports = ports_,
+                                .clusters = clusters,
                                 .on_failure = [this](const absl::Status& status) { Fail(status); },
                                 .counts = counts_};
   programs_.reserve(plan_.programs_size());

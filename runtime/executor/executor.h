@@ -33,6 +33,8 @@ struct ExecutorOptions {
   // Told, from any thread, of a collective that failed, after the run was cancelled. Run returns the error,
   // but only when the device lets go of what it has.
   std::function<void(const absl::Status&)> on_failure = {};
+  // Whether clusters run the code that the plan has for them; else they are walked.
+  bool generated_kernels = true;
 };
 
 class Executor {
@@ -111,6 +113,7 @@ class Executor {
   Device& device_;
   const CommunicatorTable communicators_;
   const bool record_;
+  const bool generated_kernels_;
   const std::function<void(const absl::Status&)> on_failure_;
   bool observed_ = false;
   std::unique_ptr<Memory> arena_;

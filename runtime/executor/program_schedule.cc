@@ -158,8 +158,11 @@ class ScheduleBuilder {
   absl::Status AddKernel(int i) {
     const proto::Instruction& instruction = instructions_[i];
     const KernelOperands operands = context_.resolver.Operands(instruction);
+    KernelAttributes attributes = AttributesOf(instruction);
+    if (instruction.cluster_plus_one() != 0)
+      attributes.SetCluster(context_.clusters[instruction.cluster_plus_one() - 1]);
     absl::StatusOr<std::unique_ptr<Kernel>> kernel =
-        context_.device.CreateKernel(instruction.kernel(), operands, AttributesOf(instruction));
+        context_.device.CreateKernel(instruction.kernel(), operands, attributes);
     if (!kernel.ok()) {
       const std::string_view dtype =
           Name(!operands.in.empty() && operands.in[0].present() ? operands.in[0].dtype

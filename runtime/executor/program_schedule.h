@@ -27,6 +27,7 @@ struct ScheduleContext {
   Device& device;
   const CommunicatorTable& communicators;
   const HostPorts& ports;
+  absl::Span<const std::shared_ptr<const Cluster>> clusters;  // of the plan
   FailureHandler on_failure;
   CollectiveCounts& counts;  // of the collectives that are run
 };

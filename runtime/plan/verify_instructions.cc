@@ -1,5 +1,6 @@
 // Each instruction and port by itself.
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/plan_clusters.h"
 #include "runtime/plan/verify_operands.h"
 #include "runtime/plan/verify_phases.h"
 #include "runtime/plan/verify_place.h"
@@ -35,6 +36,8 @@ absl::Status VerifyKernel(const Place& place, const proto::Instruction& instruct
   for (const proto::Operand& operand : instruction.in()) FT_RETURN_IF_ERROR(verify(operand));
   for (const proto::Operand& operand : instruction.out()) FT_RETURN_IF_ERROR(verify(operand));
   FT_RETURN_IF_ERROR(verify(instruction.workspace()));
+  if ((instruction.kernel() == kClusterKernel) != (instruction.cluster_plus_one() != 0))
+    return place.Invalid("the kernel ", kClusterKernel, ", and no other, runs a cluster");
   return VerifyApart(place, instruction);
 }
 
@@ -67,6 +70,10 @@ absl::Status VerifyInstruction(const Place& place, const proto::Instruction& ins
     return place.Invalid("it is about unit ", instruction.unit_plus_one() - 1, " of ",
                          place.plan.units_size());
   }
+  if (instruction.cluster_plus_one() > static_cast<uint32_t>(place.plan.clusters_size())) {
+    return place.Invalid("it runs cluster ", instruction.cluster_plus_one() - 1, " of ",
+                         place.plan.clusters_size());
+  }
   for (const auto* operands : {&instruction.in(), &instruction.out()}) {
     for (const proto::Operand& operand : *operands) {
       FT_RETURN_IF_ERROR(VerifyOperand(place, operand));
@@ -76,6 +83,8 @@ absl::Status VerifyInstruction(const Place& place, const proto::Instruction& ins
   FT_RETURN_IF_ERROR(VerifyOperand(place, instruction.workspace()));
   FT_RETURN_IF_ERROR(VerifyAfter(place, instruction));
   if (IsTransfer(instruction.opcode())) return VerifyTransfer(place, instruction);
+  if (instruction.opcode() != proto::KERNEL && instruction.cluster_plus_one() != 0)
+    return place.Invalid("it runs a cluster, but is no kernel");
   if (instruction.axis() != proto::AXIS_NONE || instruction.mean() != proto::AXIS_NONE)
     return place.Invalid("it has an axis, but joins no ranks");
   return instruction.opcode() == proto::KERNEL ? VerifyKernel(place, instruction)

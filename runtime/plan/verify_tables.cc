@@ -13,6 +13,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/mesh.h"
+#include "runtime/plan/plan_clusters.h"
 #include "runtime/plan/plan_facts.h"
 #include "runtime/plan/size_expr.h"
 #include "runtime/plan/target.h"
@@ -49,6 +50,11 @@ absl::Status VerifyCompiledFor(const proto::Plan& plan) {
                    ranks.shard());
   }
   return absl::OkStatus();
+}
+
+absl::Status VerifyClusters(const proto::Plan& plan) {
+  const auto clusters = ClustersOf(plan);
+  return clusters.ok() ? absl::OkStatus() : Invalid(clusters.status().message());
 }
 
 absl::Status VerifyFacts(const proto::Plan& plan) {
@@ -265,6 +271,7 @@ absl::Status VerifyPrograms(const proto::Plan& plan) {
 absl::Status VerifyTables(const proto::Plan& plan) {
   FT_RETURN_IF_ERROR(VerifyNumbers(plan));
   FT_RETURN_IF_ERROR(VerifyFacts(plan));
+  FT_RETURN_IF_ERROR(VerifyClusters(plan));
   FT_RETURN_IF_ERROR(VerifyUnits(plan));
   FT_RETURN_IF_ERROR(VerifyParameters(plan));
   FT_RETURN_IF_ERROR(VerifyBuffers(plan));

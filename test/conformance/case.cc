@@ -74,6 +74,7 @@ const std::vector<CaseList>& CaseLists() {
         "sum_leading"},
        &MovementCases},
       {PrimitiveOps(), &PrimitiveCases},
+      {{"cluster"}, &ClusterCases},
       {{"reshape", "transpose", "slice", "pad", "reduce", "dot"}, &ShapeCases},
       {{"gather_elements", "scatter_add_elements", "cumsum", "argsort", "histogram", "grouped_dot",
         "grouped_dot_grad"},

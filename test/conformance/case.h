@@ -58,6 +58,7 @@ struct Case {
 
 std::vector<Case> ElementwiseCases();
 std::vector<Case> PrimitiveCases();
+std::vector<Case> ClusterCases();
 std::vector<Case> ShapeCases();
 std::vector<Case> IndexCases();
 std::vector<Case> AnyAxisCases();  // part of MovementCases

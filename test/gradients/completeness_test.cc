@@ -71,6 +71,7 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"reload", step},
       {"add_layer_norm", fusion},
       {"add_rms_norm", fusion},
+      {"cluster", fusion},
       {"matmul_gelu", fusion},
       {"matmul_gelu_grad", fusion},
       {"loss_count", "is evaluation's, which has no gradients"},

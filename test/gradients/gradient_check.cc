@@ -6,6 +6,7 @@
 #include <random>
 
 #include "compiler/autodiff/passes.h"
+#include "compiler/cluster/passes.h"
 #include "compiler/composites/passes.h"
 #include "compiler/fuse/passes.h"
 #include "dialects/ft/dialect.h"
@@ -80,6 +81,7 @@ bool differentiate(ModuleOp module, Pipeline pipeline) {
     manager.addPass(createVerifyAutodiffPass());
   }
   manager.addPass(::ft::compiler::createExpandCompositesPass());
+  if (fused) manager.addPass(::ft::compiler::createFormClustersPass());
   return succeeded(manager.run(module));
 }
 

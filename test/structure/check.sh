@@ -63,11 +63,11 @@ for rule in "${RULES[@]}"; do
     }' <<<"$lines")"
 done
 
-# Compiler phases do not include each other; the pipeline alone orders them.
+# Compiler phases do not include each other; the pipeline alone orders them. Code generation is no phase: they use it.
 report phases-apart "compiler phases do not include each other; compiler/pipeline orders them" "$(awk -F: '
   match($1, /^compiler\/[a-z_]+\//) && match($0, /"compiler\/[a-z_]+\//) {
     included = substr($0, RSTART + 1, RLENGTH - 1)
-    if (index($1, "compiler/pipeline/") != 1 && index($1, included) != 1) print
+    if (index($1, "compiler/pipeline/") != 1 && index($1, included) != 1 && included != "compiler/codegen/") print
   }' <<<"$includes")"
 
 # Every header is guarded the same way.

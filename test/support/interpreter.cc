@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/codegen/cluster_body.h"
+#include "dialects/ft/clusters.h"
 #include "dialects/ft/dialect.h"
 #include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/base/device_class.h"
@@ -233,6 +235,12 @@ class Interpreter {
 
 absl::StatusOr<::ft::KernelAttributes> kernelAttributes(Operation* op) {
   ::ft::KernelAttributes attributes;
+  if (auto cluster = dyn_cast<ClusterOp>(op)) {
+    FailureOr<::ft::ClusterBody> body = ::ft::compiler::clusterBodyOf(bodyOf(cluster));
+    if (failed(body)) return absl::InvalidArgumentError("has no body");
+    attributes.SetCluster(std::make_shared<const ::ft::Cluster>(::ft::Cluster{*std::move(body), {}, {}}));
+    return attributes;
+  }
   auto kernel = dyn_cast<KernelOpInterface>(op);
   ArrayRef<StringRef> optional = kernel ? kernel.getOptionalAttributes() : ArrayRef<StringRef>();
   for (StringAttr name : op->getName().getAttributeNames()) {

@@ -71,9 +71,10 @@ absl::Status Compile(const CompileCommand& command, const Effective& effective) 
     if (number == 0) FT_RETURN_IF_ERROR(CheckBatch(effective, module));
     return Observe(command, phase, number, module);
   };
-  FT_ASSIGN_OR_RETURN(
-      const ft::proto::Plan plan,
-      ft::compiler::compileModel(command.model, CompileOptionsOf(effective.configuration), observe));
+  ft::compiler::CompileOptions options = CompileOptionsOf(effective.configuration);
+  options.makesCode = !command.output.empty();
+  FT_ASSIGN_OR_RETURN(const ft::proto::Plan plan,
+                      ft::compiler::compileModel(command.model, options, observe));
   FT_RETURN_IF_ERROR(ft::VerifyPlan(plan));
   FT_RETURN_IF_ERROR(ft::VerifyWorlds(plan, ft::SampleMeshes(plan)));
   if (const std::string remark = MemoryRemark(plan); !remark.empty()) ft::PrintError("ftc: " + remark);

@@ -275,6 +275,9 @@ void AddMachine(CLI::App& app, Flags& flags) {
                                      "Best one for kernels on the CPU, of those that this machine has; all "
                                      "ranks use the best one that every "
                                      "rank may use, since results differ between them");
+  AddChoice<bool>(app, "--kernels", flags.generated_kernels, {{"generated", true}, {"reference", false}},
+                  "generated",
+                  "reference: no code of the plan is run; what it was made of is computed op by op, slowly");
   AddChoice<CollectiveBackend>(app, "--comm-backend", flags.backend,
                                {{"auto", CollectiveBackend::kAuto},
                                 {"shm", CollectiveBackend::kShm},

@@ -42,6 +42,7 @@ struct Flags {
   bool check = false;                // prove the job, train nothing
   DeviceKind device = DeviceKind::kCpu;
   CudaFlags cuda;
+  bool generated_kernels = true;            // else clusters are walked
   std::optional<cpu::Isa> instruction_set;  // absent: the best that every rank has
   int threads = 0;              // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
   std::optional<bool> shuffle;  // absent: on, or as the run that is resumed

@@ -298,10 +298,11 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
   absl::StrAppendFormat(
       &text,
       " device=%s comm_backend=%s trace_steps=%d cuda_graph=%s deterministic=%s tf32=%s attention=%s "
-      "share_gpus=%s",
+      "share_gpus=%s kernels=%s",
       Name(flags.device), Name(flags.backend), flags.trace.empty() ? 0 : flags.trace_steps,
       OnOff(flags.cuda.graph), OnOff(platform.deterministic), OnOff(platform.allow_tf32),
-      Name(platform.attention), OnOff(flags.device == DeviceKind::kCuda && platform.share_devices));
+      Name(platform.attention), OnOff(flags.device == DeviceKind::kCuda && platform.share_devices),
+      flags.generated_kernels ? "generated" : "reference");
   return text;
 }
 

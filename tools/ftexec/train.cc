@@ -183,9 +183,11 @@ class Run {
   }
 
   absl::Status CreateExecutor() {
-    auto executor = Executor::Create(
-        job_.plan(), job_.bound, device_.device(), peers_.communicators.table(), job_.rank(),
-        {.record = flags_.cuda.graph, .on_failure = [this](const absl::Status& s) { guard_.Failed(s); }});
+    auto executor =
+        Executor::Create(job_.plan(), job_.bound, device_.device(), peers_.communicators.table(), job_.rank(),
+                         {.record = flags_.cuda.graph,
+                          .on_failure = [this](const absl::Status& s) { guard_.Failed(s); },
+                          .generated_kernels = flags_.generated_kernels});
     if (absl::IsResourceExhausted(executor.status()) && job_.rank() == 0) PrintArena(job_);
     FT_RETURN_IF_ERROR(executor.status());
     executor_ = *std::move(executor);

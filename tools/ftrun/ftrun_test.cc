@@ -190,7 +190,7 @@ class FtrunTest : public ::testing::Test {
     return pids;
   }
   static bool EndsSoon(pid_t pid) {
-    for (int i = 0; i < 200 && kill(pid, 0) == 0; ++i) std::this_thread::sleep_for(milliseconds(10));
+    for (int i = 0; i < 2000 && kill(pid, 0) == 0; ++i) std::this_thread::sleep_for(milliseconds(10));
     return kill(pid, 0) != 0;
   }
   std::string PidScript() const {

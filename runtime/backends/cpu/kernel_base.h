@@ -25,6 +25,7 @@ struct KernelContext {
   const KernelAttributes& attributes;
   int num_threads;
   int world_size = 0;  // 0 when it is not known
+  Isa isa = Isa::kGeneric;
 
   const Tensor& in(size_t i) const { return operands.in[i]; }
   const Tensor& out(size_t i) const { return operands.out[i]; }
@@ -51,7 +52,8 @@ KernelOr MakeKernel(F run) {
 template <Maker kMaker, Isa kIsa>
 KernelOr Create(const KernelOperands& operands, const KernelAttributes& attributes,
                 const KernelEnvironment& environment) {
-  return kMaker({RoutinesFor(kIsa), operands, attributes, environment.num_threads, environment.world_size});
+  return kMaker(
+      {RoutinesFor(kIsa), operands, attributes, environment.num_threads, environment.world_size, kIsa});
 }
 
 template <Maker kMaker>

@@ -11,6 +11,7 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterBinaryMapper(registry, isa);
   cpu::RegisterBits(registry, isa);
   cpu::RegisterCast(registry, isa);
+  cpu::RegisterCluster(registry, isa);
   cpu::RegisterCopy(registry, isa);
   cpu::RegisterCrossEntropy(registry, isa);
   cpu::RegisterDot(registry, isa);

@@ -12,6 +12,7 @@ void RegisterAttention(KernelRegistry& registry, Isa isa);
 void RegisterBinaryMapper(KernelRegistry& registry, Isa isa);
 void RegisterBits(KernelRegistry& registry, Isa isa);
 void RegisterCast(KernelRegistry& registry, Isa isa);
+void RegisterCluster(KernelRegistry& registry, Isa isa);
 void RegisterCopy(KernelRegistry& registry, Isa isa);
 void RegisterCrossEntropy(KernelRegistry& registry, Isa isa);
 void RegisterDot(KernelRegistry& registry, Isa isa);

@@ -17,6 +17,7 @@ std::vector<std::string> KernelTable::Names() const {
 
 void RegisterCudaKernels(KernelTable& table) {
   RegisterAttention(table);
+  RegisterCluster(table);
   RegisterDot(table);
   RegisterElementwise(table);
   RegisterEmbedding(table);

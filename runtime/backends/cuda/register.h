@@ -22,6 +22,7 @@ void RegisterNorm(KernelTable& table);        // layer_norm, rms_norm, gradients
 void RegisterOptimizer(KernelTable& table);   // adamw adam sgd accumulate drain loss_scale update_scaler
 void RegisterPrimitives(KernelTable& table);  // convert, and rows of elementwise.def that the table lacks
 void RegisterRandom(KernelTable& table);      // init_normal init_constant dropout
+void RegisterCluster(KernelTable& table);
 void RegisterReduce(KernelTable& table);
 void RegisterSums(KernelTable& table);  // sum_leading sum_squares clip_coefficient health
 

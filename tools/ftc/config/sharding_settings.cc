@@ -114,6 +114,8 @@ std::vector<Setting> OverlapRows() {
       {"memory_budget", kOverlap, "BYTES", Bytes(FT_OPTION(overlap.memoryBudget)),
        "Bytes of each rank's arena and of what the target announces beside it, a hard limit, within which "
        "prefetch=auto looks for the fastest; 0: none"},
+      {"cluster_ops", kOverlap, "N", Integer(FT_OPTION(clusterOps), 1, ft::kMaxClusterValues),
+       "Most primitives that run as one kernel; no bit depends on it"},
   };
 }
 

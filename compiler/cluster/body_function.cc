@@ -1,0 +1,67 @@
+#include "compiler/cluster/body_function.h"
+
+#include "dialects/ft/clusters.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace ft::compiler {
+namespace {
+
+using namespace mlir;
+
+bool isFill(Value value) { return value.getDefiningOp<mlir::ft::FillOp>() != nullptr; }
+
+// Without what says where it stood.
+Operation *cloneInto(OpBuilder &builder, Operation *op, IRMapping &values) {
+  Operation *clone = builder.clone(*op, values);
+  clone->setLoc(builder.getUnknownLoc());
+  for (StringRef name : {mlir::ft::kLayerAttr, mlir::ft::kPhaseAttr, mlir::ft::kRematAttr})
+    clone->removeAttr(name);
+  return clone;
+}
+
+} // namespace
+
+OpGroup::OpGroup(ArrayRef<Operation *> ops) : ops(ops) {
+  llvm::SmallPtrSet<Operation *, 16> members(ops.begin(), ops.end());
+  for (Operation *op : ops) {
+    for (Value operand : op->getOperands())
+      if (!members.contains(operand.getDefiningOp()) && !isFill(operand))
+        inputs.insert(operand);
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+        results.push_back(result);
+  }
+}
+
+std::optional<BodyFunction> makeBodyFunction(const OpGroup &group) {
+  if (group.results.empty() || group.results.size() > kMaxClusterOutputs ||
+      group.inputs.size() > kMaxClusterInputs || group.inputs.size() + group.ops.size() > kMaxClusterValues)
+    return std::nullopt;
+  MLIRContext *context = group.ops.front()->getContext();
+  auto type = FunctionType::get(
+      context, llvm::map_to_vector(group.inputs, [](Value value) { return value.getType(); }),
+      llvm::map_to_vector(group.results, [](Value value) { return value.getType(); }));
+  auto function = func::FuncOp::create(UnknownLoc::get(context), "cluster", type);
+  OwningOpRef<func::FuncOp> owned = function;
+  function.setPrivate();
+  function->setAttr(mlir::ft::kClusterAttr, UnitAttr::get(context));
+  Block *block = function.addEntryBlock();
+  OpBuilder builder = OpBuilder::atBlockEnd(block);
+  IRMapping values;
+  values.map(group.inputs.getArrayRef(), block->getArguments());
+  for (Operation *op : group.ops) {
+    for (Value operand : op->getOperands())
+      if (isFill(operand) && !values.contains(operand))
+        cloneInto(builder, operand.getDefiningOp(), values);
+    cloneInto(builder, op, values);
+  }
+  auto results = llvm::map_to_vector(group.results, [&](Value value) { return values.lookup(value); });
+  func::ReturnOp::create(builder, builder.getUnknownLoc(), results);
+  ScopedDiagnosticHandler silent(context, [](Diagnostic &) { return success(); });
+  FailureOr<ClusterBody> body = clusterBodyOf(function);
+  if (failed(body))
+    return std::nullopt;
+  return BodyFunction{std::move(owned), *std::move(body)};
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,27 @@
+// The function of a group of ops.
+#pragma once
+
+#include "compiler/codegen/cluster_body.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace ft::compiler {
+
+/// Ops of one block, in its order. Values that they read and do not make are its inputs, those that others
+/// read its results. ft.fill is no member: whoever reads one has it.
+struct OpGroup {
+  explicit OpGroup(llvm::ArrayRef<mlir::Operation *> ops);
+
+  llvm::SmallVector<mlir::Operation *> ops;
+  llvm::SmallSetVector<mlir::Value, 8> inputs;
+  llvm::SmallVector<mlir::Value> results;
+};
+
+/// A private function with the ops of `group`, in no module, and what a plan has of it; null where the group
+/// is no body of a cluster.
+struct BodyFunction {
+  mlir::OwningOpRef<mlir::func::FuncOp> function;
+  ClusterBody body;
+};
+std::optional<BodyFunction> makeBodyFunction(const OpGroup &group);
+
+} // namespace ft::compiler

@@ -1,0 +1,98 @@
+// --ft-form-clusters
+// Enters: programs whose element types are final, without composites. Leaves: ft.cluster in the place of ops
+// that can run as one kernel, and their bodies. Nothing is refused.
+#include "compiler/cluster/groups.h"
+#include "compiler/cluster/passes.h"
+#include "dialects/ft/composites.h"
+#include "runtime/plan/plan_clusters.h"
+
+#include <map>
+
+namespace ft::compiler {
+
+#define GEN_PASS_DEF_FORMCLUSTERSPASS
+#include "compiler/cluster/passes.h.inc"
+
+namespace {
+
+using namespace mlir;
+using mlir::ft::ClusterOp;
+
+class ClusterMaker {
+public:
+  explicit ClusterMaker(ModuleOp module) : symbols(module), end(OpBuilder::atBlockEnd(module.getBody())) {}
+
+  void make(const PlacedGroup &placed) {
+    OpGroup group(placed.ops);
+    std::optional<BodyFunction> made = makeBodyFunction(group);
+    OpBuilder builder(placed.place);
+    auto locations = llvm::map_to_vector(group.ops, [](Operation *op) { return op->getLoc(); });
+    SmallVector<int64_t> inPlace = placesOf(made->body, group);
+    int64_t bytes = made->body.PartialBytes();
+    auto types = llvm::map_to_vector(group.results, [](Value value) { return value.getType(); });
+    auto cluster = ClusterOp::create(builder, builder.getFusedLoc(locations), types,
+                                     functionOf(*std::move(made)), group.inputs.getArrayRef(),
+                                     builder.getI64IntegerAttr(bytes), builder.getDenseI64ArrayAttr(inPlace));
+    mlir::ft::setLayer(cluster, mlir::ft::getLayer(placed.place));
+    mlir::ft::setPhase(cluster, mlir::ft::getPhase(placed.place).getValue());
+    for (auto [from, to] : llvm::zip_equal(group.results, cluster.getOutputs()))
+      from.replaceAllUsesWith(to);
+    for (Operation *op : llvm::reverse(group.ops))
+      op->erase();
+  }
+
+private:
+  // For each result an operand of its own, or -1.
+  static SmallVector<int64_t> placesOf(const ClusterBody &body, const OpGroup &group) {
+    SmallVector<int64_t> places;
+    for (auto [output, result] : llvm::zip_equal(body.outputs, group.results)) {
+      int64_t place = -1;
+      for (auto [i, input] : llvm::enumerate(body.inputs))
+        if (place < 0 && MayTakePlaceOf(body, input, output) && !llvm::is_contained(places, int64_t(i)) &&
+            group.inputs[i].getType() == result.getType())
+          place = i;
+      places.push_back(place);
+    }
+    return places;
+  }
+
+  // One for all bodies that are alike and have the same types.
+  FlatSymbolRefAttr functionOf(BodyFunction made) {
+    auto key = std::pair(made.function->getFunctionType().getAsOpaquePointer(),
+                         ToProto(made.body).SerializeAsString());
+    func::FuncOp &function = functions[key];
+    if (!function) {
+      function = made.function.release();
+      symbols.insert(function, end.getInsertionPoint()); // with a number behind its name
+    }
+    return FlatSymbolRefAttr::get(function.getSymNameAttr());
+  }
+
+  SymbolTable symbols;
+  OpBuilder end;
+  std::map<std::pair<const void *, std::string>, func::FuncOp> functions;
+};
+
+// Constants whose readers have them in their bodies.
+void eraseDeadFills(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isa<mlir::ft::FillOp>(op) && op.use_empty())
+      op.erase();
+}
+
+struct FormClustersPass : impl::FormClustersPassBase<FormClustersPass> {
+  using FormClustersPassBase::FormClustersPassBase;
+
+  void runOnOperation() override {
+    ClusterMaker maker(getOperation());
+    for (func::FuncOp program : llvm::to_vector(mlir::ft::programsOf(getOperation()))) {
+      Block &block = program.getBody().front();
+      for (const PlacedGroup &group : formGroups(block, ops))
+        maker.make(group);
+      eraseDeadFills(block);
+    }
+  }
+};
+
+} // namespace
+} // namespace ft::compiler

@@ -1,0 +1,152 @@
+// Ops have numbers, in the order of the block; a group has that of the member in whose place it stands. What
+// is read always has a lower number than who reads it, before and after two groups become one: this one takes
+// the number of the later group if nobody between reads the earlier one, or that of the earlier one if the
+// later one reads nothing between. So groups never wait for each other, and no other op moves.
+#include "compiler/cluster/groups.h"
+
+#include "compiler/codegen/elements.h"
+
+namespace ft::compiler {
+namespace {
+
+using namespace mlir;
+
+bool isMove(Operation *op) { return isa<mlir::ft::BroadcastOp, mlir::ft::ReshapeOp>(op); }
+
+bool mayBeMember(Operation *op) {
+  if (!op->getNumResults() || !mlir::ft::getPhase(op) ||
+      mlir::ft::getPhase(op).getValue() == mlir::ft::kPhaseOptimizer)
+    return false;
+  auto isFloat = [](Value value) {
+    auto tensor = dyn_cast<RankedTensorType>(value.getType());
+    return tensor && isa<FloatType>(tensor.getElementType());
+  };
+  if (auto copy = dyn_cast<mlir::ft::CopyOp>(op)) // a cast
+    return isFloat(copy.getX()) && copy.getX().getType() != copy.getType();
+  return elementwiseRowOf(op) || isMove(op) || isa<mlir::ft::ConvertOp, mlir::ft::ReduceOp>(op);
+}
+
+class Grouping {
+public:
+  Grouping(Block &block, int64_t most) : most(most) {
+    for (Operation &op : block) {
+      numbers[&op] = ops.size();
+      ops.push_back(&op);
+    }
+    groupOf.resize(ops.size());
+    for (auto [number, op] : llvm::enumerate(ops)) {
+      groupOf[number] = number;
+      groups.push_back({{static_cast<unsigned>(number)}, static_cast<unsigned>(number), isAlone(op)});
+    }
+  }
+
+  SmallVector<PlacedGroup> run() {
+    for (unsigned number = 0; number < ops.size(); ++number)
+      if (!groups[groupOf[number]].closed)
+        for (Value operand : ops[number]->getOperands())
+          if (Operation *maker = operand.getDefiningOp(); maker && numbers.contains(maker))
+            merge(groupOf[numbers.lookup(maker)], groupOf[number]);
+    SmallVector<PlacedGroup> result;
+    for (const Group &group : groups)
+      if (isWorthIt(group))
+        result.push_back({opsOf(group.members), ops[group.number]});
+    return result;
+  }
+
+private:
+  struct Group {
+    SmallVector<unsigned> members; // ascending
+    unsigned number;
+    bool closed; // no body of a cluster
+  };
+
+  // Nothing can join it. A reshape alone may make columns of what are rows beside other ops.
+  static bool isAlone(Operation *op) {
+    return !mayBeMember(op) || (!isMove(op) && !makeBodyFunction(OpGroup(op)));
+  }
+
+  SmallVector<Operation *> opsOf(ArrayRef<unsigned> members) const {
+    return llvm::map_to_vector(members, [&](unsigned number) { return ops[number]; });
+  }
+
+  unsigned numberOf(Operation *op) const { return groups[groupOf[numbers.lookup(op)]].number; }
+
+  bool isWorthIt(const Group &group) const {
+    if (group.closed || group.members.empty())
+      return false;
+    auto computing = llvm::count_if(group.members, [&](unsigned number) { return !isMove(ops[number]); });
+    return computing > 1 ||
+           llvm::any_of(group.members, [&](unsigned number) { return isa<mlir::ft::ReduceOp>(ops[number]); });
+  }
+
+  // What one group may have of both; forward is over before backward begins.
+  bool isSamePhase(const Group &a, const Group &b) const {
+    auto isForward = [&](const Group &group) {
+      return mlir::ft::getPhase(ops[group.number]).getValue() == mlir::ft::kPhaseForward;
+    };
+    return isForward(a) == isForward(b);
+  }
+
+  // Before `number` nobody else reads what `group` makes, or gives up what it reads.
+  bool mayMoveTo(unsigned number, const Group &group, const Group &other) const {
+    auto isLater = [&](Operation *user) {
+      const Group &its = groups[groupOf[numbers.lookup(user)]];
+      return &its == &group || &its == &other || its.number > number;
+    };
+    for (unsigned member : group.members) {
+      for (Operation *user : ops[member]->getUsers())
+        if (!isLater(user))
+          return false;
+      for (Value operand : ops[member]->getOperands())
+        if (auto view = operand.getDefiningOp<mlir::ft::ViewOp>())
+          for (Operation *user : view.getFlat().getUsers())
+            if (!isMemoryEffectFree(user) && numberOf(user) > group.number && numberOf(user) < number)
+              return false;
+    }
+    return true;
+  }
+
+  // All that `group` reads is there before `number`.
+  bool mayMoveBackTo(unsigned number, const Group &group, const Group &other) const {
+    for (unsigned member : group.members)
+      for (Value operand : ops[member]->getOperands())
+        if (Operation *maker = operand.getDefiningOp(); maker && numbers.contains(maker)) {
+          const Group &its = groups[groupOf[numbers.lookup(maker)]];
+          if (&its != &group && &its != &other && its.number > number)
+            return false;
+        }
+    return true;
+  }
+
+  void merge(unsigned earlier, unsigned later) {
+    Group &a = groups[earlier], &b = groups[later];
+    if (earlier == later || a.closed || b.closed || !isSamePhase(a, b) ||
+        static_cast<int64_t>(a.members.size() + b.members.size()) > most)
+      return;
+    bool down = mayMoveTo(b.number, a, b);
+    if (!down && !mayMoveBackTo(a.number, b, a))
+      return;
+    SmallVector<unsigned> members;
+    std::merge(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
+               std::back_inserter(members));
+    if (!makeBodyFunction(OpGroup(opsOf(members))))
+      return;
+    for (unsigned member : a.members)
+      groupOf[member] = later;
+    b.number = down ? b.number : a.number;
+    b.members = std::move(members);
+    a.members.clear();
+  }
+
+  int64_t most;
+  llvm::DenseMap<Operation *, unsigned> numbers;
+  SmallVector<Operation *> ops;
+  SmallVector<unsigned> groupOf; // by number of an op
+  SmallVector<Group> groups;
+};
+
+} // namespace
+
+SmallVector<PlacedGroup> formGroups(Block &block, int64_t most) { return Grouping(block, most).run(); }
+
+} // namespace ft::compiler

@@ -1,0 +1,18 @@
+// Which ops of a block are to be together.
+#pragma once
+
+#include "compiler/cluster/body_function.h"
+
+namespace ft::compiler {
+
+/// A group and the op in whose place it may stand: all that it reads is there, nothing before reads a result.
+struct PlacedGroup {
+  llvm::SmallVector<mlir::Operation *> ops; // in the order of the block
+  mlir::Operation *place;                   // one of them
+};
+
+/// Groups that are bodies of clusters, of at least two ops that compute, or with a reduction; `most` ops at
+/// most.
+llvm::SmallVector<PlacedGroup> formGroups(mlir::Block &block, int64_t most);
+
+} // namespace ft::compiler

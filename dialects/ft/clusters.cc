@@ -1,0 +1,52 @@
+#include "dialects/ft/clusters.h"
+
+#include "dialects/ft/symbols.h"
+
+namespace mlir::ft {
+
+func::FuncOp bodyOf(ClusterOp cluster) {
+  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(cluster, cluster.getBodyAttr());
+}
+
+LogicalResult ClusterOp::verify() {
+  if (getInPlace().size() != getNumResults())
+    return emitOpError() << "has " << getInPlace().size() << " numbers in_place for " << getNumResults()
+                         << " results";
+  for (auto [result, operand] : llvm::zip_equal(getResults(), getInPlace())) {
+    if (operand < 0)
+      continue;
+    if (operand >= static_cast<int64_t>(getNumOperands()) ||
+        getOperand(operand).getType() != result.getType())
+      return emitOpError() << "in_place names operand " << operand << ", which is none of the result's type";
+  }
+  return success();
+}
+
+LogicalResult ClusterOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  func::FuncOp body = verify::function(*this, symbols, getBodyAttr());
+  if (!body)
+    return failure();
+  if (!isCluster(body))
+    return emitOpError() << "runs " << getBodyAttr() << ", which has no attribute " << kClusterAttr;
+  if (body.getArgumentTypes() != getOperandTypes() || body.getResultTypes() != getResultTypes())
+    return emitOpError() << "has other types than " << getBodyAttr() << ", which is "
+                         << body.getFunctionType();
+  return success();
+}
+
+uint64_t ClusterOp::getFlops() {
+  uint64_t flops = 0;
+  if (func::FuncOp body = bodyOf(*this))
+    for (auto op : body.getOps<CostOpInterface>())
+      flops += op.getFlops();
+  return flops;
+}
+
+uint64_t ClusterOp::getWorkspaceBytes(::ft::DeviceClass) { return getPartialBytes(); }
+
+Value ClusterOp::getReusableOperand(unsigned index) {
+  int64_t operand = getInPlace()[index];
+  return operand < 0 ? Value() : getOperand(operand);
+}
+
+} // namespace mlir::ft

@@ -1,0 +1,59 @@
+// Walks a cluster row by row, with the loops of the elementwise ops: what runs where there is no code for it,
+// and the reference of generated code.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/backends/cpu/kernels/chunk.h"
+#include "runtime/backends/cpu/routines/routines.h"
+#include "runtime/device/cluster_operands.h"
+
+namespace ft::cpu {
+
+class ClusterWalker {
+ public:
+  ClusterWalker(ClusterOperands operands, const Routines& routines);
+
+  const ClusterBody& body() const { return body_; }
+
+  // Partial results of outputs over rows included; begins at a multiple of BlockRows() where there are such.
+  void Rows(int64_t begin, int64_t end) const;
+
+  // Columns of the outputs over rows, after all rows.
+  void Combine(int64_t begin, int64_t end) const;
+
+ private:
+  // 64 columns of every value; a value without columns has its number in all of them.
+  struct Scratch;
+
+  void ReadInputs(bool of_columns, int64_t row, int64_t column, int64_t n, Scratch& scratch) const;
+  void ComputeOps(bool of_columns, int from_level, int to_level, int64_t n, Scratch& scratch) const;
+  void Compute(size_t op, int64_t n, Scratch& scratch) const;
+  void Reduce(int level, int64_t row, int64_t columns, Scratch& scratch) const;
+  void WriteOutputs(int64_t row, int64_t columns, Scratch& scratch) const;
+  void AddPartials(int64_t row, int64_t column, int64_t n, Scratch& scratch) const;
+
+  void Round(DType dtype, int64_t n, void* chunk) const;
+  void SetIdentity(ReductionKind kind, DType dtype, void* chunk) const;
+  // sum[i] of `value[i]` more.
+  void Add(ReductionKind kind, DType dtype, int64_t n, void* sum, const void* value) const;
+  // 64 lanes to one.
+  void Join(ReductionKind kind, DType dtype, void* lanes) const;
+
+  void* InputAt(size_t input) const { return addresses_[input]; }
+  void* OutputAt(size_t output) const { return addresses_[body_.inputs.size() + output]; }
+  void* PartialAt(size_t partial) const {
+    return addresses_[body_.inputs.size() + body_.outputs.size() + partial];
+  }
+
+  ClusterBody body_;
+  std::vector<void*> addresses_;
+  const Routines& routines_;
+  ChunkMover mover_;
+  std::vector<bool> has_columns_;  // by value
+  std::vector<int> levels_;        // by value
+  int last_level_ = 0;
+};
+
+}  // namespace ft::cpu

@@ -1,0 +1,72 @@
+// cluster.
+#include "runtime/backends/cuda/routines/cluster.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/backends/cuda/register.h"
+#include "runtime/device/cluster_operands.h"
+
+namespace ft::cuda {
+namespace {
+
+ClusterArgs::Op OpOf(const ClusterBody::Op& op, bool columns, int level) {
+  ClusterArgs::Op result = {.kind = op.kind,
+                            .function = op.function,
+                            .reduction = op.reduction,
+                            .dtype = op.dtype,
+                            .columns = columns,
+                            .level = static_cast<uint8_t>(level),
+                            .count = static_cast<uint8_t>(op.operands.size()),
+                            .operands = {},
+                            .parameters = {}};
+  std::copy(op.operands.begin(), op.operands.end(), result.operands);
+  std::copy(op.parameters.begin(), op.parameters.end(), result.parameters);
+  return result;
+}
+
+ClusterArgs ArgsOf(const ClusterOperands& operands) {
+  const ClusterBody& body = operands.body;
+  const std::vector<bool> columns = HasColumns(body);
+  const std::vector<int> levels = LevelsOf(body);
+  ClusterArgs args = {.rows = body.rows,
+                      .columns = body.columns,
+                      .last_columns = body.last_columns,
+                      .block_rows = body.PartialBytes() == 0 ? 0 : body.BlockRows(),
+                      .inputs = static_cast<int>(body.inputs.size()),
+                      .ops = static_cast<int>(body.ops.size()),
+                      .outputs = static_cast<int>(body.outputs.size()),
+                      .last_level = *std::max_element(levels.begin(), levels.end()),
+                      .in = {},
+                      .op = {},
+                      .out = {}};
+  size_t next = 0;
+  for (size_t i = 0; i < body.inputs.size(); ++i) {
+    const ClusterBody::Input& input = body.inputs[i];
+    args.in[i] = {operands.addresses[next++], input.rows, input.dtype, input.columns};
+  }
+  for (size_t i = 0; i < body.ops.size(); ++i)
+    args.op[i] = OpOf(body.ops[i], columns[body.inputs.size() + i], levels[body.inputs.size() + i]);
+  size_t partials = next + body.outputs.size();
+  for (size_t i = 0; i < body.outputs.size(); ++i) {
+    const ClusterBody::Output& output = body.outputs[i];
+    args.out[i] = {.data = operands.addresses[next++],
+                   .partials = output.over_rows ? operands.addresses[partials++] : nullptr,
+                   .value = static_cast<uint8_t>(output.value),
+                   .dtype = output.dtype,
+                   .columns = output.columns,
+                   .reduction = output.reduction};
+  }
+  return args;
+}
+
+KernelOr MakeCluster(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const ClusterOperands operands, CheckCluster(context.operands, context.attributes));
+  return MakeKernel([args = ArgsOf(operands)](StreamHandle stream) { return Cluster(args, stream); });
+}
+
+}  // namespace
+
+void RegisterCluster(KernelTable& table) { table.Add("cluster", &MakeCluster); }
+
+}  // namespace ft::cuda

@@ -1,0 +1,22 @@
+// What device code knows of clusters (cluster.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ft {
+
+enum class ClusterOpKind : uint8_t {
+  kElementwise,  // a function of the operands, with parameters
+  kConvert,      // operand 0 in another type: ft.convert, or a cast between floats
+  kFill,         // the number parameters[0]
+  kReduce,       // a reduction over the columns of operand 0
+};
+
+inline constexpr int64_t kClusterLanes = 64;
+// Of a body; whoever walks one has room for as many. Values include inputs.
+inline constexpr size_t kMaxClusterValues = 64;
+inline constexpr size_t kMaxClusterInputs = 24;
+inline constexpr size_t kMaxClusterOutputs = 12;
+
+}  // namespace ft

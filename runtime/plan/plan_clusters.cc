@@ -1,0 +1,166 @@
+#include "runtime/plan/plan_clusters.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+
+namespace ft {
+namespace {
+
+using Op = ClusterBody::Op;
+
+constexpr std::string_view kReductions[] = {"sum", "max", "min"};  // by ReductionKind
+constexpr std::string_view kReduce = "reduce_";
+
+std::string_view NameOf(ReductionKind kind) { return kReductions[static_cast<int>(kind)]; }
+
+std::string NameOf(const Op& op) {
+  switch (op.kind) {
+    case Op::Kind::kElementwise:
+      return std::string(RowOf(op.function).name);
+    case Op::Kind::kConvert:
+      return "convert";
+    case Op::Kind::kFill:
+      return "fill";
+    case Op::Kind::kReduce:
+      return std::string(kReduce) + std::string(NameOf(op.reduction));
+  }
+  return "";
+}
+
+std::optional<ReductionKind> ReductionOf(std::string_view name) {
+  const auto* found = std::find(std::begin(kReductions), std::end(kReductions), name);
+  if (found == std::end(kReductions)) return std::nullopt;
+  return static_cast<ReductionKind>(found - std::begin(kReductions));
+}
+
+// Sets kind, and function or reduction.
+absl::Status SetName(std::string_view name, Op& op) {
+  if (name.substr(0, kReduce.size()) == kReduce) {
+    op.kind = Op::Kind::kReduce;
+    const std::optional<ReductionKind> kind = ReductionOf(name.substr(kReduce.size()));
+    if (kind.has_value()) op.reduction = *kind;
+    return kind.has_value() ? absl::OkStatus() : absl::InvalidArgumentError("unknown reduction");
+  }
+  if (name == "convert" || name == "fill") {
+    op.kind = name == "fill" ? Op::Kind::kFill : Op::Kind::kConvert;
+    return absl::OkStatus();
+  }
+  const auto* row = std::find_if(std::begin(kElementwiseRows), std::end(kElementwiseRows),
+                                 [&](const ElementwiseRow& candidate) { return candidate.name == name; });
+  if (row == std::end(kElementwiseRows)) return absl::InvalidArgumentError("unknown op of a cluster");
+  op.function = row->kind;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DType> TypeOf(proto::DType dtype) {
+  if (!proto::DType_IsValid(dtype)) return absl::InvalidArgumentError("unknown type in a cluster");
+  return static_cast<DType>(dtype);
+}
+
+absl::StatusOr<Op> OpOf(const proto::Cluster::Op& from) {
+  Op op;
+  FT_RETURN_IF_ERROR(SetName(from.name(), op));
+  FT_ASSIGN_OR_RETURN(op.dtype, TypeOf(from.dtype()));
+  op.operands.assign(from.operands().begin(), from.operands().end());
+  op.parameters.assign(from.parameters().begin(), from.parameters().end());
+  return op;
+}
+
+absl::StatusOr<ClusterBody::Output> OutputOf(const proto::Cluster::Output& from) {
+  ClusterBody::Output output = {.value = from.value(), .columns = from.columns()};
+  FT_ASSIGN_OR_RETURN(output.dtype, TypeOf(from.dtype()));
+  output.over_rows = !from.over_rows().empty();
+  if (!output.over_rows) return output;
+  const std::optional<ReductionKind> kind = ReductionOf(from.over_rows());
+  if (!kind.has_value()) return absl::InvalidArgumentError("unknown reduction over rows");
+  output.reduction = *kind;
+  return output;
+}
+
+absl::StatusOr<std::vector<ClusterCode>> CodesOf(const proto::Cluster& cluster) {
+  std::vector<ClusterCode> codes;
+  for (const proto::Cluster::Code& from : cluster.codes()) {
+    if (from.kernel() >= from.code().size() || from.combine() >= from.code().size())
+      return absl::InvalidArgumentError(
+          absl::StrCat("its code for ", from.target(), " begins behind its end"));
+    codes.push_back({from.target(), from.code(), from.kernel(), from.combine()});
+  }
+  return codes;
+}
+
+}  // namespace
+
+proto::Cluster ToProto(const ClusterBody& body) {
+  proto::Cluster cluster;
+  cluster.set_rows(body.rows);
+  cluster.set_columns(body.columns);
+  cluster.set_last_columns(body.last_columns);
+  for (const ClusterBody::Input& input : body.inputs) {
+    proto::Cluster::Input& to = *cluster.add_inputs();
+    to.set_dtype(static_cast<proto::DType>(input.dtype));
+    to.set_rows(input.rows);
+    to.set_columns(input.columns);
+  }
+  for (const Op& op : body.ops) {
+    proto::Cluster::Op& to = *cluster.add_ops();
+    to.set_name(NameOf(op));
+    to.mutable_operands()->Assign(op.operands.begin(), op.operands.end());
+    to.mutable_parameters()->Assign(op.parameters.begin(), op.parameters.end());
+    to.set_dtype(static_cast<proto::DType>(op.dtype));
+  }
+  for (const ClusterBody::Output& output : body.outputs) {
+    proto::Cluster::Output& to = *cluster.add_outputs();
+    to.set_value(output.value);
+    to.set_dtype(static_cast<proto::DType>(output.dtype));
+    to.set_columns(output.columns);
+    if (output.over_rows) to.set_over_rows(std::string(NameOf(output.reduction)));
+  }
+  return cluster;
+}
+
+absl::StatusOr<ClusterBody> ClusterBodyOf(const proto::Cluster& cluster) {
+  constexpr uint64_t kMost = uint64_t{1} << 62;
+  ClusterBody body;
+  if (std::max({cluster.rows(), cluster.columns(), cluster.last_columns()}) > kMost)
+    return absl::InvalidArgumentError("its space is too large");
+  body.rows = static_cast<int64_t>(cluster.rows());
+  body.columns = static_cast<int64_t>(cluster.columns());
+  body.last_columns = static_cast<int64_t>(cluster.last_columns());
+  for (const proto::Cluster::Input& from : cluster.inputs()) {
+    FT_ASSIGN_OR_RETURN(const DType dtype, TypeOf(from.dtype()));
+    body.inputs.push_back({.dtype = dtype,
+                           .rows = static_cast<int64_t>(std::min(from.rows(), kMost)),
+                           .columns = from.columns()});
+  }
+  for (const proto::Cluster::Op& from : cluster.ops()) {
+    FT_ASSIGN_OR_RETURN(Op op, OpOf(from));
+    body.ops.push_back(std::move(op));
+  }
+  for (const proto::Cluster::Output& from : cluster.outputs()) {
+    FT_ASSIGN_OR_RETURN(const ClusterBody::Output output, OutputOf(from));
+    body.outputs.push_back(output);
+  }
+  FT_RETURN_IF_ERROR(CheckClusterBody(body));
+  return body;
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<Cluster>>> ClustersOf(const proto::Plan& plan) {
+  std::vector<std::shared_ptr<Cluster>> clusters;
+  clusters.reserve(plan.clusters_size());
+  for (const proto::Cluster& from : plan.clusters()) {
+    absl::StatusOr<ClusterBody> body = ClusterBodyOf(from);
+    absl::StatusOr<std::vector<ClusterCode>> codes = CodesOf(from);
+    const absl::Status status = body.ok() ? codes.status() : body.status();
+    if (!status.ok())
+      return absl::InvalidArgumentError(absl::StrCat("cluster ", clusters.size(), ": ", status.message()));
+    clusters.push_back(std::make_shared<Cluster>(Cluster{*std::move(body), *std::move(codes), nullptr}));
+  }
+  return clusters;
+}
+
+}  // namespace ft
