@@ -1,5 +1,6 @@
 #include "compiler/cluster/body_function.h"
 
+#include "compiler/codegen/function_of_body.h"
 #include "dialects/ft/clusters.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -59,7 +60,7 @@ std::optional<BodyFunction> makeBodyFunction(const OpGroup &group) {
   func::ReturnOp::create(builder, builder.getUnknownLoc(), results);
   ScopedDiagnosticHandler silent(context, [](Diagnostic &) { return success(); });
   FailureOr<ClusterBody> body = clusterBodyOf(function);
-  if (failed(body))
+  if (failed(body) || !functionOf(*body, *context))
     return std::nullopt;
   return BodyFunction{std::move(owned), *std::move(body)};
 }

@@ -73,6 +73,26 @@ private:
   std::map<std::pair<const void *, std::string>, func::FuncOp> functions;
 };
 
+// A cluster repeats an element in a register: whoever reads what was repeated repeats it anew, so that it
+// need not be kept.
+void repeatForEachReader(Block &block) {
+  for (auto broadcast : llvm::make_early_inc_range(block.getOps<mlir::ft::BroadcastOp>())) {
+    SmallVector<Operation *> readers(broadcast->user_begin(), broadcast->user_end());
+    if (readers.size() < 2)
+      continue;
+    for (Operation *reader : llvm::SetVector<Operation *>(readers.begin(), readers.end()))
+      if (mayBeMember(reader)) {
+        OpBuilder builder(reader);
+        auto own = cast<mlir::ft::BroadcastOp>(builder.clone(*broadcast));
+        mlir::ft::setLayer(own, mlir::ft::getLayer(reader));
+        mlir::ft::setPhase(own, mlir::ft::getPhase(reader).getValue());
+        reader->replaceUsesOfWith(broadcast, own);
+      }
+    if (broadcast.use_empty())
+      broadcast.erase();
+  }
+}
+
 // Constants whose readers have them in their bodies.
 void eraseDeadFills(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
@@ -87,6 +107,7 @@ struct FormClustersPass : impl::FormClustersPassBase<FormClustersPass> {
     ClusterMaker maker(getOperation());
     for (func::FuncOp program : llvm::to_vector(mlir::ft::programsOf(getOperation()))) {
       Block &block = program.getBody().front();
+      repeatForEachReader(block);
       for (const PlacedGroup &group : formGroups(block, ops))
         maker.make(group);
       eraseDeadFills(block);

@@ -13,6 +13,8 @@ using namespace mlir;
 
 bool isMove(Operation *op) { return isa<mlir::ft::BroadcastOp, mlir::ft::ReshapeOp>(op); }
 
+} // namespace
+
 bool mayBeMember(Operation *op) {
   if (!op->getNumResults() || !mlir::ft::getPhase(op) ||
       mlir::ft::getPhase(op).getValue() == mlir::ft::kPhaseOptimizer)
@@ -25,6 +27,8 @@ bool mayBeMember(Operation *op) {
     return isFloat(copy.getX()) && copy.getX().getType() != copy.getType();
   return elementwiseRowOf(op) || isMove(op) || isa<mlir::ft::ConvertOp, mlir::ft::ReduceOp>(op);
 }
+
+namespace {
 
 class Grouping {
 public:

@@ -11,6 +11,9 @@ struct PlacedGroup {
   mlir::Operation *place;                   // one of them
 };
 
+/// Whether a cluster may have it, by itself.
+bool mayBeMember(mlir::Operation *op);
+
 /// Groups that are bodies of clusters, of at least two ops that compute, or with a reduction; `most` ops at
 /// most.
 llvm::SmallVector<PlacedGroup> formGroups(mlir::Block &block, int64_t most);

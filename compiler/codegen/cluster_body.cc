@@ -34,7 +34,7 @@ public:
     for (Value argument : function.getArguments()) {
       Layout layout = space.layout(argument);
       numbers[argument] = body.inputs.size();
-      body.inputs.push_back({.dtype = dtypeOf(argument), .rows = layout.rows, .columns = layout.columns});
+      body.inputs.push_back({.dtype = dtypeOf(argument), .rows = layout.rows, .columns = hasColumns(layout)});
     }
     for (Operation &op : function.front().without_terminator())
       if (!asColumnReduction(op.getResult(0)))
@@ -47,6 +47,9 @@ public:
   }
 
 private:
+  // With one column both are the same places, and one of them has to be said.
+  bool hasColumns(Layout layout) const { return layout.columns || space.columns() == 1; }
+
   void add(Operation *op) {
     Value result = op->getResult(0);
     if (isa<mlir::ft::BroadcastOp, mlir::ft::ReshapeOp>(op)) {
@@ -90,7 +93,7 @@ private:
       output.reduction = kindOf(reduction->kind);
     } else {
       output.value = numbers.lookup(value);
-      output.columns = space.layout(value).columns;
+      output.columns = hasColumns(space.layout(value));
     }
     body.outputs.push_back(output);
   }

@@ -46,7 +46,7 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, ArrayR
 
 PlanInfo describe(const CompileOptions &options) {
   PlanInfo info;
-  info.producer = "ftc " FT_VERSION;
+  info.producer = producer();
   info.settings = {{"beta1", options.optimizer.beta1},
                    {"beta2", options.optimizer.beta2},
                    {"eps", options.optimizer.eps},
@@ -126,8 +126,8 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
   }
   FT_ASSIGN_OR_RETURN(proto::Plan plan, emit(*module, info, error));
   recordTarget(wanted, plan);
-  if (options.makesCode && failed(addCode(*module, kX86Levels, plan)))
-    return absl::InternalError(error.text());
+  if (options.makesCode)
+    FT_RETURN_IF_ERROR(makeCode(plan));
   return plan;
 }
 

@@ -187,8 +187,10 @@ void CheckExplain(const CLI::App& sub, const CompileLine& settings, ExplainComma
   }
 }
 
-void AddPlanArgument(CLI::App& app, const char* name, const char* help, std::string& plan) {
-  app.add_subcommand(name, help)->add_option("plan", plan, "The plan")->type_name("plan.bin")->required();
+CLI::App& AddOfPlan(CLI::App& app, const char* name, const char* help, std::string& plan) {
+  CLI::App& sub = *app.add_subcommand(name, help);
+  sub.add_option("plan", plan, "The plan")->type_name("plan.bin")->required();
+  return sub;
 }
 
 void AddPostmortem(CLI::App& app, PostmortemCommand& command) {
@@ -254,11 +256,13 @@ struct Parser {
     AddModel(app, model);
     compile_line.AddTo(app);
     explain_settings.AddSettingsTo(AddExplain(app, explain, texts));
-    AddPlanArgument(app, "dump", "Prints a plan as text", dump.plan);
-    AddPlanArgument(
-        app, "verify",
-        "Proves a plan: bounds, live ranges, order, communication, addresses at world sizes 1 to 4096",
-        verify.plan);
+    AddOfPlan(app, "dump", "Prints a plan as text", dump.plan)
+        .add_flag("--kernels", dump.kernels, "The bodies of clusters, what they move, and their code");
+    AddOfPlan(app, "verify",
+              "Proves a plan: bounds, live ranges, order, communication, addresses at world sizes 1 to 4096; "
+              "and makes "
+              "its code again",
+              verify.plan);
     AddPostmortem(app, postmortem);
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
   }

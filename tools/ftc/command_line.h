@@ -58,6 +58,7 @@ struct ExplainCommand {
 // ftc dump plan.bin
 struct DumpCommand {
   std::string plan;
+  bool kernels = false;
 };
 
 // ftc verify plan.bin

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/plan/plan.pb.h"
 #include "tools/ftc/command_line.h"
 
@@ -23,5 +24,8 @@ int StatusOf(const absl::Status& status);
 int FailUsage(const std::string& message);
 
 std::string PlanText(const ft::proto::Plan& plan, uint64_t hash);
+
+// Bodies of clusters, how often they run, what they move and their code. Errors: those of ClustersOf.
+absl::StatusOr<std::string> KernelsText(const ft::proto::Plan& plan);
 
 }  // namespace ftc

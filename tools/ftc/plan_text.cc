@@ -76,6 +76,7 @@ void InstructionText(Out out, const ft::proto::Plan& plan, int index,
   fmt::format_to(out, "  {:>5} {:<8} {}", index,
                  EnumName(ft::proto::Stream_Name(instruction.stream()), instruction.stream()),
                  ft::InstructionTitle(plan, instruction));
+  if (instruction.cluster_plus_one() != 0) fmt::format_to(out, " {}", instruction.cluster_plus_one() - 1);
   if (instruction.after_size() > 0) fmt::format_to(out, " after {}", fmt::join(instruction.after(), ", "));
   if (instruction.axis() != ft::proto::AXIS_NONE)
     fmt::format_to(out, " over {}",

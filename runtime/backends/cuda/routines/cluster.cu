@@ -150,7 +150,7 @@ class RowWalk {
     if (IsReal(from) && IsReal(to)) return Rounded(FloatOf(value), to);
     if (IsReal(to)) return Rounded(static_cast<float>(IntegerOf(value).value), to);
     const Integer result = IsReal(from) ? primitive::Converted<Integer>(FloatOf(value), to)
-                                         : primitive::Converted<Integer>(IntegerOf(value), to);
+                                        : primitive::Converted<Integer>(IntegerOf(value), to);
     return static_cast<Bits32>(result.value);
   }
 

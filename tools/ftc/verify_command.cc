@@ -1,4 +1,5 @@
 #include "absl/strings/ascii.h"
+#include "compiler/codegen/plan_code.h"
 #include "fmt/format.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/standard_streams.h"
@@ -31,31 +32,37 @@ std::string CommunicatorsText(const ft::proto::Plan& plan) {
   return text.empty() ? "none" : text;
 }
 
+// Made again and compared, where the plan is of this compiler; the proofs above say nothing of what it does.
+absl::StatusOr<std::string> CodeText(const ft::proto::Plan& plan) {
+  int codes = 0;
+  for (const ft::proto::Cluster& cluster : plan.clusters()) codes += cluster.codes_size();
+  if (codes == 0) return "none";
+  if (plan.producer() != ft::compiler::producer())
+    return fmt::format("not compared: {} made it, this is {}", plan.producer(), ft::compiler::producer());
+  FT_RETURN_IF_ERROR(ft::compiler::compareCode(plan));
+  return fmt::format("{} pieces for {} clusters, the same when made again", codes, plan.clusters_size());
+}
+
 absl::Status Verify(const VerifyCommand& command) {
   FT_ASSIGN_OR_RETURN(const ft::PlanFile file, ReadVerified(command.plan));
   const std::vector<ft::Mesh> meshes = ft::SampleMeshes(file.plan);
   FT_RETURN_IF_ERROR(ft::VerifyWorlds(file.plan, meshes));
+  FT_ASSIGN_OR_RETURN(const std::string code, CodeText(file.plan));
   size_t instructions = 0;
   for (const auto& program : file.plan.programs()) instructions += program.instructions_size();
   return ft::PrintOut(fmt::format(
       "{}: valid, hash {}: {} programs, {} instructions, {} buffers\n"
       "  order: written before read, waited for, nothing touched that another stream may use\n"
       "  communicators, with their collectives in one order on all ranks, none in a cycle of waits: {}\n"
-      "  addresses: disjoint on {} meshes from {} to {}, on cpu and cuda\n",
+      "  addresses: disjoint on {} meshes from {} to {}, on cpu and cuda\n"
+      "  code: {}\n",
       command.plan, ft::PlanHashText(file.hash), file.plan.programs_size(), instructions,
       file.plan.buffers_size(), CommunicatorsText(file.plan), meshes.size(), ft::MeshText(meshes.front()),
-      ft::MeshText(meshes.back())));
-}
-
-// Not verified: a plan that is wrong is what one wants to look at.
-absl::Status Dump(const DumpCommand& command) {
-  FT_ASSIGN_OR_RETURN(const ft::PlanFile file, ft::ReadPlan(command.plan));
-  return ft::PrintOut(PlanText(file.plan, file.hash));
+      ft::MeshText(meshes.back()), code));
 }
 
 }  // namespace
 
 int Run(const VerifyCommand& command) { return StatusOf(Verify(command)); }
-int Run(const DumpCommand& command) { return StatusOf(Dump(command)); }
 
 }  // namespace ftc
