@@ -39,6 +39,21 @@ absl::Status CheckSpace(const ClusterBody& body) {
   return absl::OkStatus();
 }
 
+// A space is no larger than what is in memory: its rows are those of something, its columns too.
+absl::Status CheckExtents(const ClusterBody& body) {
+  bool has_rows = body.rows == 1, has_columns = body.columns == 1;
+  for (const ClusterBody::Input& input : body.inputs) {
+    has_rows |= input.rows == body.rows;
+    has_columns |= input.columns;
+  }
+  for (const ClusterBody::Output& output : body.outputs) {
+    has_rows |= !output.over_rows;
+    has_columns |= output.columns;
+  }
+  return has_rows && has_columns ? absl::OkStatus()
+                                 : Invalid("no input or output has its rows, or none has its columns");
+}
+
 absl::Status CheckInput(const ClusterBody& body, const ClusterBody::Input& input) {
   if (!IsType(input.dtype)) return Invalid("it has elements of type {}", Name(input.dtype));
   if (input.rows <= 0 || body.rows % input.rows != 0)
@@ -130,6 +145,7 @@ std::vector<int64_t> ClusterBody::PartialOffsets() const {
 
 absl::Status CheckClusterBody(const ClusterBody& body) {
   FT_RETURN_IF_ERROR(CheckSpace(body));
+  FT_RETURN_IF_ERROR(CheckExtents(body));
   for (size_t i = 0; i < body.inputs.size(); ++i)
     FT_RETURN_IF_ERROR(At("input", i, CheckInput(body, body.inputs[i])));
   for (size_t i = 0; i < body.ops.size(); ++i) {

@@ -73,6 +73,13 @@ INSTANTIATE_TEST_SUITE_P(
         ClusterDamage{"LongLastRow", [](proto::Cluster& c) { c.set_last_columns(7); }, "7 in the last"},
         ClusterDamage{"ShortLastRow", [](proto::Cluster& c) { c.set_last_columns(5); },
                       "last row is shorter"},
+        ClusterDamage{"RowsOfNothing",
+                      [](proto::Cluster& c) {
+                        c.set_rows(uint64_t{1} << 40);
+                        c.mutable_inputs(0)->set_rows(1);
+                        c.mutable_outputs()->DeleteSubrange(0, 1);
+                      },
+                      "no input or output has its rows"},
         ClusterDamage{"RowsOfInput", [](proto::Cluster& c) { c.mutable_inputs(0)->set_rows(3); },
                       "do not divide"},
         ClusterDamage{"TypeOfInput", [](proto::Cluster& c) { c.mutable_inputs(0)->set_dtype(proto::F64); },

@@ -114,6 +114,11 @@ bool IsQuick(const Seed& seed) {
       product = std::max(
           product, work * static_cast<double>(*std::max_element(operand.dims.begin(), operand.dims.end())));
   }
+  if (seed.cluster != nullptr) {
+    const ClusterBody& body = seed.cluster->body;
+    product = std::max(product, static_cast<double>(body.rows) * static_cast<double>(body.columns) *
+                                    static_cast<double>(body.values()));
+  }
   return product <= static_cast<double>(kMostRunWork);
 }
 
@@ -164,6 +169,7 @@ class Fuzzer {
     const KernelOperands operands = PlaceAll(seed, random, memory);
     KernelAttributes attributes;
     for (const auto& [name, value] : seed.attributes) attributes.Add(name, value);
+    attributes.SetCluster(seed.cluster);
     absl::StatusOr<std::unique_ptr<Kernel>> kernel = bench_.Create(seed.op, operands, attributes);
     if (!kernel.ok()) return kernel.status();
     ++counts_.accepted;

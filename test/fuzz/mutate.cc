@@ -217,12 +217,85 @@ void MutatePlace(Random& random, Seed& seed) {
   if (in.present && in.dtype == out.dtype && in.dims == out.dims) out.shares = static_cast<int>(at);
 }
 
+DType AnyType(Random& random) { return static_cast<DType>(random.Below(8)); }  // one is none
+
+void MutateOp(Random& random, ClusterBody::Op& op) {
+  switch (random.Below(6)) {
+    case 0:
+      op.kind = static_cast<ClusterOpKind>(random.Below(5));
+      break;
+    case 1:
+      op.function = static_cast<Elementwise>(random.Below(std::size(kElementwiseRows) + 1));
+      break;
+    case 2:
+      op.reduction = static_cast<ReductionKind>(random.Below(4));
+      break;
+    case 3:
+      if (op.operands.empty() || random.OneIn(4)) {
+        op.operands.push_back(static_cast<uint32_t>(random.Below(8)));
+      } else {
+        random.Pick(op.operands) =
+            static_cast<uint32_t>(random.OneIn(8) ? random.Below(1 << 20) : random.Below(24));
+      }
+      break;
+    case 4:
+      if (op.parameters.empty() || random.OneIn(4)) {
+        op.parameters.push_back(ExtremeReal(random, 1));
+      } else {
+        random.Pick(op.parameters) = ExtremeReal(random, 1);
+      }
+      break;
+    default:
+      op.dtype = AnyType(random);
+  }
+}
+
+void MutateBody(Random& random, Seed& seed) {
+  auto cluster = std::make_shared<Cluster>(*seed.cluster);
+  ClusterBody& body = cluster->body;
+  switch (random.Below(6)) {
+    case 0: {
+      int64_t* const extents[] = {&body.rows, &body.columns, &body.last_columns};
+      int64_t& extent = *extents[random.Below(std::size(extents))];
+      extent = Extreme(random, extent);
+      break;
+    }
+    case 1:
+      if (!body.inputs.empty()) {
+        ClusterBody::Input& input = random.Pick(body.inputs);
+        if (random.OneIn(2)) input.rows = Extreme(random, input.rows);
+        if (random.OneIn(4)) input.columns = !input.columns;
+        if (random.OneIn(4)) input.dtype = AnyType(random);
+      }
+      break;
+    case 2:
+      if (!body.outputs.empty()) {
+        ClusterBody::Output& output = random.Pick(body.outputs);
+        if (random.OneIn(2)) output.value = static_cast<uint32_t>(random.Below(24));
+        if (random.OneIn(4)) output.columns = !output.columns;
+        if (random.OneIn(4)) output.over_rows = !output.over_rows;
+        if (random.OneIn(4)) output.dtype = AnyType(random);
+        if (random.OneIn(4)) output.reduction = static_cast<ReductionKind>(random.Below(4));
+      }
+      break;
+    case 3:
+      if (!body.ops.empty())
+        body.ops.insert(body.ops.begin() + random.Below(body.ops.size()), random.Pick(body.ops));
+      break;
+    default:
+      if (!body.ops.empty()) MutateOp(random, random.Pick(body.ops));
+  }
+  seed.cluster = std::move(cluster);
+}
+
 }  // namespace
 
 void Mutate(Random& random, Seed& seed) {
   for (uint64_t changes = 1 + random.Below(4); changes > 0; --changes) {
     const uint64_t kind = random.Below(seed.attributes.empty() ? 8 : 16);
-    if (kind < 3) {
+    if (seed.cluster != nullptr && random.OneIn(2)) {
+      MutateBody(random, seed);
+    } else if (kind < 3) {
       MutateExtent(random, seed);
     } else if (kind == 3) {
       MutateTensor(random, seed);

@@ -39,6 +39,8 @@ Seed SeedOf(const Case& c, DeviceClass device) {
   }
   seed.workspace = Scratch(conformance::WorkspaceBytes(c, device));
   seed.attributes = c.attributes.entries();
+  if (c.attributes.cluster() != nullptr)
+    seed.cluster = std::make_shared<const Cluster>(*c.attributes.cluster());
   return seed;
 }
 

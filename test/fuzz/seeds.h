@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,7 @@ struct Seed {
   std::vector<Operand> in, out;
   Operand workspace;
   Entries attributes;
+  std::shared_ptr<const Cluster> cluster = nullptr;  // without code
 };
 
 // Of the conformance cases, small ones of every kernel; and of kernels that have none.
