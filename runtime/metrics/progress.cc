@@ -123,7 +123,8 @@ void Progress::ShowEvaluation(const EvaluationMetrics& metrics) {
   Line line;
   line.Add("step {}/{}  ", metrics.step + 1, total_);
   AddNumber(&line, "eval loss", metrics.loss);
-  line.Add("over {} tokens\n", metrics.tokens);
+  for (const EvaluationOutput& output : metrics.outputs) AddNumber(&line, output.name, output.value);
+  line.Add("over {} {}\n", metrics.tokens, metrics.counted);
   Write(line.text());
 }
 

@@ -3,6 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/types/span.h"
 
 namespace ft {
 
@@ -45,11 +49,21 @@ struct StepMetrics {
   bool skipped = false;  // loss or gradient norm were not finite, and the update was not applied
 };
 
+// A mean that a model reports when it is evaluated.
+struct EvaluationOutput {
+  std::string name;  // "accuracy"
+  std::string key;   // "eval_accuracy", of metrics
+  std::string tag;   // "eval/accuracy", of curves
+  double value = 0;
+};
+
 // What is known after an evaluation.
 struct EvaluationMetrics {
-  int64_t step = 0;    // the last training step before it; -1 before any
-  double loss = 0;     // mean over all targets
-  int64_t tokens = 0;  // targets, over all ranks
+  int64_t step = 0;                                 // the last training step before it; -1 before any
+  double loss = 0;                                  // mean over all targets
+  int64_t tokens = 0;                               // targets, over all ranks
+  std::string_view counted = "tokens";              // what `tokens` are
+  absl::Span<const EvaluationOutput> outputs = {};  // at most 16
 };
 
 }  // namespace ft

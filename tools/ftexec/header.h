@@ -23,11 +23,15 @@ struct CommunicationSummary {
 // "emulated link of 10 Gb/s and 50 us"
 std::string LinkText(const EmulatedLink& link);
 
+// What a rank takes at a time: "4 x 64 tokens", "32 examples".
+std::string BatchText(const proto::Plan& plan);
+
 // Model, strategy, ranks, memory, data: a few lines on stdout.
 void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
                  const CommunicationSummary& communication);
 
-// What speaks against a data file's --data-format, a line each on stderr.
+// What speaks against a data file's --data-format, and what of --eval-data is left out, a line each on
+// stderr.
 void PrintDoubts(const Job& job);
 
 // The plan alone, for simulated runs.
