@@ -1,6 +1,7 @@
 #include "compiler/pipeline/check_lookups.h"
 
 #include "compiler/pipeline/check_signature.h"
+#include "dialects/ft/composites.h"
 #include "dialects/ft/dialect.h"
 #include "dialects/ft/signature.h"
 
@@ -36,12 +37,18 @@ std::optional<Choice> choiceOf(Operation &op) {
   return std::nullopt;
 }
 
-/// Those of the model, in order; inside of composites ids are operands, which nothing is known of.
-SmallVector<Choice> choicesOf(func::FuncOp forward) {
+/// Those of a function, in order; inside of a composite that it calls, by operands of the call.
+SmallVector<Choice> choicesOf(func::FuncOp function) {
   SmallVector<Choice> choices;
-  for (Operation &op : forward.getBody().front())
+  for (Operation &op : function.getBody().front()) {
     if (std::optional<Choice> choice = choiceOf(op))
       choices.push_back(*choice);
+    auto call = dyn_cast<CallOp>(op);
+    for (Choice choice : call ? choicesOf(calleeOf(call)) : SmallVector<Choice>())
+      for (BlockArgument argument : sourcesOfIds(choice.ids).inputs)
+        choices.push_back(
+            {choice.op, call->getOperand(argument.getArgNumber()), choice.rows, choice.isTarget});
+  }
   return choices;
 }
 

@@ -113,7 +113,8 @@ private:
       auto copy = dyn_cast<CopyOp>(user);
       if (!copy || !cast<RankedTensorType>(copy.getType()).getElementType().isF32())
         return emitError() << "is bf16, which " << user->getName().getStringRef()
-                           << " cannot read; make it f32 first: ft.copy %x : " << type << " -> f32";
+                           << " cannot read; make it f32 first: ft.copy %x : " << type << " -> "
+                           << type.clone(Float32Type::get(type.getContext()));
     }
     return success();
   }

@@ -75,10 +75,16 @@ bool TakesTokens(const proto::Plan& plan) {
 
 std::string_view ExampleWord(const proto::Plan& plan) { return TakesTokens(plan) ? "sequences" : "examples"; }
 
+std::string BatchText(const proto::Plan& plan) {
+  return TakesTokens(plan) ? fmt::format("{} x {} tokens", plan.batch(), plan.seq_len())
+                           : fmt::format("{} examples", plan.batch());
+}
+
 bool CanFillUpRows(const proto::Plan& plan) {
   const bool counts = std::any_of(plan.inputs().begin(), plan.inputs().end(),
                                   [](const proto::Input& input) { return input.counted(); });
-  return counts && std::all_of(plan.programs().begin(), plan.programs().end(), [](const auto& program) {
+  return counts && TakesTokens(plan) &&
+         std::all_of(plan.programs().begin(), plan.programs().end(), [](const auto& program) {
            return program.name() != "eval_step" || program.outputs_size() <= 1;
          });
 }

@@ -41,9 +41,12 @@ std::string ExampleText(const proto::Input& input);
 bool TakesTokens(const proto::Plan& plan);
 // "sequences" of tokens, or "examples".
 std::string_view ExampleWord(const proto::Plan& plan);
+// What a rank takes at a time: "4 x 64 tokens", "32 examples".
+std::string BatchText(const proto::Plan& plan);
 
-// Whether rows of an evaluated batch can be filled up with what changes no result: all that is reported are
-// means over targets, which -1 leaves out.
+// Whether rows of an evaluated batch can be filled up with what changes no result: of sequences of tokens,
+// when all that is reported are means over targets, which -1 leaves out. Rows of other examples may have to
+// do with each other (batch norm).
 bool CanFillUpRows(const proto::Plan& plan);
 
 }  // namespace ft

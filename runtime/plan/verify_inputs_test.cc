@@ -56,6 +56,11 @@ TEST(VerifyInputsTest, AcceptsAndDescribes) {
   EXPECT_TRUE(VerifyPlan(plan).ok()) << VerifyPlan(plan);
   EXPECT_TRUE(TakesTokens(plan));
   EXPECT_TRUE(CanFillUpRows(plan));
+  proto::Plan pictures = plan;
+  for (int i : {0, 1}) pictures.mutable_inputs(i)->set_filling(proto::Input::TENSOR);
+  EXPECT_FALSE(CanFillUpRows(pictures));
+  EXPECT_EQ(BatchText(plan), "2 x 16 tokens");
+  EXPECT_EQ(BatchText(pictures), "2 examples");
   EXPECT_EQ(ExampleText(plan.inputs(2)), "f32 [3, 5]");
   EXPECT_EQ(ExampleBytes(plan.inputs(2)), 60);
   EXPECT_EQ(FillingOf("positions"), proto::Input::POSITIONS);

@@ -33,11 +33,6 @@ double Mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20)
 
 }  // namespace
 
-std::string BatchText(const proto::Plan& plan) {
-  return TakesTokens(plan) ? fmt::format("{} x {} tokens", plan.batch(), plan.seq_len())
-                           : fmt::format("{} examples", plan.batch());
-}
-
 void PrintPlanLine(const Job& job, int world_size) {
   const proto::Plan& plan = job.plan();
   Say("model {}, {} parameters; strategy {}, {} rank{} (replica {} x shard {}); plan {}\n", plan.model(),

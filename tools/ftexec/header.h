@@ -23,9 +23,6 @@ struct CommunicationSummary {
 // "emulated link of 10 Gb/s and 50 us"
 std::string LinkText(const EmulatedLink& link);
 
-// What a rank takes at a time: "4 x 64 tokens", "32 examples".
-std::string BatchText(const proto::Plan& plan);
-
 // Model, strategy, ranks, memory, data: a few lines on stdout.
 void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
                  const CommunicationSummary& communication);
