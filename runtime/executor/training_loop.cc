@@ -108,6 +108,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.grad_norm = ports_.grad_norm == nullptr ? 0.0 : *ports_.grad_norm;
   metrics.samples_per_s = static_cast<double>(sequences_per_step_) / seconds.count();
   metrics.tokens_per_s = static_cast<double>(sequences_per_step_ * seq_len_) / seconds.count();
+  metrics.counts_tokens = takes_tokens_;
   metrics.step_ms = seconds.count() * 1e3;
   metrics.exposed_ms = static_cast<double>(executor_->exposed_ns() - exposed_before) * 1e-6;
   if (outputs.save_cost) metrics.save = outputs.save_cost();

@@ -46,7 +46,8 @@ struct StepMetrics {
       {};                             // of the device as it says itself, 0 to 1, over about the last second
   std::optional<SaveCost> save = {};  // of a checkpoint that was finished since the step before
   std::optional<ComputeSpread> compute = {};  // over the ranks, of the newest step that is known
-  bool skipped = false;  // loss or gradient norm were not finite, and the update was not applied
+  bool skipped = false;       // loss or gradient norm were not finite, and the update was not applied
+  bool counts_tokens = true;  // else tokens_per_s are examples
 };
 
 // A mean that a model reports when it is evaluated.
