@@ -30,9 +30,9 @@ struct Known {
 };
 
 constexpr Known kKnown[] = {
-    {kModelAttr, Kind::Text},        {kPresetAttr, Kind::Text},   {kBasePrefixAttr, Kind::Text},
-    {kVocabSizeAttr, Kind::Checked}, {kFactsAttr, Kind::Checked}, {kBatchAttr, Kind::Batch},
-    {kSeqLenAttr, Kind::Sequence},
+    {kModelAttr, Kind::Text},        {kPresetAttr, Kind::Text},    {kBasePrefixAttr, Kind::Text},
+    {kVocabSizeAttr, Kind::Checked}, {kFactsAttr, Kind::Checked},  {kBatchAttr, Kind::Batch},
+    {kSeqLenAttr, Kind::Sequence},   {kInputsAttr, Kind::Checked}, // made anew
 };
 
 LogicalResult checkExtent(ModuleOp module, NamedAttribute attr, func::FuncOp forward, BlockArgument input,

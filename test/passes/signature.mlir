@@ -1,6 +1,8 @@
 // RUN: ftc compile %s --strategy=full_shard --dump=autodiff | FileCheck %s
 // RUN: ftc compile %s --strategy=full_shard --dump=autodiff | FileCheck %s --check-prefix=INPUTS
 // RUN: ftc compile %s --strategy=full_shard --mixed-precision=bf16 --dump=precision | FileCheck %s --check-prefix=BF16
+// RUN: ftc compile %s --strategy=full_shard --dump=parse > %t.mlir
+// RUN: ftc compile %t.mlir --strategy=full_shard --dump=autodiff | FileCheck %s
 // RUN: ftc compile %s --strategy=full_shard --mixed-precision=bf16 --dump | FileCheck %s --check-prefix=PORTS
 
 // Inputs are known by name, in any order; what only a named output needs is computed in evaluation alone, and keeps
@@ -45,6 +47,10 @@
 module {
   ft.parameter @w : tensor<4x8xf32> = #ft.init<normal, 0.1>
   ft.parameter @table : tensor<5x8xf32> = #ft.init<normal, 0.1>
+  func.func private @look(%ids: tensor<2xi32>, %table: tensor<5x8xf32>) -> tensor<2x8xf32> attributes {ft.composite} {
+    %rows = ft.embedding %ids, %table : (tensor<2xi32>, tensor<5x8xf32>) -> tensor<2x8xf32>
+    return %rows : tensor<2x8xf32>
+  }
   func.func @forward(%shift: tensor<8xf32> {ft.input = "shift", ft.constant}, %labels: tensor<2xi64> {ft.input = "labels"},
                      %pixels: tensor<2x2x4xf32> {ft.input = "pixels"}, %groups: tensor<2x3xi32> {ft.input = "groups"})
       -> (tensor<f32>, tensor<f32> {ft.output = "accuracy"}) {
@@ -53,7 +59,7 @@ module {
     %x = ft.reshape %pixels : tensor<2x2x4xf32> -> tensor<2x8xf32>
     %first = ft.slice %groups at [0, 0] : tensor<2x3xi32> -> tensor<2x1xi32>
     %group = ft.reshape %first : tensor<2x1xi32> -> tensor<2xi32>
-    %rows = ft.embedding %group, %table : (tensor<2xi32>, tensor<5x8xf32>) -> tensor<2x8xf32>
+    %rows = ft.call @look(%group, %table) : (tensor<2xi32>, tensor<5x8xf32>) -> tensor<2x8xf32>
     %sum = ft.add %x, %rows : tensor<2x8xf32>, tensor<2x8xf32>
     %h = ft.add %sum, %shift : tensor<2x8xf32>, tensor<8xf32>
     %y = ft.matmul %h, %w transpose_b : (tensor<2x8xf32>, tensor<4x8xf32>) -> tensor<2x4xf32>
