@@ -281,6 +281,26 @@ class Signatures(EndToEnd):
         (row,) = self.run_it(plan, 1, "--shuffle=off", "--steps=1", data=path)
         self.assertAlmostEqual(row["loss"], reference.evaluate([0])[0], places=5)
 
+    def test_labels_of_some_tokens(self):
+        """As masked language models have them: every example is evaluated, by any number of ranks, and only labels count."""
+        source, plan = self.dir / "model.mlir", self.dir / "plan.bin"
+        text = self.check("ftc", "model", "gpt2", "--layers=1", "--hidden=16", "--heads=2", "--seq=16", "--batch=2").stdout
+        ids = "tensor<2x16xi32>"
+        source.write_text(text.replace(f"%tokens: {ids}, %targets: {ids}", f'%tokens: {ids} {{ft.input = "tokens"}}, '
+                                       f'%targets: {ids} {{ft.input = "labels"}}'))
+        self.check("ftc", "compile", source, "--strategy=full_shard", "-o", plan)
+        draw, count = random.Random(3), 7
+        labels = [draw.randrange(256) if draw.random() < 0.15 else -1 for _ in range(16 * count)]
+        data = write(self.dir / "masked.safetensors", {"tokens": ("I32", (count, 16), [draw.randrange(256) for _ in range(16 * count)]),
+                                                       "labels": ("I32", (count, 16), labels)})
+        rows = [self.run_it(plan, world, f"--eval-data={data}", "--steps=0", data=data)[0] for world in (1, 2, 3)]
+        for row in rows:
+            self.assertEqual(row["eval_tokens"], sum(label >= 0 for label in labels))
+            self.assertAlmostEqual(row["eval_loss"], rows[0]["eval_loss"], places=5)
+        done = run("ftexec", plan, f"--data={self.text}")
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
+        self.assertIn("cannot fill the model's input 'labels' (i32 [16])", done.stderr)
+
     def test_tokens_with_positions(self):
         """Positions that a model asks for are 0, 1, 2 ...: as those that it counts itself."""
         source = self.dir / "model.mlir"
