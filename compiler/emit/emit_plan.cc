@@ -2,12 +2,14 @@
 
 #include "compiler/emit/numbering.h"
 #include "dialects/ft/facts.h"
+#include "dialects/ft/signature.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/plan_facts.h"
 
 namespace ft::compiler {
 
 using namespace mlir;
-using mlir::ftx::InputOp;
+using mlir::ft::ModelInput;
 using mlir::ftx::ProgramOp;
 
 namespace {
@@ -22,21 +24,59 @@ bool flagOf(ModuleOp module, StringRef name) {
   return attr && attr.getValue();
 }
 
-/// Batch and sequence length are the shape of the tokens.
-LogicalResult emitShape(ModuleOp module, proto::Plan &plan) {
-  RankedTensorType tokens;
-  module.walk([&](InputOp input) {
-    if (input.getName() == "tokens")
-      tokens = cast<RankedTensorType>(input.getType());
-  });
-  auto vocabulary = module->getAttrOfType<IntegerAttr>(mlir::ft::kVocabSizeAttr);
-  if (!tokens || tokens.getRank() != 2)
-    return module.emitError("no program takes tokens of shape [batch, sequence]");
-  if (!vocabulary)
-    return module.emitError() << "the module has no attribute '" << mlir::ft::kVocabSizeAttr << "'";
-  plan.set_batch(tokens.getDimSize(0));
-  plan.set_seq_len(tokens.getDimSize(1));
-  plan.set_vocab_size(vocabulary.getInt());
+/// What fills an input; of tokens only [batch, sequence] of i32.
+proto::Input::Filling fillingOf(const ModelInput &input) {
+  if (input.isConstant)
+    return proto::Input::CONSTANT;
+  std::optional<proto::Input::Filling> known = FillingOf(input.name);
+  bool ids = input.type.getRank() == 2 && input.type.getElementType().isInteger(32);
+  return known && ids ? *known : proto::Input::TENSOR;
+}
+
+bool isOfTokens(const proto::Input &input) {
+  return input.filling() != proto::Input::TENSOR && input.filling() != proto::Input::CONSTANT;
+}
+
+LogicalResult emitInput(ModuleOp module, const ModelInput &input, proto::Input &out) {
+  auto dtype = dtypeOf(input.type.getElementType());
+  if (!dtype)
+    return module.emitError() << "input '" << input.name << "' is of type " << input.type
+                              << ", which a plan cannot hold";
+  out.set_name(input.name);
+  out.set_dtype(*dtype);
+  for (int64_t extent : input.type.getShape())
+    out.add_shape(extent);
+  out.set_filling(fillingOf(input));
+  out.set_ids_below(input.idsBelow);
+  out.set_may_be_left_out(input.mayBeLeftOut);
+  out.set_counted(input.isCounted);
+  return success();
+}
+
+/// Sequences are as long as the first input says that has some; what is of another length is filled by
+/// tensors.
+void emitSequences(proto::Plan &plan) {
+  plan.set_seq_len(1);
+  auto first = llvm::find_if(plan.inputs(), isOfTokens);
+  if (first != plan.inputs().end())
+    plan.set_seq_len(first->shape(1));
+  for (proto::Input &input : *plan.mutable_inputs())
+    if (isOfTokens(input) && input.shape(1) != plan.seq_len())
+      input.set_filling(proto::Input::TENSOR);
+}
+
+LogicalResult emitInputs(ModuleOp module, proto::Plan &plan) {
+  auto inputs = mlir::ft::inputsOf(module);
+  if (!inputs)
+    return module.emitError() << "the module has no attribute '" << mlir::ft::kInputsAttr << "'";
+  for (const ModelInput &input : *inputs)
+    if (failed(emitInput(module, input, *plan.add_inputs())))
+      return failure();
+  auto varies = llvm::find_if(*inputs, [](const ModelInput &input) { return !input.isConstant; });
+  plan.set_batch(varies == inputs->end() ? 0 : varies->type.getDimSize(0));
+  emitSequences(plan);
+  if (auto vocabulary = module->getAttrOfType<IntegerAttr>(mlir::ft::kVocabSizeAttr))
+    plan.set_vocab_size(vocabulary.getInt());
   return success();
 }
 
@@ -53,7 +93,7 @@ LogicalResult emitPlan(ModuleOp module, const PlanInfo &info, proto::Plan &plan)
   plan.set_two_axes(flagOf(module, "ft.two_axes"));
   auto microSteps = module->getAttrOfType<IntegerAttr>("ft.micro_steps");
   plan.set_micro_steps(microSteps ? microSteps.getInt() : 1);
-  if (failed(emitShape(module, plan)))
+  if (failed(emitInputs(module, plan)))
     return failure();
   auto facts = mlir::ft::factsOf(module);
   if (failed(facts))

@@ -2,6 +2,7 @@
 
 #include "dialects/ft/dialect.h"
 #include "dialects/ft/facts.h"
+#include "dialects/ft/signature.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 #include <string_view>
@@ -18,8 +19,8 @@ namespace {
 
 enum class Kind {
   Text,
-  Batch,    // the first extent of the tokens
-  Sequence, // the second
+  Batch,    // the first extent of inputs
+  Sequence, // the second of the tokens
   Checked,  // elsewhere
 };
 
@@ -29,20 +30,30 @@ struct Known {
 };
 
 constexpr Known kKnown[] = {
-    {kModelAttr, Kind::Text},        {kPresetAttr, Kind::Text},   {kBasePrefixAttr, Kind::Text},
-    {kVocabSizeAttr, Kind::Checked}, {kFactsAttr, Kind::Checked}, {kBatchAttr, Kind::Batch},
-    {kSeqLenAttr, Kind::Sequence},
+    {kModelAttr, Kind::Text},        {kPresetAttr, Kind::Text},    {kBasePrefixAttr, Kind::Text},
+    {kVocabSizeAttr, Kind::Checked}, {kFactsAttr, Kind::Checked},  {kBatchAttr, Kind::Batch},
+    {kSeqLenAttr, Kind::Sequence},   {kInputsAttr, Kind::Checked}, // made anew
 };
 
-LogicalResult checkExtent(ModuleOp module, NamedAttribute attr, func::FuncOp forward, unsigned dimension) {
-  auto tokens = cast<RankedTensorType>(forward.getArgumentTypes()[0]);
+LogicalResult checkExtent(ModuleOp module, NamedAttribute attr, func::FuncOp forward, BlockArgument input,
+                          unsigned dimension) {
+  if (!input)
+    return module.emitError() << "'" << attr.getName().getValue()
+                              << "' is given, but no input of @forward has sequences of tokens";
+  auto type = cast<RankedTensorType>(input.getType());
   auto size = dyn_cast<IntegerAttr>(attr.getValue());
-  int64_t wanted = tokens.getDimSize(dimension);
+  int64_t wanted = type.getDimSize(dimension);
   if (size && size.getType().isInteger(64) && size.getInt() == wanted)
     return success();
   return module.emitError() << "'" << attr.getName().getValue() << "' is " << attr.getValue()
-                            << ", but @forward takes tokens of " << tokens << "; expected " << wanted
-                            << " : i64";
+                            << ", but @forward takes " << inputName(forward, input.getArgNumber()) << " of "
+                            << type << "; expected " << wanted << " : i64";
+}
+
+BlockArgument batchInput(func::FuncOp forward) {
+  return *llvm::find_if(forward.getArguments(), [&](BlockArgument argument) {
+    return !isConstantInput(forward, argument.getArgNumber());
+  });
 }
 
 LogicalResult checkOne(ModuleOp module, NamedAttribute attr, Kind kind, func::FuncOp forward) {
@@ -53,9 +64,9 @@ LogicalResult checkOne(ModuleOp module, NamedAttribute attr, Kind kind, func::Fu
     return module.emitError() << "'" << attr.getName().getValue() << "' is " << attr.getValue()
                               << "; expected a text";
   case Kind::Batch:
-    return checkExtent(module, attr, forward, 0);
+    return checkExtent(module, attr, forward, batchInput(forward), 0);
   case Kind::Sequence:
-    return checkExtent(module, attr, forward, 1);
+    return checkExtent(module, attr, forward, sequenceInput(forward), 1);
   case Kind::Checked:
     return success();
   }

@@ -7,7 +7,7 @@
 namespace ft::compiler {
 
 /// Emits an error for an attribute "ft.*" that is none of a model's, is of another type, or contradicts
-/// `forward`, whose first argument is tensor<BxTxi32>: "ft.batch" is B and "ft.seq_len" T.
+/// `forward`, whose signature has been checked: "ft.batch" is B and "ft.seq_len" T of tokens [B, T].
 llvm::LogicalResult checkModuleAttributes(mlir::ModuleOp module, mlir::func::FuncOp forward);
 
 } // namespace ft::compiler

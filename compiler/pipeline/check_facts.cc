@@ -4,6 +4,7 @@
 
 #include "dialects/ft/composites.h"
 #include "dialects/ft/facts.h"
+#include "dialects/ft/signature.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace ft::compiler {
@@ -72,7 +73,7 @@ private:
 
   LogicalResult checkEmbedding(EmbeddingOp op) {
     ArrayRef<int64_t> table = cast<RankedTensorType>(op.getTable().getType()).getShape();
-    if (op.getIds() == forward.getArgument(0)) {
+    if (op.getIds() == findInput(forward, kTokensInput)) {
       embedded = op.getTable().getDefiningOp<GetOp>();
       return expect(op, &ModelFacts::hidden_size, table[1]);
     }

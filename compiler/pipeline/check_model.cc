@@ -3,11 +3,10 @@
 #include "compiler/composites/check_composites.h"
 #include "compiler/pipeline/check_attributes.h"
 #include "compiler/pipeline/check_facts.h"
+#include "compiler/pipeline/check_lookups.h"
 #include "compiler/pipeline/check_parameters.h"
+#include "compiler/pipeline/check_signature.h"
 #include "dialects/ft/composites.h"
-#include "llvm/ADT/TypeSwitch.h"
-
-#include <optional>
 
 namespace ft::compiler {
 
@@ -15,21 +14,6 @@ using namespace mlir;
 using namespace mlir::ft;
 
 namespace {
-
-LogicalResult checkSignature(func::FuncOp forward) {
-  FunctionType type = forward.getFunctionType();
-  auto tokens = type.getNumInputs() == 2 ? dyn_cast<RankedTensorType>(type.getInput(0)) : RankedTensorType();
-  bool inputs = tokens && tokens.hasStaticShape() && tokens.getRank() == 2 &&
-                tokens.getElementType().isInteger(32) && type.getInput(1) == tokens;
-  auto loss = type.getNumResults() == 1 ? dyn_cast<RankedTensorType>(type.getResult(0)) : RankedTensorType();
-  if (!inputs || !loss || loss.getRank() != 0 || !loss.getElementType().isF32())
-    return forward.emitError()
-           << "@forward must be (tokens: tensor<BxTxi32>, targets: tensor<BxTxi32>) -> tensor<f32>, not "
-           << type;
-  if (!forward.getBody().hasOneBlock())
-    return forward.emitError("@forward must have a body of one block");
-  return success();
-}
 
 LogicalResult checkOps(func::FuncOp forward) {
   for (Operation &op : forward.getBody().front())
@@ -43,7 +27,6 @@ LogicalResult checkOps(func::FuncOp forward) {
 /// Sizes in bytes, in elements of a unit and over all ranks stay far below 2^63 when a tensor stays below
 /// this.
 constexpr int64_t kMaxElements = int64_t{1} << 44;
-constexpr int64_t kMaxExtent = int64_t{1} << 31;
 
 bool isPossible(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -60,74 +43,14 @@ LogicalResult checkSizes(ModuleOp module) {
   for (ParameterOp parameter : module.getOps<ParameterOp>())
     if (!isPossible(parameter.getType()))
       return parameter.emitError() << parameter.getType() << " is larger than any memory";
-  for (auto function : module.getOps<func::FuncOp>())
+  for (auto function : module.getOps<func::FuncOp>()) {
+    for (Type type : function.getArgumentTypes())
+      if (!isPossible(type))
+        return function.emitError() << "an argument of " << type << " is larger than any memory";
     for (Operation &op : function.getBody().front())
       for (Type type : op.getResultTypes())
         if (!isPossible(type))
           return op.emitError() << type << " is larger than any memory";
-  return success();
-}
-
-/// The rows of the table in which the tokens are looked up, unless the module says it.
-FailureOr<int64_t> findVocabulary(ModuleOp module, func::FuncOp forward) {
-  if (Attribute attr = module->getAttr(kVocabSizeAttr)) {
-    auto size = dyn_cast<IntegerAttr>(attr);
-    if (!size || !size.getType().isInteger(64) || size.getInt() < 1 || size.getInt() >= kMaxExtent)
-      return module.emitError() << "'" << kVocabSizeAttr << "' is " << attr << "; expected a positive i64";
-    return size.getInt();
-  }
-  for (EmbeddingOp op : forward.getOps<EmbeddingOp>()) {
-    if (op.getIds() != forward.getArgument(0))
-      continue;
-    int64_t rows = cast<RankedTensorType>(op.getTable().getType()).getDimSize(0);
-    module->setAttr(kVocabSizeAttr, Builder(module.getContext()).getI64IntegerAttr(rows));
-    return rows;
-  }
-  return forward.emitError()
-         << "no ft.embedding looks up the tokens, so the vocabulary is unknown; set the module's attribute '"
-         << kVocabSizeAttr << "'";
-}
-
-/// `ids` are below this; no value for ids that are computed.
-std::optional<int64_t> countOfIds(Value ids, int64_t vocabulary) {
-  if (isa<BlockArgument>(ids))
-    return vocabulary;
-  if (ids.getDefiningOp<IotaOp>())
-    return cast<RankedTensorType>(ids.getType()).getNumElements();
-  return std::nullopt;
-}
-
-/// `op` has a row, or a class, for each of `ids`.
-LogicalResult checkIds(Operation &op, Value ids, int64_t rows, int64_t vocabulary) {
-  std::optional<int64_t> count = countOfIds(ids, vocabulary);
-  if (!count || *count <= rows)
-    return success();
-  return op.emitOpError() << "chooses among " << rows << " but its ids go from 0 to " << *count - 1;
-}
-
-LogicalResult checkLookups(ModuleOp module, func::FuncOp forward) {
-  FailureOr<int64_t> vocabulary = findVocabulary(module, forward);
-  if (failed(vocabulary))
-    return failure();
-  auto extent = [](Value value, bool last) {
-    ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
-    return last ? shape.back() : shape.front();
-  };
-  for (Operation &op : forward.getBody().front()) {
-    LogicalResult result =
-        llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-            .Case([&](EmbeddingOp embedding) {
-              return checkIds(op, embedding.getIds(), extent(embedding.getTable(), false), *vocabulary);
-            })
-            .Case([&](CrossEntropyOp loss) {
-              return checkIds(op, loss.getTargets(), extent(loss.getLogits(), true), *vocabulary);
-            })
-            .Case([&](LinearCrossEntropyOp loss) {
-              return checkIds(op, loss.getTargets(), extent(loss.getWeight(), false), *vocabulary);
-            })
-            .Default(success());
-    if (failed(result))
-      return failure();
   }
   return success();
 }

@@ -26,13 +26,14 @@ void addCheck(OpPassManager &passes, const CompileOptions &options, std::unique_
 }
 
 void addFuse(OpPassManager &passes, const CompileOptions &) {
+  // First: what only outputs need must not keep training from joining ops.
+  passes.addPass(createMakeEvalStepPass());
   passes.addPass(createOutlineCompositesPass());
   passes.addPass(mlir::ft::createFuseLinearCrossEntropyPass());
   passes.addPass(mlir::ft::createFuseQkvAttentionPass());
 }
 
 void addAutodiff(OpPassManager &passes, const CompileOptions &options) {
-  passes.addPass(createMakeEvalStepPass());
   mlir::ft::AutodiffPassOptions autodiff;
   autodiff.gradientFactor = 1.0 / static_cast<double>(options.microSteps);
   autodiff.lossScale = options.precision.scalesLoss();

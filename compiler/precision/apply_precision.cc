@@ -116,8 +116,26 @@ void roundPacked(func::FuncOp function, Type reduce) {
   }
 }
 
+// Floats that data fills have the type that the model says; they are rounded once, before all else.
+void roundInputs(func::FuncOp function, Type compute) {
+  for (BlockArgument input : function.getArguments()) {
+    if (!isRetyped(input.getType()) || elementsOf(input.getType()) == compute || input.use_empty())
+      continue;
+    Operation *first = *input.user_begin();
+    for (Operation *user : input.getUsers())
+      if (user->isBeforeInBlock(first))
+        first = user;
+    OpBuilder builder(first);
+    auto copy = CopyOp::create(builder, first->getLoc(), withElements(input.getType(), compute), input);
+    copy->setDiscardableAttrs(first->getDiscardableAttrDictionary());
+    copy->removeDiscardableAttr(mlir::ft::kRematAttr); // which is said of the result of first
+    input.replaceAllUsesExcept(copy.getResult(), copy);
+  }
+}
+
 LogicalResult retype(func::FuncOp function, const ElementTypes &types, SymbolTable &symbols) {
   Block &block = function.getBody().front();
+  roundInputs(function, types.compute);
   GradientOps gradients(block);
   for (Operation &op : block) {
     if (isa<GetOp>(op))

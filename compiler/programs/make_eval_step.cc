@@ -1,9 +1,10 @@
 // Makes @eval_step.
 //
-// Enters: @forward(tokens, targets) -> loss. Leaves: it, and @eval_step(tokens, targets) -> {loss * n, n}.
-// Refused: no
-// @forward.
+// Enters: @forward(inputs) -> loss, named outputs. Leaves: it without outputs and what only they need, and
+// @eval_step(inputs) -> {loss * n, n} and the same of each output. Refused: no @forward.
 #include "compiler/programs/passes.h"
+#include "dialects/ft/signature.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace ft::compiler {
 
@@ -15,6 +16,7 @@ namespace {
 using namespace mlir;
 using mlir::ft::DropoutOp;
 using mlir::ft::InputOp;
+using mlir::ft::IotaOp;
 using mlir::ft::LossCountOp;
 
 void removeDropout(func::FuncOp function) {
@@ -27,22 +29,47 @@ void removeDropout(func::FuncOp function) {
       input.erase();
 }
 
-void returnWeightedLoss(func::FuncOp function) {
+// What the loss counts, or as many ids as a batch has examples.
+Value countedIds(func::FuncOp function, OpBuilder &builder) {
+  if (Value targets = mlir::ft::countedTargets(function))
+    return targets;
+  auto type = RankedTensorType::get({mlir::ft::batchOf(function)}, builder.getI32Type());
+  return IotaOp::create(builder, function.getLoc(), type);
+}
+
+void returnSums(func::FuncOp function) {
   Operation *terminator = function.getBody().front().getTerminator();
   OpBuilder builder(terminator);
   auto type = RankedTensorType::get({2}, builder.getF32Type());
-  Value loss = terminator->getOperand(0);
-  auto sum = LossCountOp::create(builder, loss.getLoc(), type, loss, function.getArgument(1));
-  if (Operation *source = loss.getDefiningOp())
-    mlir::ft::setLayer(sum, mlir::ft::getLayer(source));
-  terminator->setOperand(0, sum);
-  function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(), type));
+  Value ids = countedIds(function, builder);
+  for (OpOperand &mean : terminator->getOpOperands()) {
+    auto sum = LossCountOp::create(builder, mean.get().getLoc(), type, mean.get(), ids);
+    if (Operation *source = mean.get().getDefiningOp())
+      mlir::ft::setLayer(sum, mlir::ft::getLayer(source));
+    mean.set(sum);
+  }
+  function.setFunctionType(
+      builder.getFunctionType(function.getArgumentTypes(), terminator->getOperandTypes()));
+}
+
+// Training computes nothing for them.
+void removeOutputs(func::FuncOp function) {
+  if (function.getNumResults() == 1)
+    return;
+  Block &body = function.getBody().front();
+  body.getTerminator()->eraseOperands(1, function.getNumResults() - 1);
+  llvm::BitVector outputs(function.getNumResults(), true);
+  outputs.reset(0);
+  (void)function.eraseResults(outputs);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
 }
 
 struct MakeEvalStepPass : impl::MakeEvalStepPassBase<MakeEvalStepPass> {
   void runOnOperation() override {
     auto forward = getOperation().lookupSymbol<func::FuncOp>(mlir::ft::kForwardFunction);
-    if (!forward || !forward.getBody().hasOneBlock() || forward.getNumResults() != 1) {
+    if (!forward || !forward.getBody().hasOneBlock() || forward.getNumResults() == 0) {
       getOperation().emitError("there is no function @forward of one block that returns the loss");
       return signalPassFailure();
     }
@@ -50,7 +77,8 @@ struct MakeEvalStepPass : impl::MakeEvalStepPassBase<MakeEvalStepPass> {
     evaluation.setSymName(mlir::ft::kEvalStepFunction);
     getOperation().push_back(evaluation);
     removeDropout(evaluation);
-    returnWeightedLoss(evaluation);
+    returnSums(evaluation);
+    removeOutputs(forward);
     for (Operation &op : evaluation.getBody().front().without_terminator())
       mlir::ft::setPhase(&op, mlir::ft::kPhaseForward);
   }

@@ -4,10 +4,11 @@
 include "mlir/Pass/PassBase.td"
 
 def MakeEvalStepPass : Pass<"ft-make-eval-step", "::mlir::ModuleOp"> {
-  let summary = "Make @eval_step from @forward: the loss alone, without dropout";
+  let summary = "Make @eval_step from @forward: the loss and named outputs, without dropout";
   let description = [{
-    Runs before differentiation. @eval_step(tokens, targets) returns tensor<2xf32> = {loss * n, n}, n the number of targets
-    that count, so that sums over ranks and batches weigh every token the same.
+    Runs before differentiation. @eval_step, of the same inputs, returns tensor<2xf32> = {loss * n, n}, n the number of targets
+    that count (of examples, where the loss is no mean over targets), so that sums over ranks and batches weigh every target the
+    same; and so each named output. @forward loses its outputs, and what only they need.
   }];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }

@@ -1,6 +1,6 @@
 #include "compiler/schedule/function_lowering.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include "dialects/ft/signature.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace ft::compiler {
@@ -14,15 +14,14 @@ using mlir::ftx::View;
 
 namespace {
 
-// What a function takes and returns, by position.
-constexpr StringLiteral kArgumentPorts[] = {"tokens", "targets"};
+// What a training step returns, by position.
 constexpr StringLiteral kTrainPorts[] = {"loss", "grad_norm", "health"};
-constexpr StringLiteral kEvalPorts[] = {"loss_sum"};
 
-ArrayRef<StringLiteral> resultPorts(func::FuncOp function) {
+// The port of a result; empty when there is none.
+StringRef resultPort(func::FuncOp function, unsigned result) {
   if (function.getSymName() == kEvalStepFunction)
-    return kEvalPorts;
-  return kTrainPorts;
+    return result == 0 ? StringRef("loss_sum") : outputName(function, result);
+  return result < std::size(kTrainPorts) ? StringRef(kTrainPorts[result]) : StringRef();
 }
 
 // "transformer.h.0.matmul"
@@ -60,10 +59,10 @@ FunctionLowering::FunctionLowering(func::FuncOp function, JobState &state, Progr
 
 LogicalResult FunctionLowering::run() {
   for (BlockArgument argument : function.getArguments()) {
-    if (argument.getArgNumber() >= std::size(kArgumentPorts))
-      return function.emitError() << "@" << function.getSymName() << " takes (tokens, targets), not "
-                                  << function.getNumArguments() << " arguments";
-    StringRef name = kArgumentPorts[argument.getArgNumber()];
+    StringRef name = inputName(function, argument.getArgNumber());
+    if (name.empty())
+      return function.emitError() << "@" << function.getSymName() << " has an argument "
+                                  << argument.getArgNumber() + 1 << " without a name";
     auto type = cast<RankedTensorType>(argument.getType());
     View view{state.port(name, type), 0, type};
     places[argument] = view;
@@ -143,17 +142,17 @@ void FunctionLowering::lowerPack(PackOp op) {
 LogicalResult FunctionLowering::lowerReturn(func::ReturnOp op) {
   if (function.getSymName() == kInitFunction)
     finishInit();
-  ArrayRef<StringLiteral> ports = resultPorts(function);
-  if (op.getNumOperands() > ports.size())
-    return function.emitError() << "@" << function.getSymName() << " returns at most ("
-                                << llvm::join(ports, ", ") << "), not " << op.getNumOperands() << " values";
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    StringRef name = resultPort(function, index);
+    if (name.empty())
+      return function.emitError() << "@" << function.getSymName() << " has a result " << index + 1
+                                  << " without a name";
     Home here{op, static_cast<unsigned>(index)};
     View port = placeHome(here, value.getType());
     std::optional<Home> home = placement.homeOf(value);
     if (!home || home->owner != op || home->index != index)
       program.copy(places[value], port, Tag::of(op));
-    program.output(ports[index], port);
+    program.output(name, port);
   }
   return success();
 }
@@ -165,7 +164,7 @@ View FunctionLowering::placeHome(Home home, Type type) {
     int64_t offset = *state.parameter(name.getValue()).getOffset() * bytesOf(tensor.getElementType());
     return {flatGradient(pack), offset, type};
   }
-  return {state.port(resultPorts(function)[home.index], tensor), 0, type};
+  return {state.port(resultPort(function, home.index), tensor), 0, type};
 }
 
 Value FunctionLowering::flatGradient(PackOp pack) {

@@ -134,7 +134,8 @@ void reduceGradients(func::FuncOp function, Axes axes, const Placements &placeme
 void reduceScalars(func::FuncOp function, Axes axes) {
   Operation *terminator = function.getBody().front().getTerminator();
   if (function.getSymName() == mlir::ft::kEvalStepFunction)
-    return reduceValue(terminator->getOperand(0), "world", "", mlir::ft::kPhaseForward);
+    for (OpOperand &sum : terminator->getOpOperands())
+      reduceValue(sum.get(), "world", "", mlir::ft::kPhaseForward);
   if (function.getSymName() != mlir::ft::kTrainStepFunction)
     return;
   reduceValue(terminator->getOperand(0), "world", "world", mlir::ft::kPhaseForward);

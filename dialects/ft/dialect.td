@@ -12,7 +12,8 @@ def Ft_Dialect : Dialect {
   let summary = "Transformers and their training step, on whole tensors and units";
   let description = [{
     Value semantics on ranked tensors. A model is a module with `ft.parameter` symbols and a function
-    `@forward(%tokens, %targets) -> tensor<f32>` that returns the loss. The discardable attribute `layer` of an
+    `@forward(%tokens, %targets) -> tensor<f32>` that returns the loss. Where arguments have names (`ft.input`) they may be others; `ft.constant` marks
+    one that has no batch, `ft.output` names results beside the loss, which evaluation reports. The discardable attribute `layer` of an
     op names the layer it belongs to ("transformer.h.3"); wrap policies, recomputation and reports use it. `phase` is
     set by the compiler: "forward", "recompute", "backward", "optimizer".
   }];

@@ -1,9 +1,11 @@
 #include "runtime/data/batch_sampler.h"
 
+#include "runtime/data/batch_rows.h"
+
 namespace ft {
 namespace {
 
-std::vector<int64_t> SourceShares(const TokenDataset& dataset) {
+std::vector<int64_t> SourceShares(const Dataset& dataset) {
   std::vector<int64_t> shares;
   for (const DataSource& source : dataset.sources()) shares.push_back(source.share);
   return shares;
@@ -11,7 +13,7 @@ std::vector<int64_t> SourceShares(const TokenDataset& dataset) {
 
 }  // namespace
 
-BatchSampler::BatchSampler(const TokenDataset& dataset, int64_t batch, int rank, int world, uint64_t seed,
+BatchSampler::BatchSampler(const Dataset& dataset, int64_t batch, int rank, int world, uint64_t seed,
                            bool shuffle, int64_t consumed)
     : dataset_(dataset),
       batch_(batch),
@@ -46,13 +48,14 @@ int64_t BatchSampler::SequenceIndex(int64_t micro_step, int64_t row) const {
   return At(Position(micro_step, row), block);
 }
 
-void BatchSampler::Fill(int64_t micro_step, int32_t* tokens, int32_t* targets) const {
-  const int64_t seq_len = dataset_.seq_len();
+void BatchSampler::Fill(int64_t micro_step, absl::Span<void* const> inputs) const {
+  BatchRows rows(dataset_, inputs);
   SourceMix::Block block;
   for (int64_t row = 0; row < batch_; ++row) {
-    dataset_.ReadSequence(At(Position(micro_step, row), block), tokens + row * seq_len,
-                          targets + row * seq_len);
+    dataset_.Read(At(Position(micro_step, row), block), rows.here());
+    rows.Next();
   }
+  dataset_.ReadConstants(inputs);
 }
 
 }  // namespace ft

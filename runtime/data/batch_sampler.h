@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/data/dataset.h"
 #include "runtime/data/epoch_permutation.h"
 #include "runtime/data/source_mix.h"
-#include "runtime/data/token_dataset.h"
 
 namespace ft {
 
@@ -23,11 +23,12 @@ class BatchSampler {
  public:
   // `dataset` must outlive the sampler. batch >= 1 sequences per rank; 0 <= rank < world; `consumed` >= 0
   // sequences, over all ranks, before micro-step 0.
-  BatchSampler(const TokenDataset& dataset, int64_t batch, int rank, int world, uint64_t seed, bool shuffle,
+  BatchSampler(const Dataset& dataset, int64_t batch, int rank, int world, uint64_t seed, bool shuffle,
                int64_t consumed = 0);
 
-  // Writes tokens[batch][T] and targets[batch][T], row-major. Allocates nothing; const and thread-safe.
-  void Fill(int64_t micro_step, int32_t* tokens, int32_t* targets) const;
+  // Writes the inputs of the model, each `batch` examples row after row, and constants. Allocates nothing;
+  // const and thread-safe.
+  void Fill(int64_t micro_step, absl::Span<void* const> inputs) const;
 
   // The sequence of the data set at row `row` of `micro_step` on this rank: what Fill() copies.
   int64_t SequenceIndex(int64_t micro_step, int64_t row) const;
@@ -42,7 +43,7 @@ class BatchSampler {
   int64_t At(int64_t position, SourceMix::Block& block) const;
   int64_t OfSource(size_t source, int64_t position) const;
 
-  const TokenDataset& dataset_;
+  const Dataset& dataset_;
   int64_t batch_;
   int rank_;
   int world_;

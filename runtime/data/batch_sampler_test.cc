@@ -14,7 +14,7 @@ namespace ft {
 namespace {
 
 // Text of n sequences of length T; token i is i % 251.
-std::unique_ptr<TokenDataset> Text(const TempFolder& folder, int64_t n, int64_t seq_len) {
+std::unique_ptr<Dataset> Text(const TempFolder& folder, int64_t n, int64_t seq_len) {
   std::string text;
   for (int64_t i = 0; i < n * seq_len + 1; ++i) text.push_back(static_cast<char>(i % 251));
   auto dataset = OpenDataset(folder.Write("data.txt", text), 256, seq_len, DataFormat::kText);
@@ -24,8 +24,8 @@ std::unique_ptr<TokenDataset> Text(const TempFolder& folder, int64_t n, int64_t 
 }
 
 // The sequences of all ranks, step by step, rank after rank.
-std::vector<int64_t> Sequences(const TokenDataset& dataset, int64_t batch, int world, uint64_t seed,
-                               bool shuffle, int64_t steps) {
+std::vector<int64_t> Sequences(const Dataset& dataset, int64_t batch, int world, uint64_t seed, bool shuffle,
+                               int64_t steps) {
   std::vector<int64_t> sequences;
   for (int64_t step = 0; step < steps; ++step) {
     for (int rank = 0; rank < world; ++rank) {
@@ -39,8 +39,8 @@ std::vector<int64_t> Sequences(const TokenDataset& dataset, int64_t batch, int w
 class BatchSamplerTest : public testing::Test {
  protected:
   // Sources of so many sequences of one token, with these weights.
-  std::unique_ptr<TokenDataset> Sources(const std::vector<int64_t>& sizes,
-                                        const std::vector<double>& weights) const {
+  std::unique_ptr<Dataset> Sources(const std::vector<int64_t>& sizes,
+                                   const std::vector<double>& weights) const {
     std::vector<DataEntry> entries;
     for (size_t i = 0; i < sizes.size(); ++i) {
       const std::string text(static_cast<size_t>(sizes[i]) + 1, 'x');
@@ -59,7 +59,7 @@ struct Leg {
 };
 constexpr Leg kLegs[] = {{8, 3, 5}, {4, 5, 7}, {6, 1, 11}, {1, 16, 6}, {8, 2, 9}, {3, 7, 40}};
 
-std::vector<int64_t> ResumedSequences(const TokenDataset& dataset, uint64_t seed, bool shuffle) {
+std::vector<int64_t> ResumedSequences(const Dataset& dataset, uint64_t seed, bool shuffle) {
   std::vector<int64_t> sequences;
   for (const Leg& leg : kLegs) {
     const auto consumed = static_cast<int64_t>(sequences.size());
@@ -75,7 +75,7 @@ std::vector<int64_t> ResumedSequences(const TokenDataset& dataset, uint64_t seed
 
 // That the sequences of each source come in epochs, each of which has each of them once. At least `epochs`
 // whole ones of the first source.
-void ExpectEpochs(const TokenDataset& dataset, const std::vector<int64_t>& sequences, bool shuffle,
+void ExpectEpochs(const Dataset& dataset, const std::vector<int64_t>& sequences, bool shuffle,
                   int64_t epochs) {
   for (const DataSource& source : dataset.sources()) {
     std::vector<int64_t> own;
@@ -102,10 +102,10 @@ TEST_F(BatchSamplerTest, WithoutShufflingItIsTheFormula) {
   const auto dataset = Text(folder_, 10, 3);
   const BatchSampler sampler(*dataset, 2, 1, 2, 99, false);
   int32_t tokens[6], targets[6];
-  sampler.Fill(1, tokens, targets);  // sequences (1 * 2 + 1) * 2 = 6 and 7
+  sampler.Fill(1, {tokens, targets});  // sequences (1 * 2 + 1) * 2 = 6 and 7
   EXPECT_EQ(std::vector<int32_t>(tokens, tokens + 6), (std::vector<int32_t>{18, 19, 20, 21, 22, 23}));
   EXPECT_EQ(std::vector<int32_t>(targets, targets + 6), (std::vector<int32_t>{19, 20, 21, 22, 23, 24}));
-  sampler.Fill(2, tokens, targets);  // 10 and 11 wrap to 0 and 1
+  sampler.Fill(2, {tokens, targets});  // 10 and 11 wrap to 0 and 1
   EXPECT_EQ(std::vector<int32_t>(tokens, tokens + 6), (std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
 }
 
@@ -168,7 +168,7 @@ TEST_F(BatchSamplerTest, FillBeginsAtTheSequencesConsumed) {
   const auto dataset = Text(folder_, 10, 3);
   int32_t tokens[6], targets[6];
   BatchSampler(*dataset, 2, 1, 2, 99, false, 5)
-      .Fill(1, tokens, targets);  // 5 + (1 * 2 + 1) * 2 = 11 and 12: 1, 2
+      .Fill(1, {tokens, targets});  // 5 + (1 * 2 + 1) * 2 = 11 and 12: 1, 2
   EXPECT_EQ(std::vector<int32_t>(tokens, tokens + 6), (std::vector<int32_t>{3, 4, 5, 6, 7, 8}));
 }
 
@@ -202,7 +202,7 @@ TEST_F(BatchSamplerTest, FillCopiesWhatTheIndexSays) {
   const auto dataset = *OpenDataset(entries, 256, 2, DataFormat::kText);
   const BatchSampler sampler(*dataset, 300, 1, 2, 3, true, 1000);  // a batch of more than a block of the mix
   std::vector<int32_t> tokens(600), targets(600);
-  sampler.Fill(4, tokens.data(), targets.data());
+  sampler.Fill(4, {tokens.data(), targets.data()});
   for (int64_t row = 0; row < 300; ++row) {
     const int64_t index = sampler.SequenceIndex(4, row);  // 99 of each source
     EXPECT_EQ(tokens[2 * row], 'a' + index / 99);

@@ -10,15 +10,16 @@
 
 namespace ft {
 
-// --data-format=auto|text|llmc|u16|u32.
+// --data-format=auto|text|llmc|u16|u32|safetensors.
 //   kText  every byte is a token
 //   kLlmc  llm.c's .bin: a header of 256 little-endian int32 (magic, version, number of tokens, zeros), then
 //          the tokens, little-endian: uint16 (magic 20240520, version 1) or uint32 (magic 20240801, version
 //          7)
 //   kU16   little-endian uint16 tokens and nothing else
 //   kU32   little-endian uint32 tokens and nothing else
-//   kAuto  RecogniseFormat() finds out
-enum class DataFormat { kAuto, kText, kLlmc, kU16, kU32 };
+//   kSafetensors  a tensor for each input of the model, no tokens
+//   kAuto  IsTensorFile() and RecogniseFormat() find out
+enum class DataFormat { kAuto, kText, kLlmc, kU16, kU32, kSafetensors };
 
 inline constexpr int32_t kLlmcMagic16 = 20240520;
 inline constexpr int32_t kLlmcMagic32 = 20240801;

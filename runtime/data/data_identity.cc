@@ -22,6 +22,7 @@ bool SameContents(const FileIdentity& a, const FileIdentity& b) {
 }
 
 std::string FormatText(const FileIdentity& file) {
+  if (file.token_bytes == 0) return std::string(Name(file.format));
   return fmt::format("{} of {} byte{} a token", Name(file.format), file.token_bytes,
                      file.token_bytes == 1 ? "" : "s");
 }
@@ -88,18 +89,19 @@ std::string SourceName(const SourceIdentity& source) {
 
 }  // namespace
 
-DataIdentity IdentityOf(const TokenDataset& dataset) {
+DataIdentity IdentityOf(const Dataset& dataset) {
   DataIdentity identity{.seq_len = dataset.seq_len(), .sources = {}};
   for (const DataSource& source : dataset.sources()) {
     SourceIdentity& made =
         identity.sources.emplace_back(SourceIdentity{.weight = source.weight, .files = {}});
-    for (const TokenFile& file : dataset.files(source)) {
-      made.files.push_back({.path = file.path(),
-                            .bytes = file.bytes(),
-                            .num_tokens = file.num_tokens(),
-                            .format = file.format(),
-                            .token_bytes = file.token_bytes(),
-                            .content_hash = file.content_hash()});
+    for (const auto& file : dataset.files(source)) {
+      made.files.push_back({.path = file->path(),
+                            .bytes = file->bytes(),
+                            .num_tokens = file->num_tokens(),
+                            .format = file->format(),
+                            .token_bytes = file->token_bytes(),
+                            .num_examples = file->token_bytes() == 0 ? file->num_examples() : 0,
+                            .content_hash = file->content_hash()});
     }
   }
   return identity;
@@ -111,8 +113,8 @@ uint64_t IdentityHash(const DataIdentity& identity) {
   for (size_t i = 0; i < shares.size(); ++i) {
     text += fmt::format("source {}\n", shares[i]);
     for (const FileIdentity& file : identity.sources[i].files) {
-      text += fmt::format("{} {} {} {} {:016x}\n", file.bytes, file.num_tokens, Name(file.format),
-                          file.token_bytes, file.content_hash);
+      text += fmt::format("{} {} {} {} {:016x}\n", file.bytes, file.num_tokens + file.num_examples,
+                          Name(file.format), file.token_bytes, file.content_hash);
     }
   }
   return ContentHashOf({reinterpret_cast<const uint8_t*>(text.data()), text.size()});

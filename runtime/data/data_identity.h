@@ -9,17 +9,18 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/data/data_format.h"
-#include "runtime/data/token_dataset.h"
+#include "runtime/data/dataset.h"
 
 namespace ft {
 
 struct FileIdentity {
   std::string path;  // as given: for messages, where files lie does not matter
   uint64_t bytes = 0;
-  int64_t num_tokens = 0;
+  int64_t num_tokens = 0;                 // 0 of a file of other examples
   DataFormat format = DataFormat::kText;  // never kAuto
-  int token_bytes = 1;
-  uint64_t content_hash = 0;  // ContentHash of the file
+  int token_bytes = 1;                    // 0 of a file of other examples
+  int64_t num_examples = 0;               // of such a file
+  uint64_t content_hash = 0;              // ContentHash of the file
 };
 
 struct SourceIdentity {
@@ -32,7 +33,7 @@ struct DataIdentity {
   std::vector<SourceIdentity> sources;
 };
 
-DataIdentity IdentityOf(const TokenDataset& dataset);
+DataIdentity IdentityOf(const Dataset& dataset);
 
 // A hash of all that decides which tokens stand in sequence k of which source, and how often a source is
 // drawn: equal for equal files in other folders.
@@ -45,6 +46,7 @@ std::string DataChange(const DataIdentity& saved, const DataIdentity& now);
 
 // JSON: {"seq_len": 64, "sources": [{"weight": 0.7, "files": [{"path": "a.bin", "bytes": 20, "tokens": 10,
 // "format": "u16", "token_bytes": 2, "hash": "0123456789abcdef"}]}]}; "weight" is absent where there is none.
+// Files of tensors have "examples" instead of "tokens" and "token_bytes".
 // Bytes of a path that are not UTF-8 are replaced.
 std::string DataIdentityText(const DataIdentity& identity);
 // Errors: InvalidArgument, one line, for what is not of that form, or cannot be: a data set that is read has

@@ -14,6 +14,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json FileJson(const FileIdentity& file) {
+  if (file.token_bytes == 0) {
+    return {{"path", file.path},
+            {"bytes", file.bytes},
+            {"examples", file.num_examples},
+            {"format", Name(file.format)},
+            {"hash", fmt::format("{:016x}", file.content_hash)}};
+  }
   return {{"path", file.path},
           {"bytes", file.bytes},
           {"tokens", file.num_tokens},
@@ -60,18 +67,23 @@ absl::StatusOr<FileIdentity> FileOf(const Json& object, int64_t seq_len) {
   FileIdentity file;
   FT_ASSIGN_OR_RETURN(file.path, Text(object, "path"));
   FT_ASSIGN_OR_RETURN(const int64_t bytes, Whole(object, "bytes", 0));
-  FT_ASSIGN_OR_RETURN(file.num_tokens, Whole(object, "tokens", 0));
   FT_ASSIGN_OR_RETURN(const std::string format, Text(object, "format"));
   FT_ASSIGN_OR_RETURN(file.format, ParseDataFormat(format));
-  FT_ASSIGN_OR_RETURN(const int64_t width, Whole(object, "token_bytes", 1));
   FT_ASSIGN_OR_RETURN(file.content_hash, Hash(object));
+  file.bytes = static_cast<uint64_t>(bytes);
+  if (file.format == DataFormat::kSafetensors) {
+    file.token_bytes = 0;
+    FT_ASSIGN_OR_RETURN(file.num_examples, Whole(object, "examples", 1));
+    return file;
+  }
+  FT_ASSIGN_OR_RETURN(file.num_tokens, Whole(object, "tokens", 0));
+  FT_ASSIGN_OR_RETURN(const int64_t width, Whole(object, "token_bytes", 1));
   if (file.format == DataFormat::kAuto || (width != 1 && width != 2 && width != 4))
     return Malformed(fmt::format("there are no files of '{}' with {} bytes a token", format, width));
   if (file.num_tokens > bytes / width || file.num_tokens <= seq_len) {
     return Malformed(fmt::format("{} cannot have {} tokens, {} bytes each, in {} bytes, and a sequence of {}",
                                  Quote(file.path), file.num_tokens, width, bytes, seq_len));
   }
-  file.bytes = static_cast<uint64_t>(bytes);
   file.token_bytes = static_cast<int>(width);
   return file;
 }

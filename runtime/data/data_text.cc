@@ -7,33 +7,34 @@
 namespace ft {
 namespace {
 
-std::string Summary(absl::Span<const TokenFile> files, int64_t tokens, int64_t sequences) {
+std::string Summary(Dataset::Files files, int64_t tokens, int64_t sequences) {
   std::vector<std::string_view> formats;
-  for (const TokenFile& file : files) {
-    const std::string_view name = Name(file.format());
+  for (const auto& file : files) {
+    const std::string_view name = Name(file->format());
     if (std::find(formats.begin(), formats.end(), name) == formats.end()) formats.push_back(name);
   }
+  if (tokens == 0) return fmt::format("({}, {} examples)", fmt::join(formats, " and "), sequences);
   return fmt::format("({}, {} tokens, {} sequences)", fmt::join(formats, " and "), tokens, sequences);
 }
 
-std::string Files(const TokenDataset& dataset, const DataSource& source) {
-  const absl::Span<const TokenFile> files = dataset.files(source);
-  const std::string names = files.size() == 1 ? files[0].path()
+std::string Files(const Dataset& dataset, const DataSource& source) {
+  const Dataset::Files files = dataset.files(source);
+  const std::string names = files.size() == 1 ? files[0]->path()
                                               : fmt::format("{} files, {} ... {}", files.size(),
-                                                            files.front().path(), files.back().path());
+                                                            files.front()->path(), files.back()->path());
   return names + " " + Summary(files, source.num_tokens, source.num_sequences);
 }
 
 }  // namespace
 
-std::string DataText(const TokenDataset& dataset) {
+std::string DataText(const Dataset& dataset) {
   const std::vector<DataSource>& sources = dataset.sources();
   if (sources.size() == 1) return Files(dataset, sources[0]);
   return fmt::format("{} sources {}", sources.size(),
                      Summary(dataset.files(), dataset.num_tokens(), dataset.num_sequences()));
 }
 
-std::vector<std::string> SourceLines(const TokenDataset& dataset) {
+std::vector<std::string> SourceLines(const Dataset& dataset) {
   std::vector<std::string> lines;
   int64_t shares = 0;
   for (const DataSource& source : dataset.sources()) shares += source.share;

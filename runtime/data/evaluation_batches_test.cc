@@ -17,7 +17,7 @@ constexpr int64_t kSeqLen = 2;
 class EvaluationBatchesTest : public testing::Test {
  protected:
   // n sequences; sequence k begins with token 2k.
-  std::unique_ptr<TokenDataset> Text(int64_t n) const {
+  std::unique_ptr<Dataset> Text(int64_t n) const {
     std::string text(n * kSeqLen + 1, 0);
     std::iota(text.begin(), text.end(), 0);
     return *OpenDataset(folder_.Write("data.txt", text), 256, kSeqLen, DataFormat::kText);
@@ -28,7 +28,7 @@ class EvaluationBatchesTest : public testing::Test {
     std::vector<int64_t> sequences;
     std::vector<int32_t> tokens(batch * kSeqLen), targets(batch * kSeqLen);
     for (int64_t e = 0; e < batches.num_batches(); ++e) {
-      batches.Fill(e, tokens.data(), targets.data());
+      batches.Fill(e, {tokens.data(), targets.data()});
       for (int64_t at = 0; at < batch * kSeqLen; at += kSeqLen) {
         sequences.push_back(targets[at] == -1 ? -1 : tokens[at] / kSeqLen);
         for (int64_t i = at; i < at + kSeqLen; ++i)

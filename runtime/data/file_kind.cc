@@ -38,16 +38,6 @@ struct Signature {
 // Deflate, and none of the reserved flags (RFC 1952).
 bool IsGzip(Bytes bytes) { return bytes.size() >= 18 && (bytes[3] & 0xe0) == 0; }
 
-// A header of JSON, as long as the first eight bytes say.
-bool IsSafetensors(Bytes bytes) {
-  if (bytes.size() < 10 || bytes[8] != '{') return false;
-  uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), sizeof(length));
-  if (length < 2 || length > bytes.size() - 8) return false;
-  const uint8_t last = bytes[8 + length - 1];
-  return last == '}' || last == ' ';
-}
-
 // Protocols 2 to 5 (PEP 307, 3154, 574); from 4 on a frame follows.
 bool IsPickle(Bytes bytes) {
   if (bytes.size() < 4 || bytes[1] < 2 || bytes[1] > 5 || bytes.back() != '.') return false;
@@ -142,6 +132,16 @@ size_t Utf8Length(Bytes bytes, size_t at) {
 }
 
 }  // namespace
+
+// A header of JSON, as long as the first eight bytes say.
+bool IsSafetensors(Bytes bytes) {
+  if (bytes.size() < 10 || bytes[8] != '{') return false;
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  if (length < 2 || length > bytes.size() - 8) return false;
+  const uint8_t last = bytes[8 + length - 1];
+  return last == '}' || last == ' ';
+}
 
 const FileKind* FindFileKind(Bytes bytes) {
   for (const Signature& signature : kSignatures) {

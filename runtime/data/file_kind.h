@@ -17,6 +17,8 @@ struct FileKind {
 // not to occur by chance among tokens, and hold what text does not.
 const FileKind* FindFileKind(absl::Span<const uint8_t> bytes);
 
+bool IsSafetensors(absl::Span<const uint8_t> bytes);
+
 // Whether the first line with anything in it is one JSON object, or an array of objects.
 bool BeginsWithJsonRecord(std::string_view text);
 

@@ -173,8 +173,8 @@ TokenFile::TokenFile(MappedFile file, DataFormat format, TokenArea area, int64_t
 void TokenFile::ReadSequence(int64_t index, int32_t* inputs, int32_t* targets) const {
   const int64_t first = index * seq_len_;
   WithTokenType(area_.token_bytes, [&](auto type) {
-    Widen<decltype(type)>(area_.data, first, seq_len_, inputs);
-    Widen<decltype(type)>(area_.data, first + 1, seq_len_, targets);
+    if (inputs != nullptr) Widen<decltype(type)>(area_.data, first, seq_len_, inputs);
+    if (targets != nullptr) Widen<decltype(type)>(area_.data, first + 1, seq_len_, targets);
   });
 }
 

@@ -26,7 +26,7 @@ class TokenFile {
   // What speaks against the format that was asked for; empty: nothing.
   const std::string& doubt() const { return doubt_; }
 
-  // Sequence `index` in [0, num_sequences()): writes T inputs and T targets. Allocates nothing.
+  // Sequence `index` in [0, num_sequences()): writes T inputs and T targets, unless null. Allocates nothing.
   void ReadSequence(int64_t index, int32_t* inputs, int32_t* targets) const;
 
  private:

@@ -187,7 +187,7 @@ TEST_F(TokenFileTest, FormatWords) {
     EXPECT_EQ(*ParseDataFormat(Name(format)), format);
   }
   EXPECT_EQ(ParseDataFormat("txt").status().message(),
-            "unknown data format 'txt'; choose auto, text, llmc, u16 or u32");
+            "unknown data format 'txt'; choose auto, text, llmc, u16, u32 or safetensors");
 }
 
 TEST_F(TokenFileTest, MissingFileIsAnIoError) {

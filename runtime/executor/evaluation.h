@@ -2,18 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "runtime/data/evaluation_batches.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/training_ports.h"
+#include "runtime/metrics/step_metrics.h"
 #include "runtime/plan/plan.pb.h"
 
 namespace ft {
 
 struct EvaluationResult {
-  double loss = 0;     // mean over the targets, all ranks
-  int64_t tokens = 0;  // targets that counted
+  double loss = 0;                             // mean over the targets, all ranks
+  int64_t tokens = 0;                          // targets that counted; examples, where the loss counts none
+  absl::Span<const EvaluationOutput> outputs;  // the same means of the model's named outputs
 };
 
 // Runs the plan's eval_step over all batches. Its ports rng are {seed, number of the batch, rank}, so that
@@ -25,7 +28,8 @@ class Evaluator {
   static absl::StatusOr<Evaluator> Create(const proto::Plan& plan, Executor& executor,
                                           const EvaluationBatches& batches, uint64_t seed, int rank);
 
-  // All ranks together. Allocates nothing unless it fails. Errors: those of collectives.
+  // All ranks together. Allocates nothing unless it fails. The result is good until the next. Errors: those
+  // of collectives.
   absl::StatusOr<EvaluationResult> Run();
 
  private:
@@ -39,6 +43,8 @@ class Evaluator {
   int program_ = 0;
   BatchPorts ports_;
   const float* loss_sum_ = nullptr;
+  std::vector<const float*> output_sums_;
+  std::vector<EvaluationOutput> outputs_;
 };
 
 }  // namespace ft

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/report.h"
 
 namespace ft {
@@ -31,6 +32,7 @@ TrainingLoop::TrainingLoop(const proto::Plan& plan, Executor& executor, const Tr
     : executor_(&executor),
       options_(options),
       seq_len_(plan.seq_len()),
+      takes_tokens_(TakesTokens(plan)),
       scaling_(scaling),
       bad_steps_(options.max_bad_steps, scaling.least) {}
 
@@ -106,6 +108,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.grad_norm = ports_.grad_norm == nullptr ? 0.0 : *ports_.grad_norm;
   metrics.samples_per_s = static_cast<double>(sequences_per_step_) / seconds.count();
   metrics.tokens_per_s = static_cast<double>(sequences_per_step_ * seq_len_) / seconds.count();
+  metrics.counts_tokens = takes_tokens_;
   metrics.step_ms = seconds.count() * 1e3;
   metrics.exposed_ms = static_cast<double>(executor_->exposed_ns() - exposed_before) * 1e-6;
   if (outputs.save_cost) metrics.save = outputs.save_cost();
@@ -123,7 +126,7 @@ absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int64_t mic
                                         const BatchPorts& ports, const TrainingOutputs& outputs) {
   if (outputs.trace != nullptr) outputs.trace->BeginProgram(program);
   Enter(outputs.activity, Activity::kReading, position_.steps, micro_step);
-  sampler.Fill(taken_++, ports.tokens, ports.targets);
+  sampler.Fill(taken_++, ports.inputs);
   WriteRng(ports.rng, options_.seed, position_.micro_steps++, options_.rank);
   Enter(outputs.activity, Activity::kComputing, position_.steps, micro_step);
   return executor_->Run(program);
@@ -166,7 +169,11 @@ absl::StatusOr<double> TrainingLoop::Evaluate(int64_t step, const TrainingOutput
                                               Evaluator& evaluator) {
   Enter(outputs.activity, Activity::kEvaluating, step);
   FT_ASSIGN_OR_RETURN(const EvaluationResult result, evaluator.Run());
-  const EvaluationMetrics metrics{.step = step, .loss = result.loss, .tokens = result.tokens};
+  const EvaluationMetrics metrics{.step = step,
+                                  .loss = result.loss,
+                                  .tokens = result.tokens,
+                                  .counted = takes_tokens_ ? "tokens" : "examples",
+                                  .outputs = result.outputs};
   if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->WriteEvaluation(metrics));
   if (outputs.progress != nullptr) outputs.progress->ShowEvaluation(metrics);
   if (outputs.log != nullptr) outputs.log->ShowEvaluation(metrics);

@@ -126,6 +126,7 @@ class TrainingLoop {
   Executor* executor_;
   TrainingOptions options_;
   uint64_t seq_len_;
+  bool takes_tokens_;
   double flops_per_step_ = 0;  // model FLOPs of this rank
   std::optional<double> utilization_ = {};
   std::chrono::steady_clock::time_point utilization_asked_ = {};

@@ -103,7 +103,7 @@ class TrainingLoopTest : public testing::Test {
   }
 
   TempFolder folder_;
-  std::unique_ptr<TokenDataset> data_, eval_data_;
+  std::unique_ptr<Dataset> data_, eval_data_;
   std::vector<Seen> seen_;
   std::vector<std::string> warnings_;
   bool diverged_ = false;

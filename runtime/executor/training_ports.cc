@@ -33,6 +33,14 @@ class PortFinder {
     return Check<T>(executor_.Output(program_, port), port, elements, required);
   }
 
+  absl::StatusOr<void*> OfModel(const proto::Input& input) const {
+    const char* port = input.name().c_str();
+    const Tensor tensor = executor_.Input(program_, port);
+    int64_t elements = 1;
+    for (const uint64_t extent : input.shape()) elements *= static_cast<int64_t>(extent);
+    return CheckType(tensor, port, static_cast<DType>(input.dtype()), elements, true);
+  }
+
   absl::StatusOr<absl::Span<float>> Scaler() const {
     const Tensor tensor = executor_.Input(program_, "scaler");
     const int64_t elements = tensor.present() && tensor.elements() == 2 ? 2 : 3;
@@ -43,16 +51,22 @@ class PortFinder {
  private:
   template <typename T>
   absl::StatusOr<T*> Check(const Tensor& tensor, const char* port, int64_t elements, bool required) const {
+    FT_ASSIGN_OR_RETURN(void* const data, CheckType(tensor, port, kTypeOf<T>, elements, required));
+    return static_cast<T*>(data);
+  }
+
+  absl::StatusOr<void*> CheckType(const Tensor& tensor, const char* port, DType dtype, int64_t elements,
+                                  bool required) const {
     if (!tensor.present()) {
       if (!required) return nullptr;
       return absl::FailedPreconditionError(absl::StrCat("the plan's ", name_, " has no port '", port, "'"));
     }
-    if (tensor.dtype != kTypeOf<T> || tensor.elements() != elements) {
+    if (tensor.dtype != dtype || tensor.elements() != elements) {
       return absl::FailedPreconditionError(absl::StrCat(
           "port '", port, "' of the plan's ", name_, " holds ", tensor.elements(), " elements of ",
-          std::string(Name(tensor.dtype)), ", expected ", elements, " of ", std::string(Name(kTypeOf<T>))));
+          std::string(Name(tensor.dtype)), ", expected ", elements, " of ", std::string(Name(dtype))));
     }
-    return tensor.as<T>();
+    return tensor.data;
   }
 
   const std::string& name_;
@@ -79,16 +93,18 @@ absl::StatusOr<TrainingPorts> FindTrainingPorts(const proto::Plan& plan, const E
 
 absl::StatusOr<BatchPorts> FindBatchPorts(const proto::Plan& plan, const Executor& executor, int program) {
   const PortFinder finder(plan, executor, program);
-  const int64_t tokens = static_cast<int64_t>(plan.batch() * plan.seq_len());
   BatchPorts ports;
-  FT_ASSIGN_OR_RETURN(ports.tokens, finder.Input<int32_t>("tokens", tokens, true));
-  FT_ASSIGN_OR_RETURN(ports.targets, finder.Input<int32_t>("targets", tokens, true));
+  for (const proto::Input& input : plan.inputs()) {
+    FT_ASSIGN_OR_RETURN(void* const place, finder.OfModel(input));
+    ports.inputs.push_back(place);
+  }
   FT_ASSIGN_OR_RETURN(ports.rng, FindRngPort(plan, executor, program));
   return ports;
 }
 
-absl::StatusOr<const float*> FindLossSumPort(const proto::Plan& plan, const Executor& executor, int program) {
-  return PortFinder(plan, executor, program).Output<float>("loss_sum", 2, true);
+absl::StatusOr<const float*> FindSumPort(const proto::Plan& plan, const Executor& executor, int program,
+                                         const std::string& name) {
+  return PortFinder(plan, executor, program).Output<float>(name.c_str(), 2, true);
 }
 
 absl::StatusOr<int64_t*> FindRngPort(const proto::Plan& plan, const Executor& executor, int program) {

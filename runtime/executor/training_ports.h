@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -15,9 +17,8 @@ namespace ft {
 
 // What train_micro, train_step and eval_step take alike.
 struct BatchPorts {
-  int32_t* tokens = nullptr;   // [batch, seq_len]
-  int32_t* targets = nullptr;  // [batch, seq_len]
-  int64_t* rng = nullptr;      // optional; seed, micro-step, rank
+  std::vector<void*> inputs;  // of the model, in the order of plan.inputs
+  int64_t* rng = nullptr;     // optional; seed, micro-step, rank
 };
 
 struct TrainingPorts {
@@ -37,8 +38,10 @@ absl::StatusOr<TrainingPorts> FindTrainingPorts(const proto::Plan& plan, const E
                                                 int program);
 absl::StatusOr<BatchPorts> FindBatchPorts(const proto::Plan& plan, const Executor& executor, int program);
 
-// eval_step's: sum over the targets that count of all ranks, and their number.
-absl::StatusOr<const float*> FindLossSumPort(const proto::Plan& plan, const Executor& executor, int program);
+// One of eval_step's: a sum over what the loss counts of all ranks, and its number: the loss as "loss_sum",
+// and the model's named outputs.
+absl::StatusOr<const float*> FindSumPort(const proto::Plan& plan, const Executor& executor, int program,
+                                         const std::string& name);
 
 // The rng port of a program that needs nothing else (init); null when there is none.
 absl::StatusOr<int64_t*> FindRngPort(const proto::Plan& plan, const Executor& executor, int program);

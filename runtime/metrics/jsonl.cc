@@ -164,6 +164,7 @@ absl::Status MetricsFile::WriteEvaluation(const EvaluationMetrics& metrics) {
   object.Field("step", metrics.step);
   object.Field("eval_loss", metrics.loss);
   object.Field("eval_tokens", metrics.tokens);
+  for (const EvaluationOutput& output : metrics.outputs) object.Field(output.key, output.value);
   return WriteLine(object.Close());
 }
 

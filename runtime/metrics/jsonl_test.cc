@@ -97,6 +97,18 @@ TEST_F(JsonlTest, EvaluationsHaveALineOfTheirOwn) {
   EXPECT_EQ(TempFolder::Read(path_), "{\"step\":9,\"eval_loss\":2.25,\"eval_tokens\":640}\n");
 }
 
+TEST_F(JsonlTest, EvaluationsHaveTheOutputsOfTheModel) {
+  auto file = MetricsFile::Open(path_);
+  const std::vector<EvaluationOutput> outputs = {
+      {.name = "accuracy", .key = "eval_accuracy", .tag = "", .value = 0.5},
+      {.name = "odd", .key = "eval_odd", .tag = "", .value = NAN}};
+  ASSERT_TRUE((*file)->WriteEvaluation({.step = 0, .loss = 1, .tokens = 8, .outputs = outputs}).ok());
+  const auto line = Lines()[0];
+  EXPECT_EQ(line["eval_accuracy"], 0.5);
+  EXPECT_TRUE(line["eval_odd"].is_null());
+  EXPECT_EQ(line["eval_odd_nonfinite"], "nan");
+}
+
 TEST_F(JsonlTest, DoublesRoundTrip) {
   const std::vector<double> values = {0.1,  1.0 / 3, 5e-324,       std::numeric_limits<double>::max(),
                                       -0.0, 1e22,    123456789.125};

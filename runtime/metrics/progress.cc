@@ -35,7 +35,7 @@ class Line {
   std::string_view text() const { return {text_, size_}; }
 
  private:
-  char text_[256];
+  char text_[512];
   size_t size_ = 0;
 };
 
@@ -48,11 +48,12 @@ void AddNumber(Line* line, std::string_view label, double value) {
   }
 }
 
-void AddRate(Line* line, double tokens_per_s) {
-  if (tokens_per_s < 1e5) {
-    line->Add("{:.0f} tok/s  ", tokens_per_s);
+void AddRate(Line* line, double per_s, bool counts_tokens) {
+  const char* unit = counts_tokens ? "tok" : "ex";
+  if (per_s < 1e5) {
+    line->Add("{:.0f} {}/s  ", per_s, unit);
   } else {
-    line->Add("{:.0f}k tok/s  ", tokens_per_s / 1e3);
+    line->Add("{:.0f}k {}/s  ", per_s / 1e3, unit);
   }
 }
 
@@ -123,7 +124,10 @@ void Progress::ShowEvaluation(const EvaluationMetrics& metrics) {
   Line line;
   line.Add("step {}/{}  ", metrics.step + 1, total_);
   AddNumber(&line, "eval loss", metrics.loss);
-  line.Add("over {} tokens\n", metrics.tokens);
+  for (const EvaluationOutput& output : metrics.outputs) {
+    if (line.text().size() < kMaxInLines) AddNumber(&line, output.name, output.value);
+  }
+  line.Add("over {} {}\n", metrics.tokens, metrics.counted);
   Write(line.text());
 }
 
@@ -154,7 +158,7 @@ void Progress::Show(double now) {
   AddNumber(&line, "grad", newest_.grad_norm);
   if (newest_.skipped) line.Add("not applied  ");
   line.Add("lr {:.1e}  ", newest_.lr);
-  AddRate(&line, newest_.tokens_per_s);
+  AddRate(&line, newest_.tokens_per_s, newest_.counts_tokens);
   AddStepTime(&line, newest_.step_ms);
   AddTimeLeft(&line, SecondsLeft(now));
   AddDevice(&line, newest_);

@@ -99,6 +99,21 @@ TEST_F(ProgressTest, AnEvaluationStaysOnItsOwnLine) {
   EXPECT_TRUE(text.ends_with("\x1b[K\nstep 3/100  eval loss 3.5000  over 640 tokens\n")) << text;
 }
 
+TEST_F(ProgressTest, OutputsAndExamplesOfModelsWithoutTokens) {
+  Progress progress(fd(), ProgressMode::kAuto, 1, Clock);
+  StepMetrics step = Step(0);
+  step.counts_tokens = false;
+  progress.Update(step);
+  std::vector<EvaluationOutput> outputs(16,
+                                        {.name = std::string(64, 'x'), .key = "", .tag = "", .value = 0.25});
+  outputs[0].name = "accuracy";
+  progress.ShowEvaluation({.step = 0, .loss = 1, .tokens = 8, .counted = "examples", .outputs = outputs});
+  const auto lines = Lines();
+  EXPECT_NE(lines.at(0).find(" ex/s  "), std::string::npos) << lines.at(0);
+  EXPECT_NE(lines.at(1).find("eval loss 1.0000  accuracy 0.2500  xxx"), std::string::npos) << lines.at(1);
+  EXPECT_TRUE(lines.at(1).ends_with("over 8 examples")) << lines.at(1);
+}
+
 TEST_F(ProgressTest, AStepThatWasNotAppliedSaysSo) {
   Progress progress(fd(), ProgressMode::kAuto, 100, Clock);
   progress.Update({.step = 0, .loss = NAN, .grad_norm = NAN, .skipped = true});

@@ -3,6 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/types/span.h"
 
 namespace ft {
 
@@ -42,14 +46,25 @@ struct StepMetrics {
       {};                             // of the device as it says itself, 0 to 1, over about the last second
   std::optional<SaveCost> save = {};  // of a checkpoint that was finished since the step before
   std::optional<ComputeSpread> compute = {};  // over the ranks, of the newest step that is known
-  bool skipped = false;  // loss or gradient norm were not finite, and the update was not applied
+  bool skipped = false;       // loss or gradient norm were not finite, and the update was not applied
+  bool counts_tokens = true;  // else tokens_per_s are examples
+};
+
+// A mean that a model reports when it is evaluated.
+struct EvaluationOutput {
+  std::string name;  // "accuracy"
+  std::string key;   // "eval_accuracy", of metrics
+  std::string tag;   // "eval/accuracy", of curves
+  double value = 0;
 };
 
 // What is known after an evaluation.
 struct EvaluationMetrics {
-  int64_t step = 0;    // the last training step before it; -1 before any
-  double loss = 0;     // mean over all targets
-  int64_t tokens = 0;  // targets, over all ranks
+  int64_t step = 0;                                 // the last training step before it; -1 before any
+  double loss = 0;                                  // mean over all targets
+  int64_t tokens = 0;                               // targets, over all ranks
+  std::string_view counted = "tokens";              // what `tokens` are
+  absl::Span<const EvaluationOutput> outputs = {};  // at most 16
 };
 
 }  // namespace ft

@@ -13,6 +13,8 @@ std::optional<double> IfAny(uint64_t bytes) {
   return bytes == 0 ? std::nullopt : std::optional<double>(static_cast<double>(bytes));
 }
 
+constexpr size_t kMostOutputs = 16;  // of a model
+
 struct Curve {
   std::string_view tag;
   std::optional<double> (*value)(const StepMetrics& metrics);  // none: no point at this step
@@ -75,8 +77,12 @@ void TrainingEvents::Write(const StepMetrics& metrics) {
 }
 
 void TrainingEvents::WriteEvaluation(const EvaluationMetrics& metrics) {
-  const EventScalar scalar = {"eval/loss", metrics.loss};
-  file_->WriteScalars(metrics.step, absl::MakeConstSpan(&scalar, 1));
+  std::array<EventScalar, 1 + kMostOutputs> scalars = {{{"eval/loss", metrics.loss}}};
+  size_t count = 1;
+  for (const EvaluationOutput& output : metrics.outputs) {
+    if (count < scalars.size()) scalars[count++] = {output.tag, output.value};
+  }
+  file_->WriteScalars(metrics.step, absl::MakeSpan(scalars).first(count));
   WarnOnce();
 }
 

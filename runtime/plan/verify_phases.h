@@ -21,4 +21,7 @@ absl::Status VerifyOrder(const proto::Plan& plan);
 // Writes before reads, in a program and from one to the next.
 absl::Status VerifyContents(const proto::Plan& plan);
 
+// The inputs of the model, the ports that are filled with them, and the outputs of evaluation.
+absl::Status VerifyInputs(const proto::Plan& plan);
+
 }  // namespace ft

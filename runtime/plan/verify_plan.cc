@@ -10,7 +10,8 @@ absl::Status VerifyPlan(const proto::Plan& plan) {
   FT_RETURN_IF_ERROR(VerifyInstructions(plan));
   FT_RETURN_IF_ERROR(VerifyCommunication(plan));
   FT_RETURN_IF_ERROR(VerifyOrder(plan));
-  return VerifyContents(plan);
+  FT_RETURN_IF_ERROR(VerifyContents(plan));
+  return VerifyInputs(plan);
 }
 
 }  // namespace ft

@@ -12,6 +12,7 @@
 #include "runtime/base/checked.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/plan_clusters.h"
 #include "runtime/plan/plan_facts.h"
@@ -69,7 +70,7 @@ absl::Status VerifyNumbers(const proto::Plan& plan) {
       plan.seq_len() >= kMaxSequence) {
     return Invalid("a batch of ", plan.batch(), " sequences of ", plan.seq_len(), " tokens is not possible");
   }
-  if (plan.vocab_size() == 0 || plan.vocab_size() >= kMaxSequence) {
+  if ((plan.vocab_size() == 0 && TakesTokens(plan)) || plan.vocab_size() >= kMaxSequence) {
     return Invalid("a vocabulary of ", plan.vocab_size(), " is not possible");
   }
   if (plan.programs_size() > kMaxPrograms) return Invalid("it has ", plan.programs_size(), " programs");

@@ -59,7 +59,7 @@ module {
     return %loss : tensor<f32>
   }
 }
-// CHECK: signature.mlir:3:3: error: @forward must be (tokens: tensor<BxTxi32>, targets: tensor<BxTxi32>) -> tensor<f32>, not '(tensor<2x4xi32>) -> tensor<f32>'
+// CHECK: signature.mlir:3:3: error: @forward must be (tokens: tensor<BxTxi32>, targets: tensor<BxTxi32>) -> tensor<f32>, or give each argument a name, {ft.input = "..."}; it is '(tensor<2x4xi32>) -> tensor<f32>'
 // CHECK-NOT: {{.}}
 
 //--- two.mlir

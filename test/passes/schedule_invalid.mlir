@@ -26,7 +26,7 @@ module {
 // -----
 
 module {
-  // expected-error@+1 {{takes (tokens, targets), not 3 arguments}}
+  // expected-error@+1 {{has an argument 3 without a name}}
   func.func @train_step(%a: tensor<4xi32>, %b: tensor<4xi32>, %c: tensor<4xi32>) { return }
 }
 

@@ -36,7 +36,13 @@ using NamedArrays = std::map<std::string, Array>;
 // What a step is run on.
 struct StepInputs {
   Array tokens, targets;
-  NamedArrays inputs;  // of ft.input: "rng"
+  NamedArrays inputs;  // of ft.input: "rng"; of the model, those that are neither of the two above
+
+  // Of the model.
+  const Array& of(const std::string& name) const {
+    auto other = inputs.find(name);
+    return other != inputs.end() ? other->second : name == "targets" ? targets : tokens;
+  }
 };
 
 }  // namespace mlir::ft::test

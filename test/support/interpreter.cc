@@ -8,6 +8,7 @@
 #include "compiler/codegen/cluster_body.h"
 #include "dialects/ft/clusters.h"
 #include "dialects/ft/dialect.h"
+#include "dialects/ft/signature.h"
 #include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/base/device_class.h"
 #include "runtime/base/status_macros.h"
@@ -93,8 +94,9 @@ class Interpreter {
       : kernels(kernels), parameters(parameters), inputs(inputs) {}
 
   absl::StatusOr<StepResult> run(Block& block) {
-    FT_RETURN_IF_ERROR(load(block.getArgument(0), inputs.tokens));
-    FT_RETURN_IF_ERROR(load(block.getArgument(1), inputs.targets));
+    auto function = cast<func::FuncOp>(block.getParentOp());
+    for (BlockArgument argument : block.getArguments())
+      FT_RETURN_IF_ERROR(load(argument, inputs.of(inputName(function, argument.getArgNumber()).str())));
     for (Operation& op : block.without_terminator()) {
       absl::Status status = execute(op);
       if (!status.ok())
@@ -208,6 +210,7 @@ class Interpreter {
       if (tensor.dtype == DType::kF32) tensor.as<float>()[i] = array.data[i];
       if (tensor.dtype == DType::kI32) tensor.as<int32_t>()[i] = array.data[i];
       if (tensor.dtype == DType::kI64) tensor.as<int64_t>()[i] = array.data[i];
+      if (tensor.dtype == DType::kU8) tensor.as<uint8_t>()[i] = array.data[i] != 0;
     }
     buffers[value] = buffer;
     return absl::OkStatus();

@@ -1,6 +1,7 @@
 #include "test/support/reference.h"
 
 #include "dialects/ft/dialect.h"
+#include "dialects/ft/signature.h"
 #include "test/support/reference_ops.h"
 
 namespace mlir::ft::test {
@@ -27,8 +28,8 @@ void Reference::evaluate(Operation& op, const NamedArrays& parameters, const Ste
 
 double Reference::loss(const NamedArrays& parameters, const StepInputs& inputs) {
   Block& block = forward.getBody().front();
-  values[block.getArgument(0).getAsOpaquePointer()] = inputs.tokens;
-  values[block.getArgument(1).getAsOpaquePointer()] = inputs.targets;
+  for (BlockArgument argument : block.getArguments())
+    values[argument.getAsOpaquePointer()] = inputs.of(inputName(forward, argument.getArgNumber()).str());
   for (Operation& op : block.without_terminator()) evaluate(op, parameters, inputs);
   return value(block.getTerminator()->getOperand(0)).data[0];
 }

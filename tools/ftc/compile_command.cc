@@ -4,8 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "compiler/pipeline/compile.h"
+#include "dialects/ft/signature.h"
 #include "fmt/format.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/output_check.h"
@@ -48,11 +48,10 @@ absl::Status Observe(const CompileCommand& command, const ft::compiler::Phase& p
 // The model has the batch that the configuration was written for, and some number of ranks the global one.
 absl::Status CheckBatch(const Effective& effective, mlir::ModuleOp module) {
   const Configuration& configuration = effective.configuration;
-  auto forward = module.lookupSymbol<mlir::FunctionOpInterface>("forward");
-  if (forward == nullptr || forward.getNumArguments() == 0) return absl::OkStatus();
-  const auto tokens = llvm::dyn_cast<mlir::RankedTensorType>(forward.getArgumentTypes()[0]);
-  if (tokens == nullptr || tokens.getRank() == 0 || tokens.getDimSize(0) <= 0) return absl::OkStatus();
-  const int64_t batch = tokens.getDimSize(0), micro_steps = configuration.options.microSteps;
+  auto forward = module.lookupSymbol<mlir::func::FuncOp>("forward");
+  const int64_t batch = forward == nullptr ? 0 : mlir::ft::batchOf(forward);
+  if (batch <= 0) return absl::OkStatus();
+  const int64_t micro_steps = configuration.options.microSteps;
   if (configuration.batch != 0 && batch != configuration.batch)
     return absl::InvalidArgumentError(fmt::format("{} wants a batch of {}, but the model has one of {}",
                                                   NameOf(effective.OriginOf("batch")), configuration.batch,

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "runtime/base/numbers.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftc/explain.h"
 #include "tools/ftc/unit_runs.h"
@@ -173,10 +174,9 @@ std::string ExplainText(const Explained& explained, int peak) {
   const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
   std::string text;
   const Out out(text);
-  fmt::format_to(
-      out, "{}, strategy {}, {} ranks (replica {} x shard {}), batch {} x {} tokens per rank, device {}\n",
-      plan.model(), plan.strategy(), bound.mesh.world_size(), bound.mesh.replica, bound.mesh.shard,
-      plan.batch(), plan.seq_len(), ft::Name(bound.device_class));
+  fmt::format_to(out, "{}, strategy {}, {} ranks (replica {} x shard {}), batch {} per rank, device {}\n",
+                 plan.model(), plan.strategy(), bound.mesh.world_size(), bound.mesh.replica, bound.mesh.shard,
+                 ft::BatchText(plan), ft::Name(bound.device_class));
   fmt::format_to(out, "{} parameters in {} units\n", ft::Grouped(report.parameters), plan.units_size());
   MemoryText(out, report.memory);
   LiveText(out, plan, report.memory.device, "at the peak", peak);

@@ -6,6 +6,7 @@
 #include "fmt/ranges.h"
 #include "runtime/base/dtype.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/plan_file.h"
 #include "tools/ftc/commands.h"
 
@@ -106,6 +107,16 @@ void BufferText(Out out, const ft::proto::Plan& plan, int index) {
   }
 }
 
+void InputText(Out out, const ft::proto::Input& input) {
+  const bool constant = input.filling() == ft::proto::Input::CONSTANT;
+  fmt::format_to(out, "  {}: {}{}, filled by {}", input.name(), constant ? "" : "a batch of ",
+                 ft::ExampleText(input), Lower(ft::proto::Input::Filling_Name(input.filling())));
+  if (input.ids_below() > 0) fmt::format_to(out, ", below {}", input.ids_below());
+  if (input.may_be_left_out()) fmt::format_to(out, ", negative ones left out");
+  if (input.counted()) fmt::format_to(out, ", counted");
+  fmt::format_to(out, "\n");
+}
+
 void ProgramText(Out out, const ft::proto::Plan& plan, const ft::proto::Program& program) {
   fmt::format_to(out, "\nprogram {}: {} instructions\n", program.name(), program.instructions_size());
   for (const auto& port : program.inputs())
@@ -121,11 +132,11 @@ void ProgramText(Out out, const ft::proto::Plan& plan, const ft::proto::Program&
 std::string PlanText(const ft::proto::Plan& plan, uint64_t hash) {
   std::string text;
   const Out out(text);
-  fmt::format_to(out,
-                 "plan {} (version {}, by {}): model {}, strategy {}, batch {} x {} tokens, vocabulary {}, "
-                 "blocks of {} elements\n",
-                 ft::PlanHashText(hash), plan.version(), plan.producer(), plan.model(), plan.strategy(),
-                 plan.batch(), plan.seq_len(), plan.vocab_size(), plan.block_elements());
+  fmt::format_to(
+      out,
+      "plan {} (version {}, by {}): model {}, strategy {}, batch {}, vocabulary {}, blocks of {} elements\n",
+      ft::PlanHashText(hash), plan.version(), plan.producer(), plan.model(), plan.strategy(),
+      ft::BatchText(plan), plan.vocab_size(), plan.block_elements());
   for (const auto& setting : plan.settings()) fmt::format_to(out, "  {}\n", AttributeText(setting));
   if (plan.has_target()) {
     const uint32_t ranks = plan.compiled_for().world_size();
@@ -134,6 +145,8 @@ std::string PlanText(const ft::proto::Plan& plan, uint64_t hash) {
   }
   if (plan.facts_size() > 0) fmt::format_to(out, "\nfacts of the model\n");
   for (const auto& fact : plan.facts()) fmt::format_to(out, "  {}\n", AttributeText(fact));
+  fmt::format_to(out, "\ninputs\n");
+  for (const auto& input : plan.inputs()) InputText(out, input);
   fmt::format_to(out, "\nunits\n");
   for (int i = 0; i < plan.units_size(); ++i) {
     fmt::format_to(out, "  {:>5} {}: {} elements\n", i, plan.units(i).name(), plan.units(i).elements());

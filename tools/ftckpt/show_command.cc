@@ -63,6 +63,12 @@ std::string StatesOf(const StateLayout& state) {
 }
 
 // "2 files, the first 'corpus.txt'", of what runtime/data/data_identity.h writes.
+// A model without sequences of tokens has a length of 1.
+std::string BatchOf(const proto::Manifest::Run& run) {
+  return run.seq_len() == 1 ? fmt::format("{} examples a rank", run.batch())
+                            : fmt::format("{} sequences of {} tokens a rank", run.batch(), run.seq_len());
+}
+
 std::string DataOf(const google::protobuf::Struct& data) {
   std::string first;
   int files = 0;
@@ -124,10 +130,8 @@ void DescribeRun(const proto::Manifest& manifest, Lines& lines) {
       "rate", fmt::format("{} {} to {} over {} steps, {} of warm-up ({}, from {}), {}", run.lr(),
                           Short(run.lr_schedule()), run.min_lr(), run.schedule_steps(), run.warmup_steps(),
                           Short(run.warmup()), run.warmup_min_lr(), Short(run.lr_convention())));
-  lines.emplace_back(
-      "step",
-      fmt::format("{} sequences of {} tokens a rank, {} micro-steps; seed {}, shuffle {}", run.batch(),
-                  run.seq_len(), run.micro_steps(), run.seed(), run.shuffle() ? "on" : "off"));
+  lines.emplace_back("step", fmt::format("{}, {} micro-steps; seed {}, shuffle {}", BatchOf(run),
+                                         run.micro_steps(), run.seed(), run.shuffle() ? "on" : "off"));
   lines.emplace_back("data", DataOf(manifest.data()));
   lines.emplace_back("settings", ListOf(manifest.settings()));
   lines.emplace_back(

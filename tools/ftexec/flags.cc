@@ -81,8 +81,9 @@ void AddInput(CLI::App& app, Flags& flags) {
   app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
   app.add_option_function<std::string>(
          "--data", [&flags](const std::string& text) { ParseData("--data", text, flags.data); },
-         "Tokens to train on: text files (every byte a token, for models of 256), llm.c's .bin, uint16 or "
-         "uint32 tokens. Files, folders and globs ('data/*.bin'); with weights each entry is a source with "
+         "What to train on: text files (every byte a token, for models of 256), llm.c's .bin, uint16 or "
+         "uint32 tokens; safetensors with a tensor for each input of the model. Files, folders and globs "
+         "('data/*.bin'); with weights each entry is a source with "
          "epochs of its own, else all are one")
       ->type_name("PATH[:WEIGHT][,...]");
   AddChoice<DataFormat>(
@@ -91,9 +92,10 @@ void AddInput(CLI::App& app, Flags& flags) {
        {"text", DataFormat::kText},
        {"llmc", DataFormat::kLlmc},
        {"u16", DataFormat::kU16},
-       {"u32", DataFormat::kU32}},
+       {"u32", DataFormat::kU32},
+       {"safetensors", DataFormat::kSafetensors}},
       "auto",
-      "How the data file spells its tokens; auto refuses what it cannot read, any other word is "
+      "How the data file spells its tokens or examples; auto refuses what it cannot read, any other word is "
       "obeyed");
   AddChoice<std::optional<bool>>(app, "--shuffle", flags.shuffle, {{"on", true}, {"off", false}}, "on",
                                  "Whether sequences come in an order drawn from the seed, anew every epoch");

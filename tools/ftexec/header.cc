@@ -7,6 +7,7 @@
 #include "runtime/base/resident_memory.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/data/data_text.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 
 namespace ft {
@@ -16,6 +17,16 @@ namespace {
 template <typename... Args>
 void Say(fmt::format_string<Args...> format, Args&&... args) {
   PrintOut(fmt::format(format, std::forward<Args>(args)...)).IgnoreError();
+}
+
+// Of the data that is evaluated on, what is left at its end where rows cannot be filled up.
+std::string LeftOutText(const Job& job) {
+  if (job.eval_data == nullptr || CanFillUpRows(job.plan())) return "";
+  const int64_t all = job.eval_data->num_sequences();
+  const int64_t left = all % (static_cast<int64_t>(job.plan().batch()) * job.world_size());
+  if (left == 0) return "";
+  return fmt::format("the last {} of {} {} of --eval-data fill no batch of all ranks and are not evaluated",
+                     left, all, ExampleWord(job.plan()));
 }
 
 double Mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
@@ -45,7 +56,7 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
   if (communication.staging_bytes > 0) Say(", which holds {} bytes more", communication.staging_bytes);
   if (communication.link.has_value()) Say(", over an {}", LinkText(*communication.link));
   const uint64_t micro_steps = std::max(1u, plan.micro_steps());
-  Say("\ndata {}; {} x {} tokens per rank", DataText(*job.data), plan.batch(), plan.seq_len());
+  Say("\ndata {}; {} per rank", DataText(*job.data), BatchText(plan));
   if (micro_steps > 1) Say(", {} micro-steps", micro_steps);
   Say(", {} per step\n", micro_steps * plan.batch() * plan.seq_len() * job.world_size());
   for (const std::string& line : SourceLines(*job.data)) Say("  {}\n", line);
@@ -57,7 +68,8 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
 }
 
 void PrintDoubts(const Job& job) {
-  for (const TokenDataset* data : {job.data.get(), job.eval_data.get()}) {
+  if (const std::string left = LeftOutText(job); !left.empty()) PrintError("ftexec: note: " + left);
+  for (const Dataset* data : {job.data.get(), job.eval_data.get()}) {
     const std::string doubt = data == nullptr ? "" : data->doubt();
     if (!doubt.empty()) PrintError("ftexec: note: " + doubt);
   }

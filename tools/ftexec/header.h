@@ -27,7 +27,8 @@ std::string LinkText(const EmulatedLink& link);
 void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
                  const CommunicationSummary& communication);
 
-// What speaks against a data file's --data-format, a line each on stderr.
+// What speaks against a data file's --data-format, and what of --eval-data is left out, a line each on
+// stderr.
 void PrintDoubts(const Job& job);
 
 // The plan alone, for simulated runs.

@@ -20,6 +20,7 @@
 #include "runtime/executor/save_weights.h"
 #include "runtime/metrics/event_file.h"
 #include "runtime/metrics/trace.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/target.h"
 #include "runtime/plan/verify_bound.h"
 #include "runtime/plan/verify_plan.h"
@@ -135,11 +136,20 @@ const char* Name(cuda::AttentionChoice attention) {
   return "";
 }
 
-absl::StatusOr<std::unique_ptr<TokenDataset>> OpenData(const Flags& flags,
-                                                       const std::vector<DataEntry>& entries,
-                                                       const proto::Plan& plan) {
-  return OpenDataset(entries, static_cast<int64_t>(plan.vocab_size()), static_cast<int64_t>(plan.seq_len()),
-                     flags.data_format);
+absl::StatusOr<std::unique_ptr<Dataset>> OpenData(const Flags& flags, const std::vector<DataEntry>& entries,
+                                                  const proto::Plan& plan) {
+  return OpenDataset(entries, DataInputsOf(plan), flags.data_format);
+}
+
+// Where rows cannot be filled up, what does not fill a batch of all ranks is left out.
+absl::Status CheckEvaluated(const Job& job) {
+  const int64_t per_batch = static_cast<int64_t>(job.plan().batch()) * job.world_size();
+  if (CanFillUpRows(job.plan()) || job.eval_data->num_sequences() >= per_batch) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--eval-data has ", job.eval_data->num_sequences(), " ",
+                                                 std::string(ExampleWord(job.plan())),
+                                                 ", less than a batch of all ranks, ", per_batch,
+                                                 ": of this model, whose loss or outputs are means over "
+                                                 "whole batches, only such batches are evaluated"));
 }
 
 absl::Status Settle(const Flags& flags, Job& job) {
@@ -182,6 +192,7 @@ absl::Status TakeData(const Flags& flags, Job& job) {
   FT_ASSIGN_OR_RETURN(job.data, OpenData(flags, flags.data, job.plan()));
   if (!flags.eval_data.empty()) {
     FT_ASSIGN_OR_RETURN(job.eval_data, OpenData(flags, flags.eval_data, job.plan()));
+    FT_RETURN_IF_ERROR(CheckEvaluated(job));
   }
   return absl::OkStatus();
 }

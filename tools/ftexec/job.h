@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
-#include "runtime/data/token_dataset.h"
+#include "runtime/data/dataset.h"
 #include "runtime/executor/initial_weights.h"
 #include "runtime/executor/lr_schedule.h"
 #include "runtime/plan/bind.h"
@@ -22,9 +22,9 @@ struct Job {
   PlanFile file;
   BoundPlan bound;
   LaunchEnvironment environment;
-  std::unique_ptr<TokenDataset> data;
-  std::unique_ptr<TokenDataset> eval_data;  // null: no evaluation
-  std::unique_ptr<InitialWeights> init;     // null: random ones; given up when it has been read
+  std::unique_ptr<Dataset> data;
+  std::unique_ptr<Dataset> eval_data;    // null: no evaluation
+  std::unique_ptr<InitialWeights> init;  // null: random ones; given up when it has been read
   // Of the flags, else of the plan, else the defaults.
   int64_t steps = 0;
   bool steps_follow_data = false;  // nobody said how many: one pass over the data

@@ -13,6 +13,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/data/data_text.h"
 #include "runtime/metrics/markdown.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftexec/header.h"
 
@@ -55,10 +56,10 @@ void AddModelRows(const Flags& flags, const Job& job, SettingRows& rows) {
   rows.emplace_back("strategy", plan.strategy());
   rows.emplace_back("ranks", fmt::format("{}, {}", job.world_size(), MeshText(job.bound.mesh)));
   const uint64_t micro_steps = std::max(1u, plan.micro_steps());
-  rows.emplace_back("batch",
-                    fmt::format("{} x {} tokens per rank, {} micro-step{}, {} tokens per step", plan.batch(),
-                                plan.seq_len(), micro_steps, micro_steps == 1 ? "" : "s",
-                                micro_steps * plan.batch() * plan.seq_len() * job.world_size()));
+  rows.emplace_back("batch", fmt::format("{} per rank, {} micro-step{}, {} {} per step", BatchText(plan),
+                                         micro_steps, micro_steps == 1 ? "" : "s",
+                                         micro_steps * plan.batch() * plan.seq_len() * job.world_size(),
+                                         TakesTokens(plan) ? "tokens" : "examples"));
 }
 
 void AddTrainingRows(const Flags& flags, const Job& job, int64_t first_step, SettingRows& rows) {

@@ -20,6 +20,7 @@
 #include "runtime/executor/save_weights.h"
 #include "runtime/executor/training_loop.h"
 #include "runtime/metrics/trace.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftexec/checkpoints.h"
 #include "tools/ftexec/device_memory.h"
@@ -119,7 +120,8 @@ class Run {
     FT_RETURN_IF_ERROR(MakeLoop());
     if (job_.eval_data != nullptr) {
       eval_batches_ = std::make_unique<EvaluationBatches>(*job_.eval_data, job_.plan().batch(), job_.rank(),
-                                                          job_.world_size(), flags_.eval_steps);
+                                                          job_.world_size(), flags_.eval_steps,
+                                                          CanFillUpRows(job_.plan()));
       FT_ASSIGN_OR_RETURN(Evaluator evaluator,
                           Evaluator::Create(job_.plan(), *executor_, *eval_batches_,
                                             static_cast<uint64_t>(job_.seed), job_.rank()));

@@ -7,6 +7,7 @@
 #include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/base/flat_layout.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/testing/plan_parts.h"
 
 namespace ft {
 namespace {
@@ -39,6 +40,7 @@ class Builder {
     plan_.set_batch(kProbeBatch);
     plan_.set_seq_len(kProbeSeqLen);
     plan_.set_vocab_size(256);
+    plan_parts::AddTokenInputs(plan_);
     plan_.set_block_elements(kBlockElements);
     plan_.set_micro_steps(micro_steps);
     batch_ = {Add("tokens", proto::I32, {kProbeBatch, kProbeSeqLen}),

@@ -83,4 +83,19 @@ inline void AddPort(google::protobuf::RepeatedPtrField<proto::Port>* ports, cons
   *port->mutable_operand() = operand;
 }
 
+// Inputs "tokens" and "targets" of plan.batch() sequences, and the ids that they choose among.
+inline void AddTokenInputs(proto::Plan& plan) {
+  for (const bool targets : {false, true}) {
+    proto::Input* input = plan.add_inputs();
+    input->set_name(targets ? "targets" : "tokens");
+    input->set_dtype(proto::I32);
+    input->add_shape(plan.batch());
+    input->add_shape(plan.seq_len());
+    input->set_filling(targets ? proto::Input::TARGETS : proto::Input::TOKENS);
+    input->set_ids_below(plan.vocab_size());
+    input->set_may_be_left_out(targets);
+    input->set_counted(targets);
+  }
+}
+
 }  // namespace ft::plan_parts

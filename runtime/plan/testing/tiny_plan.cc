@@ -51,6 +51,7 @@ class Builder {
     plan_.set_batch(options_.batch);
     plan_.set_seq_len(options_.seq_len);
     plan_.set_vocab_size(options_.vocab);
+    AddTokenInputs(plan_);
     plan_.set_block_elements(kBlock);
     plan_.set_shards_parameters(Gathers());
     plan_.set_shards_gradients(Gathers());

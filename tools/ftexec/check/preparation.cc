@@ -12,6 +12,7 @@
 #include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/data/data_text.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/report.h"
 #include "tools/ftexec/peers.h"
@@ -50,8 +51,8 @@ std::string OutputsText(const Flags& flags) {
 }
 
 std::string SettingsText(const Job& job) {
-  return fmt::format("{} steps of {} sequences over all ranks, lr {} {}, seed {}", job.steps,
-                     job.SequencesPerStep(), job.lr.peak, Name(job.lr.kind), job.seed);
+  return fmt::format("{} steps of {} {} over all ranks, lr {} {}, seed {}", job.steps, job.SequencesPerStep(),
+                     ExampleWord(job.plan()), job.lr.peak, Name(job.lr.kind), job.seed);
 }
 
 // What decides which collectives and agreements a check takes part in.

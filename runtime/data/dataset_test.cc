@@ -1,4 +1,4 @@
-#include "runtime/data/token_dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -24,16 +24,16 @@ std::string Tokens(int first, int count) {
   return Raw(tokens);
 }
 
-class TokenDatasetTest : public testing::Test {
+class DatasetTest : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directory(folder_.Path("d")); }
 
   std::string In(const std::string& name) const { return folder_.Path("d/" + name); }
 
   // Token `at` of a sequence.
-  static int32_t Token(const TokenDataset& dataset, int64_t sequence, size_t at) {
+  static int32_t Token(const Dataset& dataset, int64_t sequence, size_t at) {
     std::vector<int32_t> inputs(dataset.seq_len()), targets(dataset.seq_len());
-    dataset.ReadSequence(sequence, inputs.data(), targets.data());
+    dataset.Read(sequence, {inputs.data(), targets.data()});
     for (size_t i = 1; i < inputs.size(); ++i) EXPECT_EQ(inputs[i], targets[i - 1]);
     return at < inputs.size() ? inputs[at] : targets.back();
   }
@@ -47,7 +47,7 @@ class TokenDatasetTest : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(TokenDatasetTest, NoSequenceCrossesFiles) {
+TEST_F(DatasetTest, NoSequenceCrossesFiles) {
   // 2, 1 and 3 sequences of 4, with 3, 0 and 2 tokens to spare; the files' tokens do not follow each other.
   folder_.Write("d/a.u16", Tokens<uint16_t>(0, 12));
   folder_.Write("d/b.u16", Tokens<uint16_t>(50, 5));
@@ -67,7 +67,7 @@ TEST_F(TokenDatasetTest, NoSequenceCrossesFiles) {
   EXPECT_TRUE(SourceLines(**dataset).empty());
 }
 
-TEST_F(TokenDatasetTest, EveryFileHasAFormatOfItsOwn) {
+TEST_F(DatasetTest, EveryFileHasAFormatOfItsOwn) {
   folder_.Write("d/1.txt", "some text that is text");
   folder_.Write("d/2.u16", Tokens<uint16_t>(0, 9));
   folder_.Write("d/3.u32", Tokens<uint32_t>(200, 9));
@@ -91,7 +91,7 @@ TEST_F(TokenDatasetTest, EveryFileHasAFormatOfItsOwn) {
           "whole; name files in it by a glob, such as 'folder/*.bin')");
 }
 
-TEST_F(TokenDatasetTest, WeightsMakeSources) {
+TEST_F(DatasetTest, WeightsMakeSources) {
   folder_.Write("a", "aaaaaaaaaaaaa");
   folder_.Write("d/b", "bbbbbbbbb");
   folder_.Write("d/c", "ccccc");
@@ -115,7 +115,7 @@ TEST_F(TokenDatasetTest, WeightsMakeSources) {
                 "30% from 2 files, " + In("b") + " ... " + In("c") + " (text, 14 tokens, 3 sequences)"}));
 }
 
-TEST_F(TokenDatasetTest, RefusesAFileByItsName) {
+TEST_F(DatasetTest, RefusesAFileByItsName) {
   const std::string good = folder_.Write("good", "long enough");
   EXPECT_EQ(Refused({{.path = good}, {.path = folder_.Write("short", "abcd")}}),
             "'" + folder_.Path("short") +
@@ -138,7 +138,7 @@ TEST_F(TokenDatasetTest, RefusesAFileByItsName) {
           "'folder/*.bin')");
 }
 
-TEST_F(TokenDatasetTest, DoubtsAreOneLine) {
+TEST_F(DatasetTest, DoubtsAreOneLine) {
   for (const char* name : {"d/a", "d/b", "d/c"}) folder_.Write(name, "text that is not tokens ");
   const std::string first = "'" + In("a") + "' is read as --data-format=u16 has it, but it looks like text";
   EXPECT_EQ((*OpenDataset(folder_.Path("d"), 65536, 4, DataFormat::kU16))->doubt(),
@@ -149,7 +149,7 @@ TEST_F(TokenDatasetTest, DoubtsAreOneLine) {
   EXPECT_EQ((*OpenDataset(In("a"), 256, 4))->doubt(), "");
 }
 
-TEST_F(TokenDatasetTest, ManyFilesHoldNoDescriptors) {
+TEST_F(DatasetTest, ManyFilesHoldNoDescriptors) {
   for (int i = 0; i < 300; ++i)
     folder_.Write("d/" + std::to_string(1000 + i), std::string(9, static_cast<char>(33 + i % 90)));
   rlimit limit;
@@ -164,14 +164,14 @@ TEST_F(TokenDatasetTest, ManyFilesHoldNoDescriptors) {
     EXPECT_EQ(Token(**dataset, sequence, 2), 33 + sequence / 2 % 90);
 }
 
-TEST_F(TokenDatasetTest, EvaluationGoesThroughAllFiles) {
+TEST_F(DatasetTest, EvaluationGoesThroughAllFiles) {
   folder_.Write("d/a.u16", Tokens<uint16_t>(0, 12));
   folder_.Write("d/b.u16", Tokens<uint16_t>(50, 8));
   const auto dataset = *OpenDataset(folder_.Path("d"), 256, 4);
   const EvaluationBatches batches(*dataset, 2, 0, 1, 0);
   ASSERT_EQ(batches.num_batches(), 2);
   int32_t tokens[8], targets[8];
-  batches.Fill(1, tokens, targets);
+  batches.Fill(1, {tokens, targets});
   EXPECT_EQ(tokens[0], 50);
   EXPECT_EQ(targets[3], 54);
   EXPECT_EQ(targets[4], -1);

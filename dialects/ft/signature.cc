@@ -1,0 +1,168 @@
+#include "dialects/ft/signature.h"
+
+#include "dialects/ft/dialect.h"
+#include "dialects/ft/elementwise.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::ft {
+namespace {
+
+StringRef textOf(Attribute attribute) {
+  auto text = dyn_cast_or_null<StringAttr>(attribute);
+  return text ? text.getValue() : StringRef();
+}
+
+bool isInteger(Value value) { return isa<IntegerType>(getElementTypeOrSelf(value)); }
+
+/// The operands that elements of a result are taken from; none when it is computed.
+SmallVector<Value> movedFrom(Operation *op) {
+  if (auto gather = dyn_cast<GatherElementsOp>(op))
+    return {gather.getX()};
+  if (op->hasTrait<MovesElements>())
+    return SmallVector<Value>(op->getOperands());
+  if (isa<CopyOp>(op) || (isa<ConvertOp>(op) && isInteger(op->getOperand(0))))
+    return {op->getOperand(0)};
+  if (isa<SelectOp>(op))
+    return SmallVector<Value>(op->getOperands().drop_front());
+  return {};
+}
+
+void addSources(Value ids, IdSources &sources, llvm::SmallDenseSet<Value> &seen) {
+  if (!seen.insert(ids).second)
+    return;
+  if (auto argument = dyn_cast<BlockArgument>(ids)) {
+    sources.inputs.push_back(argument);
+    return;
+  }
+  Operation *op = ids.getDefiningOp();
+  if (isa<IotaOp>(op)) {
+    sources.below = std::max(sources.below, cast<RankedTensorType>(ids.getType()).getNumElements());
+    return;
+  }
+  SmallVector<Value> from = movedFrom(op);
+  if (from.empty())
+    sources.isComputed = true;
+  for (Value value : from)
+    addSources(value, sources, seen);
+}
+
+/// The targets of the cross entropy that `loss` is, or null.
+Value targetsOf(Value loss) {
+  return TypeSwitch<Operation *, Value>(loss.getDefiningOp())
+      .Case<CrossEntropyOp, LinearCrossEntropyOp>([](auto op) { return op.getTargets(); })
+      .Default(Value());
+}
+
+} // namespace
+
+bool namesInputs(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (function.getArgAttr(i, kInputAttr))
+      return true;
+  return false;
+}
+
+StringRef inputName(func::FuncOp function, unsigned argument) {
+  if (namesInputs(function))
+    return textOf(function.getArgAttr(argument, kInputAttr));
+  return argument == 0 ? StringRef(kTokensInput) : argument == 1 ? StringRef(kTargetsInput) : StringRef();
+}
+
+BlockArgument findInput(func::FuncOp function, StringRef name) {
+  for (BlockArgument argument : function.getArguments())
+    if (inputName(function, argument.getArgNumber()) == name)
+      return argument;
+  return {};
+}
+
+bool isConstantInput(func::FuncOp function, unsigned argument) {
+  return static_cast<bool>(function.getArgAttr(argument, kConstantAttr));
+}
+
+StringRef outputName(func::FuncOp function, unsigned result) {
+  return textOf(function.getResultAttr(result, kOutputAttr));
+}
+
+int64_t batchOf(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (type && type.getRank() > 0 && !isConstantInput(function, argument.getArgNumber()))
+      return type.getDimSize(0);
+  }
+  return 0;
+}
+
+BlockArgument sequenceInput(func::FuncOp function) {
+  for (StringRef name : {kTokensInput, kTargetsInput})
+    if (BlockArgument input = findInput(function, name))
+      if (auto type = dyn_cast<RankedTensorType>(input.getType()); type && type.getRank() == 2)
+        return input;
+  return {};
+}
+
+IdSources sourcesOfIds(Value ids) {
+  IdSources sources;
+  llvm::SmallDenseSet<Value> seen;
+  addSources(ids, sources, seen);
+  return sources;
+}
+
+Value countedTargets(func::FuncOp function) {
+  if (BlockArgument targets = findInput(function, kTargetsInput))
+    if (getElementTypeOrSelf(targets).isInteger(32))
+      return targets;
+  Value targets = targetsOf(function.getBody().front().getTerminator()->getOperand(0));
+  if (!targets)
+    return {};
+  IdSources sources = sourcesOfIds(targets);
+  bool fromOne = sources.inputs.size() == 1 && sources.below == 0 && !sources.isComputed;
+  return fromOne && !isConstantInput(function, sources.inputs.front().getArgNumber()) ? targets : Value();
+}
+
+BlockArgument countedInput(func::FuncOp function) {
+  Value targets = countedTargets(function);
+  return targets ? sourcesOfIds(targets).inputs.front() : BlockArgument();
+}
+
+void setInputs(ModuleOp module, ArrayRef<ModelInput> inputs) {
+  Builder builder(module.getContext());
+  auto row = [&](const ModelInput &input) -> Attribute {
+    auto flag = [&](StringRef name, bool value) {
+      return builder.getNamedAttr(name, builder.getBoolAttr(value));
+    };
+    return builder.getDictionaryAttr(
+        {builder.getNamedAttr("name", builder.getStringAttr(input.name)),
+         builder.getNamedAttr("type", TypeAttr::get(input.type)), flag("constant", input.isConstant),
+         builder.getNamedAttr("ids_below", builder.getI64IntegerAttr(input.idsBelow)),
+         flag("may_be_left_out", input.mayBeLeftOut), flag("counted", input.isCounted)});
+  };
+  module->setAttr(kInputsAttr, builder.getArrayAttr(llvm::map_to_vector(inputs, row)));
+}
+
+std::optional<SmallVector<ModelInput>> inputsOf(ModuleOp module) {
+  auto rows = module->getAttrOfType<ArrayAttr>(kInputsAttr);
+  if (!rows)
+    return std::nullopt;
+  SmallVector<ModelInput> inputs;
+  for (Attribute attribute : rows) {
+    auto row = dyn_cast<DictionaryAttr>(attribute);
+    auto name = row ? row.getAs<StringAttr>("name") : StringAttr();
+    auto type = row ? row.getAs<TypeAttr>("type") : TypeAttr();
+    auto below = row ? row.getAs<IntegerAttr>("ids_below") : IntegerAttr();
+    if (!name || !below || !type || !isa<RankedTensorType>(type.getValue()))
+      return std::nullopt;
+    auto flag = [&](StringRef flag) {
+      auto value = row.getAs<BoolAttr>(flag);
+      return value && value.getValue();
+    };
+    inputs.push_back({.name = name.getValue().str(),
+                      .type = cast<RankedTensorType>(type.getValue()),
+                      .isConstant = flag("constant"),
+                      .idsBelow = below.getInt(),
+                      .mayBeLeftOut = flag("may_be_left_out"),
+                      .isCounted = flag("counted")});
+  }
+  return inputs;
+}
+
+} // namespace mlir::ft

@@ -1,0 +1,150 @@
+#include "runtime/data/dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <numeric>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/data/source_mix.h"
+#include "runtime/data/tensor_file.h"
+#include "runtime/data/token_examples.h"
+
+namespace ft {
+namespace {
+
+// A whole folder was asked for, so what it holds is not passed over; say how to ask for less.
+absl::Status OfFolder(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  return absl::InvalidArgumentError(
+      fmt::format("{} (a folder is read whole; name files in it by a glob, such as 'folder/*.bin')",
+                  std::string(status.message())));
+}
+
+absl::Status CheckDistinct(Dataset::Files files) {
+  std::unordered_set<std::string> names;
+  for (const auto& file : files) {
+    if (names.insert(std::filesystem::path(file->path()).lexically_normal().native()).second) continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "'{}' is named twice; name it once (a weight says how often a source is drawn)", file->path()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<DataFile>> OpenFile(const std::string& path, const DataInputs& inputs,
+                                                   DataFormat format) {
+  bool tensors = format == DataFormat::kSafetensors;
+  if (format == DataFormat::kAuto) {
+    FT_ASSIGN_OR_RETURN(tensors, IsTensorFile(path));
+  }
+  return tensors ? OpenTensorFile(path, inputs) : OpenTokenExamples(path, inputs, format);
+}
+
+absl::StatusOr<std::vector<int64_t>> SharesOfEntries(const std::vector<DataEntry>& entries) {
+  if (!entries[0].weight.has_value()) return std::vector<int64_t>{kShareUnit};
+  std::vector<double> weights;
+  for (const DataEntry& entry : entries) weights.push_back(entry.weight.value_or(0));
+  return SharesOf(weights);
+}
+
+}  // namespace
+
+int64_t Dataset::num_tokens() const {
+  return std::accumulate(sources_.begin(), sources_.end(), int64_t{0},
+                         [](int64_t sum, const DataSource& source) { return sum + source.num_tokens; });
+}
+
+std::string Dataset::doubt() const {
+  std::string first;
+  int64_t more = 0;
+  for (const auto& file : files_) {
+    if (file->doubt().empty()) continue;
+    if (first.empty()) {
+      first = file->doubt();
+    } else {
+      ++more;
+    }
+  }
+  if (more == 0) return first;
+  return fmt::format("{} (and {} more file{} that look{} like something else)", first, more,
+                     more == 1 ? "" : "s", more == 1 ? "s" : "");
+}
+
+void Dataset::Read(int64_t index, absl::Span<void* const> rows) const {
+  const auto after = std::upper_bound(first_sequence_.begin(), first_sequence_.end(), index);
+  const auto file = static_cast<size_t>(after - first_sequence_.begin()) - 1;
+  files_[file]->Read(index - first_sequence_[file], rows);
+}
+
+void Dataset::ReadConstants(absl::Span<void* const> inputs) const {
+  for (size_t i = 0; i < inputs_.inputs.size(); ++i) {
+    if (inputs_.inputs[i].filling() != proto::Input::CONSTANT) continue;
+    const absl::Span<const uint8_t> bytes = files_.front()->Constant(i);
+    std::memcpy(inputs[i], bytes.data(), bytes.size());
+  }
+}
+
+absl::Status Dataset::CheckConstants() const {
+  for (size_t i = 0; i < inputs_.inputs.size(); ++i) {
+    if (inputs_.inputs[i].filling() != proto::Input::CONSTANT) continue;
+    for (const auto& file : files_) {
+      if (file->Constant(i) == files_.front()->Constant(i)) continue;
+      return absl::InvalidArgumentError(
+          fmt::format("tensor '{}' is a constant of the model, but is not the same in '{}' and '{}'",
+                      inputs_.inputs[i].name(), files_.front()->path(), file->path()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Dataset::AddFiles(const std::string& path, DataFormat format) {
+  FT_ASSIGN_OR_RETURN(const std::vector<DataPath> found, FindDataFiles(path));
+  for (const DataPath& file : found) {
+    auto opened = OpenFile(file.path, inputs_, format);
+    if (!opened.ok()) return file.of_folder ? OfFolder(opened.status()) : opened.status();
+    first_sequence_.push_back(first_sequence_.back() + (*opened)->num_examples());
+    files_.push_back(*std::move(opened));
+  }
+  return absl::OkStatus();
+}
+
+void Dataset::AddSource(std::optional<double> weight, int64_t share) {
+  DataSource source{.weight = weight, .share = share};
+  if (!sources_.empty()) source.first_file = sources_.back().first_file + sources_.back().num_files;
+  source.num_files = files_.size() - source.first_file;
+  source.first_sequence = first_sequence_[source.first_file];
+  source.num_sequences = first_sequence_.back() - source.first_sequence;
+  for (size_t i = source.first_file; i < files_.size(); ++i) source.num_tokens += files_[i]->num_tokens();
+  sources_.push_back(source);
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::vector<DataEntry>& entries, DataInputs inputs,
+                                                     DataFormat format) {
+  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> shares, SharesOfEntries(entries));
+  auto dataset = absl::WrapUnique(new Dataset(std::move(inputs)));
+  for (size_t i = 0; i < entries.size(); ++i) {
+    FT_RETURN_IF_ERROR(dataset->AddFiles(entries[i].path, format));
+    if (entries[i].weight.has_value()) dataset->AddSource(entries[i].weight, shares[i]);
+  }
+  if (dataset->sources_.empty()) dataset->AddSource({}, shares[0]);
+  FT_RETURN_IF_ERROR(CheckDistinct(dataset->files_));
+  FT_RETURN_IF_ERROR(dataset->CheckConstants());
+  return dataset;
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::vector<DataEntry>& entries,
+                                                     int64_t vocab_size, int64_t seq_len, DataFormat format) {
+  return OpenDataset(entries, TokenInputs(vocab_size, seq_len), format);
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& path, int64_t vocab_size,
+                                                     int64_t seq_len, DataFormat format) {
+  return OpenDataset(std::vector<DataEntry>{{.path = path}}, vocab_size, seq_len, format);
+}
+
+}  // namespace ft

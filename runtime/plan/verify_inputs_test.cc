@@ -1,0 +1,126 @@
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/plan/inputs.h"
+#include "runtime/plan/testing/plan_parts.h"
+#include "runtime/plan/testing/tiny_plan.h"
+#include "runtime/plan/verify_plan.h"
+
+namespace ft {
+namespace {
+
+// A plan that takes one more input, "pixels", of f32 [2, 3, 5], in a program eval_step that reports a sum.
+proto::Plan PlanWithPixels() {
+  proto::Plan plan = TinyPlan();
+  proto::Input* pixels = plan.add_inputs();
+  pixels->set_name("pixels");
+  for (const uint64_t extent : {2, 3, 5}) pixels->add_shape(extent);
+  const auto add = [&](const std::string& name, uint64_t bytes) {
+    proto::Buffer* buffer = plan.add_buffers();
+    buffer->set_name(name);
+    buffer->set_class_(proto::IO);
+    buffer->mutable_size()->set_value(bytes);
+    buffer->set_persistent(true);
+    return plan.buffers_size() - 1;
+  };
+  const uint32_t place = add("pixels", 120), sum = add("loss_sum", 8);
+  proto::Program* train = plan.mutable_programs(1);
+  plan_parts::AddPort(train->mutable_inputs(), "pixels", plan_parts::At(place, proto::F32, {2, 3, 5}));
+  proto::Program* evaluation = plan.add_programs();
+  evaluation->set_name("eval_step");
+  for (const proto::Port& port : train->inputs()) {
+    if (port.name() != "lr" && port.name() != "step") *evaluation->add_inputs() = port;
+  }
+  plan_parts::Kernel(evaluation, "loss_count", {plan_parts::At(place, proto::F32, {2, 3, 5})},
+                     {plan_parts::At(sum, proto::F32, {2})});
+  plan_parts::AddPort(evaluation->mutable_outputs(), "loss_sum", plan_parts::At(sum, proto::F32, {2}));
+  return plan;
+}
+
+proto::Port* InputPort(proto::Plan& plan, int index) {
+  return plan.mutable_programs(1)->mutable_inputs(index);
+}
+
+struct InputDamage {
+  const char* name;
+  const char* message;
+  std::function<void(proto::Plan&)> apply;
+};
+
+class DamagedInputsTest : public testing::TestWithParam<InputDamage> {};
+
+TEST(VerifyInputsTest, AcceptsAndDescribes) {
+  const proto::Plan plan = PlanWithPixels();
+  EXPECT_TRUE(VerifyPlan(plan).ok()) << VerifyPlan(plan);
+  EXPECT_TRUE(TakesTokens(plan));
+  EXPECT_TRUE(CanFillUpRows(plan));
+  proto::Plan pictures = plan;
+  for (int i : {0, 1}) pictures.mutable_inputs(i)->set_filling(proto::Input::TENSOR);
+  EXPECT_FALSE(CanFillUpRows(pictures));
+  EXPECT_EQ(BatchText(plan), "2 x 16 tokens");
+  EXPECT_EQ(BatchText(pictures), "2 examples");
+  EXPECT_EQ(ExampleText(plan.inputs(2)), "f32 [3, 5]");
+  EXPECT_EQ(ExampleBytes(plan.inputs(2)), 60);
+  EXPECT_EQ(FillingOf("positions"), proto::Input::POSITIONS);
+  EXPECT_EQ(FillingOf("pixels"), std::nullopt);
+  EXPECT_FALSE(IsSignatureName("2x"));
+  EXPECT_FALSE(IsSignatureName("a.b"));
+  EXPECT_TRUE(IsReservedName("loss_sum"));
+}
+
+TEST_P(DamagedInputsTest, IsRefusedByName) {
+  proto::Plan plan = PlanWithPixels();
+  GetParam().apply(plan);
+  const absl::Status status = VerifyPlan(plan);
+  ASSERT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_NE(std::string(status.message()).find(GetParam().message), std::string::npos) << status.message();
+  EXPECT_EQ(std::string(status.message()).find('\n'), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Inputs, DamagedInputsTest,
+    testing::ValuesIn(std::vector<InputDamage>{
+        {"Name", "cannot be called so", [](auto& p) { p.mutable_inputs(2)->set_name("a\nb"); }},
+        {"Reserved", "cannot be called so", [](auto& p) { p.mutable_inputs(2)->set_name("lr"); }},
+        {"Twice", "two of this name", [](auto& p) { p.mutable_inputs(2)->set_name("tokens"); }},
+        {"Type", "unknown type", [](auto& p) { p.mutable_inputs(2)->set_dtype(proto::F64); }},
+        {"Filling", "unknown type",
+         [](auto& p) { p.mutable_inputs(2)->set_filling(static_cast<proto::Input::Filling>(9)); }},
+        {"FloatTokens", "what belongs to tokens is i32",
+         [](auto& p) { p.mutable_inputs(2)->set_filling(proto::Input::POSITIONS); }},
+        {"SameFilling", "another one is filled by the same",
+         [](auto& p) { p.mutable_inputs(1)->set_filling(proto::Input::TOKENS); }},
+        {"Batch", "not the batch of 2", [](auto& p) { p.mutable_inputs(2)->set_shape(0, 3); }},
+        {"NoExtent", "an impossible dimension", [](auto& p) { p.mutable_inputs(2)->set_shape(1, 0); }},
+        {"HugeExtent", "an impossible dimension",
+         [](auto& p) { p.mutable_inputs(2)->set_shape(1, uint64_t{1} << 60); }},
+        {"Sequence", "does not hold sequences of 16", [](auto& p) { p.mutable_inputs(0)->set_shape(1, 8); }},
+        {"FloatIds", "cannot choose among 7", [](auto& p) { p.mutable_inputs(2)->set_ids_below(7); }},
+        {"LeftOut", "no loss can leave out", [](auto& p) { p.mutable_inputs(2)->set_may_be_left_out(true); }},
+        {"Vocabulary", "not the vocabulary", [](auto& p) { p.mutable_inputs(0)->set_ids_below(7); }},
+        {"CountedTwice", "counts another one",
+         [](auto& p) {
+           p.mutable_inputs(0)->set_may_be_left_out(true);
+           p.mutable_inputs(0)->set_counted(true);
+         }},
+        {"Unknown", "nothing fills it", [](auto& p) { p.mutable_inputs()->RemoveLast(); }},
+        {"PortShape", "not of the type and shape",
+         [](auto& p) { InputPort(p, 4)->mutable_operand()->set_shape(2, 4); }},
+        {"PortType", "not of the type and shape",
+         [](auto& p) { InputPort(p, 4)->mutable_operand()->set_dtype(proto::I32); }},
+        {"PortTwice", "two of this name", [](auto& p) { InputPort(p, 4)->set_name("targets"); }},
+        {"SameBuffer", "another input lies in its buffer",
+         [](auto& p) { *InputPort(p, 0)->mutable_operand() = InputPort(p, 1)->operand(); }},
+        {"NotTaken", "eval_step does not take it",
+         [](auto& p) { p.mutable_programs(2)->mutable_inputs()->RemoveLast(); }},
+        {"OutputName", "an output cannot be called so",
+         [](auto& p) { p.mutable_programs(2)->mutable_outputs(0)->set_name("x y"); }},
+        {"OutputShape", "no sum and count",
+         [](auto& p) { p.mutable_programs(2)->mutable_outputs(0)->mutable_operand()->set_shape(0, 1); }},
+    }),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace ft
