@@ -1,7 +1,8 @@
 // What is no cluster body, and code that does not stand alone.
-#include "compiler/codegen/flat_code.h"
-#include "compiler/codegen/machine_code.h"
+#include "compiler/codegen/lowering.h"
 #include "compiler/codegen/testing/code_test.h"
+#include "compiler/codegen/x86/flat_code.h"
+#include "compiler/codegen/x86/machine_code.h"
 
 namespace ft::compiler::testing {
 namespace {
