@@ -1,0 +1,241 @@
+// Generated kernels for GPUs, on the host: the cases of compiler/codegen, the order of sums, and what PTX
+// says.
+#include <cmath>
+#include <regex>
+
+#include "compiler/codegen/testing/body_cases.h"
+#include "compiler/codegen/testing/elementwise_cases.h"
+#include "compiler/codegen/testing/guarded_run.h"
+#include "test/codegen/emulated_kernel.h"
+
+namespace ft::compiler::testing {
+namespace {
+
+using namespace mlir;
+
+// Parts of a warp, warps and blocks for a row; rows that are not a multiple of those side by side in a block;
+// blocks of rows; loops over a row, with packs that are whole, aligned to less, and not aligned.
+constexpr Extents kGpuShapes[] = {{300, 24},  {37, 83},    {37, 1030},  {70, 1096}, {35, 4096},
+                                  {3, 16380}, {19, 16400}, {18, 16394}, {1, 2},     {257, 9}};
+
+class GpuCodeTest : public CodeTest {
+ protected:
+  void check(const BodyCase& bodyCase, Extents extents, const std::string& element) {
+    SCOPED_TRACE(std::string(bodyCase.name) + " " + std::to_string(extents.rows) + "x" +
+                 std::to_string(extents.columns) + " of " + element);
+    func::FuncOp body = parse(bodyCase.text, extents, element);
+    ASSERT_TRUE(body);
+    std::vector<HostTensor> inputs = inputsOf(body, bodyCase);
+    std::vector<HostTensor> expected = evaluate(body, inputs), results = runEmulated(body, inputs);
+    ASSERT_EQ(results.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      SCOPED_TRACE("result " + std::to_string(i));
+      compare(results[i], expected[i], bodyCase);
+    }
+  }
+};
+
+TEST_F(GpuCodeTest, EveryElementwiseRowInEveryTypeAndShape) {
+  eachElementwiseCase(context, kShapes, [&](ElementwiseCase& test) {
+    std::vector<HostTensor> results = runEmulated(test.body(), test.inputs);
+    ASSERT_EQ(results.size(), 1u);
+    compare(test, results[0], /*fma=*/true);
+    if (!canRun(X86Level::V3)) return;
+    MappedKernel kernel(std::move(*generateKernel(test.body(), X86Level::V3)));
+    HostTensor onCpu(results[0].type);
+    onCpu.fromMemory(runOn(kernel, test.inputs, {onCpu.type}, kernel.interface().rows)[0].data());
+    EXPECT_TRUE(sameBits(results[0], onCpu)) << "a CPU computes other bits";
+  });
+}
+
+TEST_F(GpuCodeTest, EveryBodyInEveryShapeAndType) {
+  for (const BodyCase& body : kBodies)
+    for (const char* element : {"f32", "bf16", "f16"}) {
+      for (Extents extents : kShapes) check(body, extents, element);
+      for (Extents extents : kGpuShapes) check(body, extents, element);
+    }
+}
+
+TEST_F(GpuCodeTest, ClustersOfOneOpGiveTheSameBits) {
+  for (const BodyCase& bodyCase : kBodies)
+    for (const char* element : {"f32", "bf16", "f16"})
+      for (Extents extents : {Extents{37, 83}, Extents{18, 1096}, Extents{17, 16394}}) {
+        SCOPED_TRACE(std::string(bodyCase.name) + " of " + element);
+        func::FuncOp body = parse(bodyCase.text, extents, element);
+        std::vector<HostTensor> inputs = inputsOf(body, bodyCase);
+        std::vector<HostTensor> apart =
+            evaluate(body, inputs, [&](Operation* op, const std::vector<HostTensor>& operands) {
+              if (isMoved(op)) return evaluateOp(op, operands);
+              OwningOpRef<ModuleOp> module = alone(op);
+              return runEmulated(*module->getOps<func::FuncOp>().begin(), operands)[0];
+            });
+        std::vector<HostTensor> together = runEmulated(body, inputs);
+        ASSERT_EQ(together.size(), apart.size());
+        for (size_t i = 0; i < apart.size(); ++i)
+          EXPECT_TRUE(sameBits(together[i], apart[i])) << "result " << i;
+      }
+}
+
+// Sums over columns and over rows of the same numbers, which all types have.
+TEST_F(GpuCodeTest, TheOrderOfSumsDependsOnTheShapeAlone) {
+  const char* text = R"(
+func.func @f(%x: tensor<$Mx$T>, %y: tensor<$Mx$T>) -> (tensor<$Rxf32>, tensor<$Cxf32>) {
+  %s = ft.reduce "sum" %x over [1] : tensor<$Mx$T> -> tensor<$Rxf32>
+  %p = ft.mul %x, %y : tensor<$Mx$T>, tensor<$Mx$T> -> tensor<$Mxf32>
+  %c = ft.sum_leading %p : tensor<$Mxf32> -> tensor<$Cxf32>
+  return %s, %c : tensor<$Rxf32>, tensor<$Cxf32>
+})";
+  for (Extents extents : {Extents{300, 24}, Extents{37, 1030}, Extents{70, 4096}, Extents{19, 16400}}) {
+    std::vector<HostTensor> first;
+    for (const char* element : {"f32", "bf16", "f16"}) {
+      func::FuncOp body = parse(text, extents, element);
+      std::vector<HostTensor> inputs;
+      for (int i = 0; i < 2; ++i) {
+        inputs.emplace_back(cast<RankedTensorType>(body.getArgumentTypes()[i]));
+        inputs[i].values = numbers(inputs[i].values.size(), i + 5);
+        for (double& value : inputs[i].values)
+          value = rounded(value, Float16Type::get(&context)),
+          value = rounded(value, BFloat16Type::get(&context));
+      }
+      std::vector<HostTensor> results = runEmulated(body, inputs);
+      ASSERT_EQ(results.size(), 2u);
+      if (first.empty()) first = results;
+      EXPECT_TRUE(sameBits(results[0], first[0]) && sameBits(results[1], first[1])) << element;
+    }
+  }
+}
+
+float treeSum(std::vector<float> parts) {
+  for (size_t half = parts.size() / 2; half > 0; half /= 2)
+    for (size_t i = 0; i < half; ++i) parts[i] += parts[i + half];
+  return parts[0];
+}
+
+// The order that compiler/codegen/ptx/thread_plan.h promises, written out: lanes i mod 8 T, the lanes of a
+// thread, its warp, the warps of the row.
+float rowSum(const float* row, int64_t columns, int64_t threads) {
+  std::vector<float> lanes(8 * threads, 0.0f), ofThreads, ofWarps;
+  for (int64_t i = 0; i < columns; ++i) lanes[i % (8 * threads)] += row[i];
+  for (int64_t i = 0; i < threads; ++i)
+    ofThreads.push_back(treeSum(std::vector(lanes.begin() + 8 * i, lanes.begin() + 8 * i + 8)));
+  if (threads <= 32) return treeSum(ofThreads);
+  for (int64_t i = 0; i < threads; i += 32)
+    ofWarps.push_back(treeSum(std::vector(ofThreads.begin() + i, ofThreads.begin() + i + 32)));
+  while ((ofWarps.size() & (ofWarps.size() - 1)) != 0) ofWarps.push_back(0);
+  return treeSum(ofWarps);
+}
+
+TEST_F(GpuCodeTest, RowsAreSummedInTheOrderThatIsPromised) {
+  const std::pair<int64_t, int64_t> columnsAndThreads[] = {
+      {1, 1},      {17, 4},     {83, 16},    {768, 32},    {1030, 64},    {3500, 128},
+      {4096, 128}, {5000, 160}, {9000, 288}, {16384, 512}, {16394, 1024}, {50257, 1024}};
+  for (auto [columns, threads] : columnsAndThreads) {
+    func::FuncOp body = parse(R"(
+func.func @f(%x: tensor<$Mxf32>) -> tensor<$Rxf32> {
+  %s = ft.reduce "sum" %x over [1] : tensor<$Mxf32> -> tensor<$Rxf32>
+  return %s : tensor<$Rxf32>
+})",
+                              {3, columns});
+    HostTensor x(cast<RankedTensorType>(body.getArgumentTypes()[0]));
+    x.values = numbers(x.values.size(), 3);
+    std::vector<float> floats(x.values.begin(), x.values.end());
+    for (size_t i = 0; i < floats.size(); ++i) x.values[i] = floats[i];
+    std::vector<HostTensor> results = runEmulated(body, {x});
+    for (int64_t row = 0; row < 3; ++row)
+      EXPECT_EQ(results[0].values[row], rowSum(&floats[row * columns], columns, threads)) << columns;
+  }
+}
+
+TEST_F(GpuCodeTest, LaunchesFollowFromTheShape) {
+  FailureOr<PtxInterface> interface = ptxInterfaceOf(parse(kRmsNormGrad, {4096, 768}));
+  ASSERT_TRUE(succeeded(interface));
+  EXPECT_EQ(interface->kernel, (GpuLaunch{256, 256, 12288}));
+  EXPECT_EQ(interface->combine, (GpuLaunch{12, 256, 0}));
+  EXPECT_EQ(interface->partialBytes, (llvm::SmallVector<int64_t>{256 * 768 * 4, 256 * 768 * 4}));
+  interface = ptxInterfaceOf(parse(kSoftmax, {10, 4096}));
+  EXPECT_EQ(interface->kernel, (GpuLaunch{10, 128, 2 * 4 * 4}));
+  EXPECT_EQ(interface->combine, (GpuLaunch{}));
+  interface = ptxInterfaceOf(parse(kGelu, {5, 771}));
+  EXPECT_EQ(interface->kernel, (GpuLaunch{2, 256, 0}));
+}
+
+// adamw with its results in place of parameters and moments; a sum over rows of what another result
+// overwrites.
+TEST_F(GpuCodeTest, ResultsMayTakeThePlaceOfArguments) {
+  const std::pair<const char*, std::vector<int>> cases[] = {
+      {kAdamW, {0, 2, 3}}, {kRmsNormGrad, {1}}, {kSoftmax, {0}}};
+  for (auto [text, places] : cases)
+    for (Extents extents : {Extents{37, 83}, Extents{18, 1096}, Extents{3, 16394}}) {
+      func::FuncOp body = parse(text, extents);
+      std::vector<HostTensor> inputs;
+      std::vector<std::string> memory;
+      for (auto [i, type] : llvm::enumerate(body.getArgumentTypes())) {
+        inputs.emplace_back(cast<RankedTensorType>(type));
+        inputs.back().values = numbers(inputs.back().values.size(), i + 1, true);
+        memory.push_back(inputs.back().toMemory());
+      }
+      std::vector<HostTensor> expected = runEmulated(body, inputs);
+      auto kernel = EmulatedKernel::of(body);
+      ASSERT_TRUE(static_cast<bool>(kernel));
+      for (const HostTensor& result : expected) memory.push_back(result.toMemory());
+      for (int64_t bytes : kernel->interface().partialBytes) memory.emplace_back(bytes, 1);
+      std::vector<void*> operands;
+      for (std::string& bytes : memory) operands.push_back(bytes.data());
+      for (size_t i = 0; i < places.size(); ++i) operands[inputs.size() + i] = operands[places[i]];
+      ASSERT_EQ(kernel->call(operands.data(), false), "");
+      for (size_t i = 0; i < places.size(); ++i)
+        EXPECT_EQ(memory[places[i]], expected[i].toMemory()) << "result " << i;
+    }
+}
+
+int count(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  return static_cast<int>(
+      std::distance(std::sregex_iterator(text.begin(), text.end(), regex), std::sregex_iterator()));
+}
+
+std::string ptxOf(func::FuncOp body) {
+  FailureOr<PtxKernel> kernel = generatePtx(body);
+  EXPECT_TRUE(succeeded(kernel));
+  return succeeded(kernel) ? kernel->ptx : "";
+}
+
+TEST_F(GpuCodeTest, TheSameBodyGivesTheSameBytes) {
+  for (const BodyCase& body : kBodies)
+    for (Extents extents : {Extents{5, 771}, Extents{64, 768}})
+      EXPECT_EQ(ptxOf(parse(body.text, extents, "bf16")), ptxOf(parse(body.text, extents, "bf16")))
+          << body.name;
+}
+
+// Without .rn, ptxas may make one fma of a product and a sum.
+TEST_F(GpuCodeTest, NothingMayBeContracted) {
+  for (const BodyCase& body : kBodies)
+    for (const char* element : {"f32", "bf16", "f16"}) {
+      const std::string ptx = ptxOf(parse(body.text, {64, 768}, element));
+      EXPECT_EQ(count(ptx, R"(\b(add|sub|mul)\.(ftz\.)?(f16|f32|f64|bf16))"), 0) << body.name;
+      EXPECT_EQ(count(ptx, R"(\.ftz|\.approx|div\.full|\bcall\b|\.local\b)"), 0) << body.name;
+    }
+  for (const char* body : {kLayerNorm, kRmsNorm, kRmsNormGrad, kAdamW})
+    EXPECT_EQ(count(ptxOf(parse(body, {64, 768})), R"(\bfma\.)"), 0);  // their formulas have none
+  EXPECT_GT(count(ptxOf(parse(kGelu, {64, 768})), R"(\bfma\.rn\.f32)"), 0);
+  EXPECT_GT(count(ptxOf(parse(kRmsNorm, {64, 768})), R"(\b(add|mul)\.rn\.f32)"), 0);
+}
+
+// Of bodies whose arguments and results are whole rows or columns.
+TEST_F(GpuCodeTest, AlignedRowsMoveBy128Bits) {
+  for (const char* body : {kRmsNorm, kRmsNormGrad, kGelu, kSoftmax, kSwiglu})
+    for (Extents extents : {Extents{64, 768}, Extents{64, 4096}, Extents{8, 50304}})
+      for (const char* element : {"f32", "bf16", "f16"}) {
+        const std::string ptx = ptxOf(parse(body, extents, element));
+        const int all = count(ptx, R"(\b(ld|st)\.global)");
+        EXPECT_GT(all, 0);
+        EXPECT_EQ(count(ptx, R"(\b(ld|st)\.global\.v4\.b32)"), all) << extents.columns << " of " << element;
+      }
+  // And no more than the alignment of a row allows.
+  EXPECT_EQ(count(ptxOf(parse(kSoftmax, {8, 770}, "bf16")), R"(\b(ld|st)\.global\.v)"), 0);
+  EXPECT_GT(count(ptxOf(parse(kSoftmax, {8, 772}, "bf16")), R"(\bld\.global\.v2\.b32)"), 0);
+  EXPECT_EQ(count(ptxOf(parse(kSoftmax, {8, 772}, "bf16")), R"(\bld\.global\.v4)"), 0);
+}
+
+}  // namespace
+}  // namespace ft::compiler::testing
