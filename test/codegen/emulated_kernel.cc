@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "compiler/codegen/ptx/ptx_code.h"
 #include "compiler/codegen/testing/guarded_run.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -17,8 +15,6 @@ namespace {
 using namespace mlir;
 namespace orc = llvm::orc;
 namespace emulation = ::ft::cuda::emulation;
-
-constexpr int kPattern = 0xCD;  // what memory has before it is written
 
 llvm::Expected<std::unique_ptr<orc::LLJIT>> makeJit() {
   static const bool initialized =
@@ -44,7 +40,7 @@ EmulatedKernel::EmulatedKernel() = default;
 EmulatedKernel::EmulatedKernel(EmulatedKernel&&) = default;
 EmulatedKernel::~EmulatedKernel() = default;
 
-llvm::Expected<EmulatedKernel> EmulatedKernel::of(func::FuncOp body) {
+llvm::Expected<EmulatedKernel> EmulatedKernel::of(func::FuncOp body, bool watched) {
   FailureOr<Space> space = Space::of(body);
   FailureOr<PtxInterface> interface = ptxInterfaceOf(body);
   if (failed(space) || failed(interface)) return llvm::createStringError("no body of a cluster");
@@ -55,7 +51,7 @@ llvm::Expected<EmulatedKernel> EmulatedKernel::of(func::FuncOp body) {
   if (!module) return module.takeError();
   auto jit = makeJit();
   if (!jit) return jit.takeError();
-  if (llvm::Error error = replaceIntrinsics(**module)) return error;
+  if (llvm::Error error = replaceIntrinsics(**module, watched)) return error;
   (*module)->setTargetTriple((*jit)->getTargetTriple());
   (*module)->setDataLayout((*jit)->getDataLayout());
   if (llvm::Error error = (*jit)->addIRModule(orc::ThreadSafeModule(std::move(*module), std::move(context))))
@@ -69,22 +65,10 @@ llvm::Expected<EmulatedKernel> EmulatedKernel::of(func::FuncOp body) {
 std::string EmulatedKernel::launch(const char* name, const GpuLaunch& launch, void* const* operands) const {
   auto entry = code_->lookup(std::string(name) + kCallSuffix);
   if (!entry) return llvm::toString(entry.takeError());
-  void* shared = nullptr;
-  if (launch.sharedBytes != 0) {
-    auto found = code_->lookup("shared");
-    if (!found) return llvm::toString(found.takeError());
-    shared = found->toPtr<void*>();
-  }
-  unsigned spoiled = ~0u;
-  auto thread = [&] {
-    if (shared != nullptr && blockIdx.x != spoiled) {
-      std::memset(shared, kPattern, static_cast<size_t>(launch.sharedBytes));
-      spoiled = blockIdx.x;
-    }
-    entry->toPtr<void (*)(void* const*)>()(operands);
-  };
+  auto thread = [&] { entry->toPtr<void (*)(void* const*)>()(operands); };
   const cuda::LaunchShape shape = {.grid_x = static_cast<unsigned>(launch.blocks),
-                                   .block_x = static_cast<unsigned>(launch.threads)};
+                                   .block_x = static_cast<unsigned>(launch.threads),
+                                   .shared_bytes = static_cast<size_t>(launch.sharedBytes)};
   const int error = emulation::Enqueue(shape, nullptr, entry->toPtr<void*>(), thread);
   return error == emulation::kSuccess ? "" : emulation::LastMessage();
 }
@@ -98,8 +82,8 @@ std::string EmulatedKernel::call(void* const* operands, bool descending) const {
   return problem;
 }
 
-std::vector<HostTensor> runEmulated(func::FuncOp body, const std::vector<HostTensor>& inputs) {
-  auto kernel = EmulatedKernel::of(body);
+std::vector<HostTensor> runEmulated(func::FuncOp body, const std::vector<HostTensor>& inputs, bool watched) {
+  auto kernel = EmulatedKernel::of(body, watched);
   if (!kernel) {
     ADD_FAILURE() << llvm::toString(kernel.takeError());
     return {};

@@ -13,8 +13,9 @@ namespace ft::compiler::testing {
 
 class EmulatedKernel {
  public:
-  // An error where the IR has what the emulation does not know.
-  static llvm::Expected<EmulatedKernel> of(mlir::func::FuncOp body);
+  // With `watched`, a race of threads is an error of the launch. An error where the IR has what the emulation
+  // does not know.
+  static llvm::Expected<EmulatedKernel> of(mlir::func::FuncOp body, bool watched = false);
   EmulatedKernel(EmulatedKernel&&);
   ~EmulatedKernel();
 
@@ -34,6 +35,7 @@ class EmulatedKernel {
 
 // The results, which are the same whichever way round threads run. The test fails where they are not, where
 // threads wait in vain, and where anything but results is written.
-std::vector<HostTensor> runEmulated(mlir::func::FuncOp body, const std::vector<HostTensor>& inputs);
+std::vector<HostTensor> runEmulated(mlir::func::FuncOp body, const std::vector<HostTensor>& inputs,
+                                    bool watched = false);
 
 }  // namespace ft::compiler::testing

@@ -18,6 +18,15 @@ using namespace mlir;
 constexpr Extents kGpuShapes[] = {{300, 24},  {37, 83},    {37, 1030},  {70, 1096}, {35, 4096},
                                   {3, 16380}, {19, 16400}, {18, 16394}, {1, 2},     {257, 9}};
 
+// Over columns and over rows.
+constexpr const char* kBothSums = R"(
+func.func @f(%x: tensor<$Mx$T>, %y: tensor<$Mx$T>) -> (tensor<$Rxf32>, tensor<$Cxf32>) {
+  %s = ft.reduce "sum" %x over [1] : tensor<$Mx$T> -> tensor<$Rxf32>
+  %p = ft.mul %x, %y : tensor<$Mx$T>, tensor<$Mx$T> -> tensor<$Mxf32>
+  %c = ft.sum_leading %p : tensor<$Mxf32> -> tensor<$Cxf32>
+  return %s, %c : tensor<$Rxf32>, tensor<$Cxf32>
+})";
+
 class GpuCodeTest : public CodeTest {
  protected:
   void check(const BodyCase& bodyCase, Extents extents, const std::string& element) {
@@ -76,19 +85,12 @@ TEST_F(GpuCodeTest, ClustersOfOneOpGiveTheSameBits) {
       }
 }
 
-// Sums over columns and over rows of the same numbers, which all types have.
+// Of the same numbers, which all types have.
 TEST_F(GpuCodeTest, TheOrderOfSumsDependsOnTheShapeAlone) {
-  const char* text = R"(
-func.func @f(%x: tensor<$Mx$T>, %y: tensor<$Mx$T>) -> (tensor<$Rxf32>, tensor<$Cxf32>) {
-  %s = ft.reduce "sum" %x over [1] : tensor<$Mx$T> -> tensor<$Rxf32>
-  %p = ft.mul %x, %y : tensor<$Mx$T>, tensor<$Mx$T> -> tensor<$Mxf32>
-  %c = ft.sum_leading %p : tensor<$Mxf32> -> tensor<$Cxf32>
-  return %s, %c : tensor<$Rxf32>, tensor<$Cxf32>
-})";
   for (Extents extents : {Extents{300, 24}, Extents{37, 1030}, Extents{70, 4096}, Extents{19, 16400}}) {
     std::vector<HostTensor> first;
     for (const char* element : {"f32", "bf16", "f16"}) {
-      func::FuncOp body = parse(text, extents, element);
+      func::FuncOp body = parse(kBothSums, extents, element);
       std::vector<HostTensor> inputs;
       for (int i = 0; i < 2; ++i) {
         inputs.emplace_back(cast<RankedTensorType>(body.getArgumentTypes()[i]));
@@ -109,6 +111,19 @@ float treeSum(std::vector<float> parts) {
   for (size_t half = parts.size() / 2; half > 0; half /= 2)
     for (size_t i = 0; i < half; ++i) parts[i] += parts[i + half];
   return parts[0];
+}
+
+// Of threads of a block and of blocks, in shared memory and in partial results.
+TEST_F(GpuCodeTest, NoThreadsRace) {
+  std::vector<BodyCase> bodies(std::begin(kBodies), std::end(kBodies));
+  bodies.push_back({"sums", kBothSums, 0, 0});  // one level of reductions
+  for (const BodyCase& bodyCase : bodies)
+    for (Extents extents : {Extents{70, 24}, Extents{37, 770}, Extents{35, 1096}, Extents{18, 16394}})
+      for (const char* element : {"f32", "bf16"}) {
+        SCOPED_TRACE(std::string(bodyCase.name) + " " + std::to_string(extents.columns) + " of " + element);
+        func::FuncOp body = parse(bodyCase.text, extents, element);
+        EXPECT_FALSE(runEmulated(body, inputsOf(body, bodyCase), /*watched=*/true).empty());
+      }
 }
 
 // The order that compiler/codegen/ptx/thread_plan.h promises, written out: lanes i mod 8 T, the lanes of a

@@ -4,7 +4,9 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/ReplaceConstant.h"
 #include "runtime/backends/cuda/emulation/execution_model.h"
+#include "runtime/backends/cuda/emulation/race_watch.h"
 
 namespace emulation = ft::cuda::emulation;
 
@@ -18,6 +20,11 @@ static unsigned ft_gpu_shuffle(unsigned mask, unsigned value, int argument, unsi
   const emulation::Meeting meeting = is_xor ? emulation::Meeting::kShuffleXor : emulation::Meeting::kShuffle;
   const int width = 32 - static_cast<int>(clamp >> 8 & 31);
   return static_cast<unsigned>(emulation::MeetWarp({meeting, mask, value, argument, width}, {"", place}));
+}
+static void* ft_gpu_shared() { return emulation::DynamicSharedMemory(); }
+static void ft_gpu_access(const void* address, size_t bytes, bool writes) {
+  emulation::RaceWatch::Own().Note(address, bytes,
+                                   writes ? emulation::Access::kWrite : emulation::Access::kRead, nullptr);
 }
 }
 
@@ -104,6 +111,40 @@ class Replacement {
   int places_ = 0;
 };
 
+// Of each function its own.
+void replaceShared(llvm::GlobalVariable& shared) {
+  llvm::convertUsersOfConstantsToInstructions({&shared});
+  llvm::Module& module = *shared.getParent();
+  llvm::IRBuilder<> b(module.getContext());
+  auto callee = module.getOrInsertFunction("ft_gpu_shared", llvm::FunctionType::get(b.getPtrTy(), false));
+  llvm::DenseMap<llvm::Function*, llvm::Value*> addresses;
+  for (llvm::Use& use : llvm::make_early_inc_range(shared.uses())) {
+    llvm::Function* function = llvm::cast<llvm::Instruction>(use.getUser())->getFunction();
+    llvm::Value*& address = addresses[function];
+    if (address == nullptr) {
+      b.SetInsertPoint(function->getEntryBlock().begin());
+      address = b.CreateAddrSpaceCast(b.CreateCall(callee), shared.getType());
+    }
+    use.set(address);
+  }
+  shared.eraseFromParent();
+}
+
+void watch(llvm::Function& function) {
+  llvm::Module& module = *function.getParent();
+  llvm::IRBuilder<> b(module.getContext());
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), b.getInt1Ty()}, false);
+  auto callee = module.getOrInsertFunction("ft_gpu_access", type);
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
+    if (address == nullptr) continue;
+    b.SetInsertPoint(&instruction);
+    const uint64_t bytes = module.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&instruction));
+    b.CreateCall(callee, {b.CreateAddrSpaceCast(address, b.getPtrTy()), b.getInt64(bytes),
+                          b.getInt1(llvm::isa<llvm::StoreInst>(instruction))});
+  }
+}
+
 void addCall(llvm::Function& entry) {
   llvm::Module& module = *entry.getParent();
   llvm::IRBuilder<> b(module.getContext());
@@ -121,19 +162,18 @@ void addCall(llvm::Function& entry) {
 
 }  // namespace
 
-llvm::Error replaceIntrinsics(llvm::Module& module) {
+llvm::Error replaceIntrinsics(llvm::Module& module, bool watched) {
   if (llvm::Error error = Replacement(module).run()) return error;
   llvm::SmallVector<llvm::Function*> entries;
   for (llvm::Function& function : module)
     if (!function.isDeclaration()) entries.push_back(&function);
   for (llvm::Function* entry : entries) {
     entry->setCallingConv(llvm::CallingConv::C);
+    if (watched) watch(*entry);
     addCall(*entry);
   }
-  if (llvm::GlobalVariable* shared = module.getGlobalVariable("shared", /*AllowInternal=*/true)) {
-    shared->setLinkage(llvm::GlobalValue::ExternalLinkage);
-    shared->setInitializer(llvm::Constant::getNullValue(shared->getValueType()));
-  }
+  if (llvm::GlobalVariable* shared = module.getGlobalVariable("shared", /*AllowInternal=*/true))
+    replaceShared(*shared);
   return llvm::Error::success();
 }
 
@@ -141,7 +181,9 @@ llvm::ArrayRef<HostFunction> hostFunctions() {
   static const HostFunction functions[] = {{"ft_gpu_thread", reinterpret_cast<void*>(&ft_gpu_thread)},
                                            {"ft_gpu_block", reinterpret_cast<void*>(&ft_gpu_block)},
                                            {"ft_gpu_barrier", reinterpret_cast<void*>(&ft_gpu_barrier)},
-                                           {"ft_gpu_shuffle", reinterpret_cast<void*>(&ft_gpu_shuffle)}};
+                                           {"ft_gpu_shuffle", reinterpret_cast<void*>(&ft_gpu_shuffle)},
+                                           {"ft_gpu_shared", reinterpret_cast<void*>(&ft_gpu_shared)},
+                                           {"ft_gpu_access", reinterpret_cast<void*>(&ft_gpu_access)}};
   return functions;
 }
 

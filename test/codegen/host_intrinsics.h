@@ -7,12 +7,12 @@
 namespace ft::compiler::testing {
 
 // Calls of NVVM's intrinsics become calls of ft_gpu_thread, ft_gpu_block, ft_gpu_barrier and ft_gpu_shuffle,
-// each place with a number of its own; shared memory becomes a variable "shared". For an entry there is a
+// each place with a number of its own, and shared memory what ft_gpu_shared returns. For an entry there is a
 // function with kCallSuffix behind its name, which takes an array of its parameters. bf16 is rounded in
-// integers, since a host's instruction for it may lose subnormal numbers. An error for intrinsics that are
-// not among these.
+// integers, since a host's instruction for it may lose subnormal numbers. With `watched`, ft_gpu_access is
+// told of every access. An error for intrinsics that are not among these.
 inline constexpr const char* kCallSuffix = ".call";
-llvm::Error replaceIntrinsics(llvm::Module& module);
+llvm::Error replaceIntrinsics(llvm::Module& module, bool watched);
 
 // The functions, by name.
 struct HostFunction {
