@@ -12,28 +12,42 @@ namespace {
 
 using namespace mlir;
 
-constexpr std::pair<const char *, const char *> kBodies[] = {
-    {"rms_norm", kRmsNorm}, {"layer_norm", kLayerNorm}, {"rms_norm_grad", kRmsNormGrad},
-    {"gelu", kGelu},        {"softmax", kSoftmax},      {"swiglu", kSwiglu},
-    {"adamw", kAdamW}};
+struct Kernels {
+  const char *name, *text;
+  bool isFlat; // of any shape the same
+};
+constexpr Kernels kKernels[] = {{"rms_norm", kRmsNorm, false},
+                                {"layer_norm", kLayerNorm, false},
+                                {"rms_norm_grad", kRmsNormGrad, false},
+                                {"softmax", kSoftmax, false},
+                                {"gelu", kGelu, true},
+                                {"swiglu", kSwiglu, true},
+                                {"adamw", kAdamW, true}};
 // Several rows in a block, a block for a row, and loops over a row; rows that are aligned to 16 bytes, and
 // one that is not.
 constexpr Extents kExtents[] = {{4096, 768}, {4096, 4096}, {256, 50304}, {256, 50257}};
 
-bool writeAll(const std::filesystem::path &folder) {
+bool write(const std::filesystem::path &folder, const Kernels &kernels, Extents extents,
+           const char *element) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<mlir::ft::FtDialect, func::FuncDialect>();
-  for (auto [name, text] : kBodies)
-    for (Extents extents : kExtents)
-      for (const char *element : {"f32", "bf16", "f16"}) {
-        auto module = parseBody(context, text, extents, element);
-        FailureOr<PtxKernel> kernel = generatePtx(*module->getOps<func::FuncOp>().begin());
-        if (failed(kernel))
+  auto module = parseBody(context, kernels.text, extents, element);
+  FailureOr<PtxKernel> kernel = generatePtx(*module->getOps<func::FuncOp>().begin());
+  if (failed(kernel))
+    return false;
+  std::string file = std::string(kernels.name) + "." + element + "." + std::to_string(extents.rows) + "x" +
+                     std::to_string(extents.columns) + ".ptx";
+  std::ofstream stream(folder / file, std::ios::binary);
+  stream << kernel->ptx;
+  return stream.flush().good();
+}
+
+bool writeAll(const std::filesystem::path &folder) {
+  for (const Kernels &kernels : kKernels)
+    for (Extents extents : ArrayRef(kExtents).take_front(kernels.isFlat ? 1 : std::size(kExtents)))
+      for (const char *element : {"f32", "bf16"})
+        if (!write(folder, kernels, extents, element))
           return false;
-        std::string file = std::string(name) + "." + element + "." + std::to_string(extents.rows) + "x" +
-                           std::to_string(extents.columns) + ".ptx";
-        std::ofstream(folder / file, std::ios::binary) << kernel->ptx;
-      }
   return true;
 }
 
