@@ -7,6 +7,7 @@
 #include "compiler/codegen/testing/elementwise_cases.h"
 #include "compiler/codegen/testing/guarded_run.h"
 #include "test/codegen/emulated_kernel.h"
+#include "test/codegen/host_intrinsics.h"
 
 namespace ft::compiler::testing {
 namespace {
@@ -15,8 +16,8 @@ using namespace mlir;
 
 // Parts of a warp, warps and blocks for a row; rows that are not a multiple of those side by side in a block;
 // blocks of rows; loops over a row, with packs that are whole, aligned to less, and not aligned.
-constexpr Extents kGpuShapes[] = {{300, 24},  {37, 83},    {37, 1030},  {70, 1096}, {35, 4096},
-                                  {3, 16380}, {19, 16400}, {18, 16394}, {1, 2},     {257, 9}};
+constexpr Extents kGpuShapes[] = {{300, 24},   {37, 83},    {37, 1030}, {70, 1096}, {35, 4096}, {3, 16380},
+                                  {19, 16400}, {18, 16394}, {2, 32776}, {2, 32770}, {1, 2},     {257, 9}};
 
 // Over columns and over rows.
 constexpr const char* kBothSums = R"(
@@ -200,6 +201,34 @@ TEST_F(GpuCodeTest, ResultsMayTakeThePlaceOfArguments) {
       ASSERT_EQ(kernel->call(operands.data(), false), "");
       for (size_t i = 0; i < places.size(); ++i)
         EXPECT_EQ(memory[places[i]], expected[i].toMemory()) << "result " << i;
+    }
+}
+
+// Every byte once, but for rows that a thread walks over in a loop: those are read again for each level of
+// reductions, and elementwise bodies have none.
+TEST_F(GpuCodeTest, BytesAreMovedOnce) {
+  struct Case {
+    const char* text;
+    Extents extents;
+    uint64_t inputs, reads;
+  };
+  for (const Case& one :
+       {Case{kSoftmax, {64, 768}, 1, 1}, Case{kSoftmax, {37, 83}, 1, 1}, Case{kSoftmax, {3, 4096}, 1, 1},
+        Case{kSoftmax, {2, 16400}, 1, 1}, Case{kSoftmax, {2, 32776}, 1, 3}, Case{kSoftmax, {2, 32770}, 1, 3},
+        Case{kSwiglu, {5, 771}, 2, 1}, Case{kSwiglu, {2, 50257}, 2, 1}})
+    for (const char* element : {"f32", "bf16"}) {
+      func::FuncOp body = parse(one.text, one.extents, element);
+      const auto bytes = static_cast<uint64_t>(bytesOf(cast<RankedTensorType>(body.getResultTypes()[0])));
+      auto kernel = EmulatedKernel::of(body, /*watched=*/true);
+      ASSERT_TRUE(static_cast<bool>(kernel));
+      std::vector<std::string> memory(one.inputs + 1, std::string(bytes, 1));
+      std::vector<void*> operands;
+      for (std::string& buffer : memory) operands.push_back(buffer.data());
+      takeTraffic();
+      ASSERT_EQ(kernel->call(operands.data(), false), "");
+      const Traffic traffic = takeTraffic();
+      EXPECT_EQ(traffic.read, one.reads * one.inputs * bytes) << one.extents.columns;
+      EXPECT_EQ(traffic.written, bytes) << one.extents.columns;
     }
 }
 

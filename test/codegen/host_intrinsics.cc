@@ -1,5 +1,7 @@
 #include "test/codegen/host_intrinsics.h"
 
+#include <utility>
+
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -9,6 +11,8 @@
 #include "runtime/backends/cuda/emulation/race_watch.h"
 
 namespace emulation = ft::cuda::emulation;
+
+static thread_local ft::compiler::testing::Traffic traffic;
 
 // Places are told apart by their number.
 extern "C" {
@@ -22,14 +26,17 @@ static unsigned ft_gpu_shuffle(unsigned mask, unsigned value, int argument, unsi
   return static_cast<unsigned>(emulation::MeetWarp({meeting, mask, value, argument, width}, {"", place}));
 }
 static void* ft_gpu_shared() { return emulation::DynamicSharedMemory(); }
-static void ft_gpu_access(const void* address, size_t bytes, bool writes) {
+static void ft_gpu_access(const void* address, size_t bytes, bool writes, bool shared) {
   emulation::RaceWatch::Own().Note(address, bytes,
                                    writes ? emulation::Access::kWrite : emulation::Access::kRead, nullptr);
+  if (!shared) (writes ? traffic.written : traffic.read) += bytes;
 }
 }
 
 namespace ft::compiler::testing {
 namespace {
+
+constexpr unsigned kSharedSpace = 3;
 
 class Replacement {
  public:
@@ -133,7 +140,8 @@ void replaceShared(llvm::GlobalVariable& shared) {
 void watch(llvm::Function& function) {
   llvm::Module& module = *function.getParent();
   llvm::IRBuilder<> b(module.getContext());
-  auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getInt64Ty(), b.getInt1Ty()}, false);
+  auto* type = llvm::FunctionType::get(b.getVoidTy(),
+                                       {b.getPtrTy(), b.getInt64Ty(), b.getInt1Ty(), b.getInt1Ty()}, false);
   auto callee = module.getOrInsertFunction("ft_gpu_access", type);
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
     llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
@@ -141,7 +149,8 @@ void watch(llvm::Function& function) {
     b.SetInsertPoint(&instruction);
     const uint64_t bytes = module.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&instruction));
     b.CreateCall(callee, {b.CreateAddrSpaceCast(address, b.getPtrTy()), b.getInt64(bytes),
-                          b.getInt1(llvm::isa<llvm::StoreInst>(instruction))});
+                          b.getInt1(llvm::isa<llvm::StoreInst>(instruction)),
+                          b.getInt1(address->getType()->getPointerAddressSpace() == kSharedSpace)});
   }
 }
 
@@ -161,6 +170,8 @@ void addCall(llvm::Function& entry) {
 }
 
 }  // namespace
+
+Traffic takeTraffic() { return std::exchange(traffic, {}); }
 
 llvm::Error replaceIntrinsics(llvm::Module& module, bool watched) {
   if (llvm::Error error = Replacement(module).run()) return error;

@@ -14,6 +14,12 @@ namespace ft::compiler::testing {
 inline constexpr const char* kCallSuffix = ".call";
 llvm::Error replaceIntrinsics(llvm::Module& module, bool watched);
 
+// Of watched kernels in global memory, in bytes, since this was asked for last.
+struct Traffic {
+  uint64_t read = 0, written = 0;
+};
+Traffic takeTraffic();
+
 // The functions, by name.
 struct HostFunction {
   const char* name;

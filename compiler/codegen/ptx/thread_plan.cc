@@ -38,7 +38,10 @@ ThreadPlan ThreadPlan::of(const Space &space, bool reducesRows) {
   return plan;
 }
 
-bool ThreadPlan::isUnrolled() const { return flat || threadPacks() <= kUnrolledPacks; }
+bool ThreadPlan::isUnrolled() const {
+  // The largest blocks leave no registers for sums over rows.
+  return flat || (threadPacks() <= kUnrolledPacks && !(reducesRows && rowThreads == kMostThreads));
+}
 
 int64_t ThreadPlan::blocks() const {
   return flat ? llvm::divideCeil(packs(), rowThreads) : llvm::divideCeil(rows, blockRows);

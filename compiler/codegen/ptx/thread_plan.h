@@ -3,8 +3,9 @@
 //
 // A row is cut into packs of 8 columns, whatever their type; pack p belongs to thread p mod `rowThreads` of
 // the row. So column i is added by lane i mod (8 rowThreads), in ascending order. Rows of up to 1024 columns
-// have a warp or a part of one, and a block has several; longer ones have a block. From 16384 columns on a
-// thread walks over its packs in a loop.
+// have a warp or a part of one, and a block has several; longer ones have a block. Up to 16384
+// columns (32768 where no rows are reduced) the packs of a thread are code of their own each; with more it
+// walks over them in a loop.
 //
 // Where rows are reduced, a block has `blockRows` rows, one after the other for each of its groups of
 // threads.

@@ -25,7 +25,7 @@ constexpr Kernels kKernels[] = {{"rms_norm", kRmsNorm, false},
                                 {"adamw", kAdamW, true}};
 // Several rows in a block, a block for a row, and loops over a row; rows that are aligned to 16 bytes, and
 // one that is not.
-constexpr Extents kExtents[] = {{4096, 768}, {4096, 4096}, {256, 50304}, {256, 50257}};
+constexpr Extents kExtents[] = {{4096, 768}, {4096, 4096}, {256, 24576}, {256, 50304}, {256, 50257}};
 
 bool write(const std::filesystem::path &folder, const Kernels &kernels, Extents extents,
            const char *element) {
