@@ -162,6 +162,44 @@ func.func @f(%x: tensor<$Mxf32>) -> tensor<$Rxf32> {
   }
 }
 
+// A block's groups of threads take its rows in turns and are joined by a tree; blocks are lanes of a warp's.
+float columnSum(const std::vector<float>& x, int64_t column, Extents extents, int64_t groups,
+                int64_t blockRows) {
+  std::vector<float> lanes(32, 0.0f);
+  for (int64_t first = 0, block = 0; first < extents.rows; first += blockRows, ++block) {
+    std::vector<float> ofGroups(groups, 0.0f);
+    for (int64_t row = first; row < std::min(first + blockRows, extents.rows); ++row)
+      ofGroups[(row - first) % groups] += x[row * extents.columns + column];
+    lanes[block % 32] += treeSum(ofGroups);
+  }
+  return treeSum(lanes);
+}
+
+TEST_F(GpuCodeTest, ColumnsAreSummedInTheOrderThatIsPromised) {
+  struct Case {
+    Extents extents;
+    int64_t groups, blockRows;
+  };
+  for (const Case& one : {Case{{1000, 9}, 128, 128}, Case{{1000, 83}, 16, 16}, Case{{700, 1024}, 8, 16},
+                          Case{{300, 1030}, 1, 16}, Case{{35, 16394}, 1, 16}, Case{{9000, 83}, 16, 32}}) {
+    func::FuncOp body = parse(R"(
+func.func @f(%x: tensor<$Mxf32>) -> tensor<$Cxf32> {
+  %s = ft.sum_leading %x : tensor<$Mxf32> -> tensor<$Cxf32>
+  return %s : tensor<$Cxf32>
+})",
+                              one.extents);
+    HostTensor x(cast<RankedTensorType>(body.getArgumentTypes()[0]));
+    x.values = numbers(x.values.size(), 3);
+    std::vector<float> floats(x.values.begin(), x.values.end());
+    for (size_t i = 0; i < floats.size(); ++i) x.values[i] = floats[i];
+    std::vector<HostTensor> results = runEmulated(body, {x});
+    ASSERT_EQ(results.size(), 1u);
+    for (int64_t column = 0; column < one.extents.columns; ++column)
+      ASSERT_EQ(results[0].values[column], columnSum(floats, column, one.extents, one.groups, one.blockRows))
+          << one.extents.columns << ", column " << column;
+  }
+}
+
 TEST_F(GpuCodeTest, LaunchesFollowFromTheShape) {
   FailureOr<PtxInterface> interface = ptxInterfaceOf(parse(kRmsNormGrad, {4096, 768}));
   ASSERT_TRUE(succeeded(interface));
