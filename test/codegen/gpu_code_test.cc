@@ -162,6 +162,28 @@ func.func @f(%x: tensor<$Mxf32>) -> tensor<$Rxf32> {
   }
 }
 
+// Of 0 and -0 either is the larger: all threads must have chosen the same.
+TEST_F(GpuCodeTest, ThreadsOfARowAgreeOnMaxima) {
+  for (int64_t columns : {7, 83, 768, 1030, 4096, 16394}) {
+    func::FuncOp body = parse(R"(
+func.func @f(%x: tensor<$Mxf32>) -> (tensor<$Rxf32>, tensor<$Mxf32>) {
+  %m = ft.reduce "max" %x over [1] : tensor<$Mxf32> -> tensor<$Rxf32>
+  %r = ft.reshape %m : tensor<$Rxf32> -> tensor<$Rx1xf32>
+  %b = ft.broadcast %r : tensor<$Rx1xf32> -> tensor<$Mxf32>
+  %y = ft.copy %b : tensor<$Mxf32> -> tensor<$Mxf32>
+  return %m, %y : tensor<$Rxf32>, tensor<$Mxf32>
+})",
+                              {3, columns});
+    HostTensor x(cast<RankedTensorType>(body.getArgumentTypes()[0]));
+    x.values = numbers(x.values.size(), 9);
+    for (double& value : x.values) value = std::copysign(0.0, value);
+    std::vector<HostTensor> results = runEmulated(body, {x});
+    ASSERT_EQ(results.size(), 2u);
+    for (size_t i = 0; i < results[1].values.size(); ++i)
+      ASSERT_EQ(std::signbit(results[1].values[i]), std::signbit(results[0].values[i / columns])) << columns;
+  }
+}
+
 // A block's groups of threads take its rows in turns and are joined by a tree; blocks are lanes of a warp's.
 float columnSum(const std::vector<float>& x, int64_t column, Extents extents, int64_t groups,
                 int64_t blockRows) {
