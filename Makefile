@@ -82,8 +82,9 @@ standalone: setup ## ftexec as one file that needs only the C library (and NVIDI
 	@ninja -C build/standalone -j $(JOBS) ftexec
 
 .PHONY: spill-report
-spill-report: ## compile every CUDA kernel for every architecture; fail when a hot one spills registers (needs nvcc)
+spill-report: build ## assemble every CUDA kernel, and generated ones, for every architecture; fail when one spills registers (needs nvcc)
 	@tools/gpu/spill_report
+	@tools/gpu/spill_report --generated=build/bin/ft_ptx_kernels
 
 .PHONY: gpu-check
 gpu-check: build ## on a machine with an NVIDIA GPU: prove and measure the CUDA backend (ten minutes)

@@ -1,62 +1,10 @@
 // Bodies of norms, activations and an optimizer, against f64.
-#include <cmath>
-
-#include "compiler/codegen/testing/bodies.h"
-#include "compiler/codegen/testing/code_test.h"
-#include "dialects/ft/elementwise.h"
-#include "mlir/IR/IRMapping.h"
+#include "compiler/codegen/testing/body_cases.h"
 
 namespace ft::compiler::testing {
 namespace {
 
 using namespace mlir;
-
-struct BodyCase {
-  const char *name;
-  const char *text;
-  // Ulps of a result's type at the size of the result, and ulps of the largest one (differences of numbers
-  // that are alike lose digits).
-  double ulps, ofLargest;
-};
-
-// In $T inside means that a value may be rounded to its other neighbour on each of some ways.
-constexpr BodyCase kBodies[] = {
-    {"layer_norm", kLayerNorm, 4, 8},
-    {"rms_norm", kRmsNorm, 6, 0},
-    {"rms_norm_grad", kRmsNormGrad, 4, 8},
-    {"gelu", kGelu, 3, 2},
-    {"softmax", kSoftmax, 8, 0},
-    {"swiglu", kSwiglu, 5, 0},
-    {"adamw", kAdamW, 4, 2},
-    {"types", kTypes, 0, 0},
-};
-
-void compare(const HostTensor &got, const HostTensor &expected, const BodyCase &body) {
-  double largest = 0;
-  for (double value : expected.values)
-    largest = std::max(largest, std::abs(value));
-  for (size_t i = 0; i < expected.values.size(); ++i) {
-    double allowed = isa<FloatType>(got.element()) ? body.ulps * ulpOf(expected.values[i], got.element()) +
-                                                         body.ofLargest * ulpOf(largest, got.element())
-                                                   : 0;
-    ASSERT_LE(std::abs(got.values[i] - expected.values[i]), allowed)
-        << "element " << i << " is " << got.values[i] << ", not " << expected.values[i] << "; "
-        << std::abs(got.values[i] - expected.values[i]) / ulpOf(expected.values[i], got.element()) << " ulps";
-  }
-}
-
-std::vector<HostTensor> inputsOf(func::FuncOp body, const BodyCase &bodyCase) {
-  std::vector<HostTensor> inputs;
-  for (auto [i, type] : llvm::enumerate(body.getArgumentTypes())) {
-    inputs.emplace_back(cast<RankedTensorType>(type));
-    HostTensor &input = inputs.back();
-    // Moments of an optimizer are not negative.
-    input.values = numbers(input.values.size(), 31 * i + 7, bodyCase.text == kAdamW && i >= 3);
-    for (double &value : input.values)
-      value = input.element().isInteger(32) ? std::trunc(20 * value) : rounded(value, input.element());
-  }
-  return inputs;
-}
 
 class ClusterCodeTest : public CodeTest {
 protected:
@@ -77,26 +25,14 @@ protected:
 
 // The op as a cluster of its own.
 HostTensor runAlone(Operation *op, const std::vector<HostTensor> &operands, X86Level level) {
-  OpBuilder builder(op->getContext());
-  OwningOpRef<ModuleOp> module = ModuleOp::create(op->getLoc());
-  builder.setInsertionPointToEnd(module->getBody());
-  auto body = func::FuncOp::create(builder, op->getLoc(), "alone",
-                                   builder.getFunctionType(op->getOperandTypes(), op->getResultTypes()));
-  Block *block = body.addEntryBlock();
-  builder.setInsertionPointToStart(block);
-  IRMapping mapping;
-  mapping.map(op->getOperands(), block->getArguments());
-  func::ReturnOp::create(builder, op->getLoc(), builder.clone(*op, mapping)->getResults());
+  OwningOpRef<ModuleOp> module = alone(op);
   HostTensor result(cast<RankedTensorType>(op->getResult(0).getType()));
-  FailureOr<GeneratedKernel> generated = generateKernel(body, level);
+  FailureOr<GeneratedKernel> generated = generateKernel(*module->getOps<func::FuncOp>().begin(), level);
   EXPECT_TRUE(succeeded(generated));
   MappedKernel kernel(std::move(*generated));
   result.fromMemory(runOn(kernel, operands, {result.type}, kernel.interface().rows)[0].data());
   return result;
 }
-
-// What only moves elements, or makes them from nothing, is a matter of the reference.
-bool isMoved(Operation *op) { return isa<mlir::ft::FillOp, mlir::ft::ReshapeOp, mlir::ft::BroadcastOp>(op); }
 
 TEST_F(ClusterCodeTest, ClustersOfOneOpGiveTheSameBits) {
   for (const BodyCase &bodyCase : kBodies)

@@ -11,7 +11,7 @@ using namespace mlir;
 
 Lanes floatCast(Lanes a, Type element) {
   Type type = withElement(a, element);
-  if (element.isF16())
+  if (!element.isF32())
     return {a.builder, arith::TruncFOp::create(*a.builder, a.builder->getLoc(), type, a.value)};
   return {a.builder, arith::ExtFOp::create(*a.builder, a.builder->getLoc(), type, a.value)};
 }
@@ -86,25 +86,25 @@ Type memoryType(LaneBuilder &b, Type element) {
 }
 
 Lanes roundTo(Type element, Lanes value) {
+  LaneBuilder &b = *value.builder;
   if (element.isBF16())
-    return roundToBf16(value);
+    return b.has.bf16 ? floatCast(floatCast(value, b.getBF16Type()), b.getF32Type()) : roundToBf16(value);
   if (!element.isF16())
     return value;
-  if (!value.builder->hasF16)
-    return floatsOfF16Bits(f16BitsOf(value));
-  return floatCast(floatCast(value, value.builder->getF16Type()), value.builder->getF32Type());
+  return b.has.f16 ? floatCast(floatCast(value, b.getF16Type()), b.getF32Type())
+                   : floatsOfF16Bits(f16BitsOf(value));
 }
 
 Lanes toMemory(Type element, Lanes value) {
+  LaneBuilder &b = *value.builder;
   if (element.isInteger(1))
     return extended(value, 8);
   if (element.isBF16())
-    return truncated(shiftRight(bitsOf(value), 16), 16);
+    return b.has.bf16 ? bitcast(floatCast(value, b.getBF16Type()), b.getI16Type())
+                      : truncated(shiftRight(bitsOf(value), 16), 16);
   if (!element.isF16())
     return value;
-  return value.builder->hasF16
-             ? bitcast(floatCast(value, value.builder->getF16Type()), value.builder->getI16Type())
-             : f16BitsOf(value);
+  return b.has.f16 ? bitcast(floatCast(value, b.getF16Type()), b.getI16Type()) : f16BitsOf(value);
 }
 
 Lanes fromMemory(Type element, Lanes bits) {
@@ -114,7 +114,7 @@ Lanes fromMemory(Type element, Lanes bits) {
     return floatsOf(shiftLeft(extended(bits, 32), 16));
   if (!element.isF16())
     return bits;
-  return bits.builder->hasF16
+  return bits.builder->has.f16
              ? floatCast(bitcast(bits, bits.builder->getF16Type()), bits.builder->getF32Type())
              : floatsOfF16Bits(bits);
 }

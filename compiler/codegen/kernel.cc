@@ -1,8 +1,9 @@
 #include "compiler/codegen/kernel.h"
 
-#include "compiler/codegen/cluster_kernel.h"
-#include "compiler/codegen/flat_code.h"
-#include "compiler/codegen/machine_code.h"
+#include "compiler/codegen/lowering.h"
+#include "compiler/codegen/x86/cluster_kernel.h"
+#include "compiler/codegen/x86/flat_code.h"
+#include "compiler/codegen/x86/machine_code.h"
 
 namespace ft::compiler {
 namespace {

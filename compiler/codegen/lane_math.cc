@@ -27,7 +27,7 @@ Lanes operator<(Lanes a, double k) { return a < constant(a, k); }
 Lanes operator>(Lanes a, double k) { return a > constant(a, k); }
 
 Lanes fma(Lanes a, Lanes b, Lanes c) {
-  if (!a.builder->hasFma)
+  if (!a.builder->has.fma)
     return a * b + c;
   return {a.builder, math::FmaOp::create(*a.builder, a.builder->getLoc(), a.value, b.value, c.value)};
 }

@@ -10,12 +10,18 @@
 
 namespace ft::compiler {
 
-/// Builds for one level of instructions.
+/// What a machine has instructions for.
+struct Instructions {
+  bool fma = false;  // else products and sums are rounded apart
+  bool f16 = false;  // conversions to and from it, else in integers
+  bool bf16 = false; // likewise
+};
+
+/// Builds for one machine.
 struct LaneBuilder : mlir::ImplicitLocOpBuilder {
-  LaneBuilder(mlir::Location loc, mlir::MLIRContext *context, bool hasFma, bool hasF16)
-      : ImplicitLocOpBuilder(loc, context), hasFma(hasFma), hasF16(hasF16) {}
-  bool hasFma; // else products and sums are rounded apart
-  bool hasF16; // else conversions to and from f16 are in integers
+  LaneBuilder(mlir::Location loc, mlir::MLIRContext *context, Instructions has)
+      : ImplicitLocOpBuilder(loc, context), has(has) {}
+  Instructions has;
 };
 
 /// A vector or a scalar of f32, f64, i32, i64, i16 or i1.

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "compiler/codegen/lane_vectors.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 namespace ft::compiler {

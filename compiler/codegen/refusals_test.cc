@@ -1,7 +1,9 @@
 // What is no cluster body, and code that does not stand alone.
-#include "compiler/codegen/flat_code.h"
-#include "compiler/codegen/machine_code.h"
+#include "compiler/codegen/lowering.h"
+#include "compiler/codegen/ptx_kernel.h"
 #include "compiler/codegen/testing/code_test.h"
+#include "compiler/codegen/x86/flat_code.h"
+#include "compiler/codegen/x86/machine_code.h"
 
 namespace ft::compiler::testing {
 namespace {
@@ -21,6 +23,9 @@ protected:
     if (!body)
       return "does not parse: " + errors;
     EXPECT_TRUE(failed(generateKernel(body, X86Level::V3)));
+    std::string ofCpu = std::exchange(errors, "");
+    EXPECT_TRUE(failed(generatePtx(body)));
+    EXPECT_EQ(errors, ofCpu);
     return errors;
   }
 };

@@ -115,6 +115,7 @@ void Space::cutFlat(Block &block) {
       return;
   if (!llvm::all_of(block.getArguments(), isFlat))
     return;
+  flat = true;
   int64_t all = numRows * numColumns;
   numColumns = kLanes;
   numRows = (all + kLanes - 1) / kLanes;

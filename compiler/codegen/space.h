@@ -40,6 +40,8 @@ public:
   /// Of the last row; others have columns().
   int64_t lastColumns() const { return numLastColumns; }
   int64_t elements() const { return (numRows - 1) * numColumns + numLastColumns; }
+  /// Cut into rows that mean nothing: whole values, and numbers for all, by elementwise ops alone.
+  bool isFlat() const { return flat; }
   Layout layout(mlir::Value value) const { return layouts.lookup(value); }
   /// Passes over the columns of a row before this value is known: reductions on the longest way to it.
   unsigned level(mlir::Value value) const { return levels.lookup(value); }
@@ -64,6 +66,7 @@ private:
   bool fits(mlir::Value value, Layout wanted) const;
 
   int64_t numRows = 1, numColumns = 1, numLastColumns = 1;
+  bool flat = false;
   llvm::DenseMap<mlir::Value, Layout> layouts;
   llvm::DenseMap<mlir::Value, unsigned> levels;
   llvm::SmallVector<llvm::SmallVector<mlir::ft::ReduceOp>> rowReductions;

@@ -1,6 +1,6 @@
 #include "compiler/codegen/testing/code_test.h"
 
-#include <cmath>
+#include "compiler/codegen/testing/guarded_run.h"
 
 namespace ft::compiler::testing {
 namespace {
@@ -11,15 +11,6 @@ std::string replaced(std::string text, llvm::StringRef what, const std::string &
   for (size_t at = 0; (at = text.find(what.data(), at, what.size())) != std::string::npos; at += by.size())
     text.replace(at, what.size(), by);
   return text;
-}
-
-// NaN of any payload is one.
-bool sameBits(const HostTensor &a, const HostTensor &b) {
-  for (size_t i = 0; i < a.values.size(); ++i)
-    if (!(std::isnan(a.values[i]) && std::isnan(b.values[i])) &&
-        (a.values[i] != b.values[i] || std::signbit(a.values[i]) != std::signbit(b.values[i])))
-      return false;
-  return true;
 }
 
 } // namespace

@@ -4,14 +4,9 @@
 
 #include <cstring>
 
+#include "compiler/codegen/testing/guarded_run.h"
+
 namespace ft::compiler::testing {
-namespace {
-
-constexpr size_t kGuard = 64;
-constexpr char kPattern = '\x7b'; // of floats a large number, of truth values none
-
-} // namespace
-
 bool canRun(X86Level level) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -46,32 +41,8 @@ void MappedKernel::call(void *const *operands, int64_t rows) const {
 
 std::vector<std::string> runOn(const MappedKernel &kernel, const std::vector<HostTensor> &inputs,
                                llvm::ArrayRef<mlir::RankedTensorType> results, int64_t rows) {
-  std::vector<std::string> buffers;
-  auto add = [&](const std::string &bytes) {
-    buffers.push_back(std::string(kGuard, kPattern) + bytes + std::string(kGuard, kPattern));
-  };
-  for (const HostTensor &input : inputs)
-    add(input.toMemory());
-  for (mlir::RankedTensorType type : results)
-    add(std::string(bytesOf(type), kPattern));
-  for (int64_t bytes : kernel.interface().partialBytes)
-    add(std::string(bytes, kPattern));
-  std::vector<void *> operands;
-  for (std::string &buffer : buffers)
-    operands.push_back(buffer.data() + kGuard);
-  std::vector<std::string> before(buffers.begin(), buffers.begin() + inputs.size());
-  kernel.call(operands.data(), rows);
-  std::vector<std::string> out;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const std::string &buffer = buffers[i], guard(kGuard, kPattern);
-    if (i < inputs.size()
-            ? buffer != before[i]
-            : buffer.substr(0, kGuard) != guard || buffer.substr(buffer.size() - kGuard) != guard)
-      return {};
-    if (i >= inputs.size() && i < inputs.size() + results.size())
-      out.push_back(buffer.substr(kGuard, buffer.size() - 2 * kGuard));
-  }
-  return out;
+  return runGuarded(inputs, results, kernel.interface().partialBytes,
+                    [&](void *const *operands) { kernel.call(operands, rows); });
 }
 
 } // namespace ft::compiler::testing

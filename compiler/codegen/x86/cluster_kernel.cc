@@ -1,10 +1,12 @@
-#include "compiler/codegen/cluster_kernel.h"
+#include "compiler/codegen/x86/cluster_kernel.h"
 
+#include "compiler/codegen/body_values.h"
+#include "compiler/codegen/kernel_builder.h"
+#include "compiler/codegen/lane_vectors.h"
 #include "compiler/codegen/reduction.h"
-#include "dialects/ft/verify.h"
+#include "compiler/codegen/x86/places.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace ft::compiler {
 namespace {
@@ -13,29 +15,18 @@ using namespace mlir;
 
 constexpr int64_t kVectors = kLanes / kVector;
 
-Type elementOf(Value value) { return mlir::ft::verify::tensor(value).getElementType(); }
-
-using LanesOf = llvm::DenseMap<Value, Lanes>;
-
-// A result that is reduced over rows, with where it goes.
-struct PartialResult {
-  ColumnReduction reduction;
-  Value returned;
-  unsigned result;  // operand of the kernel
-  unsigned partial; // likewise
-  Value address;    // of the partial results of the row's block
-};
+Instructions instructionsOf(X86Level level) {
+  bool hasV3 = level != X86Level::V2;
+  return {.fma = hasV3, .f16 = hasV3, .bf16 = false};
+}
 
 class ClusterKernel {
 public:
   ClusterKernel(MLIRContext &context, func::FuncOp body, const Space &space, X86Level level)
-      : b(UnknownLoc::get(&context), &context, level != X86Level::V2, level != X86Level::V2), body(body),
-        space(space), inputs(body.getNumArguments()) {
-    unsigned results = body.front().getTerminator()->getNumOperands(), partial = inputs + results;
-    for (auto [index, value] : llvm::enumerate(body.front().getTerminator()->getOperands()))
-      if (auto reduction = asColumnReduction(value))
-        partials.push_back({*reduction, value, inputs + static_cast<unsigned>(index), partial++, {}});
-    numOperands = partial;
+      : b(UnknownLoc::get(&context), &context, instructionsOf(level)), body(body), space(space),
+        values(b, body, space, kVector), inputs(body.getNumArguments()), partials(partialResultsOf(body)),
+        partialAddresses(partials.size()) {
+    numOperands = inputs + body.front().getTerminator()->getNumOperands() + partials.size();
   }
 
   OwningOpRef<ModuleOp> build() {
@@ -55,15 +46,6 @@ private:
   using Vectors = llvm::SmallVector<Lanes>;
   using ColumnStep = llvm::function_ref<Vectors(Value column, int64_t count, ArrayRef<Lanes> carried)>;
 
-  // Integers of loops and addresses.
-  Value number(int64_t n) { return arith::ConstantOp::create(b, b.getLoc(), b.getI64IntegerAttr(n)); }
-  Value plus(Value a, int64_t n) {
-    return n == 0 ? a : Value(arith::AddIOp::create(b, b.getLoc(), a, number(n)));
-  }
-  Value times(Value a, int64_t n) { return arith::MulIOp::create(b, b.getLoc(), a, number(n)); }
-  Value rest(Value a, int64_t n) { return arith::RemUIOp::create(b, b.getLoc(), a, number(n)); }
-  Value quotient(Value a, int64_t n) { return arith::DivUIOp::create(b, b.getLoc(), a, number(n)); }
-
   // step(i, false) for i in [begin, end), but step(i, true) for the last of all where that is another.
   void entry(ModuleOp module, llvm::StringRef name, int64_t count, bool differentLast, Step step) {
     b.setInsertionPointToEnd(module.getBody());
@@ -75,15 +57,15 @@ private:
     Value begin = block->getArgument(1), end = block->getArgument(2);
     Value alike = end;
     if (differentLast)
-      alike = arith::MinSIOp::create(b, b.getLoc(), end, number(count - 1));
-    loop(begin, alike, 1, {}, [&](Value index, int64_t, ArrayRef<Lanes>) {
+      alike = arith::MinSIOp::create(b, b.getLoc(), end, b.number(count - 1));
+    b.loop(begin, alike, 1, {}, [&](Value index, ArrayRef<Lanes>) {
       step(index, false);
       return Vectors();
     });
     if (differentLast) {
-      Value reached = arith::CmpIOp::create(b, b.getLoc(), arith::CmpIPredicate::eq, end, number(count));
+      Value reached = arith::CmpIOp::create(b, b.getLoc(), arith::CmpIPredicate::eq, end, b.number(count));
       Value asked = arith::CmpIOp::create(b, b.getLoc(), arith::CmpIPredicate::slt, begin, end);
-      when(arith::AndIOp::create(b, b.getLoc(), reached, asked), [&] { step(number(count - 1), true); });
+      b.when(arith::AndIOp::create(b, b.getLoc(), reached, asked), [&] { step(b.number(count - 1), true); });
     }
     func::ReturnOp::create(b, b.getLoc());
   }
@@ -98,142 +80,64 @@ private:
     }
   }
 
-  Vectors loop(Value begin, Value end, int64_t by, ArrayRef<Lanes> carried, ColumnStep step) {
-    auto values = llvm::map_to_vector(carried, [](Lanes lanes) { return lanes.value; });
-    auto loop = scf::ForOp::create(b, b.getLoc(), begin, end, number(by), values);
-    auto lanes = [&](ValueRange range) {
-      return llvm::map_to_vector(range, [&](Value value) { return Lanes{&b, value}; });
-    };
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Vectors next = step(loop.getInductionVar(), by, lanes(loop.getRegionIterArgs()));
-    if (!next.empty())
-      scf::YieldOp::create(b, b.getLoc(), llvm::map_to_vector(next, [](Lanes one) { return one.value; }));
-    return lanes(loop.getResults());
-  }
-
-  void when(Value condition, llvm::function_ref<void()> then) {
-    auto branch = scf::IfOp::create(b, b.getLoc(), condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    then();
-  }
-
   // Steps of 64 columns, and what is left of them.
   Vectors eachColumns(int64_t columns, Vectors carried, ColumnStep step) {
     int64_t whole = columns / kLanes * kLanes;
     if (whole != 0)
-      carried = loop(number(0), number(whole), kLanes, carried, step);
+      carried = b.loop(b.number(0), b.number(whole), kLanes, carried,
+                       [&](Value column, ArrayRef<Lanes> values) { return step(column, kLanes, values); });
     if (whole != columns)
-      carried = step(number(whole), columns - whole, carried);
+      carried = step(b.number(whole), columns - whole, carried);
     return carried;
   }
 
   // The vectors of a step: their first columns and how many they have.
   void eachVector(Value column, int64_t count, llvm::function_ref<void(int64_t, Value, int64_t)> visit) {
     for (int64_t i = 0; i * kVector < count; ++i)
-      visit(i, plus(column, i * kVector), std::min(kVector, count - i * kVector));
+      visit(i, b.plus(column, i * kVector), std::min(kVector, count - i * kVector));
   }
 
   void emitRow(Value index, int64_t columns);
-  void emitRowValues(unsigned level);
   void emitReductions(unsigned level, int64_t columns);
   void emitResults(int64_t columns);
   void clearPartials();
   void emitCombination(Value chunk, int64_t columns);
   Value rowAddress(Value base, Layout layout, Type element);
   Lanes vectorOf(Value value, Value column, int64_t count, LanesOf &known);
-  Lanes fillOf(mlir::ft::FillOp op, bool isVector);
-  Lanes evaluate(Operation *op, ArrayRef<Lanes> operands);
 
-  LaneBuilder b;
+  KernelBuilder b;
   func::FuncOp body;
   const Space &space;
+  BodyValues values;
   unsigned inputs, numOperands;
   llvm::SmallVector<PartialResult> partials;
   llvm::SmallVector<Value> pointers;
   // Of the row that is being emitted.
   Value row;
-  LanesOf rowValues;                         // one a row, or one for all: scalars
+  llvm::SmallVector<Value> partialAddresses; // of its block
   llvm::DenseMap<Value, Value> rowAddresses; // of arguments with columns
 };
 
 Value ClusterKernel::rowAddress(Value base, Layout layout, Type element) {
   if (layout.rows == 1)
     return base;
-  Value index = layout.rows == space.rows() ? row : rest(row, layout.rows);
-  return elementAddress(b, base, layout.columns ? times(index, space.columns()) : index, element);
-}
-
-Lanes ClusterKernel::fillOf(mlir::ft::FillOp op, bool isVector) {
-  Type type = registerType(b, elementOf(op));
-  Value zero = arith::ConstantOp::create(
-      b, b.getLoc(), b.getZeroAttr(isVector ? Type(VectorType::get({kVector}, type)) : type));
-  return roundTo(elementOf(op), constant({&b, zero}, op.getValue().convertToDouble()));
-}
-
-Lanes ClusterKernel::evaluate(Operation *op, ArrayRef<Lanes> operands) {
-  Type element = elementOf(op->getResult(0));
-  if (const ElementwiseRow *row = elementwiseRowOf(op)) {
-    llvm::SmallVector<double, 2> parameters;
-    for (int i = 0; i < row->num_parameters(); ++i)
-      parameters.push_back(mlir::ft::elementwise::parameter(*row, op, i));
-    return roundTo(element, elementwiseValue(*row, operands, parameters));
-  }
-  if (isa<mlir::ft::ConvertOp, mlir::ft::CopyOp>(op))
-    return roundTo(element, convertTo(element, operands[0]));
-  return operands[0]; // moved
+  Value index = layout.rows == space.rows() ? row : b.rest(row, layout.rows);
+  return elementAddress(b, base, layout.columns ? b.times(index, space.columns()) : index, element);
 }
 
 // 16 columns of a value, or `count` of them.
 Lanes ClusterKernel::vectorOf(Value value, Value column, int64_t count, LanesOf &known) {
-  if (auto found = known.find(value); found != known.end())
-    return found->second;
-  Lanes lanes;
-  if (auto fill = value.getDefiningOp<mlir::ft::FillOp>()) {
-    lanes = fillOf(fill, true);
-  } else if (!space.layout(value).columns) {
-    lanes = splat(rowValues.lookup(value));
-  } else if (isa<BlockArgument>(value)) {
-    Value address = elementAddress(b, rowAddresses.lookup(value), column, elementOf(value));
-    lanes = loadVector(b, address, elementOf(value), count);
-  } else {
-    Operation *op = value.getDefiningOp();
-    llvm::SmallVector<Lanes> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(vectorOf(operand, column, count, known));
-    lanes = evaluate(op, operands);
-  }
-  known[value] = lanes;
-  return lanes;
-}
-
-// Those without columns that are known after `level` passes, but for the reductions.
-void ClusterKernel::emitRowValues(unsigned level) {
-  for (Operation &op : body.front().without_terminator()) {
-    Value result = op.getResult(0);
-    if (space.level(result) != level || space.layout(result).columns || rowValues.contains(result) ||
-        asColumnReduction(result))
-      continue;
-    if (auto fill = dyn_cast<mlir::ft::FillOp>(op)) {
-      rowValues[result] = fillOf(fill, false);
-      continue;
-    }
-    llvm::SmallVector<Lanes> operands;
-    for (Value operand : op.getOperands()) {
-      auto fill = operand.getDefiningOp<mlir::ft::FillOp>();
-      operands.push_back(fill ? fillOf(fill, false) : rowValues.lookup(operand));
-    }
-    rowValues[result] = evaluate(&op, operands);
-  }
+  return values.vectorOf(value, known, [&](BlockArgument argument) {
+    Value address = elementAddress(b, rowAddresses.lookup(argument), column, elementOf(argument));
+    return loadVector(b, address, elementOf(argument), count);
+  });
 }
 
 void ClusterKernel::emitReductions(unsigned level, int64_t columns) {
   ArrayRef<mlir::ft::ReduceOp> reductions = space.reductions(level);
   Vectors sums;
   for (mlir::ft::ReduceOp op : reductions) {
-    Type type = VectorType::get({kVector}, registerType(b, elementOf(op.getX())));
-    Lanes zero = {&b, arith::ConstantOp::create(b, b.getLoc(), b.getZeroAttr(type))};
+    Lanes zero = zeros(b, kVector, registerType(b, elementOf(op.getX())));
     sums.append(kVectors, identityOf(op.getKind(), zero));
   }
   sums = eachColumns(columns, sums, [&](Value column, int64_t count, ArrayRef<Lanes> carried) {
@@ -251,23 +155,21 @@ void ClusterKernel::emitReductions(unsigned level, int64_t columns) {
   for (size_t k = 0; k < reductions.size(); ++k) {
     mlir::ft::ReduceOp op = reductions[k];
     Lanes result = joined(op.getKind(), ArrayRef(sums).slice(k * kVectors, kVectors));
-    rowValues[op.getResult()] = roundTo(elementOf(op), result);
+    values.set(op.getResult(), roundTo(elementOf(op), result));
   }
 }
 
 // At the first row of a block.
 void ClusterKernel::clearPartials() {
-  Value isFirst =
-      arith::CmpIOp::create(b, b.getLoc(), arith::CmpIPredicate::eq, rest(row, space.blockRows()), number(0));
-  when(isFirst, [&] {
+  Value isFirst = arith::CmpIOp::create(b, b.getLoc(), arith::CmpIPredicate::eq,
+                                        b.rest(row, space.blockRows()), b.number(0));
+  b.when(isFirst, [&] {
     eachColumns(space.columns(), {}, [&](Value column, int64_t count, ArrayRef<Lanes>) {
       eachVector(column, count, [&](int64_t, Value at, int64_t lanes) {
-        for (const PartialResult &partial : partials) {
+        for (auto [partial, base] : llvm::zip(partials, partialAddresses)) {
           Type element = registerType(b, elementOf(partial.reduction.operand));
-          Value zero =
-              arith::ConstantOp::create(b, b.getLoc(), b.getZeroAttr(VectorType::get({kVector}, element)));
-          storeVector(identityOf(partial.reduction.kind, {&b, zero}),
-                      elementAddress(b, partial.address, at, element), element, lanes);
+          storeVector(identityOf(partial.reduction.kind, zeros(b, kVector, element)),
+                      elementAddress(b, base, at, element), element, lanes);
         }
       });
       return Vectors();
@@ -294,10 +196,10 @@ void ClusterKernel::emitResults(int64_t columns) {
         Value base = rowAddress(pointers[inputs + i], layout, element);
         storeVector(known.lookup(value), elementAddress(b, base, at, element), element, lanes);
       }
-      for (const PartialResult &partial : partials) {
+      for (auto [partial, base] : llvm::zip(partials, partialAddresses)) {
         Lanes value = known.lookup(partial.reduction.operand);
         Type element = registerType(b, elementOf(partial.reduction.operand));
-        Value address = elementAddress(b, partial.address, at, element);
+        Value address = elementAddress(b, base, at, element);
         Lanes sum = combined(partial.reduction.kind, loadVector(b, address, element, lanes), value);
         storeVector(sum, address, element, lanes);
       }
@@ -306,13 +208,13 @@ void ClusterKernel::emitResults(int64_t columns) {
   });
   for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
     if (!asColumnReduction(value) && !space.layout(value).columns)
-      storeScalar(rowValues.lookup(value),
-                  rowAddress(pointers[inputs + i], space.layout(value), elementOf(value)), elementOf(value));
+      storeScalar(values.get(value), rowAddress(pointers[inputs + i], space.layout(value), elementOf(value)),
+                  elementOf(value));
 }
 
 void ClusterKernel::emitRow(Value index, int64_t columns) {
   row = index;
-  rowValues.clear();
+  values.clear();
   rowAddresses.clear();
   for (BlockArgument argument : body.getArguments()) {
     Layout layout = space.layout(argument);
@@ -320,37 +222,36 @@ void ClusterKernel::emitRow(Value index, int64_t columns) {
     if (layout.columns)
       rowAddresses[argument] = address;
     else
-      rowValues[argument] = loadScalar(b, address, elementOf(argument));
+      values.set(argument, loadScalar(b, address, elementOf(argument)));
   }
   if (!partials.empty()) {
-    Value block = times(quotient(row, space.blockRows()), space.columns());
-    for (PartialResult &partial : partials)
-      partial.address = elementAddress(b, pointers[partial.partial], block,
-                                       registerType(b, elementOf(partial.reduction.operand)));
+    Value block = b.times(b.quotient(row, space.blockRows()), space.columns());
+    for (auto [partial, base] : llvm::zip(partials, partialAddresses))
+      base = elementAddress(b, pointers[partial.partial], block,
+                            registerType(b, elementOf(partial.reduction.operand)));
     clearPartials();
   }
-  emitRowValues(0);
+  values.evaluateScalars(0);
   for (unsigned level = 0; level + 1 < space.numLevels(); ++level) {
     emitReductions(level, columns);
-    emitRowValues(level + 1);
+    values.evaluateScalars(level + 1);
   }
   emitResults(columns);
 }
 
 // Blocks one after the other.
 void ClusterKernel::emitCombination(Value chunk, int64_t columns) {
-  Value column = times(chunk, kLanes);
+  Value column = b.times(chunk, kLanes);
   for (const PartialResult &partial : partials) {
     Type element = registerType(b, elementOf(partial.reduction.operand));
     llvm::StringRef kind = partial.reduction.kind;
     eachVector(column, columns, [&](int64_t, Value at, int64_t lanes) {
       Value first = elementAddress(b, pointers[partial.partial], at, element);
       Lanes sum = loadVector(b, first, element, lanes);
-      sum =
-          loop(number(1), number(space.blocks()), 1, sum, [&](Value block, int64_t, ArrayRef<Lanes> carried) {
-            Value address = elementAddress(b, first, times(block, space.columns()), element);
-            return Vectors{combined(kind, carried[0], loadVector(b, address, element, lanes))};
-          })[0];
+      sum = b.loop(b.number(1), b.number(space.blocks()), 1, sum, [&](Value block, ArrayRef<Lanes> carried) {
+        Value address = elementAddress(b, first, b.times(block, space.columns()), element);
+        return Vectors{combined(kind, carried[0], loadVector(b, address, element, lanes))};
+      })[0];
       Type result = elementOf(partial.returned);
       storeVector(roundTo(result, sum), elementAddress(b, pointers[partial.result], at, result), result,
                   lanes);

@@ -1,4 +1,4 @@
-// From ops of func, scf, arith, math, vector and llvm to an object file.
+// From ops of kernels (lowering.h) to an object file.
 #pragma once
 
 #include <string>
@@ -7,9 +7,6 @@
 #include "llvm/Support/Error.h"
 
 namespace ft::compiler {
-
-/// A context with those dialects and their translations, and nothing of its user's.
-std::unique_ptr<mlir::MLIRContext> makeCodeContext();
 
 /// The module is used up. Floating-point ops stay as they are: no fast-math, no contraction, no library
 /// calls. Deterministic.

@@ -1,4 +1,4 @@
-#include "compiler/codegen/flat_code.h"
+#include "compiler/codegen/x86/flat_code.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Object/ELFObjectFile.h"

@@ -1,0 +1,220 @@
+#include "compiler/codegen/ptx/gpu_kernel.h"
+
+#include "compiler/codegen/lane_vectors.h"
+#include "compiler/codegen/ptx/row_threads.h"
+#include "compiler/codegen/ptx/threads.h"
+#include "compiler/codegen/reduction.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace ft::compiler {
+namespace {
+
+using namespace mlir;
+using LanesList = KernelBuilder::LanesList;
+
+constexpr int64_t kCombineWarps = 8; // of a block, a pack of columns each
+constexpr int64_t kWordBytes = 4;
+
+int64_t sharedBytesOf(const ThreadPlan &plan, const Space &space) {
+  int64_t slots = 0;
+  for (unsigned level = 0; level < space.numLevels(); ++level)
+    slots += static_cast<int64_t>(space.reductions(level).size());
+  if (plan.warpsOfRow() > 1)
+    return plan.flat ? 0 : slots * plan.warpsOfRow() * kWordBytes;
+  return plan.reducesRows ? plan.threads() / 2 * plan.threadPacks() * kPack * kWordBytes : 0;
+}
+
+class GpuKernel {
+public:
+  GpuKernel(MLIRContext &context, func::FuncOp body, const Space &space)
+      : b(UnknownLoc::get(&context), &context, {.fma = true, .f16 = true, .bf16 = true}), body(body),
+        space(space), partials(partialResultsOf(body)), plan(ThreadPlan::of(space, !partials.empty())),
+        rows(b, body, space, plan) {}
+
+  OwningOpRef<ModuleOp> build() {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(b.getLoc());
+    if (int64_t bytes = sharedBytesOf(plan, space))
+      declareShared(b, *module, bytes);
+    entry(*module, "kernel", [&] { emitKernel(); });
+    if (!partials.empty())
+      entry(*module, "combine", [&] { emitCombine(); });
+    return module;
+  }
+
+private:
+  void entry(ModuleOp module, llvm::StringRef name, llvm::function_ref<void()> emit) {
+    b.setInsertionPointToEnd(module.getBody());
+    size_t count = body.getNumArguments() + body.front().getTerminator()->getNumOperands() + partials.size();
+    llvm::SmallVector<Type> types(count, LLVM::LLVMPointerType::get(b.getContext()));
+    auto function = func::FuncOp::create(b, b.getLoc(), name, b.getFunctionType(types, {}));
+    Block *block = function.addEntryBlock();
+    b.setInsertionPointToStart(block);
+    pointers.assign(block->args_begin(), block->args_end());
+    emit();
+    func::ReturnOp::create(b, b.getLoc());
+  }
+
+  void emitKernel();
+  void emitBlockOfRows(Value block, Value group);
+  LanesList joinGroups(LanesList sums, Value thread, Value group);
+  void exchange(MutableArrayRef<Lanes> sums, llvm::StringRef kind, Value thread, Value group, int64_t half);
+  void emitCombine();
+  Lanes partialAt(const PartialResult &partial, Value block, Value column);
+
+  KernelBuilder b;
+  func::FuncOp body;
+  const Space &space;
+  llvm::SmallVector<PartialResult> partials;
+  ThreadPlan plan;
+  RowThreads rows;
+  llvm::SmallVector<Value> pointers;
+};
+
+void GpuKernel::emitKernel() {
+  Value thread = threadIndex(b), block = blockIndex(b);
+  if (plan.groups == 1) {
+    rows.enter(pointers, thread, block);
+    if (plan.reducesRows)
+      return emitBlockOfRows(block, {});
+    rows.emitRow(block, {}, {}, {});
+    return;
+  }
+  Value group = b.quotient(thread, plan.rowThreads);
+  rows.enter(pointers, b.rest(thread, plan.rowThreads), block);
+  if (plan.reducesRows)
+    return emitBlockOfRows(block, group);
+  Value row = b.plus(b.times(block, plan.groups), group), active;
+  if (plan.rows % plan.groups != 0) { // those beyond the end read the last row's scalars, and write nothing
+    active = b.isLess(row, b.number(plan.rows));
+    row = arith::MinSIOp::create(b, b.getLoc(), row, b.number(plan.rows - 1));
+  }
+  rows.emitRow(row, active, {}, {});
+}
+
+// Groups take the rows of a block in turns: all of them as many, since they shuffle and meet.
+void GpuKernel::emitBlockOfRows(Value block, Value group) {
+  Value first = b.times(block, plan.blockRows), partialRow = b.times(block, plan.partialColumns());
+  Value end = arith::MinSIOp::create(b, b.getLoc(), b.plus(first, plan.blockRows), b.number(plan.rows));
+  if (!plan.isUnrolled())
+    rows.clearSums(partialRow);
+  bool isOneBarrier = plan.warpsOfRow() > 1 && space.numLevels() == 2;
+  LanesList sums = b.loop(first, end, plan.groups, rows.noSums(), [&](Value at, ArrayRef<Lanes> carried) {
+    Value row = group ? b.plus(at, group) : at, active;
+    if (plan.rows % plan.groups != 0) {
+      active = b.isLess(row, b.number(plan.rows));
+      row = arith::MinSIOp::create(b, b.getLoc(), row, b.number(plan.rows - 1));
+    }
+    LanesList next = rows.emitRow(row, active, carried, partialRow);
+    if (isOneBarrier) // sums of the next row go where those of this one are read
+      barrier(b);
+    return next;
+  });
+  if (!plan.isUnrolled())
+    return;
+  if (!group)
+    return rows.storeSums(sums, partialRow);
+  sums = joinGroups(sums, threadIndex(b), group);
+  b.when(b.isLess(group, b.number(1)), [&] { rows.storeSums(sums, partialRow); });
+}
+
+// Sums over rows of the groups of a block, by a tree: a group and the one at half the distance each time.
+LanesList GpuKernel::joinGroups(LanesList sums, Value thread, Value group) {
+  size_t count = sums.size() / partials.size();
+  for (int64_t half = plan.groups / 2; half > 0; half /= 2)
+    for (auto [i, partial] : llvm::enumerate(partials))
+      exchange(MutableArrayRef(sums).slice(i * count, count), partial.reduction.kind, thread, group, half);
+  return sums;
+}
+
+// The sums of groups [half, 2 half) go to shared memory, and to those before them.
+void GpuKernel::exchange(MutableArrayRef<Lanes> sums, llvm::StringRef kind, Value thread, Value group,
+                         int64_t half) {
+  // 16 bytes of one thread lie beside those of the next: no conflicts of banks.
+  constexpr int64_t kPiece = 4, kPieceBytes = kPiece * kWordBytes;
+  int64_t pieces = kPack / kPiece, threads = half * plan.rowThreads;
+  auto place = [&](Value slot, int64_t piece) {
+    return sharedAddress(b, b.times(b.plus(slot, piece * threads), kPieceBytes));
+  };
+  auto isLower = b.isLess(group, b.number(half)), isInside = b.isLess(group, b.number(2 * half));
+  Value isUpper = arith::SubIOp::create(b, b.getLoc(), isInside, isLower); // of i1: one but not the other
+  b.when(isUpper, [&] {
+    Value slot = b.plus(thread, -threads);
+    for (auto [i, sum] : llvm::enumerate(sums))
+      for (int64_t piece = 0; piece < pieces; ++piece)
+        LLVM::StoreOp::create(b, b.getLoc(), lanesFrom(b, sum.value, piece * kPiece, kPiece),
+                              place(slot, static_cast<int64_t>(i) * pieces + piece), kPieceBytes);
+  });
+  barrier(b);
+  LanesList joined = b.choose(
+      isLower,
+      [&] {
+        LanesList both;
+        for (auto [i, sum] : llvm::enumerate(sums)) {
+          Value other = sum.value;
+          for (int64_t piece = 0; piece < pieces; ++piece) {
+            auto type = VectorType::get({kPiece}, cast<VectorType>(sum.type()).getElementType());
+            Value address = place(thread, static_cast<int64_t>(i) * pieces + piece);
+            Value part = LLVM::LoadOp::create(b, b.getLoc(), type, address, kPieceBytes);
+            other = withLanes(b, other, part, piece * kPiece);
+          }
+          both.push_back(combined(kind, sum, {&b, other}));
+        }
+        return both;
+      },
+      [&] { return LanesList(sums); });
+  llvm::copy(joined, sums.begin());
+  barrier(b);
+}
+
+Lanes GpuKernel::partialAt(const PartialResult &partial, Value block, Value column) {
+  Type element = registerType(b, elementOf(partial.reduction.operand));
+  Value row = elementAddress(b, pointers[partial.partial], b.times(block, plan.partialColumns()), element);
+  return loadPacks(b, PackAddress{row, element, 0}, PackPlace{.column = column}, 0)[0];
+}
+
+// A warp for each pack of columns: its threads take the blocks in turns, and are joined as threads of a row
+// are.
+void GpuKernel::emitCombine() {
+  Value thread = threadIndex(b), lane = b.rest(thread, kWarp);
+  Value pack = b.plus(b.times(blockIndex(b), kCombineWarps), b.quotient(thread, kWarp));
+  Value lead = b.isLess(lane, b.number(1));
+  PackPlace place = {.column = b.times(pack, kPack), .whole = b.isLess(pack, b.number(plan.wholePacks()))};
+  if (plan.tailLanes() != 0)
+    place.tail =
+        arith::CmpIOp::create(b, b.getLoc(), arith::CmpIPredicate::eq, pack, b.number(plan.wholePacks()));
+  b.when(b.isLess(pack, b.number(plan.packs())), [&] {
+    for (const PartialResult &partial : partials) {
+      llvm::StringRef kind = partial.reduction.kind;
+      Type element = registerType(b, elementOf(partial.reduction.operand)),
+           result = elementOf(partial.returned);
+      Lanes sum = b.loop(lane, b.number(plan.blocks()), kWarp, identityOf(kind, zeros(b, kPack, element)),
+                         [&](Value block, ArrayRef<Lanes> carried) -> LanesList {
+                           return {combined(kind, carried[0], partialAt(partial, block, place.column))};
+                         })[0];
+      sum = lanesJoinedInWarp(b, kind, sum);
+      storePacks(b, toMemory(result, roundTo(result, sum)), PackAddress{pointers[partial.result], result, 0},
+                 where(b, lead, place), plan.tailLanes());
+    }
+  });
+}
+
+} // namespace
+
+PtxInterface interfaceOf(func::FuncOp body, const Space &space) {
+  llvm::SmallVector<PartialResult> partials = partialResultsOf(body);
+  ThreadPlan plan = ThreadPlan::of(space, !partials.empty());
+  PtxInterface interface;
+  interface.kernel = {plan.blocks(), plan.threads(), sharedBytesOf(plan, space)};
+  if (!partials.empty())
+    interface.combine = {static_cast<int64_t>(llvm::divideCeil(plan.packs(), kCombineWarps)),
+                         kCombineWarps * kWarp, 0};
+  interface.partialBytes.assign(partials.size(), plan.blocks() * plan.partialColumns() * kWordBytes);
+  return interface;
+}
+
+OwningOpRef<ModuleOp> buildGpuKernel(MLIRContext &context, func::FuncOp body, const Space &space) {
+  return GpuKernel(context, body, space).build();
+}
+
+} // namespace ft::compiler

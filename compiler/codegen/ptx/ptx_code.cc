@@ -1,0 +1,84 @@
+#include "compiler/codegen/ptx/ptx_code.h"
+
+#include <mutex>
+
+#include "compiler/codegen/lowering.h"
+#include "compiler/codegen/ptx/gpu_kernel.h"
+#include "llvm/Support/TargetSelect.h"
+
+namespace ft::compiler {
+namespace {
+
+using namespace mlir;
+
+void initializeNvptx() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+// Entries, for blocks of exactly so many threads.
+void annotate(llvm::Module &module, const PtxInterface &interface) {
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    const GpuLaunch &launch = function.getName() == "kernel" ? interface.kernel : interface.combine;
+    function.setCallingConv(llvm::CallingConv::PTX_Kernel);
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    function.addFnAttr("no-builtins");
+    function.addFnAttr("nvvm.reqntid", std::to_string(launch.threads));
+  }
+}
+
+} // namespace
+
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makePtxMachine() {
+  initializeNvptx();
+  return makeTargetMachine("nvptx64-nvidia-cuda", "sm_80", "+ptx80");
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>> buildGpuModule(func::FuncOp body, const Space &space,
+                                                             llvm::TargetMachine &machine,
+                                                             llvm::LLVMContext &context) {
+  std::unique_ptr<MLIRContext> codeContext = makeCodeContext();
+  OwningOpRef<ModuleOp> module = buildGpuKernel(*codeContext, body, space);
+  auto code = translateToLlvm(*module, context, machine);
+  if (!code)
+    return code.takeError();
+  annotate(**code, interfaceOf(body, space));
+  optimize(**code, machine);
+  return code;
+}
+
+FailureOr<PtxInterface> ptxInterfaceOf(func::FuncOp body) {
+  FailureOr<Space> space = Space::of(body);
+  if (failed(space))
+    return failure();
+  return interfaceOf(body, *space);
+}
+
+FailureOr<PtxKernel> generatePtx(func::FuncOp body) {
+  FailureOr<Space> space = Space::of(body);
+  if (failed(space))
+    return failure();
+  auto refuse = [&](llvm::Error error) {
+    return body.emitOpError("gives no PTX: ") << llvm::toString(std::move(error));
+  };
+  auto machine = makePtxMachine();
+  if (!machine)
+    return refuse(machine.takeError());
+  llvm::LLVMContext context;
+  auto module = buildGpuModule(body, *space, **machine, context);
+  if (!module)
+    return refuse(module.takeError());
+  auto ptx = emitFile(**module, **machine, llvm::CodeGenFileType::AssemblyFile);
+  if (!ptx)
+    return refuse(ptx.takeError());
+  return PtxKernel{interfaceOf(body, *space), std::move(*ptx)};
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,66 @@
+// A row by the threads it has: its arguments, its reductions, its results.
+#pragma once
+
+#include "compiler/codegen/body_values.h"
+#include "compiler/codegen/ptx/packs.h"
+
+namespace ft::compiler {
+
+class RowThreads {
+public:
+  using LanesList = KernelBuilder::LanesList;
+
+  RowThreads(KernelBuilder &b, mlir::func::FuncOp body, const Space &space, const ThreadPlan &plan);
+
+  /// Of the entry that is being built: operands, and this thread among those of the row.
+  void enter(llvm::ArrayRef<mlir::Value> pointers, mlir::Value thread, mlir::Value block);
+  /// Row `index` of the space; nothing is written where `active`, if it is not null, does not hold.
+  /// `sums` are what results that are reduced over rows have so far, for each of them and each pack of the
+  /// thread, where packs are unrolled; they are returned with this row. Else they are in memory, from
+  /// `partialRow` elements on.
+  LanesList emitRow(mlir::Value index, mlir::Value active, llvm::ArrayRef<Lanes> sums,
+                    mlir::Value partialRow);
+
+  // Of each result that is reduced over rows and each pack, as above: nothing yet, and to memory.
+  LanesList noSums() const;
+  void clearSums(mlir::Value partialRow);
+  void storeSums(llvm::ArrayRef<Lanes> sums, mlir::Value partialRow);
+
+private:
+  // A pack of this thread; which of them, where they are unrolled.
+  struct Pack {
+    PackPlace place;
+    size_t index = 0;
+  };
+  using Step = llvm::function_ref<LanesList(const Pack &, llvm::ArrayRef<Lanes> carried)>;
+
+  void findHeld();
+  LanesList eachPack(LanesList carried, Step step);
+  PackPlace placeOf(mlir::Value pack, int64_t first) const;
+  mlir::Value rowAddress(unsigned operand, mlir::Value like);
+  PackAddress addressOf(unsigned operand, mlir::Value like);
+  PackAddress partialAddress(const PartialResult &partial, mlir::Value partialRow);
+  void readArguments();
+  Lanes valueAt(mlir::Value value, const Pack &pack, LanesOf &known);
+  void emitReductions(unsigned level, int64_t slot);
+  LanesList emitResults(llvm::ArrayRef<Lanes> sums, mlir::Value partialRow);
+  void storeRows(const Pack &pack, const LanesOf &known);
+  void storeScalars();
+
+  KernelBuilder &b;
+  mlir::func::FuncOp body;
+  const Space &space;
+  const ThreadPlan &plan;
+  BodyValues values;
+  llvm::SmallVector<PartialResult> partials;
+  llvm::SmallVector<mlir::BlockArgument> heldArguments; // read once a row
+  // Of the entry.
+  llvm::SmallVector<mlir::Value> pointers;
+  mlir::Value thread, block;
+  llvm::SmallVector<Pack> packs; // of this thread, where they are unrolled
+  // Of the row.
+  mlir::Value row, active;
+  llvm::SmallVector<LanesList> heldBits; // for each pack, of heldArguments
+};
+
+} // namespace ft::compiler

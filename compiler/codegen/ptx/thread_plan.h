@@ -1,0 +1,46 @@
+// How the threads of a GPU share the elements of a space. It follows from the extents of the space (and from
+// whether rows are reduced), so that the order of every sum does.
+//
+// A row is cut into packs of 8 columns, whatever their type; pack p belongs to thread p mod `rowThreads` of
+// the row. So column i is added by lane i mod (8 rowThreads), in ascending order. Rows of up to 1024 columns
+// have a warp or a part of one, and a block has several; longer ones have a block. Up to 16384
+// columns (32768 where no rows are reduced) the packs of a thread are code of their own each; with more it
+// walks over them in a loop.
+//
+// Where rows are reduced, a block has `blockRows` rows, one after the other for each of its groups of
+// threads.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/codegen/space.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace ft::compiler {
+
+inline constexpr int64_t kPack = 8;
+inline constexpr int64_t kWarp = 32;
+
+struct ThreadPlan {
+  static ThreadPlan of(const Space &space, bool reducesRows);
+
+  int64_t rows = 1, columns = 1; // one row of all elements where the space is flat
+  bool flat = false;             // every thread of the grid has one pack
+  bool reducesRows = false;
+  int64_t rowThreads = 1; // of one row: a power of two up to a warp, or whole warps
+  int64_t groups = 1;     // of rowThreads each, in a block
+  int64_t blockRows = 1;  // a multiple of groups
+
+  int64_t packs() const { return llvm::divideCeil(columns, kPack); }
+  int64_t wholePacks() const { return columns / kPack; }
+  int64_t tailLanes() const { return columns % kPack; } // of the last pack; 0 where it is whole
+  int64_t threadPacks() const { return llvm::divideCeil(packs(), rowThreads); }
+  bool isUnrolled() const;
+  int64_t threads() const { return rowThreads * groups; }
+  int64_t warpsOfRow() const { return llvm::divideCeil(rowThreads, kWarp); }
+  int64_t blocks() const;
+  /// Columns of partial results, one row a block: whole packs.
+  int64_t partialColumns() const { return packs() * kPack; }
+};
+
+} // namespace ft::compiler
