@@ -15,7 +15,8 @@ Value elementAddress(LaneBuilder &b, Value base, Value index, Type element) {
 
 Lanes loadScalar(LaneBuilder &b, Value address, Type element) {
   Type inMemory = memoryType(b, element);
-  return fromMemory(element, {&b, LLVM::LoadOp::create(b, b.getLoc(), inMemory, address, memoryBytes(inMemory))});
+  return fromMemory(element,
+                    {&b, LLVM::LoadOp::create(b, b.getLoc(), inMemory, address, memoryBytes(inMemory))});
 }
 
 void storeScalar(Lanes value, Value address, Type element) {
