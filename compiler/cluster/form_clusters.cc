@@ -3,6 +3,7 @@
 // that can run as one kernel, and their bodies. Nothing is refused.
 #include "compiler/cluster/groups.h"
 #include "compiler/cluster/passes.h"
+#include "compiler/codegen/ptx_kernel.h"
 #include "dialects/ft/composites.h"
 #include "runtime/plan/plan_clusters.h"
 
@@ -28,11 +29,12 @@ public:
     OpBuilder builder(placed.place);
     auto locations = llvm::map_to_vector(group.ops, [](Operation *op) { return op->getLoc(); });
     SmallVector<int64_t> inPlace = placesOf(made->body, group);
-    int64_t bytes = made->body.PartialBytes();
+    SmallVector<int64_t> partialBytes = partialBytesOf(*made);
     auto types = llvm::map_to_vector(group.results, [](Value value) { return value.getType(); });
-    auto cluster = ClusterOp::create(builder, builder.getFusedLoc(locations), types,
-                                     functionOf(*std::move(made)), group.inputs.getArrayRef(),
-                                     builder.getI64IntegerAttr(bytes), builder.getDenseI64ArrayAttr(inPlace));
+    auto cluster =
+        ClusterOp::create(builder, builder.getFusedLoc(locations), types, functionOf(*std::move(made)),
+                          group.inputs.getArrayRef(), builder.getDenseI64ArrayAttr(partialBytes),
+                          builder.getDenseI64ArrayAttr(inPlace));
     mlir::ft::setLayer(cluster, mlir::ft::getLayer(placed.place));
     mlir::ft::setPhase(cluster, mlir::ft::getPhase(placed.place).getValue());
     for (auto [from, to] : llvm::zip_equal(group.results, cluster.getOutputs()))
@@ -42,6 +44,16 @@ public:
   }
 
 private:
+  // Of each kind of device, whether it runs code or walks the body.
+  static SmallVector<int64_t> partialBytesOf(const BodyFunction &made) {
+    int64_t walked = made.body.PartialBytes();
+    if (walked == 0)
+      return {0, 0};
+    FailureOr<PtxInterface> interface = ptxInterfaceOf(*made.function);
+    assert(succeeded(interface) && "a body is a body for GPUs too");
+    return {walked, std::max(walked, made.body.PartialOffsets(interface->partialBytes.front()).back())};
+  }
+
   // For each result an operand of its own, or -1.
   static SmallVector<int64_t> placesOf(const ClusterBody &body, const OpGroup &group) {
     SmallVector<int64_t> places;

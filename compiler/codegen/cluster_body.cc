@@ -42,7 +42,7 @@ public:
     for (Value value : function.front().getTerminator()->getOperands())
       addOutput(value);
     if (absl::Status status = CheckClusterBody(body); !status.ok())
-      return function.emitError() << "is no body of a cluster: " << status.message();
+      return function.emitError() << "is no body of a cluster: " << std::string(status.message());
     return body;
   }
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/function_of_body.h"
 #include "compiler/codegen/kernel.h"
+#include "compiler/codegen/ptx_kernel.h"
 #include "dialects/ft/dialect.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_clusters.h"
@@ -14,7 +15,50 @@ namespace {
 
 using namespace mlir;
 
-absl::StatusOr<proto::Cluster::Code> codeOf(const ClusterBody &body, X86Level level) {
+FailureOr<proto::Cluster::Code> x86Of(func::FuncOp body, X86Level level) {
+  FailureOr<GeneratedKernel> kernel = generateKernel(body, level);
+  if (failed(kernel))
+    return failure();
+  proto::Cluster::Code code;
+  code.set_target(nameOf(level).str());
+  code.set_code(std::move(kernel->code));
+  code.set_kernel(kernel->kernelOffset);
+  code.set_combine(kernel->combineOffset);
+  return code;
+}
+
+void setLaunch(const GpuLaunch &launch, proto::Cluster::Code::Launch &to) {
+  to.set_blocks(static_cast<uint32_t>(launch.blocks));
+  to.set_threads(static_cast<uint32_t>(launch.threads));
+}
+
+FailureOr<proto::Cluster::Code> ptxOf(func::FuncOp body) {
+  FailureOr<PtxKernel> kernel = generatePtx(body);
+  if (failed(kernel))
+    return failure();
+  proto::Cluster::Code code;
+  code.set_target(ClusterCode::kPtx);
+  code.set_code(std::move(kernel->ptx));
+  setLaunch(kernel->interface.kernel, *code.mutable_kernel_launch());
+  if (kernel->interface.combine.blocks == 0)
+    return code;
+  setLaunch(kernel->interface.combine, *code.mutable_combine_launch());
+  code.set_partial_bytes(kernel->interface.partialBytes.front());
+  return code;
+}
+
+using Target = llvm::unique_function<FailureOr<proto::Cluster::Code>(func::FuncOp) const>;
+
+// All kinds of machines that code is made for.
+llvm::SmallVector<Target> targets() {
+  llvm::SmallVector<Target> targets;
+  for (X86Level level : kX86Levels)
+    targets.push_back([level](func::FuncOp body) { return x86Of(body, level); });
+  targets.push_back(ptxOf);
+  return targets;
+}
+
+absl::StatusOr<proto::Cluster::Code> codeOf(const ClusterBody &body, const Target &target) {
   DialectRegistry registry;
   registry.insert<func::FuncDialect, mlir::ft::FtDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -25,17 +69,12 @@ absl::StatusOr<proto::Cluster::Code> codeOf(const ClusterBody &body, X86Level le
     return success();
   });
   OwningOpRef<func::FuncOp> function = functionOf(body, context);
-  FailureOr<GeneratedKernel> kernel = failure();
+  FailureOr<proto::Cluster::Code> code = failure();
   if (function)
-    kernel = generateKernel(*function, level);
-  if (failed(kernel))
+    code = target(*function);
+  if (failed(code))
     return absl::InvalidArgumentError(absl::StrCat("no code can be made of it: ", error));
-  proto::Cluster::Code code;
-  code.set_target(nameOf(level).str());
-  code.set_code(std::move(kernel->code));
-  code.set_kernel(kernel->kernelOffset);
-  code.set_combine(kernel->combineOffset);
-  return code;
+  return *std::move(code);
 }
 
 } // namespace
@@ -44,12 +83,13 @@ std::string producer() { return "ftc " FT_VERSION ", LLVM " LLVM_VERSION_STRING;
 
 absl::Status makeCode(proto::Plan &plan) {
   FT_ASSIGN_OR_RETURN(const auto clusters, ClustersOf(plan));
+  const llvm::SmallVector<Target> kinds = targets();
   using Codes = llvm::SmallVector<absl::StatusOr<proto::Cluster::Code>>;
-  llvm::SmallVector<Codes> codes(clusters.size(), Codes(std::size(kX86Levels)));
+  llvm::SmallVector<Codes> codes(clusters.size(), Codes(kinds.size()));
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
   for (size_t number = 0; number < clusters.size(); ++number)
-    for (size_t i = 0; i < std::size(kX86Levels); ++i)
-      pool.async([&, number, i] { codes[number][i] = codeOf(clusters[number]->body, kX86Levels[i]); });
+    for (size_t i = 0; i < kinds.size(); ++i)
+      pool.async([&, number, i] { codes[number][i] = codeOf(clusters[number]->body, kinds[i]); });
   pool.wait();
   for (size_t number = 0; number < clusters.size(); ++number) {
     proto::Cluster &cluster = *plan.mutable_clusters(static_cast<int>(number));

@@ -11,8 +11,8 @@ namespace ft::compiler {
 /// This compiler and its LLVM, as plans name them: the same make the same code.
 std::string producer();
 
-/// Code of each level of x86-64 for each cluster, in the place of what there is. As many threads as the
-/// machine has processors; the same bytes always, by the bodies alone. Errors: InvalidArgument for a body
+/// Code of each level of x86-64, and PTX, for each cluster, in the place of what there is. As many threads as
+/// the machine has processors; the same bytes always, by the bodies alone. Errors: InvalidArgument for a body
 /// that gives none.
 absl::Status makeCode(proto::Plan &plan);
 

@@ -9,6 +9,10 @@ func::FuncOp bodyOf(ClusterOp cluster) {
 }
 
 LogicalResult ClusterOp::verify() {
+  if (getPartialBytes().size() != ::ft::kDeviceClasses.size() ||
+      llvm::any_of(getPartialBytes(), [](int64_t bytes) { return bytes < 0; }))
+    return emitOpError() << "partial_bytes are not one number for each of " << ::ft::kDeviceClasses.size()
+                         << " kinds of devices";
   if (getInPlace().size() != getNumResults())
     return emitOpError() << "has " << getInPlace().size() << " numbers in_place for " << getNumResults()
                          << " results";
@@ -42,7 +46,9 @@ uint64_t ClusterOp::getFlops() {
   return flops;
 }
 
-uint64_t ClusterOp::getWorkspaceBytes(::ft::DeviceClass) { return getPartialBytes(); }
+uint64_t ClusterOp::getWorkspaceBytes(::ft::DeviceClass device) {
+  return getPartialBytes()[static_cast<size_t>(device)];
+}
 
 Value ClusterOp::getReusableOperand(unsigned index) {
   int64_t operand = getInPlace()[index];

@@ -132,14 +132,14 @@ int64_t ClusterBody::BlockRows() const {
   return std::max(kFewest, CeilDiv(rows, kBlocks));
 }
 
-std::vector<int64_t> ClusterBody::PartialOffsets() const {
+int64_t ClusterBody::PartialBytesEach() const { return CheckedMul(Blocks(), columns, 4); }
+
+std::vector<int64_t> ClusterBody::PartialOffsets(int64_t each) const {
   constexpr int64_t kAlignment = 64;
+  const int64_t aligned = CheckedMul(CeilDiv(each, kAlignment), kAlignment);
   std::vector<int64_t> offsets = {0};
-  for (const Output& output : outputs) {
-    if (!output.over_rows) continue;
-    const int64_t bytes = CheckedMul(Blocks(), columns, 4);
-    offsets.push_back(CheckedAdd(offsets.back(), CheckedMul(CeilDiv(bytes, kAlignment), kAlignment)));
-  }
+  for (const Output& output : outputs)
+    if (output.over_rows) offsets.push_back(CheckedAdd(offsets.back(), aligned));
   return offsets;
 }
 

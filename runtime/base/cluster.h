@@ -67,19 +67,29 @@ struct ClusterBody {
   // Rows whose outputs over rows are combined first, by the shape alone: there are at most 64 such blocks.
   int64_t BlockRows() const;
   int64_t Blocks() const { return (rows + BlockRows() - 1) / BlockRows(); }
-  // Where in the workspace the partial results of each output over rows lie, and the bytes of all: for each
-  // block a row of 4-byte numbers. Multiples of 64 bytes.
-  std::vector<int64_t> PartialOffsets() const;
-  int64_t PartialBytes() const { return PartialOffsets().back(); }
+  // Of the partial results of an output over rows: for each block a row of 4-byte numbers.
+  int64_t PartialBytesEach() const;
+  // Where in the workspace those of each such output lie, of `each` bytes, and behind the last the bytes of
+  // all. Multiples of 64 bytes.
+  std::vector<int64_t> PartialOffsets(int64_t each) const;
+  int64_t PartialBytes() const { return PartialOffsets(PartialBytesEach()).back(); }
 };
 
-// Machine code of a body, for one kind of machine; compiler/codegen/kernel.h has the signatures. Anywhere in
-// memory, without symbols or writable data.
+// Code of a body, for one kind of machine. For a CPU machine code, for anywhere in memory, without symbols or
+// writable data (compiler/codegen/kernel.h); for GPUs the text of a PTX module (ptx_kernel.h).
 struct ClusterCode {
-  std::string target;  // "x86-64-v3"
+  static constexpr char kPtx[] = "ptx";
+  struct Launch {
+    uint32_t blocks = 0, threads = 0;
+  };
+
+  std::string target;  // "x86-64-v3", kPtx
   std::string bytes;
-  uint64_t kernel = 0;   // where in it the entries are
-  uint64_t combine = 0;  // of bodies with outputs over rows
+  // Of a CPU: where in it the entries are; combine is that of bodies with outputs over rows.
+  uint64_t kernel = 0, combine = 0;
+  // Of GPUs: how the entries are launched; no blocks: there is no such entry.
+  Launch kernel_launch = {}, combine_launch = {};
+  int64_t partial_bytes = 0;  // of each output over rows
 };
 
 // A body, the code that there is of it, and what a device made of that: kernels are made by one thread.

@@ -21,7 +21,8 @@ absl::Status CheckPlaces(const ClusterBody& body, const KernelOperands& operands
 }  // namespace
 
 absl::StatusOr<ClusterOperands> CheckCluster(const KernelOperands& operands,
-                                             const KernelAttributes& attributes) {
+                                             const KernelAttributes& attributes,
+                                             std::optional<int64_t> partial_bytes) {
   if (attributes.cluster() == nullptr) return absl::InvalidArgumentError("it has no body");
   ClusterOperands checked = {.body = attributes.cluster()->body, .addresses = {}};
   const ClusterBody& body = checked.body;
@@ -40,8 +41,8 @@ absl::StatusOr<ClusterOperands> CheckCluster(const KernelOperands& operands,
     checked.addresses.push_back(operands.out[i].data);
   }
   FT_RETURN_IF_ERROR(CheckPlaces(body, operands));
-  FT_RETURN_IF_ERROR(CheckWorkspace(operands, body.PartialBytes()));
-  const std::vector<int64_t> offsets = body.PartialOffsets();
+  const std::vector<int64_t> offsets = body.PartialOffsets(partial_bytes.value_or(body.PartialBytesEach()));
+  FT_RETURN_IF_ERROR(CheckWorkspace(operands, offsets.back()));
   for (size_t i = 0; i + 1 < offsets.size(); ++i)
     checked.addresses.push_back(operands.workspace.as<char>() + offsets[i]);
   return checked;

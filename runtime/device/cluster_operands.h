@@ -1,6 +1,8 @@
 // What the kernel "cluster" is given, checked against its body.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -15,9 +17,11 @@ struct ClusterOperands {
   std::vector<void*> addresses;
 };
 
+// For code that wants `partial_bytes` of each output over rows; none: as many as the body says.
 // InvalidArgument: no body, operands that are not its inputs and outputs, an output in the place of an input
 // that lies otherwise in the space, a workspace that is too small.
 absl::StatusOr<ClusterOperands> CheckCluster(const KernelOperands& operands,
-                                             const KernelAttributes& attributes);
+                                             const KernelAttributes& attributes,
+                                             std::optional<int64_t> partial_bytes = {});
 
 }  // namespace ft

@@ -82,13 +82,29 @@ absl::StatusOr<ClusterBody::Output> OutputOf(const proto::Cluster::Output& from)
   return output;
 }
 
+ClusterCode::Launch LaunchOf(const proto::Cluster::Code::Launch& from) {
+  return {from.blocks(), from.threads()};
+}
+
 absl::StatusOr<std::vector<ClusterCode>> CodesOf(const proto::Cluster& cluster) {
+  constexpr uint64_t kMostPartialBytes = uint64_t{1} << 40;
   std::vector<ClusterCode> codes;
   for (const proto::Cluster::Code& from : cluster.codes()) {
+    const auto refusal = [&](const char* why) {
+      return absl::InvalidArgumentError(absl::StrCat("its code for ", from.target(), " ", why));
+    };
     if (from.kernel() >= from.code().size() || from.combine() >= from.code().size())
-      return absl::InvalidArgumentError(
-          absl::StrCat("its code for ", from.target(), " begins behind its end"));
-    codes.push_back({from.target(), from.code(), from.kernel(), from.combine()});
+      return refusal("begins behind its end");
+    if (from.target() == ClusterCode::kPtx && from.kernel_launch().blocks() == 0)
+      return refusal("is not launched");
+    if (from.partial_bytes() > kMostPartialBytes) return refusal("wants too much scratch");
+    codes.push_back({.target = from.target(),
+                     .bytes = from.code(),
+                     .kernel = from.kernel(),
+                     .combine = from.combine(),
+                     .kernel_launch = LaunchOf(from.kernel_launch()),
+                     .combine_launch = LaunchOf(from.combine_launch()),
+                     .partial_bytes = static_cast<int64_t>(from.partial_bytes())});
   }
   return codes;
 }

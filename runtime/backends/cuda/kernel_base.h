@@ -36,6 +36,7 @@ struct KernelContext {
   Products& products;
   FusedAttention* attention;  // null: own kernels only
   AttentionChoice attention_choice;
+  CodeLoader* code = nullptr;       // null: clusters are walked
   bool deterministic = false;       // PlatformOptions::deterministic
   int world_size;                   // 0 when it is not known
   std::vector<std::string>& notes;  // choices to print once ("attention 64x12x1024x64: cuDNN"), no repeats

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "runtime/backends/cuda/code_loader.h"
 #include "runtime/backends/cuda/driver.h"
 #include "runtime/backends/cuda/fused_attention.h"
 #include "runtime/backends/cuda/products.h"
@@ -43,6 +44,7 @@ struct Platform {
   DeviceProperties properties;
   std::unique_ptr<Products> products;
   std::unique_ptr<FusedAttention> attention;  // null with kOwn
+  std::unique_ptr<CodeLoader> code;           // null where the code of plans cannot be run
   std::unique_ptr<ProfilerRanges> ranges;     // null unless a profiler listens
   std::function<double()> utilization;        // percent, negative when unknown; empty without NVML
 };

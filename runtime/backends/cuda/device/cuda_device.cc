@@ -71,6 +71,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CudaDevice::CreateKernel(const std::stri
                              .products = *platform_.products,
                              .attention = platform_.attention.get(),
                              .attention_choice = options_.platform.attention,
+                             .code = platform_.code.get(),
                              .deterministic = options_.platform.deterministic,
                              .world_size = options_.world_size,
                              .notes = notes_});

@@ -1,7 +1,9 @@
-// cluster.
+// cluster: generated code where the plan has some and the platform runs it, else the walker.
 #include "runtime/backends/cuda/routines/cluster.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/backends/cuda/register.h"
@@ -60,7 +62,29 @@ ClusterArgs ArgsOf(const ClusterOperands& operands) {
   return args;
 }
 
+const ClusterCode* PtxOf(const ft::Cluster& cluster) {
+  for (const ClusterCode& code : cluster.codes)
+    if (code.target == ClusterCode::kPtx) return &code;
+  return nullptr;
+}
+
+// Loaded once for all kernels of the cluster.
+KernelOr MakeOfCode(const KernelContext& context, const ft::Cluster& cluster, const ClusterCode& code) {
+  FT_ASSIGN_OR_RETURN(ClusterOperands operands,
+                      CheckCluster(context.operands, context.attributes, code.partial_bytes));
+  if (cluster.loaded == nullptr) {
+    FT_ASSIGN_OR_RETURN(cluster.loaded, context.code->Load(code));
+  }
+  return MakeKernel([loaded = std::static_pointer_cast<const LoadedCode>(cluster.loaded),
+                     addresses = std::move(operands.addresses)](StreamHandle stream) {
+    return loaded->Launch(addresses, stream);
+  });
+}
+
 KernelOr MakeCluster(const KernelContext& context) {
+  const ft::Cluster* cluster = context.attributes.cluster();
+  if (cluster != nullptr && context.code != nullptr)
+    if (const ClusterCode* code = PtxOf(*cluster)) return MakeOfCode(context, *cluster, *code);
   FT_ASSIGN_OR_RETURN(const ClusterOperands operands, CheckCluster(context.operands, context.attributes));
   return MakeKernel([args = ArgsOf(operands)](StreamHandle stream) { return Cluster(args, stream); });
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/backends/cuda/device/choose_device.h"
 #include "runtime/backends/cuda/libraries/cublaslt_products.h"
+#include "runtime/backends/cuda/libraries/cudart_code.h"
 #include "runtime/backends/cuda/libraries/cudart_driver.h"
 #include "runtime/backends/cuda/libraries/cudnn_attention.h"
 #include "runtime/backends/cuda/libraries/nvml.h"
@@ -36,6 +37,7 @@ absl::StatusOr<Platform> OpenPlatform(int local_rank, const PlatformOptions& opt
   FT_ASSIGN_OR_RETURN(platform.products, CreateCublasLtProducts(*platform.driver, platform.properties,
                                                                 options.allow_tf32, options.deterministic));
   FT_ASSIGN_OR_RETURN(platform.attention, OpenAttention(platform.properties, options));
+  platform.code = CreateCudartCodeLoader();
   platform.ranges = CreateNvtxRanges();
   platform.utilization = UtilizationMeter(platform.properties.pci_address);
   return platform;
