@@ -21,7 +21,7 @@ LayerChain::LayerChain(const TrainingGraph &graph, LayerCosts prices,
   costs.background = [&live](Operation *op) { return live.lookup(op).background; };
   unsigned runs = graph.runs().size();
   layers.resize(runs);
-  menus.resize(runs);
+  entries.resize(runs);
   // Many layers mix few options as well as one layer chooses among many.
   size_t most = std::clamp<size_t>(kMostOptions / runs, kFewestOptions, 128);
   auto find = [most](const LayerGraph &layer) { return layerOptions(layer, most); };
@@ -42,9 +42,9 @@ LayerChain::LayerChain(const TrainingGraph &graph, LayerCosts prices,
 void LayerChain::calibrate(const llvm::DenseMap<Operation *, LiveAt> &live) {
   uint64_t saved = 0;
   for (unsigned run = 0; run < layers.size(); ++run) {
-    const LayerUse &keep = menus[run].front().option->use;
+    const LayerUse &keep = entries[run].front().option->use;
     uint64_t forward = 0, backward = 0;
-    for (auto [number, op] : llvm::enumerate(*menus[run].front().ops)) {
+    for (auto [number, op] : llvm::enumerate(*entries[run].front().ops)) {
       bool inForward = static_cast<int>(number) < classOf[run]->graph.forwardOps;
       uint64_t &most = inForward ? forward : backward;
       most = std::max(most, live.lookup(op).all);
@@ -95,7 +95,7 @@ template <typename FindOptions> void LayerChain::addOptions(unsigned run, int sp
   for (const LayerOption &option : (*known)->options) {
     const LayerUse &use = option.use;
     layers[run].options.push_back({use.saved, use.forwardPeak, use.backwardPeak, use.seconds, span});
-    menus[run].push_back({cuts.back().get(), &option});
+    entries[run].push_back({cuts.back().get(), &option});
   }
 }
 
@@ -105,7 +105,7 @@ Choices LayerChain::choicesOf(const Assignment &assignment) const {
   for (auto [run, option] : llvm::enumerate(assignment.options)) {
     if (option < 0)
       continue;
-    const Entry &entry = menus[run][option];
+    const Entry &entry = entries[run][option];
     for (auto [choice, op] : llvm::zip_first(entry.option->choices, *entry.ops))
       byOp[op] = choice;
   }

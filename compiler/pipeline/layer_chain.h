@@ -43,9 +43,9 @@ private:
   LayerCosts costs;
   std::vector<std::unique_ptr<Class>> classes;
   std::vector<std::unique_ptr<std::vector<mlir::Operation *>>> cuts;
-  std::vector<const Class *> classOf;    // by run
-  std::vector<ChainLayer> layers;        // by run
-  std::vector<std::vector<Entry>> menus; // by run, parallel to the options of `layers`
+  std::vector<const Class *> classOf;      // by run
+  std::vector<ChainLayer> layers;          // by run
+  std::vector<std::vector<Entry>> entries; // by run, parallel to the options of `layers`
 };
 
 } // namespace ft::compiler

@@ -4,6 +4,7 @@
 #include "compiler/cluster/passes.h"
 #include "compiler/composites/passes.h"
 #include "compiler/fuse/passes.h"
+#include "compiler/lower/passes.h"
 #include "compiler/memory/passes.h"
 #include "compiler/optimizer/passes.h"
 #include "compiler/precision/passes.h"
@@ -99,13 +100,20 @@ void addPrecision(OpPassManager &passes, const CompileOptions &options) {
   addCheck(passes, options, createVerifyPrecisionPass());
 }
 
-void addSchedule(OpPassManager &passes, const CompileOptions &options) {
+void addCluster(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createRecordSavedPass()); // types are final now, and the functions are still there
   passes.addPass(createExpandCompositesPass());
   passes.addPass(mlir::ft::createFuseResidualNormPass()); // the table lists sums and norms apart
   passes.addPass(mlir::ft::createFuseGeluPass());         // products and GELUs too
   passes.addPass(createFormClustersPass(FormClustersPassOptions{options.clusterOps}));
+}
+
+void addLower(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createLowerToFtxPass());
+  addCheck(passes, options, createVerifySchedulePass());
+}
+
+void addSchedule(OpPassManager &passes, const CompileOptions &options) {
   JoinTransfersPassOptions buckets;
   buckets.bucketCapMb = options.overlap.prefetch == "none" ? 0 : options.overlap.bucketCapMb;
   buckets.reduceBucketMb = options.overlap.reduceBucketMb;
@@ -133,10 +141,9 @@ void addMemory(OpPassManager &passes, const CompileOptions &options) {
 }
 
 constexpr Phase table[] = {
-    {"parse", nullptr},    {"fuse", addFuse},           {"autodiff", addAutodiff},
-    {"units", addUnits},   {"optimizer", addOptimizer}, {"remat", addRemat},
-    {"shard", addShard},   {"precision", addPrecision}, {"schedule", addSchedule},
-    {"memory", addMemory},
+    {"parse", nullptr},          {"fuse", addFuse},   {"autodiff", addAutodiff}, {"units", addUnits},
+    {"optimizer", addOptimizer}, {"remat", addRemat}, {"shard", addShard},       {"precision", addPrecision},
+    {"cluster", addCluster},     {"lower", addLower}, {"schedule", addSchedule}, {"memory", addMemory},
 };
 
 } // namespace

@@ -16,7 +16,7 @@ struct Phase {
   void (*addPasses)(mlir::OpPassManager &passes, const CompileOptions &options);
 };
 
-/// parse, fuse, autodiff, units, optimizer, shard, schedule, memory.
+/// parse, fuse, autodiff, units, optimizer, remat, shard, precision, cluster, lower, schedule, memory.
 llvm::ArrayRef<Phase> phases();
 
 } // namespace ft::compiler

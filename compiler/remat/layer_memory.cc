@@ -213,7 +213,7 @@ private:
 
 } // namespace
 
-LayerUse playLayer(const LayerGraph &graph, const Choices &choices, std::vector<bool> *executed) {
+LayerUse useOfLayer(const LayerGraph &graph, const Choices &choices, std::vector<bool> *executed) {
   Player player(graph, choices);
   LayerUse use = player.play();
   if (executed)

@@ -17,8 +17,8 @@ struct LayerUse {
   double seconds = 0;        // spent because of the choices: ops computed again, copies
 };
 
-/// Plays forward, then backward in which ops are computed again right before they are needed, as
+/// Goes through forward, then backward in which ops are computed again right before they are needed, as
 /// ft-apply-remat does. With `executed`, says which forward ops are computed again at all.
-LayerUse playLayer(const LayerGraph &graph, const Choices &choices, std::vector<bool> *executed = nullptr);
+LayerUse useOfLayer(const LayerGraph &graph, const Choices &choices, std::vector<bool> *executed = nullptr);
 
 } // namespace ft::compiler

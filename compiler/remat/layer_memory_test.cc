@@ -37,7 +37,7 @@ LayerGraph example() {
 constexpr Choice K = Choice::Keep, R = Choice::Recompute, O = Choice::Offload;
 
 TEST(LayerMemoryTest, KeepsAll) {
-  LayerUse use = playLayer(example(), {K, K, K});
+  LayerUse use = useOfLayer(example(), {K, K, K});
   EXPECT_EQ(use.saved, 600u);
   EXPECT_EQ(use.forwardPeak, 600u);
   EXPECT_EQ(use.backwardPeak, 100u + 400 + 100 + 400); // a, b, dy, db
@@ -46,7 +46,7 @@ TEST(LayerMemoryTest, KeepsAll) {
 
 TEST(LayerMemoryTest, RecomputesWhatItNeedsWhenItNeedsIt) {
   std::vector<bool> executed;
-  LayerUse use = playLayer(example(), {R, R, K}, &executed);
+  LayerUse use = useOfLayer(example(), {R, R, K}, &executed);
   EXPECT_EQ(use.saved, 100u); // y
   EXPECT_EQ(use.forwardPeak, 500u);
   EXPECT_EQ(use.backwardPeak, 1000u);
@@ -55,15 +55,15 @@ TEST(LayerMemoryTest, RecomputesWhatItNeedsWhenItNeedsIt) {
 }
 
 TEST(LayerMemoryTest, AnOpIsRepeatedOnce) {
-  EXPECT_EQ(playLayer(example(), {R, K, K}).seconds, 1);
-  EXPECT_EQ(playLayer(example(), {K, R, K}).seconds, 2);
-  EXPECT_EQ(playLayer(example(), {K, R, K}).saved, 200u);
+  EXPECT_EQ(useOfLayer(example(), {R, K, K}).seconds, 1);
+  EXPECT_EQ(useOfLayer(example(), {K, R, K}).seconds, 2);
+  EXPECT_EQ(useOfLayer(example(), {K, R, K}).saved, 200u);
 }
 
 TEST(LayerMemoryTest, OffloadedBytesComeBackWithTheirFirstReader) {
   LayerGraph graph = example();
   graph.ops[1].offloadSeconds = 5;
-  LayerUse use = playLayer(graph, {K, O, K});
+  LayerUse use = useOfLayer(graph, {K, O, K});
   EXPECT_EQ(use.saved, 200u);
   EXPECT_EQ(use.forwardPeak, 600u);
   EXPECT_EQ(use.backwardPeak, 1000u);
@@ -73,9 +73,9 @@ TEST(LayerMemoryTest, OffloadedBytesComeBackWithTheirFirstReader) {
 TEST(LayerMemoryTest, ResultsTakeOverWhatDies) {
   LayerGraph graph = example();
   graph.ops[3].results[0].takesOver = 2; // db in the place of b
-  EXPECT_EQ(playLayer(graph, {K, K, K}).backwardPeak, 600u);
+  EXPECT_EQ(useOfLayer(graph, {K, K, K}).backwardPeak, 600u);
   graph.ops[4].operands.push_back(2); // b is read later
-  EXPECT_EQ(playLayer(graph, {K, K, K}).backwardPeak, 1000u);
+  EXPECT_EQ(useOfLayer(graph, {K, K, K}).backwardPeak, 1000u);
 }
 
 TEST(LayerMemoryTest, OtherLayersThatReadParametersGoInFrontOfTheRun) {
@@ -94,9 +94,9 @@ TEST(LayerMemoryTest, OtherLayersThatReadParametersGoInFrontOfTheRun) {
   for (LayerGraph::Value &value : graph.values)
     if (value.producer >= 3)
       ++value.producer;
-  EXPECT_EQ(playLayer(graph, {R, R, K}).backwardPeak, 1000u + 100 + 100); // a, dy
+  EXPECT_EQ(useOfLayer(graph, {R, R, K}).backwardPeak, 1000u + 100 + 100); // a, dy
   graph.ops[0].readsParameters = false;
-  EXPECT_EQ(playLayer(graph, {R, R, K}).backwardPeak, 1000u + 100); // dy
+  EXPECT_EQ(useOfLayer(graph, {R, R, K}).backwardPeak, 1000u + 100); // dy
 }
 
 TEST(LayerOptionsTest, NoneIsBeatenByACheaperOne) {

@@ -17,7 +17,7 @@ std::vector<int> usefulOps(const LayerGraph &graph) {
     if (graph.ops[op].mayRecompute)
       all[op] = Choice::Recompute;
   std::vector<bool> executed;
-  playLayer(graph, all, &executed);
+  useOfLayer(graph, all, &executed);
   std::vector<int> useful;
   for (int op = 0; op < graph.forwardOps; ++op)
     if (executed[op])
@@ -56,7 +56,7 @@ std::vector<LayerOption> allSubsets(const LayerGraph &graph, const std::vector<i
     for (size_t i = 0; i < ops.size(); ++i)
       if (subset >> i & 1)
         choices[ops[i]] = Choice::Recompute;
-    LayerUse use = playLayer(graph, choices);
+    LayerUse use = useOfLayer(graph, choices);
     options.push_back({std::move(choices), use});
   }
   return options;
@@ -78,7 +78,7 @@ void improve(const LayerGraph &graph, const std::vector<int> &ops, Choice from, 
           continue;
         Choices choices = option.choices;
         choices[op] = to;
-        LayerUse use = playLayer(graph, choices);
+        LayerUse use = useOfLayer(graph, choices);
         more.push_back({std::move(choices), use});
         found = true;
       }
@@ -100,7 +100,7 @@ std::vector<int> offloadableOps(const LayerGraph &graph) {
 
 std::vector<LayerOption> layerOptions(const LayerGraph &graph, size_t most) {
   Choices keep(graph.forwardOps, Choice::Keep);
-  std::vector<LayerOption> options = {{keep, playLayer(graph, keep)}};
+  std::vector<LayerOption> options = {{keep, useOfLayer(graph, keep)}};
   uint64_t slack = options.front().use.saved / kCoarseness;
   std::vector<int> ops = usefulOps(graph);
   if (ops.size() <= kMostForAllSubsets) {
@@ -124,12 +124,12 @@ std::vector<LayerOption> smallestOptions(const LayerGraph &graph) {
   Choices choices(graph.forwardOps, Choice::Keep);
   for (int op : usefulOps(graph))
     choices[op] = Choice::Recompute;
-  std::vector<LayerOption> options = {{choices, playLayer(graph, choices)}};
+  std::vector<LayerOption> options = {{choices, useOfLayer(graph, choices)}};
   for (int op : offloadableOps(graph))
     if (choices[op] == Choice::Keep)
       choices[op] = Choice::Offload;
   if (choices != options.front().choices)
-    options.push_back({choices, playLayer(graph, choices)});
+    options.push_back({choices, useOfLayer(graph, choices)});
   return options;
 }
 

@@ -1,4 +1,4 @@
-// Phase `schedule`: from values to instructions on streams.
+// Phase `schedule`: the order of instructions on their streams.
 #pragma once
 
 #include <memory>

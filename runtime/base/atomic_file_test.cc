@@ -9,7 +9,7 @@
 #include <string>
 
 #include "runtime/base/mapped_file.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 
 namespace ft {
 namespace {

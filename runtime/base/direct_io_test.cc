@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/base/streaming_copy.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 
 namespace ft {
 namespace {

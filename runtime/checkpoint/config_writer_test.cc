@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/config_families.h"
 #include "runtime/checkpoint/config_reader.h"
 #include "runtime/checkpoint/inert_keys.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/base/exit_status.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/compare_config.h"
 #include "runtime/checkpoint/testing/known_configs.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/safetensors_writer.h"
 
 namespace ft {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/base/content_hash.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 
 namespace ft {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/base/exit_status.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/data/testing/raw.h"
 
 namespace ft {

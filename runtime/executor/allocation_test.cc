@@ -17,7 +17,7 @@
 #include "runtime/backends/cpu/device/cpu_device.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/collective/liveness/peer_monitor.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/collective/testing/test_world.h"

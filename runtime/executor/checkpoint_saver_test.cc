@@ -14,7 +14,7 @@
 
 #include "runtime/backends/cpu/device/cpu_device.h"
 #include "runtime/backends/cpu/register.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/state/checkpoint_reader.h"
 #include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/collective/liveness/peer_monitor.h"

@@ -17,7 +17,7 @@
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/null/null_communicator.h"
 #include "runtime/backends/null/null_device.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/collective/testing/test_world.h"
 #include "runtime/executor/load_weights.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/base/exit_status.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/base/testing/tiny_facts.h"
 #include "runtime/checkpoint/safetensors_writer.h"
 #include "runtime/plan/plan_facts.h"

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "runtime/backends/cpu/device/cpu_device.h"
 #include "runtime/base/round_float.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/safetensors_writer.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/collective/testing/test_world.h"

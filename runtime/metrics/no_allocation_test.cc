@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/metrics/jsonl.h"
 #include "runtime/metrics/progress.h"
 #include "runtime/metrics/trace.h"

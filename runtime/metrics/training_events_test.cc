@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/metrics/testing/event_reader.h"
 
 namespace ft {

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/base/exit_status.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/plan/testing/tiny_plan.h"
 
 namespace ft {

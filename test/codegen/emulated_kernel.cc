@@ -6,8 +6,8 @@
 #include "compiler/codegen/testing/guarded_run.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/TargetSelect.h"
-#include "runtime/backends/cuda/emulation/launch.h"
 #include "test/codegen/host_intrinsics.h"
+#include "test/doubles/cuda/launch.h"
 
 namespace ft::compiler::testing {
 namespace {

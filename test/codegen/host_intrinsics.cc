@@ -7,8 +7,8 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/ReplaceConstant.h"
-#include "runtime/backends/cuda/emulation/execution_model.h"
-#include "runtime/backends/cuda/emulation/race_watch.h"
+#include "test/doubles/cuda/execution_model.h"
+#include "test/doubles/cuda/race_watch.h"
 
 namespace emulation = ft::cuda::emulation;
 

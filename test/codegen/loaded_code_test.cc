@@ -4,10 +4,10 @@
 #include "compiler/codegen/plan_code.h"
 #include "compiler/codegen/testing/body_cases.h"
 #include "compiler/codegen/testing/guarded_run.h"
-#include "runtime/backends/cuda/emulation/reference_products.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/plan/plan_clusters.h"
 #include "test/codegen/emulated_kernel.h"
+#include "test/doubles/cuda/reference_products.h"
 
 namespace ft::compiler::testing {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "runtime/backends/cuda/emulation/emulated_driver.h"
-#include "runtime/collective/nccl/testing/host_nccl.h"
+#include "test/doubles/cuda/emulated_driver.h"
+#include "test/doubles/nccl/host_nccl.h"
 #include "tools/ftexec/main.h"
 
 namespace ft {

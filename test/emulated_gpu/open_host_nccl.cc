@@ -1,5 +1,5 @@
-#include "runtime/collective/nccl/testing/host_nccl.h"
 #include "test/conformance/open_nccl.h"
+#include "test/doubles/nccl/host_nccl.h"
 
 namespace ft::conformance {
 

@@ -15,7 +15,7 @@
 #include "models/registry.h"
 #include "runtime/backends/null/null_communicator.h"
 #include "runtime/backends/null/null_device.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/executor/executor.h"
 #include "runtime/plan/bind.h"

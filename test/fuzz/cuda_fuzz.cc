@@ -1,6 +1,6 @@
 // Kernels of CUDA, emulated.
-#include "runtime/backends/cuda/emulation/emulated_bench.h"
 #include "runtime/backends/cuda/register.h"
+#include "test/doubles/cuda/emulated_bench.h"
 #include "test/fuzz/fuzzer.h"
 
 int main(int argc, char** argv) {

@@ -6,7 +6,7 @@
 
 #include "dialects/ft/facts.h"
 #include "models/registry.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/compare_config.h"
 #include "runtime/checkpoint/config_writer.h"
 

@@ -13,7 +13,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "models/registry.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/state/file_layout.h"
 #include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/checkpoint/state/share.h"

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "mlir/IR/MLIRContext.h"
 #include "models/registry.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/report.h"
 #include "runtime/plan/testing/targets.h"

@@ -15,6 +15,7 @@ RULES=(
   "dialects-see-mlir;^dialects/;-;(runtime/(plan|memplan|device|backends|collective|executor|checkpoint|data|metrics)|compiler|models|tools)/;include;dialects know MLIR, and runtime/base for sizes that both sides must agree on"
   "models-see-dialects;^models/;-;(runtime/(plan|memplan|device|backends|collective|executor|checkpoint|data|metrics)|compiler|tools)/;include;a model is a graph and knows no compiler"
   "compiler-sees-plan-and-memplan;^compiler/;-;(runtime/(device|backends|collective|executor|checkpoint|data|metrics)|models|tools)/;include;the compiler sees dialects, plan, memplan and base"
+  "product-without-tests;.;(_test\\.cc|/testing/.*):;\"test/;include;emulators, fakes and references are for tests"
   "cuda-in-its-backend;.;^runtime/backends/cuda/;[<\"](cuda|cublas|cudnn|cufft|cusolver|cusparse|curand|nvrtc|nvml|nvtx|cooperative_groups|thrust/|cub/);include;CUDA headers belong in runtime/backends/cuda"
   "nccl-in-its-folder;.;^runtime/collective/nccl/;[</\"]nccl\\.h;include;NCCL's header belongs in runtime/collective/nccl"
   "gloo-in-its-folder;.;^runtime/collective/gloo/;[<\"]gloo/;include;Gloo's headers belong in runtime/collective/gloo"

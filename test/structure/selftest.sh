@@ -19,6 +19,7 @@ PLANTED=(
   'dialects-see-mlir;dialects/ft/a.cc;#include "runtime/plan/plan.h"'
   'models-see-dialects;models/gpt2/a.cc;#include "compiler/shard/shard.h"'
   'compiler-sees-plan-and-memplan;compiler/emit/a.cc;#include "runtime/executor/executor.h"'
+  'product-without-tests;runtime/backends/cuda/routines/gpu.h;#include "test/doubles/cuda/launch.h"'
   'cuda-in-its-backend;runtime/executor/a.cc;#include <cuda_runtime.h>'
   'cuda-in-its-backend;compiler/fuse/a.cc;#include <cublas_v2.h>'
   'nccl-in-its-folder;runtime/collective/a.cc;#include <nccl.h>'
@@ -33,6 +34,7 @@ PLANTED=(
 )
 ALLOWED=(
   'runtime/memplan/a.cc;#include "runtime/base/dtype.h"'
+  'runtime/backends/cuda/device/a_test.cc;#include "test/doubles/cuda/launch.h"'
   'runtime/base/a.cc;#include "runtime/base/dtype.h"'
   'runtime/backends/cuda/a.cc;#include <cuda_runtime.h>'
   'tools/ftexec/a.cc;#include "runtime/backends/cuda/platform.h"'

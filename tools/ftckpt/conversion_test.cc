@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <tuple>
 
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/state/completion.h"
 #include "runtime/checkpoint/state/testing/made_state.h"
 

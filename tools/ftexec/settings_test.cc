@@ -12,7 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/testing/tiny_plan.h"
-#include "tools/ftexec/process_for_test.h"
+#include "tools/ftexec/testing/process_for_test.h"
 
 namespace ft {
 namespace {

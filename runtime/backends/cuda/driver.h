@@ -13,15 +13,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/backends/cuda/routines/launch.h"
 
 // The handles of CUDA's runtime: cudaStream_t, cudaEvent_t, cudaGraphExec_t.
-struct CUstream_st;
 struct CUevent_st;
 struct CUgraphExec_st;
 
 namespace ft::cuda {
 
-using StreamHandle = CUstream_st*;
 using EventHandle = CUevent_st*;
 using GraphHandle = CUgraphExec_st*;
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/state/testing/made_state.h"
 
 namespace ft {

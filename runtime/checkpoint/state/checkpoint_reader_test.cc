@@ -8,7 +8,7 @@
 #include <iterator>
 #include <tuple>
 
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/state/testing/made_state.h"
 
 namespace ft {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 
 namespace ft {
 namespace {

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/state/share.h"
 #include "runtime/checkpoint/state/testing/made_state.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <optional>
 
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 
 namespace ft {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "runtime/base/direct_io.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 
 namespace ft {
 namespace {

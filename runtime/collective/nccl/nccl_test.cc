@@ -12,10 +12,10 @@
 #include "absl/time/clock.h"
 #include "runtime/base/round_float.h"
 #include "runtime/collective/nccl/create_nccl.h"
-#include "runtime/collective/nccl/testing/gpu_ranks.h"
 #include "runtime/collective/rendezvous/prefix_store.h"
 #include "runtime/collective/testing/test_world.h"
 #include "runtime/collective/tree_sum.h"
+#include "test/doubles/nccl/gpu_ranks.h"
 
 namespace ft {
 namespace {

@@ -9,8 +9,8 @@
 #include "runtime/base/first_failure.h"
 #include "runtime/collective/nccl/create_nccl.h"
 #include "runtime/collective/nccl/nccl_api.h"
-#include "runtime/collective/nccl/testing/gpu_ranks.h"
 #include "runtime/collective/testing/test_world.h"
+#include "test/doubles/nccl/gpu_ranks.h"
 
 namespace ft {
 namespace {

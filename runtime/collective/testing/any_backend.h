@@ -8,7 +8,7 @@
 
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/create.h"
-#include "runtime/collective/nccl/testing/fake_gpus.h"
+#include "test/doubles/nccl/fake_gpus.h"
 
 namespace ft::testing {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/base/exit_status.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 #include "tools/ftc/config/configure.h"
 #include "tools/ftc/config/settings.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 
 namespace ftc {
 namespace {

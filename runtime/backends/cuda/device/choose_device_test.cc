@@ -5,7 +5,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "runtime/backends/cuda/device/testing/scripted_driver.h"
+#include "test/doubles/cuda/scripted_driver.h"
 
 namespace ft::cuda {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/backends/cuda/device/open_cuda_device.h"
-#include "runtime/backends/cuda/device/testing/device_fixture.h"
+#include "test/doubles/cuda/device_fixture.h"
 
 namespace ft::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/backends/cuda/device/testing/device_fixture.h"
+#include "test/doubles/cuda/device_fixture.h"
 
 namespace ft::cuda {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/backends/cuda/emulation/reference_products.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/base/cuda_workspace.h"
+#include "test/doubles/cuda/reference_products.h"
 
 namespace ft::cuda {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <random>
 
-#include "runtime/backends/cuda/emulation/reference_products.h"
 #include "runtime/base/cuda_workspace.h"
 #include "runtime/base/round_float.h"
+#include "test/doubles/cuda/reference_products.h"
 
 namespace ft::cuda {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/backends/cuda/emulation/reference_products.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/base/cuda_workspace.h"
+#include "test/doubles/cuda/reference_products.h"
 
 namespace ft::cuda {
 namespace {

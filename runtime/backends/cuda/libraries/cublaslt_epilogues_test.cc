@@ -1,7 +1,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/backends/cuda/libraries/testing/fake_cublaslt.h"
+#include "test/doubles/libraries/fake_cublaslt.h"
 
 namespace ft::cuda {
 namespace {

@@ -1,8 +1,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/backends/cuda/libraries/testing/fake_cublaslt.h"
 #include "runtime/backends/cuda/library_error.h"
+#include "test/doubles/libraries/fake_cublaslt.h"
 
 namespace ft::cuda {
 namespace {

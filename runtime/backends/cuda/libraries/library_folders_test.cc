@@ -10,7 +10,7 @@
 #include <string>
 
 #include "runtime/backends/cuda/libraries/dynamic_library.h"
-#include "runtime/base/temp_folder.h"
+#include "runtime/base/testing/temp_folder.h"
 
 namespace ft::cuda {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/backends/cuda/libraries/testing/fake_cublaslt.h"
 #include "runtime/base/round_float.h"
+#include "test/doubles/libraries/fake_cublaslt.h"
 
 namespace ft::cuda {
 namespace {

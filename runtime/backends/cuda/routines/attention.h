@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/backends/cuda/routines/gpu.h"
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
 namespace ft::cuda {

@@ -4,16 +4,13 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/cluster_op.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/elementwise.h"
 #include "runtime/base/reduction_kind.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // A body with its addresses, as a kernel has it: runtime/base/cluster.h says what it means.
 struct ClusterArgs {

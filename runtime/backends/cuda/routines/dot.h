@@ -4,13 +4,10 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // r[i] = op(a[i]) op(b[i]) for `batch` matrices, row-major and dense: op(a) is m x k, stored as k x m when
 // transpose_a; op(b) is k x n, stored as n x k when transpose_b. Sums are f32, rounded once.

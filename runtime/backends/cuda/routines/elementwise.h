@@ -5,13 +5,10 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // r[i] = a[i] op b[i % period]; period divides elements and is below 2^31 unless it is `elements`.
 struct BinaryArgs {

@@ -1,6 +1,7 @@
 // The door to the GPU's execution model for everything in this folder. A .cu file here is compiled twice: by
-// nvcc for the device, and as plain C++ with the emulation in place of the hardware (../emulation), which
-// runs the very same code on the host. So device code uses nothing that is not named here:
+// nvcc for the device, and as plain C++ for tests, which run the very same code on the host: whoever compiles
+// it so names the header that stands in for the hardware, FT_EXECUTION_MODEL. So device code uses nothing
+// that is not named here:
 //   __global__ __device__ __shared__ __launch_bounds__ __restrict__; threadIdx blockIdx blockDim gridDim (1-D
 //   or more); __syncthreads, __syncwarp, __syncthreads_or / _and / _count; __shfl_sync, _up_, _down_, _xor_
 //   (32-bit and 64-bit types), __ballot_sync, __any_sync, __all_sync, __activemask; atomicAdd / Max / Or on
@@ -15,30 +16,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
+
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
+#elif defined(FT_EXECUTION_MODEL)
+#include FT_EXECUTION_MODEL
 #else
-#include <chrono>
-
-#include "runtime/backends/cuda/emulation/execution_model.h"
+#error "device code is compiled by nvcc, or with FT_EXECUTION_MODEL"
 #endif
-
-struct CUstream_st;  // what a cudaStream_t points at
 
 namespace ft::cuda {
 
-// cudaStream_t, for code that includes no header of CUDA.
-using StreamHandle = CUstream_st*;
-
 inline constexpr int kWarp = 32;
 inline constexpr unsigned kAllLanes = 0xFFFFFFFFu;
-
-// Extents of a launch. `shared_bytes` is dynamic shared memory per block.
-struct LaunchShape {
-  unsigned grid_x = 1, grid_y = 1, grid_z = 1;
-  unsigned block_x = 1, block_y = 1;
-  size_t shared_bytes = 0;
-};
 
 #if defined(__CUDACC__)
 
@@ -71,17 +62,6 @@ int Launch(void (*kernel)(Parameters...), const LaunchShape& shape, StreamHandle
   return static_cast<int>(cudaGetLastError());
 }
 
-#else  // the emulation has its own of the other two, with these signatures
-
-inline uint64_t GlobalTimerNs() {
-  return static_cast<uint64_t>(
-      std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
-
-#endif
+#endif  // otherwise the stand-in has Launch, DynamicShared and GlobalTimerNs, with these signatures
 
 }  // namespace ft::cuda
-
-#if !defined(__CUDACC__)
-#include "runtime/backends/cuda/emulation/launch.h"
-#endif

@@ -5,13 +5,10 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // x [rows, x_columns], r [rows, r_columns]; ids has the shape of r to gather and that of x to scatter.
 struct ElementsArgs {

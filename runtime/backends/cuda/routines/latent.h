@@ -4,13 +4,10 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // index[t] = sum_h b_h 2^h, b_h = u < sigmoid(logits[t, h]) in f64, u the Philox number of element
 // (rank * rows + t) * bits + h at the micro-step; rng, in device memory, is seed, micro-step, rank.

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/backends/cuda/routines/gpu.h"
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
 namespace ft::cuda {

@@ -4,11 +4,9 @@
 
 #include <cstdint>
 
-struct CUstream_st;
+#include "runtime/backends/cuda/routines/launch.h"
 
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // *result = scaler[0] * factor.
 int StoreLossScale(const float* scaler, double factor, float* result, StreamHandle stream);

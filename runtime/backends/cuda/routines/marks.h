@@ -5,11 +5,9 @@
 
 #include <cstdint>
 
-struct CUstream_st;
+#include "runtime/backends/cuda/routines/launch.h"
 
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // What the marks of one stream remember; device memory, zero at the beginning. Only that stream uses it.
 struct MarkState {

@@ -3,11 +3,9 @@
 
 #include <cstdint>
 
-struct CUstream_st;
+#include "runtime/backends/cuda/routines/launch.h"
 
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // Columns [begin, end) of all rows, with their place in source and destination: row r of the part is at
 // from + r * from_stride and goes to to + r * to_stride. In units, begin included in neither address.

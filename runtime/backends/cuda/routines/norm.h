@@ -5,13 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 struct NormArgs {
   const void* x;       // [rows, columns]

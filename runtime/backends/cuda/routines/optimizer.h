@@ -4,13 +4,10 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // Element i of the gradient belongs to element i of everything else.
 struct UpdateArgs {

@@ -6,14 +6,11 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/elementwise.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // Read at i % period, positive.
 struct PrimitiveOperand {

@@ -4,13 +4,10 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // r[i] = stddev * z(first + i) for i < elements, z(e) the standard normal number of element e of the stream
 // at step 0, first a multiple of 4. With w the words of Philox block e / 4 and u(w) = (w + 1) 2^-32, words

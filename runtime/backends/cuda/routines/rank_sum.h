@@ -4,13 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = ::CUstream_st*;
 
 // A run of elements to be summed. The rank's own summand lies at `own`, that of rank r in slot r of the
 // staging memory, `offset` bytes into it.

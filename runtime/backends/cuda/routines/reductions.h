@@ -4,14 +4,11 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/backends/cuda/routines/loops.h"
 #include "runtime/base/dtype.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 enum class Reducer { kSum, kMax, kMin };
 

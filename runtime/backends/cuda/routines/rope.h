@@ -3,13 +3,10 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/base/dtype.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 inline constexpr int kMaxFrequencies = 128;
 // Sequences whose same position one thread rotates with one computation of sines, and how many there can be.

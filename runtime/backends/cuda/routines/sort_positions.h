@@ -3,11 +3,9 @@
 
 #include <cstdint>
 
-struct CUstream_st;
+#include "runtime/backends/cuda/routines/launch.h"
 
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 struct SortPositionsArgs {
   const int32_t* ids;    // [positions]

@@ -3,13 +3,10 @@
 
 #include <cstdint>
 
+#include "runtime/backends/cuda/routines/launch.h"
 #include "runtime/backends/cuda/routines/loops.h"
 
-struct CUstream_st;
-
 namespace ft::cuda {
-
-using StreamHandle = CUstream_st*;
 
 // to[i . to_strides] = from[i . from_strides] for all i below the loops' extents, in units: strides of `to`
 // are the loops'. No two units have one place there; a stride of `from` may be 0.

@@ -1,0 +1,247 @@
+#include "compiler/lower/function_lowering.h"
+
+#include "dialects/ft/signature.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace ft::compiler {
+
+using namespace mlir;
+using namespace mlir::ft;
+using mlir::ftx::BufferOp;
+using mlir::ftx::MemoryClass;
+using mlir::ftx::SizeKind;
+using mlir::ftx::View;
+
+namespace {
+
+// What a training step returns, by position.
+constexpr StringLiteral kTrainPorts[] = {"loss", "grad_norm", "health"};
+
+// The port of a result; empty when there is none.
+StringRef resultPort(func::FuncOp function, unsigned result) {
+  if (function.getSymName() == kEvalStepFunction)
+    return result == 0 ? StringRef("loss_sum") : outputName(function, result);
+  return result < std::size(kTrainPorts) ? StringRef(kTrainPorts[result]) : StringRef();
+}
+
+// "transformer.h.0.matmul"
+std::string nameOf(Operation *op) {
+  StringAttr layer = getLayer(op);
+  return (layer ? layer.getValue() + "." : Twine()).str() + op->getName().stripDialect().str();
+}
+
+// The reduction of a flat gradient, behind the sum over micro-steps where there is one; null when it is not
+// reduced here.
+Operation *reductionOf(Value flat) {
+  for (Operation *user : flat.getUsers()) {
+    if (isa<ReduceScatterOp, AllReduceOp>(user))
+      return user;
+    if (auto drain = dyn_cast<DrainOp>(user))
+      return reductionOf(drain.getResult());
+  }
+  return nullptr;
+}
+
+} // namespace
+
+std::optional<ftx::Axis> findAxis(Operation *op, StringRef name) {
+  auto text = op->getAttrOfType<StringAttr>(name);
+  return text ? ftx::symbolizeAxis(text.getValue()) : std::nullopt;
+}
+
+bool isOnHost(const View &view) {
+  auto buffer = view.buffer.getDefiningOp<BufferOp>();
+  return buffer && buffer.getHost();
+}
+
+FunctionLowering::FunctionLowering(func::FuncOp function, JobState &state, ProgramBuilder &program)
+    : function(function), state(state), program(program), uses(function) {}
+
+LogicalResult FunctionLowering::run() {
+  for (BlockArgument argument : function.getArguments()) {
+    StringRef name = inputName(function, argument.getArgNumber());
+    if (name.empty())
+      return function.emitError() << "@" << function.getSymName() << " has an argument "
+                                  << argument.getArgNumber() + 1 << " without a name";
+    auto type = cast<RankedTensorType>(argument.getType());
+    View view{state.port(name, type), 0, type};
+    places[argument] = view;
+    program.input(name, view);
+  }
+  for (Operation &op : function.getBody().front())
+    if (failed(lower(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult FunctionLowering::lower(Operation *op) {
+  auto done = [](auto) { return success(); };
+  if (isa<GatherOp, ReduceScatterOp, AllReduceOp, RefreshOp>(op) && !findAxis(op))
+    return op->emitOpError("needs an attribute 'axis', \"shard\", \"replica\" or \"world\": the ranks that "
+                           "take part; run ft-insert-collectives");
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](InputOp op) { return lowerInput(op), done(op); })
+      .Case([&](ShardOp op) {
+        places[op.getSlice()] = state.unit(op.getUnit()).atRest(elementOf(op.getSlice().getType()));
+        return success();
+      })
+      .Case([&](ViewOp op) { return lowerView(op); })
+      .Case([&](PackOp op) { return lowerPack(op), done(op); })
+      .Case([&](GatherOp op) { return lowerGather(op), done(op); })
+      .Case([&](FetchOp op) { return lowerFetch(op), done(op); })
+      .Case([&](ReleaseOp op) { return program.release(places[op.getFlat()].buffer, Tag::of(op)), done(op); })
+      .Case([&](ReduceScatterOp op) { return lowerReduceScatter(op), done(op); })
+      .Case([&](AllReduceOp op) { return lowerAllReduce(op), done(op); })
+      .Case([&](RefreshOp op) { return refresh(state.unit(op.getUnit()), Tag::of(op)), done(op); })
+      .Case([&](OffloadOp op) { return lowerOffload(op), done(op); })
+      .Case([&](ReloadOp op) { return lowerReload(op), done(op); })
+      .Case([&](AccumulateOp op) { return lowerAccumulate(op), done(op); })
+      .Case([&](DrainOp op) { return lowerDrain(op), done(op); })
+      .Case([&](UpdateScalerOp op) { return lowerUpdateScaler(op), done(op); })
+      .Case([&](OptimizerOpInterface op) { return lowerOptimizer(op), done(op); })
+      .Case([&](InitOp op) { return lowerInit(op), done(op); })
+      .Case([&](func::ReturnOp op) { return lowerReturn(op); })
+      .Case([&](KernelOpInterface op) { return lowerKernel(op), done(op); })
+      .Default([](Operation *op) {
+        return op->emitOpError("cannot be scheduled; run the phases up to shard first");
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Where values are
+//===----------------------------------------------------------------------===//
+
+void FunctionLowering::lowerInput(InputOp op) {
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  View view{state.port(op.getName(), type), 0, type};
+  places[op.getValue()] = view;
+  program.input(op.getName(), view);
+}
+
+LogicalResult FunctionLowering::lowerView(ViewOp op) {
+  ParameterOp parameter = state.parameter(op.getParameter());
+  if (!parameter || !parameter.getOffset())
+    return op.emitOpError() << "looks for @" << op.getParameter() << ", which is in no unit";
+  int64_t offset =
+      static_cast<int64_t>(*parameter.getOffset()) * bytesOf(getElementTypeOrSelf(op.getValue()));
+  places[op.getValue()] = {places[op.getFlat()].buffer, offset, op.getValue().getType()};
+  return success();
+}
+
+void FunctionLowering::lowerPack(PackOp op) {
+  Value flat = flatGradient(op);
+  for (auto [index, value] : llvm::enumerate(op.getValues())) {
+    View place = placeDestination({op, static_cast<unsigned>(index)}, value.getType());
+    std::optional<Destination> destination = uses.destinationOf(value);
+    if (!destination || destination->owner != op || destination->index != index)
+      program.copy(places[value], place, Tag::of(op));
+  }
+  places[op.getFlat()] = {flat, 0, elementOf(op.getFlat().getType())};
+}
+
+LogicalResult FunctionLowering::lowerReturn(func::ReturnOp op) {
+  if (function.getSymName() == kInitFunction)
+    finishInit();
+  for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    StringRef name = resultPort(function, index);
+    if (name.empty())
+      return function.emitError() << "@" << function.getSymName() << " has a result " << index + 1
+                                  << " without a name";
+    Destination here{op, static_cast<unsigned>(index)};
+    View port = placeDestination(here, value.getType());
+    std::optional<Destination> destination = uses.destinationOf(value);
+    if (!destination || destination->owner != op || destination->index != index)
+      program.copy(places[value], port, Tag::of(op));
+    program.output(name, port);
+  }
+  return success();
+}
+
+View FunctionLowering::placeDestination(Destination destination, Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  if (auto pack = dyn_cast<PackOp>(destination.owner)) {
+    auto name = cast<FlatSymbolRefAttr>(pack.getParameters()[destination.index]);
+    int64_t offset = *state.parameter(name.getValue()).getOffset() * bytesOf(tensor.getElementType());
+    return {flatGradient(pack), offset, type};
+  }
+  return {state.port(resultPort(function, destination.index), tensor), 0, type};
+}
+
+Value FunctionLowering::flatGradient(PackOp pack) {
+  Value &buffer = flatGradients[pack];
+  if (buffer)
+    return buffer;
+  Type flat = pack.getFlat().getType();
+  const UnitState &unit = state.unit(unitOf(flat).getValue());
+  Tag tag = Tag::of(pack);
+  Operation *reduction = reductionOf(pack.getFlat());
+  // Where reduced gradients stay whole, they are made and reduced in their place.
+  if (reduction && (unit.wholeGradients || isa<AllReduceOp>(reduction)))
+    buffer = unit.gradients().buffer;
+  else
+    buffer = program.buffer(pack.getLoc(), {.name = (unit.name() + ".flat_gradient").str(),
+                                            .memoryClass = MemoryClass::staging,
+                                            .bytes = bytesOf(elementOf(flat)),
+                                            .kind = SizeKind::unit_full,
+                                            .unit = unitOf(flat),
+                                            .layer = tag.layer});
+  Builder builder(pack.getContext());
+  NamedAttribute segments = builder.getNamedAttr("segments", builder.getDenseI64ArrayAttr(unit.segments()));
+  program.kernel(
+      {.name = "zero_padding", .outs = {View{buffer, 0, elementOf(flat)}}, .attributes = {segments}}, tag);
+  return buffer;
+}
+
+//===----------------------------------------------------------------------===//
+// Places of results
+//===----------------------------------------------------------------------===//
+
+View FunctionLowering::placeResult(OpResult result) {
+  Operation *op = result.getOwner();
+  Value tied = tiedOperand(op, result.getResultNumber());
+  std::optional<Destination> destination = uses.destinationOf(result);
+  if (tied && !destination && owns(tied) && uses.canOverwrite(tied, op))
+    return places[tied];
+  if (!tied && !destination && canReuse(result))
+    return places[cast<KernelOpInterface>(op).getReusableOperand(result.getResultNumber())];
+  View place = destination ? placeDestination(*destination, result.getType()) : newBuffer(result);
+  if (tied && (places[tied].buffer != place.buffer || places[tied].offset != place.offset))
+    program.copy(places[tied], place, Tag::of(op));
+  return place;
+}
+
+/// A buffer that holds nothing but `value`: neither a view of a parameter nor a port nor a part of a flat
+/// gradient.
+bool FunctionLowering::owns(Value value) const {
+  auto buffer = places.lookup(value).buffer.getDefiningOp<BufferOp>();
+  return !buffer.getPersistent() && buffer.getSizeKind() == SizeKind::constant;
+}
+
+bool FunctionLowering::canReuse(OpResult result) const {
+  Operation *op = result.getOwner();
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  Value operand = kernel ? kernel.getReusableOperand(result.getResultNumber()) : Value();
+  if (!operand || !owns(operand) || !uses.diesAt(operand, op))
+    return false;
+  if (bytesOf(cast<RankedTensorType>(operand.getType())) != bytesOf(cast<RankedTensorType>(result.getType())))
+    return false;
+  // One operand, one heir: an earlier result may have taken it.
+  return llvm::none_of(op->getResults().take_front(result.getResultNumber()), [&](OpResult earlier) {
+    return kernel.getReusableOperand(earlier.getResultNumber()) == operand;
+  });
+}
+
+View FunctionLowering::newBuffer(OpResult result) {
+  auto type = cast<RankedTensorType>(result.getType());
+  // Sums and counts of the optimizer's; integers of a model are activations.
+  bool isCount = type.getElementType().isInteger(64) && type.getNumElements() <= mlir::ft::kHealthWords;
+  bool scalar = type.getRank() == 0 || isCount;
+  Value buffer =
+      program.buffer(result.getLoc(), {.name = nameOf(result.getOwner()),
+                                       .memoryClass = scalar ? MemoryClass::io : MemoryClass::activations,
+                                       .bytes = bytesOf(type),
+                                       .layer = getLayer(result.getOwner())});
+  return {buffer, 0, type};
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,83 @@
+// Lowers one function to one program.
+#pragma once
+
+#include "compiler/lower/job_state.h"
+#include "compiler/lower/program_builder.h"
+#include "compiler/lower/value_uses.h"
+
+namespace ft::compiler {
+
+class FunctionLowering {
+public:
+  FunctionLowering(mlir::func::FuncOp function, JobState &state, ProgramBuilder &program);
+
+  /// Emits an error at the op that cannot be lowered.
+  llvm::LogicalResult run();
+
+private:
+  llvm::LogicalResult lower(mlir::Operation *op);
+
+  // Ops that say where values are (function_lowering.cc).
+  void lowerInput(mlir::ft::InputOp op);
+  llvm::LogicalResult lowerView(mlir::ft::ViewOp op);
+  void lowerPack(mlir::ft::PackOp op);
+  llvm::LogicalResult lowerReturn(mlir::func::ReturnOp op);
+
+  // Computation (lower_kernels.cc).
+  void lowerKernel(mlir::ft::KernelOpInterface op);
+  void lowerAccumulate(mlir::ft::AccumulateOp op);
+  void lowerDrain(mlir::ft::DrainOp op);
+  void lowerUpdateScaler(mlir::ft::UpdateScalerOp op);
+
+  // The state of units (lower_state.cc).
+  void lowerOptimizer(mlir::ft::OptimizerOpInterface op);
+  void lowerInit(mlir::ft::InitOp op);
+  /// What follows from the fp32 parameters once all of them are drawn.
+  void finishInit();
+  void finishInit(const UnitState &unit);
+  mlir::ftx::View initialValues(const UnitState &unit);
+
+  // Communication and copies (lower_transfers.cc).
+  void lowerGather(mlir::ft::GatherOp op);
+  void lowerFetch(mlir::ft::FetchOp op);
+  void lowerReduceScatter(mlir::ft::ReduceScatterOp op);
+  void lowerAllReduce(mlir::ft::AllReduceOp op);
+  void refresh(const UnitState &unit, const Tag &tag);
+  void lowerOffload(mlir::ft::OffloadOp op);
+  void lowerReload(mlir::ft::ReloadOp op);
+  void copyIn(const mlir::ftx::View &host, const mlir::ftx::View &device, const Tag &tag);
+  void copyOut(const mlir::ftx::View &device, const mlir::ftx::View &host, const Tag &tag);
+  /// A device buffer as long as `view`, which is a whole or an own slice, called after its buffer.
+  mlir::ftx::View makeLike(const mlir::ftx::View &view, llvm::StringRef suffix,
+                           mlir::ftx::MemoryClass memoryClass, const Tag &tag);
+
+  // Places of results (function_lowering.cc).
+  /// Where result `index` is to be written; copies what it accumulates into when that lies elsewhere.
+  mlir::ftx::View placeResult(mlir::OpResult result);
+  mlir::ftx::View placeDestination(Destination destination, mlir::Type type);
+  mlir::ftx::View newBuffer(mlir::OpResult result);
+  bool owns(mlir::Value value) const;
+  bool canReuse(mlir::OpResult result) const;
+  /// The flat gradient that `pack` makes; its gaps and its padding are zeroed when it is first asked for.
+  mlir::Value flatGradient(mlir::ft::PackOp pack);
+
+  mlir::func::FuncOp function;
+  JobState &state;
+  ProgramBuilder &program;
+  ValueUses uses;
+  llvm::DenseMap<mlir::Value, mlir::ftx::View> places;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> flatGradients; // by ft.pack
+  llvm::StringMap<mlir::ftx::View> drawn; // by unit: where @init draws, when not at rest
+};
+
+/// The axis that the shard phase has written on `op` under `name`, if any.
+std::optional<mlir::ftx::Axis> findAxis(mlir::Operation *op, llvm::StringRef name = "axis");
+
+/// Inherent attributes, sorted by name, absent unit attributes as false, without symbols: a kernel finds all
+/// that its op declares. Of a cluster its body.
+llvm::SmallVector<mlir::NamedAttribute> kernelAttributes(mlir::Operation *op);
+
+/// True when `view` lies in host memory.
+bool isOnHost(const mlir::ftx::View &view);
+
+} // namespace ft::compiler

@@ -1,0 +1,194 @@
+#include "compiler/lower/job_state.h"
+
+#include "compiler/lower/program_builder.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace ft::compiler {
+
+using namespace mlir;
+using mlir::ft::FlatType;
+using mlir::ft::OptimizerOpInterface;
+using mlir::ft::PackOp;
+using mlir::ft::ParameterOp;
+using mlir::ft::SliceType;
+using mlir::ft::UnitOp;
+using mlir::ftx::MemoryClass;
+using mlir::ftx::SizeKind;
+using mlir::ftx::View;
+
+int64_t bytesOf(RankedTensorType type) { return type.getNumElements() * bytesOf(type.getElementType()); }
+
+int64_t bytesOf(Type element) { return mlir::ft::elementBytes(element); }
+
+FlatSymbolRefAttr unitOf(Type type) {
+  return llvm::TypeSwitch<Type, FlatSymbolRefAttr>(type)
+      .Case<FlatType, SliceType>([](auto flat) { return flat.getUnit(); })
+      .Default(FlatSymbolRefAttr());
+}
+
+Type elementOf(Type type) {
+  return llvm::TypeSwitch<Type, Type>(type).Case<FlatType, SliceType>(
+      [](auto flat) { return flat.getElementType(); });
+}
+
+//===----------------------------------------------------------------------===//
+// UnitState
+//===----------------------------------------------------------------------===//
+
+FlatSymbolRefAttr UnitState::symbol() const { return FlatSymbolRefAttr::get(UnitOp(unit).getSymNameAttr()); }
+
+SmallVector<int64_t> UnitState::segments() const {
+  SmallVector<int64_t> result;
+  for (ParameterOp parameter : parameters) {
+    int64_t begin = *parameter.getOffset();
+    result.append({begin, begin + cast<RankedTensorType>(parameter.getType()).getNumElements()});
+  }
+  return result;
+}
+
+static View wholeView(Value buffer, Type element) { return {buffer, 0, element}; }
+
+/// This rank's part of a buffer that may be whole, where others are slices.
+static View partOf(Value buffer, Type element, bool bufferIsWhole, bool partIsWhole) {
+  return {buffer, 0, element, /*own=*/bufferIsWhole && !partIsWhole};
+}
+
+View UnitState::masterView() const {
+  Value separate = buffers.lookup("master");
+  return wholeView(separate ? separate : buffers.lookup("parameters"), master);
+}
+
+View UnitState::updatedMaster() const {
+  View all = masterView();
+  if (buffers.contains("master"))
+    return all;
+  return partOf(all.buffer, all.type, wholeParameters, wholeMaster());
+}
+
+View UnitState::updatedWorkingCopy() const {
+  if (!workingCopy)
+    return {};
+  return partOf(buffers.lookup("parameters"), compute, wholeParameters, wholeMaster());
+}
+
+View UnitState::atRest(Type element) const {
+  return element == master ? masterView() : wholeView(buffers.lookup("parameters"), element);
+}
+
+View UnitState::state(StringRef role) const {
+  return wholeView(buffers.lookup(role), Float32Type::get(UnitOp(unit).getContext()));
+}
+
+View UnitState::gradients() const { return wholeView(buffers.lookup("gradients"), reduce); }
+
+View UnitState::gradientSlice() const {
+  return partOf(buffers.lookup("gradients"), reduce, wholeGradients, wholeOptimizer);
+}
+
+//===----------------------------------------------------------------------===//
+// JobState
+//===----------------------------------------------------------------------===//
+
+JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
+  for (UnitOp unit : module.getOps<UnitOp>()) {
+    unitIndex[unit.getSymName()] = units.size();
+    units.push_back({});
+    units.back().unit = unit;
+  }
+  for (ParameterOp parameter : module.getOps<ParameterOp>()) {
+    parameters[parameter.getSymName()] = parameter;
+    if (auto unit = parameter.getUnit())
+      units[unitIndex.lookup(*unit)].parameters.push_back(parameter);
+  }
+  module.walk([&](PackOp op) {
+    units[unitIndex.lookup(unitOf(op.getFlat().getType()).getValue())].reduce =
+        elementOf(op.getFlat().getType());
+  });
+  module.walk([&](OptimizerOpInterface op) {
+    units[unitIndex.lookup(op.getUnitAttr().getValue())].optimizerRoles = op.getStateRoles();
+  });
+  for (UnitState &state : units) {
+    llvm::stable_sort(state.parameters,
+                      [](ParameterOp a, ParameterOp b) { return *a.getOffset() < *b.getOffset(); });
+    readUnit(state, module);
+    makeBuffers(state);
+  }
+}
+
+void JobState::readUnit(UnitState &state, ModuleOp module) {
+  UnitOp unit = state.unit;
+  auto isWhole = [&](StringRef name) {
+    auto text = unit->getAttrOfType<StringAttr>(name);
+    return !text || text.getValue() == "whole";
+  };
+  state.wholeParameters = isWhole("parameters");
+  state.wholeGradients = isWhole("gradients");
+  state.wholeOptimizer = isWhole("optimizer");
+  state.hostParameters = unit->hasAttr("host_parameters");
+  state.hostOptimizer = unit->hasAttr("host_optimizer");
+  auto typeOf = [&](StringRef name) -> Type {
+    auto type = unit->getAttrOfType<TypeAttr>(name);
+    return type ? type.getValue() : builder.getF32Type();
+  };
+  state.compute = typeOf("compute");
+  state.master = typeOf("master");
+  state.workingCopy = unit->hasAttr("working_copy");
+}
+
+void JobState::makeBuffers(UnitState &state) {
+  Type f32 = builder.getF32Type();
+  if (state.compute == state.master) {
+    addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, state.master,
+            state.hostParameters);
+  } else {
+    if (state.workingCopy)
+      addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, state.compute,
+              state.hostParameters);
+    bool trained = state.isTrained();
+    addFlat(state, "master", trained ? MemoryClass::optimizer_state : MemoryClass::parameters,
+            state.wholeMaster(), f32, state.hostParameters || (trained && state.hostOptimizer));
+  }
+  if (!state.isTrained())
+    return;
+  addFlat(state, "gradients", MemoryClass::gradients, state.wholeGradients, state.reduce, /*host=*/false);
+  for (StringRef role : state.optimizerRoles)
+    addFlat(state, role, MemoryClass::optimizer_state, state.wholeOptimizer, f32, state.hostOptimizer);
+}
+
+void JobState::addFlat(UnitState &state, StringRef role, MemoryClass memoryClass, bool whole, Type element,
+                       bool host) {
+  UnitOp unit = state.unit;
+  Value buffer = makeBuffer(builder, unit.getLoc(),
+                            {.name = (unit.getSymName() + "." + role).str(),
+                             .memoryClass = memoryClass,
+                             .bytes = bytesOf(element),
+                             .kind = whole ? SizeKind::unit_full : SizeKind::unit_slice,
+                             .unit = state.symbol(),
+                             .persistent = true,
+                             .host = host});
+  state.buffers[role] = buffer;
+  ftx::StateOp::create(builder, unit.getLoc(), unit.getSymName(), role, buffer);
+}
+
+Value JobState::port(StringRef name, RankedTensorType type) {
+  Value &buffer = ports[name];
+  if (!buffer)
+    buffer = makeBuffer(
+        builder, builder.getUnknownLoc(),
+        {.name = name.str(), .memoryClass = MemoryClass::io, .bytes = bytesOf(type), .persistent = true});
+  return buffer;
+}
+
+View JobState::sum(StringRef name, Type type) {
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return {port((name + ".accumulated").str(), tensor), 0, type};
+  UnitState &state = units[unitIndex.lookup(unitOf(type).getValue())];
+  if (!state.buffers.contains("accumulated"))
+    addFlat(state, "accumulated", MemoryClass::gradients, isa<FlatType>(type) || state.wholeOptimizer,
+            elementOf(type),
+            /*host=*/false);
+  return wholeView(state.buffers.lookup("accumulated"), elementOf(type));
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,127 @@
+// Computation: one kernel for an op.
+#include "compiler/lower/function_lowering.h"
+
+namespace ft::compiler {
+
+using namespace mlir;
+using namespace mlir::ft;
+using mlir::ftx::MemoryClass;
+using mlir::ftx::View;
+
+namespace {
+
+template <unsigned... N> bool hasMoreDeclaredOperands(Operation *op, std::integer_sequence<unsigned, N...>) {
+  return (
+      (op->getNumOperands() == N + 1 && op->hasTrait<OpTrait::AtLeastNOperands<N + 1>::template Impl>()) ||
+      ...);
+}
+
+// Operands in the order of their declaration, null for an optional one that is absent. Ops with several
+// optional operands count their segments; with one, which is the last, its absence shows in the trait that
+// gives the least number of operands.
+SmallVector<Value> declaredOperands(Operation *op) {
+  SmallVector<Value> result;
+  auto segments =
+      dyn_cast_or_null<DenseI32ArrayAttr>(op->getInherentAttr("operandSegmentSizes").value_or(Attribute()));
+  if (!segments) {
+    llvm::append_range(result, op->getOperands());
+    if (hasMoreDeclaredOperands(op, std::make_integer_sequence<unsigned, 8>()))
+      result.push_back(Value());
+    return result;
+  }
+  unsigned next = 0;
+  for (int32_t length : segments.asArrayRef()) {
+    if (length == 0)
+      result.push_back(Value());
+    for (int32_t i = 0; i < length; ++i)
+      result.push_back(op->getOperand(next++));
+  }
+  return result;
+}
+
+// "transformer.h.0.matmul"
+std::string kernelNameOf(Operation *op) {
+  StringAttr layer = getLayer(op);
+  return (layer ? layer.getValue() + "." : Twine()).str() + op->getName().stripDialect().str();
+}
+
+} // namespace
+
+SmallVector<NamedAttribute> kernelAttributes(Operation *op) {
+  Builder builder(op->getContext());
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  ArrayRef<StringRef> optional = kernel ? kernel.getOptionalAttributes() : ArrayRef<StringRef>();
+  SmallVector<NamedAttribute> result;
+  // All else follows from the body.
+  if (auto cluster = dyn_cast<ClusterOp>(op))
+    return {builder.getNamedAttr("body", cluster.getBodyAttr())};
+  for (StringAttr name : op->getName().getAttributeNames()) {
+    if (name.getValue() == "operandSegmentSizes")
+      continue;
+    Attribute value = op->getInherentAttr(name).value_or(Attribute());
+    if (isa_and_nonnull<FlatSymbolRefAttr>(value) ||
+        (!value && llvm::is_contained(optional, name.getValue())))
+      continue;
+    if (!value || isa<UnitAttr>(value))
+      value = builder.getBoolAttr(static_cast<bool>(value));
+    result.emplace_back(name, value);
+  }
+  return result;
+}
+
+void FunctionLowering::lowerKernel(KernelOpInterface op) {
+  KernelSpec spec{
+      .name = op.getKernelName(), .ins = {}, .outs = {}, .workspace = {}, .attributes = kernelAttributes(op)};
+  llvm::SmallDenseMap<Value, View> accumulated;
+  for (OpResult result : op->getResults()) {
+    View place = placeResult(result);
+    if (Value operand = tiedOperand(op, result.getResultNumber()))
+      accumulated[operand] = place; // the kernel finds there what it adds to
+    places[result] = place;
+    spec.outs.push_back(place);
+  }
+  for (Value operand : declaredOperands(op)) {
+    auto tied = accumulated.find(operand);
+    spec.ins.push_back(!operand ? View() : tied != accumulated.end() ? tied->second : places[operand]);
+  }
+  auto scratch = static_cast<int64_t>(op.getWorkspaceBytes(DeviceClass::kCpu));
+  auto onCuda = static_cast<int64_t>(op.getWorkspaceBytes(DeviceClass::kCuda));
+  if (scratch != 0 || onCuda != 0)
+    spec.workspace =
+        program.buffer(op.getLoc(), {.name = kernelNameOf(op) + ".workspace",
+                                     .memoryClass = MemoryClass::workspace,
+                                     .bytes = scratch,
+                                     .cudaBytes = onCuda != scratch ? std::optional(onCuda) : std::nullopt,
+                                     .layer = getLayer(op)});
+  if (auto cost = dyn_cast<CostOpInterface>(op.getOperation())) {
+    spec.flops = cost.getFlops();
+    spec.modelFlops = cost.getModelFlops();
+    spec.bytes = cost.getBytes();
+  }
+  program.kernel(spec, Tag::of(op));
+}
+
+void FunctionLowering::lowerAccumulate(AccumulateOp op) {
+  View x = places[op.getX()];
+  program.kernel({.name = "accumulate", .ins = {x}, .outs = {state.sum(op.getName(), op.getX().getType())}},
+                 Tag::of(op));
+}
+
+void FunctionLowering::lowerDrain(DrainOp op) {
+  View x = places[op.getX()];
+  program.kernel({.name = "drain", .ins = {x}, .outs = {x, state.sum(op.getName(), op.getX().getType())}},
+                 Tag::of(op));
+  places[op.getResult()] = x;
+}
+
+void FunctionLowering::lowerUpdateScaler(UpdateScalerOp op) {
+  View scaler = places[op.getScaler()];
+  program.kernel({.name = "update_scaler",
+                  .ins = {places[op.getCoefficient()]},
+                  .outs = {scaler},
+                  .attributes = kernelAttributes(op)},
+                 Tag::of(op));
+  program.output(kScalerInput, scaler);
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,105 @@
+// The state of units: the optimizer's step, and how parameters start.
+#include "compiler/lower/function_lowering.h"
+
+namespace ft::compiler {
+
+using namespace mlir;
+using namespace mlir::ft;
+using mlir::ftx::MemoryClass;
+using mlir::ftx::View;
+
+void FunctionLowering::lowerOptimizer(OptimizerOpInterface op) {
+  const UnitState &unit = state.unit(op.getUnitAttr().getValue());
+  Tag tag = Tag::of(op);
+  SmallVector<std::pair<View, View>> copiesBack; // from the device to the host
+  // What lies on the host is updated in a copy on the device.
+  auto onDevice = [&](const View &view, bool isRead) {
+    if (!view.isPresent() || !isOnHost(view))
+      return view;
+    View here = makeLike(view, "fetched", MemoryClass::optimizer_state, tag);
+    if (isRead)
+      copyIn(view, here, tag);
+    copiesBack.push_back({here, view});
+    return here;
+  };
+  KernelSpec spec{.name = op->getName().stripDialect(), .attributes = kernelAttributes(op)};
+  if (!op.getRng()) // absent, rather than false
+    llvm::erase_if(spec.attributes, [](NamedAttribute a) { return a.getName() == "stochastic_rounding"; });
+  for (Value operand : op->getOperands())
+    spec.ins.push_back(places[operand]);
+  spec.outs.push_back(onDevice(unit.updatedMaster(), /*isRead=*/true));
+  for (StringRef role : op.getStateRoles())
+    spec.outs.push_back(onDevice(unit.state(role), /*isRead=*/true));
+  if (View working = unit.updatedWorkingCopy(); working.isPresent())
+    spec.outs.push_back(onDevice(working, /*isRead=*/false));
+  auto cost = cast<CostOpInterface>(op.getOperation());
+  spec.flops = cost.getFlops();
+  spec.bytes = cost.getBytes();
+  program.kernel(spec, tag);
+  for (const auto &[here, there] : copiesBack)
+    copyOut(here, there, tag);
+}
+
+//===----------------------------------------------------------------------===//
+// @init. An arena is zero from the start, and so are padding and all state that nothing initialises.
+//===----------------------------------------------------------------------===//
+
+View FunctionLowering::initialValues(const UnitState &unit) {
+  View master = unit.masterView();
+  if (!isOnHost(master))
+    return master;
+  View &here = drawn[unit.name()];
+  if (here.isPresent())
+    return here;
+  Builder builder(function.getContext());
+  Tag tag{function.getLoc(), {}, builder.getStringAttr("init")};
+  here = makeLike(master, "drawn", MemoryClass::parameters, tag);
+  program.kernel({.name = "fill",
+                  .outs = {here},
+                  .attributes = {builder.getNamedAttr("value", builder.getF64FloatAttr(0.0))}},
+                 tag);
+  return here;
+}
+
+void FunctionLowering::lowerInit(InitOp op) {
+  ParameterOp parameter = state.parameter(op.getParameter());
+  const UnitState &unit = state.unit(*parameter.getUnit());
+  Builder builder(op.getContext());
+  int64_t begin = *parameter.getOffset();
+  int64_t elements = cast<RankedTensorType>(parameter.getType()).getNumElements();
+  bool normal = parameter.getInit().getKind() == InitKind::normal;
+  program.kernel(
+      {.name = normal ? "init_normal" : "init_constant",
+       .ins = {places[op.getRng()]},
+       .outs = {initialValues(unit)},
+       .attributes = {builder.getNamedAttr("begin", builder.getI64IntegerAttr(begin)),
+                      builder.getNamedAttr("end", builder.getI64IntegerAttr(begin + elements)),
+                      builder.getNamedAttr("stream", builder.getI64IntegerAttr(op.getStream())),
+                      builder.getNamedAttr("value", builder.getF64FloatAttr(parameter.getInit().getValue()))},
+       .bytes = static_cast<uint64_t>(elements * bytesOf(unit.master))},
+      {op.getLoc(), parameter.getLayerAttr(), getPhase(op)});
+}
+
+void FunctionLowering::finishInit() {
+  for (const UnitState &unit : state.allUnits())
+    finishInit(unit);
+}
+
+void FunctionLowering::finishInit(const UnitState &unit) {
+  Builder builder(function.getContext());
+  Tag tag{function.getLoc(), {}, builder.getStringAttr("init")};
+  View master = initialValues(unit);
+  if (isOnHost(unit.masterView()))
+    copyOut(master, unit.masterView(), tag);
+  View working = unit.updatedWorkingCopy();
+  if (!working.isPresent())
+    return;
+  View here = isOnHost(working) ? makeLike(working, "rounded", MemoryClass::parameters, tag) : working;
+  program.kernel({.name = "cast", .ins = {master}, .outs = {here}}, tag);
+  if (isOnHost(working))
+    copyOut(here, working, tag);
+  if (unit.wholeParameters && !unit.wholeMaster())
+    refresh(unit, tag);
+}
+
+} // namespace ft::compiler

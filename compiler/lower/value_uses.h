@@ -1,0 +1,46 @@
+// Which values must lie in a place that is given from outside, and when values die.
+#pragma once
+
+#include "dialects/ft/dialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <optional>
+
+namespace ft::compiler {
+
+/// The place of operand `index` of `owner`: a ft.pack (a parameter's part of the flat gradient) or the
+/// function's return (a port).
+struct Destination {
+  mlir::Operation *owner;
+  unsigned index;
+};
+
+/// Analysis of a function of one block.
+class ValueUses {
+public:
+  explicit ValueUses(mlir::func::FuncOp function);
+
+  /// Where `value` has to be written. A value that is wanted in a place but has no destination there must be
+  /// copied.
+  std::optional<Destination> destinationOf(mlir::Value value) const;
+
+  /// True when `op` is the last op that uses `value`.
+  bool diesAt(mlir::Value value, mlir::Operation *op) const;
+
+  /// True when result `index` of `op` can take over the buffer of `operand`, which it overwrites: the operand
+  /// dies here and is used only once.
+  bool canOverwrite(mlir::Value operand, mlir::Operation *op) const;
+
+private:
+  void assign(mlir::Value value, Destination destination);
+  void visit(mlir::Operation *op);
+
+  llvm::DenseMap<mlir::Value, mlir::Operation *> lastUse;
+  llvm::DenseMap<mlir::Value, Destination> destinations;
+};
+
+/// The operand whose buffer result `index` has to take over; null when there is none.
+mlir::Value tiedOperand(mlir::Operation *op, unsigned index);
+
+} // namespace ft::compiler

@@ -1,0 +1,61 @@
+#include "test/doubles/cuda/memory_map.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "fmt/format.h"
+#include "test/doubles/cuda/fiber.h"
+
+namespace ft::cuda::emulation {
+namespace {
+
+constexpr int kNewMemory = 0xCD;
+// As cudaMalloc aligns.
+constexpr size_t kAlignment = 256;
+constexpr size_t kGuard = FT_FIBER_ASAN ? 0 : 256;
+
+}  // namespace
+
+MemoryMap::~MemoryMap() {
+  for (const auto& [begin, allocation] : allocations_) std::free(reinterpret_cast<void*>(begin));
+}
+
+void* MemoryMap::Allocate(MemoryKind kind, uint64_t bytes) {
+  void* data = nullptr;
+  if (bytes == 0 || posix_memalign(&data, kAlignment, bytes + kGuard) != 0) return nullptr;
+  std::memset(data, kNewMemory, bytes + kGuard);
+  allocations_[reinterpret_cast<uintptr_t>(data)] = {kind, bytes};
+  (kind == MemoryKind::kDevice ? device_bytes_ : pinned_bytes_) += bytes;
+  return data;
+}
+
+absl::Status MemoryMap::Release(MemoryKind kind, void* data) {
+  if (data == nullptr) return absl::OkStatus();
+  const auto found = allocations_.find(reinterpret_cast<uintptr_t>(data));
+  if (found == allocations_.end() || found->second.kind != kind)
+    return absl::InvalidArgumentError(fmt::format("{} was not allocated so, or is free already", data));
+  const uint64_t bytes = found->second.bytes;
+  const auto* guard = static_cast<const unsigned char*>(data) + bytes;
+  bool intact = true;
+  for (size_t i = 0; i < kGuard; ++i) intact = intact && guard[i] == kNewMemory;
+  (kind == MemoryKind::kDevice ? device_bytes_ : pinned_bytes_) -= bytes;
+  allocations_.erase(found);
+  absl::Status status;
+  if (!intact)
+    status = absl::InternalError(fmt::format("something was written behind the {} bytes at {}", bytes, data));
+  std::free(data);
+  return status;
+}
+
+absl::StatusOr<bool> MemoryMap::Holds(const void* data, uint64_t bytes) const {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(data);
+  auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) return false;
+  const auto& [begin, allocation] = *--after;
+  if (address - begin >= allocation.bytes) return false;
+  if (bytes <= allocation.bytes - (address - begin)) return true;
+  return absl::InvalidArgumentError(fmt::format(
+      "{} bytes from {} reach behind the {} bytes allocated at {:#x}", bytes, data, allocation.bytes, begin));
+}
+
+}  // namespace ft::cuda::emulation

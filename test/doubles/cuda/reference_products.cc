@@ -1,0 +1,159 @@
+#include "test/doubles/cuda/reference_products.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "fmt/format.h"
+#include "runtime/backends/cuda/routines/element.h"
+
+namespace ft::cuda::emulation {
+namespace {
+
+float Load(const void* data, DType dtype, int64_t i) {
+  if (dtype == DType::kBF16) return ToFloat(static_cast<const BF16*>(data)[i]);
+  if (dtype == DType::kF16) return ToFloat(static_cast<const F16*>(data)[i]);
+  return static_cast<const float*>(data)[i];
+}
+
+void Store(void* data, DType dtype, int64_t i, float value) {
+  if (dtype == DType::kBF16) {
+    static_cast<BF16*>(data)[i] = FromFloat<BF16>(value);
+  } else if (dtype == DType::kF16) {
+    static_cast<F16*>(data)[i] = FromFloat<F16>(value);
+  } else {
+    static_cast<float*>(data)[i] = value;
+  }
+}
+
+// Rows of what is stored as [rows, columns], as f32 [rows][columns], or its transpose.
+std::vector<float> Gather(const void* data, DType dtype, int64_t rows, int64_t columns, int64_t stride,
+                          bool transpose) {
+  std::vector<float> values(static_cast<size_t>(rows * columns));
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j)
+      values[transpose ? j * rows + i : i * columns + j] = Load(data, dtype, i * stride + j);
+  }
+  return values;
+}
+
+absl::Status CheckSpec(const ProductSpec& s) {
+  if (s.m <= 0 || s.n <= 0 || s.k <= 0)
+    return absl::InvalidArgumentError(fmt::format("a product of m {}, n {}, k {}", s.m, s.n, s.k));
+  if (s.row_a < (s.transpose_a ? s.m : s.k) || s.row_b < (s.transpose_b ? s.k : s.n) || s.row_c < s.n)
+    return absl::InvalidArgumentError(
+        fmt::format("a product of m {}, n {}, k {} with rows {}, {}, {} apart: too close", s.m, s.n, s.k,
+                    s.row_a, s.row_b, s.row_c));
+  // What epilogues cuBLASLt has, or is asked for (libraries/cublaslt_products_call.cc).
+  const bool epilogue = s.epilogue != Epilogue::kNone, reads = s.epilogue == Epilogue::kGeluGrad;
+  if (epilogue ? s.input == DType::kF32 || s.output != s.input || s.accumulate || (reads && s.bias) ||
+                     (reads && !s.auxiliary) || (s.auxiliary && s.row_c % 8 != 0)
+               : s.auxiliary)
+    return absl::InvalidArgumentError("a product with an epilogue that there is not");
+  // cuBLASLt has results of the inputs' type or f32.
+  if (!IsFloat(s.input) || (s.output != s.input && s.output != DType::kF32))
+    return absl::InvalidArgumentError(fmt::format("a product of {} into {}", Name(s.input), Name(s.output)));
+  return absl::OkStatus();
+}
+
+class ReferenceProduct final : public Product {
+ public:
+  ReferenceProduct(const ProductSpec& spec, size_t alignment, uint64_t workspace_bytes)
+      : spec_(spec), alignment_(alignment), workspace_bytes_(workspace_bytes) {}
+
+  int Launch(const ProductOperands& o, StreamHandle stream) override {
+    const auto aligned = [&](const void* data) {
+      return data != nullptr && reinterpret_cast<uintptr_t>(data) % alignment_ == 0;
+    };
+    if (!aligned(o.a) || !aligned(o.b) || !aligned(o.c))
+      return Fail(
+          kInvalidValue,
+          fmt::format("a product's operand is not aligned to {} bytes as at its creation", alignment_));
+    if (spec_.bias != (o.bias != nullptr))
+      return Fail(kInvalidValue, "a product's bias is not as in its spec");
+    if (spec_.auxiliary != (o.auxiliary != nullptr) || reinterpret_cast<uintptr_t>(o.auxiliary) % 16 != 0)
+      return Fail(kInvalidValue, "a product's auxiliary operand is not as in its spec");
+    if (workspace_bytes_ > 0 && o.workspace == nullptr)
+      return Fail(kInvalidValue, "a product's workspace is null");
+    return EnqueueHost(stream, "product", [o, spec = spec_, bytes = workspace_bytes_] {
+      Spoil(static_cast<std::byte*>(o.workspace), bytes);
+      Compute(spec, o);
+      return kSuccess;
+    });
+  }
+
+ private:
+  // A library may leave anything in its workspace. Its ends are where others' data would be.
+  static void Spoil(std::byte* workspace, uint64_t bytes) {
+    const uint64_t end = std::min(bytes, uint64_t{1} << 18);
+    if (bytes == 0) return;
+    std::memset(workspace, 0xCD, end);
+    std::memset(workspace + bytes - end, 0xCD, end);
+  }
+
+  static void Compute(const ProductSpec& s, const ProductOperands& o) {
+    // Both with k innermost.
+    const std::vector<float> rows =
+        Gather(o.a, s.input, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, s.row_a, s.transpose_a);
+    const std::vector<float> columns =
+        Gather(o.b, s.input, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, s.row_b, !s.transpose_b);
+    for (int64_t i = 0; i < s.m; ++i) {
+      for (int64_t j = 0; j < s.n; ++j) {
+        double sum = 0;
+        for (int64_t l = 0; l < s.k; ++l) sum += double{rows[i * s.k + l]} * columns[j * s.k + l];
+        const int64_t at = i * s.row_c + j;
+        if (s.accumulate) sum += Load(o.c, s.output, at);
+        if (s.bias) sum += Load(o.bias, s.input, j);
+        Store(o.c, s.output, at, static_cast<float>(Finish(s, o.auxiliary, at, sum)));
+      }
+    }
+  }
+
+  // The epilogue: of the sum as it is, before any rounding.
+  static double Finish(const ProductSpec& s, void* auxiliary, int64_t at, double sum) {
+    constexpr double kScale = 0.7978845608028654, kCubic = 0.044715;  // sqrt(2 / pi)
+    if (s.epilogue == Epilogue::kNone) return sum;
+    if (s.epilogue == Epilogue::kGelu && s.auxiliary) Store(auxiliary, s.output, at, static_cast<float>(sum));
+    const double x = s.epilogue == Epilogue::kGelu ? sum : double{Load(auxiliary, s.output, at)};
+    const double t = std::tanh(kScale * (x + kCubic * x * x * x));
+    if (s.epilogue == Epilogue::kGelu) return 0.5 * x * (1 + t);
+    return sum * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * kScale * (1 + 3 * kCubic * x * x));
+  }
+
+  ProductSpec spec_;
+  size_t alignment_;
+  uint64_t workspace_bytes_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Product>> ReferenceProducts::Create(const ProductSpec& spec,
+                                                                   const ProductOperands& o,
+                                                                   uint64_t workspace_bytes) {
+  if (absl::Status status = CheckSpec(spec); !status.ok()) return status;
+  if (o.a == nullptr || o.b == nullptr || o.c == nullptr || (workspace_bytes > 0 && o.workspace == nullptr))
+    return absl::InvalidArgumentError("a product without an operand");
+  // The largest power of two up to 256 that divides all three addresses.
+  size_t alignment = 256;
+  for (const void* data : {o.a, o.b, static_cast<const void*>(o.c)}) {
+    while (reinterpret_cast<uintptr_t>(data) % alignment != 0) alignment /= 2;
+  }
+  if (alignment < SizeOf(spec.input) || alignment < SizeOf(spec.output))
+    return absl::InvalidArgumentError("a product's operand is not aligned to its elements");
+  if (reinterpret_cast<uintptr_t>(o.workspace) % 256 != 0)
+    return absl::InvalidArgumentError("a product's workspace is not aligned to 256 bytes");
+  return std::make_shared<ReferenceProduct>(spec, alignment, workspace_bytes);
+}
+
+absl::StatusOr<std::shared_ptr<Product>> ReferenceProducts::Fuse(const ProductSpec& spec,
+                                                                 const ProductOperands& operands,
+                                                                 uint64_t workspace_bytes,
+                                                                 absl::FunctionRef<int(StreamHandle)> apart) {
+  if (!fuses_) return nullptr;
+  absl::StatusOr<std::shared_ptr<Product>> product = Create(spec, operands, workspace_bytes);
+  if (absl::IsInvalidArgument(product.status())) return nullptr;
+  return product;
+}
+
+}  // namespace ft::cuda::emulation

@@ -1,0 +1,112 @@
+// GPUs for tests of collectives: the host's memory and threads (HostDriver), the project's own routines
+// compiled for the host, and a fake NCCL. One for all ranks, which are threads of the process.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/base/first_failure.h"
+#include "runtime/collective/communicator.h"
+#include "runtime/collective/nccl/device_side.h"
+#include "runtime/device/device.h"
+#include "test/doubles/nccl/fake_nccl.h"
+#include "test/doubles/nccl/host_driver.h"
+
+namespace ft::testing {
+
+// What a stream is at, marked on the stream itself as CUDA streams do.
+class Marks {
+ public:
+  void Begin(HostStream& stream, const CommandInfo* info) {
+    stream.Submit("mark", [this, info] {
+      info_ = info;
+      ++begun_;
+      return 0;
+    });
+  }
+  void End(HostStream& stream) {
+    stream.Submit("mark", [this] {
+      ended_ = begun_.load();
+      return 0;
+    });
+  }
+  InFlight Get() const { return {.info = info_, .sequence = begun_, .running = begun_ != ended_}; }
+
+ private:
+  std::atomic<const CommandInfo*> info_ = nullptr;
+  std::atomic<uint64_t> begun_ = 0, ended_ = 0;
+};
+
+class FakeGpus {
+ public:
+  CudaSide Side() { return {.driver = &driver_, .rank_sum = cuda::RankSum, .nccl = nccl_}; }
+  FakeNccl& nccl() { return *nccl_; }
+  HostDriver& driver() { return driver_; }
+
+ private:
+  HostDriver driver_;
+  const std::shared_ptr<FakeNccl> nccl_ = std::make_shared<FakeNccl>();
+};
+
+// A communicator of GPUs with a stream of its own, whose calls wait for what they enqueue: for tests that
+// look at the results.
+class WaitingCommunicator final : public Communicator {
+ public:
+  explicit WaitingCommunicator(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {
+    inner_->AttachStream(static_cast<CUstream_st*>(&stream_));
+    inner_->Supervise([this] { return marks_.Get(); },
+                      [this](const absl::Status& status) { failure_.Set(status).IgnoreError(); });
+  }
+  ~WaitingCommunicator() override {
+    stream_.Drain();
+    inner_->Detach();
+  }
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  size_t staging_bytes() const override { return inner_->staging_bytes(); }
+
+  absl::Status AllGather(absl::Span<const GatherPart> parts, const CollectiveLabel& label) override {
+    return Wait(label, [&] { return inner_->AllGather(parts, label); });
+  }
+  absl::Status ReduceScatter(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
+    return Wait(label, [&] { return inner_->ReduceScatter(parts, label); });
+  }
+  absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
+    return Wait(label, [&] { return inner_->AllReduce(parts, label); });
+  }
+  absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) override {
+    return Wait(label, [&] { return inner_->Broadcast(data, bytes, root, label); });
+  }
+  absl::Status Barrier(const CollectiveLabel& label) override {
+    return Wait(label, [&] { return inner_->Barrier(label); });
+  }
+  void Abort(absl::Status reason) override { inner_->Abort(std::move(reason)); }
+
+  using Communicator::AllGather;
+  using Communicator::AllReduce;
+  using Communicator::ReduceScatter;
+
+ private:
+  absl::Status Wait(const CollectiveLabel& label, const std::function<absl::Status()>& enqueue) {
+    info_.title = label.name;
+    marks_.Begin(stream_, &info_);
+    absl::Status status = enqueue();
+    marks_.End(stream_);
+    const int error = stream_.Drain();
+    if (status.ok() && error != 0) status = absl::InternalError("a kernel failed");
+    return status.ok() ? failure_.status() : status;
+  }
+
+  HostStream stream_;
+  Marks marks_;
+  CommandInfo info_;
+  FirstFailure failure_;
+  const std::unique_ptr<Communicator> inner_;  // goes first
+};
+
+}  // namespace ft::testing
