@@ -120,7 +120,7 @@ struct FormClustersPass : impl::FormClustersPassBase<FormClustersPass> {
     for (func::FuncOp program : llvm::to_vector(mlir::ft::programsOf(getOperation()))) {
       Block &block = program.getBody().front();
       repeatForEachReader(block);
-      for (const PlacedGroup &group : formGroups(block, ops))
+      for (const PlacedGroup &group : formGroups(block, clusterOps))
         maker.make(group);
       eraseDeadFills(block);
     }

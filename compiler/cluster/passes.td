@@ -1,6 +1,7 @@
 #ifndef FT_COMPILER_CLUSTER_PASSES
 #define FT_COMPILER_CLUSTER_PASSES
 
+include "compiler/settings.td"
 include "mlir/Pass/PassBase.td"
 
 def FormClustersPass : Pass<"ft-form-clusters", "::mlir::ModuleOp"> {
@@ -11,7 +12,7 @@ def FormClustersPass : Pass<"ft-form-clusters", "::mlir::ModuleOp"> {
     it, so no other op moves. Ops of forward are apart from those of backward, which may be together with what is computed again. An op
     alone stays as it is, but for reductions: the order of a sum is that of generated code, in whatever company.
   }];
-  let options = [Option<"ops", "ops", "int64_t", "64", "Most ops of a cluster that compute or move">];
+  let options = FormClustersSettings;
   let dependentDialects = ["::mlir::ft::FtDialect", "::mlir::func::FuncDialect"];
 }
 

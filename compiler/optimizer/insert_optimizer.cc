@@ -200,8 +200,8 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     }
     if (scaler) {
       auto op = UpdateScalerOp::create(builder, loc, scaler, norm.getCoefficient(), number(builder, 2.0),
-                                       number(builder, 0.5), builder.getI64IntegerAttr(growthInterval),
-                                       builder.getI64IntegerAttr(hysteresis), number(builder, minScale),
+                                       number(builder, 0.5), builder.getI64IntegerAttr(lossScaleWindow),
+                                       builder.getI64IntegerAttr(hysteresis), number(builder, minLossScale),
                                        builder.getI64IntegerAttr(dynamicScale ? 1 : 0));
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
     }

@@ -1,6 +1,7 @@
 #ifndef FT_OPTIMIZER_PASSES
 #define FT_OPTIMIZER_PASSES
 
+include "compiler/settings.td"
 include "mlir/Pass/PassBase.td"
 
 def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
@@ -12,21 +13,8 @@ def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
     Weight decay applies to parameters without `no_decay`. With `stochastic-rounding` each step draws from the stream of the
     parameter's place in the module, so that units do not matter.
   }];
-  let options = [
-    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam or sgd">,
-    Option<"beta1", "beta1", "double", "0.9", "Decay of the first moment">,
-    Option<"beta2", "beta2", "double", "0.95", "Decay of the second moment">,
-    Option<"eps", "eps", "double", "1e-8", "Added to the root of the second moment">,
-    Option<"weightDecay", "weight-decay", "double", "0.1", "Decoupled weight decay; part of the gradient for adam and sgd">,
-    Option<"momentum", "momentum", "double", "0", "sgd: momentum">,
-    Option<"nesterov", "nesterov", "bool", "false", "sgd: Nesterov's momentum">,
-    Option<"stochasticRounding", "stochastic-rounding", "bool", "false", "Round updated 16-bit weights up or down at random, keeping the mean">,
-    Option<"clip", "clip", "double", "1.0", "Largest global gradient norm; 0 does not clip">,
-    Option<"dynamicScale", "dynamic-scale", "bool", "true", "The loss scale backs off and grows">,
-    Option<"growthInterval", "growth-interval", "int64_t", "2000", "Good steps after which the loss scale grows">,
-    Option<"hysteresis", "hysteresis", "int64_t", "1", "Skipped steps after which it backs off">,
-    Option<"minScale", "min-scale", "double", "0", "Least loss scale">
-  ];
+  let options = InsertOptimizerSettings #
+                [Option<"dynamicScale", "dynamic-scale", "bool", "true", "The loss scale backs off and grows">];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 

@@ -47,27 +47,26 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, ArrayR
 PlanInfo describe(const CompileOptions &options) {
   PlanInfo info;
   info.producer = producer();
-  info.settings = {{"beta1", options.optimizer.beta1},
-                   {"beta2", options.optimizer.beta2},
-                   {"eps", options.optimizer.eps},
-                   {"weight_decay", options.optimizer.weightDecay},
-                   {"clip", options.optimizer.clip}};
-  const PrecisionOptions &precision = options.precision;
-  if (precision.scalesLoss())
-    info.settings.insert(info.settings.end(), {{"loss_scale", precision.lossScale},
-                                               {"initial_scale_power", double(precision.initialScalePower)},
-                                               {"min_loss_scale", precision.minLossScale}});
+  info.settings = {{"beta1", options.beta1},
+                   {"beta2", options.beta2},
+                   {"eps", options.eps},
+                   {"weight_decay", options.weightDecay},
+                   {"clip", options.clip}};
+  if (options.scalesLoss())
+    info.settings.insert(info.settings.end(), {{"loss_scale", options.lossScale},
+                                               {"initial_scale_power", double(options.initialScalePower)},
+                                               {"min_loss_scale", options.minLossScale}});
   info.settings.insert(info.settings.end(), options.runNumbers.begin(), options.runNumbers.end());
-  info.textSettings = {{"optimizer", options.optimizer.name},
-                       {"prefetch", options.overlap.prefetch},
-                       {"wrap", options.units.wrap},
+  info.textSettings = {{"optimizer", options.optimizer},
+                       {"prefetch", options.prefetch},
+                       {"wrap", options.wrap},
                        {"remat", options.remat},
-                       {"param_dtype", options.precision.paramDtype},
-                       {"reduce_dtype", options.precision.reduceDtype}};
-  if (!precision.masterWeights)
-    info.textSettings.insert(info.textSettings.end(),
-                             {{"master_weights", "off"},
-                              {"stochastic_rounding", options.optimizer.stochasticRounding ? "on" : "off"}});
+                       {"param_dtype", options.paramDtype},
+                       {"reduce_dtype", options.reduceDtype}};
+  if (!options.masterWeights)
+    info.textSettings.insert(
+        info.textSettings.end(),
+        {{"master_weights", "off"}, {"stochastic_rounding", options.stochasticRounding ? "on" : "off"}});
   info.textSettings.insert(info.textSettings.end(), options.runTexts.begin(), options.runTexts.end());
   return info;
 }
@@ -75,13 +74,12 @@ PlanInfo describe(const CompileOptions &options) {
 /// Gives what is decided by cost or within a budget the mesh of the target's nodes, unless one was given.
 absl::Status settleMesh(CompileOptions &options) {
   const Strategy *strategy = lookupStrategy(options.strategy);
-  bool needed =
-      options.overlap.prefetch == "auto" || options.overlap.memoryBudget != 0 || isBudget(options.remat);
+  bool needed = options.prefetch == "auto" || options.memoryBudget != 0 || isBudget(options.remat);
   if (!needed || options.mesh)
     return absl::OkStatus();
   if (!strategy)
     return absl::InvalidArgumentError("unknown strategy '" + options.strategy + "'");
-  int perNode = static_cast<int>(options.overlap.target.ranks_per_node());
+  int perNode = static_cast<int>(options.target.ranks_per_node());
   FT_ASSIGN_OR_RETURN(const Mesh mesh, MeshFor({.shards = strategy->axes != Axes::Replica,
                                                 .two_axes = strategy->axes == Axes::Both,
                                                 .strategy = std::string_view(strategy->name)},
@@ -92,7 +90,7 @@ absl::Status settleMesh(CompileOptions &options) {
 
 /// What the plan says about what it was compiled for; `wanted` as the user has it.
 void recordTarget(const CompileOptions &wanted, proto::Plan &plan) {
-  *plan.mutable_target() = wanted.overlap.target;
+  *plan.mutable_target() = wanted.target;
   proto::Plan::Ranks &ranks = *plan.mutable_compiled_for();
   ranks.set_world_size(wanted.mesh ? wanted.mesh->first * wanted.mesh->second : wanted.worldSize);
   if (!wanted.mesh)
@@ -110,7 +108,7 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
   registry.insert<func::FuncDialect, mlir::ft::FtDialect, ftx::FtxDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   FirstError error(&context);
-  FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options.units.frozen, &context, error));
+  FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options.frozen, &context, error));
   FT_RETURN_IF_ERROR(settleMesh(options));
   PlanInfo info = describe(options);
   size_t remat = phaseNumber("remat"), schedule = phaseNumber("schedule");

@@ -26,13 +26,26 @@ constexpr double kFaster = 1 - 1e-9;
 Mesh meshOf(const CompileOptions &options) { return {options.mesh->first, options.mesh->second}; }
 
 proto::DType activationType(const CompileOptions &options) {
-  const std::string &dtype = options.precision.paramDtype;
+  const std::string &dtype = options.paramDtype;
   return dtype == "bf16" ? proto::BF16 : dtype == "fp16" ? proto::F16 : proto::F32;
 }
 
-// A way to schedule transfers, compiled.
+// A way to schedule transfers, of the options that say how.
+struct Rule {
+  std::string prefetch;
+  uint64_t memoryBudget = 0;
+  std::string reason;
+
+  void applyTo(CompileOptions &options) const {
+    options.prefetch = prefetch;
+    options.memoryBudget = memoryBudget;
+    options.scheduleReason = reason;
+  }
+};
+
+// One of them, compiled.
 struct Trial {
-  OverlapOptions overlap;
+  Rule rule;
   uint64_t deviceBytes = 0; // of a rank: its arena, and what the target announces beside it
   double seconds = 0;       // of a step, simulated
 };
@@ -48,18 +61,13 @@ public:
   /// The fastest within `bytes` (0: any); none when there is none.
   absl::StatusOr<std::optional<Trial>> fastestWithin(uint64_t bytes) {
     limit = bytes == 0 ? std::numeric_limits<uint64_t>::max() : bytes;
-    if (options.overlap.prefetch != "auto") {
-      FT_RETURN_IF_ERROR(consider(options.overlap));
+    if (options.prefetch != "auto") {
+      FT_RETURN_IF_ERROR(consider({options.prefetch, options.memoryBudget, options.scheduleReason}));
       return best;
     }
     FT_RETURN_IF_ERROR(considerByCost(bytes));
-    for (const char *rule : {"pre", "none"}) {
-      OverlapOptions overlap = options.overlap;
-      overlap.prefetch = rule;
-      overlap.memoryBudget = 0;
-      overlap.reason = std::string("as with prefetch=") + rule + ", which is faster here";
-      FT_RETURN_IF_ERROR(consider(overlap));
-    }
+    for (const std::string rule : {"pre", "none"})
+      FT_RETURN_IF_ERROR(consider({rule, 0, "as with prefetch=" + rule + ", which is faster here"}));
     return best;
   }
 
@@ -76,9 +84,7 @@ private:
     uint64_t planned = bytes;
     for (int left = kPlannings; left > 0; --left) {
       const uint64_t known = beside;
-      OverlapOptions overlap = options.overlap;
-      overlap.memoryBudget = planned;
-      FT_ASSIGN_OR_RETURN(const Trial trial, compile(overlap));
+      FT_ASSIGN_OR_RETURN(const Trial trial, compile({"auto", planned, ""}));
       take(trial);
       if (beside != known && trial.deviceBytes > limit && beside < bytes) {
         // The first one, which planned with what is not the arena's. It does not count.
@@ -96,8 +102,8 @@ private:
     return absl::OkStatus();
   }
 
-  absl::Status consider(const OverlapOptions &overlap) {
-    FT_ASSIGN_OR_RETURN(const Trial trial, compile(overlap));
+  absl::Status consider(const Rule &rule) {
+    FT_ASSIGN_OR_RETURN(const Trial trial, compile(rule));
     take(trial);
     smallest = std::min(smallest, trial.deviceBytes);
     return absl::OkStatus();
@@ -108,15 +114,15 @@ private:
       best = trial;
   }
 
-  absl::StatusOr<Trial> compile(const OverlapOptions &overlap) {
-    options.overlap = overlap;
+  absl::StatusOr<Trial> compile(const Rule &rule) {
+    rule.applyTo(options);
     OwningOpRef<ModuleOp> copy(module.clone());
     FT_RETURN_IF_ERROR(runPhases(phaseNumber("schedule"), phases().size(), *copy, options, error));
     FT_ASSIGN_OR_RETURN(const proto::Plan plan, emit(*copy, PlanInfo(), error));
-    const Target &target = options.overlap.target;
+    const Target &target = options.target;
     FT_ASSIGN_OR_RETURN(const BoundPlan bound, BindPlan(plan, meshOf(options), DeviceOf(target)));
     beside = BesideArenaOf(target, plan, bound.mesh, bound.device_class).total(); // the same for all of them
-    return Trial{overlap, bound.arena_bytes() + beside, SimulateStep(plan, bound, target).seconds};
+    return Trial{rule, bound.arena_bytes() + beside, SimulateStep(plan, bound, target).seconds};
   }
 
   ModuleOp module;
@@ -131,15 +137,15 @@ private:
 // What can be recomputed and offloaded with a rule of prefetching, within `bytes`.
 absl::StatusOr<BudgetSolution> solveWith(const std::string &prefetch, uint64_t bytes, ModuleOp module,
                                          CompileOptions options, const FirstError &error) {
-  options.overlap.prefetch = prefetch;
-  options.overlap.memoryBudget = 0;
+  options.prefetch = prefetch;
+  options.memoryBudget = 0;
   options.checks = false; // what is chosen is compiled once more, with all of them
   BudgetProblem problem{.bytes = bytes,
                         .worldSize = options.worldSize,
                         .mesh = meshOf(options),
-                        .offload = options.offload.activations,
+                        .offload = options.offloadActivations,
                         .dtype = activationType(options),
-                        .target = &options.overlap.target};
+                        .target = &options.target};
   auto compileRest = [&](ModuleOp copy) -> absl::StatusOr<proto::Plan> {
     FT_RETURN_IF_ERROR(runPhases(phaseNumber("remat"), phases().size(), copy, options, error));
     return emit(copy, PlanInfo(), error);
@@ -158,7 +164,7 @@ absl::Status settleScheduleAfter(ModuleOp marked, uint64_t bytes, CompileOptions
                       ScheduleSearch(*copy, options, error).fastestWithin(bytes));
   if (!best)
     return absl::InternalError("a budget that was met is exceeded by every schedule");
-  options.overlap = best->overlap;
+  best->rule.applyTo(options);
   return absl::OkStatus();
 }
 
@@ -166,33 +172,30 @@ absl::Status settleScheduleAfter(ModuleOp marked, uint64_t bytes, CompileOptions
 
 bool isScheduleOpen(const CompileOptions &options) {
   // With a budget of activations it is settled together with them.
-  return !isBudget(options.remat) &&
-         (options.overlap.memoryBudget != 0 || options.overlap.prefetch == "auto");
+  return !isBudget(options.remat) && (options.memoryBudget != 0 || options.prefetch == "auto");
 }
 
 absl::Status settleSchedule(ModuleOp module, CompileOptions &options, const FirstError &error) {
-  const uint64_t budget = options.overlap.memoryBudget;
+  const uint64_t budget = options.memoryBudget;
   ScheduleSearch search(module, options, error);
   FT_ASSIGN_OR_RETURN(const std::optional<Trial> best, search.fastestWithin(budget));
   if (best) {
-    options.overlap = best->overlap;
+    best->rule.applyTo(options);
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "--memory-budget=" + std::to_string(budget) +
-      " is too small: with --prefetch=" + options.overlap.prefetch +
+      "--memory-budget=" + std::to_string(budget) + " is too small: with --prefetch=" + options.prefetch +
       (search.bytesBeside() == 0 ? " the arena of a rank has " : " a rank takes ") +
-      std::to_string(search.smallestBytes()) + " bytes" +
-      besideText(search.bytesBeside(), options.overlap.target) +
+      std::to_string(search.smallestBytes()) + " bytes" + besideText(search.bytesBeside(), options.target) +
       "; --remat, --offload or a sharding strategy need less");
 }
 
 absl::StatusOr<double> meetRematBudget(ModuleOp module, CompileOptions &options, const FirstError &error) {
   FT_ASSIGN_OR_RETURN(const RematPolicy policy, parseRematPolicy(options.remat));
-  const uint64_t memory = options.overlap.memoryBudget;
+  const uint64_t memory = options.memoryBudget;
   const uint64_t bytes = memory == 0 ? policy.bytes : std::min(policy.bytes, memory);
-  const bool isAuto = options.overlap.prefetch == "auto";
-  std::vector<std::string> rules = {options.overlap.prefetch};
+  const bool isAuto = options.prefetch == "auto";
+  std::vector<std::string> rules = {options.prefetch};
   if (isAuto)
     rules = {"pre", "none"};
   std::optional<BudgetSolution> solution;
@@ -205,7 +208,7 @@ absl::StatusOr<double> meetRematBudget(ModuleOp module, CompileOptions &options,
   }
   if (!solution->fits)
     return tooSmall((memory == bytes ? "--memory-budget=" : "--remat=budget:") + std::to_string(bytes),
-                    *solution, options.overlap.target);
+                    *solution, options.target);
   applyChoices(module, solution->choices);
   if (isAuto)
     FT_RETURN_IF_ERROR(settleScheduleAfter(module, bytes, options, error));

@@ -21,6 +21,23 @@ using mlir::OpPassManager;
 
 namespace {
 
+template <typename To, typename From> void assign(To &to, const From &from) { to = from; }
+template <unsigned N>
+void assign(llvm::SmallVector<std::string, N> &to, const std::vector<std::string> &from) {
+  to.assign(from.begin(), from.end());
+}
+
+/// The options of a pass: those called as settings are have the settings' values.
+template <typename PassOptions> PassOptions take(const CompileOptions &from) {
+  PassOptions to;
+#define FT_SETTING(TYPE, NAME, ...)                                                                          \
+  if constexpr (requires { to.NAME; })                                                                       \
+    assign(to.NAME, from.NAME);
+#define FT_FIELD FT_SETTING
+#include "runtime/base/settings.def"
+  return to;
+}
+
 void addCheck(OpPassManager &passes, const CompileOptions &options, std::unique_ptr<mlir::Pass> pass) {
   if (options.checks)
     passes.addPass(std::move(pass));
@@ -37,38 +54,21 @@ void addFuse(OpPassManager &passes, const CompileOptions &) {
 void addAutodiff(OpPassManager &passes, const CompileOptions &options) {
   mlir::ft::AutodiffPassOptions autodiff;
   autodiff.gradientFactor = 1.0 / static_cast<double>(options.microSteps);
-  autodiff.lossScale = options.precision.scalesLoss();
+  autodiff.lossScale = options.scalesLoss();
   passes.addPass(mlir::ft::createAutodiffPass(autodiff));
   addCheck(passes, options, mlir::ft::createVerifyAutodiffPass());
   passes.addPass(mlir::ft::createFuseLossGradPass());
 }
 
 void addUnits(OpPassManager &passes, const CompileOptions &options) {
-  FormUnitsPassOptions units;
-  units.wrap = options.units.wrap;
-  units.names.assign(options.units.names.begin(), options.units.names.end());
-  units.minNumParams = options.units.minNumParams;
-  units.persistenceThreshold = options.units.persistenceThreshold;
-  passes.addPass(createFormUnitsPass(units));
+  passes.addPass(createFormUnitsPass(take<FormUnitsPassOptions>(options)));
   addCheck(passes, options, createVerifyUnitsPass());
-  passes.addPass(createMakeMicroStepPass(MakeMicroStepPassOptions{options.microSteps}));
+  passes.addPass(createMakeMicroStepPass(take<MakeMicroStepPassOptions>(options)));
 }
 
 void addOptimizer(OpPassManager &passes, const CompileOptions &options) {
-  InsertOptimizerPassOptions optimizer;
-  optimizer.optimizer = options.optimizer.name;
-  optimizer.beta1 = options.optimizer.beta1;
-  optimizer.beta2 = options.optimizer.beta2;
-  optimizer.eps = options.optimizer.eps;
-  optimizer.weightDecay = options.optimizer.weightDecay;
-  optimizer.momentum = options.optimizer.momentum;
-  optimizer.nesterov = options.optimizer.nesterov;
-  optimizer.stochasticRounding = options.optimizer.stochasticRounding;
-  optimizer.clip = options.optimizer.clip;
-  optimizer.dynamicScale = options.precision.lossScale == 0;
-  optimizer.growthInterval = options.precision.lossScaleWindow;
-  optimizer.hysteresis = options.precision.hysteresis;
-  optimizer.minScale = options.precision.minLossScale;
+  auto optimizer = take<InsertOptimizerPassOptions>(options);
+  optimizer.dynamicScale = options.lossScale == 0;
   passes.addPass(createInsertOptimizerPass(optimizer));
   addCheck(passes, options, createVerifyOptimizerPass());
 }
@@ -76,27 +76,19 @@ void addOptimizer(OpPassManager &passes, const CompileOptions &options) {
 void addRemat(OpPassManager &passes, const CompileOptions &options) {
   // A budget has been met, and its choices marked, before this phase.
   if (!isBudget(options.remat))
-    passes.addPass(createChooseRematPass({options.remat, options.offload.activations}));
+    passes.addPass(createChooseRematPass(take<ChooseRematPassOptions>(options)));
   passes.addPass(createApplyRematPass());
   passes.addPass(createInsertOffloadPass());
   addCheck(passes, options, createVerifyRematPass());
 }
 
 void addShard(OpPassManager &passes, const CompileOptions &options) {
-  InsertCollectivesPassOptions collectives;
-  collectives.strategy = options.strategy;
-  collectives.keepGathered.assign(options.units.keepGathered.begin(), options.units.keepGathered.end());
-  collectives.offloadOptimizer = options.offload.optimizer;
-  collectives.offloadParameters = options.offload.parameters;
-  collectives.accumulateEach = options.accumulateEach;
-  passes.addPass(createInsertCollectivesPass(collectives));
+  passes.addPass(createInsertCollectivesPass(take<InsertCollectivesPassOptions>(options)));
   addCheck(passes, options, createVerifyCollectivesPass());
 }
 
 void addPrecision(OpPassManager &passes, const CompileOptions &options) {
-  const PrecisionOptions &precision = options.precision;
-  passes.addPass(
-      createApplyPrecisionPass({precision.paramDtype, precision.reduceDtype, precision.masterWeights}));
+  passes.addPass(createApplyPrecisionPass(take<ApplyPrecisionPassOptions>(options)));
   addCheck(passes, options, createVerifyPrecisionPass());
 }
 
@@ -105,7 +97,7 @@ void addCluster(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createExpandCompositesPass());
   passes.addPass(mlir::ft::createFuseResidualNormPass()); // the table lists sums and norms apart
   passes.addPass(mlir::ft::createFuseGeluPass());         // products and GELUs too
-  passes.addPass(createFormClustersPass(FormClustersPassOptions{options.clusterOps}));
+  passes.addPass(createFormClustersPass(take<FormClustersPassOptions>(options)));
 }
 
 void addLower(OpPassManager &passes, const CompileOptions &options) {
@@ -114,22 +106,17 @@ void addLower(OpPassManager &passes, const CompileOptions &options) {
 }
 
 void addSchedule(OpPassManager &passes, const CompileOptions &options) {
-  JoinTransfersPassOptions buckets;
-  buckets.bucketCapMb = options.overlap.prefetch == "none" ? 0 : options.overlap.bucketCapMb;
-  buckets.reduceBucketMb = options.overlap.reduceBucketMb;
-  buckets.gatherBucketMb = options.overlap.gatherBucketMb;
+  auto buckets = take<JoinTransfersPassOptions>(options);
+  if (options.prefetch == "none")
+    buckets.bucketCapMb = 0;
   passes.addPass(createJoinTransfersPass(buckets));
-  if (options.overlap.prefetch == "auto") {
-    ScheduleByCostPassOptions cost;
-    cost.memoryBudget = options.overlap.memoryBudget;
+  if (options.prefetch == "auto") {
+    auto cost = take<ScheduleByCostPassOptions>(options);
     std::tie(cost.replica, cost.shard) = options.mesh.value_or(std::pair(1, options.worldSize));
-    passes.addPass(createScheduleByCostPass(cost, options.overlap.target));
+    passes.addPass(createScheduleByCostPass(cost, options.target));
   } else {
-    OverlapCollectivesPassOptions overlap;
-    overlap.prefetch = options.overlap.prefetch;
-    overlap.forwardPrefetch = options.overlap.forwardPrefetch;
-    overlap.limitAllGathers = options.overlap.limitAllGathers;
-    overlap.reason = options.overlap.reason;
+    auto overlap = take<OverlapCollectivesPassOptions>(options);
+    overlap.reason = options.scheduleReason;
     passes.addPass(createOverlapCollectivesPass(overlap));
   }
   addCheck(passes, options, createVerifySchedulePass());

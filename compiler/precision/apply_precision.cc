@@ -163,14 +163,16 @@ struct ApplyPrecisionPass : impl::ApplyPrecisionPassBase<ApplyPrecisionPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    ElementTypes types{parse("param", param), parse("reduce", reduce), Float32Type::get(&getContext())};
+    ElementTypes types{parse("param-dtype", paramDtype), parse("reduce-dtype", reduceDtype),
+                       Float32Type::get(&getContext())};
     if (!types.compute || !types.reduce)
       return signalPassFailure();
-    if (!masters && !types.compute.isBF16()) {
-      module.emitError() << "only weights in bf16 can do without fp32 masters; param is '" << param << "'";
+    if (!masterWeights && !types.compute.isBF16()) {
+      module.emitError() << "only weights in bf16 can do without fp32 masters; param-dtype is '" << paramDtype
+                         << "'";
       return signalPassFailure();
     }
-    if (!masters)
+    if (!masterWeights)
       types.master = types.compute;
     if (types.compute.isF32() && types.reduce.isF32())
       return;

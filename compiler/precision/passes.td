@@ -1,31 +1,28 @@
 #ifndef FT_PRECISION_PASSES
 #define FT_PRECISION_PASSES
 
+include "compiler/settings.td"
 include "mlir/Pass/PassBase.td"
 
 def ApplyPrecisionPass : Pass<"ft-apply-precision", "::mlir::ModuleOp"> {
   let summary = "Give activations and gathered parameters the compute type, gradients of parameters the reduce type";
   let description = [{
     Enters: the functions after the shard phase, all floats f32. In @train_step, @train_micro and @eval_step every float tensor of
-    rank 1 and more gets the compute type `param`, but for statistics (`lse`) and state (`scaler`), which stay f32, and for gradients
-    of parameters, which get `reduce`: the kernel that makes one computes in f32 and rounds once. Units are gathered in the
+    rank 1 and more gets the compute type `param-dtype`, but for statistics (`lse`) and state (`scaler`), which stay f32, and for gradients
+    of parameters, which get `reduce-dtype`: the kernel that makes one computes in f32 and rounds once. Units are gathered in the
     compute type. Flat gradients and their slices have the reduce type, through accumulation and reduction.
 
     Each ft.unit is told `compute` (when that is not f32), `reduce`, and `working_copy` when what a rank holds of its
     parameters is kept in the compute type too, beside the f32 master: always, but for units that are gathered once and kept until
     backward, whose gather rounds the master. With fp32 for both types nothing changes.
 
-    Without `masters`, parameters in bf16 are all that a rank keeps: each ft.unit is told `master = bf16` and has no working copy, and the
+    Without `master-weights`, parameters in bf16 are all that a rank keeps: each ft.unit is told `master = bf16` and has no working copy, and the
     optimizer rounds what it updates.
 
     No element's rounding depends on the strategy: the master is rounded element by element, each rank's gradient is rounded
     before the sum over ranks, and that sum is accumulated in f32 and rounded once.
   }];
-  let options = [
-    Option<"param", "param", "std::string", "\"fp32\"", "Compute type: fp32, bf16 or fp16">,
-    Option<"reduce", "reduce", "std::string", "\"fp32\"", "Type of gradients of parameters: fp32, bf16 or fp16">,
-    Option<"masters", "masters", "bool", "true", "Keep fp32 weights beside 16-bit ones">
-  ];
+  let options = ApplyPrecisionSettings;
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 

@@ -1,6 +1,7 @@
 #ifndef FT_PROGRAMS_PASSES
 #define FT_PROGRAMS_PASSES
 
+include "compiler/settings.td"
 include "mlir/Pass/PassBase.td"
 
 def MakeEvalStepPass : Pass<"ft-make-eval-step", "::mlir::ModuleOp"> {
@@ -21,7 +22,7 @@ def MakeMicroStepPass : Pass<"ft-make-micro-step", "::mlir::ModuleOp"> {
     ft.pack and the loss, and the loss divided by the micro-steps. Gradients are divided where backward begins (ft-autodiff).
     With one micro-step nothing changes.
   }];
-  let options = [Option<"microSteps", "micro-steps", "int64_t", "1", "Micro-steps of a training step">];
+  let options = MakeMicroStepSettings;
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 

@@ -21,7 +21,7 @@ struct ChooseRematPass : impl::ChooseRematPassBase<ChooseRematPass> {
   using ChooseRematPassBase::ChooseRematPassBase;
 
   void runOnOperation() override {
-    absl::StatusOr<RematPolicy> parsed = parseRematPolicy(policy.getValue());
+    absl::StatusOr<RematPolicy> parsed = parseRematPolicy(remat.getValue());
     if (!parsed.ok() || parsed->kind == RematPolicy::Kind::Budget) {
       getOperation().emitError() << (parsed.ok()
                                          ? "a budget is met by the compiler's driver, not by this pass"
@@ -33,7 +33,7 @@ struct ChooseRematPass : impl::ChooseRematPassBase<ChooseRematPass> {
       if (!graph.hasBackward())
         continue;
       OpSet recomputed = recomputedBy(graph, *parsed);
-      markChoices(graph, recomputed, offload ? offloadable(graph, recomputed) : OpSet());
+      markChoices(graph, recomputed, offloadActivations ? offloadable(graph, recomputed) : OpSet());
     }
   }
 };

@@ -1,6 +1,7 @@
 #ifndef FT_REMAT_PASSES
 #define FT_REMAT_PASSES
 
+include "compiler/settings.td"
 include "mlir/Pass/PassBase.td"
 
 def ChooseRematPass : Pass<"ft-choose-remat", "::mlir::ModuleOp"> {
@@ -16,11 +17,10 @@ def ChooseRematPass : Pass<"ft-choose-remat", "::mlir::ModuleOp"> {
     - `segments:K`: K groups of nearly equal length; `segments:sqrt` makes about as many as there are layers in one.
     - `ops:CLASS[,CLASS]`: the ops of these classes (attention, mlp, norms) everywhere.
 
-    With `offload`, activations that are kept go to host memory, except scalars, and those that backward wants at once because
+    With `offload-activations`, activations that are kept go to host memory, except scalars, and those that backward wants at once because
     they are read by the gradients of the last layer.
   }];
-  let options = [Option<"policy", "policy", "std::string", "\"none\"", "What is computed again">,
-                 Option<"offload", "offload", "bool", "false", "What is kept goes to host memory">];
+  let options = ChooseRematSettings;
 }
 
 def ApplyRematPass : Pass<"ft-apply-remat", "::mlir::ModuleOp"> {

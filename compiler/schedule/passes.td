@@ -1,6 +1,7 @@
 #ifndef FT_COMPILER_SCHEDULE_PASSES
 #define FT_COMPILER_SCHEDULE_PASSES
 
+include "compiler/settings.td"
 include "mlir/Pass/PassBase.td"
 
 def JoinTransfersPass : Pass<"ftx-join-transfers", "::mlir::ModuleOp"> {
@@ -11,11 +12,7 @@ def JoinTransfersPass : Pass<"ftx-join-transfers", "::mlir::ModuleOp"> {
     it, by at most that much. Gathers of one pass over the layers are made with the ones before, up to `gather-bucket-mb`; the later
     units live longer for it. A unit larger than the cap goes alone.
   }];
-  let options = [
-    Option<"bucketCapMb", "bucket-cap-mb", "double", "25", "MiB of whole gradients that are reduced together">,
-    Option<"reduceBucketMb", "reduce-bucket-mb", "double", "0", "MiB of staged gradients that are reduced together">,
-    Option<"gatherBucketMb", "gather-bucket-mb", "double", "0", "MiB of units that are gathered together">
-  ];
+  let options = JoinTransfersSettings;
 }
 
 def ScheduleByCostPass : Pass<"ftx-schedule-by-cost", "::mlir::ModuleOp"> {
@@ -28,11 +25,10 @@ def ScheduleByCostPass : Pass<"ftx-schedule-by-cost", "::mlir::ModuleOp"> {
     live (0: no limit). The wait of any other transfer stands where it is expected to be done. Each start says why it stands
     where it stands.
   }];
-  let options = [
+  let options = ScheduleByCostSettings # [
     Option<"target", "target", "std::string", "\"cpu\"", "Machine of the cost model">,
     Option<"replica", "replica", "int64_t", "1", "Ranks on the replica axis">,
-    Option<"shard", "shard", "int64_t", "1", "Ranks on the shard axis">,
-    Option<"memoryBudget", "memory-budget", "uint64_t", "0", "Bytes of device memory that may be live; 0: no limit">
+    Option<"shard", "shard", "int64_t", "1", "Ranks on the shard axis">
   ];
 }
 
@@ -48,10 +44,7 @@ def OverlapCollectivesPass : Pass<"ftx-overlap-collectives", "::mlir::ModuleOp">
     gradient and that of a copy no further than to the next start on its stream, so at most one of them is under way.
     With prefetch=none nothing moves.
   }];
-  let options = [
-    Option<"prefetch", "prefetch", "std::string", "\"pre\"", "pre, post or none">,
-    Option<"forwardPrefetch", "forward-prefetch", "int64_t", "1", "Units gathered ahead of their use in forward">,
-    Option<"limitAllGathers", "limit-all-gathers", "int64_t", "2", "Units gathered ahead, the one in use included; 0: any number">,
+  let options = OverlapCollectivesSettings # [
     Option<"reason", "reason", "std::string", "\"\"", "Why each start stands where it stands, when there is more to say than the rule">
   ];
 }

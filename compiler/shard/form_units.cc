@@ -82,7 +82,7 @@ struct FormUnitsPass : impl::FormUnitsPassBase<FormUnitsPass> {
     }
     FailureOr<std::vector<ParameterGroup>> groups =
         groupParameters(module, {.wrap = wrap,
-                                 .names = names,
+                                 .names = wrapNames,
                                  .minNumParams = minNumParams,
                                  .persistenceThreshold = persistenceThreshold});
     if (failed(groups))

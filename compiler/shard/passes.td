@@ -1,6 +1,7 @@
 #ifndef FT_SHARD_PASSES
 #define FT_SHARD_PASSES
 
+include "compiler/settings.td"
 include "mlir/Pass/PassBase.td"
 
 def FormUnitsPass : Pass<"ft-form-units", "::mlir::ModuleOp"> {
@@ -13,12 +14,7 @@ def FormUnitsPass : Pass<"ft-form-units", "::mlir::ModuleOp"> {
     Inside the flat buffer every parameter starts at a multiple of a block (1024 elements). The `ft.gradient`s of a unit become
     one `ft.pack`, right after the last of them is known.
   }];
-  let options = [
-    Option<"wrap", "wrap", "std::string", "\"transformer\"", "transformer, size, names or none">,
-    ListOption<"names", "names", "std::string", "wrap=names: patterns of layers">,
-    Option<"minNumParams", "min-num-params", "uint64_t", "100000000", "wrap=size: elements that close a unit">,
-    Option<"persistenceThreshold", "persistence-threshold", "uint64_t", "0", "Parameters with fewer elements stay gathered">
-  ];
+  let options = FormUnitsSettings;
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
@@ -36,13 +32,8 @@ def InsertCollectivesPass : Pass<"ft-insert-collectives", "::mlir::ModuleOp"> {
     says where its parts lie: `parameters`, `gradients`, `optimizer` ("whole", "slice"), `gathered`, `host_parameters`,
     `host_optimizer`.
   }];
-  let options = [
-    Option<"strategy", "strategy", "std::string", "\"full_shard\"", "Row of the strategy table">,
-    ListOption<"keepGathered", "keep-gathered", "std::string", "Patterns of units that are not released after forward">,
-    Option<"offloadOptimizer", "offload-optimizer", "bool", "false", "Optimizer state lies in host memory">,
-    Option<"offloadParameters", "offload-parameters", "bool", "false", "Parameters at rest lie in host memory">,
-    Option<"accumulateEach", "accumulate-each", "bool", "false", "Gradients are reduced in every micro-step">
-  ];
+  let options = [Option<"strategy", "strategy", "std::string", "\"full_shard\"", "Row of the strategy table">] #
+                InsertCollectivesSettings;
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 

@@ -47,9 +47,9 @@ struct TrainingOptions {
   uint64_t seed = 42;
   int rank = 0;
   int world_size = 1;
-  int64_t max_bad_steps = kDefaultMaxBadSteps;  // in a row, before the run ends
-  int64_t eval_every = 0;                       // steps between two evaluations; 0: only after the last step
-  double peak_flops = 0;  // FLOP/s of the rank's device by its data sheet, for MFU; 0: unknown
+  int64_t max_bad_steps = RunSettings().max_bad_steps;  // in a row, before the run ends
+  int64_t eval_every = 0;  // steps between two evaluations; 0: only after the last step
+  double peak_flops = 0;   // FLOP/s of the rank's device by its data sheet, for MFU; 0: unknown
   // Percent of the last moments in which the device was busy, negative when unknown; asked about once a
   // second.
   std::function<double()> utilization = {};

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/base/run_settings.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft {
@@ -38,72 +39,64 @@ absl::Status Read(const proto::Plan& plan, const char* name, double least, doubl
   return Refuse(name, absl::StrFormat("a number from %g to %g, got %g", least, most, *value));
 }
 
-absl::Status Read(const proto::Plan& plan, const char* name, int64_t least, std::optional<int64_t>& value) {
+absl::Status Read(const proto::Plan& plan, const char* name, const SettingValue<double>& of,
+                  std::optional<double>& value) {
+  return Read(plan, name, of.range.low, of.range.high, value);
+}
+
+absl::Status Read(const proto::Plan& plan, const char* name, const SettingValue<int64_t>& of,
+                  std::optional<int64_t>& value) {
   const proto::Attribute* setting = Find(plan, name);
   if (setting == nullptr) return absl::OkStatus();
   if (setting->value_case() == proto::Attribute::kI) {
     value = setting->i();
   } else {
-    constexpr double kExact = 9007199254740992;  // 2^53: a float knows whole numbers up to here
+    constexpr auto kExact = static_cast<double>(kExactInteger);
     std::optional<double> number;
-    FT_RETURN_IF_ERROR(Read(plan, name, std::max(-kExact, static_cast<double>(least)), kExact, number));
+    FT_RETURN_IF_ERROR(Read(plan, name, std::max(-kExact, of.range.low), kExact, number));
     if (*number != std::floor(*number))
       return Refuse(name, absl::StrFormat("a whole number, got %g", *number));
     value = static_cast<int64_t>(*number);
   }
-  return *value >= least ? absl::OkStatus()
-                         : Refuse(name, absl::StrFormat("a whole number from %d, got %d", least, *value));
+  if (static_cast<double>(*value) >= of.range.low) return absl::OkStatus();
+  return Refuse(name, absl::StrFormat("a whole number from %.0f, got %d", of.range.low, *value));
 }
 
-template <typename T>
-absl::Status Read(const proto::Plan& plan, const char* name, absl::StatusOr<T> (*parse)(std::string_view),
-                  std::optional<T>& value) {
+absl::Status Read(const proto::Plan& plan, const char* name, const SettingValue<std::string>& of,
+                  std::optional<std::string>& value) {
   const proto::Attribute* word = Find(plan, name);
   if (word == nullptr) return absl::OkStatus();
-  FT_ASSIGN_OR_RETURN(value, parse(word->s()));
-  return absl::OkStatus();
+  const std::string mistake = of.set(word->s(), value.emplace());
+  if (mistake.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("setting '", name, "' of the plan: ", mistake));
 }
-
-template <typename T>
-std::optional<T> Or(const std::optional<T>& first, const std::optional<T>& second) {
-  return first.has_value() ? first : second;
-}
-
-constexpr double kMost = std::numeric_limits<float>::max();
 
 }  // namespace
 
 TrainingSettings TrainingSettings::Merge(const TrainingSettings& flags, const TrainingSettings& plan) {
-  TrainingSettings merged{.lr = Or(flags.lr, plan.lr),
-                          .lr_schedule = Or(flags.lr_schedule, plan.lr_schedule),
-                          .min_lr = Or(flags.min_lr, plan.min_lr),
-                          .warmup_steps = flags.warmup_steps,
-                          .warmup_ratio = flags.warmup_ratio,
-                          .steps = Or(flags.steps, plan.steps),
-                          .seed = Or(flags.seed, plan.seed),
-                          .max_bad_steps = Or(flags.max_bad_steps, plan.max_bad_steps),
-                          .warmup = plan.warmup,
-                          .warmup_min_lr = plan.warmup_min_lr,
-                          .lr_convention = plan.lr_convention,
-                          .global_batch = plan.global_batch};
-  if (!flags.warmup_steps.has_value() && !flags.warmup_ratio.has_value()) {
-    merged.warmup_steps = plan.warmup_steps;
-    merged.warmup_ratio = plan.warmup_ratio;
+  TrainingSettings merged = plan;
+  if (flags.warmup_steps.has_value() || flags.warmup_ratio.has_value()) {
+    merged.warmup_steps.reset();
+    merged.warmup_ratio.reset();
   }
+#define FT_RUN(TYPE, NAME, ...) \
+  if (flags.NAME.has_value()) merged.NAME = flags.NAME;
+#include "runtime/base/settings.def"
   return merged;
 }
 
 absl::StatusOr<LrSchedule> TrainingSettings::Schedule(int64_t total_steps) const {
-  const double ratio = warmup_ratio.value_or(0);
+  const RunSettings usual;
+  const double ratio = warmup_ratio.value_or(usual.warmup_ratio);
   if (!(ratio >= 0 && ratio <= 1))
     return absl::InvalidArgumentError(absl::StrFormat("warmup_ratio is %g; expected 0 to 1", ratio));
   LrSchedule schedule;
-  schedule.kind = lr_schedule.value_or(schedule.kind);
-  schedule.peak = lr.value_or(schedule.peak);
-  schedule.min_lr = min_lr.value_or(schedule.min_lr);
-  schedule.warmup = warmup.value_or(schedule.warmup);
-  schedule.warmup_min_lr = warmup_min_lr.value_or(schedule.warmup_min_lr);
-  schedule.convention = lr_convention.value_or(schedule.convention);
+  FT_ASSIGN_OR_RETURN(schedule.kind, ParseLrScheduleKind(lr_schedule.value_or(usual.lr_schedule)));
+  FT_ASSIGN_OR_RETURN(schedule.warmup, ParseWarmup(warmup_type.value_or(usual.warmup_type)));
+  FT_ASSIGN_OR_RETURN(schedule.convention, ParseLrConvention(lr_convention.value_or(usual.lr_convention)));
+  schedule.peak = lr.value_or(usual.lr);
+  schedule.min_lr = min_lr.value_or(usual.min_lr);
+  schedule.warmup_min_lr = warmup_min_lr.value_or(usual.warmup_min_lr);
   schedule.total_steps = total_steps;
   schedule.warmup_steps = warmup_steps.value_or(0) > 0 ? *warmup_steps : WarmupSteps(ratio, total_steps);
   FT_RETURN_IF_ERROR(schedule.Check());
@@ -111,19 +104,12 @@ absl::StatusOr<LrSchedule> TrainingSettings::Schedule(int64_t total_steps) const
 }
 
 absl::StatusOr<TrainingSettings> TrainingSettingsOf(const proto::Plan& plan) {
+  using namespace setting;
   TrainingSettings settings;
-  FT_RETURN_IF_ERROR(Read(plan, "lr", 0.0, kMost, settings.lr));
-  FT_RETURN_IF_ERROR(Read(plan, "min_lr", 0.0, kMost, settings.min_lr));
-  FT_RETURN_IF_ERROR(Read(plan, "warmup_ratio", 0.0, 1.0, settings.warmup_ratio));
-  FT_RETURN_IF_ERROR(Read(plan, "warmup_steps", 0, settings.warmup_steps));
-  FT_RETURN_IF_ERROR(Read(plan, "steps", 0, settings.steps));
-  FT_RETURN_IF_ERROR(Read(plan, "seed", std::numeric_limits<int64_t>::min(), settings.seed));
-  FT_RETURN_IF_ERROR(Read(plan, "max_bad_steps", 1, settings.max_bad_steps));
-  FT_RETURN_IF_ERROR(Read(plan, "warmup_min_lr", 0.0, kMost, settings.warmup_min_lr));
-  FT_RETURN_IF_ERROR(Read(plan, "global_batch", 0, settings.global_batch));
-  FT_RETURN_IF_ERROR(Read(plan, "lr_schedule", ParseLrScheduleKind, settings.lr_schedule));
-  FT_RETURN_IF_ERROR(Read(plan, "warmup_type", ParseWarmup, settings.warmup));
-  FT_RETURN_IF_ERROR(Read(plan, "lr_convention", ParseLrConvention, settings.lr_convention));
+#define FT_RUN FT_PLANNED
+#define FT_PLANNED(TYPE, NAME, DEFAULT, KEEP, VALUE, ...) \
+  FT_RETURN_IF_ERROR(Read(plan, #NAME, VALUE, settings.NAME));
+#include "runtime/base/settings.def"
   return settings;
 }
 
@@ -148,9 +134,9 @@ absl::Status CheckGlobalBatch(const proto::Plan& plan, int world_size) {
 
 absl::StatusOr<LossScaling> LossScalingOf(const proto::Plan& plan) {
   std::optional<double> fixed, power, least;
-  FT_RETURN_IF_ERROR(Read(plan, "loss_scale", 0.0, kMost, fixed));
+  FT_RETURN_IF_ERROR(Read(plan, "loss_scale", 0.0, kMostLr, fixed));
   FT_RETURN_IF_ERROR(Read(plan, "initial_scale_power", 0.0, 127.0, power));
-  FT_RETURN_IF_ERROR(Read(plan, "min_loss_scale", 0.0, kMost, least));
+  FT_RETURN_IF_ERROR(Read(plan, "min_loss_scale", 0.0, kMostLr, least));
   if (fixed.value_or(0) > 0) return LossScaling{.initial = *fixed, .least = *fixed, .is_fixed = true};
   return LossScaling{.initial = std::exp2(power.value_or(16)), .least = least.value_or(0), .is_fixed = false};
 }

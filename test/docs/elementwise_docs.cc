@@ -1,12 +1,9 @@
-// Compares docs/reference/elementwise.md with the table of elementwise primitives, or writes it:
-// elementwise_docs PAGE [--write]
-#include <cstdio>
-#include <fstream>
-#include <sstream>
+// docs/reference/elementwise.md, from the table of elementwise primitives.
 #include <string>
 
 #include "fmt/format.h"
 #include "runtime/base/elementwise.h"
+#include "test/docs/generated_page.h"
 
 namespace {
 
@@ -58,14 +55,4 @@ std::string Page() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::string path = argc > 1 ? argv[1] : "", wanted = Page();
-  if (argc > 2 && std::string(argv[2]) == "--write") return (std::ofstream(path) << wanted).good() ? 0 : 1;
-  std::stringstream present;
-  present << std::ifstream(path).rdbuf();
-  if (present.str() == wanted) return 0;
-  std::fprintf(stderr,
-               "%s is not what the table of elementwise primitives gives; run: ninja reference_docs\n",
-               path.c_str());
-  return 1;
-}
+int main(int argc, char** argv) { return ft::GeneratedPage(argc, argv, Page()); }

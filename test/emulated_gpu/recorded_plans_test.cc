@@ -327,7 +327,7 @@ INSTANTIATE_TEST_SUITE_P(
              [](Options& o) {
                o.strategy = "full_shard";
                o.offload = {.optimizer = true, .parameters = true, .activations = true};
-               o.precision.paramDtype = "bf16";
+               o.paramDtype = "bf16";
                o.remat = "every_n:1";
              }},
         Case{"micro_steps",

@@ -1,7 +1,7 @@
-// RUN: ft-opt %s --ft-apply-precision=param=bf16 --ft-verify-precision | FileCheck %s
-// RUN: ft-opt %s "--ft-apply-precision=param=fp16 reduce=fp16" --ft-verify-precision | FileCheck %s --check-prefix=HALF
-// RUN: ft-opt %s --ft-apply-precision=reduce=bf16 --ft-verify-precision | FileCheck %s --check-prefix=REDUCE
-// RUN: ft-opt %s "--ft-apply-precision=param=bf16 masters=false" --ft-verify-precision | FileCheck %s --check-prefix=ALONE
+// RUN: ft-opt %s --ft-apply-precision=param-dtype=bf16 --ft-verify-precision | FileCheck %s
+// RUN: ft-opt %s "--ft-apply-precision=param-dtype=fp16 reduce-dtype=fp16" --ft-verify-precision | FileCheck %s --check-prefix=HALF
+// RUN: ft-opt %s --ft-apply-precision=reduce-dtype=bf16 --ft-verify-precision | FileCheck %s --check-prefix=REDUCE
+// RUN: ft-opt %s "--ft-apply-precision=param-dtype=bf16 master-weights=false" --ft-verify-precision | FileCheck %s --check-prefix=ALONE
 // With fp32 nothing changes, to the last byte.
 // RUN: ft-opt %s -o %t.before
 // RUN: ft-opt %s --ft-apply-precision --ft-verify-precision -o %t.after

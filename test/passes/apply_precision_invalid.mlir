@@ -1,4 +1,4 @@
-// RUN: ft-opt %s --ft-apply-precision=param=bf16 --split-input-file --verify-diagnostics
+// RUN: ft-opt %s --ft-apply-precision=param-dtype=bf16 --split-input-file --verify-diagnostics
 
 ft.parameter @p : tensor<8xf32> = #ft.init<normal, 0.02>
 

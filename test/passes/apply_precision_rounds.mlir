@@ -1,4 +1,4 @@
-// RUN: ft-opt %s "--ft-apply-precision=param=bf16 reduce=fp32" --ft-verify-precision | FileCheck %s
+// RUN: ft-opt %s "--ft-apply-precision=param-dtype=bf16 reduce-dtype=fp32" --ft-verify-precision | FileCheck %s
 
 // Gradients that only a kernel of activations makes, or that an activation is computed from, are made in the compute type and
 // rounded on their way into the flat gradient. Their unit is whole at rest: the working copy is read in place.

@@ -1,5 +1,5 @@
 // RUN: ft-opt %s --ft-form-clusters | FileCheck %s
-// RUN: ft-opt %s --ft-form-clusters=ops=1 | FileCheck %s --check-prefix=ALONE
+// RUN: ft-opt %s --ft-form-clusters=cluster-ops=1 | FileCheck %s --check-prefix=ALONE
 // A norm by hand is one kernel, with what follows it; two layers that are alike share the body.
 
 ft.parameter @w : tensor<16xf32> = #ft.init<constant, 1.0>

@@ -2,10 +2,10 @@
 // RUN: ft-opt %s --ft-form-units=wrap=none --ft-verify-units | FileCheck %s --check-prefixes=CHECK,NONE
 // RUN: ft-opt %s "--ft-form-units=wrap=size min-num-params=2000" --ft-verify-units | FileCheck %s --check-prefixes=CHECK,SIZE
 // RUN: ft-opt %s "--ft-form-units=wrap=size min-num-params=1" --ft-verify-units | FileCheck %s --check-prefixes=CHECK,LAYERS
-// RUN: ft-opt %s "--ft-form-units=wrap=names names=h.*" --ft-verify-units | FileCheck %s --check-prefixes=CHECK,NAMES
+// RUN: ft-opt %s "--ft-form-units=wrap=names wrap-names=h.*" --ft-verify-units | FileCheck %s --check-prefixes=CHECK,NAMES
 // RUN: ft-opt %s --ft-form-units=persistence-threshold=40 --ft-verify-units | FileCheck %s --check-prefixes=CHECK,SMALL
 // RUN: not ft-opt %s --ft-form-units=wrap=layers 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not ft-opt %s "--ft-form-units=wrap=names names=h.*,g.?" 2>&1 | FileCheck %s --check-prefix=UNMATCHED
+// RUN: not ft-opt %s "--ft-form-units=wrap=names wrap-names=h.*,g.?" 2>&1 | FileCheck %s --check-prefix=UNMATCHED
 
 // Wrap policies. In all of them frozen parameters have units of their own, without a gradient.
 

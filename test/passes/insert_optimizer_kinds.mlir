@@ -1,6 +1,6 @@
 // RUN: ft-opt %s "--ft-insert-optimizer=optimizer=adam weight-decay=0.25 beta2=0.5" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,ADAM
 // RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd momentum=0.5 nesterov=true" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,NESTEROV
-// RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd growth-interval=7 hysteresis=3 min-scale=0.5 dynamic-scale=false" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,SGD
+// RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd loss-scale-window=7 hysteresis=3 min-loss-scale=0.5 dynamic-scale=false" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,SGD
 // RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd stochastic-rounding=true" --ft-verify-optimizer | FileCheck %s --check-prefix=ROUND
 // RUN: not ft-opt %s --ft-insert-optimizer=optimizer=lion 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not ft-opt %S/make_eval_step.mlir --ft-insert-optimizer 2>&1 | FileCheck %s --check-prefix=ABSENT

@@ -1,9 +1,9 @@
-// RUN: ft-opt %s --ft-choose-remat="policy=every_n:1" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=EACH
-// RUN: ft-opt %s --ft-choose-remat="policy=full" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=EACH
-// RUN: ft-opt %s --ft-choose-remat="policy=segments:2" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=EACH
-// RUN: ft-opt %s --ft-choose-remat="policy=every_n:2" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=PAIR
-// RUN: ft-opt %s --ft-choose-remat="policy=none" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=NONE
-// RUN: ft-opt %s --ft-choose-remat="policy=ops:mlp" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=MLP
+// RUN: ft-opt %s --ft-choose-remat="remat=every_n:1" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=EACH
+// RUN: ft-opt %s --ft-choose-remat="remat=full" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=EACH
+// RUN: ft-opt %s --ft-choose-remat="remat=segments:2" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=EACH
+// RUN: ft-opt %s --ft-choose-remat="remat=every_n:2" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=PAIR
+// RUN: ft-opt %s --ft-choose-remat="remat=none" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=NONE
+// RUN: ft-opt %s --ft-choose-remat="remat=ops:mlp" --ft-apply-remat --ft-verify-remat | FileCheck %s --check-prefix=MLP
 
 // Two layers, each a product and a GELU, then the loss. Backward reads the inputs of the products and of the GELUs.
 ft.parameter @wa : tensor<8x8xf32> = #ft.init<normal, 0.02> {layer = "a"}

@@ -1,5 +1,5 @@
-// RUN: ft-opt %s --ft-choose-remat="offload=true" --ft-apply-remat --ft-insert-offload --ft-verify-remat | FileCheck %s --check-prefix=ALL
-// RUN: ft-opt %s --ft-choose-remat="policy=full offload=true" --ft-apply-remat --ft-insert-offload --ft-verify-remat | FileCheck %s --check-prefix=FULL
+// RUN: ft-opt %s --ft-choose-remat="offload-activations=true" --ft-apply-remat --ft-insert-offload --ft-verify-remat | FileCheck %s --check-prefix=ALL
+// RUN: ft-opt %s --ft-choose-remat="remat=full offload-activations=true" --ft-apply-remat --ft-insert-offload --ft-verify-remat | FileCheck %s --check-prefix=FULL
 
 // All that waits for backward goes to the host once forward has read it, but what the last layer's gradient reads.
 // ALL-LABEL: func.func @train_step

@@ -1,7 +1,7 @@
-// RUN: not ft-opt %s --ft-choose-remat="policy=ful" 2>&1 | FileCheck %s --check-prefix=NAME
-// RUN: not ft-opt %s --ft-choose-remat="policy=ops:atention" 2>&1 | FileCheck %s --check-prefix=CLASS
-// RUN: not ft-opt %s --ft-choose-remat="policy=every_n:none" 2>&1 | FileCheck %s --check-prefix=COUNT
-// RUN: not ft-opt %s --ft-choose-remat="policy=budget:1000" 2>&1 | FileCheck %s --check-prefix=BUDGET
+// RUN: not ft-opt %s --ft-choose-remat="remat=ful" 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not ft-opt %s --ft-choose-remat="remat=ops:atention" 2>&1 | FileCheck %s --check-prefix=CLASS
+// RUN: not ft-opt %s --ft-choose-remat="remat=every_n:none" 2>&1 | FileCheck %s --check-prefix=COUNT
+// RUN: not ft-opt %s --ft-choose-remat="remat=budget:1000" 2>&1 | FileCheck %s --check-prefix=BUDGET
 
 // NAME: error: unknown recomputation policy 'ful', did you mean 'full'?
 // CLASS: error: unknown class of ops 'atention', did you mean 'attention'?

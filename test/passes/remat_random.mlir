@@ -1,5 +1,5 @@
-// RUN: ft-opt %s --ft-choose-remat="policy=full" --ft-apply-remat --ft-verify-remat | FileCheck %s
-// RUN: ft-opt %s --ft-choose-remat="policy=full" --ft-apply-remat --cse --ft-verify-remat | FileCheck %s
+// RUN: ft-opt %s --ft-choose-remat="remat=full" --ft-apply-remat --ft-verify-remat | FileCheck %s
+// RUN: ft-opt %s --ft-choose-remat="remat=full" --ft-apply-remat --cse --ft-verify-remat | FileCheck %s
 
 // A random op draws the same numbers again: same input, same stream, no copy of the input itself.
 // CHECK-LABEL: func.func @train_step

@@ -371,7 +371,7 @@ std::vector<Case> Cases() {
       {"LlamaBf16", "llama",
        [](compiler::CompileOptions& o) {
          o.strategy = "shard_grad_op";
-         o.precision.paramDtype = o.precision.reduceDtype = o.precision.bufferDtype = "bf16";
+         o.paramDtype = o.reduceDtype = o.bufferDtype = "bf16";
        }},
       {"Gpt2MicroSteps", "gpt2",
        [](compiler::CompileOptions& o) {
@@ -381,7 +381,7 @@ std::vector<Case> Cases() {
       {"Gpt2Offload", "gpt2",
        [](compiler::CompileOptions& o) {
          o.strategy = "full_shard";
-         o.offload.optimizer = true;
+         o.offloadOptimizer = true;
        }},
       {"Gpt2Remat", "gpt2",
        [](compiler::CompileOptions& o) {

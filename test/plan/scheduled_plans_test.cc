@@ -77,8 +77,8 @@ std::map<std::string, double> ExposedBy(const Scheduled& scheduled, const std::s
   for (const char* prefetch : {"none", "pre", "auto"}) {
     compiler::CompileOptions options;
     options.strategy = strategy;
-    options.overlap.prefetch = prefetch;
-    options.overlap.target = *FindTarget(target);
+    options.prefetch = prefetch;
+    options.target = *FindTarget(target);
     options.worldSize = world_size;
     const Bound bound = Bind(scheduled.Compile(options), world_size, DeviceOf(*FindTarget(target)));
     exposed[prefetch] = SimulateStep(bound.plan, bound.bound, *FindTarget(target)).exposed_seconds;
@@ -139,9 +139,9 @@ class BudgetTest : public testing::TestWithParam<BudgetCase> {
     compiler::CompileOptions options;
     options.strategy = "full_shard";
     options.worldSize = kRanks;
-    options.overlap.prefetch = prefetch;
-    options.overlap.target = Machine();
-    options.overlap.memoryBudget = budget;
+    options.prefetch = prefetch;
+    options.target = Machine();
+    options.memoryBudget = budget;
     return scheduled_.Compile(options);
   }
   static Target Machine() {

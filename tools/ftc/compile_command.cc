@@ -52,14 +52,14 @@ absl::Status CheckBatch(const Effective& effective, mlir::ModuleOp module) {
   const int64_t batch = forward == nullptr ? 0 : mlir::ft::batchOf(forward);
   if (batch <= 0) return absl::OkStatus();
   const int64_t micro_steps = configuration.options.microSteps;
-  if (configuration.batch != 0 && batch != configuration.batch)
+  if (configuration.options.batch != 0 && batch != configuration.options.batch)
     return absl::InvalidArgumentError(fmt::format("{} wants a batch of {}, but the model has one of {}",
-                                                  NameOf(effective.OriginOf("batch")), configuration.batch,
-                                                  batch));
-  if (configuration.global_batch % (batch * micro_steps) == 0) return absl::OkStatus();
+                                                  NameOf(effective.OriginOf("batch")),
+                                                  configuration.options.batch, batch));
+  if (configuration.run.global_batch % (batch * micro_steps) == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
       "{} wants {} sequences a step, which is no multiple of the model's batch of {} in {} micro-steps",
-      NameOf(effective.OriginOf("global_batch")), configuration.global_batch, batch, micro_steps));
+      NameOf(effective.OriginOf("global_batch")), configuration.run.global_batch, batch, micro_steps));
 }
 
 absl::Status Compile(const CompileCommand& command, const Effective& effective) {

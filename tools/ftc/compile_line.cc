@@ -47,7 +47,7 @@ void CompileLine::AddSettingsTo(CLI::App& sub) {
   options_.resize(Settings().size());
   for (size_t i = 0; i < settings_.size(); ++i) {
     const Setting& setting = Settings()[i];
-    const std::string flag = "--" + FlagName(setting.name);
+    const std::string flag = "--" + ft::SettingFlag(setting.name);
     if (sub.get_option_no_throw(flag) != nullptr) continue;
     const std::string help = fmt::format("{} ({})", setting.help, setting.value.type);
     CLI::Option* option = setting.is_switch
@@ -72,7 +72,7 @@ std::string CompileLine::Read(const CLI::App& sub, CompileCommand& command) cons
 std::string CompileLine::ReadSettings(CompileCommand& command) const {
   command = command_;
   for (size_t i = 0; i < settings_.size(); ++i) {
-    const std::string flag = "--" + FlagName(Settings()[i].name);
+    const std::string flag = "--" + ft::SettingFlag(Settings()[i].name);
     const size_t count = options_[i] == nullptr ? 0 : options_[i]->count();
     if (count == 0) continue;
     if (count > 1) return fmt::format("{} is given {} times", flag, count);

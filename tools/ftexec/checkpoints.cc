@@ -54,14 +54,14 @@ std::string Mebibytes(uint64_t bytes) {
 
 }  // namespace
 
-CheckpointType ChooseCheckpointType(const CheckpointFlags& flags, bool one_host) {
-  return flags.type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
+CheckpointType ChooseCheckpointType(const Flags& flags, bool one_host) {
+  return flags.state_dict_type.value_or(one_host ? CheckpointType::kFull : CheckpointType::kSharded);
 }
 
-ResumeRequest ResumeRequestOf(const CheckpointFlags& flags, const proto::Plan& plan) {
+ResumeRequest ResumeRequestOf(const Flags& flags, const proto::Plan& plan) {
   ResumeRequest request;
   (flags.resumes_automatically() ? request.folder : request.checkpoint) =
-      flags.resumes_automatically() ? flags.folder : flags.resume;
+      flags.resumes_automatically() ? flags.checkpoint_dir : flags.resume;
   request.optimizer = OptimizerOf(plan);
   request.fingerprint = ModelFingerprint(plan);
   return request;
@@ -77,7 +77,7 @@ Checkpoints::Checkpoints(const Flags& flags, Job& job, const RankDevice& device,
       voice_(std::move(voice)) {
   agree_ = [this](std::string_view topic, uint64_t number, std::string payload, auto decide) {
     return monitor_.Agree(topic, number, std::move(payload), decide,
-                          std::max(kCheckpointPatience, flags_.timeout()));
+                          std::max(kCheckpointPatience, flags_.timeout));
   };
 }
 
@@ -90,13 +90,13 @@ absl::StatusOr<std::unique_ptr<Checkpoints>> Checkpoints::Open(const Flags& flag
       absl::WrapUnique(new Checkpoints(flags, job, device, executor, monitor, std::move(voice)));
   FT_ASSIGN_OR_RETURN(checkpoints->state_, StateOfPlan(job.plan(), job.bound.mesh));
   checkpoints->hosts_ = HostsOf(peers);
-  checkpoints->type_ = ChooseCheckpointType(flags.checkpoints, checkpoints->hosts_.of_rank.empty());
-  if (flags.checkpoints.saves()) FT_RETURN_IF_ERROR(checkpoints->CheckFolder());
+  checkpoints->type_ = ChooseCheckpointType(flags, checkpoints->hosts_.of_rank.empty());
+  if (flags.saves()) FT_RETURN_IF_ERROR(checkpoints->CheckFolder());
   return checkpoints;
 }
 
 absl::Status Checkpoints::CheckFolder() {
-  const std::string& folder = flags_.checkpoints.folder;
+  const std::string& folder = flags_.checkpoint_dir;
   const auto make = [&folder]() -> absl::Status {
     FT_RETURN_IF_ERROR(MakeFolders(folder));
     return RemoveLeftovers(folder);
@@ -120,8 +120,8 @@ absl::Status Checkpoints::EndTogether(const absl::Status& own) {
 }
 
 absl::StatusOr<bool> Checkpoints::Resume() {
-  if (flags_.checkpoints.resume.empty()) return false;
-  const ResumeRequest request = ResumeRequestOf(flags_.checkpoints, job_.plan());
+  if (flags_.resume.empty()) return false;
+  const ResumeRequest request = ResumeRequestOf(flags_, job_.plan());
   const absl::Time begin = absl::Now();
   FT_ASSIGN_OR_RETURN(const Resumed resumed, ft::Resume(request, job_.plan(), state_, executor_, agree_));
   const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
@@ -133,7 +133,7 @@ absl::StatusOr<bool> Checkpoints::Resume() {
   same_setup_ = IsSameSetup(manifest, flags_, job_, device_);
   // A run that has no step left writes the checkpoint anew, with all that is known of its step.
   if (manifest.has_eval_loss()) eval_loss_ = manifest.eval_loss();
-  if (flags_.checkpoints.saves()) from_ = BranchPointIn(flags_.checkpoints.folder, *resumed.reader);
+  if (flags_.saves()) from_ = BranchPointIn(flags_.checkpoint_dir, *resumed.reader);
   FT_ASSIGN_OR_RETURN(const std::vector<std::string> differences,
                       SettleResumed(flags_, manifest, device_, job_, position_));
   voice_.say(fmt::format("resumed from '{}' after {} step{}, {} of this rank in {:.2f} s{}{}",
@@ -144,14 +144,14 @@ absl::StatusOr<bool> Checkpoints::Resume() {
 }
 
 absl::Status Checkpoints::Prepare() {
-  if (!flags_.checkpoints.saves()) return absl::OkStatus();
+  if (!flags_.saves()) return absl::OkStatus();
   FT_ASSIGN_OR_RETURN(FileLayout layout, FileLayout::Create(state_, type_));
-  SaveSettings settings = {.folder = flags_.checkpoints.folder,
-                           .async = flags_.checkpoints.async,
-                           .retention = flags_.checkpoints.keep,
+  SaveSettings settings = {.folder = flags_.checkpoint_dir,
+                           .async = flags_.async_save,
+                           .retention = flags_.retention(),
                            .extra_files = TensorIndices(layout),
                            .hosts = hosts_,
-                           .activity = flags_.checkpoints.async ? saving_ : activity_};
+                           .activity = flags_.async_save ? saving_ : activity_};
   AddConfig(settings);
   description_ = DescribeRun(flags_, job_, device_);
   FT_RETURN_IF_ERROR(LeaveBehind(settings));
@@ -184,7 +184,7 @@ void Checkpoints::AddConfig(SaveSettings& settings) const {
 
 bool Checkpoints::IsDue(int64_t steps_done, Order order) {
   if (order != Order::kNone) return true;
-  return flags_.checkpoints.every_steps > 0 && steps_done % flags_.checkpoints.every_steps == 0;
+  return flags_.save_every.steps > 0 && steps_done % flags_.save_every.steps == 0;
 }
 
 absl::StatusOr<bool> Checkpoints::AtBoundary(const TrainingLoop& loop, std::optional<double> eval_loss) {
@@ -192,8 +192,8 @@ absl::StatusOr<bool> Checkpoints::AtBoundary(const TrainingLoop& loop, std::opti
   const int64_t steps_done = loop.position().steps;
   eval_loss_ = eval_loss;
   Enter(activity_, Activity::kAgreeing, steps_done);
-  const CheckpointFlags& flags = flags_.checkpoints;
-  if (job_.rank() == 0 && flags.every > absl::ZeroDuration() && absl::Now() - last_save_ >= flags.every) {
+  const absl::Duration every = flags_.save_every.time;
+  if (job_.rank() == 0 && every > absl::ZeroDuration() && absl::Now() - last_save_ >= every) {
     monitor_.wishes().Request(Order::kSave);
     last_save_ = absl::Now();
   }
@@ -233,7 +233,7 @@ absl::Status Checkpoints::Report(bool last) {
       voice_.warn(fmt::format("the checkpoint {} is written, but {}", name, outcome.note));
     voice_.say(
         fmt::format("checkpoint {}/{}: {} of this rank in {:.2f} s, training stood still for {:.1f} ms",
-                    flags_.checkpoints.folder, name, Mebibytes(outcome.cost.bytes), outcome.cost.seconds,
+                    flags_.checkpoint_dir, name, Mebibytes(outcome.cost.bytes), outcome.cost.seconds,
                     outcome.cost.stall_ms));
   }
   return absl::OkStatus();

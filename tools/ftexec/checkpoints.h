@@ -31,10 +31,10 @@ namespace ft {
 inline constexpr absl::Duration kCheckpointPatience = absl::Hours(2);
 
 // As which type checkpoints are written; `one_host`: all ranks are on one.
-CheckpointType ChooseCheckpointType(const CheckpointFlags& flags, bool one_host);
+CheckpointType ChooseCheckpointType(const Flags& flags, bool one_host);
 
 // Of a run with --resume.
-ResumeRequest ResumeRequestOf(const CheckpointFlags& flags, const proto::Plan& plan);
+ResumeRequest ResumeRequestOf(const Flags& flags, const proto::Plan& plan);
 
 class Checkpoints {
  public:

@@ -1,23 +1,23 @@
 #include "tools/ftexec/flags.h"
 
-#include <array>
-#include <limits>
-#include <optional>
+#include <algorithm>
+#include <functional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_replace.h"
+#include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/standard_streams.h"
-#include "tools/ftexec/gpu_sharing.h"
 
 namespace ft {
 namespace {
+
+using namespace setting;
 
 constexpr const char* kDescription =
     "Trains a model by its plan. Run it alone for one rank, or under torchrun or ftrun, which say through "
@@ -30,312 +30,257 @@ constexpr const char* kFooter =
     "143 saved and ended by a signal.\n"
     "Example: torchrun --no-python --nproc-per-node=2 ftexec plan.bin --data=corpus.txt --steps=1000";
 
-// An option that takes one of a few words, each standing for a value.
+//===----------------------------------------------------------------------===//
+// How flags are read
+//===----------------------------------------------------------------------===//
+
+// One of a few words, each standing for a value. An optional one that is not given is as the first.
 template <typename T>
-CLI::Option* AddChoice(CLI::App& app, const std::string& name, T& value,
-                       std::vector<std::pair<std::string_view, T>> choices, std::string_view shown_default,
-                       const std::string& help) {
-  std::string words;
-  for (const auto& choice : choices) words += (words.empty() ? "" : "|") + std::string(choice.first);
-  const auto parse = [&value, choices, name](const std::string& word) {
-    std::vector<std::string_view> names;
-    for (const auto& choice : choices) {
-      if (choice.first == word) return void(value = choice.second);
-      names.push_back(choice.first);
+SettingValue<T> Choice(std::vector<std::pair<std::string_view, T>> words) {
+  std::vector<std::string_view> names;
+  for (const auto& [word, value] : words) names.push_back(word);
+  const auto set = [=](std::string_view text, T& value) {
+    for (const auto& [word, meant] : words) {
+      if (word == text) return value = meant, std::string();
     }
-    throw CLI::ValidationError(name, UnknownName("value", word, names));
+    return UnknownName("value", text, names);
   };
-  return app.add_option_function<std::string>(name, parse, help)
-      ->type_name(words)
-      ->default_str(std::string(shown_default));
+  const auto show = [=](const T& value) {
+    for (const auto& [word, meant] : words) {
+      if (meant == value) return std::string(word);
+    }
+    constexpr bool is_optional = requires { value.has_value(); };
+    return std::string(is_optional ? names[0] : "");
+  };
+  return {.set = set, .show = show, .type = fmt::format("{}", fmt::join(names, "|"))};
 }
 
-// The validators check the text: CLI11 takes what does not fit for the nearest number, and NaN for any.
-CLI::Validator IntegerFrom(int64_t least) {
-  const auto check = [least](std::string& text) {
-    int64_t value = 0;
-    const bool good = absl::SimpleAtoi(text, &value) && value >= least;
-    return good ? std::string()
-                : "'" + text + "' is no whole number from " + std::to_string(least) +
-                      " to 9223372036854775807";
-  };
-  return CLI::Validator(check, "");
+template <typename T>
+SettingValue<T> OnOff() {
+  return Choice<T>({{"on", true}, {"off", false}});
 }
 
-CLI::Validator NumberIn(double least, double most) {
-  const auto check = [least, most](std::string& text) {
-    double value = 0;
-    const bool good = absl::SimpleAtod(text, &value) && value >= least && value <= most;
-    return good ? std::string() : absl::StrCat("'", text, "' is no number from ", least, " to ", most);
-  };
-  return CLI::Validator(check, "");
+SettingValue<std::optional<cpu::Isa>> InstructionSet() {
+  std::vector<std::pair<std::string_view, std::optional<cpu::Isa>>> words = {{"auto", std::nullopt}};
+  for (cpu::Isa isa : cpu::UsableIsas()) words.emplace_back(cpu::Name(isa), isa);
+  return Choice(words);
 }
 
-void ParseData(const std::string& name, const std::string& text, std::vector<DataEntry>& entries) {
-  absl::StatusOr<std::vector<DataEntry>> parsed = ParseDataList(text);
-  if (!parsed.ok()) throw CLI::ValidationError(name, std::string(parsed.status().message()));
+// A text with a meaning of its own; `set` as SettingValue has it.
+template <typename T>
+SettingValue<T> Meaning(std::string (*set)(std::string_view text, T& value)) {
+  return {.set = set, .show = [](const T&) { return std::string(); }, .type = ""};
+}
+
+// Its default as flags are given it.
+template <typename T, typename Field>
+std::string Shown(const SettingValue<T>& value, const Field& field) {
+  return value.show(static_cast<T>(field));
+}
+
+SettingValue<std::string> Text() {
+  return Meaning<std::string>([](std::string_view text, std::string& value) {
+    value = text;
+    return std::string();
+  });
+}
+
+SettingValue<std::vector<std::string>> Texts() {
+  return Meaning<std::vector<std::string>>([](std::string_view text, std::vector<std::string>& value) {
+    value = SplitList(text);
+    return std::string();
+  });
+}
+
+SettingValue<absl::Duration> Seconds(double low, double high) {
+  const auto set = [of = Number(low, high)](std::string_view text, absl::Duration& value) {
+    double seconds = 0;
+    const std::string mistake = of.set(text, seconds);
+    value = absl::Seconds(seconds);
+    return mistake;
+  };
+  return {.set = set,
+          .show = [](absl::Duration value) { return ShowNumber(absl::ToDoubleSeconds(value)); },
+          .type = ""};
+}
+
+std::string SetData(std::string_view text, std::vector<DataEntry>& entries) {
+  absl::StatusOr<std::vector<DataEntry>> parsed = ParseDataList(std::string(text));
+  if (!parsed.ok()) return std::string(parsed.status().message());
   entries = *std::move(parsed);
+  return "";
 }
 
-void AddInput(CLI::App& app, Flags& flags) {
-  app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
-  app.add_option_function<std::string>(
-         "--data", [&flags](const std::string& text) { ParseData("--data", text, flags.data); },
-         "What to train on: text files (every byte a token, for models of 256), llm.c's .bin, uint16 or "
-         "uint32 tokens; safetensors with a tensor for each input of the model. Files, folders and globs "
-         "('data/*.bin'); with weights each entry is a source with "
-         "epochs of its own, else all are one")
-      ->type_name("PATH[:WEIGHT][,...]");
-  AddChoice<DataFormat>(
-      app, "--data-format", flags.data_format,
-      {{"auto", DataFormat::kAuto},
-       {"text", DataFormat::kText},
-       {"llmc", DataFormat::kLlmc},
-       {"u16", DataFormat::kU16},
-       {"u32", DataFormat::kU32},
-       {"safetensors", DataFormat::kSafetensors}},
-      "auto",
-      "How the data file spells its tokens or examples; auto refuses what it cannot read, any other word is "
-      "obeyed");
-  AddChoice<std::optional<bool>>(app, "--shuffle", flags.shuffle, {{"on", true}, {"off", false}}, "on",
-                                 "Whether sequences come in an order drawn from the seed, anew every epoch");
-  app.add_option(
-         "--init", flags.init,
-         "Start from these weights (safetensors file or folder) instead of random ones; a config.json "
-         "beside them must be of the plan's model")
-      ->type_name("PATH");
-  app.add_option("--allow-unused", flags.allow_unused,
-                 "Tensors of --init that may have no place in the model (* and ? stand for any text and one "
-                 "letter); several with commas, or the option again")
-      ->type_name("GLOB")
-      ->delimiter(',')
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+SettingValue<std::vector<DataEntry>> Data() { return Meaning(SetData); }
+
+SettingValue<std::vector<DataEntry>> EvalData() {
+  return Meaning<std::vector<DataEntry>>([](std::string_view text, std::vector<DataEntry>& entries) {
+    const std::string mistake = SetData(text, entries);
+    if (!mistake.empty() || !entries[0].weight.has_value()) return mistake;
+    return std::string("takes no weights: every sequence is evaluated once");
+  });
 }
 
-void AddTraining(CLI::App& app, Flags& flags) {
-  const CLI::Validator rate = NumberIn(0, std::numeric_limits<float>::max());
-  TrainingSettings& run = flags.run;
-  app.add_option("--steps", run.steps,
-                 "Optimizer steps (else the plan's; else one pass over the data, or one step with null)")
-      ->type_name("N")
-      ->check(IntegerFrom(0));
-  app.add_option("--lr", run.lr, "Learning rate, the highest of the schedule (else the plan's, else 0.0003)")
-      ->type_name("X")
-      ->check(rate);
-  AddChoice<std::optional<LrSchedule::Kind>>(app, "--lr-schedule", run.lr_schedule,
-                                             {{"constant", LrSchedule::Kind::kConstant},
-                                              {"linear", LrSchedule::Kind::kLinear},
-                                              {"cosine", LrSchedule::Kind::kCosine}},
-                                             "", "After the warm-up (else the plan's, else constant)");
-  CLI::Option* warmup_steps =
-      app.add_option("--warmup-steps", run.warmup_steps, "Steps in which the rate rises from 0")
-          ->type_name("N")
-          ->check(IntegerFrom(0));
-  app.add_option("--warmup-ratio", run.warmup_ratio, "The same as a part of all steps")
-      ->type_name("X")
-      ->check(NumberIn(0, 1))
-      ->excludes(warmup_steps);
-  app.add_option("--min-lr", run.min_lr, "Where a linear or cosine schedule ends")
-      ->type_name("X")
-      ->check(rate);
-  app.add_option("--seed", run.seed, "Of parameters, shuffling and sampling (else the plan's, else 42)")
-      ->type_name("N")
-      ->check(IntegerFrom(INT64_MIN));
-  app.add_option(
-         "--max-bad-steps", run.max_bad_steps,
-         "Steps in a row with a loss or gradient norm that is not finite, none of them applied, that end "
-         "the run (else the plan's, else 3)")
-      ->type_name("N")
-      ->check(IntegerFrom(1));
+// "500": steps; "30m", "90s", "2h": time.
+SettingValue<SaveInterval> SaveEvery() {
+  return Meaning<SaveInterval>([](std::string_view text, SaveInterval& every) {
+    absl::Duration time;
+    if (const int64_t steps = ReadInteger(text).value_or(0); steps >= 1 && steps <= kMostKept) {
+      every = {.steps = steps};
+    } else if (absl::ParseDuration(std::string(text), &time) && time >= absl::Seconds(1) &&
+               time <= absl::Hours(24 * 365)) {
+      every = {.time = time};
+    } else {
+      return fmt::format("wants a number of steps, or a time such as 30m, not '{}'", text);
+    }
+    return std::string();
+  });
 }
 
-void AddEvaluation(CLI::App& app, Flags& flags) {
-  const auto parse_data = [&flags](const std::string& text) {
-    ParseData("--eval-data", text, flags.eval_data);
-    if (flags.eval_data[0].weight.has_value())
-      throw CLI::ValidationError("--eval-data", "takes no weights: every sequence is evaluated once");
-  };
-  app.add_option_function<std::string>(
-         "--eval-data", parse_data,
-         "Tokens to evaluate on, at the end of the run; as --data, without weights")
-      ->type_name("PATH[,...]");
-  app.add_option("--eval-every", flags.eval_every, "Evaluate also after every N steps")
-      ->type_name("N")
-      ->check(IntegerFrom(1));
-  app.add_option("--eval-steps", flags.eval_steps, "At most this many batches in an evaluation")
-      ->type_name("N")
-      ->check(IntegerFrom(1));
-}
-
-void AddOutput(CLI::App& app, Flags& flags) {
-  app.add_option("--save-weights", flags.save_weights,
-                 "Write the trained weights as safetensors, whole tensors")
-      ->type_name("FILE");
-  app.add_option("--metrics", flags.metrics, "One JSON object a step, written by rank 0")
-      ->type_name("FILE.jsonl");
-  AddChoice<ProgressMode>(
-      app, "--progress", flags.progress,
-      {{"auto", ProgressMode::kAuto}, {"on", ProgressMode::kOn}, {"off", ProgressMode::kOff}}, "auto",
-      "A line that updates on a terminal, plain lines elsewhere; on: the updating line everywhere");
-  app.add_option(
-         "--log-dir", flags.log_dir,
-         "Every rank also adds its messages and steps to rank<R>.log in this folder, rank 0 curves for "
-         "TensorBoard; when the run is ended, every rank where it stood, for ftc postmortem")
-      ->type_name("DIR");
-  app.add_option("--trace", flags.trace,
-                 "A Chrome trace (chrome://tracing, Perfetto), one track per stream and rank")
-      ->type_name("FILE.json");
-  app.add_option("--trace-steps", flags.trace_steps, "Steps in the trace, from the first")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1000}));
+SettingValue<std::optional<Mesh>> MeshValue() {
+  return Meaning<std::optional<Mesh>>([](std::string_view text, std::optional<Mesh>& mesh) {
+    const absl::StatusOr<Mesh> parsed = ParseMesh(text);
+    if (!parsed.ok()) return std::string(parsed.status().message());
+    mesh = *parsed;
+    return std::string();
+  });
 }
 
 // "GBPS,US"
-void ParseLink(const std::string& text, std::optional<EmulatedLink>& link) {
-  const std::vector<std::string> pair = absl::StrSplit(text, ',');
-  EmulatedLink parsed;
-  // Written so that NaN fails.
-  if (pair.size() != 2 || !absl::SimpleAtod(pair[0], &parsed.gigabits_per_s) ||
-      !absl::SimpleAtod(pair[1], &parsed.latency_us) ||
-      !(parsed.gigabits_per_s >= 1e-6 && parsed.gigabits_per_s <= 1e6) ||
-      !(parsed.latency_us >= 0 && parsed.latency_us <= 1e9)) {
-    throw CLI::ValidationError("--emulate-link",
-                               "wants GBPS,US, such as 10,50 for 10 Gb/s and 50 us, not '" + text + "'");
-  }
-  link = parsed;
+SettingValue<std::optional<EmulatedLink>> Link() {
+  return Meaning<std::optional<EmulatedLink>>([](std::string_view text, std::optional<EmulatedLink>& link) {
+    const std::vector<std::string> pair = SplitList(text);
+    const double rate = pair.size() == 2 ? ReadNumber(pair[0]).value_or(0) : 0;
+    const double latency = pair.size() == 2 ? ReadNumber(pair[1]).value_or(-1) : -1;
+    if (!(rate >= 1e-6 && rate <= 1e6 && latency >= 0 && latency <= 1e9))
+      return fmt::format("wants GBPS,US, such as 10,50 for 10 Gb/s and 50 us, not '{}'", text);
+    link = {.gigabits_per_s = rate, .latency_us = latency};
+    return std::string();
+  });
 }
 
-void AddRanks(CLI::App& app, Flags& flags) {
-  const auto parse_mesh = [&flags](const std::string& text) {
-    const absl::StatusOr<Mesh> mesh = ParseMesh(text);
-    if (!mesh.ok()) throw CLI::ValidationError("--mesh", std::string(mesh.status().message()));
-    flags.mesh = *mesh;
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+// What few flags have.
+struct FlagTraits {
+  const char* needs = "";   // a flag without which this one says nothing
+  const char* device = "";  // cpu: not with cuda; cuda: with no other
+  bool computes = false;    // not with null, which computes nothing
+  bool is_switch = false;   // stands without a value
+  bool is_list = false;     // may be given again, which adds to it
+};
+
+struct FlagRow {
+  std::string flag, group, placeholder, help, usual;
+  FlagTraits traits;
+  std::function<std::string(const std::string& text)> set;  // fills the field; what is wrong with the text
+};
+
+template <typename Field, typename T>
+FlagRow Row(const char* name, Field& field, const SettingValue<T>& value, std::string placeholder,
+            std::string help) {
+  const auto set = [&field, read = value.set](const std::string& text) {
+    T taken{};
+    const std::string mistake = read(text, taken);
+    if (mistake.empty()) field = static_cast<Field>(std::move(taken));
+    return mistake;
   };
-  app.add_option_function<std::string>(
-         "--mesh", parse_mesh,
-         "Ranks by axis; those of one shard group follow each other. Without it "
-         "strategies that use both axes shard over the ranks of a node")
-      ->type_name("replica:R,shard:S");
-  app.add_option_function<std::string>(
-         "--emulate-link", [&flags](const std::string& text) { ParseLink(text, flags.emulated_link); },
-         "Makes gathers and reductions take at least as long as over a link of GBPS gigabits (10^9 bits) a "
-         "second "
-         "and US microseconds of latency; ranks wait asleep")
-      ->type_name("GBPS,US");
-  app.add_option("--world-size", flags.world_size,
-                 "With --device=null: how many ranks to simulate; what the plan was compiled for by default")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1 << 20));
+  return {.flag = "--" + SettingFlag(name),
+          .group = "",
+          .placeholder = placeholder.empty() ? value.type : std::move(placeholder),
+          .help = std::move(help),
+          .usual = "",
+          .traits = {},
+          .set = set};
 }
 
-constexpr const char* kCudaOptions[] = {"--cuda-graph", "--tf32", "--attention", "--deterministic",
-                                        "--share-gpus"};
-
-void AddCuda(CLI::App& app, CudaFlags& cuda) {
-  AddChoice<bool>(app, "--cuda-graph", cuda.graph, {{"on", true}, {"off", false}}, "on",
-                  "Whether a step is recorded once as a CUDA graph and replayed");
-  AddChoice<bool>(app, "--tf32", cuda.platform.allow_tf32, {{"on", true}, {"off", false}}, "off",
-                  "Whether fp32 matrix products may run on tensor cores, with 10 bits of precision");
-  AddChoice<cuda::AttentionChoice>(
-      app, "--attention", cuda.platform.attention,
-      {{"auto", cuda::AttentionChoice::kAuto},
-       {"cudnn", cuda::AttentionChoice::kCudnn},
-       {"own", cuda::AttentionChoice::kOwn}},
-      "auto",
-      "By cuDNN, by our own kernel (slow in 16 bits), or auto: by cuDNN, an error "
-      "where it refuses a 16-bit shape; fp32, and what cuDNN cannot compute "
-      "deterministically, by our own");
-  AddChoice<bool>(
-      app, "--deterministic", cuda.platform.deterministic, {{"on", true}, {"off", false}}, "off",
-      "Whether the same plan gives the same bits whatever its strategy, and every time: collectives "
-      "sum in the order of ranks, and no algorithm is chosen by its timing");
-  cuda.platform.share_devices = NcclMayShareGpus();
-  AddChoice<bool>(app, "--share-gpus", cuda.platform.share_devices, {{"on", true}, {"off", false}}, "off",
-                  "Whether several ranks may compute on one GPU, which NCCL 2.30 can (sets its "
-                  "NCCL_MULTI_RANK_GPU_ENABLE, which is the default where it is set); else that is an error "
-                  "when ranks meet");
+// A setting of a run, which the plan may have.
+template <typename T>
+FlagRow RunRow(const char* name, std::optional<T>& field, const SettingValue<T>& value, const T& usual,
+               const char* placeholder, std::string help, const SettingTraits& traits) {
+  if (traits.of_run.empty()) absl::StrAppend(&help, " (else the plan's, else ", value.show(usual), ")");
+  const bool is_word = std::is_same_v<T, std::string>;
+  return Row(name, field, value, is_word ? absl::StrReplaceAll(value.type, {{", ", "|"}}) : placeholder,
+             traits.of_run.empty() ? help : traits.of_run);
 }
 
-void AddMachine(CLI::App& app, Flags& flags) {
-  app.add_flag(
-      "--check", flags.check,
-      "Proves the job and trains nothing: environment, ranks, files, memory, disks, and each link between "
-      "ranks against what the plan was reckoned for. A table, and exit status 0 if it can run");
-  AddChoice<DeviceKind>(app, "--device", flags.device,
-                        {{"cpu", DeviceKind::kCpu}, {"cuda", DeviceKind::kCuda}, {"null", DeviceKind::kNull}},
-                        "cpu",
-                        "cuda: the NVIDIA GPU number LOCAL_RANK, or the only one that this rank is shown; "
-                        "null computes nothing and keeps simulated time");
-  app.add_option("--threads", flags.threads, "Threads that compute in each rank")
-      ->type_name("N")
-      ->check(CLI::Range(1, kMaxThreads));
-  std::vector<std::pair<std::string_view, std::optional<cpu::Isa>>> isas = {{"auto", std::nullopt}};
-  for (cpu::Isa isa : cpu::UsableIsas()) isas.emplace_back(cpu::Name(isa), isa);
-  AddChoice<std::optional<cpu::Isa>>(app, "--instruction-set", flags.instruction_set, std::move(isas), "auto",
-                                     "Best one for kernels on the CPU, of those that this machine has; all "
-                                     "ranks use the best one that every "
-                                     "rank may use, since results differ between them");
-  AddChoice<bool>(app, "--kernels", flags.generated_kernels, {{"generated", true}, {"reference", false}},
-                  "generated",
-                  "reference: no code of the plan is run; what it was made of is computed op by op, slowly");
-  AddChoice<CollectiveBackend>(app, "--comm-backend", flags.backend,
-                               {{"auto", CollectiveBackend::kAuto},
-                                {"shm", CollectiveBackend::kShm},
-                                {"gloo", CollectiveBackend::kGloo},
-                                {"nccl", CollectiveBackend::kNccl}},
-                               "auto",
-                               "shm: shared memory on one host; gloo: TCP; nccl: between GPUs; auto: nccl "
-                               "with --device=cuda, else shm "
-                               "when all ranks share a host");
-  app.add_option("--timeout", flags.timeout_seconds,
-                 "Seconds to wait for other ranks, when meeting and in each collective")
-      ->type_name("S")
-      ->capture_default_str()
-      ->check(NumberIn(0.1, 1e7));
-  app.add_option("--grace", flags.grace_seconds,
-                 "Seconds that SIGTERM or SIGUSR1 leaves a run to save and end, where it writes checkpoints; "
-                 "launchers kill after 30")
-      ->type_name("S")
-      ->capture_default_str()
-      ->check(NumberIn(0, 1e7));
+template <typename Add>
+void AddRunRows(TrainingSettings& run, Add add) {
+#define FT_RUN(TYPE, NAME, DEFAULT, KEEP, VALUE, PLACEHOLDER, HELP, ...) \
+  add(RunRow<TYPE>(#NAME, run.NAME, VALUE, DEFAULT, PLACEHOLDER, HELP, SettingTraits{__VA_ARGS__}), "", {});
+#include "runtime/base/settings.def"
 }
 
-std::string CheckTogether(const CLI::App& app, const Flags& flags) {
-  if (flags.device != DeviceKind::kNull && flags.data.empty())
-    return "--data is missing: what shall it train on?";
-  if (flags.device != DeviceKind::kNull && app.count("--world-size") > 0)
-    return "--world-size is for --device=null; otherwise the launcher sets it";
-  if (flags.mesh.has_value() && app.count("--world-size") > 0 &&
-      flags.mesh->world_size() != flags.world_size) {
+// All flags; they fill `flags`, which outlives them.
+std::vector<FlagRow> RowsOf(Flags& flags) {
+  std::vector<FlagRow> rows;
+  const char* group = "";
+  const auto add = [&](FlagRow row, const std::string& usual, const FlagTraits& traits) {
+    row.group = group;
+    row.usual = usual == "0" || traits.is_switch ? "" : usual;
+    row.traits = traits;
+    rows.push_back(std::move(row));
+  };
+#define FT_GROUP(TITLE) group = TITLE;
+#define FT_RUN_FLAGS() AddRunRows(flags.run, add);
+#define FT_FLAG(TYPE, NAME, DEFAULT, VALUE, PLACEHOLDER, HELP, ...) \
+  add(Row(#NAME, flags.NAME, VALUE, PLACEHOLDER, HELP), Shown(VALUE, flags.NAME), FlagTraits{__VA_ARGS__});
+#include "tools/ftexec/flags.def"
+  return rows;
+}
+
+void AddTo(CLI::App& app, const FlagRow& row) {
+  const auto set = [&row](const std::string& text) {
+    if (const std::string mistake = row.set(text); !mistake.empty())
+      throw CLI::ValidationError(row.flag, mistake);
+  };
+  CLI::Option* option = nullptr;
+  if (row.traits.is_switch) {
+    option = app.add_flag_callback(row.flag, [set] { set("on"); }, row.help);
+  } else {
+    option = app.add_option_function<std::string>(row.flag, set, row.help)->type_name(row.placeholder);
+  }
+  option->group(row.group)->default_str(row.usual);
+  if (row.traits.is_list) option->expected(1)->join(',');
+}
+
+//===----------------------------------------------------------------------===//
+// What goes together
+//===----------------------------------------------------------------------===//
+
+std::string CheckTraits(const CLI::App& app, const Flags& flags, const FlagRow& row) {
+  const std::string_view needs = row.traits.needs, device = row.traits.device;
+  if (app.count(row.flag) == 0) return "";
+  if (!needs.empty() && app.count(std::string(needs)) == 0)
+    return fmt::format("{} needs {}", row.flag, needs);
+  const bool is_cuda = flags.device == DeviceKind::kCuda;
+  if (!device.empty() && (device == "cuda") != is_cuda && (device == "cuda" || is_cuda))
+    return fmt::format("{} is for --device={}", row.flag, device);
+  if (row.traits.computes && flags.device == DeviceKind::kNull)
+    return row.flag + " makes no sense with --device=null, which computes nothing";
+  return "";
+}
+
+std::string CheckTogether(const CLI::App& app, const Flags& flags, const std::vector<FlagRow>& rows) {
+  const bool is_null = flags.device == DeviceKind::kNull, has_world_size = app.count("--world-size") > 0;
+  if (!is_null && flags.data.empty()) return "--data is missing: what shall it train on?";
+  if (!is_null && has_world_size) return "--world-size is for --device=null; otherwise the launcher sets it";
+  if (flags.mesh.has_value() && has_world_size && flags.mesh->world_size() != flags.world_size) {
     return absl::StrCat("--mesh=", MeshText(*flags.mesh), " has ", flags.mesh->world_size(),
                         " ranks, but --world-size is ", flags.world_size);
   }
-  if (app.count("--allow-unused") > 0 && flags.init.empty()) return "--allow-unused needs --init";
-  for (const char* name : {"--eval-every", "--eval-steps"}) {
-    if (app.count(name) > 0 && flags.eval_data.empty()) return std::string(name) + " needs --eval-data";
-  }
-  for (const char* name : kCudaOptions) {
-    if (app.count(name) > 0 && flags.device != DeviceKind::kCuda)
-      return std::string(name) + " is for --device=cuda";
-  }
-  if (flags.backend == CollectiveBackend::kNccl && flags.device != DeviceKind::kCuda)
+  if (app.count("--warmup-steps") > 0 && app.count("--warmup-ratio") > 0)
+    return "--warmup-ratio excludes --warmup-steps";
+  if (flags.comm_backend == CollectiveBackend::kNccl && flags.device != DeviceKind::kCuda)
     return "--comm-backend=nccl is for --device=cuda";
-  if (flags.device == DeviceKind::kCuda && flags.emulated_link.has_value())
-    return "--emulate-link is for --device=cpu";
-  for (const char* name : {"--threads", "--instruction-set"}) {
-    if (flags.device == DeviceKind::kCuda && app.count(name) > 0)
-      return std::string(name) + " is for --device=cpu";
+  for (const FlagRow& row : rows) {
+    if (std::string mistake = CheckTraits(app, flags, row); !mistake.empty()) return mistake;
   }
-  if (app.count("--trace-steps") > 0 && flags.trace.empty()) return "--trace-steps needs --trace";
-  if (flags.device == DeviceKind::kNull) {
-    for (const char* name : {"--init", "--save-weights", "--metrics", "--eval-data", "--emulate-link",
-                             "--checkpoint-dir", "--resume"}) {
-      if (app.count(name) > 0)
-        return std::string(name) + " makes no sense with --device=null, which computes nothing";
-    }
-  }
+  if (flags.resumes_automatically() && !flags.saves()) return "--resume=auto needs --checkpoint-dir";
+  if (!flags.resume.empty() && !flags.resumes_automatically() && !flags.init.empty())
+    return "--init and --resume=PATH both say what to start from; give one of them";
   return "";
 }
 
@@ -369,14 +314,9 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   CLI::App app(kDescription, "ftexec");
   app.footer(kFooter);
   app.set_version_flag("--version", FT_VERSION);
-  AddInput(app, flags);
-  AddTraining(app, flags);
-  AddEvaluation(app, flags);
-  AddOutput(app, flags);
-  AddCheckpoints(app, flags.checkpoints);
-  AddMachine(app, flags);
-  AddCuda(app, flags.cuda);
-  AddRanks(app, flags);
+  app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
+  const std::vector<FlagRow> rows = RowsOf(flags);
+  for (const FlagRow& row : rows) AddTo(app, row);
   // Unknown options are looked at first, before a missing one is complained about.
   app.allow_extras();
   // For CLI11, `--metrics= --steps=3` would name the file "--steps=3".
@@ -393,11 +333,23 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   } catch (const CLI::ParseError& error) {
     return Usage(Explain(app, error));
   }
-  std::string mistake = CheckTogether(app, flags);
-  if (mistake.empty()) mistake = CheckTogether(app, flags.checkpoints);
-  if (!mistake.empty()) return Usage(mistake);
+  if (const std::string mistake = CheckTogether(app, flags, rows); !mistake.empty()) return Usage(mistake);
   if (flags.mesh.has_value()) flags.world_size = flags.mesh->world_size();
   return -1;
+}
+
+std::string FlagsAsMarkdown() {
+  Flags flags;
+  flags.share_gpus = false;  // whatever the environment here says
+  std::string text, group;
+  for (const FlagRow& row : RowsOf(flags)) {
+    if (row.group != group)
+      absl::StrAppend(&text, "\n## ", group = row.group, "\n\n| flag | default | meaning |\n|---|---|---|\n");
+    const std::string value = row.traits.is_switch ? "" : "=" + row.placeholder;
+    absl::StrAppend(&text, "| `", row.flag, absl::StrReplaceAll(value, {{"|", "\\|"}}), "` | ", row.usual,
+                    " | ", absl::StrReplaceAll(row.help, {{"|", "\\|"}, {"<", "&lt;"}}), " |\n");
+  }
+  return text;
 }
 
 }  // namespace ft

@@ -9,6 +9,8 @@
 #include "absl/time/time.h"
 #include "runtime/backends/cpu/isa.h"
 #include "runtime/backends/cuda/platform.h"
+#include "runtime/checkpoint/state/file_layout.h"
+#include "runtime/checkpoint/state/folder.h"
 #include "runtime/collective/create.h"
 #include "runtime/collective/emulated_link.h"
 #include "runtime/data/data_format.h"
@@ -16,59 +18,50 @@
 #include "runtime/executor/training_settings.h"
 #include "runtime/metrics/progress.h"
 #include "runtime/plan/mesh.h"
-#include "tools/ftexec/checkpoint_flags.h"
+#include "tools/ftexec/gpu_sharing.h"
 
 namespace ft {
 
 inline constexpr int kMaxThreads = 4096;  // of a rank, that compute
+inline constexpr int64_t kMostKept = int64_t{1} << 48;
 
 enum class DeviceKind { kCpu, kCuda, kNull };
+enum class Kernels { kGenerated, kReference };
+enum class DataChanged { kRefused, kRestart };  // since the run that is resumed
 
-struct CudaFlags {
-  bool graph = true;               // steps are recorded and replayed
-  cuda::PlatformOptions platform;  // `deterministic` is for collectives, too
+// Between two checkpoints: steps, or time by the clock; neither: one at the end.
+struct SaveInterval {
+  int64_t steps = 0;
+  absl::Duration time = absl::ZeroDuration();
 };
 
+// A field for each row of flags.def, which says what it means. What is not given and has no default is empty
+// or 0.
 struct Flags {
   std::vector<std::string> arguments;  // all of them, as they were given
   std::string plan;
-  std::vector<DataEntry> data;
-  DataFormat data_format = DataFormat::kAuto;
   TrainingSettings
       run;  // absent ones: what the plan says, else the defaults; steps: else one pass over the data
-  std::vector<DataEntry> eval_data;  // without weights
-  int64_t eval_every = 0;            // 0: only at the end
-  int64_t eval_steps = 0;            // 0: all of the data
-  bool check = false;                // prove the job, train nothing
-  DeviceKind device = DeviceKind::kCpu;
-  CudaFlags cuda;
-  bool generated_kernels = true;            // else clusters are walked
-  std::optional<cpu::Isa> instruction_set;  // absent: the best that every rank has
-  int threads = 0;              // 0: OMP_NUM_THREADS, or the cores shared among the ranks of this host
-  std::optional<bool> shuffle;  // absent: on, or as the run that is resumed
-  std::string init;
-  std::vector<std::string> allow_unused;  // globs
-  std::string save_weights;
-  CheckpointFlags checkpoints;
-  std::string metrics;
-  std::string log_dir;
-  std::string trace;
-  int64_t trace_steps = 3;
-  ProgressMode progress = ProgressMode::kAuto;
-  CollectiveBackend backend = CollectiveBackend::kAuto;
-  double timeout_seconds = 300;
-  double grace_seconds = 25;
-  int world_size = 0;        // null device; 0: what the plan was compiled for
-  std::optional<Mesh> mesh;  // absent: the plan's default
-  std::optional<EmulatedLink> emulated_link;
+#define FT_FLAG(TYPE, NAME, DEFAULT, ...) TYPE NAME = DEFAULT;
+#include "tools/ftexec/flags.def"
 
-  absl::Duration timeout() const { return absl::Seconds(timeout_seconds); }
-  absl::Duration grace() const { return absl::Seconds(grace_seconds); }
+  bool saves() const { return !checkpoint_dir.empty(); }
+  bool resumes_automatically() const { return resume == "auto"; }
+  Retention retention() const { return {.newest = keep, .every = keep_every, .best = keep_best}; }
+  cuda::PlatformOptions platform() const {
+    return {.allow_tf32 = tf32,
+            .attention = attention,
+            .deterministic = deterministic,
+            .share_devices = share_gpus};
+  }
 };
 
 // Fills `flags`. Returns -1 to go on; otherwise the status to exit with, everything having been printed: 0
 // after --help or
 // --version, 2 for a mistake.
 int ParseFlags(int argc, char** argv, Flags& flags);
+
+// The table of docs/reference/ftexec.md.
+std::string FlagsAsMarkdown();
 
 }  // namespace ft

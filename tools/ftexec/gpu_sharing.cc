@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/ranks_text.h"
 #include "runtime/collective/nccl/nccl_api.h"
+#include "tools/ftexec/flags.h"
 
 namespace ft {
 namespace {
@@ -35,7 +36,7 @@ bool NcclMayShareGpus() {
 
 void TellNcclOfSharing(const Flags& flags) {
   if (flags.device != DeviceKind::kCuda) return;
-  if (flags.cuda.platform.share_devices)
+  if (flags.share_gpus)
     setenv(kVariable, "1", 1);
   else
     unsetenv(kVariable);

@@ -5,9 +5,10 @@
 
 #include "absl/status/status.h"
 #include "runtime/collective/rendezvous/peer_info.h"
-#include "tools/ftexec/flags.h"
 
 namespace ft {
+
+struct Flags;
 
 // What NCCL's own variable for it says, NCCL_MULTI_RANK_GPU_ENABLE: the default of --share-gpus.
 bool NcclMayShareGpus();

@@ -63,13 +63,13 @@ TEST(GpuSharingTest, NcclsVariableIsTheDefaultAndFollowsTheFlag) {
   setenv(kName, "1", 1);
   EXPECT_TRUE(NcclMayShareGpus());
   Flags flags;
-  flags.cuda.platform.share_devices = false;
+  flags.share_gpus = false;
   TellNcclOfSharing(flags);
   EXPECT_TRUE(NcclMayShareGpus()) << "not our business without GPUs";
   flags.device = DeviceKind::kCuda;
   TellNcclOfSharing(flags);
   EXPECT_FALSE(NcclMayShareGpus());
-  flags.cuda.platform.share_devices = true;
+  flags.share_gpus = true;
   TellNcclOfSharing(flags);
   EXPECT_TRUE(NcclMayShareGpus());
   unsetenv(kName);

@@ -164,7 +164,7 @@ absl::Status Settle(const Flags& flags, Job& job) {
   absl::StatusOr<LrSchedule> lr = run.Schedule(job.steps);
   if (lr.ok()) job.lr = *lr;
   job.lr_status = lr.status();
-  return flags.checkpoints.resume.empty() ? job.lr_status : absl::OkStatus();
+  return flags.resume.empty() ? job.lr_status : absl::OkStatus();
 }
 
 DeviceClass DeviceClassOf(DeviceKind device, const proto::Plan& plan) {
@@ -294,26 +294,25 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
                           job.eval_data->num_tokens(), IdentityHash(IdentityOf(*job.eval_data)),
                           flags.eval_every, flags.eval_steps);
   }
-  const CheckpointFlags& checkpoints = flags.checkpoints;
-  if (checkpoints.saves() || !checkpoints.resume.empty()) {
+  if (flags.saves() || !flags.resume.empty()) {
     absl::StrAppendFormat(
         &text,
         " checkpoint_dir=%s save_every=%d save_every_s=%.17g state_dict_type=%s resume=%s data_changed=%s",
-        OnOff(checkpoints.saves()), checkpoints.every_steps, absl::ToDoubleSeconds(checkpoints.every),
-        checkpoints.type.has_value() ? std::string(Name(*checkpoints.type)) : "auto", checkpoints.resume,
-        checkpoints.restart_data ? "restart" : "error");
+        OnOff(flags.saves()), flags.save_every.steps, absl::ToDoubleSeconds(flags.save_every.time),
+        flags.state_dict_type.has_value() ? Name(*flags.state_dict_type) : "auto", flags.resume,
+        flags.data_changed == DataChanged::kRestart ? "restart" : "error");
   }
   // These decide which collectives a rank takes part in, when it enqueues and when it replays them, and how
   // it computes. Steps of a trace are enqueued.
-  const cuda::PlatformOptions& platform = flags.cuda.platform;
+  const cuda::PlatformOptions platform = flags.platform();
   absl::StrAppendFormat(
       &text,
       " device=%s comm_backend=%s trace_steps=%d cuda_graph=%s deterministic=%s tf32=%s attention=%s "
       "share_gpus=%s kernels=%s",
-      Name(flags.device), Name(flags.backend), flags.trace.empty() ? 0 : flags.trace_steps,
-      OnOff(flags.cuda.graph), OnOff(platform.deterministic), OnOff(platform.allow_tf32),
+      Name(flags.device), Name(flags.comm_backend), flags.trace.empty() ? 0 : flags.trace_steps,
+      OnOff(flags.cuda_graph), OnOff(platform.deterministic), OnOff(platform.allow_tf32),
       Name(platform.attention), OnOff(flags.device == DeviceKind::kCuda && platform.share_devices),
-      flags.generated_kernels ? "generated" : "reference");
+      flags.kernels == Kernels::kGenerated ? "generated" : "reference");
   return text;
 }
 

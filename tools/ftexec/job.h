@@ -31,9 +31,9 @@ struct Job {
   LrSchedule lr;
   // Of a schedule that is not possible, unless the checkpoint that the run goes on from has the rest of it.
   absl::Status lr_status;
-  int64_t seed = 42;
+  int64_t seed = RunSettings().seed;
   bool shuffle = true;
-  int64_t max_bad_steps = kDefaultMaxBadSteps;
+  int64_t max_bad_steps = RunSettings().max_bad_steps;
   int threads = 1;
   bool may_spin = false;  // there are cores for threads that wait
 

@@ -77,7 +77,7 @@ int Run(const Flags& flags, const NcclSource& load_nccl) {
   if (!guard.ok()) return Report(guard.status(), Prefix(*environment), *environment, flags.log_dir);
   (*guard)->set_prefix(Prefix(*environment));
   if (!environment->remark.empty()) PrintError(Prefix(*environment) + OneLine(environment->remark));
-  (*guard)->set_grace(flags.grace());
+  (*guard)->set_grace(flags.grace);
   (*guard)->OnEnd([&](const absl::Status& reason, int signal) { report.Write(reason, signal); });
   const absl::Status status = CatchAll([&]() -> absl::Status {
     FT_RETURN_IF_ERROR(report.Start());

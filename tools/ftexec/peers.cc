@@ -12,7 +12,7 @@ absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, Failur
                                   .label = FingerprintLabel(flags, job),
                                   .instruction_set = std::string(device.best_instruction_set()),
                                   .gpu = device.gpu(),
-                                  .timeout = flags.timeout()};
+                                  .timeout = flags.timeout};
   FT_ASSIGN_OR_RETURN(peers.rendezvous, Rendezvous::Join(job.environment, options));
   report.SetMeeting(*peers.rendezvous);
   if (const absl::Status status = device.CheckGpus(peers.rendezvous->peers()); !status.ok())
@@ -25,14 +25,14 @@ absl::Status Meet(const Flags& flags, const Job& job, RankDevice& device, Failur
 absl::Status Connect(const Flags& flags, const Job& job, const RankDevice& device, Peers& peers) {
   CommunicatorOptions communicators;
   communicators.cuda = device.cuda_side();
-  communicators.deterministic = flags.cuda.platform.deterministic;
+  communicators.deterministic = flags.deterministic;
   FT_ASSIGN_OR_RETURN(peers.backend,
-                      ResolveBackend(*peers.rendezvous, flags.backend, communicators.cuda.has_value()));
+                      ResolveBackend(*peers.rendezvous, flags.comm_backend, communicators.cuda.has_value()));
   communicators.backend = peers.backend;
-  communicators.timeout = flags.timeout();
+  communicators.timeout = flags.timeout;
   communicators.threads_per_rank = job.threads;
   communicators.interrupted = [monitor = peers.monitor.get()] { return monitor->status(); };
-  communicators.link = flags.emulated_link;
+  communicators.link = flags.emulate_link;
   FT_ASSIGN_OR_RETURN(peers.communicators,
                       CreatePlanCommunicators(*peers.rendezvous, job.plan(), job.bound.mesh, communicators));
   return absl::OkStatus();

@@ -18,12 +18,12 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags,
   std::unique_ptr<RankDevice> rank_device(new RankDevice());
   if (flags.device == DeviceKind::kCuda) {
     rank_device->is_cpu_ = false;
-    rank_device->tf32_ = flags.cuda.platform.allow_tf32;
+    rank_device->tf32_ = flags.tf32;
     FT_ASSIGN_OR_RETURN(cuda::OpenedDevice opened,
-                        cuda::OpenCudaDevice(job.environment.local_rank, {.platform = flags.cuda.platform,
-                                                                          .world_size = job.world_size()}));
+                        cuda::OpenCudaDevice(job.environment.local_rank,
+                                             {.platform = flags.platform(), .world_size = job.world_size()}));
     rank_device->device_ = std::move(opened.device);
-    rank_device->may_share_ = flags.cuda.platform.share_devices;
+    rank_device->may_share_ = flags.share_gpus;
     rank_device->gpu_ = std::move(opened.pci_address);
     rank_device->used_before_ = opened.used_before;
     rank_device->cuda_side_ = CudaSide{.driver = opened.driver, .rank_sum = opened.rank_sum};

@@ -30,11 +30,13 @@ std::string ValueText(const proto::Attribute& attribute) {
 }
 
 // Settings of a plan that a run takes from elsewhere, or that say nothing of what is computed.
-bool IsOfRun(const std::string& name) {
-  static constexpr std::string_view kNames[] = {
-      "lr",   "min_lr",      "warmup_min_lr", "warmup_ratio",  "warmup_steps",    "steps",
-      "seed", "lr_schedule", "warmup_type",   "lr_convention", "state_dict_type", "max_bad_steps"};
-  return std::count(std::begin(kNames), std::end(kNames), name) > 0;
+bool IsOfRun(std::string_view name) {
+  if (name == "global_batch") return false;
+#define FT_RUN FT_PLANNED
+#define FT_PLANNED(TYPE, NAME, ...) \
+  if (name == #NAME) return true;
+#include "runtime/base/settings.def"
+  return false;
 }
 
 // Collects "name now (was before)".
@@ -66,7 +68,7 @@ class Differences {
 };
 
 // The schedule and seed of the manifest, as a plan would suggest them.
-absl::StatusOr<TrainingSettings> SettingsOf(const proto::Manifest::Run& run, TrainingSettings of_plan) {
+TrainingSettings SettingsOf(const proto::Manifest::Run& run, TrainingSettings of_plan) {
   of_plan.lr = run.lr();
   of_plan.min_lr = run.min_lr();
   of_plan.warmup_steps = static_cast<int64_t>(run.warmup_steps());
@@ -75,9 +77,9 @@ absl::StatusOr<TrainingSettings> SettingsOf(const proto::Manifest::Run& run, Tra
   of_plan.steps = static_cast<int64_t>(run.total_steps());
   of_plan.seed = static_cast<int64_t>(run.seed());
   if (run.max_bad_steps() > 0) of_plan.max_bad_steps = static_cast<int64_t>(run.max_bad_steps());
-  FT_ASSIGN_OR_RETURN(of_plan.lr_schedule, ParseLrScheduleKind(run.lr_schedule()));
-  FT_ASSIGN_OR_RETURN(of_plan.warmup, ParseWarmup(run.warmup()));
-  FT_ASSIGN_OR_RETURN(of_plan.lr_convention, ParseLrConvention(run.lr_convention()));
+  of_plan.lr_schedule = run.lr_schedule();
+  of_plan.warmup_type = run.warmup();
+  of_plan.lr_convention = run.lr_convention();
   return of_plan;
 }
 
@@ -96,12 +98,12 @@ absl::StatusOr<DataIdentity> DataOf(const proto::Manifest& manifest) {
 }
 
 // Other data than before is an error, or read from its beginning.
-absl::Status SettleData(const CheckpointFlags& flags, const proto::Manifest& manifest, const Job& job,
+absl::Status SettleData(const Flags& flags, const proto::Manifest& manifest, const Job& job,
                         TrainingPosition& position, Differences& differences) {
   FT_ASSIGN_OR_RETURN(const DataIdentity before, DataOf(manifest));
   const std::string change = DataChange(before, IdentityOf(*job.data));
   if (change.empty()) return absl::OkStatus();
-  if (!flags.restart_data)
+  if (flags.data_changed != DataChanged::kRestart)
     return absl::InvalidArgumentError(
         fmt::format("--data is not what the run had until here: {}; --data-changed=restart reads it from its "
                     "beginning",
@@ -211,10 +213,9 @@ absl::StatusOr<std::vector<std::string>> SettleResumed(const Flags& flags, const
   FT_RETURN_IF_ERROR(CheckCounts(manifest));
   const proto::Manifest::Run& before = manifest.run();
   FT_ASSIGN_OR_RETURN(const TrainingSettings of_plan, TrainingSettingsOf(job.plan()));
-  FT_ASSIGN_OR_RETURN(const TrainingSettings of_manifest, SettingsOf(before, of_plan));
-  const TrainingSettings run = TrainingSettings::Merge(flags.run, of_manifest);
+  const TrainingSettings run = TrainingSettings::Merge(flags.run, SettingsOf(before, of_plan));
   Differences differences;
-  FT_RETURN_IF_ERROR(SettleData(flags.checkpoints, manifest, job, position, differences));
+  FT_RETURN_IF_ERROR(SettleData(flags, manifest, job, position, differences));
   job.steps = *run.steps;
   job.steps_follow_data = before.steps_follow_data() && !flags.run.steps.has_value();
   if (job.steps_follow_data) {

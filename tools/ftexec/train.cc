@@ -62,7 +62,7 @@ class Run {
       PrintHeader(flags_, job_, device_,
                   {.backend = peers_.backend,
                    .staging_bytes = peers_.communicators.staging_bytes(),
-                   .link = flags_.emulated_link});
+                   .link = flags_.emulate_link});
     FT_RETURN_IF_ERROR(loop_->Run(
         *sampler_,
         {.metrics = metrics_.get(),
@@ -114,7 +114,7 @@ class Run {
     FT_RETURN_IF_ERROR(CreateExecutor());
     guard_.OnCancel([this](const absl::Status& reason) { Cancel(reason); });
     peers_.monitor->OnLoss([this](const absl::Status& reason) { guard_.PeerLost(reason); });
-    peers_.monitor->wishes().set_timeout(flags_.timeout());
+    peers_.monitor->wishes().set_timeout(flags_.timeout);
     FT_RETURN_IF_ERROR(OpenCheckpoints());
     guard_.OnWish([this](Wish wish) { return CanSave() && peers_.monitor->wishes().Request(wish); });
     FT_RETURN_IF_ERROR(MakeLoop());
@@ -138,7 +138,7 @@ class Run {
 
   // Where the run goes on from, which settles what the job is.
   absl::Status OpenCheckpoints() {
-    if (!flags_.checkpoints.saves() && flags_.checkpoints.resume.empty()) return absl::OkStatus();
+    if (!flags_.saves() && flags_.resume.empty()) return absl::OkStatus();
     const Checkpoints::Voice voice = {.say = [this](const std::string& line) { Say(line); },
                                       .warn = [this](const std::string& line) { Warn(line); }};
     FT_ASSIGN_OR_RETURN(checkpoints_, Checkpoints::Open(flags_, job_, device_, *executor_, *peers_.monitor,
@@ -169,7 +169,7 @@ class Run {
   }
 
   // Whether this run writes checkpoints; it takes no wishes for them else. The same on all ranks.
-  bool CanSave() const { return flags_.checkpoints.saves(); }
+  bool CanSave() const { return flags_.saves(); }
 
   std::function<std::optional<SaveCost>()> SaveCosts() {
     if (!CanSave()) return {};
@@ -187,9 +187,9 @@ class Run {
   absl::Status CreateExecutor() {
     auto executor =
         Executor::Create(job_.plan(), job_.bound, device_.device(), peers_.communicators.table(), job_.rank(),
-                         {.record = flags_.cuda.graph,
+                         {.record = flags_.cuda_graph,
                           .on_failure = [this](const absl::Status& s) { guard_.Failed(s); },
-                          .generated_kernels = flags_.generated_kernels});
+                          .generated_kernels = flags_.kernels == Kernels::kGenerated});
     if (absl::IsResourceExhausted(executor.status()) && job_.rank() == 0) PrintArena(job_);
     FT_RETURN_IF_ERROR(executor.status());
     executor_ = *std::move(executor);
@@ -224,7 +224,7 @@ class Run {
       trace_ =
           std::make_unique<TraceSession>(job_.plan(), *executor_, loop_->programs().num_commands(*executor_),
                                          job_.rank(), flags_.trace_steps);
-      if (flags_.emulated_link.has_value()) trace_->SetLabel(LinkText(*flags_.emulated_link));
+      if (flags_.emulate_link.has_value()) trace_->SetLabel(LinkText(*flags_.emulate_link));
     }
     ReportMemory();
     return absl::OkStatus();

@@ -1,5 +1,7 @@
 #include "tools/ftc/config/configure.h"
 
+#include <type_traits>
+
 #include "fmt/format.h"
 #include "runtime/base/status_macros.h"
 #include "tools/ftc/config/config_files.h"
@@ -12,28 +14,24 @@ namespace ftc {
 ft::compiler::CompileOptions CompileOptionsOf(const Configuration& configuration) {
   ft::compiler::CompileOptions options = configuration.options;
   const RunSettings& run = configuration.run;
-  options.runNumbers = {{"lr", run.lr},
-                        {"warmup_steps", static_cast<double>(run.warmup_steps)},
-                        {"warmup_ratio", run.warmup_ratio},
-                        {"min_lr", run.min_lr},
-                        {"seed", static_cast<double>(run.seed)},
-                        {"max_bad_steps", static_cast<double>(run.max_bad_steps)}};
-  if (run.steps > 0) options.runNumbers.emplace_back("steps", static_cast<double>(run.steps));
-  options.runTexts = {{"lr_schedule", run.lr_schedule}, {"state_dict_type", run.state_dict_type}};
-  if (configuration.global_batch > 0)
-    options.runNumbers.emplace_back("global_batch", static_cast<double>(configuration.global_batch));
   const RunSettings usual;
-  if (run.warmup_min_lr != usual.warmup_min_lr)
-    options.runNumbers.emplace_back("warmup_min_lr", run.warmup_min_lr);
-  if (run.warmup_type != usual.warmup_type) options.runTexts.emplace_back("warmup_type", run.warmup_type);
-  if (run.lr_convention != usual.lr_convention)
-    options.runTexts.emplace_back("lr_convention", run.lr_convention);
+  [[maybe_unused]] constexpr bool kAlways = true, kUnlessUsual = false;
+  const auto keep = [&](const char* name, const auto& value) {
+    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>)
+      options.runNumbers.emplace_back(name, static_cast<double>(value));
+    else
+      options.runTexts.emplace_back(name, value);
+  };
+#define FT_RUN FT_PLANNED
+#define FT_PLANNED(TYPE, NAME, DEFAULT, KEEP, ...) \
+  if (KEEP || run.NAME != usual.NAME) keep(#NAME, run.NAME);
+#include "runtime/base/settings.def"
   return options;
 }
 
 std::variant<Given, std::string> GivenByFlag(size_t setting, std::string_view text) {
   const Setting& row = Settings()[setting];
-  const std::string flag = "--" + FlagName(row.name);
+  const std::string flag = "--" + ft::SettingFlag(row.name);
   Configuration scratch;
   const std::string mistake = row.value.set(text, scratch);
   if (!mistake.empty()) return fmt::format("{}: {}", flag, mistake);
@@ -60,7 +58,7 @@ absl::StatusOr<std::variant<Effective, Refusal>> Configure(const std::string& pa
   if (effective == nullptr) return resolved;
   effective->remarks.insert(effective->remarks.begin(), layer.remarks.begin(), layer.remarks.end());
   Configuration& configuration = effective->configuration;
-  FT_ASSIGN_OR_RETURN(configuration.options.overlap.target, TargetNamed(configuration.target));
+  FT_ASSIGN_OR_RETURN(configuration.options.target, TargetNamed(configuration.target));
   return resolved;
 }
 

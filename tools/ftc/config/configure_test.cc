@@ -46,9 +46,9 @@ TEST(ConfigureTest, FlagsOverTheFileOverDefaults) {
   const Configuration& c = effective.configuration;
   EXPECT_EQ(c.options.strategy, "shard_grad_op");
   EXPECT_EQ(c.run.lr, 0.2);
-  EXPECT_EQ(c.options.precision.paramDtype, "bf16");
-  EXPECT_EQ(c.options.precision.reduceDtype, "fp32");
-  EXPECT_EQ(c.options.precision.bufferDtype, "fp32");
+  EXPECT_EQ(c.options.paramDtype, "bf16");
+  EXPECT_EQ(c.options.reduceDtype, "fp32");
+  EXPECT_EQ(c.options.bufferDtype, "fp32");
   EXPECT_EQ(c.run.seed, 42);
   EXPECT_EQ(NameOf(effective.OriginOf("lr")), "--lr");
   EXPECT_EQ(NameOf(effective.OriginOf("strategy")), "'strategy' in train.yaml:1");
@@ -56,7 +56,7 @@ TEST(ConfigureTest, FlagsOverTheFileOverDefaults) {
   EXPECT_EQ(NameOf(effective.OriginOf("seed")), "the default");
   // A flag that stands for three wins over each of the file's.
   EXPECT_EQ(Good("strategy: ddp\nparam_dtype: bf16\n", {{"mixed_precision", "fp16"}})
-                .configuration.options.precision.paramDtype,
+                .configuration.options.paramDtype,
             "fp16");
 }
 
@@ -111,11 +111,11 @@ TEST(ConfigureTest, OffloadAddsUp) {
       "strategy: zero3\nzero_optimization:\n  offload_optimizer: {device: cpu}\n  offload_param: {device: "
       "cpu}\n";
   const Effective both = Good(zero + "offload: activations\n");
-  EXPECT_TRUE(both.configuration.options.offload.optimizer);
-  EXPECT_TRUE(both.configuration.options.offload.parameters);
-  EXPECT_TRUE(both.configuration.options.offload.activations);
+  EXPECT_TRUE(both.configuration.options.offloadOptimizer);
+  EXPECT_TRUE(both.configuration.options.offloadParameters);
+  EXPECT_TRUE(both.configuration.options.offloadActivations);
   EXPECT_FALSE(Bad(zero + "offload: none\n").message.empty());
-  EXPECT_FALSE(Good(zero, {{"offload", "none"}}).configuration.options.offload.optimizer);
+  EXPECT_FALSE(Good(zero, {{"offload", "none"}}).configuration.options.offloadOptimizer);
 }
 
 TEST(ConfigureTest, SettingsWithoutEffectAreRemarked) {

@@ -57,20 +57,20 @@ std::optional<Refusal> CheckWarmup(Effective& effective) {
 }
 
 std::optional<Refusal> CheckMomentum(Effective& effective) {
-  const auto& optimizer = effective.configuration.options.optimizer;
-  if (optimizer.name != "sgd" || !optimizer.nesterov || optimizer.momentum > 0) return std::nullopt;
+  const ft::compiler::CompileOptions& options = effective.configuration.options;
+  if (options.optimizer != "sgd" || !options.nesterov || options.momentum > 0) return std::nullopt;
   return Contradiction(effective, "nesterov", "momentum", "nesterov wants a momentum above 0");
 }
 
 std::optional<Refusal> CheckMasterWeights(Effective& effective) {
   const ft::compiler::CompileOptions& options = effective.configuration.options;
-  const std::string& dtype = options.precision.paramDtype;
-  if (!options.precision.masterWeights && dtype != "bf16") {
+  const std::string& dtype = options.paramDtype;
+  if (!options.masterWeights && dtype != "bf16") {
     return Contradiction(effective, "master_weights", "param_dtype",
                          dtype == "fp32" ? "fp32 weights are their own master; off wants param_dtype: bf16"
                                          : "fp16 weights want fp32 masters; off wants param_dtype: bf16");
   }
-  if (!options.optimizer.stochasticRounding || !options.precision.masterWeights) return std::nullopt;
+  if (!options.stochasticRounding || !options.masterWeights) return std::nullopt;
   return Contradiction(effective, "stochastic_rounding", "master_weights",
                        "stochastic rounding wants bf16 weights without fp32 masters: param_dtype: bf16 and "
                        "master_weights: off");
@@ -95,21 +95,17 @@ struct Inert {
   std::string_view because;  // the setting that makes them so
 };
 
-bool ScalesLoss(const Configuration& c) {
-  return c.options.precision.paramDtype == "fp16" || c.options.precision.reduceDtype == "fp16";
-}
-
 const std::vector<Inert>& InertTable() {
   using C = Configuration;
   static const auto* const kTable = new std::vector<Inert>{
-      {{"momentum", "nesterov"}, [](const C& c) { return c.options.optimizer.name != "sgd"; }, "optimizer"},
-      {{"betas", "eps"}, [](const C& c) { return c.options.optimizer.name == "sgd"; }, "optimizer"},
-      {{"min_num_params"}, [](const C& c) { return c.options.units.wrap != "size"; }, "wrap"},
+      {{"momentum", "nesterov"}, [](const C& c) { return c.options.optimizer != "sgd"; }, "optimizer"},
+      {{"betas", "eps"}, [](const C& c) { return c.options.optimizer == "sgd"; }, "optimizer"},
+      {{"min_num_params"}, [](const C& c) { return c.options.wrap != "size"; }, "wrap"},
       {{"loss_scale", "initial_scale_power", "loss_scale_window", "hysteresis", "min_loss_scale"},
-       [](const C& c) { return !ScalesLoss(c); },
+       [](const C& c) { return !c.options.scalesLoss(); },
        "param_dtype"},
       {{"initial_scale_power", "loss_scale_window", "hysteresis", "min_loss_scale"},
-       [](const C& c) { return ScalesLoss(c) && c.options.precision.lossScale != 0; },
+       [](const C& c) { return c.options.scalesLoss() && c.options.lossScale != 0; },
        "loss_scale"},
       {{"accumulate"}, [](const C& c) { return c.options.microSteps == 1; }, "micro_steps"},
       {{"min_lr"}, [](const C& c) { return c.run.lr_schedule == "constant"; }, "lr_schedule"},

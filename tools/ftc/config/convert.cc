@@ -70,6 +70,14 @@ Converter ElementsToMib(std::string dtype) {
   return {convert, doc, true};
 }
 
+Converter ZeroStage() {
+  return FromWords({{"0", "no_shard"}, {"1", "zero1"}, {"2", "shard_grad_op"}, {"3", "full_shard"}});
+}
+
+Converter OffloadDevice(std::string part) {
+  return FromWords({{"cpu", std::move(part)}, {"none", ""}, {"null", ""}});
+}
+
 Converter FractionOfLr() {
   const auto convert = [](const Reading& r) {
     double fraction = 0;
@@ -110,8 +118,6 @@ Converter ActivationCheckpointingEnabled() {
   return {convert, "true: every_n:1; false: none"};
 }
 
-Converter EveryNLayers() { return CountOf("every_n"); }
-
 Converter DeepSpeedOptimizer() {
   const auto convert = [](const Reading& r) -> Conversion {
     const std::string plain = Plain(r.text);
@@ -146,10 +152,6 @@ Converter MaxLiveParameters() {
   };
   return {convert,
           "0: 1, only the unit in use; 1e12 and more: 0, no limit; else 2, the unit in use and the next"};
-}
-
-Converter FsdpMixedPrecision() {
-  return FromWords({{"true", "bf16"}, {"false", "no"}, {"fp16", "fp16"}, {"bf16", "bf16"}}, /*others=*/true);
 }
 
 Converter WorldSizeOfProcesses() {

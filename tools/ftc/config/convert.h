@@ -47,6 +47,10 @@ Converter FromWords(Synonyms words, bool others = false);
 Converter IntegerAbove(int64_t leave);
 // A number of elements, made into MiB by the size of what the setting `dtype` names.
 Converter ElementsToMib(std::string dtype);
+// DeepSpeed's stage of ZeRO, as a strategy.
+Converter ZeroStage();
+// cpu or none: whether this part is offloaded.
+Converter OffloadDevice(std::string part);
 // A fraction of the learning rate.
 Converter FractionOfLr();
 // One of the two decays of the moments; the other one is the sibling key's, or as it was.
@@ -56,10 +60,8 @@ Converter CountOf(std::string prefix);
 
 // Those for one key each.
 Converter ActivationCheckpointingEnabled();
-Converter EveryNLayers();
 Converter DeepSpeedOptimizer();
 Converter MaxLiveParameters();
-Converter FsdpMixedPrecision();
 Converter WorldSizeOfProcesses();
 // WarmupLR, WarmupDecayLR and WarmupCosineLR, in this order, are these.
 Converter DeepSpeedScheduler(std::array<std::string, 3> words);

@@ -75,9 +75,10 @@ std::string SettingsAsMarkdown() {
                           text.empty() ? "" : "\n", group);
     }
     const std::string shown = setting.value.show(Configuration());
-    text += fmt::format("| `{}`, `--{}={}` | {}.{} | {} | {} |\n", setting.name, FlagName(setting.name),
-                        Cell(setting.placeholder), Cell(setting.value.type), Cell(SynonymsText(setting)),
-                        shown.empty() ? "required" : "`" + shown + "`", Cell(setting.help));
+    text +=
+        fmt::format("| `{}`, `--{}={}` | {}.{} | {} | {} |\n", setting.name, ft::SettingFlag(setting.name),
+                    Cell(setting.placeholder), Cell(setting.value.type), Cell(SynonymsText(setting)),
+                    shown.empty() ? "required" : "`" + shown + "`", Cell(setting.help));
   }
   text +=
       "\n### Spellings of FSDP, DeepSpeed, Accelerate and Hugging Face\n\n| key | setting | values "

@@ -39,19 +39,19 @@ const Synonyms& WrapSynonyms() {
 
 std::string SetWrap(std::string_view text, Configuration& c) {
   constexpr std::string_view kNames = "names:";
-  ft::compiler::UnitOptions& units = c.options.units;
+  CompileOptions& options = c.options;
   if (Plain(text.substr(0, kNames.size())) != kNames) {
     std::string word;
     const std::string mistake =
         SetWord("wrap policy", text, {"transformer", "size", "none", "names:PAT"}, WrapSynonyms(), word);
     if (!mistake.empty()) return mistake;
     if (word == "names:PAT") return "names: wants globs of layers, such as names:transformer.h.*";
-    units.wrap = word;
-    units.names.clear();
+    options.wrap = word;
+    options.wrapNames.clear();
     return "";
   }
-  const std::string mistake = SetNames(text.substr(kNames.size()), units.names);
-  if (mistake.empty()) units.wrap = "names";
+  const std::string mistake = SetNames(text.substr(kNames.size()), options.wrapNames);
+  if (mistake.empty()) options.wrap = "names";
   return mistake;
 }
 
@@ -64,8 +64,8 @@ std::string SetBetas(std::string_view text, Configuration& c) {
   }
   if (parts.size() != 2 || betas.size() != 2)
     return fmt::format("wants two numbers in [0, 1), such as 0.9,0.95, not '{}'", text);
-  c.options.optimizer.beta1 = betas[0];
-  c.options.optimizer.beta2 = betas[1];
+  c.options.beta1 = betas[0];
+  c.options.beta2 = betas[1];
   return "";
 }
 
@@ -95,41 +95,34 @@ std::string SetRemat(std::string_view text, Configuration& c) {
   return "";
 }
 
-struct OffloadPart {
-  const char* name;
-  bool ft::compiler::OffloadOptions::* field;
-};
-constexpr OffloadPart kOffloadParts[] = {{"optimizer", &ft::compiler::OffloadOptions::optimizer},
-                                         {"parameters", &ft::compiler::OffloadOptions::parameters},
-                                         {"activations", &ft::compiler::OffloadOptions::activations}};
+constexpr std::pair<std::string_view, bool CompileOptions::*> kOffloadParts[] = {
+    {"optimizer", &CompileOptions::offloadOptimizer},
+    {"parameters", &CompileOptions::offloadParameters},
+    {"activations", &CompileOptions::offloadActivations}};
 
 std::string SetOffload(std::string_view text, Configuration& c) {
-  ft::compiler::OffloadOptions offload;
-  if (Plain(text) != "none") {
-    for (const std::string& word : SplitList(text)) {
-      const auto* part = std::find_if(std::begin(kOffloadParts), std::end(kOffloadParts),
-                                      [&](const OffloadPart& p) { return p.name == Plain(word); });
-      if (part == std::end(kOffloadParts))
-        return ft::UnknownName(
-            "part to offload", word,
-            std::vector<std::string_view>{"optimizer", "parameters", "activations", "none"});
-      offload.*part->field = true;
-    }
+  CompileOptions read;
+  for (const std::string& word : Plain(text) == "none" ? std::vector<std::string>() : SplitList(text)) {
+    const auto* part = std::find_if(std::begin(kOffloadParts), std::end(kOffloadParts),
+                                    [&](const auto& known) { return known.first == Plain(word); });
+    if (part == std::end(kOffloadParts))
+      return ft::UnknownName("part to offload", word, {"optimizer", "parameters", "activations", "none"});
+    read.*part->second = true;
   }
-  c.options.offload = offload;
+  for (const auto& [name, field] : kOffloadParts) c.options.*field = read.*field;
   return "";
 }
 
 std::string ShowOffload(const Configuration& c) {
   std::vector<std::string> words;
-  for (const OffloadPart& part : kOffloadParts) {
-    if (c.options.offload.*part.field) words.emplace_back(part.name);
+  for (const auto& [name, field] : kOffloadParts) {
+    if (c.options.*field) words.emplace_back(name);
   }
   return words.empty() ? "none" : JoinWords(words, ",");
 }
 
 std::string SetLossScale(std::string_view text, Configuration& c) {
-  double& scale = c.options.precision.lossScale;
+  double& scale = c.options.lossScale;
   if (Plain(text) == "dynamic") return scale = 0, "";
   const std::string mistake = SetNumber(text, {.low = 0, .high = 1e30}, scale);
   return mistake.empty() ? "" : fmt::format("'{}' is neither dynamic nor a number of at least 0", text);
@@ -162,15 +155,15 @@ Value StrategyValue() {
 
 Value WrapValue() {
   const auto show = [](const Configuration& c) {
-    const ft::compiler::UnitOptions& units = c.options.units;
-    return units.wrap == "names" ? "names:" + JoinWords(units.names, ",") : units.wrap;
+    const CompileOptions& options = c.options;
+    return options.wrap == "names" ? "names:" + JoinWords(options.wrapNames, ",") : options.wrap;
   };
   return {SetWrap, show, "transformer, size, none, names:PAT[,PAT]", WrapSynonyms()};
 }
 
 Value BetasValue() {
   const auto show = [](const Configuration& c) {
-    return ShowNumber(c.options.optimizer.beta1) + "," + ShowNumber(c.options.optimizer.beta2);
+    return ShowNumber(c.options.beta1) + "," + ShowNumber(c.options.beta2);
   };
   return {SetBetas, show, "two numbers in [0, 1)", {}};
 }
@@ -194,7 +187,7 @@ Value OffloadValue() { return {SetOffload, ShowOffload, "optimizer, parameters, 
 
 Value LossScaleValue() {
   const auto show = [](const Configuration& c) {
-    const double scale = c.options.precision.lossScale;
+    const double scale = c.options.lossScale;
     return scale == 0 ? "dynamic" : ShowNumber(scale);
   };
   return {SetLossScale, show, "dynamic (or 0), or a number", {}};

@@ -97,7 +97,7 @@ class JobCheck {
         .instruction_set =
             prepared_.device == nullptr ? "" : std::string(prepared_.device->best_instruction_set()),
         .gpu = prepared_.device == nullptr ? "" : prepared_.device->gpu(),
-        .timeout = flags_.timeout()};
+        .timeout = flags_.timeout};
     FT_ASSIGN_OR_RETURN(peers_.rendezvous, Rendezvous::Join(environment_, options));
     FT_ASSIGN_OR_RETURN(peers_.monitor, PeerMonitor::Start(*peers_.rendezvous));
     guard_.OnCancel([this](const absl::Status& reason) {
@@ -105,7 +105,7 @@ class JobCheck {
       peers_.monitor->Cancel(reason);
     });
     peers_.monitor->OnLoss([this](const absl::Status& reason) { guard_.PeerLost(reason); });
-    agree_ = AgreeWithin(flags_.timeout());
+    agree_ = AgreeWithin(flags_.timeout);
     ReckonMemory(flags_, *peers_.rendezvous, prepared_);
     return absl::OkStatus();
   }
@@ -119,8 +119,7 @@ class JobCheck {
   absl::Status CheckTogether() {
     SettleDevice();
     FT_ASSIGN_OR_RETURN(const Depth depth, TellFacts());
-    Trial trial(flags_, prepared_, peers_, agree_,
-                AgreeWithin(std::max(kCheckpointPatience, flags_.timeout())),
+    Trial trial(flags_, prepared_, peers_, agree_, AgreeWithin(std::max(kCheckpointPatience, flags_.timeout)),
                 [this](Executor* executor) { in_progress_.Set(executor); });
     if (depth != Depth::kNothing) FT_RETURN_IF_ERROR(trial.TryFolder());
     if (depth == Depth::kAll) {

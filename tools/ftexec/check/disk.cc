@@ -48,8 +48,8 @@ absl::StatusOr<Output> CheckpointOutput(const Flags& flags, const Job& job, bool
                                         int64_t first_step) {
   FT_ASSIGN_OR_RETURN(const StateLayout state, StateOfPlan(job.plan(), job.bound.mesh));
   FT_ASSIGN_OR_RETURN(const FileLayout layout,
-                      FileLayout::Create(state, ChooseCheckpointType(flags.checkpoints, one_host)));
-  const std::string& folder = flags.checkpoints.folder;
+                      FileLayout::Create(state, ChooseCheckpointType(flags, one_host)));
+  const std::string& folder = flags.checkpoint_dir;
   uint64_t bytes = 0;
   for (int file = 0; file < layout.num_files(); ++file) {
     const uint64_t of_file = layout.File(file).bytes;
@@ -57,11 +57,9 @@ absl::StatusOr<Output> CheckpointOutput(const Flags& flags, const Job& job, bool
     bytes = Plus(bytes, of_file);
   }
   const absl::StatusOr<std::vector<CheckpointEntry>> there = ListCheckpoints(folder);
-  const uint64_t count =
-      CheckpointsToCome(flags.checkpoints, job.steps - first_step, there.ok() ? there->size() : 0);
+  const uint64_t count = CheckpointsToCome(flags, job.steps - first_step, there.ok() ? there->size() : 0);
   std::string what = fmt::format("{} checkpoint{} of {}", count, count == 1 ? "" : "s", BytesText(bytes));
-  if (flags.checkpoints.every > absl::ZeroDuration() && flags.checkpoints.keep.newest == 0)
-    what += ", or more, as time passes";
+  if (flags.save_every.time > absl::ZeroDuration() && flags.keep == 0) what += ", or more, as time passes";
   return Output{"--checkpoint-dir", folder, bytes, Times(bytes, count), std::move(what)};
 }
 
@@ -77,7 +75,7 @@ absl::StatusOr<std::vector<Output>> OutputsOf(const Flags& flags, const Job& job
   if (!flags.log_dir.empty())
     add("--log-dir", flags.log_dir, Times(kLogOfAStep + (leads ? kEventsOfAStep : 0), steps), false);
   if (!leads) return outputs;
-  if (flags.checkpoints.saves()) {
+  if (flags.saves()) {
     FT_ASSIGN_OR_RETURN(outputs.emplace_back(), CheckpointOutput(flags, job, one_host, first_step));
   }
   if (!flags.save_weights.empty()) {
@@ -137,12 +135,12 @@ std::vector<std::string> MissingFolders(const std::string& path) {
   return missing;
 }
 
-uint64_t CheckpointsToCome(const CheckpointFlags& flags, int64_t steps, uint64_t there) {
+uint64_t CheckpointsToCome(const Flags& flags, int64_t steps, uint64_t there) {
   const auto to_take = static_cast<uint64_t>(std::max<int64_t>(0, steps));
-  const auto every = static_cast<uint64_t>(flags.every_steps);
+  const auto every = static_cast<uint64_t>(flags.save_every.steps);
   const uint64_t saves =
       std::max<uint64_t>(1, every == 0 ? 1 : to_take / every + (to_take % every == 0 ? 0 : 1));
-  const Retention& keep = flags.keep;
+  const Retention keep = flags.retention();
   if (keep.newest == 0 && keep.every == 0 && keep.best == 0) return saves;
   // The newest never goes.
   uint64_t kept = Plus(std::max<uint64_t>(1, keep.newest), keep.best);

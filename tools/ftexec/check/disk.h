@@ -20,7 +20,7 @@ std::vector<std::string> MissingFolders(const std::string& path);
 
 // How many checkpoints a run adds to those in its folder, at most at one time. `steps`: that it takes; a
 // checkpoint is written before those that are not kept go. With --save-every by time: that of the end alone.
-uint64_t CheckpointsToCome(const CheckpointFlags& flags, int64_t steps, uint64_t there);
+uint64_t CheckpointsToCome(const Flags& flags, int64_t steps, uint64_t there);
 
 // What this rank looks at: rank 0 at what the run writes, the others at their logs. `one_host`: all ranks are
 // on one; `first_step`: that the run begins with.

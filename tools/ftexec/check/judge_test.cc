@@ -230,20 +230,20 @@ TEST_F(JudgeLinkTest, AGroupWithAWorseLinkIsNamed) {
 }
 
 TEST(DiskTest, CheckpointsThatAreKept) {
-  CheckpointFlags flags;
+  Flags flags;
   EXPECT_EQ(CheckpointsToCome(flags, 100, 0), 1u);
   EXPECT_EQ(CheckpointsToCome(flags, 0, 5), 1u);  // a run always ends with one
-  flags.every_steps = 30;
+  flags.save_every.steps = 30;
   EXPECT_EQ(CheckpointsToCome(flags, 100, 7), 4u);
   EXPECT_EQ(CheckpointsToCome(flags, 90, 0), 3u);
-  flags.keep.newest = 2;
+  flags.keep = 2;
   EXPECT_EQ(CheckpointsToCome(flags, 3000, 0), 3u);  // the third before the first goes
   EXPECT_EQ(CheckpointsToCome(flags, 3000, 2), 1u);
   EXPECT_EQ(CheckpointsToCome(flags, 30, 0), 1u);
-  flags.keep.every = 1000;
-  flags.keep.best = 1;
+  flags.keep_every = 1000;
+  flags.keep_best = 1;
   EXPECT_EQ(CheckpointsToCome(flags, 3000, 0), 7u);
-  flags.keep.best = UINT64_MAX;
+  flags.keep_best = UINT64_MAX;
   EXPECT_EQ(CheckpointsToCome(flags, 3000, 0), 100u);
 }
 

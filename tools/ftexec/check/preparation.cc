@@ -47,7 +47,7 @@ std::string OutputsText(const Flags& flags) {
   for (const std::string* path : {&flags.save_weights, &flags.metrics, &flags.trace, &flags.log_dir})
     if (!path->empty()) paths.push_back(*path);
   if (!paths.empty()) return absl::StrJoin(paths, ", ") + " can be written";
-  return flags.checkpoints.saves() ? "checkpoints alone" : "none are asked for";
+  return flags.saves() ? "checkpoints alone" : "none are asked for";
 }
 
 std::string SettingsText(const Job& job) {
@@ -58,9 +58,8 @@ std::string SettingsText(const Job& job) {
 // What decides which collectives and agreements a check takes part in.
 std::string Together(const Flags& flags, const Job& job) {
   return absl::StrCat(PlanHashText(job.file.hash), " ", MeshText(job.bound.mesh), " ",
-                      static_cast<int>(flags.device), " ", static_cast<int>(flags.backend), " ",
-                      flags.cuda.platform.deterministic, " ", flags.checkpoints.saves(), " ",
-                      flags.checkpoints.resume);
+                      static_cast<int>(flags.device), " ", static_cast<int>(flags.comm_backend), " ",
+                      flags.deterministic, " ", flags.saves(), " ", flags.resume);
 }
 
 // What to say of a preparation that succeeded; empty: nothing.
@@ -94,10 +93,10 @@ void OpenDevice(const Flags& flags, const NcclSource& load_nccl, PreparedCheck& 
 
 // What a save copies into memory of the host.
 uint64_t SnapshotBytes(const Flags& flags, const Job& job) {
-  if (!flags.checkpoints.saves() || !flags.checkpoints.async) return 0;
+  if (!flags.saves() || !flags.async_save) return 0;
   const absl::StatusOr<StateLayout> state = StateOfPlan(job.plan(), job.bound.mesh);
   if (!state.ok()) return 0;
-  const bool is_local = flags.checkpoints.type == CheckpointType::kLocal;
+  const bool is_local = flags.state_dict_type == CheckpointType::kLocal;
   return is_local ? LocallySavedBytes(*state, job.rank()) : SavedBytes(*state, job.rank());
 }
 
@@ -141,7 +140,7 @@ void ReckonMemory(const Flags& flags, const Rendezvous& rendezvous, PreparedChec
   if (prepared.device == nullptr) return;
   const Job& job = prepared.job;
   const bool cpu = prepared.device->is_cpu();
-  const absl::StatusOr<CollectiveBackend> backend = ResolveBackend(rendezvous, flags.backend, !cpu);
+  const absl::StatusOr<CollectiveBackend> backend = ResolveBackend(rendezvous, flags.comm_backend, !cpu);
   if (!backend.ok()) {
     facts.has_device = false;  // that could talk to the others
     return facts.findings.push_back(Failure("backend", backend.status()));

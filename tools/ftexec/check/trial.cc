@@ -55,8 +55,8 @@ absl::StatusOr<bool> Trial::AllOk(const char* check, const absl::Status& status)
 }
 
 absl::Status Trial::TryFolder() {
-  if (!flags_.checkpoints.saves()) return absl::OkStatus();
-  const std::string& folder = flags_.checkpoints.folder;
+  if (!flags_.saves()) return absl::OkStatus();
+  const std::string& folder = flags_.checkpoint_dir;
   std::vector<std::string> made;
   const auto make = [&]() -> absl::Status {
     made = MissingFolders(folder);
@@ -101,11 +101,11 @@ absl::Status Trial::TryKernels() {
 }
 
 absl::Status Trial::TryResume(const Executor& executor) {
-  if (flags_.checkpoints.resume.empty()) return absl::OkStatus();
+  if (flags_.resume.empty()) return absl::OkStatus();
   const auto resume = [&]() -> absl::StatusOr<Finding> {
     FT_ASSIGN_OR_RETURN(const StateLayout state, StateOfPlan(job().plan(), job().bound.mesh));
-    FT_ASSIGN_OR_RETURN(const Resumed resumed, Resume(ResumeRequestOf(flags_.checkpoints, job().plan()),
-                                                      job().plan(), state, executor, agree_on_files_));
+    FT_ASSIGN_OR_RETURN(const Resumed resumed, Resume(ResumeRequestOf(flags_, job().plan()), job().plan(),
+                                                      state, executor, agree_on_files_));
     std::string text = absl::StrCat(absl::StrJoin(resumed.notes, "; "), resumed.notes.empty() ? "" : "; ");
     if (resumed.reader == nullptr) {
       text += "no checkpoint is there to go on from: the run begins";

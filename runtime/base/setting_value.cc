@@ -1,19 +1,16 @@
-#include "tools/ftc/config/values.h"
+#include "runtime/base/setting_value.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
-#include "absl/strings/numbers.h"
 #include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
 
-namespace ftc {
+namespace ft {
 namespace {
 
-// Doubles hold integers exactly up to here.
-constexpr double kExact = 9007199254740992.0;
+constexpr auto kExact = static_cast<double>(kExactInteger);
 
 char LowerChar(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -99,20 +96,24 @@ std::string ShowNumber(double number) {
   return fmt::format("{}", number);
 }
 
-std::string RangeText(const Range& range) {
-  std::string text = fmt::format("{} {}", range.above_low ? "above" : "of at least", ShowNumber(range.low));
+namespace {
+
+std::string RangeText(const NumberRange& range) {
+  std::string text = fmt::format("of at least {}", ShowNumber(range.low));
   // Larger ones only keep numbers finite.
   if (range.high < 1e15) text += fmt::format(" and at most {}", ShowNumber(range.high));
   return text;
 }
 
+}  // namespace
+
 std::string JoinWords(const std::vector<std::string>& words, std::string_view separator) {
   return fmt::format("{}", fmt::join(words, separator));
 }
 
-std::string SetNumber(std::string_view text, const Range& range, double& number) {
+std::string SetNumber(std::string_view text, const NumberRange& range, double& number) {
   const std::optional<double> read = ReadNumber(text);
-  if (!read || *read < range.low || *read > range.high || (range.above_low && *read == range.low))
+  if (!read || *read < range.low || *read > range.high)
     return fmt::format("'{}' is no number {}", text, RangeText(range));
   number = *read == 0 ? 0 : *read;  // not -0
   return "";
@@ -152,9 +153,104 @@ std::string SetWord(std::string_view what, std::string_view text, const std::vec
     if (plain == from) plain = to;
   }
   if (std::find(words.begin(), words.end(), plain) == words.end())
-    return ft::UnknownName(what, text, std::vector<std::string_view>(words.begin(), words.end()));
+    return UnknownName(what, text, std::vector<std::string_view>(words.begin(), words.end()));
   word = plain;
   return "";
 }
 
-}  // namespace ftc
+std::string SettingKey(std::string_view name) {
+  std::string key;
+  for (char c : name) key += c >= 'A' && c <= 'Z' ? std::string{'_', LowerChar(c)} : std::string(1, c);
+  return key;
+}
+
+std::string SettingFlag(std::string_view name) {
+  std::string flag = SettingKey(name);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+namespace setting {
+
+SettingValue<double> Number(double low, double high) {
+  const NumberRange range{.low = low, .high = high};
+  return {.set = [=](std::string_view text, double& value) { return SetNumber(text, range, value); },
+          .show = ShowNumber,
+          .type = "number " + RangeText(range),
+          .range = range};
+}
+
+SettingValue<int64_t> Integer(int64_t low, int64_t high, Synonyms synonyms) {
+  const auto set = [=](std::string_view text, int64_t& value) {
+    for (const auto& [from, to] : synonyms) {
+      if (Plain(text) == from) text = to;
+    }
+    return SetInteger(text, low, high, value);
+  };
+  return {.set = set,
+          .show = [](int64_t value) { return std::to_string(value); },
+          .type = low > 0 ? "integer of at least " + std::to_string(low) : "integer",
+          .synonyms = synonyms,
+          .range = {.low = static_cast<double>(low), .high = static_cast<double>(high)}};
+}
+
+SettingValue<uint64_t> Bytes() {
+  return {.set = SetBytes,
+          .show = [](uint64_t value) { return std::to_string(value); },
+          .type = "bytes, with KB, MB, GB, TB, KiB, MiB, GiB, TiB if wanted"};
+}
+
+SettingValue<std::string> Word(std::string what, std::vector<std::string> words, Synonyms synonyms) {
+  const auto set = [=](std::string_view text, std::string& value) {
+    return SetWord(what, text, words, synonyms, value);
+  };
+  return {.set = set,
+          .show = [](const std::string& value) { return value; },
+          .type = JoinWords(words, ", "),
+          .synonyms = synonyms};
+}
+
+SettingValue<bool> Switch() {
+  const auto set = [](std::string_view text, bool& value) {
+    const std::optional<bool> on = ReadBool(text);
+    if (on) value = *on;
+    return on ? std::string() : "'" + std::string(text) + "' is neither true nor false";
+  };
+  return {.set = set,
+          .show = [](bool value) { return std::string(value ? "true" : "false"); },
+          .type = "true, false"};
+}
+
+SettingValue<std::vector<std::string>> Patterns() {
+  const auto set = [](std::string_view text, std::vector<std::string>& value) {
+    if (Plain(text) == "none") return value.clear(), std::string();
+    return SetNames(text, value);
+  };
+  const auto show = [](const std::vector<std::string>& value) {
+    return value.empty() ? "none" : JoinWords(value, ",");
+  };
+  return {.set = set, .show = show, .type = "globs, or none"};
+}
+
+SettingValue<std::string> FloatType() {
+  return WithoutFp8(Word("dtype", {"fp32", "bf16", "fp16"},
+                         {{"float32", "fp32"},
+                          {"float", "fp32"},
+                          {"f32", "fp32"},
+                          {"no", "fp32"},
+                          {"bfloat16", "bf16"},
+                          {"float16", "fp16"},
+                          {"half", "fp16"},
+                          {"f16", "fp16"}}));
+}
+
+SettingValue<std::string> WithoutFp8(SettingValue<std::string> value) {
+  value.set = [set = std::move(value.set)](std::string_view text, std::string& word) {
+    const bool is_fp8 = Plain(text).starts_with("fp8") || Plain(text).starts_with("float8");
+    return is_fp8 ? "fp8 is not supported here; bf16 is the nearest" : set(text, word);
+  };
+  return value;
+}
+
+}  // namespace setting
+}  // namespace ft
