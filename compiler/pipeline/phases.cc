@@ -104,6 +104,7 @@ void addSchedule(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createExpandCompositesPass());
   passes.addPass(mlir::ft::createFuseResidualNormPass()); // the table lists sums and norms apart
   passes.addPass(mlir::ft::createFuseGeluPass());         // products and GELUs too
+  passes.addPass(createFormUpdatesPass());
   passes.addPass(createFormClustersPass(FormClustersPassOptions{options.clusterOps}));
   passes.addPass(createLowerToFtxPass());
   JoinTransfersPassOptions buckets;

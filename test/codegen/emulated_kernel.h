@@ -21,8 +21,8 @@ class EmulatedKernel {
 
   const PtxInterface& interface() const { return interface_; }
   // `kernel`, and `combine` if there is one. An empty text, or what went wrong. `descending`: blocks, and
-  // threads of a block, the other way round.
-  std::string call(void* const* operands, bool descending) const;
+  // threads of a block, the other way round. `spaces`: an elementwise body over so many whole values.
+  std::string call(void* const* operands, bool descending, int64_t spaces = 1) const;
 
  private:
   EmulatedKernel();

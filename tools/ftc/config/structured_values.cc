@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "absl/strings/ascii.h"
+#include "compiler/optimizer/rules.h"
 #include "compiler/remat/policy.h"
 #include "compiler/shard/strategy.h"
 #include "fmt/format.h"
@@ -166,6 +167,14 @@ Value WrapValue() {
     return units.wrap == "names" ? "names:" + JoinWords(units.names, ",") : units.wrap;
   };
   return {SetWrap, show, "transformer, size, none, names:PAT[,PAT]", WrapSynonyms()};
+}
+
+Value OptimizerValue() {
+  std::vector<std::string> names;
+  for (const ft::compiler::OptimizerRule& rule : ft::compiler::optimizerRules())
+    names.emplace_back(rule.name);
+  return Word("optimizer", [](auto& c) -> auto& { return c.options.optimizer.name; }, names,
+              {{"adamw_torch", "adamw"}, {"adamw_torch_fused", "adamw"}, {"adamw_hf", "adamw"}});
 }
 
 Value BetasValue() {

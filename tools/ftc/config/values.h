@@ -129,6 +129,7 @@ Value Patterns(Field field) {
 // Those with a grammar of their own; see docs/train-yaml.md.
 Value StrategyValue();
 Value WrapValue();
+Value OptimizerValue();
 Value BetasValue();
 Value MeshValue();
 Value RematValue();
