@@ -98,7 +98,7 @@ LogicalResult FunctionLowering::lower(Operation *op) {
       .Case([&](AccumulateOp op) { return lowerAccumulate(op), done(op); })
       .Case([&](DrainOp op) { return lowerDrain(op), done(op); })
       .Case([&](UpdateScalerOp op) { return lowerUpdateScaler(op), done(op); })
-      .Case([&](OptimizerOpInterface op) { return lowerOptimizer(op), done(op); })
+      .Case([&](UpdateOp op) { return lowerUpdate(op), done(op); })
       .Case([&](InitOp op) { return lowerInit(op), done(op); })
       .Case([&](func::ReturnOp op) { return lowerReturn(op); })
       .Case([&](KernelOpInterface op) { return lowerKernel(op), done(op); })
@@ -233,9 +233,9 @@ bool FunctionLowering::canReuse(OpResult result) const {
 
 View FunctionLowering::newBuffer(OpResult result) {
   auto type = cast<RankedTensorType>(result.getType());
-  // Sums and counts of the optimizer's; integers of a model are activations.
+  // Sums, counts and scalars of the optimizer's; integers of a model are activations.
   bool isCount = type.getElementType().isInteger(64) && type.getNumElements() <= mlir::ft::kHealthWords;
-  bool scalar = type.getRank() == 0 || isCount;
+  bool scalar = type.getRank() == 0 || isCount || isa<UpdateScalarsOp>(result.getOwner());
   Value buffer =
       program.buffer(result.getLoc(), {.name = nameOf(result.getOwner()),
                                        .memoryClass = scalar ? MemoryClass::io : MemoryClass::activations,

@@ -30,7 +30,7 @@ private:
   void lowerUpdateScaler(mlir::ft::UpdateScalerOp op);
 
   // The state of units (lower_state.cc).
-  void lowerOptimizer(mlir::ft::OptimizerOpInterface op);
+  void lowerUpdate(mlir::ft::UpdateOp op);
   void lowerInit(mlir::ft::InitOp op);
   /// What follows from the fp32 parameters once all of them are drawn.
   void finishInit();

@@ -8,11 +8,11 @@ namespace ft::compiler {
 
 using namespace mlir;
 using mlir::ft::FlatType;
-using mlir::ft::OptimizerOpInterface;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
 using mlir::ft::SliceType;
 using mlir::ft::UnitOp;
+using mlir::ft::UpdateOp;
 using mlir::ftx::MemoryClass;
 using mlir::ftx::SizeKind;
 using mlir::ftx::View;
@@ -105,8 +105,9 @@ JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
     units[unitIndex.lookup(unitOf(op.getFlat().getType()).getValue())].reduce =
         elementOf(op.getFlat().getType());
   });
-  module.walk([&](OptimizerOpInterface op) {
-    units[unitIndex.lookup(op.getUnitAttr().getValue())].optimizerRoles = op.getStateRoles();
+  module.walk([&](UpdateOp op) {
+    for (StringRef role : op.getStates().getAsValueRange<StringAttr>())
+      units[unitIndex.lookup(op.getUnit())].optimizerRoles.push_back(role);
   });
   for (UnitState &state : units) {
     llvm::stable_sort(state.parameters,

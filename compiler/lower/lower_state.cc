@@ -8,7 +8,17 @@ using namespace mlir::ft;
 using mlir::ftx::MemoryClass;
 using mlir::ftx::View;
 
-void FunctionLowering::lowerOptimizer(OptimizerOpInterface op) {
+// Its body, and where parameters lie.
+static SmallVector<NamedAttribute> updateAttributes(UpdateOp op) {
+  Builder builder(op.getContext());
+  SmallVector<NamedAttribute> attributes = {builder.getNamedAttr("body", op.getBodyAttr()),
+                                            builder.getNamedAttr("segments", op.getSegmentsAttr())};
+  if (auto streams = op.getStochasticRoundingAttr())
+    attributes.push_back(builder.getNamedAttr("stochastic_rounding", streams));
+  return attributes;
+}
+
+void FunctionLowering::lowerUpdate(UpdateOp op) {
   const UnitState &unit = state.unit(op.getUnitAttr().getValue());
   Tag tag = Tag::of(op);
   SmallVector<std::pair<View, View>> copiesBack; // from the device to the host
@@ -22,16 +32,20 @@ void FunctionLowering::lowerOptimizer(OptimizerOpInterface op) {
     copiesBack.push_back({here, view});
     return here;
   };
-  KernelSpec spec{.name = op->getName().stripDialect(), .attributes = kernelAttributes(op)};
-  if (!op.getRng()) // absent, rather than false
-    llvm::erase_if(spec.attributes, [](NamedAttribute a) { return a.getName() == "stochastic_rounding"; });
+  KernelSpec spec{.name = "update", .attributes = updateAttributes(op)};
   for (Value operand : op->getOperands())
     spec.ins.push_back(places[operand]);
   spec.outs.push_back(onDevice(unit.updatedMaster(), /*isRead=*/true));
-  for (StringRef role : op.getStateRoles())
+  for (StringRef role : op.getStates().getAsValueRange<StringAttr>())
     spec.outs.push_back(onDevice(unit.state(role), /*isRead=*/true));
   if (View working = unit.updatedWorkingCopy(); working.isPresent())
     spec.outs.push_back(onDevice(working, /*isRead=*/false));
+  if (op.getStochasticRounding())
+    spec.workspace = program.buffer(op.getLoc(), {.name = (unit.name() + ".update.workspace").str(),
+                                                  .memoryClass = MemoryClass::workspace,
+                                                  .bytes = 0,
+                                                  .cudaBytes = kRoundingElements * 4,
+                                                  .layer = tag.layer});
   auto cost = cast<CostOpInterface>(op.getOperation());
   spec.flops = cost.getFlops();
   spec.bytes = cost.getBytes();

@@ -1,12 +1,14 @@
 // Appends clipping and the optimizer to @train_step and makes @init.
 //
 // Enters: units formed, one ft.pack per trained unit. Leaves: see passes.td. The optimizer works on flat
-// gradients, so units are formed before it: one norm kernel and one AdamW kernel per unit, whatever the
-// strategy makes of them later.
+// gradients, so units are formed before it: one norm kernel and one update per unit, whatever the strategy
+// makes of them later.
 #include "compiler/optimizer/passes.h"
+#include "compiler/optimizer/update_body.h"
 
 #include "dialects/ft/dialect.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/base/step_scalar_formulas.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace ft::compiler {
@@ -17,8 +19,6 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
-using mlir::ft::AdamOp;
-using mlir::ft::AdamwOp;
 using mlir::ft::ClipCoefficientOp;
 using mlir::ft::DrainOp;
 using mlir::ft::FlatType;
@@ -27,8 +27,9 @@ using mlir::ft::InitOp;
 using mlir::ft::InputOp;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
-using mlir::ft::SgdOp;
 using mlir::ft::SumSquaresOp;
+using mlir::ft::UpdateOp;
+using mlir::ft::UpdateScalarsOp;
 using mlir::ft::UpdateScalerOp;
 
 // A flat gradient, complete over micro-steps.
@@ -101,9 +102,18 @@ Value findOrMakeInput(Block *block, StringRef name, RankedTensorType type) {
 struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> {
   using InsertOptimizerPassBase::InsertOptimizerPassBase;
 
-  struct Scalars {
-    Value coefficient, lr, step;
-    Value rng; // null: the optimizer rounds to nearest
+  // Of the optimizer asked for.
+  struct Made {
+    Update update;
+    UpdateBody body;
+  };
+
+  // What all steps read.
+  struct Shared {
+    FlatSymbolRefAttr body;
+    ArrayAttr states;
+    Value scalars;
+    SmallVector<Value> rounding; // empty: the optimizer rounds to nearest
   };
 
   static FloatAttr number(OpBuilder &builder, double value) { return builder.getF64FloatAttr(value); }
@@ -118,23 +128,11 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     return builder.getDenseI64ArrayAttr(streams);
   }
 
-  Operation *insertStep(OpBuilder &builder, Gradient gradient, const Scalars &s, SymbolTable &symbols) {
-    Location loc = gradient.pack.getLoc();
-    FlatSymbolRefAttr unit = cast<FlatType>(gradient.flat.getType()).getUnit();
-    auto segments = builder.getDenseI64ArrayAttr(segmentsOf(gradient.pack, symbols));
-    DenseI64ArrayAttr rounding = roundingOf(builder, gradient.pack);
-    FloatAttr decay = number(builder, weightDecay);
-    if (optimizer == "adamw")
-      return AdamwOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step, s.rng,
-                             number(builder, beta1), number(builder, beta2), number(builder, eps), decay,
-                             segments, rounding);
-    if (optimizer == "adam")
-      return AdamOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step, s.rng,
-                            number(builder, beta1), number(builder, beta2), number(builder, eps), decay,
-                            segments, rounding);
-    return SgdOp::create(builder, loc, unit, gradient.flat, s.coefficient, s.lr, s.step, s.rng,
-                         number(builder, momentum), nesterov ? builder.getUnitAttr() : UnitAttr(), decay,
-                         segments, rounding);
+  UpdateOp insertStep(OpBuilder &builder, Gradient gradient, const Shared &shared, SymbolTable &symbols) {
+    return UpdateOp::create(
+        builder, gradient.pack.getLoc(), cast<FlatType>(gradient.flat.getType()).getUnit(), shared.body,
+        gradient.flat, shared.scalars, shared.rounding, shared.states,
+        builder.getDenseI64ArrayAttr(segmentsOf(gradient.pack, symbols)), roundingOf(builder, gradient.pack));
   }
 
   static Value findOrMakeRng(OpBuilder &builder) {
@@ -175,10 +173,31 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     return norm;
   }
 
-  // Returns what @train_step returns besides the loss.
-  SmallVector<Value> insertSteps(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients,
-                                 SymbolTable &symbols) {
+  Shared insertShared(OpBuilder &builder, ClipCoefficientOp norm, Made &made, SymbolTable &symbols) {
+    Location loc = norm.getLoc();
     auto scalar = RankedTensorType::get({}, builder.getF32Type());
+    Value lr = InputOp::create(builder, loc, scalar, mlir::ft::kLrInput);
+    Value step = InputOp::create(builder, loc, scalar.clone(builder.getI64Type()), mlir::ft::kStepInput);
+    int64_t formulas = ReadStepScalars(made.body.scalars, 0)->count;
+    auto op =
+        UpdateScalarsOp::create(builder, loc, scalar.clone({2, formulas}), norm.getCoefficient(), lr, step,
+                                builder.getStringAttr(made.body.scalars), number(builder, weightDecay));
+    mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
+    Shared shared;
+    shared.scalars = op.getScalars();
+    SmallVector<StringRef> states(made.update.states.begin(), made.update.states.end());
+    shared.states = builder.getStrArrayAttr(states);
+    if (stochasticRounding)
+      shared.rounding = {findOrMakeRng(builder), step};
+    func::FuncOp function = made.body.function.release();
+    symbols.insert(function, builder.getInsertionBlock()->getParentOp()->getIterator());
+    shared.body = FlatSymbolRefAttr::get(function.getSymNameAttr());
+    return shared;
+  }
+
+  // Returns what @train_step returns besides the loss.
+  SmallVector<Value> insertSteps(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients, Made &made,
+                                 SymbolTable &symbols) {
     Location loc = loss.getLoc();
     Value scaler;
     for (InputOp input : builder.getInsertionBlock()->getOps<InputOp>())
@@ -186,15 +205,9 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
         scaler = input.getValue();
     Value health = insertHealth(builder, loss, gradients);
     ClipCoefficientOp norm = insertNorm(builder, loss, scaler, gradients);
-    Scalars scalars;
-    scalars.coefficient = norm.getCoefficient();
-    scalars.lr = InputOp::create(builder, loc, scalar, mlir::ft::kLrInput);
-    scalars.step =
-        InputOp::create(builder, loc, RankedTensorType::get({}, builder.getI64Type()), mlir::ft::kStepInput);
-    if (stochasticRounding)
-      scalars.rng = findOrMakeRng(builder);
+    Shared shared = insertShared(builder, norm, made, symbols);
     for (Gradient gradient : gradients) {
-      Operation *op = insertStep(builder, gradient, scalars, symbols);
+      UpdateOp op = insertStep(builder, gradient, shared, symbols);
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
       mlir::ft::setLayer(op, mlir::ft::getLayer(gradient.pack));
     }
@@ -218,18 +231,33 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       module.emitError() << "no flat gradients in @train_step; run ft-form-units first";
       return signalPassFailure();
     }
-    if (optimizer != "adamw" && optimizer != "adam" && optimizer != "sgd") {
-      module.emitError() << "unknown optimizer '" << optimizer << "'; one of adamw, adam, sgd";
+    absl::StatusOr<Made> made = makeBody();
+    if (!made.ok()) {
+      module.emitError() << std::string(made.status().message());
       return signalPassFailure();
     }
     parameterStreams = streamsOf(module);
     SymbolTable symbols(module);
     Operation *terminator = train.getBody().front().getTerminator();
     OpBuilder builder(terminator);
-    SmallVector<Value> results = insertSteps(builder, terminator->getOperand(0), gradients, symbols);
+    SmallVector<Value> results = insertSteps(builder, terminator->getOperand(0), gradients, *made, symbols);
     terminator->insertOperands(terminator->getNumOperands(), results);
     train.setFunctionType(builder.getFunctionType(train.getArgumentTypes(), terminator->getOperandTypes()));
     makeInit(module, train);
+  }
+
+  absl::StatusOr<Made> makeBody() {
+    const OptimizerRule *rule = findOptimizerRule(optimizer.getValue());
+    if (!rule)
+      return absl::InvalidArgumentError("unknown optimizer '" + optimizer + "'; one of " + optimizerNames());
+    const Hyperparameters all = {{"beta1", beta1},       {"beta2", beta2},
+                                 {"eps", eps},           {"weight_decay", weightDecay},
+                                 {"momentum", momentum}, {"nesterov", nesterov ? 1.0 : 0.0}};
+    FT_RETURN_IF_ERROR(checkHyperparameters(*rule, all));
+    Made made;
+    FT_ASSIGN_OR_RETURN(made.update, rule->update(all));
+    FT_ASSIGN_OR_RETURN(made.body, makeUpdateBody(getContext(), rule->name, made.update, all));
+    return made;
   }
 
   llvm::StringMap<int64_t> parameterStreams;

@@ -8,13 +8,23 @@ def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
   let summary = "Append clipping by the global norm and the optimizer to @train_step; make @init";
   let description = [{
     Enters: units formed, each with a flat gradient. Leaves: the sum of squares over all flat gradients, one clip coefficient, one
-    step of the optimizer per unit; with dynamic loss scaling (an input "scaler") its update; @train_step returns (loss, gradient
+    ft.update per unit, by one body (compiler/optimizer/rules.cc); with dynamic loss scaling (an input "scaler") its update; @train_step returns (loss, gradient
     norm before clipping, bitmap of the ranks whose loss or gradient is not finite). @init draws every parameter.
     Weight decay applies to parameters without `no_decay`. With `stochastic-rounding` each step draws from the stream of the
     parameter's place in the module, so that units do not matter.
   }];
   let options = InsertOptimizerSettings #
                 [Option<"dynamicScale", "dynamic-scale", "bool", "true", "The loss scale backs off and grows">];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
+def FormUpdatesPass : Pass<"ft-form-updates", "::mlir::ModuleOp"> {
+  let summary = "Make clusters of the bodies of ft.update, with the types that gradients, weights and copies have";
+  let description = [{
+    Enters: element types are final. Leaves: bodies of ft.update that take the gradient, the parameter, states and scalars as they lie in memory, and
+    return parameter (in f32 where it is rounded stochastically, behind the body), states and, where there is one, the 16-bit working copy. A
+    coefficient that is NaN selects what was there.
+  }];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 

@@ -17,10 +17,11 @@ using mlir::ft::ClipCoefficientOp;
 using mlir::ft::DrainOp;
 using mlir::ft::HealthOp;
 using mlir::ft::InitOp;
-using mlir::ft::OptimizerOpInterface;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
 using mlir::ft::SumSquaresOp;
+using mlir::ft::UpdateOp;
+using mlir::ft::UpdateScalarsOp;
 
 // One user of type Op of a flat gradient.
 template <typename Op> LogicalResult findOnly(PackOp pack, Value flat, StringRef what, Op &only) {
@@ -38,7 +39,7 @@ template <typename Op> LogicalResult findOnly(PackOp pack, Value flat, StringRef
 }
 
 // The segments are where the packed parameters lie, with their decay.
-LogicalResult verifySegments(Operation *step, PackOp pack, SymbolTable &symbols) {
+LogicalResult verifySegments(UpdateOp step, PackOp pack, SymbolTable &symbols) {
   SmallVector<int64_t> expected;
   for (auto name : pack.getParameters().getAsRange<FlatSymbolRefAttr>()) {
     auto parameter = symbols.lookup<ParameterOp>(name.getValue());
@@ -46,8 +47,7 @@ LogicalResult verifySegments(Operation *step, PackOp pack, SymbolTable &symbols)
     expected.append({begin, begin + cast<RankedTensorType>(parameter.getType()).getNumElements(),
                      parameter.getNoDecay() ? 0 : 1});
   }
-  auto segments = step->getAttrOfType<DenseI64ArrayAttr>("segments");
-  if (segments && segments.asArrayRef() == ArrayRef<int64_t>(expected))
+  if (step.getSegments() == ArrayRef<int64_t>(expected))
     return success();
   return step->emitOpError("segments are not those of the parameters in the gradient");
 }
@@ -94,14 +94,15 @@ LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
   for (PackOp pack : train.getOps<PackOp>()) {
     Value flat = completeGradient(pack);
     SumSquaresOp sum;
-    OptimizerOpInterface step;
+    UpdateOp step;
     if (failed(findOnly(pack, flat, "ft.sum_squares", sum)) ||
-        failed(findOnly(pack, flat, "optimizer", step)) || failed(verifySegments(step, pack, symbols)))
+        failed(findOnly(pack, flat, "ft.update", step)) || failed(verifySegments(step, pack, symbols)))
       return failure();
     if (!counted.contains(sum))
       return sum.emitOpError("does not count in the gradient norm");
-    if (!llvm::is_contained(step->getOperands(), clip.getCoefficient()))
-      return step.emitOpError("must take the coefficient of the gradient norm");
+    auto scalars = step.getScalars().getDefiningOp<UpdateScalarsOp>();
+    if (!scalars || scalars.getCoefficient() != clip.getCoefficient())
+      return step.emitOpError("must take scalars of the coefficient of the gradient norm");
   }
   Operation *result = train.getBody().front().getTerminator();
   if (result->getNumOperands() == 3 && result->getOperand(1) == clip.getNorm())

@@ -97,6 +97,7 @@ void addCluster(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createExpandCompositesPass());
   passes.addPass(mlir::ft::createFuseResidualNormPass()); // the table lists sums and norms apart
   passes.addPass(mlir::ft::createFuseGeluPass());         // products and GELUs too
+  passes.addPass(createFormUpdatesPass());
   passes.addPass(createFormClustersPass(take<FormClustersPassOptions>(options)));
 }
 

@@ -9,12 +9,12 @@ using mlir::ft::AllReduceOp;
 using mlir::ft::DrainOp;
 using mlir::ft::FlatType;
 using mlir::ft::HealthOp;
-using mlir::ft::OptimizerOpInterface;
 using mlir::ft::PackOp;
 using mlir::ft::ReduceScatterOp;
 using mlir::ft::RefreshOp;
 using mlir::ft::SliceType;
 using mlir::ft::SumSquaresOp;
+using mlir::ft::UpdateOp;
 
 void setText(Operation *op, StringRef name, StringRef text) {
   op->setAttr(name, StringAttr::get(op->getContext(), text));
@@ -120,7 +120,7 @@ void reduceGradients(func::FuncOp function, Axes axes, const Placements &placeme
       moveBehind(health, pack);
     }
   }
-  for (OptimizerOpInterface step : llvm::make_early_inc_range(function.getOps<OptimizerOpInterface>())) {
+  for (UpdateOp step : llvm::make_early_inc_range(function.getOps<UpdateOp>())) {
     Residency residency = placements.lookup(step.getUnitAttr()).residency;
     if (residency.parameters != Extent::Whole || residency.optimizer != Extent::Slice)
       continue;

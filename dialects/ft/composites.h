@@ -1,7 +1,7 @@
 // Composites: private functions of a module that ft.call calls.
 #pragma once
 
-#include "dialects/ft/clusters.h"
+#include "dialects/ft/updates.h"
 
 namespace mlir::ft {
 
@@ -10,10 +10,10 @@ inline constexpr llvm::StringLiteral kCompositeAttr = "ft.composite";
 
 inline bool isComposite(func::FuncOp function) { return function->hasAttr(kCompositeAttr); }
 
-// The functions of `module` that are run: neither composites nor clusters.
+// The functions of `module` that are run: neither composites nor clusters nor updates.
 inline auto programsOf(ModuleOp module) {
   return llvm::make_filter_range(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
-    return !isComposite(function) && !isCluster(function);
+    return !isComposite(function) && !isCluster(function) && !isUpdate(function);
   });
 }
 

@@ -2,7 +2,7 @@
 // the sines and cosines of rope are left out, there is one per position and frequency, whatever the batch.
 // Model FLOPs are those of matrix products that the result needs, as A. Chowdhery et al., PaLM, 2022,
 // appendix B, count them for model FLOPs utilisation; of attention the pairs that a mask leaves.
-#include "dialects/ft/dialect.h"
+#include "dialects/ft/updates.h"
 #include "runtime/base/attention_span.h"
 
 namespace mlir::ft {
@@ -229,22 +229,20 @@ uint64_t SumSquaresOp::getBytes() {
          2 * 8 * uint64_t(kAccumulatorWords);
 }
 
-// Clipping 1, decay 2, m 3, v 4, root 2, quotient and step 4.
-uint64_t AdamwOp::getFlops() { return 16 * unitElements(*this, getUnitAttr()); }
-uint64_t AdamOp::getFlops() { return 16 * unitElements(*this, getUnitAttr()); }
-// Clipping 1, decay 2, momentum 2, Nesterov 2, step 2.
-uint64_t SgdOp::getFlops() { return 9 * unitElements(*this, getUnitAttr()); }
-
-// Reads gradient, parameter, m, v; writes parameter, m, v.
-static uint64_t adamBytes(Operation *op, FlatSymbolRefAttr unit, Value gradient) {
-  return (gradientBytes(gradient) + 2 * masterBytes(op, unit) + 4 * 4) * unitElements(op, unit);
+// As many an element as the body has for each of a block.
+uint64_t UpdateOp::getFlops() {
+  uint64_t ofBlock = 0;
+  if (func::FuncOp body = bodyOf(*this))
+    for (auto op : body.getOps<CostOpInterface>())
+      ofBlock += op.getFlops();
+  return ofBlock / kBlockElements * unitElements(*this, getUnitAttr());
 }
-uint64_t AdamwOp::getBytes() { return adamBytes(*this, getUnitAttr(), getGradient()); }
-uint64_t AdamOp::getBytes() { return adamBytes(*this, getUnitAttr(), getGradient()); }
-// Reads gradient, parameter and momentum; writes the last two.
-uint64_t SgdOp::getBytes() {
-  return (gradientBytes(getGradient()) + 2 * masterBytes(*this, getUnitAttr()) + 2 * 4) *
-         unitElements(*this, getUnitAttr());
+
+// Reads gradient, weights and states; writes the last two.
+uint64_t UpdateOp::getBytes() {
+  uint64_t ofElement =
+      gradientBytes(getGradient()) + 2 * masterBytes(*this, getUnitAttr()) + 2 * 4 * getStates().size();
+  return ofElement * unitElements(*this, getUnitAttr());
 }
 
 // One comparison an element of what is looked at.

@@ -10,14 +10,24 @@
 namespace mlir::ft {
 namespace {
 
+// Two FLOPs an element.
+constexpr const char *kUpdate = R"(
+func.func private @step(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>,
+                        %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>)
+    attributes {ft.update} {
+  %s = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %n = ft.sub %p, %s : tensor<1024xf32>
+  return %n, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+})";
+
 // Parses the body of a function and keeps its ops alive.
 class Cost : public testing::Test {
 protected:
   // The only op that costs or computes something, the last before return.
   Operation *parse(const std::string &arguments, const std::string &body) {
     context.loadDialect<FtDialect, func::FuncDialect>();
-    std::string text =
-        "ft.unit @u {elements = 2048 : i64}\nfunc.func @f(" + arguments + ") {\n" + body + "\nreturn\n}\n";
+    std::string text = "ft.unit @u {elements = 2048 : i64}\nfunc.func @f(" + arguments + ") {\n" + body +
+                       "\nreturn\n}\n" + kUpdate;
     module = parseSourceString<ModuleOp>(text, &context);
     if (!module)
       return nullptr;
@@ -114,11 +124,10 @@ TEST_F(Cost, ProductWithGeluIsTheTwo) {
 }
 
 TEST_F(Cost, OptimizerCountsTheWholeUnit) {
-  const std::string arguments = "%g: !ft.slice<@u, f32>, %c: tensor<f32>, %s: tensor<i64>";
-  const std::string body = "ft.adamw @u, %g, %c, %c, %s {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, "
-                           "weight_decay = 0.1, segments = array<i64: "
-                           "0, 4, 1>} : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>";
-  EXPECT_EQ(flops(arguments, body), 16u * 2048);
+  const std::string arguments = "%g: !ft.slice<@u, f32>, %s: tensor<2x1xf32>";
+  const std::string body = "ft.update @u by @step(%g, %s) states [\"a\", \"b\"] segments [0, 4, 1] "
+                           ": !ft.slice<@u, f32>, tensor<2x1xf32>";
+  EXPECT_EQ(flops(arguments, body), 2u * 2048);
   Operation *optimizer = parse(arguments, body);
   EXPECT_EQ(cast<CostOpInterface>(optimizer).getBytes(), 7u * 4 * 2048);
   (*module->getOps<UnitOp>().begin())->setAttr(kMasterAttr, TypeAttr::get(BFloat16Type::get(&context)));

@@ -35,6 +35,8 @@ ElementRole QkvAttentionOp::getElementRole(unsigned index) {
 
 ElementRole LossCountOp::getElementRole(unsigned) { return ElementRole::Statistic; }
 
+ElementRole UpdateScalarsOp::getElementRole(unsigned) { return ElementRole::Statistic; }
+
 //===----------------------------------------------------------------------===//
 // Sums over rows
 //===----------------------------------------------------------------------===//

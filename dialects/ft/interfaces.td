@@ -40,22 +40,6 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
   ];
 }
 
-def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
-  let description = [{
-    One step of an optimizer on what this rank holds of a unit. Its kernel takes gradient, coefficient, lr, step and, where it rounds
-    stochastically, rng; it updates in place the parameters (fp32, or bf16 that have no master), the states in the order of
-    `getStateRoles`, and the 16-bit working copy where there is one. A coefficient that is NaN leaves all of them alone.
-  }];
-  let cppNamespace = "::mlir::ft";
-  let methods = [
-    InterfaceMethod<"The unit.", "::mlir::FlatSymbolRefAttr", "getUnitAttr", (ins)>,
-    InterfaceMethod<"Its gradient.", "::mlir::Value", "getGradient", (ins)>,
-    InterfaceMethod<"What it draws from; null where it rounds to nearest.", "::mlir::Value", "getRng", (ins)>,
-    InterfaceMethod<"Roles of the fp32 state buffers, one element for each parameter.",
-      "::llvm::SmallVector<::llvm::StringRef>", "getStateRoles", (ins)>
-  ];
-}
-
 def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   let description = [{
     The op is what a body of other ops does with its operands.

@@ -163,43 +163,40 @@ def Ft_UpdateScalerOp : Ft_Op<"update_scaler", [MemoryEffects<[MemRead, MemWrite
   let hasVerifier = 1;
 }
 
-class Ft_OptimizerOp<string mnemonic, dag settings>
-    : Ft_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
-                       DeclareOpInterfaceMethods<OptimizerOpInterface, ["getStateRoles"]>,
-                       DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let arguments = !con((ins FlatSymbolRefAttr:$unit, AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient, Ft_Scalar:$coefficient,
-                            Ft_Scalar:$lr, Ft_Tensor:$step, Optional<Ft_I64Tensor>:$rng), settings,
-                       (ins DenseI64ArrayAttr:$segments, OptionalAttr<DenseI64ArrayAttr>:$stochastic_rounding));
-  let assemblyFormat = "$unit `,` $gradient `,` $coefficient `,` $lr `,` $step (`rng` $rng^)? attr-dict `:` type(operands)";
+def Ft_UpdateScalarsOp : Ft_Op<"update_scalars", [Pure, Precision, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "The numbers of a step that updates of weights read: a row for weights that do not decay, a row for those that do";
+  let description = [{
+    `formulas`, with semicolons between, are in terms of clip (the coefficient), lr, t = step + 1 and weight_decay (0 in the first row), with
+    + - * / ^, sqrt, min and max. They are computed in f64 and rounded to f32. The first is clip.
+  }];
+  let arguments = (ins Ft_Scalar:$coefficient, Ft_Scalar:$lr, Ft_Tensor:$step, StrAttr:$formulas, F64Attr:$weight_decay);
+  let results = (outs Ft_StateTensor:$scalars);
+  let assemblyFormat = "$coefficient `,` $lr `,` $step attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def Ft_AdamwOp : Ft_OptimizerOp<"adamw", (ins F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay)> {
-  let summary = "One AdamW step on what this rank holds of a unit: parameters and moments are updated in place";
+def Ft_UpdateOp : Ft_Op<"update", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
+                                   DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "One step of an optimizer on what this rank holds of a unit: weights and state are updated in place";
   let description = [{
-    With g = coefficient * gradient, t = step + 1 (I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", 2019, in the order of
-    torch.optim.AdamW): p -= lr * weight_decay * p (where decay applies); m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2;
-    p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
-    `segments` lists begin, end (in elements of the unit) and whether weight decay applies (0 or 1), for all parameters in order.
+    `body` is a private function with the attribute `ft.update`, of primitives on a block of 1024 elements in f32: gradient, parameter, a state for
+    each of `states`, then the scalars of `scalars`, one by one; it returns parameter and states. --ft-form-updates makes it a cluster whose types are
+    final. Where the first scalar, the coefficient of the gradient, is NaN, nothing changes.
 
-    Where bf16 weights have no master, the step is computed in f32 and its result rounded to nearest or, with `stochastic_rounding` and
-    `rng`, to one of its two neighbours: to the upper one with the probability that keeps the mean (S. Gupta et al., "Deep learning with limited
-    numerical precision", 2015), in steps of 2^-16. Element i of the parameter with the segment k draws from the Philox stream
+    `segments` lists begin, end (in elements of the unit) and whether weight decay applies (0 or 1), for all parameters in order: the row of `scalars`.
+
+    Where bf16 weights have no master, the step is computed in f32 and its result rounded to nearest or, with `stochastic_rounding` and `rounding`
+    (rng and step), to one of its two neighbours: to the upper one with the probability that keeps the mean (S. Gupta et al., "Deep learning with
+    limited numerical precision", 2015), in steps of 2^-16. Element i of the parameter with the segment k draws from the Philox stream
     2^31 + stochastic_rounding[k] at `step`, seeded with rng[0]: neither slices nor units change its number.
   }];
-}
-
-def Ft_AdamOp : Ft_OptimizerOp<"adam", (ins F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay)> {
-  let summary = "One Adam step: as adamw, but weight decay is part of the gradient";
-  let description = [{ g = coefficient * gradient + weight_decay * p, then as adamw without its decay (torch.optim.Adam). }];
-}
-
-def Ft_SgdOp : Ft_OptimizerOp<"sgd", (ins F64Attr:$momentum, UnitAttr:$nesterov, F64Attr:$weight_decay)> {
-  let summary = "One step of stochastic gradient descent, with momentum where that is not 0";
-  let description = [{
-    g = coefficient * gradient + weight_decay * p; b = momentum * b + g, b from 0; p -= lr * (nesterov ? g + momentum * b : b)
-    (torch.optim.SGD with dampening 0).
+  let arguments = (ins FlatSymbolRefAttr:$unit, FlatSymbolRefAttr:$body, AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient,
+                       Ft_StateTensor:$scalars, Variadic<Ft_I64Tensor>:$rounding, StrArrayAttr:$states, DenseI64ArrayAttr:$segments,
+                       OptionalAttr<DenseI64ArrayAttr>:$stochastic_rounding);
+  let assemblyFormat = [{
+    $unit `by` $body `(` $gradient `,` $scalars (`,` $rounding^)? `)` `states` $states `segments` $segments attr-dict `:` type(operands)
   }];
+  let hasVerifier = 1;
 }
 
 def Ft_InitOp : Ft_Op<"init", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

@@ -60,23 +60,6 @@ LogicalResult verifyRange(Operation *op, llvm::StringRef name, double value, boo
   return op->emitOpError() << name << " is " << value << "; expected " << range;
 }
 
-// Triples begin, end, decays in increasing order, ends not beyond `elements`.
-LogicalResult verifySegments(Operation *op, llvm::ArrayRef<int64_t> segments, int64_t elements) {
-  if (segments.size() % 3 != 0)
-    return op->emitOpError() << "segments has " << segments.size()
-                             << " numbers; expected triples of begin, end, decay";
-  int64_t last = 0;
-  for (size_t i = 0; i < segments.size(); i += 3) {
-    int64_t begin = segments[i], end = segments[i + 1], decay = segments[i + 2];
-    if (begin < last || end <= begin || end > elements || decay < 0 || decay > 1)
-      return op->emitOpError() << "segment " << i / 3 << " is " << begin << ", " << end << ", " << decay
-                               << "; expected begin < end after " << last << " and within the unit's "
-                               << elements << " elements, and decay 0 or 1";
-    last = end;
-  }
-  return success();
-}
-
 } // namespace
 
 LogicalResult ShardOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -165,86 +148,6 @@ LogicalResult UpdateScalerOp::verify() {
   if (getScaler().getDefiningOp<InputOp>())
     return success();
   return emitOpError("scaler is not an ft.input; expected ft.input \"scaler\", which is changed in place");
-}
-
-namespace {
-
-// One stream for each segment, and the generator's state.
-template <typename Op> LogicalResult verifyRounding(Op op) {
-  std::optional<llvm::ArrayRef<int64_t>> streams = op.getStochasticRounding();
-  if (streams.has_value() != static_cast<bool>(op.getRng()))
-    return op.emitOpError("takes rng exactly with stochastic_rounding");
-  if (!streams)
-    return success();
-  if (streams->size() != op.getSegments().size() / 3)
-    return op.emitOpError() << "stochastic_rounding has " << streams->size() << " streams for "
-                            << op.getSegments().size() / 3 << " segments";
-  for (int64_t stream : *streams)
-    if (failed(verifyRange(op, "a stream of stochastic_rounding", double(stream),
-                           stream >= 0 && stream < int64_t{1} << 31, "0 or more, below 2^31")))
-      return failure();
-  return verify::shapeIs(op, "rng", op.getRng(), {3}, "seed, micro-step, rank");
-}
-
-// What all optimizers have in common.
-template <typename Op> LogicalResult verifyOptimizer(Op op) {
-  double decay = op.getWeightDecay().convertToDouble();
-  if (failed(verifyRange(op, "weight_decay", decay, decay >= 0, "0 or more")))
-    return failure();
-  auto step = RankedTensorType::get({}, IntegerType::get(op.getContext(), 64));
-  if (op.getStep().getType() != step)
-    return op.emitOpError() << "step is " << op.getStep().getType() << "; expected " << step;
-  if (failed(verifyRounding(op)))
-    return failure();
-  if (unitOf(op.getGradient().getType()) == op.getUnitAttr())
-    return success();
-  return op.emitOpError() << "updates unit " << op.getUnitAttr() << " with a gradient of "
-                          << unitOf(op.getGradient().getType());
-}
-
-template <typename Op> LogicalResult verifyMoments(Op op) {
-  double beta1 = op.getBeta1().convertToDouble(), beta2 = op.getBeta2().convertToDouble();
-  double eps = op.getEps().convertToDouble();
-  if (failed(verifyRange(op, "beta1", beta1, beta1 >= 0 && beta1 < 1, "0 or more, below 1")) ||
-      failed(verifyRange(op, "beta2", beta2, beta2 >= 0 && beta2 < 1, "0 or more, below 1")) ||
-      failed(verifyRange(op, "eps", eps, eps >= 0, "0 or more")))
-    return failure();
-  return verifyOptimizer(op);
-}
-
-template <typename Op> LogicalResult verifyOptimizerSymbols(Op op, SymbolTableCollection &symbols) {
-  UnitOp unit = verify::unit(op, symbols, op.getUnitAttr());
-  return unit ? verifySegments(op, op.getSegments(), unit.getElements()) : failure();
-}
-
-} // namespace
-
-LogicalResult AdamwOp::verify() { return verifyMoments(*this); }
-LogicalResult AdamOp::verify() { return verifyMoments(*this); }
-
-LogicalResult SgdOp::verify() {
-  double momentum = getMomentum().convertToDouble();
-  if (failed(verifyRange(*this, "momentum", momentum, momentum >= 0 && momentum < 1, "0 or more, below 1")))
-    return failure();
-  return verifyOptimizer(*this);
-}
-
-LogicalResult AdamwOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyOptimizerSymbols(*this, symbols);
-}
-LogicalResult AdamOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyOptimizerSymbols(*this, symbols);
-}
-LogicalResult SgdOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyOptimizerSymbols(*this, symbols);
-}
-
-llvm::SmallVector<llvm::StringRef> AdamwOp::getStateRoles() { return {"exp_avg", "exp_avg_sq"}; }
-llvm::SmallVector<llvm::StringRef> AdamOp::getStateRoles() { return {"exp_avg", "exp_avg_sq"}; }
-llvm::SmallVector<llvm::StringRef> SgdOp::getStateRoles() {
-  if (getMomentum().isZero())
-    return {};
-  return {"momentum"};
 }
 
 } // namespace mlir::ft

@@ -9,6 +9,9 @@ namespace ft {
 // sum over all elements is made of whole blocks: it does not see units or slices (docs/decisions).
 inline constexpr int64_t kBlockElements = 1024;
 
+// Weights that are rounded stochastically behind the code of an update are so many at a time in f32 on a GPU.
+inline constexpr int64_t kRoundingElements = int64_t{1} << 20;
+
 // i64 words of the exact sum of ft.sum_squares: 20 of the fixed-point number, one that counts what was not
 // finite.
 inline constexpr int64_t kAccumulatorWords = 21;

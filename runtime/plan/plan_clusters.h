@@ -12,6 +12,7 @@ namespace ft {
 
 // The name of the kernel of instructions that run a cluster.
 inline constexpr char kClusterKernel[] = "cluster";
+inline constexpr char kUpdateKernel[] = "update";  // over the blocks of a slice
 
 // Equal bodies give equal messages.
 proto::Cluster ToProto(const ClusterBody& body);

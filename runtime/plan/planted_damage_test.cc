@@ -87,8 +87,8 @@ std::vector<Damage> TableDamages() {
        [=](auto& p) { state(p, 0)->set_unit(5); }},
       {"StateBuffer", kSharded, "unit 'bigram' names buffer 99",
        [=](auto& p) { state(p, 0)->set_buffer(99); }},
-      {"StateRole", kSharded, "state of unknown role 'moments'",
-       [=](auto& p) { state(p, 1)->set_role("moments"); }},
+      {"StateRole", kSharded, "state whose role is no name: 'mo/ments'",
+       [=](auto& p) { state(p, 1)->set_role("mo/ments"); }},
       {"StateTwice", kSharded, "unit 'bigram' has state 'exp_avg' twice",
        [=](auto& p) { state(p, 2)->set_role("exp_avg"); }},
       {"StateShared", kSharded, "buffer 'exp_avg' holds two states, one of them 'exp_avg_sq'",
@@ -150,8 +150,8 @@ std::vector<Damage> OperandDamages() {
       {"ScratchOfHalfAnElement", kSharded, "buffer 'scratch' does not hold whole elements of F32",
        [](auto& p) { Buffer(p, "scratch")->set_cuda_bytes(6); }},
       {"HostInKernel", kOffloaded,
-       "(adamw, layer bigram): a kernel cannot touch host memory (buffer 'exp_avg')",
-       [](auto& p) { *Find(p, "adamw")->mutable_out(1) = WholeOf(p, "exp_avg"); }},
+       "(update, layer bigram): a kernel cannot touch host memory (buffer 'exp_avg')",
+       [](auto& p) { *Find(p, "update")->mutable_out(1) = WholeOf(p, "exp_avg"); }},
       {"HostInCollective", kSharded,
        "(all_gather bigram): a collective cannot touch host memory (buffer 'parameters')",
        [](auto& p) {
@@ -363,7 +363,7 @@ std::vector<Damage> ContentDamages() {
        "(reduce_scatter bigram): it reads buffer 'flat_gradient' where nothing has written it",
        [](auto& p) { Find(p, "zero_padding")->mutable_out(0)->Clear(); }},
       {"MomentsNotCopied", kOffloaded,
-       "(adamw, layer bigram): it reads buffer 'exp_avg_sq_here' where nothing has written it",
+       "(update, layer bigram): it reads buffer 'exp_avg_sq_here' where nothing has written it",
        [](auto& p) {
          Find(p, "copy_in")->mutable_in()->RemoveLast();
          Find(p, "copy_in")->mutable_out()->RemoveLast();
@@ -383,7 +383,7 @@ std::vector<Damage> ContentDamages() {
        [](auto& p) { Find(p, "clip_coefficient")->mutable_out(0)->Clear(); }},
       {"StaleParameters", kWhole,
        "(embedding, layer bigram): it reads all of buffer 'parameters', of which only the own slice is up to "
-       "date after train_step, instruction 11 (adamw",
+       "date after train_step, instruction 12 (update",
        [](auto& p) {
          const int refresh = InstructionIndex(p, "all_gather");
          Drop(p, refresh + 1);
@@ -419,7 +419,7 @@ TEST(VerifyCommunicationTest, RefusesCycles) {
       "instructions, for itself");
   plan = TinyPlan(kSharded);
   // Two communicators that wait for each other: the sum of the loss for a gather behind the sum.
-  Find(plan, "reduce_scatter")->add_after(InstructionIndex(plan, "adamw"));
+  Find(plan, "reduce_scatter")->add_after(InstructionIndex(plan, "update"));
   EXPECT_NE(std::string(VerifyCommunication(plan).message()).find("it can never begin"), std::string::npos);
 }
 

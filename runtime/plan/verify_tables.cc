@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/checked.h"
 #include "runtime/base/status_macros.h"
@@ -187,18 +189,26 @@ absl::Status VerifyBuffers(const proto::Plan& plan) {
   return absl::OkStatus();
 }
 
-// What a role says about the buffer that has it.
+// What a role says about the buffer that has it. All others are names of states of an optimizer.
 struct Role {
   const char* name;
   proto::MemoryClass memory_class;
   bool may_be_16_bit;
 };
 constexpr Role kRoles[] = {
-    {"parameters", proto::PARAMETERS, true},     {"master", proto::OPTIMIZER_STATE, false},
-    {"gradients", proto::GRADIENTS, true},       {"accumulated", proto::GRADIENTS, true},
-    {"exp_avg", proto::OPTIMIZER_STATE, false},  {"exp_avg_sq", proto::OPTIMIZER_STATE, false},
-    {"momentum", proto::OPTIMIZER_STATE, false},
+    {"parameters", proto::PARAMETERS, true},
+    {"master", proto::OPTIMIZER_STATE, false},
+    {"gradients", proto::GRADIENTS, true},
+    {"accumulated", proto::GRADIENTS, true},
 };
+constexpr Role kStateOfOptimizer = {"", proto::OPTIMIZER_STATE, false};
+
+// What a name in a checkpoint may be.
+bool IsIdentifier(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+  });
+}
 
 // Nothing of the unit is trained: it has parameters and no more.
 bool IsFrozen(const proto::Plan& plan, uint32_t unit) {
@@ -214,18 +224,20 @@ absl::Status VerifyUnitState(const proto::Plan& plan, const proto::Plan::UnitSta
   const std::string& unit = plan.units(state.unit()).name();
   if (state.buffer() >= static_cast<uint32_t>(plan.buffers_size()))
     return Invalid("unit '", unit, "' names buffer ", state.buffer(), " of ", plan.buffers_size());
-  const auto role = std::find_if(std::begin(kRoles), std::end(kRoles),
-                                 [&](const Role& known) { return state.role() == known.name; });
-  if (role == std::end(kRoles))
-    return Invalid("unit '", unit, "' has a state of unknown role '", state.role(), "'");
+  const auto* role = std::find_if(std::begin(kRoles), std::end(kRoles),
+                                  [&](const Role& known) { return state.role() == known.name; });
+  if (role == std::end(kRoles)) role = &kStateOfOptimizer;
+  if (!IsIdentifier(state.role()))
+    return Invalid("unit '", unit, "' has a state whose role is no name: '", absl::CHexEscape(state.role()),
+                   "'");
   const proto::Buffer& buffer = plan.buffers(state.buffer());
   const proto::SizeExpr& size = buffer.size();
   const std::string name = BufferName(plan, state.buffer());
   if (!buffer.persistent() || size.kind() == proto::SizeExpr::CONSTANT || size.unit() != state.unit())
     return Invalid("buffer ", name, " is not a persistent flat buffer of unit '", unit, "'");
   // The fp32 copy of a frozen unit belongs to no optimizer.
-  const bool is_frozen_master = role->name == std::string_view("master") &&
-                                buffer.class_() == proto::PARAMETERS && IsFrozen(plan, state.unit());
+  const bool is_frozen_master =
+      state.role() == "master" && buffer.class_() == proto::PARAMETERS && IsFrozen(plan, state.unit());
   if (buffer.class_() != role->memory_class && !is_frozen_master) {
     return Invalid("buffer ", name, " holds '", state.role(), "' of unit '", unit, "', but is of class ",
                    proto::MemoryClass_Name(buffer.class_()));

@@ -73,9 +73,11 @@ std::string EmulatedKernel::launch(const char* name, const GpuLaunch& launch, vo
   return error == emulation::kSuccess ? "" : emulation::LastMessage();
 }
 
-std::string EmulatedKernel::call(void* const* operands, bool descending) const {
+std::string EmulatedKernel::call(void* const* operands, bool descending, int64_t spaces) const {
   emulation::SetOrder(descending ? emulation::Order::kDescending : emulation::Order::kAscending);
-  std::string problem = launch("kernel", interface_.kernel, operands);
+  GpuLaunch kernel = interface_.kernel;
+  kernel.blocks *= spaces;
+  std::string problem = launch("kernel", kernel, operands);
   if (problem.empty() && interface_.combine.blocks != 0)
     problem = launch("combine", interface_.combine, operands);
   emulation::SetOrder(emulation::Order::kAscending);

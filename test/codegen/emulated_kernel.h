@@ -1,5 +1,5 @@
 // Kernels for GPUs on the host: the LLVM IR that PTX is written from, compiled for this machine, with
-// emulated threads (runtime/backends/cuda/emulation) in place of the hardware's.
+// emulated threads (test/doubles/cuda) in place of the hardware's.
 #pragma once
 
 #include "compiler/codegen/ptx_kernel.h"
@@ -21,8 +21,8 @@ class EmulatedKernel {
 
   const PtxInterface& interface() const { return interface_; }
   // `kernel`, and `combine` if there is one. An empty text, or what went wrong. `descending`: blocks, and
-  // threads of a block, the other way round.
-  std::string call(void* const* operands, bool descending) const;
+  // threads of a block, the other way round. `spaces`: an elementwise body over so many whole values.
+  std::string call(void* const* operands, bool descending, int64_t spaces = 1) const;
 
  private:
   EmulatedKernel();

@@ -17,7 +17,7 @@ using namespace mlir;
 class EmulatedCode final : public cuda::LoadedCode {
  public:
   explicit EmulatedCode(const EmulatedKernel& kernel) : kernel_(kernel) {}
-  int Launch(absl::Span<void* const> addresses, cuda::StreamHandle) const override {
+  int Launch(absl::Span<void* const> addresses, int64_t, cuda::StreamHandle) const override {
     return kernel_.call(addresses.data(), /*descending=*/false).empty() ? 0 : 1;
   }
 

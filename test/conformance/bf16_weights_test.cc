@@ -1,5 +1,5 @@
-// Optimizers on bf16 weights that have no fp32 master: the step of the fp32 kernel on the same weights,
-// rounded to nearest or stochastically by the documented numbers, to the bit, however the unit is cut.
+// Updates of bf16 weights that have no fp32 master: the step on the same weights in fp32, rounded to nearest
+// or stochastically by the documented numbers, to the bit, however the unit is cut.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -30,32 +30,6 @@ std::optional<uint16_t> RoundedAt(int64_t i, float value) {
   return std::nullopt;
 }
 
-struct Bf16Optimizer {
-  const char* kernel;
-  size_t states;
-  std::vector<std::pair<std::string, KernelAttributes::Value>> attributes;
-};
-
-std::vector<Bf16Optimizer> Bf16Optimizers() {
-  const std::vector<std::pair<std::string, KernelAttributes::Value>> adam = {
-      {"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}, {"segments", kRoundedSegments}};
-  const auto sgd = [](double momentum, int64_t nesterov) {
-    return std::vector<std::pair<std::string, KernelAttributes::Value>>{{"momentum", momentum},
-                                                                        {"nesterov", nesterov},
-                                                                        {"weight_decay", 0.1},
-                                                                        {"segments", kRoundedSegments}};
-  };
-  return {{"adamw", 2, adam}, {"adam", 2, adam}, {"sgd", 0, sgd(0, 0)}, {"sgd", 1, sgd(0.9, 1)}};
-}
-
-// p -= lr g.
-Bf16Optimizer PlainSgd() {
-  return {
-      "sgd",
-      0,
-      {{"momentum", 0.0}, {"nesterov", int64_t{0}}, {"weight_decay", 0.0}, {"segments", kRoundedSegments}}};
-}
-
 class Bf16Weights : public CpuExact {
  protected:
   struct Job {
@@ -65,104 +39,107 @@ class Bf16Weights : public CpuExact {
     bool operator==(const Job&) const = default;
   };
 
-  Job Begin(const Bf16Optimizer& optimizer) const {
+  Job Begin() const {
     Job job;
     for (float value : parameter_) job.weights.push_back(RoundToBF16(value));
-    job.states.assign(optimizer.states, std::vector<float>(kElements, 0.25f));
+    job.states.assign(2, std::vector<float>(kElements, 0.25f));
     return job;
   }
 
   // `weights` as DType says; one part of the unit.
   KernelOperands Operands(void* weights, DType dtype, std::vector<std::vector<float>>& states, int64_t begin,
                           int64_t end, bool stochastic) {
+    scalars_ = ScalarsOf(backends_[0].registry, coefficient_, lr_, step_);
     KernelOperands operands;
-    operands.in = {Slice(gradient_, begin, end), Scalar(coefficient_), Scalar(lr_), Scalar(step_)};
-    if (stochastic) operands.in.push_back(Whole(rng_, DType::kI64));
+    operands.in = {Slice(gradient_, begin, end), Whole(scalars_, DType::kF32)};
+    if (stochastic) operands.in.insert(operands.in.end(), {Whole(rng_, DType::kI64), Scalar(step_)});
     char* first = static_cast<char*>(weights) + begin * static_cast<int64_t>(SizeOf(dtype));
     operands.out = {{first, dtype, 1, {end - begin}, begin}};
     for (auto& state : states) operands.out.push_back(Slice(state, begin, end));
     return operands;
   }
 
-  static KernelAttributes With(const Bf16Optimizer& optimizer, bool stochastic) {
-    auto entries = optimizer.attributes;
-    if (stochastic) entries.emplace_back("stochastic_rounding", kStreams);
-    return conformance::Attributes(entries);
+  static KernelAttributes With(DType parameter, bool stochastic) {
+    const DType result = stochastic ? DType::kF32 : parameter;
+    if (!stochastic)
+      return UpdateAttributes({.parameter = parameter, .result = result}, {{"segments", kRoundedSegments}});
+    return UpdateAttributes({.parameter = parameter, .result = result},
+                            {{"segments", kRoundedSegments}, {"stochastic_rounding", kStreams}});
   }
 
-  void Step(const Backend& backend, const Bf16Optimizer& optimizer, Job& job, bool stochastic,
-            const std::vector<int64_t>& cuts, int threads) {
+  void Step(const Backend& backend, Job& job, bool stochastic, const std::vector<int64_t>& cuts,
+            int threads) {
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-      RunKernel(backend.registry, optimizer.kernel,
+      RunKernel(backend.registry, "update",
                 Operands(job.weights.data(), DType::kBF16, job.states, cuts[i], cuts[i + 1], stochastic),
-                With(optimizer, stochastic), threads);
+                With(DType::kBF16, stochastic), threads);
     }
   }
 
   // What Step must give.
-  Job Expected(const Backend& backend, const Bf16Optimizer& optimizer, bool stochastic) {
-    Job job = Begin(optimizer);
+  Job Expected(const Backend& backend, bool stochastic) {
+    Job job = Begin();
     std::vector<float> wide;
     for (uint16_t bits : job.weights) wide.push_back(Widened(bits));
-    RunKernel(backend.registry, optimizer.kernel,
-              Operands(wide.data(), DType::kF32, job.states, 0, kElements, false), With(optimizer, false), 1);
+    RunKernel(backend.registry, "update", Operands(wide.data(), DType::kF32, job.states, 0, kElements, false),
+              With(DType::kF32, false), 1);
     for (int64_t i = 0; i < kElements; ++i) {
       const std::optional<uint16_t> rounded = RoundedAt(i, wide[i]);
-      if (rounded) job.weights[i] = stochastic ? *rounded : RoundToBF16(wide[i]);
+      // What rounds to nearest takes padding for weights.
+      if (rounded || !stochastic) job.weights[i] = stochastic ? *rounded : RoundToBF16(wide[i]);
     }
     return job;
   }
 
+  std::vector<float> scalars_;
   std::vector<int64_t> rng_ = {kSeed, 77, 1};
   float coefficient_ = 0.75f, lr_ = 1e-2f;
   int64_t step_ = kStep;
 };
 
 TEST_F(Bf16Weights, AreTheFp32StepRounded) {
-  for (const Bf16Optimizer& optimizer : Bf16Optimizers()) {
-    for (const Backend& backend : backends_) {
-      for (bool stochastic : {false, true}) {
-        const Job expected = Expected(backend, optimizer, stochastic);
-        for (const auto& cuts : kCuts) {
-          Job job = Begin(optimizer);
-          Step(backend, optimizer, job, stochastic, cuts, static_cast<int>(cuts.size()));
-          ASSERT_EQ(job, expected) << optimizer.kernel << " " << stochastic << " " << cuts.size();
-        }
+  for (const Backend& backend : backends_) {
+    for (bool stochastic : {false, true}) {
+      const Job expected = Expected(backend, stochastic);
+      for (const auto& cuts : kCuts) {
+        Job job = Begin();
+        Step(backend, job, stochastic, cuts, static_cast<int>(cuts.size()));
+        ASSERT_EQ(job, expected) << stochastic << " " << cuts.size();
       }
-      EXPECT_NE(Expected(backend, optimizer, false), Expected(backend, optimizer, true));
     }
+    EXPECT_NE(Expected(backend, false), Expected(backend, true));
   }
 }
 
 TEST_F(Bf16Weights, StayWhenTheStepIsSkipped) {
   coefficient_ = NAN;
-  for (const Bf16Optimizer& optimizer : Bf16Optimizers()) {
-    Job job = Begin(optimizer);
-    Step(backends_[0], optimizer, job, true, kCuts[0], 1);
-    EXPECT_EQ(job, Begin(optimizer));
+  for (bool stochastic : {false, true}) {
+    Job job = Begin();
+    Step(backends_[0], job, stochastic, kCuts[0], 1);
+    EXPECT_EQ(job, Begin());
   }
 }
 
 // A step of 1/64 of the gap between neighbours, 64 times: to nearest, nothing ever moves. Stochastically,
 // every step of every element goes up with a chance of 1/64, all independent: their number is a binomial one.
+// With moments of 0 and a constant gradient a step of AdamW is lr, but for its eps.
 TEST_F(Bf16Weights, FollowSmallStepsInTheMean) {
   constexpr int64_t kSteps = 64;
-  const Bf16Optimizer sgd = PlainSgd();
   gradient_.assign(kElements, -1.0f);
   coefficient_ = 1.0f;
   lr_ = 0x1p-13f;  // in [1, 2) the gap is 2^-7
-  Job start = Begin(sgd);
+  Job start = Begin();
   start.weights.assign(kElements, 0x3F80);
+  start.states.assign(2, std::vector<float>(kElements, 0.0f));
   for (const Backend& backend : backends_) {
     Job nearest = start, stochastic = start;
     for (step_ = 0; step_ < kSteps; ++step_) {
-      Step(backend, sgd, nearest, false, kCuts[0], 2);
-      Step(backend, sgd, stochastic, true, kCuts[0], 2);
+      Step(backend, nearest, false, kCuts[0], 2);
+      Step(backend, stochastic, true, kCuts[0], 2);
     }
-    EXPECT_EQ(nearest, start);
+    EXPECT_EQ(nearest.weights, start.weights);
     double ups = 0, trials = 0;
-    for (int64_t i = 0; i < kElements; ++i) {
-      if (!RoundedAt(i, 0)) continue;
+    for (int64_t i = 1024; i < 30001; ++i) {  // what does not decay
       ups += stochastic.weights[i] - 0x3F80;
       trials += kSteps;
     }
@@ -174,58 +151,72 @@ TEST_F(Bf16Weights, FollowSmallStepsInTheMean) {
 // What is a bf16 already stays, subnormals and the largest too; what overflows is infinite, and NaN stays
 // NaN.
 TEST_F(Bf16Weights, EdgesOfRounding) {
-  const Bf16Optimizer sgd = PlainSgd();
   gradient_.assign(kElements, 0.0f);
-  coefficient_ = lr_ = 1.0f;
+  coefficient_ = 1.0f;
+  lr_ = 0.0f;
   for (const Backend& backend : backends_) {
-    Job job = Begin(sgd);
-    const std::array<uint16_t, 7> values = {0x0000, 0x8000, 0x0001, 0x8001, 0x7F7F, 0xFF7F, 0x3FC0};
+    Job job = Begin();
+    job.states.assign(2, std::vector<float>(kElements, 0.0f));
+    const std::array<uint16_t, 8> values = {0x0000, 0x8000, 0x0001, 0x8001, 0x7F7F, 0xFF7F, 0x3FC0, 0x7FC1};
     std::copy(values.begin(), values.end(), job.weights.begin());
     const Job before = job;
-    gradient_[4] = gradient_[5] = 0.0f;
-    Step(backend, sgd, job, true, kCuts[0], 1);
-    EXPECT_EQ(job.weights, before.weights);
-    gradient_[4] = -3e38f;
-    gradient_[5] = 3e38f;
-    job.weights[6] = 0x7FC1;
-    Step(backend, sgd, job, true, kCuts[0], 1);
-    EXPECT_EQ(job.weights[4], 0x7F80);
-    EXPECT_EQ(job.weights[5], 0xFF80);
-    EXPECT_TRUE(std::isnan(Widened(job.weights[6])));
+    Step(backend, job, true, kCuts[0], 1);
+    job.weights[1] &= 0x7FFF;  // 0 - 0 is 0
+    EXPECT_EQ(job.weights[0] | job.weights[1], 0);
+    for (int i = 2; i < 7; ++i) EXPECT_EQ(job.weights[i], before.weights[i]) << i;
+    EXPECT_TRUE(std::isnan(Widened(job.weights[7])));
   }
 }
 
 TEST_F(Bf16Weights, RefuseOperandsThatDoNotFit) {
-  const Bf16Optimizer sgd = Bf16Optimizers()[2];
-  Job job = Begin(sgd);
+  Job job = Begin();
   std::vector<float> wide(kElements);
-  const KernelFactory factory = backends_[0].registry.Find("sgd");
+  const KernelFactory factory = backends_[0].registry.Find("update");
   const auto message = [&](const KernelOperands& operands, const KernelAttributes& attributes) {
     const auto kernel = factory(operands, attributes, {1});
     EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(kernel.status().message());
   };
-  const KernelAttributes stochastic = With(sgd, true);
+  const auto says = [&](const KernelOperands& operands, const KernelAttributes& attributes,
+                        const char* what) {
+    const std::string text = message(operands, attributes);
+    EXPECT_NE(text.find(what), std::string::npos) << text;
+  };
+  const KernelAttributes stochastic = With(DType::kBF16, true), nearest = With(DType::kBF16, false);
   KernelOperands good = Operands(job.weights.data(), DType::kBF16, job.states, 0, kElements, true);
+  const KernelOperands plain = Operands(job.weights.data(), DType::kBF16, job.states, 0, kElements, false);
   ASSERT_TRUE(factory(good, stochastic, {1}).ok());
-  EXPECT_NE(message(Operands(wide.data(), DType::kF32, job.states, 0, kElements, true), stochastic)
-                .find("takes a parameter in bf16"),
-            std::string::npos);
-  EXPECT_NE(message(Operands(job.weights.data(), DType::kBF16, job.states, 0, kElements, false), stochastic)
-                .find("takes an operand rng"),
-            std::string::npos);
-  EXPECT_NE(message(Operands(job.weights.data(), DType::kBF16, job.states, 1026, kElements, true), stochastic)
-                .find("multiple of 4"),
-            std::string::npos);
-  KernelOperands half = good;
-  half.out[0].dtype = DType::kF16;
-  EXPECT_NE(message(half, With(sgd, false)).find("f32 or, without a master, bf16"), std::string::npos);
-  KernelOperands copied = good;
-  copied.out.push_back(Whole(job.weights, DType::kBF16));
-  EXPECT_NE(message(copied, stochastic).find("has no working copy"), std::string::npos);
-  auto entries = sgd.attributes;
-  entries.emplace_back("stochastic_rounding", std::vector<int64_t>{1});
-  EXPECT_NE(message(good, conformance::Attributes(entries)).find("must have 3 streams"), std::string::npos);
+  ASSERT_TRUE(factory(plain, nearest, {1}).ok());
+  says(Operands(wide.data(), DType::kF32, job.states, 0, kElements, true), With(DType::kF32, true),
+       "takes a parameter in bf16");
+  says(plain, stochastic, "takes rng and step");
+  says(Operands(job.weights.data(), DType::kBF16, job.states, 1026, kElements, true), stochastic,
+       "whole blocks");
+  KernelOperands bad = plain;
+  bad.out[0].dtype = DType::kF16;
+  says(bad, nearest, "f32 or, without a master, bf16");
+  bad = plain;
+  bad.out[1].dtype = DType::kBF16;
+  says(bad, nearest, "a state must be f32");
+  bad = plain;
+  bad.out.pop_back();
+  says(bad, nearest, "its body 3 results");
+  bad = plain;
+  bad.in[1].dims[0] -= 2;
+  says(bad, nearest, "are not those of its body");
+  bad = plain;
+  bad.in[0].dtype = DType::kBF16;
+  says(bad, nearest, "operand 0 of its body is another");
+  says(plain, With(DType::kF32, false), "operand 1 of its body is another");
+  KernelAttributes other =
+      UpdateAttributes({.parameter = DType::kBF16, .result = DType::kF32},
+                       {{"segments", kRoundedSegments}, {"stochastic_rounding", std::vector<int64_t>{1}}});
+  says(good, other, "must have 3 streams");
+  other = UpdateAttributes({.parameter = DType::kBF16, .result = DType::kBF16},
+                           {{"segments", std::vector<int64_t>{0, 4, 1, 1000, 1200, 0}}});
+  says(plain, other, "begins at 1000, which is no block");
+  KernelAttributes none = conformance::Attributes({{"segments", kRoundedSegments}});
+  says(plain, none, "no body");
 }
 
 // Parameters begin as fp32 ones do, rounded to nearest.

@@ -9,6 +9,7 @@
 
 #include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/plan/testing/update_body.h"
 #include "test/conformance/case.h"
 
 namespace ft {
@@ -54,6 +55,24 @@ class CpuExact : public testing::Test {
     auto kernel = registry.Find(name)(operands, attributes, {threads});
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     static_cast<CpuKernel&>(**kernel).Run();
+  }
+
+  // Attributes of "update" with AdamW.
+  static KernelAttributes UpdateAttributes(
+      const UpdateTypes& types, std::vector<std::pair<std::string, KernelAttributes::Value>> entries) {
+    KernelAttributes attributes = conformance::Attributes(std::move(entries));
+    attributes.SetCluster(std::make_shared<const Cluster>(Cluster{AdamwBody(types), {}, nullptr}));
+    return attributes;
+  }
+
+  // Those of a step of AdamW, without and with weight decay of 0.1.
+  static std::vector<float> ScalarsOf(const KernelRegistry& registry, float coefficient, float lr,
+                                      int64_t step) {
+    std::vector<float> scalars(2 * kAdamwScalars);
+    RunKernel(registry, "update_scalars",
+              {{Scalar(coefficient), Scalar(lr), Scalar(step)}, {Whole(scalars, DType::kF32)}, {}},
+              conformance::Attributes({{"formulas", std::string(kAdamwFormulas)}, {"weight_decay", 0.1}}), 1);
+    return scalars;
   }
 
   std::vector<Backend> backends_;

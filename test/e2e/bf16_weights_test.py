@@ -31,7 +31,7 @@ def tensors(path):
             for name, entry in header.items()}
 
 
-class Bf16Weights(harness.EndToEnd):
+class Runs(harness.EndToEnd):
     def compiled(self, *options):
         source, plan = self.dir / "model.mlir", self.dir / f"{len(list(self.dir.iterdir()))}.bin"
         if not source.exists():
@@ -49,6 +49,8 @@ class Bf16Weights(harness.EndToEnd):
             self.assertEqual({row.get(key, 0) for row in rows}, {announced[key]}, key)
         return [(row["loss"], row["grad_norm"]) for row in rows], tensors(saved)
 
+
+class Bf16Weights(Runs):
     def assert_every_way_agrees(self, world, *options):
         plain = None
         for strategy, *others in WAYS:

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "runtime/base/flat_layout.h"
+#include "runtime/plan/testing/update_body.h"
 #include "test/conformance/case.h"
 #include "test/conformance/harness.h"
 
@@ -94,43 +95,34 @@ Operand Shared(Operand operand, int with) {
   return operand;
 }
 
-const Entries kAdam = {{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}};
-
 // A slice of a unit from element 1024 on, of two parameters.
 const std::vector<int64_t> kSegments = {0, 1400, 1, 2048, 2900, 0};
 
-void AddOptimizers(std::vector<Seed>& seeds) {
+void AddUpdates(DeviceClass device, std::vector<Seed>& seeds) {
   const int64_t n = 2048, begin = 1024;
-  for (const DType gradient : {DType::kF32, DType::kBF16, DType::kF16}) {
-    for (const bool copies : {false, true}) {
-      for (const int64_t states : {0, 1, 2}) {
-        Seed seed = {.op = states == 2 ? "adamw" : "sgd",
-                     .label = "gradient " + std::string(Name(gradient)),
-                     .in = {Flat(n, begin, gradient), Floats({}), Floats({}), I64(1)},
-                     .out = {Flat(n, begin)},
-                     .workspace = {},
-                     .attributes = {{"segments", kSegments}}};
-        seed.workspace.present = false;
-        for (int64_t i = 0; i < states; ++i) seed.out.push_back(Flat(n, begin));
-        if (copies) seed.out.push_back(Flat(n, begin, DType::kBF16));
-        if (states == 2) {
-          seed.attributes.insert(seed.attributes.end(), kAdam.begin(), kAdam.end());
-          seeds.push_back(seed);
-          seed.op = "adam";
-        } else {
-          const Entries sgd = {
-              {"momentum", states == 0 ? 0.0 : 0.9}, {"nesterov", states}, {"weight_decay", 0.1}};
-          seed.attributes.insert(seed.attributes.end(), sgd.begin(), sgd.end());
-        }
-        seeds.push_back(seed);
-        if (copies) continue;
-        seed.label += ", rounded stochastically";
-        seed.out[0].dtype = DType::kBF16;
-        seed.in.push_back(I64(3));
-        seed.attributes.emplace_back("stochastic_rounding", std::vector<int64_t>{3, 4});
-        seeds.push_back(seed);
-      }
+  const auto add = [&](const UpdateTypes& types, bool stochastic) {
+    Seed seed = {.op = "update",
+                 .label = "gradient " + std::string(Name(types.gradient)) + ", parameter " +
+                          std::string(Name(types.parameter)),
+                 .in = {Flat(n, begin, types.gradient), Floats({2, kAdamwScalars})},
+                 .out = {Flat(n, begin, types.parameter), Flat(n, begin), Flat(n, begin)},
+                 .workspace = {},
+                 .attributes = {{"segments", kSegments}},
+                 .cluster = std::make_shared<const Cluster>(Cluster{AdamwBody(types), {}, nullptr})};
+    seed.workspace.present = false;
+    if (types.copy != DType::kF32) seed.out.push_back(Flat(n, begin, types.copy));
+    if (stochastic) {
+      seed.in.insert(seed.in.end(), {I64(3), I64(1)});
+      seed.attributes.emplace_back("stochastic_rounding", std::vector<int64_t>{3, 4});
+      if (device == DeviceClass::kCuda) seed.workspace = Scratch(kRoundingElements * 4);
     }
+    seeds.push_back(seed);
+  };
+  for (const DType gradient : {DType::kF32, DType::kBF16, DType::kF16}) {
+    for (const DType copy : {DType::kF32, DType::kBF16, DType::kF16})
+      add({.gradient = gradient, .copy = copy}, false);
+    add({.gradient = gradient, .parameter = DType::kBF16, .result = DType::kBF16}, false);
+    add({.gradient = gradient, .parameter = DType::kBF16}, true);
   }
 }
 
@@ -166,6 +158,8 @@ void AddSteps(std::vector<Seed>& seeds) {
       Plain("clip_coefficient", {I64(kAccumulatorWords)}, {Floats({}), Floats({})}, {{"max_norm", 1.0}}));
   seeds.push_back(Plain("clip_coefficient", {I64(kAccumulatorWords), Floats({}), Floats({3})},
                         {Floats({}), Floats({})}, {{"max_norm", 1.0}}));
+  seeds.push_back(Plain("update_scalars", {Floats({}), Floats({}), I64(1)}, {Floats({2, kAdamwScalars})},
+                        {{"formulas", std::string(kAdamwFormulas)}, {"weight_decay", 0.1}}));
   seeds.push_back(Plain("update_scaler", {Floats({})}, {Floats({3})}, policy));
 }
 
@@ -174,7 +168,7 @@ void AddSteps(std::vector<Seed>& seeds) {
 std::vector<Seed> Seeds(DeviceClass device) {
   std::vector<Seed> seeds;
   AddCases(device, seeds);
-  AddOptimizers(seeds);
+  AddUpdates(device, seeds);
   AddSteps(seeds);
   return seeds;
 }

@@ -1,61 +1,46 @@
 // RUN: ft-opt %s -split-input-file -verify-diagnostics
 
 ft.unit @u {elements = 1024 : i64}
-func.func @adam_beta(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>) {
-  // expected-error @below {{beta1 is -1.000000e-01; expected 0 or more, below 1}}
-  ft.adam @u, %g, %c, %c, %step {beta1 = -0.1, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  return
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-func.func @adam_eps(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>) {
-  // expected-error @below {{eps is -1.000000e-08; expected 0 or more}}
-  ft.adam @u, %g, %c, %c, %step {beta1 = 0.9, beta2 = 0.95, eps = -1.0e-8, weight_decay = 0.1, segments = array<i64>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  return
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-func.func @momentum(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>) {
-  // expected-error @below {{momentum is 1.000000e+00; expected 0 or more, below 1}}
-  ft.sgd @u, %g, %c, %c, %step {momentum = 1.0, weight_decay = 0.0, segments = array<i64>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  return
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
 func.func @decay(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>) {
   // expected-error @below {{weight_decay is -1.000000e+00; expected 0 or more}}
-  ft.sgd @u, %g, %c, %c, %step {momentum = 0.0, weight_decay = -1.0, segments = array<i64>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = -1.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @sgd(%g, %scalars) states [] segments [] : !ft.slice<@u, f32>, tensor<2x1xf32>
   return
+}
+func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next : tensor<1024xf32>
 }
 
 // -----
 
 ft.unit @u {elements = 1024 : i64}
 func.func @other_unit(%g: !ft.slice<@v, f32>, %c: tensor<f32>, %step: tensor<i64>) {
+  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{updates unit @u with a gradient of @v}}
-  ft.sgd @u, %g, %c, %c, %step {momentum = 0.0, weight_decay = 0.0, segments = array<i64>}
-    : !ft.slice<@v, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  ft.update @u by @sgd(%g, %scalars) states [] segments [] : !ft.slice<@v, f32>, tensor<2x1xf32>
   return
+}
+func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next : tensor<1024xf32>
 }
 
 // -----
 
 ft.unit @u {elements = 1024 : i64}
 func.func @segments(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>) {
-  // expected-error @below {{segment 0 is 0, 1025, 1; expected begin < end after 0 and within the unit's 1024 elements, and decay 0 or 1}}
-  ft.adam @u, %g, %c, %c, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 1025, 1>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  // expected-error @below {{segment 0 is 0, 1025, 1; expected begin, a multiple of 1024, < end after 0 and within the unit's 1024 elements, and decay 0 or 1}}
+  ft.update @u by @adam(%g, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 1025, 1] : !ft.slice<@u, f32>, tensor<2x1xf32>
   return
+}
+func.func private @adam(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -102,38 +87,106 @@ func.func @drain(%x: tensor<f32>) {
 
 ft.unit @u {elements = 1024 : i64}
 func.func @rounding_without_rng(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>) {
-  // expected-error @below {{takes rng exactly with stochastic_rounding}}
-  ft.sgd @u, %g, %c, %c, %step {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 3>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  // expected-error @below {{takes rng and step exactly with stochastic_rounding}}
+  ft.update @u by @sgd(%g, %scalars) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 3>} : !ft.slice<@u, f32>, tensor<2x1xf32>
   return
+}
+func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next : tensor<1024xf32>
 }
 
 // -----
 
 ft.unit @u {elements = 1024 : i64}
 func.func @rounding_streams(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>) {
+  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{stochastic_rounding has 2 streams for 1 segments}}
-  ft.sgd @u, %g, %c, %c, %step rng %rng {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 3, 4>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<3xi64>
+  ft.update @u by @sgd(%g, %scalars, %rng, %step) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 3, 4>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
   return
+}
+func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next : tensor<1024xf32>
 }
 
 // -----
 
 ft.unit @u {elements = 1024 : i64}
 func.func @rounding_stream(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>) {
-  // expected-error @below {{a stream of stochastic_rounding is -1.000000e+00; expected 0 or more, below 2^31}}
-  ft.sgd @u, %g, %c, %c, %step rng %rng {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: -1>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<3xi64>
+  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  // expected-error @below {{a stream of stochastic_rounding is -1; expected 0 or more, below 2^31}}
+  ft.update @u by @sgd(%g, %scalars, %rng, %step) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: -1>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
   return
+}
+func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next : tensor<1024xf32>
 }
 
 // -----
 
 ft.unit @u {elements = 1024 : i64}
 func.func @rounding_rng(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<2xi64>) {
+  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{rng is 2; expected 3, seed, micro-step, rank}}
-  ft.sgd @u, %g, %c, %c, %step rng %rng {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 1>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<2xi64>
+  ft.update @u by @sgd(%g, %scalars, %rng, %step) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 1>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<2xi64>, tensor<i64>
+  return
+}
+func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next : tensor<1024xf32>
+}
+
+// -----
+
+func.func @formulas(%c: tensor<f32>, %step: tensor<i64>) {
+  // expected-error @below {{formulas: there is no 'beta' of 0 operands in a formula of a step}}
+  %0 = ft.update_scalars %c, %c, %step {formulas = "clip; 1 - beta", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @unbalanced(%c: tensor<f32>, %step: tensor<i64>) {
+  // expected-error @below {{formulas: 'lr / (1 - t' needs ')' at character 12}}
+  %0 = ft.update_scalars %c, %c, %step {formulas = "clip; lr / (1 - t", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @count(%c: tensor<f32>, %step: tensor<i64>) {
+  // expected-error @below {{scalars is 2x2; expected 2x1, without and with weight decay, formulas}}
+  %0 = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+func.func private @body(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> {
+  return %p : tensor<1024xf32>
+}
+func.func @unmarked(%g: !ft.slice<@u, f32>, %s: tensor<2x1xf32>) {
+  // expected-error @below {{runs @body, which has no attribute ft.update}}
+  ft.update @u by @body(%g, %s) states [] segments [] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  return
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+func.func private @body(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  return %p : tensor<1024xf32>
+}
+func.func @states(%g: !ft.slice<@u, f32>, %s: tensor<2x1xf32>) {
+  // expected-error @below {{@body takes 3 arguments, with 1 states and scalars of type 'tensor<2x1xf32>'}}
+  ft.update @u by @body(%g, %s) states ["momentum"] segments [] : !ft.slice<@u, f32>, tensor<2x1xf32>
   return
 }

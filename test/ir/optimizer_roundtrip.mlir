@@ -9,19 +9,19 @@ ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit
 
 // CHECK-LABEL: func.func @optimizers
 func.func @optimizers(%g: !ft.slice<@u, f32>, %flat: !ft.flat<@u, bf16>, %c: tensor<f32>, %lr: tensor<f32>, %step: tensor<i64>) {
-  // CHECK: ft.adam @u, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {beta1 = 9.000000e-01 : f64, beta2 = 0.94999999999999996 : f64, eps = 1.000000e-08 : f64, segments = array<i64: 0, 4, 1>, weight_decay = 1.000000e-01 : f64} : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  ft.adam @u, %g, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  // CHECK: ft.sgd @u, %{{.*}} {momentum = 9.000000e-01 : f64, nesterov, segments = array<i64: 0, 4, 0>, weight_decay = 0.000000e+00 : f64} : !ft.flat<@u, bf16>, tensor<f32>, tensor<f32>, tensor<i64>
-  ft.sgd @u, %flat, %c, %lr, %step {momentum = 0.9, nesterov, weight_decay = 0.0, segments = array<i64: 0, 4, 0>}
-    : !ft.flat<@u, bf16>, tensor<f32>, tensor<f32>, tensor<i64>
-  // CHECK: ft.sgd @u, %{{.*}} {momentum = 0.000000e+00 : f64, segments = array<i64: 0, 4, 1>, weight_decay = 0.000000e+00 : f64}
-  ft.sgd @u, %g, %c, %lr, %step {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  // CHECK: ft.sgd @u, %{{.*}} rng %{{.*}} {momentum = 0.000000e+00 : f64, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 3>, weight_decay = 0.000000e+00 : f64} : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<3xi64>
+  // CHECK: ft.update @u by @adam(%{{.*}}, %{{.*}}) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adam(%g, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  // CHECK: ft.update @u by @momentum(%{{.*}}, %{{.*}}) states ["momentum"] segments [0, 4, 0] : !ft.flat<@u, bf16>, tensor<2x1xf32>
+  %scalars2 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @momentum(%flat, %scalars2) states ["momentum"] segments [0, 4, 0] : !ft.flat<@u, bf16>, tensor<2x1xf32>
+  // CHECK: ft.update @u by @sgd(%{{.*}}, %{{.*}}) states [] segments [0, 4, 1] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  %scalars3 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @sgd(%g, %scalars3) states [] segments [0, 4, 1] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  // CHECK: ft.update @u by @sgd(%{{.*}}, %{{.*}}, %rng, %{{.*}}) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 3>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.sgd @u, %g, %c, %lr, %step rng %rng {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>, stochastic_rounding = array<i64: 3>}
-    : !ft.slice<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<3xi64>
+  %scalars4 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @sgd(%g, %scalars4, %rng, %step) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 3>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
   // CHECK: ft.refresh @u{{$}}
   ft.refresh @u
   return
@@ -70,4 +70,17 @@ func.func @whole() {
   ft.release %f0 : !ft.flat<@u, f32>
   ft.release %f1 : !ft.flat<@u, f32>
   return
+}
+func.func private @adam(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+}
+func.func private @momentum(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  return %p, %m : tensor<1024xf32>, tensor<1024xf32>
+}
+func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next : tensor<1024xf32>
 }

@@ -45,9 +45,10 @@ func.func @step(%dw: tensor<8x4xf32>, %db: tensor<4xf32>) -> tensor<f32> {
   %norm, %coefficient = ft.clip_coefficient %total {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  // CHECK: ft.adamw @h.0, %{{.*}}, %{{.*}}, %lr, %step {{{.*}}segments = array<i64: 0, 32, 1, 1024, 1028, 0>{{.*}}} : !ft.slice<@h.0, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  ft.adamw @h.0, %r, %coefficient, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 32, 1, 1024, 1028, 0>}
-    : !ft.slice<@h.0, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  // CHECK: %[[S:.*]] = ft.update_scalars %{{.*}}, %lr, %step {formulas = "clip", weight_decay = 1.000000e-01 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  // CHECK: ft.update @h.0 by @adamw(%{{.*}}, %[[S]]) states ["exp_avg", "exp_avg_sq"] segments [0, 32, 1, 1024, 1028, 0] : !ft.slice<@h.0, f32>, tensor<2x1xf32>
+  %scalars = ft.update_scalars %coefficient, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @h.0 by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 32, 1, 1024, 1028, 0] : !ft.slice<@h.0, f32>, tensor<2x1xf32>
   return %norm : tensor<f32>
 }
 
@@ -75,4 +76,9 @@ func.func @identity(%dw: tensor<8x4xf32>, %db: tensor<4xf32>) {
   %a1 = ft.all_reduce %g : !ft.flat<@h.0, f32>
   // KEPT-NEXT: return
   return
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }

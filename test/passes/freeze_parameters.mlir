@@ -10,8 +10,8 @@
 // CHECK: ft.parameter @b : tensor<4xf32> = #ft.init<constant, 0.0> {layer = "h.0", no_decay}
 
 // OPTIMIZER: func.func @train_step
-// OPTIMIZER: ft.adamw @h.0, {{.*}} segments = array<i64: 0, 4, 0>
-// OPTIMIZER-NOT: ft.adamw
+// OPTIMIZER: ft.update @h.0 by @adamw({{.*}} segments [0, 4, 0]
+// OPTIMIZER-NOT: ft.update @
 // OPTIMIZER: func.func @eval_step
 
 // NONE: freeze_parameters.mlir:{{[0-9]+}}:{{[0-9]+}}: error: no parameter matches 'tail.*', which is to be frozen

@@ -9,7 +9,7 @@
 // Neither CSE nor dead code elimination may merge or drop collectives.
 // CSE-COUNT-3: ft.gather
 // CSE: ft.reduce_scatter
-// CSE: ft.adamw
+// CSE: ft.update @
 
 ft.unit @block {elements = 1024 : i64}
 ft.unit @head {elements = 1024 : i64}
@@ -49,7 +49,7 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   // FULL-NEXT: %[[SUM:.*]] = ft.sum_squares %[[SLICE]]
   // FULL-NEXT: %[[TOTAL:.*]] = ft.all_reduce %[[SUM]] {axis = "shard", phase = "optimizer"}
   // FULL-NEXT: ft.clip_coefficient %[[TOTAL]]
-  // FULL: ft.adamw @block, %[[SLICE]]
+  // FULL: ft.update @block by @adamw(%[[SLICE]]
   // FULL: return %[[MEAN]]
   // NONE: %[[PACK:.*]] = ft.pack
   // NONE-NEXT: %[[REDUCED:.*]] = ft.all_reduce %[[PACK]] {axis = "replica", layer = "block", mean = "replica", phase = "backward"}
@@ -60,7 +60,12 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   %norm, %c = ft.clip_coefficient %sum {max_norm = 1.0, phase = "optimizer"} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  ft.adamw @block, %flat, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 0>}
-    : !ft.flat<@block, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @block by @adamw(%flat, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 0] : !ft.flat<@block, f32>, tensor<2x1xf32>
   return %loss, %norm : tensor<f32>, tensor<f32>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }

@@ -106,19 +106,19 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   %norm, %c = ft.clip_coefficient %s1 {max_norm = 1.0, phase = "optimizer"} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  // ZERO1: ft.sgd @small, %[[SLICE]]
+  // ZERO1: ft.update @small by @sgd(%[[SLICE]]
   // ZERO1-NEXT: ft.refresh @small {axis = "shard", layer = "head", phase = "optimizer"}
-  // ZERO1-NEXT: ft.sgd @block
+  // ZERO1: ft.update @block
   // ZERO1-NEXT: ft.refresh @block {axis = "shard", layer = "block", phase = "optimizer"}
-  // HYBRID: ft.sgd @small, %[[SLICE]]
+  // HYBRID: ft.update @small by @sgd(%[[SLICE]]
   // HYBRID-NEXT: ft.refresh @small
-  // HYBRID-NEXT: ft.sgd @block
+  // HYBRID: ft.update @block
   // HYBRID-NEXT: return %{{.*}}, %{{.*}}, %[[ALL]]
   // HOST-NOT: ft.refresh
-  ft.sgd @small, %small, %c, %lr, %step {layer = "head", phase = "optimizer", momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>}
-    : !ft.flat<@small, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  ft.sgd @block, %flat, %c, %lr, %step {layer = "block", phase = "optimizer", momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>}
-    : !ft.flat<@block, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0, phase = "optimizer"} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @small by @sgd(%small, %scalars) states [] segments [0, 4, 1] {layer = "head", phase = "optimizer"} : !ft.flat<@small, f32>, tensor<2x1xf32>
+  %scalars2 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0, phase = "optimizer"} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @block by @sgd(%flat, %scalars2) states [] segments [0, 4, 1] {layer = "block", phase = "optimizer"} : !ft.flat<@block, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 
@@ -131,4 +131,9 @@ func.func @eval_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> ten
   %loss = ft.fill 1.0 : tensor<f32>
   %sum = ft.loss_count %loss, %targets {layer = "head", phase = "forward"} : (tensor<f32>, tensor<1x2xi32>) -> tensor<2xf32>
   return %sum : tensor<2xf32>
+}
+func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next : tensor<1024xf32>
 }

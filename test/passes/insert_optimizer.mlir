@@ -6,6 +6,17 @@ ft.parameter @w : tensor<40x40xf32> = #ft.init<normal, 0.02> {layer = "block", o
 ft.parameter @b : tensor<40xf32> = #ft.init<constant, 0.0> {layer = "block", no_decay, offset = 2048 : i64, unit = @block}
 ft.parameter @n : tensor<4xf32> = #ft.init<constant, 1.0> {layer = "head", no_decay, offset = 0 : i64, unit = @head}
 
+// The update is a function, in the order of the formulas of the table.
+// CHECK-LABEL: func.func private @adamw
+// CHECK-SAME:    (%[[G:.*]]: tensor<1024xf32>, %[[P:.*]]: tensor<1024xf32>, %[[M:.*]]: tensor<1024xf32>, %[[V:.*]]: tensor<1024xf32>, %[[CLIP:.*]]: tensor<f32>, %[[ROOT:.*]]: tensor<f32>, %[[DECAY:.*]]: tensor<f32>, %[[RATE:.*]]: tensor<f32>)
+// CHECK-SAME:    attributes {ft.update}
+// CHECK-NEXT:    %[[CLIPPED:.*]] = ft.mul %[[G]], %[[CLIP]]
+// CHECK-NEXT:    %[[D:.*]] = ft.sub %[[CLIPPED]], %[[M]]
+// CHECK:         %[[M1:.*]] = ft.add %[[M]],
+// CHECK:         %[[V1:.*]] = ft.add
+// CHECK:         %[[P1:.*]] = ft.sub
+// CHECK-NEXT:    return %[[P1]], %[[M1]], %[[V1]]
+
 // CHECK-LABEL: func.func @init()
 // CHECK:         %[[RNG:.*]] = ft.input "rng"
 // CHECK:         ft.init @w, %[[RNG]] {phase = "init", stream = 0 : i64}
@@ -31,8 +42,9 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   // CHECK: %[[S0:.*]] = ft.sum_squares %[[HEAD]] {
   // CHECK: %[[S1:.*]] = ft.sum_squares %[[BLOCK]] into %[[S0]]
   // CHECK: %[[NORM:.*]], %[[C:.*]] = ft.clip_coefficient %[[S1]] loss %[[LOSS]] {max_norm = 5.000000e-01
-  // CHECK: ft.adamw @head, %[[HEAD]], %[[C]],{{.*}}segments = array<i64: 0, 4, 0>
-  // CHECK: ft.adamw @block, %[[BLOCK]], %[[C]],{{.*}}segments = array<i64: 0, 1600, 1, 2048, 2088, 0>
+  // CHECK: %[[S:.*]] = ft.update_scalars %[[C]], %{{.*}}, %{{.*}} {formulas = "clip; sqrt(1 - 0.95^t); 1 - lr * weight_decay; lr / (1 - 0.9^t)", phase = "optimizer", weight_decay = 1.000000e-01 : f64}
+  // CHECK: ft.update @head by @adamw(%[[HEAD]], %[[S]]) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 0]
+  // CHECK: ft.update @block by @adamw(%[[BLOCK]], %[[S]]) states ["exp_avg", "exp_avg_sq"] segments [0, 1600, 1, 2048, 2088, 0]
   // CHECK: return %{{.*}}, %[[NORM]], %[[HEALTH]] : tensor<f32>, tensor<f32>, tensor<64xi64>
   return %loss : tensor<f32>
 }

@@ -1,14 +1,19 @@
 // RUN: ft-opt %s "--ft-insert-optimizer=optimizer=adam weight-decay=0.25 beta2=0.5" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,ADAM
+// RUN: ft-opt %s "--ft-insert-optimizer=optimizer=lion" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,LION
+// RUN: not ft-opt %s "--ft-insert-optimizer=optimizer=sgd nesterov=true" 2>&1 | FileCheck %s --check-prefix=MOMENTUM
+// RUN: not ft-opt %s "--ft-insert-optimizer=eps=0" 2>&1 | FileCheck %s --check-prefix=EPS
 // RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd momentum=0.5 nesterov=true" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,NESTEROV
 // RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd loss-scale-window=7 hysteresis=3 min-loss-scale=0.5 dynamic-scale=false" --ft-verify-optimizer | FileCheck %s --check-prefixes=CHECK,SGD
 // RUN: ft-opt %s "--ft-insert-optimizer=optimizer=sgd stochastic-rounding=true" --ft-verify-optimizer | FileCheck %s --check-prefix=ROUND
-// RUN: not ft-opt %s --ft-insert-optimizer=optimizer=lion 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not ft-opt %s --ft-insert-optimizer=optimizer=tiger 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not ft-opt %S/make_eval_step.mlir --ft-insert-optimizer 2>&1 | FileCheck %s --check-prefix=ABSENT
 
 // Other optimizers, a loss scale, gradients over micro-steps. The rank's own numbers are looked at right where they are
 // known.
 
-// UNKNOWN: error: unknown optimizer 'lion'; one of adamw, adam, sgd
+// UNKNOWN: error: unknown optimizer 'tiger'; one of adamw, adam, sgd, lion
+// MOMENTUM: error: nesterov wants a momentum above 0
+// EPS: error: eps is 0; adamw wants above 0
 // ABSENT: error: no flat gradients in @train_step; run ft-form-units first
 
 ft.unit @block {elements = 1024 : i64}
@@ -23,8 +28,8 @@ ft.parameter @h : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "head", no_dec
 // ROUND-LABEL: func.func @train_step
 // ROUND-NEXT: %[[RNG:.*]] = ft.input "rng"
 // ROUND-NOT: ft.input "rng"
-// ROUND: ft.sgd @head, {{.*}} rng %[[RNG]] {{.*}}stochastic_rounding = array<i64: 1>
-// ROUND: ft.sgd @block, {{.*}} rng %[[RNG]] {{.*}}stochastic_rounding = array<i64: 0>
+// ROUND: ft.update @head by @sgd({{.*}}, {{.*}}, %[[RNG]], %step) states [] segments [0, 4, 0] {{.*}}stochastic_rounding = array<i64: 1>
+// ROUND: ft.update @block by @sgd({{.*}}, {{.*}}, %[[RNG]], %step) states [] segments [0, 4, 1] {{.*}}stochastic_rounding = array<i64: 0>
 
 // CHECK-LABEL: func.func @train_step
 // CHECK-SAME:    -> (tensor<f32>, tensor<f32>, tensor<64xi64>)
@@ -50,11 +55,14 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   // CHECK-NEXT: %[[S0:.*]] = ft.sum_squares %[[HEAD]] {
   // CHECK-NEXT: %[[S1:.*]] = ft.sum_squares %[[BLOCK]] into %[[S0]]
   // CHECK-NEXT: %[[NORM:.*]], %[[C:.*]] = ft.clip_coefficient %[[S1]] loss %{{.*}} scaler %[[SCALER]]
-  // ADAM: ft.adam @head, %[[HEAD]], %[[C]], {{.*}}beta2 = 5.000000e-01{{.*}}layer = "head", phase = "optimizer", segments = array<i64: 0, 4, 0>, weight_decay = 2.500000e-01
-  // ADAM-NEXT: ft.adam @block, %[[BLOCK]], %[[C]], {{.*}}segments = array<i64: 0, 4, 1>
-  // NESTEROV: ft.sgd @head, %[[HEAD]], %[[C]], {{.*}}momentum = 5.000000e-01 : f64, nesterov, phase = "optimizer", segments = array<i64: 0, 4, 0>
-  // NESTEROV-NEXT: ft.sgd @block, %[[BLOCK]], %[[C]],
-  // SGD: ft.sgd @head, %[[HEAD]], %[[C]], {{.*}}momentum = 0.000000e+00 : f64, phase = "optimizer", segments
+  // ADAM: %[[S:.*]] = ft.update_scalars %[[C]], {{.*}}formulas = "clip; weight_decay; sqrt(1 - 0.5^t); lr / (1 - 0.9^t)"{{.*}}weight_decay = 2.500000e-01
+  // ADAM-NEXT: ft.update @head by @adam(%[[HEAD]], %[[S]]) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 0] {layer = "head", phase = "optimizer"}
+  // ADAM-NEXT: ft.update @block by @adam(%[[BLOCK]], %[[S]]) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1]
+  // LION: ft.update_scalars %[[C]], {{.*}}formulas = "clip; 1 - lr * weight_decay; lr"
+  // LION-NEXT: ft.update @head by @lion(%[[HEAD]], %{{.*}}) states ["exp_avg"] segments [0, 4, 0]
+  // NESTEROV: ft.update @head by @sgd(%[[HEAD]], %{{.*}}) states ["momentum"] segments [0, 4, 0]
+  // NESTEROV-NEXT: ft.update @block by @sgd(%[[BLOCK]],
+  // SGD: ft.update @head by @sgd(%[[HEAD]], %{{.*}}) states [] segments [0, 4, 0]
   // ADAM: ft.update_scaler %[[SCALER]], %[[C]] {backoff_factor = 5.000000e-01 : f64, dynamic = 1 : i64, growth_factor = 2.000000e+00 : f64, growth_interval = 2000 : i64, hysteresis = 1 : i64, min_scale = 0.000000e+00 : f64, phase = "optimizer"}
   // SGD: ft.update_scaler %[[SCALER]], %[[C]] {{{.*}}dynamic = 0 : i64, {{.*}}growth_interval = 7 : i64, hysteresis = 3 : i64, min_scale = 5.000000e-01 : f64
   // CHECK: return %{{.*}}, %[[NORM]], %[[H2]]

@@ -75,9 +75,16 @@ module {
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
-    ft.adamw @u, %r, %one, %lr, %t {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, segments = array<i64: 0, 8, 0, 1024, 1032, 0>} : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-    ft.adamw @v, %s, %one, %lr, %t {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, segments = array<i64: 0, 8, 0>} : !ft.flat<@v, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+    %scalars = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+    ft.update @u by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0, 1024, 1032, 0] : !ft.flat<@u, f32>, tensor<2x1xf32>
+    %scalars2 = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+    ft.update @v by @adamw(%s, %scalars2) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0] : !ft.flat<@v, f32>, tensor<2x1xf32>
     return %h, %one : tensor<8xf32>, tensor<f32>
+  }
+  func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+    %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+    %next = ft.sub %p, %step : tensor<1024xf32>
+    return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
   }
 }
 

@@ -69,12 +69,18 @@ module {
     %n, %c = ft.clip_coefficient %q {max_norm = 1.0 : f64, phase = "optimizer"} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
-    // CHECK: "adamw" on compute ins(%h.gradients : whole f32, %clip_coefficient : tensor<f32>, %lr : tensor<f32>, %step : tensor<i64>) outs(%h.parameters : whole f32, %h.exp_avg : whole f32, %h.exp_avg_sq : whole f32)
+    // CHECK: "update" on compute ins(%h.gradients : whole f32, %update_scalars : tensor<2x1xf32>) outs(%h.parameters : whole f32, %h.exp_avg : whole f32, %h.exp_avg_sq : whole f32)
     // CHECK-SAME: segments = array<i64: 0, 128, 1, 1024, 1032, 0>
-    ft.adamw @h, %r, %c, %lr, %t {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, segments = array<i64: 0, 128, 1, 1024, 1032, 0>, phase = "optimizer"} : !ft.slice<@h, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+    %scalars = ft.update_scalars %c, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64, phase = "optimizer"} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+    ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 128, 1, 1024, 1032, 0] {phase = "optimizer"} : !ft.slice<@h, f32>, tensor<2x1xf32>
     // CHECK: ftx.output "loss" %loss : tensor<f32>
     // CHECK-NEXT: ftx.output "grad_norm" %grad_norm : tensor<f32>
     return %loss, %n : tensor<f32>, tensor<f32>
+  }
+  func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+    %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+    %next = ft.sub %p, %step : tensor<1024xf32>
+    return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
   }
 }
 
@@ -107,7 +113,13 @@ module {
     %n, %c = ft.clip_coefficient %q2 {max_norm = 1.0 : f64} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
-    ft.adamw @h, %r, %n, %lr, %t {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, segments = array<i64: 0, 8, 0>} : !ft.flat<@h, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+    %scalars = ft.update_scalars %n, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+    ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0] : !ft.flat<@h, f32>, tensor<2x1xf32>
     return %c : tensor<f32>
+  }
+  func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+    %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+    %next = ft.sub %p, %step : tensor<1024xf32>
+    return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
   }
 }

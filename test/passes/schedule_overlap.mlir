@@ -243,10 +243,10 @@ ftx.program @optimizer {
   // CHECK: ftx.wait %{{.*}} on compute
   // CHECK-NEXT: ftx.buffer "hb"
   // CHECK-NEXT: %[[IN:.*]] = ftx.start copy on h2d after compute from (%mb
-  // CHECK-NEXT: "adamw" on compute ins() outs(%ha
+  // CHECK-NEXT: "update" on compute ins() outs(%ha
   // CHECK-NEXT: %[[OUT:.*]] = ftx.start copy on d2h after compute from (%ha
   // CHECK-NEXT: ftx.wait %[[IN]]
-  // CHECK-NEXT: "adamw" on compute ins() outs(%hb
+  // CHECK-NEXT: "update" on compute ins() outs(%hb
   // CHECK-NEXT: ftx.wait %[[OUT]]
   // CHECK-NEXT: ftx.start copy on d2h after compute from (%hb
   // NONE-LABEL: copy on d2h after compute from (%ha
@@ -254,17 +254,17 @@ ftx.program @optimizer {
   // NONE-NEXT: ftx.buffer "hb"
   // NONE-NEXT: %{{.*}} = ftx.start copy on h2d after compute from (%mb
   // NONE-NEXT: ftx.wait
-  // NONE-NEXT: "adamw" on compute ins() outs(%hb
+  // NONE-NEXT: "update" on compute ins() outs(%hb
   %ha = ftx.buffer "ha" optimizer_state unit_slice(@a, 4)
   %ia = ftx.start copy on h2d after compute from (%ma : whole f32) to (%ha : whole f32) {phase = "optimizer"}
   ftx.wait %ia on compute
-  ftx.kernel "adamw" on compute ins() outs(%ha : whole f32)
+  ftx.kernel "update" on compute ins() outs(%ha : whole f32)
   %oa = ftx.start copy on d2h after compute from (%ha : whole f32) to (%ma : whole f32) {phase = "optimizer"}
   ftx.wait %oa on compute
   %hb = ftx.buffer "hb" optimizer_state unit_slice(@b, 4)
   %ib = ftx.start copy on h2d after compute from (%mb : whole f32) to (%hb : whole f32) {phase = "optimizer"}
   ftx.wait %ib on compute
-  ftx.kernel "adamw" on compute ins() outs(%hb : whole f32)
+  ftx.kernel "update" on compute ins() outs(%hb : whole f32)
   %ob = ftx.start copy on d2h after compute from (%hb : whole f32) to (%mb : whole f32) {phase = "optimizer"}
   ftx.wait %ob on compute
 }

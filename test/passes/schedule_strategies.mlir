@@ -53,7 +53,7 @@ module attributes {ft.model = "two_layers", ft.vocab_size = 8 : i64} {
 // FULL: "sum_squares" on compute ins(%out.gradients : whole f32, none)
 // FULL: all_reduce {{.*}} over shard from (%sum_squares : tensor<21xi64>)
 // FULL: "clip_coefficient"
-// FULL: "adamw" on compute ins(%out.gradients : whole f32, {{.*}} outs(%out.parameters : whole f32, %out.exp_avg : whole f32, %out.exp_avg_sq : whole f32)
+// FULL: "update" on compute ins(%out.gradients : whole f32, {{.*}} outs(%out.parameters : whole f32, %out.exp_avg : whole f32, %out.exp_avg_sq : whole f32)
 
 // One gather of each unit, kept until the backward phase is through with it.
 // GRAD-LABEL: ftx.program @train_step
@@ -76,4 +76,4 @@ module attributes {ft.model = "two_layers", ft.vocab_size = 8 : i64} {
 // NONE-NOT: reduce_scatter
 // NONE: "sum_squares" on compute ins(%out.gradients : whole f32, none)
 // NONE-NOT: all_reduce
-// NONE: "adamw" on compute ins(%out.gradients : whole f32
+// NONE: "update" on compute ins(%out.gradients : whole f32

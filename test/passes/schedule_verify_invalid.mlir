@@ -32,7 +32,7 @@ ftx.program @train_step {
   %t = ftx.start all_gather on gather after compute over shard @u from (%p : whole f32) to (%f : whole f32)
   ftx.kernel "read" on compute ins(%p : whole f32) outs()
   // expected-error@+1 {{touches a buffer of a collective that is still under way}}
-  ftx.kernel "adamw" on compute ins() outs(%p : whole f32)
+  ftx.kernel "update" on compute ins() outs(%p : whole f32)
   ftx.wait %t on compute
 }
 

@@ -19,9 +19,14 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -44,9 +49,14 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -71,9 +81,14 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -89,7 +104,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
-  // expected-error @below {{no optimizer takes this flat gradient}}
+  // expected-error @below {{no ft.update takes this flat gradient}}
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
   %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
   %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
@@ -120,10 +135,15 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{segments are not those of the parameters in the gradient}}
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 0>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 0] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -146,10 +166,15 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  // expected-error @below {{must take the coefficient of the gradient norm}}
-  ft.adamw @u, %p, %loss, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %loss, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  // expected-error @below {{must take scalars of the coefficient of the gradient norm}}
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -174,9 +199,14 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm, %c = ft.clip_coefficient %zero {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -199,10 +229,15 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   // expected-error @below {{must return the loss, the gradient norm and the health of the ranks}}
   return %loss, %loss, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -227,9 +262,14 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm2, %c2 = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -250,10 +290,15 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   // expected-error @below {{must return the loss, the gradient norm and the health of the ranks}}
   return %loss, %norm : tensor<f32>, tensor<f32>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -276,9 +321,14 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -300,10 +350,15 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   // expected-error @below {{no ft.health looks at the loss}}
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -326,10 +381,20 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{takes a flat gradient that another one has taken}}
-  ft.adamw @u, %p, %c, %lr, %step {beta1 = 0.9, beta2 = 0.95, eps = 1.0e-8, weight_decay = 0.1, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
-  ft.sgd @u, %p, %c, %lr, %step {momentum = 0.0, weight_decay = 0.0, segments = array<i64: 0, 4, 1>}
-      : !ft.flat<@u, f32>, tensor<f32>, tensor<f32>, tensor<i64>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  %scalars2 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @sgd(%p, %scalars2) states [] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+}
+func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next : tensor<1024xf32>
 }

@@ -24,7 +24,7 @@ ThreadPlan ThreadPlan::of(const Space &space, bool reducesRows) {
   plan.rows = plan.flat ? 1 : space.rows();
   plan.columns = plan.flat ? space.elements() : space.columns();
   if (plan.flat) {
-    plan.rowThreads = kBlockThreads;
+    plan.rowThreads = std::min<int64_t>(kBlockThreads, llvm::alignTo(plan.packs(), kWarp));
     return plan;
   }
   plan.rowThreads = rowThreadsOf(plan.packs());

@@ -6,7 +6,6 @@ void RegisterCpuKernels(KernelRegistry& registry) { RegisterCpuKernels(registry,
 
 void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterAccumulate(registry, isa);
-  cpu::RegisterAdamw(registry, isa);
   cpu::RegisterAttention(registry, isa);
   cpu::RegisterBinaryMapper(registry, isa);
   cpu::RegisterBits(registry, isa);
@@ -30,10 +29,10 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterPrimitives(registry, isa);
   cpu::RegisterReduce(registry, isa);
   cpu::RegisterRope(registry, isa);
-  cpu::RegisterSgd(registry, isa);
   cpu::RegisterSplitConcat(registry, isa);
   cpu::RegisterSumLeading(registry, isa);
   cpu::RegisterSumSquares(registry, isa);
+  cpu::RegisterUpdate(registry, isa);
 }
 
 }  // namespace ft

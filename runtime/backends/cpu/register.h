@@ -7,7 +7,6 @@
 namespace ft::cpu {
 
 void RegisterAccumulate(KernelRegistry& registry, Isa isa);
-void RegisterAdamw(KernelRegistry& registry, Isa isa);
 void RegisterAttention(KernelRegistry& registry, Isa isa);
 void RegisterBinaryMapper(KernelRegistry& registry, Isa isa);
 void RegisterBits(KernelRegistry& registry, Isa isa);
@@ -31,10 +30,10 @@ void RegisterNorm(KernelRegistry& registry, Isa isa);
 void RegisterPrimitives(KernelRegistry& registry, Isa isa);
 void RegisterReduce(KernelRegistry& registry, Isa isa);
 void RegisterRope(KernelRegistry& registry, Isa isa);
-void RegisterSgd(KernelRegistry& registry, Isa isa);
 void RegisterSplitConcat(KernelRegistry& registry, Isa isa);
 void RegisterSumLeading(KernelRegistry& registry, Isa isa);
 void RegisterSumSquares(KernelRegistry& registry, Isa isa);
+void RegisterUpdate(KernelRegistry& registry, Isa isa);
 
 }  // namespace ft::cpu
 

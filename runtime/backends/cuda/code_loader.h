@@ -16,8 +16,9 @@ class LoadedCode {
  public:
   virtual ~LoadedCode() = default;
   // Enqueues its entries, which are given `addresses` (compiler/codegen/ptx_kernel.h); neither allocates nor
-  // waits. A cudaError_t as int.
-  virtual int Launch(absl::Span<void* const> addresses, StreamHandle stream) const = 0;
+  // waits. `spaces`: how many times the body is run, on whole values that lie one behind the other; more than
+  // once where it is elementwise, of whole blocks of threads. A cudaError_t as int.
+  virtual int Launch(absl::Span<void* const> addresses, int64_t spaces, StreamHandle stream) const = 0;
 };
 
 class CodeLoader {

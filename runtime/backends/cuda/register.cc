@@ -29,10 +29,11 @@ void RegisterCudaKernels(KernelTable& table) {
   RegisterMove(table);
   RegisterMovement(table);
   RegisterNorm(table);
-  RegisterOptimizer(table);
+  RegisterSteps(table);
   RegisterRandom(table);
   RegisterReduce(table);
   RegisterSums(table);
+  RegisterUpdate(table);
   RegisterPrimitives(table);  // last: those that none of the others has
 }
 

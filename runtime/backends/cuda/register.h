@@ -19,12 +19,13 @@ void RegisterMove(KernelTable& table);        // transpose, slice, pad
 void RegisterMovement(
     KernelTable& table);  // copy reshape broadcast split concat fill iota zero_padding cast rope
 void RegisterNorm(KernelTable& table);        // layer_norm, rms_norm, gradients, add_*
-void RegisterOptimizer(KernelTable& table);   // adamw adam sgd accumulate drain loss_scale update_scaler
 void RegisterPrimitives(KernelTable& table);  // convert, and rows of elementwise.def that the table lacks
 void RegisterRandom(KernelTable& table);      // init_normal init_constant dropout
 void RegisterCluster(KernelTable& table);
 void RegisterReduce(KernelTable& table);
-void RegisterSums(KernelTable& table);  // sum_leading sum_squares clip_coefficient health
+void RegisterSteps(KernelTable& table);   // accumulate drain loss_scale update_scaler
+void RegisterSums(KernelTable& table);    // sum_leading sum_squares clip_coefficient health
+void RegisterUpdate(KernelTable& table);  // update update_scalars
 
 void RegisterCudaKernels(KernelTable& table);  // all of these
 

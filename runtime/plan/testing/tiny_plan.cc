@@ -8,8 +8,10 @@
 #include "runtime/base/flat_layout.h"
 #include "runtime/base/workspace.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/plan_clusters.h"
 #include "runtime/plan/testing/plan_parts.h"
 #include "runtime/plan/testing/targets.h"
+#include "runtime/plan/testing/update_body.h"
 
 namespace ft {
 namespace {
@@ -287,15 +289,26 @@ class Builder {
                  {At(acc, proto::I64, {kAccumulatorWords}), proto::Operand(), proto::Operand()},
                  {At(norm_, proto::F32, {}), At(coefficient, proto::F32, {})}),
           "max_norm", 1.0);
-    BuildUpdate(coefficient);
+    scalars_ = Constant("scalars", proto::IO, 4 * 2 * kAdamwScalars);
+    const uint32_t made = train_->instructions_size();
+    proto::Instruction* scalars =
+        Kernel(train_, "update_scalars",
+               {At(coefficient, proto::F32, {}), At(lr_, proto::F32, {}), At(step_, proto::I64, {})},
+               {At(scalars_, proto::F32, {2, kAdamwScalars})});
+    proto::Attribute* formulas = scalars->add_attributes();
+    formulas->set_name("formulas");
+    formulas->set_s(kAdamwFormulas);
+    Float(scalars, "weight_decay", 0.1);
+    BuildUpdate();
     const uint32_t last = train_->instructions_size() - 1;
     Lives(acc, sum, last);
     Lives(coefficient, sum, last);
+    Lives(scalars_, made, last);
     const uint32_t gradient = gradient_.buffer_plus_one() - 1;
     Lives(gradient, slice_begin_ > 0 ? slice_begin_ : plan_.buffers(gradient).first(), last);
   }
 
-  void BuildUpdate(uint32_t coefficient) {
+  void BuildUpdate() {
     const uint32_t before = train_->instructions_size() - 1;
     const std::vector<uint32_t> moments = {exp_avg_, exp_avg_sq_};
     std::vector<uint32_t> here = moments;
@@ -305,16 +318,13 @@ class Builder {
       CopyMoments(train_, proto::H2D, before, moments, here);
     }
     const proto::Operand parameters = options_.whole_parameters ? Own(parameters_) : Whole(parameters_);
-    proto::Instruction* adamw = Kernel(
-        train_, "adamw",
-        {gradient_, At(coefficient, proto::F32, {}), At(lr_, proto::F32, {}), At(step_, proto::I64, {})},
-        {parameters, Whole(here[0]), Whole(here[1])});
-    adamw->set_phase("optimizer");
-    Float(adamw, "beta1", 0.9);
-    Float(adamw, "beta2", 0.95);
-    Float(adamw, "eps", 1e-8);
-    Float(adamw, "weight_decay", 0.1);
-    Ints(adamw, "segments",
+    const proto::Operand scalars = At(scalars_, proto::F32, {2, kAdamwScalars});
+    proto::Instruction* update =
+        Kernel(train_, "update", {gradient_, scalars}, {parameters, Whole(here[0]), Whole(here[1])});
+    update->set_phase("optimizer");
+    *plan_.add_clusters() = ToProto(AdamwBody());
+    update->set_cluster_plus_one(1);
+    Ints(update, "segments",
          {0, int64_t(table_elements_), 1, int64_t(head_offset_), int64_t(head_offset_ + table_elements_), 1});
     const uint32_t updated = train_->instructions_size() - 1;
     if (options_.offload) {
@@ -336,7 +346,8 @@ class Builder {
   proto::Plan plan_;
   proto::Program* init_ = nullptr;
   proto::Program* train_ = nullptr;
-  uint32_t tokens_, targets_, lr_, step_, rng_, loss_, norm_, parameters_, exp_avg_, exp_avg_sq_, flat_;
+  uint32_t tokens_, targets_, lr_, step_, rng_, loss_, norm_, scalars_, parameters_, exp_avg_, exp_avg_sq_,
+      flat_;
   proto::Operand gradient_;   // reduced
   uint32_t slice_begin_ = 0;  // where its buffer begins to live, when it has one of its own
 };
@@ -355,7 +366,7 @@ uint32_t BufferIndex(const proto::Plan& plan, const std::string& name) {
 int InstructionIndex(const proto::Plan& plan, const std::string& title) {
   const proto::Program& train = plan.programs(1);
   for (int i = 0; i < train.instructions_size(); ++i) {
-    if (InstructionTitle(plan, train.instructions(i)).rfind(title, 0) == 0) return i;
+    if ((InstructionTitle(plan, train.instructions(i)) + " ").rfind(title + " ", 0) == 0) return i;
   }
   std::abort();
 }

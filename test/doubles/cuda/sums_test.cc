@@ -1,4 +1,4 @@
-// The exact sum of squares and the optimizers, emulated: the CPU's bits, however the buffer is cut, in any
+// The exact sum of squares and updates, emulated: the CPU's bits, however the buffer is cut, in any
 // order of threads and blocks. With FT_WATCHED, watched for races.
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 
 #include "runtime/base/flat_layout.h"
 #include "runtime/base/round_float.h"
+#include "runtime/plan/testing/update_body.h"
 #include "test/conformance/case.h"
 #include "test/doubles/cuda/both_devices.h"
 #include "test/doubles/cuda/launch.h"
@@ -106,44 +107,40 @@ TEST_P(CudaSums, OfTheSmallestNumbers) {
   EXPECT_EQ(coefficient[0], 1.0f);
 }
 
-TEST_P(CudaSums, AndStepsOfOptimizersAreTheCpus) {
-  const std::vector<int64_t> segments = {0, 20000, 1, 20480, 20483, 0, 21504, 150 * kBlockElements + 70, 1};
-  const KernelAttributes adam = Attributes(
-      {{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}, {"segments", segments}});
-  const KernelAttributes sgd = Attributes(
-      {{"momentum", 0.9}, {"weight_decay", 0.1}, {"nesterov", int64_t{1}}, {"segments", segments}});
+TEST_P(CudaSums, AndUpdatesAreTheCpus) {
+  const std::vector<int64_t> segments = {0, 20000, 1, 20480, 20483, 0, 21504, 150 * kBlockElements - 70, 1};
+  KernelAttributes attributes = Attributes({{"segments", segments}});
+  attributes.SetCluster(std::make_shared<const Cluster>(Cluster{AdamwBody(), {}, nullptr}));
+  const KernelAttributes formulas =
+      Attributes({{"formulas", std::string(kAdamwFormulas)}, {"weight_decay", 0.1}});
   float coefficient = 0.75f, lr = 3e-4f;
   int64_t step = 6;
   std::vector<float> gradient = Normals(3, 0.1);
   const std::vector<float> parameter = Normals(4, 1.0), moment = Normals(5, 0.01);
   std::vector<float> square = Normals(6, 0.01);
   for (float& value : square) value = std::abs(value);
-  const std::vector<int64_t> cuts = {0, 3 * kBlockElements, 21 * kBlockElements, kSumElements};
-  for (const char* op : {"adamw", "adam", "sgd"}) {
-    const bool is_sgd = std::string_view(op) == "sgd";
-    std::vector<std::vector<float>> states[2];
-    for (int on_cuda = 0; on_cuda < 2; ++on_cuda) {
-      std::vector<std::vector<float>>& state = states[on_cuda];
-      state = is_sgd ? std::vector{parameter, moment} : std::vector{parameter, moment, square};
-      for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-        KernelOperands operands = {{Slice(gradient, cuts[i], cuts[i + 1], DType::kF32),
-                                    {&coefficient, DType::kF32},
-                                    {&lr, DType::kF32},
-                                    {&step, DType::kI64}},
-                                   {},
-                                   {}};
-        for (std::vector<float>& each : state)
-          operands.out.push_back(Slice(each, cuts[i], cuts[i + 1], DType::kF32));
-        const KernelAttributes& attributes = is_sgd ? sgd : adam;
-        if (on_cuda == 1) {
-          RunKernel(op, operands, attributes);
-        } else {
-          RunOnCpu(op, operands, attributes);
-        }
-      }
+  const std::vector<int64_t> cuts = {0, 3 * kBlockElements, 21 * kBlockElements, 150 * kBlockElements};
+  std::vector<std::vector<float>> states[2];
+  for (int on_cuda = 0; on_cuda < 2; ++on_cuda) {
+    const auto run = [&](const char* op, const KernelOperands& operands, const KernelAttributes& of) {
+      on_cuda == 1 ? RunKernel(op, operands, of) : RunOnCpu(op, operands, of);
+    };
+    std::vector<float> scalars(2 * kAdamwScalars);
+    const Tensor table = {scalars.data(), DType::kF32, 1, {2 * kAdamwScalars}};
+    run("update_scalars",
+        {{{&coefficient, DType::kF32}, {&lr, DType::kF32}, {&step, DType::kI64}}, {table}, {}}, formulas);
+    std::vector<std::vector<float>>& state = states[on_cuda];
+    state = {parameter, moment, square};
+    for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+      KernelOperands operands = {{Slice(gradient, cuts[i], cuts[i + 1], DType::kF32), table}, {}, {}};
+      for (std::vector<float>& each : state)
+        operands.out.push_back(Slice(each, cuts[i], cuts[i + 1], DType::kF32));
+      run("update", operands, attributes);
     }
-    EXPECT_EQ(states[1], states[0]) << op;
+    state.push_back(scalars);
   }
+  EXPECT_EQ(states[1], states[0]);
+  EXPECT_NE(states[1][0], parameter);
 }
 
 }  // namespace

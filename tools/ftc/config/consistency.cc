@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "compiler/optimizer/rules.h"
 #include "compiler/shard/strategy.h"
 #include "fmt/format.h"
 #include "tools/ftc/config/settings.h"
@@ -56,9 +57,14 @@ std::optional<Refusal> CheckWarmup(Effective& effective) {
   return Contradiction(effective, "warmup_steps", "warmup_ratio", "give one of them");
 }
 
+bool HasHyperparameter(const Configuration& c, std::string_view name) {
+  return ft::compiler::findOptimizerRule(c.options.optimizer)->has(name);
+}
+
 std::optional<Refusal> CheckMomentum(Effective& effective) {
   const ft::compiler::CompileOptions& options = effective.configuration.options;
-  if (options.optimizer != "sgd" || !options.nesterov || options.momentum > 0) return std::nullopt;
+  if (!HasHyperparameter(effective.configuration, "nesterov") || !options.nesterov || options.momentum > 0)
+    return std::nullopt;
   return Contradiction(effective, "nesterov", "momentum", "nesterov wants a momentum above 0");
 }
 
@@ -98,8 +104,9 @@ struct Inert {
 const std::vector<Inert>& InertTable() {
   using C = Configuration;
   static const auto* const kTable = new std::vector<Inert>{
-      {{"momentum", "nesterov"}, [](const C& c) { return c.options.optimizer != "sgd"; }, "optimizer"},
-      {{"betas", "eps"}, [](const C& c) { return c.options.optimizer == "sgd"; }, "optimizer"},
+      {{"momentum", "nesterov"}, [](const C& c) { return !HasHyperparameter(c, "momentum"); }, "optimizer"},
+      {{"betas"}, [](const C& c) { return !HasHyperparameter(c, "beta1"); }, "optimizer"},
+      {{"eps"}, [](const C& c) { return !HasHyperparameter(c, "eps"); }, "optimizer"},
       {{"min_num_params"}, [](const C& c) { return c.options.wrap != "size"; }, "wrap"},
       {{"loss_scale", "initial_scale_power", "loss_scale_window", "hysteresis", "min_loss_scale"},
        [](const C& c) { return !c.options.scalesLoss(); },

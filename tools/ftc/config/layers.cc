@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/optimizer/rules.h"
 #include "fmt/format.h"
 #include "tools/ftc/config/consistency.h"
 #include "tools/ftc/config/settings.h"
@@ -57,6 +58,15 @@ void Apply(const Layer& layer, Effective& effective) {
   }
 }
 
+// What an optimizer has where nothing is said.
+void ApplyUsual(Effective& effective) {
+  for (const auto& [setting, text] :
+       ft::compiler::findOptimizerRule(effective.configuration.options.optimizer)->usual) {
+    if (!effective.IsGiven(setting))
+      Settings()[SettingIndex(setting)].value.set(text, effective.configuration);
+  }
+}
+
 }  // namespace
 
 std::string NameOf(const Origin& origin) {
@@ -88,6 +98,7 @@ std::variant<Effective, Refusal> Resolve(const std::vector<Given>& file, const s
     if (given == &flags) LetFlagsReplace(layer, effective);
     Apply(layer, effective);
   }
+  ApplyUsual(effective);
   if (std::optional<Refusal> refusal = CheckConsistency(effective)) return *refusal;
   AddRemarks(effective);
   return effective;

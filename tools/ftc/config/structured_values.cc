@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "absl/strings/ascii.h"
+#include "compiler/optimizer/rules.h"
 #include "compiler/remat/policy.h"
 #include "compiler/shard/strategy.h"
 #include "fmt/format.h"
@@ -159,6 +160,18 @@ Value WrapValue() {
     return options.wrap == "names" ? "names:" + JoinWords(options.wrapNames, ",") : options.wrap;
   };
   return {SetWrap, show, "transformer, size, none, names:PAT[,PAT]", WrapSynonyms()};
+}
+
+Value OptimizerValue() {
+  std::vector<std::string> names;
+  for (const ft::compiler::OptimizerRule& rule : ft::compiler::optimizerRules())
+    names.emplace_back(rule.name);
+  return Of(ft::Word("optimizer", names,
+                     {{"adamw_torch", "adamw"},
+                      {"adamw_torch_fused", "adamw"},
+                      {"adamw_hf", "adamw"},
+                      {"lion_32bit", "lion"}}),
+            [](auto& c) -> auto& { return c.options.optimizer; });
 }
 
 Value BetasValue() {

@@ -42,6 +42,7 @@ Value Of(ft::SettingValue<T> value, Field field) {
 // Those with a grammar of their own; see docs/train-yaml.md.
 Value StrategyValue();
 Value WrapValue();
+Value OptimizerValue();
 Value BetasValue();
 Value MeshValue();
 Value RematValue();

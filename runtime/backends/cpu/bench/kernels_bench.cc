@@ -218,15 +218,6 @@ void BenchOptimizer(Bench& bench) {
   bench.Run("fill", "fill", {{}, {flat()}, {}}, Attributes({{"value", 0.0}}), 0, bytes);
   bench.Run("sum_squares", "sum_squares", {{flat(), {}}, {bench.Make({kAccumulatorWords}, DType::kI64)}, {}},
             {}, 0, bytes);
-  const KernelAttributes adam = Attributes({{"beta1", 0.9},
-                                            {"beta2", 0.95},
-                                            {"eps", 1e-8},
-                                            {"weight_decay", 0.1},
-                                            {"segments", std::vector<int64_t>{0, n, 1}}});
-  bench.Run(
-      "adamw", "adamw",
-      {{flat(), bench.Make({}), bench.Make({}), bench.Make({}, DType::kI64)}, {flat(), flat(), flat()}, {}},
-      adam, 0, 7 * bytes);
   bench.Run("init_normal", "init_normal", {{bench.Make({3}, DType::kI64)}, {flat()}, {}},
             Attributes({{"begin", int64_t{0}}, {"end", n}, {"value", 0.02}, {"stream", int64_t{3}}}), 0,
             bytes);

@@ -17,6 +17,9 @@ class ClusterWalker {
 
   const ClusterBody& body() const { return body_; }
 
+  // Inputs and outputs lie elsewhere from here on; as many addresses as before.
+  void MoveTo(void* const* addresses) { addresses_.assign(addresses, addresses + addresses_.size()); }
+
   // Partial results of outputs over rows included; begins at a multiple of BlockRows() where there are such.
   void Rows(int64_t begin, int64_t end) const;
 

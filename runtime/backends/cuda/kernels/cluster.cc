@@ -1,5 +1,5 @@
 // cluster: generated code where the plan has some and the platform runs it, else the walker.
-#include "runtime/backends/cuda/routines/cluster.h"
+#include "runtime/backends/cuda/kernels/cluster.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "runtime/backends/cuda/register.h"
-#include "runtime/device/cluster_operands.h"
 
 namespace ft::cuda {
 namespace {
@@ -26,6 +25,14 @@ ClusterArgs::Op OpOf(const ClusterBody::Op& op, bool columns, int level) {
   std::copy(op.parameters.begin(), op.parameters.end(), result.parameters);
   return result;
 }
+
+const ClusterCode* PtxOf(const ft::Cluster& cluster) {
+  for (const ClusterCode& code : cluster.codes)
+    if (code.target == ClusterCode::kPtx) return &code;
+  return nullptr;
+}
+
+}  // namespace
 
 ClusterArgs ArgsOf(const ClusterOperands& operands) {
   const ClusterBody& body = operands.body;
@@ -62,29 +69,28 @@ ClusterArgs ArgsOf(const ClusterOperands& operands) {
   return args;
 }
 
-const ClusterCode* PtxOf(const ft::Cluster& cluster) {
-  for (const ClusterCode& code : cluster.codes)
-    if (code.target == ClusterCode::kPtx) return &code;
-  return nullptr;
+absl::StatusOr<std::shared_ptr<const LoadedCode>> CodeOf(const KernelContext& context) {
+  const ft::Cluster* cluster = context.attributes.cluster();
+  const ClusterCode* code = cluster == nullptr || context.code == nullptr ? nullptr : PtxOf(*cluster);
+  if (code == nullptr) return nullptr;
+  if (cluster->loaded == nullptr) {
+    FT_ASSIGN_OR_RETURN(cluster->loaded, context.code->Load(*code));
+  }
+  return std::static_pointer_cast<const LoadedCode>(cluster->loaded);
 }
 
-// Loaded once for all kernels of the cluster.
-KernelOr MakeOfCode(const KernelContext& context, const ft::Cluster& cluster, const ClusterCode& code) {
-  FT_ASSIGN_OR_RETURN(ClusterOperands operands,
-                      CheckCluster(context.operands, context.attributes, code.partial_bytes));
-  if (cluster.loaded == nullptr) {
-    FT_ASSIGN_OR_RETURN(cluster.loaded, context.code->Load(code));
-  }
-  return MakeKernel([loaded = std::static_pointer_cast<const LoadedCode>(cluster.loaded),
-                     addresses = std::move(operands.addresses)](StreamHandle stream) {
-    return loaded->Launch(addresses, stream);
-  });
-}
+namespace {
 
 KernelOr MakeCluster(const KernelContext& context) {
-  const ft::Cluster* cluster = context.attributes.cluster();
-  if (cluster != nullptr && context.code != nullptr)
-    if (const ClusterCode* code = PtxOf(*cluster)) return MakeOfCode(context, *cluster, *code);
+  FT_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadedCode> loaded, CodeOf(context));
+  if (loaded != nullptr) {
+    const int64_t partial_bytes = PtxOf(*context.attributes.cluster())->partial_bytes;
+    FT_ASSIGN_OR_RETURN(ClusterOperands operands,
+                        CheckCluster(context.operands, context.attributes, partial_bytes));
+    return MakeKernel([loaded, addresses = std::move(operands.addresses)](StreamHandle stream) {
+      return loaded->Launch(addresses, /*spaces=*/1, stream);
+    });
+  }
   FT_ASSIGN_OR_RETURN(const ClusterOperands operands, CheckCluster(context.operands, context.attributes));
   return MakeKernel([args = ArgsOf(operands)](StreamHandle stream) { return Cluster(args, stream); });
 }

@@ -45,12 +45,12 @@ class CudartCode final : public LoadedCode {
     return Find("combine", combine_launch_, combine_);
   }
 
-  int Launch(absl::Span<void* const> addresses, StreamHandle stream) const override {
+  int Launch(absl::Span<void* const> addresses, int64_t spaces, StreamHandle stream) const override {
     absl::FixedArray<void*, kMaxClusterInputs + 2 * kMaxClusterOutputs> arguments(addresses.size());
     for (size_t i = 0; i < addresses.size(); ++i) arguments[i] = const_cast<void**>(&addresses[i]);
-    const int error = LaunchEntry(kernel_, kernel_launch_, arguments.data(), stream);
+    const int error = LaunchEntry(kernel_, kernel_launch_, spaces, arguments.data(), stream);
     if (error != cudaSuccess || combine_ == nullptr) return error;
-    return LaunchEntry(combine_, combine_launch_, arguments.data(), stream);
+    return LaunchEntry(combine_, combine_launch_, 1, arguments.data(), stream);
   }
 
  private:
@@ -70,9 +70,10 @@ class CudartCode final : public LoadedCode {
     return absl::OkStatus();
   }
 
-  static int LaunchEntry(cudaKernel_t entry, const ClusterCode::Launch& launch, void** arguments,
-                         StreamHandle stream) {
-    return cudaLaunchKernel(reinterpret_cast<const void*>(entry), dim3(launch.blocks), dim3(launch.threads),
+  static int LaunchEntry(cudaKernel_t entry, const ClusterCode::Launch& launch, int64_t spaces,
+                         void** arguments, StreamHandle stream) {
+    const auto blocks = static_cast<unsigned>(launch.blocks * spaces);
+    return cudaLaunchKernel(reinterpret_cast<const void*>(entry), dim3(blocks), dim3(launch.threads),
                             arguments, 0, stream);
   }
 

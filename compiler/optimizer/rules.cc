@@ -1,0 +1,121 @@
+#include "compiler/optimizer/rules.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace ft::compiler {
+namespace {
+
+constexpr Hyperparameter kBeta1 = {.name = "beta1", .below = 1}, kBeta2 = {.name = "beta2", .below = 1};
+constexpr Hyperparameter kWeightDecay = {.name = "weight_decay"};
+
+// Above 0: a weight whose gradient has always been 0 would become NaN, and so would padding.
+constexpr Hyperparameter kEps = {.name = "eps", .aboveLow = true};
+
+// In the order of torch.optim.AdamW and torch.optim.Adam.
+absl::StatusOr<Update> adamw(const Hyperparameters &) {
+  return Update{{"exp_avg", "exp_avg_sq"}, R"(
+    exp_avg = exp_avg + (gradient - exp_avg) * [1 - beta1];
+    exp_avg_sq = exp_avg_sq * [beta2] + gradient * gradient * [1 - beta2];
+    denominator = sqrt(exp_avg_sq) / [sqrt(1 - beta2^t)] + [eps];
+    parameter = parameter * [1 - lr * weight_decay] - [lr / (1 - beta1^t)] * (exp_avg / denominator))"};
+}
+
+absl::StatusOr<Update> adam(const Hyperparameters &) {
+  return Update{{"exp_avg", "exp_avg_sq"}, R"(
+    g = gradient + [weight_decay] * parameter;
+    exp_avg = exp_avg + (g - exp_avg) * [1 - beta1];
+    exp_avg_sq = exp_avg_sq * [beta2] + g * g * [1 - beta2];
+    denominator = sqrt(exp_avg_sq) / [sqrt(1 - beta2^t)] + [eps];
+    parameter = parameter - [lr / (1 - beta1^t)] * (exp_avg / denominator))"};
+}
+
+// In the order of torch.optim.SGD with dampening 0; its first momentum is the gradient, as that of 0 is.
+absl::StatusOr<Update> sgd(const Hyperparameters &h) {
+  if (h.at("momentum") == 0 && h.at("nesterov") != 0)
+    return absl::InvalidArgumentError("nesterov wants a momentum above 0");
+  if (h.at("momentum") == 0)
+    return Update{{}, R"(
+    g = gradient + [weight_decay] * parameter;
+    parameter = parameter - [lr] * g)"};
+  if (h.at("nesterov") == 0)
+    return Update{{"momentum"}, R"(
+    momentum = [momentum] * momentum + (gradient + [weight_decay] * parameter);
+    parameter = parameter - [lr] * momentum)"};
+  return Update{{"momentum"}, R"(
+    g = gradient + [weight_decay] * parameter;
+    momentum = [momentum] * momentum + g;
+    parameter = parameter - [lr] * (g + [momentum] * momentum))"};
+}
+
+absl::StatusOr<Update> lion(const Hyperparameters &) {
+  return Update{{"exp_avg"}, R"(
+    direction = sign(exp_avg * [beta1] + gradient * [1 - beta1]);
+    exp_avg = exp_avg * [beta2] + gradient * [1 - beta2];
+    parameter = parameter * [1 - lr * weight_decay] - [lr] * direction)"};
+}
+
+} // namespace
+
+const std::vector<OptimizerRule> &optimizerRules() {
+  static const auto *const rules = new std::vector<OptimizerRule>{
+      {"adamw",
+       "Adam with decoupled weight decay (I. Loshchilov, F. Hutter, \"Decoupled weight decay "
+       "regularization\", 2019)",
+       adamw,
+       {kBeta1, kBeta2, kEps, kWeightDecay}},
+      {"adam",
+       "Adam, with weight decay as part of the gradient (D. Kingma, J. Ba, \"Adam: a method for stochastic "
+       "optimization\", 2015)",
+       adam,
+       {kBeta1, kBeta2, kEps, kWeightDecay}},
+      {"sgd",
+       "Stochastic gradient descent, with momentum where that is not 0; weight decay is part of the gradient",
+       sgd,
+       {{.name = "momentum", .below = 1}, {.name = "nesterov"}, kWeightDecay}},
+      {"lion",
+       "The sign of a momentum, with decoupled weight decay (X. Chen et al., \"Symbolic discovery of "
+       "optimization "
+       "algorithms\", 2023)",
+       lion,
+       {kBeta1, kBeta2, kWeightDecay},
+       {{"betas", "0.9,0.99"}}},
+  };
+  return *rules;
+}
+
+const OptimizerRule *findOptimizerRule(std::string_view name) {
+  const auto &rules = optimizerRules();
+  auto found =
+      std::find_if(rules.begin(), rules.end(), [&](const OptimizerRule &rule) { return rule.name == name; });
+  return found == rules.end() ? nullptr : &*found;
+}
+
+std::string optimizerNames() {
+  std::string names;
+  for (const OptimizerRule &rule : optimizerRules())
+    names += (names.empty() ? "" : ", ") + std::string(rule.name);
+  return names;
+}
+
+bool OptimizerRule::has(std::string_view hyperparameter) const {
+  return std::any_of(hyperparameters.begin(), hyperparameters.end(),
+                     [&](const Hyperparameter &h) { return h.name == hyperparameter; });
+}
+
+absl::Status checkHyperparameters(const OptimizerRule &rule, const Hyperparameters &all) {
+  for (const Hyperparameter &h : rule.hyperparameters) {
+    double value = all.find(h.name)->second;
+    if ((h.aboveLow ? value > h.low : value >= h.low) && value < h.below)
+      continue;
+    std::string expected = h.aboveLow ? fmt::format("above {}", h.low) : fmt::format("{} or more", h.low);
+    if (h.below < std::numeric_limits<double>::infinity())
+      expected += fmt::format(", below {}", h.below);
+    return absl::InvalidArgumentError(
+        fmt::format("{} is {}; {} wants {}", h.name, value, rule.name, expected));
+  }
+  return absl::OkStatus();
+}
+
+} // namespace ft::compiler

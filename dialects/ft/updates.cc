@@ -1,0 +1,117 @@
+#include "dialects/ft/updates.h"
+
+#include "dialects/ft/symbols.h"
+#include "dialects/ft/verify.h"
+#include "runtime/base/step_scalar_formulas.h"
+
+namespace mlir::ft {
+namespace {
+
+// Triples begin, end, decays in increasing order, ends not beyond `elements`.
+LogicalResult verifySegments(Operation *op, llvm::ArrayRef<int64_t> segments, int64_t elements) {
+  if (segments.size() % 3 != 0)
+    return op->emitOpError() << "segments has " << segments.size()
+                             << " numbers; expected triples of begin, end, decay";
+  int64_t last = 0;
+  for (size_t i = 0; i < segments.size(); i += 3) {
+    int64_t begin = segments[i], end = segments[i + 1], decay = segments[i + 2];
+    if (begin < last || begin % kBlockElements != 0 || end <= begin || end > elements || decay < 0 ||
+        decay > 1)
+      return op->emitOpError() << "segment " << i / 3 << " is " << begin << ", " << end << ", " << decay
+                               << "; expected begin, a multiple of " << kBlockElements << ", < end after "
+                               << last << " and within the unit's " << elements
+                               << " elements, and decay 0 or 1";
+    last = end;
+  }
+  return success();
+}
+
+// One stream for each segment, and the generator's state.
+LogicalResult verifyRounding(UpdateOp op) {
+  std::optional<llvm::ArrayRef<int64_t>> streams = op.getStochasticRounding();
+  if (op.getRounding().size() != (streams ? 2 : 0))
+    return op.emitOpError("takes rng and step exactly with stochastic_rounding");
+  if (!streams)
+    return success();
+  if (streams->size() != op.getSegments().size() / 3)
+    return op.emitOpError() << "stochastic_rounding has " << streams->size() << " streams for "
+                            << op.getSegments().size() / 3 << " segments";
+  for (int64_t stream : *streams)
+    if (stream < 0 || stream >= int64_t{1} << 31)
+      return op.emitOpError() << "a stream of stochastic_rounding is " << stream
+                              << "; expected 0 or more, below 2^31";
+  if (failed(verify::shapeIs(op, "rng", op.getRounding()[0], {3}, "seed, micro-step, rank")))
+    return failure();
+  return verify::shapeIs(op, "step", op.getRounding()[1], {}, "steps so far");
+}
+
+FlatSymbolRefAttr unitOf(Type buffer) {
+  if (auto flat = dyn_cast<FlatType>(buffer))
+    return flat.getUnit();
+  return cast<SliceType>(buffer).getUnit();
+}
+
+// Gradient, parameter, states, then scalars, of which there is one at least; returns parameter and states.
+LogicalResult verifyBody(UpdateOp op, func::FuncOp body) {
+  if (!isUpdate(body) && !isCluster(body))
+    return op.emitOpError() << "runs " << op.getBodyAttr() << ", which has no attribute " << kUpdateAttr;
+  int64_t scalars = body.getNumArguments() - 2 - op.getStates().size();
+  if (scalars < 1 || scalars != op.getScalars().getType().getShape().back())
+    return op.emitOpError() << op.getBodyAttr() << " takes " << body.getNumArguments() << " arguments, with "
+                            << op.getStates().size() << " states and scalars of type "
+                            << op.getScalars().getType();
+  if (!isUpdate(body))
+    return success();
+  auto block = RankedTensorType::get({kBlockElements}, Float32Type::get(op.getContext()));
+  for (auto [index, type] : llvm::enumerate(body.getArgumentTypes()))
+    if (type != (index < 2 + op.getStates().size() ? block : block.clone(ArrayRef<int64_t>())))
+      return op.emitOpError() << op.getBodyAttr() << " takes " << type << " as argument " << index + 1
+                              << "; expected blocks of " << kBlockElements << " elements, then scalars";
+  if (body.getNumResults() == 1 + op.getStates().size() &&
+      llvm::all_of(body.getResultTypes(), [&](Type type) { return type == block; }))
+    return success();
+  return op.emitOpError() << op.getBodyAttr() << " returns other than the parameter and "
+                          << op.getStates().size() << " states";
+}
+
+} // namespace
+
+func::FuncOp bodyOf(UpdateOp update) {
+  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(update, update.getBodyAttr());
+}
+
+LogicalResult UpdateScalarsOp::verify() {
+  auto step = RankedTensorType::get({}, IntegerType::get(getContext(), 64));
+  if (getStep().getType() != step)
+    return emitOpError() << "step is " << getStep().getType() << "; expected " << step;
+  double decay = getWeightDecay().convertToDouble();
+  if (!(decay >= 0))
+    return emitOpError() << "weight_decay is " << decay << "; expected 0 or more";
+  absl::StatusOr<::ft::StepScalars> formulas = ::ft::ReadStepScalars(getFormulas(), decay);
+  if (!formulas.ok())
+    return emitOpError() << "formulas: " << std::string(formulas.status().message());
+  return verify::shapeIs(*this, "scalars", getScalars(), {2, formulas->count},
+                         "without and with weight decay, formulas");
+}
+
+LogicalResult UpdateOp::verify() {
+  if (getScalars().getType().getRank() != 2 || getScalars().getType().getShape()[0] != 2)
+    return emitOpError() << "scalars are " << getScalars().getType()
+                         << "; expected those of ft.update_scalars";
+  if (failed(verifyRounding(*this)))
+    return failure();
+  if (unitOf(getGradient().getType()) == getUnitAttr())
+    return success();
+  return emitOpError() << "updates unit " << getUnitAttr() << " with a gradient of "
+                       << unitOf(getGradient().getType());
+}
+
+LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  UnitOp unit = verify::unit(*this, symbols, getUnitAttr());
+  func::FuncOp body = unit ? verify::function(*this, symbols, getBodyAttr()) : func::FuncOp();
+  if (!body || failed(verifyBody(*this, body)))
+    return failure();
+  return verifySegments(*this, getSegments(), unit.getElements());
+}
+
+} // namespace mlir::ft

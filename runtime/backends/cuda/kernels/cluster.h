@@ -1,0 +1,17 @@
+// How kernels run bodies of clusters.
+#pragma once
+
+#include "runtime/backends/cuda/kernel_base.h"
+#include "runtime/backends/cuda/routines/cluster.h"
+#include "runtime/device/cluster_operands.h"
+
+namespace ft::cuda {
+
+// What the walker is given.
+ClusterArgs ArgsOf(const ClusterOperands& operands);
+
+// The code of an instruction's cluster, loaded once for all kernels; null where the plan has none, or the
+// platform runs none.
+absl::StatusOr<std::shared_ptr<const LoadedCode>> CodeOf(const KernelContext& context);
+
+}  // namespace ft::cuda

@@ -1,0 +1,96 @@
+"""Every row of the table of optimizers: no option changes a bit, its state is what the row says, and Lion moves by its rate."""
+
+import struct
+import unittest
+
+import bf16_weights_test
+import harness
+
+BF16 = ("--mixed-precision=bf16", "--reduce-dtype=fp32")
+ROWS = (("adamw",), ("adam",), ("sgd", "--momentum=0.9", "--nesterov"), ("lion",))
+# How the same numbers can be come by.
+WAYS = (
+    (1, "no_shard"),
+    (2, "zero1", "--offload=optimizer"),
+    (3, "full_shard", "--wrap=none"),
+    (3, "full_shard", "--offload=optimizer,parameters", "--persistence-threshold=1000"),
+)
+
+
+def floats(tensor):
+    _, _, data = tensor
+    return struct.unpack(f"<{len(data) // 4}f", data)
+
+
+class Optimizers(bf16_weights_test.Runs):
+    def plan_of(self, row, *options):
+        name, *others = row
+        return self.compiled(f"--optimizer={name}", *others, *options)
+
+    def test_no_option_changes_a_bit(self):
+        for row in ROWS:
+            for precision in ((), BF16):
+                plain = {}
+                for world, strategy, *others in WAYS:
+                    with self.subTest(row=row, precision=precision, world=world, strategy=strategy, others=others):
+                        plan = self.plan_of(row, f"--strategy={strategy}", *others, *precision)
+                        run = self.run_of(plan, world, steps=3)
+                        if world not in plain:  # other worlds have other batches
+                            plain[world] = self.run_of(self.plan_of(row, "--strategy=ddp", *precision), world, steps=3)
+                        self.assertEqual(run, plain[world])
+
+    def test_walked_and_over_micro_steps(self):
+        for row in ROWS:
+            plan = self.plan_of(row, "--strategy=full_shard", "--micro-steps=2", "--clip=0.25")
+            other = self.plan_of(row, "--strategy=shard_grad_op", "--micro-steps=2", "--clip=0.25")
+            run = self.run_of(plan, 2, steps=3)
+            self.assertEqual(self.run_of(plan, 2, "--kernels=reference", steps=3), run, row)
+            self.assertEqual(self.run_of(other, 2, steps=3), run, row)
+
+    def test_state_is_that_of_the_row(self):
+        for row, states in zip(ROWS, (2, 2, 1, 1)):
+            rest = self.explain(self.plan_of(row, "--strategy=no_shard"), 1)["at_rest"]
+            self.assertEqual(rest["optimizer_state"], states * rest["parameters"], row)
+
+    def test_lion_moves_by_its_rate(self):
+        start, lr = self.dir / "start.safetensors", 2.0 ** -10
+        plan = self.plan_of(("lion",), "--strategy=full_shard", "--weight-decay=0")
+        self.train(plan, 1, "--lr=0", f"--save-weights={start}", steps=1)
+        _, moved = self.run_of(plan, 2, f"--init={start}", f"--lr={lr}", steps=1)
+        before, up, down = bf16_weights_test.tensors(start), 0, 0
+        for name, tensor in moved.items():
+            for old, new in zip(floats(before[name]), floats(tensor)):
+                self.assertLessEqual(min(abs(new - old - s * lr) for s in (-1, 0, 1)), 2.0 ** -24, name)
+                up, down = up + (new > old), down + (new < old)
+        self.assertGreater(min(up, down), 1000)
+
+    def test_a_checkpoint_goes_on_anywhere(self):
+        whole = self.run_of(self.plan_of(("lion",), "--strategy=full_shard"), 2, steps=4)
+        folder = self.dir / "checkpoints"
+        keep = (f"--checkpoint-dir={folder}", "--save-every=2")
+        self.run_of(self.plan_of(("lion",), "--strategy=zero1"), 2, *keep, steps=2)
+        shown = self.check("ftckpt", "show", folder).stdout
+        self.assertIn("exp_avg", shown)
+        self.assertNotIn("exp_avg_sq", shown)
+        plan, saved, rows = self.plan_of(("lion",), "--strategy=no_shard", "--offload=optimizer"), self.dir / "rest", self.dir / "rows"
+        self.check("ftrun", "--nproc-per-node=2", "--standalone", harness.BIN / "ftexec", plan, f"--data={self.text}", "--steps=4",
+                   "--shuffle=off", "--threads=1", "--progress=off", *keep, "--resume=auto", f"--save-weights={saved}", f"--metrics={rows}")
+        self.assertEqual([(row["loss"], row["grad_norm"]) for row in harness.metrics(rows)], whole[0][2:])
+        self.assertEqual(bf16_weights_test.tensors(saved), whole[1])
+
+    def test_settings(self):
+        self.check("ftc", "model", "gpt2", "-o", self.dir / "model.mlir")
+        compile_line = ("compile", self.dir / "model.mlir", "--strategy=ddp", "-o", self.dir / "p.bin")
+        done = harness.run("ftc", *compile_line, "--optimizer=lion", "--print-config")
+        self.assertIn("betas: 0.9,0.99", done.stdout)
+        done = harness.run("ftc", *compile_line, "--optimizer=lion", "--eps=1e-6")
+        self.assertIn("--eps has no effect: optimizer is lion", done.stderr)
+        for options, message in ((("--optimizer=tiger",), "tiger"), (("--eps=0",), "eps")):
+            done = harness.run("ftc", *compile_line, *options)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
