@@ -47,7 +47,17 @@ public:
   }
 
 private:
-  bool isFlat() const { return body.last_columns != body.columns; }
+  // Cut into rows that mean nothing: whole values, and numbers for all.
+  bool isFlat() const {
+    auto isWholeOrOne = [&](const ClusterBody::Input &input) {
+      return input.columns ? input.rows == body.rows : input.rows == 1;
+    };
+    return body.last_columns != body.columns ||
+           (body.columns == kClusterLanes && llvm::all_of(body.inputs, isWholeOrOne) &&
+            llvm::none_of(body.ops, [](const BodyOp &op) { return op.kind == BodyOp::Kind::kReduce; }) &&
+            llvm::all_of(body.outputs,
+                         [](const ClusterBody::Output &out) { return out.columns && !out.over_rows; }));
+  }
 
   // Rows as dimensions, so that inputs of fewer rows have the last of them; false where there are no such.
   bool findRows() {

@@ -134,7 +134,8 @@ Converter DeepSpeedOptimizer() {
     return Text(r.text);
   };
   return {convert,
-          "AdamW: adamw; Adam: adamw too, as in DeepSpeed, unless params.adam_w_mode is false; SGD: sgd"};
+          "AdamW: adamw; Adam: adamw too, as in DeepSpeed, unless params.adam_w_mode is false; SGD: sgd; "
+          "Lion: lion"};
 }
 
 Converter MaxLiveParameters() {

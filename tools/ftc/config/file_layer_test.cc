@@ -146,6 +146,7 @@ const std::vector<Example>& AliasExamples() {
       {"optimizer.type", "AdamW", "adamw"},
       {"optimizer.type", "Adam", "adamw"},
       {"optimizer.type", "SGD", "sgd"},
+      {"optimizer.type", "Lion", "lion"},
       {"optim", "adamw_torch", "adamw"},
       {"optimizer.params.betas", "[0.8, 0.99]", "0.8,0.99"},
       {"adam_beta1", "0.7", "0.7,0.95"},

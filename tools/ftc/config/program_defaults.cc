@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "compiler/optimizer/rules.h"
 #include "fmt/format.h"
 #include "tools/ftc/config/key_table.h"
 #include "tools/ftc/config/layers.h"
@@ -156,12 +157,12 @@ class ProgramDefaults {
       const YamlEntry* torch = view_.Find("optimizer.params.torch_adam");
       const bool of_torch = torch != nullptr && ReadBool(torch->text) == true && name == "adamw";
       Absent("optimizer.params.lr", "lr", "0.001", *type, "DeepSpeed");
-      if (name != "sgd") {
+      const ft::compiler::OptimizerRule& rule = *ft::compiler::findOptimizerRule(name);
+      if (rule.has("beta1") && rule.usual.empty())
         Absent("optimizer.params.betas", "betas", "0.9,0.999", *type, "DeepSpeed");
-        Absent("optimizer.params.eps", "eps", "1e-8", *type, "DeepSpeed");
-      }
+      if (rule.has("eps")) Absent("optimizer.params.eps", "eps", "1e-8", *type, "DeepSpeed");
       Absent("optimizer.params.weight_decay", "weight_decay", of_torch ? "0.01" : "0", *type, "DeepSpeed");
-      if (name == "sgd") Absent("optimizer.params.momentum", "momentum", "0", *type, "DeepSpeed");
+      if (rule.has("momentum")) Absent("optimizer.params.momentum", "momentum", "0", *type, "DeepSpeed");
     }
     CosineFloor();
   }

@@ -68,9 +68,20 @@ KernelOr Make(const KernelContext& context, const UpdateOperands& o, Run run) {
   return o.rng == nullptr ? MakeNearest(o, run) : MakeStochastic(context, o, run);
 }
 
+// Whether a grid of more blocks of threads is as many blocks of elements: threads have 8 each (ptx_kernel.h).
+bool RunsBlocks(const ft::Cluster& cluster) {
+  return std::any_of(cluster.codes.begin(), cluster.codes.end(), [](const ClusterCode& code) {
+    return code.target == ClusterCode::kPtx && code.kernel_launch.blocks == 1 &&
+           code.kernel_launch.threads * 8 == kBlockElements;
+  });
+}
+
 KernelOr MakeUpdate(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const UpdateOperands o, ReadUpdateOperands(context.operands, context.attributes));
   FT_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadedCode> code, CodeOf(context));
+  if (code != nullptr && !RunsBlocks(*context.attributes.cluster()))
+    return absl::InvalidArgumentError(
+        "its code for GPUs does not run a block of elements for each block of threads");
   if (code != nullptr)
     return Make(context, o,
                 [code](const std::vector<void*>& addresses, int64_t elements, StreamHandle stream) {
