@@ -113,8 +113,8 @@ std::string JoinWords(const std::vector<std::string>& words, std::string_view se
 
 std::string SetNumber(std::string_view text, const NumberRange& range, double& number) {
   const std::optional<double> read = ReadNumber(text);
-  if (!read || *read < range.low || *read > range.high)
-    return fmt::format("'{}' is no number {}", text, RangeText(range));
+  if (read && *read > range.high) return fmt::format("'{}' is above {:.6g}", text, range.high);
+  if (!read || *read < range.low) return fmt::format("'{}' is no number {}", text, RangeText(range));
   number = *read == 0 ? 0 : *read;  // not -0
   return "";
 }

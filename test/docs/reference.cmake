@@ -3,7 +3,7 @@ set(includes "")
 foreach(directory IN LISTS INCLUDE)
   list(APPEND includes -I ${directory})
 endforeach()
-execute_process(COMMAND ${GENERATOR} ${ARGUMENTS} ${includes} -I ${SOURCE} ${SOURCE}/${TD}
+execute_process(COMMAND ${GENERATOR} ${ARGUMENTS} ${includes} -I ${SOURCE} -I ${BINARY} ${SOURCE}/${TD}
                 OUTPUT_VARIABLE generated COMMAND_ERROR_IS_FATAL ANY)
 # Pages end with one line break and have no blanks at line ends, as every other text of the project.
 string(REGEX REPLACE "[ \t]+\n" "\n" generated "${generated}")

@@ -326,7 +326,7 @@ INSTANTIATE_TEST_SUITE_P(
              {.replica = 1, .shard = 2},
              [](Options& o) {
                o.strategy = "full_shard";
-               o.offload = {.optimizer = true, .parameters = true, .activations = true};
+               o.offloadOptimizer = o.offloadParameters = o.offloadActivations = true;
                o.paramDtype = "bf16";
                o.remat = "every_n:1";
              }},

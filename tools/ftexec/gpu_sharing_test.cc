@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tools/ftexec/flags.h"
 
 namespace ft {
 namespace {

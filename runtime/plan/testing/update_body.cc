@@ -7,7 +7,7 @@ namespace {
 
 using Kind = ClusterOpKind;
 
-class Builder {
+class UpdateBodyBuilder {
  public:
   uint32_t Input(DType dtype, bool columns) {
     body.inputs.push_back({.dtype = dtype, .rows = columns ? body.rows : 1, .columns = columns});
@@ -55,7 +55,7 @@ class Builder {
 
 ClusterBody AdamwBody(const UpdateTypes& types) {
   using enum Elementwise;
-  Builder b;
+  UpdateBodyBuilder b;
   const uint32_t gradient = b.Input(types.gradient, true), parameter = b.Input(types.parameter, true);
   const uint32_t m = b.Input(DType::kF32, true), v = b.Input(DType::kF32, true);
   const uint32_t clip = b.Input(DType::kF32, false), decay = b.Input(DType::kF32, false);

@@ -80,33 +80,33 @@ __global__ void UpdateScalarsKernel(const StepScalars formulas, const UpdateScal
 }
 
 constexpr int kRoundThreads = 256;
-constexpr int kWidth = 4;  // elements of a thread: those of one call of Philox
+constexpr int kRoundWidth = 4;  // elements of a thread: those of one call of Philox
 
 // The bf16 toward 0 from x or, with a probability of their distance in 2^-16 of the gap, the next one away
 // from 0: `word` has 16 random bits. Infinities and NaN stay.
-__device__ __forceinline__ BF16 Rounded(float x, uint32_t word) {
+__device__ __forceinline__ BF16 RoundedAtRandom(float x, uint32_t word) {
   const uint32_t bits = __float_as_uint(x);
   if ((bits & 0x7F800000u) == 0x7F800000u) return FromFloat<BF16>(x);
   return {static_cast<uint16_t>((bits + (word >> 16)) >> 16)};
 }
 
 __global__ void RoundKernel(const RoundArgs args) {
-  const int64_t at = (static_cast<int64_t>(blockIdx.x) * kRoundThreads + threadIdx.x) * kWidth;
+  const int64_t at = (static_cast<int64_t>(blockIdx.x) * kRoundThreads + threadIdx.x) * kRoundWidth;
   if (at >= args.elements) return;
   const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, static_cast<uint32_t>(*args.step)};
-  const PhiloxWords words = Philox(key, static_cast<uint64_t>(args.first + at) / kWidth);
+  const PhiloxWords words = Philox(key, static_cast<uint64_t>(args.first + at) / kRoundWidth);
   BF16* const to = static_cast<BF16*>(args.bf16);
-  Pack<BF16, kWidth> rounded;
+  Pack<BF16, kRoundWidth> rounded;
 #pragma unroll
-  for (int j = 0; j < kWidth; ++j) {
-    if (at + j < args.elements) rounded.at[j] = Rounded(args.values[at + j], words.at[j]);
+  for (int j = 0; j < kRoundWidth; ++j) {
+    if (at + j < args.elements) rounded.at[j] = RoundedAtRandom(args.values[at + j], words.at[j]);
   }
-  if (at + kWidth <= args.elements) {
-    StoreSome<BF16, kWidth>(to + at, rounded);
+  if (at + kRoundWidth <= args.elements) {
+    StoreSome<BF16, kRoundWidth>(to + at, rounded);
     return;
   }
 #pragma unroll
-  for (int j = 0; j < kWidth; ++j) {
+  for (int j = 0; j < kRoundWidth; ++j) {
     if (at + j < args.elements) to[at + j] = rounded.at[j];
   }
 }
@@ -119,7 +119,7 @@ int UpdateScalars(const StepScalars& formulas, const UpdateScalarsArgs& args, St
 }
 
 int RoundStochastically(const RoundArgs& args, StreamHandle stream) {
-  constexpr int64_t kPerBlock = int64_t{kRoundThreads} * kWidth;
+  constexpr int64_t kPerBlock = int64_t{kRoundThreads} * kRoundWidth;
   const int64_t blocks = (args.elements + kPerBlock - 1) / kPerBlock;
   return Launch(&RoundKernel, {.grid_x = static_cast<unsigned>(blocks), .block_x = kRoundThreads}, stream,
                 args);
