@@ -160,7 +160,7 @@ TEST(Errors, NameWhatWasMeant) {
             "\"llama3-8b\" is a preset of llama already; leave out --preset=70b");
 }
 
-TEST(Dropout, StandsAfterTheEmbeddingAndBeforeEachAdditionToTheResidualStream) {
+TEST(Dropout, StandsWhereTheFamilyHasIt) {
   mlir::MLIRContext context;
   Overrides overrides;
   overrides.dropout = 0.25;
@@ -169,7 +169,7 @@ TEST(Dropout, StandsAfterTheEmbeddingAndBeforeEachAdditionToTheResidualStream) {
     ASSERT_TRUE(module);
     EXPECT_TRUE(mlir::succeeded(mlir::verify(*module)));
     std::vector<int64_t> streams;
-    int inputs = 0, afterAddition = 0, beforeAddition = 0;
+    int inputs = 0, afterAddition = 0, beforeAddition = 0, ofProbabilities = 0;
     module->walk([&](mlir::ft::InputOp) { ++inputs; });
     module->walk([&](mlir::ft::DropoutOp op) {
       streams.push_back(static_cast<int64_t>(op.getStream()));
@@ -180,13 +180,22 @@ TEST(Dropout, StandsAfterTheEmbeddingAndBeforeEachAdditionToTheResidualStream) {
         if (auto add = mlir::dyn_cast<mlir::ft::AddOp>(user); add && add.getB() == op.getResult())
           ++beforeAddition;
     });
+    module->walk([&](mlir::ft::AttentionOp op) {
+      if (!op.getRng())
+        return;
+      streams.push_back(static_cast<int64_t>(*op.getStream()));
+      EXPECT_EQ(op.getRate()->convertToDouble(), 0.25);
+      ++ofProbabilities;
+    });
     bool wide = name == std::string("baseline") || name == std::string("free_transformer");
     int blocks = (wide ? 4 : 2) + (name == std::string("free_transformer")); // with the encoder's
     EXPECT_EQ(inputs, 1) << name;
     EXPECT_EQ(afterAddition, 1) << name; // the embedding
     EXPECT_EQ(beforeAddition, 2 * blocks) << name;
+    EXPECT_EQ(ofProbabilities, name == std::string("gpt2") ? blocks : 0) << name;
     // Numbers of their own, and none of the latent variable's.
-    ASSERT_EQ(streams.size(), 2u * blocks + 1) << name;
+    ASSERT_EQ(streams.size(), 2u * blocks + 1 + ofProbabilities) << name;
+    std::sort(streams.begin(), streams.end());
     for (size_t i = 0; i < streams.size(); ++i)
       EXPECT_EQ(streams[i], static_cast<int64_t>(i) + 2) << name;
   }

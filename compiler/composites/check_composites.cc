@@ -29,7 +29,7 @@ LogicalResult checkTypes(Operation *op, TypeRange types, StringRef what) {
 }
 
 LogicalResult checkOp(Operation &op) {
-  if (isa<mlir::ft::DropoutOp, mlir::ft::SampleBitsOp>(op))
+  if (auto random = dyn_cast<mlir::ft::RandomOpInterface>(op); random && random.getRng())
     return op.emitOpError(
         "draws random numbers, which all calls of a composite would share; put it beside the call");
   bool computes =

@@ -13,7 +13,8 @@ namespace {
 // The split whose parts are q, k and v of `attention` and nothing else, or null.
 SplitOp fusableSplit(AttentionOp attention) {
   auto split = attention.getQ().getDefiningOp<SplitOp>();
-  if (!split || ValueRange(split.getParts()) != ValueRange(attention->getOperands()))
+  if (!split ||
+      ValueRange(split.getParts()) != ValueRange({attention.getQ(), attention.getK(), attention.getV()}))
     return {};
   return llvm::all_of(split.getParts(), [](Value part) { return part.hasOneUse(); }) ? split : SplitOp();
 }
@@ -22,9 +23,10 @@ void fuse(AttentionOp attention, SplitOp split) {
   OpBuilder builder(attention);
   auto fused = QkvAttentionOp::create(
       builder, builder.getFusedLoc({split.getLoc(), attention.getLoc()}), attention.getOut().getType(),
-      attention.getLse().getType(), split.getX(), attention.getHeadsAttr(), attention.getKvHeadsAttr(),
-      attention.getCausalAttr(), attention.getWindowAttr(), attention.getScaleAttr(),
-      attention.getSoftcapAttr(), attention.getAlibiAttr());
+      attention.getLse().getType(), split.getX(), attention.getLengths(), attention.getSegments(),
+      attention.getRng(), attention.getHeadsAttr(), attention.getKvHeadsAttr(), attention.getCausalAttr(),
+      attention.getWindowAttr(), attention.getScaleAttr(), attention.getSoftcapAttr(),
+      attention.getAlibiAttr(), attention.getRateAttr(), attention.getStreamAttr());
   fused->setDiscardableAttrs(attention->getDiscardableAttrDictionary());
   attention.replaceAllUsesWith(fused);
   attention.erase();

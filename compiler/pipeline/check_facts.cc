@@ -99,12 +99,13 @@ private:
     int64_t heads = op.getHeads(), kvHeads = op.getKvHeads(), size = lastOf(op.getOut()) / heads;
     int64_t layer = attentions++;
     double softcap = op.getSoftcap() ? op.getSoftcap()->convertToDouble() : 0;
+    double dropout = op.getRate() ? op.getRate()->convertToDouble() : 0;
     return failure(failed(expect(op, &ModelFacts::num_heads, heads)) ||
                    failed(expect(op, &ModelFacts::num_kv_heads, kvHeads)) ||
                    failed(expect(op, &ModelFacts::head_size, size)) || failed(checkWindow(op, layer)) ||
                    failed(checkScale(op, size)) ||
                    failed(expect(op, &ModelFacts::attention_softcap, softcap)) || failed(checkBias(op)) ||
-                   failed(expectNone(op, &ModelFacts::attention_dropout)));
+                   failed(expect(op, &ModelFacts::attention_dropout, dropout)));
   }
 
   template <typename Attention> LogicalResult checkWindow(Attention op, int64_t layer) {

@@ -14,7 +14,7 @@ using namespace mlir::ft;
 
 namespace {
 
-/// An operand by which an op chooses among rows or classes.
+/// An operand by which an op chooses among rows or classes, or says how many of them count.
 struct Choice {
   Operation *op;
   Value ids;
@@ -27,6 +27,11 @@ int64_t extentOf(Value value, bool last) {
   return last ? shape.back() : shape.front();
 }
 
+/// From 0 to the positions.
+Choice lengthsOf(Operation *op, Value lengths, Value out) {
+  return {op, lengths, cast<RankedTensorType>(out.getType()).getDimSize(1) + 1, false};
+}
+
 std::optional<Choice> choiceOf(Operation &op) {
   if (auto embedding = dyn_cast<EmbeddingOp>(op))
     return Choice{&op, embedding.getIds(), extentOf(embedding.getTable(), false), false};
@@ -34,6 +39,10 @@ std::optional<Choice> choiceOf(Operation &op) {
     return Choice{&op, loss.getTargets(), extentOf(loss.getLogits(), true), true};
   if (auto loss = dyn_cast<LinearCrossEntropyOp>(op))
     return Choice{&op, loss.getTargets(), extentOf(loss.getWeight(), false), true};
+  if (auto attention = dyn_cast<AttentionOp>(op); attention && attention.getLengths())
+    return lengthsOf(attention, attention.getLengths(), attention.getOut());
+  if (auto attention = dyn_cast<QkvAttentionOp>(op); attention && attention.getLengths())
+    return lengthsOf(attention, attention.getLengths(), attention.getOut());
   return std::nullopt;
 }
 

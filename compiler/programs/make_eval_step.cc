@@ -14,16 +14,14 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
-using mlir::ft::DropoutOp;
 using mlir::ft::InputOp;
 using mlir::ft::IotaOp;
 using mlir::ft::LossCountOp;
+using mlir::ft::RandomOpInterface;
 
 void removeDropout(func::FuncOp function) {
-  for (DropoutOp op : llvm::make_early_inc_range(function.getOps<DropoutOp>())) {
-    op.replaceAllUsesWith(op.getX());
-    op.erase();
-  }
+  for (auto op : llvm::make_early_inc_range(function.getOps<RandomOpInterface>()))
+    op.removeDropout();
   for (InputOp input : llvm::make_early_inc_range(function.getOps<InputOp>()))
     if (input->use_empty())
       input.erase();

@@ -174,7 +174,7 @@ def Ft_RopeOp : Ft_ComputeOp<"rope", [Differentiable, CheapToRecompute, AllTypes
   let assemblyFormat = "$x `heads` $heads `base` custom<Real>($base) (`inverse` $inverse^)? attr-dict `:` type($x)";
 }
 
-def Ft_DropoutOp : Ft_ComputeOp<"dropout", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
+def Ft_DropoutOp : Ft_ComputeOp<"dropout", [Differentiable, CheapToRecompute, Random, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
   let summary = "x with each element zeroed with probability rate, the others divided by 1 - rate";
   let description = [{
     Element i of rank r is kept when u >= rate, u uniform from Philox with stream `stream` at micro-step rng[1], element
@@ -185,32 +185,46 @@ def Ft_DropoutOp : Ft_ComputeOp<"dropout", [Differentiable, CheapToRecompute, Al
   let assemblyFormat = "$x `,` $rng `rate` custom<Real>($rate) `stream` $stream attr-dict `:` type($x) `,` type($rng)";
 }
 
-// Attention and its gradients; `operandFormat` is how operands are written. What is said of the scores is optional and, where it is absent,
-// no attribute of the kernel.
+// Attention and its gradients; `operandFormat` is how operands are written. What is said of keys, scores and probabilities is optional and,
+// where it is absent, no attribute of the kernel.
 class Ft_AnyAttentionOp<string mnemonic, list<Trait> traits, dag operands, dag outs, string operandFormat>
-    : Ft_ComputeOp<mnemonic, traits, ["getWorkspaceBytes", "getOptionalAttributes"], ["getFlops", "getModelFlops"]> {
-  let arguments = !con(operands, (ins I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
-                                  OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$softcap, UnitAttr:$alibi));
+    : Ft_ComputeOp<mnemonic, !listconcat([AttrSizedOperandSegments], traits), ["getWorkspaceBytes", "getOptionalAttributes"],
+                   ["getFlops", "getModelFlops"]> {
+  let arguments = !con(operands, (ins Optional<Ft_TokenTensor>:$lengths, Optional<Ft_TokenTensor>:$segments, Optional<Ft_Tensor>:$rng,
+                                  I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
+                                  OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$softcap, UnitAttr:$alibi,
+                                  OptionalAttr<F64Attr>:$rate, OptionalAttr<I64Attr>:$stream));
   let results = outs;
-  let assemblyFormat = operandFormat # " `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? (`window` $window^)? (`scale` $scale^)?"
+  let assemblyFormat = operandFormat # " (`lengths` $lengths^)? (`segments` $segments^)? (`dropout` $rate^ `rng` $rng `stream` $stream)?"
+                       " `heads` $heads `kv_heads` $kv_heads (`causal` $causal^)? (`window` $window^)? (`scale` $scale^)?"
                        " (`softcap` $softcap^)? (`alibi` $alibi^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_AttentionOp : Ft_AnyAttentionOp<"attention", [Differentiable, Precision, OfAttention],
+def Ft_AttentionOp : Ft_AnyAttentionOp<"attention", [Differentiable, Precision, OfAttention, Random],
     (ins Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v), (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse), "$q `,` $k `,` $v"> {
   let summary = "softmax(scores) v per head; the scores, by default q k^T / sqrt(head size), are never held whole";
   let description = [{
     q is [B, T, heads * S], k and v are [B, T, kv_heads * S]; head h uses kv head h / (heads / kv_heads). `lse` is [B, heads, T]: the log of the
     sum of exponentials of the scores, for the gradient. The score of position i (query) and position j (key) is s = `scale` q_i . k_j, then with
-    `softcap` c it is c tanh(s / c), then with `alibi` slope * (j - i) is added; all of these multiply freely.
+    `softcap` c it is c tanh(s / c), then with `alibi` slope * (j - i) is added; all of these, and what follows, multiply freely.
 
     - `causal`: i sees j <= i only.
     - `window` w: i sees the keys with |i - j| < w only; with `causal` those are the w positions that end with i, as `sliding_window` of
-      transformers has it. Tiles of keys that no query sees cost nothing.
+      transformers has it.
+    - `lengths` [B]: in example b the keys j < lengths[b] count only, as with a padding mask of PyTorch's; what is below 0 or above T is 0 or T. A query
+      behind them is computed as any other: what its row is worth is for the loss to say (negative targets count in none).
+    - `segments` [B, T]: of any i32; i sees j in its own segment only, the positions around i with one and the same id. So documents that are packed
+      into one sequence do not see each other. Ids that come again behind others are another segment. Positions are counted on (`alibi`, `ft.rope`):
+      a model whose positions begin anew with each document takes them as an input.
     - `scale`: positive; 1 / sqrt(S) where it is absent.
     - `softcap`: positive, as `attn_logit_softcapping` of Gemma 2.
     - `alibi`: the slopes are BLOOM's. For n heads, n a power of two, that of head h is 2^(-8 (h + 1) / n); otherwise the first m heads have those of
       the greatest power of two m below n, and head m + k has 2^(-4 (2 k + 1) / m).
+    - `dropout` p: of the probabilities, each is 0 with probability p, the others are divided by 1 - p. Element ((b heads + h) T + i) T + j is drawn as
+      ft.dropout draws it, from `rng` and `stream`, and again in backward. Evaluation has none.
+
+    A query that sees no key has out 0, lse 0 and no gradient. Tiles of keys that no query sees cost nothing. FLOPs count what `causal` and `window`
+    leave: an upper bound with `lengths` and `segments`, which are known with the data only.
   }];
 }
 
@@ -220,7 +234,7 @@ def Ft_AttentionGradOp : Ft_AnyAttentionOp<"attention_grad", [],
   let summary = "Gradients of attention; the probabilities are computed again by tiles";
 }
 
-def Ft_QkvAttentionOp : Ft_AnyAttentionOp<"qkv_attention", [Differentiable, Precision, OfAttention],
+def Ft_QkvAttentionOp : Ft_AnyAttentionOp<"qkv_attention", [Differentiable, Precision, OfAttention, Random],
     (ins Ft_FloatTensor:$qkv), (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse), "$qkv"> {
   let summary = "attention of q, k and v that lie side by side in one tensor";
   let description = [{

@@ -1,7 +1,8 @@
 // FLOPs and bytes of every op. A multiply-add is two FLOPs; exp, log, tanh, erf and a division are one each;
 // the sines and cosines of rope are left out, there is one per position and frequency, whatever the batch.
 // Model FLOPs are those of matrix products that the result needs, as A. Chowdhery et al., PaLM, 2022,
-// appendix B, count them for model FLOPs utilisation; of attention the pairs that a mask leaves.
+// appendix B, count them for model FLOPs utilisation; of attention the pairs that a mask leaves, or all of
+// them where lengths and segments, which come with the data, leave fewer.
 #include "dialects/ft/updates.h"
 #include "runtime/base/attention_span.h"
 

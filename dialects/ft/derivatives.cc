@@ -185,18 +185,24 @@ Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
     return failAtLse(*this);
   auto grad = AttentionGradOp::create(builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(),
                                       resultGrads[0], getQ(), getK(), getV(), getOut(), getLse(),
-                                      getHeadsAttr(), getKvHeadsAttr(), getCausalAttr(), getWindowAttr(),
-                                      getScaleAttr(), getSoftcapAttr(), getAlibiAttr());
-  return {grad.getDq(), grad.getDk(), grad.getDv()};
+                                      getLengths(), getSegments(), getRng(), getHeadsAttr(), getKvHeadsAttr(),
+                                      getCausalAttr(), getWindowAttr(), getScaleAttr(), getSoftcapAttr(),
+                                      getAlibiAttr(), getRateAttr(), getStreamAttr());
+  Gradients gradients = {grad.getDq(), grad.getDk(), grad.getDv()};
+  gradients.resize(getNumOperands());
+  return gradients;
 }
 
 Gradients QkvAttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
                                         ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
   if (resultGrads[1])
     return failAtLse(*this);
-  return {QkvAttentionGradOp::create(builder, getLoc(), getQkv().getType(), resultGrads[0], getQkv(),
-                                     getOut(), getLse(), getHeadsAttr(), getKvHeadsAttr(), getCausalAttr(),
-                                     getWindowAttr(), getScaleAttr(), getSoftcapAttr(), getAlibiAttr())};
+  Gradients gradients(getNumOperands());
+  gradients[0] = QkvAttentionGradOp::create(
+      builder, getLoc(), getQkv().getType(), resultGrads[0], getQkv(), getOut(), getLse(), getLengths(),
+      getSegments(), getRng(), getHeadsAttr(), getKvHeadsAttr(), getCausalAttr(), getWindowAttr(),
+      getScaleAttr(), getSoftcapAttr(), getAlibiAttr(), getRateAttr(), getStreamAttr());
+  return gradients;
 }
 
 //===----------------------------------------------------------------------===//

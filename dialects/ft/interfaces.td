@@ -40,6 +40,17 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
   ];
 }
 
+def RandomOpInterface : OpInterface<"RandomOpInterface"> {
+  let description = [{
+    The op may draw random numbers.
+  }];
+  let cppNamespace = "::mlir::ft";
+  let methods = [
+    InterfaceMethod<"What it draws from: seed, micro-step, rank; null where it draws nothing.", "::mlir::Value", "getRng", (ins)>,
+    InterfaceMethod<"Evaluation: takes dropout out of the graph, and the op with it where it does nothing else.", "void", "removeDropout", (ins)>
+  ];
+}
+
 def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   let description = [{
     The op is what a body of other ops does with its operands.

@@ -26,35 +26,42 @@ int64_t rows(Value value) { return elements(value) / lastExtent(value); }
 }
 
 // `out` is [batch, positions, heads * head size].
-uint64_t attentionBytes(DeviceClass device, Value out, int64_t heads, int64_t kvHeads) {
-  auto shape = tensor(out).getShape();
-  return device == DeviceClass::kCuda
-             ? cuda::Attention(shape[0], shape[1], heads, kvHeads, shape[2] / heads, dtypeOf(out))
-             : ::ft::AttentionWorkspace();
+template <typename Attention>::ft::AttentionSizes attentionSizes(Attention op) {
+  auto shape = tensor(op.getOut()).getShape();
+  int64_t heads = op.getHeads();
+  return {.batch = shape[0],
+          .positions = shape[1],
+          .heads = heads,
+          .kv_heads = static_cast<int64_t>(op.getKvHeads()),
+          .head_size = shape[2] / heads,
+          .dtype = dtypeOf(op.getOut()),
+          .segments = static_cast<bool>(op.getSegments())};
 }
 
-uint64_t attentionGradBytes(DeviceClass device, Value out, int64_t heads, int64_t kvHeads) {
-  auto shape = tensor(out).getShape();
-  return device == DeviceClass::kCuda
-             ? cuda::AttentionGrad(shape[0], shape[1], heads, kvHeads, shape[2] / heads, dtypeOf(out))
-             : ::ft::AttentionGradWorkspace(shape[0], shape[1], heads, kvHeads, shape[2] / heads,
-                                            dtypeOf(out) != ::ft::DType::kF32);
+template <typename Attention> uint64_t attentionBytes(DeviceClass device, Attention op) {
+  ::ft::AttentionSizes sizes = attentionSizes(op);
+  return device == DeviceClass::kCuda ? cuda::Attention(sizes) : ::ft::AttentionWorkspace(sizes);
 }
 
-constexpr llvm::StringRef kScoreAttributes[] = {"window", "scale", "softcap", "alibi"};
+template <typename Attention> uint64_t attentionGradBytes(DeviceClass device, Attention op) {
+  ::ft::AttentionSizes sizes = attentionSizes(op);
+  return device == DeviceClass::kCuda ? cuda::AttentionGrad(sizes) : ::ft::AttentionGradWorkspace(sizes);
+}
+
+constexpr llvm::StringRef kAttentionOptions[] = {"window", "scale", "softcap", "alibi", "rate", "stream"};
 
 } // namespace
 
 // Rounding to another type is a kernel of its own.
 llvm::StringRef CopyOp::getKernelName() { return getX().getType() == getType() ? "copy" : "cast"; }
 
-llvm::ArrayRef<llvm::StringRef> AttentionOp::getOptionalAttributes() { return kScoreAttributes; }
+llvm::ArrayRef<llvm::StringRef> AttentionOp::getOptionalAttributes() { return kAttentionOptions; }
 
-llvm::ArrayRef<llvm::StringRef> QkvAttentionOp::getOptionalAttributes() { return kScoreAttributes; }
+llvm::ArrayRef<llvm::StringRef> QkvAttentionOp::getOptionalAttributes() { return kAttentionOptions; }
 
-llvm::ArrayRef<llvm::StringRef> AttentionGradOp::getOptionalAttributes() { return kScoreAttributes; }
+llvm::ArrayRef<llvm::StringRef> AttentionGradOp::getOptionalAttributes() { return kAttentionOptions; }
 
-llvm::ArrayRef<llvm::StringRef> QkvAttentionGradOp::getOptionalAttributes() { return kScoreAttributes; }
+llvm::ArrayRef<llvm::StringRef> QkvAttentionGradOp::getOptionalAttributes() { return kAttentionOptions; }
 
 //===----------------------------------------------------------------------===//
 // Scratch
@@ -93,20 +100,14 @@ uint64_t EmbeddingGradOp::getWorkspaceBytes(DeviceClass device) {
   return device == DeviceClass::kCuda ? cuda::EmbeddingGrad(elements(getIds()), table[0], table[1]) : 0;
 }
 
-uint64_t AttentionOp::getWorkspaceBytes(DeviceClass device) {
-  return attentionBytes(device, getOut(), getHeads(), getKvHeads());
-}
+uint64_t AttentionOp::getWorkspaceBytes(DeviceClass device) { return attentionBytes(device, *this); }
 
-uint64_t QkvAttentionOp::getWorkspaceBytes(DeviceClass device) {
-  return attentionBytes(device, getOut(), getHeads(), getKvHeads());
-}
+uint64_t QkvAttentionOp::getWorkspaceBytes(DeviceClass device) { return attentionBytes(device, *this); }
 
-uint64_t AttentionGradOp::getWorkspaceBytes(DeviceClass device) {
-  return attentionGradBytes(device, getOut(), getHeads(), getKvHeads());
-}
+uint64_t AttentionGradOp::getWorkspaceBytes(DeviceClass device) { return attentionGradBytes(device, *this); }
 
 uint64_t QkvAttentionGradOp::getWorkspaceBytes(DeviceClass device) {
-  return attentionGradBytes(device, getOut(), getHeads(), getKvHeads());
+  return attentionGradBytes(device, *this);
 }
 
 uint64_t CrossEntropyOp::getWorkspaceBytes(DeviceClass device) {
@@ -158,6 +159,32 @@ uint64_t SumSquaresOp::getWorkspaceBytes(DeviceClass device) {
 uint64_t LossCountOp::getWorkspaceBytes(DeviceClass device) {
   return device == DeviceClass::kCuda ? cuda::LossCount(elements(getTargets())) : 0;
 }
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+void DropoutOp::removeDropout() {
+  replaceAllUsesWith(getX());
+  erase();
+}
+
+namespace {
+
+template <typename Attention> void removeAttentionDropout(Attention op) {
+  op.getRngMutable().clear();
+  op.removeRateAttr();
+  op.removeStreamAttr();
+}
+
+} // namespace
+
+// Its samples are no dropout.
+void SampleBitsOp::removeDropout() {}
+
+void AttentionOp::removeDropout() { removeAttentionDropout(*this); }
+
+void QkvAttentionOp::removeDropout() { removeAttentionDropout(*this); }
 
 //===----------------------------------------------------------------------===//
 // Results that accumulate into an operand's buffer

@@ -4,7 +4,7 @@
 
 include "dialects/ft/op_base.td"
 
-def Ft_SampleBitsOp : Ft_ComputeOp<"sample_bits"> {
+def Ft_SampleBitsOp : Ft_ComputeOp<"sample_bits", [Random]> {
   let summary = "Index d = sum_h b_h 2^h with b_h ~ Bernoulli(sigmoid(logits[..., h]))";
   let description = [{
     b_h is 1 when u < sigmoid(logit), u uniform from Philox with stream `stream` at step rng[1], element

@@ -36,6 +36,9 @@ def OfAttention : NativeOpTrait<"OfAttention"> { let cppNamespace = "::mlir::ft"
 def OfMlp : NativeOpTrait<"OfMlp"> { let cppNamespace = "::mlir::ft"; }
 def OfNorms : NativeOpTrait<"OfNorms"> { let cppNamespace = "::mlir::ft"; }
 
+// May draw random numbers.
+def Random : DeclareOpInterfaceMethods<RandomOpInterface>;
+
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 
 #endif // FT_OP_BASE

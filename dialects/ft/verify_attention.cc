@@ -87,6 +87,23 @@ LogicalResult verifyQkv(Operation *op, Value qkv, Value out, int64_t heads, int6
   return verify::sameElementType(op, "out", out, "qkv", qkv);
 }
 
+// What is said of keys and probabilities, when the shapes are known to be right.
+template <typename Attention> LogicalResult verifyOptions(Attention op) {
+  llvm::ArrayRef<int64_t> shape = verify::shape(op.getOut());
+  if (op.getLengths() &&
+      failed(verify::shapeIs(op, "lengths", op.getLengths(), {shape[0]}, "one for each example")))
+    return failure();
+  if (op.getSegments() && failed(verify::shapeIs(op, "segments", op.getSegments(), {shape[0], shape[1]},
+                                                 "an id for each position")))
+    return failure();
+  bool drops = op.getRate().has_value();
+  if (drops != static_cast<bool>(op.getRng()) || drops != op.getStream().has_value())
+    return op.emitOpError() << "has only some of dropout, rng and stream; expected all of them or none";
+  return drops
+             ? failure(failed(verify::dropoutRate(op, *op.getRate())) || failed(verify::rng(op, op.getRng())))
+             : success();
+}
+
 } // namespace
 
 LogicalResult RopeOp::verify() {
@@ -108,9 +125,10 @@ LogicalResult RopeOp::verify() {
 LogicalResult AttentionOp::verify() {
   if (failed(verifyScores(*this)) ||
       failed(verifyHeads(*this, getQ(), getK(), getV(), getHeads(), getKvHeads())) ||
-      failed(verify::sameType(*this, "out", getOut(), "q", getQ())))
+      failed(verify::sameType(*this, "out", getOut(), "q", getQ())) ||
+      failed(verifyLse(*this, getLse(), getQ(), getHeads())))
     return failure();
-  return verifyLse(*this, getLse(), getQ(), getHeads());
+  return verifyOptions(*this);
 }
 
 LogicalResult AttentionGradOp::verify() {
@@ -120,23 +138,26 @@ LogicalResult AttentionGradOp::verify() {
       failed(verify::sameType(*this, "dout", getDout(), "q", getQ())) ||
       failed(verify::sameType(*this, "out", getOut(), "q", getQ())) ||
       failed(verify::sameType(*this, "dq", getDq(), "q", getQ())) ||
-      failed(verify::sameType(*this, "dk", getDk(), "k", getK())))
+      failed(verify::sameType(*this, "dk", getDk(), "k", getK())) ||
+      failed(verify::sameType(*this, "dv", getDv(), "v", getV())))
     return failure();
-  return verify::sameType(*this, "dv", getDv(), "v", getV());
+  return verifyOptions(*this);
 }
 
 LogicalResult QkvAttentionOp::verify() {
-  if (failed(verifyScores(*this)) || failed(verifyQkv(*this, getQkv(), getOut(), getHeads(), getKvHeads())))
+  if (failed(verifyScores(*this)) || failed(verifyQkv(*this, getQkv(), getOut(), getHeads(), getKvHeads())) ||
+      failed(verifyLse(*this, getLse(), getOut(), getHeads())))
     return failure();
-  return verifyLse(*this, getLse(), getOut(), getHeads());
+  return verifyOptions(*this);
 }
 
 LogicalResult QkvAttentionGradOp::verify() {
   if (failed(verifyScores(*this)) || failed(verifyQkv(*this, getQkv(), getOut(), getHeads(), getKvHeads())) ||
       failed(verifyLse(*this, getLse(), getOut(), getHeads())) ||
-      failed(verify::sameType(*this, "dout", getDout(), "out", getOut())))
+      failed(verify::sameType(*this, "dout", getDout(), "out", getOut())) ||
+      failed(verify::sameType(*this, "dqkv", getDqkv(), "qkv", getQkv())))
     return failure();
-  return verify::sameType(*this, "dqkv", getDqkv(), "qkv", getQkv());
+  return verifyOptions(*this);
 }
 
 } // namespace mlir::ft

@@ -98,28 +98,16 @@ LogicalResult LinearCrossEntropyLossGradOp::verify() {
   return verifyLinearGradients(*this, getX(), getWeight(), getAcc(), getDx(), getDweight());
 }
 
-namespace {
-
-LogicalResult verifyRng(Operation *op, Value rng) {
-  auto expected = RankedTensorType::get({3}, IntegerType::get(op->getContext(), 64));
-  if (rng.getType() == expected)
-    return success();
-  return op->emitOpError() << "rng is " << rng.getType() << "; expected " << expected << ": seed, step, rank";
-}
-
-} // namespace
-
 LogicalResult DropoutOp::verify() {
-  double rate = getRate().convertToDouble();
-  if (rate >= 0 && rate < 1)
-    return verifyRng(*this, getRng());
-  return emitOpError() << "rate is " << rate << "; expected 0 or more, below 1";
+  if (failed(verify::dropoutRate(*this, getRate())))
+    return failure();
+  return verify::rng(*this, getRng());
 }
 
 LogicalResult SampleBitsOp::verify() {
   if (failed(verifyBits(*this, getLogits())))
     return failure();
-  if (failed(verifyRng(*this, getRng())))
+  if (failed(verify::rng(*this, getRng())))
     return failure();
   return verify::shapeIs(*this, "index", getIndex(), verify::shape(getLogits()).drop_back(),
                          "the positions of logits");

@@ -23,7 +23,7 @@ struct ModelConfig {
   double ropeBase = 1e4;
   bool tiedHead = false;
   bool qkvBias = false;
-  double dropout = 0;     // of the embedding and of what is added to the residual stream
+  double dropout = 0; // of the embedding, of what is added to the residual stream, and where families say so
   int64_t latentBits = 0; // 0: no latent variable
   double beta = 1.0;      // weight of the KL term
   double kappa = 0.0;     // nats of KL that are free

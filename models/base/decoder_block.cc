@@ -27,7 +27,7 @@ Value attention(GraphBuilder &graph, const ModelConfig &config, const std::strin
   Value v = graph.named("v", linear(graph, prefix + "v_proj", normKv, hidden, kvWidth, config.qkvBias));
   q = graph.rope(q, config.heads, config.ropeBase);
   k = graph.rope(k, config.kvHeads, config.ropeBase);
-  Value mixed = graph.attention(q, k, v, config.heads, config.kvHeads, causal);
+  Value mixed = graph.attention(q, k, v, config.heads, config.kvHeads, {.causal = causal});
   return linear(graph, prefix + "o_proj", mixed, hidden, hidden, false);
 }
 

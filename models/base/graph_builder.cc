@@ -180,12 +180,18 @@ Value GraphBuilder::rope(Value x, int64_t heads, double base) {
                                   /*inverse=*/mlir::UnitAttr());
 }
 
-Value GraphBuilder::attention(Value q, Value k, Value v, int64_t heads, int64_t kvHeads, bool causal) {
+Value GraphBuilder::attention(Value q, Value k, Value v, int64_t heads, int64_t kvHeads,
+                              const AttentionOptions &options) {
   auto lse = f32(builder.getContext(), {shapeOf(q)[0], heads, shapeOf(q)[1]});
-  return create<mlir::ft::AttentionOp>(q.getType(), lse, q, k, v, heads, kvHeads, causal,
-                                       /*window=*/mlir::IntegerAttr(), /*scale=*/mlir::FloatAttr(),
-                                       /*softcap=*/mlir::FloatAttr())
-      .getOut();
+  bool drops = options.dropout && dropoutRate > 0;
+  Value numbers = drops ? rng() : Value();
+  auto rate = drops ? builder.getF64FloatAttr(dropoutRate) : mlir::FloatAttr();
+  auto stream = drops ? builder.getI64IntegerAttr(nextDropoutStream++) : mlir::IntegerAttr();
+  auto op = create<mlir::ft::AttentionOp>(q.getType(), lse, q, k, v, options.lengths, options.segments,
+                                          numbers, heads, kvHeads, options.causal,
+                                          /*window=*/mlir::IntegerAttr(), /*scale=*/mlir::FloatAttr(),
+                                          /*softcap=*/mlir::FloatAttr(), /*alibi=*/false, rate, stream);
+  return op.getOut();
 }
 
 Value GraphBuilder::crossEntropy(Value logits) {

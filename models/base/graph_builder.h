@@ -31,6 +31,14 @@ struct ModelIdentity {
   ::ft::ModelFacts facts;
 };
 
+// What attention is told beyond its heads.
+struct AttentionOptions {
+  bool causal = true;
+  mlir::Value lengths = {};  // [batch] of i32: keys that count; null: all
+  mlir::Value segments = {}; // [batch, seq] of i32: of packed documents; null: one
+  bool dropout = false;      // of the probabilities, at the config's rate, with numbers of its own
+};
+
 class GraphBuilder {
 public:
   GraphBuilder(mlir::MLIRContext &context, const ModelIdentity &identity, const ModelConfig &config);
@@ -72,7 +80,7 @@ public:
   mlir::Value swiglu(mlir::Value gate, mlir::Value up);
   mlir::Value rope(mlir::Value x, int64_t heads, double base);
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, int64_t heads, int64_t kvHeads,
-                        bool causal);
+                        const AttentionOptions &options);
   mlir::Value crossEntropy(mlir::Value logits);                                // against targets -> scalar
   mlir::Value sampleBits(mlir::Value logits, mlir::Value rng, int64_t stream); // [..., H] -> [...] of i32
   mlir::Value binaryMapper(mlir::Value logits, mlir::Value index,

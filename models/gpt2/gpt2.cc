@@ -44,7 +44,7 @@ Value buildBlock(GraphBuilder &graph, const ModelConfig &config, const std::stri
   Value fused = conv1d(graph, prefix + "attn.c_attn", h, hidden, 3 * hidden, kInitDeviation);
   auto qkv = graph.split(fused, 3);
   graph.named("qkv", qkv[0]);
-  Value mixed = graph.attention(qkv[0], qkv[1], qkv[2], config.heads, config.heads, /*causal=*/true);
+  Value mixed = graph.attention(qkv[0], qkv[1], qkv[2], config.heads, config.heads, {.dropout = true});
   Value attended = conv1d(graph, prefix + "attn.c_proj", mixed, hidden, hidden, residualDeviation);
   x = graph.named("x", graph.add(x, graph.dropout(attended)));
   h = norm(graph, config, prefix + "ln_2", x);
@@ -61,6 +61,7 @@ Value buildBlock(GraphBuilder &graph, const ModelConfig &config, const std::stri
   facts.activation = "gelu_tanh";
   facts.qkv_bias = facts.attention_output_bias = facts.mlp_bias = true;
   facts.tied_head = true;
+  facts.attention_dropout = config.dropout;
   return facts;
 }
 

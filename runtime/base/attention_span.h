@@ -27,4 +27,9 @@ constexpr AttentionSpan SpanOf(int64_t positions, bool causal, std::optional<int
   return {reach, causal ? 1 : reach};
 }
 
+// The segment of a position: positions `begin` up to `end`, which is not one of them, of its sequence.
+struct SegmentBounds {
+  int32_t begin, end;
+};
+
 }  // namespace ft

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runtime/base/dtype.h"
+#include "runtime/base/workspace.h"
 
 namespace ft::cuda_workspace {
 
@@ -45,29 +46,26 @@ constexpr int64_t RmsNormGrad(int64_t rows, int64_t columns) {
 constexpr int64_t CudnnAttention() { return kAlignment; }
 // Row sums of dout * out; dq as f32, a second time in the layout of Ampere's engine (positions in eights);
 // with shared heads dk and dv of each head; counters of the blocks of an engine that adds in order.
-constexpr int64_t CudnnAttentionGrad(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads,
-                                     int64_t head_size) {
-  const int64_t rows = batch * heads * positions, padded_rows = batch * heads * ((positions + 7) / 8 * 8);
-  const int64_t of_heads = heads == kv_heads ? 0 : 2 * rows * head_size * 2;
-  const int64_t counters = batch * heads * ((positions + 63) / 64) * 8;
-  return Aligned(rows * 4) + Aligned(rows * head_size * 4) + Aligned(padded_rows * head_size * 4 + of_heads) +
-         Aligned(counters) + 2 * kAlignment;
+constexpr int64_t CudnnAttentionGrad(const AttentionSizes& s) {
+  const int64_t rows = s.rows(), padded_rows = s.batch * s.heads * ((s.positions + 7) / 8 * 8);
+  const int64_t of_heads = s.heads == s.kv_heads ? 0 : 2 * rows * s.head_size * 2;
+  const int64_t counters = s.batch * s.heads * ((s.positions + 63) / 64) * 8;
+  return Aligned(rows * 4) + Aligned(rows * s.head_size * 4) +
+         Aligned(padded_rows * s.head_size * 4 + of_heads) + Aligned(counters) + 2 * kAlignment;
 }
 
-// Our own kernels keep their tiles in shared memory; the gradient has a sum for each query and head.
-constexpr int64_t OwnAttentionGrad(int64_t batch, int64_t positions, int64_t heads) {
-  return Aligned(batch * heads * positions * 4);
+// Our own kernels keep their tiles in shared memory; where segments begin and end lies before the sums that
+// the gradient has for each query and head.
+constexpr int64_t OwnAttention(const AttentionSizes& s) { return Aligned(AttentionSegmentsWorkspace(s)); }
+constexpr int64_t OwnAttentionGrad(const AttentionSizes& s) {
+  return OwnAttention(s) + Aligned(s.rows() * 4);
 }
 // Which of the two it is may differ from run to run of a plan, so there is room for both.
-constexpr int64_t Attention(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads,
-                            int64_t head_size, DType dtype) {
-  return dtype == DType::kF32 ? 0 : CudnnAttention();
+constexpr int64_t Attention(const AttentionSizes& s) {
+  return s.dtype == DType::kF32 ? OwnAttention(s) : std::max(OwnAttention(s), CudnnAttention());
 }
-constexpr int64_t AttentionGrad(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads,
-                                int64_t head_size, DType dtype) {
-  const int64_t own = OwnAttentionGrad(batch, positions, heads);
-  if (dtype == DType::kF32) return own;
-  return std::max(own, CudnnAttentionGrad(batch, positions, heads, kv_heads, head_size));
+constexpr int64_t AttentionGrad(const AttentionSizes& s) {
+  return s.dtype == DType::kF32 ? OwnAttentionGrad(s) : std::max(OwnAttentionGrad(s), CudnnAttentionGrad(s));
 }
 
 // Positions are sorted by id, in tiles of kSortTile and by digits of which there are kSortDigits.

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/base/dtype.h"
+
 namespace ft {
 
 inline constexpr int64_t kFloatBytes = 4;
@@ -30,8 +32,22 @@ constexpr int64_t SumLeadingWorkspace(int64_t result_elements) {
   return kReductionBlocks * result_elements * kFloatBytes;
 }
 
+// What the scratch of attention follows from.
+struct AttentionSizes {
+  int64_t batch, positions, heads, kv_heads, head_size;
+  DType dtype = DType::kF32;
+  bool segments = false;  // their ids are an operand
+
+  constexpr int64_t rows() const { return batch * heads * positions; }
+};
+
+// Where the segment of each position begins and ends (attention_span.h): whole cache lines.
+constexpr int64_t AttentionSegmentsWorkspace(const AttentionSizes& s) {
+  return s.segments ? (s.batch * s.positions * 2 * 4 + 63) / 64 * 64 : 0;
+}
+
 // attention keeps its tiles in scratch of each thread.
-constexpr int64_t AttentionWorkspace() { return 0; }
+constexpr int64_t AttentionWorkspace(const AttentionSizes& s) { return AttentionSegmentsWorkspace(s); }
 
 // Sequences whose gradients attention_grad sums at a time when those have 16 bits, and so are summed beside
 // them in f32: enough that 64 pairs of 128 queries and 128 keys can be worked on at once.
@@ -40,15 +56,14 @@ constexpr int64_t AttentionGradSequences(int64_t batch, int64_t positions, int64
   return std::clamp<int64_t>((63 + pairs) / pairs, 1, std::max<int64_t>(1, batch));
 }
 
-// attention_grad: for each query row and head, the sum over the head of dout * out; for 16 bits (`narrow`)
-// also the sums of dq, dk and dv of some sequences.
-constexpr int64_t AttentionGradWorkspace(int64_t batch, int64_t positions, int64_t heads, int64_t kv_heads,
-                                         int64_t head_size, bool narrow) {
-  const int64_t rows = batch * heads * positions;
-  if (!narrow) return rows * kFloatBytes;
-  const int64_t sums =
-      AttentionGradSequences(batch, positions, kv_heads) * positions * (heads + 2 * kv_heads) * head_size;
-  return ((rows + 15) / 16 * 16 + sums) * kFloatBytes;
+// attention_grad: where segments begin and end; for each query row and head, the sum over the head of dout *
+// out; for 16 bits also the sums of dq, dk and dv of some sequences.
+constexpr int64_t AttentionGradWorkspace(const AttentionSizes& s) {
+  const int64_t segments = AttentionSegmentsWorkspace(s);
+  if (s.dtype == DType::kF32) return segments + s.rows() * kFloatBytes;
+  const int64_t sums = AttentionGradSequences(s.batch, s.positions, s.kv_heads) * s.positions *
+                       (s.heads + 2 * s.kv_heads) * s.head_size;
+  return segments + ((s.rows() + 15) / 16 * 16 + sums) * kFloatBytes;
 }
 
 // Rows whose logits linear_cross_entropy and its gradients hold at a time: as many as fit in 64 MiB, in

@@ -106,6 +106,25 @@ absl::StatusOr<AttentionHeads> CheckInputs(const Tensor* tensors, const KernelAt
                                               : CheckQkvAttention(tensors[0], attributes);
 }
 
+// lengths, segments and rng, each of which may be absent, from the first of `tensors` on.
+constexpr size_t kOptionalOperands = 3;
+absl::Status ReadOptional(const Tensor* tensors, const KernelAttributes& attributes, AttentionHeads& heads) {
+  const Tensor &lengths = tensors[0], &segments = tensors[1], &rng = tensors[2];
+  if (lengths.present()) {
+    FT_RETURN_IF_ERROR(CheckSize(lengths, "lengths", heads.batch, DType::kI32));
+    heads.lengths = lengths.as<int32_t>();
+  }
+  if (segments.present()) {
+    FT_RETURN_IF_ERROR(CheckSize(segments, "segments", heads.batch * heads.positions, DType::kI32));
+    if (heads.positions > std::numeric_limits<int32_t>::max())
+      return absl::InvalidArgumentError("segments want fewer than 2^31 positions");
+    heads.segments = segments.as<int32_t>();
+  }
+  if (!rng.present()) return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(heads.dropout, ReadDropout(attributes, rng));
+  return absl::OkStatus();
+}
+
 size_t CountOf(AttentionInputs inputs) { return inputs == AttentionInputs::kSeparate ? 3 : 1; }
 
 }  // namespace
@@ -119,9 +138,11 @@ double AlibiSlope(int64_t head, int64_t heads) {
 
 absl::StatusOr<AttentionForward> ReadAttention(const KernelOperands& operands,
                                                const KernelAttributes& attributes, AttentionInputs inputs) {
-  FT_RETURN_IF_ERROR(CheckCounts(operands, CountOf(inputs), 2));
+  const size_t count = CountOf(inputs);
+  FT_RETURN_IF_ERROR(CheckCounts(operands, count + kOptionalOperands, 2));
   AttentionForward result = {.heads = {}, .out = operands.out[0], .lse = operands.out[1]};
   FT_ASSIGN_OR_RETURN(result.heads, CheckInputs(operands.in.data(), attributes, inputs));
+  FT_RETURN_IF_ERROR(ReadOptional(&operands.in[count], attributes, result.heads));
   FT_RETURN_IF_ERROR(CheckSameShape(result.out, "out", result.heads.q));
   FT_RETURN_IF_ERROR(CheckSize(result.lse, "lse", result.heads.rows()));
   return result;
@@ -131,13 +152,14 @@ absl::StatusOr<AttentionBackward> ReadAttentionGrad(const KernelOperands& operan
                                                     const KernelAttributes& attributes,
                                                     AttentionInputs inputs) {
   const size_t count = CountOf(inputs);
-  FT_RETURN_IF_ERROR(CheckCounts(operands, 3 + count, count));
+  FT_RETURN_IF_ERROR(CheckCounts(operands, 3 + count + kOptionalOperands, count));
   AttentionBackward result = {.heads = {},
                               .dout = operands.in[0],
                               .out = operands.in[1 + count],
                               .lse = operands.in[2 + count],
                               .gradients = {}};
   FT_ASSIGN_OR_RETURN(result.heads, CheckInputs(&operands.in[1], attributes, inputs));
+  FT_RETURN_IF_ERROR(ReadOptional(&operands.in[3 + count], attributes, result.heads));
   constexpr const char* kGradients[] = {"dq", "dk", "dv"};
   for (size_t i = 0; i < count; ++i) {
     FT_RETURN_IF_ERROR(

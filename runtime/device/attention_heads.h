@@ -8,6 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/base/attention_span.h"
+#include "runtime/base/checked.h"
+#include "runtime/base/workspace.h"
+#include "runtime/device/check.h"
 #include "runtime/device/kernel.h"
 
 namespace ft {
@@ -20,12 +23,19 @@ struct AttentionHeads {
   int64_t q_stride = 0, kv_stride = 0;
   bool causal = false;  // position t sees positions up to t
   std::optional<int64_t> window;
-  AttentionSpan span;    // what both leave, among these positions
-  float scale = 0.0f;    // s: of the products of q and k
-  float softcap = 0.0f;  // c: s becomes c tanh(s / c); 0: it stays s
-  bool alibi = false;    // AlibiSlope(head, heads) times (key's position - query's) is added to s
+  AttentionSpan span;                // what both leave, among these positions
+  float scale = 0.0f;                // s: of the products of q and k
+  float softcap = 0.0f;              // c: s becomes c tanh(s / c); 0: it stays s
+  bool alibi = false;                // AlibiSlope(head, heads) times (key's position - query's) is added to s
+  const int32_t* lengths = nullptr;  // [batch]: keys that count; nullptr: all
+  const int32_t* segments = nullptr;  // [batch, positions]: ids; nullptr: there is one
+  DropoutRule dropout;                // of the probabilities
 
   int64_t rows() const { return batch * heads * positions; }
+  int64_t probabilities() const { return CheckedMul(rows(), positions); }
+  AttentionSizes sizes() const {
+    return {batch, positions, heads, kv_heads, size, q.dtype, segments != nullptr};
+  }
 };
 
 inline constexpr int64_t kMaxHeadSize = 256;
@@ -54,7 +64,7 @@ struct AttentionBackward {
 };
 
 // Operands of attention and qkv_attention, of attention_grad and qkv_attention_grad, in the order of ops.td,
-// with their attributes, those of the scores where the op has them; workspaces are left to the caller.
+// with their attributes, those that are optional where the op has them; workspaces are left to the caller.
 absl::StatusOr<AttentionForward> ReadAttention(const KernelOperands& operands,
                                                const KernelAttributes& attributes, AttentionInputs inputs);
 absl::StatusOr<AttentionBackward> ReadAttentionGrad(const KernelOperands& operands,

@@ -115,6 +115,17 @@ absl::StatusOr<uint32_t> RandomStream(const KernelAttributes& attributes) {
   return static_cast<uint32_t>(stream);
 }
 
+absl::StatusOr<DropoutRule> ReadDropout(const KernelAttributes& attributes, const Tensor& rng) {
+  // The largest probability below 1: the next number, 1, would divide by 0.
+  constexpr double kMaxRate = 1.0 - 0x1p-53;
+  FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
+  FT_ASSIGN_OR_RETURN(const double rate, FloatIn(attributes, "rate", 0.0, kMaxRate));
+  FT_ASSIGN_OR_RETURN(const uint32_t stream, RandomStream(attributes));
+  return DropoutRule{rng.as<int64_t>(), kFirstOpStream + stream,
+                     // u = k 2^-24 >= rate exactly when k >= ceil(rate 2^24).
+                     static_cast<uint32_t>(std::ceil(rate * 0x1p24)), static_cast<float>(1.0 / (1.0 - rate))};
+}
+
 absl::StatusOr<double> FillValue(const KernelAttributes& attributes, DType dtype) {
   // Every integer up to 2^53 is a double.
   constexpr double kMaxWhole = 0x1p53;

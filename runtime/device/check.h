@@ -62,8 +62,15 @@ absl::StatusOr<double> FloatIn(const KernelAttributes& attributes, std::string_v
 // The integer attribute `stream` of what draws random numbers: below the streams that others have.
 absl::StatusOr<uint32_t> RandomStream(const KernelAttributes& attributes);
 
-// The largest probability below 1: the next number, 1, would divide by 0.
-inline constexpr double kMaxDropoutRate = 1.0 - 0x1p-53;
+// What `rate`, `stream` and the operand rng say of dropout. An element whose word, as runtime/base/philox.h
+// numbers them, has upper 24 bits of at least `threshold` is kept, times `factor`; others are 0.
+struct DropoutRule {
+  const int64_t* rng = nullptr;  // seed, micro-step, rank, of the device's memory; nullptr: no dropout
+  uint32_t stream = 0;
+  uint32_t threshold = 0;
+  float factor = 1.0f;
+};
+absl::StatusOr<DropoutRule> ReadDropout(const KernelAttributes& attributes, const Tensor& rng);
 
 // The attribute `value` of fill, as an element of this type holds it: an integer for types of integers.
 absl::StatusOr<double> FillValue(const KernelAttributes& attributes, DType dtype);

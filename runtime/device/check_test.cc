@@ -98,18 +98,44 @@ TEST(CheckTest, WorkspacesAreAligned) {
   EXPECT_TRUE(CheckWorkspace(operands, 0).ok());
 }
 
+TEST(CheckTest, OptionalOperandsOfAttention) {
+  using enum AttentionInputs;
+  const Tensor qkv = Of({2, 4, 6}), out = Of({2, 4, 2}), lse = Of({2, 1, 4});
+  const Tensor lengths = Of({2}, DType::kI32), segments = Of({2, 4}, DType::kI32), rng = Of({3}, DType::kI64);
+  const auto read = [&](const Tensor& n, const Tensor& ids, const Tensor& numbers, double rate,
+                        int64_t stream) {
+    return ReadAttention({{qkv, n, ids, numbers}, {out, lse}, {}},
+                         Attributes({{"heads", int64_t{1}}, {"kv_heads", int64_t{1}}, {"rate", rate},
+                                     {"stream", stream}}),
+                         kSideBySide);
+  };
+  const absl::StatusOr<AttentionForward> all = read(lengths, segments, rng, 0.25, 3);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->heads.lengths, lengths.data);
+  EXPECT_EQ(all->heads.segments, segments.data);
+  EXPECT_EQ(all->heads.dropout.rng, rng.data);
+  EXPECT_EQ(all->heads.dropout.threshold, 1u << 22);
+  EXPECT_TRUE(read({}, {}, {}, 2.0, -1).ok()) << "nothing is drawn";
+  ExpectRefused(read(segments, {}, {}, 0, 0), "lengths");
+  ExpectRefused(read(Of({2}), {}, {}, 0, 0), "lengths");
+  ExpectRefused(read({}, lengths, {}, 0, 0), "segments");
+  ExpectRefused(read({}, {}, segments, 0.5, 0), "rng");
+  ExpectRefused(read({}, {}, rng, 1.0, 0), "'rate'");
+  ExpectRefused(read({}, {}, rng, std::nan(""), 0), "'rate'");
+  ExpectRefused(read({}, {}, rng, 0.5, -1), "'stream'");
+}
+
 // heads + 2 * kv_heads and 2 * heads wrapped round to sizes that fit.
 TEST(CheckTest, HeadsDoNotWrapRound) {
+  using enum AttentionInputs;
   const Tensor qkv = Of({1, 4, 6}), out = Of({1, 4, 2}), lse = Of({1, 1, 4});
   for (const int64_t heads : {kThird, kLargest, -kThird, int64_t{0}, int64_t{1} << 62, int64_t{1} << 32}) {
     const KernelAttributes attributes = Attributes({{"heads", heads}, {"kv_heads", heads}});
-    ExpectRefused(ReadAttention({{qkv}, {out, lse}, {}}, attributes, AttentionInputs::kSideBySide),
-                  "'heads'");
-    ExpectRefused(ReadAttention({{out, out, out}, {out, lse}, {}}, attributes, AttentionInputs::kSeparate),
+    ExpectRefused(ReadAttention({{qkv, {}, {}, {}}, {out, lse}, {}}, attributes, kSideBySide), "'heads'");
+    ExpectRefused(ReadAttention({{out, out, out, {}, {}, {}}, {out, lse}, {}}, attributes, kSeparate),
                   "'heads'");
     ExpectRefused(
-        ReadAttentionGrad({{out, qkv, out, lse}, {qkv}, {}}, attributes, AttentionInputs::kSideBySide),
-        "'heads'");
+        ReadAttentionGrad({{out, qkv, out, lse, {}, {}, {}}, {qkv}, {}}, attributes, kSideBySide), "'heads'");
     ExpectRefused(ReadRope({{qkv}, {qkv}, {}}, Attributes({{"heads", heads}, {"base", 1e4}})), "'heads'");
   }
   EXPECT_TRUE(ReadRope({{qkv}, {qkv}, {}}, Attributes({{"heads", int64_t{3}}, {"base", 1e4}})).ok());

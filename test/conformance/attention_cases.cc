@@ -1,109 +1,20 @@
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "runtime/base/cuda_workspace.h"
 #include "runtime/base/workspace.h"
-#include "test/conformance/case.h"
+#include "test/conformance/attention_reference.h"
 
 namespace ft::conformance {
 namespace {
 
-struct Shape {
-  int64_t batch, positions, heads, kv_heads, size;
-  bool causal;
-  int64_t window = 0;  // 0: all
-  double scale = 0;    // 0: 1 / sqrt(size)
-  double softcap = 0;  // 0: none
-  bool alibi = false;
+using Shape = AttentionCase;
 
-  double Scale() const { return scale > 0 ? scale : 1 / std::sqrt(double(size)); }
-  bool Sees(int64_t query, int64_t key) const {
-    return (!causal || key <= query) && (window == 0 || std::abs(key - query) < window);
-  }
-  // BLOOM's: the first heads have those of `whole` heads, others every other one of twice as many.
-  double Slope(int64_t head) const {
-    int64_t whole = 1;
-    while (2 * whole <= heads) whole *= 2;
-    const double step = head < whole ? 8.0 / whole : 4.0 / whole;
-    return alibi ? std::pow(2, -step * (head < whole ? head + 1 : 2 * (head - whole) + 1)) : 0;
-  }
-  double Score(int64_t head, int64_t query, int64_t key, double dot) const {
-    const double scaled = dot * Scale();
-    return (softcap > 0 ? softcap * std::tanh(scaled / softcap) : scaled) + Slope(head) * (key - query);
-  }
-  // Its derivative by `dot`.
-  double ScoreGrad(double dot) const {
-    return softcap > 0 ? Scale() / std::pow(std::cosh(dot * Scale() / softcap), 2) : Scale();
-  }
-  // What scores, whose rounding errors enter the exponentials absolutely, reach.
-  double Magnitude() const {
-    const double reached = Scale() * size + (alibi ? std::min(10.0, double(positions)) : 0);
-    return 2 + (softcap > 0 ? std::min(softcap, reached) : reached);
-  }
-
-  std::string Label() const {
-    std::string label = "T " + std::to_string(positions) + " heads " + std::to_string(heads) + "/" +
-                        std::to_string(kv_heads) + " size " + std::to_string(size);
-    if (causal) label += " causal";
-    if (window > 0) label += " window " + std::to_string(window);
-    if (scale > 0) label += " scale " + std::to_string(scale);
-    if (softcap > 0) label += " softcap " + std::to_string(softcap);
-    return label + (alibi ? " alibi" : "");
-  }
-  KernelAttributes KernelAttributesOf() const {
-    std::vector<std::pair<std::string, KernelAttributes::Value>> entries = {{"heads", heads},
-                                                                            {"kv_heads", kv_heads}};
-    if (causal) entries.emplace_back("causal", int64_t{1});
-    if (window > 0) entries.emplace_back("window", window);
-    if (scale > 0) entries.emplace_back("scale", scale);
-    if (softcap > 0) entries.emplace_back("softcap", softcap);
-    if (alibi) entries.emplace_back("alibi", int64_t{1});
-    return Attributes(std::move(entries));
-  }
-};
-
-int64_t CudaWorkspace(const Shape& s, DType dtype) {
-  return cuda_workspace::Attention(s.batch, s.positions, s.heads, s.kv_heads, s.size, dtype);
-}
-int64_t GradWorkspace(const Shape& s, DType dtype) {
-  return AttentionGradWorkspace(s.batch, s.positions, s.heads, s.kv_heads, s.size, dtype != DType::kF32);
-}
-int64_t CudaGradWorkspace(const Shape& s, DType dtype) {
-  return cuda_workspace::AttentionGrad(s.batch, s.positions, s.heads, s.kv_heads, s.size, dtype);
-}
-
-// in: q, k, v. Results: out, lse.
-Arrays Attention(const Arrays& in, const Shape& s) {
-  Array out = in[0], lse = Constant({s.batch, s.heads, s.positions}, 0);
-  const int64_t ldq = s.heads * s.size, ldk = s.kv_heads * s.size;
-  for (int64_t b = 0; b < s.batch; ++b) {
-    for (int64_t h = 0; h < s.heads; ++h) {
-      const int64_t g = h / (s.heads / s.kv_heads);
-      for (int64_t t = 0; t < s.positions; ++t) {
-        std::vector<double> weights(s.positions);
-        double sum = 0;
-        for (int64_t u = 0; u < s.positions; ++u) {
-          if (!s.Sees(t, u)) continue;
-          double dot = 0;
-          for (int64_t i = 0; i < s.size; ++i) {
-            dot += in[0].values[(b * s.positions + t) * ldq + h * s.size + i] *
-                   in[1].values[(b * s.positions + u) * ldk + g * s.size + i];
-          }
-          weights[u] = std::exp(s.Score(h, t, u, dot));
-          sum += weights[u];
-        }
-        lse.values[(b * s.heads + h) * s.positions + t] = std::log(sum);
-        for (int64_t i = 0; i < s.size; ++i) {
-          double value = 0;
-          for (int64_t u = 0; u < s.positions; ++u) {
-            value += weights[u] / sum * in[2].values[(b * s.positions + u) * ldk + g * s.size + i];
-          }
-          out.values[(b * s.positions + t) * ldq + h * s.size + i] = value;
-        }
-      }
-    }
-  }
-  return {out, lse};
+Arrays With(Arrays operands, const Arrays& more) {
+  operands.insert(operands.end(), more.begin(), more.end());
+  return operands;
 }
 
 void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
@@ -116,13 +27,13 @@ void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
   const double magnitude = s.Magnitude();
   cases.push_back({"attention",
                    label,
-                   {q, k, v},
+                   With({q, k, v}, s.Optional()),
                    attributes,
                    result,
                    {.reduction = longest,
                     .magnitude = magnitude,
-                    .workspace_bytes = AttentionWorkspace(),
-                    .cuda_workspace_bytes = CudaWorkspace(s, DType::kF32)}});
+                    .workspace_bytes = AttentionWorkspace(s.Sizes(DType::kF32)),
+                    .cuda_workspace_bytes = cuda_workspace::Attention(s.Sizes(DType::kF32))}});
   if (!with_gradient) return;
   const Array dout = Random(q.dims, 54), no_dlse = Constant(result[1].dims, 0);
   Arrays gradients;
@@ -137,49 +48,13 @@ void AddCases(std::vector<Case>& cases, const Shape& s, bool with_gradient) {
   }
   cases.push_back({"attention_grad",
                    label,
-                   {dout, q, k, v, rounded[0], rounded[1]},
+                   With({dout, q, k, v, rounded[0], rounded[1]}, s.Optional()),
                    attributes,
                    gradients,
                    {.reduction = longest,
                     .magnitude = magnitude,
-                    .workspace_bytes = GradWorkspace(s, DType::kF32),
-                    .cuda_workspace_bytes = CudaGradWorkspace(s, DType::kF32)}});
-}
-
-// in: dout, q, k, v, out, lse, as attention_grad takes them. Results: dq, dk, dv from the formulas: p = exp(s
-// - lse), dv = p^T dout, ds = p (dout v^T - dout . out), dq = ds s' k, dk = ds^T s' q, s' the derivative of a
-// score by its product.
-// With a `unit`, that times the sums of the magnitudes of their terms.
-Arrays Gradients(const Arrays& in, const Shape& s, double unit = 0) {
-  const std::vector<double>&dout = in[0].values, &q = in[1].values, &k = in[2].values, &v = in[3].values,
-        &out = in[4].values;
-  Array dq = Constant(in[1].dims, 0), dk = Constant(in[2].dims, 0), dv = Constant(in[3].dims, 0);
-  const int64_t ldq = s.heads * s.size, ldk = s.kv_heads * s.size;
-  for (int64_t b = 0; b < s.batch; ++b) {
-    for (int64_t h = 0; h < s.heads; ++h) {
-      for (int64_t t = 0; t < s.positions; ++t) {
-        const int64_t row = (b * s.positions + t) * ldq + h * s.size;
-        const double lse = in[5].values[(b * s.heads + h) * s.positions + t];
-        for (int64_t u = 0; u < s.positions; ++u) {
-          if (!s.Sees(t, u)) continue;
-          const int64_t key = (b * s.positions + u) * ldk + h / (s.heads / s.kv_heads) * s.size;
-          double dot = 0, dp = 0;
-          for (int64_t i = 0; i < s.size; ++i) {
-            dot += q[row + i] * k[key + i];
-            dp += dout[row + i] * (v[key + i] - out[row + i]);
-          }
-          const double p = std::exp(s.Score(h, t, u, dot) - lse), ds = p * dp * s.ScoreGrad(dot);
-          const auto term = [unit](double x) { return unit > 0 ? std::abs(x) * unit : x; };
-          for (int64_t i = 0; i < s.size; ++i) {
-            dq.values[row + i] += term(ds * k[key + i]);
-            dk.values[key + i] += term(ds * q[row + i]);
-            dv.values[key + i] += term(p * dout[row + i]);
-          }
-        }
-      }
-    }
-  }
-  return {dq, dk, dv};
+                    .workspace_bytes = AttentionGradWorkspace(s.Sizes(DType::kF32)),
+                    .cuda_workspace_bytes = cuda_workspace::AttentionGrad(s.Sizes(DType::kF32))}});
 }
 
 // Side by side: the last dimension of one after that of the other.
@@ -219,30 +94,36 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
   result[1].dtype = DType::kF32;
   Rules rules = {.reduction = double(s.positions + s.size),
                  .magnitude = s.Magnitude(),
-                 .workspace_bytes = AttentionWorkspace(),
-                 .cuda_workspace_bytes = CudaWorkspace(s, dtype)};
+                 .workspace_bytes = AttentionWorkspace(s.Sizes(dtype)),
+                 .cuda_workspace_bytes = cuda_workspace::Attention(s.Sizes(dtype))};
   const bool bf16 = dtype == DType::kBF16;
   const double unit = bf16 ? 0x1p-8 : dtype == DType::kF16 ? 0x1p-11 : 0;
   if (unit > 0) rules.cudnn_rounding = OutRounding({q, k, v}, s, unit);
   if (bf16) rules.bf16_rounding = rules.cudnn_rounding;
-  cases.push_back({"attention", label, {q, k, v}, attributes, result, rules});
-  cases.push_back({"qkv_attention", label, {Join({q, k, v})}, attributes, result, rules});
+  const Arrays optional = s.Optional();
+  cases.push_back({"attention", label, With({q, k, v}, optional), attributes, result, rules});
+  cases.push_back({"qkv_attention", label, With({Join({q, k, v})}, optional), attributes, result, rules});
   const Array dout = As(Random(q.dims, 54), dtype);
   // out and lse as a forward kernel would give them.
   const Array out = As(result[0], dtype), lse = As(result[1], DType::kF32);
-  Arrays gradients = Gradients({dout, q, k, v, out, lse}, s);
+  Arrays gradients = AttentionGradients({dout, q, k, v, out, lse}, s);
   for (Array& gradient : gradients) gradient.dtype = dtype;
-  rules.workspace_bytes = GradWorkspace(s, dtype);
-  rules.cuda_workspace_bytes = CudaGradWorkspace(s, dtype);
+  rules.workspace_bytes = AttentionGradWorkspace(s.Sizes(dtype));
+  rules.cuda_workspace_bytes = cuda_workspace::AttentionGrad(s.Sizes(dtype));
   Arrays rounding;
-  if (unit > 0) rounding = Gradients({dout, q, k, v, out, lse}, s, unit);
+  if (unit > 0) rounding = AttentionGradients({dout, q, k, v, out, lse}, s, unit);
   rules.cudnn_rounding = rounding;
   if (bf16) rules.bf16_rounding = rounding;
-  cases.push_back({"attention_grad", label, {dout, q, k, v, out, lse}, attributes, gradients, rules});
+  cases.push_back(
+      {"attention_grad", label, With({dout, q, k, v, out, lse}, optional), attributes, gradients, rules});
   if (unit > 0) rules.cudnn_rounding = {Join(rounding)};
   if (bf16) rules.bf16_rounding = rules.cudnn_rounding;
-  cases.push_back(
-      {"qkv_attention_grad", label, {dout, Join({q, k, v}), out, lse}, attributes, {Join(gradients)}, rules});
+  cases.push_back({"qkv_attention_grad",
+                   label,
+                   With({dout, Join({q, k, v}), out, lse}, optional),
+                   attributes,
+                   {Join(gradients)},
+                   rules});
 }
 
 // What scores are made of besides products of 1 / sqrt(size), on this shape: alone and in all combinations,
@@ -275,11 +156,67 @@ void AddForms(std::vector<Case>& cases) {
   }
 }
 
+// Ids of segments that begin at these positions, in every sequence, shifted by one from one to the next.
+std::vector<int64_t> Segments(const Shape& s, const std::vector<int64_t>& begins) {
+  // Of any value, and some that come again.
+  constexpr int64_t kIds[] = {7, -3, std::numeric_limits<int32_t>::min(), 7, 0, -3};
+  std::vector<int64_t> ids;
+  for (int64_t b = 0; b < s.batch; ++b) {
+    for (int64_t t = 0; t < s.positions; ++t) {
+      const auto passed = [&](int64_t begin) { return begin <= t - b; };
+      ids.push_back(kIds[std::count_if(begins.begin(), begins.end(), passed) % std::size(kIds)]);
+    }
+  }
+  return ids;
+}
+
+// This shape with lengths, segments, dropout: alone and in all combinations, or alone and all at once.
+std::vector<Shape> Options(const Shape& plain, const std::vector<int64_t>& lengths,
+                           const std::vector<int64_t>& begins, bool combined) {
+  std::vector<Shape> forms;
+  for (unsigned form = 1; form < 8; ++form) {
+    if (!combined && !std::has_single_bit(form) && form != 7) continue;
+    Shape s = plain;
+    if (form & 1) s.lengths = lengths;
+    if (form & 2) s.segments = Segments(s, begins);
+    if (form & 4) s.rate = 0.25;
+    forms.push_back(s);
+  }
+  return forms;
+}
+
+void AddOptions(std::vector<Case>& cases) {
+  for (bool causal : {true, false}) {
+    for (const Shape& s : Options({4, 11, 4, 2, 3, causal}, {5, 0, 11, 1}, {3, 4, 9}, true)) {
+      AddCases(cases, s, true);
+      // With all that is said of scores.
+      Shape all = s;
+      all.window = 4, all.scale = 0.3, all.softcap = 1.5, all.alibi = true;
+      AddCases(cases, all, true);
+    }
+    // Lengths that nobody has, on rows of no whole blocks of random numbers.
+    AddCases(cases, {3, 5, 1, 1, 4, causal, 0, 0, 0, false, {-7, 6, std::numeric_limits<int32_t>::max()}},
+             true);
+    // Whole tiles and blocks that are seen by none, by some and by all.
+    const std::vector<int64_t> begins = {1, 64, 70, 128, 200, 258};
+    for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+      for (const Shape& s : Options({2, 260, 3, 1, 8, causal}, {130, 64}, begins, dtype == DType::kF32))
+        AddTypedCases(cases, s, dtype);
+      for (const Shape& s : Options({3, 70, 4, 2, 80, causal, 20}, {70, 0, 33}, {5, 66}, false))
+        AddTypedCases(cases, s, dtype);
+      Shape wide{2, 33, 1, 1, 130, causal};
+      wide.lengths = {17, 1}, wide.segments = Segments(wide, {2, 16, 20}), wide.rate = 0.5;
+      AddTypedCases(cases, wide, dtype);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Case> AttentionCases() {
   std::vector<Case> cases;
   AddForms(cases);
+  AddOptions(cases);
   for (bool causal : {true, false}) {
     AddCases(cases, {1, 1, 1, 1, 1, causal}, true);
     AddCases(cases, {2, 5, 2, 1, 3, causal}, true);

@@ -135,8 +135,8 @@ class Run {
     FT_ASSIGN_OR_RETURN(out_, Place(bench_, "out", dout_values_[0].dims(), kBF16));
     FT_ASSIGN_OR_RETURN(lse_, Place(bench_, "lse", {s_.batch, s_.heads, s_.positions}, DType::kF32));
     const int64_t bytes = std::max(
-        cuda_workspace::Attention(s_.batch, s_.positions, s_.heads, s_.kv_heads, s_.size, kBF16),
-        cuda_workspace::AttentionGrad(s_.batch, s_.positions, s_.heads, s_.kv_heads, s_.size, kBF16));
+        cuda_workspace::Attention({s_.batch, s_.positions, s_.heads, s_.kv_heads, s_.size, kBF16}),
+        cuda_workspace::AttentionGrad({s_.batch, s_.positions, s_.heads, s_.kv_heads, s_.size, kBF16}));
     FT_ASSIGN_OR_RETURN(workspace_, PlaceWorkspace(bench_, bytes));
     return absl::OkStatus();
   }
@@ -159,6 +159,7 @@ class Run {
     }
     backward.operands.in.push_back(out_.tensor);
     backward.operands.in.push_back(lse_.tensor);
+    for (KernelStep* step : {&forward, &backward}) step->operands.in.resize(step->operands.in.size() + 3);
     steps.kernels = {std::move(forward), std::move(backward)};
     return steps;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/base/cuda_workspace.h"
 #include "runtime/base/flat_layout.h"
 #include "runtime/plan/testing/update_body.h"
 #include "test/conformance/case.h"
@@ -132,6 +133,39 @@ Seed Plain(std::string op, std::vector<Operand> in, std::vector<Operand> out, En
   return seed;
 }
 
+// Lengths and ids of segments of any value, and dropout, alone and together.
+void AddAttention(DeviceClass device, std::vector<Seed>& seeds) {
+  constexpr int64_t kBatch = 2, kPositions = 9, kHeads = 2, kSize = 4;
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    for (unsigned form = 1; form < 8; ++form) {
+      Entries attributes = {
+          {"heads", kHeads}, {"kv_heads", kHeads}, {"causal", static_cast<int64_t>(form % 2)}};
+      if (form & 4) attributes.insert(attributes.end(), {{"rate", 0.5}, {"stream", int64_t{3}}});
+      Operand lengths = {.dtype = DType::kI32, .dims = {kBatch}},
+              ids = {.dtype = DType::kI32, .dims = {kBatch, kPositions}}, rng = I64(3);
+      lengths.present = (form & 1) != 0, ids.present = (form & 2) != 0, rng.present = (form & 4) != 0;
+      const Operand x = Floats({kBatch, kPositions, kHeads * kSize}, dtype),
+                    qkv = Floats({kBatch, kPositions, 3 * kHeads * kSize}, dtype),
+                    lse = Floats({kBatch, kHeads, kPositions});
+      const AttentionSizes sizes = {kBatch, kPositions, kHeads, kHeads, kSize, dtype, ids.present};
+      const bool cuda = device == DeviceClass::kCuda;
+      const Operand scratch = Scratch(cuda ? cuda_workspace::Attention(sizes) : AttentionWorkspace(sizes)),
+                    more =
+                        Scratch(cuda ? cuda_workspace::AttentionGrad(sizes) : AttentionGradWorkspace(sizes));
+      seeds.push_back({"attention", "options", {x, x, x, lengths, ids, rng}, {x, lse}, scratch, attributes});
+      seeds.push_back({"qkv_attention", "options", {qkv, lengths, ids, rng}, {x, lse}, scratch, attributes});
+      seeds.push_back({"attention_grad",
+                       "options",
+                       {x, x, x, x, x, lse, lengths, ids, rng},
+                       {x, x, x},
+                       more,
+                       attributes});
+      seeds.push_back(
+          {"qkv_attention_grad", "options", {x, qkv, x, lse, lengths, ids, rng}, {qkv}, more, attributes});
+    }
+  }
+}
+
 // Kernels whose tests are not a list of cases.
 void AddSteps(std::vector<Seed>& seeds) {
   const Entries policy = {
@@ -169,6 +203,7 @@ std::vector<Seed> Seeds(DeviceClass device) {
   std::vector<Seed> seeds;
   AddCases(device, seeds);
   AddUpdates(device, seeds);
+  AddAttention(device, seeds);
   AddSteps(seeds);
   return seeds;
 }

@@ -173,3 +173,59 @@ func.func @qkv_gradient_softcap(%out: tensor<2x3x8xf32>, %qkv: tensor<2x3x16xf32
   %0 = ft.qkv_attention_grad %out, %qkv, %out, %lse heads 4 kv_heads 2 softcap 0.0 : (tensor<2x3x8xf32>, tensor<2x3x16xf32>, tensor<2x3x8xf32>, tensor<2x4x3xf32>) -> tensor<2x3x16xf32>
   return
 }
+
+// -----
+
+func.func @lengths(%q: tensor<2x3x8xf32>, %n: tensor<3xi32>) {
+  // expected-error @below {{'ft.attention' op lengths is 3; expected 2, one for each example}}
+  %0, %1 = ft.attention %q, %q, %q lengths %n heads 4 kv_heads 4 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<3xi32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @segments(%q: tensor<2x3x8xf32>, %s: tensor<2x4xi32>) {
+  // expected-error @below {{'ft.attention' op segments is 2x4; expected 2x3, an id for each position}}
+  %0, %1 = ft.attention %q, %q, %q segments %s heads 4 kv_heads 4 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x4xi32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @wide_ids(%q: tensor<2x3x8xf32>, %s: tensor<2x3xi64>) {
+  // expected-error @below {{operand #3 must be tensor of 32-bit signless integer}}
+  %0, %1 = ft.attention %q, %q, %q segments %s heads 4 kv_heads 4 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3xi64>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @rate(%qkv: tensor<2x3x16xf32>, %rng: tensor<3xi64>) {
+  // expected-error @below {{'ft.qkv_attention' op rate is 1.000000e+00; expected 0 or more, below 1}}
+  %0, %1 = ft.qkv_attention %qkv dropout 1.0 rng %rng stream 1 heads 4 kv_heads 2 : (tensor<2x3x16xf32>, tensor<3xi64>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @rng(%qkv: tensor<2x3x16xf32>, %rng: tensor<2xi64>) {
+  // expected-error @below {{'ft.qkv_attention' op rng is 'tensor<2xi64>'; expected 'tensor<3xi64>': seed, step, rank}}
+  %0, %1 = ft.qkv_attention %qkv dropout 0.5 rng %rng stream 1 heads 4 kv_heads 2 : (tensor<2x3x16xf32>, tensor<2xi64>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @half_dropout(%qkv: tensor<2x3x16xf32>) {
+  // expected-error @below {{'ft.qkv_attention' op has only some of dropout, rng and stream; expected all of them or none}}
+  %0, %1 = "ft.qkv_attention"(%qkv) <{heads = 4 : i64, kv_heads = 2 : i64, rate = 0.5 : f64, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (tensor<2x3x16xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @gradient(%out: tensor<2x3x8xf32>, %qkv: tensor<2x3x16xf32>, %lse: tensor<2x4x3xf32>, %n: tensor<4xi32>) {
+  // expected-error @below {{'ft.qkv_attention_grad' op lengths is 4; expected 2, one for each example}}
+  %0 = ft.qkv_attention_grad %out, %qkv, %out, %lse lengths %n heads 4 kv_heads 2 : (tensor<2x3x8xf32>, tensor<2x3x16xf32>, tensor<2x3x8xf32>, tensor<2x4x3xf32>, tensor<4xi32>) -> tensor<2x3x16xf32>
+  return
+}

@@ -63,6 +63,8 @@
 // RUN: ftc model gpt2 --dropout=0.1 -o %t.gpt2.mlir && ftc compile %t.gpt2.mlir --strategy=no_shard -o %t.bin
 // RUN: sed 's/rate 0.1/rate 0.2/' %t.gpt2.mlir > %t.13.mlir && not ftc compile %t.13.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=RATE
 // RATE: error: 'ft.facts' says that residual_dropout is 0.1, but here it is 0.2
+// RUN: sed 's/ dropout 1.000000e-01 rng/ dropout 2.000000e-01 rng/' %t.gpt2.mlir > %t.17.mlir && not ftc compile %t.17.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=PROBABILITIES
+// PROBABILITIES: error: 'ft.facts' says that attention_dropout is 0.1, but here it is 0.2
 // RUN: sed 's/max_positions = 64/max_positions = 65/' %t.gpt2.mlir > %t.14.mlir && not ftc compile %t.14.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=ROWS
 // ROWS: error: 'ft.facts' says that max_positions is 65, but here it is 64
 // RUN: sed 's/approximate "tanh"/approximate "none"/' %t.gpt2.mlir > %t.15.mlir && not ftc compile %t.15.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=GELU

@@ -23,6 +23,18 @@ func.func @scores(%x: tensor<2x3x16xf32>) -> tensor<2x3x8xf32> {
 
 // -----
 
+// So does what is said of keys and probabilities.
+// CHECK-LABEL: @options
+// CHECK-SAME:    %[[X:[^:]+]]: tensor<2x3x16xf32>, %[[N:[^:]+]]: tensor<2xi32>, %[[S:[^:]+]]: tensor<2x3xi32>, %[[RNG:[^:]+]]: tensor<3xi64>
+func.func @options(%x: tensor<2x3x16xf32>, %n: tensor<2xi32>, %s: tensor<2x3xi32>, %rng: tensor<3xi64>) -> tensor<2x3x8xf32> {
+  // CHECK-NEXT: ft.qkv_attention %[[X]] lengths %[[N]] segments %[[S]] dropout 5.000000e-01 rng %[[RNG]] stream 2 heads 4 kv_heads 2 :
+  %q, %k, %v = ft.split %x : tensor<2x3x16xf32> -> tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>
+  %out, %lse = ft.attention %q, %k, %v lengths %n segments %s dropout 0.5 rng %rng stream 2 heads 4 kv_heads 2 : (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2xi32>, tensor<2x3xi32>, tensor<3xi64>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
+  return %out : tensor<2x3x8xf32>
+}
+
+// -----
+
 // k and v are not in this order.
 // CHECK-LABEL: @order
 func.func @order(%x: tensor<2x3x16xf32>) -> tensor<2x3x8xf32> {

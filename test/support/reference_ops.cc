@@ -169,6 +169,12 @@ double alibiSlope(int64_t head, int64_t heads) {
   return std::pow(2, -8.0 / (2 * whole) * (2 * (head - whole) + 1));
 }
 
+// Whether everything from one position to another has the same id.
+bool inOneSegment(const double* ids, int64_t a, int64_t b) {
+  return std::all_of(ids + std::min(a, b), ids + std::max(a, b), [&](double id) { return id == ids[b]; }) &&
+         ids[a] == ids[b];
+}
+
 // The score of a query and a key; minus infinity where the query does not see it.
 template <typename Attention>
 double score(Attention op, int64_t head, int64_t query, int64_t key, double product, int64_t size) {
@@ -182,9 +188,23 @@ double score(Attention op, int64_t head, int64_t query, int64_t key, double prod
   return op.getAlibi() ? s + alibiSlope(head, op.getHeads()) * (key - query) : s;
 }
 
-// q, k and v hold all heads of a row one after the other.
+// What a probability is multiplied by: its number is that of [rank, batch, head, query, key].
 template <typename Attention>
-void attend(OpEvaluation& e, Attention op, HeadColumns q, HeadColumns k, HeadColumns v) {
+double dropoutFactor(Attention op, const Array& rng, int64_t batch, uint64_t row, uint64_t key) {
+  uint64_t positions = op.getOut().getType().getShape()[1];
+  uint64_t rows = batch * int64_t(op.getHeads()) * positions;
+  double rate = op.getRate()->convertToDouble();
+  uint64_t element = (uint64_t(rng.data[2]) * rows + row) * positions + key;
+  return uniform(rng, *op.getStream(), element) >= rate ? 1 / (1 - rate) : 0;
+}
+
+// q, k and v hold all heads of a row one after the other. Operands from `next` on are those that are
+// optional.
+template <typename Attention>
+void attend(OpEvaluation& e, Attention op, size_t next, HeadColumns q, HeadColumns k, HeadColumns v) {
+  const Array* lengths = op.getLengths() ? e.in[next++] : nullptr;
+  const Array* segments = op.getSegments() ? e.in[next++] : nullptr;
+  const Array* rng = op.getRng() ? e.in[next++] : nullptr;
   int64_t batch = e.out[0].shape[0], positions = e.out[0].shape[1], heads = op.getHeads();
   int64_t size = e.out[0].last() / heads, group = heads / int64_t(op.getKvHeads());
   for (int64_t b = 0; b < batch; ++b)
@@ -197,24 +217,31 @@ void attend(OpEvaluation& e, Attention op, HeadColumns q, HeadColumns k, HeadCol
           double product = 0;
           for (int64_t i = 0; i < size; ++i) product += query[i] * key[i];
           scores[s] = score(op, h, t, s, product, size);
+          if ((lengths && s >= lengths->data[b]) ||
+              (segments && !inOneSegment(&segments->data[b * positions], s, t)))
+            scores[s] = -INFINITY;
         }
         double lse = logSumExp(scores.data(), scores.size());
-        e.out[1].data[(b * heads + h) * positions + t] = lse;
-        for (size_t s = 0; s < scores.size(); ++s)
+        if (!std::isfinite(lse)) continue;  // no key is seen: all is 0
+        int64_t row = (b * heads + h) * positions + t;
+        e.out[1].data[row] = lse;
+        for (size_t s = 0; s < scores.size(); ++s) {
+          double factor = rng ? dropoutFactor(op, *rng, batch, row, s) : 1;
           for (int64_t i = 0; i < size; ++i)
             e.out[0].row(b * positions + t)[h * size + i] +=
-                std::exp(scores[s] - lse) * v.row(b * positions + s)[h / group * size + i];
+                std::exp(scores[s] - lse) * factor * v.row(b * positions + s)[h / group * size + i];
+        }
       }
 }
 
 void attention(OpEvaluation& e) {
-  attend(e, cast<AttentionOp>(e.op), {*e.in[0], 0}, {*e.in[1], 0}, {*e.in[2], 0});
+  attend(e, cast<AttentionOp>(e.op), 3, {*e.in[0], 0}, {*e.in[1], 0}, {*e.in[2], 0});
 }
 
 void qkvAttention(OpEvaluation& e) {
   auto op = cast<QkvAttentionOp>(e.op);
   int64_t heads = op.getHeads(), kvHeads = op.getKvHeads(), size = e.in[0]->last() / (heads + 2 * kvHeads);
-  attend(e, op, {*e.in[0], 0}, {*e.in[0], heads * size}, {*e.in[0], (heads + kvHeads) * size});
+  attend(e, op, 1, {*e.in[0], 0}, {*e.in[0], heads * size}, {*e.in[0], (heads + kvHeads) * size});
 }
 
 //===----------------------------------------------------------------------===//

@@ -68,8 +68,8 @@ void AddModel(CLI::App& app, ModelCommand& command) {
   dimension("--latent-bits", o.latentBits, "free_transformer: bits of the latent variable");
   sub.add_option(
          "--dropout", o.dropout,
-         "Probability of dropout after the embedding and before each addition to the residual stream; "
-         "evaluation has none")
+         "Probability of dropout after the embedding, before each addition to the residual stream and, in "
+         "gpt2, of attention's probabilities; evaluation has none")
       ->type_name("P");
   sub.add_option("--beta", o.beta, "free_transformer: weight of the KL term")->type_name("X");
   sub.add_option("--kappa", o.kappa, "free_transformer: nats of KL that are free")->type_name("X");

@@ -25,6 +25,7 @@ struct AttentionSpec {
   int64_t window = 0;  // below `positions`
   float softcap = 0.0f;
   bool alibi = false;
+  bool lengths = false, segments = false, dropout = false;
   // Elements between positions of q and dq, and of k, v, dk and dv.
   int64_t QueryStride() const { return (side_by_side ? heads + 2 * kv_heads : heads) * head_size; }
   int64_t KeyStride() const { return (side_by_side ? heads + 2 * kv_heads : kv_heads) * head_size; }

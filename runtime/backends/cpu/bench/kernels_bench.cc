@@ -179,12 +179,13 @@ void BenchAttention(Bench& bench, int64_t batch, int64_t positions, int64_t head
   auto narrow = [&] { return bench.Data({batch, positions, kv_width}); };
   const double flops = 4.0 * batch * positions * (positions + 1) / 2 * width;
   bench.Run("attention", "attention",
-            {{wide(), narrow(), narrow()}, {wide(), bench.Make({batch, heads, positions})}, {}}, attributes,
-            flops, 0);
+            {{wide(), narrow(), narrow(), {}, {}, {}}, {wide(), bench.Make({batch, heads, positions})}, {}},
+            attributes, flops, 0);
   bench.Run("attention_grad", "attention_grad",
-            {{wide(), wide(), narrow(), narrow(), wide(), bench.Make({batch, heads, positions})},
+            {{wide(), wide(), narrow(), narrow(), wide(), bench.Make({batch, heads, positions}), {}, {}, {}},
              {wide(), narrow(), narrow()},
-             bench.Workspace(AttentionGradWorkspace(batch, positions, heads, kv_heads, width / heads, true))},
+             bench.Workspace(
+                 AttentionGradWorkspace({batch, positions, heads, kv_heads, width / heads, DType::kBF16}))},
             attributes, 2.5 * flops, 0);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/backends/cpu/kernel_base.h"
+#include "runtime/backends/cpu/kernels/dropout.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cpu/thread_scratch.h"
 #include "runtime/base/checked.h"
@@ -14,13 +15,6 @@
 namespace ft::cpu {
 namespace {
 
-// All but out, lse and slopes.
-AttentionArgs ArgsOf(const AttentionHeads& heads) {
-  return {heads.q.data,    heads.k.data, heads.v.data,   nullptr,       nullptr,
-          heads.positions, heads.heads,  heads.kv_heads, heads.size,    heads.q_stride,
-          heads.kv_stride, heads.span,   heads.scale,    heads.softcap, nullptr};
-}
-
 // Of all heads; empty where scores have no bias.
 std::vector<float> SlopesOf(const AttentionHeads& heads) {
   std::vector<float> slopes(heads.alibi ? heads.heads : 0);
@@ -28,6 +22,61 @@ std::vector<float> SlopesOf(const AttentionHeads& heads) {
     slopes[h] = static_cast<float>(AlibiSlope(static_cast<int64_t>(h), heads.heads));
   return slopes;
 }
+
+// Where the segments of a sequence begin and end.
+void FindSegments(const int32_t* ids, int32_t positions, SegmentBounds* bounds) {
+  for (int32_t begin = 0, end = 0; begin < positions; begin = end) {
+    while (end < positions && ids[end] == ids[begin]) ++end;
+    std::fill(bounds + begin, bounds + end, SegmentBounds{begin, end});
+  }
+}
+
+// What forward and backward are told of attention, each time they run.
+class Operands {
+ public:
+  // `segments`: scratch for where they begin and end.
+  Operands(const AttentionHeads& heads, const Tensor& out, const Tensor& lse, void* segments)
+      : heads_(heads),
+        out_(out.data),
+        lse_(lse.as<float>()),
+        slopes_(SlopesOf(heads)),
+        segments_(heads.segments == nullptr ? nullptr : static_cast<SegmentBounds*>(segments)) {}
+
+  AttentionArgs ForRun(int threads) const {
+    const AttentionHeads& h = heads_;
+    if (segments_ != nullptr) {
+      ParallelFor(h.batch, threads, [this, &h](int64_t b) {
+        FindSegments(h.segments + b * h.positions, static_cast<int32_t>(h.positions),
+                     segments_ + b * h.positions);
+      });
+    }
+    return {.q = h.q.data,
+            .k = h.k.data,
+            .v = h.v.data,
+            .out = out_,
+            .lse = lse_,
+            .positions = h.positions,
+            .heads = h.heads,
+            .kv_heads = h.kv_heads,
+            .head_size = h.size,
+            .q_stride = h.q_stride,
+            .kv_stride = h.kv_stride,
+            .span = h.span,
+            .scale = h.scale,
+            .softcap = h.softcap,
+            .slopes = slopes_.empty() ? nullptr : slopes_.data(),
+            .lengths = h.lengths,
+            .segments = segments_,
+            .dropout = h.dropout.rng == nullptr ? DropoutArgs{} : DropoutOf(h.dropout, h.probabilities())};
+  }
+
+ private:
+  AttentionHeads heads_;
+  void* out_;
+  float* lse_;
+  std::vector<float> slopes_;
+  SegmentBounds* segments_;
+};
 
 int ThreadsOf(const KernelContext& context, const AttentionHeads& heads) {
   // Multiply-adds of the two products, not halved for causal, by eight.
@@ -42,20 +91,19 @@ KernelOr MakeAttention(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const AttentionForward operands,
                       ReadAttention(context.operands, context.attributes, kInputs));
   const AttentionHeads& heads = operands.heads;
-  AttentionArgs args = ArgsOf(heads);
-  args.out = operands.out.data;
-  args.lse = operands.lse.as<float>();
-  const int64_t tiles = Tiles(args.positions, kAttentionTile), together = AttentionHeadsTogether(args);
-  const int64_t groups = args.heads / together;
+  FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, AttentionWorkspace(heads.sizes())));
+  const Operands inputs(heads, operands.out, operands.lse, context.operands.workspace.data);
   const int threads = ThreadsOf(context, heads);
-  return MakeKernel([=, forward = context.routines.attention.forward[FloatIndex(heads.q.dtype)],
-                     batch = heads.batch, slopes = SlopesOf(heads)]() mutable {
-    args.slopes = slopes.empty() ? nullptr : slopes.data();
-    ParallelForUneven(batch * groups * tiles, threads, [&](int64_t i) {
-      forward(args, i / tiles / groups, i / tiles % groups * together, tiles - 1 - i % tiles,
-              ThreadScratch());
-    });
-  });
+  return MakeKernel(
+      [=, forward = context.routines.attention.forward[FloatIndex(heads.q.dtype)], batch = heads.batch] {
+        const AttentionArgs args = inputs.ForRun(threads);
+        const int64_t tiles = Tiles(args.positions, kAttentionTile), together = AttentionHeadsTogether(args);
+        const int64_t groups = args.heads / together;
+        ParallelForUneven(batch * groups * tiles, threads, [&](int64_t i) {
+          forward(args, i / tiles / groups, i / tiles % groups * together, tiles - 1 - i % tiles,
+                  ThreadScratch());
+        });
+      });
 }
 
 static_assert(kAttentionBlock == 128, "AttentionGradSequences counts pairs of blocks");
@@ -96,31 +144,30 @@ KernelOr MakeAttentionGrad(const KernelContext& context) {
                       ReadAttentionGrad(context.operands, context.attributes, kInputs));
   const AttentionHeads &heads = operands.heads, &gradients = operands.gradients;
   const bool narrow = heads.q.dtype != DType::kF32;
-  FT_RETURN_IF_ERROR(CheckWorkspace(
-      context.operands,
-      AttentionGradWorkspace(heads.batch, heads.positions, heads.heads, heads.kv_heads, heads.size, narrow)));
-  AttentionArgs forward = ArgsOf(heads);
-  forward.out = operands.out.data;
-  forward.lse = operands.lse.as<float>();
-  float* row_sums = context.operands.workspace.as<float>();
+  const AttentionSizes sizes = heads.sizes();
+  FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, AttentionGradWorkspace(sizes)));
+  const Operands inputs(heads, operands.out, operands.lse, context.operands.workspace.data);
+  float* row_sums =
+      reinterpret_cast<float*>(context.operands.workspace.as<char>() + AttentionSegmentsWorkspace(sizes));
   const AttentionSums in_place = {gradients.q.as<float>(), gradients.k.as<float>(), gradients.v.as<float>(),
                                   heads.q_stride, heads.kv_stride};
-  AttentionGradArgs args = {forward,
-                            operands.dout.data,
-                            row_sums,
-                            gradients.q.data,
-                            gradients.k.data,
-                            gradients.v.data,
-                            narrow ? SumsBeside(heads, row_sums) : in_place,
-                            0};
+  const AttentionGradArgs outputs = {{},
+                                     operands.dout.data,
+                                     row_sums,
+                                     gradients.q.data,
+                                     gradients.k.data,
+                                     gradients.v.data,
+                                     narrow ? SumsBeside(heads, row_sums) : in_place,
+                                     0};
   const int threads = ThreadsOf(context, heads);
   const AttentionGradRoutines& routines = context.routines.attention_grad;
   const int type = FloatIndex(heads.q.dtype);
   const int64_t sequences =
       narrow ? AttentionGradSequences(heads.batch, heads.positions, heads.kv_heads) : heads.batch;
   return MakeKernel([=, row_sums = routines.row_sums[type], backward = routines.backward[type],
-                     store = routines.store[type], batch = heads.batch, slopes = SlopesOf(heads)]() mutable {
-    args.forward.slopes = slopes.empty() ? nullptr : slopes.data();
+                     store = routines.store[type], batch = heads.batch] {
+    AttentionGradArgs args = outputs;
+    args.forward = inputs.ForRun(threads);
     const int64_t all = args.forward.heads, kv_heads = args.forward.kv_heads;
     const int64_t blocks = Tiles(args.forward.positions, kAttentionBlock);
     ParallelFor(batch * all, threads, [&](int64_t i) { row_sums(args, i / all, i % all); });

@@ -57,6 +57,30 @@ FT_INLINE void Mask(const AttentionSpan& span, float* scores, int64_t key_begin,
   hide(Larger(0, position + span.after - key_begin), keys);
 }
 
+// The same where queries of a panel are in several segments.
+[[gnu::noinline]] void MaskSegments(const AttentionSpan& span, const SegmentBounds* segments, float* scores,
+                                    int64_t key_begin, int64_t keys, int64_t position) {
+  for (int64_t i = 0; i < keys; ++i) {
+    const int64_t key = key_begin + i;
+    const int64_t first = Larger(key - span.after + 1, segments[key].begin) - position,
+                  end = Smaller(key + span.before, segments[key].end) - position;
+    if (first > 0 || end < kTileColumns) HideKey(scores + i * kTileColumns, first, end);
+  }
+}
+
+// Drops probabilities of keys from key_begin on. Queries behind the last one draw numbers that nobody uses.
+[[gnu::noinline]] void DropProbabilities(const AttentionArgs& args, uint64_t row, int64_t key_begin,
+                                         int64_t keys, float* probabilities) {
+  float factors[kAttentionTile];
+  for (uint64_t j = 0; j < kTileColumns; ++j) {
+    const uint64_t element = args.dropout.first + (row + j) * static_cast<uint64_t>(args.positions) +
+                             static_cast<uint64_t>(key_begin);
+    DrawFactors(args.dropout, element, factors);
+    for (int64_t i = 0; i < keys; ++i)
+      probabilities[i * kTileColumns + static_cast<int64_t>(j)] *= factors[i];
+  }
+}
+
 // Adds slope * (key's position - query's).
 FT_INLINE void AddBias(float slope, float* scores, int64_t key_begin, int64_t keys, int64_t position) {
   const Vector lanes = LaneNumbers();
@@ -109,20 +133,27 @@ FT_INLINE void Softmax(Panel& panel, float* scores, int64_t keys, float scale, i
   }
 }
 
-// One tile of keys and values into the sums of a panel: the first that it sees, where `first`.
+// One tile of keys and values into the sums of a panel: the first that it sees, where `first`. `row` is the
+// number of the panel's first query among the queries of all heads and sequences.
 template <typename Units>
-FT_INLINE void AddKeys(const AttentionArgs& args, const KeyTile& tile, const ScoreFactors& factors,
-                       Panel& panel, bool first) {
+FT_INLINE void AddKeys(const AttentionArgs& args, const Sequence& sequence, int64_t row, const KeyTile& tile,
+                       const ScoreFactors& factors, Panel& panel, bool first) {
   const int64_t n = args.head_size, units = UnitCount<Units>(n);
-  const int64_t keys = Smaller(tile.keys, KeysSeen(args, panel.position, kTileColumns).end - tile.begin);
+  const int64_t keys =
+      Smaller(tile.keys, KeysSeen(args, sequence, panel.position, kTileColumns).end - tile.begin);
   WithHeadStride(HeadStride(units), [&](auto stride) __attribute__((always_inline)) {
     TileProduct<Units>(keys, kTileColumns, units, Left<decltype(stride)::value>{tile.rows, 0}, panel.queries,
                        kTileColumns, tile.scores, kTileColumns, false);
   });
   if (factors.capped) CapScores(factors.inner, keys * kTileColumns, tile.scores);
   if (panel.slope != 0.0f) AddBias(panel.slope, tile.scores, tile.begin, keys, panel.position);
-  Mask(args.span, tile.scores, tile.begin, keys, panel.position);
+  if (sequence.segments == nullptr) {
+    Mask(args.span, tile.scores, tile.begin, keys, panel.position);
+  } else {
+    MaskSegments(args.span, sequence.segments, tile.scores, tile.begin, keys, panel.position);
+  }
   Softmax(panel, tile.scores, keys, factors.outer * kLog2E, n, first);
+  if (args.drops()) DropProbabilities(args, static_cast<uint64_t>(row), tile.begin, keys, tile.scores);
   const float* probabilities = tile.scores;
   if constexpr (Units::kElements > 1) {
     PackAcross<Units>(tile.scores, kTileColumns, keys, kTileColumns, tile.packed, kTileColumns);
@@ -131,6 +162,20 @@ FT_INLINE void AddKeys(const AttentionArgs& args, const KeyTile& tile, const Sco
   TileProduct<Units>(n, kTileColumns, UnitCount<Units>(keys),
                      LeftAcross<Units>{tile.values, HeadColumns(n) + kPadRows}, probabilities, kTileColumns,
                      panel.sums, kTileColumns, !first);
+}
+
+// What queries that see no key have instead of sums that were not made.
+[[gnu::noinline]] void ClearUnseen(Panel& panel, int64_t head_size) {
+  for (int j = 0; j < kTileVectors; ++j) {
+    const Integers unseen = panel.total[j] == Vector{};
+    if (!AnyLane(unseen)) continue;
+    panel.total[j] = unseen ? Broadcast(1.0f) : panel.total[j];
+    panel.maximum[j] = unseen ? Vector{} : panel.maximum[j];
+    for (int64_t i = 0; i < head_size; ++i) {
+      float* at = panel.sums + i * kTileColumns + j * kLanes;
+      StoreVector(at, unseen ? Vector{} : LoadVector(at));
+    }
+  }
 }
 
 // The sums over the totals, transposed, and the logs of the sums of exponentials.
@@ -160,27 +205,29 @@ FT_INLINE void StorePanel(const AttentionArgs& args, int64_t batch, int64_t head
   }
 }
 
-// Tiles of keys that the panels see pass by all of them.
+// Tiles of keys that the panels, `across` of each head from `head` on, see pass by all of them.
 template <typename Units, typename T>
-FT_INLINE void AddTiles(const AttentionArgs& args, int64_t batch, int64_t kv_head, int64_t begin, int64_t end,
-                        KeyTile tile, Panel* panels, int64_t count) {
-  const int64_t n = args.head_size;
+FT_INLINE void AddTiles(const AttentionArgs& args, int64_t batch, int64_t head, int64_t begin, int64_t end,
+                        KeyTile tile, Panel* panels, int64_t count, int64_t across) {
+  const int64_t n = args.head_size, kv_head = head / (args.heads / args.kv_heads);
+  const Sequence sequence = SequenceOf(args, batch);
   const int64_t head_stride = HeadStride(UnitCount<Units>(n)), value_stride = HeadColumns(n) + kPadRows;
   const ScoreFactors factors = FactorsOf(args);
-  const KeyRange seen = KeysSeen(args, begin, end - begin);
-  const int64_t key_end = Smaller(seen.end, args.positions);
+  const KeyRange seen = KeysSeen(args, sequence, begin, end - begin);
   tile.begin = Larger(seen.first, 0) / kAttentionTile * kAttentionTile;
-  for (; tile.begin < key_end; tile.begin += kAttentionTile) {
-    tile.keys = Smaller(kAttentionTile, key_end - tile.begin);
+  for (; tile.begin < seen.end; tile.begin += kAttentionTile) {
+    tile.keys = Smaller(kAttentionTile, seen.end - tile.begin);
     const int64_t at = KeyOffset(args, batch, tile.begin, kv_head);
     PackAlong<Units>(static_cast<const T*>(args.k) + at, args.kv_stride, tile.keys, n, tile.rows,
                      head_stride);
     PackLeft<Units>(static_cast<const T*>(args.v) + at, args.kv_stride, tile.keys, n, tile.values,
                     value_stride);
     for (int64_t i = 0; i < count; ++i) {
-      const KeyRange of_panel = KeysSeen(args, panels[i].position, kTileColumns);
-      if (of_panel.end <= tile.begin || of_panel.first >= tile.begin + kAttentionTile) continue;
-      AddKeys<Units>(args, tile, factors, panels[i], tile.begin <= Larger(of_panel.first, 0));
+      const KeyRange of_panel = KeysSeen(args, sequence, panels[i].position, kTileColumns);
+      if (of_panel.end <= Larger(tile.begin, of_panel.first) || of_panel.first >= tile.begin + kAttentionTile)
+        continue;
+      const int64_t row = (batch * args.heads + head + i / across) * args.positions + panels[i].position;
+      AddKeys<Units>(args, sequence, row, tile, factors, panels[i], tile.begin <= Larger(of_panel.first, 0));
     }
   }
 }
@@ -210,8 +257,11 @@ void Forward(const AttentionArgs& args, int64_t batch, int64_t head_begin, int64
     // Finite: a query may see no key of the first tile that its panel sees.
     for (Vector& maximum : panels[i].maximum) maximum = Broadcast(-FLT_MAX);
   }
-  AddTiles<Units, T>(args, batch, head_begin / (args.heads / args.kv_heads), begin, end, tile, panels, count);
-  for (int64_t i = 0; i < count; ++i) StorePanel<T>(args, batch, head_begin + i / across, panels[i]);
+  AddTiles<Units, T>(args, batch, head_begin, begin, end, tile, panels, count, across);
+  for (int64_t i = 0; i < count; ++i) {
+    if (args.lengths != nullptr) ClearUnseen(panels[i], n);
+    StorePanel<T>(args, batch, head_begin + i / across, panels[i]);
+  }
 }
 
 }  // namespace

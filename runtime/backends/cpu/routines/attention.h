@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "runtime/backends/cpu/routines/element_type.h"
+#include "runtime/backends/cpu/routines/random.h"
 #include "runtime/backends/cpu/routines/routines.h"
 #include "runtime/base/attention_span.h"
 
@@ -31,8 +32,12 @@ struct AttentionArgs {
   float scale;          // s: of the products of q and k
   float softcap;        // c: s becomes c tanh(s / c); 0: it stays s
   const float* slopes;  // of heads: times (key's position - query's) they are added to s; nullptr: nothing is
+  const int32_t* lengths;         // [batch]: keys that count, of any value; nullptr: all
+  const SegmentBounds* segments;  // [batch, positions]; nullptr: one segment
+  DropoutArgs dropout;            // element of the probabilities [batch, heads, positions, positions]
 
   bool causal() const { return span.after == 1; }
+  bool drops() const { return dropout.threshold > 0; }
 };
 
 // Heads that share a key and value head and are worked on together, so that a tile of keys is packed once for

@@ -156,22 +156,33 @@ struct ScoreRow {
   float slope2;  // over ln 2: times (key's position - query's), `distance` for the first key of the tile
   float distance;
 };
-FT_INLINE ScoreRow RowOf(const AttentionArgs& f, const KeyTile& key, int64_t head, int64_t query) {
-  const KeyRange seen = KeysSeen(f, query, 1);
+FT_INLINE ScoreRow RowOf(const AttentionArgs& f, const Sequence& sequence, const KeyTile& key, int64_t head,
+                         int64_t query) {
+  const KeyRange seen = KeysSeen(f, sequence, query, 1);
   return {Smaller(Larger(seen.first - key.begin, 0), kTile), Smaller(seen.end - key.begin, key.keys),
           f.slopes == nullptr ? 0.0f : f.slopes[head] * kLog2E, static_cast<float>(key.begin - query)};
 }
 
 // Scores and gradients of probabilities become probabilities and gradients of products: p = exp(s - lse), ds
 // = p (dp - row sum) scale, times 1 - tanh^2 where scores are capped. What a query does not see becomes zero.
+// With dropout p and dp are multiplied by its factors; the p of ds is not.
+template <bool kDrops>
 FT_INLINE void ScoreGrads(const AttentionGradArgs& args, const KeyTile& key, const QueryTile& query,
                           int64_t batch, int64_t head) {
   const AttentionArgs& f = args.forward;
+  const Sequence sequence = SequenceOf(f, batch);
+  alignas(64) float dropout[kDrops ? kTile : 1];
   const ScoreFactors factors = FactorsOf(f);
   const int64_t first = (batch * f.heads + head) * f.positions + query.begin;
   const Vector scale = Broadcast(f.scale), scale2 = Broadcast(factors.outer * kLog2E), lanes = LaneNumbers();
   for (int64_t i = 0; i < query.queries; ++i) {
-    const ScoreRow row = RowOf(f, key, head, query.begin + i);
+    const ScoreRow row = RowOf(f, sequence, key, head, query.begin + i);
+    if constexpr (kDrops) {
+      DrawFactors(f.dropout,
+                  f.dropout.first + static_cast<uint64_t>(first + i) * static_cast<uint64_t>(f.positions) +
+                      static_cast<uint64_t>(key.begin),
+                  dropout);
+    }
     float *p = query.p + i * kTile, *ds = query.ds + i * kTile;
     const Vector lse = Broadcast(f.lse[first + i] * -kLog2E), row_sum = Broadcast(args.row_sums[first + i]);
     const int64_t begin = row.first / kLanes * kLanes;
@@ -186,8 +197,14 @@ FT_INLINE void ScoreGrads(const AttentionGradArgs& args, const KeyTile& key, con
       }
       if (factors.capped) factor = scale - scale * score * score;
       const Vector probability = SoftmaxExp2(MultiplyAdd(score, scale2, offset));
-      StoreVector(p + j, probability);
-      StoreVector(ds + j, probability * (LoadVector(ds + j) - row_sum) * factor);
+      if constexpr (kDrops) {
+        const Vector kept = LoadVector(dropout + j);
+        StoreVector(p + j, probability * kept);
+        StoreVector(ds + j, probability * (LoadVector(ds + j) * kept - row_sum) * factor);
+      } else {
+        StoreVector(p + j, probability);
+        StoreVector(ds + j, probability * (LoadVector(ds + j) - row_sum) * factor);
+      }
     }
     const auto clear = [=](int64_t from, int64_t to) __attribute__((always_inline)) {
       for (int64_t s = from; s < to; ++s) p[s] = ds[s] = 0.0f;
@@ -215,7 +232,11 @@ FT_INLINE void AddPair(const AttentionGradArgs& args, const KeyTile& key, const 
     TileProduct<Units>(queries, Rows{query.dout_along, 0}, key.values_transposed, kTile, query.ds, kTile,
                        false, scores);
   });
-  ScoreGrads(args, key, query, batch, head);
+  if (args.forward.drops()) {
+    ScoreGrads<true>(args, key, query, batch, head);
+  } else {
+    ScoreGrads<false>(args, key, query, batch, head);
+  }
   if constexpr (!kSameBothWays<Units>) {
     PackLeft<Units>(query.p, kTile, queries, kTile, query.p_across, kTile);
     PackLeft<Units>(query.ds, kTile, queries, kTile, query.ds_across, kTile);
@@ -235,22 +256,32 @@ FT_INLINE void AddPair(const AttentionGradArgs& args, const KeyTile& key, const 
                      strides.across, add_to_dq, of_queries);
 }
 
+// The sums of queries that see no key of the first pair of blocks.
+FT_INLINE void ClearRows(int64_t rows, int64_t n, float* to, int64_t ldt) {
+  for (int64_t i = 0; i < rows; ++i, to += ldt) {
+    for (int64_t s = 0; s < n; s += kLanes) StoreLanes(to + s, Vector{}, n - s);
+  }
+}
+
 template <typename T>
 void Backward(const AttentionGradArgs& args, int64_t batch, int64_t kv_head, int64_t query_block,
               int64_t key_block, bool first, void* memory) {
   using Units = UnitsOf<T>;
-  [[maybe_unused]] const TileSession<Units> session;
   const AttentionArgs& f = args.forward;
   const AttentionSums& sums = args.sums;
+  const Sequence sequence = SequenceOf(f, batch);
   const int64_t n = f.head_size, sharing = f.heads / f.kv_heads;
+  const int64_t key_begin = key_block * kAttentionBlock, query_begin = query_block * kAttentionBlock;
+  const int64_t key_end = Smaller(f.positions, key_begin + kAttentionBlock),
+                query_end = Smaller(f.positions, query_begin + kAttentionBlock);
+  const KeyRange seen_by_block = KeysSeen(f, sequence, query_begin, query_end - query_begin);
+  if (!first && Smaller(seen_by_block.end, key_end) <= Larger(seen_by_block.first, key_begin)) return;
+  [[maybe_unused]] const TileSession<Units> session;
   const Strides strides = StridesFor<Units>(n);
   Scratch scratch(memory);
   KeyTile keys[kTilesOfBlock];
   QueryTile query;
   TakeScratch<Units>(scratch, n, strides, keys, query);
-  const int64_t key_begin = key_block * kAttentionBlock, query_begin = query_block * kAttentionBlock;
-  const int64_t key_end = Smaller(f.positions, key_begin + kAttentionBlock),
-                query_end = Smaller(f.positions, query_begin + kAttentionBlock);
   const int64_t key_tiles = (key_end - key_begin + kTile - 1) / kTile;
   for (int64_t j = 0; j < key_tiles; ++j) {
     BeginKeys<Units, T>(f, batch, kv_head, key_begin + j * kTile, strides, keys[j]);
@@ -262,12 +293,16 @@ void Backward(const AttentionGradArgs& args, int64_t batch, int64_t kv_head, int
       PrefetchRows(sums.dv + at, sums.kv_stride, keys[j].keys, n);
     }
     for (int64_t begin = query_begin; begin < query_end; begin += kTile) {
-      const KeyRange seen = KeysSeen(f, begin, Smaller(kTile, query_end - begin));
+      const int64_t queries = Smaller(kTile, query_end - begin);
+      const KeyRange seen = KeysSeen(f, sequence, begin, queries);
       const int64_t from = Larger(seen.first - key_begin, 0) / kTile,
                     to = Smaller(key_tiles, (seen.end - key_begin + kTile - 1) / kTile);
-      if (from >= to) continue;
-      BeginQueries<Units, T>(args, batch, head, begin, strides, query);
       float* dq = sums.dq + QuerySums(args, batch, begin, head);
+      if (from >= to || seen.first >= seen.end) {
+        if (first) ClearRows(queries, n, dq, sums.q_stride);
+        continue;
+      }
+      BeginQueries<Units, T>(args, batch, head, begin, strides, query);
       if (!first) PrefetchRows(dq, sums.q_stride, query.queries, n);
       for (int64_t j = from; j < to; ++j) {
         AddPair<Units>(args, keys[j], query, strides, batch, head, j > from);

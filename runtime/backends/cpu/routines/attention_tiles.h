@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "runtime/backends/cpu/routines/attention.h"
+#include "runtime/backends/cpu/routines/philox.h"
 #include "runtime/backends/cpu/routines/transpose.h"
 #include "runtime/backends/cpu/routines/vector_math.h"
 #if FT_AMX
@@ -246,13 +247,44 @@ FT_INLINE int64_t OutOffset(const AttentionArgs& f, int64_t batch, int64_t posit
   return ((batch * f.positions + position) * f.heads + head) * f.head_size;
 }
 
+// What is said of the keys of one sequence.
+struct Sequence {
+  int64_t length;                 // keys behind it do not count
+  const SegmentBounds* segments;  // [positions]; nullptr: one segment
+};
+FT_INLINE Sequence SequenceOf(const AttentionArgs& f, int64_t batch) {
+  return {f.lengths == nullptr ? f.positions : Smaller(Larger(f.lengths[batch], 0), f.positions),
+          f.segments == nullptr ? nullptr : f.segments + batch * f.positions};
+}
+
 // The keys from `first` up to `end`, which is not one of them, that some of `queries` consecutive queries
-// see. There may be fewer keys, on either side.
+// see: none where it is not behind `first`, which may be negative.
 struct KeyRange {
   int64_t first, end;
 };
-FT_INLINE KeyRange KeysSeen(const AttentionArgs& f, int64_t query, int64_t queries) {
-  return {query - f.span.before + 1, query + queries - 1 + f.span.after};
+FT_INLINE KeyRange KeysSeen(const AttentionArgs& f, const Sequence& s, int64_t query, int64_t queries) {
+  KeyRange seen = {query - f.span.before + 1, Smaller(s.length, query + queries - 1 + f.span.after)};
+  if (s.segments != nullptr) {
+    const int64_t last = Smaller(query + queries, f.positions) - 1;
+    seen = {Larger(seen.first, s.segments[query].begin), Smaller(seen.end, s.segments[last].end)};
+  }
+  return seen;
+}
+
+// The factors of kAttentionTile probabilities, from an element on: 0, or that of what is kept.
+FT_INLINE void DrawFactors(const DropoutArgs& args, uint64_t element, float* factors) {
+  constexpr int kBlocks = kAttentionTile / 4;
+  uint32_t words[2][4][kBlocks], drawn[8 * kBlocks];
+  const int64_t skipped = static_cast<int64_t>(element % 4);
+  PhiloxBlocks<kBlocks>(args, element / 4, words[0]);
+  if (skipped != 0) PhiloxBlocks<kBlocks>(args, element / 4 + kBlocks, words[1]);
+  for (int i = 0; i < 4 * kBlocks; ++i) drawn[i] = words[0][i % 4][i / 4];
+  if (skipped != 0) {
+    for (int i = 0; i < 4; ++i) drawn[4 * kBlocks + i] = words[1][i][0];
+  }
+  const uint32_t* word = drawn + skipped;
+#pragma omp simd
+  for (int i = 0; i < kAttentionTile; ++i) factors[i] = word[i] >> 8 >= args.threshold ? args.factor : 0.0f;
 }
 
 // Scores are outer * tanh(inner * product) where they are capped, and outer * product where they are not.

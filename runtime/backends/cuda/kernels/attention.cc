@@ -37,6 +37,13 @@ absl::StatusOr<AttentionShape> ShapeOf(const AttentionHeads& heads) {
                         heads.q.dtype};
 }
 
+// `segments`: scratch for where they begin and end.
+AttentionOptions OptionsOf(const AttentionHeads& heads, void* segments) {
+  return {heads.lengths,       heads.segments,       static_cast<SegmentBounds*>(segments),
+          heads.dropout.rng,   heads.dropout.stream, heads.dropout.threshold,
+          heads.dropout.factor};
+}
+
 AttentionSpec SpecOf(const AttentionHeads& heads) {
   return {.batch = heads.batch,
           .positions = heads.positions,
@@ -49,7 +56,10 @@ AttentionSpec SpecOf(const AttentionHeads& heads) {
           .side_by_side = heads.q_stride != heads.heads * heads.size,
           .window = heads.span.before < heads.positions ? heads.span.before : 0,
           .softcap = heads.softcap,
-          .alibi = heads.alibi};
+          .alibi = heads.alibi,
+          .lengths = heads.lengths != nullptr,
+          .segments = heads.segments != nullptr,
+          .dropout = heads.dropout.rng != nullptr};
 }
 
 // "attention 64x1024, 12 heads of 64", with what sets it apart from others of that size.
@@ -61,6 +71,9 @@ std::string Describe(const AttentionSpec& s, bool gradient) {
   if (s.window > 0) text += fmt::format(", window {}", s.window);
   if (s.softcap > 0.0f) text += fmt::format(", softcap {}", s.softcap);
   if (s.alibi) text += ", alibi";
+  if (s.lengths) text += ", lengths";
+  if (s.segments) text += ", segments";
+  if (s.dropout) text += ", dropout";
   return text + fmt::format(", {}", Name(s.dtype));
 }
 
@@ -143,11 +156,15 @@ KernelOr MakeAttention(const KernelContext& context) {
   const AttentionHeads& heads = operands.heads;
   FT_ASSIGN_OR_RETURN(const AttentionShape shape, ShapeOf(heads));
   const AttentionSpec spec = SpecOf(heads);
-  const int64_t bytes = cuda_workspace::Attention(heads.batch, heads.positions, heads.heads, heads.kv_heads,
-                                                  heads.size, heads.q.dtype);
+  const int64_t bytes = cuda_workspace::Attention(heads.sizes());
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, bytes));
-  const AttentionArgs args = {
-      heads.q.data, heads.k.data, heads.v.data, operands.out.data, operands.lse.as<float>(), shape};
+  const AttentionArgs args = {heads.q.data,
+                              heads.k.data,
+                              heads.v.data,
+                              operands.out.data,
+                              operands.lse.as<float>(),
+                              shape,
+                              OptionsOf(heads, context.operands.workspace.data)};
   FT_ASSIGN_OR_RETURN(
       std::shared_ptr<FusedAttentionForward> fused,
       Choose(context, spec, false, [&](FusedAttention& library) { return library.Forward(spec, bytes); }));
@@ -167,20 +184,22 @@ KernelOr MakeAttentionGrad(const KernelContext& context) {
   const AttentionHeads &heads = operands.heads, &gradients = operands.gradients;
   FT_ASSIGN_OR_RETURN(const AttentionShape shape, ShapeOf(heads));
   const AttentionSpec spec = SpecOf(heads);
-  const int64_t bytes = cuda_workspace::AttentionGrad(heads.batch, heads.positions, heads.heads,
-                                                      heads.kv_heads, heads.size, heads.q.dtype);
+  const AttentionSizes sizes = heads.sizes();
+  const int64_t bytes = cuda_workspace::AttentionGrad(sizes);
   FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, bytes));
+  char* const workspace = context.operands.workspace.as<char>();
   const AttentionGradArgs args = {heads.q.data,
                                   heads.k.data,
                                   heads.v.data,
                                   operands.out.data,
                                   operands.dout.data,
                                   operands.lse.as<float>(),
-                                  context.operands.workspace.as<float>(),
+                                  reinterpret_cast<float*>(workspace + cuda_workspace::OwnAttention(sizes)),
                                   gradients.q.data,
                                   gradients.k.data,
                                   gradients.v.data,
-                                  shape};
+                                  shape,
+                                  OptionsOf(heads, workspace)};
   FT_ASSIGN_OR_RETURN(
       std::shared_ptr<FusedAttentionBackward> fused,
       Choose(context, spec, true, [&](FusedAttention& library) { return library.Backward(spec, bytes); }));
@@ -188,9 +207,8 @@ KernelOr MakeAttentionGrad(const KernelContext& context) {
     FT_RETURN_IF_ERROR(CheckShared(context, spec, true));
     return MakeKernel([=](StreamHandle stream) { return AttentionGrad(args, stream); });
   }
-  const AttentionBackwardArgs fused_args = {
-      args.q,   args.k,  args.v,  args.out, args.dout,
-      args.lse, args.dq, args.dk, args.dv,  context.operands.workspace.data};
+  const AttentionBackwardArgs fused_args = {args.q,   args.k,  args.v,  args.out, args.dout,
+                                            args.lse, args.dq, args.dk, args.dv,  workspace};
   return MakeKernel([=](StreamHandle stream) { return fused->Launch(fused_args, stream); });
 }
 

@@ -91,8 +91,8 @@ class AttentionMaker : public testing::Test {
     const Tensor q = Of(q_, kHeads, dtype), k = Of(k_, kKvHeads, dtype), v = Of(v_, kKvHeads, dtype),
                  out = Of(out_, kHeads, dtype);
     const Tensor lse = {lse_.data(), DType::kF32, 3, {kBatch, kHeads, kPositions}};
-    KernelOperands operands = {{q, k, v}, {out, lse}, {}};
-    if (gradient) operands = {{out, q, k, v, out, lse}, {q, k, v}, {}};
+    KernelOperands operands = {{q, k, v, lengths_, segments_, rng_}, {out, lse}, {}};
+    if (gradient) operands = {{out, q, k, v, out, lse, lengths_, segments_, rng_}, {q, k, v}, {}};
     return MakeOp(gradient ? "attention_grad" : "attention", std::move(operands), choice, library);
   }
   KernelOr MakeOp(const char* op, KernelOperands operands, AttentionChoice choice, FusedAttention* library) {
@@ -126,6 +126,7 @@ class AttentionMaker : public testing::Test {
   }
 
   std::vector<float> q_, k_, v_, out_, lse_;
+  Tensor lengths_ = {}, segments_ = {}, rng_ = {};
   std::vector<std::byte> workspace_;
   size_t shared_bytes_ = 227 << 10;
   bool deterministic_ = false;
@@ -174,6 +175,33 @@ TEST_F(AttentionMaker, CudnnIsToldWhatIsSaidOfTheScores) {
   EXPECT_EQ(library_.specs.back().window, 0) << "it hides nothing";
 }
 
+TEST_F(AttentionMaker, CudnnIsToldWhatIsSaidOfKeysAndProbabilities) {
+  std::vector<int32_t> lengths(kBatch, 2), ids(kBatch * kPositions, 1);
+  std::vector<int64_t> rng(3);
+  lengths_ = {lengths.data(), DType::kI32, 1, {kBatch}};
+  segments_ = {ids.data(), DType::kI32, 2, {kBatch, kPositions}};
+  rng_ = {rng.data(), DType::kI64, 1, {3}};
+  form_ = {{"rate", 0.5}, {"stream", int64_t{1}}};
+  Launch(Make(true, DType::kBF16, AttentionChoice::kAuto, &library_));
+  ASSERT_EQ(library_.specs.size(), 1u);
+  EXPECT_TRUE(library_.specs[0].lengths && library_.specs[0].segments && library_.specs[0].dropout);
+  EXPECT_THAT(notes_, ElementsAre("attention gradient 2x6, 4 heads of 8 on 2, lengths, segments, dropout, "
+                                  "bf16: cuDNN"));
+}
+
+// With q = 0 lse counts the keys that lengths and segments leave; 0 where there is none.
+TEST_F(AttentionMaker, OwnKernelSeesTheKeysOfLengthsAndSegments) {
+  std::vector<int32_t> lengths = {4, 0}, ids = {5, 5, 5, -1, -1, 5, 5, 5, 5, -1, -1, 5};
+  lengths_ = {lengths.data(), DType::kI32, 1, {kBatch}};
+  segments_ = {ids.data(), DType::kI32, 2, {kBatch, kPositions}};
+  Launch(Make(false, DType::kF32, AttentionChoice::kOwn, nullptr));
+  constexpr double kSeen[] = {1, 2, 3, 1, 1, 0};
+  for (size_t i = 0; i < lse_.size(); ++i) {
+    const bool padding = i >= lse_.size() / 2 || kSeen[i % kPositions] == 0;
+    EXPECT_NEAR(lse_[i], padding ? 0.0 : std::log(kSeen[i % kPositions]), 1e-6) << i;
+  }
+}
+
 TEST_F(AttentionMaker, RefusesWhatNoScoreIsMadeOf) {
   for (const auto& [name, value] :
        std::vector<std::pair<std::string, KernelAttributes::Value>>{{"window", int64_t{0}},
@@ -206,9 +234,9 @@ TEST_F(AttentionMaker, CudnnIsToldOfQueriesKeysAndValuesSideBySide) {
   const Tensor in = Of(qkv, kHeads + 2 * kKvHeads, DType::kBF16), out = Of(out_, kHeads, DType::kBF16),
                gradient = Of(dqkv, kHeads + 2 * kKvHeads, DType::kBF16);
   const Tensor lse = {lse_.data(), DType::kF32, 3, {kBatch, kHeads, kPositions}};
-  Launch(MakeOp("qkv_attention", {{in}, {out, lse}, {}}, AttentionChoice::kAuto, &library_));
+  Launch(MakeOp("qkv_attention", {{in, {}, {}, {}}, {out, lse}, {}}, AttentionChoice::kAuto, &library_));
   Launch(
-      MakeOp("qkv_attention_grad", {{out, in, out, lse}, {gradient}, {}}, AttentionChoice::kAuto, &library_));
+      MakeOp("qkv_attention_grad", {{out, in, out, lse, {}, {}, {}}, {gradient}, {}}, AttentionChoice::kAuto, &library_));
   const AttentionSpec spec = {
       kBatch,       kPositions, kHeads, kKvHeads, kSize, true, static_cast<float>(1 / std::sqrt(8.0)),
       DType::kBF16, true};

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "runtime/backends/cuda/register.h"
 #include "runtime/backends/cuda/routines/movement.h"
-#include "runtime/base/philox.h"
 #include "runtime/base/round_float.h"
 #include "runtime/device/parameter_operands.h"
 
@@ -50,14 +48,9 @@ KernelOr MakeDropout(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
   const Tensor &x = context.in(0), &rng = context.in(1), &r = context.out(0);
   FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
-  FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
   FT_RETURN_IF_ERROR(CheckSameShape(r, "result", x));
-  FT_ASSIGN_OR_RETURN(const double rate, FloatIn(context.attributes, "rate", 0.0, kMaxDropoutRate));
-  FT_ASSIGN_OR_RETURN(const uint32_t stream, RandomStream(context.attributes));
-  const DropoutArgs args = {rng.as<int64_t>(), x.data, r.data, x.elements(), kFirstOpStream + stream,
-                            // u = k 2^-24 >= rate exactly when k >= ceil(rate 2^24).
-                            static_cast<uint32_t>(std::ceil(rate * 0x1p24)),
-                            static_cast<float>(1.0 / (1.0 - rate))};
+  FT_ASSIGN_OR_RETURN(const DropoutRule rule, ReadDropout(context.attributes, rng));
+  const DropoutArgs args = {rule.rng, x.data, r.data, x.elements(), rule.stream, rule.threshold, rule.factor};
   return MakeKernel([args, dtype = x.dtype](StreamHandle stream) { return Dropout(args, dtype, stream); });
 }
 

@@ -22,6 +22,9 @@ absl::Status CheckSpec(const AttentionSpec& spec) {
   }
   if (spec.softcap > 0.0f) return absl::UnimplementedError("its graphs are not asked to cap scores");
   if (spec.alibi) return absl::UnimplementedError("its graphs are not asked for a bias of scores");
+  if (spec.lengths) return absl::UnimplementedError("its graphs are not asked for lengths of keys");
+  if (spec.segments) return absl::UnimplementedError("its graphs are not asked for segments");
+  if (spec.dropout) return absl::UnimplementedError("its random numbers are not those of other devices");
   if (spec.window > 0 && !spec.causal) {
     return absl::UnimplementedError("its windows are asked for with causal attention only");
   }

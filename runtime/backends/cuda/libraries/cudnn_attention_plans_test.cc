@@ -55,7 +55,7 @@ const AttentionSpec kGpt2 = Spec(64, 1024, 12, 12, 64), kGpt2Xl = Spec(16, 1024,
 
 uint64_t PlannedForGradient(const AttentionSpec& s) {
   return static_cast<uint64_t>(
-      cuda_workspace::CudnnAttentionGrad(s.batch, s.positions, s.heads, s.kv_heads, s.head_size));
+      cuda_workspace::CudnnAttentionGrad({s.batch, s.positions, s.heads, s.kv_heads, s.head_size, s.dtype}));
 }
 
 class CudnnAttentionPlansTest : public testing::Test {

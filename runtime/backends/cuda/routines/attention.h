@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runtime/backends/cuda/routines/launch.h"
+#include "runtime/base/attention_span.h"
 #include "runtime/base/dtype.h"
 
 namespace ft::cuda {
@@ -25,6 +26,19 @@ struct AttentionShape {
   DType dtype;  // of all but lse and row_sums
 };
 
+// What is said of keys and probabilities; nullptr and 0: nothing.
+struct AttentionOptions {
+  const int32_t* lengths = nullptr;   // [batch]: keys that count, of any value
+  const int32_t* ids = nullptr;       // [batch, positions]: of segments
+  SegmentBounds* segments = nullptr;  // [batch, positions], scratch where there are ids
+  // Of dropout, as DropoutRule (runtime/device/check.h) has them; rng is in device memory.
+  const int64_t* rng = nullptr;
+  uint32_t stream = 0, threshold = 0;
+  float factor = 1.0f;
+
+  bool any() const { return lengths != nullptr || ids != nullptr || rng != nullptr; }
+};
+
 struct AttentionArgs {
   const void* q;  // [batch, positions, heads * head_size]
   const void* k;  // [batch, positions, kv_heads * head_size]
@@ -32,6 +46,7 @@ struct AttentionArgs {
   void* out;   // [batch, positions, heads * head_size]
   float* lse;  // [batch, heads, positions]: log of the sum of exponentials of the scaled scores
   AttentionShape shape;
+  AttentionOptions options;
 };
 
 struct AttentionGradArgs {
@@ -40,10 +55,14 @@ struct AttentionGradArgs {
   float* row_sums;  // [batch, heads, positions], scratch: dout . out
   void *dq, *dk, *dv;
   AttentionShape shape;
+  AttentionOptions options;
 };
 
 int Attention(const AttentionArgs& args, StreamHandle stream);
 int AttentionGrad(const AttentionGradArgs& args, StreamHandle stream);
+
+// Where the segments of options.ids begin and end.
+int FindSegments(const AttentionOptions& options, int batch, int positions, StreamHandle stream);
 
 // Shared memory that a block of either wants.
 size_t AttentionSharedBytes(int head_size);

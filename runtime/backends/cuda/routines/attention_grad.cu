@@ -49,13 +49,13 @@ __device__ __forceinline__ float CapGrad(const AttentionShape& shape, float prod
 }
 
 // dq of a tile of queries.
-template <typename T, int kHead>
+template <typename T, int kHead, bool kOptions>
 __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
     QueryGradKernel(AttentionGradArgs args, bool packed) {
   using Tile = AttentionTile<kHead>;
   const AttentionShape& shape = args.shape;
   const int positions = shape.positions, size = shape.head_size;
-  const QueryTile at = QueryTileOfBlock<Tile::kRows, Tile::kColumns>(shape);
+  const QueryTile at = QueryTileOfBlock<Tile::kRows, Tile::kColumns, kOptions>(shape, args.options);
   float* queries = DynamicShared<float>();
   float* douts = queries + Tile::kRows * Tile::kStride;
   float* keys = douts + Tile::kRows * Tile::kStride;
@@ -78,19 +78,23 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
 #pragma unroll 1
   for (int key_begin = at.key_begin; key_begin < at.key_end; key_begin += Tile::kColumns) {
     __syncthreads();  // the tiles before were read by all
-    LoadTiles<T, kHead, Tile::kColumns>(args.k, args.v, RowOffset(at.kv, key_begin), at.kv.stride,
-                                        Smaller(Tile::kColumns, positions - key_begin), size, packed, keys,
-                                        values);
+    LoadTiles<T, kHead, Tile::kColumns>(
+        args.k, args.v, RowOffset(at.kv, key_begin), at.kv.stride,
+        Smaller(Tile::kColumns, (kOptions ? at.key_end : positions) - key_begin), size, packed, keys, values);
     __syncthreads();
     float scores[Tile::kI][Tile::kJ], gradients[Tile::kI][Tile::kJ];
     RowProducts<Tile::kStride>(queries, keys, Depth(shape), scores);
     RowProducts<Tile::kStride>(douts, values, Depth(shape), gradients);
+    if (kOptions && args.options.threshold > 0)
+      DropTile(shape, args.options, at.batch_head * positions, at.begin, key_begin, gradients);
 #pragma unroll
     for (int i = 0; i < Tile::kI; ++i) {
+      const int query = at.begin + ThreadY() + kSide * i;
+      const KeyRange seen = KeysSeen<kOptions>(shape, at.sequence, query);
 #pragma unroll
       for (int j = 0; j < Tile::kJ; ++j) {
-        const int query = at.begin + ThreadY() + kSide * i, key = key_begin + ThreadX() + kSide * j;
-        const bool visible = Visible(shape, query, key);
+        const int key = key_begin + ThreadX() + kSide * j;
+        const bool visible = Visible<kOptions>(shape, seen, query, key);
         const float p = Probability(shape, visible, scores[i][j], key - query, at.slope2, lse[i]);
         gradients[i][j] =
             ScoreGrad(shape, visible, p, gradients[i][j], row_sum[i]) * CapGrad(shape, scores[i][j]);
@@ -101,39 +105,54 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
   StoreRows<T, kHead>(dq, static_cast<T*>(args.dq) + offset, at.q.stride, at.present, size, packed);
 }
 
-// Products [keys, queries] become probabilities. head_row is that of the head's first query in lse.
-template <int kI, int kJ>
-__device__ __forceinline__ void KeyProbabilities(const AttentionGradArgs& args, int head_row, float slope2,
-                                                 int key_begin, int query_begin, float (&scores)[kI][kJ]) {
+// Products [keys, queries] become probabilities, negative where dropout drops them. head_row is that of the
+// head's first query in lse.
+template <bool kOptions, int kI, int kJ>
+__device__ __forceinline__ void KeyProbabilities(const AttentionGradArgs& args, const Sequence& sequence,
+                                                 int head_row, float slope2, int key_begin, int query_begin,
+                                                 float (&scores)[kI][kJ]) {
+  const uint32_t kept =
+      kOptions && args.options.threshold > 0
+          ? KeptOfTile<kI * kJ>(args.shape, args.options, head_row,
+                                [=](int n) {
+                                  return QueryAndKey{query_begin + ThreadX() + kSide * (n % kJ),
+                                                     key_begin + ThreadY() + kSide * (n / kJ)};
+                                })
+          : ~0u;
 #pragma unroll
   for (int j = 0; j < kJ; ++j) {
     const int query = query_begin + ThreadX() + kSide * j;
     const float lse = query < args.shape.positions ? args.lse[head_row + query] : 0.0f;
+    const KeyRange seen = KeysSeen<kOptions>(args.shape, sequence, query);
 #pragma unroll
     for (int i = 0; i < kI; ++i) {
       const int key = key_begin + ThreadY() + kSide * i;
-      const bool visible = Visible(args.shape, query, key);
+      const bool visible = Visible<kOptions>(args.shape, seen, query, key);
       scores[i][j] = Probability(args.shape, visible, scores[i][j], key - query, slope2, lse);
+      if (kOptions && (kept >> (i * kJ + j) & 1u) == 0) scores[i][j] = -scores[i][j];
     }
   }
 }
 
 // dp = value . dout become gradients of the scores. The probabilities are read where StoreWeights left them,
 // so that they need no registers meanwhile.
-template <int kColumns, int kI, int kJ>
-__device__ __forceinline__ void KeyScoreGrads(const AttentionGradArgs& args, int head_row, int key_begin,
-                                              int query_begin, const float* probabilities,
-                                              float (&gradients)[kI][kJ]) {
+template <int kColumns, bool kOptions, int kI, int kJ>
+__device__ __forceinline__ void KeyScoreGrads(const AttentionGradArgs& args, const Sequence& sequence,
+                                              int head_row, int key_begin, int query_begin,
+                                              const float* probabilities, float (&gradients)[kI][kJ]) {
 #pragma unroll
   for (int j = 0; j < kJ; ++j) {
     const int column = ThreadX() + kSide * j, query = query_begin + column;
     const float row_sum = query < args.shape.positions ? args.row_sums[head_row + query] : 0.0f;
+    const KeyRange seen = KeysSeen<kOptions>(args.shape, sequence, query);
 #pragma unroll
     for (int i = 0; i < kI; ++i) {
       const int row = ThreadY() + kSide * i;
-      const bool visible = Visible(args.shape, query, key_begin + row);
-      gradients[i][j] = ScoreGrad(args.shape, visible, probabilities[row * (kColumns + kSkew) + column],
-                                  gradients[i][j], row_sum);
+      const bool visible = Visible<kOptions>(args.shape, seen, query, key_begin + row);
+      float p = probabilities[row * (kColumns + kSkew) + column], dp = gradients[i][j];
+      if (kOptions) dp = p < 0.0f ? 0.0f : dp * args.options.factor;
+      if (kOptions) p = fabsf(p);
+      gradients[i][j] = ScoreGrad(args.shape, visible, p, dp, row_sum);
     }
   }
 }
@@ -153,7 +172,7 @@ __device__ __forceinline__ void CapGradients(const AttentionShape& shape, const 
 }
 
 // dk and dv of a tile of keys: all queries that see one of them, one head after the other.
-template <typename T, int kHead, bool kCapped>
+template <typename T, int kHead, bool kCapped, bool kOptions>
 __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
     KeyGradKernel(AttentionGradArgs args, bool packed) {
   using Tile = AttentionTile<kHead>;
@@ -165,8 +184,18 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
   const HeadRows kv = RowsOfHead(shape, batch, kv_head, shape.kv_stride);
   const int key_begin = static_cast<int>(blockIdx.x) / all_heads * Tile::kRows;
   const int present = Smaller(Tile::kRows, positions - key_begin);
-  const int query_begin = Larger(0, key_begin - shape.after + 1) / Tile::kColumns * Tile::kColumns,
-            query_end = Smaller(positions, key_begin + present - 1 + shape.before);
+  int query_begin = Larger(0, key_begin - shape.after + 1) / Tile::kColumns * Tile::kColumns,
+      query_end = Smaller(positions, key_begin + present - 1 + shape.before);
+  Sequence sequence = {};
+  if constexpr (kOptions) {
+    sequence = SequenceOf(shape, args.options, batch);
+    if (sequence.segments != nullptr) {
+      const int begin = sequence.segments[key_begin].begin;
+      query_begin = Larger(query_begin, begin / Tile::kColumns * Tile::kColumns);
+      query_end = Smaller(query_end, sequence.segments[key_begin + present - 1].end);
+    }
+    if (key_begin >= sequence.length) query_end = 0;
+  }
   float* keys = DynamicShared<float>();
   float* values = keys + Tile::kRows * Tile::kStride;
   float* queries = values + Tile::kRows * Tile::kStride;
@@ -194,13 +223,18 @@ __global__ void __launch_bounds__(kAttentionThreads, kHead <= 128 ? 2 : 1)
       __syncthreads();
       float scores[Tile::kI][Tile::kJ];
       RowProducts<Tile::kStride>(keys, queries, Depth(shape), scores);
-      KeyProbabilities(args, head_row, slope2, key_begin, query, scores);
-      AddThrough<kHead, Tile::kColumns>(weights, scores, douts, dv);
+      KeyProbabilities<kOptions>(args, sequence, head_row, slope2, key_begin, query, scores);
+      AddThrough<kHead, Tile::kColumns, kOptions>(weights, scores, douts, dv);
       RowProducts<Tile::kStride>(values, douts, Depth(shape), scores);
-      KeyScoreGrads<Tile::kColumns>(args, head_row, key_begin, query, weights, scores);
+      KeyScoreGrads<Tile::kColumns, kOptions>(args, sequence, head_row, key_begin, query, weights, scores);
       if constexpr (kCapped) CapGradients<Tile::kStride>(shape, keys, queries, scores);
       AddThrough<kHead, Tile::kColumns>(weights, scores, queries, dk);
     }
+  }
+#pragma unroll
+  for (int i = 0; kOptions && i < Tile::kI; ++i) {
+#pragma unroll
+    for (int c = 0; c < Tile::kC; ++c) dv[i][c] *= args.options.factor;
   }
   StoreRows<T, kHead>(dk, static_cast<T*>(args.dk) + offset, kv.stride, present, size, packed);
   StoreRows<T, kHead>(dv, static_cast<T*>(args.dv) + offset, kv.stride, present, size, packed);
@@ -212,7 +246,7 @@ constexpr size_t GradSharedBytes() {
   return (2 * (Tile::kRows + Tile::kColumns) * Tile::kStride + Tile::kWeightFloats) * sizeof(float);
 }
 
-template <typename T, int kHead>
+template <typename T, int kHead, bool kOptions>
 int Backward(const AttentionGradArgs& args, StreamHandle stream) {
   using Tile = AttentionTile<kHead>;
   const AttentionShape& shape = args.shape;
@@ -228,18 +262,26 @@ int Backward(const AttentionGradArgs& args, StreamHandle stream) {
   LaunchShape launch = {.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.heads),
                         .block_x = kAttentionThreads,
                         .shared_bytes = GradSharedBytes<kHead>()};
-  if (const int failed = Launch(QueryGradKernel<T, kHead>, launch, stream, args, packed); failed != 0)
+  if (const int failed = Launch(QueryGradKernel<T, kHead, kOptions>, launch, stream, args, packed);
+      failed != 0)
     return failed;
   launch.grid_x = static_cast<unsigned>(tiles * shape.batch * shape.kv_heads);
-  return Launch(shape.softcap > 0.0f ? KeyGradKernel<T, kHead, true> : KeyGradKernel<T, kHead, false>, launch,
-                stream, args, packed);
+  return Launch(shape.softcap > 0.0f ? KeyGradKernel<T, kHead, true, kOptions>
+                                     : KeyGradKernel<T, kHead, false, kOptions>,
+                launch, stream, args, packed);
 }
 
 }  // namespace
 
 int AttentionGrad(const AttentionGradArgs& args, StreamHandle stream) {
+  if (const int error = FindSegments(args.options, args.shape.batch, args.shape.positions, stream);
+      error != 0)
+    return error;
   return WithFloatType(args.shape.dtype, [&]<typename T>() {
-    return WithHeadTile(args.shape.head_size, [&]<int kHead>() { return Backward<T, kHead>(args, stream); });
+    return WithHeadTile(args.shape.head_size, [&]<int kHead>() {
+      return args.options.any() ? Backward<T, kHead, true>(args, stream)
+                                : Backward<T, kHead, false>(args, stream);
+    });
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/backends/cuda/routines/attention.h"
 #include "runtime/backends/cuda/routines/element.h"
+#include "runtime/backends/cuda/routines/philox.h"
 #include "runtime/backends/cuda/routines/reduce.h"
 
 namespace ft::cuda {
@@ -132,8 +133,8 @@ __device__ __forceinline__ void RowProducts(const float* a, const float* b, int 
 }
 
 // sums[i] += weights[y + 16 i, :] x, in the columns of this thread; weights [*, kColumns], x [kColumns,
-// kHead].
-template <int kHead, int kColumns, int kI>
+// kHead]. kPositive: without those that are negative.
+template <int kHead, int kColumns, bool kPositive = false, int kI>
 __device__ __forceinline__ void AddWeightedRows(const float* weights, const float* x,
                                                 float (&sums)[kI][kHead / kSide]) {
   weights += ThreadY() * (kColumns + kSkew);
@@ -142,7 +143,11 @@ __device__ __forceinline__ void AddWeightedRows(const float* weights, const floa
   for (int k = 0; k < kColumns; k += 4) {
     Pack<float> left[kI];
 #pragma unroll
-    for (int i = 0; i < kI; ++i) left[i] = LoadPack(weights + kSide * (kColumns + kSkew) * i + k);
+    for (int i = 0; i < kI; ++i) {
+      left[i] = LoadPack(weights + kSide * (kColumns + kSkew) * i + k);
+#pragma unroll
+      for (int e = 0; kPositive && e < 4; ++e) left[i].at[e] = Max()(left[i].at[e], 0.0f);
+    }
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
 #pragma unroll
@@ -179,19 +184,94 @@ __device__ __forceinline__ void StoreWeights(const float (&values)[kI][kJ], floa
   }
 }
 
-// sums += values x, by way of `weights` in shared memory; x [kColumns, kHead].
-template <int kHead, int kColumns, int kI, int kJ, int kC>
+// sums += values x, by way of `weights` in shared memory; x [kColumns, kHead]. kPositive: see above.
+template <int kHead, int kColumns, bool kPositive = false, int kI, int kJ, int kC>
 __device__ __forceinline__ void AddThrough(float* weights, const float (&values)[kI][kJ], const float* x,
                                            float (&sums)[kI][kC]) {
   StoreWeights<kColumns>(values, weights);
   __syncwarp();
-  AddWeightedRows<kHead, kColumns>(weights, x, sums);
+  AddWeightedRows<kHead, kColumns, kPositive>(weights, x, sums);
   __syncwarp();  // the weights may be written again
 }
 
-__device__ __forceinline__ bool Visible(const AttentionShape& shape, int query, int key) {
+__device__ __forceinline__ int Smaller(int a, int b) { return a < b ? a : b; }
+__device__ __forceinline__ int Larger(int a, int b) { return a > b ? a : b; }
+
+// What is said of the keys of a block's sequence.
+struct Sequence {
+  int length;                     // keys behind it do not count
+  const SegmentBounds* segments;  // [positions]; nullptr: one segment
+};
+__device__ __forceinline__ Sequence SequenceOf(const AttentionShape& shape, const AttentionOptions& options,
+                                               int batch) {
+  return {options.lengths == nullptr ? shape.positions
+                                     : Smaller(Larger(options.lengths[batch], 0), shape.positions),
+          options.segments == nullptr ? nullptr : options.segments + int64_t{batch} * shape.positions};
+}
+
+// The keys from `first` up to `end`, which is not one of them, that a query sees: none where it is not behind
+// `first`, which may be negative. Kernels without options ask Visible instead.
+struct KeyRange {
+  int first, end;
+};
+template <bool kOptions>
+__device__ __forceinline__ KeyRange KeysSeen(const AttentionShape& shape, const Sequence& sequence,
+                                             int query) {
+  if (!kOptions || query >= shape.positions) return {0, 0};
+  KeyRange seen = {query - shape.before + 1, Smaller(sequence.length, query + shape.after)};
+  if (sequence.segments != nullptr) {
+    const SegmentBounds segment = sequence.segments[query];
+    seen = {Larger(seen.first, segment.begin), Smaller(seen.end, segment.end)};
+  }
+  return seen;
+}
+
+// `seen` are the query's.
+template <bool kOptions>
+__device__ __forceinline__ bool Visible(const AttentionShape& shape, const KeyRange& seen, int query,
+                                        int key) {
+  if (kOptions) return key >= seen.first && key < seen.end;
   return query < shape.positions && key < shape.positions && key > query - shape.before &&
          key - query < shape.after;
+}
+
+struct QueryAndKey {
+  int query, key;
+};
+// Which probabilities of a tile dropout keeps: bit n for the n-th that this thread owns, of query q and key
+// k, (q, k) = at(n). One at a time, so that the registers of the tiles stay what they are. `row` is that of
+// the head's first query in [batch, heads, positions].
+template <int kCount, typename At>
+__device__ __forceinline__ uint32_t KeptOfTile(const AttentionShape& shape, const AttentionOptions& options,
+                                               int row, const At& at) {
+  static_assert(kCount <= 32);
+  const PhiloxKey key = {static_cast<uint64_t>(options.rng[0]), options.stream,
+                         static_cast<uint32_t>(options.rng[1])};
+  const uint64_t rows = uint64_t{1} * shape.batch * shape.heads * shape.positions;
+  const uint64_t first = static_cast<uint64_t>(options.rng[2]) * rows;
+  uint32_t kept = 0;
+#pragma unroll 1
+  for (int n = 0; n < kCount; ++n) {
+    const QueryAndKey pair = at(n);
+    const uint64_t element = (first + row + pair.query) * shape.positions + pair.key;
+    const uint32_t word = Word(Philox(key, element / 4), static_cast<uint32_t>(element % 4));
+    if (word >> 8 >= options.threshold) kept |= 1u << n;
+  }
+  return kept;
+}
+// values[i][j], of query `query` + y + 16 i and key `key` + x + 16 j, by their factors.
+template <int kI, int kJ>
+__device__ __forceinline__ void DropTile(const AttentionShape& shape, const AttentionOptions& options,
+                                         int row, int query, int key, float (&values)[kI][kJ]) {
+  const uint32_t kept = KeptOfTile<kI * kJ>(shape, options, row, [=](int n) {
+    return QueryAndKey{query + ThreadY() + kSide * (n / kJ), key + ThreadX() + kSide * (n % kJ)};
+  });
+#pragma unroll
+  for (int i = 0; i < kI; ++i) {
+#pragma unroll
+    for (int j = 0; j < kJ; ++j)
+      values[i][j] = kept >> (i * kJ + j) & 1u ? values[i][j] * options.factor : 0.0f;
+  }
 }
 
 // The slope of a head, 0 where scores have no bias: BLOOM's (see ft.attention).
@@ -222,9 +302,6 @@ __device__ __forceinline__ int64_t RowOffset(const HeadRows& rows, int row) {
   return rows.offset + int64_t{row} * rows.stride;
 }
 
-__device__ __forceinline__ int Smaller(int a, int b) { return a < b ? a : b; }
-__device__ __forceinline__ int Larger(int a, int b) { return a > b ? a : b; }
-
 // The tile of queries of this block: tiles that see most keys come first.
 struct QueryTile {
   int batch_head;  // batch * heads + head
@@ -232,23 +309,32 @@ struct QueryTile {
   int begin, present;      // queries
   int key_begin, key_end;  // keys that some of them see, from a multiple of a tile's columns on
   float slope2;            // of the head, over ln 2
+  Sequence sequence;       // with options
 };
-template <int kRows, int kColumns>
-__device__ __forceinline__ QueryTile QueryTileOfBlock(const AttentionShape& shape) {
+template <int kRows, int kColumns, bool kOptions>
+__device__ __forceinline__ QueryTile QueryTileOfBlock(const AttentionShape& shape,
+                                                      const AttentionOptions& options) {
   const int all_heads = shape.batch * shape.heads;
   const int batch_head = static_cast<int>(blockIdx.x) % all_heads;
   const int batch = batch_head / shape.heads, head = batch_head % shape.heads;
   const int begin = static_cast<int>(gridDim.x - 1 - blockIdx.x) / all_heads * kRows;
   const int present = Smaller(kRows, shape.positions - begin);
-  return {batch_head,
-          RowsOfHead(shape, batch, head, shape.q_stride),
-          RowsOfHead(shape, batch, head / (shape.heads / shape.kv_heads), shape.kv_stride),
-          RowsOfHead(shape, batch, head, shape.heads * shape.head_size),
-          begin,
-          present,
-          Larger(0, begin - shape.before + 1) / kColumns * kColumns,
-          Smaller(shape.positions, begin + present - 1 + shape.after),
-          Slope(shape, head) * kLog2E};
+  QueryTile tile = {batch_head,
+                    RowsOfHead(shape, batch, head, shape.q_stride),
+                    RowsOfHead(shape, batch, head / (shape.heads / shape.kv_heads), shape.kv_stride),
+                    RowsOfHead(shape, batch, head, shape.heads * shape.head_size),
+                    begin,
+                    present,
+                    Larger(0, begin - shape.before + 1) / kColumns * kColumns,
+                    Smaller(shape.positions, begin + present - 1 + shape.after),
+                    Slope(shape, head) * kLog2E,
+                    {}};
+  if constexpr (kOptions) {
+    tile.sequence = SequenceOf(shape, options, batch);
+    tile.key_begin = Larger(0, KeysSeen<true>(shape, tile.sequence, begin).first) / kColumns * kColumns;
+    tile.key_end = KeysSeen<true>(shape, tile.sequence, begin + present - 1).end;
+  }
+  return tile;
 }
 
 // The head size in whole packs of 4 floats: rows in shared memory are zero beyond it.
