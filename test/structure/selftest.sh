@@ -17,7 +17,7 @@ PLANTED=(
   'memplan-sees-base;runtime/memplan/a.cc;#include <google/protobuf/message.h>'
   'plan-sees-base-and-memplan;runtime/plan/a.cc;#include "runtime/device/device.h"'
   'dialects-see-mlir;dialects/ft/a.cc;#include "runtime/plan/plan.h"'
-  'models-see-dialects;models/gpt2/a.cc;#include "compiler/shard/shard.h"'
+  'models-see-dialects;models/families/a.cc;#include "compiler/shard/shard.h"'
   'compiler-sees-plan-and-memplan;compiler/emit/a.cc;#include "runtime/executor/executor.h"'
   'cuda-in-its-backend;runtime/executor/a.cc;#include <cuda_runtime.h>'
   'cuda-in-its-backend;compiler/fuse/a.cc;#include <cublas_v2.h>'
