@@ -76,6 +76,19 @@ function(ft_batches out name)
   set(${out} ${result} PARENT_SCOPE)
 endfunction()
 
+# ft_collect(OUT FOLDER MACRO): sets OUT to the sources of FOLDER and writes FOLDER.inc with MACRO(name) for each, which calls
+# what all of them define: so a source is known by lying there. Each has a namespace of its own, since they are compiled together.
+function(ft_collect out folder macro)
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${folder}/*.cc)
+  set(FT_ROWS "")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    string(APPEND FT_ROWS "${macro}(${name})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${folder}.inc CONTENT "@FT_ROWS@" @ONLY)
+  set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
 # The precompiled header that fits, if one does.
 function(_ft_precompiled target)
   cmake_parse_arguments(ARG "MLIR;EXCEPTIONS;NO_PRECOMPILED;TEST" "" "" ${ARGN})

@@ -2,13 +2,16 @@
 
 #include "dialects/ft/dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "models/base/apply_overrides.h"
-#include "models/free_transformer/free_transformer.h"
-#include "models/gpt2/gpt2.h"
-#include "models/llama/llama.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Errc.h"
-#include "llvm/Support/Format.h"
+
+// One function of each file of families/ (CMakeLists.txt).
+#define FT_FAMILY(family)                                                                                    \
+  namespace ft::models::family {                                                                             \
+  void addModels(std::vector<ModelSpec> &models);                                                            \
+  }
+#include "models/families.inc"
+#undef FT_FAMILY
 
 namespace ft::models {
 namespace {
@@ -61,6 +64,14 @@ llvm::Error unknownPreset(const ModelSpec &spec, llvm::StringRef name) {
   return userError(spec.name + " has no preset \"" + name + "\"" + hint);
 }
 
+llvm::Error unknownOption(const ModelSpec &spec, const std::string &option) {
+  llvm::SmallVector<llvm::StringRef> others;
+  for (const ModelSpec &other : allModels())
+    if (takesOption(other, option))
+      others.push_back(other.name);
+  return userError(spec.name + ": --" + option + " is an option of " + llvm::join(others, ", ") + " only");
+}
+
 // Family and preset that the user means.
 llvm::Expected<std::pair<const ModelSpec *, const Preset *>> select(llvm::StringRef name,
                                                                     llvm::StringRef presetName) {
@@ -86,8 +97,13 @@ llvm::Expected<std::pair<const ModelSpec *, const Preset *>> select(llvm::String
 } // namespace
 
 const std::vector<ModelSpec> &allModels() {
-  static const std::vector<ModelSpec> models = {gpt2Spec(), llamaSpec(), freeTransformerSpec(),
-                                                baselineSpec()};
+  static const std::vector<ModelSpec> models = [] {
+    std::vector<ModelSpec> all;
+#define FT_FAMILY(family) family::addModels(all);
+#include "models/families.inc"
+#undef FT_FAMILY
+    return all;
+  }();
   return models;
 }
 
@@ -97,6 +113,9 @@ llvm::Expected<ResolvedModel> resolveModel(const std::string &name, const std::s
   if (!selected)
     return selected.takeError();
   auto [spec, chosen] = *selected;
+  for (const auto &[option, value] : overrides)
+    if (!takesOption(*spec, option))
+      return unknownOption(*spec, option);
   ResolvedModel resolved{spec, chosen->name, chosen->config};
   if (std::string error = applyOverrides(*spec, overrides, resolved.config); !error.empty())
     return userError(spec->name + ": " + error);
@@ -132,11 +151,17 @@ void listModels(llvm::raw_ostream &os) {
     os << "  preset        hidden  layers  heads/kv     ffn   vocab  context\n";
     for (const Preset &preset : spec.presets) {
       const ModelConfig &c = preset.config;
-      std::string heads = std::to_string(c.heads) + "/" + std::to_string(c.kvHeads);
-      os << "  " << llvm::left_justify(preset.name, 12) << llvm::format_decimal(c.hidden, 8)
-         << llvm::format_decimal(c.layers, 8) << llvm::right_justify(heads, 10)
-         << llvm::format_decimal(c.ffn, 8) << llvm::format_decimal(c.vocab, 8)
-         << llvm::format_decimal(c.context, 9) << "\n";
+      auto number = [&](int64_t value, unsigned width) {
+        os << llvm::right_justify(value > 0 ? std::to_string(value) : "-", width);
+      };
+      os << "  " << llvm::left_justify(preset.name, 12);
+      number(c.hidden, 8);
+      number(c.layers, 8);
+      os << llvm::right_justify(std::to_string(c.heads) + "/" + std::to_string(c.kvHeads), 10);
+      number(c.ffn, 8);
+      number(c.vocab, 8);
+      number(c.context, 9);
+      os << "\n";
     }
   }
 }

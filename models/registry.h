@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/base/model_spec.h"
+#include "models/base/options.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "dialects/ft/composites.h"
+#include "dialects/ft/elementwise.h"
 #include "dialects/ft/facts.h"
 #include "dialects/ft/signature.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -53,17 +54,20 @@ private:
         .Case([&](EmbeddingOp embedding) { return checkEmbedding(embedding); })
         .Case([&](RopeOp rope) { return checkRope(rope); })
         .Case([&](LayerNormOp norm) { return checkNorm(norm, "layer_norm", norm.getEps()); })
-        .Case([&](RmsNormOp norm) { return checkNorm(norm, "rms_norm", norm.getEps()); })
+        .Case([&](RmsNormOp norm) { return checkNorm(norm, kindOf(norm.getWeight()), norm.getEps()); })
+        .Case([&](QkNormOp norm) {
+          return failure(failed(checkNorm(norm, kindOf(norm.getWeight()), norm.getEps())) ||
+                         failed(expect(norm, &ModelFacts::qk_norm, std::string("head"))));
+        })
         .Case([&](AttentionOp attention) { return checkAttention(attention); })
         .Case([&](QkvAttentionOp attention) { return checkAttention(attention); })
         .Case([&](GeluOp gelu) {
           std::string name = gelu.getApproximate() == "tanh" ? "gelu_tanh" : "gelu";
           return expect(gelu, &ModelFacts::activation, name);
         })
-        .Case([&](SwigluOp swiglu) {
-          return failure(failed(expect(swiglu, &ModelFacts::activation, std::string("silu"))) ||
-                         failed(expect(swiglu, &ModelFacts::gated_mlp, true)));
-        })
+        .Case([&](SwigluOp swiglu) { return checkGate(swiglu, "silu"); })
+        .Case([&](GegluOp geglu) { return checkGate(geglu, "gelu"); })
+        .Case([&](GegluTanhOp geglu) { return checkGate(geglu, "gelu_tanh"); })
         .Case([&](DropoutOp dropout) { return checkDropout(dropout); })
         .Case([&](CallOp call) { return checkAll(calleeOf(call)); })
         .Default(success());
@@ -82,12 +86,26 @@ private:
     return success();
   }
 
+  LogicalResult checkGate(Operation *op, StringRef activation) {
+    return failure(failed(expect(op, &ModelFacts::activation, activation.str())) ||
+                   failed(expect(op, &ModelFacts::gated_mlp, true)));
+  }
+
+  /// Rope stands before the attention of its layer.
   LogicalResult checkRope(RopeOp op) {
+    bool slides = facts.rope_theta_sliding > 0 && facts.sliding_window > 0 &&
+                  (facts.sliding_layers.empty() || llvm::is_contained(facts.sliding_layers, attentions));
+    auto theta = slides ? &ModelFacts::rope_theta_sliding : &ModelFacts::rope_theta;
     return failure(failed(expect(op, &ModelFacts::positions, std::string("rope"))) ||
-                   failed(expect(op, &ModelFacts::rope_theta, op.getBase().convertToDouble())) ||
+                   failed(expect(op, theta, op.getBase().convertToDouble())) ||
                    failed(expectNone(op, &ModelFacts::rope_type)) ||
                    failed(expectNone(op, &ModelFacts::rope_fraction)) ||
                    failed(expectNone(op, &ModelFacts::layers_without_rope)));
+  }
+
+  static StringRef kindOf(Value weight) {
+    auto shift = weight.getDefiningOp<ShiftOp>();
+    return shift && shift.getParameter() == 1 ? "rms_norm_plus_one" : "rms_norm";
   }
 
   LogicalResult checkNorm(Operation *op, StringRef kind, const APFloat &eps) {
@@ -100,12 +118,14 @@ private:
     int64_t layer = attentions++;
     double softcap = op.getSoftcap() ? op.getSoftcap()->convertToDouble() : 0;
     double dropout = op.getRate() ? op.getRate()->convertToDouble() : 0;
-    return failure(failed(expect(op, &ModelFacts::num_heads, heads)) ||
-                   failed(expect(op, &ModelFacts::num_kv_heads, kvHeads)) ||
-                   failed(expect(op, &ModelFacts::head_size, size)) || failed(checkWindow(op, layer)) ||
-                   failed(checkScale(op, size)) ||
-                   failed(expect(op, &ModelFacts::attention_softcap, softcap)) || failed(checkBias(op)) ||
-                   failed(expect(op, &ModelFacts::attention_dropout, dropout)));
+    return failure(
+        failed(expect(op, &ModelFacts::num_heads, heads)) ||
+        failed(expect(op, &ModelFacts::num_kv_heads, kvHeads)) ||
+        failed(expect(op, &ModelFacts::head_size, size)) || failed(checkWindow(op, layer)) ||
+        failed(checkScale(op, size)) || failed(expect(op, &ModelFacts::attention_softcap, softcap)) ||
+        failed(checkBias(op)) ||
+        (facts.latent_bits == 0 && failed(expect(op, &ModelFacts::causal, bool(op.getCausal())))) ||
+        failed(expect(op, &ModelFacts::attention_dropout, dropout)));
   }
 
   template <typename Attention> LogicalResult checkWindow(Attention op, int64_t layer) {
@@ -162,7 +182,11 @@ private:
   /// The logits and the tokens read one parameter when the head is tied.
   LogicalResult checkHead() {
     for (CrossEntropyOp loss : forward.getOps<CrossEntropyOp>()) {
-      auto product = loss.getLogits().getDefiningOp<MatmulOp>();
+      Value logits = loss.getLogits();
+      auto cap = logits.getDefiningOp<SoftCapOp>();
+      if (failed(expect(loss, &ModelFacts::logit_softcap, cap ? cap.getParameter() : 0.0)))
+        return failure();
+      auto product = (cap ? cap.getA() : logits).getDefiningOp<MatmulOp>();
       auto head = product ? product.getB().getDefiningOp<GetOp>() : GetOp();
       if (!head || !embedded)
         continue;

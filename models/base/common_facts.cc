@@ -9,7 +9,7 @@ namespace ft::models {
   facts.num_layers = config.layers;
   facts.num_heads = config.heads;
   facts.num_kv_heads = config.kvHeads;
-  facts.head_size = config.hidden / config.heads;
+  facts.head_size = config.sizeOfHead();
   facts.intermediate_size = config.ffn;
   facts.max_positions = config.context;
   facts.norm_eps = config.normEps;

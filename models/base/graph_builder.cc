@@ -1,10 +1,12 @@
 #include "models/base/graph_builder.h"
 
 #include <cassert>
+#include <numeric>
+#include <utility>
 
-#include "dialects/ft/elementwise.h"
+#include "dialects/ft/composites.h"
 #include "dialects/ft/facts.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "dialects/ft/signature.h"
 
 namespace ft::models {
 namespace {
@@ -12,9 +14,9 @@ namespace {
 using mlir::RankedTensorType;
 using mlir::Value;
 
-llvm::ArrayRef<int64_t> shapeOf(Value value) {
-  return mlir::cast<RankedTensorType>(value.getType()).getShape();
-}
+RankedTensorType typeOf(Value value) { return mlir::cast<RankedTensorType>(value.getType()); }
+
+llvm::ArrayRef<int64_t> shapeOf(Value value) { return typeOf(value).getShape(); }
 
 RankedTensorType f32(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, mlir::Float32Type::get(context));
@@ -33,39 +35,47 @@ mlir::Location nameLocation(mlir::MLIRContext &context, llvm::StringRef name) {
 GraphBuilder::GraphBuilder(mlir::MLIRContext &context, const ModelIdentity &identity,
                            const ModelConfig &config)
     : module(mlir::ModuleOp::create(mlir::UnknownLoc::get(&context))), moduleBuilder(&context),
-      builder(&context), location(mlir::UnknownLoc::get(&context)), dropoutRate(config.dropout) {
+      builder(&context), location(mlir::UnknownLoc::get(&context)), batch(config.batch), seq(config.seq),
+      dropoutRate(config.dropout) {
   auto set = [&](llvm::StringRef name, mlir::Attribute value) { (*module)->setAttr(name, value); };
   set(mlir::ft::kModelAttr, builder.getStringAttr(identity.model));
   set(mlir::ft::kPresetAttr, builder.getStringAttr(identity.preset));
   set(mlir::ft::kBasePrefixAttr, builder.getStringAttr(identity.basePrefix));
   set(mlir::ft::kBatchAttr, builder.getI64IntegerAttr(config.batch));
-  set(mlir::ft::kSeqLenAttr, builder.getI64IntegerAttr(config.seq));
-  set(mlir::ft::kVocabSizeAttr, builder.getI64IntegerAttr(config.vocab));
+  if (config.seq > 0)
+    set(mlir::ft::kSeqLenAttr, builder.getI64IntegerAttr(config.seq));
+  if (config.vocab > 0)
+    set(mlir::ft::kVocabSizeAttr, builder.getI64IntegerAttr(config.vocab));
   set(mlir::ft::kFactsAttr, mlir::ft::factsToAttr(&context, identity.facts));
 
   moduleBuilder.setInsertionPointToEnd(module->getBody());
-  mlir::Type ids = i32(&context, {config.batch, config.seq});
-  auto type = builder.getFunctionType({ids, ids}, {f32(&context, {})});
-  auto forward = mlir::func::FuncOp::create(moduleBuilder, location, mlir::ft::kForwardFunction, type);
+  forward = mlir::func::FuncOp::create(moduleBuilder, location, mlir::ft::kForwardFunction,
+                                       builder.getFunctionType({}, {}));
   moduleBuilder.setInsertionPoint(forward);
-  body = forward.addEntryBlock();
-  body->getArgument(0).setLoc(nameLocation(context, "tokens"));
-  body->getArgument(1).setLoc(nameLocation(context, "targets"));
-  builder.setInsertionPointToEnd(body);
-}
-
-template <typename OpType, typename... Args> OpType GraphBuilder::create(Args &&...args) {
-  auto op = OpType::create(builder, location, std::forward<Args>(args)...);
-  if (layer)
-    mlir::ft::setLayer(op, layer);
-  return op;
+  builder.setInsertionPointToEnd(forward.addEntryBlock());
 }
 
 void GraphBuilder::enterLayer(llvm::StringRef name) { layer = builder.getStringAttr(name); }
 
-Value GraphBuilder::tokens() { return body->getArgument(0); }
+Value GraphBuilder::input(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, mlir::Type element) {
+  Value &known = inputs[name];
+  if (!known) {
+    auto type = RankedTensorType::get(shape, element ? element : builder.getI32Type());
+    known = forward.getBody().front().addArgument(type, nameLocation(*builder.getContext(), name));
+    inputNames.push_back(name.str());
+  }
+  return known;
+}
 
-Value GraphBuilder::targets() { return body->getArgument(1); }
+Value GraphBuilder::tokens() { return input(mlir::ft::kTokensInput, {batch, seq}); }
+
+Value GraphBuilder::targets() { return input(mlir::ft::kTargetsInput, {batch, seq}); }
+
+Value GraphBuilder::classLabels(llvm::ArrayRef<int64_t> shape) {
+  llvm::SmallVector<int64_t> whole = {batch};
+  whole.append(shape.begin(), shape.end());
+  return convert(input("labels", whole, builder.getI64Type()), builder.getI32Type());
+}
 
 Value GraphBuilder::parameter(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, Init init) {
   mlir::MLIRContext *context = builder.getContext();
@@ -78,6 +88,18 @@ Value GraphBuilder::parameter(llvm::StringRef name, llvm::ArrayRef<int64_t> shap
   assert(isNew && "a parameter is declared twice");
   (void)isNew;
   return read(name);
+}
+
+Value GraphBuilder::linear(const std::string &name, Value x, int64_t out, bool bias) {
+  Value weight = parameter(name + ".weight", {out, shapeOf(x).back()}, Init::normal(kInitDeviation));
+  Value added = bias ? parameter(name + ".bias", {out}, Init::constant(0)) : Value();
+  return matmulTransposed(x, weight, added);
+}
+
+Value GraphBuilder::ownLayerNorm(const std::string &name, Value x, double eps) {
+  int64_t width = shapeOf(x).back();
+  Value weight = parameter(name + ".weight", {width}, Init::constant(1));
+  return layerNorm(x, weight, parameter(name + ".bias", {width}, Init::constant(0)), eps);
 }
 
 Value GraphBuilder::read(llvm::StringRef name) {
@@ -99,6 +121,27 @@ void GraphBuilder::addAlias(llvm::StringRef name, llvm::StringRef alias) {
 Value GraphBuilder::named(llvm::StringRef name, Value value) {
   value.setLoc(nameLocation(*builder.getContext(), name));
   return value;
+}
+
+Value GraphBuilder::composite(llvm::StringRef name, mlir::ValueRange operands,
+                              llvm::function_ref<Value(mlir::ValueRange)> body) {
+  mlir::func::FuncOp &function = composites[name];
+  if (!function) {
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    mlir::StringAttr outside = std::exchange(layer, mlir::StringAttr());
+    llvm::SmallVector<mlir::Type> types(operands.getTypes());
+    function = mlir::func::FuncOp::create(moduleBuilder, location, name, builder.getFunctionType(types, {}));
+    function.setPrivate();
+    function->setAttr(mlir::ft::kCompositeAttr, builder.getUnitAttr());
+    builder.setInsertionPointToEnd(function.addEntryBlock());
+    Value result = body(function.getArguments());
+    mlir::func::ReturnOp::create(builder, location, result);
+    function.setFunctionType(builder.getFunctionType(types, result.getType()));
+    layer = outside;
+  }
+  return create<mlir::ft::CallOp>(function.getFunctionType().getResults(), function.getSymName(), operands,
+                                  mlir::DenseI64ArrayAttr())
+      .getResult(0);
 }
 
 RankedTensorType GraphBuilder::withLast(Value x, int64_t extent) {
@@ -142,11 +185,9 @@ Value GraphBuilder::rmsNorm(Value x, Value weight, double eps) {
   return create<mlir::ft::RmsNormOp>(x.getType(), x, weight, builder.getF64FloatAttr(eps));
 }
 
-Value GraphBuilder::add(Value a, Value b) { return create<mlir::ft::AddOp>(mlir::ValueRange{a, b}); }
+Value GraphBuilder::add(Value a, Value b) { return map<mlir::ft::AddOp>({a, b}); }
 
-Value GraphBuilder::scale(Value x, double factor) {
-  return create<mlir::ft::ScaleOp>(mlir::ValueRange(x), factor);
-}
+Value GraphBuilder::scale(Value x, double factor) { return map<mlir::ft::ScaleOp>(x, factor); }
 
 Value GraphBuilder::dropout(Value x) {
   if (dropoutRate == 0)
@@ -156,9 +197,52 @@ Value GraphBuilder::dropout(Value x) {
                                      builder.getI64IntegerAttr(nextDropoutStream++));
 }
 
-Value GraphBuilder::broadcast(Value x, llvm::ArrayRef<int64_t> shape) {
-  return create<mlir::ft::BroadcastOp>(f32(builder.getContext(), shape), x);
+Value GraphBuilder::softmax(Value x) { return create<mlir::ft::SoftmaxOp>(x.getType(), x); }
+
+Value GraphBuilder::qkNorm(Value x, Value weight, int64_t heads, double eps) {
+  return create<mlir::ft::QkNormOp>(x.getType(), x, weight, builder.getI64IntegerAttr(heads),
+                                    builder.getF64FloatAttr(eps));
 }
+
+Value GraphBuilder::broadcast(Value x, llvm::ArrayRef<int64_t> shape) {
+  return create<mlir::ft::BroadcastOp>(typeOf(x).clone(shape), x);
+}
+
+Value GraphBuilder::reshape(Value x, llvm::ArrayRef<int64_t> shape) {
+  return create<mlir::ft::ReshapeOp>(typeOf(x).clone(shape), x);
+}
+
+Value GraphBuilder::transpose(Value x, llvm::ArrayRef<int64_t> permutation) {
+  llvm::SmallVector<int64_t> shape;
+  for (int64_t from : permutation)
+    shape.push_back(shapeOf(x)[from]);
+  return create<mlir::ft::TransposeOp>(typeOf(x).clone(shape), x, permutation);
+}
+
+Value GraphBuilder::slice(Value x, llvm::ArrayRef<int64_t> begin, llvm::ArrayRef<int64_t> shape) {
+  return create<mlir::ft::SliceOp>(typeOf(x).clone(shape), x, begin);
+}
+
+Value GraphBuilder::concat(mlir::ValueRange parts, int64_t axis) {
+  llvm::SmallVector<int64_t> shape(shapeOf(parts[0]));
+  for (Value part : parts.drop_front())
+    shape[axis] += shapeOf(part)[axis];
+  return create<mlir::ft::ConcatOp>(typeOf(parts[0]).clone(shape), parts, axis);
+}
+
+Value GraphBuilder::sum(Value x, llvm::ArrayRef<int64_t> dims) {
+  llvm::SmallVector<int64_t> shape;
+  for (auto [i, extent] : llvm::enumerate(shapeOf(x)))
+    if (!llvm::is_contained(dims, static_cast<int64_t>(i)))
+      shape.push_back(extent);
+  return create<mlir::ft::ReduceOp>(typeOf(x).clone(shape), x, "sum", dims);
+}
+
+Value GraphBuilder::convert(Value x, mlir::Type element) {
+  return create<mlir::ft::ConvertOp>(typeOf(x).clone(element), x);
+}
+
+Value GraphBuilder::toFloat(Value x) { return convert(x, builder.getF32Type()); }
 
 llvm::SmallVector<Value> GraphBuilder::split(Value x, int64_t parts) {
   llvm::SmallVector<mlir::Type> types(parts, withLast(x, shapeOf(x).back() / parts));
@@ -182,20 +266,37 @@ Value GraphBuilder::rope(Value x, int64_t heads, double base) {
 
 Value GraphBuilder::attention(Value q, Value k, Value v, int64_t heads, int64_t kvHeads,
                               const AttentionOptions &options) {
+  auto real = [&](double value) { return value == 0 ? mlir::FloatAttr() : builder.getF64FloatAttr(value); };
+  auto window = options.window == 0 ? mlir::IntegerAttr() : builder.getI64IntegerAttr(options.window);
   auto lse = f32(builder.getContext(), {shapeOf(q)[0], heads, shapeOf(q)[1]});
   bool drops = options.dropout && dropoutRate > 0;
   Value numbers = drops ? rng() : Value();
-  auto rate = drops ? builder.getF64FloatAttr(dropoutRate) : mlir::FloatAttr();
   auto stream = drops ? builder.getI64IntegerAttr(nextDropoutStream++) : mlir::IntegerAttr();
-  auto op = create<mlir::ft::AttentionOp>(q.getType(), lse, q, k, v, options.lengths, options.segments,
-                                          numbers, heads, kvHeads, options.causal,
-                                          /*window=*/mlir::IntegerAttr(), /*scale=*/mlir::FloatAttr(),
-                                          /*softcap=*/mlir::FloatAttr(), /*alibi=*/false, rate, stream);
-  return op.getOut();
+  return create<mlir::ft::AttentionOp>(q.getType(), lse, q, k, v, options.lengths, options.segments, numbers,
+                                       heads, kvHeads, options.causal, window, real(options.scale),
+                                       real(options.softcap), /*alibi=*/false,
+                                       real(drops ? dropoutRate : 0), stream)
+      .getOut();
 }
 
-Value GraphBuilder::crossEntropy(Value logits) {
-  return create<mlir::ft::CrossEntropyOp>(f32(builder.getContext(), {}), logits, targets());
+Value GraphBuilder::crossEntropy(Value logits, Value targets) {
+  return create<mlir::ft::CrossEntropyOp>(f32(builder.getContext(), {}), logits, targets);
+}
+
+Value GraphBuilder::largest(Value x, int64_t count) {
+  llvm::SmallVector<int64_t> shape(shapeOf(x));
+  shape.back() = count;
+  return create<mlir::ft::ArgsortOp>(i32(builder.getContext(), shape), x, /*descending=*/true);
+}
+
+Value GraphBuilder::accuracy(Value logits, Value targets) {
+  llvm::SmallVector<int64_t> dims(shapeOf(targets).size());
+  std::iota(dims.begin(), dims.end(), 0);
+  Value best = reshape(largest(logits, 1), shapeOf(targets));
+  Value right = sum(toFloat(map<mlir::ft::EqOp>({best, targets})), dims);
+  // 1 where a target is 0 or more.
+  Value counted = map<mlir::ft::ClampOp>(map<mlir::ft::ShiftOp>(targets, 1.0), {0.0, 1.0});
+  return map<mlir::ft::DivOp>({right, sum(toFloat(counted), dims)});
 }
 
 Value GraphBuilder::sampleBits(Value logits, Value rng, int64_t stream) {
@@ -211,8 +312,25 @@ Value GraphBuilder::bitsKl(Value logits, double kappa) {
   return create<mlir::ft::BitsKlOp>(f32(builder.getContext(), {}), logits, builder.getF64FloatAttr(kappa));
 }
 
+void GraphBuilder::output(llvm::StringRef name, Value value) {
+  outputs.push_back({name.str(), named(name, value)});
+}
+
 mlir::OwningOpRef<mlir::ModuleOp> GraphBuilder::finish(Value loss) {
-  mlir::func::ReturnOp::create(builder, location, loss);
+  llvm::SmallVector<Value> results = {loss};
+  for (const auto &[name, value] : outputs)
+    results.push_back(value);
+  auto end = mlir::func::ReturnOp::create(builder, location, results);
+  forward.setFunctionType(
+      builder.getFunctionType(forward.getBody().getArgumentTypes(), end.getOperandTypes()));
+  for (auto [i, output] : llvm::enumerate(outputs))
+    forward.setResultAttr(i + 1, mlir::ft::kOutputAttr, builder.getStringAttr(output.first));
+  // Tokens and targets need no names.
+  bool usual = inputNames.size() == 2 && inputNames[0] == mlir::ft::kTokensInput &&
+               inputNames[1] == mlir::ft::kTargetsInput;
+  if (!usual)
+    for (auto [i, name] : llvm::enumerate(inputNames))
+      forward.setArgAttr(i, mlir::ft::kInputAttr, builder.getStringAttr(name));
   return std::move(module);
 }
 

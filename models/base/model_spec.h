@@ -13,10 +13,10 @@ struct ModelSpec {
   std::string name;    // "llama"
   std::string summary; // one line
   std::vector<Preset> presets;
-  bool groupedQueries = false; // kv heads may be fewer than heads
-  bool latent = false;         // has latentBits, beta, kappa
+  std::vector<std::string> options; // of ftc model, besides --batch (models/base/options.h)
 
-  // What this family alone demands of a config that passed the general checks: one line, or empty.
+  // What this family alone demands of a config that passed the general checks: one line, or empty. May be
+  // null.
   std::string (*check)(const ModelConfig &config);
 
   // Builds the forward graph of a checked config.

@@ -16,7 +16,7 @@ namespace ft {
 // thing has; only other values are written. Rope is as transformers' ROPE_INIT_FUNCTIONS define it.
 struct ModelFacts {
   std::string model_type;  // as transformers calls the family that would load the weights: "gpt2", "llama"
-  int64_t vocab_size = 0;
+  int64_t vocab_size = 0;  // 0: no tokens
   int64_t hidden_size = 0;
   int64_t num_layers = 0;
   int64_t num_heads = 0;
@@ -27,6 +27,7 @@ struct ModelFacts {
 
   std::string positions = "rope";  // "rope", "learned"
   double rope_theta = 0;           // with rope only, as all that follows of rope
+  double rope_theta_sliding = 0;   // of layers with the sliding window; 0: the same
   std::string rope_type = "default";
   double rope_factor = 1;            // the context is so many times longer than that of training
   double rope_low_freq_factor = 0;   // llama3
@@ -48,6 +49,7 @@ struct ModelFacts {
   bool mlp_bias = false;
   std::string qk_norm = "none";  // norm of queries and keys: over each head, or over the whole projection
   bool tied_head = false;
+  bool causal = true;  // attention sees no later position
 
   int64_t sliding_window = 0;             // a position sees so many up to its own; 0: all
   std::vector<int64_t> sliding_layers;    // those with the window; empty: all
@@ -58,6 +60,17 @@ struct ModelFacts {
   double embedding_multiplier = 1;
   double residual_multiplier = 1;  // of what is added to the residual stream
   double logit_multiplier = 1;
+
+  int64_t num_experts = 0;  // of each layer; intermediate_size is that of each
+  int64_t experts_per_token = 0;
+  bool normalized_routing = false;  // the weights of a token's experts sum to 1
+  double router_loss = 0;           // weight of the load-balancing loss, in training only
+
+  int64_t num_labels = 0;   // of a classifier; 0: the head is one of language
+  int64_t token_types = 0;  // rows of their table
+  int64_t image_size = 0;   // pixels of a side
+  int64_t patch_size = 0;
+  int64_t num_channels = 0;
 
   double embedding_dropout = 0;  // in training only
   double residual_dropout = 0;

@@ -63,12 +63,12 @@ class Comparer {
           result.differences.push_back(Describe(field));
           break;
         case kNote:
-          if (!dropout_.empty()) dropout_ += "; ";
-          dropout_ += Describe(field);
+          if (!training_.empty()) training_ += "; ";
+          training_ += Describe(field);
           break;
       }
     }
-    if (!dropout_.empty()) result.notes.push_back("is trained with another dropout: " + dropout_);
+    if (!training_.empty()) result.notes.push_back("is trained differently: " + training_);
     AddNotes(result.notes);
   }
 
@@ -94,7 +94,9 @@ class Comparer {
       return Window(file_) == Window(model_) ? kPassedOver : kDifference;
     if (member == FactMember(&ModelFacts::sliding_layers))
       return Window(file_) > 0 && Window(model_) > 0 ? kDifference : kPassedOver;
-    return field.name.ends_with("_dropout") ? kNote : kDifference;
+    const bool in_training =
+        field.name.ends_with("_dropout") || member == FactMember(&ModelFacts::router_loss);
+    return in_training ? kNote : kDifference;
   }
 
   std::string Describe(const FactField& field) const {
@@ -118,7 +120,7 @@ class Comparer {
   const ModelFacts& model_;
   const ModelFacts& file_;
   const int64_t seq_len_;
-  std::string dropout_;
+  std::string training_;
 };
 
 std::string KnownFamilies() {
@@ -156,7 +158,7 @@ absl::StatusOr<ConfigComparison> CompareConfig(const std::string& path, const Mo
   ConfigReader reader(config, type->get<std::string>());
   family->read(reader);
   Comparer(reader, model, seq_len).Compare(result);
-  if (!reader.Flag("is_causal").value_or(true))
+  if (reader.facts().causal && !reader.Flag("is_causal").value_or(true))
     result.differences.push_back(
         "is_causal is false: its attention sees later positions, the model's does not");
   for (std::string& fault : reader.TakeFaults()) result.differences.push_back(std::move(fault));

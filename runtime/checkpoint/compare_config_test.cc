@@ -158,7 +158,7 @@ TEST(CompareConfigTest, EveryFactIsCompared) {
     for (const char* version : kVersions) {
       const ConfigComparison result = Compare(PathOf(version, "llama"), model);
       const std::string all = fmt::format("{}", fmt::join(result.differences, "; "));
-      const bool dropout = field.name.ends_with("_dropout");
+      const bool dropout = field.name.ends_with("_dropout") || field.name == "router_loss";
       EXPECT_EQ(result.notes.size(), dropout ? 1u : 0u) << field.name;
       if (dropout || field.name == "model_type" || field.name == "max_positions") {
         EXPECT_EQ(all, "") << field.name;
@@ -179,7 +179,7 @@ TEST(CompareConfigTest, Dropout) {
     const ConfigComparison result = Compare(PathOf(version, "gpt2"), model);
     EXPECT_EQ(result.differences, Lines());
     EXPECT_EQ(result.notes,
-              Lines{"is trained with another dropout: embd_pdrop is 0.1, the model's embedding_dropout is 0; "
+              Lines{"is trained differently: embd_pdrop is 0.1, the model's embedding_dropout is 0; "
                     "resid_pdrop is 0.1, the model's residual_dropout is 0; attn_pdrop is 0.1, the model's "
                     "attention_dropout is 0"});
   }

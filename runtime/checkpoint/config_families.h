@@ -1,8 +1,10 @@
 // Which keys of a config.json mean what, family by family, as transformers' config classes and modules have
-// it; and of the free_transformer, which is ours alone.
+// it: a file each in families/, which the build collects.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "runtime/checkpoint/config_reader.h"
@@ -12,8 +14,11 @@ namespace ft {
 // What transformers calls a model_type.
 struct ConfigFamily {
   std::string_view model_type;
+  std::string_view architecture;  // transformers' class; empty: `write` says it, or there is none
   // Reads every key that changes what the model computes, absent ones with the default of the config class.
   void (*read)(ConfigReader& config);
+  // Writes them, for transformers 4 and 5.
+  void (*write)(const ModelFacts& facts, nlohmann::json& config);
 };
 
 absl::Span<const ConfigFamily> ConfigFamilies();

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "runtime/base/printable.h"
@@ -182,6 +183,14 @@ std::optional<std::vector<std::string>> ConfigReader::Texts(std::string_view key
   return list;
 }
 
+std::optional<int64_t> ConfigReader::Size(std::string_view key) {
+  const json* value = Find(key);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  if (value->is_object()) return static_cast<int64_t>(value->size());
+  WrongType(key, "an object");
+  return std::nullopt;
+}
+
 bool ConfigReader::Enter(std::string_view key) {
   const json* value = Find(key);
   if (value == nullptr || SaysNothing(*value)) return false;
@@ -189,15 +198,16 @@ bool ConfigReader::Enter(std::string_view key) {
     WrongType(key, "an object");
     return false;
   }
-  entered_.insert(std::string(key));
+  entered_.insert(FullName(key));
+  outside_.push_back({object_, prefix_});
+  prefix_ = FullName(key) + ".";
   object_ = value;
-  prefix_ = std::string(key) + ".";
   return true;
 }
 
 void ConfigReader::Leave() {
-  object_ = &config_;
-  prefix_.clear();
+  std::tie(object_, prefix_) = outside_.back();
+  outside_.pop_back();
 }
 
 void ConfigReader::Ignore(std::initializer_list<std::string_view> keys) {
@@ -210,10 +220,11 @@ std::string ConfigReader::Origin(const FactField& field) const {
   if (source == sources_.end() || source->second.empty())
     return fmt::format("{} is {} in every {}", field.name, value, model_type());
   const std::string& key = source->second;
-  const size_t dot = key.find('.');
   const json* object = &config_;
-  if (dot != std::string::npos) object = &config_.at(key.substr(0, dot));
-  const auto found = object->find(dot == std::string::npos ? key : key.substr(dot + 1));
+  size_t begin = 0;
+  for (size_t dot; (dot = key.find('.', begin)) != std::string::npos; begin = dot + 1)
+    object = &object->at(key.substr(begin, dot - begin));
+  const auto found = object->find(key.substr(begin));
   if (found == object->end())
     return fmt::format("{} is not there, for a {} that is {} {}", key, model_type(), field.name, value);
   const std::string said = JsonText(*found);
@@ -227,7 +238,7 @@ void ConfigReader::FindUnknownKeys(const json& object, const std::string& prefix
   for (const auto& [key, value] : object.items()) {
     const std::string name = prefix + key;
     if (understood_.contains(name)) {
-      if (prefix.empty() && entered_.contains(name)) FindUnknownKeys(value, name + ".");
+      if (entered_.contains(name)) FindUnknownKeys(value, name + ".");
       continue;
     }
     if (SaysNothing(value) || (prefix.empty() && IsInertKey(key))) continue;

@@ -44,11 +44,12 @@ class ConfigReader {
   std::optional<std::string> Text(std::string_view key);
   std::optional<std::vector<int64_t>> Numbers(std::string_view key);
   std::optional<std::vector<std::string>> Texts(std::string_view key);
+  std::optional<int64_t> Size(std::string_view key);  // keys of an object
   bool IsNull(std::string_view key) const;
   bool Has(std::string_view key) const;
 
   // From here to Leave() keys are those of the object under `key`, all of which must be understood too.
-  // False, and nothing is entered, when there is no such object.
+  // False, and nothing is entered, when there is no such object. Objects of objects are entered from inside.
   bool Enter(std::string_view key);
   void Leave();
 
@@ -82,8 +83,9 @@ class ConfigReader {
   void FindUnknownKeys(const nlohmann::json& object, const std::string& prefix);
 
   const nlohmann::json& config_;
-  const nlohmann::json* object_;  // what keys are looked up in
-  std::string prefix_;            // of it: "rope_parameters."
+  const nlohmann::json* object_;                                        // what keys are looked up in
+  std::string prefix_;                                                  // of it: "rope_parameters."
+  std::vector<std::pair<const nlohmann::json*, std::string>> outside_;  // both, of the objects around it
   ModelFacts facts_;
   std::set<std::string, std::less<>> understood_;    // full names
   std::set<std::string, std::less<>> entered_;       // those of objects

@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace ft {
+
+using nlohmann::json;
+
 namespace {
 
 std::string RopeType(ConfigReader& config) {
@@ -58,6 +63,27 @@ void ReadNumber(ConfigReader& config, std::string_view object, std::string_view 
   }
 }
 
+// The keys of a type that transformers computes from numbers alone; of any other (longrope has tables) there
+// are none, and reading back finds that.
+json RopeScaling(const ModelFacts& facts) {
+  const std::string& type = facts.rope_type;
+  json scaling = json::object();
+  if (type != "linear" && type != "dynamic" && type != "llama3" && type != "yarn") return scaling;
+  scaling["rope_type"] = type;
+  scaling["factor"] = facts.rope_factor;
+  if (type == "linear") return scaling;
+  scaling["original_max_position_embeddings"] = facts.rope_original_positions;
+  if (type == "llama3") {
+    scaling["low_freq_factor"] = facts.rope_low_freq_factor;
+    scaling["high_freq_factor"] = facts.rope_high_freq_factor;
+  } else if (type == "yarn") {
+    scaling["beta_fast"] = facts.rope_beta_fast;
+    scaling["beta_slow"] = facts.rope_beta_slow;
+    if (facts.rope_attention_factor != 0) scaling["attention_factor"] = facts.rope_attention_factor;
+  }
+  return scaling;
+}
+
 }  // namespace
 
 void ReadRope(ConfigReader& config, double theta) {
@@ -75,6 +101,54 @@ void ReadRope(ConfigReader& config, double theta) {
   }
   ReadNumber(config, object, "rope_theta", &ModelFacts::rope_theta, theta);
   ReadNumber(config, object, "partial_rotary_factor", &ModelFacts::rope_fraction, 1);
+}
+
+void WriteRope(const ModelFacts& facts, json& config) {
+  json scaling = RopeScaling(facts);
+  config["rope_theta"] = facts.rope_theta;
+  config["rope_scaling"] = scaling.empty() ? json(nullptr) : scaling;
+  if (scaling.empty()) scaling["rope_type"] = "default";
+  scaling["rope_theta"] = facts.rope_theta;
+  config["rope_parameters"] = std::move(scaling);
+}
+
+void ReadRopeByLayer(ConfigReader& config, double theta, double sliding_theta) {
+  config.Set(&ModelFacts::positions, std::string("rope"));
+  const bool old_names = config.Has("rope_theta") || config.Has("rope_local_base_freq");
+  if (config.Enter("rope_scaling")) {
+    ReadScaling(config);
+    config.Leave();
+  }
+  config.Read("rope_theta", &ModelFacts::rope_theta, theta, theta);
+  config.Read("rope_local_base_freq", &ModelFacts::rope_theta_sliding, sliding_theta, sliding_theta);
+  const ModelFacts before = config.facts();
+  if (config.Enter("rope_parameters")) {
+    if (config.Enter("full_attention")) {
+      ReadScaling(config);
+      config.Read("rope_theta", &ModelFacts::rope_theta, theta);
+      config.Leave();
+    }
+    if (config.Enter("sliding_attention")) {
+      if (const std::string type = config.Text("rope_type").value_or("default"); type != "default")
+        config.Fault(fmt::format("rope_parameters.sliding_attention.rope_type is {}, which is not understood",
+                                 QuotedText(type)));
+      config.Read("rope_theta", &ModelFacts::rope_theta_sliding, sliding_theta);
+      config.Leave();
+    }
+    config.Leave();
+    if (old_names && config.facts() != before)
+      config.Fault("rope_theta, rope_local_base_freq and rope_parameters differ; which is meant?");
+  }
+  if (config.facts().rope_theta_sliding == config.facts().rope_theta)
+    config.Set(&ModelFacts::rope_theta_sliding, 0.0, "rope_local_base_freq");
+}
+
+void WriteRopeByLayer(const ModelFacts& facts, json& config) {
+  WriteRope(facts, config);
+  const double sliding = facts.rope_theta_sliding > 0 ? facts.rope_theta_sliding : facts.rope_theta;
+  config["rope_local_base_freq"] = sliding;
+  config["rope_parameters"] = {{"full_attention", config["rope_parameters"]},
+                               {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", sliding}}}};
 }
 
 void ReadSlidingLayers(ConfigReader& config, int64_t window, std::string_view window_key,
@@ -103,6 +177,19 @@ void ReadSlidingLayers(ConfigReader& config, int64_t window, std::string_view wi
   config.Set(&ModelFacts::sliding_window, sliding.empty() ? 0 : window, window_key);
   if (window > 0 && static_cast<int64_t>(sliding.size()) < layers)
     config.Set(&ModelFacts::sliding_layers, std::move(sliding), "layer_types");
+}
+
+bool Slides(const ModelFacts& facts, int64_t layer) {
+  const std::vector<int64_t>& sliding = facts.sliding_layers;
+  return facts.sliding_window > 0 &&
+         (sliding.empty() || std::binary_search(sliding.begin(), sliding.end(), layer));
+}
+
+void WriteSlidingLayers(const ModelFacts& facts, json& config) {
+  config["sliding_window"] = facts.sliding_window > 0 ? json(facts.sliding_window) : json(nullptr);
+  json& types = config["layer_types"] = json::array();
+  for (int64_t layer = 0; layer < facts.num_layers; ++layer)
+    types.push_back(Slides(facts, layer) ? "sliding_attention" : "full_attention");
 }
 
 }  // namespace ft

@@ -35,7 +35,7 @@ MIN_OVERFLOW_MARGIN = 0.01  # of the largest element to the largest half: roundi
 def fingerprint(model):
     """Per parameter [sum, l2 norm] of the elements that compare.py looks at, in float64."""
     result = {}
-    for name, p in reference.inner(model).named_parameters():
+    for name, p in reference.named_parameters(model):
         data = torch.tensor(compare.determined(name, p.detach().double().flatten().tolist()), dtype=torch.float64)
         result[name] = [data.sum().item(), data.norm().item()]
     return result
@@ -127,7 +127,8 @@ def main():
     tokens = np.frombuffer((HERE / "corpus.txt").read_bytes(), dtype=np.uint8)
     wrong = []
     for name in args.names:
-        result = (mixed_golden if name in MIXED else golden)(name, tokens)
+        data = weights.examples(name) if name in weights.INPUTS else tokens
+        result = (mixed_golden if name in MIXED else golden)(name, data)
         path = HERE / f"{name}.json"
         if args.check:
             wrong += differences(json.loads(path.read_text()), result, name)

@@ -42,8 +42,8 @@ class ModelGradients : public ::testing::TestWithParam<ModelRun> {};
 TEST_P(ModelGradients, AgreeWithDirectionalDerivatives) {
   std::unique_ptr<MLIRContext> context = makeContext();
   ::ft::models::Overrides overrides;
-  overrides.batch = 2;
-  overrides.seq = 11;
+  overrides["batch"] = 2;
+  overrides["seq"] = 11;
   auto built = ::ft::models::buildModel(*context, GetParam().name, "debug", overrides);
   ASSERT_TRUE(bool(built)) << llvm::toString(built.takeError());
   OwningOpRef<ModuleOp> module = std::move(*built), step = module->clone();

@@ -33,7 +33,7 @@ TEST(ConfigOfModelsTest, EveryPreset) {
     for (const models::Preset& preset : spec.presets) {
       for (const double dropout : {0.0, 0.1}) {
         models::Overrides overrides;
-        overrides.dropout = dropout;
+        overrides["dropout"] = dropout;
         const ModelFacts facts = FactsOfModel(spec.name, preset.name, overrides);
         types.insert(facts.model_type);
         const auto text = ConfigJson(facts, DType::kBF16);
@@ -52,7 +52,8 @@ TEST(ConfigOfModelsTest, EveryPreset) {
       }
     }
   }
-  EXPECT_EQ(types, (std::set<std::string>{"free_transformer", "gpt2", "llama", "qwen2"}));
+  EXPECT_EQ(types, (std::set<std::string>{"free_transformer", "gemma2", "gemma3_text", "gpt2", "llama",
+                                          "mixtral", "qwen2", "qwen3", "qwen3_moe", "vit"}));
 }
 
 }  // namespace

@@ -107,7 +107,8 @@ class CheckpointTest(support.InteropTest):
         for key in set(ours) & set(theirs):
             self.assertEqual(theirs[key], ours[key], key)
         left = {k for k in set(ours) - set(theirs)}
-        self.assertLessEqual(left, {"torch_dtype", "rope_theta", "rope_scaling", "bos_token_id", "eos_token_id", "pad_token_id"})
+        self.assertLessEqual(left, {"torch_dtype", "rope_theta", "rope_scaling", "bos_token_id", "eos_token_id", "pad_token_id", "rope_local_base_freq",
+                                    "num_experts"})
 
     def check_accepted(self, plan, folder, loss):
         """The folder is one that --init takes, its config.json compared; the same of another model is not."""
@@ -133,6 +134,34 @@ class CheckpointTest(support.InteropTest):
 
     def test_qwen2(self):
         self.check("qwen2")
+
+    def test_qwen3(self):
+        self.check("qwen3")
+
+    def test_gemma(self):
+        for name in ("gemma2", "gemma3"):
+            with self.subTest(name):
+                self.check(name)
+                self.clean()
+
+    def test_experts(self):
+        """Those of a layer are one tensor, as in transformers' modules, whose files have one for each expert."""
+        for name in ("mixtral", "qwen3_moe"):
+            with self.subTest(name):
+                plan, checkpoints, lines, _ = self.train(name)
+                folder = checkpoints / f"step-{STEPS:08}"
+                model = self.from_pretrained(folder)
+                last = [line["eval_cross_entropy"] for line in lines if "eval_loss" in line][-1]
+                self.assert_close([last], [self.mean_loss(model, EVAL_STEPS)])
+                self.check_saved_again(folder)
+                done = self.ftexec(plan, 1, f"--init={folder}", steps=1)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertNotIn("config.json", done.stderr + done.stdout)
+                self.clean()
+
+    def clean(self):
+        for path in self.folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def test_weights_of_bf16(self):
         """Without master weights they lie there in bf16, and load as such."""

@@ -23,7 +23,7 @@ namespace {
 std::string ModelText(const std::string& family, const std::string& preset, int layers) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   models::Overrides overrides;
-  if (layers != 0) overrides.layers = layers;
+  if (layers != 0) overrides["layers"] = layers;
   auto module = models::buildModel(context, family, preset, overrides);
   EXPECT_TRUE(static_cast<bool>(module));
   std::string text;

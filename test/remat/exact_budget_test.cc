@@ -40,7 +40,7 @@ class ExactBudget : public ::testing::TestWithParam<Case> {
     context_.loadAllAvailableDialects();
     context_.disableMultithreading();
     models::Overrides overrides;
-    overrides.layers = GetParam().layers;
+    overrides["layers"] = GetParam().layers;
     auto built = models::buildModel(context_, GetParam().model, "debug", overrides);
     ASSERT_TRUE(bool(built)) << llvm::toString(built.takeError());
     module_ = std::move(*built);

@@ -17,7 +17,7 @@ PLANTED=(
   'memplan-sees-base;runtime/memplan/a.cc;#include <google/protobuf/message.h>'
   'plan-sees-base-and-memplan;runtime/plan/a.cc;#include "runtime/device/device.h"'
   'dialects-see-mlir;dialects/ft/a.cc;#include "runtime/plan/plan.h"'
-  'models-see-dialects;models/gpt2/a.cc;#include "compiler/shard/shard.h"'
+  'models-see-dialects;models/families/a.cc;#include "compiler/shard/shard.h"'
   'compiler-sees-plan-and-memplan;compiler/emit/a.cc;#include "runtime/executor/executor.h"'
   'product-without-tests;runtime/backends/cuda/routines/gpu.h;#include "test/doubles/cuda/launch.h"'
   'cuda-in-its-backend;runtime/executor/a.cc;#include <cuda_runtime.h>'

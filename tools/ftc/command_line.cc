@@ -52,27 +52,17 @@ void AddModel(CLI::App& app, ModelCommand& command) {
   sub.add_option("--preset", command.preset, "Preset of the family; debug by default")->type_name("P");
   sub.add_option("-o,--output", command.output, "File to write; standard output by default")
       ->type_name("model.mlir");
-  ft::models::Overrides& o = command.overrides;
-  const auto dimension = [&](const char* name, std::optional<int64_t>& value, const char* help) {
-    sub.add_option(name, value, help)->type_name("N")->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
-  };
-  dimension("--batch", o.batch, "Sequences per rank and step");
-  dimension("--seq", o.seq, "Tokens of each sequence");
-  dimension("--layers", o.layers, "Blocks");
-  dimension("--hidden", o.hidden, "Width of the residual stream");
-  dimension("--heads", o.heads, "Attention heads");
-  dimension("--kv-heads", o.kvHeads, "Heads of keys and values");
-  dimension("--ffn", o.ffn, "Width of the MLP");
-  dimension("--vocab", o.vocab, "Vocabulary");
-  dimension("--context", o.context, "Longest sequence");
-  dimension("--latent-bits", o.latentBits, "free_transformer: bits of the latent variable");
-  sub.add_option(
-         "--dropout", o.dropout,
-         "Probability of dropout after the embedding, before each addition to the residual stream and, in "
-         "gpt2, of attention's probabilities; evaluation has none")
-      ->type_name("P");
-  sub.add_option("--beta", o.beta, "free_transformer: weight of the KL term")->type_name("X");
-  sub.add_option("--kappa", o.kappa, "free_transformer: nats of KL that are free")->type_name("X");
+  for (const ft::models::ModelOption& option : ft::models::modelOptions()) {
+    std::visit(
+        [&]<typename Value>(Value ft::models::ModelConfig::*) {
+          const auto set = [&command, name = option.name](const Value& value) {
+            command.overrides[name] = value;
+          };
+          sub.add_option_function<Value>(fmt::format("--{}", option.name), set, option.help)
+              ->type_name(option.typeName);
+        },
+        option.member);
+  }
 }
 
 void CheckModel(const ModelCommand& command) {

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "models/base/config.h"
+#include "models/base/options.h"
 #include "runtime/base/device_class.h"
 #include "tools/ftc/config/given.h"
 #include "tools/ftc/dump_request.h"

@@ -1,15 +1,12 @@
-#include "models/free_transformer/free_transformer.h"
-
+// The Free Transformer (F. Fleuret, 2025), and its decoder without the latent variable to measure it against.
 #include <numbers>
 
-#include "models/base/decoder_block.h"
+#include "models/base/decoder.h"
 
-namespace ft::models {
+namespace ft::models::free_transformer {
 namespace {
 
 using mlir::Value;
-
-constexpr double kInitDeviation = 0.02;
 
 struct Latent {
   Value r;  // [batch, seq, hidden]: what the decoder is told
@@ -38,33 +35,24 @@ Latent buildEncoder(GraphBuilder &graph, const ModelConfig &config, Value x) {
   return {r, graph.named("kl", graph.bitsKl(logits, config.kappa))};
 }
 
-// Layer `index` of the decoder, keys and values from `kv`.
-Value buildLayer(GraphBuilder &graph, const ModelConfig &config, int64_t index, Value q, Value kv) {
-  std::string layer = "model.layers." + std::to_string(index);
-  graph.enterLayer(layer);
-  return buildDecoderBlock(graph, config, layer + ".", {.q = q, .kv = kv});
-}
-
 mlir::OwningOpRef<mlir::ModuleOp> buildFree(mlir::MLIRContext &context, const std::string &preset,
                                             const ModelConfig &config) {
   ::ft::ModelFacts facts = decoderFacts(config);
   facts.model_type = "free_transformer";
   facts.latent_bits = config.latentBits;
   GraphBuilder graph(context, {"free_transformer", preset, "model.", facts}, config);
-  graph.enterLayer("model.embed");
   Value x = buildTokenEmbedding(graph, config);
   int64_t middle = config.layers / 2;
   for (int64_t i = 0; i < middle; ++i)
-    x = buildLayer(graph, config, i, x, x);
+    x = buildDecoderLayer(graph, config, i, x, x);
 
   Latent latent = buildEncoder(graph, config, x);
   graph.enterLayer("model.layers." + std::to_string(middle));
   Value told = graph.named("told", graph.add(x, latent.r));
-  x = buildLayer(graph, config, middle, x, told);
+  x = buildDecoderLayer(graph, config, middle, x, told);
   for (int64_t i = middle + 1; i < config.layers; ++i)
-    x = buildLayer(graph, config, i, x, x);
+    x = buildDecoderLayer(graph, config, i, x, x);
 
-  graph.enterLayer("model.head");
   Value crossEntropy = buildHeadLoss(graph, config, x);
   graph.named("cross_entropy", crossEntropy);
   Value loss = graph.add(crossEntropy, graph.scale(latent.kl, config.beta));
@@ -73,22 +61,13 @@ mlir::OwningOpRef<mlir::ModuleOp> buildFree(mlir::MLIRContext &context, const st
 
 mlir::OwningOpRef<mlir::ModuleOp> buildBaseline(mlir::MLIRContext &context, const std::string &preset,
                                                 const ModelConfig &config) {
-  GraphBuilder graph(context, {"baseline", preset, "model.", decoderFacts(config)}, config);
-  graph.enterLayer("model.embed");
-  Value x = buildTokenEmbedding(graph, config);
-  for (int64_t i = 0; i < config.layers; ++i)
-    x = buildLayer(graph, config, i, x, x);
-  graph.enterLayer("model.head");
-  return graph.finish(buildHeadLoss(graph, config, x));
+  return buildDecoder(context, "baseline", preset, config);
 }
 
 std::string checkFree(const ModelConfig &config) {
   if (config.layers % 2 != 0)
     return "--layers=" + std::to_string(config.layers) +
            " is odd; the latent variable enters after half of the layers";
-  if (config.latentBits > 24)
-    return "--latent-bits=" + std::to_string(config.latentBits) +
-           " is too many; at most 24 (the table has 2^bits rows)";
   return checkDecoder(config);
 }
 
@@ -102,7 +81,8 @@ ModelConfig debugConfig() {
           .context = 64,
           .batch = 4,
           .seq = 64,
-          .tiedHead = true};
+          .tiedHead = true,
+          .modelType = "llama"};
 }
 
 ModelConfig testConfig() {
@@ -115,7 +95,8 @@ ModelConfig testConfig() {
           .context = 128,
           .batch = 4,
           .seq = 128,
-          .tiedHead = true};
+          .tiedHead = true,
+          .modelType = "llama"};
 }
 
 ModelConfig withLatent(ModelConfig config, int64_t bits) {
@@ -126,26 +107,23 @@ ModelConfig withLatent(ModelConfig config, int64_t bits) {
 
 } // namespace
 
-ModelSpec freeTransformerSpec() {
-  return {.name = "free_transformer",
-          .summary =
-              "The Free Transformer: a decoder told by latent bits that an encoder reads off the whole text",
-          .presets = {{"debug", "free-transformer-debug", {}, withLatent(debugConfig(), 6)},
-                      {"test", "free-transformer-test", {}, withLatent(testConfig(), 8)}},
-          .groupedQueries = true,
-          .latent = true,
-          .check = checkFree,
-          .build = buildFree};
+void addModels(std::vector<ModelSpec> &models) {
+  models.push_back(
+      {.name = "free_transformer",
+       .summary =
+           "The Free Transformer: a decoder told by latent bits that an encoder reads off the whole text",
+       .presets = {{"debug", "free-transformer-debug", {}, withLatent(debugConfig(), 6)},
+                   {"test", "free-transformer-test", {}, withLatent(testConfig(), 8)}},
+       .options = decoderOptions({"latent-bits", "beta", "kappa"}),
+       .check = checkFree,
+       .build = buildFree});
+  models.push_back({.name = "baseline",
+                    .summary = "The Free Transformer's decoder without the latent variable",
+                    .presets = {{"debug", "baseline-debug", {}, debugConfig()},
+                                {"test", "baseline-test", {}, testConfig()}},
+                    .options = decoderOptions(),
+                    .check = checkDecoder,
+                    .build = buildBaseline});
 }
 
-ModelSpec baselineSpec() {
-  return {.name = "baseline",
-          .summary = "The Free Transformer's decoder without the latent variable",
-          .presets = {{"debug", "baseline-debug", {}, debugConfig()},
-                      {"test", "baseline-test", {}, testConfig()}},
-          .groupedQueries = true,
-          .check = checkDecoder,
-          .build = buildBaseline};
-}
-
-} // namespace ft::models
+} // namespace ft::models::free_transformer

@@ -1,16 +1,14 @@
-#include "models/gpt2/gpt2.h"
-
+// GPT-2 (A. Radford et al., 2019), as Hugging Face names and stores it.
 #include <cmath>
 
 #include "models/base/common_facts.h"
 #include "models/base/graph_builder.h"
+#include "models/base/model_spec.h"
 
-namespace ft::models {
+namespace ft::models::gpt2 {
 namespace {
 
 using mlir::Value;
-
-constexpr double kInitDeviation = 0.02;
 
 // Conv1D of the original: weight [in, out] and bias.
 Value conv1d(GraphBuilder &graph, const std::string &name, Value x, int64_t in, int64_t out,
@@ -18,12 +16,6 @@ Value conv1d(GraphBuilder &graph, const std::string &name, Value x, int64_t in, 
   Value weight = graph.parameter(name + ".weight", {in, out}, Init::normal(deviation));
   Value bias = graph.parameter(name + ".bias", {out}, Init::constant(0));
   return graph.matmul(x, weight, bias);
-}
-
-Value norm(GraphBuilder &graph, const ModelConfig &config, const std::string &name, Value x) {
-  Value weight = graph.parameter(name + ".weight", {config.hidden}, Init::constant(1));
-  Value bias = graph.parameter(name + ".bias", {config.hidden}, Init::constant(0));
-  return graph.layerNorm(x, weight, bias, config.normEps);
 }
 
 Value buildEmbedding(GraphBuilder &graph, const ModelConfig &config) {
@@ -40,14 +32,14 @@ Value buildEmbedding(GraphBuilder &graph, const ModelConfig &config) {
 Value buildBlock(GraphBuilder &graph, const ModelConfig &config, const std::string &prefix, Value x) {
   int64_t hidden = config.hidden;
   double residualDeviation = kInitDeviation / std::sqrt(2.0 * double(config.layers));
-  Value h = norm(graph, config, prefix + "ln_1", x);
+  Value h = graph.ownLayerNorm(prefix + "ln_1", x, config.normEps);
   Value fused = conv1d(graph, prefix + "attn.c_attn", h, hidden, 3 * hidden, kInitDeviation);
   auto qkv = graph.split(fused, 3);
   graph.named("qkv", qkv[0]);
   Value mixed = graph.attention(qkv[0], qkv[1], qkv[2], config.heads, config.heads, {.dropout = true});
   Value attended = conv1d(graph, prefix + "attn.c_proj", mixed, hidden, hidden, residualDeviation);
   x = graph.named("x", graph.add(x, graph.dropout(attended)));
-  h = norm(graph, config, prefix + "ln_2", x);
+  h = graph.ownLayerNorm(prefix + "ln_2", x, config.normEps);
   h = graph.gelu(conv1d(graph, prefix + "mlp.c_fc", h, hidden, config.ffn, kInitDeviation), "tanh");
   h = conv1d(graph, prefix + "mlp.c_proj", h, config.ffn, hidden, residualDeviation);
   return graph.named("x", graph.add(x, graph.dropout(h)));
@@ -76,13 +68,11 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const std::s
     x = buildBlock(graph, config, layer + ".", x);
   }
   graph.enterLayer("transformer.head");
-  x = norm(graph, config, "transformer.ln_f", x);
+  x = graph.ownLayerNorm("transformer.ln_f", x, config.normEps);
   Value logits =
       graph.named("logits", graph.matmulTransposed(x, graph.read("transformer.wte.weight"), Value()));
-  return graph.finish(graph.named("loss", graph.crossEntropy(logits)));
+  return graph.finish(graph.named("loss", graph.crossEntropy(logits, graph.targets())));
 }
-
-std::string check(const ModelConfig &) { return ""; }
 
 Preset preset(const char *name, int64_t hidden, int64_t layers, int64_t heads) {
   ModelConfig config{.hidden = hidden,
@@ -100,7 +90,7 @@ Preset preset(const char *name, int64_t hidden, int64_t layers, int64_t heads) {
 
 } // namespace
 
-ModelSpec gpt2Spec() {
+void addModels(std::vector<ModelSpec> &models) {
   ModelConfig debug{.hidden = 64,
                     .layers = 2,
                     .heads = 4,
@@ -111,15 +101,16 @@ ModelSpec gpt2Spec() {
                     .batch = 4,
                     .seq = 64,
                     .tiedHead = true};
-  return {.name = "gpt2",
-          .summary = "GPT-2: learned positions, LayerNorm, fused qkv, tied head",
-          .presets = {{"debug", "gpt2-debug", {}, debug},
-                      preset("124m", 768, 12, 12),
-                      preset("355m", 1024, 24, 16),
-                      preset("774m", 1280, 36, 20),
-                      preset("1.5b", 1600, 48, 25)},
-          .check = check,
-          .build = build};
+  models.push_back({.name = "gpt2",
+                    .summary = "GPT-2: learned positions, LayerNorm, fused qkv, tied head",
+                    .presets = {{"debug", "gpt2-debug", {}, debug},
+                                preset("124m", 768, 12, 12),
+                                preset("355m", 1024, 24, 16),
+                                preset("774m", 1280, 36, 20),
+                                preset("1.5b", 1600, 48, 25)},
+                    .options = {"seq", "layers", "hidden", "heads", "ffn", "vocab", "context", "dropout"},
+                    .check = nullptr,
+                    .build = build});
 }
 
-} // namespace ft::models
+} // namespace ft::models::gpt2

@@ -1,0 +1,38 @@
+// What users may change of a preset: the options of `ftc model`, a row each.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "models/base/config.h"
+
+namespace ft::models {
+
+struct ModelSpec;
+
+struct ModelOption {
+  const char *name; // "kv-heads"
+  std::variant<int64_t ModelConfig::*, double ModelConfig::*, std::string ModelConfig::*> member;
+  double least, below;  // of numbers
+  const char *allowed;  // of texts: "a|b"
+  const char *typeName; // for --help: "N"
+  const char *help;
+};
+
+const std::vector<ModelOption> &modelOptions();
+
+// Name of an option -> its value, of the type of the member. Without "kv-heads", these follow "heads" where a
+// preset has as many of both; without "seq", sequences are no longer than the context.
+using OptionValue = std::variant<int64_t, double, std::string>;
+using Overrides = std::map<std::string, OptionValue>;
+
+// Changes `config`. Returns one line that says which options do not fit, or an empty string. All of
+// `overrides` are options of the family.
+std::string applyOverrides(const ModelSpec &spec, const Overrides &overrides, ModelConfig &config);
+
+// Whether the family takes the option.
+bool takesOption(const ModelSpec &spec, const std::string &name);
+
+} // namespace ft::models
