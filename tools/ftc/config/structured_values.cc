@@ -166,7 +166,7 @@ Value OptimizerValue() {
   std::vector<std::string> names;
   for (const ft::compiler::OptimizerRule& rule : ft::compiler::optimizerRules())
     names.emplace_back(rule.name);
-  return Of(ft::Word("optimizer", names,
+  return Of(ft::setting::Word("optimizer", names,
                      {{"adamw_torch", "adamw"},
                       {"adamw_torch_fused", "adamw"},
                       {"adamw_hf", "adamw"},

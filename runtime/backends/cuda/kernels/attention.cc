@@ -39,9 +39,14 @@ absl::StatusOr<AttentionShape> ShapeOf(const AttentionHeads& heads) {
 
 // `segments`: scratch for where they begin and end.
 AttentionOptions OptionsOf(const AttentionHeads& heads, void* segments) {
-  return {heads.lengths,       heads.segments,       static_cast<SegmentBounds*>(segments),
-          heads.dropout.rng,   heads.dropout.stream, heads.dropout.threshold,
-          heads.dropout.factor};
+  const DropoutRule& dropout = heads.dropout;
+  return {.lengths = heads.lengths,
+          .ids = heads.segments,
+          .segments = heads.segments == nullptr ? nullptr : static_cast<SegmentBounds*>(segments),
+          .rng = dropout.rng,
+          .stream = dropout.stream,
+          .threshold = dropout.threshold,
+          .factor = dropout.factor};
 }
 
 AttentionSpec SpecOf(const AttentionHeads& heads) {
