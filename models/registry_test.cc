@@ -67,7 +67,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Count{"gemma2", "27b", 27227128320}, Count{"gemma3-270m", "", 268098176},
                     Count{"gemma3-1b", "", 999885952}, Count{"mixtral-8x7b", "", 46702792704},
                     Count{"qwen3-30b-a3b", "", 30532122624}, Count{"vit-base", "", 86567656},
-                    Count{"vit", "large", 304326632}));
+                    Count{"vit", "large", 304326632}, Count{"bert", "base", 109514298},
+                    Count{"bert_classifier", "base", 109483778}));
 
 TEST(Models, EveryFamilyHasADebugPresetThatVerifies) {
   for (const ModelSpec &spec : allModels()) {

@@ -179,8 +179,11 @@ private:
                            : expect(module, &ModelFacts::num_layers, attentions - (facts.latent_bits > 0));
   }
 
-  /// The logits and the tokens read one parameter when the head is tied.
+  /// The logits and the tokens read one parameter when the head is tied; that of a classifier is none of
+  /// language.
   LogicalResult checkHead() {
+    if (facts.num_labels > 0)
+      return success();
     for (CrossEntropyOp loss : forward.getOps<CrossEntropyOp>()) {
       Value logits = loss.getLogits();
       auto cap = logits.getDefiningOp<SoftCapOp>();

@@ -44,7 +44,8 @@ constexpr ModelOption kOptions[] = {
     whole("patch", &ModelConfig::patch, "Pixels of a side of a patch", 65537),
     real("dropout", &ModelConfig::dropout, 1,
          "Probability of dropout after the embedding, before each addition to the residual stream and, in "
-         "gpt2, of attention's probabilities; evaluation has none"),
+         "gpt2 and "
+         "bert, of attention's probabilities; evaluation has none"),
     whole("latent-bits", &ModelConfig::latentBits, "Bits of the latent variable, whose table has 2^bits rows",
           25),
     real("beta", &ModelConfig::beta, 1e30, "Weight of the KL term"),

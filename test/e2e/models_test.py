@@ -13,7 +13,7 @@ sys.path.insert(0, str(SOURCE / "test/golden"))
 import weights
 
 ALL = ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2")
-MODELS = (("qwen3",), ("gemma2",), ("gemma3",), ("mixtral",), ("qwen3_moe", "--routing=grouped"), ("vit",))
+MODELS = (("qwen3",), ("gemma2",), ("gemma3",), ("mixtral",), ("qwen3_moe", "--routing=grouped"), ("vit",), ("bert",), ("bert_classifier",))
 # Another row changes a bit, another column must not: precision, then how it is computed.
 ROWS = (((), ((), ("--remat=full",), ("--offload=optimizer,activations", "--prefetch=none"))),
         (("--mixed-precision=bf16",), ((), ("--remat=every_n:2", "--offload=parameters"))))

@@ -52,8 +52,8 @@ TEST(ConfigOfModelsTest, EveryPreset) {
       }
     }
   }
-  EXPECT_EQ(types, (std::set<std::string>{"free_transformer", "gemma2", "gemma3_text", "gpt2", "llama",
-                                          "mixtral", "qwen2", "qwen3", "qwen3_moe", "vit"}));
+  EXPECT_EQ(types, (std::set<std::string>{"bert", "free_transformer", "gemma2", "gemma3_text", "gpt2",
+                                          "llama", "mixtral", "qwen2", "qwen3", "qwen3_moe", "vit"}));
 }
 
 }  // namespace
