@@ -274,8 +274,8 @@ Value GraphBuilder::attention(Value q, Value k, Value v, int64_t heads, int64_t 
   auto stream = drops ? builder.getI64IntegerAttr(nextDropoutStream++) : mlir::IntegerAttr();
   return create<mlir::ft::AttentionOp>(q.getType(), lse, q, k, v, options.lengths, options.segments, numbers,
                                        heads, kvHeads, options.causal, window, real(options.scale),
-                                       real(options.softcap), /*alibi=*/false,
-                                       real(drops ? dropoutRate : 0), stream)
+                                       real(options.softcap), /*alibi=*/false, real(drops ? dropoutRate : 0),
+                                       stream)
       .getOut();
 }
 

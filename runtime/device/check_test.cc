@@ -104,10 +104,10 @@ TEST(CheckTest, OptionalOperandsOfAttention) {
   const Tensor lengths = Of({2}, DType::kI32), segments = Of({2, 4}, DType::kI32), rng = Of({3}, DType::kI64);
   const auto read = [&](const Tensor& n, const Tensor& ids, const Tensor& numbers, double rate,
                         int64_t stream) {
-    return ReadAttention({{qkv, n, ids, numbers}, {out, lse}, {}},
-                         Attributes({{"heads", int64_t{1}}, {"kv_heads", int64_t{1}}, {"rate", rate},
-                                     {"stream", stream}}),
-                         kSideBySide);
+    return ReadAttention(
+        {{qkv, n, ids, numbers}, {out, lse}, {}},
+        Attributes({{"heads", int64_t{1}}, {"kv_heads", int64_t{1}}, {"rate", rate}, {"stream", stream}}),
+        kSideBySide);
   };
   const absl::StatusOr<AttentionForward> all = read(lengths, segments, rng, 0.25, 3);
   ASSERT_TRUE(all.ok()) << all.status();
@@ -134,8 +134,8 @@ TEST(CheckTest, HeadsDoNotWrapRound) {
     ExpectRefused(ReadAttention({{qkv, {}, {}, {}}, {out, lse}, {}}, attributes, kSideBySide), "'heads'");
     ExpectRefused(ReadAttention({{out, out, out, {}, {}, {}}, {out, lse}, {}}, attributes, kSeparate),
                   "'heads'");
-    ExpectRefused(
-        ReadAttentionGrad({{out, qkv, out, lse, {}, {}, {}}, {qkv}, {}}, attributes, kSideBySide), "'heads'");
+    ExpectRefused(ReadAttentionGrad({{out, qkv, out, lse, {}, {}, {}}, {qkv}, {}}, attributes, kSideBySide),
+                  "'heads'");
     ExpectRefused(ReadRope({{qkv}, {qkv}, {}}, Attributes({{"heads", heads}, {"base", 1e4}})), "'heads'");
   }
   EXPECT_TRUE(ReadRope({{qkv}, {qkv}, {}}, Attributes({{"heads", int64_t{3}}, {"base", 1e4}})).ok());

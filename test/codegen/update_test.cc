@@ -18,12 +18,12 @@
 #include "mlir/Pass/PassManager.h"
 #include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/backends/cpu/register.h"
-#include "test/doubles/cuda/reference_products.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/plan/plan_clusters.h"
 #include "test/codegen/emulated_kernel.h"
 #include "test/codegen/optimizer_loops.h"
 #include "test/conformance/case.h"
+#include "test/doubles/cuda/reference_products.h"
 
 namespace ft::compiler::testing {
 namespace {

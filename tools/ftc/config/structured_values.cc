@@ -167,10 +167,10 @@ Value OptimizerValue() {
   for (const ft::compiler::OptimizerRule& rule : ft::compiler::optimizerRules())
     names.emplace_back(rule.name);
   return Of(ft::setting::Word("optimizer", names,
-                     {{"adamw_torch", "adamw"},
-                      {"adamw_torch_fused", "adamw"},
-                      {"adamw_hf", "adamw"},
-                      {"lion_32bit", "lion"}}),
+                              {{"adamw_torch", "adamw"},
+                               {"adamw_torch_fused", "adamw"},
+                               {"adamw_hf", "adamw"},
+                               {"lion_32bit", "lion"}}),
             [](auto& c) -> auto& { return c.options.optimizer; });
 }
 

@@ -235,8 +235,8 @@ TEST_F(AttentionMaker, CudnnIsToldOfQueriesKeysAndValuesSideBySide) {
                gradient = Of(dqkv, kHeads + 2 * kKvHeads, DType::kBF16);
   const Tensor lse = {lse_.data(), DType::kF32, 3, {kBatch, kHeads, kPositions}};
   Launch(MakeOp("qkv_attention", {{in, {}, {}, {}}, {out, lse}, {}}, AttentionChoice::kAuto, &library_));
-  Launch(
-      MakeOp("qkv_attention_grad", {{out, in, out, lse, {}, {}, {}}, {gradient}, {}}, AttentionChoice::kAuto, &library_));
+  Launch(MakeOp("qkv_attention_grad", {{out, in, out, lse, {}, {}, {}}, {gradient}, {}},
+                AttentionChoice::kAuto, &library_));
   const AttentionSpec spec = {
       kBatch,       kPositions, kHeads, kKvHeads, kSize, true, static_cast<float>(1 / std::sqrt(8.0)),
       DType::kBF16, true};
