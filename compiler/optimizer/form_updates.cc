@@ -21,7 +21,7 @@ using mlir::ft::UpdateOp;
 // As they lie in memory.
 struct ElementTypes {
   Type gradient, parameter;
-  Type copy; // null where there is none
+  Type copy = {}; // null where there is none
   bool roundedBehind = false;
 };
 

@@ -9,6 +9,10 @@ using Kind = ClusterOpKind;
 
 class UpdateBodyBuilder {
  public:
+  UpdateBodyBuilder() {
+    body.rows = 16;
+    body.columns = body.last_columns = 64;
+  }
   uint32_t Input(DType dtype, bool columns) {
     body.inputs.push_back({.dtype = dtype, .rows = columns ? body.rows : 1, .columns = columns});
     return static_cast<uint32_t>(body.inputs.size() - 1);
@@ -42,7 +46,7 @@ class UpdateBodyBuilder {
     body.outputs.push_back({.value = value, .dtype = body.dtype(value), .columns = true});
   }
 
-  ClusterBody body = {.rows = 16, .columns = 64, .last_columns = 64};
+  ClusterBody body;
 
  private:
   uint32_t Add(ClusterBody::Op op) {

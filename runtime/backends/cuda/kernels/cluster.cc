@@ -34,7 +34,7 @@ const ClusterCode* PtxOf(const ft::Cluster& cluster) {
 
 }  // namespace
 
-ClusterArgs ArgsOf(const ClusterOperands& operands) {
+ClusterArgs ClusterArgsOf(const ClusterOperands& operands) {
   const ClusterBody& body = operands.body;
   const std::vector<bool> columns = HasColumns(body);
   const std::vector<int> levels = LevelsOf(body);
@@ -92,7 +92,7 @@ KernelOr MakeCluster(const KernelContext& context) {
     });
   }
   FT_ASSIGN_OR_RETURN(const ClusterOperands operands, CheckCluster(context.operands, context.attributes));
-  return MakeKernel([args = ArgsOf(operands)](StreamHandle stream) { return Cluster(args, stream); });
+  return MakeKernel([args = ClusterArgsOf(operands)](StreamHandle stream) { return Cluster(args, stream); });
 }
 
 }  // namespace

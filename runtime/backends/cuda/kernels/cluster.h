@@ -8,7 +8,7 @@
 namespace ft::cuda {
 
 // What the walker is given.
-ClusterArgs ArgsOf(const ClusterOperands& operands);
+ClusterArgs ClusterArgsOf(const ClusterOperands& operands);
 
 // The code of an instruction's cluster, loaded once for all kernels; null where the plan has none, or the
 // platform runs none.

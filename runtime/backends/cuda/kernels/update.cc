@@ -89,7 +89,7 @@ KernelOr MakeUpdate(const KernelContext& context) {
                 });
   // The walker is given a body over as many rows as a call has.
   return Make(context, o, [o](const std::vector<void*>& addresses, int64_t elements, StreamHandle stream) {
-    return Cluster(ArgsOf({o.BodyOver(elements), addresses}), stream);
+    return Cluster(ClusterArgsOf({o.BodyOver(elements), addresses}), stream);
   });
 }
 
