@@ -17,8 +17,10 @@
 // FILES-NEXT: 05-remat.mlir
 // FILES-NEXT: 06-shard.mlir
 // FILES-NEXT: 07-precision.mlir
-// FILES-NEXT: 08-schedule.mlir
-// FILES-NEXT: 09-memory.mlir
+// FILES-NEXT: 08-cluster.mlir
+// FILES-NEXT: 09-lower.mlir
+// FILES-NEXT: 10-schedule.mlir
+// FILES-NEXT: 11-memory.mlir
 // LEFT: again.bin
 // LEFT-NEXT: ir
 // LEFT-NEXT: plan.bin
