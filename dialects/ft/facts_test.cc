@@ -93,7 +93,7 @@ TEST_F(FactsTest, AreTypedAndVerified) {
   EXPECT_EQ(errorOf("{activation = true}"), "'ft.facts': \"activation\" is true; expected a string");
   EXPECT_EQ(errorOf("{sliding_layers = [0, 1]}"),
             "'ft.facts': \"sliding_layers\" is [0, 1]; expected array<i64>");
-  EXPECT_EQ(errorOf("{model_type = \"mine\"}"), "'ft.facts': vocab_size is missing");
+  EXPECT_EQ(errorOf("{model_type = \"mine\"}"), "'ft.facts': hidden_size is missing");
   EXPECT_EQ(errorOf("{}"), "'ft.facts': model_type is missing");
 }
 

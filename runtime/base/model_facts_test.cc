@@ -30,7 +30,7 @@ consteval size_t NumMembers() {
 FactValue Other(const FactField& field) {
   FactValue value = GetFact(ModelFacts(), field);
   if (auto* text = std::get_if<std::string>(&value)) *text = "other";
-  if (auto* flag = std::get_if<bool>(&value)) *flag = true;
+  if (auto* flag = std::get_if<bool>(&value)) *flag = !*flag;
   if (auto* number = std::get_if<int64_t>(&value)) *number = 77;
   if (auto* real = std::get_if<double>(&value)) *real = 0.375;
   if (auto* list = std::get_if<std::vector<int64_t>>(&value)) *list = {0, 1};

@@ -61,7 +61,7 @@ TEST_P(DamagedClusterTest, IsRefused) {
   proto::Plan plan = TinyPlan();
   *plan.add_clusters() = cluster;
   const absl::Status status = VerifyPlan(plan);
-  EXPECT_NE(status.message().find("invalid plan: cluster 0: "), std::string::npos) << status;
+  EXPECT_NE(status.message().find("invalid plan: cluster 1: "), std::string::npos) << status;
 }
 
 INSTANTIATE_TEST_SUITE_P(

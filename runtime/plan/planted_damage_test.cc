@@ -144,7 +144,7 @@ std::vector<Damage> OperandDamages() {
       {"ScratchTooSmallOnCuda", kSharded, "leaves buffer 'scratch', which may have only 4 bytes",
        [](auto& p) {
          Buffer(p, "scratch")->set_cuda_bytes(4);
-         proto::Operand* scratch = Find(p, "linear_cross_entropy")->mutable_workspace();
+         proto::Operand* scratch = Find(p, "linear_cross_entropy_loss_grad")->mutable_workspace();
          scratch->set_whole(false), scratch->add_shape(2);
        }},
       {"ScratchOfHalfAnElement", kSharded, "buffer 'scratch' does not hold whole elements of F32",
@@ -355,7 +355,7 @@ std::vector<Damage> ContentDamages() {
   return {
       {"ReadUnwritten", kSharded,
        "(embedding_grad, layer bigram): it reads buffer 'dx' where nothing has written it",
-       [](auto& p) { Find(p, "linear_cross_entropy")->mutable_out(1)->Clear(); }},
+       [](auto& p) { Find(p, "linear_cross_entropy_loss_grad")->mutable_out(1)->Clear(); }},
       {"GradientMissing", kSharded,
        "(reduce_scatter bigram): it reads buffer 'flat_gradient' where nothing has written it",
        [](auto& p) { Find(p, "embedding_grad")->mutable_out(0)->Clear(); }},

@@ -115,13 +115,14 @@ std::vector<Damage> InstructionDamages() {
        }},
       {"WorkspaceOnOperand", "the workspace and an operand share bytes of buffer 'x'",
        [](auto& p) {
-         *Train(p, "linear_cross_entropy")->mutable_workspace() = Train(p, "embedding")->out(0);
+         *Train(p, "linear_cross_entropy_loss_grad")->mutable_workspace() = Train(p, "embedding")->out(0);
        }},
       {"WorkspaceOnResult", "the workspace and a result share bytes of buffer 'x'",
        [](auto& p) { *Train(p, "embedding")->mutable_workspace() = Train(p, "embedding")->out(0); }},
       {"ResultOnResult", "two results share bytes of buffer 'dx'",
        [](auto& p) {
-         *Train(p, "linear_cross_entropy")->mutable_out(0) = Train(p, "linear_cross_entropy")->out(1);
+         *Train(p, "linear_cross_entropy_loss_grad")->mutable_out(0) =
+             Train(p, "linear_cross_entropy_loss_grad")->out(1);
        }},
       {"NoKernel", "a kernel without a name", [](auto& p) { Train(p, "embedding")->clear_kernel(); }},
   };
@@ -145,7 +146,7 @@ std::vector<Damage> OrderDamages() {
       {"NeverWaited", "(all_gather bigram): nothing waits for it",
        [](auto& p) { ForgetWait(p, "all_gather"); }},
       {"ReadUnwritten", "(embedding_grad, layer bigram): it reads buffer 'dx' where nothing has written it",
-       [](auto& p) { Train(p, "linear_cross_entropy")->mutable_out(1)->set_buffer_plus_one(0); }},
+       [](auto& p) { Train(p, "linear_cross_entropy_loss_grad")->mutable_out(1)->set_buffer_plus_one(0); }},
       {"ReadHalfWritten",
        "(reduce_scatter bigram): it reads buffer 'flat_gradient' where nothing has written it",
        [](auto& p) { Train(p, "zero_padding")->mutable_out(0)->set_buffer_plus_one(0); }},
@@ -162,8 +163,8 @@ std::vector<Damage> OrderDamages() {
          Buffer(p, "accumulator")->set_first(9);
        }},
       {"ReuseTooEarly",
-       "buffer 'gathered_again' may lie where 'accumulator' did, which may still be used by instruction 13 "
-       "(clip_coefficient)",
+       "buffer 'gathered_again' may lie where 'scalars' did, which may still be used by instruction 15 "
+       "(update)",
        [](auto& p) {
          // A second gather, of parameters that nothing writes, into a buffer that begins its life when all
          // others have ended, with nothing that says so to its stream.

@@ -245,7 +245,7 @@ TEST_F(FtexecTest, SeveralRanksMakeOneTraceAndOneWeightsFile) {
   const auto events = nlohmann::json::parse(TempFolder::Read(trace))["traceEvents"];
   for (int rank = 0; rank < 3; ++rank) {
     EXPECT_TRUE(std::any_of(events.begin(), events.end(), [&](const auto& event) {
-      return event["pid"] == rank && event["name"] == "adamw";
+      return event["pid"] == rank && event["name"] == "update";
     }));
     EXPECT_NE(TempFolder::Read(folder_.Path("logs/rank" + std::to_string(rank) + ".log")).find("step 4/4"),
               std::string::npos);
