@@ -1,5 +1,7 @@
 #include "test/codegen/host_intrinsics.h"
 
+#include <bit>
+#include <cstdint>
 #include <utility>
 
 #include "llvm/IR/IRBuilder.h"
@@ -16,6 +18,14 @@ static thread_local ft::compiler::testing::Traffic traffic;
 
 // Places are told apart by their number.
 extern "C" {
+// What LLVM calls to round a number to bf16 on processors without an instruction for it; the result is in the
+// low half of a register of floats.
+static float ft_round_to_bf16(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  bits = value != value ? bits | 0x00400000 : bits + 0x7FFF + (bits >> 16 & 1);
+  return std::bit_cast<float>(bits >> 16);
+}
+
 static unsigned ft_gpu_thread() { return threadIdx.x; }
 static unsigned ft_gpu_block() { return blockIdx.x; }
 static void ft_gpu_barrier(int place) { emulation::MeetBlock(emulation::Vote::kNone, false, {"", place}); }
@@ -194,7 +204,8 @@ llvm::ArrayRef<HostFunction> hostFunctions() {
                                            {"ft_gpu_barrier", reinterpret_cast<void*>(&ft_gpu_barrier)},
                                            {"ft_gpu_shuffle", reinterpret_cast<void*>(&ft_gpu_shuffle)},
                                            {"ft_gpu_shared", reinterpret_cast<void*>(&ft_gpu_shared)},
-                                           {"ft_gpu_access", reinterpret_cast<void*>(&ft_gpu_access)}};
+                                           {"ft_gpu_access", reinterpret_cast<void*>(&ft_gpu_access)},
+                                           {"__truncsfbf2", reinterpret_cast<void*>(&ft_round_to_bf16)}};
   return functions;
 }
 

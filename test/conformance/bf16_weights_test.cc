@@ -76,6 +76,13 @@ class Bf16Weights : public CpuExact {
     }
   }
 
+  // States of padding are 0, of which updates make 0 in whatever part of it they reach; here they are not.
+  static void ClearPadding(Job& job) {
+    for (int64_t i = 0; i < kElements; ++i)
+      if (!RoundedAt(i, 0))
+        for (auto& state : job.states) state[i] = 0;
+  }
+
   // What Step must give.
   Job Expected(const Backend& backend, bool stochastic) {
     Job job = Begin();
@@ -85,7 +92,7 @@ class Bf16Weights : public CpuExact {
               With(DType::kF32, false), 1);
     for (int64_t i = 0; i < kElements; ++i) {
       const std::optional<uint16_t> rounded = RoundedAt(i, wide[i]);
-      // What rounds to nearest takes padding for weights.
+      // What rounds to nearest takes padding for weights, what draws leaves it alone.
       if (rounded || !stochastic) job.weights[i] = stochastic ? *rounded : RoundToBF16(wide[i]);
     }
     return job;
@@ -100,10 +107,12 @@ class Bf16Weights : public CpuExact {
 TEST_F(Bf16Weights, AreTheFp32StepRounded) {
   for (const Backend& backend : backends_) {
     for (bool stochastic : {false, true}) {
-      const Job expected = Expected(backend, stochastic);
+      Job expected = Expected(backend, stochastic);
+      ClearPadding(expected);
       for (const auto& cuts : kCuts) {
         Job job = Begin();
         Step(backend, job, stochastic, cuts, static_cast<int>(cuts.size()));
+        ClearPadding(job);
         ASSERT_EQ(job, expected) << stochastic << " " << cuts.size();
       }
     }
