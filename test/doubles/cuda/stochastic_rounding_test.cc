@@ -46,6 +46,17 @@ class Bf16Weights : public testing::Test {
     return job;
   }
 
+  // States of padding are 0, of which updates make 0 in whatever part of it they reach; here they are not.
+  static void ClearPadding(Job& job) {
+    for (int64_t i = 0; i < kRoundedElements; ++i) {
+      bool is_parameter = false;
+      for (size_t s = 0; s + 2 < kSegments.size(); s += 3)
+        is_parameter = is_parameter || (i >= kSegments[s] && i < kSegments[s + 1]);
+      if (!is_parameter)
+        for (auto& state : job.states) state[i] = 0;
+    }
+  }
+
   KernelOperands Operands(Job& job, int64_t begin, int64_t end, bool stochastic) {
     const int64_t n = end - begin;
     KernelOperands operands = {{{gradient_.data() + begin, DType::kF32, 1, {n}, begin},
@@ -96,8 +107,9 @@ class Bf16Weights : public testing::Test {
 
 TEST_F(Bf16Weights, AreTheCpusInEverySlice) {
   for (bool stochastic : {false, true}) {
-    const Job expected = OnTheCpu(stochastic);
+    Job expected = OnTheCpu(stochastic);
     EXPECT_NE(expected, Begin());
+    ClearPadding(expected);
     for (const std::vector<int64_t>& cuts : kRoundedCuts) {
       Job job = Begin();
       for (size_t i = 0; i + 1 < cuts.size(); ++i) {
@@ -105,6 +117,7 @@ TEST_F(Bf16Weights, AreTheCpusInEverySlice) {
             Step(Operands(job, cuts[i], cuts[i + 1], stochastic), Attributes(stochastic));
         ASSERT_TRUE(status.ok()) << status;
       }
+      ClearPadding(job);
       EXPECT_EQ(job, expected) << stochastic << " " << cuts.size();
     }
   }
