@@ -101,7 +101,8 @@ class Precision(harness.EndToEnd):
         for rate in ("1", "-0.5", "nan"):
             done = harness.run("ftc", "model", "gpt2", f"--dropout={rate}")
             self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn("--dropout must be a probability", done.stderr)
+            self.assertRegex(done.stderr, rf"^ftc: .*--dropout={rate}.*")
+            self.assertRegex(done.stderr, "is out of range; expected a number, 0 or more and below 1\n$")
 
 
 if __name__ == "__main__":

@@ -174,6 +174,7 @@ struct FlagTraits {
 
 struct FlagRow {
   std::string flag, group, placeholder, help, usual;
+  std::string choices;  // those that this machine has; empty: there are no choices
   FlagTraits traits;
   std::function<std::string(const std::string& text)> set;  // fills the field; what is wrong with the text
 };
@@ -192,6 +193,7 @@ FlagRow Row(const char* name, Field& field, const SettingValue<T>& value, std::s
           .placeholder = placeholder.empty() ? value.type : std::move(placeholder),
           .help = std::move(help),
           .usual = "",
+          .choices = value.type.find('|') == std::string::npos ? "" : value.type,
           .traits = {},
           .set = set};
 }
@@ -240,7 +242,8 @@ void AddTo(CLI::App& app, const FlagRow& row) {
   if (row.traits.is_switch) {
     option = app.add_flag_callback(row.flag, [set] { set("on"); }, row.help);
   } else {
-    option = app.add_option_function<std::string>(row.flag, set, row.help)->type_name(row.placeholder);
+    option = app.add_option_function<std::string>(row.flag, set, row.help)
+                 ->type_name(row.choices.empty() ? row.placeholder : row.choices);
   }
   option->group(row.group)->default_str(row.usual);
   if (row.traits.is_list) option->expected(1)->join(',');
