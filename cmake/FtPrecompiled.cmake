@@ -21,6 +21,9 @@ function(ft_add_precompiled name)
   add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled/empty.cc)
   _ft_configure(${name} ${mlir} NO_PRECOMPILED DEPS ${ARG_DEPS})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  if(FT_CCACHE)
+    set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/precompiled/afresh;${FT_LAUNCHER}")
+  endif()
 endfunction()
 
 # After all find_package.
