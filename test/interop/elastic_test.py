@@ -67,7 +67,8 @@ class ElasticTest(support.InteropTest):
                             "--save-every=10", "--keep=3", "--resume=auto", "--emulate-link=1000,15000")
 
     def lose(self, node):
-        """SIGKILL to the agent and its ranks, as when a machine is gone."""
+        """SIGKILL to the agent and its ranks, as when a machine is gone; once there is a checkpoint, which a slow disk delays."""
+        support.wait_for(lambda: list(self.checkpoints.glob("step-*/manifest.json")), 60, "a checkpoint")
         workers = node.workers()
         for pid in (node.process.pid, *workers.values()):
             os.kill(pid, signal.SIGKILL)
