@@ -1,6 +1,7 @@
 #include "compiler/autodiff/composite_gradients.h"
 
 #include "compiler/autodiff/reverse_mode.h"
+#include "compiler/autodiff/row_factors.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::ft {
@@ -63,6 +64,9 @@ func::FuncOp CompositeGradients::derivativeOf(func::FuncOp composite, const Want
     return entry->second;
   func::FuncOp function = composite.clone();
   function.setSymName(name);
+  if (OriginAttr origin = originOf(composite))
+    function->setAttr(kOriginAttr, OriginAttr::get(origin.getContext(), OriginKind::derivative,
+                                                   origin.getOp(), origin.getProperties()));
   symbols.insert(
       function,
       ModuleOp(symbols.getOp()).getBody()->end()); // which renames it where there is such a function
@@ -95,6 +99,7 @@ LogicalResult CompositeGradients::differentiate(func::FuncOp function, const Wan
     gradients.push_back(gradient);
   }
   end->setOperands(gradients);
+  takeFactorsOutOfSums(block);
   eraseDead(block);
   function.setFunctionType(
       FunctionType::get(function.getContext(), block.getArgumentTypes(), end->getOperandTypes()));

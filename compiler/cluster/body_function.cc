@@ -36,7 +36,7 @@ OpGroup::OpGroup(ArrayRef<Operation *> ops) : ops(ops) {
 
 std::optional<BodyFunction> makeBodyFunction(const OpGroup &group) {
   if (group.results.empty() || group.results.size() > kMaxClusterOutputs ||
-      group.inputs.size() > kMaxClusterInputs || group.inputs.size() + group.ops.size() > kMaxClusterValues)
+      group.inputs.size() > kMaxClusterInputs)
     return std::nullopt;
   MLIRContext *context = group.ops.front()->getContext();
   auto type = FunctionType::get(

@@ -85,6 +85,14 @@ private:
   std::map<std::pair<const void *, std::string>, func::FuncOp> functions;
 };
 
+// Whether a parameter that `op` reads is given up before `reader`.
+bool isGivenUp(Operation *op, Operation *reader) {
+  auto view = op->getOperand(0).getDefiningOp<mlir::ft::ViewOp>();
+  return view && llvm::any_of(view.getFlat().getUsers(), [&](Operation *user) {
+           return !isMemoryEffectFree(user) && op->isBeforeInBlock(user) && user->isBeforeInBlock(reader);
+         });
+}
+
 // A cluster repeats an element in a register: whoever reads what was repeated repeats it anew, so that it
 // need not be kept.
 void repeatForEachReader(Block &block) {
@@ -93,7 +101,7 @@ void repeatForEachReader(Block &block) {
     if (readers.size() < 2)
       continue;
     for (Operation *reader : llvm::SetVector<Operation *>(readers.begin(), readers.end()))
-      if (mayBeMember(reader)) {
+      if (mayBeMember(reader) && !isGivenUp(broadcast, reader)) {
         OpBuilder builder(reader);
         auto own = cast<mlir::ft::BroadcastOp>(builder.clone(*broadcast));
         mlir::ft::setLayer(own, mlir::ft::getLayer(reader));

@@ -38,18 +38,19 @@ public:
       ops.push_back(&op);
     }
     groupOf.resize(ops.size());
+    runOf.resize(ops.size());
     for (auto [number, op] : llvm::enumerate(ops)) {
       groupOf[number] = number;
       groups.push_back({{static_cast<unsigned>(number)}, static_cast<unsigned>(number), isAlone(op)});
+      runOf[number] = number > 0 && continuesRun(ops[number - 1], op) ? runOf[number - 1] : number;
     }
   }
 
+  // Neighbours first: what was one composite does not go to those who made its operands, piece by piece.
   SmallVector<PlacedGroup> run() {
-    for (unsigned number = 0; number < ops.size(); ++number)
-      if (!groups[groupOf[number]].closed)
-        for (Value operand : ops[number]->getOperands())
-          if (Operation *maker = operand.getDefiningOp(); maker && numbers.contains(maker))
-            merge(groupOf[numbers.lookup(maker)], groupOf[number]);
+    mergeAlong([&](unsigned maker, unsigned reader) { return runOf[maker] == runOf[reader]; });
+    mergeReaders();
+    mergeAlong([](unsigned, unsigned) { return true; });
     SmallVector<PlacedGroup> result;
     for (const Group &group : groups)
       if (isWorthIt(group))
@@ -58,6 +59,36 @@ public:
   }
 
 private:
+  void mergeAlong(llvm::function_ref<bool(unsigned maker, unsigned reader)> wanted) {
+    for (unsigned number = 0; number < ops.size(); ++number)
+      if (!groups[groupOf[number]].closed)
+        for (Value operand : ops[number]->getOperands())
+          if (auto maker = numbers.find(operand.getDefiningOp());
+              maker != numbers.end() && wanted(maker->second, number))
+            merge(groupOf[maker->second], groupOf[number]);
+  }
+
+  // Neighbours that read the same, which is read once then: the parts of a derivative that share nothing
+  // else.
+  void mergeReaders() {
+    llvm::DenseMap<Value, unsigned> readers; // the last of each value
+    for (unsigned number = 0; number < ops.size(); ++number)
+      for (Value operand : ops[number]->getOperands()) {
+        if (operand.getDefiningOp<mlir::ft::FillOp>()) // everybody has it
+          continue;
+        if (auto before = readers.find(operand);
+            before != readers.end() && runOf[before->second] == runOf[number])
+          merge(groupOf[before->second], groupOf[number]);
+        readers[operand] = number;
+      }
+  }
+
+  // One behind the other, of one layer and phase.
+  static bool continuesRun(Operation *before, Operation *op) {
+    return mayBeMember(before) && mayBeMember(op) && mlir::ft::getLayer(before) == mlir::ft::getLayer(op) &&
+           mlir::ft::getPhase(before) == mlir::ft::getPhase(op);
+  }
+
   struct Group {
     SmallVector<unsigned> members; // ascending
     unsigned number;
@@ -75,11 +106,14 @@ private:
 
   unsigned numberOf(Operation *op) const { return groups[groupOf[numbers.lookup(op)]].number; }
 
+  int64_t computing(const Group &group) const {
+    return llvm::count_if(group.members, [&](unsigned number) { return !isMove(ops[number]); });
+  }
+
   bool isWorthIt(const Group &group) const {
     if (group.closed || group.members.empty())
       return false;
-    auto computing = llvm::count_if(group.members, [&](unsigned number) { return !isMove(ops[number]); });
-    return computing > 1 ||
+    return computing(group) > 1 ||
            llvm::any_of(group.members, [&](unsigned number) { return isa<mlir::ft::ReduceOp>(ops[number]); });
   }
 
@@ -122,13 +156,23 @@ private:
     return true;
   }
 
+  // Gradients of parameters are made where they are packed, and that buffer is there from the first of them
+  // on: not while those of another layer are made.
+  bool makesGradientsOfOthers(const Group &group, Operation *place) const {
+    auto isPacked = [](Operation *op) {
+      return llvm::any_of(op->getUsers(), [](Operation *user) { return isa<mlir::ft::PackOp>(user); });
+    };
+    return llvm::any_of(group.members, [&](unsigned member) {
+      return mlir::ft::getLayer(ops[member]) != mlir::ft::getLayer(place) && isPacked(ops[member]);
+    });
+  }
+
   void merge(unsigned earlier, unsigned later) {
     Group &a = groups[earlier], &b = groups[later];
-    if (earlier == later || a.closed || b.closed || !isSamePhase(a, b) ||
-        static_cast<int64_t>(a.members.size() + b.members.size()) > most)
+    if (earlier == later || a.closed || b.closed || !isSamePhase(a, b) || computing(a) + computing(b) > most)
       return;
     bool down = mayMoveTo(b.number, a, b);
-    if (!down && !mayMoveBackTo(a.number, b, a))
+    if (!down && (!mayMoveBackTo(a.number, b, a) || makesGradientsOfOthers(b, ops[a.number])))
       return;
     SmallVector<unsigned> members;
     std::merge(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
@@ -146,6 +190,7 @@ private:
   llvm::DenseMap<Operation *, unsigned> numbers;
   SmallVector<Operation *> ops;
   SmallVector<unsigned> groupOf; // by number of an op
+  SmallVector<unsigned> runOf;   // the first op of those that follow each other
   SmallVector<Group> groups;
 };
 

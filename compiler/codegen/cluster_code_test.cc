@@ -113,7 +113,7 @@ TEST_F(ClusterCodeTest, ArgumentsAreReadBeforeTheirPlaceIsTaken) {
 func.func @f(%a: tensor<$Mxf32>, %b: tensor<$Mxf32>) -> (tensor<$Mxf32>, tensor<$Mxf32>, tensor<$Cxf32>, tensor<$Cxf32>) {
   %x = ft.neg %a : tensor<$Mxf32>
   %y = ft.shift %b, 1.0 : tensor<$Mxf32>
-  %s = ft.sum_leading %b : tensor<$Mxf32> -> tensor<$Cxf32>
+  %s = ft.reduce "sum" %b over [0] : tensor<$Mxf32> -> tensor<$Cxf32>
   return %x, %y, %s, %s : tensor<$Mxf32>, tensor<$Mxf32>, tensor<$Cxf32>, tensor<$Cxf32>
 })",
                             {3, 5});

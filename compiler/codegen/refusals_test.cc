@@ -48,7 +48,7 @@ TEST_F(RefusalsTest, OpsThatAreNoPrimitivesOfASpace) {
 
 TEST_F(RefusalsTest, ReductionsOverRowsThatAreUsed) {
   EXPECT_EQ(errorOf("func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {\n"
-                    "%s = ft.sum_leading %x : tensor<2x3xf32> -> tensor<3xf32>\n"
+                    "%s = ft.reduce \"sum\" %x over [0] : tensor<2x3xf32> -> tensor<3xf32>\n"
                     "%y = ft.mul %x, %s : tensor<2x3xf32>, tensor<3xf32>\n return %y : tensor<2x3xf32> }"),
             "'ft.mul' op reads a reduction over rows, which a cluster may only return\n");
 }

@@ -53,9 +53,6 @@ std::optional<ColumnReduction> asColumnReduction(Value value) {
   auto isColumns = [](Value x, Value result) {
     return shape(x).size() > 1 && shape(result) == shape(x).take_back(1);
   };
-  if (auto sum = value.getDefiningOp<mlir::ft::SumLeadingOp>())
-    if (isColumns(sum.getX(), value))
-      return ColumnReduction{sum.getX(), "sum"};
   if (auto reduce = value.getDefiningOp<mlir::ft::ReduceOp>())
     if (isColumns(reduce.getX(), value) &&
         !llvm::is_contained(reduce.getDims(), tensor(reduce.getX()).getRank() - 1))
@@ -111,7 +108,7 @@ void Space::cutFlat(Block &block) {
     return layout(value) == whole || (elementsOf(value) == 1 && layout(value) == Layout());
   };
   for (Operation &op : block.without_terminator())
-    if (isa<mlir::ft::ReduceOp, mlir::ft::SumLeadingOp>(op) || !llvm::all_of(op.getResults(), isFlat))
+    if (isa<mlir::ft::ReduceOp>(op) || !llvm::all_of(op.getResults(), isFlat))
       return;
   if (!llvm::all_of(block.getArguments(), isFlat))
     return;

@@ -8,7 +8,7 @@
 //
 // or have the last ones of several row dimensions, and are repeated every `rows` rows. Values are elementwise
 // primitives, ft.convert, ft.copy, ft.fill, ft.broadcast and ft.reshape within the space, and ft.reduce of
-// columns. ft.reduce of rows and ft.sum_leading may only be returned. All else is refused.
+// columns. ft.reduce of rows may only be returned. All else is refused.
 //
 // A body without columns or rows of their own (elementwise ops on whole values alone) is cut into rows of 64,
 // whatever its shape; the last may be shorter.

@@ -53,10 +53,18 @@ private:
     return function;
   }
 
+  static mlir::ft::OriginAttr originOf(CompositeOpInterface op) {
+    auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
+    return mlir::ft::OriginAttr::get(op->getContext(), mlir::ft::OriginKind::body,
+                                     op->getName().getIdentifier(),
+                                     properties ? properties : DictionaryAttr::get(op->getContext()));
+  }
+
   func::FuncOp makeFunction(CompositeOpInterface op, FunctionType type) {
     auto function = func::FuncOp::create(op->getLoc(), op->getName().stripDialect(), type);
     function.setPrivate();
     function->setAttr(mlir::ft::kCompositeAttr, UnitAttr::get(op->getContext()));
+    function->setAttr(mlir::ft::kOriginAttr, originOf(op));
     Block *block = function.addEntryBlock();
     OpBuilder builder = OpBuilder::atBlockEnd(block);
     func::ReturnOp::create(builder, op->getLoc(), op.buildBody(builder, block->getArguments()));

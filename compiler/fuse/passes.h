@@ -1,5 +1,5 @@
 // Groups of ops that one kernel computes better: --ft-fuse-linear-cross-entropy, --ft-fuse-loss-grad,
-// --ft-fuse-residual-norm, --ft-fuse-gelu.
+// --ft-fuse-gelu.
 #pragma once
 
 #include <memory>

@@ -34,24 +34,11 @@ def FuseLossGradPass : Pass<"ft-fuse-loss-grad", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
-def FuseResidualNormPass : Pass<"ft-fuse-residual-norm", "::mlir::ModuleOp"> {
-  let summary = "A residual sum and the norm that reads it first become one kernel, which does not read the sum back";
-  let description = [{
-    `add_layer_norm` and `add_rms_norm` give sum and norm with the bits of the two ops. Runs on what the phases before have decided,
-    ahead of lowering: recomputation chooses between sum and norm separately and reports them so, and a norm that is computed
-    again from a kept sum stays a norm. The fused op stands where the norm stood and is of its layer, whose parameters it
-    reads; the sum belonged to the layer before. Both must be of one phase. No kernel may run between them, so that the terms of the
-    sum live no longer than before, and a term that is a view of a parameter keeps them apart, since its unit may have been
-    released by then.
-  }];
-  let dependentDialects = ["::mlir::ft::FtDialect"];
-}
-
 def FuseGeluPass : Pass<"ft-fuse-gelu", "::mlir::ModuleOp"> {
   let summary = "A matmul and the GELU of it become one kernel, a matmul and the gradient of GELU that takes it another";
   let description = [{
-    `matmul_gelu` and `matmul_gelu_grad` give the bits of the two ops; a GPU's library computes GELU, or multiplies by its derivative, where
-    the product leaves the registers. Runs on what the phases before have decided, ahead of lowering: recomputation chooses between product and
+    Calls of composites that are `ft.gelu`, or its derivative, by their origin. `matmul_gelu` and `matmul_gelu_grad` give the bits of the two ops; a GPU's
+    library computes GELU, or multiplies by its derivative, where the product leaves the registers. Runs on what the phases before have decided, ahead of lowering: recomputation chooses between product and
     GELU separately and reports them so, and a GELU that is computed again from a kept product stays a GELU. The fused op stands where the
     product stood, and both must be of one phase. The product is a result of `matmul_gelu` only where others read it. In forward no kernel may
     run between the two; in backward others may, since the gradient takes the product's buffer. Only the tanh form: libraries have no other.

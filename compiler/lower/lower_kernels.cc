@@ -59,7 +59,8 @@ SmallVector<NamedAttribute> kernelAttributes(Operation *op) {
     if (name.getValue() == "operandSegmentSizes")
       continue;
     Attribute value = op->getInherentAttr(name).value_or(Attribute());
-    if (isa_and_nonnull<FlatSymbolRefAttr>(value) ||
+    bool isBody = name.getValue() == "body";
+    if ((isa_and_nonnull<FlatSymbolRefAttr>(value) && !isBody) ||
         (!value && llvm::is_contained(optional, name.getValue())))
       continue;
     if (!value || isa<UnitAttr>(value))

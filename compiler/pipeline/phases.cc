@@ -93,10 +93,9 @@ void addPrecision(OpPassManager &passes, const CompileOptions &options) {
 }
 
 void addCluster(OpPassManager &passes, const CompileOptions &options) {
-  passes.addPass(createRecordSavedPass()); // types are final now, and the functions are still there
+  passes.addPass(createRecordSavedPass());        // types are final now, and the functions are still there
+  passes.addPass(mlir::ft::createFuseGeluPass()); // the table lists products and GELUs apart
   passes.addPass(createExpandCompositesPass());
-  passes.addPass(mlir::ft::createFuseResidualNormPass()); // the table lists sums and norms apart
-  passes.addPass(mlir::ft::createFuseGeluPass());         // products and GELUs too
   passes.addPass(createFormUpdatesPass());
   passes.addPass(createFormClustersPass(take<FormClustersPassOptions>(options)));
 }

@@ -54,7 +54,7 @@ constexpr const char *kMatmul = "ft.matmul %x, %dy transpose_a {id = \"product\"
 
 TEST_F(GradientOpsTest, WhatIsPackedIsAGradient) {
   EXPECT_EQ(gradients(llvm::Twine("%w = ") + kMatmul + R"(
-    %b = ft.sum_leading %dy {id = "sum"} : tensor<3x8xf32> -> tensor<8xf32>
+    %b = ft.reduce "sum" %dy over [0] {id = "sum"} : tensor<3x8xf32> -> tensor<8xf32>
     %r = ft.scale %one, 2.0 {id = "other"} : tensor<8xf32>)"),
             "product sum ");
 }
@@ -62,7 +62,7 @@ TEST_F(GradientOpsTest, WhatIsPackedIsAGradient) {
 TEST_F(GradientOpsTest, SumsContinueGradients) {
   EXPECT_EQ(gradients(llvm::Twine("%first = ") + kMatmul + R"(
     %w = ft.matmul %x, %other into %first transpose_a {id = "continued"} : (tensor<3x4xf32>, tensor<3x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %p = ft.sum_leading %dy {id = "p"} : tensor<3x8xf32> -> tensor<8xf32>
+    %p = ft.reduce "sum" %dy over [0] {id = "p"} : tensor<3x8xf32> -> tensor<8xf32>
     %q = ft.fill 0.0 {id = "q"} : tensor<8xf32>
     %s = ft.scale %q, 2.0 {id = "s"} : tensor<8xf32>
     %b = ft.add %p, %s {id = "sum"} : tensor<8xf32>, tensor<8xf32>
@@ -73,8 +73,8 @@ TEST_F(GradientOpsTest, SumsContinueGradients) {
 // One that is also an activation stays in the compute type, and takes those along that are summed with it.
 TEST_F(GradientOpsTest, WhatAnActivationReadsIsNone) {
   EXPECT_EQ(gradients(llvm::Twine("%w = ") + kMatmul + R"(
-    %p = ft.sum_leading %dy {id = "p"} : tensor<3x8xf32> -> tensor<8xf32>
-    %q = ft.sum_leading %other {id = "q"} : tensor<3x8xf32> -> tensor<8xf32>
+    %p = ft.reduce "sum" %dy over [0] {id = "p"} : tensor<3x8xf32> -> tensor<8xf32>
+    %q = ft.reduce "sum" %other over [0] {id = "q"} : tensor<3x8xf32> -> tensor<8xf32>
     %b = ft.add %p, %q {id = "sum"} : tensor<8xf32>, tensor<8xf32>
     %r = ft.mul %p, %one {id = "reader"} : tensor<8xf32>, tensor<8xf32>)"),
             "product ");
@@ -83,7 +83,7 @@ TEST_F(GradientOpsTest, WhatAnActivationReadsIsNone) {
 // So does a sum with what only a kernel of activations can make.
 TEST_F(GradientOpsTest, ASumWithAnActivationIsNone) {
   EXPECT_EQ(gradients(llvm::Twine("%w = ") + kMatmul + R"(
-    %p = ft.sum_leading %dy {id = "p"} : tensor<3x8xf32> -> tensor<8xf32>
+    %p = ft.reduce "sum" %dy over [0] {id = "p"} : tensor<3x8xf32> -> tensor<8xf32>
     %q = ft.mul %one, %one {id = "q"} : tensor<8xf32>, tensor<8xf32>
     %b = ft.add %p, %q {id = "sum"} : tensor<8xf32>, tensor<8xf32>
     %r = ft.scale %one, 2.0 {id = "other"} : tensor<8xf32>)"),

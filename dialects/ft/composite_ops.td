@@ -6,7 +6,7 @@
 include "dialects/ft/op_base.td"
 
 def Ft_CallOp : Ft_ComputeOp<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, Precision],
-                             ["getKernelName", "getWorkspaceBytes", "isCheapToRecompute"], ["getFlops", "getModelFlops", "getBytes"]> {
+                             ["getKernelName", "getWorkspaceBytes", "isCheapToRecompute", "getOpClass"], ["getFlops", "getModelFlops", "getBytes"]> {
   let summary = "A composite: what a function of the module computes, as one op";
   let description = [{
     `callee` is a private function with the attribute `ft.composite`, whose floats are all f32. It computes in f32 whatever the precision: operands are
@@ -41,6 +41,37 @@ def Ft_QkNormOp : Ft_Composite<"qk_norm", [AllTypesMatch<["x", "result"]>]> {
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$x `,` $weight `heads` $heads `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight)";
   let hasVerifier = 1;
+}
+
+def Ft_LayerNormOp : Ft_Composite<"layer_norm", [CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
+  let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension";
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_FloatTensor:$bias, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $weight `,` $bias `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight) `,` type($bias)";
+  let hasVerifier = 1;
+}
+
+def Ft_RmsNormOp : Ft_Composite<"rms_norm", [CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
+  let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension";
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $weight `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight)";
+  let hasVerifier = 1;
+}
+
+def Ft_GeluOp : Ft_Composite<"gelu", [CheapToRecompute, OfMlp, AllTypesMatch<["x", "result"]>]> {
+  let summary = "GELU; approximate = \"tanh\" (GPT-2's gelu_new) or \"none\" (erf)";
+  let arguments = (ins Ft_FloatTensor:$x, StrAttr:$approximate);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `approximate` $approximate attr-dict `:` type($x)";
+  let hasVerifier = 1;
+}
+
+def Ft_SwigluOp : Ft_Composite<"swiglu", [CheapToRecompute, OfMlp, AllTypesMatch<["gate", "up", "result"]>]> {
+  let summary = "silu(gate) * up, silu(z) = z * sigmoid(z)";
+  let arguments = (ins Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$gate `,` $up attr-dict `:` type($gate)";
 }
 
 #endif // FT_COMPOSITE_OPS

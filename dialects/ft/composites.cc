@@ -25,19 +25,60 @@ LogicalResult verifyTypes(CallOp call, StringRef what, TypeRange given, TypeRang
   return success();
 }
 
-// The sum of a cost over the callee's ops.
-uint64_t sumOverBody(CallOp call, uint64_t (CostOpInterface::*cost)()) {
+// The sum of a cost over the ops of a function.
+uint64_t sumOver(func::FuncOp function, uint64_t (CostOpInterface::*cost)()) {
   uint64_t sum = 0;
-  if (func::FuncOp callee = calleeOf(call))
-    for (auto op : callee.getOps<CostOpInterface>())
+  if (function)
+    for (auto op : function.getOps<CostOpInterface>())
       sum += (op.*cost)();
   return sum;
 }
 
+func::FuncOp functionFrom(Operation *op, FlatSymbolRefAttr name) {
+  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, name);
+}
+
+// What a cluster may have: it goes through memory with operands and results alone.
+bool isOfClusters(Operation *op) {
+  return op->hasTrait<CheapToRecompute>() || isa<ReduceOp, ReshapeOp, FillOp, CopyOp>(op);
+}
+
+// A body that comes after a product; in the types of the op's, or in f32 where it is a composite.
+LogicalResult verifyThen(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name,
+                         TypeRange operands, Type result) {
+  func::FuncOp body = verify::function(op, symbols, name);
+  if (!body)
+    return failure();
+  if (!isComposite(body) && !isCluster(body))
+    return op->emitOpError() << "runs " << name << ", which is neither a composite nor a cluster";
+  bool fit = body.getNumArguments() == operands.size() && body.getNumResults() == 1 &&
+             fits(result, body.getResultTypes()[0]);
+  for (size_t i = 0; fit && i < operands.size(); ++i)
+    fit = fits(operands[i], body.getArgumentTypes()[i]);
+  if (fit)
+    return success();
+  return op->emitOpError() << "has other types than " << name << ", which is " << body.getFunctionType();
+}
+
 } // namespace
 
-func::FuncOp calleeOf(CallOp call) {
-  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+func::FuncOp calleeOf(CallOp call) { return functionFrom(call, call.getCalleeAttr()); }
+
+OriginAttr originOf(func::FuncOp composite) {
+  return composite ? composite->getAttrOfType<OriginAttr>(kOriginAttr) : OriginAttr();
+}
+
+uint64_t flopsOfBody(Operation *op, FlatSymbolRefAttr body) {
+  return sumOver(functionFrom(op, body), &CostOpInterface::getFlops);
+}
+
+LogicalResult MatmulGeluOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyThen(*this, symbols, getBodyAttr(), getResult().getType(), getResult().getType());
+}
+
+LogicalResult MatmulGeluGradOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  Type type = getDx().getType();
+  return verifyThen(*this, symbols, getBodyAttr(), {type, type}, type);
 }
 
 LogicalResult CallOp::verify() {
@@ -70,13 +111,31 @@ ElementRole CallOp::getElementRole(unsigned index) {
 // Costs: those of the ops that it is made of
 //===----------------------------------------------------------------------===//
 
-uint64_t CallOp::getFlops() { return sumOverBody(*this, &CostOpInterface::getFlops); }
+uint64_t CallOp::getFlops() { return sumOver(calleeOf(*this), &CostOpInterface::getFlops); }
 
-uint64_t CallOp::getModelFlops() { return sumOverBody(*this, &CostOpInterface::getModelFlops); }
+uint64_t CallOp::getModelFlops() { return sumOver(calleeOf(*this), &CostOpInterface::getModelFlops); }
 
-uint64_t CallOp::getBytes() { return sumOverBody(*this, &CostOpInterface::getBytes); }
+// Its ops run as clusters where they can.
+uint64_t CallOp::getBytes() {
+  uint64_t bytes = bytesOfOperandsAndResults(*this);
+  if (func::FuncOp callee = calleeOf(*this))
+    for (auto op : callee.getOps<CostOpInterface>())
+      bytes += isOfClusters(op) ? 0 : op.getBytes();
+  return bytes;
+}
 
-llvm::StringRef CallOp::getKernelName() { return getCallee(); }
+// That of the op it was made of, by which it is known in reports.
+llvm::StringRef CallOp::getKernelName() {
+  OriginAttr origin = originOf(calleeOf(*this));
+  if (!origin || origin.getKind() != OriginKind::body)
+    return getCallee();
+  return origin.getOp().getValue().split('.').second;
+}
+
+llvm::StringRef CallOp::getOpClass() {
+  OriginAttr origin = originOf(calleeOf(*this));
+  return origin ? opClassOf(OperationName(origin.getOp(), getContext())) : llvm::StringRef();
+}
 
 uint64_t CallOp::getWorkspaceBytes(::ft::DeviceClass device) {
   uint64_t most = 0;
@@ -88,6 +147,8 @@ uint64_t CallOp::getWorkspaceBytes(::ft::DeviceClass device) {
 
 bool CallOp::isCheapToRecompute() {
   func::FuncOp callee = calleeOf(*this);
+  if (OriginAttr origin = originOf(callee))
+    return OperationName(origin.getOp(), getContext()).hasTrait<CheapToRecompute>();
   return callee && llvm::all_of(callee.getOps<KernelOpInterface>(),
                                 [](KernelOpInterface op) { return op.isCheapToRecompute(); });
 }

@@ -5,8 +5,9 @@
 
 namespace mlir::ft {
 
-// Marks the functions.
+// Marks the functions. Those that were made of ops of the dialect say of which: an OriginAttr.
 inline constexpr llvm::StringLiteral kCompositeAttr = "ft.composite";
+inline constexpr llvm::StringLiteral kOriginAttr = "ft.origin";
 
 inline bool isComposite(func::FuncOp function) { return function->hasAttr(kCompositeAttr); }
 
@@ -23,5 +24,11 @@ inline auto compositesOf(ModuleOp module) {
 
 // What `call` calls; null when there is no such function.
 func::FuncOp calleeOf(CallOp call);
+
+// Null where a user wrote the composite.
+OriginAttr originOf(func::FuncOp composite);
+
+// FLOPs of the ops of the function that `body` names, seen from `op`.
+uint64_t flopsOfBody(Operation *op, FlatSymbolRefAttr body);
 
 } // namespace mlir::ft

@@ -38,53 +38,6 @@ def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getWorksp
   let assemblyFormat = "$ids `,` $dy (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_LayerNormOp : Ft_ComputeOp<"layer_norm", [Differentiable, CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
-  let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension";
-  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_FloatTensor:$bias, F64Attr:$eps);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$x `,` $weight `,` $bias `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight) `,` type($bias)";
-}
-
-def Ft_LayerNormGradOp : Ft_ComputeOp<"layer_norm_grad", [Precision], ["getWorkspaceBytes"]> {
-  let summary = "Gradients of layer_norm; the statistics are computed again from x";
-  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
-  let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight, Ft_FloatTensor:$dbias);
-  let assemblyFormat = "$dy `,` $x `,` $weight `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
-}
-
-def Ft_RmsNormOp : Ft_ComputeOp<"rms_norm", [Differentiable, CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
-  let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension";
-  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$x `,` $weight `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight)";
-}
-
-def Ft_RmsNormGradOp : Ft_ComputeOp<"rms_norm_grad", [Precision], ["getWorkspaceBytes"]> {
-  let summary = "Gradients of rms_norm; the statistic is computed again from x";
-  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
-  let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);
-  let assemblyFormat = "$dy `,` $x `,` $weight `eps` custom<Real>($eps) attr-dict `:` functional-type(operands, results)";
-}
-
-// The norms with the residual sum before them: --ft-fuse-residual-norm makes them after differentiation. `sum` is rounded as ft.add
-// rounds it and the norm is of the rounded sum, so the bits are those of the two ops. A kernel reads all of a row before it writes.
-class Ft_ResidualNormOp<string mnemonic>
-    : Ft_ComputeOp<mnemonic, [CheapToRecompute, OfNorms, AllTypesMatch<["a", "b", "sum", "result"]>], ["getReusableOperand"]> {
-  let results = (outs Ft_FloatTensor:$sum, Ft_FloatTensor:$result);
-}
-
-def Ft_AddLayerNormOp : Ft_ResidualNormOp<"add_layer_norm"> {
-  let summary = "sum = a + b and its layer_norm, in one pass";
-  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Ft_FloatTensor:$weight, Ft_FloatTensor:$bias, F64Attr:$eps);
-  let assemblyFormat = "$a `,` $b `,` $weight `,` $bias `eps` custom<Real>($eps) attr-dict `:` type($a) `,` type($weight) `,` type($bias)";
-}
-
-def Ft_AddRmsNormOp : Ft_ResidualNormOp<"add_rms_norm"> {
-  let summary = "sum = a + b and its rms_norm, in one pass";
-  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Ft_FloatTensor:$weight, F64Attr:$eps);
-  let assemblyFormat = "$a `,` $b `,` $weight `eps` custom<Real>($eps) attr-dict `:` type($a) `,` type($weight)";
-}
-
 def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, Precision, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
   let summary = "Matrix product over flattened leading dimensions, plus a bias per column";
   let description = [{
@@ -100,67 +53,37 @@ def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, Precision, AttrSizedOp
   }];
 }
 
-def Ft_SumLeadingOp : Ft_ComputeOp<"sum_leading", [Precision], ["getWorkspaceBytes"]> {
-  let summary = "Sum over leading dimensions: the result's shape is a suffix of x's";
-  let arguments = (ins Ft_FloatTensor:$x);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
-  let hasFolder = 1;
-}
+// A product and the GELU of it, or the gradient of a GELU that takes it, in the tanh form: --ft-fuse-gelu makes them after
+// differentiation. `body` is what comes after the product, which is rounded as ft.matmul rounds it, so the bits are those of the two ops;
+// a GPU's library, where it has both in one kernel, may leave that rounding out where algorithms are chosen by timing. It is a composite, and
+// from phase schedule on a cluster.
+class Ft_MatmulThenOp<string mnemonic, list<Trait> traits>
+    : Ft_ComputeOp<mnemonic, !listconcat([OfMlp, DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits), ["getWorkspaceBytes"],
+                   ["getFlops", "getModelFlops"]>;
 
-def Ft_GeluOp : Ft_ComputeOp<"gelu", [Differentiable, CheapToRecompute, OfMlp, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
-  let summary = "GELU; approximate = \"tanh\" (GPT-2's gelu_new) or \"none\" (erf)";
-  let arguments = (ins Ft_FloatTensor:$x, StrAttr:$approximate);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$x `approximate` $approximate attr-dict `:` type($x)";
-}
-
-def Ft_GeluGradOp : Ft_ComputeOp<"gelu_grad", [AllTypesMatch<["dy", "x", "dx"]>], ["getReusableOperand"]> {
-  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$x, StrAttr:$approximate);
-  let results = (outs Ft_FloatTensor:$dx);
-  let summary = "Gradient of gelu";
-  let assemblyFormat = "$dy `,` $x `approximate` $approximate attr-dict `:` type($x)";
-}
-
-// A product with the GELU of it, or with the gradient of a GELU that takes it, both in the tanh form: --ft-fuse-gelu makes them after
-// differentiation. The product is rounded as ft.matmul rounds it, so the bits are those of the two ops; a GPU's kernel may leave that
-// rounding out where algorithms are chosen by timing.
-def Ft_MatmulGeluOp : Ft_ComputeOp<"matmul_gelu", [OfMlp], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+def Ft_MatmulGeluOp : Ft_MatmulThenOp<"matmul_gelu", []> {
   let summary = "GELU of a matmul and, for backward, the matmul's own result, in one pass";
   let description = [{
     a is [..., K], b [K, N], or [N, K] with `transpose_b`; x = a b + bias, which is there when somebody else reads it, and the result, its
-    GELU, are [..., N].
+    GELU by `body`, are [..., N].
   }];
-  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Optional<Ft_FloatTensor>:$bias, UnitAttr:$transpose_b);
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Optional<Ft_FloatTensor>:$bias, UnitAttr:$transpose_b, FlatSymbolRefAttr:$body);
   let results = (outs Ft_FloatTensor:$result, Optional<Ft_FloatTensor>:$x);
-  let assemblyFormat = "$a `,` $b (`bias` $bias^)? (`transpose_b` $transpose_b^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $a `,` $b (`bias` $bias^)? (`transpose_b` $transpose_b^)? `then` $body attr-dict `:` functional-type(operands, results)
+  }];
 }
 
-def Ft_MatmulGeluGradOp
-    : Ft_ComputeOp<"matmul_gelu_grad", [OfMlp, AllTypesMatch<["x", "dx"]>], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+def Ft_MatmulGeluGradOp : Ft_MatmulThenOp<"matmul_gelu_grad", [AllTypesMatch<["x", "dx"]>]> {
   let summary = "Gradient of gelu at x, of which a matmul is the upstream gradient, in one pass";
   let description = [{
-    a is [..., K], b [K, N], or [N, K] with `transpose_b`; dx = GELU'(x) (a b) is [..., N].
+    a is [..., K], b [K, N], or [N, K] with `transpose_b`; dx = GELU'(x) (a b), by `body` of x and the product, is [..., N].
   }];
-  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Ft_FloatTensor:$x, UnitAttr:$transpose_b);
+  let arguments = (ins Ft_FloatTensor:$a, Ft_FloatTensor:$b, Ft_FloatTensor:$x, UnitAttr:$transpose_b, FlatSymbolRefAttr:$body);
   let results = (outs Ft_FloatTensor:$dx);
-  let assemblyFormat = "$a `,` $b `at` $x (`transpose_b` $transpose_b^)? attr-dict `:` type($a) `,` type($b) `,` type($x)";
-}
-
-def Ft_SwigluOp : Ft_ComputeOp<"swiglu", [Differentiable, CheapToRecompute, OfMlp, AllTypesMatch<["gate", "up", "result"]>], ["getReusableOperand"]> {
-  let summary = "silu(gate) * up, silu(z) = z * sigmoid(z)";
-  let arguments = (ins Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$gate `,` $up attr-dict `:` type($gate)";
-  let hasVerifier = 0;
-}
-
-def Ft_SwigluGradOp : Ft_ComputeOp<"swiglu_grad", [AllTypesMatch<["dy", "gate", "up", "dgate", "dup"]>], ["getReusableOperand"]> {
-  let summary = "Gradients of swiglu";
-  let arguments = (ins Ft_FloatTensor:$dy, Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
-  let results = (outs Ft_FloatTensor:$dgate, Ft_FloatTensor:$dup);
-  let assemblyFormat = "$dy `,` $gate `,` $up attr-dict `:` type($gate)";
-  let hasVerifier = 0;
+  let assemblyFormat = [{
+    $a `,` $b `at` $x (`transpose_b` $transpose_b^)? `then` $body attr-dict `:` type($a) `,` type($b) `,` type($x)
+  }];
 }
 
 def Ft_RopeOp : Ft_ComputeOp<"rope", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {

@@ -3,6 +3,7 @@
 // Model FLOPs are those of matrix products that the result needs, as A. Chowdhery et al., PaLM, 2022,
 // appendix B, count them for model FLOPs utilisation; of attention the pairs that a mask leaves, or all of
 // them where lengths and segments, which come with the data, leave fewer.
+#include "dialects/ft/composites.h"
 #include "dialects/ft/updates.h"
 #include "runtime/base/attention_span.h"
 
@@ -73,29 +74,12 @@ uint64_t bytesOfOperandsAndResults(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Look-ups, norms, products
+// Look-ups, products
 //===----------------------------------------------------------------------===//
 
 uint64_t EmbeddingOp::getFlops() { return 0; }
 
 uint64_t EmbeddingGradOp::getFlops() { return elements(getDy()); }
-
-// Mean 1, centring 1, variance 2, normalising 1, weight and bias 2.
-uint64_t LayerNormOp::getFlops() { return 7 * elements(getX()); }
-
-// Statistics 4, normalised x 2, weighted dy 1, its two sums 3, dx 4, dweight 2, dbias 1.
-uint64_t LayerNormGradOp::getFlops() { return 17 * elements(getX()); }
-
-// Sum of squares 2, normalising 1, weight 1.
-uint64_t RmsNormOp::getFlops() { return 4 * elements(getX()); }
-
-// Statistic 2, normalised x 1, weighted dy 1, its sum with x 2, dx 3, dweight 2.
-uint64_t RmsNormGradOp::getFlops() { return 11 * elements(getX()); }
-
-// The sum 1, then as the norm.
-uint64_t AddLayerNormOp::getFlops() { return 8 * elements(getA()); }
-
-uint64_t AddRmsNormOp::getFlops() { return 5 * elements(getA()); }
 
 uint64_t MatmulOp::getFlops() {
   uint64_t summed = getTransposeA() ? rows(getA()) : lastExtent(getA());
@@ -109,30 +93,16 @@ uint64_t MatmulOp::getModelFlops() { return getFlops() - (getBias() ? elements(g
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-uint64_t SumLeadingOp::getFlops() { return elements(getX()); }
-
-// tanh form: cubic 4, scaling 1, tanh 1, 0.5 x (1 + t) 3. erf form: scaling 1, erf 1, 3.
-uint64_t GeluOp::getFlops() { return (getApproximate() == "tanh" ? 9 : 5) * elements(getX()); }
-
-// The product, then as the tanh forms.
+// The product, then what its body does.
 uint64_t MatmulGeluOp::getFlops() {
-  return getModelFlops() + (getBias() ? 1 + 9 : 9) * elements(getResult());
+  return getModelFlops() + (getBias() ? elements(getResult()) : 0) + flopsOfBody(*this, getBodyAttr());
 }
 
 uint64_t MatmulGeluOp::getModelFlops() { return 2 * elements(getResult()) * lastExtent(getA()); }
 
-uint64_t MatmulGeluGradOp::getFlops() { return getModelFlops() + 17 * elements(getDx()); }
+uint64_t MatmulGeluGradOp::getFlops() { return getModelFlops() + flopsOfBody(*this, getBodyAttr()); }
 
 uint64_t MatmulGeluGradOp::getModelFlops() { return 2 * elements(getDx()) * lastExtent(getA()); }
-
-// tanh form: t 6, its derivative 6, their sum 4, dy 1. erf form: cdf 4, density 4, their sum 2, dy 1.
-uint64_t GeluGradOp::getFlops() { return (getApproximate() == "tanh" ? 17 : 11) * elements(getX()); }
-
-// Sigmoid 3, two products.
-uint64_t SwigluOp::getFlops() { return 5 * elements(getGate()); }
-
-// Sigmoid 3, silu 1, dup 1, dgate = dy up (s + silu (1 - s)) 5.
-uint64_t SwigluGradOp::getFlops() { return 10 * elements(getGate()); }
 
 // Each of a pair: two products and a sum.
 uint64_t RopeOp::getFlops() { return 3 * elements(getX()); }

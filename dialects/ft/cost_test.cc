@@ -27,7 +27,7 @@ protected:
   Operation *parse(const std::string &arguments, const std::string &body) {
     context.loadDialect<FtDialect, func::FuncDialect>();
     std::string text = "ft.unit @u {elements = 2048 : i64}\nfunc.func @f(" + arguments + ") {\n" + body +
-                       "\nreturn\n}\n" + kUpdate;
+                       "\nreturn\n}\n" + kUpdate + kComposites;
     module = parseSourceString<ModuleOp>(text, &context);
     if (!module)
       return nullptr;
@@ -40,6 +40,26 @@ protected:
     EXPECT_TRUE(cost);
     return cost ? cost.getFlops() : 0;
   }
+
+  // What products and calls run: two FLOPs an element, and one.
+  static constexpr const char *kComposites = R"(
+    func.func private @gelu(%x: tensor<6x8xf32>) -> tensor<6x8xf32>
+        attributes {ft.composite, ft.origin = #ft.origin<body, "ft.gelu", {approximate = "tanh"}>} {
+      %a = ft.silu %x : tensor<6x8xf32>
+      %y = ft.mul %a, %x : tensor<6x8xf32>
+      return %y : tensor<6x8xf32>
+    }
+    func.func private @gelu.grad(%x: tensor<6x8xf32>, %dy: tensor<6x8xf32>) -> tensor<6x8xf32>
+        attributes {ft.composite} {
+      %dx = ft.mul %x, %dy : tensor<6x8xf32>
+      return %dx : tensor<6x8xf32>
+    }
+    func.func private @product(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>) -> tensor<6x8xf32>
+        attributes {ft.composite} {
+      %a = ft.silu %x : tensor<6x8xf32>
+      %y = ft.matmul %a, %w : (tensor<6x8xf32>, tensor<8x8xf32>) -> tensor<6x8xf32>
+      return %y : tensor<6x8xf32>
+    })";
 
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
@@ -93,30 +113,17 @@ TEST_F(Cost, LinearCrossEntropyCountsItsProducts) {
             6u * 10 * (2 * 4 + 4));
 }
 
-// A sum more than the norm; the sum is written, and not read again.
-TEST_F(Cost, ResidualNormIsSumAndNorm) {
-  const std::string arguments = "%a: tensor<6x4xf32>, %b: tensor<6x4xf32>, %w: tensor<4xf32>";
-  const std::string layer = "%0:2 = ft.add_layer_norm %a, %b, %w, %w eps 1.0e-5 : tensor<6x4xf32>, "
-                            "tensor<4xf32>, tensor<4xf32>";
-  EXPECT_EQ(flops(arguments, layer), (1u + 7) * 6 * 4);
-  EXPECT_EQ(flops(arguments, "%0:2 = ft.add_rms_norm %a, %b, %w eps 1.0e-5 : tensor<6x4xf32>, tensor<4xf32>"),
-            (1u + 4) * 6 * 4);
-  auto kernel = cast<KernelOpInterface>(parse(arguments, layer));
-  EXPECT_EQ(cast<CostOpInterface>(*kernel).getBytes(), (4u * 6 * 4 + 4) * 4);
-  EXPECT_EQ(kernel.getReusableOperand(0), kernel->getOperand(0));
-  EXPECT_EQ(kernel.getReusableOperand(1), kernel->getOperand(1));
-}
-
 // FLOPs of the two ops; the product is written where backward wants it, and never read again.
 TEST_F(Cost, ProductWithGeluIsTheTwo) {
   const std::string arguments =
       "%a: tensor<6x4xf32>, %w: tensor<4x8xf32>, %b: tensor<8xf32>, %x: tensor<6x8xf32>";
-  const std::string forward = "%0:2 = ft.matmul_gelu %a, %w bias %b : (tensor<6x4xf32>, tensor<4x8xf32>, "
-                              "tensor<8xf32>) -> (tensor<6x8xf32>, tensor<6x8xf32>)";
-  const std::string backward =
-      "%0 = ft.matmul_gelu_grad %a, %w at %x : tensor<6x4xf32>, tensor<4x8xf32>, tensor<6x8xf32>";
-  EXPECT_EQ(flops(arguments, forward), (2u * 4 + 1 + 9) * 6 * 8);
-  EXPECT_EQ(flops(arguments, backward), (2u * 4 + 17) * 6 * 8);
+  const std::string forward =
+      "%0:2 = ft.matmul_gelu %a, %w bias %b then @gelu : (tensor<6x4xf32>, tensor<4x8xf32>, "
+      "tensor<8xf32>) -> (tensor<6x8xf32>, tensor<6x8xf32>)";
+  const std::string backward = "%0 = ft.matmul_gelu_grad %a, %w at %x then @gelu.grad : tensor<6x4xf32>, "
+                               "tensor<4x8xf32>, tensor<6x8xf32>";
+  EXPECT_EQ(flops(arguments, forward), (2u * 4 + 1 + 2) * 6 * 8);
+  EXPECT_EQ(flops(arguments, backward), (2u * 4 + 1) * 6 * 8);
   auto kernel = cast<CostOpInterface>(parse(arguments, forward));
   EXPECT_EQ(kernel.getModelFlops(), 2u * 4 * 6 * 8);
   EXPECT_EQ(kernel.getBytes(), (6u * 4 + 4 * 8 + 8 + 2 * 6 * 8) * 4);
@@ -141,14 +148,22 @@ TEST_F(Cost, BytesCountAnOperandOnce) {
   EXPECT_EQ(cast<CostOpInterface>(op).getBytes(), 2u * 48);
 }
 
-TEST_F(Cost, ScratchIsThatOfTheKernels) {
-  Operation *op =
-      parse("%x: tensor<6x4xf32>, %w: tensor<4xf32>",
-            "%0:3 = ft.layer_norm_grad %x, %x, %w eps 1.0e-5 : (tensor<6x4xf32>, tensor<6x4xf32>, "
-            "tensor<4xf32>) -> (tensor<6x4xf32>, tensor<4xf32>, tensor<4xf32>)");
-  ASSERT_TRUE(op);
-  EXPECT_EQ(cast<KernelOpInterface>(op).getWorkspaceBytes(::ft::DeviceClass::kCpu), 2u * 32 * 4 * 4);
-  EXPECT_EQ(cast<KernelOpInterface>(op).getKernelName(), "layer_norm_grad");
+// What a cluster can have goes through memory with operands and results alone; the product reads and writes.
+TEST_F(Cost, CallsAreTheirBodies) {
+  auto call = cast<CallOp>(
+      parse("%x: tensor<6x8xf32>", "%0 = ft.call @gelu(%x) : (tensor<6x8xf32>) -> tensor<6x8xf32>"));
+  EXPECT_EQ(call.getFlops(), 2u * 6 * 8);
+  EXPECT_EQ(call.getBytes(), 2u * 6 * 8 * 4);
+  EXPECT_EQ(call.getKernelName(), "gelu");
+  EXPECT_EQ(call.getOpClass(), "mlp");
+  EXPECT_TRUE(call.isCheapToRecompute());
+  call = cast<CallOp>(
+      parse("%x: tensor<6x8xf32>, %w: tensor<8x8xf32>",
+            "%0 = ft.call @product(%x, %w) : (tensor<6x8xf32>, tensor<8x8xf32>) -> tensor<6x8xf32>"));
+  EXPECT_EQ(call.getBytes(), 2 * (2u * 6 * 8 + 8 * 8) * 4);
+  EXPECT_EQ(call.getKernelName(), "product");
+  EXPECT_EQ(call.getOpClass(), "");
+  EXPECT_FALSE(call.isCheapToRecompute());
 }
 
 TEST_F(Cost, ScratchIsThatOfTheDevice) {

@@ -25,13 +25,6 @@ Gradients failAtLse(Operation *attention) {
       "has no derivative of `lse`, which exists for its own gradient: do not use it in the loss"));
 }
 
-// The gradient of an operand that was repeated over leading dimensions to the shape of `gradient`.
-Value reduceTo(OpBuilder &builder, Location loc, Type type, Value gradient) {
-  if (gradient.getType() == type)
-    return gradient;
-  return SumLeadingOp::create(builder, loc, type, gradient);
-}
-
 // A matrix product without a bias.
 Value product(OpBuilder &builder, Location loc, Type type, Value a, Value b, Value acc, bool transposeA,
               bool transposeB) {
@@ -120,7 +113,9 @@ Gradients MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, Ar
   // Absent operands take no place: a, b and, where there is one, bias.
   Gradients gradients(getNumOperands());
   if (getBias() && needed[2])
-    gradients[2] = reduceTo(builder, getLoc(), getBias().getType(), dc);
+    gradients[2] = getBias().getType() == dc.getType()
+                       ? dc
+                       : Value(ReduceOp::create(builder, getLoc(), getBias().getType(), dc));
   if (needed[1]) {
     gradients[1] = gradientOfB(builder, *this, dc, accumulators[1]);
     accumulated[1] = accumulators[1] != nullptr;
@@ -132,12 +127,6 @@ Gradients MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, Ar
   return gradients;
 }
 
-Gradients GeluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  return {
-      GeluGradOp::create(builder, getLoc(), getX().getType(), resultGrads[0], getX(), getApproximateAttr())};
-}
-
 // The same mask.
 Gradients DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
                                    ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
@@ -146,30 +135,9 @@ Gradients DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, A
           Value()};
 }
 
-Gradients SwigluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                  ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  Type type = getGate().getType();
-  auto grad = SwigluGradOp::create(builder, getLoc(), type, type, resultGrads[0], getGate(), getUp());
-  return {grad.getDgate(), grad.getDup()};
-}
-
 //===----------------------------------------------------------------------===//
-// Normalisation, position, attention
+// Position, attention
 //===----------------------------------------------------------------------===//
-
-Gradients LayerNormOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                     ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  auto grad = LayerNormGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
-                                      getBias().getType(), resultGrads[0], getX(), getWeight(), getEpsAttr());
-  return {grad.getDx(), grad.getDweight(), grad.getDbias()};
-}
-
-Gradients RmsNormOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                   ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  auto grad = RmsNormGradOp::create(builder, getLoc(), getX().getType(), getWeight().getType(),
-                                    resultGrads[0], getX(), getWeight(), getEpsAttr());
-  return {grad.getDx(), grad.getDweight()};
-}
 
 // A rotation is orthogonal: its transpose rotates back.
 Gradients RopeOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,

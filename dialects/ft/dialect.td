@@ -78,6 +78,19 @@ def Ft_InitAttr : Ft_Attr<"Init", "init"> {
   let genVerifyDecl = 1;
 }
 
+def Ft_OriginKind : I32EnumAttr<"OriginKind", "what a composite is of an op",
+    [I32EnumAttrCase<"body", 0>, I32EnumAttrCase<"derivative", 1>]> {
+  let cppNamespace = "::mlir::ft";
+  let genSpecializedAttr = 0;
+}
+
+def Ft_OriginAttr : Ft_Attr<"Origin", "origin"> {
+  let summary = "The op that a composite was outlined from, or is the derivative of";
+  let description = [{ `#ft.origin<derivative, "ft.gelu", {approximate = "tanh"}>`. What is known of the op is known of calls: its class for recomputation, its name in reports. }];
+  let parameters = (ins EnumParameter<Ft_OriginKind>:$kind, "::mlir::StringAttr":$op, "::mlir::DictionaryAttr":$properties);
+  let assemblyFormat = "`<` $kind `,` $op `,` $properties `>`";
+}
+
 // What kernels take: static, positive extents, at most eight dimensions.
 class Ft_TensorOf<list<Type> elementTypes>
     : Type<And<[RankedTensorOf<elementTypes>.predicate, CPred<"::mlir::ft::isKernelShape($_self)">]>,

@@ -48,12 +48,6 @@ ElementRole MatmulOp::getElementRole(unsigned) {
 
 ElementRole EmbeddingGradOp::getElementRole(unsigned) { return ElementRole::Rounded; }
 
-ElementRole SumLeadingOp::getElementRole(unsigned) { return ElementRole::Rounded; }
-
-ElementRole LayerNormGradOp::getElementRole(unsigned index) { return roundedFrom(1, index); }
-
-ElementRole RmsNormGradOp::getElementRole(unsigned index) { return roundedFrom(1, index); }
-
 ElementRole LinearCrossEntropyGradOp::getElementRole(unsigned index) { return roundedFrom(1, index); }
 
 ElementRole LinearCrossEntropyLossGradOp::getElementRole(unsigned index) { return roundedFrom(2, index); }

@@ -342,7 +342,7 @@ Value toOperand(Place &place, Graph gradient, Value operand) {
     return FillOp::create(place.builder, place.loc, operand.getType(), place.builder.getF64FloatAttr(0));
   if (gradient.value.getType() == operand.getType())
     return gradient.value;
-  return SumLeadingOp::create(place.builder, place.loc, operand.getType(), gradient.value);
+  return ReduceOp::create(place.builder, place.loc, tensor(operand.getType()), gradient.value);
 }
 
 } // namespace

@@ -40,15 +40,9 @@ template <typename ConcreteType>
 // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility)
 class OfNorms : public OpTrait::TraitBase<ConcreteType, OfNorms> {};
 
-// Names of the classes, and the one of an op; empty for none.
+// Names of the classes, and that of ops of a name; empty for none.
 inline constexpr llvm::StringLiteral kOpClasses[] = {"attention", "mlp", "norms"};
-template <typename ConcreteOp> llvm::StringRef opClassOf() {
-  if (ConcreteOp::template hasTrait<OfAttention>())
-    return kOpClasses[0];
-  if (ConcreteOp::template hasTrait<OfMlp>())
-    return kOpClasses[1];
-  return ConcreteOp::template hasTrait<OfNorms>() ? llvm::StringRef(kOpClasses[2]) : llvm::StringRef();
-}
+llvm::StringRef opClassOf(OperationName name);
 
 // What decides the element type of a result of rank 1 or more.
 enum class ElementRole {

@@ -88,7 +88,7 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
     InterfaceMethod<"Its results may be computed again instead of kept: not so with the trait FusedWithGradient.", "bool",
       "isRecomputable", (ins), "", [{ return !ConcreteOp::template hasTrait<::mlir::ft::FusedWithGradient>(); }]>,
     InterfaceMethod<"What recomputation by class calls the op: attention, mlp, norms; empty for others.", "::llvm::StringRef",
-      "getOpClass", (ins), "", [{ return ::mlir::ft::opClassOf<ConcreteOp>(); }]>
+      "getOpClass", (ins), "", [{ return ::mlir::ft::opClassOf($_op->getName()); }]>
   ];
 }
 

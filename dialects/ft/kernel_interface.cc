@@ -52,6 +52,14 @@ constexpr llvm::StringRef kAttentionOptions[] = {"window", "scale", "softcap", "
 
 } // namespace
 
+llvm::StringRef opClassOf(OperationName name) {
+  if (name.hasTrait<OfAttention>())
+    return kOpClasses[0];
+  if (name.hasTrait<OfMlp>())
+    return kOpClasses[1];
+  return name.hasTrait<OfNorms>() ? llvm::StringRef(kOpClasses[2]) : llvm::StringRef();
+}
+
 // Rounding to another type is a kernel of its own.
 llvm::StringRef CopyOp::getKernelName() { return getX().getType() == getType() ? "copy" : "cast"; }
 
@@ -77,22 +85,6 @@ uint64_t MatmulGeluOp::getWorkspaceBytes(DeviceClass device) {
 
 uint64_t MatmulGeluGradOp::getWorkspaceBytes(DeviceClass device) {
   return device == DeviceClass::kCuda ? cuda::Matmul() : 0;
-}
-
-uint64_t LayerNormGradOp::getWorkspaceBytes(DeviceClass device) {
-  return device == DeviceClass::kCuda ? cuda::LayerNormGrad(rows(getX()), lastExtent(getX()))
-                                      : ::ft::LayerNormGradWorkspace(lastExtent(getX()));
-}
-
-uint64_t RmsNormGradOp::getWorkspaceBytes(DeviceClass device) {
-  return device == DeviceClass::kCuda ? cuda::RmsNormGrad(rows(getX()), lastExtent(getX()))
-                                      : ::ft::RmsNormGradWorkspace(lastExtent(getX()));
-}
-
-uint64_t SumLeadingOp::getWorkspaceBytes(DeviceClass device) {
-  int64_t sums = elements(getResult());
-  return device == DeviceClass::kCuda ? cuda::SumLeading(elements(getX()) / sums, sums)
-                                      : ::ft::SumLeadingWorkspace(sums);
 }
 
 uint64_t EmbeddingGradOp::getWorkspaceBytes(DeviceClass device) {
@@ -205,18 +197,6 @@ Value HealthOp::getTiedOperand(unsigned) { return getAcc(); }
 //===----------------------------------------------------------------------===//
 // Elementwise and row by row kernels: the result may take the place of an operand that dies
 //===----------------------------------------------------------------------===//
-
-Value AddLayerNormOp::getReusableOperand(unsigned index) { return index == 0 ? getA() : getB(); }
-
-Value AddRmsNormOp::getReusableOperand(unsigned index) { return index == 0 ? getA() : getB(); }
-
-Value GeluOp::getReusableOperand(unsigned) { return getX(); }
-
-Value GeluGradOp::getReusableOperand(unsigned) { return getDy(); }
-
-Value SwigluOp::getReusableOperand(unsigned) { return getGate(); }
-
-Value SwigluGradOp::getReusableOperand(unsigned index) { return index == 0 ? getGate() : getUp(); }
 
 Value RopeOp::getReusableOperand(unsigned) { return getX(); }
 

@@ -116,7 +116,7 @@ Gradients BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   if (repeated.size() == missing) // new dimensions alone
     return {dy.getType() == getX().getType()
                 ? dy
-                : Value(SumLeadingOp::create(builder, getLoc(), getX().getType(), dy))};
+                : Value(ReduceOp::create(builder, getLoc(), tensor(getX()), dy))};
   return {reshapeTo(builder, getLoc(), sumOver(builder, getLoc(), dy, repeated), from)};
 }
 
@@ -214,6 +214,11 @@ ElementRole PadOp::getElementRole(unsigned) { return ElementRole::Sum; }
 //===----------------------------------------------------------------------===//
 // reduce
 //===----------------------------------------------------------------------===//
+
+void ReduceOp::build(OpBuilder &builder, OperationState &state, RankedTensorType suffix, Value x) {
+  auto leading = llvm::seq<int64_t>(0, tensor(x).getRank() - suffix.getRank());
+  build(builder, state, suffix, x, "sum", llvm::to_vector(leading));
+}
 
 LogicalResult ReduceOp::verify() {
   if (getKind() != "sum" && getKind() != "max" && getKind() != "min")

@@ -70,6 +70,8 @@ def Ft_ReduceOp : Ft_Primitive<"reduce", [], [], ["getFlops"]> {
   let arguments = (ins Ft_Tensor:$x, StrAttr:$kind, DenseI64ArrayAttr:$dims);
   let results = (outs Ft_Tensor:$result);
   let assemblyFormat = "$kind $x `over` $dims attr-dict `:` type($x) `->` type($result)";
+  // The sum over the leading dimensions that `suffix` lacks: the gradient of what was repeated over them.
+  let builders = [OpBuilder<(ins "::mlir::RankedTensorType":$suffix, "::mlir::Value":$x)>];
 }
 
 def Ft_DotOp : Ft_Primitive<"dot", [], [], ["getFlops", "getModelFlops"]> {

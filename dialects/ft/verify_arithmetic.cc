@@ -1,39 +1,8 @@
-// Verifiers of matrix products, norms and elementwise ops.
+// Verifiers of matrix products.
 #include "dialects/ft/verify.h"
 
 namespace mlir::ft {
 namespace {
-
-// One element per column of x, of any float type: the gradient of a norm's weight is in the type of its
-// reduction. `xName` is what the op calls x.
-LogicalResult verifyColumns(Operation *op, llvm::StringRef name, Value value, Value x,
-                            llvm::StringRef xName = "x") {
-  if (failed(verify::minRank(op, xName, x, 1, "[..., width]")))
-    return failure();
-  std::string reason = ("the last dimension of " + xName + ", which is ").str() + shapeText(x.getType());
-  return verify::shapeIs(op, name, value, verify::shape(x).take_back(1), reason);
-}
-
-// weight and bias of a norm.
-LogicalResult verifyPerColumn(Operation *op, llvm::StringRef name, Value value, Value x,
-                              llvm::StringRef xName = "x") {
-  if (failed(verifyColumns(op, name, value, x, xName)))
-    return failure();
-  return verify::sameElementType(op, name, value, xName, x);
-}
-
-LogicalResult verifyEps(Operation *op, const llvm::APFloat &eps) {
-  double value = eps.convertToDouble();
-  if (value >= 0)
-    return success();
-  return op->emitOpError() << "eps is " << value << "; expected 0 or more";
-}
-
-LogicalResult verifyApproximation(Operation *op, llvm::StringRef approximate) {
-  if (approximate == "tanh" || approximate == "none")
-    return success();
-  return op->emitOpError() << "approximate is \"" << approximate << "\"; expected \"tanh\" or \"none\"";
-}
 
 // Operands of a product without transpose_a and its result, [..., N].
 struct RowsTimesMatrix {
@@ -115,58 +84,6 @@ LogicalResult MatmulOp::verify() {
     return failure();
   return verify::sameType(op, "acc", getAcc(), "the result", getResult());
 }
-
-LogicalResult LayerNormOp::verify() {
-  if (failed(verifyPerColumn(*this, "weight", getWeight(), getX())) ||
-      failed(verifyPerColumn(*this, "bias", getBias(), getX())))
-    return failure();
-  return verifyEps(*this, getEps());
-}
-
-LogicalResult LayerNormGradOp::verify() {
-  if (failed(verifyPerColumn(*this, "weight", getWeight(), getX())) ||
-      failed(verify::sameType(*this, "dy", getDy(), "x", getX())) ||
-      failed(verify::sameType(*this, "dx", getDx(), "x", getX())) ||
-      failed(verifyColumns(*this, "dweight", getDweight(), getX())) ||
-      failed(verify::sameType(*this, "dbias", getDbias(), "dweight", getDweight())))
-    return failure();
-  return verifyEps(*this, getEps());
-}
-
-LogicalResult RmsNormOp::verify() {
-  if (failed(verifyPerColumn(*this, "weight", getWeight(), getX())))
-    return failure();
-  return verifyEps(*this, getEps());
-}
-
-LogicalResult RmsNormGradOp::verify() {
-  if (failed(verifyPerColumn(*this, "weight", getWeight(), getX())) ||
-      failed(verify::sameType(*this, "dy", getDy(), "x", getX())) ||
-      failed(verify::sameType(*this, "dx", getDx(), "x", getX())) ||
-      failed(verifyColumns(*this, "dweight", getDweight(), getX())))
-    return failure();
-  return verifyEps(*this, getEps());
-}
-
-LogicalResult AddLayerNormOp::verify() {
-  if (failed(verifyPerColumn(*this, "weight", getWeight(), getA(), "a")) ||
-      failed(verifyPerColumn(*this, "bias", getBias(), getA(), "a")))
-    return failure();
-  return verifyEps(*this, getEps());
-}
-
-LogicalResult AddRmsNormOp::verify() {
-  if (failed(verifyPerColumn(*this, "weight", getWeight(), getA(), "a")))
-    return failure();
-  return verifyEps(*this, getEps());
-}
-
-// Rounded once, to the type of the result.
-LogicalResult SumLeadingOp::verify() { return verify::suffixOf(*this, "result", getResult(), "x", getX()); }
-
-LogicalResult GeluOp::verify() { return verifyApproximation(*this, getApproximate()); }
-
-LogicalResult GeluGradOp::verify() { return verifyApproximation(*this, getApproximate()); }
 
 LogicalResult MatmulGeluOp::verify() {
   if (failed(verifyLinear(*this, {getA(), getB(), getTransposeB(), getResult(), "result"})) ||

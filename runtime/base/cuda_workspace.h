@@ -17,30 +17,6 @@ constexpr int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAl
 // A matrix product: what NVIDIA recommends for cuBLASLt on Hopper (cublasSetWorkspace's documentation).
 constexpr int64_t Matmul() { return int64_t{32} << 20; }
 
-// Blocks of rows whose column sums are made apart and then added in order, for columns of any float type:
-// sum_leading works on 256 columns at a time with blocks of 256 threads, the gradients of norms on whole rows
-// with about a thread for eight columns. 2048 blocks of sum_leading fill the largest GPU of today. Gradients
-// of norms have as many as 132 multiprocessors with registers for 1024 threads each run at once: a second
-// round of a few would take as long as the first. Fewer when rows are few, so that partial sums stay small
-// beside what is read.
-constexpr int64_t SumLeadingBlocks(int64_t rows, int64_t columns) {
-  return std::max<int64_t>(1, std::min(rows / 32, 2048 / ((columns + 255) / 256)));
-}
-constexpr int64_t NormGradBlocks(int64_t rows, int64_t columns) {
-  const int64_t threads = std::clamp<int64_t>((columns + 255) / 256 * 32, 32, 512);
-  return std::max<int64_t>(1, std::min(rows / 16, std::min<int64_t>(132 * (1024 / threads), 1536)));
-}
-constexpr int64_t SumLeading(int64_t rows, int64_t columns) {
-  const int64_t blocks = SumLeadingBlocks(rows, columns);
-  return blocks == 1 ? 0 : blocks * columns * 4;
-}
-constexpr int64_t LayerNormGrad(int64_t rows, int64_t columns) {
-  return 2 * NormGradBlocks(rows, columns) * columns * 4;
-}
-constexpr int64_t RmsNormGrad(int64_t rows, int64_t columns) {
-  return NormGradBlocks(rows, columns) * columns * 4;
-}
-
 // cuDNN's fused attention, of bf16 and f16: upper bounds of what plans of 9.19 to 9.26 report for compute
 // capabilities 8.0, 9.0 and 10.0 (libraries/cudnn_attention_plans_test.cc).
 constexpr int64_t CudnnAttention() { return kAlignment; }

@@ -15,22 +15,9 @@ namespace ft {
 inline constexpr int64_t kFloatBytes = 4;
 inline constexpr int64_t kDoubleBytes = 8;
 
-// Column sums (gradients of biases and norm weights) are made of one partial per block of rows, added in
-// order. The number of blocks is fixed, so that the result does not depend on the number of threads.
+// Sums over rows are made of one partial per block of rows, added in order. The number of blocks is fixed, so
+// that the result does not depend on the number of threads.
 inline constexpr int64_t kReductionBlocks = 32;
-
-// layer_norm_grad over rows of `columns` elements: partials of dweight and dbias.
-constexpr int64_t LayerNormGradWorkspace(int64_t columns) {
-  return 2 * kReductionBlocks * columns * kFloatBytes;
-}
-
-// rms_norm_grad over rows of `columns` elements: partials of dweight.
-constexpr int64_t RmsNormGradWorkspace(int64_t columns) { return kReductionBlocks * columns * kFloatBytes; }
-
-// sum_leading with a result of `result_elements`.
-constexpr int64_t SumLeadingWorkspace(int64_t result_elements) {
-  return kReductionBlocks * result_elements * kFloatBytes;
-}
 
 // What the scratch of attention follows from.
 struct AttentionSizes {

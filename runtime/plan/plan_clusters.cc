@@ -111,6 +111,11 @@ absl::StatusOr<std::vector<ClusterCode>> CodesOf(const proto::Cluster& cluster) 
 
 }  // namespace
 
+bool RunsCluster(std::string_view kernel) {
+  return kernel == kClusterKernel || kernel == kUpdateKernel || kernel == "matmul_gelu" ||
+         kernel == "matmul_gelu_grad";
+}
+
 proto::Cluster ToProto(const ClusterBody& body) {
   proto::Cluster cluster;
   cluster.set_rows(body.rows);

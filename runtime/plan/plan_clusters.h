@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,9 +11,12 @@
 
 namespace ft {
 
-// The name of the kernel of instructions that run a cluster.
+// The names of the kernels of instructions that run a cluster and nothing else.
 inline constexpr char kClusterKernel[] = "cluster";
 inline constexpr char kUpdateKernel[] = "update";  // over the blocks of a slice
+
+// Whether instructions of this kernel run a cluster: these, or after a product.
+bool RunsCluster(std::string_view kernel);
 
 // Equal bodies give equal messages.
 proto::Cluster ToProto(const ClusterBody& body);

@@ -36,10 +36,9 @@ absl::Status VerifyKernel(const Place& place, const proto::Instruction& instruct
   for (const proto::Operand& operand : instruction.in()) FT_RETURN_IF_ERROR(verify(operand));
   for (const proto::Operand& operand : instruction.out()) FT_RETURN_IF_ERROR(verify(operand));
   FT_RETURN_IF_ERROR(verify(instruction.workspace()));
-  const bool runs_cluster = instruction.kernel() == kClusterKernel || instruction.kernel() == kUpdateKernel;
-  if (runs_cluster != (instruction.cluster_plus_one() != 0))
-    return place.Invalid("the kernels ", kClusterKernel, " and ", kUpdateKernel,
-                         ", and no others, run a cluster");
+  if (RunsCluster(instruction.kernel()) != (instruction.cluster_plus_one() != 0))
+    return place.Invalid("the kernel ", instruction.kernel(),
+                         instruction.cluster_plus_one() == 0 ? " has no cluster to run" : " runs no cluster");
   return VerifyApart(place, instruction);
 }
 

@@ -24,7 +24,7 @@ constexpr const char* kBothSums = R"(
 func.func @f(%x: tensor<$Mx$T>, %y: tensor<$Mx$T>) -> (tensor<$Rxf32>, tensor<$Cxf32>) {
   %s = ft.reduce "sum" %x over [1] : tensor<$Mx$T> -> tensor<$Rxf32>
   %p = ft.mul %x, %y : tensor<$Mx$T>, tensor<$Mx$T> -> tensor<$Mxf32>
-  %c = ft.sum_leading %p : tensor<$Mxf32> -> tensor<$Cxf32>
+  %c = ft.reduce "sum" %p over [0] : tensor<$Mxf32> -> tensor<$Cxf32>
   return %s, %c : tensor<$Rxf32>, tensor<$Cxf32>
 })";
 
@@ -206,7 +206,7 @@ TEST_F(GpuCodeTest, ColumnsAreSummedInTheOrderThatIsPromised) {
                           Case{{300, 1030}, 1, 16}, Case{{35, 16394}, 1, 16}, Case{{9000, 83}, 16, 32}}) {
     func::FuncOp body = parse(R"(
 func.func @f(%x: tensor<$Mxf32>) -> tensor<$Cxf32> {
-  %s = ft.sum_leading %x : tensor<$Mxf32> -> tensor<$Cxf32>
+  %s = ft.reduce "sum" %x over [0] : tensor<$Mxf32> -> tensor<$Cxf32>
   return %s : tensor<$Cxf32>
 })",
                               one.extents);

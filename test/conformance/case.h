@@ -63,7 +63,6 @@ std::vector<Case> ShapeCases();
 std::vector<Case> IndexCases();
 std::vector<Case> AnyAxisCases();  // part of MovementCases
 std::vector<Case> MovementCases();
-std::vector<Case> NormCases();
 std::vector<Case> MatmulCases();
 std::vector<Case> FusedGeluCases();
 std::vector<Case> AttentionCases();

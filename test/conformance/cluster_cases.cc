@@ -6,75 +6,14 @@
 #include <memory>
 
 #include "fmt/format.h"
-#include "runtime/base/cluster.h"
 #include "test/conformance/case.h"
+#include "test/conformance/cluster_maker.h"
 #include "test/support/elementwise_f64.h"
 
 namespace ft::conformance {
 namespace {
 
 using Op = ClusterBody::Op;
-using Values = std::vector<uint32_t>;
-
-// A body under construction; numbers are those of values.
-class Maker {
- public:
-  Maker(int64_t rows, int64_t columns) { Space(rows, columns, columns); }
-  void Space(int64_t rows, int64_t columns, int64_t last) {
-    body_.rows = rows;
-    body_.columns = columns;
-    body_.last_columns = last;
-  }
-
-  // In f32 if it is of 16 bits. All inputs before any op.
-  uint32_t Input(DType dtype, int64_t rows, bool columns) {
-    body_.inputs.push_back({.dtype = dtype, .rows = rows, .columns = columns});
-    return static_cast<uint32_t>(body_.inputs.size() - 1);
-  }
-  uint32_t Whole(DType dtype) { return Input(dtype, body_.rows, true); }
-  uint32_t Wide(uint32_t x) { return Convert(x, DType::kF32); }
-
-  uint32_t Of(Elementwise function, Values operands, std::vector<double> parameters = {},
-              DType dtype = DType::kF32) {
-    return Add({.function = function,
-                .operands = std::move(operands),
-                .parameters = std::move(parameters),
-                .dtype = dtype});
-  }
-  uint32_t Convert(uint32_t x, DType dtype) {
-    return Add({.kind = Op::Kind::kConvert, .operands = {x}, .parameters = {}, .dtype = dtype});
-  }
-  uint32_t Fill(double number) {
-    return Add({.kind = Op::Kind::kFill, .operands = {}, .parameters = {number}, .dtype = DType::kF32});
-  }
-  uint32_t Reduce(ReductionKind kind, uint32_t x) {
-    return Add({.kind = Op::Kind::kReduce,
-                .reduction = kind,
-                .operands = {x},
-                .parameters = {},
-                .dtype = body_.dtype(x)});
-  }
-
-  void Output(uint32_t value, bool columns = true) {
-    body_.outputs.push_back({.value = value, .dtype = body_.dtype(value), .columns = columns});
-  }
-  // Rounded to `dtype`.
-  void Output(uint32_t value, DType dtype, bool columns = true) { Output(Convert(value, dtype), columns); }
-  void OverRows(ReductionKind kind, uint32_t value, DType dtype) {
-    body_.outputs.push_back(
-        {.value = value, .dtype = dtype, .columns = true, .over_rows = true, .reduction = kind});
-  }
-
-  const ClusterBody& body() const { return body_; }
-
- private:
-  uint32_t Add(Op op) {
-    body_.ops.push_back(std::move(op));
-    return static_cast<uint32_t>(body_.values() - 1);
-  }
-
-  ClusterBody body_;
-};
 
 double Reduced(ReductionKind kind, double a, double b) {
   if (kind == ReductionKind::kSum) return a + b;
@@ -144,7 +83,7 @@ class Reference {
   std::vector<std::vector<double>> values_;
 };
 
-Case CaseOf(const Maker& maker, const std::string& label, double range = 2.0) {
+Case CaseOf(const ClusterMaker& maker, const std::string& label, double range = 2.0) {
   const ClusterBody& body = maker.body();
   Case result = {"cluster", fmt::format("{} {} x {}", label, body.rows, body.columns), {}, {}, {}};
   for (size_t i = 0; i < body.inputs.size(); ++i) {
@@ -170,7 +109,7 @@ Case CaseOf(const Maker& maker, const std::string& label, double range = 2.0) {
 }
 
 Case Softmax(int64_t rows, int64_t columns, DType dtype) {
-  Maker maker(rows, columns);
+  ClusterMaker maker(rows, columns);
   const uint32_t x = maker.Wide(maker.Whole(dtype));
   const uint32_t e =
       maker.Of(Elementwise::kExp, {maker.Of(Elementwise::kSub, {x, maker.Reduce(ReductionKind::kMax, x)})});
@@ -180,7 +119,7 @@ Case Softmax(int64_t rows, int64_t columns, DType dtype) {
 
 // Layer norm with its statistics, one a row.
 Case Norm(int64_t rows, int64_t columns, DType dtype) {
-  Maker maker(rows, columns);
+  ClusterMaker maker(rows, columns);
   const uint32_t in = maker.Whole(dtype), w = maker.Input(dtype, 1, true),
                  b = maker.Input(DType::kF32, 1, true);
   const uint32_t x = maker.Wide(in);
@@ -201,7 +140,7 @@ Case Norm(int64_t rows, int64_t columns, DType dtype) {
 
 // Sums over rows, beside a reduction of the row, and what it was made of.
 Case OverRows(int64_t rows, int64_t columns, DType dtype) {
-  Maker maker(rows, columns);
+  ClusterMaker maker(rows, columns);
   const uint32_t dy = maker.Whole(dtype), x = maker.Whole(DType::kF32),
                  scale = maker.Input(DType::kF32, rows, false);
   const uint32_t product = maker.Of(Elementwise::kMul, {maker.Wide(dy), x});
@@ -215,7 +154,7 @@ Case OverRows(int64_t rows, int64_t columns, DType dtype) {
 
 // Rows that repeat, one number for all, a constant.
 Case Repeated(int64_t rows, int64_t columns, int64_t period) {
-  Maker maker(rows, columns);
+  ClusterMaker maker(rows, columns);
   const uint32_t x = maker.Whole(DType::kF32), table = maker.Input(DType::kF32, period, true),
                  angle = maker.Input(DType::kF32, period, false), one = maker.Input(DType::kF32, 1, false);
   const uint32_t turned = maker.Of(Elementwise::kMul, {x, maker.Of(Elementwise::kCos, {angle})});
@@ -227,7 +166,7 @@ Case Repeated(int64_t rows, int64_t columns, int64_t period) {
 
 // Integers and truth values.
 Case Integers(int64_t rows, int64_t columns) {
-  Maker maker(rows, columns);
+  ClusterMaker maker(rows, columns);
   const uint32_t i = maker.Whole(DType::kI32), keep = maker.Whole(DType::kU8), x = maker.Whole(DType::kF32);
   const uint32_t most = maker.Reduce(ReductionKind::kMax, i);
   const uint32_t is_most = maker.Of(Elementwise::kEq, {i, most}, {}, DType::kU8);
@@ -245,7 +184,7 @@ Case Integers(int64_t rows, int64_t columns) {
 
 // Elements in rows of 64, the last one shorter.
 Case Flat(int64_t rows, int64_t last, DType dtype) {
-  Maker maker(rows, kClusterLanes);
+  ClusterMaker maker(rows, kClusterLanes);
   maker.Space(rows, kClusterLanes, last);
   const uint32_t a = maker.Whole(dtype), b = maker.Whole(DType::kF32), one = maker.Input(dtype, 1, false);
   const uint32_t gate = maker.Of(Elementwise::kSigmoid, {maker.Wide(a)});

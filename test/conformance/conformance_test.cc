@@ -14,7 +14,6 @@
 #include "test/conformance/cpu_bench.h"
 #include "test/conformance/fused_gelu.h"
 #include "test/conformance/harness.h"
-#include "test/conformance/residual_norm.h"
 
 namespace ft::conformance {
 namespace {
@@ -70,20 +69,6 @@ TEST_P(CpuConformance, ThreadsDoNotShow) {
     const absl::StatusOr<Arrays> one = Run(c, 1, false), three = Run(c, 3, false);
     ASSERT_TRUE(one.ok() && three.ok());
     EXPECT_EQ(DifferentBits(*one, *three), "");
-  }
-}
-
-TEST_P(CpuConformance, ResidualNormHasTheBitsOfSumAndNorm) {
-  CpuBench bench(registry_, 2);
-  for (const Case& c : ResidualNormCases()) {
-    SCOPED_TRACE(c.op + " " + c.label);
-    const absl::StatusOr<Arrays> apart = RunSumThenNorm(bench, c);
-    ASSERT_TRUE(apart.ok()) << apart.status();
-    for (bool in_place : {false, true}) {
-      const absl::StatusOr<Arrays> fused = RunCase(bench, c, in_place);
-      ASSERT_TRUE(fused.ok()) << fused.status();
-      EXPECT_EQ(DifferentBits(*fused, *apart), "");
-    }
   }
 }
 

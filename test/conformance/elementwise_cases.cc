@@ -5,30 +5,6 @@
 namespace ft::conformance {
 namespace {
 
-using Function = std::function<Arrays(const Arrays&)>;
-
-Function Map(double (*f)(double)) {
-  return [f](const Arrays& in) {
-    Array r = in[0];
-    for (double& v : r.values) v = f(v);
-    return Arrays{r};
-  };
-}
-
-double GeluTanh(double x) {
-  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-}
-double GeluErf(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
-
-Arrays Swiglu(const Arrays& in) {
-  Array r = in[0];
-  for (int64_t i = 0; i < r.size(); ++i) {
-    const double z = in[0].values[i];
-    r.values[i] = z / (1 + std::exp(-z)) * in[1].values[i];
-  }
-  return {r};
-}
-
 // Two by two rotation of the pairs (i, i + h), straight from the definition.
 Arrays Rope(const Arrays& in, int64_t heads, double base, bool inverse) {
   Array r = in[0];
@@ -45,63 +21,6 @@ Arrays Rope(const Arrays& in, int64_t heads, double base, bool inverse) {
     }
   }
   return {r};
-}
-
-const std::vector<std::vector<int64_t>> kShapes = {{1},       {3, 5},    {2, 3, 7}, {1, 1024},
-                                                   {2, 1031}, {7, 1032}, {3, 5001}, {3, 17, 4096}};
-
-void AddForward(std::vector<Case>& cases, DType dtype) {
-  uint64_t seed = 1;
-  for (const auto& dims : kShapes) {
-    const Array x = As(Random(dims, ++seed, 6.0), dtype), y = As(Random(dims, ++seed, 6.0), dtype);
-    const std::string label = std::string(Name(dtype)) + " of " + std::to_string(x.size());
-    for (bool tanh : {true, false}) {
-      cases.push_back({"gelu",
-                       label + (tanh ? " tanh" : " erf"),
-                       {x},
-                       Attributes({{"approximate", tanh ? "tanh" : "none"}}),
-                       Map(tanh ? GeluTanh : GeluErf)({x}),
-                       {.reusable = {{0, 0}}}});
-    }
-    cases.push_back({"swiglu", label, {x, y}, {}, Swiglu({x, y}), {.reusable = {{0, 0}}}});
-  }
-}
-
-// What `f`, which works element by element, makes of `upstream` for operand `wrt`: all elements move at once.
-Array ElementGradient(const Function& f, const Arrays& in, size_t wrt, const Array& upstream) {
-  constexpr double kStep = 1e-5;  // as NumericGradient
-  Arrays above = in, below = in;
-  for (double& v : above[wrt].values) v += kStep;
-  for (double& v : below[wrt].values) v -= kStep;
-  const Array high = f(above)[0], low = f(below)[0];
-  Array gradient = in[wrt];
-  for (int64_t i = 0; i < gradient.size(); ++i) {
-    gradient.values[i] = upstream.values[i] * (high.values[i] - low.values[i]) / (2 * kStep);
-  }
-  return gradient;
-}
-
-void AddGradients(std::vector<Case>& cases, DType dtype) {
-  for (const auto& dims : {std::vector<int64_t>{1}, {3, 5}, {2, 67}, {3, 5001}}) {
-    const Array x = As(Random(dims, 901, 6.0), dtype), up = As(Random(dims, 902), dtype),
-                dy = As(Random(dims, 903), dtype);
-    const std::string label = std::string(Name(dtype)) + " of " + std::to_string(x.size());
-    for (bool tanh : {true, false}) {
-      for (int reuse : {0, 1}) {
-        cases.push_back({"gelu_grad",
-                         label + (tanh ? " tanh" : " erf"),
-                         {dy, x},
-                         Attributes({{"approximate", tanh ? "tanh" : "none"}}),
-                         {ElementGradient(Map(tanh ? GeluTanh : GeluErf), {x}, 0, dy)},
-                         {.reusable = {{0, reuse}}}});
-      }
-    }
-    const Arrays expected = {ElementGradient(Swiglu, {x, up}, 0, dy),
-                             ElementGradient(Swiglu, {x, up}, 1, dy)};
-    cases.push_back({"swiglu_grad", label, {dy, x, up}, {}, expected, {.reusable = {{0, 0}, {1, 1}}}});
-    cases.push_back({"swiglu_grad", label, {dy, x, up}, {}, expected, {.reusable = {{0, 1}, {1, 2}}}});
-    cases.push_back({"swiglu_grad", label, {dy, x, up}, {}, expected, {.reusable = {{0, 2}, {1, 0}}}});
-  }
 }
 
 void AddRope(std::vector<Case>& cases, DType dtype) {
@@ -131,11 +50,7 @@ void AddRope(std::vector<Case>& cases, DType dtype) {
 
 std::vector<Case> ElementwiseCases() {
   std::vector<Case> cases;
-  for (DType dtype : kFloats) {
-    AddForward(cases, dtype);
-    AddGradients(cases, dtype);
-    AddRope(cases, dtype);
-  }
+  for (DType dtype : kFloats) AddRope(cases, dtype);
   return cases;
 }
 

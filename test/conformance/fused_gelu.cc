@@ -4,9 +4,12 @@
 #include "test/conformance/fused_gelu.h"
 
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "runtime/base/cuda_workspace.h"
 #include "runtime/base/status_macros.h"
+#include "test/conformance/cluster_maker.h"
 #include "test/conformance/harness.h"
 
 namespace ft::conformance {
@@ -67,6 +70,10 @@ std::string Label(const Shape& s, DType dtype, const char* what) {
          (s.transpose_b ? " tb " : " ") + std::string(Name(dtype)) + what;
 }
 
+std::shared_ptr<const Cluster> ClusterOf(ClusterBody body) {
+  return std::make_shared<const Cluster>(Cluster{std::move(body), {}, {}});
+}
+
 void AddCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
   KernelAttributes attributes;
   if (s.transpose_b) attributes.Add("transpose_b", int64_t{1});
@@ -79,12 +86,14 @@ void AddCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
     Array result = x;
     for (double& value : result.values) value = Gelu(value);
     const std::string label = Label(s, dtype, bias.present ? " bias" : "");
+    attributes.SetCluster(ClusterOf(GeluBody(s.m * s.n, dtype)));
     cases.push_back({"matmul_gelu", label, {a, b, bias}, attributes, {result}, rules});
     cases.push_back({"matmul_gelu", label + " kept", {a, b, bias}, attributes, {result, x}, rules});
   }
   const Array x = As(Random({s.m, s.n}, 54, 4.0), dtype);
   Array dx = As(Product(a, b, Absent(), s), dtype);
   for (int64_t i = 0; i < dx.size(); ++i) dx.values[i] *= GeluDerivative(x.values[i]);
+  attributes.SetCluster(ClusterOf(GeluGradBody(s.m * s.n, dtype)));
   cases.push_back({"matmul_gelu_grad", Label(s, dtype, ""), {a, b, x}, attributes, {dx}, rules});
 }
 
@@ -123,9 +132,8 @@ absl::StatusOr<Arrays> RunProductThenGelu(Bench& bench, const Case& fused) {
                   {fused.expected[0]},
                   fused.rules};
   FT_ASSIGN_OR_RETURN(const Arrays products, RunCase(bench, product, false));
-  const KernelAttributes tanh = Attributes({{"approximate", "tanh"}});
-  Case then = {"gelu", fused.label, {products[0]}, tanh, {fused.expected[0]}};
-  if (gradient) then = {"gelu_grad", fused.label, {products[0], fused.in[2]}, tanh, {fused.expected[0]}};
+  Case then = {"cluster", fused.label, {products[0]}, fused.attributes, {fused.expected[0]}};
+  if (gradient) then.in = {fused.in[2], products[0]};
   FT_ASSIGN_OR_RETURN(Arrays results, RunCase(bench, then, false));
   if (fused.expected.size() == 2) results.push_back(products[0]);
   return results;

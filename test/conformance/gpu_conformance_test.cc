@@ -16,7 +16,6 @@
 #include "test/conformance/device_bench.h"
 #include "test/conformance/fused_gelu.h"
 #include "test/conformance/harness.h"
-#include "test/conformance/residual_norm.h"
 
 namespace ft::conformance {
 namespace {
@@ -115,22 +114,6 @@ TEST_P(GpuConformance, SameBitsTwice) {
     ASSERT_TRUE(first.ok()) << first.status();
     ASSERT_TRUE(second.ok()) << second.status();
     EXPECT_EQ(DifferentBits(*first, *second), "");
-  }
-}
-
-TEST(GpuResidualNorm, HasTheBitsOfSumAndNorm) {
-  if (!Gpu().ok()) GTEST_SKIP() << "skipped: no CUDA device: " << Gpu().status().message();
-  absl::StatusOr<DeviceBench> bench = DeviceBench::Create(*Gpu()->device, DeviceClass::kCuda);
-  ASSERT_TRUE(bench.ok()) << bench.status();
-  for (const Case& c : ResidualNormCases()) {
-    SCOPED_TRACE(c.op + " " + c.label);
-    const absl::StatusOr<Arrays> apart = RunSumThenNorm(*bench, c);
-    ASSERT_TRUE(apart.ok()) << apart.status();
-    for (bool in_place : {false, true}) {
-      const absl::StatusOr<Arrays> fused = RunCase(*bench, c, in_place);
-      ASSERT_TRUE(fused.ok()) << fused.status();
-      EXPECT_EQ(DifferentBits(*fused, *apart), "");
-    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/backends/cuda/device/open_cuda_device.h"
 #include "runtime/base/cuda_workspace.h"
 #include "test/conformance/case.h"
+#include "test/conformance/cluster_maker.h"
 #include "test/conformance/device_bench.h"
 #include "test/conformance/lazy_tensor.h"
 
@@ -61,9 +62,12 @@ TEST_F(DISABLED_GpuTiming, LeavesZeros) {
   const KernelOperands product = {{a.tensor, b.tensor, bias.tensor, {}}, {c.tensor}, workspace.tensor},
                        added = {{a.tensor, b.tensor, {}, c.tensor}, {c.tensor}, workspace.tensor},
                        gelu = {{a.tensor, b.tensor, bias.tensor}, {c.tensor, x.tensor}, workspace.tensor};
+  KernelAttributes attributes;
+  attributes.SetCluster(
+      std::make_shared<const Cluster>(Cluster{GeluBody(c.tensor.elements(), c.tensor.dtype), {}, {}}));
   for (const auto& [op, operands] :
        {std::pair{"matmul", product}, {"matmul", added}, {"matmul_gelu", gelu}}) {
-    const auto kernel = bench_->Create(op, operands, {});
+    const auto kernel = bench_->Create(op, operands, attributes);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     for (const Placed* placed : {&a, &b, &bias, &c, &x, &workspace})
       EXPECT_TRUE(IsZero(*placed)) << op << " " << placed->name;

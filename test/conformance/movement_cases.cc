@@ -1,4 +1,4 @@
-// fill, iota, copy, cast, broadcast, split, concat, embedding, sum_leading.
+// fill, iota, copy, cast, broadcast, split, concat, embedding.
 #include <cmath>
 #include <numeric>
 
@@ -165,31 +165,6 @@ void AddForeignIds(std::vector<Case>& cases, DType dtype, DType reduce, int64_t 
         .cuda_workspace_bytes = cuda_workspace::EmbeddingGrad(positions, vocabulary, width)}});
 }
 
-void AddSums(std::vector<Case>& cases, DType dtype, DType reduce) {
-  struct Shape {
-    std::vector<int64_t> dims, result;
-  };
-  for (const Shape& s : {Shape{{1, 1}, {1}},
-                         {{3, 5}, {5}},
-                         {{4, 9, 13}, {9, 13}},
-                         {{33, 17, 70}, {70}},
-                         {{4, 64, 768}, {64, 768}},
-                         {{300, 768}, {768}}}) {
-    const Array x = As(Random(s.dims, 21), dtype);
-    Array r = As(Constant(s.result, 0), reduce);
-    for (int64_t i = 0; i < x.size(); ++i) r.values[i % r.size()] += x.values[i];
-    const int64_t terms = x.size() / r.size();
-    cases.push_back({"sum_leading",
-                     Typed(dtype, std::to_string(x.size()) + " to " + std::string(Name(reduce))),
-                     {x},
-                     {},
-                     {r},
-                     {.reduction = double(terms),
-                      .workspace_bytes = SumLeadingWorkspace(r.size()),
-                      .cuda_workspace_bytes = cuda_workspace::SumLeading(terms, r.size())}});
-  }
-}
-
 }  // namespace
 
 std::vector<Case> MovementCases() {
@@ -204,7 +179,6 @@ std::vector<Case> MovementCases() {
     if (dtype == DType::kBF16) AddForeignIds(cases, dtype, DType::kF32, 70000, 999, 8);
     for (DType reduce : kFloats) {
       AddForeignIds(cases, dtype, reduce, 90, 11, 16);
-      AddSums(cases, dtype, reduce);
     }
   }
   for (Case& c : AnyAxisCases()) cases.push_back(std::move(c));

@@ -97,7 +97,7 @@ absl::StatusOr<Findings> RunSteps(Bench& bench, const Steps& steps, bool twice) 
 
 std::vector<RealShape> RealShapes(ShapeScale scale) {
   std::vector<RealShape> shapes;
-  for (const auto& list : {RealAttention(scale), RealLoss(scale), RealNorms(scale)})
+  for (const auto& list : {RealAttention(scale), RealLoss(scale)})
     shapes.insert(shapes.end(), list.begin(), list.end());
   return shapes;
 }

@@ -41,7 +41,6 @@ enum class ShapeScale { kReal, kSmall };
 std::vector<RealShape> RealShapes(ShapeScale scale);
 std::vector<RealShape> RealAttention(ShapeScale scale);
 std::vector<RealShape> RealLoss(ShapeScale scale);
-std::vector<RealShape> RealNorms(ShapeScale scale);
 
 // Compares elements in the two ways above; keeps the worst.
 class Judge {

@@ -157,11 +157,11 @@ class GpuTries(unittest.TestCase):
     def test_real_shapes_are_run_in_every_mode(self):
         rows = list(shapes.shapes(self.context()))
         self.assertEqual({row["result"] for row in rows}, {"passed"})
-        self.assertEqual(len(rows), 1 + 12)
+        self.assertEqual(len(rows), 1 + 8)
         row = self.only(rows, "attention_64x1024x12x64, own")
         self.assertIn("below 0.50 of what", row["detail"])
         self.assertEqual(row["detail"].partition("; ")[2], "1 results finite and the same bits twice")
-        self.assertEqual(self.only(rows, "rms_norm_65536x1536, fast")["detail"].partition("; ")[2], "1 results finite")
+        self.assertEqual(self.only(rows, "loss_8192x768x50257, fast")["detail"].partition("; ")[2], "1 results finite")
         self.assertEqual(len(row["found"]), 3)
         self.assertEqual({row["result"] for row in shapes.timing(self.context())}, {"passed"})
 
@@ -258,12 +258,12 @@ class GpuTries(unittest.TestCase):
         skipped = [row for row in rows if row["result"] == "skipped"]
         self.assertEqual({row["result"] for row in rows}, {"passed", "skipped"})
         self.assertEqual({row["part"] for row in skipped}, {"shapes", "timing", "one_gpu"})
-        self.assertEqual(len(skipped), 12 + 2 + len(one_gpu.OPEN))
+        self.assertEqual(len(skipped), 8 + 2 + len(one_gpu.OPEN))
         self.assertTrue(all(row["detail"] for row in skipped))
         # Every sentence of what is to be tried has a row.
         for part, words in (("everything", "offload of all three"), ("everything", "larger than the device"),
                             ("shapes", "attention_64x1024x12x64, fast"), ("shapes", "attention_32x1024x12_on_2x128, own"),
-                            ("shapes", "loss_8192x768x50257"), ("shapes", "layer_norm_65536"), ("shapes", "small shapes"),
+                            ("shapes", "loss_8192x768x50257"), ("shapes", "small shapes"),
                             ("timing", "zero again"), ("timing", "on normal bf16 values"),
                             ("one_gpu", "Init"), ("one_gpu", "Split"), ("one_gpu", "RegisteredMemory"), ("one_gpu", "Capture"),
                             ("one_gpu", "Abort"), ("one_gpu", "two ranks on one GPU"), ("one_gpu", "sums of two ranks"),

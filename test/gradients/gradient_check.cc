@@ -76,7 +76,6 @@ bool differentiate(ModuleOp module, Pipeline pipeline) {
     manager.addPass(createFuseLossGradPass());
     manager.addPass(createCSEPass());
     manager.addPass(createCanonicalizerPass());
-    manager.addPass(createFuseResidualNormPass());
     manager.addPass(createFuseGeluPass());
     manager.addPass(createVerifyAutodiffPass());
   }

@@ -102,20 +102,20 @@ void addNorms(Cases& cases) {
     }
 }
 
-// A sum that its norm and another op read: the fusing pipeline computes both at once.
+// A sum that its norm and another op read: a cluster computes all of it.
 void addResidualNorms(Cases& cases) {
   const Dims dims = {2, 3, 5}, row = {5};
   const std::string whole = tensorType(dims), columns = tensorType(row);
   const std::string sum = fmt::format("  %s = ft.add %a, %b : {0}, {0}\n", whole);
   const std::string rest = fmt::format("  %r = ft.mul %s, %n : {0}, {0}", whole);
   cases.push_back(
-      {"add_layer_norm",
+      {"residual_layer_norm",
        {{"a", dims}, {"b", dims}, {"w", row}, {"v", row}},
        sum + fmt::format("  %n = ft.layer_norm %s, %w, %v eps 1.0e-5 : {0}, {1}, {1}\n", whole, columns) +
            rest,
        dims});
   cases.push_back(
-      {"add_rms_norm",
+      {"residual_rms_norm",
        {{"a", dims}, {"b", dims}, {"w", row}},
        sum + fmt::format("  %n = ft.rms_norm %s, %w eps 1.0e-5 : {}, {}\n", whole, columns) + rest,
        dims});

@@ -146,7 +146,7 @@ func.func @norm_eps(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
 
 func.func @matmul_gelu_columns(%a: tensor<2x3x4xf32>, %w: tensor<8x4xf32>) {
   // expected-error @below {{'ft.matmul_gelu' op a has 4 columns but b has 8 rows; a is 2x3x4, b is 8x4 (would fit with transpose_b)}}
-  %0 = ft.matmul_gelu %a, %w : (tensor<2x3x4xf32>, tensor<8x4xf32>) -> tensor<2x3x8xf32>
+  %0 = ft.matmul_gelu %a, %w then @gelu : (tensor<2x3x4xf32>, tensor<8x4xf32>) -> tensor<2x3x8xf32>
   return
 }
 
@@ -154,7 +154,7 @@ func.func @matmul_gelu_columns(%a: tensor<2x3x4xf32>, %w: tensor<8x4xf32>) {
 
 func.func @matmul_gelu_bias(%a: tensor<3x4xf32>, %w: tensor<4x8xf32>, %b: tensor<4xf32>) {
   // expected-error @below {{'ft.matmul_gelu' op bias is 4; expected 8, one element per column of the result}}
-  %0 = ft.matmul_gelu %a, %w bias %b : (tensor<3x4xf32>, tensor<4x8xf32>, tensor<4xf32>) -> tensor<3x8xf32>
+  %0 = ft.matmul_gelu %a, %w bias %b then @gelu : (tensor<3x4xf32>, tensor<4x8xf32>, tensor<4xf32>) -> tensor<3x8xf32>
   return
 }
 
@@ -162,7 +162,7 @@ func.func @matmul_gelu_bias(%a: tensor<3x4xf32>, %w: tensor<4x8xf32>, %b: tensor
 
 func.func @matmul_gelu_kept(%a: tensor<3x4xbf16>, %w: tensor<4x8xbf16>) {
   // expected-error @below {{'ft.matmul_gelu' op x is 'tensor<3x8xf32>'; expected the type of the result, 'tensor<3x8xbf16>'}}
-  %0:2 = ft.matmul_gelu %a, %w : (tensor<3x4xbf16>, tensor<4x8xbf16>) -> (tensor<3x8xbf16>, tensor<3x8xf32>)
+  %0:2 = ft.matmul_gelu %a, %w then @gelu : (tensor<3x4xbf16>, tensor<4x8xbf16>) -> (tensor<3x8xbf16>, tensor<3x8xf32>)
   return
 }
 
@@ -170,7 +170,7 @@ func.func @matmul_gelu_kept(%a: tensor<3x4xbf16>, %w: tensor<4x8xbf16>) {
 
 func.func @matmul_gelu_type(%a: tensor<3x4xbf16>, %w: tensor<4x8xbf16>) {
   // expected-error @below {{'ft.matmul_gelu' op result has elements of type 'f32'; expected 'bf16', as a}}
-  %0 = ft.matmul_gelu %a, %w : (tensor<3x4xbf16>, tensor<4x8xbf16>) -> tensor<3x8xf32>
+  %0 = ft.matmul_gelu %a, %w then @gelu : (tensor<3x4xbf16>, tensor<4x8xbf16>) -> tensor<3x8xf32>
   return
 }
 
@@ -178,55 +178,7 @@ func.func @matmul_gelu_type(%a: tensor<3x4xbf16>, %w: tensor<4x8xbf16>) {
 
 func.func @matmul_gelu_grad_shape(%a: tensor<3x4xf32>, %w: tensor<4x8xf32>, %x: tensor<3x9xf32>) {
   // expected-error @below {{'ft.matmul_gelu_grad' op dx is 3x9; expected 3x8, the rows of a and the columns of b}}
-  %0 = ft.matmul_gelu_grad %a, %w at %x : tensor<3x4xf32>, tensor<4x8xf32>, tensor<3x9xf32>
-  return
-}
-
-// -----
-
-func.func @residual_norm_weight(%a: tensor<2x3x64xf32>, %w: tensor<32xf32>) {
-  // expected-error @below {{'ft.add_rms_norm' op weight is 32; expected 64, the last dimension of a, which is 2x3x64}}
-  %0:2 = ft.add_rms_norm %a, %a, %w eps 1.0e-5 : tensor<2x3x64xf32>, tensor<32xf32>
-  return
-}
-
-// -----
-
-func.func @residual_norm_bias(%a: tensor<2x4xf32>, %w: tensor<4xf32>, %b: tensor<4xbf16>) {
-  // expected-error @below {{'ft.add_layer_norm' op bias has elements of type 'bf16'; expected 'f32', as a}}
-  %0:2 = ft.add_layer_norm %a, %a, %w, %b eps 1.0e-5 : tensor<2x4xf32>, tensor<4xf32>, tensor<4xbf16>
-  return
-}
-
-// -----
-
-func.func @residual_norm_eps(%a: tensor<2x4xf32>, %w: tensor<4xf32>) {
-  // expected-error @below {{'ft.add_layer_norm' op eps is -1.000000e+00; expected 0 or more}}
-  %0:2 = ft.add_layer_norm %a, %a, %w, %w eps -1.0 : tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>
-  return
-}
-
-// -----
-
-func.func @residual_norm_terms(%a: tensor<2x4xf32>, %b: tensor<4xf32>, %w: tensor<4xf32>) {
-  // expected-error @below {{failed to verify that all of {a, b, sum, result} have same type}}
-  %0:2 = "ft.add_rms_norm"(%a, %b, %w) {eps = 1.0e-5 : f64} : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
-  return
-}
-
-// -----
-
-func.func @norm_grad(%dy: tensor<3x4xf32>, %x: tensor<2x4xf32>, %w: tensor<4xf32>) {
-  // expected-error @below {{dy is 'tensor<3x4xf32>'; expected the type of x, 'tensor<2x4xf32>'}}
-  %0:2 = ft.rms_norm_grad %dy, %x, %w eps 1.0e-5 : (tensor<3x4xf32>, tensor<2x4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>)
-  return
-}
-
-// -----
-
-func.func @layer_norm_grad(%x: tensor<2x4xf32>, %w: tensor<4xf32>) {
-  // expected-error @below {{dbias is 'tensor<2xf32>'; expected the type of dweight, 'tensor<4xf32>'}}
-  %0:3 = ft.layer_norm_grad %x, %x, %w eps 1.0e-5 : (tensor<2x4xf32>, tensor<2x4xf32>, tensor<4xf32>) -> (tensor<2x4xf32>, tensor<4xf32>, tensor<2xf32>)
+  %0 = ft.matmul_gelu_grad %a, %w at %x then @gelu : tensor<3x4xf32>, tensor<4x8xf32>, tensor<3x9xf32>
   return
 }
 
@@ -248,14 +200,6 @@ func.func @mul(%a: tensor<4xf32>, %b: tensor<4xi32>) {
 
 // -----
 
-func.func @sum_leading(%x: tensor<2x3x4xf32>) {
-  // expected-error @below {{result is 2x3; expected the shape of x, 2x3x4, or its last dimensions}}
-  %0 = ft.sum_leading %x : tensor<2x3x4xf32> -> tensor<2x3xf32>
-  return
-}
-
-// -----
-
 func.func @broadcast(%x: tensor<3xf32>) {
   // expected-error @below {{x is 3; expected the last dimensions of the result, 2x4, or 1 in the place of some (ft.reshape adds dimensions of 1)}}
   %0 = ft.broadcast %x : tensor<3xf32> -> tensor<2x4xf32>
@@ -272,8 +216,20 @@ func.func @gelu(%x: tensor<3xf32>) {
 
 // -----
 
-func.func @gelu_grad(%x: tensor<3xf32>) {
-  // expected-error @below {{'ft.gelu_grad' op approximate is "fast"; expected "tanh" or "none"}}
-  %0 = ft.gelu_grad %x, %x approximate "fast" : tensor<3xf32>
+func.func @no_body(%a: tensor<3x4xf32>, %w: tensor<4x8xf32>) {
+  // expected-error @below {{'ft.matmul_gelu' op runs @plain, which is neither a composite nor a cluster}}
+  %0 = ft.matmul_gelu %a, %w then @plain : (tensor<3x4xf32>, tensor<4x8xf32>) -> tensor<3x8xf32>
   return
+}
+func.func private @plain(%x: tensor<3x8xf32>) -> tensor<3x8xf32>
+
+// -----
+
+func.func @other_body(%a: tensor<3x4xf32>, %w: tensor<4x8xf32>) {
+  // expected-error @below {{'ft.matmul_gelu' op has other types than @gelu, which is '(tensor<3x9xf32>) -> tensor<3x9xf32>'}}
+  %0 = ft.matmul_gelu %a, %w then @gelu : (tensor<3x4xf32>, tensor<4x8xf32>) -> tensor<3x8xf32>
+  return
+}
+func.func private @gelu(%x: tensor<3x9xf32>) -> tensor<3x9xf32> attributes {ft.composite} {
+  return %x : tensor<3x9xf32>
 }

@@ -54,24 +54,25 @@ func.func @norms_and_products(%x: tensor<2x3x4xf32>, %w: tensor<4xf32>, %m: tens
   return
 }
 
-// CHECK-LABEL: func.func @residual_norms
-func.func @residual_norms(%a: tensor<2x3x4xf32>, %w: tensor<4xf32>, %h: tensor<3x4xf16>, %v: tensor<4xf16>) {
-  // CHECK: %{{.*}}, %{{.*}} = ft.add_layer_norm %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} eps 1.0e-05 {layer = "a"} : tensor<2x3x4xf32>, tensor<4xf32>, tensor<4xf32>
-  %0:2 = ft.add_layer_norm %a, %a, %w, %w eps 1.0e-5 {layer = "a"} : tensor<2x3x4xf32>, tensor<4xf32>, tensor<4xf32>
-  // CHECK: %{{.*}}, %{{.*}} = ft.add_rms_norm %{{.*}}, %{{.*}}, %{{.*}} eps 1.0e-06 : tensor<3x4xf16>, tensor<4xf16>
-  %1:2 = ft.add_rms_norm %h, %h, %v eps 1.0e-6 : tensor<3x4xf16>, tensor<4xf16>
+// CHECK-LABEL: func.func @products_with_gelu
+func.func @products_with_gelu(%a: tensor<2x3x4xf32>, %w: tensor<4x8xf32>, %b: tensor<8xf32>, %x: tensor<2x3x8xf32>, %t: tensor<8x4xf32>) {
+  // CHECK: %{{.*}}, %{{.*}} = ft.matmul_gelu %{{.*}}, %{{.*}} bias %{{.*}} then @gelu {layer = "a"} : (tensor<2x3x4xf32>, tensor<4x8xf32>, tensor<8xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>)
+  %0:2 = ft.matmul_gelu %a, %w bias %b then @gelu {layer = "a"} : (tensor<2x3x4xf32>, tensor<4x8xf32>, tensor<8xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>)
+  // CHECK: %{{.*}} = ft.matmul_gelu %{{.*}}, %{{.*}} transpose_b then @gelu : (tensor<2x3x4xf32>, tensor<8x4xf32>) -> tensor<2x3x8xf32>
+  %1 = ft.matmul_gelu %a, %t transpose_b then @gelu : (tensor<2x3x4xf32>, tensor<8x4xf32>) -> tensor<2x3x8xf32>
+  // CHECK: %{{.*}} = ft.matmul_gelu_grad %{{.*}}, %{{.*}} at %{{.*}} transpose_b then @gelu.grad : tensor<2x3x4xf32>, tensor<8x4xf32>, tensor<2x3x8xf32>
+  %2 = ft.matmul_gelu_grad %a, %t at %x transpose_b then @gelu.grad : tensor<2x3x4xf32>, tensor<8x4xf32>, tensor<2x3x8xf32>
   return
 }
 
-// CHECK-LABEL: func.func @products_with_gelu
-func.func @products_with_gelu(%a: tensor<2x3x4xf32>, %w: tensor<4x8xf32>, %b: tensor<8xf32>, %x: tensor<2x3x8xf32>, %t: tensor<8x4xf32>) {
-  // CHECK: %{{.*}}, %{{.*}} = ft.matmul_gelu %{{.*}}, %{{.*}} bias %{{.*}} {layer = "a"} : (tensor<2x3x4xf32>, tensor<4x8xf32>, tensor<8xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>)
-  %0:2 = ft.matmul_gelu %a, %w bias %b {layer = "a"} : (tensor<2x3x4xf32>, tensor<4x8xf32>, tensor<8xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>)
-  // CHECK: %{{.*}} = ft.matmul_gelu %{{.*}}, %{{.*}} transpose_b : (tensor<2x3x4xf32>, tensor<8x4xf32>) -> tensor<2x3x8xf32>
-  %1 = ft.matmul_gelu %a, %t transpose_b : (tensor<2x3x4xf32>, tensor<8x4xf32>) -> tensor<2x3x8xf32>
-  // CHECK: %{{.*}} = ft.matmul_gelu_grad %{{.*}}, %{{.*}} at %{{.*}} transpose_b : tensor<2x3x4xf32>, tensor<8x4xf32>, tensor<2x3x8xf32>
-  %2 = ft.matmul_gelu_grad %a, %t at %x transpose_b : tensor<2x3x4xf32>, tensor<8x4xf32>, tensor<2x3x8xf32>
-  return
+// CHECK: func.func private @gelu({{.*}} attributes {ft.composite, ft.origin = #ft.origin<body, "ft.gelu", {approximate = "tanh"}>}
+func.func private @gelu(%x: tensor<2x3x8xf32>) -> tensor<2x3x8xf32> attributes {ft.composite, ft.origin = #ft.origin<body, "ft.gelu", {approximate = "tanh"}>} {
+  %y = ft.silu %x : tensor<2x3x8xf32>
+  return %y : tensor<2x3x8xf32>
+}
+func.func private @gelu.grad(%x: tensor<2x3x8xf32>, %dy: tensor<2x3x8xf32>) -> tensor<2x3x8xf32> attributes {ft.composite} {
+  %dx = ft.mul %x, %dy : tensor<2x3x8xf32>
+  return %dx : tensor<2x3x8xf32>
 }
 
 // CHECK-LABEL: func.func @elementwise
@@ -86,8 +87,8 @@ func.func @elementwise(%x: tensor<2x3x8xf32>, %v: tensor<8xf32>) {
   %3 = ft.gelu %x approximate "none" : tensor<2x3x8xf32>
   // CHECK: ft.swiglu %{{.*}}, %{{.*}} : tensor<2x3x8xf32>
   %4 = ft.swiglu %x, %0 : tensor<2x3x8xf32>
-  // CHECK: ft.sum_leading %{{.*}} : tensor<2x3x8xf32> -> tensor<3x8xf32>
-  %5 = ft.sum_leading %x : tensor<2x3x8xf32> -> tensor<3x8xf32>
+  // CHECK: ft.reduce "sum" %{{.*}} over [0] : tensor<2x3x8xf32> -> tensor<3x8xf32>
+  %5 = ft.reduce "sum" %x over [0] : tensor<2x3x8xf32> -> tensor<3x8xf32>
   // CHECK: ft.broadcast %{{.*}} : tensor<8xf32> -> tensor<2x3x8xf32>
   %6 = ft.broadcast %v : tensor<8xf32> -> tensor<2x3x8xf32>
   // CHECK: %{{.*}}:2 = ft.split %{{.*}} : tensor<2x3x8xf32> -> tensor<2x3x2xf32>, tensor<2x3x6xf32>

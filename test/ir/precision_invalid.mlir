@@ -42,22 +42,6 @@ func.func @norm(%x: tensor<3x4xbf16>, %w: tensor<4xf32>) {
 
 // -----
 
-func.func @norm_grad(%x: tensor<3x4xbf16>, %w: tensor<4xbf16>) {
-  // expected-error @below {{dbias is 'tensor<4xbf16>'; expected the type of dweight, 'tensor<4xf32>'}}
-  %0:3 = ft.layer_norm_grad %x, %x, %w eps 1.0e-5 : (tensor<3x4xbf16>, tensor<3x4xbf16>, tensor<4xbf16>) -> (tensor<3x4xbf16>, tensor<4xf32>, tensor<4xbf16>)
-  return
-}
-
-// -----
-
-func.func @norm_grad_activation(%x: tensor<3x4xbf16>, %w: tensor<4xbf16>) {
-  // expected-error @below {{dx is 'tensor<3x4xf32>'; expected the type of x, 'tensor<3x4xbf16>'}}
-  %0:2 = ft.rms_norm_grad %x, %x, %w eps 1.0e-5 : (tensor<3x4xbf16>, tensor<3x4xbf16>, tensor<4xbf16>) -> (tensor<3x4xf32>, tensor<4xf32>)
-  return
-}
-
-// -----
-
 func.func @embedding(%ids: tensor<3xi32>, %table: tensor<8x4xbf16>) {
   // expected-error @below {{'ft.embedding' op result has elements of type 'f32'; expected 'bf16', as table}}
   %0 = ft.embedding %ids, %table : (tensor<3xi32>, tensor<8x4xbf16>) -> tensor<3x4xf32>

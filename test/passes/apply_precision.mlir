@@ -59,8 +59,8 @@ func.func @train_step(%tokens: tensor<2x3xi32>, %targets: tensor<2x3xi32>) -> (t
   %w = ft.view %flat[@w] : !ft.flat<@block, f32> -> tensor<8x8xf32>
   %b = ft.view %flat[@b] : !ft.flat<@block, f32> -> tensor<8xf32>
   %n = ft.view %flat[@n] : !ft.flat<@block, f32> -> tensor<8xf32>
-  // CHECK: %[[NORM:.*]] = ft.rms_norm %[[X]], {{.*}} : tensor<2x3x8xbf16>, tensor<8xbf16>
-  %norm = ft.rms_norm %x, %n eps 1.0e-5 : tensor<2x3x8xf32>, tensor<8xf32>
+  // CHECK: %[[NORM:.*]] = ft.call @rms_norm(%[[X]], {{.*}} : (tensor<2x3x8xbf16>, tensor<8xbf16>) -> tensor<2x3x8xbf16>
+  %norm = ft.call @rms_norm(%x, %n) : (tensor<2x3x8xf32>, tensor<8xf32>) -> tensor<2x3x8xf32>
   // CHECK: ft.matmul %[[NORM]], {{.*}} -> tensor<2x3x8xbf16>
   %q = ft.matmul %norm, %w bias %b : (tensor<2x3x8xf32>, tensor<8x8xf32>, tensor<8xf32>) -> tensor<2x3x8xf32>
   // Statistics are f32.
@@ -86,21 +86,21 @@ func.func @train_step(%tokens: tensor<2x3xi32>, %targets: tensor<2x3xi32>) -> (t
   // CHECK: ft.attention_grad {{.*}} tensor<2x2x3xf32>) -> (tensor<2x3x8xbf16>, tensor<2x3x8xbf16>, tensor<2x3x8xbf16>)
   %dq, %dk, %dv = ft.attention_grad %dout, %q, %q, %q, %out_here, %lse_here heads 2 kv_heads 2 causal
     : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x2x3xf32>) -> (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3x8xf32>)
-  // CHECK: %[[DB:.*]] = ft.sum_leading {{.*}} : tensor<2x3x8xbf16> -> tensor<8xf32>
+  // CHECK: %[[DB:.*]] = ft.reduce "sum" {{.*}} : tensor<2x3x8xbf16> -> tensor<8xf32>
   // CHECK: %[[DW0:.*]] = ft.matmul {{.*}} transpose_a : (tensor<2x3x8xbf16>, tensor<2x3x8xbf16>) -> tensor<8x8xf32>
   // CHECK: %[[DW:.*]] = ft.matmul {{.*}} into %[[DW0]] transpose_a : (tensor<2x3x8xbf16>, tensor<2x3x8xbf16>, tensor<8x8xf32>) -> tensor<8x8xf32>
   // CHECK: ft.matmul {{.*}} transpose_b : (tensor<2x3x8xbf16>, tensor<8x8xbf16>) -> tensor<2x3x8xbf16>
   // REDUCE: ft.matmul {{.*}} transpose_a : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<8x8xbf16>
-  %db = ft.sum_leading %dq : tensor<2x3x8xf32> -> tensor<8xf32>
+  %db = ft.reduce "sum" %dq over [0, 1] : tensor<2x3x8xf32> -> tensor<8xf32>
   %dw0 = ft.matmul %norm, %dq transpose_a : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<8x8xf32>
   %dw = ft.matmul %norm, %dk into %dw0 transpose_a : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   %dnorm = ft.matmul %dv, %w transpose_b : (tensor<2x3x8xf32>, tensor<8x8xf32>) -> tensor<2x3x8xf32>
-  // CHECK: %[[DX:.*]], %[[DN0:.*]] = ft.rms_norm_grad {{.*}} -> (tensor<2x3x8xbf16>, tensor<8xf32>)
+  // CHECK: %[[DX:.*]]:2 = ft.call @rms_norm.grad({{.*}} -> (tensor<2x3x8xbf16>, tensor<8xf32>)
   // CHECK: ft.mul {{.*}} : tensor<8xbf16>, tensor<8xbf16>
-  // CHECK: %[[SUM:.*]] = ft.add %[[DN0]], %{{.*}} : tensor<8xf32>, tensor<8xf32>
-  %dx, %dn0 = ft.rms_norm_grad %dnorm, %x, %n eps 1.0e-5 : (tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<8xf32>) -> (tensor<2x3x8xf32>, tensor<8xf32>)
+  // CHECK: %[[SUM:.*]] = ft.add %[[DX]]#1, %{{.*}} : tensor<8xf32>, tensor<8xf32>
+  %dx, %dn0 = ft.call @rms_norm.grad(%x, %n, %dnorm) parameter_grads [1] : (tensor<2x3x8xf32>, tensor<8xf32>, tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<8xf32>)
   %nn = ft.mul %n, %n : tensor<8xf32>, tensor<8xf32>
-  %dn1 = ft.sum_leading %dnorm : tensor<2x3x8xf32> -> tensor<8xf32>
+  %dn1 = ft.reduce "sum" %dnorm over [0, 1] : tensor<2x3x8xf32> -> tensor<8xf32>
   %dn = ft.add %dn0, %dn1 : tensor<8xf32>, tensor<8xf32>
   // CHECK: %[[PACK:.*]] = ft.pack %[[DW]], %[[DB]], %[[SUM]] {{.*}} -> !ft.flat<@block, f32>
   // CHECK: %[[ALL:.*]] = ft.drain %[[PACK]] from "block" : !ft.flat<@block, f32>
@@ -126,11 +126,11 @@ func.func @train_step(%tokens: tensor<2x3xi32>, %targets: tensor<2x3xi32>) -> (t
 
 // CHECK-LABEL: func.func @train_micro
 func.func @train_micro(%tokens: tensor<2xi32>) {
-  // CHECK: ft.sum_leading {{.*}} -> tensor<8xf32>
+  // CHECK: ft.reduce "sum" {{.*}} -> tensor<8xf32>
   // CHECK: ft.accumulate {{.*}} : !ft.flat<@block, f32>
   %dw = ft.fill 0.0 : tensor<8x8xf32>
   %x = ft.fill 1.0 : tensor<2x8xf32>
-  %db = ft.sum_leading %x : tensor<2x8xf32> -> tensor<8xf32>
+  %db = ft.reduce "sum" %x over [0] : tensor<2x8xf32> -> tensor<8xf32>
   %dn = ft.fill 0.0 : tensor<8xf32>
   %g = ft.pack %dw, %db, %dn at [@w, @b, @n] : (tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>) -> !ft.flat<@block, f32>
   ft.accumulate %g into "block" : !ft.flat<@block, f32>
@@ -150,4 +150,15 @@ func.func @eval_step(%tokens: tensor<2xi32>, %targets: tensor<2xi32>) -> tensor<
   %sum = ft.loss_count %loss, %targets : (tensor<f32>, tensor<2xi32>) -> tensor<2xf32>
   %total = ft.all_reduce %sum {axis = "world"} : tensor<2xf32>
   return %total : tensor<2xf32>
+}
+
+func.func private @rms_norm(%x: tensor<2x3x8xf32>, %n: tensor<8xf32>) -> tensor<2x3x8xf32> attributes {ft.composite} {
+  %y = ft.mul %x, %n : tensor<2x3x8xf32>, tensor<8xf32>
+  return %y : tensor<2x3x8xf32>
+}
+func.func private @rms_norm.grad(%x: tensor<2x3x8xf32>, %n: tensor<8xf32>, %dy: tensor<2x3x8xf32>) -> (tensor<2x3x8xf32>, tensor<8xf32>) attributes {ft.composite} {
+  %dx = ft.mul %dy, %n : tensor<2x3x8xf32>, tensor<8xf32>
+  %p = ft.mul %dy, %x : tensor<2x3x8xf32>
+  %dn = ft.reduce "sum" %p over [0, 1] : tensor<2x3x8xf32> -> tensor<8xf32>
+  return %dx, %dn : tensor<2x3x8xf32>, tensor<8xf32>
 }

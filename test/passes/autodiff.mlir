@@ -41,7 +41,7 @@ func.func @forward(%tokens: tensor<2x3xi32>, %targets: tensor<2x3xi32>) -> tenso
   // Nothing is computed for the frozen parameter alone.
   // CHECK-NOT: ft.mul %[[DM]], %{{.*}}tensor<2x3x8xf32>, tensor<2x3x8xf32>
   // CHECK: %[[DZ:.*]] = ft.mul %[[DM]], %[[COLD]] {layer = "h.0", phase = "backward"}
-  // CHECK: %[[DB:.*]] = ft.sum_leading %[[DZ]]
+  // CHECK: %[[DB:.*]] = ft.reduce "sum" %[[DZ]] over [0, 1]
   // CHECK: %[[DW:.*]] = ft.matmul %[[X]], %[[DZ]] transpose_a {layer
   // The residual's gradient is still read by the product: it is added, not accumulated into.
   // CHECK: %[[DX1:.*]] = ft.matmul %[[DZ]], %[[W]] transpose_b {layer

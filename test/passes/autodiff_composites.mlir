@@ -57,7 +57,7 @@ func.func @forward(%tokens: tensor<1x3xi32>, %targets: tensor<1x3xi32>) -> tenso
 // CHECK: func.func private @gated.grad_from_0(%[[X:.*]]: tensor<1x3x4xf32>, %[[G:.*]]: tensor<4xf32>, %{{.*}}: tensor<1x3xi32>, %[[DY:.*]]: tensor<1x3x4xf32>)
 // CHECK-NEXT: %[[R:.*]] = ft.call @squared(%[[X]])
 // CHECK-NEXT: ft.mul %[[DY]], %[[R]]
-// CHECK-NEXT: ft.sum_leading
+// CHECK-NEXT: ft.reduce "sum" %{{.*}} over [0, 1]
 // CHECK-NEXT: %[[DR:.*]] = ft.mul %[[DY]], %[[G]]
 // CHECK-NEXT: ft.call @squared.grad_0(%[[X]], %[[DR]])
 // EXPANDED-NOT: ft.composite

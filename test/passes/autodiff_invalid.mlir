@@ -26,11 +26,11 @@ func.func private @forward(tensor<4xi32>, tensor<4xi32>) -> tensor<f32>
 
 // -----
 
-ft.parameter @x : tensor<2x4x3xf32> = #ft.init<normal, 1.0>
+ft.parameter @x : tensor<4x3xf32> = #ft.init<normal, 1.0>
 func.func @forward(%tokens: tensor<4xi32>, %targets: tensor<4xi32>) -> tensor<f32> {
-  %x = ft.get @x : tensor<2x4x3xf32>
-  // expected-error @below {{'ft.sum_leading' has no derivative but lies between a trained parameter and the loss}}
-  %sum = ft.sum_leading %x : tensor<2x4x3xf32> -> tensor<4x3xf32>
+  %x = ft.get @x : tensor<4x3xf32>
+  // expected-error @below {{'ft.embedding_grad' has no derivative but lies between a trained parameter and the loss}}
+  %sum = ft.embedding_grad %tokens, %x : (tensor<4xi32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   %loss = ft.cross_entropy %sum, %targets : (tensor<4x3xf32>, tensor<4xi32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
@@ -38,12 +38,12 @@ func.func @forward(%tokens: tensor<4xi32>, %targets: tensor<4xi32>) -> tensor<f3
 // -----
 
 // Without a trained parameter before it, the same op is welcome.
-ft.parameter @x : tensor<2x4x3xf32> = #ft.init<normal, 1.0> {frozen}
+ft.parameter @x : tensor<4x3xf32> = #ft.init<normal, 1.0> {frozen}
 ft.parameter @b : tensor<3xf32> = #ft.init<normal, 1.0>
 func.func @forward(%tokens: tensor<4xi32>, %targets: tensor<4xi32>) -> tensor<f32> {
-  %x = ft.get @x : tensor<2x4x3xf32>
+  %x = ft.get @x : tensor<4x3xf32>
   %b = ft.get @b : tensor<3xf32>
-  %sum = ft.sum_leading %x : tensor<2x4x3xf32> -> tensor<4x3xf32>
+  %sum = ft.embedding_grad %tokens, %x : (tensor<4xi32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   %y = ft.add %sum, %b : tensor<4x3xf32>, tensor<3xf32>
   %loss = ft.cross_entropy %y, %targets : (tensor<4x3xf32>, tensor<4xi32>) -> tensor<f32>
   return %loss : tensor<f32>

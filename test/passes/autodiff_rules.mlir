@@ -1,4 +1,4 @@
-// RUN: ft-opt %s --split-input-file --ft-autodiff --ft-verify-autodiff | FileCheck %s
+// RUN: ft-opt %s --split-input-file --ft-outline-composites --ft-autodiff --ft-verify-autodiff | FileCheck %s
 // What each rule builds. That it is right is for test/gradients to say.
 
 ft.parameter @table : tensor<8x8xf32> = #ft.init<normal, 1.0>
@@ -12,35 +12,35 @@ func.func @forward(%tokens: tensor<1x4xi32>, %targets: tensor<1x4xi32>) -> tenso
   %bias = ft.get @bias : tensor<8xf32>
   // CHECK: %[[X:.*]] = ft.embedding
   %x = ft.embedding %tokens, %table : (tensor<1x4xi32>, tensor<8x8xf32>) -> tensor<1x4x8xf32>
-  // CHECK: %[[N:.*]] = ft.rms_norm
+  // CHECK: %[[N:.*]] = ft.call @rms_norm(%[[X]], %norm)
   %n = ft.rms_norm %x, %norm eps 1.0e-5 : tensor<1x4x8xf32>, tensor<8xf32>
-  // CHECK: %[[L:.*]] = ft.layer_norm
+  // CHECK: %[[L:.*]] = ft.call @layer_norm(%[[N]], %norm, %bias)
   %l = ft.layer_norm %n, %norm, %bias eps 1.0e-6 : tensor<1x4x8xf32>, tensor<8xf32>, tensor<8xf32>
   // CHECK: %[[R:.*]] = ft.rope
   %r = ft.rope %l heads 2 base 1.0e4 : tensor<1x4x8xf32>
   // CHECK: %[[A:.*]], %[[LSE:.*]] = ft.attention
   %a, %lse = ft.attention %r, %r, %l heads 2 kv_heads 2 causal : (tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>) -> (tensor<1x4x8xf32>, tensor<1x2x4xf32>)
-  // CHECK: %[[G:.*]] = ft.gelu
+  // CHECK: %[[G:.*]] = ft.call @gelu(%[[A]])
   %g = ft.gelu %a approximate "tanh" : tensor<1x4x8xf32>
   // CHECK: %[[U:.*]] = ft.scale
   %u = ft.scale %g, 3.0 : tensor<1x4x8xf32>
   %s = ft.swiglu %g, %u : tensor<1x4x8xf32>
   %loss = ft.cross_entropy %s, %targets : (tensor<1x4x8xf32>, tensor<1x4xi32>) -> tensor<f32>
   // CHECK: %[[DS:.*]] = ft.cross_entropy_grad
-  // CHECK: %[[DGATE:.*]], %[[DUP:.*]] = ft.swiglu_grad %[[DS]], %[[G]], %[[U]]
-  // CHECK: %[[DU:.*]] = ft.scale %[[DUP]], 3.0
-  // CHECK: %[[DG:.*]] = ft.add %[[DGATE]], %[[DU]]
-  // CHECK: %[[DA:.*]] = ft.gelu_grad %[[DG]], %[[A]] approximate "tanh"
+  // CHECK: %[[SWIGLU:.*]]:2 = ft.call @swiglu.grad(%[[G]], %[[U]], %[[DS]])
+  // CHECK: %[[DU:.*]] = ft.scale %[[SWIGLU]]#1, 3.0
+  // CHECK: %[[DG:.*]] = ft.add %[[SWIGLU]]#0, %[[DU]]
+  // CHECK: %[[DA:.*]] = ft.call @gelu.grad(%[[A]], %[[DG]])
   // CHECK: %[[DQ:.*]], %[[DK:.*]], %[[DV:.*]] = ft.attention_grad %[[DA]], %[[R]], %[[R]], %[[L]], %[[A]], %[[LSE]] heads 2 kv_heads 2 causal
   // CHECK: %[[DR:.*]] = ft.add %[[DQ]], %[[DK]]
   // CHECK: %[[DL1:.*]] = ft.rope %[[DR]] heads 2 base 10000.0 inverse
   // CHECK: %[[DL:.*]] = ft.add %[[DV]], %[[DL1]]
-  // CHECK: %[[DN:.*]], %[[DNORM1:.*]], %[[DBIAS:.*]] = ft.layer_norm_grad %[[DL]], %[[N]], %{{.*}} eps 1.0e-06
-  // CHECK: ft.gradient @bias, %[[DBIAS]]
-  // CHECK: %[[DX:.*]], %[[DNORM2:.*]] = ft.rms_norm_grad %[[DN]], %[[X]], %{{.*}} eps 1.0e-05
-  // CHECK: %[[DNORM:.*]] = ft.add %[[DNORM1]], %[[DNORM2]]
+  // CHECK: %[[LAYER:.*]]:3 = ft.call @layer_norm.grad(%[[N]], %norm, %bias, %[[DL]]) parameter_grads [1, 2]
+  // CHECK: ft.gradient @bias, %[[LAYER]]#2
+  // CHECK: %[[RMS:.*]]:2 = ft.call @rms_norm.grad(%[[X]], %norm, %[[LAYER]]#0) parameter_grads [1]
+  // CHECK: %[[DNORM:.*]] = ft.add %[[LAYER]]#1, %[[RMS]]#1
   // CHECK: ft.gradient @norm, %[[DNORM]]
-  // CHECK: %[[DTABLE:.*]] = ft.embedding_grad %{{.*}}, %[[DX]] {
+  // CHECK: %[[DTABLE:.*]] = ft.embedding_grad %{{.*}}, %[[RMS]]#0 {
   // CHECK: ft.gradient @table, %[[DTABLE]]
   return %loss : tensor<f32>
 }

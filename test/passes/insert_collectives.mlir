@@ -32,11 +32,11 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   // NONE-NEXT: ft.view %[[SHARD]][@w]
   %x = ft.scale %w, 2.0 {layer = "block", phase = "forward"} : tensor<4xf32>
   %y = ft.mul %x, %w {layer = "block", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
-  // FULL: %[[LOSS:.*]] = ft.sum_leading
+  // FULL: %[[LOSS:.*]] = ft.reduce "sum"
   // FULL-NEXT: %[[MEAN:.*]] = ft.all_reduce %[[LOSS]] {axis = "world", mean = "world", phase = "forward"}
   %still = ft.get @still : tensor<4xf32>
   %z = ft.mul %y, %still {layer = "head", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
-  %loss = ft.sum_leading %z {layer = "head", phase = "forward"} : tensor<4xf32> -> tensor<f32>
+  %loss = ft.reduce "sum" %z over [0] {layer = "head", phase = "forward"} : tensor<4xf32> -> tensor<f32>
   // FULL: %[[AGAIN:.*]] = ft.gather {{.*}}phase = "backward"
   // FULL: ft.release %[[AGAIN]]
   // GRAD-NOT: ft.gather {{.*}}!ft.flat<@block, f32>

@@ -33,7 +33,7 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   %z = ft.mul %d, %w1 {layer = "h.1", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
   // CHECK: %[[TURN:.*]] = ft.gather {{.*}}@table
   %l = ft.mul %z, %e {layer = "embed", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
-  %loss = ft.sum_leading %l {layer = "embed", phase = "forward"} : tensor<4xf32> -> tensor<f32>
+  %loss = ft.reduce "sum" %l over [0] {layer = "embed", phase = "forward"} : tensor<4xf32> -> tensor<f32>
   // CHECK: ft.release %[[TURN]] {layer = "embed", phase = "backward"}
   %dz = ft.scale %e, 3.0 {layer = "embed", phase = "backward"} : tensor<4xf32>
   // CHECK: %[[AGAIN:.*]] = ft.gather {{.*}} {axis = "shard", layer = "h.1", phase = "backward"} : {{.*}}@layers

@@ -58,7 +58,7 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   // KEPT: ft.release %[[HEAD]]
   %y = ft.mul %x, %h {layer = "head", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
   %z = ft.mul %y, %s {layer = "head", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
-  %loss = ft.sum_leading %z {layer = "head", phase = "forward"} : tensor<4xf32> -> tensor<f32>
+  %loss = ft.reduce "sum" %z over [0] {layer = "head", phase = "forward"} : tensor<4xf32> -> tensor<f32>
   // HYBRID: %[[BACKWARD:.*]] = ft.gather {{.*}} {axis = "shard", layer = "block", phase = "backward"} : {{.*}}@block
   // HYBRID: ft.release %[[BACKWARD]]
   // HYBRID2-NOT: ft.gather {{.*}}@block

@@ -34,7 +34,7 @@ func.func @forward(%tokens: tensor<1x3xi32>, %targets: tensor<1x3xi32>) -> tenso
   // GRAD: ft.call @routing.grad(
   return %loss : tensor<f32>
 }
-// CHECK: func.func private @softmax(%[[X:.*]]: tensor<1x3x4xf32>) -> tensor<1x3x4xf32> attributes {ft.composite}
+// CHECK: func.func private @softmax(%[[X:.*]]: tensor<1x3x4xf32>) -> tensor<1x3x4xf32> attributes {ft.composite, ft.origin = #ft.origin<body, "ft.softmax", {}>}
 // CHECK: ft.stop_gradient
 // CHECK: func.func private @qk_norm(
 // CHECK: func.func private @qk_norm_0(

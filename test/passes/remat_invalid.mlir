@@ -1,16 +1,16 @@
 // RUN: ft-opt %s --ft-apply-remat --ft-verify-remat -split-input-file -verify-diagnostics
 
 func.func @gone(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @below {{'ft.gelu' op has remat = "forget"; expected "keep", "recompute" or "offload"}}
-  %a = ft.gelu %x approximate "tanh" {layer = "a", phase = "forward", remat = "forget"} : tensor<4x8xf32>
+  // expected-error @below {{'ft.silu' op has remat = "forget"; expected "keep", "recompute" or "offload"}}
+  %a = ft.silu %x {layer = "a", phase = "forward", remat = "forget"} : tensor<4x8xf32>
   return %a : tensor<4x8xf32>
 }
 
 // -----
 
 func.func @late(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @below {{'ft.gelu' op is marked for recomputation but is not of the forward phase}}
-  %a = ft.gelu %x approximate "tanh" {layer = "a", phase = "backward", remat = "keep"} : tensor<4x8xf32>
+  // expected-error @below {{'ft.silu' op is marked for recomputation but is not of the forward phase}}
+  %a = ft.silu %x {layer = "a", phase = "backward", remat = "keep"} : tensor<4x8xf32>
   return %a : tensor<4x8xf32>
 }
 

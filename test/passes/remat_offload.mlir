@@ -4,7 +4,7 @@
 // All that waits for backward goes to the host once forward has read it, but what the last layer's gradient reads.
 // ALL-LABEL: func.func @train_step
 // ALL: %[[X:.*]] = ft.scale {{.*}}remat = "offload"
-// ALL-NEXT: %[[A:.*]] = ft.gelu %[[X]] {{.*}}remat = "offload"
+// ALL-NEXT: %[[A:.*]] = ft.silu %[[X]] {{.*}}remat = "offload"
 // ALL-NEXT: %[[B:.*]] = ft.mul %[[A]], %[[X]] {{.*}}remat = "keep"
 // ALL-NEXT: %[[AH:.*]] = ft.offload %[[A]] {layer = "a", phase = "forward"}
 // ALL-NEXT: %[[XH:.*]] = ft.offload %[[X]] {layer = "embed", phase = "forward"} : tensor<4x8xf32> -> !ft.host<tensor<4x8xf32>>
@@ -13,29 +13,29 @@
 // ALL-NEXT: %[[D1:.*]] = ft.mul %{{.*}}, %[[XB]]
 // ALL-NEXT: %[[AB:.*]] = ft.reload %[[AH]] {layer = "a", phase = "backward"}
 // ALL-NEXT: ft.mul %[[D1]], %[[AB]]
-// ALL-NEXT: ft.gelu_grad %{{.*}}, %[[XB]]
+// ALL-NEXT: ft.mul %{{.*}}, %[[XB]]
 
 // With recomputation the checkpoints go.
 // FULL-LABEL: func.func @train_step
 // FULL: %[[X:.*]] = ft.scale {{.*}}remat = "offload"
-// FULL-NEXT: ft.gelu %[[X]] {{.*}}remat = "recompute"
+// FULL-NEXT: ft.silu %[[X]] {{.*}}remat = "recompute"
 // FULL-NEXT: ft.mul
 // FULL-NEXT: %[[XH:.*]] = ft.offload %[[X]]
 // FULL-NOT: ft.offload
 // FULL: ft.cross_entropy_grad
 // FULL-NEXT: %[[XB:.*]] = ft.reload %[[XH]] {layer = "embed", phase = "backward"}
 // FULL-NEXT: ft.mul %{{.*}}, %[[XB]]
-// FULL-NEXT: ft.gelu %[[XB]] approximate "tanh" {layer = "a", phase = "recompute"}
+// FULL-NEXT: ft.silu %[[XB]] {layer = "a", phase = "recompute"}
 func.func @train_step(%in: tensor<4x8xf32>, %targets: tensor<4xi32>) -> tensor<f32> {
   %x = ft.scale %in, 2.0 {layer = "embed", phase = "forward"} : tensor<4x8xf32>
-  %a = ft.gelu %x approximate "tanh" {layer = "a", phase = "forward"} : tensor<4x8xf32>
+  %a = ft.silu %x {layer = "a", phase = "forward"} : tensor<4x8xf32>
   %b = ft.mul %a, %x {layer = "a", phase = "forward"} : tensor<4x8xf32>, tensor<4x8xf32>
   %loss = ft.cross_entropy %b, %targets {layer = "head", phase = "forward"} : (tensor<4x8xf32>, tensor<4xi32>) -> tensor<f32>
   %one = ft.fill 1.0 {layer = "head", phase = "backward"} : tensor<f32>
   %d = ft.cross_entropy_grad %one, %b, %targets {layer = "head", phase = "backward"} : (tensor<f32>, tensor<4x8xf32>, tensor<4xi32>) -> tensor<4x8xf32>
   %d1 = ft.mul %d, %x {layer = "a", phase = "backward"} : tensor<4x8xf32>, tensor<4x8xf32>
   %d2 = ft.mul %d1, %a {layer = "a", phase = "backward"} : tensor<4x8xf32>, tensor<4x8xf32>
-  %dx = ft.gelu_grad %d2, %x approximate "tanh" {layer = "a", phase = "backward"} : tensor<4x8xf32>
+  %dx = ft.mul %d2, %x {layer = "a", phase = "backward"} : tensor<4x8xf32>
   ft.gradient @w, %dx {layer = "embed", phase = "backward"} : tensor<4x8xf32>
   return %loss : tensor<f32>
 }

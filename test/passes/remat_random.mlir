@@ -5,11 +5,11 @@
 // CHECK-LABEL: func.func @train_step
 // CHECK: %[[RNG:.*]] = ft.input "rng"
 // CHECK: %[[X:.*]] = ft.scale {{.*}}remat = "keep"
-// CHECK: %[[L:.*]] = ft.gelu %[[X]] {{.*}}remat = "recompute"
+// CHECK: %[[L:.*]] = ft.silu %[[X]] {{.*}}remat = "recompute"
 // CHECK: ft.sample_bits %[[L]], %[[RNG]] stream 7 {{.*}}remat = "recompute"
 // CHECK: ft.cross_entropy_grad
 // CHECK-NOT: ft.input
-// CHECK: %[[M:.*]] = ft.gelu %[[X]] {{.*}}phase = "recompute"}
+// CHECK: %[[M:.*]] = ft.silu %[[X]] {{.*}}phase = "recompute"}
 // CHECK-NEXT: %[[J:.*]] = ft.sample_bits %[[M]], %[[RNG]] stream 7 {layer = "a", phase = "recompute"}
 // CHECK: ft.embedding_grad %[[J]]
 
@@ -19,7 +19,7 @@ func.func @train_step(%in: tensor<4x3xf32>, %targets: tensor<4xi32>) -> tensor<f
   %w = ft.get @w {layer = "a", phase = "forward"} : tensor<8x4xf32>
   %rng = ft.input "rng" {layer = "a", phase = "forward"} : tensor<3xi64>
   %x = ft.scale %in, 2.0 {layer = "embed", phase = "forward"} : tensor<4x3xf32>
-  %l = ft.gelu %x approximate "tanh" {layer = "a", phase = "forward"} : tensor<4x3xf32>
+  %l = ft.silu %x {layer = "a", phase = "forward"} : tensor<4x3xf32>
   %i = ft.sample_bits %l, %rng stream 7 {layer = "a", phase = "forward"} : (tensor<4x3xf32>, tensor<3xi64>) -> tensor<4xi32>
   %e = ft.embedding %i, %w {layer = "a", phase = "forward"} : (tensor<4xi32>, tensor<8x4xf32>) -> tensor<4x4xf32>
   %loss = ft.cross_entropy %e, %targets {layer = "head", phase = "forward"} : (tensor<4x4xf32>, tensor<4xi32>) -> tensor<f32>

@@ -53,8 +53,8 @@ module {
     %loss, %dy, %dw = ft.linear_cross_entropy_loss_grad %y, %w, %targets dloss 1.0 {layer = "h", phase = "forward"} : (tensor<2x4x8xf32>, tensor<16x8xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<2x4x8xf32>, tensor<16x8xf32>)
     // CHECK: ftx.release %h.gathered
     ft.release %f {layer = "h", phase = "forward"} : !ft.flat<@h, f32>
-    // CHECK: "sum_leading" on compute ins(%{{.*}} : tensor<2x4x8xf32>) outs(%h.flat_gradient[4096] : tensor<8xf32>)
-    %db = ft.sum_leading %dy {layer = "h", phase = "backward"} : tensor<2x4x8xf32> -> tensor<8xf32>
+    // CHECK: "reduce" on compute ins(%{{.*}} : tensor<2x4x8xf32>) outs(%h.flat_gradient[4096] : tensor<8xf32>)
+    %db = ft.reduce "sum" %dy over [0, 1] {layer = "h", phase = "backward"} : tensor<2x4x8xf32> -> tensor<8xf32>
     // An accumulated gradient stays where it is: no copy.
     // CHECK-NOT: "copy"
     // CHECK: "embedding_grad" on compute ins(%tokens : tensor<2x4xi32>, %{{.*}} : tensor<2x4x8xf32>, %h.flat_gradient : tensor<16x8xf32>) outs(%h.flat_gradient : tensor<16x8xf32>)

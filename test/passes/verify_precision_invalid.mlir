@@ -14,7 +14,7 @@ func.func @train_step(%x: tensor<8xf32>) -> tensor<8xf32> {
 ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
 func.func @train_step(%x: tensor<3x8xbf16>) -> tensor<8xf32> {
   // expected-error @below {{is 'tensor<8xf32>' but is no gradient of a parameter: it is used by func.return}}
-  %s = ft.sum_leading %x : tensor<3x8xbf16> -> tensor<8xf32>
+  %s = ft.reduce "sum" %x over [0] : tensor<3x8xbf16> -> tensor<8xf32>
   return %s : tensor<8xf32>
 }
 
@@ -41,7 +41,7 @@ ft.unit @u {elements = 1024 : i64, reduce = bf16, working_copy}
 ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
 ft.parameter @p : tensor<8xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @train_step(%x: tensor<3x8xbf16>) {
-  %s = ft.sum_leading %x : tensor<3x8xbf16> -> tensor<8xbf16>
+  %s = ft.reduce "sum" %x over [0] : tensor<3x8xbf16> -> tensor<8xbf16>
   // expected-error @below {{a flat gradient is '!ft.flat<@u, bf16>' after the precision phase; expected elements of type 'f32'}}
   %g = ft.pack %s at [@p] : (tensor<8xbf16>) -> !ft.flat<@u, bf16>
   return

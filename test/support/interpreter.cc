@@ -238,16 +238,17 @@ class Interpreter {
 
 absl::StatusOr<::ft::KernelAttributes> kernelAttributes(Operation* op) {
   ::ft::KernelAttributes attributes;
-  if (auto cluster = dyn_cast<ClusterOp>(op)) {
-    FailureOr<::ft::ClusterBody> body = ::ft::compiler::clusterBodyOf(bodyOf(cluster));
+  if (auto name = dyn_cast_or_null<FlatSymbolRefAttr>(op->getInherentAttr("body").value_or(Attribute()))) {
+    auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, name);
+    FailureOr<::ft::ClusterBody> body = ::ft::compiler::clusterBodyOf(function);
     if (failed(body)) return absl::InvalidArgumentError("has no body");
     attributes.SetCluster(std::make_shared<const ::ft::Cluster>(::ft::Cluster{*std::move(body), {}, {}}));
-    return attributes;
+    if (isa<ClusterOp>(op)) return attributes;
   }
   auto kernel = dyn_cast<KernelOpInterface>(op);
   ArrayRef<StringRef> optional = kernel ? kernel.getOptionalAttributes() : ArrayRef<StringRef>();
   for (StringAttr name : op->getName().getAttributeNames()) {
-    if (name == "operandSegmentSizes" || name == "resultSegmentSizes") continue;
+    if (name == "operandSegmentSizes" || name == "resultSegmentSizes" || name == "body") continue;
     Attribute value = op->getInherentAttr(name).value_or(Attribute());
     if (!value && llvm::is_contained(optional, name.getValue())) continue;
     if (!value || isa<UnitAttr>(value))

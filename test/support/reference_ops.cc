@@ -43,10 +43,6 @@ void embedding(OpEvaluation& e) {
     std::copy_n(e.in[1]->row(e.in[0]->data[i]), e.in[1]->last(), e.out[0].row(i));
 }
 
-void sumLeading(OpEvaluation& e) {
-  for (int64_t i = 0; i < e.in[0]->size(); ++i) e.out[0].data[i % e.out[0].size()] += e.in[0]->data[i];
-}
-
 void split(OpEvaluation& e) {
   for (int64_t r = 0; r < e.in[0]->rows(); ++r) {
     const double* from = e.in[0]->row(r);
@@ -328,7 +324,6 @@ const std::map<std::string, OpFunction>& referenceOps() {
         {"iota", iota},
         {"copy", copy},
         {"embedding", embedding},
-        {"sum_leading", sumLeading},
         {"split", split},
         {"matmul", matmul},
         {"swiglu", elementwise([](double gate, double up) { return gate * sigmoid(gate) * up; })},

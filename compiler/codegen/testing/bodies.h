@@ -67,7 +67,7 @@ func.func @f(%dy: tensor<$Mx$T>, %x: tensor<$Mx$T>, %w: tensor<$Cx$T>) -> (tenso
   %d = ft.sub %g, %c : tensor<$Mxf32>
   %dx = ft.mul %d, %rr : tensor<$Mxf32> -> tensor<$Mx$T>
   %dyh = ft.mul %dy, %h : tensor<$Mx$T>, tensor<$Mxf32> -> tensor<$Mxf32>
-  %dw = ft.sum_leading %dyh : tensor<$Mxf32> -> tensor<$Cxf32>
+  %dw = ft.reduce "sum" %dyh over [0] : tensor<$Mxf32> -> tensor<$Cxf32>
   %most = ft.reduce "max" %dy over [0] : tensor<$Mx$T> -> tensor<$Cx$T>
   return %dx, %dw, %most : tensor<$Mx$T>, tensor<$Cxf32>, tensor<$Cx$T>
 })";

@@ -84,8 +84,6 @@ struct Evaluation {
       std::fill(out.values.begin(), out.values.end(), fill.getValue().convertToDouble());
     if (auto reduction = dyn_cast<mlir::ft::ReduceOp>(op))
       reduce(reduction.getKind(), reduction.getDims());
-    if (isa<mlir::ft::SumLeadingOp>(op))
-      reduce("sum", llvm::to_vector(llvm::seq<int64_t>(0, in[0]->type.getRank() - out.type.getRank())));
     if (isa<mlir::ft::ReshapeOp, mlir::ft::CopyOp>(op))
       out.values = in[0]->values;
     for (size_t i = 0; i < out.values.size(); ++i) {

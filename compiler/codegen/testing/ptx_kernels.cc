@@ -1,11 +1,15 @@
-// Writes the PTX of kernels of tests into a folder, for tools/gpu/spill_report: NAME.ptx each.
+// Writes the PTX of kernels into a folder, for tools/gpu/spill_report: of tests, NAME.ptx each, or of plans,
+// each module once.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "compiler/codegen/ptx_kernel.h"
 #include "compiler/codegen/testing/bodies.h"
 #include "compiler/codegen/testing/code_test.h"
+#include "runtime/base/cluster.h"
+#include "runtime/plan/plan_file.h"
 
 namespace ft::compiler::testing {
 namespace {
@@ -51,13 +55,33 @@ bool writeAll(const std::filesystem::path &folder) {
   return true;
 }
 
+// PLAN.NUMBER.ptx, the number that of the cluster.
+bool writeThoseOf(const std::filesystem::path &plan, const std::filesystem::path &folder,
+                  std::set<std::string> &known) {
+  absl::StatusOr<PlanFile> file = ReadPlan(plan.string());
+  if (!file.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(file.status().message()).c_str());
+    return false;
+  }
+  for (int i = 0; i < file->plan.clusters_size(); ++i)
+    for (const proto::Cluster::Code &code : file->plan.clusters(i).codes())
+      if (code.target() == ClusterCode::kPtx && known.insert(code.code()).second)
+        std::ofstream(folder / (plan.stem().string() + "." + std::to_string(i) + ".ptx"), std::ios::binary)
+            << code.code();
+  return true;
+}
+
 } // namespace
 } // namespace ft::compiler::testing
 
 int main(int count, char **arguments) {
-  if (count != 2) {
-    std::fprintf(stderr, "usage: ft_ptx_kernels FOLDER\n");
+  if (count < 2) {
+    std::fprintf(stderr, "usage: ft_ptx_kernels FOLDER [PLAN...]\n");
     return 2;
   }
-  return ft::compiler::testing::writeAll(arguments[1]) ? 0 : 1;
+  std::set<std::string> known;
+  for (int i = 2; i < count; ++i)
+    if (!ft::compiler::testing::writeThoseOf(arguments[i], arguments[1], known))
+      return 1;
+  return count > 2 || ft::compiler::testing::writeAll(arguments[1]) ? 0 : 1;
 }

@@ -25,12 +25,10 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterLossScaling(registry, isa);
   cpu::RegisterMatmul(registry, isa);
   cpu::RegisterMove(registry, isa);
-  cpu::RegisterNorm(registry, isa);
   cpu::RegisterPrimitives(registry, isa);
   cpu::RegisterReduce(registry, isa);
   cpu::RegisterRope(registry, isa);
   cpu::RegisterSplitConcat(registry, isa);
-  cpu::RegisterSumLeading(registry, isa);
   cpu::RegisterSumSquares(registry, isa);
   cpu::RegisterUpdate(registry, isa);
 }

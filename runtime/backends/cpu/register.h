@@ -26,12 +26,10 @@ void RegisterLinearCrossEntropy(KernelRegistry& registry, Isa isa);
 void RegisterLossScaling(KernelRegistry& registry, Isa isa);
 void RegisterMatmul(KernelRegistry& registry, Isa isa);
 void RegisterMove(KernelRegistry& registry, Isa isa);
-void RegisterNorm(KernelRegistry& registry, Isa isa);
 void RegisterPrimitives(KernelRegistry& registry, Isa isa);
 void RegisterReduce(KernelRegistry& registry, Isa isa);
 void RegisterRope(KernelRegistry& registry, Isa isa);
 void RegisterSplitConcat(KernelRegistry& registry, Isa isa);
-void RegisterSumLeading(KernelRegistry& registry, Isa isa);
 void RegisterSumSquares(KernelRegistry& registry, Isa isa);
 void RegisterUpdate(KernelRegistry& registry, Isa isa);
 

@@ -28,7 +28,6 @@ void RegisterCudaKernels(KernelTable& table) {
   RegisterMatmulGelu(table);
   RegisterMove(table);
   RegisterMovement(table);
-  RegisterNorm(table);
   RegisterSteps(table);
   RegisterRandom(table);
   RegisterReduce(table);

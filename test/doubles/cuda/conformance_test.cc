@@ -4,7 +4,6 @@
 
 #include "test/conformance/fused_gelu.h"
 #include "test/conformance/harness.h"
-#include "test/conformance/residual_norm.h"
 #include "test/doubles/cuda/emulated_bench.h"
 #include "test/doubles/cuda/fiber.h"
 #include "test/doubles/cuda/launch.h"
@@ -70,20 +69,6 @@ TEST_P(CudaConformance, RefusesWhatIsTooSmall) {
     c.expected.emplace_back(conformance::Scalar(0));
     // One result too many is never right; split then has a part too many.
     EXPECT_EQ(RunCase(bench_, c, false).status().code(), absl::StatusCode::kInvalidArgument);
-  }
-}
-
-TEST(CudaResidualNorm, HasTheBitsOfSumAndNorm) {
-  EmulatedBench bench;
-  for (const Case& c : conformance::ResidualNormCases()) {
-    SCOPED_TRACE(c.op + " " + c.label);
-    const absl::StatusOr<Arrays> apart = conformance::RunSumThenNorm(bench, c);
-    ASSERT_TRUE(apart.ok()) << apart.status();
-    for (bool in_place : {false, true}) {
-      const absl::StatusOr<Arrays> fused = RunCase(bench, c, in_place);
-      ASSERT_TRUE(fused.ok()) << fused.status();
-      EXPECT_EQ(conformance::DifferentBits(*fused, *apart), "");
-    }
   }
 }
 

@@ -192,23 +192,9 @@ void BenchAttention(Bench& bench, int64_t batch, int64_t positions, int64_t head
 void BenchRows(Bench& bench, int64_t rows) {
   const int64_t width = 768;
   const double n = bench.DataBytes() * rows * width;
-  const KernelAttributes eps = Attributes({{"eps", 1e-5}}), tanh = Attributes({{"approximate", "tanh"}});
   auto x = [&](int64_t columns) { return bench.Data({rows, columns}); };
-  bench.Run("layer_norm", "layer_norm",
-            {{x(width), bench.Data({width}), bench.Data({width})}, {x(width)}, {}}, eps, 0, 2 * n);
-  bench.Run("layer_norm_grad", "layer_norm_grad",
-            {{x(width), x(width), bench.Data({width})},
-             {x(width), bench.Make({width}), bench.Make({width})},
-             bench.Workspace(LayerNormGradWorkspace(width))},
-            eps, 0, 3 * n);
-  bench.Run("gelu", "gelu", {{x(4 * width)}, {x(4 * width)}, {}}, tanh, 0, 8 * n);
-  bench.Run("gelu_grad", "gelu_grad", {{x(4 * width), x(4 * width)}, {x(4 * width)}, {}}, tanh, 0, 12 * n);
-  bench.Run("swiglu", "swiglu", {{x(4 * width), x(4 * width)}, {x(4 * width)}, {}}, {}, 0, 12 * n);
   bench.Run("add", "add", {{x(width), x(width)}, {x(width)}, {}}, {}, 0, 3 * n);
   bench.Run("split in 3", "split", {{x(3 * width)}, {x(width), x(width), x(width)}, {}}, {}, 0, 6 * n);
-  bench.Run("sum_leading", "sum_leading",
-            {{x(3 * width)}, {bench.Make({3 * width})}, bench.Workspace(SumLeadingWorkspace(3 * width))}, {},
-            0, 3 * n);
 }
 
 void BenchOptimizer(Bench& bench) {

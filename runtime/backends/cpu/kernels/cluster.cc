@@ -1,10 +1,11 @@
 // cluster: generated code where the plan has some for this machine, else the walker.
+#include "runtime/backends/cpu/kernels/cluster.h"
+
 #include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/kernels/cluster_walker.h"
 #include "runtime/backends/cpu/mapped_code.h"
 #include "runtime/backends/cpu/register.h"
@@ -39,6 +40,8 @@ KernelOr MakeWalk(ClusterOperands operands, const KernelContext& context) {
       });
 }
 
+}  // namespace
+
 KernelOr MakeCluster(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(ClusterOperands operands, CheckCluster(context.operands, context.attributes));
   FT_ASSIGN_OR_RETURN(const auto code, CodeOf(*context.attributes.cluster(), context.isa));
@@ -49,8 +52,6 @@ KernelOr MakeCluster(const KernelContext& context) {
       [code, addresses](int64_t begin, int64_t end) { code->kernel()(addresses->data(), begin, end); },
       [code, addresses](int64_t begin, int64_t end) { code->combine()(addresses->data(), begin, end); });
 }
-
-}  // namespace
 
 void RegisterCluster(KernelRegistry& registry, Isa isa) { Add<MakeCluster>(registry, "cluster", isa); }
 

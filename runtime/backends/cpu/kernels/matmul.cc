@@ -1,12 +1,14 @@
 // matmul, and what reads its result at once: matmul_gelu, matmul_gelu_grad.
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "fmt/format.h"
 #include "runtime/backends/cpu/gemm.h"
-#include "runtime/backends/cpu/kernel_base.h"
+#include "runtime/backends/cpu/kernels/cluster.h"
 #include "runtime/backends/cpu/register.h"
-#include "runtime/backends/cpu/routines/elementwise.h"
 #include "runtime/base/checked.h"
 
 namespace ft::cpu {
@@ -63,14 +65,16 @@ KernelOr MakeMatmul(const KernelContext& context) {
   return MakeKernel([product] { product.Run(); });
 }
 
-// The product, then a routine on its result.
-template <typename Args>
-KernelOr MakeThen(const Product& product, void (*routine)(const Args&, int64_t, int64_t), const Args& args) {
-  const int64_t elements = product.shape.m * product.shape.n;
-  const int threads = ThreadsFor(product.threads, elements);
-  return MakeKernel([=] {
+// The product, then the cluster on `in`, which has the product's result.
+KernelOr MakeThen(const KernelContext& context, const Product& product, std::vector<Tensor> in,
+                  const Tensor& result) {
+  const KernelOperands operands = {.in = std::move(in), .out = {result}, .workspace = {}};
+  FT_ASSIGN_OR_RETURN(std::shared_ptr<Kernel> cluster,
+                      MakeCluster({context.routines, operands, context.attributes, context.num_threads,
+                                   context.world_size, context.isa}));
+  return MakeKernel([product, cluster = std::move(cluster)] {
     product.Run();
-    ParallelRanges(elements, kGrain, threads, [&](int64_t begin, int64_t end) { routine(args, begin, end); });
+    static_cast<CpuKernel&>(*cluster).Run();
   });
 }
 
@@ -80,20 +84,16 @@ KernelOr MakeMatmulGelu(const KernelContext& context) {
   const Tensor &a = context.in(0), &result = context.out(0), &x = context.out(keeps ? 1 : 0);
   FT_ASSIGN_OR_RETURN(const Product product,
                       CheckProduct(context, a, context.in(1), context.in(2), Tensor(), x));
-  FT_RETURN_IF_ERROR(CheckPresent(result, "result", a.dtype));
   FT_RETURN_IF_ERROR(CheckSameShape(x, "x", result));
-  return MakeThen(product, context.routines.elementwise.gelu_tanh[FloatIndex(a.dtype)],
-                  UnaryArgs{x.data, result.data, 1.0f});
+  return MakeThen(context, product, {x}, result);
 }
 
 KernelOr MakeMatmulGeluGrad(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
   const Tensor &a = context.in(0), &x = context.in(2), &dx = context.out(0);
   FT_ASSIGN_OR_RETURN(const Product product, CheckProduct(context, a, context.in(1), Tensor(), Tensor(), dx));
-  FT_RETURN_IF_ERROR(CheckPresent(dx, "dx", a.dtype));
   FT_RETURN_IF_ERROR(CheckSameShape(x, "x", dx));
-  return MakeThen(product, context.routines.elementwise.gelu_tanh_grad[FloatIndex(a.dtype)],
-                  UnaryGradArgs{dx.data, x.data, dx.data});
+  return MakeThen(context, product, {x, dx}, dx);
 }
 
 }  // namespace

@@ -39,92 +39,6 @@ void Scale(const UnaryArgs& args, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) Store(Load(from[i]) * factor, r[i]);
 }
 
-// gelu_tanh(x) = x (1 + tanh(u)) / 2 = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): no cancellation
-// for x < 0.
-constexpr float kTwoSqrt2OverPi = 1.5957691216057308f;
-constexpr float kCubic = 0.044715f;
-
-template <typename T>
-void GeluTanh(const UnaryArgs& args, int64_t begin, int64_t end) {
-  const T* from = static_cast<const T*>(args.x);
-  T* r = static_cast<T*>(args.r);
-#pragma omp simd
-  for (int64_t i = begin; i < end; ++i) {
-    const float x = Load(from[i]);
-    const float z = kTwoSqrt2OverPi * x * Fma(kCubic * x, x, 1.0f);
-    Store(x * Sigmoid(z), r[i]);
-  }
-}
-
-template <typename T>
-void GeluTanhGrad(const UnaryGradArgs& args, int64_t begin, int64_t end) {
-  const T* from = static_cast<const T*>(args.x);
-  const T* dy = static_cast<const T*>(args.dy);
-  T* dx = static_cast<T*>(args.dx);
-#pragma omp simd
-  for (int64_t i = begin; i < end; ++i) {
-    const float x = Load(from[i]);
-    const float square = x * x;
-    const float z = kTwoSqrt2OverPi * x * Fma(kCubic, square, 1.0f);
-    const float dz = kTwoSqrt2OverPi * Fma(3.0f * kCubic, square, 1.0f);
-    const float s = Sigmoid(z);
-    Store(Load(dy[i]) * (s * Fma(x * (1.0f - s), dz, 1.0f)), dx[i]);
-  }
-}
-
-constexpr float kInverseSqrt2Pi = 0.39894228040143268f;
-
-template <typename T>
-void GeluErf(const UnaryArgs& args, int64_t begin, int64_t end) {
-  const T* from = static_cast<const T*>(args.x);
-  T* r = static_cast<T*>(args.r);
-#pragma omp simd
-  for (int64_t i = begin; i < end; ++i) {
-    const float x = Load(from[i]);
-    Store(x * NormalCdf(x), r[i]);
-  }
-}
-
-template <typename T>
-void GeluErfGrad(const UnaryGradArgs& args, int64_t begin, int64_t end) {
-  const T* from = static_cast<const T*>(args.x);
-  const T* dy = static_cast<const T*>(args.dy);
-  T* dx = static_cast<T*>(args.dx);
-#pragma omp simd
-  for (int64_t i = begin; i < end; ++i) {
-    const float x = Load(from[i]);
-    Store(Load(dy[i]) * Fma(x * kInverseSqrt2Pi, Exp(-0.5f * x * x), NormalCdf(x)), dx[i]);
-  }
-}
-
-template <typename T>
-void Swiglu(const SwigluArgs& args, int64_t begin, int64_t end) {
-  const T* gates = static_cast<const T*>(args.gate);
-  const T* up = static_cast<const T*>(args.up);
-  T* r = static_cast<T*>(args.r);
-#pragma omp simd
-  for (int64_t i = begin; i < end; ++i) {
-    const float gate = Load(gates[i]);
-    Store(gate * Sigmoid(gate) * Load(up[i]), r[i]);
-  }
-}
-
-template <typename T>
-void SwigluGrad(const SwigluGradArgs& args, int64_t begin, int64_t end) {
-  const T* dys = static_cast<const T*>(args.dy);
-  const T* gates = static_cast<const T*>(args.gate);
-  const T* ups = static_cast<const T*>(args.up);
-  T* dgate = static_cast<T*>(args.dgate);
-  T* dup = static_cast<T*>(args.dup);
-#pragma omp simd
-  for (int64_t i = begin; i < end; ++i) {
-    const float dy = Load(dys[i]), gate = Load(gates[i]), up = Load(ups[i]);
-    const float s = Sigmoid(gate);
-    Store(dy * up * (s * Fma(gate, 1.0f - s, 1.0f)), dgate[i]);
-    Store(dy * (gate * s), dup[i]);
-  }
-}
-
 template <typename T>
 FT_INLINE void RopeRows(const RopeArgs& args, int64_t begin, int64_t end) {
   const int64_t half = args.half;
@@ -197,12 +111,6 @@ const ElementwiseRoutines kElementwise = {
     FT_WITH_PIECES(Add, BinaryPieces),
     FT_WITH_PIECES(Mul, BinaryPieces),
     FT_WITH_PIECES(Scale, UnaryPieces),
-    FT_WITH_PIECES(GeluTanh, UnaryPieces),
-    FT_WITH_PIECES(GeluErf, UnaryPieces),
-    FT_WITH_PIECES(GeluTanhGrad, UnaryGradPieces),
-    FT_WITH_PIECES(GeluErfGrad, UnaryGradPieces),
-    FT_WITH_PIECES(Swiglu, SwigluPieces),
-    FT_WITH_PIECES(SwigluGrad, SwigluGradPieces),
     {Rope<float>, Rope<BFloat16>, Rope<Float16>},
     {Accumulate<float>, Accumulate<BFloat16>, AccumulatePieces<Accumulate<float>, false>},
     {Drain<float>, Drain<BFloat16>, AccumulatePieces<Drain<float>, true>}};

@@ -24,26 +24,6 @@ struct UnaryArgs {
   float factor;  // scale only
 };
 
-struct UnaryGradArgs {
-  const void* dy;
-  const void* x;
-  void* dx;
-};
-
-struct SwigluArgs {
-  const void* gate;
-  const void* up;
-  void* r;
-};
-
-struct SwigluGradArgs {
-  const void* dy;
-  const void* gate;
-  const void* up;
-  void* dgate;
-  void* dup;
-};
-
 struct RopeArgs {
   const void* x;
   void* r;
@@ -66,12 +46,6 @@ struct ElementwiseRoutines {
   void (*add[kFloatTypes])(const BinaryArgs&, int64_t begin, int64_t end);
   void (*mul[kFloatTypes])(const BinaryArgs&, int64_t begin, int64_t end);
   void (*scale[kFloatTypes])(const UnaryArgs&, int64_t begin, int64_t end);
-  void (*gelu_tanh[kFloatTypes])(const UnaryArgs&, int64_t begin, int64_t end);
-  void (*gelu_erf[kFloatTypes])(const UnaryArgs&, int64_t begin, int64_t end);
-  void (*gelu_tanh_grad[kFloatTypes])(const UnaryGradArgs&, int64_t begin, int64_t end);
-  void (*gelu_erf_grad[kFloatTypes])(const UnaryGradArgs&, int64_t begin, int64_t end);
-  void (*swiglu[kFloatTypes])(const SwigluArgs&, int64_t begin, int64_t end);
-  void (*swiglu_grad[kFloatTypes])(const SwigluGradArgs&, int64_t begin, int64_t end);
   // Rows (positions of all sequences) begin ... end - 1.
   void (*rope[kFloatTypes])(const RopeArgs&, int64_t begin, int64_t end);
   void (*accumulate[kFloatTypes])(const AccumulateArgs&, int64_t begin, int64_t end);

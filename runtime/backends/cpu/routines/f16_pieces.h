@@ -55,39 +55,6 @@ void BinaryPieces(const BinaryArgs& args, int64_t begin, int64_t end) {
   }
 }
 
-template <void (*kLoop)(const UnaryGradArgs&, int64_t, int64_t)>
-void UnaryGradPieces(const UnaryGradArgs& args, int64_t begin, int64_t end) {
-  Piece dy, x, dx;
-  for (int64_t i = begin, n; i < end; i += n) {
-    n = PieceLength(i, end);
-    kLoop({dy.Read(args.dy, i, n), x.Read(args.x, i, n), dx.data()}, 0, n);
-    dx.Write(args.dx, i, n);
-  }
-}
-
-template <void (*kLoop)(const SwigluArgs&, int64_t, int64_t)>
-void SwigluPieces(const SwigluArgs& args, int64_t begin, int64_t end) {
-  Piece gate, up, r;
-  for (int64_t i = begin, n; i < end; i += n) {
-    n = PieceLength(i, end);
-    kLoop({gate.Read(args.gate, i, n), up.Read(args.up, i, n), r.data()}, 0, n);
-    r.Write(args.r, i, n);
-  }
-}
-
-template <void (*kLoop)(const SwigluGradArgs&, int64_t, int64_t)>
-void SwigluGradPieces(const SwigluGradArgs& args, int64_t begin, int64_t end) {
-  Piece dy, gate, up, dgate, dup;
-  for (int64_t i = begin, n; i < end; i += n) {
-    n = PieceLength(i, end);
-    kLoop({dy.Read(args.dy, i, n), gate.Read(args.gate, i, n), up.Read(args.up, i, n), dgate.data(),
-           dup.data()},
-          0, n);
-    dgate.Write(args.dgate, i, n);
-    dup.Write(args.dup, i, n);
-  }
-}
-
 template <void (*kLoop)(const AccumulateArgs&, int64_t, int64_t), bool kDrains>
 void AccumulatePieces(const AccumulateArgs& args, int64_t begin, int64_t end) {
   Piece x, state, y = {};

@@ -8,7 +8,6 @@
 #include "runtime/backends/cpu/routines/gemm.h"
 #include "runtime/backends/cpu/routines/latent.h"
 #include "runtime/backends/cpu/routines/loss.h"
-#include "runtime/backends/cpu/routines/norm.h"
 #include "runtime/backends/cpu/routines/optimizer.h"
 #include "runtime/backends/cpu/routines/primitives.h"
 #include "runtime/backends/cpu/routines/random.h"
@@ -20,16 +19,16 @@ namespace {
 #define FT_ROUTINES_OF(isa)                                                                           \
   Routines {                                                                                          \
     isa::kAttention, isa::kAttentionGrad, isa::kConvert, isa::kElementwise, isa::kGemm, isa::kLatent, \
-        isa::kLoss, isa::kNorm, isa::kOptimizer, isa::kPrimitives, isa::kRandom, isa::kRows           \
+        isa::kLoss, isa::kOptimizer, isa::kPrimitives, isa::kRandom, isa::kRows                       \
   }
 
 #if FT_CPU_X86
 // AVX512_BF16 and AMX have instructions for products alone.
-#define FT_WITH_PRODUCTS_OF(isa)                                                                \
-  Routines {                                                                                    \
-    isa::kAttention, isa::kAttentionGrad, x86_v4::kConvert, x86_v4::kElementwise, isa::kGemm,   \
-        x86_v4::kLatent, x86_v4::kLoss, x86_v4::kNorm, x86_v4::kOptimizer, x86_v4::kPrimitives, \
-        x86_v4::kRandom, x86_v4::kRows                                                          \
+#define FT_WITH_PRODUCTS_OF(isa)                                                                  \
+  Routines {                                                                                      \
+    isa::kAttention, isa::kAttentionGrad, x86_v4::kConvert, x86_v4::kElementwise, isa::kGemm,     \
+        x86_v4::kLatent, x86_v4::kLoss, x86_v4::kOptimizer, x86_v4::kPrimitives, x86_v4::kRandom, \
+        x86_v4::kRows                                                                             \
   }
 
 constexpr Routines kOfIsa[] = {FT_ROUTINES_OF(generic), FT_ROUTINES_OF(x86_v3), FT_ROUTINES_OF(x86_v4),

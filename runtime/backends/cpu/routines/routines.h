@@ -16,7 +16,6 @@ struct ElementwiseRoutines;
 struct GemmRoutines;
 struct LatentRoutines;
 struct LossRoutines;
-struct NormRoutines;
 struct OptimizerRoutines;
 struct PrimitiveRoutines;
 struct RandomRoutines;
@@ -30,7 +29,6 @@ struct Routines {
   const GemmRoutines& gemm;
   const LatentRoutines& latent;
   const LossRoutines& loss;
-  const NormRoutines& norm;
   const OptimizerRoutines& optimizer;
   const PrimitiveRoutines& primitives;
   const RandomRoutines& random;

@@ -45,21 +45,9 @@ void EmbeddingGrad(const EmbeddingGradArgs& args, int64_t begin, int64_t end) {
   }
 }
 
-template <typename T>
-void ColumnSum(const ColumnSumArgs& args, int64_t row_begin, int64_t row_end, int64_t column_begin,
-               int64_t column_end) {
-  const T* first = static_cast<const T*>(args.x) + row_begin * args.columns;
-  LoadFloats(first + column_begin, column_end - column_begin, args.result + column_begin);
-  for (int64_t row = row_begin + 1; row < row_end; ++row) {
-    AddInto<T>(args.x, row * args.columns + column_begin, column_end - column_begin,
-               args.result + column_begin);
-  }
-}
-
 }  // namespace
 
 extern const RowRoutines kRows;
-const RowRoutines kRows = {FT_EVERY_FLOAT(Embedding), FT_EVERY_FLOAT(EmbeddingGrad),
-                           FT_EVERY_FLOAT(ColumnSum), FT_EVERY_FLOAT(AddInto)};
+const RowRoutines kRows = {FT_EVERY_FLOAT(Embedding), FT_EVERY_FLOAT(EmbeddingGrad), FT_EVERY_FLOAT(AddInto)};
 
 }  // namespace ft::cpu::FT_ISA

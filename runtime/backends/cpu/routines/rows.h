@@ -25,22 +25,12 @@ struct EmbeddingGradArgs {
   int64_t columns;
 };
 
-// Sum of rows [row_begin, row_end) of x [.., columns], for columns [column_begin, column_end), in order of
-// rows.
-struct ColumnSumArgs {
-  const void* x;
-  int64_t columns;
-  float* result;  // [columns]
-};
-
 // One function for each type of the table, dy or x, at FloatIndex(dtype).
 struct RowRoutines {
   // Rows begin ... end - 1. A row whose id is outside the table becomes NaN.
   void (*embedding[kFloatTypes])(const EmbeddingArgs&, int64_t begin, int64_t end);
   // Adds into columns begin ... end - 1. Ids outside the table are passed over.
   void (*embedding_grad[kFloatTypes])(const EmbeddingGradArgs&, int64_t begin, int64_t end);
-  void (*column_sum[kFloatTypes])(const ColumnSumArgs&, int64_t row_begin, int64_t row_end,
-                                  int64_t column_begin, int64_t column_end);
   // sum[i] += x[begin + i] for i < n.
   void (*add_into[kFloatTypes])(const void* x, int64_t begin, int64_t n, float* sum);
 };

@@ -24,8 +24,8 @@ namespace {
 Routines WithProductsOf(const AttentionRoutines& attention, const AttentionGradRoutines& attention_grad,
                         const GemmRoutines& gemm) {
   const Routines& v3 = RoutinesFor(Isa::kX86V3);
-  return {attention, attention_grad, v3.convert,   v3.elementwise, gemm,      v3.latent,
-          v3.loss,   v3.norm,        v3.optimizer, v3.primitives,  v3.random, v3.rows};
+  return {attention, attention_grad, v3.convert,    v3.elementwise, gemm,   v3.latent,
+          v3.loss,   v3.optimizer,   v3.primitives, v3.random,      v3.rows};
 }
 
 }  // namespace

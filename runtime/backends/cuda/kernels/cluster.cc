@@ -79,8 +79,6 @@ absl::StatusOr<std::shared_ptr<const LoadedCode>> CodeOf(const KernelContext& co
   return std::static_pointer_cast<const LoadedCode>(cluster->loaded);
 }
 
-namespace {
-
 KernelOr MakeCluster(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadedCode> loaded, CodeOf(context));
   if (loaded != nullptr) {
@@ -94,8 +92,6 @@ KernelOr MakeCluster(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const ClusterOperands operands, CheckCluster(context.operands, context.attributes));
   return MakeKernel([args = ClusterArgsOf(operands)](StreamHandle stream) { return Cluster(args, stream); });
 }
-
-}  // namespace
 
 void RegisterCluster(KernelTable& table) { table.Add("cluster", &MakeCluster); }
 

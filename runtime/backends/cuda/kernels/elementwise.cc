@@ -1,4 +1,4 @@
-// add, mul, scale, gelu, gelu_grad, swiglu, swiglu_grad.
+// add, mul, scale.
 #include "runtime/backends/cuda/routines/elementwise.h"
 
 #include "fmt/format.h"
@@ -41,70 +41,12 @@ KernelOr MakeScale(const KernelContext& context) {
                         StreamHandle stream) { return Scale(args, factor, dtype, stream); });
 }
 
-// Whether gelu is the tanh approximation.
-absl::StatusOr<bool> IsTanh(const KernelAttributes& attributes) {
-  const absl::StatusOr<std::string> approximate = attributes.String("approximate");
-  if (!approximate.ok()) return approximate.status();
-  if (*approximate == "tanh") return true;
-  if (*approximate == "none") return false;
-  return absl::InvalidArgumentError(
-      fmt::format("attribute 'approximate' must be \"tanh\" or \"none\", got \"{}\"", *approximate));
-}
-
-KernelOr MakeGelu(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const bool tanh, IsTanh(context.attributes));
-  FT_ASSIGN_OR_RETURN(const UnaryArgs args, CheckUnary(context));
-  return MakeKernel([args, routine = tanh ? GeluTanh : GeluErf, dtype = context.in(0).dtype](
-                        StreamHandle stream) { return routine(args, dtype, stream); });
-}
-
-KernelOr MakeGeluGrad(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const bool tanh, IsTanh(context.attributes));
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
-  const Tensor &dy = context.in(0), &x = context.in(1), &dx = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(dy, "dy"));
-  FT_RETURN_IF_ERROR(CheckSameShape(x, "x", dy));
-  FT_RETURN_IF_ERROR(CheckSameShape(dx, "dx", dy));
-  const UnaryGradArgs args = {dy.data, x.data, dx.data, x.elements()};
-  return MakeKernel([args, routine = tanh ? GeluTanhGrad : GeluErfGrad,
-                     dtype = x.dtype](StreamHandle stream) { return routine(args, dtype, stream); });
-}
-
-KernelOr MakeSwiglu(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
-  const Tensor &gate = context.in(0), &up = context.in(1), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(gate, "gate"));
-  FT_RETURN_IF_ERROR(CheckSameShape(up, "up", gate));
-  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", gate));
-  const SwigluArgs args = {gate.data, up.data, r.data, gate.elements()};
-  return MakeKernel([args, dtype = gate.dtype](StreamHandle stream) { return Swiglu(args, dtype, stream); });
-}
-
-KernelOr MakeSwigluGrad(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 2));
-  const Tensor& dy = context.in(0);
-  FT_RETURN_IF_ERROR(CheckFloat(dy, "dy"));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.in(1), "gate", dy));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.in(2), "up", dy));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(0), "dgate", dy));
-  FT_RETURN_IF_ERROR(CheckSameShape(context.out(1), "dup", dy));
-  const SwigluGradArgs args = {
-      dy.data,      context.in(1).data, context.in(2).data, context.out(0).data, context.out(1).data,
-      dy.elements()};
-  return MakeKernel(
-      [args, dtype = dy.dtype](StreamHandle stream) { return SwigluGrad(args, dtype, stream); });
-}
-
 }  // namespace
 
 void RegisterElementwise(KernelTable& table) {
   table.Add("add", &MakeBinary<Elementwise::kAdd, Add>);
   table.Add("mul", &MakeBinary<Elementwise::kMul, Mul>);
   table.Add("scale", &MakeScale);
-  table.Add("gelu", &MakeGelu);
-  table.Add("gelu_grad", &MakeGeluGrad);
-  table.Add("swiglu", &MakeSwiglu);
-  table.Add("swiglu_grad", &MakeSwigluGrad);
 }
 
 }  // namespace ft::cuda

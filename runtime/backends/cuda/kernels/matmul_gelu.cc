@@ -1,11 +1,13 @@
 // matmul_gelu and matmul_gelu_grad: the library's product with GELU, or the product by its derivative, as
-// epilogue where that is faster (Products::Fuse), else the product and then our kernel on its rounded result.
+// epilogue where that is faster (Products::Fuse), else the product and then the cluster on its rounded
+// result.
 #include <utility>
+#include <vector>
 
 #include "fmt/format.h"
+#include "runtime/backends/cuda/kernels/cluster.h"
 #include "runtime/backends/cuda/kernels/matmul.h"
 #include "runtime/backends/cuda/register.h"
-#include "runtime/backends/cuda/routines/elementwise.h"
 
 namespace ft::cuda {
 namespace {
@@ -16,22 +18,27 @@ bool IsAligned(const Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.data) % kLibraryAlignment == 0;
 }
 
-// `product` and then `rest`, a kernel on its result; or the library's product that does both, of `product`
-// with `epilogue`, `auxiliary` and the result `result`.
+// `product` and then the cluster on `in`, which has the product's result; or the library's product that does
+// both, of `product` with `epilogue`, `auxiliary` and the result `result`.
 struct Fusion {
   MatmulOperands product;
+  std::vector<Tensor> in;
   Epilogue epilogue;
   Tensor auxiliary;  // may be absent
   Tensor result;
   const char* name;  // of what comes after the product
 };
 
-template <typename Rest>
-KernelOr MakeFused(const KernelContext& context, const Fusion& f, Rest rest) {
+KernelOr MakeFused(const KernelContext& context, const Fusion& f) {
+  const KernelOperands then = {.in = f.in, .out = {f.result}, .workspace = {}};
+  FT_ASSIGN_OR_RETURN(std::shared_ptr<Kernel> cluster,
+                      MakeCluster({then, context.attributes, context.properties, context.products,
+                                   context.attention, context.attention_choice, context.code,
+                                   context.deterministic, context.world_size, context.notes}));
   FT_ASSIGN_OR_RETURN(std::shared_ptr<Kernel> product, MakeProduct(context, f.product));
-  auto apart = [product = std::move(product), rest](StreamHandle stream) {
+  auto apart = [product = std::move(product), cluster = std::move(cluster)](StreamHandle stream) {
     const int error = static_cast<CudaKernel&>(*product).Launch(stream);
-    return error != 0 ? error : rest(stream);
+    return error != 0 ? error : static_cast<CudaKernel&>(*cluster).Launch(stream);
   };
   ProductSpec spec = f.product.spec;
   spec.epilogue = f.epilogue;
@@ -57,11 +64,8 @@ KernelOr MakeMatmulGelu(const KernelContext& context) {
   const Tensor &a = context.in(0), &result = context.out(0), &x = context.out(keeps ? 1 : 0);
   FT_ASSIGN_OR_RETURN(const MatmulOperands product,
                       CheckProduct(context, a, context.in(1), context.in(2), Tensor(), x));
-  FT_RETURN_IF_ERROR(CheckPresent(result, "result", a.dtype));
   FT_RETURN_IF_ERROR(CheckSameShape(x, "x", result));
-  const UnaryArgs args = {x.data, result.data, result.elements()};
-  return MakeFused(context, {product, Epilogue::kGelu, keeps ? x : Tensor(), result, "GELU"},
-                   [args, dtype = a.dtype](StreamHandle stream) { return GeluTanh(args, dtype, stream); });
+  return MakeFused(context, {product, {x}, Epilogue::kGelu, keeps ? x : Tensor(), result, "GELU"});
 }
 
 KernelOr MakeMatmulGeluGrad(const KernelContext& context) {
@@ -69,12 +73,8 @@ KernelOr MakeMatmulGeluGrad(const KernelContext& context) {
   const Tensor &a = context.in(0), &x = context.in(2), &dx = context.out(0);
   FT_ASSIGN_OR_RETURN(const MatmulOperands product,
                       CheckProduct(context, a, context.in(1), Tensor(), Tensor(), dx));
-  FT_RETURN_IF_ERROR(CheckPresent(dx, "dx", a.dtype));
   FT_RETURN_IF_ERROR(CheckSameShape(x, "x", dx));
-  const UnaryGradArgs args = {dx.data, x.data, dx.data, dx.elements()};
-  return MakeFused(
-      context, {product, Epilogue::kGeluGrad, x, dx, "GELU's gradient"},
-      [args, dtype = a.dtype](StreamHandle stream) { return GeluTanhGrad(args, dtype, stream); });
+  return MakeFused(context, {product, {x, dx}, Epilogue::kGeluGrad, x, dx, "GELU's gradient"});
 }
 
 }  // namespace

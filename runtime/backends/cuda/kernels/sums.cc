@@ -1,36 +1,13 @@
-// sum_leading, sum_squares, clip_coefficient and health.
+// sum_squares, clip_coefficient and health.
 #include "runtime/backends/cuda/routines/sums.h"
 
 #include "fmt/format.h"
 #include "runtime/backends/cuda/register.h"
-#include "runtime/backends/cuda/routines/column_sums.h"
 #include "runtime/base/cuda_workspace.h"
 #include "runtime/base/flat_layout.h"
 
 namespace ft::cuda {
 namespace {
-
-KernelOr MakeSumLeading(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
-  const Tensor &x = context.in(0), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
-  FT_RETURN_IF_ERROR(CheckFloat(r, "result"));
-  const int64_t columns = r.elements();
-  if (columns == 0 || x.elements() % columns != 0) {
-    return absl::InvalidArgumentError("the result's shape must be a suffix of x's");
-  }
-  const int64_t rows = x.elements() / columns;
-  FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, cuda_workspace::SumLeading(rows, columns)));
-  const SumLeadingArgs args = {x.data,
-                               x.dtype,
-                               r.data,
-                               r.dtype,
-                               context.operands.workspace.as<float>(),
-                               rows,
-                               columns,
-                               cuda_workspace::SumLeadingBlocks(rows, columns)};
-  return MakeKernel([args](StreamHandle stream) { return SumLeading(args, stream); });
-}
 
 KernelOr MakeSumSquares(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
@@ -83,7 +60,6 @@ KernelOr MakeHealth(const KernelContext& context) {
 void RegisterSums(KernelTable& table) {
   table.Add("clip_coefficient", MakeClipCoefficient);
   table.Add("health", MakeHealth);
-  table.Add("sum_leading", MakeSumLeading);
   table.Add("sum_squares", MakeSumSquares);
 }
 

@@ -27,35 +27,6 @@ struct UnaryArgs {
   int64_t elements;
 };
 int Scale(const UnaryArgs& args, float factor, DType dtype, StreamHandle stream);
-int GeluTanh(const UnaryArgs& args, DType dtype, StreamHandle stream);
-int GeluErf(const UnaryArgs& args, DType dtype, StreamHandle stream);
 int Cast(const UnaryArgs& args, DType from, DType to, StreamHandle stream);
-
-struct UnaryGradArgs {
-  const void* dy;
-  const void* x;
-  void* dx;
-  int64_t elements;
-};
-int GeluTanhGrad(const UnaryGradArgs& args, DType dtype, StreamHandle stream);
-int GeluErfGrad(const UnaryGradArgs& args, DType dtype, StreamHandle stream);
-
-struct SwigluArgs {
-  const void* gate;
-  const void* up;
-  void* r;
-  int64_t elements;
-};
-int Swiglu(const SwigluArgs& args, DType dtype, StreamHandle stream);
-
-struct SwigluGradArgs {
-  const void* dy;
-  const void* gate;
-  const void* up;
-  void* dgate;
-  void* dup;
-  int64_t elements;
-};
-int SwigluGrad(const SwigluGradArgs& args, DType dtype, StreamHandle stream);
 
 }  // namespace ft::cuda
