@@ -57,10 +57,9 @@ TEST_F(ClusterCodeTest, ClustersOfOneOpGiveTheSameBits) {
 }
 
 TEST_F(ClusterCodeTest, EveryBodyInEveryShapeAndType) {
-  for (const BodyCase &body : kBodies)
-    for (Extents extents : kShapes)
-      for (const char *element : {"f32", "bf16", "f16"})
-        check(body, extents, element);
+  for (auto [b, body] : llvm::enumerate(kBodies))
+    for (auto [s, extents] : llvm::enumerate(kShapes))
+      check(body, extents, elementOf(b, s));
 }
 
 TEST_F(ClusterCodeTest, RowsAreCutIntoBlocksByTheShapeAlone) {

@@ -89,15 +89,20 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning; // what is a vector is written as one
-  tuning.LoopVectorization = tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassBuilder builder(&machine);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  // A third of the time of -O2 for code of the same size and speed: kernels are loops over vectors that call
+  // nothing.
+  constexpr const char *kPasses = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa("
+                                  "loop-rotate,licm),loop(indvars),"
+                                  "loop-unroll<O2>,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)";
+  llvm::ModulePassManager passes;
+  llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
+  passes.run(module, modules);
 }
 
 llvm::Expected<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine,

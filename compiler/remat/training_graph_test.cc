@@ -13,9 +13,9 @@ using namespace mlir;
 // the loss in c.
 constexpr const char *kGraph = R"(
   func.func @train_step(%x: tensor<4x8xf32>, %targets: tensor<4xi32>) -> tensor<f32> {
-    %a1 = ft.gelu %x approximate "tanh" {id = "a1", layer = "a", phase = "forward"} : tensor<4x8xf32>
+    %a1 = ft.silu %x {id = "a1", layer = "a", phase = "forward"} : tensor<4x8xf32>
     %a2 = ft.mul %a1, %x {id = "a2", layer = "a", phase = "forward"} : tensor<4x8xf32>, tensor<4x8xf32>
-    %b1 = ft.gelu %a2 approximate "tanh" {id = "b1", layer = "b", phase = "forward"} : tensor<4x8xf32>
+    %b1 = ft.silu %a2 {id = "b1", layer = "b", phase = "forward"} : tensor<4x8xf32>
     %b2 = ft.mul %b1, %a2 {id = "b2", layer = "b", phase = "forward"} : tensor<4x8xf32>, tensor<4x8xf32>
     %loss = ft.cross_entropy %b2, %targets {id = "loss", layer = "c", phase = "forward"} : (tensor<4x8xf32>, tensor<4xi32>) -> tensor<f32>
     %one = ft.fill 1.0 {layer = "c", phase = "backward"} : tensor<f32>

@@ -59,31 +59,30 @@ TEST_F(GpuCodeTest, EveryElementwiseRowInEveryTypeAndShape) {
 }
 
 TEST_F(GpuCodeTest, EveryBodyInEveryShapeAndType) {
-  for (const BodyCase& body : kBodies)
-    for (const char* element : {"f32", "bf16", "f16"}) {
-      for (Extents extents : kShapes) check(body, extents, element);
-      for (Extents extents : kGpuShapes) check(body, extents, element);
-    }
+  for (auto [b, body] : llvm::enumerate(kBodies)) {
+    for (auto [s, extents] : llvm::enumerate(kShapes)) check(body, extents, elementOf(b, s));
+    for (auto [s, extents] : llvm::enumerate(kGpuShapes)) check(body, extents, elementOf(b, s));
+  }
 }
 
 TEST_F(GpuCodeTest, ClustersOfOneOpGiveTheSameBits) {
-  for (const BodyCase& bodyCase : kBodies)
-    for (const char* element : {"f32", "bf16", "f16"})
-      for (Extents extents : {Extents{37, 83}, Extents{18, 1096}, Extents{17, 16394}}) {
-        SCOPED_TRACE(std::string(bodyCase.name) + " of " + element);
-        func::FuncOp body = parse(bodyCase.text, extents, element);
-        std::vector<HostTensor> inputs = inputsOf(body, bodyCase);
-        std::vector<HostTensor> apart =
-            evaluate(body, inputs, [&](Operation* op, const std::vector<HostTensor>& operands) {
-              if (isMoved(op)) return evaluateOp(op, operands);
-              OwningOpRef<ModuleOp> module = alone(op);
-              return runEmulated(*module->getOps<func::FuncOp>().begin(), operands)[0];
-            });
-        std::vector<HostTensor> together = runEmulated(body, inputs);
-        ASSERT_EQ(together.size(), apart.size());
-        for (size_t i = 0; i < apart.size(); ++i)
-          EXPECT_TRUE(sameBits(together[i], apart[i])) << "result " << i;
-      }
+  constexpr Extents kThree[] = {{37, 83}, {18, 1096}, {17, 16394}};
+  for (auto [b, bodyCase] : llvm::enumerate(kBodies))
+    for (auto [s, extents] : llvm::enumerate(kThree)) {
+      SCOPED_TRACE(std::string(bodyCase.name) + " of " + elementOf(b, s));
+      func::FuncOp body = parse(bodyCase.text, extents, elementOf(b, s));
+      std::vector<HostTensor> inputs = inputsOf(body, bodyCase);
+      std::vector<HostTensor> apart =
+          evaluate(body, inputs, [&](Operation* op, const std::vector<HostTensor>& operands) {
+            if (isMoved(op)) return evaluateOp(op, operands);
+            OwningOpRef<ModuleOp> module = alone(op);
+            return runEmulated(*module->getOps<func::FuncOp>().begin(), operands)[0];
+          });
+      std::vector<HostTensor> together = runEmulated(body, inputs);
+      ASSERT_EQ(together.size(), apart.size());
+      for (size_t i = 0; i < apart.size(); ++i)
+        EXPECT_TRUE(sameBits(together[i], apart[i])) << "result " << i;
+    }
 }
 
 // Of the same numbers, which all types have.

@@ -26,6 +26,12 @@ inline constexpr BodyCase kBodies[] = {
     {"types", kTypes, 0, 0},
 };
 
+/// Of the elements of a body in a shape, by their numbers: every body and every shape has all of them.
+inline const char *elementOf(size_t body, size_t shape) {
+  constexpr const char *kElements[] = {"f32", "bf16", "f16"};
+  return kElements[(body + shape) % std::size(kElements)];
+}
+
 std::vector<HostTensor> inputsOf(mlir::func::FuncOp body, const BodyCase &bodyCase);
 
 /// Within the tolerance of the case.

@@ -180,9 +180,12 @@ void eachElementwiseCase(MLIRContext &context, ArrayRef<Extents> shapes,
     for (const std::string &element : elementsOf(row))
       for (const std::string &parameters : parametersOf(row))
         check(row, element, parameters, {5, 771});
-  for (const ElementwiseRow &row : kElementwiseRows)
-    for (Extents extents : shapes)
-      check(row, elementsOf(row)[0], parametersOf(row)[0], extents);
+  // Shapes are taken apart before rows are looked at: a third of them for each row, each for a third of the
+  // rows.
+  for (auto [r, row] : llvm::enumerate(kElementwiseRows))
+    for (auto [s, extents] : llvm::enumerate(shapes))
+      if ((r + s) % 3 == 0)
+        check(row, elementsOf(row)[0], parametersOf(row)[0], extents);
 }
 
 } // namespace ft::compiler::testing
