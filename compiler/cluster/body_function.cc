@@ -11,14 +11,67 @@ using namespace mlir;
 
 bool isFill(Value value) { return value.getDefiningOp<mlir::ft::FillOp>() != nullptr; }
 
-// Without what says where it stood.
+// What says where an op stood.
+constexpr StringRef kPlaceAttrs[] = {mlir::ft::kLayerAttr, mlir::ft::kPhaseAttr, mlir::ft::kRematAttr};
+
 Operation *cloneInto(OpBuilder &builder, Operation *op, IRMapping &values) {
   Operation *clone = builder.clone(*op, values);
   clone->setLoc(builder.getUnknownLoc());
-  for (StringRef name : {mlir::ft::kLayerAttr, mlir::ft::kPhaseAttr, mlir::ft::kRematAttr})
+  for (StringRef name : kPlaceAttrs)
     clone->removeAttr(name);
   return clone;
 }
+
+// All that a body function of a group is made of: groups with equal shapes have equal ones.
+class GroupShape {
+public:
+  explicit GroupShape(const OpGroup &group) {
+    for (Value input : group.inputs) {
+      numberOf(input);
+      shape.push_back(input.getType().getAsOpaquePointer());
+    }
+    end();
+    for (Operation *op : group.ops)
+      add(op);
+    for (Value result : group.results)
+      shape.push_back(numberOf(result));
+  }
+
+  std::vector<const void *> take() { return std::move(shape); }
+
+private:
+  void add(Operation *op) {
+    addKind(op);
+    for (Value operand : op->getOperands())
+      if (isFill(operand))
+        addKind(operand.getDefiningOp());
+      else
+        shape.push_back(numberOf(operand));
+    end();
+    for (Value result : op->getResults())
+      numberOf(result);
+  }
+
+  void addKind(Operation *op) {
+    shape.push_back(op->getName().getAsOpaquePointer());
+    shape.push_back(op->getPropertiesAsAttribute().getAsOpaquePointer());
+    for (Type type : op->getResultTypes())
+      shape.push_back(type.getAsOpaquePointer());
+    for (NamedAttribute attr : op->getDiscardableAttrs())
+      if (!llvm::is_contained(kPlaceAttrs, attr.getName().getValue()))
+        shape.insert(shape.end(),
+                     {attr.getName().getAsOpaquePointer(), attr.getValue().getAsOpaquePointer()});
+  }
+
+  void end() { shape.push_back(nullptr); }
+
+  const void *numberOf(Value value) {
+    return reinterpret_cast<const void *>(numbers.try_emplace(value, numbers.size() + 1).first->second);
+  }
+
+  llvm::DenseMap<Value, uintptr_t> numbers;
+  std::vector<const void *> shape;
+};
 
 } // namespace
 
@@ -63,6 +116,13 @@ std::optional<BodyFunction> makeBodyFunction(const OpGroup &group) {
   if (failed(body) || !functionOf(*body, *context))
     return std::nullopt;
   return BodyFunction{std::move(owned), *std::move(body)};
+}
+
+const BodyFunction *BodyFunctions::of(const OpGroup &group) {
+  auto [found, isNew] = made.try_emplace(GroupShape(group).take());
+  if (isNew)
+    found->second = makeBodyFunction(group);
+  return found->second ? &*found->second : nullptr;
 }
 
 } // namespace ft::compiler

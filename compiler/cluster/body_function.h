@@ -4,6 +4,8 @@
 #include "compiler/codegen/cluster_body.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <map>
+
 namespace ft::compiler {
 
 /// Ops of one block, in its order. Values that they read and do not make are its inputs, those that others
@@ -23,5 +25,15 @@ struct BodyFunction {
   ClusterBody body;
 };
 std::optional<BodyFunction> makeBodyFunction(const OpGroup &group);
+
+/// Bodies of groups, made once for all that are alike: equal layers have equal groups.
+class BodyFunctions {
+public:
+  /// Null where the group is no body of a cluster.
+  const BodyFunction *of(const OpGroup &group);
+
+private:
+  std::map<std::vector<const void *>, std::optional<BodyFunction>> made;
+};
 
 } // namespace ft::compiler

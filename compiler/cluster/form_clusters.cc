@@ -21,20 +21,20 @@ using mlir::ft::ClusterOp;
 
 class ClusterMaker {
 public:
-  explicit ClusterMaker(ModuleOp module) : symbols(module), end(OpBuilder::atBlockEnd(module.getBody())) {}
+  ClusterMaker(ModuleOp module, BodyFunctions &bodies)
+      : symbols(module), end(OpBuilder::atBlockEnd(module.getBody())), bodies(bodies) {}
 
   void make(const PlacedGroup &placed) {
     OpGroup group(placed.ops);
-    std::optional<BodyFunction> made = makeBodyFunction(group);
+    const BodyFunction &body = *bodies.of(group);
     OpBuilder builder(placed.place);
     auto locations = llvm::map_to_vector(group.ops, [](Operation *op) { return op->getLoc(); });
-    SmallVector<int64_t> inPlace = placesOf(made->body, group);
-    SmallVector<int64_t> partialBytes = partialBytesOf(*made);
+    SmallVector<int64_t> inPlace = placesOf(body.body, group);
+    const Inserted &inserted = insert(body);
     auto types = llvm::map_to_vector(group.results, [](Value value) { return value.getType(); });
-    auto cluster =
-        ClusterOp::create(builder, builder.getFusedLoc(locations), types, functionOf(*std::move(made)),
-                          group.inputs.getArrayRef(), builder.getDenseI64ArrayAttr(partialBytes),
-                          builder.getDenseI64ArrayAttr(inPlace));
+    auto cluster = ClusterOp::create(
+        builder, builder.getFusedLoc(locations), types, inserted.function, group.inputs.getArrayRef(),
+        builder.getDenseI64ArrayAttr(inserted.partialBytes), builder.getDenseI64ArrayAttr(inPlace));
     mlir::ft::setLayer(cluster, mlir::ft::getLayer(placed.place));
     mlir::ft::setPhase(cluster, mlir::ft::getPhase(placed.place).getValue());
     for (auto [from, to] : llvm::zip_equal(group.results, cluster.getOutputs()))
@@ -49,7 +49,7 @@ private:
     int64_t walked = made.body.PartialBytes();
     if (walked == 0)
       return {0, 0};
-    FailureOr<PtxInterface> interface = ptxInterfaceOf(*made.function);
+    FailureOr<PtxInterface> interface = ptxInterfaceOf(func::FuncOp(*made.function));
     assert(succeeded(interface) && "a body is a body for GPUs too");
     return {walked, std::max(walked, made.body.PartialOffsets(interface->partialBytes.front()).back())};
   }
@@ -68,13 +68,25 @@ private:
     return places;
   }
 
+  struct Inserted {
+    FlatSymbolRefAttr function;
+    SmallVector<int64_t> partialBytes;
+  };
+
+  const Inserted &insert(const BodyFunction &body) {
+    Inserted &inserted = insertions[&body];
+    if (!inserted.function)
+      inserted = {functionOf(body), partialBytesOf(body)};
+    return inserted;
+  }
+
   // One for all bodies that are alike and have the same types.
-  FlatSymbolRefAttr functionOf(BodyFunction made) {
-    auto key = std::pair(made.function->getFunctionType().getAsOpaquePointer(),
-                         ToProto(made.body).SerializeAsString());
+  FlatSymbolRefAttr functionOf(const BodyFunction &made) {
+    func::FuncOp own = *made.function;
+    auto key = std::pair(own.getFunctionType().getAsOpaquePointer(), ToProto(made.body).SerializeAsString());
     func::FuncOp &function = functions[key];
     if (!function) {
-      function = made.function.release();
+      function = own.clone();
       symbols.insert(function, end.getInsertionPoint()); // with a number behind its name
     }
     return FlatSymbolRefAttr::get(function.getSymNameAttr());
@@ -82,6 +94,8 @@ private:
 
   SymbolTable symbols;
   OpBuilder end;
+  BodyFunctions &bodies;
+  std::map<const BodyFunction *, Inserted> insertions;
   std::map<std::pair<const void *, std::string>, func::FuncOp> functions;
 };
 
@@ -124,11 +138,12 @@ struct FormClustersPass : impl::FormClustersPassBase<FormClustersPass> {
   using FormClustersPassBase::FormClustersPassBase;
 
   void runOnOperation() override {
-    ClusterMaker maker(getOperation());
+    BodyFunctions bodies;
+    ClusterMaker maker(getOperation(), bodies);
     for (func::FuncOp program : llvm::to_vector(mlir::ft::programsOf(getOperation()))) {
       Block &block = program.getBody().front();
       repeatForEachReader(block);
-      for (const PlacedGroup &group : formGroups(block, clusterOps))
+      for (const PlacedGroup &group : formGroups(block, clusterOps, bodies))
         maker.make(group);
       eraseDeadFills(block);
     }

@@ -32,7 +32,7 @@ namespace {
 
 class Grouping {
 public:
-  Grouping(Block &block, int64_t most) : most(most) {
+  Grouping(Block &block, int64_t most, BodyFunctions &bodies) : most(most), bodies(bodies) {
     for (Operation &op : block) {
       numbers[&op] = ops.size();
       ops.push_back(&op);
@@ -96,9 +96,7 @@ private:
   };
 
   // Nothing can join it. A reshape alone may make columns of what are rows beside other ops.
-  static bool isAlone(Operation *op) {
-    return !mayBeMember(op) || (!isMove(op) && !makeBodyFunction(OpGroup(op)));
-  }
+  bool isAlone(Operation *op) { return !mayBeMember(op) || (!isMove(op) && !bodies.of(OpGroup(op))); }
 
   SmallVector<Operation *> opsOf(ArrayRef<unsigned> members) const {
     return llvm::map_to_vector(members, [&](unsigned number) { return ops[number]; });
@@ -177,7 +175,7 @@ private:
     SmallVector<unsigned> members;
     std::merge(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
                std::back_inserter(members));
-    if (!makeBodyFunction(OpGroup(opsOf(members))))
+    if (!bodies.of(OpGroup(opsOf(members))))
       return;
     for (unsigned member : a.members)
       groupOf[member] = later;
@@ -187,6 +185,7 @@ private:
   }
 
   int64_t most;
+  BodyFunctions &bodies;
   llvm::DenseMap<Operation *, unsigned> numbers;
   SmallVector<Operation *> ops;
   SmallVector<unsigned> groupOf; // by number of an op
@@ -196,6 +195,8 @@ private:
 
 } // namespace
 
-SmallVector<PlacedGroup> formGroups(Block &block, int64_t most) { return Grouping(block, most).run(); }
+SmallVector<PlacedGroup> formGroups(Block &block, int64_t most, BodyFunctions &bodies) {
+  return Grouping(block, most, bodies).run();
+}
 
 } // namespace ft::compiler

@@ -16,6 +16,6 @@ bool mayBeMember(mlir::Operation *op);
 
 /// Groups that are bodies of clusters, of at least two ops that compute, or with a reduction; `most` ops at
 /// most.
-llvm::SmallVector<PlacedGroup> formGroups(mlir::Block &block, int64_t most);
+llvm::SmallVector<PlacedGroup> formGroups(mlir::Block &block, int64_t most, BodyFunctions &bodies);
 
 } // namespace ft::compiler
