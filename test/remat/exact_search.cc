@@ -7,6 +7,7 @@
 
 #include "dialects/ft/dialect.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "runtime/base/elementwise.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft::test {
@@ -32,6 +33,15 @@ uint64_t Bytes(Value value) {
   if (!type) return 0;
   const uint64_t bytes = type.getNumElements() * mlir::ft::elementBytes(type.getElementType());
   return (bytes + 255) / 256 * 256;
+}
+
+// May become a part of a cluster.
+bool Joins(Operation* op) {
+  return mlir::isa<mlir::ft::CallOp, mlir::ft::BroadcastOp, mlir::ft::ReshapeOp, mlir::ft::CopyOp,
+                   mlir::ft::ConvertOp, mlir::ft::ReduceOp, mlir::ft::FillOp>(op) ||
+         llvm::any_of(kElementwiseRows, [&](const ElementwiseRow& row) {
+           return row.name == std::string_view(op->getName().stripDialect());
+         });
 }
 
 // Written into a flat gradient or an output, which live anyway.
@@ -136,6 +146,7 @@ void ExactSearch::Number(mlir::Block& block) {
     const bool turn = out.backward && (ops_.empty() || !ops_.back().backward);
     if (turn || (own && own != layer)) ++out.run;
     if (own) layer = own;
+    out.joins = Joins(&op);
     out.scratch = (kernel.getWorkspaceBytes(DeviceClass::kCpu) + 255) / 256 * 256;
     const auto candidate = std::find(candidates_.begin(), candidates_.end(), &op);
     if (candidate != candidates_.end()) {
@@ -214,8 +225,10 @@ std::vector<ExactSearch::Execution> ExactSearch::Order(uint32_t ops) const {
   return order;
 }
 
-// The most bytes of values and scratch that are alive together, every result taking over what dies where its
-// kernel allows that.
+// The most bytes that are surely there together while a kernel of backward runs that is none of a cluster:
+// what it reads, its scratch, what such kernels before and after it tell each other, and what forward has
+// kept for later. Ops that may be joined with neighbours need not keep what they tell each other, and may run
+// earlier or later.
 uint64_t ExactSearch::LeastBytes(uint32_t ops) const {
   const std::vector<Execution> order = Order(ops);
   // Copies of a value: 2 v as forward made it, 2 v + 1 computed again.
@@ -224,36 +237,48 @@ uint64_t ExactSearch::LeastBytes(uint32_t ops) const {
     const bool later = execution.again || ops_[execution.op].backward;
     return 2 * value + (later && candidate >= 0 && (ops >> candidate & 1) != 0 ? 1 : 0);
   };
-  std::vector<int> last(2 * values_.size(), -1);
-  std::vector<char> live(2 * values_.size());
+  const auto is_backward = [&](const Execution& execution) {
+    return execution.again || ops_[execution.op].backward;
+  };
+  // Of each copy, until when it is surely there: its last reader, but for what backward makes the last that
+  // runs alone.
+  std::vector<int> last(2 * values_.size(), -1), last_alone(2 * values_.size(), -1);
   for (int i = 0; i < static_cast<int>(order.size()); ++i) {
-    for (const int operand : ops_[order[i].op].operands) last[copy_read(order[i], operand)] = i;
+    for (const int operand : ops_[order[i].op].operands) {
+      const int copy = copy_read(order[i], operand);
+      last[copy] = i;
+      if (!ops_[order[i].op].joins) last_alone[copy] = i;
+    }
   }
-  uint64_t now = 0, most = 0;
+  uint64_t kept = 0, most = 0;
+  std::vector<std::vector<int>> ends(order.size());  // copies
+  std::vector<char> counted(2 * values_.size());
   for (int i = 0; i < static_cast<int>(order.size()); ++i) {
     const Op& op = ops_[order[i].op];
-    uint64_t taken = 0;
-    for (const Result& result : op.results) {
-      now += values_[result.value].bytes;
-      live[2 * result.value + (order[i].again ? 1 : 0)] = 1;
-      if (values_[result.value].bytes == 0 || result.taken < 0) continue;
-      const int its = copy_read(order[i], result.taken);
-      if (live[its] != 0 && last[its] == i) taken += values_[result.taken].bytes;
+    const bool backward = is_backward(order[i]);
+    uint64_t read = 0;
+    std::set<int> seen;
+    for (const int operand : op.operands) {
+      const int copy = copy_read(order[i], operand);
+      if (counted[copy] == 0 && seen.insert(copy).second) read += values_[operand].bytes;
     }
-    most = std::max(most, now - taken + op.scratch);
-    const auto end = [&](int value, int copy) {
-      if (live[copy] == 0 || last[copy] > i) return;
-      live[copy] = 0;
-      now -= values_[value].bytes;
-    };
-    for (const int operand : op.operands) end(operand, copy_read(order[i], operand));
-    for (const Result& result : op.results) end(result.value, 2 * result.value + (order[i].again ? 1 : 0));
+    if (backward && !op.joins) most = std::max(most, kept + read + op.scratch);
+    for (const int copy : ends[i]) kept -= values_[copy / 2].bytes;
+    for (const Result& result : op.results) {
+      const int copy = 2 * result.value + (order[i].again ? 1 : 0);
+      const int end = !backward ? last[copy] : !op.joins ? last_alone[copy] : -1;
+      if (end <= i) continue;
+      counted[copy] = 1;
+      kept += values_[result.value].bytes;
+      ends[end].push_back(copy);
+    }
   }
   return most;
 }
 
-absl::StatusOr<std::optional<ExactSearch::Best>> ExactSearch::Find(uint64_t budget, uint64_t persistent) {
-  for (size_t i = 0; i < sets_.size(); ++i) {
+absl::StatusOr<std::optional<ExactSearch::Best>> ExactSearch::Find(uint64_t budget, uint64_t persistent,
+                                                                   double below) {
+  for (size_t i = 0; i < sets_.size() && sets_[i].seconds < below; ++i) {
     if (least_bytes_[i] == 0) least_bytes_[i] = LeastBytes(sets_[i].ops);
     if (persistent + least_bytes_[i] > budget) continue;
     std::vector<Operation*> recomputed;

@@ -27,10 +27,10 @@ class ExactSearch {
     std::vector<mlir::Operation*> recomputed;
   };
 
-  // The cheapest set of ops with which the arena is at most `budget`; none when there is none. Sets are
-  // compiled from the cheapest on, but for those whose values alone, with `persistent` bytes, need more at
-  // some op.
-  absl::StatusOr<std::optional<Best>> Find(uint64_t budget, uint64_t persistent);
+  // The cheapest set of ops with which the arena is at most `budget`, if there is one of less than `below`
+  // seconds. Sets are compiled from the cheapest on, but for those of which what is surely alive, with
+  // `persistent` bytes, is more at some op.
+  absl::StatusOr<std::optional<Best>> Find(uint64_t budget, uint64_t persistent, double below);
 
   size_t candidates() const { return candidates_.size(); }
   size_t sets() const { return sets_.size(); }
@@ -54,6 +54,7 @@ class ExactSearch {
     int candidate = -1;
     int run = 0;  // changes with the layer
     bool backward = false;
+    bool joins = false;
     bool reads_parameters = false;
   };
   struct Value {
