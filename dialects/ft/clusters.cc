@@ -4,9 +4,7 @@
 
 namespace mlir::ft {
 
-func::FuncOp bodyOf(ClusterOp cluster) {
-  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(cluster, cluster.getBodyAttr());
-}
+func::FuncOp bodyOf(ClusterOp cluster) { return functionOf(cluster, cluster.getBodyAttr()); }
 
 LogicalResult ClusterOp::verify() {
   if (getPartialBytes().size() != ::ft::kDeviceClasses.size() ||

@@ -34,10 +34,6 @@ uint64_t sumOver(func::FuncOp function, uint64_t (CostOpInterface::*cost)()) {
   return sum;
 }
 
-func::FuncOp functionFrom(Operation *op, FlatSymbolRefAttr name) {
-  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, name);
-}
-
 // What a cluster may have: it goes through memory with operands and results alone.
 bool isOfClusters(Operation *op) {
   return op->hasTrait<CheapToRecompute>() || isa<ReduceOp, ReshapeOp, FillOp, CopyOp>(op);
@@ -62,14 +58,14 @@ LogicalResult verifyThen(Operation *op, SymbolTableCollection &symbols, FlatSymb
 
 } // namespace
 
-func::FuncOp calleeOf(CallOp call) { return functionFrom(call, call.getCalleeAttr()); }
+func::FuncOp calleeOf(CallOp call) { return functionOf(call, call.getCalleeAttr()); }
 
 OriginAttr originOf(func::FuncOp composite) {
   return composite ? composite->getAttrOfType<OriginAttr>(kOriginAttr) : OriginAttr();
 }
 
 uint64_t flopsOfBody(Operation *op, FlatSymbolRefAttr body) {
-  return sumOver(functionFrom(op, body), &CostOpInterface::getFlops);
+  return sumOver(functionOf(op, body), &CostOpInterface::getFlops);
 }
 
 LogicalResult MatmulGeluOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -1,5 +1,19 @@
 #include "dialects/ft/symbols.h"
 
+namespace mlir::ft {
+
+func::FuncOp functionOf(Operation *op, FlatSymbolRefAttr name) {
+  Operation *table = SymbolTable::getNearestSymbolTable(op);
+  if (table)
+    for (Operation &each : llvm::reverse(table->getRegion(0).front()))
+      if (auto function = dyn_cast<func::FuncOp>(each);
+          function && function.getSymNameAttr() == name.getAttr())
+        return function;
+  return {};
+}
+
+} // namespace mlir::ft
+
 namespace mlir::ft::verify {
 namespace {
 

@@ -76,9 +76,7 @@ LogicalResult verifyBody(UpdateOp op, func::FuncOp body) {
 
 } // namespace
 
-func::FuncOp bodyOf(UpdateOp update) {
-  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(update, update.getBodyAttr());
-}
+func::FuncOp bodyOf(UpdateOp update) { return functionOf(update, update.getBodyAttr()); }
 
 LogicalResult UpdateScalarsOp::verify() {
   auto step = RankedTensorType::get({}, IntegerType::get(getContext(), 64));
