@@ -73,13 +73,21 @@ FT_INLINE void StoreTile(float* to, int64_t stride) {
 template <int kC, int kA, int kB>
 __attribute__((noinline)) void DotTiles() {
   auto &a = EmulatedTile(kA), &b = EmulatedTile(kB), &c = EmulatedTile(kC);
+  const auto even_of = [](Words pairs) { return Flush(pairs << 16); };
+  const auto odd_of = [](Words pairs) { return Flush(pairs & 0xFFFF0000u); };
+  Vector b_even[kAmxSide], b_odd[kAmxSide];
+  for (int k = 0; k < kAmxSide; ++k) {
+    const Words right = std::bit_cast<Words>(LoadVector(b[k]));
+    b_even[k] = even_of(right), b_odd[k] = odd_of(right);
+  }
   for (int i = 0; i < kAmxSide; ++i) {
+    const Words left = std::bit_cast<Words>(LoadVector(a[i]));
+    float a_even[kAmxSide], a_odd[kAmxSide];
+    StoreVector(a_even, even_of(left)), StoreVector(a_odd, odd_of(left));
     Vector even = {}, odd = {};
     for (int k = 0; k < kAmxSide; ++k) {
-      const Words left = std::bit_cast<Words>(Broadcast(a[i][k]));
-      const Words right = std::bit_cast<Words>(LoadVector(b[k]));
-      even = Flush(MultiplyAdd(Flush(left << 16), Flush(right << 16), even));
-      odd = Flush(MultiplyAdd(Flush(left & 0xFFFF0000u), Flush(right & 0xFFFF0000u), odd));
+      even = Flush(MultiplyAdd(Broadcast(a_even[k]), b_even[k], even));
+      odd = Flush(MultiplyAdd(Broadcast(a_odd[k]), b_odd[k], odd));
     }
     StoreVector(c[i], Flush(Flush(LoadVector(c[i])) + Flush(even + odd)));
   }
