@@ -16,16 +16,23 @@ int64_t Elements(const std::vector<int64_t>& dims) {
 
 namespace {
 
-double Uniform(uint64_t seed, int64_t i) { return PhiloxUniform(Philox4x32(seed, 77, 0, i / 4)[i % 4]); }
+// `count` numbers in [0, 1).
+std::vector<double> Uniform(uint64_t seed, int64_t count) {
+  std::vector<double> numbers;
+  numbers.reserve(count + 3);
+  for (int64_t block = 0; block * 4 < count; ++block) {
+    for (uint32_t word : Philox4x32(seed, 77, 0, block)) numbers.push_back(PhiloxUniform(word));
+  }
+  numbers.resize(count);
+  return numbers;
+}
 
 }  // namespace
 
 Array Random(std::vector<int64_t> dims, uint64_t seed, double range) {
   Array array{std::move(dims), {}};
-  const int64_t n = Elements(array.dims);
-  for (int64_t i = 0; i < n; ++i) {
-    array.values.push_back(static_cast<float>((2.0 * Uniform(seed, i) - 1.0) * range));
-  }
+  array.values = Uniform(seed, Elements(array.dims));
+  for (double& value : array.values) value = static_cast<float>((2.0 * value - 1.0) * range);
   return array;
 }
 
@@ -81,8 +88,8 @@ Array As(Array array, DType dtype) {
 
 Array RandomIds(std::vector<int64_t> dims, int64_t limit, uint64_t seed) {
   Array array{std::move(dims), {}, DType::kI32};
-  const int64_t n = Elements(array.dims);
-  for (int64_t i = 0; i < n; ++i) array.values.push_back(static_cast<int64_t>(Uniform(seed, i) * limit));
+  array.values = Uniform(seed, Elements(array.dims));
+  for (double& value : array.values) value = std::trunc(value * limit);
   return array;
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -74,22 +73,24 @@ Array Join(const Arrays& parts) {
 }
 
 // What products of 16-bit numbers add to the error: probabilities and gradients of scores are rounded to
-// them, each by at most `unit` of itself, 2^-8 for bf16 and 2^-11 for f16. Of out and lse.
-Arrays OutRounding(const Arrays& in, const Shape& s, double unit) {
-  Arrays magnitudes = in;
-  for (double& value : magnitudes[2].values) value = std::abs(value) * unit;
-  Arrays result = Attention(magnitudes, s);
-  result[1] = Constant(result[1].dims, 0);
-  return result;
+// them, each by at most half a unit of its last place, 2^-8 of it for bf16 and 2^-11 for f16.
+Arrays RoundingOf(Arrays magnitudes, DType dtype) {
+  if (dtype == DType::kF32) return {};
+  for (Array& array : magnitudes) {
+    for (double& value : array.values) value *= dtype == DType::kBF16 ? 0x1p-8 : 0x1p-11;
+  }
+  return magnitudes;
 }
 
-void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
+// The ops on q, k and v apart and, if `joined`, those on all in one, which differ by strides alone.
+void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype, bool joined) {
   const Array q = As(Random({s.batch, s.positions, s.heads * s.size}, 51), dtype);
   const Array k = As(Random({s.batch, s.positions, s.kv_heads * s.size}, 52), dtype),
               v = As(Random(k.dims, 53), dtype);
   const KernelAttributes attributes = s.KernelAttributesOf();
   const std::string label = s.Label() + " " + std::string(Name(dtype));
-  Arrays result = Attention({q, k, v}, s);
+  Array magnitude;
+  Arrays result = Attention({q, k, v}, s, &magnitude);
   result[0].dtype = dtype;
   result[1].dtype = DType::kF32;
   Rules rules = {.reduction = double(s.positions + s.size),
@@ -97,26 +98,25 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
                  .workspace_bytes = AttentionWorkspace(s.Sizes(dtype)),
                  .cuda_workspace_bytes = cuda_workspace::Attention(s.Sizes(dtype))};
   const bool bf16 = dtype == DType::kBF16;
-  const double unit = bf16 ? 0x1p-8 : dtype == DType::kF16 ? 0x1p-11 : 0;
-  if (unit > 0) rules.cudnn_rounding = OutRounding({q, k, v}, s, unit);
+  rules.cudnn_rounding = RoundingOf({magnitude, Constant(result[1].dims, 0)}, dtype);
   if (bf16) rules.bf16_rounding = rules.cudnn_rounding;
   const Arrays optional = s.Optional();
   cases.push_back({"attention", label, With({q, k, v}, optional), attributes, result, rules});
-  cases.push_back({"qkv_attention", label, With({Join({q, k, v})}, optional), attributes, result, rules});
+  if (joined)
+    cases.push_back({"qkv_attention", label, With({Join({q, k, v})}, optional), attributes, result, rules});
   const Array dout = As(Random(q.dims, 54), dtype);
   // out and lse as a forward kernel would give them.
   const Array out = As(result[0], dtype), lse = As(result[1], DType::kF32);
-  Arrays gradients = AttentionGradients({dout, q, k, v, out, lse}, s);
+  Arrays magnitudes, gradients = AttentionGradients({dout, q, k, v, out, lse}, s, &magnitudes);
   for (Array& gradient : gradients) gradient.dtype = dtype;
   rules.workspace_bytes = AttentionGradWorkspace(s.Sizes(dtype));
   rules.cuda_workspace_bytes = cuda_workspace::AttentionGrad(s.Sizes(dtype));
-  Arrays rounding;
-  if (unit > 0) rounding = AttentionGradients({dout, q, k, v, out, lse}, s, unit);
-  rules.cudnn_rounding = rounding;
-  if (bf16) rules.bf16_rounding = rounding;
+  rules.cudnn_rounding = RoundingOf(magnitudes, dtype);
+  if (bf16) rules.bf16_rounding = rules.cudnn_rounding;
   cases.push_back(
       {"attention_grad", label, With({dout, q, k, v, out, lse}, optional), attributes, gradients, rules});
-  if (unit > 0) rules.cudnn_rounding = {Join(rounding)};
+  if (!joined) return;
+  if (dtype != DType::kF32) rules.cudnn_rounding = {Join(rules.cudnn_rounding)};
   if (bf16) rules.bf16_rounding = rules.cudnn_rounding;
   cases.push_back({"qkv_attention_grad",
                    label,
@@ -126,12 +126,24 @@ void AddTypedCases(std::vector<Case>& cases, const Shape& s, DType dtype) {
                    rules});
 }
 
-// What scores are made of besides products of 1 / sqrt(size), on this shape: alone and in all combinations,
-// or alone and all at once.
-std::vector<Shape> Forms(Shape s, int64_t window, bool combined) {
+// These shapes in each type, causal or not by turns, and one type of each on q, k and v in one: every pair of
+// shape, type, causality and ops occurs, not every combination.
+void AddTypedShapes(std::vector<Case>& cases, const std::vector<Shape>& shapes) {
+  constexpr DType kTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    for (size_t j = 0; j < std::size(kTypes); ++j) {
+      Shape s = shapes[i];
+      s.causal = (i + j) % 2 == 0;
+      AddTypedCases(cases, s, kTypes[j], j == i % std::size(kTypes));
+    }
+  }
+}
+
+// What scores are made of besides products of 1 / sqrt(size), on this shape: each alone and all at once, so
+// that every two of them are seen together, apart and both absent.
+std::vector<Shape> Forms(Shape s, int64_t window) {
   std::vector<Shape> forms;
-  for (unsigned form = 1; form < 16; ++form) {
-    if (!combined && !std::has_single_bit(form) && form != 15) continue;
+  for (unsigned form : {1, 2, 4, 8, 15}) {
     s.window = form & 1 ? window : 0;
     s.scale = form & 2 ? 0.3 : 0;
     s.softcap = form & 4 ? 1.5 : 0;
@@ -143,17 +155,14 @@ std::vector<Shape> Forms(Shape s, int64_t window, bool combined) {
 
 void AddForms(std::vector<Case>& cases) {
   for (bool causal : {true, false}) {
-    // Tiles that see nothing, a little and everything; every combination on odd sizes.
-    for (const Shape& s : Forms({1, 19, 6, 2, 5, causal}, 4, true)) AddCases(cases, s, true);
-    for (int64_t window : {1, 64, 65, 130, 1 << 30}) {
-      AddTypedCases(cases, {1, 260, 2, 1, 8, causal, window}, DType::kF32);
-    }
-    for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
-      for (const Shape& s : Forms({1, 70, 3, 1, 20, causal}, 37, dtype == DType::kF32))
-        AddTypedCases(cases, s, dtype);
-      AddTypedCases(cases, {1, 200, 2, 1, 80, causal, 70, 0.05, 2.0, true}, dtype);
-    }
+    // On odd sizes. Then tiles that see nothing, a little and everything: with 66, query 128 one key of the
+    // first tile.
+    for (const Shape& s : Forms({1, 19, 6, 2, 5, causal}, 4)) AddCases(cases, s, true);
+    for (int64_t window : {1, 64, 65, 66, 130, 1 << 30})
+      AddTypedCases(cases, {1, 140, 1, 1, 8, causal, window}, DType::kF32, window == 65);
   }
+  AddTypedShapes(cases, Forms({1, 70, 3, 1, 20, true}, 37));
+  AddTypedShapes(cases, {{1, 140, 2, 1, 80, true, 70, 0.05, 2.0, true}});
 }
 
 // Ids of segments that begin at these positions, in every sequence, shifted by one from one to the next.
@@ -170,12 +179,11 @@ std::vector<int64_t> Segments(const Shape& s, const std::vector<int64_t>& begins
   return ids;
 }
 
-// This shape with lengths, segments, dropout: alone and in all combinations, or alone and all at once.
+// This shape with lengths, segments, dropout: each alone and all at once, as above.
 std::vector<Shape> Options(const Shape& plain, const std::vector<int64_t>& lengths,
-                           const std::vector<int64_t>& begins, bool combined) {
+                           const std::vector<int64_t>& begins) {
   std::vector<Shape> forms;
-  for (unsigned form = 1; form < 8; ++form) {
-    if (!combined && !std::has_single_bit(form) && form != 7) continue;
+  for (unsigned form : {1, 2, 4, 7}) {
     Shape s = plain;
     if (form & 1) s.lengths = lengths;
     if (form & 2) s.segments = Segments(s, begins);
@@ -187,28 +195,21 @@ std::vector<Shape> Options(const Shape& plain, const std::vector<int64_t>& lengt
 
 void AddOptions(std::vector<Case>& cases) {
   for (bool causal : {true, false}) {
-    for (const Shape& s : Options({4, 11, 4, 2, 3, causal}, {5, 0, 11, 1}, {3, 4, 9}, true)) {
-      AddCases(cases, s, true);
-      // With all that is said of scores.
-      Shape all = s;
-      all.window = 4, all.scale = 0.3, all.softcap = 1.5, all.alibi = true;
-      AddCases(cases, all, true);
-    }
+    std::vector<Shape> shapes = Options({4, 11, 4, 2, 3, causal}, {5, 0, 11, 1}, {3, 4, 9});
+    // With all that is said of scores.
+    Shape all = shapes.back();
+    all.window = 4, all.scale = 0.3, all.softcap = 1.5, all.alibi = true;
+    shapes.push_back(all);
     // Lengths that nobody has, on rows of no whole blocks of random numbers.
-    AddCases(cases, {3, 5, 1, 1, 4, causal, 0, 0, 0, false, {-7, 6, std::numeric_limits<int32_t>::max()}},
-             true);
-    // Whole tiles and blocks that are seen by none, by some and by all.
-    const std::vector<int64_t> begins = {1, 64, 70, 128, 190};
-    for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
-      for (const Shape& s : Options({2, 200, 2, 1, 8, causal}, {130, 64}, begins, dtype == DType::kF32))
-        AddTypedCases(cases, s, dtype);
-      for (const Shape& s : Options({3, 70, 4, 2, 80, causal, 20}, {70, 0, 33}, {5, 66}, false))
-        AddTypedCases(cases, s, dtype);
-      Shape wide{2, 33, 1, 1, 130, causal};
-      wide.lengths = {17, 1}, wide.segments = Segments(wide, {2, 16, 20}), wide.rate = 0.5;
-      AddTypedCases(cases, wide, dtype);
-    }
+    shapes.push_back({3, 5, 1, 1, 4, causal, 0, 0, 0, false, {-7, 6, std::numeric_limits<int32_t>::max()}});
+    for (const Shape& s : shapes) AddCases(cases, s, true);
   }
+  // Whole tiles and blocks that are seen by none, by some and by all.
+  AddTypedShapes(cases, Options({2, 140, 2, 1, 8, true}, {130, 64}, {1, 64, 70, 128}));
+  AddTypedShapes(cases, Options({3, 70, 2, 1, 80, true, 20}, {70, 0, 33}, {5, 66}));
+  Shape wide{2, 33, 1, 1, 130, true};
+  wide.lengths = {17, 1}, wide.segments = Segments(wide, {2, 16, 20}), wide.rate = 0.5;
+  AddTypedShapes(cases, {wide});
 }
 
 }  // namespace
@@ -221,27 +222,20 @@ std::vector<Case> AttentionCases() {
     AddCases(cases, {1, 1, 1, 1, 1, causal}, true);
     AddCases(cases, {2, 5, 2, 1, 3, causal}, true);
     AddCases(cases, {1, 17, 4, 2, 5, causal}, true);
-    AddCases(cases, {1, 40, 1, 1, 130, causal}, false);
     AddCases(cases, {1, 66, 2, 2, 4, causal}, true);
-    AddCases(cases, {1, 35, 2, 1, 80, causal}, false);
-    AddCases(cases, {2, 130, 3, 3, 64, causal}, false);
-    AddCases(cases, {1, 100, 2, 1, 100, causal}, false);
-    AddCases(cases, {1, 70, 2, 1, 256, causal}, false);
+    AddCases(cases, {1, 40, 1, 1, 130, causal}, false);
+    AddCases(cases, {1, 70, 2, 1, 100, causal}, false);
   }
   AddCases(cases, {1, 34, 1, 1, 65, true}, true);   // several tiles of 32
   AddCases(cases, {1, 18, 1, 1, 129, true}, true);  // several tiles of 16
-  for (DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
-    for (bool causal : {true, false}) {
-      AddTypedCases(cases, {1, 1, 1, 1, 1, causal}, dtype);
-      AddTypedCases(cases, {2, 5, 2, 1, 3, causal}, dtype);
-      AddTypedCases(cases, {1, 17, 4, 2, 5, causal}, dtype);
-      AddTypedCases(cases, {1, 35, 2, 1, 80, causal}, dtype);
-      AddTypedCases(cases, {2, 130, 3, 3, 64, causal}, dtype);
-      AddTypedCases(cases, {1, 70, 2, 1, 256, causal}, dtype);
-      AddTypedCases(cases, {1, 150, 6, 2, 128, causal}, dtype);  // three heads on each of k and v
-      AddTypedCases(cases, {2, 70, 3, 1, 77, causal}, dtype);    // rows of no whole packs
-    }
-  }
+  AddTypedShapes(cases, {{1, 1, 1, 1, 1, true},
+                         {2, 5, 2, 1, 3, true},
+                         {1, 17, 4, 2, 5, true},
+                         {1, 35, 2, 1, 80, true},
+                         {2, 70, 2, 2, 64, true},
+                         {1, 66, 2, 1, 256, true},
+                         {1, 130, 3, 1, 128, true},  // three heads on each of k and v
+                         {2, 66, 2, 1, 77, true}});  // rows of no whole packs
   return cases;
 }
 

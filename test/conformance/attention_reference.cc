@@ -18,11 +18,17 @@ bool AttentionCase::Sees(int64_t b, int64_t query, int64_t key) const {
   return true;
 }
 
-double AttentionCase::Factor(int64_t row, int64_t key) const {
-  if (rate == 0) return 1;
-  const uint64_t element = (kRank * batch * heads * positions + row) * positions + key;
-  const PhiloxBlock words = Philox4x32(kSeed, kFirstOpStream + kStream, kStep, element / 4);
-  return PhiloxUniform(words[element % 4]) >= rate ? 1 / (1 - rate) : 0;
+std::vector<double> AttentionCase::Factors(int64_t row) const {
+  std::vector<double> factors(positions, 1.0);
+  if (rate == 0) return factors;
+  const uint64_t first = (kRank * batch * heads * positions + row) * positions;
+  PhiloxBlock words = {};
+  for (int64_t key = 0; key < positions; ++key) {
+    const uint64_t element = first + key;
+    if (key == 0 || element % 4 == 0) words = Philox4x32(kSeed, kFirstOpStream + kStream, kStep, element / 4);
+    factors[key] = PhiloxUniform(words[element % 4]) >= rate ? 1 / (1 - rate) : 0;
+  }
+  return factors;
 }
 
 // BLOOM's: the first heads have those of `whole` heads, others every other one of twice as many.
@@ -80,74 +86,82 @@ KernelAttributes AttentionCase::KernelAttributesOf() const {
   return Attributes(std::move(entries));
 }
 
-Arrays Attention(const Arrays& in, const AttentionCase& s) {
-  Array out = in[0], lse = Constant({s.batch, s.heads, s.positions}, 0);
+namespace {
+
+double Dot(const double* a, const double* b, int64_t n) {
+  double even = 0, odd = 0;  // two chains, which a processor adds to at once
+  for (int64_t i = 0; i + 1 < n; i += 2) {
+    even += a[i] * b[i];
+    odd += a[i + 1] * b[i + 1];
+  }
+  return even + odd + (n % 2 == 0 ? 0 : a[n - 1] * b[n - 1]);
+}
+
+// to += factor x, and, where there are magnitudes, they += |factor x|.
+void AddTerms(double factor, const double* x, int64_t n, double* to, double* magnitudes) {
+  for (int64_t i = 0; i < n; ++i) to[i] += factor * x[i];
+  for (int64_t i = 0; magnitudes != nullptr && i < n; ++i) magnitudes[i] += std::abs(factor * x[i]);
+}
+
+double* At(Array* array, int64_t i) { return array == nullptr ? nullptr : array->values.data() + i; }
+
+}  // namespace
+
+Arrays Attention(const Arrays& in, const AttentionCase& s, Array* magnitude) {
+  Array out = Constant(in[0].dims, 0), lse = Constant({s.batch, s.heads, s.positions}, 0);
+  if (magnitude != nullptr) *magnitude = out;
+  out.dtype = in[0].dtype;
+  const double *q = in[0].values.data(), *k = in[1].values.data(), *v = in[2].values.data();
   const int64_t ldq = s.heads * s.size, ldk = s.kv_heads * s.size;
-  for (int64_t b = 0; b < s.batch; ++b) {
-    for (int64_t h = 0; h < s.heads; ++h) {
-      const int64_t g = h / (s.heads / s.kv_heads);
-      for (int64_t t = 0; t < s.positions; ++t) {
-        std::vector<double> weights(s.positions);
-        double sum = 0;
-        for (int64_t u = 0; u < s.positions; ++u) {
-          if (!s.Sees(b, t, u)) continue;
-          double dot = 0;
-          for (int64_t i = 0; i < s.size; ++i) {
-            dot += in[0].values[(b * s.positions + t) * ldq + h * s.size + i] *
-                   in[1].values[(b * s.positions + u) * ldk + g * s.size + i];
-          }
-          weights[u] = std::exp(s.Score(h, t, u, dot));
-          sum += weights[u];
-        }
-        const int64_t row = (b * s.heads + h) * s.positions + t;
-        if (sum == 0) sum = 1;  // nothing is seen: all is 0
-        lse.values[row] = std::log(sum);
-        for (int64_t u = 0; u < s.positions; ++u) weights[u] *= s.Factor(row, u) / sum;
-        for (int64_t i = 0; i < s.size; ++i) {
-          double value = 0;
-          for (int64_t u = 0; u < s.positions; ++u) {
-            value += weights[u] * in[2].values[(b * s.positions + u) * ldk + g * s.size + i];
-          }
-          out.values[(b * s.positions + t) * ldq + h * s.size + i] = value;
-        }
-      }
+  std::vector<double> weights(s.positions);
+  for (int64_t row = 0; row < s.batch * s.heads * s.positions; ++row) {
+    const int64_t b = row / s.positions / s.heads, h = row / s.positions % s.heads, t = row % s.positions;
+    const int64_t query = (b * s.positions + t) * ldq + h * s.size,
+                  keys = b * s.positions * ldk + h / (s.heads / s.kv_heads) * s.size;
+    double sum = 0;
+    for (int64_t u = 0; u < s.positions; ++u) {
+      const bool sees = s.Sees(b, t, u);
+      weights[u] = sees ? std::exp(s.Score(h, t, u, Dot(q + query, k + keys + u * ldk, s.size))) : 0;
+      sum += weights[u];
+    }
+    if (sum == 0) sum = 1;  // nothing is seen: all is 0
+    lse.values[row] = std::log(sum);
+    const std::vector<double> factors = s.Factors(row);
+    for (int64_t u = 0; u < s.positions; ++u) {
+      const double weight = weights[u] * factors[u] / sum;
+      if (weight != 0) AddTerms(weight, v + keys + u * ldk, s.size, At(&out, query), At(magnitude, query));
     }
   }
   return {out, lse};
 }
 
-Arrays AttentionGradients(const Arrays& in, const AttentionCase& s, double unit) {
-  const std::vector<double>&dout = in[0].values, &q = in[1].values, &k = in[2].values, &v = in[3].values,
-        &out = in[4].values;
-  Array dq = Constant(in[1].dims, 0), dk = Constant(in[2].dims, 0), dv = Constant(in[3].dims, 0);
+Arrays AttentionGradients(const Arrays& in, const AttentionCase& s, Arrays* magnitudes) {
+  const double *dout = in[0].values.data(), *q = in[1].values.data(), *k = in[2].values.data(),
+               *v = in[3].values.data(), *out = in[4].values.data();
+  Arrays sums = {Constant(in[1].dims, 0), Constant(in[2].dims, 0), Constant(in[3].dims, 0)};
+  *magnitudes = sums;
+  const auto add = [&](size_t wrt, int64_t at, double factor, const double* x) {
+    AddTerms(factor, x, s.size, At(&sums[wrt], at), At(&(*magnitudes)[wrt], at));
+  };
   const int64_t ldq = s.heads * s.size, ldk = s.kv_heads * s.size;
-  for (int64_t b = 0; b < s.batch; ++b) {
-    for (int64_t h = 0; h < s.heads; ++h) {
-      for (int64_t t = 0; t < s.positions; ++t) {
-        const int64_t row = (b * s.positions + t) * ldq + h * s.size;
-        const int64_t lse_row = (b * s.heads + h) * s.positions + t;
-        const double lse = in[5].values[lse_row];
-        for (int64_t u = 0; u < s.positions; ++u) {
-          if (!s.Sees(b, t, u)) continue;
-          const int64_t key = (b * s.positions + u) * ldk + h / (s.heads / s.kv_heads) * s.size;
-          const double factor = s.Factor(lse_row, u);
-          double dot = 0, dp = 0;
-          for (int64_t i = 0; i < s.size; ++i) {
-            dot += q[row + i] * k[key + i];
-            dp += dout[row + i] * (factor * v[key + i] - out[row + i]);
-          }
-          const double p = std::exp(s.Score(h, t, u, dot) - lse), ds = p * dp * s.ScoreGrad(dot);
-          const auto term = [unit](double x) { return unit > 0 ? std::abs(x) * unit : x; };
-          for (int64_t i = 0; i < s.size; ++i) {
-            dq.values[row + i] += term(ds * k[key + i]);
-            dk.values[key + i] += term(ds * q[row + i]);
-            dv.values[key + i] += term(p * factor * dout[row + i]);
-          }
-        }
-      }
+  for (int64_t lse_row = 0; lse_row < s.batch * s.heads * s.positions; ++lse_row) {
+    const int64_t b = lse_row / s.positions / s.heads, h = lse_row / s.positions % s.heads,
+                  t = lse_row % s.positions;
+    const int64_t row = (b * s.positions + t) * ldq + h * s.size;
+    const double lse = in[5].values[lse_row], delta = Dot(dout + row, out + row, s.size);
+    const std::vector<double> factors = s.Factors(lse_row);
+    for (int64_t u = 0; u < s.positions; ++u) {
+      if (!s.Sees(b, t, u)) continue;
+      const int64_t key = (b * s.positions + u) * ldk + h / (s.heads / s.kv_heads) * s.size;
+      const double dot = Dot(q + row, k + key, s.size),
+                   dp = factors[u] * Dot(dout + row, v + key, s.size) - delta;
+      const double p = std::exp(s.Score(h, t, u, dot) - lse), ds = p * dp * s.ScoreGrad(dot);
+      add(0, row, ds, k + key);
+      add(1, key, ds, q + row);
+      add(2, key, p * factors[u], dout + row);
     }
   }
-  return {dq, dk, dv};
+  return sums;
 }
 
 }  // namespace ft::conformance

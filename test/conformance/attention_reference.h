@@ -23,8 +23,8 @@ struct AttentionCase {
   static constexpr int64_t kSeed = 0x123456789, kStep = 7, kRank = 3, kStream = 5;
 
   bool Sees(int64_t b, int64_t query, int64_t key) const;
-  // What the probability of this row, of [batch, heads, positions], and key is multiplied by.
-  double Factor(int64_t row, int64_t key) const;
+  // What the probabilities of this row, of [batch, heads, positions], are multiplied by, key by key.
+  std::vector<double> Factors(int64_t row) const;
   // Of a query and a key with this product, and its derivative by that.
   double Score(int64_t head, int64_t query, int64_t key, double dot) const;
   double ScoreGrad(double dot) const;
@@ -45,13 +45,13 @@ struct AttentionCase {
   double Slope(int64_t head) const;
 };
 
-// in: q, k, v. Results: out, lse.
-Arrays Attention(const Arrays& in, const AttentionCase& s);
+// in: q, k, v. Results: out, lse. `magnitude` gets the sums of the magnitudes of the terms of out.
+Arrays Attention(const Arrays& in, const AttentionCase& s, Array* magnitude = nullptr);
 
 // in: dout, q, k, v, out, lse, as attention_grad takes them. Results: dq, dk, dv from the formulas: p = exp(s
 // - lse), dv = (p f)^T dout, ds = p (f dout v^T - dout . out), dq = ds s' k, dk = ds^T s' q, s' the
-// derivative of a score by its product, f the factor of dropout. With a `unit`, that times the sums of the
-// magnitudes of their terms.
-Arrays AttentionGradients(const Arrays& in, const AttentionCase& s, double unit = 0);
+// derivative of a score by its product, f the factor of dropout. `magnitudes` get the sums of the magnitudes
+// of their terms.
+Arrays AttentionGradients(const Arrays& in, const AttentionCase& s, Arrays* magnitudes);
 
 }  // namespace ft::conformance
