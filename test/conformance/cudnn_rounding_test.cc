@@ -41,20 +41,20 @@ Array RoundedAttention(const Case& c, int64_t heads, int64_t size, bool causal) 
 TEST(CudnnRounding, IsWhatRoundedProbabilitiesNeed) {
   int cases = 0;
   for (const Case& c : AttentionCases()) {
-    if (c.op != "attention" || !c.label.starts_with("T 130 heads 3/3 size 64") ||
+    if (c.op != "attention" || !c.label.starts_with("T 70 heads 2/2 size 64") ||
         c.rules.cudnn_rounding.empty())
       continue;
     SCOPED_TRACE(c.label);
     ++cases;
     const bool causal = c.label.find("causal") != std::string::npos;
-    const Arrays got = {RoundedAttention(c, 3, 64, causal), c.expected[1]};
+    const Arrays got = {RoundedAttention(c, 2, 64, causal), c.expected[1]};
     EXPECT_EQ(Compare(ByCudnn(c), got, DeviceClass::kCuda), "");
     EXPECT_NE(Compare(c, got, DeviceClass::kCuda), "");
     Arrays wrong = got;
     for (double& value : wrong[0].values) value *= 1.05;
     EXPECT_NE(Compare(ByCudnn(c), wrong, DeviceClass::kCuda), "");
   }
-  EXPECT_EQ(cases, 4) << "bf16 and f16, causal and not";
+  EXPECT_EQ(cases, 2) << "bf16 and f16, one of them causal";
 }
 
 }  // namespace
