@@ -57,7 +57,7 @@ private:
     shape.push_back(op->getPropertiesAsAttribute().getAsOpaquePointer());
     for (Type type : op->getResultTypes())
       shape.push_back(type.getAsOpaquePointer());
-    for (NamedAttribute attr : op->getDiscardableAttrs())
+    for (NamedAttribute attr : op->getAttrDictionary()) // what is no property either
       if (!llvm::is_contained(kPlaceAttrs, attr.getName().getValue()))
         shape.insert(shape.end(),
                      {attr.getName().getAsOpaquePointer(), attr.getValue().getAsOpaquePointer()});
