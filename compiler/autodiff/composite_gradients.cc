@@ -17,6 +17,19 @@ std::string unlessAll(StringRef before, ArrayRef<unsigned> numbers, TypeRange ty
   return text.empty() ? text : before.str() + text;
 }
 
+// Takes away arguments that nobody reads; numbers of the others.
+SmallVector<unsigned> keepWhatIsRead(func::FuncOp function) {
+  SmallVector<unsigned> read;
+  llvm::BitVector unread(function.getNumArguments());
+  for (BlockArgument argument : function.getArguments()) {
+    unread[argument.getArgNumber()] = argument.use_empty();
+    if (!argument.use_empty())
+      read.push_back(argument.getArgNumber());
+  }
+  (void)function.eraseArguments(unread);
+  return read;
+}
+
 void eraseDead(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
@@ -43,25 +56,29 @@ SmallVector<Value> CompositeGradients::buildGradient(OpBuilder &builder, CallOp 
       wanted.operands.push_back(number);
       types.push_back(operand.getType());
     }
-  func::FuncOp derivative = derivativeOf(symbols.lookup<func::FuncOp>(call.getCallee()), wanted);
+  const Derivative *derivative = derivativeOf(symbols.lookup<func::FuncOp>(call.getCallee()), wanted);
   if (!derivative)
     return {};
-  auto gradient = CallOp::create(
-      builder, call.getLoc(), types, FlatSymbolRefAttr::get(derivative.getSymNameAttr()), inputs,
-      ofParameters.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(ofParameters));
+  func::FuncOp function = derivative->function;
+  auto read = llvm::map_to_vector(derivative->reads, [&](unsigned number) { return inputs[number]; });
+  auto gradient =
+      CallOp::create(builder, call.getLoc(), types, FlatSymbolRefAttr::get(function.getSymNameAttr()), read,
+                     ofParameters.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(ofParameters),
+                     call.getStreamsAttr());
   SmallVector<Value> contributions(call.getNumOperands());
   for (auto [number, value] : llvm::zip_equal(wanted.operands, gradient.getOutputs()))
     contributions[number] = value;
   return contributions;
 }
 
-func::FuncOp CompositeGradients::derivativeOf(func::FuncOp composite, const Wanted &wanted) {
+const CompositeGradients::Derivative *CompositeGradients::derivativeOf(func::FuncOp composite,
+                                                                       const Wanted &wanted) {
   std::string name = composite.getSymName().str() + ".grad" +
                      unlessAll("", wanted.operands, composite.getArgumentTypes()) +
                      unlessAll("_from", wanted.results, composite.getResultTypes());
   auto [entry, isNew] = made.try_emplace(name);
   if (!isNew)
-    return entry->second;
+    return entry->second.function ? &entry->second : nullptr;
   func::FuncOp function = composite.clone();
   function.setSymName(name);
   if (OriginAttr origin = originOf(composite))
@@ -71,8 +88,11 @@ func::FuncOp CompositeGradients::derivativeOf(func::FuncOp composite, const Want
       function,
       ModuleOp(symbols.getOp()).getBody()->end()); // which renames it where there is such a function
   if (failed(differentiate(function, wanted)))
-    return {};
-  return made[name] = function;
+    return nullptr;
+  Derivative &derivative = made[name];
+  derivative.function = function;
+  derivative.reads = keepWhatIsRead(function);
+  return &derivative;
 }
 
 // The clone of a composite becomes its derivative.

@@ -6,9 +6,10 @@
 
 namespace mlir::ft {
 
-// The derivative of @f is @f.grad: it takes the operands of @f and the gradients of its results, and gives
-// those of its operands. What it needs of the values between, it computes again. A derivative with respect to
-// some operands only, or given the gradients of some results only, says so: @f.grad_1_from_0.
+// The derivative of @f is @f.grad: it takes what it reads of the operands of @f and of the gradients of its
+// results, and gives those of its operands. What it needs of the values between, it computes again. A
+// derivative with respect to some operands only, or given the gradients of some results only, says so:
+// @f.grad_1_from_0.
 class CompositeGradients {
 public:
   explicit CompositeGradients(ModuleOp module) : symbols(module) {}
@@ -24,11 +25,17 @@ private:
     SmallVector<unsigned> operands, results;
   };
 
-  func::FuncOp derivativeOf(func::FuncOp composite, const Wanted &wanted);
+  // Of the operands and gradients of results of a call it takes those with these numbers.
+  struct Derivative {
+    func::FuncOp function;
+    SmallVector<unsigned> reads;
+  };
+
+  const Derivative *derivativeOf(func::FuncOp composite, const Wanted &wanted);
   LogicalResult differentiate(func::FuncOp function, const Wanted &wanted);
 
   SymbolTable symbols;
-  llvm::StringMap<func::FuncOp> made; // by what they are called; another function may have had the name
+  llvm::StringMap<Derivative> made; // by what they are called; another function may have had the name
 };
 
 } // namespace mlir::ft

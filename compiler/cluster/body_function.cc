@@ -1,6 +1,6 @@
 #include "compiler/cluster/body_function.h"
 
-#include "compiler/codegen/function_of_body.h"
+#include "compiler/codegen/cluster_body.h"
 #include "dialects/ft/clusters.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -87,16 +87,17 @@ OpGroup::OpGroup(ArrayRef<Operation *> ops) : ops(ops) {
   }
 }
 
-std::optional<BodyFunction> makeBodyFunction(const OpGroup &group) {
-  if (group.results.empty() || group.results.size() > kMaxClusterOutputs ||
-      group.inputs.size() > kMaxClusterInputs)
-    return std::nullopt;
+namespace {
+
+using Streams = llvm::SmallSetVector<int64_t, 4>;
+
+// In no module. Streams become their places among those of the group.
+func::FuncOp functionOf(const OpGroup &group, Streams &streams) {
   MLIRContext *context = group.ops.front()->getContext();
   auto type = FunctionType::get(
       context, llvm::map_to_vector(group.inputs, [](Value value) { return value.getType(); }),
       llvm::map_to_vector(group.results, [](Value value) { return value.getType(); }));
   auto function = func::FuncOp::create(UnknownLoc::get(context), "cluster", type);
-  OwningOpRef<func::FuncOp> owned = function;
   function.setPrivate();
   function->setAttr(mlir::ft::kClusterAttr, UnitAttr::get(context));
   Block *block = function.addEntryBlock();
@@ -107,15 +108,42 @@ std::optional<BodyFunction> makeBodyFunction(const OpGroup &group) {
     for (Value operand : op->getOperands())
       if (isFill(operand) && !values.contains(operand))
         cloneInto(builder, operand.getDefiningOp(), values);
-    cloneInto(builder, op, values);
+    Operation *clone = cloneInto(builder, op, values);
+    if (auto bits = dyn_cast<mlir::ft::RandomBitsOp>(clone)) {
+      streams.insert(bits.getStream());
+      bits.setStream(llvm::find(streams, bits.getStream()) - streams.begin());
+    }
   }
   auto results = llvm::map_to_vector(group.results, [&](Value value) { return values.lookup(value); });
   func::ReturnOp::create(builder, builder.getUnknownLoc(), results);
-  ScopedDiagnosticHandler silent(context, [](Diagnostic &) { return success(); });
-  FailureOr<ClusterBody> body = clusterBodyOf(function);
-  if (failed(body) || !functionOf(*body, *context))
+  return function;
+}
+
+} // namespace
+
+std::optional<BodyFunction> makeBodyFunction(const OpGroup &group) {
+  if (group.results.empty() || group.results.size() > kMaxClusterResults ||
+      group.inputs.size() > kMaxClusterInputs)
     return std::nullopt;
-  return BodyFunction{std::move(owned), *std::move(body)};
+  Streams streams;
+  OwningOpRef<func::FuncOp> function = functionOf(group, streams);
+  ScopedDiagnosticHandler silent(function->getContext(), [](Diagnostic &) { return success(); });
+  FailureOr<ClusterBody> body = clusterBodyOf(*function);
+  if (failed(body))
+    return std::nullopt;
+  return BodyFunction{std::move(function), *std::move(body), streams.takeVector()};
+}
+
+std::string refusalOf(const OpGroup &group) {
+  Streams streams;
+  OwningOpRef<func::FuncOp> function = functionOf(group, streams);
+  std::string why;
+  ScopedDiagnosticHandler handler(function->getContext(), [&](Diagnostic &diagnostic) {
+    why = diagnostic.str();
+    return success();
+  });
+  (void)clusterBodyOf(*function);
+  return why;
 }
 
 const BodyFunction *BodyFunctions::of(const OpGroup &group) {

@@ -23,8 +23,11 @@ struct OpGroup {
 struct BodyFunction {
   mlir::OwningOpRef<mlir::func::FuncOp> function;
   ClusterBody body;
+  llvm::SmallVector<int64_t> streams = {}; // of the group, for the draws 0, 1, ... of the body
 };
 std::optional<BodyFunction> makeBodyFunction(const OpGroup &group);
+/// Why there is none.
+std::string refusalOf(const OpGroup &group);
 
 /// Bodies of groups, made once for all that are alike: equal layers have equal groups.
 class BodyFunctions {

@@ -1,6 +1,7 @@
 // --ft-form-clusters
 // Enters: programs whose element types are final, without composites. Leaves: ft.cluster in the place of ops
-// that can run as one kernel, and their bodies. Nothing is refused.
+// that can run as one kernel, and their bodies. Refused: an elementwise op, a conversion or a reduction that
+// no body can have.
 #include "compiler/cluster/groups.h"
 #include "compiler/cluster/passes.h"
 #include "compiler/codegen/ptx_kernel.h"
@@ -31,10 +32,13 @@ public:
     auto locations = llvm::map_to_vector(group.ops, [](Operation *op) { return op->getLoc(); });
     SmallVector<int64_t> inPlace = placesOf(body.body, group);
     const Inserted &inserted = insert(body);
+    DenseI64ArrayAttr streams =
+        body.streams.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(body.streams);
     auto types = llvm::map_to_vector(group.results, [](Value value) { return value.getType(); });
-    auto cluster = ClusterOp::create(
-        builder, builder.getFusedLoc(locations), types, inserted.function, group.inputs.getArrayRef(),
-        builder.getDenseI64ArrayAttr(inserted.partialBytes), builder.getDenseI64ArrayAttr(inPlace));
+    auto cluster = ClusterOp::create(builder, builder.getFusedLoc(locations), types, inserted.function,
+                                     group.inputs.getArrayRef(),
+                                     builder.getDenseI64ArrayAttr(inserted.partialBytes),
+                                     builder.getDenseI64ArrayAttr(inPlace), streams);
     mlir::ft::setLayer(cluster, mlir::ft::getLayer(placed.place));
     mlir::ft::setPhase(cluster, mlir::ft::getPhase(placed.place).getValue());
     for (auto [from, to] : llvm::zip_equal(group.results, cluster.getOutputs()))
@@ -47,21 +51,18 @@ private:
   // Of each kind of device, whether it runs code or walks the body.
   static SmallVector<int64_t> partialBytesOf(const BodyFunction &made) {
     int64_t walked = made.body.PartialBytes();
-    if (walked == 0)
-      return {0, 0};
-    FailureOr<PtxInterface> interface = ptxInterfaceOf(func::FuncOp(*made.function));
-    assert(succeeded(interface) && "a body is a body for GPUs too");
-    return {walked, std::max(walked, made.body.PartialOffsets(interface->partialBytes.front()).back())};
+    int64_t onGpu = made.body.PartialOffsets(ptxInterfaceOf(made.body).partialBytes).back();
+    return {walked, std::max(walked, onGpu)};
   }
 
   // For each result an operand of its own, or -1.
   static SmallVector<int64_t> placesOf(const ClusterBody &body, const OpGroup &group) {
     SmallVector<int64_t> places;
-    for (auto [output, result] : llvm::zip_equal(body.outputs, group.results)) {
+    for (auto [r, result] : llvm::enumerate(group.results)) {
       int64_t place = -1;
-      for (auto [i, input] : llvm::enumerate(body.inputs))
-        if (place < 0 && MayTakePlaceOf(body, input, output) && !llvm::is_contained(places, int64_t(i)) &&
-            group.inputs[i].getType() == result.getType())
+      for (auto [i, input] : llvm::enumerate(group.inputs))
+        if (place < 0 && MayTakePlaceOf(body, i, r) && !llvm::is_contained(places, int64_t(i)) &&
+            input.getType() == result.getType())
           place = i;
       places.push_back(place);
     }
@@ -127,6 +128,38 @@ void repeatForEachReader(Block &block) {
   }
 }
 
+// Reductions of dimensions that are not beside each other become two, the first of what lies last. Sums are
+// in f32 until they are whole.
+void splitReductions(Block &block) {
+  SmallVector<mlir::ft::ReduceOp> reductions(block.getOps<mlir::ft::ReduceOp>());
+  while (!reductions.empty()) {
+    mlir::ft::ReduceOp op = reductions.pop_back_val();
+    ArrayRef<int64_t> dims = op.getDims();
+    size_t first = dims.empty() ? 0 : dims.size() - 1; // of the last run
+    while (first > 0 && dims[first - 1] + 1 == dims[first])
+      --first;
+    if (first == 0)
+      continue;
+    OpBuilder builder(op);
+    auto from = cast<RankedTensorType>(op.getX().getType());
+    SmallVector<int64_t> shape(from.getShape());
+    shape.erase(shape.begin() + dims[first], shape.begin() + dims.back() + 1);
+    Type element = from.getElementType();
+    if (isa<FloatType>(element) && op.getKind() == "sum")
+      element = builder.getF32Type();
+    auto last =
+        mlir::ft::ReduceOp::create(builder, op.getLoc(), RankedTensorType::get(shape, element), op.getX(),
+                                   op.getKindAttr(), builder.getDenseI64ArrayAttr(dims.drop_front(first)));
+    last->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    auto rest = mlir::ft::ReduceOp::create(builder, op.getLoc(), op.getType(), last, op.getKindAttr(),
+                                           builder.getDenseI64ArrayAttr(dims.take_front(first)));
+    rest->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    op.replaceAllUsesWith(rest.getResult());
+    op.erase();
+    reductions.push_back(rest);
+  }
+}
+
 // Constants whose readers have them in their bodies.
 void eraseDeadFills(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
@@ -142,10 +175,16 @@ struct FormClustersPass : impl::FormClustersPassBase<FormClustersPass> {
     ClusterMaker maker(getOperation(), bodies);
     for (func::FuncOp program : llvm::to_vector(mlir::ft::programsOf(getOperation()))) {
       Block &block = program.getBody().front();
+      splitReductions(block);
       repeatForEachReader(block);
       for (const PlacedGroup &group : formGroups(block, clusterOps, bodies))
         maker.make(group);
       eraseDeadFills(block);
+      for (Operation &op : block)
+        if (mayBeMember(&op) && isComputed(&op)) {
+          op.emitError() << "cannot run: " << refusalOf(OpGroup(&op));
+          return signalPassFailure();
+        }
     }
   }
 };

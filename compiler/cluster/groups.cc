@@ -11,22 +11,33 @@ namespace {
 
 using namespace mlir;
 
-bool isMove(Operation *op) { return isa<mlir::ft::BroadcastOp, mlir::ft::ReshapeOp>(op); }
+bool isMove(Operation *op) {
+  return isa<mlir::ft::BroadcastOp, mlir::ft::ReshapeOp, mlir::ft::SliceOp, mlir::ft::TransposeOp>(op);
+}
+
+// What is read one by one in a column is better moved by a kernel of its own, if it can be.
+bool hasStridedColumns(const ClusterBody &body) {
+  return llvm::any_of(body.reads, [](const ClusterBody::Read &read) { return read.place.column_stride > 1; });
+}
+
+// Computed at one place each. Reductions may have conversions beside them.
+bool computesTwice(const ClusterBody &body, ArrayRef<Operation *> ops) {
+  using Kind = ClusterBody::Op::Kind;
+  auto made = llvm::count_if(body.ops, [](const ClusterBody::Op &op) {
+    return op.kind != Kind::kFill && op.kind != Kind::kConvert;
+  });
+  return made > llvm::count_if(ops, [](Operation *op) { return !isMove(op); });
+}
 
 } // namespace
 
-bool mayBeMember(Operation *op) {
-  if (!op->getNumResults() || !mlir::ft::getPhase(op) ||
-      mlir::ft::getPhase(op).getValue() == mlir::ft::kPhaseOptimizer)
-    return false;
-  auto isFloat = [](Value value) {
-    auto tensor = dyn_cast<RankedTensorType>(value.getType());
-    return tensor && isa<FloatType>(tensor.getElementType());
-  };
-  if (auto copy = dyn_cast<mlir::ft::CopyOp>(op)) // a cast
-    return isFloat(copy.getX()) && copy.getX().getType() != copy.getType();
-  return elementwiseRowOf(op) || isMove(op) || isa<mlir::ft::ConvertOp, mlir::ft::ReduceOp>(op);
+bool isComputed(Operation *op) {
+  if (auto copy = dyn_cast<mlir::ft::CopyOp>(op)) // a cast of a tensor
+    return isa<RankedTensorType>(copy.getType()) && copy.getX().getType() != copy.getType();
+  return elementwiseRowOf(op) || isa<mlir::ft::ConvertOp, mlir::ft::ReduceOp, mlir::ft::RandomBitsOp>(op);
 }
+
+bool mayBeMember(Operation *op) { return mlir::ft::getPhase(op) && (isComputed(op) || isMove(op)); }
 
 namespace {
 
@@ -111,8 +122,7 @@ private:
   bool isWorthIt(const Group &group) const {
     if (group.closed || group.members.empty())
       return false;
-    return computing(group) > 1 ||
-           llvm::any_of(group.members, [&](unsigned number) { return isa<mlir::ft::ReduceOp>(ops[number]); });
+    return llvm::any_of(group.members, [&](unsigned number) { return !isMove(ops[number]); });
   }
 
   // What one group may have of both; forward is over before backward begins.
@@ -175,7 +185,9 @@ private:
     SmallVector<unsigned> members;
     std::merge(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
                std::back_inserter(members));
-    if (!bodies.of(OpGroup(opsOf(members))))
+    SmallVector<Operation *> together = opsOf(members);
+    const BodyFunction *made = bodies.of(OpGroup(together));
+    if (!made || hasStridedColumns(made->body) || computesTwice(made->body, together))
       return;
     for (unsigned member : a.members)
       groupOf[member] = later;

@@ -11,11 +11,12 @@ struct PlacedGroup {
   mlir::Operation *place;                   // one of them
 };
 
-/// Whether a cluster may have it, by itself.
+/// What runs in clusters, and nowhere else.
+bool isComputed(mlir::Operation *op);
+/// Such an op, or one that only moves elements, which may run elsewhere.
 bool mayBeMember(mlir::Operation *op);
 
-/// Groups that are bodies of clusters, of at least two ops that compute, or with a reduction; `most` ops at
-/// most.
+/// Groups that are bodies of clusters, with an op that computes; `most` ops at most.
 llvm::SmallVector<PlacedGroup> formGroups(mlir::Block &block, int64_t most, BodyFunctions &bodies);
 
 } // namespace ft::compiler

@@ -4,6 +4,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <cstdint>
+
 namespace ft::compiler {
 namespace {
 
@@ -58,11 +60,31 @@ Lanes floatsOfF16Bits(Lanes stored) {
   return floatsOf(chosen | shiftLeft(bits & number(0x8000), 16));
 }
 
+bool isTruth(Lanes value) { return getElementTypeOrSelf(value.type()).isInteger(1); }
+
+// Integers of another width, with their sign or without the upper bits.
+Lanes resized(Lanes value, unsigned width) {
+  unsigned from = getElementTypeOrSelf(value.type()).getIntOrFloatBitWidth();
+  if (from == width)
+    return value;
+  if (from > width)
+    return truncated(value, width);
+  Type type = withElement(value, value.builder->getIntegerType(width));
+  return {value.builder, arith::ExtSIOp::create(*value.builder, value.builder->getLoc(), type, value.value)};
+}
+
 } // namespace
 
 bool isGeneratedElement(Type element) {
   return element.isF32() || element.isBF16() || element.isF16() || element.isInteger(32) ||
-         element.isInteger(1);
+         element.isInteger(64) || element.isInteger(1);
+}
+
+DType dtypeOf(Value value) {
+  Type element = getElementTypeOrSelf(value.getType());
+  if (element.isInteger())
+    return element.isInteger(1) ? DType::kU8 : element.isInteger(32) ? DType::kI32 : DType::kI64;
+  return element.isF32() ? DType::kF32 : element.isBF16() ? DType::kBF16 : DType::kF16;
 }
 
 const ElementwiseRow *elementwiseRowOf(Operation *op) {
@@ -75,44 +97,46 @@ const ElementwiseRow *elementwiseRowOf(Operation *op) {
   return rows.lookup(op->getName().getStringRef());
 }
 
-Type registerType(LaneBuilder &b, Type element) {
-  return isa<FloatType>(element) ? Type(b.getF32Type()) : b.getIntegerType(element.getIntOrFloatBitWidth());
-}
-
-Type memoryType(LaneBuilder &b, Type element) {
-  if (element.isF32())
+Type registerType(LaneBuilder &b, DType element) {
+  if (IsFloat(element))
     return b.getF32Type();
-  return b.getIntegerType(element.isInteger(1) ? 8 : element.getIntOrFloatBitWidth());
+  return element == DType::kU8 ? b.getI1Type() : b.getIntegerType(8 * SizeOf(element));
 }
 
-Lanes roundTo(Type element, Lanes value) {
+Type memoryType(LaneBuilder &b, DType element) {
+  return element == DType::kF32 ? Type(b.getF32Type()) : b.getIntegerType(8 * SizeOf(element));
+}
+
+DType accumulatorOf(DType element) { return IsFloat(element) ? DType::kF32 : element; }
+
+Lanes roundTo(DType element, Lanes value) {
   LaneBuilder &b = *value.builder;
-  if (element.isBF16())
+  if (element == DType::kBF16)
     return b.has.bf16 ? floatCast(floatCast(value, b.getBF16Type()), b.getF32Type()) : roundToBf16(value);
-  if (!element.isF16())
+  if (element != DType::kF16)
     return value;
   return b.has.f16 ? floatCast(floatCast(value, b.getF16Type()), b.getF32Type())
                    : floatsOfF16Bits(f16BitsOf(value));
 }
 
-Lanes toMemory(Type element, Lanes value) {
+Lanes toMemory(DType element, Lanes value) {
   LaneBuilder &b = *value.builder;
-  if (element.isInteger(1))
+  if (element == DType::kU8)
     return extended(value, 8);
-  if (element.isBF16())
+  if (element == DType::kBF16)
     return b.has.bf16 ? bitcast(floatCast(value, b.getBF16Type()), b.getI16Type())
                       : truncated(shiftRight(bitsOf(value), 16), 16);
-  if (!element.isF16())
+  if (element != DType::kF16)
     return value;
   return b.has.f16 ? bitcast(floatCast(value, b.getF16Type()), b.getI16Type()) : f16BitsOf(value);
 }
 
-Lanes fromMemory(Type element, Lanes bits) {
-  if (element.isInteger(1))
+Lanes fromMemory(DType element, Lanes bits) {
+  if (element == DType::kU8)
     return bits != bitsConstant(bits, 0);
-  if (element.isBF16())
+  if (element == DType::kBF16)
     return floatsOf(shiftLeft(extended(bits, 32), 16));
-  if (!element.isF16())
+  if (element != DType::kF16)
     return bits;
   return bits.builder->has.f16
              ? floatCast(bitcast(bits, bits.builder->getF16Type()), bits.builder->getF32Type())
@@ -120,22 +144,20 @@ Lanes fromMemory(Type element, Lanes bits) {
 }
 
 // Floats to integers towards zero, with the ends of the type for what is beyond them and 0 for NaN.
-Lanes convertTo(Type element, Lanes value) {
-  bool truth = getElementTypeOrSelf(value.type()).isInteger(1);
-  if (isa<FloatType>(element) == isFloat(value) && truth == element.isInteger(1))
-    return value;
-  if (element.isInteger(1))
-    return value != constant(value, 0);
-  Lanes integers = truth ? extended(value, 32) : value;
-  if (isa<FloatType>(element))
-    return toF32(integers);
-  if (truth)
-    return integers;
-  Lanes high = value >= constant(value, 0x1p31), low = value < constant(value, -0x1p31);
+Lanes convertTo(DType element, Lanes value) {
+  if (IsFloat(element))
+    return isFloat(value) ? value : toF32(isTruth(value) ? extended(value, 32) : value);
+  if (element == DType::kU8)
+    return isTruth(value) ? value : value != constant(value, 0);
+  auto width = static_cast<unsigned>(8 * SizeOf(element));
+  if (!isFloat(value))
+    return isTruth(value) ? extended(value, width) : resized(value, width);
+  double end = element == DType::kI32 ? 0x1p31 : 0x1p63;
+  Lanes high = value >= constant(value, end), low = value < constant(value, -end);
   Lanes within = Select(high | low | IsNan(value), constant(value, 0), value);
-  Lanes result = toI32(within);
-  return Select(high, bitsConstant(result, 0x7FFFFFFF),
-                Select(low, bitsConstant(result, -0x80000000LL), result));
+  Lanes result = toInteger(within, width);
+  int64_t least = element == DType::kI32 ? INT32_MIN : INT64_MIN;
+  return Select(high, bitsConstant(result, -(least + 1)), Select(low, bitsConstant(result, least), result));
 }
 
 } // namespace ft::compiler

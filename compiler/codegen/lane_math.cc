@@ -91,7 +91,7 @@ Lanes sinOfQuarters(Lanes x, int64_t quarters) {
   Lanes usable = Abs(x) < 0x1p30;
   Lanes whole = nearest(Select(usable, turns, constant(turns, 0)));
   Lanes rest = (toF64(x) - whole * 0x1.921fb544p+0) - whole * 0x1.0b4611a626331p-34;
-  Lanes quarter = toI32(whole);
+  Lanes quarter = toInteger(whole, 32);
   quarter = quarter + bitsConstant(quarter, quarters);
   Lanes r = toF32(rest), zero = bitsConstant(quarter, 0);
   Lanes value = Select((quarter & bitsConstant(quarter, 1)) != zero, cosReduced(r), sinReduced(r));
@@ -118,7 +118,7 @@ Lanes expF64(Lanes x) {
   Lanes p = constant(x, 1);
   for (int k = 13; k >= 1; --k)
     p = (p * r) / static_cast<double>(k) + 1;
-  Lanes exponent = signExtended(toI32(n));
+  Lanes exponent = signExtended(toInteger(n, 32));
   return p * floatsOf(shiftLeft(exponent + bitsConstant(exponent, 1023), 52));
 }
 

@@ -12,9 +12,10 @@ namespace ft::compiler {
 
 /// What a machine has instructions for.
 struct Instructions {
-  bool fma = false;  // else products and sums are rounded apart
-  bool f16 = false;  // conversions to and from it, else in integers
-  bool bf16 = false; // likewise
+  bool fma = false;          // else products and sums are rounded apart
+  bool f16 = false;          // conversions to and from it, else in integers
+  bool bf16 = false;         // likewise
+  bool wideProducts = false; // of vectors of 32 bits to 64
 };
 
 /// Builds for one machine.
@@ -35,7 +36,7 @@ struct Lanes {
 bool isFloat(Lanes a);
 /// Of the same shape, with other elements.
 mlir::Type withElement(Lanes like, mlir::Type element);
-/// The number everywhere, in the type of `like`; integers exactly.
+/// The number everywhere, in the type of `like`; integers exactly, up to 2^53.
 Lanes constant(Lanes like, double number);
 Lanes bitsConstant(Lanes like, int64_t number);
 
@@ -64,8 +65,8 @@ Lanes extended(Lanes a, unsigned width); // with zeros
 // The bits of floats as integers of their width, and back.
 Lanes bitsOf(Lanes a);
 Lanes floatsOf(Lanes a);
-Lanes toI32(Lanes a); // towards zero; within the type
-Lanes toF32(Lanes a); // of i32 or f64
+Lanes toInteger(Lanes a, unsigned width); // towards zero; within the type
+Lanes toF32(Lanes a);                     // of integers or f64
 
 // Under the table's names.
 // NOLINTBEGIN(readability-identifier-naming)

@@ -117,8 +117,8 @@ Lanes floatsOf(Lanes a) {
   Type element = width(a) == 64 ? Type(a.builder->getF64Type()) : a.builder->getF32Type();
   return make<arith::BitcastOp>(a.builder, withElement(a, element), a.value);
 }
-Lanes toI32(Lanes a) {
-  return make<arith::FPToSIOp>(a.builder, withElement(a, a.builder->getI32Type()), a.value);
+Lanes toInteger(Lanes a, unsigned width) {
+  return make<arith::FPToSIOp>(a.builder, withElement(a, a.builder->getIntegerType(width)), a.value);
 }
 Lanes toF32(Lanes a) {
   Type type = withElement(a, a.builder->getF32Type());

@@ -44,6 +44,10 @@ Value withLanes(LaneBuilder &b, Value vector, Value part, int64_t begin) {
                                               ArrayRef<int64_t>{1});
 }
 
+Value insertLane(LaneBuilder &b, Value vector, Value lane, int64_t at) {
+  return vector::InsertOp::create(b, b.getLoc(), lane, vector, ArrayRef<int64_t>{at});
+}
+
 Lanes firstLanes(int64_t count, Lanes a, Lanes b) {
   int64_t width = widthOf(a);
   if (count == width)

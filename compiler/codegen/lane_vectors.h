@@ -19,4 +19,7 @@ mlir::Value withLanes(LaneBuilder &b, mlir::Value vector, mlir::Value part, int6
 /// a in the first `count` lanes, b in the others.
 Lanes firstLanes(int64_t count, Lanes a, Lanes b);
 
+/// A lane of a vector in the place of another.
+mlir::Value insertLane(LaneBuilder &b, mlir::Value vector, mlir::Value lane, int64_t at);
+
 } // namespace ft::compiler

@@ -1,10 +1,8 @@
 #include "compiler/codegen/plan_code.h"
 
 #include "absl/strings/str_cat.h"
-#include "compiler/codegen/function_of_body.h"
 #include "compiler/codegen/kernel.h"
 #include "compiler/codegen/ptx_kernel.h"
-#include "dialects/ft/dialect.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_clusters.h"
 #include "llvm/Config/llvm-config.h"
@@ -13,12 +11,10 @@
 namespace ft::compiler {
 namespace {
 
-using namespace mlir;
-
-FailureOr<proto::Cluster::Code> x86Of(func::FuncOp body, X86Level level) {
-  FailureOr<GeneratedKernel> kernel = generateKernel(body, level);
-  if (failed(kernel))
-    return failure();
+llvm::Expected<proto::Cluster::Code> x86Of(const ClusterBody &body, X86Level level) {
+  llvm::Expected<GeneratedKernel> kernel = generateKernel(body, level);
+  if (!kernel)
+    return kernel.takeError();
   proto::Cluster::Code code;
   code.set_target(nameOf(level).str());
   code.set_code(std::move(kernel->code));
@@ -32,10 +28,10 @@ void setLaunch(const GpuLaunch &launch, proto::Cluster::Code::Launch &to) {
   to.set_threads(static_cast<uint32_t>(launch.threads));
 }
 
-FailureOr<proto::Cluster::Code> ptxOf(func::FuncOp body) {
-  FailureOr<PtxKernel> kernel = generatePtx(body);
-  if (failed(kernel))
-    return failure();
+llvm::Expected<proto::Cluster::Code> ptxOf(const ClusterBody &body) {
+  llvm::Expected<PtxKernel> kernel = generatePtx(body);
+  if (!kernel)
+    return kernel.takeError();
   proto::Cluster::Code code;
   code.set_target(ClusterCode::kPtx);
   code.set_code(std::move(kernel->ptx));
@@ -43,37 +39,26 @@ FailureOr<proto::Cluster::Code> ptxOf(func::FuncOp body) {
   if (kernel->interface.combine.blocks == 0)
     return code;
   setLaunch(kernel->interface.combine, *code.mutable_combine_launch());
-  code.set_partial_bytes(kernel->interface.partialBytes.front());
+  code.set_partial_bytes(kernel->interface.partialBytes);
   return code;
 }
 
-using Target = llvm::unique_function<FailureOr<proto::Cluster::Code>(func::FuncOp) const>;
+using Target = llvm::unique_function<llvm::Expected<proto::Cluster::Code>(const ClusterBody &) const>;
 
 // All kinds of machines that code is made for.
 llvm::SmallVector<Target> targets() {
   llvm::SmallVector<Target> targets;
   for (X86Level level : kX86Levels)
-    targets.push_back([level](func::FuncOp body) { return x86Of(body, level); });
+    targets.push_back([level](const ClusterBody &body) { return x86Of(body, level); });
   targets.push_back(ptxOf);
   return targets;
 }
 
 absl::StatusOr<proto::Cluster::Code> codeOf(const ClusterBody &body, const Target &target) {
-  DialectRegistry registry;
-  registry.insert<func::FuncDialect, mlir::ft::FtDialect>();
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  context.loadAllAvailableDialects();
-  std::string error;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    error = diagnostic.str();
-    return success();
-  });
-  OwningOpRef<func::FuncOp> function = functionOf(body, context);
-  FailureOr<proto::Cluster::Code> code = failure();
-  if (function)
-    code = target(*function);
-  if (failed(code))
-    return absl::InvalidArgumentError(absl::StrCat("no code can be made of it: ", error));
+  llvm::Expected<proto::Cluster::Code> code = target(body);
+  if (!code)
+    return absl::InvalidArgumentError(
+        absl::StrCat("no code can be made of it: ", llvm::toString(code.takeError())));
   return *std::move(code);
 }
 

@@ -3,18 +3,20 @@
 // In: a cluster body, as for kernel.h. Out: the text of a PTX module for compute capability 8.0 and newer,
 // which calls nothing. It has an entry
 //
-//   kernel(pointer ...)    and, where results are reduced over rows,    combine(pointer ...)
+//   kernel(pointer ...)    and, where there are outputs over rows,    combine(pointer ...)
 //
-// whose parameters are the addresses of the arguments of the body, its results, and a buffer of partial
-// results for every result that is reduced over rows, in this order, each aligned to 16 bytes. `combine` has
-// the same parameters and runs after `kernel`. Each is launched with the extents given here, and no others;
-// shared memory is static, part of the module. Results may be in the buffers of arguments as kernel.h says.
+// whose parameters are the addresses of the inputs of the body, its results, and a buffer of partial
+// results for every output over rows, in this order, each aligned to 16 bytes, and the
+// streams that kernel.h has. `combine` has the same parameters and runs after `kernel`. Each is launched with
+// the extents given here, and no others; shared memory is static, part of the module. Results may be in the
+// buffers of inputs as kernel.h says.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/base/cluster.h"
+#include "llvm/Support/Error.h"
 
 namespace ft::compiler {
 
@@ -29,8 +31,7 @@ struct GpuLaunch {
 /// What a caller has to know, which follows from the body alone.
 struct PtxInterface {
   GpuLaunch kernel, combine;
-  // Of each buffer of partial results, in the order of the results that are reduced over rows.
-  llvm::SmallVector<int64_t> partialBytes;
+  int64_t partialBytes = 0; // of each buffer of partial results
 };
 
 struct PtxKernel {
@@ -38,10 +39,10 @@ struct PtxKernel {
   std::string ptx;
 };
 
-/// The same bytes for the same body, always. Fails with one error, at the op, for what is no cluster body.
-mlir::FailureOr<PtxKernel> generatePtx(mlir::func::FuncOp body);
+/// The same bytes for the same body, always. `body` is one that CheckClusterBody takes.
+llvm::Expected<PtxKernel> generatePtx(const ClusterBody &body);
 
-/// That of generatePtx, without the code; fails for the same bodies.
-mlir::FailureOr<PtxInterface> ptxInterfaceOf(mlir::func::FuncOp body);
+/// That of generatePtx, without the code.
+PtxInterface ptxInterfaceOf(const ClusterBody &body);
 
 } // namespace ft::compiler

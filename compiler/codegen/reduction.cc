@@ -4,28 +4,35 @@
 
 #include "compiler/codegen/lane_vectors.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace ft::compiler {
 
-Lanes identityOf(llvm::StringRef kind, Lanes like) {
-  if (kind == "sum")
-    return constant(like, 0);
-  bool isMax = kind == "max";
-  if (!isFloat(like))
-    return bitsConstant(like,
-                        isMax ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int32_t>::max());
-  double infinity = std::numeric_limits<double>::infinity();
-  return constant(like, isMax ? -infinity : infinity);
+ReductionKind reductionKindOf(llvm::StringRef name) {
+  return name == "sum" ? ReductionKind::kSum : name == "max" ? ReductionKind::kMax : ReductionKind::kMin;
 }
 
-Lanes combined(llvm::StringRef kind, Lanes a, Lanes b) {
-  Elementwise op = kind == "sum"   ? Elementwise::kAdd
-                   : kind == "max" ? Elementwise::kMaximum
-                                   : Elementwise::kMinimum;
+Lanes identityOf(ReductionKind kind, Lanes like) {
+  if (kind == ReductionKind::kSum)
+    return constant(like, 0);
+  bool isMax = kind == ReductionKind::kMax;
+  if (isFloat(like)) {
+    double infinity = std::numeric_limits<double>::infinity();
+    return constant(like, isMax ? -infinity : infinity);
+  }
+  bool isLong = mlir::getElementTypeOrSelf(like.type()).isInteger(64);
+  int64_t least = isLong ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
+  return bitsConstant(like, isMax ? least : -(least + 1));
+}
+
+Lanes combined(ReductionKind kind, Lanes a, Lanes b) {
+  Elementwise op = kind == ReductionKind::kSum   ? Elementwise::kAdd
+                   : kind == ReductionKind::kMax ? Elementwise::kMaximum
+                                                 : Elementwise::kMinimum;
   return elementwiseValue(RowOf(op), {a, b}, {});
 }
 
-Lanes joined(llvm::StringRef kind, llvm::ArrayRef<Lanes> vectors) {
+Lanes joined(ReductionKind kind, llvm::ArrayRef<Lanes> vectors) {
   llvm::SmallVector<Lanes> rest(vectors);
   while (rest.size() > 1) {
     for (size_t i = 0; i < rest.size() / 2; ++i)

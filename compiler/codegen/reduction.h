@@ -2,13 +2,17 @@
 #pragma once
 
 #include "compiler/codegen/elements.h"
+#include "runtime/base/reduction_kind.h"
 
 namespace ft::compiler {
 
-/// What changes nothing, in the type of `like`: of "sum", "max" or "min".
-Lanes identityOf(llvm::StringRef kind, Lanes like);
-Lanes combined(llvm::StringRef kind, Lanes a, Lanes b);
+/// "sum", "max" or "min".
+ReductionKind reductionKindOf(llvm::StringRef name);
+
+/// What changes nothing, in the type of `like`.
+Lanes identityOf(ReductionKind kind, Lanes like);
+Lanes combined(ReductionKind kind, Lanes a, Lanes b);
 /// All lanes of vectors, by a fixed tree: neighbouring vectors, then halves.
-Lanes joined(llvm::StringRef kind, llvm::ArrayRef<Lanes> vectors);
+Lanes joined(ReductionKind kind, llvm::ArrayRef<Lanes> vectors);
 
 } // namespace ft::compiler

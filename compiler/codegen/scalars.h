@@ -9,9 +9,9 @@ namespace ft::compiler {
 unsigned memoryBytes(mlir::Type inMemory);
 
 /// The address of element `index` (an i64 value) behind `base`.
-mlir::Value elementAddress(LaneBuilder &b, mlir::Value base, mlir::Value index, mlir::Type element);
+mlir::Value elementAddress(LaneBuilder &b, mlir::Value base, mlir::Value index, DType element);
 
-Lanes loadScalar(LaneBuilder &b, mlir::Value address, mlir::Type element);
-void storeScalar(Lanes value, mlir::Value address, mlir::Type element);
+Lanes loadScalar(LaneBuilder &b, mlir::Value address, DType element);
+void storeScalar(Lanes value, mlir::Value address, DType element);
 
 } // namespace ft::compiler

@@ -29,9 +29,6 @@ LogicalResult checkTypes(Operation *op, TypeRange types, StringRef what) {
 }
 
 LogicalResult checkOp(Operation &op) {
-  if (auto random = dyn_cast<mlir::ft::RandomOpInterface>(op); random && random.getRng())
-    return op.emitOpError(
-        "draws random numbers, which all calls of a composite would share; put it beside the call");
   bool computes =
       isa<mlir::ft::KernelOpInterface, mlir::ft::CompositeOpInterface>(op) && isMemoryEffectFree(&op);
   if (!computes)
@@ -88,6 +85,8 @@ private:
   };
 
   LogicalResult checkCall(CallOp call) {
+    if (call.getStreams())
+      return call.emitOpError("has streams, which the compiler numbers; leave them out");
     func::FuncOp callee = mlir::ft::calleeOf(call);
     if (path.contains(callee))
       return call.emitOpError() << "calls @" << callee.getSymName()

@@ -31,7 +31,11 @@ public:
     for (auto [argument, operand] : llvm::zip_equal(body.getArguments(), call.getInputs()))
       values.map(argument, argument.use_empty() ? operand : inType(argument.getType(), operand));
     for (Operation &op : body.without_terminator()) {
-      if (auto inner = dyn_cast<CallOp>(marked(builder.clone(op, values))))
+      Operation *clone = marked(builder.clone(op, values));
+      if (auto draws = dyn_cast<mlir::ft::RandomOpInterface>(clone))
+        draws.setDrawnStreams(llvm::map_to_vector(
+            draws.getDrawnStreams(), [&](int64_t name) { return call.getStreams()->operator[](name); }));
+      if (auto inner = dyn_cast<CallOp>(clone))
         calls.push_back(inner);
     }
     for (auto [output, value] : llvm::zip_equal(call.getOutputs(), body.getTerminator()->getOperands()))
@@ -103,8 +107,8 @@ private:
     function->setAttr(mlir::ft::kClusterAttr, UnitAttr::get(type.getContext()));
     Block *block = function.addEntryBlock();
     OpBuilder builder = OpBuilder::atBlockEnd(block);
-    auto call =
-        CallOp::create(builder, loc, type.getResults(), name, block->getArguments(), DenseI64ArrayAttr());
+    auto call = CallOp::create(builder, loc, type.getResults(), name, block->getArguments(),
+                               DenseI64ArrayAttr(), DenseI64ArrayAttr());
     func::ReturnOp::create(builder, loc, call.getOutputs());
     symbols.insert(function, end.getInsertionPoint()); // with a number behind its name
     expandCalls(function);

@@ -2,6 +2,7 @@
 // Enters: a model. Leaves: it without ops of CompositeOpInterface. Nothing is refused.
 #include "compiler/composites/passes.h"
 
+#include "compiler/composites/number_draws.h"
 #include "dialects/ft/composites.h"
 
 #include <map>
@@ -30,9 +31,14 @@ public:
 
   void run(CompositeOpInterface op) {
     OpBuilder builder(op);
+    auto draws = dyn_cast<mlir::ft::RandomOpInterface>(op.getOperation());
+    SmallVector<int64_t> streams = draws ? draws.getDrawnStreams() : SmallVector<int64_t>();
+    if (draws) // names in the body
+      draws.setDrawnStreams(llvm::to_vector(llvm::seq<int64_t>(0, streams.size())));
     auto name = FlatSymbolRefAttr::get(functionOf(op).getSymNameAttr());
     auto call = CallOp::create(builder, op->getLoc(), op->getResultTypes(), name, op->getOperands(),
-                               DenseI64ArrayAttr());
+                               DenseI64ArrayAttr(), DenseI64ArrayAttr());
+    call.setDrawnStreams(streams);
     call->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     op->replaceAllUsesWith(call.getOutputs());
     op->erase();
@@ -84,6 +90,7 @@ struct OutlineCompositesPass : impl::OutlineCompositesPassBase<OutlineComposites
     Outliner outliner(getOperation());
     for (CompositeOpInterface op : ops)
       outliner.run(op);
+    numberDraws(getOperation());
   }
 };
 

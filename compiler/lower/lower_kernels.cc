@@ -53,8 +53,12 @@ SmallVector<NamedAttribute> kernelAttributes(Operation *op) {
   ArrayRef<StringRef> optional = kernel ? kernel.getOptionalAttributes() : ArrayRef<StringRef>();
   SmallVector<NamedAttribute> result;
   // All else follows from the body.
-  if (auto cluster = dyn_cast<ClusterOp>(op))
-    return {builder.getNamedAttr("body", cluster.getBodyAttr())};
+  if (auto cluster = dyn_cast<ClusterOp>(op)) {
+    result.push_back(builder.getNamedAttr("body", cluster.getBodyAttr()));
+    if (DenseI64ArrayAttr streams = cluster.getStreamsAttr())
+      result.push_back(builder.getNamedAttr("streams", streams));
+    return result;
+  }
   for (StringAttr name : op->getName().getAttributeNames()) {
     if (name.getValue() == "operandSegmentSizes")
       continue;

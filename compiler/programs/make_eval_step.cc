@@ -3,6 +3,7 @@
 // Enters: @forward(inputs) -> loss, named outputs. Leaves: it without outputs and what only they need, and
 // @eval_step(inputs) -> {loss * n, n} and the same of each output. Refused: no @forward.
 #include "compiler/programs/passes.h"
+#include "dialects/ft/composites.h"
 #include "dialects/ft/signature.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -14,14 +15,46 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::CallOp;
 using mlir::ft::InputOp;
 using mlir::ft::IotaOp;
 using mlir::ft::LossCountOp;
 using mlir::ft::RandomOpInterface;
 
+// Composites with dropout in them have a variant without.
+class DropoutRemover {
+public:
+  explicit DropoutRemover(ModuleOp module) : symbols(module) {}
+
+  void removeFrom(func::FuncOp function) {
+    for (auto op : llvm::make_early_inc_range(function.getOps<RandomOpInterface>())) {
+      if (!op.hasDropout())
+        continue;
+      if (auto call = dyn_cast<CallOp>(op.getOperation()))
+        call.setCallee(variantOf(mlir::ft::calleeOf(call)).getSymName());
+      else
+        op.removeDropout();
+    }
+  }
+
+private:
+  func::FuncOp variantOf(func::FuncOp composite) {
+    func::FuncOp &variant = variants[composite];
+    if (variant)
+      return variant;
+    func::FuncOp clone = composite.clone();
+    clone.setSymName((composite.getSymName() + ".eval").str());
+    symbols.insert(clone);
+    removeFrom(clone);
+    return variants[composite] = clone;
+  }
+
+  SymbolTable symbols;
+  llvm::DenseMap<Operation *, func::FuncOp> variants;
+};
+
 void removeDropout(func::FuncOp function) {
-  for (auto op : llvm::make_early_inc_range(function.getOps<RandomOpInterface>()))
-    op.removeDropout();
+  DropoutRemover(function->getParentOfType<ModuleOp>()).removeFrom(function);
   for (InputOp input : llvm::make_early_inc_range(function.getOps<InputOp>()))
     if (input->use_empty())
       input.erase();

@@ -33,6 +33,12 @@ LogicalResult ClusterOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (body.getArgumentTypes() != getOperandTypes() || body.getResultTypes() != getResultTypes())
     return emitOpError() << "has other types than " << getBodyAttr() << ", which is "
                          << body.getFunctionType();
+  int64_t draws = 0;
+  for (auto bits : body.getOps<RandomBitsOp>())
+    draws = std::max<int64_t>(draws, bits.getStream() + 1);
+  if (draws != static_cast<int64_t>(getStreams().value_or(ArrayRef<int64_t>()).size()))
+    return emitOpError() << "has " << getStreams().value_or(ArrayRef<int64_t>()).size() << " streams; "
+                         << getBodyAttr() << " draws from " << draws;
   return success();
 }
 

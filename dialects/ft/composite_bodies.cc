@@ -2,6 +2,8 @@
 #include "dialects/ft/elementwise.h"
 #include "dialects/ft/verify.h"
 
+#include <cmath>
+
 namespace mlir::ft {
 namespace {
 
@@ -30,6 +32,10 @@ public:
 
   template <typename ConcreteOp> Value map(ValueRange operands, ArrayRef<double> parameters = {}) {
     return ConcreteOp::create(builder, loc, operands, parameters);
+  }
+  Value constant(double number) {
+    auto type = RankedTensorType::get({}, builder.getF32Type());
+    return FillOp::create(builder, loc, type, builder.getF64FloatAttr(number));
   }
 
   Value reshape(Value x, ArrayRef<int64_t> dims) {
@@ -116,6 +122,25 @@ SmallVector<Value> GeluOp::buildBody(OpBuilder &builder, ValueRange operands) {
 SmallVector<Value> SwigluOp::buildBody(OpBuilder &builder, ValueRange operands) {
   Body body(builder, getLoc());
   return {body.map<MulOp>({body.map<SiluOp>(operands[0]), operands[1]})};
+}
+
+LogicalResult DropoutOp::verify() {
+  if (failed(verify::dropoutRate(*this, getRate())))
+    return failure();
+  return verify::randomState(*this, getRng());
+}
+
+// Numbers of 24 bits and their bound are exact in f32.
+SmallVector<Value> DropoutOp::buildBody(OpBuilder &builder, ValueRange operands) {
+  Body body(builder, getLoc());
+  Value x = operands[0];
+  double rate = getRate().convertToDouble(), bound = std::ceil(rate * 0x1p24) * 0x1p-24;
+  auto integers = tensor(x).clone(builder.getI32Type());
+  Value bits = RandomBitsOp::create(builder, getLoc(), integers, operands[1], getStream());
+  Value upper = body.map<RemainderOp>(body.map<FloorDivOp>(bits, 0x1p8), 0x1p24);
+  Value u = body.map<ScaleOp>(ConvertOp::create(builder, getLoc(), tensor(x), upper).getResult(), 0x1p-24);
+  Value keep = body.map<GeOp>({u, body.constant(bound)});
+  return {body.map<SelectOp>({keep, body.map<ScaleOp>(x, 1 / (1 - rate)), body.constant(0)})};
 }
 
 LogicalResult SoftmaxOp::verify() {

@@ -5,19 +5,21 @@
 
 include "dialects/ft/op_base.td"
 
-def Ft_CallOp : Ft_ComputeOp<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, Precision],
+def Ft_CallOp : Ft_ComputeOp<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, RandomCall, Precision],
                              ["getKernelName", "getWorkspaceBytes", "isCheapToRecompute", "getOpClass"], ["getFlops", "getModelFlops", "getBytes"]> {
   let summary = "A composite: what a function of the module computes, as one op";
   let description = [{
     `callee` is a private function with the attribute `ft.composite`, whose floats are all f32. It computes in f32 whatever the precision: operands are
     widened, results rounded once. Its derivative is a composite too, made once for all calls, that computes what it needs of the
     callee's values again; so of a call only operands that the derivative reads are kept for backward. `parameter_grads` are the numbers of results that
-    are gradients of parameters, rounded to the type in which those are reduced; set by the compiler.
+    are gradients of parameters, rounded to the type in which those are reduced; `streams` are those of the generator for what the callee calls its
+    streams 0, 1, ...; both are set by the compiler.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Ft_Tensor>:$inputs, OptionalAttr<DenseI64ArrayAttr>:$parameter_grads);
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Ft_Tensor>:$inputs, OptionalAttr<DenseI64ArrayAttr>:$parameter_grads,
+                       OptionalAttr<DenseI64ArrayAttr>:$streams);
   let results = (outs Variadic<Ft_Tensor>:$outputs);
   let assemblyFormat = [{
-    $callee `(` $inputs `)` (`parameter_grads` $parameter_grads^)? attr-dict `:` functional-type($inputs, $outputs)
+    $callee `(` $inputs `)` (`parameter_grads` $parameter_grads^)? (`streams` $streams^)? attr-dict `:` functional-type($inputs, $outputs)
   }];
 }
 
@@ -72,6 +74,18 @@ def Ft_SwigluOp : Ft_Composite<"swiglu", [CheapToRecompute, OfMlp, AllTypesMatch
   let arguments = (ins Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$gate `,` $up attr-dict `:` type($gate)";
+}
+
+def Ft_DropoutOp : Ft_Composite<"dropout", [CheapToRecompute, RandomDropout, AllTypesMatch<["x", "result"]>]> {
+  let summary = "x with each element zeroed with probability rate, the others divided by 1 - rate";
+  let description = [{
+    An element is kept when u >= rate, u the upper 24 bits of its ft.random_bits of this stream over 2^24. Nothing is stored: the gradient draws
+    the same numbers, and so does computing again. Evaluation leaves it out.
+  }];
+  let arguments = (ins Ft_FloatTensor:$x, Ft_Tensor:$rng, F64Attr:$rate, I64Attr:$stream);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $rng `rate` custom<Real>($rate) `stream` $stream attr-dict `:` type($x) `,` type($rng)";
+  let hasVerifier = 1;
 }
 
 #endif // FT_COMPOSITE_OPS

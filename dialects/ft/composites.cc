@@ -84,6 +84,19 @@ LogicalResult CallOp::verify() {
   return success();
 }
 
+SmallVector<int64_t> CallOp::getDrawnStreams() {
+  return SmallVector<int64_t>(getStreams().value_or(ArrayRef<int64_t>()));
+}
+
+void CallOp::setDrawnStreams(ArrayRef<int64_t> streams) {
+  setStreamsAttr(streams.empty() ? DenseI64ArrayAttr() : Builder(getContext()).getDenseI64ArrayAttr(streams));
+}
+
+bool CallOp::hasDropout() {
+  return llvm::any_of(calleeOf(*this).getOps<RandomOpInterface>(),
+                      [](RandomOpInterface op) { return op.hasDropout(); });
+}
+
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   func::FuncOp callee = verify::function(*this, symbols, getCalleeAttr());
   if (!callee)
@@ -145,8 +158,9 @@ bool CallOp::isCheapToRecompute() {
   func::FuncOp callee = calleeOf(*this);
   if (OriginAttr origin = originOf(callee))
     return OperationName(origin.getOp(), getContext()).hasTrait<CheapToRecompute>();
-  return callee && llvm::all_of(callee.getOps<KernelOpInterface>(),
-                                [](KernelOpInterface op) { return op.isCheapToRecompute(); });
+  return callee && llvm::all_of(callee.getOps<KernelOpInterface>(), [](KernelOpInterface op) {
+           return isa<FillOp>(op) || op.isCheapToRecompute();
+         });
 }
 
 } // namespace mlir::ft

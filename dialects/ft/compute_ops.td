@@ -97,21 +97,10 @@ def Ft_RopeOp : Ft_ComputeOp<"rope", [Differentiable, CheapToRecompute, AllTypes
   let assemblyFormat = "$x `heads` $heads `base` custom<Real>($base) (`inverse` $inverse^)? attr-dict `:` type($x)";
 }
 
-def Ft_DropoutOp : Ft_ComputeOp<"dropout", [Differentiable, CheapToRecompute, Random, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
-  let summary = "x with each element zeroed with probability rate, the others divided by 1 - rate";
-  let description = [{
-    Element i of rank r is kept when u >= rate, u uniform from Philox with stream `stream` at micro-step rng[1], element
-    r * elements + i. Nothing is stored: the gradient draws the same numbers, and so does computing again.
-  }];
-  let arguments = (ins Ft_FloatTensor:$x, Ft_Tensor:$rng, F64Attr:$rate, I64Attr:$stream);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$x `,` $rng `rate` custom<Real>($rate) `stream` $stream attr-dict `:` type($x) `,` type($rng)";
-}
-
 // Attention and its gradients; `operandFormat` is how operands are written. What is said of keys, scores and probabilities is optional and,
 // where it is absent, no attribute of the kernel.
 class Ft_AnyAttentionOp<string mnemonic, list<Trait> traits, dag operands, dag outs, string operandFormat>
-    : Ft_ComputeOp<mnemonic, !listconcat([AttrSizedOperandSegments], traits), ["getWorkspaceBytes", "getOptionalAttributes"],
+    : Ft_ComputeOp<mnemonic, !listconcat([AttrSizedOperandSegments, RandomDropout], traits), ["getWorkspaceBytes", "getOptionalAttributes"],
                    ["getFlops", "getModelFlops"]> {
   let arguments = !con(operands, (ins Optional<Ft_TokenTensor>:$lengths, Optional<Ft_TokenTensor>:$segments, Optional<Ft_Tensor>:$rng,
                                   I64Attr:$heads, I64Attr:$kv_heads, UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
@@ -123,7 +112,7 @@ class Ft_AnyAttentionOp<string mnemonic, list<Trait> traits, dag operands, dag o
                        " (`softcap` $softcap^)? (`alibi` $alibi^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_AttentionOp : Ft_AnyAttentionOp<"attention", [Differentiable, Precision, OfAttention, Random],
+def Ft_AttentionOp : Ft_AnyAttentionOp<"attention", [Differentiable, Precision, OfAttention],
     (ins Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v), (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse), "$q `,` $k `,` $v"> {
   let summary = "softmax(scores) v per head; the scores, by default q k^T / sqrt(head size), are never held whole";
   let description = [{
@@ -157,7 +146,7 @@ def Ft_AttentionGradOp : Ft_AnyAttentionOp<"attention_grad", [],
   let summary = "Gradients of attention; the probabilities are computed again by tiles";
 }
 
-def Ft_QkvAttentionOp : Ft_AnyAttentionOp<"qkv_attention", [Differentiable, Precision, OfAttention, Random],
+def Ft_QkvAttentionOp : Ft_AnyAttentionOp<"qkv_attention", [Differentiable, Precision, OfAttention],
     (ins Ft_FloatTensor:$qkv), (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse), "$qkv"> {
   let summary = "attention of q, k and v that lie side by side in one tensor";
   let description = [{

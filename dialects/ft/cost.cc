@@ -106,8 +106,8 @@ uint64_t MatmulGeluGradOp::getModelFlops() { return 2 * elements(getDx()) * last
 
 // Each of a pair: two products and a sum.
 uint64_t RopeOp::getFlops() { return 3 * elements(getX()); }
-// Comparison, product.
-uint64_t DropoutOp::getFlops() { return 2 * elements(getX()); }
+// Of ten rounds for four words, in operations of an element.
+uint64_t RandomBitsOp::getFlops() { return 16 * elements(getResult()); }
 
 // Two matrix products over the pairs; the softmax is left out, as it is everywhere in the literature.
 uint64_t AttentionOp::getFlops() { return 2 * 2 * attentionPairs(*this); }

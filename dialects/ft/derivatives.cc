@@ -127,14 +127,6 @@ Gradients MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, Ar
   return gradients;
 }
 
-// The same mask.
-Gradients DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                   ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  return {DropoutOp::create(builder, getLoc(), getX().getType(), resultGrads[0], getRng(), getRateAttr(),
-                            getStreamAttr()),
-          Value()};
-}
-
 //===----------------------------------------------------------------------===//
 // Position, attention
 //===----------------------------------------------------------------------===//

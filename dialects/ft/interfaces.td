@@ -42,12 +42,15 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
 
 def RandomOpInterface : OpInterface<"RandomOpInterface"> {
   let description = [{
-    The op may draw random numbers.
+    The op may draw random numbers, from streams of the generator. In a composite streams are named 0, 1, ..., and every call says which they are.
   }];
   let cppNamespace = "::mlir::ft";
   let methods = [
-    InterfaceMethod<"What it draws from: seed, micro-step, rank; null where it draws nothing.", "::mlir::Value", "getRng", (ins)>,
-    InterfaceMethod<"Evaluation: takes dropout out of the graph, and the op with it where it does nothing else.", "void", "removeDropout", (ins)>
+    InterfaceMethod<"Its streams; none where it draws nothing.", "::llvm::SmallVector<int64_t>", "getDrawnStreams", (ins)>,
+    InterfaceMethod<"Other ones, as many.", "void", "setDrawnStreams", (ins "::llvm::ArrayRef<int64_t>":$streams)>,
+    InterfaceMethod<"It drops elements, which evaluation does not.", "bool", "hasDropout", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"Takes dropout out of an op that has it, and the op out of the graph where it does nothing else; not out of what it calls.", "void",
+      "removeDropout", (ins), "", [{}]>
   ];
 }
 

@@ -153,32 +153,6 @@ uint64_t LossCountOp::getWorkspaceBytes(DeviceClass device) {
 }
 
 //===----------------------------------------------------------------------===//
-// Evaluation
-//===----------------------------------------------------------------------===//
-
-void DropoutOp::removeDropout() {
-  replaceAllUsesWith(getX());
-  erase();
-}
-
-namespace {
-
-template <typename Attention> void removeAttentionDropout(Attention op) {
-  op.getRngMutable().clear();
-  op.removeRateAttr();
-  op.removeStreamAttr();
-}
-
-} // namespace
-
-// Its samples are no dropout.
-void SampleBitsOp::removeDropout() {}
-
-void AttentionOp::removeDropout() { removeAttentionDropout(*this); }
-
-void QkvAttentionOp::removeDropout() { removeAttentionDropout(*this); }
-
-//===----------------------------------------------------------------------===//
 // Results that accumulate into an operand's buffer
 //===----------------------------------------------------------------------===//
 
@@ -199,8 +173,6 @@ Value HealthOp::getTiedOperand(unsigned) { return getAcc(); }
 //===----------------------------------------------------------------------===//
 
 Value RopeOp::getReusableOperand(unsigned) { return getX(); }
-
-Value DropoutOp::getReusableOperand(unsigned) { return getX(); }
 
 Value CrossEntropyGradOp::getReusableOperand(unsigned) { return getLogits(); }
 

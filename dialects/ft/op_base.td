@@ -38,6 +38,10 @@ def OfNorms : NativeOpTrait<"OfNorms"> { let cppNamespace = "::mlir::ft"; }
 
 // May draw random numbers.
 def Random : DeclareOpInterfaceMethods<RandomOpInterface>;
+// As what it calls does.
+def RandomCall : DeclareOpInterfaceMethods<RandomOpInterface, ["hasDropout"]>;
+// May drop elements with them.
+def RandomDropout : DeclareOpInterfaceMethods<RandomOpInterface, ["hasDropout", "removeDropout"]>;
 
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 

@@ -212,6 +212,19 @@ Gradients PadOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, Array
 ElementRole PadOp::getElementRole(unsigned) { return ElementRole::Sum; }
 
 //===----------------------------------------------------------------------===//
+// random_bits
+//===----------------------------------------------------------------------===//
+
+LogicalResult RandomBitsOp::verify() {
+  if (failed(verify::randomState(*this, getRng())))
+    return failure();
+  auto result = dyn_cast<RankedTensorType>(getResult().getType());
+  if (result && result.hasStaticShape() && result.getElementType().isInteger(32))
+    return success();
+  return emitOpError() << "gives " << getResult().getType() << "; expected a static tensor of i32";
+}
+
+//===----------------------------------------------------------------------===//
 // reduce
 //===----------------------------------------------------------------------===//
 

@@ -60,11 +60,22 @@ def Ft_PadOp : Ft_Primitive<"pad", [MovesElements]> {
   let hasFolder = 1;
 }
 
+def Ft_RandomBitsOp : Ft_ComputeOp<"random_bits", [CheapToRecompute, Random]> {
+  let summary = "32 random bits for each element";
+  let description = [{
+    Element i of rank r has the word of Philox 4x32-10 with seed rng[0], stream `stream`, micro-step rng[1] and element r * elements + i, so what is
+    drawn depends on neither order nor cuts, and computing again draws the same. In a composite `stream` is a name of its own: each call has other numbers.
+    For u in [0, 1), of 24 bits: ft.floor_div by 256, ft.remainder by 2^24, ft.convert, ft.scale by 2^-24.
+  }];
+  let arguments = (ins Ft_Tensor:$rng, I64Attr:$stream);
+  let results = (outs Ft_Tensor:$result);
+  let assemblyFormat = "$rng `stream` $stream attr-dict `:` type($rng) `->` type($result)";
+}
+
 def Ft_ReduceOp : Ft_Primitive<"reduce", [], [], ["getFlops"]> {
   let summary = "The sum, the maximum or the minimum over the dimensions `dims`, which the result lacks";
   let description = [{
-    `kind` is "sum", "max" or "min"; `dims` are ascending. Sums over the last dimension, or over all but the last, are in f32 on 64 lanes that a tree joins; others are in
-    f64, and rounded to f32. Both are rounded from there to the type. A maximum is NaN where an element is; its
+    `kind` is "sum", "max" or "min"; `dims` are ascending. Sums are in f32 on 64 lanes that a tree joins, and rounded from there to the type. A maximum is NaN where an element is; its
     gradient is shared by the elements that have it (torch.amax).
   }];
   let arguments = (ins Ft_Tensor:$x, StrAttr:$kind, DenseI64ArrayAttr:$dims);

@@ -1,5 +1,7 @@
 #include "dialects/ft/verify.h"
 
+#include "runtime/base/cluster_op.h"
+
 namespace mlir::ft::verify {
 
 LogicalResult rank(Operation *op, llvm::StringRef name, Value value, int64_t rank, llvm::StringRef form) {
@@ -48,19 +50,18 @@ LogicalResult isF32(Operation *op, llvm::StringRef name, Value value) {
   return op->emitOpError() << name << " has elements of type " << element << "; expected f32";
 }
 
-LogicalResult rng(Operation *op, Value value) {
-  auto expected = RankedTensorType::get({3}, IntegerType::get(op->getContext(), 64));
-  if (value.getType() == expected)
-    return success();
-  return op->emitOpError() << "rng is " << value.getType() << "; expected " << expected
-                           << ": seed, step, rank";
-}
-
 LogicalResult dropoutRate(Operation *op, const llvm::APFloat &rate) {
   double probability = rate.convertToDouble();
   if (probability >= 0 && probability < 1)
     return success();
   return op->emitOpError() << "rate is " << probability << "; expected 0 or more, below 1";
+}
+
+LogicalResult randomState(Operation *op, Value rng) {
+  auto expected = RankedTensorType::get({::ft::kRandomStateNumbers}, IntegerType::get(op->getContext(), 64));
+  if (rng.getType() == expected)
+    return success();
+  return op->emitOpError() << "rng is " << rng.getType() << "; expected " << expected << ": seed, step, rank";
 }
 
 LogicalResult scaler(Operation *op, Value value) {

@@ -29,11 +29,11 @@ LogicalResult sameElementType(Operation *op, llvm::StringRef name, Value value, 
 // Any shape, f32.
 LogicalResult isF32(Operation *op, llvm::StringRef name, Value value);
 
-// Seed, micro-step, rank: what random numbers are drawn from.
-LogicalResult rng(Operation *op, Value value);
-
 // A probability of dropout.
 LogicalResult dropoutRate(Operation *op, const llvm::APFloat &rate);
+
+// The state of the generator of random numbers.
+LogicalResult randomState(Operation *op, Value rng);
 
 // The state of loss scaling.
 LogicalResult scaler(Operation *op, Value value);

@@ -99,9 +99,9 @@ template <typename Attention> LogicalResult verifyOptions(Attention op) {
   bool drops = op.getRate().has_value();
   if (drops != static_cast<bool>(op.getRng()) || drops != op.getStream().has_value())
     return op.emitOpError() << "has only some of dropout, rng and stream; expected all of them or none";
-  return drops
-             ? failure(failed(verify::dropoutRate(op, *op.getRate())) || failed(verify::rng(op, op.getRng())))
-             : success();
+  return drops ? failure(failed(verify::dropoutRate(op, *op.getRate())) ||
+                         failed(verify::randomState(op, op.getRng())))
+               : success();
 }
 
 } // namespace

@@ -98,16 +98,10 @@ LogicalResult LinearCrossEntropyLossGradOp::verify() {
   return verifyLinearGradients(*this, getX(), getWeight(), getAcc(), getDx(), getDweight());
 }
 
-LogicalResult DropoutOp::verify() {
-  if (failed(verify::dropoutRate(*this, getRate())))
-    return failure();
-  return verify::rng(*this, getRng());
-}
-
 LogicalResult SampleBitsOp::verify() {
   if (failed(verifyBits(*this, getLogits())))
     return failure();
-  if (failed(verify::rng(*this, getRng())))
+  if (failed(verify::randomState(*this, getRng())))
     return failure();
   return verify::shapeIs(*this, "index", getIndex(), verify::shape(getLogits()).drop_back(),
                          "the positions of logits");

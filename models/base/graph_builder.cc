@@ -140,7 +140,7 @@ Value GraphBuilder::composite(llvm::StringRef name, mlir::ValueRange operands,
     layer = outside;
   }
   return create<mlir::ft::CallOp>(function.getFunctionType().getResults(), function.getSymName(), operands,
-                                  mlir::DenseI64ArrayAttr())
+                                  mlir::DenseI64ArrayAttr(), mlir::DenseI64ArrayAttr())
       .getResult(0);
 }
 

@@ -1,10 +1,13 @@
 // A cluster: ops that run as one kernel, over a space of rows and columns.
 //
-// A body is a list of values. The first are its inputs, the others are what its ops make, one each. At a
-// place (row, column) of the space an input is its element (row % rows, column), or (row % rows) where it has
-// no columns; an op works on the values of its operands at that place. A reduction over the columns has one
-// value for a row. So every value can be computed anywhere, and nothing but inputs and outputs need be in
-// memory.
+// A body is a list of values. The first are what is read of its inputs, the others are what its ops make, one
+// each. At a place (row, column) of the space a read is one element of its input; an op works on the values
+// of its operands at that place. A reduction over the columns has one value for a row. So every value can be
+// computed anywhere, and nothing but inputs and results need be in memory.
+//
+// Random bits are the words of Philox (philox.h) with the seed and the micro-step of the state, elements
+// numbered as rank * elements of the draw + the element of the place, and the stream that an instruction has
+// for the draw: bodies that differ in streams alone are one.
 //
 // Every value is rounded to its type where it is made. Sums and extremes over the columns of a row are taken
 // by 64 lanes: lane i combines columns i, i + 64 ... in order, beginning with what changes nothing; then
@@ -26,48 +29,79 @@
 namespace ft {
 
 struct ClusterBody {
-  // Elements in f32, bf16, f16, i32 or truth values (kU8).
-  struct Input {
+  // Which element of a tensor belongs to a place of the space:
+  //   begin + sum over steps of (row / every % extent) * stride + column * column_stride
+  struct Place {
+    struct Step {
+      int64_t every = 1, extent = 1, stride = 1;
+      bool operator==(const Step&) const = default;
+    };
+    int64_t begin = 0;
+    std::vector<Step> steps = {};
+    int64_t column_stride = 0;  // 0: one element for all columns
+
+    int64_t RowBegin(int64_t row) const;
+    bool operator==(const Place&) const = default;
+  };
+  // A tensor of f32, bf16, f16, i32, i64 or truth values (kU8).
+  struct Buffer {
     DType dtype = DType::kF32;
-    int64_t rows = 1;      // divides those of the space
-    bool columns = false;  // an element for each column, or one
+    int64_t elements = 1;
+    bool state = false;  // of a generator: seed, micro-step, rank, from which random bits are drawn
+    bool operator==(const Buffer&) const = default;
+  };
+  struct Read {
+    uint32_t input = 0;
+    Place place = {};
   };
   struct Op {
     using Kind = ClusterOpKind;
     Kind kind = Kind::kElementwise;
     Elementwise function = Elementwise::kAdd;
     ReductionKind reduction = ReductionKind::kSum;
-    std::vector<uint32_t> operands;  // values before this one
-    std::vector<double> parameters;
+    std::vector<uint32_t> operands =
+        {};  // values before this one; of random bits the input that is the state
+    std::vector<double> parameters = {};
     DType dtype = DType::kF32;
+    // Of random bits: which draw of the body they are, of how many elements, and which a place has.
+    uint32_t draw = 0;
+    int64_t elements = 0;
+    Place place = {};
   };
   struct Output {
     uint32_t value = 0;
-    DType dtype = DType::kF32;
-    bool columns = false;    // written for each column, or once a row
-    bool over_rows = false;  // one row: `reduction` of all
+    uint32_t result = 0;
+    Place place = {};
+    bool over_rows = false;  // `reduction` of all rows, an element for each column
     ReductionKind reduction = ReductionKind::kSum;
   };
 
   int64_t rows = 1, columns = 1;
-  int64_t last_columns = 1;  // of the last row; others have `columns`
-  std::vector<Input> inputs;
+  int64_t last_columns = 1;  // of the last row; others have `columns`, and so has it but in flat bodies
+  std::vector<Buffer> inputs;
+  std::vector<Read> reads;
   std::vector<Op> ops;
   std::vector<Output> outputs;
+  std::vector<Buffer> results;
 
-  size_t values() const { return inputs.size() + ops.size(); }
+  size_t values() const { return reads.size() + ops.size(); }
   DType dtype(size_t value) const {
-    return value < inputs.size() ? inputs[value].dtype : ops[value - inputs.size()].dtype;
+    return value < reads.size() ? inputs[reads[value].input].dtype : ops[value - reads.size()].dtype;
   }
-  // Of an input or an output in memory.
-  int64_t Elements(int64_t of_rows, bool of_columns) const {
-    if (!of_columns) return of_rows;
-    return of_rows == rows ? (rows - 1) * columns + last_columns : of_rows * columns;
-  }
+  int64_t elements() const { return (rows - 1) * columns + last_columns; }
+  // One element for each place, in the order of rows.
+  Place Whole() const { return {.steps = {{1, rows, columns}}, .column_stride = 1}; }
+  // Rows and columns mean nothing: elements one by one, in rows of 64 (the last one may be shorter).
+  bool IsFlat() const;
+  // Streams that an instruction has to name.
+  uint32_t Draws() const;
   // Rows whose outputs over rows are combined first, by the shape alone: there are at most 64 such blocks.
   int64_t BlockRows() const;
   int64_t Blocks() const { return (rows + BlockRows() - 1) / BlockRows(); }
-  // Of the partial results of an output over rows: for each block a row of 4-byte numbers.
+  bool HasPartials() const;
+  // Of the partial results of an output over rows: for each block a row of numbers, of 8 bytes where any is
+  // i64.
+  int64_t PartialWordBytes() const;
   int64_t PartialBytesEach() const;
   // Where in the workspace those of each such output lie, of `each` bytes, and behind the last the bytes of
   // all. Multiples of 64 bytes.
@@ -102,9 +136,8 @@ struct Cluster {
 // Says what is wrong with a body that cannot be run.
 absl::Status CheckClusterBody(const ClusterBody& body);
 
-// Whether an output may be where an input is: then an element is read where, and before, it is written.
-bool MayTakePlaceOf(const ClusterBody& body, const ClusterBody::Input& input,
-                    const ClusterBody::Output& output);
+// Whether a result may be where an input is: then an element is read where, and before, it is written.
+bool MayTakePlaceOf(const ClusterBody& body, uint32_t input, uint32_t result);
 
 // Whether each value has columns of its own, or one number for a row: by value.
 std::vector<bool> HasColumns(const ClusterBody& body);

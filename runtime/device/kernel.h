@@ -17,10 +17,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "runtime/base/cluster.h"
 #include "runtime/base/dtype.h"
 
 namespace ft {
+
+struct Cluster;  // runtime/base/cluster.h
 
 inline constexpr int kMaxRank = 8;
 

@@ -16,19 +16,23 @@ namespace {
 absl::Status CheckBody(const UpdateOperands& o) {
   const ClusterBody& body = o.body;
   FT_RETURN_IF_ERROR(CheckClusterBody(body));
-  if (body.rows * body.columns != kBlockElements || body.last_columns != body.columns)
-    return absl::InvalidArgumentError(fmt::format("its body is not one of {} elements", kBlockElements));
-  const auto is_whole = [&](bool columns, int64_t rows) { return columns && rows == body.rows; };
-  for (size_t i = 0; i < body.inputs.size(); ++i) {
-    const ClusterBody::Input& input = body.inputs[i];
-    if (i < o.in.size() ? !is_whole(input.columns, input.rows) || input.dtype != o.in[i].dtype
-                        : input.columns || input.rows != 1 || input.dtype != DType::kF32)
+  if (body.elements() != kBlockElements || body.last_columns != body.columns || !body.IsFlat())
+    return absl::InvalidArgumentError(
+        fmt::format("its body is not one of {} elements, one by one", kBlockElements));
+  const auto is_other = [](const ClusterBody::Buffer& buffer, DType dtype, int64_t elements) {
+    return buffer.state || buffer.dtype != dtype || buffer.elements != elements;
+  };
+  for (size_t i = 0; i < body.inputs.size(); ++i)
+    if (i < o.in.size() ? is_other(body.inputs[i], o.in[i].dtype, kBlockElements)
+                        : is_other(body.inputs[i], DType::kF32, 1))
       return absl::InvalidArgumentError(fmt::format("operand {} of its body is another", i));
-  }
-  for (size_t i = 0; i < body.outputs.size(); ++i) {
-    const ClusterBody::Output& output = body.outputs[i];
+  for (const ClusterBody::Read& read : body.reads)
+    if (read.input < o.in.size() && read.place != body.Whole())
+      return absl::InvalidArgumentError(
+          fmt::format("its body reads one element of operand {} alone", read.input));
+  for (size_t i = 0; i < body.results.size(); ++i) {
     const DType dtype = i == 0 && o.rng != nullptr ? DType::kF32 : o.out[i].dtype;
-    if (output.over_rows || !output.columns || output.dtype != dtype)
+    if (is_other(body.results[i], dtype, kBlockElements))
       return absl::InvalidArgumentError(fmt::format("result {} of its body is another", i));
   }
   return absl::OkStatus();
@@ -135,8 +139,11 @@ std::vector<void*> UpdateOperands::Addresses(int64_t at, bool decays) const {
 ClusterBody UpdateOperands::BodyOver(int64_t of_elements) const {
   ClusterBody whole = body;
   whole.rows = of_elements / body.columns;
-  for (ClusterBody::Input& input : whole.inputs)
-    if (input.columns) input.rows = whole.rows;
+  for (size_t i = 0; i < in.size(); ++i) whole.inputs[i].elements = of_elements;
+  for (ClusterBody::Read& read : whole.reads)
+    if (read.input < in.size()) read.place = whole.Whole();
+  for (ClusterBody::Buffer& result : whole.results) result.elements = of_elements;
+  for (ClusterBody::Output& output : whole.outputs) output.place = whole.Whole();
   return whole;
 }
 
@@ -145,10 +152,10 @@ absl::StatusOr<UpdateOperands> ReadUpdateOperands(const KernelOperands& operands
   if (attributes.cluster() == nullptr) return absl::InvalidArgumentError("it has no body");
   UpdateOperands o;
   o.body = attributes.cluster()->body;
-  if (operands.in.size() < 2 || operands.out.empty() || operands.out.size() != o.body.outputs.size())
+  if (operands.in.size() < 2 || operands.out.empty() || operands.out.size() != o.body.results.size())
     return absl::InvalidArgumentError(fmt::format("it has {} operands and {} results, its body {} results",
                                                   operands.in.size(), operands.out.size(),
-                                                  o.body.outputs.size()));
+                                                  o.body.results.size()));
   o.elements = operands.in[0].elements();
   o.in = {operands.in[0]};
   o.out = operands.out;

@@ -22,7 +22,7 @@ struct UpdateRun {
 
 struct UpdateOperands {
   ClusterBody body;  // of one block
-  // Inputs and outputs of the body that have elements: gradient, parameter, states; parameter, states and,
+  // Inputs and results of the body that have elements: gradient, parameter, states; parameter, states and,
   // where the plan has one, a copy of the parameter in 16 bits.
   std::vector<Tensor> in, out;
   const float* scalars = nullptr;  // the other inputs: without and with weight decay
@@ -32,7 +32,7 @@ struct UpdateOperands {
   int64_t elements = 0;  // of the slice
   std::vector<UpdateRun> runs;
 
-  size_t num_addresses() const { return body.inputs.size() + body.outputs.size(); }
+  size_t num_addresses() const { return body.inputs.size() + body.results.size(); }
   // Those of the body at element `at` of the slice, in its order.
   void SetAddresses(int64_t at, bool decays, void** addresses) const;
   std::vector<void*> Addresses(int64_t at, bool decays) const;

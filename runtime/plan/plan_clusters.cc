@@ -12,9 +12,12 @@ namespace ft {
 namespace {
 
 using Op = ClusterBody::Op;
+using ClusterPlace = ClusterBody::Place;
 
+constexpr uint64_t kMostExtent = uint64_t{1} << 62;
 constexpr std::string_view kReductions[] = {"sum", "max", "min"};  // by ReductionKind
 constexpr std::string_view kReduce = "reduce_";
+constexpr std::string_view kRandomBits = "random_bits";
 
 std::string_view NameOf(ReductionKind kind) { return kReductions[static_cast<int>(kind)]; }
 
@@ -26,6 +29,8 @@ std::string NameOf(const Op& op) {
       return "convert";
     case Op::Kind::kFill:
       return "fill";
+    case Op::Kind::kRandomBits:
+      return std::string(kRandomBits);
     case Op::Kind::kReduce:
       return std::string(kReduce) + std::string(NameOf(op.reduction));
   }
@@ -46,6 +51,10 @@ absl::Status SetName(std::string_view name, Op& op) {
     if (kind.has_value()) op.reduction = *kind;
     return kind.has_value() ? absl::OkStatus() : absl::InvalidArgumentError("unknown reduction");
   }
+  if (name == kRandomBits) {
+    op.kind = Op::Kind::kRandomBits;
+    return absl::OkStatus();
+  }
   if (name == "convert" || name == "fill") {
     op.kind = name == "fill" ? Op::Kind::kFill : Op::Kind::kConvert;
     return absl::OkStatus();
@@ -62,18 +71,54 @@ absl::StatusOr<DType> TypeOf(proto::DType dtype) {
   return static_cast<DType>(dtype);
 }
 
+int64_t BoundedExtent(uint64_t number) { return static_cast<int64_t>(std::min(number, kMostExtent)); }
+
+ClusterPlace PlaceOf(const proto::Cluster::Place& from) {
+  ClusterPlace place = {.begin = BoundedExtent(from.begin()),
+                        .column_stride = BoundedExtent(from.column_stride())};
+  for (const proto::Cluster::Place::Step& step : from.steps())
+    place.steps.push_back(
+        {BoundedExtent(step.every()), BoundedExtent(step.extent()), BoundedExtent(step.stride())});
+  return place;
+}
+
+void SetPlace(const ClusterPlace& place, proto::Cluster::Place& to) {
+  to.set_begin(place.begin);
+  to.set_column_stride(place.column_stride);
+  for (const ClusterPlace::Step& from : place.steps) {
+    proto::Cluster::Place::Step& step = *to.add_steps();
+    step.set_every(from.every);
+    step.set_extent(from.extent);
+    step.set_stride(from.stride);
+  }
+}
+
+absl::StatusOr<ClusterBody::Buffer> BufferOf(const proto::Cluster::Buffer& from) {
+  FT_ASSIGN_OR_RETURN(const DType dtype, TypeOf(from.dtype()));
+  return ClusterBody::Buffer{dtype, BoundedExtent(from.elements()), from.state()};
+}
+
+void SetBuffer(const ClusterBody::Buffer& buffer, proto::Cluster::Buffer& to) {
+  to.set_dtype(static_cast<proto::DType>(buffer.dtype));
+  to.set_elements(buffer.elements);
+  to.set_state(buffer.state);
+}
+
 absl::StatusOr<Op> OpOf(const proto::Cluster::Op& from) {
   Op op;
   FT_RETURN_IF_ERROR(SetName(from.name(), op));
   FT_ASSIGN_OR_RETURN(op.dtype, TypeOf(from.dtype()));
   op.operands.assign(from.operands().begin(), from.operands().end());
   op.parameters.assign(from.parameters().begin(), from.parameters().end());
+  op.draw = from.draw();
+  op.elements = BoundedExtent(from.elements());
+  op.place = PlaceOf(from.place());
   return op;
 }
 
 absl::StatusOr<ClusterBody::Output> OutputOf(const proto::Cluster::Output& from) {
-  ClusterBody::Output output = {.value = from.value(), .columns = from.columns()};
-  FT_ASSIGN_OR_RETURN(output.dtype, TypeOf(from.dtype()));
+  ClusterBody::Output output = {
+      .value = from.value(), .result = from.result(), .place = PlaceOf(from.place())};
   output.over_rows = !from.over_rows().empty();
   if (!output.over_rows) return output;
   const std::optional<ReductionKind> kind = ReductionOf(from.over_rows());
@@ -121,11 +166,12 @@ proto::Cluster ToProto(const ClusterBody& body) {
   cluster.set_rows(body.rows);
   cluster.set_columns(body.columns);
   cluster.set_last_columns(body.last_columns);
-  for (const ClusterBody::Input& input : body.inputs) {
-    proto::Cluster::Input& to = *cluster.add_inputs();
-    to.set_dtype(static_cast<proto::DType>(input.dtype));
-    to.set_rows(input.rows);
-    to.set_columns(input.columns);
+  for (const ClusterBody::Buffer& input : body.inputs) SetBuffer(input, *cluster.add_inputs());
+  for (const ClusterBody::Buffer& result : body.results) SetBuffer(result, *cluster.add_results());
+  for (const ClusterBody::Read& read : body.reads) {
+    proto::Cluster::Read& to = *cluster.add_reads();
+    to.set_input(read.input);
+    SetPlace(read.place, *to.mutable_place());
   }
   for (const Op& op : body.ops) {
     proto::Cluster::Op& to = *cluster.add_ops();
@@ -133,38 +179,45 @@ proto::Cluster ToProto(const ClusterBody& body) {
     to.mutable_operands()->Assign(op.operands.begin(), op.operands.end());
     to.mutable_parameters()->Assign(op.parameters.begin(), op.parameters.end());
     to.set_dtype(static_cast<proto::DType>(op.dtype));
+    if (op.kind != Op::Kind::kRandomBits) continue;
+    to.set_draw(op.draw);
+    to.set_elements(op.elements);
+    SetPlace(op.place, *to.mutable_place());
   }
   for (const ClusterBody::Output& output : body.outputs) {
     proto::Cluster::Output& to = *cluster.add_outputs();
     to.set_value(output.value);
-    to.set_dtype(static_cast<proto::DType>(output.dtype));
-    to.set_columns(output.columns);
+    to.set_result(output.result);
+    SetPlace(output.place, *to.mutable_place());
     if (output.over_rows) to.set_over_rows(std::string(NameOf(output.reduction)));
   }
   return cluster;
 }
 
 absl::StatusOr<ClusterBody> ClusterBodyOf(const proto::Cluster& cluster) {
-  constexpr uint64_t kMost = uint64_t{1} << 62;
   ClusterBody body;
-  if (std::max({cluster.rows(), cluster.columns(), cluster.last_columns()}) > kMost)
+  if (std::max({cluster.rows(), cluster.columns(), cluster.last_columns()}) > kMostExtent)
     return absl::InvalidArgumentError("its space is too large");
-  body.rows = static_cast<int64_t>(cluster.rows());
-  body.columns = static_cast<int64_t>(cluster.columns());
-  body.last_columns = static_cast<int64_t>(cluster.last_columns());
-  for (const proto::Cluster::Input& from : cluster.inputs()) {
-    FT_ASSIGN_OR_RETURN(const DType dtype, TypeOf(from.dtype()));
-    body.inputs.push_back({.dtype = dtype,
-                           .rows = static_cast<int64_t>(std::min(from.rows(), kMost)),
-                           .columns = from.columns()});
+  body.rows = BoundedExtent(cluster.rows());
+  body.columns = BoundedExtent(cluster.columns());
+  body.last_columns = BoundedExtent(cluster.last_columns());
+  for (const proto::Cluster::Buffer& from : cluster.inputs()) {
+    FT_ASSIGN_OR_RETURN(const ClusterBody::Buffer input, BufferOf(from));
+    body.inputs.push_back(input);
   }
+  for (const proto::Cluster::Buffer& from : cluster.results()) {
+    FT_ASSIGN_OR_RETURN(const ClusterBody::Buffer result, BufferOf(from));
+    body.results.push_back(result);
+  }
+  for (const proto::Cluster::Read& from : cluster.reads())
+    body.reads.push_back({from.input(), PlaceOf(from.place())});
   for (const proto::Cluster::Op& from : cluster.ops()) {
     FT_ASSIGN_OR_RETURN(Op op, OpOf(from));
     body.ops.push_back(std::move(op));
   }
   for (const proto::Cluster::Output& from : cluster.outputs()) {
-    FT_ASSIGN_OR_RETURN(const ClusterBody::Output output, OutputOf(from));
-    body.outputs.push_back(output);
+    FT_ASSIGN_OR_RETURN(ClusterBody::Output output, OutputOf(from));
+    body.outputs.push_back(std::move(output));
   }
   FT_RETURN_IF_ERROR(CheckClusterBody(body));
   return body;

@@ -19,16 +19,15 @@ ClusterBody SomeBody() {
   ClusterBody body;
   body.rows = 40;
   body.columns = body.last_columns = 6;
-  body.inputs = {{.dtype = DType::kBF16, .rows = 40, .columns = true}};
-  body.ops = {{.kind = Op::Kind::kReduce,
-               .reduction = ReductionKind::kMax,
-               .operands = {0},
-               .parameters = {},
-               .dtype = DType::kBF16},
-              {.function = Elementwise::kDiv, .operands = {0, 1}, .parameters = {}, .dtype = DType::kF32},
-              {.kind = Op::Kind::kConvert, .operands = {2}, .parameters = {}, .dtype = DType::kBF16}};
-  body.outputs = {{.value = 3, .dtype = DType::kBF16, .columns = true},
-                  {.value = 0, .dtype = DType::kF32, .columns = true, .over_rows = true}};
+  body.inputs = {{DType::kBF16, 240}};
+  body.reads = {{0, body.Whole()}};
+  body.results = {{DType::kBF16, 240}, {DType::kF32, 6}};
+  body.ops = {
+      {.kind = Op::Kind::kReduce, .reduction = ReductionKind::kMax, .operands = {0}, .dtype = DType::kBF16},
+      {.function = Elementwise::kDiv, .operands = {0, 1}, .dtype = DType::kF32},
+      {.kind = Op::Kind::kConvert, .operands = {2}, .dtype = DType::kBF16}};
+  body.outputs = {{.value = 3, .result = 0, .place = body.Whole()},
+                  {.value = 0, .result = 1, .place = {.column_stride = 1}, .over_rows = true}};
   return body;
 }
 
@@ -76,12 +75,34 @@ INSTANTIATE_TEST_SUITE_P(
         ClusterDamage{"RowsOfNothing",
                       [](proto::Cluster& c) {
                         c.set_rows(uint64_t{1} << 40);
-                        c.mutable_inputs(0)->set_rows(1);
+                        c.mutable_reads(0)->mutable_place()->clear_steps();
                         c.mutable_outputs()->DeleteSubrange(0, 1);
+                        c.mutable_outputs(0)->set_result(0);
+                        c.mutable_results()->DeleteSubrange(0, 1);
                       },
                       "no input or output has its rows"},
-        ClusterDamage{"RowsOfInput", [](proto::Cluster& c) { c.mutable_inputs(0)->set_rows(3); },
-                      "do not divide"},
+        ClusterDamage{"BeyondInput",
+                      [](proto::Cluster& c) { c.mutable_reads(0)->mutable_place()->set_begin(1); },
+                      "reaches element 240 of 240"},
+        ClusterDamage{"FarBeyondInput",
+                      [](proto::Cluster& c) {
+                        c.mutable_reads(0)->mutable_place()->mutable_steps(0)->set_stride(~uint64_t{0});
+                      },
+                      "reaches element"},
+        ClusterDamage{
+            "StepOfNothing",
+            [](proto::Cluster& c) { c.mutable_reads(0)->mutable_place()->mutable_steps(0)->set_every(0); },
+            "place is none"},
+        ClusterDamage{"InputOfRead", [](proto::Cluster& c) { c.mutable_reads(0)->set_input(1); },
+                      "input 1 is none"},
+        ClusterDamage{"StateOfOne", [](proto::Cluster& c) { c.mutable_inputs(0)->set_state(true); },
+                      "three i64"},
+        ClusterDamage{"DrawOfNumbers",
+                      [](proto::Cluster& c) {
+                        c.mutable_ops(2)->set_name("random_bits");
+                        c.mutable_ops(2)->set_operands(0, 0);
+                      },
+                      "takes the state of a generator"},
         ClusterDamage{"TypeOfInput", [](proto::Cluster& c) { c.mutable_inputs(0)->set_dtype(proto::F64); },
                       "f64"},
         ClusterDamage{"UnknownType",
@@ -116,9 +137,14 @@ INSTANTIATE_TEST_SUITE_P(
         ClusterDamage{"NoOutput", [](proto::Cluster& c) { c.clear_outputs(); }, "0 outputs"},
         ClusterDamage{"ValueOfOutput", [](proto::Cluster& c) { c.mutable_outputs(0)->set_value(4); },
                       "is none"},
-        ClusterDamage{"TypeOfOutput", [](proto::Cluster& c) { c.mutable_outputs(0)->set_dtype(proto::F32); },
+        ClusterDamage{"TypeOfOutput", [](proto::Cluster& c) { c.mutable_results(0)->set_dtype(proto::F32); },
                       "it has type"},
-        ClusterDamage{"ColumnsOfOutput", [](proto::Cluster& c) { c.mutable_outputs(0)->set_columns(false); },
+        ClusterDamage{"ResultOfOutput", [](proto::Cluster& c) { c.mutable_outputs(0)->set_result(2); },
+                      "result 2 is none"},
+        ClusterDamage{"PartOfResult", [](proto::Cluster& c) { c.mutable_results(0)->set_elements(241); },
+                      "write 240 elements of 241"},
+        ClusterDamage{"ColumnsOfOutput",
+                      [](proto::Cluster& c) { c.mutable_outputs(0)->mutable_place()->set_column_stride(0); },
                       "has columns"}),
     [](const auto& info) { return info.param.name; });
 

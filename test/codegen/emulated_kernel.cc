@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/codegen/cluster_body.h"
 #include "compiler/codegen/ptx/ptx_code.h"
 #include "compiler/codegen/testing/guarded_run.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -41,13 +42,12 @@ EmulatedKernel::EmulatedKernel(EmulatedKernel&&) = default;
 EmulatedKernel::~EmulatedKernel() = default;
 
 llvm::Expected<EmulatedKernel> EmulatedKernel::of(func::FuncOp body, bool watched) {
-  FailureOr<Space> space = Space::of(body);
-  FailureOr<PtxInterface> interface = ptxInterfaceOf(body);
-  if (failed(space) || failed(interface)) return llvm::createStringError("no body of a cluster");
+  FailureOr<ClusterBody> cluster = clusterBodyOf(body);
+  if (failed(cluster)) return llvm::createStringError("no body of a cluster");
   auto machine = makePtxMachine();
   if (!machine) return machine.takeError();
   auto context = std::make_unique<llvm::LLVMContext>();
-  auto module = buildGpuModule(body, *space, **machine, *context);
+  auto module = buildGpuModule(*cluster, **machine, *context);
   if (!module) return module.takeError();
   auto jit = makeJit();
   if (!jit) return jit.takeError();
@@ -57,7 +57,9 @@ llvm::Expected<EmulatedKernel> EmulatedKernel::of(func::FuncOp body, bool watche
   if (llvm::Error error = (*jit)->addIRModule(orc::ThreadSafeModule(std::move(*module), std::move(context))))
     return error;
   EmulatedKernel kernel;
-  kernel.interface_ = std::move(*interface);
+  kernel.interface_ = compiler::ptxInterfaceOf(*cluster);
+  kernel.partials_.assign(cluster->PartialOffsets(0).size() - 1, kernel.interface_.partialBytes);
+  kernel.draws_ = cluster->Draws();
   kernel.code_ = std::move(*jit);
   return kernel;
 }
@@ -95,7 +97,7 @@ std::vector<HostTensor> runEmulated(func::FuncOp body, const std::vector<HostTen
   std::vector<std::string> results[2];
   for (bool descending : {false, true})
     results[descending] =
-        runGuarded(inputs, types, kernel->interface().partialBytes,
+        runGuarded(inputs, types, kernel->partials(), kernel->draws(),
                    [&](void* const* operands) { EXPECT_EQ(kernel->call(operands, descending), ""); });
   EXPECT_EQ(results[0].size(), types.size()) << "wrote beside its results";
   EXPECT_TRUE(results[0] == results[1]) << "the order of threads changes bits";

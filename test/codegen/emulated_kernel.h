@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/ptx_kernel.h"
 #include "compiler/codegen/testing/tensors.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace llvm::orc {
 class LLJIT;
@@ -20,6 +21,9 @@ class EmulatedKernel {
   ~EmulatedKernel();
 
   const PtxInterface& interface() const { return interface_; }
+  // Bytes of each buffer of partial results, and streams.
+  llvm::ArrayRef<int64_t> partials() const { return partials_; }
+  unsigned draws() const { return draws_; }
   // `kernel`, and `combine` if there is one. An empty text, or what went wrong. `descending`: blocks, and
   // threads of a block, the other way round. `spaces`: an elementwise body over so many whole values.
   std::string call(void* const* operands, bool descending, int64_t spaces = 1) const;
@@ -30,6 +34,8 @@ class EmulatedKernel {
   std::string launch(const char* name, const GpuLaunch& launch, void* const* operands) const;
 
   PtxInterface interface_;
+  llvm::SmallVector<int64_t> partials_;
+  unsigned draws_ = 0;
   std::unique_ptr<llvm::orc::LLJIT> code_;
 };
 

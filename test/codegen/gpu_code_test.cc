@@ -226,7 +226,7 @@ TEST_F(GpuCodeTest, LaunchesFollowFromTheShape) {
   ASSERT_TRUE(succeeded(interface));
   EXPECT_EQ(interface->kernel, (GpuLaunch{256, 256, 12288}));
   EXPECT_EQ(interface->combine, (GpuLaunch{12, 256, 0}));
-  EXPECT_EQ(interface->partialBytes, (llvm::SmallVector<int64_t>{256 * 768 * 4, 256 * 768 * 4}));
+  EXPECT_EQ(interface->partialBytes, 256 * 768 * 4);
   interface = ptxInterfaceOf(parse(kSoftmax, {10, 4096}));
   EXPECT_EQ(interface->kernel, (GpuLaunch{10, 128, 2 * 4 * 4}));
   EXPECT_EQ(interface->combine, (GpuLaunch{}));
@@ -253,7 +253,7 @@ TEST_F(GpuCodeTest, ResultsMayTakeThePlaceOfArguments) {
       auto kernel = EmulatedKernel::of(body);
       ASSERT_TRUE(static_cast<bool>(kernel));
       for (const HostTensor& result : expected) memory.push_back(result.toMemory());
-      for (int64_t bytes : kernel->interface().partialBytes) memory.emplace_back(bytes, 1);
+      for (int64_t bytes : kernel->partials()) memory.emplace_back(bytes, 1);
       std::vector<void*> operands;
       for (std::string& bytes : memory) operands.push_back(bytes.data());
       for (size_t i = 0; i < places.size(); ++i) operands[inputs.size() + i] = operands[places[i]];

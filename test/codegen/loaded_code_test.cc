@@ -5,6 +5,7 @@
 #include "compiler/codegen/testing/body_cases.h"
 #include "compiler/codegen/testing/guarded_run.h"
 #include "runtime/backends/cuda/register.h"
+#include "runtime/base/philox.h"
 #include "runtime/plan/plan_clusters.h"
 #include "test/codegen/emulated_kernel.h"
 #include "test/doubles/cuda/reference_products.h"
@@ -64,7 +65,7 @@ class LoadedCodeTest : public CodeTest {
   }
 
   static std::vector<Tensor> tensorsOf(llvm::ArrayRef<RankedTensorType> types,
-                                       llvm::ArrayRef<ClusterBody::Input> like, void* const* addresses) {
+                                       llvm::ArrayRef<ClusterBody::Buffer> like, void* const* addresses) {
     std::vector<Tensor> tensors;
     for (auto [i, type] : llvm::enumerate(types))
       tensors.push_back({addresses[i], like[i].dtype, 1, {type.getNumElements()}});
@@ -109,16 +110,18 @@ TEST_F(LoadedCodeTest, TheCodeOfAPlanIsRunOnceLoaded) {
       const ClusterBody& facts = cluster->body;
       KernelAttributes attributes;
       attributes.SetCluster(cluster);
+      std::vector<int64_t> streams;
+      for (uint32_t draw = 0; draw < facts.Draws(); ++draw)
+        streams.push_back(streamOf(draw) - kFirstOpStream);
+      attributes.Add("streams", streams);
       std::vector<HostTensor> inputs = inputsOf(body, bodyCase), expected = runEmulated(body, inputs);
 
       const int64_t bytes = facts.PartialOffsets(cluster->codes.back().partial_bytes).back();
       auto workspace = std::make_unique<char[]>(bytes + 64);
       llvm::SmallVector<RankedTensorType> results = ranked(body.getResultTypes());
-      std::vector<ClusterBody::Input> outputs;
-      for (const ClusterBody::Output& output : facts.outputs) outputs.push_back({.dtype = output.dtype});
-      std::vector<std::string> got = runGuarded(inputs, results, {}, [&](void* const* addresses) {
+      std::vector<std::string> got = runGuarded(inputs, results, {}, 0, [&](void* const* addresses) {
         KernelOperands operands = {tensorsOf(ranked(body.getArgumentTypes()), facts.inputs, addresses),
-                                   tensorsOf(results, outputs, addresses + inputs.size()),
+                                   tensorsOf(results, facts.results, addresses + inputs.size()),
                                    {workspace.get(), DType::kU8, 1, {bytes}}};
         for (int i = 0; i < 2; ++i) {
           cuda::KernelOr kernel = make(operands, attributes, &loader);

@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "compiler/codegen/cluster_body.h"
-#include "compiler/codegen/function_of_body.h"
 #include "compiler/codegen/plan_code.h"
 #include "compiler/codegen/testing/code_test.h"
 #include "compiler/optimizer/rules.h"
@@ -322,9 +321,7 @@ TEST_F(UpdateTest, EveryKernelGivesTheSameBitsInEverySlice) {
         for (bool coded : {false, true})
           EXPECT_TRUE(stepsOf(onCpu(isa, 2), optimizer, memory, coded, {0, 1024, kCount}) == expected)
               << cpu::Name(isa) << (coded ? ", its code" : ", walked");
-      OwningOpRef<func::FuncOp> planned = functionOf(coded_->body, context);  // as PTX of a plan is made
-      ASSERT_TRUE(planned);
-      auto emulated = EmulatedKernel::of(*planned);
+      auto emulated = EmulatedKernel::of(body_);
       ASSERT_TRUE(static_cast<bool>(emulated));
       EmulatedLoader loader(*emulated);
       for (cuda::CodeLoader* each :

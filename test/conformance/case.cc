@@ -85,7 +85,7 @@ const std::vector<CaseList>& CaseLists() {
         "linear_cross_entropy_loss_grad"},
        &LossCases},
       {{"sample_bits", "binary_mapper", "binary_mapper_grad", "bits_kl", "bits_kl_grad"}, &LatentCases},
-      {{"dropout", "health", "loss_scale", "loss_count"}, &StepCases},
+      {{"health", "loss_scale", "loss_count"}, &StepCases},
   };
   return *lists;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "fmt/format.h"
+#include "runtime/base/philox.h"
 #include "test/conformance/case.h"
 #include "test/conformance/cluster_maker.h"
 #include "test/support/elementwise_f64.h"
@@ -14,40 +15,51 @@ namespace ft::conformance {
 namespace {
 
 using Op = ClusterBody::Op;
+using Values = ClusterMaker::Values;
 
 double Reduced(ReductionKind kind, double a, double b) {
   if (kind == ReductionKind::kSum) return a + b;
   return kind == ReductionKind::kMax ? std::max(a, b) : std::min(a, b);
 }
 
+constexpr int64_t kSeed = -1234567890123, kMicroStep = 17, kRank = 3;
+
+int64_t StreamOf(uint32_t draw) { return 5 + 2 * draw; }
+
 // Every value at every place of the space.
 class Reference {
  public:
   Reference(const ClusterBody& body, const Arrays& in) : body_(body) {
-    for (size_t i = 0; i < body.inputs.size(); ++i) {
-      const ClusterBody::Input& input = body.inputs[i];
+    for (const ClusterBody::Read& read : body.reads) {
       values_.push_back(At([&](int64_t row, int64_t column) {
-        const int64_t r = row % input.rows;
-        return in[i].values[input.columns ? r * body.columns + column : r];
+        return in[read.input].values[ElementAt(read.place, row, column)];
       }));
     }
     for (const Op& op : body.ops) values_.push_back(ValueOf(op));
   }
 
-  Array ResultOf(const ClusterBody::Output& output) const {
-    const std::vector<double>& value = values_[output.value];
-    Array result =
-        Typed(Constant({output.over_rows ? body_.columns : body_.Elements(body_.rows, output.columns)}, 0),
-              output.dtype);
-    for (int64_t i = 0; i < result.size(); ++i) {
-      result.values[i] = value[output.columns ? i : i * body_.columns];
-      for (int64_t row = 1; output.over_rows && row < body_.rows; ++row)
-        result.values[i] = Reduced(output.reduction, result.values[i], value[row * body_.columns + i]);
+  Array ResultOf(uint32_t number) const {
+    const ClusterBody::Buffer& buffer = body_.results[number];
+    Array result = Typed(Constant({buffer.elements}, 0), buffer.dtype);
+    for (const ClusterBody::Output& output : body_.outputs) {
+      if (output.result != number) continue;
+      int64_t i = 0;
+      At([&](int64_t row, int64_t column) {
+        const double value = values_[output.value][i++];
+        double& to = result.values[ElementAt(output.place, row, column)];
+        return to = output.over_rows && row > 0 ? Reduced(output.reduction, to, value) : value;
+      });
     }
     return result;
   }
 
  private:
+  static int64_t ElementAt(const ClusterBody::Place& place, int64_t row, int64_t column) {
+    int64_t element = place.begin + column * place.column_stride;
+    for (const auto& step : place.steps) element += row / step.every % step.extent * step.stride;
+    return element;
+  }
+
   template <typename F>
   std::vector<double> At(F f) const {
     std::vector<double> result;
@@ -69,6 +81,14 @@ class Reference {
         return sum;
       });
     }
+    if (op.kind == Op::Kind::kRandomBits) {
+      return At([&](int64_t row, int64_t column) {
+        const auto element = static_cast<uint64_t>(kRank * op.elements + ElementAt(op.place, row, column));
+        const auto stream = static_cast<uint32_t>(kFirstOpStream + StreamOf(op.draw));
+        const PhiloxBlock block = Philox4x32(static_cast<uint64_t>(kSeed), stream, kMicroStep, element / 4);
+        return static_cast<double>(static_cast<int32_t>(block[element % 4]));
+      });
+    }
     return At([&](int64_t row, int64_t column) {
       if (op.kind == Op::Kind::kFill) return op.parameters[0];
       double in[kMaxElementwiseOperands] = {}, parameters[2] = {};
@@ -87,16 +107,19 @@ Case CaseOf(const ClusterMaker& maker, const std::string& label, double range = 
   const ClusterBody& body = maker.body();
   Case result = {"cluster", fmt::format("{} {} x {}", label, body.rows, body.columns), {}, {}, {}};
   for (size_t i = 0; i < body.inputs.size(); ++i) {
-    const ClusterBody::Input& input = body.inputs[i];
-    result.in.push_back(
-        Numbers({body.Elements(input.rows, input.columns)}, 97 * (i + 1), input.dtype, range));
+    const ClusterBody::Buffer& input = body.inputs[i];
+    if (input.state) {
+      result.in.push_back({{3}, {double(kSeed), double(kMicroStep), double(kRank)}, DType::kI64});
+      continue;
+    }
+    result.in.push_back(Numbers({input.elements}, 97 * (i + 1), input.dtype, range));
   }
   const Reference reference(body, result.in);
   std::vector<bool> taken(body.inputs.size());  // by a result
-  for (size_t i = 0; i < body.outputs.size(); ++i) {
-    result.expected.push_back(reference.ResultOf(body.outputs[i]));
-    for (size_t j = 0; j < body.inputs.size(); ++j) {
-      if (taken[j] || !MayTakePlaceOf(body, body.inputs[j], body.outputs[i])) continue;
+  for (uint32_t i = 0; i < body.results.size(); ++i) {
+    result.expected.push_back(reference.ResultOf(i));
+    for (uint32_t j = 0; j < body.inputs.size(); ++j) {
+      if (taken[j] || !MayTakePlaceOf(body, j, i)) continue;
       taken[j] = true;
       result.rules.reusable.push_back({static_cast<int>(i), static_cast<int>(j)});
       break;
@@ -104,6 +127,9 @@ Case CaseOf(const ClusterMaker& maker, const std::string& label, double range = 
   }
   result.rules.reduction = static_cast<double>(std::max(body.rows, body.columns));
   result.rules.workspace_bytes = result.rules.cuda_workspace_bytes = body.PartialBytes();
+  std::vector<int64_t> streams;
+  for (uint32_t draw = 0; draw < body.Draws(); ++draw) streams.push_back(StreamOf(draw));
+  if (!streams.empty()) result.attributes.Add("streams", streams);
   result.attributes.SetCluster(std::make_shared<const Cluster>(Cluster{body, {}, {}}));
   return result;
 }
@@ -194,6 +220,90 @@ Case Flat(int64_t rows, int64_t last, DType dtype) {
   return CaseOf(maker, fmt::format("flat {} last {}", Name(dtype), last));
 }
 
+// i64, in sums of both kinds too.
+Case Longs(int64_t rows, int64_t columns) {
+  ClusterMaker maker(rows, columns);
+  const uint32_t a = maker.Whole(DType::kI64), b = maker.Input(DType::kI64, 1, true),
+                 x = maker.Whole(DType::kF32);
+  const auto of = [&](Elementwise function, Values operands) {
+    return maker.Of(function, std::move(operands), {}, DType::kI64);
+  };
+  const uint32_t product = of(Elementwise::kMul, {a, b});
+  const uint32_t most = maker.Reduce(ReductionKind::kMax, product);
+  maker.Output(of(Elementwise::kSub, {most, maker.Convert(x, DType::kI64)}));
+  maker.Output(maker.Reduce(ReductionKind::kSum, a), false);
+  maker.Output(maker.Convert(product, DType::kF32));
+  maker.OverRows(ReductionKind::kSum, product, DType::kI64);
+  maker.OverRows(ReductionKind::kMin, a, DType::kI64);
+  maker.OverRows(ReductionKind::kSum, x, DType::kF32);
+  return CaseOf(maker, "i64", 50);
+}
+
+// Halves of rows turned, as rotary embeddings do: read and written in parts of one tensor.
+Case Turned(int64_t rows, int64_t columns, DType dtype) {
+  ClusterMaker maker(rows, columns);
+  ClusterBody::Place half = {.steps = {{1, rows, 2 * columns}}, .column_stride = 1};
+  const uint32_t a = maker.Input(dtype, 2 * rows * columns, half);
+  half.begin = columns;
+  const uint32_t b = maker.Read(0, half), angle = maker.Input(DType::kF32, 1, true);
+  const uint32_t x = maker.Wide(a), y = maker.Wide(b), c = maker.Of(Elementwise::kCos, {angle}),
+                 s = maker.Of(Elementwise::kSin, {angle});
+  const auto product = [&](uint32_t p, uint32_t q) { return maker.Of(Elementwise::kMul, {p, q}); };
+  const uint32_t first = maker.Of(Elementwise::kSub, {product(x, c), product(y, s)});
+  const uint32_t second = maker.Of(Elementwise::kAdd, {product(x, s), product(y, c)});
+  maker.Halves(maker.Convert(first, dtype), maker.Convert(second, dtype));
+  return CaseOf(maker, fmt::format("turned {}", Name(dtype)));
+}
+
+// Dimensions in the middle that repeat, a transposed tensor, every third column.
+Case Strided(DType dtype) {
+  constexpr int64_t kA = 3, kB = 4, kC = 70;
+  ClusterMaker maker(kA * kB, kC);
+  const uint32_t x = maker.Whole(dtype);
+  const uint32_t middle = maker.Input(dtype, kA * kC, {.steps = {{kB, kA, kC}}, .column_stride = 1});
+  const uint32_t transposed =
+      maker.Input(dtype, kA * kB * kC, {.steps = {{1, kB, 1}, {kB, kA, kB * kC}}, .column_stride = kB});
+  const uint32_t third = maker.Input(dtype, 3 * kC, {.begin = 2, .steps = {}, .column_stride = 3});
+  const uint32_t sum = maker.Of(Elementwise::kAdd, {maker.Wide(x), maker.Wide(middle)});
+  const uint32_t more = maker.Of(Elementwise::kMul, {maker.Wide(transposed), maker.Wide(third)});
+  const uint32_t all = maker.Of(Elementwise::kAdd, {sum, more});
+  maker.Output(all, dtype);
+  maker.Output(maker.Reduce(ReductionKind::kSum, all), false);
+  return CaseOf(maker, fmt::format("strided {}", Name(dtype)));
+}
+
+// To the last bit: of whole rows, of repeated ones, one a row and one for all, from two streams.
+Case RandomBits(int64_t rows, int64_t columns, int64_t last = 0) {
+  ClusterMaker maker(rows, columns);
+  if (last != 0) maker.Space(rows, columns, last);
+  const uint32_t state = maker.State();
+  maker.Output(maker.RandomBits(state, rows, true, 0));
+  maker.Output(maker.RandomBits(state, rows, true, 1));
+  if (last == 0) maker.Output(maker.RandomBits(state, rows % 3 == 0 ? rows / 3 : 1, true, 0));
+  if (last == 0 && columns != 1) maker.Output(maker.RandomBits(state, rows, false, 1), false);
+  maker.Output(maker.RandomBits(state, 1, columns == 1, 2), last != 0 || columns == 1);
+  return CaseOf(maker, "random bits");
+}
+
+// As the body of ft.dropout; what is dropped is 0, whatever it was.
+Case Dropout(int64_t rows, int64_t columns, double rate, DType dtype) {
+  ClusterMaker maker(rows, columns);
+  const uint32_t x = maker.Whole(dtype), state = maker.State(), wide = maker.Wide(x);
+  const auto integer = [&](Elementwise function, uint32_t value, double number) {
+    return maker.Of(function, {value}, {number}, DType::kI32);
+  };
+  const uint32_t upper = integer(Elementwise::kFloorDiv, maker.RandomBits(state, rows, true, 0), 256);
+  const uint32_t bits = integer(Elementwise::kRemainder, upper, 0x1p24);
+  const uint32_t u = maker.Of(Elementwise::kScale, {maker.Convert(bits, DType::kF32)}, {0x1p-24});
+  const uint32_t keep =
+      maker.Of(Elementwise::kGe, {u, maker.Fill(std::ceil(rate * 0x1p24) * 0x1p-24)}, {}, DType::kU8);
+  const double factor = static_cast<float>(1 / (1 - rate));
+  maker.Output(
+      maker.Of(Elementwise::kSelect, {keep, maker.Of(Elementwise::kScale, {wide}, {factor}), maker.Fill(0)}),
+      dtype);
+  return CaseOf(maker, fmt::format("dropout {} rate {}", Name(dtype), rate));
+}
+
 }  // namespace
 
 std::vector<Case> ClusterCases() {
@@ -211,6 +321,15 @@ std::vector<Case> ClusterCases() {
       cases.push_back(Flat(rows, last, dtype));
   }
   for (const auto& [rows, columns] : shapes) cases.push_back(Integers(rows, columns));
+  for (const auto& [rows, columns] : shapes) cases.push_back(RandomBits(rows, columns));
+  for (const auto& [rows, columns] : shapes) cases.push_back(Longs(rows, columns));
+  for (const DType dtype : kFloats) {
+    for (const auto& [rows, columns] : shapes) cases.push_back(Turned(rows, columns, dtype));
+    cases.push_back(Strided(dtype));
+  }
+  for (const int64_t last : {1, 6, 63}) cases.push_back(RandomBits(40, kClusterLanes, last));
+  for (const DType dtype : kFloats)
+    for (const double rate : {0.0, 0.1, 0.5, 0.9}) cases.push_back(Dropout(21, 771, rate, dtype));
   for (const int64_t period : {1, 4, 12}) cases.push_back(Repeated(24, 70, period));
   return cases;
 }

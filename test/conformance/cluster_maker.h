@@ -13,6 +13,7 @@ namespace ft::conformance {
 class ClusterMaker {
  public:
   using Op = ClusterBody::Op;
+  using Values = std::vector<uint32_t>;
 
   ClusterMaker(int64_t rows, int64_t columns) { Space(rows, columns, columns); }
   void Space(int64_t rows, int64_t columns, int64_t last) {
@@ -21,15 +22,23 @@ class ClusterMaker {
     body_.last_columns = last;
   }
 
-  // In f32 if it is of 16 bits. All inputs before any op.
+  // Read at these places. All inputs before any op.
+  uint32_t Input(DType dtype, int64_t elements, ClusterBody::Place place) {
+    body_.inputs.push_back({dtype, elements});
+    return Read(static_cast<uint32_t>(body_.inputs.size() - 1), std::move(place));
+  }
+  uint32_t Read(uint32_t input, ClusterBody::Place place) {
+    body_.reads.push_back({input, std::move(place)});
+    return static_cast<uint32_t>(body_.reads.size() - 1);
+  }
+  // Every `rows` rows again, one for each column or one a row.
   uint32_t Input(DType dtype, int64_t rows, bool columns) {
-    body_.inputs.push_back({.dtype = dtype, .rows = rows, .columns = columns});
-    return static_cast<uint32_t>(body_.inputs.size() - 1);
+    return Input(dtype, ElementsOf(rows, columns), PlaceOf(rows, columns));
   }
   uint32_t Whole(DType dtype) { return Input(dtype, body_.rows, true); }
   uint32_t Wide(uint32_t x) { return Convert(x, DType::kF32); }
 
-  uint32_t Of(Elementwise function, std::vector<uint32_t> operands, std::vector<double> parameters = {},
+  uint32_t Of(Elementwise function, Values operands, std::vector<double> parameters = {},
               DType dtype = DType::kF32) {
     return Add({.function = function,
                 .operands = std::move(operands),
@@ -50,19 +59,58 @@ class ClusterMaker {
                 .dtype = body_.dtype(x)});
   }
 
+  // Of a generator: an input, and no value.
+  uint32_t State() {
+    body_.inputs.push_back({DType::kI64, 3, true});
+    return static_cast<uint32_t>(body_.inputs.size() - 1);
+  }
+  uint32_t RandomBits(uint32_t state, int64_t rows, bool columns, uint32_t draw) {
+    return Add({.kind = Op::Kind::kRandomBits,
+                .operands = {state},
+                .parameters = {},
+                .dtype = DType::kI32,
+                .draw = draw,
+                .elements = ElementsOf(rows, columns),
+                .place = PlaceOf(rows, columns)});
+  }
+
   void Output(uint32_t value, bool columns = true) {
-    body_.outputs.push_back({.value = value, .dtype = body_.dtype(value), .columns = columns});
+    const bool one_column = body_.columns == 1;
+    body_.results.push_back({body_.dtype(value), ElementsOf(body_.rows, columns || one_column)});
+    body_.outputs.push_back({.value = value, .result = Last(), .place = PlaceOf(body_.rows, columns)});
   }
   // Rounded to `dtype`.
   void Output(uint32_t value, DType dtype, bool columns = true) { Output(Convert(value, dtype), columns); }
   void OverRows(ReductionKind kind, uint32_t value, DType dtype) {
-    body_.outputs.push_back(
-        {.value = value, .dtype = dtype, .columns = true, .over_rows = true, .reduction = kind});
+    body_.results.push_back({dtype, body_.columns});
+    body_.outputs.push_back({.value = value,
+                             .result = Last(),
+                             .place = {.column_stride = 1},
+                             .over_rows = true,
+                             .reduction = kind});
+  }
+  // Parts of one result of twice as many columns.
+  void Halves(uint32_t first, uint32_t second) {
+    body_.results.push_back({body_.dtype(first), 2 * body_.rows * body_.columns});
+    ClusterBody::Place place = {.steps = {{1, body_.rows, 2 * body_.columns}}, .column_stride = 1};
+    body_.outputs.push_back({.value = first, .result = Last(), .place = place});
+    place.begin = body_.columns;
+    body_.outputs.push_back({.value = second, .result = Last(), .place = place});
   }
 
   const ClusterBody& body() const { return body_; }
 
  private:
+  uint32_t Last() const { return static_cast<uint32_t>(body_.results.size() - 1); }
+  int64_t ElementsOf(int64_t rows, bool columns) const {
+    if (!columns) return rows;
+    return rows == body_.rows ? body_.elements() : rows * body_.columns;
+  }
+  ClusterBody::Place PlaceOf(int64_t rows, bool columns) const {
+    ClusterBody::Place place = {.column_stride = columns ? 1 : 0};
+    if (rows != 1 || (rows == body_.rows && columns)) place.steps = {{1, rows, columns ? body_.columns : 1}};
+    return place;
+  }
   uint32_t Add(Op op) {
     body_.ops.push_back(std::move(op));
     return static_cast<uint32_t>(body_.values() - 1);

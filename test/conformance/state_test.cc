@@ -1,4 +1,4 @@
-// Kernels that change a state in place: sums over micro-steps, the loss scale; and dropout to the last bit.
+// Kernels that change a state in place: sums over micro-steps, the loss scale.
 #include <cstring>
 
 #include "runtime/base/philox.h"
@@ -167,56 +167,6 @@ TEST_F(StateKernels, StaticScaleStays) {
   Scaling scaling;
   scaling.dynamic = 0;
   EXPECT_EQ(Scales(backends_[0].registry, scaling, 8, "x....x"), std::vector<float>(6, 8.0f));
-}
-
-// Kept elements are x * float(1 / (1 - rate)), the others zero, whichever piece or thread they are in; doing
-// it again gives the same.
-TEST_F(StateKernels, DropoutToTheLastBit) {
-  const int64_t count = 30001;
-  for (Backend& backend : backends_) {
-    for (DType dtype : conformance::kFloats) {
-      for (const double rate : {0.0, 0.3, 0.5}) {
-        for (int64_t rank : {0, 3}) {
-          Numbers x = Make(backend, count, 5, dtype);
-          x.wide[9] = dtype == DType::kF32 ? INFINITY : x.wide[9];  // what is dropped is 0, not NaN
-          std::vector<int64_t> rng = {-5, 4, rank};
-          const KernelAttributes attributes = Attributes({{"rate", rate}, {"stream", int64_t{2}}});
-          Numbers r = Make(backend, count, 0, dtype), again = r;
-          const Tensor state = Whole(rng, DType::kI64);
-          RunKernel(backend.registry, "dropout", {{x.tensor(), state}, {r.tensor()}, {}}, attributes, 3);
-          RunKernel(backend.registry, "dropout", {{x.tensor(), state}, {again.tensor()}, {}}, attributes, 1);
-          Sync(backend, r);
-          Sync(backend, again);
-          const float factor = static_cast<float>(1 / (1 - rate));
-          int64_t kept = 0;
-          for (int64_t i = 0; i < count; ++i) {
-            const uint64_t element = static_cast<uint64_t>(rank * count + i);
-            const PhiloxBlock block =
-                Philox4x32(static_cast<uint64_t>(-5), kFirstOpStream + 2, 4, element / 4);
-            const bool keep = PhiloxUniform(block[element % 4]) >= rate;
-            kept += keep ? 1 : 0;
-            ASSERT_EQ(r.wide[i], keep ? conformance::RoundTo(x.wide[i] * factor, dtype) : 0) << i;
-          }
-          EXPECT_EQ(std::memcmp(r.wide.data(), again.wide.data(), count * sizeof(float)), 0);
-          // Five standard deviations of a binomial.
-          EXPECT_NEAR(double(kept) / count, 1 - rate, 5 * std::sqrt(rate * (1 - rate) / count));
-        }
-      }
-    }
-  }
-}
-
-TEST_F(StateKernels, DropoutRefusesARateOfOne) {
-  std::vector<int64_t> rng = {1, 2, 3};
-  const Tensor x = Slice(gradient_, 0, 16);
-  const KernelFactory factory = backends_[0].registry.Find("dropout");
-  for (const double rate : {1.0, -0.1, double(NAN)}) {
-    EXPECT_EQ(factory({{x, Whole(rng, DType::kI64)}, {x}, {}},
-                      Attributes({{"rate", rate}, {"stream", int64_t{1}}}), {1})
-                  .status()
-                  .code(),
-              absl::StatusCode::kInvalidArgument);
-  }
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
-// What a training step adds to the model: dropout, loss scaling, what the executor is told.
+// What a training step adds to the model: loss scaling, what the executor is told.
 #include <cmath>
 
-#include "runtime/base/philox.h"
 #include "test/conformance/case.h"
 
 namespace ft::conformance {
@@ -12,24 +11,6 @@ std::string Typed(DType dtype, const std::string& label) { return std::string(Na
 constexpr int64_t kSeed = 1234567890123, kMicroStep = 17;
 
 Array Rng(int64_t rank) { return {{3}, {double(kSeed), double(kMicroStep), double(rank)}, DType::kI64}; }
-
-// The definition, element by element. The factor 1 / (1 - rate) is an f32.
-void AddDropout(std::vector<Case>& cases, std::vector<int64_t> dims, double rate, int64_t rank, DType dtype) {
-  const Array x = As(Random(std::move(dims), 81), dtype);
-  Array r = x;
-  for (int64_t i = 0; i < x.size(); ++i) {
-    const uint64_t element = static_cast<uint64_t>(rank * x.size() + i);
-    const uint32_t word = Philox4x32(kSeed, kFirstOpStream + 5, kMicroStep, element / 4)[element % 4];
-    r.values[i] = PhiloxUniform(word) >= rate ? x.values[i] / (1 - rate) : 0;
-  }
-  cases.push_back({"dropout",
-                   Typed(dtype, std::to_string(x.size()) + " rate " + std::to_string(rate)) + " rank " +
-                       std::to_string(rank),
-                   {x, Rng(rank)},
-                   Attributes({{"rate", rate}, {"stream", int64_t{5}}}),
-                   {r},
-                   {.reusable = {{0, 0}}}});
-}
 
 void AddHealth(std::vector<Case>& cases, DType dtype) {
   Array none = {{64}, std::vector<double>(64, 0), DType::kI64}, others = none;
@@ -90,12 +71,6 @@ void AddScalars(std::vector<Case>& cases) {
 std::vector<Case> StepCases() {
   std::vector<Case> cases;
   for (DType dtype : kFloats) {
-    for (double rate : {0.0, 0.1, 0.5, 0.9}) {
-      AddDropout(cases, {1}, rate, 0, dtype);
-      AddDropout(cases, {3, 7}, rate, 1, dtype);  // begins within a block of four
-      AddDropout(cases, {2, 17, 511}, rate, 3, dtype);
-      AddDropout(cases, {5, 70001}, rate, 2, dtype);
-    }
     AddHealth(cases, dtype);
   }
   AddScalars(cases);

@@ -90,7 +90,7 @@ class Clusters(EndToEnd):
             kernels[ops] = step.count(" compute ")
         self.assertLess(kernels[64], kernels[1] * 0.6, kernels)
         bodies = self.check("ftc", "dump", plan, "--kernels").stdout
-        self.assertRegex(bodies, r"cluster \d+: 48 rows of 40, run by 1 instruction; reads \d+ B, writes \d+ B\n  %0 = input f32 \[48, 40\]")
+        self.assertRegex(bodies, r"cluster \d+: 48 rows of 40, run by 1 instruction; reads \d+ B, writes \d+ B\n  %0 = input \d+ : f32 \[48, 40\]")
         self.assertRegex(bodies, r"%\d+ = reduce_sum %\d+ : f32  # after 1 pass over the row")
         self.assertRegex(bodies, r"code x86-64-v4: \d+ B")
 

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "fmt/format.h"
+#include "runtime/base/cluster.h"
 #include "test/fuzz/command_line.h"
 #include "test/fuzz/mutate.h"
 #include "test/fuzz/seeds.h"

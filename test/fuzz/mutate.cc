@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/cluster.h"
+
 namespace ft::fuzz {
 namespace {
 
@@ -219,10 +221,27 @@ void MutatePlace(Random& random, Seed& seed) {
 
 DType AnyType(Random& random) { return static_cast<DType>(random.Below(8)); }  // one is none
 
+void MutatePlace(Random& random, ClusterBody::Place& place) {
+  if (random.OneIn(3)) place.begin = Extreme(random, place.begin);
+  if (random.OneIn(3)) place.column_stride = Extreme(random, place.column_stride);
+  if (random.OneIn(8)) place.steps.push_back({1, 2, 1});
+  if (place.steps.empty()) return;
+  ClusterBody::Place::Step& step = random.Pick(place.steps);
+  int64_t* const numbers[] = {&step.every, &step.extent, &step.stride};
+  int64_t& number = *numbers[random.Below(std::size(numbers))];
+  number = Extreme(random, number);
+}
+
+void MutateBuffer(Random& random, ClusterBody::Buffer& buffer) {
+  if (random.OneIn(2)) buffer.elements = Extreme(random, buffer.elements);
+  if (random.OneIn(4)) buffer.dtype = AnyType(random);
+  if (random.OneIn(8)) buffer.state = !buffer.state;
+}
+
 void MutateOp(Random& random, ClusterBody::Op& op) {
-  switch (random.Below(6)) {
+  switch (random.Below(8)) {
     case 0:
-      op.kind = static_cast<ClusterOpKind>(random.Below(5));
+      op.kind = static_cast<ClusterOpKind>(random.Below(6));
       break;
     case 1:
       op.function = static_cast<Elementwise>(random.Below(std::size(kElementwiseRows) + 1));
@@ -245,6 +264,13 @@ void MutateOp(Random& random, ClusterBody::Op& op) {
         random.Pick(op.parameters) = ExtremeReal(random, 1);
       }
       break;
+    case 5:
+      op.draw = static_cast<uint32_t>(random.Below(12));
+      op.elements = Extreme(random, op.elements);
+      break;
+    case 6:
+      MutatePlace(random, op.place);
+      break;
     default:
       op.dtype = AnyType(random);
   }
@@ -261,22 +287,21 @@ void MutateBody(Random& random, Seed& seed) {
       break;
     }
     case 1:
-      if (!body.inputs.empty()) {
-        ClusterBody::Input& input = random.Pick(body.inputs);
-        if (random.OneIn(2)) input.rows = Extreme(random, input.rows);
-        if (random.OneIn(4)) input.columns = !input.columns;
-        if (random.OneIn(4)) input.dtype = AnyType(random);
-      }
+      if (!body.reads.empty()) MutatePlace(random, random.Pick(body.reads).place);
+      if (!body.reads.empty() && random.OneIn(8))
+        random.Pick(body.reads).input = static_cast<uint32_t>(random.Below(8));
+      if (!body.inputs.empty() && random.OneIn(2)) MutateBuffer(random, random.Pick(body.inputs));
       break;
     case 2:
       if (!body.outputs.empty()) {
         ClusterBody::Output& output = random.Pick(body.outputs);
         if (random.OneIn(2)) output.value = static_cast<uint32_t>(random.Below(24));
-        if (random.OneIn(4)) output.columns = !output.columns;
+        if (random.OneIn(4)) output.result = static_cast<uint32_t>(random.Below(4));
         if (random.OneIn(4)) output.over_rows = !output.over_rows;
-        if (random.OneIn(4)) output.dtype = AnyType(random);
         if (random.OneIn(4)) output.reduction = static_cast<ReductionKind>(random.Below(4));
+        if (random.OneIn(2)) MutatePlace(random, output.place);
       }
+      if (!body.results.empty() && random.OneIn(2)) MutateBuffer(random, random.Pick(body.results));
       break;
     case 3:
       if (!body.ops.empty())

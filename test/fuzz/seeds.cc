@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/base/cluster.h"
 #include "runtime/base/cuda_workspace.h"
 #include "runtime/base/flat_layout.h"
 #include "runtime/plan/testing/update_body.h"

@@ -80,7 +80,8 @@ bool differentiate(ModuleOp module, Pipeline pipeline) {
     manager.addPass(createVerifyAutodiffPass());
   }
   manager.addPass(::ft::compiler::createExpandCompositesPass());
-  if (fused) manager.addPass(::ft::compiler::createFormClustersPass());
+  manager.addPass(
+      ::ft::compiler::createFormClustersPass({.clusterOps = fused ? int64_t{::ft::kMaxClusterValues} : 1}));
   return succeeded(manager.run(module));
 }
 

@@ -83,6 +83,13 @@ void addDropouts(Cases& cases) {
                          "  %b = ft.dropout %x, %rng rate 0.5 stream 3 : tensor<4x9xf32>, tensor<3xi64>\n"
                          "  %r = ft.mul %a, %b : tensor<4x9xf32>, tensor<4x9xf32>",
                    {4, 9}});
+  cases.push_back({"random_signs",
+                   {{"x", {5, 9}}},
+                   rng + "  %w = ft.random_bits %rng stream 4 : tensor<3xi64> -> tensor<5x9xi32>\n"
+                         "  %s = ft.sign %w : tensor<5x9xi32>\n"
+                         "  %f = ft.convert %s : tensor<5x9xi32> -> tensor<5x9xf32>\n"
+                         "  %r = ft.mul %x, %f : tensor<5x9xf32>, tensor<5x9xf32>",
+                   {5, 9}});
 }
 
 void addNorms(Cases& cases) {

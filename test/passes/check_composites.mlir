@@ -15,8 +15,8 @@
 // CALL: error: 'func.call' op cannot stand in a model; models are made of the compute ops of dialect ft, and call composites with ft.call
 // RUN: sed '/^  func.func private @half/,/^  }/s/f32/bf16/g' %s > %t.mlir && not ftc compile %t.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=BF16
 // BF16: error: an operand of a composite is 'tensor<2x8x16xbf16>'; expected tensors of f32, integers or truth values, static and of at most 8 dimensions (--mixed-precision decides where 16 bits go in and out)
-// RUN: sed 's/ft.tanh %%s : tensor<2x8x16xf32>/ft.dropout %%s, %%r rate 0.5 stream 1 : tensor<2x8x16xf32>, tensor<3xi64>/; s/private @soft_cap(%%x: tensor<2x8x16xf32>)/private @soft_cap(%%x: tensor<2x8x16xf32>, %%r: tensor<3xi64>)/; s/ft.call @soft_cap(%%x) {layer = "h.0"} : (tensor<2x8x16xf32>)/ft.call @soft_cap(%%x, %%rng) {layer = "h.0"} : (tensor<2x8x16xf32>, tensor<3xi64>)/' %s > %t.mlir && not ftc compile %t.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=RANDOM
-// RANDOM: error: 'ft.dropout' op draws random numbers, which all calls of a composite would share; put it beside the call
+// RUN: sed 's/ft.call @soft_cap(%%x)/ft.call @soft_cap(%%x) streams [1]/' %s > %t.mlir && not ftc compile %t.mlir --strategy=no_shard 2>&1 | FileCheck %s --check-prefix=STREAMS
+// STREAMS: error: 'ft.call' op has streams, which the compiler numbers; leave them out
 
 module {
   ft.parameter @w : tensor<256x16xf32> = #ft.init<normal, 0.5> {layer = "h.0"}

@@ -33,12 +33,12 @@ func.func @train_step(%x: tensor<2x8x16xbf16>, %m: tensor<16x16xbf16>, %w: tenso
   %a1 = ft.mul %n1, %w {layer = "h.1", phase = "forward"} : tensor<2x8x16xf32>, tensor<16xf32>
   %f1 = ft.add %a1, %zero {layer = "h.1", phase = "forward"} : tensor<2x8x16xf32>, tensor<f32>
   %y1 = ft.copy %f1 {layer = "h.1", phase = "forward"} : tensor<2x8x16xf32> -> tensor<2x8x16xbf16>
-  // Forward and backward are apart; a sum over rows ends a cluster. An op alone stays.
+  // Forward and backward are apart; a sum over rows ends a cluster. An op alone is a cluster, too.
   // CHECK-NEXT: ft.cluster @[[SUM:.*]](%arg0) partial_bytes {{\[64, [0-9]+\]}} in_place [-1] {phase = "backward"}
   %g = ft.copy %x {phase = "backward"} : tensor<2x8x16xbf16> -> tensor<2x8x16xf32>
   %dw = ft.reduce "sum" %g over [0, 1] {phase = "backward"} : tensor<2x8x16xf32> -> tensor<16xf32>
-  // CHECK-NEXT: ft.tanh
-  // ALONE: ft.tanh
+  // CHECK-NEXT: ft.cluster @[[TANH:.*]](%{{.*}}) partial_bytes [0, 0] in_place [0]
+  // ALONE-NOT: ft.tanh %{{.*}}phase
   %t = ft.tanh %dw {phase = "backward"} : tensor<16xf32>
   return %y1, %t : tensor<2x8x16xbf16>, tensor<16xf32>
 }
@@ -46,15 +46,44 @@ func.func @train_step(%x: tensor<2x8x16xbf16>, %m: tensor<16x16xbf16>, %w: tenso
 // What gives up a unit stays behind those that read it, and what stands between two ops is not passed by who needs it.
 // CHECK-LABEL: @eval_step
 func.func @eval_step(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  // CHECK-NEXT: %[[E:.*]] = ft.exp
+  // CHECK-NEXT: %[[E:.*]] = ft.cluster @[[EXP:.*]](%arg0)
   %e = ft.exp %x {phase = "forward"} : tensor<4x4xf32>
   // CHECK-NEXT: %[[P:.*]] = ft.matmul %[[E]]
   %p = ft.matmul %e, %x {phase = "forward"} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-  // CHECK-NEXT: ft.add %[[E]], %[[P]]
+  // CHECK-NEXT: ft.cluster @{{.*}}(%[[E]], %[[P]])
   %s = ft.add %e, %p {phase = "forward"} : tensor<4x4xf32>
   return %s : tensor<4x4xf32>
+}
+
+// What repeats in the middle, parts, heads that were transposed, and sums of any dimensions are read where they lie.
+// CHECK-LABEL: @moved
+func.func @moved(%x: tensor<2x3x8xf32>, %b: tensor<2x1x8xf32>, %q: tensor<3x2x8xf32>, %w: tensor<2x3x9xf32>) -> (tensor<2x3x8xf32>, tensor<3xi64>) {
+  // CHECK-NEXT: %[[Y:.*]] = ft.cluster @{{.*}}(%arg0, %arg1, %arg2, %arg3) partial_bytes [0, 0] in_place [0]
+  %m = ft.broadcast %b {phase = "forward"} : tensor<2x1x8xf32> -> tensor<2x3x8xf32>
+  %t = ft.transpose %q [1, 0, 2] {phase = "forward"} : tensor<3x2x8xf32> -> tensor<2x3x8xf32>
+  %p = ft.slice %w at [0, 0, 1] {phase = "forward"} : tensor<2x3x9xf32> -> tensor<2x3x8xf32>
+  %a = ft.add %x, %m {phase = "forward"} : tensor<2x3x8xf32>
+  %c = ft.mul %a, %t {phase = "forward"} : tensor<2x3x8xf32>
+  %y = ft.sub %c, %p {phase = "forward"} : tensor<2x3x8xf32>
+  // CHECK-NEXT: %[[I:.*]] = ft.cluster @{{.*}}(%[[Y]]) partial_bytes [0, 0] in_place [-1] {{.*}} -> tensor<2x3xi64>
+  // CHECK-NEXT: ft.cluster @{{.*}}(%[[I]]) {{.*}} -> tensor<3xi64>
+  %i = ft.convert %y {phase = "forward"} : tensor<2x3x8xf32> -> tensor<2x3x8xi64>
+  %s = ft.reduce "max" %i over [0, 2] {phase = "forward"} : tensor<2x3x8xi64> -> tensor<3xi64>
+  return %y, %s : tensor<2x3x8xf32>, tensor<3xi64>
+}
+
+// Draws have numbers of their own in the body.
+// CHECK-LABEL: @drawn
+func.func @drawn(%rng: tensor<3xi64>) -> (tensor<4x6xi32>, tensor<4x6xi32>) {
+  // CHECK-NEXT: ft.cluster @[[DRAWN:.*]](%arg0) partial_bytes [0, 0] in_place [-1, -1] streams [7, 3]
+  %a = ft.random_bits %rng stream 7 {phase = "forward"} : tensor<3xi64> -> tensor<4x6xi32>
+  %b = ft.random_bits %rng stream 3 {phase = "forward"} : tensor<3xi64> -> tensor<4x6xi32>
+  %c = ft.add %a, %b {phase = "forward"} : tensor<4x6xi32>
+  return %a, %c : tensor<4x6xi32>, tensor<4x6xi32>
 }
 // CHECK: func.func private @[[NORM]]({{.*}}) -> tensor<2x8x16xbf16> attributes {ft.cluster}
 // CHECK: ft.fill
 // CHECK: func.func private @[[SUM]](
-// CHECK-NOT: func.func private
+// CHECK: func.func private @[[DRAWN]](
+// CHECK: ft.random_bits %arg0 stream 0
+// CHECK: ft.random_bits %arg0 stream 1

@@ -243,7 +243,10 @@ absl::StatusOr<::ft::KernelAttributes> kernelAttributes(Operation* op) {
     FailureOr<::ft::ClusterBody> body = ::ft::compiler::clusterBodyOf(function);
     if (failed(body)) return absl::InvalidArgumentError("has no body");
     attributes.SetCluster(std::make_shared<const ::ft::Cluster>(::ft::Cluster{*std::move(body), {}, {}}));
-    if (isa<ClusterOp>(op)) return attributes;
+    if (auto cluster = dyn_cast<ClusterOp>(op)) {
+      if (auto streams = cluster.getStreams()) attributes.Add("streams", std::vector<int64_t>(*streams));
+      return attributes;
+    }
   }
   auto kernel = dyn_cast<KernelOpInterface>(op);
   ArrayRef<StringRef> optional = kernel ? kernel.getOptionalAttributes() : ArrayRef<StringRef>();

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "dialects/ft/elementwise.h"
+#include "runtime/base/philox.h"
 #include "test/support/elementwise_f64.h"
 #include "test/support/reference_ops.h"
 
@@ -117,6 +118,16 @@ void reduce(OpEvaluation& e) {
   }
 }
 
+void randomBits(OpEvaluation& e) {
+  const Array& rng = *e.in[0];
+  const auto stream = static_cast<uint32_t>(::ft::kFirstOpStream + cast<RandomBitsOp>(e.op).getStream());
+  for (int64_t i = 0; i < e.out[0].size(); ++i) {
+    const auto element = static_cast<uint64_t>(int64_t(rng.data[2]) * e.out[0].size() + i);
+    e.out[0].data[i] =
+        static_cast<int32_t>(::ft::Philox4x32(rng.data[0], stream, rng.data[1], element / 4)[element % 4]);
+  }
+}
+
 void dot(OpEvaluation& e) {
   auto op = cast<DotOp>(e.op);
   size_t row = e.out[0].shape.size() - 2, column = row + 1;
@@ -224,6 +235,7 @@ void addReferencePrimitives(std::map<std::string, OpFunction>& ops) {
               {"pad", pad},
               {"concat", concat},
               {"reduce", reduce},
+              {"random_bits", randomBits},
               {"dot", dot},
               {"gather_elements", gatherElements},
               {"scatter_add_elements", scatterAddElements},

@@ -16,48 +16,62 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-std::string PlaceText(int64_t rows, bool columns, const ft::ClusterBody& body) {
-  if (columns) return fmt::format("[{}, {}]", rows, body.columns);
-  return rows == 1 && body.rows != 1 ? "once" : fmt::format("[{}]", rows);
+// "[64, 768]" for whole rows, "[64]" for one element a row, else strides: "begin 8, row / 4 % 16 * 96, column
+// * 1".
+std::string PlaceText(const ft::ClusterBody::Place& place, const ft::ClusterBody& body) {
+  if (place == body.Whole()) return fmt::format("[{}, {}]", body.rows, body.columns);
+  if (place == ft::ClusterBody::Place{}) return "once";
+  if (place == ft::ClusterBody::Place{.steps = {{1, body.rows, 1}}}) return fmt::format("[{}]", body.rows);
+  if (place == ft::ClusterBody::Place{.column_stride = 1}) return fmt::format("[{}]", body.columns);
+  std::vector<std::string> parts;
+  if (place.begin != 0) parts.push_back(fmt::format("from {}", place.begin));
+  for (const ft::ClusterBody::Place::Step& step : place.steps)
+    parts.push_back(fmt::format(
+        "row{}{} * {}", step.every == 1 ? "" : fmt::format(" / {}", step.every),
+        step.every * step.extent >= body.rows ? "" : fmt::format(" % {}", step.extent), step.stride));
+  if (place.column_stride != 0) parts.push_back(fmt::format("column * {}", place.column_stride));
+  return fmt::format("at {}", fmt::join(parts, ", "));
 }
 
-int64_t BytesOf(const ft::ClusterBody& body, ft::DType dtype, int64_t rows, bool columns) {
-  return body.Elements(rows, columns) * static_cast<int64_t>(ft::SizeOf(dtype));
-}
-
-void OpText(Out out, const ft::proto::Cluster::Op& op, size_t value, int levels) {
+void OpText(Out out, const ft::proto::Cluster::Op& op, const ft::ClusterBody& body, size_t value,
+            int levels) {
+  const ft::ClusterBody::Op& known = body.ops[value - body.reads.size()];
   fmt::format_to(out, "  %{} = {}", value, op.name());
-  for (const uint32_t operand : op.operands()) fmt::format_to(out, " %{}", operand);
+  const bool draws = known.kind == ft::ClusterOpKind::kRandomBits;
+  for (const uint32_t operand : op.operands()) fmt::format_to(out, " {}{}", draws ? "input " : "%", operand);
   for (const double parameter : op.parameters()) fmt::format_to(out, " {}", parameter);
+  if (draws) fmt::format_to(out, " draw {} {}", known.draw, PlaceText(known.place, body));
   fmt::format_to(out, " : {}", ft::Name(static_cast<ft::DType>(op.dtype())));
   if (levels > 0) fmt::format_to(out, "  # after {} pass{} over the row", levels, levels == 1 ? "" : "es");
   fmt::format_to(out, "\n");
 }
 
+int64_t BytesOf(const std::vector<ft::ClusterBody::Buffer>& buffers) {
+  int64_t bytes = 0;
+  for (const ft::ClusterBody::Buffer& buffer : buffers)
+    bytes += buffer.elements * static_cast<int64_t>(ft::SizeOf(buffer.dtype));
+  return bytes;
+}
+
 void ClusterText(Out out, const ft::proto::Cluster& cluster, const ft::ClusterBody& body, int number,
                  int runs) {
-  int64_t read = 0, written = 0;
-  for (const ft::ClusterBody::Input& input : body.inputs)
-    read += BytesOf(body, input.dtype, input.rows, input.columns);
-  for (const ft::ClusterBody::Output& output : body.outputs)
-    written += BytesOf(body, output.dtype, output.over_rows ? 1 : body.rows, output.columns);
   fmt::format_to(out, "cluster {}: {} rows of {}, run by {} instruction{}; reads {} B, writes {} B", number,
-                 body.rows, body.columns, runs, runs == 1 ? "" : "s", read, written);
+                 body.rows, body.columns, runs, runs == 1 ? "" : "s", BytesOf(body.inputs),
+                 BytesOf(body.results));
   if (body.PartialBytes() > 0) fmt::format_to(out, ", scratch {} B", body.PartialBytes());
   fmt::format_to(out, "\n");
-  for (size_t i = 0; i < body.inputs.size(); ++i) {
-    const ft::ClusterBody::Input& input = body.inputs[i];
-    fmt::format_to(out, "  %{} = input {} {}\n", i, ft::Name(input.dtype),
-                   PlaceText(input.rows, input.columns, body));
-  }
+  for (size_t i = 0; i < body.reads.size(); ++i)
+    fmt::format_to(out, "  %{} = input {} : {} {}\n", i, body.reads[i].input, ft::Name(body.dtype(i)),
+                   PlaceText(body.reads[i].place, body));
   const std::vector<int> levels = ft::LevelsOf(body);
   for (size_t i = 0; i < body.ops.size(); ++i)
-    OpText(out, cluster.ops(static_cast<int>(i)), body.inputs.size() + i, levels[body.inputs.size() + i]);
-  for (const ft::proto::Cluster::Output& output : cluster.outputs()) {
-    const bool over_rows = !output.over_rows().empty();
-    fmt::format_to(out, "  output %{}{}{} : {} {}\n", output.value(), over_rows ? " over rows: " : "",
-                   output.over_rows(), ft::Name(static_cast<ft::DType>(output.dtype())),
-                   PlaceText(over_rows ? 1 : body.rows, output.columns(), body));
+    OpText(out, cluster.ops(static_cast<int>(i)), body, body.reads.size() + i, levels[body.reads.size() + i]);
+  for (size_t i = 0; i < body.outputs.size(); ++i) {
+    const ft::proto::Cluster::Output& output = cluster.outputs(static_cast<int>(i));
+    const ft::ClusterBody::Output& known = body.outputs[i];
+    fmt::format_to(out, "  result {} = %{}{}{} : {} {}\n", output.result(), output.value(),
+                   known.over_rows ? " over rows: " : "", output.over_rows(),
+                   ft::Name(body.results[known.result].dtype), PlaceText(known.place, body));
   }
   for (const ft::proto::Cluster::Code& code : cluster.codes())
     fmt::format_to(out, "  code {}: {} B\n", code.target(), code.code().size());

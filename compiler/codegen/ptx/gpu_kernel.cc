@@ -14,27 +14,24 @@ using namespace mlir;
 using LanesList = KernelBuilder::LanesList;
 
 constexpr int64_t kCombineWarps = 8; // of a block, a pack of columns each
-constexpr int64_t kWordBytes = 4;
 
-int64_t sharedBytesOf(const ThreadPlan &plan, const Space &space) {
-  int64_t slots = 0;
-  for (unsigned level = 0; level < space.numLevels(); ++level)
-    slots += static_cast<int64_t>(space.reductions(level).size());
+int64_t sharedBytesOf(const ThreadPlan &plan, const ClusterBody &body) {
+  int64_t slots = llvm::count_if(
+      body.ops, [](const ClusterBody::Op &op) { return op.kind == ClusterBody::Op::Kind::kReduce; });
   if (plan.warpsOfRow() > 1)
-    return plan.flat ? 0 : slots * plan.warpsOfRow() * kWordBytes;
-  return plan.reducesRows ? plan.threads() / 2 * plan.threadPacks() * kPack * kWordBytes : 0;
+    return plan.flat ? 0 : slots * plan.warpsOfRow() * plan.wordBytes;
+  return plan.reducesRows ? plan.threads() / 2 * plan.threadPacks() * kPack * plan.wordBytes : 0;
 }
 
 class GpuKernel {
 public:
-  GpuKernel(MLIRContext &context, func::FuncOp body, const Space &space)
+  GpuKernel(MLIRContext &context, const ClusterBody &body)
       : b(UnknownLoc::get(&context), &context, {.fma = true, .f16 = true, .bf16 = true}), body(body),
-        space(space), partials(partialResultsOf(body)), plan(ThreadPlan::of(space, !partials.empty())),
-        rows(b, body, space, plan) {}
+        facts(body), partials(partialOutputsOf(body)), plan(ThreadPlan::of(body)), rows(b, facts, plan) {}
 
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(b.getLoc());
-    if (int64_t bytes = sharedBytesOf(plan, space))
+    if (int64_t bytes = sharedBytesOf(plan, body))
       declareShared(b, *module, bytes);
     entry(*module, "kernel", [&] { emitKernel(); });
     if (!partials.empty())
@@ -45,8 +42,7 @@ public:
 private:
   void entry(ModuleOp module, llvm::StringRef name, llvm::function_ref<void()> emit) {
     b.setInsertionPointToEnd(module.getBody());
-    size_t count = body.getNumArguments() + body.front().getTerminator()->getNumOperands() + partials.size();
-    llvm::SmallVector<Type> types(count, LLVM::LLVMPointerType::get(b.getContext()));
+    llvm::SmallVector<Type> types(operandsOf(body), LLVM::LLVMPointerType::get(b.getContext()));
     auto function = func::FuncOp::create(b, b.getLoc(), name, b.getFunctionType(types, {}));
     Block *block = function.addEntryBlock();
     b.setInsertionPointToStart(block);
@@ -58,14 +54,14 @@ private:
   void emitKernel();
   void emitBlockOfRows(Value block, Value group);
   LanesList joinGroups(LanesList sums, Value thread, Value group);
-  void exchange(MutableArrayRef<Lanes> sums, llvm::StringRef kind, Value thread, Value group, int64_t half);
+  void exchange(MutableArrayRef<Lanes> sums, ReductionKind kind, Value thread, Value group, int64_t half);
   void emitCombine();
-  Lanes partialAt(const PartialResult &partial, Value block, Value column);
+  Lanes partialAt(const PartialOutput &partial, Value block, Value column);
 
   KernelBuilder b;
-  func::FuncOp body;
-  const Space &space;
-  llvm::SmallVector<PartialResult> partials;
+  const ClusterBody &body;
+  BodyFacts facts;
+  llvm::SmallVector<PartialOutput> partials;
   ThreadPlan plan;
   RowThreads rows;
   llvm::SmallVector<Value> pointers;
@@ -98,7 +94,7 @@ void GpuKernel::emitBlockOfRows(Value block, Value group) {
   Value end = arith::MinSIOp::create(b, b.getLoc(), b.plus(first, plan.blockRows), b.number(plan.rows));
   if (!plan.isUnrolled())
     rows.clearSums(partialRow);
-  bool isOneBarrier = plan.warpsOfRow() > 1 && space.numLevels() == 2;
+  bool isOneBarrier = plan.warpsOfRow() > 1 && facts.lastLevel == 1;
   LanesList sums = b.loop(first, end, plan.groups, rows.noSums(), [&](Value at, ArrayRef<Lanes> carried) {
     Value row = group ? b.plus(at, group) : at, active;
     if (plan.rows % plan.groups != 0) {
@@ -123,18 +119,20 @@ LanesList GpuKernel::joinGroups(LanesList sums, Value thread, Value group) {
   size_t count = sums.size() / partials.size();
   for (int64_t half = plan.groups / 2; half > 0; half /= 2)
     for (auto [i, partial] : llvm::enumerate(partials))
-      exchange(MutableArrayRef(sums).slice(i * count, count), partial.reduction.kind, thread, group, half);
+      exchange(MutableArrayRef(sums).slice(i * count, count), partial.output->reduction, thread, group, half);
   return sums;
 }
 
 // The sums of groups [half, 2 half) go to shared memory, and to those before them.
-void GpuKernel::exchange(MutableArrayRef<Lanes> sums, llvm::StringRef kind, Value thread, Value group,
+void GpuKernel::exchange(MutableArrayRef<Lanes> sums, ReductionKind kind, Value thread, Value group,
                          int64_t half) {
   // 16 bytes of one thread lie beside those of the next: no conflicts of banks.
-  constexpr int64_t kPiece = 4, kPieceBytes = kPiece * kWordBytes;
+  constexpr int64_t kPiece = 4;
+  constexpr unsigned kAlignment = 16;
+  int64_t pieceBytes = kPiece * plan.wordBytes;
   int64_t pieces = kPack / kPiece, threads = half * plan.rowThreads;
   auto place = [&](Value slot, int64_t piece) {
-    return sharedAddress(b, b.times(b.plus(slot, piece * threads), kPieceBytes));
+    return sharedAddress(b, b.times(b.plus(slot, piece * threads), pieceBytes));
   };
   auto isLower = b.isLess(group, b.number(half)), isInside = b.isLess(group, b.number(2 * half));
   Value isUpper = arith::SubIOp::create(b, b.getLoc(), isInside, isLower); // of i1: one but not the other
@@ -143,7 +141,7 @@ void GpuKernel::exchange(MutableArrayRef<Lanes> sums, llvm::StringRef kind, Valu
     for (auto [i, sum] : llvm::enumerate(sums))
       for (int64_t piece = 0; piece < pieces; ++piece)
         LLVM::StoreOp::create(b, b.getLoc(), lanesFrom(b, sum.value, piece * kPiece, kPiece),
-                              place(slot, static_cast<int64_t>(i) * pieces + piece), kPieceBytes);
+                              place(slot, static_cast<int64_t>(i) * pieces + piece), kAlignment);
   });
   barrier(b);
   LanesList joined = b.choose(
@@ -155,7 +153,7 @@ void GpuKernel::exchange(MutableArrayRef<Lanes> sums, llvm::StringRef kind, Valu
           for (int64_t piece = 0; piece < pieces; ++piece) {
             auto type = VectorType::get({kPiece}, cast<VectorType>(sum.type()).getElementType());
             Value address = place(thread, static_cast<int64_t>(i) * pieces + piece);
-            Value part = LLVM::LoadOp::create(b, b.getLoc(), type, address, kPieceBytes);
+            Value part = LLVM::LoadOp::create(b, b.getLoc(), type, address, kAlignment);
             other = withLanes(b, other, part, piece * kPiece);
           }
           both.push_back(combined(kind, sum, {&b, other}));
@@ -167,9 +165,9 @@ void GpuKernel::exchange(MutableArrayRef<Lanes> sums, llvm::StringRef kind, Valu
   barrier(b);
 }
 
-Lanes GpuKernel::partialAt(const PartialResult &partial, Value block, Value column) {
-  Type element = registerType(b, elementOf(partial.reduction.operand));
-  Value row = elementAddress(b, pointers[partial.partial], b.times(block, plan.partialColumns()), element);
+Lanes GpuKernel::partialAt(const PartialOutput &partial, Value block, Value column) {
+  DType element = accumulatorOf(partial.value);
+  Value row = elementAddress(b, pointers[partial.operand], b.times(block, plan.partialColumns()), element);
   return loadPacks(b, PackAddress{row, element, 0}, PackPlace{.column = column}, 0)[0];
 }
 
@@ -184,16 +182,17 @@ void GpuKernel::emitCombine() {
     place.tail =
         arith::CmpIOp::create(b, b.getLoc(), arith::CmpIPredicate::eq, pack, b.number(plan.wholePacks()));
   b.when(b.isLess(pack, b.number(plan.packs())), [&] {
-    for (const PartialResult &partial : partials) {
-      llvm::StringRef kind = partial.reduction.kind;
-      Type element = registerType(b, elementOf(partial.reduction.operand)),
-           result = elementOf(partial.returned);
-      Lanes sum = b.loop(lane, b.number(plan.blocks()), kWarp, identityOf(kind, zeros(b, kPack, element)),
+    for (const PartialOutput &partial : partials) {
+      ReductionKind kind = partial.output->reduction;
+      DType element = accumulatorOf(partial.value), result = partial.result;
+      Lanes zero = zeros(b, kPack, registerType(b, element));
+      Lanes sum = b.loop(lane, b.number(plan.blocks()), kWarp, identityOf(kind, zero),
                          [&](Value block, ArrayRef<Lanes> carried) -> LanesList {
                            return {combined(kind, carried[0], partialAt(partial, block, place.column))};
                          })[0];
       sum = lanesJoinedInWarp(b, kind, sum);
-      storePacks(b, toMemory(result, roundTo(result, sum)), PackAddress{pointers[partial.result], result, 0},
+      storePacks(b, toMemory(result, roundTo(result, sum)),
+                 PackAddress{pointers[operandOfResult(body, partial.output->result)], result, 0},
                  where(b, lead, place), plan.tailLanes());
     }
   });
@@ -201,20 +200,20 @@ void GpuKernel::emitCombine() {
 
 } // namespace
 
-PtxInterface interfaceOf(func::FuncOp body, const Space &space) {
-  llvm::SmallVector<PartialResult> partials = partialResultsOf(body);
-  ThreadPlan plan = ThreadPlan::of(space, !partials.empty());
+PtxInterface ptxInterfaceOf(const ClusterBody &body) {
+  ThreadPlan plan = ThreadPlan::of(body);
   PtxInterface interface;
-  interface.kernel = {plan.blocks(), plan.threads(), sharedBytesOf(plan, space)};
-  if (!partials.empty())
-    interface.combine = {static_cast<int64_t>(llvm::divideCeil(plan.packs(), kCombineWarps)),
-                         kCombineWarps * kWarp, 0};
-  interface.partialBytes.assign(partials.size(), plan.blocks() * plan.partialColumns() * kWordBytes);
+  interface.kernel = {plan.blocks(), plan.threads(), sharedBytesOf(plan, body)};
+  if (!body.HasPartials())
+    return interface;
+  interface.combine = {static_cast<int64_t>(llvm::divideCeil(plan.packs(), kCombineWarps)),
+                       kCombineWarps * kWarp, 0};
+  interface.partialBytes = plan.blocks() * plan.partialColumns() * plan.wordBytes;
   return interface;
 }
 
-OwningOpRef<ModuleOp> buildGpuKernel(MLIRContext &context, func::FuncOp body, const Space &space) {
-  return GpuKernel(context, body, space).build();
+OwningOpRef<ModuleOp> buildGpuKernel(MLIRContext &context, const ClusterBody &body) {
+  return GpuKernel(context, body).build();
 }
 
 } // namespace ft::compiler

@@ -12,10 +12,7 @@
 
 namespace ft::compiler {
 
-PtxInterface interfaceOf(mlir::func::FuncOp body, const Space &space);
-
 /// In `context`, which may be another than the body's.
-mlir::OwningOpRef<mlir::ModuleOp> buildGpuKernel(mlir::MLIRContext &context, mlir::func::FuncOp body,
-                                                 const Space &space);
+mlir::OwningOpRef<mlir::ModuleOp> buildGpuKernel(mlir::MLIRContext &context, const ClusterBody &body);
 
 } // namespace ft::compiler

@@ -22,8 +22,8 @@ struct Access {
 int64_t alignedElements(int64_t n) { return n == 0 ? kPack : std::min(kPack, n & -n); }
 
 // Of the first `lanes` elements of a pack.
-llvm::SmallVector<Access> accessesOf(int64_t lanes, int64_t columns, int64_t elementBytes) {
-  int64_t elements = std::min(alignedElements(columns), alignedElements(lanes));
+llvm::SmallVector<Access> accessesOf(int64_t lanes, int64_t aligned, int64_t elementBytes) {
+  int64_t elements = std::min(alignedElements(aligned), alignedElements(lanes));
   elements = std::min(elements, kAccessBytes / elementBytes);
   int64_t bytes = elements * elementBytes, unit = std::min<int64_t>(bytes, 4);
   llvm::SmallVector<Access> accesses;
@@ -39,7 +39,7 @@ Type unitsType(KernelBuilder &b, const Access &access) {
 
 Value addressOf(KernelBuilder &b, Value base, Type inMemory, int64_t elements) {
   return LLVM::GEPOp::create(b, b.getLoc(), base.getType(), inMemory, base,
-                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(elements)});
+                             ArrayRef<LLVM::GEPArg>{b.number(elements)});
 }
 
 Value bitcast(KernelBuilder &b, Type type, Value value) {
@@ -54,8 +54,18 @@ VectorType unitsOfPack(KernelBuilder &b, const Access &access, Type inMemory) {
 Lanes load(KernelBuilder &b, const PackAddress &from, Value column, int64_t lanes) {
   Type inMemory = memoryType(b, from.element);
   int64_t size = memoryBytes(inMemory);
-  Value base = elementAddress(b, from.row, column, from.element), units;
-  for (const Access &access : accessesOf(lanes, from.columns, size)) {
+  Value base = elementAddress(b, from.row, b.times(column, from.stride), from.element), units;
+  if (from.stride != 1) {
+    Value bits = arith::ConstantOp::create(b, b.getLoc(), b.getZeroAttr(VectorType::get({kPack}, inMemory)));
+    for (int64_t i = 0; i < lanes; ++i)
+      bits = insertLane(b, bits,
+                        LLVM::LoadOp::create(b, b.getLoc(), inMemory,
+                                             addressOf(b, base, inMemory, i * from.stride),
+                                             static_cast<unsigned>(size)),
+                        i);
+    return {&b, bits};
+  }
+  for (const Access &access : accessesOf(lanes, from.aligned, size)) {
     if (!units)
       units = arith::ConstantOp::create(b, b.getLoc(), b.getZeroAttr(unitsOfPack(b, access, inMemory)));
     Value piece =
@@ -73,8 +83,15 @@ Lanes load(KernelBuilder &b, const PackAddress &from, Value column, int64_t lane
 void store(KernelBuilder &b, Lanes bits, const PackAddress &to, Value column, int64_t lanes) {
   Type inMemory = memoryType(b, to.element);
   int64_t size = memoryBytes(inMemory);
-  Value base = elementAddress(b, to.row, column, to.element);
-  for (const Access &access : accessesOf(lanes, to.columns, size)) {
+  Value base = elementAddress(b, to.row, b.times(column, to.stride), to.element);
+  for (int64_t i = 0; to.stride != 1 && i < lanes; ++i) {
+    Value lane = vector::ExtractOp::create(b, b.getLoc(), bits.value, ArrayRef<int64_t>{i});
+    LLVM::StoreOp::create(b, b.getLoc(), lane, addressOf(b, base, inMemory, i * to.stride),
+                          static_cast<unsigned>(size));
+  }
+  if (to.stride != 1)
+    return;
+  for (const Access &access : accessesOf(lanes, to.aligned, size)) {
     Value units = bitcast(b, unitsOfPack(b, access, inMemory), bits.value);
     int64_t at = access.begin * size / access.unitBytes;
     Value piece = access.units == 1

@@ -18,9 +18,10 @@ struct PackPlace {
 
 /// Where in memory packs are read or written.
 struct PackAddress {
-  mlir::Value row;    // of the first element
-  mlir::Type element; // as the body has it
-  int64_t columns;    // elements between rows; 0 where there is one row, whose start is aligned
+  mlir::Value row;    // of the first column
+  DType element;      // as the body has it
+  int64_t aligned;    // a number of elements that all rows begin at multiples of; 0: at an aligned address
+  int64_t stride = 1; // elements from one column to the next
 };
 
 /// What is in memory, 8 elements each: whole packs, or the columns that the tail has and zeros.

@@ -41,44 +41,30 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makePtxMachine() {
   return makeTargetMachine("nvptx64-nvidia-cuda", "sm_80", "+ptx80");
 }
 
-llvm::Expected<std::unique_ptr<llvm::Module>> buildGpuModule(func::FuncOp body, const Space &space,
-                                                             llvm::TargetMachine &machine,
-                                                             llvm::LLVMContext &context) {
+llvm::Expected<std::unique_ptr<llvm::Module>>
+buildGpuModule(const ClusterBody &body, llvm::TargetMachine &machine, llvm::LLVMContext &context) {
   std::unique_ptr<MLIRContext> codeContext = makeCodeContext();
-  OwningOpRef<ModuleOp> module = buildGpuKernel(*codeContext, body, space);
+  OwningOpRef<ModuleOp> module = buildGpuKernel(*codeContext, body);
   auto code = translateToLlvm(*module, context, machine);
   if (!code)
     return code.takeError();
-  annotate(**code, interfaceOf(body, space));
+  annotate(**code, ptxInterfaceOf(body));
   optimize(**code, machine);
   return code;
 }
 
-FailureOr<PtxInterface> ptxInterfaceOf(func::FuncOp body) {
-  FailureOr<Space> space = Space::of(body);
-  if (failed(space))
-    return failure();
-  return interfaceOf(body, *space);
-}
-
-FailureOr<PtxKernel> generatePtx(func::FuncOp body) {
-  FailureOr<Space> space = Space::of(body);
-  if (failed(space))
-    return failure();
-  auto refuse = [&](llvm::Error error) {
-    return body.emitOpError("gives no PTX: ") << llvm::toString(std::move(error));
-  };
+llvm::Expected<PtxKernel> generatePtx(const ClusterBody &body) {
   auto machine = makePtxMachine();
   if (!machine)
-    return refuse(machine.takeError());
+    return machine.takeError();
   llvm::LLVMContext context;
-  auto module = buildGpuModule(body, *space, **machine, context);
+  auto module = buildGpuModule(body, **machine, context);
   if (!module)
-    return refuse(module.takeError());
+    return module.takeError();
   auto ptx = emitFile(**module, **machine, llvm::CodeGenFileType::AssemblyFile);
   if (!ptx)
-    return refuse(ptx.takeError());
-  return PtxKernel{interfaceOf(body, *space), std::move(*ptx)};
+    return ptx.takeError();
+  return PtxKernel{ptxInterfaceOf(body), std::move(*ptx)};
 }
 
 } // namespace ft::compiler

@@ -1,7 +1,7 @@
 // From a cluster body to LLVM IR for GPUs, and to PTX.
 #pragma once
 
-#include "compiler/codegen/space.h"
+#include "runtime/base/cluster.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
@@ -12,8 +12,7 @@ namespace ft::compiler {
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makePtxMachine();
 
 /// Optimized: all that is left is writing it. Deterministic.
-llvm::Expected<std::unique_ptr<llvm::Module>> buildGpuModule(mlir::func::FuncOp body, const Space &space,
-                                                             llvm::TargetMachine &machine,
-                                                             llvm::LLVMContext &context);
+llvm::Expected<std::unique_ptr<llvm::Module>>
+buildGpuModule(const ClusterBody &body, llvm::TargetMachine &machine, llvm::LLVMContext &context);
 
 } // namespace ft::compiler

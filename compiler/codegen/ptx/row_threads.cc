@@ -5,6 +5,8 @@
 #include "compiler/codegen/reduction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <numeric>
+
 namespace ft::compiler {
 namespace {
 
@@ -15,31 +17,31 @@ constexpr int64_t kRegisters = 65536, kMostRegisters = 255; // of a multiprocess
 
 } // namespace
 
-RowThreads::RowThreads(KernelBuilder &b, func::FuncOp body, const Space &space, const ThreadPlan &plan)
-    : b(b), body(body), space(space), plan(plan), values(b, body, space, kPack),
-      partials(partialResultsOf(body)) {
+RowThreads::RowThreads(KernelBuilder &b, const BodyFacts &facts, const ThreadPlan &plan)
+    : b(b), facts(facts), body(facts.body), plan(plan), values(b, facts, kPack),
+      partials(partialOutputsOf(body)) {
   if (plan.isUnrolled())
     findHeld();
 }
 
-// All arguments of whole rows, if they and sums over rows leave half of the registers.
+// All reads of whole rows, if they and sums over rows leave half of the registers.
 void RowThreads::findHeld() {
   int64_t registers = plan.threadPacks() * kPack * static_cast<int64_t>(partials.size());
-  for (BlockArgument argument : body.getArguments()) {
-    Layout layout = space.layout(argument);
-    if (!layout.columns || (layout.rows == 1 && plan.rows != 1))
+  for (auto [i, read] : llvm::enumerate(body.reads)) {
+    if (read.place.column_stride != 1 || (read.place.steps.empty() && plan.rows != 1))
       continue;
-    heldArguments.push_back(argument);
-    registers += plan.threadPacks() * kPack * memoryBytes(memoryType(b, elementOf(argument))) / 4;
+    heldReads.push_back(i);
+    registers += plan.threadPacks() * kPack * static_cast<int64_t>(SizeOf(body.dtype(i))) / 4;
   }
   if (plan.flat)
     return;
   if (registers > std::min(kMostRegisters, kRegisters / plan.threads()) / 2)
-    heldArguments.clear();
+    heldReads.clear();
 }
 
 void RowThreads::enter(ArrayRef<Value> operands, Value threadOfRow, Value ofGrid) {
   pointers.assign(operands.begin(), operands.end());
+  values.readStates(pointers);
   thread = threadOfRow;
   block = ofGrid;
   packs.clear();
@@ -91,107 +93,115 @@ LanesList RowThreads::eachPack(LanesList carried, Step step) {
   return carried;
 }
 
-Value RowThreads::rowAddress(unsigned operand, Value like) {
-  Layout layout = space.layout(like);
-  if (plan.rows == 1 || layout.rows == 1)
-    return pointers[operand];
-  Value index = layout.rows == plan.rows ? row : b.rest(row, layout.rows);
-  return elementAddress(b, pointers[operand], layout.columns ? b.times(index, plan.columns) : index,
-                        elementOf(like));
+// Flat spaces are one row here, of all columns.
+Value RowThreads::rowOfSpace() { return plan.flat ? b.number(0) : row; }
+
+Value RowThreads::rowAddress(unsigned operand, const ClusterBody::Place &place, DType element) {
+  return elementAddress(b, pointers[operand], rowBegin(b, place, rowOfSpace(), body.rows), element);
 }
 
-PackAddress RowThreads::addressOf(unsigned operand, Value like) {
-  bool oneRow = plan.rows == 1 || space.layout(like).rows == 1;
-  return {rowAddress(operand, like), elementOf(like), oneRow ? 0 : plan.columns};
+PackAddress RowThreads::addressOf(unsigned operand, const ClusterBody::Place &place, DType element) {
+  int64_t aligned = place.begin;
+  for (const ClusterBody::Place::Step &step : place.steps)
+    aligned = std::gcd(aligned, step.stride);
+  return {rowAddress(operand, place, element), element, aligned, place.column_stride};
+}
+
+PackAddress RowThreads::addressOfRead(uint32_t read) {
+  return addressOf(body.reads[read].input, body.reads[read].place, body.dtype(read));
 }
 
 // One row for each block of rows, whole packs each.
-PackAddress RowThreads::partialAddress(const PartialResult &partial, Value partialRow) {
-  Type element = registerType(b, elementOf(partial.reduction.operand));
-  return {elementAddress(b, pointers[partial.partial], partialRow, element), element, 0};
+PackAddress RowThreads::partialAddress(const PartialOutput &partial, Value partialRow) {
+  DType element = accumulatorOf(partial.value);
+  return {elementAddress(b, pointers[partial.operand], partialRow, element), element, 0};
 }
 
-void RowThreads::readArguments() {
+Lanes RowThreads::nothingOf(const PartialOutput &partial) const {
+  return identityOf(partial.output->reduction,
+                    zeros(b, kPack, registerType(b, accumulatorOf(partial.value))));
+}
+
+void RowThreads::readInputs() {
   values.clear();
   heldBits.clear();
-  for (BlockArgument argument : body.getArguments())
-    if (!space.layout(argument).columns)
-      values.set(argument, loadScalar(b, rowAddress(argument.getArgNumber(), argument), elementOf(argument)));
-  if (heldArguments.empty())
+  for (auto [i, read] : llvm::enumerate(body.reads))
+    if (!facts.columns[i])
+      values.set(i, loadScalar(b, rowAddress(read.input, read.place, body.dtype(i)), body.dtype(i)));
+  if (heldReads.empty())
     return;
-  llvm::SmallVector<PackAddress> addresses;
-  for (BlockArgument argument : heldArguments)
-    addresses.push_back(addressOf(argument.getArgNumber(), argument));
+  auto addresses = llvm::map_to_vector(heldReads, [&](uint32_t read) { return addressOfRead(read); });
   for (const Pack &pack : packs)
     heldBits.push_back(loadPacks(b, addresses, where(b, active, pack.place), plan.tailLanes()));
 }
 
-Lanes RowThreads::valueAt(Value value, const Pack &pack, LanesOf &known) {
-  return values.vectorOf(value, known, [&](BlockArgument argument) {
-    Type element = elementOf(argument);
-    auto found = llvm::find(heldArguments, argument);
-    if (found != heldArguments.end()) {
-      Lanes &bits = heldBits[pack.index][found - heldArguments.begin()];
+Lanes RowThreads::valueAt(uint32_t value, const Pack &pack, BodyValues::LanesOf &known) {
+  auto load = [&](uint32_t read) {
+    DType element = body.dtype(read);
+    auto found = llvm::find(heldReads, read);
+    if (found != heldReads.end()) {
+      Lanes &bits = heldBits[pack.index][found - heldReads.begin()];
       // Anew for each pass, or else both halves of every word stay unpacked, in registers of their own.
-      if (space.numLevels() > 1 && memoryBytes(memoryType(b, element)) < 4)
+      if (facts.lastLevel > 0 && SizeOf(element) < 4)
         bits = held(bits);
       return fromMemory(element, bits);
     }
-    PackAddress address = addressOf(argument.getArgNumber(), argument);
-    return fromMemory(element, loadPacks(b, address, where(b, active, pack.place), plan.tailLanes())[0]);
-  });
+    return fromMemory(element,
+                      loadPacks(b, addressOfRead(read), where(b, active, pack.place), plan.tailLanes())[0]);
+  };
+  return values.vectorOf(value, known,
+                         {load, [&] { return rowOfSpace(); }, [&] { return pack.place.column; }});
 }
 
-void RowThreads::emitReductions(unsigned level, int64_t slot) {
-  ArrayRef<mlir::ft::ReduceOp> reductions = space.reductions(level);
+void RowThreads::emitReductions(int level, int64_t slot) {
+  llvm::SmallVector<uint32_t> reductions = facts.reductions(level);
   LanesList sums;
-  for (mlir::ft::ReduceOp op : reductions)
-    sums.push_back(identityOf(op.getKind(), zeros(b, kPack, registerType(b, elementOf(op.getX())))));
+  for (uint32_t value : reductions)
+    sums.push_back(
+        identityOf(facts.op(value).reduction, zeros(b, kPack, registerType(b, body.dtype(value)))));
   sums = eachPack(sums, [&](const Pack &pack, ArrayRef<Lanes> carried) {
     LanesList next(carried);
-    LanesOf known;
-    for (auto [op, sum] : llvm::zip(reductions, next)) {
-      mlir::ft::ReduceOp reduce = op;
-      Lanes with = combined(reduce.getKind(), sum, valueAt(reduce.getX(), pack, known));
+    BodyValues::LanesOf known;
+    for (auto [value, sum] : llvm::zip(reductions, next)) {
+      const ClusterBody::Op &op = facts.op(value);
+      Lanes with = combined(op.reduction, sum, valueAt(op.operands[0], pack, known));
       sum = ofRow(pack.place, plan.tailLanes(), with, sum);
     }
     return next;
   });
   llvm::SmallVector<Partial> ofThread;
-  for (auto [op, sum] : llvm::zip(reductions, sums)) {
-    mlir::ft::ReduceOp reduce = op;
-    ofThread.push_back({reduce.getKind(), joined(reduce.getKind(), sum)});
+  for (auto [value, sum] : llvm::zip(reductions, sums)) {
+    ReductionKind kind = facts.op(value).reduction;
+    ofThread.push_back({kind, joined(kind, sum)});
   }
-  for (auto [op, sum] : llvm::zip(reductions, joinedInRow(b, ofThread, plan, thread, slot))) {
-    mlir::ft::ReduceOp reduce = op;
-    values.set(reduce.getResult(), roundTo(elementOf(reduce), sum));
-  }
+  for (auto [value, sum] : llvm::zip(reductions, joinedInRow(b, ofThread, plan, thread, slot)))
+    values.set(value, roundTo(body.dtype(value), sum));
 }
 
-void RowThreads::storeRows(const Pack &pack, const LanesOf &known) {
-  Operation *terminator = body.front().getTerminator();
+void RowThreads::storeRows(const Pack &pack, const BodyValues::LanesOf &known) {
   LanesList bits;
   llvm::SmallVector<PackAddress> addresses;
-  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
-    if (asColumnReduction(value) || !space.layout(value).columns)
+  for (const ClusterBody::Output &output : body.outputs) {
+    if (output.over_rows || output.place.column_stride == 0)
       continue;
-    bits.push_back(toMemory(elementOf(value), known.lookup(value)));
-    addresses.push_back(addressOf(body.getNumArguments() + static_cast<unsigned>(i), value));
+    DType element = body.results[output.result].dtype;
+    bits.push_back(toMemory(element, known.lookup(output.value)));
+    addresses.push_back(addressOf(operandOfResult(body, output.result), output.place, element));
   }
   if (!bits.empty())
     storePacks(b, bits, addresses, where(b, active, pack.place), plan.tailLanes());
 }
 
-// All values of a pack are known before one is written, since a result may take the place of an argument.
+// All values of a pack are known before one is written, since a result may take the place of an input.
 LanesList RowThreads::emitResults(ArrayRef<Lanes> sums, Value partialRow) {
   LanesList next(sums);
   eachPack({}, [&](const Pack &pack, ArrayRef<Lanes>) {
-    LanesOf known;
-    for (Value value : body.front().getTerminator()->getOperands())
-      if (!asColumnReduction(value) && space.layout(value).columns)
-        valueAt(value, pack, known);
+    BodyValues::LanesOf known;
+    for (const ClusterBody::Output &output : body.outputs)
+      if (output.place.column_stride != 0)
+        valueAt(output.value, pack, known);
     for (auto [i, partial] : llvm::enumerate(partials)) {
-      Lanes value = valueAt(partial.reduction.operand, pack, known);
+      Lanes value = known.lookup(partial.output->value);
       PackAddress address;
       Lanes sum;
       if (plan.isUnrolled()) {
@@ -200,7 +210,7 @@ LanesList RowThreads::emitResults(ArrayRef<Lanes> sums, Value partialRow) {
         address = partialAddress(partial, partialRow);
         sum = loadPacks(b, address, PackPlace{.column = pack.place.column}, 0)[0];
       }
-      Lanes with = combined(partial.reduction.kind, sum, value);
+      Lanes with = combined(partial.output->reduction, sum, value);
       if (active)
         with = Select({&b, active}, with, sum);
       if (plan.isUnrolled())
@@ -220,24 +230,26 @@ void RowThreads::storeScalars() {
     lead = arith::AndIOp::create(b, b.getLoc(), lead, b.isLess(block, b.number(1)));
   if (active)
     lead = arith::AndIOp::create(b, b.getLoc(), lead, active);
-  for (auto [i, value] : llvm::enumerate(body.front().getTerminator()->getOperands())) {
-    if (asColumnReduction(value) || space.layout(value).columns)
+  for (const ClusterBody::Output &output : body.outputs) {
+    if (output.place.column_stride != 0)
       continue;
-    Value address = rowAddress(body.getNumArguments() + static_cast<unsigned>(i), value);
-    b.when(lead, [&] { storeScalar(values.get(value), address, elementOf(value)); });
+    DType element = body.results[output.result].dtype;
+    Value address = rowAddress(operandOfResult(body, output.result), output.place, element);
+    b.when(lead, [&] { storeScalar(values.get(output.value), address, element); });
   }
 }
 
 LanesList RowThreads::emitRow(Value index, Value isActive, ArrayRef<Lanes> sums, Value partialRow) {
   row = index;
   active = isActive;
-  readArguments();
-  values.evaluateScalars(0);
+  readInputs();
+  auto thisRow = [&] { return rowOfSpace(); };
+  values.evaluateScalars(0, thisRow);
   int64_t slot = 0;
-  for (unsigned level = 0; level + 1 < space.numLevels(); ++level) {
+  for (int level = 0; level < facts.lastLevel; ++level) {
     emitReductions(level, slot);
-    values.evaluateScalars(level + 1);
-    slot += static_cast<int64_t>(space.reductions(level).size());
+    values.evaluateScalars(level + 1, thisRow);
+    slot += static_cast<int64_t>(facts.reductions(level).size());
   }
   LanesList next = emitResults(sums, partialRow);
   storeScalars();
@@ -246,20 +258,16 @@ LanesList RowThreads::emitRow(Value index, Value isActive, ArrayRef<Lanes> sums,
 
 LanesList RowThreads::noSums() const {
   LanesList sums;
-  for (const PartialResult &partial : partials) {
-    Type element = registerType(b, elementOf(partial.reduction.operand));
-    sums.append(packs.size(), identityOf(partial.reduction.kind, zeros(b, kPack, element)));
-  }
+  for (const PartialOutput &partial : partials)
+    sums.append(packs.size(), nothingOf(partial));
   return sums;
 }
 
 void RowThreads::clearSums(Value partialRow) {
   eachPack({}, [&](const Pack &pack, ArrayRef<Lanes>) {
-    for (const PartialResult &partial : partials) {
-      Type element = registerType(b, elementOf(partial.reduction.operand));
-      storePacks(b, identityOf(partial.reduction.kind, zeros(b, kPack, element)),
-                 partialAddress(partial, partialRow), PackPlace{.column = pack.place.column}, 0);
-    }
+    for (const PartialOutput &partial : partials)
+      storePacks(b, nothingOf(partial), partialAddress(partial, partialRow),
+                 PackPlace{.column = pack.place.column}, 0);
     return LanesList();
   });
 }

@@ -1,4 +1,4 @@
-// A row by the threads it has: its arguments, its reductions, its results.
+// A row by the threads it has: its inputs, its reductions, its results.
 #pragma once
 
 #include "compiler/codegen/body_values.h"
@@ -10,7 +10,7 @@ class RowThreads {
 public:
   using LanesList = KernelBuilder::LanesList;
 
-  RowThreads(KernelBuilder &b, mlir::func::FuncOp body, const Space &space, const ThreadPlan &plan);
+  RowThreads(KernelBuilder &b, const BodyFacts &facts, const ThreadPlan &plan);
 
   /// Of the entry that is being built: operands, and this thread among those of the row.
   void enter(llvm::ArrayRef<mlir::Value> pointers, mlir::Value thread, mlir::Value block);
@@ -37,30 +37,34 @@ private:
   void findHeld();
   LanesList eachPack(LanesList carried, Step step);
   PackPlace placeOf(mlir::Value pack, int64_t first) const;
-  mlir::Value rowAddress(unsigned operand, mlir::Value like);
-  PackAddress addressOf(unsigned operand, mlir::Value like);
-  PackAddress partialAddress(const PartialResult &partial, mlir::Value partialRow);
-  void readArguments();
-  Lanes valueAt(mlir::Value value, const Pack &pack, LanesOf &known);
-  void emitReductions(unsigned level, int64_t slot);
+  /// Of operand `operand` of the kernel.
+  mlir::Value rowAddress(unsigned operand, const ClusterBody::Place &place, DType element);
+  PackAddress addressOf(unsigned operand, const ClusterBody::Place &place, DType element);
+  PackAddress addressOfRead(uint32_t read);
+  PackAddress partialAddress(const PartialOutput &partial, mlir::Value partialRow);
+  Lanes nothingOf(const PartialOutput &partial) const;
+  mlir::Value rowOfSpace();
+  void readInputs();
+  Lanes valueAt(uint32_t value, const Pack &pack, BodyValues::LanesOf &known);
+  void emitReductions(int level, int64_t slot);
   LanesList emitResults(llvm::ArrayRef<Lanes> sums, mlir::Value partialRow);
-  void storeRows(const Pack &pack, const LanesOf &known);
+  void storeRows(const Pack &pack, const BodyValues::LanesOf &known);
   void storeScalars();
 
   KernelBuilder &b;
-  mlir::func::FuncOp body;
-  const Space &space;
+  const BodyFacts &facts;
+  const ClusterBody &body;
   const ThreadPlan &plan;
   BodyValues values;
-  llvm::SmallVector<PartialResult> partials;
-  llvm::SmallVector<mlir::BlockArgument> heldArguments; // read once a row
+  llvm::SmallVector<PartialOutput> partials;
+  llvm::SmallVector<uint32_t> heldReads; // read once a row
   // Of the entry.
   llvm::SmallVector<mlir::Value> pointers;
   mlir::Value thread, block;
   llvm::SmallVector<Pack> packs; // of this thread, where they are unrolled
   // Of the row.
   mlir::Value row, active;
-  llvm::SmallVector<LanesList> heldBits; // for each pack, of heldArguments
+  llvm::SmallVector<LanesList> heldBits; // for each pack, of heldReads
 };
 
 } // namespace ft::compiler

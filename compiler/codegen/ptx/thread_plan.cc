@@ -17,12 +17,16 @@ int64_t rowThreadsOf(int64_t packs) {
 
 } // namespace
 
-ThreadPlan ThreadPlan::of(const Space &space, bool reducesRows) {
+ThreadPlan ThreadPlan::of(const ClusterBody &body) {
   ThreadPlan plan;
-  plan.flat = space.isFlat();
-  plan.reducesRows = reducesRows;
-  plan.rows = plan.flat ? 1 : space.rows();
-  plan.columns = plan.flat ? space.elements() : space.columns();
+  plan.flat = body.IsFlat();
+  plan.reducesRows = body.HasPartials();
+  plan.rows = plan.flat ? 1 : body.rows;
+  plan.columns = plan.flat ? body.elements() : body.columns;
+  for (const ClusterBody::Op &op : body.ops)
+    if (op.kind == ClusterBody::Op::Kind::kReduce && op.dtype == DType::kI64)
+      plan.wordBytes = 8;
+  plan.wordBytes = std::max(plan.wordBytes, body.PartialWordBytes());
   if (plan.flat) {
     plan.rowThreads = std::min<int64_t>(kBlockThreads, llvm::alignTo(plan.packs(), kWarp));
     return plan;
@@ -30,7 +34,7 @@ ThreadPlan ThreadPlan::of(const Space &space, bool reducesRows) {
   plan.rowThreads = rowThreadsOf(plan.packs());
   plan.groups = plan.rowThreads <= kWarp ? kBlockThreads / plan.rowThreads : 1;
   plan.blockRows = plan.groups;
-  if (reducesRows) {
+  if (plan.reducesRows) {
     int64_t blocks = kFillingThreads / plan.threads();
     int64_t rows = std::max(kFewestBlockRows, static_cast<int64_t>(llvm::divideCeil(plan.rows, blocks)));
     plan.blockRows = llvm::alignTo(rows, plan.groups);

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "compiler/codegen/space.h"
+#include "runtime/base/cluster.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace ft::compiler {
@@ -22,7 +22,7 @@ inline constexpr int64_t kPack = 8;
 inline constexpr int64_t kWarp = 32;
 
 struct ThreadPlan {
-  static ThreadPlan of(const Space &space, bool reducesRows);
+  static ThreadPlan of(const ClusterBody &body);
 
   int64_t rows = 1, columns = 1; // one row of all elements where the space is flat
   bool flat = false;             // every thread of the grid has one pack
@@ -30,6 +30,7 @@ struct ThreadPlan {
   int64_t rowThreads = 1; // of one row: a power of two up to a warp, or whole warps
   int64_t groups = 1;     // of rowThreads each, in a block
   int64_t blockRows = 1;  // a multiple of groups
+  int64_t wordBytes = 4;  // of sums in shared memory and of partial results: 8 where any is of i64
 
   int64_t packs() const { return llvm::divideCeil(columns, kPack); }
   int64_t wholePacks() const { return columns / kPack; }

@@ -13,7 +13,6 @@ using namespace mlir;
 
 constexpr unsigned kSharedSpace = 3;
 constexpr const char *kShared = "shared";
-constexpr int64_t kWordBytes = 4;
 
 Value number32(KernelBuilder &b, int32_t n) {
   return arith::ConstantOp::create(b, b.getLoc(), b.getI32IntegerAttr(n));
@@ -23,7 +22,13 @@ Value extendedIndex(KernelBuilder &b, Value index) {
   return arith::ExtUIOp::create(b, b.getLoc(), b.getI64Type(), index);
 }
 
+// Numbers of 64 bits by halves.
 Lanes shuffled(KernelBuilder &b, Lanes value, NVVM::ShflKind kind, int32_t argument, int32_t clamp) {
+  if (value.type().isInteger(64)) {
+    Lanes low = shuffled(b, truncated(value, 32), kind, argument, clamp);
+    Lanes high = shuffled(b, truncated(shiftRight(value, 32), 32), kind, argument, clamp);
+    return extended(low, 64) | shiftLeft(extended(high, 64), 32);
+  }
   return {&b, NVVM::ShflOp::create(b, b.getLoc(), value.type(), number32(b, -1), value.value,
                                    number32(b, argument), number32(b, clamp), kind, UnitAttr())};
 }
@@ -33,7 +38,7 @@ Value isFirst(KernelBuilder &b, Value index) {
 }
 
 Value warpSlot(KernelBuilder &b, Value warp, int64_t slot, const ThreadPlan &plan) {
-  return sharedAddress(b, b.times(b.plus(warp, slot * plan.warpsOfRow()), kWordBytes));
+  return sharedAddress(b, b.times(b.plus(warp, slot * plan.warpsOfRow()), plan.wordBytes));
 }
 
 } // namespace
@@ -83,13 +88,13 @@ Lanes joinedInWarp(KernelBuilder &b, Partial partial, int64_t count) {
   for (int32_t distance = static_cast<int32_t>(count / 2); distance > 0; distance /= 2)
     value = combined(partial.kind, value, shuffled(b, value, NVVM::ShflKind::bfly, distance, kLastLane));
   // Sums are the same either way round; of 0 and -0 either is the larger.
-  if (count == 1 || partial.kind == "sum" || !isFloat(value))
+  if (count == 1 || partial.kind == ReductionKind::kSum || !isFloat(value))
     return value;
   int32_t segments = static_cast<int32_t>(kWarp - count) << 8;
   return shuffled(b, value, NVVM::ShflKind::idx, 0, segments | kLastLane);
 }
 
-Lanes lanesJoinedInWarp(KernelBuilder &b, llvm::StringRef kind, Lanes vector) {
+Lanes lanesJoinedInWarp(KernelBuilder &b, ReductionKind kind, Lanes vector) {
   Value joined = vector.value;
   for (int64_t i = 0; i < cast<VectorType>(vector.type()).getNumElements(); ++i) {
     Lanes lane = {&b, vector::ExtractOp::create(b, b.getLoc(), vector.value, ArrayRef<int64_t>{i})};

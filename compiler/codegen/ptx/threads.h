@@ -21,14 +21,14 @@ Lanes held(Lanes packed);
 
 /// One scalar of each thread.
 struct Partial {
-  llvm::StringRef kind;
+  ReductionKind kind;
   Lanes value;
 };
 /// Joined over `count` threads side by side (a power of two up to a warp), by a tree of neighbours at half
 /// the distance each time. All of them get what the first has.
 Lanes joinedInWarp(KernelBuilder &b, Partial partial, int64_t count);
 /// Each lane of a vector over a warp.
-Lanes lanesJoinedInWarp(KernelBuilder &b, llvm::StringRef kind, Lanes vector);
+Lanes lanesJoinedInWarp(KernelBuilder &b, ReductionKind kind, Lanes vector);
 /// Over the threads of a row; where that is more than a warp, warps by one more such tree. `slot` is the
 /// number of words of shared memory, for each warp of a row, before those of these.
 llvm::SmallVector<Lanes> joinedInRow(KernelBuilder &b, llvm::ArrayRef<Partial> partials,

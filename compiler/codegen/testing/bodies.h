@@ -122,6 +122,25 @@ func.func @f(%w: tensor<$Mxf32>, %g: tensor<$Mx$T>, %m: tensor<$Mxf32>, %v: tens
   return %w1, %m1, %v1, %low : tensor<$Mxf32>, tensor<$Mxf32>, tensor<$Mxf32>, tensor<$Mx$T>
 })";
 
+// What ft.dropout is, a draw for each row and a repeated one.
+inline constexpr const char *kRandom = R"(
+func.func @f(%x: tensor<$Mx$T>, %rng: tensor<3xi64>) -> (tensor<$Mx$T>, tensor<$Mxi32>, tensor<$Rx1xi32>, tensor<$Mxi32>) {
+  %w = ft.random_bits %rng stream 0 : tensor<3xi64> -> tensor<$Mxi32>
+  %h = ft.floor_div %w, 256.0 : tensor<$Mxi32>
+  %u = ft.remainder %h, 16777216.0 : tensor<$Mxi32>
+  %f = ft.convert %u : tensor<$Mxi32> -> tensor<$Mxf32>
+  %n = ft.scale %f, 5.9604644775390625e-08 : tensor<$Mxf32>
+  %r = ft.fill 0.25 : tensor<f32>
+  %k = ft.ge %n, %r : tensor<$Mxf32>, tensor<f32>
+  %s = ft.scale %x, 2.0 : tensor<$Mx$T>
+  %z = ft.fill 0.0 : tensor<$T>
+  %y = ft.select %k, %s, %z : tensor<$Mxi1>, tensor<$Mx$T>, tensor<$T>
+  %v = ft.random_bits %rng stream 1 : tensor<3xi64> -> tensor<$Rx1xi32>
+  %c = ft.random_bits %rng stream 1 : tensor<3xi64> -> tensor<$Cxi32>
+  %a = ft.add %w, %c : tensor<$Mxi32>, tensor<$Cxi32>
+  return %y, %w, %v, %a : tensor<$Mx$T>, tensor<$Mxi32>, tensor<$Rx1xi32>, tensor<$Mxi32>
+})";
+
 // Conversions, integers, truth values, and a vector that is repeated every few rows (with 6 of them).
 inline constexpr const char *kTypes = R"(
 func.func @f(%x: tensor<2x3x$Cx$T>, %p: tensor<3x$Cx$T>, %i: tensor<$Cxi32>) -> (tensor<2x3x$Cxi32>, tensor<2x3x$Cxi1>, tensor<2x3xi32>, tensor<2x3x$Cx$T>) {

@@ -24,6 +24,7 @@ inline constexpr BodyCase kBodies[] = {
     {"swiglu", kSwiglu, 5, 0},
     {"adamw", kAdamW, 4, 2},
     {"types", kTypes, 0, 0},
+    {"random", kRandom, 0, 0},
 };
 
 /// Of the elements of a body in a shape, by their numbers: every body and every shape has all of them.

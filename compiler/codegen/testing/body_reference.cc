@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "compiler/codegen/testing/guarded_run.h"
 #include "dialects/ft/elementwise.h"
+#include "runtime/base/philox.h"
 #include "test/support/elementwise_f64.h"
 
 namespace ft::compiler::testing {
@@ -76,7 +78,19 @@ struct Evaluation {
     }
   }
 
+  void draw(unsigned number) {
+    const std::vector<double> &state = in[0]->values;
+    for (size_t i = 0; i < out.values.size(); ++i) {
+      uint64_t element = static_cast<uint64_t>(state[2]) * out.values.size() + i;
+      PhiloxBlock block = Philox4x32(static_cast<uint64_t>(static_cast<int64_t>(state[0])), streamOf(number),
+                                     static_cast<uint32_t>(state[1]), element / 4);
+      out.values[i] = static_cast<int32_t>(block[element % 4]);
+    }
+  }
+
   void run() {
+    if (auto bits = dyn_cast<mlir::ft::RandomBitsOp>(op))
+      draw(bits.getStream());
     for (const ElementwiseRow &row : kElementwiseRows)
       if (op->getName().stripDialect() == llvm::StringRef(row.name))
         elementwise(row);

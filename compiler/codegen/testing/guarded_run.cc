@@ -3,6 +3,7 @@
 #include <cmath>
 #include <list>
 
+#include "runtime/base/philox.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace ft::compiler::testing {
@@ -40,7 +41,7 @@ private:
 
 std::vector<std::string> runGuarded(const std::vector<HostTensor> &inputs,
                                     llvm::ArrayRef<mlir::RankedTensorType> results,
-                                    llvm::ArrayRef<int64_t> partialBytes,
+                                    llvm::ArrayRef<int64_t> partialBytes, unsigned draws,
                                     llvm::function_ref<void(void *const *operands)> call) {
   std::list<GuardedBuffer> buffers;
   for (const HostTensor &input : inputs)
@@ -52,6 +53,8 @@ std::vector<std::string> runGuarded(const std::vector<HostTensor> &inputs,
   std::vector<void *> operands;
   for (GuardedBuffer &buffer : buffers)
     operands.push_back(buffer.data());
+  for (unsigned draw = 0; draw < draws; ++draw)
+    operands.push_back(reinterpret_cast<void *>(uintptr_t{streamOf(draw)}));
   call(operands.data());
   std::vector<std::string> out;
   for (auto [i, buffer] : llvm::enumerate(buffers)) {
@@ -62,6 +65,8 @@ std::vector<std::string> runGuarded(const std::vector<HostTensor> &inputs,
   }
   return out;
 }
+
+uint32_t streamOf(unsigned draw) { return kFirstOpStream + 3 * draw + 1; }
 
 bool sameBits(const HostTensor &a, const HostTensor &b) {
   for (size_t i = 0; i < a.values.size(); ++i)

@@ -4,9 +4,61 @@
 
 #include <cstring>
 
+#include "compiler/codegen/cluster_body.h"
 #include "compiler/codegen/testing/guarded_run.h"
 
 namespace ft::compiler::testing {
+namespace {
+
+using namespace mlir;
+
+KernelInterface factsOf(const ClusterBody &body) {
+  KernelInterface interface = {.rows = body.rows, .partialBytes = {}, .draws = body.Draws()};
+  if (!body.HasPartials())
+    return interface;
+  interface.blockRows = body.BlockRows();
+  interface.chunks = (body.columns + kClusterLanes - 1) / kClusterLanes;
+  interface.partialBytes.assign(body.PartialOffsets(0).size() - 1, body.PartialBytesEach());
+  return interface;
+}
+
+} // namespace
+
+FailureOr<KernelInterface> interfaceOf(func::FuncOp function) {
+  FailureOr<ClusterBody> body = clusterBodyOf(function);
+  if (failed(body))
+    return failure();
+  return factsOf(*body);
+}
+
+FailureOr<GeneratedKernel> generateKernel(func::FuncOp function, X86Level level) {
+  FailureOr<ClusterBody> body = clusterBodyOf(function);
+  if (failed(body))
+    return failure();
+  llvm::Expected<compiler::GeneratedKernel> kernel = compiler::generateKernel(*body, level);
+  if (!kernel)
+    return function.emitOpError("gives no machine code: ") << llvm::toString(kernel.takeError());
+  return GeneratedKernel{factsOf(*body), std::move(kernel->code), kernel->kernelOffset,
+                         kernel->combineOffset};
+}
+
+FailureOr<PtxInterface> ptxInterfaceOf(func::FuncOp function) {
+  FailureOr<ClusterBody> body = clusterBodyOf(function);
+  if (failed(body))
+    return failure();
+  return compiler::ptxInterfaceOf(*body);
+}
+
+FailureOr<PtxKernel> generatePtx(func::FuncOp function) {
+  FailureOr<ClusterBody> body = clusterBodyOf(function);
+  if (failed(body))
+    return failure();
+  llvm::Expected<PtxKernel> kernel = compiler::generatePtx(*body);
+  if (!kernel)
+    return function.emitOpError("gives no PTX: ") << llvm::toString(kernel.takeError());
+  return std::move(*kernel);
+}
+
 bool canRun(X86Level level) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -41,7 +93,7 @@ void MappedKernel::call(void *const *operands, int64_t rows) const {
 
 std::vector<std::string> runOn(const MappedKernel &kernel, const std::vector<HostTensor> &inputs,
                                llvm::ArrayRef<mlir::RankedTensorType> results, int64_t rows) {
-  return runGuarded(inputs, results, kernel.interface().partialBytes,
+  return runGuarded(inputs, results, kernel.interface().partialBytes, kernel.interface().draws,
                     [&](void *const *operands) { kernel.call(operands, rows); });
 }
 

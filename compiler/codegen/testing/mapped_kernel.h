@@ -2,9 +2,31 @@
 #pragma once
 
 #include "compiler/codegen/kernel.h"
+#include "compiler/codegen/ptx_kernel.h"
 #include "compiler/codegen/testing/tensors.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace ft::compiler::testing {
+
+/// What a caller has to know.
+struct KernelInterface {
+  int64_t rows = 0;
+  int64_t blockRows = 1; // cuts of the rows are multiples of this
+  int64_t chunks = 0;    // of combine; 0 where there is none
+  llvm::SmallVector<int64_t> partialBytes;
+  unsigned draws = 0;
+};
+struct GeneratedKernel {
+  KernelInterface interface;
+  std::string code;
+  uint64_t kernelOffset = 0, combineOffset = 0;
+};
+
+/// Of functions; they fail with one error where that is no body of a cluster.
+mlir::FailureOr<KernelInterface> interfaceOf(mlir::func::FuncOp body);
+mlir::FailureOr<GeneratedKernel> generateKernel(mlir::func::FuncOp body, X86Level level);
+mlir::FailureOr<PtxInterface> ptxInterfaceOf(mlir::func::FuncOp body);
+mlir::FailureOr<PtxKernel> generatePtx(mlir::func::FuncOp body);
 
 /// Of this machine.
 bool canRun(X86Level level);

@@ -13,28 +13,25 @@ namespace {
 
 using namespace mlir;
 
-constexpr int64_t kVectors = kLanes / kVector;
+constexpr int64_t kLanes = kClusterLanes, kVectors = kLanes / kVector;
 
 Instructions instructionsOf(X86Level level) {
   bool hasV3 = level != X86Level::V2;
-  return {.fma = hasV3, .f16 = hasV3, .bf16 = false};
+  return {.fma = hasV3, .f16 = hasV3, .bf16 = false, .wideProducts = true};
 }
 
 class ClusterKernel {
 public:
-  ClusterKernel(MLIRContext &context, func::FuncOp body, const Space &space, X86Level level)
-      : b(UnknownLoc::get(&context), &context, instructionsOf(level)), body(body), space(space),
-        values(b, body, space, kVector), inputs(body.getNumArguments()), partials(partialResultsOf(body)),
-        partialAddresses(partials.size()) {
-    numOperands = inputs + body.front().getTerminator()->getNumOperands() + partials.size();
-  }
+  ClusterKernel(MLIRContext &context, const ClusterBody &body, X86Level level)
+      : b(UnknownLoc::get(&context), &context, instructionsOf(level)), body(body), facts(body),
+        values(b, facts, kVector), partials(partialOutputsOf(body)), partialAddresses(partials.size()) {}
 
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(b.getLoc());
-    bool shortLast = space.lastColumns() != space.columns();
-    entry(*module, "kernel", space.rows(), shortLast,
-          [&](Value index, bool last) { emitRow(index, last ? space.lastColumns() : space.columns()); });
-    int64_t chunks = (space.columns() + kLanes - 1) / kLanes, rest = space.columns() % kLanes;
+    bool shortLast = body.last_columns != body.columns;
+    entry(*module, "kernel", body.rows, shortLast,
+          [&](Value index, bool last) { emitRow(index, last ? body.last_columns : body.columns); });
+    int64_t chunks = (body.columns + kLanes - 1) / kLanes, rest = body.columns % kLanes;
     if (!partials.empty())
       entry(*module, "combine", chunks, rest != 0,
             [&](Value index, bool last) { emitCombination(index, last ? rest : kLanes); });
@@ -72,12 +69,13 @@ private:
 
   void readPointers(Value operands) {
     pointers.clear();
-    for (unsigned i = 0; i < numOperands; ++i) {
+    for (unsigned i = 0; i < operandsOf(body); ++i) {
       Type type = operands.getType();
       Value place = LLVM::GEPOp::create(b, b.getLoc(), type, type, operands,
                                         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
       pointers.push_back(LLVM::LoadOp::create(b, b.getLoc(), type, place));
     }
+    values.readStates(pointers);
   }
 
   // Steps of 64 columns, and what is left of them.
@@ -98,78 +96,83 @@ private:
   }
 
   void emitRow(Value index, int64_t columns);
-  void emitReductions(unsigned level, int64_t columns);
+  void emitReductions(int level, int64_t columns);
   void emitResults(int64_t columns);
+  void storeColumns(BodyValues::LanesOf &known, Value column, int64_t count);
+  void addPartials(BodyValues::LanesOf &known, Value column, int64_t count);
   void clearPartials();
   void emitCombination(Value chunk, int64_t columns);
-  Value rowAddress(Value base, Layout layout, Type element);
-  Lanes vectorOf(Value value, Value column, int64_t count, LanesOf &known);
+  // Of the first column of the row in operand `operand`.
+  Value rowAddress(unsigned operand, const ClusterBody::Place &place, DType element) {
+    return elementAddress(b, pointers[operand], rowBegin(b, place, row, body.rows), element);
+  }
+  Value columnAddress(Value base, const ClusterBody::Place &place, Value column, DType element) {
+    return elementAddress(b, base, b.times(column, place.column_stride), element);
+  }
+  DType resultType(const ClusterBody::Output &output) const { return body.results[output.result].dtype; }
+  Lanes vectorOf(uint32_t value, Value column, int64_t count, BodyValues::LanesOf &known);
 
   KernelBuilder b;
-  func::FuncOp body;
-  const Space &space;
+  const ClusterBody &body;
+  BodyFacts facts;
   BodyValues values;
-  unsigned inputs, numOperands;
-  llvm::SmallVector<PartialResult> partials;
+  llvm::SmallVector<PartialOutput> partials;
   llvm::SmallVector<Value> pointers;
   // Of the row that is being emitted.
   Value row;
   llvm::SmallVector<Value> partialAddresses; // of its block
-  llvm::DenseMap<Value, Value> rowAddresses; // of arguments with columns
+  llvm::SmallVector<Value> rowAddresses;     // by read, of those with columns
+  llvm::SmallVector<Value> outputAddresses;  // by output, of those that are not over rows
 };
 
-Value ClusterKernel::rowAddress(Value base, Layout layout, Type element) {
-  if (layout.rows == 1)
-    return base;
-  Value index = layout.rows == space.rows() ? row : b.rest(row, layout.rows);
-  return elementAddress(b, base, layout.columns ? b.times(index, space.columns()) : index, element);
-}
-
 // 16 columns of a value, or `count` of them.
-Lanes ClusterKernel::vectorOf(Value value, Value column, int64_t count, LanesOf &known) {
-  return values.vectorOf(value, known, [&](BlockArgument argument) {
-    Value address = elementAddress(b, rowAddresses.lookup(argument), column, elementOf(argument));
-    return loadVector(b, address, elementOf(argument), count);
-  });
+Lanes ClusterKernel::vectorOf(uint32_t value, Value column, int64_t count, BodyValues::LanesOf &known) {
+  auto load = [&](uint32_t read) {
+    const ClusterBody::Place &place = body.reads[read].place;
+    Value address = columnAddress(rowAddresses[read], place, column, body.dtype(read));
+    return loadVector(b, address, body.dtype(read), count, place.column_stride);
+  };
+  return values.vectorOf(value, known, {load, [&] { return row; }, [&] { return column; }});
 }
 
-void ClusterKernel::emitReductions(unsigned level, int64_t columns) {
-  ArrayRef<mlir::ft::ReduceOp> reductions = space.reductions(level);
+void ClusterKernel::emitReductions(int level, int64_t columns) {
+  llvm::SmallVector<uint32_t> reductions = facts.reductions(level);
   Vectors sums;
-  for (mlir::ft::ReduceOp op : reductions) {
-    Lanes zero = zeros(b, kVector, registerType(b, elementOf(op.getX())));
-    sums.append(kVectors, identityOf(op.getKind(), zero));
+  for (uint32_t value : reductions) {
+    Lanes zero = zeros(b, kVector, registerType(b, body.dtype(value)));
+    sums.append(kVectors, identityOf(facts.op(value).reduction, zero));
   }
   sums = eachColumns(columns, sums, [&](Value column, int64_t count, ArrayRef<Lanes> carried) {
     Vectors next(carried);
     eachVector(column, count, [&](int64_t i, Value at, int64_t lanes) {
-      LanesOf known;
-      for (size_t k = 0; k < reductions.size(); ++k) {
-        mlir::ft::ReduceOp op = reductions[k];
+      BodyValues::LanesOf known;
+      for (auto [k, value] : llvm::enumerate(reductions)) {
+        const ClusterBody::Op &op = facts.op(value);
         Lanes &sum = next[k * kVectors + i];
-        sum = firstLanes(lanes, combined(op.getKind(), sum, vectorOf(op.getX(), at, lanes, known)), sum);
+        Lanes with = combined(op.reduction, sum, vectorOf(op.operands[0], at, lanes, known));
+        sum = firstLanes(lanes, with, sum);
       }
     });
     return next;
   });
-  for (size_t k = 0; k < reductions.size(); ++k) {
-    mlir::ft::ReduceOp op = reductions[k];
-    Lanes result = joined(op.getKind(), ArrayRef(sums).slice(k * kVectors, kVectors));
-    values.set(op.getResult(), roundTo(elementOf(op), result));
+  for (auto [k, value] : llvm::enumerate(reductions)) {
+    Lanes result = joined(facts.op(value).reduction, ArrayRef(sums).slice(k * kVectors, kVectors));
+    values.set(value, roundTo(body.dtype(value), result));
   }
 }
 
 // At the first row of a block.
 void ClusterKernel::clearPartials() {
   Value isFirst = arith::CmpIOp::create(b, b.getLoc(), arith::CmpIPredicate::eq,
-                                        b.rest(row, space.blockRows()), b.number(0));
+                                        b.rest(row, body.BlockRows()), b.number(0));
   b.when(isFirst, [&] {
-    eachColumns(space.columns(), {}, [&](Value column, int64_t count, ArrayRef<Lanes>) {
+    eachColumns(body.columns, {}, [&](Value column, int64_t count, ArrayRef<Lanes>) {
       eachVector(column, count, [&](int64_t, Value at, int64_t lanes) {
         for (auto [partial, base] : llvm::zip(partials, partialAddresses)) {
-          Type element = registerType(b, elementOf(partial.reduction.operand));
-          storeVector(identityOf(partial.reduction.kind, zeros(b, kVector, element)),
-                      elementAddress(b, base, at, element), element, lanes);
+          DType element = accumulatorOf(partial.value);
+          Lanes zero = zeros(b, kVector, registerType(b, element));
+          storeVector(identityOf(partial.output->reduction, zero), elementAddress(b, base, at, element),
+                      element, lanes);
         }
       });
       return Vectors();
@@ -177,64 +180,72 @@ void ClusterKernel::clearPartials() {
   });
 }
 
-// All values of a vector are known before one is written, since a result may take the place of an argument.
+void ClusterKernel::storeColumns(BodyValues::LanesOf &known, Value column, int64_t count) {
+  for (auto [i, output] : llvm::enumerate(body.outputs)) {
+    if (output.over_rows || output.place.column_stride == 0)
+      continue;
+    DType element = resultType(output);
+    Value address = columnAddress(outputAddresses[i], output.place, column, element);
+    storeVector(known.lookup(output.value), address, element, count, output.place.column_stride);
+  }
+}
+
+void ClusterKernel::addPartials(BodyValues::LanesOf &known, Value column, int64_t count) {
+  for (auto [partial, base] : llvm::zip(partials, partialAddresses)) {
+    DType element = accumulatorOf(partial.value);
+    Value address = elementAddress(b, base, column, element);
+    Lanes sum = combined(partial.output->reduction, loadVector(b, address, element, count),
+                         known.lookup(partial.output->value));
+    storeVector(sum, address, element, count);
+  }
+}
+
+// All values of a vector are known before one is written, since a result may take the place of an input.
 void ClusterKernel::emitResults(int64_t columns) {
-  Operation *terminator = body.front().getTerminator();
-  eachColumns(columns, {}, [&](Value column, int64_t count, ArrayRef<Lanes>) {
-    eachVector(column, count, [&](int64_t, Value at, int64_t lanes) {
-      LanesOf known;
-      for (Value value : terminator->getOperands())
-        if (!asColumnReduction(value) && space.layout(value).columns)
-          vectorOf(value, at, lanes, known);
-      for (const PartialResult &partial : partials)
-        vectorOf(partial.reduction.operand, at, lanes, known);
-      for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
-        Layout layout = space.layout(value);
-        if (asColumnReduction(value) || !layout.columns)
-          continue;
-        Type element = elementOf(value);
-        Value base = rowAddress(pointers[inputs + i], layout, element);
-        storeVector(known.lookup(value), elementAddress(b, base, at, element), element, lanes);
-      }
-      for (auto [partial, base] : llvm::zip(partials, partialAddresses)) {
-        Lanes value = known.lookup(partial.reduction.operand);
-        Type element = registerType(b, elementOf(partial.reduction.operand));
-        Value address = elementAddress(b, base, at, element);
-        Lanes sum = combined(partial.reduction.kind, loadVector(b, address, element, lanes), value);
-        storeVector(sum, address, element, lanes);
-      }
+  auto hasColumns = [](const ClusterBody::Output &output) { return output.place.column_stride != 0; };
+  if (llvm::any_of(body.outputs, hasColumns))
+    eachColumns(columns, {}, [&](Value column, int64_t count, ArrayRef<Lanes>) {
+      eachVector(column, count, [&](int64_t, Value at, int64_t lanes) {
+        BodyValues::LanesOf known;
+        for (const ClusterBody::Output &output : body.outputs)
+          if (hasColumns(output))
+            vectorOf(output.value, at, lanes, known);
+        storeColumns(known, at, lanes);
+        addPartials(known, at, lanes);
+      });
+      return Vectors();
     });
-    return Vectors();
-  });
-  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-    if (!asColumnReduction(value) && !space.layout(value).columns)
-      storeScalar(values.get(value), rowAddress(pointers[inputs + i], space.layout(value), elementOf(value)),
-                  elementOf(value));
+  for (auto [i, output] : llvm::enumerate(body.outputs))
+    if (!hasColumns(output))
+      storeScalar(values.get(output.value), outputAddresses[i], resultType(output));
 }
 
 void ClusterKernel::emitRow(Value index, int64_t columns) {
   row = index;
   values.clear();
-  rowAddresses.clear();
-  for (BlockArgument argument : body.getArguments()) {
-    Layout layout = space.layout(argument);
-    Value address = rowAddress(pointers[argument.getArgNumber()], layout, elementOf(argument));
-    if (layout.columns)
-      rowAddresses[argument] = address;
+  rowAddresses.assign(body.reads.size(), Value());
+  outputAddresses.assign(body.outputs.size(), Value());
+  for (auto [i, read] : llvm::enumerate(body.reads)) {
+    Value address = rowAddress(read.input, read.place, body.dtype(i));
+    if (facts.columns[i])
+      rowAddresses[i] = address;
     else
-      values.set(argument, loadScalar(b, address, elementOf(argument)));
+      values.set(i, loadScalar(b, address, body.dtype(i)));
   }
+  for (auto [i, output] : llvm::enumerate(body.outputs))
+    if (!output.over_rows)
+      outputAddresses[i] = rowAddress(operandOfResult(body, output.result), output.place, resultType(output));
   if (!partials.empty()) {
-    Value block = b.times(b.quotient(row, space.blockRows()), space.columns());
+    Value block = b.times(b.quotient(row, body.BlockRows()), body.columns);
     for (auto [partial, base] : llvm::zip(partials, partialAddresses))
-      base = elementAddress(b, pointers[partial.partial], block,
-                            registerType(b, elementOf(partial.reduction.operand)));
+      base = elementAddress(b, pointers[partial.operand], block, accumulatorOf(partial.value));
     clearPartials();
   }
-  values.evaluateScalars(0);
-  for (unsigned level = 0; level + 1 < space.numLevels(); ++level) {
+  auto thisRow = [&] { return row; };
+  values.evaluateScalars(0, thisRow);
+  for (int level = 0; level < facts.lastLevel; ++level) {
     emitReductions(level, columns);
-    values.evaluateScalars(level + 1);
+    values.evaluateScalars(level + 1, thisRow);
   }
   emitResults(columns);
 }
@@ -242,28 +253,27 @@ void ClusterKernel::emitRow(Value index, int64_t columns) {
 // Blocks one after the other.
 void ClusterKernel::emitCombination(Value chunk, int64_t columns) {
   Value column = b.times(chunk, kLanes);
-  for (const PartialResult &partial : partials) {
-    Type element = registerType(b, elementOf(partial.reduction.operand));
-    llvm::StringRef kind = partial.reduction.kind;
+  for (const PartialOutput &partial : partials) {
+    DType element = accumulatorOf(partial.value);
+    ReductionKind kind = partial.output->reduction;
     eachVector(column, columns, [&](int64_t, Value at, int64_t lanes) {
-      Value first = elementAddress(b, pointers[partial.partial], at, element);
+      Value first = elementAddress(b, pointers[partial.operand], at, element);
       Lanes sum = loadVector(b, first, element, lanes);
-      sum = b.loop(b.number(1), b.number(space.blocks()), 1, sum, [&](Value block, ArrayRef<Lanes> carried) {
-        Value address = elementAddress(b, first, b.times(block, space.columns()), element);
+      sum = b.loop(b.number(1), b.number(body.Blocks()), 1, sum, [&](Value block, ArrayRef<Lanes> carried) {
+        Value address = elementAddress(b, first, b.times(block, body.columns), element);
         return Vectors{combined(kind, carried[0], loadVector(b, address, element, lanes))};
       })[0];
-      Type result = elementOf(partial.returned);
-      storeVector(roundTo(result, sum), elementAddress(b, pointers[partial.result], at, result), result,
-                  lanes);
+      Value address =
+          elementAddress(b, pointers[operandOfResult(body, partial.output->result)], at, partial.result);
+      storeVector(roundTo(partial.result, sum), address, partial.result, lanes);
     });
   }
 }
 
 } // namespace
 
-OwningOpRef<ModuleOp> buildClusterKernel(MLIRContext &context, func::FuncOp body, const Space &space,
-                                         X86Level level) {
-  return ClusterKernel(context, body, space, level).build();
+OwningOpRef<ModuleOp> buildClusterKernel(MLIRContext &context, const ClusterBody &body, X86Level level) {
+  return ClusterKernel(context, body, level).build();
 }
 
 } // namespace ft::compiler

@@ -2,18 +2,17 @@
 // vector and llvm.
 //
 // A row is walked once for each level of its reductions and once more for its results; elements in between
-// are computed again from the arguments, and stay in registers. Columns go in steps of 64, which are four
+// are computed again from the inputs, and stay in registers. Columns go in steps of 64, which are four
 // vectors of 16 lanes, so that column i always meets lane i mod 64. The end of a row that is no multiple of
 // 64 is code of its own.
 #pragma once
 
 #include "compiler/codegen/kernel.h"
-#include "compiler/codegen/space.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace ft::compiler {
 
-/// In `context`, which may be another than the body's.
-mlir::OwningOpRef<mlir::ModuleOp> buildClusterKernel(mlir::MLIRContext &context, mlir::func::FuncOp body,
-                                                     const Space &space, X86Level level);
+mlir::OwningOpRef<mlir::ModuleOp> buildClusterKernel(mlir::MLIRContext &context, const ClusterBody &body,
+                                                     X86Level level);
 
 } // namespace ft::compiler

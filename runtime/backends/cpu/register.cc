@@ -14,7 +14,6 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterCopy(registry, isa);
   cpu::RegisterCrossEntropy(registry, isa);
   cpu::RegisterDot(registry, isa);
-  cpu::RegisterDropout(registry, isa);
   cpu::RegisterElementwise(registry, isa);
   cpu::RegisterEmbedding(registry, isa);
   cpu::RegisterFill(registry, isa);

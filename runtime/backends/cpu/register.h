@@ -15,7 +15,6 @@ void RegisterCluster(KernelRegistry& registry, Isa isa);
 void RegisterCopy(KernelRegistry& registry, Isa isa);
 void RegisterCrossEntropy(KernelRegistry& registry, Isa isa);
 void RegisterDot(KernelRegistry& registry, Isa isa);
-void RegisterDropout(KernelRegistry& registry, Isa isa);
 void RegisterElementwise(KernelRegistry& registry, Isa isa);
 void RegisterEmbedding(KernelRegistry& registry, Isa isa);
 void RegisterFill(KernelRegistry& registry, Isa isa);

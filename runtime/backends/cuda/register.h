@@ -19,7 +19,7 @@ void RegisterMove(KernelTable& table);        // transpose, slice, pad
 void RegisterMovement(
     KernelTable& table);  // copy reshape broadcast split concat fill iota zero_padding cast rope
 void RegisterPrimitives(KernelTable& table);  // convert, and rows of elementwise.def that the table lacks
-void RegisterRandom(KernelTable& table);      // init_normal init_constant dropout
+void RegisterRandom(KernelTable& table);      // init_normal init_constant
 void RegisterCluster(KernelTable& table);
 void RegisterReduce(KernelTable& table);
 void RegisterSteps(KernelTable& table);   // accumulate drain loss_scale update_scaler

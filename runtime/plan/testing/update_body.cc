@@ -14,8 +14,10 @@ class UpdateBodyBuilder {
     body.columns = body.last_columns = 64;
   }
   uint32_t Input(DType dtype, bool columns) {
-    body.inputs.push_back({.dtype = dtype, .rows = columns ? body.rows : 1, .columns = columns});
-    return static_cast<uint32_t>(body.inputs.size() - 1);
+    const auto input = static_cast<uint32_t>(body.inputs.size());
+    body.inputs.push_back({.dtype = dtype, .elements = columns ? body.elements() : 1});
+    body.reads.push_back({input, columns ? body.Whole() : ClusterBody::Place{}});
+    return input;
   }
   uint32_t Map(Elementwise function, std::vector<uint32_t> operands, DType dtype = DType::kF32) {
     ClusterBody::Op op;
@@ -43,7 +45,9 @@ class UpdateBodyBuilder {
     return Add(std::move(op));
   }
   void Output(uint32_t value) {
-    body.outputs.push_back({.value = value, .dtype = body.dtype(value), .columns = true});
+    body.outputs.push_back(
+        {.value = value, .result = static_cast<uint32_t>(body.results.size()), .place = body.Whole()});
+    body.results.push_back({.dtype = body.dtype(value), .elements = body.elements()});
   }
 
   ClusterBody body;

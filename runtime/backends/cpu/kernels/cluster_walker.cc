@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/backends/cpu/routines/primitives.h"
+#include "runtime/base/philox.h"
 
 namespace ft::cpu {
 namespace {
@@ -16,7 +17,7 @@ using Op = ClusterBody::Op;
 constexpr int64_t kLanes = kClusterLanes;
 
 // What partial results are held as.
-DType AccumulatorOf(DType dtype) { return IsFloat(dtype) ? DType::kF32 : DType::kI32; }
+DType AccumulatorOf(DType dtype) { return IsFloat(dtype) ? DType::kF32 : dtype; }
 
 Elementwise FunctionOf(ReductionKind kind) {
   if (kind == ReductionKind::kSum) return Elementwise::kAdd;
@@ -45,8 +46,8 @@ struct ClusterWalker::Scratch {
 };
 
 ClusterWalker::ClusterWalker(ClusterOperands operands, const Routines& routines)
-    : body_(std::move(operands.body)),
-      addresses_(std::move(operands.addresses)),
+    : operands_(std::move(operands)),
+      body_(operands_.body),
       routines_(routines),
       mover_{routines.convert},
       has_columns_(HasColumns(body_)),
@@ -58,41 +59,60 @@ void ClusterWalker::Rows(int64_t begin, int64_t end) const {
   Scratch scratch;
   for (int64_t row = begin; row < end; ++row) {
     const int64_t columns = row + 1 == body_.rows ? body_.last_columns : body_.columns;
-    ReadInputs(/*of_columns=*/false, row, 0, 1, scratch);
+    const Place of_row = {row, 0, kLanes};
+    Read(/*of_columns=*/false, of_row, scratch);
     for (int level = 0; level <= last_level_; ++level) {
-      ComputeOps(/*of_columns=*/false, level, level, kLanes, scratch);
+      ComputeOps(/*of_columns=*/false, level, level, of_row, scratch);
       if (level < last_level_) Reduce(level, row, columns, scratch);
     }
     WriteOutputs(row, columns, scratch);
   }
 }
 
-void ClusterWalker::ReadInputs(bool of_columns, int64_t row, int64_t column, int64_t n,
-                               Scratch& scratch) const {
-  for (size_t i = 0; i < body_.inputs.size(); ++i) {
-    const ClusterBody::Input& input = body_.inputs[i];
-    if (input.columns != of_columns) continue;
-    const int64_t at = row % input.rows;
-    mover_.Read(InputAt(i), input.dtype, of_columns ? at * body_.columns + column : at, n, scratch[i]);
-    if (!of_columns) Spread(input.dtype, kLanes, scratch[i]);
+void ClusterWalker::Read(bool of_columns, const Place& place, Scratch& scratch) const {
+  for (size_t i = 0; i < body_.reads.size(); ++i) {
+    if (has_columns_[i] != of_columns) continue;
+    const ClusterBody::Place& at = body_.reads[i].place;
+    const void* from = InputAt(body_.reads[i].input);
+    const int64_t begin = at.RowBegin(place.row) + place.column * at.column_stride, stride = at.column_stride;
+    const DType dtype = body_.dtype(i);
+    mover_.Read(from, dtype, begin, stride == 1 ? place.n : 1, scratch[i]);
+    for (int64_t k = 1; stride > 1 && k < place.n; ++k)
+      mover_.Read(from, dtype, begin + k * stride, 1, scratch[i], k);
+    if (!of_columns) Spread(dtype, kLanes, scratch[i]);
   }
 }
 
-void ClusterWalker::ComputeOps(bool of_columns, int from_level, int to_level, int64_t n,
+void ClusterWalker::ComputeOps(bool of_columns, int from_level, int to_level, const Place& place,
                                Scratch& scratch) const {
   for (size_t i = 0; i < body_.ops.size(); ++i) {
-    const size_t value = body_.inputs.size() + i;
+    const size_t value = body_.reads.size() + i;
     if (has_columns_[value] == of_columns && levels_[value] >= from_level && levels_[value] <= to_level &&
         body_.ops[i].kind != Op::Kind::kReduce)
-      Compute(i, n, scratch);
+      Compute(i, place, scratch);
   }
 }
 
-void ClusterWalker::Compute(size_t index, int64_t n, Scratch& scratch) const {
+// Values without columns have the bits of their one element in all lanes.
+void ClusterWalker::Draw(const Op& op, const Place& place, int64_t* words) const {
+  const auto* state = static_cast<const int64_t*>(InputAt(op.operands[0]));
+  const int64_t stride = op.place.column_stride;
+  const int64_t begin = op.place.RowBegin(place.row) + place.column * stride;
+  uint64_t element = static_cast<uint64_t>(state[2]) * static_cast<uint64_t>(op.elements) + begin;
+  for (int64_t i = 0; i < (stride == 0 ? 1 : place.n); ++i, element += stride)
+    words[i] = static_cast<int32_t>(Philox4x32(static_cast<uint64_t>(state[0]), operands_.Stream(op.draw),
+                                               static_cast<uint32_t>(state[1]), element / 4)[element % 4]);
+  if (stride == 0) Spread(op.dtype, kLanes, words);
+}
+
+void ClusterWalker::Compute(size_t index, const Place& place, Scratch& scratch) const {
   const Op& op = body_.ops[index];
-  void* result = scratch[body_.inputs.size() + index];
+  const int64_t n = place.n;
+  void* result = scratch[body_.reads.size() + index];
   if (op.kind == Op::Kind::kFill) {
     FillChunk(op.dtype, op.parameters[0], result);
+  } else if (op.kind == Op::Kind::kRandomBits) {
+    Draw(op, place, static_cast<int64_t*>(result));
   } else if (op.kind == Op::Kind::kConvert) {
     ConvertChunk(scratch[op.operands[0]], body_.dtype(op.operands[0]), result, op.dtype, n);
   } else {
@@ -113,7 +133,7 @@ void ClusterWalker::Compute(size_t index, int64_t n, Scratch& scratch) const {
 void ClusterWalker::Reduce(int level, int64_t row, int64_t columns, Scratch& scratch) const {
   const auto each = [&](auto visit) {
     for (size_t i = 0; i < body_.ops.size(); ++i) {
-      const size_t value = body_.inputs.size() + i;
+      const size_t value = body_.reads.size() + i;
       if (body_.ops[i].kind == Op::Kind::kReduce && levels_[value] == level + 1)
         visit(body_.ops[i], scratch[value]);
     }
@@ -121,8 +141,8 @@ void ClusterWalker::Reduce(int level, int64_t row, int64_t columns, Scratch& scr
   each([&](const Op& op, void* lanes) { SetIdentity(op.reduction, op.dtype, lanes); });
   for (int64_t column = 0; column < columns; column += kLanes) {
     const int64_t n = std::min(kLanes, columns - column);
-    ReadInputs(/*of_columns=*/true, row, column, n, scratch);
-    ComputeOps(/*of_columns=*/true, 0, level, n, scratch);
+    Read(/*of_columns=*/true, {row, column, n}, scratch);
+    ComputeOps(/*of_columns=*/true, 0, level, {row, column, n}, scratch);
     each([&](const Op& op, void* lanes) { Add(op.reduction, op.dtype, n, lanes, scratch[op.operands[0]]); });
   }
   each([&](const Op& op, void* lanes) {
@@ -136,19 +156,24 @@ void ClusterWalker::Reduce(int level, int64_t row, int64_t columns, Scratch& scr
 void ClusterWalker::WriteOutputs(int64_t row, int64_t columns, Scratch& scratch) const {
   for (int64_t column = 0; column < columns; column += kLanes) {
     const int64_t n = std::min(kLanes, columns - column);
-    ReadInputs(/*of_columns=*/true, row, column, n, scratch);
-    ComputeOps(/*of_columns=*/true, 0, last_level_, n, scratch);
-    for (size_t i = 0; i < body_.outputs.size(); ++i) {
-      const ClusterBody::Output& output = body_.outputs[i];
-      if (output.columns && !output.over_rows)
-        mover_.Write(scratch[output.value], n, OutputAt(i), output.dtype, row * body_.columns + column);
-    }
+    Read(/*of_columns=*/true, {row, column, n}, scratch);
+    ComputeOps(/*of_columns=*/true, 0, last_level_, {row, column, n}, scratch);
+    for (const ClusterBody::Output& output : body_.outputs)
+      if (!output.over_rows && output.place.column_stride != 0) Write(output, {row, column, n}, scratch);
     AddPartials(row, column, n, scratch);
   }
-  for (size_t i = 0; i < body_.outputs.size(); ++i) {
-    const ClusterBody::Output& output = body_.outputs[i];
-    if (!output.columns) mover_.Write(scratch[output.value], 1, OutputAt(i), output.dtype, row);
-  }
+  for (const ClusterBody::Output& output : body_.outputs)
+    if (output.place.column_stride == 0) Write(output, {row, 0, 1}, scratch);
+}
+
+void ClusterWalker::Write(const ClusterBody::Output& output, const Place& place, Scratch& scratch) const {
+  const int64_t stride = output.place.column_stride;
+  const int64_t begin = output.place.RowBegin(place.row) + place.column * stride;
+  const DType dtype = body_.results[output.result].dtype;
+  void* to = ResultAt(output.result);
+  if (stride <= 1) return mover_.Write(scratch[output.value], place.n, to, dtype, begin);
+  for (int64_t i = 0; i < place.n; ++i)
+    mover_.Write(Behind(scratch[output.value], dtype, i), 1, to, dtype, begin + i * stride);
 }
 
 void ClusterWalker::AddPartials(int64_t row, int64_t column, int64_t n, Scratch& scratch) const {
@@ -172,8 +197,7 @@ void ClusterWalker::AddPartials(int64_t row, int64_t column, int64_t n, Scratch&
 void ClusterWalker::Combine(int64_t begin, int64_t end) const {
   alignas(64) std::array<int64_t, kLanes> sum, more;
   size_t partial = 0;
-  for (size_t i = 0; i < body_.outputs.size(); ++i) {
-    const ClusterBody::Output& output = body_.outputs[i];
+  for (const ClusterBody::Output& output : body_.outputs) {
     if (!output.over_rows) continue;
     const DType dtype = AccumulatorOf(body_.dtype(output.value));
     void* partials = PartialAt(partial++);
@@ -184,13 +208,13 @@ void ClusterWalker::Combine(int64_t begin, int64_t end) const {
         mover_.Read(partials, dtype, block * body_.columns + column, n, &more);
         Add(output.reduction, dtype, n, &sum, &more);
       }
-      mover_.Write(&sum, n, OutputAt(i), output.dtype, column);
+      mover_.Write(&sum, n, ResultAt(output.result), body_.results[output.result].dtype, column);
     }
   }
 }
 
 void ClusterWalker::Round(DType dtype, int64_t n, void* chunk) const {
-  if (dtype == DType::kF32 || dtype == DType::kU8) return;
+  if (dtype == DType::kF32 || dtype == DType::kU8 || dtype == DType::kI64) return;
   std::array<int32_t, kLanes> rounded;
   mover_.Write(chunk, n, rounded.data(), dtype, 0);
   mover_.Read(rounded.data(), dtype, 0, n, chunk);
@@ -198,9 +222,17 @@ void ClusterWalker::Round(DType dtype, int64_t n, void* chunk) const {
 
 void ClusterWalker::SetIdentity(ReductionKind kind, DType dtype, void* chunk) const {
   const bool of_floats = IsFloat(dtype);
-  const double least = of_floats ? -std::numeric_limits<double>::infinity() : -0x1p31;
-  const double most = of_floats ? std::numeric_limits<double>::infinity() : 0x1p31 - 1;
-  FillChunk(dtype, kind == ReductionKind::kSum ? 0 : kind == ReductionKind::kMax ? least : most, chunk);
+  if (kind == ReductionKind::kSum || of_floats) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return FillChunk(dtype,
+                     kind == ReductionKind::kSum   ? 0
+                     : kind == ReductionKind::kMax ? -infinity
+                                                   : infinity,
+                     chunk);
+  }
+  const int64_t least =
+      dtype == DType::kI64 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
+  std::fill_n(static_cast<int64_t*>(chunk), kLanes, kind == ReductionKind::kMax ? least : -(least + 1));
 }
 
 void ClusterWalker::Add(ReductionKind kind, DType dtype, int64_t n, void* sum, const void* value) const {

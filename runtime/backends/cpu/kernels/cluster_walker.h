@@ -14,11 +14,15 @@ namespace ft::cpu {
 class ClusterWalker {
  public:
   ClusterWalker(ClusterOperands operands, const Routines& routines);
+  ClusterWalker(const ClusterWalker&) = delete;
+  ClusterWalker& operator=(const ClusterWalker&) = delete;
 
   const ClusterBody& body() const { return body_; }
 
-  // Inputs and outputs lie elsewhere from here on; as many addresses as before.
-  void MoveTo(void* const* addresses) { addresses_.assign(addresses, addresses + addresses_.size()); }
+  // Inputs and results lie elsewhere from here on; as many addresses as before.
+  void MoveTo(void* const* addresses) {
+    operands_.addresses.assign(addresses, addresses + operands_.addresses.size());
+  }
 
   // Partial results of outputs over rows included; begins at a multiple of BlockRows() where there are such.
   void Rows(int64_t begin, int64_t end) const;
@@ -30,9 +34,16 @@ class ClusterWalker {
   // 64 columns of every value; a value without columns has its number in all of them.
   struct Scratch;
 
-  void ReadInputs(bool of_columns, int64_t row, int64_t column, int64_t n, Scratch& scratch) const;
-  void ComputeOps(bool of_columns, int from_level, int to_level, int64_t n, Scratch& scratch) const;
-  void Compute(size_t op, int64_t n, Scratch& scratch) const;
+  // n columns of a row.
+  struct Place {
+    int64_t row, column, n;
+  };
+
+  void Read(bool of_columns, const Place& place, Scratch& scratch) const;
+  void ComputeOps(bool of_columns, int from_level, int to_level, const Place& place, Scratch& scratch) const;
+  void Compute(size_t op, const Place& place, Scratch& scratch) const;
+  void Write(const ClusterBody::Output& output, const Place& place, Scratch& scratch) const;
+  void Draw(const ClusterBody::Op& op, const Place& place, int64_t* words) const;
   void Reduce(int level, int64_t row, int64_t columns, Scratch& scratch) const;
   void WriteOutputs(int64_t row, int64_t columns, Scratch& scratch) const;
   void AddPartials(int64_t row, int64_t column, int64_t n, Scratch& scratch) const;
@@ -44,14 +55,14 @@ class ClusterWalker {
   // 64 lanes to one.
   void Join(ReductionKind kind, DType dtype, void* lanes) const;
 
-  void* InputAt(size_t input) const { return addresses_[input]; }
-  void* OutputAt(size_t output) const { return addresses_[body_.inputs.size() + output]; }
+  void* InputAt(size_t input) const { return operands_.addresses[input]; }
+  void* ResultAt(size_t result) const { return operands_.addresses[body_.inputs.size() + result]; }
   void* PartialAt(size_t partial) const {
-    return addresses_[body_.inputs.size() + body_.outputs.size() + partial];
+    return operands_.addresses[body_.inputs.size() + body_.results.size() + partial];
   }
 
-  ClusterBody body_;
-  std::vector<void*> addresses_;
+  ClusterOperands operands_;
+  const ClusterBody& body_;  // of the operands
   const Routines& routines_;
   ChunkMover mover_;
   std::vector<bool> has_columns_;  // by value

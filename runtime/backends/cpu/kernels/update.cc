@@ -18,7 +18,7 @@ namespace ft::cpu {
 namespace {
 
 constexpr int64_t kRoundedChunk = 2048;  // elements in f32 that are in the cache when they are rounded
-using Addresses = std::array<void*, kMaxClusterInputs + kMaxClusterOutputs>;
+using Addresses = std::array<void*, kMaxClusterInputs + kMaxClusterResults>;
 
 // The same runs in pieces of at most `grain` elements.
 std::vector<UpdateRun> Cut(const std::vector<UpdateRun>& runs, int64_t grain) {

@@ -52,26 +52,6 @@ void Normal(const NormalArgs& args, float* result, int64_t element_begin, int64_
   }
 }
 
-template <typename T>
-void Dropout(const DropoutArgs& args, const void* x, void* r, int64_t begin, int64_t end) {
-  uint32_t words[4][kBlocks], drawn[4 * kBlocks];
-  for (int64_t at = begin; at < end;) {
-    const uint64_t element = args.first + static_cast<uint64_t>(at);
-    PhiloxBlocks(args, element / 4, words);
-    for (int i = 0; i < 4 * kBlocks; ++i) drawn[i] = words[i % 4][i / 4];
-    const int64_t skipped = static_cast<int64_t>(element % 4);
-    const int64_t n = end - at < 4 * kBlocks - skipped ? end - at : 4 * kBlocks - skipped;
-    const uint32_t* word = drawn + skipped;
-    const T* from = static_cast<const T*>(x) + at;
-    T* to = static_cast<T*>(r) + at;
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) {
-      Store((word[i] >> 8) >= args.threshold ? Load(from[i]) * args.factor : 0.0f, to[i]);
-    }
-    at += n;
-  }
-}
-
 void RoundBF16(const RoundingArgs& args, const float* x, uint16_t* r, int64_t element_begin, int64_t n) {
   uint32_t words[4][kBlocks], drawn[4 * kBlocks];
   for (int64_t done = 0; done < n; done += 4 * kBlocks) {
@@ -94,6 +74,6 @@ void RoundBF16(const RoundingArgs& args, const float* x, uint16_t* r, int64_t el
 }  // namespace
 
 extern const RandomRoutines kRandom;
-const RandomRoutines kRandom = {Normal, FT_EVERY_FLOAT(Dropout), RoundBF16};
+const RandomRoutines kRandom = {Normal, RoundBF16};
 
 }  // namespace ft::cpu::FT_ISA

@@ -39,9 +39,6 @@ struct RandomRoutines {
   // and words (2, 3) elements 4 k + 2 and 4 k + 3 (G. Box, M. Muller, 1958), in f32, within 4 ulp of the
   // largest factor. element_begin is a multiple of 4.
   void (*normal)(const NormalArgs&, float* result, int64_t element_begin, int64_t n);
-  // Elements begin ... end - 1 of r: x * factor, or 0. One function for each type, at FloatIndex(dtype); r
-  // may be x.
-  void (*dropout[kFloatTypes])(const DropoutArgs&, const void* x, void* r, int64_t begin, int64_t end);
   // r[j] for j < n: the bf16 toward 0 from x[j] or, with a probability of their distance in 2^-16 of the gap,
   // the next one away from 0, by the upper 16 bits of the word of element element_begin + j, a multiple of 4
   // and more. Infinities stay, NaN is as in Store (element.h).

@@ -21,7 +21,8 @@ ClusterArgs::Op OpOf(const ClusterBody::Op& op, bool columns, int level) {
                             .count = static_cast<uint8_t>(op.operands.size()),
                             .operands = {},
                             .parameters = {}};
-  std::copy(op.operands.begin(), op.operands.end(), result.operands);
+  if (op.kind != ClusterOpKind::kRandomBits)
+    std::copy(op.operands.begin(), op.operands.end(), result.operands);
   std::copy(op.parameters.begin(), op.parameters.end(), result.parameters);
   return result;
 }
@@ -32,39 +33,53 @@ const ClusterCode* PtxOf(const ft::Cluster& cluster) {
   return nullptr;
 }
 
+ClusterArgs::Place PlaceOf(const ClusterBody::Place& place) {
+  ClusterArgs::Place result = {place.begin, place.column_stride, static_cast<int>(place.steps.size()), {}};
+  for (size_t i = 0; i < place.steps.size(); ++i)
+    result.step[i] = {place.steps[i].every, place.steps[i].extent, place.steps[i].stride};
+  return result;
+}
+
+void SetOps(const ClusterOperands& operands, ClusterArgs& args) {
+  const ClusterBody& body = operands.body;
+  const std::vector<bool> columns = HasColumns(body);
+  const std::vector<int> levels = LevelsOf(body);
+  args.last_level = *std::max_element(levels.begin(), levels.end());
+  int draws = 0;
+  for (size_t i = 0; i < body.ops.size(); ++i) {
+    const ClusterBody::Op& op = body.ops[i];
+    args.op[i] = OpOf(op, columns[body.reads.size() + i], levels[body.reads.size() + i]);
+    if (op.kind != ClusterOpKind::kRandomBits) continue;
+    args.op[i].parameters[0] = draws;
+    args.draw[draws++] = {static_cast<const int64_t*>(operands.addresses[op.operands[0]]), op.elements,
+                          operands.Stream(op.draw), PlaceOf(op.place)};
+  }
+}
+
 }  // namespace
 
 ClusterArgs ClusterArgsOf(const ClusterOperands& operands) {
   const ClusterBody& body = operands.body;
-  const std::vector<bool> columns = HasColumns(body);
-  const std::vector<int> levels = LevelsOf(body);
-  ClusterArgs args = {.rows = body.rows,
-                      .columns = body.columns,
-                      .last_columns = body.last_columns,
-                      .block_rows = body.PartialBytes() == 0 ? 0 : body.BlockRows(),
-                      .inputs = static_cast<int>(body.inputs.size()),
-                      .ops = static_cast<int>(body.ops.size()),
-                      .outputs = static_cast<int>(body.outputs.size()),
-                      .last_level = *std::max_element(levels.begin(), levels.end()),
-                      .in = {},
-                      .op = {},
-                      .out = {}};
-  size_t next = 0;
-  for (size_t i = 0; i < body.inputs.size(); ++i) {
-    const ClusterBody::Input& input = body.inputs[i];
-    args.in[i] = {operands.addresses[next++], input.rows, input.dtype, input.columns};
-  }
-  for (size_t i = 0; i < body.ops.size(); ++i)
-    args.op[i] = OpOf(body.ops[i], columns[body.inputs.size() + i], levels[body.inputs.size() + i]);
-  size_t partials = next + body.outputs.size();
+  ClusterArgs args = {};
+  args.rows = body.rows;
+  args.columns = body.columns;
+  args.last_columns = body.last_columns;
+  args.block_rows = body.HasPartials() ? body.BlockRows() : 0;
+  args.reads = static_cast<int>(body.reads.size());
+  args.ops = static_cast<int>(body.ops.size());
+  args.outputs = static_cast<int>(body.outputs.size());
+  for (size_t i = 0; i < body.reads.size(); ++i)
+    args.read[i] = {operands.addresses[body.reads[i].input], body.dtype(i), PlaceOf(body.reads[i].place)};
+  SetOps(operands, args);
+  size_t partials = body.inputs.size() + body.results.size();
   for (size_t i = 0; i < body.outputs.size(); ++i) {
     const ClusterBody::Output& output = body.outputs[i];
-    args.out[i] = {.data = operands.addresses[next++],
+    args.out[i] = {.data = operands.addresses[body.inputs.size() + output.result],
                    .partials = output.over_rows ? operands.addresses[partials++] : nullptr,
                    .value = static_cast<uint8_t>(output.value),
-                   .dtype = output.dtype,
-                   .columns = output.columns,
-                   .reduction = output.reduction};
+                   .dtype = body.results[output.result].dtype,
+                   .reduction = output.reduction,
+                   .place = PlaceOf(output.place)};
   }
   return args;
 }

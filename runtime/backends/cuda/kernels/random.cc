@@ -1,5 +1,4 @@
-// init_normal and init_constant, a parameter's part of what this rank holds of its unit; dropout, which is
-// its own gradient's kernel too.
+// init_normal and init_constant, a parameter's part of what this rank holds of its unit.
 #include "runtime/backends/cuda/routines/random.h"
 
 #include <algorithm>
@@ -44,22 +43,11 @@ KernelOr MakeInitConstant(const KernelContext& context) {
   return MakeKernel([args](StreamHandle stream) { return Fill(args, stream); });
 }
 
-KernelOr MakeDropout(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
-  const Tensor &x = context.in(0), &rng = context.in(1), &r = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
-  FT_RETURN_IF_ERROR(CheckSameShape(r, "result", x));
-  FT_ASSIGN_OR_RETURN(const DropoutRule rule, ReadDropout(context.attributes, rng));
-  const DropoutArgs args = {rule.rng, x.data, r.data, x.elements(), rule.stream, rule.threshold, rule.factor};
-  return MakeKernel([args, dtype = x.dtype](StreamHandle stream) { return Dropout(args, dtype, stream); });
-}
-
 }  // namespace
 
 void RegisterRandom(KernelTable& table) {
   table.Add("init_normal", &MakeInitNormal);
   table.Add("init_constant", &MakeInitConstant);
-  table.Add("dropout", &MakeDropout);
 }
 
 }  // namespace ft::cuda

@@ -46,7 +46,8 @@ class CudartCode final : public LoadedCode {
   }
 
   int Launch(absl::Span<void* const> addresses, int64_t spaces, StreamHandle stream) const override {
-    absl::FixedArray<void*, kMaxClusterInputs + 2 * kMaxClusterOutputs> arguments(addresses.size());
+    absl::FixedArray<void*, kMaxClusterInputs + kMaxClusterResults + kMaxClusterOutputs + kMaxClusterDraws>
+        arguments(addresses.size());
     for (size_t i = 0; i < addresses.size(); ++i) arguments[i] = const_cast<void**>(&addresses[i]);
     const int error = LaunchEntry(kernel_, kernel_launch_, spaces, arguments.data(), stream);
     if (error != cudaSuccess || combine_ == nullptr) return error;

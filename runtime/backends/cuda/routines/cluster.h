@@ -14,11 +14,18 @@ namespace ft::cuda {
 
 // A body with its addresses, as a kernel has it: runtime/base/cluster.h says what it means.
 struct ClusterArgs {
-  struct Input {
+  struct Step {
+    int64_t every, extent, stride;
+  };
+  struct Place {
+    int64_t begin, column_stride;
+    int steps;
+    Step step[kMaxClusterSteps];
+  };
+  struct Read {
     const void* data;
-    int64_t rows;
     DType dtype;
-    bool columns;
+    Place place;
   };
   struct Op {
     ClusterOpKind kind;
@@ -31,23 +38,31 @@ struct ClusterArgs {
     uint8_t operands[kMaxElementwiseOperands];
     double parameters[2];
   };
+  // What an op of random bits draws; its parameter 0 is the number of the draw here.
+  struct Draw {
+    const int64_t* state;
+    int64_t elements;
+    uint32_t stream;
+    Place place;
+  };
   struct Output {
     void* data;
     void* partials;  // of one over rows; else null
     uint8_t value;
     DType dtype;
-    bool columns;
     ReductionKind reduction;
+    Place place;
   };
   int64_t rows, columns, last_columns;
   int64_t block_rows;  // 0: no outputs over rows
-  int inputs, ops, outputs;
+  int reads, ops, outputs;
   int last_level;
-  Input in[kMaxClusterInputs];
+  Read read[kMaxClusterReads];
   Op op[kMaxClusterValues];
+  Draw draw[kMaxClusterDraws];
   Output out[kMaxClusterOutputs];
 };
-static_assert(sizeof(ClusterArgs) <= 4096, "what a kernel may be given");
+static_assert(sizeof(ClusterArgs) <= 32764, "what CUDA 12.1 and newer give a kernel");
 
 int Cluster(const ClusterArgs& args, StreamHandle stream);
 

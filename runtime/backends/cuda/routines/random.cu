@@ -68,58 +68,6 @@ __global__ void __launch_bounds__(kDrawThreads) NormalKernel(NormalArgs args) {
   }
 }
 
-// Words of consecutive elements from `element` on.
-template <int kWidth>
-__device__ __forceinline__ void DrawWords(const PhiloxKey& key, uint64_t element, uint32_t (&words)[kWidth]) {
-  const uint32_t skipped = static_cast<uint32_t>(element % 4);  // the same in all threads of a launch
-  if (kWidth % 4 == 0 && skipped == 0) {
-#pragma unroll
-    for (int j = 0; j < kWidth; j += 4) {
-      const PhiloxWords block = Philox(key, element / 4 + j / 4);
-#pragma unroll
-      for (int k = 0; k < 4 && j + k < kWidth; ++k) words[j + k] = block.at[k];
-    }
-    return;
-  }
-#pragma unroll
-  for (int j = 0; j < kWidth; ++j) words[j] = Word(Philox(key, (element + j) / 4), (element + j) % 4);
-}
-
-template <typename T, int kWidth>
-__global__ void __launch_bounds__(kDrawThreads) DropoutKernel(DropoutArgs args) {
-  const int64_t at = kWidth * (static_cast<int64_t>(blockIdx.x) * kDrawThreads + threadIdx.x);
-  if (at >= args.elements) return;
-  const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, static_cast<uint32_t>(args.rng[1])};
-  const uint64_t first = static_cast<uint64_t>(args.rng[2]) * static_cast<uint64_t>(args.elements);
-  const T* x = static_cast<const T*>(args.x) + at;
-  T* r = static_cast<T*>(args.r) + at;
-  if (at + kWidth > args.elements) {
-    for (int j = 0; at + j < args.elements; ++j) {
-      uint32_t word[1];
-      DrawWords(key, first + at + j, word);
-      r[j] = FromFloat<T>((word[0] >> 8) >= args.threshold ? ToFloat(x[j]) * args.factor : 0.0f);
-    }
-    return;
-  }
-  Pack<T, kWidth> pack = *reinterpret_cast<const Pack<T, kWidth>*>(x);
-  uint32_t words[kWidth];
-  DrawWords(key, first + at, words);
-#pragma unroll
-  for (int j = 0; j < kWidth; ++j) {
-    pack.at[j] = FromFloat<T>((words[j] >> 8) >= args.threshold ? ToFloat(pack.at[j]) * args.factor : 0.0f);
-  }
-  *reinterpret_cast<Pack<T, kWidth>*>(r) = pack;
-}
-
-template <typename T, int kWidth>
-int LaunchDropout(const DropoutArgs& args, StreamHandle stream) {
-  constexpr int64_t kTile = kDrawThreads * kWidth;
-  return Launch(
-      DropoutKernel<T, kWidth>,
-      {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kDrawThreads}, stream,
-      args);
-}
-
 }  // namespace
 
 int Normal(const NormalArgs& args, StreamHandle stream) {
@@ -130,15 +78,6 @@ int Normal(const NormalArgs& args, StreamHandle stream) {
         NormalKernel<T>,
         {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kDrawThreads},
         stream, args);
-  });
-}
-
-int Dropout(const DropoutArgs& args, DType dtype, StreamHandle stream) {
-  if (args.elements == 0) return 0;
-  return WithFloatType(dtype, [&]<typename T>() {
-    constexpr int kWidth = 16 / sizeof(T);
-    const bool packs = CanPack<T>(args.x, kWidth) && CanPack<T>(args.r, kWidth);
-    return packs ? LaunchDropout<T, kWidth>(args, stream) : LaunchDropout<T, 1>(args, stream);
   });
 }
 

@@ -27,17 +27,4 @@ struct NormalArgs {
 };
 int Normal(const NormalArgs& args, StreamHandle stream);
 
-// r[i] = x[i] * factor where the upper 24 bits of the word of element rank * elements + i, at the micro-step,
-// are at least `threshold`, 0 elsewhere. r may be x.
-struct DropoutArgs {
-  const int64_t* rng;
-  const void* x;
-  void* r;
-  int64_t elements;
-  uint32_t stream;
-  uint32_t threshold;
-  float factor;
-};
-int Dropout(const DropoutArgs& args, DType dtype, StreamHandle stream);
-
 }  // namespace ft::cuda

@@ -1,0 +1,77 @@
+#include "compiler/codegen/cluster_space.h"
+
+#include "dialects/ft/verify.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ft::compiler {
+
+using namespace mlir;
+using mlir::ft::ReduceOp;
+using mlir::ft::verify::shape;
+using mlir::ft::verify::tensor;
+
+namespace {
+
+int64_t product(ArrayRef<int64_t> extents) {
+  return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+}
+
+} // namespace
+
+int64_t elementsOf(Value value) { return tensor(value).getNumElements(); }
+
+std::optional<Reduced> reducedOf(ReduceOp op) {
+  ArrayRef<int64_t> dims = op.getDims(), extents = shape(op.getX());
+  if (dims.empty() || dims.back() - dims.front() + 1 != static_cast<int64_t>(dims.size()))
+    return std::nullopt;
+  Reduced result = {static_cast<size_t>(dims.front()), static_cast<size_t>(dims.back()) + 1, 1, false};
+  result.extent = product(extents.slice(result.begin, dims.size()));
+  result.isLast = product(extents.drop_front(result.end)) == 1;
+  return result;
+}
+
+std::optional<OverRows> overRowsOf(Value value) {
+  auto reduce = value.getDefiningOp<ReduceOp>();
+  std::optional<Reduced> reduced = reduce ? reducedOf(reduce) : std::nullopt;
+  if (!reduced || reduced->isLast || product(shape(reduce.getX()).take_front(reduced->begin)) != 1)
+    return std::nullopt;
+  return OverRows{reduce.getX(), reduce.getKind(), reduced->extent};
+}
+
+FirstSpace firstSpaceOf(func::FuncOp function) {
+  SpaceDigits space;
+  auto add = [&](int64_t extent) {
+    if (extent > 1)
+      space.rows.push_back(extent);
+  };
+  for (bool last : {true, false})
+    for (auto op : function.getOps<ReduceOp>()) {
+      std::optional<Reduced> reduced = reducedOf(op);
+      if (!reduced || reduced->isLast != last || reduced->extent == 1 || (!last && overRowsOf(op)))
+        continue;
+      add(product(shape(op.getX()).take_front(reduced->begin)));
+      add(product(shape(op.getX()).drop_front(reduced->end)));
+      space.columns = reduced->extent;
+      return {space, true};
+    }
+  for (Value value : function.front().getTerminator()->getOperands())
+    if (std::optional<OverRows> sum = overRowsOf(value); sum && sum->rows != 1) {
+      add(sum->rows);
+      space.columns = elementsOf(value);
+      return {space, true};
+    }
+  auto consider = [&](Value value) {
+    if (!value.getDefiningOp<mlir::ft::ConcatOp>())
+      space.columns = std::max(space.columns, elementsOf(value));
+  };
+  for (Value value : function.front().getTerminator()->getOperands()) {
+    consider(value);
+    if (auto concat = value.getDefiningOp<mlir::ft::ConcatOp>())
+      llvm::for_each(concat.getParts(), consider);
+  }
+  return {space, false};
+}
+
+} // namespace ft::compiler
