@@ -4,8 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "runtime/base/elementwise.h"
-
 namespace ft::conformance {
 
 KernelAttributes Attributes(std::vector<std::pair<std::string, KernelAttributes::Value>> entries) {
@@ -59,12 +57,6 @@ std::vector<Case> MakeAllCases() {
   return all;
 }
 
-std::vector<std::string> PrimitiveOps() {
-  std::vector<std::string> ops = {"convert"};
-  for (const ElementwiseRow& row : kElementwiseRows) ops.emplace_back(row.name);
-  return ops;
-}
-
 }  // namespace
 
 const std::vector<CaseList>& CaseLists() {
@@ -72,9 +64,8 @@ const std::vector<CaseList>& CaseLists() {
       {{"rope"}, &ElementwiseCases},
       {{"fill", "iota", "cast", "copy", "broadcast", "split", "concat", "embedding", "embedding_grad"},
        &MovementCases},
-      {PrimitiveOps(), &PrimitiveCases},
       {{"cluster"}, &ClusterCases},
-      {{"reshape", "transpose", "slice", "pad", "reduce", "dot"}, &ShapeCases},
+      {{"reshape", "transpose", "slice", "pad", "dot"}, &ShapeCases},
       {{"gather_elements", "scatter_add_elements", "cumsum", "argsort", "histogram", "grouped_dot",
         "grouped_dot_grad"},
        &IndexCases},

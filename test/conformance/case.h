@@ -57,7 +57,7 @@ struct Case {
 };
 
 std::vector<Case> ElementwiseCases();
-std::vector<Case> PrimitiveCases();
+std::vector<Case> PrimitiveCases();  // part of ClusterCases
 std::vector<Case> ClusterCases();
 std::vector<Case> ShapeCases();
 std::vector<Case> IndexCases();

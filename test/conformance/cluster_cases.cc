@@ -178,6 +178,19 @@ Case OverRows(int64_t rows, int64_t columns, DType dtype) {
   return CaseOf(maker, fmt::format("over rows {}", Name(dtype)));
 }
 
+// Of each kind, over columns and over rows; sums may cancel.
+Case Reductions(int64_t rows, int64_t columns, DType dtype) {
+  ClusterMaker maker(rows, columns);
+  const uint32_t x = maker.Whole(dtype);
+  for (const ReductionKind kind : {ReductionKind::kSum, ReductionKind::kMax, ReductionKind::kMin}) {
+    maker.Output(maker.Reduce(kind, x), false);
+    maker.OverRows(kind, x, dtype);
+  }
+  Case result = CaseOf(maker, fmt::format("reductions {}", Name(dtype)));
+  result.rules.magnitude = 2;
+  return result;
+}
+
 // Rows that repeat, one number for all, a constant.
 Case Repeated(int64_t rows, int64_t columns, int64_t period) {
   ClusterMaker maker(rows, columns);
@@ -331,6 +344,9 @@ std::vector<Case> ClusterCases() {
   for (const DType dtype : kFloats)
     for (const double rate : {0.0, 0.1, 0.5, 0.9}) cases.push_back(Dropout(21, 771, rate, dtype));
   for (const int64_t period : {1, 4, 12}) cases.push_back(Repeated(24, 70, period));
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kI32, DType::kI64})
+    for (const auto& [rows, columns] : shapes) cases.push_back(Reductions(rows, columns, dtype));
+  for (Case& c : PrimitiveCases()) cases.push_back(std::move(c));
   return cases;
 }
 

@@ -1,10 +1,13 @@
-// Every row of elementwise.def over its types, and convert.
+// Every row of elementwise.def over its types, and conversions, as clusters of one op.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <memory>
 
 #include "fmt/format.h"
 #include "runtime/base/elementwise.h"
 #include "test/conformance/case.h"
+#include "test/conformance/cluster_maker.h"
 #include "test/support/elementwise_f64.h"
 
 namespace ft::conformance {
@@ -35,31 +38,72 @@ std::vector<std::array<double, 2>> ParametersOf(const ElementwiseRow& row, bool 
   return {{integers ? -3.0 : -0.375}};
 }
 
-KernelAttributes AttributesOf(const ElementwiseRow& row, const std::array<double, 2>& parameters) {
+// As a body has them: in f32 for floats.
+std::vector<double> NumbersOf(const ElementwiseRow& row, const std::array<double, 2>& parameters,
+                              bool integers) {
+  std::vector<double> numbers(parameters.begin(), parameters.begin() + row.num_parameters());
+  for (double& number : numbers) number = integers ? number : static_cast<float>(number);
+  return numbers;
+}
+
+// A body whose rows are as long as the shortest operand that is no single number; flat where that is all of
+// them.
+struct Spaced {
+  explicit Spaced(const Arrays& in) {
+    for (const Array& array : in) whole = std::max(whole, array.size());
+    int64_t columns = whole;
+    for (const Array& array : in)
+      if (array.size() != 1) columns = std::min(columns, array.size());
+    const bool flat = columns == whole;
+    if (flat) columns = kClusterLanes;
+    const int64_t rows = (whole + columns - 1) / columns;
+    maker.Space(rows, columns, whole - (rows - 1) * columns);
+    for (const Array& array : in) {
+      const int64_t period = array.size() / columns;  // in rows
+      values.push_back(array.size() == whole ? maker.Whole(array.dtype)
+                       : array.size() == 1   ? maker.Input(array.dtype, 1, false)
+                                             : maker.Input(array.dtype, period, true));
+    }
+  }
+
+  int64_t whole = 1;
+  ClusterMaker maker{1, 1};
+  ClusterMaker::Values values;
+};
+
+Case CaseOf(const ClusterBody& body, std::string label, Arrays in, Array expected) {
+  Rules rules;
+  for (uint32_t k = 0; k < in.size(); ++k) {
+    if (rules.reusable.empty() && MayTakePlaceOf(body, k, 0)) rules.reusable = {{0, static_cast<int>(k)}};
+  }
   KernelAttributes attributes;
-  for (int i = 0; i < row.num_parameters(); ++i)
-    attributes.Add(std::string(row.parameters[i]), parameters[i]);
-  return attributes;
+  attributes.SetCluster(std::make_shared<const Cluster>(Cluster{body, {}, {}}));
+  return {"cluster", std::move(label), std::move(in), attributes, {std::move(expected)}, rules};
 }
 
 // With the result in `result`; operands that are shorter are repeated.
 Case RowCase(const ElementwiseRow& row, Arrays in, const std::array<double, 2>& parameters, DType result,
              const std::string& label) {
+  Spaced spaced(in);
+  const std::vector<double> numbers = NumbersOf(row, parameters, !IsFloat(in.back().dtype));
+  spaced.maker.Output(spaced.maker.Of(row.kind, spaced.values, numbers, result));
   const auto whole = std::max_element(in.begin(), in.end(),
                                       [](const Array& a, const Array& b) { return a.size() < b.size(); });
   Array expected = Typed(Constant(whole->dims, 0), result);
-  const double numbers[2] = {parameters[0], parameters[1]};
   for (int64_t i = 0; i < expected.size(); ++i) {
-    double operands[kMaxElementwiseOperands] = {};
+    double operands[kMaxElementwiseOperands] = {}, given[2] = {};
     for (size_t k = 0; k < in.size(); ++k) operands[k] = in[k].values[i % in[k].size()];
-    expected.values[i] = test::EvaluateElementwise(row.kind, operands, numbers);
+    std::copy(numbers.begin(), numbers.end(), given);
+    expected.values[i] = test::EvaluateElementwise(row.kind, operands, given);
   }
-  Rules rules;
-  for (size_t k = 0; k < in.size(); ++k) {
-    if (rules.reusable.empty() && in[k].dims == expected.dims && in[k].dtype == result)
-      rules.reusable = {{0, static_cast<int>(k)}};
-  }
-  return {std::string(row.name), label, std::move(in), AttributesOf(row, parameters), {expected}, rules};
+  return CaseOf(spaced.maker.body(), fmt::format("{} {}", row.name, label), std::move(in),
+                std::move(expected));
+}
+
+Case ConvertCase(const Array& x, Array expected, const std::string& label) {
+  Spaced spaced(Arrays{x});
+  spaced.maker.Output(spaced.values[0], expected.dtype);
+  return CaseOf(spaced.maker.body(), "convert " + label, {x}, std::move(expected));
 }
 
 // Types of the values of a row, without its conditions.
@@ -136,8 +180,7 @@ void AddConverts(std::vector<Case>& cases) {
           value = to == DType::kU8 ? double(value != 0)
                   : IsFloat(to)    ? RoundTo(value, to)
                                    : std::trunc(value);
-        cases.push_back(
-            {"convert", fmt::format("{} to {} of {}", Name(from), Name(to), count), {x}, {}, {r}});
+        cases.push_back(ConvertCase(x, r, fmt::format("{} to {} of {}", Name(from), Name(to), count)));
       }
     }
   }
@@ -153,14 +196,14 @@ void AddSaturations(std::vector<Case>& cases) {
       -1};
   // The largest i64 is 2^63 in f64.
   i64.values = {0, 0x1p63, -0x1p63, 2147483648.0, -2147483648.0, 2147483520.0, 0x1p63, -0x1p63, -1};
-  cases.push_back({"convert", "ends of i32", {x}, {}, {i32}});
-  cases.push_back({"convert", "ends of i64", {x}, {}, {i64}});
+  cases.push_back(ConvertCase(x, i32, "ends of i32"));
+  cases.push_back(ConvertCase(x, i64, "ends of i64"));
   // Numbers wrap around.
   const Array most = Typed(Constant({3}, 2147483647.0), DType::kI32),
               least = Typed(Constant({3}, -2147483648.0), DType::kI32);
   const Array one = Typed(Constant({3}, 1), DType::kI32);
-  cases.push_back({"add", "i32 wraps around", {most, one}, {}, {least}});
-  cases.push_back({"neg", "i32 wraps around", {least}, {}, {least}});
+  cases.push_back(RowCase(RowOf(Elementwise::kAdd), {most, one}, {}, DType::kI32, "i32 wraps around"));
+  cases.push_back(RowCase(RowOf(Elementwise::kNeg), {least}, {}, DType::kI32, "i32 wraps around"));
 }
 
 }  // namespace

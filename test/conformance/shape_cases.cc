@@ -1,4 +1,4 @@
-// reshape, transpose, slice, pad, reduce, dot, and what broadcast and concat do along any dimension.
+// reshape, transpose, slice, pad, dot, and what broadcast and concat do along any dimension.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -132,59 +132,6 @@ void AddConcats(std::vector<Case>& cases, DType dtype) {
   }
 }
 
-double Combined(const std::string& kind, double a, double b) {
-  return kind == "sum" ? a + b : kind == "max" ? std::max(a, b) : std::min(a, b);
-}
-
-void AddReduction(std::vector<Case>& cases, const std::string& kind, const Array& x, const Dims& reduced,
-                  DType result) {
-  Dims kept, strides;
-  int64_t terms = 1;
-  for (size_t d = 0; d < x.dims.size(); ++d) {
-    const bool is_reduced =
-        std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(d)) != reduced.end();
-    terms *= is_reduced ? x.dims[d] : 1;
-    if (!is_reduced) kept.push_back(x.dims[d]);
-  }
-  Array r = Typed(Constant(kept, kind == "sum" ? 0 : kind == "max" ? -1e9 : 1e9), result);
-  const Dims of_x = StridesOf(x.dims), of_r = StridesOf(kept);
-  double magnitude = 0;
-  for (int64_t i = 0; i < x.size(); ++i) {
-    int64_t to = 0;
-    for (size_t d = 0, k = 0; d < x.dims.size(); ++d) {
-      if (std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(d)) == reduced.end())
-        to += i / of_x[d] % x.dims[d] * of_r[k++];
-    }
-    r.values[to] = Combined(kind, r.values[to], x.values[i]);
-    magnitude = std::max(magnitude, std::abs(x.values[i]));
-  }
-  cases.push_back({"reduce",
-                   fmt::format("{} of {} to {} in {}", kind, Name(x.dtype), r.size(), Name(result)),
-                   {x},
-                   Attributes({{"kind", kind}, {"dims", reduced}}),
-                   {r},
-                   {.reduction = double(terms), .magnitude = magnitude}});
-}
-
-void AddReductions(std::vector<Case>& cases) {
-  for (const char* kind : {"sum", "max", "min"}) {
-    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kI32, DType::kI64}) {
-      for (const auto& [dims, reduced] :
-           std::vector<std::pair<Dims, Dims>>{{{3, 5}, {0}},
-                                              {{3, 5}, {1}},
-                                              {{3, 5}, {0, 1}},
-                                              {{3, 5}, {}},
-                                              {{7, 4099}, {1}},
-                                              {{1031, 70}, {0}},
-                                              {{2, 3, 5, 4}, {1, 3}},
-                                              {{2, 3, 1, 2, 3, 1, 2, 5}, {0, 3, 6}}})
-        AddReduction(cases, kind, Numbers(dims, 11, dtype), reduced, dtype);
-    }
-    AddReduction(cases, kind, Numbers({7, 33}, 12, DType::kBF16), {0}, DType::kF32);
-    AddReduction(cases, kind, Numbers({7, 33}, 12, DType::kF32), {1}, DType::kBF16);
-  }
-}
-
 Array Product(const Array& a, const Array& b, bool ta, bool tb, const Dims& dims, DType dtype) {
   Array r = Typed(Constant(dims, 0), dtype);
   const int64_t n = dims.back(), m = dims[dims.size() - 2],
@@ -238,7 +185,6 @@ std::vector<Case> ShapeCases() {
     AddBoxes(cases, dtype);
     AddReshapes(cases, dtype);
   }
-  AddReductions(cases);
   for (const DType dtype : kFloats) AddDots(cases, dtype);
   return cases;
 }
