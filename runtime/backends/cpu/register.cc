@@ -14,7 +14,6 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterCopy(registry, isa);
   cpu::RegisterCrossEntropy(registry, isa);
   cpu::RegisterDot(registry, isa);
-  cpu::RegisterElementwise(registry, isa);
   cpu::RegisterEmbedding(registry, isa);
   cpu::RegisterFill(registry, isa);
   cpu::RegisterHealth(registry, isa);
@@ -24,8 +23,6 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterLossScaling(registry, isa);
   cpu::RegisterMatmul(registry, isa);
   cpu::RegisterMove(registry, isa);
-  cpu::RegisterPrimitives(registry, isa);
-  cpu::RegisterReduce(registry, isa);
   cpu::RegisterRope(registry, isa);
   cpu::RegisterSplitConcat(registry, isa);
   cpu::RegisterSumSquares(registry, isa);

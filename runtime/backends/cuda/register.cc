@@ -19,7 +19,6 @@ void RegisterCudaKernels(KernelTable& table) {
   RegisterAttention(table);
   RegisterCluster(table);
   RegisterDot(table);
-  RegisterElementwise(table);
   RegisterEmbedding(table);
   RegisterIndex(table);
   RegisterLatent(table);
@@ -30,10 +29,8 @@ void RegisterCudaKernels(KernelTable& table) {
   RegisterMovement(table);
   RegisterSteps(table);
   RegisterRandom(table);
-  RegisterReduce(table);
   RegisterSums(table);
   RegisterUpdate(table);
-  RegisterPrimitives(table);  // last: those that none of the others has
 }
 
 }  // namespace ft::cuda

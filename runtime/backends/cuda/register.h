@@ -5,11 +5,10 @@
 
 namespace ft::cuda {
 
-void RegisterAttention(KernelTable& table);    // attention, attention_grad
-void RegisterDot(KernelTable& table);          // dot, grouped_dot, grouped_dot_grad
-void RegisterElementwise(KernelTable& table);  // add mul scale
-void RegisterEmbedding(KernelTable& table);    // embedding, embedding_grad
-void RegisterIndex(KernelTable& table);   // gather_elements scatter_add_elements cumsum argsort histogram
+void RegisterAttention(KernelTable& table);  // attention, attention_grad
+void RegisterDot(KernelTable& table);        // dot, grouped_dot, grouped_dot_grad
+void RegisterEmbedding(KernelTable& table);  // embedding, embedding_grad
+void RegisterIndex(KernelTable& table);      // gather_elements scatter_add_elements cumsum argsort histogram
 void RegisterLatent(KernelTable& table);  // sample_bits bits_kl bits_kl_grad binary_mapper binary_mapper_grad
 void RegisterLoss(
     KernelTable& table);  // cross_entropy[_grad], linear_cross_entropy[_grad, _loss_grad], loss_count
@@ -18,10 +17,8 @@ void RegisterMatmulGelu(KernelTable& table);  // matmul_gelu, matmul_gelu_grad
 void RegisterMove(KernelTable& table);        // transpose, slice, pad
 void RegisterMovement(
     KernelTable& table);  // copy reshape broadcast split concat fill iota zero_padding cast rope
-void RegisterPrimitives(KernelTable& table);  // convert, and rows of elementwise.def that the table lacks
-void RegisterRandom(KernelTable& table);      // init_normal init_constant
+void RegisterRandom(KernelTable& table);  // init_normal init_constant
 void RegisterCluster(KernelTable& table);
-void RegisterReduce(KernelTable& table);
 void RegisterSteps(KernelTable& table);   // accumulate drain loss_scale update_scaler
 void RegisterSums(KernelTable& table);    // sum_squares clip_coefficient health
 void RegisterUpdate(KernelTable& table);  // update update_scalars

@@ -193,7 +193,6 @@ void BenchRows(Bench& bench, int64_t rows) {
   const int64_t width = 768;
   const double n = bench.DataBytes() * rows * width;
   auto x = [&](int64_t columns) { return bench.Data({rows, columns}); };
-  bench.Run("add", "add", {{x(width), x(width)}, {x(width)}, {}}, {}, 0, 3 * n);
   bench.Run("split in 3", "split", {{x(3 * width)}, {x(width), x(width), x(width)}, {}}, {}, 0, 6 * n);
 }
 

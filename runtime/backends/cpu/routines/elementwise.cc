@@ -6,39 +6,6 @@
 namespace ft::cpu::FT_ISA {
 namespace {
 
-template <typename T, typename Op>
-FT_INLINE void Binary(const BinaryArgs& args, int64_t begin, int64_t end, const Op& op) {
-  for (int64_t i = begin; i < end;) {
-    const int64_t offset = i % args.period;
-    const int64_t n = end - i < args.period - offset ? end - i : args.period - offset;
-    const T* a = static_cast<const T*>(args.a) + i;
-    const T* b = static_cast<const T*>(args.b) + offset;
-    T* r = static_cast<T*>(args.r) + i;
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) Store(op(Load(a[j]), Load(b[j])), r[j]);
-    i += n;
-  }
-}
-
-template <typename T>
-void Add(const BinaryArgs& args, int64_t begin, int64_t end) {
-  Binary<T>(args, begin, end, [](float a, float b) __attribute__((always_inline)) { return a + b; });
-}
-
-template <typename T>
-void Mul(const BinaryArgs& args, int64_t begin, int64_t end) {
-  Binary<T>(args, begin, end, [](float a, float b) __attribute__((always_inline)) { return a * b; });
-}
-
-template <typename T>
-void Scale(const UnaryArgs& args, int64_t begin, int64_t end) {
-  const T* from = static_cast<const T*>(args.x);
-  T* r = static_cast<T*>(args.r);
-  const float factor = args.factor;
-#pragma omp simd
-  for (int64_t i = begin; i < end; ++i) Store(Load(from[i]) * factor, r[i]);
-}
-
 template <typename T>
 FT_INLINE void RopeRows(const RopeArgs& args, int64_t begin, int64_t end) {
   const int64_t half = args.half;
@@ -103,14 +70,8 @@ void Drain(const AccumulateArgs& args, int64_t begin, int64_t end) {
 
 }  // namespace
 
-// Of f32, bf16 and f16.
-#define FT_WITH_PIECES(Function, Pieces) {Function<float>, Function<BFloat16>, Pieces<Function<float>>}
-
 extern const ElementwiseRoutines kElementwise;
 const ElementwiseRoutines kElementwise = {
-    FT_WITH_PIECES(Add, BinaryPieces),
-    FT_WITH_PIECES(Mul, BinaryPieces),
-    FT_WITH_PIECES(Scale, UnaryPieces),
     {Rope<float>, Rope<BFloat16>, Rope<Float16>},
     {Accumulate<float>, Accumulate<BFloat16>, AccumulatePieces<Accumulate<float>, false>},
     {Drain<float>, Drain<BFloat16>, AccumulatePieces<Drain<float>, true>}};

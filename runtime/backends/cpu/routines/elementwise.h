@@ -10,20 +10,6 @@
 
 namespace ft::cpu {
 
-// r[i] = a[i] op b[i % period].
-struct BinaryArgs {
-  const void* a;
-  const void* b;
-  void* r;
-  int64_t period;
-};
-
-struct UnaryArgs {
-  const void* x;
-  void* r;
-  float factor;  // scale only
-};
-
 struct RopeArgs {
   const void* x;
   void* r;
@@ -43,9 +29,6 @@ struct AccumulateArgs {
 
 // One function for each type, at FloatIndex(dtype).
 struct ElementwiseRoutines {
-  void (*add[kFloatTypes])(const BinaryArgs&, int64_t begin, int64_t end);
-  void (*mul[kFloatTypes])(const BinaryArgs&, int64_t begin, int64_t end);
-  void (*scale[kFloatTypes])(const UnaryArgs&, int64_t begin, int64_t end);
   // Rows (positions of all sequences) begin ... end - 1.
   void (*rope[kFloatTypes])(const RopeArgs&, int64_t begin, int64_t end);
   void (*accumulate[kFloatTypes])(const AccumulateArgs&, int64_t begin, int64_t end);

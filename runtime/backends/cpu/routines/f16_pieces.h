@@ -33,28 +33,6 @@ FT_INLINE int64_t PieceLength(int64_t begin, int64_t end) {
   return end - begin < kPiece ? end - begin : kPiece;
 }
 
-template <void (*kLoop)(const UnaryArgs&, int64_t, int64_t)>
-void UnaryPieces(const UnaryArgs& args, int64_t begin, int64_t end) {
-  Piece x, r;
-  for (int64_t i = begin, n; i < end; i += n) {
-    n = PieceLength(i, end);
-    kLoop({x.Read(args.x, i, n), r.data(), args.factor}, 0, n);
-    r.Write(args.r, i, n);
-  }
-}
-
-template <void (*kLoop)(const BinaryArgs&, int64_t, int64_t)>
-void BinaryPieces(const BinaryArgs& args, int64_t begin, int64_t end) {
-  Piece a, b, r;
-  for (int64_t i = begin, n; i < end; i += n) {
-    const int64_t offset = i % args.period, rest = args.period - offset;
-    n = PieceLength(i, end);
-    n = n < rest ? n : rest;
-    kLoop({a.Read(args.a, i, n), b.Read(args.b, offset, n), r.data(), n}, 0, n);
-    r.Write(args.r, i, n);
-  }
-}
-
 template <void (*kLoop)(const AccumulateArgs&, int64_t, int64_t), bool kDrains>
 void AccumulatePieces(const AccumulateArgs& args, int64_t begin, int64_t end) {
   Piece x, state, y = {};

@@ -10,7 +10,7 @@
 
 namespace ft::cuda {
 
-// r[i] = a[i] op b[i % period]; period divides elements and is below 2^31 unless it is `elements`.
+// r[i] = a[i] + b[i % period]; period divides elements and is below 2^31 unless it is `elements`.
 struct BinaryArgs {
   const void* a;
   const void* b;
@@ -19,14 +19,12 @@ struct BinaryArgs {
   int64_t period;
 };
 int Add(const BinaryArgs& args, DType dtype, StreamHandle stream);
-int Mul(const BinaryArgs& args, DType dtype, StreamHandle stream);
 
 struct UnaryArgs {
   const void* x;
   void* r;
   int64_t elements;
 };
-int Scale(const UnaryArgs& args, float factor, DType dtype, StreamHandle stream);
 int Cast(const UnaryArgs& args, DType from, DType to, StreamHandle stream);
 
 }  // namespace ft::cuda
