@@ -24,9 +24,10 @@ int64_t elementsOf(Value value) { return tensor(value).getNumElements(); }
 
 std::optional<Reduced> reducedOf(ReduceOp op) {
   ArrayRef<int64_t> dims = op.getDims(), extents = shape(op.getX());
-  if (dims.empty() || dims.back() - dims.front() + 1 != static_cast<int64_t>(dims.size()))
+  if (!dims.empty() && dims.back() - dims.front() + 1 != static_cast<int64_t>(dims.size()))
     return std::nullopt;
-  Reduced result = {static_cast<size_t>(dims.front()), static_cast<size_t>(dims.back()) + 1, 1, false};
+  size_t begin = dims.empty() ? 0 : static_cast<size_t>(dims.front());
+  Reduced result = {begin, begin + dims.size(), 1, false};
   result.extent = product(extents.slice(result.begin, dims.size()));
   result.isLast = product(extents.drop_front(result.end)) == 1;
   return result;
