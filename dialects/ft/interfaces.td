@@ -50,7 +50,7 @@ def RandomOpInterface : OpInterface<"RandomOpInterface"> {
     InterfaceMethod<"Other ones, as many.", "void", "setDrawnStreams", (ins "::llvm::ArrayRef<int64_t>":$streams)>,
     InterfaceMethod<"It drops elements, which evaluation does not.", "bool", "hasDropout", (ins), "", [{ return false; }]>,
     InterfaceMethod<"Takes dropout out of an op that has it, and the op out of the graph where it does nothing else; not out of what it calls.", "void",
-      "removeDropout", (ins), "", [{}]>
+      "removeDropout", (ins), "", [{ return; }]>
   ];
 }
 
