@@ -35,10 +35,9 @@ public:
     DenseI64ArrayAttr streams =
         body.streams.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(body.streams);
     auto types = llvm::map_to_vector(group.results, [](Value value) { return value.getType(); });
-    auto cluster = ClusterOp::create(builder, builder.getFusedLoc(locations), types, inserted.function,
-                                     group.inputs.getArrayRef(),
-                                     builder.getDenseI64ArrayAttr(inserted.partialBytes),
-                                     builder.getDenseI64ArrayAttr(inPlace), streams);
+    auto cluster = ClusterOp::create(
+        builder, builder.getFusedLoc(locations), types, inserted.function, group.inputs.getArrayRef(),
+        builder.getDenseI64ArrayAttr(inserted.partialBytes), builder.getDenseI64ArrayAttr(inPlace), streams);
     mlir::ft::setLayer(cluster, mlir::ft::getLayer(placed.place));
     mlir::ft::setPhase(cluster, mlir::ft::getPhase(placed.place).getValue());
     for (auto [from, to] : llvm::zip_equal(group.results, cluster.getOutputs()))

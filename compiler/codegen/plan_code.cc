@@ -1,8 +1,11 @@
 #include "compiler/codegen/plan_code.h"
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/kernel.h"
 #include "compiler/codegen/ptx_kernel.h"
+#include "runtime/base/glob.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_clusters.h"
 #include "llvm/Config/llvm-config.h"
@@ -43,19 +46,38 @@ llvm::Expected<proto::Cluster::Code> ptxOf(const ClusterBody &body) {
   return code;
 }
 
-using Target = llvm::unique_function<llvm::Expected<proto::Cluster::Code>(const ClusterBody &) const>;
+struct Target {
+  std::string name;
+  llvm::unique_function<llvm::Expected<proto::Cluster::Code>(const ClusterBody &) const> make;
+};
 
 // All kinds of machines that code is made for.
-llvm::SmallVector<Target> targets() {
-  llvm::SmallVector<Target> targets;
+std::vector<Target> allTargets() {
+  std::vector<Target> targets;
   for (X86Level level : kX86Levels)
-    targets.push_back([level](const ClusterBody &body) { return x86Of(body, level); });
-  targets.push_back(ptxOf);
+    targets.push_back({nameOf(level).str(), [level](const ClusterBody &body) { return x86Of(body, level); }});
+  targets.push_back({std::string(ClusterCode::kPtx), ptxOf});
+  return targets;
+}
+
+absl::StatusOr<std::vector<Target>> targetsOf(const std::vector<std::string> &wanted) {
+  if (wanted == std::vector<std::string>{"none"})
+    return std::vector<Target>();
+  std::vector<Target> targets = allTargets();
+  for (const std::string &pattern : wanted)
+    if (llvm::none_of(targets, [&](const Target &target) { return MatchesGlob(pattern, target.name); }))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "code: '", pattern,
+          "' matches no machine that code is made for: x86-64-v2, x86-64-v3, x86-64-v4, ptx, or none"));
+  llvm::erase_if(targets, [&](const Target &target) {
+    return llvm::none_of(wanted,
+                         [&](const std::string &pattern) { return MatchesGlob(pattern, target.name); });
+  });
   return targets;
 }
 
 absl::StatusOr<proto::Cluster::Code> codeOf(const ClusterBody &body, const Target &target) {
-  llvm::Expected<proto::Cluster::Code> code = target(body);
+  llvm::Expected<proto::Cluster::Code> code = target.make(body);
   if (!code)
     return absl::InvalidArgumentError(
         absl::StrCat("no code can be made of it: ", llvm::toString(code.takeError())));
@@ -66,9 +88,9 @@ absl::StatusOr<proto::Cluster::Code> codeOf(const ClusterBody &body, const Targe
 
 std::string producer() { return "ftc " FT_VERSION ", LLVM " LLVM_VERSION_STRING; }
 
-absl::Status makeCode(proto::Plan &plan) {
+absl::Status makeCode(proto::Plan &plan, const std::vector<std::string> &wanted) {
   FT_ASSIGN_OR_RETURN(const auto clusters, ClustersOf(plan));
-  const llvm::SmallVector<Target> kinds = targets();
+  FT_ASSIGN_OR_RETURN(const std::vector<Target> kinds, targetsOf(wanted));
   using Codes = llvm::SmallVector<absl::StatusOr<proto::Cluster::Code>>;
   llvm::SmallVector<Codes> codes(clusters.size(), Codes(kinds.size()));
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
@@ -91,7 +113,11 @@ absl::Status makeCode(proto::Plan &plan) {
 absl::Status compareCode(const proto::Plan &plan) {
   proto::Plan made;
   *made.mutable_clusters() = plan.clusters();
-  FT_RETURN_IF_ERROR(makeCode(made));
+  std::set<std::string> targets;
+  for (const proto::Cluster &cluster : plan.clusters())
+    for (const proto::Cluster::Code &code : cluster.codes())
+      targets.insert(code.target());
+  FT_RETURN_IF_ERROR(makeCode(made, {targets.begin(), targets.end()}));
   for (int number = 0; number < plan.clusters_size(); ++number)
     for (const proto::Cluster::Code &code : plan.clusters(number).codes()) {
       bool same = llvm::any_of(made.clusters(number).codes(), [&](const proto::Cluster::Code &other) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "runtime/plan/plan.pb.h"
@@ -11,10 +12,11 @@ namespace ft::compiler {
 /// This compiler and its LLVM, as plans name them: the same make the same code.
 std::string producer();
 
-/// Code of each level of x86-64, and PTX, for each cluster, in the place of what there is. As many threads as
-/// the machine has processors; the same bytes always, by the bodies alone. Errors: InvalidArgument for a body
-/// that gives none.
-absl::Status makeCode(proto::Plan &plan);
+/// Code for each cluster, in the place of what there is: for the machines x86-64-v2, x86-64-v3, x86-64-v4 and
+/// ptx whose names match one of `wanted`; {"none"}: for none. As many threads as the machine has processors;
+/// the same bytes always, by the bodies alone. Errors: InvalidArgument for a pattern that matches no name,
+/// and for a body that gives no code.
+absl::Status makeCode(proto::Plan &plan, const std::vector<std::string> &wanted);
 
 /// Whether the plan's code is what this compiler makes of its bodies. Errors: InvalidArgument names the first
 /// that is not.

@@ -125,7 +125,7 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
   FT_ASSIGN_OR_RETURN(proto::Plan plan, emit(*module, info, error));
   recordTarget(wanted, plan);
   if (options.makesCode)
-    FT_RETURN_IF_ERROR(makeCode(plan));
+    FT_RETURN_IF_ERROR(makeCode(plan, options.code));
   return plan;
 }
 

@@ -23,9 +23,17 @@ def Ft_CallOp : Ft_ComputeOp<"call", [DeclareOpInterfaceMethods<SymbolUserOpInte
   }];
 }
 
-// An op that is what its body does; the bodies are in composite_bodies.cc.
+// An op that is what its body does. `body` is C++ that returns the results in terms of `operands`, with `b`, a CompositeBody, which makes ops;
+// `verifier` is C++ that returns whether the op's types and numbers fit.
 class Ft_Composite<string mnemonic, list<Trait> traits = []>
-    : Ft_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<CompositeOpInterface>], traits)>;
+    : Ft_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<CompositeOpInterface>], traits)> {
+  code body = ?;
+  code verifier = "return success();";
+  let hasVerifier = 1;
+  let extraClassDefinition = "LogicalResult $cppClass::verify() {\n" # verifier # "\n}\n"
+      # "SmallVector<Value> $cppClass::buildBody(OpBuilder &builder, ValueRange operands) {\n"
+      # "  CompositeBody b(builder, getLoc());\n" # body # "\n}\n";
+}
 
 def Ft_SoftmaxOp : Ft_Composite<"softmax", [AllTypesMatch<["x", "result"]>]> {
   let summary = "e^x over the sum of e^x, over the last dimension";
@@ -33,7 +41,13 @@ def Ft_SoftmaxOp : Ft_Composite<"softmax", [AllTypesMatch<["x", "result"]>]> {
   let arguments = (ins Ft_FloatTensor:$x);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x)";
-  let hasVerifier = 1;
+  let verifier = [{ return verify::minRank(*this, "x", getX(), 1, "of which the last is summed over"); }];
+  // The derivative does not depend on what is taken off.
+  let body = [{
+    Value x = operands[0], largest = b.map<StopGradientOp>(b.ofRow("max", x));
+    Value e = b.map<ExpOp>(b.map<SubOp>({x, largest}));
+    return {b.map<DivOp>({e, b.ofRow("sum", e)})};
+  }];
 }
 
 def Ft_QkNormOp : Ft_Composite<"qk_norm", [AllTypesMatch<["x", "result"]>]> {
@@ -42,7 +56,22 @@ def Ft_QkNormOp : Ft_Composite<"qk_norm", [AllTypesMatch<["x", "result"]>]> {
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, I64Attr:$heads, F64Attr:$eps);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$x `,` $weight `heads` $heads `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight)";
-  let hasVerifier = 1;
+  let verifier = [{
+    if (failed(verify::minRank(*this, "x", getX(), 1, "the last of which is heads times head size")) ||
+        failed(verify::rank(*this, "weight", getWeight(), 1, "[head size]")) ||
+        failed(verify::sameElementType(*this, "weight", getWeight(), "x", getX())))
+      return failure();
+    int64_t width = verify::shape(getX()).back(), size = verify::shape(getWeight())[0], heads = getHeads();
+    if (heads < 1 || width % heads != 0 || width / heads != size)
+      return emitOpError() << "x has " << width << " columns; expected heads, " << heads << ", times the elements of weight, " << size;
+    return verify::notNegative(*this, "eps", getEps());
+  }];
+  let body = [{
+    ArrayRef<int64_t> dims = verify::shape(operands[0]);
+    SmallVector<int64_t> byHead(dims.drop_back());
+    byHead.append({int64_t(getHeads()), verify::shape(operands[1])[0]});
+    return {b.reshape(b.rmsNorm(b.reshape(operands[0], byHead), operands[1], getEps()), dims)};
+  }];
 }
 
 def Ft_LayerNormOp : Ft_Composite<"layer_norm", [CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
@@ -50,7 +79,19 @@ def Ft_LayerNormOp : Ft_Composite<"layer_norm", [CheapToRecompute, OfNorms, AllT
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_FloatTensor:$bias, F64Attr:$eps);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$x `,` $weight `,` $bias `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight) `,` type($bias)";
-  let hasVerifier = 1;
+  let verifier = [{
+    if (failed(verify::isColumns(*this, "weight", getWeight(), getX())) || failed(verify::isColumns(*this, "bias", getBias(), getX())))
+      return failure();
+    return verify::notNegative(*this, "eps", getEps());
+  }];
+  // What is left of a row without its mean has the sum 0: so the variance does not depend on the mean.
+  let body = [{
+    Value x = operands[0], mean = b.mean(x);
+    Value deviation = b.map<SubOp>({x, b.spread(b.map<StopGradientOp>(mean), x)});
+    Value scale = b.inverseRootMeanSquare(deviation, getEps());
+    Value normal = b.map<MulOp>({b.map<SubOp>({x, b.spread(mean, x)}), b.spread(scale, x)});
+    return {b.map<AddOp>({b.map<MulOp>({normal, operands[1]}), operands[2]})};
+  }];
 }
 
 def Ft_RmsNormOp : Ft_Composite<"rms_norm", [CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
@@ -58,7 +99,10 @@ def Ft_RmsNormOp : Ft_Composite<"rms_norm", [CheapToRecompute, OfNorms, AllTypes
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$x `,` $weight `eps` custom<Real>($eps) attr-dict `:` type($x) `,` type($weight)";
-  let hasVerifier = 1;
+  let verifier = [{
+    return failure(failed(verify::isColumns(*this, "weight", getWeight(), getX())) || failed(verify::notNegative(*this, "eps", getEps())));
+  }];
+  let body = [{ return {b.rmsNorm(operands[0], operands[1], getEps())}; }];
 }
 
 def Ft_GeluOp : Ft_Composite<"gelu", [CheapToRecompute, OfMlp, AllTypesMatch<["x", "result"]>]> {
@@ -66,7 +110,21 @@ def Ft_GeluOp : Ft_Composite<"gelu", [CheapToRecompute, OfMlp, AllTypesMatch<["x
   let arguments = (ins Ft_FloatTensor:$x, StrAttr:$approximate);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$x `approximate` $approximate attr-dict `:` type($x)";
-  let hasVerifier = 1;
+  let verifier = [{
+    if (getApproximate() == "tanh" || getApproximate() == "none")
+      return success();
+    return emitOpError() << "approximate is \"" << getApproximate() << "\"; expected \"tanh\" or \"none\"";
+  }];
+  // x (1 + tanh(u)) / 2 = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): no cancellation for x < 0.
+  let body = [{
+    constexpr double kTwoSqrt2OverPi = 1.5957691216057308, kCubic = 0.044715;
+    Value x = operands[0];
+    if (getApproximate() == "none")
+      return {b.map<MulOp>({x, b.map<NormalCdfOp>(x)})};
+    Value bend = b.map<ShiftOp>(b.map<ScaleOp>(b.map<SquareOp>(x), kCubic), 1.0);
+    Value twoU = b.map<ScaleOp>(b.map<MulOp>({x, bend}), kTwoSqrt2OverPi);
+    return {b.map<MulOp>({x, b.map<SigmoidOp>(twoU)})};
+  }];
 }
 
 def Ft_SwigluOp : Ft_Composite<"swiglu", [CheapToRecompute, OfMlp, AllTypesMatch<["gate", "up", "result"]>]> {
@@ -74,6 +132,7 @@ def Ft_SwigluOp : Ft_Composite<"swiglu", [CheapToRecompute, OfMlp, AllTypesMatch
   let arguments = (ins Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$gate `,` $up attr-dict `:` type($gate)";
+  let body = [{ return {b.map<MulOp>({b.map<SiluOp>(operands[0]), operands[1]})}; }];
 }
 
 def Ft_DropoutOp : Ft_Composite<"dropout", [CheapToRecompute, RandomDropout, AllTypesMatch<["x", "result"]>]> {
@@ -85,7 +144,18 @@ def Ft_DropoutOp : Ft_Composite<"dropout", [CheapToRecompute, RandomDropout, All
   let arguments = (ins Ft_FloatTensor:$x, Ft_Tensor:$rng, F64Attr:$rate, I64Attr:$stream);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "$x `,` $rng `rate` custom<Real>($rate) `stream` $stream attr-dict `:` type($x) `,` type($rng)";
-  let hasVerifier = 1;
+  let verifier = [{ return failure(failed(verify::dropoutRate(*this, getRate())) || failed(verify::randomState(*this, getRng()))); }];
+  // Numbers of 24 bits and their bound are exact in f32.
+  let body = [{
+    Value x = operands[0];
+    double rate = getRate().convertToDouble(), bound = std::ceil(rate * 0x1p24) * 0x1p-24;
+    auto integers = verify::tensor(x).clone(builder.getI32Type());
+    Value bits = RandomBitsOp::create(builder, getLoc(), integers, operands[1], getStream());
+    Value upper = b.map<RemainderOp>(b.map<FloorDivOp>(bits, 0x1p8), 0x1p24);
+    Value u = b.map<ScaleOp>(ConvertOp::create(builder, getLoc(), verify::tensor(x), upper).getResult(), 0x1p-24);
+    Value keep = b.map<GeOp>({u, b.constant(bound)});
+    return {b.map<SelectOp>({keep, b.map<ScaleOp>(x, 1 / (1 - rate)), b.constant(0)})};
+  }];
 }
 
 #endif // FT_COMPOSITE_OPS

@@ -1,6 +1,8 @@
 #include "dialects/ft/dialect.h"
 
-#include "dialects/ft/elementwise.h"
+#include <cmath>
+
+#include "dialects/ft/composite_body.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 

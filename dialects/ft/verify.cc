@@ -50,6 +50,20 @@ LogicalResult isF32(Operation *op, llvm::StringRef name, Value value) {
   return op->emitOpError() << name << " has elements of type " << element << "; expected f32";
 }
 
+LogicalResult isColumns(Operation *op, llvm::StringRef name, Value value, Value x) {
+  if (failed(minRank(op, "x", x, 1, "[..., width]")) ||
+      failed(shapeIs(op, name, value, shape(x).take_back(1),
+                     "the last dimension of x, which is " + shapeText(x.getType()))))
+    return failure();
+  return sameElementType(op, name, value, "x", x);
+}
+
+LogicalResult notNegative(Operation *op, llvm::StringRef name, const llvm::APFloat &value) {
+  if (value.convertToDouble() >= 0)
+    return success();
+  return op->emitOpError() << name << " is " << value.convertToDouble() << "; expected 0 or more";
+}
+
 LogicalResult dropoutRate(Operation *op, const llvm::APFloat &rate) {
   double probability = rate.convertToDouble();
   if (probability >= 0 && probability < 1)

@@ -29,6 +29,11 @@ LogicalResult sameElementType(Operation *op, llvm::StringRef name, Value value, 
 // Any shape, f32.
 LogicalResult isF32(Operation *op, llvm::StringRef name, Value value);
 
+// [width], width the last dimension of x, with the elements of x.
+LogicalResult isColumns(Operation *op, llvm::StringRef name, Value value, Value x);
+
+LogicalResult notNegative(Operation *op, llvm::StringRef name, const llvm::APFloat &value);
+
 // A probability of dropout.
 LogicalResult dropoutRate(Operation *op, const llvm::APFloat &rate);
 

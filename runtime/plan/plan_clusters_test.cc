@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "has no columns"},
         ClusterDamage{"TypeOfReduction", [](proto::Cluster& c) { c.mutable_ops(0)->set_dtype(proto::F32); },
                       "cannot be of type f32"},
-        ClusterDamage{"NoOutput", [](proto::Cluster& c) { c.clear_outputs(); }, "0 outputs"},
+        ClusterDamage{"NoOutput", [](proto::Cluster& c) { c.clear_outputs(); }, "write 0 elements"},
         ClusterDamage{"ValueOfOutput", [](proto::Cluster& c) { c.mutable_outputs(0)->set_value(4); },
                       "is none"},
         ClusterDamage{"TypeOfOutput", [](proto::Cluster& c) { c.mutable_results(0)->set_dtype(proto::F32); },

@@ -202,8 +202,11 @@ void AddSaturations(std::vector<Case>& cases) {
   const Array most = Typed(Constant({3}, 2147483647.0), DType::kI32),
               least = Typed(Constant({3}, -2147483648.0), DType::kI32);
   const Array one = Typed(Constant({3}, 1), DType::kI32);
-  cases.push_back(RowCase(RowOf(Elementwise::kAdd), {most, one}, {}, DType::kI32, "i32 wraps around"));
-  cases.push_back(RowCase(RowOf(Elementwise::kNeg), {least}, {}, DType::kI32, "i32 wraps around"));
+  for (auto& [kind, in] : std::vector<std::pair<Elementwise, Arrays>>{{Elementwise::kAdd, {most, one}},
+                                                                      {Elementwise::kNeg, {least}}}) {
+    cases.push_back(RowCase(RowOf(kind), in, {}, DType::kI32, "i32 wraps around"));
+    cases.back().expected = {least};
+  }
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 """Clusters: whatever is together, walked or as code, the bits are the same; code is what ftc makes again."""
 
 import itertools
+import os
+import re
+import shutil
 import unittest
 
 from harness import EndToEnd, run
+from machine import LEVEL
 from plan_bytes import HEADER_BYTES, encode, fields, with_payload
 
 CLUSTER, CODES, CODE, ENTRY = 24, 7, 2, 3  # numbers of plan.proto
@@ -85,17 +89,35 @@ class Clusters(EndToEnd):
         """The whole of what lies between embedding and product, norm, softmax and their derivatives."""
         kernels = {}
         for ops in (1, 64):
-            plan = self.compiled("--strategy=no_shard", f"--cluster-ops={ops}")
+            plan = self.compiled("--strategy=no_shard", f"--cluster-ops={ops}", "--code=*")
             step = self.check("ftc", "dump", plan).stdout.split("program train_step")[1].split("program ")[0]
             kernels[ops] = step.count(" compute ")
         self.assertLess(kernels[64], kernels[1] * 0.6, kernels)
         bodies = self.check("ftc", "dump", plan, "--kernels").stdout
         self.assertRegex(bodies, r"cluster \d+: 48 rows of 40, run by 1 instruction; reads \d+ B, writes \d+ B\n  %0 = input \d+ : f32 \[48, 40\]")
         self.assertRegex(bodies, r"%\d+ = reduce_sum %\d+ : f32  # after 1 pass over the row")
-        self.assertRegex(bodies, r"code x86-64-v4: \d+ B")
+        self.assertRegex(bodies, r"code x86-64-v4: \d+ B\n")
+        has_ptxas = shutil.which("ptxas", path=os.pathsep.join((os.environ["PATH"], "/usr/local/cuda/bin")))
+        self.assertRegex(bodies, r"code ptx: \d+ B" + "".join(rf", {sm} \d+ registers" for sm in ("sm_80", "sm_90", "sm_100") if has_ptxas) + "\n")
+        self.assertNotIn("spilled", bodies)
+
+    def test_code_for_the_machines_that_are_asked_for(self):
+        """Elsewhere a body is computed op by op, which a run says; the bits are the same."""
+        every = self.losses(self.compiled("--strategy=no_shard", "--code=*"))
+        for wanted, made in (("none", []), ("ptx", ["ptx"]), ("x86-64-v3,x86-64-v4,ptx", ["ptx", "x86-64-v3", "x86-64-v4"])):
+            plan = self.compiled("--strategy=no_shard", f"--code={wanted}")
+            self.assertEqual(sorted(set(re.findall(r"code (\S+):", self.check("ftc", "dump", plan, "--kernels").stdout))), made)
+            self.check("ftc", "verify", plan)
+            for options in ((), ("--kernels=reference",)):
+                done = self.check("ftexec", plan, f"--data={self.text}", "--steps=1", *options)
+                self.assertEqual(f"the plan has no code for {LEVEL}" in done.stderr, LEVEL not in made and not options, done.stderr)
+            self.assertEqual(self.losses(plan), every, wanted)
+        done = run("ftc", "compile", self.model, "--strategy=no_shard", "--code=x86-64-v5", "-o", self.dir / "p.bin")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("'x86-64-v5' matches no machine", done.stderr)
 
     def test_code_is_what_the_compiler_makes_again(self):
-        plan = self.compiled("--strategy=no_shard")
+        plan = self.compiled("--strategy=no_shard", "--code=*")
         self.assertRegex(self.check("ftc", "verify", plan).stdout, r"code: \d+ pieces for \d+ clusters, the same when made again")
         damaged = self.with_code(plan, lambda code: [(n, k, bytes([v[0] ^ 1]) + v[1:]) if n == CODE else (n, k, v) for n, k, v in code])
         done = run("ftc", "verify", damaged)
@@ -109,7 +131,7 @@ class Clusters(EndToEnd):
                               lambda code: [f for f in code if f[0] != ENTRY] + [(ENTRY, 0, 1 << 40)])
         done = run("ftexec", plan, f"--data={self.text}", "--steps=1")
         self.assertEqual(done.returncode, 65, done.stderr)
-        self.assertRegex(done.stderr, r"cluster 0: its code for x86-64-v2 begins behind its end")
+        self.assertRegex(done.stderr, rf"cluster 0: its code for {LEVEL} begins behind its end")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import unittest
 
+from machine import LEVEL
+
 BIN = pathlib.Path(os.environ.get("FT_BIN", "build/bin")).resolve()
 SOURCE = pathlib.Path(os.environ.get("FT_SOURCE", ".")).resolve()
 STRATEGIES = ("no_shard", "shard_grad_op", "full_shard")
@@ -27,9 +29,15 @@ def environment(**extra):
     return env
 
 
+def with_code(command):
+    """Plans have code for this machine alone where a test says nothing: that of others is three quarters of the time."""
+    compiles = command[:2] == ["ftc", "compile"] and "-o" in command and not any(c.startswith("--code") for c in command)
+    return [*command, f"--code={LEVEL}"] if compiles else command
+
+
 def run(*command, timeout=300, env=None):
     """Runs a program of ours (named without folder) or any other; returns the CompletedProcess, text captured."""
-    command = [str(c) for c in command]
+    command = with_code([str(c) for c in command])
     command[0] = str(BIN / command[0]) if (BIN / command[0]).exists() else command[0]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env or environment(),
                           stdin=subprocess.DEVNULL, errors="replace")

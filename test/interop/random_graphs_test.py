@@ -11,7 +11,7 @@ import safetensors.torch
 import torch
 
 from random_graph import Kink, RandomGraph
-from support import BIN, environment, metrics_of
+from support import BIN, LEVEL, environment, metrics_of
 
 GRAPHS, FIRST = int(os.environ.get("FT_RANDOM_GRAPHS", "60")), int(os.environ.get("FT_RANDOM_SEED", "1"))
 STRATEGIES = ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2")
@@ -56,7 +56,8 @@ class RandomGraphs(unittest.TestCase):
         """Losses and the weights after one step of plain descent at rate 1."""
         plan, weights, log = self.dir / "plan.bin", self.dir / "weights.safetensors", self.dir / "metrics.jsonl"
         log.unlink(missing_ok=True)
-        self.run_program(BIN / "ftc", "compile", model, "--optimizer=sgd", "--weight-decay=0", "--clip=0", *options, "-o", plan)
+        self.run_program(BIN / "ftc", "compile", model, "--optimizer=sgd", "--weight-decay=0", "--clip=0", f"--code={'none' if kernels == 'reference' else LEVEL}",
+                         *options, "-o", plan)
         self.run_program(BIN / "ftrun", f"--nproc-per-node={world}", "--standalone", BIN / "ftexec", plan, f"--data={text}",
                          f"--steps={steps}", "--shuffle=off", "--lr=1", f"--init={init}", f"--save-weights={weights}",
                          f"--metrics={log}", "--progress=off", "--threads=1", f"--kernels={kernels}")

@@ -17,7 +17,9 @@ BIN = pathlib.Path(os.environ.get("FT_BIN", ROOT / "build" / "bin"))
 TORCHRUN = pathlib.Path(sys.executable).parent / "torchrun"
 CORPUS = ROOT / "test" / "golden" / "corpus.txt"
 BATCH, SEQ, LR = 4, 64, 1e-3
-sys.path.insert(0, str(ROOT / "test" / "golden"))
+sys.path[:0] = [str(ROOT / "test" / "golden"), str(ROOT / "test" / "e2e")]
+
+from machine import LEVEL  # of test/e2e
 
 
 def free_port():
@@ -40,7 +42,7 @@ def compile_plan(folder, model, strategy, *shape):
     mlir, plan = folder / f"{model}.mlir", folder / f"{model}-{strategy}.bin"
     subprocess.run([BIN / "ftc", "model", model, "--preset=debug", f"--batch={BATCH}", f"--seq={SEQ}", *shape, "-o", mlir],
                    check=True)
-    subprocess.run([BIN / "ftc", "compile", mlir, f"--strategy={strategy}", "-o", plan], check=True)
+    subprocess.run([BIN / "ftc", "compile", mlir, f"--strategy={strategy}", f"--code={LEVEL}", "-o", plan], check=True)
     return plan
 
 

@@ -53,8 +53,10 @@ int64_t BytesOf(const std::vector<ft::ClusterBody::Buffer>& buffers) {
   return bytes;
 }
 
+using OfPtx = std::function<std::string(const std::string& ptx)>;
+
 void ClusterText(Out out, const ft::proto::Cluster& cluster, const ft::ClusterBody& body, int number,
-                 int runs) {
+                 int runs, const OfPtx& of_ptx) {
   fmt::format_to(out, "cluster {}: {} rows of {}, run by {} instruction{}; reads {} B, writes {} B", number,
                  body.rows, body.columns, runs, runs == 1 ? "" : "s", BytesOf(body.inputs),
                  BytesOf(body.results));
@@ -74,12 +76,13 @@ void ClusterText(Out out, const ft::proto::Cluster& cluster, const ft::ClusterBo
                    ft::Name(body.results[known.result].dtype), PlaceText(known.place, body));
   }
   for (const ft::proto::Cluster::Code& code : cluster.codes())
-    fmt::format_to(out, "  code {}: {} B\n", code.target(), code.code().size());
+    fmt::format_to(out, "  code {}: {} B{}\n", code.target(), code.code().size(),
+                   code.target() == ft::ClusterCode::kPtx ? of_ptx(code.code()) : "");
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> KernelsText(const ft::proto::Plan& plan) {
+absl::StatusOr<std::string> KernelsText(const ft::proto::Plan& plan, const OfPtx& of_ptx) {
   FT_ASSIGN_OR_RETURN(const auto clusters, ft::ClustersOf(plan));
   std::map<uint32_t, int> runs;  // by number + 1
   for (const ft::proto::Program& program : plan.programs())
@@ -89,7 +92,7 @@ absl::StatusOr<std::string> KernelsText(const ft::proto::Plan& plan) {
   for (size_t i = 0; i < clusters.size(); ++i) {
     if (i > 0) text += "\n";
     const int number = static_cast<int>(i);
-    ClusterText(Out(text), plan.clusters(number), clusters[i]->body, number, runs[number + 1]);
+    ClusterText(Out(text), plan.clusters(number), clusters[i]->body, number, runs[number + 1], of_ptx);
   }
   return text.empty() ? "no clusters: the model has no primitives beside each other\n" : text;
 }

@@ -1,6 +1,7 @@
 // What ftc does. Each function prints its results and its errors and returns the exit status.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,7 +26,9 @@ int FailUsage(const std::string& message);
 
 std::string PlanText(const ft::proto::Plan& plan, uint64_t hash);
 
-// Bodies of clusters, how often they run, what they move and their code. Errors: those of ClustersOf.
-absl::StatusOr<std::string> KernelsText(const ft::proto::Plan& plan);
+// Bodies of clusters, how often they run, what they move and their code; behind that for GPUs what `of_ptx`
+// says of it. Errors: those of ClustersOf.
+absl::StatusOr<std::string> KernelsText(const ft::proto::Plan& plan,
+                                        const std::function<std::string(const std::string& ptx)>& of_ptx);
 
 }  // namespace ftc

@@ -1,9 +1,12 @@
 #include "tools/ftexec/header.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "runtime/base/resident_memory.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/data/data_text.h"
@@ -27,6 +30,19 @@ std::string LeftOutText(const Job& job) {
   if (left == 0) return "";
   return fmt::format("the last {} of {} {} of --eval-data fill no batch of all ranks and are not evaluated",
                      left, all, ExampleWord(job.plan()));
+}
+
+// Of a plan that has no code for this device.
+std::string WalkedText(const proto::Plan& plan, std::string_view target) {
+  std::set<std::string> has;
+  for (const proto::Cluster& cluster : plan.clusters())
+    for (const proto::Cluster::Code& code : cluster.codes()) has.insert(code.target());
+  if (plan.clusters().empty() || has.contains(std::string(target))) return "";
+  const std::string walked = "what lies between products is computed op by op, slowly";
+  if (target.empty()) return "no code is made for this kind of machine: " + walked;
+  return fmt::format("the plan has no code for {} ({}): {}; compile with --code={}", target,
+                     has.empty() ? "it has none" : fmt::format("it has {}", fmt::join(has, ", ")), walked,
+                     target);
 }
 
 double Mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
@@ -67,7 +83,10 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
   PrintMemory(job, device);
 }
 
-void PrintDoubts(const Job& job) {
+void PrintDoubts(const Flags& flags, const Job& job, const RankDevice& device) {
+  if (flags.kernels == Kernels::kGenerated)
+    if (const std::string walked = WalkedText(job.plan(), device.code_target()); !walked.empty())
+      PrintError("ftexec: note: " + walked);
   if (const std::string left = LeftOutText(job); !left.empty()) PrintError("ftexec: note: " + left);
   for (const Dataset* data : {job.data.get(), job.eval_data.get()}) {
     const std::string doubt = data == nullptr ? "" : data->doubt();

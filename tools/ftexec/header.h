@@ -29,7 +29,7 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
 
 // What speaks against a data file's --data-format, and what of --eval-data is left out, a line each on
 // stderr.
-void PrintDoubts(const Job& job);
+void PrintDoubts(const Flags& flags, const Job& job, const RankDevice& device);
 
 // The plan alone, for simulated runs.
 void PrintPlanLine(const Job& job, int world_size);

@@ -5,8 +5,10 @@
 
 #include "fmt/format.h"
 #include "runtime/backends/cpu/device/cpu_device.h"
+#include "runtime/backends/cpu/mapped_code.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cuda/device/open_cuda_device.h"
+#include "runtime/base/cluster.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/report.h"
 #include "tools/ftexec/gpu_sharing.h"
@@ -53,6 +55,10 @@ absl::Status RankDevice::SettleInstructionSet(const std::vector<PeerInfo>& peers
   }
   RegisterCpuKernels(cpu_kernels_, isa_);
   return absl::OkStatus();
+}
+
+std::string_view RankDevice::code_target() const {
+  return is_cpu_ ? cpu::CodeTarget(isa_) : std::string_view(ClusterCode::kPtx);
 }
 
 absl::Status RankDevice::CheckGpus(const std::vector<PeerInfo>& peers) const {

@@ -36,6 +36,9 @@ class RankDevice {
   // Then that one.
   std::string_view instruction_set() const { return best_instruction_set(); }
 
+  // Which code of clusters it runs, ClusterCode::target; empty where none is made for it.
+  std::string_view code_target() const;
+
   // The PCI address of the GPU; empty on the CPU, or when it is not known.
   const std::string& gpu() const { return gpu_; }
   // OK when ranks that have met compute on GPUs of their own, or share what they may share (CheckSharing).

@@ -57,7 +57,7 @@ class Run {
   absl::Status Execute() {
     FT_RETURN_IF_ERROR(Prepare());
     FT_RETURN_IF_ERROR(Initialize());
-    if (job_.rank() == 0) PrintDoubts(job_);
+    if (job_.rank() == 0) PrintDoubts(flags_, job_, device_);
     if (job_.rank() == 0)
       PrintHeader(flags_, job_, device_,
                   {.backend = peers_.backend,

@@ -11,8 +11,13 @@
 namespace ft::cpu {
 namespace {
 
-// Empty for instruction sets that no code is made for.
-std::string_view TargetOf(Isa isa) {
+MappedCode::Entry EntryAt(void* memory, uint64_t offset) {
+  return reinterpret_cast<MappedCode::Entry>(static_cast<char*>(memory) + offset);
+}
+
+}  // namespace
+
+std::string_view CodeTarget(Isa isa) {
   if (isa == Isa::kX86V3) return "x86-64-v3";
   if (isa >= Isa::kX86V4) return "x86-64-v4";
 #if defined(__x86_64__)
@@ -21,12 +26,6 @@ std::string_view TargetOf(Isa isa) {
 #endif
   return "";
 }
-
-MappedCode::Entry EntryAt(void* memory, uint64_t offset) {
-  return reinterpret_cast<MappedCode::Entry>(static_cast<char*>(memory) + offset);
-}
-
-}  // namespace
 
 MappedCode::MappedCode(void* memory, const ClusterCode& code)
     : memory_(memory),
@@ -55,7 +54,7 @@ absl::StatusOr<std::shared_ptr<const MappedCode>> MappedCode::Map(const ClusterC
 
 absl::StatusOr<std::shared_ptr<const MappedCode>> CodeOf(const Cluster& cluster, Isa isa) {
   if (cluster.loaded != nullptr) return std::static_pointer_cast<const MappedCode>(cluster.loaded);
-  const std::string_view target = TargetOf(isa);
+  const std::string_view target = CodeTarget(isa);
   for (const ClusterCode& code : cluster.codes) {
     if (code.target != target) continue;
     FT_ASSIGN_OR_RETURN(std::shared_ptr<const MappedCode> mapped, MappedCode::Map(code));

@@ -32,6 +32,9 @@ class MappedCode {
   const Entry kernel_, combine_;
 };
 
+// Which code this instruction set runs: ClusterCode::target. Empty where none is made for it.
+std::string_view CodeTarget(Isa isa);
+
 // What this instruction set runs of a cluster's code, mapped once for all its kernels; null where there is
 // none.
 absl::StatusOr<std::shared_ptr<const MappedCode>> CodeOf(const Cluster& cluster, Isa isa);

@@ -133,7 +133,7 @@ const char kEverything[] =
     "7\npersistence_threshold: 9\n"
     "frozen: ['*.wte.*', '- x', 'none']\nkeep_gathered: \"[a-c]?\"\nprefetch: auto\nforward_prefetch: 3\n"
     "limit_all_gathers: 4\nbucket_cap_mb: 0.3\ngather_bucket_mb: 1e-3\nreduce_bucket_mb: 2\nmemory_budget: "
-    "8GiB\ntarget: A100-IB\ncluster_ops: 5\n"
+    "8GiB\ntarget: A100-IB\ncluster_ops: 5\ncode: 'ptx,x86-64-v?'\n"
     "param_dtype: bf16\nreduce_dtype: fp16\nbuffer_dtype: bf16\nmaster_weights: off\nstochastic_rounding: "
     "on\nloss_scale: 1024\ninitial_scale_power: 3\n"
     "loss_scale_window: 5\nhysteresis: 2\nmin_loss_scale: 0.5\nremat: budget:1.5GiB\noffload: "

@@ -1,0 +1,36 @@
+// What bodies of composites (composite_ops.td) are made with: ops at one place.
+#pragma once
+
+#include "dialects/ft/elementwise.h"
+#include "dialects/ft/verify.h"
+
+namespace mlir::ft {
+
+class CompositeBody {
+public:
+  CompositeBody(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+
+  template <typename ConcreteOp> Value map(ValueRange operands, ArrayRef<double> parameters = {}) {
+    return ConcreteOp::create(builder, loc, operands, parameters);
+  }
+  // f32, of no dimensions.
+  Value constant(double number);
+  Value reshape(Value x, ArrayRef<int64_t> dims);
+
+  // Over the last dimension; `kind` is that of ft.reduce.
+  Value reduced(StringRef kind, Value x);
+  Value mean(Value x);
+  // What there is one of for a row, for each element of the rows of `like`.
+  Value spread(Value ofRow, Value like);
+  Value ofRow(StringRef kind, Value x) { return spread(reduced(kind, x), x); }
+
+  // 1 / sqrt(the mean of the squares of a row + eps)
+  Value inverseRootMeanSquare(Value x, const llvm::APFloat &eps);
+  Value rmsNorm(Value x, Value weight, const llvm::APFloat &eps);
+
+private:
+  OpBuilder &builder;
+  Location loc;
+};
+
+} // namespace mlir::ft
