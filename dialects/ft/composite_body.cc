@@ -24,6 +24,20 @@ Value CompositeBody::mean(Value x) {
   return map<ScaleOp>(reduced("sum", x), 1.0 / static_cast<double>(shape(x).back()));
 }
 
+Value CompositeBody::meanOfAll(Value x) {
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, tensor(x).getRank()));
+  Value sum = ReduceOp::create(builder, loc, tensor(x).clone(ArrayRef<int64_t>()), x,
+                               builder.getStringAttr("sum"), builder.getDenseI64ArrayAttr(dims));
+  return map<ScaleOp>(sum, 1.0 / static_cast<double>(tensor(x).getNumElements()));
+}
+
+Value CompositeBody::uniform(Value rng, int64_t stream, Value like) {
+  Value bits =
+      RandomBitsOp::create(builder, loc, tensor(like).clone(builder.getI32Type()), rng, stream);
+  Value upper = map<RemainderOp>(map<FloorDivOp>(bits, 0x1p8), 0x1p24);
+  return map<ScaleOp>(ConvertOp::create(builder, loc, tensor(like), upper).getResult(), 0x1p-24);
+}
+
 Value CompositeBody::spread(Value ofRow, Value like) {
   SmallVector<int64_t> dims(shape(like));
   dims.back() = 1;

@@ -20,6 +20,8 @@ public:
   // Over the last dimension; `kind` is that of ft.reduce.
   Value reduced(StringRef kind, Value x);
   Value mean(Value x);
+  // A scalar.
+  Value meanOfAll(Value x);
   // What there is one of for a row, for each element of the rows of `like`.
   Value spread(Value ofRow, Value like);
   Value ofRow(StringRef kind, Value x) { return spread(reduced(kind, x), x); }
@@ -27,6 +29,9 @@ public:
   // 1 / sqrt(the mean of the squares of a row + eps)
   Value inverseRootMeanSquare(Value x, const llvm::APFloat &eps);
   Value rmsNorm(Value x, Value weight, const llvm::APFloat &eps);
+
+  // In [0, 1), of 24 bits, for each element of `like`, which is f32.
+  Value uniform(Value rng, int64_t stream, Value like);
 
 private:
   OpBuilder &builder;

@@ -149,12 +149,59 @@ def Ft_DropoutOp : Ft_Composite<"dropout", [CheapToRecompute, RandomDropout, All
   let body = [{
     Value x = operands[0];
     double rate = getRate().convertToDouble(), bound = std::ceil(rate * 0x1p24) * 0x1p-24;
-    auto integers = verify::tensor(x).clone(builder.getI32Type());
-    Value bits = RandomBitsOp::create(builder, getLoc(), integers, operands[1], getStream());
-    Value upper = b.map<RemainderOp>(b.map<FloorDivOp>(bits, 0x1p8), 0x1p24);
-    Value u = b.map<ScaleOp>(ConvertOp::create(builder, getLoc(), verify::tensor(x), upper).getResult(), 0x1p-24);
-    Value keep = b.map<GeOp>({u, b.constant(bound)});
+    Value keep = b.map<GeOp>({b.uniform(operands[1], getStream(), x), b.constant(bound)});
     return {b.map<SelectOp>({keep, b.map<ScaleOp>(x, 1 / (1 - rate)), b.constant(0)})};
+  }];
+}
+
+// The Free Transformer's latent variable (F. Fleuret, "The Free Transformer", 2025): H bits a position.
+
+def Ft_SampleBitsOp : Ft_Composite<"sample_bits", [Random]> {
+  let summary = "Index d = sum_h b_h 2^h with b_h ~ Bernoulli(sigmoid(logits[..., h]))";
+  let description = [{ b_h is 1 when u < sigmoid(logit), u the upper 24 bits of its ft.random_bits of this stream over 2^24. }];
+  let arguments = (ins Ft_FloatTensor:$logits, Ft_Tensor:$rng, I64Attr:$stream);
+  let results = (outs Ft_TokenTensor:$index);
+  let assemblyFormat = "$logits `,` $rng `stream` $stream attr-dict `:` functional-type(operands, results)";
+  let verifier = [{
+    if (failed(verify::bits(*this, getLogits())) || failed(verify::randomState(*this, getRng())))
+      return failure();
+    return verify::shapeIs(*this, "index", getIndex(), verify::shape(getLogits()).drop_back(), "the positions of logits");
+  }];
+  // 2^h is the product of 2^(2^j) over the bits j of h.
+  let body = [{
+    Value x = operands[0];
+    auto integers = [&](ArrayRef<int64_t> dims) { return RankedTensorType::get(dims, builder.getI32Type()); };
+    int64_t bits = verify::shape(x).back();
+    Value h = IotaOp::create(builder, getLoc(), integers({bits})), power = b.map<ShiftOp>(b.map<ScaleOp>(h, 0.0), 1.0);
+    for (int64_t j = 0; int64_t{1} << j < bits; ++j) {
+      Value bit = b.map<RemainderOp>(b.map<FloorDivOp>(h, double(int64_t{1} << j)), 2.0);
+      power = b.map<MulOp>({power, b.map<ShiftOp>(b.map<ScaleOp>(bit, std::exp2(double(int64_t{1} << j)) - 1), 1.0)});
+    }
+    Value set = b.map<LtOp>({b.uniform(operands[1], getStream(), x), b.map<SigmoidOp>(x)});
+    Value number = ConvertOp::create(builder, getLoc(), integers(verify::shape(x)), set);
+    return {b.reduced("sum", b.map<MulOp>({number, power}))};
+  }];
+}
+
+def Ft_BitsKlOp : Ft_Composite<"bits_kl"> {
+  let summary = "Mean over positions of max(0, KL_t - kappa), KL_t = H ln 2 - sum_h entropy(sigmoid(l_h)), in nats";
+  let arguments = (ins Ft_FloatTensor:$logits, F64Attr:$kappa);
+  let results = (outs Ft_Scalar:$kl);
+  let assemblyFormat = "$logits `kappa` custom<Real>($kappa) attr-dict `:` functional-type(operands, results)";
+  let verifier = [{
+    if (failed(verify::minRank(*this, "logits", getLogits(), 1, "[..., bits]")))
+      return failure();
+    double kappa = getKappa().convertToDouble();
+    return kappa >= 0 ? success() : emitOpError() << "kappa is " << kappa << "; expected 0 or more nats";
+  }];
+  // The entropy of sigmoid(l) is ln(1 + e^-|l|) + |l| sigmoid(-|l|). Its derivative, l times that of the sigmoid, is written beside it: what
+  // follows from the formula takes like numbers from each other.
+  let body = [{
+    Value x = operands[0], less = b.map<NegOp>(b.map<AbsOp>(x)), s = b.map<SigmoidOp>(x);
+    Value negative = b.map<SubOp>({b.map<MulOp>({less, b.map<SigmoidOp>(less)}), b.map<LogOp>(b.map<ShiftOp>(b.map<ExpOp>(less), 1.0))});
+    Value slope = b.map<MulOp>({b.map<StopGradientOp>(x), b.map<SubOp>({s, b.map<StopGradientOp>(s)})});
+    Value kl = b.map<AddOp>({b.map<StopGradientOp>(b.map<ShiftOp>(negative, std::log(2.0))), slope});
+    return {b.meanOfAll(b.map<ReluOp>(b.map<ShiftOp>(b.reduced("sum", kl), -getKappa().convertToDouble())))};
   }];
 }
 

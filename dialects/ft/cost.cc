@@ -168,9 +168,6 @@ uint64_t LinearCrossEntropyLossGradOp::getModelFlops() {
 // Latent variable
 //===----------------------------------------------------------------------===//
 
-// Sigmoid 3, comparison 1.
-uint64_t SampleBitsOp::getFlops() { return 4 * elements(getLogits()); }
-
 uint64_t BinaryMapperOp::getFlops() { return 0; }
 
 // For each position and code: g_d 2 D, G_d 1 (built by doubling), g_d G_d 1, the sums over d 2 H.
@@ -182,12 +179,6 @@ uint64_t BinaryMapperGradOp::getFlops() {
 uint64_t BinaryMapperGradOp::getModelFlops() {
   return rows(getLogits()) * extent(getTable(), 0) * 2 * (extent(getTable(), 1) + lastExtent(getLogits()));
 }
-
-// Sigmoid 3, entropy 6.
-uint64_t BitsKlOp::getFlops() { return 9 * elements(getLogits()); }
-
-// KL again 9, l s (1 - s) 3, scale 1.
-uint64_t BitsKlGradOp::getFlops() { return 13 * elements(getLogits()); }
 
 //===----------------------------------------------------------------------===//
 // Optimizer, on whole units

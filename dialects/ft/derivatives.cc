@@ -206,10 +206,4 @@ Gradients BinaryMapperOp::buildGradient(OpBuilder &builder, ValueRange resultGra
   return gradients;
 }
 
-Gradients BitsKlOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                  ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  return {BitsKlGradOp::create(builder, getLoc(), getLogits().getType(), resultGrads[0], getLogits(),
-                               getKappaAttr())};
-}
-
 } // namespace mlir::ft

@@ -140,10 +140,6 @@ uint64_t BinaryMapperGradOp::getWorkspaceBytes(DeviceClass device) {
              : ::ft::BinaryMapperGradWorkspace(rows(getLogits()), bits);
 }
 
-uint64_t BitsKlOp::getWorkspaceBytes(DeviceClass device) {
-  return device == DeviceClass::kCuda ? cuda::BitsKl(rows(getLogits())) : 0;
-}
-
 uint64_t SumSquaresOp::getWorkspaceBytes(DeviceClass device) {
   return device == DeviceClass::kCuda ? cuda::SumSquares() : 0;
 }

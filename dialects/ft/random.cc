@@ -6,7 +6,6 @@ namespace mlir::ft {
 SmallVector<int64_t> RandomBitsOp::getDrawnStreams() { return {static_cast<int64_t>(getStream())}; }
 void RandomBitsOp::setDrawnStreams(ArrayRef<int64_t> streams) { setStream(streams[0]); }
 
-// Its samples are no dropout.
 SmallVector<int64_t> SampleBitsOp::getDrawnStreams() { return {static_cast<int64_t>(getStream())}; }
 void SampleBitsOp::setDrawnStreams(ArrayRef<int64_t> streams) { setStream(streams[0]); }
 

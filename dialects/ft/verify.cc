@@ -64,6 +64,16 @@ LogicalResult notNegative(Operation *op, llvm::StringRef name, const llvm::APFlo
   return op->emitOpError() << name << " is " << value.convertToDouble() << "; expected 0 or more";
 }
 
+LogicalResult bits(Operation *op, Value logits) {
+  constexpr int64_t kMaxBits = 24; // which fit an i32; a table of 2^24 rows is far beyond use
+  if (failed(minRank(op, "logits", logits, 1, "[..., bits]")))
+    return failure();
+  int64_t bits = shape(logits).back();
+  if (bits <= kMaxBits)
+    return success();
+  return op->emitOpError() << "logits have " << bits << " bits; expected at most " << kMaxBits;
+}
+
 LogicalResult dropoutRate(Operation *op, const llvm::APFloat &rate) {
   double probability = rate.convertToDouble();
   if (probability >= 0 && probability < 1)

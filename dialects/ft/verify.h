@@ -34,6 +34,9 @@ LogicalResult isColumns(Operation *op, llvm::StringRef name, Value value, Value 
 
 LogicalResult notNegative(Operation *op, llvm::StringRef name, const llvm::APFloat &value);
 
+// Logits of the bits of an index, [..., bits].
+LogicalResult bits(Operation *op, Value logits);
+
 // A probability of dropout.
 LogicalResult dropoutRate(Operation *op, const llvm::APFloat &rate);
 

@@ -4,9 +4,6 @@
 namespace mlir::ft {
 namespace {
 
-// Bits of a code must fit an i32 index; a table of 2^24 rows is far beyond use.
-constexpr int64_t kMaxBits = 24;
-
 // One target per row of `values`.
 LogicalResult verifyTargets(Operation *op, llvm::StringRef name, Value values, Value targets) {
   if (failed(verify::minRank(op, name, values, 1, "[..., columns]")))
@@ -36,17 +33,8 @@ LogicalResult verifyLinearGradients(Operation *op, Value x, Value weight, Value 
   return verify::sameType(op, "acc", acc, "dweight", dweight);
 }
 
-LogicalResult verifyBits(Operation *op, Value logits) {
-  if (failed(verify::minRank(op, "logits", logits, 1, "[..., bits]")))
-    return failure();
-  int64_t bits = verify::shape(logits).back();
-  if (bits <= kMaxBits)
-    return success();
-  return op->emitOpError() << "logits have " << bits << " bits; expected at most " << kMaxBits;
-}
-
 LogicalResult verifyTable(Operation *op, Value logits, Value table) {
-  if (failed(verifyBits(op, logits)) || failed(verify::rank(op, "table", table, 2, "[2^bits, width]")) ||
+  if (failed(verify::bits(op, logits)) || failed(verify::rank(op, "table", table, 2, "[2^bits, width]")) ||
       failed(verify::sameElementType(op, "table", table, "logits", logits)))
     return failure();
   int64_t bits = verify::shape(logits).back(), codes = int64_t{1} << bits;
@@ -63,15 +51,6 @@ LogicalResult verifyMapped(Operation *op, llvm::StringRef name, Value values, Va
   if (failed(verify::shapeIs(op, name, values, expected, "the positions of logits and the width of table")))
     return failure();
   return verify::sameElementType(op, name, values, "table", table);
-}
-
-LogicalResult verifyKappa(Operation *op, Value logits, const llvm::APFloat &kappa) {
-  if (failed(verify::minRank(op, "logits", logits, 1, "[..., bits]")))
-    return failure();
-  double value = kappa.convertToDouble();
-  if (value >= 0)
-    return success();
-  return op->emitOpError() << "kappa is " << value << "; expected 0 or more nats";
 }
 
 } // namespace
@@ -98,15 +77,6 @@ LogicalResult LinearCrossEntropyLossGradOp::verify() {
   return verifyLinearGradients(*this, getX(), getWeight(), getAcc(), getDx(), getDweight());
 }
 
-LogicalResult SampleBitsOp::verify() {
-  if (failed(verifyBits(*this, getLogits())))
-    return failure();
-  if (failed(verify::randomState(*this, getRng())))
-    return failure();
-  return verify::shapeIs(*this, "index", getIndex(), verify::shape(getLogits()).drop_back(),
-                         "the positions of logits");
-}
-
 LogicalResult BinaryMapperOp::verify() {
   if (failed(verifyTable(*this, getLogits(), getTable())) ||
       failed(verify::shapeIs(*this, "index", getIndex(), verify::shape(getLogits()).drop_back(),
@@ -120,9 +90,5 @@ LogicalResult BinaryMapperGradOp::verify() {
     return failure();
   return verifyMapped(*this, "dy", getDy(), getLogits(), getTable());
 }
-
-LogicalResult BitsKlOp::verify() { return verifyKappa(*this, getLogits(), getKappa()); }
-
-LogicalResult BitsKlGradOp::verify() { return verifyKappa(*this, getLogits(), getKappa()); }
 
 } // namespace mlir::ft

@@ -140,9 +140,6 @@ constexpr int64_t BinaryMapperSums(int64_t rows, int64_t bits) {
 constexpr int64_t BinaryMapperGrad(int64_t rows, int64_t bits, int64_t columns, DType dtype) {
   return BinaryMapperProducts(rows, bits) + BinaryMapperSums(rows, bits) + Matmul();
 }
-// One f64 sum of every kKlRows positions.
-inline constexpr int64_t kKlRows = 128;
-constexpr int64_t BitsKl(int64_t positions) { return (positions + kKlRows - 1) / kKlRows * 8; }
 constexpr int64_t SumSquares() { return 0; }
 constexpr int64_t LossCount(int64_t positions) { return 0; }
 

@@ -75,7 +75,7 @@ const std::vector<CaseList>& CaseLists() {
       {{"cross_entropy", "cross_entropy_grad", "linear_cross_entropy", "linear_cross_entropy_grad",
         "linear_cross_entropy_loss_grad"},
        &LossCases},
-      {{"sample_bits", "binary_mapper", "binary_mapper_grad", "bits_kl", "bits_kl_grad"}, &LatentCases},
+      {{"binary_mapper", "binary_mapper_grad"}, &LatentCases},
       {{"health", "loss_scale", "loss_count"}, &StepCases},
   };
   return *lists;

@@ -1,8 +1,7 @@
-// sample_bits, binary_mapper, bits_kl.
+// binary_mapper.
 #include <cmath>
 
 #include "runtime/base/cuda_workspace.h"
-#include "runtime/base/philox.h"
 #include "runtime/base/workspace.h"
 #include "test/conformance/case.h"
 
@@ -10,25 +9,6 @@ namespace ft::conformance {
 namespace {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-void AddSampling(std::vector<Case>& cases, int64_t positions, int64_t bits, DType dtype) {
-  const Array logits = As(Random({2, positions, bits}, 71), dtype);
-  Array rng = {{3}, {1234567890123.0, 17, 2}, DType::kI64};
-  Array index = {{2, positions}, std::vector<double>(2 * positions, 0), DType::kI32};
-  for (int64_t t = 0; t < 2 * positions; ++t) {
-    for (int64_t h = 0; h < bits; ++h) {
-      const uint64_t element = (2 * (2 * positions) + t) * bits + h;
-      const double u =
-          PhiloxUniform(Philox4x32(1234567890123, kFirstOpStream + 3, 17, element / 4)[element % 4]);
-      if (u < Sigmoid(logits.values[t * bits + h])) index.values[t] += double(int64_t{1} << h);
-    }
-  }
-  cases.push_back({"sample_bits",
-                   std::string(Name(dtype)) + " " + std::to_string(bits),
-                   {logits, rng},
-                   Attributes({{"stream", int64_t{3}}}),
-                   {index}});
-}
 
 // sum_d G_d (dy . table[d]) as a function of the logits: its derivative is the straight-through gradient.
 // in: logits, dy, table.
@@ -93,62 +73,21 @@ void AddMapper(std::vector<Case>& cases, int64_t rows, int64_t bits, int64_t wid
                     .cuda_workspace_bytes = cuda_workspace::BinaryMapperGrad(rows, bits, width, dtype)}});
 }
 
-// in: logits.
-Arrays BitsKl(const Arrays& in, double kappa) {
-  double sum = 0;
-  for (int64_t row = 0; row < in[0].rows(); ++row) {
-    double kl = 0;
-    for (int64_t h = 0; h < in[0].last(); ++h) {
-      const double s = Sigmoid(in[0].values[row * in[0].last() + h]);
-      kl += std::log(2.0) + s * std::log(s) + (1 - s) * std::log(1 - s);
-    }
-    sum += std::max(0.0, kl - kappa);
-  }
-  return {Scalar(sum / in[0].rows())};
-}
-
-void AddKl(std::vector<Case>& cases, double kappa, int64_t rows, DType dtype) {
-  const Array logits = As(Random({rows, 6}, 76 + rows), dtype);
-  const KernelAttributes attributes = Attributes({{"kappa", kappa}});
-  const std::string label =
-      std::string(Name(dtype)) + " " + std::to_string(rows) + " kappa " + std::to_string(kappa);
-  auto f = [kappa](const Arrays& in) { return BitsKl(in, kappa); };
-  cases.push_back({"bits_kl",
-                   label,
-                   {logits},
-                   attributes,
-                   f({logits}),
-                   {.cuda_workspace_bytes = cuda_workspace::BitsKl(rows)}});
-  if (rows > 1000) return;  // too many for finite differences
-  cases.push_back({"bits_kl_grad",
-                   label,
-                   {Scalar(0.5), logits},
-                   attributes,
-                   {NumericGradient(f, {logits}, 0, {Scalar(0.5)})}});
-}
-
 }  // namespace
 
 std::vector<Case> LatentCases() {
   std::vector<Case> cases;
   for (DType dtype : kFloats) {
-    AddSampling(cases, 1, 1, dtype);
-    AddSampling(cases, 7, 6, dtype);
-    AddSampling(cases, 300, 16, dtype);
     AddMapper(cases, 1, 1, 1, dtype);
     AddMapper(cases, 5, 3, 7, dtype);
     AddMapper(cases, 3, 6, 64, dtype);
     AddMapper(cases, 300, 6, 33, dtype);
     AddMapper(cases, 2, 13, 5, dtype);  // two blocks of codes
-    for (double kappa : {0.0, 0.4, 100.0}) {
-      for (int64_t rows : {1, 9, 300}) AddKl(cases, kappa, rows, dtype);
-    }
   }
   AddMapper(cases, 5, 7, 9, DType::kBF16);
   AddMapper(cases, 9, 10, 3, DType::kF32);
   AddMapper(cases, 2051, 2, 3, DType::kF16);  // several blocks of rows
   AddMapper(cases, 1, 16, 2, DType::kF32);
-  AddKl(cases, 0.4, 20001, DType::kF32);
   return cases;
 }
 

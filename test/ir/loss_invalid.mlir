@@ -109,11 +109,3 @@ func.func @kappa(%logits: tensor<3x4xf32>) {
   %0 = ft.bits_kl %logits kappa -1.0 : (tensor<3x4xf32>) -> tensor<f32>
   return
 }
-
-// -----
-
-func.func @kappa_grad(%d: tensor<f32>, %logits: tensor<3x4xf32>) {
-  // expected-error @below {{'ft.bits_kl_grad' op kappa is -1.000000e+00; expected 0 or more nats}}
-  %0 = ft.bits_kl_grad %d, %logits kappa -1.0 : (tensor<f32>, tensor<3x4xf32>) -> tensor<3x4xf32>
-  return
-}

@@ -57,14 +57,14 @@ func.func @forward(%tokens: tensor<1x4xi32>, %targets: tensor<1x4xi32>) -> tenso
   // CHECK: %[[TABLE:.*]] = ft.get @table
   %table = ft.get @table : tensor<8x5xf32>
   %rng = ft.input "rng" : tensor<3xi64>
-  // CHECK: %[[INDEX:.*]] = ft.sample_bits
+  // CHECK: %[[INDEX:.*]] = ft.call @sample_bits
   %index = ft.sample_bits %logits, %rng stream 1 : (tensor<1x4x3xf32>, tensor<3xi64>) -> tensor<1x4xi32>
   %r = ft.binary_mapper %logits, %index, %table : (tensor<1x4x3xf32>, tensor<1x4xi32>, tensor<8x5xf32>) -> tensor<1x4x5xf32>
   %ce = ft.cross_entropy %r, %targets : (tensor<1x4x5xf32>, tensor<1x4xi32>) -> tensor<f32>
   %kl = ft.bits_kl %logits kappa 0.5 : (tensor<1x4x3xf32>) -> tensor<f32>
   %loss = ft.add %ce, %kl : tensor<f32>, tensor<f32>
   // CHECK: %[[ONE:.*]] = ft.fill 1.0
-  // CHECK: %[[DL1:.*]] = ft.bits_kl_grad %[[ONE]], %[[LOGITS]] kappa 0.5
+  // CHECK: %[[DL1:.*]] = ft.call @bits_kl.grad(%[[LOGITS]], %[[ONE]])
   // CHECK: %[[DR:.*]] = ft.cross_entropy_grad %[[ONE]]
   // CHECK: %[[DTABLE:.*]] = ft.embedding_grad %[[INDEX]], %[[DR]] {
   // CHECK: %[[DL2:.*]] = ft.binary_mapper_grad %[[DR]], %[[LOGITS]], %[[TABLE]]

@@ -8,7 +8,6 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterAccumulate(registry, isa);
   cpu::RegisterAttention(registry, isa);
   cpu::RegisterBinaryMapper(registry, isa);
-  cpu::RegisterBits(registry, isa);
   cpu::RegisterCast(registry, isa);
   cpu::RegisterCluster(registry, isa);
   cpu::RegisterCopy(registry, isa);

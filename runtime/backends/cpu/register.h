@@ -9,7 +9,6 @@ namespace ft::cpu {
 void RegisterAccumulate(KernelRegistry& registry, Isa isa);
 void RegisterAttention(KernelRegistry& registry, Isa isa);
 void RegisterBinaryMapper(KernelRegistry& registry, Isa isa);
-void RegisterBits(KernelRegistry& registry, Isa isa);
 void RegisterCast(KernelRegistry& registry, Isa isa);
 void RegisterCluster(KernelRegistry& registry, Isa isa);
 void RegisterCopy(KernelRegistry& registry, Isa isa);

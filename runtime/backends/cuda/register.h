@@ -9,7 +9,7 @@ void RegisterAttention(KernelTable& table);  // attention, attention_grad
 void RegisterDot(KernelTable& table);        // dot, grouped_dot, grouped_dot_grad
 void RegisterEmbedding(KernelTable& table);  // embedding, embedding_grad
 void RegisterIndex(KernelTable& table);      // gather_elements scatter_add_elements cumsum argsort histogram
-void RegisterLatent(KernelTable& table);  // sample_bits bits_kl bits_kl_grad binary_mapper binary_mapper_grad
+void RegisterLatent(KernelTable& table);  // binary_mapper binary_mapper_grad
 void RegisterLoss(
     KernelTable& table);  // cross_entropy[_grad], linear_cross_entropy[_grad, _loss_grad], loss_count
 void RegisterMatmul(KernelTable& table);

@@ -1,5 +1,4 @@
-// The Free Transformer's latent variable: sample_bits, bits_kl, bits_kl_grad, binary_mapper,
-// binary_mapper_grad.
+// binary_mapper, binary_mapper_grad.
 #include "runtime/backends/cuda/routines/latent.h"
 
 #include <algorithm>
@@ -9,63 +8,11 @@
 #include "runtime/backends/cuda/routines/embedding.h"
 #include "runtime/base/checked.h"
 #include "runtime/base/cuda_workspace.h"
-#include "runtime/base/philox.h"
 
 namespace ft::cuda {
 namespace {
 
-constexpr int64_t kMaxBits = 31;  // an index is an i32
-
 static_assert(cuda_workspace::BinaryMapperCodes(kMaxCodeBits) == 1 << kCodeBlockBits);
-
-absl::Status CheckBits(const Tensor& logits) {
-  FT_RETURN_IF_ERROR(CheckFloat(logits, "logits"));
-  if (logits.last() >= 1 && logits.last() <= kMaxBits) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("takes 1 to {} bits, got {}", kMaxBits, logits.last()));
-}
-
-KernelOr MakeSampleBits(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
-  const Tensor &logits = context.in(0), &rng = context.in(1), &index = context.out(0);
-  FT_RETURN_IF_ERROR(CheckBits(logits));
-  FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
-  FT_RETURN_IF_ERROR(CheckSize(index, "index", logits.rows(), DType::kI32));
-  FT_ASSIGN_OR_RETURN(const uint32_t stream, RandomStream(context.attributes));
-  const SampleBitsArgs args = {logits.data,
-                               rng.as<int64_t>(),
-                               index.as<int32_t>(),
-                               logits.rows(),
-                               static_cast<int>(logits.last()),
-                               kFirstOpStream + stream};
-  return MakeKernel(
-      [args, dtype = logits.dtype](StreamHandle stream) { return SampleBits(args, dtype, stream); });
-}
-
-KernelOr MakeBitsKl(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 1));
-  const Tensor &logits = context.in(0), &kl = context.out(0);
-  FT_RETURN_IF_ERROR(CheckBits(logits));
-  FT_RETURN_IF_ERROR(CheckSize(kl, "kl", 1));
-  FT_ASSIGN_OR_RETURN(const double kappa, FloatIn(context.attributes, "kappa"));
-  FT_RETURN_IF_ERROR(CheckWorkspace(context.operands, cuda_workspace::BitsKl(logits.rows())));
-  const BitsKlArgs args = {logits.data,   context.operands.workspace.as<double>(), kl.as<float>(),
-                           logits.rows(), static_cast<int>(logits.last()),         kappa};
-  return MakeKernel(
-      [args, dtype = logits.dtype](StreamHandle stream) { return BitsKl(args, dtype, stream); });
-}
-
-KernelOr MakeBitsKlGrad(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 2, 1));
-  const Tensor &dkl = context.in(0), &logits = context.in(1), &dlogits = context.out(0);
-  FT_RETURN_IF_ERROR(CheckSize(dkl, "dkl", 1));
-  FT_RETURN_IF_ERROR(CheckBits(logits));
-  FT_RETURN_IF_ERROR(CheckSameShape(dlogits, "dlogits", logits));
-  FT_ASSIGN_OR_RETURN(const double kappa, FloatIn(context.attributes, "kappa"));
-  const BitsKlGradArgs args = {
-      dkl.as<float>(), logits.data, dlogits.data, logits.rows(), static_cast<int>(logits.last()), kappa};
-  return MakeKernel(
-      [args, dtype = logits.dtype](StreamHandle stream) { return BitsKlGrad(args, dtype, stream); });
-}
 
 absl::Status CheckTable(const Tensor& table, const Tensor& logits) {
   FT_RETURN_IF_ERROR(CheckPresent(table, "table", logits.dtype));
@@ -190,9 +137,6 @@ KernelOr MakeBinaryMapperGrad(const KernelContext& context) {
 }  // namespace
 
 void RegisterLatent(KernelTable& table) {
-  table.Add("sample_bits", &MakeSampleBits);
-  table.Add("bits_kl", &MakeBitsKl);
-  table.Add("bits_kl_grad", &MakeBitsKlGrad);
   table.Add("binary_mapper", &MakeBinaryMapper);
   table.Add("binary_mapper_grad", &MakeBinaryMapperGrad);
 }

@@ -2,84 +2,10 @@
 
 #include "runtime/backends/cuda/routines/element.h"
 #include "runtime/backends/cuda/routines/latent.h"
-#include "runtime/backends/cuda/routines/philox.h"
 #include "runtime/backends/cuda/routines/reduce.h"
-#include "runtime/base/cuda_workspace.h"
 
 namespace ft::cuda {
 namespace {
-
-constexpr int kLatentThreads = static_cast<int>(cuda_workspace::kKlRows);
-
-__device__ __forceinline__ double LatentSigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
-
-// -p ln p - (1 - p) ln(1 - p) for p = sigmoid(x): ln(1 + e^-|x|) + |x| sigmoid(-|x|).
-__device__ __forceinline__ double Entropy(double x) {
-  const double magnitude = fabs(x), e = exp(-magnitude);
-  return log1p(e) + magnitude * (e / (1.0 + e));
-}
-
-template <typename T>
-__device__ __forceinline__ double RowKl(const T* logits, int bits) {
-  double kl = bits * 0.69314718055994530942;
-  for (int h = 0; h < bits; ++h) kl -= Entropy(static_cast<double>(ToFloat(logits[h])));
-  return kl;
-}
-
-// A thread has a row.
-template <typename T>
-__global__ void __launch_bounds__(kLatentThreads) SampleBitsKernel(SampleBitsArgs args) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * kLatentThreads + threadIdx.x;
-  if (row >= args.rows) return;
-  const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, static_cast<uint32_t>(args.rng[1])};
-  const uint64_t first =
-      (static_cast<uint64_t>(args.rng[2]) * static_cast<uint64_t>(args.rows) + static_cast<uint64_t>(row)) *
-      static_cast<uint64_t>(args.bits);
-  const T* logits = static_cast<const T*>(args.logits) + row * args.bits;
-  PhiloxWords words = {};
-  uint32_t code = 0;
-  for (int h = 0; h < args.bits; ++h) {
-    const uint64_t element = first + h;
-    const uint32_t word = static_cast<uint32_t>(element % 4);
-    if (h == 0 || word == 0) words = Philox(key, element / 4);
-    const double u = (Word(words, word) >> 8) * 0x1p-24;
-    if (u < LatentSigmoid(static_cast<double>(ToFloat(logits[h])))) code |= 1u << h;
-  }
-  args.index[row] = static_cast<int32_t>(code);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(kLatentThreads) KlPartials(BitsKlArgs args) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * kLatentThreads + threadIdx.x;
-  double excess = 0.0;
-  if (row < args.rows) {
-    excess = RowKl(static_cast<const T*>(args.logits) + row * args.bits, args.bits) - args.kappa;
-    if (excess < 0.0) excess = 0.0;
-  }
-  const double sum = BlockReduce<Sum, kLatentThreads>(excess);
-  if (threadIdx.x == 0) args.partials[blockIdx.x] = sum;
-}
-
-__global__ void __launch_bounds__(kLatentThreads) KlMean(BitsKlArgs args, int64_t partials) {
-  double sum = 0.0;
-  for (int64_t i = threadIdx.x; i < partials; i += kLatentThreads) sum += args.partials[i];
-  sum = BlockReduce<Sum, kLatentThreads>(sum);
-  if (threadIdx.x == 0) *args.kl = static_cast<float>(sum / static_cast<double>(args.rows));
-}
-
-template <typename T>
-__global__ void __launch_bounds__(kLatentThreads) KlGradKernel(BitsKlGradArgs args) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * kLatentThreads + threadIdx.x;
-  if (row >= args.rows) return;
-  const T* logits = static_cast<const T*>(args.logits) + row * args.bits;
-  T* dlogits = static_cast<T*>(args.dlogits) + row * args.bits;
-  const double scale = static_cast<double>(*args.dkl) / static_cast<double>(args.rows);
-  const bool above = RowKl(logits, args.bits) > args.kappa;
-  for (int h = 0; h < args.bits; ++h) {
-    const double l = static_cast<double>(ToFloat(logits[h])), s = LatentSigmoid(l);
-    dlogits[h] = FromFloat<T>(above ? static_cast<float>(scale * l * s * (1.0 - s)) : 0.0f);
-  }
-}
 
 // A warp has a row. Inside a block of codes, bits 0 and 1 are the place in a pack of four, bits 2 ... 6 the
 // lane, bits 7 ... 11 the pack of the lane: what is summed for a bit needs a product or two per code. Bits
@@ -216,35 +142,7 @@ __global__ void __launch_bounds__(kRowsOfBlock* kWarp) CodeBlockKernel(CodeBlock
   }
 }
 
-LaunchShape OneThreadARow(int64_t rows) {
-  return {.grid_x = static_cast<unsigned>((rows + kLatentThreads - 1) / kLatentThreads),
-          .block_x = kLatentThreads};
-}
-
 }  // namespace
-
-int SampleBits(const SampleBitsArgs& args, DType dtype, StreamHandle stream) {
-  if (args.rows == 0) return 0;
-  return WithFloatType(dtype, [&]<typename T>() {
-    return Launch(SampleBitsKernel<T>, OneThreadARow(args.rows), stream, args);
-  });
-}
-
-int BitsKl(const BitsKlArgs& args, DType dtype, StreamHandle stream) {
-  const int64_t partials = (args.rows + kLatentThreads - 1) / kLatentThreads;
-  if (partials > 0) {
-    const int error = WithFloatType(
-        dtype, [&]<typename T>() { return Launch(KlPartials<T>, OneThreadARow(args.rows), stream, args); });
-    if (error != 0) return error;
-  }
-  return Launch(KlMean, {.block_x = kLatentThreads}, stream, args, partials);
-}
-
-int BitsKlGrad(const BitsKlGradArgs& args, DType dtype, StreamHandle stream) {
-  if (args.rows == 0) return 0;
-  return WithFloatType(
-      dtype, [&]<typename T>() { return Launch(KlGradKernel<T>, OneThreadARow(args.rows), stream, args); });
-}
 
 int AddCodeBlock(const CodeBlockArgs& args, DType dtype, StreamHandle stream) {
   if (args.rows == 0) return 0;

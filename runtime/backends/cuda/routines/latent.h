@@ -9,40 +9,6 @@
 
 namespace ft::cuda {
 
-// index[t] = sum_h b_h 2^h, b_h = u < sigmoid(logits[t, h]) in f64, u the Philox number of element
-// (rank * rows + t) * bits + h at the micro-step; rng, in device memory, is seed, micro-step, rank.
-struct SampleBitsArgs {
-  const void* logits;
-  const int64_t* rng;
-  int32_t* index;
-  int64_t rows;
-  int bits;  // up to 31
-  uint32_t stream;
-};
-int SampleBits(const SampleBitsArgs& args, DType dtype, StreamHandle stream);
-
-// *kl = mean over rows of max(0, KL - kappa), in f64 until the end; blocks of rows are added in order.
-// `partials` is as long as cuda_workspace::BitsKl says.
-struct BitsKlArgs {
-  const void* logits;
-  double* partials;
-  float* kl;
-  int64_t rows;
-  int bits;
-  double kappa;
-};
-int BitsKl(const BitsKlArgs& args, DType dtype, StreamHandle stream);
-
-struct BitsKlGradArgs {
-  const float* dkl;
-  const void* logits;
-  void* dlogits;
-  int64_t rows;
-  int bits;
-  double kappa;
-};
-int BitsKlGrad(const BitsKlGradArgs& args, DType dtype, StreamHandle stream);
-
 // Largest number of code bits that one block of codes spans, and of all bits.
 inline constexpr int kCodeBlockBits = 12;
 inline constexpr int kMaxCodeBits = 20;
