@@ -15,7 +15,7 @@ using mlir::ftx::View;
 namespace {
 
 // What a training step returns, by position.
-constexpr StringLiteral kTrainPorts[] = {"loss", "grad_norm", "health"};
+constexpr StringLiteral kTrainPorts[] = {"loss", "grad_norm", "found_inf"};
 
 // The port of a result; empty when there is none.
 StringRef resultPort(func::FuncOp function, unsigned result) {
@@ -36,8 +36,8 @@ Operation *reductionOf(Value flat) {
   for (Operation *user : flat.getUsers()) {
     if (isa<ReduceScatterOp, AllReduceOp>(user))
       return user;
-    if (auto drain = dyn_cast<DrainOp>(user))
-      return reductionOf(drain.getResult());
+    if (auto accumulated = dyn_cast<AccumulatedOp>(user))
+      return reductionOf(accumulated.getResult());
   }
   return nullptr;
 }
@@ -96,7 +96,7 @@ LogicalResult FunctionLowering::lower(Operation *op) {
       .Case([&](OffloadOp op) { return lowerOffload(op), done(op); })
       .Case([&](ReloadOp op) { return lowerReload(op), done(op); })
       .Case([&](AccumulateOp op) { return lowerAccumulate(op), done(op); })
-      .Case([&](DrainOp op) { return lowerDrain(op), done(op); })
+      .Case([&](AccumulatedOp op) { return lowerAccumulated(op), done(op); })
       .Case([&](UpdateScalerOp op) { return lowerUpdateScaler(op), done(op); })
       .Case([&](UpdateOp op) { return lowerUpdate(op), done(op); })
       .Case([&](InitOp op) { return lowerInit(op), done(op); })
@@ -234,7 +234,7 @@ bool FunctionLowering::canReuse(OpResult result) const {
 View FunctionLowering::newBuffer(OpResult result) {
   auto type = cast<RankedTensorType>(result.getType());
   // Sums, counts and scalars of the optimizer's; integers of a model are activations.
-  bool isCount = type.getElementType().isInteger(64) && type.getNumElements() <= mlir::ft::kHealthWords;
+  bool isCount = type.getElementType().isInteger(64) && type.getNumElements() <= mlir::ft::kFoundInfWords;
   bool scalar = type.getRank() == 0 || isCount || isa<UpdateScalarsOp>(result.getOwner());
   Value buffer =
       program.buffer(result.getLoc(), {.name = nameOf(result.getOwner()),

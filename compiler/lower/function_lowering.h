@@ -26,7 +26,7 @@ private:
   // Computation (lower_kernels.cc).
   void lowerKernel(mlir::ft::KernelOpInterface op);
   void lowerAccumulate(mlir::ft::AccumulateOp op);
-  void lowerDrain(mlir::ft::DrainOp op);
+  void lowerAccumulated(mlir::ft::AccumulatedOp op);
   void lowerUpdateScaler(mlir::ft::UpdateScalerOp op);
 
   // The state of units (lower_state.cc).

@@ -112,10 +112,11 @@ void FunctionLowering::lowerAccumulate(AccumulateOp op) {
                  Tag::of(op));
 }
 
-void FunctionLowering::lowerDrain(DrainOp op) {
+void FunctionLowering::lowerAccumulated(AccumulatedOp op) {
   View x = places[op.getX()];
-  program.kernel({.name = "drain", .ins = {x}, .outs = {x, state.sum(op.getName(), op.getX().getType())}},
-                 Tag::of(op));
+  program.kernel(
+      {.name = "accumulated", .ins = {x}, .outs = {x, state.sum(op.getName(), op.getX().getType())}},
+      Tag::of(op));
   places[op.getResult()] = x;
 }
 

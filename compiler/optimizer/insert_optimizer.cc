@@ -19,10 +19,10 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::AccumulatedOp;
 using mlir::ft::ClipCoefficientOp;
-using mlir::ft::DrainOp;
 using mlir::ft::FlatType;
-using mlir::ft::HealthOp;
+using mlir::ft::FoundInfOp;
 using mlir::ft::InitOp;
 using mlir::ft::InputOp;
 using mlir::ft::PackOp;
@@ -43,8 +43,8 @@ SmallVector<Gradient> gradientsOf(func::FuncOp train) {
   for (PackOp pack : train.getOps<PackOp>()) {
     gradients.push_back({pack, pack.getFlat()});
     for (Operation *user : pack.getFlat().getUsers())
-      if (auto drain = dyn_cast<DrainOp>(user))
-        gradients.back().flat = drain.getResult();
+      if (auto accumulated = dyn_cast<AccumulatedOp>(user))
+        gradients.back().flat = accumulated.getResult();
   }
   return gradients;
 }
@@ -141,18 +141,18 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
   }
 
   // The bitmap of ranks that have something that is not finite, of this rank alone so far.
-  static Value insertHealth(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients) {
-    auto words = RankedTensorType::get({mlir::ft::kHealthWords}, builder.getI64Type());
+  static Value insertFoundInf(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients) {
+    auto words = RankedTensorType::get({mlir::ft::kFoundInfWords}, builder.getI64Type());
     Value rng = findOrMakeRng(builder);
     Value bitmap;
     for (Gradient gradient : gradients) {
       OpBuilder behind(builder.getContext());
       behind.setInsertionPointAfterValue(gradient.flat);
-      auto op = HealthOp::create(behind, gradient.pack.getLoc(), words, gradient.flat, rng, bitmap);
+      auto op = FoundInfOp::create(behind, gradient.pack.getLoc(), words, gradient.flat, rng, bitmap);
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
       bitmap = op.getBitmap();
     }
-    auto op = HealthOp::create(builder, loss.getLoc(), words, loss, rng, bitmap);
+    auto op = FoundInfOp::create(builder, loss.getLoc(), words, loss, rng, bitmap);
     mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
     return op.getBitmap();
   }
@@ -203,7 +203,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     for (InputOp input : builder.getInsertionBlock()->getOps<InputOp>())
       if (input.getName() == mlir::ft::kScalerInput)
         scaler = input.getValue();
-    Value health = insertHealth(builder, loss, gradients);
+    Value foundInf = insertFoundInf(builder, loss, gradients);
     ClipCoefficientOp norm = insertNorm(builder, loss, scaler, gradients);
     Shared shared = insertShared(builder, norm, made, symbols);
     for (Gradient gradient : gradients) {
@@ -218,7 +218,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
                                        builder.getI64IntegerAttr(dynamicScale ? 1 : 0));
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
     }
-    return {norm.getNorm(), health};
+    return {norm.getNorm(), foundInf};
   }
 
   void runOnOperation() override {

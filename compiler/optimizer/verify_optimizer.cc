@@ -13,9 +13,9 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::AccumulatedOp;
 using mlir::ft::ClipCoefficientOp;
-using mlir::ft::DrainOp;
-using mlir::ft::HealthOp;
+using mlir::ft::FoundInfOp;
 using mlir::ft::InitOp;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
@@ -55,26 +55,26 @@ LogicalResult verifySegments(UpdateOp step, PackOp pack, SymbolTable &symbols) {
 // What a micro-step has packed, with that of the others when there are several.
 Value completeGradient(PackOp pack) {
   for (Operation *user : pack.getFlat().getUsers())
-    if (auto drain = dyn_cast<DrainOp>(user))
-      return drain.getResult();
+    if (auto accumulated = dyn_cast<AccumulatedOp>(user))
+      return accumulated.getResult();
   return pack.getFlat();
 }
 
 // The third result looks at the loss and at every flat gradient.
-LogicalResult verifyHealth(func::FuncOp train) {
+LogicalResult verifyFoundInf(func::FuncOp train) {
   Operation *result = train.getBody().front().getTerminator();
   llvm::DenseSet<Value> seen;
-  for (auto health = result->getOperand(2).getDefiningOp<HealthOp>(); health;) {
-    seen.insert(health.getX());
-    Value before = health.getAcc();
-    health = before ? before.getDefiningOp<HealthOp>() : HealthOp();
+  for (auto foundInf = result->getOperand(2).getDefiningOp<FoundInfOp>(); foundInf;) {
+    seen.insert(foundInf.getX());
+    Value before = foundInf.getAcc();
+    foundInf = before ? before.getDefiningOp<FoundInfOp>() : FoundInfOp();
   }
   for (PackOp pack : train.getOps<PackOp>())
     if (!seen.contains(completeGradient(pack)))
-      return pack.emitError("no ft.health looks at this flat gradient");
+      return pack.emitError("no ft.found_inf looks at this flat gradient");
   if (seen.contains(result->getOperand(0)))
     return success();
-  return result->emitError("no ft.health looks at the loss");
+  return result->emitError("no ft.found_inf looks at the loss");
 }
 
 // Every flat gradient counts in the one norm, and is used by one step of the optimizer.
@@ -106,8 +106,9 @@ LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
   }
   Operation *result = train.getBody().front().getTerminator();
   if (result->getNumOperands() == 3 && result->getOperand(1) == clip.getNorm())
-    return verifyHealth(train);
-  return result->emitError("@train_step must return the loss, the gradient norm and the health of the ranks");
+    return verifyFoundInf(train);
+  return result->emitError(
+      "@train_step must return the loss, the gradient norm and the ranks with something that is not finite");
 }
 
 // @init draws every parameter once, each from a stream of its own.

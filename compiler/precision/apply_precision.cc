@@ -17,9 +17,9 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::AccumulatedOp;
 using mlir::ft::AllReduceOp;
 using mlir::ft::CopyOp;
-using mlir::ft::DrainOp;
 using mlir::ft::ElementRole;
 using mlir::ft::FetchOp;
 using mlir::ft::GatherOp;
@@ -74,7 +74,7 @@ Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradi
       .Case([&](ViewOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
       .Case([&](PackOp) { return withElements(type, types.reduce); })
       .Case([&](ReduceScatterOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
-      .Case<AllReduceOp, DrainOp>([&](auto op) { return op.getX().getType(); })
+      .Case<AllReduceOp, AccumulatedOp>([&](auto op) { return op.getX().getType(); })
       .Case([&](OffloadOp op) {
         return HostType::get(op.getContext(), cast<RankedTensorType>(op.getX().getType()));
       })

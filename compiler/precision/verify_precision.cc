@@ -106,7 +106,7 @@ LogicalResult verifyOp(Operation *op, const ElementTypes &types, SymbolTable &sy
       .Case([&](mlir::ft::PackOp pack) {
         return expectElements(op, pack.getFlat().getType(), types.reduce, "a flat gradient");
       })
-      .Case<mlir::ft::AllReduceOp, mlir::ft::DrainOp, mlir::ft::OffloadOp, mlir::ft::ReloadOp>(
+      .Case<mlir::ft::AllReduceOp, mlir::ft::AccumulatedOp, mlir::ft::OffloadOp, mlir::ft::ReloadOp>(
           [](auto) { return success(); })
       .Case([&](mlir::ft::UpdateOp step) -> LogicalResult {
         if (!step.getStochasticRounding() || !types.master.isF32())

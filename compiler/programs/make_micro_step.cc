@@ -13,8 +13,8 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::AccumulatedOp;
 using mlir::ft::AccumulateOp;
-using mlir::ft::DrainOp;
 using mlir::ft::PackOp;
 using mlir::ft::ScaleOp;
 
@@ -43,12 +43,12 @@ func::FuncOp makeMicroStep(func::FuncOp train) {
 }
 
 // The last micro-step takes what the others have added up.
-void drainSums(func::FuncOp train, int64_t microSteps) {
+void takeSums(func::FuncOp train, int64_t microSteps) {
   for (PackOp pack : llvm::make_early_inc_range(train.getOps<PackOp>())) {
     OpBuilder builder(pack);
     builder.setInsertionPointAfter(pack);
-    auto all =
-        DrainOp::create(builder, pack.getLoc(), pack.getFlat().getType(), pack.getFlat(), stateOf(pack));
+    auto all = AccumulatedOp::create(builder, pack.getLoc(), pack.getFlat().getType(), pack.getFlat(),
+                                     stateOf(pack));
     mlir::ft::setLayer(all, mlir::ft::getLayer(pack));
     mlir::ft::setPhase(all, mlir::ft::kPhaseBackward);
     pack.getFlat().replaceAllUsesExcept(all.getResult(), all);
@@ -56,7 +56,7 @@ void drainSums(func::FuncOp train, int64_t microSteps) {
   Operation *terminator = train.getBody().front().getTerminator();
   OpBuilder builder(terminator);
   Value loss = terminator->getOperand(0);
-  auto all = DrainOp::create(builder, loss.getLoc(), loss.getType(), loss, kLossState);
+  auto all = AccumulatedOp::create(builder, loss.getLoc(), loss.getType(), loss, kLossState);
   auto mean = ScaleOp::create(builder, loss.getLoc(), ValueRange(all.getResult()),
                               1.0 / static_cast<double>(microSteps));
   for (Operation *op : {all.getOperation(), mean.getOperation()})
@@ -77,7 +77,7 @@ struct MakeMicroStepPass : impl::MakeMicroStepPassBase<MakeMicroStepPass> {
     if (microSteps == 1)
       return;
     train->getParentRegion()->front().getOperations().insert(train->getIterator(), makeMicroStep(train));
-    drainSums(train, microSteps);
+    takeSums(train, microSteps);
     getOperation()->setAttr("ft.micro_steps", OpBuilder(train).getI64IntegerAttr(microSteps));
   }
 };

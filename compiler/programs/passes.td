@@ -18,7 +18,7 @@ def MakeMicroStepPass : Pass<"ft-make-micro-step", "::mlir::ModuleOp"> {
   let summary = "Make @train_micro from @train_step: gradients and the loss are added up, nothing is updated";
   let description = [{
     Enters: @train_step with one ft.pack per trained unit, returning the loss. Leaves: a copy @train_micro that adds flat
-    gradients and the loss to sums (ft.accumulate) and returns nothing; in @train_step an ft.drain behind each
+    gradients and the loss to sums (ft.accumulate) and returns nothing; in @train_step an ft.accumulated behind each
     ft.pack and the loss, and the loss divided by the micro-steps. Gradients are divided where backward begins (ft-autodiff).
     With one micro-step nothing changes.
   }];

@@ -4,11 +4,11 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::AccumulatedOp;
 using mlir::ft::AccumulateOp;
 using mlir::ft::AllReduceOp;
-using mlir::ft::DrainOp;
 using mlir::ft::FlatType;
-using mlir::ft::HealthOp;
+using mlir::ft::FoundInfOp;
 using mlir::ft::PackOp;
 using mlir::ft::ReduceScatterOp;
 using mlir::ft::RefreshOp;
@@ -51,18 +51,18 @@ Value reduce(OpBuilder &builder, Value flat, Axes axes, const Residency &residen
   return op.getResult();
 }
 
-// Moves `health` up to right behind `place`, with what it needs.
-void moveBehind(HealthOp health, Operation *place) {
-  if (Operation *before = health.getAcc() ? health.getAcc().getDefiningOp() : nullptr;
+// Moves `foundInf` up to right behind `place`, with what it needs.
+void moveBehind(FoundInfOp foundInf, Operation *place) {
+  if (Operation *before = foundInf.getAcc() ? foundInf.getAcc().getDefiningOp() : nullptr;
       before && place->isBeforeInBlock(before))
     place = before;
-  health->moveAfter(place);
+  foundInf->moveAfter(place);
 }
 
-DrainOp drainOf(Value flat) {
+AccumulatedOp accumulatedOf(Value flat) {
   for (Operation *user : flat.getUsers())
-    if (auto drain = dyn_cast<DrainOp>(user))
-      return drain;
+    if (auto accumulated = dyn_cast<AccumulatedOp>(user))
+      return accumulated;
   return {};
 }
 
@@ -81,7 +81,7 @@ void reduceValue(Value value, StringRef axis, StringRef mean, StringRef phase) {
     setText(reduction, "mean", mean);
   mlir::ft::setPhase(reduction, phase);
   value.replaceUsesWithIf(reduction.getResult(), [&](OpOperand &use) {
-    return use.getOwner() != reduction && !isa<HealthOp>(use.getOwner());
+    return use.getOwner() != reduction && !isa<FoundInfOp>(use.getOwner());
   });
 }
 
@@ -92,32 +92,32 @@ void reduceGradients(func::FuncOp function, Axes axes, const Placements &placeme
     Value flat = pack.getFlat();
     if (isAccumulated(flat) && !each)
       continue;
-    DrainOp drain = drainOf(flat);
-    if (drain && !each)
-      flat = drain.getResult();
+    AccumulatedOp accumulated = accumulatedOf(flat);
+    if (accumulated && !each)
+      flat = accumulated.getResult();
     OpBuilder builder(pack.getContext());
     builder.setInsertionPointAfterValue(flat);
     // What a rank has of its own is looked at before it is overwritten.
     for (Operation *user : flat.getUsers())
-      if (isa<HealthOp>(user) && builder.getInsertionPoint() != function.getBody().front().end() &&
+      if (isa<FoundInfOp>(user) && builder.getInsertionPoint() != function.getBody().front().end() &&
           !user->isBeforeInBlock(&*builder.getInsertionPoint()))
         builder.setInsertionPointAfter(user);
     Residency residency = placements.lookup(cast<FlatType>(flat.getType()).getUnit()).residency;
     Value reduced = reduce(builder, flat, axes, residency);
     flat.replaceUsesWithIf(reduced, [&](OpOperand &use) {
       Operation *owner = use.getOwner();
-      return !isa<HealthOp, ReduceScatterOp>(owner) && owner != reduced.getDefiningOp();
+      return !isa<FoundInfOp, ReduceScatterOp>(owner) && owner != reduced.getDefiningOp();
     });
-    if (!drain || !each)
+    if (!accumulated || !each)
       continue;
     // What is accumulated is reduced already; this rank's own gradient is the one that was packed.
-    drain.getResult().setType(drain.getX().getType());
-    for (Operation *user : llvm::make_early_inc_range(drain.getResult().getUsers())) {
-      auto health = dyn_cast<HealthOp>(user);
-      if (!health)
+    accumulated.getResult().setType(accumulated.getX().getType());
+    for (Operation *user : llvm::make_early_inc_range(accumulated.getResult().getUsers())) {
+      auto foundInf = dyn_cast<FoundInfOp>(user);
+      if (!foundInf)
         continue;
-      health.getXMutable().assign(pack.getFlat());
-      moveBehind(health, pack);
+      foundInf.getXMutable().assign(pack.getFlat());
+      moveBehind(foundInf, pack);
     }
   }
   for (UpdateOp step : llvm::make_early_inc_range(function.getOps<UpdateOp>())) {

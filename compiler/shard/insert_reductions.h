@@ -6,12 +6,12 @@
 namespace ft::compiler {
 
 /// Reduces each flat gradient over the ranks and refreshes parameters that are whole at rest but updated by
-/// slices: in a function that accumulates (ft.accumulate) only with `each`; after ft.drain, unless `each`,
-/// and then before it.
+/// slices: in a function that accumulates (ft.accumulate) only with `each`; after ft.accumulated, unless
+/// `each`, and then before it.
 void reduceGradients(mlir::func::FuncOp function, Axes axes, const Placements &placements, bool each);
 
-/// Averages the loss of @train_step, sums the bitmap of healthy ranks and the sums of squares over slices,
-/// and sums what @eval_step returns.
+/// Averages the loss of @train_step, sums the bitmap of ranks with something that is not finite and the sums
+/// of squares over slices, and sums what @eval_step returns.
 void reduceScalars(mlir::func::FuncOp function, Axes axes);
 
 } // namespace ft::compiler

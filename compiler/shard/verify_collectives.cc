@@ -12,14 +12,14 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::AccumulatedOp;
 using mlir::ft::AccumulateOp;
 using mlir::ft::AllReduceOp;
-using mlir::ft::DrainOp;
 using mlir::ft::FetchOp;
 using mlir::ft::FlatType;
+using mlir::ft::FoundInfOp;
 using mlir::ft::GatherOp;
 using mlir::ft::GetOp;
-using mlir::ft::HealthOp;
 using mlir::ft::PackOp;
 using mlir::ft::ReduceScatterOp;
 using mlir::ft::ReleaseOp;
@@ -50,13 +50,13 @@ LogicalResult verifyCopy(Operation *copy) {
 }
 
 // A flat gradient goes one way: into a reduction over the ranks, or a sum over micro-steps. Nothing else but
-// the look at the rank's health reads it.
+// the look for what is not finite reads it.
 LogicalResult verifyFlatGradient(Operation *op, Value flat) {
   unsigned taken = 0, strangers = 0;
   for (Operation *user : flat.getUsers()) {
-    if (isa<ReduceScatterOp, AllReduceOp, AccumulateOp, DrainOp>(user))
+    if (isa<ReduceScatterOp, AllReduceOp, AccumulateOp, AccumulatedOp>(user))
       ++taken;
-    else if (!isa<HealthOp>(user))
+    else if (!isa<FoundInfOp>(user))
       ++strangers;
   }
   if (taken == 1 && strangers == 0)
@@ -74,8 +74,9 @@ struct VerifyCollectivesPass : impl::VerifyCollectivesPassBase<VerifyCollectives
         return WalkResult(verifyCopy(op));
       if (auto pack = dyn_cast<PackOp>(op))
         return WalkResult(verifyFlatGradient(op, pack.getFlat()));
-      if (auto drain = dyn_cast<DrainOp>(op); drain && isa_and_nonnull<PackOp>(drain.getX().getDefiningOp()))
-        return WalkResult(verifyFlatGradient(op, drain.getResult()));
+      if (auto accumulated = dyn_cast<AccumulatedOp>(op);
+          accumulated && isa_and_nonnull<PackOp>(accumulated.getX().getDefiningOp()))
+        return WalkResult(verifyFlatGradient(op, accumulated.getResult()));
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

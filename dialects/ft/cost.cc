@@ -208,8 +208,8 @@ uint64_t UpdateOp::getBytes() {
 }
 
 // One comparison an element of what is looked at.
-uint64_t HealthOp::getFlops() { return 0; }
-uint64_t HealthOp::getBytes() {
+uint64_t FoundInfOp::getFlops() { return 0; }
+uint64_t FoundInfOp::getBytes() {
   if (isa<RankedTensorType>(getX().getType()))
     return bytesOfOperandsAndResults(*this);
   return gradientBytes(getX()) * unitElements(*this, unitOf(getX()));

@@ -162,7 +162,7 @@ Value LinearCrossEntropyLossGradOp::getTiedOperand(unsigned index) { return inde
 
 Value SumSquaresOp::getTiedOperand(unsigned) { return getAcc(); }
 
-Value HealthOp::getTiedOperand(unsigned) { return getAcc(); }
+Value FoundInfOp::getTiedOperand(unsigned) { return getAcc(); }
 
 //===----------------------------------------------------------------------===//
 // Elementwise and row by row kernels: the result may take the place of an operand that dies

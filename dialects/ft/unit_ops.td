@@ -93,14 +93,14 @@ def Ft_AccumulateOp : Ft_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> 
   let assemblyFormat = "$x `into` $name attr-dict `:` qualified(type($x))";
 }
 
-def Ft_DrainOp : Ft_Op<"drain", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "result"]>]> {
+def Ft_AccumulatedOp : Ft_Op<"accumulated", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "result"]>]> {
   let summary = "The sum over micro-steps with the last part x: result = state + x; state = 0";
   let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, StrAttr:$name);
   let results = (outs AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$result);
   let assemblyFormat = "$x `from` $name attr-dict `:` qualified(type($x))";
 }
 
-def Ft_HealthOp : Ft_Op<"health", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
+def Ft_FoundInfOp : Ft_Op<"found_inf", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
                                    DeclareOpInterfaceMethods<KernelOpInterface, ["getTiedOperand"]>]> {
   let summary = "Marks this rank in a bitmap of ranks when x is not finite everywhere";
   let description = [{ Bit rng[2] mod 4096 of 64 words; the sum over ranks is the bitmap of all of them. }];

@@ -27,28 +27,28 @@ std::string Ranks(absl::Span<const int64_t> words, int world_size) {
 
 }  // namespace
 
-bool BadSteps::IsOverflow(const StepHealth& health) const {
-  return health.loss_scale.has_value() && *health.loss_scale > min_scale_ && std::isfinite(health.loss);
+bool BadSteps::IsOverflow(const StepNumbers& numbers) const {
+  return numbers.loss_scale.has_value() && *numbers.loss_scale > min_scale_ && std::isfinite(numbers.loss);
 }
 
-BadSteps::Verdict BadSteps::Add(const StepHealth& health) {
-  if (std::isfinite(health.loss) && std::isfinite(health.grad_norm)) {
+BadSteps::Verdict BadSteps::Add(const StepNumbers& numbers) {
+  if (std::isfinite(numbers.loss) && std::isfinite(numbers.grad_norm)) {
     bad_ = overflows_ = 0;
     return Verdict::kApplied;
   }
-  if (IsOverflow(health)) return ++overflows_ < kMaxOverflows ? Verdict::kSkipped : Verdict::kEnd;
+  if (IsOverflow(numbers)) return ++overflows_ < kMaxOverflows ? Verdict::kSkipped : Verdict::kEnd;
   overflows_ = 0;
   return ++bad_ < max_in_a_row_ ? Verdict::kSkipped : Verdict::kEnd;
 }
 
-std::string BadSteps::Describe(int64_t step, int64_t total_steps, const StepHealth& health,
+std::string BadSteps::Describe(int64_t step, int64_t total_steps, const StepNumbers& numbers,
                                int world_size) const {
-  const bool overflow = IsOverflow(health), loss = !std::isfinite(health.loss);
+  const bool overflow = IsOverflow(numbers), loss = !std::isfinite(numbers.loss);
   const int64_t count = overflow ? overflows_ : bad_, most = overflow ? kMaxOverflows : max_in_a_row_;
   std::string line =
       absl::StrFormat("step %d/%d: %s %g%s", step + 1, total_steps, loss ? "loss" : "gradient norm",
-                      loss ? health.loss : health.grad_norm, Ranks(health.ranks, world_size));
-  if (health.loss_scale.has_value()) absl::StrAppendFormat(&line, " at loss scale %g", *health.loss_scale);
+                      loss ? numbers.loss : numbers.grad_norm, Ranks(numbers.ranks, world_size));
+  if (numbers.loss_scale.has_value()) absl::StrAppendFormat(&line, " at loss scale %g", *numbers.loss_scale);
   if (count < most) {
     absl::StrAppendFormat(&line, ": step not applied (%d in a row, the run ends at %d)", count, most);
   } else {

@@ -10,7 +10,7 @@
 namespace ft {
 
 // The numbers of a step that decide whether it counts. All of them are the same on every rank.
-struct StepHealth {
+struct StepNumbers {
   double loss = 0;
   double grad_norm = 0;
   std::optional<double> loss_scale = {};  // of this step; none without loss scaling
@@ -37,7 +37,7 @@ class BadSteps {
   BadSteps(int64_t max_in_a_row, double min_scale) : max_in_a_row_(max_in_a_row), min_scale_(min_scale) {}
 
   // Allocates nothing.
-  Verdict Add(const StepHealth& health);
+  Verdict Add(const StepNumbers& numbers);
 
   // How many there were in a row until now, for a run that goes on where this one ends.
   int64_t bad_in_a_row() const { return bad_; }
@@ -48,10 +48,10 @@ class BadSteps {
   }
 
   // One line about the step that was added last, which was not applied. `world_size` 1: ranks are not named.
-  std::string Describe(int64_t step, int64_t total_steps, const StepHealth& health, int world_size) const;
+  std::string Describe(int64_t step, int64_t total_steps, const StepNumbers& numbers, int world_size) const;
 
  private:
-  bool IsOverflow(const StepHealth& health) const;
+  bool IsOverflow(const StepNumbers& numbers) const;
 
   const int64_t max_in_a_row_;
   const double min_scale_;

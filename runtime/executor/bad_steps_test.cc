@@ -51,24 +51,24 @@ TEST(BadStepsTest, ALossThatIsNotFiniteIsNoOverflow) {
 TEST(BadStepsTest, NamesStepNumberAndRanks) {
   std::array<int64_t, 64> ranks = {2};
   BadSteps steps(3, 0);
-  StepHealth health = {.loss = kNan, .grad_norm = kNan, .ranks = ranks};
-  steps.Add(health);
-  EXPECT_EQ(steps.Describe(12, 60, health, 4),
+  StepNumbers numbers = {.loss = kNan, .grad_norm = kNan, .ranks = ranks};
+  steps.Add(numbers);
+  EXPECT_EQ(steps.Describe(12, 60, numbers, 4),
             "step 13/60: loss nan on rank 1: step not applied (1 in a row, the run ends at 3)");
-  EXPECT_EQ(steps.Describe(12, 60, health, 1),
+  EXPECT_EQ(steps.Describe(12, 60, numbers, 1),
             "step 13/60: loss nan: step not applied (1 in a row, the run ends at 3)");
   ranks[0] = INT64_MIN | 1;
   ranks[63] = 4;
-  health.loss = 1;
-  health.grad_norm = kInf;
-  steps.Add(health);
+  numbers.loss = 1;
+  numbers.grad_norm = kInf;
+  steps.Add(numbers);
   EXPECT_EQ(
-      steps.Describe(13, 60, health, 4096),
+      steps.Describe(13, 60, numbers, 4096),
       "step 14/60: gradient norm inf on ranks 0, 63, 4034: step not applied (2 in a row, the run ends at 3)");
   ranks[0] = 0x3FF;
   ranks[63] = 0;
-  steps.Add(health);
-  EXPECT_EQ(steps.Describe(14, 60, health, 16),
+  steps.Add(numbers);
+  EXPECT_EQ(steps.Describe(14, 60, numbers, 16),
             "step 15/60: gradient norm inf on ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more: step not applied, 3 "
             "in a row: "
             "training has diverged; try a smaller --lr");
@@ -76,10 +76,10 @@ TEST(BadStepsTest, NamesStepNumberAndRanks) {
 
 TEST(BadStepsTest, AnOverflowNamesTheScale) {
   BadSteps steps(3, 0);
-  const StepHealth health = {.loss = 2, .grad_norm = kInf, .loss_scale = 65536};
-  steps.Add(health);
+  const StepNumbers numbers = {.loss = 2, .grad_norm = kInf, .loss_scale = 65536};
+  steps.Add(numbers);
   EXPECT_EQ(
-      steps.Describe(0, 60, health, 2),
+      steps.Describe(0, 60, numbers, 2),
       "step 1/60: gradient norm inf at loss scale 65536: step not applied (1 in a row, the run ends at 100)");
 }
 

@@ -48,20 +48,20 @@ void TrainingLoop::InitializeWithoutParameters() {
   ports_.scaler[0] = static_cast<float>(scaling_.initial);
 }
 
-absl::Status TrainingLoop::Resume(const TrainingPosition& position, const TrainingHealth& health) {
+absl::Status TrainingLoop::Resume(const TrainingPosition& position, const TrainingStability& stability) {
   InitializeWithoutParameters();
-  if (!health.scaler.empty() && !ports_.scaler.empty() && health.scaler.size() != ports_.scaler.size())
-    return absl::InvalidArgumentError(absl::StrCat("the state of loss scaling has ", health.scaler.size(),
+  if (!stability.scaler.empty() && !ports_.scaler.empty() && stability.scaler.size() != ports_.scaler.size())
+    return absl::InvalidArgumentError(absl::StrCat("the state of loss scaling has ", stability.scaler.size(),
                                                    " numbers there, and ", ports_.scaler.size(), " here"));
   if (!ports_.scaler.empty() && !scaling_.is_fixed)
-    std::copy(health.scaler.begin(), health.scaler.end(), ports_.scaler.begin());
-  bad_steps_.Restore(health.bad_in_a_row, health.overflows_in_a_row);
+    std::copy(stability.scaler.begin(), stability.scaler.end(), ports_.scaler.begin());
+  bad_steps_.Restore(stability.bad_in_a_row, stability.overflows_in_a_row);
   position_ = position;
   resumed_ = true;
   return absl::OkStatus();
 }
 
-TrainingHealth TrainingLoop::health() const {
+TrainingStability TrainingLoop::stability() const {
   return {.bad_in_a_row = bad_steps_.bad_in_a_row(),
           .overflows_in_a_row = bad_steps_.overflows_in_a_row(),
           .scaler = {ports_.scaler.begin(), ports_.scaler.end()}};
@@ -144,11 +144,11 @@ std::optional<double> TrainingLoop::Utilization() {
 }
 
 absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& outputs) {
-  const StepHealth health{.loss = metrics.loss,
-                          .grad_norm = metrics.grad_norm,
-                          .loss_scale = metrics.loss_scale,
-                          .ranks = ports_.health};
-  const BadSteps::Verdict verdict = bad_steps_.Add(health);
+  const StepNumbers numbers{.loss = metrics.loss,
+                            .grad_norm = metrics.grad_norm,
+                            .loss_scale = metrics.loss_scale,
+                            .ranks = ports_.found_inf};
+  const BadSteps::Verdict verdict = bad_steps_.Add(numbers);
   metrics.skipped = verdict != BadSteps::Verdict::kApplied;
   if (!metrics.skipped) ++position_.applied;
   if (outputs.metrics != nullptr) FT_RETURN_IF_ERROR(outputs.metrics->Write(metrics));
@@ -156,7 +156,7 @@ absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& o
   if (outputs.log != nullptr) outputs.log->Update(metrics);
   if (outputs.events != nullptr) outputs.events->Write(metrics);
   if (!metrics.skipped) return absl::OkStatus();
-  const std::string line = bad_steps_.Describe(metrics.step, options_.steps, health, options_.world_size);
+  const std::string line = bad_steps_.Describe(metrics.step, options_.steps, numbers, options_.world_size);
   if (verdict == BadSteps::Verdict::kSkipped) {
     if (outputs.warn) outputs.warn(line);
     return absl::OkStatus();

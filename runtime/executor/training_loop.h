@@ -35,7 +35,7 @@ struct TrainingPosition {
 };
 
 // What else decides how the next step ends.
-struct TrainingHealth {
+struct TrainingStability {
   int64_t bad_in_a_row = 0;
   int64_t overflows_in_a_row = 0;
   std::vector<float> scaler;  // TrainingPorts::scaler; empty without loss scaling
@@ -92,10 +92,10 @@ class TrainingLoop {
   // one that would have come there. Loss scaling that was not there begins anew; one that is not here any
   // more is dropped, and so is a scale that the plan fixes. Errors: InvalidArgument for a state of it that is
   // not of the plan's size.
-  absl::Status Resume(const TrainingPosition& position, const TrainingHealth& health);
+  absl::Status Resume(const TrainingPosition& position, const TrainingStability& stability);
 
   const TrainingPosition& position() const { return position_; }
-  TrainingHealth health() const;
+  TrainingStability stability() const;
 
   // Runs all steps that are left. A step is plan.micro_steps micro-steps: train_micro, and train_step for the
   // last. The j-th micro-step since the run began or was resumed is number j for `sampler`; random numbers

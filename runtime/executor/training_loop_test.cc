@@ -155,7 +155,7 @@ TEST_F(TrainingLoopTest, BadStepsAreNamedAndEndTheRun) {
   const absl::Status status =
       Train({.steps = 10, .world_size = 4, .max_bad_steps = 2}, 1, false, false, [](const ProbeCall& call) {
         const int64_t step = call.rng[1];
-        call.health[0] = step == 2 || step == 4 ? 0b101 : 0;
+        call.found_inf[0] = step == 2 || step == 4 ? 0b101 : 0;
         if (step == 2 || step == 5) *call.loss = kNan;
         if (step == 4) *call.grad_norm = kInf;
       });
@@ -313,7 +313,7 @@ TEST_F(TrainingLoopTest, APlanWithoutThePrograms) {
   plan = ProbePlan(1, true);
   plan.mutable_programs(1)->mutable_outputs(2)->mutable_operand()->set_shape(0, 32);
   EXPECT_EQ(error(plan),
-            "port 'health' of the plan's train_step holds 32 elements of i64, expected 64 of i64");
+            "port 'found_inf' of the plan's train_step holds 32 elements of i64, expected 64 of i64");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace ft {
 namespace {
 
-constexpr int64_t kHealthWords = 64;
+constexpr int64_t kFoundInfWords = 64;
 
 template <typename T>
 constexpr DType kTypeOf = DType::kF32;
@@ -86,8 +86,9 @@ absl::StatusOr<TrainingPorts> FindTrainingPorts(const proto::Plan& plan, const E
   FT_ASSIGN_OR_RETURN(ports.scaler, finder.Scaler());
   FT_ASSIGN_OR_RETURN(ports.loss, finder.Output<float>("loss", 1, true));
   FT_ASSIGN_OR_RETURN(ports.grad_norm, finder.Output<float>("grad_norm", 1, false));
-  FT_ASSIGN_OR_RETURN(const int64_t* const health, finder.Output<int64_t>("health", kHealthWords, false));
-  if (health != nullptr) ports.health = absl::MakeConstSpan(health, kHealthWords);
+  FT_ASSIGN_OR_RETURN(const int64_t* const found_inf,
+                      finder.Output<int64_t>("found_inf", kFoundInfWords, false));
+  if (found_inf != nullptr) ports.found_inf = absl::MakeConstSpan(found_inf, kFoundInfWords);
   return ports;
 }
 

@@ -29,8 +29,8 @@ struct TrainingPorts {
   // program from step to step.
   absl::Span<float> scaler;
   const float* loss = nullptr;
-  const float* grad_norm = nullptr;  // optional
-  absl::Span<const int64_t> health;  // optional; 64 words
+  const float* grad_norm = nullptr;     // optional
+  absl::Span<const int64_t> found_inf;  // optional; 64 words
 };
 
 // Errors of all: FailedPrecondition when a port is missing or has another type or size than `plan` asks for.

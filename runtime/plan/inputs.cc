@@ -16,8 +16,8 @@ constexpr std::pair<std::string_view, proto::Input::Filling> kFillings[] = {
     {"segments", proto::Input::SEGMENTS},
 };
 
-constexpr std::string_view kReserved[] = {"lr",   "step",      "rng",    "scaler",
-                                          "loss", "grad_norm", "health", "loss_sum"};
+constexpr std::string_view kReserved[] = {"lr",   "step",      "rng",       "scaler",
+                                          "loss", "grad_norm", "found_inf", "loss_sum"};
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }

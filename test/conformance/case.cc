@@ -76,7 +76,7 @@ const std::vector<CaseList>& CaseLists() {
         "linear_cross_entropy_loss_grad"},
        &LossCases},
       {{"binary_mapper", "binary_mapper_grad"}, &LatentCases},
-      {{"health", "loss_scale", "loss_count"}, &StepCases},
+      {{"found_inf", "loss_scale", "loss_count"}, &StepCases},
   };
   return *lists;
 }

@@ -40,7 +40,7 @@ class StateKernels : public CpuExact {
   }
 };
 
-TEST_F(StateKernels, AccumulateAndDrain) {
+TEST_F(StateKernels, AccumulateAndTake) {
   for (Backend& backend : backends_) {
     for (DType dtype : conformance::kFloats) {
       for (int64_t count : {1, 7, 1031, 30001}) {
@@ -59,8 +59,8 @@ TEST_F(StateKernels, AccumulateAndDrain) {
             }
             Numbers y = Make(backend, count, 9, dtype);
             Numbers& result = in_place ? x : y;
-            RunKernel(backend.registry, "drain", {{x.tensor()}, {result.tensor(), state.tensor()}, {}}, {},
-                      2);
+            RunKernel(backend.registry, "accumulated", {{x.tensor()}, {result.tensor(), state.tensor()}, {}},
+                      {}, 2);
             Sync(backend, state);
             Sync(backend, result);
             EXPECT_EQ(std::vector<double>(result.wide.begin(), result.wide.end()), want);

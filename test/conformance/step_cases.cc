@@ -12,7 +12,7 @@ constexpr int64_t kSeed = 1234567890123, kMicroStep = 17;
 
 Array Rng(int64_t rank) { return {{3}, {double(kSeed), double(kMicroStep), double(rank)}, DType::kI64}; }
 
-void AddHealth(std::vector<Case>& cases, DType dtype) {
+void AddFoundInf(std::vector<Case>& cases, DType dtype) {
   Array none = {{64}, std::vector<double>(64, 0), DType::kI64}, others = none;
   others.values[0] = 8;  // rank 3
   others.values[2] = 1;  // rank 128
@@ -32,7 +32,7 @@ void AddHealth(std::vector<Case>& cases, DType dtype) {
           // The word's last bit is the sign; rank 3's is set already where there are others.
           const double bit = std::ldexp(rank % 64 == 63 ? -1.0 : 1.0, static_cast<int>(rank % 64));
           if (bad != 0 && bitmap.values[rank / 64] != bit) bitmap.values[rank / 64] += bit;
-          cases.push_back({"health",
+          cases.push_back({"found_inf",
                            Typed(dtype, std::to_string(count) + " with " + std::to_string(bad)) + " rank " +
                                std::to_string(rank) + (start.present ? " into" : ""),
                            {x, Rng(rank), start},
@@ -71,7 +71,7 @@ void AddScalars(std::vector<Case>& cases) {
 std::vector<Case> StepCases() {
   std::vector<Case> cases;
   for (DType dtype : kFloats) {
-    AddHealth(cases, dtype);
+    AddFoundInf(cases, dtype);
   }
   AddScalars(cases);
   return cases;

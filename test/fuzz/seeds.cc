@@ -178,8 +178,8 @@ void AddSteps(std::vector<Seed>& seeds) {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     const Operand x = Floats({3, 7}, dtype);
     seeds.push_back(Plain("accumulate", {x}, {Floats({21}, dtype)}));
-    seeds.push_back(Plain("drain", {x}, {x, x}));
-    seeds.push_back(Plain("drain", {x}, {Shared(x, 0), x}));
+    seeds.push_back(Plain("accumulated", {x}, {x, x}));
+    seeds.push_back(Plain("accumulated", {x}, {Shared(x, 0), x}));
     seeds.push_back(
         Plain("sum_squares", {Flat(3000, 1024, dtype), I64(kAccumulatorWords)}, {I64(kAccumulatorWords)}));
     seeds.push_back(Plain("init_normal", {I64(3)}, {Flat(2000, 1024, dtype)}, normal));

@@ -65,9 +65,9 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"init", step},
       {"loss_scale", "is what backward begins with"},
       {"update_scaler", step},
-      {"health", step},
+      {"found_inf", step},
       {"accumulate", step},
-      {"drain", step},
+      {"accumulated", step},
       {"fetch", step},
       {"refresh", step},
       {"offload", step},
@@ -115,8 +115,8 @@ constexpr const char* kOptimizerStep = R"(
                         %scaler: tensor<3xf32>) -> tensor<f32> {
     %seed = ft.loss_scale %scaler factor 0.5 : (tensor<3xf32>) -> tensor<f32>
     %flat = ft.pack %g at [@p] : (tensor<16x8xf32>) -> !ft.flat<@u, f32>
-    %own = ft.health %flat, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-    %bitmap = ft.health %seed, %rng into %own : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+    %own = ft.found_inf %flat, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+    %bitmap = ft.found_inf %seed, %rng into %own : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
     %sum = ft.sum_squares %flat : (!ft.flat<@u, f32>) -> tensor<21xi64>
     %norm, %c = ft.clip_coefficient %sum {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
     %s = ft.update_scalars %c, %lr, %step {formulas = "clip; lr", weight_decay = 0.1}

@@ -77,9 +77,9 @@ func.func @rng(%x: tensor<4xf32>, %rng: tensor<2xi64>) {
 
 // -----
 
-func.func @drain(%x: tensor<f32>) {
+func.func @accumulated(%x: tensor<f32>) {
   // expected-error @below {{failed to verify that all of {x, result} have same type}}
-  %0 = "ft.drain"(%x) {name = "loss"} : (tensor<f32>) -> tensor<1xf32>
+  %0 = "ft.accumulated"(%x) {name = "loss"} : (tensor<f32>) -> tensor<1xf32>
   return
 }
 

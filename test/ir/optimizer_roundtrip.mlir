@@ -2,7 +2,7 @@
 // RUN: ft-opt %s --mlir-print-op-generic | ft-opt | FileCheck %s
 // RUN: ft-opt %s --cse --canonicalize | FileCheck %s --check-prefix=KEPT
 
-// What a step does besides gradients: optimizers, sums over micro-steps, the health of ranks, whole parameters.
+// What a step does besides gradients: optimizers, sums over micro-steps, what is not finite, whole parameters.
 
 ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
@@ -37,22 +37,22 @@ func.func @sums(%flat: !ft.flat<@u, f32>, %slice: !ft.slice<@u, bf16>, %loss: te
   ft.accumulate %flat into "u" : !ft.flat<@u, f32>
   // CHECK: ft.accumulate %{{.*}} into "loss" : tensor<f32>
   ft.accumulate %loss into "loss" : tensor<f32>
-  // CHECK: ft.drain %{{.*}} from "u" : !ft.slice<@u, bf16>
-  // KEPT-COUNT-2: ft.drain %{{.*}} from "u"
-  %0 = ft.drain %slice from "u" : !ft.slice<@u, bf16>
-  %1 = ft.drain %slice from "u" : !ft.slice<@u, bf16>
-  // CHECK: ft.drain %{{.*}} from "loss" : tensor<f32>
-  %2 = ft.drain %loss from "loss" : tensor<f32>
+  // CHECK: ft.accumulated %{{.*}} from "u" : !ft.slice<@u, bf16>
+  // KEPT-COUNT-2: ft.accumulated %{{.*}} from "u"
+  %0 = ft.accumulated %slice from "u" : !ft.slice<@u, bf16>
+  %1 = ft.accumulated %slice from "u" : !ft.slice<@u, bf16>
+  // CHECK: ft.accumulated %{{.*}} from "loss" : tensor<f32>
+  %2 = ft.accumulated %loss from "loss" : tensor<f32>
   return
 }
 
 // CHECK-LABEL: func.func @looks
 func.func @looks(%flat: !ft.flat<@u, f16>, %loss: tensor<f32>, %targets: tensor<2x3xi32>) -> (tensor<64xi64>, tensor<2xf32>) {
   %rng = ft.input "rng" : tensor<3xi64>
-  // CHECK: %[[B0:.*]] = ft.health %{{.*}}, %rng : (!ft.flat<@u, f16>, tensor<3xi64>) -> tensor<64xi64>
-  %b0 = ft.health %flat, %rng : (!ft.flat<@u, f16>, tensor<3xi64>) -> tensor<64xi64>
-  // CHECK: ft.health %{{.*}}, %rng into %[[B0]] : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
-  %b1 = ft.health %loss, %rng into %b0 : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  // CHECK: %[[B0:.*]] = ft.found_inf %{{.*}}, %rng : (!ft.flat<@u, f16>, tensor<3xi64>) -> tensor<64xi64>
+  %b0 = ft.found_inf %flat, %rng : (!ft.flat<@u, f16>, tensor<3xi64>) -> tensor<64xi64>
+  // CHECK: ft.found_inf %{{.*}}, %rng into %[[B0]] : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %b1 = ft.found_inf %loss, %rng into %b0 : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   // CHECK: ft.loss_count %{{.*}}, %{{.*}} : (tensor<f32>, tensor<2x3xi32>) -> tensor<2xf32>
   %sum = ft.loss_count %loss, %targets : (tensor<f32>, tensor<2x3xi32>) -> tensor<2xf32>
   return %b1, %sum : tensor<64xi64>, tensor<2xf32>

@@ -69,28 +69,28 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   %g = ft.mul %y, %w {layer = "block", phase = "backward"} : tensor<4xf32>, tensor<4xf32>
   // The rank's own gradient is looked at before the reduction takes its place.
   // ZERO1: %[[FLAT:.*]] = ft.pack {{.*}} at [@s]
-  // ZERO1-NEXT: %[[OWN:.*]] = ft.health %[[FLAT]],
+  // ZERO1-NEXT: %[[OWN:.*]] = ft.found_inf %[[FLAT]],
   // ZERO1-NEXT: %[[SLICE:.*]] = ft.reduce_scatter %[[FLAT]] {axis = "shard", layer = "head", mean = "shard", phase = "backward"}
   // HYBRID: %[[FLAT:.*]] = ft.pack {{.*}} at [@s]
-  // HYBRID-NEXT: %[[OWN:.*]] = ft.health %[[FLAT]],
+  // HYBRID-NEXT: %[[OWN:.*]] = ft.found_inf %[[FLAT]],
   // HYBRID-NEXT: %[[PART:.*]] = ft.reduce_scatter %[[FLAT]] {axis = "shard", layer = "head", phase = "backward"} : !ft.flat<@small, f32> -> !ft.slice<@small, f32>
   // HYBRID-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[PART]] {axis = "replica", layer = "head", mean = "world", phase = "backward"} : !ft.slice<@small, f32>
   // HYBRID2: ft.reduce_scatter {{.*}}@small
   // HYBRID2-NEXT: ft.all_reduce
   // HOST: %[[FLAT:.*]] = ft.pack {{.*}} at [@s]
-  // HOST-NEXT: %[[OWN:.*]] = ft.health %[[FLAT]],
+  // HOST-NEXT: %[[OWN:.*]] = ft.found_inf %[[FLAT]],
   // HOST-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[FLAT]] {axis = "replica", layer = "head", mean = "replica", phase = "backward"}
   %small = ft.pack %g at [@s] {layer = "head", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@small, f32>
-  %h0 = ft.health %small, %rng {phase = "optimizer"} : (!ft.flat<@small, f32>, tensor<3xi64>) -> tensor<64xi64>
-  // HYBRID: ft.health
+  %h0 = ft.found_inf %small, %rng {phase = "optimizer"} : (!ft.flat<@small, f32>, tensor<3xi64>) -> tensor<64xi64>
+  // HYBRID: ft.found_inf
   // HYBRID-NEXT: ft.reduce_scatter {{.*}} -> !ft.slice<@block, f32>
   // HYBRID-NEXT: ft.all_reduce
   %flat = ft.pack %g at [@w] {layer = "block", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@block, f32>
-  %h1 = ft.health %flat, %rng into %h0 {phase = "optimizer"} : (!ft.flat<@block, f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h1 = ft.found_inf %flat, %rng into %h0 {phase = "optimizer"} : (!ft.flat<@block, f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   // The own loss, then one bitmap of all ranks.
-  // HYBRID-NEXT: %[[BITMAP:.*]] = ft.health %{{.*}} : (tensor<f32>, tensor<3xi64>, tensor<64xi64>)
+  // HYBRID-NEXT: %[[BITMAP:.*]] = ft.found_inf %{{.*}} : (tensor<f32>, tensor<3xi64>, tensor<64xi64>)
   // HYBRID-NEXT: %[[ALL:.*]] = ft.all_reduce %[[BITMAP]] {axis = "world", phase = "optimizer"} : tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h1 {phase = "optimizer"} : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h1 {phase = "optimizer"} : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   // Slices are summed over the axis that has them; every replica holds the same ones.
   // ZERO1: %[[S0:.*]] = ft.sum_squares %[[SLICE]]
   // ZERO1-NEXT: %[[S1:.*]] = ft.sum_squares %{{.*}} into %[[S0]]

@@ -33,11 +33,11 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   %gb = ft.fill 2.0 : tensor<40xf32>
   %gn = ft.fill 2.0 : tensor<4xf32>
   // CHECK: %[[HEAD:.*]] = ft.pack {{.*}} -> !ft.flat<@head, f32>
-  // CHECK: %[[H0:.*]] = ft.health %[[HEAD]], %[[RNG]] {
+  // CHECK: %[[H0:.*]] = ft.found_inf %[[HEAD]], %[[RNG]] {
   %head = ft.pack %gn at [@n] : (tensor<4xf32>) -> !ft.flat<@head, f32>
   // CHECK: %[[BLOCK:.*]] = ft.pack {{.*}} -> !ft.flat<@block, f32>
-  // CHECK: %[[H1:.*]] = ft.health %[[BLOCK]], %[[RNG]] into %[[H0]] {
-  // CHECK: %[[HEALTH:.*]] = ft.health %[[LOSS]], %[[RNG]] into %[[H1]] {
+  // CHECK: %[[H1:.*]] = ft.found_inf %[[BLOCK]], %[[RNG]] into %[[H0]] {
+  // CHECK: %[[FOUND:.*]] = ft.found_inf %[[LOSS]], %[[RNG]] into %[[H1]] {
   %block = ft.pack %gw, %gb at [@w, @b] : (tensor<40x40xf32>, tensor<40xf32>) -> !ft.flat<@block, f32>
   // CHECK: %[[S0:.*]] = ft.sum_squares %[[HEAD]] {
   // CHECK: %[[S1:.*]] = ft.sum_squares %[[BLOCK]] into %[[S0]]
@@ -45,6 +45,6 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   // CHECK: %[[S:.*]] = ft.update_scalars %[[C]], %{{.*}}, %{{.*}} {formulas = "clip; sqrt(1 - 0.95^t); 1 - lr * weight_decay; lr / (1 - 0.9^t)", phase = "optimizer", weight_decay = 1.000000e-01 : f64}
   // CHECK: ft.update @head by @adamw(%[[HEAD]], %[[S]]) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 0]
   // CHECK: ft.update @block by @adamw(%[[BLOCK]], %[[S]]) states ["exp_avg", "exp_avg_sq"] segments [0, 1600, 1, 2048, 2088, 0]
-  // CHECK: return %{{.*}}, %[[NORM]], %[[HEALTH]] : tensor<f32>, tensor<f32>, tensor<64xi64>
+  // CHECK: return %{{.*}}, %[[NORM]], %[[FOUND]] : tensor<f32>, tensor<f32>, tensor<64xi64>
   return %loss : tensor<f32>
 }

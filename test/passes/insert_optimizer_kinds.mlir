@@ -41,17 +41,17 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   %seed = ft.loss_scale %scaler factor 0.25 {phase = "backward"} : (tensor<3xf32>) -> tensor<f32>
   %gh = ft.fill 2.0 : tensor<4xf32>
   // CHECK: %[[PACK:.*]] = ft.pack {{.*}} at [@h]
-  // CHECK-NEXT: %[[HEAD:.*]] = ft.drain %[[PACK]] from "head"
-  // CHECK-NEXT: %[[H0:.*]] = ft.health %[[HEAD]], %[[RNG]] {phase = "optimizer"} : (!ft.flat<@head, f32>, tensor<3xi64>) -> tensor<64xi64>
+  // CHECK-NEXT: %[[HEAD:.*]] = ft.accumulated %[[PACK]] from "head"
+  // CHECK-NEXT: %[[H0:.*]] = ft.found_inf %[[HEAD]], %[[RNG]] {phase = "optimizer"} : (!ft.flat<@head, f32>, tensor<3xi64>) -> tensor<64xi64>
   %p = ft.pack %gh at [@h] {layer = "head", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@head, f32>
-  %head = ft.drain %p from "head" {layer = "head", phase = "backward"} : !ft.flat<@head, f32>
+  %head = ft.accumulated %p from "head" {layer = "head", phase = "backward"} : !ft.flat<@head, f32>
   // The input is needed before where it stands.
   %rng = ft.input "rng" : tensor<3xi64>
   %gw = ft.dropout %gh, %rng rate 0.5 stream 2 : tensor<4xf32>, tensor<3xi64>
   // CHECK: %[[BLOCK:.*]] = ft.pack {{.*}} at [@w]
-  // CHECK-NEXT: %[[H1:.*]] = ft.health %[[BLOCK]], %[[RNG]] into %[[H0]] {phase = "optimizer"}
+  // CHECK-NEXT: %[[H1:.*]] = ft.found_inf %[[BLOCK]], %[[RNG]] into %[[H0]] {phase = "optimizer"}
   %block = ft.pack %gw at [@w] {layer = "block", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@block, f32>
-  // CHECK-NEXT: %[[H2:.*]] = ft.health %{{.*}}, %[[RNG]] into %[[H1]] {phase = "optimizer"} : (tensor<f32>,
+  // CHECK-NEXT: %[[H2:.*]] = ft.found_inf %{{.*}}, %[[RNG]] into %[[H1]] {phase = "optimizer"} : (tensor<f32>,
   // CHECK-NEXT: %[[S0:.*]] = ft.sum_squares %[[HEAD]] {
   // CHECK-NEXT: %[[S1:.*]] = ft.sum_squares %[[BLOCK]] into %[[S0]]
   // CHECK-NEXT: %[[NORM:.*]], %[[C:.*]] = ft.clip_coefficient %[[S1]] loss %{{.*}} scaler %[[SCALER]]

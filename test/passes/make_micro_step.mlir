@@ -9,7 +9,7 @@
 // ABSENT: error: no @train_step; run ft-autodiff first
 
 // ONE-NOT: @train_micro
-// ONE-NOT: ft.drain
+// ONE-NOT: ft.accumulated
 
 // CHECK: module attributes {ft.micro_steps = 4 : i64}
 ft.unit @block {elements = 1024 : i64}
@@ -31,10 +31,10 @@ ft.parameter @h : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "head", offset
 // CHECK-SAME:    -> tensor<f32> {
 // CHECK:         %[[LOSS:.*]] = ft.fill 1.0
 // CHECK:         %[[HEAD:.*]] = ft.pack {{.*}} at [@h]
-// CHECK-NEXT:    ft.drain %[[HEAD]] from "head" {layer = "head", phase = "backward"} : !ft.flat<@head, f32>
+// CHECK-NEXT:    ft.accumulated %[[HEAD]] from "head" {layer = "head", phase = "backward"} : !ft.flat<@head, f32>
 // CHECK:         %[[BLOCK:.*]] = ft.pack {{.*}} at [@w]
-// CHECK-NEXT:    ft.drain %[[BLOCK]] from "block" {layer = "block", phase = "backward"} : !ft.flat<@block, f32>
-// CHECK-NEXT:    %[[SUM:.*]] = ft.drain %[[LOSS]] from "loss" {phase = "backward"} : tensor<f32>
+// CHECK-NEXT:    ft.accumulated %[[BLOCK]] from "block" {layer = "block", phase = "backward"} : !ft.flat<@block, f32>
+// CHECK-NEXT:    %[[SUM:.*]] = ft.accumulated %[[LOSS]] from "loss" {phase = "backward"} : tensor<f32>
 // CHECK-NEXT:    %[[MEAN:.*]] = ft.scale %[[SUM]], 0.25 {phase = "backward"} : tensor<f32>
 // CHECK-NEXT:    return %[[MEAN]] : tensor<f32>
 func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> tensor<f32> {

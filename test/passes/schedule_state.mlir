@@ -200,13 +200,13 @@ module {
     // CHECK: "scale" on compute ins(%[[BACK]] : tensor<8xf32>) outs(%h.gradients : tensor<8xf32>)
     %d = ft.scale %back, 2.0 : tensor<8xf32>
     %g = ft.pack %d at [@w] : (tensor<8xf32>) -> !ft.flat<@h, f32>
-    // CHECK: "drain" on compute ins(%h.gradients : whole f32) outs(%h.gradients : whole f32, %h.accumulated : whole f32)
-    %sum = ft.drain %g from "h" : !ft.flat<@h, f32>
+    // CHECK: "accumulated" on compute ins(%h.gradients : whole f32) outs(%h.gradients : whole f32, %h.accumulated : whole f32)
+    %sum = ft.accumulated %g from "h" : !ft.flat<@h, f32>
     // CHECK: ftx.start all_reduce {{.*}} @h from (%h.gradients : whole f32) to ()
     %r = ft.all_reduce %sum {axis = "replica", mean = "replica"} : !ft.flat<@h, f32>
     %l = ft.fill 2.0 : tensor<f32>
-    // CHECK: "drain" on compute ins(%[[L:.*]] : tensor<f32>) outs(%[[L]] : tensor<f32>, %loss.accumulated : tensor<f32>)
-    %loss = ft.drain %l from "loss" : tensor<f32>
+    // CHECK: "accumulated" on compute ins(%[[L:.*]] : tensor<f32>) outs(%[[L]] : tensor<f32>, %loss.accumulated : tensor<f32>)
+    %loss = ft.accumulated %l from "loss" : tensor<f32>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>

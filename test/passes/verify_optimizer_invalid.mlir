@@ -13,8 +13,8 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -43,8 +43,8 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -75,8 +75,8 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -106,8 +106,8 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %g = ft.fill 1.0 : tensor<4xf32>
   // expected-error @below {{no ft.update takes this flat gradient}}
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -129,8 +129,8 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -160,8 +160,8 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -191,8 +191,8 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %zero = ft.all_reduce %s : tensor<21xi64>
   // expected-error @below {{takes a sum that is no chain of ft.sum_squares}}
@@ -223,15 +223,15 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  // expected-error @below {{must return the loss, the gradient norm and the health of the ranks}}
+  // expected-error @below {{must return the loss, the gradient norm and the ranks with something that is not finite}}
   return %loss, %loss, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -255,8 +255,8 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %norm2, %c2 = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
@@ -292,7 +292,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  // expected-error @below {{must return the loss, the gradient norm and the health of the ranks}}
+  // expected-error @below {{must return the loss, the gradient norm and the ranks with something that is not finite}}
   return %loss, %norm : tensor<f32>, tensor<f32>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -314,9 +314,9 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
-  // expected-error @below {{no ft.health looks at this flat gradient}}
+  // expected-error @below {{no ft.found_inf looks at this flat gradient}}
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %bitmap = ft.health %loss, %rng : (tensor<f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng : (tensor<f32>, tensor<3xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -345,14 +345,14 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %bitmap = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  // expected-error @below {{no ft.health looks at the loss}}
+  // expected-error @below {{no ft.found_inf looks at the loss}}
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -375,8 +375,8 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.health %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.health %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>

@@ -129,7 +129,7 @@ absl::StatusOr<bool> Checkpoints::Resume() {
   if (resumed.reader == nullptr) return false;
   const proto::Manifest& manifest = resumed.reader->manifest();
   position_ = PositionOf(manifest);
-  health_ = HealthOf(manifest);
+  stability_ = StabilityOf(manifest);
   same_setup_ = IsSameSetup(manifest, flags_, job_, device_);
   // A run that has no step left writes the checkpoint anew, with all that is known of its step.
   if (manifest.has_eval_loss()) eval_loss_ = manifest.eval_loss();
@@ -205,7 +205,7 @@ absl::StatusOr<bool> Checkpoints::AtBoundary(const TrainingLoop& loop, std::opti
 
 absl::Status Checkpoints::Save(const TrainingLoop& loop) {
   proto::Manifest manifest = description_;
-  SetProgress(loop.position(), loop.health(), manifest);
+  SetProgress(loop.position(), loop.stability(), manifest);
   if (eval_loss_.has_value()) manifest.set_eval_loss(*eval_loss_);
   saved_step_ = loop.position().steps;
   last_save_ = absl::Now();

@@ -56,7 +56,7 @@ class Checkpoints {
   // of all.
   absl::StatusOr<bool> Begin();
   const TrainingPosition& position() const { return position_; }
-  const TrainingHealth& health() const { return health_; }
+  const TrainingStability& stability() const { return stability_; }
   // Whether plan, ranks and machine are those that the run had until it was resumed.
   bool is_same_setup() const { return same_setup_; }
 
@@ -100,7 +100,7 @@ class Checkpoints {
   AgreeFunction agree_;
   uint64_t ends_ = 0;  // calls of EndTogether
   TrainingPosition position_;
-  TrainingHealth health_;
+  TrainingStability stability_;
   bool same_setup_ = false;
   std::optional<BranchPoint> from_;
   Departure departure_;  // of rank 0

@@ -171,16 +171,17 @@ proto::Manifest DescribeRun(const Flags& flags, const Job& job, const RankDevice
   return manifest;
 }
 
-void SetProgress(const TrainingPosition& position, const TrainingHealth& health, proto::Manifest& manifest) {
+void SetProgress(const TrainingPosition& position, const TrainingStability& stability,
+                 proto::Manifest& manifest) {
   proto::Manifest::Position& to = *manifest.mutable_position();
   to.set_steps(static_cast<uint64_t>(position.steps));
   to.set_applied(static_cast<uint64_t>(position.applied));
   to.set_micro_steps(static_cast<uint64_t>(position.micro_steps));
   to.set_sequences(static_cast<uint64_t>(position.sequences));
   proto::Manifest::Health& of = *manifest.mutable_health();
-  of.set_bad_in_a_row(static_cast<uint64_t>(health.bad_in_a_row));
-  of.set_overflows_in_a_row(static_cast<uint64_t>(health.overflows_in_a_row));
-  of.mutable_scaler()->Assign(health.scaler.begin(), health.scaler.end());
+  of.set_bad_in_a_row(static_cast<uint64_t>(stability.bad_in_a_row));
+  of.set_overflows_in_a_row(static_cast<uint64_t>(stability.overflows_in_a_row));
+  of.mutable_scaler()->Assign(stability.scaler.begin(), stability.scaler.end());
 }
 
 TrainingPosition PositionOf(const proto::Manifest& manifest) {
@@ -191,7 +192,7 @@ TrainingPosition PositionOf(const proto::Manifest& manifest) {
           .sequences = static_cast<int64_t>(from.sequences())};
 }
 
-TrainingHealth HealthOf(const proto::Manifest& manifest) {
+TrainingStability StabilityOf(const proto::Manifest& manifest) {
   const proto::Manifest::Health& from = manifest.health();
   return {.bad_in_a_row = static_cast<int64_t>(from.bad_in_a_row()),
           .overflows_in_a_row = static_cast<int64_t>(from.overflows_in_a_row()),

@@ -17,9 +17,10 @@ namespace ft {
 // All but position, health, layout and files.
 proto::Manifest DescribeRun(const Flags& flags, const Job& job, const RankDevice& device);
 
-void SetProgress(const TrainingPosition& position, const TrainingHealth& health, proto::Manifest& manifest);
+void SetProgress(const TrainingPosition& position, const TrainingStability& stability,
+                 proto::Manifest& manifest);
 TrainingPosition PositionOf(const proto::Manifest& manifest);
-TrainingHealth HealthOf(const proto::Manifest& manifest);
+TrainingStability StabilityOf(const proto::Manifest& manifest);
 
 // Whether the checkpoint was written by ranks as those of this job, with the same plan on the same machine:
 // what it takes, and what its bits depend on, is as it was.

@@ -253,7 +253,7 @@ class Run {
 
   absl::Status Initialize() {
     report_.activity().Enter(Activity::kLoading);
-    if (resumed_) return loop_->Resume(checkpoints_->position(), checkpoints_->health());
+    if (resumed_) return loop_->Resume(checkpoints_->position(), checkpoints_->stability());
     if (job_.init == nullptr) return loop_->Initialize();
     FT_RETURN_IF_ERROR(LoadWeights(job_.plan(), *executor_, *job_.init));
     loop_->InitializeWithoutParameters();

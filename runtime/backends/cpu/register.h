@@ -16,7 +16,7 @@ void RegisterCrossEntropy(KernelRegistry& registry, Isa isa);
 void RegisterDot(KernelRegistry& registry, Isa isa);
 void RegisterEmbedding(KernelRegistry& registry, Isa isa);
 void RegisterFill(KernelRegistry& registry, Isa isa);
-void RegisterHealth(KernelRegistry& registry, Isa isa);
+void RegisterFoundInf(KernelRegistry& registry, Isa isa);
 void RegisterIndex(KernelRegistry& registry, Isa isa);
 void RegisterInitialize(KernelRegistry& registry, Isa isa);
 void RegisterLinearCrossEntropy(KernelRegistry& registry, Isa isa);

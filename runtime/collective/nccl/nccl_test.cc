@@ -156,7 +156,7 @@ TEST_P(CaptureTest, WhatIsCapturedRunsOnlyWhenReplayedAndEachTimeOnNewData) {
       for (size_t i = 0; i < data.size(); ++i) data[i] = Small(rank.comm().rank() + step, i);
       for (size_t i = 0; i < slice.size(); ++i) slice[i] = Small(rank.comm().rank() - step, i);
       rank.stream.Replay();
-      ASSERT_EQ(rank.stream.Drain(), 0);
+      ASSERT_EQ(rank.stream.Finish(), 0);
       for (size_t i = 0; i < data.size(); ++i) {
         const float sum = Small(step, i) + Small(1 + step, i) + Small(2 + step, i);
         ASSERT_EQ(data[i], sum * 0.25f) << "step " << step << " at " << i;
@@ -204,7 +204,7 @@ TEST(SingleRankTest, CopiesAndScalesOnItsStream) {
   ASSERT_TRUE(rank.comm().AllReduce(a.data(), 3, DType::kF32, 1.0f, {"all", 3}).ok());
   a = {4, 5, 6};
   rank.stream.Replay();
-  ASSERT_EQ(rank.stream.Drain(), 0);
+  ASSERT_EQ(rank.stream.Finish(), 0);
   EXPECT_EQ(b, (std::vector<float>{4, 5, 6}));
   EXPECT_EQ(c, (std::vector<float>{2, 2.5f, 3}));
   EXPECT_EQ(gpus.nccl().communicators(), 0) << "NCCL is not asked";

@@ -101,11 +101,11 @@ TEST(TroubleOnAStreamTest, TheCommunicatorThatHangsIsTheOneThatTells) {
     };
     reduce(0);
     reduce(1);
-    ASSERT_EQ(rank.stream.Drain(), 0);
+    ASSERT_EQ(rank.stream.Finish(), 0);
     if (me != 3) {
       reduce(0);
       reduce(1);
-      rank.stream.Drain();
+      rank.stream.Finish();
     }
     absl::SleepFor(absl::Seconds(2));
     const absl::Status shard = failures[0].status(), replica = failures[1].status();
@@ -207,10 +207,10 @@ TEST(AbortTest, CommunicatorsOfAStreamDoNotWaitForEachOther) {
     options.timeout = absl::Seconds(1);
     SupervisedRank rank(CreateCommunicators(rendezvous, 2, options).value());
     for (const size_t i : {0, 1}) rank.Reduce(i);
-    EXPECT_EQ(rank.stream().Drain(), 0);
+    EXPECT_EQ(rank.stream().Finish(), 0);
     if (rendezvous.rank() == 0) {
       for (const size_t i : {0, 1, 0}) rank.Reduce(i);
-      EXPECT_EQ(rank.stream().Drain(), 0);
+      EXPECT_EQ(rank.stream().Finish(), 0);
     } else {
       absl::SleepFor(absl::Seconds(2));
     }
@@ -229,12 +229,12 @@ TEST_P(RecordingThatHangsTest, EndsAndHoldsUpNobody) {
     options.timeout = absl::Seconds(1);
     SupervisedRank rank(CreateCommunicators(rendezvous, 1, options).value());
     rank.Reduce(0);
-    EXPECT_EQ(rank.stream().Drain(), 0);
+    EXPECT_EQ(rank.stream().Finish(), 0);
     rank.stream().Capture();
     rank.Reduce(0);
     if (rendezvous.rank() == 0) {
       rank.stream().Replay();
-      EXPECT_EQ(rank.stream().Drain(), 0);
+      EXPECT_EQ(rank.stream().Finish(), 0);
       EXPECT_LT(rank.End(forget), forget ? absl::Seconds(1) : absl::Seconds(10));
     } else {
       absl::SleepFor(absl::Seconds(2));

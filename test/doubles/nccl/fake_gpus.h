@@ -62,7 +62,7 @@ class WaitingCommunicator final : public Communicator {
                       [this](const absl::Status& status) { failure_.Set(status).IgnoreError(); });
   }
   ~WaitingCommunicator() override {
-    stream_.Drain();
+    stream_.Finish();
     inner_->Detach();
   }
 
@@ -97,7 +97,7 @@ class WaitingCommunicator final : public Communicator {
     marks_.Begin(stream_, &info_);
     absl::Status status = enqueue();
     marks_.End(stream_);
-    const int error = stream_.Drain();
+    const int error = stream_.Finish();
     if (status.ok() && error != 0) status = absl::InternalError("a kernel failed");
     return status.ok() ? failure_.status() : status;
   }

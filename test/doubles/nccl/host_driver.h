@@ -64,7 +64,7 @@ class HostStream final : public CUstream_st {
   }
 
   // Waits until all is done; the first error of the work so far.
-  int Drain() {
+  int Finish() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return queue_.empty() && !busy_; });
     return error_;
@@ -137,7 +137,7 @@ class HostDriver final : public cuda::Driver {
     return absl::OkStatus();
   }
   absl::Status Synchronize(cuda::StreamHandle stream) override {
-    return LaunchStatus(static_cast<HostStream*>(stream)->Drain(), "a stream");
+    return LaunchStatus(static_cast<HostStream*>(stream)->Finish(), "a stream");
   }
 
   absl::StatusOr<cuda::EventHandle> CreateEvent(bool) override { return No(); }

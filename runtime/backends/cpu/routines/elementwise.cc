@@ -57,7 +57,7 @@ void Accumulate(const AccumulateArgs& args, int64_t begin, int64_t end) {
 }
 
 template <typename T>
-void Drain(const AccumulateArgs& args, int64_t begin, int64_t end) {
+void Accumulated(const AccumulateArgs& args, int64_t begin, int64_t end) {
   const T* x = static_cast<const T*>(args.x);
   T* state = static_cast<T*>(args.state);
   T* y = static_cast<T*>(args.y);
@@ -74,6 +74,6 @@ extern const ElementwiseRoutines kElementwise;
 const ElementwiseRoutines kElementwise = {
     {Rope<float>, Rope<BFloat16>, Rope<Float16>},
     {Accumulate<float>, Accumulate<BFloat16>, AccumulatePieces<Accumulate<float>, false>},
-    {Drain<float>, Drain<BFloat16>, AccumulatePieces<Drain<float>, true>}};
+    {Accumulated<float>, Accumulated<BFloat16>, AccumulatePieces<Accumulated<float>, true>}};
 
 }  // namespace ft::cpu::FT_ISA

@@ -24,7 +24,7 @@ struct RopeArgs {
 struct AccumulateArgs {
   const void* x;
   void* state;
-  void* y;  // drain only
+  void* y;  // accumulated only
 };
 
 // One function for each type, at FloatIndex(dtype).
@@ -32,7 +32,7 @@ struct ElementwiseRoutines {
   // Rows (positions of all sequences) begin ... end - 1.
   void (*rope[kFloatTypes])(const RopeArgs&, int64_t begin, int64_t end);
   void (*accumulate[kFloatTypes])(const AccumulateArgs&, int64_t begin, int64_t end);
-  void (*drain[kFloatTypes])(const AccumulateArgs&, int64_t begin, int64_t end);
+  void (*accumulated[kFloatTypes])(const AccumulateArgs&, int64_t begin, int64_t end);
 };
 
 FT_DECLARE_FOR_EVERY_ISA(ElementwiseRoutines, kElementwise)

@@ -33,14 +33,14 @@ FT_INLINE int64_t PieceLength(int64_t begin, int64_t end) {
   return end - begin < kPiece ? end - begin : kPiece;
 }
 
-template <void (*kLoop)(const AccumulateArgs&, int64_t, int64_t), bool kDrains>
+template <void (*kLoop)(const AccumulateArgs&, int64_t, int64_t), bool kGivesSum>
 void AccumulatePieces(const AccumulateArgs& args, int64_t begin, int64_t end) {
   Piece x, state, y = {};
   for (int64_t i = begin, n; i < end; i += n) {
     n = PieceLength(i, end);
     kLoop({x.Read(args.x, i, n), state.Read(args.state, i, n), y.data()}, 0, n);
     state.Write(args.state, i, n);
-    if constexpr (kDrains) y.Write(args.y, i, n);
+    if constexpr (kGivesSum) y.Write(args.y, i, n);
   }
 }
 

@@ -1,4 +1,4 @@
-// accumulate, drain; loss_scale, update_scaler.
+// accumulate, accumulated; loss_scale, update_scaler.
 #include "runtime/backends/cuda/register.h"
 #include "runtime/backends/cuda/routines/accumulate.h"
 #include "runtime/backends/cuda/routines/loss_scaling.h"
@@ -15,14 +15,14 @@ KernelOr MakeAccumulate(const KernelContext& context) {
   return MakeKernel([args](StreamHandle stream) { return Accumulate(args, stream); });
 }
 
-KernelOr MakeDrain(const KernelContext& context) {
+KernelOr MakeAccumulated(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 1, 2));
   const Tensor &x = context.in(0), &y = context.out(0), &state = context.out(1);
   FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
   FT_RETURN_IF_ERROR(CheckSize(y, "result", x.elements(), x.dtype));
   FT_RETURN_IF_ERROR(CheckSize(state, "state", x.elements(), x.dtype));
   const AccumulateArgs args = {x.data, state.data, y.data, x.dtype, x.elements()};
-  return MakeKernel([args](StreamHandle stream) { return Drain(args, stream); });
+  return MakeKernel([args](StreamHandle stream) { return Accumulated(args, stream); });
 }
 
 constexpr int64_t kScalerElements = 3;
@@ -62,7 +62,7 @@ KernelOr MakeUpdateScaler(const KernelContext& context) {
 
 void RegisterSteps(KernelTable& table) {
   table.Add("accumulate", MakeAccumulate);
-  table.Add("drain", MakeDrain);
+  table.Add("accumulated", MakeAccumulated);
   table.Add("loss_scale", MakeLossScale);
   table.Add("update_scaler", MakeUpdateScaler);
 }

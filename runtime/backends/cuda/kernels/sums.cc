@@ -1,4 +1,4 @@
-// sum_squares, clip_coefficient and health.
+// sum_squares, clip_coefficient and found_inf.
 #include "runtime/backends/cuda/routines/sums.h"
 
 #include "fmt/format.h"
@@ -40,26 +40,26 @@ KernelOr MakeClipCoefficient(const KernelContext& context) {
   return MakeKernel([args](StreamHandle stream) { return ClipCoefficient(args, stream); });
 }
 
-KernelOr MakeHealth(const KernelContext& context) {
+KernelOr MakeFoundInf(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
   const Tensor &x = context.in(0), &rng = context.in(1), &acc = context.in(2), &bitmap = context.out(0);
   FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
   FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
-  if (acc.present()) FT_RETURN_IF_ERROR(CheckSize(acc, "acc", kHealthWords, DType::kI64));
+  if (acc.present()) FT_RETURN_IF_ERROR(CheckSize(acc, "acc", kFoundInfWords, DType::kI64));
   FT_RETURN_IF_ERROR(CheckAccumulator(acc, bitmap));
-  FT_RETURN_IF_ERROR(CheckSize(bitmap, "bitmap", kHealthWords, DType::kI64));
+  FT_RETURN_IF_ERROR(CheckSize(bitmap, "bitmap", kFoundInfWords, DType::kI64));
   // In a world of one there is nobody else whose gradient it could be: the norm tells all.
   const bool alone = context.world_size == 1 && x.elements() > 1;
-  const HealthArgs args = {alone ? nullptr : x.data, x.dtype,        x.elements(),
-                           rng.as<int64_t>(),        !acc.present(), bitmap.as<int64_t>()};
-  return MakeKernel([args](StreamHandle stream) { return Health(args, stream); });
+  const FoundInfArgs args = {alone ? nullptr : x.data, x.dtype,        x.elements(),
+                             rng.as<int64_t>(),        !acc.present(), bitmap.as<int64_t>()};
+  return MakeKernel([args](StreamHandle stream) { return FoundInf(args, stream); });
 }
 
 }  // namespace
 
 void RegisterSums(KernelTable& table) {
   table.Add("clip_coefficient", MakeClipCoefficient);
-  table.Add("health", MakeHealth);
+  table.Add("found_inf", MakeFoundInf);
   table.Add("sum_squares", MakeSumSquares);
 }
 

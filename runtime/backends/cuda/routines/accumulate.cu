@@ -12,7 +12,7 @@ struct AccumulateOp {
   }
 };
 
-struct DrainOp {
+struct AccumulatedOp {
   static constexpr int kInputs = 2, kOutputs = 2;
   __device__ __forceinline__ void operator()(const float (&in)[2], float (&out)[2]) const {
     out[0] = in[0] + in[1];
@@ -31,14 +31,14 @@ int Accumulate(const AccumulateArgs& args, StreamHandle stream) {
   });
 }
 
-int Drain(const AccumulateArgs& args, StreamHandle stream) {
+int Accumulated(const AccumulateArgs& args, StreamHandle stream) {
   return WithFloatType(args.dtype, [&]<typename T>() {
     T* state = static_cast<T*>(args.state);
-    return LaunchMap(MapArgs<DrainOp, T, T>{{state, static_cast<const T*>(args.x)},
-                                            {static_cast<T*>(args.result), state},
-                                            args.elements,
-                                            0,
-                                            {}},
+    return LaunchMap(MapArgs<AccumulatedOp, T, T>{{state, static_cast<const T*>(args.x)},
+                                                  {static_cast<T*>(args.result), state},
+                                                  args.elements,
+                                                  0,
+                                                  {}},
                      stream);
   });
 }

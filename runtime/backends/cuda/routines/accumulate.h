@@ -11,7 +11,7 @@ namespace ft::cuda {
 struct AccumulateArgs {
   const void* x;
   void* state;
-  void* result;  // drain only; may be x
+  void* result;  // accumulated only; may be x
   DType dtype;   // of all of them
   int64_t elements;
 };
@@ -20,6 +20,6 @@ struct AccumulateArgs {
 int Accumulate(const AccumulateArgs& args, StreamHandle stream);
 
 // result = state + x; state = 0.
-int Drain(const AccumulateArgs& args, StreamHandle stream);
+int Accumulated(const AccumulateArgs& args, StreamHandle stream);
 
 }  // namespace ft::cuda

@@ -93,7 +93,7 @@ constexpr int kFinitePacks = 8;  // read by a thread
 __global__ void ClearBitmap(int64_t* bitmap) { bitmap[threadIdx.x] = 0; }
 
 template <typename T, int kWidth>
-__global__ __launch_bounds__(kSumThreads) void MarkNotFinite(HealthArgs args) {
+__global__ __launch_bounds__(kSumThreads) void MarkNotFinite(FoundInfArgs args) {
   const T* x = static_cast<const T*>(args.x);
   const int64_t packs = args.elements / kWidth;
   const int64_t first = static_cast<int64_t>(blockIdx.x) * kSumThreads * kFinitePacks + threadIdx.x;
@@ -116,11 +116,12 @@ __global__ __launch_bounds__(kSumThreads) void MarkNotFinite(HealthArgs args) {
   }
   if (__syncthreads_or(largest >= 0x7F800000u) == 0 || threadIdx.x != 0) return;
   const uint64_t rank = static_cast<uint64_t>(args.rng[2]);
-  atomicOr(reinterpret_cast<unsigned long long*>(args.bitmap) + rank / 64 % kHealthWords, 1ull << rank % 64);
+  atomicOr(reinterpret_cast<unsigned long long*>(args.bitmap) + rank / 64 % kFoundInfWords,
+           1ull << rank % 64);
 }
 
 template <typename T, int kWidth>
-int LaunchMarkNotFinite(const HealthArgs& args, StreamHandle stream) {
+int LaunchMarkNotFinite(const FoundInfArgs& args, StreamHandle stream) {
   constexpr int64_t kPerBlock = int64_t{kSumThreads} * kFinitePacks * kWidth;
   LaunchShape shape;
   shape.grid_x = static_cast<unsigned>((args.elements + kPerBlock - 1) / kPerBlock);
@@ -155,10 +156,10 @@ int ClipCoefficient(const ClipCoefficientArgs& args, StreamHandle stream) {
   return Launch(&ClipOne, LaunchShape{}, stream, args);
 }
 
-int Health(const HealthArgs& args, StreamHandle stream) {
+int FoundInf(const FoundInfArgs& args, StreamHandle stream) {
   if (args.clear) {
     LaunchShape words;
-    words.block_x = kHealthWords;
+    words.block_x = kFoundInfWords;
     if (const int error = Launch(&ClearBitmap, words, stream, args.bitmap); error != 0) return error;
   }
   if (args.x == nullptr || args.elements == 0) return 0;

@@ -30,15 +30,15 @@ struct ClipCoefficientArgs {
 
 int ClipCoefficient(const ClipCoefficientArgs& args, StreamHandle stream);
 
-struct HealthArgs {
+struct FoundInfArgs {
   const void* x;  // null: not looked at
   DType dtype;
   int64_t elements;
   const int64_t* rng;  // {seed, micro-step, rank}
   bool clear;          // the bitmap begins as zero
-  int64_t* bitmap;     // kHealthWords
+  int64_t* bitmap;     // kFoundInfWords
 };
 
-int Health(const HealthArgs& args, StreamHandle stream);
+int FoundInf(const FoundInfArgs& args, StreamHandle stream);
 
 }  // namespace ft::cuda

@@ -1,4 +1,4 @@
-// health and loss_count: what the executor is told of a step beyond its loss.
+// found_inf and loss_count: what the executor is told of a step beyond its loss.
 #include <algorithm>
 #include <atomic>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kBitmapWords = 64;
 
-KernelOr MakeHealth(const KernelContext& context) {
+KernelOr MakeFoundInf(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 3, 1));
   const Tensor &x = context.in(0), &rng = context.in(1), &acc = context.in(2), &bitmap = context.out(0);
   FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
@@ -55,8 +55,8 @@ KernelOr MakeLossCount(const KernelContext& context) {
 
 }  // namespace
 
-void RegisterHealth(KernelRegistry& registry, Isa isa) {
-  Add<MakeHealth>(registry, "health", isa);
+void RegisterFoundInf(KernelRegistry& registry, Isa isa) {
+  Add<MakeFoundInf>(registry, "found_inf", isa);
   Add<MakeLossCount>(registry, "loss_count", isa);
 }
 
