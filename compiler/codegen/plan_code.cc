@@ -64,11 +64,13 @@ absl::StatusOr<std::vector<Target>> targetsOf(const std::vector<std::string> &wa
   if (wanted == std::vector<std::string>{"none"})
     return std::vector<Target>();
   std::vector<Target> targets = allTargets();
+  if (wanted == std::vector<std::string>{"all"})
+    return targets;
   for (const std::string &pattern : wanted)
     if (llvm::none_of(targets, [&](const Target &target) { return MatchesGlob(pattern, target.name); }))
-      return absl::InvalidArgumentError(absl::StrCat(
-          "code: '", pattern,
-          "' matches no machine that code is made for: x86-64-v2, x86-64-v3, x86-64-v4, ptx, or none"));
+      return absl::InvalidArgumentError(absl::StrCat("code: '", pattern,
+                                                     "' matches no machine that code is made for: x86-64-v2, "
+                                                     "x86-64-v3, x86-64-v4, ptx; or all, or none"));
   llvm::erase_if(targets, [&](const Target &target) {
     return llvm::none_of(wanted,
                          [&](const std::string &pattern) { return MatchesGlob(pattern, target.name); });

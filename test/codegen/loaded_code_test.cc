@@ -57,7 +57,7 @@ class LoadedCodeTest : public CodeTest {
     FailureOr<ClusterBody> facts = clusterBodyOf(body);
     if (failed(facts)) return nullptr;
     *plan.add_clusters() = ToProto(*facts);
-    EXPECT_TRUE(makeCode(plan, {"*"}).ok());
+    EXPECT_TRUE(makeCode(plan, {"all"}).ok());
     EXPECT_TRUE(compareCode(plan).ok());
     auto clusters = ClustersOf(plan);
     EXPECT_TRUE(clusters.ok()) << clusters.status();

@@ -151,7 +151,7 @@ class UpdateTest : public CodeTest {
     FailureOr<ClusterBody> facts = clusterBodyOf(body_);
     ASSERT_TRUE(succeeded(facts));
     *plan.add_clusters() = ToProto(*facts);
-    ASSERT_TRUE(makeCode(plan, {"*"}).ok());
+    ASSERT_TRUE(makeCode(plan, {"all"}).ok());
     coded_ = ClustersOf(plan)->front();
     plain_ = std::make_shared<Cluster>(Cluster{coded_->body, {}, nullptr});
     entries_ = {{"segments", std::vector<int64_t>(update.getSegments())}};

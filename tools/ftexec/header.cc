@@ -32,17 +32,16 @@ std::string LeftOutText(const Job& job) {
                      left, all, ExampleWord(job.plan()));
 }
 
-// Of a plan that has no code for this device.
+// Of a plan that has code, but none for this device. One that has none was asked to have none.
 std::string WalkedText(const proto::Plan& plan, std::string_view target) {
   std::set<std::string> has;
   for (const proto::Cluster& cluster : plan.clusters())
     for (const proto::Cluster::Code& code : cluster.codes()) has.insert(code.target());
-  if (plan.clusters().empty() || has.contains(std::string(target))) return "";
+  if (has.empty() || has.contains(std::string(target))) return "";
   const std::string walked = "what lies between products is computed op by op, slowly";
   if (target.empty()) return "no code is made for this kind of machine: " + walked;
-  return fmt::format("the plan has no code for {} ({}): {}; compile with --code={}", target,
-                     has.empty() ? "it has none" : fmt::format("it has {}", fmt::join(has, ", ")), walked,
-                     target);
+  return fmt::format("the plan has no code for {} (it has {}): {}; compile with --code={}", target,
+                     fmt::join(has, ", "), walked, target);
 }
 
 double Mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
