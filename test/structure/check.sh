@@ -21,6 +21,7 @@ RULES=(
   "gloo-in-its-folder;.;^runtime/collective/gloo/;[<\"]gloo/;include;Gloo's headers belong in runtime/collective/gloo"
   "libraries-never-exit;^(runtime|compiler|dialects|models)/;(_test\\.cc|/testing/.*):;(^|[^A-Za-z0-9_.>])(_exit|_Exit|exit|quick_exit|abort|terminate) *\\(;code;errors are values; a library never ends the process"
   "includes-from-the-root;.;-;\"\\.\\.?/;include;includes are relative to the root of the project"
+  "words-of-the-field;.;-;(^|[^A-Za-z])([Dd]rain|[Mm]enus?([^A-Za-z]|\$)|playLayer|k?Home([^A-Za-z]|\$));code;accumulated, policies, schedule, placement: the field has words for these"
   "no-catch-all-file;(^|/)(utils?|misc|helpers?|common)\\.(h|cc|cu):;-;.;code;a file is named after its one reason to exist"
 )
 
@@ -71,9 +72,13 @@ report phases-apart "compiler phases do not include each other; compiler/pipelin
     if (index($1, "compiler/pipeline/") != 1 && index($1, included) != 1 && included != "compiler/codegen/") print
   }' <<<"$includes")"
 
+# A file has one reason to exist.
+report one-reason "a file of the product has at most 400 lines" \
+  "$(printf '%s\n' "${files[@]}" | grep -vE '_test\.cc$|/testing/' | xargs -r wc -l | awk '$2 != "total" && $1 > 400 { print $2 ": " $1 " lines" }')"
+
 # Every header is guarded the same way.
 report pragma-once "a header starts with #pragma once" \
   "$(printf '%s\n' "${files[@]}" | grep -E '\.(h|cuh)$' | xargs -r grep -L '^#pragma once' || true)"
 
-(( status == 0 )) && echo "structure: ${#files[@]} files keep $(( ${#RULES[@]} + 2 )) rules"
+(( status == 0 )) && echo "structure: ${#files[@]} files keep $(( ${#RULES[@]} + 3 )) rules"
 exit $status

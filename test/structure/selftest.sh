@@ -30,6 +30,9 @@ PLANTED=(
   'includes-from-the-root;runtime/data/a.cc;#include "../base/dtype.h"'
   'no-catch-all-file;runtime/data/utils.cc;int x;'
   'phases-apart;compiler/shard/a.cc;#include "compiler/memory/arena.h"'
+  'words-of-the-field;runtime/data/a.cc;int Drain();'
+  'words-of-the-field;compiler/remat/a.cc;  playLayer(layer);'
+  "one-reason;runtime/data/a.cc;$(printf 'int x;\n%.0s' {1..401})"
   'pragma-once;runtime/data/a.h;int y;'
 )
 ALLOWED=(
@@ -48,6 +51,7 @@ ALLOWED=(
   'runtime/data/a.cc;  // a library must not call exit(1) or abort()'
   'runtime/data/a.cc;  Log("exit(1)"); group->abort(); ncclCommAbort(c); at_exit(f); /* abort() */'
   'runtime/plan/testing/tiny.cc;  std::abort();'
+  'runtime/backends/cuda/libraries/a.cc;  variables.home = Variable("HOME");'
   'runtime/data/a_test.cc;  ASSERT_EXIT(exit(3), testing::ExitedWithCode(3), "");'
 )
 
@@ -63,7 +67,7 @@ fresh() {  # a tree with one innocent file
 plant() { mkdir -p "$work/tree/$(dirname "$1")"; printf '%s\n' "$2" >>"$work/tree/$1"; }
 
 for row in "${PLANTED[@]}"; do
-  IFS=';' read -r rule path line <<<"$row"
+  IFS=';' read -r -d '' rule path line <<<"$row" || true  # of several lines
   fresh
   plant "$path" "$line"
   if out=$("$here/check.sh" "$work/tree" 2>&1); then
@@ -78,7 +82,7 @@ for row in "${ALLOWED[@]}"; do
   plant "$path" "$line"
   out=$("$here/check.sh" "$work/tree" 2>&1) || fail "fired on '$line' in $path: $out"
 done
-for rule in $(sed -n '/^RULES=(/,/^)/s/^  "\([a-z-]*\);.*/\1/p' "$here/check.sh") phases-apart pragma-once; do
+for rule in $(sed -n '/^RULES=(/,/^)/s/^  "\([a-z-]*\);.*/\1/p' "$here/check.sh") phases-apart one-reason pragma-once; do
   # Not by a pipe: grep -q leaves as soon as it knows, and printf may not be done.
   grep -q "^$rule;" <<<"$(printf '%s\n' "${PLANTED[@]}")" || fail "rule $rule has no planted violation"
 done
