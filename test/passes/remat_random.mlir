@@ -5,28 +5,31 @@
 // CHECK-LABEL: func.func @train_step
 // CHECK: %[[RNG:.*]] = ft.input "rng"
 // CHECK: %[[X:.*]] = ft.scale {{.*}}remat = "keep"
-// CHECK: %[[L:.*]] = ft.silu %[[X]] {{.*}}remat = "recompute"
-// CHECK: ft.sample_bits %[[L]], %[[RNG]] stream 7 {{.*}}remat = "recompute"
+// CHECK: ft.silu %[[X]] {{.*}}remat = "recompute"
+// CHECK: ft.random_bits %[[RNG]] stream 7 {{.*}}remat = "recompute"
 // CHECK: ft.cross_entropy_grad
 // CHECK-NOT: ft.input
-// CHECK: %[[M:.*]] = ft.silu %[[X]] {{.*}}phase = "recompute"}
-// CHECK-NEXT: %[[J:.*]] = ft.sample_bits %[[M]], %[[RNG]] stream 7 {layer = "a", phase = "recompute"}
+// CHECK: %[[B:.*]] = ft.random_bits %[[RNG]] stream 7 {layer = "a", phase = "recompute"}
+// CHECK-NEXT: %[[J:.*]] = ft.remainder %[[B]], 8.0 {layer = "a", phase = "recompute"}
 // CHECK: ft.embedding_grad %[[J]]
+// CHECK: ft.silu %[[X]] {{.*}}phase = "recompute"}
 
 // The second run: eliminating common subexpressions does not undo it, because phases tell clones from originals.
 ft.parameter @w : tensor<8x4xf32> = #ft.init<normal, 0.02> {layer = "a"}
-func.func @train_step(%in: tensor<4x3xf32>, %targets: tensor<4xi32>) -> tensor<f32> {
+func.func @train_step(%in: tensor<4x4xf32>, %targets: tensor<4xi32>) -> tensor<f32> {
   %w = ft.get @w {layer = "a", phase = "forward"} : tensor<8x4xf32>
   %rng = ft.input "rng" {layer = "a", phase = "forward"} : tensor<3xi64>
-  %x = ft.scale %in, 2.0 {layer = "embed", phase = "forward"} : tensor<4x3xf32>
-  %l = ft.silu %x {layer = "a", phase = "forward"} : tensor<4x3xf32>
-  %i = ft.sample_bits %l, %rng stream 7 {layer = "a", phase = "forward"} : (tensor<4x3xf32>, tensor<3xi64>) -> tensor<4xi32>
+  %x = ft.scale %in, 2.0 {layer = "embed", phase = "forward"} : tensor<4x4xf32>
+  %l = ft.silu %x {layer = "a", phase = "forward"} : tensor<4x4xf32>
+  %b = ft.random_bits %rng stream 7 {layer = "a", phase = "forward"} : tensor<3xi64> -> tensor<4xi32>
+  %i = ft.remainder %b, 8.0 {layer = "a", phase = "forward"} : tensor<4xi32>
   %e = ft.embedding %i, %w {layer = "a", phase = "forward"} : (tensor<4xi32>, tensor<8x4xf32>) -> tensor<4x4xf32>
-  %loss = ft.cross_entropy %e, %targets {layer = "head", phase = "forward"} : (tensor<4x4xf32>, tensor<4xi32>) -> tensor<f32>
+  %h = ft.add %e, %l {layer = "a", phase = "forward"} : tensor<4x4xf32>, tensor<4x4xf32>
+  %loss = ft.cross_entropy %h, %targets {layer = "head", phase = "forward"} : (tensor<4x4xf32>, tensor<4xi32>) -> tensor<f32>
   %one = ft.fill 1.0 {layer = "head", phase = "backward"} : tensor<f32>
-  %d = ft.cross_entropy_grad %one, %e, %targets {layer = "head", phase = "backward"} : (tensor<f32>, tensor<4x4xf32>, tensor<4xi32>) -> tensor<4x4xf32>
+  %d = ft.cross_entropy_grad %one, %h, %targets {layer = "head", phase = "backward"} : (tensor<f32>, tensor<4x4xf32>, tensor<4xi32>) -> tensor<4x4xf32>
   %dw = ft.embedding_grad %i, %d {layer = "a", phase = "backward"} : (tensor<4xi32>, tensor<4x4xf32>) -> tensor<8x4xf32>
-  %dl = ft.scale %l, 2.0 {layer = "a", phase = "backward"} : tensor<4x3xf32>
+  %dl = ft.scale %l, 2.0 {layer = "a", phase = "backward"} : tensor<4x4xf32>
   ft.gradient @w, %dw {layer = "a", phase = "backward"} : tensor<8x4xf32>
   return %loss : tensor<f32>
 }
