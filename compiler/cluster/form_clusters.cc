@@ -159,10 +159,10 @@ void splitReductions(Block &block) {
   }
 }
 
-// Constants whose readers have them in their bodies.
-void eraseDeadFills(Block &block) {
+// Constants whose readers have them in their bodies, and what nobody reads: that is no body of a cluster.
+void eraseUnread(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isa<mlir::ft::FillOp>(op) && op.use_empty())
+    if ((isa<mlir::ft::FillOp>(op) || mayBeMember(&op)) && op.use_empty())
       op.erase();
 }
 
@@ -174,11 +174,12 @@ struct FormClustersPass : impl::FormClustersPassBase<FormClustersPass> {
     ClusterMaker maker(getOperation(), bodies);
     for (func::FuncOp program : llvm::to_vector(mlir::ft::programsOf(getOperation()))) {
       Block &block = program.getBody().front();
+      eraseUnread(block);
       splitReductions(block);
       repeatForEachReader(block);
       for (const PlacedGroup &group : formGroups(block, clusterOps, bodies))
         maker.make(group);
-      eraseDeadFills(block);
+      eraseUnread(block);
       for (Operation &op : block)
         if (mayBeMember(&op) && isComputed(&op)) {
           op.emitError() << "cannot run: " << refusalOf(OpGroup(&op));

@@ -71,6 +71,17 @@ func.func @moved(%x: tensor<2x3x8xf32>, %b: tensor<2x1x8xf32>, %q: tensor<3x2x8x
   return %y, %s : tensor<2x3x8xf32>, tensor<3xi64>
 }
 
+// What nobody reads is gone.
+// CHECK-LABEL: @unread
+func.func @unread(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  // CHECK-NEXT: ft.cluster @{{.*}}(%arg0)
+  // CHECK-NEXT: return
+  %d = ft.exp %x {phase = "forward"} : tensor<2x3xf32>
+  %r = ft.reduce "sum" %d over [0, 1] {phase = "forward"} : tensor<2x3xf32> -> tensor<f32>
+  %y = ft.tanh %x {phase = "forward"} : tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
 // Draws have numbers of their own in the body.
 // CHECK-LABEL: @drawn
 func.func @drawn(%rng: tensor<3xi64>) -> (tensor<4x6xi32>, tensor<4x6xi32>) {
