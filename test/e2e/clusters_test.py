@@ -7,7 +7,7 @@ import shutil
 import unittest
 
 from harness import EndToEnd, run
-from machine import LEVEL
+from code_level import LEVEL
 from plan_bytes import HEADER_BYTES, encode, fields, with_payload
 
 CLUSTER, CODES, CODE, ENTRY = 24, 7, 2, 3  # numbers of plan.proto

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-from machine import LEVEL
+from code_level import LEVEL
 
 BIN = pathlib.Path(os.environ.get("FT_BIN", "build/bin")).resolve()
 SOURCE = pathlib.Path(os.environ.get("FT_SOURCE", ".")).resolve()

@@ -19,7 +19,7 @@ CORPUS = ROOT / "test" / "golden" / "corpus.txt"
 BATCH, SEQ, LR = 4, 64, 1e-3
 sys.path[:0] = [str(ROOT / "test" / "golden"), str(ROOT / "test" / "e2e")]
 
-from machine import LEVEL  # of test/e2e
+from code_level import LEVEL  # of test/e2e
 
 
 def free_port():
