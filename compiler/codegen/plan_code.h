@@ -13,9 +13,9 @@ namespace ft::compiler {
 std::string producer();
 
 /// Code for each cluster, in the place of what there is: for the machines x86-64-v2, x86-64-v3, x86-64-v4 and
-/// ptx whose names match one of `wanted`; {"all"}: for all, {"none"}: for none. As many threads as the machine has processors;
-/// the same bytes always, by the bodies alone. Errors: InvalidArgument for a pattern that matches no name,
-/// and for a body that gives no code.
+/// ptx whose names match one of `wanted`; {"all"}: for all, {"none"}: for none. As many threads as the
+/// machine has processors; the same bytes always, by the bodies alone. Errors: InvalidArgument for a pattern
+/// that matches no name, and for a body that gives no code.
 absl::Status makeCode(proto::Plan &plan, const std::vector<std::string> &wanted);
 
 /// Whether the plan's code is what this compiler makes of its bodies. Errors: InvalidArgument names the first

@@ -32,8 +32,7 @@ Value CompositeBody::meanOfAll(Value x) {
 }
 
 Value CompositeBody::uniform(Value rng, int64_t stream, Value like) {
-  Value bits =
-      RandomBitsOp::create(builder, loc, tensor(like).clone(builder.getI32Type()), rng, stream);
+  Value bits = RandomBitsOp::create(builder, loc, tensor(like).clone(builder.getI32Type()), rng, stream);
   Value upper = map<RemainderOp>(map<FloorDivOp>(bits, 0x1p8), 0x1p24);
   return map<ScaleOp>(ConvertOp::create(builder, loc, tensor(like), upper).getResult(), 0x1p-24);
 }
