@@ -104,8 +104,9 @@ TEST_F(Aarch64CodeTest, ObjectsAreMadeAndDisassembled) {
         text += disassembled(llvm::cantFail(section.getContents()));
     EXPECT_NE(text.find("\tret"), std::string::npos);
     EXPECT_EQ(text.find("\tbl\t"), std::string::npos) << "a call";
-    if (StringRef(bodyCase.name).contains("gelu")) // a polynomial
+    if (StringRef(bodyCase.name).contains("gelu")) { // a polynomial
       EXPECT_NE(text.find("fmla\tv"), std::string::npos) << text.substr(0, 2000);
+    }
   }
 }
 
