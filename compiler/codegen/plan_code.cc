@@ -86,13 +86,8 @@ absl::StatusOr<proto::Cluster::Code> codeOf(const ClusterBody &body, const Targe
   return *std::move(code);
 }
 
-} // namespace
-
-std::string producer() { return "ftc " FT_VERSION ", LLVM " LLVM_VERSION_STRING; }
-
-absl::Status makeCode(proto::Plan &plan, const std::vector<std::string> &wanted) {
+absl::Status makeCodeFor(proto::Plan &plan, const std::vector<Target> &kinds) {
   FT_ASSIGN_OR_RETURN(const auto clusters, ClustersOf(plan));
-  FT_ASSIGN_OR_RETURN(const std::vector<Target> kinds, targetsOf(wanted));
   using Codes = llvm::SmallVector<absl::StatusOr<proto::Cluster::Code>>;
   llvm::SmallVector<Codes> codes(clusters.size(), Codes(kinds.size()));
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
@@ -112,14 +107,25 @@ absl::Status makeCode(proto::Plan &plan, const std::vector<std::string> &wanted)
   return absl::OkStatus();
 }
 
+} // namespace
+
+std::string producer() { return "ftc " FT_VERSION ", LLVM " LLVM_VERSION_STRING; }
+
+absl::Status makeCode(proto::Plan &plan, const std::vector<std::string> &wanted) {
+  FT_ASSIGN_OR_RETURN(const std::vector<Target> kinds, targetsOf(wanted));
+  return makeCodeFor(plan, kinds);
+}
+
 absl::Status compareCode(const proto::Plan &plan) {
   proto::Plan made;
   *made.mutable_clusters() = plan.clusters();
-  std::set<std::string> targets;
+  std::set<std::string> has; // names, which a plan may have made up
   for (const proto::Cluster &cluster : plan.clusters())
     for (const proto::Cluster::Code &code : cluster.codes())
-      targets.insert(code.target());
-  FT_RETURN_IF_ERROR(makeCode(made, {targets.begin(), targets.end()}));
+      has.insert(code.target());
+  std::vector<Target> kinds = allTargets();
+  llvm::erase_if(kinds, [&](const Target &target) { return !has.contains(target.name); });
+  FT_RETURN_IF_ERROR(makeCodeFor(made, kinds));
   for (int number = 0; number < plan.clusters_size(); ++number)
     for (const proto::Cluster::Code &code : plan.clusters(number).codes()) {
       bool same = llvm::any_of(made.clusters(number).codes(), [&](const proto::Cluster::Code &other) {

@@ -33,8 +33,8 @@ public:
     for (Operation &op : body.without_terminator()) {
       Operation *clone = marked(builder.clone(op, values));
       if (auto draws = dyn_cast<mlir::ft::RandomOpInterface>(clone))
-        draws.setDrawnStreams(llvm::map_to_vector(
-            draws.getDrawnStreams(), [&](int64_t name) { return call.getStreams()->operator[](name); }));
+        draws.setDrawnStreams(llvm::map_to_vector(draws.getDrawnStreams(),
+                                                  [&](int64_t name) { return (*call.getStreams())[name]; }));
       if (auto inner = dyn_cast<CallOp>(clone))
         calls.push_back(inner);
     }

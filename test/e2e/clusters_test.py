@@ -10,7 +10,7 @@ from harness import EndToEnd, run
 from code_level import LEVEL
 from plan_bytes import HEADER_BYTES, encode, fields, with_payload
 
-CLUSTER, CODES, CODE, ENTRY = 24, 7, 2, 3  # numbers of plan.proto
+CLUSTER, CODES, TARGET, CODE, ENTRY = 24, 7, 1, 2, 3  # numbers of plan.proto
 
 MODEL = """module attributes {ft.vocab_size = 256 : i64} {
   ft.parameter @table : tensor<256x40xf32> = #ft.init<normal, 1.0> {layer = "embed"}
@@ -123,6 +123,11 @@ class Clusters(EndToEnd):
         done = run("ftc", "verify", damaged)
         self.assertEqual(done.returncode, 65, done.stderr)
         self.assertIn("cluster 0: its code for x86-64-v2 is not what this compiler makes of its body", done.stderr)
+        for target in (b"x86-*", b"all", b"sparc"):  # names that are no machine's
+            named = self.with_code(plan, lambda code: [(n, k, target) if n == TARGET else (n, k, v) for n, k, v in code])
+            done = run("ftc", "verify", named)
+            self.assertEqual(done.returncode, 65, done.stderr)
+            self.assertIn(f"cluster 0: its code for {target.decode()} is not what this compiler makes of its body", done.stderr)
         # Which is not run where none is wanted.
         self.assertEqual(self.losses(damaged, "--kernels=reference"), self.losses(plan))
 

@@ -39,6 +39,31 @@ llvm::Error write(StringRef path, StringRef text) {
                                      : llvm::Error::success();
 }
 
+// The number before `words`.
+int64_t numberBefore(StringRef line, StringRef words) {
+  size_t end = line.find(words);
+  if (end == StringRef::npos)
+    return 0;
+  StringRef digits = line.take_front(end).rtrim();
+  digits = digits.take_back(digits.size() - (digits.find_last_not_of("0123456789") + 1));
+  int64_t number = 0;
+  digits.getAsInteger(10, number);
+  return number;
+}
+
+// What ptxas -v prints.
+PtxAssembly parseAssembly(StringRef verbose) {
+  PtxAssembly most;
+  llvm::SmallVector<StringRef> lines;
+  verbose.split(lines, '\n');
+  for (StringRef line : lines) {
+    most.spilledBytes = std::max(most.spilledBytes, numberBefore(line, "bytes spill stores") +
+                                                        numberBefore(line, "bytes spill loads"));
+    most.registers = std::max(most.registers, static_cast<int>(numberBefore(line, "registers")));
+  }
+  return most;
+}
+
 llvm::Expected<PtxAssembly> assembleFor(StringRef architecture, StringRef source, StringRef ptxas) {
   llvm::Expected<Scratch> said = Scratch::create("txt");
   if (!said)
@@ -59,18 +84,6 @@ llvm::Expected<PtxAssembly> assembleFor(StringRef architecture, StringRef source
   return assembly;
 }
 
-// The number before `words`.
-int64_t numberBefore(StringRef line, StringRef words) {
-  size_t end = line.find(words);
-  if (end == StringRef::npos)
-    return 0;
-  StringRef digits = line.take_front(end).rtrim();
-  digits = digits.take_back(digits.size() - (digits.find_last_not_of("0123456789") + 1));
-  int64_t number = 0;
-  digits.getAsInteger(10, number);
-  return number;
-}
-
 } // namespace
 
 std::optional<std::string> findPtxas() {
@@ -83,18 +96,6 @@ std::optional<std::string> findPtxas() {
     if (auto found = llvm::sys::findProgramByName("ptxas", {folder}))
       return *found;
   return std::nullopt;
-}
-
-PtxAssembly parseAssembly(StringRef verbose) {
-  PtxAssembly most;
-  llvm::SmallVector<StringRef> lines;
-  verbose.split(lines, '\n');
-  for (StringRef line : lines) {
-    most.spilledBytes = std::max(most.spilledBytes, numberBefore(line, "bytes spill stores") +
-                                                        numberBefore(line, "bytes spill loads"));
-    most.registers = std::max(most.registers, static_cast<int>(numberBefore(line, "registers")));
-  }
-  return most;
 }
 
 llvm::Expected<std::vector<PtxAssembly>> assemble(StringRef ptx, StringRef ptxas) {

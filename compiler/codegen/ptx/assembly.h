@@ -23,7 +23,4 @@ std::optional<std::string> findPtxas();
 /// For each of sm_80, sm_90 and sm_100.
 llvm::Expected<std::vector<PtxAssembly>> assemble(llvm::StringRef ptx, llvm::StringRef ptxas);
 
-/// `verbose`: what ptxas -v prints.
-PtxAssembly parseAssembly(llvm::StringRef verbose);
-
 } // namespace ft::compiler
