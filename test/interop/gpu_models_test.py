@@ -9,7 +9,7 @@ import torch
 
 import support
 
-sys.path.insert(0, str(support.ROOT / "tools" / "gpu"))
+sys.path.append(str(support.ROOT / "tools" / "gpu"))
 import artifacts
 import torch_models
 

@@ -17,7 +17,8 @@ BIN = pathlib.Path(os.environ.get("FT_BIN", ROOT / "build" / "bin"))
 TORCHRUN = pathlib.Path(sys.executable).parent / "torchrun"
 CORPUS = ROOT / "test" / "golden" / "corpus.txt"
 BATCH, SEQ, LR = 4, 64, 1e-3
-sys.path[:0] = [str(ROOT / "test" / "golden"), str(ROOT / "test" / "e2e")]
+# Behind this folder, which has test modules of the same names.
+sys.path += [str(ROOT / "test" / "golden"), str(ROOT / "test" / "e2e")]
 
 from code_level import LEVEL  # of test/e2e
 
