@@ -31,6 +31,8 @@ private:
 
   // The state of units (lower_state.cc).
   void lowerUpdate(mlir::ft::UpdateOp op);
+  /// What is written instead of the parameter.
+  mlir::ftx::View placeDirection(mlir::ft::UpdateOp op);
   void lowerInit(mlir::ft::InitOp op);
   /// What follows from the fp32 parameters once all of them are drawn.
   void finishInit();

@@ -6,6 +6,7 @@ namespace ft::compiler {
 using namespace mlir;
 using namespace mlir::ft;
 using mlir::ftx::MemoryClass;
+using mlir::ftx::SizeKind;
 using mlir::ftx::View;
 
 // Its body, and where parameters lie.
@@ -13,6 +14,8 @@ static SmallVector<NamedAttribute> updateAttributes(UpdateOp op) {
   Builder builder(op.getContext());
   SmallVector<NamedAttribute> attributes = {builder.getNamedAttr("body", op.getBodyAttr()),
                                             builder.getNamedAttr("segments", op.getSegmentsAttr())};
+  if (op.getDirection())
+    attributes.push_back(builder.getNamedAttr("direction", builder.getBoolAttr(true)));
   if (auto streams = op.getStochasticRoundingAttr())
     attributes.push_back(builder.getNamedAttr("stochastic_rounding", streams));
   return attributes;
@@ -35,10 +38,13 @@ void FunctionLowering::lowerUpdate(UpdateOp op) {
   KernelSpec spec{.name = "update", .attributes = updateAttributes(op)};
   for (Value operand : op->getOperands())
     spec.ins.push_back(places[operand]);
-  spec.outs.push_back(onDevice(unit.updatedMaster(), /*isRead=*/true));
+  if (isa<FlatType>(op.getGradient().getType()) && !unit.wholeOptimizer)
+    spec.ins.front().own = true;
+  spec.outs.push_back(op.getDirection() ? places[op.getDirection()] = placeDirection(op)
+                                        : onDevice(unit.updatedMaster(), /*isRead=*/true));
   for (StringRef role : op.getStates().getAsValueRange<StringAttr>())
     spec.outs.push_back(onDevice(unit.state(role), /*isRead=*/true));
-  if (View working = unit.updatedWorkingCopy(); working.isPresent())
+  if (View working = unit.updatedWorkingCopy(); working.isPresent() && !op.getDirection())
     spec.outs.push_back(onDevice(working, /*isRead=*/false));
   if (op.getStochasticRounding())
     spec.workspace = program.buffer(op.getLoc(), {.name = (unit.name() + ".update.workspace").str(),
@@ -52,6 +58,18 @@ void FunctionLowering::lowerUpdate(UpdateOp op) {
   program.kernel(spec, tag);
   for (const auto &[here, there] : copiesBack)
     copyOut(here, there, tag);
+}
+
+View FunctionLowering::placeDirection(UpdateOp op) {
+  Type type = op.getDirection().getType();
+  Value buffer =
+      program.buffer(op.getLoc(), {.name = (op.getUnit() + ".direction").str(),
+                                   .memoryClass = MemoryClass::staging,
+                                   .bytes = bytesOf(elementOf(type)),
+                                   .kind = isa<FlatType>(type) ? SizeKind::unit_full : SizeKind::unit_slice,
+                                   .unit = op.getUnitAttr(),
+                                   .layer = getLayer(op)});
+  return {buffer, 0, elementOf(type)};
 }
 
 //===----------------------------------------------------------------------===//

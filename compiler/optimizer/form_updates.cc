@@ -23,6 +23,7 @@ struct ElementTypes {
   Type gradient, parameter;
   Type copy = {}; // null where there is none
   bool roundedBehind = false;
+  bool isDirection = false; // what is written in the parameter's place, which is not read
 };
 
 Type elementOf(Type buffer) {
@@ -36,6 +37,11 @@ ElementTypes typesOf(UpdateOp update, mlir::ft::UnitOp unit) {
     return type ? type.getValue() : Float32Type::get(unit.getContext());
   };
   ElementTypes types = {elementOf(update.getGradient().getType()), typeOf(mlir::ft::kMasterAttr)};
+  if (update.getDirection()) {
+    types.parameter = elementOf(update.getDirection().getType());
+    types.isDirection = true;
+    return types;
+  }
   if (unit->hasAttr(mlir::ft::kWorkingCopyAttr))
     types.copy = typeOf(mlir::ft::kComputeAttr);
   types.roundedBehind = update.getStochasticRounding().has_value();
@@ -50,14 +56,15 @@ public:
   func::FuncOp build() {
     SmallVector<Type> arguments(body.getArgumentTypes());
     arguments[0] = as(arguments[0], types.gradient);
-    arguments[1] = as(arguments[1], types.parameter);
+    if (!types.isDirection)
+      arguments[1] = as(arguments[1], types.parameter);
     auto function = func::FuncOp::create(loc, body.getSymName(), b.getFunctionType(arguments, {}));
     function.setPrivate();
     function->setAttr(mlir::ft::kClusterAttr, b.getUnitAttr());
     Block *entry = function.addEntryBlock();
     b.setInsertionPointToEnd(entry);
     SmallVector<Value> before(entry->getArguments());
-    for (Value &value : MutableArrayRef(before).take_front(2))
+    for (Value &value : MutableArrayRef(before).take_front(types.isDirection ? 1 : 2))
       value = rounded(value, b.getF32Type());
     SmallVector<Value> results = selected(before, inlined(before));
     if (types.copy)
@@ -88,11 +95,15 @@ private:
 
   // What was there where the step is not to be applied: the coefficient, the first scalar, is NaN.
   SmallVector<Value> selected(ArrayRef<Value> before, ArrayRef<Value> results) {
-    Value clip = before[1 + results.size()];
+    const size_t gradients = types.isDirection ? 0 : 1; // before what results stand for
+    Value clip = before[gradients + results.size()];
     Value skipped = mlir::ft::NeOp::create(b, loc, ValueRange{clip, clip});
     SmallVector<Value> kept;
     for (auto [index, result] : llvm::enumerate(results))
-      kept.push_back(mlir::ft::SelectOp::create(b, loc, ValueRange{skipped, before[1 + index], result}));
+      kept.push_back(
+          types.isDirection && index == 0
+              ? result // read by an update that is not applied either
+              : mlir::ft::SelectOp::create(b, loc, ValueRange{skipped, before[gradients + index], result}));
     return kept;
   }
 

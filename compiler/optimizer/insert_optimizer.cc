@@ -9,6 +9,7 @@
 #include "dialects/ft/dialect.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/step_scalar_formulas.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace ft::compiler {
@@ -25,9 +26,11 @@ using mlir::ft::FlatType;
 using mlir::ft::FoundInfOp;
 using mlir::ft::InitOp;
 using mlir::ft::InputOp;
+using mlir::ft::OrthogonalizeOp;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
 using mlir::ft::SumSquaresOp;
+using mlir::ft::UnitOp;
 using mlir::ft::UpdateOp;
 using mlir::ft::UpdateScalarsOp;
 using mlir::ft::UpdateScalerOp;
@@ -102,18 +105,20 @@ Value findOrMakeInput(Block *block, StringRef name, RankedTensorType type) {
 struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> {
   using InsertOptimizerPassBase::InsertOptimizerPassBase;
 
-  // Of the optimizer asked for.
-  struct Made {
-    Update update;
-    UpdateBody body;
-  };
-
-  // What all steps read.
-  struct Shared {
+  // What the updates of all units of a rule read.
+  struct Stage {
     FlatSymbolRefAttr body;
     ArrayAttr states;
     Value scalars;
-    SmallVector<Value> rounding; // empty: the optimizer rounds to nearest
+  };
+
+  // The bodies of each rule that a unit has, in the order of the units.
+  using Bodies = llvm::MapVector<StringRef, std::vector<UpdateBody>>;
+
+  // What all updates read.
+  struct Shared {
+    llvm::StringMap<SmallVector<Stage>> stages; // by rule
+    SmallVector<Value> rounding;                // empty: the optimizer rounds to nearest
   };
 
   static FloatAttr number(OpBuilder &builder, double value) { return builder.getF64FloatAttr(value); }
@@ -128,11 +133,45 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     return builder.getDenseI64ArrayAttr(streams);
   }
 
-  UpdateOp insertStep(OpBuilder &builder, Gradient gradient, const Shared &shared, SymbolTable &symbols) {
-    return UpdateOp::create(
-        builder, gradient.pack.getLoc(), cast<FlatType>(gradient.flat.getType()).getUnit(), shared.body,
-        gradient.flat, shared.scalars, shared.rounding, shared.states,
-        builder.getDenseI64ArrayAttr(segmentsOf(gradient.pack, symbols)), roundingOf(builder, gradient.pack));
+  // An update of the parameters of `pack`, by what comes from their gradients; or, with a type, of their
+  // direction.
+  UpdateOp insertUpdate(OpBuilder &builder, PackOp pack, Value flat, const Stage &stage, ValueRange rounding,
+                        Type direction, SymbolTable &symbols) {
+    auto op =
+        UpdateOp::create(builder, pack.getLoc(), direction ? TypeRange(direction) : TypeRange(),
+                         cast<FlatType>(flat.getType()).getUnit(), stage.body, flat, stage.scalars, rounding,
+                         stage.states, builder.getDenseI64ArrayAttr(segmentsOf(pack, symbols)),
+                         rounding.empty() ? DenseI64ArrayAttr() : roundingOf(builder, pack));
+    tag(op, pack);
+    return op;
+  }
+
+  static void tag(Operation *op, PackOp pack) {
+    mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
+    mlir::ft::setLayer(op, mlir::ft::getLayer(pack));
+  }
+
+  void insertStep(OpBuilder &builder, Gradient gradient, const Shared &shared, SymbolTable &symbols) {
+    const SmallVector<Stage> &stages = shared.stages.find(ruleOf(gradient, symbols))->second;
+    Value flat = gradient.flat;
+    if (stages.size() > 1) {
+      UpdateOp first =
+          insertUpdate(builder, gradient.pack, flat, stages[0], /*rounding=*/{}, flat.getType(), symbols);
+      auto whole = OrthogonalizeOp::create(builder, gradient.pack.getLoc(), flat.getType(),
+                                           first.getDirection(), gradient.pack.getParameters());
+      tag(whole, gradient.pack);
+      flat = whole.getResult();
+    }
+    insertUpdate(builder, gradient.pack, flat, stages.back(), shared.rounding, Type(), symbols);
+  }
+
+  // The row of the table that updates a unit.
+  StringRef ruleOf(Gradient gradient, SymbolTable &symbols) {
+    auto unit = symbols.lookup<UnitOp>(cast<FlatType>(gradient.flat.getType()).getUnit().getValue());
+    if (std::optional<StringRef> rule = unit.getRule())
+      return *rule;
+    const OptimizerRule *rule = findOptimizerRule(optimizer.getValue());
+    return rule && !rule->others.empty() ? StringRef(rule->others) : StringRef(optimizer);
   }
 
   static Value findOrMakeRng(OpBuilder &builder) {
@@ -173,30 +212,32 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     return norm;
   }
 
-  Shared insertShared(OpBuilder &builder, ClipCoefficientOp norm, Made &made, SymbolTable &symbols) {
+  Shared insertShared(OpBuilder &builder, ClipCoefficientOp norm, Bodies &bodies, SymbolTable &symbols) {
     Location loc = norm.getLoc();
     auto scalar = RankedTensorType::get({}, builder.getF32Type());
     Value lr = InputOp::create(builder, loc, scalar, mlir::ft::kLrInput);
     Value step = InputOp::create(builder, loc, scalar.clone(builder.getI64Type()), mlir::ft::kStepInput);
-    int64_t formulas = ReadStepScalars(made.body.scalars, 0)->count;
-    auto op =
-        UpdateScalarsOp::create(builder, loc, scalar.clone({2, formulas}), norm.getCoefficient(), lr, step,
-                                builder.getStringAttr(made.body.scalars), number(builder, weightDecay));
-    mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
     Shared shared;
-    shared.scalars = op.getScalars();
-    SmallVector<StringRef> states(made.update.states.begin(), made.update.states.end());
-    shared.states = builder.getStrArrayAttr(states);
     if (stochasticRounding)
       shared.rounding = {findOrMakeRng(builder), step};
-    func::FuncOp function = made.body.function.release();
-    symbols.insert(function, builder.getInsertionBlock()->getParentOp()->getIterator());
-    shared.body = FlatSymbolRefAttr::get(function.getSymNameAttr());
+    for (auto &[rule, stages] : bodies)
+      for (UpdateBody &body : stages) {
+        int64_t formulas = ReadStepScalars(body.scalars, 0)->count;
+        auto op =
+            UpdateScalarsOp::create(builder, loc, scalar.clone({2, formulas}), norm.getCoefficient(), lr,
+                                    step, builder.getStringAttr(body.scalars), number(builder, weightDecay));
+        mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
+        SmallVector<StringRef> states(body.states.begin(), body.states.end());
+        func::FuncOp function = body.function.release();
+        symbols.insert(function, builder.getInsertionBlock()->getParentOp()->getIterator());
+        shared.stages[rule].push_back({FlatSymbolRefAttr::get(function.getSymNameAttr()),
+                                       builder.getStrArrayAttr(states), op.getScalars()});
+      }
     return shared;
   }
 
   // Returns what @train_step returns besides the loss.
-  SmallVector<Value> insertSteps(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients, Made &made,
+  SmallVector<Value> insertSteps(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients, Bodies &bodies,
                                  SymbolTable &symbols) {
     Location loc = loss.getLoc();
     Value scaler;
@@ -205,12 +246,9 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
         scaler = input.getValue();
     Value foundInf = insertFoundInf(builder, loss, gradients);
     ClipCoefficientOp norm = insertNorm(builder, loss, scaler, gradients);
-    Shared shared = insertShared(builder, norm, made, symbols);
-    for (Gradient gradient : gradients) {
-      UpdateOp op = insertStep(builder, gradient, shared, symbols);
-      mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
-      mlir::ft::setLayer(op, mlir::ft::getLayer(gradient.pack));
-    }
+    Shared shared = insertShared(builder, norm, bodies, symbols);
+    for (Gradient gradient : gradients)
+      insertStep(builder, gradient, shared, symbols);
     if (scaler) {
       auto op = UpdateScalerOp::create(builder, loc, scaler, norm.getCoefficient(), number(builder, 2.0),
                                        number(builder, 0.5), builder.getI64IntegerAttr(lossScaleWindow),
@@ -231,33 +269,38 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       module.emitError() << "no flat gradients in @train_step; run ft-form-units first";
       return signalPassFailure();
     }
-    absl::StatusOr<Made> made = makeBody();
-    if (!made.ok()) {
-      module.emitError() << std::string(made.status().message());
-      return signalPassFailure();
-    }
     parameterStreams = streamsOf(module);
     SymbolTable symbols(module);
+    Bodies bodies;
+    for (Gradient gradient : gradients) {
+      StringRef rule = ruleOf(gradient, symbols);
+      if (bodies.contains(rule))
+        continue;
+      absl::StatusOr<std::vector<UpdateBody>> made = makeBodies(rule);
+      if (!made.ok()) {
+        module.emitError() << std::string(made.status().message());
+        return signalPassFailure();
+      }
+      bodies[rule] = *std::move(made);
+    }
     Operation *terminator = train.getBody().front().getTerminator();
     OpBuilder builder(terminator);
-    SmallVector<Value> results = insertSteps(builder, terminator->getOperand(0), gradients, *made, symbols);
+    SmallVector<Value> results = insertSteps(builder, terminator->getOperand(0), gradients, bodies, symbols);
     terminator->insertOperands(terminator->getNumOperands(), results);
     train.setFunctionType(builder.getFunctionType(train.getArgumentTypes(), terminator->getOperandTypes()));
     makeInit(module, train);
   }
 
-  absl::StatusOr<Made> makeBody() {
-    const OptimizerRule *rule = findOptimizerRule(optimizer.getValue());
+  absl::StatusOr<std::vector<UpdateBody>> makeBodies(StringRef name) {
+    const OptimizerRule *rule = findOptimizerRule(name);
     if (!rule)
-      return absl::InvalidArgumentError("unknown optimizer '" + optimizer + "'; one of " + optimizerNames());
+      return absl::InvalidArgumentError("unknown optimizer '" + name.str() + "'; one of " + optimizerNames());
     const Hyperparameters all = {{"beta1", beta1},       {"beta2", beta2},
                                  {"eps", eps},           {"weight_decay", weightDecay},
                                  {"momentum", momentum}, {"nesterov", nesterov ? 1.0 : 0.0}};
     FT_RETURN_IF_ERROR(checkHyperparameters(*rule, all));
-    Made made;
-    FT_ASSIGN_OR_RETURN(made.update, rule->update(all));
-    FT_ASSIGN_OR_RETURN(made.body, makeUpdateBody(getContext(), rule->name, made.update, all));
-    return made;
+    FT_ASSIGN_OR_RETURN(const Update update, rule->update(all));
+    return makeUpdateBodies(getContext(), rule->name, update, all);
   }
 
   llvm::StringMap<int64_t> parameterStreams;

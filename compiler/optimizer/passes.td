@@ -4,11 +4,31 @@
 include "compiler/settings.td"
 include "mlir/Pass/PassBase.td"
 
+def AssignRulesPass : Pass<"ft-assign-rules", "::mlir::ModuleOp"> {
+  let summary = "Say of each parameter which row of the table of optimizers updates it, where the job's is for hidden matrices alone";
+  let description = [{
+    Enters: @train_step, differentiated. Leaves: the attribute `rule` on trained parameters of two dimensions or more that products alone read, none of
+    which makes logits: embeddings, heads, norms and biases have none, nor does what `adamw-params` names. Nothing for other optimizers.
+  }];
+  let options = AssignRulesSettings # [Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "A row of compiler/optimizer/rules.cc">];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
+def ExpandOrthogonalizePass : Pass<"ft-expand-orthogonalize", "::mlir::ModuleOp"> {
+  let summary = "Write ft.orthogonalize in products and elementwise ops on views of its matrices";
+  let description = [{
+    Enters: gathers are in place, types are not final: products are in the type that the model computes with. Leaves: no ft.orthogonalize; views of its
+    operand, Newton-Schulz steps on each, one ft.pack.
+  }];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
 def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
   let summary = "Append clipping by the global norm and the optimizer to @train_step; make @init";
   let description = [{
     Enters: units formed, each with a flat gradient. Leaves: the sum of squares over all flat gradients, one clip coefficient, one
-    ft.update per unit, by one body (compiler/optimizer/rules.cc); with dynamic loss scaling (an input "scaler") its update; @train_step returns (loss, gradient
+    ft.update per unit (two around an ft.orthogonalize where its rule wants whole matrices), by the bodies of
+    compiler/optimizer/rules.cc; with dynamic loss scaling (an input "scaler") its update; @train_step returns (loss, gradient
     norm before clipping, bitmap of the ranks whose loss or gradient is not finite). @init draws every parameter.
     Weight decay applies to parameters without `no_decay`. With `stochastic-rounding` each step draws from the stream of the
     parameter's place in the module, so that units do not matter.

@@ -56,6 +56,19 @@ absl::StatusOr<Update> lion(const Hyperparameters &) {
     parameter = parameter * [1 - lr * weight_decay] - [lr] * direction)"};
 }
 
+// As torch.optim.Muon; the lerps in the order of what they are there.
+absl::StatusOr<Update> muon(const Hyperparameters &h) {
+  if (h.at("nesterov") == 0)
+    return Update{{"momentum_buffer"}, R"(
+    momentum_buffer = momentum_buffer + (gradient - momentum_buffer) * [1 - momentum];
+    direction = orthogonalized(momentum_buffer);
+    parameter = parameter * [1 - lr * weight_decay] - [lr] * direction)"};
+  return Update{{"momentum_buffer"}, R"(
+    momentum_buffer = momentum_buffer + (gradient - momentum_buffer) * [1 - momentum];
+    direction = orthogonalized(gradient + (momentum_buffer - gradient) * [momentum]);
+    parameter = parameter * [1 - lr * weight_decay] - [lr] * direction)"};
+}
+
 } // namespace
 
 const std::vector<OptimizerRule> &optimizerRules() {
@@ -81,6 +94,16 @@ const std::vector<OptimizerRule> &optimizerRules() {
        lion,
        {kBeta1, kBeta2, kWeightDecay},
        {{"betas", "0.9,0.99"}}},
+      {"muon",
+       "A momentum with orthogonal matrices in its place, for hidden matrices; adamw updates all other "
+       "parameters "
+       "(K. Jordan et al., \"Muon: an optimizer for hidden layers in neural networks\", 2024; its rate is "
+       "that of "
+       "adamw by J. Liu et al., \"Muon is scalable for LLM training\", 2025)",
+       muon,
+       {{.name = "momentum", .below = 1}, {.name = "nesterov"}, kBeta1, kBeta2, kEps, kWeightDecay},
+       {{"momentum", "0.95"}, {"nesterov", "on"}},
+       "adamw"},
   };
   return *rules;
 }

@@ -31,6 +31,9 @@ using Hyperparameters = std::map<std::string, double, std::less<>>;
 ///                                   weight_decay (0 where a parameter does not decay), with + - * / ^, sqrt,
 ///                                   min and max; computed in f64, rounded to f32 once
 ///   + - * / and names of the elementwise primitives (runtime/base/elementwise.def)
+///   name = orthogonalized(...)      the argument with each matrix of the unit whole (ft.orthogonalize):
+///   once,
+///                                   after all states; behind it there are that name and parameter alone
 ///
 /// Where gradient, parameter and states are 0, they must stay 0: so padding does. States have f32, whatever
 /// the weights have; their names are those in checkpoints.
@@ -47,10 +50,16 @@ struct OptimizerRule {
   std::vector<Hyperparameter> hyperparameters;
   /// Settings and their values where the user says nothing, if those are not the ones that others have.
   std::vector<std::pair<std::string_view, std::string_view>> usual = {};
+  /// Of a rule that is for hidden matrices alone: the row that updates all other parameters.
+  std::string_view others = {};
   bool has(std::string_view hyperparameter) const;
 };
 
 const std::vector<OptimizerRule> &optimizerRules();
+
+/// The function of formulas that wants whole matrices.
+inline constexpr std::string_view kOrthogonalized = "orthogonalized";
+
 /// Null when there is none.
 const OptimizerRule *findOptimizerRule(std::string_view name);
 /// "adamw, adam, sgd"

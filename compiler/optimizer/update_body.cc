@@ -54,28 +54,36 @@ std::string withNumbers(std::string_view formula, const Hyperparameters &hyperpa
   return text;
 }
 
+// A part of an update that is computed element by element.
+struct Stage {
+  ArrayRef<Assignment> assignments;
+  std::vector<std::string> inputs; // the first is that which comes from gradients
+  std::vector<std::string> results;
+  std::vector<std::string_view> states;
+  bool clips = true; // the first input is the gradient as it was reduced
+};
+
 class BodyBuilder {
 public:
-  BodyBuilder(MLIRContext &context, const Update &update, const Hyperparameters &hyperparameters)
-      : b(&context), loc(UnknownLoc::get(&context)), update(update), hyperparameters(hyperparameters),
+  BodyBuilder(MLIRContext &context, const Hyperparameters &hyperparameters)
+      : b(&context), loc(UnknownLoc::get(&context)), hyperparameters(hyperparameters),
         scalar(RankedTensorType::get({}, b.getF32Type())), block(scalar.clone({mlir::ft::kBlockElements})) {}
 
-  absl::StatusOr<UpdateBody> build(std::string_view name) {
-    FT_ASSIGN_OR_RETURN(std::vector<Assignment> assignments, parse(update.formulas));
-    for (const Assignment &assignment : assignments)
+  absl::StatusOr<UpdateBody> build(StringRef name, const Stage &stage) {
+    for (const Assignment &assignment : stage.assignments)
       FT_RETURN_IF_ERROR(findScalars(assignment.value));
-    OwningOpRef<func::FuncOp> function = makeFunction(name);
-    for (const Assignment &assignment : assignments) {
+    OwningOpRef<func::FuncOp> function = makeFunction(name, stage);
+    for (const Assignment &assignment : stage.assignments) {
       FT_ASSIGN_OR_RETURN(values[assignment.name], valueOf(assignment.value));
     }
-    SmallVector<Value> results = {values.lookup("parameter")};
-    for (std::string_view state : update.states)
-      results.push_back(values.lookup(state));
+    SmallVector<Value> results;
+    for (const std::string &result : stage.results)
+      results.push_back(values.lookup(result));
     func::ReturnOp::create(b, loc, results);
     std::string formulas = "clip";
     for (const std::string &formula : scalars)
       formulas += "; " + formula;
-    return UpdateBody{std::move(function), std::move(formulas)};
+    return UpdateBody{std::move(function), std::move(formulas), stage.states};
   }
 
 private:
@@ -92,10 +100,9 @@ private:
     return absl::OkStatus();
   }
 
-  OwningOpRef<func::FuncOp> makeFunction(std::string_view name) {
-    SmallVector<std::string> names = {"gradient", "parameter"};
-    names.append(update.states.begin(), update.states.end());
-    SmallVector<Type> types(names.size(), block), results(names.size() - 1, block);
+  OwningOpRef<func::FuncOp> makeFunction(StringRef name, const Stage &stage) {
+    const std::vector<std::string> &names = stage.inputs;
+    SmallVector<Type> types(names.size(), block), results(stage.results.size(), block);
     types.append(scalars.size() + 1, scalar);
     auto function = func::FuncOp::create(loc, name, b.getFunctionType(types, results));
     function.setPrivate();
@@ -106,8 +113,9 @@ private:
       values[valueName] = entry->getArgument(index);
     for (auto [index, formula] : llvm::enumerate(scalars))
       numbers[formula] = entry->getArgument(names.size() + 1 + index);
-    values["gradient"] =
-        mlir::ft::MulOp::create(b, loc, ValueRange{values["gradient"], entry->getArgument(names.size())});
+    if (stage.clips)
+      values[names[0]] =
+          mlir::ft::MulOp::create(b, loc, ValueRange{values[names[0]], entry->getArgument(names.size())});
     return function;
   }
 
@@ -158,7 +166,6 @@ private:
 
   OpBuilder b;
   Location loc;
-  const Update &update;
   const Hyperparameters &hyperparameters;
   RankedTensorType scalar, block;
   std::vector<std::string> scalars;
@@ -167,9 +174,39 @@ private:
 
 } // namespace
 
-absl::StatusOr<UpdateBody> makeUpdateBody(MLIRContext &context, std::string_view name, const Update &update,
-                                          const Hyperparameters &hyperparameters) {
-  return BodyBuilder(context, update, hyperparameters).build(name);
+absl::StatusOr<std::vector<UpdateBody>> makeUpdateBodies(MLIRContext &context, std::string_view name,
+                                                         const Update &update,
+                                                         const Hyperparameters &hyperparameters) {
+  FT_ASSIGN_OR_RETURN(std::vector<Assignment> assignments, parse(update.formulas));
+  std::vector<std::string> inputs = {"gradient", "parameter"}, results = {"parameter"};
+  inputs.insert(inputs.end(), update.states.begin(), update.states.end());
+  results.insert(results.end(), update.states.begin(), update.states.end());
+  std::vector<UpdateBody> bodies;
+  const auto add = [&](StringRef suffix, const Stage &stage) -> absl::Status {
+    FT_ASSIGN_OR_RETURN(UpdateBody body,
+                        BodyBuilder(context, hyperparameters).build((StringRef(name) + suffix).str(), stage));
+    bodies.push_back(std::move(body));
+    return absl::OkStatus();
+  };
+  auto whole = llvm::find_if(assignments, [](const Assignment &assignment) {
+    return assignment.value.kind == Expression::Kind::kCall && assignment.value.name == kOrthogonalized;
+  });
+  ArrayRef<Assignment> all = assignments;
+  if (whole == assignments.end()) {
+    FT_RETURN_IF_ERROR(add("", {all, inputs, results, update.states}));
+    return bodies;
+  }
+  const std::string direction = whole->name;
+  if (whole->value.operands.size() != 1)
+    return absl::InvalidArgumentError(fmt::format("'{}' is of one value", kOrthogonalized));
+  whole->value = Expression(whole->value.operands.front());
+  const size_t before = whole - assignments.begin() + 1;
+  inputs.erase(inputs.begin() + 1);
+  results[0] = direction;
+  FT_RETURN_IF_ERROR(add(".direction", {all.take_front(before), inputs, results, update.states}));
+  FT_RETURN_IF_ERROR(
+      add("", {all.drop_front(before), {direction, "parameter"}, {"parameter"}, {}, /*clips=*/false}));
+  return bodies;
 }
 
 } // namespace ft::compiler

@@ -17,6 +17,7 @@ using mlir::ft::AccumulatedOp;
 using mlir::ft::ClipCoefficientOp;
 using mlir::ft::FoundInfOp;
 using mlir::ft::InitOp;
+using mlir::ft::OrthogonalizeOp;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
 using mlir::ft::SumSquaresOp;
@@ -50,6 +51,30 @@ LogicalResult verifySegments(UpdateOp step, PackOp pack, SymbolTable &symbols) {
   if (step.getSegments() == ArrayRef<int64_t>(expected))
     return success();
   return step->emitOpError("segments are not those of the parameters in the gradient");
+}
+
+LogicalResult verifyScalars(UpdateOp step, ClipCoefficientOp clip) {
+  auto scalars = step.getScalars().getDefiningOp<UpdateScalarsOp>();
+  if (scalars && scalars.getCoefficient() == clip.getCoefficient())
+    return success();
+  return step.emitOpError("must take scalars of the coefficient of the gradient norm");
+}
+
+// Where the update of a gradient gives a direction, its matrices are orthogonalized, and one other update
+// takes those.
+LogicalResult verifyDirection(UpdateOp step, PackOp pack, ClipCoefficientOp clip, SymbolTable &symbols) {
+  Value direction = step.getDirection();
+  if (!direction)
+    return success();
+  auto whole = direction.hasOneUse() ? dyn_cast<OrthogonalizeOp>(*direction.user_begin()) : OrthogonalizeOp();
+  if (!whole || whole.getParameters() != pack.getParameters())
+    return step.emitOpError("gives a direction, of which one ft.orthogonalize must take all parameters");
+  auto applied =
+      whole.getResult().hasOneUse() ? dyn_cast<UpdateOp>(*whole.getResult().user_begin()) : UpdateOp();
+  if (!applied || applied.getDirection())
+    return whole.emitOpError("must be applied by one ft.update");
+  return success(succeeded(verifySegments(applied, pack, symbols)) &&
+                 succeeded(verifyScalars(applied, clip)));
 }
 
 // What a micro-step has packed, with that of the others when there are several.
@@ -100,9 +125,8 @@ LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
       return failure();
     if (!counted.contains(sum))
       return sum.emitOpError("does not count in the gradient norm");
-    auto scalars = step.getScalars().getDefiningOp<UpdateScalarsOp>();
-    if (!scalars || scalars.getCoefficient() != clip.getCoefficient())
-      return step.emitOpError("must take scalars of the coefficient of the gradient norm");
+    if (failed(verifyScalars(step, clip)) || failed(verifyDirection(step, pack, clip, symbols)))
+      return failure();
   }
   Operation *result = train.getBody().front().getTerminator();
   if (result->getNumOperands() == 3 && result->getOperand(1) == clip.getNorm())

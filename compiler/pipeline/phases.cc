@@ -61,6 +61,7 @@ void addAutodiff(OpPassManager &passes, const CompileOptions &options) {
 }
 
 void addUnits(OpPassManager &passes, const CompileOptions &options) {
+  passes.addPass(createAssignRulesPass(take<AssignRulesPassOptions>(options)));
   passes.addPass(createFormUnitsPass(take<FormUnitsPassOptions>(options)));
   addCheck(passes, options, createVerifyUnitsPass());
   passes.addPass(createMakeMicroStepPass(take<MakeMicroStepPassOptions>(options)));
@@ -85,6 +86,7 @@ void addRemat(OpPassManager &passes, const CompileOptions &options) {
 void addShard(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createInsertCollectivesPass(take<InsertCollectivesPassOptions>(options)));
   addCheck(passes, options, createVerifyCollectivesPass());
+  passes.addPass(createExpandOrthogonalizePass());
 }
 
 void addPrecision(OpPassManager &passes, const CompileOptions &options) {

@@ -31,6 +31,7 @@ using mlir::ft::ReduceScatterOp;
 using mlir::ft::ReloadOp;
 using mlir::ft::ShardOp;
 using mlir::ft::UnitOp;
+using mlir::ft::UpdateOp;
 using mlir::ft::ViewOp;
 
 // In a gather of a unit that is kept until backward the master is rounded; so nothing else is kept at rest.
@@ -70,7 +71,7 @@ Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradi
         auto unit = symbols.lookup<UnitOp>(op.getUnit());
         return withElements(type, keepsWorkingCopy(unit) ? types.compute : types.master);
       })
-      .Case<GatherOp, FetchOp>([&](auto) { return withElements(type, types.compute); })
+      .Case<GatherOp, FetchOp, UpdateOp>([&](auto) { return withElements(type, types.compute); })
       .Case([&](ViewOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
       .Case([&](PackOp) { return withElements(type, types.reduce); })
       .Case([&](ReduceScatterOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
@@ -141,7 +142,7 @@ LogicalResult retype(func::FuncOp function, const ElementTypes &types, SymbolTab
     if (isa<GetOp>(op))
       return op.emitOpError("reads a parameter that has no place yet; run ft-insert-collectives first");
     for (OpResult result : op.getResults())
-      result.setType(typeOf(result, types, gradients, symbols));
+      result.setType(typeOf(result, types.of(&op), gradients, symbols));
     roundMoved(&op);
   }
   roundPacked(function, types.reduce);

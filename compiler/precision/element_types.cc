@@ -10,6 +10,14 @@ using mlir::ft::FlatType;
 using mlir::ft::HostType;
 using mlir::ft::SliceType;
 
+ElementTypes ElementTypes::of(Operation *op) const {
+  ElementTypes types = *this;
+  StringAttr phase = mlir::ft::getPhase(op);
+  if (compute.isF16() && phase && phase.getValue() == mlir::ft::kPhaseOptimizer)
+    types.compute = BFloat16Type::get(op->getContext());
+  return types;
+}
+
 Type parseElementType(MLIRContext *context, StringRef name) {
   return llvm::StringSwitch<Type>(name)
       .Case("fp32", Float32Type::get(context))

@@ -13,6 +13,10 @@ struct ElementTypes {
   mlir::Type master;  // weights that the optimizer updates: f32, or the compute type
 
   bool operator==(const ElementTypes &) const = default;
+
+  /// Those of the results of `op`. What an optimizer makes of gradients, without the scale of the loss, may
+  /// be too small for f16, and is bf16 then.
+  ElementTypes of(mlir::Operation *op) const;
 };
 
 /// "fp32", "bf16" or "fp16"; null for any other text.

@@ -129,7 +129,7 @@ struct VerifyPrecisionPass : impl::VerifyPrecisionPassBase<VerifyPrecisionPass> 
     SymbolTable symbols(module);
     for (func::FuncOp function : mlir::ft::programsOf(module))
       for (Operation &op : function.getBody().front())
-        if (failed(verifyOp(&op, types, symbols)))
+        if (failed(verifyOp(&op, types.of(&op), symbols)))
           return signalPassFailure();
   }
 };

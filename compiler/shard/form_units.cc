@@ -28,7 +28,8 @@ using mlir::ft::UnitOp;
 // Sets `unit` and `offset` of the parameters and makes the ft.unit, before the first parameter of the module.
 UnitOp layOut(const ParameterGroup &unit, OpBuilder &builder, SymbolTable &symbols) {
   uint64_t end = 0;
-  auto op = UnitOp::create(builder, ParameterOp(unit.parameters.front()).getLoc(), unit.name, /*elements=*/0);
+  auto op = UnitOp::create(builder, ParameterOp(unit.parameters.front()).getLoc(), unit.name, /*elements=*/0,
+                           unit.rule.empty() ? StringAttr() : builder.getStringAttr(unit.rule));
   symbols.insert(op); // renames it when a parameter has this name already
   for (ParameterOp parameter : unit.parameters) {
     parameter.setUnit(op.getSymName());

@@ -84,16 +84,19 @@ FailureOr<std::vector<ParameterGroup>> groupParameters(ModuleOp module, const Wr
   if (failed(names))
     return failure();
   // Names alone do not tell groups apart: a layer may be called "persistent", or end in ".frozen".
-  std::map<std::tuple<std::string, bool, bool>, size_t> index;
+  std::map<std::tuple<std::string, bool, bool, std::string>, size_t> index;
   std::vector<ParameterGroup> groups;
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
     bool persistent = elementsOf(parameter) < policy.persistenceThreshold;
     std::string name = persistent ? kPersistent.str() : (*names)[layerOf(parameter)];
+    std::string rule = parameter.getFrozen() ? "" : parameter.getRule().value_or("").str();
     if (parameter.getFrozen())
       name += ".frozen";
-    auto [it, isNew] = index.try_emplace({name, parameter.getFrozen(), persistent}, groups.size());
+    else if (!rule.empty())
+      name += "." + rule;
+    auto [it, isNew] = index.try_emplace({name, parameter.getFrozen(), persistent, rule}, groups.size());
     if (isNew)
-      groups.push_back({name, parameter.getFrozen(), persistent, {}});
+      groups.push_back({name, parameter.getFrozen(), persistent, rule, {}});
     groups[it->second].parameters.push_back(parameter);
   }
   if (groups.empty())

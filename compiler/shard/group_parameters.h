@@ -19,12 +19,13 @@ struct ParameterGroup {
   std::string name;
   bool frozen = false;
   bool persistent = false;                             // stays gathered at rest
+  std::string rule;                                    // of the optimizer, where it has more than one
   llvm::SmallVector<mlir::ft::ParameterOp> parameters; // in the order of the module; never empty
 };
 
 /// Groups the parameters of a module; every parameter is in one group, and no group holds frozen and trained
-/// ones. Emits an error for an unknown policy, for a module without parameters, and for a pattern that no
-/// layer matches.
+/// ones, or those that different rules update. Emits an error for an unknown policy, for a module without
+/// parameters, and for a pattern that no layer matches.
 llvm::FailureOr<std::vector<ParameterGroup>> groupParameters(mlir::ModuleOp module, const WrapPolicy &policy);
 
 } // namespace ft::compiler

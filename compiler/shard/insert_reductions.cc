@@ -9,9 +9,12 @@ using mlir::ft::AccumulateOp;
 using mlir::ft::AllReduceOp;
 using mlir::ft::FlatType;
 using mlir::ft::FoundInfOp;
+using mlir::ft::GatherOp;
+using mlir::ft::OrthogonalizeOp;
 using mlir::ft::PackOp;
 using mlir::ft::ReduceScatterOp;
 using mlir::ft::RefreshOp;
+using mlir::ft::ReleaseOp;
 using mlir::ft::SliceType;
 using mlir::ft::SumSquaresOp;
 using mlir::ft::UpdateOp;
@@ -85,6 +88,26 @@ void reduceValue(Value value, StringRef axis, StringRef mean, StringRef phase) {
   });
 }
 
+// Where gradients are slices, so is the direction that is made of them; whole matrices are gathered.
+void gatherDirection(UpdateOp update) {
+  auto slice = dyn_cast<SliceType>(update.getGradient().getType());
+  if (!slice)
+    return;
+  Value direction = update.getDirection();
+  auto flat = cast<FlatType>(direction.getType());
+  direction.setType(slice);
+  for (Operation *user : llvm::make_early_inc_range(direction.getUsers())) {
+    auto whole = cast<OrthogonalizeOp>(user);
+    OpBuilder builder(whole);
+    auto gather = GatherOp::create(builder, whole.getLoc(), flat, direction);
+    setAxes(gather, "shard", "", whole);
+    whole.getXMutable().assign(gather.getFlat());
+    builder.setInsertionPointAfter(whole);
+    auto release = ReleaseOp::create(builder, whole.getLoc(), gather.getFlat());
+    release->setDiscardableAttrs(whole->getDiscardableAttrDictionary());
+  }
+}
+
 } // namespace
 
 void reduceGradients(func::FuncOp function, Axes axes, const Placements &placements, bool each) {
@@ -122,6 +145,10 @@ void reduceGradients(func::FuncOp function, Axes axes, const Placements &placeme
   }
   for (UpdateOp step : llvm::make_early_inc_range(function.getOps<UpdateOp>())) {
     Residency residency = placements.lookup(step.getUnitAttr()).residency;
+    if (step.getDirection()) {
+      gatherDirection(step);
+      continue;
+    }
     if (residency.parameters != Extent::Whole || residency.optimizer != Extent::Slice)
       continue;
     OpBuilder builder(step->getContext());

@@ -200,10 +200,10 @@ uint64_t UpdateOp::getFlops() {
   return ofBlock / kBlockElements * unitElements(*this, getUnitAttr());
 }
 
-// Reads gradient, weights and states; writes the last two.
+// Reads gradient, weights and states; writes the last two, or a direction for the weights.
 uint64_t UpdateOp::getBytes() {
-  uint64_t ofElement =
-      gradientBytes(getGradient()) + 2 * masterBytes(*this, getUnitAttr()) + 2 * 4 * getStates().size();
+  uint64_t ofElement = gradientBytes(getGradient()) + 2 * 4 * getStates().size();
+  ofElement += getDirection() ? gradientBytes(getDirection()) : 2 * masterBytes(*this, getUnitAttr());
   return ofElement * unitElements(*this, getUnitAttr());
 }
 

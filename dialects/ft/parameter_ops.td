@@ -10,19 +10,20 @@ def Ft_ParameterOp : Ft_Op<"parameter", [Symbol]> {
     `ft.parameter @"transformer.wte.weight" : tensor<50257x768xf32> = #ft.init<normal, 0.02>`
 
     `layer` groups parameters for wrap policies; `aliases` are further names under which a checkpoint may hold it (tied weights);
-    `unit` and `offset` (in elements, inside the unit's flat buffer) are set when units are formed.
+    `rule` is the row of the table of optimizers that updates it, where the job's optimizer leaves that open; `unit` and `offset` (in elements,
+    inside the unit's flat buffer) are set when units are formed.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Ft_FloatTensor>:$type, Ft_InitAttr:$init,
                        OptionalAttr<StrAttr>:$layer, UnitAttr:$no_decay, UnitAttr:$frozen, OptionalAttr<StrArrayAttr>:$aliases,
-                       OptionalAttr<FlatSymbolRefAttr>:$unit, OptionalAttr<I64Attr>:$offset);
+                       OptionalAttr<StrAttr>:$rule, OptionalAttr<FlatSymbolRefAttr>:$unit, OptionalAttr<I64Attr>:$offset);
   let assemblyFormat = "$sym_name `:` $type `=` qualified($init) attr-dict";
   let hasVerifier = 1;
 }
 
 def Ft_UnitOp : Ft_Op<"unit", [Symbol]> {
   let summary = "Parameters that are gathered together, in one flat buffer";
-  let description = [{ `elements`: end of the last parameter, rounded up to a block of 1024. }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$elements);
+  let description = [{ `elements`: end of the last parameter, rounded up to a block of 1024. `rule` is that of all its parameters. }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$elements, OptionalAttr<StrAttr>:$rule);
   let assemblyFormat = "$sym_name attr-dict";
   let hasVerifier = 1;
 }

@@ -175,6 +175,19 @@ def Ft_UpdateScalarsOp : Ft_Op<"update_scalars", [Pure, Precision, DeclareOpInte
   let hasVerifier = 1;
 }
 
+def Ft_OrthogonalizeOp : Ft_Op<"orthogonalize", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Each matrix of a flat buffer with its singular values near 1, times 0.2 sqrt(the larger of its extents)";
+  let description = [{
+    Five steps X <- a X + (b A + c A A) X, A = X X^T, from X / max(|X|, 1e-7), with (a, b, c) = (3.4445, -4.7750, 2.0315) (K. Jordan et al., "Muon: an
+    optimizer for hidden layers in neural networks", 2024). The factor gives a step the root mean square that one of AdamW has (J. Liu et al.,
+    "Muon is scalable for LLM training", 2025). The last two dimensions of a parameter are a matrix. --ft-expand-orthogonalize writes it
+    in products.
+  }];
+  let arguments = (ins Ft_FlatType:$x, FlatSymbolRefArrayAttr:$parameters);
+  let results = (outs Ft_FlatType:$result);
+  let assemblyFormat = "$x `of` $parameters attr-dict `:` qualified(type($x)) `->` qualified(type($result))";
+}
+
 def Ft_UpdateOp : Ft_Op<"update", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
                                    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "One step of an optimizer on what this rank holds of a unit: weights and state are updated in place";
@@ -182,6 +195,9 @@ def Ft_UpdateOp : Ft_Op<"update", [MemoryEffects<[MemRead, MemWrite]>, DeclareOp
     `body` is a private function with the attribute `ft.update`, of primitives on a block of 1024 elements in f32: gradient, parameter, a state for
     each of `states`, then the scalars of `scalars`, one by one; it returns parameter and states. --ft-form-updates makes it a cluster whose types are
     final. Where the first scalar, the coefficient of the gradient, is NaN, nothing changes.
+
+    With a result, `direction`, that is written instead of the parameter: the body takes gradient, states and scalars, and returns direction and states. The
+    gradient of an update of what this rank holds may be a whole flat buffer.
 
     `segments` lists begin, end (in elements of the unit) and whether weight decay applies (0 or 1), for all parameters in order: the row of `scalars`.
 
@@ -193,8 +209,10 @@ def Ft_UpdateOp : Ft_Op<"update", [MemoryEffects<[MemRead, MemWrite]>, DeclareOp
   let arguments = (ins FlatSymbolRefAttr:$unit, FlatSymbolRefAttr:$body, AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient,
                        Ft_StateTensor:$scalars, Variadic<Ft_I64Tensor>:$rounding, StrArrayAttr:$states, DenseI64ArrayAttr:$segments,
                        OptionalAttr<DenseI64ArrayAttr>:$stochastic_rounding);
+  let results = (outs Optional<AnyTypeOf<[Ft_FlatType, Ft_SliceType]>>:$direction);
   let assemblyFormat = [{
     $unit `by` $body `(` $gradient `,` $scalars (`,` $rounding^)? `)` `states` $states `segments` $segments attr-dict `:` type(operands)
+    (`->` type($direction)^)?
   }];
   let hasVerifier = 1;
 }

@@ -51,11 +51,13 @@ FlatSymbolRefAttr unitOf(Type buffer) {
   return cast<SliceType>(buffer).getUnit();
 }
 
-// Gradient, parameter, states, then scalars, of which there is one at least; returns parameter and states.
+// Gradient, parameter (but for a direction), states, then scalars, of which there is one at least; returns
+// parameter or direction, and states.
 LogicalResult verifyBody(UpdateOp op, func::FuncOp body) {
   if (!isUpdate(body) && !isCluster(body))
     return op.emitOpError() << "runs " << op.getBodyAttr() << ", which has no attribute " << kUpdateAttr;
-  int64_t scalars = body.getNumArguments() - 2 - op.getStates().size();
+  const size_t blocks = (op.getDirection() ? 1 : 2) + op.getStates().size();
+  int64_t scalars = static_cast<int64_t>(body.getNumArguments()) - static_cast<int64_t>(blocks);
   if (scalars < 1 || scalars != op.getScalars().getType().getShape().back())
     return op.emitOpError() << op.getBodyAttr() << " takes " << body.getNumArguments() << " arguments, with "
                             << op.getStates().size() << " states and scalars of type "
@@ -64,13 +66,14 @@ LogicalResult verifyBody(UpdateOp op, func::FuncOp body) {
     return success();
   auto block = RankedTensorType::get({kBlockElements}, Float32Type::get(op.getContext()));
   for (auto [index, type] : llvm::enumerate(body.getArgumentTypes()))
-    if (type != (index < 2 + op.getStates().size() ? block : block.clone(ArrayRef<int64_t>())))
+    if (type != (index < blocks ? block : block.clone(ArrayRef<int64_t>())))
       return op.emitOpError() << op.getBodyAttr() << " takes " << type << " as argument " << index + 1
                               << "; expected blocks of " << kBlockElements << " elements, then scalars";
   if (body.getNumResults() == 1 + op.getStates().size() &&
       llvm::all_of(body.getResultTypes(), [&](Type type) { return type == block; }))
     return success();
-  return op.emitOpError() << op.getBodyAttr() << " returns other than the parameter and "
+  return op.emitOpError() << op.getBodyAttr() << " returns other than the "
+                          << (op.getDirection() ? "direction" : "parameter") << " and "
                           << op.getStates().size() << " states";
 }
 
@@ -98,6 +101,12 @@ LogicalResult UpdateOp::verify() {
                          << "; expected those of ft.update_scalars";
   if (failed(verifyRounding(*this)))
     return failure();
+  if (getDirection() && (unitOf(getDirection().getType()) != getUnitAttr() ||
+                         isa<FlatType>(getDirection().getType()) != isa<FlatType>(getGradient().getType())))
+    return emitOpError() << "gives " << getDirection().getType() << " for a gradient "
+                         << getGradient().getType();
+  if (getDirection() && getStochasticRounding())
+    return emitOpError("rounds no parameter stochastically where it gives a direction");
   if (unitOf(getGradient().getType()) == getUnitAttr())
     return success();
   return emitOpError() << "updates unit " << getUnitAttr() << " with a gradient of "

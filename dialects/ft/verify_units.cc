@@ -115,6 +115,22 @@ LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+LogicalResult OrthogonalizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifySameUnit(*this, getX().getType(), getResult().getType())))
+    return failure();
+  for (auto name : getParameters().getAsRange<FlatSymbolRefAttr>()) {
+    ParameterOp parameter = verify::parameter(*this, symbols, name);
+    if (!parameter)
+      return failure();
+    auto type = cast<RankedTensorType>(parameter.getType());
+    if (type.getRank() < 2)
+      return emitOpError() << name << " is " << type << ", which is no matrix";
+    if (failed(verifyInUnit(*this, symbols, name, type.clone(elementOf(getX().getType())), getX().getType())))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult SumSquaresOp::verify() {
   if (failed(verifyAccumulator(*this, "acc", getAcc())))
     return failure();

@@ -83,7 +83,8 @@ Value GraphBuilder::parameter(llvm::StringRef name, llvm::ArrayRef<int64_t> shap
       moduleBuilder, location, builder.getStringAttr(name), mlir::TypeAttr::get(f32(context, shape)),
       mlir::ft::InitAttr::get(context, init.kind, init.value), layer,
       /*no_decay=*/shape.size() < 2 ? builder.getUnitAttr() : mlir::UnitAttr(), /*frozen=*/mlir::UnitAttr(),
-      /*aliases=*/mlir::ArrayAttr(), /*unit=*/mlir::FlatSymbolRefAttr(), /*offset=*/mlir::IntegerAttr());
+      /*aliases=*/mlir::ArrayAttr(), /*rule=*/mlir::StringAttr(), /*unit=*/mlir::FlatSymbolRefAttr(),
+      /*offset=*/mlir::IntegerAttr());
   bool isNew = parameters.try_emplace(name, symbol).second;
   assert(isNew && "a parameter is declared twice");
   (void)isNew;

@@ -42,16 +42,24 @@ absl::Status CheckTensors(const UpdateOperands& o) {
   if (o.elements % kBlockElements != 0 || o.out[0].flat_begin % kBlockElements != 0)
     return absl::InvalidArgumentError(
         fmt::format("the slice is not of whole blocks of {} elements", kBlockElements));
+  const size_t states = o.is_direction ? 1 : 2;  // the first of them
   for (size_t i = 0; i < o.in.size(); ++i)
     FT_RETURN_IF_ERROR(CheckFloatSize(o.in[i],
-                                      i == 0   ? "gradient"
-                                      : i == 1 ? "parameter"
+                                      i == 0        ? "gradient"
+                                      : i >= states ? "state"
+                                                    : "parameter",
+                                      o.elements));
+  for (size_t i = 0; i < o.out.size(); ++i) {
+    const bool is_copy = !o.is_direction && i + 1 >= o.in.size();
+    FT_RETURN_IF_ERROR(CheckFloatSize(o.out[i],
+                                      is_copy  ? "working copy"
+                                      : i == 0 ? "result"
                                                : "state",
                                       o.elements));
-  for (size_t i = 0; i < o.out.size(); ++i)
-    FT_RETURN_IF_ERROR(CheckFloatSize(o.out[i], i + 1 < o.in.size() ? "state" : "working copy", o.elements));
-  for (size_t i = 2; i < o.in.size(); ++i)
+  }
+  for (size_t i = states; i < o.in.size(); ++i)
     if (o.in[i].dtype != DType::kF32) return absl::InvalidArgumentError("a state must be f32");
+  if (o.is_direction) return absl::OkStatus();
   const bool has_copy = o.out.size() == o.in.size();
   if (o.in[1].dtype == DType::kF32)
     return has_copy && o.out.back().dtype == DType::kF32
@@ -71,6 +79,7 @@ absl::StatusOr<std::vector<int64_t>> ReadRounding(const KernelOperands& operands
   if (operands.in.size() != (is_stochastic ? 4 : 2))
     return absl::InvalidArgumentError("it takes rng and step exactly with 'stochastic_rounding'");
   if (!is_stochastic) return std::vector<int64_t>();
+  if (o.is_direction) return absl::InvalidArgumentError("a direction is not rounded stochastically");
   if (o.in[1].dtype != DType::kBF16)
     return absl::InvalidArgumentError("'stochastic_rounding' takes a parameter in bf16");
   FT_RETURN_IF_ERROR(CheckSize(operands.in[2], "rng", 3, DType::kI64));
@@ -157,6 +166,7 @@ absl::StatusOr<UpdateOperands> ReadUpdateOperands(const KernelOperands& operands
                                                   operands.in.size(), operands.out.size(),
                                                   o.body.results.size()));
   o.elements = operands.in[0].elements();
+  o.is_direction = attributes.Has("direction");
   o.in = {operands.in[0]};
   o.out = operands.out;
   // A copy is the only result that is none of the operands.
@@ -164,13 +174,15 @@ absl::StatusOr<UpdateOperands> ReadUpdateOperands(const KernelOperands& operands
   FT_RETURN_IF_ERROR(CheckNotEmpty(scalars, "scalars", DType::kF32));
   o.num_scalars = scalars.elements() / 2;
   o.scalars = scalars.as<float>();
-  const int64_t states = static_cast<int64_t>(o.body.inputs.size()) - 2 - o.num_scalars;
+  const int64_t states =
+      static_cast<int64_t>(o.body.inputs.size()) - (o.is_direction ? 1 : 2) - o.num_scalars;
   const int64_t copies = static_cast<int64_t>(o.out.size()) - 1 - states;
-  if (scalars.elements() % 2 != 0 || o.num_scalars < 1 || states < 0 || copies < 0 || copies > 1)
+  if (scalars.elements() % 2 != 0 || o.num_scalars < 1 || states < 0 || copies < 0 ||
+      copies > (o.is_direction ? 0 : 1))
     return absl::InvalidArgumentError(
         fmt::format("{} scalars and {} results are not those of its body of {} operands", o.num_scalars,
                     o.out.size(), o.body.inputs.size()));
-  o.in.insert(o.in.end(), o.out.begin(), o.out.end() - copies);
+  o.in.insert(o.in.end(), o.out.begin() + (o.is_direction ? 1 : 0), o.out.end() - copies);
   FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, Segments(attributes, 3));
   FT_ASSIGN_OR_RETURN(const std::vector<int64_t> streams,
                       ReadRounding(operands, attributes, segments.size() / 3, o));

@@ -23,8 +23,10 @@ struct UpdateRun {
 struct UpdateOperands {
   ClusterBody body;  // of one block
   // Inputs and results of the body that have elements: gradient, parameter, states; parameter, states and,
-  // where the plan has one, a copy of the parameter in 16 bits.
+  // where the plan has one, a copy of the parameter in 16 bits. Of a direction: gradient, states; direction,
+  // states.
   std::vector<Tensor> in, out;
+  bool is_direction = false;
   const float* scalars = nullptr;  // the other inputs: without and with weight decay
   int64_t num_scalars = 0;
   const int64_t* rng = nullptr;  // null: rounded to nearest by the body
@@ -41,7 +43,8 @@ struct UpdateOperands {
 };
 
 // In gradient, scalars and, for stochastic rounding, rng and step; out as above. Attributes: `segments`:
-// begin, end (in elements of the unit) and whether weight decay applies, for every parameter;
+// begin, end (in elements of the unit) and whether weight decay applies, for every parameter; `direction`:
+// what is written is none of the parameter;
 // `stochastic_rounding`, a stream for every parameter.
 absl::StatusOr<UpdateOperands> ReadUpdateOperands(const KernelOperands& operands,
                                                   const KernelAttributes& attributes);

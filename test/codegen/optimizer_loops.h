@@ -20,6 +20,7 @@ struct Optimizer {
   std::function<void(InsertOptimizerPassOptions&)> set;
   Step step;
   double lr;
+  bool isDirection = false;  // of two updates that which gives the direction, in the parameter's place
 };
 
 inline bool adamStep(double& p, double g, double t, double lr, double* s) {
@@ -71,6 +72,20 @@ inline const std::vector<Optimizer>& optimizers() {
          s[0] = 0.99 * s[0] + 0.01 * g;
          p = p * (1 - lr * decay) - lr * ((direction > 0) - (direction < 0));
          return std::abs(direction) > 1e-6;
+       },
+       1e-2},
+      {"Muon's direction", "muon", [](Options& o) { o.momentum = 0.95, o.nesterov = true; },
+       [](double& p, double g, double, double, double, double* s) {
+         s[0] += 0.05 * (g - s[0]);
+         p = g + 0.95 * (s[0] - g);
+         return true;
+       },
+       1e-2, true},
+      // What it is given is the direction, which is clipped already: the caller's coefficient is 0.75.
+      {"Muon", "muon", [](Options& o) { o.momentum = 0.95; },
+       [](double& p, double g, double, double decay, double lr, double*) {
+         p = p * (1 - lr * decay) - lr * g / 0.75;
+         return true;
        },
        1e-2}};
   return list;

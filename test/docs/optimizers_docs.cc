@@ -44,7 +44,9 @@ std::string Page() {
       "`gradient` is clipped; what stands in brackets is a number of the step, computed in f64 and rounded "
       "to f32 once, with `t` from 1 and "
       "`weight_decay` 0 for parameters of rank 1. Assignments are made in order. States are f32 and 0 at "
-      "first; their names are those in checkpoints.\n\n";
+      "first; their names are those in checkpoints. `orthogonalized` has each matrix whole: what is made of "
+      "it "
+      "takes the place of the matrix (`ft.orthogonalize`).\n\n";
   for (const OptimizerRule& rule : ft::compiler::optimizerRules()) {
     text += fmt::format("## {}\n\n{}.\n\n", rule.name, rule.summary);
     Hyperparameters values = {{"momentum", 0}, {"nesterov", 0}};

@@ -7,7 +7,8 @@ import bf16_weights_test
 import harness
 
 BF16 = ("--mixed-precision=bf16", "--reduce-dtype=fp32")
-ROWS = (("adamw",), ("adam",), ("sgd", "--momentum=0.9", "--nesterov"), ("lion",))
+ROWS = (("adamw",), ("adam",), ("sgd", "--momentum=0.9", "--nesterov"), ("lion",), ("muon",))
+FP16 = ("--mixed-precision=fp16",)
 # How the same numbers can be come by.
 WAYS = (
     (1, "no_shard"),
@@ -29,7 +30,7 @@ class Optimizers(bf16_weights_test.Runs):
 
     def test_no_option_changes_a_bit(self):
         for row in ROWS:
-            for precision in ((), BF16):
+            for precision in ((), BF16) + (FP16,) * (row == ("muon",)):
                 plain = {}
                 for world, strategy, *others in WAYS:
                     with self.subTest(row=row, precision=precision, world=world, strategy=strategy, others=others):
@@ -51,6 +52,10 @@ class Optimizers(bf16_weights_test.Runs):
         for row, states in zip(ROWS, (2, 2, 1, 1)):
             rest = self.explain(self.plan_of(row, "--strategy=no_shard"), 1)["at_rest"]
             self.assertEqual(rest["optimizer_state"], states * rest["parameters"], row)
+        # Matrices of layers have a momentum, all others what adamw has.
+        rest = self.explain(self.plan_of(("muon",), "--strategy=no_shard"), 1)["at_rest"]
+        hidden = 2 * (64 * 192 + 64 * 64 + 2 * 64 * 256)
+        self.assertEqual(2 * rest["parameters"] - rest["optimizer_state"], 4 * hidden)
 
     def test_lion_moves_by_its_rate(self):
         start, lr = self.dir / "start.safetensors", 2.0 ** -10
@@ -65,14 +70,19 @@ class Optimizers(bf16_weights_test.Runs):
         self.assertGreater(min(up, down), 1000)
 
     def test_a_checkpoint_goes_on_anywhere(self):
-        whole = self.run_of(self.plan_of(("lion",), "--strategy=full_shard"), 2, steps=4)
-        folder = self.dir / "checkpoints"
+        for row, state in ((("lion",), "exp_avg"), (("muon",), "momentum_buffer")):
+            with self.subTest(row=row):
+                self.goes_on_anywhere(row, state)
+
+    def goes_on_anywhere(self, row, state):
+        whole = self.run_of(self.plan_of(row, "--strategy=full_shard"), 2, steps=4)
+        folder = self.dir / f"checkpoints.{state}"
         keep = (f"--checkpoint-dir={folder}", "--save-every=2")
-        self.run_of(self.plan_of(("lion",), "--strategy=zero1"), 2, *keep, steps=2)
+        self.run_of(self.plan_of(row, "--strategy=zero1"), 2, *keep, steps=2)
         shown = self.check("ftckpt", "show", folder).stdout
-        self.assertIn("exp_avg", shown)
-        self.assertNotIn("exp_avg_sq", shown)
-        plan, saved, rows = self.plan_of(("lion",), "--strategy=no_shard", "--offload=optimizer"), self.dir / "rest", self.dir / "rows"
+        self.assertIn(state, shown)
+        self.assertEqual("exp_avg_sq" in shown, row == ("muon",), shown)
+        plan, saved, rows = self.plan_of(row, "--strategy=no_shard", "--offload=optimizer"), self.dir / f"{state}.w", self.dir / f"{state}.r"
         self.check("ftrun", "--nproc-per-node=2", "--standalone", harness.BIN / "ftexec", plan, f"--data={self.text}", "--steps=4",
                    "--shuffle=off", "--threads=1", "--progress=off", *keep, "--resume=auto", f"--save-weights={saved}", f"--metrics={rows}")
         self.assertEqual([(row["loss"], row["grad_norm"]) for row in harness.metrics(rows)], whole[0][2:])
@@ -85,7 +95,11 @@ class Optimizers(bf16_weights_test.Runs):
         self.assertIn("betas: 0.9,0.99", done.stdout)
         done = harness.run("ftc", *compile_line, "--optimizer=lion", "--eps=1e-6")
         self.assertIn("--eps has no effect: optimizer is lion", done.stderr)
-        for options, message in ((("--optimizer=tiger",), "tiger"), (("--eps=0",), "eps")):
+        self.assertIn("momentum: 0.95 ", harness.run("ftc", *compile_line, "--optimizer=muon", "--print-config").stdout)
+        done = harness.run("ftc", *compile_line, "--adamw-params=*.mlp.*")
+        self.assertIn("--adamw-params has no effect: optimizer is adamw", done.stderr)
+        for options, message in ((("--optimizer=tiger",), "tiger"), (("--eps=0",), "eps"), (("--optimizer=muon", "--adamw-params=x"), "'x'"),
+                                 (("--optimizer=muon", "--adamw-params=*"), "hidden layers")):
             done = harness.run("ftc", *compile_line, *options)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(message, done.stderr)

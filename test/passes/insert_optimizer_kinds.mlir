@@ -11,7 +11,7 @@
 // Other optimizers, a loss scale, gradients over micro-steps. The rank's own numbers are looked at right where they are
 // known.
 
-// UNKNOWN: error: unknown optimizer 'tiger'; one of adamw, adam, sgd, lion
+// UNKNOWN: error: unknown optimizer 'tiger'; one of adamw, adam, sgd, lion, muon
 // MOMENTUM: error: nesterov wants a momentum above 0
 // EPS: error: eps is 0; adamw wants above 0
 // ABSENT: error: no flat gradients in @train_step; run ft-form-units first
