@@ -239,7 +239,11 @@ int64_t ClusterBody::PartialBytesEach() const { return CheckedMul(Blocks(), colu
 
 std::vector<int64_t> ClusterBody::PartialOffsets(int64_t each) const {
   constexpr int64_t kAlignment = 64;
-  const int64_t aligned = CheckedMul(CeilDiv(each, kAlignment), kAlignment);
+  int64_t aligned = CheckedMul(CeilDiv(each, kAlignment), kAlignment);
+  // Rows of several outputs are added to side by side. With a multiple of a page between them their columns
+  // would share sets of a cache of 8 ways with those of inputs and results, and drive each other out.
+  constexpr int64_t kPage = 4096, kApart = 17 * kAlignment;
+  if (aligned >= kPage) aligned = CheckedAdd(aligned, (kApart + kPage - aligned % kPage) % kPage);
   std::vector<int64_t> offsets = {0};
   for (const Output& output : outputs)
     if (output.over_rows) offsets.push_back(CheckedAdd(offsets.back(), aligned));

@@ -39,6 +39,8 @@ TEST(PlanClustersTest, WhatWasWrittenIsRead) {
   EXPECT_EQ(body->BlockRows(), 16);
   EXPECT_EQ(body->Blocks(), 3);
   EXPECT_EQ(body->PartialBytes(), 128);  // 3 blocks of 6 numbers
+  // Rows that are added to side by side share no sets of a cache.
+  EXPECT_EQ(body->PartialOffsets(8000), (std::vector<int64_t>{0, 4096 + 4096 + 1088}));
   EXPECT_EQ(LevelsOf(*body), (std::vector<int>{0, 1, 1, 1}));
   EXPECT_EQ(HasColumns(*body), (std::vector<bool>{true, false, true, true}));
 }

@@ -60,6 +60,7 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"all_reduce", step},
       {"sum_squares", step},
       {"clip_coefficient", step},
+      {"orthogonalize", step},
       {"update", step},
       {"update_scalars", step},
       {"init", step},

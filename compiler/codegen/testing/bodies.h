@@ -72,6 +72,16 @@ func.func @f(%dy: tensor<$Mx$T>, %x: tensor<$Mx$T>, %w: tensor<$Cx$T>) -> (tenso
   return %dx, %dw, %most : tensor<$Mx$T>, tensor<$Cxf32>, tensor<$Cx$T>
 })";
 
+// Nothing but sums over rows, which few rows are walked by columns for.
+inline constexpr const char *kColumnSums = R"(
+func.func @f(%dy: tensor<$Mx$T>, %x: tensor<$Mx$T>, %w: tensor<$Cx$T>) -> (tensor<$Cxf32>, tensor<$Cx$T>) {
+  %g = ft.mul %dy, %w : tensor<$Mx$T>, tensor<$Cx$T> -> tensor<$Mxf32>
+  %gx = ft.mul %g, %x : tensor<$Mxf32>, tensor<$Mx$T> -> tensor<$Mxf32>
+  %dw = ft.reduce "sum" %gx over [0] : tensor<$Mxf32> -> tensor<$Cxf32>
+  %most = ft.reduce "max" %dy over [0] : tensor<$Mx$T> -> tensor<$Cx$T>
+  return %dw, %most : tensor<$Cxf32>, tensor<$Cx$T>
+})";
+
 inline constexpr const char *kGelu = R"(
 func.func @f(%x: tensor<$Mx$T>) -> tensor<$Mx$T> {
   %p = ft.normal_cdf %x : tensor<$Mx$T>

@@ -16,14 +16,9 @@ struct BodyCase {
 
 // In $T inside means that a value may be rounded to its other neighbour on each of some ways.
 inline constexpr BodyCase kBodies[] = {
-    {"layer_norm", kLayerNorm, 4, 8},
-    {"rms_norm", kRmsNorm, 6, 0},
-    {"rms_norm_grad", kRmsNormGrad, 4, 8},
-    {"gelu", kGelu, 3, 2},
-    {"softmax", kSoftmax, 8, 0},
-    {"swiglu", kSwiglu, 5, 0},
-    {"adamw", kAdamW, 4, 2},
-    {"types", kTypes, 0, 0},
+    {"layer_norm", kLayerNorm, 4, 8},   {"rms_norm", kRmsNorm, 6, 0}, {"rms_norm_grad", kRmsNormGrad, 4, 8},
+    {"column_sums", kColumnSums, 4, 8}, {"gelu", kGelu, 3, 2},        {"softmax", kSoftmax, 8, 0},
+    {"swiglu", kSwiglu, 5, 0},          {"adamw", kAdamW, 4, 2},      {"types", kTypes, 0, 0},
     {"random", kRandom, 0, 0},
 };
 

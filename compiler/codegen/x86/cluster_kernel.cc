@@ -29,12 +29,18 @@ public:
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(b.getLoc());
     bool shortLast = body.last_columns != body.columns;
-    entry(*module, "kernel", body.rows, shortLast,
-          [&](Value index, bool last) { emitRow(index, last ? body.last_columns : body.columns); });
+    entry(*module, "kernel", body.rows, shortLast, [&](Value index, bool last) {
+      if (!goesByColumns())
+        emitRow(index, last ? body.last_columns : body.columns);
+    });
     int64_t chunks = (body.columns + kLanes - 1) / kLanes, rest = body.columns % kLanes;
     if (!partials.empty())
-      entry(*module, "combine", chunks, rest != 0,
-            [&](Value index, bool last) { emitCombination(index, last ? rest : kLanes); });
+      entry(*module, "combine", chunks, rest != 0, [&](Value index, bool last) {
+        if (goesByColumns())
+          emitColumns(index, last ? rest : kLanes);
+        else
+          emitCombination(index, last ? rest : kLanes);
+      });
     return module;
   }
 
@@ -95,7 +101,15 @@ private:
       visit(i, b.plus(column, i * kVector), std::min(kVector, count - i * kVector));
   }
 
+  // Sums over the rows of the only block, and nothing else.
+  bool goesByColumns() const {
+    return body.Blocks() == 1 && partials.size() == body.outputs.size() && facts.lastLevel == 0 &&
+           body.last_columns == body.columns;
+  }
+
+  void beginRow(Value index);
   void emitRow(Value index, int64_t columns);
+  void emitColumns(Value chunk, int64_t columns);
   void emitReductions(int level, int64_t columns);
   void emitResults(int64_t columns);
   void storeColumns(BodyValues::LanesOf &known, Value column, int64_t count);
@@ -220,7 +234,7 @@ void ClusterKernel::emitResults(int64_t columns) {
       storeScalar(values.get(output.value), outputAddresses[i], resultType(output));
 }
 
-void ClusterKernel::emitRow(Value index, int64_t columns) {
+void ClusterKernel::beginRow(Value index) {
   row = index;
   values.clear();
   rowAddresses.assign(body.reads.size(), Value());
@@ -232,6 +246,11 @@ void ClusterKernel::emitRow(Value index, int64_t columns) {
     else
       values.set(i, loadScalar(b, address, body.dtype(i)));
   }
+  values.evaluateScalars(0, [&] { return row; });
+}
+
+void ClusterKernel::emitRow(Value index, int64_t columns) {
+  beginRow(index);
   for (auto [i, output] : llvm::enumerate(body.outputs))
     if (!output.over_rows)
       outputAddresses[i] = rowAddress(operandOfResult(body, output.result), output.place, resultType(output));
@@ -242,12 +261,41 @@ void ClusterKernel::emitRow(Value index, int64_t columns) {
     clearPartials();
   }
   auto thisRow = [&] { return row; };
-  values.evaluateScalars(0, thisRow);
   for (int level = 0; level < facts.lastLevel; ++level) {
     emitReductions(level, columns);
     values.evaluateScalars(level + 1, thisRow);
   }
   emitResults(columns);
+}
+
+// Rows one after the other.
+void ClusterKernel::emitColumns(Value chunk, int64_t columns) {
+  Value column = b.times(chunk, kLanes);
+  Vectors sums; // of each vector those of all outputs
+  eachVector(column, columns, [&](int64_t, Value, int64_t) {
+    for (const PartialOutput &partial : partials) {
+      Lanes zero = zeros(b, kVector, registerType(b, accumulatorOf(partial.value)));
+      sums.push_back(identityOf(partial.output->reduction, zero));
+    }
+  });
+  sums = b.loop(b.number(0), b.number(body.rows), 1, sums, [&](Value index, ArrayRef<Lanes> carried) {
+    beginRow(index);
+    Vectors next;
+    eachVector(column, columns, [&](int64_t, Value at, int64_t lanes) {
+      BodyValues::LanesOf known;
+      for (const PartialOutput &partial : partials)
+        next.push_back(combined(partial.output->reduction, carried[next.size()],
+                                vectorOf(partial.output->value, at, lanes, known)));
+    });
+    return next;
+  });
+  eachVector(column, columns, [&](int64_t i, Value at, int64_t lanes) {
+    for (auto [k, partial] : llvm::enumerate(partials)) {
+      Value address =
+          elementAddress(b, pointers[operandOfResult(body, partial.output->result)], at, partial.result);
+      storeVector(roundTo(partial.result, sums[i * partials.size() + k]), address, partial.result, lanes);
+    }
+  });
 }
 
 // Blocks one after the other.

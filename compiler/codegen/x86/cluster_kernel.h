@@ -5,6 +5,9 @@
 // are computed again from the inputs, and stay in registers. Columns go in steps of 64, which are four
 // vectors of 16 lanes, so that column i always meets lane i mod 64. The end of a row that is no multiple of
 // 64 is code of its own.
+//
+// Where there are sums over few rows and nothing else, columns are walked instead, by the entry `combine`
+// alone: sums stay in registers, in the same order.
 #pragma once
 
 #include "compiler/codegen/kernel.h"
