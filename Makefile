@@ -41,6 +41,15 @@ demo: setup build/build.ninja ## train a byte-level transformer with full_shard 
 test: build ## all tests; no Python packages and no GPU needed
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
 
+CHECK = ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
+.PHONY: check check-ops check-e2e
+check: build ## before any change: IR, passes, rules of the house, pages, losses of PyTorch
+	@$(CHECK) -L 'lit|structure|docs|golden'
+check-ops: build ## before a change of an op: derivatives, kernels of every kind, code
+	@$(CHECK) -R 'gradients|completeness|conformance|code|exact|update_test'
+check-e2e: build ## before a change of a phase, the plan or the executor
+	@$(CHECK) -R e2e
+
 .PHONY: format-check
 format-check: ## clang-format over everything, changing nothing
 	@scripts/setup lint

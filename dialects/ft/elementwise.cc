@@ -2,6 +2,9 @@
 
 #include "dialects/ft/verify.h"
 
+#include <concepts>
+#include <string_view>
+
 namespace mlir::ft::elementwise {
 namespace {
 
@@ -282,6 +285,7 @@ Graph Zero() { return {}; }
 
 Graph operator+(Graph a, Graph b) { return make<AddOp>({a, b}); }
 Graph operator+(Constant k, Graph a) { return make<ShiftOp>({a}, {k.value}); }
+[[maybe_unused]] Graph operator-(Graph a, Graph b) { return make<SubOp>({a, b}); }
 Graph operator-(Graph a) { return make<NegOp>({a}); }
 Graph operator-(Constant k, Graph a) { return make<ShiftOp>({-a}, {k.value}); }
 Graph operator*(Graph a, Graph b) { return make<MulOp>({a, b}); }
@@ -294,18 +298,20 @@ Graph operator<(Graph a, Graph b) { return make<LtOp>({a, b}); }
 Graph operator>(Graph a, Graph b) { return make<GtOp>({a, b}); }
 Graph operator>(Graph a, Constant k) { return make<GtOp>({a, scalar(k, a)}); }
 Graph operator<(Graph a, Constant k) { return make<LtOp>({a, scalar(k, a)}); }
-Graph Square(Graph a) { return make<SquareOp>({a}); }
-Graph Sign(Graph a) { return make<SignOp>({a}); }
-Graph Relu(Graph a) { return make<ReluOp>({a}); }
-Graph Sigmoid(Graph a) { return make<SigmoidOp>({a}); }
-Graph NormalCdf(Graph a) { return make<NormalCdfOp>({a}); }
-Graph Exp(Graph a) { return make<ExpOp>({a}); }
-Graph Sin(Graph a) { return make<SinOp>({a}); }
-Graph Cos(Graph a) { return make<CosOp>({a}); }
 Graph Pow(Graph a, double exponent) { return make<PowOp>({a}, {exponent}); }
 Graph Select(Graph condition, Graph a, Graph b) {
   return make<SelectOp>({condition, a.value ? a : scalar(K(0), b), b.value ? b : scalar(K(0), a)});
 }
+
+// Every row without parameters, under its name.
+#define FT_ELEMENTWISE(Name, mnemonic, domain, operands, parameters, ...)                                    \
+  template <std::same_as<Graph>... Graphs>                                                                   \
+    requires(sizeof...(Graphs) == operands && std::string_view(#parameters) == "()")                         \
+  Graph Name(Graphs... graphs) {                                                                             \
+    return make<Name##Op>({graphs...});                                                                      \
+  }
+#include "runtime/base/elementwise.def"
+#undef FT_ELEMENTWISE
 
 // What a derivative may be made of.
 struct Letters {

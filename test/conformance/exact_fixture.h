@@ -11,6 +11,7 @@
 #include "runtime/backends/cpu/register.h"
 #include "runtime/plan/testing/update_body.h"
 #include "test/conformance/case.h"
+#include "test/conformance/exact_kernels.h"
 
 namespace ft {
 
@@ -55,6 +56,7 @@ class CpuExact : public testing::Test {
     auto kernel = registry.Find(name)(operands, attributes, {threads});
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     static_cast<CpuKernel&>(**kernel).Run();
+    KernelsRun().insert(name);
   }
 
   // Attributes of "update" with AdamW.

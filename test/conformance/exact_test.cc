@@ -7,6 +7,15 @@
 namespace ft {
 namespace {
 
+class EveryKernelIsRun : public testing::Environment {
+  void TearDown() override {
+    for (const char* name : kExactKernels)
+      EXPECT_TRUE(KernelsRun().contains(name) || testing::GTEST_FLAG(filter) != "*") << name;
+  }
+};
+[[maybe_unused]] const testing::Environment* const kEveryKernelIsRun =
+    testing::AddGlobalTestEnvironment(new EveryKernelIsRun);
+
 TEST_F(CpuExact, UpdateSeesNeitherSlicesNorInstructionSet) {
   const KernelAttributes attributes = UpdateAttributes(
       {}, {{"segments", std::vector<int64_t>{0, 20000, 1, 20480, 20483, 0, 21504, 36000, 1}}});

@@ -35,7 +35,8 @@ std::string Form(const ft::ElementwiseRow& row) {
 
 std::string Page() {
   std::string page =
-      "<!-- Written by elementwise_docs from runtime/base/elementwise.def; run: ninja reference_docs -->\n\n"
+      "<!-- Written by elementwise_docs from runtime/base/elementwise.def; run: ninja -C build "
+      "reference_docs -->\n\n"
       "# Elementwise primitives\n\n"
       "Operands have the shape of the result or its last dimensions, and then are repeated. Floats may be "
       "f32, bf16 and f16, each\n"

@@ -19,7 +19,7 @@ inline int GeneratedPage(int argc, char** argv, const std::string& made, const s
   const std::string wanted = mark.empty() ? made : present.substr(0, at + mark.size()) + made;
   if (argc > 2 && std::string(argv[2]) == "--write") return (std::ofstream(path) << wanted).good() ? 0 : 1;
   if (present == wanted) return 0;
-  std::fprintf(stderr, "%s is not what its table gives; run: ninja reference_docs\n", path.c_str());
+  std::fprintf(stderr, "%s is not what its table gives; run: ninja -C build reference_docs\n", path.c_str());
   return 1;
 }
 

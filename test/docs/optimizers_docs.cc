@@ -38,7 +38,7 @@ std::string RangeOf(const Hyperparameter& h) {
 std::string Page() {
   std::string text =
       "# Optimizers\n\n"
-      "Generated from `compiler/optimizer/rules.cc`; `ninja reference_docs` writes it. "
+      "Generated from `compiler/optimizer/rules.cc`; `ninja -C build reference_docs` writes it. "
       "[decisions](../decisions/optimizers-as-bodies.md) says how it "
       "is read.\n\n"
       "`gradient` is clipped; what stands in brackets is a number of the step, computed in f64 and rounded "

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
@@ -11,6 +10,7 @@
 #include "dialects/ft/dialect.h"
 #include "runtime/base/elementwise.h"
 #include "test/conformance/case.h"
+#include "test/conformance/exact_kernels.h"
 #include "test/gradients/gradient_check.h"
 #include "test/support/reference.h"
 
@@ -185,14 +185,7 @@ TEST_F(Completeness, EveryComputedOpCostsBytes) {
 TEST_F(Completeness, EveryComputedOpHasAConformanceCase) {
   std::set<std::string> covered;
   for (const ::ft::conformance::Case& testCase : ::ft::conformance::AllCases()) covered.insert(testCase.op);
-  // Exact or in place, hence without a tolerance or an expected result of their own: they have tests of their
-  // own.
-  std::ifstream file(FT_EXACT_TEST_SOURCE);
-  std::string exactTests{std::istreambuf_iterator<char>(file), {}};
-  for (const char* name : {"clip_coefficient", "sum_squares", "update"})
-    if (exactTests.find("RunKernel(backend.registry, \"" + std::string(name) + "\"") != std::string::npos)
-      covered.insert(name);
-  covered.insert("update_scalars");  // exact_fixture.h
+  covered.insert(std::begin(::ft::kExactKernels), std::end(::ft::kExactKernels));
   for (RegisteredOperationName name : allOps(*context))
     EXPECT_TRUE(!isComputed(name) || covered.contains(kernelOf(name))) << name.getStringRef().str();
 }

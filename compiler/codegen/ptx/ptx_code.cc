@@ -31,6 +31,8 @@ void annotate(llvm::Module &module, const PtxInterface &interface) {
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr("no-builtins");
     function.addFnAttr("nvvm.reqntid", std::to_string(launch.threads));
+    // Or else ptxas spills a register or two where one block more would fit a multiprocessor.
+    function.addFnAttr("nvvm.minctasm", "1");
   }
 }
 

@@ -23,6 +23,9 @@ struct Tolerance {
   double ulps = 0.5, ulpsWithoutFma = 0.5, absolute = 0, ofFactor = 0;
 };
 
+// Of a row that is not told apart: a few roundings.
+constexpr Tolerance kUsual = {2, 2};
+
 Tolerance toleranceOf(Elementwise kind) {
   switch (kind) {
   case Elementwise::kRsqrt: // two roundings
@@ -52,8 +55,40 @@ Tolerance toleranceOf(Elementwise kind) {
     return {2, 2, 0, 2e-7};
   case Elementwise::kGegluTanh: // sigmoid of z, which has 3 roundings, and |z| s (1 - s) < 0.23
     return {5, 6, 0, 1e-7};
-  default:
+  case Elementwise::kAdd: // one rounding, or none
+  case Elementwise::kSub:
+  case Elementwise::kMul:
+  case Elementwise::kDiv:
+  case Elementwise::kNeg:
+  case Elementwise::kSquare:
+  case Elementwise::kReciprocal:
+  case Elementwise::kScale:
+  case Elementwise::kShift:
+  case Elementwise::kStopGradient:
+  case Elementwise::kAbs:
+  case Elementwise::kSign:
+  case Elementwise::kRelu:
+  case Elementwise::kMaximum:
+  case Elementwise::kMinimum:
+  case Elementwise::kClamp:
+  case Elementwise::kFloor:
+  case Elementwise::kFloorDiv:
+  case Elementwise::kRemainder:
+  case Elementwise::kSqrt:
+  case Elementwise::kSquaredRelu:
+  case Elementwise::kEq:
+  case Elementwise::kNe:
+  case Elementwise::kLt:
+  case Elementwise::kLe:
+  case Elementwise::kGt:
+  case Elementwise::kGe:
+  case Elementwise::kAnd:
+  case Elementwise::kOr:
+  case Elementwise::kNot:
+  case Elementwise::kSelect:
     return {};
+  default:
+    return kUsual;
   }
 }
 
