@@ -118,7 +118,9 @@ TrafficReport ReportTraffic(const proto::Plan& plan, const proto::Program& progr
 uint64_t ModelFlops(const proto::Program& program) {
   uint64_t flops = 0;
   for (const proto::Instruction& instruction : program.instructions())
-    if (instruction.phase() != "recompute") flops += instruction.model_flops();
+    // Neither what is computed again nor the products of an optimizer are the model's.
+    if (instruction.phase() != "recompute" && instruction.phase() != "optimizer")
+      flops += instruction.model_flops();
   return flops;
 }
 

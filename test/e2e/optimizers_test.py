@@ -53,9 +53,14 @@ class Optimizers(bf16_weights_test.Runs):
             rest = self.explain(self.plan_of(row, "--strategy=no_shard"), 1)["at_rest"]
             self.assertEqual(rest["optimizer_state"], states * rest["parameters"], row)
         # Matrices of layers have a momentum, all others what adamw has.
-        rest = self.explain(self.plan_of(("muon",), "--strategy=no_shard"), 1)["at_rest"]
+        muon, adamw = (self.explain(self.plan_of((name,), "--strategy=no_shard"), 1) for name in ("muon", "adamw"))
+        rest = muon["at_rest"]
         hidden = 2 * (64 * 192 + 64 * 64 + 2 * 64 * 256)
         self.assertEqual(2 * rest["parameters"] - rest["optimizer_state"], 4 * hidden)
+        # Their products, 20 m m n + 10 m m m operations for m <= n, are the optimizer's and not the model's.
+        products = 2 * sum(20 * 64 * 64 * n + 10 * 64 ** 3 for n in (192, 64, 256, 256))
+        self.assertEqual(muon["flops"]["model"], adamw["flops"]["model"])
+        self.assertLess(abs(muon["flops"]["optimizer"] / products - 1), 0.05)
 
     def test_lion_moves_by_its_rate(self):
         start, lr = self.dir / "start.safetensors", 2.0 ** -10
