@@ -42,12 +42,11 @@ absl::Status CheckTensors(const UpdateOperands& o) {
   if (o.elements % kBlockElements != 0 || o.out[0].flat_begin % kBlockElements != 0)
     return absl::InvalidArgumentError(
         fmt::format("the slice is not of whole blocks of {} elements", kBlockElements));
-  const size_t states = o.is_direction ? 1 : 2;  // the first of them
   for (size_t i = 0; i < o.in.size(); ++i)
     FT_RETURN_IF_ERROR(CheckFloatSize(o.in[i],
-                                      i == 0        ? "gradient"
-                                      : i >= states ? "state"
-                                                    : "parameter",
+                                      i == 0                ? "gradient"
+                                      : i < o.first_state() ? "parameter"
+                                                            : "state",
                                       o.elements));
   for (size_t i = 0; i < o.out.size(); ++i) {
     const bool is_copy = !o.is_direction && i + 1 >= o.in.size();
@@ -57,7 +56,7 @@ absl::Status CheckTensors(const UpdateOperands& o) {
                                                : "state",
                                       o.elements));
   }
-  for (size_t i = states; i < o.in.size(); ++i)
+  for (size_t i = o.first_state(); i < o.in.size(); ++i)
     if (o.in[i].dtype != DType::kF32) return absl::InvalidArgumentError("a state must be f32");
   if (o.is_direction) return absl::OkStatus();
   const bool has_copy = o.out.size() == o.in.size();
@@ -175,7 +174,7 @@ absl::StatusOr<UpdateOperands> ReadUpdateOperands(const KernelOperands& operands
   o.num_scalars = scalars.elements() / 2;
   o.scalars = scalars.as<float>();
   const int64_t states =
-      static_cast<int64_t>(o.body.inputs.size()) - (o.is_direction ? 1 : 2) - o.num_scalars;
+      static_cast<int64_t>(o.body.inputs.size()) - static_cast<int64_t>(o.first_state()) - o.num_scalars;
   const int64_t copies = static_cast<int64_t>(o.out.size()) - 1 - states;
   if (scalars.elements() % 2 != 0 || o.num_scalars < 1 || states < 0 || copies < 0 ||
       copies > (o.is_direction ? 0 : 1))

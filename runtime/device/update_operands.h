@@ -27,6 +27,7 @@ struct UpdateOperands {
   // states.
   std::vector<Tensor> in, out;
   bool is_direction = false;
+  size_t first_state() const { return is_direction ? 1 : 2; }  // of `in`
   const float* scalars = nullptr;  // the other inputs: without and with weight decay
   int64_t num_scalars = 0;
   const int64_t* rng = nullptr;  // null: rounded to nearest by the body
