@@ -19,6 +19,12 @@ using namespace mlir;
 constexpr Extents kGpuShapes[] = {{300, 24},   {37, 83},    {37, 1030}, {70, 1096}, {35, 4096}, {3, 16380},
                                   {19, 16400}, {18, 16394}, {2, 32776}, {2, 32770}, {1, 2},     {257, 9}};
 
+constexpr const char* kColumnSums = R"(
+func.func @f(%x: tensor<$Mxf32>) -> tensor<$Cxf32> {
+  %s = ft.reduce "sum" %x over [0] : tensor<$Mxf32> -> tensor<$Cxf32>
+  return %s : tensor<$Cxf32>
+})";
+
 // Over columns and over rows.
 constexpr const char* kBothSums = R"(
 func.func @f(%x: tensor<$Mx$T>, %y: tensor<$Mx$T>) -> (tensor<$Rxf32>, tensor<$Cxf32>) {
@@ -142,8 +148,8 @@ float rowSum(const float* row, int64_t columns, int64_t threads) {
 
 TEST_F(GpuCodeTest, RowsAreSummedInTheOrderThatIsPromised) {
   const std::pair<int64_t, int64_t> columnsAndThreads[] = {
-      {1, 1},      {17, 4},     {83, 16},    {768, 32},    {1030, 64},    {3500, 128},
-      {4096, 128}, {5000, 160}, {9000, 288}, {16384, 512}, {16394, 1024}, {50257, 1024}};
+      {1, 1},      {17, 4},     {83, 16},    {768, 32},    {1030, 96},    {3500, 224},
+      {4096, 256}, {5000, 320}, {9000, 512}, {16384, 512}, {16394, 1024}, {50257, 1024}};
   for (auto [columns, threads] : columnsAndThreads) {
     func::FuncOp body = parse(R"(
 func.func @f(%x: tensor<$Mxf32>) -> tensor<$Rxf32> {
@@ -202,13 +208,9 @@ TEST_F(GpuCodeTest, ColumnsAreSummedInTheOrderThatIsPromised) {
     int64_t groups, blockRows;
   };
   for (const Case& one : {Case{{1000, 9}, 128, 128}, Case{{1000, 83}, 16, 16}, Case{{700, 1024}, 8, 16},
-                          Case{{300, 1030}, 1, 16}, Case{{35, 16394}, 1, 16}, Case{{9000, 83}, 16, 32}}) {
-    func::FuncOp body = parse(R"(
-func.func @f(%x: tensor<$Mxf32>) -> tensor<$Cxf32> {
-  %s = ft.reduce "sum" %x over [0] : tensor<$Mxf32> -> tensor<$Cxf32>
-  return %s : tensor<$Cxf32>
-})",
-                              one.extents);
+                          Case{{300, 1030}, 1, 16}, Case{{35, 16394}, 1, 16}, Case{{70, 20003}, 1, 16},
+                          Case{{9000, 83}, 16, 32}}) {
+    func::FuncOp body = parse(kColumnSums, one.extents);
     HostTensor x(cast<RankedTensorType>(body.getArgumentTypes()[0]));
     x.values = numbers(x.values.size(), 3);
     std::vector<float> floats(x.values.begin(), x.values.end());
@@ -227,8 +229,12 @@ TEST_F(GpuCodeTest, LaunchesFollowFromTheShape) {
   EXPECT_EQ(interface->kernel, (GpuLaunch{256, 256, 12288}));
   EXPECT_EQ(interface->combine, (GpuLaunch{12, 256, 0}));
   EXPECT_EQ(interface->partialBytes, 256 * 768 * 4);
+  interface = ptxInterfaceOf(parse(kColumnSums, {64, 786432}));  // a segment of 512 columns for each block
+  EXPECT_EQ(interface->kernel, (GpuLaunch{1536 * 4, 64, 0}));
+  EXPECT_EQ(interface->combine, (GpuLaunch{98304 / 8, 256, 0}));
+  EXPECT_EQ(interface->partialBytes, 4 * 786432 * 4);
   interface = ptxInterfaceOf(parse(kSoftmax, {10, 4096}));
-  EXPECT_EQ(interface->kernel, (GpuLaunch{10, 128, 2 * 4 * 4}));
+  EXPECT_EQ(interface->kernel, (GpuLaunch{10, 256, 2 * 8 * 4}));
   EXPECT_EQ(interface->combine, (GpuLaunch{}));
   interface = ptxInterfaceOf(parse(kGelu, {5, 771}));
   EXPECT_EQ(interface->kernel, (GpuLaunch{2, 256, 0}));

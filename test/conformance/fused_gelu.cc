@@ -114,12 +114,15 @@ std::vector<Case> FusedGeluCases() {
   return cases;
 }
 
+bool HasEpilogue(const Case& c) {
+  if (c.op != "matmul_gelu" && !IsGradient(c)) return false;
+  const bool keeps = IsGradient(c) || c.expected.size() == 2;
+  return c.in[0].dtype != DType::kF32 && (!keeps || c.expected[0].last() % 8 == 0);
+}
+
 std::vector<Case> EpilogueCases() {
-  std::vector<Case> cases;
-  for (const Case& c : FusedGeluCases()) {
-    const bool keeps = IsGradient(c) || c.expected.size() == 2;
-    if (c.in[0].dtype != DType::kF32 && (!keeps || c.expected[0].last() % 8 == 0)) cases.push_back(c);
-  }
+  std::vector<Case> cases = FusedGeluCases();
+  std::erase_if(cases, [](const Case& c) { return !HasEpilogue(c); });
   return cases;
 }
 

@@ -16,7 +16,9 @@ absl::StatusOr<Arrays> RunProductThenGelu(Bench& bench, const Case& fused);
 // The case for a library that computes GELU from the sum before it is rounded, with a tanh of `tanh_error`.
 Case WithGeluOfTheSum(Case fused, double tanh_error);
 
-// The cases that libraries have epilogues for: of 16 bits, the rows of what is kept multiples of eight.
+// Whether it is one of a product with GELU that libraries have epilogues for: of 16 bits, the rows of what is
+// kept multiples of eight.
+bool HasEpilogue(const Case& c);
 std::vector<Case> EpilogueCases();
 
 }  // namespace ft::conformance

@@ -94,6 +94,9 @@ class Made:
     def plan(self, name):
         return self.folder / f"{name}.bin"
 
+    def data(self, preset):
+        return self.folder / "text.txt"
+
     def arena_bytes(self, name):
         return self.bytes.get(name, 1000)
 

@@ -4,12 +4,18 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent  # no meaning in a bundle
 PROGRAMS = ("bin/ftexec", "bin/ftrun", "test/ft_gpu_conformance_test")
 NCCL = "nccl"  # folder in a bundle
-PRESETS = ("gpt2", "llama", "free_transformer", "baseline")
+# Options of `ftc model` beside the family.
+PRESETS = {"gpt2": (), "llama": (), "free_transformer": (), "baseline": (), "qwen3": (), "gemma2": (), "gemma3": (), "mixtral": (),
+           "qwen3_moe": ("--routing=grouped",), "vit": (), "bert": (), "bert_classifier": ()}
+# cuDNN is not asked to cap scores, nor for lengths of keys; in fp32 our own kernel computes all attention.
+OWN_ATTENTION = ("gemma2", "bert", "bert_classifier")
+OTHER_INPUTS = ("vit", "bert", "bert_classifier")  # than tokens of a text
 STRATEGIES = ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2")
 PRECISIONS = {"fp32": (), "bf16": ("--mixed-precision=bf16",)}
 
@@ -42,9 +48,9 @@ def plans_of_presets():
     for strategy in STRATEGIES:
         for precision, options in PRECISIONS.items():
             plans[f"gpt2-{precision}-{strategy}"] = (("gpt2",), (f"--strategy={strategy}", *options))
-    for preset in PRESETS:
+    for preset, others in PRESETS.items():
         for precision, options in PRECISIONS.items():
-            plans[f"{preset}-{precision}-full_shard"] = ((preset,), ("--strategy=full_shard", *options))
+            plans[f"{preset}-{precision}-full_shard"] = ((preset, *others), ("--strategy=full_shard", *options))
     return plans
 
 
@@ -81,6 +87,13 @@ def compile_plan(ftc, folder, name, model, options):
     return json.loads(run([ftc, "explain", plan, "--device=cuda", "--json"]))["arena_bytes"]
 
 
+def write_examples(folder, preset):
+    """Examples of a preset that takes other inputs than tokens."""
+    path = folder / f"{preset}.safetensors"
+    run([sys.executable, "-B", ROOT / "test/golden/weights.py", preset, "--data", "-o", path])
+    return path
+
+
 class Bundle:
     """Programs and plans of a folder that --make-bundle has written."""
 
@@ -97,6 +110,9 @@ class Bundle:
 
     def arena_bytes(self, name):
         return self.announced[name]
+
+    def data(self, preset):
+        return self.folder / f"{preset}.safetensors" if preset in OTHER_INPUTS else self.text
 
     def nccl(self):
         """The folder of the bundle's own NCCL, or None."""
@@ -119,6 +135,11 @@ class Build:
         self.pool = concurrent.futures.ThreadPoolExecutor()
         self.compiled = {name: self.pool.submit(compile_plan, self.build / "bin/ftc", self.folder, name, model, options)
                          for name, (model, options) in plans.items()}
+        self.examples = {preset: self.pool.submit(write_examples, self.folder, preset) for preset in OTHER_INPUTS}
+
+    def data(self, preset):
+        """What a debug preset trains on."""
+        return self.examples[preset].result() if preset in OTHER_INPUTS else self.text
 
     def program(self, name):
         return next(self.build / path for path in self.programs if path.endswith(name))

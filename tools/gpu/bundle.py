@@ -78,6 +78,8 @@ def fill(folder, build, parts, arch, nccl, programs_from):
         if nccl != "none":
             with tempfile.TemporaryDirectory() as downloads:
                 write_nccl(download_nccl(downloads) if nccl == "auto" else pathlib.Path(nccl), folder / artifacts.NCCL, arch)
+        for preset in artifacts.OTHER_INPUTS:
+            made.data(preset)
         (folder / "plans.json").write_text(json.dumps({name: made.arena_bytes(name) for name in made.compiled}, indent=0))
     finally:
         made.close()

@@ -9,7 +9,8 @@ import runner
 from part import Part
 from runner import Failed, Skipped, attempt
 
-SHARDS = 4
+SHARDS = 16  # small ones: those that ended count, and the next run tries the others
+TOGETHER = 4
 OWN_KERNELS = "kns=2ft4cuda"  # part of the mangled names in namespace ft::cuda
 
 
@@ -37,7 +38,7 @@ def in_shares(context, what, launcher, *options):
                 raise Failed(found[0].strip("= ") if found else str(said), text)
             return f"{len(results)} tests, no error"
         return attempt(context, f"{what}, share {number + 1} of {SHARDS}", run)
-    with concurrent.futures.ThreadPoolExecutor(SHARDS) as pool:
+    with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:
         yield from pool.map(share, range(SHARDS))
 
 

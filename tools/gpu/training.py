@@ -10,11 +10,13 @@ from runner import Failed, Skipped, attempt, execute
 
 def train(context, plan, device, *options, world=1, steps=None, env=None):
     """Metrics of all steps."""
-    out, steps = context.file(".jsonl"), steps or context.steps
-    options = (*options, *(context.options if device == "cuda" else ()))
+    out, steps, preset = context.file(".jsonl"), steps or context.steps, plan.split("-")[0]
+    if device == "cuda":
+        own = ("--attention=own",) if preset in artifacts.OWN_ATTENTION and "--attention=own" not in context.options else ()
+        options = (*options, *context.options, *own)
     launcher = [] if world == 1 else [context.made.program("ftrun"), f"--nproc-per-node={world}", "--standalone"]
     ftexec = context.ftexec if device == "cuda" else context.made.program("ftexec")
-    execute(context, [*launcher, ftexec, context.made.plan(plan), f"--data={context.text}", f"--steps={steps}",
+    execute(context, [*launcher, ftexec, context.made.plan(plan), f"--data={context.made.data(preset)}", f"--steps={steps}",
                       f"--device={device}", f"--metrics={out}", "--progress=off", *options], env=env)
     rows = runner.read_json_lines(out)
     if len(rows) != steps:

@@ -70,6 +70,10 @@ private:
 void GpuKernel::emitKernel() {
   Value thread = threadIndex(b), block = blockIndex(b);
   if (plan.groups == 1) {
+    if (plan.segments > 1) {
+      rows.enter(pointers, thread, b.rest(block, plan.segments));
+      return emitBlockOfRows(b.quotient(block, plan.segments), {});
+    }
     rows.enter(pointers, thread, block);
     if (plan.reducesRows)
       return emitBlockOfRows(block, {});
@@ -95,13 +99,19 @@ void GpuKernel::emitBlockOfRows(Value block, Value group) {
   if (!plan.isUnrolled())
     rows.clearSums(partialRow);
   bool isOneBarrier = plan.warpsOfRow() > 1 && facts.lastLevel == 1;
-  LanesList sums = b.loop(first, end, plan.groups, rows.noSums(), [&](Value at, ArrayRef<Lanes> carried) {
-    Value row = group ? b.plus(at, group) : at, active;
-    if (plan.rows % plan.groups != 0) {
-      active = b.isLess(row, b.number(plan.rows));
-      row = arith::MinSIOp::create(b, b.getLoc(), row, b.number(plan.rows - 1));
+  int64_t turn = plan.groups * plan.rowsAtOnce;
+  LanesList sums = b.loop(first, end, turn, rows.noSums(), [&](Value at, ArrayRef<Lanes> carried) {
+    LanesList next(carried);
+    for (int64_t i = 0; i < plan.rowsAtOnce; ++i) {
+      Value row = b.plus(at, i * plan.groups), active;
+      if (group)
+        row = b.plus(row, group);
+      if (plan.rows % turn != 0) {
+        active = b.isLess(row, b.number(plan.rows));
+        row = arith::MinSIOp::create(b, b.getLoc(), row, b.number(plan.rows - 1));
+      }
+      next = rows.emitRow(row, active, next, partialRow);
     }
-    LanesList next = rows.emitRow(row, active, carried, partialRow);
     if (isOneBarrier) // sums of the next row go where those of this one are read
       barrier(b);
     return next;
@@ -186,7 +196,7 @@ void GpuKernel::emitCombine() {
       ReductionKind kind = partial.output->reduction;
       DType element = accumulatorOf(partial.value), result = partial.result;
       Lanes zero = zeros(b, kPack, registerType(b, element));
-      Lanes sum = b.loop(lane, b.number(plan.blocks()), kWarp, identityOf(kind, zero),
+      Lanes sum = b.loop(lane, b.number(plan.rowBlocks()), kWarp, identityOf(kind, zero),
                          [&](Value block, ArrayRef<Lanes> carried) -> LanesList {
                            return {combined(kind, carried[0], partialAt(partial, block, place.column))};
                          })[0];
@@ -208,7 +218,7 @@ PtxInterface ptxInterfaceOf(const ClusterBody &body) {
     return interface;
   interface.combine = {static_cast<int64_t>(llvm::divideCeil(plan.packs(), kCombineWarps)),
                        kCombineWarps * kWarp, 0};
-  interface.partialBytes = plan.blocks() * plan.partialColumns() * plan.wordBytes;
+  interface.partialBytes = plan.rowBlocks() * plan.partialColumns() * plan.wordBytes;
   return interface;
 }
 

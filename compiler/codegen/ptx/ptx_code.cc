@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/lowering.h"
 #include "compiler/codegen/ptx/gpu_kernel.h"
+#include "compiler/codegen/ptx/thread_plan.h"
 #include "llvm/Support/TargetSelect.h"
 
 namespace ft::compiler {
@@ -31,8 +32,10 @@ void annotate(llvm::Module &module, const PtxInterface &interface) {
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr("no-builtins");
     function.addFnAttr("nvvm.reqntid", std::to_string(launch.threads));
-    // Or else ptxas spills a register or two where one block more would fit a multiprocessor.
-    function.addFnAttr("nvvm.minctasm", "1");
+    // Or else ptxas spills a register or two where one block more would fit a multiprocessor. Of the largest
+    // blocks none would, and those spill where it is said.
+    if (launch.threads < kMostThreads)
+      function.addFnAttr("nvvm.minctasm", "1");
   }
 }
 

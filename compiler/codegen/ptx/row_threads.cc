@@ -49,15 +49,15 @@ void RowThreads::enter(ArrayRef<Value> operands, Value threadOfRow, Value ofGrid
     return;
   for (int64_t k = 0; k < (plan.flat ? 1 : plan.threadPacks()); ++k) {
     Value pack = b.plus(thread, k * plan.rowThreads);
-    if (plan.flat)
-      pack = b.plus(b.times(block, plan.rowThreads), thread);
+    if (plan.flat || plan.segments > 1)
+      pack = b.plus(b.times(block, plan.rowThreads), pack);
     packs.push_back({placeOf(pack, k * plan.rowThreads), packs.size()});
   }
 }
 
 // `first`: the pack of thread 0 of the row, or of the grid.
 PackPlace RowThreads::placeOf(Value pack, int64_t first) const {
-  int64_t end = first + (plan.flat ? plan.blocks() : 1) * plan.rowThreads;
+  int64_t end = first + (plan.flat ? plan.blocks() : plan.segments) * plan.rowThreads;
   PackPlace place = {.column = b.times(pack, kPack)};
   if (end > plan.packs())
     place.inside = b.isLess(pack, b.number(plan.packs()));

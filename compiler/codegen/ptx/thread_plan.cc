@@ -1,18 +1,33 @@
 #include "compiler/codegen/ptx/thread_plan.h"
 
+#include <numeric>
+
 namespace ft::compiler {
 namespace {
 
-constexpr int64_t kBlockThreads = 256, kMostThreads = 1024;
-constexpr int64_t kUnrolledPacks = 4; // of a thread
-constexpr int64_t kFewestBlockRows = 16;
-constexpr int64_t kFillingThreads = 264 * 512; // of a grid: enough for 132 multiprocessors
+constexpr int64_t kBlockThreads = 256;
+constexpr int64_t kUnrolledPacks = 4, kFewPacks = 2; // of a thread
+constexpr int64_t kFewestBlockRows = 16, kRowsAtOnce = 4;
+constexpr int64_t kSegmentThreads = 64;
+// Of a grid, for 132 multiprocessors: all of it at once where a thread has the registers that sums over rows
+// want.
+constexpr int64_t kFillingThreads = 132 * 1024, kFillingThreadsOfLongRows = 132 * 512;
+
+// Whether columns have nothing to do with each other.
+bool hasColumnsAlone(const ClusterBody &body) {
+  return llvm::none_of(body.ops,
+                       [](const ClusterBody::Op &op) { return op.kind == ClusterBody::Op::Kind::kReduce; }) &&
+         llvm::none_of(body.outputs,
+                       [](const ClusterBody::Output &output) { return output.place.column_stride == 0; });
+}
 
 int64_t rowThreadsOf(int64_t packs) {
   if (packs <= kWarp * kUnrolledPacks)
     return std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(packs));
-  int64_t threads = llvm::alignTo(llvm::divideCeil(packs, kUnrolledPacks), kWarp);
-  return threads <= kMostThreads / 2 ? threads : kMostThreads;
+  if (packs > kMostThreads / 2 * kUnrolledPacks)
+    return kMostThreads;
+  // Few of a thread, so that many threads have the registers for them.
+  return std::min<int64_t>(kMostThreads / 2, llvm::alignTo(llvm::divideCeil(packs, kFewPacks), kWarp));
 }
 
 } // namespace
@@ -34,10 +49,19 @@ ThreadPlan ThreadPlan::of(const ClusterBody &body) {
   plan.rowThreads = rowThreadsOf(plan.packs());
   plan.groups = plan.rowThreads <= kWarp ? kBlockThreads / plan.rowThreads : 1;
   plan.blockRows = plan.groups;
-  if (plan.reducesRows) {
-    int64_t blocks = kFillingThreads / plan.threads();
-    int64_t rows = std::max(kFewestBlockRows, static_cast<int64_t>(llvm::divideCeil(plan.rows, blocks)));
-    plan.blockRows = llvm::alignTo(rows, plan.groups);
+  if (!plan.reducesRows)
+    return plan;
+  // What the shape says, whatever else the cluster does: the order of sums.
+  int64_t blocks = (plan.groups > 1 ? kFillingThreads : kFillingThreadsOfLongRows) / plan.threads();
+  int64_t rows = std::max(kFewestBlockRows, static_cast<int64_t>(llvm::divideCeil(plan.rows, blocks)));
+  bool many = rows >= 2 * kRowsAtOnce * plan.groups;
+  plan.blockRows = llvm::alignTo(rows, many ? kRowsAtOnce * plan.groups : plan.groups);
+  if (!hasColumnsAlone(body))
+    return plan;
+  plan.rowsAtOnce = std::gcd(kRowsAtOnce, plan.blockRows / plan.groups);
+  if (plan.groups == 1) {
+    plan.rowThreads = kSegmentThreads;
+    plan.segments = llvm::divideCeil(plan.packs(), plan.rowThreads);
   }
   return plan;
 }
@@ -48,7 +72,9 @@ bool ThreadPlan::isUnrolled() const {
 }
 
 int64_t ThreadPlan::blocks() const {
-  return flat ? llvm::divideCeil(packs(), rowThreads) : llvm::divideCeil(rows, blockRows);
+  return flat ? llvm::divideCeil(packs(), rowThreads) : rowBlocks() * segments;
 }
+
+int64_t ThreadPlan::rowBlocks() const { return llvm::divideCeil(rows, blockRows); }
 
 } // namespace ft::compiler

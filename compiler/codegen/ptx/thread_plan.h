@@ -4,11 +4,12 @@
 // A row is cut into packs of 8 columns, whatever their type; pack p belongs to thread p mod `rowThreads` of
 // the row. So column i is added by lane i mod (8 rowThreads), in ascending order. Rows of up to 1024 columns
 // have a warp or a part of one, and a block has several; longer ones have a block. Up to 16384
-// columns (32768 where no rows are reduced) the packs of a thread are code of their own each; with more it
-// walks over them in a loop.
+// columns (32768 where no rows are reduced) the packs of a thread, at most 4 and up to 8192 columns 2, are
+// code of their own each; with more it walks over them in a loop.
 //
-// Where rows are reduced, a block has `blockRows` rows, one after the other for each of its groups of
-// threads.
+// Where rows are reduced (sums over rows), a block has `blockRows` rows, one after the other for each of its
+// groups of threads. Where no row has a reduction of its own, several are read at once, and rows longer than
+// a warp has are cut into `segments`, of which a block has one: neither changes the order of a sum.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ namespace ft::compiler {
 
 inline constexpr int64_t kPack = 8;
 inline constexpr int64_t kWarp = 32;
+inline constexpr int64_t kMostThreads = 1024; // of a block
 
 struct ThreadPlan {
   static ThreadPlan of(const ClusterBody &body);
@@ -30,16 +32,19 @@ struct ThreadPlan {
   int64_t rowThreads = 1; // of one row: a power of two up to a warp, or whole warps
   int64_t groups = 1;     // of rowThreads each, in a block
   int64_t blockRows = 1;  // a multiple of groups
+  int64_t segments = 1;   // of a row
+  int64_t rowsAtOnce = 1; // a divisor of blockRows / groups
   int64_t wordBytes = 4;  // of sums in shared memory and of partial results: 8 where any is of i64
 
   int64_t packs() const { return llvm::divideCeil(columns, kPack); }
   int64_t wholePacks() const { return columns / kPack; }
   int64_t tailLanes() const { return columns % kPack; } // of the last pack; 0 where it is whole
-  int64_t threadPacks() const { return llvm::divideCeil(packs(), rowThreads); }
+  int64_t threadPacks() const { return llvm::divideCeil(packs(), rowThreads * segments); }
   bool isUnrolled() const;
   int64_t threads() const { return rowThreads * groups; }
   int64_t warpsOfRow() const { return llvm::divideCeil(rowThreads, kWarp); }
   int64_t blocks() const;
+  int64_t rowBlocks() const; // of a segment
   /// Columns of partial results, one row a block: whole packs.
   int64_t partialColumns() const { return packs() * kPack; }
 };

@@ -248,7 +248,7 @@ class CublasLtProductsTest : public testing::Test {
   }
   static ProductSpec Half(DType output) {
     return {
-        .m = 2, .n = 3, .k = 4, .row_a = 4, .row_b = 3, .row_c = 3, .input = DType::kBF16, .output = output};
+        .m = 2, .n = 3, .k = 4, .row_a = 8, .row_b = 8, .row_c = 8, .input = DType::kBF16, .output = output};
   }
 
   Record record_;

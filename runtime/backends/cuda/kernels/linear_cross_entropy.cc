@@ -33,7 +33,12 @@ struct Problem {
   DType dx_dtype() const { return parts.narrow ? DType::kF32 : x.dtype; }
   DType dweight_dtype() const { return parts.weight_apart ? DType::kF32 : dweight.dtype; }
   void* dx_sums(int64_t row) const { return parts.narrow ? workspace + parts.dx : RowOf(dx, row); }
-  void* dweight_sums() const { return parts.weight_apart ? workspace + parts.dweight : dweight.data; }
+  void* dweight_sums(int64_t word) const {
+    Tensor sums = dweight;
+    sums.dtype = dweight_dtype();
+    if (parts.weight_apart) sums.data = workspace + parts.dweight;
+    return RowOf(sums, word);
+  }
   void* product_workspace() const { return workspace + parts.product; }
   float* losses() const { return reinterpret_cast<float*>(workspace + parts.losses); }
 
@@ -44,12 +49,32 @@ struct Problem {
 
 constexpr int64_t kMostChunks = 1 << 14;  // each of which is planned by itself
 
+// A product of some words of the vocabulary.
+struct Step {
+  std::shared_ptr<Product> product;
+  ProductOperands operands;
+};
+using Steps = std::vector<Step>;
+
 // What is enqueued for some rows: the products, and between them the losses.
 struct Chunk {
   int64_t begin, rows;
   RowLossArgs losses;
-  std::shared_ptr<Product> logits, dx, dweight;
+  Steps logits, dx, dweight;
 };
+
+struct Words {
+  int64_t begin, count;
+};
+
+// The vocabulary as products take it: in whole pieces of 16 bytes, which cuBLASLt's fast kernels want however
+// far rows are apart, and what is left. That comes first: where dx is rounded in between, it is little.
+std::vector<Words> WordsOf(const Problem& p) {
+  const int64_t piece = 16 / static_cast<int64_t>(SizeOf(p.x.dtype));
+  const int64_t whole = p.vocabulary() / piece * piece;
+  if (whole == 0 || whole == p.vocabulary()) return {{0, p.vocabulary()}};
+  return {{whole, p.vocabulary() - whole}, {0, whole}};
+}
 
 // Operands x, weight, targets from `first` on.
 absl::StatusOr<Problem> CheckInputs(const KernelContext& context, size_t first) {
@@ -99,16 +124,59 @@ absl::Status PlaceParts(const KernelContext& context, int64_t chunk, Problem& p)
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<Product>> CreateProduct(const KernelContext& context, const Problem& p,
-                                                       const ProductSpec& spec, const void* a, const void* b,
-                                                       void* c) {
-  return context.products.Create(spec, {a, b, c, p.product_workspace()}, cuda_workspace::Matmul());
+absl::Status AddStep(const KernelContext& context, const ProductSpec& spec, const ProductOperands& operands,
+                     Steps& steps) {
+  FT_ASSIGN_OR_RETURN(std::shared_ptr<Product> product,
+                      context.products.Create(spec, operands, cuda_workspace::Matmul()));
+  steps.push_back({std::move(product), operands});
+  return absl::OkStatus();
+}
+
+// The products of these words for rows [begin, begin + rows) of x.
+absl::Status AddSteps(const KernelContext& context, const Problem& p, const Words& words, Chunk& chunk) {
+  const void* const x = Problem::RowOf(p.x, chunk.begin);
+  const void* const weight = Problem::RowOf(p.weight, words.begin);
+  void* const logits = p.workspace + words.begin * static_cast<int64_t>(SizeOf(p.x.dtype));
+  const ProductSpec of_logits = {.m = chunk.rows,
+                                 .n = words.count,
+                                 .k = p.width(),
+                                 .transpose_b = true,
+                                 .row_a = p.width(),
+                                 .row_b = p.width(),
+                                 .row_c = p.parts.stride,
+                                 .input = p.x.dtype,
+                                 .output = p.x.dtype};
+  FT_RETURN_IF_ERROR(AddStep(context, of_logits, {x, weight, logits, p.product_workspace()}, chunk.logits));
+  if (!p.gradients()) return absl::OkStatus();
+  const ProductSpec of_dx = {.m = chunk.rows,
+                             .n = p.width(),
+                             .k = words.count,
+                             .row_a = p.parts.stride,
+                             .row_b = p.width(),
+                             .row_c = p.width(),
+                             .input = p.x.dtype,
+                             .output = p.dx_dtype(),
+                             .accumulate = !chunk.dx.empty()};
+  FT_RETURN_IF_ERROR(
+      AddStep(context, of_dx, {logits, weight, p.dx_sums(chunk.begin), p.product_workspace()}, chunk.dx));
+  const ProductSpec of_dweight = {.m = words.count,
+                                  .n = p.width(),
+                                  .k = chunk.rows,
+                                  .transpose_a = true,
+                                  .row_a = p.parts.stride,
+                                  .row_b = p.width(),
+                                  .row_c = p.width(),
+                                  .input = p.x.dtype,
+                                  .output = p.dweight_dtype(),
+                                  .accumulate = chunk.begin > 0 || (p.accumulate && !p.parts.weight_apart)};
+  return AddStep(context, of_dweight, {logits, x, p.dweight_sums(words.begin), p.product_workspace()},
+                 chunk.dweight);
 }
 
 // Rows [begin, begin + rows). A later chunk's addresses are aligned as the first's: chunks are multiples of
 // 256 rows.
 absl::StatusOr<Chunk> MakeChunk(const KernelContext& context, const Problem& p, int64_t begin, int64_t rows) {
-  Chunk chunk = {begin, rows, {}, nullptr, nullptr, nullptr};
+  Chunk chunk = {begin, rows, {}, {}, {}, {}};
   float* losses = p.loss == nullptr ? nullptr : p.losses() + begin;
   chunk.losses = {p.workspace,
                   p.x.dtype,
@@ -119,55 +187,28 @@ absl::StatusOr<Chunk> MakeChunk(const KernelContext& context, const Problem& p, 
                   losses,
                   p.gradients() ? p.workspace : nullptr,
                   p.scale.result};
-  const ProductSpec logits = {.m = rows,
-                              .n = p.vocabulary(),
-                              .k = p.width(),
-                              .transpose_b = true,
-                              .row_a = p.width(),
-                              .row_b = p.width(),
-                              .row_c = p.parts.stride,
-                              .input = p.x.dtype,
-                              .output = p.x.dtype};
-  const void* x = Problem::RowOf(p.x, begin);
-  FT_ASSIGN_OR_RETURN(chunk.logits, CreateProduct(context, p, logits, x, p.weight.data, p.workspace));
-  if (!p.gradients()) return chunk;
-  const ProductSpec dx = {.m = rows,
-                          .n = p.width(),
-                          .k = p.vocabulary(),
-                          .row_a = p.parts.stride,
-                          .row_b = p.width(),
-                          .row_c = p.width(),
-                          .input = p.x.dtype,
-                          .output = p.dx_dtype()};
-  FT_ASSIGN_OR_RETURN(chunk.dx, CreateProduct(context, p, dx, p.workspace, p.weight.data, p.dx_sums(begin)));
-  const ProductSpec dweight = {.m = p.vocabulary(),
-                               .n = p.width(),
-                               .k = rows,
-                               .transpose_a = true,
-                               .row_a = p.parts.stride,
-                               .row_b = p.width(),
-                               .row_c = p.width(),
-                               .input = p.x.dtype,
-                               .output = p.dweight_dtype(),
-                               .accumulate = begin > 0 || (p.accumulate && !p.parts.weight_apart)};
-  FT_ASSIGN_OR_RETURN(chunk.dweight, CreateProduct(context, p, dweight, p.workspace, x, p.dweight_sums()));
+  for (const Words& words : WordsOf(p)) FT_RETURN_IF_ERROR(AddSteps(context, p, words, chunk));
   return chunk;
 }
 
+int Launch(const Steps& steps, StreamHandle stream) {
+  for (const Step& step : steps) {
+    if (const int error = step.product->Launch(step.operands, stream); error != 0) return error;
+  }
+  return 0;
+}
+
 int LaunchChunk(const Problem& p, const Chunk& chunk, StreamHandle stream) {
-  const void* x = Problem::RowOf(p.x, chunk.begin);
-  void *logits = p.workspace, *dx = p.gradients() ? p.dx_sums(chunk.begin) : nullptr;
-  int error = chunk.logits->Launch({x, p.weight.data, logits, p.product_workspace()}, stream);
+  int error = Launch(chunk.logits, stream);
   if (error == 0) error = RowLosses(chunk.losses, stream);
   if (error != 0 || !p.gradients()) return error;
-  error = chunk.dx->Launch({logits, p.weight.data, dx, p.product_workspace()}, stream);
+  error = Launch(chunk.dx, stream);
   if (error == 0 && p.parts.narrow) {
-    error = FinishGradient({static_cast<float*>(dx), chunk.rows * p.width(), p.scale.result, false,
-                            Problem::RowOf(p.dx, chunk.begin), p.dx.dtype},
+    error = FinishGradient({static_cast<float*>(p.dx_sums(chunk.begin)), chunk.rows * p.width(),
+                            p.scale.result, false, Problem::RowOf(p.dx, chunk.begin), p.dx.dtype},
                            stream);
   }
-  if (error != 0) return error;
-  return chunk.dweight->Launch({logits, x, p.dweight_sums(), p.product_workspace()}, stream);
+  return error != 0 ? error : Launch(chunk.dweight, stream);
 }
 
 int LaunchAll(const Problem& p, const std::vector<Chunk>& chunks, StreamHandle stream) {
@@ -176,7 +217,7 @@ int LaunchAll(const Problem& p, const std::vector<Chunk>& chunks, StreamHandle s
     if (const int error = LaunchChunk(p, chunk, stream); error != 0) return error;
   }
   if (p.gradients() && p.parts.weight_apart) {
-    const int error = FinishGradient({static_cast<float*>(p.dweight_sums()), p.dweight.elements(),
+    const int error = FinishGradient({static_cast<float*>(p.dweight_sums(0)), p.dweight.elements(),
                                       p.scale.result, p.accumulate, p.dweight.data, p.dweight.dtype},
                                      stream);
     if (error != 0) return error;

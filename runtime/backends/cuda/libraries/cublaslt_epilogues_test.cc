@@ -9,7 +9,7 @@ namespace {
 // Kinds of epilogue; the addresses are those of the run.
 TEST_F(CublasLtProductsTest, DescribesEpilogues) {
   Products& products = Open(false, true);
-  ProductSpec spec{.m = 2, .n = 8, .k = 4, .row_a = 4, .row_b = 8, .row_c = 16};
+  ProductSpec spec{.m = 2, .n = 8, .k = 4, .row_a = 8, .row_b = 8, .row_c = 16};
   spec.input = spec.output = DType::kBF16;
   char memory[6];
   const ProductOperands operands = {memory, memory + 1, memory + 2, memory + 3, memory + 4, memory + 5};

@@ -40,7 +40,7 @@ class CublasLtCall {
   CublasLtCall& operator=(const CublasLtCall&) = delete;
 
   // At most `count` algorithms, the one that is expected to be fastest first. Errors: InvalidArgument when
-  // there is none.
+  // there is none, or none that rounds once.
   absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> Propose(cublasLtHandle_t handle,
                                                             const ProductAlignment& alignment,
                                                             uint64_t workspace_bytes, int count);

@@ -150,6 +150,19 @@ TEST_F(CublasLtProductsTest, RefusesWhatThereIsNoProductOf) {
   spec = Half(DType::kBF16);
   spec.input = spec.output = DType::kI32;
   EXPECT_TRUE(refused(spec));
+  // It would round before it adds the bias.
+  spec = Half(DType::kBF16);
+  spec.bias = true;
+  EXPECT_FALSE(refused(spec));
+  for (int64_t ProductSpec::* row : {&ProductSpec::row_a, &ProductSpec::row_b, &ProductSpec::row_c}) {
+    ProductSpec odd = spec;
+    odd.*row = 12;
+    EXPECT_TRUE(refused(odd));
+    odd.bias = false;
+    EXPECT_FALSE(refused(odd));
+  }
+  EXPECT_TRUE(Create(products, spec, 4096 + 16).ok());
+  EXPECT_FALSE(Create(products, spec, 4096 + 8).ok());
   record_.proposals = {};
   EXPECT_EQ(Create(products, Half(DType::kF32)).status(),
             absl::InvalidArgumentError("product [2, 4] x [4, 3] of bf16 into f32: "

@@ -34,18 +34,18 @@ class SampleValuesTest : public CublasLtProductsTest {
  protected:
   SampleValuesTest() { driver_.memory = true; }
 
-  // Its c has a column that belongs to nobody.
+  // Its b and c have a column that belongs to nobody.
   static ProductSpec Spec() {
     return {.m = 600,
             .n = 511,
-            .k = 700,
-            .row_a = 700,
-            .row_b = 511,
+            .k = 704,
+            .row_a = 704,
+            .row_b = 512,
             .row_c = 512,
             .input = DType::kBF16,
             .output = DType::kBF16};
   }
-  std::vector<uint16_t> a_ = std::vector<uint16_t>(600 * 700 + 1), b_ = std::vector<uint16_t>(700 * 511 + 1),
+  std::vector<uint16_t> a_ = std::vector<uint16_t>(600 * 704 + 1), b_ = std::vector<uint16_t>(704 * 512 + 1),
                         c_ = std::vector<uint16_t>(600 * 512), bias_ = std::vector<uint16_t>(512),
                         auxiliary_ = std::vector<uint16_t>(600 * 512), workspace_ = std::vector<uint16_t>(64);
   const ProductOperands operands_ = {a_.data(),         b_.data(),    c_.data(),
@@ -67,7 +67,7 @@ TEST_F(SampleValuesTest, AreNormalThroughout) {
   }
   // No two rows of a matrix are the same, whatever its width.
   for (size_t row = 1; row < 600; ++row)
-    ASSERT_FALSE(std::equal(a_.begin(), a_.begin() + 700, a_.begin() + static_cast<ptrdiff_t>(row * 700)));
+    ASSERT_FALSE(std::equal(a_.begin(), a_.begin() + 704, a_.begin() + static_cast<ptrdiff_t>(row * 704)));
   EXPECT_EQ(a_.back(), 0) << "written behind the end";
   EXPECT_EQ(b_.back(), 0) << "written behind the end";
   EXPECT_TRUE(AllZero(c_)) << "nothing reads it";

@@ -22,7 +22,7 @@ constexpr int64_t kFullGrid = 1024;
 template <typename T>
 __device__ __forceinline__ double BlockSumSquares(const T* x, int n, int lane) {
   constexpr int kPerLane = kBlockElements / kWarp;
-  constexpr int kAhead = 8;
+  constexpr int kAhead = kPerLane;  // as many bytes under way as the memory wants
   double sum = 0.0;
 #pragma unroll
   for (int k = 0; k < kPerLane; k += kAhead) {
