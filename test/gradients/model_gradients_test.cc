@@ -4,7 +4,11 @@
 
 #include <cmath>
 
+#include "compiler/programs/passes.h"
 #include "dialects/ft/dialect.h"
+#include "dialects/ft/layer.h"
+#include "dialects/ft/signature.h"
+#include "mlir/Pass/PassManager.h"
 #include "models/registry.h"
 #include "test/gradients/gradient_check.h"
 #include "test/support/reference.h"
@@ -30,6 +34,39 @@ double norm(const Array& array) {
   return std::sqrt(sum);
 }
 
+// As compiling does before it differentiates: what only evaluation computes is in a function of its own.
+bool takeOutputsAway(ModuleOp module) {
+  PassManager manager(module.getContext());
+  manager.addPass(::ft::compiler::createMakeEvalStepPass());
+  if (failed(manager.run(module))) return false;
+  module.lookupSymbol(kEvalStepFunction)->erase();
+  return true;
+}
+
+// Ids that any table of a model has, lengths of which one leaves something out, labels of which some do not
+// count where each position has one.
+StepInputs inputsOf(func::FuncOp forward) {
+  StepInputs inputs;
+  for (BlockArgument argument : forward.getArguments()) {
+    std::string name = inputName(forward, argument.getArgNumber()).str();
+    auto type = cast<RankedTensorType>(argument.getType());
+    uint64_t seed = argument.getArgNumber() + 1;
+    Array& array = inputs.inputs[name];
+    if (isa<FloatType>(type.getElementType())) {
+      array = randomArray(type.getShape(), seed);
+    } else {
+      array = randomIndices(type.getShape(), name == "tokens" || name == "targets" ? 256 : 2, seed);
+    }
+    for (size_t i = 0; i < array.data.size(); ++i) {
+      if (name == "lengths") array.data[i] = i % 2 == 0 ? 7 : 11;
+      if (name == "labels" && type.getRank() == 2 && i % 3 == 0) array.data[i] = -100;
+    }
+  }
+  inputs.inputs["rng"] = Array({3});
+  inputs.inputs["rng"].data = {99, 3, 0};
+  return inputs;
+}
+
 struct ModelRun {
   const char* name;
   Pipeline pipeline;
@@ -43,18 +80,16 @@ TEST_P(ModelGradients, AgreeWithDirectionalDerivatives) {
   std::unique_ptr<MLIRContext> context = makeContext();
   ::ft::models::Overrides overrides;
   overrides["batch"] = 2;
-  overrides["seq"] = 11;
+  if (GetParam().name != std::string("vit")) overrides["seq"] = 11;
   auto built = ::ft::models::buildModel(*context, GetParam().name, "debug", overrides);
   ASSERT_TRUE(bool(built)) << llvm::toString(built.takeError());
-  OwningOpRef<ModuleOp> module = std::move(*built), step = module->clone();
+  OwningOpRef<ModuleOp> module = std::move(*built);
+  ASSERT_TRUE(takeOutputsAway(*module));
+  OwningOpRef<ModuleOp> step = module->clone();
   ASSERT_TRUE(differentiate(*step, GetParam().pipeline));
 
   NamedArrays parameters = modelParameters(*module);
-  StepInputs inputs;
-  inputs.tokens = randomIndices({2, 11}, 256, 1);
-  inputs.targets = randomIndices({2, 11}, 256, 2);
-  inputs.inputs["rng"] = Array({3});
-  inputs.inputs["rng"].data = {99, 3, 0};
+  StepInputs inputs = inputsOf(module->lookupSymbol<func::FuncOp>(kForwardFunction));
   absl::StatusOr<StepResult> result = runStep(*step, parameters, inputs);
   ASSERT_TRUE(result.ok()) << result.status().message();
 
@@ -65,6 +100,10 @@ TEST_P(ModelGradients, AgreeWithDirectionalDerivatives) {
   for (auto& [name, array] : parameters) {
     const Array& gradient = result->gradients[name];
     ASSERT_EQ(gradient.size(), array.size()) << name;
+    if (StringRef(name).ends_with(".key.bias")) {  // it moves all scores of a query alike
+      EXPECT_LT(norm(gradient), 1e-6) << name;
+      continue;
+    }
     Array direction = randomArray(array.shape, ++seed), base = array;
     double along = 0, h = 1e-6;
     for (int64_t i = 0; i < array.size(); ++i) along += gradient.data[i] * direction.data[i];
@@ -82,14 +121,16 @@ TEST_P(ModelGradients, AgreeWithDirectionalDerivatives) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ModelGradients,
-                         ::testing::Values(ModelRun{"gpt2", Pipeline::kPlain},
-                                           ModelRun{"gpt2", Pipeline::kFused},
-                                           ModelRun{"llama", Pipeline::kPlain},
-                                           ModelRun{"llama", Pipeline::kFused},
-                                           ModelRun{"free_transformer", Pipeline::kPlain},
-                                           ModelRun{"free_transformer", Pipeline::kFused},
-                                           ModelRun{"baseline", Pipeline::kFused}));
+INSTANTIATE_TEST_SUITE_P(
+    Models, ModelGradients,
+    ::testing::Values(ModelRun{"gpt2", Pipeline::kPlain}, ModelRun{"gpt2", Pipeline::kFused},
+                      ModelRun{"llama", Pipeline::kPlain}, ModelRun{"llama", Pipeline::kFused},
+                      ModelRun{"free_transformer", Pipeline::kPlain},
+                      ModelRun{"free_transformer", Pipeline::kFused}, ModelRun{"baseline", Pipeline::kFused},
+                      ModelRun{"qwen3", Pipeline::kFused}, ModelRun{"gemma2", Pipeline::kPlain},
+                      ModelRun{"gemma3", Pipeline::kFused}, ModelRun{"mixtral", Pipeline::kPlain},
+                      ModelRun{"qwen3_moe", Pipeline::kFused}, ModelRun{"vit", Pipeline::kPlain},
+                      ModelRun{"bert", Pipeline::kFused}, ModelRun{"bert_classifier", Pipeline::kPlain}));
 
 }  // namespace
 }  // namespace mlir::ft::test

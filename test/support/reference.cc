@@ -15,6 +15,16 @@ void Reference::evaluate(Operation& op, const NamedArrays& parameters, const Ste
     values[input.getValue().getAsOpaquePointer()] = inputs.inputs.at(input.getName().str());
     return;
   }
+  if (auto call = dyn_cast<CallOp>(op)) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op.getParentOp(), call.getCalleeAttr());
+    Block& body = callee.getBody().front();
+    for (auto [argument, operand] : llvm::zip_equal(body.getArguments(), call.getOperands()))
+      values[argument.getAsOpaquePointer()] = value(operand);
+    for (Operation& inner : body.without_terminator()) evaluate(inner, parameters, inputs);
+    for (auto [result, returned] : llvm::zip_equal(call.getResults(), body.getTerminator()->getOperands()))
+      values[result.getAsOpaquePointer()] = value(returned);
+    return;
+  }
   OpEvaluation evaluation{&op, {}, {}, &frozen[&op]};
   for (Value operand : op.getOperands()) evaluation.in.push_back(&value(operand));
   for (Type type : op.getResultTypes()) evaluation.out.emplace_back(type);

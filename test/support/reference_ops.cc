@@ -246,9 +246,14 @@ void qkvAttention(OpEvaluation& e) {
 
 double meanCrossEntropy(const Array& logits, const Array& targets) {
   double sum = 0;
-  for (int64_t r = 0; r < logits.rows(); ++r)
-    sum += logSumExp(logits.row(r), logits.last()) - logits.row(r)[int64_t(targets.data[r])];
-  return sum / logits.rows();
+  int64_t counted = 0;
+  for (int64_t r = 0; r < logits.rows(); ++r) {
+    int64_t target = int64_t(targets.data[r]);
+    if (target < 0) continue;
+    sum += logSumExp(logits.row(r), logits.last()) - logits.row(r)[target];
+    ++counted;
+  }
+  return counted == 0 ? 0 : sum / counted;
 }
 
 void crossEntropy(OpEvaluation& e) { e.out[0].data[0] = meanCrossEntropy(*e.in[0], *e.in[1]); }
