@@ -176,6 +176,8 @@ private:
   }
 
   void merge(unsigned earlier, unsigned later) {
+    if (groups[earlier].number > groups[later].number) // of two readers of a value, one may have moved
+      std::swap(earlier, later);
     Group &a = groups[earlier], &b = groups[later];
     if (earlier == later || a.closed || b.closed || !isSamePhase(a, b) || computing(a) + computing(b) > most)
       return;

@@ -9,6 +9,7 @@
 #include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/compare_config.h"
 #include "runtime/checkpoint/config_writer.h"
+#include "runtime/checkpoint/testing/known_configs.h"
 
 namespace ft {
 namespace {
@@ -54,6 +55,19 @@ TEST(ConfigOfModelsTest, EveryPreset) {
   }
   EXPECT_EQ(types, (std::set<std::string>{"bert", "free_transformer", "gemma2", "gemma3_text", "gpt2",
                                           "llama", "mixtral", "qwen2", "qwen3", "qwen3_moe", "vit"}));
+}
+
+// The files that both major versions of transformers write of the same models.
+TEST(ConfigOfModelsTest, TransformersSayTheSame) {
+  for (const char* family : {"gemma3", "mixtral", "qwen3_moe", "vit", "bert", "bert_classifier"}) {
+    const ModelFacts facts = FactsOfModel(family, "debug", {});
+    for (const char* version : known_configs::kVersions) {
+      const ConfigComparison compared =
+          known_configs::Compare(known_configs::PathOf(version, family), facts, facts.max_positions);
+      EXPECT_EQ(compared.differences, known_configs::Lines()) << version << " " << family;
+      EXPECT_EQ(compared.notes, known_configs::Lines()) << version << " " << family;
+    }
+  }
 }
 
 }  // namespace

@@ -23,11 +23,25 @@ LLAMA = dict(vocab_size=256, max_position_embeddings=64, hidden_size=64, num_hid
              num_key_value_heads=2, intermediate_size=176, bos_token_id=0, eos_token_id=0)
 
 
+ENCODER = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256, hidden_dropout_prob=0.0,
+               attention_probs_dropout_prob=0.0)
+# The classes whose models say what save_pretrained writes of them; all others are causal.
+HEADS = {"vit": "ViTForImageClassification", "bert": "BertForMaskedLM", "bert_classifier": "BertForSequenceClassification"}
+
+
 def rope(theta=10000.0, **scaling):
     """Rope as the version's config classes take it."""
     if MAJOR >= 5:
         return {"rope_parameters": {"rope_type": "default", "rope_theta": theta, **scaling}}
     return {"rope_theta": theta} | ({"rope_scaling": scaling} if scaling else {})
+
+
+def sliding_rope(theta, sliding):
+    """Of layers that see all, and of those with a window."""
+    if MAJOR >= 5:
+        return {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": theta},
+                                    "sliding_attention": {"rope_type": "default", "rope_theta": sliding}}}
+    return {"rope_theta": theta, "rope_local_base_freq": sliding}
 
 
 # Name -> (model_type, what differs from the defaults of its class)
@@ -62,6 +76,17 @@ CONFIGS = {
                                         attention_multiplier=0.015625, rms_norm_eps=1e-5)),
     "smollm3": ("smollm3", LLAMA | dict(num_hidden_layers=4, rms_norm_eps=1e-5, tie_word_embeddings=True, pad_token_id=0)),
     "olmo2": ("olmo2", LLAMA | dict(pad_token_id=0)),
+    # The debug presets of families of ours, as their transformers' classes say them.
+    "gemma3": ("gemma3_text", LLAMA | dict(num_hidden_layers=3, num_key_value_heads=1, head_dim=32, query_pre_attn_scalar=24,
+                                           sliding_window=16, layer_types=["sliding_attention"] * 2 + ["full_attention"])
+               | sliding_rope(1000000.0, 10000.0)),
+    "mixtral": ("mixtral", LLAMA | dict(intermediate_size=96, num_local_experts=4, num_experts_per_tok=2, router_aux_loss_coef=0.02,
+                                        output_router_logits=True) | rope(1000000.0)),
+    "qwen3_moe": ("qwen3_moe", LLAMA | dict(intermediate_size=96, moe_intermediate_size=96, head_dim=32, num_experts=6,
+                                            num_experts_per_tok=3, output_router_logits=True) | rope(1000000.0)),
+    "vit": ("vit", ENCODER | dict(image_size=32, patch_size=8, num_labels=10)),
+    "bert": ("bert", ENCODER | dict(vocab_size=256, max_position_embeddings=64, pad_token_id=0)),
+    "bert_classifier": ("bert", ENCODER | dict(vocab_size=256, max_position_embeddings=64, pad_token_id=0, num_labels=3)),
     "phi3": ("phi3", LLAMA | dict(pad_token_id=0, rms_norm_eps=1e-5)),
 }
 
@@ -72,7 +97,7 @@ def write(name):
         options = {k: v for k, v in options.items() if k != "dtype"} | {"torch_dtype": options["dtype"]}
     config = transformers.AutoConfig.for_model(model_type, **options)
     # What save_pretrained of a model adds.
-    config.architectures = [transformers.AutoModelForCausalLM._model_mapping[type(config)].__name__]
+    config.architectures = [HEADS.get(name) or transformers.AutoModelForCausalLM._model_mapping[type(config)].__name__]
     with tempfile.TemporaryDirectory() as folder:
         config.save_pretrained(folder)
         return (pathlib.Path(folder) / "config.json").read_text()

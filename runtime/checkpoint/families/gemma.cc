@@ -61,11 +61,13 @@ void ReadGemma2(ConfigReader& c) {
   ReadScores(c, 50, 30, 4096, [](int64_t layer) { return layer % 2 == 0; });
 }
 
-// Of version 4 every sliding_window_pattern-th layer sees all.
+// Where there are no layer_types, every sliding_window_pattern-th layer sees all; later versions write the
+// number with a line before it.
 void ReadGemma3(ConfigReader& c) {
   ReadGemmaBase(c, {262208, 2304, 9216, 26, 8, 4, 256, 131072}, 1e6, 1e4);
   c.Set(&Facts::qk_norm, std::string("head"));
-  const int64_t pattern = std::max<int64_t>(c.Number("sliding_window_pattern").value_or(6), 1);
+  const int64_t later = c.Number("_sliding_window_pattern").value_or(6);
+  const int64_t pattern = std::max<int64_t>(c.Number("sliding_window_pattern").value_or(later), 1);
   ReadScores(c, 0, 0, 4096, [&](int64_t layer) { return (layer + 1) % pattern != 0; });
   if (c.facts().sliding_window == 0) c.Set(&Facts::rope_theta_sliding, 0.0, "sliding_window");
 }

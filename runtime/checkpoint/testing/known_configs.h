@@ -1,6 +1,7 @@
 // config.json files of test/hf_configs, and the facts of the models in them.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -18,7 +19,7 @@ using Lines = std::vector<std::string>;
 inline constexpr const char* kVersions[] = {"v4", "v5"};
 
 inline std::string PathOf(const std::string& version, const std::string& name) {
-  return std::string(FT_HF_CONFIGS) + "/" + version + "/" + name + ".json";
+  return fmt::format("{}/{}/{}.json", FT_HF_CONFIGS, version, name);
 }
 
 // The models of the files, without what the names say.
