@@ -130,6 +130,18 @@ TEST_F(ConfigWriterTest, SaysWhatTransformersSays) {
   EXPECT_GE(files, 2 * 29);
 }
 
+// Where no layer says whether it slides, every so many-th sees all.
+TEST_F(ConfigWriterTest, SlidingPatternOfEitherVersion) {
+  for (const char* key : {"sliding_window_pattern", "_sliding_window_pattern"}) {
+    json config = json::parse(TempFolder::Read(PathOf("v5", "gemma3")));
+    ASSERT_EQ(config.erase("layer_types") + config.erase("_sliding_window_pattern"), 2u);
+    config[key] = 3;  // of 3 layers
+    EXPECT_EQ(FactsOfFile(config).sliding_layers, (std::vector<int64_t>{0, 1})) << key;
+    config[key] = 2;
+    EXPECT_EQ(FactsOfFile(config).sliding_layers, (std::vector<int64_t>{0, 2})) << key;
+  }
+}
+
 TEST_F(ConfigWriterTest, BothSpellings) {
   json config = Written(With(Llama(), [](ModelFacts& f) { f.rope_theta = 5e5; }), DType::kBF16);
   EXPECT_EQ(config["rope_theta"], 5e5);

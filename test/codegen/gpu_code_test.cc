@@ -19,10 +19,19 @@ using namespace mlir;
 constexpr Extents kGpuShapes[] = {{300, 24},   {37, 83},    {37, 1030}, {70, 1096}, {35, 4096}, {3, 16380},
                                   {19, 16400}, {18, 16394}, {2, 32776}, {2, 32770}, {1, 2},     {257, 9}};
 
-constexpr const char* kColumnSums = R"(
+constexpr const char* kSumOfColumns = R"(
 func.func @f(%x: tensor<$Mxf32>) -> tensor<$Cxf32> {
   %s = ft.reduce "sum" %x over [0] : tensor<$Mxf32> -> tensor<$Cxf32>
   return %s : tensor<$Cxf32>
+})";
+
+// A gradient of elements and of the bias before them.
+constexpr const char* kSquareGrad = R"(
+func.func @f(%dy: tensor<$Mxf32>, %x: tensor<$Mxf32>) -> (tensor<$Mxf32>, tensor<$Cxf32>) {
+  %p = ft.mul %dy, %x : tensor<$Mxf32>, tensor<$Mxf32>
+  %dx = ft.add %p, %p : tensor<$Mxf32>, tensor<$Mxf32>
+  %db = ft.reduce "sum" %dx over [0] : tensor<$Mxf32> -> tensor<$Cxf32>
+  return %dx, %db : tensor<$Mxf32>, tensor<$Cxf32>
 })";
 
 // Over columns and over rows.
@@ -209,8 +218,8 @@ TEST_F(GpuCodeTest, ColumnsAreSummedInTheOrderThatIsPromised) {
   };
   for (const Case& one : {Case{{1000, 9}, 128, 128}, Case{{1000, 83}, 16, 16}, Case{{700, 1024}, 8, 16},
                           Case{{300, 1030}, 1, 16}, Case{{35, 16394}, 1, 16}, Case{{70, 20003}, 1, 16},
-                          Case{{9000, 83}, 16, 32}}) {
-    func::FuncOp body = parse(kColumnSums, one.extents);
+                          Case{{9000, 83}, 16, 32}, Case{{1100000, 3}, 256, 3072}}) {
+    func::FuncOp body = parse(kSumOfColumns, one.extents);
     HostTensor x(cast<RankedTensorType>(body.getArgumentTypes()[0]));
     x.values = numbers(x.values.size(), 3);
     std::vector<float> floats(x.values.begin(), x.values.end());
@@ -229,7 +238,7 @@ TEST_F(GpuCodeTest, LaunchesFollowFromTheShape) {
   EXPECT_EQ(interface->kernel, (GpuLaunch{256, 256, 12288}));
   EXPECT_EQ(interface->combine, (GpuLaunch{12, 256, 0}));
   EXPECT_EQ(interface->partialBytes, 256 * 768 * 4);
-  interface = ptxInterfaceOf(parse(kColumnSums, {64, 786432}));  // a segment of 512 columns for each block
+  interface = ptxInterfaceOf(parse(kSumOfColumns, {64, 786432}));  // a segment of 512 columns for each block
   EXPECT_EQ(interface->kernel, (GpuLaunch{1536 * 4, 64, 0}));
   EXPECT_EQ(interface->combine, (GpuLaunch{98304 / 8, 256, 0}));
   EXPECT_EQ(interface->partialBytes, 4 * 786432 * 4);
@@ -244,7 +253,7 @@ TEST_F(GpuCodeTest, LaunchesFollowFromTheShape) {
 // overwrites.
 TEST_F(GpuCodeTest, ResultsMayTakeThePlaceOfArguments) {
   const std::pair<const char*, std::vector<int>> cases[] = {
-      {kAdamW, {0, 2, 3}}, {kRmsNormGrad, {1}}, {kSoftmax, {0}}};
+      {kAdamW, {0, 2, 3}}, {kRmsNormGrad, {1}}, {kSoftmax, {0}}, {kSquareGrad, {0}}};
   for (auto [text, places] : cases)
     for (Extents extents : {Extents{37, 83}, Extents{18, 1096}, Extents{3, 16394}}) {
       func::FuncOp body = parse(text, extents);

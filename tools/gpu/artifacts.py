@@ -16,6 +16,8 @@ PRESETS = {"gpt2": (), "llama": (), "free_transformer": (), "baseline": (), "qwe
 # cuDNN is not asked to cap scores, nor for lengths of keys; in fp32 our own kernel computes all attention.
 OWN_ATTENTION = ("gemma2", "bert", "bert_classifier")
 OTHER_INPUTS = ("vit", "bert", "bert_classifier")  # than tokens of a text
+# Where GPUs are emulated: every way in which a preset is tried.
+EMULATED_PRESETS = ("gpt2", "llama", "free_transformer", "baseline", "bert_classifier")
 STRATEGIES = ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2")
 PRECISIONS = {"fp32": (), "bf16": ("--mixed-precision=bf16",)}
 
@@ -32,6 +34,10 @@ SMALL_WORKLOADS = {
 }
 # From the most memory to the least, for 141, 80 and 40 GB: the first whose arena fits is taken.
 RECOMPUTATIONS = ("none", "budget:74GiB", "budget:36GiB", "full")
+
+
+def presets(context):
+    return EMULATED_PRESETS if context.emulated else tuple(PRESETS)
 
 
 def workloads(context):

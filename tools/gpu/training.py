@@ -52,7 +52,7 @@ def presets(context):
     def cpu(preset, precision):
         return train(context, f"{preset}-{precision}-full_shard", "cpu", threads)
 
-    for preset in artifacts.PRESETS:
+    for preset in artifacts.presets(context):
         def fp32():
             return check_fp32(train(context, f"{preset}-fp32-full_shard", "cuda"), cpu(preset, "fp32"))
 
@@ -131,7 +131,7 @@ def ranks(context):
 
 def memory(context):
     """What was announced is what is allocated."""
-    for preset in artifacts.PRESETS:
+    for preset in artifacts.presets(context):
         def run():
             plan = f"{preset}-bf16-full_shard"
             announced, used = context.made.arena_bytes(plan), train(context, plan, "cuda", steps=1)[0]["arena_bytes"]

@@ -24,14 +24,15 @@ RowThreads::RowThreads(KernelBuilder &b, const BodyFacts &facts, const ThreadPla
     findHeld();
 }
 
-// All reads of whole rows, if they and sums over rows leave half of the registers.
+// All reads of whole rows that are there at once, if they and sums over rows leave half of the registers.
 void RowThreads::findHeld() {
   int64_t registers = plan.threadPacks() * kPack * static_cast<int64_t>(partials.size());
   for (auto [i, read] : llvm::enumerate(body.reads)) {
     if (read.place.column_stride != 1 || (read.place.steps.empty() && plan.rows != 1))
       continue;
     heldReads.push_back(i);
-    registers += plan.threadPacks() * kPack * static_cast<int64_t>(SizeOf(body.dtype(i))) / 4;
+    registers +=
+        plan.rowsAtOnce * plan.threadPacks() * kPack * static_cast<int64_t>(SizeOf(body.dtype(i))) / 4;
   }
   if (plan.flat)
     return;

@@ -12,8 +12,8 @@ public:
 
   RowThreads(KernelBuilder &b, const BodyFacts &facts, const ThreadPlan &plan);
 
-  /// Of the entry that is being built: operands, this thread among those of the row, and the block: among
-  /// those of a flat space, else among the segments of a row.
+  /// Of the entry that is being built: operands, this thread among those of the row; and, where the space is
+  /// flat or has segments, the number of the block among those of a row.
   void enter(llvm::ArrayRef<mlir::Value> pointers, mlir::Value thread, mlir::Value block);
   /// Row `index` of the space; nothing is written where `active`, if it is not null, does not hold.
   /// `sums` are what results that are reduced over rows have so far, for each of them and each pack of the

@@ -9,9 +9,9 @@ constexpr int64_t kBlockThreads = 256;
 constexpr int64_t kUnrolledPacks = 4, kFewPacks = 2; // of a thread
 constexpr int64_t kFewestBlockRows = 16, kRowsAtOnce = 4;
 constexpr int64_t kSegmentThreads = 64;
-// Of a grid, for 132 multiprocessors: all of it at once where a thread has the registers that sums over rows
-// want.
-constexpr int64_t kFillingThreads = 132 * 1024, kFillingThreadsOfLongRows = 132 * 512;
+// Of threads of a multiprocessor: as many as are there at once with the registers that sums over rows want,
+// and twice as many where a block has many short rows.
+constexpr int64_t kMultiprocessors = 132, kTogether = 512, kTogetherOfShortRows = 1024;
 
 // Whether columns have nothing to do with each other.
 bool hasColumnsAlone(const ClusterBody &body) {
@@ -52,13 +52,16 @@ ThreadPlan ThreadPlan::of(const ClusterBody &body) {
   if (!plan.reducesRows)
     return plan;
   // What the shape says, whatever else the cluster does: the order of sums.
-  int64_t blocks = (plan.groups > 1 ? kFillingThreads : kFillingThreadsOfLongRows) / plan.threads();
+  int64_t together = plan.groups > 1 ? kTogetherOfShortRows : kTogether;
+  int64_t blocks = kMultiprocessors * std::max<int64_t>(1, together / plan.threads());
   int64_t rows = std::max(kFewestBlockRows, static_cast<int64_t>(llvm::divideCeil(plan.rows, blocks)));
   bool many = rows >= 2 * kRowsAtOnce * plan.groups;
   plan.blockRows = llvm::alignTo(rows, many ? kRowsAtOnce * plan.groups : plan.groups);
   if (!hasColumnsAlone(body))
     return plan;
-  plan.rowsAtOnce = std::gcd(kRowsAtOnce, plan.blockRows / plan.groups);
+  // What is stored of a row may take the place of what is read of the next: only one at a time then.
+  if (llvm::all_of(body.outputs, [](const ClusterBody::Output &output) { return output.over_rows; }))
+    plan.rowsAtOnce = std::gcd(kRowsAtOnce, plan.blockRows / plan.groups);
   if (plan.groups == 1) {
     plan.rowThreads = kSegmentThreads;
     plan.segments = llvm::divideCeil(plan.packs(), plan.rowThreads);

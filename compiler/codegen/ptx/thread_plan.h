@@ -1,15 +1,17 @@
-// How the threads of a GPU share the elements of a space. It follows from the extents of the space (and from
-// whether rows are reduced), so that the order of every sum does.
+// How the threads of a GPU share the elements of a space. The order of every sum follows from the extents of
+// the space alone; how many threads there are also from whether rows are reduced, and from what else a
+// cluster does.
 //
 // A row is cut into packs of 8 columns, whatever their type; pack p belongs to thread p mod `rowThreads` of
 // the row. So column i is added by lane i mod (8 rowThreads), in ascending order. Rows of up to 1024 columns
-// have a warp or a part of one, and a block has several; longer ones have a block. Up to 16384
-// columns (32768 where no rows are reduced) the packs of a thread, at most 4 and up to 8192 columns 2, are
-// code of their own each; with more it walks over them in a loop.
+// have a warp or a part of one, and a block has several; longer ones have a block, with 2 packs a thread up
+// to 8192 columns. Up to 16384 columns (32768 where no rows are reduced) the packs of a thread, at most 4,
+// are code of their own each; with more it walks over them in a loop.
 //
 // Where rows are reduced (sums over rows), a block has `blockRows` rows, one after the other for each of its
-// groups of threads. Where no row has a reduction of its own, several are read at once, and rows longer than
-// a warp has are cut into `segments`, of which a block has one: neither changes the order of a sum.
+// groups of threads. Where no row has a reduction of its own, rows longer than a warp has are cut into
+// `segments` of a pack a thread, of which a block has one; and where nothing is stored of rows, several are
+// read at once. Neither changes the order of a sum.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +47,7 @@ struct ThreadPlan {
   int64_t warpsOfRow() const { return llvm::divideCeil(rowThreads, kWarp); }
   int64_t blocks() const;
   int64_t rowBlocks() const; // of a segment
-  /// Columns of partial results, one row a block: whole packs.
+  /// Columns of partial results, of which a block of rows has one row: whole packs.
   int64_t partialColumns() const { return packs() * kPack; }
 };
 

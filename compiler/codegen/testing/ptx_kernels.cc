@@ -24,6 +24,7 @@ constexpr Kernels kKernels[] = {{"rms_norm", kRmsNorm, false},
                                 {"layer_norm", kLayerNorm, false},
                                 {"rms_norm_grad", kRmsNormGrad, false},
                                 {"softmax", kSoftmax, false},
+                                {"column_sums", kColumnSums, false},
                                 {"gelu", kGelu, true},
                                 {"swiglu", kSwiglu, true},
                                 {"adamw", kAdamW, true}};

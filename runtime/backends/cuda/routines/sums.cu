@@ -22,21 +22,17 @@ constexpr int64_t kFullGrid = 1024;
 template <typename T>
 __device__ __forceinline__ double BlockSumSquares(const T* x, int n, int lane) {
   constexpr int kPerLane = kBlockElements / kWarp;
-  constexpr int kAhead = kPerLane;  // as many bytes under way as the memory wants
+  float values[kPerLane];  // all read at once: as many bytes under way as the memory wants
+#pragma unroll
+  for (int k = 0; k < kPerLane; ++k) {
+    const int i = k * kWarp + lane;
+    values[k] = i < n ? ToFloat(x[i]) : 0.0f;
+  }
   double sum = 0.0;
 #pragma unroll
-  for (int k = 0; k < kPerLane; k += kAhead) {
-    float values[kAhead];
-#pragma unroll
-    for (int j = 0; j < kAhead; ++j) {
-      const int i = (k + j) * kWarp + lane;
-      values[j] = i < n ? ToFloat(x[i]) : 0.0f;
-    }
-#pragma unroll
-    for (int j = 0; j < kAhead; ++j) {
-      const double value = values[j];
-      sum += value * value;  // the product is exact: at most 48 bits
-    }
+  for (int k = 0; k < kPerLane; ++k) {
+    const double value = values[k];
+    sum += value * value;  // the product is exact: at most 48 bits
   }
 #pragma unroll
   for (int width = kWarp / 2; width > 0; width /= 2) sum += __shfl_down_sync(kAllLanes, sum, width);
