@@ -299,7 +299,7 @@ class GpuCheck(unittest.TestCase):
         (build / "bin").symlink_to(harness.BIN)
         self.program(build / "test" / "ft_gpu_conformance_test", FAKE.format(python=sys.executable))
         done = subprocess.run([str(word) for word in self.command(SCRIPTS, f"--build={build}", f"--ftexec={EMULATED}",
-                                                                  "--parts=presets,strategies,ranks,memory", "--steps=2")],
+                                                                  "--emulated", "--parts=presets,strategies,ranks,memory", "--steps=2")],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         rows = json.loads(self.json.read_text())["rows"]
