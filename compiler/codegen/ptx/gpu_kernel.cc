@@ -70,13 +70,10 @@ private:
 void GpuKernel::emitKernel() {
   Value thread = threadIndex(b), block = blockIndex(b);
   if (plan.groups == 1) {
-    if (plan.segments > 1) {
-      rows.enter(pointers, thread, b.rest(block, plan.segments));
-      return emitBlockOfRows(b.quotient(block, plan.segments), {});
-    }
-    rows.enter(pointers, thread, block);
+    bool isCut = plan.segments > 1 && !plan.flat;
+    rows.enter(pointers, thread, isCut ? b.rest(block, plan.segments) : block);
     if (plan.reducesRows)
-      return emitBlockOfRows(block, {});
+      return emitBlockOfRows(isCut ? b.quotient(block, plan.segments) : block, {});
     rows.emitRow(block, {}, {}, {});
     return;
   }

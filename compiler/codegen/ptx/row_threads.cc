@@ -40,25 +40,25 @@ void RowThreads::findHeld() {
     heldReads.clear();
 }
 
-void RowThreads::enter(ArrayRef<Value> operands, Value threadOfRow, Value ofGrid) {
+void RowThreads::enter(ArrayRef<Value> operands, Value threadOfRow, Value segmentOfRow) {
   pointers.assign(operands.begin(), operands.end());
   values.readStates(pointers);
   thread = threadOfRow;
-  block = ofGrid;
+  segment = segmentOfRow;
   packs.clear();
   if (!plan.isUnrolled())
     return;
-  for (int64_t k = 0; k < (plan.flat ? 1 : plan.threadPacks()); ++k) {
+  for (int64_t k = 0; k < plan.threadPacks(); ++k) {
     Value pack = b.plus(thread, k * plan.rowThreads);
-    if (plan.flat || plan.segments > 1)
-      pack = b.plus(b.times(block, plan.rowThreads), pack);
+    if (plan.segments > 1)
+      pack = b.plus(b.times(segment, plan.rowThreads), pack);
     packs.push_back({placeOf(pack, k * plan.rowThreads), packs.size()});
   }
 }
 
-// `first`: the pack of thread 0 of the row, or of the grid.
+// `first`: the pack of thread 0 of the row.
 PackPlace RowThreads::placeOf(Value pack, int64_t first) const {
-  int64_t end = first + (plan.flat ? plan.blocks() : plan.segments) * plan.rowThreads;
+  int64_t end = first + plan.segments * plan.rowThreads;
   PackPlace place = {.column = b.times(pack, kPack)};
   if (end > plan.packs())
     place.inside = b.isLess(pack, b.number(plan.packs()));
@@ -228,7 +228,7 @@ LanesList RowThreads::emitResults(ArrayRef<Lanes> sums, Value partialRow) {
 void RowThreads::storeScalars() {
   Value lead = b.isLess(thread, b.number(1));
   if (plan.flat)
-    lead = arith::AndIOp::create(b, b.getLoc(), lead, b.isLess(block, b.number(1)));
+    lead = arith::AndIOp::create(b, b.getLoc(), lead, b.isLess(segment, b.number(1)));
   if (active)
     lead = arith::AndIOp::create(b, b.getLoc(), lead, active);
   for (const ClusterBody::Output &output : body.outputs) {

@@ -12,9 +12,9 @@ public:
 
   RowThreads(KernelBuilder &b, const BodyFacts &facts, const ThreadPlan &plan);
 
-  /// Of the entry that is being built: operands, this thread among those of the row; and, where the space is
-  /// flat or has segments, the number of the block among those of a row.
-  void enter(llvm::ArrayRef<mlir::Value> pointers, mlir::Value thread, mlir::Value block);
+  /// Of the entry that is being built: operands, this thread among those of the row, and the segment of the
+  /// row, if there are several.
+  void enter(llvm::ArrayRef<mlir::Value> pointers, mlir::Value thread, mlir::Value segment);
   /// Row `index` of the space; nothing is written where `active`, if it is not null, does not hold.
   /// `sums` are what results that are reduced over rows have so far, for each of them and each pack of the
   /// thread, where packs are unrolled; they are returned with this row. Else they are in memory, from
@@ -61,7 +61,7 @@ private:
   llvm::SmallVector<uint32_t> heldReads; // read once a row
   // Of the entry.
   llvm::SmallVector<mlir::Value> pointers;
-  mlir::Value thread, block;
+  mlir::Value thread, segment;
   llvm::SmallVector<Pack> packs; // of this thread, where they are unrolled
   // Of the row.
   mlir::Value row, active;

@@ -44,6 +44,7 @@ ThreadPlan ThreadPlan::of(const ClusterBody &body) {
   plan.wordBytes = std::max(plan.wordBytes, body.PartialWordBytes());
   if (plan.flat) {
     plan.rowThreads = std::min<int64_t>(kBlockThreads, llvm::alignTo(plan.packs(), kWarp));
+    plan.segments = llvm::divideCeil(plan.packs(), plan.rowThreads);
     return plan;
   }
   plan.rowThreads = rowThreadsOf(plan.packs());
@@ -71,13 +72,11 @@ ThreadPlan ThreadPlan::of(const ClusterBody &body) {
 
 bool ThreadPlan::isUnrolled() const {
   // The largest blocks leave no registers for sums over rows.
-  return flat || (threadPacks() <= kUnrolledPacks && !(reducesRows && rowThreads == kMostThreads));
-}
-
-int64_t ThreadPlan::blocks() const {
-  return flat ? llvm::divideCeil(packs(), rowThreads) : rowBlocks() * segments;
+  return threadPacks() <= kUnrolledPacks && !(reducesRows && rowThreads == kMostThreads);
 }
 
 int64_t ThreadPlan::rowBlocks() const { return llvm::divideCeil(rows, blockRows); }
+
+int64_t ThreadPlan::blocks() const { return rowBlocks() * segments; }
 
 } // namespace ft::compiler

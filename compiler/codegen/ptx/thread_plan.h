@@ -29,7 +29,7 @@ struct ThreadPlan {
   static ThreadPlan of(const ClusterBody &body);
 
   int64_t rows = 1, columns = 1; // one row of all elements where the space is flat
-  bool flat = false;             // every thread of the grid has one pack
+  bool flat = false;             // every thread of the grid has one pack: one row of segments
   bool reducesRows = false;
   int64_t rowThreads = 1; // of one row: a power of two up to a warp, or whole warps
   int64_t groups = 1;     // of rowThreads each, in a block
