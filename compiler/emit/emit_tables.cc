@@ -81,6 +81,7 @@ LogicalResult emitStates(ModuleOp module, const Numbering &numbers, proto::Plan 
     out.set_unit(*unit);
     out.set_role(state.getRole().str());
     out.set_buffer(numbers.buffer(state.getBuffer()));
+    out.set_layout(static_cast<proto::Plan::UnitState::Layout>(state.getLayout()));
   }
   return success();
 }

@@ -99,6 +99,12 @@ LogicalResult FunctionLowering::lower(Operation *op) {
       .Case([&](AccumulatedOp op) { return lowerAccumulated(op), done(op); })
       .Case([&](UpdateScalerOp op) { return lowerUpdateScaler(op), done(op); })
       .Case([&](UpdateOp op) { return lowerUpdate(op), done(op); })
+      .Case([&](LoadStateOp op) { return lowerLoadState(op), done(op); })
+      .Case([&](StoreStateOp op) {
+        return program.copy(places[op.getValue()], state.unit(op.getUnit()).wholeState(op.getState()),
+                            Tag::of(op)),
+               done(op);
+      })
       .Case([&](InitOp op) { return lowerInit(op), done(op); })
       .Case([&](func::ReturnOp op) { return lowerReturn(op); })
       .Case([&](KernelOpInterface op) { return lowerKernel(op), done(op); })

@@ -31,6 +31,7 @@ private:
 
   // The state of units (lower_state.cc).
   void lowerUpdate(mlir::ft::UpdateOp op);
+  void lowerLoadState(mlir::ft::LoadStateOp op);
   /// What is written instead of the parameter.
   mlir::ftx::View placeDirection(mlir::ft::UpdateOp op);
   void lowerInit(mlir::ft::InitOp op);

@@ -80,6 +80,10 @@ View UnitState::state(StringRef role) const {
   return wholeView(buffers.lookup(role), Float32Type::get(UnitOp(unit).getContext()));
 }
 
+View UnitState::wholeState(StringRef role) const {
+  return {buffers.lookup(role), 0, wholeStates.lookup(role).second};
+}
+
 View UnitState::gradients() const { return wholeView(buffers.lookup("gradients"), reduce); }
 
 View UnitState::gradientSlice() const {
@@ -108,6 +112,10 @@ JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
   module.walk([&](UpdateOp op) {
     for (StringRef role : op.getStates().getAsValueRange<StringAttr>())
       units[unitIndex.lookup(op.getUnit())].optimizerRoles.push_back(role);
+  });
+  module.walk([&](mlir::ft::LoadStateOp op) {
+    units[unitIndex.lookup(op.getUnit())].wholeStates[op.getState()] = {op.getLayout(),
+                                                                        op.getValue().getType()};
   });
   for (UnitState &state : units) {
     llvm::stable_sort(state.parameters,
@@ -155,6 +163,22 @@ void JobState::makeBuffers(UnitState &state) {
   addFlat(state, "gradients", MemoryClass::gradients, state.wholeGradients, state.reduce, /*host=*/false);
   for (StringRef role : state.optimizerRoles)
     addFlat(state, role, MemoryClass::optimizer_state, state.wholeOptimizer, f32, state.hostOptimizer);
+  for (const auto &[role, whole] : state.wholeStates)
+    addWhole(state, role, whole.first, whole.second);
+}
+
+// Small, so they stay on the device.
+void JobState::addWhole(UnitState &state, StringRef role, mlir::ft::StateLayout layout,
+                        RankedTensorType type) {
+  UnitOp unit = state.unit;
+  Value buffer = makeBuffer(builder, unit.getLoc(),
+                            {.name = (unit.getSymName() + "." + role).str(),
+                             .memoryClass = MemoryClass::optimizer_state,
+                             .bytes = bytesOf(type),
+                             .persistent = true});
+  state.buffers[role] = buffer;
+  ftx::StateOp::create(builder, unit.getLoc(), unit.getSymName(), role, buffer,
+                       static_cast<ftx::Layout>(layout));
 }
 
 void JobState::addFlat(UnitState &state, StringRef role, MemoryClass memoryClass, bool whole, Type element,

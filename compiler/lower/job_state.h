@@ -4,6 +4,7 @@
 
 #include "dialects/ft/dialect.h"
 #include "dialects/ftx/views.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace ft::compiler {
@@ -20,6 +21,8 @@ struct UnitState {
   mlir::Type master;  // element type of the weights that are updated
   bool workingCopy = false;
   llvm::SmallVector<llvm::StringRef> optimizerRoles;
+  // States that do not have an element for each of the unit's.
+  llvm::MapVector<llvm::StringRef, std::pair<mlir::ft::StateLayout, mlir::RankedTensorType>> wholeStates;
 
   llvm::StringMap<mlir::Value> buffers; // !ftx.buffer, by role
 
@@ -41,6 +44,8 @@ struct UnitState {
   mlir::ftx::View atRest(mlir::Type element) const;
   /// A buffer of state of the optimizer.
   mlir::ftx::View state(llvm::StringRef role) const;
+  /// One of `wholeStates`.
+  mlir::ftx::View wholeState(llvm::StringRef role) const;
   /// Reduced gradients at rest: all of them, and this rank's slice.
   mlir::ftx::View gradients() const;
   mlir::ftx::View gradientSlice() const;
@@ -69,6 +74,9 @@ private:
   /// Adds a flat buffer in the role `role`.
   void addFlat(UnitState &state, llvm::StringRef role, mlir::ftx::MemoryClass memoryClass, bool whole,
                mlir::Type element, bool host);
+
+  void addWhole(UnitState &state, llvm::StringRef role, mlir::ft::StateLayout layout,
+                mlir::RankedTensorType type);
 
   mlir::OpBuilder builder;
   llvm::SmallVector<UnitState> units;

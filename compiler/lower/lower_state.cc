@@ -60,6 +60,13 @@ void FunctionLowering::lowerUpdate(UpdateOp op) {
     copyOut(here, there, tag);
 }
 
+// A copy: what reads it may run after it is stored.
+void FunctionLowering::lowerLoadState(LoadStateOp op) {
+  View copy = newBuffer(op->getOpResult(0));
+  program.copy(state.unit(op.getUnit()).wholeState(op.getState()), copy, Tag::of(op));
+  places[op.getValue()] = copy;
+}
+
 View FunctionLowering::placeDirection(UpdateOp op) {
   Type type = op.getDirection().getType();
   Value buffer =

@@ -31,16 +31,14 @@ class MatrixBuilder {
 public:
   MatrixBuilder(OrthogonalizeOp op) : b(op), op(op), loc(op.getLoc()) {}
 
-  Value parameter(FlatSymbolRefAttr name) {
-    auto symbol = SymbolTable::lookupNearestSymbolFrom<mlir::ft::ParameterOp>(op, name);
-    auto type = cast<RankedTensorType>(symbol.getType());
-    Value given = make<mlir::ft::ViewOp>(type, op.getX(), name);
+  Value build() {
+    auto type = cast<RankedTensorType>(op.getX().getType());
     if (type.getRank() < 4)
-      return orthogonalized(given);
+      return orthogonalized(op.getX());
     ArrayRef<int64_t> shape = type.getShape();
     int64_t elements = shape[type.getRank() - 2] * shape.back();
     auto rows = type.clone({type.getNumElements() / elements, shape[type.getRank() - 2], shape.back()});
-    return make<ReshapeOp>(type, orthogonalized(make<ReshapeOp>(rows, given)));
+    return make<ReshapeOp>(type, orthogonalized(make<ReshapeOp>(rows, op.getX())));
   }
 
 private:
@@ -111,15 +109,7 @@ struct ExpandOrthogonalizePass : impl::ExpandOrthogonalizePassBase<ExpandOrthogo
     if (!train)
       return;
     for (OrthogonalizeOp op : llvm::make_early_inc_range(train.getOps<OrthogonalizeOp>())) {
-      MatrixBuilder matrices(op);
-      SmallVector<Value> results;
-      for (auto name : op.getParameters().getAsRange<FlatSymbolRefAttr>())
-        results.push_back(matrices.parameter(name));
-      OpBuilder b(op);
-      auto pack =
-          mlir::ft::PackOp::create(b, op.getLoc(), op.getResult().getType(), results, op.getParametersAttr());
-      pack->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-      op.replaceAllUsesWith(pack.getFlat());
+      op.replaceAllUsesWith(MatrixBuilder(op).build());
       op.erase();
     }
   }

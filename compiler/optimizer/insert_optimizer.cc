@@ -5,6 +5,7 @@
 // makes of them later.
 #include "compiler/optimizer/passes.h"
 #include "compiler/optimizer/update_body.h"
+#include "compiler/optimizer/whole_step.h"
 
 #include "dialects/ft/dialect.h"
 #include "runtime/base/status_macros.h"
@@ -26,7 +27,6 @@ using mlir::ft::FlatType;
 using mlir::ft::FoundInfOp;
 using mlir::ft::InitOp;
 using mlir::ft::InputOp;
-using mlir::ft::OrthogonalizeOp;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
 using mlir::ft::SumSquaresOp;
@@ -105,21 +105,25 @@ Value findOrMakeInput(Block *block, StringRef name, RankedTensorType type) {
 struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> {
   using InsertOptimizerPassBase::InsertOptimizerPassBase;
 
-  // What the updates of all units of a rule read.
+  // A body of a rule, and what the updates of all units read.
   struct Stage {
-    FlatSymbolRefAttr body;
+    explicit Stage(UpdateBody body) : body(std::move(body)) {}
+    UpdateBody body;
+    FlatSymbolRefAttr symbol;
     ArrayAttr states;
     Value scalars;
   };
 
-  // The bodies of each rule that a unit has, in the order of the units.
-  using Bodies = llvm::MapVector<StringRef, std::vector<UpdateBody>>;
-
-  // What all updates read.
-  struct Shared {
-    llvm::StringMap<SmallVector<Stage>> stages; // by rule
-    SmallVector<Value> rounding;                // empty: the optimizer rounds to nearest
+  // A row of the table as it updates units.
+  struct Rule {
+    std::optional<Stage> direction; // of one that looks at parameters whole
+    std::optional<WholeStep> whole;
+    Value wholeScalars;
+    std::optional<Stage> update;
   };
+
+  // By name, in the order of the units.
+  using Rules = llvm::MapVector<StringRef, Rule>;
 
   static FloatAttr number(OpBuilder &builder, double value) { return builder.getF64FloatAttr(value); }
 
@@ -139,8 +143,8 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
                         Type direction, SymbolTable &symbols) {
     auto op =
         UpdateOp::create(builder, pack.getLoc(), direction ? TypeRange(direction) : TypeRange(),
-                         cast<FlatType>(flat.getType()).getUnit(), stage.body, flat, stage.scalars, rounding,
-                         stage.states, builder.getDenseI64ArrayAttr(segmentsOf(pack, symbols)),
+                         cast<FlatType>(flat.getType()).getUnit(), stage.symbol, flat, stage.scalars,
+                         rounding, stage.states, builder.getDenseI64ArrayAttr(segmentsOf(pack, symbols)),
                          rounding.empty() ? DenseI64ArrayAttr() : roundingOf(builder, pack));
     tag(op, pack);
     return op;
@@ -151,18 +155,22 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     mlir::ft::setLayer(op, mlir::ft::getLayer(pack));
   }
 
-  void insertStep(OpBuilder &builder, Gradient gradient, const Shared &shared, SymbolTable &symbols) {
-    const SmallVector<Stage> &stages = shared.stages.find(ruleOf(gradient, symbols))->second;
+  LogicalResult insertStep(OpBuilder &builder, Gradient gradient, ValueRange rounding, Rule &rule,
+                           SymbolTable &symbols) {
     Value flat = gradient.flat;
-    if (stages.size() > 1) {
-      UpdateOp first =
-          insertUpdate(builder, gradient.pack, flat, stages[0], /*rounding=*/{}, flat.getType(), symbols);
-      auto whole = OrthogonalizeOp::create(builder, gradient.pack.getLoc(), flat.getType(),
-                                           first.getDirection(), gradient.pack.getParameters());
-      tag(whole, gradient.pack);
-      flat = whole.getResult();
+    if (rule.whole) {
+      UpdateOp first = insertUpdate(builder, gradient.pack, flat, *rule.direction, /*rounding=*/{},
+                                    flat.getType(), symbols);
+      absl::StatusOr<Value> whole =
+          rule.whole->insert(builder, gradient.pack, first.getDirection(), rule.wholeScalars, symbols);
+      if (!whole.ok())
+        return first.emitError() << std::string(whole.status().message());
+      flat = *whole;
+      for (Operation *op = first->getNextNode(); op; op = op->getNextNode())
+        tag(op, gradient.pack);
     }
-    insertUpdate(builder, gradient.pack, flat, stages.back(), shared.rounding, Type(), symbols);
+    insertUpdate(builder, gradient.pack, flat, *rule.update, rounding, Type(), symbols);
+    return success();
   }
 
   // The row of the table that updates a unit.
@@ -212,33 +220,46 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     return norm;
   }
 
-  Shared insertShared(OpBuilder &builder, ClipCoefficientOp norm, Bodies &bodies, SymbolTable &symbols) {
+  // The numbers of a step that `formulas` name.
+  Value insertScalars(OpBuilder &builder, ClipCoefficientOp norm, Value lr, Value step, StringRef formulas) {
+    auto type = RankedTensorType::get({2, ReadStepScalars(formulas, 0)->count}, builder.getF32Type());
+    auto op = UpdateScalarsOp::create(builder, norm.getLoc(), type, norm.getCoefficient(), lr, step,
+                                      builder.getStringAttr(formulas), number(builder, weightDecay));
+    mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
+    return op.getScalars();
+  }
+
+  // Gives the rules what they read. Returns what stochastic rounding reads, empty where there is none.
+  SmallVector<Value> insertShared(OpBuilder &builder, ClipCoefficientOp norm, Rules &rules,
+                                  SymbolTable &symbols) {
     Location loc = norm.getLoc();
     auto scalar = RankedTensorType::get({}, builder.getF32Type());
     Value lr = InputOp::create(builder, loc, scalar, mlir::ft::kLrInput);
     Value step = InputOp::create(builder, loc, scalar.clone(builder.getI64Type()), mlir::ft::kStepInput);
-    Shared shared;
+    SmallVector<Value> rounding;
     if (stochasticRounding)
-      shared.rounding = {findOrMakeRng(builder), step};
-    for (auto &[rule, stages] : bodies)
-      for (UpdateBody &body : stages) {
-        int64_t formulas = ReadStepScalars(body.scalars, 0)->count;
-        auto op =
-            UpdateScalarsOp::create(builder, loc, scalar.clone({2, formulas}), norm.getCoefficient(), lr,
-                                    step, builder.getStringAttr(body.scalars), number(builder, weightDecay));
-        mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
-        SmallVector<StringRef> states(body.states.begin(), body.states.end());
-        func::FuncOp function = body.function.release();
-        symbols.insert(function, builder.getInsertionBlock()->getParentOp()->getIterator());
-        shared.stages[rule].push_back({FlatSymbolRefAttr::get(function.getSymNameAttr()),
-                                       builder.getStrArrayAttr(states), op.getScalars()});
-      }
-    return shared;
+      rounding = {findOrMakeRng(builder), step};
+    const auto place = [&](Stage &stage) {
+      func::FuncOp function = stage.body.function.release();
+      symbols.insert(function, builder.getInsertionBlock()->getParentOp()->getIterator());
+      stage.symbol = FlatSymbolRefAttr::get(function.getSymNameAttr());
+      SmallVector<StringRef> states(stage.body.states.begin(), stage.body.states.end());
+      stage.states = builder.getStrArrayAttr(states);
+      stage.scalars = insertScalars(builder, norm, lr, step, stage.body.scalars);
+    };
+    for (auto &[name, rule] : rules) {
+      if (rule.direction)
+        place(*rule.direction);
+      if (rule.whole && !rule.whole->orthogonalizes())
+        rule.wholeScalars = insertScalars(builder, norm, lr, step, rule.whole->scalars());
+      place(*rule.update);
+    }
+    return rounding;
   }
 
   // Returns what @train_step returns besides the loss.
-  SmallVector<Value> insertSteps(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients, Bodies &bodies,
-                                 SymbolTable &symbols) {
+  FailureOr<SmallVector<Value>> insertSteps(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients,
+                                            Rules &rules, SymbolTable &symbols) {
     Location loc = loss.getLoc();
     Value scaler;
     for (InputOp input : builder.getInsertionBlock()->getOps<InputOp>())
@@ -246,9 +267,10 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
         scaler = input.getValue();
     Value foundInf = insertFoundInf(builder, loss, gradients);
     ClipCoefficientOp norm = insertNorm(builder, loss, scaler, gradients);
-    Shared shared = insertShared(builder, norm, bodies, symbols);
+    SmallVector<Value> rounding = insertShared(builder, norm, rules, symbols);
     for (Gradient gradient : gradients)
-      insertStep(builder, gradient, shared, symbols);
+      if (failed(insertStep(builder, gradient, rounding, rules[ruleOf(gradient, symbols)], symbols)))
+        return failure();
     if (scaler) {
       auto op = UpdateScalerOp::create(builder, loc, scaler, norm.getCoefficient(), number(builder, 2.0),
                                        number(builder, 0.5), builder.getI64IntegerAttr(lossScaleWindow),
@@ -256,7 +278,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
                                        builder.getI64IntegerAttr(dynamicScale ? 1 : 0));
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
     }
-    return {norm.getNorm(), foundInf};
+    return SmallVector<Value>{norm.getNorm(), foundInf};
   }
 
   void runOnOperation() override {
@@ -271,36 +293,54 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     }
     parameterStreams = streamsOf(module);
     SymbolTable symbols(module);
-    Bodies bodies;
+    Rules rules;
     for (Gradient gradient : gradients) {
-      StringRef rule = ruleOf(gradient, symbols);
-      if (bodies.contains(rule))
+      StringRef name = ruleOf(gradient, symbols);
+      if (rules.contains(name))
         continue;
-      absl::StatusOr<std::vector<UpdateBody>> made = makeBodies(rule);
-      if (!made.ok()) {
-        module.emitError() << std::string(made.status().message());
+      absl::StatusOr<Rule> rule = makeRule(name);
+      if (!rule.ok()) {
+        module.emitError() << std::string(rule.status().message());
         return signalPassFailure();
       }
-      bodies[rule] = *std::move(made);
+      rules[name] = *std::move(rule);
     }
     Operation *terminator = train.getBody().front().getTerminator();
     OpBuilder builder(terminator);
-    SmallVector<Value> results = insertSteps(builder, terminator->getOperand(0), gradients, bodies, symbols);
-    terminator->insertOperands(terminator->getNumOperands(), results);
+    FailureOr<SmallVector<Value>> inserted =
+        insertSteps(builder, terminator->getOperand(0), gradients, rules, symbols);
+    if (failed(inserted))
+      return signalPassFailure();
+    terminator->insertOperands(terminator->getNumOperands(), *inserted);
     train.setFunctionType(builder.getFunctionType(train.getArgumentTypes(), terminator->getOperandTypes()));
     makeInit(module, train);
   }
 
-  absl::StatusOr<std::vector<UpdateBody>> makeBodies(StringRef name) {
-    const OptimizerRule *rule = findOptimizerRule(name);
-    if (!rule)
+  absl::StatusOr<Rule> makeRule(StringRef name) {
+    const OptimizerRule *row = findOptimizerRule(name);
+    if (!row)
       return absl::InvalidArgumentError("unknown optimizer '" + name.str() + "'; one of " + optimizerNames());
-    const Hyperparameters all = {{"beta1", beta1},       {"beta2", beta2},
-                                 {"eps", eps},           {"weight_decay", weightDecay},
-                                 {"momentum", momentum}, {"nesterov", nesterov ? 1.0 : 0.0}};
-    FT_RETURN_IF_ERROR(checkHyperparameters(*rule, all));
-    FT_ASSIGN_OR_RETURN(const Update update, rule->update(all));
-    return makeUpdateBodies(getContext(), rule->name, update, all);
+    const Hyperparameters all = {{"beta1", beta1},
+                                 {"beta2", beta2},
+                                 {"eps", eps},
+                                 {"weight_decay", weightDecay},
+                                 {"momentum", momentum},
+                                 {"nesterov", nesterov ? 1.0 : 0.0},
+                                 {"beta2_decay", beta2Decay},
+                                 {"eps2", eps2},
+                                 {"clip_threshold", clipThreshold},
+                                 {"scale_parameter", scaleParameter ? 1.0 : 0.0}};
+    FT_RETURN_IF_ERROR(checkHyperparameters(*row, all));
+    FT_ASSIGN_OR_RETURN(const Update update, row->update(all));
+    Rule rule;
+    if (update.looksAtWhole()) {
+      FT_ASSIGN_OR_RETURN(UpdateBody direction, makeDirectionBody(getContext(), row->name, update, all));
+      rule.direction.emplace(std::move(direction));
+      FT_ASSIGN_OR_RETURN(rule.whole, WholeStep::create(row->name, update, all));
+    }
+    FT_ASSIGN_OR_RETURN(UpdateBody body, makeUpdateBody(getContext(), row->name, update, all));
+    rule.update.emplace(std::move(body));
+    return rule;
   }
 
   llvm::StringMap<int64_t> parameterStreams;

@@ -15,7 +15,7 @@ constexpr Hyperparameter kEps = {.name = "eps", .aboveLow = true};
 
 // In the order of torch.optim.AdamW and torch.optim.Adam.
 absl::StatusOr<Update> adamw(const Hyperparameters &) {
-  return Update{{"exp_avg", "exp_avg_sq"}, R"(
+  return Update{{{"exp_avg"}, {"exp_avg_sq"}}, R"(
     exp_avg = exp_avg + (gradient - exp_avg) * [1 - beta1];
     exp_avg_sq = exp_avg_sq * [beta2] + gradient * gradient * [1 - beta2];
     denominator = sqrt(exp_avg_sq) / [sqrt(1 - beta2^t)] + [eps];
@@ -23,7 +23,7 @@ absl::StatusOr<Update> adamw(const Hyperparameters &) {
 }
 
 absl::StatusOr<Update> adam(const Hyperparameters &) {
-  return Update{{"exp_avg", "exp_avg_sq"}, R"(
+  return Update{{{"exp_avg"}, {"exp_avg_sq"}}, R"(
     g = gradient + [weight_decay] * parameter;
     exp_avg = exp_avg + (g - exp_avg) * [1 - beta1];
     exp_avg_sq = exp_avg_sq * [beta2] + g * g * [1 - beta2];
@@ -40,17 +40,17 @@ absl::StatusOr<Update> sgd(const Hyperparameters &h) {
     g = gradient + [weight_decay] * parameter;
     parameter = parameter - [lr] * g)"};
   if (h.at("nesterov") == 0)
-    return Update{{"momentum"}, R"(
+    return Update{{{"momentum"}}, R"(
     momentum = [momentum] * momentum + (gradient + [weight_decay] * parameter);
     parameter = parameter - [lr] * momentum)"};
-  return Update{{"momentum"}, R"(
+  return Update{{{"momentum"}}, R"(
     g = gradient + [weight_decay] * parameter;
     momentum = [momentum] * momentum + g;
     parameter = parameter - [lr] * (g + [momentum] * momentum))"};
 }
 
 absl::StatusOr<Update> lion(const Hyperparameters &) {
-  return Update{{"exp_avg"}, R"(
+  return Update{{{"exp_avg"}}, R"(
     direction = sign(exp_avg * [beta1] + gradient * [1 - beta1]);
     exp_avg = exp_avg * [beta2] + gradient * [1 - beta2];
     parameter = parameter * [1 - lr * weight_decay] - [lr] * direction)"};
@@ -58,15 +58,50 @@ absl::StatusOr<Update> lion(const Hyperparameters &) {
 
 // As torch.optim.Muon; the lerps in the order of what they are there.
 absl::StatusOr<Update> muon(const Hyperparameters &h) {
-  if (h.at("nesterov") == 0)
-    return Update{{"momentum_buffer"}, R"(
+  return Update{.states = {{"momentum_buffer"}},
+                .formulas = "parameter = parameter * [1 - lr * weight_decay] - [lr] * direction",
+                .direction = h.at("nesterov") == 0 ? R"(
     momentum_buffer = momentum_buffer + (gradient - momentum_buffer) * [1 - momentum];
-    direction = orthogonalized(momentum_buffer);
-    parameter = parameter * [1 - lr * weight_decay] - [lr] * direction)"};
-  return Update{{"momentum_buffer"}, R"(
+    direction = momentum_buffer)"
+                                                   : R"(
     momentum_buffer = momentum_buffer + (gradient - momentum_buffer) * [1 - momentum];
-    direction = orthogonalized(gradient + (momentum_buffer - gradient) * [momentum]);
-    parameter = parameter * [1 - lr * weight_decay] - [lr] * direction)"};
+    direction = gradient + (momentum_buffer - gradient) * [momentum])",
+                .matrices = "direction = orthogonalized(direction)"};
+}
+
+// As torch.optim.Adafactor.
+absl::StatusOr<Update> adafactor(const Hyperparameters &h) {
+  Update update = {.states = {{"row_var", StateLayoutKind::kRows},
+                              {"col_var", StateLayoutKind::kColumns},
+                              {"variance", StateLayoutKind::kVectors}},
+                   .formulas =
+                       "parameter = parameter * [1 - lr * weight_decay] - [min(lr, 1 / sqrt(t))] * direction",
+                   .direction = "direction = gradient"};
+  update.matrices = h.at("scale_parameter") != 0 ? R"(
+    row_var = row_var + (row_means(direction * direction) - row_var) * [t^beta2_decay];
+    col_var = col_var + (column_means(direction * direction) - col_var) * [t^beta2_decay];
+    estimate = row_var / maximum(column_means(row_var), [eps]) * col_var;
+    step = direction * rsqrt(maximum(estimate, [eps * eps]));
+    limit = maximum(root_mean_square(step) / [clip_threshold], 1);
+    direction = step * (maximum(root_mean_square(parameter), [eps2]) / limit))"
+                                                 : R"(
+    row_var = row_var + (row_means(direction * direction) - row_var) * [t^beta2_decay];
+    col_var = col_var + (column_means(direction * direction) - col_var) * [t^beta2_decay];
+    estimate = row_var / maximum(column_means(row_var), [eps]) * col_var;
+    step = direction * rsqrt(maximum(estimate, [eps * eps]));
+    limit = maximum(root_mean_square(step) / [clip_threshold], 1);
+    direction = step / limit)";
+  update.vectors = h.at("scale_parameter") != 0 ? R"(
+    variance = variance + (direction * direction - variance) * [t^beta2_decay];
+    step = direction * rsqrt(maximum(variance, [eps * eps]));
+    limit = maximum(root_mean_square(step) / [clip_threshold], 1);
+    direction = step * (maximum(root_mean_square(parameter), [eps2]) / limit))"
+                                                : R"(
+    variance = variance + (direction * direction - variance) * [t^beta2_decay];
+    step = direction * rsqrt(maximum(variance, [eps * eps]));
+    limit = maximum(root_mean_square(step) / [clip_threshold], 1);
+    direction = step / limit)";
+  return update;
 }
 
 } // namespace
@@ -104,6 +139,18 @@ const std::vector<OptimizerRule> &optimizerRules() {
        {{.name = "momentum", .below = 1}, {.name = "nesterov"}, kBeta1, kBeta2, kEps, kWeightDecay},
        {{"momentum", "0.95"}, {"nesterov", "on"}},
        "adamw"},
+      {"adafactor",
+       "Second moments of the rows and columns of matrices in the place of those of elements, and rates "
+       "relative to the size of a parameter (N. Shazeer, M. Stern, \"Adafactor: adaptive learning rates with "
+       "sublinear memory cost\", 2018)",
+       adafactor,
+       {{.name = "beta2_decay", .low = -100, .below = 0},
+        kEps,
+        {.name = "eps2"},
+        {.name = "clip_threshold", .low = 1},
+        {.name = "scale_parameter"},
+        kWeightDecay},
+       {{"eps", "1.1920928955078125e-07"}, {"weight_decay", "0"}}},
   };
   return *rules;
 }

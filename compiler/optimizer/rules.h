@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/base/state_shape.h"
 
 namespace ft::compiler {
 
@@ -23,23 +24,38 @@ struct Hyperparameter {
 
 using Hyperparameters = std::map<std::string, double, std::less<>>;
 
+/// A state of f32, 0 at first, whatever type weights have. Its name is that in checkpoints.
+struct OptimizerState {
+  std::string_view name;
+  StateLayoutKind kind = StateLayoutKind::kElements;
+};
+
 /// `formulas`: assignments with semicolons between, in the order of the computation, to `parameter`, states
 /// and names that only later formulas use. They are in terms of
 ///
-///   gradient, parameter, states     of an element; the gradient is clipped, a state is 0 at first
+///   gradient, parameter, states     of an element; the gradient is clipped
 ///   [formula]                       a number of the step: of hyperparameters, lr, t (the step, from 1) and
 ///                                   weight_decay (0 where a parameter does not decay), with + - * / ^, sqrt,
 ///                                   min and max; computed in f64, rounded to f32 once
 ///   + - * / and names of the elementwise primitives (runtime/base/elementwise.def)
-///   name = orthogonalized(...)      the argument with each matrix of the unit whole (ft.orthogonalize):
-///   once,
-///                                   after all states; behind it there are that name and parameter alone
 ///
-/// Where gradient, parameter and states are 0, they must stay 0: so padding does. States have f32, whatever
-/// the weights have; their names are those in checkpoints.
+/// Where gradient, parameter and states are 0, they must stay 0: so padding does.
+///
+/// A rule that looks at parameters whole has three parts. `direction` is by element, of the gradient, and
+/// assigns to states of elements and to direction. `matrices`, and `vectors` for parameters of rank 0 and 1,
+/// are of a whole parameter (of `direction`, `parameter` and states that are not of elements), and assign to
+/// direction and to those states; beside the primitives, whose operands may have extents of 1, there are
+///
+///   row_means(x), column_means(x)   over the last dimension, and over the last but one, which become 1
+///   root_mean_square(x)             of all elements
+///   orthogonalized(x)               ft.orthogonalize; as the only formula
+///
+/// `formulas` are then of direction in the place of gradient and states.
 struct Update {
-  std::vector<std::string_view> states;
+  std::vector<OptimizerState> states;
   std::string_view formulas;
+  std::string_view direction = {}, matrices = {}, vectors = {};
+  bool looksAtWhole() const { return !direction.empty(); }
 };
 
 struct OptimizerRule {
@@ -56,9 +72,6 @@ struct OptimizerRule {
 };
 
 const std::vector<OptimizerRule> &optimizerRules();
-
-/// The function of formulas that wants whole matrices.
-inline constexpr std::string_view kOrthogonalized = "orthogonalized";
 
 /// Null when there is none.
 const OptimizerRule *findOptimizerRule(std::string_view name);

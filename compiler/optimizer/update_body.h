@@ -1,4 +1,4 @@
-// Formulas of an optimizer as functions of primitives.
+// The parts of an update that are computed element by element, as functions that ft.update runs.
 #pragma once
 
 #include "compiler/optimizer/rules.h"
@@ -12,10 +12,12 @@ struct UpdateBody {
   std::vector<std::string_view> states;           // that the function takes
 };
 
-/// One, or, where formulas want whole matrices, two: what is to be orthogonalized (the direction of
-/// ft.update), and what becomes of the parameter by it. InvalidArgument says what is wrong with the formulas.
-absl::StatusOr<std::vector<UpdateBody>> makeUpdateBodies(mlir::MLIRContext &context, std::string_view name,
-                                                         const Update &update,
-                                                         const Hyperparameters &hyperparameters);
+/// What becomes of the parameter. InvalidArgument says what is wrong with the formulas.
+absl::StatusOr<UpdateBody> makeUpdateBody(mlir::MLIRContext &context, std::string_view name,
+                                          const Update &update, const Hyperparameters &hyperparameters);
+
+/// Of an update that looks at parameters whole: the direction before it does.
+absl::StatusOr<UpdateBody> makeDirectionBody(mlir::MLIRContext &context, std::string_view name,
+                                             const Update &update, const Hyperparameters &hyperparameters);
 
 } // namespace ft::compiler

@@ -17,12 +17,12 @@ using mlir::ft::AccumulatedOp;
 using mlir::ft::ClipCoefficientOp;
 using mlir::ft::FoundInfOp;
 using mlir::ft::InitOp;
-using mlir::ft::OrthogonalizeOp;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
 using mlir::ft::SumSquaresOp;
 using mlir::ft::UpdateOp;
 using mlir::ft::UpdateScalarsOp;
+using mlir::ft::ViewOp;
 
 // One user of type Op of a flat gradient.
 template <typename Op> LogicalResult findOnly(PackOp pack, Value flat, StringRef what, Op &only) {
@@ -60,17 +60,38 @@ LogicalResult verifyScalars(UpdateOp step, ClipCoefficientOp clip) {
   return step.emitOpError("must take scalars of the coefficient of the gradient norm");
 }
 
-// Where the update of a gradient gives a direction, its matrices are orthogonalized, and one other update
-// takes those.
+// What is packed of the views of `direction`: one of each parameter of `pack`, each of an op on its view.
+PackOp packedOf(Value direction, PackOp pack) {
+  PackOp packed;
+  for (Operation *user : direction.getUsers()) {
+    auto view = dyn_cast<ViewOp>(user);
+    Operation *looks = view && view->hasOneUse() ? *view->user_begin() : nullptr;
+    Value directed = looks && looks->getNumResults() > 0 ? looks->getResult(0) : Value();
+    if (!directed || !directed.hasOneUse())
+      return {};
+    packed = dyn_cast<PackOp>(*directed.user_begin());
+    if (!packed || packed.getParameters() != pack.getParameters())
+      return {};
+    auto index = llvm::find(packed.getValues(), directed) - packed.getValues().begin();
+    if (packed.getParameters()[index] != view.getParameterAttr())
+      return {};
+  }
+  return packed && packed.getValues().size() ==
+                       static_cast<size_t>(std::distance(direction.user_begin(), direction.user_end()))
+             ? packed
+             : PackOp();
+}
+
+// Where the update of a gradient gives a direction, one op looks at that of each parameter, and one other
+// update takes what those make of it.
 LogicalResult verifyDirection(UpdateOp step, PackOp pack, ClipCoefficientOp clip, SymbolTable &symbols) {
   Value direction = step.getDirection();
   if (!direction)
     return success();
-  auto whole = direction.hasOneUse() ? dyn_cast<OrthogonalizeOp>(*direction.user_begin()) : OrthogonalizeOp();
-  if (!whole || whole.getParameters() != pack.getParameters())
-    return step.emitOpError("gives a direction, of which one ft.orthogonalize must take all parameters");
-  auto applied =
-      whole.getResult().hasOneUse() ? dyn_cast<UpdateOp>(*whole.getResult().user_begin()) : UpdateOp();
+  PackOp whole = packedOf(direction, pack);
+  if (!whole)
+    return step.emitOpError("gives a direction, of which an op must look at each parameter");
+  auto applied = whole.getFlat().hasOneUse() ? dyn_cast<UpdateOp>(*whole.getFlat().user_begin()) : UpdateOp();
   if (!applied || applied.getDirection())
     return whole.emitOpError("must be applied by one ft.update");
   return success(succeeded(verifySegments(applied, pack, symbols)) &&
@@ -95,7 +116,7 @@ LogicalResult verifyFoundInf(func::FuncOp train) {
     foundInf = before ? before.getDefiningOp<FoundInfOp>() : FoundInfOp();
   }
   for (PackOp pack : train.getOps<PackOp>())
-    if (!seen.contains(completeGradient(pack)))
+    if (pack.isOfGradients() && !seen.contains(completeGradient(pack)))
       return pack.emitError("no ft.found_inf looks at this flat gradient");
   if (seen.contains(result->getOperand(0)))
     return success();
@@ -117,6 +138,8 @@ LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
     sum = part.getAcc();
   }
   for (PackOp pack : train.getOps<PackOp>()) {
+    if (!pack.isOfGradients())
+      continue;
     Value flat = completeGradient(pack);
     SumSquaresOp sum;
     UpdateOp step;

@@ -10,10 +10,24 @@ using mlir::ft::FlatType;
 using mlir::ft::HostType;
 using mlir::ft::SliceType;
 
+// Weights at rest, a copy of them, or a parameter in one.
+static bool readsWeights(Operation *op) {
+  return TypeSwitch<Operation *, bool>(op)
+      .Case<mlir::ft::ShardOp, mlir::ft::FetchOp>([](auto) { return true; })
+      .Case([](mlir::ft::GatherOp gather) {
+        return gather.getSlice().getDefiningOp<mlir::ft::ShardOp>() != nullptr;
+      })
+      .Case([](mlir::ft::ViewOp view) {
+        Operation *whole = view.getFlat().getDefiningOp();
+        return whole && readsWeights(whole);
+      })
+      .Default(false);
+}
+
 ElementTypes ElementTypes::of(Operation *op) const {
   ElementTypes types = *this;
   StringAttr phase = mlir::ft::getPhase(op);
-  if (compute.isF16() && phase && phase.getValue() == mlir::ft::kPhaseOptimizer)
+  if (compute.isF16() && phase && phase.getValue() == mlir::ft::kPhaseOptimizer && !readsWeights(op))
     types.compute = BFloat16Type::get(op->getContext());
   return types;
 }

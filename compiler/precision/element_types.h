@@ -15,7 +15,7 @@ struct ElementTypes {
   bool operator==(const ElementTypes &) const = default;
 
   /// Those of the results of `op`. What an optimizer makes of gradients, without the scale of the loss, may
-  /// be too small for f16, and is bf16 then.
+  /// be too small for f16, and is bf16 then; the weights that it reads are those that are computed with.
   ElementTypes of(mlir::Operation *op) const;
 };
 

@@ -94,6 +94,12 @@ bool liesApart(Attribute unit, const Use &before, const Use &after, const UnitsB
   return false;
 }
 
+// Steps of the optimizer have copies of their own: those of backward are not kept for them.
+bool isOptimizers(const Use &use) {
+  StringAttr phase = mlir::ft::getPhase(use.op);
+  return phase && phase.getValue() == mlir::ft::kPhaseOptimizer;
+}
+
 SmallVector<Group> formGroups(UsesByUnit &uses, const Placements &placements) {
   UnitsByRun runs = copiedUnitsByRun(uses, placements);
   SmallVector<Group> groups;
@@ -102,7 +108,8 @@ SmallVector<Group> formGroups(UsesByUnit &uses, const Placements &placements) {
     bool released = isCopied(placement) && placement.residency.gathered != Gathered::UntilBackward;
     const Use *last = nullptr;
     for (Use &use : list) {
-      if (!last || (released && liesApart(unit, *last, use, runs)))
+      if (!last || (released && liesApart(unit, *last, use, runs)) ||
+          isOptimizers(*last) != isOptimizers(use))
         groups.push_back({cast<FlatSymbolRefAttr>(unit), {}});
       groups.back().uses.push_back(&use);
       last = &use;

@@ -10,7 +10,6 @@ using mlir::ft::AllReduceOp;
 using mlir::ft::FlatType;
 using mlir::ft::FoundInfOp;
 using mlir::ft::GatherOp;
-using mlir::ft::OrthogonalizeOp;
 using mlir::ft::PackOp;
 using mlir::ft::ReduceScatterOp;
 using mlir::ft::RefreshOp;
@@ -88,7 +87,18 @@ void reduceValue(Value value, StringRef axis, StringRef mean, StringRef phase) {
   });
 }
 
-// Where gradients are slices, so is the direction that is made of them; whole matrices are gathered.
+// The last op that reads a view of a flat buffer.
+Operation *lastReader(Value flat) {
+  Operation *last = nullptr;
+  for (Operation *view : flat.getUsers())
+    for (Operation *reader : view->getUsers())
+      if (!last || last->isBeforeInBlock(reader))
+        last = reader;
+  return last;
+}
+
+// Where gradients are slices, so is the direction that is made of them; what looks at parameters whole reads
+// views of a gathered copy.
 void gatherDirection(UpdateOp update) {
   auto slice = dyn_cast<SliceType>(update.getGradient().getType());
   if (!slice)
@@ -96,16 +106,14 @@ void gatherDirection(UpdateOp update) {
   Value direction = update.getDirection();
   auto flat = cast<FlatType>(direction.getType());
   direction.setType(slice);
-  for (Operation *user : llvm::make_early_inc_range(direction.getUsers())) {
-    auto whole = cast<OrthogonalizeOp>(user);
-    OpBuilder builder(whole);
-    auto gather = GatherOp::create(builder, whole.getLoc(), flat, direction);
-    setAxes(gather, "shard", "", whole);
-    whole.getXMutable().assign(gather.getFlat());
-    builder.setInsertionPointAfter(whole);
-    auto release = ReleaseOp::create(builder, whole.getLoc(), gather.getFlat());
-    release->setDiscardableAttrs(whole->getDiscardableAttrDictionary());
-  }
+  OpBuilder builder(update.getContext());
+  builder.setInsertionPointAfter(update);
+  auto gather = GatherOp::create(builder, update.getLoc(), flat, direction);
+  setAxes(gather, "shard", "", update);
+  direction.replaceAllUsesExcept(gather.getFlat(), gather);
+  builder.setInsertionPointAfter(lastReader(gather.getFlat()));
+  auto release = ReleaseOp::create(builder, update.getLoc(), gather.getFlat());
+  release->setDiscardableAttrs(update->getDiscardableAttrDictionary());
 }
 
 } // namespace
@@ -113,7 +121,7 @@ void gatherDirection(UpdateOp update) {
 void reduceGradients(func::FuncOp function, Axes axes, const Placements &placements, bool each) {
   for (PackOp pack : llvm::make_early_inc_range(function.getOps<PackOp>())) {
     Value flat = pack.getFlat();
-    if (isAccumulated(flat) && !each)
+    if (!pack.isOfGradients() || (isAccumulated(flat) && !each))
       continue;
     AccumulatedOp accumulated = accumulatedOf(flat);
     if (accumulated && !each)

@@ -72,7 +72,7 @@ struct VerifyCollectivesPass : impl::VerifyCollectivesPassBase<VerifyCollectives
                                           << " is still read without a view of its unit");
       if (isa<GatherOp, FetchOp>(op))
         return WalkResult(verifyCopy(op));
-      if (auto pack = dyn_cast<PackOp>(op))
+      if (auto pack = dyn_cast<PackOp>(op); pack && pack.isOfGradients())
         return WalkResult(verifyFlatGradient(op, pack.getFlat()));
       if (auto accumulated = dyn_cast<AccumulatedOp>(op);
           accumulated && isa_and_nonnull<PackOp>(accumulated.getX().getDefiningOp()))

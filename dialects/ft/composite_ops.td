@@ -11,7 +11,7 @@ def Ft_CallOp : Ft_ComputeOp<"call", [DeclareOpInterfaceMethods<SymbolUserOpInte
   let description = [{
     `callee` is a private function with the attribute `ft.composite`, whose floats are all f32. It computes in f32 whatever the precision: operands are
     widened, results rounded once. Its derivative is a composite too, made once for all calls, that computes what it needs of the
-    callee's values again; so of a call only operands that the derivative reads are kept for backward. `parameter_grads` are the numbers of results that
+    callee's values again; so of a call only operands that the derivative reads are kept for backward. A result with the attribute `ft.statistic` stays f32. `parameter_grads` are the numbers of results that
     are gradients of parameters, rounded to the type in which those are reduced; `streams` are those of the generator for what the callee calls its
     streams 0, 1, ...; both are set by the compiler.
   }];

@@ -111,6 +111,8 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 ElementRole CallOp::getElementRole(unsigned index) {
+  if (func::FuncOp callee = calleeOf(*this); callee && callee.getResultAttr(index, kStatisticAttr))
+    return ElementRole::Statistic;
   return llvm::is_contained(getParameterGrads().value_or(ArrayRef<int64_t>()), int64_t(index))
              ? ElementRole::Rounded
              : ElementRole::Activation;

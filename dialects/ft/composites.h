@@ -9,6 +9,9 @@ namespace mlir::ft {
 inline constexpr llvm::StringLiteral kCompositeAttr = "ft.composite";
 inline constexpr llvm::StringLiteral kOriginAttr = "ft.origin";
 
+// Marks results of them that stay f32 whatever the precision.
+inline constexpr llvm::StringLiteral kStatisticAttr = "ft.statistic";
+
 inline bool isComposite(func::FuncOp function) { return function->hasAttr(kCompositeAttr); }
 
 // The functions of `module` that are run: neither composites nor clusters nor updates.

@@ -78,6 +78,12 @@ def Ft_InitAttr : Ft_Attr<"Init", "init"> {
   let genVerifyDecl = 1;
 }
 
+def Ft_StateLayout : I32EnumAttr<"StateLayout", "what a state has elements for",
+    [I32EnumAttrCase<"elements", 0>, I32EnumAttrCase<"rows", 1>, I32EnumAttrCase<"columns", 2>, I32EnumAttrCase<"vectors", 3>]> {
+  let description = [{ Numbers as in plan.proto: runtime/base/state_shape.h says which shapes that are. }];
+  let cppNamespace = "::mlir::ft";
+}
+
 def Ft_OriginKind : I32EnumAttr<"OriginKind", "what a composite is of an op",
     [I32EnumAttrCase<"body", 0>, I32EnumAttrCase<"derivative", 1>]> {
   let cppNamespace = "::mlir::ft";

@@ -33,6 +33,8 @@ ElementRole QkvAttentionOp::getElementRole(unsigned index) {
   return index == 1 ? ElementRole::Statistic : ElementRole::Activation; // lse
 }
 
+ElementRole LoadStateOp::getElementRole(unsigned) { return ElementRole::Statistic; }
+
 ElementRole LossCountOp::getElementRole(unsigned) { return ElementRole::Statistic; }
 
 ElementRole UpdateScalarsOp::getElementRole(unsigned) { return ElementRole::Statistic; }

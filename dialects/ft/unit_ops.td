@@ -62,12 +62,16 @@ def Ft_PackOp : Ft_Op<"pack", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
   let summary = "A unit's flat gradient from the gradients of all its parameters; gaps and padding are zero";
   let description = [{
     One value for each parameter of the unit, in the unit's order. They are written in place: the op that computes one
-    writes straight into the flat buffer, so packing moves nothing.
+    writes straight into the flat buffer, so packing moves nothing. In the phase `optimizer` they are directions, of gradients that are reduced already.
   }];
   let arguments = (ins Variadic<Ft_FloatTensor>:$values, FlatSymbolRefArrayAttr:$parameters);
   let results = (outs Ft_FlatType:$flat);
   let assemblyFormat = "$values `at` $parameters attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    // Not yet reduced, as backward makes them.
+    bool isOfGradients() { return !(getPhase(*this) && getPhase(*this).getValue() == kPhaseOptimizer); }
+  }];
 }
 
 def Ft_ReduceScatterOp : Ft_Op<"reduce_scatter", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -175,17 +179,34 @@ def Ft_UpdateScalarsOp : Ft_Op<"update_scalars", [Pure, Precision, DeclareOpInte
   let hasVerifier = 1;
 }
 
-def Ft_OrthogonalizeOp : Ft_Op<"orthogonalize", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "Each matrix of a flat buffer with its singular values near 1, times 0.2 sqrt(the larger of its extents)";
+def Ft_OrthogonalizeOp : Ft_Op<"orthogonalize", [Pure, AllTypesMatch<["x", "result"]>]> {
+  let summary = "Each matrix, of the last two dimensions, with its singular values near 1, times 0.2 sqrt(the larger of its extents)";
   let description = [{
     Five steps X <- a X + (b A + c A A) X, A = X X^T, from X / max(|X|, 1e-7), with (a, b, c) = (3.4445, -4.7750, 2.0315) (K. Jordan et al., "Muon: an
     optimizer for hidden layers in neural networks", 2024). The factor gives a step the root mean square that one of AdamW has (J. Liu et al.,
-    "Muon is scalable for LLM training", 2025). The last two dimensions of a parameter are a matrix. --ft-expand-orthogonalize writes it
-    in products.
+    "Muon is scalable for LLM training", 2025). --ft-expand-orthogonalize writes it in products.
   }];
-  let arguments = (ins Ft_FlatType:$x, FlatSymbolRefArrayAttr:$parameters);
-  let results = (outs Ft_FlatType:$result);
-  let assemblyFormat = "$x `of` $parameters attr-dict `:` qualified(type($x)) `->` qualified(type($result))";
+  let arguments = (ins Ft_FloatTensor:$x);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let hasVerifier = 1;
+}
+
+def Ft_LoadStateOp : Ft_Op<"load_state", [MemoryEffects<[MemRead]>, Precision, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "What the optimizer keeps of the rows, the columns or the vectors of a unit's parameters";
+  let description = [{
+    A number for each row (of `layout` rows) or column (columns) of each matrix in the last two dimensions of each parameter, or for each element of the parameters of rank 0 and 1
+    (vectors), one parameter after the other, in order and without gaps. It is whole on every rank, and 0 at first.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$unit, StrAttr:$state, Ft_StateLayout:$layout);
+  let results = (outs Ft_StateTensor:$value);
+  let assemblyFormat = "$unit $state `by` $layout attr-dict `:` type($value)";
+}
+
+def Ft_StoreStateOp : Ft_Op<"store_state", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Writes what ft.load_state reads";
+  let arguments = (ins Ft_StateTensor:$value, FlatSymbolRefAttr:$unit, StrAttr:$state, Ft_StateLayout:$layout);
+  let assemblyFormat = "$value `into` $unit $state `by` $layout attr-dict `:` type($value)";
 }
 
 def Ft_UpdateOp : Ft_Op<"update", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
@@ -196,8 +217,8 @@ def Ft_UpdateOp : Ft_Op<"update", [MemoryEffects<[MemRead, MemWrite]>, DeclareOp
     each of `states`, then the scalars of `scalars`, one by one; it returns parameter and states. --ft-form-updates makes it a cluster whose types are
     final. Where the first scalar, the coefficient of the gradient, is NaN, nothing changes.
 
-    With a result, `direction`, that is written instead of the parameter: the body takes gradient, states and scalars, and returns direction and states. The
-    gradient of an update of what this rank holds may be a whole flat buffer.
+    With a result, `direction`, that is written instead of the parameter: the body takes gradient, states and scalars, and returns direction and states. What
+    becomes of it where each parameter is looked at whole is the gradient of another update. The gradient of an update of what this rank holds may be a whole flat buffer.
 
     `segments` lists begin, end (in elements of the unit) and whether weight decay applies (0 or 1), for all parameters in order: the row of `scalars`.
 

@@ -1,6 +1,7 @@
 // Verifiers of units, collectives and the optimizer.
 #include "dialects/ft/symbols.h"
 #include "dialects/ft/verify.h"
+#include "runtime/base/state_shape.h"
 
 namespace mlir::ft {
 namespace {
@@ -45,6 +46,22 @@ LogicalResult verifyInUnit(Operation *op, SymbolTableCollection &symbols, FlatSy
   if (type == expected)
     return success();
   return op->emitOpError() << name << " is given type " << type << "; expected " << expected;
+}
+
+// As many elements as the parameters of the unit have in this layout.
+LogicalResult verifyState(Operation *op, SymbolTableCollection &symbols, FlatSymbolRefAttr name,
+                          StateLayout layout, Value value) {
+  UnitOp unit = verify::unit(op, symbols, name);
+  if (!unit)
+    return failure();
+  if (layout == StateLayout::elements)
+    return op->emitOpError("has an element for each of the unit's, which ft.update reads and writes");
+  int64_t elements = 0;
+  for (ParameterOp parameter : unit->getParentOfType<ModuleOp>().getOps<ParameterOp>())
+    if (parameter.getUnitAttr() == name)
+      elements += ::ft::StateElements(static_cast<::ft::StateLayoutKind>(layout),
+                                      cast<RankedTensorType>(parameter.getType()).getShape());
+  return verify::shapeIs(op, "value", value, {elements}, "what the unit's parameters have of this layout");
 }
 
 LogicalResult verifyAccumulator(Operation *op, llvm::StringRef name, Value value) {
@@ -115,20 +132,16 @@ LogicalResult PackOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-LogicalResult OrthogonalizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (failed(verifySameUnit(*this, getX().getType(), getResult().getType())))
-    return failure();
-  for (auto name : getParameters().getAsRange<FlatSymbolRefAttr>()) {
-    ParameterOp parameter = verify::parameter(*this, symbols, name);
-    if (!parameter)
-      return failure();
-    auto type = cast<RankedTensorType>(parameter.getType());
-    if (type.getRank() < 2)
-      return emitOpError() << name << " is " << type << ", which is no matrix";
-    if (failed(verifyInUnit(*this, symbols, name, type.clone(elementOf(getX().getType())), getX().getType())))
-      return failure();
-  }
-  return success();
+LogicalResult OrthogonalizeOp::verify() {
+  return verify::minRank(*this, "x", getX(), 2, "[..., rows, columns]");
+}
+
+LogicalResult LoadStateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyState(*this, symbols, getUnitAttr(), getLayout(), getValue());
+}
+
+LogicalResult StoreStateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyState(*this, symbols, getUnitAttr(), getLayout(), getValue());
 }
 
 LogicalResult SumSquaresOp::verify() {

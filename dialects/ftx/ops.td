@@ -68,7 +68,9 @@ def Ftx_SizeKind : Ftx_Enum<"SizeKind", "how a size depends on the mesh", [
   I32EnumAttrCase<"constant", 0>, I32EnumAttrCase<"unit_full", 1>, I32EnumAttrCase<"unit_slice", 2>]>;
 def Ftx_Stream : Ftx_Enum<"Stream", "queue of instructions that run in order", [
   I32EnumAttrCase<"compute", 0>, I32EnumAttrCase<"gather", 1>, I32EnumAttrCase<"reduce", 2>,
-  I32EnumAttrCase<"h2d", 3>, I32EnumAttrCase<"d2h", 4>]>;
+  I32EnumAttrCase<"h2d", 3>, I32EnumAttrCase<"d2h", 4>, I32EnumAttrCase<"host_compute", 5>]>;
+def Ftx_Layout : Ftx_Enum<"Layout", "what a state has elements for", [
+  I32EnumAttrCase<"elements", 0>, I32EnumAttrCase<"rows", 1>, I32EnumAttrCase<"columns", 2>, I32EnumAttrCase<"vectors", 3>]>;
 def Ftx_Transfer : Ftx_Enum<"Transfer", "what moves data between ranks or memory spaces", [
   I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>, I32EnumAttrCase<"all_reduce", 3>,
   I32EnumAttrCase<"copy", 6>]>;
@@ -110,8 +112,9 @@ def Ftx_StateOp : Ftx_Op<"state"> {
 
     Roles: parameters, master, gradients, accumulated, and those of the optimizer.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$unit, StrAttr:$role, Ftx_BufferType:$buffer);
-  let assemblyFormat = "$unit $role $buffer attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$unit, StrAttr:$role, Ftx_BufferType:$buffer,
+                       DefaultValuedAttr<Ftx_Layout, "::mlir::ftx::Layout::elements">:$layout);
+  let assemblyFormat = "$unit $role $buffer (`by` $layout^)? attr-dict";
 }
 
 def Ftx_ProgramOp : Ftx_Op<"program", [Symbol, SingleBlock, NoTerminator, NoRegionArguments]> {

@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/checked.h"
+#include "runtime/base/state_shape.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/inputs.h"
@@ -218,6 +219,27 @@ bool IsFrozen(const proto::Plan& plan, uint32_t unit) {
       });
 }
 
+// A state of the optimizer that is whole on every rank: f32, without gaps.
+absl::Status VerifyWholeState(const proto::Plan& plan, const proto::Plan::UnitState& state) {
+  const std::string& unit = plan.units(static_cast<int>(state.unit())).name();
+  if (!proto::Plan::UnitState::Layout_IsValid(state.layout()))
+    return Invalid("state '", state.role(), "' of unit '", unit, "' is laid out in an unknown way");
+  uint64_t elements = 0;
+  for (const proto::Parameter& parameter : plan.parameters()) {
+    if (parameter.unit() != state.unit()) continue;
+    const std::vector<int64_t> whole(parameter.shape().begin(), parameter.shape().end());
+    elements += static_cast<uint64_t>(StateElements(static_cast<StateLayoutKind>(state.layout()), whole));
+  }
+  const proto::Buffer& buffer = plan.buffers(static_cast<int>(state.buffer()));
+  if (buffer.persistent() && buffer.class_() == proto::OPTIMIZER_STATE &&
+      buffer.size().kind() == proto::SizeExpr::CONSTANT && elements > 0 &&
+      buffer.size().value() == elements * sizeof(float))
+    return absl::OkStatus();
+  return Invalid("buffer ", BufferName(plan, static_cast<int>(state.buffer())),
+                 " is not a persistent buffer of the ", elements, " elements of '", state.role(),
+                 "' of unit '", unit, "'");
+}
+
 absl::Status VerifyUnitState(const proto::Plan& plan, const proto::Plan::UnitState& state) {
   if (state.unit() >= static_cast<uint32_t>(plan.units_size()))
     return Invalid("state '", state.role(), "' belongs to unit ", state.unit(), " of ", plan.units_size());
@@ -233,6 +255,10 @@ absl::Status VerifyUnitState(const proto::Plan& plan, const proto::Plan::UnitSta
   const proto::Buffer& buffer = plan.buffers(state.buffer());
   const proto::SizeExpr& size = buffer.size();
   const std::string name = BufferName(plan, state.buffer());
+  if (state.layout() != proto::Plan::UnitState::ELEMENTS)
+    return role == &kStateOfOptimizer ? VerifyWholeState(plan, state)
+                                      : Invalid("state '", state.role(), "' of unit '", unit,
+                                                "' does not have an element for each of the unit's");
   if (!buffer.persistent() || size.kind() == proto::SizeExpr::CONSTANT || size.unit() != state.unit())
     return Invalid("buffer ", name, " is not a persistent flat buffer of unit '", unit, "'");
   // The fp32 copy of a frozen unit belongs to no optimizer.

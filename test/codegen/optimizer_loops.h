@@ -87,7 +87,19 @@ inline const std::vector<Optimizer>& optimizers() {
          p = p * (1 - lr * decay) - lr * g / 0.75;
          return true;
        },
-       1e-2}};
+       1e-2},
+      {"Adafactor's direction", "adafactor", [](Options&) {},
+       [](double& p, double g, double, double, double, double*) {
+         p = g;
+         return true;
+       },
+       1e-2, true},
+      {"Adafactor", "adafactor", [](Options&) {},
+       [](double& p, double g, double t, double decay, double lr, double*) {
+         p = p * (1 - lr * decay) - std::min(lr, 1 / std::sqrt(t)) * g / 0.75;
+         return true;
+       },
+       0.5}};
   return list;
 }
 

@@ -7,7 +7,7 @@ import bf16_weights_test
 import harness
 
 BF16 = ("--mixed-precision=bf16", "--reduce-dtype=fp32")
-ROWS = (("adamw",), ("adam",), ("sgd", "--momentum=0.9", "--nesterov"), ("lion",), ("muon",))
+ROWS = (("adamw",), ("adam",), ("sgd", "--momentum=0.9", "--nesterov"), ("lion",), ("muon",), ("adafactor",))
 FP16 = ("--mixed-precision=fp16",)
 # How the same numbers can be come by.
 WAYS = (
@@ -30,7 +30,7 @@ class Optimizers(bf16_weights_test.Runs):
 
     def test_no_option_changes_a_bit(self):
         for row in ROWS:
-            for precision in ((), BF16) + (FP16,) * (row == ("muon",)):
+            for precision in ((), BF16) + (FP16,) * (row in (("muon",), ("adafactor",))):
                 plain = {}
                 for world, strategy, *others in WAYS:
                     with self.subTest(row=row, precision=precision, world=world, strategy=strategy, others=others):
@@ -57,6 +57,12 @@ class Optimizers(bf16_weights_test.Runs):
         rest = muon["at_rest"]
         hidden = 2 * (64 * 192 + 64 * 64 + 2 * 64 * 256)
         self.assertEqual(2 * rest["parameters"] - rest["optimizer_state"], 4 * hidden)
+        # Adafactor has a number for each row and column, for each element of norms and biases, the same on all ranks.
+        rows = 2 * sum(m + n for m, n in ((64, 192), (64, 64), (64, 256), (256, 64))) + (256 + 64) + (64 + 64)
+        vectors = 2 * (4 * 64 + 192 + 64 + 256 + 64) + 2 * 64
+        for strategy, ranks in (("no_shard", 1), ("full_shard", 3)):
+            rest = self.explain(self.plan_of(("adafactor",), f"--strategy={strategy}"), ranks)["at_rest"]
+            self.assertEqual(rest["optimizer_state"], 4 * (rows + vectors))
         # Their products, 20 m m n + 10 m m m operations for m <= n, are the optimizer's and not the model's.
         products = 2 * sum(20 * 64 * 64 * n + 10 * 64 ** 3 for n in (192, 64, 256, 256))
         self.assertEqual(muon["flops"]["model"], adamw["flops"]["model"])
@@ -75,7 +81,7 @@ class Optimizers(bf16_weights_test.Runs):
         self.assertGreater(min(up, down), 1000)
 
     def test_a_checkpoint_goes_on_anywhere(self):
-        for row, state in ((("lion",), "exp_avg"), (("muon",), "momentum_buffer")):
+        for row, state in ((("lion",), "exp_avg"), (("muon",), "momentum_buffer"), (("adafactor",), "row_var")):
             with self.subTest(row=row):
                 self.goes_on_anywhere(row, state)
 
@@ -103,7 +109,12 @@ class Optimizers(bf16_weights_test.Runs):
         self.assertIn("momentum: 0.95 ", harness.run("ftc", *compile_line, "--optimizer=muon", "--print-config").stdout)
         done = harness.run("ftc", *compile_line, "--adamw-params=*.mlp.*")
         self.assertIn("--adamw-params has no effect: optimizer is adamw", done.stderr)
+        (self.dir / "trainer.yaml").write_text("strategy: ddp\noptim: adafactor\n")
+        done = harness.run("ftc", "compile", self.dir / "model.mlir", f"--config={self.dir}/trainer.yaml", "-o", self.dir / "p.bin")
+        self.assertIn("Trainer has it: lr=0.0003 (there 5e-05), lr_schedule=constant (there linear), scale_parameter=true (there false)\n",
+                      done.stderr)
         for options, message in ((("--optimizer=tiger",), "tiger"), (("--eps=0",), "eps"), (("--optimizer=muon", "--adamw-params=x"), "'x'"),
+                                 (("--optimizer=adafactor", "--clip-threshold=0.5"), "clip_threshold"),
                                  (("--optimizer=muon", "--adamw-params=*"), "hidden layers")):
             done = harness.run("ftc", *compile_line, *options)
             self.assertNotEqual(done.returncode, 0)

@@ -61,6 +61,8 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"sum_squares", step},
       {"clip_coefficient", step},
       {"orthogonalize", step},
+      {"load_state", step},
+      {"store_state", step},
       {"update", step},
       {"update_scalars", step},
       {"init", step},

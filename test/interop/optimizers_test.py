@@ -136,6 +136,39 @@ class Optimizers(InteropTest):
     def test_lion(self):
         self.check(lambda w: [Lion(self.groups(w), LR, (0.9, 0.99))], "--optimizer=lion")
 
+    def test_adafactor(self):
+        def make(eps, threshold):
+            return lambda w: [torch.optim.Adafactor(self.groups(w), lr=LR, eps=(eps, 2e-3), d=threshold, beta2_decay=-0.7)]
+
+        self.check(make(1.1920928955078125e-07, 1), "--optimizer=adafactor", "--beta2-decay=-0.7", "--eps2=2e-3")
+        # Steps that are limited, and small second moments.
+        self.check(make(1e-3, 1.25), "--optimizer=adafactor", "--beta2-decay=-0.7", "--eps=1e-3", "--eps2=0.002", "--clip-threshold=1.25")
+
+    def test_adafactor_without_scale(self):
+        """As transformers' Trainer has it: the root mean square of a parameter is taken for 1."""
+        class Rule:
+            """torch's formulas with a parameter's size left out, as a loop in f64."""
+            def __init__(self, w):
+                self.w, self.state, self.t = w, {name: {} for name in w}, 0
+
+            @torch.no_grad()
+            def step(self):
+                self.t += 1
+                for name, p in self.w.items():
+                    state, g, b = self.state[name], p.grad, self.t ** -0.8
+                    if g.ndim < 2:
+                        state["v"] = state.get("v", 0) * (1 - b) + g * g * b
+                        estimate = state["v"]
+                    else:
+                        state["r"] = state.get("r", 0) * (1 - b) + (g * g).mean(-1, keepdim=True) * b
+                        state["c"] = state.get("c", 0) * (1 - b) + (g * g).mean(-2, keepdim=True) * b
+                        estimate = state["r"] @ state["c"] / state["r"].mean(-2, keepdim=True)
+                    u = g / estimate.clamp(min=1.1920928955078125e-07 ** 2).sqrt()
+                    u /= max(1.0, u.pow(2).mean().sqrt().item())
+                    p.mul_(1 - LR * (0 if name == "bias" else 0.1)).sub_(u, alpha=min(LR, self.t ** -0.5))
+
+        self.check(lambda w: [Rule(w)], "--optimizer=adafactor", "--scale-parameter=off")
+
     def muon(self, hidden, nesterov):
         def make(w):
             matrices = torch.optim.Muon([w[name] for name in hidden if w[name].ndim == 2], lr=LR, weight_decay=0.1, momentum=0.95,

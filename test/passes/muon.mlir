@@ -12,7 +12,7 @@
 
 // UNUSED: error: no parameter matches 'dwon', which adamw-params names
 // NOTHING: error: optimizer muon is for the matrices of hidden layers, and the model trains none; take adamw
-// UNKNOWN: error: unknown optimizer 'tiger'; one of adamw, adam, sgd, lion, muon
+// UNKNOWN: error: unknown optimizer 'tiger'; one of adamw, adam, sgd, lion, muon, adafactor
 // NONE-NOT: rule =
 
 // RULES: ft.parameter @embed {{.*}}{layer = "h"}
@@ -38,16 +38,23 @@ ft.parameter @head : tensor<8x4xf32> = #ft.init<normal, 1.0> {layer = "h"}
 // UPDATES-DAG: %[[S0:.*]] = ft.update_scalars {{.*}}formulas = "clip"{{.*}} -> tensor<2x1xf32>
 // UPDATES-DAG: %[[S1:.*]] = ft.update_scalars {{.*}}formulas = "clip; 1 - lr * weight_decay; lr"
 // UPDATES: %[[D:.*]] = ft.update @h.muon by @muon.direction(%[[G]], %[[S0]]) states ["momentum_buffer"] segments [0, 24, 1, 1024, 1048, 1] {{.*}} -> !ft.flat<@h.muon, f32>
-// UPDATES-NEXT: %[[O:.*]] = ft.orthogonalize %[[D]] of [@up, @down] {phase = "optimizer"}
-// UPDATES-NEXT: ft.update @h.muon by @muon(%[[O]], %[[S1]]) states [] segments [0, 24, 1, 1024, 1048, 1]
+// UPDATES: %[[UP:.*]] = ft.view %[[D]][@up] {phase = "optimizer"}
+// UPDATES-NEXT: %[[UO:.*]] = ft.orthogonalize %[[UP]] {phase = "optimizer"} : tensor<4x6xf32>
+// UPDATES-NEXT: %[[DOWN:.*]] = ft.view %[[D]][@down] {phase = "optimizer"}
+// UPDATES-NEXT: %[[DO:.*]] = ft.orthogonalize %[[DOWN]]
+// UPDATES-NEXT: %[[P:.*]] = ft.pack %[[UO]], %[[DO]] at [@up, @down] {phase = "optimizer"}
+// UPDATES-NEXT: ft.update @h.muon by @muon(%[[P]], %[[S1]]) states [] segments [0, 24, 1, 1024, 1048, 1]
 // UPDATES: ft.update @h by @adamw(
 
 // Of slices: gathered whole, and given up behind it.
 // SHARDED: %[[D:.*]] = ft.update @h.muon by @muon.direction({{.*}}) {{.*}} -> !ft.slice<@h.muon, f32>
 // SHARDED-NEXT: %[[W:.*]] = ft.gather %[[D]] {axis = "shard", phase = "optimizer"}
-// SHARDED-NEXT: %[[O:.*]] = ft.orthogonalize %[[W]] of
+// SHARDED-NEXT: ft.view %[[W]][@up]
+// SHARDED: ft.orthogonalize
+// SHARDED: ft.orthogonalize
 // SHARDED-NEXT: ft.release %[[W]]
-// SHARDED-NEXT: ft.update @h.muon by @muon(%[[O]],
+// SHARDED-NEXT: %[[P:.*]] = ft.pack
+// SHARDED-NEXT: ft.update @h.muon by @muon(%[[P]],
 
 // What is too small for f16 is in bf16; the smaller side is multiplied with itself.
 // EXPANDED: %[[D:.*]] = ft.update @h.muon {{.*}} -> !ft.flat<@h.muon, bf16>

@@ -149,12 +149,11 @@ std::string OptimizerOf(const proto::Manifest& manifest) {
 absl::Status PrintTensors(const StateLayout& state) {
   for (const StateBuffer& buffer : state.buffers) {
     std::string text;
-    const auto [first, last] = state.ParametersOf(buffer.unit);
-    for (size_t p = first; p < last; ++p) {
-      const StateParameter& parameter = state.parameters[p];
+    state.ForEachTensor(buffer, [&](const StateParameter& parameter, ElementRange) {
       text += fmt::format("{}  {}  {}  {}\n", Short(TensorName(buffer.role, parameter.name)),
-                          Short(ShapeText(parameter.shape)), Name(buffer.dtype), Short(buffer.role));
-    }
+                          Short(ShapeText(*StateShape(buffer.kind, parameter.shape))), Name(buffer.dtype),
+                          Short(buffer.role));
+    });
     FT_RETURN_IF_ERROR(PrintOut(text));
   }
   return absl::OkStatus();

@@ -48,15 +48,13 @@ Json JsonStates(const StateLayout& state) {
 Json JsonTensors(const StateLayout& state) {
   Json tensors = Json::array();
   for (const StateBuffer& buffer : state.buffers) {
-    const auto [first, last] = state.ParametersOf(buffer.unit);
-    for (size_t p = first; p < last; ++p) {
-      const StateParameter& parameter = state.parameters[p];
+    state.ForEachTensor(buffer, [&](const StateParameter& parameter, ElementRange) {
       tensors.push_back({{"name", TensorName(buffer.role, parameter.name)},
-                         {"shape", parameter.shape},
+                         {"shape", *StateShape(buffer.kind, parameter.shape)},
                          {"dtype", Name(buffer.dtype)},
                          {"role", buffer.role},
                          {"unit", state.units[buffer.unit].name}});
-    }
+    });
   }
   return tensors;
 }

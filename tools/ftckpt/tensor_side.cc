@@ -33,13 +33,12 @@ class CheckpointSide : public TensorSide {
     const StateLayout& state = view_.state();
     for (uint32_t b = 0; b < state.buffers.size(); ++b) {
       const StateBuffer& buffer = state.buffers[b];
-      const auto [first, last] = state.ParametersOf(buffer.unit);
-      for (size_t p = first; p < last; ++p) {
-        const StateParameter& parameter = state.parameters[p];
-        tensors_.push_back({TensorName(buffer.role, parameter.name), parameter.shape,
-                            DTypeInFile(buffer.dtype), parameter.elements, buffer.role != kWeightsRole});
-        places_.emplace_back(b, parameter.offset);
-      }
+      state.ForEachTensor(buffer, [&](const StateParameter& parameter, ElementRange range) {
+        tensors_.push_back({TensorName(buffer.role, parameter.name),
+                            *StateShape(buffer.kind, parameter.shape), DTypeInFile(buffer.dtype),
+                            range.size(), buffer.role != kWeightsRole});
+        places_.emplace_back(b, range.begin);
+      });
     }
     is_checkpoint_ = true;
     tied_head_ = NameOfEmbedding(*reader_);

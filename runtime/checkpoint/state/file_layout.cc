@@ -76,18 +76,16 @@ void FileLayout::ListTensors() {
     const StateBuffer& buffer = state_.buffers[b];
     const size_t before = tensors_.size();
     if (type_ == CheckpointType::kLocal) {
-      const StateUnit& unit = state_.units[buffer.unit];
-      tensors_.push_back(
-          {buffer.role + "/" + unit.name, {static_cast<int64_t>(unit.elements)}, b, {0, unit.elements}});
+      const uint64_t elements = state_.Elements(buffer);
+      tensors_.push_back({buffer.role + "/" + state_.units[buffer.unit].name,
+                          {static_cast<int64_t>(elements)},
+                          b,
+                          {0, elements}});
     } else {
-      const auto [first, last] = state_.ParametersOf(buffer.unit);
-      for (size_t p = first; p < last; ++p) {
-        const StateParameter& parameter = state_.parameters[p];
-        tensors_.push_back({TensorName(buffer.role, parameter.name),
-                            parameter.shape,
-                            b,
-                            {parameter.offset, parameter.offset + parameter.elements}});
-      }
+      state_.ForEachTensor(buffer, [&](const StateParameter& parameter, ElementRange range) {
+        tensors_.push_back(
+            {TensorName(buffer.role, parameter.name), *StateShape(buffer.kind, parameter.shape), b, range});
+      });
     }
     of_buffer_.emplace_back(before, tensors_.size());
   }

@@ -37,7 +37,7 @@ TEST_P(FileLayoutTest, RanksShareTheStateWithoutGapOrOverlap) {
         EXPECT_TRUE(held.begin <= e && e < held.end) << e;
       }
     }
-    EXPECT_EQ(saver.size(), state.units[buffer.unit].elements);
+    EXPECT_EQ(saver.size(), state.Elements(buffer));
   }
 }
 
@@ -171,6 +171,29 @@ TEST(StateLayoutTest, ImpossibleStatesAreRefused) {
   refused([](StateLayout& s) { s.buffers[0].unit = 9; }, "belongs to no unit");
   refused([](StateLayout& s) { s.buffers[0].role = "../x"; }, "no name of a state");
   refused([](StateLayout& s) { s.buffers[1] = s.buffers[0]; }, "is there twice");
+  refused([](StateLayout& s) { s.buffers[2].kind = StateLayoutKind::kRows; }, "in no possible way");
+  refused([](StateLayout& s) { s.buffers[0].kind = static_cast<StateLayoutKind>(7); }, "in no possible way");
+}
+
+// {7, 5}, {3}, {} and {2, 2, 11} in one unit, {13, 9} and {130} in another.
+TEST(StateLayoutTest, RowsAndColumnsLieWithoutGaps) {
+  const StateLayout state = made::MadeState({1, 2}, true);
+  const FileLayout layout = FileLayout::Create(state, CheckpointType::kFull).value();
+  const auto expect = [&](const std::string& name, const std::vector<int64_t>& shape, ElementRange range) {
+    const int tensor = layout.FindTensor(name);
+    ASSERT_GE(tensor, 0) << name;
+    EXPECT_EQ(layout.tensors()[static_cast<size_t>(tensor)].shape, shape) << name;
+    EXPECT_EQ(layout.tensors()[static_cast<size_t>(tensor)].range, range) << name;
+  };
+  expect("row_var/embed.w0", {7, 1}, {0, 7});
+  expect("row_var/embed.w3", {2, 2, 1}, {7, 11});
+  expect("col_var/embed.w0", {1, 5}, {0, 5});
+  expect("col_var/embed.w3", {2, 1, 11}, {5, 27});
+  expect("variance/embed.w1", {3}, {0, 3});
+  expect("variance/embed.w2", {}, {3, 4});
+  expect("variance/head.w1", {130}, {0, 130});
+  EXPECT_EQ(layout.FindTensor("row_var/embed.w1"), -1);
+  EXPECT_EQ(layout.FindTensor("variance/head.w0"), -1);
 }
 
 }  // namespace

@@ -119,6 +119,7 @@ void SetLayout(const FileLayout& files, proto::Manifest& manifest) {
     out.set_role(buffer.role);
     out.set_dtype(std::string(Name(buffer.dtype)));
     out.set_sliced(buffer.sliced);
+    out.set_layout(static_cast<proto::Plan::UnitState::Layout>(buffer.kind));
   }
 }
 
@@ -145,7 +146,8 @@ absl::StatusOr<FileLayout> LayoutOf(const proto::Manifest& manifest) {
   }
   for (const auto& buffer : state.buffers()) {
     FT_ASSIGN_OR_RETURN(const DType dtype, DTypeNamed(buffer.dtype()));
-    layout.buffers.push_back({buffer.unit(), buffer.role(), dtype, buffer.sliced()});
+    layout.buffers.push_back({buffer.unit(), buffer.role(), dtype, buffer.sliced(),
+                              static_cast<StateLayoutKind>(buffer.layout())});
   }
   FT_RETURN_IF_ERROR(layout.Check());
   return FileLayout::Create(std::move(layout), type, state.max_file_bytes());

@@ -28,6 +28,7 @@ bool IsSliced(const proto::Plan& plan, int64_t buffer) {
 // type.
 absl::StatusOr<DType> DTypeOfState(const proto::Plan& plan, const proto::Plan::UnitState& state,
                                    const BufferDTypes& dtypes) {
+  if (state.layout() != proto::Plan::UnitState::ELEMENTS) return DType::kF32;
   const uint64_t bytes = plan.buffers(static_cast<int>(state.buffer())).size().value();
   const std::optional<DType> dtype = dtypes[state.buffer()];
   if (dtype.has_value() && SizeOf(*dtype) == bytes) return *dtype;
@@ -49,7 +50,8 @@ absl::Status AddBuffers(const proto::Plan& plan, StateLayout& layout) {
     if (IsWeights(state.role()) || std::count(std::begin(kSpent), std::end(kSpent), state.role()) > 0)
       continue;
     FT_ASSIGN_OR_RETURN(const DType dtype, DTypeOfState(plan, state, dtypes));
-    layout.buffers.push_back({state.unit(), state.role(), dtype, IsSliced(plan, state.buffer())});
+    layout.buffers.push_back({state.unit(), state.role(), dtype, IsSliced(plan, state.buffer()),
+                              static_cast<StateLayoutKind>(state.layout())});
   }
   OrderBuffers(layout.buffers);
   return absl::OkStatus();

@@ -74,6 +74,10 @@ absl::Status CheckBuffers(const StateLayout& layout) {
     if (!seen.insert({buffer.role, buffer.unit}).second)
       return Impossible("state '{}' of unit '{}' is there twice", buffer.role,
                         layout.units[buffer.unit].name);
+    if (buffer.kind < StateLayoutKind::kElements || buffer.kind > StateLayoutKind::kVectors ||
+        (buffer.kind != StateLayoutKind::kElements && (buffer.sliced || buffer.role == kWeightsRole)))
+      return Impossible("state '{}' of unit '{}' is laid out in no possible way", buffer.role,
+                        layout.units[buffer.unit].name);
   }
   return absl::OkStatus();
 }
@@ -86,21 +90,20 @@ uint64_t StateLayout::SliceElements(uint32_t unit) const {
 }
 
 ElementRange StateLayout::HeldBy(const StateBuffer& buffer, int rank) const {
-  if (!buffer.sliced) return {0, units[buffer.unit].elements};
+  if (!buffer.sliced) return {0, Elements(buffer)};
   const uint64_t slice = SliceElements(buffer.unit), begin = mesh.ShardRank(rank) * slice;
   return {begin, begin + slice};
 }
 
 // A slice is shared by the ranks along the replica axis, a whole buffer by all.
 uint64_t StateLayout::PartBlocks(const StateBuffer& buffer) const {
-  const uint64_t elements = buffer.sliced ? SliceElements(buffer.unit) : units[buffer.unit].elements;
+  const uint64_t elements = buffer.sliced ? SliceElements(buffer.unit) : Elements(buffer);
   const int parts = buffer.sliced ? mesh.replica : mesh.world_size();
-  return std::max<uint64_t>(1, DivideUp(elements / block_elements, static_cast<uint64_t>(parts)));
+  return std::max<uint64_t>(1, DivideUp(DivideUp(elements, block_elements), static_cast<uint64_t>(parts)));
 }
 
 ElementRange StateLayout::SavedBy(const StateBuffer& buffer, int rank) const {
-  const ElementRange unit = {0, units[buffer.unit].elements};
-  const ElementRange held = Intersect(HeldBy(buffer, rank), unit);
+  const ElementRange held = Intersect(HeldBy(buffer, rank), {0, Elements(buffer)});
   const uint64_t part = PartBlocks(buffer) * block_elements;
   const auto number = static_cast<uint64_t>(buffer.sliced ? mesh.ReplicaRank(rank) : rank);
   return Intersect(held, {held.begin + number * part, held.begin + (number + 1) * part});
@@ -119,6 +122,29 @@ std::pair<size_t, size_t> StateLayout::ParametersOf(uint32_t unit) const {
   const auto last = std::upper_bound(first, parameters.end(), unit,
                                      [](uint32_t u, const StateParameter& p) { return u < p.unit; });
   return {first - parameters.begin(), last - parameters.begin()};
+}
+
+uint64_t StateLayout::Elements(const StateBuffer& buffer) const {
+  if (buffer.kind == StateLayoutKind::kElements) return units[buffer.unit].elements;
+  uint64_t elements = 0;
+  ForEachTensor(buffer, [&](const StateParameter&, ElementRange range) { elements = range.end; });
+  return elements;
+}
+
+void StateLayout::ForEachTensor(const StateBuffer& buffer,
+                                absl::FunctionRef<void(const StateParameter&, ElementRange)> visit) const {
+  const auto [first, last] = ParametersOf(buffer.unit);
+  uint64_t at = 0;
+  for (size_t p = first; p < last; ++p) {
+    const StateParameter& parameter = parameters[p];
+    if (buffer.kind == StateLayoutKind::kElements) {
+      visit(parameter, {parameter.offset, parameter.offset + parameter.elements});
+    } else if (const int64_t elements = StateElements(buffer.kind, parameter.shape)) {
+      const uint64_t begin = at;
+      at += static_cast<uint64_t>(elements);
+      visit(parameter, {begin, at});
+    }
+  }
 }
 
 absl::Status StateLayout::Check() const {
@@ -143,10 +169,10 @@ void OrderBuffers(std::vector<StateBuffer>& buffers) {
 
 uint64_t StateBytes(const StateLayout& layout) {
   uint64_t bytes = 0;
-  for (const StateBuffer& buffer : layout.buffers) {
-    const auto [first, last] = layout.ParametersOf(buffer.unit);
-    for (size_t p = first; p < last; ++p) bytes += layout.parameters[p].elements * SizeOf(buffer.dtype);
-  }
+  for (const StateBuffer& buffer : layout.buffers)
+    layout.ForEachTensor(buffer, [&](const StateParameter&, ElementRange range) {
+      bytes += range.size() * SizeOf(buffer.dtype);
+    });
   return bytes;
 }
 
@@ -154,24 +180,17 @@ uint64_t SavedBytes(const StateLayout& layout, int rank) {
   uint64_t bytes = 0;
   for (const StateBuffer& buffer : layout.buffers) {
     const ElementRange saved = layout.SavedBy(buffer, rank);
-    const auto [first, last] = layout.ParametersOf(buffer.unit);
-    const auto begin = layout.parameters.begin() + static_cast<ptrdiff_t>(first);
-    const auto end = layout.parameters.begin() + static_cast<ptrdiff_t>(last);
-    auto parameter = std::partition_point(
-        begin, end, [&](const StateParameter& p) { return p.offset + p.elements <= saved.begin; });
-    for (; parameter != end && parameter->offset < saved.end; ++parameter)
-      bytes += Intersect(saved, {parameter->offset, parameter->offset + parameter->elements}).size() *
-               SizeOf(buffer.dtype);
+    layout.ForEachTensor(buffer, [&](const StateParameter&, ElementRange range) {
+      bytes += Intersect(saved, range).size() * SizeOf(buffer.dtype);
+    });
   }
   return bytes;
 }
 
 uint64_t LocallySavedBytes(const StateLayout& layout, int rank) {
   uint64_t bytes = 0;
-  for (const StateBuffer& buffer : layout.buffers) {
-    const ElementRange unit = {0, layout.units[buffer.unit].elements};
-    bytes += Intersect(layout.SavedBy(buffer, rank), unit).size() * SizeOf(buffer.dtype);
-  }
+  for (const StateBuffer& buffer : layout.buffers)
+    bytes += layout.SavedBy(buffer, rank).size() * SizeOf(buffer.dtype);
   return bytes;
 }
 

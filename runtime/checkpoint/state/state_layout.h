@@ -8,13 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "runtime/base/dtype.h"
+#include "runtime/base/state_shape.h"
 #include "runtime/plan/mesh.h"
 
 namespace ft {
 
-// [begin, end), in elements of a unit's flat buffer.
+// [begin, end), in elements of a buffer of a unit.
 struct ElementRange {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -52,7 +54,8 @@ struct StateBuffer {
   uint32_t unit = 0;
   std::string role;
   DType dtype = DType::kF32;
-  bool sliced = false;  // over the shard axis; otherwise whole on every rank
+  bool sliced = false;                                // over the shard axis; otherwise whole on every rank
+  StateLayoutKind kind = StateLayoutKind::kElements;  // any other is of whole buffers
   friend bool operator==(const StateBuffer&, const StateBuffer&) = default;
 };
 
@@ -76,14 +79,21 @@ struct StateLayout {
   // The rank that saves `element` of a buffer.
   int SaverOf(const StateBuffer& buffer, uint64_t element) const;
 
-  // [first, last) of `parameters` that lie in `unit`.
-  std::pair<size_t, size_t> ParametersOf(uint32_t unit) const;
+  // Those of a whole buffer, without the padding that a mesh adds.
+  uint64_t Elements(const StateBuffer& buffer) const;
+
+  // Each parameter that has a part of the buffer, with its place there, in order. Its shape is that of
+  // StateShape.
+  void ForEachTensor(const StateBuffer& buffer,
+                     absl::FunctionRef<void(const StateParameter&, ElementRange)> visit) const;
 
   // Errors: InvalidArgument for sizes that overflow, a parameter outside of its unit or over another one, an
   // empty or repeated name, a buffer of no unit or twice. Everything else here expects a layout that passed.
   absl::Status Check() const;
 
  private:
+  // [first, last) of `parameters` that lie in `unit`.
+  std::pair<size_t, size_t> ParametersOf(uint32_t unit) const;
   uint64_t PartBlocks(const StateBuffer& buffer) const;
 };
 

@@ -127,6 +127,13 @@ TEST(ConfigureTest, SettingsWithoutEffectAreRemarked) {
   EXPECT_TRUE(Good("strategy: ddp\n").remarks.empty());
 }
 
+TEST(ConfigureTest, AnOptimizersUsualValuesAreItsDefaults) {
+  const Effective effective = Good("strategy: ddp\noptim: adafactor\n");
+  EXPECT_EQ(effective.configuration.options.weightDecay, 0);
+  EXPECT_EQ(Good("strategy: ddp\noptimizer: adafactor\neps2: 1\nscale_parameter: off\n").remarks,
+            std::vector<std::string>{"'eps2' in train.yaml:3 has no effect: scale_parameter is false"});
+}
+
 // A value other than the default for every setting.
 const char kEverything[] =
     "strategy: full_shard\nwrap: 'names:transformer.h.*,it''s: #1'\nmin_num_params: "
@@ -139,7 +146,7 @@ const char kEverything[] =
     "loss_scale_window: 5\nhysteresis: 2\nmin_loss_scale: 0.5\nremat: budget:1.5GiB\noffload: "
     "optimizer,activations\n"
     "optimizer: sgd\nbetas: 0.1,0.2\neps: 3e-7\nweight_decay: 0\nmomentum: 0.9\nnesterov: yes\nadamw_params: "
-    "'*.mlp.*'\nclip: 0\n"
+    "'*.mlp.*'\nbeta2_decay: -0.7\neps2: 0.01\nclip_threshold: 2\nscale_parameter: off\nclip: 0\n"
     "micro_steps: 8\naccumulate: each\nbatch: 4\nmesh: replica:2,shard:4\nlr: 0.1\nlr_schedule: cosine\n"
     "warmup_ratio: 0.06\nmin_lr: 1e-5\nsteps: 100\nseed: 9007199254740992\nmax_bad_steps: 7\n"
     "state_dict_type: local\nlr_convention: deepspeed\nwarmup_type: log\nwarmup_min_lr: 1e-3\nglobal_batch: "

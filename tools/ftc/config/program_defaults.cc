@@ -237,17 +237,22 @@ class ProgramDefaults {
     }
     if (sign == nullptr) return;
     std::string text;
+    const ft::compiler::OptimizerRule& rule = *ft::compiler::findOptimizerRule(Effective("optimizer"));
     const auto name = [&](const char* setting, const std::string& theirs) {
-      const std::string ours = Effective(setting);
+      std::string ours = Effective(setting);
+      for (const auto& [usual, value] : rule.usual)
+        if (usual == setting && !IsSaid(setting)) ours = value;
       if (ours != theirs)
         text += fmt::format("{}{}={} (there {})", text.empty() ? "" : ", ", setting, ours, theirs);
     };
     const YamlEntry *first = view_.Find("adam_beta1"), *second = view_.Find("adam_beta2");
-    if (!Has(flags_, "betas") && view_.Find("betas") == nullptr && (first == nullptr || second == nullptr))
+    if (rule.has("beta1") && !Has(flags_, "betas") && view_.Find("betas") == nullptr &&
+        (first == nullptr || second == nullptr))
       name("betas", fmt::format("{},{}", first ? first->text : "0.9", second ? second->text : "0.999"));
     if (!IsSaid("weight_decay")) name("weight_decay", "0");
     if (!IsSaid("lr")) name("lr", "5e-05");
     if (!IsSaid("lr_schedule")) name("lr_schedule", "linear");
+    if (rule.has("scale_parameter") && !IsSaid("scale_parameter")) name("scale_parameter", "false");
     if (!text.empty())
       remarks.push_back(
           fmt::format("absent in {}, and not as Hugging Face's Trainer has it: {}", sign->file, text));

@@ -34,8 +34,14 @@ inline StateLayout MadeState(Mesh mesh, bool sliced, uint64_t block = 4, DType w
   add_unit("embed", {{7, 5}, {3}, {}, {2, 2, 11}});
   add_unit("layer", {{1}});
   add_unit("head", {{13, 9}, {130}});
+  const auto add_factors = [&](const std::string& role, StateLayoutKind kind) {
+    for (const uint32_t u : {0u, 2u}) layout.buffers.push_back({u, role, DType::kF32, false, kind});
+  };
+  add_factors("col_var", StateLayoutKind::kColumns);
   for (uint32_t u = 0; u < 3; ++u) layout.buffers.push_back({u, "exp_avg", DType::kF32, sliced});
   for (uint32_t u = 0; u < 3; ++u) layout.buffers.push_back({u, "exp_avg_sq", DType::kF32, true});
+  add_factors("row_var", StateLayoutKind::kRows);
+  add_factors("variance", StateLayoutKind::kVectors);
   for (uint32_t u = 0; u < 3; ++u) layout.buffers.push_back({u, kWeightsRole, weights, sliced});
   return layout;
 }
