@@ -32,7 +32,7 @@ Lanes roundToBf16(Lanes value) {
   return floatsOf(chosen & number(0xFFFF0000));
 }
 
-// To and from f16 without its instructions: Store and Load of runtime/backends/cpu/routines/element.h. What
+// To and from f16 without its instructions: Store and Load of runtime/backends/cpu/simd/element.h. What
 // is compared is below 2^31.
 Lanes f16BitsOf(Lanes value) {
   Lanes bits = bitsOf(value);

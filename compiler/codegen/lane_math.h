@@ -1,7 +1,7 @@
 // Values of several elements at a time (or one), and what the table of elementwise primitives does with them,
 // as ops of arith, math and vector.
 //
-// Functions of floats are those of runtime/backends/cpu/routines/vector_math.h, operation for operation:
+// Functions of floats are those of runtime/backends/cpu/simd/vector_math.h, operation for operation:
 // generated kernels and written ones have the same bits where both have fma. Nothing is contracted,
 // reassociated or approximated by what compiles these ops; fma stands where it is meant.
 #pragma once

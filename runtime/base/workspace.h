@@ -67,6 +67,9 @@ constexpr int64_t LinearCrossEntropyWorkspace(int64_t rows, int64_t vocabulary) 
   return LinearCrossEntropyChunkRows(rows, vocabulary) * vocabulary * kFloatBytes + rows * kFloatBytes;
 }
 
+// Most bits of a code of binary_mapper.
+inline constexpr int kMaxCodeBits = 20;
+
 // binary_mapper_grad works on blocks of `BinaryMapperRows` rows x `BinaryMapperCodes` codes: the products of
 // the upstream gradient and the table, at most 4 MiB.
 constexpr int64_t BinaryMapperCodes(int64_t bits) { return int64_t{1} << std::min<int64_t>(bits, 12); }

@@ -1,11 +1,11 @@
 // Generated code and the written kernels give the same bits for every row of the table on floats: the
-// formulas of compiler/codegen/lane_math.cc are those of runtime/backends/cpu/routines/vector_math.h.
+// formulas of compiler/codegen/lane_math.cc are those of runtime/backends/cpu/simd/vector_math.h.
 #include <cmath>
 #include <cstring>
 
 #include "compiler/codegen/testing/code_test.h"
 #include "llvm/ADT/StringExtras.h"
-#include "runtime/backends/cpu/routines/primitives.h"
+#include "runtime/kernels/cluster/cpu_loops.h"
 
 namespace ft::compiler::testing {
 namespace {
@@ -72,8 +72,8 @@ class SameBitsTest : public CodeTest {
     operands.push_back(isTruth ? static_cast<void*>(resultTruths.data()) : result.data());
     kernel.call(operands.data(), kernel.interface().rows);
     void* to = isTruth ? static_cast<void*>(writtenTruths.data()) : written.data();
-    cpu::RoutinesFor(isa).primitives.of_floats[static_cast<int>(row.kind)](chunks, to, parameters.data(),
-                                                                           kElements);
+    cpu::LoopsFor(isa).primitives.of_floats[static_cast<int>(row.kind)](chunks, to, parameters.data(),
+                                                                        kElements);
     for (int64_t i = 0; i < kElements; ++i)
       ASSERT_TRUE(isTruth ? resultTruths[i] == writtenTruths[i] : same(result[i], written[i]))
           << "of " << in[0][i] << ", " << in[1][i] << ": " << result[i] << ", written " << written[i];

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "runtime/backends/cpu/register.h"
-#include "runtime/backends/cpu/routines/gemm.h"
 #include "runtime/backends/cpu/thread_scratch.h"
+#include "runtime/kernels/matmul/cpu_loops.h"
 #if FT_CPU_X86
 #include "runtime/backends/cpu/testing/emulated_bf16.h"
 #endif
@@ -96,23 +96,23 @@ TEST(Emulation, OfAttentionHasTheBitsOfTheInstructions) {
   if (cpu::BestIsa() < cpu::Isa::kX86V4Bf16) GTEST_SKIP() << "skipped: no AVX512_BF16";
   const struct {
     cpu::Isa isa;
-    const cpu::Routines& emulated;
-  } sets[] = {{cpu::Isa::kX86V4Bf16, cpu::EmulatedBf16Routines()},
-              {cpu::Isa::kX86V4Amx, cpu::EmulatedAmxRoutines()}};
+    const cpu::Loops& emulated;
+  } sets[] = {{cpu::Isa::kX86V4Bf16, cpu::EmulatedBf16Loops()},
+              {cpu::Isa::kX86V4Amx, cpu::EmulatedAmxLoops()}};
   for (const auto& [isa, emulated] : sets) {
     if (isa > cpu::BestIsa()) continue;
     KernelRegistry registry;
     RegisterCpuKernels(registry, isa);
     CpuBench bench(registry, 1);
-    const cpu::Routines& native = cpu::RoutinesFor(isa);
+    const cpu::Loops& native = cpu::LoopsFor(isa);
     for (const char* op : {"attention", "attention_grad"}) {
       for (const Case* c : CasesOf(op)) {
         if (c->in[0].dtype != DType::kBF16) continue;
         SCOPED_TRACE(std::string(cpu::Name(isa)) + " " + c->op + " " + c->label);
         const absl::StatusOr<Arrays> by_instruction = RunCase(bench, *c, false);
-        cpu::SetRoutinesForTest(isa, emulated);
+        cpu::SetLoopsForTest(isa, emulated);
         const absl::StatusOr<Arrays> by_emulation = RunCase(bench, *c, false);
-        cpu::SetRoutinesForTest(isa, native);
+        cpu::SetLoopsForTest(isa, native);
         ASSERT_TRUE(by_instruction.ok() && by_emulation.ok());
         EXPECT_EQ(DifferentBits(*by_instruction, *by_emulation), "");
       }
@@ -147,11 +147,11 @@ std::vector<cpu::Isa> TestedIsas() {
   const cpu::Isa best = isas.back();
   if (best < cpu::Isa::kX86V3) return isas;
   if (best < cpu::Isa::kX86V4Bf16) {
-    cpu::SetRoutinesForTest(cpu::Isa::kX86V4Bf16, cpu::EmulatedBf16Routines());
+    cpu::SetLoopsForTest(cpu::Isa::kX86V4Bf16, cpu::EmulatedBf16Loops());
     isas.push_back(cpu::Isa::kX86V4Bf16);
   }
   if (best < cpu::Isa::kX86V4Amx) {
-    cpu::SetRoutinesForTest(cpu::Isa::kX86V4Amx, cpu::EmulatedAmxRoutines());
+    cpu::SetLoopsForTest(cpu::Isa::kX86V4Amx, cpu::EmulatedAmxLoops());
     isas.push_back(cpu::Isa::kX86V4Amx);
   }
 #endif

@@ -14,5 +14,5 @@ refuse() {  # pattern, what
   fi
 }
 refuse '_test\.|gtest|gmock|emulat|/testing/|precompiled_test' 'what belongs to tests'
-[[ $cuda == TRUE ]] || refuse '\.cu(\.o)?$|ft_cuda_routines|ft_cuda_provider' 'CUDA, although no driver of a GPU was found'
+[[ $cuda == TRUE ]] || refuse '\.cu(\.o)?$|ft_cuda_device_code|ft_cuda_provider' 'CUDA, although no driver of a GPU was found'
 exit $status

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "runtime/backends/cpu/parallel.h"
-#include "runtime/backends/cpu/routines/gemm.h"
 #include "runtime/backends/cpu/thread_scratch.h"
 #include "runtime/base/checked.h"
+#include "runtime/kernels/matmul/cpu_loops.h"
 
 namespace ft::cpu {
 namespace {
@@ -49,7 +49,7 @@ Grid MakeGrid(const GemmShape& shape, int64_t tile_rows, int64_t tile_columns, i
 }
 
 // The matrices are f32.
-void BlasProduct(const Routines& routines, const GemmPart& p) {
+void BlasProduct(const Loops& loops, const GemmPart& p) {
   const int64_t rows = p.row_end - p.row_begin, columns = p.column_end - p.column_begin;
   const float* a = static_cast<const float*>(p.a) + p.row_begin * (p.transpose_a ? 1 : p.k);
   const float* b = static_cast<const float*>(p.b) + p.column_begin * (p.transpose_b ? p.k : 1);
@@ -58,22 +58,22 @@ void BlasProduct(const Routines& routines, const GemmPart& p) {
               p.transpose_b ? CblasTrans : CblasNoTrans, rows, columns, p.k, 1.0f, a,
               p.transpose_a ? p.m : p.k, b, p.transpose_b ? p.k : p.n, p.accumulate ? 1.0f : 0.0f, c, p.n);
   if (p.bias == nullptr) return;
-  routines.gemm.add_bias(c, p.n, static_cast<const float*>(p.bias) + p.column_begin, rows, columns);
+  loops.gemm.add_bias(c, p.n, static_cast<const float*>(p.bias) + p.column_begin, rows, columns);
 }
 
 }  // namespace
 
-void Gemm(const Routines& routines, const GemmShape& shape, GemmInput a, GemmInput b, GemmInput bias,
-          GemmOutput c, int num_threads) {
+void Gemm(const Loops& loops, const GemmShape& shape, GemmInput a, GemmInput b, GemmInput bias, GemmOutput c,
+          int num_threads) {
   // OpenBLAS takes as many threads as OpenMP would give the caller; every loop of ours names its number, so
   // one pool serves.
   if (omp_get_max_threads() != 1) omp_set_num_threads(1);
   const bool f32 =
       a.dtype == DType::kF32 && b.dtype == DType::kF32 && c.dtype == DType::kF32 && bias.dtype == DType::kF32;
-  const bool own = !(f32 && routines.gemm.blas_for_f32);
+  const bool own = !(f32 && loops.gemm.blas_for_f32);
   const int threads = ThreadsFor(num_threads, CheckedMul(shape.m, shape.n, shape.k) / 16);
-  const int64_t tile_rows = IsBf16Product(a.dtype, b.dtype) ? routines.gemm.bf16_rows : routines.gemm.rows;
-  const Grid grid = own ? MakeGrid(shape, tile_rows, routines.gemm.columns, threads) : MakeBlasGrid(shape);
+  const int64_t tile_rows = IsBf16Product(a.dtype, b.dtype) ? loops.gemm.bf16_rows : loops.gemm.rows;
+  const Grid grid = own ? MakeGrid(shape, tile_rows, loops.gemm.columns, threads) : MakeBlasGrid(shape);
   ParallelFor(grid.row_parts * grid.column_parts, threads, [&](int64_t i) {
     const int64_t row = i / grid.column_parts * grid.rows, column = i % grid.column_parts * grid.columns;
     const GemmPart part = {.a = a.data,
@@ -95,7 +95,7 @@ void Gemm(const Routines& routines, const GemmShape& shape, GemmInput a, GemmInp
                            .column_begin = column,
                            .column_end = std::min(shape.n, column + grid.columns),
                            .scratch = ThreadScratch()};
-    own ? routines.gemm.product(part) : BlasProduct(routines, part);
+    own ? loops.gemm.product(part) : BlasProduct(loops, part);
   });
 }
 

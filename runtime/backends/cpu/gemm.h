@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/backends/cpu/routines/routines.h"
+#include "runtime/backends/cpu/loops.h"
 #include "runtime/base/dtype.h"
 
 namespace ft::cpu {
@@ -38,7 +38,7 @@ struct GemmOutput {
 
 // A C row-major, dense, each operand with a type of its own; computed in f32, each element of C rounded once.
 // `bias` is [n] or nullptr. Never allocates.
-void Gemm(const Routines& routines, const GemmShape& shape, GemmInput a, GemmInput b, GemmInput bias,
-          GemmOutput c, int num_threads);
+void Gemm(const Loops& loops, const GemmShape& shape, GemmInput a, GemmInput b, GemmInput bias, GemmOutput c,
+          int num_threads);
 
 }  // namespace ft::cpu

@@ -1,4 +1,4 @@
-// Instruction sets that the CPU routines are compiled for. The best one that the machine has is picked when
+// Instruction sets that the CPU loops are compiled for. The best one that the machine has is picked when
 // kernels are registered; the others stay usable, so that tests compare them.
 #pragma once
 

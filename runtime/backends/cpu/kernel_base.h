@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/backends/cpu/isa.h"
+#include "runtime/backends/cpu/loops.h"
 #include "runtime/backends/cpu/parallel.h"
-#include "runtime/backends/cpu/routines/routines.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/device/check.h"
 #include "runtime/device/kernel.h"
@@ -20,7 +20,7 @@ using KernelOr = absl::StatusOr<std::unique_ptr<Kernel>>;
 
 // Everything a maker is given.
 struct KernelContext {
-  const Routines& routines;
+  const Loops& loops;
   const KernelOperands& operands;
   const KernelAttributes& attributes;
   int num_threads;
@@ -53,7 +53,7 @@ template <Maker kMaker, Isa kIsa>
 KernelOr Create(const KernelOperands& operands, const KernelAttributes& attributes,
                 const KernelEnvironment& environment) {
   return kMaker(
-      {RoutinesFor(kIsa), operands, attributes, environment.num_threads, environment.world_size, kIsa});
+      {LoopsFor(kIsa), operands, attributes, environment.num_threads, environment.world_size, kIsa});
 }
 
 template <Maker kMaker>
@@ -75,13 +75,13 @@ void Add(KernelRegistry& registry, std::string_view name, Isa isa) {
 // Elements of a piece of an elementwise loop: its inputs fit in the second-level cache; a multiple of 1024.
 inline constexpr int64_t kGrain = 16384;
 
-// A loop over elements, cut in pieces: routine(args, begin, end).
+// A loop over elements, cut in pieces: loop(args, begin, end).
 template <typename Args>
-KernelOr MakeElementwise(void (*routine)(const Args&, int64_t, int64_t), const Args& args, int64_t elements,
+KernelOr MakeElementwise(void (*loop)(const Args&, int64_t, int64_t), const Args& args, int64_t elements,
                          int num_threads) {
   const int threads = ThreadsFor(num_threads, elements);
   return MakeKernel([=] {
-    ParallelRanges(elements, kGrain, threads, [&](int64_t begin, int64_t end) { routine(args, begin, end); });
+    ParallelRanges(elements, kGrain, threads, [&](int64_t begin, int64_t end) { loop(args, begin, end); });
   });
 }
 
@@ -93,12 +93,11 @@ KernelOr MakeRowwise(F run, int64_t rows, int64_t columns, int num_threads) {
   return MakeKernel([=] { ParallelRanges(rows, grain, threads, run); });
 }
 
-// The same: routine(args, begin, end).
+// The same: loop(args, begin, end).
 template <typename Args>
-KernelOr MakeRowwise(void (*routine)(const Args&, int64_t, int64_t), const Args& args, int64_t rows,
+KernelOr MakeRowwise(void (*loop)(const Args&, int64_t, int64_t), const Args& args, int64_t rows,
                      int64_t columns, int num_threads) {
-  return MakeRowwise([=](int64_t begin, int64_t end) { routine(args, begin, end); }, rows, columns,
-                     num_threads);
+  return MakeRowwise([=](int64_t begin, int64_t end) { loop(args, begin, end); }, rows, columns, num_threads);
 }
 
 }  // namespace ft::cpu

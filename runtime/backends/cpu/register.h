@@ -32,7 +32,7 @@ void RegisterUpdate(KernelRegistry& registry, Isa isa);
 
 namespace ft {
 
-// Adds all kernels, with the routines of the best instruction set of this machine or of a given usable one.
+// Adds all kernels, with the loops of the best instruction set of this machine or of a given usable one.
 void RegisterCpuKernels(KernelRegistry& registry);
 void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa);
 

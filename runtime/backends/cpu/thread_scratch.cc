@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "runtime/backends/cpu/routines/gemm.h"
+#include "runtime/kernels/matmul/cpu_loops.h"
 
 namespace ft::cpu {
 

@@ -1,6 +1,6 @@
 // What this backend asks of CUDA's runtime, as an interface: one implementation calls it (cudart), one
 // emulates it on the host for tests. Nothing else in the backend calls the runtime, but for the launches of
-// our own kernels in routines/.
+// our own device code in runtime/kernels.
 //
 // All errors are absl::Internal "cudaMalloc(4096) failed: out of memory (cudaErrorMemoryAllocation), at
 // file:line" unless said otherwise. The calling thread must have called SetDevice.
@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/backends/cuda/routines/launch.h"
+#include "runtime/backends/cuda/device_code/launch.h"
 
 // The handles of CUDA's runtime: cudaStream_t, cudaEvent_t, cudaGraphExec_t.
 struct CUevent_st;

@@ -1,5 +1,5 @@
 // How a kernel of this backend is made: a maker checks operands, as on the CPU, and returns what enqueues the
-// routines of routines/ on a stream.
+// device code of runtime/kernels on a stream.
 #pragma once
 
 #include <algorithm>

@@ -16,20 +16,24 @@ std::vector<std::string> KernelTable::Names() const {
 }
 
 void RegisterCudaKernels(KernelTable& table) {
+  RegisterAccumulate(table);
   RegisterAttention(table);
+  RegisterBinaryMapper(table);
+  RegisterCast(table);
   RegisterCluster(table);
+  RegisterCrossEntropy(table);
   RegisterDot(table);
   RegisterEmbedding(table);
+  RegisterGradientNorm(table);
   RegisterIndex(table);
-  RegisterLatent(table);
-  RegisterLoss(table);
+  RegisterLinearCrossEntropy(table);
+  RegisterLossScaling(table);
   RegisterMatmul(table);
   RegisterMatmulGelu(table);
   RegisterMove(table);
   RegisterMovement(table);
-  RegisterSteps(table);
   RegisterRandom(table);
-  RegisterSums(table);
+  RegisterRope(table);
   RegisterUpdate(table);
 }
 

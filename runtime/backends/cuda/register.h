@@ -5,23 +5,25 @@
 
 namespace ft::cuda {
 
-void RegisterAttention(KernelTable& table);  // attention, attention_grad
-void RegisterDot(KernelTable& table);        // dot, grouped_dot, grouped_dot_grad
-void RegisterEmbedding(KernelTable& table);  // embedding, embedding_grad
-void RegisterIndex(KernelTable& table);      // gather_elements scatter_add_elements cumsum argsort histogram
-void RegisterLatent(KernelTable& table);     // binary_mapper binary_mapper_grad
-void RegisterLoss(
-    KernelTable& table);  // cross_entropy[_grad], linear_cross_entropy[_grad, _loss_grad], loss_count
-void RegisterMatmul(KernelTable& table);
-void RegisterMatmulGelu(KernelTable& table);  // matmul_gelu, matmul_gelu_grad
-void RegisterMove(KernelTable& table);        // transpose, slice, pad
-void RegisterMovement(
-    KernelTable& table);  // copy reshape broadcast split concat fill iota zero_padding cast rope
-void RegisterRandom(KernelTable& table);  // init_normal init_constant
-void RegisterCluster(KernelTable& table);
-void RegisterSteps(KernelTable& table);   // accumulate accumulated loss_scale update_scaler
-void RegisterSums(KernelTable& table);    // sum_squares clip_coefficient found_inf
-void RegisterUpdate(KernelTable& table);  // update update_scalars
+void RegisterAccumulate(KernelTable& table);    // accumulate accumulated
+void RegisterAttention(KernelTable& table);     // attention attention_grad
+void RegisterBinaryMapper(KernelTable& table);  // binary_mapper binary_mapper_grad
+void RegisterCast(KernelTable& table);          // cast
+void RegisterCluster(KernelTable& table);       // cluster
+void RegisterCrossEntropy(KernelTable& table);  // cross_entropy cross_entropy_grad loss_count
+void RegisterDot(KernelTable& table);           // dot grouped_dot grouped_dot_grad
+void RegisterEmbedding(KernelTable& table);     // embedding embedding_grad
+void RegisterGradientNorm(KernelTable& table);  // sum_squares clip_coefficient found_inf
+void RegisterIndex(KernelTable& table);  // gather_elements scatter_add_elements cumsum argsort histogram
+void RegisterLinearCrossEntropy(KernelTable& table);  // linear_cross_entropy[_grad _loss_grad]
+void RegisterLossScaling(KernelTable& table);         // loss_scale update_scaler
+void RegisterMatmul(KernelTable& table);              // matmul
+void RegisterMatmulGelu(KernelTable& table);          // matmul_gelu matmul_gelu_grad
+void RegisterMove(KernelTable& table);                // transpose slice pad
+void RegisterMovement(KernelTable& table);  // copy reshape broadcast split concat fill iota zero_padding
+void RegisterRandom(KernelTable& table);    // init_normal init_constant
+void RegisterRope(KernelTable& table);      // rope
+void RegisterUpdate(KernelTable& table);    // update update_scalars
 
 void RegisterCudaKernels(KernelTable& table);  // all of these
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "runtime/backends/cuda/driver.h"
-#include "runtime/backends/cuda/routines/rank_sum.h"
+#include "runtime/kernels/rank_sum/cuda_device.h"
 
 namespace ft {
 

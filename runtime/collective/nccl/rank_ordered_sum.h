@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "runtime/backends/cuda/driver.h"
-#include "runtime/backends/cuda/routines/rank_sum.h"
 #include "runtime/collective/communicator.h"
 #include "runtime/collective/nccl/nccl_handle.h"
+#include "runtime/kernels/rank_sum/cuda_device.h"
 
 namespace ft::nccl {
 

@@ -1,15 +1,14 @@
 // The device's sum over ranks, through the emulation of CUDA, against the host's, bit by bit.
-#include "runtime/backends/cuda/routines/rank_sum.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "runtime/backends/cuda/routines/gpu.h"
+#include "runtime/backends/cuda/device_code/gpu.h"
 #include "runtime/base/round_float.h"
 #include "runtime/collective/tree_sum.h"
+#include "runtime/kernels/rank_sum/cuda_device.h"
 
 namespace ft::cuda {
 namespace {

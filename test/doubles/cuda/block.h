@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/backends/cuda/routines/gpu.h"
+#include "runtime/backends/cuda/device_code/gpu.h"
 #include "test/doubles/cuda/execution_model.h"
 #include "test/doubles/cuda/fiber.h"
 #include "test/doubles/cuda/race_watch.h"

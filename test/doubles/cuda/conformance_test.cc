@@ -1,4 +1,4 @@
-// Every conformance case through the CUDA backend's makers and routines, emulated. One test per op:
+// Every conformance case through the CUDA backend's makers and device code, emulated. One test per op:
 // --gtest_filter='*/matmul'. With FT_WATCHED, every access is watched for races (race_watch.h).
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/backends/cuda/device/cuda_device.h"
-#include "runtime/backends/cuda/routines/gpu.h"
+#include "runtime/backends/cuda/device_code/gpu.h"
 #include "test/doubles/cuda/emulated_driver.h"
 #include "test/doubles/cuda/reference_products.h"
 #include "test/doubles/cuda/scripted_driver.h"

@@ -1,4 +1,4 @@
-// Emulated CUDA as a bench of the conformance cases: makers and routines alone, without device or streams.
+// Emulated CUDA as a bench of the conformance cases: makers and device code alone, without device or streams.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// CUDA's execution model on the host, for tests: what routines/gpu.h promises to device code. The threads of
-// a block are fibers of the calling thread and run until they wait for each other; blocks run one after the
-// other. Memory holds garbage (0xCD) until it is written, and waiting that would never end is reported with
-// the threads and their places, as an error of the launch.
+// CUDA's execution model on the host, for tests: what device_code/gpu.h promises to device code. The threads
+// of a block are fibers of the calling thread and run until they wait for each other; blocks run one after
+// the other. Memory holds garbage (0xCD) until it is written, and waiting that would never end is reported
+// with the threads and their places, as an error of the launch.
 //
 // Stricter than a GPU: threads that have exited do not count as arrived, neither at a barrier nor in a mask.
 #pragma once

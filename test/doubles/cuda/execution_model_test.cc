@@ -1,5 +1,5 @@
 // The execution model itself: what it computes, and that it reports what a GPU would hang on or silently get
-// wrong. Kernels here are as those of routines/.
+// wrong. Kernels here are as those of runtime/kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/backends/cuda/routines/element.h"
-#include "runtime/backends/cuda/routines/reduce.h"
+#include "runtime/backends/cuda/device_code/element.h"
+#include "runtime/backends/cuda/device_code/reduce.h"
 #include "test/doubles/cuda/fiber.h"
 #include "test/doubles/cuda/launch.h"
 

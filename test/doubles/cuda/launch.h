@@ -1,4 +1,5 @@
-// What routines/gpu.h takes for the hardware (FT_EXECUTION_MODEL): the execution model, and launches in it.
+// What device_code/gpu.h takes for the hardware (FT_EXECUTION_MODEL): the execution model, and launches in
+// it.
 #pragma once
 
 #include <chrono>
@@ -7,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "runtime/backends/cuda/routines/launch.h"
+#include "runtime/backends/cuda/device_code/launch.h"
 #include "test/doubles/cuda/execution_model.h"
 
 // An emulated stream, as far as a launch sees it. What is a cudaStream_t to CUDA points at one of these.

@@ -5,7 +5,7 @@
 // lies between (shuffles and votes order no memory); blocks of one launch never. Atomic operations do not
 // race with each other. Single bytes are not watched, only what begins and ends at even addresses.
 //
-// Every access of the routines is told to it where they are compiled with -fsanitize=thread and linked with
+// Every access of device code is told to it where that is compiled with -fsanitize=thread and linked with
 // watch_hooks.cc in place of that sanitizer's library.
 #pragma once
 

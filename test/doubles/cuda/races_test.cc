@@ -1,13 +1,13 @@
 // The watch over races: which accesses it calls ordered, and that it finds what is not. Compiled as the
-// routines are that it watches.
+// device code is that it watches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "runtime/backends/cuda/routines/element.h"
-#include "runtime/backends/cuda/routines/reduce.h"
+#include "runtime/backends/cuda/device_code/element.h"
+#include "runtime/backends/cuda/device_code/reduce.h"
 #include "test/doubles/cuda/launch.h"
 
 namespace ft::cuda {

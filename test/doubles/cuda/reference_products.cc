@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fmt/format.h"
-#include "runtime/backends/cuda/routines/element.h"
+#include "runtime/backends/cuda/device_code/element.h"
 
 namespace ft::cuda::emulation {
 namespace {

@@ -1,4 +1,4 @@
-// GPUs for tests of collectives: the host's memory and threads (HostDriver), the project's own routines
+// GPUs for tests of collectives: the host's memory and threads (HostDriver), the project's own device code
 // compiled for the host, and a fake NCCL. One for all ranks, which are threads of the process.
 #pragma once
 

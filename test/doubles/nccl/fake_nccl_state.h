@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/backends/cuda/routines/gpu.h"  // the host's CUstream_st
+#include "runtime/backends/cuda/device_code/gpu.h"  // the host's CUstream_st
 #include "test/doubles/nccl/fake_nccl.h"
 
 namespace ft::testing {

@@ -1,5 +1,5 @@
 // Streams for tests of what enqueues on them: each is a thread of the host, which can also be told to keep
-// what it gets, as a stream does whose work is being captured. Routines compiled for the host run there.
+// what it gets, as a stream does whose work is being captured. Device code compiled for the host runs there.
 #pragma once
 
 #include <condition_variable>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/backends/cuda/device_code/gpu.h"
 #include "runtime/backends/cuda/driver.h"
-#include "runtime/backends/cuda/routines/gpu.h"
 
 namespace ft::testing {
 

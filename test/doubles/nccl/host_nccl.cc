@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "runtime/backends/cuda/routines/gpu.h"  // the host's CUstream_st
+#include "runtime/backends/cuda/device_code/gpu.h"  // the host's CUstream_st
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/local/local_communicator.h"
 #include "runtime/collective/rendezvous/tcp_store_client.h"

@@ -15,9 +15,9 @@
 #include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/backends/cpu/parallel.h"
 #include "runtime/backends/cpu/register.h"
-#include "runtime/backends/cpu/routines/gemm.h"
 #include "runtime/base/flat_layout.h"
 #include "runtime/base/workspace.h"
+#include "runtime/kernels/matmul/cpu_loops.h"
 
 namespace ft {
 namespace {
@@ -95,11 +95,11 @@ class Bench {
   // What products are made of: multiply-adds of bf16 where there are some, else of f32. OpenBLAS, which
   // multiplies instead of the generic set, takes the best set.
   void ChoosePeak(cpu::Isa isa) {
-    const cpu::Isa multiplies = cpu::RoutinesFor(isa).gemm.blas_for_f32 ? cpu::BestIsa() : isa;
-    const cpu::GemmRoutines& routines = cpu::RoutinesFor(multiplies).gemm;
-    const bool bf16 = dtype_ == DType::kBF16 && routines.peak_bf16 != nullptr;
+    const cpu::Isa multiplies = cpu::LoopsFor(isa).gemm.blas_for_f32 ? cpu::BestIsa() : isa;
+    const cpu::GemmLoops& loops = cpu::LoopsFor(multiplies).gemm;
+    const bool bf16 = dtype_ == DType::kBF16 && loops.peak_bf16 != nullptr;
     if (dtype_ == DType::kBF16 && !bf16) std::printf("no AVX512_BF16 or AMX: bf16 is multiplied in f32\n");
-    peak_ = bf16 ? routines.peak_bf16 : routines.peak_f32;
+    peak_ = bf16 ? loops.peak_bf16 : loops.peak_f32;
     double peak = 0;
     for (int i = 0; i < 100; ++i) peak = std::max(peak, MeasurePeak());
     std::printf("peak of %s: %.1f GFLOP/s\n", bf16 ? "bf16" : "f32", peak / 1e9);

@@ -1,45 +1,45 @@
 #include "runtime/backends/cpu/testing/emulated_bf16.h"
 
-#include "runtime/backends/cpu/routines/attention.h"
-#include "runtime/backends/cpu/routines/gemm.h"
+#include "runtime/kernels/attention/cpu_loops.h"
+#include "runtime/kernels/matmul/cpu_loops.h"
 
 namespace ft::cpu {
 namespace emulated_bf16 {
 
-extern const AttentionRoutines kAttention;
-extern const AttentionGradRoutines kAttentionGrad;
-extern const GemmRoutines kGemm;
+extern const AttentionLoops kAttention;
+extern const AttentionGradLoops kAttentionGrad;
+extern const GemmLoops kGemm;
 
 }  // namespace emulated_bf16
 namespace emulated_amx {
 
-extern const AttentionRoutines kAttention;
-extern const AttentionGradRoutines kAttentionGrad;
-extern const GemmRoutines kGemm;
+extern const AttentionLoops kAttention;
+extern const AttentionGradLoops kAttentionGrad;
+extern const GemmLoops kGemm;
 
 }  // namespace emulated_amx
 
 namespace {
 
-Routines WithProductsOf(const AttentionRoutines& attention, const AttentionGradRoutines& attention_grad,
-                        const GemmRoutines& gemm) {
-  const Routines& v3 = RoutinesFor(Isa::kX86V3);
-  return {attention, attention_grad, v3.convert,    v3.elementwise, gemm,   v3.latent,
-          v3.loss,   v3.optimizer,   v3.primitives, v3.random,      v3.rows};
+Loops WithProductsOf(const AttentionLoops& attention, const AttentionGradLoops& attention_grad,
+                     const GemmLoops& gemm) {
+  const Loops& v3 = LoopsFor(Isa::kX86V3);
+  return {v3.accumulate, attention,        attention_grad, v3.binary_mapper, v3.convert, v3.embedding,
+          gemm,          v3.gradient_norm, v3.loss,        v3.primitives,    v3.random,  v3.rope};
 }
 
 }  // namespace
 
-const Routines& EmulatedBf16Routines() {
-  static const Routines routines =
+const Loops& EmulatedBf16Loops() {
+  static const Loops loops =
       WithProductsOf(emulated_bf16::kAttention, emulated_bf16::kAttentionGrad, emulated_bf16::kGemm);
-  return routines;
+  return loops;
 }
 
-const Routines& EmulatedAmxRoutines() {
-  static const Routines routines =
+const Loops& EmulatedAmxLoops() {
+  static const Loops loops =
       WithProductsOf(emulated_amx::kAttention, emulated_amx::kAttentionGrad, emulated_amx::kGemm);
-  return routines;
+  return loops;
 }
 
 }  // namespace ft::cpu

@@ -2,12 +2,12 @@
 // compiled with vectors of 16 lanes made of two, and VDPBF16PS and TDPBF16PS of multiply-adds.
 #pragma once
 
-#include "runtime/backends/cpu/routines/routines.h"
+#include "runtime/backends/cpu/loops.h"
 
 namespace ft::cpu {
 
 // Everything but products and attention is that of AVX2.
-const Routines& EmulatedBf16Routines();
-const Routines& EmulatedAmxRoutines();
+const Loops& EmulatedBf16Loops();
+const Loops& EmulatedAmxLoops();
 
 }  // namespace ft::cpu

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/backends/cuda/platform.h"
-#include "runtime/backends/cuda/routines/rank_sum.h"
 #include "runtime/device/device.h"
+#include "runtime/kernels/rank_sum/cuda_device.h"
 
 namespace ft::cuda {
 

@@ -1,4 +1,4 @@
-// The marks of one stream (routines/marks.h), as the host sees them.
+// The marks of one stream (marks.h), as the host sees them.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/backends/cuda/device/marks.h"
 #include "runtime/backends/cuda/driver.h"
-#include "runtime/backends/cuda/routines/marks.h"
 #include "runtime/device/device.h"
 
 namespace ft::cuda {

@@ -1,0 +1,18 @@
+// The same bits on every instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/backends/cpu/loops.h"
+
+namespace ft::cpu {
+
+struct GradientNormLoops {
+  // Sum of squares of elements [0, n), n <= kBlockElements, in f64: element i goes to lane i % 32, lanes are
+  // added as a binary tree.
+  double (*block_sum_squares)(const float* x, int64_t n);
+};
+
+FT_DECLARE_FOR_EVERY_ISA(GradientNormLoops, kGradientNorm)
+
+}  // namespace ft::cpu

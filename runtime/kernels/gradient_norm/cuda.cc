@@ -1,0 +1,39 @@
+// sum_squares, clip_coefficient and found_inf.
+#include "runtime/backends/cuda/register.h"
+#include "runtime/kernels/gradient_norm/cuda_device.h"
+#include "runtime/kernels/gradient_norm/operands.h"
+
+namespace ft::cuda {
+namespace {
+
+KernelOr MakeSumSquares(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const SumSquaresOperands read, ReadSumSquares(context.operands));
+  const SumSquaresArgs args = {read.gradient.data, read.gradient.dtype, read.gradient.elements(),
+                               read.earlier, read.sum};
+  return MakeKernel([args](StreamHandle stream) { return SumSquares(args, stream); });
+}
+
+KernelOr MakeClipCoefficient(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const ClipCoefficientOperands read,
+                      ReadClipCoefficient(context.operands, context.attributes));
+  const ClipCoefficientArgs args = {read.sum,      read.loss, read.scaler,
+                                    read.max_norm, read.norm, read.coefficient};
+  return MakeKernel([args](StreamHandle stream) { return ClipCoefficient(args, stream); });
+}
+
+KernelOr MakeFoundInf(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const FoundInfOperands read, ReadFoundInf(context.operands, context.world_size));
+  const FoundInfArgs args = {
+      read.looks ? read.x.data : nullptr, read.x.dtype, read.x.elements(), read.rng, read.clear, read.bitmap};
+  return MakeKernel([args](StreamHandle stream) { return FoundInf(args, stream); });
+}
+
+}  // namespace
+
+void RegisterGradientNorm(KernelTable& table) {
+  table.Add("clip_coefficient", MakeClipCoefficient);
+  table.Add("found_inf", MakeFoundInf);
+  table.Add("sum_squares", MakeSumSquares);
+}
+
+}  // namespace ft::cuda

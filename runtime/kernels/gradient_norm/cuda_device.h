@@ -1,0 +1,44 @@
+// The exact sum of squares of gradients, what is made of it, and the search for what is not finite.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/backends/cuda/device_code/launch.h"
+#include "runtime/base/dtype.h"
+
+namespace ft::cuda {
+
+struct SumSquaresArgs {
+  const void* x;
+  DType dtype;
+  int64_t elements;
+  const int64_t* earlier;  // kAccumulatorWords, or null; may be `sum`
+  int64_t* sum;            // kAccumulatorWords, carries resolved
+};
+
+// The f64 sum of every kBlockElements elements, in the CPU's order, added exactly.
+int SumSquares(const SumSquaresArgs& args, StreamHandle stream);
+
+struct ClipCoefficientArgs {
+  const int64_t* sum;
+  const float* loss;    // may be null
+  const float* scaler;  // [3], may be null
+  double max_norm;
+  float* norm;
+  float* coefficient;
+};
+
+int ClipCoefficient(const ClipCoefficientArgs& args, StreamHandle stream);
+
+struct FoundInfArgs {
+  const void* x;  // null: not looked at
+  DType dtype;
+  int64_t elements;
+  const int64_t* rng;  // {seed, micro-step, rank}
+  bool clear;          // the bitmap begins as zero
+  int64_t* bitmap;     // kFoundInfWords
+};
+
+int FoundInf(const FoundInfArgs& args, StreamHandle stream);
+
+}  // namespace ft::cuda

@@ -1,0 +1,49 @@
+#include "runtime/kernels/gradient_norm/operands.h"
+
+#include "fmt/format.h"
+#include "runtime/base/flat_layout.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/device/check.h"
+
+namespace ft {
+
+absl::StatusOr<SumSquaresOperands> ReadSumSquares(const KernelOperands& operands) {
+  FT_RETURN_IF_ERROR(CheckCounts(operands, 2, 1));
+  const Tensor &gradient = operands.in[0], &acc = operands.in[1], &sum = operands.out[0];
+  FT_RETURN_IF_ERROR(CheckFloat(gradient, "gradient"));
+  FT_RETURN_IF_ERROR(CheckSize(sum, "sum", kAccumulatorWords, DType::kI64));
+  if (acc.present()) FT_RETURN_IF_ERROR(CheckSize(acc, "acc", kAccumulatorWords, DType::kI64));
+  if (gradient.flat_begin % kBlockElements != 0)
+    return absl::InvalidArgumentError(fmt::format("a slice must begin at a multiple of {}", kBlockElements));
+  return SumSquaresOperands{gradient, acc.as<int64_t>(), sum.as<int64_t>()};
+}
+
+absl::StatusOr<ClipCoefficientOperands> ReadClipCoefficient(const KernelOperands& operands,
+                                                            const KernelAttributes& attributes) {
+  const bool short_form = operands.in.size() == 1;
+  FT_RETURN_IF_ERROR(CheckCounts(operands, short_form ? 1 : 3, 2));
+  const Tensor loss = short_form ? Tensor{} : operands.in[1], scaler = short_form ? Tensor{} : operands.in[2];
+  FT_RETURN_IF_ERROR(CheckSize(operands.in[0], "sum", kAccumulatorWords, DType::kI64));
+  if (loss.present()) FT_RETURN_IF_ERROR(CheckSize(loss, "loss", 1));
+  if (scaler.present()) FT_RETURN_IF_ERROR(CheckSize(scaler, "scaler", 3));
+  FT_RETURN_IF_ERROR(CheckSize(operands.out[0], "norm", 1));
+  FT_RETURN_IF_ERROR(CheckSize(operands.out[1], "coefficient", 1));
+  FT_ASSIGN_OR_RETURN(const double max_norm, FloatIn(attributes, "max_norm", 0.0));
+  return ClipCoefficientOperands{operands.in[0].as<int64_t>(), loss.as<float>(),
+                                 scaler.as<float>(),           max_norm,
+                                 operands.out[0].as<float>(),  operands.out[1].as<float>()};
+}
+
+absl::StatusOr<FoundInfOperands> ReadFoundInf(const KernelOperands& operands, int world_size) {
+  FT_RETURN_IF_ERROR(CheckCounts(operands, 3, 1));
+  const Tensor &x = operands.in[0], &rng = operands.in[1], &acc = operands.in[2], &bitmap = operands.out[0];
+  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
+  FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
+  if (acc.present()) FT_RETURN_IF_ERROR(CheckSize(acc, "acc", kFoundInfWords, DType::kI64));
+  FT_RETURN_IF_ERROR(CheckAccumulator(acc, bitmap));
+  FT_RETURN_IF_ERROR(CheckSize(bitmap, "bitmap", kFoundInfWords, DType::kI64));
+  return FoundInfOperands{x, rng.as<int64_t>(), !acc.present(), bitmap.as<int64_t>(),
+                          world_size != 1 || x.elements() <= 1};
+}
+
+}  // namespace ft

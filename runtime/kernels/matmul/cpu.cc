@@ -1,0 +1,89 @@
+// matmul, and what reads its result at once: matmul_gelu, matmul_gelu_grad.
+#include "runtime/kernels/cluster/cpu.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "fmt/format.h"
+#include "runtime/backends/cpu/gemm.h"
+#include "runtime/backends/cpu/register.h"
+#include "runtime/kernels/matmul/operands.h"
+
+namespace ft::cpu {
+namespace {
+
+constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();  // of the BLAS
+
+struct Product {
+  const Loops& loops;
+  GemmShape shape;
+  GemmInput a, b, bias;
+  GemmOutput result;
+  int threads;
+
+  void Run() const { Gemm(loops, shape, a, b, bias, result, threads); }
+};
+
+// Bias and acc may be absent.
+absl::StatusOr<Product> MakeProduct(const KernelContext& context, const Tensor& a, const Tensor& b,
+                                    const Tensor& bias, const Tensor& acc, const Tensor& result) {
+  FT_ASSIGN_OR_RETURN(const ProductShape shape, CheckProduct(context.attributes, a, b, bias, acc, result));
+  if (std::max({shape.m, shape.n, shape.k}) > kMostExtent) {
+    return absl::InvalidArgumentError(
+        fmt::format("a product of [{}, {}] and [{}, {}] is too large", shape.m, shape.k, shape.k, shape.n));
+  }
+  return Product{context.loops,
+                 {shape.m, shape.n, shape.k, shape.transpose_a, shape.transpose_b, acc.present()},
+                 GemmInput(a.data, a.dtype),
+                 GemmInput(b.data, b.dtype),
+                 GemmInput(bias.data, bias.dtype),
+                 GemmOutput(result.data, result.dtype),
+                 context.num_threads};
+}
+
+KernelOr MakeMatmul(const KernelContext& context) {
+  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 4, 1));
+  FT_ASSIGN_OR_RETURN(const Product product, MakeProduct(context, context.in(0), context.in(1), context.in(2),
+                                                         context.in(3), context.out(0)));
+  return MakeKernel([product] { product.Run(); });
+}
+
+// The product, then the cluster on `in`, which has the product's result.
+KernelOr MakeThen(const KernelContext& context, const Product& product, std::vector<Tensor> in,
+                  const Tensor& result) {
+  const KernelOperands operands = {.in = std::move(in), .out = {result}, .workspace = {}};
+  FT_ASSIGN_OR_RETURN(std::shared_ptr<Kernel> cluster,
+                      MakeCluster({context.loops, operands, context.attributes, context.num_threads,
+                                   context.world_size, context.isa}));
+  return MakeKernel([product, cluster = std::move(cluster)] {
+    product.Run();
+    static_cast<CpuKernel&>(*cluster).Run();
+  });
+}
+
+KernelOr MakeMatmulGelu(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const MatmulGeluOperands read, ReadMatmulGelu(context.operands));
+  FT_ASSIGN_OR_RETURN(const Product product,
+                      MakeProduct(context, read.a, read.b, read.bias, Tensor(), read.x));
+  return MakeThen(context, product, {read.x}, read.result);
+}
+
+KernelOr MakeMatmulGeluGrad(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const MatmulGeluGradOperands read, ReadMatmulGeluGrad(context.operands));
+  FT_ASSIGN_OR_RETURN(const Product product,
+                      MakeProduct(context, read.a, read.b, Tensor(), Tensor(), read.dx));
+  return MakeThen(context, product, {read.x, read.dx}, read.dx);
+}
+
+}  // namespace
+
+void RegisterMatmul(KernelRegistry& registry, Isa isa) {
+  Add<MakeMatmul>(registry, "matmul", isa);
+  Add<MakeMatmulGelu>(registry, "matmul_gelu", isa);
+  Add<MakeMatmulGeluGrad>(registry, "matmul_gelu_grad", isa);
+}
+
+}  // namespace ft::cpu
