@@ -51,6 +51,13 @@ private:
       lastOnCompute = index;
       return emitKernel(kernel, instruction);
     }
+    if (auto launch = dyn_cast<LaunchOp>(op)) {
+      setTag(launch);
+      starts[launch.getToken()] = index;
+      instruction.set_reason(launch.getReason().value_or("").str());
+      emitAfterCompute(launch.getStream(), instruction);
+      return emitKernel(launch, instruction);
+    }
     if (auto start = dyn_cast<StartOp>(op)) {
       setTag(start);
       starts[start.getToken()] = index;
@@ -76,20 +83,29 @@ private:
   }
 
   LogicalResult emitKernel(KernelOp op, proto::Instruction &instruction) {
-    instruction.set_opcode(proto::KERNEL);
-    instruction.set_stream(streamOf(op.getStream()));
-    instruction.set_kernel(op.getKernel().str());
-    instruction.set_flops(op.getFlops().value_or(0));
     instruction.set_model_flops(op.getModelFlops().value_or(0));
-    instruction.set_bytes(op.getBytes().value_or(0));
-    if (failed(emitOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())) ||
-        failed(emitOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out())))
-      return failure();
     if (Value workspace = op.getWorkspace()) {
       View bytes{workspace, 0, IntegerType::get(op.getContext(), 8)};
       if (failed(emitOperand(op, bytes, *instruction.mutable_workspace())))
         return failure();
     }
+    return emitAnyKernel(op, instruction);
+  }
+
+  LogicalResult emitKernel(LaunchOp op, proto::Instruction &instruction) {
+    return emitAnyKernel(op, instruction);
+  }
+
+  template <typename KernelLikeOp>
+  LogicalResult emitAnyKernel(KernelLikeOp op, proto::Instruction &instruction) {
+    instruction.set_opcode(proto::KERNEL);
+    instruction.set_stream(streamOf(op.getStream()));
+    instruction.set_kernel(op.getKernel().str());
+    instruction.set_flops(op.getFlops().value_or(0));
+    instruction.set_bytes(op.getBytes().value_or(0));
+    if (failed(emitOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())) ||
+        failed(emitOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out())))
+      return failure();
     auto attributes = op.getKernelAttributes();
     for (NamedAttribute attribute : attributes ? attributes->getValue() : ArrayRef<NamedAttribute>()) {
       if (auto cluster = dyn_cast<FlatSymbolRefAttr>(attribute.getValue()))
@@ -110,15 +126,19 @@ private:
     instruction.set_reason(op.getReason().value_or("").str());
     if (op.getUnit() && failed(emitUnit(op, *op.getUnit(), instruction)))
       return failure();
-    // A stream runs in order: what an earlier instruction of this one has waited for needs no second wait.
-    std::optional<uint32_t> &seen = seenByStream[static_cast<uint32_t>(op.getStream())];
-    if (lastOnCompute && (!seen || *seen < *lastOnCompute)) {
-      instruction.add_after(*lastOnCompute);
-      seen = lastOnCompute;
-    }
+    emitAfterCompute(op.getStream(), instruction);
     if (failed(emitOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())))
       return failure();
     return emitOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out());
+  }
+
+  /// A stream runs in order: what an earlier instruction of it has waited for needs no second wait.
+  void emitAfterCompute(Stream stream, proto::Instruction &instruction) {
+    std::optional<uint32_t> &seen = seenByStream[static_cast<uint32_t>(stream)];
+    if (!lastOnCompute || (seen && *seen >= *lastOnCompute))
+      return;
+    instruction.add_after(*lastOnCompute);
+    seen = lastOnCompute;
   }
 
   LogicalResult emitUnit(Operation *op, StringRef name, proto::Instruction &instruction) {

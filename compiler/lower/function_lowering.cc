@@ -181,21 +181,28 @@ Value FunctionLowering::flatGradient(PackOp pack) {
   const UnitState &unit = state.unit(unitOf(flat).getValue());
   Tag tag = Tag::of(pack);
   Operation *reduction = reductionOf(pack.getFlat());
+  bool isReducedInPlace = isa_and_nonnull<AllReduceOp>(reduction);
   // Where reduced gradients stay whole, they are made and reduced in their place.
-  if (reduction && (unit.wholeGradients || isa<AllReduceOp>(reduction)))
+  if (reduction && !unit.hostStep && (unit.wholeGradients || isReducedInPlace))
     buffer = unit.gradients().buffer;
   else
-    buffer = program.buffer(pack.getLoc(), {.name = (unit.name() + ".flat_gradient").str(),
-                                            .memoryClass = MemoryClass::staging,
-                                            .bytes = bytesOf(elementOf(flat)),
-                                            .kind = SizeKind::unit_full,
-                                            .unit = unitOf(flat),
-                                            .layer = tag.layer});
+    buffer = gradientBuffer(unit, flat, ".flat_gradient",
+                            isReducedInPlace ? MemoryClass::gradients : MemoryClass::staging, tag);
   Builder builder(pack.getContext());
   NamedAttribute segments = builder.getNamedAttr("segments", builder.getDenseI64ArrayAttr(unit.segments()));
   program.kernel(
       {.name = "zero_padding", .outs = {View{buffer, 0, elementOf(flat)}}, .attributes = {segments}}, tag);
   return buffer;
+}
+
+Value FunctionLowering::gradientBuffer(const UnitState &unit, Type type, StringRef name,
+                                       MemoryClass memoryClass, const Tag &tag) {
+  return program.buffer(tag.loc, {.name = (unit.name() + name).str(),
+                                  .memoryClass = memoryClass,
+                                  .bytes = bytesOf(elementOf(type)),
+                                  .kind = isa<FlatType>(type) ? SizeKind::unit_full : SizeKind::unit_slice,
+                                  .unit = unitOf(type),
+                                  .layer = tag.layer});
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,7 +33,12 @@ private:
   void lowerUpdate(mlir::ft::UpdateOp op);
   void lowerLoadState(mlir::ft::LoadStateOp op);
   /// What is written instead of the parameter.
-  mlir::ftx::View placeDirection(mlir::ft::UpdateOp op);
+  mlir::ftx::View placeDirection(mlir::ft::UpdateOp op, bool host = false);
+  /// The update in host memory (lower_host_update.cc).
+  void lowerHostUpdate(mlir::ft::UpdateOp op, const UnitState &unit);
+  /// What the update reads, copied down.
+  mlir::ftx::View gradientOnHost(mlir::ft::UpdateOp op, const UnitState &unit);
+  mlir::ftx::View tensorOnHost(mlir::Value value, const Tag &tag);
   void lowerInit(mlir::ft::InitOp op);
   /// What follows from the fp32 parameters once all of them are drawn.
   void finishInit();
@@ -50,9 +55,10 @@ private:
   void lowerReload(mlir::ft::ReloadOp op);
   void copyIn(const mlir::ftx::View &host, const mlir::ftx::View &device, const Tag &tag);
   void copyOut(const mlir::ftx::View &device, const mlir::ftx::View &host, const Tag &tag);
-  /// A device buffer as long as `view`, which is a whole or an own slice, called after its buffer.
+  /// A buffer as long as `view`, which is a whole or an own slice, called after its buffer; on the device
+  /// unless `host`.
   mlir::ftx::View makeLike(const mlir::ftx::View &view, llvm::StringRef suffix,
-                           mlir::ftx::MemoryClass memoryClass, const Tag &tag);
+                           mlir::ftx::MemoryClass memoryClass, const Tag &tag, bool host = false);
 
   // Places of results (function_lowering.cc).
   /// Where result `index` is to be written; copies what it accumulates into when that lies elsewhere.
@@ -63,6 +69,9 @@ private:
   bool canReuse(mlir::OpResult result) const;
   /// The flat gradient that `pack` makes; its gaps and its padding are zeroed when it is first asked for.
   mlir::Value flatGradient(mlir::ft::PackOp pack);
+  /// A buffer of the program for a flat gradient or a slice of one.
+  mlir::Value gradientBuffer(const UnitState &unit, mlir::Type type, llvm::StringRef name,
+                             mlir::ftx::MemoryClass memoryClass, const Tag &tag);
 
   mlir::func::FuncOp function;
   JobState &state;
@@ -70,6 +79,7 @@ private:
   ValueUses uses;
   llvm::DenseMap<mlir::Value, mlir::ftx::View> places;
   llvm::DenseMap<mlir::Operation *, mlir::Value> flatGradients; // by ft.pack
+  llvm::DenseMap<mlir::Value, mlir::ftx::View> onHost;          // tensors that were copied down
   llvm::StringMap<mlir::ftx::View> drawn; // by unit: where @init draws, when not at rest
 };
 
@@ -79,6 +89,9 @@ std::optional<mlir::ftx::Axis> findAxis(mlir::Operation *op, llvm::StringRef nam
 /// Inherent attributes, sorted by name, absent unit attributes as false, without symbols: a kernel finds all
 /// that its op declares. Of a cluster its body.
 llvm::SmallVector<mlir::NamedAttribute> kernelAttributes(mlir::Operation *op);
+
+/// Of an update its body, and where parameters lie.
+llvm::SmallVector<mlir::NamedAttribute> updateAttributes(mlir::ft::UpdateOp op);
 
 /// True when `view` lies in host memory.
 bool isOnHost(const mlir::ftx::View &view);

@@ -67,13 +67,13 @@ View UnitState::updatedMaster() const {
 }
 
 View UnitState::updatedWorkingCopy() const {
-  if (!workingCopy)
+  if (!workingCopy && !hasTwin())
     return {};
   return partOf(buffers.lookup("parameters"), compute, wholeParameters, wholeMaster());
 }
 
 View UnitState::atRest(Type element) const {
-  return element == master ? masterView() : wholeView(buffers.lookup("parameters"), element);
+  return element == master && !hasTwin() ? masterView() : wholeView(buffers.lookup("parameters"), element);
 }
 
 View UnitState::state(StringRef role) const {
@@ -136,6 +136,7 @@ void JobState::readUnit(UnitState &state, ModuleOp module) {
   state.wholeOptimizer = isWhole("optimizer");
   state.hostParameters = unit->hasAttr("host_parameters");
   state.hostOptimizer = unit->hasAttr("host_optimizer");
+  state.hostStep = state.isTrained() && unit->hasAttr(mlir::ft::kHostStepAttr);
   auto typeOf = [&](StringRef name) -> Type {
     auto type = unit->getAttrOfType<TypeAttr>(name);
     return type ? type.getValue() : builder.getF32Type();
@@ -150,6 +151,9 @@ void JobState::makeBuffers(UnitState &state) {
   if (state.compute == state.master) {
     addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, state.master,
             state.hostParameters);
+    if (state.hasTwin())
+      addFlat(state, "master", MemoryClass::optimizer_state, state.wholeMaster(), state.master,
+              /*host=*/true);
   } else {
     if (state.workingCopy)
       addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, state.compute,
@@ -160,7 +164,8 @@ void JobState::makeBuffers(UnitState &state) {
   }
   if (!state.isTrained())
     return;
-  addFlat(state, "gradients", MemoryClass::gradients, state.wholeGradients, state.reduce, /*host=*/false);
+  addFlat(state, "gradients", MemoryClass::gradients,
+          state.hostStep ? state.wholeOptimizer : state.wholeGradients, state.reduce, state.hostStep);
   for (StringRef role : state.optimizerRoles)
     addFlat(state, role, MemoryClass::optimizer_state, state.wholeOptimizer, f32, state.hostOptimizer);
   for (const auto &[role, whole] : state.wholeStates)

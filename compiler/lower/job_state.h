@@ -16,9 +16,10 @@ struct UnitState {
 
   bool wholeParameters = true, wholeGradients = true, wholeOptimizer = true; // else slices
   bool hostParameters = false, hostOptimizer = false;
-  mlir::Type compute; // element type that is computed with
-  mlir::Type reduce;  // element type of gradients; null for a frozen unit
-  mlir::Type master;  // element type of the weights that are updated
+  bool hostStep = false; // updated in host memory, where the optimizer's state is
+  mlir::Type compute;    // element type that is computed with
+  mlir::Type reduce;     // element type of gradients; null for a frozen unit
+  mlir::Type master;     // element type of the weights that are updated
   bool workingCopy = false;
   llvm::SmallVector<llvm::StringRef> optimizerRoles;
   // States that do not have an element for each of the unit's.
@@ -31,6 +32,9 @@ struct UnitState {
   bool isTrained() const { return static_cast<bool>(reduce); }
   /// Of a frozen unit, nothing is kept by the optimizer.
   bool wholeMaster() const { return isTrained() ? wholeOptimizer : wholeParameters; }
+  /// Weights lie on the device, in "parameters", and a copy of their type that is updated, "master", on the
+  /// host.
+  bool hasTwin() const { return hostStep && !hostParameters && compute == master; }
   /// begin, end of each parameter in elements of the unit.
   llvm::SmallVector<int64_t> segments() const;
 
@@ -38,15 +42,16 @@ struct UnitState {
   mlir::ftx::View masterView() const;
   /// Those of them that this rank updates.
   mlir::ftx::View updatedMaster() const;
-  /// What this rank updates of the 16-bit copy; absent without one.
+  /// What this rank updates of the copy that is computed with; absent without one.
   mlir::ftx::View updatedWorkingCopy() const;
-  /// The parameters at rest with elements of type `element`: the working copy or those that are updated.
+  /// The parameters at rest with elements of type `element`: those that are computed with or those that are
+  /// updated.
   mlir::ftx::View atRest(mlir::Type element) const;
   /// A buffer of state of the optimizer.
   mlir::ftx::View state(llvm::StringRef role) const;
   /// One of `wholeStates`.
   mlir::ftx::View wholeState(llvm::StringRef role) const;
-  /// Reduced gradients at rest: all of them, and this rank's slice.
+  /// Reduced gradients at rest: all of them, and this rank's slice. On the host those that it updates with.
   mlir::ftx::View gradients() const;
   mlir::ftx::View gradientSlice() const;
 };

@@ -9,8 +9,7 @@ using mlir::ftx::MemoryClass;
 using mlir::ftx::SizeKind;
 using mlir::ftx::View;
 
-// Its body, and where parameters lie.
-static SmallVector<NamedAttribute> updateAttributes(UpdateOp op) {
+SmallVector<NamedAttribute> updateAttributes(UpdateOp op) {
   Builder builder(op.getContext());
   SmallVector<NamedAttribute> attributes = {builder.getNamedAttr("body", op.getBodyAttr()),
                                             builder.getNamedAttr("segments", op.getSegmentsAttr())};
@@ -23,6 +22,8 @@ static SmallVector<NamedAttribute> updateAttributes(UpdateOp op) {
 
 void FunctionLowering::lowerUpdate(UpdateOp op) {
   const UnitState &unit = state.unit(op.getUnitAttr().getValue());
+  if (unit.hostStep)
+    return lowerHostUpdate(op, unit);
   Tag tag = Tag::of(op);
   SmallVector<std::pair<View, View>> copiesBack; // from the device to the host
   // What lies on the host is updated in a copy on the device.
@@ -67,15 +68,16 @@ void FunctionLowering::lowerLoadState(LoadStateOp op) {
   places[op.getValue()] = copy;
 }
 
-View FunctionLowering::placeDirection(UpdateOp op) {
+View FunctionLowering::placeDirection(UpdateOp op, bool host) {
   Type type = op.getDirection().getType();
-  Value buffer =
-      program.buffer(op.getLoc(), {.name = (op.getUnit() + ".direction").str(),
-                                   .memoryClass = MemoryClass::staging,
-                                   .bytes = bytesOf(elementOf(type)),
-                                   .kind = isa<FlatType>(type) ? SizeKind::unit_full : SizeKind::unit_slice,
-                                   .unit = op.getUnitAttr(),
-                                   .layer = getLayer(op)});
+  Value buffer = program.buffer(op.getLoc(),
+                                {.name = (op.getUnit() + (host ? ".direction.updated" : ".direction")).str(),
+                                 .memoryClass = MemoryClass::staging,
+                                 .bytes = bytesOf(elementOf(type)),
+                                 .kind = isa<FlatType>(type) ? SizeKind::unit_full : SizeKind::unit_slice,
+                                 .unit = op.getUnitAttr(),
+                                 .host = host,
+                                 .layer = getLayer(op)});
   return {buffer, 0, elementOf(type)};
 }
 
@@ -84,6 +86,8 @@ View FunctionLowering::placeDirection(UpdateOp op) {
 //===----------------------------------------------------------------------===//
 
 View FunctionLowering::initialValues(const UnitState &unit) {
+  if (unit.hasTwin())
+    return unit.atRest(unit.compute);
   View master = unit.masterView();
   if (!isOnHost(master))
     return master;
@@ -128,6 +132,8 @@ void FunctionLowering::finishInit(const UnitState &unit) {
   Builder builder(function.getContext());
   Tag tag{function.getLoc(), {}, builder.getStringAttr("init")};
   View master = initialValues(unit);
+  if (unit.hasTwin())
+    return copyOut(unit.updatedWorkingCopy(), unit.masterView(), tag);
   if (isOnHost(unit.masterView()))
     copyOut(master, unit.masterView(), tag);
   View working = unit.updatedWorkingCopy();

@@ -21,13 +21,15 @@ void FunctionLowering::copyOut(const View &device, const View &host, const Tag &
   program.transfer({.transfer = Transfer::copy, .stream = Stream::d2h, .from = device, .to = host}, tag);
 }
 
-View FunctionLowering::makeLike(const View &view, StringRef suffix, MemoryClass memoryClass, const Tag &tag) {
+View FunctionLowering::makeLike(const View &view, StringRef suffix, MemoryClass memoryClass, const Tag &tag,
+                                bool host) {
   auto source = view.buffer.getDefiningOp<BufferOp>();
   Value buffer = program.buffer(tag.loc, {.name = (source.getName() + "." + suffix).str(),
                                           .memoryClass = memoryClass,
                                           .bytes = bytesOf(view.type),
                                           .kind = view.isOwn() ? SizeKind::unit_slice : source.getSizeKind(),
                                           .unit = source.getUnitAttr(),
+                                          .host = host,
                                           .layer = tag.layer});
   return {buffer, 0, view.type};
 }
@@ -72,8 +74,14 @@ void FunctionLowering::lowerFetch(FetchOp op) {
 }
 
 void FunctionLowering::lowerReduceScatter(ReduceScatterOp op) {
-  FlatSymbolRefAttr unit = unitOf(op.getSlice().getType());
-  View slice = state.unit(unit.getValue()).gradientSlice();
+  Type type = op.getSlice().getType();
+  FlatSymbolRefAttr unit = unitOf(type);
+  const UnitState &units = state.unit(unit.getValue());
+  // What is updated on the host has no place at rest on the device.
+  View slice = units.hostStep
+                   ? View{gradientBuffer(units, type, ".gradient", MemoryClass::gradients, Tag::of(op)), 0,
+                          elementOf(type)}
+                   : units.gradientSlice();
   program.transfer({.transfer = Transfer::reduce_scatter,
                     .stream = Stream::reduce,
                     .axis = findAxis(op),

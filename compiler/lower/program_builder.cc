@@ -44,6 +44,16 @@ void ProgramBuilder::kernel(const KernelSpec &spec, const Tag &tag) {
                    countOrNull(builder, spec.modelFlops), countOrNull(builder, spec.bytes));
 }
 
+void ProgramBuilder::launch(const KernelSpec &spec, const Tag &tag) {
+  MLIRContext *context = builder.getContext();
+  auto launch = LaunchOp::create(
+      builder, tag.loc, TokenType::get(context), spec.name, Stream::host_compute, Stream::compute,
+      buffersOf(spec.ins), attributeOf(context, spec.ins), buffersOf(spec.outs),
+      attributeOf(context, spec.outs), DictionaryAttr::get(context, spec.attributes), tag.layer, tag.phase,
+      countOrNull(builder, spec.flops), countOrNull(builder, spec.bytes), /*reason=*/StringAttr());
+  WaitOp::create(builder, tag.loc, launch.getToken(), Stream::compute);
+}
+
 void ProgramBuilder::copy(const View &from, const View &to, const Tag &tag) {
   auto type = cast<RankedTensorType>(from.type);
   uint64_t bytes = type.getNumElements() * mlir::ft::elementBytes(type.getElementType());

@@ -65,6 +65,8 @@ public:
   mlir::Value buffer(mlir::Location loc, BufferSpec spec);
 
   void kernel(const KernelSpec &spec, const Tag &tag);
+  /// Starts a kernel of the host, which has no workspace, and waits for it.
+  void launch(const KernelSpec &spec, const Tag &tag);
   void copy(const mlir::ftx::View &from, const mlir::ftx::View &to, const Tag &tag);
 
   /// Starts a transfer and waits for it.

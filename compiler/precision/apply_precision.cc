@@ -34,11 +34,14 @@ using mlir::ft::UnitOp;
 using mlir::ft::UpdateOp;
 using mlir::ft::ViewOp;
 
-// In a gather of a unit that is kept until backward the master is rounded; so nothing else is kept at rest.
-// A master in the compute type is what is computed with.
+// In a gather of a unit that is kept until backward the master is rounded; so nothing else is kept at rest,
+// unless the host updates the master: 16 bits come up once a step. A master in the compute type is what is
+// computed with.
 bool wantsWorkingCopy(UnitOp unit, const ElementTypes &types) {
   if (types.master == types.compute)
     return false;
+  if (unit->hasAttr(mlir::ft::kHostStepAttr) && !unit->hasAttr("host_parameters"))
+    return true;
   auto gathered = unit->getAttrOfType<StringAttr>(mlir::ft::kGatheredAttr);
   return !gathered || gathered.getValue() != "until_backward";
 }

@@ -14,8 +14,8 @@ StartOp FetchGroup::lastStart() const {
   return {};
 }
 
-WaitOp waitOf(StartOp start) {
-  for (Operation *user : start.getToken().getUsers())
+WaitOp waitOf(BesideOpInterface beside) {
+  for (Operation *user : beside.getToken().getUsers())
     if (auto wait = dyn_cast<WaitOp>(user))
       return wait;
   return {};
@@ -45,10 +45,12 @@ static bool isPersistent(Value buffer) {
   return !definition || definition.getPersistent();
 }
 
-bool isFetch(StartOp start) {
-  if (start.getTransfer() == Transfer::copy)
-    return start.getStream() == Stream::h2d;
-  return start.getTransfer() == Transfer::all_gather && llvm::none_of(start.getOuts(), isPersistent);
+bool isFetch(Operation *beside) {
+  auto start = dyn_cast<StartOp>(beside);
+  bool brings =
+      start && (start.getTransfer() == Transfer::copy ? start.getStream() == Stream::h2d
+                                                      : start.getTransfer() == Transfer::all_gather);
+  return brings && llvm::none_of(start.getOuts(), isPersistent);
 }
 
 namespace {
@@ -74,7 +76,7 @@ bool continues(Operation *op) {
   if (auto start = dyn_cast<StartOp>(op))
     return isFetch(start);
   if (auto wait = dyn_cast<WaitOp>(op))
-    return isFetch(wait.getToken().getDefiningOp<StartOp>());
+    return isFetch(wait.getToken().getDefiningOp());
   return prepares(op, nextStart(op));
 }
 

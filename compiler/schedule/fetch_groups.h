@@ -21,12 +21,12 @@ struct FetchGroup {
 /// The groups of a program in order. Right after lowering: every start is followed by its wait.
 llvm::SmallVector<FetchGroup> findFetchGroups(mlir::ftx::ProgramOp program);
 
-/// Whether a transfer brings something to the device, or completes what stays there for the next step; the
-/// other ones take something away.
-bool isFetch(mlir::ftx::StartOp start);
+/// Whether something brings what is used next to the device: a transfer into a buffer of the program. All
+/// else takes something away, completes what stays there for the next step, or is a kernel of the host.
+bool isFetch(mlir::Operation *beside);
 
-/// The wait for a start; null when there is none.
-mlir::ftx::WaitOp waitOf(mlir::ftx::StartOp start);
+/// The wait for what runs beside `compute`; null when there is none.
+mlir::ftx::WaitOp waitOf(mlir::ftx::BesideOpInterface beside);
 
 /// The first instruction in front of which `ops` can stand when they move up from `from` as far as right
 /// behind the next of `limits`.

@@ -86,16 +86,17 @@ void moveFetchesUp(ProgramOp program, const Depths &depths) {
   }
 }
 
-/// The wait of each other transfer moves down to the first instruction that touches its buffers; that of one
-/// that holds memory of its own no further than to the next start on its stream.
+/// The wait of everything else moves down to the first instruction that touches its buffers; that of a
+/// transfer that holds memory of its own no further than to the next start on its stream.
 void moveWaitsDown(ProgramOp program) {
-  for (StartOp start : program.getOps<StartOp>()) {
-    WaitOp wait = waitOf(start);
-    if (isFetch(start) || !wait)
+  for (auto beside : program.getOps<BesideOpInterface>()) {
+    WaitOp wait = waitOf(beside);
+    if (isFetch(beside) || !wait)
       continue;
-    bool holdsMemory = start.getUnit() || start.getTransfer() == Transfer::copy;
+    auto start = dyn_cast<StartOp>(beside.getOperation());
+    bool holdsMemory = start && (start.getUnit() || start.getTransfer() == Transfer::copy);
     Operation *op = wait->getNextNode();
-    for (; op && !isa<OutputOp>(op) && !conflictInFlight(op, start); op = op->getNextNode())
+    for (; op && !isa<OutputOp>(op) && !conflictInFlight(op, beside); op = op->getNextNode())
       if (auto next = dyn_cast<StartOp>(op); holdsMemory && next && next.getStream() == start.getStream())
         break;
     if (op)
@@ -127,8 +128,8 @@ struct OverlapCollectivesPass : impl::OverlapCollectivesPassBase<OverlapCollecti
 
   void explain() {
     for (ProgramOp program : getOperation().getOps<ProgramOp>())
-      for (StartOp start : program.getOps<StartOp>())
-        start.setReason(reason.getValue());
+      for (auto beside : program.getOps<BesideOpInterface>())
+        beside.setReasonAttr(StringAttr::get(&getContext(), reason.getValue()));
   }
 };
 

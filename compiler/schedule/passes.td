@@ -15,6 +15,15 @@ def JoinTransfersPass : Pass<"ftx-join-transfers", "::mlir::ModuleOp"> {
   let options = JoinTransfersSettings;
 }
 
+def AdvanceHostStepPass : Pass<"ftx-advance-host-step", "::mlir::ModuleOp"> {
+  let summary = "Starts what the optimizer's step on the host needs as early as it can be";
+  let description = [{
+    A reduced gradient that the host updates with is given up on the device when it was looked at (its norm) and copied down. Both move up to right behind the
+    start of the next reduction, which runs meanwhile: so at most a few gradients are on the device, and copies run beside backward. A kernel of the host moves up to
+    where the one before the one before it is done: the host computes one unit after the other while new weights go to the device.
+  }];
+}
+
 def ScheduleByCostPass : Pass<"ftx-schedule-by-cost", "::mlir::ModuleOp"> {
   let summary = "Places each start as late as its transfer stays hidden behind computation, within a budget of memory";
   let description = [{
@@ -22,7 +31,7 @@ def ScheduleByCostPass : Pass<"ftx-schedule-by-cost", "::mlir::ModuleOp"> {
     from FLOPs and bytes, transfers from latency and bandwidth) at the mesh given. Fetches are placed from the last to the first: a
     transfer must end before its use and before the next one on its stream begins; it starts no earlier than needed for
     that, never past an instruction that touches its buffers, and never so early that more than `memory-budget` bytes are
-    live (0: no limit). The wait of any other transfer stands where it is expected to be done. Each start says why it stands
+    live (0: no limit). The wait of any other transfer, or kernel of the host, stands where it is expected to be done. Each start says why it stands
     where it stands.
   }];
   let options = ScheduleByCostSettings # [
@@ -40,7 +49,7 @@ def OverlapCollectivesPass : Pass<"ftx-overlap-collectives", "::mlir::ModuleOp">
     `forward-prefetch` before it. In backward, with prefetch=pre, right behind the wait of the one before it, so that one
     unit is gathered while the one before computes gradients; with post, right behind the last use of the one before.
     `limit-all-gathers` bounds the units gathered ahead, the one in use included.
-    The wait of any other transfer moves down to the first instruction that touches its buffers; that of a unit's
+    The wait of any other transfer, or kernel of the host, moves down to the first instruction that touches its buffers; that of a unit's
     gradient and that of a copy no further than to the next start on its stream, so at most one of them is under way.
     With prefetch=none nothing moves.
   }];

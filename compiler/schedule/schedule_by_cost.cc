@@ -27,8 +27,8 @@ std::string milliseconds(double seconds) {
   return text;
 }
 
-void explain(StartOp start, const llvm::Twine &reason) {
-  start.setReasonAttr(StringAttr::get(start.getContext(), reason));
+void explain(BesideOpInterface beside, const llvm::Twine &reason) {
+  beside.setReasonAttr(StringAttr::get(beside.getContext(), reason));
 }
 
 /// What moves up as one: a unit's gather with the casts into it, or a copy from the host.
@@ -157,7 +157,7 @@ private:
   double secondsOf(const Fetch &fetch) const {
     double seconds = 0;
     for (StartOp start : fetch.starts)
-      seconds += transferSeconds(start, sizes, target);
+      seconds += secondsBeside(start, sizes, target);
     return seconds;
   }
 
@@ -256,31 +256,31 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Other transfers
+  // Other transfers, and kernels of the host
   //===--------------------------------------------------------------------===//
 
-  /// From the first to the last: each wait where its transfer is done.
+  /// From the first to the last: each wait where what it waits for is done.
   void placeWaits() {
     const InstructionOrder moved(program);
     const BufferAccesses accesses(moved);
     llvm::DenseMap<Stream, double> isFree;
     for (size_t number = 0; number < moved.size(); ++number) {
-      auto start = dyn_cast<StartOp>(moved[number]);
-      WaitOp wait = start && !isFetch(start) ? waitOf(start) : WaitOp();
+      auto beside = dyn_cast<BesideOpInterface>(moved[number]);
+      WaitOp wait = beside && !isFetch(beside) ? waitOf(beside) : WaitOp();
       if (!wait)
         continue;
-      double seconds = transferSeconds(start, sizes, target);
-      double &streamIsFree = isFree[start.getStream()];
-      streamIsFree = std::max(streamIsFree, beginOf(start)) + seconds;
-      placeWait(start, wait, moved, accesses, streamIsFree);
+      double seconds = secondsBeside(beside, sizes, target);
+      double &streamIsFree = isFree[beside.getStream()];
+      streamIsFree = std::max(streamIsFree, beginOf(beside)) + seconds;
+      placeWait(beside, wait, moved, accesses, streamIsFree);
     }
   }
 
-  /// To the first place behind it where its buffers are touched, its transfer is done (at `end`) or memory
-  /// needs what it holds.
-  void placeWait(StartOp start, WaitOp wait, const InstructionOrder &moved, const BufferAccesses &accesses,
-                 double end) {
-    auto bytes = static_cast<int64_t>(heldBytes(start));
+  /// To the first place behind it where its buffers are touched, what it waits for is done (at `end`) or
+  /// memory needs what that holds.
+  void placeWait(BesideOpInterface beside, WaitOp wait, const InstructionOrder &moved,
+                 const BufferAccesses &accesses, double end) {
+    auto bytes = static_cast<int64_t>(heldBytes(beside));
     size_t behind = order.numberOf(wait) + 1;
     StringRef why = "it is done by then";
     // Fetches have come here from elsewhere: nothing can be told from their times.
@@ -292,7 +292,7 @@ private:
       why = "memory needs its buffers";
     }
     Operation *op = place < order.size() ? order[place] : nullptr;
-    std::optional<size_t> conflict = accesses.firstConflict(start, moved.numberOf(wait) + 1);
+    std::optional<size_t> conflict = accesses.firstConflict(beside, moved.numberOf(wait) + 1);
     if (conflict && (!op || *conflict <= moved.numberOf(op))) {
       op = moved[*conflict];
       size_t next = firstPlaceFrom(*conflict, moved);
@@ -302,8 +302,8 @@ private:
       why = "its result is needed";
     }
     memory.add(behind, place, bytes);
-    explain(start, "once it is ready, for " + milliseconds(transferSeconds(start, sizes, target)) +
-                       "; waited for where " + why);
+    explain(beside, "once it is ready, for " + milliseconds(secondsBeside(beside, sizes, target)) +
+                        "; waited for where " + why);
     if (op)
       wait->moveBefore(op);
     else
@@ -319,10 +319,10 @@ private:
     wait->moveBefore(block, end);
   }
 
-  /// Of buffers that live no longer than the transfer.
-  uint64_t heldBytes(StartOp start) const {
+  /// Of buffers that live no longer than what runs beside.
+  uint64_t heldBytes(BesideOpInterface beside) const {
     uint64_t bytes = 0;
-    for (Value value : start.getIns())
+    for (Value value : beside.getIns())
       if (auto buffer = value.getDefiningOp<BufferOp>(); !buffer.getPersistent() && !buffer.getHost())
         bytes += sizes.roundedBytesOf(buffer);
     return bytes;

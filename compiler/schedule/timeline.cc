@@ -52,7 +52,21 @@ const NodeLayout &Sizes::layoutOf(std::optional<Axis> axis) const {
   return layouts[axis ? static_cast<proto::Axis>(*axis) : proto::AXIS_NONE];
 }
 
-double transferSeconds(StartOp start, const Sizes &sizes, const Target &target) {
+/// A kernel over slices costs its share; the compiler has written down that of the whole unit.
+static double shareOf(ArrayRef<View> ins, const Sizes &sizes) {
+  for (const View &view : ins) {
+    auto buffer = view.isPresent() ? view.buffer.getDefiningOp<BufferOp>() : BufferOp();
+    if (buffer && (view.isOwn() || buffer.getSizeKind() == SizeKind::unit_slice))
+      return sizes.shareOf(*buffer.getUnit());
+  }
+  return 1.0;
+}
+
+static uint64_t partOf(double share, std::optional<uint64_t> whole) {
+  return static_cast<uint64_t>(share * static_cast<double>(whole.value_or(0)));
+}
+
+static double transferSeconds(StartOp start, const Sizes &sizes, const Target &target) {
   // The whole is what an all-gather makes, and what the others take.
   bool gathers = start.getTransfer() == Transfer::all_gather;
   uint64_t bytes = 0;
@@ -64,19 +78,17 @@ double transferSeconds(StartOp start, const Sizes &sizes, const Target &target) 
                                : CollectiveSeconds(target, opcode, bytes, sizes.layoutOf(start.getAxis()));
 }
 
+double secondsBeside(BesideOpInterface beside, const Sizes &sizes, const Target &target) {
+  if (auto start = dyn_cast<StartOp>(beside.getOperation()))
+    return transferSeconds(start, sizes, target);
+  auto launch = cast<LaunchOp>(beside.getOperation());
+  double share = shareOf(getViews(launch.getIns(), launch.getInViews()), sizes);
+  return HostKernelSeconds(target, partOf(share, launch.getBytes()));
+}
+
 //===----------------------------------------------------------------------===//
 // Timeline
 //===----------------------------------------------------------------------===//
-
-/// A kernel over slices costs its share; the compiler has written down that of the whole unit.
-static double shareOf(KernelOp kernel, const Sizes &sizes) {
-  for (const View &view : getViews(kernel.getIns(), kernel.getInViews())) {
-    auto buffer = view.isPresent() ? view.buffer.getDefiningOp<BufferOp>() : BufferOp();
-    if (buffer && (view.isOwn() || buffer.getSizeKind() == SizeKind::unit_slice))
-      return sizes.shareOf(*buffer.getUnit());
-  }
-  return 1.0;
-}
 
 /// Of the first operand of 16 bits, if there is one.
 static proto::DType computeType(KernelOp kernel) {
@@ -97,11 +109,9 @@ Timeline::Timeline(const InstructionOrder &order, const Sizes &sizes, const Targ
     auto kernel = dyn_cast<KernelOp>(order[number]);
     if (!kernel)
       continue;
-    double share = shareOf(kernel, sizes);
-    auto part = [&](std::optional<uint64_t> whole) {
-      return static_cast<uint64_t>(share * static_cast<double>(whole.value_or(0)));
-    };
-    now += KernelSeconds(target, part(kernel.getFlops()), part(kernel.getBytes()), computeType(kernel));
+    double share = shareOf(getViews(kernel.getIns(), kernel.getInViews()), sizes);
+    now += KernelSeconds(target, partOf(share, kernel.getFlops()), partOf(share, kernel.getBytes()),
+                         computeType(kernel));
   }
   begins.push_back(now);
 }

@@ -32,10 +32,10 @@ private:
   llvm::StringMap<uint64_t> elements;                    // by unit
 };
 
-/// Seconds that a transfer takes once it has its stream for itself.
-double transferSeconds(mlir::ftx::StartOp start, const Sizes &sizes, const Target &target);
+/// Seconds that a transfer or a kernel of the host takes once it has its stream for itself.
+double secondsBeside(mlir::ftx::BesideOpInterface beside, const Sizes &sizes, const Target &target);
 
-/// When each instruction begins if no transfer keeps computation waiting.
+/// When each instruction begins if nothing beside computation keeps it waiting.
 class Timeline {
 public:
   Timeline(const InstructionOrder &order, const Sizes &sizes, const Target &target);

@@ -30,20 +30,20 @@ public:
         continue;
       if (failed(verifyUnderWay(&op)) || failed(verifyContents(&op)))
         return failure();
-      if (auto start = dyn_cast<StartOp>(op))
-        begin(start);
+      if (auto beside = dyn_cast<BesideOpInterface>(op))
+        begin(beside);
       else if (auto wait = dyn_cast<WaitOp>(op); wait && failed(finish(wait)))
         return failure();
     }
-    for (StartOp start : program.getOps<StartOp>())
-      if (underWay.contains(start.getToken()))
-        return start.emitOpError("is never waited for on 'compute'");
+    for (auto beside : program.getOps<BesideOpInterface>())
+      if (underWay.contains(beside.getToken()))
+        return beside.emitOpError("is never waited for on 'compute'");
     return success();
   }
 
 private:
   LogicalResult verifyUnderWay(Operation *op) {
-    StartOp earliest; // of those that `op` meets
+    Operation *earliest = nullptr; // of those that `op` meets
     forEachAccess(op, [&](Value buffer, bool writes) {
       for (const Access &access : touched.lookup(buffer))
         if ((writes || access.writes) && (!earliest || access.start->isBeforeInBlock(earliest)))
@@ -51,14 +51,17 @@ private:
     });
     if (!earliest)
       return success();
-    InFlightDiagnostic error = op->emitOpError("touches a buffer of a collective that is still under way");
-    error.attachNote(earliest.getLoc()) << "started here";
+    InFlightDiagnostic error = op->emitOpError()
+                               << "touches a buffer of a "
+                               << (isa<LaunchOp>(earliest) ? "kernel of the host" : "collective")
+                               << " that is still under way";
+    error.attachNote(earliest->getLoc()) << "started here";
     return error;
   }
 
-  void begin(StartOp start) {
-    underWay.insert({start.getToken(), start});
-    forEachAccess(start, [&](Value buffer, bool writes) { touched[buffer].push_back({start, writes}); });
+  void begin(BesideOpInterface beside) {
+    underWay.insert({beside.getToken(), beside});
+    forEachAccess(beside, [&](Value buffer, bool writes) { touched[buffer].push_back({beside, writes}); });
   }
 
   /// What is read has been written, and nothing touches a unit that was given up.
@@ -88,7 +91,7 @@ private:
     auto it = underWay.find(wait.getToken());
     if (it == underWay.end())
       return wait.emitOpError("waits for a collective that was waited for before");
-    StartOp start = it->second;
+    Operation *start = it->second;
     forEachAccess(start, [&](Value buffer, bool) {
       llvm::erase_if(touched[buffer], [&](const Access &access) { return access.start == start; });
     });
@@ -97,11 +100,11 @@ private:
   }
 
   struct Access {
-    StartOp start;
+    Operation *start;
     bool writes;
   };
-  llvm::DenseMap<Value, StartOp> underWay;                     // by token
-  llvm::DenseMap<Value, llvm::SmallVector<Access, 2>> touched; // by transfers under way
+  llvm::DenseMap<Value, Operation *> underWay;                 // by token
+  llvm::DenseMap<Value, llvm::SmallVector<Access, 2>> touched; // by what is under way
   llvm::DenseSet<Value> written;
   llvm::DenseSet<Value> released;
 };

@@ -34,7 +34,7 @@ Residency residencyOf(UnitOp unit, const Strategy &strategy, const NamePatterns 
   return residency;
 }
 
-void describe(UnitOp unit, const UnitPlacement &placement, bool hostOptimizer) {
+void describe(UnitOp unit, const UnitPlacement &placement, bool hostOptimizer, bool hostStep) {
   auto text = [&](StringRef name, StringRef value) {
     unit->setAttr(name, StringAttr::get(unit.getContext(), value));
   };
@@ -46,6 +46,8 @@ void describe(UnitOp unit, const UnitPlacement &placement, bool hostOptimizer) {
     unit->setAttr("host_parameters", UnitAttr::get(unit.getContext()));
   if (hostOptimizer)
     unit->setAttr("host_optimizer", UnitAttr::get(unit.getContext()));
+  if (hostStep)
+    unit->setAttr(mlir::ft::kHostStepAttr, UnitAttr::get(unit.getContext()));
 }
 
 struct InsertCollectivesPass : impl::InsertCollectivesPassBase<InsertCollectivesPass> {
@@ -54,10 +56,13 @@ struct InsertCollectivesPass : impl::InsertCollectivesPassBase<InsertCollectives
   FailureOr<Placements> placeUnits(const Strategy &row) {
     NamePatterns kept(keepGathered);
     Placements placements;
+    llvm::DenseSet<Attribute> updated;
+    getOperation().walk([&](mlir::ft::UpdateOp update) { updated.insert(update.getUnitAttr()); });
     for (UnitOp unit : getOperation().getOps<UnitOp>()) {
       UnitPlacement placement{residencyOf(unit, row, kept), offloadParameters};
-      describe(unit, placement, offloadOptimizer);
-      placements[FlatSymbolRefAttr::get(unit.getSymNameAttr())] = placement;
+      auto symbol = FlatSymbolRefAttr::get(unit.getSymNameAttr());
+      describe(unit, placement, offloadOptimizer || offloadStep, offloadStep && updated.contains(symbol));
+      placements[symbol] = placement;
     }
     if (const std::string *unused = kept.firstUnmatched();
         unused && row.residency.gathered != Gathered::Never)

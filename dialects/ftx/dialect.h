@@ -21,5 +21,7 @@
 #define GET_ATTRDEF_CLASSES
 #include "dialects/ftx/attributes.h.inc"
 
+#include "dialects/ftx/interfaces.h.inc"
+
 #define GET_OP_CLASSES
 #include "dialects/ftx/ops.h.inc"

@@ -74,6 +74,8 @@ static void printViews(OpAsmPrinter &printer, Operation *, OperandRange buffers,
   });
 }
 
+#include "dialects/ftx/interfaces.cc.inc"
+
 #define GET_OP_CLASSES
 #include "dialects/ftx/ops.cc.inc"
 
@@ -176,6 +178,19 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
+LogicalResult LaunchOp::verify() {
+  if (failed(verifyViews(*this, getIns(), getInViews(), "input")) ||
+      failed(verifyViews(*this, getOuts(), getOutViews(), "output")))
+    return failure();
+  if (getStream() != Stream::host_compute || getAfter() != Stream::compute)
+    return emitOpError("runs on 'host_compute' and begins after 'compute'");
+  for (OperandRange buffers : {getIns(), getOuts()})
+    for (Value value : buffers)
+      if (BufferOp buffer = definitionOf(value); buffer && !buffer.getHost())
+        return emitOpError() << "touches buffer '" << buffer.getName() << "', which is not in host memory";
+  return success();
+}
+
 LogicalResult StartOp::verify() {
   if (failed(verifyViews(*this, getIns(), getInViews(), "input")) ||
       failed(verifyViews(*this, getOuts(), getOutViews(), "output")))
@@ -186,7 +201,7 @@ LogicalResult StartOp::verify() {
     return emitOpError() << "takes inputs and " << wantedOuts << " outputs";
   bool copies = getTransfer() == Transfer::copy;
   if (copies != (getStream() == Stream::h2d || getStream() == Stream::d2h) ||
-      getStream() == Stream::compute || getAfter() != Stream::compute)
+      getStream() == Stream::compute || getStream() == Stream::host_compute || getAfter() != Stream::compute)
     return emitOpError("runs on a stream of its own (copies on h2d and d2h) and begins after 'compute'");
   if (copies == getAxis().has_value() || (getMean() && !reduces))
     return emitOpError(copies ? "is a copy, which goes over no axis"

@@ -6,6 +6,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpAsmInterface.td"
+include "dialects/ftx/interfaces.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 
@@ -19,9 +20,9 @@ def Ftx_Dialect : Dialect {
     is a valid order of execution. Buffers inside a program are live from their first instruction to their
     last.
 
-    The rules that make live ranges by position in the list sound although streams run at the same time: a
-    transfer begins after all that stands before it on `compute`; every transfer is waited for on
-    `compute`; no instruction between a transfer's start and its wait touches its buffers (both may read).
+    The rules that make live ranges by position in the list sound although streams run at the same time: what runs
+    beside `compute`, a transfer or a kernel of the host, begins after all that stands before it on `compute`; all of it is
+    waited for on `compute`; no instruction between a start and its wait touches its buffers (both may read).
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -38,7 +39,7 @@ def Ftx_BufferType : TypeDef<Ftx_Dialect, "Buffer"> {
 
 def Ftx_TokenType : TypeDef<Ftx_Dialect, "Token"> {
   let mnemonic = "token";
-  let summary = "A transfer that has been started";
+  let summary = "A transfer or a kernel of the host that has been started";
 }
 
 def Ftx_ViewAttr : AttrDef<Ftx_Dialect, "View"> {
@@ -90,7 +91,7 @@ def Ftx_BufferOp : Ftx_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface,
 
     The size is constant(bytes), unit_full(@unit, bytes per element) or unit_slice(@unit, bytes per
     element). `cuda(bytes)`: the size on CUDA devices, of scratch whose kernel wants another one there. `host`: in host
-    memory, which only copies touch. A `persistent` buffer stands outside of programs and keeps its contents; any other stands in
+    memory, which only copies and ftx.launch touch. A `persistent` buffer stands outside of programs and keeps its contents; any other stands in
     its program, and `live` (set by live-range analysis) gives the first and last instruction, counted from
     0, during which it is needed.
   }];
@@ -164,7 +165,27 @@ def Ftx_KernelOp : Ftx_Op<"kernel", [AttrSizedOperandSegments, HasParent<"Progra
   let hasVerifier = 1;
 }
 
-def Ftx_StartOp : Ftx_Op<"start", [AttrSizedOperandSegments, HasParent<"ProgramOp">]> {
+def Ftx_LaunchOp : Ftx_Op<"launch", [AttrSizedOperandSegments, HasParent<"ProgramOp">, Ftx_BesideOpInterface]> {
+  let summary = "Starts a kernel in host memory";
+  let description = [{
+    `%t = ftx.launch "update" on host_compute after compute ins(%g : whole f32, %s : tensor<2x9xf32>) outs(%p : whole f32)`
+
+    The host's processor runs it, beside `compute`, on buffers in host memory alone. It begins when all that stands before it on the stream `after` is done.
+    The rest is as in ftx.kernel.
+  }];
+  let arguments = (ins StrAttr:$kernel, Ftx_Stream:$stream, Ftx_Stream:$after, Variadic<Ftx_BufferType>:$ins, ArrayAttr:$in_views,
+                       Variadic<Ftx_BufferType>:$outs, ArrayAttr:$out_views, OptionalAttr<DictionaryAttr>:$kernel_attributes,
+                       OptionalAttr<StrAttr>:$layer, OptionalAttr<StrAttr>:$phase, OptionalAttr<I64Attr>:$flops,
+                       OptionalAttr<I64Attr>:$bytes, OptionalAttr<StrAttr>:$reason);
+  let results = (outs Ftx_TokenType:$token);
+  let assemblyFormat = [{
+    $kernel `on` $stream `after` $after `ins` `(` custom<Views>($ins, $in_views) `)` `outs` `(` custom<Views>($outs, $out_views) `)`
+    (`with` $kernel_attributes^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Ftx_StartOp : Ftx_Op<"start", [AttrSizedOperandSegments, HasParent<"ProgramOp">, Ftx_BesideOpInterface]> {
   let summary = "Starts a transfer";
   let description = [{
     `%t = ftx.start all_gather on gather after compute over shard @u from (%slice : whole f32) to (%full : whole f32)`
@@ -190,7 +211,7 @@ def Ftx_StartOp : Ftx_Op<"start", [AttrSizedOperandSegments, HasParent<"ProgramO
 }
 
 def Ftx_WaitOp : Ftx_Op<"wait", [HasParent<"ProgramOp">]> {
-  let summary = "A stream waits for a transfer";
+  let summary = "A stream waits for a transfer or a kernel of the host";
   let arguments = (ins Ftx_TokenType:$token, Ftx_Stream:$stream);
   let assemblyFormat = "$token `on` $stream attr-dict";
 }

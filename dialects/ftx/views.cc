@@ -30,7 +30,7 @@ ArrayAttr attributeOf(MLIRContext *context, ArrayRef<View> views) {
   return ArrayAttr::get(context, result);
 }
 
-bool isInstruction(Operation *op) { return isa<KernelOp, StartOp, WaitOp, ReleaseOp>(op); }
+bool isInstruction(Operation *op) { return isa<KernelOp, LaunchOp, StartOp, WaitOp, ReleaseOp>(op); }
 
 void forEachAccess(Operation *op, function_ref<void(Value, bool)> visit) {
   auto visitAll = [&](OperandRange buffers, bool writes) {
@@ -42,6 +42,9 @@ void forEachAccess(Operation *op, function_ref<void(Value, bool)> visit) {
     visitAll(kernel.getOuts(), /*writes=*/true);
     if (kernel.getWorkspace())
       visit(kernel.getWorkspace(), /*writes=*/true);
+  } else if (auto launch = dyn_cast<LaunchOp>(op)) {
+    visitAll(launch.getIns(), /*writes=*/false);
+    visitAll(launch.getOuts(), /*writes=*/true);
   } else if (auto start = dyn_cast<StartOp>(op)) {
     visitAll(start.getIns(), /*writes=*/start.getTransfer() == Transfer::all_reduce);
     visitAll(start.getOuts(), /*writes=*/true);

@@ -25,7 +25,7 @@ SmallVector<View> getViews(OperandRange buffers, ArrayAttr views);
 SmallVector<Value> buffersOf(ArrayRef<View> views);
 ArrayAttr attributeOf(MLIRContext *context, ArrayRef<View> views);
 
-/// True for ops that become an instruction of the plan: kernel, start, wait, release.
+/// True for ops that become an instruction of the plan: kernel, launch, start, wait, release.
 bool isInstruction(Operation *op);
 
 /// Buffers that an instruction reads or writes, its workspace included. A wait touches none.

@@ -106,6 +106,12 @@ class Device {
                                                                const KernelOperands& operands,
                                                                const KernelAttributes& attributes) = 0;
 
+  // One that the processors of the host run, on host memory that this device allocated, in the order of the
+  // stream it is launched on: that computes nothing else. Errors: as above.
+  virtual absl::StatusOr<std::unique_ptr<Kernel>> CreateHostKernel(const std::string& name,
+                                                                   const KernelOperands& operands,
+                                                                   const KernelAttributes& attributes) = 0;
+
   // Between host memory of any kind and this device's; waits for the copy. Only while its streams are idle.
   virtual absl::Status Write(void* device_data, const void* host_data, uint64_t bytes) = 0;
   virtual absl::Status Read(void* host_data, const void* device_data, uint64_t bytes) = 0;

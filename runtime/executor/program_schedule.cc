@@ -162,7 +162,9 @@ class ScheduleBuilder {
     if (instruction.cluster_plus_one() != 0)
       attributes.SetCluster(context_.clusters[instruction.cluster_plus_one() - 1]);
     absl::StatusOr<std::unique_ptr<Kernel>> kernel =
-        context_.device.CreateKernel(instruction.kernel(), operands, attributes);
+        instruction.stream() == proto::HOST_COMPUTE
+            ? context_.device.CreateHostKernel(instruction.kernel(), operands, attributes)
+            : context_.device.CreateKernel(instruction.kernel(), operands, attributes);
     if (!kernel.ok()) {
       const std::string_view dtype =
           Name(!operands.in.empty() && operands.in[0].present() ? operands.in[0].dtype

@@ -41,11 +41,12 @@ absl::StatusOr<std::optional<StateAtRest>> FindWorkingCopy(const proto::Plan& pl
                                                            const OperandResolver& resolver, uint32_t unit) {
   const int64_t buffer = FindUnitState(plan, unit, "parameters");
   if (buffer < 0 || FindUnitState(plan, unit, "master") < 0) return std::nullopt;
+  FT_ASSIGN_OR_RETURN(const DType master, MasterDType(plan, unit, dtypes));
   const std::optional<DType> dtype = dtypes[static_cast<size_t>(buffer)];
-  if (dtype != DType::kBF16 && dtype != DType::kF16) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("unit '", plan.units(unit).name(),
-                     "' of the plan has master weights, but its parameters are neither bf16 nor f16"));
+  if (dtype != DType::kBF16 && dtype != DType::kF16 && dtype != master) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "unit '", plan.units(unit).name(),
+        "' of the plan has master weights, but its parameters are neither bf16 nor f16, nor of their type"));
   }
   return StateIn(plan, resolver, unit, buffer, *dtype);
 }

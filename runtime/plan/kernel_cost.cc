@@ -22,6 +22,7 @@ double KernelSecondsOfRank(const proto::Plan& plan, const BoundPlan& bound, cons
                            const Target& target) {
   const double share = ShareOfRank(plan, bound, kernel);
   const auto part = [&](uint64_t whole) { return static_cast<uint64_t>(share * static_cast<double>(whole)); };
+  if (kernel.stream() == proto::HOST_COMPUTE) return HostKernelSeconds(target, part(kernel.bytes()));
   return KernelSeconds(target, part(kernel.flops()), part(kernel.bytes()), ComputeType(kernel));
 }
 

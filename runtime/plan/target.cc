@@ -52,6 +52,13 @@ double KernelSeconds(const Target& target, uint64_t flops, uint64_t bytes, proto
                                               static_cast<double>(bytes) / target.memory_bytes_per_s());
 }
 
+double HostKernelSeconds(const Target& target, uint64_t bytes) {
+  double rate = target.host_memory_bytes_per_s();
+  // The host of a CPU is the device. Host memory keeps up with the link to a GPU at least.
+  if (rate == 0) rate = target.cuda() ? target.copies().bytes_per_s() : target.memory_bytes_per_s();
+  return target.kernel_latency_s() + static_cast<double>(bytes) / rate;
+}
+
 double CollectiveSeconds(const Target& target, proto::Opcode opcode, uint64_t bytes,
                          const NodeLayout& layout) {
   if (layout.ranks <= 1) return 0;
@@ -103,6 +110,8 @@ absl::Status VerifyTarget(const Target& target) {
     }
   }
   FT_RETURN_IF_ERROR(VerifyRate("memory_bytes_per_s", target.memory_bytes_per_s()));
+  if (target.host_memory_bytes_per_s() != 0)
+    FT_RETURN_IF_ERROR(VerifyRate("host_memory_bytes_per_s", target.host_memory_bytes_per_s()));
   FT_RETURN_IF_ERROR(VerifyLatency("kernel_latency_s", target.kernel_latency_s()));
   FT_RETURN_IF_ERROR(VerifyLink("node", target.node()));
   FT_RETURN_IF_ERROR(VerifyLink("network", target.network()));

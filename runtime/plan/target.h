@@ -31,6 +31,9 @@ const Target::Rate& RateOf(const Target& target, proto::DType dtype);
 // The larger of computing `flops` and moving `bytes`, plus the latency of a kernel.
 double KernelSeconds(const Target& target, uint64_t flops, uint64_t bytes, proto::DType dtype);
 
+// The same on the host, where it is memory that takes the time.
+double HostKernelSeconds(const Target& target, uint64_t bytes);
+
 // A collective over a group that lies so on nodes, whose whole buffers have `bytes` together. 0 for one rank.
 double CollectiveSeconds(const Target& target, proto::Opcode opcode, uint64_t bytes,
                          const NodeLayout& layout);

@@ -34,11 +34,9 @@ BufferDTypes DTypesOfBuffers(const proto::Plan& plan) {
 
 absl::StatusOr<DType> MasterDType(const proto::Plan& plan, uint32_t unit, const BufferDTypes& dtypes) {
   const int64_t buffer = MasterBuffer(plan, unit);
-  const bool separate = FindUnitState(plan, unit, "master") >= 0;
   const uint64_t bytes = buffer < 0 ? 0 : plan.buffers(static_cast<int>(buffer)).size().value();
   if (bytes == sizeof(float)) return DType::kF32;
-  if (bytes == sizeof(uint16_t) && !separate && dtypes[static_cast<size_t>(buffer)] == DType::kBF16)
-    return DType::kBF16;
+  if (bytes == sizeof(uint16_t) && dtypes[static_cast<size_t>(buffer)] == DType::kBF16) return DType::kBF16;
   return absl::FailedPreconditionError(
       absl::StrCat("the plan has no fp32 or bf16 parameters at rest for unit '",
                    plan.units(static_cast<int>(unit)).name(), "'"));

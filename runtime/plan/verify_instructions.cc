@@ -9,6 +9,8 @@
 namespace ft {
 namespace {
 
+constexpr const char* kUpdateKernel = "update";
+
 absl::Status VerifyAfter(const Place& place, const proto::Instruction& instruction) {
   const proto::Program& program = place.plan.programs(place.program);
   for (uint32_t earlier : instruction.after()) {
@@ -26,12 +28,21 @@ absl::Status VerifyAfter(const Place& place, const proto::Instruction& instructi
 
 absl::Status VerifyKernel(const Place& place, const proto::Instruction& instruction) {
   if (instruction.kernel().empty()) return place.Invalid("a kernel without a name");
-  if (instruction.stream() != proto::COMPUTE) return place.Invalid("a kernel runs on the compute stream");
+  const bool on_host = instruction.stream() == proto::HOST_COMPUTE;
+  if (!on_host && instruction.stream() != proto::COMPUTE)
+    return place.Invalid("a kernel runs on the compute stream, or on the host's");
+  if (on_host && instruction.kernel() != kUpdateKernel)
+    return place.Invalid("of all kernels ", kUpdateKernel, " alone runs on the host");
+  if (on_host && instruction.workspace().buffer_plus_one() != 0)
+    return place.Invalid("a kernel of the host has no workspace");
   const auto verify = [&](const proto::Operand& operand) {
     if (operand.buffer_plus_one() == 0) return absl::OkStatus();
     const uint32_t buffer = operand.buffer_plus_one() - 1;
-    if (place.plan.buffers(buffer).space() == proto::DEVICE) return absl::OkStatus();
-    return place.Invalid("a kernel cannot touch host memory (buffer ", BufferName(place.plan, buffer), ")");
+    if (place.plan.buffers(buffer).space() == (on_host ? proto::HOST : proto::DEVICE))
+      return absl::OkStatus();
+    return place.Invalid(on_host ? "a kernel of the host cannot touch memory of the device"
+                                 : "a kernel cannot touch host memory",
+                         " (buffer ", BufferName(place.plan, buffer), ")");
   };
   for (const proto::Operand& operand : instruction.in()) FT_RETURN_IF_ERROR(verify(operand));
   for (const proto::Operand& operand : instruction.out()) FT_RETURN_IF_ERROR(verify(operand));

@@ -43,7 +43,7 @@ class ProgramOrder {
       FT_RETURN_IF_ERROR(VerifyAccesses(instructions_[now_]));
     for (const proto::MemorySpace space : {proto::DEVICE, proto::HOST})
       FT_RETURN_IF_ERROR(VerifyReuse(space));
-    FT_RETURN_IF_ERROR(VerifyTransfersBegin());
+    FT_RETURN_IF_ERROR(VerifyBegins());
     for (int i = 0; i < instructions_.size(); ++i) FT_RETURN_IF_ERROR(VerifyLivesUntilWait(i));
     return absl::OkStatus();
   }
@@ -75,13 +75,13 @@ class ProgramOrder {
     }
   }
 
-  // A transfer begins after all that stands before it on compute
+  // What runs beside compute begins after all that stands before it there
   // (docs/decisions/live-ranges-across-streams.md).
-  absl::Status VerifyTransfersBegin() const {
+  absl::Status VerifyBegins() const {
     uint32_t last = 0;
     for (int i = 0; i < instructions_.size(); ++i) {
       const proto::Instruction& instruction = instructions_[i];
-      if (IsTransfer(instruction.opcode()) && clocks_[i][proto::COMPUTE] < last)
+      if (RunsBeside(instruction) && clocks_[i][proto::COMPUTE] < last)
         return Invalid(i, "it may begin before ", Title(last),
                        ", which stands before it on compute, is done");
       // A release runs nothing.
@@ -90,7 +90,7 @@ class ProgramOrder {
     return absl::OkStatus();
   }
 
-  // Compute waits for every transfer, at the latest by waiting for a later one of its stream.
+  // Compute waits for all that runs beside it, at the latest by waiting for something later of its stream.
   absl::Status FindWaits() {
     waits_.assign(instructions_.size(), -1);
     std::array<int, kStreams> next = {};  // the first of the stream that compute has not waited for
@@ -103,24 +103,25 @@ class ProgramOrder {
       }
     }
     for (int i = 0; i < instructions_.size(); ++i) {
-      if (IsTransfer(instructions_[i].opcode()) && waits_[i] < 0) return Invalid(i, "nothing waits for it");
+      if (RunsBeside(instructions_[i]) && waits_[i] < 0) return Invalid(i, "nothing waits for it");
     }
     return absl::OkStatus();
   }
 
-  // What a transfer touches lives until compute has waited for it.
-  absl::Status VerifyLivesUntilWait(int transfer) const {
-    if (!IsTransfer(instructions_[transfer].opcode())) return absl::OkStatus();
+  // What is touched beside compute lives until compute has waited for it.
+  absl::Status VerifyLivesUntilWait(int beside) const {
+    if (!RunsBeside(instructions_[beside])) return absl::OkStatus();
     const auto verify = [&](const proto::Operand& operand) {
+      if (operand.buffer_plus_one() == 0) return absl::OkStatus();
       const proto::Buffer& buffer = plan_.buffers(operand.buffer_plus_one() - 1);
-      const int wait = waits_[transfer];
+      const int wait = waits_[beside];
       if (buffer.persistent() || buffer.last() >= static_cast<uint32_t>(wait)) return absl::OkStatus();
-      return Invalid(transfer, "buffer ", BufferName(plan_, operand.buffer_plus_one() - 1),
+      return Invalid(beside, "buffer ", BufferName(plan_, operand.buffer_plus_one() - 1),
                      " ends its life at instruction ", buffer.last(), ", before ", Title(wait + 1),
                      " waits for it");
     };
-    for (const proto::Operand& operand : instructions_[transfer].in()) FT_RETURN_IF_ERROR(verify(operand));
-    for (const proto::Operand& operand : instructions_[transfer].out()) FT_RETURN_IF_ERROR(verify(operand));
+    for (const proto::Operand& operand : instructions_[beside].in()) FT_RETURN_IF_ERROR(verify(operand));
+    for (const proto::Operand& operand : instructions_[beside].out()) FT_RETURN_IF_ERROR(verify(operand));
     return absl::OkStatus();
   }
 
@@ -209,7 +210,7 @@ class ProgramOrder {
   std::vector<Touched> touched_;
   std::vector<uint32_t> first_use_;
   std::vector<Clock> clocks_;
-  std::vector<int> waits_;  // of a transfer: the instruction on compute that waits for it
+  std::vector<int> waits_;  // of what runs beside compute: the instruction on compute that waits for it
   int now_ = 0;
 };
 

@@ -198,7 +198,7 @@ struct Role {
 };
 constexpr Role kRoles[] = {
     {"parameters", proto::PARAMETERS, true},
-    {"master", proto::OPTIMIZER_STATE, false},
+    {"master", proto::OPTIMIZER_STATE, true},  // bf16 where those are updated
     {"gradients", proto::GRADIENTS, true},
     {"accumulated", proto::GRADIENTS, true},
 };

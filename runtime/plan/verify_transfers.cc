@@ -210,6 +210,11 @@ bool IsCollective(proto::Opcode opcode) {
 
 bool IsTransfer(proto::Opcode opcode) { return IsCollective(opcode) || opcode == proto::COPY; }
 
+bool RunsBeside(const proto::Instruction& instruction) {
+  return IsTransfer(instruction.opcode()) ||
+         (instruction.opcode() == proto::KERNEL && instruction.stream() == proto::HOST_COMPUTE);
+}
+
 absl::Status VerifyTransfer(const Place& place, const proto::Instruction& instruction) {
   FT_RETURN_IF_ERROR(VerifyCounts(place, instruction));
   FT_RETURN_IF_ERROR(VerifyMovesApart(place, instruction));

@@ -11,6 +11,9 @@ namespace ft {
 bool IsCollective(proto::Opcode opcode);
 bool IsTransfer(proto::Opcode opcode);
 
+// Whether an instruction runs while compute goes on to others: transfers and kernels of the host.
+bool RunsBeside(const proto::Instruction& instruction);
+
 // Pairs of operands fit together and stay out of each other's way; stream, axis, mean and memory spaces are
 // right. Every operand has passed VerifyOperand.
 absl::Status VerifyTransfer(const Place& place, const proto::Instruction& instruction);

@@ -83,6 +83,11 @@ class LogDevice final : public Device {
                                                        const KernelAttributes& attributes) override {
     return std::make_unique<Kernel>();
   }
+  absl::StatusOr<std::unique_ptr<Kernel>> CreateHostKernel(const std::string& name,
+                                                           const KernelOperands& operands,
+                                                           const KernelAttributes& attributes) override {
+    return std::make_unique<Kernel>();
+  }
   absl::Status Write(void*, const void*, uint64_t) override { return absl::OkStatus(); }
   absl::Status Read(void*, const void*, uint64_t) override { return absl::OkStatus(); }
   absl::StatusOr<std::unique_ptr<Recording>> Record(Stream& origin,

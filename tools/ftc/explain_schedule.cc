@@ -19,10 +19,10 @@ using Out = std::back_insert_iterator<std::string>;
 constexpr const char* kStreamNames[] = {"compute", "gather", "reduce", "h2d", "d2h", "host_compute"};
 static_assert(std::size(kStreamNames) == ft::proto::Stream_ARRAYSIZE);
 
-// A transfer, or kernels of one layer and phase that follow each other.
+// What runs beside computation, or kernels of one layer and phase that follow each other.
 struct ScheduleRow {
   int first = 0, last = 0;  // instructions
-  int kernels = 0;          // 0: a transfer
+  int kernels = 0;          // 0: a transfer, or a kernel of the host
 };
 
 bool Continue(const ScheduleRow& row, const ft::proto::Program& program,
@@ -35,8 +35,9 @@ std::vector<ScheduleRow> RowsOf(const ft::proto::Program& program) {
   std::vector<ScheduleRow> rows;
   for (int i = 0; i < program.instructions_size(); ++i) {
     const ft::proto::Instruction& instruction = program.instructions(i);
-    if (ft::IsTransfer(instruction.opcode())) rows.push_back({.first = i, .last = i});
-    if (instruction.opcode() != ft::proto::KERNEL) continue;
+    const bool beside = ft::RunsBeside(instruction);
+    if (beside) rows.push_back({.first = i, .last = i});
+    if (beside || instruction.opcode() != ft::proto::KERNEL) continue;
     if (rows.empty() || !Continue(rows.back(), program, instruction))
       rows.push_back({.first = i, .last = i, .kernels = 0});
     rows.back().last = i;
@@ -47,8 +48,8 @@ std::vector<ScheduleRow> RowsOf(const ft::proto::Program& program) {
 
 std::string WhatOf(const ft::proto::Plan& plan, const ft::proto::Program& program, const ScheduleRow& row) {
   const ft::proto::Instruction& first = program.instructions(row.first);
-  if (row.kernels == 0) return ft::InstructionTitle(plan, first);
-  std::string what = row.kernels == 1 ? first.kernel() : fmt::format("{} kernels", row.kernels);
+  if (ft::IsTransfer(first.opcode())) return ft::InstructionTitle(plan, first);
+  std::string what = row.kernels <= 1 ? first.kernel() : fmt::format("{} kernels", row.kernels);
   if (!first.layer().empty()) what += " of " + first.layer();
   if (!first.phase().empty()) what += ", " + first.phase();
   return what;
@@ -64,11 +65,11 @@ void ProgramText(Out out, const Explained& explained, int number) {
                  ft::RunsInStep(explained.plan, program) > 1
                      ? fmt::format(", {} times", ft::RunsInStep(explained.plan, program))
                      : "");
-  fmt::format_to(out, "  {:>6} {:<8} {:<48} {:>11} {:>11} {:>8} {:>9}  {}\n", "at", "stream", "what", "begin",
-                 "end", "waited", "exposed", "reason");
+  fmt::format_to(out, "  {:>6} {:<12} {:<48} {:>11} {:>11} {:>8} {:>9}  {}\n", "at", "stream", "what",
+                 "begin", "end", "waited", "exposed", "reason");
   for (const ScheduleRow& row : RowsOf(program)) {
     const ft::SimulatedInstruction& first = run.instructions[row.first];
-    fmt::format_to(out, "  {:>6} {:<8} {:<48} {:>11} {:>11}", row.first,
+    fmt::format_to(out, "  {:>6} {:<12} {:<48} {:>11} {:>11}", row.first,
                    kStreamNames[program.instructions(row.first).stream()],
                    WhatOf(explained.plan, program, row), Milliseconds(first.begin),
                    Milliseconds(run.instructions[row.last].end));

@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "runtime/backends/cpu/device/cpu_device.h"
+#include "runtime/backends/cpu/device/cpu_host_kernels.h"
 #include "runtime/backends/cpu/mapped_code.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cuda/device/open_cuda_device.h"
@@ -18,12 +19,18 @@ namespace ft {
 absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags, const Job& job,
                                                              const NcclSource& load_nccl) {
   std::unique_ptr<RankDevice> rank_device(new RankDevice());
+  rank_device->isa_ = flags.instruction_set.value_or(cpu::BestIsa());
   if (flags.device == DeviceKind::kCuda) {
     rank_device->is_cpu_ = false;
     rank_device->tf32_ = flags.tf32;
-    FT_ASSIGN_OR_RETURN(cuda::OpenedDevice opened,
-                        cuda::OpenCudaDevice(job.environment.local_rank,
-                                             {.platform = flags.platform(), .world_size = job.world_size()}));
+    rank_device->host_kernels_ = std::make_unique<CpuHostKernels>(
+        rank_device->cpu_kernels_,
+        KernelEnvironment{.num_threads = job.threads, .world_size = job.world_size()});
+    FT_ASSIGN_OR_RETURN(
+        cuda::OpenedDevice opened,
+        cuda::OpenCudaDevice(job.environment.local_rank, {.platform = flags.platform(),
+                                                          .world_size = job.world_size(),
+                                                          .host_kernels = rank_device->host_kernels_.get()}));
     rank_device->device_ = std::move(opened.device);
     rank_device->may_share_ = flags.share_gpus;
     rank_device->gpu_ = std::move(opened.pci_address);
@@ -34,7 +41,6 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags,
     }
     return rank_device;
   }
-  rank_device->isa_ = flags.instruction_set.value_or(cpu::BestIsa());
   rank_device->device_ = std::make_unique<CpuDevice>(
       rank_device->cpu_kernels_,
       CpuDeviceOptions{.num_threads = job.threads, .world_size = job.world_size(), .may_spin = job.may_spin});
@@ -42,7 +48,6 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags,
 }
 
 absl::Status RankDevice::SettleInstructionSet(const std::vector<PeerInfo>& peers) {
-  if (!is_cpu_) return absl::OkStatus();
   for (const PeerInfo& peer : peers) {
     const std::optional<cpu::Isa> isa = cpu::IsaOf(peer.instruction_set);
     if (!isa.has_value()) {

@@ -12,6 +12,7 @@
 #include "runtime/collective/nccl/nccl_api.h"
 #include "runtime/collective/rendezvous/peer_info.h"
 #include "runtime/device/device.h"
+#include "runtime/device/host_kernels.h"
 #include "runtime/device/kernel.h"
 #include "tools/ftexec/device_memory.h"
 #include "tools/ftexec/job.h"
@@ -28,13 +29,13 @@ class RankDevice {
   static absl::StatusOr<std::unique_ptr<RankDevice>> Open(const Flags& flags, const Job& job,
                                                           const NcclSource& load_nccl);
 
-  // The best instruction set that this rank may compute with; empty on a GPU.
-  std::string_view best_instruction_set() const { return is_cpu_ ? cpu::Name(isa_) : ""; }
-  // All ranks compute with the best one that every rank may use: from here on kernels can be made.
+  // The best instruction set that the processors of this rank's host may compute with.
+  std::string_view best_instruction_set() const { return cpu::Name(isa_); }
+  // Those of all ranks compute with the best one that every rank may use: from here on kernels can be made.
   // FailedPrecondition when ranks have none in common.
   absl::Status SettleInstructionSet(const std::vector<PeerInfo>& peers);
-  // Then that one.
-  std::string_view instruction_set() const { return best_instruction_set(); }
+  // Then that one; empty on a GPU, whose host computes no more than updates.
+  std::string_view instruction_set() const { return is_cpu_ ? cpu::Name(isa_) : ""; }
 
   // Which code of clusters it runs, ClusterCode::target; empty where none is made for it.
   std::string_view code_target() const;
@@ -65,6 +66,7 @@ class RankDevice {
   RankDevice() = default;
 
   KernelRegistry cpu_kernels_;
+  std::unique_ptr<HostKernels> host_kernels_;  // for a GPU
   std::unique_ptr<Device> device_;
   bool is_cpu_ = true;
   cpu::Isa isa_ = cpu::Isa::kGeneric;

@@ -83,6 +83,10 @@ class Driver {
   virtual absl::Status LaunchGraph(GraphHandle graph, StreamHandle stream) = 0;
   virtual absl::Status DestroyGraph(GraphHandle graph) = 0;
 
+  // Has a thread of CUDA's call function(data) when the stream comes to it, in a recording too: each time
+  // that this is started. It must not call CUDA.
+  virtual absl::Status LaunchHost(void (*function)(void* data), void* data, StreamHandle stream) = 0;
+
   // A cudaError_t that a launch returned, as a status; OK for 0. `what` says what was launched.
   virtual absl::Status LaunchStatus(int error, const char* what) = 0;
 };

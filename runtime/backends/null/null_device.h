@@ -34,10 +34,15 @@ class NullDevice final : public Device {
   absl::StatusOr<std::unique_ptr<Memory>> AllocateHost(uint64_t bytes) override { return Allocate(bytes); }
   absl::StatusOr<std::unique_ptr<Stream>> CreateStream(std::string name, size_t max_enqueued) override;
   std::unique_ptr<Event> CreateEvent() override;
-  // Takes every kernel.
+  // Takes every kernel, of the host's too.
   absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const std::string& name,
                                                        const KernelOperands& operands,
                                                        const KernelAttributes& attributes) override;
+  absl::StatusOr<std::unique_ptr<Kernel>> CreateHostKernel(const std::string& name,
+                                                           const KernelOperands& operands,
+                                                           const KernelAttributes& attributes) override {
+    return CreateKernel(name, operands, attributes);
+  }
   absl::Status Write(void* device_data, const void* host_data, uint64_t bytes) override {
     return absl::OkStatus();
   }

@@ -99,6 +99,7 @@ class EmulatedDriver final : public Driver {
   absl::StatusOr<GraphHandle> EndCapture(StreamHandle origin) override;
   absl::Status LaunchGraph(GraphHandle graph, StreamHandle stream) override;
   absl::Status DestroyGraph(GraphHandle graph) override;
+  absl::Status LaunchHost(void (*function)(void*), void* data, StreamHandle stream) override;
   absl::Status LaunchStatus(int error, const char* what) override;
 
  private:

@@ -274,6 +274,19 @@ absl::Status EmulatedDriver::LaunchGraph(GraphHandle handle, StreamHandle stream
   return LaunchStatus(error, "LaunchGraph");
 }
 
+absl::Status EmulatedDriver::LaunchHost(void (*function)(void*), void* data, StreamHandle stream) {
+  {
+    Lock lock(mutex_);
+    FT_RETURN_IF_ERROR(FindStream(stream, "LaunchHost").status());
+  }
+  // As a thread of CUDA's: it may not call CUDA.
+  const int error = stream->Submit("LaunchHost", [function, data] {
+    std::thread(function, data).join();
+    return kSuccess;
+  });
+  return LaunchStatus(error, "LaunchHost");
+}
+
 absl::Status EmulatedDriver::DestroyGraph(GraphHandle handle) {
   Lock lock(mutex_);
   FT_ASSIGN_OR_RETURN(const GraphHandle graph, FindGraph(handle, "DestroyGraph"));

@@ -105,6 +105,9 @@ class ScriptedDriver : public Driver {
   absl::Status DestroyGraph(GraphHandle graph) override {
     return Call("DestroyGraph", [&] { return inner_->DestroyGraph(graph); });
   }
+  absl::Status LaunchHost(void (*function)(void*), void* data, StreamHandle stream) override {
+    return Call("LaunchHost " + Of(stream), [&] { return inner_->LaunchHost(function, data, stream); });
+  }
   absl::Status LaunchStatus(int error, const char* what) override {
     return Call(absl::StrCat("LaunchStatus ", what), [&] { return inner_->LaunchStatus(error, what); });
   }

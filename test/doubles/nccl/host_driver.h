@@ -150,6 +150,7 @@ class HostDriver final : public cuda::Driver {
   absl::StatusOr<cuda::GraphHandle> EndCapture(cuda::StreamHandle) override { return No(); }
   absl::Status LaunchGraph(cuda::GraphHandle, cuda::StreamHandle) override { return No(); }
   absl::Status DestroyGraph(cuda::GraphHandle) override { return No(); }
+  absl::Status LaunchHost(void (*)(void*), void*, cuda::StreamHandle) override { return No(); }
 
   absl::Status LaunchStatus(int error, const char* what) override {
     if (error == 0) return absl::OkStatus();

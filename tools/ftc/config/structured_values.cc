@@ -96,8 +96,12 @@ std::string SetRemat(std::string_view text, Configuration& c) {
   return "";
 }
 
+// Beside what the word before the colon says.
+constexpr std::string_view kOffloadStep = "optimizer:step";
+
 constexpr std::pair<std::string_view, bool CompileOptions::*> kOffloadParts[] = {
     {"optimizer", &CompileOptions::offloadOptimizer},
+    {kOffloadStep, &CompileOptions::offloadStep},
     {"parameters", &CompileOptions::offloadParameters},
     {"activations", &CompileOptions::offloadActivations}};
 
@@ -107,9 +111,11 @@ std::string SetOffload(std::string_view text, Configuration& c) {
     const auto* part = std::find_if(std::begin(kOffloadParts), std::end(kOffloadParts),
                                     [&](const auto& known) { return known.first == Plain(word); });
     if (part == std::end(kOffloadParts))
-      return ft::UnknownName("part to offload", word, {"optimizer", "parameters", "activations", "none"});
+      return ft::UnknownName("part to offload", word,
+                             {"optimizer", kOffloadStep, "parameters", "activations", "none"});
     read.*part->second = true;
   }
+  read.offloadOptimizer |= read.offloadStep;
   for (const auto& [name, field] : kOffloadParts) c.options.*field = read.*field;
   return "";
 }
@@ -117,7 +123,8 @@ std::string SetOffload(std::string_view text, Configuration& c) {
 std::string ShowOffload(const Configuration& c) {
   std::vector<std::string> words;
   for (const auto& [name, field] : kOffloadParts) {
-    if (c.options.*field) words.emplace_back(name);
+    const bool is_said_by_step = name == "optimizer" && c.options.offloadStep;
+    if (c.options.*field && !is_said_by_step) words.emplace_back(name);
   }
   return words.empty() ? "none" : JoinWords(words, ",");
 }
@@ -196,7 +203,9 @@ Value RematValue() {
           {}};
 }
 
-Value OffloadValue() { return {SetOffload, ShowOffload, "optimizer, parameters, activations, or none", {}}; }
+Value OffloadValue() {
+  return {SetOffload, ShowOffload, "optimizer, optimizer:step, parameters, activations, or none", {}};
+}
 
 Value LossScaleValue() {
   const auto show = [](const Configuration& c) {

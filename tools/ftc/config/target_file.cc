@@ -106,6 +106,8 @@ std::vector<Figure> MakeFigures() {
              [](Target& t, double x) { t.set_memory_bytes(static_cast<uint64_t>(x)); }),
       Scaled("memory.gigabytes_per_s", Figure::Needed::kYes, kGiga, kRate,
              [](Target& t, double x) { t.set_memory_bytes_per_s(x); }),
+      Scaled("memory.host_gigabytes_per_s", Figure::Needed::kNo, kGiga, kRate,
+             [](Target& t, double x) { t.set_host_memory_bytes_per_s(x); }),
       Scaled("memory.beside_mib", Figure::Needed::kNo, kMebi, kBeside,
              [](Target& t, double x) { t.set_beside_bytes(static_cast<uint64_t>(x)); }),
       Scaled("memory.communicator_mib", Figure::Needed::kNo, kMebi, kBeside,

@@ -31,6 +31,12 @@ class CpuDevice final : public Device {
   absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const std::string& name,
                                                        const KernelOperands& operands,
                                                        const KernelAttributes& attributes) override;
+  // Here too the host is the device.
+  absl::StatusOr<std::unique_ptr<Kernel>> CreateHostKernel(const std::string& name,
+                                                           const KernelOperands& operands,
+                                                           const KernelAttributes& attributes) override {
+    return CreateKernel(name, operands, attributes);
+  }
   absl::Status Write(void* device_data, const void* host_data, uint64_t bytes) override;
   absl::Status Read(void* host_data, const void* device_data, uint64_t bytes) override;
   absl::Status status() const override { return failure_.status(); }

@@ -7,6 +7,7 @@
 #include "runtime/backends/cuda/device/cuda_memory.h"
 #include "runtime/backends/cuda/device/cuda_recording.h"
 #include "runtime/backends/cuda/device/cuda_stream.h"
+#include "runtime/backends/cuda/device/host_kernel.h"
 #include "runtime/backends/cuda/device/peak_flops.h"
 #include "runtime/base/status_macros.h"
 
@@ -75,6 +76,17 @@ absl::StatusOr<std::unique_ptr<Kernel>> CudaDevice::CreateKernel(const std::stri
                              .deterministic = options_.platform.deterministic,
                              .world_size = options_.world_size,
                              .notes = notes_});
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CudaDevice::CreateHostKernel(const std::string& name,
+                                                                     const KernelOperands& operands,
+                                                                     const KernelAttributes& attributes) {
+  if (options_.host_kernels == nullptr)
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cuda device was opened without kernels of the host, such as '", name, "'"));
+  FT_ASSIGN_OR_RETURN(std::unique_ptr<HostTask> task,
+                      options_.host_kernels->Create(name, operands, attributes));
+  return std::make_unique<HostKernel>(state_, std::move(task));
 }
 
 absl::Status CudaDevice::Write(void* device_data, const void* host_data, uint64_t bytes) {

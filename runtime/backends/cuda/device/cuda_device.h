@@ -32,6 +32,9 @@ class CudaDevice final : public Device {
   absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const std::string& name,
                                                        const KernelOperands& operands,
                                                        const KernelAttributes& attributes) override;
+  absl::StatusOr<std::unique_ptr<Kernel>> CreateHostKernel(const std::string& name,
+                                                           const KernelOperands& operands,
+                                                           const KernelAttributes& attributes) override;
   absl::Status Write(void* device_data, const void* host_data, uint64_t bytes) override;
   absl::Status Read(void* host_data, const void* device_data, uint64_t bytes) override;
   bool records() const override { return true; }

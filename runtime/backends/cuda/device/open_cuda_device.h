@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/backends/cuda/platform.h"
 #include "runtime/device/device.h"
+#include "runtime/device/host_kernels.h"
 #include "runtime/kernels/rank_sum/cuda_device.h"
 
 namespace ft::cuda {
@@ -15,6 +16,8 @@ namespace ft::cuda {
 struct CudaDeviceOptions {
   PlatformOptions platform = {};
   int world_size = 0;  // ranks of the run; 0 when that is not known
+  // What computes in host memory; must outlive the device. Null: plans that ask for it are refused.
+  HostKernels* host_kernels = nullptr;
 };
 
 struct OpenedDevice {

@@ -259,6 +259,11 @@ absl::Status CudartDriver::DestroyGraph(GraphHandle graph) {
   return absl::OkStatus();
 }
 
+absl::Status CudartDriver::LaunchHost(void (*function)(void*), void* data, StreamHandle stream) {
+  FT_CUDA_CALL(cudaLaunchHostFunc(stream, function, data), "cudaLaunchHostFunc()");
+  return absl::OkStatus();
+}
+
 absl::Status CudartDriver::LaunchStatus(int error, const char* what) {
   if (error == 0) return absl::OkStatus();
   cudaGetLastError();

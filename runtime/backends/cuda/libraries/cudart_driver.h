@@ -40,6 +40,7 @@ class CudartDriver final : public Driver {
   absl::Status LaunchGraph(GraphHandle graph, StreamHandle stream) override;
   absl::Status DestroyGraph(GraphHandle graph) override;
 
+  absl::Status LaunchHost(void (*function)(void*), void* data, StreamHandle stream) override;
   absl::Status LaunchStatus(int error, const char* what) override;
 };
 

@@ -1,0 +1,116 @@
+// Starts what the host's step needs as early as it can be.
+//
+// Enters: programs in which everything that runs beside `compute` is followed by its wait. Leaves: the same
+// instructions, some of them further up; a kernel of the host apart from its wait, which stays.
+#include "compiler/schedule/passes.h"
+
+#include "compiler/schedule/fetch_groups.h"
+
+namespace ft::compiler {
+
+#define GEN_PASS_DEF_ADVANCEHOSTSTEPPASS
+#include "compiler/schedule/passes.h.inc"
+
+namespace {
+
+using namespace mlir;
+using namespace mlir::ftx;
+
+/// A reduced gradient that the program gives up once it is on the host.
+bool isPassingGradient(Value buffer) {
+  auto definition = buffer.getDefiningOp<BufferOp>();
+  return definition && definition.getMemoryClass() == MemoryClass::gradients && !definition.getPersistent();
+}
+
+/// The gradient that `op` looks at, or takes to the host; null for anything else.
+Value gradientReadBy(Operation *op) {
+  Value gradient;
+  bool writes = false;
+  auto start = dyn_cast<StartOp>(op);
+  if (!isa<KernelOp>(op) && !(start && start.getStream() == Stream::d2h))
+    return {};
+  forEachAccess(op, [&](Value buffer, bool isWrite) {
+    if (!isPassingGradient(buffer))
+      return;
+    gradient = buffer;
+    writes |= isWrite;
+  });
+  return writes ? Value() : gradient;
+}
+
+bool reducesGradient(Operation *op) {
+  auto start = dyn_cast<StartOp>(op);
+  return start && start.getUnit() && start.getStream() == Stream::reduce;
+}
+
+/// Behind the start of the reduction after the one that `gradient` comes from: that runs meanwhile. Behind
+/// the last wait for it where there is no other.
+Operation *limitOf(Operation *reader, Value gradient) {
+  Operation *ready = reader->getPrevNode();
+  auto writes = [&](Operation *op) {
+    auto wait = dyn_cast<WaitOp>(op);
+    bool found = false;
+    forEachAccess(wait ? wait.getToken().getDefiningOp() : op,
+                  [&](Value buffer, bool isWrite) { found |= isWrite && buffer == gradient; });
+    return found;
+  };
+  while (ready && !writes(ready))
+    ready = ready->getPrevNode();
+  for (Operation *op = ready ? ready->getNextNode() : reader; op != reader; op = op->getNextNode())
+    if (reducesGradient(op))
+      return op;
+  return ready;
+}
+
+/// Moves `ops`, with the buffers that they are the first to use, up to right behind `limit` or what they
+/// conflict with.
+void advance(ArrayRef<Operation *> ops, Operation *limit) {
+  Operation *first = ops.front();
+  Operation *place = highestPlace(ops, first, {limit});
+  if (place == first)
+    return;
+  for (Operation *op : ops) {
+    for (Value operand : op->getOperands())
+      if (auto buffer = operand.getDefiningOp<BufferOp>();
+          buffer && buffer->getBlock() == op->getBlock() && place->isBeforeInBlock(buffer))
+        buffer->moveBefore(place);
+    op->moveBefore(place);
+  }
+}
+
+void moveReadersUp(ProgramOp program) {
+  for (Operation &op : llvm::make_early_inc_range(program.getBody().front())) {
+    Value gradient = gradientReadBy(&op);
+    Operation *limit = gradient ? limitOf(&op, gradient) : nullptr;
+    if (!limit)
+      continue;
+    SmallVector<Operation *> ops = {&op};
+    if (auto start = dyn_cast<StartOp>(op))
+      ops.push_back(waitOf(start));
+    advance(ops, limit);
+  }
+}
+
+/// A kernel of the host is started once the one before the one before it is done: one runs and one is ready,
+/// and what they make on its way to the device lives no longer than that takes.
+void moveLaunchesUp(ProgramOp program) {
+  LaunchOp last, lastButOne;
+  for (LaunchOp launch : llvm::make_early_inc_range(program.getOps<LaunchOp>())) {
+    if (last)
+      advance({launch.getOperation()}, lastButOne ? waitOf(lastButOne).getOperation() : last.getOperation());
+    lastButOne = last;
+    last = launch;
+  }
+}
+
+struct AdvanceHostStepPass : impl::AdvanceHostStepPassBase<AdvanceHostStepPass> {
+  void runOnOperation() override {
+    for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
+      moveReadersUp(program);
+      moveLaunchesUp(program);
+    }
+  }
+};
+
+} // namespace
+} // namespace ft::compiler
