@@ -91,8 +91,8 @@ void moveReadersUp(ProgramOp program) {
   }
 }
 
-/// A kernel of the host is started once the one before the one before it is done: one runs and one is ready,
-/// and what they make on its way to the device lives no longer than that takes.
+/// A kernel of the host moves up to where the one before the one before it is done: the host goes on at once,
+/// and what kernels make on its way to the device is there for a few of them at a time.
 void moveLaunchesUp(ProgramOp program) {
   LaunchOp last, lastButOne;
   for (LaunchOp launch : llvm::make_early_inc_range(program.getOps<LaunchOp>())) {

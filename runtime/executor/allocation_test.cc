@@ -144,6 +144,7 @@ TEST(AllocationTest, NoneWhileTraining) {
     TrainCounted(TinyPlan({.shard = true}), ranks, 1);
     TrainCounted(TinyPlan({.shard = false}), ranks, 1);
     TrainCounted(TinyPlan({.whole_parameters = true, .offload = true}), ranks, 1);
+    TrainCounted(TinyPlan({.offload = true, .host_step = true}), ranks, 1);
   }
   TrainCounted(TinyPlan(), 1, 2);
   // Micro-steps, loss scaling and evaluation.

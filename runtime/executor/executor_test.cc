@@ -111,6 +111,11 @@ std::vector<TinyPlanOptions> AllKinds() {
     kinds.push_back({.shard = true, .two_axes = true, .offload = offload});
     kinds.push_back({.shard = true, .whole_parameters = true, .two_axes = true, .offload = offload});
   }
+  for (size_t i = 0, n = kinds.size(); i < n; ++i) {
+    if (!kinds[i].offload) continue;
+    kinds.push_back(kinds[i]);
+    kinds.back().host_step = true;
+  }
   return kinds;
 }
 
@@ -126,8 +131,11 @@ TEST(ExecutorTest, LearnsAndGivesTheSameBitsForAllStrategiesHereAndOffloaded) {
     ASSERT_EQ(sharded.size(), 20u);
     EXPECT_EQ(sharded, Train({.ranks = ranks})) << "a second run";
     for (const TinyPlanOptions& kind : AllKinds()) {
-      EXPECT_EQ(sharded, Train({.plan = kind, .ranks = ranks}))
-          << TinyPlan(kind).strategy() << (kind.offload ? ", offloaded, " : ", ") << ranks << " ranks";
+      EXPECT_EQ(sharded, Train({.plan = kind, .ranks = ranks})) << TinyPlan(kind).strategy()
+                                                                << (kind.host_step ? ", updated on the host, "
+                                                                    : kind.offload ? ", offloaded, "
+                                                                                   : ", ")
+                                                                << ranks << " ranks";
     }
     EXPECT_LT(LossOf(sharded.back()), 0.7 * LossOf(sharded.front()));
     first[ranks] = sharded;
@@ -351,9 +359,9 @@ TEST_F(FailingExecutorTest, OnADeviceThatFailedCommunicatorsAreGivenUp) {
 TEST(NullDeviceTest, AStepTakesWhatTheSimulationSays) {
   double before = 0;
   for (const bool shard : {false, true}) {
-    for (const bool offload : {false, true}) {
+    for (const int offload : {0, 1, 2}) {  // nothing, state, state and step
       for (const int ranks : {1, 8, 24, 512}) {
-        proto::Plan plan = TinyPlan({.shard = shard, .offload = offload});
+        proto::Plan plan = TinyPlan({.shard = shard, .offload = offload > 0, .host_step = offload == 2});
         uint64_t flops = 1'000'000'000;
         for (proto::Instruction& instruction : *plan.mutable_programs(1)->mutable_instructions())
           instruction.set_flops(flops += 1'234'567);
@@ -403,6 +411,28 @@ TEST(ExecutorTest, CopiesHaveStreamsAndTitlesOfTheirOwn) {
   EXPECT_EQ(in.titles[1], "copy_in exp_avg_here +1");
   ASSERT_EQ(out.titles.size(), 2u);
   EXPECT_EQ(out.titles[1], "copy_out exp_avg_here +1");
+}
+
+TEST(ExecutorTest, TheHostsStreamUpdates) {
+  const proto::Plan plan = TinyPlan({.offload = true, .host_step = true});
+  const BoundPlan bound = *BindPlan(plan, {1, 1}, DeviceClass::kCpu);
+  KernelRegistry kernels;
+  RegisterCpuKernels(kernels);
+  CpuDevice device(kernels, {});
+  const PlanCommunicators communicators = Made<NullCommunicator>(plan, {1, 1});
+  auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  EXPECT_TRUE((*executor)->UsesStream(proto::HOST_COMPUTE));
+  Titles host, compute;
+  std::array<StreamObserver*, kNumStreams> observers = {};
+  observers[proto::HOST_COMPUTE] = &host;
+  observers[proto::COMPUTE] = &compute;
+  (*executor)->Observe(observers);
+  ASSERT_TRUE((*executor)->Run(1).ok());
+  (*executor)->Observe({});
+  ASSERT_EQ(host.titles.size(), 2u) << "a wait for compute and the update";
+  EXPECT_EQ(host.titles[1], "update");
+  EXPECT_EQ(std::count(compute.titles.begin(), compute.titles.end(), "update"), 0);
 }
 
 }  // namespace

@@ -43,7 +43,9 @@ absl::StatusOr<std::optional<StateAtRest>> FindWorkingCopy(const proto::Plan& pl
   if (buffer < 0 || FindUnitState(plan, unit, "master") < 0) return std::nullopt;
   FT_ASSIGN_OR_RETURN(const DType master, MasterDType(plan, unit, dtypes));
   const std::optional<DType> dtype = dtypes[static_cast<size_t>(buffer)];
-  if (dtype != DType::kBF16 && dtype != DType::kF16 && dtype != master) {
+  const bool is_twin =
+      dtype == master && plan.buffers(static_cast<int>(buffer)).size().value() == SizeOf(master);
+  if (dtype != DType::kBF16 && dtype != DType::kF16 && !is_twin) {
     return absl::FailedPreconditionError(absl::StrCat(
         "unit '", plan.units(unit).name(),
         "' of the plan has master weights, but its parameters are neither bf16 nor f16, nor of their type"));

@@ -31,6 +31,7 @@ struct Layout {
   bool whole_copy = true;   // of the working copy; with none, of the only one
   bool master_on_host = false;
   bool two_axes = false;
+  bool twin = false;  // the working copy is of the master's type: the host updates
 };
 
 class PlanBuilder {
@@ -49,8 +50,11 @@ class PlanBuilder {
       AddState("parameters", 2, layout.whole_copy, layout.master_on_host, layout.dtype);
       return plan_;
     }
-    AddState("parameters", bits16 ? 2 : 4, layout.whole_copy, false, bits16 ? layout.dtype : proto::F32);
-    if (bits16) AddState("master", 4, false, layout.master_on_host, proto::F32);
+    const uint64_t bytes = layout.dtype == proto::F32 && layout.twin ? 4 : 2;
+    AddState("parameters", bits16 ? bytes : 4, layout.whole_copy, false, bits16 ? layout.dtype : proto::F32);
+    if (bits16)
+      AddState("master", layout.twin ? bytes : 4, false, layout.master_on_host,
+               layout.twin ? layout.dtype : proto::F32);
     return plan_;
   }
 
@@ -130,7 +134,7 @@ class WeightsTest : public ::testing::Test {
       ASSERT_TRUE(SaveWeights(plan, **executor, communicators->world(), again).ok());
     });
     std::string expected = path_;
-    if (layout.bf16_alone) {  // saved as it is kept
+    if (layout.bf16_alone || (layout.twin && layout.dtype == proto::BF16)) {  // saved as it is kept
       expected = folder_.Path("bf16.safetensors");
       WriteWeights(expected, SafetensorsDType::kBF16);
     }
@@ -202,6 +206,23 @@ TEST_F(WeightsTest, SlicesOfBothInHostMemoryAndOverTwoAxes) {
               CheckCopy(plan, executor, rank, rank % 2 * 3072, 3072);
               CheckMaster(plan, executor, rank % 2 * 3072, 3072);
             });
+}
+
+// Those of the device and those that its host updates.
+TEST_F(WeightsTest, TwinsAreLoadedBoth) {
+  for (const proto::DType dtype : {proto::F32, proto::BF16}) {
+    RoundTrip({.dtype = dtype, .master_on_host = true, .twin = true}, {1, 2},
+              [&](const proto::Plan& plan, const Executor& executor, int rank) {
+                CheckMaster(plan, executor, rank * 3072, 3072);
+                const auto copy = FindWorkingCopy(plan, DTypesOfBuffers(plan), executor.operands(), 0);
+                const auto master = FindMasterParameters(plan, DTypesOfBuffers(plan), executor.operands(), 0);
+                ASSERT_TRUE(copy.ok() && copy->has_value()) << copy.status();
+                ASSERT_EQ((*copy)->dtype, master->dtype);
+                ASSERT_EQ((*copy)->elements, 6144u);
+                EXPECT_EQ(std::memcmp((*copy)->At(rank * 3072), master->data, 3072 * SizeOf(master->dtype)),
+                          0);
+              });
+  }
 }
 
 TEST_F(WeightsTest, WholeFp32ParametersOfAShardedOptimizer) {

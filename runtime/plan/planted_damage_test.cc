@@ -17,6 +17,7 @@ const TinyPlanOptions kReplicated = {.shard = false};
 const TinyPlanOptions kWhole = {.shard = true, .whole_parameters = true};
 const TinyPlanOptions kHybrid = {.shard = true, .two_axes = true};
 const TinyPlanOptions kOffloaded = {.shard = true, .offload = true};
+const TinyPlanOptions kHostStep = {.shard = true, .offload = true, .host_step = true};
 const TinyPlanOptions kHybridWhole = {.shard = true, .whole_parameters = true, .two_axes = true};
 
 proto::Program* Train(proto::Plan& plan) { return plan.mutable_programs(1); }
@@ -160,6 +161,27 @@ std::vector<Damage> OperandDamages() {
       {"HostInKernel", kOffloaded,
        "(update, layer bigram): a kernel cannot touch host memory (buffer 'exp_avg')",
        [](auto& p) { *Find(p, "update")->mutable_out(1) = WholeOf(p, "exp_avg"); }},
+      {"DeviceInKernelOfTheHost", kHostStep,
+       "(update, layer bigram): a kernel of the host cannot touch memory of the device (buffer 'gradient')",
+       [](auto& p) { *Find(p, "update")->mutable_in(0) = WholeOf(p, "gradient"); }},
+      {"DeviceWrittenByKernelOfTheHost", kHostStep,
+       "a kernel of the host cannot touch memory of the device (buffer 'parameters')",
+       [](auto& p) { *Find(p, "update")->mutable_out(0) = WholeOf(p, "parameters"); }},
+      {"OtherKernelOfTheHost", kHostStep,
+       "(accumulate, layer bigram): of all kernels update alone runs on the host",
+       [](auto& p) { Find(p, "update")->set_kernel("accumulate"); }},
+      {"KernelOfTheHostOnTheDevice", kHostStep,
+       "(update, layer bigram): a kernel cannot touch host memory (buffer 'gradient_there')",
+       [](auto& p) {
+         proto::Instruction* update = Find(p, "update");
+         update->set_stream(proto::COMPUTE), update->clear_after();
+       }},
+      {"ScratchOfTheHost", kHostStep, "(update, layer bigram): a kernel of the host has no workspace",
+       [](auto& p) { *Find(p, "update")->mutable_workspace() = WholeOf(p, "gradient_there"); }},
+      {"CopyOnTheHostsStream", kHostStep, "a copy runs on h2d or d2h",
+       [](auto& p) { Find(p, "copy_out")->set_stream(proto::HOST_COMPUTE); }},
+      {"CollectiveOnTheHostsStream", kHostStep, "a collective cannot run on the host_compute stream",
+       [](auto& p) { Find(p, "reduce_scatter")->set_stream(proto::HOST_COMPUTE); }},
       {"HostInCollective", kSharded,
        "(all_gather bigram): a collective cannot touch host memory (buffer 'parameters')",
        [](auto& p) {
@@ -297,6 +319,19 @@ std::vector<Damage> OrderDamages() {
        [](auto& p) { Find(p, "copy_in")->clear_after(); }},
       {"DroppedAfterOfRefresh", kWhole, "(all_gather bigram): buffer 'parameters' may still be written by",
        [](auto& p) { Find(p, "all_gather")->clear_after(); }},
+      {"DroppedWaitForKernelOfTheHost", kHostStep, "(update, layer bigram): nothing waits for it",
+       [](auto& p) { Drop(p, InstructionIndex(p, "update") + 1); }},
+      {"DroppedAfterOfKernelOfTheHost", kHostStep,
+       "(update, layer bigram): buffer 'gradient_there' may still be written by",
+       [](auto& p) { Find(p, "update")->clear_after(); }},
+      {"DroppedAfterOfCopyUp", kHostStep, "buffer 'master' may still be written by",
+       [](auto& p) { Find(p, "copy_in")->clear_after(); }},
+      {"KernelOfTheHostBeginsEarly", kHostStep, "(update, layer bigram): it may begin before",
+       // Behind the copy, but not behind what else stands before it on compute.
+       [](auto& p) { Find(p, "update")->set_after(0, InstructionIndex(p, "copy_out")); }},
+      {"ShortenedLifeInKernelOfTheHost", kHostStep,
+       "(update, layer bigram): buffer 'gradient_there' ends its life at instruction",
+       [](auto& p) { Buffer(p, "gradient_there")->set_last(InstructionIndex(p, "update")); }},
       {"DroppedAfterOfSum", kSharded,
        "may begin before instruction 10 (sum_squares), which stands before it on compute",
        // Into a persistent buffer that nothing else touches at that time.

@@ -134,6 +134,30 @@ TEST_F(SimulateTest, MicroStepsCountAsOftenAsTheyRun) {
   EXPECT_NEAR(SimulateStep(plan_, Bound(1), kTarget).seconds, 5 + 3 * 2, kTiny);
 }
 
+TEST_F(SimulateTest, TheHostComputesBesideAtTheRateOfItsMemory) {
+  Compute(1);
+  proto::Instruction* update = Kernel(program_, "update", {}, {});
+  update->set_stream(proto::HOST_COMPUTE);
+  update->add_after(0);
+  update->set_flops(1'000'000);  // it is memory that takes the time
+  update->set_bytes(3'000'000);
+  Compute(1);
+  Wait(1);
+  Target target = kTarget;
+  target.set_host_memory_bytes_per_s(1.5e6);
+  const SimulatedProgram run = SimulateProgram(plan_, Bound(1), 0, target);
+  EXPECT_NEAR(run.seconds, 3, kTiny);
+  EXPECT_NEAR(run.busy_seconds[proto::HOST_COMPUTE], 2, kTiny);
+  EXPECT_NEAR(run.compute_seconds, 2, kTiny);
+  EXPECT_NEAR(run.exposed_seconds, 1, kTiny);
+  // Where it is not known: the memory of a CPU, the link of a GPU.
+  EXPECT_NEAR(HostKernelSeconds(kTarget, 3'000'000), 3, kTiny);
+  target.set_host_memory_bytes_per_s(0);
+  target.set_cuda(true);
+  SetLink(2, 0, 1e5, target.mutable_copies());
+  EXPECT_NEAR(HostKernelSeconds(target, 3'000'000), 30, kTiny);
+}
+
 TEST_F(SimulateTest, OffloadCostsCopies) {
   for (const bool offload : {false, true}) {
     const proto::Plan plan = TinyPlan({.offload = offload});

@@ -23,6 +23,9 @@ TEST(ShippedTargetsTest, AllAreThereAndPossible) {
     EXPECT_EQ(target->cuda(), name != "cpu");
     EXPECT_EQ(target->memory_bytes() > 0, target->cuda()) << name;
     EXPECT_GT(target->memory_bytes_per_s(), target->node().bytes_per_s()) << name;
+    // Of the host: more than the link takes of it, less than a GPU's own. A CPU is its host.
+    EXPECT_EQ(target->host_memory_bytes_per_s() > target->copies().bytes_per_s(), target->cuda()) << name;
+    EXPECT_LT(target->host_memory_bytes_per_s(), target->memory_bytes_per_s()) << name;
     EXPECT_GT(target->node().bytes_per_s(), target->network().bytes_per_s()) << name;
     for (const Target::Rate* rate : {&target->f32(), &target->bf16(), &target->f16()}) {
       if (rate->peak() > 0) {

@@ -48,6 +48,7 @@ class Arena(EndToEnd):
         self.check("ftc", "model", "gpt2-124m", "--batch=2", "--seq=256", "-o", source)
         for options in (("--mixed-precision=bf16",), ("--micro-steps=4",), ("--prefetch=none",), ("--wrap=none",),
                         ("--remat=every_n:1",), ("--remat=segments:3",), ("--remat=full",), ("--offload=optimizer",),
+                        ("--offload=optimizer:step",),
                         ("--offload=activations",)):
             self.check_tight(source, "--world-size=4", *options)
 

@@ -17,6 +17,7 @@ WAYS = (
     ("full_shard", "--wrap=none"),
     ("zero1", "--wrap=size", "--min-num-params=60000", "--offload=optimizer"),
     ("shard_grad_op", "--offload=optimizer"),
+    ("zero1", "--offload=optimizer:step"),
     ("full_shard", "--offload=optimizer,parameters", "--persistence-threshold=1000", "--remat=every_n:1"),
 )
 

@@ -21,7 +21,7 @@ OPTIONS = {
     "model": tuple(MODELS),
     "strategy": ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2"),
     "prefetch": ("none", "pre", "post", "auto"),
-    "offload": ("none", "optimizer", "activations", "parameters", "optimizer,parameters,activations"),
+    "offload": ("none", "optimizer", "activations", "parameters", "optimizer,parameters,activations", "optimizer:step"),
     "world": (1, 8, 64, 1000),
     "precision": ("no", "bf16", "bf16 alone", "fp16"),
     "target": ("cpu", "h100", "h100-ib"),

@@ -13,8 +13,11 @@ FP16 = ("--mixed-precision=fp16",)
 WAYS = (
     (1, "no_shard"),
     (2, "zero1", "--offload=optimizer"),
+    (2, "zero1", "--offload=optimizer:step"),
     (3, "full_shard", "--wrap=none"),
     (3, "full_shard", "--offload=optimizer,parameters", "--persistence-threshold=1000"),
+    (3, "full_shard", "--offload=optimizer:step,parameters", "--persistence-threshold=1000"),
+    (3, "shard_grad_op", "--offload=optimizer:step", "--prefetch=post"),
 )
 
 
@@ -67,6 +70,25 @@ class Optimizers(bf16_weights_test.Runs):
         products = 2 * sum(20 * 64 * 64 * n + 10 * 64 ** 3 for n in (192, 64, 256, 256))
         self.assertEqual(muon["flops"]["model"], adamw["flops"]["model"])
         self.assertLess(abs(muon["flops"]["optimizer"] / products - 1), 0.05)
+
+    def test_a_step_on_the_host_leaves_the_device_weights_alone(self):
+        """Of what lies in memory between steps; gradients pass through, a few units' at a time."""
+        for precision, strategy, slices in ((BF16, "no_shard", 1), (BF16, "zero1", 2), (FP16, "full_shard", 2), ((), "full_shard", 2)):
+            with self.subTest(precision=precision, strategy=strategy):
+                base = (f"--strategy={strategy}", "--wrap=size", "--min-num-params=20000", *precision)
+                state, step = (self.explain(self.plan_of(("adamw",), f"--offload={what}", *base), 2)
+                               for what in ("optimizer", "optimizer:step"))
+                rest, host = step["at_rest"], step["host"]["bytes"]
+                self.assertEqual(rest["total"] - rest["of_total_host"], rest["parameters"])
+                self.assertEqual(rest["of_total_host"], rest["gradients"] + rest["optimizer_state"])
+                self.assertEqual((host["gradients"], host["optimizer_state"]), (rest["gradients"], rest["optimizer_state"]))
+                self.assertLess(step["bytes"]["gradients"], 0.75 * rest["gradients"])
+                self.assertLess(step["arena_bytes"], state["arena_bytes"])
+                masters = rest["of_optimizer_state_master"]
+                self.assertEqual(rest["optimizer_state"], 3 * masters)
+                # Down the gradients and a few scalars, up what is computed with.
+                self.assertLess(step["traffic"]["d2h"]["bytes"] - rest["gradients"], 256)
+                self.assertEqual(step["traffic"]["h2d"]["bytes"], masters if not precision else masters // 2)
 
     def test_lion_moves_by_its_rate(self):
         start, lr = self.dir / "start.safetensors", 2.0 ** -10

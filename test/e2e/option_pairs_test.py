@@ -15,7 +15,7 @@ OPTIONS = {
     "strategy": ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2"),
     "world": (1, 2, 3, 4),
     "remat": ("none", "every_n:1", "segments:2", "budget"),
-    "offload": ("none", "optimizer", "activations", "parameters"),
+    "offload": ("none", "optimizer", "optimizer:step", "activations", "parameters"),
     "prefetch": ("none", "pre", "post", "auto"),
     "wrap": ("transformer", "size", "none"),
     "persistence": (0, 1000),

@@ -23,7 +23,7 @@ OPTIONS = {
     "precision": ("no", "bf16", "fp16", "bf16 alone"),
     "dropout": (0, 0.1),
     "micro_steps": (1, 2),
-    "offload": ("none", "optimizer", "activations", "parameters"),
+    "offload": ("none", "optimizer", "optimizer:step", "activations", "parameters"),
     "evaluation": (0, 3),
     "data": ("text", "short", "in order", "weighted"),
     "frozen": ("", "*.0.*"),

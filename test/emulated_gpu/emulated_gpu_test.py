@@ -85,7 +85,8 @@ class EmulatedGpu(harness.EndToEnd):
     def test_options_change_no_bit(self):
         for precision in ((), ROUNDED):
             plain = self.numbers(self.gpu(self.small("gpt2", "full_shard", *precision), 1))
-            for options in (("--remat=every_n:1",), ("--offload=optimizer,parameters,activations",), ("--prefetch=none",)):
+            for options in (("--remat=every_n:1",), ("--offload=optimizer,parameters,activations",), ("--prefetch=none",),
+                            ("--offload=optimizer:step",), ("--offload=optimizer:step,parameters",)):
                 with self.subTest(options=options, precision=precision):
                     plan = self.small("gpt2", "full_shard", *precision, *options)
                     self.assertEqual(self.numbers(self.gpu(plan, 1)), plain)
@@ -94,7 +95,7 @@ class EmulatedGpu(harness.EndToEnd):
         """Muon's are orthogonalized by the products of the GPU, Adafactor's rows and columns summed by its clusters, the same on all ranks."""
         for optimizer in ("muon", "adafactor"):
             cpu, plain = self.cpu(self.small("gpt2", "full_shard", f"--optimizer={optimizer}"), 2), None
-            for strategy, *others in (("no_shard",), ("zero1",), ("full_shard", "--offload=optimizer")):
+            for strategy, *others in (("no_shard",), ("zero1",), ("full_shard", "--offload=optimizer"), ("zero1", "--offload=optimizer:step")):
                 with self.subTest(optimizer=optimizer, strategy=strategy):
                     gpu = self.gpu(self.small("gpt2", strategy, f"--optimizer={optimizer}", *others), 2, "--deterministic=on")
                     self.assertLess(self.worst(gpu, cpu), 1e-5)
@@ -116,8 +117,9 @@ class EmulatedGpu(harness.EndToEnd):
         plain = self.gpu(self.small("gpt2", "full_shard", *half), 1)
         self.assertTrue(plain[0]["skipped"])
         self.assertIsNotNone(plain[1]["loss"])
-        offloaded = self.gpu(self.small("gpt2", "full_shard", *half, "--offload=parameters"), 1)
-        self.assertEqual(self.numbers(offloaded), self.numbers(plain))
+        for offload in ("parameters", "optimizer:step"):
+            offloaded = self.gpu(self.small("gpt2", "full_shard", *half, f"--offload={offload}"), 1)
+            self.assertEqual(self.numbers(offloaded), self.numbers(plain), offload)
 
     def test_a_job_is_checked(self):
         """Collectives of GPUs are enqueued on streams: results are right, and links measured, in both modes of sums."""
@@ -134,10 +136,11 @@ class EmulatedGpu(harness.EndToEnd):
 
     def test_streams_are_ordered_by_events_alone(self):
         # Work runs as late as events allow, later parts of a recording first: a missing event changes numbers.
-        plan = self.small("gpt2", "full_shard", "--offload=optimizer,parameters,activations")
-        at_once = self.numbers(self.gpu(plan, 1))
-        self.assertEqual(self.numbers(self.gpu(plan, 1, machine="late")), at_once)
-        self.assertEqual(self.numbers(self.gpu(plan, 1, "--cuda-graph=off", machine="late")), at_once)
+        for offload in ("optimizer,parameters,activations", "optimizer:step"):
+            plan = self.small("gpt2", "full_shard", f"--offload={offload}")
+            at_once = self.numbers(self.gpu(plan, 1))
+            self.assertEqual(self.numbers(self.gpu(plan, 1, machine="late")), at_once)
+            self.assertEqual(self.numbers(self.gpu(plan, 1, "--cuda-graph=off", machine="late")), at_once)
 
     def test_arena_is_what_was_announced(self):
         for model in ("gpt2", "free_transformer"):

@@ -335,6 +335,15 @@ INSTANTIATE_TEST_SUITE_P(
                o.paramDtype = "bf16";
                o.remat = "every_n:1";
              }},
+        Case{"host_step",
+             "gpt2",
+             {.replica = 1, .shard = 2},
+             [](Options& o) {
+               o.strategy = "zero1";
+               o.offloadOptimizer = o.offloadStep = true;
+               o.paramDtype = "bf16";
+               o.optimizer = "muon";
+             }},
         Case{"micro_steps",
              "gpt2",
              {.replica = 1, .shard = 4},

@@ -17,7 +17,7 @@ from support import BIN, LEVEL, environment, metrics_of
 GRAPHS, FIRST = int(os.environ.get("FT_RANDOM_GRAPHS", "60")), int(os.environ.get("FT_RANDOM_SEED", "1"))
 STRATEGIES = ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2")
 REMAT = ("none", "full", "every_n:2", "segments:1")
-OFFLOAD = ("none", "activations", "optimizer,parameters")
+OFFLOAD = ("none", "activations", "optimizer,parameters", "optimizer:step")
 
 
 class RandomGraphs(unittest.TestCase):

@@ -195,3 +195,36 @@ ftx.program @p {
   // expected-error@+1 {{takes inputs and 2 outputs}}
   %t = ftx.start all_gather on gather after compute over shard @u from (%s : whole f32, %s : whole f32) to (%b : whole f32)
 }
+
+// -----
+
+%h = ftx.buffer "h" optimizer_state constant(16) host persistent
+ftx.program @p {
+  // expected-error@+1 {{runs on 'host_compute' and begins after 'compute'}}
+  %t = ftx.launch "update" on compute after compute ins(%h : whole f32) outs()
+}
+
+// -----
+
+%x = ftx.buffer "x" io constant(16) persistent
+%h = ftx.buffer "h" optimizer_state constant(16) host persistent
+ftx.program @p {
+  // expected-error@+1 {{touches buffer 'x', which is not in host memory}}
+  %t = ftx.launch "update" on host_compute after compute ins(%x : whole f32) outs(%h : whole f32)
+}
+
+// -----
+
+%x = ftx.buffer "x" io constant(16) persistent
+ftx.program @p {
+  // expected-error@+1 {{runs on 'host_compute'; kernels run on 'compute'}}
+  ftx.kernel "update" on host_compute ins(%x : whole f32) outs()
+}
+
+// -----
+
+%x = ftx.buffer "x" io constant(16) persistent
+ftx.program @p {
+  // expected-error@+1 {{runs on a stream of its own (copies on h2d and d2h) and begins after 'compute'}}
+  %t = ftx.start all_reduce on host_compute after compute over world from (%x : whole f32) to ()
+}

@@ -60,6 +60,11 @@ ftx.program @train_step {
   %rs = ftx.start reduce_scatter on reduce after compute over shard mean world @h from (%whole : whole bf16) to (%whole : own bf16) {reason = "at once"}
   // CHECK: ftx.wait %[[S]] on compute
   ftx.wait %rs on compute
+  // A kernel of the host.
+  // CHECK: %[[U:.*]] = ftx.launch "update" on host_compute after compute ins(%h.exp_avg : whole f32, none) outs(%h.exp_avg : whole f32) with {direction = true} {bytes = 512 : i64, flops = 64 : i64, layer = "h", phase = "optimizer", reason = "at once"}
+  %u = ftx.launch "update" on host_compute after compute ins(%m : whole f32, none) outs(%m : whole f32) with {direction = true} {bytes = 512 : i64, flops = 64 : i64, layer = "h", phase = "optimizer", reason = "at once"}
+  // CHECK: ftx.wait %[[U]] on compute
+  ftx.wait %u on compute
   // A copy from the host of two buffers at once, over no axis; and back.
   // CHECK: %[[C:.*]] = ftx.start copy on h2d after compute from (%h.exp_avg : whole f32, %h.exp_avg : whole f32) to (%one : whole f32, %two : whole f32)
   %one = ftx.buffer "one" optimizer_state unit_slice(@h, 4)

@@ -21,6 +21,11 @@
 // REDUCE: ft.unit @block {elements = 3072 : i64, gathered = "released", reduce = bf16}
 ft.unit @block {elements = 3072 : i64, gathered = "released"}
 ft.unit @head {elements = 1024 : i64, gathered = "until_backward"}
+// Where the host updates the masters, 16 bits come up once a step, unless gathers take weights from there anyway.
+// CHECK: ft.unit @there {compute = bf16, elements = 1024 : i64, gathered = "until_backward", host_step, reduce = f32, working_copy}
+// CHECK: ft.unit @taken {compute = bf16, elements = 1024 : i64, gathered = "until_backward", host_parameters, host_step, reduce = f32}
+ft.unit @there {elements = 1024 : i64, gathered = "until_backward", host_step}
+ft.unit @taken {elements = 1024 : i64, gathered = "until_backward", host_parameters, host_step}
 // Parameters are their masters: f32.
 // CHECK: ft.parameter @w : tensor<8x8xf32>
 ft.parameter @w : tensor<8x8xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @block}

@@ -3,6 +3,7 @@
 // RUN: ft-opt %s --ft-insert-collectives=strategy=hybrid_shard_zero2 --ft-verify-collectives | FileCheck %s --check-prefix=HYBRID2
 // RUN: ft-opt %s "--ft-insert-collectives=strategy=full_shard keep-gathered=b*" --ft-verify-collectives | FileCheck %s --check-prefix=KEPT
 // RUN: ft-opt %s "--ft-insert-collectives=strategy=ddp offload-parameters=true offload-optimizer=true" --ft-verify-collectives | FileCheck %s --check-prefix=HOST
+// RUN: ft-opt %s "--ft-insert-collectives=strategy=ddp offload-step=true" --ft-verify-collectives | FileCheck %s --check-prefix=STEP
 // RUN: not ft-opt %s --ft-insert-collectives=strategy=zero4 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not ft-opt %s "--ft-insert-collectives=strategy=zero3 keep-gathered=b*,c" 2>&1 | FileCheck %s --check-prefix=UNMATCHED
 
@@ -19,6 +20,7 @@
 // HYBRID: ft.unit @block {elements = 1024 : i64, gathered = "released", gradients = "slice", optimizer = "slice", parameters = "slice"}
 // HYBRID2: ft.unit @block {elements = 1024 : i64, gathered = "until_backward", gradients = "slice", optimizer = "slice", parameters = "slice"}
 // KEPT: ft.unit @block {{.*}}gathered = "until_backward"
+// STEP: ft.unit @block {elements = 1024 : i64, gathered = "never", gradients = "whole", host_optimizer, host_step, optimizer = "whole", parameters = "whole"}
 // HOST: ft.unit @block {elements = 1024 : i64, gathered = "never", gradients = "whole", host_optimizer, host_parameters, optimizer = "whole", parameters = "whole"}
 ft.unit @block {elements = 1024 : i64}
 // KEPT: ft.unit @head {{.*}}gathered = "released"

@@ -72,3 +72,24 @@ ftx.program @train_step {
   // expected-error@+1 {{touches buffer 'b' after its release}}
   ftx.kernel "use" on compute ins(%b : whole f32) outs()
 }
+
+// -----
+
+%h = ftx.buffer "h" optimizer_state constant(16) host persistent
+ftx.program @train_step {
+  // expected-error@+1 {{is never waited for on 'compute'}}
+  %t = ftx.launch "update" on host_compute after compute ins() outs(%h : whole f32)
+}
+
+// -----
+
+%h = ftx.buffer "h" optimizer_state constant(16) host persistent
+%x = ftx.buffer "x" io constant(16) persistent
+ftx.program @train_step {
+  // expected-note@+1 {{started here}}
+  %t = ftx.launch "update" on host_compute after compute ins() outs(%h : whole f32)
+  // expected-error@+1 {{touches a buffer of a kernel of the host that is still under way}}
+  %c = ftx.start copy on h2d after compute from (%h : whole f32) to (%x : whole f32)
+  ftx.wait %t on compute
+  ftx.wait %c on compute
+}

@@ -44,6 +44,20 @@ std::string WalkedText(const proto::Plan& plan, std::string_view target) {
                      fmt::join(has, ", "), walked, target);
 }
 
+bool RunsOnHost(const proto::Plan& plan) {
+  for (const proto::Program& program : plan.programs())
+    for (const proto::Instruction& instruction : program.instructions())
+      if (instruction.stream() == proto::HOST_COMPUTE) return true;
+  return false;
+}
+
+// Of the machines that compute.
+std::vector<std::string_view> CodeTargets(const proto::Plan& plan, const RankDevice& device) {
+  std::vector<std::string_view> targets = {device.code_target()};
+  if (!device.is_cpu() && RunsOnHost(plan)) targets.push_back(device.host_code_target());
+  return targets;
+}
+
 double Mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 }  // namespace
@@ -84,8 +98,9 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
 
 void PrintDoubts(const Flags& flags, const Job& job, const RankDevice& device) {
   if (flags.kernels == Kernels::kGenerated)
-    if (const std::string walked = WalkedText(job.plan(), device.code_target()); !walked.empty())
-      PrintError("ftexec: note: " + walked);
+    for (const std::string_view target : CodeTargets(job.plan(), device))
+      if (const std::string walked = WalkedText(job.plan(), target); !walked.empty())
+        PrintError("ftexec: note: " + walked);
   if (const std::string left = LeftOutText(job); !left.empty()) PrintError("ftexec: note: " + left);
   for (const Dataset* data : {job.data.get(), job.eval_data.get()}) {
     const std::string doubt = data == nullptr ? "" : data->doubt();

@@ -6,7 +6,6 @@
 #include "fmt/format.h"
 #include "runtime/backends/cpu/device/cpu_device.h"
 #include "runtime/backends/cpu/device/cpu_host_kernels.h"
-#include "runtime/backends/cpu/mapped_code.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/backends/cuda/device/open_cuda_device.h"
 #include "runtime/base/cluster.h"
@@ -63,7 +62,7 @@ absl::Status RankDevice::SettleInstructionSet(const std::vector<PeerInfo>& peers
 }
 
 std::string_view RankDevice::code_target() const {
-  return is_cpu_ ? cpu::CodeTarget(isa_) : std::string_view(ClusterCode::kPtx);
+  return is_cpu_ ? host_code_target() : std::string_view(ClusterCode::kPtx);
 }
 
 absl::Status RankDevice::CheckGpus(const std::vector<PeerInfo>& peers) const {

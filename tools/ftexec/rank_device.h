@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/backends/cpu/isa.h"
+#include "runtime/backends/cpu/mapped_code.h"
 #include "runtime/collective/nccl/device_side.h"
 #include "runtime/collective/nccl/nccl_api.h"
 #include "runtime/collective/rendezvous/peer_info.h"
@@ -39,6 +40,8 @@ class RankDevice {
 
   // Which code of clusters it runs, ClusterCode::target; empty where none is made for it.
   std::string_view code_target() const;
+  // The same of its host.
+  std::string_view host_code_target() const { return cpu::CodeTarget(isa_); }
 
   // The PCI address of the GPU; empty on the CPU, or when it is not known.
   const std::string& gpu() const { return gpu_; }

@@ -146,6 +146,22 @@ class Builder {
     return start + 1;
   }
 
+  // After all that stands before it. Returns the index of the wait for it.
+  uint32_t Copy(proto::Program* program, proto::Stream stream, const std::vector<proto::Operand>& from,
+                const std::vector<proto::Operand>& to) {
+    const uint32_t start = program->instructions_size();
+    proto::Instruction* copy = Add(program, proto::COPY, stream, {start - 1});
+    for (const proto::Operand& operand : from) *copy->add_in() = operand;
+    for (const proto::Operand& operand : to) *copy->add_out() = operand;
+    Add(program, proto::WAIT, proto::COMPUTE, {start});
+    return start + 1;
+  }
+
+  // What this rank updates of them.
+  proto::Operand Parameters() const {
+    return options_.whole_parameters ? Own(parameters_) : Whole(parameters_);
+  }
+
   void AddPersistent() {
     const uint64_t ids = uint64_t(options_.batch) * options_.seq_len * 4;
     tokens_ = Constant("tokens", proto::IO, ids);
@@ -164,6 +180,14 @@ class Builder {
     AddState("parameters", parameters_);
     AddState("exp_avg", exp_avg_);
     AddState("exp_avg_sq", exp_avg_sq_);
+    if (!options_.host_step) return;
+    master_ = OnHost(Slice("master", proto::OPTIMIZER_STATE));
+    AddState("master", master_);
+  }
+
+  uint32_t OnHost(uint32_t buffer) {
+    plan_.mutable_buffers(static_cast<int>(buffer))->set_space(proto::HOST);
+    return buffer;
   }
 
   void AddState(const char* role, uint32_t buffer) {
@@ -176,11 +200,13 @@ class Builder {
     AddPort(init_->mutable_inputs(), "rng", At(rng_, proto::I64, {3}));
     const std::vector<uint32_t> moments = {exp_avg_, exp_avg_sq_};
     std::vector<uint32_t> here = moments;
-    if (options_.offload)
+    if (options_.offload && !options_.host_step)
       here = {Slice("zero_exp_avg", proto::WORKSPACE), Slice("zero_exp_avg_sq", proto::WORKSPACE)};
-    for (uint32_t buffer : {parameters_, here[0], here[1]})
+    // Memory of the host is zero from the start.
+    for (uint32_t buffer :
+         options_.host_step ? std::vector{parameters_} : std::vector{parameters_, here[0], here[1]})
       Float(Kernel(init_, "fill", {}, {Whole(buffer)}), "value", 0.0);
-    if (options_.offload) {
+    if (options_.offload && !options_.host_step) {
       const uint32_t last = CopyMoments(init_, proto::D2H, 2, here, moments);
       for (uint32_t buffer : here) Lives(buffer, 1, last, 0);
     }
@@ -192,6 +218,7 @@ class Builder {
       Float(init, "value", 0.2);
       Int(init, "stream", head);
     }
+    if (options_.host_step) Copy(init_, proto::D2H, {Parameters()}, {Whole(master_)});
   }
 
   void BuildTrain() {
@@ -308,28 +335,40 @@ class Builder {
     Lives(gradient, slice_begin_ > 0 ? slice_begin_ : plan_.buffers(gradient).first(), last);
   }
 
-  void BuildUpdate() {
-    const uint32_t before = train_->instructions_size() - 1;
-    const std::vector<uint32_t> moments = {exp_avg_, exp_avg_sq_};
-    std::vector<uint32_t> here = moments;
-    if (options_.offload) {
-      here = {Slice("exp_avg_here", proto::OPTIMIZER_STATE),
-              Slice("exp_avg_sq_here", proto::OPTIMIZER_STATE)};
-      CopyMoments(train_, proto::H2D, before, moments, here);
-    }
-    const proto::Operand parameters = options_.whole_parameters ? Own(parameters_) : Whole(parameters_);
-    const proto::Operand scalars = At(scalars_, proto::F32, {2, kAdamwScalars});
+  // The update itself; the caller says where.
+  proto::Instruction* Update(const proto::Operand& gradient, const proto::Operand& scalars,
+                             const std::vector<proto::Operand>& updated) {
     proto::Instruction* update =
-        Kernel(train_, "update", {gradient_, scalars}, {parameters, Whole(here[0]), Whole(here[1])});
+        Kernel(train_, "update", {gradient, scalars}, {updated[0], updated[1], updated[2]});
     update->set_phase("optimizer");
     *plan_.add_clusters() = ToProto(AdamwBody());
     update->set_cluster_plus_one(1);
     Ints(update, "segments",
          {0, int64_t(table_elements_), 1, int64_t(head_offset_), int64_t(head_offset_ + table_elements_), 1});
-    const uint32_t updated = train_->instructions_size() - 1;
-    if (options_.offload) {
-      const uint32_t last = CopyMoments(train_, proto::D2H, updated, here, moments);
-      for (uint32_t buffer : here) Lives(buffer, before + 1, last);
+    return update;
+  }
+
+  void BuildHostUpdate() {
+    const uint32_t begin = train_->instructions_size();
+    const uint32_t gradient = OnHost(Slice("gradient_there", proto::GRADIENTS));
+    const uint32_t scalars = OnHost(Constant("scalars_there", proto::IO, 4 * 2 * kAdamwScalars));
+    const proto::Operand scalars_there = At(scalars, proto::F32, {2, kAdamwScalars});
+    const uint32_t ready = Copy(train_, proto::D2H, {gradient_, At(scalars_, proto::F32, {2, kAdamwScalars})},
+                                {Whole(gradient), scalars_there});
+    proto::Instruction* update =
+        Update(Whole(gradient), scalars_there, {Whole(master_), Whole(exp_avg_), Whole(exp_avg_sq_)});
+    update->set_stream(proto::HOST_COMPUTE);
+    update->add_after(ready);
+    Add(train_, proto::WAIT, proto::COMPUTE, {ready + 1});
+    for (const uint32_t buffer : {gradient, scalars}) Lives(buffer, begin, ready + 2);
+    Copy(train_, proto::H2D, {Whole(master_)}, {Parameters()});
+  }
+
+  void BuildUpdate() {
+    if (options_.host_step) {
+      BuildHostUpdate();
+    } else {
+      BuildDeviceUpdate();
     }
     if (options_.whole_parameters) {
       const uint32_t start = train_->instructions_size();
@@ -341,13 +380,31 @@ class Builder {
     }
   }
 
+  void BuildDeviceUpdate() {
+    const uint32_t before = train_->instructions_size() - 1;
+    const std::vector<uint32_t> moments = {exp_avg_, exp_avg_sq_};
+    std::vector<uint32_t> here = moments;
+    if (options_.offload) {
+      here = {Slice("exp_avg_here", proto::OPTIMIZER_STATE),
+              Slice("exp_avg_sq_here", proto::OPTIMIZER_STATE)};
+      CopyMoments(train_, proto::H2D, before, moments, here);
+    }
+    Update(gradient_, At(scalars_, proto::F32, {2, kAdamwScalars}),
+           {Parameters(), Whole(here[0]), Whole(here[1])});
+    const uint32_t updated = train_->instructions_size() - 1;
+    if (options_.offload) {
+      const uint32_t last = CopyMoments(train_, proto::D2H, updated, here, moments);
+      for (uint32_t buffer : here) Lives(buffer, before + 1, last);
+    }
+  }
+
   const TinyPlanOptions options_;
   uint64_t table_elements_, head_offset_, elements_;
   proto::Plan plan_;
   proto::Program* init_ = nullptr;
   proto::Program* train_ = nullptr;
   uint32_t tokens_, targets_, lr_, step_, rng_, loss_, norm_, scalars_, parameters_, exp_avg_, exp_avg_sq_,
-      flat_;
+      flat_, master_;
   proto::Operand gradient_;   // reduced
   uint32_t slice_begin_ = 0;  // where its buffer begins to live, when it has one of its own
 };

@@ -17,6 +17,8 @@ struct TinyPlanOptions {
   bool two_axes = false;
   // Optimizer state in host memory.
   bool offload = false;
+  // With `offload`: the host updates, "master" in its memory, whose weights are copied to "parameters".
+  bool host_step = false;
   int batch = 2;
   int seq_len = 16;
   int vocab = 256;

@@ -50,10 +50,11 @@ class CudaDeviceTest : public ::testing::Test {
     platform_.products = std::make_unique<emulation::ReferenceProducts>();
   }
 
-  // Once; `platform_` can be changed before.
+  // Once; `platform_` and `options_` can be changed before.
   CudaDevice& device() {
     if (device_ != nullptr) return *device_;
-    absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Create(std::move(platform_), {}, {});
+    absl::StatusOr<std::unique_ptr<CudaDevice>> device =
+        CudaDevice::Create(std::move(platform_), {}, options_);
     EXPECT_TRUE(device.ok()) << device.status();
     device_ = *std::move(device);
     driver_->log.clear();
@@ -82,6 +83,7 @@ class CudaDeviceTest : public ::testing::Test {
 
   SlowDriver* driver_;  // the device's
   Platform platform_;
+  CudaDeviceOptions options_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::vector<int> order_;
   CommandInfo info_{.title = "note h.0", .category = "forward", .instruction = 12};

@@ -116,6 +116,32 @@ TEST(ConfigureTest, OffloadAddsUp) {
   EXPECT_TRUE(both.configuration.options.offloadActivations);
   EXPECT_FALSE(Bad(zero + "offload: none\n").message.empty());
   EXPECT_FALSE(Good(zero, {{"offload", "none"}}).configuration.options.offloadOptimizer);
+  // The step is on the host where anyone says so.
+  const Effective step = Good(zero + "offload: optimizer:step\n");
+  EXPECT_TRUE(step.configuration.options.offloadStep);
+  EXPECT_TRUE(step.configuration.options.offloadParameters);
+  EXPECT_FALSE(both.configuration.options.offloadStep);
+}
+
+TEST(ConfigureTest, TheStepIsOffloadedWithItsState) {
+  const auto shown = [](const std::string& words) {
+    const Effective effective = Good("strategy: ddp", {{"offload", words}});
+    EXPECT_TRUE(effective.configuration.options.offloadOptimizer) << words;
+    for (const Setting& setting : Settings())
+      if (setting.name == "offload") return setting.value.show(effective.configuration);
+    return std::string("no such setting");
+  };
+  EXPECT_EQ(shown("optimizer"), "optimizer");
+  EXPECT_EQ(shown("optimizer:step"), "optimizer:step");
+  EXPECT_EQ(shown("optimizer,optimizer:step"), "optimizer:step");
+  EXPECT_EQ(shown("activations,Optimizer:Step,parameters"), "optimizer:step,parameters,activations");
+  for (const char* wrong : {"optimizer:stop", "parameters:step", "optimizer:", "step"}) {
+    Configuration unchanged;
+    const std::string mistake = OffloadValue().set(wrong, unchanged);
+    EXPECT_EQ(mistake.find(std::string("unknown part to offload '") + wrong + "'"), 0u) << mistake;
+    EXPECT_EQ(mistake.find('\n'), std::string::npos);
+    EXPECT_FALSE(unchanged.options.offloadOptimizer);
+  }
 }
 
 TEST(ConfigureTest, SettingsWithoutEffectAreRemarked) {
@@ -144,7 +170,7 @@ const char kEverything[] =
     "param_dtype: bf16\nreduce_dtype: fp16\nbuffer_dtype: bf16\nmaster_weights: off\nstochastic_rounding: "
     "on\nloss_scale: 1024\ninitial_scale_power: 3\n"
     "loss_scale_window: 5\nhysteresis: 2\nmin_loss_scale: 0.5\nremat: budget:1.5GiB\noffload: "
-    "optimizer,activations\n"
+    "optimizer:step,activations\n"
     "optimizer: sgd\nbetas: 0.1,0.2\neps: 3e-7\nweight_decay: 0\nmomentum: 0.9\nnesterov: yes\nadamw_params: "
     "'*.mlp.*'\nbeta2_decay: -0.7\neps2: 0.01\nclip_threshold: 2\nscale_parameter: off\nclip: 0\n"
     "micro_steps: 8\naccumulate: each\nbatch: 4\nmesh: replica:2,shard:4\nlr: 0.1\nlr_schedule: cosine\n"

@@ -57,6 +57,11 @@ TEST(TargetFileTest, FiguresComeInTheUnitsThatTheirKeysName) {
   EXPECT_DOUBLE_EQ(target->copies().bytes_per_s(), 2.5e10);
   EXPECT_EQ(target->copies().latency_s(), 0);
   EXPECT_EQ(target->beside_bytes(), 0u);
+  EXPECT_EQ(target->host_memory_bytes_per_s(), 0);
+  const absl::StatusOr<ft::Target> known =
+      ParseTarget(Edited("memory:\n", "memory:\n  host_gigabytes_per_s: 40\n"), "my.yaml", "my");
+  ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_DOUBLE_EQ(known->host_memory_bytes_per_s(), 4e10);
   const absl::StatusOr<ft::Target> announcing = ParseTarget(
       Edited("  capacity_mib: 1024\n", "  beside_mib: 3\n  communicator_mib: 0\n"), "my.yaml", "my");
   ASSERT_TRUE(announcing.ok()) << announcing.status();
