@@ -62,11 +62,11 @@ Operation *limitOf(Operation *reader, Value gradient) {
   return ready;
 }
 
-/// Moves `ops`, with the buffers that they are the first to use, up to right behind `limit` or what they
-/// conflict with.
-void advance(ArrayRef<Operation *> ops, Operation *limit) {
+/// Moves `ops`, with the buffers that they are the first to use, up to right behind one of `limits` or what
+/// they conflict with.
+void advance(ArrayRef<Operation *> ops, ArrayRef<Operation *> limits) {
   Operation *first = ops.front();
-  Operation *place = highestPlace(ops, first, {limit});
+  Operation *place = highestPlace(ops, first, limits);
   if (place == first)
     return;
   for (Operation *op : ops) {
@@ -78,29 +78,32 @@ void advance(ArrayRef<Operation *> ops, Operation *limit) {
   }
 }
 
+/// Kernels in their order, and copies in theirs.
 void moveReadersUp(ProgramOp program) {
-  for (Operation &op : llvm::make_early_inc_range(program.getBody().front())) {
-    Value gradient = gradientReadBy(&op);
-    Operation *limit = gradient ? limitOf(&op, gradient) : nullptr;
-    if (!limit)
-      continue;
-    SmallVector<Operation *> ops = {&op};
-    if (auto start = dyn_cast<StartOp>(op))
-      ops.push_back(waitOf(start));
-    advance(ops, limit);
+  SmallVector<std::pair<Operation *, Value>> readers;
+  for (Operation &op : program.getBody().front())
+    if (Value gradient = gradientReadBy(&op))
+      readers.push_back({&op, gradient});
+  Operation *lastKernel = nullptr, *lastCopy = nullptr;
+  for (auto [reader, gradient] : readers) {
+    auto copy = dyn_cast<StartOp>(reader);
+    Operation *&before = copy ? lastCopy : lastKernel;
+    SmallVector<Operation *> ops = {reader};
+    if (copy)
+      ops.push_back(waitOf(copy));
+    if (Operation *limit = limitOf(reader, gradient))
+      advance(ops, {limit, before});
+    before = ops.back();
   }
 }
 
 /// A kernel of the host moves up to where the one before the one before it is done: the host goes on at once,
 /// and what kernels make on its way to the device is there for a few of them at a time.
 void moveLaunchesUp(ProgramOp program) {
-  LaunchOp last, lastButOne;
-  for (LaunchOp launch : llvm::make_early_inc_range(program.getOps<LaunchOp>())) {
-    if (last)
-      advance({launch.getOperation()}, lastButOne ? waitOf(lastButOne).getOperation() : last.getOperation());
-    lastButOne = last;
-    last = launch;
-  }
+  SmallVector<LaunchOp> launches(program.getOps<LaunchOp>());
+  for (size_t i = 1; i < launches.size(); ++i)
+    advance({launches[i].getOperation()},
+            {i == 1 ? launches[0].getOperation() : waitOf(launches[i - 2]).getOperation()});
 }
 
 struct AdvanceHostStepPass : impl::AdvanceHostStepPassBase<AdvanceHostStepPass> {

@@ -1,6 +1,8 @@
 // RUN: ft-opt %s --split-input-file --ft-lower-to-ftx --ftx-verify-schedule | FileCheck %s
 // RUN: ft-opt %s --split-input-file --ft-lower-to-ftx --ftx-advance-host-step --ftx-overlap-collectives --ftx-verify-schedule | FileCheck %s --check-prefix=OVERLAP
 
+// RUN: ft-opt %s --split-input-file --ft-lower-to-ftx "--ftx-join-transfers=reduce-bucket-mb=25" --ftx-advance-host-step --ftx-overlap-collectives --ftx-verify-schedule | FileCheck %s --check-prefix=JOIN
+
 // Updates on the host: gradients go down, what is computed with comes up.
 
 // Two units in bf16 whose working copies are whole: 16 bits come up, into the own slices, which are then gathered.
@@ -23,6 +25,12 @@ module {
 
   // CHECK-LABEL: ftx.program @train_step
   // OVERLAP-LABEL: ftx.program @train_step
+  // JOIN-LABEL: ftx.program @train_step
+  // Several at once are copied in their order.
+  // JOIN: ftx.start reduce_scatter {{.*}} to (%c.gradient : whole bf16, %b.gradient : whole bf16, %a.gradient : whole bf16)
+  // JOIN: ftx.start copy on d2h after compute from (%c.gradient
+  // JOIN: ftx.start copy on d2h after compute from (%b.gradient
+  // JOIN: ftx.start copy on d2h after compute from (%a.gradient
   func.func @train_step() -> tensor<f32> {
     %one = ft.fill 1.0 : tensor<f32>
     %d = ft.fill 1.0 : tensor<8xbf16>
@@ -41,13 +49,13 @@ module {
     // Behind the next reduction the gradient before is looked at and goes down; the last one behind its own.
     // OVERLAP: ftx.start reduce_scatter {{.*}} @c from
     // OVERLAP: ftx.start reduce_scatter {{.*}} @b from
-    // OVERLAP: "sum_squares" on compute ins(%c.gradient : whole bf16
-    // OVERLAP-NEXT: ftx.start copy on d2h after compute from (%c.gradient : whole bf16) to (%c.gradients : whole bf16)
+    // OVERLAP: ftx.start copy on d2h after compute from (%c.gradient : whole bf16) to (%c.gradients : whole bf16)
+    // OVERLAP-NEXT: "sum_squares" on compute ins(%c.gradient : whole bf16
     // OVERLAP: ftx.start reduce_scatter {{.*}} @a from
-    // OVERLAP: "sum_squares" on compute ins(%b.gradient : whole bf16
     // OVERLAP: ftx.start copy on d2h after compute from (%b.gradient : whole bf16) to (%b.gradients : whole bf16)
-    // OVERLAP: "sum_squares" on compute ins(%a.gradient : whole bf16
+    // OVERLAP-NEXT: "sum_squares" on compute ins(%b.gradient : whole bf16
     // OVERLAP: ftx.start copy on d2h after compute from (%a.gradient : whole bf16) to (%a.gradients : whole bf16)
+    // OVERLAP-NEXT: "sum_squares" on compute ins(%a.gradient : whole bf16
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
     // What is read by all goes down once.

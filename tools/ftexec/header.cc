@@ -12,6 +12,7 @@
 #include "runtime/data/data_text.h"
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
+#include "runtime/plan/stream_use.h"
 
 namespace ft {
 namespace {
@@ -44,17 +45,10 @@ std::string WalkedText(const proto::Plan& plan, std::string_view target) {
                      fmt::join(has, ", "), walked, target);
 }
 
-bool RunsOnHost(const proto::Plan& plan) {
-  for (const proto::Program& program : plan.programs())
-    for (const proto::Instruction& instruction : program.instructions())
-      if (instruction.stream() == proto::HOST_COMPUTE) return true;
-  return false;
-}
-
 // Of the machines that compute.
 std::vector<std::string_view> CodeTargets(const proto::Plan& plan, const RankDevice& device) {
   std::vector<std::string_view> targets = {device.code_target()};
-  if (!device.is_cpu() && RunsOnHost(plan)) targets.push_back(device.host_code_target());
+  if (!device.is_cpu() && UsesStream(plan, proto::HOST_COMPUTE)) targets.push_back(device.host_code_target());
   return targets;
 }
 

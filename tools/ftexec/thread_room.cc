@@ -10,13 +10,14 @@
 #include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/thread.h"
+#include "runtime/plan/stream_use.h"
 #include "tools/ftexec/address_space.h"
 
 namespace ft {
 namespace {
 
 // Streams, the watch over peers, the store, Gloo, the report of a failure.
-constexpr int kOtherThreads = 9;
+constexpr int kOtherThreads = 10;
 
 // Held by one rank of the host at a time. What others may hold as well is not waited for without end: after
 // two seconds a rank goes on without.
@@ -35,12 +36,15 @@ OpenFile LockHost() {
 // looks for room for all of them, one after the other: at the same time they could refuse what there is. None
 // starts a team before all have looked, as the meeting lies between.
 absl::Status ProbeTeam(const Job& job, const RankDevice& device) {
-  if (!device.is_cpu()) return absl::OkStatus();
-  const int own = job.threads + kOtherThreads;
+  const bool host_updates = UsesStream(job.plan(), proto::HOST_COMPUTE);
+  const int teams = (device.is_cpu() ? 1 : 0) + (host_updates ? 1 : 0);
+  if (teams == 0) return absl::OkStatus();
+  const int own = teams * job.threads + kOtherThreads;
   const OpenFile lock = LockHost();
   FT_RETURN_IF_ERROR(ProbeProcesses("to compute", job.environment.local_world_size * own));
   FT_RETURN_IF_ERROR(ProbeThreads("to compute", own));
-  return CheckAddressSpace(job.threads);
+  // On a GPU's host nothing multiplies.
+  return device.is_cpu() ? CheckAddressSpace(job.threads) : absl::OkStatus();
 }
 
 }  // namespace ft
