@@ -10,13 +10,15 @@ MODEL = ("gpt2", "--dropout=0.1", "--batch=1", "--seq=32")
 PLAIN = ("--strategy=full_shard", "--mixed-precision=fp16", "--initial-scale-power=18", "--loss-scale-window=2",
          "--micro-steps=4")
 EVERYTHING = (*PLAIN, "--offload=optimizer,parameters,activations", "--remat=every_n:1")
+# The host updates, while a recorded step runs.
+HOST_STEP = (*PLAIN, "--offload=optimizer:step")
 STEPS = 8
 # Its parameters, gradients and optimizer state alone take more than a terabyte.
 TOO_LARGE = ("gpt2", "--layers=16", "--hidden=32768", "--heads=256")
 
 
 def plans():
-    return {"everything": (MODEL, EVERYTHING), "everything-plain": (MODEL, PLAIN),
+    return {"everything": (MODEL, EVERYTHING), "everything-plain": (MODEL, PLAIN), "everything-step": (MODEL, HOST_STEP),
             "too-large": (TOO_LARGE, ("--strategy=no_shard",))}
 
 
@@ -45,14 +47,16 @@ def check_trace(path):
 def everything(context):
     def same_bits():
         trace = context.file(".json")
-        (steps, weights) = train(context, "everything", f"--trace={trace}", "--trace-steps=2")
+        runs = (("", train(context, "everything", f"--trace={trace}", "--trace-steps=2")),
+                (" with updates on the host", train(context, "everything-step")))
         (expected, expected_weights) = train(context, "everything-plain")
-        for number, (step, other) in enumerate(zip(steps, expected)):
-            if step != other:
-                raise Failed(f"step {number}: loss, norm, scale and skipped are {step}, without offload and recomputation {other}")
-        if weights != expected_weights:
-            raise Failed("weights differ from those without offload and recomputation")
-        skipped = sum(bool(step[3]) for step in steps)
+        for where, (steps, weights) in runs:
+            for number, (step, other) in enumerate(zip(steps, expected)):
+                if step != other:
+                    raise Failed(f"step {number}: loss, norm, scale and skipped{where} are {step}, without offload and recomputation {other}")
+            if weights != expected_weights:
+                raise Failed(f"weights differ{where} from those without offload and recomputation")
+        skipped = sum(bool(step[3]) for step in expected)
         if not 0 < skipped < STEPS:
             raise Failed(f"{skipped} of {STEPS} steps were skipped: the loss scale was not tried")
         return (f"{STEPS} steps, {skipped} of them skipped, and all weights have the same bits; "
