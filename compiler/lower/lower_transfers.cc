@@ -76,12 +76,12 @@ void FunctionLowering::lowerFetch(FetchOp op) {
 void FunctionLowering::lowerReduceScatter(ReduceScatterOp op) {
   Type type = op.getSlice().getType();
   FlatSymbolRefAttr unit = unitOf(type);
-  const UnitState &units = state.unit(unit.getValue());
+  const UnitState &owner = state.unit(unit.getValue());
   // What is updated on the host has no place at rest on the device.
-  View slice = units.hostStep
-                   ? View{gradientBuffer(units, type, ".gradient", MemoryClass::gradients, Tag::of(op)), 0,
+  View slice = owner.hostStep
+                   ? View{gradientBuffer(owner, type, ".gradient", MemoryClass::gradients, Tag::of(op)), 0,
                           elementOf(type)}
-                   : units.gradientSlice();
+                   : owner.gradientSlice();
   program.transfer({.transfer = Transfer::reduce_scatter,
                     .stream = Stream::reduce,
                     .axis = findAxis(op),
