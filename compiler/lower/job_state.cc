@@ -106,10 +106,14 @@ JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
       units[unitIndex.lookup(*unit)].parameters.push_back(parameter);
   }
   module.walk([&](PackOp op) {
-    units[unitIndex.lookup(unitOf(op.getFlat().getType()).getValue())].reduce =
-        elementOf(op.getFlat().getType());
+    if (op.isOfGradients())
+      units[unitIndex.lookup(unitOf(op.getFlat().getType()).getValue())].reduce =
+          elementOf(op.getFlat().getType());
   });
   module.walk([&](UpdateOp op) {
+    bool isStateless = op.getDirection() && op.getStates().empty();
+    units[unitIndex.lookup(op.getUnit())].hostGradients |=
+        !isStateless && !op.getGradient().getDefiningOp<PackOp>();
     for (StringRef role : op.getStates().getAsValueRange<StringAttr>())
       units[unitIndex.lookup(op.getUnit())].optimizerRoles.push_back(role);
   });
@@ -164,8 +168,9 @@ void JobState::makeBuffers(UnitState &state) {
   }
   if (!state.isTrained())
     return;
-  addFlat(state, "gradients", MemoryClass::gradients,
-          state.hostStep ? state.wholeOptimizer : state.wholeGradients, state.reduce, state.hostStep);
+  if (!state.hostStep || state.hostGradients)
+    addFlat(state, "gradients", MemoryClass::gradients,
+            state.hostStep ? state.wholeOptimizer : state.wholeGradients, state.reduce, state.hostStep);
   for (StringRef role : state.optimizerRoles)
     addFlat(state, role, MemoryClass::optimizer_state, state.wholeOptimizer, f32, state.hostOptimizer);
   for (const auto &[role, whole] : state.wholeStates)

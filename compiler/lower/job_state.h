@@ -16,10 +16,11 @@ struct UnitState {
 
   bool wholeParameters = true, wholeGradients = true, wholeOptimizer = true; // else slices
   bool hostParameters = false, hostOptimizer = false;
-  bool hostStep = false; // updated in host memory, where the optimizer's state is
-  mlir::Type compute;    // element type that is computed with
-  mlir::Type reduce;     // element type of gradients; null for a frozen unit
-  mlir::Type master;     // element type of the weights that are updated
+  bool hostStep = false;      // updated in host memory, where the optimizer's state is
+  bool hostGradients = false; // its gradient goes there
+  mlir::Type compute;         // element type that is computed with
+  mlir::Type reduce;          // element type of gradients; null for a frozen unit
+  mlir::Type master;          // element type of the weights that are updated
   bool workingCopy = false;
   llvm::SmallVector<llvm::StringRef> optimizerRoles;
   // States that do not have an element for each of the unit's.

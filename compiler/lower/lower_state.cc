@@ -22,7 +22,9 @@ SmallVector<NamedAttribute> updateAttributes(UpdateOp op) {
 
 void FunctionLowering::lowerUpdate(UpdateOp op) {
   const UnitState &unit = state.unit(op.getUnitAttr().getValue());
-  if (unit.hostStep)
+  // A direction that takes no state from there is made where the gradient is.
+  bool isStateless = op.getDirection() && op.getStates().empty();
+  if (unit.hostStep && !isStateless)
     return lowerHostUpdate(op, unit);
   Tag tag = Tag::of(op);
   SmallVector<std::pair<View, View>> copiesBack; // from the device to the host

@@ -320,16 +320,16 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     const OptimizerRule *row = findOptimizerRule(name);
     if (!row)
       return absl::InvalidArgumentError("unknown optimizer '" + name.str() + "'; one of " + optimizerNames());
-    const Hyperparameters all = {{"beta1", beta1},
-                                 {"beta2", beta2},
-                                 {"eps", eps},
-                                 {"weight_decay", weightDecay},
-                                 {"momentum", momentum},
-                                 {"nesterov", nesterov ? 1.0 : 0.0},
-                                 {"beta2_decay", beta2Decay},
-                                 {"eps2", eps2},
-                                 {"clip_threshold", clipThreshold},
-                                 {"scale_parameter", scaleParameter ? 1.0 : 0.0}};
+    const Hyperparameters all = hyperparametersOf({.beta1 = beta1,
+                                                   .beta2 = beta2,
+                                                   .eps = eps,
+                                                   .weightDecay = weightDecay,
+                                                   .momentum = momentum,
+                                                   .nesterov = nesterov,
+                                                   .beta2Decay = beta2Decay,
+                                                   .eps2 = eps2,
+                                                   .clipThreshold = clipThreshold,
+                                                   .scaleParameter = scaleParameter});
     FT_RETURN_IF_ERROR(checkHyperparameters(*row, all));
     FT_ASSIGN_OR_RETURN(const Update update, row->update(all));
     Rule rule;

@@ -1,6 +1,7 @@
 #include "compiler/optimizer/rules.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "fmt/format.h"
 
@@ -10,8 +11,10 @@ namespace {
 constexpr Hyperparameter kBeta1 = {.name = "beta1", .below = 1}, kBeta2 = {.name = "beta2", .below = 1};
 constexpr Hyperparameter kWeightDecay = {.name = "weight_decay"};
 
-// Above 0: a weight whose gradient has always been 0 would become NaN, and so would padding.
-constexpr Hyperparameter kEps = {.name = "eps", .aboveLow = true};
+// Above 0 in f32, and so is what a rule makes of it: a weight whose gradient has always been 0 would become
+// NaN, and so would padding.
+constexpr Hyperparameter kEps = {.name = "eps", .low = 1.2e-38};
+constexpr Hyperparameter kSquaredEps = {.name = "eps", .low = 1.1e-19, .below = 1e19};
 
 // In the order of torch.optim.AdamW and torch.optim.Adam.
 absl::StatusOr<Update> adamw(const Hyperparameters &) {
@@ -145,7 +148,7 @@ const std::vector<OptimizerRule> &optimizerRules() {
        "sublinear memory cost\", 2018)",
        adafactor,
        {{.name = "beta2_decay", .low = -100, .below = 0},
-        kEps,
+        kSquaredEps,
         {.name = "eps2"},
         {.name = "clip_threshold", .low = 1},
         {.name = "scale_parameter"},
@@ -174,9 +177,24 @@ bool OptimizerRule::has(std::string_view hyperparameter) const {
                      [&](const Hyperparameter &h) { return h.name == hyperparameter; });
 }
 
+Hyperparameters hyperparametersOf(const HyperparameterSettings &settings) {
+  return {{"beta1", settings.beta1},
+          {"beta2", settings.beta2},
+          {"eps", settings.eps},
+          {"weight_decay", settings.weightDecay},
+          {"momentum", settings.momentum},
+          {"nesterov", settings.nesterov ? 1.0 : 0.0},
+          {"beta2_decay", settings.beta2Decay},
+          {"eps2", settings.eps2},
+          {"clip_threshold", settings.clipThreshold},
+          {"scale_parameter", settings.scaleParameter ? 1.0 : 0.0}};
+}
+
 absl::Status checkHyperparameters(const OptimizerRule &rule, const Hyperparameters &all) {
   for (const Hyperparameter &h : rule.hyperparameters) {
     double value = all.find(h.name)->second;
+    if (!std::isfinite(static_cast<float>(value)))
+      return absl::InvalidArgumentError(fmt::format("{} is {}, which f32 does not hold", h.name, value));
     if ((h.aboveLow ? value > h.low : value >= h.low) && value < h.below)
       continue;
     std::string expected = h.aboveLow ? fmt::format("above {}", h.low) : fmt::format("{} or more", h.low);

@@ -78,6 +78,15 @@ const OptimizerRule *findOptimizerRule(std::string_view name);
 /// "adamw, adam, sgd"
 std::string optimizerNames();
 
+/// What a compilation says of all of them, called as the settings are.
+struct HyperparameterSettings {
+  double beta1, beta2, eps, weightDecay, momentum;
+  bool nesterov;
+  double beta2Decay, eps2, clipThreshold;
+  bool scaleParameter;
+};
+Hyperparameters hyperparametersOf(const HyperparameterSettings &settings);
+
 /// InvalidArgument: one of `rule`'s is not in its range.
 absl::Status checkHyperparameters(const OptimizerRule &rule, const Hyperparameters &all);
 

@@ -5,6 +5,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 
+#include <map>
+#include <tuple>
+
 namespace ft::compiler {
 
 #define GEN_PASS_DEF_VERIFYOPTIMIZERPASS
@@ -98,6 +101,24 @@ LogicalResult verifyDirection(UpdateOp step, PackOp pack, ClipCoefficientOp clip
                  succeeded(verifyScalars(applied, clip)));
 }
 
+// What is read of a state that is whole is written once, behind it.
+LogicalResult verifyWholeStates(func::FuncOp train) {
+  using Key = std::tuple<StringRef, StringRef, mlir::ft::StateLayout>;
+  std::map<Key, mlir::ft::StoreStateOp> stores;
+  for (auto store : train.getOps<mlir::ft::StoreStateOp>())
+    if (!stores.try_emplace({store.getUnit(), store.getState(), store.getLayout()}, store).second)
+      return store.emitOpError("writes a state that another one has written");
+  for (auto load : train.getOps<mlir::ft::LoadStateOp>()) {
+    auto store = stores.find({load.getUnit(), load.getState(), load.getLayout()});
+    if (store == stores.end() || !load->isBeforeInBlock(store->second))
+      return load.emitOpError("reads a state that one ft.store_state behind it must write");
+    stores.erase(store);
+  }
+  if (stores.empty())
+    return success();
+  return stores.begin()->second.emitOpError("writes a state that nothing reads");
+}
+
 // What a micro-step has packed, with that of the others when there are several.
 Value completeGradient(PackOp pack) {
   for (Operation *user : pack.getFlat().getUsers())
@@ -187,7 +208,7 @@ struct VerifyOptimizerPass : impl::VerifyOptimizerPassBase<VerifyOptimizerPass> 
       return signalPassFailure();
     }
     SymbolTable symbols(module);
-    if (failed(verifyStep(train, symbols)) || failed(verifyInit(module)))
+    if (failed(verifyStep(train, symbols)) || failed(verifyWholeStates(train)) || failed(verifyInit(module)))
       signalPassFailure();
   }
 };

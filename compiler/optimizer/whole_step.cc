@@ -126,8 +126,8 @@ absl::StatusOr<Value> WholeStep::direct(OpBuilder &builder, FlatSymbolRefAttr na
   }
   SmallVector<Type> results(composite.getResultTypes());
   results[0] = viewed;
-  auto call = CallOp::create(builder, loc, results, composite.getSymName(), operands,
-                             builder.getDenseI64ArrayAttr({0}), DenseI64ArrayAttr());
+  auto call = CallOp::create(builder, loc, results, composite.getSymName(), operands, DenseI64ArrayAttr(),
+                             DenseI64ArrayAttr());
   for (auto [state, part] : llvm::zip_equal(changed, call.getResults().drop_front())) {
     state->used += cast<RankedTensorType>(part.getType()).getNumElements();
     state->after.push_back(part);

@@ -1,6 +1,7 @@
 #include "compiler/pipeline/compile.h"
 
 #include "compiler/codegen/plan_code.h"
+#include "compiler/optimizer/rules.h"
 #include "compiler/pipeline/check_model.h"
 #include "compiler/pipeline/check_source.h"
 #include "compiler/pipeline/freeze_parameters.h"
@@ -47,11 +48,20 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, ArrayR
 PlanInfo describe(const CompileOptions &options) {
   PlanInfo info;
   info.producer = producer();
-  info.settings = {{"beta1", options.beta1},
-                   {"beta2", options.beta2},
-                   {"eps", options.eps},
-                   {"weight_decay", options.weightDecay},
-                   {"clip", options.clip}};
+  const OptimizerRule *rule = findOptimizerRule(options.optimizer);
+  const Hyperparameters all = hyperparametersOf({.beta1 = options.beta1,
+                                                 .beta2 = options.beta2,
+                                                 .eps = options.eps,
+                                                 .weightDecay = options.weightDecay,
+                                                 .momentum = options.momentum,
+                                                 .nesterov = options.nesterov,
+                                                 .beta2Decay = options.beta2Decay,
+                                                 .eps2 = options.eps2,
+                                                 .clipThreshold = options.clipThreshold,
+                                                 .scaleParameter = options.scaleParameter});
+  for (const Hyperparameter &h : rule ? rule->hyperparameters : std::vector<Hyperparameter>())
+    info.settings.emplace_back(h.name, all.find(h.name)->second);
+  info.settings.emplace_back("clip", options.clip);
   if (options.scalesLoss())
     info.settings.insert(info.settings.end(), {{"loss_scale", options.lossScale},
                                                {"initial_scale_power", double(options.initialScalePower)},

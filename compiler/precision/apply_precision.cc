@@ -76,7 +76,7 @@ Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradi
       })
       .Case<GatherOp, FetchOp, UpdateOp>([&](auto) { return withElements(type, types.compute); })
       .Case([&](ViewOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
-      .Case([&](PackOp) { return withElements(type, types.reduce); })
+      .Case([&](PackOp op) { return withElements(type, op.isOfGradients() ? types.reduce : types.compute); })
       .Case([&](ReduceScatterOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
       .Case<AllReduceOp, AccumulatedOp>([&](auto op) { return op.getX().getType(); })
       .Case([&](OffloadOp op) {
@@ -105,15 +105,16 @@ void roundMoved(Operation *op) {
 }
 
 // Packed values that an activation's kernel makes are rounded on their way.
-void roundPacked(func::FuncOp function, Type reduce) {
+void roundPacked(func::FuncOp function) {
   for (PackOp pack : function.getOps<PackOp>()) {
+    Type element = elementsOf(pack.getFlat().getType());
     for (OpOperand &operand : pack->getOpOperands()) {
       Value value = operand.get();
-      if (elementsOf(value.getType()) == reduce)
+      if (elementsOf(value.getType()) == element)
         continue;
       OpBuilder builder(pack.getContext());
       builder.setInsertionPointAfterValue(value);
-      auto copy = CopyOp::create(builder, pack.getLoc(), withElements(value.getType(), reduce), value);
+      auto copy = CopyOp::create(builder, pack.getLoc(), withElements(value.getType(), element), value);
       copy->setDiscardableAttrs(pack->getDiscardableAttrDictionary());
       operand.set(copy.getResult());
     }
@@ -148,7 +149,7 @@ LogicalResult retype(func::FuncOp function, const ElementTypes &types, SymbolTab
       result.setType(typeOf(result, types.of(&op), gradients, symbols));
     roundMoved(&op);
   }
-  roundPacked(function, types.reduce);
+  roundPacked(function);
   OpBuilder builder(function.getContext());
   function.setFunctionType(
       builder.getFunctionType(function.getArgumentTypes(), block.getTerminator()->getOperandTypes()));

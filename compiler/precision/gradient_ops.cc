@@ -75,8 +75,8 @@ bool GradientOps::isReadAsGradient(Operation *op) const {
 
 bool GradientOps::takesGradient(OpOperand &use) const {
   Operation *op = use.getOwner();
-  if (isa<mlir::ft::PackOp>(op))
-    return true;
+  if (auto pack = dyn_cast<mlir::ft::PackOp>(op))
+    return pack.isOfGradients();
   if (!ops.contains(op))
     return false;
   if (isSum(op))

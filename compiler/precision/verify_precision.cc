@@ -58,8 +58,8 @@ LogicalResult verifyUnits(ModuleOp module, ElementTypes &types) {
 // Whether the op at `use` takes gradients of parameters in the reduce type.
 bool takesGradient(OpOperand &use, Type reduce) {
   Operation *op = use.getOwner();
-  if (isa<mlir::ft::PackOp>(op))
-    return true;
+  if (auto pack = dyn_cast<mlir::ft::PackOp>(op))
+    return pack.isOfGradients();
   return llvm::any_of(op->getResults(), [&](OpResult result) {
     ElementRole role = mlir::ft::elementRole(op, result.getResultNumber());
     return elementsOf(result.getType()) == reduce &&
@@ -104,7 +104,9 @@ LogicalResult verifyOp(Operation *op, const ElementTypes &types, SymbolTable &sy
         return expectElements(op, copy.getFlat().getType(), types.compute, "a gathered unit");
       })
       .Case([&](mlir::ft::PackOp pack) {
-        return expectElements(op, pack.getFlat().getType(), types.reduce, "a flat gradient");
+        return pack.isOfGradients()
+                   ? expectElements(op, pack.getFlat().getType(), types.reduce, "a flat gradient")
+                   : expectElements(op, pack.getFlat().getType(), types.compute, "a flat direction");
       })
       .Case<mlir::ft::AllReduceOp, mlir::ft::AccumulatedOp, mlir::ft::OffloadOp, mlir::ft::ReloadOp>(
           [](auto) { return success(); })

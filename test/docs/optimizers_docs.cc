@@ -63,7 +63,7 @@ std::string Page() {
       "`orthogonalized` is `ft.orthogonalize`.\n\n";
   for (const OptimizerRule& rule : ft::compiler::optimizerRules()) {
     text += fmt::format("## {}\n\n{}.\n\n", rule.name, rule.summary);
-    Hyperparameters values = {{"momentum", 0}, {"nesterov", 0}, {"scale_parameter", 1}};
+    Hyperparameters values = {{"momentum", 0}, {"nesterov", 0}};
     std::string line;
     for (const Hyperparameter& h : rule.hyperparameters) {
       values[std::string(h.name)] = h.low;
@@ -74,6 +74,7 @@ std::string Page() {
       text += fmt::format(" Where nothing is said `{}` is {}.", setting, usual);
     text += "\n\n";
     if (rule.has("scale_parameter")) {
+      values["scale_parameter"] = 1;
       AppendUpdate(rule, values, "With `scale_parameter`", text);
       values["scale_parameter"] = 0;
       AppendUpdate(rule, values, "Without", text);

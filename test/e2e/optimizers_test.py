@@ -133,10 +133,13 @@ class Optimizers(bf16_weights_test.Runs):
         self.assertIn("--adamw-params has no effect: optimizer is adamw", done.stderr)
         (self.dir / "trainer.yaml").write_text("strategy: ddp\noptim: adafactor\n")
         done = harness.run("ftc", "compile", self.dir / "model.mlir", f"--config={self.dir}/trainer.yaml", "-o", self.dir / "p.bin")
-        self.assertIn("Trainer has it: lr=0.0003 (there 5e-05), lr_schedule=constant (there linear), scale_parameter=true (there false)\n",
+        self.assertIn("Trainer has it: lr=0.0003 (there 5e-05), lr_schedule=constant (there linear), scale_parameter=true (there false), "
+                      "eps=1.1920928955078125e-07 (there 1e-30, added to squares)\n",
                       done.stderr)
         for options, message in ((("--optimizer=tiger",), "tiger"), (("--eps=0",), "eps"), (("--optimizer=muon", "--adamw-params=x"), "'x'"),
-                                 (("--optimizer=adafactor", "--clip-threshold=0.5"), "clip_threshold"),
+                                 (("--optimizer=adafactor", "--clip-threshold=0.5"), "no number of at least 1"),
+                                 (("--optimizer=adafactor", "--eps=1e-30"), "eps is 1e-30; adafactor wants 1.1e-19"),
+                                 (("--eps=1e-50",), "eps is 1e-50; adamw wants 1.2e-38"), (("--eps=1e300",), "which f32 does not hold"),
                                  (("--optimizer=muon", "--adamw-params=*"), "hidden layers")):
             done = harness.run("ftc", *compile_line, *options)
             self.assertNotEqual(done.returncode, 0)

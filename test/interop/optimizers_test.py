@@ -145,7 +145,7 @@ class Optimizers(InteropTest):
         self.check(make(1e-3, 1.25), "--optimizer=adafactor", "--beta2-decay=-0.7", "--eps=1e-3", "--eps2=0.002", "--clip-threshold=1.25")
 
     def test_adafactor_without_scale(self):
-        """As transformers' Trainer has it: the root mean square of a parameter is taken for 1."""
+        """The root mean square of a parameter is taken for 1."""
         class Rule:
             """torch's formulas with a parameter's size left out, as a loop in f64."""
             def __init__(self, w):

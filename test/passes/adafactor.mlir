@@ -3,9 +3,13 @@
 // RUN: ft-opt %s --ft-form-units "--ft-insert-optimizer=optimizer=adafactor scale-parameter=false" | FileCheck %s --check-prefix=UNSCALED
 // RUN: ft-opt %s --ft-form-units "--ft-insert-optimizer=optimizer=adafactor" "--ft-insert-collectives=strategy=ddp" --ft-expand-composites --ft-form-updates --ft-form-clusters --ft-lower-to-ftx --ftx-verify-schedule | FileCheck %s --check-prefix=LOWERED
 // RUN: not ft-opt %s --ft-form-units "--ft-insert-optimizer=optimizer=adafactor clip-threshold=0" 2>&1 | FileCheck %s --check-prefix=NOLIMIT
+// RUN: ft-opt %s --ft-form-units "--ft-insert-optimizer=optimizer=adafactor" | sed '/ft.store_state.*variance/d' | not ft-opt - --ft-verify-optimizer 2>&1 | FileCheck %s --check-prefix=UNWRITTEN
+// RUN: ft-opt %s --ft-form-units "--ft-insert-optimizer=optimizer=adafactor" | sed 's/into @h "row_var" by rows\(.*\)22xf32/into @h "row_var" by columns\122xf32/' | not ft-opt - --ft-verify-optimizer 2>&1 | FileCheck %s --check-prefix=OTHER
 
 // Adafactor keeps the second moments of rows and columns, and looks at each parameter whole.
 
+// UNWRITTEN: error: 'ft.load_state' op reads a state that one ft.store_state behind it must write
+// OTHER: error: 'ft.store_state' op value
 // NOLIMIT: error: clip_threshold is 0; adafactor wants 1 or more
 
 ft.parameter @up : tensor<4x6xf32> = #ft.init<normal, 1.0> {layer = "h"}
@@ -20,7 +24,7 @@ ft.parameter @down : tensor<3x6x4xf32> = #ft.init<normal, 1.0> {layer = "h"}
 // UPDATES-DAG: %[[V:.*]] = ft.load_state @h "variance" by vectors {{.*}} : tensor<6xf32>
 // UPDATES: %[[X:.*]] = ft.view %[[D]][@up]
 // UPDATES: %[[UP:.*]] = ft.get @up
-// UPDATES: %[[DU:.*]]:3 = ft.call @adafactor.4x6(%[[X]], %[[UP]], %[[R]], %[[C]], %[[N]]) parameter_grads [0]
+// UPDATES: %[[DU:.*]]:3 = ft.call @adafactor.4x6(%[[X]], %[[UP]], %[[R]], %[[C]], %[[N]])
 // UPDATES: %[[DB:.*]]:2 = ft.call @adafactor.6(
 // UPDATES: %[[DD:.*]]:3 = ft.call @adafactor.3x6x4(
 // UPDATES: %[[NEW:.*]] = ft.call @adafactor.join(%[[DU]]#1, %[[DD]]#1)
@@ -37,16 +41,16 @@ ft.parameter @down : tensor<3x6x4xf32> = #ft.init<normal, 1.0> {layer = "h"}
 
 // UNSCALED-LABEL: func.func @train_step
 // UNSCALED-NOT: ft.get @up {{.*}}optimizer
-// UNSCALED: ft.call @adafactor.4x6(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) parameter_grads
+// UNSCALED: ft.call @adafactor.4x6(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {phase
 
 // Directions are gathered in bf16, weights as they are computed with, and states stay f32.
 // SHARDED-LABEL: func.func @train_step
 // SHARDED: %[[D:.*]] = ft.update @h by @adafactor.direction({{.*}}) {{.*}} -> !ft.slice<@h, bf16>
 // SHARDED-NEXT: %[[G:.*]] = ft.gather %[[D]] {axis = "shard", phase = "optimizer"} {{.*}} -> !ft.flat<@h, bf16>
 // SHARDED: %[[W:.*]] = ft.gather {{.*}}phase = "optimizer"{{.*}} -> !ft.flat<@h, f16>
-// SHARDED: ft.call @adafactor.4x6({{.*}}) {{.*}} : (tensor<4x6xbf16>, tensor<4x6xf16>, tensor<22xf32>, tensor<18xf32>, tensor<2x2xf32>) -> (tensor<4x6xf16>, tensor<4xf32>, tensor<6xf32>)
+// SHARDED: ft.call @adafactor.4x6({{.*}}) {{.*}} : (tensor<4x6xbf16>, tensor<4x6xf16>, tensor<22xf32>, tensor<18xf32>, tensor<2x2xf32>) -> (tensor<4x6xbf16>, tensor<4xf32>, tensor<6xf32>)
 // SHARDED: ft.release %[[G]]
-// SHARDED: ft.pack
+// SHARDED: ft.pack {{.*}} -> !ft.flat<@h, bf16>
 
 // States are copied before they are changed.
 // LOWERED: %[[B:.*]] = ftx.buffer "h.row_var" {{.*}}optimizer_state

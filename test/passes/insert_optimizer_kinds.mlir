@@ -13,7 +13,7 @@
 
 // UNKNOWN: error: unknown optimizer 'tiger'; one of adamw, adam, sgd, lion, muon
 // MOMENTUM: error: nesterov wants a momentum above 0
-// EPS: error: eps is 0; adamw wants above 0
+// EPS: error: eps is 0; adamw wants 1.2e-38 or more
 // ABSENT: error: no flat gradients in @train_step; run ft-form-units first
 
 ft.unit @block {elements = 1024 : i64}

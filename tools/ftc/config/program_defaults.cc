@@ -252,7 +252,10 @@ class ProgramDefaults {
     if (!IsSaid("weight_decay")) name("weight_decay", "0");
     if (!IsSaid("lr")) name("lr", "5e-05");
     if (!IsSaid("lr_schedule")) name("lr_schedule", "linear");
-    if (rule.has("scale_parameter") && !IsSaid("scale_parameter")) name("scale_parameter", "false");
+    if (rule.has("scale_parameter")) {
+      if (!IsSaid("scale_parameter")) name("scale_parameter", "false");
+      if (!IsSaid("eps")) name("eps", "1e-30, added to squares");
+    }
     if (!text.empty())
       remarks.push_back(
           fmt::format("absent in {}, and not as Hugging Face's Trainer has it: {}", sign->file, text));
