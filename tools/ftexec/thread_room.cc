@@ -17,7 +17,7 @@ namespace ft {
 namespace {
 
 // Streams, the watch over peers, the store, Gloo, the report of a failure.
-constexpr int kOtherThreads = 10;
+constexpr int kOtherThreads = 9;
 
 // Held by one rank of the host at a time. What others may hold as well is not waited for without end: after
 // two seconds a rank goes on without.
@@ -39,7 +39,8 @@ absl::Status ProbeTeam(const Job& job, const RankDevice& device) {
   const bool host_updates = UsesStream(job.plan(), proto::HOST_COMPUTE);
   const int teams = (device.is_cpu() ? 1 : 0) + (host_updates ? 1 : 0);
   if (teams == 0) return absl::OkStatus();
-  const int own = teams * job.threads + kOtherThreads;
+  // A host that updates has one more stream.
+  const int own = teams * job.threads + kOtherThreads + (host_updates ? 1 : 0);
   const OpenFile lock = LockHost();
   FT_RETURN_IF_ERROR(ProbeProcesses("to compute", job.environment.local_world_size * own));
   FT_RETURN_IF_ERROR(ProbeThreads("to compute", own));
