@@ -56,7 +56,7 @@ private:
       starts[launch.getToken()] = index;
       instruction.set_reason(launch.getReason().value_or("").str());
       emitAfterCompute(launch.getStream(), instruction);
-      return emitKernel(launch, instruction);
+      return emitAnyKernel(launch, instruction);
     }
     if (auto start = dyn_cast<StartOp>(op)) {
       setTag(start);
@@ -89,10 +89,6 @@ private:
       if (failed(emitOperand(op, bytes, *instruction.mutable_workspace())))
         return failure();
     }
-    return emitAnyKernel(op, instruction);
-  }
-
-  LogicalResult emitKernel(LaunchOp op, proto::Instruction &instruction) {
     return emitAnyKernel(op, instruction);
   }
 

@@ -21,6 +21,8 @@ int64_t bytesOf(RankedTensorType type) { return type.getNumElements() * bytesOf(
 
 int64_t bytesOf(Type element) { return mlir::ft::elementBytes(element); }
 
+bool mayRunOnHost(UpdateOp update) { return !update.getDirection() || !update.getStates().empty(); }
+
 FlatSymbolRefAttr unitOf(Type type) {
   return llvm::TypeSwitch<Type, FlatSymbolRefAttr>(type)
       .Case<FlatType, SliceType>([](auto flat) { return flat.getUnit(); })
@@ -111,11 +113,10 @@ JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
           elementOf(op.getFlat().getType());
   });
   module.walk([&](UpdateOp op) {
-    bool isStateless = op.getDirection() && op.getStates().empty();
-    units[unitIndex.lookup(op.getUnit())].hostGradients |=
-        !isStateless && !op.getGradient().getDefiningOp<PackOp>();
+    UnitState &unit = units[unitIndex.lookup(op.getUnit())];
+    unit.hostGradients |= mayRunOnHost(op) && !op.getGradient().getDefiningOp<PackOp>();
     for (StringRef role : op.getStates().getAsValueRange<StringAttr>())
-      units[unitIndex.lookup(op.getUnit())].optimizerRoles.push_back(role);
+      unit.optimizerRoles.push_back(role);
   });
   module.walk([&](mlir::ft::LoadStateOp op) {
     units[unitIndex.lookup(op.getUnit())].wholeStates[op.getState()] = {op.getLayout(),

@@ -95,6 +95,10 @@ private:
 int64_t bytesOf(mlir::RankedTensorType type);
 int64_t bytesOf(mlir::Type element);
 
+/// Whether the host computes an update whose unit's step is there: all but a direction that takes no state
+/// from there, which is made where the gradient is.
+bool mayRunOnHost(mlir::ft::UpdateOp update);
+
 /// Of a flat buffer or a slice.
 mlir::FlatSymbolRefAttr unitOf(mlir::Type type);
 mlir::Type elementOf(mlir::Type flatOrSlice);

@@ -22,9 +22,7 @@ SmallVector<NamedAttribute> updateAttributes(UpdateOp op) {
 
 void FunctionLowering::lowerUpdate(UpdateOp op) {
   const UnitState &unit = state.unit(op.getUnitAttr().getValue());
-  // A direction that takes no state from there is made where the gradient is.
-  bool isStateless = op.getDirection() && op.getStates().empty();
-  if (unit.hostStep && !isStateless)
+  if (unit.hostStep && mayRunOnHost(op))
     return lowerHostUpdate(op, unit);
   Tag tag = Tag::of(op);
   SmallVector<std::pair<View, View>> copiesBack; // from the device to the host

@@ -2,6 +2,7 @@
 
 #include "dialects/ft/elementwise.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/step_scalar_formulas.h"
 
@@ -63,6 +64,10 @@ absl::Status findStepScalars(ArrayRef<Assignment> assignments, const Hyperparame
   for (const Assignment &assignment : assignments)
     FT_RETURN_IF_ERROR(findScalars(assignment.value, hyperparameters, scalars));
   return absl::OkStatus();
+}
+
+std::string stepScalarFormulas(ArrayRef<std::string> scalars) {
+  return scalars.empty() ? "clip" : fmt::format("clip; {}", fmt::join(scalars, "; "));
 }
 
 absl::Status FormulaBuilder::run(ArrayRef<Assignment> assignments) {

@@ -20,6 +20,9 @@ absl::StatusOr<std::vector<Assignment>> parseFormulas(std::string_view formulas)
 absl::Status findStepScalars(llvm::ArrayRef<Assignment> assignments, const Hyperparameters &hyperparameters,
                              std::vector<std::string> &scalars);
 
+/// The attribute `formulas` of ft.update_scalars: the coefficient of the gradient, then these.
+std::string stepScalarFormulas(llvm::ArrayRef<std::string> scalars);
+
 /// Makes ops of assignments, at `builder`. Operands that are no scalars are repeated where they have an
 /// extent of 1 and another has not.
 class FormulaBuilder {

@@ -166,8 +166,8 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       if (!whole.ok())
         return first.emitError() << std::string(whole.status().message());
       flat = *whole;
-      for (Operation *op = first->getNextNode(); op; op = op->getNextNode())
-        tag(op, gradient.pack);
+      for (Operation &op : llvm::make_range(std::next(first->getIterator()), builder.getInsertionPoint()))
+        tag(&op, gradient.pack);
     }
     insertUpdate(builder, gradient.pack, flat, *rule.update, rounding, Type(), symbols);
     return success();

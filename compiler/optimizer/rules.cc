@@ -80,30 +80,21 @@ absl::StatusOr<Update> adafactor(const Hyperparameters &h) {
                    .formulas =
                        "parameter = parameter * [1 - lr * weight_decay] - [min(lr, 1 / sqrt(t))] * direction",
                    .direction = "direction = gradient"};
-  update.matrices = h.at("scale_parameter") != 0 ? R"(
+  const std::string limited = R"(
+    limit = maximum(root_mean_square(step) / [clip_threshold], 1);
+    direction = step )" + std::string(h.at("scale_parameter") == 0
+                                          ? "/ limit"
+                                          : "* (maximum(root_mean_square(parameter), [eps2]) / limit)");
+  update.matrices = R"(
     row_var = row_var + (row_means(direction * direction) - row_var) * [t^beta2_decay];
     col_var = col_var + (column_means(direction * direction) - col_var) * [t^beta2_decay];
     estimate = row_var / maximum(column_means(row_var), [eps]) * col_var;
-    step = direction * rsqrt(maximum(estimate, [eps * eps]));
-    limit = maximum(root_mean_square(step) / [clip_threshold], 1);
-    direction = step * (maximum(root_mean_square(parameter), [eps2]) / limit))"
-                                                 : R"(
-    row_var = row_var + (row_means(direction * direction) - row_var) * [t^beta2_decay];
-    col_var = col_var + (column_means(direction * direction) - col_var) * [t^beta2_decay];
-    estimate = row_var / maximum(column_means(row_var), [eps]) * col_var;
-    step = direction * rsqrt(maximum(estimate, [eps * eps]));
-    limit = maximum(root_mean_square(step) / [clip_threshold], 1);
-    direction = step / limit)";
-  update.vectors = h.at("scale_parameter") != 0 ? R"(
+    step = direction * rsqrt(maximum(estimate, [eps * eps]));)" +
+                    limited;
+  update.vectors = R"(
     variance = variance + (direction * direction - variance) * [t^beta2_decay];
-    step = direction * rsqrt(maximum(variance, [eps * eps]));
-    limit = maximum(root_mean_square(step) / [clip_threshold], 1);
-    direction = step * (maximum(root_mean_square(parameter), [eps2]) / limit))"
-                                                : R"(
-    variance = variance + (direction * direction - variance) * [t^beta2_decay];
-    step = direction * rsqrt(maximum(variance, [eps * eps]));
-    limit = maximum(root_mean_square(step) / [clip_threshold], 1);
-    direction = step / limit)";
+    step = direction * rsqrt(maximum(variance, [eps * eps]));)" +
+                   limited;
   return update;
 }
 

@@ -54,7 +54,8 @@ struct OptimizerState {
 struct Update {
   std::vector<OptimizerState> states;
   std::string_view formulas;
-  std::string_view direction = {}, matrices = {}, vectors = {};
+  std::string_view direction = {};
+  std::string matrices = {}, vectors = {};
   bool looksAtWhole() const { return !direction.empty(); }
 };
 

@@ -53,10 +53,7 @@ absl::StatusOr<UpdateBody> build(MLIRContext &context, StringRef name, const Par
   for (std::string_view result : part.results)
     returned.push_back(values.get(result));
   func::ReturnOp::create(b, loc, returned);
-  std::string formulas = "clip";
-  for (const std::string &formula : scalars)
-    formulas += "; " + formula;
-  return UpdateBody{std::move(function), std::move(formulas), part.states};
+  return UpdateBody{std::move(function), stepScalarFormulas(scalars), part.states};
 }
 
 std::vector<std::string_view> joined(std::vector<std::string_view> names,

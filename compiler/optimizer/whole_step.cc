@@ -35,12 +35,7 @@ absl::StatusOr<WholeStep> WholeStep::create(std::string_view rule, const Update 
   return step;
 }
 
-std::string WholeStep::scalars() const {
-  std::string text = "clip";
-  for (const std::string &formula : numbers)
-    text += "; " + formula;
-  return text;
-}
+std::string WholeStep::scalars() const { return stepScalarFormulas(numbers); }
 
 bool WholeStep::orthogonalizes() const {
   return matrices.size() == 1 && matrices[0].value.name == "orthogonalized";
