@@ -44,11 +44,6 @@ Operation *reductionOf(Value flat) {
 
 } // namespace
 
-std::optional<ftx::Axis> findAxis(Operation *op, StringRef name) {
-  auto text = op->getAttrOfType<StringAttr>(name);
-  return text ? ftx::symbolizeAxis(text.getValue()) : std::nullopt;
-}
-
 bool isOnHost(const View &view) {
   auto buffer = view.buffer.getDefiningOp<BufferOp>();
   return buffer && buffer.getHost();
@@ -76,9 +71,6 @@ LogicalResult FunctionLowering::run() {
 
 LogicalResult FunctionLowering::lower(Operation *op) {
   auto done = [](auto) { return success(); };
-  if (isa<GatherOp, ReduceScatterOp, AllReduceOp, RefreshOp>(op) && !findAxis(op))
-    return op->emitOpError("needs an attribute 'axis', \"shard\", \"replica\" or \"world\": the ranks that "
-                           "take part; run ft-insert-collectives");
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](InputOp op) { return lowerInput(op), done(op); })
       .Case([&](ShardOp op) {
@@ -183,7 +175,7 @@ Value FunctionLowering::flatGradient(PackOp pack) {
   Operation *reduction = reductionOf(pack.getFlat());
   bool isReducedInPlace = isa_and_nonnull<AllReduceOp>(reduction);
   // Where reduced gradients stay whole, they are made and reduced in their place.
-  if (reduction && !unit.hostStep && (unit.wholeGradients || isReducedInPlace))
+  if (reduction && !unit.hostStep() && (unit.wholeGradients() || isReducedInPlace))
     buffer = unit.gradients().buffer;
   else
     buffer = gradientBuffer(unit, flat, ".flat_gradient",

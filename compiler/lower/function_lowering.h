@@ -83,9 +83,6 @@ private:
   llvm::StringMap<mlir::ftx::View> drawn; // by unit: where @init draws, when not at rest
 };
 
-/// The axis that the shard phase has written on `op` under `name`, if any.
-std::optional<mlir::ftx::Axis> findAxis(mlir::Operation *op, llvm::StringRef name = "axis");
-
 /// Inherent attributes, sorted by name, absent unit attributes as false, without symbols: a kernel finds all
 /// that its op declares. Of a cluster its body.
 llvm::SmallVector<mlir::NamedAttribute> kernelAttributes(mlir::Operation *op);

@@ -65,13 +65,13 @@ View UnitState::updatedMaster() const {
   View all = masterView();
   if (buffers.contains("master"))
     return all;
-  return partOf(all.buffer, all.type, wholeParameters, wholeMaster());
+  return partOf(all.buffer, all.type, wholeParameters(), wholeMaster());
 }
 
 View UnitState::updatedWorkingCopy() const {
   if (!workingCopy && !hasTwin())
     return {};
-  return partOf(buffers.lookup("parameters"), compute, wholeParameters, wholeMaster());
+  return partOf(buffers.lookup("parameters"), compute, wholeParameters(), wholeMaster());
 }
 
 View UnitState::atRest(Type element) const {
@@ -89,7 +89,7 @@ View UnitState::wholeState(StringRef role) const {
 View UnitState::gradients() const { return wholeView(buffers.lookup("gradients"), reduce); }
 
 View UnitState::gradientSlice() const {
-  return partOf(buffers.lookup("gradients"), reduce, wholeGradients, wholeOptimizer);
+  return partOf(buffers.lookup("gradients"), reduce, wholeGradients(), wholeOptimizer());
 }
 
 //===----------------------------------------------------------------------===//
@@ -99,8 +99,7 @@ View UnitState::gradientSlice() const {
 JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
   for (UnitOp unit : module.getOps<UnitOp>()) {
     unitIndex[unit.getSymName()] = units.size();
-    units.push_back({});
-    units.back().unit = unit;
+    units.emplace_back(unit);
   }
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
     parameters[parameter.getSymName()] = parameter;
@@ -109,8 +108,7 @@ JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
   }
   module.walk([&](PackOp op) {
     if (op.isOfGradients())
-      units[unitIndex.lookup(unitOf(op.getFlat().getType()).getValue())].reduce =
-          elementOf(op.getFlat().getType());
+      units[unitIndex.lookup(unitOf(op.getFlat().getType()).getValue())].trained = true;
   });
   module.walk([&](UpdateOp op) {
     UnitState &unit = units[unitIndex.lookup(op.getUnit())];
@@ -125,55 +123,33 @@ JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
   for (UnitState &state : units) {
     llvm::stable_sort(state.parameters,
                       [](ParameterOp a, ParameterOp b) { return *a.getOffset() < *b.getOffset(); });
-    readUnit(state, module);
     makeBuffers(state);
   }
-}
-
-void JobState::readUnit(UnitState &state, ModuleOp module) {
-  UnitOp unit = state.unit;
-  auto isWhole = [&](StringRef name) {
-    auto text = unit->getAttrOfType<StringAttr>(name);
-    return !text || text.getValue() == "whole";
-  };
-  state.wholeParameters = isWhole("parameters");
-  state.wholeGradients = isWhole("gradients");
-  state.wholeOptimizer = isWhole("optimizer");
-  state.hostParameters = unit->hasAttr("host_parameters");
-  state.hostOptimizer = unit->hasAttr("host_optimizer");
-  state.hostStep = state.isTrained() && unit->hasAttr(mlir::ft::kHostStepAttr);
-  auto typeOf = [&](StringRef name) -> Type {
-    auto type = unit->getAttrOfType<TypeAttr>(name);
-    return type ? type.getValue() : builder.getF32Type();
-  };
-  state.compute = typeOf("compute");
-  state.master = typeOf("master");
-  state.workingCopy = unit->hasAttr("working_copy");
 }
 
 void JobState::makeBuffers(UnitState &state) {
   Type f32 = builder.getF32Type();
   if (state.compute == state.master) {
-    addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, state.master,
-            state.hostParameters);
+    addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters(), state.master,
+            state.hostParameters());
     if (state.hasTwin())
       addFlat(state, "master", MemoryClass::optimizer_state, state.wholeMaster(), state.master,
               /*host=*/true);
   } else {
     if (state.workingCopy)
-      addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters, state.compute,
-              state.hostParameters);
-    bool trained = state.isTrained();
-    addFlat(state, "master", trained ? MemoryClass::optimizer_state : MemoryClass::parameters,
-            state.wholeMaster(), f32, state.hostParameters || (trained && state.hostOptimizer));
+      addFlat(state, "parameters", MemoryClass::parameters, state.wholeParameters(), state.compute,
+              state.hostParameters());
+    addFlat(state, "master", state.trained ? MemoryClass::optimizer_state : MemoryClass::parameters,
+            state.wholeMaster(), f32, state.hostParameters() || (state.trained && state.hostOptimizer()));
   }
-  if (!state.isTrained())
+  if (!state.trained)
     return;
-  if (!state.hostStep || state.hostGradients)
+  if (!state.hostStep() || state.hostGradients)
     addFlat(state, "gradients", MemoryClass::gradients,
-            state.hostStep ? state.wholeOptimizer : state.wholeGradients, state.reduce, state.hostStep);
+            state.hostStep() ? state.wholeOptimizer() : state.wholeGradients(), state.reduce,
+            state.hostStep());
   for (StringRef role : state.optimizerRoles)
-    addFlat(state, role, MemoryClass::optimizer_state, state.wholeOptimizer, f32, state.hostOptimizer);
+    addFlat(state, role, MemoryClass::optimizer_state, state.wholeOptimizer(), f32, state.hostOptimizer());
   for (const auto &[role, whole] : state.wholeStates)
     addWhole(state, role, whole.first, whole.second);
 }
@@ -188,8 +164,7 @@ void JobState::addWhole(UnitState &state, StringRef role, mlir::ft::StateLayout 
                              .bytes = bytesOf(type),
                              .persistent = true});
   state.buffers[role] = buffer;
-  ftx::StateOp::create(builder, unit.getLoc(), unit.getSymName(), role, buffer,
-                       static_cast<ftx::Layout>(layout));
+  ftx::StateOp::create(builder, unit.getLoc(), unit.getSymName(), role, buffer, layout);
 }
 
 void JobState::addFlat(UnitState &state, StringRef role, MemoryClass memoryClass, bool whole, Type element,
@@ -221,7 +196,7 @@ View JobState::sum(StringRef name, Type type) {
     return {port((name + ".accumulated").str(), tensor), 0, type};
   UnitState &state = units[unitIndex.lookup(unitOf(type).getValue())];
   if (!state.buffers.contains("accumulated"))
-    addFlat(state, "accumulated", MemoryClass::gradients, isa<FlatType>(type) || state.wholeOptimizer,
+    addFlat(state, "accumulated", MemoryClass::gradients, isa<FlatType>(type) || state.wholeOptimizer(),
             elementOf(type),
             /*host=*/false);
   return wholeView(state.buffers.lookup("accumulated"), elementOf(type));

@@ -9,19 +9,22 @@
 
 namespace ft::compiler {
 
-/// Where the parts of a unit lie, as the phases shard and precision have written it on its ft.unit.
+/// A unit, what its ft.unit says of it and the buffers of its state.
 struct UnitState {
+  explicit UnitState(mlir::ft::UnitOp unit)
+      : unit(unit), residency(unit.residencyOrWhole()), compute(unit.computeType()),
+        reduce(unit.reduceType()), master(unit.masterType()), workingCopy(unit.getWorkingCopy()) {}
+
   mlir::ft::UnitOp unit;
   llvm::SmallVector<mlir::ft::ParameterOp> parameters; // by offset
 
-  bool wholeParameters = true, wholeGradients = true, wholeOptimizer = true; // else slices
-  bool hostParameters = false, hostOptimizer = false;
-  bool hostStep = false;      // updated in host memory, where the optimizer's state is
-  bool hostGradients = false; // its gradient goes there
-  mlir::Type compute;         // element type that is computed with
-  mlir::Type reduce;          // element type of gradients; null for a frozen unit
-  mlir::Type master;          // element type of the weights that are updated
-  bool workingCopy = false;
+  mlir::ft::ResidencyAttr residency;
+  mlir::Type compute; // element type that is computed with
+  mlir::Type reduce;  // element type of gradients
+  mlir::Type master;  // element type of the weights that are updated
+  bool workingCopy;
+  bool trained = false;       // has a gradient
+  bool hostGradients = false; // which goes to host memory, where it is updated
   llvm::SmallVector<llvm::StringRef> optimizerRoles;
   // States that do not have an element for each of the unit's.
   llvm::MapVector<llvm::StringRef, std::pair<mlir::ft::StateLayout, mlir::RankedTensorType>> wholeStates;
@@ -30,12 +33,18 @@ struct UnitState {
 
   llvm::StringRef name() const { return mlir::ft::UnitOp(unit).getSymName(); }
   mlir::FlatSymbolRefAttr symbol() const;
-  bool isTrained() const { return static_cast<bool>(reduce); }
+  // Else slices.
+  bool wholeParameters() const { return residency.getParameters() == mlir::ft::Extent::whole; }
+  bool wholeGradients() const { return residency.getGradients() == mlir::ft::Extent::whole; }
+  bool wholeOptimizer() const { return residency.getOptimizer() == mlir::ft::Extent::whole; }
+  bool hostParameters() const { return residency.isOnHost(mlir::ft::HostParts::parameters); }
+  bool hostOptimizer() const { return residency.isOnHost(mlir::ft::HostParts::optimizer); }
+  bool hostStep() const { return trained && residency.isOnHost(mlir::ft::HostParts::update); }
   /// Of a frozen unit, nothing is kept by the optimizer.
-  bool wholeMaster() const { return isTrained() ? wholeOptimizer : wholeParameters; }
+  bool wholeMaster() const { return trained ? wholeOptimizer() : wholeParameters(); }
   /// Weights lie on the device, in "parameters", and a copy of their type that is updated, "master", on the
   /// host.
-  bool hasTwin() const { return hostStep && !hostParameters && compute == master; }
+  bool hasTwin() const { return hostStep() && !hostParameters() && compute == master; }
   /// begin, end of each parameter in elements of the unit.
   llvm::SmallVector<int64_t> segments() const;
 
@@ -59,8 +68,7 @@ struct UnitState {
 
 class JobState {
 public:
-  /// Makes the buffers of all units at `builder`. Emits an error at an ft.unit that says something unknown
-  /// about itself.
+  /// Makes the buffers of all units at `builder`.
   JobState(mlir::ModuleOp module, mlir::OpBuilder builder);
 
   const UnitState &unit(llvm::StringRef name) const { return units[unitIndex.lookup(name)]; }
@@ -75,7 +83,6 @@ public:
   mlir::ftx::View sum(llvm::StringRef name, mlir::Type type);
 
 private:
-  void readUnit(UnitState &state, mlir::ModuleOp module);
   void makeBuffers(UnitState &state);
   /// Adds a flat buffer in the role `role`.
   void addFlat(UnitState &state, llvm::StringRef role, mlir::ftx::MemoryClass memoryClass, bool whole,

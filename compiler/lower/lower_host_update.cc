@@ -38,7 +38,7 @@ void FunctionLowering::lowerHostUpdate(UpdateOp op, const UnitState &unit) {
 View FunctionLowering::gradientOnHost(UpdateOp op, const UnitState &unit) {
   Tag tag = Tag::of(op);
   View here = places[op.getGradient()];
-  here.own = isa<FlatType>(op.getGradient().getType()) && !unit.wholeOptimizer;
+  here.own = isa<FlatType>(op.getGradient().getType()) && !unit.wholeOptimizer();
   // What ft.orthogonalize has made of a direction is not the gradient, which was there before.
   View there = op.getGradient().getDefiningOp<PackOp>()
                    ? makeLike(here, "down", MemoryClass::staging, tag, /*host=*/true)

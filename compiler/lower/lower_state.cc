@@ -22,7 +22,7 @@ SmallVector<NamedAttribute> updateAttributes(UpdateOp op) {
 
 void FunctionLowering::lowerUpdate(UpdateOp op) {
   const UnitState &unit = state.unit(op.getUnitAttr().getValue());
-  if (unit.hostStep && mayRunOnHost(op))
+  if (unit.hostStep() && mayRunOnHost(op))
     return lowerHostUpdate(op, unit);
   Tag tag = Tag::of(op);
   SmallVector<std::pair<View, View>> copiesBack; // from the device to the host
@@ -39,7 +39,7 @@ void FunctionLowering::lowerUpdate(UpdateOp op) {
   KernelSpec spec{.name = "update", .attributes = updateAttributes(op)};
   for (Value operand : op->getOperands())
     spec.ins.push_back(places[operand]);
-  if (isa<FlatType>(op.getGradient().getType()) && !unit.wholeOptimizer)
+  if (isa<FlatType>(op.getGradient().getType()) && !unit.wholeOptimizer())
     spec.ins.front().own = true;
   spec.outs.push_back(op.getDirection() ? places[op.getDirection()] = placeDirection(op)
                                         : onDevice(unit.updatedMaster(), /*isRead=*/true));
@@ -143,7 +143,7 @@ void FunctionLowering::finishInit(const UnitState &unit) {
   program.kernel({.name = "cast", .ins = {master}, .outs = {here}}, tag);
   if (isOnHost(working))
     copyOut(here, working, tag);
-  if (unit.wholeParameters && !unit.wholeMaster())
+  if (unit.wholeParameters() && !unit.wholeMaster())
     refresh(unit, tag);
 }
 

@@ -5,7 +5,6 @@ namespace ft::compiler {
 
 using namespace mlir;
 using namespace mlir::ft;
-using mlir::ftx::Axis;
 using mlir::ftx::BufferOp;
 using mlir::ftx::MemoryClass;
 using mlir::ftx::SizeKind;
@@ -58,7 +57,7 @@ void FunctionLowering::lowerGather(GatherOp op) {
   }
   program.transfer({.transfer = Transfer::all_gather,
                     .stream = Stream::gather,
-                    .axis = findAxis(op),
+                    .axis = Axis::shard,
                     .unit = unitOf(flat),
                     .from = slice,
                     .to = whole},
@@ -78,14 +77,14 @@ void FunctionLowering::lowerReduceScatter(ReduceScatterOp op) {
   FlatSymbolRefAttr unit = unitOf(type);
   const UnitState &owner = state.unit(unit.getValue());
   // What is updated on the host has no place at rest on the device.
-  View slice = owner.hostStep
+  View slice = owner.hostStep()
                    ? View{gradientBuffer(owner, type, ".gradient", MemoryClass::gradients, Tag::of(op)), 0,
                           elementOf(type)}
                    : owner.gradientSlice();
   program.transfer({.transfer = Transfer::reduce_scatter,
                     .stream = Stream::reduce,
-                    .axis = findAxis(op),
-                    .mean = findAxis(op, "mean"),
+                    .axis = Axis::shard,
+                    .mean = op.getMean(),
                     .unit = unit,
                     .from = places[op.getFlat()],
                     .to = slice},
@@ -98,8 +97,8 @@ void FunctionLowering::lowerAllReduce(AllReduceOp op) {
       isa<RankedTensorType>(op.getX().getType()) ? placeResult(op->getOpResult(0)) : places[op.getX()];
   program.transfer({.transfer = Transfer::all_reduce,
                     .stream = Stream::reduce,
-                    .axis = findAxis(op),
-                    .mean = findAxis(op, "mean"),
+                    .axis = op.getAxis(),
+                    .mean = op.getMean(),
                     .unit = unitOf(op.getX().getType()),
                     .from = place,
                     .to = View()},

@@ -66,7 +66,10 @@ void ProgramBuilder::transfer(const TransferSpec &spec, const Tag &tag) {
   SmallVector<View> outs;
   if (spec.to.isPresent())
     outs.push_back(spec.to);
-  auto axisAttr = [&](std::optional<Axis> axis) { return axis ? AxisAttr::get(context, *axis) : AxisAttr(); };
+  using mlir::ft::AxisAttr;
+  auto axisAttr = [&](std::optional<mlir::ft::Axis> axis) {
+    return axis ? AxisAttr::get(context, *axis) : AxisAttr();
+  };
   auto start = StartOp::create(builder, tag.loc, TokenType::get(context), spec.transfer, spec.stream,
                                Stream::compute, axisAttr(spec.axis), axisAttr(spec.mean), spec.unit,
                                spec.from.buffer, attributeOf(context, spec.from), buffersOf(outs),

@@ -48,8 +48,8 @@ struct KernelSpec {
 struct TransferSpec {
   mlir::ftx::Transfer transfer;
   mlir::ftx::Stream stream;
-  std::optional<mlir::ftx::Axis> axis = {}; // none for copies
-  std::optional<mlir::ftx::Axis> mean = {};
+  std::optional<mlir::ft::Axis> axis = {}; // none for copies
+  std::optional<mlir::ft::Axis> mean = {};
   mlir::FlatSymbolRefAttr unit = {};
   mlir::ftx::View from = {};
   mlir::ftx::View to = {}; // absent for all_reduce

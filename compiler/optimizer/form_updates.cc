@@ -32,18 +32,14 @@ Type elementOf(Type buffer) {
 }
 
 ElementTypes typesOf(UpdateOp update, mlir::ft::UnitOp unit) {
-  auto typeOf = [&](StringRef name) -> Type {
-    auto type = unit->getAttrOfType<TypeAttr>(name);
-    return type ? type.getValue() : Float32Type::get(unit.getContext());
-  };
-  ElementTypes types = {elementOf(update.getGradient().getType()), typeOf(mlir::ft::kMasterAttr)};
+  ElementTypes types = {elementOf(update.getGradient().getType()), unit.masterType()};
   if (update.getDirection()) {
     types.parameter = elementOf(update.getDirection().getType());
     types.isDirection = true;
     return types;
   }
-  if (unit->hasAttr(mlir::ft::kWorkingCopyAttr))
-    types.copy = typeOf(mlir::ft::kComputeAttr);
+  if (unit.getWorkingCopy())
+    types.copy = unit.computeType();
   types.roundedBehind = update.getStochasticRounding().has_value();
   return types;
 }

@@ -22,13 +22,16 @@ using mlir::ft::AllReduceOp;
 using mlir::ft::CopyOp;
 using mlir::ft::ElementRole;
 using mlir::ft::FetchOp;
+using mlir::ft::Gathered;
 using mlir::ft::GatherOp;
 using mlir::ft::GetOp;
+using mlir::ft::HostParts;
 using mlir::ft::HostType;
 using mlir::ft::OffloadOp;
 using mlir::ft::PackOp;
 using mlir::ft::ReduceScatterOp;
 using mlir::ft::ReloadOp;
+using mlir::ft::ResidencyAttr;
 using mlir::ft::ShardOp;
 using mlir::ft::UnitOp;
 using mlir::ft::UpdateOp;
@@ -40,21 +43,20 @@ using mlir::ft::ViewOp;
 bool wantsWorkingCopy(UnitOp unit, const ElementTypes &types) {
   if (types.master == types.compute)
     return false;
-  if (unit->hasAttr(mlir::ft::kHostStepAttr) && !unit->hasAttr("host_parameters"))
+  ResidencyAttr residency = unit.residencyOrWhole();
+  if (residency.isOnHost(HostParts::update) && !residency.isOnHost(HostParts::parameters))
     return true;
-  auto gathered = unit->getAttrOfType<StringAttr>(mlir::ft::kGatheredAttr);
-  return !gathered || gathered.getValue() != "until_backward";
+  return residency.getGathered() != Gathered::until_backward;
 }
 
 void tellUnit(UnitOp unit, const ElementTypes &types) {
   if (!types.compute.isF32()) {
-    unit->setAttr(mlir::ft::kComputeAttr, TypeAttr::get(types.compute));
-    if (wantsWorkingCopy(unit, types))
-      unit->setAttr(mlir::ft::kWorkingCopyAttr, UnitAttr::get(unit.getContext()));
+    unit.setCompute(types.compute);
+    unit.setWorkingCopy(wantsWorkingCopy(unit, types));
     if (!types.master.isF32())
-      unit->setAttr(mlir::ft::kMasterAttr, TypeAttr::get(types.master));
+      unit.setMaster(types.master);
   }
-  unit->setAttr(mlir::ft::kReduceAttr, TypeAttr::get(types.reduce));
+  unit.setReduce(types.reduce);
 }
 
 // The type of a result of an op that computes.
@@ -72,7 +74,7 @@ Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradi
   return TypeSwitch<Operation *, Type>(result.getOwner())
       .Case([&](ShardOp op) {
         auto unit = symbols.lookup<UnitOp>(op.getUnit());
-        return withElements(type, keepsWorkingCopy(unit) ? types.compute : types.master);
+        return withElements(type, unit.getWorkingCopy() ? types.compute : types.master);
       })
       .Case<GatherOp, FetchOp, UpdateOp>([&](auto) { return withElements(type, types.compute); })
       .Case([&](ViewOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })

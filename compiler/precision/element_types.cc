@@ -60,13 +60,7 @@ bool isRetyped(Type type) {
 }
 
 ElementTypes elementTypesOf(mlir::ft::UnitOp unit) {
-  auto get = [&](StringRef name) -> Type {
-    auto type = unit->getAttrOfType<TypeAttr>(name);
-    return type ? type.getValue() : Float32Type::get(unit.getContext());
-  };
-  return {get(mlir::ft::kComputeAttr), get(mlir::ft::kReduceAttr), get(mlir::ft::kMasterAttr)};
+  return {unit.computeType(), unit.reduceType(), unit.masterType()};
 }
-
-bool keepsWorkingCopy(mlir::ft::UnitOp unit) { return unit->hasAttr(mlir::ft::kWorkingCopyAttr); }
 
 } // namespace ft::compiler

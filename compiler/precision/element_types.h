@@ -34,7 +34,4 @@ bool isRetyped(mlir::Type type);
 /// What the attributes of a unit say.
 ElementTypes elementTypesOf(mlir::ft::UnitOp unit);
 
-/// Whether a rank keeps its part of the parameters in the compute type, beside the master.
-bool keepsWorkingCopy(mlir::ft::UnitOp unit);
-
 } // namespace ft::compiler

@@ -26,12 +26,13 @@ LogicalResult expectElements(Operation *op, Type type, Type expected, StringRef 
 
 // A master is f32 or what is computed with, and a working copy is only beside a master of another type.
 LogicalResult verifyCopies(UnitOp unit, const ElementTypes &own) {
-  if (keepsWorkingCopy(unit) && own.compute == own.master)
+  if (unit.getWorkingCopy() && own.compute == own.master)
     return unit.emitError() << "has a working copy of what is " << own.compute << " already";
   if (!own.master.isF32() && own.master != own.compute)
     return unit.emitError() << "updates weights in " << own.master << " but computes in " << own.compute;
-  auto gathered = unit->getAttrOfType<StringAttr>(mlir::ft::kGatheredAttr);
-  if (gathered && gathered.getValue() == "never" && own.compute != own.master && !keepsWorkingCopy(unit))
+  std::optional<mlir::ft::ResidencyAttr> residency = unit.getResidency();
+  if (residency && residency->getGathered() == mlir::ft::Gathered::never && own.compute != own.master &&
+      !unit.getWorkingCopy())
     return unit.emitError() << "is never gathered, so it needs a working copy in " << own.compute;
   return success();
 }
@@ -96,7 +97,7 @@ LogicalResult verifyResult(OpResult result, const ElementTypes &types) {
 LogicalResult verifyOp(Operation *op, const ElementTypes &types, SymbolTable &symbols) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](mlir::ft::ShardOp shard) {
-        bool copy = keepsWorkingCopy(symbols.lookup<UnitOp>(shard.getUnit()));
+        bool copy = symbols.lookup<UnitOp>(shard.getUnit()).getWorkingCopy();
         return expectElements(op, shard.getSlice().getType(), copy ? types.compute : types.master,
                               copy ? "a working copy" : "a master");
       })

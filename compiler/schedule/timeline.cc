@@ -48,7 +48,7 @@ double Sizes::shareOf(StringRef unit) const {
 
 uint64_t Sizes::roundedBytesOf(BufferOp buffer) const { return RoundUp(bytesOf(buffer)); }
 
-const NodeLayout &Sizes::layoutOf(std::optional<Axis> axis) const {
+const NodeLayout &Sizes::layoutOf(std::optional<mlir::ft::Axis> axis) const {
   return layouts[axis ? static_cast<proto::Axis>(*axis) : proto::AXIS_NONE];
 }
 

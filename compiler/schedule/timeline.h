@@ -23,7 +23,7 @@ public:
   uint64_t bytesOf(const mlir::ftx::View &view) const;
   /// Part of a unit that a slice is: for kernels whose cost is written down for the whole.
   double shareOf(llvm::StringRef unit) const;
-  const NodeLayout &layoutOf(std::optional<mlir::ftx::Axis> axis) const;
+  const NodeLayout &layoutOf(std::optional<mlir::ft::Axis> axis) const;
 
 private:
   const int64_t shard;

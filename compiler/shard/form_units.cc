@@ -38,8 +38,7 @@ UnitOp layOut(const ParameterGroup &unit, OpBuilder &builder, SymbolTable &symbo
     end += llvm::alignTo(elements, uint64_t(kBlockElements));
   }
   op.setElements(end);
-  if (unit.persistent)
-    op->setAttr("persistent", builder.getUnitAttr());
+  op.setSmall(unit.small);
   return op;
 }
 

@@ -13,7 +13,7 @@ using namespace mlir;
 using mlir::ft::ParameterOp;
 
 constexpr llvm::StringLiteral kRoot = "root";
-constexpr llvm::StringLiteral kPersistent = "persistent";
+constexpr llvm::StringLiteral kSmall = "small";
 
 uint64_t elementsOf(ParameterOp parameter) {
   return cast<RankedTensorType>(parameter.getType()).getNumElements();
@@ -83,20 +83,20 @@ FailureOr<std::vector<ParameterGroup>> groupParameters(ModuleOp module, const Wr
   FailureOr<UnitNames> names = nameUnits(module, policy);
   if (failed(names))
     return failure();
-  // Names alone do not tell groups apart: a layer may be called "persistent", or end in ".frozen".
+  // Names alone do not tell groups apart: a layer may be called "small", or end in ".frozen".
   std::map<std::tuple<std::string, bool, bool, std::string>, size_t> index;
   std::vector<ParameterGroup> groups;
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
-    bool persistent = elementsOf(parameter) < policy.persistenceThreshold;
-    std::string name = persistent ? kPersistent.str() : (*names)[layerOf(parameter)];
+    bool small = elementsOf(parameter) < policy.persistenceThreshold;
+    std::string name = small ? kSmall.str() : (*names)[layerOf(parameter)];
     std::string rule = parameter.getFrozen() ? "" : parameter.getRule().value_or("").str();
     if (parameter.getFrozen())
       name += ".frozen";
     else if (!rule.empty())
       name += "." + rule;
-    auto [it, isNew] = index.try_emplace({name, parameter.getFrozen(), persistent, rule}, groups.size());
+    auto [it, isNew] = index.try_emplace({name, parameter.getFrozen(), small, rule}, groups.size());
     if (isNew)
-      groups.push_back({name, parameter.getFrozen(), persistent, rule, {}});
+      groups.push_back({name, parameter.getFrozen(), small, rule, {}});
     groups[it->second].parameters.push_back(parameter);
   }
   if (groups.empty())

@@ -18,7 +18,7 @@ struct WrapPolicy {
 struct ParameterGroup {
   std::string name;
   bool frozen = false;
-  bool persistent = false;                             // stays gathered at rest
+  bool small = false;                                  // stays gathered at rest
   std::string rule;                                    // of the optimizer, where it has more than one
   llvm::SmallVector<mlir::ft::ParameterOp> parameters; // in the order of the module; never empty
 };

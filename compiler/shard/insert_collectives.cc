@@ -18,57 +18,54 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
+using mlir::ft::HostParts;
+using mlir::ft::ResidencyAttr;
 using mlir::ft::UnitOp;
-
-// The strategy's row, but for units that stay gathered.
-Residency residencyOf(UnitOp unit, const Strategy &strategy, const NamePatterns &keepGathered) {
-  Residency residency = strategy.residency;
-  if (residency.gathered == Gathered::Never)
-    return residency;
-  if (unit->hasAttr("persistent")) {
-    residency.parameters = Extent::Whole;
-    residency.gathered = Gathered::Never;
-  } else if (keepGathered.matches(unit.getSymName())) {
-    residency.gathered = Gathered::UntilBackward;
-  }
-  return residency;
-}
-
-void describe(UnitOp unit, const UnitPlacement &placement, bool hostOptimizer, bool hostStep) {
-  auto text = [&](StringRef name, StringRef value) {
-    unit->setAttr(name, StringAttr::get(unit.getContext(), value));
-  };
-  text("parameters", nameOf(placement.residency.parameters));
-  text("gathered", nameOf(placement.residency.gathered));
-  text("gradients", nameOf(placement.residency.gradients));
-  text("optimizer", nameOf(placement.residency.optimizer));
-  if (placement.hostParameters)
-    unit->setAttr("host_parameters", UnitAttr::get(unit.getContext()));
-  if (hostOptimizer)
-    unit->setAttr("host_optimizer", UnitAttr::get(unit.getContext()));
-  if (hostStep)
-    unit->setAttr(mlir::ft::kHostStepAttr, UnitAttr::get(unit.getContext()));
-}
 
 struct InsertCollectivesPass : impl::InsertCollectivesPassBase<InsertCollectivesPass> {
   using InsertCollectivesPassBase::InsertCollectivesPassBase;
 
-  FailureOr<Placements> placeUnits(const Strategy &row) {
+  // The strategy's row, but for units that stay gathered.
+  Residency residencyOf(UnitOp unit, const Strategy &row, const NamePatterns &kept) {
+    Residency residency = row.residency;
+    if (residency.gathered == Gathered::never)
+      return residency;
+    if (unit.getSmall()) {
+      residency.parameters = Extent::whole;
+      residency.gathered = Gathered::never;
+    } else if (kept.matches(unit.getSymName())) {
+      residency.gathered = Gathered::until_backward;
+    }
+    return residency;
+  }
+
+  HostParts hostPartsOf(bool isUpdated) {
+    HostParts parts = HostParts::none;
+    if (offloadParameters)
+      parts |= HostParts::parameters;
+    if (offloadOptimizer || offloadStep)
+      parts |= HostParts::optimizer;
+    if (offloadStep && isUpdated)
+      parts |= HostParts::update;
+    return parts;
+  }
+
+  LogicalResult placeUnits(const Strategy &row) {
     NamePatterns kept(keepGathered);
-    Placements placements;
     llvm::DenseSet<Attribute> updated;
     getOperation().walk([&](mlir::ft::UpdateOp update) { updated.insert(update.getUnitAttr()); });
     for (UnitOp unit : getOperation().getOps<UnitOp>()) {
-      UnitPlacement placement{residencyOf(unit, row, kept), offloadParameters};
-      auto symbol = FlatSymbolRefAttr::get(unit.getSymNameAttr());
-      describe(unit, placement, offloadOptimizer || offloadStep, offloadStep && updated.contains(symbol));
-      placements[symbol] = placement;
+      Residency residency = residencyOf(unit, row, kept);
+      bool isUpdated = updated.contains(FlatSymbolRefAttr::get(unit.getSymNameAttr()));
+      unit.setResidencyAttr(ResidencyAttr::get(&getContext(), residency.parameters, residency.gathered,
+                                               residency.gradients, residency.optimizer,
+                                               hostPartsOf(isUpdated)));
     }
     if (const std::string *unused = kept.firstUnmatched();
-        unused && row.residency.gathered != Gathered::Never)
+        unused && row.residency.gathered != Gathered::never)
       return getOperation().emitError()
              << "no unit is called '" << *unused << "', which keep-gathered asks for";
-    return placements;
+    return success();
   }
 
   void runOnOperation() override {
@@ -81,22 +78,21 @@ struct InsertCollectivesPass : impl::InsertCollectivesPassBase<InsertCollectives
         module.emitError() << "no @train_step; run ft-autodiff first";
       return signalPassFailure();
     }
-    FailureOr<Placements> placements = placeUnits(*row);
-    if (failed(placements))
+    if (failed(placeUnits(*row)))
       return signalPassFailure();
     SymbolTable symbols(module);
     for (func::FuncOp function : mlir::ft::programsOf(module)) {
       if (function.getSymName() == mlir::ft::kInitFunction)
         continue;
-      insertGathers(function, *placements, symbols);
-      reduceGradients(function, row->axes, *placements, accumulateEach);
+      insertGathers(function, symbols);
+      reduceGradients(function, row->axes, symbols, accumulateEach);
       reduceScalars(function, row->axes);
     }
     OpBuilder builder(module);
     module->setAttr("ft.strategy", builder.getStringAttr(row->name));
-    module->setAttr("ft.shards_parameters", builder.getBoolAttr(row->residency.parameters == Extent::Slice));
-    module->setAttr("ft.shards_gradients", builder.getBoolAttr(row->residency.gradients == Extent::Slice));
-    module->setAttr("ft.shards_optimizer", builder.getBoolAttr(row->residency.optimizer == Extent::Slice));
+    module->setAttr("ft.shards_parameters", builder.getBoolAttr(row->residency.parameters == Extent::slice));
+    module->setAttr("ft.shards_gradients", builder.getBoolAttr(row->residency.gradients == Extent::slice));
+    module->setAttr("ft.shards_optimizer", builder.getBoolAttr(row->residency.optimizer == Extent::slice));
     module->setAttr("ft.two_axes", builder.getBoolAttr(row->axes == Axes::Both));
   }
 };

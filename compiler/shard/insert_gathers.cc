@@ -1,7 +1,7 @@
 #include "compiler/shard/insert_gathers.h"
 
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace ft::compiler {
 namespace {
@@ -9,12 +9,15 @@ namespace {
 using namespace mlir;
 using mlir::ft::FetchOp;
 using mlir::ft::FlatType;
+using mlir::ft::Gathered;
 using mlir::ft::GatherOp;
 using mlir::ft::GetOp;
 using mlir::ft::ParameterOp;
 using mlir::ft::ReleaseOp;
+using mlir::ft::ResidencyAttr;
 using mlir::ft::ShardOp;
 using mlir::ft::SliceType;
+using mlir::ft::UnitOp;
 using mlir::ft::ViewOp;
 
 // One op that reads parameters of a unit.
@@ -26,11 +29,11 @@ struct Use {
 
 // Uses that share one copy of a unit.
 struct Group {
-  FlatSymbolRefAttr unit;
+  UnitOp unit;
   SmallVector<Use *> uses;
 };
 
-using UsesByUnit = llvm::MapVector<Attribute, SmallVector<Use, 0>>;
+using UsesByUnit = llvm::MapVector<Operation *, SmallVector<Use, 0>>;
 
 // For each op of the block the number of the run of ops of one layer that it lies in. Ops without layer
 // belong to any run.
@@ -58,7 +61,7 @@ UsesByUnit collectUses(Block &block, SymbolTable &symbols) {
       if (!get)
         continue;
       auto parameter = symbols.lookup<ParameterOp>(get.getParameter());
-      SmallVector<Use, 0> &list = uses[parameter.getUnitAttr()];
+      SmallVector<Use, 0> &list = uses[symbols.lookup<UnitOp>(*parameter.getUnit())];
       if (list.empty() || list.back().op != &op)
         list.push_back({&op, run, {}});
       list.back().operands.push_back({&operand, parameter});
@@ -67,28 +70,23 @@ UsesByUnit collectUses(Block &block, SymbolTable &symbols) {
   return uses;
 }
 
-// Whether a copy has to be made, and given up.
-bool isCopied(const UnitPlacement &placement) {
-  return placement.residency.gathered != Gathered::Never || placement.hostParameters;
-}
-
 // The runs in which units are used of which copies are made, each with those units.
-using UnitsByRun = llvm::DenseMap<unsigned, llvm::SmallSet<const void *, 4>>;
+using UnitsByRun = llvm::DenseMap<unsigned, llvm::SmallPtrSet<Operation *, 4>>;
 
-UnitsByRun copiedUnitsByRun(const UsesByUnit &uses, const Placements &placements) {
+UnitsByRun copiedUnitsByRun(const UsesByUnit &uses) {
   UnitsByRun runs;
   for (const auto &[unit, list] : uses)
-    if (isCopied(placements.lookup(unit)))
+    if (cast<UnitOp>(unit).residencyOrWhole().isCopied())
       for (const Use &use : list)
-        runs[use.run].insert(unit.getAsOpaquePointer());
+        runs[use.run].insert(unit);
   return runs;
 }
 
 // A run between the two that uses other copies, but not this one.
-bool liesApart(Attribute unit, const Use &before, const Use &after, const UnitsByRun &runs) {
+bool liesApart(Operation *unit, const Use &before, const Use &after, const UnitsByRun &runs) {
   for (unsigned run = before.run + 1; run < after.run; ++run) {
     auto units = runs.find(run);
-    if (units != runs.end() && !units->second.contains(unit.getAsOpaquePointer()))
+    if (units != runs.end() && !units->second.contains(unit))
       return true;
   }
   return false;
@@ -100,17 +98,17 @@ bool isOptimizers(const Use &use) {
   return phase && phase.getValue() == mlir::ft::kPhaseOptimizer;
 }
 
-SmallVector<Group> formGroups(UsesByUnit &uses, const Placements &placements) {
-  UnitsByRun runs = copiedUnitsByRun(uses, placements);
+SmallVector<Group> formGroups(UsesByUnit &uses) {
+  UnitsByRun runs = copiedUnitsByRun(uses);
   SmallVector<Group> groups;
   for (auto &[unit, list] : uses) {
-    UnitPlacement placement = placements.lookup(unit);
-    bool released = isCopied(placement) && placement.residency.gathered != Gathered::UntilBackward;
+    ResidencyAttr residency = cast<UnitOp>(unit).residencyOrWhole();
+    bool released = residency.isCopied() && residency.getGathered() != Gathered::until_backward;
     const Use *last = nullptr;
     for (Use &use : list) {
       if (!last || (released && liesApart(unit, *last, use, runs)) ||
           isOptimizers(*last) != isOptimizers(use))
-        groups.push_back({cast<FlatSymbolRefAttr>(unit), {}});
+        groups.push_back({cast<UnitOp>(unit), {}});
       groups.back().uses.push_back(&use);
       last = &use;
     }
@@ -126,30 +124,30 @@ void tag(Operation *op, Operation *like) {
 }
 
 // What a group reads: the unit at rest, or a copy made right before the first use.
-Value makeCopy(const Group &group, const UnitPlacement &placement) {
+Value makeCopy(const Group &group) {
   Operation *first = group.uses.front()->op;
   OpBuilder builder(first);
   MLIRContext *context = builder.getContext();
   Type f32 = builder.getF32Type();
-  Value atRest =
-      ShardOp::create(builder, first->getLoc(), SliceType::get(context, group.unit, f32), group.unit);
+  UnitOp unit = group.unit;
+  auto symbol = FlatSymbolRefAttr::get(unit.getSymNameAttr());
+  Value atRest = ShardOp::create(builder, first->getLoc(), SliceType::get(context, symbol, f32), symbol);
   tag(atRest.getDefiningOp(), first);
-  if (!isCopied(placement))
+  ResidencyAttr residency = unit.residencyOrWhole();
+  if (!residency.isCopied())
     return atRest;
-  auto flat = FlatType::get(context, group.unit, f32);
+  auto flat = FlatType::get(context, symbol, f32);
   Operation *copy;
-  if (placement.residency.gathered == Gathered::Never) {
+  if (residency.getGathered() == Gathered::never)
     copy = FetchOp::create(builder, first->getLoc(), flat, atRest);
-  } else {
+  else
     copy = GatherOp::create(builder, first->getLoc(), flat, atRest);
-    copy->setAttr("axis", builder.getStringAttr("shard"));
-  }
   tag(copy, first);
   return copy->getResult(0);
 }
 
-void materialise(const Group &group, const UnitPlacement &placement) {
-  Value whole = makeCopy(group, placement);
+void materialise(const Group &group) {
+  Value whole = makeCopy(group);
   OpBuilder builder(group.uses.front()->op);
   llvm::SmallDenseMap<Operation *, Value> views;
   for (Use *use : group.uses) {
@@ -163,7 +161,7 @@ void materialise(const Group &group, const UnitPlacement &placement) {
       operand->set(view);
     }
   }
-  if (!isCopied(placement))
+  if (!UnitOp(group.unit).residencyOrWhole().isCopied())
     return;
   Operation *last = group.uses.back()->op;
   builder.setInsertionPointAfter(last);
@@ -172,10 +170,10 @@ void materialise(const Group &group, const UnitPlacement &placement) {
 
 } // namespace
 
-void insertGathers(func::FuncOp function, const Placements &placements, SymbolTable &symbols) {
+void insertGathers(func::FuncOp function, SymbolTable &symbols) {
   UsesByUnit uses = collectUses(function.getBody().front(), symbols);
-  for (const Group &group : formGroups(uses, placements))
-    materialise(group, placements.lookup(group.unit));
+  for (const Group &group : formGroups(uses))
+    materialise(group);
   for (GetOp get : llvm::make_early_inc_range(function.getOps<GetOp>()))
     if (get->use_empty())
       get->erase();

@@ -7,6 +7,8 @@ using namespace mlir;
 using mlir::ft::AccumulatedOp;
 using mlir::ft::AccumulateOp;
 using mlir::ft::AllReduceOp;
+using mlir::ft::Axis;
+using mlir::ft::AxisAttr;
 using mlir::ft::FlatType;
 using mlir::ft::FoundInfOp;
 using mlir::ft::GatherOp;
@@ -14,43 +16,39 @@ using mlir::ft::PackOp;
 using mlir::ft::ReduceScatterOp;
 using mlir::ft::RefreshOp;
 using mlir::ft::ReleaseOp;
+using mlir::ft::ResidencyAttr;
 using mlir::ft::SliceType;
 using mlir::ft::SumSquaresOp;
+using mlir::ft::UnitOp;
 using mlir::ft::UpdateOp;
 
-void setText(Operation *op, StringRef name, StringRef text) {
-  op->setAttr(name, StringAttr::get(op->getContext(), text));
+void setTags(Operation *op, Operation *like) {
+  mlir::ft::setLayer(op, mlir::ft::getLayer(like));
+  mlir::ft::setPhase(op, mlir::ft::getPhase(like).getValue());
 }
 
-// Sum over `axis`, divided by the ranks of `mean`; an empty `mean` leaves the sum.
-void setAxes(Operation *reduction, StringRef axis, StringRef mean, Operation *like) {
-  setText(reduction, "axis", axis);
-  if (!mean.empty())
-    setText(reduction, "mean", mean);
-  mlir::ft::setLayer(reduction, mlir::ft::getLayer(like));
-  mlir::ft::setPhase(reduction, mlir::ft::getPhase(like).getValue());
+// The sum over `axis`, divided by the ranks of `mean` where there is one.
+Value reduceOver(OpBuilder &builder, Value value, Axis axis, AxisAttr mean, Operation *like) {
+  auto op = AllReduceOp::create(builder, value.getLoc(), value.getType(), value,
+                                AxisAttr::get(builder.getContext(), axis), mean);
+  setTags(op, like);
+  return op.getResult();
 }
 
 // The mean over all ranks of the flat gradient `flat`, or this rank's slice of it.
-Value reduce(OpBuilder &builder, Value flat, Axes axes, const Residency &residency) {
+Value reduce(OpBuilder &builder, Value flat, Axes axes, Extent reduced) {
   Operation *like = flat.getDefiningOp();
-  Location loc = like->getLoc();
+  auto over = [&](Axis axis) { return AxisAttr::get(builder.getContext(), axis); };
+  if (reduced == Extent::whole)
+    return reduceOver(builder, flat, Axis::replica, over(Axis::replica), like);
   auto type = cast<FlatType>(flat.getType());
-  if (residency.optimizer == Extent::Whole) {
-    auto op = AllReduceOp::create(builder, loc, type, flat);
-    setAxes(op, "replica", "replica", like);
-    return op.getResult();
-  }
   auto slice = SliceType::get(builder.getContext(), type.getUnit(), type.getElementType());
-  auto scatter = ReduceScatterOp::create(builder, loc, slice, flat);
-  if (axes == Axes::Shard) {
-    setAxes(scatter, "shard", "shard", like);
+  auto scatter = ReduceScatterOp::create(builder, like->getLoc(), slice, flat,
+                                         axes == Axes::Shard ? over(Axis::shard) : AxisAttr());
+  setTags(scatter, like);
+  if (axes == Axes::Shard)
     return scatter.getSlice();
-  }
-  setAxes(scatter, "shard", "", like);
-  auto op = AllReduceOp::create(builder, loc, slice, scatter.getSlice());
-  setAxes(op, "replica", "world", like);
-  return op.getResult();
+  return reduceOver(builder, scatter.getSlice(), Axis::replica, over(Axis::world), like);
 }
 
 // Moves `foundInf` up to right behind `place`, with what it needs.
@@ -74,13 +72,12 @@ bool isAccumulated(Value flat) {
 
 // All-reduces `value` over `axis` right after it is known; every other use sees the result, but those that
 // look at what this rank alone has.
-void reduceValue(Value value, StringRef axis, StringRef mean, StringRef phase) {
+void reduceValue(Value value, Axis axis, bool mean, StringRef phase) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
-  auto reduction = AllReduceOp::create(builder, value.getLoc(), value.getType(), value);
-  setText(reduction, "axis", axis);
-  if (!mean.empty())
-    setText(reduction, "mean", mean);
+  auto over = AxisAttr::get(value.getContext(), axis);
+  auto reduction =
+      AllReduceOp::create(builder, value.getLoc(), value.getType(), value, over, mean ? over : AxisAttr());
   mlir::ft::setPhase(reduction, phase);
   value.replaceUsesWithIf(reduction.getResult(), [&](OpOperand &use) {
     return use.getOwner() != reduction && !isa<FoundInfOp>(use.getOwner());
@@ -109,7 +106,7 @@ void gatherDirection(UpdateOp update) {
   OpBuilder builder(update.getContext());
   builder.setInsertionPointAfter(update);
   auto gather = GatherOp::create(builder, update.getLoc(), flat, direction);
-  setAxes(gather, "shard", "", update);
+  setTags(gather, update);
   direction.replaceAllUsesExcept(gather.getFlat(), gather);
   builder.setInsertionPointAfter(lastReader(gather.getFlat()));
   auto release = ReleaseOp::create(builder, update.getLoc(), gather.getFlat());
@@ -118,7 +115,7 @@ void gatherDirection(UpdateOp update) {
 
 } // namespace
 
-void reduceGradients(func::FuncOp function, Axes axes, const Placements &placements, bool each) {
+void reduceGradients(func::FuncOp function, Axes axes, SymbolTable &symbols, bool each) {
   for (PackOp pack : llvm::make_early_inc_range(function.getOps<PackOp>())) {
     Value flat = pack.getFlat();
     if (!pack.isOfGradients() || (isAccumulated(flat) && !each))
@@ -133,8 +130,8 @@ void reduceGradients(func::FuncOp function, Axes axes, const Placements &placeme
       if (isa<FoundInfOp>(user) && builder.getInsertionPoint() != function.getBody().front().end() &&
           !user->isBeforeInBlock(&*builder.getInsertionPoint()))
         builder.setInsertionPointAfter(user);
-    Residency residency = placements.lookup(cast<FlatType>(flat.getType()).getUnit()).residency;
-    Value reduced = reduce(builder, flat, axes, residency);
+    auto unit = symbols.lookup<UnitOp>(cast<FlatType>(flat.getType()).getUnit().getValue());
+    Value reduced = reduce(builder, flat, axes, unit.residencyOrWhole().getOptimizer());
     flat.replaceUsesWithIf(reduced, [&](OpOperand &use) {
       Operation *owner = use.getOwner();
       return !isa<FoundInfOp, ReduceScatterOp>(owner) && owner != reduced.getDefiningOp();
@@ -152,17 +149,17 @@ void reduceGradients(func::FuncOp function, Axes axes, const Placements &placeme
     }
   }
   for (UpdateOp step : llvm::make_early_inc_range(function.getOps<UpdateOp>())) {
-    Residency residency = placements.lookup(step.getUnitAttr()).residency;
     if (step.getDirection()) {
       gatherDirection(step);
       continue;
     }
-    if (residency.parameters != Extent::Whole || residency.optimizer != Extent::Slice)
+    ResidencyAttr residency = symbols.lookup<UnitOp>(step.getUnit()).residencyOrWhole();
+    if (residency.getParameters() != Extent::whole || residency.getOptimizer() != Extent::slice)
       continue;
     OpBuilder builder(step->getContext());
     builder.setInsertionPointAfter(step);
     auto refresh = RefreshOp::create(builder, step.getLoc(), step.getUnitAttr());
-    setAxes(refresh, "shard", "", step);
+    setTags(refresh, step);
   }
 }
 
@@ -170,17 +167,17 @@ void reduceScalars(func::FuncOp function, Axes axes) {
   Operation *terminator = function.getBody().front().getTerminator();
   if (function.getSymName() == mlir::ft::kEvalStepFunction)
     for (OpOperand &sum : terminator->getOpOperands())
-      reduceValue(sum.get(), "world", "", mlir::ft::kPhaseForward);
+      reduceValue(sum.get(), Axis::world, false, mlir::ft::kPhaseForward);
   if (function.getSymName() != mlir::ft::kTrainStepFunction)
     return;
-  reduceValue(terminator->getOperand(0), "world", "world", mlir::ft::kPhaseForward);
+  reduceValue(terminator->getOperand(0), Axis::world, true, mlir::ft::kPhaseForward);
   if (terminator->getNumOperands() > 2)
-    reduceValue(terminator->getOperand(2), "world", "", mlir::ft::kPhaseOptimizer);
+    reduceValue(terminator->getOperand(2), Axis::world, false, mlir::ft::kPhaseOptimizer);
   SumSquaresOp last;
   for (SumSquaresOp op : function.getOps<SumSquaresOp>())
     last = op;
   if (last && axes != Axes::Replica)
-    reduceValue(last.getSum(), "shard", "", mlir::ft::kPhaseOptimizer);
+    reduceValue(last.getSum(), Axis::shard, false, mlir::ft::kPhaseOptimizer);
 }
 
 } // namespace ft::compiler

@@ -1,14 +1,15 @@
 // Gradients, the loss and what is summed over ranks.
 #pragma once
 
-#include "compiler/shard/insert_gathers.h"
+#include "compiler/shard/strategy.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace ft::compiler {
 
 /// Reduces each flat gradient over the ranks and refreshes parameters that are whole at rest but updated by
 /// slices: in a function that accumulates (ft.accumulate) only with `each`; after ft.accumulated, unless
 /// `each`, and then before it.
-void reduceGradients(mlir::func::FuncOp function, Axes axes, const Placements &placements, bool each);
+void reduceGradients(mlir::func::FuncOp function, Axes axes, mlir::SymbolTable &symbols, bool each);
 
 /// Averages the loss of @train_step, sums the bitmap of ranks with something that is not finite and the sums
 /// of squares over slices, and sums what @eval_step returns.

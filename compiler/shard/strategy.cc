@@ -8,13 +8,13 @@ namespace ft::compiler {
 
 // clang-format off
 static constexpr Strategy table[] = {
-  // name                 alias     parameters      gathered copy            gradients       optimizer state  axes
-  {"no_shard",           "ddp",   {Extent::Whole,  Gathered::Never,         Extent::Whole,  Extent::Whole},  Axes::Replica},
-  {"zero1",              "",      {Extent::Whole,  Gathered::Never,         Extent::Whole,  Extent::Slice},  Axes::Shard},
-  {"shard_grad_op",      "zero2", {Extent::Slice,  Gathered::UntilBackward, Extent::Slice,  Extent::Slice},  Axes::Shard},
-  {"full_shard",         "zero3", {Extent::Slice,  Gathered::Released,      Extent::Slice,  Extent::Slice},  Axes::Shard},
-  {"hybrid_shard",       "",      {Extent::Slice,  Gathered::Released,      Extent::Slice,  Extent::Slice},  Axes::Both},
-  {"hybrid_shard_zero2", "",      {Extent::Slice,  Gathered::UntilBackward, Extent::Slice,  Extent::Slice},  Axes::Both},
+  // name                 alias     parameters      gathered copy             gradients       optimizer state  axes
+  {"no_shard",           "ddp",   {Extent::whole,  Gathered::never,          Extent::whole,  Extent::whole},  Axes::Replica},
+  {"zero1",              "",      {Extent::whole,  Gathered::never,          Extent::whole,  Extent::slice},  Axes::Shard},
+  {"shard_grad_op",      "zero2", {Extent::slice,  Gathered::until_backward, Extent::slice,  Extent::slice},  Axes::Shard},
+  {"full_shard",         "zero3", {Extent::slice,  Gathered::released,       Extent::slice,  Extent::slice},  Axes::Shard},
+  {"hybrid_shard",       "",      {Extent::slice,  Gathered::released,       Extent::slice,  Extent::slice},  Axes::Both},
+  {"hybrid_shard_zero2", "",      {Extent::slice,  Gathered::until_backward, Extent::slice,  Extent::slice},  Axes::Both},
 };
 // clang-format on
 
@@ -36,20 +36,6 @@ std::vector<std::string> strategyNames() {
       names.push_back(s.alias.str());
   }
   return names;
-}
-
-llvm::StringRef nameOf(Extent extent) { return extent == Extent::Whole ? "whole" : "slice"; }
-
-llvm::StringRef nameOf(Gathered gathered) {
-  switch (gathered) {
-  case Gathered::Never:
-    return "never";
-  case Gathered::UntilBackward:
-    return "until_backward";
-  case Gathered::Released:
-    return "released";
-  }
-  return "";
 }
 
 } // namespace ft::compiler

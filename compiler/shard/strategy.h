@@ -1,6 +1,7 @@
 // The strategy table (design, section 5). A strategy is a row; nothing else in the compiler knows its name.
 #pragma once
 
+#include "dialects/ft/dialect.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -9,15 +10,8 @@
 
 namespace ft::compiler {
 
-// What a rank holds of something that belongs to a unit.
-enum class Extent { Whole, Slice };
-
-// What becomes of a gathered unit after its forward use.
-enum class Gathered {
-  Never,         // parameters are whole at rest: nothing is gathered
-  UntilBackward, // one gather: kept from the first use to the last
-  Released,      // gathered anew for every stretch of the program that uses it
-};
+using mlir::ft::Extent;
+using mlir::ft::Gathered;
 
 // Mesh axes over which gradients are reduced.
 enum class Axes {
@@ -49,9 +43,5 @@ const Strategy *lookupStrategy(llvm::StringRef name);
 
 // Names and aliases, for messages.
 std::vector<std::string> strategyNames();
-
-// As attributes of ft.unit spell them: "whole", "slice"; "never", "until_backward", "released".
-llvm::StringRef nameOf(Extent extent);
-llvm::StringRef nameOf(Gathered gathered);
 
 } // namespace ft::compiler

@@ -44,8 +44,7 @@ uint64_t gradientBytes(Value buffer) {
 // Of an element of the weights that an optimizer reads and writes.
 uint64_t masterBytes(Operation *op, FlatSymbolRefAttr unit) {
   auto unitOp = SymbolTable::lookupNearestSymbolFrom<UnitOp>(op, unit);
-  auto type = unitOp ? unitOp->getAttrOfType<TypeAttr>(kMasterAttr) : TypeAttr();
-  return type ? type.getValue().getIntOrFloatBitWidth() / 8 : 4;
+  return unitOp ? unitOp.masterType().getIntOrFloatBitWidth() / 8 : 4;
 }
 
 FlatSymbolRefAttr unitOf(Value buffer) {

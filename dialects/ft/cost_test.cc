@@ -137,7 +137,7 @@ TEST_F(Cost, OptimizerCountsTheWholeUnit) {
   EXPECT_EQ(flops(arguments, body), 2u * 2048);
   Operation *optimizer = parse(arguments, body);
   EXPECT_EQ(cast<CostOpInterface>(optimizer).getBytes(), 7u * 4 * 2048);
-  (*module->getOps<UnitOp>().begin())->setAttr(kMasterAttr, TypeAttr::get(BFloat16Type::get(&context)));
+  (*module->getOps<UnitOp>().begin()).setMaster(BFloat16Type::get(&context));
   EXPECT_EQ(cast<CostOpInterface>(optimizer).getBytes(), (4u + 2 * 2 + 4 * 4) * 2048);
   EXPECT_EQ(flops(arguments, "%0 = ft.sum_squares %g : (!ft.slice<@u, f32>) -> tensor<21xi64>"), 2u * 2048);
 }

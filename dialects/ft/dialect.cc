@@ -4,6 +4,7 @@
 
 #include "dialects/ft/composite_body.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include "dialects/ft/dialect.cc.inc"

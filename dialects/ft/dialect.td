@@ -4,7 +4,7 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
-include "mlir/IR/EnumAttr.td"
+include "dialects/ft/enums.td"
 
 def Ft_Dialect : Dialect {
   let name = "ft";
@@ -49,12 +49,6 @@ def Ft_HostType : Ft_Type<"Host", "host"> {
 
 class Ft_Attr<string name, string attrMnemonic> : AttrDef<Ft_Dialect, name> { let mnemonic = attrMnemonic; }
 
-def Ft_InitKind : I32EnumAttr<"InitKind", "how a parameter starts",
-    [I32EnumAttrCase<"normal", 0>, I32EnumAttrCase<"constant", 1>]> {
-  let cppNamespace = "::mlir::ft";
-  let genSpecializedAttr = 0;
-}
-
 // A 64-bit float, printed with the fewest digits that read back as the same value.
 def Ft_RealParameter : AttrParameter<"::mlir::FloatAttr", "a real number"> {
   let parser = "::mlir::ft::parseReal($_parser)";
@@ -78,23 +72,34 @@ def Ft_InitAttr : Ft_Attr<"Init", "init"> {
   let genVerifyDecl = 1;
 }
 
-def Ft_StateLayout : I32EnumAttr<"StateLayout", "what a state has elements for",
-    [I32EnumAttrCase<"elements", 0>, I32EnumAttrCase<"rows", 1>, I32EnumAttrCase<"columns", 2>, I32EnumAttrCase<"vectors", 3>]> {
-  let description = [{ Numbers as in plan.proto: runtime/base/state_shape.h says which shapes that are. }];
-  let cppNamespace = "::mlir::ft";
-}
-
-def Ft_OriginKind : I32EnumAttr<"OriginKind", "what a composite is of an op",
-    [I32EnumAttrCase<"body", 0>, I32EnumAttrCase<"derivative", 1>]> {
-  let cppNamespace = "::mlir::ft";
-  let genSpecializedAttr = 0;
-}
-
 def Ft_OriginAttr : Ft_Attr<"Origin", "origin"> {
   let summary = "The op that a composite was outlined from, or is the derivative of";
   let description = [{ `#ft.origin<derivative, "ft.gelu", {approximate = "tanh"}>`. What is known of the op is known of calls: its class for recomputation, its name in reports. }];
   let parameters = (ins EnumParameter<Ft_OriginKind>:$kind, "::mlir::StringAttr":$op, "::mlir::DictionaryAttr":$properties);
   let assemblyFormat = "`<` $kind `,` $op `,` $properties `>`";
+}
+
+def Ft_ResidencyAttr : Ft_Attr<"Residency", "residency"> {
+  let summary = "Where the parts of a unit lie";
+  let description = [{
+    `#ft.residency<parameters = slice, gathered = released, gradients = slice, optimizer = slice, host = optimizer>`
+
+    What a rank holds of the parameters at rest, of the gradients once they are reduced and of the optimizer's state, and what becomes of a gathered copy of
+    the parameters. `host`: what of it is in host memory, none where it is left out.
+  }];
+  let parameters = (ins EnumParameter<Ft_Extent>:$parameters, EnumParameter<Ft_Gathered>:$gathered, EnumParameter<Ft_Extent>:$gradients,
+                        EnumParameter<Ft_Extent>:$optimizer,
+                        DefaultValuedParameter<"::mlir::ft::HostParts", "::mlir::ft::HostParts::none">:$host);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let builders = [AttrBuilder<(ins "::mlir::ft::Extent":$parameters, "::mlir::ft::Gathered":$gathered, "::mlir::ft::Extent":$gradients,
+                                   "::mlir::ft::Extent":$optimizer), [{
+    return $_get($_ctxt, parameters, gathered, gradients, optimizer, HostParts::none);
+  }]>];
+  let extraClassDeclaration = [{
+    bool isOnHost(HostParts part) const { return bitEnumContainsAny(getHost(), part); }
+    // Whether a copy of the parameters at rest has to be made where they are used.
+    bool isCopied() const { return getGathered() != Gathered::never || isOnHost(HostParts::parameters); }
+  }];
 }
 
 // What kernels take: static, positive extents, at most eight dimensions.

@@ -21,19 +21,6 @@ inline constexpr llvm::StringLiteral kRematKeep = "keep";
 inline constexpr llvm::StringLiteral kRematRecompute = "recompute";
 inline constexpr llvm::StringLiteral kRematOffload = "offload";
 
-// On ft.unit, set by the compiler. `gathered`: "never", "until_backward" or "released", what becomes of a
-// gathered copy. `compute`: the type of its gathered parameters, where that is not f32. `reduce`: the type of
-// its flat gradient. `working_copy`: a rank keeps its part of the parameters in the compute type too, beside
-// the f32 master. `master`: the type of the weights that the optimizer updates, where that is not f32: the
-// compute type, and nothing is beside them. `host_step`: it is updated in host memory, where `host_optimizer`
-// has put its state.
-inline constexpr llvm::StringLiteral kGatheredAttr = "gathered";
-inline constexpr llvm::StringLiteral kComputeAttr = "compute";
-inline constexpr llvm::StringLiteral kReduceAttr = "reduce";
-inline constexpr llvm::StringLiteral kWorkingCopyAttr = "working_copy";
-inline constexpr llvm::StringLiteral kMasterAttr = "master";
-inline constexpr llvm::StringLiteral kHostStepAttr = "host_step";
-
 // On modules, made by the model builders. kBasePrefixAttr: the prefix of parameter names that checkpoints of
 // the bare base model leave out ("transformer.").
 inline constexpr llvm::StringLiteral kModelAttr = "ft.model";

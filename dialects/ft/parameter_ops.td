@@ -22,9 +22,34 @@ def Ft_ParameterOp : Ft_Op<"parameter", [Symbol]> {
 
 def Ft_UnitOp : Ft_Op<"unit", [Symbol]> {
   let summary = "Parameters that are gathered together, in one flat buffer";
-  let description = [{ `elements`: end of the last parameter, rounded up to a block of 1024. `rule` is that of all its parameters. }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$elements, OptionalAttr<StrAttr>:$rule);
+  let description = [{
+    `elements`: end of the last parameter, rounded up to a block of 1024. `rule` is that of all its parameters. `small`: no copy of them is ever given up, since
+    that would not save much.
+
+    Collectives give it a `residency`; without one all is whole and on the device. Precision gives it element types, each f32 where it is left out: `compute` of its
+    gathered parameters, `reduce` of its flat gradient, `master` of the weights that the optimizer updates (f32, or that of `compute`, and nothing is beside
+    them). `working_copy`: a rank keeps its part of the parameters in the type `compute` too, beside the master.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$elements, OptionalAttr<StrAttr>:$rule, UnitAttr:$small,
+                       OptionalAttr<Ft_ResidencyAttr>:$residency, OptionalAttr<TypeAttr>:$compute, OptionalAttr<TypeAttr>:$reduce,
+                       OptionalAttr<TypeAttr>:$master, UnitAttr:$working_copy);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "uint64_t":$elements, "::mlir::StringAttr":$rule), [{
+    auto &properties = $_state.getOrAddProperties<Properties>();
+    properties.sym_name = $_builder.getStringAttr(name);
+    properties.elements = $_builder.getI64IntegerAttr(elements);
+    properties.rule = rule;
+  }]>];
   let assemblyFormat = "$sym_name attr-dict";
+  let extraClassDeclaration = [{
+    ResidencyAttr residencyOrWhole() {
+      if (std::optional<ResidencyAttr> residency = getResidency())
+        return *residency;
+      return ResidencyAttr::get(getContext(), Extent::whole, Gathered::never, Extent::whole, Extent::whole);
+    }
+    Type computeType() { return getCompute().value_or(Float32Type::get(getContext())); }
+    Type reduceType() { return getReduce().value_or(Float32Type::get(getContext())); }
+    Type masterType() { return getMaster().value_or(Float32Type::get(getContext())); }
+  }];
   let hasVerifier = 1;
 }
 

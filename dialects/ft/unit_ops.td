@@ -16,7 +16,8 @@ def Ft_GatherOp : Ft_Op<"gather", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "All-gather of a unit: its whole flat buffer, from every rank's slice";
   let description = [{
     Two gathers of one unit are two buffers with lives of their own, hence the effects: CSE must not merge them. When the
-    flat buffer has another element type, the rank's slice is rounded to it before it travels.
+    flat buffer has another element type, the rank's slice is rounded to it before it travels. Slices are those of the
+    mesh's axis `shard`, here as in all ops.
   }];
   let arguments = (ins Ft_SliceType:$slice);
   let results = (outs Ft_FlatType:$flat);
@@ -75,18 +76,20 @@ def Ft_PackOp : Ft_Op<"pack", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
 }
 
 def Ft_ReduceScatterOp : Ft_Op<"reduce_scatter", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Mean over ranks of a flat gradient; each rank keeps its slice";
-  let arguments = (ins Ft_FlatType:$flat);
+  let summary = "Sum over ranks of a flat gradient; each rank keeps its slice";
+  let description = [{ Divided by the number of ranks on the axis `mean`; without one it is the sum. }];
+  let arguments = (ins Ft_FlatType:$flat, OptionalAttr<Ft_Axis>:$mean);
   let results = (outs Ft_SliceType:$slice);
-  let assemblyFormat = "$flat attr-dict `:` qualified(type($flat)) `->` qualified(type($slice))";
+  let assemblyFormat = "$flat (`mean` $mean^)? attr-dict `:` qualified(type($flat)) `->` qualified(type($slice))";
   let hasVerifier = 1;
 }
 
 def Ft_AllReduceOp : Ft_Op<"all_reduce", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "result"]>]> {
-  let summary = "Mean over ranks of floats (a flat gradient or a scalar), sum over ranks of integers";
-  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x);
+  let summary = "Sum over the ranks on `axis`, of a flat gradient, a slice or a tensor";
+  let description = [{ Floats are divided by the number of ranks on the axis `mean`; without one it is the sum. }];
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, Ft_Axis:$axis, OptionalAttr<Ft_Axis>:$mean);
   let results = (outs AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$result);
-  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let assemblyFormat = "$x `over` $axis (`mean` $mean^)? attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 

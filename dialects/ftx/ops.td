@@ -4,8 +4,9 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
-include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpAsmInterface.td"
+include "dialects/ft/enums.td"
+include "dialects/ftx/enums.td"
 include "dialects/ftx/interfaces.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -56,28 +57,6 @@ def Ftx_ViewAttr : AttrDef<Ftx_Dialect, "View"> {
   let assemblyFormat = "`<` $offset `,` $type (`,` $own^)? `>`";
 }
 
-// Numbers and names as in plan.proto.
-class Ftx_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
-  let cppNamespace = "::mlir::ftx";
-}
-
-def Ftx_MemoryClass : Ftx_Enum<"MemoryClass", "what a buffer is for", [
-  I32EnumAttrCase<"parameters", 0>, I32EnumAttrCase<"gradients", 1>, I32EnumAttrCase<"optimizer_state", 2>,
-  I32EnumAttrCase<"activations", 3>, I32EnumAttrCase<"gathered", 4>, I32EnumAttrCase<"staging", 5>,
-  I32EnumAttrCase<"workspace", 6>, I32EnumAttrCase<"io", 7>]>;
-def Ftx_SizeKind : Ftx_Enum<"SizeKind", "how a size depends on the mesh", [
-  I32EnumAttrCase<"constant", 0>, I32EnumAttrCase<"unit_full", 1>, I32EnumAttrCase<"unit_slice", 2>]>;
-def Ftx_Stream : Ftx_Enum<"Stream", "queue of instructions that run in order", [
-  I32EnumAttrCase<"compute", 0>, I32EnumAttrCase<"gather", 1>, I32EnumAttrCase<"reduce", 2>,
-  I32EnumAttrCase<"h2d", 3>, I32EnumAttrCase<"d2h", 4>, I32EnumAttrCase<"host_compute", 5>]>;
-def Ftx_Layout : Ftx_Enum<"Layout", "what a state has elements for", [
-  I32EnumAttrCase<"elements", 0>, I32EnumAttrCase<"rows", 1>, I32EnumAttrCase<"columns", 2>, I32EnumAttrCase<"vectors", 3>]>;
-def Ftx_Transfer : Ftx_Enum<"Transfer", "what moves data between ranks or memory spaces", [
-  I32EnumAttrCase<"all_gather", 1>, I32EnumAttrCase<"reduce_scatter", 2>, I32EnumAttrCase<"all_reduce", 3>,
-  I32EnumAttrCase<"copy", 6>]>;
-def Ftx_Axis : Ftx_Enum<"Axis", "ranks that take part", [
-  I32EnumAttrCase<"shard", 1>, I32EnumAttrCase<"replica", 2>, I32EnumAttrCase<"world", 3>]>;
-
 class Ftx_Op<string mnemonic, list<Trait> traits = []> : Op<Ftx_Dialect, mnemonic, traits>;
 
 //===----------------------------------------------------------------------===//
@@ -114,7 +93,7 @@ def Ftx_StateOp : Ftx_Op<"state"> {
     Roles: parameters, master, gradients, accumulated, and those of the optimizer.
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, StrAttr:$role, Ftx_BufferType:$buffer,
-                       DefaultValuedAttr<Ftx_Layout, "::mlir::ftx::Layout::elements">:$layout);
+                       DefaultValuedAttr<Ft_StateLayout, "::mlir::ft::StateLayout::elements">:$layout);
   let assemblyFormat = "$unit $role $buffer (`by` $layout^)? attr-dict";
 }
 
@@ -197,8 +176,8 @@ def Ftx_StartOp : Ftx_Op<"start", [AttrSizedOperandSegments, HasParent<"ProgramO
     summed over the axis and divided by the ranks of the axis `mean`, where given; integers are summed. copy:
     between host and device memory, on h2d or d2h, over no axis.
   }];
-  let arguments = (ins Ftx_Transfer:$transfer, Ftx_Stream:$stream, Ftx_Stream:$after, OptionalAttr<Ftx_Axis>:$axis,
-                       OptionalAttr<Ftx_Axis>:$mean, OptionalAttr<FlatSymbolRefAttr>:$unit,
+  let arguments = (ins Ftx_Transfer:$transfer, Ftx_Stream:$stream, Ftx_Stream:$after, OptionalAttr<Ft_Axis>:$axis,
+                       OptionalAttr<Ft_Axis>:$mean, OptionalAttr<FlatSymbolRefAttr>:$unit,
                        Variadic<Ftx_BufferType>:$ins, ArrayAttr:$in_views,
                        Variadic<Ftx_BufferType>:$outs, ArrayAttr:$out_views, OptionalAttr<StrAttr>:$layer,
                        OptionalAttr<StrAttr>:$phase, OptionalAttr<StrAttr>:$reason);

@@ -36,7 +36,7 @@ func.func @scatter(%f: !ft.flat<@a, f32>) {
 
 func.func @all_reduce(%x: tensor<3xi32>) {
   // expected-error @below {{reduces elements of type 'i32'; expected f32 or i64}}
-  %0 = ft.all_reduce %x : tensor<3xi32>
+  %0 = ft.all_reduce %x over world : tensor<3xi32>
   return
 }
 
@@ -164,3 +164,17 @@ func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<
   %next = ft.sub %p, %step : tensor<1024xf32>
   return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
+
+// -----
+
+func.func @ranks_not_said(%x: tensor<f32>) {
+  // expected-error@+1 {{expected 'over'}}
+  %0 = ft.all_reduce %x : tensor<f32>
+  return
+}
+
+// -----
+
+// expected-error@+2 {{failed to parse Ft_ResidencyAttr parameter 'gathered'}}
+// expected-error@+1 {{to be one of: never, until_backward, released}}
+ft.unit @u {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = always, gradients = whole, optimizer = whole>}

@@ -33,14 +33,14 @@ func.func @step(%dw: tensor<8x4xf32>, %db: tensor<4xf32>) -> tensor<f32> {
   %g = ft.pack %dw, %db at [@w, @b] : (tensor<8x4xf32>, tensor<4xf32>) -> !ft.flat<@h.0, f32>
   // CHECK: ft.reduce_scatter %{{.*}} : !ft.flat<@h.0, f32> -> !ft.slice<@h.0, f32>
   %r = ft.reduce_scatter %g : !ft.flat<@h.0, f32> -> !ft.slice<@h.0, f32>
-  // CHECK: ft.all_reduce %{{.*}} : !ft.flat<@h.0, f32>
-  %a = ft.all_reduce %g : !ft.flat<@h.0, f32>
+  // CHECK: ft.all_reduce %{{.*}} over world : !ft.flat<@h.0, f32>
+  %a = ft.all_reduce %g over world : !ft.flat<@h.0, f32>
   // CHECK: ft.sum_squares %{{.*}} : (!ft.slice<@h.0, f32>) -> tensor<21xi64>
   %s0 = ft.sum_squares %r : (!ft.slice<@h.0, f32>) -> tensor<21xi64>
   // CHECK: ft.sum_squares %{{.*}} into %{{.*}} : (!ft.flat<@h.0, f32>, tensor<21xi64>) -> tensor<21xi64>
   %s1 = ft.sum_squares %a into %s0 : (!ft.flat<@h.0, f32>, tensor<21xi64>) -> tensor<21xi64>
-  // CHECK: ft.all_reduce %{{.*}} : tensor<21xi64>
-  %total = ft.all_reduce %s1 : tensor<21xi64>
+  // CHECK: ft.all_reduce %{{.*}} over world : tensor<21xi64>
+  %total = ft.all_reduce %s1 over world : tensor<21xi64>
   // CHECK: ft.clip_coefficient %{{.*}} {max_norm = 1.000000e+00 : f64} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %norm, %coefficient = ft.clip_coefficient %total {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -72,8 +72,8 @@ func.func @identity(%dw: tensor<8x4xf32>, %db: tensor<4xf32>) {
   %r1 = ft.reduce_scatter %g : !ft.flat<@h.0, f32> -> !ft.slice<@h.0, f32>
   // KEPT-NEXT: ft.all_reduce
   // KEPT-NEXT: ft.all_reduce
-  %a0 = ft.all_reduce %g : !ft.flat<@h.0, f32>
-  %a1 = ft.all_reduce %g : !ft.flat<@h.0, f32>
+  %a0 = ft.all_reduce %g over world : !ft.flat<@h.0, f32>
+  %a1 = ft.all_reduce %g over world : !ft.flat<@h.0, f32>
   // KEPT-NEXT: return
   return
 }

@@ -46,7 +46,7 @@ ft.parameter @down : tensor<3x6x4xf32> = #ft.init<normal, 1.0> {layer = "h"}
 // Directions are gathered in bf16, weights as they are computed with, and states stay f32.
 // SHARDED-LABEL: func.func @train_step
 // SHARDED: %[[D:.*]] = ft.update @h by @adafactor.direction({{.*}}) {{.*}} -> !ft.slice<@h, bf16>
-// SHARDED-NEXT: %[[G:.*]] = ft.gather %[[D]] {axis = "shard", phase = "optimizer"} {{.*}} -> !ft.flat<@h, bf16>
+// SHARDED-NEXT: %[[G:.*]] = ft.gather %[[D]] {phase = "optimizer"} {{.*}} -> !ft.flat<@h, bf16>
 // SHARDED: %[[W:.*]] = ft.gather {{.*}}phase = "optimizer"{{.*}} -> !ft.flat<@h, f16>
 // SHARDED: ft.call @adafactor.4x6({{.*}}) {{.*}} : (tensor<4x6xbf16>, tensor<4x6xf16>, tensor<22xf32>, tensor<18xf32>, tensor<2x2xf32>) -> (tensor<4x6xbf16>, tensor<4xf32>, tensor<6xf32>)
 // SHARDED: ft.release %[[G]]

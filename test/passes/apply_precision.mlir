@@ -9,23 +9,23 @@
 
 // A unit that is gathered twice and one that is kept until backward; a bias; a norm, the gradient of which is a sum.
 
-// CHECK: ft.unit @block {compute = bf16, elements = 3072 : i64, gathered = "released", reduce = f32, working_copy}
-// CHECK: ft.unit @head {compute = bf16, elements = 1024 : i64, gathered = "until_backward", reduce = f32}
-// HALF: ft.unit @block {compute = f16, elements = 3072 : i64, gathered = "released", reduce = f16, working_copy}
+// CHECK: ft.unit @block {compute = bf16, elements = 3072 : i64, reduce = f32, residency = #ft.residency<parameters = whole, gathered = released, gradients = whole, optimizer = whole>, working_copy}
+// CHECK: ft.unit @head {compute = bf16, elements = 1024 : i64, reduce = f32, residency = #ft.residency<parameters = whole, gathered = until_backward, gradients = whole, optimizer = whole>}
+// HALF: ft.unit @block {compute = f16, elements = 3072 : i64, reduce = f16, residency = #ft.residency<parameters = whole, gathered = released, gradients = whole, optimizer = whole>, working_copy}
 // Weights in bf16 are all there is: nothing is rounded in a gather.
-// ALONE: ft.unit @block {compute = bf16, elements = 3072 : i64, gathered = "released", master = bf16, reduce = f32}
-// ALONE: ft.unit @head {compute = bf16, elements = 1024 : i64, gathered = "until_backward", master = bf16, reduce = f32}
+// ALONE: ft.unit @block {compute = bf16, elements = 3072 : i64, master = bf16, reduce = f32, residency = #ft.residency<parameters = whole, gathered = released, gradients = whole, optimizer = whole>}
+// ALONE: ft.unit @head {compute = bf16, elements = 1024 : i64, master = bf16, reduce = f32, residency = #ft.residency<parameters = whole, gathered = until_backward, gradients = whole, optimizer = whole>}
 // ALONE: %[[HEAD:.*]] = ft.shard @head : !ft.slice<@head, bf16>
-// ALONE-NEXT: ft.gather %[[HEAD]] {{.*}} : !ft.slice<@head, bf16> -> !ft.flat<@head, bf16>
+// ALONE-NEXT: ft.gather %[[HEAD]]{{.*}} : !ft.slice<@head, bf16> -> !ft.flat<@head, bf16>
 // ALONE: ft.shard @block : !ft.slice<@block, bf16>
-// REDUCE: ft.unit @block {elements = 3072 : i64, gathered = "released", reduce = bf16}
-ft.unit @block {elements = 3072 : i64, gathered = "released"}
-ft.unit @head {elements = 1024 : i64, gathered = "until_backward"}
+// REDUCE: ft.unit @block {elements = 3072 : i64, reduce = bf16, residency = #ft.residency<parameters = whole, gathered = released, gradients = whole, optimizer = whole>}
+ft.unit @block {elements = 3072 : i64, residency = #ft.residency<parameters = whole, gathered = released, gradients = whole, optimizer = whole>}
+ft.unit @head {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = until_backward, gradients = whole, optimizer = whole>}
 // Where the host updates the masters, 16 bits come up once a step, unless gathers take weights from there anyway.
-// CHECK: ft.unit @there {compute = bf16, elements = 1024 : i64, gathered = "until_backward", host_step, reduce = f32, working_copy}
-// CHECK: ft.unit @taken {compute = bf16, elements = 1024 : i64, gathered = "until_backward", host_parameters, host_step, reduce = f32}
-ft.unit @there {elements = 1024 : i64, gathered = "until_backward", host_step}
-ft.unit @taken {elements = 1024 : i64, gathered = "until_backward", host_parameters, host_step}
+// CHECK: ft.unit @there {compute = bf16, elements = 1024 : i64, reduce = f32, residency = #ft.residency<parameters = whole, gathered = until_backward, gradients = whole, optimizer = whole, host = update>, working_copy}
+// CHECK: ft.unit @taken {compute = bf16, elements = 1024 : i64, reduce = f32, residency = #ft.residency<parameters = whole, gathered = until_backward, gradients = whole, optimizer = whole, host = parameters|update>}
+ft.unit @there {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = until_backward, gradients = whole, optimizer = whole, host = update>}
+ft.unit @taken {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = until_backward, gradients = whole, optimizer = whole, host = parameters|update>}
 // Parameters are their masters: f32.
 // CHECK: ft.parameter @w : tensor<8x8xf32>
 ft.parameter @w : tensor<8x8xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @block}
@@ -47,20 +47,20 @@ func.func @init() {
 func.func @train_step(%tokens: tensor<2x3xi32>, %targets: tensor<2x3xi32>) -> (tensor<f32>, tensor<f32>) {
   // The gather of a unit without working copy rounds the master.
   // CHECK: %[[HEAD:.*]] = ft.shard @head : !ft.slice<@head, f32>
-  // CHECK-NEXT: %[[HEADS:.*]] = ft.gather %[[HEAD]] {{.*}} : !ft.slice<@head, f32> -> !ft.flat<@head, bf16>
+  // CHECK-NEXT: %[[HEADS:.*]] = ft.gather %[[HEAD]]{{.*}} : !ft.slice<@head, f32> -> !ft.flat<@head, bf16>
   // CHECK-NEXT: %[[E:.*]] = ft.view %[[HEADS]][@e] : !ft.flat<@head, bf16> -> tensor<16x8xbf16>
-  // REDUCE: ft.gather {{.*}} : !ft.slice<@head, f32> -> !ft.flat<@head, f32>
+  // REDUCE: ft.gather{{.*}} : !ft.slice<@head, f32> -> !ft.flat<@head, f32>
   %head = ft.shard @head : !ft.slice<@head, f32>
-  %heads = ft.gather %head {axis = "shard"} : !ft.slice<@head, f32> -> !ft.flat<@head, f32>
+  %heads = ft.gather %head : !ft.slice<@head, f32> -> !ft.flat<@head, f32>
   %e = ft.view %heads[@e] : !ft.flat<@head, f32> -> tensor<16x8xf32>
   // CHECK: %[[X:.*]] = ft.embedding {{.*}} -> tensor<2x3x8xbf16>
   %x = ft.embedding %tokens, %e : (tensor<2x3xi32>, tensor<16x8xf32>) -> tensor<2x3x8xf32>
 
   // CHECK: %[[BLOCK:.*]] = ft.shard @block : !ft.slice<@block, bf16>
-  // CHECK-NEXT: %[[FLAT:.*]] = ft.gather %[[BLOCK]] {{.*}} : !ft.slice<@block, bf16> -> !ft.flat<@block, bf16>
-  // HALF: ft.gather {{.*}} : !ft.slice<@block, f16> -> !ft.flat<@block, f16>
+  // CHECK-NEXT: %[[FLAT:.*]] = ft.gather %[[BLOCK]]{{.*}} : !ft.slice<@block, bf16> -> !ft.flat<@block, bf16>
+  // HALF: ft.gather{{.*}} : !ft.slice<@block, f16> -> !ft.flat<@block, f16>
   %block = ft.shard @block : !ft.slice<@block, f32>
-  %flat = ft.gather %block {axis = "shard"} : !ft.slice<@block, f32> -> !ft.flat<@block, f32>
+  %flat = ft.gather %block : !ft.slice<@block, f32> -> !ft.flat<@block, f32>
   %w = ft.view %flat[@w] : !ft.flat<@block, f32> -> tensor<8x8xf32>
   %b = ft.view %flat[@b] : !ft.flat<@block, f32> -> tensor<8xf32>
   %n = ft.view %flat[@n] : !ft.flat<@block, f32> -> tensor<8xf32>
@@ -109,19 +109,19 @@ func.func @train_step(%tokens: tensor<2x3xi32>, %targets: tensor<2x3xi32>) -> (t
   %dn = ft.add %dn0, %dn1 : tensor<8xf32>, tensor<8xf32>
   // CHECK: %[[PACK:.*]] = ft.pack %[[DW]], %[[DB]], %[[SUM]] {{.*}} -> !ft.flat<@block, f32>
   // CHECK: %[[ALL:.*]] = ft.accumulated %[[PACK]] from "block" : !ft.flat<@block, f32>
-  // CHECK: ft.reduce_scatter %[[ALL]] {{.*}} : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
+  // CHECK: ft.reduce_scatter %[[ALL]]{{.*}} : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
   // HALF: ft.pack {{.*}} -> !ft.flat<@block, f16>
   // HALF: ft.accumulated {{.*}} : !ft.flat<@block, f16>
-  // HALF: ft.reduce_scatter {{.*}} : !ft.flat<@block, f16> -> !ft.slice<@block, f16>
-  // HALF: ft.all_reduce {{.*}} : !ft.slice<@block, f16>
+  // HALF: ft.reduce_scatter{{.*}} : !ft.flat<@block, f16> -> !ft.slice<@block, f16>
+  // HALF: ft.all_reduce{{.*}} : !ft.slice<@block, f16>
   %g = ft.pack %dw, %db, %dn at [@w, @b, @n] : (tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>) -> !ft.flat<@block, f32>
   %all = ft.accumulated %g from "block" : !ft.flat<@block, f32>
-  %s = ft.reduce_scatter %all {axis = "shard"} : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
-  %r = ft.all_reduce %s {axis = "replica"} : !ft.slice<@block, f32>
+  %s = ft.reduce_scatter %all : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
+  %r = ft.all_reduce %s over replica : !ft.slice<@block, f32>
   // CHECK: ft.embedding_grad {{.*}} : (tensor<2x3xi32>, tensor<2x3x8xbf16>, tensor<16x8xf32>) -> tensor<16x8xf32>
   %de = ft.embedding_grad %tokens, %dx into %de0 : (tensor<2x3xi32>, tensor<2x3x8xf32>, tensor<16x8xf32>) -> tensor<16x8xf32>
   %ge = ft.pack %de at [@e] : (tensor<16x8xf32>) -> !ft.flat<@head, f32>
-  %se = ft.reduce_scatter %ge {axis = "shard"} : !ft.flat<@head, f32> -> !ft.slice<@head, f32>
+  %se = ft.reduce_scatter %ge : !ft.flat<@head, f32> -> !ft.slice<@head, f32>
   %sum0 = ft.sum_squares %r : (!ft.slice<@block, f32>) -> tensor<21xi64>
   %sum = ft.sum_squares %se into %sum0 : (!ft.slice<@head, f32>, tensor<21xi64>) -> tensor<21xi64>
   %norm_of, %c = ft.clip_coefficient %sum loss %loss scaler %scaler {max_norm = 1.0} : (tensor<21xi64>, tensor<f32>, tensor<3xf32>) -> (tensor<f32>, tensor<f32>)
@@ -145,15 +145,15 @@ func.func @train_micro(%tokens: tensor<2xi32>) {
 // CHECK-LABEL: func.func @eval_step
 func.func @eval_step(%tokens: tensor<2xi32>, %targets: tensor<2xi32>) -> tensor<2xf32> {
   %head = ft.shard @head : !ft.slice<@head, f32>
-  %heads = ft.gather %head {axis = "shard"} : !ft.slice<@head, f32> -> !ft.flat<@head, f32>
+  %heads = ft.gather %head : !ft.slice<@head, f32> -> !ft.flat<@head, f32>
   %e = ft.view %heads[@e] : !ft.flat<@head, f32> -> tensor<16x8xf32>
   %x = ft.embedding %tokens, %e : (tensor<2xi32>, tensor<16x8xf32>) -> tensor<2x8xf32>
   // CHECK: ft.linear_cross_entropy {{.*}} : (tensor<2x8xbf16>, tensor<16x8xbf16>, tensor<2xi32>) -> tensor<f32>
   // CHECK: %[[SUM:.*]] = ft.loss_count {{.*}} -> tensor<2xf32>
-  // CHECK: ft.all_reduce %[[SUM]] {{.*}} : tensor<2xf32>
+  // CHECK: ft.all_reduce %[[SUM]]{{.*}} : tensor<2xf32>
   %loss = ft.linear_cross_entropy %x, %e, %targets : (tensor<2x8xf32>, tensor<16x8xf32>, tensor<2xi32>) -> tensor<f32>
   %sum = ft.loss_count %loss, %targets : (tensor<f32>, tensor<2xi32>) -> tensor<2xf32>
-  %total = ft.all_reduce %sum {axis = "world"} : tensor<2xf32>
+  %total = ft.all_reduce %sum over world : tensor<2xf32>
   return %total : tensor<2xf32>
 }
 

@@ -37,12 +37,12 @@
 // NAMES-NEXT: ft.parameter
 
 // Fewer than 40 elements: @table and @norm, but not @b, which has 40; @still is frozen, and small too.
-// SMALL: ft.unit @persistent {elements = 2048 : i64, persistent}
+// SMALL: ft.unit @small {elements = 2048 : i64, small}
 // SMALL-NEXT: ft.unit @h.0 {elements = 3072 : i64}
-// SMALL-NEXT: ft.unit @persistent.frozen {elements = 1024 : i64, persistent}
+// SMALL-NEXT: ft.unit @small.frozen {elements = 1024 : i64, small}
 // SMALL-NEXT: ft.unit @h.1 {elements = 2048 : i64}
-// SMALL-NEXT: ft.parameter @table {{.*}}offset = 0 : i64, unit = @persistent}
-// SMALL: ft.parameter @norm {{.*}}offset = 1024 : i64, unit = @persistent}
+// SMALL-NEXT: ft.parameter @table {{.*}}offset = 0 : i64, unit = @small}
+// SMALL: ft.parameter @norm {{.*}}offset = 1024 : i64, unit = @small}
 ft.parameter @table : tensor<8x4xf32> = #ft.init<normal, 0.02> {layer = "embed"}
 ft.parameter @w0 : tensor<40x40xf32> = #ft.init<normal, 0.02> {layer = "h.0"}
 ft.parameter @b : tensor<40xf32> = #ft.init<constant, 0.0> {layer = "h.0"}
@@ -65,7 +65,7 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   // NONE: ft.pack %{{.*}} at [@table, @w0, @b, @w1, @norm] {layer = "embed", phase = "backward"} : {{.*}} -> !ft.flat<@root, f32>
   // SIZE: ft.pack %{{.*}} at [@table, @w0, @b, @w1] {layer = "embed", phase = "backward"} : {{.*}} -> !ft.flat<@embed..h.1, f32>
   // NAMES: ft.pack %{{.*}} at [@table, @norm] {layer = "embed", phase = "backward"} : {{.*}} -> !ft.flat<@root, f32>
-  // SMALL: ft.pack %{{.*}} at [@table, @norm] {layer = "embed", phase = "backward"} : {{.*}} -> !ft.flat<@persistent, f32>
+  // SMALL: ft.pack %{{.*}} at [@table, @norm] {layer = "embed", phase = "backward"} : {{.*}} -> !ft.flat<@small, f32>
   ft.gradient @table, %table {layer = "embed", phase = "backward"} : tensor<8x4xf32>
   // CHECK: return
   return %loss : tensor<f32>

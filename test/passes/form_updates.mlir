@@ -5,8 +5,8 @@
 
 ft.unit @a {elements = 1024 : i64}
 ft.unit @b {elements = 1024 : i64}
-ft.unit @c {elements = 1024 : i64, compute = bf16, reduce = bf16, working_copy}
-ft.unit @d {elements = 1024 : i64, compute = bf16, master = bf16}
+ft.unit @c {compute = bf16, elements = 1024 : i64, reduce = bf16, working_copy}
+ft.unit @d {compute = bf16, elements = 1024 : i64, master = bf16}
 
 // CHECK-NOT: @step(
 func.func private @step(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {

@@ -8,9 +8,9 @@
 // Two units in bf16 whose working copies are whole: 16 bits come up, into the own slices, which are then gathered.
 
 module {
-  ft.unit @a {elements = 1024 : i64, parameters = "whole", gradients = "whole", optimizer = "slice", gathered = "never", compute = bf16, reduce = bf16, working_copy, host_optimizer, host_step}
-  ft.unit @b {elements = 1024 : i64, parameters = "whole", gradients = "whole", optimizer = "slice", gathered = "never", compute = bf16, reduce = bf16, working_copy, host_optimizer, host_step}
-  ft.unit @c {elements = 1024 : i64, parameters = "whole", gradients = "whole", optimizer = "slice", gathered = "never", compute = bf16, reduce = bf16, working_copy, host_optimizer, host_step}
+  ft.unit @a {compute = bf16, elements = 1024 : i64, reduce = bf16, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = slice, host = optimizer|update>, working_copy}
+  ft.unit @b {compute = bf16, elements = 1024 : i64, reduce = bf16, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = slice, host = optimizer|update>, working_copy}
+  ft.unit @c {compute = bf16, elements = 1024 : i64, reduce = bf16, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = slice, host = optimizer|update>, working_copy}
   ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "a", offset = 0 : i64, unit = @a}
   ft.parameter @x : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "b", offset = 0 : i64, unit = @b}
   ft.parameter @y : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "c", offset = 0 : i64, unit = @c}
@@ -38,11 +38,11 @@ module {
     // CHECK: %c.gradient = ftx.buffer "c.gradient" gradients unit_slice(@c, 2)
     // CHECK-NEXT: ftx.start reduce_scatter {{.*}} from (%c.flat_gradient : whole bf16) to (%c.gradient : whole bf16)
     %gc = ft.pack %d at [@y] {layer = "c"} : (tensor<8xbf16>) -> !ft.flat<@c, bf16>
-    %rc = ft.reduce_scatter %gc {axis = "shard", mean = "shard", phase = "backward"} : !ft.flat<@c, bf16> -> !ft.slice<@c, bf16>
+    %rc = ft.reduce_scatter %gc mean shard {phase = "backward"} : !ft.flat<@c, bf16> -> !ft.slice<@c, bf16>
     %gb = ft.pack %d at [@x] {layer = "b"} : (tensor<8xbf16>) -> !ft.flat<@b, bf16>
-    %rb = ft.reduce_scatter %gb {axis = "shard", mean = "shard", phase = "backward"} : !ft.flat<@b, bf16> -> !ft.slice<@b, bf16>
+    %rb = ft.reduce_scatter %gb mean shard {phase = "backward"} : !ft.flat<@b, bf16> -> !ft.slice<@b, bf16>
     %ga = ft.pack %d at [@w] {layer = "a"} : (tensor<8xbf16>) -> !ft.flat<@a, bf16>
-    %ra = ft.reduce_scatter %ga {axis = "shard", mean = "shard", phase = "backward"} : !ft.flat<@a, bf16> -> !ft.slice<@a, bf16>
+    %ra = ft.reduce_scatter %ga mean shard {phase = "backward"} : !ft.flat<@a, bf16> -> !ft.slice<@a, bf16>
     %sc = ft.sum_squares %rc {phase = "optimizer"} : (!ft.slice<@c, bf16>) -> tensor<21xi64>
     %sb = ft.sum_squares %rb into %sc {phase = "optimizer"} : (!ft.slice<@b, bf16>, tensor<21xi64>) -> tensor<21xi64>
     %sa = ft.sum_squares %ra into %sb {phase = "optimizer"} : (!ft.slice<@a, bf16>, tensor<21xi64>) -> tensor<21xi64>
@@ -82,11 +82,11 @@ module {
     // OVERLAP-NEXT: ftx.start copy on h2d after compute from (%b.parameters.updated
     %scalars = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
     ft.update @c by @sgd(%rc, %scalars) states ["m"] segments [0, 8, 0] {phase = "optimizer"} : !ft.slice<@c, bf16>, tensor<2x1xf32>
-    ft.refresh @c {axis = "shard", phase = "optimizer"}
+    ft.refresh @c {phase = "optimizer"}
     ft.update @b by @sgd(%rb, %scalars) states ["m"] segments [0, 8, 0] {phase = "optimizer"} : !ft.slice<@b, bf16>, tensor<2x1xf32>
-    ft.refresh @b {axis = "shard", phase = "optimizer"}
+    ft.refresh @b {phase = "optimizer"}
     ft.update @a by @sgd(%ra, %scalars) states ["m"] segments [0, 8, 0] {phase = "optimizer"} : !ft.slice<@a, bf16>, tensor<2x1xf32>
-    ft.refresh @a {axis = "shard", phase = "optimizer"}
+    ft.refresh @a {phase = "optimizer"}
     return %one : tensor<f32>
   }
   func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -101,7 +101,7 @@ module {
 // In fp32 the host keeps weights of its own, drawn on the device; all-reduced gradients are whole, and reduced where they are made.
 
 module {
-  ft.unit @h {elements = 1024 : i64, parameters = "whole", gradients = "whole", optimizer = "whole", gathered = "never", host_optimizer, host_step}
+  ft.unit @h {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = whole, host = optimizer|update>}
   ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "h", offset = 0 : i64, unit = @h}
   // CHECK: %h.parameters = ftx.buffer "h.parameters" parameters unit_full(@h, 4) persistent
   // CHECK: %h.master = ftx.buffer "h.master" optimizer_state unit_full(@h, 4) host persistent
@@ -125,7 +125,7 @@ module {
     %d = ft.scale %w, 2.0 : tensor<8xf32>
     %g = ft.pack %d at [@w] : (tensor<8xf32>) -> !ft.flat<@h, f32>
     // CHECK: ftx.start all_reduce on reduce after compute over replica mean replica @h from (%h.flat_gradient : whole f32) to ()
-    %r = ft.all_reduce %g {axis = "replica", mean = "replica"} : !ft.flat<@h, f32>
+    %r = ft.all_reduce %g over replica mean replica : !ft.flat<@h, f32>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
@@ -149,7 +149,7 @@ module {
 // Where parameters are on the host already, nothing comes up.
 
 module {
-  ft.unit @h {elements = 1024 : i64, parameters = "slice", gradients = "slice", optimizer = "slice", gathered = "until_backward", host_parameters, host_optimizer, host_step}
+  ft.unit @h {elements = 1024 : i64, residency = #ft.residency<parameters = slice, gathered = until_backward, gradients = slice, optimizer = slice, host = parameters|optimizer|update>}
   ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "h", offset = 0 : i64, unit = @h}
   // CHECK: %h.parameters = ftx.buffer "h.parameters" parameters unit_slice(@h, 4) host persistent
   // CHECK-NOT: "h.master"
@@ -160,7 +160,7 @@ module {
   func.func @train_step() -> tensor<f32> {
     %d = ft.fill 1.0 : tensor<8xf32>
     %g = ft.pack %d at [@w] : (tensor<8xf32>) -> !ft.flat<@h, f32>
-    %r = ft.reduce_scatter %g {axis = "shard", mean = "shard"} : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
+    %r = ft.reduce_scatter %g mean shard : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>

@@ -36,11 +36,11 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   %loss = ft.reduce "sum" %l over [0] {layer = "embed", phase = "forward"} : tensor<4xf32> -> tensor<f32>
   // CHECK: ft.release %[[TURN]] {layer = "embed", phase = "backward"}
   %dz = ft.scale %e, 3.0 {layer = "embed", phase = "backward"} : tensor<4xf32>
-  // CHECK: %[[AGAIN:.*]] = ft.gather {{.*}} {axis = "shard", layer = "h.1", phase = "backward"} : {{.*}}@layers
+  // CHECK: %[[AGAIN:.*]] = ft.gather {{.*}} {layer = "h.1", phase = "backward"} : {{.*}}@layers
   // CHECK: ft.release %[[AGAIN]] {layer = "h.0", phase = "backward"}
   %dy = ft.mul %dz, %w1 {layer = "h.1", phase = "backward"} : tensor<4xf32>, tensor<4xf32>
   %dx = ft.mul %dy, %w0 {layer = "h.0", phase = "backward"} : tensor<4xf32>, tensor<4xf32>
-  // CHECK: %[[LAST:.*]] = ft.gather {{.*}} {axis = "shard", layer = "embed", phase = "backward"} : {{.*}}@table
+  // CHECK: %[[LAST:.*]] = ft.gather {{.*}} {layer = "embed", phase = "backward"} : {{.*}}@table
   %de = ft.mul %dx, %e {layer = "embed", phase = "backward"} : tensor<4xf32>, tensor<4xf32>
   %gt = ft.pack %de at [@e] {layer = "embed", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@table, f32>
   %gl = ft.pack %dx, %dy at [@w0, @w1] {layer = "h.0", phase = "backward"} : (tensor<4xf32>, tensor<4xf32>) -> !ft.flat<@layers, f32>

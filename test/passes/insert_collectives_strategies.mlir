@@ -16,18 +16,18 @@
 // HYBRID: module attributes {ft.shards_gradients = true, ft.shards_optimizer = true, ft.shards_parameters = true, ft.strategy = "hybrid_shard", ft.two_axes = true}
 // HOST: module attributes {ft.shards_gradients = false, ft.shards_optimizer = false, ft.shards_parameters = false, ft.strategy = "no_shard", ft.two_axes = false}
 
-// ZERO1: ft.unit @block {elements = 1024 : i64, gathered = "never", gradients = "whole", optimizer = "slice", parameters = "whole"}
-// HYBRID: ft.unit @block {elements = 1024 : i64, gathered = "released", gradients = "slice", optimizer = "slice", parameters = "slice"}
-// HYBRID2: ft.unit @block {elements = 1024 : i64, gathered = "until_backward", gradients = "slice", optimizer = "slice", parameters = "slice"}
-// KEPT: ft.unit @block {{.*}}gathered = "until_backward"
-// STEP: ft.unit @block {elements = 1024 : i64, gathered = "never", gradients = "whole", host_optimizer, host_step, optimizer = "whole", parameters = "whole"}
-// HOST: ft.unit @block {elements = 1024 : i64, gathered = "never", gradients = "whole", host_optimizer, host_parameters, optimizer = "whole", parameters = "whole"}
+// ZERO1: ft.unit @block {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = slice>}
+// HYBRID: ft.unit @block {elements = 1024 : i64, residency = #ft.residency<parameters = slice, gathered = released, gradients = slice, optimizer = slice>}
+// HYBRID2: ft.unit @block {elements = 1024 : i64, residency = #ft.residency<parameters = slice, gathered = until_backward, gradients = slice, optimizer = slice>}
+// KEPT: ft.unit @block {{.*}}gathered = until_backward
+// STEP: ft.unit @block {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = whole, host = optimizer|update>}
+// HOST: ft.unit @block {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = whole, host = parameters|optimizer>}
 ft.unit @block {elements = 1024 : i64}
-// KEPT: ft.unit @head {{.*}}gathered = "released"
+// KEPT: ft.unit @head {{.*}}gathered = released
 ft.unit @head {elements = 1024 : i64}
 // A unit that stays gathered is so under every strategy that shards parameters.
-// HYBRID: ft.unit @small {elements = 1024 : i64, gathered = "never", gradients = "slice", optimizer = "slice", parameters = "whole", persistent}
-ft.unit @small {elements = 1024 : i64, persistent}
+// HYBRID: ft.unit @small {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = never, gradients = slice, optimizer = slice>, small}
+ft.unit @small {elements = 1024 : i64, small}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "block", offset = 0 : i64, unit = @block}
 ft.parameter @h : tensor<4xf32> = #ft.init<normal, 0.02> {frozen, layer = "head", offset = 0 : i64, unit = @head}
 ft.parameter @s : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "head", offset = 0 : i64, unit = @small}
@@ -43,7 +43,7 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   %h = ft.get @h : tensor<4xf32>
   %s = ft.get @s : tensor<4xf32>
   // ZERO1-NOT: ft.gather
-  // HYBRID: %[[FORWARD:.*]] = ft.gather {{.*}} {axis = "shard", layer = "block", phase = "forward"} : {{.*}}@block
+  // HYBRID: %[[FORWARD:.*]] = ft.gather {{.*}} {layer = "block", phase = "forward"} : {{.*}}@block
   // HYBRID: ft.scale
   // HYBRID-NEXT: ft.release %[[FORWARD]]
   // HYBRID2: %[[BLOCK:.*]] = ft.gather {{.*}} -> !ft.flat<@block, f32>
@@ -61,7 +61,7 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   %y = ft.mul %x, %h {layer = "head", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
   %z = ft.mul %y, %s {layer = "head", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
   %loss = ft.reduce "sum" %z over [0] {layer = "head", phase = "forward"} : tensor<4xf32> -> tensor<f32>
-  // HYBRID: %[[BACKWARD:.*]] = ft.gather {{.*}} {axis = "shard", layer = "block", phase = "backward"} : {{.*}}@block
+  // HYBRID: %[[BACKWARD:.*]] = ft.gather {{.*}} {layer = "block", phase = "backward"} : {{.*}}@block
   // HYBRID: ft.release %[[BACKWARD]]
   // HYBRID2-NOT: ft.gather {{.*}}@block
   // HYBRID2: ft.release %[[BLOCK]] {layer = "block", phase = "backward"}
@@ -72,16 +72,16 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   // The rank's own gradient is looked at before the reduction takes its place.
   // ZERO1: %[[FLAT:.*]] = ft.pack {{.*}} at [@s]
   // ZERO1-NEXT: %[[OWN:.*]] = ft.found_inf %[[FLAT]],
-  // ZERO1-NEXT: %[[SLICE:.*]] = ft.reduce_scatter %[[FLAT]] {axis = "shard", layer = "head", mean = "shard", phase = "backward"}
+  // ZERO1-NEXT: %[[SLICE:.*]] = ft.reduce_scatter %[[FLAT]] mean shard {layer = "head", phase = "backward"}
   // HYBRID: %[[FLAT:.*]] = ft.pack {{.*}} at [@s]
   // HYBRID-NEXT: %[[OWN:.*]] = ft.found_inf %[[FLAT]],
-  // HYBRID-NEXT: %[[PART:.*]] = ft.reduce_scatter %[[FLAT]] {axis = "shard", layer = "head", phase = "backward"} : !ft.flat<@small, f32> -> !ft.slice<@small, f32>
-  // HYBRID-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[PART]] {axis = "replica", layer = "head", mean = "world", phase = "backward"} : !ft.slice<@small, f32>
+  // HYBRID-NEXT: %[[PART:.*]] = ft.reduce_scatter %[[FLAT]] {layer = "head", phase = "backward"} : !ft.flat<@small, f32> -> !ft.slice<@small, f32>
+  // HYBRID-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[PART]] over replica mean world {layer = "head", phase = "backward"} : !ft.slice<@small, f32>
   // HYBRID2: ft.reduce_scatter {{.*}}@small
   // HYBRID2-NEXT: ft.all_reduce
   // HOST: %[[FLAT:.*]] = ft.pack {{.*}} at [@s]
   // HOST-NEXT: %[[OWN:.*]] = ft.found_inf %[[FLAT]],
-  // HOST-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[FLAT]] {axis = "replica", layer = "head", mean = "replica", phase = "backward"}
+  // HOST-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[FLAT]] over replica mean replica {layer = "head", phase = "backward"}
   %small = ft.pack %g at [@s] {layer = "head", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@small, f32>
   %h0 = ft.found_inf %small, %rng {phase = "optimizer"} : (!ft.flat<@small, f32>, tensor<3xi64>) -> tensor<64xi64>
   // HYBRID: ft.found_inf
@@ -91,15 +91,15 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   %h1 = ft.found_inf %flat, %rng into %h0 {phase = "optimizer"} : (!ft.flat<@block, f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   // The own loss, then one bitmap of all ranks.
   // HYBRID-NEXT: %[[BITMAP:.*]] = ft.found_inf %{{.*}} : (tensor<f32>, tensor<3xi64>, tensor<64xi64>)
-  // HYBRID-NEXT: %[[ALL:.*]] = ft.all_reduce %[[BITMAP]] {axis = "world", phase = "optimizer"} : tensor<64xi64>
+  // HYBRID-NEXT: %[[ALL:.*]] = ft.all_reduce %[[BITMAP]] over world {phase = "optimizer"} : tensor<64xi64>
   %bitmap = ft.found_inf %loss, %rng into %h1 {phase = "optimizer"} : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   // Slices are summed over the axis that has them; every replica holds the same ones.
   // ZERO1: %[[S0:.*]] = ft.sum_squares %[[SLICE]]
   // ZERO1-NEXT: %[[S1:.*]] = ft.sum_squares %{{.*}} into %[[S0]]
-  // ZERO1-NEXT: ft.all_reduce %[[S1]] {axis = "shard", phase = "optimizer"}
+  // ZERO1-NEXT: ft.all_reduce %[[S1]] over shard {phase = "optimizer"}
   // HYBRID: %[[S0:.*]] = ft.sum_squares %[[SLICE]]
   // HYBRID-NEXT: %[[S1:.*]] = ft.sum_squares %{{.*}} into %[[S0]]
-  // HYBRID-NEXT: ft.all_reduce %[[S1]] {axis = "shard", phase = "optimizer"}
+  // HYBRID-NEXT: ft.all_reduce %[[S1]] over shard {phase = "optimizer"}
   // HOST: %[[S0:.*]] = ft.sum_squares %[[SLICE]]
   // HOST-NEXT: ft.sum_squares
   // HOST-NEXT: ft.clip_coefficient
@@ -109,9 +109,9 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   // ZERO1: ft.update @small by @sgd(%[[SLICE]]
-  // ZERO1-NEXT: ft.refresh @small {axis = "shard", layer = "head", phase = "optimizer"}
+  // ZERO1-NEXT: ft.refresh @small {layer = "head", phase = "optimizer"}
   // ZERO1: ft.update @block
-  // ZERO1-NEXT: ft.refresh @block {axis = "shard", layer = "block", phase = "optimizer"}
+  // ZERO1-NEXT: ft.refresh @block {layer = "block", phase = "optimizer"}
   // HYBRID: ft.update @small by @sgd(%[[SLICE]]
   // HYBRID-NEXT: ft.refresh @small
   // HYBRID: ft.update @block
@@ -127,7 +127,7 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
 // What evaluation returns is summed over all ranks; nothing else is reduced.
 // HYBRID-LABEL: func.func @eval_step
 // HYBRID: %[[SUM:.*]] = ft.loss_count
-// HYBRID-NEXT: %[[TOTAL:.*]] = ft.all_reduce %[[SUM]] {axis = "world", phase = "forward"} : tensor<2xf32>
+// HYBRID-NEXT: %[[TOTAL:.*]] = ft.all_reduce %[[SUM]] over world {phase = "forward"} : tensor<2xf32>
 // HYBRID-NEXT: return %[[TOTAL]]
 func.func @eval_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> tensor<2xf32> {
   %loss = ft.fill 1.0 : tensor<f32>

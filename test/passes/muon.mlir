@@ -48,7 +48,7 @@ ft.parameter @head : tensor<8x4xf32> = #ft.init<normal, 1.0> {layer = "h"}
 
 // Of slices: gathered whole, and given up behind it.
 // SHARDED: %[[D:.*]] = ft.update @h.muon by @muon.direction({{.*}}) {{.*}} -> !ft.slice<@h.muon, f32>
-// SHARDED-NEXT: %[[W:.*]] = ft.gather %[[D]] {axis = "shard", phase = "optimizer"}
+// SHARDED-NEXT: %[[W:.*]] = ft.gather %[[D]] {phase = "optimizer"}
 // SHARDED-NEXT: ft.view %[[W]][@up]
 // SHARDED: ft.orthogonalize
 // SHARDED: ft.orthogonalize

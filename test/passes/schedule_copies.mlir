@@ -66,12 +66,12 @@ module {
     // CHECK: "copy" on compute ins(%fill : tensor<8xf32>) outs(%u.gradients[4096] : tensor<8xf32>)
     %p = ft.pack %g, %g at [@a, @b] : (tensor<8xf32>, tensor<8xf32>) -> !ft.flat<@u, f32>
     // CHECK: ftx.start all_reduce on reduce after compute over replica @u from (%u.gradients : whole f32) to ()
-    %r = ft.all_reduce %p {axis = "replica"} : !ft.flat<@u, f32>
+    %r = ft.all_reduce %p over replica : !ft.flat<@u, f32>
     // CHECK: "fill" on compute ins() outs(%loss : tensor<8xf32>)
     %h = ft.fill 3.0 : tensor<8xf32>
     // CHECK: "copy" on compute ins(%loss : tensor<8xf32>) outs(%v.gradients : tensor<8xf32>)
     %q = ft.pack %h at [@c] : (tensor<8xf32>) -> !ft.flat<@v, f32>
-    %s = ft.all_reduce %q {axis = "replica"} : !ft.flat<@v, f32>
+    %s = ft.all_reduce %q over replica : !ft.flat<@v, f32>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>

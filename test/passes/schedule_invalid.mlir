@@ -29,14 +29,3 @@ module {
   // expected-error@+1 {{has an argument 3 without a name}}
   func.func @train_step(%a: tensor<4xi32>, %b: tensor<4xi32>, %c: tensor<4xi32>) { return }
 }
-
-// -----
-
-module {
-  func.func @train_step(%tokens: tensor<4x8xi32>, %targets: tensor<4x8xi32>) -> tensor<f32> {
-    %loss = ft.fill 1.0 : tensor<f32>
-    // expected-error@+1 {{needs an attribute 'axis'}}
-    %mean = ft.all_reduce %loss : tensor<f32>
-    return %mean : tensor<f32>
-  }
-}

@@ -4,7 +4,7 @@
 // A gathered unit: parameters are views of the gathered buffer, gradients are born in the flat gradient, the state is sliced.
 
 module {
-  ft.unit @h {elements = 2048 : i64, parameters = "slice", gradients = "slice", optimizer = "slice"}
+  ft.unit @h {elements = 2048 : i64, residency = #ft.residency<parameters = slice, gathered = never, gradients = slice, optimizer = slice>}
   ft.parameter @w : tensor<16x8xf32> = #ft.init<normal, 0.02> {layer = "h", offset = 0 : i64, unit = @h}
   ft.parameter @b : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "h", no_decay, offset = 1024 : i64, unit = @h}
   // CHECK: %h.parameters = ftx.buffer "h.parameters" parameters unit_slice(@h, 4) persistent
@@ -37,7 +37,7 @@ module {
     // CHECK: %h.gathered = ftx.buffer "h.gathered" gathered unit_full(@h, 4)
     // CHECK-NEXT: %[[G:.*]] = ftx.start all_gather on gather after compute over shard @h from (%h.parameters : whole f32) to (%h.gathered : whole f32)
     // CHECK-NEXT: ftx.wait %[[G]] on compute
-    %f = ft.gather %s {axis = "shard", layer = "h", phase = "forward"} : !ft.slice<@h, f32> -> !ft.flat<@h, f32>
+    %f = ft.gather %s {layer = "h", phase = "forward"} : !ft.slice<@h, f32> -> !ft.flat<@h, f32>
     %w = ft.view %f[@w] : !ft.flat<@h, f32> -> tensor<16x8xf32>
     %b = ft.view %f[@b] : !ft.flat<@h, f32> -> tensor<8xf32>
     // CHECK: "embedding" on compute ins(%tokens : tensor<2x4xi32>, %h.gathered : tensor<16x8xf32>) outs(%h.embedding : tensor<2x4x8xf32>)
@@ -62,7 +62,7 @@ module {
     %g = ft.pack %dw2, %db at [@w, @b] {layer = "h", phase = "backward"} : (tensor<16x8xf32>, tensor<8xf32>) -> !ft.flat<@h, f32>
     // CHECK: %[[R:.*]] = ftx.start reduce_scatter on reduce after compute over shard @h from (%h.flat_gradient : whole f32) to (%h.gradients : whole f32)
     // CHECK-NEXT: ftx.wait %[[R]] on compute
-    %r = ft.reduce_scatter %g {axis = "shard", layer = "h", phase = "backward"} : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
+    %r = ft.reduce_scatter %g {layer = "h", phase = "backward"} : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
     // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, none) outs(%sum_squares : tensor<21xi64>)
     %q = ft.sum_squares %r {phase = "optimizer"} : (!ft.slice<@h, f32>) -> tensor<21xi64>
     // CHECK: "clip_coefficient" on compute ins(%sum_squares : tensor<21xi64>, none, none) outs(%grad_norm : tensor<f32>, %clip_coefficient : tensor<f32>)
@@ -103,7 +103,7 @@ module {
     %d = ft.scale %b, 2.0 : tensor<8xf32>
     %g = ft.pack %d at [@b] : (tensor<8xf32>) -> !ft.flat<@h, f32>
     // CHECK: ftx.start all_reduce on reduce after compute over replica @h from (%h.gradients : whole f32) to ()
-    %r = ft.all_reduce %g {axis = "replica"} : !ft.flat<@h, f32>
+    %r = ft.all_reduce %g over replica : !ft.flat<@h, f32>
     // A sum goes round through one accumulator.
     // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, none) outs(%sum_squares : tensor<21xi64>)
     // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, %sum_squares : tensor<21xi64>) outs(%sum_squares : tensor<21xi64>)

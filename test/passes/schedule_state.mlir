@@ -7,7 +7,7 @@
 // optimizer updates the own slices, which are then gathered in place.
 
 module {
-  ft.unit @h {elements = 1024 : i64, parameters = "whole", gradients = "whole", optimizer = "slice", gathered = "never", compute = bf16, reduce = bf16, working_copy}
+  ft.unit @h {compute = bf16, elements = 1024 : i64, reduce = bf16, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = slice>, working_copy}
   ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "h", offset = 0 : i64, unit = @h}
   // CHECK: %h.parameters = ftx.buffer "h.parameters" parameters unit_full(@h, 2) persistent
   // CHECK: %h.master = ftx.buffer "h.master" optimizer_state unit_slice(@h, 4) persistent
@@ -32,7 +32,7 @@ module {
     %d = ft.scale %w, 2.0 : tensor<8xbf16>
     %g = ft.pack %d at [@w] : (tensor<8xbf16>) -> !ft.flat<@h, bf16>
     // CHECK: ftx.start reduce_scatter on reduce after compute over shard mean shard @h from (%h.gradients : whole bf16) to (%h.gradients : own bf16)
-    %r = ft.reduce_scatter %g {axis = "shard", mean = "shard"} : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
+    %r = ft.reduce_scatter %g mean shard : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
@@ -42,7 +42,7 @@ module {
     ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0] : !ft.slice<@h, bf16>, tensor<2x1xf32>
     // CHECK-NEXT: %[[R:.*]] = ftx.start all_gather on gather after compute over shard @h from (%h.parameters : own bf16) to (%h.parameters : whole bf16)
     // CHECK-NEXT: ftx.wait %[[R]] on compute
-    ft.refresh @h {axis = "shard", phase = "optimizer"}
+    ft.refresh @h {phase = "optimizer"}
     return %one : tensor<f32>
   }
   func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -57,7 +57,7 @@ module {
 // The same without masters: the optimizer reads and writes its part of the bf16 weights, and draws what it rounds with.
 
 module {
-  ft.unit @h {elements = 1024 : i64, parameters = "whole", gradients = "whole", optimizer = "slice", gathered = "never", compute = bf16, master = bf16, reduce = bf16}
+  ft.unit @h {compute = bf16, elements = 1024 : i64, master = bf16, reduce = bf16, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = slice>}
   ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "h", offset = 0 : i64, unit = @h}
   // CHECK: %h.parameters = ftx.buffer "h.parameters" parameters unit_full(@h, 2) persistent
   // CHECK-NOT: h.master
@@ -79,7 +79,7 @@ module {
     %w = ft.view %s[@w] : !ft.slice<@h, bf16> -> tensor<8xbf16>
     %d = ft.scale %w, 2.0 : tensor<8xbf16>
     %g = ft.pack %d at [@w] : (tensor<8xbf16>) -> !ft.flat<@h, bf16>
-    %r = ft.reduce_scatter %g {axis = "shard", mean = "shard"} : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
+    %r = ft.reduce_scatter %g mean shard : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
@@ -88,7 +88,7 @@ module {
     %scalars = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
     ft.update @h by @adamw(%r, %scalars, %rng, %t) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0] {stochastic_rounding = array<i64: 4>} : !ft.slice<@h, bf16>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
     // CHECK-NEXT: ftx.start all_gather on gather after compute over shard @h from (%h.parameters : own bf16) to (%h.parameters : whole bf16)
-    ft.refresh @h {axis = "shard", phase = "optimizer"}
+    ft.refresh @h {phase = "optimizer"}
     return %one : tensor<f32>
   }
   func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -104,7 +104,7 @@ module {
 // own slice, gathered in place; state is fetched, updated and copied back.
 
 module {
-  ft.unit @h {elements = 1024 : i64, parameters = "slice", gradients = "slice", optimizer = "slice", gathered = "until_backward", compute = bf16, reduce = bf16, host_parameters, host_optimizer}
+  ft.unit @h {compute = bf16, elements = 1024 : i64, reduce = bf16, residency = #ft.residency<parameters = slice, gathered = until_backward, gradients = slice, optimizer = slice, host = parameters|optimizer>}
   ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "h", offset = 0 : i64, unit = @h}
   // CHECK-NOT: "h.parameters"
   // CHECK: %h.master = ftx.buffer "h.master" optimizer_state unit_slice(@h, 4) host persistent
@@ -130,7 +130,7 @@ module {
     // CHECK-NEXT: %h.gathered = ftx.buffer "h.gathered" gathered unit_full(@h, 2)
     // CHECK-NEXT: "cast" on compute ins(%h.master.fetched : whole f32) outs(%h.gathered : own bf16)
     // CHECK-NEXT: ftx.start all_gather on gather after compute over shard @h from (%h.gathered : own bf16) to (%h.gathered : whole bf16)
-    %f = ft.gather %s {axis = "shard", layer = "h", phase = "forward"} : !ft.slice<@h, f32> -> !ft.flat<@h, bf16>
+    %f = ft.gather %s {layer = "h", phase = "forward"} : !ft.slice<@h, f32> -> !ft.flat<@h, bf16>
     %w = ft.view %f[@w] : !ft.flat<@h, bf16> -> tensor<8xbf16>
     // CHECK: "scale" on compute ins(%h.gathered : tensor<8xbf16>) outs(%h.flat_gradient : tensor<8xbf16>)
     %d = ft.scale %w, 2.0 : tensor<8xbf16>
@@ -141,8 +141,8 @@ module {
     // CHECK-NEXT: ftx.wait %[[S]] on compute
     // CHECK-NEXT: %[[A:.*]] = ftx.start all_reduce on reduce after compute over replica mean world @h from (%h.gradients : whole bf16) to ()
     // CHECK-NEXT: ftx.wait %[[A]] on compute
-    %r = ft.reduce_scatter %g {axis = "shard"} : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
-    %a = ft.all_reduce %r {axis = "replica", mean = "world"} : !ft.slice<@h, bf16>
+    %r = ft.reduce_scatter %g : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
+    %a = ft.all_reduce %r over replica mean world : !ft.slice<@h, bf16>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
@@ -169,7 +169,7 @@ module {
 // Sums over micro-steps lie beside the gradients; the last micro-step takes them and leaves zeros. An activation waits in host memory.
 
 module {
-  ft.unit @h {elements = 1024 : i64, parameters = "whole", gradients = "whole", optimizer = "whole", gathered = "never"}
+  ft.unit @h {elements = 1024 : i64, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = whole>}
   ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "h", offset = 0 : i64, unit = @h}
   // CHECK: %h.accumulated = ftx.buffer "h.accumulated" gradients unit_full(@h, 4) persistent
   // CHECK: ftx.state @h "accumulated" %h.accumulated
@@ -203,7 +203,7 @@ module {
     // CHECK: "accumulated" on compute ins(%h.gradients : whole f32) outs(%h.gradients : whole f32, %h.accumulated : whole f32)
     %sum = ft.accumulated %g from "h" : !ft.flat<@h, f32>
     // CHECK: ftx.start all_reduce {{.*}} @h from (%h.gradients : whole f32) to ()
-    %r = ft.all_reduce %sum {axis = "replica", mean = "replica"} : !ft.flat<@h, f32>
+    %r = ft.all_reduce %sum over replica mean replica : !ft.flat<@h, f32>
     %l = ft.fill 2.0 : tensor<f32>
     // CHECK: "accumulated" on compute ins(%[[L:.*]] : tensor<f32>) outs(%[[L]] : tensor<f32>, %loss.accumulated : tensor<f32>)
     %loss = ft.accumulated %l from "loss" : tensor<f32>

@@ -194,7 +194,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
   %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
-  %zero = ft.all_reduce %s : tensor<21xi64>
+  %zero = ft.all_reduce %s over world : tensor<21xi64>
   // expected-error @below {{takes a sum that is no chain of ft.sum_squares}}
   %norm, %c = ft.clip_coefficient %zero {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>

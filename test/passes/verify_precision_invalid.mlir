@@ -1,7 +1,7 @@
 // RUN: ft-opt %s --ft-verify-precision --split-input-file --verify-diagnostics
 
 // An f32 activation is left.
-ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 func.func @train_step(%x: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error @below {{an activation is 'tensor<8xf32>' after the precision phase; expected elements of type 'bf16'}}
   %m = ft.mul %x, %x : tensor<8xf32>, tensor<8xf32>
@@ -11,7 +11,7 @@ func.func @train_step(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 // A sum over rows in the reduce type that is no gradient.
-ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 func.func @train_step(%x: tensor<3x8xbf16>) -> tensor<8xf32> {
   // expected-error @below {{is 'tensor<8xf32>' but is no gradient of a parameter: it is used by func.return}}
   %s = ft.reduce "sum" %x over [0] : tensor<3x8xbf16> -> tensor<8xf32>
@@ -21,14 +21,14 @@ func.func @train_step(%x: tensor<3x8xbf16>) -> tensor<8xf32> {
 // -----
 
 // Units that differ.
-ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 // expected-error @below {{computes in 'f16' and reduces in 'f32' but another unit in 'bf16' and 'f32'}}
-ft.unit @v {elements = 1024 : i64, compute = f16, reduce = f32, working_copy}
+ft.unit @v {compute = f16, elements = 1024 : i64, reduce = f32, working_copy}
 
 // -----
 
 // expected-error @below {{is never gathered, so it needs a working copy in 'bf16'}}
-ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, gathered = "never"}
+ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, residency = #ft.residency<parameters = whole, gathered = never, gradients = whole, optimizer = whole>}
 
 // -----
 
@@ -38,7 +38,7 @@ ft.unit @u {elements = 1024 : i64, reduce = bf16, working_copy}
 // -----
 
 // A flat gradient in another type.
-ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 ft.parameter @p : tensor<8xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @train_step(%x: tensor<3x8xbf16>) {
   %s = ft.reduce "sum" %x over [0] : tensor<3x8xbf16> -> tensor<8xbf16>
@@ -50,7 +50,7 @@ func.func @train_step(%x: tensor<3x8xbf16>) {
 // -----
 
 // A master is gathered whole.
-ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, gathered = "until_backward"}
+ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, residency = #ft.residency<parameters = whole, gathered = until_backward, gradients = whole, optimizer = whole>}
 func.func @train_step() {
   %s = ft.shard @u : !ft.slice<@u, f32>
   // expected-error @below {{a gathered unit is '!ft.flat<@u, f32>' after the precision phase; expected elements of type 'bf16'}}
@@ -61,7 +61,7 @@ func.func @train_step() {
 // -----
 
 // The working copy is not read.
-ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 func.func @train_step() {
   // expected-error @below {{a working copy is '!ft.slice<@u, f32>' after the precision phase; expected elements of type 'bf16'}}
   %s = ft.shard @u : !ft.slice<@u, f32>
@@ -72,23 +72,23 @@ func.func @train_step() {
 
 // What is kept alone is what is computed with.
 // expected-error @below {{updates weights in 'bf16' but computes in 'f16'}}
-ft.unit @u {elements = 1024 : i64, compute = f16, master = bf16, reduce = f32}
+ft.unit @u {compute = f16, elements = 1024 : i64, master = bf16, reduce = f32}
 
 // -----
 
 // expected-error @below {{has a working copy of what is 'bf16' already}}
-ft.unit @u {elements = 1024 : i64, compute = bf16, master = bf16, reduce = f32, working_copy}
+ft.unit @u {compute = bf16, elements = 1024 : i64, master = bf16, reduce = f32, working_copy}
 
 // -----
 
-ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 // expected-error @below {{updates weights in 'bf16' but another unit in 'f32'}}
-ft.unit @v {elements = 1024 : i64, compute = bf16, master = bf16, reduce = f32}
+ft.unit @v {compute = bf16, elements = 1024 : i64, master = bf16, reduce = f32}
 
 // -----
 
 // Only what is rounded can be rounded stochastically.
-ft.unit @u {elements = 1024 : i64, compute = bf16, reduce = f32, working_copy}
+ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 func.func @train_step(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>) {
   %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{rounds stochastically what is f32; give bf16 weights no master}}
