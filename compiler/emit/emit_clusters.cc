@@ -1,5 +1,5 @@
 #include "compiler/codegen/cluster_body.h"
-#include "compiler/emit/numbering.h"
+#include "compiler/emit/emit_parts.h"
 #include "runtime/plan/plan_clusters.h"
 
 #include <map>

@@ -1,6 +1,7 @@
 #include "compiler/emit/emit_plan.h"
 
-#include "compiler/emit/numbering.h"
+#include "compiler/emit/emit_parts.h"
+#include "compiler/encode/encode.h"
 #include "dialects/ft/facts.h"
 #include "dialects/ft/signature.h"
 #include "runtime/plan/inputs.h"
@@ -86,7 +87,6 @@ LogicalResult emitPlan(ModuleOp module, const PlanInfo &info, proto::Plan &plan)
   plan.set_producer(info.producer);
   plan.set_model(textOf(module, mlir::ft::kModelAttr));
   plan.set_strategy(textOf(module, "ft.strategy"));
-  plan.set_block_elements(mlir::ft::kBlockElements);
   plan.set_shards_parameters(flagOf(module, "ft.shards_parameters"));
   plan.set_shards_gradients(flagOf(module, "ft.shards_gradients"));
   plan.set_shards_optimizer(flagOf(module, "ft.shards_optimizer"));
@@ -104,7 +104,7 @@ LogicalResult emitPlan(ModuleOp module, const PlanInfo &info, proto::Plan &plan)
   if (failed(emitTables(module, numbers, plan)) || failed(emitClusters(module, numbers, plan)))
     return failure();
   for (ProgramOp program : module.getOps<ProgramOp>())
-    if (failed(emitProgram(program, numbers, *plan.add_programs())))
+    if (failed(encodeProgram(program, numbers, *plan.add_programs())))
       return failure();
   for (const auto &[name, value] : info.settings) {
     proto::Attribute &setting = *plan.add_settings();

@@ -17,19 +17,16 @@ namespace {
 // programs.
 std::vector<uint64_t> liveBytes(const MeasuredPlan &measured, int program,
                                 llvm::function_ref<bool(const proto::Buffer &)> counts) {
-  std::vector<uint64_t> live(measured.plan.programs(program).instructions_size() + 1);
-  for (int i = 0; i < measured.plan.buffers_size(); ++i) {
-    const proto::Buffer &buffer = measured.plan.buffers(i);
-    if (buffer.space() != proto::DEVICE || buffer.persistent() ||
-        static_cast<int>(buffer.program()) != program || !counts(buffer))
+  std::vector<LiveRange> ranges;
+  for (auto [buffer, bytes] : llvm::zip_equal(measured.plan.buffers(), measured.bound.sizes)) {
+    if (buffer.space() != proto::DEVICE)
       continue;
-    live[buffer.first()] += RoundUp(measured.bound.sizes[i]);
-    live[buffer.last() + 1] -= RoundUp(measured.bound.sizes[i]);
+    if (buffer.persistent())
+      ranges.push_back({bytes, 0, kEndOfProgram});
+    else if (static_cast<int>(buffer.program()) == program && counts(buffer))
+      ranges.push_back({bytes, buffer.first(), buffer.last()});
   }
-  uint64_t now = measured.bound.device.persistent_bytes;
-  for (uint64_t &bytes : live)
-    bytes = now += bytes;
-  return live;
+  return LiveBytesAtEach(ranges, measured.plan.programs(program).instructions_size());
 }
 
 int numberOfStep(const proto::Plan &plan) {

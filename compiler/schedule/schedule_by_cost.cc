@@ -50,10 +50,11 @@ constexpr int64_t kHidden = int64_t{1} << 62;
 
 class CostScheduler {
 public:
-  CostScheduler(ProgramOp program, const Sizes &sizes, const Target &target, uint64_t budget)
-      : program(program), sizes(sizes), target(target),
+  CostScheduler(ProgramOp program, const Costs &costs, const InstructionOrder &order,
+                std::vector<double> seconds, uint64_t budget)
+      : program(program), costs(costs),
         budget(static_cast<int64_t>(std::min<uint64_t>(budget, std::numeric_limits<int64_t>::max()))),
-        order(program), timeline(order, sizes, target), memory(liveBytes(order, program, sizes)) {}
+        order(order), timeline(order, std::move(seconds)), memory(liveBytes(program, order.size(), costs)) {}
 
   void run() {
     collect();
@@ -150,14 +151,14 @@ private:
     uint64_t bytes = 0;
     for (Operation *op : ops)
       if (auto buffer = dyn_cast<BufferOp>(op); buffer && !buffer.getHost())
-        bytes += sizes.roundedBytesOf(buffer);
+        bytes += costs.bytesOf(buffer);
     return bytes;
   }
 
   double secondsOf(const Fetch &fetch) const {
     double seconds = 0;
     for (StartOp start : fetch.starts)
-      seconds += secondsBeside(start, sizes, target);
+      seconds += secondsOf(start);
     return seconds;
   }
 
@@ -223,6 +224,8 @@ private:
 
   double beginOf(Operation *op) const { return timeline.beginOf(order.numberOf(op)); }
 
+  double secondsOf(Operation *instruction) const { return timeline.secondsOf(order.numberOf(instruction)); }
+
   /// The last instruction ahead of `deadline` at which memory is too small for `fetch` to be there already.
   std::optional<size_t> lastTooFull(const Fetch &fetch, size_t deadline) const {
     return budget == 0 ? std::nullopt : memory.lastAbove(fetch.limit, deadline, budget - signedBytes(fetch));
@@ -269,9 +272,8 @@ private:
       WaitOp wait = beside && !isFetch(beside) ? waitOf(beside) : WaitOp();
       if (!wait)
         continue;
-      double seconds = secondsBeside(beside, sizes, target);
       double &streamIsFree = isFree[beside.getStream()];
-      streamIsFree = std::max(streamIsFree, beginOf(beside)) + seconds;
+      streamIsFree = std::max(streamIsFree, beginOf(beside)) + secondsOf(beside);
       placeWait(beside, wait, moved, accesses, streamIsFree);
     }
   }
@@ -302,8 +304,7 @@ private:
       why = "its result is needed";
     }
     memory.add(behind, place, bytes);
-    explain(beside, "once it is ready, for " + milliseconds(secondsBeside(beside, sizes, target)) +
-                        "; waited for where " + why);
+    explain(beside, "once it is ready, for " + milliseconds(secondsOf(beside)) + "; waited for where " + why);
     if (op)
       wait->moveBefore(op);
     else
@@ -324,15 +325,14 @@ private:
     uint64_t bytes = 0;
     for (Value value : beside.getIns())
       if (auto buffer = value.getDefiningOp<BufferOp>(); !buffer.getPersistent() && !buffer.getHost())
-        bytes += sizes.roundedBytesOf(buffer);
+        bytes += costs.bytesOf(buffer);
     return bytes;
   }
 
   ProgramOp program;
-  const Sizes &sizes;
-  const Target &target;
-  const int64_t budget;         // bytes, 0: no limit
-  const InstructionOrder order; // as it was before anything moved
+  const Costs &costs;
+  const int64_t budget;          // bytes, 0: no limit
+  const InstructionOrder &order; // as it was before anything moved
   const Timeline timeline;
   RangeMax memory; // bytes live at each instruction, hidden at parts of fetches
   SmallVector<Fetch> gathers, copies;
@@ -352,9 +352,17 @@ struct ScheduleByCostPass : impl::ScheduleByCostPassBase<ScheduleByCostPass> {
                                  << llvm::join(TargetNames(), ", ");
       return signalPassFailure();
     }
-    Sizes sizes(getOperation(), {static_cast<int>(replica), static_cast<int>(shard)}, *machine);
-    for (ProgramOp program : getOperation().getOps<ProgramOp>())
-      CostScheduler(program, sizes, *machine, memoryBudget).run();
+    FailureOr<Costs> costs =
+        Costs::of(getOperation(), {static_cast<int>(replica), static_cast<int>(shard)}, *machine);
+    if (failed(costs))
+      return signalPassFailure();
+    for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
+      const InstructionOrder order(program);
+      FailureOr<std::vector<double>> seconds = costs->secondsOf(program);
+      if (failed(seconds))
+        return signalPassFailure();
+      CostScheduler(program, *costs, order, *std::move(seconds), memoryBudget).run();
+    }
   }
 
 private:

@@ -1,44 +1,44 @@
-// Estimated times and exact bytes of a program at a mesh.
+// Estimated times and exact bytes of a program at a mesh, as runtime/plan has them of what will be emitted.
 #pragma once
 
+#include "compiler/encode/encode.h"
 #include "compiler/schedule/buffer_accesses.h"
 #include "compiler/schedule/range_max.h"
-#include "dialects/ftx/views.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/target.h"
-#include "llvm/ADT/StringMap.h"
 
-#include <array>
+#include <vector>
 
 namespace ft::compiler {
 
-/// Sizes of buffers at a mesh, on a device, and how groups of ranks lie on nodes.
-class Sizes {
+/// What the buffers and instructions of a module cost a rank.
+class Costs {
 public:
-  Sizes(mlir::ModuleOp module, const Mesh &mesh, const Target &target);
+  /// An error is emitted at what a plan cannot hold.
+  static mlir::FailureOr<Costs> of(mlir::ModuleOp module, const Mesh &mesh, const Target &target);
 
+  /// The room that a buffer takes.
   uint64_t bytesOf(mlir::ftx::BufferOp buffer) const;
-  uint64_t roundedBytesOf(mlir::ftx::BufferOp buffer) const;
-  /// Of a view of a whole buffer, or of this rank's slice of it.
-  uint64_t bytesOf(const mlir::ftx::View &view) const;
-  /// Part of a unit that a slice is: for kernels whose cost is written down for the whole.
-  double shareOf(llvm::StringRef unit) const;
-  const NodeLayout &layoutOf(std::optional<mlir::ft::Axis> axis) const;
+
+  /// Of each instruction, once it has its stream for itself. Errors as above.
+  mlir::FailureOr<std::vector<double>> secondsOf(mlir::ftx::ProgramOp program) const;
 
 private:
-  const int64_t shard;
-  const DeviceClass device;
-  std::array<NodeLayout, proto::Axis_ARRAYSIZE> layouts; // by axis
-  llvm::StringMap<uint64_t> elements;                    // by unit
-};
+  Costs(mlir::ModuleOp module, const Mesh &mesh, const Target &target)
+      : numbers(module), mesh(mesh), target(target) {}
 
-/// Seconds that a transfer or a kernel of the host takes once it has its stream for itself.
-double secondsBeside(mlir::ftx::BesideOpInterface beside, const Sizes &sizes, const Target &target);
+  Numbering numbers;
+  proto::Plan tables;
+  Mesh mesh;
+  const Target &target;
+};
 
 /// When each instruction begins if nothing beside computation keeps it waiting.
 class Timeline {
 public:
-  Timeline(const InstructionOrder &order, const Sizes &sizes, const Target &target);
+  /// `seconds` of each instruction.
+  Timeline(const InstructionOrder &order, std::vector<double> seconds);
+  double secondsOf(size_t number) const { return seconds[number]; }
   /// By number; that behind the last is the end of the program.
   double beginOf(size_t number) const { return begins[number]; }
   /// The last instruction that begins at `latest` or before; none when all begin later.
@@ -47,10 +47,10 @@ public:
   size_t firstBeginningAt(double earliest) const;
 
 private:
-  llvm::SmallVector<double, 0> begins; // by number, ascending
+  std::vector<double> seconds, begins; // by number; the latter ascending
 };
 
-/// Device bytes live at each instruction, persistent buffers included.
-RangeMax liveBytes(const InstructionOrder &order, mlir::ftx::ProgramOp program, const Sizes &sizes);
+/// Device bytes live at each of `instructions`, persistent buffers included.
+RangeMax liveBytes(mlir::ftx::ProgramOp program, size_t instructions, const Costs &costs);
 
 } // namespace ft::compiler

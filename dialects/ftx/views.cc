@@ -53,6 +53,23 @@ void forEachAccess(Operation *op, function_ref<void(Value, bool)> visit) {
   }
 }
 
+llvm::DenseMap<Value, std::pair<uint32_t, uint32_t>> liveRangesOf(ProgramOp program) {
+  llvm::DenseMap<Value, std::pair<uint32_t, uint32_t>> ranges;
+  uint32_t number = 0;
+  auto touch = [&](Value buffer, bool) {
+    ranges.insert({buffer, {number, number}}).first->second.second = number;
+  };
+  for (Operation &op : program.getBody().front()) {
+    if (!isInstruction(&op))
+      continue;
+    if (auto wait = dyn_cast<WaitOp>(op))
+      forEachAccess(wait.getToken().getDefiningOp(), touch);
+    forEachAccess(&op, touch);
+    ++number;
+  }
+  return ranges;
+}
+
 bool conflict(Operation *a, Operation *b) {
   bool found = false;
   forEachAccess(a, [&](Value bufferOfA, bool writesA) {

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "dialects/ftx/dialect.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <utility>
 
 namespace mlir::ftx {
 
@@ -30,6 +33,10 @@ bool isInstruction(Operation *op);
 
 /// Buffers that an instruction reads or writes, its workspace included. A wait touches none.
 void forEachAccess(Operation *op, function_ref<void(Value buffer, bool writes)> visit);
+
+/// The numbers of the first and the last instruction of a program that needs a buffer, of those that are
+/// touched. What runs beside `compute` needs its buffers until it is waited for.
+llvm::DenseMap<Value, std::pair<uint32_t, uint32_t>> liveRangesOf(ProgramOp program);
 
 /// True when both touch a common buffer and at least one of them writes it.
 bool conflict(Operation *a, Operation *b);

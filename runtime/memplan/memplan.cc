@@ -40,6 +40,25 @@ LiveRange Extent(absl::Span<const LiveRange> ranges) {
   return extent;
 }
 
+// Calls visit(time, bytes) where something begins or ends, in order: so much is live then.
+template <typename Visit>
+void VisitChanges(absl::Span<const LiveRange> ranges, uint64_t alignment, Visit visit) {
+  // (time, whether it begins, size): at one time, what ended before goes first.
+  std::vector<std::tuple<uint64_t, bool, uint64_t>> events;
+  events.reserve(2 * ranges.size());
+  for (const LiveRange& range : ranges) {
+    const uint64_t size = RoundUp(range.size, alignment);
+    events.emplace_back(range.first, true, size);
+    events.emplace_back(uint64_t{range.last} + 1, false, size);
+  }
+  std::sort(events.begin(), events.end());
+  uint64_t live = 0;
+  for (const auto& [time, begins, size] : events) {
+    live = begins ? live + size : live - size;
+    visit(time, live);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const LiveRange> ranges, uint64_t alignment,
@@ -80,22 +99,24 @@ absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const LiveRange> ranges, uint64
 }
 
 LiveBytes MaxLiveBytes(absl::Span<const LiveRange> ranges, uint64_t alignment) {
-  // (time, whether it begins, size): at one time, what ended before goes first.
-  std::vector<std::tuple<uint64_t, bool, uint64_t>> events;
-  events.reserve(2 * ranges.size());
-  for (const LiveRange& range : ranges) {
-    const uint64_t size = RoundUp(range.size, alignment);
-    events.emplace_back(range.first, true, size);
-    events.emplace_back(uint64_t{range.last} + 1, false, size);
-  }
-  std::sort(events.begin(), events.end());
   LiveBytes peak;
-  uint64_t live = 0;
-  for (const auto& [time, begins, size] : events) {
-    live = begins ? live + size : live - size;
-    if (live > peak.bytes) peak = {live, static_cast<uint32_t>(time)};
-  }
+  VisitChanges(ranges, alignment, [&](uint64_t time, uint64_t bytes) {
+    if (bytes > peak.bytes) peak = {bytes, static_cast<uint32_t>(time)};
+  });
   return peak;
+}
+
+std::vector<uint64_t> LiveBytesAtEach(absl::Span<const LiveRange> ranges, size_t indices,
+                                      uint64_t alignment) {
+  std::vector<uint64_t> live;
+  live.reserve(indices);
+  uint64_t now = 0;
+  VisitChanges(ranges, alignment, [&](uint64_t time, uint64_t bytes) {
+    live.resize(std::max<size_t>(live.size(), std::min<size_t>(time, indices)), now);
+    now = bytes;
+  });
+  live.resize(indices, now);
+  return live;
 }
 
 }  // namespace ft

@@ -55,4 +55,8 @@ struct LiveBytes {
 // The most bytes live at one time, the lower bound of every plan. Ranges must be valid, as above.
 LiveBytes MaxLiveBytes(absl::Span<const LiveRange> ranges, uint64_t alignment = kDefaultAlignment);
 
+// The bytes live at each of the first `indices` instructions, counted in the same way.
+std::vector<uint64_t> LiveBytesAtEach(absl::Span<const LiveRange> ranges, size_t indices,
+                                      uint64_t alignment = kDefaultAlignment);
+
 }  // namespace ft

@@ -183,6 +183,14 @@ TEST(MaxLiveBytesTest, NamesThePeak) {
   EXPECT_EQ(MaxLiveBytes({{{100, 2, 10}, {50, 3, 5}, {60, 5, 7}}}, 1).index, 5u);
 }
 
+TEST(LiveBytesAtEachTest, CountsBothEnds) {
+  const std::vector<LiveRange> ranges = {{100, 1, 2}, {50, 2, 4}, {7, 6, 9}, {1, 0, kEndOfProgram}};
+  EXPECT_EQ(LiveBytesAtEach(ranges, 8, 1), (std::vector<uint64_t>{1, 101, 151, 51, 51, 1, 8, 8}));
+  EXPECT_EQ(LiveBytesAtEach(ranges, 2), (std::vector<uint64_t>{256, 512}));
+  EXPECT_EQ(LiveBytesAtEach({}, 2), (std::vector<uint64_t>{0, 0}));
+  EXPECT_TRUE(LiveBytesAtEach(ranges, 0).empty());
+}
+
 TEST(MemPlanTest, TinyInstancesAreOptimal) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const std::vector<LiveRange> ranges = RandomRanges(seed, 1 + seed % 7, 8, 5, 6);

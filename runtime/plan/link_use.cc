@@ -9,16 +9,11 @@
 #include "absl/strings/strip.h"
 #include "runtime/plan/kernel_cost.h"
 #include "runtime/plan/mesh.h"
+#include "runtime/plan/report.h"
 #include "runtime/plan/verify_transfers.h"
 
 namespace ft {
 namespace {
-
-// How often a training step runs a program.
-int64_t RunsInAStep(const proto::Plan& plan, const proto::Program& program) {
-  if (program.name() == "train_step") return 1;
-  return program.name() == "train_micro" ? std::max<int64_t>(1, plan.micro_steps()) - 1 : 0;
-}
 
 // World by the name of the axis that is the same ranks.
 proto::Axis Canonical(const Mesh& mesh, proto::Axis axis) {
@@ -55,7 +50,7 @@ struct Collected {
 std::vector<LinkUse> LinkUses(const proto::Plan& plan, const BoundPlan& bound) {
   std::map<std::pair<proto::Axis, proto::Opcode>, Collected> collected;
   for (const proto::Program& program : plan.programs()) {
-    const int64_t runs = RunsInAStep(plan, program);
+    const auto runs = static_cast<int64_t>(RunsInStep(plan, program));
     if (runs == 0) continue;
     for (const proto::Instruction& instruction : program.instructions()) {
       if (!IsCollective(instruction.opcode()) || AxisSize(bound.mesh, instruction.axis()) < 2) continue;
@@ -70,7 +65,7 @@ std::vector<LinkUse> LinkUses(const proto::Plan& plan, const BoundPlan& bound) {
         use.stream = instruction.stream();
         use.axis_of_instruction = instruction.axis();
       }
-      found->second.Add(TransferBytes(plan, bound, instruction), runs, instruction.in(0).dtype());
+      found->second.Add(TransferBytes(plan, bound.mesh, instruction), runs, instruction.in(0).dtype());
     }
   }
   std::vector<LinkUse> uses;

@@ -127,7 +127,8 @@ uint64_t ModelFlops(const proto::Program& program) {
 FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound) {
   FlopsReport report;
   for (const proto::Instruction& instruction : program.instructions()) {
-    const auto flops = static_cast<uint64_t>(instruction.flops() * ShareOfRank(plan, bound, instruction));
+    const auto flops =
+        static_cast<uint64_t>(instruction.flops() * ShareOfRank(plan, bound.mesh, instruction));
     if (instruction.phase() == "forward") report.forward += flops;
     if (instruction.phase() == "recompute") report.recompute += flops;
     if (instruction.phase() == "backward") report.backward += flops;

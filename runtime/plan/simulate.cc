@@ -36,7 +36,7 @@ SimulatedProgram SimulateProgram(const proto::Plan& plan, const BoundPlan& bound
     double& stream = is_free[instruction.stream()];
     const int last = LastOf(instruction, result.instructions);
     const double ready = last < 0 ? 0 : result.instructions[static_cast<size_t>(last)].end;
-    const double seconds = InstructionSeconds(plan, bound, instruction, target);
+    const double seconds = InstructionSeconds(plan, bound.mesh, instruction, target);
     const double begin = std::max(stream, ready);
     if (instruction.stream() == proto::COMPUTE) {
       result.exposed_seconds += begin - stream;

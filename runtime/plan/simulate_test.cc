@@ -58,7 +58,6 @@ class SimulateTest : public testing::Test {
   BoundPlan Bound(int shards) {
     BoundPlan bound;
     bound.mesh.shard = shards;
-    bound.slices = {shards == 1 ? 2048u : 1024u};
     return bound;
   }
   SimulatedProgram Simulate(int shards = 2) { return SimulateProgram(plan_, Bound(shards), 0, kTarget); }

@@ -81,7 +81,8 @@ NullClock CostClock(const proto::Plan& plan, const BoundPlan& bound, const Targe
   return [&plan, &bound, &target](const CommandInfo& info) {
     if (info.instruction < 0) return 0.0;
     const proto::Program& program = plan.programs(info.program);
-    return InstructionSeconds(plan, bound, program.instructions(static_cast<int>(info.instruction)), target);
+    return InstructionSeconds(plan, bound.mesh, program.instructions(static_cast<int>(info.instruction)),
+                              target);
   };
 }
 

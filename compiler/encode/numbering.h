@@ -3,7 +3,6 @@
 
 #include "dialects/ft/clusters.h"
 #include "dialects/ftx/views.h"
-#include "runtime/plan/plan.pb.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -28,25 +27,15 @@ public:
     auto it = units.find(name);
     return it == units.end() ? std::nullopt : std::optional<uint32_t>(it->second);
   }
-  uint32_t cluster(llvm::StringRef name) const { return clusters.at(name); }
-  void setCluster(llvm::StringRef name, uint32_t number) { clusters[name] = number; }
+  /// 0 before it is known which clusters have the same body.
+  uint32_t clusterPlusOne(llvm::StringRef name) const { return clusters.lookup(name); }
+  void setCluster(llvm::StringRef name, uint32_t number) { clusters[name] = number + 1; }
   uint32_t buffer(mlir::Value value) const { return buffers.at(value); }
 
 private:
-  llvm::StringMap<uint32_t> clusters, units;
+  llvm::StringMap<uint32_t> clusters; // plus one
+  llvm::StringMap<uint32_t> units;
   llvm::DenseMap<mlir::Value, uint32_t> buffers;
 };
-
-/// std::nullopt when plan.proto has no such type.
-std::optional<proto::DType> dtypeOf(mlir::Type elementType);
-
-/// Bodies of clusters, each once, and their numbers.
-llvm::LogicalResult emitClusters(mlir::ModuleOp module, Numbering &numbers, proto::Plan &plan);
-
-/// Units, parameters, buffers.
-llvm::LogicalResult emitTables(mlir::ModuleOp module, const Numbering &numbers, proto::Plan &plan);
-
-/// Instructions and ports of a program.
-llvm::LogicalResult emitProgram(mlir::ftx::ProgramOp program, const Numbering &numbers, proto::Program &out);
 
 } // namespace ft::compiler

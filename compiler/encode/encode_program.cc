@@ -1,5 +1,4 @@
-// Instructions.
-#include "compiler/emit/numbering.h"
+#include "compiler/encode/encode.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -12,22 +11,22 @@ namespace {
 
 proto::Stream streamOf(Stream stream) { return static_cast<proto::Stream>(stream); }
 
-class ProgramEmitter {
+class ProgramEncoder {
 public:
-  ProgramEmitter(ProgramOp program, const Numbering &numbers, proto::Program &out)
+  ProgramEncoder(ProgramOp program, const Numbering &numbers, proto::Program &out)
       : program(program), numbers(numbers), out(out) {}
 
   LogicalResult run() {
     out.set_name(program.getSymName().str());
     for (Operation &op : program.getBody().front()) {
       if (auto input = dyn_cast<InputOp>(op)) {
-        if (failed(emitPort(input, *out.add_inputs())))
+        if (failed(encodePort(input, *out.add_inputs())))
           return failure();
       } else if (auto output = dyn_cast<OutputOp>(op)) {
-        if (failed(emitPort(output, *out.add_outputs())))
+        if (failed(encodePort(output, *out.add_outputs())))
           return failure();
       } else if (isInstruction(&op)) {
-        if (failed(emitInstruction(&op, *out.add_instructions())))
+        if (failed(encodeInstruction(&op, *out.add_instructions())))
           return failure();
       }
     }
@@ -35,12 +34,12 @@ public:
   }
 
 private:
-  template <typename PortOp> LogicalResult emitPort(PortOp op, proto::Port &port) {
+  template <typename PortOp> LogicalResult encodePort(PortOp op, proto::Port &port) {
     port.set_name(op.getName().str());
-    return emitOperand(op, {op.getBuffer(), 0, op.getType()}, *port.mutable_operand());
+    return encodeOperand(op, {op.getBuffer(), 0, op.getType()}, *port.mutable_operand());
   }
 
-  LogicalResult emitInstruction(Operation *op, proto::Instruction &instruction) {
+  LogicalResult encodeInstruction(Operation *op, proto::Instruction &instruction) {
     uint32_t index = out.instructions_size() - 1;
     auto setTag = [&](auto tagged) {
       instruction.set_layer(tagged.getLayer().value_or("").str());
@@ -49,19 +48,19 @@ private:
     if (auto kernel = dyn_cast<KernelOp>(op)) {
       setTag(kernel);
       lastOnCompute = index;
-      return emitKernel(kernel, instruction);
+      return encodeKernel(kernel, instruction);
     }
     if (auto launch = dyn_cast<LaunchOp>(op)) {
       setTag(launch);
       starts[launch.getToken()] = index;
       instruction.set_reason(launch.getReason().value_or("").str());
-      emitAfterCompute(launch.getStream(), instruction);
-      return emitAnyKernel(launch, instruction);
+      encodeAfterCompute(launch.getStream(), instruction);
+      return encodeAnyKernel(launch, instruction);
     }
     if (auto start = dyn_cast<StartOp>(op)) {
       setTag(start);
       starts[start.getToken()] = index;
-      return emitStart(start, instruction);
+      return encodeStart(start, instruction);
     }
     if (auto wait = dyn_cast<WaitOp>(op)) {
       instruction.set_opcode(proto::WAIT);
@@ -76,43 +75,43 @@ private:
     instruction.set_opcode(proto::RELEASE);
     instruction.set_stream(proto::COMPUTE);
     auto buffer = release.getBuffer().getDefiningOp<BufferOp>();
-    if (buffer.getUnit() && failed(emitUnit(op, *buffer.getUnit(), instruction)))
+    if (buffer.getUnit() && failed(encodeUnit(op, *buffer.getUnit(), instruction)))
       return failure();
-    return emitOperand(op, {release.getBuffer(), 0, IntegerType::get(op->getContext(), 8)},
-                       *instruction.add_in());
+    return encodeOperand(op, {release.getBuffer(), 0, IntegerType::get(op->getContext(), 8)},
+                         *instruction.add_in());
   }
 
-  LogicalResult emitKernel(KernelOp op, proto::Instruction &instruction) {
+  LogicalResult encodeKernel(KernelOp op, proto::Instruction &instruction) {
     instruction.set_model_flops(op.getModelFlops().value_or(0));
     if (Value workspace = op.getWorkspace()) {
       View bytes{workspace, 0, IntegerType::get(op.getContext(), 8)};
-      if (failed(emitOperand(op, bytes, *instruction.mutable_workspace())))
+      if (failed(encodeOperand(op, bytes, *instruction.mutable_workspace())))
         return failure();
     }
-    return emitAnyKernel(op, instruction);
+    return encodeAnyKernel(op, instruction);
   }
 
   template <typename KernelLikeOp>
-  LogicalResult emitAnyKernel(KernelLikeOp op, proto::Instruction &instruction) {
+  LogicalResult encodeAnyKernel(KernelLikeOp op, proto::Instruction &instruction) {
     instruction.set_opcode(proto::KERNEL);
     instruction.set_stream(streamOf(op.getStream()));
     instruction.set_kernel(op.getKernel().str());
     instruction.set_flops(op.getFlops().value_or(0));
     instruction.set_bytes(op.getBytes().value_or(0));
-    if (failed(emitOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())) ||
-        failed(emitOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out())))
+    if (failed(encodeOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())) ||
+        failed(encodeOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out())))
       return failure();
     auto attributes = op.getKernelAttributes();
     for (NamedAttribute attribute : attributes ? attributes->getValue() : ArrayRef<NamedAttribute>()) {
       if (auto cluster = dyn_cast<FlatSymbolRefAttr>(attribute.getValue()))
-        instruction.set_cluster_plus_one(numbers.cluster(cluster.getValue()) + 1);
-      else if (failed(emitAttribute(op, attribute, *instruction.add_attributes())))
+        instruction.set_cluster_plus_one(numbers.clusterPlusOne(cluster.getValue()));
+      else if (failed(encodeAttribute(op, attribute, *instruction.add_attributes())))
         return failure();
     }
     return success();
   }
 
-  LogicalResult emitStart(StartOp op, proto::Instruction &instruction) {
+  LogicalResult encodeStart(StartOp op, proto::Instruction &instruction) {
     instruction.set_opcode(static_cast<proto::Opcode>(op.getTransfer()));
     instruction.set_stream(streamOf(op.getStream()));
     if (auto axis = op.getAxis())
@@ -120,16 +119,16 @@ private:
     if (auto mean = op.getMean())
       instruction.set_mean(static_cast<proto::Axis>(*mean));
     instruction.set_reason(op.getReason().value_or("").str());
-    if (op.getUnit() && failed(emitUnit(op, *op.getUnit(), instruction)))
+    if (op.getUnit() && failed(encodeUnit(op, *op.getUnit(), instruction)))
       return failure();
-    emitAfterCompute(op.getStream(), instruction);
-    if (failed(emitOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())))
+    encodeAfterCompute(op.getStream(), instruction);
+    if (failed(encodeOperands(op, getViews(op.getIns(), op.getInViews()), *instruction.mutable_in())))
       return failure();
-    return emitOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out());
+    return encodeOperands(op, getViews(op.getOuts(), op.getOutViews()), *instruction.mutable_out());
   }
 
   /// A stream runs in order: what an earlier instruction of it has waited for needs no second wait.
-  void emitAfterCompute(Stream stream, proto::Instruction &instruction) {
+  void encodeAfterCompute(Stream stream, proto::Instruction &instruction) {
     std::optional<uint32_t> &seen = seenByStream[static_cast<uint32_t>(stream)];
     if (!lastOnCompute || (seen && *seen >= *lastOnCompute))
       return;
@@ -137,7 +136,7 @@ private:
     seen = lastOnCompute;
   }
 
-  LogicalResult emitUnit(Operation *op, StringRef name, proto::Instruction &instruction) {
+  LogicalResult encodeUnit(Operation *op, StringRef name, proto::Instruction &instruction) {
     auto unit = numbers.unit(name);
     if (!unit)
       return op->emitOpError() << "is about @" << name << ", which is no ft.unit";
@@ -145,15 +144,15 @@ private:
     return success();
   }
 
-  LogicalResult emitOperands(Operation *op, ArrayRef<View> views,
-                             google::protobuf::RepeatedPtrField<proto::Operand> &operands) {
+  LogicalResult encodeOperands(Operation *op, ArrayRef<View> views,
+                               google::protobuf::RepeatedPtrField<proto::Operand> &operands) {
     for (const View &view : views)
-      if (failed(emitOperand(op, view, *operands.Add())))
+      if (failed(encodeOperand(op, view, *operands.Add())))
         return failure();
     return success();
   }
 
-  LogicalResult emitOperand(Operation *op, const View &view, proto::Operand &operand) {
+  LogicalResult encodeOperand(Operation *op, const View &view, proto::Operand &operand) {
     if (!view.isPresent())
       return success();
     auto dtype = dtypeOf(getElementTypeOrSelf(view.type));
@@ -170,7 +169,7 @@ private:
     return success();
   }
 
-  LogicalResult emitAttribute(Operation *op, NamedAttribute attribute, proto::Attribute &out) {
+  LogicalResult encodeAttribute(Operation *op, NamedAttribute attribute, proto::Attribute &out) {
     out.set_name(attribute.getName().str());
     Attribute value = attribute.getValue();
     if (auto flag = dyn_cast<BoolAttr>(value))
@@ -200,8 +199,8 @@ private:
 
 } // namespace
 
-LogicalResult emitProgram(ProgramOp program, const Numbering &numbers, proto::Program &out) {
-  return ProgramEmitter(program, numbers, out).run();
+LogicalResult encodeProgram(ProgramOp program, const Numbering &numbers, proto::Program &out) {
+  return ProgramEncoder(program, numbers, out).run();
 }
 
 } // namespace ft::compiler
