@@ -103,8 +103,10 @@ private:
       return failure();
     auto attributes = op.getKernelAttributes();
     for (NamedAttribute attribute : attributes ? attributes->getValue() : ArrayRef<NamedAttribute>()) {
-      if (auto cluster = dyn_cast<FlatSymbolRefAttr>(attribute.getValue()))
-        instruction.set_cluster_plus_one(numbers.clusterPlusOne(cluster.getValue()));
+      // A parameter, or the body that it runs.
+      auto symbol = dyn_cast<FlatSymbolRefAttr>(attribute.getValue());
+      if (symbol && !numbers.parameter(symbol.getValue()))
+        instruction.set_cluster_plus_one(numbers.clusterPlusOne(symbol.getValue()));
       else if (failed(encodeAttribute(op, attribute, *instruction.add_attributes())))
         return failure();
     }
@@ -172,7 +174,9 @@ private:
   LogicalResult encodeAttribute(Operation *op, NamedAttribute attribute, proto::Attribute &out) {
     out.set_name(attribute.getName().str());
     Attribute value = attribute.getValue();
-    if (auto flag = dyn_cast<BoolAttr>(value))
+    if (auto parameter = dyn_cast<FlatSymbolRefAttr>(value))
+      out.set_i(*numbers.parameter(parameter.getValue()));
+    else if (auto flag = dyn_cast<BoolAttr>(value))
       out.set_i(flag.getValue() ? 1 : 0);
     else if (auto integer = dyn_cast<IntegerAttr>(value))
       out.set_i(integer.getInt());

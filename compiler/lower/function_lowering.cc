@@ -180,10 +180,7 @@ Value FunctionLowering::flatGradient(PackOp pack) {
   else
     buffer = gradientBuffer(unit, flat, ".flat_gradient",
                             isReducedInPlace ? MemoryClass::gradients : MemoryClass::staging, tag);
-  Builder builder(pack.getContext());
-  NamedAttribute segments = builder.getNamedAttr("segments", builder.getDenseI64ArrayAttr(unit.segments()));
-  program.kernel(
-      {.name = "zero_padding", .outs = {View{buffer, 0, elementOf(flat)}}, .attributes = {segments}}, tag);
+  program.kernel({.name = "zero_padding", .outs = {View{buffer, 0, elementOf(flat)}}}, tag);
   return buffer;
 }
 

@@ -40,15 +40,6 @@ Type elementOf(Type type) {
 
 FlatSymbolRefAttr UnitState::symbol() const { return FlatSymbolRefAttr::get(UnitOp(unit).getSymNameAttr()); }
 
-SmallVector<int64_t> UnitState::segments() const {
-  SmallVector<int64_t> result;
-  for (ParameterOp parameter : parameters) {
-    int64_t begin = *parameter.getOffset();
-    result.append({begin, begin + cast<RankedTensorType>(parameter.getType()).getNumElements()});
-  }
-  return result;
-}
-
 static View wholeView(Value buffer, Type element) { return {buffer, 0, element}; }
 
 /// This rank's part of a buffer that may be whole, where others are slices.
@@ -101,11 +92,8 @@ JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
     unitIndex[unit.getSymName()] = units.size();
     units.emplace_back(unit);
   }
-  for (ParameterOp parameter : module.getOps<ParameterOp>()) {
+  for (ParameterOp parameter : module.getOps<ParameterOp>())
     parameters[parameter.getSymName()] = parameter;
-    if (auto unit = parameter.getUnit())
-      units[unitIndex.lookup(*unit)].parameters.push_back(parameter);
-  }
   module.walk([&](PackOp op) {
     if (op.isOfGradients())
       units[unitIndex.lookup(unitOf(op.getFlat().getType()).getValue())].trained = true;
@@ -121,8 +109,6 @@ JobState::JobState(ModuleOp module, OpBuilder builder) : builder(builder) {
                                                                         op.getValue().getType()};
   });
   for (UnitState &state : units) {
-    llvm::stable_sort(state.parameters,
-                      [](ParameterOp a, ParameterOp b) { return *a.getOffset() < *b.getOffset(); });
     makeBuffers(state);
   }
 }

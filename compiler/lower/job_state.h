@@ -16,7 +16,6 @@ struct UnitState {
         reduce(unit.reduceType()), master(unit.masterType()), workingCopy(unit.getWorkingCopy()) {}
 
   mlir::ft::UnitOp unit;
-  llvm::SmallVector<mlir::ft::ParameterOp> parameters; // by offset
 
   mlir::ft::ResidencyAttr residency;
   mlir::Type compute; // element type that is computed with
@@ -45,8 +44,6 @@ struct UnitState {
   /// Weights lie on the device, in "parameters", and a copy of their type that is updated, "master", on the
   /// host.
   bool hasTwin() const { return hostStep() && !hostParameters() && compute == master; }
-  /// begin, end of each parameter in elements of the unit.
-  llvm::SmallVector<int64_t> segments() const;
 
   /// The parameters at rest that are updated, all that the rank holds.
   mlir::ftx::View masterView() const;

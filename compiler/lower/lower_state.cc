@@ -11,12 +11,9 @@ using mlir::ftx::View;
 
 SmallVector<NamedAttribute> updateAttributes(UpdateOp op) {
   Builder builder(op.getContext());
-  SmallVector<NamedAttribute> attributes = {builder.getNamedAttr("body", op.getBodyAttr()),
-                                            builder.getNamedAttr("segments", op.getSegmentsAttr())};
+  SmallVector<NamedAttribute> attributes = {builder.getNamedAttr("body", op.getBodyAttr())};
   if (op.getDirection())
     attributes.push_back(builder.getNamedAttr("direction", builder.getBoolAttr(true)));
-  if (auto streams = op.getStochasticRoundingAttr())
-    attributes.push_back(builder.getNamedAttr("stochastic_rounding", streams));
   return attributes;
 }
 
@@ -47,7 +44,7 @@ void FunctionLowering::lowerUpdate(UpdateOp op) {
     spec.outs.push_back(onDevice(unit.state(role), /*isRead=*/true));
   if (View working = unit.updatedWorkingCopy(); working.isPresent() && !op.getDirection())
     spec.outs.push_back(onDevice(working, /*isRead=*/false));
-  if (op.getStochasticRounding())
+  if (op.roundsStochastically())
     spec.workspace = program.buffer(op.getLoc(), {.name = (unit.name() + ".update.workspace").str(),
                                                   .memoryClass = MemoryClass::workspace,
                                                   .bytes = 0,
@@ -108,16 +105,13 @@ void FunctionLowering::lowerInit(InitOp op) {
   ParameterOp parameter = state.parameter(op.getParameter());
   const UnitState &unit = state.unit(*parameter.getUnit());
   Builder builder(op.getContext());
-  int64_t begin = *parameter.getOffset();
   int64_t elements = cast<RankedTensorType>(parameter.getType()).getNumElements();
   bool normal = parameter.getInit().getKind() == InitKind::normal;
   program.kernel(
       {.name = normal ? "init_normal" : "init_constant",
        .ins = {places[op.getRng()]},
        .outs = {initialValues(unit)},
-       .attributes = {builder.getNamedAttr("begin", builder.getI64IntegerAttr(begin)),
-                      builder.getNamedAttr("end", builder.getI64IntegerAttr(begin + elements)),
-                      builder.getNamedAttr("stream", builder.getI64IntegerAttr(op.getStream())),
+       .attributes = {builder.getNamedAttr("parameter", op.getParameterAttr()),
                       builder.getNamedAttr("value", builder.getF64FloatAttr(parameter.getInit().getValue()))},
        .bytes = static_cast<uint64_t>(elements * bytesOf(unit.master))},
       {op.getLoc(), parameter.getLayerAttr(), getPhase(op)});

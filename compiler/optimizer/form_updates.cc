@@ -40,7 +40,7 @@ ElementTypes typesOf(UpdateOp update, mlir::ft::UnitOp unit) {
   }
   if (unit.getWorkingCopy())
     types.copy = unit.computeType();
-  types.roundedBehind = update.getStochasticRounding().has_value();
+  types.roundedBehind = update.roundsStochastically();
   return types;
 }
 

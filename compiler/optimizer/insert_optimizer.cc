@@ -11,7 +11,6 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/base/step_scalar_formulas.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringMap.h"
 
 namespace ft::compiler {
 
@@ -52,26 +51,6 @@ SmallVector<Gradient> gradientsOf(func::FuncOp train) {
   return gradients;
 }
 
-// begin, end, decays (0 or 1) of each parameter of the unit, in order.
-SmallVector<int64_t> segmentsOf(PackOp pack, SymbolTable &symbols) {
-  SmallVector<int64_t> segments;
-  for (auto name : pack.getParameters().getAsRange<FlatSymbolRefAttr>()) {
-    auto parameter = symbols.lookup<ParameterOp>(name.getValue());
-    int64_t begin = *parameter.getOffset();
-    int64_t elements = cast<RankedTensorType>(parameter.getType()).getNumElements();
-    segments.append({begin, begin + elements, parameter.getNoDecay() ? 0 : 1});
-  }
-  return segments;
-}
-
-// The place of every parameter in the module: its random stream, whatever the units.
-llvm::StringMap<int64_t> streamsOf(ModuleOp module) {
-  llvm::StringMap<int64_t> streams;
-  for (ParameterOp parameter : module.getOps<ParameterOp>())
-    streams.try_emplace(parameter.getSymName(), streams.size());
-  return streams;
-}
-
 void makeInit(ModuleOp module, func::FuncOp train) {
   OpBuilder builder(module.getContext());
   builder.setInsertionPoint(train);
@@ -81,10 +60,8 @@ void makeInit(ModuleOp module, func::FuncOp train) {
   Location loc = module.getLoc();
   Value rng =
       InputOp::create(builder, loc, RankedTensorType::get({3}, builder.getI64Type()), mlir::ft::kRngInput);
-  const llvm::StringMap<int64_t> streams = streamsOf(module);
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
-    StringRef name = parameter.getSymName();
-    auto op = InitOp::create(builder, parameter.getLoc(), name, rng, streams.lookup(name));
+    auto op = InitOp::create(builder, parameter.getLoc(), parameter.getSymName(), rng);
     mlir::ft::setPhase(op, "init");
   }
   func::ReturnOp::create(builder, loc);
@@ -127,25 +104,13 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
 
   static FloatAttr number(OpBuilder &builder, double value) { return builder.getF64FloatAttr(value); }
 
-  // The stream of each segment of the unit's step; null when it rounds to nearest.
-  DenseI64ArrayAttr roundingOf(OpBuilder &builder, PackOp pack) {
-    if (!stochasticRounding)
-      return {};
-    SmallVector<int64_t> streams;
-    for (auto name : pack.getParameters().getAsRange<FlatSymbolRefAttr>())
-      streams.push_back(parameterStreams.lookup(name.getValue()));
-    return builder.getDenseI64ArrayAttr(streams);
-  }
-
   // An update of the parameters of `pack`, by what comes from their gradients; or, with a type, of their
   // direction.
   UpdateOp insertUpdate(OpBuilder &builder, PackOp pack, Value flat, const Stage &stage, ValueRange rounding,
-                        Type direction, SymbolTable &symbols) {
-    auto op =
-        UpdateOp::create(builder, pack.getLoc(), direction ? TypeRange(direction) : TypeRange(),
-                         cast<FlatType>(flat.getType()).getUnit(), stage.symbol, flat, stage.scalars,
-                         rounding, stage.states, builder.getDenseI64ArrayAttr(segmentsOf(pack, symbols)),
-                         rounding.empty() ? DenseI64ArrayAttr() : roundingOf(builder, pack));
+                        Type direction) {
+    auto op = UpdateOp::create(builder, pack.getLoc(), direction ? TypeRange(direction) : TypeRange(),
+                               cast<FlatType>(flat.getType()).getUnit(), stage.symbol, flat, stage.scalars,
+                               rounding, stage.states);
     tag(op, pack);
     return op;
   }
@@ -159,8 +124,8 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
                            SymbolTable &symbols) {
     Value flat = gradient.flat;
     if (rule.whole) {
-      UpdateOp first = insertUpdate(builder, gradient.pack, flat, *rule.direction, /*rounding=*/{},
-                                    flat.getType(), symbols);
+      UpdateOp first =
+          insertUpdate(builder, gradient.pack, flat, *rule.direction, /*rounding=*/{}, flat.getType());
       absl::StatusOr<Value> whole =
           rule.whole->insert(builder, gradient.pack, first.getDirection(), rule.wholeScalars, symbols);
       if (!whole.ok())
@@ -169,7 +134,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       for (Operation &op : llvm::make_range(std::next(first->getIterator()), builder.getInsertionPoint()))
         tag(&op, gradient.pack);
     }
-    insertUpdate(builder, gradient.pack, flat, *rule.update, rounding, Type(), symbols);
+    insertUpdate(builder, gradient.pack, flat, *rule.update, rounding, Type());
     return success();
   }
 
@@ -291,7 +256,6 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       module.emitError() << "no flat gradients in @train_step; run ft-form-units first";
       return signalPassFailure();
     }
-    parameterStreams = streamsOf(module);
     SymbolTable symbols(module);
     Rules rules;
     for (Gradient gradient : gradients) {
@@ -342,8 +306,6 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     rule.update.emplace(std::move(body));
     return rule;
   }
-
-  llvm::StringMap<int64_t> parameterStreams;
 };
 
 } // namespace

@@ -42,20 +42,6 @@ template <typename Op> LogicalResult findOnly(PackOp pack, Value flat, StringRef
   return pack.emitError() << "no " << what << " takes this flat gradient";
 }
 
-// The segments are where the packed parameters lie, with their decay.
-LogicalResult verifySegments(UpdateOp step, PackOp pack, SymbolTable &symbols) {
-  SmallVector<int64_t> expected;
-  for (auto name : pack.getParameters().getAsRange<FlatSymbolRefAttr>()) {
-    auto parameter = symbols.lookup<ParameterOp>(name.getValue());
-    int64_t begin = *parameter.getOffset();
-    expected.append({begin, begin + cast<RankedTensorType>(parameter.getType()).getNumElements(),
-                     parameter.getNoDecay() ? 0 : 1});
-  }
-  if (step.getSegments() == ArrayRef<int64_t>(expected))
-    return success();
-  return step->emitOpError("segments are not those of the parameters in the gradient");
-}
-
 LogicalResult verifyScalars(UpdateOp step, ClipCoefficientOp clip) {
   auto scalars = step.getScalars().getDefiningOp<UpdateScalarsOp>();
   if (scalars && scalars.getCoefficient() == clip.getCoefficient())
@@ -87,7 +73,7 @@ PackOp packedOf(Value direction, PackOp pack) {
 
 // Where the update of a gradient gives a direction, one op looks at that of each parameter, and one other
 // update takes what those make of it.
-LogicalResult verifyDirection(UpdateOp step, PackOp pack, ClipCoefficientOp clip, SymbolTable &symbols) {
+LogicalResult verifyDirection(UpdateOp step, PackOp pack, ClipCoefficientOp clip) {
   Value direction = step.getDirection();
   if (!direction)
     return success();
@@ -97,8 +83,7 @@ LogicalResult verifyDirection(UpdateOp step, PackOp pack, ClipCoefficientOp clip
   auto applied = whole.getFlat().hasOneUse() ? dyn_cast<UpdateOp>(*whole.getFlat().user_begin()) : UpdateOp();
   if (!applied || applied.getDirection())
     return whole.emitOpError("must be applied by one ft.update");
-  return success(succeeded(verifySegments(applied, pack, symbols)) &&
-                 succeeded(verifyScalars(applied, clip)));
+  return verifyScalars(applied, clip);
 }
 
 // What is read of a state that is whole is written once, behind it.
@@ -145,7 +130,7 @@ LogicalResult verifyFoundInf(func::FuncOp train) {
 }
 
 // Every flat gradient counts in the one norm, and is used by one step of the optimizer.
-LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
+LogicalResult verifyStep(func::FuncOp train) {
   auto clips = train.getOps<ClipCoefficientOp>();
   if (!llvm::hasSingleElement(clips))
     return train.emitError("@train_step needs one ft.clip_coefficient: the norm is that of all gradients");
@@ -165,11 +150,11 @@ LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
     SumSquaresOp sum;
     UpdateOp step;
     if (failed(findOnly(pack, flat, "ft.sum_squares", sum)) ||
-        failed(findOnly(pack, flat, "ft.update", step)) || failed(verifySegments(step, pack, symbols)))
+        failed(findOnly(pack, flat, "ft.update", step)))
       return failure();
     if (!counted.contains(sum))
       return sum.emitOpError("does not count in the gradient norm");
-    if (failed(verifyScalars(step, clip)) || failed(verifyDirection(step, pack, clip, symbols)))
+    if (failed(verifyScalars(step, clip)) || failed(verifyDirection(step, pack, clip)))
       return failure();
   }
   Operation *result = train.getBody().front().getTerminator();
@@ -179,19 +164,15 @@ LogicalResult verifyStep(func::FuncOp train, SymbolTable &symbols) {
       "@train_step must return the loss, the gradient norm and the ranks with something that is not finite");
 }
 
-// @init draws every parameter once, each from a stream of its own.
+// @init draws every parameter once.
 LogicalResult verifyInit(ModuleOp module) {
   auto init = module.lookupSymbol<func::FuncOp>(mlir::ft::kInitFunction);
   if (!init)
     return module.emitError("no @init");
   llvm::DenseSet<StringRef> drawn;
-  llvm::DenseSet<int64_t> streams;
   for (InitOp op : init.getOps<InitOp>()) {
     if (!drawn.insert(op.getParameter()).second)
       return op.emitOpError() << "@" << op.getParameter() << " is drawn twice";
-    if (!streams.insert(op.getStream()).second)
-      return op.emitOpError() << "@" << op.getParameter() << " shares stream " << op.getStream()
-                              << " with another parameter";
   }
   for (ParameterOp parameter : module.getOps<ParameterOp>())
     if (!drawn.contains(parameter.getSymName()))
@@ -207,8 +188,7 @@ struct VerifyOptimizerPass : impl::VerifyOptimizerPassBase<VerifyOptimizerPass> 
       module.emitError("no @train_step; run ft-autodiff first");
       return signalPassFailure();
     }
-    SymbolTable symbols(module);
-    if (failed(verifyStep(train, symbols)) || failed(verifyWholeStates(train)) || failed(verifyInit(module)))
+    if (failed(verifyStep(train)) || failed(verifyWholeStates(train)) || failed(verifyInit(module)))
       signalPassFailure();
   }
 };

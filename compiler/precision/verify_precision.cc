@@ -112,7 +112,7 @@ LogicalResult verifyOp(Operation *op, const ElementTypes &types, SymbolTable &sy
       .Case<mlir::ft::AllReduceOp, mlir::ft::AccumulatedOp, mlir::ft::OffloadOp, mlir::ft::ReloadOp>(
           [](auto) { return success(); })
       .Case([&](mlir::ft::UpdateOp step) -> LogicalResult {
-        if (!step.getStochasticRounding() || !types.master.isF32())
+        if (!step.roundsStochastically() || !types.master.isF32())
           return success();
         return op->emitError("rounds stochastically what is f32; give bf16 weights no master");
       })

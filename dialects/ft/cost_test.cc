@@ -132,7 +132,7 @@ TEST_F(Cost, ProductWithGeluIsTheTwo) {
 
 TEST_F(Cost, OptimizerCountsTheWholeUnit) {
   const std::string arguments = "%g: !ft.slice<@u, f32>, %s: tensor<2x1xf32>";
-  const std::string body = "ft.update @u by @step(%g, %s) states [\"a\", \"b\"] segments [0, 4, 1] "
+  const std::string body = "ft.update @u by @step(%g, %s) states [\"a\", \"b\"] "
                            ": !ft.slice<@u, f32>, tensor<2x1xf32>";
   EXPECT_EQ(flops(arguments, body), 2u * 2048);
   Operation *optimizer = parse(arguments, body);

@@ -223,30 +223,32 @@ def Ft_UpdateOp : Ft_Op<"update", [MemoryEffects<[MemRead, MemWrite]>, DeclareOp
     With a result, `direction`, that is written instead of the parameter: the body takes gradient, states and scalars, and returns direction and states. What
     becomes of it where each parameter is looked at whole is the gradient of another update. The gradient of an update of what this rank holds may be a whole flat buffer.
 
-    `segments` lists begin, end (in elements of the unit) and whether weight decay applies (0 or 1), for all parameters in order: the row of `scalars`.
+    Where the parameters lie, and which of them weight decay applies to (the row of `scalars`), the unit's ft.parameter say.
 
-    Where bf16 weights have no master, the step is computed in f32 and its result rounded to nearest or, with `stochastic_rounding` and `rounding`
+    Where bf16 weights have no master, the step is computed in f32 and its result rounded to nearest or, with `rounding`
     (rng and step), to one of its two neighbours: to the upper one with the probability that keeps the mean (S. Gupta et al., "Deep learning with
-    limited numerical precision", 2015), in steps of 2^-16. Element i of the parameter with the segment k draws from the Philox stream
-    2^31 + stochastic_rounding[k] at `step`, seeded with rng[0]: neither slices nor units change its number.
+    limited numerical precision", 2015), in steps of 2^-16. Element i of the k-th ft.parameter of the module draws from the Philox stream
+    2^31 + k at `step`, seeded with rng[0]: neither slices nor units change its number.
   }];
   let arguments = (ins FlatSymbolRefAttr:$unit, FlatSymbolRefAttr:$body, AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient,
-                       Ft_StateTensor:$scalars, Variadic<Ft_I64Tensor>:$rounding, StrArrayAttr:$states, DenseI64ArrayAttr:$segments,
-                       OptionalAttr<DenseI64ArrayAttr>:$stochastic_rounding);
+                       Ft_StateTensor:$scalars, Variadic<Ft_I64Tensor>:$rounding, StrArrayAttr:$states);
   let results = (outs Optional<AnyTypeOf<[Ft_FlatType, Ft_SliceType]>>:$direction);
   let assemblyFormat = [{
-    $unit `by` $body `(` $gradient `,` $scalars (`,` $rounding^)? `)` `states` $states `segments` $segments attr-dict `:` type(operands)
+    $unit `by` $body `(` $gradient `,` $scalars (`,` $rounding^)? `)` `states` $states attr-dict `:` type(operands)
     (`->` type($direction)^)?
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool roundsStochastically() { return !getRounding().empty(); }
+  }];
 }
 
 def Ft_InitOp : Ft_Op<"init", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Initialises a parameter inside what this rank holds of its unit, and zeroes its moments";
   let description = [{
-    Element i of the parameter is drawn from Philox stream `stream` at step 0, so a slice gets the values of the whole.
+    Element i of the k-th ft.parameter of the module is drawn from Philox stream k at step 0, so a slice gets the values of the whole.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$parameter, Ft_Tensor:$rng, I64Attr:$stream);
+  let arguments = (ins FlatSymbolRefAttr:$parameter, Ft_Tensor:$rng);
   let assemblyFormat = "$parameter `,` $rng attr-dict `:` type($rng)";
   let hasVerifier = 1;
 }

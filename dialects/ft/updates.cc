@@ -7,39 +7,12 @@
 namespace mlir::ft {
 namespace {
 
-// Triples begin, end, decays in increasing order, ends not beyond `elements`.
-LogicalResult verifySegments(Operation *op, llvm::ArrayRef<int64_t> segments, int64_t elements) {
-  if (segments.size() % 3 != 0)
-    return op->emitOpError() << "segments has " << segments.size()
-                             << " numbers; expected triples of begin, end, decay";
-  int64_t last = 0;
-  for (size_t i = 0; i < segments.size(); i += 3) {
-    int64_t begin = segments[i], end = segments[i + 1], decay = segments[i + 2];
-    if (begin < last || begin % kBlockElements != 0 || end <= begin || end > elements || decay < 0 ||
-        decay > 1)
-      return op->emitOpError() << "segment " << i / 3 << " is " << begin << ", " << end << ", " << decay
-                               << "; expected begin, a multiple of " << kBlockElements << ", < end after "
-                               << last << " and within the unit's " << elements
-                               << " elements, and decay 0 or 1";
-    last = end;
-  }
-  return success();
-}
-
-// One stream for each segment, and the generator's state.
+// The generator's state and the step, or neither.
 LogicalResult verifyRounding(UpdateOp op) {
-  std::optional<llvm::ArrayRef<int64_t>> streams = op.getStochasticRounding();
-  if (op.getRounding().size() != (streams ? 2 : 0))
-    return op.emitOpError("takes rng and step exactly with stochastic_rounding");
-  if (!streams)
+  if (!op.roundsStochastically())
     return success();
-  if (streams->size() != op.getSegments().size() / 3)
-    return op.emitOpError() << "stochastic_rounding has " << streams->size() << " streams for "
-                            << op.getSegments().size() / 3 << " segments";
-  for (int64_t stream : *streams)
-    if (stream < 0 || stream >= int64_t{1} << 31)
-      return op.emitOpError() << "a stream of stochastic_rounding is " << stream
-                              << "; expected 0 or more, below 2^31";
+  if (op.getRounding().size() != 2)
+    return op.emitOpError("takes rng and step beside gradient and scalars, or neither");
   if (failed(verify::shapeIs(op, "rng", op.getRounding()[0], {3}, "seed, micro-step, rank")))
     return failure();
   return verify::shapeIs(op, "step", op.getRounding()[1], {}, "steps so far");
@@ -105,7 +78,7 @@ LogicalResult UpdateOp::verify() {
                          isa<FlatType>(getDirection().getType()) != isa<FlatType>(getGradient().getType())))
     return emitOpError() << "gives " << getDirection().getType() << " for a gradient "
                          << getGradient().getType();
-  if (getDirection() && getStochasticRounding())
+  if (getDirection() && roundsStochastically())
     return emitOpError("rounds no parameter stochastically where it gives a direction");
   if (unitOf(getGradient().getType()) == getUnitAttr())
     return success();
@@ -114,11 +87,10 @@ LogicalResult UpdateOp::verify() {
 }
 
 LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  UnitOp unit = verify::unit(*this, symbols, getUnitAttr());
-  func::FuncOp body = unit ? verify::function(*this, symbols, getBodyAttr()) : func::FuncOp();
-  if (!body || failed(verifyBody(*this, body)))
+  if (!verify::unit(*this, symbols, getUnitAttr()))
     return failure();
-  return verifySegments(*this, getSegments(), unit.getElements());
+  func::FuncOp body = verify::function(*this, symbols, getBodyAttr());
+  return body ? verifyBody(*this, body) : failure();
 }
 
 } // namespace mlir::ft

@@ -31,10 +31,10 @@ inline PhiloxBlock Philox4x32(uint64_t seed, uint32_t stream, uint32_t step, uin
 }
 
 // Streams of random ops are this plus their attribute `stream` (1, 2, ...): above those of parameters, which
-// are drawn once, by their index in the module.
+// are drawn once, by their place in the model.
 inline constexpr uint32_t kFirstOpStream = 0x40000000u;
 
-// Streams of stochastic rounding are this plus the index of the parameter, at the step that is applied.
+// Streams of stochastic rounding are this plus that place of the parameter, at the step that is applied.
 inline constexpr uint32_t kFirstRoundingStream = 0x80000000u;
 
 // 24 bits -> [0, 1).

@@ -149,22 +149,9 @@ absl::StatusOr<double> FillValue(const KernelAttributes& attributes, DType dtype
   return absl::InvalidArgumentError(fmt::format("{} cannot hold the value {}", Name(dtype), value));
 }
 
-absl::StatusOr<std::vector<int64_t>> Segments(const KernelAttributes& attributes, size_t width) {
-  FT_ASSIGN_OR_RETURN(std::vector<int64_t> segments, attributes.Ints("segments"));
-  if (segments.size() % width != 0)
-    return absl::InvalidArgumentError(fmt::format("'segments' must be {} numbers each", width));
-  int64_t before = 0;
-  for (size_t i = 0; i < segments.size(); i += width) {
-    const int64_t begin = segments[i], end = segments[i + 1];
-    if (begin < before || end < begin)
-      return absl::InvalidArgumentError("'segments' must be ascending and must not overlap");
-    if (end > kMaxUnitElements) {
-      return absl::InvalidArgumentError(
-          fmt::format("a segment ends at element {}, behind the largest unit's last", end));
-    }
-    before = end;
-  }
-  return segments;
+absl::Status CheckFlat(const Tensor& tensor, std::string_view name) {
+  if (tensor.present() && tensor.rank == 1 && !tensor.parameters.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("{} is no flat buffer of a unit", name));
 }
 
 }  // namespace ft

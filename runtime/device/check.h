@@ -5,7 +5,6 @@
 
 #include <limits>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -75,8 +74,7 @@ absl::StatusOr<DropoutRule> ReadDropout(const KernelAttributes& attributes, cons
 // The attribute `value` of fill, as an element of this type holds it: an integer for types of integers.
 absl::StatusOr<double> FillValue(const KernelAttributes& attributes, DType dtype);
 
-// The attribute `segments`: parts of a unit's flat buffer, in elements from its begin, `width` numbers each,
-// of which the first are begin and end. They are ascending and do not overlap.
-absl::StatusOr<std::vector<int64_t>> Segments(const KernelAttributes& attributes, size_t width);
+// All of a unit's flat buffer or a slice of it, so that its parameters are known.
+absl::Status CheckFlat(const Tensor& tensor, std::string_view name);
 
 }  // namespace ft

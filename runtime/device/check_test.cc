@@ -50,18 +50,17 @@ TEST(CheckTest, AFillFitsItsType) {
   ExpectRefused(fill(0.5, DType::kI64), "cannot hold");
 }
 
-TEST(CheckTest, SegmentsLieInAUnit) {
-  const auto read = [](std::vector<int64_t> segments) {
-    return Segments(Attributes({{"segments", segments}}), 2);
-  };
-  EXPECT_TRUE(read({0, 4, 4, 9}).ok());
-  EXPECT_TRUE(read({}).ok());
-  ExpectRefused(read({0, 4, 8}), "2 numbers");
-  ExpectRefused(read({-1, 4}), "ascending");
-  ExpectRefused(read({4, 3}), "ascending");
-  ExpectRefused(read({0, 5, 4, 9}), "ascending");
-  ExpectRefused(read({0, kLargest}), "behind");
-  ExpectRefused(read({-kLargest - 1, kLargest}), "ascending");
+TEST(CheckTest, AFlatBufferIsThatOfAUnit) {
+  char data = 0;
+  const std::vector<ParameterRange> parameters = {{.begin = 0, .end = 4}};
+  Tensor tensor = {.data = &data, .dtype = DType::kF32, .rank = 1, .dims = {1024}};
+  EXPECT_EQ(CheckFlat(tensor, "slice").message(), "slice is no flat buffer of a unit");
+  tensor.parameters = parameters;
+  EXPECT_TRUE(CheckFlat(tensor, "slice").ok());
+  tensor.rank = 2;
+  EXPECT_FALSE(CheckFlat(tensor, "slice").ok());
+  tensor = {.parameters = parameters};
+  EXPECT_FALSE(CheckFlat(tensor, "slice").ok());
 }
 
 TEST(CheckTest, WorkspacesAreAligned) {

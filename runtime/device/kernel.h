@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/base/dtype.h"
+#include "runtime/base/flat_layout.h"
 
 namespace ft {
 
@@ -33,6 +34,9 @@ struct Tensor {
   std::array<int64_t, kMaxRank> dims = {};
   // For a slice of a unit's flat buffer: the element of the unit at which this slice begins. 0 otherwise.
   int64_t flat_begin = 0;
+  // For all of a flat buffer or a slice of it: the parameters of its unit, ascending and apart. Empty
+  // otherwise. Looked at only when a kernel is created.
+  absl::Span<const ParameterRange> parameters = {};
 
   bool present() const { return data != nullptr; }
   // Number of elements; 1 for a scalar (rank 0).

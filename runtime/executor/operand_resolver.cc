@@ -36,6 +36,7 @@ Tensor OperandResolver::Resolve(const proto::Operand& operand) const {
   tensor.data = Address(buffer) + operand.offset();
   tensor.dtype = static_cast<DType>(operand.dtype());
   const proto::SizeExpr& size = plan_.buffers(buffer).size();
+  if (IsFlat(plan_, operand)) tensor.parameters = parameters_[size.unit()];
   if (operand.own_slice()) {
     tensor.data = Address(buffer) + SliceBegin(size.unit()) * SizeOf(tensor.dtype);
     tensor.rank = 1;

@@ -6,6 +6,7 @@
 #include "runtime/device/kernel.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan.pb.h"
+#include "runtime/plan/unit_parameters.h"
 
 namespace ft {
 
@@ -17,12 +18,14 @@ class OperandResolver {
                   void* host_arena)
       : plan_(plan),
         bound_(bound),
+        parameters_(ParametersOfUnits(plan)),
         rank_(rank),
         device_(static_cast<char*>(device_arena)),
         host_(static_cast<char*>(host_arena)) {}
 
   // An absent operand gives an absent tensor. This rank's slice of a unit, be it a buffer or a part of one,
-  // knows its first element in the unit.
+  // knows its first element in the unit; a flat buffer, all of it or a slice, the parameters of its unit, as
+  // long as this lives.
   Tensor Resolve(const proto::Operand& operand) const;
 
   KernelOperands Operands(const proto::Instruction& instruction) const;
@@ -35,6 +38,7 @@ class OperandResolver {
  private:
   const proto::Plan& plan_;
   const BoundPlan& bound_;
+  const UnitParameters parameters_;
   const int rank_;
   char* const device_;
   char* const host_;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/safetensors_writer.h"
 #include "runtime/executor/state_at_rest.h"
+#include "runtime/plan/unit_parameters.h"
 #include "runtime/plan/unit_state.h"
 
 namespace ft {
@@ -15,37 +15,20 @@ namespace {
 
 constexpr uint64_t kSaveElements = uint64_t{1} << 20;
 
-struct Span {
-  uint64_t begin, end;  // elements of the unit
-};
-
-// Parameters by their place in the flat buffers, the order in which their elements come by.
-std::vector<int> FlatOrder(const proto::Plan& plan) {
-  std::vector<int> order(plan.parameters_size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    const proto::Parameter &pa = plan.parameters(a), &pb = plan.parameters(b);
-    return std::pair(pa.unit(), pa.offset()) < std::pair(pb.unit(), pb.offset());
-  });
-  return order;
-}
-
-uint64_t ElementsOf(const proto::Parameter& parameter) {
-  return std::accumulate(parameter.shape().begin(), parameter.shape().end(), uint64_t{1},
-                         std::multiplies<>());
-}
-
-// In the type in which they are updated.
+// In the order in which their elements come by, in the type in which they are updated.
 absl::StatusOr<std::unique_ptr<SafetensorsWriter>> OpenWriter(const proto::Plan& plan,
-                                                              const std::vector<int>& order,
+                                                              const UnitParameters& units,
                                                               const std::string& path) {
   std::vector<TensorSpec> tensors;
   const BufferDTypes dtypes = DTypesOfBuffers(plan);
-  for (int p : order) {
-    const proto::Parameter& parameter = plan.parameters(p);
-    FT_ASSIGN_OR_RETURN(const DType master, MasterDType(plan, parameter.unit(), dtypes));
+  for (uint32_t unit = 0; unit < units.size(); ++unit) {
+    if (units[unit].empty()) continue;
+    FT_ASSIGN_OR_RETURN(const DType master, MasterDType(plan, unit, dtypes));
     const SafetensorsDType dtype = master == DType::kBF16 ? SafetensorsDType::kBF16 : SafetensorsDType::kF32;
-    tensors.push_back({parameter.name(), dtype, {parameter.shape().begin(), parameter.shape().end()}});
+    for (const ParameterRange& range : units[unit]) {
+      const proto::Parameter& parameter = plan.parameters(static_cast<int>(range.number));
+      tensors.push_back({parameter.name(), dtype, {parameter.shape().begin(), parameter.shape().end()}});
+    }
   }
   return SafetensorsWriter::Create(path, tensors);
 }
@@ -63,7 +46,7 @@ class UnitSaver {
         writer_(writer),
         chunk_(chunk) {}
 
-  absl::Status Save(const std::vector<Span>& parameters, const char* unit) {
+  absl::Status Save(const std::vector<ParameterRange>& parameters, const char* unit) {
     const uint64_t size = master_.ElementBytes();
     const CollectiveLabel label{.name = unit, .sequence = 0};
     for (int owner = 0; owner < owners_; ++owner) {
@@ -81,10 +64,11 @@ class UnitSaver {
   }
 
  private:
-  absl::Status Write(const std::vector<Span>& parameters, uint64_t begin, uint64_t count) {
+  absl::Status Write(const std::vector<ParameterRange>& parameters, uint64_t begin, uint64_t count) {
     const uint64_t size = master_.ElementBytes();
-    for (const Span& parameter : parameters) {
-      const uint64_t from = std::max(parameter.begin, begin), to = std::min(parameter.end, begin + count);
+    for (const ParameterRange& parameter : parameters) {
+      const uint64_t from = std::max<uint64_t>(parameter.begin, begin),
+                     to = std::min<uint64_t>(parameter.end, begin + count);
       if (from < to)
         FT_RETURN_IF_ERROR(writer_->Append(chunk_.data() + (from - begin) * size, (to - from) * size));
     }
@@ -103,25 +87,20 @@ class UnitSaver {
 
 absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Communicator& communicator,
                          const std::string& path) {
-  const std::vector<int> order = FlatOrder(plan);
+  const UnitParameters units = ParametersOfUnits(plan);
   std::unique_ptr<SafetensorsWriter> writer;
   if (communicator.rank() == 0) {
-    FT_ASSIGN_OR_RETURN(writer, OpenWriter(plan, order, path));
-  }
-  std::vector<std::vector<Span>> by_unit(plan.units_size());
-  for (int p : order) {
-    const proto::Parameter& parameter = plan.parameters(p);
-    by_unit[parameter.unit()].push_back({parameter.offset(), parameter.offset() + ElementsOf(parameter)});
+    FT_ASSIGN_OR_RETURN(writer, OpenWriter(plan, units, path));
   }
   std::vector<std::byte> chunk(kSaveElements * sizeof(float));
   const BufferDTypes dtypes = DTypesOfBuffers(plan);
   for (int unit = 0; unit < plan.units_size(); ++unit) {
-    if (by_unit[unit].empty()) continue;
+    if (units[unit].empty()) continue;
     FT_ASSIGN_OR_RETURN(const StateAtRest master,
                         FindMasterParameters(plan, dtypes, executor.operands(), unit));
     UnitSaver saver(executor, master, master.sliced ? executor.mesh().shard : 1, communicator, writer.get(),
                     chunk);
-    FT_RETURN_IF_ERROR(saver.Save(by_unit[unit], plan.units(unit).name().c_str()));
+    FT_RETURN_IF_ERROR(saver.Save(units[unit], plan.units(unit).name().c_str()));
   }
   return writer == nullptr ? absl::OkStatus() : writer->Commit();
 }

@@ -4,12 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/dtype.h"
+#include "runtime/base/flat_layout.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft {
 namespace {
-
-constexpr int64_t kFoundInfWords = 64;
 
 template <typename T>
 constexpr DType kTypeOf = DType::kF32;

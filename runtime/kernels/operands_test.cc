@@ -67,18 +67,31 @@ TEST(OperandsTest, InitialValuesLieInTheSlice) {
   const Tensor rng = Of({3}, DType::kI64);
   Tensor slice = Of({100});
   slice.flat_begin = 1024;
-  const auto read = [&](int64_t begin, int64_t end) {
-    return ReadInitialValues({{rng}, {slice}, {}},
-                             Attributes({{"begin", begin}, {"end", end}, {"value", 0.5}}));
+  const std::vector<ParameterRange> parameters = {{.begin = 0, .end = 1000, .number = 5},
+                                                  {.begin = 1024, .end = 1060, .number = 7},
+                                                  {.begin = 1100, .end = 4000, .number = 2}};
+  const auto read = [&](int64_t parameter) {
+    return ReadInitialValues({{rng}, {slice}, {}}, Attributes({{"parameter", parameter}, {"value", 0.5}}));
   };
-  const absl::StatusOr<InitialValues> part = read(1000, 1060);
-  ASSERT_TRUE(part.ok()) << part.status();
-  EXPECT_EQ(part->begin, 0);
-  EXPECT_EQ(part->end, 36);
-  EXPECT_EQ(part->first, 24);
-  ExpectRefused(read(-kLargest - 1, 10), "'begin'");
-  ExpectRefused(read(0, kLargest), "'end'");
-  ExpectRefused(read(10, 5), "'end'");
+  ExpectRefused(read(7), "slice is no flat buffer of a unit");
+  slice.parameters = parameters;
+  const auto expect = [&](int64_t parameter, int64_t begin, int64_t end, int64_t first) {
+    const absl::StatusOr<InitialValues> part = read(parameter);
+    ASSERT_TRUE(part.ok()) << part.status();
+    EXPECT_EQ(part->begin, begin);
+    EXPECT_EQ(part->end, end);
+    if (begin < end) {
+      EXPECT_EQ(part->first, first);
+    }
+    EXPECT_EQ(part->stream, parameter);
+  };
+  expect(5, 0, 0, 0);
+  expect(7, 0, 36, 0);
+  expect(2, 76, 100, 0);
+  slice.flat_begin = 2000;
+  expect(2, 0, 100, 900);
+  ExpectRefused(read(6), "parameter 6 is in another unit");
+  for (const int64_t none : {int64_t{-1}, kLargest}) ExpectRefused(read(none), "'parameter'");
 }
 
 }  // namespace

@@ -178,6 +178,31 @@ std::vector<Damage> OperandDamages() {
        }},
       {"ScratchOfTheHost", kHostStep, "(update, layer bigram): a kernel of the host has no workspace",
        [](auto& p) { *Find(p, "update")->mutable_workspace() = WholeOf(p, "gradient_there"); }},
+      {"PaddingOfNoUnit", kSharded,
+       "(zero_padding, layer bigram): it takes a flat buffer of a unit, but buffer 'loss' is none",
+       [](auto& p) { *Find(p, "zero_padding")->mutable_out(0) = WholeOf(p, "loss"); }},
+      {"PaddingOfASlice", kSharded,
+       "(zero_padding, layer bigram): it takes a flat buffer of a unit, but buffer 'flat_gradient' is none",
+       [](auto& p) {
+         proto::Operand* flat = Find(p, "zero_padding")->mutable_out(0);
+         flat->set_whole(false), flat->set_own_slice(true);
+       }},
+      {"UpdateOfNoUnit", kSharded,
+       "(update, layer bigram): it takes a flat buffer of a unit, but buffer 'coefficient' is none",
+       [](auto& p) { *Find(p, "update")->mutable_in(0) = WholeOf(p, "coefficient"); }},
+      {"UpdateOfAPart", kSharded,
+       "(update, layer bigram): it takes a flat buffer of a unit, but buffer 'exp_avg' is none",
+       [](auto& p) {
+         proto::Operand* moment = Find(p, "update")->mutable_out(1);
+         moment->set_whole(false), moment->add_shape(1024);
+       }},
+      {"UpdateOfTwoUnits", kOffloaded,
+       "(update, layer bigram): buffer 'exp_avg_here' is of unit 'other', others are of 'bigram'",
+       [](auto& p) {
+         *p.add_units() = p.units(0);
+         p.mutable_units(1)->set_name("other");
+         Buffer(p, "exp_avg_here")->mutable_size()->set_unit(1);
+       }},
       {"CopyOnTheHostsStream", kHostStep, "a copy runs on h2d or d2h",
        [](auto& p) { Find(p, "copy_out")->set_stream(proto::HOST_COMPUTE); }},
       {"CollectiveOnTheHostsStream", kHostStep, "a collective cannot run on the host_compute stream",

@@ -5,6 +5,7 @@
 #include "runtime/memplan/memplan.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/report_parts.h"
+#include "runtime/plan/unit_parameters.h"
 
 namespace ft {
 namespace {
@@ -89,11 +90,7 @@ uint64_t ModelFlops(const proto::Plan& plan) {
 
 uint64_t CountParameters(const proto::Plan& plan) {
   uint64_t total = 0;
-  for (const proto::Parameter& parameter : plan.parameters()) {
-    uint64_t elements = 1;
-    for (uint64_t extent : parameter.shape()) elements *= extent;
-    total += elements;
-  }
+  for (const proto::Parameter& parameter : plan.parameters()) total += ElementsOf(parameter);
   return total;
 }
 

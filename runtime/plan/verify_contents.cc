@@ -8,6 +8,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/buffer_contents.h"
 #include "runtime/plan/mesh.h"
+#include "runtime/plan/unit_parameters.h"
 #include "runtime/plan/verify_phases.h"
 #include "runtime/plan/verify_place.h"
 
@@ -26,8 +27,10 @@ struct Use {
 
 class ProgramContents {
  public:
-  ProgramContents(const proto::Plan& plan, int program, std::vector<Use>& uses)
+  ProgramContents(const proto::Plan& plan, const UnitParameters& parameters, int program,
+                  std::vector<Use>& uses)
       : plan_(plan),
+        parameters_(parameters),
         program_(program),
         uses_(uses),
         now_holds_(plan.buffers_size()),
@@ -75,11 +78,10 @@ class ProgramContents {
     return kind == proto::PARAMETERS || kind == proto::OPTIMIZER_STATE;
   }
 
-  // A kernel that fills a flat buffer between `segments` writes nothing else of it. Returns whether this is
-  // one.
+  // A kernel that fills what lies between parameters writes nothing else of a flat buffer. Returns whether
+  // this is one.
   bool WritePadding(const proto::Instruction& instruction, const proto::Operand& operand) {
-    if (instruction.kernel() != "zero_padding" || operand.buffer_plus_one() == 0 || !operand.whole())
-      return false;
+    if (instruction.kernel() != kPaddingKernel || operand.buffer_plus_one() == 0) return false;
     const uint64_t element = SizeOf(static_cast<DType>(operand.dtype()));
     const uint32_t buffer = operand.buffer_plus_one() - 1;
     const Region whole = RegionOf(plan_, operand);
@@ -88,13 +90,9 @@ class ProgramContents {
       end = std::min(end, whole.bytes.end);
       if (begin < end) Record(buffer, {.own = false, .bytes = {begin, end}});
     };
-    for (const proto::Attribute& attribute : instruction.attributes()) {
-      if (attribute.name() != "segments") continue;
-      const auto& values = attribute.ints().values();
-      for (int i = 0; i + 1 < values.size(); i += 2) {
-        fill(static_cast<uint64_t>(values[i]) * element);
-        begin = static_cast<uint64_t>(values[i + 1]) * element;
-      }
+    for (const ParameterRange& parameter : parameters_[plan_.buffers(buffer).size().unit()]) {
+      fill(static_cast<uint64_t>(parameter.begin) * element);
+      begin = static_cast<uint64_t>(parameter.end) * element;
     }
     fill(whole.bytes.end);
     return true;
@@ -131,6 +129,7 @@ class ProgramContents {
   }
 
   const proto::Plan& plan_;
+  const UnitParameters& parameters_;  // by unit
   const int program_;
   std::vector<Use>& uses_;
   std::vector<BufferContents> now_holds_;
@@ -186,8 +185,9 @@ absl::Status VerifyHandover(const proto::Plan& plan, const std::vector<std::vect
 
 absl::Status VerifyContents(const proto::Plan& plan) {
   std::vector<std::vector<Use>> uses(plan.programs_size(), std::vector<Use>(plan.buffers_size()));
+  const UnitParameters parameters = ParametersOfUnits(plan);
   for (int p = 0; p < plan.programs_size(); ++p)
-    FT_RETURN_IF_ERROR(ProgramContents(plan, p, uses[p]).Verify());
+    FT_RETURN_IF_ERROR(ProgramContents(plan, parameters, p, uses[p]).Verify());
   return VerifyHandover(plan, uses);
 }
 

@@ -1,6 +1,7 @@
 // Each instruction and port by itself.
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_clusters.h"
+#include "runtime/plan/unit_parameters.h"
 #include "runtime/plan/verify_operands.h"
 #include "runtime/plan/verify_phases.h"
 #include "runtime/plan/verify_place.h"
@@ -8,8 +9,6 @@
 
 namespace ft {
 namespace {
-
-constexpr const char* kUpdateKernel = "update";
 
 absl::Status VerifyAfter(const Place& place, const proto::Instruction& instruction) {
   const proto::Program& program = place.plan.programs(place.program);
@@ -24,6 +23,30 @@ absl::Status VerifyAfter(const Place& place, const proto::Instruction& instructi
   if (instruction.opcode() == proto::WAIT && instruction.after_size() == 0)
     return place.Invalid("it waits for nothing");
   return absl::OkStatus();
+}
+
+// What an update goes through element by element, its gradient and its results, lies in one unit, and padding
+// is that of a whole flat buffer: so the parameters are known.
+absl::Status VerifyUnitOf(const Place& place, const proto::Instruction& instruction) {
+  const bool is_update = instruction.kernel() == kUpdateKernel;
+  if (!is_update && instruction.kernel() != kPaddingKernel) return absl::OkStatus();
+  int64_t unit = -1;
+  const auto verify = [&](const proto::Operand& operand) {
+    if (operand.buffer_plus_one() == 0) return absl::OkStatus();
+    const uint32_t buffer = operand.buffer_plus_one() - 1;
+    if (!IsFlat(place.plan, operand) || !(is_update || operand.whole()))
+      return place.Invalid("it takes a flat buffer of a unit, but buffer ", BufferName(place.plan, buffer),
+                           " is none");
+    const int64_t other = place.plan.buffers(buffer).size().unit();
+    if (unit != -1 && unit != other)
+      return place.Invalid("buffer ", BufferName(place.plan, buffer), " is of unit '",
+                           place.plan.units(other).name(), "', others are of '",
+                           place.plan.units(unit).name(), "'");
+    unit = other;
+    return absl::OkStatus();
+  };
+  for (const proto::Operand& operand : instruction.out()) FT_RETURN_IF_ERROR(verify(operand));
+  return is_update && instruction.in_size() > 0 ? verify(instruction.in(0)) : absl::OkStatus();
 }
 
 absl::Status VerifyKernel(const Place& place, const proto::Instruction& instruction) {
@@ -50,6 +73,7 @@ absl::Status VerifyKernel(const Place& place, const proto::Instruction& instruct
   if (RunsCluster(instruction.kernel()) != (instruction.cluster_plus_one() != 0))
     return place.Invalid("the kernel ", instruction.kernel(),
                          instruction.cluster_plus_one() == 0 ? " has no cluster to run" : " runs no cluster");
+  FT_RETURN_IF_ERROR(VerifyUnitOf(place, instruction));
   return VerifyApart(place, instruction);
 }
 

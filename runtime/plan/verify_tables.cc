@@ -1,7 +1,6 @@
 // Units, parameters, states, buffers, programs and the plan's own numbers.
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include "runtime/plan/plan_facts.h"
 #include "runtime/plan/size_expr.h"
 #include "runtime/plan/target.h"
+#include "runtime/plan/unit_parameters.h"
 #include "runtime/plan/verify_phases.h"
 
 namespace ft {
@@ -91,7 +91,7 @@ absl::Status VerifyUnits(const proto::Plan& plan) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> ElementsOf(const proto::Parameter& parameter) {
+absl::Status VerifyShape(const proto::Parameter& parameter) {
   uint64_t elements = 1;
   if (parameter.shape_size() > kMaxParameterRank)
     return Invalid("parameter '", parameter.name(), "' has too many dimensions");
@@ -101,19 +101,18 @@ absl::StatusOr<uint64_t> ElementsOf(const proto::Parameter& parameter) {
     }
     elements *= extent;
   }
-  return elements;
+  return absl::OkStatus();
 }
 
 absl::Status VerifyParameters(const proto::Plan& plan) {
-  std::vector<uint64_t> ends;
   for (const proto::Parameter& parameter : plan.parameters()) {
     if (parameter.unit() >= static_cast<uint32_t>(plan.units_size())) {
       return Invalid("parameter '", parameter.name(), "' is in unit ", parameter.unit(), " of ",
                      plan.units_size());
     }
-    FT_ASSIGN_OR_RETURN(const uint64_t elements, ElementsOf(parameter));
+    FT_RETURN_IF_ERROR(VerifyShape(parameter));
     const uint64_t room = plan.units(parameter.unit()).elements();
-    if (parameter.offset() > room || elements > room - parameter.offset()) {
+    if (parameter.offset() > room || ElementsOf(parameter) > room - parameter.offset()) {
       return Invalid("parameter '", parameter.name(), "' leaves its unit '",
                      plan.units(parameter.unit()).name(), "'");
     }
@@ -121,18 +120,12 @@ absl::Status VerifyParameters(const proto::Plan& plan) {
       return Invalid("parameter '", parameter.name(), "' begins at element ", parameter.offset(),
                      ", inside a block");
     }
-    ends.push_back(parameter.offset() + elements);
   }
-  std::vector<int> order(plan.parameters_size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    const proto::Parameter &pa = plan.parameters(a), &pb = plan.parameters(b);
-    return std::pair(pa.unit(), pa.offset()) < std::pair(pb.unit(), pb.offset());
-  });
-  for (size_t k = 1; k < order.size(); ++k) {
-    const proto::Parameter &before = plan.parameters(order[k - 1]), &after = plan.parameters(order[k]);
-    if (before.unit() == after.unit() && ends[order[k - 1]] > after.offset()) {
-      return Invalid("parameters '", before.name(), "' and '", after.name(), "' overlap");
+  for (const std::vector<ParameterRange>& unit : ParametersOfUnits(plan)) {
+    for (size_t k = 1; k < unit.size(); ++k) {
+      if (unit[k - 1].end <= unit[k].begin) continue;
+      return Invalid("parameters '", plan.parameters(static_cast<int>(unit[k - 1].number)).name(), "' and '",
+                     plan.parameters(static_cast<int>(unit[k].number)).name(), "' overlap");
     }
   }
   return absl::OkStatus();

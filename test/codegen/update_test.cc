@@ -44,6 +44,8 @@ func.func @train_step() -> tensor<f32> {{
   return %loss : tensor<f32>
 }})";
 
+const std::vector<ParameterRange> kParameters = {{0, 1000, true, 0}, {1024, 2900, false, 1}};
+
 bool inside(int64_t i) { return i < 1000 || (i >= 1024 && i < 2900); }
 
 // How gradient and weights lie in memory.
@@ -94,7 +96,8 @@ struct Floats {
   Floats(Floats&&) = default;
 
   Tensor tensor(int64_t begin = 0, int64_t end = kCount) {
-    return {data() + begin * static_cast<int64_t>(SizeOf(dtype)), dtype, 1, {end - begin}, begin};
+    return {
+        data() + begin * static_cast<int64_t>(SizeOf(dtype)), dtype, 1, {end - begin}, begin, kParameters};
   }
   char* data() { return bytes.data() + (64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64) % 64; }
   bool operator==(const Floats& other) const { return values() == other.values(); }
@@ -156,15 +159,13 @@ class UpdateTest : public CodeTest {
     ASSERT_TRUE(makeCode(plan, {"all"}).ok());
     coded_ = ClustersOf(plan)->front();
     plain_ = std::make_shared<Cluster>(Cluster{coded_->body, {}, nullptr});
-    entries_ = {{"segments", std::vector<int64_t>(update.getSegments())}};
-    if (optimizer.isDirection) entries_.emplace_back("direction", true);
-    is_rounded_ = update.getStochasticRounding().has_value();
-    if (auto streams = update.getStochasticRounding())
-      entries_.emplace_back("stochastic_rounding", std::vector<int64_t>(*streams));
+    is_direction_ = optimizer.isDirection;
+    is_rounded_ = update.roundsStochastically();
   }
 
   KernelAttributes attributes(bool coded) const {
-    KernelAttributes attributes = conformance::Attributes(entries_);
+    KernelAttributes attributes;
+    if (is_direction_) attributes.Add("direction", true);
     attributes.SetCluster(coded ? coded_ : plain_);
     return attributes;
   }
@@ -268,11 +269,10 @@ class UpdateTest : public CodeTest {
   OwningOpRef<ModuleOp> module_;
   func::FuncOp body_;
   int states_ = 0;
-  bool is_rounded_ = false;
+  bool is_direction_ = false, is_rounded_ = false;
   std::string formulas_;
   std::vector<float> scalars_;
   std::shared_ptr<Cluster> coded_, plain_;
-  std::vector<std::pair<std::string, KernelAttributes::Value>> entries_;
   std::vector<int64_t> rng_ = {99, 4, 1};
   std::vector<char> workspace_ = std::vector<char>(kRoundingElements * 4);
   const cuda::DeviceProperties properties_;

@@ -12,18 +12,18 @@ namespace ft {
 namespace {
 
 // Three parameters; what lies between them is padding.
-const std::vector<int64_t> kRoundedSegments = {0, 1000, 1, 1024, 30001, 0, 30720, kElements, 1};
-const std::vector<int64_t> kStreams = {5, 2, 900};
+const std::vector<ParameterRange> kRoundedParameters = {
+    {0, 1000, true, 5}, {1024, 30001, false, 2}, {30720, kElements, true, 900}};
 constexpr int64_t kSeed = 0x123456789ABCDEF, kStep = 3;
 
 float Widened(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 // Element i of the unit, rounded by the convention of runtime/base/philox.h; nothing in the padding.
 std::optional<uint16_t> RoundedAt(int64_t i, float value) {
-  for (size_t s = 0; s < kStreams.size(); ++s) {
-    const int64_t element = i - kRoundedSegments[3 * s];
-    if (element < 0 || i >= kRoundedSegments[3 * s + 1]) continue;
-    const uint32_t stream = kFirstRoundingStream + static_cast<uint32_t>(kStreams[s]);
+  for (const ParameterRange& parameter : kRoundedParameters) {
+    const int64_t element = i - parameter.begin;
+    if (element < 0 || i >= parameter.end) continue;
+    const uint32_t stream = kFirstRoundingStream + parameter.number;
     const uint32_t word = Philox4x32(kSeed, stream, kStep, static_cast<uint64_t>(element) / 4)[element % 4];
     return static_cast<uint16_t>((std::bit_cast<uint32_t>(value) + (word >> 16)) >> 16);
   }
@@ -54,17 +54,13 @@ class Bf16Weights : public CpuExact {
     operands.in = {Slice(gradient_, begin, end), Whole(scalars_, DType::kF32)};
     if (stochastic) operands.in.insert(operands.in.end(), {Whole(rng_, DType::kI64), Scalar(step_)});
     char* first = static_cast<char*>(weights) + begin * static_cast<int64_t>(SizeOf(dtype));
-    operands.out = {{first, dtype, 1, {end - begin}, begin}};
+    operands.out = {{first, dtype, 1, {end - begin}, begin, kRoundedParameters}};
     for (auto& state : states) operands.out.push_back(Slice(state, begin, end));
     return operands;
   }
 
   static KernelAttributes With(DType parameter, bool stochastic) {
-    const DType result = stochastic ? DType::kF32 : parameter;
-    if (!stochastic)
-      return UpdateAttributes({.parameter = parameter, .result = result}, {{"segments", kRoundedSegments}});
-    return UpdateAttributes({.parameter = parameter, .result = result},
-                            {{"segments", kRoundedSegments}, {"stochastic_rounding", kStreams}});
+    return UpdateAttributes({.parameter = parameter, .result = stochastic ? DType::kF32 : parameter});
   }
 
   void Step(const Backend& backend, Job& job, bool stochastic, const std::vector<int64_t>& cuts,
@@ -197,8 +193,7 @@ TEST_F(Bf16Weights, RefuseOperandsThatDoNotFit) {
   ASSERT_TRUE(factory(good, stochastic, {1}).ok());
   ASSERT_TRUE(factory(plain, nearest, {1}).ok());
   says(Operands(wide.data(), DType::kF32, job.states, 0, kElements, true), With(DType::kF32, true),
-       "takes a parameter in bf16");
-  says(plain, stochastic, "takes rng and step");
+       "is a parameter in bf16");
   says(Operands(job.weights.data(), DType::kBF16, job.states, 1026, kElements, true), stochastic,
        "whole blocks");
   KernelOperands bad = plain;
@@ -217,30 +212,34 @@ TEST_F(Bf16Weights, RefuseOperandsThatDoNotFit) {
   bad.in[0].dtype = DType::kBF16;
   says(bad, nearest, "operand 0 of its body is another");
   says(plain, With(DType::kF32, false), "operand 1 of its body is another");
-  KernelAttributes other =
-      UpdateAttributes({.parameter = DType::kBF16, .result = DType::kF32},
-                       {{"segments", kRoundedSegments}, {"stochastic_rounding", std::vector<int64_t>{1}}});
-  says(good, other, "must have 3 streams");
-  other = UpdateAttributes({.parameter = DType::kBF16, .result = DType::kBF16},
-                           {{"segments", std::vector<int64_t>{0, 4, 1, 1000, 1200, 0}}});
-  says(plain, other, "begins at 1000, which is no block");
-  KernelAttributes none = conformance::Attributes({{"segments", kRoundedSegments}});
-  says(plain, none, "no body");
+  bad = good;
+  bad.in.pop_back();
+  says(bad, stochastic, "takes rng and step, or neither");
+  says(plain, stochastic, "result 0 of its body is another");
+  const std::vector<ParameterRange> unaligned = {{0, 4, true}, {1000, 1200}};
+  bad = plain;
+  bad.out[0].parameters = unaligned;
+  says(bad, nearest, "begins at 1000, which is no block");
+  bad.out[0].parameters = {};
+  says(bad, nearest, "no flat buffer of a unit");
+  says(plain, {}, "no body");
 }
 
 // Parameters begin as fp32 ones do, rounded to nearest.
 TEST_F(Bf16Weights, AreDrawnAsFp32Ones) {
   for (const Backend& backend : backends_) {
     for (const char* kernel : {"init_normal", "init_constant"}) {
-      const KernelAttributes attributes = conformance::Attributes(
-          {{"begin", int64_t{1024}}, {"end", int64_t{30001}}, {"stream", int64_t{9}}, {"value", 0.3}});
+      const KernelAttributes attributes =
+          conformance::Attributes({{"parameter", int64_t{2}}, {"value", 0.3}});
       std::vector<float> wide(kElements, 7.0f);
-      RunKernel(backend.registry, kernel, {{Whole(rng_, DType::kI64)}, {Slice(wide, 0, kElements)}, {}},
-                attributes, 1);
+      RunKernel(backend.registry, kernel,
+                {{Whole(rng_, DType::kI64)}, {Slice(wide, 0, kElements, kRoundedParameters)}, {}}, attributes,
+                1);
       for (const auto& cuts : kCuts) {
         std::vector<uint16_t> weights(kElements, 0x40E0);
         for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-          const Tensor part = {weights.data() + cuts[i], DType::kBF16, 1, {cuts[i + 1] - cuts[i]}, cuts[i]};
+          const Tensor part = {weights.data() + cuts[i], DType::kBF16, 1,
+                               {cuts[i + 1] - cuts[i]},  cuts[i],      kRoundedParameters};
           RunKernel(backend.registry, kernel, {{Whole(rng_, DType::kI64)}, {part}, {}}, attributes, 2);
         }
         for (int64_t i = 0; i < kElements; ++i) ASSERT_EQ(weights[i], RoundToBF16(wide[i])) << i;

@@ -39,8 +39,9 @@ class CpuExact : public testing::Test {
     for (float& value : square_) value = std::abs(normal(generator)) * 1e-3f;
   }
 
-  static Tensor Slice(std::vector<float>& values, int64_t begin, int64_t end) {
-    return {values.data() + begin, DType::kF32, 1, {end - begin}, begin};
+  static Tensor Slice(std::vector<float>& values, int64_t begin, int64_t end,
+                      absl::Span<const ParameterRange> parameters = {}) {
+    return {values.data() + begin, DType::kF32, 1, {end - begin}, begin, parameters};
   }
 
   template <typename T>
@@ -60,9 +61,8 @@ class CpuExact : public testing::Test {
   }
 
   // Attributes of "update" with AdamW.
-  static KernelAttributes UpdateAttributes(
-      const UpdateTypes& types, std::vector<std::pair<std::string, KernelAttributes::Value>> entries) {
-    KernelAttributes attributes = conformance::Attributes(std::move(entries));
+  static KernelAttributes UpdateAttributes(const UpdateTypes& types) {
+    KernelAttributes attributes;
     attributes.SetCluster(std::make_shared<const Cluster>(Cluster{AdamwBody(types), {}, nullptr}));
     return attributes;
   }

@@ -17,8 +17,9 @@ class EveryKernelIsRun : public testing::Environment {
     testing::AddGlobalTestEnvironment(new EveryKernelIsRun);
 
 TEST_F(CpuExact, UpdateSeesNeitherSlicesNorInstructionSet) {
-  const KernelAttributes attributes = UpdateAttributes(
-      {}, {{"segments", std::vector<int64_t>{0, 20000, 1, 20480, 20483, 0, 21504, 36000, 1}}});
+  const KernelAttributes attributes = UpdateAttributes({});
+  const std::vector<ParameterRange> parameters = {
+      {0, 20000, true}, {20480, 20483, false}, {21504, 36000, true}};
   const float lr = 3e-4f;
   std::vector<std::vector<float>> first;
   for (Backend& backend : backends_) {
@@ -27,10 +28,10 @@ TEST_F(CpuExact, UpdateSeesNeitherSlicesNorInstructionSet) {
       std::vector<std::vector<float>> state = {parameter_, moment_, square_};
       for (size_t i = 0; i + 1 < kCuts[cut].size(); ++i) {
         const int64_t begin = kCuts[cut][i], end = kCuts[cut][i + 1];
-        const KernelOperands operands = {
-            {Slice(gradient_, begin, end), Whole(scalars, DType::kF32)},
-            {Slice(state[0], begin, end), Slice(state[1], begin, end), Slice(state[2], begin, end)},
-            {}};
+        const KernelOperands operands = {{Slice(gradient_, begin, end), Whole(scalars, DType::kF32)},
+                                         {Slice(state[0], begin, end, parameters),
+                                          Slice(state[1], begin, end), Slice(state[2], begin, end)},
+                                         {}};
         RunKernel(backend.registry, "update", operands, attributes, 1 + static_cast<int>(cut % 2));
       }
       if (first.empty()) first = state;
@@ -165,18 +166,19 @@ TEST_F(CpuExact, SumOfSquaresOfSixteenBits) {
 }
 
 TEST_F(CpuExact, InitSeesNeitherSlicesNorInstructionSet) {
-  const KernelAttributes attributes = conformance::Attributes(
-      {{"begin", int64_t{1024}}, {"end", int64_t{30001}}, {"value", 0.5}, {"stream", int64_t{9}}});
+  const KernelAttributes attributes = conformance::Attributes({{"parameter", int64_t{9}}, {"value", 0.5}});
+  const std::vector<ParameterRange> parameters = {{0, 1000}, {.begin = 1024, .end = 30001, .number = 9}};
   std::vector<int64_t> rng = {987654321987, 4, 1};
   std::vector<float> first;
   for (Backend& backend : backends_) {
     for (size_t cut = 0; cut < kCuts.size(); ++cut) {
       std::vector<float> values(kElements, 7.0f);
       for (size_t i = 0; i + 1 < kCuts[cut].size(); ++i) {
-        RunKernel(
-            backend.registry, "init_normal",
-            {{{rng.data(), DType::kI64, 1, {3}}}, {Slice(values, kCuts[cut][i], kCuts[cut][i + 1])}, {}},
-            attributes, 2);
+        RunKernel(backend.registry, "init_normal",
+                  {{{rng.data(), DType::kI64, 1, {3}}},
+                   {Slice(values, kCuts[cut][i], kCuts[cut][i + 1], parameters)},
+                   {}},
+                  attributes, 2);
       }
       if (first.empty()) first = values;
       // The last bits of the logarithm may differ where there is no FMA; slices never do.
@@ -209,20 +211,18 @@ TEST_F(CpuExact, InitSeesNeitherSlicesNorInstructionSet) {
 }
 
 TEST_F(CpuExact, InitConstantAndZeroPadding) {
+  const std::vector<ParameterRange> parameters = {
+      {0, 1000}, {.begin = 1024, .end = 5000, .number = 2}, {.begin = 6144, .end = 6145, .number = 1}};
   std::vector<int64_t> rng = {1, 0, 0};
   for (Backend& backend : backends_) {
     std::vector<float> values(kElements, 7.0f);
     RunKernel(backend.registry, "init_constant",
-              {{{rng.data(), DType::kI64, 1, {3}}}, {Slice(values, 2048, kElements)}, {}},
-              conformance::Attributes(
-                  {{"begin", int64_t{1024}}, {"end", int64_t{4099}}, {"value", 1.5}, {"stream", int64_t{0}}}),
-              1);
-    RunKernel(backend.registry, "zero_padding", {{}, {Slice(values, 0, kElements)}, {}},
-              conformance::Attributes({{"segments", std::vector<int64_t>{0, 1000, 1024, 5000, 6144, 6145}}}),
-              1);
+              {{{rng.data(), DType::kI64, 1, {3}}}, {Slice(values, 2048, kElements, parameters)}, {}},
+              conformance::Attributes({{"parameter", int64_t{2}}, {"value", 1.5}}), 1);
+    RunKernel(backend.registry, "zero_padding", {{}, {Slice(values, 0, kElements, parameters)}, {}}, {}, 1);
     for (int64_t i = 0; i < kElements; ++i) {
       const bool inside = i < 1000 || (i >= 1024 && i < 5000) || i == 6144;
-      ASSERT_EQ(values[i], !inside ? 0.0f : (i >= 2048 && i < 4099 ? 1.5f : 7.0f)) << i;
+      ASSERT_EQ(values[i], !inside ? 0.0f : (i >= 2048 && i < 5000 ? 1.5f : 7.0f)) << i;
     }
   }
 }

@@ -56,6 +56,7 @@ class Memory {
     tensor.rank = static_cast<int>(operand.dims.size());
     std::copy(operand.dims.begin(), operand.dims.end(), tensor.dims.begin());
     tensor.flat_begin = operand.flat_begin;
+    tensor.parameters = operand.parameters;
     const int64_t bytes = BytesOf(operand),
                   shift = operand.shift * static_cast<int64_t>(SizeOf(operand.dtype));
     is_real_ = is_real_ && bytes <= kMostRunBytes;

@@ -155,7 +155,7 @@ void MutateTensor(Random& random, Seed& seed) {
   const std::vector<Operand*> tensors = Tensors(seed);
   if (tensors.empty()) return;
   Operand& tensor = *random.Pick(tensors);
-  switch (random.Below(7)) {
+  switch (random.Below(8)) {
     case 0:
       tensor.present = !tensor.present;
       break;
@@ -172,6 +172,9 @@ void MutateTensor(Random& random, Seed& seed) {
       tensor.flat_begin = static_cast<int64_t>(random.Below(uint64_t{1} << random.Below(49)));
       break;
     case 5:
+      tensor.parameters.clear();
+      break;
+    case 6:
       tensor.shift = static_cast<int64_t>(random.Below(70));
       break;
     default:

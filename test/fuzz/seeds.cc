@@ -88,17 +88,18 @@ void AddCases(DeviceClass device, std::vector<Seed>& seeds) {
 Operand Floats(std::vector<int64_t> dims, DType dtype = DType::kF32) {
   return {.dtype = dtype, .dims = std::move(dims)};
 }
+// A slice of a unit of two parameters from element `begin` on.
 Operand Flat(int64_t elements, int64_t begin, DType dtype = DType::kF32) {
-  return {.dtype = dtype, .dims = {elements}, .flat_begin = begin};
+  return {.dtype = dtype,
+          .dims = {elements},
+          .flat_begin = begin,
+          .parameters = {{0, 1400, true, 3}, {2048, 2900, false, 4}}};
 }
 Operand I64(int64_t elements) { return {.dtype = DType::kI64, .dims = {elements}}; }
 Operand Shared(Operand operand, int with) {
   operand.shares = with;
   return operand;
 }
-
-// A slice of a unit from element 1024 on, of two parameters.
-const std::vector<int64_t> kSegments = {0, 1400, 1, 2048, 2900, 0};
 
 void AddUpdates(DeviceClass device, std::vector<Seed>& seeds) {
   const int64_t n = 2048, begin = 1024;
@@ -109,13 +110,12 @@ void AddUpdates(DeviceClass device, std::vector<Seed>& seeds) {
                  .in = {Flat(n, begin, types.gradient), Floats({2, kAdamwScalars})},
                  .out = {Flat(n, begin, types.parameter), Flat(n, begin), Flat(n, begin)},
                  .workspace = {},
-                 .attributes = {{"segments", kSegments}},
+                 .attributes = {},
                  .cluster = std::make_shared<const Cluster>(Cluster{AdamwBody(types), {}, nullptr})};
     seed.workspace.present = false;
     if (types.copy != DType::kF32) seed.out.push_back(Flat(n, begin, types.copy));
     if (stochastic) {
       seed.in.insert(seed.in.end(), {I64(3), I64(1)});
-      seed.attributes.emplace_back("stochastic_rounding", std::vector<int64_t>{3, 4});
       if (device == DeviceClass::kCuda) seed.workspace = Scratch(kRoundingElements * 4);
     }
     seeds.push_back(seed);
@@ -172,9 +172,7 @@ void AddSteps(std::vector<Seed>& seeds) {
   const Entries policy = {
       {"growth_factor", 2.0},     {"backoff_factor", 0.5},         {"min_scale", 0.0},
       {"hysteresis", int64_t{2}}, {"growth_interval", int64_t{3}}, {"dynamic", int64_t{1}}};
-  const Entries part = {{"begin", int64_t{1024}}, {"end", int64_t{2500}}, {"value", 0.02}};
-  Entries normal = part;
-  normal.emplace_back("stream", int64_t{5});
+  const Entries first = {{"parameter", int64_t{3}}, {"value", 0.02}};
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     const Operand x = Floats({3, 7}, dtype);
     seeds.push_back(Plain("accumulate", {x}, {Floats({21}, dtype)}));
@@ -182,10 +180,9 @@ void AddSteps(std::vector<Seed>& seeds) {
     seeds.push_back(Plain("accumulated", {x}, {Shared(x, 0), x}));
     seeds.push_back(
         Plain("sum_squares", {Flat(3000, 1024, dtype), I64(kAccumulatorWords)}, {I64(kAccumulatorWords)}));
-    seeds.push_back(Plain("init_normal", {I64(3)}, {Flat(2000, 1024, dtype)}, normal));
-    seeds.push_back(Plain("init_constant", {I64(3)}, {Flat(2000, 1024, dtype)}, part));
-    seeds.push_back(Plain("zero_padding", {}, {Flat(2000, 1024, dtype)},
-                          {{"segments", std::vector<int64_t>{1024, 1500, 2048, 2900}}}));
+    seeds.push_back(Plain("init_normal", {I64(3)}, {Flat(2000, 1024, dtype)}, first));
+    seeds.push_back(Plain("init_constant", {I64(3)}, {Flat(2000, 1024, dtype)}, first));
+    seeds.push_back(Plain("zero_padding", {}, {Flat(2000, 1024, dtype)}));
   }
   for (const DType dtype : {DType::kI32, DType::kI64, DType::kU8, DType::kF64})
     seeds.push_back(Plain("fill", {}, {{.dtype = dtype, .dims = {5, 3}}}, {{"value", 3.0}}));

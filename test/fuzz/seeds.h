@@ -18,6 +18,7 @@ struct Operand {
   DType dtype = DType::kF32;
   std::vector<int64_t> dims;
   int64_t flat_begin = 0;
+  std::vector<ParameterRange> parameters = {};
   int64_t below = 0;  // integers are drawn from [0, below); 0: any bits
   int shares = -1;    // a result in the place of this operand
   int64_t shift = 0;  // elements between a boundary of 64 bytes and its begin

@@ -124,7 +124,7 @@ constexpr const char* kOptimizerStep = R"(
     %norm, %c = ft.clip_coefficient %sum {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
     %s = ft.update_scalars %c, %lr, %step {formulas = "clip; lr", weight_decay = 0.1}
       : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x2xf32>
-    ft.update @u by @step(%flat, %s) states [] segments [0, 128, 1] : !ft.flat<@u, f32>, tensor<2x2xf32>
+    ft.update @u by @step(%flat, %s) states [] : !ft.flat<@u, f32>, tensor<2x2xf32>
     return %norm : tensor<f32>
   }
   func.func private @step(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>, %lr: tensor<f32>)

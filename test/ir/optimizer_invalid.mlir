@@ -4,7 +4,7 @@ ft.unit @u {elements = 1024 : i64}
 func.func @decay(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>) {
   // expected-error @below {{weight_decay is -1.000000e+00; expected 0 or more}}
   %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = -1.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @sgd(%g, %scalars) states [] segments [] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @sgd(%g, %scalars) states [] : !ft.slice<@u, f32>, tensor<2x1xf32>
   return
 }
 func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
@@ -19,28 +19,13 @@ ft.unit @u {elements = 1024 : i64}
 func.func @other_unit(%g: !ft.slice<@v, f32>, %c: tensor<f32>, %step: tensor<i64>) {
   %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{updates unit @u with a gradient of @v}}
-  ft.update @u by @sgd(%g, %scalars) states [] segments [] : !ft.slice<@v, f32>, tensor<2x1xf32>
+  ft.update @u by @sgd(%g, %scalars) states [] : !ft.slice<@v, f32>, tensor<2x1xf32>
   return
 }
 func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
   %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
   %next = ft.sub %p, %step : tensor<1024xf32>
   return %next : tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-func.func @segments(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>) {
-  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  // expected-error @below {{segment 0 is 0, 1025, 1; expected begin, a multiple of 1024, < end after 0 and within the unit's 1024 elements, and decay 0 or 1}}
-  ft.update @u by @adam(%g, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 1025, 1] : !ft.slice<@u, f32>, tensor<2x1xf32>
-  return
-}
-func.func private @adam(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
 // -----
@@ -86,40 +71,10 @@ func.func @accumulated(%x: tensor<f32>) {
 // -----
 
 ft.unit @u {elements = 1024 : i64}
-func.func @rounding_without_rng(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>) {
+func.func @rounding_without_step(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>) {
   %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  // expected-error @below {{takes rng and step exactly with stochastic_rounding}}
-  ft.update @u by @sgd(%g, %scalars) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 3>} : !ft.slice<@u, f32>, tensor<2x1xf32>
-  return
-}
-func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next : tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-func.func @rounding_streams(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>) {
-  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  // expected-error @below {{stochastic_rounding has 2 streams for 1 segments}}
-  ft.update @u by @sgd(%g, %scalars, %rng, %step) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 3, 4>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
-  return
-}
-func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next : tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-func.func @rounding_stream(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>) {
-  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  // expected-error @below {{a stream of stochastic_rounding is -1; expected 0 or more, below 2^31}}
-  ft.update @u by @sgd(%g, %scalars, %rng, %step) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: -1>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
+  // expected-error @below {{takes rng and step beside gradient and scalars, or neither}}
+  ft.update @u by @sgd(%g, %scalars, %rng) states [] : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>
   return
 }
 func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
@@ -134,7 +89,7 @@ ft.unit @u {elements = 1024 : i64}
 func.func @rounding_rng(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<2xi64>) {
   %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{rng is 2; expected 3, seed, micro-step, rank}}
-  ft.update @u by @sgd(%g, %scalars, %rng, %step) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 1>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<2xi64>, tensor<i64>
+  ft.update @u by @sgd(%g, %scalars, %rng, %step) states [] : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<2xi64>, tensor<i64>
   return
 }
 func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
@@ -175,7 +130,7 @@ func.func private @body(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tenso
 }
 func.func @unmarked(%g: !ft.slice<@u, f32>, %s: tensor<2x1xf32>) {
   // expected-error @below {{runs @body, which has no attribute ft.update}}
-  ft.update @u by @body(%g, %s) states [] segments [] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @body(%g, %s) states [] : !ft.slice<@u, f32>, tensor<2x1xf32>
   return
 }
 
@@ -187,6 +142,6 @@ func.func private @body(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tenso
 }
 func.func @states(%g: !ft.slice<@u, f32>, %s: tensor<2x1xf32>) {
   // expected-error @below {{@body takes 3 arguments, with 1 states and scalars of type 'tensor<2x1xf32>'}}
-  ft.update @u by @body(%g, %s) states ["momentum"] segments [] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @body(%g, %s) states ["momentum"] : !ft.slice<@u, f32>, tensor<2x1xf32>
   return
 }

@@ -9,19 +9,19 @@ ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit
 
 // CHECK-LABEL: func.func @optimizers
 func.func @optimizers(%g: !ft.slice<@u, f32>, %flat: !ft.flat<@u, bf16>, %c: tensor<f32>, %lr: tensor<f32>, %step: tensor<i64>) {
-  // CHECK: ft.update @u by @adam(%{{.*}}, %{{.*}}) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  // CHECK: ft.update @u by @adam(%{{.*}}, %{{.*}}) states ["exp_avg", "exp_avg_sq"] : !ft.slice<@u, f32>, tensor<2x1xf32>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adam(%g, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.slice<@u, f32>, tensor<2x1xf32>
-  // CHECK: ft.update @u by @momentum(%{{.*}}, %{{.*}}) states ["momentum"] segments [0, 4, 0] : !ft.flat<@u, bf16>, tensor<2x1xf32>
+  ft.update @u by @adam(%g, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  // CHECK: ft.update @u by @momentum(%{{.*}}, %{{.*}}) states ["momentum"] : !ft.flat<@u, bf16>, tensor<2x1xf32>
   %scalars2 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @momentum(%flat, %scalars2) states ["momentum"] segments [0, 4, 0] : !ft.flat<@u, bf16>, tensor<2x1xf32>
-  // CHECK: ft.update @u by @sgd(%{{.*}}, %{{.*}}) states [] segments [0, 4, 1] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @momentum(%flat, %scalars2) states ["momentum"] : !ft.flat<@u, bf16>, tensor<2x1xf32>
+  // CHECK: ft.update @u by @sgd(%{{.*}}, %{{.*}}) states [] : !ft.slice<@u, f32>, tensor<2x1xf32>
   %scalars3 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @sgd(%g, %scalars3) states [] segments [0, 4, 1] : !ft.slice<@u, f32>, tensor<2x1xf32>
-  // CHECK: ft.update @u by @sgd(%{{.*}}, %{{.*}}, %rng, %{{.*}}) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 3>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
+  ft.update @u by @sgd(%g, %scalars3) states [] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  // CHECK: ft.update @u by @sgd(%{{.*}}, %{{.*}}, %rng, %{{.*}}) states [] : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
   %rng = ft.input "rng" : tensor<3xi64>
   %scalars4 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @sgd(%g, %scalars4, %rng, %step) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 3>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
+  ft.update @u by @sgd(%g, %scalars4, %rng, %step) states [] : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
   // CHECK: ft.refresh @u{{$}}
   ft.refresh @u
   return

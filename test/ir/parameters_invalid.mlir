@@ -103,7 +103,7 @@ func.func @input_type() {
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02>
 func.func @init(%rng: tensor<2xi64>) {
   // expected-error @below {{'ft.init' op rng is 'tensor<2xi64>'; expected 'tensor<3xi64>': seed, step, rank}}
-  ft.init @w, %rng {stream = 0 : i64} : tensor<2xi64>
+  ft.init @w, %rng : tensor<2xi64>
   return
 }
 
@@ -111,6 +111,6 @@ func.func @init(%rng: tensor<2xi64>) {
 
 func.func @init_unknown(%rng: tensor<3xi64>) {
   // expected-error @below {{'ft.init' op there is no ft.parameter @w}}
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }

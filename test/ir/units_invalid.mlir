@@ -111,7 +111,7 @@ ft.unit @a {elements = 1024 : i64}
 func.func @step(%g: !ft.slice<@a, f32>, %c: tensor<f32>, %step: tensor<1xi64>) {
   // expected-error @below {{step is 'tensor<1xi64>'; expected 'tensor<i64>'}}
   %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<2x1xf32>
-  ft.update @a by @adamw(%g, %scalars) states ["exp_avg", "exp_avg_sq"] segments [] : !ft.slice<@a, f32>, tensor<2x1xf32>
+  ft.update @a by @adamw(%g, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.slice<@a, f32>, tensor<2x1xf32>
   return
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -126,37 +126,7 @@ ft.unit @a {elements = 1024 : i64}
 func.func @other_unit(%g: !ft.slice<@b, f32>, %c: tensor<f32>, %step: tensor<i64>) {
   %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{updates unit @a with a gradient of @b}}
-  ft.update @a by @adamw(%g, %scalars) states ["exp_avg", "exp_avg_sq"] segments [] : !ft.slice<@b, f32>, tensor<2x1xf32>
-  return
-}
-func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @a {elements = 1024 : i64}
-func.func @triples(%g: !ft.slice<@a, f32>, %c: tensor<f32>, %step: tensor<i64>) {
-  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  // expected-error @below {{segments has 2 numbers; expected triples of begin, end, decay}}
-  ft.update @a by @adamw(%g, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4] : !ft.slice<@a, f32>, tensor<2x1xf32>
-  return
-}
-func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @a {elements = 1024 : i64}
-func.func @segments(%g: !ft.slice<@a, f32>, %c: tensor<f32>, %step: tensor<i64>) {
-  %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  // expected-error @below {{segment 1 is 2, 6, 0; expected begin, a multiple of 1024, < end after 4 and within the unit's 1024 elements, and decay 0 or 1}}
-  ft.update @a by @adamw(%g, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1, 2, 6, 0] : !ft.slice<@a, f32>, tensor<2x1xf32>
+  ft.update @a by @adamw(%g, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.slice<@b, f32>, tensor<2x1xf32>
   return
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {

@@ -12,8 +12,8 @@ ft.parameter @b : tensor<4xf32> = #ft.init<constant, 0.0> {offset = 1024 : i64, 
 // CHECK-LABEL: func.func @init
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  // CHECK: ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  // CHECK: ft.init @w, %rng : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 
@@ -46,9 +46,9 @@ func.func @step(%dw: tensor<8x4xf32>, %db: tensor<4xf32>) -> tensor<f32> {
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   // CHECK: %[[S:.*]] = ft.update_scalars %{{.*}}, %lr, %step {formulas = "clip", weight_decay = 1.000000e-01 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  // CHECK: ft.update @h.0 by @adamw(%{{.*}}, %[[S]]) states ["exp_avg", "exp_avg_sq"] segments [0, 32, 1, 1024, 1028, 0] : !ft.slice<@h.0, f32>, tensor<2x1xf32>
+  // CHECK: ft.update @h.0 by @adamw(%{{.*}}, %[[S]]) states ["exp_avg", "exp_avg_sq"] : !ft.slice<@h.0, f32>, tensor<2x1xf32>
   %scalars = ft.update_scalars %coefficient, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @h.0 by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 32, 1, 1024, 1028, 0] : !ft.slice<@h.0, f32>, tensor<2x1xf32>
+  ft.update @h.0 by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.slice<@h.0, f32>, tensor<2x1xf32>
   return %norm : tensor<f32>
 }
 

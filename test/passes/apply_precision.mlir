@@ -37,7 +37,7 @@ ft.parameter @e : tensor<16x8xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, u
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
   // CHECK: ft.init @w
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 

@@ -43,7 +43,7 @@
 
 // CHECK-LABEL: program init
 // CHECK: input rng: 'rng' i64[3]
-// CHECK: compute init_normal in('rng' i64[3]) out('embed.parameters' whole f32) {begin = 0, end = 32, stream = 0, value = 0.02}
+// CHECK: compute init_normal in('rng' i64[3]) out('embed.parameters' whole f32) {parameter = 0, value = 0.02}
 // CHECK-LABEL: program train_step
 // CHECK: output loss: 'loss' f32[]
 // CHECK-NEXT: output grad_norm: 'grad_norm' f32[]

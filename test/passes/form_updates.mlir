@@ -19,15 +19,15 @@ func.func private @step(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1
 // CHECK-LABEL: func.func @train_step
 func.func @train_step(%a: !ft.slice<@a, f32>, %b: !ft.slice<@b, f32>, %c: !ft.slice<@c, bf16>, %d: !ft.slice<@d, f32>, %s: tensor<2x1xf32>, %rng: tensor<3xi64>, %t: tensor<i64>) {
   // CHECK: ft.update @a by @[[PLAIN:[a-z_0-9]+]](
-  ft.update @a by @step(%a, %s) states ["m"] segments [0, 4, 1] : !ft.slice<@a, f32>, tensor<2x1xf32>
+  ft.update @a by @step(%a, %s) states ["m"] : !ft.slice<@a, f32>, tensor<2x1xf32>
   // CHECK: ft.update @b by @[[PLAIN]](
-  ft.update @b by @step(%b, %s) states ["m"] segments [0, 8, 0] : !ft.slice<@b, f32>, tensor<2x1xf32>
+  ft.update @b by @step(%b, %s) states ["m"] : !ft.slice<@b, f32>, tensor<2x1xf32>
   // CHECK: ft.update @c by @[[COPY:[a-z_0-9]+]](
-  ft.update @c by @step(%c, %s) states ["m"] segments [0, 4, 1] : !ft.slice<@c, bf16>, tensor<2x1xf32>
+  ft.update @c by @step(%c, %s) states ["m"] : !ft.slice<@c, bf16>, tensor<2x1xf32>
   // CHECK: ft.update @d by @[[ALONE:[a-z_0-9]+]](
-  ft.update @d by @step(%d, %s) states ["m"] segments [0, 4, 1] : !ft.slice<@d, f32>, tensor<2x1xf32>
+  ft.update @d by @step(%d, %s) states ["m"] : !ft.slice<@d, f32>, tensor<2x1xf32>
   // CHECK: ft.update @d by @[[BEHIND:[a-z_0-9]+]](
-  ft.update @d by @step(%d, %s, %rng, %t) states ["m"] segments [0, 4, 1] {stochastic_rounding = array<i64: 0>} : !ft.slice<@d, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
+  ft.update @d by @step(%d, %s, %rng, %t) states ["m"] : !ft.slice<@d, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
   return
 }
 

@@ -81,11 +81,11 @@ module {
     // OVERLAP-NEXT: ftx.wait %[[B]] on compute
     // OVERLAP-NEXT: ftx.start copy on h2d after compute from (%b.parameters.updated
     %scalars = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-    ft.update @c by @sgd(%rc, %scalars) states ["m"] segments [0, 8, 0] {phase = "optimizer"} : !ft.slice<@c, bf16>, tensor<2x1xf32>
+    ft.update @c by @sgd(%rc, %scalars) states ["m"] {phase = "optimizer"} : !ft.slice<@c, bf16>, tensor<2x1xf32>
     ft.refresh @c {phase = "optimizer"}
-    ft.update @b by @sgd(%rb, %scalars) states ["m"] segments [0, 8, 0] {phase = "optimizer"} : !ft.slice<@b, bf16>, tensor<2x1xf32>
+    ft.update @b by @sgd(%rb, %scalars) states ["m"] {phase = "optimizer"} : !ft.slice<@b, bf16>, tensor<2x1xf32>
     ft.refresh @b {phase = "optimizer"}
-    ft.update @a by @sgd(%ra, %scalars) states ["m"] segments [0, 8, 0] {phase = "optimizer"} : !ft.slice<@a, bf16>, tensor<2x1xf32>
+    ft.update @a by @sgd(%ra, %scalars) states ["m"] {phase = "optimizer"} : !ft.slice<@a, bf16>, tensor<2x1xf32>
     ft.refresh @a {phase = "optimizer"}
     return %one : tensor<f32>
   }
@@ -112,7 +112,7 @@ module {
   // CHECK-NEXT: ftx.start copy on d2h after compute from (%h.parameters : whole f32) to (%h.master : whole f32)
   func.func @init() {
     %rng = ft.input "rng" : tensor<3xi64>
-    ft.init @w, %rng {stream = 0 : i64, phase = "init"} : tensor<3xi64>
+    ft.init @w, %rng {phase = "init"} : tensor<3xi64>
     return
   }
 
@@ -134,7 +134,7 @@ module {
     // CHECK: ftx.launch "update" on host_compute after compute ins(%h.gradients : whole f32, {{.*}}) outs(%h.master : whole f32)
     // CHECK-NEXT: ftx.wait
     // CHECK-NEXT: ftx.start copy on h2d after compute from (%h.master : whole f32) to (%h.parameters : whole f32)
-    ft.update @h by @sgd(%r, %scalars) states [] segments [0, 8, 0] : !ft.flat<@h, f32>, tensor<2x1xf32>
+    ft.update @h by @sgd(%r, %scalars) states [] : !ft.flat<@h, f32>, tensor<2x1xf32>
     return %one : tensor<f32>
   }
   func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
@@ -167,7 +167,7 @@ module {
     %scalars = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
     // CHECK: ftx.launch "update" {{.*}} outs(%h.parameters : whole f32)
     // CHECK-NOT: h2d
-    ft.update @h by @sgd(%r, %scalars) states [] segments [0, 8, 0] : !ft.slice<@h, f32>, tensor<2x1xf32>
+    ft.update @h by @sgd(%r, %scalars) states [] : !ft.slice<@h, f32>, tensor<2x1xf32>
     return %one : tensor<f32>
   }
   func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {

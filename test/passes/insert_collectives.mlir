@@ -61,7 +61,7 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @block by @adamw(%flat, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 0] : !ft.flat<@block, f32>, tensor<2x1xf32>
+  ft.update @block by @adamw(%flat, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@block, f32>, tensor<2x1xf32>
   return %loss, %norm : tensor<f32>, tensor<f32>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {

@@ -118,9 +118,9 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   // HYBRID-NEXT: return %{{.*}}, %{{.*}}, %[[ALL]]
   // HOST-NOT: ft.refresh
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0, phase = "optimizer"} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @small by @sgd(%small, %scalars) states [] segments [0, 4, 1] {layer = "head", phase = "optimizer"} : !ft.flat<@small, f32>, tensor<2x1xf32>
+  ft.update @small by @sgd(%small, %scalars) states [] {layer = "head", phase = "optimizer"} : !ft.flat<@small, f32>, tensor<2x1xf32>
   %scalars2 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0, phase = "optimizer"} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @block by @sgd(%flat, %scalars2) states [] segments [0, 4, 1] {layer = "block", phase = "optimizer"} : !ft.flat<@block, f32>, tensor<2x1xf32>
+  ft.update @block by @sgd(%flat, %scalars2) states [] {layer = "block", phase = "optimizer"} : !ft.flat<@block, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 

@@ -21,15 +21,15 @@ ft.unit @head {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "block", offset = 0 : i64, unit = @block}
 ft.parameter @h : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "head", no_decay, offset = 0 : i64, unit = @head}
 
-// Each parameter rounds from the stream of its place in the module, and the module has only one generator.
+// What rounds stochastically reads the generator, of which the module has only one.
 // ROUND-LABEL: func.func @init
-// ROUND: ft.init @w, %{{.*}} {phase = "init", stream = 0 : i64}
-// ROUND: ft.init @h, %{{.*}} {phase = "init", stream = 1 : i64}
+// ROUND: ft.init @w, %{{.*}} {phase = "init"}
+// ROUND: ft.init @h, %{{.*}} {phase = "init"}
 // ROUND-LABEL: func.func @train_step
 // ROUND-NEXT: %[[RNG:.*]] = ft.input "rng"
 // ROUND-NOT: ft.input "rng"
-// ROUND: ft.update @head by @sgd({{.*}}, {{.*}}, %[[RNG]], %step) states [] segments [0, 4, 0] {{.*}}stochastic_rounding = array<i64: 1>
-// ROUND: ft.update @block by @sgd({{.*}}, {{.*}}, %[[RNG]], %step) states [] segments [0, 4, 1] {{.*}}stochastic_rounding = array<i64: 0>
+// ROUND: ft.update @head by @sgd({{.*}}, {{.*}}, %[[RNG]], %step) states []
+// ROUND: ft.update @block by @sgd({{.*}}, {{.*}}, %[[RNG]], %step) states []
 
 // CHECK-LABEL: func.func @train_step
 // CHECK-SAME:    -> (tensor<f32>, tensor<f32>, tensor<64xi64>)
@@ -56,13 +56,13 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   // CHECK-NEXT: %[[S1:.*]] = ft.sum_squares %[[BLOCK]] into %[[S0]]
   // CHECK-NEXT: %[[NORM:.*]], %[[C:.*]] = ft.clip_coefficient %[[S1]] loss %{{.*}} scaler %[[SCALER]]
   // ADAM: %[[S:.*]] = ft.update_scalars %[[C]], {{.*}}formulas = "clip; weight_decay; sqrt(1 - 0.5^t); lr / (1 - 0.9^t)"{{.*}}weight_decay = 2.500000e-01
-  // ADAM-NEXT: ft.update @head by @adam(%[[HEAD]], %[[S]]) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 0] {layer = "head", phase = "optimizer"}
-  // ADAM-NEXT: ft.update @block by @adam(%[[BLOCK]], %[[S]]) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1]
+  // ADAM-NEXT: ft.update @head by @adam(%[[HEAD]], %[[S]]) states ["exp_avg", "exp_avg_sq"] {layer = "head", phase = "optimizer"}
+  // ADAM-NEXT: ft.update @block by @adam(%[[BLOCK]], %[[S]]) states ["exp_avg", "exp_avg_sq"]
   // LION: ft.update_scalars %[[C]], {{.*}}formulas = "clip; 1 - lr * weight_decay; lr"
-  // LION-NEXT: ft.update @head by @lion(%[[HEAD]], %{{.*}}) states ["exp_avg"] segments [0, 4, 0]
-  // NESTEROV: ft.update @head by @sgd(%[[HEAD]], %{{.*}}) states ["momentum"] segments [0, 4, 0]
+  // LION-NEXT: ft.update @head by @lion(%[[HEAD]], %{{.*}}) states ["exp_avg"]
+  // NESTEROV: ft.update @head by @sgd(%[[HEAD]], %{{.*}}) states ["momentum"]
   // NESTEROV-NEXT: ft.update @block by @sgd(%[[BLOCK]],
-  // SGD: ft.update @head by @sgd(%[[HEAD]], %{{.*}}) states [] segments [0, 4, 0]
+  // SGD: ft.update @head by @sgd(%[[HEAD]], %{{.*}}) states []
   // ADAM: ft.update_scaler %[[SCALER]], %[[C]] {backoff_factor = 5.000000e-01 : f64, dynamic = 1 : i64, growth_factor = 2.000000e+00 : f64, growth_interval = 2000 : i64, hysteresis = 1 : i64, min_scale = 0.000000e+00 : f64, phase = "optimizer"}
   // SGD: ft.update_scaler %[[SCALER]], %[[C]] {{{.*}}dynamic = 0 : i64, {{.*}}growth_interval = 7 : i64, hysteresis = 3 : i64, min_scale = 5.000000e-01 : f64
   // CHECK: return %{{.*}}, %[[NORM]], %[[H2]]

@@ -37,13 +37,13 @@ ft.parameter @head : tensor<8x4xf32> = #ft.init<normal, 1.0> {layer = "h"}
 // UPDATES: %[[G:.*]] = ft.pack {{.*}} at [@up, @down]
 // UPDATES-DAG: %[[S0:.*]] = ft.update_scalars {{.*}}formulas = "clip"{{.*}} -> tensor<2x1xf32>
 // UPDATES-DAG: %[[S1:.*]] = ft.update_scalars {{.*}}formulas = "clip; 1 - lr * weight_decay; lr"
-// UPDATES: %[[D:.*]] = ft.update @h.muon by @muon.direction(%[[G]], %[[S0]]) states ["momentum_buffer"] segments [0, 24, 1, 1024, 1048, 1] {{.*}} -> !ft.flat<@h.muon, f32>
+// UPDATES: %[[D:.*]] = ft.update @h.muon by @muon.direction(%[[G]], %[[S0]]) states ["momentum_buffer"] {{.*}} -> !ft.flat<@h.muon, f32>
 // UPDATES: %[[UP:.*]] = ft.view %[[D]][@up] {phase = "optimizer"}
 // UPDATES-NEXT: %[[UO:.*]] = ft.orthogonalize %[[UP]] {phase = "optimizer"} : tensor<4x6xf32>
 // UPDATES-NEXT: %[[DOWN:.*]] = ft.view %[[D]][@down] {phase = "optimizer"}
 // UPDATES-NEXT: %[[DO:.*]] = ft.orthogonalize %[[DOWN]]
 // UPDATES-NEXT: %[[P:.*]] = ft.pack %[[UO]], %[[DO]] at [@up, @down] {phase = "optimizer"}
-// UPDATES-NEXT: ft.update @h.muon by @muon(%[[P]], %[[S1]]) states [] segments [0, 24, 1, 1024, 1048, 1]
+// UPDATES-NEXT: ft.update @h.muon by @muon(%[[P]], %[[S1]]) states []
 // UPDATES: ft.update @h by @adamw(
 
 // Of slices: gathered whole, and given up behind it.

@@ -76,9 +76,9 @@ module {
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
     %scalars = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-    ft.update @u by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0, 1024, 1032, 0] : !ft.flat<@u, f32>, tensor<2x1xf32>
+    ft.update @u by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
     %scalars2 = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-    ft.update @v by @adamw(%s, %scalars2) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0] : !ft.flat<@v, f32>, tensor<2x1xf32>
+    ft.update @v by @adamw(%s, %scalars2) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@v, f32>, tensor<2x1xf32>
     return %h, %one : tensor<8xf32>, tensor<f32>
   }
   func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {

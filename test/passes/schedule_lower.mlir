@@ -20,12 +20,12 @@ module {
   // CHECK: ftx.input "rng" %rng : tensor<3xi64>
   // Memory is zero from the start.
   // CHECK-NOT: "fill"
-  // CHECK: "init_normal" on compute ins(%rng : tensor<3xi64>) outs(%h.parameters : whole f32) with {begin = 0 : i64, end = 128 : i64, stream = 0 : i64, value = 2.000000e-02 : f64}
-  // CHECK: "init_constant" on compute ins(%rng : tensor<3xi64>) outs(%h.parameters : whole f32) with {begin = 1024 : i64, end = 1032 : i64, stream = 1 : i64, value = 5.000000e-01 : f64}
+  // CHECK: "init_normal" on compute ins(%rng : tensor<3xi64>) outs(%h.parameters : whole f32) with {parameter = @w, value = 2.000000e-02 : f64}
+  // CHECK: "init_constant" on compute ins(%rng : tensor<3xi64>) outs(%h.parameters : whole f32) with {parameter = @b, value = 5.000000e-01 : f64}
   func.func @init() {
     %rng = ft.input "rng" : tensor<3xi64>
-    ft.init @w, %rng {stream = 0 : i64, phase = "init"} : tensor<3xi64>
-    ft.init @b, %rng {stream = 1 : i64, phase = "init"} : tensor<3xi64>
+    ft.init @w, %rng {phase = "init"} : tensor<3xi64>
+    ft.init @b, %rng {phase = "init"} : tensor<3xi64>
     return
   }
 
@@ -47,7 +47,7 @@ module {
     %y = ft.add %x, %b {layer = "h", phase = "forward"} : tensor<2x4x8xf32>, tensor<8xf32>
     // The loss lies in its port, the gradients in the flat gradient, whose gaps are zeroed first.
     // CHECK: %h.flat_gradient = ftx.buffer "h.flat_gradient" staging unit_full(@h, 4)
-    // CHECK-NEXT: "zero_padding" on compute ins() outs(%h.flat_gradient : whole f32) with {segments = array<i64: 0, 128, 1024, 1032>}
+    // CHECK-NEXT: "zero_padding" on compute ins() outs(%h.flat_gradient : whole f32) {
     // CHECK: "linear_cross_entropy_loss_grad" on compute ins(%h.embedding : tensor<2x4x8xf32>, %h.gathered : tensor<16x8xf32>, %targets : tensor<2x4xi32>, none, none)
     // CHECK-SAME: outs(%loss : tensor<f32>, %{{.*}} : tensor<2x4x8xf32>, %h.flat_gradient : tensor<16x8xf32>) workspace(%{{.*}}) with {dloss = 1.000000e+00 : f64}
     %loss, %dy, %dw = ft.linear_cross_entropy_loss_grad %y, %w, %targets dloss 1.0 {layer = "h", phase = "forward"} : (tensor<2x4x8xf32>, tensor<16x8xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<2x4x8xf32>, tensor<16x8xf32>)
@@ -70,9 +70,8 @@ module {
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
     // CHECK: "update" on compute ins(%h.gradients : whole f32, %update_scalars : tensor<2x1xf32>) outs(%h.parameters : whole f32, %h.exp_avg : whole f32, %h.exp_avg_sq : whole f32)
-    // CHECK-SAME: segments = array<i64: 0, 128, 1, 1024, 1032, 0>
     %scalars = ft.update_scalars %c, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64, phase = "optimizer"} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-    ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 128, 1, 1024, 1032, 0] {phase = "optimizer"} : !ft.slice<@h, f32>, tensor<2x1xf32>
+    ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] {phase = "optimizer"} : !ft.slice<@h, f32>, tensor<2x1xf32>
     // CHECK: ftx.output "loss" %loss : tensor<f32>
     // CHECK-NEXT: ftx.output "grad_norm" %grad_norm : tensor<f32>
     return %loss, %n : tensor<f32>, tensor<f32>
@@ -114,7 +113,7 @@ module {
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
     %scalars = ft.update_scalars %n, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-    ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0] : !ft.flat<@h, f32>, tensor<2x1xf32>
+    ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@h, f32>, tensor<2x1xf32>
     return %c : tensor<f32>
   }
   func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {

@@ -20,7 +20,7 @@ module {
   // CHECK-NEXT: ftx.start all_gather on gather after compute over shard @h from (%h.parameters : own bf16) to (%h.parameters : whole bf16)
   func.func @init() {
     %rng = ft.input "rng" : tensor<3xi64>
-    ft.init @w, %rng {stream = 0 : i64, phase = "init"} : tensor<3xi64>
+    ft.init @w, %rng {phase = "init"} : tensor<3xi64>
     return
   }
 
@@ -37,9 +37,8 @@ module {
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
     // CHECK: "update" on compute ins(%h.gradients : own bf16, {{.*}}) outs(%h.master : whole f32, %h.exp_avg : whole f32, %h.exp_avg_sq : whole f32, %h.parameters : own bf16)
-    // CHECK-NOT: stochastic_rounding
     %scalars = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-    ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0] : !ft.slice<@h, bf16>, tensor<2x1xf32>
+    ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.slice<@h, bf16>, tensor<2x1xf32>
     // CHECK-NEXT: %[[R:.*]] = ftx.start all_gather on gather after compute over shard @h from (%h.parameters : own bf16) to (%h.parameters : whole bf16)
     // CHECK-NEXT: ftx.wait %[[R]] on compute
     ft.refresh @h {phase = "optimizer"}
@@ -69,7 +68,7 @@ module {
   // CHECK-NOT: all_gather
   func.func @init() {
     %rng = ft.input "rng" : tensor<3xi64>
-    ft.init @w, %rng {stream = 0 : i64, phase = "init"} : tensor<3xi64>
+    ft.init @w, %rng {phase = "init"} : tensor<3xi64>
     return
   }
 
@@ -84,9 +83,9 @@ module {
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
     %rng = ft.input "rng" : tensor<3xi64>
-    // CHECK: "update" on compute ins(%h.gradients : own bf16, {{.*}}, %rng : tensor<3xi64>, %step : tensor<i64>) outs(%h.parameters : own bf16, %h.exp_avg : whole f32, %h.exp_avg_sq : whole f32) {{.*}}stochastic_rounding = array<i64: 4>
+    // CHECK: "update" on compute ins(%h.gradients : own bf16, {{.*}}, %rng : tensor<3xi64>, %step : tensor<i64>) outs(%h.parameters : own bf16, %h.exp_avg : whole f32, %h.exp_avg_sq : whole f32)
     %scalars = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-    ft.update @h by @adamw(%r, %scalars, %rng, %t) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0] {stochastic_rounding = array<i64: 4>} : !ft.slice<@h, bf16>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
+    ft.update @h by @adamw(%r, %scalars, %rng, %t) states ["exp_avg", "exp_avg_sq"] : !ft.slice<@h, bf16>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
     // CHECK-NEXT: ftx.start all_gather on gather after compute over shard @h from (%h.parameters : own bf16) to (%h.parameters : whole bf16)
     ft.refresh @h {phase = "optimizer"}
     return %one : tensor<f32>
@@ -117,7 +116,7 @@ module {
   // CHECK-NEXT: ftx.start copy on d2h after compute from (%h.master.drawn : whole f32) to (%h.master : whole f32)
   func.func @init() {
     %rng = ft.input "rng" : tensor<3xi64>
-    ft.init @w, %rng {stream = 0 : i64, phase = "init"} : tensor<3xi64>
+    ft.init @w, %rng {phase = "init"} : tensor<3xi64>
     return
   }
 
@@ -154,7 +153,7 @@ module {
     // CHECK: ftx.start copy on d2h after compute from (%h.exp_avg.fetched : whole f32) to (%h.exp_avg : whole f32)
     // CHECK: ftx.start copy on d2h after compute from (%h.exp_avg_sq.fetched : whole f32) to (%h.exp_avg_sq : whole f32)
     %scalars = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64, phase = "optimizer"} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-    ft.update @h by @adamw(%a, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0] {phase = "optimizer"} : !ft.slice<@h, bf16>, tensor<2x1xf32>
+    ft.update @h by @adamw(%a, %scalars) states ["exp_avg", "exp_avg_sq"] {phase = "optimizer"} : !ft.slice<@h, bf16>, tensor<2x1xf32>
     return %one : tensor<f32>
   }
   func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -211,7 +210,7 @@ module {
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
     %scalars = ft.update_scalars %one, %lr, %t {formulas = "clip", weight_decay = 0.1 : f64, phase = "optimizer"} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-    ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 8, 0] {phase = "optimizer"} : !ft.flat<@h, f32>, tensor<2x1xf32>
+    ft.update @h by @adamw(%r, %scalars) states ["exp_avg", "exp_avg_sq"] {phase = "optimizer"} : !ft.flat<@h, f32>, tensor<2x1xf32>
     // CHECK: "copy" on compute ins(%[[L]] : tensor<f32>) outs(%loss : tensor<f32>)
     return %loss : tensor<f32>
   }

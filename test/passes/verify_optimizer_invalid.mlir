@@ -5,7 +5,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
@@ -20,7 +20,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -50,7 +50,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -65,9 +65,9 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   // expected-error @below {{@w is drawn twice}}
-  ft.init @w, %rng {stream = 1 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
@@ -82,7 +82,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -97,7 +97,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
@@ -121,38 +121,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
-  return
-}
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
-  %loss = ft.fill 1.0 : tensor<f32>
-  %g = ft.fill 1.0 : tensor<4xf32>
-  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
-  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
-  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
-  %lr = ft.input "lr" : tensor<f32>
-  %step = ft.input "step" : tensor<i64>
-  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  // expected-error @below {{segments are not those of the parameters in the gradient}}
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 0] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
-}
-func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
-func.func @init() {
-  %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
@@ -168,7 +137,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %loss, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{must take scalars of the coefficient of the gradient norm}}
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -183,7 +152,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
@@ -200,7 +169,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -215,7 +184,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
@@ -230,7 +199,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   // expected-error @below {{must return the loss, the gradient norm and the ranks with something that is not finite}}
   return %loss, %loss, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
@@ -246,7 +215,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 // expected-error @below {{needs one ft.clip_coefficient}}
@@ -263,7 +232,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -278,7 +247,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 func.func @train_step() -> (tensor<f32>, tensor<f32>) {
@@ -291,7 +260,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   // expected-error @below {{must return the loss, the gradient norm and the ranks with something that is not finite}}
   return %loss, %norm : tensor<f32>, tensor<f32>
 }
@@ -307,7 +276,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
@@ -322,7 +291,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -337,7 +306,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
@@ -351,7 +320,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   // expected-error @below {{no ft.found_inf looks at the loss}}
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
@@ -367,7 +336,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng {stream = 0 : i64} : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
   return
 }
 func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
@@ -383,9 +352,9 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{takes a flat gradient that another one has taken}}
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   %scalars2 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @sgd(%p, %scalars2) states [] segments [0, 4, 1] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  ft.update @u by @sgd(%p, %scalars2) states [] : !ft.flat<@u, f32>, tensor<2x1xf32>
   return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {

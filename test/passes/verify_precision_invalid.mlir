@@ -92,7 +92,7 @@ ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 func.func @train_step(%g: !ft.slice<@u, f32>, %c: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>) {
   %scalars = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   // expected-error @below {{rounds stochastically what is f32; give bf16 weights no master}}
-  ft.update @u by @sgd(%g, %scalars, %rng, %step) states [] segments [0, 4, 1] {stochastic_rounding = array<i64: 1>} : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
+  ft.update @u by @sgd(%g, %scalars, %rng, %step) states [] : !ft.slice<@u, f32>, tensor<2x1xf32>, tensor<3xi64>, tensor<i64>
   return
 }
 func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {

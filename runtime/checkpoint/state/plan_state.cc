@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "fmt/ranges.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/plan_file.h"
+#include "runtime/plan/unit_parameters.h"
 #include "runtime/plan/unit_state.h"
 
 namespace ft {
@@ -64,19 +64,16 @@ absl::StatusOr<StateLayout> StateOfPlan(const proto::Plan& plan, const Mesh& mes
   layout.mesh = mesh;
   layout.block_elements = plan.block_elements();
   for (const proto::Unit& unit : plan.units()) layout.units.push_back({unit.name(), unit.elements()});
-  for (const proto::Parameter& parameter : plan.parameters()) {
-    const uint64_t elements =
-        std::accumulate(parameter.shape().begin(), parameter.shape().end(), uint64_t{1}, std::multiplies<>());
-    layout.parameters.push_back({parameter.name(),
-                                 {parameter.shape().begin(), parameter.shape().end()},
-                                 parameter.unit(),
-                                 parameter.offset(),
-                                 elements});
+  for (const std::vector<ParameterRange>& unit : ParametersOfUnits(plan)) {
+    for (const ParameterRange& range : unit) {
+      const proto::Parameter& parameter = plan.parameters(static_cast<int>(range.number));
+      layout.parameters.push_back({parameter.name(),
+                                   {parameter.shape().begin(), parameter.shape().end()},
+                                   parameter.unit(),
+                                   parameter.offset(),
+                                   ElementsOf(parameter)});
+    }
   }
-  std::sort(layout.parameters.begin(), layout.parameters.end(),
-            [](const StateParameter& a, const StateParameter& b) {
-              return std::pair(a.unit, a.offset) < std::pair(b.unit, b.offset);
-            });
   FT_RETURN_IF_ERROR(AddBuffers(plan, layout));
   FT_RETURN_IF_ERROR(layout.Check());
   return layout;

@@ -75,17 +75,16 @@ struct Range {
 KernelOr MakeZeroPadding(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 0, 1));
   const Tensor& flat = context.out(0);
-  FT_RETURN_IF_ERROR(CheckPresent(flat, "flat", flat.dtype));
-  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, Segments(context.attributes, 2));
+  FT_RETURN_IF_ERROR(CheckFlat(flat, "flat"));
   const int64_t first = flat.flat_begin, last = first + flat.elements();
   std::vector<Range> gaps;
   int64_t at = first;
   auto add_gap = [&](int64_t end) {
     if (at < end) gaps.push_back({at - first, end - first});
   };
-  for (size_t i = 0; i < segments.size(); i += 2) {
-    add_gap(std::min(segments[i], last));
-    at = std::max(at, segments[i + 1]);
+  for (const ParameterRange& parameter : flat.parameters) {
+    add_gap(std::min(parameter.begin, last));
+    at = std::max(at, parameter.end);
   }
   add_gap(last);
   return MakeKernel(

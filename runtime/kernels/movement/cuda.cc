@@ -164,8 +164,8 @@ KernelOr MakeIota(const KernelContext& context) {
   });
 }
 
-// What of the slice lies in none of the segments, pairs of begin and end, in bytes from its begin.
-std::vector<ByteRange> Gaps(const Tensor& flat, const std::vector<int64_t>& segments) {
+// What of the slice lies in no parameter, in bytes from its begin.
+std::vector<ByteRange> Gaps(const Tensor& flat) {
   const int64_t first = flat.flat_begin, last = first + flat.elements();
   const int64_t size = static_cast<int64_t>(SizeOf(flat.dtype));
   std::vector<ByteRange> gaps;
@@ -173,9 +173,9 @@ std::vector<ByteRange> Gaps(const Tensor& flat, const std::vector<int64_t>& segm
   const auto add_gap = [&](int64_t end) {
     if (at < end) gaps.push_back({(at - first) * size, (end - first) * size});
   };
-  for (size_t i = 0; i < segments.size(); i += 2) {
-    add_gap(std::min(segments[i], last));
-    at = std::max(at, segments[i + 1]);
+  for (const ParameterRange& parameter : flat.parameters) {
+    add_gap(std::min(parameter.begin, last));
+    at = std::max(at, parameter.end);
   }
   add_gap(last);
   return gaps;
@@ -184,9 +184,8 @@ std::vector<ByteRange> Gaps(const Tensor& flat, const std::vector<int64_t>& segm
 KernelOr MakeZeroPadding(const KernelContext& context) {
   FT_RETURN_IF_ERROR(CheckCounts(context.operands, 0, 1));
   const Tensor& flat = context.out(0);
-  FT_RETURN_IF_ERROR(CheckPresent(flat, "flat", flat.dtype));
-  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, Segments(context.attributes, 2));
-  const std::vector<ByteRange> gaps = Gaps(flat, segments);
+  FT_RETURN_IF_ERROR(CheckFlat(flat, "flat"));
+  const std::vector<ByteRange> gaps = Gaps(flat);
   std::vector<FillArgs> launches;
   for (size_t i = 0; i < gaps.size(); ++i) {
     if (i % kMaxRanges == 0) launches.push_back({flat.data, 0, 0, 0, {}});

@@ -13,12 +13,11 @@ namespace {
 constexpr int64_t kDrawn = 2048;  // elements drawn in f32 before they are rounded
 
 KernelOr MakeInitNormal(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const InitialValues target, ReadInitialValues(context.operands, context.attributes));
-  FT_ASSIGN_OR_RETURN(const uint32_t stream, ReadNormalStream(target, context.attributes));
+  FT_ASSIGN_OR_RETURN(const InitialValues target, ReadNormalValues(context.operands, context.attributes));
   const int threads = ThreadsFor(context.num_threads, 16 * (target.end - target.begin));
   return MakeKernel([=, normal = context.loops.random.normal, rng = target.rng,
                      from_float = context.loops.convert.from_float[FloatIndex(target.slice.dtype)]] {
-    const NormalArgs args = {static_cast<uint64_t>(rng[0]), stream, 0, target.value};
+    const NormalArgs args = {static_cast<uint64_t>(rng[0]), target.stream, 0, target.value};
     ParallelRanges(target.end - target.begin, kGrain, threads, [&](int64_t begin, int64_t end) {
       if (target.slice.dtype == DType::kF32) {
         float* data = target.slice.as<float>() + target.begin;

@@ -12,8 +12,7 @@ namespace ft::cuda {
 namespace {
 
 KernelOr MakeInitNormal(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const InitialValues target, ReadInitialValues(context.operands, context.attributes));
-  FT_ASSIGN_OR_RETURN(const uint32_t stream, ReadNormalStream(target, context.attributes));
+  FT_ASSIGN_OR_RETURN(const InitialValues target, ReadNormalValues(context.operands, context.attributes));
   const Tensor& slice = target.slice;
   const int64_t size = static_cast<int64_t>(SizeOf(slice.dtype));
   const NormalArgs args = {target.rng,
@@ -21,7 +20,7 @@ KernelOr MakeInitNormal(const KernelContext& context) {
                            slice.dtype,
                            target.first,
                            target.end - target.begin,
-                           stream,
+                           target.stream,
                            target.value};
   return MakeKernel([args](StreamHandle stream) { return Normal(args, stream); });
 }

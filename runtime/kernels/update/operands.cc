@@ -70,57 +70,41 @@ absl::Status CheckTensors(const UpdateOperands& o) {
   return has_copy ? absl::InvalidArgumentError("a bf16 parameter has no working copy") : absl::OkStatus();
 }
 
-// Sets rng and step; a stream for each segment, or none where it rounds to nearest.
-absl::StatusOr<std::vector<int64_t>> ReadRounding(const KernelOperands& operands,
-                                                  const KernelAttributes& attributes, size_t segments,
-                                                  UpdateOperands& o) {
-  const bool is_stochastic = attributes.Has("stochastic_rounding");
-  if (operands.in.size() != (is_stochastic ? 4 : 2))
-    return absl::InvalidArgumentError("it takes rng and step exactly with 'stochastic_rounding'");
-  if (!is_stochastic) return std::vector<int64_t>();
+// Sets rng and step, where it rounds stochastically.
+absl::Status ReadRounding(const KernelOperands& operands, UpdateOperands& o) {
+  if (operands.in.size() == 2) return absl::OkStatus();
+  if (operands.in.size() != 4)
+    return absl::InvalidArgumentError("beside gradient and scalars it takes rng and step, or neither");
   if (o.is_direction) return absl::InvalidArgumentError("a direction is not rounded stochastically");
   if (o.in[1].dtype != DType::kBF16)
-    return absl::InvalidArgumentError("'stochastic_rounding' takes a parameter in bf16");
+    return absl::InvalidArgumentError("what is rounded stochastically is a parameter in bf16");
   FT_RETURN_IF_ERROR(CheckSize(operands.in[2], "rng", 3, DType::kI64));
   FT_RETURN_IF_ERROR(CheckSize(operands.in[3], "step", 1, DType::kI64));
   o.rng = operands.in[2].as<int64_t>();
   o.step = operands.in[3].as<int64_t>();
-  FT_ASSIGN_OR_RETURN(std::vector<int64_t> streams, attributes.Ints("stochastic_rounding"));
-  if (streams.size() != segments)
-    return absl::InvalidArgumentError(
-        fmt::format("'stochastic_rounding' must have {} streams, got {}", segments, streams.size()));
-  for (const int64_t stream : streams) {
-    if (stream < 0 || stream >= kFirstRoundingStream)
-      return absl::InvalidArgumentError(fmt::format("there is no stream {} of random numbers", stream));
-  }
-  return streams;
+  return absl::OkStatus();
 }
 
 // The parameters' parts of the slice, joined where they are alike.
-absl::StatusOr<std::vector<UpdateRun>> RunsOf(const std::vector<int64_t>& segments,
-                                              const std::vector<int64_t>& streams, int64_t flat_begin,
-                                              int64_t elements) {
+absl::StatusOr<std::vector<UpdateRun>> RunsOf(const Tensor& slice, bool is_stochastic) {
   std::vector<UpdateRun> runs;
-  for (size_t i = 0; i < segments.size(); i += 3) {
-    if (segments[i] % kBlockElements != 0)
+  for (const ParameterRange& parameter : slice.parameters) {
+    if (parameter.begin % kBlockElements != 0)
       return absl::InvalidArgumentError(
-          fmt::format("a segment begins at {}, which is no block", segments[i]));
-    if (segments[i + 2] != 0 && segments[i + 2] != 1)
-      return absl::InvalidArgumentError("whether a segment decays is 0 or 1");
-    const int64_t begin = std::max<int64_t>(0, segments[i] - flat_begin);
-    int64_t end = std::min(elements, segments[i + 1] - flat_begin);
+          fmt::format("a parameter begins at {}, which is no block", parameter.begin));
+    const int64_t begin = std::max<int64_t>(0, parameter.begin - slice.flat_begin);
+    int64_t end = std::min(slice.elements(), parameter.end - slice.flat_begin);
     if (begin >= end) continue;
-    const bool decays = segments[i + 2] == 1;
-    if (!streams.empty()) {
-      const auto stream = kFirstRoundingStream + static_cast<uint32_t>(streams[i / 3]);
-      runs.push_back({begin, end, decays, begin + flat_begin - segments[i], stream});
+    if (is_stochastic) {
+      runs.push_back({begin, end, parameter.decays, begin + slice.flat_begin - parameter.begin,
+                      kFirstRoundingStream + parameter.number});
       continue;
     }
     end = CeilDiv(end, kBlockElements) * kBlockElements;
-    if (!runs.empty() && runs.back().end == begin && runs.back().decays == decays) {
+    if (!runs.empty() && runs.back().end == begin && runs.back().decays == parameter.decays) {
       runs.back().end = end;
     } else {
-      runs.push_back({begin, end, decays, 0, 0});
+      runs.push_back({begin, end, parameter.decays, 0, 0});
     }
   }
   return runs;
@@ -182,12 +166,11 @@ absl::StatusOr<UpdateOperands> ReadUpdateOperands(const KernelOperands& operands
         fmt::format("{} scalars and {} results are not those of its body of {} operands", o.num_scalars,
                     o.out.size(), o.body.inputs.size()));
   o.in.insert(o.in.end(), o.out.begin() + (o.is_direction ? 1 : 0), o.out.end() - copies);
-  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> segments, Segments(attributes, 3));
-  FT_ASSIGN_OR_RETURN(const std::vector<int64_t> streams,
-                      ReadRounding(operands, attributes, segments.size() / 3, o));
+  FT_RETURN_IF_ERROR(ReadRounding(operands, o));
   FT_RETURN_IF_ERROR(CheckTensors(o));
   FT_RETURN_IF_ERROR(CheckBody(o));
-  FT_ASSIGN_OR_RETURN(o.runs, RunsOf(segments, streams, o.out[0].flat_begin, o.elements));
+  FT_RETURN_IF_ERROR(CheckFlat(o.out[0], "result"));
+  FT_ASSIGN_OR_RETURN(o.runs, RunsOf(o.out[0], o.rng != nullptr));
   return o;
 }
 

@@ -43,10 +43,8 @@ struct UpdateOperands {
   ClusterBody BodyOver(int64_t elements) const;
 };
 
-// In gradient, scalars and, for stochastic rounding, rng and step; out as above. Attributes: `segments`:
-// begin, end (in elements of the unit) and whether weight decay applies, for every parameter; `direction`:
-// what is written is none of the parameter;
-// `stochastic_rounding`, a stream for every parameter.
+// In gradient, scalars and, for stochastic rounding, rng and step; out as above, flat buffers of a unit. The
+// attribute `direction`: what is written is none of the parameter.
 absl::StatusOr<UpdateOperands> ReadUpdateOperands(const KernelOperands& operands,
                                                   const KernelAttributes& attributes);
 

@@ -69,12 +69,6 @@ inline void Int(proto::Instruction* instruction, const std::string& name, int64_
   attribute->set_name(name);
   attribute->set_i(value);
 }
-inline void Ints(proto::Instruction* instruction, const std::string& name,
-                 const std::vector<int64_t>& values) {
-  proto::Attribute* attribute = instruction->add_attributes();
-  attribute->set_name(name);
-  for (int64_t value : values) attribute->mutable_ints()->add_values(value);
-}
 
 inline void AddPort(google::protobuf::RepeatedPtrField<proto::Port>* ports, const std::string& name,
                     const proto::Operand& operand) {

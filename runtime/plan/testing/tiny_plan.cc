@@ -213,10 +213,8 @@ class Builder {
     for (const bool head : {false, true}) {
       proto::Instruction* init =
           Kernel(init_, "init_normal", {At(rng_, proto::I64, {3})}, {Whole(parameters_)});
-      Int(init, "begin", head ? head_offset_ : 0);
-      Int(init, "end", (head ? head_offset_ : 0) + table_elements_);
+      Int(init, "parameter", head);
       Float(init, "value", 0.2);
-      Int(init, "stream", head);
     }
     if (options_.host_step) Copy(init_, proto::D2H, {Parameters()}, {Whole(master_)});
   }
@@ -266,8 +264,7 @@ class Builder {
         train_, "embedding_grad",
         {At(tokens_, proto::I32, Ids()), At(dx, proto::F32, Hidden()), proto::Operand()}, {Table(flat_)});
     Scratch(scatter, "positions", 0, cuda_workspace::EmbeddingGrad(rows, options_.vocab, options_.hidden));
-    Ints(Kernel(train_, "zero_padding", {}, {Whole(flat_)}), "segments",
-         {0, int64_t(table_elements_), int64_t(head_offset_), int64_t(head_offset_ + table_elements_)});
+    Kernel(train_, "zero_padding", {}, {Whole(flat_)});
     Lives(x, first, first + 1);
     Lives(dx, first + 1, table);
     Lives(flat_, first + 1, table + 2);
@@ -343,8 +340,6 @@ class Builder {
     update->set_phase("optimizer");
     *plan_.add_clusters() = ToProto(AdamwBody());
     update->set_cluster_plus_one(1);
-    Ints(update, "segments",
-         {0, int64_t(table_elements_), 1, int64_t(head_offset_), int64_t(head_offset_ + table_elements_), 1});
     return update;
   }
 

@@ -35,8 +35,9 @@ class BothDevices {
 
   // Elements [begin, end) of a flat buffer.
   template <typename T>
-  static Tensor Slice(std::vector<T>& values, int64_t begin, int64_t end, DType dtype) {
-    return {values.data() + begin, dtype, 1, {end - begin}, begin};
+  static Tensor Slice(std::vector<T>& values, int64_t begin, int64_t end, DType dtype,
+                      absl::Span<const ParameterRange> parameters = {}) {
+    return {values.data() + begin, dtype, 1, {end - begin}, begin, parameters};
   }
 
   EmulatedBench bench_;

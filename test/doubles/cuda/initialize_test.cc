@@ -19,6 +19,9 @@ constexpr int64_t kElements = 37 * 1024;
 const std::vector<std::vector<int64_t>> kCuts = {
     {0, kElements}, {0, 1024, kElements}, {0, 12 * 1024, 13 * 1024, 36 * 1024, kElements}};
 
+const std::vector<ParameterRange> kParameters = {{.begin = 0, .end = 1000},
+                                                 {.begin = 1024, .end = 30001, .number = 9}};
+
 class CudaInitialize : public testing::Test, protected BothDevices {
  protected:
   Tensor Rng() { return {rng_.data(), DType::kI64, 1, {3}}; }
@@ -27,14 +30,15 @@ class CudaInitialize : public testing::Test, protected BothDevices {
 };
 
 TEST_F(CudaInitialize, NormalNumbersAreTheCpusInEverySlice) {
-  const KernelAttributes attributes = Attributes(
-      {{"begin", int64_t{1024}}, {"end", int64_t{30001}}, {"value", 0.02}, {"stream", int64_t{9}}});
+  const KernelAttributes attributes = Attributes({{"parameter", int64_t{9}}, {"value", 0.02}});
   std::vector<float> expected(kElements, 7.0f);
-  RunOnCpu("init_normal", {{Rng()}, {Slice(expected, 0, kElements, DType::kF32)}, {}}, attributes);
+  RunOnCpu("init_normal", {{Rng()}, {Slice(expected, 0, kElements, DType::kF32, kParameters)}, {}},
+           attributes);
   for (const std::vector<int64_t>& cuts : kCuts) {
     std::vector<float> values(kElements, 7.0f);
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-      RunKernel("init_normal", {{Rng()}, {Slice(values, cuts[i], cuts[i + 1], DType::kF32)}, {}}, attributes);
+      RunKernel("init_normal", {{Rng()}, {Slice(values, cuts[i], cuts[i + 1], DType::kF32, kParameters)}, {}},
+                attributes);
     }
     for (int64_t i = 0; i < kElements; ++i) {
       if (cpu::BestIsa() == cpu::Isa::kGeneric) {  // may be without FMA: other last bits of the logarithm
@@ -49,14 +53,14 @@ TEST_F(CudaInitialize, NormalNumbersAreTheCpusInEverySlice) {
 // Weights in bf16 without a master are the fp32 ones rounded.
 TEST_F(CudaInitialize, Bf16ParametersAreTheFp32OnesRounded) {
   for (const char* op : {"init_normal", "init_constant"}) {
-    const KernelAttributes attributes = Attributes(
-        {{"begin", int64_t{1024}}, {"end", int64_t{30001}}, {"value", 0.02}, {"stream", int64_t{9}}});
+    const KernelAttributes attributes = Attributes({{"parameter", int64_t{9}}, {"value", 0.02}});
     std::vector<float> wide(kElements, 7.0f);
-    RunKernel(op, {{Rng()}, {Slice(wide, 0, kElements, DType::kF32)}, {}}, attributes);
+    RunKernel(op, {{Rng()}, {Slice(wide, 0, kElements, DType::kF32, kParameters)}, {}}, attributes);
     for (const std::vector<int64_t>& cuts : kCuts) {
       std::vector<uint16_t> values(kElements, 0x40E0);
       for (size_t i = 0; i + 1 < cuts.size(); ++i)
-        RunKernel(op, {{Rng()}, {Slice(values, cuts[i], cuts[i + 1], DType::kBF16)}, {}}, attributes);
+        RunKernel(op, {{Rng()}, {Slice(values, cuts[i], cuts[i + 1], DType::kBF16, kParameters)}, {}},
+                  attributes);
       for (int64_t i = 0; i < kElements; ++i) ASSERT_EQ(values[i], RoundToBF16(wide[i])) << op << " " << i;
     }
   }
@@ -64,17 +68,16 @@ TEST_F(CudaInitialize, Bf16ParametersAreTheFp32OnesRounded) {
 
 TEST_F(CudaInitialize, NormalRefusesASliceInsideABlock) {
   std::vector<float> values(64);
-  const auto kernel = bench_.Create(
-      "init_normal", {{Rng()}, {{values.data(), DType::kF32, 1, {64}, 1026}}, {}},
-      Attributes({{"begin", int64_t{1024}}, {"end", int64_t{2048}}, {"value", 1.0}, {"stream", int64_t{0}}}));
+  const auto kernel =
+      bench_.Create("init_normal", {{Rng()}, {{values.data(), DType::kF32, 1, {64}, 1026, kParameters}}, {}},
+                    Attributes({{"parameter", int64_t{9}}, {"value", 1.0}}));
   EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(CudaInitialize, ConstantFillsItsParameterOnly) {
   std::vector<float> values(kElements, 7.0f);
-  RunKernel("init_constant", {{Rng()}, {Slice(values, 2048, kElements, DType::kF32)}, {}},
-            Attributes(
-                {{"begin", int64_t{1024}}, {"end", int64_t{30001}}, {"value", 1.5}, {"stream", int64_t{0}}}));
+  RunKernel("init_constant", {{Rng()}, {Slice(values, 2048, kElements, DType::kF32, kParameters)}, {}},
+            Attributes({{"parameter", int64_t{9}}, {"value", 1.5}}));
   for (int64_t i = 0; i < kElements; ++i) {
     ASSERT_EQ(values[i], i >= 2048 && i < 30001 ? 1.5f : 7.0f) << i;
   }
@@ -83,26 +86,26 @@ TEST_F(CudaInitialize, ConstantFillsItsParameterOnly) {
 // More gaps than one launch takes, at addresses of every alignment, in slices that begin inside them.
 template <typename T>
 void FillGaps(EmulatedBench& bench, DType dtype, const std::vector<int64_t>& cuts) {
-  std::vector<int64_t> segments;
+  std::vector<ParameterRange> parameters;
   std::vector<bool> inside(kElements, false);
   int64_t at = 0;
   for (int i = 0; i < 150; ++i) {
     const int64_t begin = at + i % 11, end = begin + 1 + i * 7 % 253;
-    segments.insert(segments.end(), {begin, end});
+    parameters.push_back({begin, end});
     std::fill(inside.begin() + begin, inside.begin() + end, true);
     at = end;
   }
   std::vector<T> values(kElements, T{0x4D});
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-    const Tensor slice = {values.data() + cuts[i], dtype, 1, {cuts[i + 1] - cuts[i]}, cuts[i]};
-    const auto kernel = bench.Create("zero_padding", {{}, {slice}, {}}, Attributes({{"segments", segments}}));
+    const Tensor slice = {values.data() + cuts[i], dtype, 1, {cuts[i + 1] - cuts[i]}, cuts[i], parameters};
+    const auto kernel = bench.Create("zero_padding", {{}, {slice}, {}}, {});
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     ASSERT_TRUE(bench.Run(**kernel).ok());
   }
   for (int64_t i = 0; i < kElements; ++i) ASSERT_EQ(values[i], T(inside[i] ? 0x4D : 0)) << i;
 }
 
-TEST_F(CudaInitialize, PaddingIsWhatNoSegmentHas) {
+TEST_F(CudaInitialize, PaddingIsWhatNoParameterHas) {
   for (const std::vector<int64_t>& cuts : kCuts) {
     FillGaps<uint16_t>(bench_, DType::kBF16, cuts);
     FillGaps<uint32_t>(bench_, DType::kF32, cuts);
@@ -110,13 +113,24 @@ TEST_F(CudaInitialize, PaddingIsWhatNoSegmentHas) {
   }
 }
 
-TEST_F(CudaInitialize, PaddingRefusesUnorderedSegments) {
-  std::vector<float> values(64);
-  for (const std::vector<int64_t>& segments : {std::vector<int64_t>{0, 1, 2}, {8, 4}, {8, 12, 4, 6}}) {
-    const auto kernel = bench_.Create("zero_padding", {{}, {Slice(values, 0, 64, DType::kF32)}, {}},
-                                      Attributes({{"segments", segments}}));
-    EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInvalidArgument);
+TEST_F(CudaInitialize, WantsABufferOfTheParametersUnit) {
+  std::vector<float> values(1024);
+  const Tensor other = Slice(values, 0, 1024, DType::kF32),
+               flat = Slice(values, 0, 1024, DType::kF32, kParameters);
+  const auto status = [&](const char* op, const Tensor& tensor, int64_t parameter) {
+    const bool pads = std::string_view(op) == "zero_padding";
+    return bench_
+        .Create(op, {pads ? std::vector<Tensor>() : std::vector<Tensor>{Rng()}, {tensor}, {}},
+                Attributes({{"parameter", parameter}, {"value", 1.0}}))
+        .status();
+  };
+  for (const char* op : {"init_normal", "init_constant", "zero_padding"}) {
+    EXPECT_TRUE(status(op, flat, 9).ok()) << op;
+    EXPECT_EQ(status(op, other, 9).message(), std::string_view(op) == "zero_padding"
+                                                  ? "flat is no flat buffer of a unit"
+                                                  : "slice is no flat buffer of a unit");
   }
+  EXPECT_EQ(status("init_normal", flat, 8).message(), "parameter 8 is in another unit");
 }
 
 // Views need not begin at a multiple of 16 bytes: the same numbers, by other accesses.

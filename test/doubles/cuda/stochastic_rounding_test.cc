@@ -20,8 +20,8 @@ namespace ft::cuda::emulation {
 namespace {
 
 constexpr int64_t kRoundedElements = 20 * 1024, kSeed = 99, kStep = 3;
-const std::vector<int64_t> kSegments = {0, 5001, 0, 6144, 17000, 1, 17408, kRoundedElements, 1};
-const std::vector<int64_t> kStreams = {7, 2, 2000};
+const std::vector<ParameterRange> kRoundedParameters = {
+    {0, 5001, false, 7}, {6144, 17000, true, 2}, {17408, kRoundedElements, true, 2000}};
 const std::vector<std::vector<int64_t>> kRoundedCuts = {
     {0, kRoundedElements}, {0, 1024, kRoundedElements}, {0, 7 * 1024, 9 * 1024, kRoundedElements}};
 
@@ -50,8 +50,8 @@ class Bf16Weights : public testing::Test {
   static void ClearPadding(Job& job) {
     for (int64_t i = 0; i < kRoundedElements; ++i) {
       bool is_parameter = false;
-      for (size_t s = 0; s + 2 < kSegments.size(); s += 3)
-        is_parameter = is_parameter || (i >= kSegments[s] && i < kSegments[s + 1]);
+      for (const ParameterRange& parameter : kRoundedParameters)
+        is_parameter = is_parameter || (i >= parameter.begin && i < parameter.end);
       if (!is_parameter)
         for (auto& state : job.states) state[i] = 0;
     }
@@ -59,10 +59,11 @@ class Bf16Weights : public testing::Test {
 
   KernelOperands Operands(Job& job, int64_t begin, int64_t end, bool stochastic) {
     const int64_t n = end - begin;
-    KernelOperands operands = {{{gradient_.data() + begin, DType::kF32, 1, {n}, begin},
-                                {scalars_.data(), DType::kF32, 1, {2 * kAdamwScalars}}},
-                               {{job.weights.data() + begin, DType::kBF16, 1, {n}, begin}},
-                               {}};
+    KernelOperands operands = {
+        {{gradient_.data() + begin, DType::kF32, 1, {n}, begin},
+         {scalars_.data(), DType::kF32, 1, {2 * kAdamwScalars}}},
+        {{job.weights.data() + begin, DType::kBF16, 1, {n}, begin, kRoundedParameters}},
+        {}};
     for (auto& state : job.states) operands.out.push_back({state.data() + begin, DType::kF32, 1, {n}, begin});
     if (!stochastic) return operands;
     operands.in.insert(operands.in.end(), {{rng_.data(), DType::kI64, 1, {3}}, {&step_, DType::kI64}});
@@ -71,9 +72,7 @@ class Bf16Weights : public testing::Test {
   }
 
   static KernelAttributes Attributes(bool stochastic) {
-    std::vector<std::pair<std::string, KernelAttributes::Value>> entries = {{"segments", kSegments}};
-    if (stochastic) entries.emplace_back("stochastic_rounding", kStreams);
-    KernelAttributes attributes = conformance::Attributes(std::move(entries));
+    KernelAttributes attributes;
     const UpdateTypes types = {.parameter = DType::kBF16, .result = stochastic ? DType::kF32 : DType::kBF16};
     attributes.SetCluster(std::make_shared<const Cluster>(Cluster{AdamwBody(types), {}, nullptr}));
     return attributes;
@@ -134,10 +133,10 @@ TEST_F(Bf16Weights, FollowTheirNumbers) {
   job.states[1].assign(kRoundedElements, 1.0f);
   ASSERT_TRUE(Step(Operands(job, 0, kRoundedElements, true), Attributes(true)).ok());
   double ups = 0, trials = 0;
-  for (size_t s = 0; s < kStreams.size(); ++s) {
-    for (int64_t i = kSegments[3 * s]; i < kSegments[3 * s + 1]; ++i) {
-      const int64_t e = i - kSegments[3 * s];
-      const uint32_t stream = kFirstRoundingStream + static_cast<uint32_t>(kStreams[s]);
+  for (const ParameterRange& parameter : kRoundedParameters) {
+    for (int64_t i = parameter.begin; i < parameter.end; ++i) {
+      const int64_t e = i - parameter.begin;
+      const uint32_t stream = kFirstRoundingStream + parameter.number;
       const uint32_t word = Philox4x32(kSeed, stream, kStep, static_cast<uint64_t>(e) / 4)[e % 4];
       const uint32_t bits = std::bit_cast<uint32_t>(1.0f + 0x1p-10f);
       const uint16_t rounded = job.weights[i];

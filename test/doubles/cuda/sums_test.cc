@@ -108,8 +108,9 @@ TEST_P(CudaSums, OfTheSmallestNumbers) {
 }
 
 TEST_P(CudaSums, AndUpdatesAreTheCpus) {
-  const std::vector<int64_t> segments = {0, 20000, 1, 20480, 20483, 0, 21504, 150 * kBlockElements - 70, 1};
-  KernelAttributes attributes = Attributes({{"segments", segments}});
+  const std::vector<ParameterRange> parameters = {
+      {0, 20000, true}, {20480, 20483, false}, {21504, 150 * kBlockElements - 70, true}};
+  KernelAttributes attributes;
   attributes.SetCluster(std::make_shared<const Cluster>(Cluster{AdamwBody(), {}, nullptr}));
   const KernelAttributes formulas =
       Attributes({{"formulas", std::string(kAdamwFormulas)}, {"weight_decay", 0.1}});
@@ -134,7 +135,7 @@ TEST_P(CudaSums, AndUpdatesAreTheCpus) {
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
       KernelOperands operands = {{Slice(gradient, cuts[i], cuts[i + 1], DType::kF32), table}, {}, {}};
       for (std::vector<float>& each : state)
-        operands.out.push_back(Slice(each, cuts[i], cuts[i + 1], DType::kF32));
+        operands.out.push_back(Slice(each, cuts[i], cuts[i + 1], DType::kF32, parameters));
       run("update", operands, attributes);
     }
     state.push_back(scalars);

@@ -204,9 +204,11 @@ void BenchOptimizer(Bench& bench) {
   bench.Run("fill", "fill", {{}, {flat()}, {}}, Attributes({{"value", 0.0}}), 0, bytes);
   bench.Run("sum_squares", "sum_squares", {{flat(), {}}, {bench.Make({kAccumulatorWords}, DType::kI64)}, {}},
             {}, 0, bytes);
-  bench.Run("init_normal", "init_normal", {{bench.Make({3}, DType::kI64)}, {flat()}, {}},
-            Attributes({{"begin", int64_t{0}}, {"end", n}, {"value", 0.02}, {"stream", int64_t{3}}}), 0,
-            bytes);
+  const ParameterRange all = {.begin = 0, .end = n, .number = 3};
+  Tensor parameter = flat();
+  parameter.parameters = absl::MakeConstSpan(&all, 1);
+  bench.Run("init_normal", "init_normal", {{bench.Make({3}, DType::kI64)}, {parameter}, {}},
+            Attributes({{"parameter", int64_t{3}}, {"value", 0.02}}), 0, bytes);
 }
 
 }  // namespace
