@@ -3,6 +3,7 @@
 // gradient ops appended and one ft.gradient per trained parameter. Refused: no @forward, a loss that is not
 // one f32 scalar, an op without a derivative between a trained parameter and the loss.
 #include "compiler/autodiff/composite_gradients.h"
+#include "compiler/autodiff/joined_parts.h"
 #include "compiler/autodiff/passes.h"
 #include "compiler/autodiff/reverse_mode.h"
 #include "mlir/IR/SymbolTable.h"
@@ -49,6 +50,7 @@ public:
     if (failed(reverse.run(*this)))
       return failure();
     declareUnused();
+    joinParts(*reverse.ops().getInsertionBlock());
     eraseDead();
     return success();
   }

@@ -1,5 +1,6 @@
 #include "compiler/autodiff/composite_gradients.h"
 
+#include "compiler/autodiff/joined_parts.h"
 #include "compiler/autodiff/reverse_mode.h"
 #include "compiler/autodiff/row_factors.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -120,6 +121,7 @@ LogicalResult CompositeGradients::differentiate(func::FuncOp function, const Wan
   }
   end->setOperands(gradients);
   takeFactorsOutOfSums(block);
+  joinParts(block);
   eraseDead(block);
   function.setFunctionType(
       FunctionType::get(function.getContext(), block.getArgumentTypes(), end->getOperandTypes()));

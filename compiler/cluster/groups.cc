@@ -12,7 +12,8 @@ namespace {
 using namespace mlir;
 
 bool isMove(Operation *op) {
-  return isa<mlir::ft::BroadcastOp, mlir::ft::ReshapeOp, mlir::ft::SliceOp, mlir::ft::TransposeOp>(op);
+  return isa<mlir::ft::BroadcastOp, mlir::ft::ConcatOp, mlir::ft::ReshapeOp, mlir::ft::SliceOp,
+             mlir::ft::TransposeOp>(op);
 }
 
 // What is read one by one in a column is better moved by a kernel of its own, if it can be.

@@ -58,7 +58,7 @@ private:
   LogicalResult addResult(Value value) {
     auto result = static_cast<uint32_t>(body.results.size());
     body.results.push_back({dtypeOf(value), elementsOf(value)});
-    if (auto concat = value.getDefiningOp<mlir::ft::ConcatOp>())
+    if (auto concat = joinedIn(value))
       return addParts(concat, result);
     if (std::optional<OverRows> sum = overRowsOf(value);
         sum && sum->rows == body.rows && elementsOf(value) == body.columns && body.rows != 1) {
@@ -103,6 +103,7 @@ private:
       if (failed(number) || failed(dimensions))
         return failure();
       dimensions->begins[axis] += begin;
+      *number = convertedTo(body.results[result].dtype, *number);
       body.outputs.push_back({*number, result, space.placeOf(linear(*dimensions, strides))});
       begin += shape(part)[axis];
     }

@@ -41,6 +41,19 @@ std::optional<OverRows> overRowsOf(Value value) {
   return OverRows{reduce.getX(), reduce.getKind(), reduced->extent};
 }
 
+mlir::ft::ConcatOp joinedIn(Value value) {
+  bool isRounded = false;
+  for (Operation *op = value.getDefiningOp(); op; op = op->getOperand(0).getDefiningOp()) {
+    if (auto concat = dyn_cast<mlir::ft::ConcatOp>(op))
+      return concat;
+    bool rounds = isa<mlir::ft::CopyOp>(op);
+    if (!isa<mlir::ft::ReshapeOp>(op) && (!rounds || isRounded))
+      break;
+    isRounded |= rounds;
+  }
+  return {};
+}
+
 FirstSpace firstSpaceOf(func::FuncOp function) {
   SpaceDigits space;
   auto add = [&](int64_t extent) {
@@ -63,14 +76,12 @@ FirstSpace firstSpaceOf(func::FuncOp function) {
       space.columns = elementsOf(value);
       return {space, true};
     }
-  auto consider = [&](Value value) {
-    if (!value.getDefiningOp<mlir::ft::ConcatOp>())
-      space.columns = std::max(space.columns, elementsOf(value));
-  };
+  auto consider = [&](Value value) { space.columns = std::max(space.columns, elementsOf(value)); };
   for (Value value : function.front().getTerminator()->getOperands()) {
-    consider(value);
-    if (auto concat = value.getDefiningOp<mlir::ft::ConcatOp>())
+    if (mlir::ft::ConcatOp concat = joinedIn(value))
       llvm::for_each(concat.getParts(), consider);
+    else
+      consider(value);
   }
   return {space, false};
 }

@@ -31,6 +31,10 @@ struct OverRows {
 /// None where `value` is made by something else.
 std::optional<OverRows> overRowsOf(mlir::Value value);
 
+/// What `value` is but for its dimensions and a rounding, where that is parts side by side: these are written
+/// one by one. Else null.
+mlir::ft::ConcatOp joinedIn(mlir::Value value);
+
 struct FirstSpace {
   SpaceDigits digits;
   bool columnsAreFixed; // they are those of a reduction; else all elements are one row, to be cut

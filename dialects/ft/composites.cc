@@ -36,7 +36,7 @@ uint64_t sumOver(func::FuncOp function, uint64_t (CostOpInterface::*cost)()) {
 
 // What a cluster may have: it goes through memory with operands and results alone.
 bool isOfClusters(Operation *op) {
-  return op->hasTrait<CheapToRecompute>() || isa<ReduceOp, ReshapeOp, FillOp, CopyOp>(op);
+  return op->hasTrait<CheapToRecompute>() || isa<ConcatOp, CopyOp, FillOp, ReduceOp, ReshapeOp, SliceOp>(op);
 }
 
 // A body that comes after a product; in the types of the op's, or in f32 where it is a composite.

@@ -37,6 +37,18 @@ int64_t reducedIndex(int64_t index, ArrayRef<int64_t> from, ArrayRef<int64_t> di
   return result;
 }
 
+// Where element `index` of a part is in the whole in which it begins at `begin`.
+int64_t indexInWhole(int64_t index, ArrayRef<int64_t> part, ArrayRef<int64_t> begin,
+                     ArrayRef<int64_t> whole) {
+  int64_t result = 0, stride = 1;
+  for (size_t i = part.size(); i-- > 0;) {
+    result += (begin[i] + index % part[i]) * stride;
+    index /= part[i];
+    stride *= whole[i];
+  }
+  return result;
+}
+
 double convert(double x, Type element) {
   if (isa<FloatType>(element))
     return x;
@@ -78,6 +90,21 @@ struct Evaluation {
     }
   }
 
+  void slice(ArrayRef<int64_t> begin) {
+    for (size_t i = 0; i < out.values.size(); ++i)
+      out.values[i] = in[0]->values[indexInWhole(i, out.type.getShape(), begin, in[0]->type.getShape())];
+  }
+
+  void concat(int64_t axis) {
+    std::vector<int64_t> begin(out.type.getRank(), 0);
+    axis += axis < 0 ? out.type.getRank() : 0;
+    for (const HostTensor *part : in) {
+      for (size_t i = 0; i < part->values.size(); ++i)
+        out.values[indexInWhole(i, part->type.getShape(), begin, out.type.getShape())] = part->values[i];
+      begin[axis] += part->type.getDimSize(axis);
+    }
+  }
+
   void draw(unsigned number) {
     const std::vector<double> &state = in[0]->values;
     for (size_t i = 0; i < out.values.size(); ++i) {
@@ -98,6 +125,10 @@ struct Evaluation {
       std::fill(out.values.begin(), out.values.end(), fill.getValue().convertToDouble());
     if (auto reduction = dyn_cast<mlir::ft::ReduceOp>(op))
       reduce(reduction.getKind(), reduction.getDims());
+    if (auto part = dyn_cast<mlir::ft::SliceOp>(op))
+      slice(part.getBegin());
+    if (auto whole = dyn_cast<mlir::ft::ConcatOp>(op))
+      concat(static_cast<int64_t>(whole.getAxis()));
     if (isa<mlir::ft::ReshapeOp, mlir::ft::CopyOp>(op))
       out.values = in[0]->values;
     for (size_t i = 0; i < out.values.size(); ++i) {
