@@ -30,7 +30,8 @@ LogicalResult checkTypes(Operation *op, TypeRange types, StringRef what) {
 
 LogicalResult checkOp(Operation &op) {
   bool computes =
-      isa<mlir::ft::KernelOpInterface, mlir::ft::CompositeOpInterface>(op) && isMemoryEffectFree(&op);
+      isa<mlir::ft::KernelOpInterface, mlir::ft::CompositeOpInterface, mlir::ft::ShorthandOpInterface>(op) &&
+      isMemoryEffectFree(&op);
   if (!computes)
     return op.emitOpError(
         "cannot stand in a composite; it is made of ops that compute, and takes parameters as operands");

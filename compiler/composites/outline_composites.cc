@@ -1,5 +1,6 @@
 // --ft-outline-composites
-// Enters: a model. Leaves: it without ops of CompositeOpInterface. Nothing is refused.
+// Enters: a model. Leaves: it without ops of ShorthandOpInterface and CompositeOpInterface. Nothing is
+// refused.
 #include "compiler/composites/passes.h"
 
 #include "compiler/composites/number_draws.h"
@@ -18,6 +19,7 @@ namespace {
 using namespace mlir;
 using mlir::ft::CallOp;
 using mlir::ft::CompositeOpInterface;
+using mlir::ft::ShorthandOpInterface;
 
 /// f32 for other floats.
 Type widened(Type type) {
@@ -83,8 +85,23 @@ private:
   std::map<Key, func::FuncOp> functions;
 };
 
+/// Ops that are short for others become these, of their layer.
+void writeOut(ModuleOp module) {
+  SmallVector<ShorthandOpInterface> ops;
+  module.walk([&](ShorthandOpInterface op) { ops.push_back(op); });
+  for (ShorthandOpInterface op : ops) {
+    OpBuilder builder(op);
+    SmallVector<Value> values = op.expand(builder);
+    for (Value value : values)
+      value.getDefiningOp()->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    op->replaceAllUsesWith(values);
+    op->erase();
+  }
+}
+
 struct OutlineCompositesPass : impl::OutlineCompositesPassBase<OutlineCompositesPass> {
   void runOnOperation() override {
+    writeOut(getOperation());
     SmallVector<CompositeOpInterface> ops;
     getOperation().walk([&](CompositeOpInterface op) { ops.push_back(op); });
     Outliner outliner(getOperation());

@@ -6,7 +6,7 @@ include "mlir/Pass/PassBase.td"
 def OutlineCompositesPass : Pass<"ft-outline-composites", "::mlir::ModuleOp"> {
   let summary = "Composites of the dialect become functions of the module and calls of them";
   let description = [{
-    Runs first: `ft.softmax` becomes `ft.call @softmax`. Ops that are alike but for their layer share a function; those of other shapes or numbers have
+    Runs first. Ops that are short for others become these: `ft.rope` is ft.rotate, by a table that all of a function share. Then `ft.softmax` becomes `ft.call @softmax`. Ops that are alike but for their layer share a function; those of other shapes or numbers have
     one of their own (@softmax_0).
   }];
   let dependentDialects = ["::mlir::ft::FtDialect", "::mlir::func::FuncDialect"];

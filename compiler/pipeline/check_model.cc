@@ -18,7 +18,7 @@ namespace {
 LogicalResult checkOps(func::FuncOp forward) {
   for (Operation &op : forward.getBody().front())
     if (!isa<GetOp, InputOp, DifferentiableOpInterface, KernelOpInterface, CompositeOpInterface,
-             func::ReturnOp>(op))
+             ShorthandOpInterface, func::ReturnOp>(op))
       return op.emitOpError("cannot stand in a model; models are made of the compute ops of dialect ft")
              << (isa<func::CallOp>(op) ? ", and call composites with ft.call" : "");
   return success();

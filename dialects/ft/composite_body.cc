@@ -14,6 +14,21 @@ Value CompositeBody::reshape(Value x, ArrayRef<int64_t> dims) {
   return ReshapeOp::create(builder, loc, tensor(x).clone(dims), x);
 }
 
+Value CompositeBody::broadcast(Value x, ArrayRef<int64_t> dims) {
+  return BroadcastOp::create(builder, loc, tensor(x).clone(dims), x);
+}
+
+Value CompositeBody::slice(Value x, ArrayRef<int64_t> begin, ArrayRef<int64_t> dims) {
+  return SliceOp::create(builder, loc, tensor(x).clone(dims), x, builder.getDenseI64ArrayAttr(begin));
+}
+
+Value CompositeBody::concat(ValueRange parts, int64_t axis) {
+  SmallVector<int64_t> dims(shape(parts[0]));
+  for (Value part : parts.drop_front())
+    dims[axis] += shape(part)[axis];
+  return ConcatOp::create(builder, loc, tensor(parts[0]).clone(dims), parts, builder.getI64IntegerAttr(axis));
+}
+
 Value CompositeBody::reduced(StringRef kind, Value x) {
   auto last = tensor(x).getRank() - 1;
   return ReduceOp::create(builder, loc, tensor(x).clone(shape(x).drop_back()), x, builder.getStringAttr(kind),

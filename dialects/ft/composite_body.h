@@ -16,6 +16,9 @@ public:
   // f32, of no dimensions.
   Value constant(double number);
   Value reshape(Value x, ArrayRef<int64_t> dims);
+  Value broadcast(Value x, ArrayRef<int64_t> dims);
+  Value slice(Value x, ArrayRef<int64_t> begin, ArrayRef<int64_t> dims);
+  Value concat(ValueRange parts, int64_t axis);
 
   // Over the last dimension; `kind` is that of ft.reduce.
   Value reduced(StringRef kind, Value x);

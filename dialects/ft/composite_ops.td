@@ -135,6 +135,45 @@ def Ft_SwigluOp : Ft_Composite<"swiglu", [CheapToRecompute, OfMlp, AllTypesMatch
   let body = [{ return {b.map<MulOp>({b.map<SiluOp>(operands[0]), operands[1]})}; }];
 }
 
+def Ft_RotateOp : Ft_Composite<"rotate", [CheapToRecompute, AllTypesMatch<["x", "result"]>, AllTypesMatch<["cosine", "sine"]>]> {
+  let summary = "Pairs of each head turned by angles: rotary positions, rotate-half form";
+  let description = [{
+    x is [B, T, heads * 2 h], cosine and sine [T, h] or [B, T, h]: the pair (x_i, x_{i+h}) of each head is turned by angle i of its position;
+    `inverse` turns back. Source: J. Su et al., RoFormer, 2021.
+  }];
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$cosine, Ft_FloatTensor:$sine, I64Attr:$heads, UnitAttr:$inverse);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `by` $cosine `,` $sine `heads` $heads (`inverse` $inverse^)? attr-dict `:` type($x) `,` type($cosine)";
+  let verifier = [{ return verify::rotation(*this, getX(), getCosine(), getHeads()); }];
+  let body = [{
+    ArrayRef<int64_t> dims = verify::shape(operands[0]), angles = verify::shape(operands[1]);
+    SmallVector<int64_t> pairs = {dims[0], dims[1], int64_t(getHeads()), 2, angles.back()}, half = pairs, ofPosition(angles.drop_back());
+    half[3] = 1;
+    ofPosition.append({1, 1, angles.back()});
+    auto byHead = [&](Value of) { return b.broadcast(b.reshape(of, ofPosition), half); };
+    Value x = b.reshape(operands[0], pairs), cosine = byHead(operands[1]), sine = byHead(operands[2]);
+    Value first = b.slice(x, {0, 0, 0, 0, 0}, half), second = b.slice(x, {0, 0, 0, 1, 0}, half);
+    Value left = b.map<MulOp>({first, cosine}), right = b.map<MulOp>({second, cosine});
+    Value down = b.map<MulOp>({second, sine}), up = b.map<MulOp>({first, sine});
+    if (getInverse())
+      return {b.reshape(b.concat({b.map<AddOp>({left, down}), b.map<SubOp>({right, up})}, 3), dims)};
+    return {b.reshape(b.concat({b.map<SubOp>({left, down}), b.map<AddOp>({right, up})}, 3), dims)};
+  }];
+}
+
+def Ft_RopeOp : Ft_Op<"rope", [Pure, DeclareOpInterfaceMethods<ShorthandOpInterface>, AllTypesMatch<["x", "result"]>]> {
+  let summary = "Rotary position embedding, rotate-half form: ft.rotate by the ft.rotary_table of the positions";
+  let description = [{
+    x is [B, T, heads * head size], position = index in T. With h = head size / 2, frequency_i = base^(-i / h): the pair
+    (x_i, x_{i+h}) is rotated by position * frequency_i; `inverse` rotates back. All that have one base and head size share a table.
+    Other frequencies, or positions that are an input: ft.rotate by cosines and sines of one's own.
+  }];
+  let arguments = (ins Ft_FloatTensor:$x, I64Attr:$heads, F64Attr:$base, UnitAttr:$inverse);
+  let results = (outs Ft_FloatTensor:$result);
+  let assemblyFormat = "$x `heads` $heads `base` custom<Real>($base) (`inverse` $inverse^)? attr-dict `:` type($x)";
+  let hasVerifier = 1;
+}
+
 def Ft_DropoutOp : Ft_Composite<"dropout", [CheapToRecompute, RandomDropout, AllTypesMatch<["x", "result"]>]> {
   let summary = "x with each element zeroed with probability rate, the others divided by 1 - rate";
   let description = [{

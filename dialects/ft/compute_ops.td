@@ -86,15 +86,14 @@ def Ft_MatmulGeluGradOp : Ft_MatmulThenOp<"matmul_gelu_grad", [AllTypesMatch<["x
   }];
 }
 
-def Ft_RopeOp : Ft_ComputeOp<"rope", [Differentiable, CheapToRecompute, AllTypesMatch<["x", "result"]>], ["getReusableOperand"]> {
-  let summary = "Rotary position embedding, rotate-half form";
+def Ft_RotaryTableOp : Ft_ComputeOp<"rotary_table", [Precision, AllTypesMatch<["cosine", "sine"]>], []> {
+  let summary = "Cosines and sines of rotary positions: of position * base^(-i / h)";
   let description = [{
-    x is [B, T, heads * head size], position = index in T. With h = head size / 2, frequency_i = base^(-i / h): the pair
-    (x_i, x_{i+h}) is rotated by position * frequency_i; `inverse` rotates back. Source: J. Su et al., RoFormer, 2021.
+    [T, h], h half of the head size. Angles are in f64 and results in f32, whatever the precision, so high positions are exact.
   }];
-  let arguments = (ins Ft_FloatTensor:$x, I64Attr:$heads, F64Attr:$base, UnitAttr:$inverse);
-  let results = (outs Ft_FloatTensor:$result);
-  let assemblyFormat = "$x `heads` $heads `base` custom<Real>($base) (`inverse` $inverse^)? attr-dict `:` type($x)";
+  let arguments = (ins F64Attr:$base);
+  let results = (outs Ft_FloatTensor:$cosine, Ft_FloatTensor:$sine);
+  let assemblyFormat = "`base` custom<Real>($base) attr-dict `:` type($cosine)";
 }
 
 // Attention and its gradients; `operandFormat` is how operands are written. What is said of keys, scores and probabilities is optional and,

@@ -1,5 +1,5 @@
-// FLOPs and bytes of every op. A multiply-add is two FLOPs; exp, log, tanh, erf and a division are one each;
-// the sines and cosines of rope are left out, there is one per position and frequency, whatever the batch.
+// FLOPs and bytes of every op. A multiply-add is two FLOPs; exp, log, tanh, erf, a sine, a cosine
+// and a division are one each.
 // Model FLOPs are those of matrix products that the result needs, as A. Chowdhery et al., PaLM, 2022,
 // appendix B, count them for model FLOPs utilisation; of attention the pairs that a mask leaves, or all of
 // them where lengths and segments, which come with the data, leave fewer.
@@ -104,7 +104,7 @@ uint64_t MatmulGeluGradOp::getFlops() { return getModelFlops() + flopsOfBody(*th
 uint64_t MatmulGeluGradOp::getModelFlops() { return 2 * elements(getDx()) * lastExtent(getA()); }
 
 // Each of a pair: two products and a sum.
-uint64_t RopeOp::getFlops() { return 3 * elements(getX()); }
+uint64_t RotaryTableOp::getFlops() { return 3 * elements(getCosine()); }
 // Of ten rounds for four words, in operations of an element.
 uint64_t RandomBitsOp::getFlops() { return 16 * elements(getResult()); }
 

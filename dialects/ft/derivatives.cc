@@ -128,16 +128,8 @@ Gradients MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, Ar
 }
 
 //===----------------------------------------------------------------------===//
-// Position, attention
+// Attention
 //===----------------------------------------------------------------------===//
-
-// A rotation is orthogonal: its transpose rotates back.
-Gradients RopeOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  UnitAttr inverse = getInverse() ? UnitAttr() : builder.getUnitAttr();
-  return {RopeOp::create(builder, getLoc(), getX().getType(), resultGrads[0], getHeadsAttr(), getBaseAttr(),
-                         inverse)};
-}
 
 Gradients AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
                                      ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {

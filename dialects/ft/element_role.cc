@@ -35,6 +35,8 @@ ElementRole QkvAttentionOp::getElementRole(unsigned index) {
 
 ElementRole LoadStateOp::getElementRole(unsigned) { return ElementRole::Statistic; }
 
+ElementRole RotaryTableOp::getElementRole(unsigned) { return ElementRole::Statistic; }
+
 ElementRole LossCountOp::getElementRole(unsigned) { return ElementRole::Statistic; }
 
 ElementRole UpdateScalarsOp::getElementRole(unsigned) { return ElementRole::Statistic; }

@@ -65,6 +65,17 @@ def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   ];
 }
 
+def ShorthandOpInterface : OpInterface<"ShorthandOpInterface"> {
+  let description = [{
+    The op is short for others, which take its place before all else.
+  }];
+  let cppNamespace = "::mlir::ft";
+  let methods = [
+    InterfaceMethod<"Builds them; one value for each result. What ops that are alike share is built once, at the beginning of the function.",
+      "::llvm::SmallVector<::mlir::Value>", "expand", (ins "::mlir::OpBuilder &":$builder)>
+  ];
+}
+
 def KernelOpInterface : OpInterface<"KernelOpInterface"> {
   let description = [{
     The op is executed by one kernel. Operands, results and inherent attributes become those of the instruction, in order of

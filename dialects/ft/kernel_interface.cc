@@ -168,8 +168,6 @@ Value FoundInfOp::getTiedOperand(unsigned) { return getAcc(); }
 // Elementwise and row by row kernels: the result may take the place of an operand that dies
 //===----------------------------------------------------------------------===//
 
-Value RopeOp::getReusableOperand(unsigned) { return getX(); }
-
 Value CrossEntropyGradOp::getReusableOperand(unsigned) { return getLogits(); }
 
 } // namespace mlir::ft

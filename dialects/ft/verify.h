@@ -40,6 +40,9 @@ LogicalResult bits(Operation *op, Value logits);
 // A probability of dropout.
 LogicalResult dropoutRate(Operation *op, const llvm::APFloat &rate);
 
+// x is [batch, positions, heads * head size], `angles` what ft.rotate turns it by.
+LogicalResult rotation(Operation *op, Value x, Value angles, int64_t heads);
+
 // The state of the generator of random numbers.
 LogicalResult randomState(Operation *op, Value rng);
 

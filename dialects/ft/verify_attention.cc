@@ -104,22 +104,47 @@ template <typename Attention> LogicalResult verifyOptions(Attention op) {
                : success();
 }
 
+// Heads that are turned.
+LogicalResult verifyRotated(Operation *op, Value x, int64_t heads) {
+  if (failed(verifyPositive(op, "heads", heads)) ||
+      failed(verify::rank(op, "x", x, 3, "[batch, positions, heads * head size]")) ||
+      failed(verifyDivisible(op, "x", x, heads)))
+    return failure();
+  int64_t headSize = verify::shape(x)[2] / heads;
+  if (headSize % 2 != 0)
+    return op->emitOpError() << "the head size is " << headSize
+                             << "; expected an even one, whose halves are rotated";
+  return success();
+}
+
+LogicalResult verifyBase(Operation *op, const llvm::APFloat &base) {
+  if (base.convertToDouble() > 0)
+    return success();
+  return op->emitOpError() << "base is " << base.convertToDouble() << "; expected a positive number";
+}
+
 } // namespace
 
 LogicalResult RopeOp::verify() {
-  int64_t heads = getHeads();
-  if (failed(verifyPositive(*this, "heads", heads)) ||
-      failed(verify::rank(*this, "x", getX(), 3, "[batch, positions, heads * head size]")) ||
-      failed(verifyDivisible(*this, "x", getX(), heads)))
+  return failure(failed(verifyRotated(*this, getX(), getHeads())) || failed(verifyBase(*this, getBase())));
+}
+
+LogicalResult RotaryTableOp::verify() {
+  if (failed(verify::rank(*this, "cosine", getCosine(), 2, "[positions, half of the head size]")) ||
+      failed(verify::isF32(*this, "cosine", getCosine())))
     return failure();
-  int64_t headSize = verify::shape(getX())[2] / heads;
-  if (headSize % 2 != 0)
-    return emitOpError() << "the head size is " << headSize
-                         << "; expected an even one, whose halves are rotated";
-  double base = getBase().convertToDouble();
-  if (base <= 0)
-    return emitOpError() << "base is " << base << "; expected a positive number";
-  return success();
+  return verifyBase(*this, getBase());
+}
+
+LogicalResult verify::rotation(Operation *op, Value x, Value angles, int64_t heads) {
+  if (failed(verifyRotated(op, x, heads)) ||
+      failed(verify::minRank(op, "cosine", angles, 2, "[positions, half of the head size]")))
+    return failure();
+  llvm::SmallVector<int64_t> expected(shape(x));
+  expected.back() /= 2 * heads;
+  if (tensor(angles).getRank() == 2) // the same for all of the batch
+    expected.erase(expected.begin());
+  return shapeIs(op, "cosine", angles, expected, "an angle for each pair of a head, at each position");
 }
 
 LogicalResult AttentionOp::verify() {

@@ -7,7 +7,7 @@
 
 #include "runtime/device/testing/made_operands.h"
 #include "runtime/kernels/random/operands.h"
-#include "runtime/kernels/rope/operands.h"
+#include "runtime/kernels/rotary_table/operands.h"
 
 namespace ft {
 namespace {
@@ -57,10 +57,17 @@ TEST(OperandsTest, HeadsDoNotWrapRound) {
                   "'heads'");
     ExpectRefused(ReadAttentionGrad({{out, qkv, out, lse, {}, {}, {}}, {qkv}, {}}, attributes, kSideBySide),
                   "'heads'");
-    ExpectRefused(ReadRope({{qkv}, {qkv}, {}}, Attributes({{"heads", heads}, {"base", 1e4}})), "'heads'");
   }
-  EXPECT_TRUE(ReadRope({{qkv}, {qkv}, {}}, Attributes({{"heads", int64_t{3}}, {"base", 1e4}})).ok());
-  ExpectRefused(ReadRope({{qkv}, {qkv}, {}}, Attributes({{"heads", int64_t{3}}, {"base", 0.0}})), "'base'");
+}
+
+TEST(OperandsTest, RotaryTablesAreOfOneShape) {
+  const Tensor table = Of({4, 2});
+  const auto read = [&](const Tensor& sine, double base) {
+    return ReadRotaryTable({{}, {table, sine}, {}}, Attributes({{"base", base}}));
+  };
+  EXPECT_TRUE(read(table, 1e4).ok());
+  ExpectRefused(read(table, 0.0), "'base'");
+  ExpectRefused(read(Of({4, 3}), 1e4), "sine");
 }
 
 TEST(OperandsTest, InitialValuesLieInTheSlice) {

@@ -25,6 +25,8 @@ struct Composite {
   const char* op;  // of %x and others: $M whole, $C of a number a column
   std::vector<std::pair<std::string, std::string>> others;  // names and shapes
   double ulps;  // of a result's type at the largest result, which what cancels is measured by
+  std::string whole = "$M";
+  const char* dims = "[0, 1]";
 };
 
 const Composite kComposites[] = {
@@ -43,7 +45,7 @@ class CompositeCodeTest : public CodeTest {
   // A module with the composite and its derivative, and a training step that calls both.
   func::FuncOp differentiated(const Composite& composite, Extents extents) {
     std::vector<std::pair<std::string, std::string>> all = composite.others;
-    all.insert(all.begin(), {{"x", "$M"}, {"dy", "$M"}});
+    all.insert(all.begin(), {{"x", composite.whole}, {"dy", composite.whole}});
     std::string parameters, gets;
     for (const auto& [name, shape] : all) {
       const std::string type = "tensor<" + shape + "xf32>";
@@ -51,9 +53,9 @@ class CompositeCodeTest : public CodeTest {
       gets += "%" + name + " = ft.get @" + name + " : " + type + "\n";
     }
     parse("func.func @forward(%i: tensor<1xi32>, %j: tensor<1xi32>) -> tensor<f32> {\n" + gets +
-              "%y = " + composite.op +
-              "\n%p = ft.mul %y, %dy : tensor<$Mxf32>\n"
-              "%s = ft.reduce \"sum\" %p over [0, 1] : tensor<$Mxf32> -> tensor<f32>\n"
+              "%y = " + composite.op + "\n%p = ft.mul %y, %dy : tensor<" + composite.whole +
+              "xf32>\n%s = ft.reduce \"sum\" %p over " + composite.dims + " : tensor<" + composite.whole +
+              "xf32> -> tensor<f32>\n"
               "return %s : tensor<f32>\n}\n" +
               parameters,
           extents);
@@ -147,6 +149,23 @@ TEST_F(CompositeCodeTest, CodeComputesWhatBodiesSay) {
         check(composite, extents, elements[next++ % 3], gradient);
       }
     }
+}
+
+// Halves of heads are read and written in one pass, there and back, by a table that does not depend on the
+// sequence.
+TEST_F(CompositeCodeTest, RotationsAreOneCluster) {
+  const Composite one = {"ft.rope %x heads 1 base 10.0 : tensor<3x$Mxf32>", {}, 4, "3x$M", "[0, 1, 2]"};
+  const Composite three = {"ft.rope %x heads 3 base 10.0 : tensor<3x$Mxf32>", {}, 4, "3x$M", "[0, 1, 2]"};
+  const std::pair<Composite, Extents> shapes[] = {
+      {one, {1, 4}}, {one, {5, 34}}, {three, {70, 96}}, {three, {9, 384}}, {three, {33, 780}}};
+  for (const auto& [composite, extents] : shapes)
+    for (bool gradient : {false, true})
+      for (Type element : {Type(Float32Type::get(&context)), Type(BFloat16Type::get(&context)),
+                           Type(Float16Type::get(&context))}) {
+        SCOPED_TRACE(std::to_string(extents.rows) + "x" + std::to_string(extents.columns) +
+                     (gradient ? " gradient" : ""));
+        check(composite, extents, element, gradient);
+      }
 }
 
 // A row is read once for each sum that waits for another, and for the results.

@@ -61,7 +61,7 @@ std::vector<Case> MakeAllCases() {
 
 const std::vector<CaseList>& CaseLists() {
   static const auto* const lists = new std::vector<CaseList>{
-      {{"rope"}, &ElementwiseCases},
+      {{"rotary_table"}, &RotaryTableCases},
       {{"fill", "iota", "cast", "copy", "broadcast", "split", "concat", "embedding", "embedding_grad"},
        &MovementCases},
       {{"cluster"}, &ClusterCases},

@@ -56,7 +56,7 @@ struct Case {
   Rules rules = {};
 };
 
-std::vector<Case> ElementwiseCases();
+std::vector<Case> RotaryTableCases();
 std::vector<Case> PrimitiveCases();  // part of ClusterCases
 std::vector<Case> ClusterCases();
 std::vector<Case> ShapeCases();

@@ -80,6 +80,18 @@ GraphCase ropeCase(const Heads& s, double base, bool inverse) {
           dims};
 }
 
+// By cosines and sines of one's own, which have gradients, too; of all positions, or of each sequence.
+GraphCase rotateCase(const Heads& s, bool ofEach, bool inverse) {
+  Dims dims = {s.batch, s.positions, s.heads * s.size}, angles = {s.positions, s.size / 2};
+  if (ofEach) angles.insert(angles.begin(), s.batch);
+  return {fmt::format("rotate_{}x{}_heads_{}_size_{}{}{}", s.batch, s.positions, s.heads, s.size,
+                      ofEach ? "_of_each" : "", inverse ? "_inverse" : ""),
+          {{"x", dims}, {"c", angles}, {"s", angles}},
+          fmt::format("  %r = ft.rotate %x by %c, %s heads {} {} : {}, {}", s.heads, inverse ? "inverse" : "",
+                      tensorType(dims), tensorType(angles)),
+          dims};
+}
+
 }  // namespace
 
 std::vector<GraphCase> attentionCases() {
@@ -102,6 +114,7 @@ std::vector<GraphCase> attentionCases() {
     }
     for (const Heads& heads : {Heads{1, 1, 1, 0, 2}, Heads{2, 5, 3, 0, 6}, Heads{1, 9, 1, 0, 10}})
       for (double base : {10.0, 1.0e4}) cases.push_back(ropeCase(heads, base, flag));
+    for (bool ofEach : {false, true}) cases.push_back(rotateCase({2, 5, 3, 0, 6}, ofEach, flag));
   }
   // One value as query, key and value.
   cases.push_back({"self_attention",

@@ -32,6 +32,22 @@ func.func @no_heads(%x: tensor<2x3x8xf32>) {
 
 // -----
 
+func.func @rotate_angles(%x: tensor<2x3x8xf32>, %c: tensor<3x4xf32>) {
+  // expected-error @below {{cosine is 3x4; expected 3x2, an angle for each pair of a head, at each position}}
+  %0 = ft.rotate %x by %c, %c heads 2 : tensor<2x3x8xf32>, tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table(%x: tensor<2x3x8xf32>) {
+  // expected-error @below {{base is -1.000000e+00; expected a positive number}}
+  %0, %1 = ft.rotary_table base -1.0 : tensor<3x2xf32>
+  return
+}
+
+// -----
+
 func.func @rank(%q: tensor<6x8xf32>, %lse: tensor<2x4x3xf32>) {
   // expected-error @below {{'ft.attention' op q is 6x8; expected 3 dimensions, [batch, positions, heads * head size]}}
   %0, %1 = ft.attention %q, %q, %q heads 4 kv_heads 4 : (tensor<6x8xf32>, tensor<6x8xf32>, tensor<6x8xf32>) -> (tensor<6x8xf32>, tensor<2x4x3xf32>)

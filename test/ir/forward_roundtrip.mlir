@@ -104,6 +104,10 @@ func.func @attention(%q: tensor<2x3x8xf32>, %k: tensor<2x3x4xf32>) {
   %0 = ft.rope %q heads 4 base 1.0e4 : tensor<2x3x8xf32>
   // CHECK: ft.rope %{{.*}} heads 2 base 500000.0 inverse : tensor<2x3x4xf32>
   %1 = ft.rope %k heads 2 base 500000.0 inverse : tensor<2x3x4xf32>
+  // CHECK: %[[COS:.*]], %[[SIN:.*]] = ft.rotary_table base 10000.0 : tensor<3x1xf32>
+  %cos, %sin = ft.rotary_table base 1.0e4 : tensor<3x1xf32>
+  // CHECK: ft.rotate %{{.*}} by %[[COS]], %[[SIN]] heads 4 inverse : tensor<2x3x8xf32>, tensor<3x1xf32>
+  %r = ft.rotate %q by %cos, %sin heads 4 inverse : tensor<2x3x8xf32>, tensor<3x1xf32>
   // CHECK: ft.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4 kv_heads 2 causal : (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
   %2, %3 = ft.attention %0, %1, %k heads 4 kv_heads 2 causal : (tensor<2x3x8xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> (tensor<2x3x8xf32>, tensor<2x4x3xf32>)
   // CHECK: ft.attention %{{.*}}, %{{.*}}, %{{.*}} heads 4 kv_heads 4 :

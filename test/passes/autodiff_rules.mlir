@@ -6,6 +6,7 @@ ft.parameter @norm : tensor<8xf32> = #ft.init<constant, 1.0>
 ft.parameter @bias : tensor<8xf32> = #ft.init<constant, 0.0>
 // CHECK-LABEL: @train_step
 func.func @forward(%tokens: tensor<1x4xi32>, %targets: tensor<1x4xi32>) -> tensor<f32> {
+  // CHECK: %[[COS:.*]], %[[SIN:.*]] = ft.rotary_table base 10000.0 {{.*}}: tensor<4x2xf32>
   // CHECK: %[[TABLE:.*]] = ft.get @table
   %table = ft.get @table : tensor<8x8xf32>
   %norm = ft.get @norm : tensor<8xf32>
@@ -16,7 +17,7 @@ func.func @forward(%tokens: tensor<1x4xi32>, %targets: tensor<1x4xi32>) -> tenso
   %n = ft.rms_norm %x, %norm eps 1.0e-5 : tensor<1x4x8xf32>, tensor<8xf32>
   // CHECK: %[[L:.*]] = ft.call @layer_norm(%[[N]], %norm, %bias)
   %l = ft.layer_norm %n, %norm, %bias eps 1.0e-6 : tensor<1x4x8xf32>, tensor<8xf32>, tensor<8xf32>
-  // CHECK: %[[R:.*]] = ft.rope
+  // CHECK: %[[R:.*]] = ft.call @rotate(%[[L]], %[[COS]], %[[SIN]])
   %r = ft.rope %l heads 2 base 1.0e4 : tensor<1x4x8xf32>
   // CHECK: %[[A:.*]], %[[LSE:.*]] = ft.attention
   %a, %lse = ft.attention %r, %r, %l heads 2 kv_heads 2 causal : (tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>) -> (tensor<1x4x8xf32>, tensor<1x2x4xf32>)
@@ -33,7 +34,7 @@ func.func @forward(%tokens: tensor<1x4xi32>, %targets: tensor<1x4xi32>) -> tenso
   // CHECK: %[[DA:.*]] = ft.call @gelu.grad(%[[A]], %[[DG]])
   // CHECK: %[[DQ:.*]], %[[DK:.*]], %[[DV:.*]] = ft.attention_grad %[[DA]], %[[R]], %[[R]], %[[L]], %[[A]], %[[LSE]] heads 2 kv_heads 2 causal
   // CHECK: %[[DR:.*]] = ft.add %[[DQ]], %[[DK]]
-  // CHECK: %[[DL1:.*]] = ft.rope %[[DR]] heads 2 base 10000.0 inverse
+  // CHECK: %[[DL1:.*]] = ft.call @rotate.grad_0(%[[COS]], %[[SIN]], %[[DR]])
   // CHECK: %[[DL:.*]] = ft.add %[[DV]], %[[DL1]]
   // CHECK: %[[LAYER:.*]]:3 = ft.call @layer_norm.grad(%[[N]], %norm, %[[DL]]) parameter_grads [1, 2]
   // CHECK: ft.gradient @bias, %[[LAYER]]#2

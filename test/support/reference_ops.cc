@@ -149,6 +149,31 @@ void rope(OpEvaluation& e) {
       }
 }
 
+void rotaryTable(OpEvaluation& e) {
+  double base = realOf(cast<RotaryTableOp>(e.op).getBaseAttr());
+  int64_t half = e.out[0].last();
+  for (int64_t t = 0; t < e.out[0].rows(); ++t)
+    for (int64_t i = 0; i < half; ++i) {
+      double angle = t * std::pow(base, -double(i) / half);
+      e.out[0].row(t)[i] = std::cos(angle);
+      e.out[1].row(t)[i] = std::sin(angle);
+    }
+}
+
+// Angles are those of the positions, or of all of the batch.
+void rotate(OpEvaluation& e) {
+  auto op = cast<RotateOp>(e.op);
+  const Array &x = *e.in[0], &cosine = *e.in[1], &sine = *e.in[2];
+  int64_t half = cosine.last();
+  for (int64_t r = 0; r < x.rows(); ++r)
+    for (int64_t i = 0; i < x.last() / 2; ++i) {
+      int64_t row = r % cosine.rows(), at = i / half * 2 * half + i % half;
+      double c = cosine.row(row)[i % half], s = sine.row(row)[i % half] * (op.getInverse() ? -1 : 1);
+      e.out[0].row(r)[at] = x.row(r)[at] * c - x.row(r)[at + half] * s;
+      e.out[0].row(r)[at + half] = x.row(r)[at + half] * c + x.row(r)[at] * s;
+    }
+}
+
 // Column `begin` + i of row r of `tensor` is element i of a head.
 struct HeadColumns {
   const Array& tensor;
@@ -337,6 +362,8 @@ const std::map<std::string, OpFunction>& referenceOps() {
         {"layer_norm", layerNorm},
         {"rms_norm", rmsNorm},
         {"rope", rope},
+        {"rotary_table", rotaryTable},
+        {"rotate", rotate},
         {"attention", attention},
         {"qkv_attention", qkvAttention},
         {"cross_entropy", crossEntropy},

@@ -20,7 +20,6 @@ struct GradientNormLoops;
 struct LossLoops;
 struct PrimitiveLoops;
 struct RandomLoops;
-struct RopeLoops;
 
 struct Loops {
   const AccumulateLoops& accumulate;
@@ -34,7 +33,6 @@ struct Loops {
   const LossLoops& loss;
   const PrimitiveLoops& primitives;
   const RandomLoops& random;
-  const RopeLoops& rope;
 };
 
 // `isa` must be usable (isa.h).

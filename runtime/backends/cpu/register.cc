@@ -22,7 +22,7 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterLossScaling(registry, isa);
   cpu::RegisterMatmul(registry, isa);
   cpu::RegisterMove(registry, isa);
-  cpu::RegisterRope(registry, isa);
+  cpu::RegisterRotaryTable(registry, isa);
   cpu::RegisterSplitConcat(registry, isa);
   cpu::RegisterSumSquares(registry, isa);
   cpu::RegisterUpdate(registry, isa);

@@ -23,7 +23,7 @@ void RegisterLinearCrossEntropy(KernelRegistry& registry, Isa isa);
 void RegisterLossScaling(KernelRegistry& registry, Isa isa);
 void RegisterMatmul(KernelRegistry& registry, Isa isa);
 void RegisterMove(KernelRegistry& registry, Isa isa);
-void RegisterRope(KernelRegistry& registry, Isa isa);
+void RegisterRotaryTable(KernelRegistry& registry, Isa isa);
 void RegisterSplitConcat(KernelRegistry& registry, Isa isa);
 void RegisterSumSquares(KernelRegistry& registry, Isa isa);
 void RegisterUpdate(KernelRegistry& registry, Isa isa);

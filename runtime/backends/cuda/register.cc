@@ -33,7 +33,7 @@ void RegisterCudaKernels(KernelTable& table) {
   RegisterMove(table);
   RegisterMovement(table);
   RegisterRandom(table);
-  RegisterRope(table);
+  RegisterRotaryTable(table);
   RegisterUpdate(table);
 }
 

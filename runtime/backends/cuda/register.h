@@ -20,10 +20,10 @@ void RegisterLossScaling(KernelTable& table);         // loss_scale update_scale
 void RegisterMatmul(KernelTable& table);              // matmul
 void RegisterMatmulGelu(KernelTable& table);          // matmul_gelu matmul_gelu_grad
 void RegisterMove(KernelTable& table);                // transpose slice pad
-void RegisterMovement(KernelTable& table);  // copy reshape broadcast split concat fill iota zero_padding
-void RegisterRandom(KernelTable& table);    // init_normal init_constant
-void RegisterRope(KernelTable& table);      // rope
-void RegisterUpdate(KernelTable& table);    // update update_scalars
+void RegisterMovement(KernelTable& table);     // copy reshape broadcast split concat fill iota zero_padding
+void RegisterRandom(KernelTable& table);       // init_normal init_constant
+void RegisterRotaryTable(KernelTable& table);  // rotary_table
+void RegisterUpdate(KernelTable& table);       // update update_scalars
 
 void RegisterCudaKernels(KernelTable& table);  // all of these
 

@@ -25,7 +25,7 @@ Loops WithProductsOf(const AttentionLoops& attention, const AttentionGradLoops& 
                      const GemmLoops& gemm) {
   const Loops& v3 = LoopsFor(Isa::kX86V3);
   return {v3.accumulate, attention,        attention_grad, v3.binary_mapper, v3.convert, v3.embedding,
-          gemm,          v3.gradient_norm, v3.loss,        v3.primitives,    v3.random,  v3.rope};
+          gemm,          v3.gradient_norm, v3.loss,        v3.primitives,    v3.random};
 }
 
 }  // namespace
