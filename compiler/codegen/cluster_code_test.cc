@@ -106,6 +106,26 @@ TEST_F(ClusterCodeTest, ResultsMayTakeThePlaceOfArguments) {
   }
 }
 
+// Exponentials are kept where the result will be, unless the argument that is there is still to be read.
+TEST_F(ClusterCodeTest, WhatIsKeptInAResultSparesTheArgumentInItsPlace) {
+  std::string sum = kSoftmax, quotient = "%y = ft.div %e, %ss";
+  sum.replace(sum.find(quotient), quotient.size(),
+              "%z = ft.div %e, %ss : tensor<$Mxf32>\n%y = ft.add %z, %x");
+  for (const std::string &text : {std::string(kSoftmax), sum}) {
+    func::FuncOp body = parse(text, {5, 771});
+    ASSERT_TRUE(body);
+    HostTensor x(cast<RankedTensorType>(body.getArgumentTypes()[0]));
+    x.values = numbers(x.values.size(), 3, false);
+    for (auto &[level, expected] : run(body, {x})) {
+      MappedKernel kernel(std::move(*generateKernel(body, level)));
+      std::string memory = x.toMemory();
+      void *operands[] = {memory.data(), memory.data()};
+      kernel.call(operands, kernel.interface().rows);
+      EXPECT_EQ(memory, expected[0].toMemory()) << nameOf(level).str();
+    }
+  }
+}
+
 // What the first result overwrites, the second and a sum over rows still read.
 TEST_F(ClusterCodeTest, ArgumentsAreReadBeforeTheirPlaceIsTaken) {
   func::FuncOp body = parse(R"(

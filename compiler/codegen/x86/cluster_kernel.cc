@@ -4,6 +4,7 @@
 #include "compiler/codegen/kernel_builder.h"
 #include "compiler/codegen/lane_vectors.h"
 #include "compiler/codegen/reduction.h"
+#include "compiler/codegen/x86/kept_values.h"
 #include "compiler/codegen/x86/places.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -24,7 +25,8 @@ class ClusterKernel {
 public:
   ClusterKernel(MLIRContext &context, const ClusterBody &body, X86Level level)
       : b(UnknownLoc::get(&context), &context, instructionsOf(level)), body(body), facts(body),
-        values(b, facts, kVector), partials(partialOutputsOf(body)), partialAddresses(partials.size()) {}
+        values(b, facts, kVector), kept(keptValuesOf(facts)), partials(partialOutputsOf(body)),
+        partialAddresses(partials.size()) {}
 
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(b.getLoc());
@@ -112,6 +114,7 @@ private:
   void emitColumns(Value chunk, int64_t columns);
   void emitReductions(int level, int64_t columns);
   void emitResults(int64_t columns);
+  void keepColumns(const BodyValues::LanesOf &known, Value column, int64_t count);
   void storeColumns(BodyValues::LanesOf &known, Value column, int64_t count);
   void addPartials(BodyValues::LanesOf &known, Value column, int64_t count);
   void clearPartials();
@@ -123,6 +126,10 @@ private:
   Value columnAddress(Value base, const ClusterBody::Place &place, Value column, DType element) {
     return elementAddress(b, base, b.times(column, place.column_stride), element);
   }
+  Value outputAddress(size_t output, Value column) {
+    return columnAddress(outputAddresses[output], body.outputs[output].place, column,
+                         resultType(body.outputs[output]));
+  }
   DType resultType(const ClusterBody::Output &output) const { return body.results[output.result].dtype; }
   Lanes vectorOf(uint32_t value, Value column, int64_t count, BodyValues::LanesOf &known);
 
@@ -130,6 +137,7 @@ private:
   const ClusterBody &body;
   BodyFacts facts;
   BodyValues values;
+  llvm::SmallVector<KeptValue> kept;
   llvm::SmallVector<PartialOutput> partials;
   llvm::SmallVector<Value> pointers;
   // Of the row that is being emitted.
@@ -166,6 +174,8 @@ void ClusterKernel::emitReductions(int level, int64_t columns) {
         Lanes with = combined(op.reduction, sum, vectorOf(op.operands[0], at, lanes, known));
         sum = firstLanes(lanes, with, sum);
       }
+      if (level + 1 == facts.lastLevel)
+        keepColumns(known, at, lanes);
     });
     return next;
   });
@@ -194,13 +204,17 @@ void ClusterKernel::clearPartials() {
   });
 }
 
+void ClusterKernel::keepColumns(const BodyValues::LanesOf &known, Value column, int64_t count) {
+  for (const KeptValue &keep : kept)
+    storeVector(known.lookup(keep.value), outputAddress(keep.output, column), DType::kF32, count);
+}
+
 void ClusterKernel::storeColumns(BodyValues::LanesOf &known, Value column, int64_t count) {
   for (auto [i, output] : llvm::enumerate(body.outputs)) {
     if (output.over_rows || output.place.column_stride == 0)
       continue;
-    DType element = resultType(output);
-    Value address = columnAddress(outputAddresses[i], output.place, column, element);
-    storeVector(known.lookup(output.value), address, element, count, output.place.column_stride);
+    storeVector(known.lookup(output.value), outputAddress(i, column), resultType(output), count,
+                output.place.column_stride);
   }
 }
 
@@ -221,6 +235,8 @@ void ClusterKernel::emitResults(int64_t columns) {
     eachColumns(columns, {}, [&](Value column, int64_t count, ArrayRef<Lanes>) {
       eachVector(column, count, [&](int64_t, Value at, int64_t lanes) {
         BodyValues::LanesOf known;
+        for (const KeptValue &keep : kept)
+          known[keep.value] = loadVector(b, outputAddress(keep.output, at), DType::kF32, lanes);
         for (const ClusterBody::Output &output : body.outputs)
           if (hasColumns(output))
             vectorOf(output.value, at, lanes, known);
