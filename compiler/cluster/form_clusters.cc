@@ -118,6 +118,7 @@ void repeatForEachReader(Block &block) {
       if (mayBeMember(reader) && !isGivenUp(broadcast, reader)) {
         OpBuilder builder(reader);
         auto own = cast<mlir::ft::BroadcastOp>(builder.clone(*broadcast));
+        own->setLoc(reader->getLoc());
         mlir::ft::setLayer(own, mlir::ft::getLayer(reader));
         mlir::ft::setPhase(own, mlir::ft::getPhase(reader).getValue());
         reader->replaceUsesOfWith(broadcast, own);

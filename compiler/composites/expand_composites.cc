@@ -59,8 +59,11 @@ private:
     return inType(type, value);
   }
 
-  /// It has the layer and the phase of the call.
+  /// It has the location, the layer and the phase of the call.
   Operation *marked(Operation *op) {
+    if (op->getLoc() != call.getLoc())
+      op->setLoc(isa<UnknownLoc>(op->getLoc()) ? call.getLoc()
+                                               : Location(CallSiteLoc::get(op->getLoc(), call.getLoc())));
     for (NamedAttribute attr : attributes)
       op->setAttr(attr.getName(), attr.getValue());
     return op;

@@ -4,8 +4,6 @@
 #include "runtime/plan/describe.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 namespace ft::compiler {
 
@@ -36,46 +34,31 @@ int numberOfStep(const proto::Plan &plan) {
   return number;
 }
 
-// Kernels by name, layer and phase: the numbers of their instructions, ascending.
-using KernelPlaces = std::map<std::tuple<StringRef, StringRef, StringRef>, std::vector<int>>;
-
-KernelPlaces placesOfKernels(const proto::Program &program) {
-  KernelPlaces places;
-  for (int i = 0; i < program.instructions_size(); ++i) {
-    const proto::Instruction &instruction = program.instructions(i);
-    if (instruction.opcode() == proto::KERNEL)
-      places[{instruction.kernel(), instruction.layer(), instruction.phase()}].push_back(i);
-  }
-  return places;
-}
-
 } // namespace
 
 llvm::DenseMap<Operation *, LiveAt> liveAtOps(const MeasuredPlan &measured, func::FuncOp train) {
-  int number = numberOfStep(measured.plan);
-  std::vector<uint64_t> all = liveBytes(measured, number, [](const proto::Buffer &) { return true; });
-  std::vector<uint64_t> background = liveBytes(measured, number, [](const proto::Buffer &buffer) {
+  int program = numberOfStep(measured.plan);
+  std::vector<uint64_t> all = liveBytes(measured, program, [](const proto::Buffer &) { return true; });
+  std::vector<uint64_t> background = liveBytes(measured, program, [](const proto::Buffer &buffer) {
     return buffer.class_() != proto::ACTIVATIONS && buffer.class_() != proto::WORKSPACE;
   });
-  const KernelPlaces places = placesOfKernels(measured.plan.programs(number));
+  auto ops = llvm::map_to_vector(train.getBody().front(), [](Operation &op) { return &op; });
   llvm::DenseMap<Operation *, LiveAt> result;
-  int next = 0;
-  for (Operation &op : train.getBody().front()) {
-    auto kernel = dyn_cast<mlir::ft::KernelOpInterface>(op);
-    StringAttr layer = mlir::ft::getLayer(&op), phase = mlir::ft::getPhase(&op);
-    if (!kernel || !layer || !phase)
+  size_t next = 0; // behind the last kernel of ops
+  for (auto [i, numbers] : llvm::enumerate(measured.opsOfStep)) {
+    if (numbers.empty())
       continue;
-    auto its = places.find({kernel.getKernelName(), layer.getValue(), phase.getValue()});
-    if (its == places.end())
-      continue; // it became something else
-    auto own = std::lower_bound(its->second.begin(), its->second.end(), next);
-    if (own == its->second.end())
-      continue;
-    auto most = [&](const std::vector<uint64_t> &live) {
-      return *std::max_element(live.begin() + next, live.begin() + *own + 1);
-    };
-    result[&op] = {most(all), most(background)};
-    next = *own + 1;
+    LiveAt most;
+    for (; next <= i; ++next)
+      most = {std::max(most.all, all[next]), std::max(most.background, background[next])};
+    bool isAlone =
+        numbers.size() == 1 && measured.plan.programs(program).instructions(i).cluster_plus_one() == 0;
+    for (unsigned number : numbers) {
+      LiveAt &at = result[ops[number]];
+      at.all = std::max(at.all, most.all);
+      if (isAlone)
+        at.background = std::max(at.background, most.background);
+    }
   }
   return result;
 }

@@ -8,6 +8,7 @@
 #include "compiler/pipeline/solve_budget.h"
 
 #include "compiler/pipeline/layer_chain.h"
+#include "compiler/pipeline/op_numbers.h"
 #include "compiler/remat/mark_choices.h"
 #include "compiler/remat/policy_choices.h"
 #include "dialects/ft/composites.h"
@@ -167,8 +168,11 @@ private:
     ++solution.compilations;
     OwningOpRef<ModuleOp> copy(module.clone());
     applyChoices(*copy, candidate.choices);
+    numberOps(copy->lookupSymbol<func::FuncOp>(mlir::ft::kTrainStepFunction));
     MeasuredPlan measured;
     FT_ASSIGN_OR_RETURN(measured.plan, compile(*copy));
+    measured.opsOfStep =
+        numbersOfInstructions(copy->lookupSymbol<ftx::ProgramOp>(mlir::ft::kTrainStepFunction));
     absl::StatusOr<Mesh> mesh = problem.mesh ? *problem.mesh : MeshFor(measured.plan, problem.worldSize);
     FT_RETURN_IF_ERROR(mesh.status());
     const DeviceClass device = DeviceOf(*problem.target);

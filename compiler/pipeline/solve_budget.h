@@ -40,7 +40,8 @@ struct BudgetSolution {
   int compilations = 0; // that it took
 };
 
-/// Compiles a module whose choices are marked (phase remat and all after it) into a plan.
+/// Compiles a module whose choices are marked (phase remat and all after it) into a plan, and leaves the
+/// module that this was emitted from.
 using CompileRest = std::function<absl::StatusOr<proto::Plan>(mlir::ModuleOp)>;
 
 /// `module` stands before phase remat and stays as it is. Whatever is chosen has been compiled and bound: its
