@@ -17,7 +17,7 @@ struct PlanInfo {
   std::vector<std::pair<std::string, std::string>> textSettings;
 };
 
-/// Fills `plan` from a module after the memory phase. The same module gives the same plan. Emits an error at
+/// Fills `plan` from a module after the memory stage. The same module gives the same plan. Emits an error at
 /// the op that has no counterpart in plan.proto.
 llvm::LogicalResult emitPlan(mlir::ModuleOp module, const PlanInfo &info, proto::Plan &plan);
 

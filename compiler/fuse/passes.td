@@ -38,7 +38,7 @@ def FuseGeluPass : Pass<"ft-fuse-gelu", "::mlir::ModuleOp"> {
   let summary = "A matmul and the GELU of it become one kernel, a matmul and the gradient of GELU that takes it another";
   let description = [{
     Calls of composites that are `ft.gelu`, or its derivative, by their origin. `matmul_gelu` and `matmul_gelu_grad` give the bits of the two ops; a GPU's
-    library computes GELU, or multiplies by its derivative, where the product leaves the registers. Runs on what the phases before have decided, ahead of lowering: recomputation chooses between product and
+    library computes GELU, or multiplies by its derivative, where the product leaves the registers. Runs on what the stages before have decided, ahead of lowering: recomputation chooses between product and
     GELU separately and reports them so, and a GELU that is computed again from a kept product stays a GELU. The fused op stands where the
     product stood, and both must be of one phase. The product is a result of `matmul_gelu` only where others read it. In forward no kernel may
     run between the two; in backward others may, since the gradient takes the product's buffer. Only the tanh form: libraries have no other.

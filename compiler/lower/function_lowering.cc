@@ -101,7 +101,7 @@ LogicalResult FunctionLowering::lower(Operation *op) {
       .Case([&](func::ReturnOp op) { return lowerReturn(op); })
       .Case([&](KernelOpInterface op) { return lowerKernel(op), done(op); })
       .Default([](Operation *op) {
-        return op->emitOpError("cannot be scheduled; run the phases up to shard first");
+        return op->emitOpError("cannot be scheduled; run the stages up to shard first");
       });
 }
 

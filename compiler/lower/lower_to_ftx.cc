@@ -1,8 +1,8 @@
 // From functions to programs.
 //
-// Enters: @init, @train_micro, @train_step, @eval_step after the phases shard and precision. Leaves: ft.unit,
+// Enters: @init, @train_micro, @train_step, @eval_step after the stages shard and precision. Leaves: ft.unit,
 // ft.parameter, persistent buffers, ftx.states and one ftx.program per function; bodies of clusters stay.
-// Refused: ops that the shard phase should have removed, other functions.
+// Refused: ops that the shard stage should have removed, other functions.
 #include "compiler/lower/passes.h"
 
 #include "compiler/lower/function_lowering.h"

@@ -1,4 +1,4 @@
-// Phase `lower`: from values to instructions over buffers.
+// Stage `lower`: from values to instructions over buffers.
 #pragma once
 
 #include "dialects/ft/dialect.h"

@@ -6,7 +6,7 @@ include "mlir/Pass/PassBase.td"
 def LowerToFtxPass : Pass<"ft-lower-to-ftx", "::mlir::ModuleOp"> {
   let summary = "Turns @init and @train_step into programs over buffers";
   let description = [{
-    Enters: functions of one block after the shard phase. Leaves: persistent buffers, `ftx.unit_state`s and
+    Enters: functions of one block after the shard stage. Leaves: persistent buffers, `ftx.unit_state`s and
     one `ftx.program` per function, its instructions in the order of the block; a collective is waited for
     right after its start.
 

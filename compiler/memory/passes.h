@@ -1,4 +1,4 @@
-// Phase `memory`: when buffers are needed.
+// Stage `memory`: when buffers are needed.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Checks what leaves the memory phase, from the instructions' side: each looks at the buffers that it needs.
+// Checks what leaves the memory stage, from the instructions' side: each looks at the buffers that it needs.
 #include "compiler/memory/passes.h"
 
 #include "dialects/ftx/views.h"

@@ -1,4 +1,4 @@
-// Phase `optimizer`: gradient norm, clipping and the AdamW step, and the program that starts the parameters.
+// Stage `optimizer`: gradient norm, clipping and the AdamW step, and the program that starts the parameters.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

@@ -49,7 +49,7 @@ def FormUpdatesPass : Pass<"ft-form-updates", "::mlir::ModuleOp"> {
 }
 
 def VerifyOptimizerPass : Pass<"ft-verify-optimizer", "::mlir::ModuleOp"> {
-  let summary = "Check what leaves the optimizer phase: every flat gradient counts in the norm and is used by one step, every parameter is drawn once";
+  let summary = "Check what leaves the optimizer stage: every flat gradient counts in the norm and is used by one step, every parameter is drawn once";
 }
 
 #endif // FT_OPTIMIZER_PASSES

@@ -1,4 +1,4 @@
-// Checks what leaves the optimizer phase; changes nothing and uses none of its code.
+// Checks what leaves the optimizer stage; changes nothing and uses none of its code.
 #include "compiler/optimizer/passes.h"
 
 #include "dialects/ft/dialect.h"

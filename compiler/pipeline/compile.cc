@@ -6,7 +6,7 @@
 #include "compiler/pipeline/check_source.h"
 #include "compiler/pipeline/freeze_parameters.h"
 #include "compiler/pipeline/meet_budgets.h"
-#include "compiler/pipeline/run_phases.h"
+#include "compiler/pipeline/run_stages.h"
 #include "compiler/remat/policy.h"
 #include "compiler/shard/strategy.h"
 #include "dialects/ft/dialect.h"
@@ -112,7 +112,7 @@ void recordTarget(const CompileOptions &wanted, proto::Plan &plan) {
 } // namespace
 
 absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileOptions &wanted,
-                                         const PhaseObserver &observe) {
+                                         const StageObserver &observe) {
   CompileOptions options = wanted;
   DialectRegistry registry;
   registry.insert<func::FuncDialect, mlir::ft::FtDialect, ftx::FtxDialect>();
@@ -121,16 +121,16 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
   FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options.frozen, &context, error));
   FT_RETURN_IF_ERROR(settleMesh(options));
   PlanInfo info = describe(options);
-  size_t remat = phaseNumber("remat"), schedule = phaseNumber("schedule");
-  for (auto [number, phase] : llvm::enumerate(phases())) {
+  size_t remat = stageNumber("remat"), schedule = stageNumber("schedule");
+  for (auto [number, stage] : llvm::enumerate(stages())) {
     if (number == remat && isBudget(options.remat)) {
       FT_ASSIGN_OR_RETURN(double seconds, meetRematBudget(*module, options, error));
       info.settings.push_back({"remat_seconds", seconds});
     }
     if (number == schedule && isScheduleOpen(options))
       FT_RETURN_IF_ERROR(settleSchedule(*module, options, error));
-    FT_RETURN_IF_ERROR(runPhase(phase, *module, options, error));
-    FT_RETURN_IF_ERROR(observe(phase, number, *module));
+    FT_RETURN_IF_ERROR(runStage(stage, *module, options, error));
+    FT_RETURN_IF_ERROR(observe(stage, number, *module));
   }
   FT_ASSIGN_OR_RETURN(proto::Plan plan, emit(*module, info, error));
   recordTarget(wanted, plan);

@@ -1,7 +1,7 @@
-// From a model to a plan: the one place that knows the order of the phases.
+// From a model to a plan: the one place that knows the order of the stages.
 #pragma once
 
-#include "compiler/pipeline/phases.h"
+#include "compiler/pipeline/stages.h"
 #include "runtime/plan/plan.pb.h"
 
 #include "absl/status/statusor.h"
@@ -11,13 +11,13 @@
 
 namespace ft::compiler {
 
-/// Called after each phase with its name, its number from 0 and the module that it left.
-using PhaseObserver = std::function<absl::Status(const Phase &phase, int number, mlir::ModuleOp module)>;
+/// Called after each stage with its name, its number from 0 and the module that it left.
+using StageObserver = std::function<absl::Status(const Stage &stage, int number, mlir::ModuleOp module)>;
 
 /// Compiles the model in the file `path`. Errors: NotFound and the like when it cannot be read (exit status
 /// 74); InvalidArgument, "model.mlir:12:5: error: ...", when it is no model that can be trained; what the
 /// observer returns.
 absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileOptions &options,
-                                         const PhaseObserver &observe);
+                                         const StageObserver &observe);
 
 } // namespace ft::compiler

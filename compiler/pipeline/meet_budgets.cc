@@ -1,6 +1,6 @@
 #include "compiler/pipeline/meet_budgets.h"
 
-#include "compiler/pipeline/run_phases.h"
+#include "compiler/pipeline/run_stages.h"
 #include "compiler/pipeline/solve_budget.h"
 #include "compiler/remat/policy.h"
 #include "runtime/base/status_macros.h"
@@ -50,7 +50,7 @@ struct Trial {
   double seconds = 0;       // of a step, simulated
 };
 
-// Tries schedules of a module that stands ahead of phase schedule.
+// Tries schedules of a module that stands ahead of stage schedule.
 class ScheduleSearch {
 public:
   ScheduleSearch(ModuleOp module, const CompileOptions &options, const FirstError &error)
@@ -117,7 +117,7 @@ private:
   absl::StatusOr<Trial> compile(const Rule &rule) {
     rule.applyTo(options);
     OwningOpRef<ModuleOp> copy(module.clone());
-    FT_RETURN_IF_ERROR(runPhases(phaseNumber("schedule"), phases().size(), *copy, options, error));
+    FT_RETURN_IF_ERROR(runStages(stageNumber("schedule"), stages().size(), *copy, options, error));
     FT_ASSIGN_OR_RETURN(const proto::Plan plan, emit(*copy, PlanInfo(), error));
     const Target &target = options.target;
     FT_ASSIGN_OR_RETURN(const BoundPlan bound, BindPlan(plan, meshOf(options), DeviceOf(target)));
@@ -147,7 +147,7 @@ absl::StatusOr<BudgetSolution> solveWith(const std::string &prefetch, uint64_t b
                         .dtype = activationType(options),
                         .target = &options.target};
   auto compileRest = [&](ModuleOp copy) -> absl::StatusOr<proto::Plan> {
-    FT_RETURN_IF_ERROR(runPhases(phaseNumber("remat"), phases().size(), copy, options, error));
+    FT_RETURN_IF_ERROR(runStages(stageNumber("remat"), stages().size(), copy, options, error));
     return emit(copy, PlanInfo(), error);
   };
   return searchBudget(module, problem, compileRest);
@@ -159,7 +159,7 @@ absl::Status settleScheduleAfter(ModuleOp marked, uint64_t bytes, CompileOptions
   OwningOpRef<ModuleOp> copy(marked.clone());
   CompileOptions unchecked = options;
   unchecked.checks = false;
-  FT_RETURN_IF_ERROR(runPhases(phaseNumber("remat"), phaseNumber("schedule"), *copy, unchecked, error));
+  FT_RETURN_IF_ERROR(runStages(stageNumber("remat"), stageNumber("schedule"), *copy, unchecked, error));
   FT_ASSIGN_OR_RETURN(const std::optional<Trial> best,
                       ScheduleSearch(*copy, options, error).fastestWithin(bytes));
   if (!best)

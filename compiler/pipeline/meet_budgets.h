@@ -16,12 +16,12 @@ namespace ft::compiler {
 /// Whether `settleSchedule` has something to do.
 bool isScheduleOpen(const CompileOptions &options);
 
-/// Ahead of phase schedule: with prefetch=auto settles in `options` the fastest, by simulation, of
+/// Ahead of stage schedule: with prefetch=auto settles in `options` the fastest, by simulation, of
 /// what the cost model makes within the memory budget and of prefetch=pre and none. So auto is never slower
 /// than they are, and fits where they fit. Errors: InvalidArgument when nothing fits, with what is needed.
 absl::Status settleSchedule(mlir::ModuleOp module, CompileOptions &options, const FirstError &error);
 
-/// Ahead of phase remat, with remat=budget: marks what is recomputed and offloaded, and settles the schedule
+/// Ahead of stage remat, with remat=budget: marks what is recomputed and offloaded, and settles the schedule
 /// in `options`. Returns the seconds that recomputation and copies add to a step. What can be met
 /// with prefetch=pre or none can be met with auto. Errors: InvalidArgument when no choice fits, with the
 /// smallest budget that does.

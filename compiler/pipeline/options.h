@@ -25,7 +25,7 @@ struct CompileOptions {
   // Defaults of the run, kept in the plan for ftexec: lr, lr_schedule, warmup_steps, ...
   std::vector<std::pair<std::string, double>> runNumbers;
   std::vector<std::pair<std::string, std::string>> runTexts;
-  // Each phase verifies what it leaves. Off for what is compiled to be measured only.
+  // Each stage verifies what it leaves. Off for what is compiled to be measured only.
   bool checks = true;
   // Clusters have code in the plan. Takes a while, so not for what is compiled to be looked at.
   bool makesCode = false;

@@ -40,11 +40,11 @@ struct BudgetSolution {
   int compilations = 0; // that it took
 };
 
-/// Compiles a module whose choices are marked (phase remat and all after it) into a plan, and leaves the
+/// Compiles a module whose choices are marked (stage remat and all after it) into a plan, and leaves the
 /// module that this was emitted from.
 using CompileRest = std::function<absl::StatusOr<proto::Plan>(mlir::ModuleOp)>;
 
-/// `module` stands before phase remat and stays as it is. Whatever is chosen has been compiled and bound: its
+/// `module` stands before stage remat and stays as it is. Whatever is chosen has been compiled and bound: its
 /// arena is within the budget. A larger budget never costs more; `smallestBytes` can be met, and nothing
 /// below. Errors: those of `compile`.
 absl::StatusOr<BudgetSolution> searchBudget(mlir::ModuleOp module, const BudgetProblem &problem,

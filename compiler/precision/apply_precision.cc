@@ -1,6 +1,6 @@
 // Gives floats their types.
 //
-// Enters: functions after the shard phase, all f32. Leaves: see passes.td. Refused: unknown types, parameters
+// Enters: functions after the shard stage, all f32. Leaves: see passes.td. Refused: unknown types, parameters
 // that are read by ft.get still.
 #include "compiler/precision/passes.h"
 

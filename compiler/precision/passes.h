@@ -1,4 +1,4 @@
-// Phase `precision`: the element types of activations, gathered parameters and gradients.
+// Stage `precision`: the element types of activations, gathered parameters and gradients.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

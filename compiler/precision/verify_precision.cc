@@ -1,4 +1,4 @@
-// Checks what leaves the precision phase, without its analysis: the rules are those of the units' attributes
+// Checks what leaves the precision stage, without its analysis: the rules are those of the units' attributes
 // and of the roles that ops give their results.
 #include "compiler/precision/passes.h"
 
@@ -20,7 +20,7 @@ using mlir::ft::UnitOp;
 LogicalResult expectElements(Operation *op, Type type, Type expected, StringRef what) {
   if (elementsOf(type) == expected)
     return success();
-  return op->emitError() << what << " is " << type << " after the precision phase; expected elements of type "
+  return op->emitError() << what << " is " << type << " after the precision stage; expected elements of type "
                          << expected;
 }
 

@@ -1,4 +1,4 @@
-// Phase `remat`: which activations are kept for backward, computed again, or moved to host memory.
+// Stage `remat`: which activations are kept for backward, computed again, or moved to host memory.
 #pragma once
 
 #include "dialects/ft/dialect.h"

@@ -43,7 +43,7 @@ def InsertOffloadPass : Pass<"ft-insert-offload", "::mlir::ModuleOp"> {
 }
 
 def VerifyRematPass : Pass<"ft-verify-remat", "::mlir::ModuleOp"> {
-  let summary = "Check what leaves the remat phase";
+  let summary = "Check what leaves the remat stage";
   let description = [{
     Backward reads no result marked "recompute"; every op of phase "recompute" equals an original so marked, in name,
     attributes, layer and (mapped) operands, and is the only one; what is marked "offload" is read in backward only through one

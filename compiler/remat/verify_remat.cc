@@ -1,4 +1,4 @@
-// --ft-verify-remat: checks what the remat phase leaves, without using any of its code.
+// --ft-verify-remat: checks what the remat stage leaves, without using any of its code.
 #include "compiler/remat/passes.h"
 
 #include <map>

@@ -1,4 +1,4 @@
-// Phase `schedule`: the order of instructions on their streams.
+// Stage `schedule`: the order of instructions on their streams.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Checks what leaves the schedule phase; see docs/decisions/live-ranges-across-streams.md for why these rules
+// Checks what leaves the schedule stage; see docs/decisions/live-ranges-across-streams.md for why these rules
 // suffice.
 #include "compiler/schedule/passes.h"
 

@@ -1,4 +1,4 @@
-// Phase `shard`: units, and the collectives that a strategy needs.
+// Stage `shard`: units, and the collectives that a strategy needs.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

@@ -19,7 +19,7 @@ def FormUnitsPass : Pass<"ft-form-units", "::mlir::ModuleOp"> {
 }
 
 def VerifyUnitsPass : Pass<"ft-verify-units", "::mlir::ModuleOp"> {
-  let summary = "Check what leaves the units phase: every parameter lies in one unit, none overlap, every trained unit has one flat gradient";
+  let summary = "Check what leaves the units stage: every parameter lies in one unit, none overlap, every trained unit has one flat gradient";
 }
 
 def InsertCollectivesPass : Pass<"ft-insert-collectives", "::mlir::ModuleOp"> {
@@ -38,7 +38,7 @@ def InsertCollectivesPass : Pass<"ft-insert-collectives", "::mlir::ModuleOp"> {
 }
 
 def VerifyCollectivesPass : Pass<"ft-verify-collectives", "::mlir::ModuleOp"> {
-  let summary = "Check what leaves the shard phase: every parameter is used through a view, every gather released after its last use, every gradient reduced";
+  let summary = "Check what leaves the shard stage: every parameter is used through a view, every gather released after its last use, every gradient reduced";
 }
 
 #endif // FT_SHARD_PASSES

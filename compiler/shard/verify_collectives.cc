@@ -1,4 +1,4 @@
-// Checks what leaves the shard phase; changes nothing.
+// Checks what leaves the shard stage; changes nothing.
 #include "compiler/shard/passes.h"
 
 #include "dialects/ft/dialect.h"

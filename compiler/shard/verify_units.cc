@@ -1,4 +1,4 @@
-// Checks what leaves the units phase; changes nothing and uses none of its code.
+// Checks what leaves the units stage; changes nothing and uses none of its code.
 #include "compiler/shard/passes.h"
 
 #include "dialects/ft/dialect.h"

@@ -56,7 +56,7 @@ def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, Precision, AttrSizedOp
 // A product and the GELU of it, or the gradient of a GELU that takes it, in the tanh form: --ft-fuse-gelu makes them after
 // differentiation. `body` is what comes after the product, which is rounded as ft.matmul rounds it, so the bits are those of the two ops;
 // a GPU's library, where it has both in one kernel, may leave that rounding out where algorithms are chosen by timing. It is a composite, and
-// from phase schedule on a cluster.
+// from stage schedule on a cluster.
 class Ft_MatmulThenOp<string mnemonic, list<Trait> traits>
     : Ft_ComputeOp<mnemonic, !listconcat([OfMlp, DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits), ["getWorkspaceBytes"],
                    ["getFlops", "getModelFlops"]>;

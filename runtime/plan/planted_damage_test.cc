@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/plan/testing/tiny_plan.h"
-#include "runtime/plan/verify_phases.h"
+#include "runtime/plan/verify_parts.h"
 #include "runtime/plan/verify_plan.h"
 
 namespace ft {

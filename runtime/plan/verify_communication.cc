@@ -20,7 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/plan/verify_phases.h"
+#include "runtime/plan/verify_parts.h"
 #include "runtime/plan/verify_place.h"
 #include "runtime/plan/verify_plan.h"
 #include "runtime/plan/verify_transfers.h"

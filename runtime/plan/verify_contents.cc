@@ -9,7 +9,7 @@
 #include "runtime/plan/buffer_contents.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/unit_parameters.h"
-#include "runtime/plan/verify_phases.h"
+#include "runtime/plan/verify_parts.h"
 #include "runtime/plan/verify_place.h"
 
 namespace ft {

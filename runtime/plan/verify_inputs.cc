@@ -11,7 +11,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/inputs.h"
-#include "runtime/plan/verify_phases.h"
+#include "runtime/plan/verify_parts.h"
 #include "runtime/plan/verify_place.h"
 
 namespace ft {

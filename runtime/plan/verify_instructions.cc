@@ -3,7 +3,7 @@
 #include "runtime/plan/plan_clusters.h"
 #include "runtime/plan/unit_parameters.h"
 #include "runtime/plan/verify_operands.h"
-#include "runtime/plan/verify_phases.h"
+#include "runtime/plan/verify_parts.h"
 #include "runtime/plan/verify_place.h"
 #include "runtime/plan/verify_transfers.h"
 

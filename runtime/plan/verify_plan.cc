@@ -1,7 +1,7 @@
 #include "runtime/plan/verify_plan.h"
 
 #include "runtime/base/status_macros.h"
-#include "runtime/plan/verify_phases.h"
+#include "runtime/plan/verify_parts.h"
 
 namespace ft {
 

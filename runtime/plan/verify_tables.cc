@@ -21,7 +21,7 @@
 #include "runtime/plan/size_expr.h"
 #include "runtime/plan/target.h"
 #include "runtime/plan/unit_parameters.h"
-#include "runtime/plan/verify_phases.h"
+#include "runtime/plan/verify_parts.h"
 
 namespace ft {
 namespace {

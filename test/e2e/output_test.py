@@ -30,8 +30,8 @@ class Output(EndToEnd):
                     dump.write_text(again)
                     self.assertEqual(self.check("ft-opt", dump).stdout, again)
 
-    def test_every_phase_can_be_dumped(self):
-        source, folder = self.model("gpt2"), self.dir / "phases"
+    def test_every_stage_can_be_dumped(self):
+        source, folder = self.model("gpt2"), self.dir / "stages"
         self.check("ftc", "compile", source, "--strategy=full_shard", f"--dump-dir={folder}", "-o", self.dir / "plan.bin")
         files = sorted(folder.iterdir())
         self.assertGreaterEqual(len(files), 6)

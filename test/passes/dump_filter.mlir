@@ -6,7 +6,7 @@
 // RUN: not ftc compile %s --strategy=full_shard --dump=shard:a:b 2>&1 | FileCheck %s --check-prefix=FORM
 // RUN: ftc compile %s --strategy=full_shard --dump=memory | FileCheck %s --check-prefix=WHOLE
 
-// Some ops of a phase: of a function, of a layer. "h.1" is a layer, and all in it, but not "h.10".
+// Some ops of a stage: of a function, of a layer. "h.1" is a layer, and all in it, but not "h.10".
 
 // LAYER: {{^}}// @train_step
 // LAYER-NOT: layer = "model.h.10"
@@ -17,16 +17,16 @@
 // FUNCTION: {{^}}func.func @init
 // FUNCTION-NOT: @train_step
 
-// TWO: // after phase parse
+// TWO: // after stage parse
 // TWO-NEXT: // @forward
 // TWO-NEXT: {{.*}}layer = "model.h.0"
-// TWO: // after phase memory
+// TWO: // after stage memory
 // TWO-NEXT: // @eval_step
 // TWO-NEXT: {{.*}}layer = "model.h.1.mlp"
 
-// NAME: {{^}}ftc: --dump: after phase shard: unknown function 'train_stpe', did you mean 'train_step'?
-// NONE: {{^}}ftc: --dump: after phase shard no op is of layer 'h.7'; --dump=shard shows the layers of all ops
-// FORM: {{^}}ftc: --dump=shard:a:b: expected PHASE[:@FUNCTION][:LAYER]
+// NAME: {{^}}ftc: --dump: after stage shard: unknown function 'train_stpe', did you mean 'train_step'?
+// NONE: {{^}}ftc: --dump: after stage shard no op is of layer 'h.7'; --dump=shard shows the layers of all ops
+// FORM: {{^}}ftc: --dump=shard:a:b: expected STAGE[:@FUNCTION][:LAYER]
 
 // Attributes of the module stand one in a line, in lists too.
 // WHOLE: {{^}}module attributes {{{$}}

@@ -17,7 +17,7 @@ module {
 module {
   ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.0>
   func.func @train_step() -> tensor<8xf32> {
-    // expected-error@+1 {{cannot be scheduled; run the phases up to shard first}}
+    // expected-error@+1 {{cannot be scheduled; run the stages up to shard first}}
     %w = ft.get @w : tensor<8xf32>
     return %w : tensor<8xf32>
   }

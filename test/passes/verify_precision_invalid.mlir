@@ -3,7 +3,7 @@
 // An f32 activation is left.
 ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 func.func @train_step(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error @below {{an activation is 'tensor<8xf32>' after the precision phase; expected elements of type 'bf16'}}
+  // expected-error @below {{an activation is 'tensor<8xf32>' after the precision stage; expected elements of type 'bf16'}}
   %m = ft.mul %x, %x : tensor<8xf32>, tensor<8xf32>
   return %m : tensor<8xf32>
 }
@@ -42,7 +42,7 @@ ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 ft.parameter @p : tensor<8xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
 func.func @train_step(%x: tensor<3x8xbf16>) {
   %s = ft.reduce "sum" %x over [0] : tensor<3x8xbf16> -> tensor<8xbf16>
-  // expected-error @below {{a flat gradient is '!ft.flat<@u, bf16>' after the precision phase; expected elements of type 'f32'}}
+  // expected-error @below {{a flat gradient is '!ft.flat<@u, bf16>' after the precision stage; expected elements of type 'f32'}}
   %g = ft.pack %s at [@p] : (tensor<8xbf16>) -> !ft.flat<@u, bf16>
   return
 }
@@ -53,7 +53,7 @@ func.func @train_step(%x: tensor<3x8xbf16>) {
 ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, residency = #ft.residency<parameters = whole, gathered = until_backward, gradients = whole, optimizer = whole>}
 func.func @train_step() {
   %s = ft.shard @u : !ft.slice<@u, f32>
-  // expected-error @below {{a gathered unit is '!ft.flat<@u, f32>' after the precision phase; expected elements of type 'bf16'}}
+  // expected-error @below {{a gathered unit is '!ft.flat<@u, f32>' after the precision stage; expected elements of type 'bf16'}}
   %f = ft.gather %s : !ft.slice<@u, f32> -> !ft.flat<@u, f32>
   return
 }
@@ -63,7 +63,7 @@ func.func @train_step() {
 // The working copy is not read.
 ft.unit @u {compute = bf16, elements = 1024 : i64, reduce = f32, working_copy}
 func.func @train_step() {
-  // expected-error @below {{a working copy is '!ft.slice<@u, f32>' after the precision phase; expected elements of type 'bf16'}}
+  // expected-error @below {{a working copy is '!ft.slice<@u, f32>' after the precision stage; expected elements of type 'bf16'}}
   %s = ft.shard @u : !ft.slice<@u, f32>
   return
 }

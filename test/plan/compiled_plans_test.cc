@@ -41,7 +41,7 @@ proto::Plan Compile(const Case& test) {
   }
   compiler::CompileOptions options;
   test.set(options);
-  const auto ignore = [](const compiler::Phase&, int, mlir::ModuleOp) { return absl::OkStatus(); };
+  const auto ignore = [](const compiler::Stage&, int, mlir::ModuleOp) { return absl::OkStatus(); };
   auto plan = compiler::compileModel(folder.Write("model.mlir", text), options, ignore);
   EXPECT_TRUE(plan.ok()) << plan.status();
   return plan.ok() ? *std::move(plan) : proto::Plan();

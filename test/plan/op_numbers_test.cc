@@ -1,4 +1,4 @@
-// Ops of a training step are numbered before phase remat; what the numbers say of the plan's instructions is
+// Ops of a training step are numbered before stage remat; what the numbers say of the plan's instructions is
 // held to what ops and instructions say themselves: their phases, layers, and that nothing is forgotten.
 #include "compiler/pipeline/op_numbers.h"
 
@@ -27,7 +27,7 @@ struct Case {
 
 void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
 
-// Of an op, before phase remat.
+// Of an op, before stage remat.
 struct Numbered {
   std::string name, layer, phase;
   std::string kernel;  // empty where it has none by itself
@@ -50,7 +50,7 @@ class OpNumbersTest : public testing::TestWithParam<Case> {
     compiler::CompileOptions options;
     options.strategy = "no_shard";
     GetParam().set(options);
-    const auto observe = [this](const compiler::Phase& phase, int, mlir::ModuleOp module) {
+    const auto observe = [this](const compiler::Stage& phase, int, mlir::ModuleOp module) {
       if (phase.name == "optimizer") Number(module.lookupSymbol<mlir::func::FuncOp>(kStep));
       if (phase.name == "memory")
         numbers_ = compiler::numbersOfInstructions(module.lookupSymbol<mlir::ftx::ProgramOp>(kStep));

@@ -38,7 +38,7 @@ class Scheduled {
       : path_(folder_.Write("model.mlir", ModelText(family, preset, layers))) {}
 
   absl::StatusOr<proto::Plan> Compile(const compiler::CompileOptions& options) const {
-    const auto ignore = [](const compiler::Phase&, int, mlir::ModuleOp) { return absl::OkStatus(); };
+    const auto ignore = [](const compiler::Stage&, int, mlir::ModuleOp) { return absl::OkStatus(); };
     return compiler::compileModel(path_, options, ignore);
   }
 

@@ -5,8 +5,8 @@
 
 #include "compiler/emit/emit_plan.h"
 #include "compiler/pipeline/check_model.h"
-#include "compiler/pipeline/phases.h"
 #include "compiler/pipeline/solve_budget.h"
+#include "compiler/pipeline/stages.h"
 #include "dialects/ft/dialect.h"
 #include "dialects/ftx/dialect.h"
 #include "models/registry.h"
@@ -49,31 +49,31 @@ class ExactBudget : public ::testing::TestWithParam<Case> {
     options_.strategy = GetParam().strategy;
     options_.remat = "budget:1";  // choices are marked from outside
     ASSERT_TRUE(mlir::succeeded(compiler::checkModel(*module_, GetParam().model)));
-    ASSERT_TRUE(RunPhases(*module_, 0, RematPhase()).ok());
+    ASSERT_TRUE(RunStages(*module_, 0, RematStage()).ok());
     problem_.worldSize = GetParam().world;
     problem_.target = FindTarget("cpu");
   }
 
-  static size_t RematPhase() {
-    for (size_t i = 0; i < compiler::phases().size(); ++i) {
-      if (compiler::phases()[i].name == "remat") return i;
+  static size_t RematStage() {
+    for (size_t i = 0; i < compiler::stages().size(); ++i) {
+      if (compiler::stages()[i].name == "remat") return i;
     }
     return 0;
   }
 
-  absl::Status RunPhases(ModuleOp module, size_t begin, size_t end) {
+  absl::Status RunStages(ModuleOp module, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      const compiler::Phase& phase = compiler::phases()[i];
-      if (!phase.addPasses) continue;
+      const compiler::Stage& stage = compiler::stages()[i];
+      if (!stage.addPasses) continue;
       mlir::PassManager passes(&context_);
-      phase.addPasses(passes, options_);
-      if (mlir::failed(passes.run(module))) return absl::InternalError(phase.name.str() + " failed");
+      stage.addPasses(passes, options_);
+      if (mlir::failed(passes.run(module))) return absl::InternalError(stage.name.str() + " failed");
     }
     return absl::OkStatus();
   }
 
   absl::StatusOr<proto::Plan> CompileRest(ModuleOp module) {
-    FT_RETURN_IF_ERROR(RunPhases(module, RematPhase(), compiler::phases().size()));
+    FT_RETURN_IF_ERROR(RunStages(module, RematStage(), compiler::stages().size()));
     proto::Plan plan;
     if (mlir::failed(compiler::emitPlan(module, {}, plan))) return absl::InternalError("emit failed");
     return plan;

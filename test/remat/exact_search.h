@@ -18,7 +18,7 @@ class ExactSearch {
   // Arena of a rank, compiled with these ops computed again.
   using Arena = std::function<absl::StatusOr<uint64_t>(const std::vector<mlir::Operation*>& recomputed)>;
 
-  // `step` is a training step before phase remat, with at most 24 ops whose recomputation could be of use.
+  // `step` is a training step before stage remat, with at most 24 ops whose recomputation could be of use.
   ExactSearch(mlir::func::FuncOp step, const Seconds& seconds, Arena arena);
 
   struct Best {

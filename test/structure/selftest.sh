@@ -34,7 +34,7 @@ PLANTED=(
   'libraries-never-exit;runtime/data/a.cc;  ::_exit (1);  // "quoted"'
   'includes-from-the-root;runtime/data/a.cc;#include "../base/dtype.h"'
   'no-catch-all-file;runtime/data/utils.cc;int x;'
-  'phases-apart;compiler/shard/a.cc;#include "compiler/memory/arena.h"'
+  'stages-apart;compiler/shard/a.cc;#include "compiler/memory/arena.h"'
   'words-of-the-field;runtime/data/a.cc;int Drain();'
   'words-of-the-field;compiler/remat/a.cc;  playLayer(layer);'
   'words-of-the-field;runtime/data/a.cc;struct Routines;'
@@ -91,7 +91,7 @@ for row in "${ALLOWED[@]}"; do
   plant "$path" "$line"
   out=$("$here/check.sh" "$work/tree" 2>&1) || fail "fired on '$line' in $path: $out"
 done
-for rule in $(sed -n '/^RULES=(/,/^)/s/^  "\([a-z-]*\);.*/\1/p' "$here/check.sh") phases-apart one-reason pragma-once; do
+for rule in $(sed -n '/^RULES=(/,/^)/s/^  "\([a-z-]*\);.*/\1/p' "$here/check.sh") stages-apart one-reason pragma-once; do
   # Not by a pipe: grep -q leaves as soon as it knows, and printf may not be done.
   grep -q "^$rule;" <<<"$(printf '%s\n' "${PLANTED[@]}")" || fail "rule $rule has no planted violation"
 done

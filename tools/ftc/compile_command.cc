@@ -29,12 +29,12 @@ absl::Status MakeFolder(const std::string& path) {
   return code ? ft::PosixError(code.value(), "create folder", path) : absl::OkStatus();
 }
 
-absl::Status Observe(const CompileCommand& command, const ft::compiler::Phase& phase, int number,
+absl::Status Observe(const CompileCommand& command, const ft::compiler::Stage& stage, int number,
                      mlir::ModuleOp module) {
-  const std::string name = phase.name.str();
+  const std::string name = stage.name.str();
   for (const DumpRequest& request : command.dump) {
-    if (request.phase != name) continue;
-    const std::string title = command.dump.size() > 1 ? "// after phase " + name + "\n" : "";
+    if (request.stage != name) continue;
+    const std::string title = command.dump.size() > 1 ? "// after stage " + name + "\n" : "";
     FT_ASSIGN_OR_RETURN(const std::string text, request.all()
                                                     ? absl::StatusOr<std::string>(ModuleText(module))
                                                     : OpsText(module, request));
@@ -66,9 +66,9 @@ absl::Status Compile(const CompileCommand& command, const Effective& effective) 
   if (!command.output.empty())
     FT_RETURN_IF_ERROR(ft::CheckAtomicOutput(command.output, 0));  // compiling may take long
   if (!command.dump_dir.empty()) FT_RETURN_IF_ERROR(MakeFolder(command.dump_dir));
-  const auto observe = [&](const ft::compiler::Phase& phase, int number, mlir::ModuleOp module) {
+  const auto observe = [&](const ft::compiler::Stage& stage, int number, mlir::ModuleOp module) {
     if (number == 0) FT_RETURN_IF_ERROR(CheckBatch(effective, module));
-    return Observe(command, phase, number, module);
+    return Observe(command, stage, number, module);
   };
   ft::compiler::CompileOptions options = CompileOptionsOf(effective.configuration);
   options.makesCode = !command.output.empty();

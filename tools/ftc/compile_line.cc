@@ -11,7 +11,7 @@
 namespace ftc {
 namespace {
 
-constexpr std::string_view kFinalPhase = "memory";
+constexpr std::string_view kFinalStage = "memory";
 constexpr std::string_view kFlagAlone = "true";  // what CLI11 makes of a flag without a value
 constexpr char kInput[] = "Input and output";
 
@@ -29,10 +29,10 @@ void CompileLine::AddTo(CLI::App& app) {
       ->group(kInput);
   // A flag, so that it takes a value only after '='.
   sub.add_flag("--dump", dump_,
-               "Prints the IR after PHASE[:@FUNCTION][:LAYER][,...]; the final one by default")
-      ->option_text("[=PHASE,...]")
+               "Prints the IR after STAGE[:@FUNCTION][:LAYER][,...]; the final one by default")
+      ->option_text("[=STAGE,...]")
       ->group(kInput);
-  sub.add_option("--dump-dir", command_.dump_dir, "Writes the IR after each phase to this folder")
+  sub.add_option("--dump-dir", command_.dump_dir, "Writes the IR after each stage to this folder")
       ->type_name("DIR")
       ->group(kInput);
   AddSettingsTo(sub);
@@ -85,7 +85,7 @@ std::string CompileLine::ReadSettings(CompileCommand& command) const {
 
 std::string CompileLine::ReadDump(const CLI::App& sub, CompileCommand& command) const {
   if (sub.count("--dump") == 0) return "";
-  for (const std::string& text : SplitList(dump_ == kFlagAlone ? kFinalPhase : dump_)) {
+  for (const std::string& text : SplitList(dump_ == kFlagAlone ? kFinalStage : dump_)) {
     std::variant<DumpRequest, std::string> request = ParseDumpRequest(text);
     if (const auto* mistake = std::get_if<std::string>(&request)) return *mistake;
     command.dump.push_back(std::get<DumpRequest>(std::move(request)));

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/pipeline/phases.h"
+#include "compiler/pipeline/stages.h"
 #include "dialects/ft/dialect.h"
 #include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
@@ -83,12 +83,12 @@ std::string OpText(mlir::Operation& op, mlir::AsmState& state) {
 absl::Status NothingMatches(const DumpRequest& request, const std::vector<std::string>& functions) {
   if (!request.function.empty() && !llvm::is_contained(functions, request.function)) {
     const std::vector<std::string_view> names(functions.begin(), functions.end());
-    return absl::InvalidArgumentError(fmt::format("--dump: after phase {}: {}", request.phase,
+    return absl::InvalidArgumentError(fmt::format("--dump: after stage {}: {}", request.stage,
                                                   ft::UnknownName("function", request.function, names)));
   }
   return absl::InvalidArgumentError(fmt::format(
-      "--dump: after phase {} no op{} is of layer '{}'; --dump={} shows the layers of all ops", request.phase,
-      request.function.empty() ? "" : " of @" + request.function, request.layer, request.phase));
+      "--dump: after stage {} no op{} is of layer '{}'; --dump={} shows the layers of all ops", request.stage,
+      request.function.empty() ? "" : " of @" + request.function, request.layer, request.stage));
 }
 
 }  // namespace
@@ -97,16 +97,16 @@ std::variant<DumpRequest, std::string> ParseDumpRequest(const std::string& text)
   llvm::SmallVector<llvm::StringRef> parts;
   llvm::StringRef(text).split(parts, ':');
   DumpRequest request;
-  request.phase = parts[0].str();
-  std::vector<std::string_view> phases;
-  for (const ft::compiler::Phase& phase : ft::compiler::phases())
-    phases.emplace_back(phase.name.data(), phase.name.size());
-  if (std::find(phases.begin(), phases.end(), request.phase) == phases.end())
-    return ft::UnknownName("phase", request.phase, phases);
+  request.stage = parts[0].str();
+  std::vector<std::string_view> stages;
+  for (const ft::compiler::Stage& stage : ft::compiler::stages())
+    stages.emplace_back(stage.name.data(), stage.name.size());
+  if (std::find(stages.begin(), stages.end(), request.stage) == stages.end())
+    return ft::UnknownName("stage", request.stage, stages);
   for (const llvm::StringRef part : llvm::drop_begin(parts)) {
     std::string& place = part.starts_with("@") ? request.function : request.layer;
     if (part.empty() || part == "@" || !place.empty())
-      return fmt::format("--dump={}: expected PHASE[:@FUNCTION][:LAYER]", text);
+      return fmt::format("--dump={}: expected STAGE[:@FUNCTION][:LAYER]", text);
     place = part.ltrim('@').str();
   }
   return request;

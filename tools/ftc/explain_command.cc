@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<Variant>> VariantsOf(const ExplainCommand& command) {
 }
 
 absl::StatusOr<ft::proto::Plan> Compile(const ExplainCommand& command, const Configuration& configuration) {
-  const auto ignore = [](const ft::compiler::Phase&, int, mlir::ModuleOp) { return absl::OkStatus(); };
+  const auto ignore = [](const ft::compiler::Stage&, int, mlir::ModuleOp) { return absl::OkStatus(); };
   return ft::compiler::compileModel(command.model, CompileOptionsOf(configuration), ignore);
 }
 

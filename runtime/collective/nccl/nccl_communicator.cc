@@ -222,7 +222,7 @@ class NcclCommunicator final : public Communicator, private Watched {
     const InFlight at = in_flight_();
     // Communicators of several axes share a stream.
     if (!at.running || at.info == nullptr || !names_.contains(at.info->title)) return std::nullopt;
-    return Position{.phase = Position::Phase::kDevice, .sequence = at.sequence, .name = at.info->title};
+    return Position{.side = Position::Side::kDevice, .sequence = at.sequence, .name = at.info->title};
   }
 
   std::string LastEnqueued() {
@@ -237,7 +237,7 @@ class NcclCommunicator final : public Communicator, private Watched {
   cuda::StreamHandle stream_ = nullptr;
 
   std::mutex label_mutex_;
-  Position last_{Position::Phase::kEnqueue, 0, ""};  // the last that the host began to enqueue
+  Position last_{Position::Side::kEnqueue, 0, ""};  // the last that the host began to enqueue
   bool enqueuing_ = false;
   std::unordered_set<std::string> names_;  // of all collectives so far
 

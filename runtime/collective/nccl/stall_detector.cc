@@ -20,7 +20,7 @@ constexpr absl::Duration kAnswer = absl::Seconds(2);  // of the store, for a key
 
 std::string Key(const std::string& group, int rank) { return absl::StrCat(group, "/stalled/", rank); }
 
-std::string PhaseText(Position::Phase phase) { return std::string(1, static_cast<char>(phase)); }
+std::string SideText(Position::Side side) { return std::string(1, static_cast<char>(side)); }
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::string Describe(const Position& position) {
 absl::Status StallDetector::Look(absl::Time now, const std::optional<Position>& position) {
   const bool same = position.has_value() == position_.has_value() &&
                     (!position.has_value() ||
-                     (position->sequence == position_->sequence && position->phase == position_->phase));
+                     (position->sequence == position_->sequence && position->side == position_->side));
   if (!same) {
     position_ = position;
     since_ = now;
@@ -50,7 +50,7 @@ void StallDetector::Publish() {
   // Without a store the others will count this rank as missing; its own error comes from its own clock.
   options_.store
       ->Set(Key(options_.key, options_.rank),
-            absl::StrCat(PhaseText(position_->phase), " ", position_->sequence, " ", position_->name))
+            absl::StrCat(SideText(position_->side), " ", position_->sequence, " ", position_->name))
       .IgnoreError();
 }
 
@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<int>> StallDetector::Missing() const {
     bool here = false;
     if (known) {
       FT_ASSIGN_OR_RETURN(const std::string said, options_.store->Get(key, absl::Now() + kAnswer));
-      here = absl::StartsWith(said, absl::StrCat(PhaseText(position_->phase), " ", position_->sequence, " "));
+      here = absl::StartsWith(said, absl::StrCat(SideText(position_->side), " ", position_->sequence, " "));
     }
     if (!here) missing.push_back(peer);
   }

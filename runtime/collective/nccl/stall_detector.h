@@ -22,8 +22,8 @@ namespace ft::nccl {
 struct Position {
   // Whether the host is still handing it to NCCL, which makes connections first, or the device is in it. Both
   // are counted on their own.
-  enum class Phase : char { kEnqueue = 'e', kDevice = 'd' };
-  Phase phase = Phase::kDevice;
+  enum class Side : char { kEnqueue = 'e', kDevice = 'd' };
+  Side side = Side::kDevice;
   uint64_t sequence = 0;
   std::string name;  // "all_gather transformer.h.3"
 };

@@ -50,7 +50,7 @@ StallDetector Detector(Store* store, int rank) {
 
 const absl::Time kStart = absl::FromUnixSeconds(1000);
 absl::Time At(int seconds) { return kStart + absl::Seconds(seconds); }
-Position OnDevice(uint64_t sequence) { return {Position::Phase::kDevice, sequence, "gather h.3"}; }
+Position OnDevice(uint64_t sequence) { return {Position::Side::kDevice, sequence, "gather h.3"}; }
 
 TEST(StallDetectorTest, ARunThatGoesWellAsksNobody) {
   MapStore store;
@@ -88,7 +88,7 @@ TEST(StallDetectorTest, RanksThatAreElsewhereAreMissing) {
 TEST(StallDetectorTest, EnqueuingAndTheDeviceAreCountedApart) {
   MapStore store;
   StallDetector first = Detector(&store, 0), second = Detector(&store, 1);
-  const Position enqueuing = {Position::Phase::kEnqueue, 17, "gather h.3"};
+  const Position enqueuing = {Position::Side::kEnqueue, 17, "gather h.3"};
   for (const int now : {0, 60}) {
     EXPECT_TRUE(first.Look(At(now), OnDevice(17)).ok());
     EXPECT_TRUE(second.Look(At(now), enqueuing).ok());

@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kThreads) Map(MapArgs<Op, In, Out> args) {
   const int64_t packs = args.elements / kWidth;
   const int64_t tile = static_cast<int64_t>(blockIdx.x) * (kThreads * kCount);
   const uint32_t period = kSuffix ? args.period / kWidth : 1;
-  const uint32_t phase = kSuffix ? static_cast<uint32_t>(tile % period) : 0;
+  const uint32_t begin = kSuffix ? static_cast<uint32_t>(tile % period) : 0;
   Pack<In, kWidth> in[kCount][kInputs];
 #pragma unroll
   for (int p = 0; p < kCount; ++p) {
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads) Map(MapArgs<Op, In, Out> args) {
 #pragma unroll
     for (int i = 0; i < kInputs; ++i) {
       const bool wraps = kSuffix && i == kInputs - 1;
-      in[p][i] = Read<In, kWidth>(args.in[i], wraps ? (phase + local) % period : tile + local);
+      in[p][i] = Read<In, kWidth>(args.in[i], wraps ? (begin + local) % period : tile + local);
     }
   }
 #pragma unroll

@@ -1,4 +1,4 @@
-#include "compiler/pipeline/phases.h"
+#include "compiler/pipeline/stages.h"
 
 #include "compiler/autodiff/passes.h"
 #include "compiler/cluster/passes.h"
@@ -75,7 +75,7 @@ void addOptimizer(OpPassManager &passes, const CompileOptions &options) {
 }
 
 void addRemat(OpPassManager &passes, const CompileOptions &options) {
-  // A budget has been met, and its choices marked, before this phase.
+  // A budget has been met, and its choices marked, before this stage.
   if (!isBudget(options.remat))
     passes.addPass(createChooseRematPass(take<ChooseRematPassOptions>(options)));
   passes.addPass(createApplyRematPass());
@@ -131,7 +131,7 @@ void addMemory(OpPassManager &passes, const CompileOptions &options) {
   addCheck(passes, options, createVerifyLiveRangesPass());
 }
 
-constexpr Phase table[] = {
+constexpr Stage table[] = {
     {"parse", nullptr},          {"fuse", addFuse},   {"autodiff", addAutodiff}, {"units", addUnits},
     {"optimizer", addOptimizer}, {"remat", addRemat}, {"shard", addShard},       {"precision", addPrecision},
     {"cluster", addCluster},     {"lower", addLower}, {"schedule", addSchedule}, {"memory", addMemory},
@@ -139,6 +139,6 @@ constexpr Phase table[] = {
 
 } // namespace
 
-llvm::ArrayRef<Phase> phases() { return table; }
+llvm::ArrayRef<Stage> stages() { return table; }
 
 } // namespace ft::compiler

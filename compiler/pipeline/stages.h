@@ -1,4 +1,4 @@
-// The phases of a compilation, in order.
+// The stages of a compilation, in order.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -10,13 +10,13 @@
 
 namespace ft::compiler {
 
-struct Phase {
+struct Stage {
   llvm::StringLiteral name;
-  /// Adds the passes of the phase, the one that verifies what it leaves last. Null for "parse".
+  /// Adds the passes of the stage, the one that verifies what it leaves last. Null for "parse".
   void (*addPasses)(mlir::OpPassManager &passes, const CompileOptions &options);
 };
 
 /// parse, fuse, autodiff, units, optimizer, remat, shard, precision, cluster, lower, schedule, memory.
-llvm::ArrayRef<Phase> phases();
+llvm::ArrayRef<Stage> stages();
 
 } // namespace ft::compiler

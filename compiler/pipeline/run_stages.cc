@@ -1,4 +1,4 @@
-#include "compiler/pipeline/run_phases.h"
+#include "compiler/pipeline/run_stages.h"
 
 #include "runtime/base/status_macros.h"
 
@@ -6,27 +6,27 @@ namespace ft::compiler {
 
 using namespace mlir;
 
-size_t phaseNumber(StringRef name) {
-  return llvm::find_if(phases(), [&](const Phase &phase) { return phase.name == name; }) - phases().begin();
+size_t stageNumber(StringRef name) {
+  return llvm::find_if(stages(), [&](const Stage &stage) { return stage.name == name; }) - stages().begin();
 }
 
-absl::Status runPhase(const Phase &phase, ModuleOp module, const CompileOptions &options,
+absl::Status runStage(const Stage &stage, ModuleOp module, const CompileOptions &options,
                       const FirstError &error) {
-  if (!phase.addPasses)
+  if (!stage.addPasses)
     return absl::OkStatus();
   PassManager passes(module.getContext());
   passes.enableVerifier(options.checks);
-  phase.addPasses(passes, options);
+  stage.addPasses(passes, options);
   if (succeeded(passes.run(module)))
     return absl::OkStatus();
-  return absl::InvalidArgumentError(error.text().empty() ? "phase " + phase.name.str() + " failed"
+  return absl::InvalidArgumentError(error.text().empty() ? "stage " + stage.name.str() + " failed"
                                                          : error.text());
 }
 
-absl::Status runPhases(size_t begin, size_t end, ModuleOp module, const CompileOptions &options,
+absl::Status runStages(size_t begin, size_t end, ModuleOp module, const CompileOptions &options,
                        const FirstError &error) {
-  for (const Phase &phase : phases().slice(begin, end - begin))
-    FT_RETURN_IF_ERROR(runPhase(phase, module, options, error));
+  for (const Stage &stage : stages().slice(begin, end - begin))
+    FT_RETURN_IF_ERROR(runStage(stage, module, options, error));
   return absl::OkStatus();
 }
 
