@@ -1,6 +1,6 @@
 // Numbers that ops of a function keep until they are instructions.
 //
-// They stand in the locations of ops, which all phases hand on: what a phase makes of several ops has their
+// They stand in the locations of ops, which all stages hand on: what a stage makes of several ops has their
 // fused location, and with it all of their numbers; what it makes several of has one number more than once. A
 // plan has no locations: numbers cost it nothing.
 #pragma once

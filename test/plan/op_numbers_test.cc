@@ -50,9 +50,9 @@ class OpNumbersTest : public testing::TestWithParam<Case> {
     compiler::CompileOptions options;
     options.strategy = "no_shard";
     GetParam().set(options);
-    const auto observe = [this](const compiler::Stage& phase, int, mlir::ModuleOp module) {
-      if (phase.name == "optimizer") Number(module.lookupSymbol<mlir::func::FuncOp>(kStep));
-      if (phase.name == "memory")
+    const auto observe = [this](const compiler::Stage& stage, int, mlir::ModuleOp module) {
+      if (stage.name == "optimizer") Number(module.lookupSymbol<mlir::func::FuncOp>(kStep));
+      if (stage.name == "memory")
         numbers_ = compiler::numbersOfInstructions(module.lookupSymbol<mlir::ftx::ProgramOp>(kStep));
       return absl::OkStatus();
     };
