@@ -1,5 +1,6 @@
 #include "compiler/shard/insert_gathers.h"
 
+#include "compiler/shard/tags.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -116,13 +117,6 @@ SmallVector<Group> formGroups(UsesByUnit &uses) {
   return groups;
 }
 
-// Gives an op the layer and phase of another.
-void tag(Operation *op, Operation *like) {
-  mlir::ft::setLayer(op, mlir::ft::getLayer(like));
-  StringAttr phase = mlir::ft::getPhase(like);
-  mlir::ft::setPhase(op, phase ? phase.getValue() : "");
-}
-
 // What a group reads: the unit at rest, or a copy made right before the first use.
 Value makeCopy(const Group &group) {
   Operation *first = group.uses.front()->op;
@@ -132,7 +126,7 @@ Value makeCopy(const Group &group) {
   UnitOp unit = group.unit;
   auto symbol = FlatSymbolRefAttr::get(unit.getSymNameAttr());
   Value atRest = ShardOp::create(builder, first->getLoc(), SliceType::get(context, symbol, f32), symbol);
-  tag(atRest.getDefiningOp(), first);
+  tagLike(atRest.getDefiningOp(), first);
   ResidencyAttr residency = unit.residencyOrWhole();
   if (!residency.isCopied())
     return atRest;
@@ -142,7 +136,7 @@ Value makeCopy(const Group &group) {
     copy = FetchOp::create(builder, first->getLoc(), flat, atRest);
   else
     copy = GatherOp::create(builder, first->getLoc(), flat, atRest);
-  tag(copy, first);
+  tagLike(copy, first);
   return copy->getResult(0);
 }
 
@@ -156,7 +150,7 @@ void materialise(const Group &group) {
       if (!view) {
         view = ViewOp::create(builder, whole.getLoc(), parameter.getType(), whole,
                               FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
-        tag(view.getDefiningOp(), group.uses.front()->op);
+        tagLike(view.getDefiningOp(), group.uses.front()->op);
       }
       operand->set(view);
     }
@@ -165,7 +159,7 @@ void materialise(const Group &group) {
     return;
   Operation *last = group.uses.back()->op;
   builder.setInsertionPointAfter(last);
-  tag(ReleaseOp::create(builder, last->getLoc(), whole), last);
+  tagLike(ReleaseOp::create(builder, last->getLoc(), whole), last);
 }
 
 } // namespace

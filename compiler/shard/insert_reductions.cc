@@ -1,5 +1,7 @@
 #include "compiler/shard/insert_reductions.h"
 
+#include "compiler/shard/tags.h"
+
 namespace ft::compiler {
 namespace {
 
@@ -22,16 +24,11 @@ using mlir::ft::SumSquaresOp;
 using mlir::ft::UnitOp;
 using mlir::ft::UpdateOp;
 
-void setTags(Operation *op, Operation *like) {
-  mlir::ft::setLayer(op, mlir::ft::getLayer(like));
-  mlir::ft::setPhase(op, mlir::ft::getPhase(like).getValue());
-}
-
 // The sum over `axis`, divided by the ranks of `mean` where there is one.
 Value reduceOver(OpBuilder &builder, Value value, Axis axis, AxisAttr mean, Operation *like) {
   auto op = AllReduceOp::create(builder, value.getLoc(), value.getType(), value,
                                 AxisAttr::get(builder.getContext(), axis), mean);
-  setTags(op, like);
+  tagLike(op, like);
   return op.getResult();
 }
 
@@ -45,7 +42,7 @@ Value reduce(OpBuilder &builder, Value flat, Axes axes, Extent reduced) {
   auto slice = SliceType::get(builder.getContext(), type.getUnit(), type.getElementType());
   auto scatter = ReduceScatterOp::create(builder, like->getLoc(), slice, flat,
                                          axes == Axes::Shard ? over(Axis::shard) : AxisAttr());
-  setTags(scatter, like);
+  tagLike(scatter, like);
   if (axes == Axes::Shard)
     return scatter.getSlice();
   return reduceOver(builder, scatter.getSlice(), Axis::replica, over(Axis::world), like);
@@ -106,7 +103,7 @@ void gatherDirection(UpdateOp update) {
   OpBuilder builder(update.getContext());
   builder.setInsertionPointAfter(update);
   auto gather = GatherOp::create(builder, update.getLoc(), flat, direction);
-  setTags(gather, update);
+  tagLike(gather, update);
   direction.replaceAllUsesExcept(gather.getFlat(), gather);
   builder.setInsertionPointAfter(lastReader(gather.getFlat()));
   auto release = ReleaseOp::create(builder, update.getLoc(), gather.getFlat());
@@ -159,7 +156,7 @@ void reduceGradients(func::FuncOp function, Axes axes, SymbolTable &symbols, boo
     OpBuilder builder(step->getContext());
     builder.setInsertionPointAfter(step);
     auto refresh = RefreshOp::create(builder, step.getLoc(), step.getUnitAttr());
-    setTags(refresh, step);
+    tagLike(refresh, step);
   }
 }
 

@@ -4,7 +4,9 @@
 
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/base/status_macros.h"
 #include "runtime/kernels/cast/cpu_loops.h"
+#include "runtime/kernels/movement/padding.h"
 
 namespace ft::cpu {
 namespace {
@@ -66,31 +68,11 @@ KernelOr MakeIota(const KernelContext& context) {
   });
 }
 
-// A range of elements of the buffer.
-struct Range {
-  int64_t begin;
-  int64_t end;
-};
-
 KernelOr MakeZeroPadding(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 0, 1));
-  const Tensor& flat = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFlat(flat, "flat"));
-  const int64_t first = flat.flat_begin, last = first + flat.elements();
-  std::vector<Range> gaps;
-  int64_t at = first;
-  auto add_gap = [&](int64_t end) {
-    if (at < end) gaps.push_back({at - first, end - first});
-  };
-  for (const ParameterRange& parameter : flat.parameters) {
-    add_gap(std::min(parameter.begin, last));
-    at = std::max(at, parameter.end);
-  }
-  add_gap(last);
-  return MakeKernel(
-      [gaps = std::move(gaps), to = flat.as<char>(), size = static_cast<int64_t>(SizeOf(flat.dtype))] {
-        for (const Range& gap : gaps) std::memset(to + gap.begin * size, 0, (gap.end - gap.begin) * size);
-      });
+  FT_ASSIGN_OR_RETURN(std::vector<ByteRange> padding, ReadPadding(context.operands));
+  return MakeKernel([padding = std::move(padding), to = context.out(0).as<char>()] {
+    for (const ByteRange& range : padding) std::memset(to + range.begin, 0, range.end - range.begin);
+  });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "runtime/kernels/movement/cuda_device.h"
 #include "runtime/kernels/movement/cuda_move.h"
 #include "runtime/kernels/movement/joined_parts.h"
+#include "runtime/kernels/movement/padding.h"
 
 namespace ft::cuda {
 namespace {
@@ -164,34 +165,14 @@ KernelOr MakeIota(const KernelContext& context) {
   });
 }
 
-// What of the slice lies in no parameter, in bytes from its begin.
-std::vector<ByteRange> Gaps(const Tensor& flat) {
-  const int64_t first = flat.flat_begin, last = first + flat.elements();
-  const int64_t size = static_cast<int64_t>(SizeOf(flat.dtype));
-  std::vector<ByteRange> gaps;
-  int64_t at = first;
-  const auto add_gap = [&](int64_t end) {
-    if (at < end) gaps.push_back({(at - first) * size, (end - first) * size});
-  };
-  for (const ParameterRange& parameter : flat.parameters) {
-    add_gap(std::min(parameter.begin, last));
-    at = std::max(at, parameter.end);
-  }
-  add_gap(last);
-  return gaps;
-}
-
 KernelOr MakeZeroPadding(const KernelContext& context) {
-  FT_RETURN_IF_ERROR(CheckCounts(context.operands, 0, 1));
-  const Tensor& flat = context.out(0);
-  FT_RETURN_IF_ERROR(CheckFlat(flat, "flat"));
-  const std::vector<ByteRange> gaps = Gaps(flat);
+  FT_ASSIGN_OR_RETURN(const std::vector<ByteRange> padding, ReadPadding(context.operands));
   std::vector<FillArgs> launches;
-  for (size_t i = 0; i < gaps.size(); ++i) {
-    if (i % kMaxRanges == 0) launches.push_back({flat.data, 0, 0, 0, {}});
+  for (size_t i = 0; i < padding.size(); ++i) {
+    if (i % kMaxRanges == 0) launches.push_back({context.out(0).data, 0, 0, 0, {}});
     FillArgs& args = launches.back();
-    args.ranges[args.count++] = gaps[i];
-    args.longest = std::max(args.longest, gaps[i].end - gaps[i].begin);
+    args.ranges[args.count++] = padding[i];
+    args.longest = std::max(args.longest, padding[i].end - padding[i].begin);
   }
   return MakeKernel([launches = std::move(launches)](StreamHandle stream) {
     for (const FillArgs& args : launches) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "runtime/backends/cuda/device_code/launch.h"
+#include "runtime/kernels/movement/byte_range.h"
 
 namespace ft::cuda {
 
@@ -29,12 +30,6 @@ struct RowCopyArgs {
   uint32_t columns;
 };
 int CopyRows(const RowCopyArgs& args, int unit_bytes, StreamHandle stream);
-
-// Bytes [begin, end) from an address.
-struct ByteRange {
-  int64_t begin;
-  int64_t end;
-};
 
 inline constexpr int kMaxRanges = 64;
 
