@@ -186,6 +186,8 @@ private:
       out.set_s(text.getValue().str());
     else if (auto list = dyn_cast<DenseI64ArrayAttr>(value))
       out.mutable_ints()->mutable_values()->Assign(list.asArrayRef().begin(), list.asArrayRef().end());
+    else if (auto list = dyn_cast<DenseF64ArrayAttr>(value))
+      out.mutable_reals()->mutable_values()->Assign(list.asArrayRef().begin(), list.asArrayRef().end());
     else
       return op->emitOpError() << "has attribute '" << attribute.getName()
                                << "' of a kind that a plan cannot hold";

@@ -10,35 +10,6 @@ using mlir::ftx::View;
 
 namespace {
 
-template <unsigned... N> bool hasMoreDeclaredOperands(Operation *op, std::integer_sequence<unsigned, N...>) {
-  return (
-      (op->getNumOperands() == N + 1 && op->hasTrait<OpTrait::AtLeastNOperands<N + 1>::template Impl>()) ||
-      ...);
-}
-
-// Operands in the order of their declaration, null for an optional one that is absent. Ops with several
-// optional operands count their segments; with one, which is the last, its absence shows in the trait that
-// gives the least number of operands.
-SmallVector<Value> declaredOperands(Operation *op) {
-  SmallVector<Value> result;
-  auto segments =
-      dyn_cast_or_null<DenseI32ArrayAttr>(op->getInherentAttr("operandSegmentSizes").value_or(Attribute()));
-  if (!segments) {
-    llvm::append_range(result, op->getOperands());
-    if (hasMoreDeclaredOperands(op, std::make_integer_sequence<unsigned, 8>()))
-      result.push_back(Value());
-    return result;
-  }
-  unsigned next = 0;
-  for (int32_t length : segments.asArrayRef()) {
-    if (length == 0)
-      result.push_back(Value());
-    for (int32_t i = 0; i < length; ++i)
-      result.push_back(op->getOperand(next++));
-  }
-  return result;
-}
-
 // "transformer.h.0.matmul"
 std::string kernelNameOf(Operation *op) {
   StringAttr layer = getLayer(op);
@@ -85,7 +56,7 @@ void FunctionLowering::lowerKernel(KernelOpInterface op) {
     places[result] = place;
     spec.outs.push_back(place);
   }
-  for (Value operand : declaredOperands(op)) {
+  for (Value operand : op.getKernelOperands()) {
     auto tied = accumulated.find(operand);
     spec.ins.push_back(!operand ? View() : tied != accumulated.end() ? tied->second : places[operand]);
   }

@@ -31,7 +31,7 @@ def Ft_EmbeddingOp : Ft_ComputeOp<"embedding", [Differentiable, CheapToRecompute
   let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getWorkspaceBytes", "getTiedOperand"]> {
+def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand"]> {
   let summary = "Gradient of an embedding's table: acc (or 0) + rows of dy added at ids, in order of position";
   let arguments = (ins Ft_TokenTensor:$ids, Ft_FloatTensor:$dy, Optional<Ft_FloatTensor>:$acc);
   let results = (outs Ft_FloatTensor:$dtable);
@@ -57,11 +57,11 @@ def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, Precision, AttrSizedOp
 // differentiation. `body` is what comes after the product, which is rounded as ft.matmul rounds it, so the bits are those of the two ops;
 // a GPU's library, where it has both in one kernel, may leave that rounding out where algorithms are chosen by timing. It is a composite, and
 // from stage schedule on a cluster.
-class Ft_MatmulThenOp<string mnemonic, list<Trait> traits>
-    : Ft_ComputeOp<mnemonic, !listconcat([OfMlp, DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits), ["getWorkspaceBytes"],
-                   ["getFlops", "getModelFlops"]>;
+class Ft_MatmulThenOp<string mnemonic, list<Trait> traits, list<string> kernelMethods = []>
+    : Ft_ComputeOp<mnemonic, !listconcat([OfMlp, DeclareOpInterfaceMethods<SymbolUserOpInterface>], traits),
+                   !listconcat(["getWorkspaceBytes"], kernelMethods), ["getFlops", "getModelFlops"]>;
 
-def Ft_MatmulGeluOp : Ft_MatmulThenOp<"matmul_gelu", []> {
+def Ft_MatmulGeluOp : Ft_MatmulThenOp<"matmul_gelu", [], ["getKernelOperands"]> {
   let summary = "GELU of a matmul and, for backward, the matmul's own result, in one pass";
   let description = [{
     a is [..., K], b [K, N], or [N, K] with `transpose_b`; x = a b + bias, which is there when somebody else reads it, and the result, its
@@ -86,14 +86,18 @@ def Ft_MatmulGeluGradOp : Ft_MatmulThenOp<"matmul_gelu_grad", [AllTypesMatch<["x
   }];
 }
 
-def Ft_RotaryTableOp : Ft_ComputeOp<"rotary_table", [Precision, AllTypesMatch<["cosine", "sine"]>], []> {
-  let summary = "Cosines and sines of rotary positions: of position * base^(-i / h)";
+def Ft_RotaryTableOp : Ft_ComputeOp<"rotary_table", [Precision, AllTypesMatch<["cosine", "sine"]>], ["getOptionalAttributes"]> {
+  let summary = "Cosines and sines of rotary positions: of position * base^(-i / h), or of position * frequencies[i]; times scale";
   let description = [{
-    [T, h], h half of the head size. Angles are in f64 and results in f32, whatever the precision, so high positions are exact.
+    [T, h], h half of the elements of a head that are rotated. Either `base` is given or `frequencies`, h of them, of a rope that is scaled
+    for longer contexts; `scale` is 1 where it is absent. Angles are in f64 and results in f32, whatever the precision, so high positions
+    are exact.
   }];
-  let arguments = (ins F64Attr:$base);
+  let arguments = (ins OptionalAttr<F64Attr>:$base, OptionalAttr<DenseF64ArrayAttr>:$frequencies, OptionalAttr<F64Attr>:$scale);
   let results = (outs Ft_FloatTensor:$cosine, Ft_FloatTensor:$sine);
-  let assemblyFormat = "`base` custom<Real>($base) attr-dict `:` type($cosine)";
+  let assemblyFormat = [{
+    (`base` custom<Real>($base)^)? (`frequencies` $frequencies^)? (`scale` custom<Real>($scale)^)? attr-dict `:` type($cosine)
+  }];
 }
 
 // Attention and its gradients; `operandFormat` is how operands are written. What is said of keys, scores and probabilities is optional and,

@@ -44,6 +44,9 @@ class OfNorms : public OpTrait::TraitBase<ConcreteType, OfNorms> {};
 inline constexpr llvm::StringLiteral kOpClasses[] = {"attention", "mlp", "norms"};
 llvm::StringRef opClassOf(OperationName name);
 
+// Operands of an op, null for optional ones that are absent where it counts its segments.
+llvm::SmallVector<Value> operandsBySegment(Operation *op);
+
 // What decides the element type of a result of rank 1 or more.
 enum class ElementRole {
   Activation, // the compute type

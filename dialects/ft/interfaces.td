@@ -86,6 +86,10 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
     InterfaceMethod<"Name of the kernel in a backend's registry.", "::llvm::StringRef", "getKernelName", (ins), "", [{
       return $_op->getName().stripDialect();
     }]>,
+    InterfaceMethod<[{
+      Operands in the order of their declaration, null for an optional one that is absent. The default is right where all are always there
+      and for ops with AttrSizedOperandSegments. MLIR gives an op with a single optional operand no such sizes: it says its operands.
+    }], "::llvm::SmallVector<::mlir::Value>", "getKernelOperands", (ins), "", [{ return ::mlir::ft::operandsBySegment($_op); }]>,
     InterfaceMethod<"Bytes of scratch that the kernel of a device wants; it must work with exactly these.", "uint64_t",
       "getWorkspaceBytes", (ins "::ft::DeviceClass":$device), "", [{ return 0; }]>,
     InterfaceMethod<[{

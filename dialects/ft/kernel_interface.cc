@@ -48,6 +48,8 @@ template <typename Attention> uint64_t attentionGradBytes(DeviceClass device, At
   return device == DeviceClass::kCuda ? cuda::AttentionGrad(sizes) : ::ft::AttentionGradWorkspace(sizes);
 }
 
+constexpr llvm::StringRef kRotaryTableOptions[] = {"base", "frequencies", "scale"};
+
 constexpr llvm::StringRef kAttentionOptions[] = {"window", "scale", "softcap", "alibi", "rate", "stream"};
 
 } // namespace
@@ -60,8 +62,46 @@ llvm::StringRef opClassOf(OperationName name) {
   return name.hasTrait<OfNorms>() ? llvm::StringRef(kOpClasses[2]) : llvm::StringRef();
 }
 
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+llvm::SmallVector<Value> operandsBySegment(Operation *op) {
+  auto segments = llvm::dyn_cast_or_null<DenseI32ArrayAttr>(
+      op->getInherentAttr("operandSegmentSizes").value_or(Attribute()));
+  if (!segments)
+    return llvm::to_vector(op->getOperands());
+  llvm::SmallVector<Value> result;
+  unsigned next = 0;
+  for (int32_t length : segments.asArrayRef()) {
+    if (length == 0)
+      result.push_back(Value());
+    for (int32_t i = 0; i < length; ++i)
+      result.push_back(op->getOperand(next++));
+  }
+  return result;
+}
+
+llvm::SmallVector<Value> EmbeddingGradOp::getKernelOperands() { return {getIds(), getDy(), getAcc()}; }
+
+llvm::SmallVector<Value> MatmulGeluOp::getKernelOperands() { return {getA(), getB(), getBias()}; }
+
+llvm::SmallVector<Value> LinearCrossEntropyGradOp::getKernelOperands() {
+  return {getDloss(), getX(), getWeight(), getTargets(), getAcc()};
+}
+
+llvm::SmallVector<Value> FoundInfOp::getKernelOperands() { return {getX(), getRng(), getAcc()}; }
+
+llvm::SmallVector<Value> SumSquaresOp::getKernelOperands() { return {getGradient(), getAcc()}; }
+
+//===----------------------------------------------------------------------===//
+// Names and attributes
+//===----------------------------------------------------------------------===//
+
 // Rounding to another type is a kernel of its own.
 llvm::StringRef CopyOp::getKernelName() { return getX().getType() == getType() ? "copy" : "cast"; }
+
+llvm::ArrayRef<llvm::StringRef> RotaryTableOp::getOptionalAttributes() { return kRotaryTableOptions; }
 
 llvm::ArrayRef<llvm::StringRef> AttentionOp::getOptionalAttributes() { return kAttentionOptions; }
 

@@ -27,7 +27,7 @@ def Ft_LinearCrossEntropyOp : Ft_ComputeOp<"linear_cross_entropy", [Differentiab
 }
 
 def Ft_LinearCrossEntropyGradOp
-    : Ft_ComputeOp<"linear_cross_entropy_grad", [Precision], ["getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
+    : Ft_ComputeOp<"linear_cross_entropy_grad", [Precision], ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
   let summary = "Gradients of linear_cross_entropy, the logits computed again by chunks";
   let arguments = (ins Ft_Scalar:$dloss, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets, Optional<Ft_FloatTensor>:$acc);
   let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);

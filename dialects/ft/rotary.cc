@@ -12,11 +12,13 @@ RotaryTableOp tableOf(RopeOp op, RankedTensorType type) {
     auto table = dyn_cast<RotaryTableOp>(other);
     if (!table)
       break;
-    if (table.getCosine().getType() == type && table.getBaseAttr() == op.getBaseAttr())
+    if (table.getCosine().getType() == type && table.getBaseAttr() == op.getBaseAttr() &&
+        !table.getScaleAttr())
       return table;
   }
   OpBuilder builder = OpBuilder::atBlockBegin(&block);
-  auto table = RotaryTableOp::create(builder, op.getLoc(), type, type, op.getBaseAttr());
+  auto table = RotaryTableOp::create(builder, op.getLoc(), type, type, op.getBaseAttr(),
+                                     /*frequencies=*/DenseF64ArrayAttr(), /*scale=*/FloatAttr());
   auto first = llvm::find_if(block, [](Operation &other) { return getLayer(&other) != nullptr; });
   if (first != block.end())
     setLayer(table, getLayer(&*first));

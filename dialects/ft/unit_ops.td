@@ -108,7 +108,7 @@ def Ft_AccumulatedOp : Ft_Op<"accumulated", [MemoryEffects<[MemRead, MemWrite]>,
 }
 
 def Ft_FoundInfOp : Ft_Op<"found_inf", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
-                                   DeclareOpInterfaceMethods<KernelOpInterface, ["getTiedOperand"]>]> {
+                                   DeclareOpInterfaceMethods<KernelOpInterface, ["getKernelOperands", "getTiedOperand"]>]> {
   let summary = "Marks this rank in a bitmap of ranks when x is not finite everywhere";
   let description = [{ Bit rng[2] mod 4096 of 64 words; the sum over ranks is the bitmap of all of them. }];
   let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, Ft_I64Tensor:$rng, Optional<Ft_I64Tensor>:$acc);
@@ -125,7 +125,7 @@ def Ft_LossCountOp : Ft_ComputeOp<"loss_count", [Precision], ["getWorkspaceBytes
 }
 
 def Ft_SumSquaresOp : Ft_Op<"sum_squares", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
-                                            DeclareOpInterfaceMethods<KernelOpInterface, ["getWorkspaceBytes", "getTiedOperand"]>]> {
+                                            DeclareOpInterfaceMethods<KernelOpInterface, ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand"]>]> {
   let summary = "Adds the squares of a gradient to an exact fixed-point accumulator";
   let description = [{
     A block of 1024 elements is summed in f64 in a fixed order; block sums are added exactly, as integers: word w of the

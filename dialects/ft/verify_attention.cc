@@ -1,6 +1,7 @@
 // Verifiers of attention and rotary embedding.
 #include "dialects/ft/verify.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -123,6 +124,17 @@ LogicalResult verifyBase(Operation *op, const llvm::APFloat &base) {
   return op->emitOpError() << "base is " << base.convertToDouble() << "; expected a positive number";
 }
 
+LogicalResult verifyFrequencies(RotaryTableOp op) {
+  ArrayRef<double> frequencies = *op.getFrequencies();
+  int64_t half = verify::shape(op.getCosine()).back();
+  if (static_cast<int64_t>(frequencies.size()) != half)
+    return op.emitOpError() << "has " << frequencies.size() << " frequencies; cosine has " << half
+                            << " columns";
+  if (!llvm::all_of(frequencies, [](double frequency) { return std::isfinite(frequency); }))
+    return op.emitOpError("has a frequency that is not finite");
+  return success();
+}
+
 } // namespace
 
 LogicalResult RopeOp::verify() {
@@ -133,7 +145,11 @@ LogicalResult RotaryTableOp::verify() {
   if (failed(verify::rank(*this, "cosine", getCosine(), 2, "[positions, half of the head size]")) ||
       failed(verify::isF32(*this, "cosine", getCosine())))
     return failure();
-  return verifyBase(*this, getBase());
+  if (std::optional<llvm::APFloat> scale = getScale(); scale && !scale->isFinite())
+    return emitOpError("scale is not finite");
+  if (getBase().has_value() == getFrequencies().has_value())
+    return emitOpError("needs either base or frequencies, and has ") << (getBase() ? "both" : "neither");
+  return getBase() ? verifyBase(*this, *getBase()) : verifyFrequencies(*this);
 }
 
 LogicalResult verify::rotation(Operation *op, Value x, Value angles, int64_t heads) {

@@ -51,6 +51,10 @@ absl::StatusOr<std::vector<int64_t>> KernelAttributes::Ints(std::string_view nam
   return Get<std::vector<int64_t>>(FindValue(entries_, name), name, "a list of integers");
 }
 
+absl::StatusOr<std::vector<double>> KernelAttributes::Reals(std::string_view name) const {
+  return Get<std::vector<double>>(FindValue(entries_, name), name, "a list of numbers");
+}
+
 bool KernelAttributes::Has(std::string_view name) const { return FindValue(entries_, name) != nullptr; }
 
 KernelFactory KernelRegistry::Find(std::string_view name) const {

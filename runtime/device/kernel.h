@@ -57,7 +57,7 @@ struct Tensor {
 // Attributes of an instruction, in the order of the plan; looked at only when a kernel is created.
 class KernelAttributes {
  public:
-  using Value = std::variant<int64_t, double, std::string, std::vector<int64_t>>;
+  using Value = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
 
   void Add(std::string name, Value value) { entries_.emplace_back(std::move(name), std::move(value)); }
 
@@ -66,6 +66,7 @@ class KernelAttributes {
   absl::StatusOr<double> Float(std::string_view name) const;  // an integer counts as a float
   absl::StatusOr<std::string> String(std::string_view name) const;
   absl::StatusOr<std::vector<int64_t>> Ints(std::string_view name) const;
+  absl::StatusOr<std::vector<double>> Reals(std::string_view name) const;
   bool Has(std::string_view name) const;
   const std::vector<std::pair<std::string, Value>>& entries() const { return entries_; }
 

@@ -90,6 +90,10 @@ KernelAttributes AttributesOf(const proto::Instruction& instruction) {
         attributes.Add(attribute.name(), std::vector<int64_t>(attribute.ints().values().begin(),
                                                               attribute.ints().values().end()));
         break;
+      case proto::Attribute::kReals:
+        attributes.Add(attribute.name(), std::vector<double>(attribute.reals().values().begin(),
+                                                             attribute.reals().values().end()));
+        break;
       case proto::Attribute::VALUE_NOT_SET:
         break;
     }

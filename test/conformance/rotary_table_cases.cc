@@ -4,8 +4,29 @@
 
 namespace ft::conformance {
 
+namespace {
+
+// Of three frequencies of one's own, in both directions, scaled.
+Case Scaled() {
+  const std::vector<double> frequencies = {1.0, -0.25, 1e-6};
+  constexpr double kScale = 1.1902380714238083;
+  Array cosine = Constant({5, 3}, 0), sine = cosine;
+  for (int64_t at = 0; at < 15; ++at) {
+    const double angle = static_cast<double>(at / 3) * frequencies[at % 3];
+    cosine.values[at] = kScale * std::cos(angle);
+    sine.values[at] = kScale * std::sin(angle);
+  }
+  return {"rotary_table",
+          "of frequencies",
+          {},
+          Attributes({{"frequencies", frequencies}, {"scale", kScale}}),
+          {cosine, sine}};
+}
+
+}  // namespace
+
 std::vector<Case> RotaryTableCases() {
-  std::vector<Case> cases;
+  std::vector<Case> cases = {Scaled()};
   // Angles of many turns; more columns than a GPU computes in one launch.
   for (const auto& [positions, half] :
        {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {130, 32}, {4, 132}, {131073, 2}}) {

@@ -150,13 +150,15 @@ void rope(OpEvaluation& e) {
 }
 
 void rotaryTable(OpEvaluation& e) {
-  double base = realOf(cast<RotaryTableOp>(e.op).getBaseAttr());
+  auto op = cast<RotaryTableOp>(e.op);
   int64_t half = e.out[0].last();
+  double scale = op.getScale() ? realOf(op.getScaleAttr()) : 1;
   for (int64_t t = 0; t < e.out[0].rows(); ++t)
     for (int64_t i = 0; i < half; ++i) {
-      double angle = t * std::pow(base, -double(i) / half);
-      e.out[0].row(t)[i] = std::cos(angle);
-      e.out[1].row(t)[i] = std::sin(angle);
+      double frequency = op.getFrequencies() ? (*op.getFrequencies())[i]
+                                             : std::pow(realOf(op.getBaseAttr()), -double(i) / half);
+      e.out[0].row(t)[i] = scale * std::cos(t * frequency);
+      e.out[1].row(t)[i] = scale * std::sin(t * frequency);
     }
 }
 

@@ -67,6 +67,8 @@ std::string AttributeText(const ft::proto::Attribute& attribute) {
       return fmt::format("{} = {}", attribute.name(), attribute.f());
     case ft::proto::Attribute::kS:
       return fmt::format("{} = \"{}\"", attribute.name(), attribute.s());
+    case ft::proto::Attribute::kReals:
+      return fmt::format("{} = [{}]", attribute.name(), fmt::join(attribute.reals().values(), ", "));
     default:
       return fmt::format("{} = [{}]", attribute.name(), fmt::join(attribute.ints().values(), ", "));
   }

@@ -22,6 +22,10 @@ constexpr int kMostAttributes = 256;
 
 std::string Short(std::string_view text) { return OneLine(text, kMaxNameBytes); }
 
+std::string ListText(const auto& values) {
+  return Short(absl::StrJoin(values.begin(), values.begin() + std::min(32, values.size()), ","));
+}
+
 std::string ValueOf(const proto::Attribute& attribute) {
   switch (attribute.value_case()) {
     case proto::Attribute::kS:
@@ -31,9 +35,9 @@ std::string ValueOf(const proto::Attribute& attribute) {
     case proto::Attribute::kI:
       return fmt::format("{}", attribute.i());
     case proto::Attribute::kInts:
-      return Short(absl::StrJoin(
-          attribute.ints().values().begin(),
-          attribute.ints().values().begin() + std::min(32, attribute.ints().values_size()), ","));
+      return ListText(attribute.ints().values());
+    case proto::Attribute::kReals:
+      return ListText(attribute.reals().values());
     case proto::Attribute::VALUE_NOT_SET:
       break;
   }

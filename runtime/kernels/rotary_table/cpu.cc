@@ -2,7 +2,6 @@
 #include <cstring>
 #include <vector>
 
-#include "fmt/format.h"
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/kernels/rotary_table/operands.h"
@@ -10,20 +9,16 @@
 namespace ft::cpu {
 namespace {
 
-// Elements of a table of cosines, 1 GiB: 2 million positions of heads of 256.
-constexpr int64_t kMostAngles = int64_t{1} << 28;
-
-// cos and sin of position * base^(-i / half), computed in f64, so that those of high positions are exact.
+// cos and sin of position * frequency, computed in f64, so that those of high positions are exact.
 void FillTables(const RotaryTableOperands& table, std::vector<float>& cosine, std::vector<float>& sine) {
   const int64_t positions = table.positions(), half = table.half();
   cosine.resize(positions * half);
   sine.resize(positions * half);
   for (int64_t i = 0; i < half; ++i) {
-    const double frequency = std::pow(table.base, -static_cast<double>(i) / static_cast<double>(half));
     for (int64_t t = 0; t < positions; ++t) {
-      const double angle = static_cast<double>(t) * frequency;
-      cosine[t * half + i] = static_cast<float>(std::cos(angle));
-      sine[t * half + i] = static_cast<float>(std::sin(angle));
+      const double angle = static_cast<double>(t) * table.frequencies[i];
+      cosine[t * half + i] = static_cast<float>(table.scale * std::cos(angle));
+      sine[t * half + i] = static_cast<float>(table.scale * std::sin(angle));
     }
   }
 }
@@ -31,9 +26,6 @@ void FillTables(const RotaryTableOperands& table, std::vector<float>& cosine, st
 // Computed when it is loaded: a step copies.
 KernelOr MakeRotaryTable(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const RotaryTableOperands table, ReadRotaryTable(context.operands, context.attributes));
-  if (table.half() > kMostAngles / table.positions())
-    return absl::InvalidArgumentError(
-        fmt::format("{} positions of heads of {} are too many", table.positions(), 2 * table.half()));
   std::vector<float> cosine, sine;
   FillTables(table, cosine, sine);
   return MakeKernel([cosine = std::move(cosine), sine = std::move(sine), to_cosine = table.cosine.data,

@@ -18,13 +18,12 @@ std::vector<RotaryTableArgs> Launches(const RotaryTableOperands& table) {
   args.sine = table.sine.as<float>();
   args.positions = table.positions();
   args.half = table.half();
+  args.scale = static_cast<float>(table.scale);
   std::vector<RotaryTableArgs> launches;
   for (args.first = 0; args.first < args.half; args.first += kMaxFrequencies) {
     args.count = std::min<int64_t>(kMaxFrequencies, args.half - args.first);
-    for (int64_t i = 0; i < args.count; ++i) {
-      const double exponent = static_cast<double>(args.first + i) / static_cast<double>(args.half);
-      args.quarter_turns[i] = std::pow(table.base, -exponent) / (M_PI / 2);
-    }
+    for (int64_t i = 0; i < args.count; ++i)
+      args.quarter_turns[i] = table.frequencies[args.first + i] / (M_PI / 2);
     launches.push_back(args);
   }
   return launches;

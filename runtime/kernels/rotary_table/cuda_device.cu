@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(kTableThreads) RotaryTableKernel(RotaryTableAr
   const uint32_t quarter = static_cast<uint32_t>(static_cast<int64_t>(whole)) & 3;
   const CosSin rotation = OfQuarterTurns(quarter, static_cast<float>(turns - whole));
   const int64_t at = position * args.half + args.first + i;
-  args.cosine[at] = rotation.cosine;
-  args.sine[at] = rotation.sine;
+  args.cosine[at] = args.scale * rotation.cosine;
+  args.sine[at] = args.scale * rotation.sine;
 }
 
 }  // namespace
