@@ -2,8 +2,8 @@
 
 #include "dialects/ft/dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "models/base/user_error.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Errc.h"
 
 // One function of each file of families/ (CMakeLists.txt).
 #define FT_FAMILY(family)                                                                                    \
@@ -17,10 +17,6 @@ namespace ft::models {
 namespace {
 
 constexpr llvm::StringLiteral kDefaultPreset = "debug";
-
-llvm::Error userError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::errc::invalid_argument, message);
-}
 
 bool hasName(const Preset &preset, llvm::StringRef name) {
   return preset.name == name || preset.fullName == name || llvm::is_contained(preset.aliases, name);
@@ -130,7 +126,7 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> buildModel(mlir::MLIRContext &
   if (!resolved)
     return resolved.takeError();
   context.loadDialect<mlir::ft::FtDialect, mlir::func::FuncDialect>();
-  return resolved->spec->build(context, resolved->preset, resolved->config);
+  return resolved->spec->build(context, {resolved->spec->name, resolved->preset}, resolved->config);
 }
 
 int64_t countParameters(mlir::ModuleOp module) {
@@ -155,12 +151,12 @@ void listModels(llvm::raw_ostream &os) {
         os << llvm::right_justify(value > 0 ? std::to_string(value) : "-", width);
       };
       os << "  " << llvm::left_justify(preset.name, 12);
-      number(c.hidden, 8);
-      number(c.layers, 8);
-      os << llvm::right_justify(std::to_string(c.heads) + "/" + std::to_string(c.kvHeads), 10);
-      number(c.ffn, 8);
-      number(c.vocab, 8);
-      number(c.context, 9);
+      number(c.hidden_size, 8);
+      number(c.num_layers, 8);
+      os << llvm::right_justify(std::to_string(c.num_heads) + "/" + std::to_string(c.num_kv_heads), 10);
+      number(c.intermediate_size, 8);
+      number(c.vocab_size, 8);
+      number(c.max_positions, 9);
       os << "\n";
     }
   }

@@ -143,8 +143,8 @@ TEST(Overrides, ChangeDimensions) {
   overrides["batch"] = 3;
   auto resolved = resolveModel("gpt2", "", overrides);
   ASSERT_TRUE(bool(resolved));
-  EXPECT_EQ(resolved->config.heads, 2);
-  EXPECT_EQ(resolved->config.kvHeads, 2);
+  EXPECT_EQ(resolved->config.num_heads, 2);
+  EXPECT_EQ(resolved->config.num_kv_heads, 2);
   mlir::MLIRContext context;
   Module module = buildOrFail(context, "gpt2", "", overrides);
   ASSERT_TRUE(module);
@@ -228,11 +228,13 @@ TEST(Errors, SayWhichDimensionsDoNotFit) {
   EXPECT_EQ(errorOf("llama", "", {{"kv-heads", 3}}), "llama: --heads=4 is not divisible by --kv-heads=3");
   EXPECT_EQ(errorOf("llama", "", {{"seq", 65}}), "llama: --seq=65 is longer than --context=64");
   EXPECT_EQ(errorOf("llama", "", {{"batch", 0}}), "llama: --batch=0 is out of range; expected 1 to 1048576");
-  EXPECT_EQ(errorOf("llama", "", {{"hidden", 36}}),
-            "llama: the head size is 9, but rotary positions need an even one; it is 36 / 4 heads; change "
-            "--hidden or --heads");
+  EXPECT_EQ(errorOf("llama", "", {{"hidden", 36}}), "llama: 9 of the 9 elements of each head (hidden is 36, "
+                                                    "heads are 4) are rotated, but rotary positions come in "
+                                                    "pairs");
   EXPECT_EQ(errorOf("qwen3", "", {{"head-size", 15}}),
-            "qwen3: the head size is 15, but rotary positions need an even one; change --head-size");
+            "qwen3: 15 of the 15 elements of each head (hidden is 64, heads are 4) are rotated, but rotary "
+            "positions come in "
+            "pairs");
   for (double rate : {1.0, -0.5, std::nan("")})
     EXPECT_NE(errorOf("llama", "", {{"dropout", rate}})
                   .find("is out of range; expected a number, 0 or more and below 1"),
@@ -245,7 +247,8 @@ TEST(Errors, SayWhichDimensionsDoNotFit) {
             "mixtral: --active-experts=5 is more than --experts=4");
   EXPECT_EQ(errorOf("mixtral", "", {{"routing", "sparse"}}),
             "mixtral: --routing=sparse is not known; expected dense|grouped");
-  EXPECT_EQ(errorOf("vit", "", {{"patch", 5}}), "vit: --image=32 is not divisible by --patch=5");
+  EXPECT_EQ(errorOf("vit", "", {{"patch", 5}}),
+            "vit: an image of 32 pixels is not divisible by patches of 5");
 }
 
 TEST(Errors, NameTheFamiliesThatTakeAnOption) {

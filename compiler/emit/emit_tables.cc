@@ -25,6 +25,8 @@ LogicalResult emitParameter(ParameterOp op, const Numbering &numbers, proto::Par
   if (auto aliases = op.getAliases())
     for (auto alias : aliases->getAsRange<StringAttr>())
       out.add_aliases(alias.getValue().str());
+  if (auto parts = op.getStoredAs())
+    out.set_stored_as(parts->str());
   return success();
 }
 

@@ -25,7 +25,7 @@ public:
 
   LogicalResult run() {
     return failure(failed(checkAll(forward)) || failed(checkVocabulary()) || failed(checkLayers()) ||
-                   failed(checkHead()));
+                   failed(checkHead()) || failed(checkActivation()));
   }
 
 private:
@@ -44,7 +44,6 @@ private:
                            << "; change one of them";
   }
 
-  /// What no op can do yet is not said either.
   template <typename T> LogicalResult expectNone(Operation *op, T ModelFacts::*member) {
     return expect(op, member, ModelFacts().*member);
   }
@@ -62,8 +61,8 @@ private:
         .Case([&](AttentionOp attention) { return checkAttention(attention); })
         .Case([&](QkvAttentionOp attention) { return checkAttention(attention); })
         .Case([&](GeluOp gelu) {
-          std::string name = gelu.getApproximate() == "tanh" ? "gelu_tanh" : "gelu";
-          return expect(gelu, &ModelFacts::activation, name);
+          activations.push_back({gelu, gelu.getApproximate() == "tanh" ? "gelu_tanh" : "gelu"});
+          return success();
         })
         .Case([&](SwigluOp swiglu) { return checkGate(swiglu, "silu"); })
         .Case([&](GegluOp geglu) { return checkGate(geglu, "gelu"); })
@@ -87,8 +86,16 @@ private:
   }
 
   LogicalResult checkGate(Operation *op, StringRef activation) {
-    return failure(failed(expect(op, &ModelFacts::activation, activation.str())) ||
-                   failed(expect(op, &ModelFacts::gated_mlp, true)));
+    activations.push_back({op, activation.str()});
+    return expect(op, &ModelFacts::gated_mlp, true);
+  }
+
+  /// Some op has it, where one of those that can tell is there; a head may have another.
+  LogicalResult checkActivation() {
+    auto says = [&](const auto &seen) { return seen.second == facts.activation; };
+    if (activations.empty() || llvm::any_of(activations, says))
+      return success();
+    return expect(activations.front().first, &ModelFacts::activation, activations.front().second);
   }
 
   /// Rope stands before the attention of its layer.
@@ -96,11 +103,15 @@ private:
     bool slides = facts.rope_theta_sliding > 0 && facts.sliding_window > 0 &&
                   (facts.sliding_layers.empty() || llvm::is_contained(facts.sliding_layers, attentions));
     auto theta = slides ? &ModelFacts::rope_theta_sliding : &ModelFacts::rope_theta;
+    if (llvm::is_contained(facts.layers_without_rope, attentions))
+      return op.emitError() << "'" << kFactsAttr << "' says that layers_without_rope is "
+                            << FactText(facts.layers_without_rope) << ", but here is one, in layer "
+                            << attentions << "; change one of them";
+    // Scaled ones, and those of a part of a head, are ft.rotate.
     return failure(failed(expect(op, &ModelFacts::positions, std::string("rope"))) ||
                    failed(expect(op, theta, op.getBase().convertToDouble())) ||
-                   failed(expectNone(op, &ModelFacts::rope_type)) ||
-                   failed(expectNone(op, &ModelFacts::rope_fraction)) ||
-                   failed(expectNone(op, &ModelFacts::layers_without_rope)));
+                   (!slides && failed(expectNone(op, &ModelFacts::rope_type))) ||
+                   failed(expectNone(op, &ModelFacts::rope_fraction)));
   }
 
   static StringRef kindOf(Value weight) {
@@ -122,7 +133,7 @@ private:
         failed(expect(op, &ModelFacts::num_heads, heads)) ||
         failed(expect(op, &ModelFacts::num_kv_heads, kvHeads)) ||
         failed(expect(op, &ModelFacts::head_size, size)) || failed(checkWindow(op, layer)) ||
-        failed(checkScale(op, size)) || failed(expect(op, &ModelFacts::attention_softcap, softcap)) ||
+        failed(checkScale(op, size, layer)) || failed(expect(op, &ModelFacts::attention_softcap, softcap)) ||
         failed(checkBias(op)) ||
         (facts.latent_bits == 0 && failed(expect(op, &ModelFacts::causal, bool(op.getCausal())))) ||
         failed(expect(op, &ModelFacts::attention_dropout, dropout)));
@@ -146,11 +157,15 @@ private:
   }
 
   /// Neutral where it is what attention does anyway, in fp32, which it is computed in.
-  template <typename Attention> LogicalResult checkScale(Attention op, int64_t size) {
-    double usual = 1 / std::sqrt(double(size)), scale = op.getScale() ? op.getScale()->convertToDouble() : 0;
-    return failure(
-        failed(expect(op, &ModelFacts::attention_scale, float(scale) == float(usual) ? 0 : scale)) ||
-        failed(expectNone(op, &ModelFacts::attention_scale_by_layer)));
+  template <typename Attention> LogicalResult checkScale(Attention op, int64_t size, int64_t layer) {
+    double usual = 1 / std::sqrt(double(size)),
+           scale = op.getScale() ? op.getScale()->convertToDouble() : usual;
+    if (facts.attention_scale_by_layer)
+      scale *= double(layer + 1);
+    double wanted = facts.attention_scale != 0 ? facts.attention_scale : usual;
+    if (float(scale) == float(wanted))
+      return success();
+    return expect(op, &ModelFacts::attention_scale, float(scale) == float(usual) ? 0 : scale);
   }
 
   /// No fact says that scores have one.
@@ -203,7 +218,8 @@ private:
   ModuleOp module;
   func::FuncOp forward;
   const ModelFacts &facts;
-  GetOp embedded;         // where the tokens are looked up
+  GetOp embedded; // where the tokens are looked up
+  SmallVector<std::pair<Operation *, std::string>> activations;
   int64_t attentions = 0; // ops of @forward
 };
 

@@ -1,6 +1,7 @@
 #include "compiler/pipeline/check_parameters.h"
 
 #include "dialects/ft/dialect.h"
+#include "runtime/base/stored_parts.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ConvertUTF.h"
@@ -40,6 +41,17 @@ LogicalResult takeName(ParameterOp parameter, StringRef name, llvm::StringMap<Pa
   return error;
 }
 
+LogicalResult checkParts(ParameterOp parameter, llvm::StringMap<ParameterOp> &owners) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(parameter.getType()).getShape();
+  auto parts = ::ft::StoredParts(*parameter.getStoredAs(), shape.vec());
+  if (!parts.ok())
+    return parameter.emitError() << "stored_as: " << std::string(parts.status().message());
+  for (const ::ft::StoredPart &part : *parts)
+    if (failed(takeName(parameter, part.name, owners)))
+      return failure();
+  return success();
+}
+
 } // namespace
 
 LogicalResult checkParameters(ModuleOp module) {
@@ -59,6 +71,9 @@ LogicalResult checkParameters(ModuleOp module) {
       for (auto alias : aliases->getAsRange<StringAttr>())
         if (failed(takeName(parameter, alias.getValue(), owners)))
           return failure();
+  for (ParameterOp parameter : module.getOps<ParameterOp>())
+    if (parameter.getStoredAs() && failed(checkParts(parameter, owners)))
+      return failure();
   return success();
 }
 

@@ -18,7 +18,9 @@ Attribute toAttr(Builder &builder, const FactValue &value) {
     return builder.getI64IntegerAttr(*number);
   if (const auto *real = std::get_if<double>(&value))
     return builder.getF64FloatAttr(*real);
-  return builder.getDenseI64ArrayAttr(std::get<std::vector<int64_t>>(value));
+  if (const auto *list = std::get_if<std::vector<int64_t>>(&value))
+    return builder.getDenseI64ArrayAttr(*list);
+  return builder.getDenseF64ArrayAttr(std::get<std::vector<double>>(value));
 }
 
 // Nothing for an attribute of a type that no fact has.
@@ -33,11 +35,14 @@ std::optional<FactValue> fromAttr(Attribute attr) {
     return FactValue(real.getValueAsDouble());
   if (auto list = dyn_cast<DenseI64ArrayAttr>(attr))
     return FactValue(std::vector<int64_t>(list.asArrayRef()));
+  if (auto list = dyn_cast<DenseF64ArrayAttr>(attr))
+    return FactValue(std::vector<double>(list.asArrayRef()));
   return std::nullopt;
 }
 
 llvm::StringRef typeName(const FactField &field) {
-  constexpr llvm::StringLiteral names[] = {"a string", "true or false", "an i64", "an f64", "array<i64>"};
+  constexpr llvm::StringLiteral names[] = {"a string", "true or false", "an i64",
+                                           "an f64",   "array<i64>",    "array<f64>"};
   return names[field.member.index()];
 }
 

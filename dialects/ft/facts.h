@@ -11,7 +11,8 @@ namespace mlir::ft {
 
 // `ft.facts = {model_type = "llama", hidden_size = 64 : i64, norm_eps = 1.0e-5 : f64, ...}`: what
 // runtime/base/model_facts.h lists, under the same names. Numbers are i64, real ones f64, lists array<i64:
-// ...>. Neutral values are left out. Verified with the model, at the start of every compilation.
+// ...> or array<f64: ...>. Neutral values are left out. Verified with the model, at the start of every
+// compilation.
 inline constexpr llvm::StringLiteral kFactsAttr = "ft.facts";
 
 DictionaryAttr factsToAttr(MLIRContext *context, const ::ft::ModelFacts &facts);

@@ -10,11 +10,14 @@ def Ft_ParameterOp : Ft_Op<"parameter", [Symbol]> {
     `ft.parameter @"transformer.wte.weight" : tensor<50257x768xf32> = #ft.init<normal, 0.02>`
 
     `layer` groups parameters for wrap policies; `aliases` are further names under which a checkpoint may hold it (tied weights);
+    `stored_as` names the tensors that files of weights have in its place, one behind the other, where the model has in one what they have in
+    many: `"experts.{0..7}.{w1,w3}.weight"` are sixteen, that of w3 behind that of w1.
     `rule` is the row of the table of optimizers that updates it, where the job's optimizer leaves that open; `unit` and `offset` (in elements,
     inside the unit's flat buffer) are set when units are formed.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Ft_FloatTensor>:$type, Ft_InitAttr:$init,
                        OptionalAttr<StrAttr>:$layer, UnitAttr:$no_decay, UnitAttr:$frozen, OptionalAttr<StrArrayAttr>:$aliases,
+                       OptionalAttr<StrAttr>:$stored_as,
                        OptionalAttr<StrAttr>:$rule, OptionalAttr<FlatSymbolRefAttr>:$unit, OptionalAttr<I64Attr>:$offset);
   let assemblyFormat = "$sym_name `:` $type `=` qualified($init) attr-dict";
   let hasVerifier = 1;

@@ -2,174 +2,213 @@
 
 #include <cmath>
 
-#include "models/base/common_facts.h"
+#include "models/base/parts.h"
+#include "models/base/rotary.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace ft::models {
 namespace {
 
 using mlir::Value;
+using Facts = ::ft::ModelFacts;
 
 constexpr char kEmbedding[] = "model.embed_tokens.weight";
 constexpr char kHead[] = "lm_head.weight";
 
+bool plusOne(const ModelConfig &config) { return config.norm == "rms_norm_plus_one"; }
+
 Value normWeight(GraphBuilder &graph, const ModelConfig &config, const std::string &name, int64_t width) {
-  return graph.parameter(name + ".weight", {width}, Init::constant(config.gemma ? 0 : 1));
+  return graph.parameter(name + ".weight", {width}, Init::constant(plusOne(config) ? 0 : 1));
 }
 
-// Gemma's 1 + weight is made inside of the composite, which computes in f32: in bf16 it would lose bits of a
-// small weight.
+// 1 + weight is made inside of the composite, which computes in f32: in bf16 it would lose bits of a small
+// weight.
 Value norm(GraphBuilder &graph, const ModelConfig &config, Value x, Value weight) {
-  if (!config.gemma)
-    return graph.rmsNorm(x, weight, config.normEps);
+  if (!plusOne(config))
+    return graph.rmsNorm(x, weight, config.norm_eps);
   return graph.composite("gemma_norm", {x, weight}, [&](mlir::ValueRange args) {
-    return graph.rmsNorm(args[0], graph.map<mlir::ft::ShiftOp>(args[1], 1.0), config.normEps);
+    return graph.rmsNorm(args[0], graph.map<mlir::ft::ShiftOp>(args[1], 1.0), config.norm_eps);
   });
 }
 
 // Over each head.
 Value headNorm(GraphBuilder &graph, const ModelConfig &config, const std::string &name, Value x,
                int64_t heads) {
-  Value weight = normWeight(graph, config, name, config.sizeOfHead());
-  if (!config.gemma)
-    return graph.qkNorm(x, weight, heads, config.normEps);
+  Value weight = normWeight(graph, config, name, config.head_size);
+  if (!plusOne(config))
+    return graph.qkNorm(x, weight, heads, config.norm_eps);
   std::string composite = ("gemma_norm_of_" + llvm::Twine(heads) + "_heads").str();
   return graph.composite(composite, {x, weight}, [&](mlir::ValueRange args) {
-    return graph.qkNorm(args[0], graph.map<mlir::ft::ShiftOp>(args[1], 1.0), heads, config.normEps);
+    return graph.qkNorm(args[0], graph.map<mlir::ft::ShiftOp>(args[1], 1.0), heads, config.norm_eps);
   });
 }
 
 // Normed by a weight of its own.
 Value ownNorm(GraphBuilder &graph, const ModelConfig &config, const std::string &name, Value x) {
-  return norm(graph, config, x, normWeight(graph, config, name, config.hidden));
+  return norm(graph, config, x, normWeight(graph, config, name, config.hidden_size));
+}
+
+// Of queries, or of keys.
+Value projectionNorm(GraphBuilder &graph, const ModelConfig &config, const std::string &name, Value x,
+                     int64_t heads) {
+  if (config.qk_norm == "head")
+    return headNorm(graph, config, name, x, heads);
+  if (config.qk_norm == "projection")
+    return norm(graph, config, x, normWeight(graph, config, name, config.head_size * heads));
+  return x;
+}
+
+struct Projections {
+  Value q, k, v;
+};
+
+Projections project(GraphBuilder &graph, const ModelConfig &config, const std::string &prefix, Value normQ,
+                    Value normKv, bool fused) {
+  int64_t width = config.head_size * config.num_heads, kvWidth = config.head_size * config.num_kv_heads;
+  if (!fused)
+    return {graph.linear(prefix + "q_proj", normQ, width, config.qkv_bias),
+            graph.linear(prefix + "k_proj", normKv, kvWidth, config.qkv_bias),
+            graph.linear(prefix + "v_proj", normKv, kvWidth, config.qkv_bias)};
+  Value all = graph.linear(prefix + "qkv_proj", normQ, width + 2 * kvWidth, config.qkv_bias);
+  if (width == kvWidth) {
+    auto parts = graph.split(all, 3);
+    return {parts[0], parts[1], parts[2]};
+  }
+  auto part = [&](int64_t begin, int64_t size) {
+    return graph.slice(all, {0, 0, begin}, {config.batch, config.seq, size});
+  };
+  return {part(0, width), part(width, kvWidth), part(width + kvWidth, kvWidth)};
 }
 
 Value attention(GraphBuilder &graph, const ModelConfig &config, const std::string &prefix, Value normQ,
                 Value normKv, const BlockInputs &inputs) {
-  int64_t hidden = config.hidden, width = config.sizeOfHead() * config.heads,
-          kvWidth = config.sizeOfHead() * config.kvHeads;
-  Value q = graph.named("q", graph.linear(prefix + "q_proj", normQ, width, config.qkvBias));
-  Value k = graph.named("k", graph.linear(prefix + "k_proj", normKv, kvWidth, config.qkvBias));
-  Value v = graph.named("v", graph.linear(prefix + "v_proj", normKv, kvWidth, config.qkvBias));
-  if (config.qkNorm) {
-    q = headNorm(graph, config, prefix + "q_norm", q, config.heads);
-    k = headNorm(graph, config, prefix + "k_norm", k, config.kvHeads);
+  auto [q, k, v] = project(graph, config, prefix, normQ, normKv, inputs.layout.fused);
+  graph.named("q", q);
+  graph.named("k", k);
+  graph.named("v", v);
+  q = projectionNorm(graph, config, prefix + "q_norm", q, config.num_heads);
+  k = projectionNorm(graph, config, prefix + "k_norm", k, config.num_kv_heads);
+  AttentionOptions options = attentionOf(config, inputs.layer);
+  options.causal = inputs.causal;
+  if (!llvm::is_contained(config.layers_without_rope, inputs.layer)) {
+    q = rotate(graph, config, q, config.num_heads, options.window > 0);
+    k = rotate(graph, config, k, config.num_kv_heads, options.window > 0);
   }
-  double base = inputs.slides && config.slidingRopeBase > 0 ? config.slidingRopeBase : config.ropeBase;
-  q = graph.rope(q, config.heads, base);
-  k = graph.rope(k, config.kvHeads, base);
-  Value mixed = graph.attention(q, k, v, config.heads, config.kvHeads,
-                                {.causal = inputs.causal,
-                                 .window = inputs.slides ? config.window : 0,
-                                 .scale = config.attentionScale,
-                                 .softcap = config.attentionSoftcap});
-  return graph.linear(prefix + "o_proj", mixed, hidden, false);
+  Value mixed = graph.attention(q, k, v, config.num_heads, config.num_kv_heads, options);
+  return graph.linear(prefix + "o_proj", mixed, config.hidden_size, config.attention_output_bias);
+}
+
+Value buildFusedMlp(GraphBuilder &graph, const ModelConfig &config, const std::string &prefix, Value x) {
+  auto parts = graph.split(
+      graph.linear(prefix + "mlp.gate_up_proj", x, 2 * config.intermediate_size, config.mlp_bias), 2);
+  Value h = activateGated(graph, config, parts[0], parts[1]);
+  return graph.linear(prefix + "mlp.down_proj", h, config.hidden_size, config.mlp_bias);
 }
 
 } // namespace
 
 Value buildGatedMlp(GraphBuilder &graph, const ModelConfig &config, const std::string &prefix, Value x) {
-  Value gate = graph.named("gate", graph.linear(prefix + "mlp.gate_proj", x, config.ffn, false));
-  Value up = graph.named("up", graph.linear(prefix + "mlp.up_proj", x, config.ffn, false));
-  Value h = config.gemma ? graph.map<mlir::ft::GegluTanhOp>({gate, up}) : graph.swiglu(gate, up);
-  return graph.linear(prefix + "mlp.down_proj", h, config.hidden, false);
+  int64_t width = config.intermediate_size;
+  Value gate = graph.named("gate", graph.linear(prefix + "mlp.gate_proj", x, width, config.mlp_bias));
+  Value up = graph.named("up", graph.linear(prefix + "mlp.up_proj", x, width, config.mlp_bias));
+  Value h = activateGated(graph, config, gate, up);
+  return graph.linear(prefix + "mlp.down_proj", h, config.hidden_size, config.mlp_bias);
 }
 
 Value buildDecoderBlock(GraphBuilder &graph, const ModelConfig &config, const std::string &prefix,
                         const BlockInputs &inputs, MlpBuilder mlp) {
-  Value inputWeight = normWeight(graph, config, prefix + "input_layernorm", config.hidden);
-  Value normQ = norm(graph, config, inputs.q, inputWeight);
-  Value normKv = inputs.kv == inputs.q ? normQ : norm(graph, config, inputs.kv, inputWeight);
+  bool before = config.norm_placement != "output", after = config.norm_placement != "pre";
+  Value normQ = inputs.q, normKv = inputs.kv;
+  if (before) {
+    Value weight = normWeight(graph, config, prefix + "input_layernorm", config.hidden_size);
+    normQ = norm(graph, config, inputs.q, weight);
+    normKv = inputs.kv == inputs.q ? normQ : norm(graph, config, inputs.kv, weight);
+  }
   Value attended = attention(graph, config, prefix + "self_attn.", normQ, normKv, inputs);
-  if (config.gemma)
+  if (after)
     attended = ownNorm(graph, config, prefix + "post_attention_layernorm", attended);
-  Value x = graph.named("x", graph.add(inputs.q, graph.dropout(attended)));
-  // Where there is one norm, it is named for what it follows.
-  const char *before = config.gemma ? "pre_feedforward_layernorm" : "post_attention_layernorm";
-  Value y = mlp(graph, config, prefix, ownNorm(graph, config, prefix + before, x));
-  if (config.gemma)
+  Value x = addResidual(graph, config, inputs.q, attended);
+  // Where it is the only one, the norm before the MLP is named for what it follows.
+  const char *name = after ? "pre_feedforward_layernorm" : "post_attention_layernorm";
+  Value y = mlp(graph, config, prefix, before ? ownNorm(graph, config, prefix + name, x) : x);
+  if (after)
     y = ownNorm(graph, config, prefix + "post_feedforward_layernorm", y);
-  return graph.named("x", graph.add(x, graph.dropout(y)));
+  return addResidual(graph, config, x, y);
 }
 
 Value buildDecoderLayer(GraphBuilder &graph, const ModelConfig &config, int64_t index, Value q, Value kv,
-                        MlpBuilder mlp) {
+                        MlpBuilder mlp, DecoderLayout layout) {
   std::string layer = "model.layers." + std::to_string(index);
   graph.enterLayer(layer);
-  return buildDecoderBlock(graph, config, layer + ".", {.q = q, .kv = kv, .slides = config.slides(index)},
+  return buildDecoderBlock(graph, config, layer + ".",
+                           {.q = q, .kv = kv, .causal = config.causal, .layer = index, .layout = layout},
                            mlp);
 }
 
 Value buildTokenEmbedding(GraphBuilder &graph, const ModelConfig &config) {
   graph.enterLayer("model.embed");
-  Value table = graph.parameter(kEmbedding, {config.vocab, config.hidden}, Init::normal(kInitDeviation));
-  if (config.tiedHead)
+  Value table =
+      graph.parameter(kEmbedding, {config.vocab_size, config.hidden_size}, Init::normal(kInitDeviation));
+  if (config.tied_head)
     graph.addAlias(kEmbedding, kHead);
-  Value x = graph.embedding(graph.tokens(), table);
-  if (config.gemma)
-    x = graph.scale(x, std::sqrt(double(config.hidden)));
-  return graph.named("x", graph.dropout(x));
+  Value x = embed(graph, config, graph.tokens(), table);
+  if (config.embedding_multiplier != 1)
+    x = graph.scale(x, config.embedding_multiplier);
+  return graph.named("x", graph.dropout(x, config.embedding_dropout));
 }
 
 Value buildHeadLoss(GraphBuilder &graph, const ModelConfig &config, Value x) {
   graph.enterLayer("model.head");
   Value normed = ownNorm(graph, config, "model.norm", x);
-  Value head = config.tiedHead
-                   ? graph.read(kEmbedding)
-                   : graph.parameter(kHead, {config.vocab, config.hidden}, Init::normal(kInitDeviation));
+  Value head = config.tied_head ? graph.read(kEmbedding)
+                                : graph.parameter(kHead, {config.vocab_size, config.hidden_size},
+                                                  Init::normal(kInitDeviation));
   Value logits = graph.matmulTransposed(normed, head, Value());
-  if (config.logitSoftcap > 0)
-    logits = graph.map<mlir::ft::SoftCapOp>(logits, config.logitSoftcap);
+  if (config.logit_multiplier != 1)
+    logits = graph.scale(logits, config.logit_multiplier);
+  if (config.logit_softcap > 0)
+    logits = graph.map<mlir::ft::SoftCapOp>(logits, config.logit_softcap);
   return graph.named("loss", graph.crossEntropy(graph.named("logits", logits), graph.targets()));
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> buildDecoder(mlir::MLIRContext &context, llvm::StringRef model,
-                                               const std::string &preset, const ModelConfig &config) {
-  GraphBuilder graph(context, {model.str(), preset, "model.", decoderFacts(config)}, config);
+mlir::OwningOpRef<mlir::ModuleOp> buildDecoder(mlir::MLIRContext &context, const ModelName &name,
+                                               const ModelConfig &config) {
+  GraphBuilder graph(context, name, "model.", config);
+  DecoderLayout layout{.fused = config.model_type == "phi3"};
   Value x = buildTokenEmbedding(graph, config);
-  for (int64_t i = 0; i < config.layers; ++i)
-    x = buildDecoderLayer(graph, config, i, x, x);
+  for (int64_t i = 0; i < config.num_layers; ++i)
+    x = buildDecoderLayer(graph, config, i, x, x, layout.fused ? buildFusedMlp : buildGatedMlp, layout);
   return graph.finish(buildHeadLoss(graph, config, x));
 }
 
-::ft::ModelFacts decoderFacts(const ModelConfig &config) {
-  ::ft::ModelFacts facts = commonFacts(config);
-  facts.model_type = config.modelType;
-  facts.rope_theta = config.ropeBase;
-  facts.activation = config.gemma ? "gelu_tanh" : "silu";
-  facts.gated_mlp = true;
-  facts.qkv_bias = config.qkvBias;
-  facts.qk_norm = config.qkNorm ? "head" : "none";
-  facts.tied_head = config.tiedHead;
-  facts.attention_scale = config.attentionScale;
-  facts.attention_softcap = config.attentionSoftcap;
-  facts.logit_softcap = config.logitSoftcap;
-  if (config.gemma) {
-    facts.norm = "rms_norm_plus_one";
-    facts.norm_placement = "both";
-    facts.embedding_multiplier = std::sqrt(double(config.hidden));
-  }
-  std::vector<int64_t> sliding;
-  for (int64_t i = 0; i < config.layers; ++i)
-    if (config.slides(i))
-      sliding.push_back(i);
-  facts.sliding_window = sliding.empty() ? 0 : config.window;
-  if (!sliding.empty())
-    facts.rope_theta_sliding = config.slidingRopeBase;
-  if (static_cast<int64_t>(sliding.size()) < config.layers)
-    facts.sliding_layers = std::move(sliding);
-  return facts;
+ModelConfig decoderOf(ModelConfig config) {
+  config.rope_theta = 1e4;
+  config.activation = "silu";
+  config.gated_mlp = true;
+  return config;
 }
 
 std::string checkDecoder(const ModelConfig &config) {
-  int64_t size = config.sizeOfHead();
-  if (size % 2 == 0)
-    return "";
-  std::string why = config.headSize > 0 ? "change --head-size"
-                                        : (llvm::Twine("it is ") + llvm::Twine(config.hidden) + " / " +
-                                           llvm::Twine(config.heads) + " heads; change --hidden or --heads")
-                                              .str();
-  return ("the head size is " + llvm::Twine(size) + ", but rotary positions need an even one; " + why).str();
+  if (config.norm == "layer_norm" || config.norm_placement == "post")
+    return llvm::formatv("norms of this kind ({0}, {1}) are not built", config.norm, config.norm_placement);
+  if (config.rope_fraction != 1 && config.model_type != "phi3")
+    return llvm::formatv("only {0} of each head is rotated, which a {1} cannot say", config.rope_fraction,
+                         config.model_type);
+  std::string error = checkActivation(config);
+  return error.empty() ? checkRotary(config) : error;
+}
+
+std::vector<::ft::FactMember> decoderFacts(std::vector<::ft::FactMember> more) {
+  std::vector<::ft::FactMember> facts = withCommonFacts(rotaryFacts());
+  more.insert(more.end(), {&Facts::layers_without_rope, &Facts::norm, &Facts::norm_placement,
+                           &Facts::qkv_bias, &Facts::attention_output_bias, &Facts::mlp_bias, &Facts::qk_norm,
+                           &Facts::tied_head, &Facts::causal, &Facts::padding_token, &Facts::sliding_window,
+                           &Facts::sliding_layers, &Facts::attention_scale, &Facts::attention_scale_by_layer,
+                           &Facts::attention_softcap, &Facts::logit_softcap, &Facts::embedding_multiplier,
+                           &Facts::residual_multiplier, &Facts::logit_multiplier});
+  facts.insert(facts.end(), more.begin(), more.end());
+  return facts;
 }
 
 std::vector<std::string> decoderOptions(std::initializer_list<const char *> more) {

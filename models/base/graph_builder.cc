@@ -32,21 +32,20 @@ mlir::Location nameLocation(mlir::MLIRContext &context, llvm::StringRef name) {
 
 } // namespace
 
-GraphBuilder::GraphBuilder(mlir::MLIRContext &context, const ModelIdentity &identity,
+GraphBuilder::GraphBuilder(mlir::MLIRContext &context, const ModelName &name, llvm::StringRef basePrefix,
                            const ModelConfig &config)
     : module(mlir::ModuleOp::create(mlir::UnknownLoc::get(&context))), moduleBuilder(&context),
-      builder(&context), location(mlir::UnknownLoc::get(&context)), batch(config.batch), seq(config.seq),
-      dropoutRate(config.dropout) {
-  auto set = [&](llvm::StringRef name, mlir::Attribute value) { (*module)->setAttr(name, value); };
-  set(mlir::ft::kModelAttr, builder.getStringAttr(identity.model));
-  set(mlir::ft::kPresetAttr, builder.getStringAttr(identity.preset));
-  set(mlir::ft::kBasePrefixAttr, builder.getStringAttr(identity.basePrefix));
+      builder(&context), location(mlir::UnknownLoc::get(&context)), batch(config.batch), seq(config.seq) {
+  auto set = [&](llvm::StringRef attribute, mlir::Attribute value) { (*module)->setAttr(attribute, value); };
+  set(mlir::ft::kModelAttr, builder.getStringAttr(name.model));
+  set(mlir::ft::kPresetAttr, builder.getStringAttr(name.preset));
+  set(mlir::ft::kBasePrefixAttr, builder.getStringAttr(basePrefix));
   set(mlir::ft::kBatchAttr, builder.getI64IntegerAttr(config.batch));
   if (config.seq > 0)
     set(mlir::ft::kSeqLenAttr, builder.getI64IntegerAttr(config.seq));
-  if (config.vocab > 0)
-    set(mlir::ft::kVocabSizeAttr, builder.getI64IntegerAttr(config.vocab));
-  set(mlir::ft::kFactsAttr, mlir::ft::factsToAttr(&context, identity.facts));
+  if (config.vocab_size > 0)
+    set(mlir::ft::kVocabSizeAttr, builder.getI64IntegerAttr(config.vocab_size));
+  set(mlir::ft::kFactsAttr, mlir::ft::factsToAttr(&context, config));
 
   moduleBuilder.setInsertionPointToEnd(module->getBody());
   forward = mlir::func::FuncOp::create(moduleBuilder, location, mlir::ft::kForwardFunction,
@@ -83,7 +82,8 @@ Value GraphBuilder::parameter(llvm::StringRef name, llvm::ArrayRef<int64_t> shap
       moduleBuilder, location, builder.getStringAttr(name), mlir::TypeAttr::get(f32(context, shape)),
       mlir::ft::InitAttr::get(context, init.kind, init.value), layer,
       /*no_decay=*/shape.size() < 2 ? builder.getUnitAttr() : mlir::UnitAttr(), /*frozen=*/mlir::UnitAttr(),
-      /*aliases=*/mlir::ArrayAttr(), /*rule=*/mlir::StringAttr(), /*unit=*/mlir::FlatSymbolRefAttr(),
+      /*aliases=*/mlir::ArrayAttr(), /*stored_as=*/mlir::StringAttr(), /*rule=*/mlir::StringAttr(),
+      /*unit=*/mlir::FlatSymbolRefAttr(),
       /*offset=*/mlir::IntegerAttr());
   bool isNew = parameters.try_emplace(name, symbol).second;
   assert(isNew && "a parameter is declared twice");
@@ -117,6 +117,12 @@ void GraphBuilder::addAlias(llvm::StringRef name, llvm::StringRef alias) {
     llvm::append_range(aliases, *symbol.getAliases());
   aliases.push_back(builder.getStringAttr(alias));
   symbol.setAliasesAttr(builder.getArrayAttr(aliases));
+}
+
+void GraphBuilder::storedAs(llvm::StringRef name, llvm::StringRef pattern) {
+  mlir::ft::ParameterOp symbol = parameters.lookup(name);
+  assert(symbol && "a parameter is given its place in files before it is declared");
+  symbol.setStoredAsAttr(builder.getStringAttr(pattern));
 }
 
 Value GraphBuilder::named(llvm::StringRef name, Value value) {
@@ -190,11 +196,11 @@ Value GraphBuilder::add(Value a, Value b) { return map<mlir::ft::AddOp>({a, b});
 
 Value GraphBuilder::scale(Value x, double factor) { return map<mlir::ft::ScaleOp>(x, factor); }
 
-Value GraphBuilder::dropout(Value x) {
-  if (dropoutRate == 0)
+Value GraphBuilder::dropout(Value x, double rate) {
+  if (rate == 0)
     return x;
   Value numbers = rng();
-  return create<mlir::ft::DropoutOp>(x.getType(), x, numbers, builder.getF64FloatAttr(dropoutRate),
+  return create<mlir::ft::DropoutOp>(x.getType(), x, numbers, builder.getF64FloatAttr(rate),
                                      builder.getI64IntegerAttr(nextDropoutStream++));
 }
 
@@ -265,18 +271,40 @@ Value GraphBuilder::rope(Value x, int64_t heads, double base) {
                                   /*inverse=*/mlir::UnitAttr());
 }
 
+std::pair<Value, Value> GraphBuilder::rotaryTable(llvm::ArrayRef<double> frequencies, double scale) {
+  // Tables stand at the beginning, in the layer that comes first, as those of ft.rope do.
+  mlir::Block &block = forward.getBody().front();
+  auto attr = builder.getDenseF64ArrayAttr(frequencies);
+  auto scaleAttr = scale == 1 ? mlir::FloatAttr() : builder.getF64FloatAttr(scale);
+  for (auto table : block.getOps<mlir::ft::RotaryTableOp>())
+    if (table.getFrequenciesAttr() == attr && table.getScaleAttr() == scaleAttr)
+      return {table.getCosine(), table.getSine()};
+  mlir::OpBuilder::InsertionGuard guard(builder);
+  mlir::StringAttr first = mlir::ft::getLayer(&block.front());
+  mlir::StringAttr outside = std::exchange(layer, first);
+  builder.setInsertionPointToStart(&block);
+  auto type = f32(builder.getContext(), {seq, static_cast<int64_t>(frequencies.size())});
+  auto table = create<mlir::ft::RotaryTableOp>(type, type, /*base=*/mlir::FloatAttr(), attr, scaleAttr);
+  layer = outside;
+  return {named("cosine", table.getCosine()), table.getSine()};
+}
+
+Value GraphBuilder::rotate(Value x, Value cosine, Value sine, int64_t heads) {
+  return create<mlir::ft::RotateOp>(x.getType(), x, cosine, sine, builder.getI64IntegerAttr(heads),
+                                    /*inverse=*/mlir::UnitAttr());
+}
+
 Value GraphBuilder::attention(Value q, Value k, Value v, int64_t heads, int64_t kvHeads,
                               const AttentionOptions &options) {
   auto real = [&](double value) { return value == 0 ? mlir::FloatAttr() : builder.getF64FloatAttr(value); };
   auto window = options.window == 0 ? mlir::IntegerAttr() : builder.getI64IntegerAttr(options.window);
   auto lse = f32(builder.getContext(), {shapeOf(q)[0], heads, shapeOf(q)[1]});
-  bool drops = options.dropout && dropoutRate > 0;
+  bool drops = options.dropout > 0;
   Value numbers = drops ? rng() : Value();
   auto stream = drops ? builder.getI64IntegerAttr(nextDropoutStream++) : mlir::IntegerAttr();
   return create<mlir::ft::AttentionOp>(q.getType(), lse, q, k, v, options.lengths, options.segments, numbers,
                                        heads, kvHeads, options.causal, window, real(options.scale),
-                                       real(options.softcap), /*alibi=*/false, real(drops ? dropoutRate : 0),
-                                       stream)
+                                       real(options.softcap), /*alibi=*/false, real(options.dropout), stream)
       .getOut();
 }
 

@@ -6,8 +6,7 @@
 #include "dialects/ft/dialect.h"
 #include "dialects/ft/elementwise.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "models/base/config.h"
-#include "runtime/base/model_facts.h"
+#include "models/base/model_spec.h"
 
 namespace ft::models {
 
@@ -28,14 +27,6 @@ struct Init {
 inline constexpr int64_t kSampleStream = 1;
 inline constexpr int64_t kFirstDropoutStream = 2;
 
-// Which model the module is; becomes its attributes.
-struct ModelIdentity {
-  std::string model;
-  std::string preset;
-  std::string basePrefix; // "transformer."
-  ::ft::ModelFacts facts;
-};
-
 // What attention is told beyond its heads; 0 and null: nothing, and the usual scale.
 struct AttentionOptions {
   bool causal = true;
@@ -44,12 +35,15 @@ struct AttentionOptions {
   double softcap = 0;
   mlir::Value lengths = {};  // [batch] of i32: keys that count; null: all
   mlir::Value segments = {}; // [batch, seq] of i32: of packed documents; null: one
-  bool dropout = false;      // of the probabilities, at the config's rate, with numbers of its own
+  double dropout = 0;        // of the probabilities: its rate, with numbers of its own
 };
 
 class GraphBuilder {
 public:
-  GraphBuilder(mlir::MLIRContext &context, const ModelIdentity &identity, const ModelConfig &config);
+  // `basePrefix` is what names of parameters begin with but for those of a head: "transformer.". Name, prefix
+  // and facts become attributes of the module.
+  GraphBuilder(mlir::MLIRContext &context, const ModelName &name, llvm::StringRef basePrefix,
+               const ModelConfig &config);
 
   // Ops and parameters made from here on belong to `layer`.
   void enterLayer(llvm::StringRef layer);
@@ -74,6 +68,9 @@ public:
 
   // A further name under which checkpoints hold the parameter.
   void addAlias(llvm::StringRef name, llvm::StringRef alias);
+
+  // The tensors that files of weights have in a parameter's place (ft.parameter's stored_as).
+  void storedAs(llvm::StringRef name, llvm::StringRef pattern);
 
   // Gives a value its name in printed text, such as "logits"; returns it.
   mlir::Value named(llvm::StringRef name, mlir::Value value);
@@ -100,8 +97,7 @@ public:
   mlir::Value rmsNorm(mlir::Value x, mlir::Value weight, double eps);
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value scale(mlir::Value x, double factor);
-  mlir::Value
-  dropout(mlir::Value x); // at the config's rate, with numbers of its own; x itself when that is 0
+  mlir::Value dropout(mlir::Value x, double rate); // with numbers of its own; x itself when the rate is 0
   mlir::Value softmax(mlir::Value x);
   mlir::Value qkNorm(mlir::Value x, mlir::Value weight, int64_t heads, double eps);
 
@@ -118,6 +114,9 @@ public:
   mlir::Value gelu(mlir::Value x, llvm::StringRef approximate);
   mlir::Value swiglu(mlir::Value gate, mlir::Value up);
   mlir::Value rope(mlir::Value x, int64_t heads, double base);
+  // Of positions 0 ... seq - 1: [seq, frequencies] both. One for all calls that want the same.
+  std::pair<mlir::Value, mlir::Value> rotaryTable(llvm::ArrayRef<double> frequencies, double scale);
+  mlir::Value rotate(mlir::Value x, mlir::Value cosine, mlir::Value sine, int64_t heads);
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, int64_t heads, int64_t kvHeads,
                         const AttentionOptions &options);
   // A mean over the targets that are not negative -> scalar.
@@ -164,7 +163,6 @@ private:
   llvm::StringMap<mlir::func::FuncOp> composites;
   int64_t batch, seq;
   mlir::Value rngInput;
-  double dropoutRate;
   int64_t nextDropoutStream = kFirstDropoutStream;
   llvm::StringMap<mlir::ft::ParameterOp> parameters;
 };

@@ -26,28 +26,28 @@ constexpr ModelOption real(const char *name, double ModelConfig::*member, double
 constexpr ModelOption kOptions[] = {
     whole("batch", &ModelConfig::batch, "Sequences, or other examples, per rank and step"),
     whole("seq", &ModelConfig::seq, "Tokens of each sequence"),
-    whole("layers", &ModelConfig::layers, "Blocks", 4097),
-    whole("hidden", &ModelConfig::hidden, "Width of the residual stream"),
-    whole("heads", &ModelConfig::heads, "Attention heads"),
-    whole("kv-heads", &ModelConfig::kvHeads, "Heads of keys and values"),
-    whole("head-size", &ModelConfig::headSize, "Width of a head, where it is not hidden / heads"),
-    whole("ffn", &ModelConfig::ffn, "Width of the MLP, or of each expert"),
-    whole("vocab", &ModelConfig::vocab, "Vocabulary"),
-    whole("context", &ModelConfig::context, "Longest sequence"),
-    whole("window", &ModelConfig::window, "Positions that layers with a sliding window see"),
-    whole("experts", &ModelConfig::experts, "Experts of each layer", 4097),
-    whole("active-experts", &ModelConfig::activeExperts, "Experts of each token", 4097),
+    whole("layers", &ModelConfig::num_layers, "Blocks", 4097),
+    whole("hidden", &ModelConfig::hidden_size, "Width of the residual stream"),
+    whole("heads", &ModelConfig::num_heads, "Attention heads"),
+    whole("kv-heads", &ModelConfig::num_kv_heads, "Heads of keys and values"),
+    whole("head-size", &ModelConfig::head_size, "Width of a head, where it is not hidden / heads"),
+    whole("ffn", &ModelConfig::intermediate_size, "Width of the MLP, or of each expert"),
+    whole("vocab", &ModelConfig::vocab_size, "Vocabulary"),
+    whole("context", &ModelConfig::max_positions, "Longest sequence"),
+    whole("window", &ModelConfig::sliding_window, "Positions that layers with a sliding window see"),
+    whole("experts", &ModelConfig::num_experts, "Experts of each layer", 4097),
+    whole("active-experts", &ModelConfig::experts_per_token, "Experts of each token", 4097),
     {"routing", &ModelConfig::routing, 0, 0, "dense|grouped", "dense|grouped",
      "Whether every expert computes all tokens, or only its own"},
-    whole("labels", &ModelConfig::labels, "Classes"),
-    whole("image", &ModelConfig::image, "Pixels of a side of a picture", 65537),
-    whole("patch", &ModelConfig::patch, "Pixels of a side of a patch", 65537),
-    real("dropout", &ModelConfig::dropout, 1,
+    whole("labels", &ModelConfig::num_labels, "Classes"),
+    whole("image", &ModelConfig::image_size, "Pixels of a side of a picture", 65537),
+    whole("patch", &ModelConfig::patch_size, "Pixels of a side of a patch", 65537),
+    real("dropout", &ModelConfig::residual_dropout, 1,
          "Probability of dropout after the embedding, before each addition to the residual stream and, in "
          "gpt2 and "
          "bert, of attention's probabilities; evaluation has none"),
-    whole("latent-bits", &ModelConfig::latentBits, "Bits of the latent variable, whose table has 2^bits rows",
-          25),
+    whole("latent-bits", &ModelConfig::latent_bits,
+          "Bits of the latent variable, whose table has 2^bits rows", 25),
     real("beta", &ModelConfig::beta, 1e30, "Weight of the KL term"),
     real("kappa", &ModelConfig::kappa, 1e30, "Nats of KL that are free"),
 };
@@ -93,22 +93,29 @@ void set(const ModelOption &option, const OptionValue &value, ModelConfig &confi
       option.member);
 }
 
-// kv heads, seq: follow what they depend on unless they are given.
+// kv heads, size of a head, seq, all rates of dropout: follow what they depend on unless they are given.
 void setDependent(const ModelSpec &spec, const Overrides &overrides, const ModelConfig &preset,
                   ModelConfig &config) {
-  if (!hasOption(overrides, "kv-heads") && preset.kvHeads == preset.heads)
-    config.kvHeads = config.heads;
+  if (!hasOption(overrides, "kv-heads") && preset.num_kv_heads == preset.num_heads)
+    config.num_kv_heads = config.num_heads;
   if (!hasOption(overrides, "seq") && takesOption(spec, "seq"))
-    config.seq = std::min(preset.seq, config.context);
+    config.seq = std::min(preset.seq, config.max_positions);
+  config.embedding_dropout = config.residual_dropout;
+  if (spec.attentionDropout)
+    config.attention_dropout = config.residual_dropout;
+}
+
+int64_t positionsOf(const ModelSpec &spec, const ModelConfig &config) {
+  return spec.positions ? spec.positions(config) : config.max_positions;
 }
 
 std::string checkFit(const ModelConfig &config) {
-  if (config.headSize == 0 && config.hidden % config.heads != 0)
-    return text("hidden", config.hidden) + " is not divisible by " + text("heads", config.heads);
-  if (config.heads % config.kvHeads != 0)
-    return text("heads", config.heads) + " is not divisible by " + text("kv-heads", config.kvHeads);
-  if (config.seq > config.context)
-    return text("seq", config.seq) + " is longer than " + text("context", config.context);
+  if (config.head_size == 0 && config.hidden_size % config.num_heads != 0)
+    return text("hidden", config.hidden_size) + " is not divisible by " + text("heads", config.num_heads);
+  if (config.num_heads % config.num_kv_heads != 0)
+    return text("heads", config.num_heads) + " is not divisible by " + text("kv-heads", config.num_kv_heads);
+  if (config.seq > config.max_positions)
+    return text("seq", config.seq) + " is longer than " + text("context", config.max_positions);
   return "";
 }
 
@@ -119,8 +126,35 @@ const std::vector<ModelOption> &modelOptions() {
   return options;
 }
 
+bool changesNoFact(const ModelOption &option) {
+  return llvm::is_contained({"batch", "seq", "dropout", "routing"}, llvm::StringRef(option.name));
+}
+
 bool takesOption(const ModelSpec &spec, const std::string &name) {
   return name == "batch" || llvm::is_contained(spec.options, name);
+}
+
+std::string applyShapes(const ModelSpec &spec, const Overrides &overrides, ModelConfig &config) {
+  config.batch = 1;
+  if (takesOption(spec, "seq"))
+    config.seq = std::min(positionsOf(spec, config), kDefaultSeq);
+  double *rates[] = {&config.embedding_dropout, &config.residual_dropout, &config.attention_dropout};
+  const double before[] = {*rates[0], *rates[1], *rates[2]};
+  for (const ModelOption &option : kOptions) {
+    auto given = overrides.find(option.name);
+    if (given == overrides.end())
+      continue;
+    set(option, given->second, config);
+    if (std::string error = check(option, config); !error.empty())
+      return error;
+  }
+  if (double rate = config.residual_dropout; hasOption(overrides, "dropout"))
+    for (int i = 0; i < 3; ++i)
+      *rates[i] = before[i] == 0 ? 0 : rate;
+  if (config.positions == "learned" && takesOption(spec, "seq") && config.seq > positionsOf(spec, config))
+    return text("seq", config.seq) + " is longer than the model's " +
+           std::to_string(positionsOf(spec, config)) + " positions";
+  return spec.check ? spec.check(config) : "";
 }
 
 std::string applyOverrides(const ModelSpec &spec, const Overrides &overrides, ModelConfig &config) {
@@ -135,6 +169,10 @@ std::string applyOverrides(const ModelSpec &spec, const Overrides &overrides, Mo
         return error;
   if (std::string error = checkFit(config); !error.empty())
     return error;
+  if (config.head_size == 0)
+    config.head_size = config.hidden_size / config.num_heads;
+  if (spec.complete)
+    spec.complete(config);
   return spec.check ? spec.check(config) : "";
 }
 

@@ -23,6 +23,9 @@ struct ModelOption {
 
 const std::vector<ModelOption> &modelOptions();
 
+// Whether it is one of applyShapes.
+bool changesNoFact(const ModelOption &option);
+
 // Name of an option -> its value, of the type of the member. Without "kv-heads", these follow "heads" where a
 // preset has as many of both; without "seq", sequences are no longer than the context.
 using OptionValue = std::variant<int64_t, double, std::string>;
@@ -31,6 +34,11 @@ using Overrides = std::map<std::string, OptionValue>;
 // Changes `config`. Returns one line that says which options do not fit, or an empty string. All of
 // `overrides` are options of the family.
 std::string applyOverrides(const ModelSpec &spec, const Overrides &overrides, ModelConfig &config);
+
+// The same of a model whose facts are not ours to change: batch, seq and routing, and with "dropout" the rate
+// of all dropout that it has. Without "seq", sequences are at most 2048 tokens and no longer than the model's
+// positions.
+std::string applyShapes(const ModelSpec &spec, const Overrides &overrides, ModelConfig &config);
 
 // Whether the family takes the option.
 bool takesOption(const ModelSpec &spec, const std::string &name);

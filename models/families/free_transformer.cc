@@ -17,7 +17,7 @@ struct Latent {
 // its output.
 Latent buildEncoder(GraphBuilder &graph, const ModelConfig &config, Value x) {
   graph.enterLayer("model.encoder");
-  int64_t hidden = config.hidden, bits = config.latentBits;
+  int64_t hidden = config.hidden_size, bits = config.latent_bits;
   Value zeta = graph.parameter("model.encoder.zeta", {hidden}, Init::normal(kInitDeviation));
   Value queries = graph.named("queries", graph.broadcast(zeta, {config.batch, config.seq, hidden}));
   Value y =
@@ -25,7 +25,7 @@ Latent buildEncoder(GraphBuilder &graph, const ModelConfig &config, Value x) {
   Value normWeight = graph.parameter("model.encoder.norm.weight", {hidden}, Init::constant(1));
   Value readout =
       graph.parameter("model.encoder.readout.weight", {bits, hidden}, Init::normal(kInitDeviation));
-  Value logits = graph.matmulTransposed(graph.rmsNorm(y, normWeight, config.normEps), readout, Value());
+  Value logits = graph.matmulTransposed(graph.rmsNorm(y, normWeight, config.norm_eps), readout, Value());
   graph.named("bit_logits", logits);
 
   Value index = graph.named("code", graph.sampleBits(logits, graph.rng(), kSampleStream));
@@ -35,14 +35,11 @@ Latent buildEncoder(GraphBuilder &graph, const ModelConfig &config, Value x) {
   return {r, graph.named("kl", graph.bitsKl(logits, config.kappa))};
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> buildFree(mlir::MLIRContext &context, const std::string &preset,
+mlir::OwningOpRef<mlir::ModuleOp> buildFree(mlir::MLIRContext &context, const ModelName &name,
                                             const ModelConfig &config) {
-  ::ft::ModelFacts facts = decoderFacts(config);
-  facts.model_type = "free_transformer";
-  facts.latent_bits = config.latentBits;
-  GraphBuilder graph(context, {"free_transformer", preset, "model.", facts}, config);
+  GraphBuilder graph(context, name, "model.", config);
   Value x = buildTokenEmbedding(graph, config);
-  int64_t middle = config.layers / 2;
+  int64_t middle = config.num_layers / 2;
   for (int64_t i = 0; i < middle; ++i)
     x = buildDecoderLayer(graph, config, i, x, x);
 
@@ -50,7 +47,7 @@ mlir::OwningOpRef<mlir::ModuleOp> buildFree(mlir::MLIRContext &context, const st
   graph.enterLayer("model.layers." + std::to_string(middle));
   Value told = graph.named("told", graph.add(x, latent.r));
   x = buildDecoderLayer(graph, config, middle, x, told);
-  for (int64_t i = middle + 1; i < config.layers; ++i)
+  for (int64_t i = middle + 1; i < config.num_layers; ++i)
     x = buildDecoderLayer(graph, config, i, x, x);
 
   Value crossEntropy = buildHeadLoss(graph, config, x);
@@ -59,51 +56,28 @@ mlir::OwningOpRef<mlir::ModuleOp> buildFree(mlir::MLIRContext &context, const st
   return graph.finish(graph.named("loss", loss));
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> buildBaseline(mlir::MLIRContext &context, const std::string &preset,
-                                                const ModelConfig &config) {
-  return buildDecoder(context, "baseline", preset, config);
-}
-
 std::string checkFree(const ModelConfig &config) {
-  if (config.layers % 2 != 0)
-    return "--layers=" + std::to_string(config.layers) +
+  if (config.num_layers % 2 != 0)
+    return "--layers=" + std::to_string(config.num_layers) +
            " is odd; the latent variable enters after half of the layers";
   return checkDecoder(config);
 }
 
-ModelConfig debugConfig() {
-  return {.hidden = 64,
-          .layers = 4,
-          .heads = 4,
-          .kvHeads = 4,
-          .ffn = 128,
-          .vocab = 256,
-          .context = 64,
-          .batch = 4,
-          .seq = 64,
-          .tiedHead = true,
-          .modelType = "llama"};
-}
-
-ModelConfig testConfig() {
-  return {.hidden = 128,
-          .layers = 4,
-          .heads = 4,
-          .kvHeads = 4,
-          .ffn = 512,
-          .vocab = 1000,
-          .context = 128,
-          .batch = 4,
-          .seq = 128,
-          .tiedHead = true,
-          .modelType = "llama"};
+// Without the latent variable it is a Llama.
+ModelConfig baseline(const Sizes &sizes) {
+  ModelConfig config = decoderOf(debugConfigOf("llama", sizes));
+  config.tied_head = true;
+  return config;
 }
 
 ModelConfig withLatent(ModelConfig config, int64_t bits) {
-  config.latentBits = bits;
+  config.model_type = "free_transformer";
+  config.latent_bits = bits;
   config.kappa = std::numbers::ln2 / 2; // half a bit
   return config;
 }
+
+constexpr Sizes kDebug = {64, 4, 4, 4, 128, 256, 64}, kTest = {128, 4, 4, 4, 512, 1000, 128};
 
 } // namespace
 
@@ -112,18 +86,22 @@ void addModels(std::vector<ModelSpec> &models) {
       {.name = "free_transformer",
        .summary =
            "The Free Transformer: a decoder told by latent bits that an encoder reads off the whole text",
-       .presets = {{"debug", "free-transformer-debug", {}, withLatent(debugConfig(), 6)},
-                   {"test", "free-transformer-test", {}, withLatent(testConfig(), 8)}},
+       .presets = {{"debug", "free-transformer-debug", {}, withLatent(baseline(kDebug), 6)},
+                   {"test", "free-transformer-test", {}, withLatent(baseline(kTest), 8)}},
        .options = decoderOptions({"latent-bits", "beta", "kappa"}),
+       .modelTypes = {"free_transformer"},
+       .honours = decoderFacts({&::ft::ModelFacts::latent_bits}),
        .check = checkFree,
        .build = buildFree});
   models.push_back({.name = "baseline",
                     .summary = "The Free Transformer's decoder without the latent variable",
-                    .presets = {{"debug", "baseline-debug", {}, debugConfig()},
-                                {"test", "baseline-test", {}, testConfig()}},
+                    .presets = {{"debug", "baseline-debug", {}, baseline(kDebug)},
+                                {"test", "baseline-test", {}, baseline(kTest)}},
                     .options = decoderOptions(),
+                    .modelTypes = {},
+                    .honours = decoderFacts(),
                     .check = checkDecoder,
-                    .build = buildBaseline});
+                    .build = buildDecoder});
 }
 
 } // namespace ft::models::free_transformer

@@ -1,14 +1,16 @@
 // GPT-2 (A. Radford et al., 2019), as Hugging Face names and stores it.
 #include <cmath>
 
-#include "models/base/common_facts.h"
-#include "models/base/graph_builder.h"
-#include "models/base/model_spec.h"
+#include "models/base/parts.h"
 
 namespace ft::models::gpt2 {
 namespace {
 
 using mlir::Value;
+using Facts = ::ft::ModelFacts;
+
+constexpr char kEmbedding[] = "transformer.wte.weight";
+constexpr char kHead[] = "lm_head.weight";
 
 // Conv1D of the original: weight [in, out] and bias.
 Value conv1d(GraphBuilder &graph, const std::string &name, Value x, int64_t in, int64_t out,
@@ -20,87 +22,75 @@ Value conv1d(GraphBuilder &graph, const std::string &name, Value x, int64_t in, 
 
 Value buildEmbedding(GraphBuilder &graph, const ModelConfig &config) {
   Value wte =
-      graph.parameter("transformer.wte.weight", {config.vocab, config.hidden}, Init::normal(kInitDeviation));
-  graph.addAlias("transformer.wte.weight", "lm_head.weight");
+      graph.parameter(kEmbedding, {config.vocab_size, config.hidden_size}, Init::normal(kInitDeviation));
+  if (config.tied_head)
+    graph.addAlias(kEmbedding, kHead);
   Value x = graph.embedding(graph.tokens(), wte);
-  Value wpe = graph.parameter("transformer.wpe.weight", {config.context, config.hidden},
+  Value wpe = graph.parameter("transformer.wpe.weight", {config.max_positions, config.hidden_size},
                               Init::normal(kInitDeviation));
   Value positions = graph.named("positions", graph.iota(config.seq));
-  return graph.named("x", graph.dropout(graph.add(x, graph.embedding(positions, wpe))));
+  x = graph.add(x, graph.embedding(positions, wpe));
+  return graph.named("x", graph.dropout(x, config.embedding_dropout));
 }
 
-Value buildBlock(GraphBuilder &graph, const ModelConfig &config, const std::string &prefix, Value x) {
-  int64_t hidden = config.hidden;
-  double residualDeviation = kInitDeviation / std::sqrt(2.0 * double(config.layers));
-  Value h = graph.ownLayerNorm(prefix + "ln_1", x, config.normEps);
+Value buildBlock(GraphBuilder &graph, const ModelConfig &config, int64_t layer, const std::string &prefix,
+                 Value x) {
+  int64_t hidden = config.hidden_size;
+  double residualDeviation = kInitDeviation / std::sqrt(2.0 * double(config.num_layers));
+  Value h = graph.ownLayerNorm(prefix + "ln_1", x, config.norm_eps);
   Value fused = conv1d(graph, prefix + "attn.c_attn", h, hidden, 3 * hidden, kInitDeviation);
   auto qkv = graph.split(fused, 3);
   graph.named("qkv", qkv[0]);
-  Value mixed = graph.attention(qkv[0], qkv[1], qkv[2], config.heads, config.heads, {.dropout = true});
+  Value mixed =
+      graph.attention(qkv[0], qkv[1], qkv[2], config.num_heads, config.num_heads, attentionOf(config, layer));
   Value attended = conv1d(graph, prefix + "attn.c_proj", mixed, hidden, hidden, residualDeviation);
-  x = graph.named("x", graph.add(x, graph.dropout(attended)));
-  h = graph.ownLayerNorm(prefix + "ln_2", x, config.normEps);
-  h = graph.gelu(conv1d(graph, prefix + "mlp.c_fc", h, hidden, config.ffn, kInitDeviation), "tanh");
-  h = conv1d(graph, prefix + "mlp.c_proj", h, config.ffn, hidden, residualDeviation);
-  return graph.named("x", graph.add(x, graph.dropout(h)));
+  x = addResidual(graph, config, x, attended);
+  h = graph.ownLayerNorm(prefix + "ln_2", x, config.norm_eps);
+  h = conv1d(graph, prefix + "mlp.c_fc", h, hidden, config.intermediate_size, kInitDeviation);
+  h = activate(graph, config, h);
+  h = conv1d(graph, prefix + "mlp.c_proj", h, config.intermediate_size, hidden, residualDeviation);
+  return addResidual(graph, config, x, h);
 }
 
-::ft::ModelFacts factsOf(const ModelConfig &config) {
-  ::ft::ModelFacts facts = commonFacts(config);
-  facts.model_type = "gpt2";
-  facts.positions = "learned";
-  facts.norm = "layer_norm";
-  facts.activation = "gelu_tanh";
-  facts.qkv_bias = facts.attention_output_bias = facts.mlp_bias = true;
-  facts.tied_head = true;
-  facts.attention_dropout = config.dropout;
-  return facts;
-}
-
-mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const std::string &preset,
+mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const ModelName &name,
                                         const ModelConfig &config) {
-  GraphBuilder graph(context, {"gpt2", preset, "transformer.", factsOf(config)}, config);
+  GraphBuilder graph(context, name, "transformer.", config);
   graph.enterLayer("transformer.embed");
   Value x = buildEmbedding(graph, config);
-  for (int64_t i = 0; i < config.layers; ++i) {
+  for (int64_t i = 0; i < config.num_layers; ++i) {
     std::string layer = "transformer.h." + std::to_string(i);
     graph.enterLayer(layer);
-    x = buildBlock(graph, config, layer + ".", x);
+    x = buildBlock(graph, config, i, layer + ".", x);
   }
   graph.enterLayer("transformer.head");
-  x = graph.ownLayerNorm("transformer.ln_f", x, config.normEps);
-  Value logits =
-      graph.named("logits", graph.matmulTransposed(x, graph.read("transformer.wte.weight"), Value()));
+  x = graph.ownLayerNorm("transformer.ln_f", x, config.norm_eps);
+  Value head = config.tied_head ? graph.read(kEmbedding)
+                                : graph.parameter(kHead, {config.vocab_size, config.hidden_size},
+                                                  Init::normal(kInitDeviation));
+  Value logits = graph.named("logits", graph.matmulTransposed(x, head, Value()));
   return graph.finish(graph.named("loss", graph.crossEntropy(logits, graph.targets())));
 }
 
+ModelConfig withFacts(ModelConfig config) {
+  config.positions = "learned";
+  config.norm = "layer_norm";
+  config.activation = "gelu_tanh";
+  config.qkv_bias = config.attention_output_bias = config.mlp_bias = true;
+  config.tied_head = true;
+  return config;
+}
+
 Preset preset(const char *name, int64_t hidden, int64_t layers, int64_t heads) {
-  ModelConfig config{.hidden = hidden,
-                     .layers = layers,
-                     .heads = heads,
-                     .kvHeads = heads,
-                     .ffn = 4 * hidden,
-                     .vocab = 50257,
-                     .context = 1024,
-                     .batch = 1,
-                     .seq = 1024,
-                     .tiedHead = true};
-  return {name, std::string("gpt2-") + name, {}, config};
+  return {name,
+          std::string("gpt2-") + name,
+          {},
+          withFacts(configOf("gpt2", {hidden, layers, heads, heads, 4 * hidden, 50257, 1024}))};
 }
 
 } // namespace
 
 void addModels(std::vector<ModelSpec> &models) {
-  ModelConfig debug{.hidden = 64,
-                    .layers = 2,
-                    .heads = 4,
-                    .kvHeads = 4,
-                    .ffn = 256,
-                    .vocab = 256,
-                    .context = 64,
-                    .batch = 4,
-                    .seq = 64,
-                    .tiedHead = true};
+  ModelConfig debug = withFacts(debugConfigOf("gpt2", {64, 2, 4, 4, 256, 256, 64}));
   models.push_back({.name = "gpt2",
                     .summary = "GPT-2: learned positions, LayerNorm, fused qkv, tied head",
                     .presets = {{"debug", "gpt2-debug", {}, debug},
@@ -109,7 +99,11 @@ void addModels(std::vector<ModelSpec> &models) {
                                 preset("774m", 1280, 36, 20),
                                 preset("1.5b", 1600, 48, 25)},
                     .options = {"seq", "layers", "hidden", "heads", "ffn", "vocab", "context", "dropout"},
-                    .check = nullptr,
+                    .modelTypes = {"gpt2"},
+                    .honours = withCommonFacts(
+                        {&Facts::tied_head, &Facts::attention_scale, &Facts::attention_scale_by_layer}),
+                    .attentionDropout = true,
+                    .check = checkActivation,
                     .build = build});
 }
 

@@ -43,19 +43,23 @@ constexpr std::array kFields = {
     FactField{FT_FACT(rope_beta_fast)},
     FactField{FT_FACT(rope_beta_slow)},
     FactField{FT_FACT(rope_attention_factor)},
+    FactField{FT_FACT(rope_short_factors)},
+    FactField{FT_FACT(rope_long_factors)},
     FactField{FT_FACT(rope_fraction)},
     FactField{FT_FACT(layers_without_rope)},
     FactField{FT_FACT(norm), .allowed = "rms_norm|rms_norm_plus_one|layer_norm"},
-    FactField{FT_FACT(norm_placement), .allowed = "pre|post|both"},
+    FactField{FT_FACT(norm_placement), .allowed = "pre|both|post|output"},
     FactField{FT_FACT(norm_eps)},
     FactField{FT_FACT(activation), .required = true},
     FactField{FT_FACT(gated_mlp)},
     FactField{FT_FACT(qkv_bias)},
     FactField{FT_FACT(attention_output_bias)},
     FactField{FT_FACT(mlp_bias)},
+    FactField{FT_FACT(parallel_residual)},
     FactField{FT_FACT(qk_norm), .allowed = "none|head|projection"},
     FactField{FT_FACT(tied_head)},
     FactField{FT_FACT(causal)},
+    FactField{FT_FACT(padding_token)},
     FactField{FT_FACT(sliding_window)},
     FactField{FT_FACT(sliding_layers)},
     FactField{FT_FACT(attention_scale)},
@@ -98,15 +102,24 @@ std::string CheckText(const FactField& field, const std::string& value) {
 
 std::string CheckNumber(const FactField& field, int64_t value) {
   if (field.required && value == 0) return fmt::format("{} is missing", field.name);
-  if (value >= 0 && value <= kMaxNumber) return "";
-  return fmt::format("{} is {}; expected a number from 0 to {}", field.name, value, kMaxNumber);
+  // Only what means "none" is negative.
+  const int64_t least = std::min<int64_t>(std::get<int64_t>(GetFact(ModelFacts(), field)), 0);
+  if (value >= least && value <= kMaxNumber) return "";
+  return fmt::format("{} is {}; expected a number from {} to {}", field.name, value, least, kMaxNumber);
 }
 
 std::string CheckReal(const FactField& field, double value) {
   return std::isfinite(value) ? "" : fmt::format("{} is {}; expected a finite number", field.name, value);
 }
 
-std::string CheckList(const FactField& field, const std::vector<int64_t>& value, int64_t num_layers) {
+std::string CheckReals(const FactField& field, const std::vector<double>& values) {
+  for (const double value : values) {
+    if (std::string error = CheckReal(field, value); !error.empty()) return error;
+  }
+  return "";
+}
+
+std::string CheckLayers(const FactField& field, const std::vector<int64_t>& value, int64_t num_layers) {
   for (size_t i = 0; i < value.size(); ++i) {
     if (value[i] < 0 || value[i] >= num_layers || (i > 0 && value[i] <= value[i - 1]))
       return fmt::format("{} is {}; expected numbers of layers, growing", field.name, FactText(value));
@@ -120,7 +133,8 @@ std::string CheckField(const ModelFacts& facts, const FactField& field) {
           [&](const std::string& value) { return CheckText(field, value); },
           [&](bool) { return std::string(); }, [&](int64_t value) { return CheckNumber(field, value); },
           [&](double value) { return CheckReal(field, value); },
-          [&](const std::vector<int64_t>& value) { return CheckList(field, value, facts.num_layers); }},
+          [&](const std::vector<int64_t>& value) { return CheckLayers(field, value, facts.num_layers); },
+          [&](const std::vector<double>& value) { return CheckReals(field, value); }},
       GetFact(facts, field));
 }
 
@@ -164,7 +178,7 @@ std::string FactText(const FactValue& value) {
                  [](bool flag) { return std::string(flag ? "true" : "false"); },
                  [](int64_t number) { return fmt::format("{}", number); },
                  [](double number) { return fmt::format("{}", number); },
-                 [](const std::vector<int64_t>& list) {
+                 [](const auto& list) {
                    const size_t shown = std::min(list.size(), kShownElements);
                    return fmt::format("[{}{}]", fmt::join(list.begin(), list.begin() + shown, ", "),
                                       shown < list.size() ? ", ..." : "");

@@ -33,23 +33,27 @@ struct ModelFacts {
   double rope_low_freq_factor = 0;   // llama3
   double rope_high_freq_factor = 0;  // llama3
   int64_t rope_original_positions = 0;
-  double rope_beta_fast = 0;         // yarn
-  double rope_beta_slow = 0;         // yarn
-  double rope_attention_factor = 0;  // yarn, longrope; 0: the type's own formula
-  double rope_fraction = 1;          // of a head's elements that are rotated
+  double rope_beta_fast = 0;               // yarn
+  double rope_beta_slow = 0;               // yarn
+  double rope_attention_factor = 0;        // yarn, longrope; 0: the type's own formula
+  std::vector<double> rope_short_factors;  // longrope: of sequences up to rope_original_positions
+  std::vector<double> rope_long_factors;   // longrope: of longer ones
+  double rope_fraction = 1;                // of a head's elements that are rotated
   std::vector<int64_t> layers_without_rope;
 
   std::string norm = "rms_norm";  // "layer_norm" has a bias; "rms_norm_plus_one" multiplies by 1 + weight
-  std::string norm_placement = "pre";  // of attention and MLP: "pre", "post", "both"
+  std::string norm_placement = "pre";  // of attention and MLP: "pre", "both", "post" (of the sum), "output"
   double norm_eps = 0;
   std::string activation;  // of the MLP: "silu", "gelu" (erf), "gelu_tanh", "relu", or transformers' name
   bool gated_mlp = false;  // activation(gate) * up
   bool qkv_bias = false;
   bool attention_output_bias = false;
   bool mlp_bias = false;
-  std::string qk_norm = "none";  // norm of queries and keys: over each head, or over the whole projection
+  bool parallel_residual = false;  // the MLP sees what attention sees, not what it adds to
+  std::string qk_norm = "none";    // norm of queries and keys: over each head, or over the whole projection
   bool tied_head = false;
-  bool causal = true;  // attention sees no later position
+  bool causal = true;          // attention sees no later position
+  int64_t padding_token = -1;  // whose row of the embedding is not trained; -1: none
 
   int64_t sliding_window = 0;             // a position sees so many up to its own; 0: all
   std::vector<int64_t> sliding_layers;    // those with the window; empty: all
@@ -81,9 +85,10 @@ struct ModelFacts {
   bool operator==(const ModelFacts&) const = default;
 };
 
-using FactValue = std::variant<std::string, bool, int64_t, double, std::vector<int64_t>>;
-using FactMember = std::variant<std::string ModelFacts::*, bool ModelFacts::*, int64_t ModelFacts::*,
-                                double ModelFacts::*, std::vector<int64_t> ModelFacts::*>;
+using FactValue = std::variant<std::string, bool, int64_t, double, std::vector<int64_t>, std::vector<double>>;
+using FactMember =
+    std::variant<std::string ModelFacts::*, bool ModelFacts::*, int64_t ModelFacts::*, double ModelFacts::*,
+                 std::vector<int64_t> ModelFacts::*, std::vector<double> ModelFacts::*>;
 
 // One fact. What reads, writes, checks or compares facts walks over these.
 struct FactField {

@@ -34,6 +34,7 @@ FactValue Other(const FactField& field) {
   if (auto* number = std::get_if<int64_t>(&value)) *number = 77;
   if (auto* real = std::get_if<double>(&value)) *real = 0.375;
   if (auto* list = std::get_if<std::vector<int64_t>>(&value)) *list = {0, 1};
+  if (auto* list = std::get_if<std::vector<double>>(&value)) *list = {0.5, 2};
   return value;
 }
 

@@ -2,50 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
-#include "runtime/base/mapped_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/config_families.h"
+#include "runtime/checkpoint/config_file.h"
 #include "runtime/checkpoint/config_reader.h"
 
 namespace ft {
 namespace {
 
 using nlohmann::json;
-
-constexpr size_t kMaxBytes = size_t{16} << 20;
-constexpr int kMaxDepth = 32;
-
-absl::StatusOr<json> ParseObject(const std::string& path, absl::Span<const uint8_t> bytes) {
-  const auto invalid = [&](std::string_view what) {
-    return absl::InvalidArgumentError(fmt::format("'{}' {}", path, what));
-  };
-  if (bytes.size() > kMaxBytes)
-    return invalid(fmt::format("has {} bytes; a config.json has {} at most", bytes.size(), kMaxBytes));
-  // For nlohmann's parser a text ends at its first NUL.
-  if (const auto nul = std::find(bytes.begin(), bytes.end(), 0); nul != bytes.end())
-    return invalid(fmt::format("is not valid JSON at byte {}", nul - bytes.begin()));
-  bool too_deep = false;
-  const auto bound_depth = [&](int depth, json::parse_event_t, json&) {
-    too_deep = too_deep || depth > kMaxDepth;
-    return depth <= kMaxDepth;
-  };
-  json value;
-  try {
-    value = json::parse(bytes.begin(), bytes.end(), bound_depth);
-  } catch (const json::parse_error& error) {
-    return invalid(fmt::format("is not valid JSON at byte {}", error.byte > 0 ? error.byte - 1 : 0));
-  } catch (const json::exception&) {
-    return invalid("is not valid JSON: it has a number that is too large");
-  }
-  if (too_deep) return invalid(fmt::format("nests deeper than {}; no config.json does", kMaxDepth));
-  if (!value.is_object()) return invalid("is no JSON object");
-  return value;
-}
 
 // Compares what has been read of the file with the model.
 class Comparer {
@@ -87,6 +56,8 @@ class Comparer {
   Meaning MeaningOf(const FactField& field) const {
     const FactMember& member = field.member;
     if (member == FactMember(&ModelFacts::model_type)) return kPassedOver;
+    // One row of a table that is trained or not.
+    if (member == FactMember(&ModelFacts::padding_token)) return kPassedOver;
     if (member == FactMember(&ModelFacts::max_positions)) return Both("learned") ? kDifference : kPassedOver;
     if (field.name.starts_with("rope_") || member == FactMember(&ModelFacts::layers_without_rope))
       return Both("rope") ? kDifference : kPassedOver;
@@ -123,13 +94,6 @@ class Comparer {
   std::string training_;
 };
 
-std::string KnownFamilies() {
-  std::string names;
-  for (const ConfigFamily& family : ConfigFamilies())
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", family.model_type);
-  return names;
-}
-
 }  // namespace
 
 bool SameFact(const FactValue& a, const FactValue& b) {
@@ -140,8 +104,7 @@ bool SameFact(const FactValue& a, const FactValue& b) {
 
 absl::StatusOr<ConfigComparison> CompareConfig(const std::string& path, const ModelFacts& model,
                                                int64_t seq_len) {
-  FT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path, MappedFile::Access::kSequential));
-  FT_ASSIGN_OR_RETURN(const json config, ParseObject(path, file.bytes()));
+  FT_ASSIGN_OR_RETURN(const json config, ReadConfigObject(path));
   ConfigComparison result;
   const auto type = config.find("model_type");
   if (type == config.end() || !type->is_string()) {

@@ -14,7 +14,8 @@ namespace ft {
 // What transformers calls a model_type.
 struct ConfigFamily {
   std::string_view model_type;
-  std::string_view architecture;  // transformers' class; empty: `write` says it, or there is none
+  // Transformers' classes for models that are built from it. Of several `write` says the one that is meant.
+  std::vector<std::string_view> architectures;
   // Reads every key that changes what the model computes, absent ones with the default of the config class.
   void (*read)(ConfigReader& config);
   // Writes them, for transformers 4 and 5.

@@ -175,6 +175,14 @@ std::optional<std::vector<int64_t>> ConfigReader::Numbers(std::string_view key) 
   return list;
 }
 
+std::optional<std::vector<double>> ConfigReader::Reals(std::string_view key) {
+  const json* value = Find(key);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  auto list = ListOf<double>(*value);
+  if (!list.has_value()) WrongType(key, "a list of numbers");
+  return list;
+}
+
 std::optional<std::vector<std::string>> ConfigReader::Texts(std::string_view key) {
   const json* value = Find(key);
   if (value == nullptr || value->is_null()) return std::nullopt;

@@ -43,6 +43,7 @@ class ConfigReader {
   std::optional<bool> Flag(std::string_view key);
   std::optional<std::string> Text(std::string_view key);
   std::optional<std::vector<int64_t>> Numbers(std::string_view key);
+  std::optional<std::vector<double>> Reals(std::string_view key);
   std::optional<std::vector<std::string>> Texts(std::string_view key);
   std::optional<int64_t> Size(std::string_view key);  // keys of an object
   bool IsNull(std::string_view key) const;

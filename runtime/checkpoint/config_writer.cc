@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "runtime/base/printable.h"
+#include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/compare_config.h"
 #include "runtime/checkpoint/config_families.h"
+#include "runtime/checkpoint/config_file.h"
 #include "runtime/checkpoint/config_reader.h"
+#include "runtime/checkpoint/inert_keys.h"
 
 namespace ft {
 namespace {
@@ -50,9 +53,32 @@ absl::Status CheckReadsBack(const json& config, const ModelFacts& facts, const C
   return faults.empty() ? absl::OkStatus() : absl::InvalidArgumentError(faults.front());
 }
 
+// Of where the weights lay, not of what they are.
+bool IsOfFile(std::string_view key) {
+  for (const std::string_view own :
+       {"architectures", "dtype", "torch_dtype", "transformers_version", "_name_or_path"}) {
+    if (key == own) return true;
+  }
+  return false;
+}
+
+// Keys of `origin` that change nothing, where `config` says nothing; names of labels in the place of numbers.
+void TakeOver(const std::string& origin, json& config) {
+  if (origin.empty()) return;
+  const absl::StatusOr<json> original = ReadConfigObject(origin + "/config.json");
+  if (!original.ok() || original->value("model_type", json()) != config["model_type"]) return;
+  for (const auto& [key, value] : original->items()) {
+    const bool is_label = key == "id2label" || key == "label2id";
+    if (!IsInertKey(key) || IsOfFile(key)) continue;
+    if (!config.contains(key) ? !is_label : config[key].is_null()) config[key] = value;
+    if (is_label && config.contains(key) && value.is_object() && value.size() == config[key].size())
+      config[key] = value;
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<std::string> ConfigJson(const ModelFacts& facts, DType dtype) {
+absl::StatusOr<std::string> ConfigJson(const ModelFacts& facts, DType dtype, const std::string& origin) {
   if (const std::string error = CheckFacts(facts); !error.empty()) return absl::InvalidArgumentError(error);
   const ConfigFamily* family = FindConfigFamily(facts.model_type);
   if (family == nullptr)
@@ -63,7 +89,7 @@ absl::StatusOr<std::string> ConfigJson(const ModelFacts& facts, DType dtype) {
                                                   facts.num_layers, kMaxConfigList));
   json config;
   config["model_type"] = facts.model_type;
-  if (!family->architecture.empty()) config["architectures"] = {family->architecture};
+  if (!family->architectures.empty()) config["architectures"] = {family->architectures.front()};
   if (const std::string_view name = TorchName(dtype); !name.empty()) {
     config["dtype"] = name;
     config["torch_dtype"] = name;
@@ -72,7 +98,9 @@ absl::StatusOr<std::string> ConfigJson(const ModelFacts& facts, DType dtype) {
   config["tie_word_embeddings"] = facts.tied_head;
   // The classes' defaults are of other vocabularies.
   for (const char* token : {"bos_token_id", "eos_token_id", "pad_token_id"}) config[token] = nullptr;
+  if (facts.padding_token >= 0) config["pad_token_id"] = facts.padding_token;
   family->write(facts, config);
+  TakeOver(origin, config);
   const auto replace = json::error_handler_t::replace;
   // As a reader will see it: what is no number of JSON or no UTF-8 has become something else.
   const std::string text = config.dump(2, ' ', /*ensure_ascii=*/true, replace) + "\n";

@@ -16,8 +16,12 @@ namespace ft {
 // Of a free_transformer, which transformers does not have, the keys are those of a llama with latent_bits,
 // and `architectures` is left out: only we load it.
 //
+// `origin`: the folder of a model of the same type, whose config.json has more than facts say: tokens with a
+// meaning, names of labels. Such keys are taken from there where they change nothing of what the model
+// computes; a file that cannot be read, or is of another type, gives none.
+//
 // What was written is read back and must give the facts, real numbers as fp32. InvalidArgument: facts that
 // CheckFacts refuses, a family that we do not know, and facts that no file of the family can say, each named.
-absl::StatusOr<std::string> ConfigJson(const ModelFacts& facts, DType dtype);
+absl::StatusOr<std::string> ConfigJson(const ModelFacts& facts, DType dtype, const std::string& origin = "");
 
 }  // namespace ft

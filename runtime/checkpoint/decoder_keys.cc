@@ -1,5 +1,7 @@
 #include "runtime/checkpoint/decoder_keys.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -25,12 +27,14 @@ void ReadSizes(ConfigReader& c, const Sizes& sizes) {
   c.Read("max_position_embeddings", &Facts::max_positions, sizes.max_positions);
 }
 
-void ReadDecoder(ConfigReader& c, const Sizes& sizes, double theta, bool tied, double sliding_theta) {
+void ReadDecoder(ConfigReader& c, const Sizes& sizes, double theta, bool tied, int64_t padding,
+                 double sliding_theta) {
   ReadSizes(c, sizes);
   sliding_theta > 0 ? ReadRopeByLayer(c, theta, sliding_theta) : ReadRope(c, theta);
   c.Read("rms_norm_eps", &Facts::norm_eps, 1e-6);
   c.Set(&Facts::gated_mlp, true);
   c.Read("tie_word_embeddings", &Facts::tied_head, tied);
+  ReadPadding(c, padding);
   c.Read("attention_dropout", &Facts::attention_dropout, 0, 0);
   // In files of ours (config_writer.h): transformers' decoders have none.
   c.Read("embedding_dropout", &Facts::embedding_dropout, 0, 0);
@@ -52,6 +56,18 @@ void WriteDecoder(const ModelFacts& facts, json& config) {
   // Keys of ours, of which transformers takes no notice: its decoders have no such dropout.
   if (facts.embedding_dropout != 0) config["embedding_dropout"] = facts.embedding_dropout;
   if (facts.residual_dropout != 0) config["residual_dropout"] = facts.residual_dropout;
+}
+
+void ReadPadding(ConfigReader& c, int64_t absent) {
+  int64_t token = c.Number("pad_token_id").value_or(c.Has("pad_token_id") ? -1 : absent);
+  const bool none = token == -1 && (c.IsNull("pad_token_id") || !c.Has("pad_token_id"));
+  // PyTorch counts from the end.
+  if (token < 0 && !none) token += c.facts().vocab_size;
+  if (!none && (token < 0 || token >= c.facts().vocab_size)) {
+    c.Fault(fmt::format("pad_token_id is {}, which is no token of {}", token, c.facts().vocab_size));
+    token = -1;
+  }
+  c.Set(&Facts::padding_token, token, "pad_token_id");
 }
 
 void ReadAttentionBias(ConfigReader& c) {

@@ -24,8 +24,9 @@ struct Sizes {
 void ReadSizes(ConfigReader& c, const Sizes& sizes);
 
 // Pre-norm blocks of attention and a gated MLP under RMSNorm. `sliding_theta`: rope's base in layers with a
-// window, where the family has one for them.
-void ReadDecoder(ConfigReader& c, const Sizes& sizes, double theta, bool tied, double sliding_theta = 0);
+// window, where the family has one for them. `padding`: the class's pad_token_id, -1 for none.
+void ReadDecoder(ConfigReader& c, const Sizes& sizes, double theta, bool tied, int64_t padding = -1,
+                 double sliding_theta = 0);
 void WriteDecoder(const ModelFacts& facts, nlohmann::json& config);
 
 // A Llama, of which other families have all keys.
@@ -35,6 +36,10 @@ void WriteLlama(const ModelFacts& facts, nlohmann::json& config);
 // sliding_window counts with use_sliding_window only, then in the layers from max_window_layers on.
 void ReadQwenWindow(ConfigReader& c);
 void WriteQwenWindow(const ModelFacts& facts, nlohmann::json& config);
+
+// pad_token_id as the padding_idx of PyTorch's Embedding, -1 for none; `absent` is the config class's. Needs
+// vocab_size.
+void ReadPadding(ConfigReader& c, int64_t absent = -1);
 
 // One key for all four projections.
 void ReadAttentionBias(ConfigReader& c);

@@ -13,16 +13,31 @@ using nlohmann::json;
 
 namespace {
 
+// LongRoPE had other names, one of which is now another type's: its tables tell.
 std::string RopeType(ConfigReader& config) {
   const std::string old_name = config.Text("type").value_or("default");
   const bool is_new = config.Has("rope_type");
   std::string type = config.Text("rope_type").value_or(old_name);
+  if (type == "su" || (type == "yarn" && config.Has("short_factor"))) type = "longrope";
   config.Set(&ModelFacts::rope_type, type, is_new || !config.Has("type") ? "rope_type" : "type");
   return type;
 }
 
-// The keys of rope_scaling or rope_parameters, which has been entered.
-void ReadScaling(ConfigReader& config) {
+bool KnowsItsTraining(const std::string& type) {
+  return type == "llama3" || type == "yarn" || type == "longrope";
+}
+
+// How many times longer the context is than that of training.
+void SetRatioOfContexts(ConfigReader& config) {
+  const auto original = static_cast<double>(config.facts().rope_original_positions);
+  if (original > 0)
+    config.Set(&ModelFacts::rope_factor, static_cast<double>(config.facts().max_positions) / original,
+               "factor");
+}
+
+// The keys of rope_scaling or rope_parameters, which has been entered. `beside`: the context of training that
+// stands beside the object, which goes before that in it.
+void ReadScaling(ConfigReader& config, std::optional<int64_t> beside = {}) {
   const std::string type = RopeType(config);
   if (type == "default") {
     config.Ignore({"original_max_position_embeddings", "factor"});
@@ -32,12 +47,22 @@ void ReadScaling(ConfigReader& config) {
   if (type == "linear") return;
   config.Read("original_max_position_embeddings", &ModelFacts::rope_original_positions,
               config.facts().max_positions, config.facts().max_positions);
+  if (beside.has_value() && KnowsItsTraining(type))
+    config.Set(&ModelFacts::rope_original_positions, *beside, "original_max_position_embeddings");
   if (type == "llama3") {
     config.Read("low_freq_factor", &ModelFacts::rope_low_freq_factor, 0);
     config.Read("high_freq_factor", &ModelFacts::rope_high_freq_factor, 0);
   } else if (type == "yarn") {
     config.Read("beta_fast", &ModelFacts::rope_beta_fast, 32, 32);
     config.Read("beta_slow", &ModelFacts::rope_beta_slow, 1, 1);
+    if (!config.Flag("truncate").value_or(true))
+      config.Fault("truncate of rope is false, which is not understood");
+  } else if (type == "longrope") {
+    if (!config.Has("factor")) SetRatioOfContexts(config);
+    if (auto factors = config.Reals("short_factor"))
+      config.Set(&ModelFacts::rope_short_factors, *std::move(factors), "short_factor");
+    if (auto factors = config.Reals("long_factor"))
+      config.Set(&ModelFacts::rope_long_factors, *std::move(factors), "long_factor");
   }
   if (type == "yarn" || type == "longrope") {
     config.Read("attention_factor", &ModelFacts::rope_attention_factor, 0, 0);
@@ -63,12 +88,11 @@ void ReadNumber(ConfigReader& config, std::string_view object, std::string_view 
   }
 }
 
-// The keys of a type that transformers computes from numbers alone; of any other (longrope has tables) there
-// are none, and reading back finds that.
+// The keys of a type that transformers has; of any other there are none, and reading back finds that.
 json RopeScaling(const ModelFacts& facts) {
   const std::string& type = facts.rope_type;
   json scaling = json::object();
-  if (type != "linear" && type != "dynamic" && type != "llama3" && type != "yarn") return scaling;
+  if (type != "linear" && type != "dynamic" && !KnowsItsTraining(type)) return scaling;
   scaling["rope_type"] = type;
   scaling["factor"] = facts.rope_factor;
   if (type == "linear") return scaling;
@@ -79,20 +103,25 @@ json RopeScaling(const ModelFacts& facts) {
   } else if (type == "yarn") {
     scaling["beta_fast"] = facts.rope_beta_fast;
     scaling["beta_slow"] = facts.rope_beta_slow;
-    if (facts.rope_attention_factor != 0) scaling["attention_factor"] = facts.rope_attention_factor;
+  } else {
+    scaling["short_factor"] = facts.rope_short_factors;
+    scaling["long_factor"] = facts.rope_long_factors;
+    if (HasRatioOfContexts(facts)) scaling.erase("factor");
   }
+  if (facts.rope_attention_factor != 0) scaling["attention_factor"] = facts.rope_attention_factor;
   return scaling;
 }
 
 }  // namespace
 
-void ReadRope(ConfigReader& config, double theta) {
+void ReadRope(ConfigReader& config, double theta, double fraction) {
   config.Set(&ModelFacts::positions, std::string("rope"));
+  const std::optional<int64_t> beside = config.Number("original_max_position_embeddings");
   std::string object;
   for (const char* name : {"rope_scaling", "rope_parameters"}) {
     if (!config.Enter(name)) continue;
     const ModelFacts before = config.facts();
-    ReadScaling(config);
+    ReadScaling(config, beside);
     config.Leave();
     // A file for both versions says the same twice.
     if (!object.empty() && config.facts() != before)
@@ -100,7 +129,12 @@ void ReadRope(ConfigReader& config, double theta) {
     object = name;
   }
   ReadNumber(config, object, "rope_theta", &ModelFacts::rope_theta, theta);
-  ReadNumber(config, object, "partial_rotary_factor", &ModelFacts::rope_fraction, 1);
+  ReadNumber(config, object, "partial_rotary_factor", &ModelFacts::rope_fraction, fraction);
+}
+
+bool HasRatioOfContexts(const ModelFacts& facts) {
+  const auto original = static_cast<double>(facts.rope_original_positions);
+  return original > 0 && facts.rope_factor == static_cast<double>(facts.max_positions) / original;
 }
 
 void WriteRope(const ModelFacts& facts, json& config) {
@@ -110,6 +144,12 @@ void WriteRope(const ModelFacts& facts, json& config) {
   if (scaling.empty()) scaling["rope_type"] = "default";
   scaling["rope_theta"] = facts.rope_theta;
   config["rope_parameters"] = std::move(scaling);
+}
+
+void WriteRopeOfPart(const ModelFacts& facts, json& config) {
+  WriteRope(facts, config);
+  config["partial_rotary_factor"] = facts.rope_fraction;
+  config["rope_parameters"]["partial_rotary_factor"] = facts.rope_fraction;
 }
 
 void ReadRopeByLayer(ConfigReader& config, double theta, double sliding_theta) {

@@ -10,10 +10,15 @@ namespace ft {
 
 // Rope, whose base is `theta` where nothing is said. Transformers 4 has rope_theta and rope_scaling ({"type"
 // or "rope_type", "factor", ...} or null), 5 has rope_parameters with rope_theta inside; where the file has
-// them side by side they must agree. Reads max_positions before, and needs it.
-void ReadRope(ConfigReader& config, double theta);
-// As both versions have it. No family here rotates a part of a head only, whatever its file says.
+// them side by side they must agree. `fraction` of a head is rotated where nothing is said. Reads
+// max_positions before, and needs it.
+void ReadRope(ConfigReader& config, double theta, double fraction = 1);
+// As both versions have it. Few families rotate a part of a head only; others take no notice of what their
+// file says.
 void WriteRope(const ModelFacts& facts, nlohmann::json& config);
+// Whether the factor of LongRoPE is that of the contexts, which need not be said.
+bool HasRatioOfContexts(const ModelFacts& facts);
+void WriteRopeOfPart(const ModelFacts& facts, nlohmann::json& config);
 
 // The same where layers with a window have a base of their own: rope_local_base_freq, or a rope_parameters of
 // each kind of layer. Scaling is of the others.

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "runtime/base/glob.h"
+#include "runtime/base/stored_parts.h"
 #include "runtime/checkpoint/safetensors_header.h"
 #include "runtime/checkpoint/unused_tensors.h"
 
@@ -43,6 +44,18 @@ std::vector<const Entry*> FindAll(const SafetensorsReader& reader, const WantedT
   return found;
 }
 
+std::string FaultOf(const SafetensorsReader& reader, const Entry& entry, const std::vector<int64_t>& shape) {
+  if (entry.shape != shape) {
+    return fmt::format("'{}': tensor '{}' has the shape {}, the model's has {}", reader.FileOf(entry),
+                       entry.name, ShapeText(entry.shape), ShapeText(shape));
+  }
+  if (!IsReadableAsF32(entry.dtype)) {
+    return fmt::format("'{}': tensor '{}' is of dtype {}; F32, F16, BF16 and F64 can be used",
+                       reader.FileOf(entry), entry.name, Name(entry.dtype));
+  }
+  return "";
+}
+
 // What is wrong with the entries found for a tensor; empty when nothing is.
 std::string Fault(const SafetensorsReader& reader, const WantedTensor& wanted,
                   const std::vector<const Entry*>& found) {
@@ -52,20 +65,36 @@ std::string Fault(const SafetensorsReader& reader, const WantedTensor& wanted,
     return fmt::format("{} has no tensor '{}'{}", Files(reader), wanted.name, also);
   }
   for (const Entry* entry : found) {
-    if (entry->shape != wanted.shape) {
-      return fmt::format("'{}': tensor '{}' has the shape {}, the model's has {}", reader.FileOf(*entry),
-                         entry->name, ShapeText(entry->shape), ShapeText(wanted.shape));
-    }
-    if (!IsReadableAsF32(entry->dtype)) {
-      return fmt::format("'{}': tensor '{}' is of dtype {}; F32, F16, BF16 and F64 can be used",
-                         reader.FileOf(*entry), entry->name, Name(entry->dtype));
-    }
+    if (std::string fault = FaultOf(reader, *entry, wanted.shape); !fault.empty()) return fault;
     if (!SameTensor(*found.front(), *entry)) {
       return fmt::format("{}: tensors '{}' and '{}' are one in the model but differ", Files(reader),
                          found.front()->name, entry->name);
     }
   }
   return "";
+}
+
+// The entries of a tensor's parts, as many as are there, and what is wrong with them.
+struct FoundParts {
+  std::vector<const Entry*> entries;
+  std::string fault;
+};
+
+FoundParts FindParts(const SafetensorsReader& reader, const WantedTensor& wanted) {
+  FoundParts found;
+  const absl::StatusOr<std::vector<StoredPart>> parts = StoredParts(wanted.stored_as, wanted.shape);
+  if (!parts.ok()) {
+    found.fault = std::string(parts.status().message());
+    return found;
+  }
+  for (const StoredPart& part : *parts) {
+    const Entry* entry = reader.Find(part.name);
+    if (entry != nullptr) found.entries.push_back(entry);
+    if (!found.fault.empty()) continue;
+    found.fault = entry == nullptr ? fmt::format("{} has no tensor '{}'", Files(reader), part.name)
+                                   : FaultOf(reader, *entry, part.shape);
+  }
+  return found;
 }
 
 bool Matches(const std::string& name, absl::Span<const std::string> globs) {
@@ -112,11 +141,16 @@ WeightMatch MatchWeights(const SafetensorsReader& reader, absl::Span<const Wante
   absl::flat_hash_set<const Entry*> used;
   size_t faults = 0;
   for (const WantedTensor& tensor : wanted) {
-    const std::vector<const Entry*> found = FindAll(reader, tensor);
+    std::vector<const Entry*> found = FindAll(reader, tensor);
+    FoundParts parts;
+    if (found.empty()) parts = FindParts(reader, tensor);
+    const bool in_parts = !parts.entries.empty();
+    std::string fault = in_parts ? std::move(parts.fault) : Fault(reader, tensor, found);
+    if (in_parts) found = std::move(parts.entries);
     // A tensor of another shape is no left-over one.
     used.insert(found.begin(), found.end());
-    std::string fault = Fault(reader, tensor, found);
-    match.entries.push_back(fault.empty() ? found.front() : nullptr);
+    if (!in_parts && found.size() > 1) found.resize(1);
+    match.entries.push_back(fault.empty() ? std::move(found) : std::vector<const Entry*>());
     if (!fault.empty() && faults++ == 0) match.problems.push_back(std::move(fault));
   }
   if (faults > 1) {

@@ -65,9 +65,27 @@ TEST_F(WeightsTest, FindsNamesAndAliases) {
   const WeightMatch match = MatchWeights(reader, wanted);
   EXPECT_TRUE(match.problems.empty());
   ASSERT_EQ(match.entries.size(), 2u);
-  EXPECT_EQ(match.entries[0], reader.Find("transformer.b"));
-  EXPECT_EQ(match.entries[1], reader.Find("wte.weight"));
+  using Entries = std::vector<const SafetensorsReader::Entry*>;
+  EXPECT_EQ(match.entries[0], Entries{reader.Find("transformer.b")});
+  EXPECT_EQ(match.entries[1], Entries{reader.Find("wte.weight")});
   EXPECT_EQ(match.note, "");
+}
+
+TEST_F(WeightsTest, FindsParts) {
+  const std::vector<WantedTensor> wanted = {{"experts", {2, 4, 3}, {}, "e.{0..1}.{w1,w3}"}};
+  const SafetensorsReader& whole = Store({{"experts", {2, 4, 3}, 1}});
+  EXPECT_EQ(MatchWeights(whole, wanted).entries[0].size(), 1u);
+  std::vector<Stored> parts;
+  for (const char* name : {"e.1.w3", "e.0.w1", "e.1.w1", "e.0.w3"}) parts.push_back({name, {2, 3}, 1});
+  const SafetensorsReader& in_parts = Store(parts);
+  const WeightMatch match = MatchWeights(in_parts, wanted);
+  EXPECT_TRUE(match.problems.empty()) << match.problems[0];
+  ASSERT_EQ(match.entries[0].size(), 4u);
+  EXPECT_EQ(match.entries[0][1], in_parts.Find("e.0.w3"));
+  parts.pop_back();
+  EXPECT_NE(MatchWeights(Store(parts), wanted).problems[0].find("has no tensor 'e.0.w3'"), std::string::npos);
+  parts.push_back({"e.0.w3", {3, 2}, 1});
+  EXPECT_NE(MatchWeights(Store(parts), wanted).problems[0].find("has the shape"), std::string::npos);
 }
 
 TEST_F(WeightsTest, LeftOverTensorsAreAProblem) {
@@ -119,7 +137,7 @@ TEST_F(WeightsTest, TiedHeadMustBeEqual) {
   const WeightMatch match =
       MatchWeights(Store({{"lm_head.weight", {2, 3}, 1}, {"transformer.wte.weight", {2, 3}, 1}}), wanted);
   EXPECT_TRUE(match.problems.empty());
-  EXPECT_EQ(match.entries[0]->name, "transformer.wte.weight");
+  EXPECT_EQ(match.entries[0][0]->name, "transformer.wte.weight");
   EXPECT_EQ(
       Error({{"lm_head.weight", {2, 3}, 1}, {"transformer.wte.weight", {2, 3}, 2}}, wanted),
       quoted_ + ": tensors 'transformer.wte.weight' and 'lm_head.weight' are one in the model but differ");

@@ -28,6 +28,7 @@ std::vector<WantedTensor> Wanted(const proto::Plan& plan) {
     tensor.aliases.assign(parameter.aliases().begin(), parameter.aliases().end());
     for (std::string& alias : HuggingFaceAliases(parameter.name()))
       tensor.aliases.push_back(std::move(alias));
+    tensor.stored_as = parameter.stored_as();
   }
   return wanted;
 }

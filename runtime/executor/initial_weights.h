@@ -14,8 +14,9 @@ namespace ft {
 
 struct InitialWeights {
   std::unique_ptr<SafetensorsReader> reader;
-  std::vector<const SafetensorsReader::Entry*> entries;  // of the plan's parameters
-  std::vector<std::string> notes;                        // lines for the user
+  // Of the plan's parameters: the tensors that have one, behind one another.
+  std::vector<std::vector<const SafetensorsReader::Entry*>> entries;
+  std::vector<std::string> notes;  // lines for the user
 };
 
 // Opens the safetensors file or folder `path`, finds the plan's parameters in it, and compares the model's

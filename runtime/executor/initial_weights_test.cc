@@ -60,7 +60,7 @@ class InitialWeightsTest : public ::testing::Test {
     EXPECT_TRUE(weights.ok()) << weights.status();
     if (!weights.ok()) return {"refused"};
     EXPECT_EQ(weights->entries.size(), 1u);
-    EXPECT_EQ(weights->entries[0]->name, kTensor);
+    EXPECT_EQ(weights->entries[0][0]->name, kTensor);
     return weights->notes;
   }
 

@@ -17,7 +17,7 @@ const std::byte* AsBytes(const std::vector<float>& values) {
   return static_cast<const std::byte*>(static_cast<const void*>(values.data()));
 }
 
-// What this rank holds of one parameter, read from its place in the file.
+// What this rank holds of one parameter, or of a part of it, read from its place in the file.
 class ParameterLoader {
  public:
   ParameterLoader(const Executor& executor, const SafetensorsReader& reader,
@@ -73,9 +73,13 @@ absl::Status LoadWeights(const proto::Plan& plan, const Executor& executor, cons
                         FindMasterParameters(plan, dtypes, executor.operands(), parameter.unit()));
     FT_ASSIGN_OR_RETURN(const std::optional<StateAtRest> copy,
                         FindWorkingCopy(plan, dtypes, executor.operands(), parameter.unit()));
-    ParameterLoader loader(executor, *weights.reader, *weights.entries[p], parameter.offset());
-    FT_RETURN_IF_ERROR(loader.Load(master));
-    if (copy.has_value()) FT_RETURN_IF_ERROR(loader.Load(*copy));
+    uint64_t offset = parameter.offset();
+    for (const SafetensorsReader::Entry* entry : weights.entries[p]) {
+      ParameterLoader loader(executor, *weights.reader, *entry, offset);
+      FT_RETURN_IF_ERROR(loader.Load(master));
+      if (copy.has_value()) FT_RETURN_IF_ERROR(loader.Load(*copy));
+      offset += static_cast<uint64_t>(entry->num_elements);
+    }
   }
   return absl::OkStatus();
 }

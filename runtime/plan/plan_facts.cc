@@ -21,9 +21,11 @@ void SetValue(const FactValue& value, proto::Attribute& attribute) {
     attribute.set_i(*number);
   } else if (const auto* real = std::get_if<double>(&value)) {
     attribute.set_f(*real);
+  } else if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    attribute.mutable_ints()->mutable_values()->Assign(list->begin(), list->end());
   } else {
-    const auto& list = std::get<std::vector<int64_t>>(value);
-    attribute.mutable_ints()->mutable_values()->Assign(list.begin(), list.end());
+    const auto& reals = std::get<std::vector<double>>(value);
+    attribute.mutable_reals()->mutable_values()->Assign(reals.begin(), reals.end());
   }
 }
 
@@ -37,6 +39,9 @@ std::optional<FactValue> ValueOf(const proto::Attribute& attribute, const FactVa
     case proto::Attribute::kInts:
       return FactValue(
           std::vector<int64_t>(attribute.ints().values().begin(), attribute.ints().values().end()));
+    case proto::Attribute::kReals:
+      return FactValue(
+          std::vector<double>(attribute.reals().values().begin(), attribute.reals().values().end()));
     case proto::Attribute::kI:
       if (!std::holds_alternative<bool>(like)) return FactValue(int64_t{attribute.i()});
       if (attribute.i() == 0 || attribute.i() == 1) return FactValue(attribute.i() == 1);

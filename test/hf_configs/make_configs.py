@@ -26,7 +26,8 @@ LLAMA = dict(vocab_size=256, max_position_embeddings=64, hidden_size=64, num_hid
 ENCODER = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=256, hidden_dropout_prob=0.0,
                attention_probs_dropout_prob=0.0)
 # The classes whose models say what save_pretrained writes of them; all others are causal.
-HEADS = {"vit": "ViTForImageClassification", "bert": "BertForMaskedLM", "bert_classifier": "BertForSequenceClassification"}
+HEADS = {"vit": "ViTForImageClassification", "bert": "BertForMaskedLM", "bert_classifier": "BertForSequenceClassification",
+         "roberta": "RobertaForMaskedLM", "roberta_classifier": "RobertaForSequenceClassification"}
 
 
 def rope(theta=10000.0, **scaling):
@@ -34,6 +35,11 @@ def rope(theta=10000.0, **scaling):
     if MAJOR >= 5:
         return {"rope_parameters": {"rope_type": "default", "rope_theta": theta, **scaling}}
     return {"rope_theta": theta} | ({"rope_scaling": scaling} if scaling else {})
+
+
+def longrope(**factors):
+    """Version 4 wants these keys and no others."""
+    return rope(rope_type="longrope", **factors) if MAJOR >= 5 else {"rope_scaling": {"type": "longrope", **factors}}
 
 
 def sliding_rope(theta, sliding):
@@ -87,6 +93,11 @@ CONFIGS = {
     "vit": ("vit", ENCODER | dict(image_size=32, patch_size=8, num_labels=10)),
     "bert": ("bert", ENCODER | dict(vocab_size=256, max_position_embeddings=64, pad_token_id=0)),
     "bert_classifier": ("bert", ENCODER | dict(vocab_size=256, max_position_embeddings=64, pad_token_id=0, num_labels=3)),
+    "phi3_longrope": ("phi3", LLAMA | dict(pad_token_id=0, rms_norm_eps=1e-5, original_max_position_embeddings=32) | longrope(
+        short_factor=[1.0] * 8, long_factor=[2.0] * 8)),
+    "gpt_neox": ("gpt_neox", {key: value for key, value in LLAMA.items() if key != "num_key_value_heads"} | dict(intermediate_size=256)),
+    "roberta": ("roberta", ENCODER | dict(vocab_size=256, max_position_embeddings=66)),
+    "roberta_classifier": ("roberta", ENCODER | dict(vocab_size=256, max_position_embeddings=66, num_labels=3)),
     "phi3": ("phi3", LLAMA | dict(pad_token_id=0, rms_norm_eps=1e-5)),
 }
 

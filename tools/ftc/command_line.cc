@@ -42,8 +42,19 @@ struct Texts {
 };
 
 //===----------------------------------------------------------------------===//
-// ftc model
+// ftc model, import
 //===----------------------------------------------------------------------===//
+
+void AddOverride(CLI::App& sub, const ft::models::ModelOption& option, const char* help,
+                 ft::models::Overrides& overrides) {
+  std::visit(
+      [&]<typename Value>(Value ft::models::ModelConfig::*) {
+        const auto set = [&overrides, name = option.name](const Value& value) { overrides[name] = value; };
+        sub.add_option_function<Value>(fmt::format("--{}", option.name), set, help)
+            ->type_name(option.typeName);
+      },
+      option.member);
+}
 
 void AddModel(CLI::App& app, ModelCommand& command) {
   CLI::App& sub = *app.add_subcommand("model", "Writes the forward graph of a model of the zoo");
@@ -52,16 +63,23 @@ void AddModel(CLI::App& app, ModelCommand& command) {
   sub.add_option("--preset", command.preset, "Preset of the family; debug by default")->type_name("P");
   sub.add_option("-o,--output", command.output, "File to write; standard output by default")
       ->type_name("model.mlir");
+  for (const ft::models::ModelOption& option : ft::models::modelOptions())
+    AddOverride(sub, option, option.help, command.overrides);
+}
+
+void AddImport(CLI::App& app, ImportCommand& command) {
+  CLI::App& sub = *app.add_subcommand(
+      "import", "Writes the forward graph of a model of transformers, from its config.json");
+  sub.add_option("path", command.path, "The folder, or its config.json")->type_name("DIR")->required();
+  sub.add_option("-o,--output", command.output, "File to write; standard output by default")
+      ->type_name("model.mlir");
   for (const ft::models::ModelOption& option : ft::models::modelOptions()) {
-    std::visit(
-        [&]<typename Value>(Value ft::models::ModelConfig::*) {
-          const auto set = [&command, name = option.name](const Value& value) {
-            command.overrides[name] = value;
-          };
-          sub.add_option_function<Value>(fmt::format("--{}", option.name), set, option.help)
-              ->type_name(option.typeName);
-        },
-        option.member);
+    if (!ft::models::changesNoFact(option)) continue;
+    const bool is_dropout = std::string_view(option.name) == "dropout";
+    AddOverride(sub, option,
+                is_dropout ? "Rate of all dropout that the model has, instead of its own; 0 turns it off"
+                           : option.help,
+                command.overrides);
   }
 }
 
@@ -232,6 +250,7 @@ std::vector<std::string> Normalise(int argc, char** argv, const CLI::App& app) {
 struct Parser {
   CLI::App app{kDescription, "ftc"};
   ModelCommand model;
+  ImportCommand import;
   CompileLine compile_line;
   CompileLine explain_settings;
   ExplainCommand explain;
@@ -244,6 +263,7 @@ struct Parser {
     app.set_version_flag("--version", FT_VERSION);
     app.require_subcommand(1);
     AddModel(app, model);
+    AddImport(app, import);
     compile_line.AddTo(app);
     explain_settings.AddSettingsTo(AddExplain(app, explain, texts));
     AddOfPlan(app, "dump", "Prints a plan as text", dump.plan)
@@ -264,6 +284,7 @@ struct Parser {
     const CLI::App& sub = *app.get_subcommands().front();
     RefuseExtras(sub);
     if (sub.get_name() == "model") return CheckModel(model), model;
+    if (sub.get_name() == "import") return import;
     if (sub.get_name() == "compile") {
       CompileCommand compile;
       if (const std::string mistake = compile_line.Read(sub, compile); !mistake.empty())

@@ -22,6 +22,13 @@ struct ModelCommand {
   std::string output;  // empty or "-": standard output
 };
 
+// ftc import DIR ... -o model.mlir
+struct ImportCommand {
+  std::string path;  // a folder of transformers, or its config.json
+  ft::models::Overrides overrides;
+  std::string output;  // empty or "-": standard output
+};
+
 // ftc compile model.mlir --strategy=S [--config=train.yaml] ...; ftc --dump model.mlir --strategy=S
 struct CompileCommand {
   std::string model;
@@ -73,8 +80,8 @@ struct PostmortemCommand {
   std::optional<int> attempt;  // not given: the last one
 };
 
-using Command =
-    std::variant<ModelCommand, CompileCommand, ExplainCommand, DumpCommand, VerifyCommand, PostmortemCommand>;
+using Command = std::variant<ModelCommand, ImportCommand, CompileCommand, ExplainCommand, DumpCommand,
+                             VerifyCommand, PostmortemCommand>;
 
 // The command, or the exit status of a program that has nothing to do: 0 after --help, 2 after a usage error,
 // which has been reported in one line.

@@ -12,6 +12,7 @@
 namespace ftc {
 
 int Run(const ModelCommand& command);
+int Run(const ImportCommand& command);
 int Run(const CompileCommand& command);
 int Run(const ExplainCommand& command);
 int Run(const DumpCommand& command);

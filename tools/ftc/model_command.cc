@@ -1,4 +1,5 @@
 #include "mlir/IR/MLIRContext.h"
+#include "models/import.h"
 #include "models/registry.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/standard_streams.h"
@@ -11,6 +12,7 @@ int Run(const ModelCommand& command) {
   llvm::raw_string_ostream stream(text);
   if (command.list) {
     ft::models::listModels(stream);
+    ft::models::listModelTypes(stream);
     return StatusOf(ft::PrintOut(text));
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);

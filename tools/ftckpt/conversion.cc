@@ -74,6 +74,7 @@ absl::StatusOr<StateLayout> StateFor(const ConversionRequest& request, const Che
   for (StateBuffer& buffer : state.buffers)
     FT_RETURN_IF_ERROR(SetDType(buffer.role == kWeightsRole ? request.weights : request.optimizer, buffer));
   OrderBuffers(state.buffers);
+  if (request.hugging_face) FT_RETURN_IF_ERROR(SplitIntoParts(state));
   FT_RETURN_IF_ERROR(state.Check());
   if (request.hugging_face && state.buffers.empty())
     return absl::InvalidArgumentError("the checkpoint has no weights");

@@ -23,7 +23,7 @@ void WriteFreeTransformer(const ModelFacts& facts, json& config) {
 }  // namespace
 
 void AddFamilies(std::vector<ConfigFamily>& families) {
-  families.push_back({"free_transformer", "", ReadFreeTransformer, WriteFreeTransformer});
+  families.push_back({"free_transformer", {}, ReadFreeTransformer, WriteFreeTransformer});
 }
 
 }  // namespace ft::config_families::free_transformer

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 // The norm multiplies by 1 + weight, the embedding is scaled.
 void ReadGemmaBase(ConfigReader& c, const Sizes& sizes, double theta = 1e4, double sliding_theta = 0) {
-  ReadDecoder(c, sizes, theta, true, sliding_theta);
+  ReadDecoder(c, sizes, theta, true, /*padding=*/0, sliding_theta);
   // In the first releases "gelu" stands for the tanh form.
   const bool renamed = c.Text("hidden_activation").has_value();
   c.ReadActivation(renamed ? "hidden_activation" : "hidden_act", "gelu_pytorch_tanh");
@@ -80,9 +80,9 @@ void WriteGemma3(const ModelFacts& facts, json& config) {
 }  // namespace
 
 void AddFamilies(std::vector<ConfigFamily>& families) {
-  families.push_back({"gemma", "GemmaForCausalLM", ReadGemma, WriteGemma});
-  families.push_back({"gemma2", "Gemma2ForCausalLM", ReadGemma2, WriteScores});
-  families.push_back({"gemma3_text", "Gemma3ForCausalLM", ReadGemma3, WriteGemma3});
+  families.push_back({"gemma", {"GemmaForCausalLM"}, ReadGemma, WriteGemma});
+  families.push_back({"gemma2", {"Gemma2ForCausalLM"}, ReadGemma2, WriteScores});
+  families.push_back({"gemma3_text", {"Gemma3ForCausalLM"}, ReadGemma3, WriteGemma3});
 }
 
 }  // namespace ft::config_families::gemma

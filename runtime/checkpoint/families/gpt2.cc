@@ -60,7 +60,7 @@ void WriteGpt2(const ModelFacts& facts, json& config) {
 }  // namespace
 
 void AddFamilies(std::vector<ConfigFamily>& families) {
-  families.push_back({"gpt2", "GPT2LMHeadModel", ReadGpt2, WriteGpt2});
+  families.push_back({"gpt2", {"GPT2LMHeadModel"}, ReadGpt2, WriteGpt2});
 }
 
 }  // namespace ft::config_families::gpt2

@@ -64,7 +64,7 @@ void WriteGranite(const ModelFacts& facts, json& config) {
 
 // Every fourth layer has no positions; these are the ones with a window, if there is one.
 void ReadSmolLm3(ConfigReader& c) {
-  ReadDecoder(c, {128256, 2048, 11008, 36, 16, 4, 0, 32768}, 2e6, true);
+  ReadDecoder(c, {128256, 2048, 11008, 36, 16, 4, 0, 32768}, 2e6, true, /*padding=*/128004);
   c.ReadActivation("hidden_act", "silu");
   ReadAttentionBias(c);
   c.Read("mlp_bias", &Facts::mlp_bias, false);
@@ -93,15 +93,59 @@ void WriteSmolLm3(const ModelFacts& facts, json& config) {
     rope.push_back(std::binary_search(without.begin(), without.end(), layer) ? 0 : 1);
 }
 
+// Norms of what is added, and of whole projections.
+void ReadOlmo2(ConfigReader& c) {
+  ReadDecoder(c, {50304, 4096, 11008, 32, 32, 0, 0, 2048}, 1e4, false, /*padding=*/1);
+  if (!c.Has("rms_norm_eps")) c.Set(&Facts::norm_eps, 1e-5, "rms_norm_eps");
+  c.ReadActivation("hidden_act", "silu");
+  ReadAttentionBias(c);
+  c.Set(&Facts::norm_placement, std::string("output"));
+  c.Set(&Facts::qk_norm, std::string("projection"));
+}
+
+void WriteOlmo2(const ModelFacts& facts, json& config) {
+  WriteDecoder(facts, config);
+  config["attention_bias"] = facts.qkv_bias;
+}
+
+void ReadPhi3(ConfigReader& c) {
+  ReadDecoder(c, {32064, 3072, 8192, 32, 32, 0, 0, 4096}, 1e4, false, /*padding=*/32000);
+  if (!c.Has("rms_norm_eps")) c.Set(&Facts::norm_eps, 1e-5, "rms_norm_eps");
+  c.ReadActivation("hidden_act", "silu");
+  c.Read("embd_pdrop", &Facts::embedding_dropout, 0);
+  c.Read("resid_pdrop", &Facts::residual_dropout, 0);
+  c.Read("sliding_window", &Facts::sliding_window, 0, 0);
+}
+
+void WritePhi3(const ModelFacts& facts, json& config) {
+  WriteMistral(facts, config);
+  WriteRopeOfPart(facts, config);
+  config["embd_pdrop"] = facts.embedding_dropout;
+  config["resid_pdrop"] = facts.residual_dropout;
+  config.erase("embedding_dropout");
+  config.erase("residual_dropout");
+  // Goes before what rope's own object says; without scaling it is the class's own number, which means
+  // nothing.
+  const bool scaled = facts.rope_original_positions > 0;
+  config["original_max_position_embeddings"] = scaled ? facts.rope_original_positions : 4096;
+  // Transformers 4 wants these keys and no others, which is possible where they say all.
+  if (facts.rope_type == "longrope" && HasRatioOfContexts(facts) && facts.rope_attention_factor == 0)
+    config["rope_scaling"] = {{"type", facts.rope_type},
+                              {"short_factor", facts.rope_short_factors},
+                              {"long_factor", facts.rope_long_factors}};
+}
+
 }  // namespace
 
 void AddFamilies(std::vector<ConfigFamily>& families) {
-  families.push_back({"llama", "LlamaForCausalLM", ReadLlama, WriteLlama});
-  families.push_back({"mistral", "MistralForCausalLM", ReadMistral, WriteMistral});
-  families.push_back({"qwen2", "Qwen2ForCausalLM", ReadQwen2, WriteQwen2});
-  families.push_back({"qwen3", "Qwen3ForCausalLM", ReadQwen3, WriteQwen3});
-  families.push_back({"granite", "GraniteForCausalLM", ReadGranite, WriteGranite});
-  families.push_back({"smollm3", "SmolLM3ForCausalLM", ReadSmolLm3, WriteSmolLm3});
+  families.push_back({"llama", {"LlamaForCausalLM"}, ReadLlama, WriteLlama});
+  families.push_back({"mistral", {"MistralForCausalLM"}, ReadMistral, WriteMistral});
+  families.push_back({"qwen2", {"Qwen2ForCausalLM"}, ReadQwen2, WriteQwen2});
+  families.push_back({"qwen3", {"Qwen3ForCausalLM"}, ReadQwen3, WriteQwen3});
+  families.push_back({"granite", {"GraniteForCausalLM"}, ReadGranite, WriteGranite});
+  families.push_back({"olmo2", {"Olmo2ForCausalLM"}, ReadOlmo2, WriteOlmo2});
+  families.push_back({"phi3", {"Phi3ForCausalLM"}, ReadPhi3, WritePhi3});
+  families.push_back({"smollm3", {"SmolLM3ForCausalLM"}, ReadSmolLm3, WriteSmolLm3});
 }
 
 }  // namespace ft::config_families::llama

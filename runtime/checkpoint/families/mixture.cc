@@ -19,7 +19,9 @@ void ReadRouting(ConfigReader& c, int64_t experts, int64_t active) {
     c.Fault(fmt::format("num_experts is {} and num_local_experts {}", *old_name, c.facts().num_experts));
   c.Read("num_experts_per_tok", &Facts::experts_per_token, active);
   c.Read("router_aux_loss_coef", &Facts::router_loss, 0.001);
-  c.Ignore({"output_router_logits"});
+  // The loss of transformers' modules has the term only where the logits are put out.
+  if (!c.Flag("output_router_logits").value_or(false))
+    c.Set(&Facts::router_loss, 0.0, "output_router_logits");
 }
 
 void WriteRouting(const ModelFacts& facts, json& config) {
@@ -80,8 +82,8 @@ void WriteQwen3Moe(const ModelFacts& facts, json& config) {
 }  // namespace
 
 void AddFamilies(std::vector<ConfigFamily>& families) {
-  families.push_back({"mixtral", "MixtralForCausalLM", ReadMixtral, WriteMixtral});
-  families.push_back({"qwen3_moe", "Qwen3MoeForCausalLM", ReadQwen3Moe, WriteQwen3Moe});
+  families.push_back({"mixtral", {"MixtralForCausalLM"}, ReadMixtral, WriteMixtral});
+  families.push_back({"qwen3_moe", {"Qwen3MoeForCausalLM"}, ReadQwen3Moe, WriteQwen3Moe});
 }
 
 }  // namespace ft::config_families::mixture

@@ -37,7 +37,7 @@ void WriteVit(const ModelFacts& facts, json& config) {
 }  // namespace
 
 void AddFamilies(std::vector<ConfigFamily>& families) {
-  families.push_back({"vit", "ViTForImageClassification", ReadVit, WriteVit});
+  families.push_back({"vit", {"ViTForImageClassification"}, ReadVit, WriteVit});
 }
 
 }  // namespace ft::config_families::vit

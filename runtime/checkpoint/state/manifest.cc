@@ -112,6 +112,7 @@ void SetLayout(const FileLayout& files, proto::Manifest& manifest) {
     out.mutable_shape()->Assign(parameter.shape.begin(), parameter.shape.end());
     out.set_unit(parameter.unit);
     out.set_offset(parameter.offset);
+    out.set_stored_as(parameter.stored_as);
   }
   for (const StateBuffer& buffer : layout.buffers) {
     proto::Manifest::State::Buffer& out = *state.add_buffers();
@@ -138,7 +139,8 @@ absl::StatusOr<FileLayout> LayoutOf(const proto::Manifest& manifest) {
            {parameter.shape().begin(), parameter.shape().end()},
            parameter.unit(),
            parameter.offset(),
-           1};
+           1,
+           parameter.stored_as()};
     for (const int64_t extent : out.shape) {
       if (__builtin_mul_overflow(out.elements, static_cast<uint64_t>(extent), &out.elements))
         return absl::InvalidArgumentError(fmt::format("parameter {} is too large", Quote(parameter.name())));

@@ -71,7 +71,8 @@ absl::StatusOr<StateLayout> StateOfPlan(const proto::Plan& plan, const Mesh& mes
                                    {parameter.shape().begin(), parameter.shape().end()},
                                    parameter.unit(),
                                    parameter.offset(),
-                                   ElementsOf(parameter)});
+                                   ElementsOf(parameter),
+                                   parameter.stored_as()});
     }
   }
   FT_RETURN_IF_ERROR(AddBuffers(plan, layout));

@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "runtime/base/checked.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/base/stored_parts.h"
 
 namespace ft {
 namespace {
@@ -155,6 +156,22 @@ absl::Status StateLayout::Check() const {
   FT_RETURN_IF_ERROR(CheckUnits(*this));
   FT_RETURN_IF_ERROR(CheckParameters(*this));
   return CheckBuffers(*this);
+}
+
+absl::Status SplitIntoParts(StateLayout& layout) {
+  std::vector<StateParameter> split;
+  for (StateParameter& parameter : layout.parameters) {
+    FT_ASSIGN_OR_RETURN(std::vector<StoredPart> parts, StoredParts(parameter.stored_as, parameter.shape));
+    const uint64_t elements = parts.empty() ? 0 : parameter.elements / parts.size();
+    uint64_t offset = parameter.offset;
+    for (StoredPart& part : parts) {
+      split.push_back({std::move(part.name), std::move(part.shape), parameter.unit, offset, elements});
+      offset += elements;
+    }
+    if (parts.empty()) split.push_back(std::move(parameter));
+  }
+  layout.parameters = std::move(split);
+  return absl::OkStatus();
 }
 
 void OrderBuffers(std::vector<StateBuffer>& buffers) {

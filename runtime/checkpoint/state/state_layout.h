@@ -44,9 +44,13 @@ struct StateParameter {
   std::string name;
   std::vector<int64_t> shape;
   uint32_t unit = 0;
-  uint64_t offset = 0;    // first element in the unit
-  uint64_t elements = 0;  // product of the shape
-  friend bool operator==(const StateParameter&, const StateParameter&) = default;
+  uint64_t offset = 0;         // first element in the unit
+  uint64_t elements = 0;       // product of the shape
+  std::string stored_as = {};  // what files for Hugging Face have in its place (runtime/base/stored_parts.h)
+  // Whether they are one in the state; how other files name it is not part of that.
+  friend bool operator==(const StateParameter& a, const StateParameter& b) {
+    return a.name == b.name && a.shape == b.shape && a.unit == b.unit && a.offset == b.offset;
+  }
 };
 
 // What one role of one unit is at rest.
@@ -96,6 +100,9 @@ struct StateLayout {
   std::pair<size_t, size_t> ParametersOf(uint32_t unit) const;
   uint64_t PartBlocks(const StateBuffer& buffer) const;
 };
+
+// Puts the parts that files for Hugging Face have in the place of parameters (StoredParts). Errors: its.
+absl::Status SplitIntoParts(StateLayout& layout);
 
 // The order of buffers in a layout: wide types first, so that every tensor of a file is aligned; weights
 // before what the optimizer keeps; then by role and unit.
