@@ -75,6 +75,8 @@ absl::Status TryOutputs(const Flags& flags, Job& job) {
     FT_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOfWeights(job.plan()));
     FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.save_weights, bytes));
   }
+  if (job.rank() == 0 && !flags.save_hf.empty())
+    FT_RETURN_IF_ERROR(CheckFolderOutput(job.plan(), FolderRequestOf(flags)));
   if (job.rank() == 0 && !flags.metrics.empty()) FT_RETURN_IF_ERROR(CheckInPlaceOutput(flags.metrics, kSome));
   if (job.rank() == 0 && !flags.trace.empty()) FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.trace, kSome));
   if (job.world_size() > 1 && !flags.trace.empty())
@@ -272,6 +274,17 @@ absl::Span<const Preparation> Preparations() {
   return kAll;
 }
 
+// What a run started from can give its files where it is a folder.
+FolderRequest FolderRequestOf(const Flags& flags) {
+  std::error_code ignored;
+  const bool from_folder = std::filesystem::is_directory(flags.init, ignored);
+  return {.folder = flags.save_hf,
+          .dtype = flags.save_dtype,
+          .max_file_bytes = flags.max_shard_size,
+          .origin = from_folder ? flags.init : "",
+          .tokenizer = flags.tokenizer};
+}
+
 absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& environment) {
   Job job;
   job.environment = environment;
@@ -283,11 +296,11 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
   std::string text = absl::StrFormat(
       "plan=%s steps=%d seed=%d lr=%.17g lr_schedule=%s warmup_steps=%d min_lr=%.17g max_bad_steps=%d "
       "shuffle=%s "
-      "init=%s save_weights=%s data_tokens=%d data=%016x mesh=%s",
+      "init=%s save_weights=%s save_hf=%s data_tokens=%d data=%016x mesh=%s",
       PlanHashText(job.file.hash), job.steps, job.seed, job.lr.peak, Name(job.lr.kind), job.lr.warmup_steps,
       job.lr.min_lr, job.max_bad_steps, OnOff(job.shuffle), OnOff(!flags.init.empty()),
-      OnOff(!flags.save_weights.empty()), job.data->num_tokens(), IdentityHash(IdentityOf(*job.data)),
-      MeshText(job.bound.mesh));
+      OnOff(!flags.save_weights.empty()), OnOff(!flags.save_hf.empty()), job.data->num_tokens(),
+      IdentityHash(IdentityOf(*job.data)), MeshText(job.bound.mesh));
   if (!job.lr_status.ok()) absl::StrAppend(&text, " schedule=", job.lr_status.message());
   if (job.eval_data != nullptr) {
     absl::StrAppendFormat(&text, " eval_tokens=%d eval_data=%016x eval_every=%d eval_steps=%d",

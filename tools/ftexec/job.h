@@ -12,6 +12,7 @@
 #include "runtime/data/dataset.h"
 #include "runtime/executor/initial_weights.h"
 #include "runtime/executor/lr_schedule.h"
+#include "runtime/executor/save_folder.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan_file.h"
 #include "tools/ftexec/flags.h"
@@ -63,6 +64,9 @@ struct Preparation {
 // All of them, in their order, for a job that knows its environment. Errors: one line about the file or
 // variable at fault.
 absl::Span<const Preparation> Preparations();
+
+// What --save-hf and its companions ask for.
+FolderRequest FolderRequestOf(const Flags& flags);
 
 // All of it for a training run. Errors: one line about the file or variable at fault.
 absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& environment);

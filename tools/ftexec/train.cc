@@ -17,6 +17,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/liveness/agreement.h"
 #include "runtime/executor/load_weights.h"
+#include "runtime/executor/save_folder.h"
 #include "runtime/executor/save_weights.h"
 #include "runtime/executor/training_loop.h"
 #include "runtime/metrics/trace.h"
@@ -284,6 +285,11 @@ class Run {
   absl::Status Finish() {
     if (!flags_.save_weights.empty() && !ends_early_) {
       FT_RETURN_IF_ERROR(SaveWeights(job_.plan(), *executor_, peers_.host(), flags_.save_weights));
+    }
+    if (!flags_.save_hf.empty() && !ends_early_) {
+      FT_ASSIGN_OR_RETURN(const SavedFolder saved,
+                          SaveFolder(job_.plan(), *executor_, peers_.host(), FolderRequestOf(flags_)));
+      for (const std::string& note : saved.notes) Say("'" + flags_.save_hf + "': " + note);
     }
     trace_written_ = true;
     return trace_ == nullptr ? absl::OkStatus() : WriteTrace(flags_.trace, trace_->recorder(), peers_.host());

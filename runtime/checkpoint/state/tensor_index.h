@@ -13,4 +13,7 @@ namespace ft {
 // full, where there are several files of the kind.
 std::vector<std::pair<std::string, std::string>> TensorIndices(const FileLayout& layout);
 
+// The contents of such a file: the file of each tensor, and the bytes of all.
+std::string TensorIndex(const std::vector<std::pair<std::string, std::string>>& places, uint64_t bytes);
+
 }  // namespace ft

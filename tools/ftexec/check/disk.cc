@@ -18,6 +18,7 @@
 #include "runtime/checkpoint/state/file_layout.h"
 #include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/plan_state.h"
+#include "runtime/executor/save_folder.h"
 #include "runtime/executor/save_weights.h"
 #include "tools/ftexec/checkpoints.h"
 
@@ -81,6 +82,10 @@ absl::StatusOr<std::vector<Output>> OutputsOf(const Flags& flags, const Job& job
   if (!flags.save_weights.empty()) {
     FT_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOfWeights(job.plan()));
     add("--save-weights", FolderOf(flags.save_weights), bytes, true);
+  }
+  if (!flags.save_hf.empty()) {
+    FT_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOfFolder(job.plan(), FolderRequestOf(flags)));
+    add("--save-hf", FolderOf(flags.save_hf), bytes, true);
   }
   if (!flags.metrics.empty()) add("--metrics", FolderOf(flags.metrics), Times(kMetricsOfAStep, steps), false);
   return outputs;

@@ -44,7 +44,8 @@ std::string DataOfJob(const Job& job) {
 
 std::string OutputsText(const Flags& flags) {
   std::vector<std::string> paths;
-  for (const std::string* path : {&flags.save_weights, &flags.metrics, &flags.trace, &flags.log_dir})
+  for (const std::string* path :
+       {&flags.save_weights, &flags.save_hf, &flags.metrics, &flags.trace, &flags.log_dir})
     if (!path->empty()) paths.push_back(*path);
   if (!paths.empty()) return absl::StrJoin(paths, ", ") + " can be written";
   return flags.saves() ? "checkpoints alone" : "none are asked for";

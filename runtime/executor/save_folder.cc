@@ -1,0 +1,244 @@
+#include "runtime/executor/save_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "runtime/base/atomic_file.h"
+#include "runtime/base/convert_elements.h"
+#include "runtime/base/output_check.h"
+#include "runtime/base/posix_error.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/checkpoint/config_writer.h"
+#include "runtime/checkpoint/safetensors_writer.h"
+#include "runtime/checkpoint/state/file_layout.h"
+#include "runtime/checkpoint/state/share_writer.h"
+#include "runtime/checkpoint/state/staged_folder.h"
+#include "runtime/checkpoint/state/tensor_index.h"
+#include "runtime/executor/weights_stream.h"
+#include "runtime/plan/plan_facts.h"
+
+namespace ft {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a tokenizer, or what prepares pictures, consists of in folders of transformers, and how to generate.
+constexpr const char* kCompanions[] = {"tokenizer.json",
+                                       "tokenizer_config.json",
+                                       "special_tokens_map.json",
+                                       "added_tokens.json",
+                                       "vocab.json",
+                                       "merges.txt",
+                                       "vocab.txt",
+                                       "tokenizer.model",
+                                       "spiece.model",
+                                       "sentencepiece.bpe.model",
+                                       "chat_template.jinja",
+                                       "chat_template.json",
+                                       "generation_config.json",
+                                       "preprocessor_config.json"};
+
+// Files of the folder and the tensors in each, in the order of the stream.
+struct FolderFile {
+  std::string name;
+  std::vector<TensorSpec> tensors;
+};
+
+std::vector<FolderFile> FilesOf(const std::vector<StreamedTensor>& tensors, const FolderRequest& request) {
+  std::vector<FolderFile> files(1);
+  uint64_t bytes = 0;
+  for (const StreamedTensor& tensor : tensors) {
+    const DType dtype = request.dtype.value_or(tensor.dtype);
+    const uint64_t own = tensor.elements * SizeOf(dtype);
+    if (bytes > 0 && bytes + own > request.max_file_bytes) files.emplace_back(), bytes = 0;
+    files.back().tensors.push_back({tensor.name, DTypeInFile(dtype), tensor.shape});
+    bytes += own;
+  }
+  for (size_t i = 0; i < files.size(); ++i)
+    files[i].name = files.size() == 1 ? "model.safetensors"
+                                      : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, files.size());
+  return files;
+}
+
+// Takes what the stream brings into files, one after the other.
+class FolderSink {
+ public:
+  FolderSink(std::vector<StreamedTensor> tensors, const FolderRequest& request, std::string folder)
+      : tensors_(std::move(tensors)),
+        files_(FilesOf(tensors_, request)),
+        dtype_(request.dtype),
+        folder_(std::move(folder)) {}
+
+  absl::Status Take(const std::byte* elements, uint64_t count) {
+    while (count > 0) {
+      const StreamedTensor& tensor = tensors_[tensor_];
+      if (writer_ == nullptr) FT_RETURN_IF_ERROR(Open());
+      const uint64_t part = std::min(count, tensor.elements - taken_);
+      FT_RETURN_IF_ERROR(Append(tensor.dtype, elements, part));
+      elements += part * SizeOf(tensor.dtype);
+      count -= part;
+      taken_ += part;
+      if (taken_ == tensor.elements) FT_RETURN_IF_ERROR(EndTensor());
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether all came.
+  bool IsComplete() const { return tensor_ == tensors_.size(); }
+  const std::vector<FolderFile>& files() const { return files_; }
+  uint64_t bytes() const { return bytes_; }
+  size_t overflowed() const { return overflowed_; }
+
+ private:
+  absl::Status Open() {
+    const FolderFile& file = files_[file_];
+    FT_ASSIGN_OR_RETURN(writer_, SafetensorsWriter::Create(folder_ + "/" + file.name, file.tensors));
+    return absl::OkStatus();
+  }
+
+  absl::Status Append(DType from, const std::byte* elements, uint64_t count) {
+    const DType to = dtype_.value_or(from);
+    bytes_ += count * SizeOf(to);
+    if (to == from) return writer_->Append(elements, count * SizeOf(to));
+    converted_.resize(count * SizeOf(to));
+    overflowed_ += ConvertElements(from, elements, to, converted_.data(), count);
+    return writer_->Append(converted_.data(), converted_.size());
+  }
+
+  absl::Status EndTensor() {
+    ++tensor_;
+    taken_ = 0;
+    if (++tensors_of_file_ < files_[file_].tensors.size()) return absl::OkStatus();
+    tensors_of_file_ = 0;
+    ++file_;
+    return std::exchange(writer_, nullptr)->Commit();
+  }
+
+  const std::vector<StreamedTensor> tensors_;
+  const std::vector<FolderFile> files_;
+  const std::optional<DType> dtype_;
+  const std::string folder_;
+  std::unique_ptr<SafetensorsWriter> writer_;  // of the file whose tensors come by
+  size_t file_ = 0, tensor_ = 0, tensors_of_file_ = 0;
+  uint64_t taken_ = 0;  // elements of the tensor
+  uint64_t bytes_ = 0;
+  size_t overflowed_ = 0;
+  std::vector<std::byte> converted_;
+};
+
+absl::Status WriteIndex(const FolderSink& sink, const std::string& folder, SavedFolder& saved) {
+  if (sink.files().size() < 2) return absl::OkStatus();
+  std::vector<std::pair<std::string, std::string>> places;
+  for (const FolderFile& file : sink.files()) {
+    for (const TensorSpec& tensor : file.tensors) places.emplace_back(tensor.name, file.name);
+  }
+  ++saved.files;
+  return WriteSyncedFile(folder, "model.safetensors.index.json", TensorIndex(places, sink.bytes()));
+}
+
+// What the run started from is of the same model, or the run would have refused it.
+absl::Status WriteConfig(const proto::Plan& plan, const FolderRequest& request, DType dtype,
+                         const std::string& folder, SavedFolder& saved) {
+  FT_ASSIGN_OR_RETURN(const std::optional<ModelFacts> facts, FactsOf(plan));
+  if (!facts.has_value()) {
+    saved.notes.push_back(
+        "there is no config.json beside the weights: the model does not say its facts (ft.facts)");
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::string> config = ConfigJson(*facts, dtype, request.origin);
+  if (!config.ok()) {
+    saved.notes.push_back(fmt::format("there is no config.json beside the weights: {}",
+                                      std::string(config.status().message())));
+    return absl::OkStatus();
+  }
+  ++saved.files;
+  return WriteSyncedFile(folder, "config.json", *config);
+}
+
+absl::Status CopyCompanions(const FolderRequest& request, const std::string& folder, SavedFolder& saved) {
+  const std::string& from = request.tokenizer.empty() ? request.origin : request.tokenizer;
+  int copied = 0;
+  for (const char* name : kCompanions) {
+    if (from.empty()) break;
+    const fs::path source = fs::path(from) / name;
+    std::error_code error;
+    if (!fs::is_regular_file(source, error)) continue;
+    const fs::path target = fs::path(folder) / name;
+    if (!fs::copy_file(source, target, error))
+      return PosixError(error.value(), "copy into the folder", source.string());
+    FT_RETURN_IF_ERROR(SyncPath(target.string()));
+    ++copied;
+  }
+  saved.files += copied;
+  if (copied == 0)
+    saved.notes.push_back(from.empty()
+                              ? "there is no tokenizer beside the weights: --tokenizer=DIR copies one"
+                              : fmt::format("there is no tokenizer beside the weights: '{}' has none", from));
+  return absl::OkStatus();
+}
+
+// Of tensors of several types, as ConfigJson is told.
+DType DTypeOfFolder(const std::vector<StreamedTensor>& tensors, const FolderRequest& request) {
+  if (request.dtype.has_value()) return *request.dtype;
+  const DType first = tensors.front().dtype;
+  const bool same = std::ranges::all_of(tensors, [&](const StreamedTensor& t) { return t.dtype == first; });
+  return same ? first : DType::kF32;
+}
+
+}  // namespace
+
+absl::StatusOr<SavedFolder> SaveFolder(const proto::Plan& plan, const Executor& executor,
+                                       Communicator& communicator, const FolderRequest& request) {
+  SavedFolder saved;
+  const auto nothing = [](const std::byte*, uint64_t) { return absl::OkStatus(); };
+  if (communicator.rank() != 0) {
+    FT_RETURN_IF_ERROR(StreamWeights(plan, executor, communicator, nothing));
+    return saved;
+  }
+  FT_ASSIGN_OR_RETURN(std::vector<StreamedTensor> tensors, TensorsOfStream(plan));
+  FT_ASSIGN_OR_RETURN(StagedFolder staged, StagedFolder::Make(request.folder));
+  const DType dtype = DTypeOfFolder(tensors, request);
+  FolderSink sink(std::move(tensors), request, staged.path());
+  FT_RETURN_IF_ERROR(
+      StreamWeights(plan, executor, communicator,
+                    [&](const std::byte* elements, uint64_t count) { return sink.Take(elements, count); }));
+  if (!sink.IsComplete()) return absl::InternalError("some weights did not come by");
+  saved.files = static_cast<int>(sink.files().size());
+  saved.bytes = sink.bytes();
+  FT_RETURN_IF_ERROR(WriteIndex(sink, staged.path(), saved));
+  FT_RETURN_IF_ERROR(WriteConfig(plan, request, dtype, staged.path(), saved));
+  FT_RETURN_IF_ERROR(CopyCompanions(request, staged.path(), saved));
+  if (sink.overflowed() > 0)
+    saved.notes.push_back(fmt::format("{} value{} beyond the range of the type became infinite",
+                                      sink.overflowed(), sink.overflowed() == 1 ? "" : "s"));
+  FT_RETURN_IF_ERROR(staged.Publish());
+  return saved;
+}
+
+absl::Status CheckFolderOutput(const proto::Plan& plan, const FolderRequest& request) {
+  FT_ASSIGN_OR_RETURN(const std::vector<StreamedTensor> tensors, TensorsOfStream(plan));
+  // What is made here goes again; what is there already is found.
+  FT_ASSIGN_OR_RETURN(const StagedFolder staged, StagedFolder::Make(request.folder));
+  FT_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOfFolder(plan, request));
+  uint64_t largest = 0;  // tensor
+  for (const StreamedTensor& tensor : tensors)
+    largest = std::max(largest, tensor.elements * SizeOf(request.dtype.value_or(tensor.dtype)));
+  FT_RETURN_IF_ERROR(
+      CheckFileLimit(request.folder, std::min(bytes, std::max(largest, request.max_file_bytes))));
+  return CheckRoom(request.folder, staged.path(), bytes);
+}
+
+absl::StatusOr<uint64_t> BytesOfFolder(const proto::Plan& plan, const FolderRequest& request) {
+  uint64_t bytes = 0;
+  FT_ASSIGN_OR_RETURN(const std::vector<StreamedTensor> tensors, TensorsOfStream(plan));
+  for (const StreamedTensor& tensor : tensors)
+    bytes += tensor.elements * SizeOf(request.dtype.value_or(tensor.dtype));
+  return bytes;
+}
+
+}  // namespace ft
