@@ -64,6 +64,10 @@ private:
           activations.push_back({gelu, gelu.getApproximate() == "tanh" ? "gelu_tanh" : "gelu"});
           return success();
         })
+        .Case<SiluOp, ReluOp, SquaredReluOp>([&](Operation *op) {
+          activations.push_back({op, isa<SiluOp>(op) ? "silu" : isa<ReluOp>(op) ? "relu" : "relu2"});
+          return success();
+        })
         .Case([&](SwigluOp swiglu) { return checkGate(swiglu, "silu"); })
         .Case([&](GegluOp geglu) { return checkGate(geglu, "gelu"); })
         .Case([&](GegluTanhOp geglu) { return checkGate(geglu, "gelu_tanh"); })
@@ -90,10 +94,11 @@ private:
     return expect(op, &ModelFacts::gated_mlp, true);
   }
 
-  /// Some op has it, where one of those that can tell is there; a head may have another.
+  /// Some op has it, where it is one of those that are told from others; a head may have another.
   LogicalResult checkActivation() {
+    bool isTold = llvm::is_contained({"silu", "gelu", "gelu_tanh", "relu", "relu2"}, facts.activation);
     auto says = [&](const auto &seen) { return seen.second == facts.activation; };
-    if (activations.empty() || llvm::any_of(activations, says))
+    if (!isTold || activations.empty() || llvm::any_of(activations, says))
       return success();
     return expect(activations.front().first, &ModelFacts::activation, activations.front().second);
   }

@@ -100,14 +100,13 @@ Value buildMaskedHead(GraphBuilder &graph, const ModelConfig &config, Value x) {
   x = isRoberta(config) ? graph.gelu(x, "none") : activate(graph, config, x);
   x = graph.ownLayerNorm(head.norm, x, config.norm_eps);
   Value bias = graph.parameter(head.bias, {config.vocab_size}, Init::constant(0));
-  graph.addAlias(head.bias, head.decoder + ".bias");
   if (config.tied_head) {
+    graph.addAlias(head.bias, head.decoder + ".bias");
     graph.addAlias(wordsOf(config), head.decoder + ".weight");
     return graph.matmulTransposed(x, graph.read(wordsOf(config)), bias);
   }
-  Value weight = graph.parameter(head.decoder + ".weight", {config.vocab_size, config.hidden_size},
-                                 Init::normal(kInitDeviation));
-  return graph.matmulTransposed(x, weight, bias);
+  // The bias that is tied otherwise is there all the same, and nobody reads it.
+  return graph.linear(head.decoder, x, config.vocab_size, true);
 }
 
 // Logits of the sequences, for which their first tokens stand.

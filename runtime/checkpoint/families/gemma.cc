@@ -14,11 +14,12 @@ using nlohmann::json;
 // The norm multiplies by 1 + weight, the embedding is scaled.
 void ReadGemmaBase(ConfigReader& c, const Sizes& sizes, double theta = 1e4, double sliding_theta = 0) {
   ReadDecoder(c, sizes, theta, true, /*padding=*/0, sliding_theta);
-  // In the first releases "gelu" stands for the tanh form.
+  // In the first releases of Gemma "gelu" stands for the tanh form; later ones have the function under another key.
   const bool renamed = c.Text("hidden_activation").has_value();
   c.ReadActivation(renamed ? "hidden_activation" : "hidden_act", "gelu_pytorch_tanh");
   c.Ignore({"hidden_act", "hidden_activation"});
-  if (c.facts().activation == "gelu") c.Set(&Facts::activation, std::string("gelu_tanh"), "hidden_act");
+  if (c.facts().activation == "gelu" && (!renamed || c.model_type() == "gemma"))
+    c.Set(&Facts::activation, std::string("gelu_tanh"), "hidden_act");
   ReadAttentionBias(c);
   c.Set(&Facts::norm, std::string("rms_norm_plus_one"));
   c.Set(&Facts::embedding_multiplier, std::sqrt(static_cast<double>(c.facts().hidden_size)));
