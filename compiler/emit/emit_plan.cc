@@ -28,14 +28,29 @@ bool flagOf(ModuleOp module, StringRef name) {
 /// What fills an input; of tokens only [batch, sequence] of i32.
 proto::Input::Filling fillingOf(const ModelInput &input) {
   if (input.isConstant)
-    return proto::Input::CONSTANT;
+    return input.value ? proto::Input::VALUE : proto::Input::CONSTANT;
   std::optional<proto::Input::Filling> known = FillingOf(input.name);
   bool ids = input.type.getRank() == 2 && input.type.getElementType().isInteger(32);
   return known && ids ? *known : proto::Input::TENSOR;
 }
 
 bool isOfTokens(const proto::Input &input) {
-  return input.filling() != proto::Input::TENSOR && input.filling() != proto::Input::CONSTANT;
+  return input.filling() != proto::Input::TENSOR && !IsConstant(input);
+}
+
+/// Elements as they lie in memory; truth values are a byte each.
+std::string bytesOf(mlir::DenseElementsAttr value) {
+  std::string bytes;
+  if (value.getElementType().isInteger(1)) {
+    for (bool element : value.getValues<bool>())
+      bytes.push_back(element ? 1 : 0);
+    return bytes;
+  }
+  ArrayRef<char> raw = value.getRawData();
+  int64_t copies = value.isSplat() ? value.getNumElements() : 1;
+  for (int64_t i = 0; i < copies; ++i)
+    bytes.append(raw.begin(), raw.end());
+  return bytes;
 }
 
 LogicalResult emitInput(ModuleOp module, const ModelInput &input, proto::Input &out) {
@@ -51,6 +66,8 @@ LogicalResult emitInput(ModuleOp module, const ModelInput &input, proto::Input &
   out.set_ids_below(input.idsBelow);
   out.set_may_be_left_out(input.mayBeLeftOut);
   out.set_counted(input.isCounted);
+  if (input.value)
+    out.set_value(bytesOf(input.value));
   return success();
 }
 

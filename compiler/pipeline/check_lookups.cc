@@ -101,6 +101,7 @@ SmallVector<ModelInput> namedInputs(func::FuncOp forward, int64_t vocabulary) {
     input.name = inputName(forward, number).str();
     input.type = cast<RankedTensorType>(argument.getType());
     input.isConstant = isConstantInput(forward, number);
+    input.value = valueOfInput(forward, number);
     input.isCounted = input.mayBeLeftOut = argument == counted;
     if (holdsIds(argument) && (input.name == kTokensInput || input.name == kTargetsInput))
       input.idsBelow = vocabulary;

@@ -77,7 +77,7 @@ public:
       return forward.emitError() << "argument " << argument.getArgNumber() + 1
                                  << " of @forward has no name, {ft.input = \"...\"}, but another one has";
     return failure(failed(checkName(forward, "an input", name, names)) || failed(checkType()) ||
-                   failed(checkBatch()) || failed(checkUses()));
+                   failed(checkValue()) || failed(checkBatch()) || failed(checkUses()));
   }
 
 private:
@@ -93,6 +93,17 @@ private:
     return emitError() << "is " << argument.getType()
                        << "; expected a tensor of i32, i64, f32, bf16 or i1 with at most 8 positive static "
                           "dimensions";
+  }
+
+  LogicalResult checkValue() {
+    unsigned number = argument.getArgNumber();
+    Attribute constant = forward.getArgAttr(number, kConstantAttr);
+    DenseElementsAttr value = valueOfInput(forward, number);
+    if (!constant || isa<UnitAttr>(constant) || (value && value.getType() == type))
+      return success();
+    return emitError() << "is " << type
+                       << ", which its value is not; expected ft.constant alone, for data to "
+                       << "fill it, or ft.constant = dense<...> : " << type;
   }
 
   LogicalResult checkBatch() {

@@ -6,6 +6,7 @@
 
 #include "compiler/precision/element_types.h"
 #include "compiler/precision/gradient_ops.h"
+#include "dialects/ft/signature.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -123,20 +124,27 @@ void roundPacked(func::FuncOp function) {
   }
 }
 
-// Floats that data fills have the type that the model says; they are rounded once, before all else.
+// Floats that data fills have the type that the model says; they are rounded once, before all else. What the
+// model itself says of numbers composites read as it is, such as the frequencies of a table of rotations.
 void roundInputs(func::FuncOp function, Type compute) {
   for (BlockArgument input : function.getArguments()) {
-    if (!isRetyped(input.getType()) || elementsOf(input.getType()) == compute || input.use_empty())
+    if (!isRetyped(input.getType()) || elementsOf(input.getType()) == compute)
       continue;
-    Operation *first = *input.user_begin();
+    bool isValue = mlir::ft::valueOfInput(function, input.getArgNumber()) != nullptr;
+    auto isRounded = [&](Operation *user) { return !isValue || !isa<mlir::ft::CallOp>(user); };
+    Operation *first = nullptr;
     for (Operation *user : input.getUsers())
-      if (user->isBeforeInBlock(first))
+      if (isRounded(user) && (!first || user->isBeforeInBlock(first)))
         first = user;
+    if (!first)
+      continue;
     OpBuilder builder(first);
     auto copy = CopyOp::create(builder, first->getLoc(), withElements(input.getType(), compute), input);
     copy->setDiscardableAttrs(first->getDiscardableAttrDictionary());
     copy->removeDiscardableAttr(mlir::ft::kRematAttr); // which is said of the result of first
-    input.replaceAllUsesExcept(copy.getResult(), copy);
+    input.replaceUsesWithIf(copy.getResult(), [&](OpOperand &use) {
+      return use.getOwner() != copy && isRounded(use.getOwner());
+    });
   }
 }
 

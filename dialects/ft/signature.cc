@@ -22,9 +22,34 @@ SmallVector<Value> movedFrom(Operation *op) {
     return SmallVector<Value>(op->getOperands());
   if (isa<CopyOp>(op) || (isa<ConvertOp>(op) && isInteger(op->getOperand(0))))
     return {op->getOperand(0)};
-  if (isa<SelectOp>(op))
-    return SmallVector<Value>(op->getOperands().drop_front());
   return {};
+}
+
+bool dependsOn(Value value, Value argument, llvm::SmallDenseSet<Value> &seen) {
+  if (value == argument)
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && seen.insert(value).second &&
+         llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOn(operand, argument, seen); });
+}
+
+void addSources(Value ids, IdSources &sources, llvm::SmallDenseSet<Value> &seen);
+
+/// What is chosen by the ids themselves, such as others for negative ones, is computed: which of an input's
+/// ids are left is not known.
+void addSourcesOfSelect(SelectOp select, IdSources &sources, llvm::SmallDenseSet<Value> &seen) {
+  IdSources branches;
+  for (Value branch : select->getOperands().drop_front())
+    addSources(branch, branches, seen);
+  sources.below = std::max(sources.below, branches.below);
+  sources.isComputed |= branches.isComputed;
+  for (BlockArgument input : branches.inputs) {
+    llvm::SmallDenseSet<Value> visited;
+    if (dependsOn(select->getOperand(0), input, visited))
+      sources.isComputed = true;
+    else
+      sources.inputs.push_back(input);
+  }
 }
 
 void addSources(Value ids, IdSources &sources, llvm::SmallDenseSet<Value> &seen) {
@@ -39,6 +64,8 @@ void addSources(Value ids, IdSources &sources, llvm::SmallDenseSet<Value> &seen)
     sources.below = std::max(sources.below, cast<RankedTensorType>(ids.getType()).getNumElements());
     return;
   }
+  if (auto select = dyn_cast<SelectOp>(op))
+    return addSourcesOfSelect(select, sources, seen);
   SmallVector<Value> from = movedFrom(op);
   if (from.empty())
     sources.isComputed = true;
@@ -77,6 +104,10 @@ BlockArgument findInput(func::FuncOp function, StringRef name) {
 
 bool isConstantInput(func::FuncOp function, unsigned argument) {
   return static_cast<bool>(function.getArgAttr(argument, kConstantAttr));
+}
+
+DenseElementsAttr valueOfInput(func::FuncOp function, unsigned argument) {
+  return dyn_cast_if_present<DenseElementsAttr>(function.getArgAttr(argument, kConstantAttr));
 }
 
 StringRef outputName(func::FuncOp function, unsigned result) {
@@ -130,11 +161,14 @@ void setInputs(ModuleOp module, ArrayRef<ModelInput> inputs) {
     auto flag = [&](StringRef name, bool value) {
       return builder.getNamedAttr(name, builder.getBoolAttr(value));
     };
-    return builder.getDictionaryAttr(
+    SmallVector<NamedAttribute> members(
         {builder.getNamedAttr("name", builder.getStringAttr(input.name)),
          builder.getNamedAttr("type", TypeAttr::get(input.type)), flag("constant", input.isConstant),
          builder.getNamedAttr("ids_below", builder.getI64IntegerAttr(input.idsBelow)),
          flag("may_be_left_out", input.mayBeLeftOut), flag("counted", input.isCounted)});
+    if (input.value)
+      members.push_back(builder.getNamedAttr("value", input.value));
+    return builder.getDictionaryAttr(members);
   };
   module->setAttr(kInputsAttr, builder.getArrayAttr(llvm::map_to_vector(inputs, row)));
 }
@@ -158,6 +192,7 @@ std::optional<SmallVector<ModelInput>> inputsOf(ModuleOp module) {
     inputs.push_back({.name = name.getValue().str(),
                       .type = cast<RankedTensorType>(type.getValue()),
                       .isConstant = flag("constant"),
+                      .value = row.getAs<DenseElementsAttr>("value"),
                       .idsBelow = below.getInt(),
                       .mayBeLeftOut = flag("may_be_left_out"),
                       .isCounted = flag("counted")});

@@ -2,14 +2,16 @@
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 #include <optional>
 
 namespace mlir::ft {
 
-// On arguments of @forward: the name of an input, and that it is the same for all examples. Without any of
-// them the two arguments are "tokens" and "targets".
+// On arguments of @forward: the name of an input, and that it is the same for all examples; elements of its
+// type in the place of the mere word are its value. Without any of them the two arguments are "tokens" and
+// "targets".
 inline constexpr llvm::StringLiteral kInputAttr = "ft.input";
 inline constexpr llvm::StringLiteral kConstantAttr = "ft.constant";
 // On results of @forward but the first, which is the loss: the name of a mean that evaluation reports.
@@ -27,6 +29,8 @@ llvm::StringRef inputName(func::FuncOp function, unsigned argument);
 // The argument of this name, or null.
 BlockArgument findInput(func::FuncOp function, llvm::StringRef name);
 bool isConstantInput(func::FuncOp function, unsigned argument);
+// The elements of a constant that the model says itself; null where data has them.
+DenseElementsAttr valueOfInput(func::FuncOp function, unsigned argument);
 // The name of a result; empty where it has none, as the loss.
 llvm::StringRef outputName(func::FuncOp function, unsigned result);
 
@@ -54,6 +58,7 @@ struct ModelInput {
   std::string name;
   RankedTensorType type;
   bool isConstant = false;
+  DenseElementsAttr value;   // of a constant that the model says itself; null where data has it
   int64_t idsBelow = 0;      // what chooses among rows or classes; 0: any value
   bool mayBeLeftOut = false; // negative ids are targets that the loss leaves out
   bool isCounted = false;    // the loss is a mean over it

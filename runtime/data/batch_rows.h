@@ -19,7 +19,7 @@ class BatchRows {
       : dataset_(dataset), count_(inputs.size()) {
     for (size_t i = 0; i < count_; ++i) {
       rows_[i] = inputs[i];
-      bytes_[i] = IsConstant(i) ? 0 : ExampleBytes(dataset.inputs()[i]);
+      bytes_[i] = IsConstant(dataset.inputs()[i]) ? 0 : ExampleBytes(dataset.inputs()[i]);
     }
   }
 
@@ -36,8 +36,6 @@ class BatchRows {
   }
 
  private:
-  bool IsConstant(size_t i) const { return dataset_.inputs()[i].filling() == proto::Input::CONSTANT; }
-
   const Dataset& dataset_;
   size_t count_;
   std::array<void*, kMaxInputs> rows_ = {};

@@ -35,6 +35,7 @@ absl::Status CheckTokensFill(const DataInputs& inputs, const std::string& path) 
         takes_tokens = true;
         break;
       case proto::Input::POSITIONS:
+      case proto::Input::VALUE:
         break;
       default:
         return absl::InvalidArgumentError(

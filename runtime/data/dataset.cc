@@ -83,7 +83,10 @@ void Dataset::Read(int64_t index, absl::Span<void* const> rows) const {
 
 void Dataset::ReadConstants(absl::Span<void* const> inputs) const {
   for (size_t i = 0; i < inputs_.inputs.size(); ++i) {
-    if (inputs_.inputs[i].filling() != proto::Input::CONSTANT) continue;
+    const proto::Input& input = inputs_.inputs[i];
+    if (input.filling() == proto::Input::VALUE)
+      std::memcpy(inputs[i], input.value().data(), input.value().size());
+    if (input.filling() != proto::Input::CONSTANT) continue;
     const absl::Span<const uint8_t> bytes = files_.front()->Constant(i);
     std::memcpy(inputs[i], bytes.data(), bytes.size());
   }

@@ -38,7 +38,8 @@ SafetensorsDType TypeFor(const proto::Input& input) {
   }
 }
 
-bool IsConstant(const proto::Input& input) { return input.filling() == proto::Input::CONSTANT; }
+// What the file has a tensor for.
+bool IsOfFile(const proto::Input& input) { return input.filling() != proto::Input::VALUE; }
 
 // "I32 [examples, 3]".
 std::string WantedText(const proto::Input& input) {
@@ -61,7 +62,9 @@ class TensorFile final : public DataFile {
   absl::Status Check() {
     for (const proto::Input& input : inputs_) FT_RETURN_IF_ERROR(AddTensor(input));
     FT_RETURN_IF_ERROR(CheckUnused());
-    for (size_t i = 0; i < inputs_.size(); ++i) FT_RETURN_IF_ERROR(CheckValues(inputs_[i], *tensors_[i]));
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (IsOfFile(inputs_[i])) FT_RETURN_IF_ERROR(CheckValues(inputs_[i], *tensors_[i]));
+    }
     if (num_examples_ < 1) return Invalid("it has no examples");
     content_hash_ = ContentHashOf(file().bytes());
     return absl::OkStatus();
@@ -96,6 +99,11 @@ class TensorFile final : public DataFile {
   }
 
   absl::Status AddTensor(const proto::Input& input) {
+    if (!IsOfFile(input)) {
+      tensors_.push_back(nullptr);
+      example_bytes_.push_back(0);
+      return absl::OkStatus();
+    }
     const Entry* entry = reader_->Find(input.name());
     if (entry == nullptr)
       return Invalid("it has no tensor '{}', which the model's input of this name needs: {}", input.name(),
@@ -118,7 +126,9 @@ class TensorFile final : public DataFile {
 
   absl::Status CheckUnused() const {
     std::vector<std::string_view> names;
-    for (const proto::Input& input : inputs_) names.push_back(input.name());
+    for (const proto::Input& input : inputs_) {
+      if (IsOfFile(input)) names.push_back(input.name());
+    }
     for (const Entry& entry : reader_->entries()) {
       if (std::find(names.begin(), names.end(), entry.name) != names.end()) continue;
       return Invalid("no input of the model takes tensor {}; the model's inputs are {}", Quote(entry.name),
@@ -170,7 +180,7 @@ class TensorFile final : public DataFile {
 
   std::unique_ptr<SafetensorsReader> reader_;
   const std::vector<proto::Input>& inputs_;
-  std::vector<const Entry*> tensors_;  // of each input
+  std::vector<const Entry*> tensors_;  // of each input; null: a value of the plan
   std::vector<size_t> example_bytes_;  // of each input; 0: a constant
   int64_t num_examples_ = -1;          // of the tensors so far
   uint64_t content_hash_ = 0;

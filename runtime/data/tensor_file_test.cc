@@ -123,6 +123,24 @@ TEST_F(TensorFileTest, ReadsEveryTypeByName) {
   EXPECT_EQ(batch.table[3], 4);
 }
 
+TEST_F(TensorFileTest, ValuesOfThePlanAreInNoFile) {
+  DataInputs inputs = Inputs();
+  inputs.inputs[5].set_filling(proto::Input::VALUE);
+  inputs.inputs[5].set_value(std::string(16, '\0'));
+  std::vector<Stored> tensors = Good(5);
+  const auto refused = OpenTensorFile(Write(tensors), inputs);
+  EXPECT_NE(std::string(refused.status().message()).find("no input of the model takes tensor 'table'"),
+            std::string::npos)
+      << refused.status();
+  tensors.pop_back();
+  const auto data = *OpenDataset({{.path = Write(tensors)}}, inputs);
+  Batch batch = {};
+  batch.table[0] = batch.table[3] = 1;
+  BatchSampler(*data, 2, 1, 2, 0, false).Fill(0, batch.places());
+  EXPECT_EQ(batch.wide[3], (int64_t{1} << 40) + 3);
+  EXPECT_EQ(batch.table[0] + batch.table[3], 0);
+}
+
 TEST_F(TensorFileTest, FilesFollowEachOtherAndShareConstants) {
   std::vector<Stored> second = Good(3, 5);
   const std::string a = Write(Good(5), "a.safetensors"), b = Write(second, "b.safetensors");

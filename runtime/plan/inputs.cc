@@ -23,7 +23,7 @@ bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Behind the batch.
-int FirstOfExample(const proto::Input& input) { return input.filling() == proto::Input::CONSTANT ? 0 : 1; }
+int FirstOfExample(const proto::Input& input) { return IsConstant(input) ? 0 : 1; }
 
 }  // namespace
 
@@ -41,6 +41,10 @@ std::optional<proto::Input::Filling> FillingOf(std::string_view name) {
     if (known == name) return filling;
   }
   return std::nullopt;
+}
+
+bool IsConstant(const proto::Input& input) {
+  return input.filling() == proto::Input::CONSTANT || input.filling() == proto::Input::VALUE;
 }
 
 bool IsInputType(DType dtype) {

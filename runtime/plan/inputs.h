@@ -31,6 +31,9 @@ bool IsInputType(DType dtype);
 // "i1" for truth values.
 std::string_view InputTypeName(DType dtype);
 
+// Whether it is the same for all examples: a tensor of the data, or a value of the plan.
+bool IsConstant(const proto::Input& input);
+
 // Elements of an example; of all of a constant.
 std::vector<int64_t> ExampleShape(const proto::Input& input);
 uint64_t ExampleBytes(const proto::Input& input);  // allocates nothing

@@ -1,6 +1,7 @@
 // The inputs of the model: what each may be, that every program that takes examples has a port for each, and
 // that what is not an input of the model is one of the executor's own. The outputs of evaluation.
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string>
@@ -31,7 +32,8 @@ absl::Status Invalid(const proto::Input& input, const Parts&... parts) {
 }
 
 bool IsOfTokens(proto::Input::Filling filling) {
-  return filling != proto::Input::TENSOR && filling != proto::Input::CONSTANT;
+  return filling != proto::Input::TENSOR && filling != proto::Input::CONSTANT &&
+         filling != proto::Input::VALUE;
 }
 
 absl::Status VerifyShape(const proto::Plan& plan, const proto::Input& input) {
@@ -42,7 +44,7 @@ absl::Status VerifyShape(const proto::Plan& plan, const proto::Input& input) {
       return Invalid(input, "it has an impossible dimension of ", extent);
     elements *= extent;
   }
-  if (input.filling() == proto::Input::CONSTANT) return absl::OkStatus();
+  if (IsConstant(input)) return absl::OkStatus();
   if (input.shape_size() == 0 || input.shape(0) != plan.batch())
     return Invalid(input, "its first dimension is not the batch of ", plan.batch());
   if (IsOfTokens(input.filling()) && (input.shape_size() != 2 || input.shape(1) != plan.seq_len()))
@@ -64,6 +66,31 @@ absl::Status VerifyIds(const proto::Plan& plan, const proto::Input& input) {
   return absl::OkStatus();
 }
 
+// Elements of a value are of the range that its type and its use allow.
+template <typename T>
+absl::Status VerifyElements(const proto::Input& input, T least, T below) {
+  for (size_t at = 0; at < input.value().size(); at += sizeof(T)) {
+    T element;
+    std::memcpy(&element, input.value().data() + at, sizeof(T));
+    if (element < least || element >= below)
+      return Invalid(input, "its value has ", +element, ", outside of ", +least, " ... ", below - 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyValue(const proto::Input& input) {
+  const bool is_value = input.filling() == proto::Input::VALUE;
+  if (!is_value && !input.value().empty()) return Invalid(input, "it has a value, but is filled by data");
+  if (!is_value) return absl::OkStatus();
+  if (input.value().size() != ExampleBytes(input))
+    return Invalid(input, "its value has ", input.value().size(), " bytes, not ", ExampleBytes(input));
+  if (input.dtype() == proto::U8) return VerifyElements<uint8_t>(input, 0, 2);
+  if (input.ids_below() == 0) return absl::OkStatus();
+  const auto below = static_cast<int64_t>(input.ids_below());
+  return input.dtype() == proto::I32 ? VerifyElements<int32_t>(input, 0, static_cast<int32_t>(below))
+                                     : VerifyElements<int64_t>(input, 0, below);
+}
+
 absl::Status VerifyInput(const proto::Plan& plan, const proto::Input& input) {
   if (!IsSignatureName(input.name()) || IsReservedName(input.name()))
     return Invalid(input, "an input cannot be called so");
@@ -73,7 +100,8 @@ absl::Status VerifyInput(const proto::Plan& plan, const proto::Input& input) {
   if (IsOfTokens(input.filling()) && input.dtype() != proto::I32)
     return Invalid(input, "what belongs to tokens is i32");
   FT_RETURN_IF_ERROR(VerifyShape(plan, input));
-  return VerifyIds(plan, input);
+  FT_RETURN_IF_ERROR(VerifyIds(plan, input));
+  return VerifyValue(input);
 }
 
 absl::Status VerifyTable(const proto::Plan& plan) {

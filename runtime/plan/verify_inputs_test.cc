@@ -105,6 +105,17 @@ INSTANTIATE_TEST_SUITE_P(
            p.mutable_inputs(0)->set_may_be_left_out(true);
            p.mutable_inputs(0)->set_counted(true);
          }},
+        {"ValueOfData", "it has a value, but is filled by data",
+         [](auto& p) { p.mutable_inputs(2)->set_value("x"); }},
+        {"NoValue", "its value has 0 bytes, not 120",
+         [](auto& p) { p.mutable_inputs(2)->set_filling(proto::Input::VALUE); }},
+        {"ValueBeyond", "its value has 7, outside of 0 ... 6",
+         [](auto& p) {
+           p.mutable_inputs(2)->set_filling(proto::Input::VALUE);
+           p.mutable_inputs(2)->set_dtype(proto::I32);
+           p.mutable_inputs(2)->set_ids_below(7);
+           p.mutable_inputs(2)->set_value(std::string(119, '\0').insert(4, 1, '\7'));
+         }},
         {"Unknown", "nothing fills it", [](auto& p) { p.mutable_inputs()->RemoveLast(); }},
         {"PortShape", "not of the type and shape",
          [](auto& p) { InputPort(p, 4)->mutable_operand()->set_shape(2, 4); }},

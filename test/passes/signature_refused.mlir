@@ -115,6 +115,18 @@ module {
 // CHECK: {{^}}{{.*}}constants.mlir:{{[0-9]+:[0-9]+}}: error: {{.*}}@forward needs an input that is no constant, whose first dimension is the batch
 // CHECK-NOT: {{.}}
 
+//--- value.mlir
+module {
+  ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.1>
+  func.func @forward(%x: tensor<2x4xf32> {ft.input = "x"}, %m: tensor<4xi32> {ft.input = "order", ft.constant = dense<1> : tensor<3xi32>}) -> tensor<f32> {
+    %w = ft.get @w : tensor<4xf32>
+    %loss = ft.reduce "sum" %w over [0] : tensor<4xf32> -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+// CHECK: {{^}}{{.*}}value.mlir:{{[0-9]+:[0-9]+}}: error: {{.*}}input 'order' is 'tensor<4xi32>', which its value is not; expected ft.constant alone, for data to fill it, or ft.constant = dense<...> : 'tensor<4xi32>'
+// CHECK-NOT: {{.}}
+
 //--- attribute.mlir
 module {
   ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.1>

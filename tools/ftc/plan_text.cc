@@ -110,8 +110,7 @@ void BufferText(Out out, const ft::proto::Plan& plan, int index) {
 }
 
 void InputText(Out out, const ft::proto::Input& input) {
-  const bool constant = input.filling() == ft::proto::Input::CONSTANT;
-  fmt::format_to(out, "  {}: {}{}, filled by {}", input.name(), constant ? "" : "a batch of ",
+  fmt::format_to(out, "  {}: {}{}, filled by {}", input.name(), ft::IsConstant(input) ? "" : "a batch of ",
                  ft::ExampleText(input), Lower(ft::proto::Input::Filling_Name(input.filling())));
   if (input.ids_below() > 0) fmt::format_to(out, ", below {}", input.ids_below());
   if (input.may_be_left_out()) fmt::format_to(out, ", negative ones left out");
