@@ -160,6 +160,16 @@ void splitReductions(Block &block) {
   }
 }
 
+// No cluster, so its ops go where the group would have been: those behind its place to it.
+void putInPlace(const PlacedGroup &group) {
+  Operation *last = group.place;
+  for (Operation *op : group.ops)
+    if (last->isBeforeInBlock(op)) {
+      op->moveAfter(last);
+      last = op;
+    }
+}
+
 // Constants whose readers have them in their bodies, and what nobody reads: that is no body of a cluster.
 void eraseUnread(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
@@ -179,7 +189,10 @@ struct FormClustersPass : impl::FormClustersPassBase<FormClustersPass> {
       splitReductions(block);
       repeatForEachReader(block);
       for (const PlacedGroup &group : formGroups(block, clusterOps, bodies))
-        maker.make(group);
+        if (group.computes)
+          maker.make(group);
+        else
+          putInPlace(group);
       eraseUnread(block);
       for (Operation &op : block)
         if (mayBeMember(&op) && isComputed(&op)) {

@@ -1,7 +1,8 @@
 // Ops have numbers, in the order of the block; a group has that of the member in whose place it stands. What
 // is read always has a lower number than who reads it, before and after two groups become one: this one takes
 // the number of the later group if nobody between reads the earlier one, or that of the earlier one if the
-// later one reads nothing between. So groups never wait for each other, and no other op moves.
+// later one reads nothing between. So groups never wait for each other. Of other ops only those move that
+// would have been a group, and compute nothing.
 #include "compiler/cluster/groups.h"
 
 #include "compiler/codegen/elements.h"
@@ -65,8 +66,9 @@ public:
     mergeAlong([](unsigned, unsigned) { return true; });
     SmallVector<PlacedGroup> result;
     for (const Group &group : groups)
-      if (isWorthIt(group))
-        result.push_back({opsOf(group.members), ops[group.number]});
+      if (!group.closed && !group.members.empty() &&
+          (computing(group) > 0 || group.members.back() > group.number))
+        result.push_back({opsOf(group.members), ops[group.number], computing(group) > 0});
     return result;
   }
 
@@ -118,12 +120,6 @@ private:
 
   int64_t computing(const Group &group) const {
     return llvm::count_if(group.members, [&](unsigned number) { return !isMove(ops[number]); });
-  }
-
-  bool isWorthIt(const Group &group) const {
-    if (group.closed || group.members.empty())
-      return false;
-    return llvm::any_of(group.members, [&](unsigned number) { return !isMove(ops[number]); });
   }
 
   // What one group may have of both; forward is over before backward begins.

@@ -9,6 +9,7 @@ namespace ft::compiler {
 struct PlacedGroup {
   llvm::SmallVector<mlir::Operation *> ops; // in the order of the block
   mlir::Operation *place;                   // one of them
+  bool computes; // else ops that move elements, whose readers may stand before them
 };
 
 /// What runs in clusters, and nowhere else.
@@ -16,7 +17,8 @@ bool isComputed(mlir::Operation *op);
 /// Such an op, or one that only moves elements, which may run elsewhere.
 bool mayBeMember(mlir::Operation *op);
 
-/// Groups that are bodies of clusters, with an op that computes; `most` ops at most.
+/// Groups that are bodies of clusters, of `most` ops at most, and those of ops that only move elements which
+/// have to be put in their place.
 llvm::SmallVector<PlacedGroup> formGroups(mlir::Block &block, int64_t most, BodyFunctions &bodies);
 
 } // namespace ft::compiler
