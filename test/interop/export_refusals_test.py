@@ -48,6 +48,25 @@ class NoLoss(nn.Module):
         return x * 2
 
 
+class Straight(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy
+
+
+class Rounds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        return Straight.apply(x * self.w).sum()  # a derivative
+
+
 class Gru(nn.Module):
     def __init__(self):
         super().__init__()
@@ -94,6 +113,11 @@ class Refusals(unittest.TestCase):
     def test_shapes_that_depend_on_values(self):
         error = self.refused(Chooses(), (torch.randn(2, 4), torch.randn(2, 4)))
         self.assert_place(error.problems[0], Chooses, "a shape")
+
+    def test_derivatives_of_ones_own(self):
+        error = self.refused(Rounds(), torch.randn(2, 4))
+        self.assertEqual(error.problems[0].what, "autograd.Function Straight")
+        self.assert_place(error.problems[0], Rounds, "a derivative")
 
     def test_recurrent_layers(self):
         error = self.refused(Gru(), torch.randn(3, 2, 4))

@@ -12,6 +12,7 @@ class Builder:
 
     def __init__(self):
         self.function, self.place, self.count = Function("forward"), Place(), 0
+        self.reshaped = {}  # one of each shape of a value: who has written the same sees that it is
         self.functions, self.streams, self.state = [], 0, None  # composites that constants became; streams of random numbers so far
 
     # ---- any op
@@ -51,7 +52,12 @@ class Builder:
         shape = tuple(shape)
         while x.line is not None and x.line.name == "reshape":
             x = x.line.operands[0]
-        return x if x.shape == shape else self.moved("reshape", x, shape)
+        if x.shape == shape:
+            return x
+        key = self.function, x.name, shape
+        if key not in self.reshaped:
+            self.reshaped[key] = self.moved("reshape", x, shape)
+        return self.reshaped[key]
 
     def broadcast(self, x, shape):
         """To `shape`, aligned at the last dimension, as torch.Tensor.expand."""

@@ -8,7 +8,8 @@ import warnings
 import torch
 
 from .errors import ExportError, Problem
-from .places import shortened
+from .derivatives import own_derivatives, wrong_derivatives
+from .places import is_users, shortened
 
 # Kept whole: said by an op of the dialect, shorter or more exactly than by what PyTorch makes of them; or refused by name.
 KEPT = """
@@ -20,7 +21,7 @@ max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_max_p
 batch_norm instance_norm _native_batch_norm_legit _native_batch_norm_legit_no_training _native_batch_norm_legit_functional native_batch_norm
 bernoulli bernoulli.p rand rand_like randn randn_like randint normal multinomial alpha_dropout feature_dropout rrelu
 std.correction var.correction addmm baddbmm masked_fill.Scalar masked_fill.Tensor square rsub.Scalar rsub.Tensor stack roll index_add repeat_interleave.self_int
-one_hot tril triu softmax log_softmax flip floor_divide select_scatter slice_scatter
+detach one_hot tril triu softmax log_softmax flip floor_divide select_scatter slice_scatter
 """.split()
 
 
@@ -36,13 +37,37 @@ def decompositions():
 
 
 def captured(module, args, kwargs):
-    """An ExportedProgram of functional ops, each with `stack_trace` and `nn_module_stack`. ExportError where PyTorch itself cannot make one."""
-    with quiet(), hints_left_alone(), untouched(module):
+    """An ExportedProgram of functional ops, each with `stack_trace` and `nn_module_stack`, and what it says wrongly, a list of Problems. ExportError
+    where PyTorch itself cannot make one."""
+    with quiet(), hints_left_alone(), untouched(module), own_derivatives() as functions:
         try:
             program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
-            return program.run_decompositions(decompositions())
+            detach_what_has_no_gradient(program.graph_module)
+            program = program.run_decompositions(decompositions())
         except Exception as error:
             raise ExportError([problem_of(error)]) from error
+    return program, wrong_derivatives(functions)
+
+
+def detach_what_has_no_gradient(module):
+    """Decompositions write out what stands under torch.no_grad as if it stood nowhere: what goes in is detached before."""
+    for part in module.modules():
+        if not isinstance(part, torch.fx.GraphModule):
+            continue
+        for node in list(part.graph.nodes):
+            if node.target is torch.ops.higher_order.wrap_with_set_grad_enabled and node.args[0] is False:
+                detach_operands(part.graph, node)
+        part.recompile()
+
+
+def detach_operands(graph, node):
+    for operand in dict.fromkeys(arg for arg in node.args[2:] if isinstance(arg, torch.fx.Node)):
+        value = operand.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            with graph.inserting_before(node):
+                detached = graph.call_function(torch.ops.aten.detach.default, (operand,))
+            detached.meta = {**node.meta, "val": value}
+            node.replace_input_with(operand, detached)
 
 
 @contextlib.contextmanager
@@ -108,9 +133,3 @@ def place_in(error, text):
     quoted = [(path, int(line)) for path, line in re.findall(r'File "([^"]+)", line (\d+)', text) if is_users(path)]
     found = quoted or frames
     return "{}:{}".format(shortened(found[-1][0]), found[-1][1]) if found else ""
-
-
-def is_users(path):
-    """Whether a file is part of what was exported, and no part of PyTorch or of this package."""
-    parts = path.replace("\\", "/")
-    return not (path.startswith("<") or "/torch/" in parts or parts.rsplit("/", 1)[0].endswith(("/ft", "/ft/aten")))

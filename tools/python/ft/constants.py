@@ -3,6 +3,8 @@ that PyTorch made them with, or else by their elements.
 
 Floats that are not one number are f32 whatever --mixed-precision says: they are made in a composite, whose result is a statistic.
 """
+import hashlib
+
 import torch
 
 from .errors import Unsupported
@@ -21,11 +23,14 @@ class Constants:
         self.origins.setdefault(id(tensor), (tensor, node, args, options))
 
     def say(self, tensor):
-        """A Value of it, the same for the same tensor inside a function."""
-        key = id(self.graph.function), id(tensor)
+        """A Value of it, one for all tensors that are equal inside a function."""
+        if tensor.is_meta:
+            raise Unsupported("it reads a tensor without elements (on the device meta); make buffers where they have some")
+        data = hashlib.sha256(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()).digest()
+        key = id(self.graph.function), tensor.dtype, tuple(tensor.shape), data
         if key not in self.said:
-            self.said[key] = (self.new(tensor), tensor)
-        return self.said[key][0]
+            self.said[key] = self.new(tensor)
+        return self.said[key]
 
     # ---- ways to say one
 
@@ -114,7 +119,7 @@ def element(tensor):
 
 
 def normal(tensor):
-    tensor = tensor.detach()
+    tensor = tensor.detach().cpu()
     if tensor.is_floating_point():
         return tensor.float()
     return tensor if tensor.dtype == torch.bool else tensor.clamp(-2 ** 31, 2 ** 31 - 1).to(torch.int32)

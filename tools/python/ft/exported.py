@@ -22,10 +22,12 @@ class Exported:
     def save(self, folder):
         """Writes model.mlir and weights.safetensors (for ftexec --init) into a folder, which is made. Returns its path."""
         from safetensors.torch import save_file
+        if meta := [name for name, tensor in self.weights.items() if tensor.is_meta]:
+            raise Error(f"{meta[0]} has no elements (it is on the device meta); write .text alone, or give the module weights")
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "model.mlir").write_text(self.text)
-        weights = {name: tensor.detach().float().contiguous().clone() for name, tensor in self.weights.items()}
+        weights = {name: tensor.detach().float().cpu().contiguous().clone() for name, tensor in self.weights.items()}
         save_file(weights, folder / "weights.safetensors", metadata={"format": "pt"})
         return folder
 
@@ -36,15 +38,16 @@ class Exported:
         missing = {each.name for each in self.inputs} - set(examples)
         if unknown or missing:
             raise Error(f"examples have {sorted(examples)}, the model's inputs are {[each.name for each in self.inputs]}")
-        tensors = {each.name: examples[each.name].detach().to(each.dtype).contiguous().clone() for each in self.inputs}
+        tensors = {each.name: examples[each.name].detach().to("cpu", each.dtype).contiguous().clone() for each in self.inputs}
         save_file(tensors, path)
 
 
 def export_module(module, example_inputs, kwargs=None, *, names=None, constants=(), outputs=(), vocab_size=None):
     """See ft.export."""
     args, kwargs = arguments_of(module, example_inputs, kwargs)
-    program = captured(module, args, kwargs)
+    program, problems = captured(module, args, kwargs)
     graph = Graph(program)
+    graph.problems += problems
     parameters = Parameters(module, graph)
     inputs = inputs_of(module, args, kwargs, names or {}, set(constants))
     with quiet(), torch.no_grad():

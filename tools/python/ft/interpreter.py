@@ -1,4 +1,5 @@
 """The walk over a captured graph: each op that an input or a parameter reaches is said by its row of the table, everything else is computed."""
+import math
 import operator
 
 import torch
@@ -15,7 +16,8 @@ from .text import Value
 
 ELEMENTS = {torch.bool: "i1", **dict.fromkeys([torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8], "i32"),
             **dict.fromkeys([torch.float32, torch.float64, torch.bfloat16, torch.float16], "f32")}
-SKIPPED = ("_assert", "sym_constrain_range", "sym_size", "_assert_tensor_metadata", "_set_grad_enabled")
+SKIPPED = ("_assert", "sym_constrain_range", "_assert_tensor_metadata", "_set_grad_enabled")
+EXTENTS = {torch.ops.aten.sym_size.int: lambda x, axis: x.shape[axis], torch.ops.aten.sym_numel.default: lambda x: math.prod(x.shape)}
 # Functions of functions that only change how PyTorch computes: inlined.
 INLINED = {"wrap_with_set_grad_enabled": 1, "wrap_with_autocast": 4, "tag_activation_checkpoint": 0, "wrap": 0, "invoke_subgraph": 0}
 
@@ -26,13 +28,41 @@ def element_of(dtype):
     return ELEMENTS[dtype]
 
 
+class Extents:
+    """What torch.export does not know of shapes though no input decides it, such as how much a known mask takes: learned on the way."""
+
+    def __init__(self):
+        self.numbers = {}  # by symbol
+
+    def learn(self, wanted, result):
+        if isinstance(wanted, torch.Tensor) and hasattr(result, "shape"):
+            for extent, number in zip(wanted.shape, result.shape):
+                if isinstance(extent, torch.SymInt) and extent.node.expr.is_symbol and isinstance(number, int):
+                    self.numbers[extent.node.expr] = number
+
+    def known(self, wanted):
+        return pytree.tree_map(self.replaced, wanted)
+
+    def replaced(self, wanted):
+        if not isinstance(wanted, torch.Tensor) or is_known(wanted):
+            return wanted
+        extents = [extent if isinstance(extent, int) else extent.node.expr.subs(self.numbers) for extent in wanted.shape]
+        if not all(isinstance(extent, int) or extent.is_number for extent in extents):
+            return wanted
+        return torch.empty([int(extent) for extent in extents], dtype=wanted.dtype, device="meta")
+
+
+def by_known_masks(name, args):
+    return name == "aten.index.Tensor" and not any(isinstance(ids, Value) for ids in args[1])
+
+
 class Graph(Builder):
     """What rows of the table write to. `output` is the example tensor (or tuple of them) that PyTorch has for the op in hand."""
 
     def __init__(self, program):
         super().__init__()
         self.program, self.problems, self.output, self.node = program, [], None, None
-        self.constants = Constants(self)
+        self.constants, self.extents = Constants(self), Extents()
         nodes = [node for node in program.graph.nodes if node.op == "call_function"]
         self.layers = Layers([module_of(node) for node in nodes])
 
@@ -80,6 +110,8 @@ class Graph(Builder):
     def step(self, node, args, options):
         if node.target is operator.getitem:
             return args[0][args[1]] if args[0] is not None else None
+        if node.target in EXTENTS:
+            return UNKNOWN if args[0] is UNKNOWN else EXTENTS[node.target](*args)
         if any(word in str(node.target) for word in SKIPPED):
             return None
         if isinstance(wanted := node.meta.get("val"), torch.Tensor) and any(isinstance(extent, int) and extent == 0 for extent in wanted.shape):
@@ -118,6 +150,7 @@ class Graph(Builder):
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             raise Unsupported("random numbers other than dropout's are not taken; draw them outside, as an input")
         result = node.target(*args, **options)
+        self.extents.learn(node.meta.get("val"), result)
         if isinstance(result, torch.Tensor):
             self.constants.remember(result, node, args, options)
         return result
@@ -126,12 +159,15 @@ class Graph(Builder):
         name, function, advice = find(node.target)
         if advice is not None or function is None:
             raise Unsupported(advice or NO_ROW)
-        if any(not is_known(each) for each in pytree.tree_leaves(node.meta.get("val"))):
+        wanted = self.extents.known(node.meta.get("val"))
+        if any(not is_known(each) for each in pytree.tree_leaves(wanted)) and not by_known_masks(name, args):
             raise Unsupported("its shape depends on the values of tensors; use masks and torch.where")
         before = self.output, self.node, self.place
-        self.output, self.node, self.place = node.meta.get("val"), node, self.layers.place(node)
+        self.output, self.node, self.place = wanted, node, self.layers.place(node)
         try:
             result = function(self, *args, **options)
+            self.extents.learn(node.meta.get("val"), result)
+            self.output = self.extents.known(wanted)
             self.check(result)
         except (TypeError, ValueError, IndexError) as error:
             raise Unsupported(f"its operands are of a kind that is not taken ({error})") from error

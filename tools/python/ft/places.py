@@ -21,6 +21,12 @@ def shortened(path):
     return path
 
 
+def is_users(path):
+    """Whether a file is part of what was exported, and no part of PyTorch or of this package."""
+    parts = path.replace("\\", "/")
+    return not (path.startswith("<") or "/torch/" in parts or parts.rsplit("/", 1)[0].endswith(("/ft", "/ft/aten")))
+
+
 def source_of(node):
     """(file, line) of the innermost frame that is not PyTorch's own, or else of the innermost; None where nothing is known."""
     frames = [(path, int(line)) for path, line in FRAME.findall(node.meta.get("stack_trace") or "") if not path.startswith("<")]

@@ -132,7 +132,7 @@ def index(graph, x, indices):
         before = axes[0]
         order = list(range(ids.rank, ids.rank + before)) + list(range(ids.rank)) + list(range(ids.rank + before, taken.rank))
         taken = graph.transpose(taken, order)
-    return graph.reshape(taken, graph.shape)
+    return taken
 
 
 def contiguous(graph, x, axes, ids):
@@ -141,7 +141,9 @@ def contiguous(graph, x, axes, ids):
     if len(axes) != 1 or len(flat) == 0 or not torch.equal(flat, torch.arange(len(flat)) + flat[0]):
         return None
     begin = int(flat[0])
-    return graph.reshape(graph.slice(x, axes[0], begin, begin + len(flat)), graph.shape)
+    axis = axes[0]
+    part = graph.slice(x, axis, begin, begin + len(flat))
+    return graph.reshape(part, x.shape[:axis] + tuple(ids.shape) + x.shape[axis + 1:])
 
 
 @op("take")

@@ -1,4 +1,5 @@
 """Matrix products."""
+from ..builder import broadcast_shape
 from ..errors import Unsupported
 from ..registry import op
 
@@ -74,6 +75,21 @@ def outer(graph, *operands, beta=1, alpha=1):
     a, b = graph.value(operands[-2]), graph.value(operands[-1])
     y = graph.map("mul", graph.reshape(a, (a.shape[0], 1)), graph.broadcast(b, (a.shape[0], b.shape[0])))
     return y if len(operands) == 2 else weighed(graph, operands[0], beta, y, alpha)
+
+
+@op("_trilinear")
+def trilinear(graph, a, b, c, *axes):
+    """The product of three tensors, each with the dimensions that it lacks, summed over some."""
+    factors = []
+    for x, missing in zip((a, b, c), axes):
+        x = graph.value(x)
+        shape = list(x.shape)
+        for axis in sorted(missing):
+            shape.insert(axis, 1)
+        factors.append(graph.reshape(x, shape))
+    wide = broadcast_shape(*(x.shape for x in factors))
+    product = graph.map("mul", graph.broadcast(graph.map("mul", factors[0], factors[1]), wide), factors[2])
+    return graph.reshape(graph.sum(product, axes[3]), graph.shape)
 
 
 @op("_grouped_mm", "grouped_mm", "grouped_mm_fallback")
