@@ -38,8 +38,8 @@ def wrong_derivatives(found):
     problems, seen = [], set()
     for cls, arguments, where in found:
         if cls not in seen and not is_derivative(cls, arguments):
-            problems.append(Problem(f"autograd.Function {cls.__name__}", where, "its backward is not the derivative of its forward; write it with plain ops, and "
-                                                                               "detach() what has no gradient"))
+            advice = "its backward is not the derivative of its forward; write it with plain ops, and detach() what has no gradient"
+            problems.append(Problem(f"autograd.Function {cls.__name__}", where, advice))
         seen.add(cls)
     return problems
 

@@ -112,8 +112,14 @@ def written(graph, parameters, inputs, reported, vocab_size):
     arguments = [*(each.argument() for each in inputs), *graph.constants.arguments(function.live())]
     results = ", ".join("tensor<f32>" if not name else f"tensor<f32> {{ft.output = {quoted(name)}}}" for name, _ in reported)
     live = {line.body.split("(")[0].strip() for line in function.live() if line.name == "call"}
-    private = "".join(f"  func.func private @{each.name}({', '.join(f'{v.name}: {v.type}' for v in each.arguments)}) -> ({each.results[0].type} {{ft.statistic}}) attributes {{ft.composite}} {{\n{each.body()}  }}\n"
-                      for each in graph.functions if f"@{each.name}" in live)
+    private = "".join(composite(each) for each in graph.functions if f"@{each.name}" in live)
     attributes = f" attributes {{ft.vocab_size = {vocab_size} : i64}}" if vocab_size else ""
     return (f"module{attributes} {{\n{parameters.declarations()}{private}  func.func @forward({', '.join(arguments)})\n      -> ({results}) {{\n"
             f"{function.body()}  }}\n}}\n")
+
+
+def composite(function):
+    """What constants are made by."""
+    arguments = ", ".join(f"{value.name}: {value.type}" for value in function.arguments)
+    result = f"({function.results[0].type} {{ft.statistic}})"
+    return f"  func.func private @{function.name}({arguments}) -> {result} attributes {{ft.composite}} {{\n{function.body()}  }}\n"

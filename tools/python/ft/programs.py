@@ -142,7 +142,8 @@ def load_checkpoint(module, path):
     places = dict(module.named_parameters(remove_duplicate=False))
     unknown = sorted(name for name, tensor in weights.items() if name not in places or places[name].shape != tensor.shape)
     if unknown:
-        raise Error(f"{path} has {', '.join(unknown[:5])}{' ...' * (len(unknown) > 5)}, which the module has not, or of another shape; load it into the module that was exported")
+        listed = ", ".join(unknown[:5]) + " ..." * (len(unknown) > 5)
+        raise Error(f"{path} has {listed}, which the module has not, or of another shape; load it into the module that was exported")
     with torch.no_grad():
         for name, tensor in weights.items():
             places[name].copy_(tensor)

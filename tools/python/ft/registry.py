@@ -17,9 +17,9 @@ def op(*names):
     return register
 
 
-def refuse(advice, *names):
-    """Ops that are not taken, with what to do instead."""
-    REFUSED.update(dict.fromkeys(names, advice))
+def refuse(advice, names):
+    """Ops that are not taken, their names with spaces between, and what to do instead."""
+    REFUSED.update(dict.fromkeys(names.split(), advice))
 
 
 def find(target):

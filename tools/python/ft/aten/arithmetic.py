@@ -314,7 +314,9 @@ def rounded(graph, x, decimals=0):
     return graph.scale(graph.map("sub", up, graph.convert(graph.map("and", is_half, is_odd), "f32")), 10.0 ** -decimals)
 
 
-refuse("there is no such function of the dialect; write it with others", "acos", "asin", "atan", "atan2", "lgamma", "digamma", "erfinv", "i0", "hypot",
-       "nextafter", "gcd", "lcm", "heaviside")
-refuse("complex numbers are not taken; say rotations with cosines and sines", "view_as_complex", "view_as_real", "_conj", "polar", "complex", "real", "imag",
-       "angle", "_fft_r2c", "_fft_c2c", "_fft_c2r")
+refuse("there is no such function of the dialect; write it with others", """
+    acos asin atan atan2 lgamma digamma erfinv i0 hypot nextafter gcd lcm heaviside
+""")
+refuse("complex numbers are not taken; say rotations with cosines and sines", """
+    view_as_complex view_as_real _conj polar complex real imag angle _fft_r2c _fft_c2c _fft_c2r
+""")

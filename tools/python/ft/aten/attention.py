@@ -119,5 +119,6 @@ def by_products(graph, q, k, v, mask, rate, scale):
     return graph.dot(dropped(graph, weights, rate), v)
 
 
-refuse("attention of this kind is made by PyTorch where no gradient is wanted; export the module with gradients", "_native_multi_head_attention",
-       "_transformer_encoder_layer_fwd")
+refuse("attention of this kind is made by PyTorch where no gradient is wanted; export the module with gradients", """
+    _native_multi_head_attention _transformer_encoder_layer_fwd
+""")

@@ -98,11 +98,14 @@ def whole_mean(graph, x, size):
     size = each(size, 1)
     if any(extent != 1 for extent in size):
         raise Unsupported("pooling is not taken, but for means over all places")
-    return graph.mean(x, list(range(x.rank - len(graph.shape) + (len(graph.shape) - len(size)), x.rank)), True)
+    return graph.mean(x, range(-len(size), 0), True)
 
 
-refuse(ADVICE, "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "conv_tbc", "_convolution")
-refuse("pooling is not taken, but for means over all places; cut patches, and use a product", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices",
-       "max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "fractional_max_pool2d")
-refuse("recurrent layers are not taken: their steps follow each other", "lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell",
-       "mkldnn_rnn_layer", "_thnn_fused_lstm_cell")
+refuse(ADVICE, "conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc _convolution")
+refuse("pooling is not taken, but for means over all places; cut patches, and use a product", """
+    max_pool1d max_pool2d max_pool3d max_pool2d_with_indices max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d adaptive_max_pool1d
+    adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d
+""")
+refuse("recurrent layers are not taken: their steps follow each other", """
+    lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell mkldnn_rnn_layer _thnn_fused_lstm_cell
+""")

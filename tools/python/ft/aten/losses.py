@@ -123,4 +123,6 @@ def bce(graph, x, y, weight=None, reduction=MEAN):
     return reduced(graph, loss if weight is None else graph.map("mul", loss, graph.value(weight)), reduction)
 
 
-refuse("this loss is not taken; write it with sums and elementwise ops", "ctc_loss", "_ctc_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_margin_loss_forward")
+refuse("this loss is not taken; write it with sums and elementwise ops", """
+    ctc_loss _ctc_loss multi_margin_loss multilabel_margin_loss multilabel_margin_loss_forward
+""")

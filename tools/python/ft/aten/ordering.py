@@ -96,5 +96,6 @@ def bucketize(graph, x, bounds, out_int32=False, right=False, **_):
     return graph.sum(graph.convert(below, "i32"), [x.rank])
 
 
-refuse("its shape depends on the values of tensors; use masks and torch.where", "nonzero", "masked_select", "unique", "_unique2", "unique_consecutive", "unique_dim",
-       "repeat_interleave.Tensor", "nonzero_static", "argwhere")
+refuse("its shape depends on the values of tensors; use masks and torch.where", """
+    nonzero masked_select unique _unique2 unique_consecutive unique_dim repeat_interleave.Tensor nonzero_static argwhere
+""")

@@ -114,5 +114,5 @@ def cumsum(graph, x, dim, dtype=None):
     return graph.swap(graph.moved("cumsum", last, last.shape), dim % x.rank, x.rank - 1)
 
 
-refuse("running products, maxima and logarithms of sums are not taken; cumsum is", "cumprod", "cummax", "cummin", "logcumsumexp", "_cummax_helper", "_cummin_helper")
-refuse("a median or mode is not taken; sort, and choose", "median", "nanmedian", "mode", "kthvalue", "quantile")
+refuse("running products, maxima and logarithms of sums are not taken; cumsum is", "cumprod cummax cummin logcumsumexp _cummax_helper _cummin_helper")
+refuse("a median or mode is not taken; sort, and choose", "median nanmedian mode kthvalue quantile")

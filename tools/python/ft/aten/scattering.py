@@ -152,4 +152,4 @@ def diagonal_scatter(graph, x, source, offset=0, dim1=0, dim2=1):
 
 
 refuse("how much a mask takes depends on its values; use torch.where", "masked_scatter")
-refuse("writing by ids into a flat tensor is not taken; use scatter_add", "put", "index_reduce", "index_copy")
+refuse("writing by ids into a flat tensor is not taken; use scatter_add", "put index_reduce index_copy")

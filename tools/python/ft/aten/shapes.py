@@ -255,9 +255,11 @@ def diagonal(graph, x, offset=0, dim1=0, dim2=1):
     return graph.gather(flat, graph.broadcast(graph.value(places.contiguous()), graph.shape))
 
 
-refuse("a view by strides is not taken; use reshape, transpose and slices", "as_strided", "as_strided_copy", "as_strided_scatter")
-refuse("padding by reflection or repetition is not taken; pad with zeros", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d",
-       "replication_pad2d", "replication_pad3d")
-refuse("pictures are not scaled; give them their size before, and export the module for it", "upsample_nearest1d", "upsample_nearest2d", "upsample_bilinear2d",
-       "upsample_bicubic2d", "_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa", "upsample_linear1d", "upsample_trilinear3d", "grid_sampler_2d", "grid_sampler_3d",
-       "_adaptive_avg_pool2d_backward", "im2col", "col2im")
+refuse("a view by strides is not taken; use reshape, transpose and slices", "as_strided as_strided_copy as_strided_scatter")
+refuse("padding by reflection or repetition is not taken; pad with zeros", """
+    reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d
+""")
+refuse("pictures are not scaled; give them their size before, and export the module for it", """
+    upsample_nearest1d upsample_nearest2d upsample_bilinear2d upsample_bicubic2d _upsample_bicubic2d_aa _upsample_bilinear2d_aa upsample_linear1d
+    upsample_trilinear3d grid_sampler_2d grid_sampler_3d _adaptive_avg_pool2d_backward im2col col2im
+""")
