@@ -5,11 +5,14 @@
 #include "mlir/IR/IRMapping.h"
 
 namespace ft::compiler {
-namespace {
 
 using namespace mlir;
 
-bool isFill(Value value) { return value.getDefiningOp<mlir::ft::FillOp>() != nullptr; }
+bool isConstant(Value value) {
+  return isa_and_nonnull<mlir::ft::FillOp, mlir::ft::IotaOp>(value.getDefiningOp());
+}
+
+namespace {
 
 // What says where an op stood.
 constexpr StringRef kPlaceAttrs[] = {mlir::ft::kLayerAttr, mlir::ft::kPhaseAttr, mlir::ft::kRematAttr};
@@ -43,7 +46,7 @@ private:
   void add(Operation *op) {
     addKind(op);
     for (Value operand : op->getOperands())
-      if (isFill(operand))
+      if (isConstant(operand))
         addKind(operand.getDefiningOp());
       else
         shape.push_back(numberOf(operand));
@@ -79,7 +82,7 @@ OpGroup::OpGroup(ArrayRef<Operation *> ops) : ops(ops) {
   llvm::SmallPtrSet<Operation *, 16> members(ops.begin(), ops.end());
   for (Operation *op : ops) {
     for (Value operand : op->getOperands())
-      if (!members.contains(operand.getDefiningOp()) && !isFill(operand))
+      if (!members.contains(operand.getDefiningOp()) && !isConstant(operand))
         inputs.insert(operand);
     for (Value result : op->getResults())
       if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
@@ -106,7 +109,7 @@ func::FuncOp functionOf(const OpGroup &group, Streams &streams) {
   values.map(group.inputs.getArrayRef(), block->getArguments());
   for (Operation *op : group.ops) {
     for (Value operand : op->getOperands())
-      if (isFill(operand) && !values.contains(operand))
+      if (isConstant(operand) && !values.contains(operand))
         cloneInto(builder, operand.getDefiningOp(), values);
     Operation *clone = cloneInto(builder, op, values);
     if (auto bits = dyn_cast<mlir::ft::RandomBitsOp>(clone)) {

@@ -8,8 +8,11 @@
 
 namespace ft::compiler {
 
+/// Whether an op makes it of nothing: ft.fill, ft.iota.
+bool isConstant(mlir::Value value);
+
 /// Ops of one block, in its order. Values that they read and do not make are its inputs, those that others
-/// read its results. ft.fill is no member: whoever reads one has it.
+/// read its results. Constants are no members: whoever reads one has it.
 struct OpGroup {
   explicit OpGroup(llvm::ArrayRef<mlir::Operation *> ops);
 

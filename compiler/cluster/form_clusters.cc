@@ -6,6 +6,7 @@
 #include "compiler/cluster/passes.h"
 #include "compiler/codegen/ptx_kernel.h"
 #include "dialects/ft/composites.h"
+#include "dialects/ft/elementwise.h"
 #include "runtime/plan/plan_clusters.h"
 
 #include <map>
@@ -170,10 +171,26 @@ void putInPlace(const PlacedGroup &group) {
     }
 }
 
+// Derivatives have been made: who reads what stops them reads its operand, and a choice between two that are
+// one since then is that one. A parameter is read where it is gathered.
+void eraseStops(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    Value x;
+    if (isa<mlir::ft::StopGradientOp>(op) && !op.getOperand(0).getDefiningOp<mlir::ft::ViewOp>())
+      x = op.getOperand(0);
+    if (isa<mlir::ft::SelectOp>(op) && op.getOperand(1) == op.getOperand(2))
+      x = op.getOperand(1);
+    if (!x || x.getType() != op.getResult(0).getType())
+      continue;
+    op.getResult(0).replaceAllUsesWith(x);
+    op.erase();
+  }
+}
+
 // Constants whose readers have them in their bodies, and what nobody reads: that is no body of a cluster.
 void eraseUnread(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if ((isa<mlir::ft::FillOp>(op) || mayBeMember(&op)) && op.use_empty())
+    if ((isa<mlir::ft::FillOp, mlir::ft::IotaOp>(op) || mayBeMember(&op)) && op.use_empty())
       op.erase();
 }
 
@@ -185,6 +202,7 @@ struct FormClustersPass : impl::FormClustersPassBase<FormClustersPass> {
     ClusterMaker maker(getOperation(), bodies);
     for (func::FuncOp program : llvm::to_vector(mlir::ft::programsOf(getOperation()))) {
       Block &block = program.getBody().front();
+      eraseStops(block);
       eraseUnread(block);
       splitReductions(block);
       repeatForEachReader(block);

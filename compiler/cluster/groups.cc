@@ -22,11 +22,39 @@ bool hasStridedColumns(const ClusterBody &body) {
   return llvm::any_of(body.reads, [](const ClusterBody::Read &read) { return read.place.column_stride > 1; });
 }
 
+int64_t elementsOf(Operation *op) {
+  return cast<RankedTensorType>(op->getResult(0).getType()).getNumElements();
+}
+
+// Whether in the end all that reads `op` sums it up, element by element.
+bool isOnlySummed(Operation *op) {
+  llvm::SetVector<Operation *> reached;
+  reached.insert(op);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    if (reached[i]->use_empty())
+      return false;
+    for (Operation *user : reached[i]->getUsers())
+      if (elementwiseRowOf(user) && elementsOf(user) == elementsOf(op))
+        reached.insert(user);
+      else if (!isa<mlir::ft::ReduceOp>(user))
+        return false;
+  }
+  return true;
+}
+
+// A function of the sum of a row, which is then summed over rows: there many rows are computed at a time.
+mlir::ft::ReduceOp sumWithoutFunction(Operation *op) {
+  const ElementwiseRow *row = elementwiseRowOf(op);
+  auto sum = row && isElementary(row->kind) ? op->getOperand(0).getDefiningOp<mlir::ft::ReduceOp>()
+                                            : mlir::ft::ReduceOp();
+  return sum && elementsOf(sum) > 1 && isOnlySummed(op) ? sum : mlir::ft::ReduceOp();
+}
+
 // Computed at one place each. Reductions may have conversions beside them.
 bool computesTwice(const ClusterBody &body, ArrayRef<Operation *> ops) {
   using Kind = ClusterBody::Op::Kind;
   auto made = llvm::count_if(body.ops, [](const ClusterBody::Op &op) {
-    return op.kind != Kind::kFill && op.kind != Kind::kConvert;
+    return op.kind != Kind::kFill && op.kind != Kind::kIota && op.kind != Kind::kConvert;
   });
   return made > llvm::count_if(ops, [](Operation *op) { return !isMove(op); });
 }
@@ -55,8 +83,10 @@ public:
     for (auto [number, op] : llvm::enumerate(ops)) {
       groupOf[number] = number;
       groups.push_back({{static_cast<unsigned>(number)}, static_cast<unsigned>(number), isAlone(op)});
-      runOf[number] = number > 0 && continuesRun(ops[number - 1], op) ? runOf[number - 1] : number;
+      if (mlir::ft::ReduceOp sum = mayBeMember(op) ? sumWithoutFunction(op) : mlir::ft::ReduceOp())
+        apart.push_back({numbers.lookup(sum), static_cast<unsigned>(number)});
     }
+    findRuns();
   }
 
   // Neighbours first: what was one composite does not go to those who made its operands, piece by piece.
@@ -88,13 +118,23 @@ private:
     llvm::DenseMap<Value, unsigned> readers; // the last of each value
     for (unsigned number = 0; number < ops.size(); ++number)
       for (Value operand : ops[number]->getOperands()) {
-        if (operand.getDefiningOp<mlir::ft::FillOp>()) // everybody has it
+        if (isConstant(operand)) // everybody has it
           continue;
         if (auto before = readers.find(operand);
             before != readers.end() && runOf[before->second] == runOf[number])
           merge(groupOf[before->second], groupOf[number]);
         readers[operand] = number;
       }
+  }
+
+  // Constants, which everybody has, are nothing between two ops.
+  void findRuns() {
+    std::optional<unsigned> before;
+    for (auto [number, op] : llvm::enumerate(ops)) {
+      runOf[number] = before && continuesRun(ops[*before], op) ? runOf[*before] : number;
+      if (op->getNumResults() != 1 || !isConstant(op->getResult(0)))
+        before = number;
+    }
   }
 
   // One behind the other, of one layer and phase.
@@ -172,11 +212,19 @@ private:
     });
   }
 
+  bool areApart(unsigned group, unsigned other) const {
+    return llvm::any_of(apart, [&](auto pair) {
+      unsigned first = groupOf[pair.first], second = groupOf[pair.second];
+      return (first == group && second == other) || (first == other && second == group);
+    });
+  }
+
   void merge(unsigned earlier, unsigned later) {
     if (groups[earlier].number > groups[later].number) // of two readers of a value, one may have moved
       std::swap(earlier, later);
     Group &a = groups[earlier], &b = groups[later];
-    if (earlier == later || a.closed || b.closed || !isSamePhase(a, b) || computing(a) + computing(b) > most)
+    if (earlier == later || a.closed || b.closed || !isSamePhase(a, b) ||
+        computing(a) + computing(b) > most || areApart(earlier, later))
       return;
     bool down = mayMoveTo(b.number, a, b);
     if (!down && (!mayMoveBackTo(a.number, b, a) || makesGradientsOfOthers(b, ops[a.number])))
@@ -199,8 +247,9 @@ private:
   BodyFunctions &bodies;
   llvm::DenseMap<Operation *, unsigned> numbers;
   SmallVector<Operation *> ops;
-  SmallVector<unsigned> groupOf; // by number of an op
-  SmallVector<unsigned> runOf;   // the first op of those that follow each other
+  SmallVector<unsigned> groupOf;                    // by number of an op
+  SmallVector<std::pair<unsigned, unsigned>> apart; // ops that are not of one group
+  SmallVector<unsigned> runOf;                      // the first op of those that follow each other
   SmallVector<Group> groups;
 };
 

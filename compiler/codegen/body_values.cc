@@ -24,6 +24,18 @@ llvm::SmallVector<uint32_t> BodyFacts::reductions(int level) const {
   return values;
 }
 
+bool BodyFacts::takesFunction(uint32_t value) const {
+  return !isRead(value) && op(value).kind == Op::Kind::kElementwise && isElementary(op(value).function);
+}
+
+void BodyFacts::reach(uint32_t value, const Values &known, Values &reached) const {
+  if (!columns[value] || known.contains(value) || !reached.insert(value).second || isRead(value))
+    return;
+  if (op(value).kind != Op::Kind::kRandomBits)
+    for (uint32_t operand : op(value).operands)
+      reach(operand, known, reached);
+}
+
 llvm::SmallVector<PartialOutput> partialOutputsOf(const ClusterBody &body) {
   auto operand = static_cast<unsigned>(body.inputs.size() + body.results.size());
   llvm::SmallVector<PartialOutput> partials;
@@ -89,6 +101,21 @@ Lanes BodyValues::bitsOf(const Op &op, Value row, Value column) const {
   return randomBits(b, key, at.value, width, aligned);
 }
 
+// Of an iota.
+Lanes BodyValues::numbersOf(const Op &op, Value row, Value column) const {
+  Lanes at = {&b, rowBegin(b, op.place, row, facts.body.rows)};
+  int64_t stride = op.place.column_stride;
+  if (stride == 0)
+    return truncated(at, 32);
+  at = truncated(at + Lanes{&b, column} * bitsConstant(at, stride), 32);
+  auto steps = llvm::map_to_vector(llvm::seq<int64_t>(0, width),
+                                   [&](int64_t lane) { return static_cast<int32_t>(lane * stride); });
+  auto type = VectorType::get({width}, b.getI32Type());
+  Value lanes =
+      arith::ConstantOp::create(b, b.getLoc(), DenseElementsAttr::get(type, ArrayRef<int32_t>(steps)));
+  return splat(at, width) + Lanes{&b, lanes};
+}
+
 Lanes BodyValues::fillOf(const Op &op, int64_t lanes) const {
   Lanes zero = zeros(b, lanes, registerType(b, op.dtype));
   return roundTo(op.dtype, constant(zero, op.parameters[0]));
@@ -112,6 +139,8 @@ Lanes BodyValues::vectorOf(uint32_t value, LanesOf &known, const BodyReader &rea
     lanes = reader.load(value);
   } else if (facts.op(value).kind == Op::Kind::kRandomBits) {
     lanes = bitsOf(facts.op(value), reader.row(), reader.column());
+  } else if (facts.op(value).kind == Op::Kind::kIota) {
+    lanes = numbersOf(facts.op(value), reader.row(), reader.column());
   } else {
     llvm::SmallVector<Lanes> operands;
     for (uint32_t operand : facts.op(value).operands)
@@ -131,6 +160,8 @@ void BodyValues::evaluateScalars(int level, llvm::function_ref<Value()> row) {
       rowValues[value] = fillOf(op, 0);
     } else if (op.kind == Op::Kind::kRandomBits) {
       rowValues[value] = bitsOf(op, row(), Value());
+    } else if (op.kind == Op::Kind::kIota) {
+      rowValues[value] = numbersOf(op, row(), Value());
     } else {
       auto operands =
           llvm::map_to_vector(op.operands, [&](uint32_t operand) { return rowValues.lookup(operand); });

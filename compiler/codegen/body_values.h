@@ -20,6 +20,11 @@ struct BodyFacts {
   llvm::SmallVector<uint32_t> reductions(int level) const;
   const ClusterBody::Op &op(uint32_t value) const { return body.ops[value - body.reads.size()]; }
   bool isRead(uint32_t value) const { return value < body.reads.size(); }
+  /// Whether it is a function that is worth many operations.
+  bool takesFunction(uint32_t value) const;
+  /// All that has columns and is computed or read for `value`, given `known`.
+  using Values = llvm::DenseSet<uint32_t>;
+  void reach(uint32_t value, const Values &known, Values &reached) const;
 };
 
 /// An output over rows, and its operand of the kernel for partial results.
@@ -68,6 +73,7 @@ public:
 private:
   Lanes fillOf(const ClusterBody::Op &op, int64_t lanes) const;
   Lanes bitsOf(const ClusterBody::Op &op, mlir::Value row, mlir::Value column) const;
+  Lanes numbersOf(const ClusterBody::Op &op, mlir::Value row, mlir::Value column) const;
   Lanes evaluate(const ClusterBody::Op &op, llvm::ArrayRef<Lanes> operands) const;
 
   LaneBuilder &b;

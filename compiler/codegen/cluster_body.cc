@@ -253,6 +253,12 @@ private:
       made.parameters = {fill.getValue().convertToDouble()};
       return add(std::move(made));
     }
+    if (isa<mlir::ft::IotaOp>(op)) {
+      made.kind = Op::Kind::kIota;
+      made.elements = elementsOf(result);
+      made.place = space.placeOf(map);
+      return add(std::move(made));
+    }
     if (auto bits = dyn_cast<mlir::ft::RandomBitsOp>(op)) {
       auto state = dyn_cast<BlockArgument>(bits.getRng());
       if (!state || !isRandomState(state))

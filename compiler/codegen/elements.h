@@ -16,6 +16,8 @@ DType dtypeOf(mlir::Value value);
 
 /// Null for ops that are not elementwise.
 const ElementwiseRow *elementwiseRowOf(mlir::Operation *op);
+/// Whether it takes a function that is worth many operations.
+bool isElementary(Elementwise kind);
 
 /// What lanes of such elements are held as, and what lies in memory.
 mlir::Type registerType(LaneBuilder &b, DType element);

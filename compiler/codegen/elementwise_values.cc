@@ -2,7 +2,29 @@
 // letters and functions.
 #include "compiler/codegen/elements.h"
 
+#include <string_view>
+
 namespace ft::compiler {
+namespace {
+
+constexpr bool takesFunction(std::string_view value) {
+  for (std::string_view function :
+       {"Exp(", "Log(", "Pow(", "Sin(", "Cos(", "Tanh(", "Sigmoid(", "Erf(", "NormalCdf("})
+    if (value.find(function) != std::string_view::npos)
+      return true;
+  return false;
+}
+
+constexpr bool kElementary[] = {
+#define FT_ELEMENTWISE(Name, mnemonic, domain, operands, parameters, value, gradients, summary)              \
+  takesFunction(#value),
+#include "runtime/base/elementwise.def"
+#undef FT_ELEMENTWISE
+};
+
+} // namespace
+
+bool isElementary(Elementwise kind) { return kElementary[static_cast<size_t>(kind)]; }
 
 Lanes elementwiseValue(const ElementwiseRow &row, llvm::ArrayRef<Lanes> operands,
                        llvm::ArrayRef<double> parameters) {

@@ -4,7 +4,7 @@
 #include "compiler/optimizer/passes.h"
 #include "compiler/optimizer/rules.h"
 
-#include "dialects/ft/dialect.h"
+#include "dialects/ft/composites.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/base/glob.h"
 #include "llvm/ADT/StringMap.h"
@@ -22,11 +22,16 @@ using mlir::ft::ParameterOp;
 
 bool isProduct(Operation *op) { return isa<mlir::ft::MatmulOp, mlir::ft::DotOp, mlir::ft::GroupedDotOp>(op); }
 
+bool isLossOfLogits(Operation *op) {
+  auto call = dyn_cast<mlir::ft::CallOp>(op);
+  mlir::ft::OriginAttr origin = call ? mlir::ft::originOf(mlir::ft::calleeOf(call)) : mlir::ft::OriginAttr();
+  return origin && origin.getOp() == mlir::ft::CrossEntropyOp::getOperationName();
+}
+
 // Logits: the result of a product, in whatever shape, of which a loss is made.
 bool becomesLoss(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
-    return isa<mlir::ft::CrossEntropyOp, mlir::ft::CrossEntropyGradOp>(user) ||
-           (isa<mlir::ft::ReshapeOp>(user) && becomesLoss(user->getResult(0)));
+    return isLossOfLogits(user) || (isa<mlir::ft::ReshapeOp>(user) && becomesLoss(user->getResult(0)));
   });
 }
 

@@ -39,11 +39,14 @@ Value CompositeBody::mean(Value x) {
   return map<ScaleOp>(reduced("sum", x), 1.0 / static_cast<double>(shape(x).back()));
 }
 
-Value CompositeBody::meanOfAll(Value x) {
+Value CompositeBody::sumOfAll(Value x) {
   auto dims = llvm::to_vector(llvm::seq<int64_t>(0, tensor(x).getRank()));
-  Value sum = ReduceOp::create(builder, loc, tensor(x).clone(ArrayRef<int64_t>()), x,
-                               builder.getStringAttr("sum"), builder.getDenseI64ArrayAttr(dims));
-  return map<ScaleOp>(sum, 1.0 / static_cast<double>(tensor(x).getNumElements()));
+  return ReduceOp::create(builder, loc, tensor(x).clone(ArrayRef<int64_t>()), x, builder.getStringAttr("sum"),
+                          builder.getDenseI64ArrayAttr(dims));
+}
+
+Value CompositeBody::meanOfAll(Value x) {
+  return map<ScaleOp>(sumOfAll(x), 1.0 / static_cast<double>(tensor(x).getNumElements()));
 }
 
 Value CompositeBody::uniform(Value rng, int64_t stream, Value like) {
@@ -52,10 +55,14 @@ Value CompositeBody::uniform(Value rng, int64_t stream, Value like) {
   return map<ScaleOp>(ConvertOp::create(builder, loc, tensor(like), upper).getResult(), 0x1p-24);
 }
 
+Value CompositeBody::columnsOf(Value like) {
+  return IotaOp::create(builder, loc, RankedTensorType::get({shape(like).back()}, builder.getI32Type()));
+}
+
 Value CompositeBody::spread(Value ofRow, Value like) {
   SmallVector<int64_t> dims(shape(like));
   dims.back() = 1;
-  return BroadcastOp::create(builder, loc, tensor(like), reshape(ofRow, dims));
+  return BroadcastOp::create(builder, loc, tensor(ofRow).clone(shape(like)), reshape(ofRow, dims));
 }
 
 Value CompositeBody::inverseRootMeanSquare(Value x, const llvm::APFloat &eps) {

@@ -23,8 +23,11 @@ public:
   // Over the last dimension; `kind` is that of ft.reduce.
   Value reduced(StringRef kind, Value x);
   Value mean(Value x);
-  // A scalar.
+  // Scalars.
+  Value sumOfAll(Value x);
   Value meanOfAll(Value x);
+  // The numbers of the columns of `like`, in i32.
+  Value columnsOf(Value like);
   // What there is one of for a row, for each element of the rows of `like`.
   Value spread(Value ofRow, Value like);
   Value ofRow(StringRef kind, Value x) { return spread(reduced(kind, x), x); }

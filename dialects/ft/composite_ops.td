@@ -50,6 +50,34 @@ def Ft_SoftmaxOp : Ft_Composite<"softmax", [AllTypesMatch<["x", "result"]>]> {
   }];
 }
 
+def Ft_CrossEntropyOp : Ft_Composite<"cross_entropy"> {
+  let summary = "Mean over rows of logsumexp(logits) - logits[target]";
+  let description = [{
+    A row whose target is negative is left out of the mean: its gradients are 0, whatever its logits. With no row left the loss is 0. A target beyond the columns makes it NaN.
+  }];
+  let arguments = (ins Ft_FloatTensor:$logits, Ft_TokenTensor:$targets);
+  let results = (outs Ft_Scalar:$loss);
+  let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, results)";
+  let verifier = [{ return verify::targets(*this, "logits", getLogits(), getTargets()); }];
+  // Only the gradient of x is chosen by rows, so that a row that is left out costs nothing forward. How many rows count comes
+  // first and shares nothing with what is done by rows: of that the gradient is one cluster, which waits for the number.
+  let body = [{
+    Value x = operands[0], targets = operands[1], one = b.constant(1);
+    Value counted = b.sumOfAll(b.map<ClampOp>(b.map<ShiftOp>(targets, 1.0), {0.0, 1.0}));
+    Value rows = ConvertOp::create(builder, getLoc(), one.getType(), counted), zero = b.map<ScaleOp>(targets, 0.0);
+    Value counts = b.map<GeOp>({targets, zero});
+    Value chosen = b.map<SelectOp>({b.spread(counts, x), x, b.map<StopGradientOp>(x)});
+    Value rest = b.map<SubOp>({chosen, b.map<StopGradientOp>(b.ofRow("max", x))});
+    Value sum = b.reduced("sum", b.map<ExpOp>(rest));
+    Value isTarget = b.map<EqOp>({b.spread(targets, x), b.columnsOf(x)});
+    Value atTarget = b.reduced("sum", b.map<SelectOp>({isTarget, rest, b.constant(0)}));
+    Value isBeyond = b.map<GeOp>({targets, b.map<ShiftOp>(zero, double(verify::shape(x).back()))});
+    Value loss = b.map<SelectOp>({isBeyond, b.map<LogOp>(b.constant(-1)), b.map<SubOp>({b.map<LogOp>(sum), atTarget})});
+    Value total = b.sumOfAll(b.map<SelectOp>({counts, loss, b.constant(0)}));
+    return {b.map<DivOp>({total, b.map<MaximumOp>({rows, one})})};
+  }];
+}
+
 def Ft_QkNormOp : Ft_Composite<"qk_norm", [AllTypesMatch<["x", "result"]>]> {
   let summary = "rms_norm of each head by itself, as of queries and keys before attention";
   let description = [{ x is [..., heads * head size], weight [head size] (Qwen3; A. Henry et al., Query-Key Normalization for Transformers, 2020). }];

@@ -131,12 +131,6 @@ uint64_t QkvAttentionGradOp::getModelFlops() { return 4 * 2 * attentionPairs(*th
 // Losses
 //===----------------------------------------------------------------------===//
 
-// Maximum, difference, exp, sum.
-uint64_t CrossEntropyOp::getFlops() { return 4 * elements(getLogits()); }
-
-// The same, then quotient and scale.
-uint64_t CrossEntropyGradOp::getFlops() { return 6 * elements(getLogits()); }
-
 uint64_t LinearCrossEntropyOp::getFlops() {
   return rows(getX()) * extent(getWeight(), 0) * (2 * lastExtent(getX()) + 4);
 }

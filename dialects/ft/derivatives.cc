@@ -161,13 +161,6 @@ Gradients QkvAttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGra
 // Losses
 //===----------------------------------------------------------------------===//
 
-Gradients CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                        ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
-  Value dlogits = CrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(), resultGrads[0],
-                                             getLogits(), getTargets());
-  return {dlogits, Value()};
-}
-
 Gradients LinearCrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                               ArrayRef<bool> needed, ValueRange accumulators,
                                               SmallVectorImpl<bool> &accumulated) {

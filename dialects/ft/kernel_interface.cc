@@ -142,14 +142,6 @@ uint64_t QkvAttentionGradOp::getWorkspaceBytes(DeviceClass device) {
   return attentionGradBytes(device, *this);
 }
 
-uint64_t CrossEntropyOp::getWorkspaceBytes(DeviceClass device) {
-  return device == DeviceClass::kCuda ? cuda::CrossEntropy(rows(getLogits())) : 0;
-}
-
-uint64_t CrossEntropyGradOp::getWorkspaceBytes(DeviceClass device) {
-  return device == DeviceClass::kCuda ? cuda::CrossEntropyGrad() : 0;
-}
-
 uint64_t LinearCrossEntropyOp::getWorkspaceBytes(DeviceClass device) {
   int64_t vocabulary = tensor(getWeight()).getDimSize(0);
   return device == DeviceClass::kCuda
@@ -203,11 +195,5 @@ Value LinearCrossEntropyLossGradOp::getTiedOperand(unsigned index) { return inde
 Value SumSquaresOp::getTiedOperand(unsigned) { return getAcc(); }
 
 Value FoundInfOp::getTiedOperand(unsigned) { return getAcc(); }
-
-//===----------------------------------------------------------------------===//
-// Elementwise and row by row kernels: the result may take the place of an operand that dies
-//===----------------------------------------------------------------------===//
-
-Value CrossEntropyGradOp::getReusableOperand(unsigned) { return getLogits(); }
 
 } // namespace mlir::ft

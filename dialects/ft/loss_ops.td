@@ -1,22 +1,8 @@
-// Losses. All are means over rows (positions), as f32 scalars.
+// Losses that are made with a product. All are means over rows (positions), as f32 scalars; that of logits is in composite_ops.td.
 #ifndef FT_LOSS_OPS
 #define FT_LOSS_OPS
 
 include "dialects/ft/op_base.td"
-
-def Ft_CrossEntropyOp : Ft_ComputeOp<"cross_entropy", [Differentiable], ["getWorkspaceBytes"]> {
-  let summary = "Mean over rows of logsumexp(logits) - logits[target]";
-  let arguments = (ins Ft_FloatTensor:$logits, Ft_TokenTensor:$targets);
-  let results = (outs Ft_Scalar:$loss);
-  let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, results)";
-}
-
-def Ft_CrossEntropyGradOp : Ft_ComputeOp<"cross_entropy_grad", [AllTypesMatch<["logits", "dlogits"]>], ["getWorkspaceBytes", "getReusableOperand"]> {
-  let summary = "dloss * (softmax(logits) - onehot(target)) / rows";
-  let arguments = (ins Ft_Scalar:$dloss, Ft_FloatTensor:$logits, Ft_TokenTensor:$targets);
-  let results = (outs Ft_FloatTensor:$dlogits);
-  let assemblyFormat = "$dloss `,` $logits `,` $targets attr-dict `:` functional-type(operands, results)";
-}
 
 def Ft_LinearCrossEntropyOp : Ft_ComputeOp<"linear_cross_entropy", [Differentiable], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
   let summary = "cross_entropy(x weight^T, targets), logits held for a chunk of rows at a time";

@@ -36,6 +36,8 @@ LogicalResult notNegative(Operation *op, llvm::StringRef name, const llvm::APFlo
 
 // Logits of the bits of an index, [..., bits].
 LogicalResult bits(Operation *op, Value logits);
+// One target per row of `values`.
+LogicalResult targets(Operation *op, llvm::StringRef name, Value values, Value targets);
 
 // A probability of dropout.
 LogicalResult dropoutRate(Operation *op, const llvm::APFloat &rate);

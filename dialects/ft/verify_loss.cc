@@ -2,20 +2,20 @@
 #include "dialects/ft/verify.h"
 
 namespace mlir::ft {
-namespace {
 
-// One target per row of `values`.
-LogicalResult verifyTargets(Operation *op, llvm::StringRef name, Value values, Value targets) {
+LogicalResult verify::targets(Operation *op, llvm::StringRef name, Value values, Value targets) {
   if (failed(verify::minRank(op, name, values, 1, "[..., columns]")))
     return failure();
   std::string why = ("one per row of " + name + ", which is " + shapeText(values.getType())).str();
   return verify::shapeIs(op, "targets", targets, verify::shape(values).drop_back(), why);
 }
 
+namespace {
+
 // x [..., D], weight [V, D], targets [...].
 LogicalResult verifyLinear(Operation *op, Value x, Value weight, Value targets) {
   if (failed(verify::rank(op, "weight", weight, 2, "[vocabulary, width]")) ||
-      failed(verifyTargets(op, "x", x, targets)))
+      failed(verify::targets(op, "x", x, targets)))
     return failure();
   int64_t width = verify::shape(x).back(), columns = verify::shape(weight)[1];
   if (width != columns)
@@ -54,12 +54,6 @@ LogicalResult verifyMapped(Operation *op, llvm::StringRef name, Value values, Va
 }
 
 } // namespace
-
-LogicalResult CrossEntropyOp::verify() { return verifyTargets(*this, "logits", getLogits(), getTargets()); }
-
-LogicalResult CrossEntropyGradOp::verify() {
-  return verifyTargets(*this, "logits", getLogits(), getTargets());
-}
 
 LogicalResult LinearCrossEntropyOp::verify() {
   return verifyLinear(*this, getX(), getWeight(), getTargets());

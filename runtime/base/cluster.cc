@@ -38,10 +38,11 @@ absl::Status CheckSpace(const ClusterBody& body) {
         "{} and 1 to {}",
         body.values(), body.reads.size(), body.inputs.size(), body.outputs.size(), body.results.size(),
         kMaxClusterValues, kMaxClusterReads, kMaxClusterInputs, kMaxClusterOutputs, kMaxClusterResults);
-  const auto draws = std::count_if(body.ops.begin(), body.ops.end(),
-                                   [](const Op& op) { return op.kind == Op::Kind::kRandomBits; });
+  const auto draws = std::count_if(body.ops.begin(), body.ops.end(), [](const Op& op) {
+    return op.kind == Op::Kind::kRandomBits || op.kind == Op::Kind::kIota;
+  });
   if (static_cast<size_t>(draws) > kMaxClusterDraws)
-    return Invalid("{} of its values are random bits: there may be {}", draws, kMaxClusterDraws);
+    return Invalid("{} of its values are random bits or iotas: there may be {}", draws, kMaxClusterDraws);
   if (body.last_columns != body.columns && !body.IsFlat())
     return Invalid("its last row is shorter, but rows have a meaning");
   return absl::OkStatus();
@@ -126,6 +127,14 @@ absl::Status CheckRandomBits(const ClusterBody& body, const Op& op) {
                                                             : Invalid("it has {} elements", op.elements);
 }
 
+absl::Status CheckIota(const ClusterBody& body, const Op& op) {
+  if (!op.operands.empty() || !op.parameters.empty() || op.dtype != DType::kI32)
+    return Invalid("it takes nothing and gives i32");
+  return op.elements > 0 && op.elements <= std::numeric_limits<int32_t>::max()
+             ? CheckPlace(body, op.place, op.elements)
+             : Invalid("it has {} elements", op.elements);
+}
+
 absl::Status CheckOp(const ClusterBody& body, const Op& op, const std::vector<bool>& columns) {
   if (!IsElementwiseType(op.dtype)) return Invalid("it has elements of type {}", Name(op.dtype));
   switch (op.kind) {
@@ -141,6 +150,8 @@ absl::Status CheckOp(const ClusterBody& body, const Op& op, const std::vector<bo
                                                               : Invalid("it takes one operand");
     case Op::Kind::kRandomBits:
       return CheckRandomBits(body, op);
+    case Op::Kind::kIota:
+      return CheckIota(body, op);
     case Op::Kind::kReduce:
       if (op.operands.size() != 1 || !op.parameters.empty() || op.reduction > ReductionKind::kMin)
         return Invalid("it is no reduction of one operand");
@@ -295,7 +306,7 @@ std::vector<bool> HasColumns(const ClusterBody& body) {
   for (size_t i = 0; i < body.ops.size(); ++i) {
     const Op& op = body.ops[i];
     columns[body.reads.size() + i] =
-        op.kind == Op::Kind::kRandomBits
+        op.kind == Op::Kind::kRandomBits || op.kind == Op::Kind::kIota
             ? op.place.column_stride != 0
             : op.kind != Op::Kind::kReduce && std::any_of(op.operands.begin(), op.operands.end(),
                                                           [&](uint32_t value) { return columns[value]; });

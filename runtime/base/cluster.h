@@ -7,7 +7,8 @@
 //
 // Random bits are the words of Philox (philox.h) with the seed and the micro-step of the state, elements
 // numbered as rank * elements of the draw + the element of the place, and the stream that an instruction has
-// for the draw: bodies that differ in streams alone are one.
+// for the draw: bodies that differ in streams alone are one. An iota has at a place the number of the element
+// that belongs to it.
 //
 // Every value is rounded to its type where it is made. Sums and extremes over the columns of a row are taken
 // by 64 lanes: lane i combines columns i, i + 64 ... in order, beginning with what changes nothing; then
@@ -63,7 +64,8 @@ struct ClusterBody {
         {};  // values before this one; of random bits the input that is the state
     std::vector<double> parameters = {};
     DType dtype = DType::kF32;
-    // Of random bits: which draw of the body they are, of how many elements, and which a place has.
+    // Of random bits: which draw of the body they are. Of these and of an iota: of how many elements they
+    // are, and which a place has.
     uint32_t draw = 0;
     int64_t elements = 0;
     Place place = {};

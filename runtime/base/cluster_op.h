@@ -12,6 +12,7 @@ enum class ClusterOpKind : uint8_t {
   kFill,         // the number parameters[0]
   kReduce,       // a reduction over the columns of operand 0
   kRandomBits,   // 32 random bits; operand 0 is the state of the generator
+  kIota,         // the number of the element of a place
 };
 
 inline constexpr int64_t kClusterLanes = 64;
@@ -23,6 +24,6 @@ inline constexpr size_t kMaxClusterReads = 32;
 inline constexpr size_t kMaxClusterSteps = 8;  // of a place
 inline constexpr size_t kMaxClusterOutputs = 12;
 inline constexpr size_t kMaxClusterResults = 12;
-inline constexpr size_t kMaxClusterDraws = 8;  // ops of random bits
+inline constexpr size_t kMaxClusterDraws = 8;  // ops of random bits and iotas
 
 }  // namespace ft

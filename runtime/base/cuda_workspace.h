@@ -61,10 +61,8 @@ constexpr int64_t EmbeddingGrad(int64_t positions, int64_t vocabulary, int64_t c
          2 * EmbeddingSlices(positions) * columns * 4;
 }
 
-// The losses of rows, then their scale (LossScale of kernels/cross_entropy/cuda_device.h).
+// LossScale of kernels/linear_cross_entropy/cuda_device.h.
 inline constexpr int64_t kLossScale = kAlignment;
-constexpr int64_t CrossEntropy(int64_t rows) { return Aligned(rows * 4) + kLossScale; }
-constexpr int64_t CrossEntropyGrad() { return kLossScale; }
 
 // Logits of linear_cross_entropy are of the type of x. Their rows begin at multiples of 16 bytes, as tensor
 // cores want it.
@@ -90,7 +88,7 @@ constexpr int64_t LogitRows(int64_t rows, int64_t vocabulary, DType dtype) {
 struct LinearCrossEntropyParts {
   int64_t chunk;      // rows
   int64_t stride;     // of the logits, in elements
-  bool narrow;        // f16 with gradients: see LossScaleArgs of kernels/cross_entropy/cuda_device.h
+  bool narrow;        // f16 with gradients: see LossScaleArgs of kernels/linear_cross_entropy/cuda_device.h
   bool weight_apart;  // dweight is summed up in f32 and rounded once
   int64_t losses, scale, dx, dweight, product;
   int64_t bytes;

@@ -18,6 +18,7 @@ constexpr uint64_t kMostExtent = uint64_t{1} << 62;
 constexpr std::string_view kReductions[] = {"sum", "max", "min"};  // by ReductionKind
 constexpr std::string_view kReduce = "reduce_";
 constexpr std::string_view kRandomBits = "random_bits";
+constexpr std::string_view kIota = "iota";
 
 std::string_view NameOf(ReductionKind kind) { return kReductions[static_cast<int>(kind)]; }
 
@@ -31,6 +32,8 @@ std::string NameOf(const Op& op) {
       return "fill";
     case Op::Kind::kRandomBits:
       return std::string(kRandomBits);
+    case Op::Kind::kIota:
+      return std::string(kIota);
     case Op::Kind::kReduce:
       return std::string(kReduce) + std::string(NameOf(op.reduction));
   }
@@ -51,8 +54,8 @@ absl::Status SetName(std::string_view name, Op& op) {
     if (kind.has_value()) op.reduction = *kind;
     return kind.has_value() ? absl::OkStatus() : absl::InvalidArgumentError("unknown reduction");
   }
-  if (name == kRandomBits) {
-    op.kind = Op::Kind::kRandomBits;
+  if (name == kRandomBits || name == kIota) {
+    op.kind = name == kIota ? Op::Kind::kIota : Op::Kind::kRandomBits;
     return absl::OkStatus();
   }
   if (name == "convert" || name == "fill") {
@@ -179,7 +182,7 @@ proto::Cluster ToProto(const ClusterBody& body) {
     to.mutable_operands()->Assign(op.operands.begin(), op.operands.end());
     to.mutable_parameters()->Assign(op.parameters.begin(), op.parameters.end());
     to.set_dtype(static_cast<proto::DType>(op.dtype));
-    if (op.kind != Op::Kind::kRandomBits) continue;
+    if (op.kind != Op::Kind::kRandomBits && op.kind != Op::Kind::kIota) continue;
     to.set_draw(op.draw);
     to.set_elements(op.elements);
     SetPlace(op.place, *to.mutable_place());

@@ -72,9 +72,7 @@ const std::vector<CaseList>& CaseLists() {
       {{"matmul"}, &MatmulCases},
       {{"matmul_gelu", "matmul_gelu_grad"}, &FusedGeluCases},
       {{"attention", "attention_grad", "qkv_attention", "qkv_attention_grad"}, &AttentionCases},
-      {{"cross_entropy", "cross_entropy_grad", "linear_cross_entropy", "linear_cross_entropy_grad",
-        "linear_cross_entropy_loss_grad"},
-       &LossCases},
+      {{"linear_cross_entropy", "linear_cross_entropy_grad", "linear_cross_entropy_loss_grad"}, &LossCases},
       {{"binary_mapper", "binary_mapper_grad"}, &LatentCases},
       {{"found_inf", "loss_scale", "loss_count"}, &StepCases},
   };

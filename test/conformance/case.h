@@ -58,6 +58,7 @@ struct Case {
 
 std::vector<Case> RotaryTableCases();
 std::vector<Case> PrimitiveCases();  // part of ClusterCases
+std::vector<Case> LogitCases();      // too
 std::vector<Case> ClusterCases();
 std::vector<Case> ShapeCases();
 std::vector<Case> IndexCases();

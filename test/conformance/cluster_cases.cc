@@ -91,6 +91,7 @@ class Reference {
     }
     return At([&](int64_t row, int64_t column) {
       if (op.kind == Op::Kind::kFill) return op.parameters[0];
+      if (op.kind == Op::Kind::kIota) return static_cast<double>(ElementAt(op.place, row, column));
       double in[kMaxElementwiseOperands] = {}, parameters[2] = {};
       for (size_t i = 0; i < op.operands.size(); ++i) in[i] = values_[op.operands[i]][place(row, column)];
       std::copy(op.parameters.begin(), op.parameters.end(), parameters);
@@ -221,6 +222,18 @@ Case Integers(int64_t rows, int64_t columns) {
   return CaseOf(maker, "integers", 50);
 }
 
+// Numbers of elements: of whole rows, of repeated ones, one a row.
+Case Iotas(int64_t rows, int64_t columns) {
+  ClusterMaker maker(rows, columns);
+  const uint32_t x = maker.Whole(DType::kI32);
+  const uint32_t of_row = maker.Iota(1, true);
+  const uint32_t is_first =
+      maker.Of(Elementwise::kLe, {of_row, maker.Reduce(ReductionKind::kMin, x)}, {}, DType::kU8);
+  maker.Output(maker.Of(Elementwise::kSelect, {is_first, maker.Iota(rows, true), x}, {}, DType::kI32));
+  maker.Output(maker.Iota(rows, false), false);
+  return CaseOf(maker, "iotas", 50);
+}
+
 // Elements in rows of 64, the last one shorter.
 Case Flat(int64_t rows, int64_t last, DType dtype) {
   ClusterMaker maker(rows, kClusterLanes);
@@ -335,6 +348,8 @@ std::vector<Case> ClusterCases() {
   }
   for (const auto& [rows, columns] : shapes) cases.push_back(Integers(rows, columns));
   for (const auto& [rows, columns] : shapes) cases.push_back(RandomBits(rows, columns));
+  for (const auto& [rows, columns] : shapes)
+    if (columns > 1) cases.push_back(Iotas(rows, columns));
   for (const auto& [rows, columns] : shapes) cases.push_back(Longs(rows, columns));
   for (const DType dtype : kFloats) {
     for (const auto& [rows, columns] : shapes) cases.push_back(Turned(rows, columns, dtype));
@@ -347,6 +362,7 @@ std::vector<Case> ClusterCases() {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kI32, DType::kI64})
     for (const auto& [rows, columns] : shapes) cases.push_back(Reductions(rows, columns, dtype));
   for (Case& c : PrimitiveCases()) cases.push_back(std::move(c));
+  for (Case& c : LogitCases()) cases.push_back(std::move(c));
   return cases;
 }
 

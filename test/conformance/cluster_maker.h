@@ -59,6 +59,15 @@ class ClusterMaker {
                 .dtype = body_.dtype(x)});
   }
 
+  uint32_t Iota(int64_t rows, bool columns) {
+    return Add({.kind = Op::Kind::kIota,
+                .operands = {},
+                .parameters = {},
+                .dtype = DType::kI32,
+                .elements = ElementsOf(rows, columns),
+                .place = PlaceOf(rows, columns)});
+  }
+
   // Of a generator: an input, and no value.
   uint32_t State() {
     body_.inputs.push_back({DType::kI64, 3, true});

@@ -1,33 +1,14 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "runtime/base/cuda_workspace.h"
 #include "runtime/base/workspace.h"
 #include "test/conformance/case.h"
+#include "test/conformance/loss_reference.h"
 
 namespace ft::conformance {
 namespace {
-
-// Rows whose target is not negative: the others are left out.
-int64_t Counted(const Array& targets) {
-  return std::count_if(targets.values.begin(), targets.values.end(),
-                       [](double target) { return target >= 0; });
-}
-
-// in: logits, targets.
-Arrays CrossEntropy(const Arrays& in) {
-  const int64_t n = in[0].last(), rows = in[0].rows();
-  double loss = 0;
-  for (int64_t row = 0; row < rows; ++row) {
-    if (in[1].values[row] < 0) continue;
-    const double* x = in[0].values.data() + row * n;
-    double maximum = x[0], sum = 0;
-    for (int64_t i = 0; i < n; ++i) maximum = std::max(maximum, x[i]);
-    for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - maximum);
-    loss += std::log(sum) + maximum - x[static_cast<int64_t>(in[1].values[row])];
-  }
-  return {Scalar(loss / std::max<int64_t>(1, Counted(in[1])))};
-}
 
 // in: x, weight, targets.
 Arrays LinearCrossEntropy(const Arrays& in) {
@@ -39,39 +20,14 @@ Arrays LinearCrossEntropy(const Arrays& in) {
         logits.values[row * vocabulary + c] += in[0].values[row * width + i] * in[1].values[c * width + i];
     }
   }
-  return CrossEntropy({logits, in[2]});
+  const Array losses = RowLosses(logits, in[2]);
+  return {Scalar(std::accumulate(losses.values.begin(), losses.values.end(), 0.0) /
+                 std::max<int64_t>(1, Counted(in[2])))};
 }
 
 struct Shape {
   int64_t rows, vocabulary, width;
 };
-
-void AddCrossEntropy(std::vector<Case>& cases) {
-  for (const Shape& s : {Shape{1, 2, 0}, {3, 7, 0}, {33, 50, 0}, {300, 1031, 0}}) {
-    const Array logits = Random({s.rows, s.vocabulary}, 61, 9.0),
-                targets = RandomIds({s.rows}, s.vocabulary, 62);
-    const std::string label = std::to_string(s.rows) + "x" + std::to_string(s.vocabulary);
-    const double n = s.vocabulary;
-    cases.push_back(
-        {"cross_entropy",
-         label,
-         {logits, targets},
-         {},
-         CrossEntropy({logits, targets}),
-         {.reduction = n, .magnitude = 9, .cuda_workspace_bytes = cuda_workspace::CrossEntropy(s.rows)}});
-    if (s.rows > 100) continue;
-    const Array dloss = Scalar(1.5);
-    cases.push_back({"cross_entropy_grad",
-                     label,
-                     {dloss, logits, targets},
-                     {},
-                     {NumericGradient(CrossEntropy, {logits, targets}, 0, {dloss})},
-                     {.reduction = n,
-                      .magnitude = 9.0 / s.rows,
-                      .reusable = {{0, 1}},
-                      .cuda_workspace_bytes = cuda_workspace::CrossEntropyGrad()}});
-  }
-}
 
 // The gradients straight from the formula, for shapes that are too large for finite differences.
 Arrays LinearGradients(const Array& x, const Array& weight, const Array& targets, double dloss) {
@@ -149,64 +105,6 @@ void AddLinear(std::vector<Case>& cases, const Shape& s, bool with_acc) {
                     .workspace_bytes = workspace,
                     .tied = {-1, -1, 3},
                     .cuda_workspace_bytes = cuda_workspace}});
-}
-
-// Which rows are left out.
-enum class Ignore { kNone, kSome, kAll };
-
-std::string Describe(Ignore ignore) {
-  return ignore == Ignore::kNone ? "" : (ignore == Ignore::kSome ? " some left out" : " all left out");
-}
-
-Array Targets(int64_t rows, int64_t vocabulary, uint64_t seed, Ignore ignore) {
-  Array targets = RandomIds({rows}, vocabulary, seed);
-  for (int64_t row = 0; row < rows; ++row) {
-    const bool out = ignore == Ignore::kAll || (ignore == Ignore::kSome && row % 3 != 1);
-    if (out) targets.values[row] = row % 2 == 0 ? -100 : -1;
-  }
-  return targets;
-}
-
-// dloss * (softmax(logits) - onehot) / rows that count.
-Array LogitGradients(const Array& logits, const Array& targets, double dloss) {
-  const int64_t n = logits.last();
-  const double scale = dloss / Counted(targets);
-  Array result = Constant(logits.dims, 0);
-  for (int64_t row = 0; row < logits.rows(); ++row) {
-    const double target = targets.values[row], *x = logits.values.data() + row * n;
-    double sum = 0, *p = result.values.data() + row * n;
-    if (target < 0) continue;
-    for (int64_t i = 0; i < n; ++i) sum += p[i] = std::exp(x[i]);
-    for (int64_t i = 0; i < n; ++i) p[i] = scale * (p[i] / sum - (i == target ? 1 : 0));
-  }
-  return result;
-}
-
-void AddTypedCrossEntropy(std::vector<Case>& cases, const Shape& s, DType dtype, Ignore ignore) {
-  const Array logits = As(Random({s.rows, s.vocabulary}, 67, 9.0), dtype);
-  const Array targets = Targets(s.rows, s.vocabulary, 68, ignore), dloss = Scalar(1.5);
-  const std::string label = std::to_string(s.rows) + "x" + std::to_string(s.vocabulary) + " " +
-                            std::string(Name(dtype)) + Describe(ignore);
-  const double n = s.vocabulary;
-  cases.push_back(
-      {"cross_entropy",
-       label,
-       {logits, targets},
-       {},
-       CrossEntropy({logits, targets}),
-       {.reduction = n, .magnitude = 9, .cuda_workspace_bytes = cuda_workspace::CrossEntropy(s.rows)}});
-  Array gradient = LogitGradients(logits, targets, 1.5);
-  gradient.dtype = dtype;
-  const double counted = std::max<int64_t>(1, Counted(targets));
-  cases.push_back({"cross_entropy_grad",
-                   label,
-                   {dloss, logits, targets},
-                   {},
-                   {gradient},
-                   {.reduction = n,
-                    .magnitude = 9.0 / counted,
-                    .reusable = {{0, 1}},
-                    .cuda_workspace_bytes = cuda_workspace::CrossEntropyGrad()}});
 }
 
 // x and weight of one type, dweight and acc of another.
@@ -346,16 +244,6 @@ void AddExactLogits(std::vector<Case>& cases, const Shape& s, Types types) {
 
 void AddTypedCases(std::vector<Case>& cases) {
   constexpr DType kF32 = DType::kF32, kBF16 = DType::kBF16, kF16 = DType::kF16;
-  for (Ignore ignore : {Ignore::kNone, Ignore::kSome, Ignore::kAll}) {
-    for (DType dtype : {kF32, kBF16, kF16}) {
-      if (dtype == kF32 && ignore == Ignore::kNone) continue;  // see above
-      // The last is longer than what the threads of a GPU's block read at once.
-      for (const Shape& s : {Shape{1, 2, 0}, {3, 7, 0}, {33, 50, 0}, {300, 1031, 0}, {5, 20011, 0}})
-        AddTypedCrossEntropy(cases, s, dtype, ignore);
-      // So long that a GPU takes other blocks for it.
-      if (ignore == Ignore::kSome) AddTypedCrossEntropy(cases, {2, 70001, 0}, dtype, ignore);
-    }
-  }
   for (const Types& types : {Types{kF32, kF32},
                              {kBF16, kBF16},
                              {kF16, kF16},
@@ -385,7 +273,6 @@ void AddTypedCases(std::vector<Case>& cases) {
 
 std::vector<Case> LossCases() {
   std::vector<Case> cases;
-  AddCrossEntropy(cases);
   for (bool with_acc : {false, true}) {
     AddLinear(cases, {1, 2, 1}, with_acc);
     AddLinear(cases, {7, 19, 5}, with_acc);

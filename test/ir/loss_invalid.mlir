@@ -16,14 +16,6 @@ func.func @loss(%logits: tensor<2x3x8xf32>, %targets: tensor<2x3xi32>) {
 
 // -----
 
-func.func @gradient(%d: tensor<f32>, %logits: tensor<3x8xf32>, %targets: tensor<2xi32>) {
-  // expected-error @below {{'ft.cross_entropy_grad' op targets is 2; expected 3, one per row of logits}}
-  %0 = ft.cross_entropy_grad %d, %logits, %targets : (tensor<f32>, tensor<3x8xf32>, tensor<2xi32>) -> tensor<3x8xf32>
-  return
-}
-
-// -----
-
 func.func @linear(%x: tensor<3x4xf32>, %w: tensor<8x5xf32>, %targets: tensor<3xi32>) {
   // expected-error @below {{'ft.linear_cross_entropy' op x has 4 columns but weight has 5; x is 3x4, weight is 8x5}}
   %0 = ft.linear_cross_entropy %x, %w, %targets : (tensor<3x4xf32>, tensor<8x5xf32>, tensor<3xi32>) -> tensor<f32>

@@ -1,5 +1,5 @@
-// RUN: ft-opt %s --ft-autodiff --ft-verify-autodiff | FileCheck %s
-// RUN: ft-opt %s --ft-autodiff --ft-expand-composites | FileCheck %s --check-prefix=EXPANDED
+// RUN: ft-opt %s --ft-outline-composites --ft-autodiff --ft-verify-autodiff | FileCheck %s
+// RUN: ft-opt %s --ft-outline-composites --ft-autodiff --ft-expand-composites | FileCheck %s --check-prefix=EXPANDED
 // Calls are differentiated by calls, of one derivative for all that want the same of a composite.
 
 ft.parameter @w : tensor<8x4xf32> = #ft.init<normal, 1.0>

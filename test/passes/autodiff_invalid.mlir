@@ -1,4 +1,4 @@
-// RUN: ft-opt %s --split-input-file --verify-diagnostics --ft-autodiff
+// RUN: ft-opt %s --split-input-file --verify-diagnostics --ft-outline-composites --ft-autodiff
 
 // expected-error @below {{there is no function @forward to differentiate}}
 module {}

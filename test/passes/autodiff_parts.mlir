@@ -1,4 +1,4 @@
-// RUN: ft-opt %s --ft-autodiff --ft-verify-autodiff | FileCheck %s
+// RUN: ft-opt %s --ft-outline-composites --ft-autodiff --ft-verify-autodiff | FileCheck %s
 // Gradients of slices: side by side they are joined, with zeros around what is left; others are sums.
 
 ft.parameter @w : tensor<8x6xf32> = #ft.init<normal, 1.0>

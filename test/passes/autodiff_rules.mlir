@@ -27,7 +27,7 @@ func.func @forward(%tokens: tensor<1x4xi32>, %targets: tensor<1x4xi32>) -> tenso
   %u = ft.scale %g, 3.0 : tensor<1x4x8xf32>
   %s = ft.swiglu %g, %u : tensor<1x4x8xf32>
   %loss = ft.cross_entropy %s, %targets : (tensor<1x4x8xf32>, tensor<1x4xi32>) -> tensor<f32>
-  // CHECK: %[[DS:.*]] = ft.cross_entropy_grad
+  // CHECK: %[[DS:.*]] = ft.call @cross_entropy.grad
   // CHECK: %[[SWIGLU:.*]]:2 = ft.call @swiglu.grad(%[[G]], %[[U]], %[[DS]])
   // CHECK: %[[DU:.*]] = ft.scale %[[SWIGLU]]#1, 3.0
   // CHECK: %[[DG:.*]] = ft.add %[[SWIGLU]]#0, %[[DU]]
@@ -66,7 +66,7 @@ func.func @forward(%tokens: tensor<1x4xi32>, %targets: tensor<1x4xi32>) -> tenso
   %loss = ft.add %ce, %kl : tensor<f32>, tensor<f32>
   // CHECK: %[[ONE:.*]] = ft.fill 1.0
   // CHECK: %[[DL1:.*]] = ft.call @bits_kl.grad(%[[LOGITS]], %[[ONE]])
-  // CHECK: %[[DR:.*]] = ft.cross_entropy_grad %[[ONE]]
+  // CHECK: %[[DR:.*]] = ft.call @cross_entropy.grad(%[[R:.*]], %{{.*}}, %[[ONE]])
   // CHECK: %[[DTABLE:.*]] = ft.embedding_grad %[[INDEX]], %[[DR]] {
   // CHECK: %[[DL2:.*]] = ft.binary_mapper_grad %[[DR]], %[[LOGITS]], %[[TABLE]]
   // CHECK: %[[DL:.*]] = ft.add %[[DL1]], %[[DL2]]

@@ -1,12 +1,12 @@
-// RUN: ft-opt %s "--ft-assign-rules=optimizer=muon" | FileCheck %s --check-prefix=RULES
-// RUN: ft-opt %s "--ft-assign-rules=optimizer=muon adamw-params=dow?" | FileCheck %s --check-prefix=EXCEPT
-// RUN: ft-opt %s "--ft-assign-rules=optimizer=lion" | FileCheck %s --check-prefix=NONE
-// RUN: not ft-opt %s "--ft-assign-rules=optimizer=muon adamw-params=dwon" 2>&1 | FileCheck %s --check-prefix=UNUSED
-// RUN: not ft-opt %s "--ft-assign-rules=optimizer=muon adamw-params=*" 2>&1 | FileCheck %s --check-prefix=NOTHING
-// RUN: not ft-opt %s "--ft-assign-rules=optimizer=tiger" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: ft-opt %s "--ft-assign-rules=optimizer=muon" --ft-form-units "--ft-insert-optimizer=optimizer=muon momentum=0.95" --ft-verify-optimizer | FileCheck %s --check-prefix=UPDATES
-// RUN: ft-opt %s "--ft-assign-rules=optimizer=muon" --ft-form-units "--ft-insert-optimizer=optimizer=muon momentum=0.95" "--ft-insert-collectives=strategy=zero2" --ft-verify-collectives | FileCheck %s --check-prefix=SHARDED
-// RUN: ft-opt %s "--ft-assign-rules=optimizer=muon" --ft-form-units "--ft-insert-optimizer=optimizer=muon momentum=0.95" "--ft-insert-collectives=strategy=ddp" --ft-expand-orthogonalize "--ft-apply-precision=param-dtype=fp16" --ft-verify-precision | FileCheck %s --check-prefix=EXPANDED
+// RUN: ft-opt %s --ft-outline-composites "--ft-assign-rules=optimizer=muon" | FileCheck %s --check-prefix=RULES
+// RUN: ft-opt %s --ft-outline-composites "--ft-assign-rules=optimizer=muon adamw-params=dow?" | FileCheck %s --check-prefix=EXCEPT
+// RUN: ft-opt %s --ft-outline-composites "--ft-assign-rules=optimizer=lion" | FileCheck %s --check-prefix=NONE
+// RUN: not ft-opt %s --ft-outline-composites "--ft-assign-rules=optimizer=muon adamw-params=dwon" 2>&1 | FileCheck %s --check-prefix=UNUSED
+// RUN: not ft-opt %s --ft-outline-composites "--ft-assign-rules=optimizer=muon adamw-params=*" 2>&1 | FileCheck %s --check-prefix=NOTHING
+// RUN: not ft-opt %s --ft-outline-composites "--ft-assign-rules=optimizer=tiger" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: ft-opt %s --ft-outline-composites "--ft-assign-rules=optimizer=muon" --ft-form-units "--ft-insert-optimizer=optimizer=muon momentum=0.95" --ft-verify-optimizer | FileCheck %s --check-prefix=UPDATES
+// RUN: ft-opt %s --ft-outline-composites "--ft-assign-rules=optimizer=muon" --ft-form-units "--ft-insert-optimizer=optimizer=muon momentum=0.95" "--ft-insert-collectives=strategy=zero2" --ft-verify-collectives | FileCheck %s --check-prefix=SHARDED
+// RUN: ft-opt %s --ft-outline-composites "--ft-assign-rules=optimizer=muon" --ft-form-units "--ft-insert-optimizer=optimizer=muon momentum=0.95" "--ft-insert-collectives=strategy=ddp" --ft-expand-orthogonalize "--ft-apply-precision=param-dtype=fp16" --ft-verify-precision | FileCheck %s --check-prefix=EXPANDED
 
 // Muon updates the hidden matrices: those that products alone read, none of which makes logits.
 

@@ -24,7 +24,7 @@
 // CHECK-LABEL: func.func @eval_step(
 // CHECK-SAME: -> (tensor<2xf32>, tensor<2xf32> {ft.output = "accuracy"}) {
 // CHECK: %[[Y:.*]] = ft.matmul
-// CHECK: %[[LOSS:.*]] = ft.cross_entropy %[[Y]]
+// CHECK: %[[LOSS:.*]] = ft.call @cross_entropy(%[[Y]],
 // CHECK: ft.argsort
 // CHECK: %[[ACCURACY:.*]] = ft.scale
 // CHECK: %[[A:.*]] = ft.loss_count %[[LOSS]], %[[IDS:.*]] :

@@ -40,7 +40,9 @@ void OpText(Out out, const ft::proto::Cluster::Op& op, const ft::ClusterBody& bo
   const bool draws = known.kind == ft::ClusterOpKind::kRandomBits;
   for (const uint32_t operand : op.operands()) fmt::format_to(out, " {}{}", draws ? "input " : "%", operand);
   for (const double parameter : op.parameters()) fmt::format_to(out, " {}", parameter);
-  if (draws) fmt::format_to(out, " draw {} {}", known.draw, PlaceText(known.place, body));
+  if (draws) fmt::format_to(out, " draw {}", known.draw);
+  if (draws || known.kind == ft::ClusterOpKind::kIota)
+    fmt::format_to(out, " {}", PlaceText(known.place, body));
   fmt::format_to(out, " : {}", ft::Name(static_cast<ft::DType>(op.dtype())));
   if (levels > 0) fmt::format_to(out, "  # after {} pass{} over the row", levels, levels == 1 ? "" : "es");
   fmt::format_to(out, "\n");

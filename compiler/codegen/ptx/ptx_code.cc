@@ -22,8 +22,17 @@ void initializeNvptx() {
   });
 }
 
+// Whether ptxas is told to care for one block a multiprocessor. Or else it spills a register or two where one
+// more would fit. Of the largest blocks most spill where it is said, but not those that sum up rows of one
+// input.
+bool isForOneBlock(const GpuLaunch &launch, const ClusterBody &body) {
+  auto hasColumns = [](const ClusterBody::Read &read) { return read.place.column_stride != 0; };
+  return launch.threads < kMostThreads || (body.HasPartials() && llvm::count_if(body.reads, hasColumns) == 1);
+}
+
 // Entries, for blocks of exactly so many threads.
-void annotate(llvm::Module &module, const PtxInterface &interface) {
+void annotate(llvm::Module &module, const ClusterBody &body) {
+  PtxInterface interface = ptxInterfaceOf(body);
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
@@ -32,9 +41,7 @@ void annotate(llvm::Module &module, const PtxInterface &interface) {
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr("no-builtins");
     function.addFnAttr("nvvm.reqntid", std::to_string(launch.threads));
-    // Or else ptxas spills a register or two where one block more would fit a multiprocessor. Of the largest
-    // blocks none would, and those spill where it is said.
-    if (launch.threads < kMostThreads)
+    if (isForOneBlock(launch, body))
       function.addFnAttr("nvvm.minctasm", "1");
   }
 }
@@ -53,7 +60,7 @@ buildGpuModule(const ClusterBody &body, llvm::TargetMachine &machine, llvm::LLVM
   auto code = translateToLlvm(*module, context, machine);
   if (!code)
     return code.takeError();
-  annotate(**code, ptxInterfaceOf(body));
+  annotate(**code, body);
   optimize(**code, machine);
   return code;
 }

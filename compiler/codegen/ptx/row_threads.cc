@@ -22,6 +22,8 @@ RowThreads::RowThreads(KernelBuilder &b, const BodyFacts &facts, const ThreadPla
       partials(partialOutputsOf(body)) {
   if (plan.isUnrolled())
     findHeld();
+  else
+    early = earlyResultsOf(facts);
 }
 
 // All reads of whole rows that are there at once, if they and sums over rows leave half of the registers.
@@ -112,6 +114,11 @@ PackAddress RowThreads::addressOfRead(uint32_t read) {
   return addressOf(body.reads[read].input, body.reads[read].place, body.dtype(read));
 }
 
+PackAddress RowThreads::addressOfOutput(size_t number) {
+  const ClusterBody::Output &output = body.outputs[number];
+  return addressOf(operandOfResult(body, output.result), output.place, body.results[output.result].dtype);
+}
+
 // One row for each block of rows, whole packs each.
 PackAddress RowThreads::partialAddress(const PartialOutput &partial, Value partialRow) {
   DType element = accumulatorOf(partial.value);
@@ -154,6 +161,30 @@ Lanes RowThreads::valueAt(uint32_t value, const Pack &pack, BodyValues::LanesOf 
                          {load, [&] { return rowOfSpace(); }, [&] { return pack.place.column; }});
 }
 
+// A thread reads what it has written itself.
+BodyValues::LanesOf RowThreads::writtenBefore(int pass, const Pack &pack) {
+  BodyValues::LanesOf known;
+  for (const EarlyResult &result : early)
+    if (result.passes[pass]) {
+      PackAddress address = addressOfOutput(result.output);
+      known[result.value] = fromMemory(
+          address.element, loadPacks(b, address, where(b, active, pack.place), plan.tailLanes())[0]);
+    }
+  return known;
+}
+
+void RowThreads::storeEarly(const Pack &pack, const BodyValues::LanesOf &known) {
+  for (const EarlyResult &result : early) {
+    PackAddress address = addressOfOutput(result.output);
+    storePacks(b, toMemory(address.element, known.lookup(result.value)), address,
+               where(b, active, pack.place), plan.tailLanes());
+  }
+}
+
+bool RowThreads::isEarly(size_t output) const {
+  return llvm::any_of(early, [&](const EarlyResult &result) { return result.output == output; });
+}
+
 void RowThreads::emitReductions(int level, int64_t slot) {
   llvm::SmallVector<uint32_t> reductions = facts.reductions(level);
   LanesList sums;
@@ -162,12 +193,14 @@ void RowThreads::emitReductions(int level, int64_t slot) {
         identityOf(facts.op(value).reduction, zeros(b, kPack, registerType(b, body.dtype(value)))));
   sums = eachPack(sums, [&](const Pack &pack, ArrayRef<Lanes> carried) {
     LanesList next(carried);
-    BodyValues::LanesOf known;
+    BodyValues::LanesOf known = writtenBefore(level, pack);
     for (auto [value, sum] : llvm::zip(reductions, next)) {
       const ClusterBody::Op &op = facts.op(value);
       Lanes with = combined(op.reduction, sum, valueAt(op.operands[0], pack, known));
       sum = ofRow(pack.place, plan.tailLanes(), with, sum);
     }
+    if (level == 0)
+      storeEarly(pack, known);
     return next;
   });
   llvm::SmallVector<Partial> ofThread;
@@ -182,12 +215,11 @@ void RowThreads::emitReductions(int level, int64_t slot) {
 void RowThreads::storeRows(const Pack &pack, const BodyValues::LanesOf &known) {
   LanesList bits;
   llvm::SmallVector<PackAddress> addresses;
-  for (const ClusterBody::Output &output : body.outputs) {
-    if (output.over_rows || output.place.column_stride == 0)
+  for (auto [number, output] : llvm::enumerate(body.outputs)) {
+    if (output.over_rows || output.place.column_stride == 0 || isEarly(number))
       continue;
-    DType element = body.results[output.result].dtype;
-    bits.push_back(toMemory(element, known.lookup(output.value)));
-    addresses.push_back(addressOf(operandOfResult(body, output.result), output.place, element));
+    addresses.push_back(addressOfOutput(number));
+    bits.push_back(toMemory(addresses.back().element, known.lookup(output.value)));
   }
   if (!bits.empty())
     storePacks(b, bits, addresses, where(b, active, pack.place), plan.tailLanes());
@@ -197,9 +229,9 @@ void RowThreads::storeRows(const Pack &pack, const BodyValues::LanesOf &known) {
 LanesList RowThreads::emitResults(ArrayRef<Lanes> sums, Value partialRow) {
   LanesList next(sums);
   eachPack({}, [&](const Pack &pack, ArrayRef<Lanes>) {
-    BodyValues::LanesOf known;
-    for (const ClusterBody::Output &output : body.outputs)
-      if (output.place.column_stride != 0)
+    BodyValues::LanesOf known = writtenBefore(facts.lastLevel, pack);
+    for (auto [number, output] : llvm::enumerate(body.outputs))
+      if (output.place.column_stride != 0 && !isEarly(number))
         valueAt(output.value, pack, known);
     for (auto [i, partial] : llvm::enumerate(partials)) {
       Lanes value = known.lookup(partial.output->value);

@@ -1,7 +1,7 @@
 // A row by the threads it has: its inputs, its reductions, its results.
 #pragma once
 
-#include "compiler/codegen/body_values.h"
+#include "compiler/codegen/early_results.h"
 #include "compiler/codegen/ptx/packs.h"
 
 namespace ft::compiler {
@@ -42,11 +42,15 @@ private:
   mlir::Value rowAddress(unsigned operand, const ClusterBody::Place &place, DType element);
   PackAddress addressOf(unsigned operand, const ClusterBody::Place &place, DType element);
   PackAddress addressOfRead(uint32_t read);
+  PackAddress addressOfOutput(size_t output);
   PackAddress partialAddress(const PartialOutput &partial, mlir::Value partialRow);
   Lanes nothingOf(const PartialOutput &partial) const;
   mlir::Value rowOfSpace();
   void readInputs();
   Lanes valueAt(uint32_t value, const Pack &pack, BodyValues::LanesOf &known);
+  BodyValues::LanesOf writtenBefore(int pass, const Pack &pack);
+  void storeEarly(const Pack &pack, const BodyValues::LanesOf &known);
+  bool isEarly(size_t output) const;
   void emitReductions(int level, int64_t slot);
   LanesList emitResults(llvm::ArrayRef<Lanes> sums, mlir::Value partialRow);
   void storeRows(const Pack &pack, const BodyValues::LanesOf &known);
@@ -59,6 +63,7 @@ private:
   BodyValues values;
   llvm::SmallVector<PartialOutput> partials;
   llvm::SmallVector<uint32_t> heldReads; // read once a row
+  llvm::SmallVector<EarlyResult> early;
   // Of the entry.
   llvm::SmallVector<mlir::Value> pointers;
   mlir::Value thread, segment;

@@ -103,6 +103,47 @@ func.func @f(%x: tensor<$Mx$T>) -> tensor<$Mx$T> {
   return %y : tensor<$Mx$T>
 })";
 
+// The negative log of a softmax at an id of each row, and the softmax without it.
+inline constexpr const char *kPicked = R"(
+func.func @f(%x: tensor<$Mx$T>, %t: tensor<$Rxi32>) -> (tensor<$Rxf32>, tensor<$Mx$T>) {
+  %f = ft.copy %x : tensor<$Mx$T> -> tensor<$Mxf32>
+  %m = ft.reduce "max" %f over [1] : tensor<$Mxf32> -> tensor<$Rxf32>
+  %m1 = ft.reshape %m : tensor<$Rxf32> -> tensor<$Rx1xf32>
+  %mm = ft.broadcast %m1 : tensor<$Rx1xf32> -> tensor<$Mxf32>
+  %d = ft.sub %f, %mm : tensor<$Mxf32>
+  %e = ft.exp %d : tensor<$Mxf32>
+  %s = ft.reduce "sum" %e over [1] : tensor<$Mxf32> -> tensor<$Rxf32>
+  %i = ft.iota : tensor<$Cxi32>
+  %t1 = ft.reshape %t : tensor<$Rxi32> -> tensor<$Rx1xi32>
+  %tt = ft.broadcast %t1 : tensor<$Rx1xi32> -> tensor<$Mxi32>
+  %q = ft.eq %tt, %i : tensor<$Mxi32>, tensor<$Cxi32>
+  %z = ft.fill 0.0 : tensor<f32>
+  %h = ft.select %q, %d, %z : tensor<$Mxi1>, tensor<$Mxf32>, tensor<f32>
+  %p = ft.reduce "sum" %h over [1] : tensor<$Mxf32> -> tensor<$Rxf32>
+  %l = ft.log %s : tensor<$Rxf32>
+  %loss = ft.sub %l, %p : tensor<$Rxf32>
+  %s1 = ft.reshape %s : tensor<$Rxf32> -> tensor<$Rx1xf32>
+  %ss = ft.broadcast %s1 : tensor<$Rx1xf32> -> tensor<$Mxf32>
+  %y = ft.div %e, %ss : tensor<$Mxf32>
+  %w = ft.select %q, %z, %y : tensor<$Mxi1>, tensor<f32>, tensor<$Mxf32>
+  %r = ft.copy %w : tensor<$Mxf32> -> tensor<$Mx$T>
+  return %loss, %r : tensor<$Rxf32>, tensor<$Mx$T>
+})";
+
+// A function that is a result, and the sum of its exponentials.
+inline constexpr const char *kBounded = R"(
+func.func @f(%x: tensor<$Mx$T>) -> (tensor<$Mx$T>, tensor<$Rxf32>) {
+  %y = ft.tanh %x : tensor<$Mx$T>
+  %f = ft.copy %y : tensor<$Mx$T> -> tensor<$Mxf32>
+  %m = ft.reduce "max" %f over [1] : tensor<$Mxf32> -> tensor<$Rxf32>
+  %m1 = ft.reshape %m : tensor<$Rxf32> -> tensor<$Rx1xf32>
+  %mm = ft.broadcast %m1 : tensor<$Rx1xf32> -> tensor<$Mxf32>
+  %d = ft.sub %f, %mm : tensor<$Mxf32>
+  %e = ft.exp %d : tensor<$Mxf32>
+  %s = ft.reduce "sum" %e over [1] : tensor<$Mxf32> -> tensor<$Rxf32>
+  return %y, %s : tensor<$Mx$T>, tensor<$Rxf32>
+})";
+
 inline constexpr const char *kSwiglu = R"(
 func.func @f(%gate: tensor<$Mx$T>, %up: tensor<$Mx$T>) -> tensor<$Mx$T> {
   %s = ft.sigmoid %gate : tensor<$Mx$T>

@@ -39,7 +39,9 @@ std::vector<HostTensor> inputsOf(func::FuncOp body, const BodyCase &bodyCase) {
   return inputs;
 }
 
-bool isMoved(Operation *op) { return isa<mlir::ft::FillOp, mlir::ft::ReshapeOp, mlir::ft::BroadcastOp>(op); }
+bool isMoved(Operation *op) {
+  return isa<mlir::ft::FillOp, mlir::ft::IotaOp, mlir::ft::ReshapeOp, mlir::ft::BroadcastOp>(op);
+}
 
 OwningOpRef<ModuleOp> alone(Operation *op) {
   OpBuilder builder(op->getContext());

@@ -1,6 +1,7 @@
 #include "compiler/codegen/testing/body_reference.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "compiler/codegen/testing/guarded_run.h"
 #include "dialects/ft/elementwise.h"
@@ -123,6 +124,8 @@ struct Evaluation {
         elementwise(row);
     if (auto fill = dyn_cast<mlir::ft::FillOp>(op))
       std::fill(out.values.begin(), out.values.end(), fill.getValue().convertToDouble());
+    if (isa<mlir::ft::IotaOp>(op))
+      std::iota(out.values.begin(), out.values.end(), 0);
     if (auto reduction = dyn_cast<mlir::ft::ReduceOp>(op))
       reduce(reduction.getKind(), reduction.getDims());
     if (auto part = dyn_cast<mlir::ft::SliceOp>(op))

@@ -25,8 +25,8 @@ class ClusterKernel {
 public:
   ClusterKernel(MLIRContext &context, const ClusterBody &body, X86Level level)
       : b(UnknownLoc::get(&context), &context, instructionsOf(level)), body(body), facts(body),
-        values(b, facts, kVector), kept(keptValuesOf(facts)), partials(partialOutputsOf(body)),
-        partialAddresses(partials.size()) {}
+        values(b, facts, kVector), early(earlyResultsOf(facts)), kept(keptValuesOf(facts, early)),
+        partials(partialOutputsOf(body)), partialAddresses(partials.size()) {}
 
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(b.getLoc());
@@ -114,6 +114,9 @@ private:
   void emitColumns(Value chunk, int64_t columns);
   void emitReductions(int level, int64_t columns);
   void emitResults(int64_t columns);
+  BodyValues::LanesOf writtenBefore(int pass, Value column, int64_t count);
+  void storeEarly(const BodyValues::LanesOf &known, Value column, int64_t count);
+  bool isLate(size_t output) const;
   void keepColumns(const BodyValues::LanesOf &known, Value column, int64_t count);
   void storeColumns(BodyValues::LanesOf &known, Value column, int64_t count);
   void addPartials(BodyValues::LanesOf &known, Value column, int64_t count);
@@ -137,6 +140,7 @@ private:
   const ClusterBody &body;
   BodyFacts facts;
   BodyValues values;
+  llvm::SmallVector<EarlyResult> early;
   llvm::SmallVector<KeptValue> kept;
   llvm::SmallVector<PartialOutput> partials;
   llvm::SmallVector<Value> pointers;
@@ -167,13 +171,15 @@ void ClusterKernel::emitReductions(int level, int64_t columns) {
   sums = eachColumns(columns, sums, [&](Value column, int64_t count, ArrayRef<Lanes> carried) {
     Vectors next(carried);
     eachVector(column, count, [&](int64_t i, Value at, int64_t lanes) {
-      BodyValues::LanesOf known;
+      BodyValues::LanesOf known = writtenBefore(level, at, lanes);
       for (auto [k, value] : llvm::enumerate(reductions)) {
         const ClusterBody::Op &op = facts.op(value);
         Lanes &sum = next[k * kVectors + i];
         Lanes with = combined(op.reduction, sum, vectorOf(op.operands[0], at, lanes, known));
         sum = firstLanes(lanes, with, sum);
       }
+      if (level == 0)
+        storeEarly(known, at, lanes);
       if (level + 1 == facts.lastLevel)
         keepColumns(known, at, lanes);
     });
@@ -204,6 +210,27 @@ void ClusterKernel::clearPartials() {
   });
 }
 
+BodyValues::LanesOf ClusterKernel::writtenBefore(int pass, Value column, int64_t count) {
+  BodyValues::LanesOf known;
+  for (const EarlyResult &result : early)
+    if (result.passes[pass])
+      known[result.value] =
+          loadVector(b, outputAddress(result.output, column), resultType(body.outputs[result.output]), count);
+  return known;
+}
+
+void ClusterKernel::storeEarly(const BodyValues::LanesOf &known, Value column, int64_t count) {
+  for (const EarlyResult &result : early)
+    storeVector(known.lookup(result.value), outputAddress(result.output, column),
+                resultType(body.outputs[result.output]), count);
+}
+
+// Whether it is of columns and still to be written.
+bool ClusterKernel::isLate(size_t output) const {
+  return body.outputs[output].place.column_stride != 0 &&
+         llvm::none_of(early, [&](const EarlyResult &result) { return result.output == output; });
+}
+
 void ClusterKernel::keepColumns(const BodyValues::LanesOf &known, Value column, int64_t count) {
   for (const KeptValue &keep : kept)
     storeVector(known.lookup(keep.value), outputAddress(keep.output, column), DType::kF32, count);
@@ -211,7 +238,7 @@ void ClusterKernel::keepColumns(const BodyValues::LanesOf &known, Value column, 
 
 void ClusterKernel::storeColumns(BodyValues::LanesOf &known, Value column, int64_t count) {
   for (auto [i, output] : llvm::enumerate(body.outputs)) {
-    if (output.over_rows || output.place.column_stride == 0)
+    if (output.over_rows || !isLate(i))
       continue;
     storeVector(known.lookup(output.value), outputAddress(i, column), resultType(output), count,
                 output.place.column_stride);
@@ -230,15 +257,14 @@ void ClusterKernel::addPartials(BodyValues::LanesOf &known, Value column, int64_
 
 // All values of a vector are known before one is written, since a result may take the place of an input.
 void ClusterKernel::emitResults(int64_t columns) {
-  auto hasColumns = [](const ClusterBody::Output &output) { return output.place.column_stride != 0; };
-  if (llvm::any_of(body.outputs, hasColumns))
+  if (llvm::any_of(llvm::seq(body.outputs.size()), [&](size_t output) { return isLate(output); }))
     eachColumns(columns, {}, [&](Value column, int64_t count, ArrayRef<Lanes>) {
       eachVector(column, count, [&](int64_t, Value at, int64_t lanes) {
-        BodyValues::LanesOf known;
+        BodyValues::LanesOf known = writtenBefore(facts.lastLevel, at, lanes);
         for (const KeptValue &keep : kept)
           known[keep.value] = loadVector(b, outputAddress(keep.output, at), DType::kF32, lanes);
-        for (const ClusterBody::Output &output : body.outputs)
-          if (hasColumns(output))
+        for (auto [i, output] : llvm::enumerate(body.outputs))
+          if (isLate(i))
             vectorOf(output.value, at, lanes, known);
         storeColumns(known, at, lanes);
         addPartials(known, at, lanes);
@@ -246,7 +272,7 @@ void ClusterKernel::emitResults(int64_t columns) {
       return Vectors();
     });
   for (auto [i, output] : llvm::enumerate(body.outputs))
-    if (!hasColumns(output))
+    if (output.place.column_stride == 0)
       storeScalar(values.get(output.value), outputAddresses[i], resultType(output));
 }
 

@@ -2,7 +2,7 @@
 // written.
 #pragma once
 
-#include "compiler/codegen/body_values.h"
+#include "compiler/codegen/early_results.h"
 
 namespace ft::compiler {
 
@@ -13,7 +13,8 @@ struct KeptValue {
   size_t output; // number of the output
 };
 
-/// At most one for an output. After that pass nobody reads what may lie where the output does.
-llvm::SmallVector<KeptValue> keptValuesOf(const BodyFacts &facts);
+/// At most one for an output that is not written early. After that pass nobody reads what may lie where the
+/// output does.
+llvm::SmallVector<KeptValue> keptValuesOf(const BodyFacts &facts, llvm::ArrayRef<EarlyResult> early);
 
 } // namespace ft::compiler

@@ -7,9 +7,9 @@
 #include "runtime/kernels/binary_mapper/cpu_loops.h"
 #include "runtime/kernels/cast/cpu_loops.h"
 #include "runtime/kernels/cluster/cpu_loops.h"
-#include "runtime/kernels/cross_entropy/cpu_loops.h"
 #include "runtime/kernels/embedding/cpu_loops.h"
 #include "runtime/kernels/gradient_norm/cpu_loops.h"
+#include "runtime/kernels/linear_cross_entropy/cpu_loops.h"
 #include "runtime/kernels/matmul/cpu_loops.h"
 #include "runtime/kernels/random/cpu_loops.h"
 

@@ -11,7 +11,6 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterCast(registry, isa);
   cpu::RegisterCluster(registry, isa);
   cpu::RegisterCopy(registry, isa);
-  cpu::RegisterCrossEntropy(registry, isa);
   cpu::RegisterDot(registry, isa);
   cpu::RegisterEmbedding(registry, isa);
   cpu::RegisterFill(registry, isa);
@@ -19,6 +18,7 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterIndex(registry, isa);
   cpu::RegisterInitialize(registry, isa);
   cpu::RegisterLinearCrossEntropy(registry, isa);
+  cpu::RegisterLossCount(registry, isa);
   cpu::RegisterLossScaling(registry, isa);
   cpu::RegisterMatmul(registry, isa);
   cpu::RegisterMove(registry, isa);

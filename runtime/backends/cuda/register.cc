@@ -21,12 +21,12 @@ void RegisterCudaKernels(KernelTable& table) {
   RegisterBinaryMapper(table);
   RegisterCast(table);
   RegisterCluster(table);
-  RegisterCrossEntropy(table);
   RegisterDot(table);
   RegisterEmbedding(table);
   RegisterGradientNorm(table);
   RegisterIndex(table);
   RegisterLinearCrossEntropy(table);
+  RegisterLossCount(table);
   RegisterLossScaling(table);
   RegisterMatmul(table);
   RegisterMatmulGelu(table);

@@ -10,12 +10,12 @@ void RegisterAttention(KernelTable& table);     // attention attention_grad
 void RegisterBinaryMapper(KernelTable& table);  // binary_mapper binary_mapper_grad
 void RegisterCast(KernelTable& table);          // cast
 void RegisterCluster(KernelTable& table);       // cluster
-void RegisterCrossEntropy(KernelTable& table);  // cross_entropy cross_entropy_grad loss_count
 void RegisterDot(KernelTable& table);           // dot grouped_dot grouped_dot_grad
 void RegisterEmbedding(KernelTable& table);     // embedding embedding_grad
 void RegisterGradientNorm(KernelTable& table);  // sum_squares clip_coefficient found_inf
 void RegisterIndex(KernelTable& table);  // gather_elements scatter_add_elements cumsum argsort histogram
 void RegisterLinearCrossEntropy(KernelTable& table);  // linear_cross_entropy[_grad _loss_grad]
+void RegisterLossCount(KernelTable& table);           // loss_count
 void RegisterLossScaling(KernelTable& table);         // loss_scale update_scaler
 void RegisterMatmul(KernelTable& table);              // matmul
 void RegisterMatmulGelu(KernelTable& table);          // matmul_gelu matmul_gelu_grad

@@ -105,6 +105,12 @@ void ClusterWalker::Draw(const Op& op, const Place& place, int64_t* words) const
   if (stride == 0) Spread(op.dtype, kLanes, words);
 }
 
+void ClusterWalker::Count(const Op& op, const Place& place, int64_t* numbers) const {
+  const int64_t stride = op.place.column_stride;
+  const int64_t begin = op.place.RowBegin(place.row) + place.column * stride;
+  for (int64_t i = 0; i < kLanes; ++i) numbers[i] = begin + i * stride;
+}
+
 void ClusterWalker::Compute(size_t index, const Place& place, Scratch& scratch) const {
   const Op& op = body_.ops[index];
   const int64_t n = place.n;
@@ -113,6 +119,8 @@ void ClusterWalker::Compute(size_t index, const Place& place, Scratch& scratch) 
     FillChunk(op.dtype, op.parameters[0], result);
   } else if (op.kind == Op::Kind::kRandomBits) {
     Draw(op, place, static_cast<int64_t*>(result));
+  } else if (op.kind == Op::Kind::kIota) {
+    Count(op, place, static_cast<int64_t*>(result));
   } else if (op.kind == Op::Kind::kConvert) {
     ConvertChunk(scratch[op.operands[0]], body_.dtype(op.operands[0]), result, op.dtype, n);
   } else {

@@ -44,6 +44,7 @@ class ClusterWalker {
   void Compute(size_t op, const Place& place, Scratch& scratch) const;
   void Write(const ClusterBody::Output& output, const Place& place, Scratch& scratch) const;
   void Draw(const ClusterBody::Op& op, const Place& place, int64_t* words) const;
+  void Count(const ClusterBody::Op& op, const Place& place, int64_t* numbers) const;
   void Reduce(int level, int64_t row, int64_t columns, Scratch& scratch) const;
   void WriteOutputs(int64_t row, int64_t columns, Scratch& scratch) const;
   void AddPartials(int64_t row, int64_t column, int64_t n, Scratch& scratch) const;

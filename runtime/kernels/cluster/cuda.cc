@@ -49,10 +49,11 @@ void SetOps(const ClusterOperands& operands, ClusterArgs& args) {
   for (size_t i = 0; i < body.ops.size(); ++i) {
     const ClusterBody::Op& op = body.ops[i];
     args.op[i] = OpOf(op, columns[body.reads.size() + i], levels[body.reads.size() + i]);
-    if (op.kind != ClusterOpKind::kRandomBits) continue;
+    const bool draw = op.kind == ClusterOpKind::kRandomBits;
+    if (!draw && op.kind != ClusterOpKind::kIota) continue;
     args.op[i].parameters[0] = draws;
-    args.draw[draws++] = {static_cast<const int64_t*>(operands.addresses[op.operands[0]]), op.elements,
-                          operands.Stream(op.draw), PlaceOf(op.place)};
+    args.draw[draws++] = {draw ? static_cast<const int64_t*>(operands.addresses[op.operands[0]]) : nullptr,
+                          op.elements, draw ? operands.Stream(op.draw) : 0, PlaceOf(op.place)};
   }
 }
 

@@ -134,13 +134,18 @@ class RowWalk {
   __device__ Bits64 ValueOf(const ClusterArgs::Op& op) const {
     if (op.kind == OpKind::kFill) return Rounded(static_cast<float>(op.parameters[0]), op.dtype);
     if (op.kind == OpKind::kRandomBits) return Drawn(op);
+    if (op.kind == OpKind::kIota) return Rounded(Integer{ElementAt(DrawOf(op).place)}, op.dtype);
     const DType dtype = DtypeOf(op.operands[op.count - 1]);
     if (op.kind == OpKind::kConvert) return Converted(values_[op.operands[0]], dtype, op.dtype);
     return IsReal(dtype) ? Computed<float>(op) : Computed<Integer>(op);
   }
 
+  __device__ const ClusterArgs::Draw& DrawOf(const ClusterArgs::Op& op) const {
+    return args_.draw[static_cast<int>(op.parameters[0])];
+  }
+
   __device__ Bits64 Drawn(const ClusterArgs::Op& op) const {
-    const ClusterArgs::Draw& draw = args_.draw[static_cast<int>(op.parameters[0])];
+    const ClusterArgs::Draw& draw = DrawOf(op);
     const uint64_t element = static_cast<uint64_t>(draw.state[2]) * static_cast<uint64_t>(draw.elements) +
                              static_cast<uint64_t>(ElementAt(draw.place));
     const PhiloxKey key = {static_cast<uint64_t>(draw.state[0]), draw.stream,

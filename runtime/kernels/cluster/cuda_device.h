@@ -38,7 +38,8 @@ struct ClusterArgs {
     uint8_t operands[kMaxElementwiseOperands];
     double parameters[2];
   };
-  // What an op of random bits draws; its parameter 0 is the number of the draw here.
+  // What an op of random bits draws, or which numbers an iota has (without a state); its parameter 0 is the
+  // number of the draw here.
   struct Draw {
     const int64_t* state;
     int64_t elements;

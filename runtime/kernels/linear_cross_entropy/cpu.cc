@@ -7,7 +7,7 @@
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
 #include "runtime/base/workspace.h"
-#include "runtime/kernels/cross_entropy/cpu_loops.h"
+#include "runtime/kernels/linear_cross_entropy/cpu_loops.h"
 #include "runtime/kernels/linear_cross_entropy/operands.h"
 
 namespace ft::cpu {
@@ -78,16 +78,14 @@ constexpr int64_t kLossGroup = 4096;
 // gradients the logits become scale * (softmax - onehot).
 void RowLosses(const Loops& loops, const Problem& p, float* logits, int64_t begin, int64_t n, float scale,
                double& total) {
-  const auto row_loss = loops.loss.row_loss[FloatIndex(DType::kF32)];
-  const auto row_loss_grad = loops.loss.row_loss_grad[FloatIndex(DType::kF32)];
   std::array<float, kLossGroup> losses;
   ParallelFor(n, ThreadsFor(p.num_threads, n * p.vocabulary), [&](int64_t i) {
     float* row = logits + i * p.vocabulary;
     const int64_t target = p.targets[begin + i];
     const bool inside = target >= 0 && target < p.vocabulary;
     const double at_target = inside ? row[target] : 0.0;
-    const double loss = p.gradients() ? row_loss_grad(row, p.vocabulary, target, scale, row)
-                                      : row_loss(row, p.vocabulary, target);
+    const double loss = p.gradients() ? loops.loss.row_loss_grad(row, p.vocabulary, target, scale)
+                                      : loops.loss.row_loss(row, p.vocabulary, target);
     losses[i] = static_cast<float>(loss);
     if (p.weight_apart()) p.log_sums[begin + i] = static_cast<float>(loss + at_target);
   });

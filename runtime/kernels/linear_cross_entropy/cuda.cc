@@ -8,7 +8,7 @@
 #include "fmt/format.h"
 #include "runtime/backends/cuda/register.h"
 #include "runtime/base/cuda_workspace.h"
-#include "runtime/kernels/cross_entropy/cuda_device.h"
+#include "runtime/kernels/linear_cross_entropy/cuda_device.h"
 #include "runtime/kernels/linear_cross_entropy/operands.h"
 
 namespace ft::cuda {

@@ -1,22 +1,14 @@
 #include "runtime/backends/cuda/device_code/element.h"
 #include "runtime/backends/cuda/device_code/reduce.h"
-#include "runtime/kernels/cross_entropy/cuda_device.h"
+#include "runtime/kernels/linear_cross_entropy/cuda_device.h"
+#include "runtime/kernels/loss_count/cuda_count.h"
 
 namespace ft::cuda {
 namespace {
 
-constexpr int kOneBlock = 1024;  // threads of kernels that are one block
 constexpr float kLowest = -3.40282347e38f;
 // softmax - onehot is in [-1, 1]: the largest power of two that f16 holds with it.
 constexpr float kNarrowScale = 32768.0f;
-
-// All threads of the block get the result.
-__device__ __forceinline__ int CountTargets(const int32_t* targets, int rows) {
-  int count = 0;
-#pragma unroll 8
-  for (int i = static_cast<int>(threadIdx.x); i < rows; i += kOneBlock) count += targets[i] >= 0 ? 1 : 0;
-  return BlockReduce<Sum, kOneBlock>(count);
-}
 
 __global__ void __launch_bounds__(kOneBlock) LossScaleKernel(LossScaleArgs args) {
   const int counted = CountTargets(args.targets, args.rows);
@@ -24,14 +16,6 @@ __global__ void __launch_bounds__(kOneBlock) LossScaleKernel(LossScaleArgs args)
   const float dloss = args.factor == nullptr ? args.dloss : args.dloss * *args.factor;
   const float scale = dloss / static_cast<float>(counted > 0 ? counted : 1);
   *args.result = {args.narrow ? kNarrowScale : scale, args.narrow ? scale / kNarrowScale : 1.0f, counted};
-}
-
-__global__ void __launch_bounds__(kOneBlock)
-    LossCountKernel(const float* loss, const int32_t* targets, int rows, float* sum) {
-  const int counted = CountTargets(targets, rows);
-  if (threadIdx.x != 0) return;
-  sum[0] = static_cast<float>(static_cast<double>(*loss) * static_cast<double>(counted));
-  sum[1] = static_cast<float>(counted);
 }
 
 __global__ void __launch_bounds__(kOneBlock)
@@ -223,10 +207,6 @@ int FinishGradient(const FinishGradientArgs& args, StreamHandle stream) {
     return Launch(FinishGradientKernel<T>, {.grid_x = blocks, .block_x = kFinishThreads}, stream, args,
                   packed);
   });
-}
-
-int LossCount(const float* loss, const int32_t* targets, int rows, float* sum, StreamHandle stream) {
-  return Launch(LossCountKernel, {.block_x = kOneBlock}, stream, loss, targets, rows, sum);
 }
 
 }  // namespace ft::cuda

@@ -56,7 +56,4 @@ struct FinishGradientArgs {
 };
 int FinishGradient(const FinishGradientArgs& args, StreamHandle stream);
 
-// sum = {loss * n, n}, n the number of targets that are not negative.
-int LossCount(const float* loss, const int32_t* targets, int rows, float* sum, StreamHandle stream);
-
 }  // namespace ft::cuda
