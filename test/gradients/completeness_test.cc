@@ -8,6 +8,7 @@
 #include <set>
 
 #include "dialects/ft/dialect.h"
+#include "dialects/ft/elementwise.h"
 #include "runtime/base/elementwise.h"
 #include "test/conformance/case.h"
 #include "test/conformance/exact_kernels.h"
@@ -95,9 +96,10 @@ std::vector<RegisteredOperationName> allOps(MLIRContext& context) {
   return ops;
 }
 
-// Ops that a plan executes on a device; a call is expanded before.
+// Ops that a plan executes on a device; a call is expanded before, and what stops derivatives is dropped.
 bool isComputed(RegisteredOperationName name) {
-  return name.hasInterface<CostOpInterface>() && name.getTypeID() != TypeID::get<CallOp>();
+  return name.hasInterface<CostOpInterface>() && name.getTypeID() != TypeID::get<CallOp>() &&
+         name.getTypeID() != TypeID::get<StopGradientOp>();
 }
 
 // The kernel that runs an op of a plan: elementwise ops, conversions, random bits and reductions are in

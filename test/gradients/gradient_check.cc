@@ -68,8 +68,8 @@ OwningOpRef<ModuleOp> parseModule(MLIRContext& context, const std::string& text)
 bool differentiate(ModuleOp module, Pipeline pipeline) {
   PassManager manager(module.getContext());
   bool fused = pipeline == Pipeline::kFused;
-  manager.addPass(::ft::compiler::createOutlineCompositesPass());
   if (fused) manager.addPass(createFuseLinearCrossEntropyPass());
+  manager.addPass(::ft::compiler::createOutlineCompositesPass());
   manager.addPass(createAutodiffPass());
   manager.addPass(createVerifyAutodiffPass());
   if (fused) {

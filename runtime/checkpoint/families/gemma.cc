@@ -14,7 +14,8 @@ using nlohmann::json;
 // The norm multiplies by 1 + weight, the embedding is scaled.
 void ReadGemmaBase(ConfigReader& c, const Sizes& sizes, double theta = 1e4, double sliding_theta = 0) {
   ReadDecoder(c, sizes, theta, true, /*padding=*/0, sliding_theta);
-  // In the first releases of Gemma "gelu" stands for the tanh form; later ones have the function under another key.
+  // In the first releases of Gemma "gelu" stands for the tanh form; later ones have the function under
+  // another key.
   const bool renamed = c.Text("hidden_activation").has_value();
   c.ReadActivation(renamed ? "hidden_activation" : "hidden_act", "gelu_pytorch_tanh");
   c.Ignore({"hidden_act", "hidden_activation"});
