@@ -45,6 +45,7 @@ TEST(PlanFactsTest, EveryFactComesBack) {
     if (auto* number = std::get_if<int64_t>(&value)) *number *= 2;
     if (auto* real = std::get_if<double>(&value)) *real += 0.1;
     if (auto* list = std::get_if<std::vector<int64_t>>(&value)) *list = {0};
+    if (auto* list = std::get_if<std::vector<double>>(&value)) *list = {0.5, -2};
     SetFact(facts, field, value);
     const auto read = FactsOf(PlanOf(facts));
     ASSERT_TRUE(read.ok()) << field.name << ": " << read.status();

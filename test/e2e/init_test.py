@@ -115,7 +115,7 @@ class Init(EndToEnd):
                                 ("gemma", ("rms_norm_plus_one", "gelu_pytorch_tanh", "embedding_multiplier")),
                                 ("granite", ("logits_scaling is 8.0", "attention_multiplier", "residual_multiplier is 0.22")),
                                 ("smollm3", ("no_rope_layers",)), ("qwen2_untied", ("qkv_bias is true in every qwen2",)),
-                                ("qwen3", ("qk_norm",)), ("olmo2", ('model_type is "olmo2"',)), ("gpt2", ('positions is "learned"',))):
+                                ("qwen3", ("qk_norm",)), ("olmo2", ('norm_placement is "output"', 'qk_norm is "projection"')), ("gpt2", ('positions is "learned"',))):
                 with self.subTest(version=version, name=name):
                     self.refused("llama", self.folder(config(version, name), self.tensors["llama"]), *words)
 

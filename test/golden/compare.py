@@ -14,6 +14,7 @@ import argparse
 import array
 import json
 import math
+import re
 import struct
 import sys
 
@@ -41,6 +42,18 @@ def read_safetensors(path):
             data.byteswap()
         tensors[name] = data
     return tensors
+
+
+def as_in_modules(tensors):
+    """Experts of a layer as the modules of transformers have them, one tensor; its files, and ours, have one for each expert and product."""
+    joined = {}
+    for name, data in tensors.items():
+        name = name.replace(".block_sparse_moe.", ".mlp.")
+        part = re.fullmatch(r"(.*\.experts)\.\d+\.(\w+)\.weight", name)
+        if part:
+            name = part[1] + (".down_proj" if part[2] in ("w2", "down_proj") else ".gate_up_proj")
+        joined[name] = joined[name] + data if name in joined else data
+    return joined
 
 
 def determined(name, data):
@@ -122,7 +135,7 @@ def main():
     if "loss_scale" in golden:
         problems += compare_scaling(metrics, golden)
     if args.weights:
-        problems += compare_weights(read_safetensors(args.weights), golden["final_weights"], args.tolerance)
+        problems += compare_weights(as_in_modules(read_safetensors(args.weights)), golden["final_weights"], args.tolerance)
     for problem in problems:
         print(problem, file=sys.stderr)
     if not problems:
