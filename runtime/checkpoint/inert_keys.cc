@@ -10,7 +10,7 @@ const std::set<std::string_view>& InertKeys() {
       // Where the file comes from, and who made it.
       "architectures", "transformers_version", "_name_or_path", "name_or_path", "_commit_hash", "model_name",
       "transformers.js_config", "unsloth_version", "unsloth_fixed", "is_llama_config", "finetuning_task",
-      "task_specific_params", "_attn_implementation_autoset", "auto_map",
+      "task_specific_params", "_attn_implementation_autoset",
       // The type in which the tensors lie; each of them says its own.
       "dtype", "torch_dtype", "use_bfloat16",
       // Implementations of the same function.

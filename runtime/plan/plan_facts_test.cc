@@ -42,7 +42,7 @@ TEST(PlanFactsTest, EveryFactComesBack) {
     ModelFacts facts = SomeFacts();
     FactValue value = GetFact(facts, field);
     if (auto* flag = std::get_if<bool>(&value)) *flag = !*flag;
-    if (auto* number = std::get_if<int64_t>(&value)) *number *= 2;
+    if (auto* number = std::get_if<int64_t>(&value)) *number = *number < 0 ? 5 : *number * 2;
     if (auto* real = std::get_if<double>(&value)) *real += 0.1;
     if (auto* list = std::get_if<std::vector<int64_t>>(&value)) *list = {0};
     if (auto* list = std::get_if<std::vector<double>>(&value)) *list = {0.5, -2};

@@ -112,6 +112,8 @@ void ReadPhi3(ConfigReader& c) {
   ReadDecoder(c, {32064, 3072, 8192, 32, 32, 0, 0, 4096}, 1e4, false, /*padding=*/32000);
   if (!c.Has("rms_norm_eps")) c.Set(&Facts::norm_eps, 1e-5, "rms_norm_eps");
   c.ReadActivation("hidden_act", "silu");
+  // Code that lay beside the first models of the type and is transformers' own since.
+  c.Ignore({"auto_map"});
   c.Read("embd_pdrop", &Facts::embedding_dropout, 0);
   c.Read("resid_pdrop", &Facts::residual_dropout, 0);
   c.Read("sliding_window", &Facts::sliding_window, 0, 0);
