@@ -148,10 +148,7 @@ Value buildDecoderLayer(GraphBuilder &graph, const ModelConfig &config, int64_t 
 
 Value buildTokenEmbedding(GraphBuilder &graph, const ModelConfig &config) {
   graph.enterLayer("model.embed");
-  Value table =
-      graph.parameter(kEmbedding, {config.vocab_size, config.hidden_size}, Init::normal(kInitDeviation));
-  if (config.tied_head)
-    graph.addAlias(kEmbedding, kHead);
+  Value table = tokenTable(graph, config, kEmbedding, kHead);
   Value x = embed(graph, config, graph.tokens(), table);
   if (config.embedding_multiplier != 1)
     x = graph.scale(x, config.embedding_multiplier);
@@ -161,9 +158,7 @@ Value buildTokenEmbedding(GraphBuilder &graph, const ModelConfig &config) {
 Value buildHeadLoss(GraphBuilder &graph, const ModelConfig &config, Value x) {
   graph.enterLayer("model.head");
   Value normed = ownNorm(graph, config, "model.norm", x);
-  Value head = config.tied_head ? graph.read(kEmbedding)
-                                : graph.parameter(kHead, {config.vocab_size, config.hidden_size},
-                                                  Init::normal(kInitDeviation));
+  Value head = headWeight(graph, config, kEmbedding, kHead);
   Value logits = graph.matmulTransposed(normed, head, Value());
   if (config.logit_multiplier != 1)
     logits = graph.scale(logits, config.logit_multiplier);

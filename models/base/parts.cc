@@ -83,6 +83,25 @@ Value embed(GraphBuilder &graph, const ModelConfig &config, Value ids, Value tab
   return graph.map<mlir::ft::SelectOp>({trained, x, graph.map<mlir::ft::StopGradientOp>(x)});
 }
 
+Value tokenTable(GraphBuilder &graph, const ModelConfig &config, const char *table, const char *head) {
+  Value value = graph.parameter(table, {config.vocab_size, config.hidden_size}, Init::normal(kInitDeviation));
+  if (config.tied_head)
+    graph.addAlias(table, head);
+  return value;
+}
+
+Value headWeight(GraphBuilder &graph, const ModelConfig &config, const char *table, const char *head) {
+  return config.tied_head
+             ? graph.read(table)
+             : graph.parameter(head, {config.vocab_size, config.hidden_size}, Init::normal(kInitDeviation));
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> finishClassifier(GraphBuilder &graph, Value logits, Value labels) {
+  graph.named("logits", logits);
+  graph.output("accuracy", graph.accuracy(logits, labels));
+  return graph.finish(graph.named("loss", graph.crossEntropy(logits, labels)));
+}
+
 Value addResidual(GraphBuilder &graph, const ModelConfig &config, Value base, Value x) {
   x = graph.dropout(x, config.residual_dropout);
   if (config.residual_multiplier != 1)

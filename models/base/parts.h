@@ -22,6 +22,15 @@ mlir::Value isNoPadding(GraphBuilder &graph, const ModelConfig &config, mlir::Va
 // not trained, as PyTorch's padding_idx has it.
 mlir::Value embed(GraphBuilder &graph, const ModelConfig &config, mlir::Value ids, mlir::Value table);
 
+// The table of tokens, and what makes logits of the last hidden states: the table again where the head is
+// tied, a parameter `head` else. A tied table has that name, too.
+mlir::Value tokenTable(GraphBuilder &graph, const ModelConfig &config, const char *table, const char *head);
+mlir::Value headWeight(GraphBuilder &graph, const ModelConfig &config, const char *table, const char *head);
+
+// Ends a classifier: its loss, with accuracy as an output.
+mlir::OwningOpRef<mlir::ModuleOp> finishClassifier(GraphBuilder &graph, mlir::Value logits,
+                                                   mlir::Value labels);
+
 // base + factor * x after dropout: what a layer adds to the residual stream.
 mlir::Value addResidual(GraphBuilder &graph, const ModelConfig &config, mlir::Value base, mlir::Value x);
 

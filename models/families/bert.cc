@@ -131,9 +131,7 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const ModelN
   bool classifies = config.num_labels > 0;
   Value logits = classifies ? buildClassifierHead(graph, config, x) : buildMaskedHead(graph, config, x);
   Value labels = classifies ? graph.classLabels() : graph.classLabels({config.seq});
-  graph.named("logits", logits);
-  graph.output("accuracy", graph.accuracy(logits, labels));
-  return graph.finish(graph.named("loss", graph.crossEntropy(logits, labels)));
+  return finishClassifier(graph, logits, labels);
 }
 
 int64_t positions(const ModelConfig &config) { return config.max_positions - firstPosition(config); }

@@ -21,10 +21,7 @@ Value conv1d(GraphBuilder &graph, const std::string &name, Value x, int64_t in, 
 }
 
 Value buildEmbedding(GraphBuilder &graph, const ModelConfig &config) {
-  Value wte =
-      graph.parameter(kEmbedding, {config.vocab_size, config.hidden_size}, Init::normal(kInitDeviation));
-  if (config.tied_head)
-    graph.addAlias(kEmbedding, kHead);
+  Value wte = tokenTable(graph, config, kEmbedding, kHead);
   Value x = graph.embedding(graph.tokens(), wte);
   Value wpe = graph.parameter("transformer.wpe.weight", {config.max_positions, config.hidden_size},
                               Init::normal(kInitDeviation));
@@ -64,9 +61,7 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const ModelN
   }
   graph.enterLayer("transformer.head");
   x = graph.ownLayerNorm("transformer.ln_f", x, config.norm_eps);
-  Value head = config.tied_head ? graph.read(kEmbedding)
-                                : graph.parameter(kHead, {config.vocab_size, config.hidden_size},
-                                                  Init::normal(kInitDeviation));
+  Value head = headWeight(graph, config, kEmbedding, kHead);
   Value logits = graph.named("logits", graph.matmulTransposed(x, head, Value()));
   return graph.finish(graph.named("loss", graph.crossEntropy(logits, graph.targets())));
 }

@@ -48,10 +48,7 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const ModelN
                                         const ModelConfig &config) {
   GraphBuilder graph(context, name, "gpt_neox.", config);
   graph.enterLayer("gpt_neox.embed");
-  Value table =
-      graph.parameter(kEmbedding, {config.vocab_size, config.hidden_size}, Init::normal(kInitDeviation));
-  if (config.tied_head)
-    graph.addAlias(kEmbedding, kHead);
+  Value table = tokenTable(graph, config, kEmbedding, kHead);
   Value x = graph.embedding(graph.tokens(), table);
   x = graph.named("x", graph.dropout(x, config.embedding_dropout));
   for (int64_t i = 0; i < config.num_layers; ++i) {
@@ -61,9 +58,7 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const ModelN
   }
   graph.enterLayer("gpt_neox.head");
   x = graph.ownLayerNorm("gpt_neox.final_layer_norm", x, config.norm_eps);
-  Value head = config.tied_head ? graph.read(kEmbedding)
-                                : graph.parameter(kHead, {config.vocab_size, config.hidden_size},
-                                                  Init::normal(kInitDeviation));
+  Value head = headWeight(graph, config, kEmbedding, kHead);
   Value logits = graph.named("logits", graph.matmulTransposed(x, head, Value()));
   return graph.finish(graph.named("loss", graph.crossEntropy(logits, graph.targets())));
 }

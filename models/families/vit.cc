@@ -66,10 +66,8 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext &context, const ModelN
   Value first = graph.reshape(graph.slice(x, {0, 0, 0}, {config.batch, 1, config.hidden_size}),
                               {config.batch, config.hidden_size});
   Value normed = graph.ownLayerNorm("vit.layernorm", first, config.norm_eps);
-  Value logits = graph.named("logits", graph.linear("classifier", normed, config.num_labels, true));
-  Value labels = graph.classLabels();
-  graph.output("accuracy", graph.accuracy(logits, labels));
-  return graph.finish(graph.named("loss", graph.crossEntropy(logits, labels)));
+  Value logits = graph.linear("classifier", normed, config.num_labels, true);
+  return finishClassifier(graph, logits, graph.classLabels());
 }
 
 std::string check(const ModelConfig &config) {

@@ -167,28 +167,25 @@ std::optional<std::string> ConfigReader::Text(std::string_view key) {
   return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> ConfigReader::Numbers(std::string_view key) {
+template <typename T>
+std::optional<std::vector<T>> ConfigReader::List(std::string_view key, std::string_view expected) {
   const json* value = Find(key);
   if (value == nullptr || value->is_null()) return std::nullopt;
-  auto list = ListOf<int64_t>(*value);
-  if (!list.has_value()) WrongType(key, "a list of whole numbers");
+  auto list = ListOf<T>(*value);
+  if (!list.has_value()) WrongType(key, expected);
   return list;
+}
+
+std::optional<std::vector<int64_t>> ConfigReader::Numbers(std::string_view key) {
+  return List<int64_t>(key, "a list of whole numbers");
 }
 
 std::optional<std::vector<double>> ConfigReader::Reals(std::string_view key) {
-  const json* value = Find(key);
-  if (value == nullptr || value->is_null()) return std::nullopt;
-  auto list = ListOf<double>(*value);
-  if (!list.has_value()) WrongType(key, "a list of numbers");
-  return list;
+  return List<double>(key, "a list of numbers");
 }
 
 std::optional<std::vector<std::string>> ConfigReader::Texts(std::string_view key) {
-  const json* value = Find(key);
-  if (value == nullptr || value->is_null()) return std::nullopt;
-  auto list = ListOf<std::string>(*value);
-  if (!list.has_value()) WrongType(key, "a list of texts");
-  return list;
+  return List<std::string>(key, "a list of texts");
 }
 
 std::optional<int64_t> ConfigReader::Size(std::string_view key) {

@@ -79,6 +79,8 @@ class ConfigReader {
 
  private:
   const nlohmann::json* Find(std::string_view key);
+  template <typename T>
+  std::optional<std::vector<T>> List(std::string_view key, std::string_view expected);
   std::string FullName(std::string_view key) const { return prefix_ + std::string(key); }
   void WrongType(std::string_view key, std::string_view expected);
   void FindUnknownKeys(const nlohmann::json& object, const std::string& prefix);

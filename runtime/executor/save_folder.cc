@@ -4,21 +4,19 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 #include <utility>
 
-#include "runtime/base/atomic_file.h"
-#include "runtime/base/convert_elements.h"
 #include "runtime/base/output_check.h"
 #include "runtime/base/posix_error.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/config_writer.h"
-#include "runtime/checkpoint/safetensors_writer.h"
 #include "runtime/checkpoint/state/file_layout.h"
+#include "runtime/checkpoint/state/folder.h"
 #include "runtime/checkpoint/state/share_writer.h"
 #include "runtime/checkpoint/state/staged_folder.h"
 #include "runtime/checkpoint/state/tensor_index.h"
+#include "runtime/executor/weight_sink.h"
 #include "runtime/executor/weights_stream.h"
 #include "runtime/plan/plan_facts.h"
 
@@ -44,13 +42,8 @@ constexpr const char* kCompanions[] = {"tokenizer.json",
                                        "preprocessor_config.json"};
 
 // Files of the folder and the tensors in each, in the order of the stream.
-struct FolderFile {
-  std::string name;
-  std::vector<TensorSpec> tensors;
-};
-
-std::vector<FolderFile> FilesOf(const std::vector<StreamedTensor>& tensors, const FolderRequest& request) {
-  std::vector<FolderFile> files(1);
+std::vector<WeightFile> FilesOf(const std::vector<StreamedTensor>& tensors, const FolderRequest& request) {
+  std::vector<WeightFile> files(1);
   uint64_t bytes = 0;
   for (const StreamedTensor& tensor : tensors) {
     const DType dtype = request.dtype.value_or(tensor.dtype);
@@ -65,76 +58,10 @@ std::vector<FolderFile> FilesOf(const std::vector<StreamedTensor>& tensors, cons
   return files;
 }
 
-// Takes what the stream brings into files, one after the other.
-class FolderSink {
- public:
-  FolderSink(std::vector<StreamedTensor> tensors, const FolderRequest& request, std::string folder)
-      : tensors_(std::move(tensors)),
-        files_(FilesOf(tensors_, request)),
-        dtype_(request.dtype),
-        folder_(std::move(folder)) {}
-
-  absl::Status Take(const std::byte* elements, uint64_t count) {
-    while (count > 0) {
-      const StreamedTensor& tensor = tensors_[tensor_];
-      if (writer_ == nullptr) FT_RETURN_IF_ERROR(Open());
-      const uint64_t part = std::min(count, tensor.elements - taken_);
-      FT_RETURN_IF_ERROR(Append(tensor.dtype, elements, part));
-      elements += part * SizeOf(tensor.dtype);
-      count -= part;
-      taken_ += part;
-      if (taken_ == tensor.elements) FT_RETURN_IF_ERROR(EndTensor());
-    }
-    return absl::OkStatus();
-  }
-
-  // Whether all came.
-  bool IsComplete() const { return tensor_ == tensors_.size(); }
-  const std::vector<FolderFile>& files() const { return files_; }
-  uint64_t bytes() const { return bytes_; }
-  size_t overflowed() const { return overflowed_; }
-
- private:
-  absl::Status Open() {
-    const FolderFile& file = files_[file_];
-    FT_ASSIGN_OR_RETURN(writer_, SafetensorsWriter::Create(folder_ + "/" + file.name, file.tensors));
-    return absl::OkStatus();
-  }
-
-  absl::Status Append(DType from, const std::byte* elements, uint64_t count) {
-    const DType to = dtype_.value_or(from);
-    bytes_ += count * SizeOf(to);
-    if (to == from) return writer_->Append(elements, count * SizeOf(to));
-    converted_.resize(count * SizeOf(to));
-    overflowed_ += ConvertElements(from, elements, to, converted_.data(), count);
-    return writer_->Append(converted_.data(), converted_.size());
-  }
-
-  absl::Status EndTensor() {
-    ++tensor_;
-    taken_ = 0;
-    if (++tensors_of_file_ < files_[file_].tensors.size()) return absl::OkStatus();
-    tensors_of_file_ = 0;
-    ++file_;
-    return std::exchange(writer_, nullptr)->Commit();
-  }
-
-  const std::vector<StreamedTensor> tensors_;
-  const std::vector<FolderFile> files_;
-  const std::optional<DType> dtype_;
-  const std::string folder_;
-  std::unique_ptr<SafetensorsWriter> writer_;  // of the file whose tensors come by
-  size_t file_ = 0, tensor_ = 0, tensors_of_file_ = 0;
-  uint64_t taken_ = 0;  // elements of the tensor
-  uint64_t bytes_ = 0;
-  size_t overflowed_ = 0;
-  std::vector<std::byte> converted_;
-};
-
-absl::Status WriteIndex(const FolderSink& sink, const std::string& folder, SavedFolder& saved) {
+absl::Status WriteIndex(const WeightSink& sink, const std::string& folder, SavedFolder& saved) {
   if (sink.files().size() < 2) return absl::OkStatus();
   std::vector<std::pair<std::string, std::string>> places;
-  for (const FolderFile& file : sink.files()) {
+  for (const WeightFile& file : sink.files()) {
     for (const TensorSpec& tensor : file.tensors) places.emplace_back(tensor.name, file.name);
   }
   ++saved.files;
@@ -203,7 +130,8 @@ absl::StatusOr<SavedFolder> SaveFolder(const proto::Plan& plan, const Executor& 
   FT_ASSIGN_OR_RETURN(std::vector<StreamedTensor> tensors, TensorsOfStream(plan));
   FT_ASSIGN_OR_RETURN(StagedFolder staged, StagedFolder::Make(request.folder));
   const DType dtype = DTypeOfFolder(tensors, request);
-  FolderSink sink(std::move(tensors), request, staged.path());
+  std::vector<WeightFile> files = FilesOf(tensors, request);
+  WeightSink sink(std::move(tensors), std::move(files), request.dtype, staged.path() + "/");
   FT_RETURN_IF_ERROR(
       StreamWeights(plan, executor, communicator,
                     [&](const std::byte* elements, uint64_t count) { return sink.Take(elements, count); }));

@@ -1,62 +1,30 @@
 #include "runtime/executor/save_weights.h"
 
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/base/status_macros.h"
-#include "runtime/checkpoint/safetensors_writer.h"
+#include "runtime/checkpoint/state/file_layout.h"
+#include "runtime/executor/weight_sink.h"
 #include "runtime/executor/weights_stream.h"
 
 namespace ft {
-namespace {
-
-// Takes what the stream brings into one file, in the types that tensors have at rest.
-class FileSink {
- public:
-  static absl::StatusOr<FileSink> Create(std::vector<StreamedTensor> tensors, const std::string& path) {
-    std::vector<TensorSpec> specs;
-    for (const StreamedTensor& tensor : tensors)
-      specs.push_back({tensor.name,
-                       tensor.dtype == DType::kBF16 ? SafetensorsDType::kBF16 : SafetensorsDType::kF32,
-                       tensor.shape});
-    FileSink sink;
-    FT_ASSIGN_OR_RETURN(sink.writer_, SafetensorsWriter::Create(path, specs));
-    sink.tensors_ = std::move(tensors);
-    return sink;
-  }
-
-  // A piece is of one unit, whose parameters are of one type.
-  absl::Status Take(const std::byte* elements, uint64_t count) {
-    const DType dtype = tensors_[tensor_].dtype;
-    FT_RETURN_IF_ERROR(writer_->Append(elements, count * SizeOf(dtype)));
-    for (taken_ += count; tensor_ < tensors_.size() && taken_ >= tensors_[tensor_].elements; ++tensor_)
-      taken_ -= tensors_[tensor_].elements;
-    return absl::OkStatus();
-  }
-
-  absl::Status Commit() { return writer_->Commit(); }
-
- private:
-  std::unique_ptr<SafetensorsWriter> writer_;
-  std::vector<StreamedTensor> tensors_;
-  size_t tensor_ = 0;   // that of the next element
-  uint64_t taken_ = 0;  // elements of it that came
-};
-
-}  // namespace
 
 absl::Status SaveWeights(const proto::Plan& plan, const Executor& executor, Communicator& communicator,
                          const std::string& path) {
-  const bool writes = communicator.rank() == 0;
-  FileSink sink;
-  if (writes) {
+  std::optional<WeightSink> sink;
+  if (communicator.rank() == 0) {
     FT_ASSIGN_OR_RETURN(std::vector<StreamedTensor> tensors, TensorsOfStream(plan));
-    FT_ASSIGN_OR_RETURN(sink, FileSink::Create(std::move(tensors), path));
+    WeightFile file{path, {}};
+    for (const StreamedTensor& tensor : tensors)
+      file.tensors.push_back({tensor.name, DTypeInFile(tensor.dtype), tensor.shape});
+    sink.emplace(std::move(tensors), std::vector<WeightFile>{std::move(file)}, std::nullopt, "");
   }
   FT_RETURN_IF_ERROR(
       StreamWeights(plan, executor, communicator,
-                    [&](const std::byte* elements, uint64_t count) { return sink.Take(elements, count); }));
-  return writes ? sink.Commit() : absl::OkStatus();
+                    [&](const std::byte* elements, uint64_t count) { return sink->Take(elements, count); }));
+  return !sink.has_value() || sink->IsComplete() ? absl::OkStatus()
+                                                 : absl::InternalError("some weights did not come by");
 }
 
 absl::StatusOr<uint64_t> BytesOfWeights(const proto::Plan& plan) {
