@@ -1,11 +1,11 @@
 // --ft-fuse-loss-grad
 // Enters: a differentiated graph. Leaves: ft.linear_cross_entropy_loss_grad in place of
 // ft.linear_cross_entropy and its gradient, where the upstream gradient is known before forward runs: a
-// constant, or one times the loss scale. Nothing is refused; what does not match stays.
-#include <optional>
-
+// constant, times the loss scale, times what the loss weighs. Nothing is refused; what does not match stays.
 #include "compiler/fuse/passes.h"
 #include "dialects/ft/elementwise.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::ft {
 
@@ -14,24 +14,25 @@ namespace mlir::ft {
 
 namespace {
 
-// An upstream gradient that does not depend on the forward pass.
+// An upstream gradient: a number, times a scalar where there is one.
 struct Upstream {
   double factor;
-  LossScaleOp scale; // times this, where it is not null
+  Value scale;
 };
 
-// Seen through ft.scale.
-std::optional<Upstream> upstreamOf(Value value) {
+// Seen through ft.scale and products with a number.
+Upstream upstreamOf(Value value) {
   if (auto fill = value.getDefiningOp<FillOp>())
-    return Upstream{fill.getValue().convertToDouble(), {}};
-  if (auto lossScale = value.getDefiningOp<LossScaleOp>();
-      lossScale && lossScale.getScaler().getDefiningOp<InputOp>())
-    return Upstream{1.0, lossScale};
-  auto scale = value.getDefiningOp<ScaleOp>();
-  std::optional<Upstream> inner = scale ? upstreamOf(scale.getA()) : std::nullopt;
-  if (inner)
-    inner->factor *= scale.getParameter();
-  return inner;
+    return {fill.getValue().convertToDouble(), {}};
+  if (auto scale = value.getDefiningOp<ScaleOp>()) {
+    Upstream inner = upstreamOf(scale.getA());
+    return {inner.factor * scale.getParameter(), inner.scale};
+  }
+  auto product = value.getDefiningOp<MulOp>();
+  for (unsigned number : {0, 1})
+    if (auto fill = product ? product->getOperand(number).getDefiningOp<FillOp>() : FillOp())
+      return {fill.getValue().convertToDouble(), product->getOperand(1 - number)};
+  return {1.0, value};
 }
 
 // The forward op of `grad` in its block, or null.
@@ -58,27 +59,36 @@ Operation *placeFor(LinearCrossEntropyOp forward, LinearCrossEntropyGradOp grad)
   return lossIsUsedLater ? grad.getOperation() : nullptr;
 }
 
-// The loss scale and its input come before `place`, of whose layer and phase they are then.
-Value scaleAt(Operation *place, LossScaleOp scale) {
-  if (!scale)
-    return {};
-  for (Operation *op : {scale.getScaler().getDefiningOp(), scale.getOperation()}) {
-    if (op->isBeforeInBlock(place))
-      continue;
+// What `scale` is made of and is not before `place`, operands first. False when it cannot be there.
+bool collectLate(Value scale, Operation *place, llvm::SetVector<Operation *> &late) {
+  Operation *op = scale.getDefiningOp();
+  if (!op || op->isBeforeInBlock(place))
+    return true;
+  if (op == place || !(isa<InputOp>(op) || isPure(op)))
+    return false;
+  for (Value operand : op->getOperands())
+    if (!collectLate(operand, place, late))
+      return false;
+  late.insert(op);
+  return true;
+}
+
+// They come before `place`, of whose layer and phase they are then.
+void moveBefore(Operation *place, const llvm::SetVector<Operation *> &late) {
+  for (Operation *op : late) {
     op->moveBefore(place);
     op->setDiscardableAttrs(place->getDiscardableAttrDictionary());
   }
-  return scale.getResult();
 }
 
 void eraseIfDead(Value constant) {
   Operation *op = constant.getDefiningOp();
-  if (!op->use_empty())
+  if (!op || !isOpTriviallyDead(op))
     return;
-  Value inner = op->getNumOperands() == 1 ? op->getOperand(0) : Value();
+  SmallVector<Value> operands(op->getOperands());
   op->erase();
-  if (inner)
-    eraseIfDead(inner);
+  for (Value operand : operands)
+    eraseIfDead(operand);
 }
 
 void fuse(LinearCrossEntropyOp forward, LinearCrossEntropyGradOp grad, Operation *place,
@@ -87,7 +97,7 @@ void fuse(LinearCrossEntropyOp forward, LinearCrossEntropyGradOp grad, Operation
   auto fused = LinearCrossEntropyLossGradOp::create(
       builder, place->getLoc(), forward.getLoss().getType(), grad.getDx().getType(),
       grad.getDweight().getType(), grad.getX(), grad.getWeight(), grad.getTargets(), grad.getAcc(),
-      scaleAt(place, upstream.scale), builder.getF64FloatAttr(upstream.factor));
+      upstream.scale, builder.getF64FloatAttr(upstream.factor));
   fused->setDiscardableAttrs(place->getDiscardableAttrDictionary());
   forward.getLoss().replaceAllUsesWith(fused.getLoss());
   grad.getDx().replaceAllUsesWith(fused.getDx());
@@ -103,12 +113,14 @@ class FuseLossGradPass : public impl::FuseLossGradPassBase<FuseLossGradPass> {
     SmallVector<LinearCrossEntropyGradOp> grads;
     getOperation().walk([&](LinearCrossEntropyGradOp op) { grads.push_back(op); });
     for (LinearCrossEntropyGradOp grad : grads) {
-      std::optional<Upstream> upstream = upstreamOf(grad.getDloss());
+      Upstream upstream = upstreamOf(grad.getDloss());
       LinearCrossEntropyOp forward = forwardOf(grad);
-      if (!upstream || !forward)
+      Operation *place = forward ? placeFor(forward, grad) : nullptr;
+      llvm::SetVector<Operation *> late;
+      if (!place || (upstream.scale && !collectLate(upstream.scale, place, late)))
         continue;
-      if (Operation *place = placeFor(forward, grad))
-        fuse(forward, grad, place, *upstream);
+      moveBefore(place, late);
+      fuse(forward, grad, place, upstream);
     }
   }
 };

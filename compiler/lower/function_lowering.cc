@@ -15,7 +15,7 @@ using mlir::ftx::View;
 namespace {
 
 // What a training step returns, by position.
-constexpr StringLiteral kTrainPorts[] = {"loss", "grad_norm", "found_inf"};
+constexpr StringLiteral kTrainPorts[] = {"loss", "grad_norm", "found_inf", "counted"};
 
 // The port of a result; empty when there is none.
 StringRef resultPort(func::FuncOp function, unsigned result) {

@@ -93,8 +93,11 @@ void FunctionLowering::lowerAccumulated(AccumulatedOp op) {
 
 void FunctionLowering::lowerUpdateScaler(UpdateScalerOp op) {
   View scaler = places[op.getScaler()];
+  SmallVector<View> ins = {places[op.getCoefficient()]};
+  if (op.getFactor())
+    ins.push_back(places[op.getFactor()]);
   program.kernel({.name = "update_scaler",
-                  .ins = {places[op.getCoefficient()]},
+                  .ins = ins,
                   .outs = {scaler},
                   .attributes = kernelAttributes(op)},
                  Tag::of(op));

@@ -22,6 +22,8 @@ namespace {
 using namespace mlir;
 using mlir::ft::AccumulatedOp;
 using mlir::ft::ClipCoefficientOp;
+using mlir::ft::CountedMeanOp;
+using mlir::ft::CountTargetsOp;
 using mlir::ft::FlatType;
 using mlir::ft::FoundInfOp;
 using mlir::ft::InitOp;
@@ -169,9 +171,23 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     return op.getBitmap();
   }
 
-  // The norm and the coefficient.
-  ClipCoefficientOp insertNorm(OpBuilder &builder, Value loss, Value scaler, ArrayRef<Gradient> gradients) {
-    auto scalar = RankedTensorType::get({}, builder.getF32Type());
+  // Of a loss that counts targets: what it is over all of them. Null for others.
+  static CountedMeanOp insertCountedMean(OpBuilder &builder, Value loss) {
+    for (CountTargetsOp op : builder.getInsertionBlock()->getOps<CountTargetsOp>()) {
+      Value count = op.getCount();
+      for (Operation *user : count.getUsers())
+        if (auto accumulated = dyn_cast<AccumulatedOp>(user))
+          count = accumulated.getResult();
+      auto mean =
+          CountedMeanOp::create(builder, loss.getLoc(), loss.getType(), loss.getType(), count, loss);
+      mlir::ft::setPhase(mean, mlir::ft::kPhaseOptimizer);
+      return mean;
+    }
+    return {};
+  }
+
+  // The sum of the squares of all gradients.
+  static Value insertSum(OpBuilder &builder, ArrayRef<Gradient> gradients) {
     auto words = RankedTensorType::get({mlir::ft::kAccumulatorWords}, builder.getI64Type());
     Value sum;
     for (Gradient gradient : gradients) {
@@ -179,8 +195,14 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
       sum = op.getSum();
     }
+    return sum;
+  }
+
+  // The norm and the coefficient.
+  ClipCoefficientOp insertNorm(OpBuilder &builder, Value loss, Value sum, Value scaler, Value factor) {
+    auto scalar = RankedTensorType::get({}, builder.getF32Type());
     auto norm = ClipCoefficientOp::create(builder, loss.getLoc(), scalar, scalar, sum, loss, scaler,
-                                          number(builder, clip));
+                                          factor, number(builder, clip));
     mlir::ft::setPhase(norm, mlir::ft::kPhaseOptimizer);
     return norm;
   }
@@ -222,7 +244,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     return rounding;
   }
 
-  // Returns what @train_step returns besides the loss.
+  // Returns what @train_step returns.
   FailureOr<SmallVector<Value>> insertSteps(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients,
                                             Rules &rules, SymbolTable &symbols) {
     Location loc = loss.getLoc();
@@ -231,19 +253,27 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       if (input.getName() == mlir::ft::kScalerInput)
         scaler = input.getValue();
     Value foundInf = insertFoundInf(builder, loss, gradients);
-    ClipCoefficientOp norm = insertNorm(builder, loss, scaler, gradients);
+    Value sum = insertSum(builder, gradients);
+    CountedMeanOp counted = insertCountedMean(builder, loss);
+    Value factor = counted ? counted.getFactor() : Value();
+    ClipCoefficientOp norm = insertNorm(builder, loss, sum, scaler, factor);
     SmallVector<Value> rounding = insertShared(builder, norm, rules, symbols);
     for (Gradient gradient : gradients)
       if (failed(insertStep(builder, gradient, rounding, rules[ruleOf(gradient, symbols)], symbols)))
         return failure();
     if (scaler) {
-      auto op = UpdateScalerOp::create(builder, loc, scaler, norm.getCoefficient(), number(builder, 2.0),
+      auto op = UpdateScalerOp::create(builder, loc, scaler, norm.getCoefficient(), factor, number(builder, 2.0),
                                        number(builder, 0.5), builder.getI64IntegerAttr(lossScaleWindow),
                                        builder.getI64IntegerAttr(hysteresis), number(builder, minLossScale),
                                        builder.getI64IntegerAttr(dynamicScale ? 1 : 0));
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
     }
-    return SmallVector<Value>{norm.getNorm(), foundInf};
+    SmallVector<Value> results = {loss, norm.getNorm(), foundInf};
+    if (counted) {
+      results.front() = counted.getMean();
+      results.push_back(counted.getCount());
+    }
+    return results;
   }
 
   void runOnOperation() override {
@@ -275,7 +305,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
         insertSteps(builder, terminator->getOperand(0), gradients, rules, symbols);
     if (failed(inserted))
       return signalPassFailure();
-    terminator->insertOperands(terminator->getNumOperands(), *inserted);
+    terminator->setOperands(*inserted);
     train.setFunctionType(builder.getFunctionType(train.getArgumentTypes(), terminator->getOperandTypes()));
     makeInit(module, train);
   }

@@ -18,6 +18,8 @@ namespace {
 using namespace mlir;
 using mlir::ft::AccumulatedOp;
 using mlir::ft::ClipCoefficientOp;
+using mlir::ft::CountedMeanOp;
+using mlir::ft::CountTargetsOp;
 using mlir::ft::FoundInfOp;
 using mlir::ft::InitOp;
 using mlir::ft::PackOp;
@@ -26,6 +28,9 @@ using mlir::ft::SumSquaresOp;
 using mlir::ft::UpdateOp;
 using mlir::ft::UpdateScalarsOp;
 using mlir::ft::ViewOp;
+
+constexpr char kResults[] =
+    "@train_step must return the loss, the gradient norm and the ranks with something that is not finite";
 
 // One user of type Op of a flat gradient.
 template <typename Op> LogicalResult findOnly(PackOp pack, Value flat, StringRef what, Op &only) {
@@ -112,6 +117,13 @@ Value completeGradient(PackOp pack) {
   return pack.getFlat();
 }
 
+// The loss of this rank that a step returns, or the mean over all that is counted of.
+Value lossOf(Operation *result) {
+  Value loss = result->getOperand(0);
+  auto counted = loss.getDefiningOp<CountedMeanOp>();
+  return counted ? counted.getLoss() : loss;
+}
+
 // The third result looks at the loss and at every flat gradient.
 LogicalResult verifyFoundInf(func::FuncOp train) {
   Operation *result = train.getBody().front().getTerminator();
@@ -124,9 +136,26 @@ LogicalResult verifyFoundInf(func::FuncOp train) {
   for (PackOp pack : train.getOps<PackOp>())
     if (pack.isOfGradients() && !seen.contains(completeGradient(pack)))
       return pack.emitError("no ft.found_inf looks at this flat gradient");
-  if (seen.contains(result->getOperand(0)))
+  if (seen.contains(lossOf(result)))
     return success();
   return result->emitError("no ft.found_inf looks at the loss");
+}
+
+// Where the loss of a rank weighs what it counts, the loss and the gradients are divided by what all of them
+// count, which is the fourth result.
+LogicalResult verifyCounted(func::FuncOp train, ClipCoefficientOp clip) {
+  Operation *result = train.getBody().front().getTerminator();
+  auto counted = result->getOperand(0).getDefiningOp<CountedMeanOp>();
+  bool counts = !train.getOps<CountTargetsOp>().empty();
+  if (!counts && !counted && !clip.getFactor() && result->getNumOperands() == 3)
+    return success();
+  if (counts && counted && clip.getFactor() == counted.getFactor() && result->getNumOperands() == 4 &&
+      result->getOperand(3) == counted.getCount())
+    return success();
+  if (!counts && !counted)
+    return result->emitError(kResults);
+  return result->emitError("the loss counts targets, and not all that count are divided by: expected its "
+                           "ft.counted_mean, the factor of that in ft.clip_coefficient and the count");
 }
 
 // Every flat gradient counts in the one norm, and is used by one step of the optimizer.
@@ -158,10 +187,11 @@ LogicalResult verifyStep(func::FuncOp train) {
       return failure();
   }
   Operation *result = train.getBody().front().getTerminator();
-  if (result->getNumOperands() == 3 && result->getOperand(1) == clip.getNorm())
+  if (failed(verifyCounted(train, clip)))
+    return failure();
+  if (result->getOperand(1) == clip.getNorm())
     return verifyFoundInf(train);
-  return result->emitError(
-      "@train_step must return the loss, the gradient norm and the ranks with something that is not finite");
+  return result->emitError(kResults);
 }
 
 // @init draws every parameter once.

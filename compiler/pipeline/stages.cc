@@ -46,6 +46,7 @@ void addCheck(OpPassManager &passes, const CompileOptions &options, std::unique_
 void addFuse(OpPassManager &passes, const CompileOptions &) {
   // First: what only outputs need must not keep training from joining ops.
   passes.addPass(createMakeEvalStepPass());
+  passes.addPass(createWeighLossPass());
   passes.addPass(mlir::ft::createFuseLinearCrossEntropyPass()); // of a composite that has a name still
   passes.addPass(createOutlineCompositesPass());
   passes.addPass(mlir::ft::createFuseQkvAttentionPass());

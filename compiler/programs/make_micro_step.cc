@@ -15,10 +15,12 @@ namespace {
 using namespace mlir;
 using mlir::ft::AccumulatedOp;
 using mlir::ft::AccumulateOp;
+using mlir::ft::CountTargetsOp;
 using mlir::ft::PackOp;
 using mlir::ft::ScaleOp;
 
 constexpr llvm::StringLiteral kLossState = "loss";
+constexpr llvm::StringLiteral kCountState = "counted";
 
 StringRef stateOf(PackOp pack) { return pack.getFlat().getType().getUnit().getValue(); }
 
@@ -35,8 +37,13 @@ func::FuncOp makeMicroStep(func::FuncOp train) {
   }
   Operation *terminator = micro.getBody().front().getTerminator();
   OpBuilder builder(terminator);
-  auto sum = AccumulateOp::create(builder, terminator->getLoc(), terminator->getOperand(0), kLossState);
-  mlir::ft::setPhase(sum, mlir::ft::kPhaseBackward);
+  auto add = [&](Value value, StringRef state) {
+    auto sum = AccumulateOp::create(builder, terminator->getLoc(), value, state);
+    mlir::ft::setPhase(sum, mlir::ft::kPhaseBackward);
+  };
+  add(terminator->getOperand(0), kLossState);
+  for (CountTargetsOp count : micro.getOps<CountTargetsOp>())
+    add(count.getCount(), kCountState);
   terminator->setOperands({});
   micro.setFunctionType(builder.getFunctionType(micro.getArgumentTypes(), {}));
   return micro;
@@ -62,6 +69,11 @@ void takeSums(func::FuncOp train, int64_t microSteps) {
   for (Operation *op : {all.getOperation(), mean.getOperation()})
     mlir::ft::setPhase(op, mlir::ft::kPhaseBackward);
   terminator->setOperand(0, mean);
+  for (CountTargetsOp count : train.getOps<CountTargetsOp>()) {
+    auto total = AccumulatedOp::create(builder, count.getLoc(), count.getCount().getType(), count.getCount(),
+                                       kCountState);
+    mlir::ft::setPhase(total, mlir::ft::kPhaseBackward);
+  }
 }
 
 struct MakeMicroStepPass : impl::MakeMicroStepPassBase<MakeMicroStepPass> {

@@ -14,12 +14,22 @@ def MakeEvalStepPass : Pass<"ft-make-eval-step", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
+def WeighLossPass : Pass<"ft-weigh-loss", "::mlir::ModuleOp"> {
+  let summary = "Make the loss of @forward one that may be added up over ranks and micro-steps, where it is a mean over targets that count";
+  let description = [{
+    Runs when evaluation has its own function. A loss that is a mean over the targets of a batch that are not negative is multiplied by their share
+    (ft.count_targets). The optimizer undoes it by what all ranks and micro-steps counted (ft.counted_mean), so that every target weighs the same
+    wherever it lies. Other losses stay: each rank and micro-step weighs the same.
+  }];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
 def MakeMicroStepPass : Pass<"ft-make-micro-step", "::mlir::ModuleOp"> {
   let summary = "Make @train_micro from @train_step: gradients and the loss are added up, nothing is updated";
   let description = [{
     Enters: @train_step with one ft.pack per trained unit, returning the loss. Leaves: a copy @train_micro that adds flat
-    gradients and the loss to sums (ft.accumulate) and returns nothing; in @train_step an ft.accumulated behind each
-    ft.pack and the loss, and the loss divided by the micro-steps. Gradients are divided where backward begins (ft-autodiff).
+    gradients, the loss and what it counts to sums (ft.accumulate) and returns nothing; in @train_step an ft.accumulated behind each
+    ft.pack, the loss and the count, and the loss divided by the micro-steps. Gradients are divided where backward begins (ft-autodiff).
     With one micro-step nothing changes.
   }];
   let options = MakeMicroStepSettings;

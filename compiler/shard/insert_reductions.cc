@@ -11,6 +11,7 @@ using mlir::ft::AccumulateOp;
 using mlir::ft::AllReduceOp;
 using mlir::ft::Axis;
 using mlir::ft::AxisAttr;
+using mlir::ft::CountedMeanOp;
 using mlir::ft::FlatType;
 using mlir::ft::FoundInfOp;
 using mlir::ft::GatherOp;
@@ -167,7 +168,12 @@ void reduceScalars(func::FuncOp function, Axes axes) {
       reduceValue(sum.get(), Axis::world, false, mlir::ft::kPhaseForward);
   if (function.getSymName() != mlir::ft::kTrainStepFunction)
     return;
-  reduceValue(terminator->getOperand(0), Axis::world, true, mlir::ft::kPhaseForward);
+  Value loss = terminator->getOperand(0);
+  if (auto counted = loss.getDefiningOp<CountedMeanOp>()) {
+    loss = counted.getLoss();
+    reduceValue(counted.getCount(), Axis::world, false, mlir::ft::kPhaseForward);
+  }
+  reduceValue(loss, Axis::world, true, mlir::ft::kPhaseForward);
   if (terminator->getNumOperands() > 2)
     reduceValue(terminator->getOperand(2), Axis::world, false, mlir::ft::kPhaseOptimizer);
   SumSquaresOp last;

@@ -25,6 +25,14 @@ SmallVector<Value> movedFrom(Operation *op) {
   return {};
 }
 
+/// The number that `value` is everywhere, as an integer.
+std::optional<int64_t> constantOf(Value value) {
+  while (auto convert = value.getDefiningOp<ConvertOp>())
+    value = convert->getOperand(0);
+  auto fill = value.getDefiningOp<FillOp>();
+  return fill ? std::optional(static_cast<int64_t>(fill.getValue().convertToDouble())) : std::nullopt;
+}
+
 bool dependsOn(Value value, Value argument, llvm::SmallDenseSet<Value> &seen) {
   if (value == argument)
     return true;
@@ -62,6 +70,10 @@ void addSources(Value ids, IdSources &sources, llvm::SmallDenseSet<Value> &seen)
   Operation *op = ids.getDefiningOp();
   if (isa<IotaOp>(op)) {
     sources.below = std::max(sources.below, cast<RankedTensorType>(ids.getType()).getNumElements());
+    return;
+  }
+  if (std::optional<int64_t> number = constantOf(ids)) { // below 0 it leaves a target out
+    sources.below = std::max(sources.below, *number + 1);
     return;
   }
   if (auto select = dyn_cast<SelectOp>(op))

@@ -42,7 +42,7 @@ BlockArgument sequenceInput(func::FuncOp function);
 // What ids come from, through ops that move elements and make others of integers.
 struct IdSources {
   llvm::SmallVector<BlockArgument> inputs;
-  int64_t below = 0;       // what is no input is below this
+  int64_t below = 0;       // what is no input is below this, or less than 0
   bool isComputed = false; // something else is among them
 };
 IdSources sourcesOfIds(Value ids);

@@ -124,6 +124,30 @@ def Ft_LossCountOp : Ft_ComputeOp<"loss_count", [Precision], ["getWorkspaceBytes
   let hasVerifier = 0;
 }
 
+def Ft_CountTargetsOp : Ft_Op<"count_targets", [Pure, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "{n, N}, n the number of targets that count (0 and more) of N; share = n / N";
+  let description = [{
+    The loss of a rank's micro-step, a mean over its own n targets, is multiplied by share: a mean over all N of them, in which those that do not count add
+    nothing. Such means may be added up whatever their n; ft.counted_mean divides the sum by what all of them counted.
+  }];
+  let arguments = (ins Ft_TokenTensor:$targets);
+  let results = (outs Ft_I64Tensor:$count, Ft_Scalar:$share);
+  let assemblyFormat = "$targets attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Ft_CountedMeanOp : Ft_Op<"counted_mean", [Pure, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "factor = N / n of count = {n, N}; mean = loss * factor";
+  let description = [{
+    `count` is the sum of ft.count_targets over micro-steps and ranks, `loss` the mean of what they have. Gradients have the same factor to go
+    (ft.clip_coefficient). Where all targets count it is 1. Where none does both results are NaN, and the step is not applied.
+  }];
+  let arguments = (ins Ft_I64Tensor:$count, Ft_Scalar:$loss);
+  let results = (outs Ft_Scalar:$mean, Ft_Scalar:$factor);
+  let assemblyFormat = "$count `,` $loss attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Ft_SumSquaresOp : Ft_Op<"sum_squares", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
                                             DeclareOpInterfaceMethods<KernelOpInterface, ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand"]>]> {
   let summary = "Adds the squares of a gradient to an exact fixed-point accumulator";
@@ -139,14 +163,14 @@ def Ft_SumSquaresOp : Ft_Op<"sum_squares", [Pure, DeclareOpInterfaceMethods<Cost
 
 def Ft_ClipCoefficientOp : Ft_Op<"clip_coefficient", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<CostOpInterface>,
                                                       DeclareOpInterfaceMethods<KernelOpInterface>]> {
-  let summary = "norm = sqrt(sum) / scale; coefficient = min(1, max_norm / (norm + 1e-6)) / scale, or 1 / scale when max_norm is 0";
+  let summary = "norm = sqrt(sum) / scale * factor; coefficient = min(1, max_norm / (norm + 1e-6)) / scale * factor, or factor / scale when max_norm is 0";
   let description = [{
-    As torch.nn.utils.clip_grad_norm_ does it after torch.amp.GradScaler.unscale_. `scale` is scaler[0], 1 without scaler. The
-    coefficient is NaN when the norm or the loss is not finite: optimizers then skip the step.
+    As torch.nn.utils.clip_grad_norm_ does it after torch.amp.GradScaler.unscale_. `scale` is scaler[0], 1 without scaler; `factor` what gradients are
+    still to be multiplied by (ft.counted_mean), 1 without. The coefficient is NaN when the norm or the loss is not finite: optimizers then skip the step.
   }];
-  let arguments = (ins Ft_AccumulatorTensor:$sum, Optional<Ft_Scalar>:$loss, Optional<Ft_StateTensor>:$scaler, F64Attr:$max_norm);
+  let arguments = (ins Ft_AccumulatorTensor:$sum, Optional<Ft_Scalar>:$loss, Optional<Ft_StateTensor>:$scaler, Optional<Ft_Scalar>:$factor, F64Attr:$max_norm);
   let results = (outs Ft_Scalar:$norm, Ft_Scalar:$coefficient);
-  let assemblyFormat = "$sum (`loss` $loss^)? (`scaler` $scaler^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$sum (`loss` $loss^)? (`scaler` $scaler^)? (`factor` $factor^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
@@ -162,11 +186,11 @@ def Ft_UpdateScalerOp : Ft_Op<"update_scaler", [MemoryEffects<[MemRead, MemWrite
   let summary = "One step of dynamic loss scaling: backs off after a skipped step, grows after growth_interval good ones";
   let description = [{
     As torch.amp.GradScaler.update, with DeepSpeed's `hysteresis` (skipped steps before it backs off; 1: at once) and `min_scale`.
-    The input `scaler` is changed in place. With `dynamic` 0 the scale stays.
+    The input `scaler` is changed in place. With `dynamic` 0 the scale stays, and so it does where `factor` (ft.counted_mean) is NaN: no target counted.
   }];
-  let arguments = (ins Ft_StateTensor:$scaler, Ft_Scalar:$coefficient, F64Attr:$growth_factor, F64Attr:$backoff_factor,
+  let arguments = (ins Ft_StateTensor:$scaler, Ft_Scalar:$coefficient, Optional<Ft_Scalar>:$factor, F64Attr:$growth_factor, F64Attr:$backoff_factor,
                        I64Attr:$growth_interval, I64Attr:$hysteresis, F64Attr:$min_scale, I64Attr:$dynamic);
-  let assemblyFormat = "$scaler `,` $coefficient attr-dict `:` type(operands)";
+  let assemblyFormat = "$scaler `,` $coefficient (`factor` $factor^)? attr-dict `:` type(operands)";
   let hasVerifier = 1;
 }
 

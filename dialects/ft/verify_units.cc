@@ -70,6 +70,10 @@ LogicalResult verifyAccumulator(Operation *op, llvm::StringRef name, Value value
   return verify::shapeIs(op, name, value, {kAccumulatorWords}, "the words of an exact sum");
 }
 
+LogicalResult verifyCount(Operation *op, Value value) {
+  return verify::shapeIs(op, "count", value, {2}, "of those that count and of all");
+}
+
 LogicalResult verifyRange(Operation *op, llvm::StringRef name, double value, bool inRange,
                           llvm::StringRef range) {
   if (inRange)
@@ -157,6 +161,10 @@ LogicalResult ClipCoefficientOp::verify() {
     return failure();
   return verifyAccumulator(*this, "sum", getSum());
 }
+
+LogicalResult CountTargetsOp::verify() { return verifyCount(*this, getCount()); }
+
+LogicalResult CountedMeanOp::verify() { return verifyCount(*this, getCount()); }
 
 LogicalResult LossScaleOp::verify() { return verify::scaler(*this, getScaler()); }
 

@@ -32,6 +32,7 @@ bool BadSteps::IsOverflow(const StepNumbers& numbers) const {
 }
 
 BadSteps::Verdict BadSteps::Add(const StepNumbers& numbers) {
+  if (numbers.counts_nothing) return Verdict::kSkipped;
   if (std::isfinite(numbers.loss) && std::isfinite(numbers.grad_norm)) {
     bad_ = overflows_ = 0;
     return Verdict::kApplied;
@@ -43,6 +44,8 @@ BadSteps::Verdict BadSteps::Add(const StepNumbers& numbers) {
 
 std::string BadSteps::Describe(int64_t step, int64_t total_steps, const StepNumbers& numbers,
                                int world_size) const {
+  if (numbers.counts_nothing)
+    return absl::StrFormat("step %d/%d: none of its targets counts: step not applied", step + 1, total_steps);
   const bool overflow = IsOverflow(numbers), loss = !std::isfinite(numbers.loss);
   const int64_t count = overflow ? overflows_ : bad_, most = overflow ? kMaxOverflows : max_in_a_row_;
   std::string line =

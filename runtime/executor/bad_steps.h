@@ -1,4 +1,4 @@
-// What to do about a step whose loss or gradient norm is not finite.
+// What to do about a step whose loss or gradient norm is not finite, or that counts nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,11 @@ struct StepNumbers {
   std::optional<double> loss_scale = {};  // of this step; none without loss scaling
   // Bit r of word r / 64: the loss or the gradient of rank r is not finite. May be empty.
   absl::Span<const int64_t> ranks = {};
+  bool counts_nothing = false;  // none of its targets counts: it has neither loss nor gradient
 };
 
-// Counts them. The plan itself skips the update, on every rank; here only the run's end is decided.
+// Counts them. The plan itself skips the update, on every rank; here only the run's end is decided. A step that
+// counts nothing is skipped and is no bad one.
 //
 // With loss scaling an infinite gradient under a finite loss is how a scale is found to be too large: such an
 // overflow is no bad step as long as the scale can still fall, unless kMaxOverflows come in a row.

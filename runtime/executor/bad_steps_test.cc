@@ -22,6 +22,16 @@ TEST(BadStepsTest, EndsAfterSomeInARow) {
   EXPECT_EQ(steps.Add({.loss = 1, .grad_norm = kInf}), Verdict::kEnd);
 }
 
+TEST(BadStepsTest, AStepThatCountsNothingIsNoBadOne) {
+  BadSteps steps(2, 0);
+  EXPECT_EQ(steps.Add({.loss = kNan, .grad_norm = kNan}), Verdict::kSkipped);
+  const StepNumbers nothing = {.loss = kNan, .grad_norm = kNan, .loss_scale = 8, .counts_nothing = true};
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(steps.Add(nothing), Verdict::kSkipped);
+  EXPECT_EQ(steps.Describe(6, 10, nothing, 2), "step 7/10: none of its targets counts: step not applied");
+  EXPECT_EQ(steps.bad_in_a_row(), 1);
+  EXPECT_EQ(steps.Add({.loss = kNan, .grad_norm = kNan}), Verdict::kEnd);
+}
+
 TEST(BadStepsTest, OneMayBeTooMany) {
   BadSteps steps(1, 0);
   EXPECT_EQ(steps.Add({.loss = kNan, .grad_norm = kNan}), Verdict::kEnd);

@@ -106,6 +106,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   if (outputs.trace != nullptr) outputs.trace->EndStep();
   metrics.loss = *ports_.loss;
   metrics.grad_norm = ports_.grad_norm == nullptr ? 0.0 : *ports_.grad_norm;
+  if (!ports_.counted.empty() && ports_.counted[0] != ports_.counted[1]) metrics.counted = ports_.counted[0];
   metrics.samples_per_s = static_cast<double>(sequences_per_step_) / seconds.count();
   metrics.tokens_per_s = static_cast<double>(sequences_per_step_ * seq_len_) / seconds.count();
   metrics.counts_tokens = takes_tokens_;
@@ -147,7 +148,8 @@ absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& o
   const StepNumbers numbers{.loss = metrics.loss,
                             .grad_norm = metrics.grad_norm,
                             .loss_scale = metrics.loss_scale,
-                            .ranks = ports_.found_inf};
+                            .ranks = ports_.found_inf,
+                            .counts_nothing = metrics.counted == 0};
   const BadSteps::Verdict verdict = bad_steps_.Add(numbers);
   metrics.skipped = verdict != BadSteps::Verdict::kApplied;
   if (!metrics.skipped) ++position_.applied;

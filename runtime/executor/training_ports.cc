@@ -88,6 +88,8 @@ absl::StatusOr<TrainingPorts> FindTrainingPorts(const proto::Plan& plan, const E
   FT_ASSIGN_OR_RETURN(const int64_t* const found_inf,
                       finder.Output<int64_t>("found_inf", kFoundInfWords, false));
   if (found_inf != nullptr) ports.found_inf = absl::MakeConstSpan(found_inf, kFoundInfWords);
+  FT_ASSIGN_OR_RETURN(const int64_t* const counted, finder.Output<int64_t>("counted", 2, false));
+  if (counted != nullptr) ports.counted = absl::MakeConstSpan(counted, 2);
   return ports;
 }
 

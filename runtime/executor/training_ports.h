@@ -31,6 +31,8 @@ struct TrainingPorts {
   const float* loss = nullptr;
   const float* grad_norm = nullptr;     // optional
   absl::Span<const int64_t> found_inf;  // optional; 64 words
+  // Optional: how many targets of a step count, over all ranks and micro-steps, and how many there are.
+  absl::Span<const int64_t> counted;
 };
 
 // Errors of all: FailedPrecondition when a port is missing or has another type or size than `plan` asks for.

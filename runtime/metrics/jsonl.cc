@@ -103,6 +103,7 @@ absl::Status MetricsFile::Write(const StepMetrics& metrics, absl::Span<const Ext
   object.Field("samples_per_s", metrics.samples_per_s);
   if (metrics.host_arena_bytes > 0) object.Field("host_arena_bytes", metrics.host_arena_bytes);
   if (metrics.loss_scale.has_value()) object.Field("loss_scale", *metrics.loss_scale);
+  if (metrics.counted.has_value()) object.Field("counted", *metrics.counted);
   if (metrics.exposed_ms.has_value()) object.Field("exposed_ms", *metrics.exposed_ms);
   if (metrics.mfu.has_value()) object.Field("mfu", *metrics.mfu);
   if (metrics.utilization.has_value()) object.Field("utilization", *metrics.utilization);

@@ -28,7 +28,7 @@ struct SaveCost {
 
 struct StepMetrics {
   int64_t step = 0;                       // from 0, as in --shuffle=off's formula
-  double loss = 0;                        // mean over micro-steps and all ranks, before the update
+  double loss = 0;                        // mean over what micro-steps and all ranks count, before the update
   double grad_norm = 0;                   // global L2 norm before clipping
   double lr = 0;                          // used by this step's update
   double tokens_per_s = 0;                // over all ranks
@@ -37,6 +37,7 @@ struct StepMetrics {
   double samples_per_s = 0;               // sequences, over all ranks
   std::optional<double> loss_scale = {};  // of this step; none without loss scaling
   uint64_t host_arena_bytes = 0;          // of this rank
+  std::optional<int64_t> counted = {};    // targets that count, over all ranks, where some do not
   // Time in which stream compute waited for communication and copies, milliseconds of the step.
   std::optional<double> exposed_ms = {};
   // Model FLOPs (ModelFlops of the plan) of this rank over what its device could do in that time by its
@@ -46,7 +47,7 @@ struct StepMetrics {
       {};                             // of the device as it says itself, 0 to 1, over about the last second
   std::optional<SaveCost> save = {};  // of a checkpoint that was finished since the step before
   std::optional<ComputeSpread> compute = {};  // over the ranks, of the newest step that is known
-  bool skipped = false;       // loss or gradient norm were not finite, and the update was not applied
+  bool skipped = false;       // the update was not applied: loss or norm not finite, or nothing counted
   bool counts_tokens = true;  // else tokens_per_s are examples
 };
 

@@ -31,6 +31,7 @@ constexpr Curve kCurves[] = {
     {"train/lr", [](const StepMetrics& m) { return std::optional<double>(m.lr); }},
     {"train/skipped", [](const StepMetrics& m) { return std::optional<double>(m.skipped ? 1 : 0); }},
     {"train/loss_scale", [](const StepMetrics& m) { return m.loss_scale; }},
+    {"train/counted", [](const StepMetrics& m) { return std::optional<double>(m.counted); }},
     {"throughput/tokens_per_s", [](const StepMetrics& m) { return std::optional<double>(m.tokens_per_s); }},
     {"throughput/samples_per_s", [](const StepMetrics& m) { return std::optional<double>(m.samples_per_s); }},
     {"throughput/step_ms", [](const StepMetrics& m) { return std::optional<double>(m.step_ms); }},

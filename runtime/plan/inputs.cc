@@ -17,7 +17,7 @@ constexpr std::pair<std::string_view, proto::Input::Filling> kFillings[] = {
 };
 
 constexpr std::string_view kReserved[] = {"lr",   "step",      "rng",       "scaler",
-                                          "loss", "grad_norm", "found_inf", "loss_sum"};
+                                          "loss", "grad_norm", "found_inf", "counted", "loss_sum"};
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -84,10 +84,14 @@ std::string BatchText(const proto::Plan& plan) {
                            : fmt::format("{} examples", plan.batch());
 }
 
-bool CanFillUpRows(const proto::Plan& plan) {
-  const bool counts = std::any_of(plan.inputs().begin(), plan.inputs().end(),
+const proto::Input* CountedInput(const proto::Plan& plan) {
+  const auto found = std::find_if(plan.inputs().begin(), plan.inputs().end(),
                                   [](const proto::Input& input) { return input.counted(); });
-  return counts && TakesTokens(plan) &&
+  return found == plan.inputs().end() ? nullptr : &*found;
+}
+
+bool CanFillUpRows(const proto::Plan& plan) {
+  return CountedInput(plan) != nullptr && TakesTokens(plan) &&
          std::all_of(plan.programs().begin(), plan.programs().end(), [](const auto& program) {
            return program.name() != "eval_step" || program.outputs_size() <= 1;
          });

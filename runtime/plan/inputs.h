@@ -47,6 +47,9 @@ std::string_view ExampleWord(const proto::Plan& plan);
 // What a rank takes at a time: "4 x 64 tokens", "32 examples".
 std::string BatchText(const proto::Plan& plan);
 
+// The input with the targets that the loss counts; null when it is a mean over the batch.
+const proto::Input* CountedInput(const proto::Plan& plan);
+
 // Whether rows of an evaluated batch can be filled up with what changes no result: of sequences of tokens,
 // when all that is reported are means over targets, which -1 leaves out. Rows of other examples may have to
 // do with each other (batch norm).

@@ -118,11 +118,12 @@ TEST_F(CpuExact, ClipCoefficientUnscalesAndSeesTheLoss) {
     std::vector<int64_t> sum(21, 0);
     const Tensor words = Whole(sum, DType::kI64);
     RunKernel(backend.registry, "sum_squares", {{Slice(gradient_, 0, kElements), {}}, {words}, {}}, {}, 1);
-    auto clip = [&](float loss, float scale, double max_norm) {
+    auto clip = [&](float loss, float scale, double max_norm, float factor = 1.0f) {
       std::vector<float> scaler = {scale, 3, 0};
       std::pair<float, float> result;
       RunKernel(backend.registry, "clip_coefficient",
-                {{words, Scalar(loss), scale == 0 ? Tensor{} : Whole(scaler, DType::kF32)},
+                {{words, Scalar(loss), scale == 0 ? Tensor{} : Whole(scaler, DType::kF32),
+                  factor == 1.0f ? Tensor{} : Scalar(factor)},
                  {Scalar(result.first), Scalar(result.second)},
                  {}},
                 conformance::Attributes({{"max_norm", max_norm}}), 1);
@@ -135,6 +136,11 @@ TEST_F(CpuExact, ClipCoefficientUnscalesAndSeesTheLoss) {
       EXPECT_EQ(scaled_norm * 0x1p10f, norm);
       EXPECT_NEAR(scaled * 0x1p10f, coefficient, 1e-5 * coefficient);  // 1e-6 beside the norm is not scaled
       EXPECT_EQ(clip(2.0f, 1.0f, max_norm), std::pair(norm, coefficient));
+      // So does a factor, which the gradient is still to be multiplied by.
+      const auto [longer_norm, longer] = clip(2.0f, 0.0f, max_norm * 4, 4.0f);
+      EXPECT_EQ(longer_norm, norm * 4);
+      EXPECT_NEAR(longer, coefficient * 4, 4e-5 * coefficient);
+      EXPECT_TRUE(std::isnan(clip(2.0f, 4.0f, max_norm, NAN).second));
     }
     for (const float bad : {INFINITY, -INFINITY, NAN}) {
       EXPECT_TRUE(std::isnan(clip(bad, 0.0f, 1.0).second));

@@ -72,6 +72,20 @@ TEST_F(StateKernels, AccumulateAndTake) {
   }
 }
 
+TEST_F(StateKernels, AccumulateCountsExactly) {
+  for (Backend& backend : backends_) {
+    std::vector<int64_t> x = {int64_t{1} << 53, 1, -7}, state = {1, 2, 3}, result(3);
+    const auto whole = [](std::vector<int64_t>& words) {
+      return Tensor{words.data(), DType::kI64, 1, {3}};
+    };
+    RunKernel(backend.registry, "accumulate", {{whole(x)}, {whole(state)}, {}}, {}, 2);
+    EXPECT_EQ(state, (std::vector<int64_t>{(int64_t{1} << 53) + 1, 3, -4}));
+    RunKernel(backend.registry, "accumulated", {{whole(x)}, {whole(result), whole(state)}, {}}, {}, 2);
+    EXPECT_EQ(result, (std::vector<int64_t>{(int64_t{1} << 54) + 1, 4, -11}));
+    EXPECT_EQ(state, std::vector<int64_t>(3));
+  }
+}
+
 TEST_F(StateKernels, AccumulateRefusesAnotherType) {
   Numbers x = Make(backends_[0], 7, 0, DType::kBF16), state = Make(backends_[0], 7, 0, DType::kF32);
   const KernelFactory factory = backends_[0].registry.Find("accumulate");
@@ -129,6 +143,24 @@ std::vector<float> DelayedScales(const Scaling& scaling, float scale, const std:
     scales.push_back(scale);
   }
   return scales;
+}
+
+TEST_F(StateKernels, NothingCountedIsNotANumberAndLeavesTheLossScale) {
+  for (Backend& backend : backends_) {
+    std::vector<int64_t> count = {0, 70};
+    float loss = 0, mean = 1, factor = 1, coefficient = NAN;
+    RunKernel(backend.registry, "counted_mean",
+              {{{count.data(), DType::kI64, 1, {2}}, {&loss}}, {{&mean}, {&factor}}, {}}, {}, 1);
+    EXPECT_TRUE(std::isnan(mean) && std::isnan(factor));
+    std::vector<float> scaler = {8, 3, 0}, before = scaler;
+    RunKernel(backend.registry, "update_scaler",
+              {{{&coefficient}, {&factor}}, {{scaler.data(), DType::kF32, 1, {3}}}, {}}, Scaling().attributes(), 1);
+    EXPECT_EQ(scaler, before);
+    factor = 1;
+    RunKernel(backend.registry, "update_scaler",
+              {{{&coefficient}, {&factor}}, {{scaler.data(), DType::kF32, 1, {3}}}, {}}, Scaling().attributes(), 1);
+    EXPECT_EQ(scaler[0], 4);
+  }
 }
 
 TEST_F(StateKernels, UpdateScalerIsTorchs) {

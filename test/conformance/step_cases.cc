@@ -63,6 +63,20 @@ void AddScalars(std::vector<Case>& cases) {
                      {Scalar(1.75), targets},
                      {},
                      {{{2}, {1.75 * n, n}}}});
+    const auto all = double(targets.size());
+    const Array count = {{2}, {n, all}, DType::kI64};
+    cases.push_back({"count_targets",
+                     std::to_string(ignored) + " without a target",
+                     {targets},
+                     {},
+                     {count, Scalar(n / all)}});
+    // Where nothing counts both are NaN: ft_exact_test.
+    if (n > 0)
+      cases.push_back({"counted_mean",
+                       std::to_string(ignored) + " without a target",
+                       {count, Scalar(1.75)},
+                       {},
+                       {Scalar(1.75 * all / n), Scalar(all / n)}});
   }
 }
 

@@ -188,11 +188,13 @@ void AddSteps(std::vector<Seed>& seeds) {
     seeds.push_back(Plain("fill", {}, {{.dtype = dtype, .dims = {5, 3}}}, {{"value", 3.0}}));
   seeds.push_back(
       Plain("clip_coefficient", {I64(kAccumulatorWords)}, {Floats({}), Floats({})}, {{"max_norm", 1.0}}));
-  seeds.push_back(Plain("clip_coefficient", {I64(kAccumulatorWords), Floats({}), Floats({3})},
+  seeds.push_back(Plain("clip_coefficient", {I64(kAccumulatorWords), Floats({}), Floats({3}), Floats({})},
                         {Floats({}), Floats({})}, {{"max_norm", 1.0}}));
   seeds.push_back(Plain("update_scalars", {Floats({}), Floats({}), I64(1)}, {Floats({2, kAdamwScalars})},
                         {{"formulas", std::string(kAdamwFormulas)}, {"weight_decay", 0.1}}));
   seeds.push_back(Plain("update_scaler", {Floats({})}, {Floats({3})}, policy));
+  seeds.push_back(Plain("update_scaler", {Floats({}), Floats({})}, {Floats({3})}, policy));
+  seeds.push_back(Plain("counted_mean", {I64(2), Floats({})}, {Floats({}), Floats({})}));
 }
 
 }  // namespace

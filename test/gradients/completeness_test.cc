@@ -82,6 +82,8 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"cluster", fusion},
       {"matmul_gelu", fusion},
       {"matmul_gelu_grad", fusion},
+      {"count_targets", "is of integers"},
+      {"counted_mean", step},
       {"loss_count", "is evaluation's, which has no gradients"},
   };
   return reasons;
@@ -120,12 +122,14 @@ constexpr const char* kOptimizerStep = R"(
     return %sum : tensor<2xf32>
   }
   func.func @train_step(%g: tensor<16x8xf32>, %lr: tensor<f32>, %step: tensor<i64>, %rng: tensor<3xi64>,
-                        %scaler: tensor<3xf32>) -> tensor<f32> {
+                        %scaler: tensor<3xf32>, %targets: tensor<2x3xi32>) -> tensor<f32> {
     %seed = ft.loss_scale %scaler factor 0.5 : (tensor<3xf32>) -> tensor<f32>
     %flat = ft.pack %g at [@p] : (tensor<16x8xf32>) -> !ft.flat<@u, f32>
     %own = ft.found_inf %flat, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
     %bitmap = ft.found_inf %seed, %rng into %own : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
     %sum = ft.sum_squares %flat : (!ft.flat<@u, f32>) -> tensor<21xi64>
+    %count, %share = ft.count_targets %targets : (tensor<2x3xi32>) -> (tensor<2xi64>, tensor<f32>)
+    %mean, %factor = ft.counted_mean %count, %seed : (tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
     %norm, %c = ft.clip_coefficient %sum {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
     %s = ft.update_scalars %c, %lr, %step {formulas = "clip; lr", weight_decay = 0.1}
       : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x2xf32>

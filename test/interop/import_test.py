@@ -126,6 +126,12 @@ class Data:
     def classifies(self):
         return "Classification" in self.config.architectures[0]
 
+    def counted(self, batch):
+        """How many targets of a batch count."""
+        if is_causal(self.config):
+            return BATCH * SEQ
+        return int((self.inputs["labels"][batch * BATCH:(batch + 1) * BATCH] >= 0).sum())
+
     def loss(self, module, batch):
         """Cross entropy of the logits, and what a router adds."""
         first = batch * BATCH
@@ -209,7 +215,8 @@ class ImportTest(unittest.TestCase):
         adamw = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0}], lr=LR, betas=(0.9, 0.95))
         wanted = []
         for step in range(STEPS):
-            loss = sum(data.loss(module, step * ranks + rank) for rank in range(ranks)) / ranks
+            batches = range(step * ranks, (step + 1) * ranks)
+            loss = sum(data.loss(module, k) * data.counted(k) for k in batches) / sum(map(data.counted, batches))
             adamw.zero_grad()
             loss.backward()
             adamw.step()

@@ -19,10 +19,11 @@ func.func @constant(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>
 
 // The upstream gradient is not known before it runs.
 // CHECK-LABEL: @variable
-func.func @variable(%d: tensor<f32>, %x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>) -> (tensor<f32>, tensor<3x8xf32>) {
+func.func @variable(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>) -> (tensor<f32>, tensor<3x8xf32>) {
   // CHECK: ft.linear_cross_entropy %
   // CHECK: ft.linear_cross_entropy_grad
   %loss = ft.linear_cross_entropy %x, %w, %t : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %d = ft.mul %loss, %loss : tensor<f32>, tensor<f32>
   %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
   return %loss, %dx : tensor<f32>, tensor<3x8xf32>
 }
@@ -118,4 +119,29 @@ func.func @scaled_late(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi
   %d = ft.loss_scale %scaler factor 1.0 {phase = "backward"} : (tensor<3xf32>) -> tensor<f32>
   %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t into %acc {phase = "backward"} : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>, tensor<16x8xf32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
   return %loss, %dw : tensor<f32>, tensor<16x8xf32>
+}
+
+// -----
+
+// What the loss weighs is known, too; the number it is multiplied by is folded into the op, and both products with the loss scale come before it.
+// CHECK-LABEL: @weighed
+func.func @weighed(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>, %u: tensor<16xi32>) -> (tensor<f32>, tensor<3x8xf32>, tensor<3x8xf32>) {
+  // CHECK-NEXT: %{{.*}}, %[[SHARE:.*]] = ft.count_targets
+  // CHECK-NEXT: %[[LOSS:.*]], %[[DX:.*]], %{{.*}} = ft.linear_cross_entropy_loss_grad {{.*}} dloss 0.25 times %[[SHARE]] {phase = "forward"}
+  // CHECK-NEXT: %[[SCALER:.*]] = ft.input "scaler" {phase = "forward"}
+  // CHECK-NEXT: %[[SCALE:.*]] = ft.loss_scale %[[SCALER]] factor 1.0 {phase = "forward"}
+  // CHECK-NEXT: %[[BOTH:.*]] = ft.mul %[[SCALE]], %[[SHARE]] {phase = "forward"}
+  // CHECK-NEXT: %{{.*}}, %{{.*}}, %[[DY:.*]] = ft.linear_cross_entropy_loss_grad {{.*}} dloss 1.0 times %[[BOTH]] {phase = "forward"}
+  // CHECK-NEXT: return %[[LOSS]], %[[DX]], %[[DY]]
+  %count, %share = ft.count_targets %t {phase = "forward"} : (tensor<3xi32>) -> (tensor<2xi64>, tensor<f32>)
+  %loss = ft.linear_cross_entropy %x, %w, %t {phase = "forward"} : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %other = ft.linear_cross_entropy %w, %x, %u {phase = "forward"} : (tensor<16x8xf32>, tensor<3x8xf32>, tensor<16xi32>) -> tensor<f32>
+  %quarter = ft.fill 0.25 {phase = "backward"} : tensor<f32>
+  %d = ft.mul %quarter, %share {phase = "backward"} : tensor<f32>, tensor<f32>
+  %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t {phase = "backward"} : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
+  %scaler = ft.input "scaler" {phase = "backward"} : tensor<3xf32>
+  %scale = ft.loss_scale %scaler factor 1.0 {phase = "backward"} : (tensor<3xf32>) -> tensor<f32>
+  %e = ft.mul %scale, %share {phase = "backward"} : tensor<f32>, tensor<f32>
+  %dv, %dy = ft.linear_cross_entropy_grad %e, %w, %x, %u {phase = "backward"} : (tensor<f32>, tensor<16x8xf32>, tensor<3x8xf32>, tensor<16xi32>) -> (tensor<16x8xf32>, tensor<3x8xf32>)
+  return %loss, %dx, %dy : tensor<f32>, tensor<3x8xf32>, tensor<3x8xf32>
 }

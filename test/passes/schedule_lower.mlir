@@ -65,7 +65,7 @@ module {
     %r = ft.reduce_scatter %g {layer = "h", phase = "backward"} : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
     // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, none) outs(%sum_squares : tensor<21xi64>)
     %q = ft.sum_squares %r {phase = "optimizer"} : (!ft.slice<@h, f32>) -> tensor<21xi64>
-    // CHECK: "clip_coefficient" on compute ins(%sum_squares : tensor<21xi64>, none, none) outs(%grad_norm : tensor<f32>, %clip_coefficient : tensor<f32>)
+    // CHECK: "clip_coefficient" on compute ins(%sum_squares : tensor<21xi64>, none, none, none) outs(%grad_norm : tensor<f32>, %clip_coefficient : tensor<f32>)
     %n, %c = ft.clip_coefficient %q {max_norm = 1.0 : f64, phase = "optimizer"} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>

@@ -75,5 +75,5 @@ module attributes {ft.model = "two_layers", ft.vocab_size = 8 : i64} {
 // BUCKET: all_reduce {{.*}} over replica mean replica @out from (%out.gradients : whole f32, %h.1.gradients : whole f32, %h.0.gradients : whole f32, %embed.gradients : whole f32) to ()
 // NONE-NOT: reduce_scatter
 // NONE: "sum_squares" on compute ins(%out.gradients : whole f32, none)
-// NONE-NOT: all_reduce
+// NONE-NOT: ftx.start all_reduce
 // NONE: "update" on compute ins(%out.gradients : whole f32

@@ -367,3 +367,35 @@ func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor
   %next = ft.sub %p, %step : tensor<1024xf32>
   return %next : tensor<1024xf32>
 }
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
+  return
+}
+func.func @train_step(%targets: tensor<3xi32>) -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
+  %rng = ft.input "rng" : tensor<3xi64>
+  %loss = ft.fill 1.0 : tensor<f32>
+  %count, %share = ft.count_targets %targets : (tensor<3xi32>) -> (tensor<2xi64>, tensor<f32>)
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
+  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @sgd(%p, %scalars) states [] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  // expected-error @below {{the loss counts targets, and not all that count are divided by}}
+  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+}
+func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next : tensor<1024xf32>
+}

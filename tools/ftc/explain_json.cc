@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "nlohmann/json.hpp"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftc/explain.h"
 
@@ -129,6 +130,13 @@ Json StepJson(const StepCost& cost, const ft::Target& target) {
           {"memory_bytes", knows_memory ? Json(target.memory_bytes()) : Json()}};
 }
 
+// What the loss is a mean over.
+Json LossJson(const ft::proto::Plan& plan) {
+  const ft::proto::Input* counted = ft::CountedInput(plan);
+  if (counted == nullptr) return {{"mean_over", "ranks and micro-steps"}};
+  return {{"mean_over", "counted targets"}, {"input", counted->name()}};
+}
+
 Json ToJson(const Explained& explained, int peak) {
   const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
   const ft::ArenaReport &device = report.memory.device, &host = report.memory.host;
@@ -138,6 +146,7 @@ Json ToJson(const Explained& explained, int peak) {
       {"batch", plan.batch()},
       {"seq_len", plan.seq_len()},
       {"micro_steps", report.micro_steps},
+      {"loss", LossJson(plan)},
       {"world_size", bound.mesh.world_size()},
       {"mesh", {{"replica", bound.mesh.replica}, {"shard", bound.mesh.shard}}},
       {"device", ft::Name(bound.device_class)},

@@ -18,6 +18,14 @@ using Out = std::back_insert_iterator<std::string>;
 
 void Row(Out out, const char* name, uint64_t bytes) { fmt::format_to(out, "{}", ft::MemoryRow(name, bytes)); }
 
+void LossText(Out out, const ft::proto::Plan& plan) {
+  const ft::proto::Input* counted = ft::CountedInput(plan);
+  fmt::format_to(out, "the loss is {} of all ranks and micro-steps\n",
+                 counted == nullptr
+                     ? "the mean over the losses"
+                     : fmt::format("a mean over the {} that count (0 and more)", counted->name()));
+}
+
 void MemoryText(Out out, const ft::MemoryReport& memory) {
   fmt::format_to(out, "\n{}", ft::ArenaTable("Memory of each rank", memory.device));
   if (memory.host.arena_bytes > 0)
@@ -178,6 +186,7 @@ std::string ExplainText(const Explained& explained, int peak) {
                  plan.model(), plan.strategy(), bound.mesh.world_size(), bound.mesh.replica, bound.mesh.shard,
                  ft::BatchText(plan), ft::Name(bound.device_class));
   fmt::format_to(out, "{} parameters in {} units\n", ft::Grouped(report.parameters), plan.units_size());
+  LossText(out, plan);
   MemoryText(out, report.memory);
   LiveText(out, plan, report.memory.device, "at the peak", peak);
   LiveText(out, plan, report.memory.host, "at the peak of host memory", peak);

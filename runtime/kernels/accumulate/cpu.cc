@@ -7,8 +7,21 @@
 namespace ft::cpu {
 namespace {
 
+// Counts, which are few.
+KernelOr MakeIntegers(const AccumulateOperands& read) {
+  return MakeKernel([x = read.x.as<int64_t>(), state = read.state.as<int64_t>(), elements = read.x.elements(),
+                     result = static_cast<int64_t*>(read.result)] {
+    for (int64_t i = 0; i < elements; ++i) {
+      const int64_t sum = state[i] + x[i];
+      state[i] = result == nullptr ? sum : 0;
+      if (result != nullptr) result[i] = sum;
+    }
+  });
+}
+
 KernelOr MakeAccumulate(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const AccumulateOperands read, ReadAccumulate(context.operands));
+  if (read.x.dtype == DType::kI64) return MakeIntegers(read);
   return MakeElementwise(context.loops.accumulate.accumulate[FloatIndex(read.x.dtype)],
                          AccumulateArgs{read.x.data, read.state.data, nullptr}, read.x.elements(),
                          context.num_threads);
@@ -16,6 +29,7 @@ KernelOr MakeAccumulate(const KernelContext& context) {
 
 KernelOr MakeAccumulated(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const AccumulateOperands read, ReadAccumulated(context.operands));
+  if (read.x.dtype == DType::kI64) return MakeIntegers(read);
   return MakeElementwise(context.loops.accumulate.accumulated[FloatIndex(read.x.dtype)],
                          AccumulateArgs{read.x.data, read.state.data, read.result}, read.x.elements(),
                          context.num_threads);

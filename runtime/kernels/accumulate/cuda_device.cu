@@ -20,9 +20,30 @@ struct AccumulatedOp {
   }
 };
 
+constexpr unsigned kIntegerThreads = 256;
+
+// Counts, which are few. Without a result state has the sum.
+__global__ void AddIntegers(AccumulateArgs args) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kIntegerThreads + threadIdx.x;
+  if (i >= args.elements) return;
+  auto* state = static_cast<int64_t*>(args.state);
+  auto* result = static_cast<int64_t*>(args.result);
+  const int64_t sum = state[i] + static_cast<const int64_t*>(args.x)[i];
+  state[i] = result == nullptr ? sum : 0;
+  if (result != nullptr) result[i] = sum;
+}
+
+int LaunchAddIntegers(const AccumulateArgs& args, StreamHandle stream) {
+  LaunchShape shape;
+  shape.grid_x = static_cast<unsigned>((args.elements + kIntegerThreads - 1) / kIntegerThreads);
+  shape.block_x = kIntegerThreads;
+  return Launch(&AddIntegers, shape, stream, args);
+}
+
 }  // namespace
 
 int Accumulate(const AccumulateArgs& args, StreamHandle stream) {
+  if (args.dtype == DType::kI64) return LaunchAddIntegers(args, stream);
   return WithFloatType(args.dtype, [&]<typename T>() {
     T* state = static_cast<T*>(args.state);
     return LaunchMap(
@@ -32,6 +53,7 @@ int Accumulate(const AccumulateArgs& args, StreamHandle stream) {
 }
 
 int Accumulated(const AccumulateArgs& args, StreamHandle stream) {
+  if (args.dtype == DType::kI64) return LaunchAddIntegers(args, stream);
   return WithFloatType(args.dtype, [&]<typename T>() {
     T* state = static_cast<T*>(args.state);
     return LaunchMap(MapArgs<AccumulatedOp, T, T>{{state, static_cast<const T*>(args.x)},

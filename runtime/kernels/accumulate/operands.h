@@ -8,7 +8,7 @@
 namespace ft {
 
 struct AccumulateOperands {
-  Tensor x;      // of any type that is computed with
+  Tensor x;      // of any type that is computed with, or i64
   Tensor state;  // as x
   void* result;  // of accumulated, as x; else nullptr
 };

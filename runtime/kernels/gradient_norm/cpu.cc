@@ -64,14 +64,16 @@ KernelOr MakeClipCoefficient(const KernelContext& context) {
                       ReadClipCoefficient(context.operands, context.attributes));
   return MakeKernel([read] {
     const float scale = read.scaler != nullptr ? *read.scaler : 1.0f;
-    const float norm = *read.norm = static_cast<float>(std::sqrt(ToDouble(read.sum)) / double{scale});
+    const float factor = read.factor != nullptr ? *read.factor : 1.0f;
+    const float norm = *read.norm =
+        static_cast<float>(std::sqrt(ToDouble(read.sum)) / double{scale} * double{factor});
     if (!std::isfinite(norm) || (read.loss != nullptr && !std::isfinite(*read.loss))) {
       *read.coefficient = std::numeric_limits<float>::quiet_NaN();  // no optimizer applies this step
       return;
     }
     const float clip =
         read.max_norm == 0.0 ? 1.0f : std::min(1.0f, static_cast<float>(read.max_norm) / (norm + 1e-6f));
-    *read.coefficient = clip / scale;
+    *read.coefficient = clip / scale * factor;
   });
 }
 

@@ -70,7 +70,9 @@ __global__ void ResolveCarries(int64_t* sum) { Normalize(sum); }
 
 __global__ void ClipOne(ClipCoefficientArgs args) {
   const float scale = args.scaler != nullptr ? *args.scaler : 1.0f;
-  const float norm = static_cast<float>(sqrt(ToDouble(args.sum)) / static_cast<double>(scale));
+  const float factor = args.factor != nullptr ? *args.factor : 1.0f;
+  const double unscaled = sqrt(ToDouble(args.sum)) / static_cast<double>(scale);
+  const float norm = static_cast<float>(unscaled * static_cast<double>(factor));
   *args.norm = norm;
   if (!IsFinite(norm) || (args.loss != nullptr && !IsFinite(*args.loss))) {
     *args.coefficient = __uint_as_float(0x7FC00000u);  // NaN: no optimizer applies this step
@@ -81,7 +83,7 @@ __global__ void ClipOne(ClipCoefficientArgs args) {
     const float wanted = static_cast<float>(args.max_norm) / (norm + 1e-6f);
     clip = wanted < 1.0f ? wanted : 1.0f;
   }
-  *args.coefficient = clip / scale;
+  *args.coefficient = clip / scale * factor;
 }
 
 constexpr int kFinitePacks = 8;  // read by a thread

@@ -23,6 +23,7 @@ struct ClipCoefficientArgs {
   const int64_t* sum;
   const float* loss;    // may be null
   const float* scaler;  // [3], may be null
+  const float* factor;  // may be null
   double max_norm;
   float* norm;
   float* coefficient;

@@ -18,11 +18,12 @@ struct ClipCoefficientOperands {
   const int64_t* sum;   // kAccumulatorWords
   const float* loss;    // or nullptr
   const float* scaler;  // of loss scaling, or nullptr
+  const float* factor;  // of what is counted, or nullptr
   double max_norm;      // 0: does not clip
   float* norm;
   float* coefficient;
 };
-// Plans without loss and scaler may leave them out altogether.
+// Plans without loss, scaler and factor may leave them out altogether.
 absl::StatusOr<ClipCoefficientOperands> ReadClipCoefficient(const KernelOperands& operands,
                                                             const KernelAttributes& attributes);
 

@@ -1,4 +1,4 @@
-// loss_count.
+// loss_count, count_targets and counted_mean.
 #include <limits>
 
 #include "fmt/format.h"
@@ -9,19 +9,43 @@
 namespace ft::cuda {
 namespace {
 
+// They are counted in 32 bits.
+absl::StatusOr<int> Targets(const Tensor& targets) {
+  constexpr int64_t kLimit = std::numeric_limits<int32_t>::max() - 65536;
+  if (targets.elements() > kLimit)
+    return absl::InvalidArgumentError(fmt::format("{} targets are too many", targets.elements()));
+  return static_cast<int>(targets.elements());
+}
+
 KernelOr MakeLossCount(const KernelContext& context) {
-  constexpr int64_t kLimit = std::numeric_limits<int32_t>::max() - 65536;  // counted in 32 bits
   FT_ASSIGN_OR_RETURN(const LossCountOperands read, ReadLossCount(context.operands));
-  if (read.targets.elements() > kLimit)
-    return absl::InvalidArgumentError(fmt::format("{} targets are too many", read.targets.elements()));
+  FT_ASSIGN_OR_RETURN(const int targets, Targets(read.targets));
+  return MakeKernel([read, targets](StreamHandle stream) {
+    return LossCount(read.loss, read.targets.as<int32_t>(), targets, read.sum, stream);
+  });
+}
+
+KernelOr MakeCountTargets(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const CountTargetsOperands read, ReadCountTargets(context.operands));
+  FT_ASSIGN_OR_RETURN(const int targets, Targets(read.targets));
+  return MakeKernel([read, targets](StreamHandle stream) {
+    return CountTargets(read.targets.as<int32_t>(), targets, read.count, read.share, stream);
+  });
+}
+
+KernelOr MakeCountedMean(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const CountedMeanOperands read, ReadCountedMean(context.operands));
   return MakeKernel([read](StreamHandle stream) {
-    return LossCount(read.loss, read.targets.as<int32_t>(), static_cast<int>(read.targets.elements()),
-                     read.sum, stream);
+    return CountedMean(read.count, read.loss, read.mean, read.factor, stream);
   });
 }
 
 }  // namespace
 
-void RegisterLossCount(KernelTable& table) { table.Add("loss_count", MakeLossCount); }
+void RegisterLossCount(KernelTable& table) {
+  table.Add("loss_count", MakeLossCount);
+  table.Add("count_targets", MakeCountTargets);
+  table.Add("counted_mean", MakeCountedMean);
+}
 
 }  // namespace ft::cuda

@@ -13,4 +13,22 @@ absl::StatusOr<LossCountOperands> ReadLossCount(const KernelOperands& operands) 
   return LossCountOperands{operands.in[0].as<float>(), operands.in[1], operands.out[0].as<float>()};
 }
 
+absl::StatusOr<CountTargetsOperands> ReadCountTargets(const KernelOperands& operands) {
+  FT_RETURN_IF_ERROR(CheckCounts(operands, 1, 2));
+  FT_RETURN_IF_ERROR(CheckPresent(operands.in[0], "targets", DType::kI32));
+  FT_RETURN_IF_ERROR(CheckSize(operands.out[0], "count", 2, DType::kI64));
+  FT_RETURN_IF_ERROR(CheckSize(operands.out[1], "share", 1));
+  return CountTargetsOperands{operands.in[0], operands.out[0].as<int64_t>(), operands.out[1].as<float>()};
+}
+
+absl::StatusOr<CountedMeanOperands> ReadCountedMean(const KernelOperands& operands) {
+  FT_RETURN_IF_ERROR(CheckCounts(operands, 2, 2));
+  FT_RETURN_IF_ERROR(CheckSize(operands.in[0], "count", 2, DType::kI64));
+  FT_RETURN_IF_ERROR(CheckSize(operands.in[1], "loss", 1));
+  FT_RETURN_IF_ERROR(CheckSize(operands.out[0], "mean", 1));
+  FT_RETURN_IF_ERROR(CheckSize(operands.out[1], "factor", 1));
+  return CountedMeanOperands{operands.in[0].as<int64_t>(), operands.in[1].as<float>(),
+                             operands.out[0].as<float>(), operands.out[1].as<float>()};
+}
+
 }  // namespace ft

@@ -1,4 +1,5 @@
-// What loss_count takes: read and checked once, for all devices; errors are InvalidArgument.
+// What the kernels of what a loss counts take. Each is read and checked once, for all devices; errors are
+// InvalidArgument.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -12,5 +13,20 @@ struct LossCountOperands {
   float* sum;      // {loss * n, n}
 };
 absl::StatusOr<LossCountOperands> ReadLossCount(const KernelOperands& operands);
+
+struct CountTargetsOperands {
+  Tensor targets;  // i32
+  int64_t* count;  // {n, all}
+  float* share;    // n / all
+};
+absl::StatusOr<CountTargetsOperands> ReadCountTargets(const KernelOperands& operands);
+
+struct CountedMeanOperands {
+  const int64_t* count;  // {n, all}
+  const float* loss;
+  float* mean;    // loss * factor
+  float* factor;  // all / n
+};
+absl::StatusOr<CountedMeanOperands> ReadCountedMean(const KernelOperands& operands);
 
 }  // namespace ft

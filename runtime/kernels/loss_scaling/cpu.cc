@@ -39,7 +39,8 @@ KernelOr MakeUpdateScaler(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const UpdateScalerOperands read,
                       ReadUpdateScaler(context.operands, context.attributes));
   return MakeKernel([read] {
-    if (read.dynamic) Update(read, std::isnan(*read.coefficient));
+    const bool counted = read.factor == nullptr || !std::isnan(*read.factor);
+    if (read.dynamic && counted) Update(read, std::isnan(*read.coefficient));
   });
 }
 

@@ -23,7 +23,7 @@ KernelOr MakeUpdateScaler(const KernelContext& context) {
   policy.growth_interval = static_cast<float>(read.growth_interval);
   policy.hysteresis = static_cast<float>(read.hysteresis);
   return MakeKernel(
-      [=](StreamHandle stream) { return UpdateScaler(policy, read.coefficient, read.scaler, stream); });
+      [=](StreamHandle stream) { return UpdateScaler(policy, read.coefficient, read.factor, read.scaler, stream); });
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ __global__ void ScaleOne(const float* scaler, double factor, float* result) {
 
 // As torch.amp.GradScaler.update; with hysteresis h as DeepSpeed's DynamicLossScaler: the first h - 1 skipped
 // steps since the scale grew leave it alone.
-__global__ void UpdateOne(ScalerPolicy policy, const float* coefficient, float* scaler) {
+__global__ void UpdateOne(ScalerPolicy policy, const float* coefficient, const float* factor, float* scaler) {
+  if (factor != nullptr && *factor != *factor) return;
   float &scale = scaler[0], &good_steps = scaler[1], &spared = scaler[2];
   if (*coefficient != *coefficient) {
     good_steps = 0.0f;
@@ -37,8 +38,9 @@ int StoreLossScale(const float* scaler, double factor, float* result, StreamHand
   return Launch(&ScaleOne, LaunchShape{}, stream, scaler, factor, result);
 }
 
-int UpdateScaler(const ScalerPolicy& policy, const float* coefficient, float* scaler, StreamHandle stream) {
-  return Launch(&UpdateOne, LaunchShape{}, stream, policy, coefficient, scaler);
+int UpdateScaler(const ScalerPolicy& policy, const float* coefficient, const float* factor, float* scaler,
+                 StreamHandle stream) {
+  return Launch(&UpdateOne, LaunchShape{}, stream, policy, coefficient, factor, scaler);
 }
 
 }  // namespace ft::cuda

@@ -16,7 +16,8 @@ struct ScalerPolicy {
   float growth_interval, hysteresis;  // steps
 };
 
-// One step, skipped where the coefficient is NaN.
-int UpdateScaler(const ScalerPolicy& policy, const float* coefficient, float* scaler, StreamHandle stream);
+// One step, skipped where the coefficient is NaN; none where the factor, which may be null, is NaN.
+int UpdateScaler(const ScalerPolicy& policy, const float* coefficient, const float* factor, float* scaler,
+                 StreamHandle stream);
 
 }  // namespace ft::cuda

@@ -22,11 +22,14 @@ absl::StatusOr<LossScaleOperands> ReadLossScale(const KernelOperands& operands,
 
 absl::StatusOr<UpdateScalerOperands> ReadUpdateScaler(const KernelOperands& operands,
                                                       const KernelAttributes& attributes) {
-  FT_RETURN_IF_ERROR(CheckCounts(operands, 1, 1));
+  const bool counts = operands.in.size() == 2;
+  FT_RETURN_IF_ERROR(CheckCounts(operands, counts ? 2 : 1, 1));
   FT_RETURN_IF_ERROR(CheckSize(operands.in[0], "coefficient", 1));
+  if (counts) FT_RETURN_IF_ERROR(CheckSize(operands.in[1], "factor", 1));
   FT_RETURN_IF_ERROR(CheckSize(operands.out[0], "scaler", kScalerElements));
   UpdateScalerOperands read{};
   read.coefficient = operands.in[0].as<float>();
+  read.factor = counts ? operands.in[1].as<float>() : nullptr;
   read.scaler = operands.out[0].as<float>();
   FT_ASSIGN_OR_RETURN(read.growth_factor, FloatIn(attributes, "growth_factor"));
   FT_ASSIGN_OR_RETURN(read.backoff_factor, FloatIn(attributes, "backoff_factor"));

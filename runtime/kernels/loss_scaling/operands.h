@@ -18,6 +18,7 @@ absl::StatusOr<LossScaleOperands> ReadLossScale(const KernelOperands& operands,
 
 struct UpdateScalerOperands {
   const float* coefficient;
+  const float* factor;  // of what is counted, or nullptr
   float* scaler;
   double growth_factor, backoff_factor, min_scale;
   int64_t growth_interval, hysteresis;  // f32 counts so far

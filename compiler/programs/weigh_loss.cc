@@ -1,0 +1,46 @@
+// Multiplies a loss that counts targets by their share.
+//
+// Enters: @forward(inputs) -> loss, when @eval_step is made. Leaves: @forward returning loss * share where the
+// loss counts targets; else as it was. Refused: no @forward.
+#include "compiler/programs/passes.h"
+#include "dialects/ft/elementwise.h"
+#include "dialects/ft/signature.h"
+
+namespace ft::compiler {
+
+#define GEN_PASS_DEF_WEIGHLOSSPASS
+#include "compiler/programs/passes.h.inc"
+
+namespace {
+
+using namespace mlir;
+using mlir::ft::CountTargetsOp;
+using mlir::ft::MulOp;
+
+struct WeighLossPass : impl::WeighLossPassBase<WeighLossPass> {
+  void runOnOperation() override {
+    auto forward = getOperation().lookupSymbol<func::FuncOp>(mlir::ft::kForwardFunction);
+    if (!forward || !forward.getBody().hasOneBlock() || forward.getNumResults() == 0) {
+      getOperation().emitError("there is no function @forward of one block that returns the loss");
+      return signalPassFailure();
+    }
+    Value targets = mlir::ft::countedTargets(forward);
+    Operation *terminator = forward.getBody().front().getTerminator();
+    Value loss = terminator->getOperand(0);
+    Operation *last = loss.getDefiningOp();
+    if (!targets || !last)
+      return;
+    // Before the loss: its kernel may make the gradients, too, and then reads what backward begins with.
+    OpBuilder builder(last);
+    auto pair = RankedTensorType::get({2}, builder.getI64Type());
+    auto count = CountTargetsOp::create(builder, last->getLoc(), pair, loss.getType(), targets);
+    builder.setInsertionPoint(terminator);
+    auto weighed = MulOp::create(builder, last->getLoc(), ValueRange{loss, count.getShare()});
+    for (Operation *op : {count.getOperation(), weighed.getOperation()})
+      mlir::ft::setLayer(op, mlir::ft::getLayer(last));
+    terminator->setOperand(0, weighed);
+  }
+};
+
+} // namespace
+} // namespace ft::compiler
