@@ -22,7 +22,7 @@ tf.logging.set_verbosity_error()
 BATCH, SEQ, VOCAB, STEPS, LR, CLIP = 2, 20, 83, 4, 1e-2, 0.5
 EPS = 1e-3  # gradients near 0 are rounding, which AdamW would make steps of
 SIZES = dict(vocab_size=VOCAB, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=56,
-             max_position_embeddings=SEQ, bos_token_id=None, eos_token_id=None, pad_token_id=None, use_cache=False)
+             max_position_embeddings=SEQ, bos_token_id=None, eos_token_id=None, pad_token_id=None)
 CONFIGS = {
     "llama": lambda: tf.LlamaConfig(**SIZES),  # logits by chunks
     "gemma2": lambda: tf.Gemma2Config(**SIZES | dict(pad_token_id=0), head_dim=12, sliding_window=8),  # logits with a cap

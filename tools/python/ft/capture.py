@@ -39,7 +39,7 @@ def decompositions():
 def captured(module, args, kwargs):
     """An ExportedProgram of functional ops, each with `stack_trace` and `nn_module_stack`, and what it says wrongly, a list of Problems. ExportError
     where PyTorch itself cannot make one."""
-    with quiet(), hints_left_alone(), untouched(module), own_derivatives() as functions:
+    with quiet(), hints_left_alone(), untouched(module), without_cache(module), own_derivatives() as functions:
         try:
             program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
             detach_what_has_no_gradient(program.graph_module)
@@ -47,6 +47,19 @@ def captured(module, args, kwargs):
         except Exception as error:
             raise ExportError([problem_of(error)]) from error
     return program, wrong_derivatives(functions)
+
+
+@contextlib.contextmanager
+def without_cache(module):
+    """Modules of transformers return keys and values for generating, unless their config says no; they are no part of a loss."""
+    configs = {id(config): config for part in module.modules() if getattr(config := getattr(part, "config", None), "use_cache", False) is True}
+    for config in configs.values():
+        config.use_cache = False
+    try:
+        yield
+    finally:
+        for config in configs.values():
+            config.use_cache = True
 
 
 def detach_what_has_no_gradient(module):
