@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -20,6 +21,7 @@ namespace {
 class HeaderSax : public StrictSax {
  public:
   std::vector<HeaderTensor> tensors;
+  HeaderMetadata metadata;
 
   bool start_object(size_t) override {
     if (place_ == Place::kStart) {
@@ -50,7 +52,10 @@ class HeaderSax : public StrictSax {
       place_ = Place::kName;
       return true;
     }
-    if (place_ == Place::kMetadata) return true;
+    if (place_ == Place::kMetadata) {
+      metadata.emplace_back(name, "");
+      return true;
+    }
     if (name == "dtype") return EnterField(Place::kDType, &has_dtype_, name);
     if (name == "shape") return EnterField(Place::kShape, &has_shape_, name);
     if (name == "data_offsets") return EnterField(Place::kOffsets, &has_offsets_, name);
@@ -58,7 +63,10 @@ class HeaderSax : public StrictSax {
   }
 
   bool string(string_t& text) override {
-    if (place_ == Place::kMetadata) return true;
+    if (place_ == Place::kMetadata) {
+      metadata.back().second = text;
+      return true;
+    }
     if (place_ != Place::kDType) return Unexpected("the string \"" + text + "\"");
     const std::optional<SafetensorsDType> dtype = ParseSafetensorsDType(text);
     if (!dtype) return Fail(fmt::format("gives tensor '{}' the unknown dtype '{}'", name_, text));
@@ -200,13 +208,35 @@ absl::Status CheckCoverage(const std::string& file, uint64_t data_bytes,
 
 }  // namespace
 
+absl::StatusOr<std::string_view> SafetensorsHeaderText(absl::Span<const uint8_t> bytes,
+                                                       const std::string& file) {
+  uint64_t header_bytes = 0;
+  if (bytes.size() < sizeof(header_bytes)) {
+    return absl::DataLossError(fmt::format(
+        "'{}' is no safetensors file: it has {} bytes, less than a header's length", file, bytes.size()));
+  }
+  std::memcpy(&header_bytes, bytes.data(), sizeof(header_bytes));
+  if (header_bytes > kMaxSafetensorsHeaderBytes) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is no safetensors file: its header would have {} bytes (at most {} are allowed)",
+                    file, header_bytes, kMaxSafetensorsHeaderBytes));
+  }
+  if (header_bytes > bytes.size() - sizeof(header_bytes)) {
+    return absl::DataLossError(fmt::format("'{}' is truncated: its header has {} bytes, {} are there", file,
+                                           header_bytes, bytes.size() - sizeof(header_bytes)));
+  }
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()) + sizeof(header_bytes), header_bytes);
+}
+
 absl::StatusOr<std::vector<HeaderTensor>> ParseSafetensorsHeader(std::string_view json, uint64_t data_bytes,
-                                                                 const std::string& file) {
+                                                                 const std::string& file,
+                                                                 HeaderMetadata* metadata) {
   HeaderSax sax;
   if (!ParseStrictly(json, &sax)) {
     return absl::InvalidArgumentError(fmt::format("'{}': the safetensors header {}", file, sax.error()));
   }
   std::vector<HeaderTensor> tensors = std::move(sax.tensors);
+  if (metadata != nullptr) *metadata = std::move(sax.metadata);
   for (HeaderTensor& tensor : tensors) FT_RETURN_IF_ERROR(CheckTensor(file, data_bytes, &tensor));
   // Tensors without elements may share their place with a neighbour's begin: they come first, as `end` says.
   std::sort(tensors.begin(), tensors.end(), [](const HeaderTensor& a, const HeaderTensor& b) {

@@ -26,28 +26,6 @@ std::string_view AsText(absl::Span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The JSON text of a file's header.
-absl::StatusOr<std::string_view> HeaderText(const MappedFile& file) {
-  const absl::Span<const uint8_t> bytes = file.bytes();
-  uint64_t header_bytes = 0;
-  if (bytes.size() < sizeof(header_bytes)) {
-    return absl::DataLossError(
-        fmt::format("'{}' is no safetensors file: it has {} bytes, less than a header's length", file.path(),
-                    bytes.size()));
-  }
-  std::memcpy(&header_bytes, bytes.data(), sizeof(header_bytes));
-  if (header_bytes > kMaxSafetensorsHeaderBytes) {
-    return absl::InvalidArgumentError(
-        fmt::format("'{}' is no safetensors file: its header would have {} bytes (at most {} are allowed)",
-                    file.path(), header_bytes, kMaxSafetensorsHeaderBytes));
-  }
-  if (header_bytes > bytes.size() - sizeof(header_bytes)) {
-    return absl::DataLossError(fmt::format("'{}' is truncated: its header has {} bytes, {} are there",
-                                           file.path(), header_bytes, bytes.size() - sizeof(header_bytes)));
-  }
-  return AsText(bytes.subspan(sizeof(header_bytes), header_bytes));
-}
-
 template <typename T>
 T Load(const uint8_t* data, int64_t index) {
   T value;
@@ -81,7 +59,7 @@ absl::StatusOr<std::unique_ptr<SafetensorsReader>> SafetensorsReader::Open(const
 
 absl::Status SafetensorsReader::AddFile(const std::string& path) {
   FT_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path, MappedFile::Access::kNormal));
-  FT_ASSIGN_OR_RETURN(const std::string_view header, HeaderText(file));
+  FT_ASSIGN_OR_RETURN(const std::string_view header, SafetensorsHeaderText(file.bytes(), path));
   const absl::Span<const uint8_t> data = file.bytes().subspan(sizeof(uint64_t) + header.size());
   FT_ASSIGN_OR_RETURN(std::vector<HeaderTensor> tensors, ParseSafetensorsHeader(header, data.size(), path));
   const int index = static_cast<int>(files_.size());

@@ -10,6 +10,7 @@
 #include "runtime/base/content_hash.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/data/file_kind.h"
+#include "runtime/data/token_scan.h"
 #include "runtime/data/token_width.h"
 
 namespace ft {
@@ -44,30 +45,6 @@ std::string OtherReading(Bytes tokens, int token_bytes, int64_t vocab_size) {
              ? fmt::format("; read as {} all are inside it: write them little-endian", LayoutText(other))
              : fmt::format("; read as {0} all are inside it (--data-format=u{1})", LayoutText(other),
                            8 * other.bytes);
-}
-
-// The first of `count` tokens that is not below vocab_size; count: none. Looks at chunks whole, whose number
-// of tokens is known so that their maximum vectorises, and into one only when it holds such a token.
-template <typename T>
-int64_t FindOutside(const T* tokens, int64_t count, int64_t vocab_size) {
-  constexpr int64_t kChunk = 256;
-  const auto is_outside = [vocab_size](T token) { return token >= vocab_size; };
-  int64_t begin = 0;
-  for (; begin + kChunk <= count; begin += kChunk) {
-    T highest = 0;
-    for (int64_t i = 0; i < kChunk; ++i) highest = std::max(highest, tokens[begin + i]);
-    if (is_outside(highest)) break;
-  }
-  return std::find_if(tokens + begin, tokens + count, is_outside) - tokens;
-}
-
-// Calls `with` with pieces of `bytes`, small enough to stay in the cache from one reader to the next, until
-// it returns false.
-template <typename With>
-void ForPieces(Bytes bytes, With with) {
-  constexpr size_t kPiece = size_t{1} << 17;
-  for (size_t at = 0; at < bytes.size(); at += kPiece)
-    if (!with(bytes.subspan(at, kPiece))) return;
 }
 
 template <typename T>
