@@ -25,17 +25,17 @@ bool flagOf(ModuleOp module, StringRef name) {
   return attr && attr.getValue();
 }
 
-/// What fills an input; of tokens only [batch, sequence] of i32.
-proto::Input::Filling fillingOf(const ModelInput &input) {
+/// What fills an input, by its name and type.
+proto::Input::Filling fillingOf(const ModelInput &input, DType dtype) {
   if (input.isConstant)
     return input.value ? proto::Input::VALUE : proto::Input::CONSTANT;
   std::optional<proto::Input::Filling> known = FillingOf(input.name);
-  bool ids = input.type.getRank() == 2 && input.type.getElementType().isInteger(32);
-  return known && ids ? *known : proto::Input::TENSOR;
+  bool fits = known && CanBeFilled(*known, dtype, static_cast<int>(input.type.getRank()));
+  return fits ? *known : proto::Input::TENSOR;
 }
 
-bool isOfTokens(const proto::Input &input) {
-  return input.filling() != proto::Input::TENSOR && !IsConstant(input);
+bool hasTokens(const proto::Input &input) {
+  return input.filling() == proto::Input::TOKENS || input.filling() == proto::Input::TARGETS;
 }
 
 /// Elements as they lie in memory; truth values are a byte each.
@@ -62,7 +62,7 @@ LogicalResult emitInput(ModuleOp module, const ModelInput &input, proto::Input &
   out.set_dtype(*dtype);
   for (int64_t extent : input.type.getShape())
     out.add_shape(extent);
-  out.set_filling(fillingOf(input));
+  out.set_filling(fillingOf(input, static_cast<DType>(*dtype)));
   out.set_ids_below(input.idsBelow);
   out.set_may_be_left_out(input.mayBeLeftOut);
   out.set_counted(input.isCounted);
@@ -71,16 +71,31 @@ LogicalResult emitInput(ModuleOp module, const ModelInput &input, proto::Input &
   return success();
 }
 
-/// Sequences are as long as the first input says that has some; what is of another length is filled by
-/// tensors.
+/// Whether it goes with the sequences of a plan: of their length; labels are tokens, not classes of tokens.
+bool fitsSequences(const proto::Plan &plan, const proto::Input &input) {
+  if (plan.vocab_size() == 0)
+    return false;
+  if (input.filling() == proto::Input::LENGTHS)
+    return true;
+  bool isVocabulary = input.ids_below() == 0 || input.ids_below() == plan.vocab_size();
+  return input.shape(1) == plan.seq_len() && (input.filling() != proto::Input::LABELS || isVocabulary);
+}
+
+/// Sequences are as long as the first input says that has tokens; what is of another length is filled by
+/// tensors, and so is what another input is filled by already.
 void emitSequences(proto::Plan &plan) {
   plan.set_seq_len(1);
-  auto first = llvm::find_if(plan.inputs(), isOfTokens);
+  auto first = llvm::find_if(plan.inputs(), hasTokens);
   if (first != plan.inputs().end())
     plan.set_seq_len(first->shape(1));
-  for (proto::Input &input : *plan.mutable_inputs())
-    if (isOfTokens(input) && input.shape(1) != plan.seq_len())
+  llvm::SmallDenseSet<int> filled;
+  for (proto::Input &input : *plan.mutable_inputs()) {
+    if (!IsOfTokens(input.filling()))
+      continue;
+    bool fits = first != plan.inputs().end() && fitsSequences(plan, input);
+    if (!fits || !filled.insert(input.filling()).second)
       input.set_filling(proto::Input::TENSOR);
+  }
 }
 
 LogicalResult emitInputs(ModuleOp module, proto::Plan &plan) {
@@ -92,9 +107,9 @@ LogicalResult emitInputs(ModuleOp module, proto::Plan &plan) {
       return failure();
   auto varies = llvm::find_if(*inputs, [](const ModelInput &input) { return !input.isConstant; });
   plan.set_batch(varies == inputs->end() ? 0 : varies->type.getDimSize(0));
-  emitSequences(plan);
   if (auto vocabulary = module->getAttrOfType<IntegerAttr>(mlir::ft::kVocabSizeAttr))
     plan.set_vocab_size(vocabulary.getInt());
+  emitSequences(plan);
   return success();
 }
 
@@ -104,6 +119,7 @@ LogicalResult emitPlan(ModuleOp module, const PlanInfo &info, proto::Plan &plan)
   plan.set_producer(info.producer);
   plan.set_model(textOf(module, mlir::ft::kModelAttr));
   plan.set_strategy(textOf(module, "ft.strategy"));
+  plan.set_tokenizer_hash(textOf(module, mlir::ft::kTokenizerAttr));
   plan.set_shards_parameters(flagOf(module, "ft.shards_parameters"));
   plan.set_shards_gradients(flagOf(module, "ft.shards_gradients"));
   plan.set_shards_optimizer(flagOf(module, "ft.shards_optimizer"));

@@ -33,6 +33,7 @@ constexpr Known kKnown[] = {
     {kModelAttr, Kind::Text},        {kPresetAttr, Kind::Text},    {kBasePrefixAttr, Kind::Text},
     {kVocabSizeAttr, Kind::Checked}, {kFactsAttr, Kind::Checked},  {kBatchAttr, Kind::Batch},
     {kSeqLenAttr, Kind::Sequence},   {kInputsAttr, Kind::Checked}, // made anew
+    {kTokenizerAttr, Kind::Text},
 };
 
 LogicalResult checkExtent(ModuleOp module, NamedAttribute attr, func::FuncOp forward, BlockArgument input,

@@ -80,11 +80,12 @@ private:
 
   LogicalResult checkEmbedding(EmbeddingOp op) {
     ArrayRef<int64_t> table = cast<RankedTensorType>(op.getTable().getType()).getShape();
-    if (op.getIds() == findInput(forward, kTokensInput)) {
+    if (op.getIds() == findTokens(forward)) {
       embedded = op.getTable().getDefiningOp<GetOp>();
       return expect(op, &ModelFacts::hidden_size, table[1]);
     }
-    if (facts.positions == "learned" && op.getIds().getDefiningOp<IotaOp>())
+    bool ofPositions = op.getIds().getDefiningOp<IotaOp>() || op.getIds() == findInput(forward, "positions");
+    if (facts.positions == "learned" && ofPositions)
       return expect(op, &ModelFacts::max_positions, table[0]);
     return success();
   }

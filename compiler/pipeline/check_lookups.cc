@@ -75,7 +75,7 @@ FailureOr<int64_t> findVocabulary(ModuleOp module, func::FuncOp forward, ArrayRe
       return module.emitError() << "'" << kVocabSizeAttr << "' is " << attr << "; expected a positive i64";
     return size.getInt();
   }
-  BlockArgument tokens = findInput(forward, kTokensInput);
+  BlockArgument tokens = findTokens(forward);
   if (!tokens || !holdsIds(tokens))
     tokens = findInput(forward, kTargetsInput);
   if (!tokens || !holdsIds(tokens))
@@ -94,7 +94,7 @@ FailureOr<int64_t> findVocabulary(ModuleOp module, func::FuncOp forward, ArrayRe
 /// Inputs with what is known of their names.
 SmallVector<ModelInput> namedInputs(func::FuncOp forward, int64_t vocabulary) {
   SmallVector<ModelInput> inputs;
-  BlockArgument counted = countedInput(forward);
+  BlockArgument counted = countedInput(forward), tokens = findTokens(forward);
   for (BlockArgument argument : forward.getArguments()) {
     unsigned number = argument.getArgNumber();
     ModelInput &input = inputs.emplace_back();
@@ -103,7 +103,7 @@ SmallVector<ModelInput> namedInputs(func::FuncOp forward, int64_t vocabulary) {
     input.isConstant = isConstantInput(forward, number);
     input.value = valueOfInput(forward, number);
     input.isCounted = input.mayBeLeftOut = argument == counted;
-    if (holdsIds(argument) && (input.name == kTokensInput || input.name == kTargetsInput))
+    if (holdsIds(argument) && (argument == tokens || input.name == kTargetsInput))
       input.idsBelow = vocabulary;
   }
   return inputs;
@@ -111,12 +111,13 @@ SmallVector<ModelInput> namedInputs(func::FuncOp forward, int64_t vocabulary) {
 
 /// Ids of tokens are below the vocabulary, which has to fit; those of other inputs are below what they choose
 /// among.
-LogicalResult checkChoice(const Choice &choice, MutableArrayRef<ModelInput> inputs) {
+LogicalResult checkChoice(const Choice &choice, func::FuncOp forward, MutableArrayRef<ModelInput> inputs) {
   auto refuse = [&](int64_t count) {
     return choice.op->emitOpError() << "chooses among " << choice.rows << " but its ids go from 0 to "
                                     << count - 1;
   };
   IdSources sources = sourcesOfIds(choice.ids);
+  BlockArgument tokens = findTokens(forward);
   if (sources.below > choice.rows)
     return refuse(sources.below);
   for (BlockArgument argument : sources.inputs) {
@@ -126,7 +127,7 @@ LogicalResult checkChoice(const Choice &choice, MutableArrayRef<ModelInput> inpu
         return refuse(2);
       continue;
     }
-    bool isOfTokens = input.name == kTokensInput || input.name == kTargetsInput;
+    bool isOfTokens = argument == tokens || input.name == kTargetsInput;
     if (isOfTokens && input.idsBelow > choice.rows)
       return refuse(input.idsBelow);
     if (!isOfTokens)
@@ -145,7 +146,7 @@ LogicalResult checkLookups(ModuleOp module, func::FuncOp forward) {
   SmallVector<ModelInput> inputs = namedInputs(forward, *vocabulary);
   llvm::SmallDenseSet<unsigned> targets, others;
   for (const Choice &choice : choices) {
-    if (failed(checkChoice(choice, inputs)))
+    if (failed(checkChoice(choice, forward, inputs)))
       return failure();
     for (BlockArgument argument : sourcesOfIds(choice.ids).inputs)
       (choice.isTarget ? targets : others).insert(argument.getArgNumber());

@@ -114,6 +114,11 @@ BlockArgument findInput(func::FuncOp function, StringRef name) {
   return {};
 }
 
+BlockArgument findTokens(func::FuncOp function) {
+  BlockArgument tokens = findInput(function, kTokensInput);
+  return tokens ? tokens : findInput(function, kInputIdsInput);
+}
+
 bool isConstantInput(func::FuncOp function, unsigned argument) {
   return static_cast<bool>(function.getArgAttr(argument, kConstantAttr));
 }
@@ -136,8 +141,8 @@ int64_t batchOf(func::FuncOp function) {
 }
 
 BlockArgument sequenceInput(func::FuncOp function) {
-  for (StringRef name : {kTokensInput, kTargetsInput})
-    if (BlockArgument input = findInput(function, name))
+  for (BlockArgument input : {findTokens(function), findInput(function, kTargetsInput)})
+    if (input)
       if (auto type = dyn_cast<RankedTensorType>(input.getType()); type && type.getRank() == 2)
         return input;
   return {};

@@ -19,8 +19,12 @@ inline constexpr llvm::StringLiteral kOutputAttr = "ft.output";
 // On modules, set by the compiler: the inputs, an array of dictionaries.
 inline constexpr llvm::StringLiteral kInputsAttr = "ft.inputs";
 
+// On modules: the hash of the tokenizer that the tokens are of (runtime/checkpoint/tokenizer_hash.h).
+inline constexpr llvm::StringLiteral kTokenizerAttr = "ft.tokenizer";
+
 inline constexpr llvm::StringLiteral kTokensInput = "tokens";
 inline constexpr llvm::StringLiteral kTargetsInput = "targets";
+inline constexpr llvm::StringLiteral kInputIdsInput = "input_ids"; // tokens, as transformers call them
 
 // Whether arguments have names of their own.
 bool namesInputs(func::FuncOp function);
@@ -28,6 +32,8 @@ bool namesInputs(func::FuncOp function);
 llvm::StringRef inputName(func::FuncOp function, unsigned argument);
 // The argument of this name, or null.
 BlockArgument findInput(func::FuncOp function, llvm::StringRef name);
+// "tokens", or else "input_ids"; null where there are none.
+BlockArgument findTokens(func::FuncOp function);
 bool isConstantInput(func::FuncOp function, unsigned argument);
 // The elements of a constant that the model says itself; null where data has them.
 DenseElementsAttr valueOfInput(func::FuncOp function, unsigned argument);
@@ -36,7 +42,7 @@ llvm::StringRef outputName(func::FuncOp function, unsigned result);
 
 // The examples of a batch: the first extent of the first input that is no constant; 0 when there is none.
 int64_t batchOf(func::FuncOp function);
-// The input that has sequences of tokens, "tokens" or "targets", [batch, sequence]; null when there is none.
+// The input that has sequences of tokens, these or "targets", [batch, sequence]; null when there is none.
 BlockArgument sequenceInput(func::FuncOp function);
 
 // What ids come from, through ops that move elements and make others of integers.

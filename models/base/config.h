@@ -15,6 +15,7 @@ namespace ft::models {
 struct ModelConfig : ::ft::ModelFacts {
   int64_t batch = 0;             // examples per rank and step
   int64_t seq = 0;               // tokens of each; 0: no tokens
+  bool packed = false;           // documents are packed into sequences: inputs "segments" and "positions"
   std::string routing = "dense"; // of mixtures: "dense": every expert computes all tokens; "grouped": its own
 
   // Of the Free Transformer.

@@ -89,7 +89,7 @@ Value attention(GraphBuilder &graph, const ModelConfig &config, const std::strin
   graph.named("v", v);
   q = projectionNorm(graph, config, prefix + "q_norm", q, config.num_heads);
   k = projectionNorm(graph, config, prefix + "k_norm", k, config.num_kv_heads);
-  AttentionOptions options = attentionOf(config, inputs.layer);
+  AttentionOptions options = attentionOf(graph, config, inputs.layer);
   options.causal = inputs.causal;
   if (!llvm::is_contained(config.layers_without_rope, inputs.layer)) {
     q = rotate(graph, config, q, config.num_heads, options.window > 0);

@@ -70,6 +70,12 @@ Value GraphBuilder::tokens() { return input(mlir::ft::kTokensInput, {batch, seq}
 
 Value GraphBuilder::targets() { return input(mlir::ft::kTargetsInput, {batch, seq}); }
 
+Value GraphBuilder::positions(bool packed) {
+  return packed ? input("positions", {batch, seq}) : named("positions", iota(seq));
+}
+
+Value GraphBuilder::segments() { return input("segments", {batch, seq}); }
+
 Value GraphBuilder::classLabels(llvm::ArrayRef<int64_t> shape) {
   llvm::SmallVector<int64_t> whole = {batch};
   whole.append(shape.begin(), shape.end());

@@ -50,8 +50,10 @@ public:
 
   // An input of @forward, made where it is asked for first; `element` is i32 by default.
   mlir::Value input(llvm::StringRef name, llvm::ArrayRef<int64_t> shape, mlir::Type element = {});
-  mlir::Value tokens();  // [batch, seq] of i32
-  mlir::Value targets(); // [batch, seq] of i32
+  mlir::Value tokens();               // [batch, seq] of i32
+  mlir::Value targets();              // [batch, seq] of i32
+  mlir::Value positions(bool packed); // [seq] of i32, or [batch, seq] where documents are packed
+  mlir::Value segments();             // [batch, seq] of i32: which document of its sequence a token is of
   mlir::Value
   classLabels(llvm::ArrayRef<int64_t> shape = {}); // "labels", [batch, shape], i64 as data has them -> i32
 

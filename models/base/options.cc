@@ -37,6 +37,10 @@ constexpr ModelOption kOptions[] = {
     whole("window", &ModelConfig::sliding_window, "Positions that layers with a sliding window see"),
     whole("experts", &ModelConfig::num_experts, "Experts of each layer", 4097),
     whole("active-experts", &ModelConfig::experts_per_token, "Experts of each token", 4097),
+    {"packed", &ModelConfig::packed, 0, 0, "", "",
+     "Sequences are packed documents, of which none sees another: inputs segments, and positions where they "
+     "are "
+     "learned"},
     {"routing", &ModelConfig::routing, 0, 0, "dense|grouped", "dense|grouped",
      "Whether every expert computes all tokens, or only its own"},
     whole("labels", &ModelConfig::num_labels, "Classes"),
@@ -78,6 +82,8 @@ std::string check(const ModelOption &option, const ModelConfig &config) {
     return llvm::formatv("{0} is out of range; expected a number, 0 or more{1}", text(option.name, value),
                          option.below == 1 ? " and below 1" : "");
   }
+  if (std::holds_alternative<bool ModelConfig::*>(option.member))
+    return "";
   const std::string &value = config.*std::get<std::string ModelConfig::*>(option.member);
   if (llvm::is_contained(llvm::split(option.allowed, '|'), llvm::StringRef(value)))
     return "";
@@ -127,7 +133,7 @@ const std::vector<ModelOption> &modelOptions() {
 }
 
 bool changesNoFact(const ModelOption &option) {
-  return llvm::is_contained({"batch", "seq", "dropout", "routing"}, llvm::StringRef(option.name));
+  return llvm::is_contained({"batch", "seq", "packed", "dropout", "routing"}, llvm::StringRef(option.name));
 }
 
 bool takesOption(const ModelSpec &spec, const std::string &name) {

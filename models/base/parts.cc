@@ -54,7 +54,7 @@ std::string checkActivation(const ModelConfig &config) {
                        config.activation);
 }
 
-AttentionOptions attentionOf(const ModelConfig &config, int64_t layer) {
+AttentionOptions attentionOf(GraphBuilder &graph, const ModelConfig &config, int64_t layer) {
   double scale = config.attention_scale;
   if (config.attention_scale_by_layer) {
     double usual = 1 / std::sqrt(double(config.head_size));
@@ -64,6 +64,7 @@ AttentionOptions attentionOf(const ModelConfig &config, int64_t layer) {
           .window = layer >= 0 && config.slides(layer) ? config.sliding_window : 0,
           .scale = scale,
           .softcap = config.attention_softcap,
+          .segments = config.packed ? graph.segments() : Value(),
           .dropout = config.attention_dropout};
 }
 

@@ -13,7 +13,7 @@ mlir::Value activateGated(GraphBuilder &graph, const ModelConfig &config, mlir::
 std::string checkActivation(const ModelConfig &config);
 
 // What the config says of attention in layer `layer`, or in one that has no number, -1.
-AttentionOptions attentionOf(const ModelConfig &config, int64_t layer);
+AttentionOptions attentionOf(GraphBuilder &graph, const ModelConfig &config, int64_t layer);
 
 // [batch, seq] of i1: whether an id is another than the config's padding token, which there is.
 mlir::Value isNoPadding(GraphBuilder &graph, const ModelConfig &config, mlir::Value ids);

@@ -53,7 +53,7 @@ Value buildBlock(GraphBuilder &graph, const ModelConfig &config, const std::stri
   Value k = graph.named("k", graph.linear(self + "key", x, hidden, true));
   Value v = graph.named("v", graph.linear(self + "value", x, hidden, true));
   // Tokens beyond the length of a sequence are padding, which no token sees.
-  AttentionOptions options = attentionOf(config, -1);
+  AttentionOptions options = attentionOf(graph, config, -1);
   options.lengths = graph.input("lengths", {config.batch});
   Value mixed = graph.attention(q, k, v, config.num_heads, config.num_heads, options);
   auto normed = [&](const std::string &name, Value base, Value added) {

@@ -97,7 +97,7 @@ void addModels(std::vector<ModelSpec> &models) {
                     .summary = "The Free Transformer's decoder without the latent variable",
                     .presets = {{"debug", "baseline-debug", {}, baseline(kDebug)},
                                 {"test", "baseline-test", {}, baseline(kTest)}},
-                    .options = decoderOptions(),
+                    .options = decoderOptions({"packed"}),
                     .modelTypes = {},
                     .honours = decoderFacts(),
                     .check = checkDecoder,

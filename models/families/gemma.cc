@@ -72,7 +72,7 @@ ModelConfig gemma3Debug() {
 } // namespace
 
 void addModels(std::vector<ModelSpec> &models) {
-  std::vector<std::string> options = decoderOptions({"head-size", "window"});
+  std::vector<std::string> options = decoderOptions({"head-size", "window", "packed"});
   models.push_back({.name = "gemma2",
                     .summary =
                         "Gemma 2: norms before and after, GeGLU, capped scores and logits, a window in "

@@ -25,8 +25,7 @@ Value buildEmbedding(GraphBuilder &graph, const ModelConfig &config) {
   Value x = graph.embedding(graph.tokens(), wte);
   Value wpe = graph.parameter("transformer.wpe.weight", {config.max_positions, config.hidden_size},
                               Init::normal(kInitDeviation));
-  Value positions = graph.named("positions", graph.iota(config.seq));
-  x = graph.add(x, graph.embedding(positions, wpe));
+  x = graph.add(x, graph.embedding(graph.positions(config.packed), wpe));
   return graph.named("x", graph.dropout(x, config.embedding_dropout));
 }
 
@@ -38,8 +37,8 @@ Value buildBlock(GraphBuilder &graph, const ModelConfig &config, int64_t layer, 
   Value fused = conv1d(graph, prefix + "attn.c_attn", h, hidden, 3 * hidden, kInitDeviation);
   auto qkv = graph.split(fused, 3);
   graph.named("qkv", qkv[0]);
-  Value mixed =
-      graph.attention(qkv[0], qkv[1], qkv[2], config.num_heads, config.num_heads, attentionOf(config, layer));
+  Value mixed = graph.attention(qkv[0], qkv[1], qkv[2], config.num_heads, config.num_heads,
+                                attentionOf(graph, config, layer));
   Value attended = conv1d(graph, prefix + "attn.c_proj", mixed, hidden, hidden, residualDeviation);
   x = addResidual(graph, config, x, attended);
   h = graph.ownLayerNorm(prefix + "ln_2", x, config.norm_eps);
@@ -86,20 +85,21 @@ Preset preset(const char *name, int64_t hidden, int64_t layers, int64_t heads) {
 
 void addModels(std::vector<ModelSpec> &models) {
   ModelConfig debug = withFacts(debugConfigOf("gpt2", {64, 2, 4, 4, 256, 256, 64}));
-  models.push_back({.name = "gpt2",
-                    .summary = "GPT-2: learned positions, LayerNorm, fused qkv, tied head",
-                    .presets = {{"debug", "gpt2-debug", {}, debug},
-                                preset("124m", 768, 12, 12),
-                                preset("355m", 1024, 24, 16),
-                                preset("774m", 1280, 36, 20),
-                                preset("1.5b", 1600, 48, 25)},
-                    .options = {"seq", "layers", "hidden", "heads", "ffn", "vocab", "context", "dropout"},
-                    .modelTypes = {"gpt2"},
-                    .honours = withCommonFacts(
-                        {&Facts::tied_head, &Facts::attention_scale, &Facts::attention_scale_by_layer}),
-                    .attentionDropout = true,
-                    .check = checkActivation,
-                    .build = build});
+  models.push_back(
+      {.name = "gpt2",
+       .summary = "GPT-2: learned positions, LayerNorm, fused qkv, tied head",
+       .presets = {{"debug", "gpt2-debug", {}, debug},
+                   preset("124m", 768, 12, 12),
+                   preset("355m", 1024, 24, 16),
+                   preset("774m", 1280, 36, 20),
+                   preset("1.5b", 1600, 48, 25)},
+       .options = {"seq", "layers", "hidden", "heads", "ffn", "vocab", "context", "dropout", "packed"},
+       .modelTypes = {"gpt2"},
+       .honours =
+           withCommonFacts({&Facts::tied_head, &Facts::attention_scale, &Facts::attention_scale_by_layer}),
+       .attentionDropout = true,
+       .check = checkActivation,
+       .build = build});
 }
 
 } // namespace ft::models::gpt2

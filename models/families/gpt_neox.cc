@@ -27,7 +27,7 @@ Value buildAttention(GraphBuilder &graph, const ModelConfig &config, const std::
   Value q = rotate(graph, config, graph.named("q", part(graph, config, fused, 0)), heads, false);
   Value k = rotate(graph, config, graph.named("k", part(graph, config, fused, 1)), heads, false);
   Value v = graph.named("v", part(graph, config, fused, 2));
-  Value mixed = graph.attention(q, k, v, heads, heads, attentionOf(config, layer));
+  Value mixed = graph.attention(q, k, v, heads, heads, attentionOf(graph, config, layer));
   return graph.linear(prefix + "dense", mixed, config.hidden_size, config.attention_output_bias);
 }
 
@@ -104,7 +104,7 @@ void addModels(std::vector<ModelSpec> &models) {
                    pythia("1b", 2048, 16, 8, 50304),
                    pythia("1.4b", 2048, 24, 16, 50304),
                    pythia("6.9b", 4096, 32, 32, 50432)},
-       .options = {"seq", "layers", "hidden", "heads", "ffn", "vocab", "context", "dropout"},
+       .options = {"seq", "layers", "hidden", "heads", "ffn", "vocab", "context", "dropout", "packed"},
        .modelTypes = {"gpt_neox"},
        .honours = facts(),
        .check = check,

@@ -38,7 +38,7 @@ void addModels(std::vector<ModelSpec> &models) {
             {"llama3-70b", "llama3-70b", {"70b"}, llama3({8192, 80, 64, 8, 28672, 128256, 8192})},
             {"qwen2-0.5b", "qwen2-0.5b", {"0.5b"}, qwen2({896, 24, 14, 2, 4864, 151936, 131072})},
             {"qwen2.5-1.5b", "qwen2.5-1.5b", {}, qwen2({1536, 28, 12, 2, 8960, 151936, 131072})}},
-       .options = decoderOptions(),
+       .options = decoderOptions({"packed"}),
        .modelTypes = {"llama", "mistral", "qwen2", "olmo2", "smollm3", "granite", "phi3"},
        .honours = decoderFacts(),
        .check = checkDecoder,

@@ -30,7 +30,7 @@ void addModels(std::vector<ModelSpec> &models) {
                    {"1.7b", "qwen3-1.7b", {}, qwen3(2048, 28, 16, 6144, true)},
                    {"4b", "qwen3-4b", {}, qwen3(2560, 36, 32, 9728, true)},
                    {"8b", "qwen3-8b", {}, qwen3(4096, 36, 32, 12288, false)}},
-       .options = decoderOptions({"head-size"}),
+       .options = decoderOptions({"head-size", "packed"}),
        .modelTypes = {"qwen3"},
        .honours = decoderFacts(),
        .check = checkDecoder,

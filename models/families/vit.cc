@@ -43,7 +43,7 @@ Value buildBlock(GraphBuilder &graph, const ModelConfig &config, const std::stri
   Value q = graph.named("q", graph.linear(attention + "query", h, hidden, config.qkv_bias));
   Value k = graph.named("k", graph.linear(attention + "key", h, hidden, config.qkv_bias));
   Value v = graph.named("v", graph.linear(attention + "value", h, hidden, config.qkv_bias));
-  Value mixed = graph.attention(q, k, v, config.num_heads, config.num_heads, attentionOf(config, -1));
+  Value mixed = graph.attention(q, k, v, config.num_heads, config.num_heads, attentionOf(graph, config, -1));
   Value attended = graph.linear(prefix + "attention.output.dense", mixed, hidden, true);
   x = addResidual(graph, config, x, attended);
   h = graph.ownLayerNorm(prefix + "layernorm_after", x, config.norm_eps);

@@ -29,13 +29,23 @@ class BatchRows {
     for (size_t i = 0; i < count_; ++i) rows_[i] = static_cast<char*>(rows_[i]) + bytes_[i];
   }
 
-  // An example that no mean over targets counts: -1 for ids that are left out, 0 for all else.
+  // An example that no mean over targets counts: -1 for ids that are left out, 0 for all else, but no token
+  // is masked: attention to none at all may be no number.
   void FillUp() {
-    for (size_t i = 0; i < count_; ++i)
-      std::memset(rows_[i], dataset_.inputs()[i].may_be_left_out() ? 0xff : 0, bytes_[i]);
+    for (size_t i = 0; i < count_; ++i) {
+      const proto::Input& input = dataset_.inputs()[i];
+      std::memset(rows_[i], input.may_be_left_out() ? 0xff : 0, bytes_[i]);
+      if (input.filling() == proto::Input::ATTENTION_MASK) FillOnes(input, i);
+    }
   }
 
  private:
+  // Little-endian: the first byte of each element is what it has.
+  void FillOnes(const proto::Input& input, size_t i) {
+    const size_t size = SizeOf(static_cast<DType>(input.dtype()));
+    for (size_t at = 0; at < bytes_[i]; at += size) static_cast<char*>(rows_[i])[at] = 1;
+  }
+
   const Dataset& dataset_;
   size_t count_;
   std::array<void*, kMaxInputs> rows_ = {};

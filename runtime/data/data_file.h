@@ -24,6 +24,14 @@ class DataFile {
   // What speaks against the format that was asked for; empty: nothing.
   virtual const std::string& doubt() const = 0;
 
+  // Of what is packed, or an example each; count 0: the file is one stream, or holds no documents.
+  struct Documents {
+    int64_t count = 0;
+    int64_t filled = 0, places = 0;  // of all examples: tokens, and with padding
+    bool packed = false;
+  };
+  virtual Documents documents() const { return {}; }
+
   // Writes example `index`, in [0, num_examples()): that of input i to rows[i]. Constants are left alone.
   // Allocates nothing.
   virtual void Read(int64_t index, absl::Span<void* const> rows) const = 0;

@@ -15,8 +15,10 @@ namespace {
 using Bytes = absl::Span<const uint8_t>;
 
 constexpr std::pair<std::string_view, DataFormat> kFormats[] = {
-    {"auto", DataFormat::kAuto}, {"text", DataFormat::kText}, {"llmc", DataFormat::kLlmc},
-    {"u16", DataFormat::kU16},   {"u32", DataFormat::kU32},   {"safetensors", DataFormat::kSafetensors}};
+    {"auto", DataFormat::kAuto}, {"text", DataFormat::kText},
+    {"llmc", DataFormat::kLlmc}, {"u16", DataFormat::kU16},
+    {"u32", DataFormat::kU32},   {"megatron", DataFormat::kMegatron},
+    {"ftd", DataFormat::kFtd},   {"safetensors", DataFormat::kSafetensors}};
 constexpr int64_t kByteVocabulary = 256;
 constexpr std::string_view kOrText = "or say --data-format=text to train on its bytes as they are";
 
@@ -90,8 +92,8 @@ absl::StatusOr<DataFormat> ParseDataFormat(std::string_view word) {
   for (const auto& [name, format] : kFormats) {
     if (name == word) return format;
   }
-  return absl::InvalidArgumentError(
-      fmt::format("unknown data format '{}'; choose auto, text, llmc, u16, u32 or safetensors", word));
+  return absl::InvalidArgumentError(fmt::format(
+      "unknown data format '{}'; choose auto, text, llmc, u16, u32, megatron, ftd or safetensors", word));
 }
 
 std::string_view Name(DataFormat format) {

@@ -23,8 +23,8 @@ bool SameContents(const FileIdentity& a, const FileIdentity& b) {
 
 std::string FormatText(const FileIdentity& file) {
   if (file.token_bytes == 0) return std::string(Name(file.format));
-  return fmt::format("{} of {} byte{} a token", Name(file.format), file.token_bytes,
-                     file.token_bytes == 1 ? "" : "s");
+  return fmt::format("{} of {} byte{} a token{}{}", Name(file.format), file.token_bytes,
+                     file.token_bytes == 1 ? "" : "s", file.way.empty() ? "" : ", ", file.way);
 }
 
 const FileIdentity* FindContents(const std::vector<FileIdentity>& files, const FileIdentity& file) {
@@ -56,7 +56,8 @@ std::string FilesChange(const std::vector<FileIdentity>& saved, const std::vecto
     if (i >= saved.size()) return fmt::format("{} is new", Quote(now[i].path));
     const FileIdentity& was = saved[i];
     if (i < now.size() && SameContents(was, now[i])) {
-      if (was.format == now[i].format && was.token_bytes == now[i].token_bytes) continue;
+      if (was.format == now[i].format && was.token_bytes == now[i].token_bytes && was.way == now[i].way)
+        continue;
       return fmt::format("{} is read as {}, it was read as {}", Quote(now[i].path), FormatText(now[i]),
                          FormatText(was));
     }
@@ -95,12 +96,16 @@ DataIdentity IdentityOf(const Dataset& dataset) {
     SourceIdentity& made =
         identity.sources.emplace_back(SourceIdentity{.weight = source.weight, .files = {}});
     for (const auto& file : dataset.files(source)) {
+      const DataFile::Documents documents = file->documents();
       made.files.push_back({.path = file->path(),
                             .bytes = file->bytes(),
                             .num_tokens = file->num_tokens(),
                             .format = file->format(),
                             .token_bytes = file->token_bytes(),
                             .num_examples = file->token_bytes() == 0 ? file->num_examples() : 0,
+                            .way = documents.count == 0 ? ""
+                                   : documents.packed   ? "packed"
+                                                        : "documents",
                             .content_hash = file->content_hash()});
     }
   }
@@ -113,8 +118,8 @@ uint64_t IdentityHash(const DataIdentity& identity) {
   for (size_t i = 0; i < shares.size(); ++i) {
     text += fmt::format("source {}\n", shares[i]);
     for (const FileIdentity& file : identity.sources[i].files) {
-      text += fmt::format("{} {} {} {} {:016x}\n", file.bytes, file.num_tokens + file.num_examples,
-                          Name(file.format), file.token_bytes, file.content_hash);
+      text += fmt::format("{} {} {} {} {:016x}{}\n", file.bytes, file.num_tokens + file.num_examples,
+                          Name(file.format), file.token_bytes, file.content_hash, file.way);
     }
   }
   return ContentHashOf({reinterpret_cast<const uint8_t*>(text.data()), text.size()});

@@ -20,6 +20,7 @@ struct FileIdentity {
   DataFormat format = DataFormat::kText;  // never kAuto
   int token_bytes = 1;                    // 0 of a file of other examples
   int64_t num_examples = 0;               // of such a file
+  std::string way = "";                   // "packed", or "documents" that are an example each; empty: neither
   uint64_t content_hash = 0;              // ContentHash of the file
 };
 
@@ -46,8 +47,8 @@ std::string DataChange(const DataIdentity& saved, const DataIdentity& now);
 
 // JSON: {"seq_len": 64, "sources": [{"weight": 0.7, "files": [{"path": "a.bin", "bytes": 20, "tokens": 10,
 // "format": "u16", "token_bytes": 2, "hash": "0123456789abcdef"}]}]}; "weight" is absent where there is none.
-// Files of tensors have "examples" instead of "tokens" and "token_bytes".
-// Bytes of a path that are not UTF-8 are replaced.
+// "way" is there where it is not empty. Files of tensors have "examples" instead of "tokens" and
+// "token_bytes". Bytes of a path that are not UTF-8 are replaced.
 std::string DataIdentityText(const DataIdentity& identity);
 // Errors: InvalidArgument, one line, for what is not of that form, or cannot be: a data set that is read has
 // at least a source, each of which has at least a file of at least a sequence.

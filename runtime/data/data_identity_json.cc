@@ -21,12 +21,14 @@ Json FileJson(const FileIdentity& file) {
             {"format", Name(file.format)},
             {"hash", fmt::format("{:016x}", file.content_hash)}};
   }
-  return {{"path", file.path},
-          {"bytes", file.bytes},
-          {"tokens", file.num_tokens},
-          {"format", Name(file.format)},
-          {"token_bytes", file.token_bytes},
-          {"hash", fmt::format("{:016x}", file.content_hash)}};
+  Json made = {{"path", file.path},
+               {"bytes", file.bytes},
+               {"tokens", file.num_tokens},
+               {"format", Name(file.format)},
+               {"token_bytes", file.token_bytes},
+               {"hash", fmt::format("{:016x}", file.content_hash)}};
+  if (!file.way.empty()) made["way"] = file.way;
+  return made;
 }
 
 absl::Status Malformed(std::string_view what) {
@@ -80,7 +82,12 @@ absl::StatusOr<FileIdentity> FileOf(const Json& object, int64_t seq_len) {
   FT_ASSIGN_OR_RETURN(const int64_t width, Whole(object, "token_bytes", 1));
   if (file.format == DataFormat::kAuto || (width != 1 && width != 2 && width != 4))
     return Malformed(fmt::format("there are no files of '{}' with {} bytes a token", format, width));
-  if (file.num_tokens > bytes / width || file.num_tokens <= seq_len) {
+  if (!Member(object, "way").is_null()) {
+    FT_ASSIGN_OR_RETURN(file.way, Text(object, "way"));
+    if (file.way != "packed" && file.way != "documents")
+      return Malformed(fmt::format("documents cannot be {}", Quote(file.way)));
+  }
+  if (file.num_tokens > bytes / width || file.num_tokens < (file.way.empty() ? seq_len : 1)) {
     return Malformed(fmt::format("{} cannot have {} tokens, {} bytes each, in {} bytes, and a sequence of {}",
                                  Quote(file.path), file.num_tokens, width, bytes, seq_len));
   }

@@ -147,7 +147,7 @@ TEST_F(DataIdentityTest, RefusesDamagedTexts) {
       {"\"seq_len\":4", "\"seq_len\":-4"},
       {"\"seq_len\":4", "\"seq_len\":0"},
       {"\"seq_len\":4", "\"seq_len\":1e99"},
-      {"\"seq_len\":4", "\"seq_len\":25"},  // longer than the file
+      {"\"seq_len\":4", "\"seq_len\":26"},  // longer than the file
       {"\"seq_len\":4", "\"x\":4"},
       {"0.5", "0"},
       {"0.5", "-1"},
@@ -162,6 +162,7 @@ TEST_F(DataIdentityTest, RefusesDamagedTexts) {
       {"\"token_bytes\":1", "\"token_bytes\":3"},
       {"\"token_bytes\":1", "\"token_bytes\":4"},
       {"\"hash\":\"", "\"hash\":\"0"},
+      {"\"hash\":\"", "\"way\":\"stacked\",\"hash\":\""},
       {"\"path\":\"", "\"path\":7,\"p\":\""},
       {"\"files\":[{", "\"files\":[],\"f\":[{"},
       {"\"sources\":[{", "\"sources\":[7,{"},

@@ -7,6 +7,22 @@
 namespace ft {
 namespace {
 
+// " of 52000 packed documents, 99.3% filled".
+std::string DocumentsText(Dataset::Files files) {
+  DataFile::Documents all;
+  for (const auto& file : files) {
+    const DataFile::Documents documents = file->documents();
+    all.count += documents.count;
+    all.filled += documents.filled;
+    all.places += documents.places;
+    all.packed |= documents.packed;
+  }
+  if (all.count == 0) return "";
+  return fmt::format(" of {} {}document{}, {:.1f}% filled", all.count, all.packed ? "packed " : "",
+                     all.count == 1 ? "" : "s",
+                     100 * static_cast<double>(all.filled) / static_cast<double>(all.places));
+}
+
 std::string Summary(Dataset::Files files, int64_t tokens, int64_t sequences) {
   std::vector<std::string_view> formats;
   for (const auto& file : files) {
@@ -14,7 +30,8 @@ std::string Summary(Dataset::Files files, int64_t tokens, int64_t sequences) {
     if (std::find(formats.begin(), formats.end(), name) == formats.end()) formats.push_back(name);
   }
   if (tokens == 0) return fmt::format("({}, {} examples)", fmt::join(formats, " and "), sequences);
-  return fmt::format("({}, {} tokens, {} sequences)", fmt::join(formats, " and "), tokens, sequences);
+  return fmt::format("({}, {} tokens, {} sequences{})", fmt::join(formats, " and "), tokens, sequences,
+                     DocumentsText(files));
 }
 
 std::string Files(const Dataset& dataset, const DataSource& source) {

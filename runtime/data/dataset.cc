@@ -11,6 +11,8 @@
 
 #include "absl/memory/memory.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/data/ftd_file.h"
+#include "runtime/data/megatron_file.h"
 #include "runtime/data/source_mix.h"
 #include "runtime/data/tensor_file.h"
 #include "runtime/data/token_examples.h"
@@ -36,13 +38,22 @@ absl::Status CheckDistinct(Dataset::Files files) {
   return absl::OkStatus();
 }
 
+// That of a file which says itself what it is; kAuto: it does not.
+absl::StatusOr<DataFormat> KnownFormat(const std::string& path) {
+  FT_ASSIGN_OR_RETURN(const bool is_ftd, IsFtdFile(path));
+  if (is_ftd) return DataFormat::kFtd;
+  FT_ASSIGN_OR_RETURN(const bool holds_tensors, IsTensorFile(path));
+  if (holds_tensors) return DataFormat::kSafetensors;
+  return IsMegatronFile(path) ? DataFormat::kMegatron : DataFormat::kAuto;
+}
+
 absl::StatusOr<std::unique_ptr<DataFile>> OpenFile(const std::string& path, const DataInputs& inputs,
                                                    DataFormat format) {
-  bool tensors = format == DataFormat::kSafetensors;
   if (format == DataFormat::kAuto) {
-    FT_ASSIGN_OR_RETURN(tensors, IsTensorFile(path));
+    FT_ASSIGN_OR_RETURN(format, KnownFormat(path));
   }
-  return tensors ? OpenTensorFile(path, inputs) : OpenTokenExamples(path, inputs, format);
+  return format == DataFormat::kSafetensors ? OpenTensorFile(path, inputs)
+                                            : OpenTokenExamples(path, inputs, format);
 }
 
 absl::StatusOr<std::vector<int64_t>> SharesOfEntries(const std::vector<DataEntry>& entries) {
@@ -108,6 +119,7 @@ absl::Status Dataset::CheckConstants() const {
 absl::Status Dataset::AddFiles(const std::string& path, DataFormat format) {
   FT_ASSIGN_OR_RETURN(const std::vector<DataPath> found, FindDataFiles(path));
   for (const DataPath& file : found) {
+    if (found.size() > 1 && IsMegatronIndex(file.path)) continue;  // the .bin beside it stands for both
     auto opened = OpenFile(file.path, inputs_, format);
     if (!opened.ok()) return file.of_folder ? OfFolder(opened.status()) : opened.status();
     first_sequence_.push_back(first_sequence_.back() + (*opened)->num_examples());

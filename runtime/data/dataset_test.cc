@@ -119,7 +119,7 @@ TEST_F(DatasetTest, RefusesAFileByItsName) {
   const std::string good = folder_.Write("good", "long enough");
   EXPECT_EQ(Refused({{.path = good}, {.path = folder_.Write("short", "abcd")}}),
             "'" + folder_.Path("short") +
-                "' is too short: it holds 4 tokens (format text), and one sequence of length 4 needs 5");
+                "' is too short: it holds 4 tokens, and one sequence of length 4 needs 5");
   EXPECT_EQ(Refused({{.path = good}, {.path = folder_.Path("absent")}}, kExitIo),
             "cannot open '" + folder_.Path("absent") + "': No such file or directory");
   EXPECT_EQ(Refused({{.path = good}, {.path = folder_.Path("q*")}}, kExitIo),

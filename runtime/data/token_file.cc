@@ -47,25 +47,6 @@ std::string OtherReading(Bytes tokens, int token_bytes, int64_t vocab_size) {
                            8 * other.bytes);
 }
 
-template <typename T>
-void Widen(const uint8_t* data, int64_t first, int64_t count, int32_t* out) {
-  const T* tokens = reinterpret_cast<const T*>(data) + first;
-  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int32_t>(tokens[i]);
-}
-
-// Calls `with` with a value of the type of tokens of `token_bytes`.
-template <typename With>
-auto WithTokenType(int token_bytes, With with) {
-  switch (token_bytes) {
-    case 1:
-      return with(uint8_t{0});
-    case 2:
-      return with(uint16_t{0});
-    default:
-      return with(uint32_t{0});
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<TokenFile::TokenArea> TokenFile::LlmcTokens(const MappedFile& file) {
@@ -114,21 +95,11 @@ absl::StatusOr<TokenFile::TokenArea> TokenFile::FindTokens(const MappedFile& fil
 absl::StatusOr<uint64_t> TokenFile::ReadThrough(const MappedFile& file, const TokenArea& area,
                                                 int64_t vocab_size) {
   const int64_t bound = std::min<int64_t>(vocab_size, int64_t{1} << 31);  // tokens are int32 in a step
-  const bool any_fits = bound >= int64_t{1} << (8 * area.token_bytes);
   const auto width = static_cast<size_t>(area.token_bytes);
   const Bytes tokens(area.data, static_cast<size_t>(area.count) * width);
   ContentHash hash;
   hash.Update(file.bytes().first(static_cast<size_t>(area.data - file.bytes().data())));
-  int64_t position = 0;
-  ForPieces(tokens, [&](Bytes piece) {
-    const auto count = static_cast<int64_t>(piece.size() / width);
-    const int64_t inside = any_fits ? count : WithTokenType(area.token_bytes, [&](auto type) {
-      return FindOutside(reinterpret_cast<const decltype(type)*>(piece.data()), count, bound);
-    });
-    position += inside;
-    hash.Update(piece);
-    return inside == count;
-  });
+  const int64_t position = ScanTokens(tokens, area.token_bytes, bound, hash);
   if (position == area.count) return hash.Digest();
   uint32_t value = 0;
   std::memcpy(&value, area.data + position * area.token_bytes, width);
@@ -138,29 +109,17 @@ absl::StatusOr<uint64_t> TokenFile::ReadThrough(const MappedFile& file, const To
                   area.described ? "" : OtherReading(tokens, area.token_bytes, vocab_size)));
 }
 
-TokenFile::TokenFile(MappedFile file, DataFormat format, TokenArea area, int64_t seq_len,
-                     uint64_t content_hash, std::string doubt)
+TokenFile::TokenFile(MappedFile file, DataFormat format, TokenArea area, uint64_t content_hash,
+                     std::string doubt)
     : file_(std::move(file)),
       format_(format),
       area_(area),
-      seq_len_(seq_len),
       content_hash_(content_hash),
       doubt_(std::move(doubt)) {}
 
-void TokenFile::ReadSequence(int64_t index, int32_t* inputs, int32_t* targets) const {
-  const int64_t first = index * seq_len_;
-  WithTokenType(area_.token_bytes, [&](auto type) {
-    if (inputs != nullptr) Widen<decltype(type)>(area_.data, first, seq_len_, inputs);
-    if (targets != nullptr) Widen<decltype(type)>(area_.data, first + 1, seq_len_, targets);
-  });
-}
-
-absl::StatusOr<TokenFile> OpenTokenFile(const std::string& path, int64_t vocab_size, int64_t seq_len,
-                                        DataFormat format) {
-  if (vocab_size < 1 || seq_len < 1) {
-    return absl::InvalidArgumentError(
-        fmt::format("vocabulary size {} and sequence length {} must be positive", vocab_size, seq_len));
-  }
+absl::StatusOr<TokenFile> OpenTokenFile(const std::string& path, int64_t vocab_size, DataFormat format) {
+  if (vocab_size < 1)
+    return absl::InvalidArgumentError(fmt::format("vocabulary size {} must be positive", vocab_size));
   FT_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path, MappedFile::Access::kNormal));
   const Bytes bytes = file.bytes();
   if (bytes.empty()) return absl::InvalidArgumentError(fmt::format("'{}' is empty", path));
@@ -171,13 +130,8 @@ absl::StatusOr<TokenFile> OpenTokenFile(const std::string& path, int64_t vocab_s
     doubt = DoubtAbout(path, bytes, format, vocab_size);
   }
   FT_ASSIGN_OR_RETURN(const TokenFile::TokenArea area, TokenFile::FindTokens(file, format));
-  if (area.count <= seq_len) {
-    return absl::InvalidArgumentError(fmt::format(
-        "'{}' is too short: it holds {} tokens (format {}), and one sequence of length {} needs {}", path,
-        area.count, Name(format), seq_len, seq_len + 1));
-  }
   FT_ASSIGN_OR_RETURN(const uint64_t hash, TokenFile::ReadThrough(file, area, vocab_size));
-  return TokenFile(std::move(file), format, area, seq_len, hash, std::move(doubt));
+  return TokenFile(std::move(file), format, area, hash, std::move(doubt));
 }
 
 }  // namespace ft

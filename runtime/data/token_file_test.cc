@@ -37,11 +37,11 @@ class TokenFileTest : public testing::Test {
  protected:
   // What opening a file with these contents says.
   absl::Status Error(const std::string& name, const std::string& contents, int64_t vocab = 50257,
-                     int64_t seq_len = 4, DataFormat format = DataFormat::kAuto) {
-    return OpenTokenFile(folder_.Write(name, contents), vocab, seq_len, format).status();
+                     DataFormat format = DataFormat::kAuto) {
+    return OpenTokenFile(folder_.Write(name, contents), vocab, format).status();
   }
   DataFormat FormatOf(const std::string& name, const std::string& contents) {
-    auto dataset = OpenTokenFile(folder_.Write(name, contents), 65536, 2);
+    auto dataset = OpenTokenFile(folder_.Write(name, contents), 65536);
     EXPECT_TRUE(dataset.ok()) << dataset.status();
     return dataset.ok() ? dataset->format() : DataFormat::kAuto;
   }
@@ -55,53 +55,34 @@ void ExpectBadInput(const absl::Status& status, const std::string& message) {
   EXPECT_EQ(status.message(), message);
 }
 
+std::vector<int64_t> TokensOf(const TokenFile& file) {
+  std::vector<int64_t> tokens;
+  for (int64_t i = 0; i < file.num_tokens(); ++i) tokens.push_back(file.row().Token(i));
+  return tokens;
+}
+
 TEST_F(TokenFileTest, TextIsBytes) {
-  auto dataset = OpenTokenFile(folder_.Write("a.txt", "ab\xffghij"), 256, 3);
-  ASSERT_TRUE(dataset.ok()) << dataset.status();
-  EXPECT_EQ(dataset->num_tokens(), 7);
-  EXPECT_EQ(dataset->num_sequences(), 2);
-  int32_t inputs[3], targets[3];
-  dataset->ReadSequence(0, inputs, targets);
-  EXPECT_EQ((std::vector<int32_t>(inputs, inputs + 3)), (std::vector<int32_t>{'a', 'b', 255}));
-  EXPECT_EQ((std::vector<int32_t>(targets, targets + 3)), (std::vector<int32_t>{'b', 255, 'g'}));
-  dataset->ReadSequence(1, inputs, targets);
-  EXPECT_EQ((std::vector<int32_t>(inputs, inputs + 3)), (std::vector<int32_t>{'g', 'h', 'i'}));
-  EXPECT_EQ((std::vector<int32_t>(targets, targets + 3)), (std::vector<int32_t>{'h', 'i', 'j'}));
+  auto file = OpenTokenFile(folder_.Write("a.txt", "ab\xffghij"), 256);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(TokensOf(*file), (std::vector<int64_t>{'a', 'b', 255, 'g', 'h', 'i', 'j'}));
 }
 
 TEST_F(TokenFileTest, UInt16FilesOfBothKinds) {
-  const std::vector<uint16_t> tokens = {5, 50256, 7, 300, 9};
-  for (const std::string& path :
-       {folder_.Write("a.bin", Llmc(tokens)), folder_.Write("a.u16", U16(tokens))}) {
-    auto dataset = OpenTokenFile(path, 50257, 2);
-    ASSERT_TRUE(dataset.ok()) << dataset.status();
-    EXPECT_EQ(dataset->num_tokens(), 5);
-    int32_t inputs[2], targets[2];
-    dataset->ReadSequence(1, inputs, targets);
-    EXPECT_EQ(inputs[0], 7);
-    EXPECT_EQ(inputs[1], 300);
-    EXPECT_EQ(targets[0], 300);
-    EXPECT_EQ(targets[1], 9);
+  for (const std::string& path : {folder_.Write("a.bin", Llmc({5, 50256, 7, 300, 9})),
+                                  folder_.Write("a.u16", U16({5, 50256, 7, 300, 9}))}) {
+    auto file = OpenTokenFile(path, 50257);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(TokensOf(*file), (std::vector<int64_t>{5, 50256, 7, 300, 9}));
   }
 }
 
 TEST_F(TokenFileTest, UInt32FilesOfBothKinds) {
-  const std::vector<uint32_t> tokens = {5, 128255, 7, 70000, 9};
-  for (const std::string& path :
-       {folder_.Write("a.bin", Llmc32(tokens)), folder_.Write("a.u32", U32(tokens))}) {
-    auto dataset = OpenTokenFile(path, 128256, 2);
-    ASSERT_TRUE(dataset.ok()) << dataset.status();
-    EXPECT_EQ(dataset->num_tokens(), 5);
-    EXPECT_EQ(dataset->token_bytes(), 4);
-    int32_t inputs[2], targets[2];
-    dataset->ReadSequence(0, inputs, targets);
-    EXPECT_EQ(inputs[0], 5);
-    EXPECT_EQ(inputs[1], 128255);
-    EXPECT_EQ(targets[0], 128255);
-    EXPECT_EQ(targets[1], 7);
-    dataset->ReadSequence(1, inputs, targets);
-    EXPECT_EQ(inputs[1], 70000);
-    EXPECT_EQ(targets[1], 9);
+  for (const std::string& path : {folder_.Write("a.bin", Llmc32({5, 128255, 7, 70000, 9})),
+                                  folder_.Write("a.u32", U32({5, 128255, 7, 70000, 9}))}) {
+    auto file = OpenTokenFile(path, 128256);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(file->token_bytes(), 4);
+    EXPECT_EQ(TokensOf(*file), (std::vector<int64_t>{5, 128255, 7, 70000, 9}));
   }
 }
 
@@ -152,13 +133,13 @@ TEST_F(TokenFileTest, WhatIsSaidExplicitlyIsDoubtedAloud) {
   std::vector<uint32_t> tokens;
   for (uint32_t i = 0; i < 64; ++i) tokens.push_back(3 * i);
   const std::string path = folder_.Write("a.bin", U32(tokens));
-  const auto wrong = OpenTokenFile(path, 50257, 4, DataFormat::kU16);
+  const auto wrong = OpenTokenFile(path, 50257, DataFormat::kU16);
   ASSERT_TRUE(wrong.ok());
   EXPECT_EQ(wrong->num_tokens(), 128);
   EXPECT_EQ(wrong->doubt(),
             Quoted("a.bin") + " is read as --data-format=u16 has it, but it looks like uint32");
-  EXPECT_EQ(OpenTokenFile(path, 50257, 4, DataFormat::kU32)->doubt(), "");
-  EXPECT_EQ(OpenTokenFile(path, 50257, 4).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(OpenTokenFile(path, 50257, DataFormat::kU32)->doubt(), "");
+  EXPECT_EQ(OpenTokenFile(path, 50257).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(TokenFileTest, FormatIsRecognised) {
@@ -167,17 +148,17 @@ TEST_F(TokenFileTest, FormatIsRecognised) {
   EXPECT_EQ(FormatOf("b.bin", U16(Ascending(9))), DataFormat::kU16);
   EXPECT_EQ(FormatOf("b.u16", U16(Ascending(900))), DataFormat::kU16);
   EXPECT_EQ(FormatOf("b.u32", U32({1, 2, 3, 4})), DataFormat::kU32);
-  EXPECT_EQ(OpenTokenFile(folder_.Write("b.md", "words"), 256, 2)->format(), DataFormat::kText);
+  EXPECT_EQ(OpenTokenFile(folder_.Write("b.md", "words"), 256)->format(), DataFormat::kText);
 }
 
 TEST_F(TokenFileTest, FormatCanBeForced) {
   const std::string path = folder_.Write("a.bin", Llmc(Ascending(8)));
-  EXPECT_EQ(OpenTokenFile(path, 65536, 2, DataFormat::kText)->num_tokens(), 1024 + 16);
-  EXPECT_EQ(OpenTokenFile(path, 65536, 2, DataFormat::kU16)->num_tokens(), 512 + 8);
+  EXPECT_EQ(OpenTokenFile(path, 65536, DataFormat::kText)->num_tokens(), 1024 + 16);
+  EXPECT_EQ(OpenTokenFile(path, 65536, DataFormat::kU16)->num_tokens(), 512 + 8);
   ExpectBadInput(
-      Error("t.txt", std::string(2000, 'x'), 256, 4, DataFormat::kLlmc),
+      Error("t.txt", std::string(2000, 'x'), 256, DataFormat::kLlmc),
       Quoted("t.txt") + " is no llm.c token file: it begins with 2021161080 instead of 20240520 or 20240801");
-  ExpectBadInput(Error("t.txt", "xyz", 256, 4, DataFormat::kLlmc),
+  ExpectBadInput(Error("t.txt", "xyz", 256, DataFormat::kLlmc),
                  Quoted("t.txt") + " has 3 bytes, less than the 1024 of an llm.c header");
 }
 
@@ -187,25 +168,18 @@ TEST_F(TokenFileTest, FormatWords) {
     EXPECT_EQ(*ParseDataFormat(Name(format)), format);
   }
   EXPECT_EQ(ParseDataFormat("txt").status().message(),
-            "unknown data format 'txt'; choose auto, text, llmc, u16, u32 or safetensors");
+            "unknown data format 'txt'; choose auto, text, llmc, u16, u32, megatron, ftd or safetensors");
 }
 
 TEST_F(TokenFileTest, MissingFileIsAnIoError) {
-  const absl::Status status = OpenTokenFile(folder_.Path("none.txt"), 256, 4).status();
+  const absl::Status status = OpenTokenFile(folder_.Path("none.txt"), 256).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ExitStatus(status), kExitIo);
   EXPECT_EQ(status.message(), "cannot open " + Quoted("none.txt") + ": No such file or directory");
 }
 
-TEST_F(TokenFileTest, RefusesEmptyAndShortFiles) {
+TEST_F(TokenFileTest, RefusesEmptyFiles) {
   ExpectBadInput(Error("a.txt", ""), Quoted("a.txt") + " is empty");
-  ExpectBadInput(Error("a.txt", "abcd", 256),
-                 Quoted("a.txt") +
-                     " is too short: it holds 4 tokens (format text), and one sequence of length 4 needs 5");
-  EXPECT_TRUE(Error("a.txt", "abcde", 256).ok());
-  ExpectBadInput(Error("a.bin", Llmc({})),
-                 Quoted("a.bin") +
-                     " is too short: it holds 0 tokens (format llmc), and one sequence of length 4 needs 5");
 }
 
 TEST_F(TokenFileTest, RefusesDamagedUInt16Files) {
@@ -242,14 +216,13 @@ TEST_F(TokenFileTest, RefusesTokensOutsideTheVocabulary) {
       Quoted("a.u16") +
           ": token 131072 has the value 50257, outside the model's vocabulary of 50257 (0 ... 50256)");
   ExpectBadInput(
-      Error("a.txt", "plain\xe4text", 128, 4, DataFormat::kText),
+      Error("a.txt", "plain\xe4text", 128, DataFormat::kText),
       Quoted("a.txt") + ": token 5 has the value 228, outside the model's vocabulary of 128 (0 ... 127)");
   ExpectBadInput(Error("a.u16", U16({65535, 1, 2, 3, 4, 5}), 65535),
                  Quoted("a.u16") +
                      ": token 0 has the value 65535, outside the model's vocabulary of 65535 (0 ... 65534)");
   EXPECT_TRUE(Error("a.u16", U16({65535, 1, 2, 3, 4, 5}), 65536).ok());
   EXPECT_EQ(ExitStatus(Error("a.txt", "abcdef", 0)), kExitBadInput);
-  EXPECT_EQ(ExitStatus(Error("a.txt", "abcdef", 256, 0)), kExitBadInput);
 }
 
 }  // namespace

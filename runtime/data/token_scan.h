@@ -6,6 +6,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "runtime/base/content_hash.h"
+#include "runtime/data/token_row.h"
 
 namespace ft {
 
@@ -31,6 +33,23 @@ void ForPieces(absl::Span<const uint8_t> bytes, With with) {
   constexpr size_t kPiece = size_t{1} << 17;
   for (size_t at = 0; at < bytes.size(); at += kPiece)
     if (!with(bytes.subspan(at, kPiece))) return;
+}
+
+// The first of tokens of `width` bytes that is not below `bound`; their number: none. Feeds them to `hash` on
+// the way, all of them where none is outside.
+inline int64_t ScanTokens(absl::Span<const uint8_t> tokens, int width, int64_t bound, ContentHash& hash) {
+  const bool any_fits = bound >= int64_t{1} << (8 * width);
+  int64_t position = 0;
+  ForPieces(tokens, [&](absl::Span<const uint8_t> piece) {
+    const auto count = static_cast<int64_t>(piece.size()) / width;
+    const int64_t inside = any_fits ? count : WithTokenType(width, [&](auto type) {
+      return FindOutside(reinterpret_cast<const decltype(type)*>(piece.data()), count, bound);
+    });
+    position += inside;
+    hash.Update(piece);
+    return inside == count;
+  });
+  return position;
 }
 
 }  // namespace ft

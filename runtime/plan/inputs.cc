@@ -11,9 +11,14 @@ namespace {
 
 constexpr std::pair<std::string_view, proto::Input::Filling> kFillings[] = {
     {"tokens", proto::Input::TOKENS},
+    {"input_ids", proto::Input::TOKENS},
     {"targets", proto::Input::TARGETS},
+    {"labels", proto::Input::LABELS},
     {"positions", proto::Input::POSITIONS},
+    {"position_ids", proto::Input::POSITIONS},
     {"segments", proto::Input::SEGMENTS},
+    {"lengths", proto::Input::LENGTHS},
+    {"attention_mask", proto::Input::ATTENTION_MASK},
 };
 
 constexpr std::string_view kReserved[] = {"lr",   "step",      "rng",       "scaler",
@@ -41,6 +46,44 @@ std::optional<proto::Input::Filling> FillingOf(std::string_view name) {
     if (known == name) return filling;
   }
   return std::nullopt;
+}
+
+bool IsOfTokens(proto::Input::Filling filling) {
+  return filling != proto::Input::TENSOR && filling != proto::Input::CONSTANT &&
+         filling != proto::Input::VALUE;
+}
+
+bool CanBeFilled(proto::Input::Filling filling, DType dtype, int rank) {
+  if (!IsOfTokens(filling)) return true;
+  const bool truths = filling == proto::Input::ATTENTION_MASK && dtype == DType::kU8;
+  return (IsInteger(dtype) || truths) && rank == (filling == proto::Input::LENGTHS ? 1 : 2);
+}
+
+std::string_view FillingText(proto::Input::Filling filling) {
+  switch (filling) {
+    case proto::Input::TENSOR:
+      return "a row of the tensor of its name";
+    case proto::Input::CONSTANT:
+      return "the tensor of its name, the same for all examples";
+    case proto::Input::TOKENS:
+      return "the tokens";
+    case proto::Input::TARGETS:
+      return "the token after each; -100: not counted";
+    case proto::Input::POSITIONS:
+      return "positions, from 0 in each document";
+    case proto::Input::SEGMENTS:
+      return "which document of the sequence a token is of";
+    case proto::Input::VALUE:
+      return "a value of the plan";
+    case proto::Input::LABELS:
+      return "the tokens themselves, for the model to shift; -100: not counted";
+    case proto::Input::LENGTHS:
+      return "how many tokens there are, padding behind";
+    case proto::Input::ATTENTION_MASK:
+      return "1 for tokens, 0 for padding";
+    default:
+      return "";
+  }
 }
 
 bool IsConstant(const proto::Input& input) {

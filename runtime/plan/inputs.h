@@ -22,9 +22,16 @@ bool IsSignatureName(std::string_view name);
 // One that the executor or the metrics give a meaning to: lr, step, rng, scaler, loss ...
 bool IsReservedName(std::string_view name);
 
-// What fills an input of this name that is i32 of [batch, sequence]: sequences of tokens and what belongs to
-// them. Nothing for other names.
+// What fills an input of this name where there are sequences of tokens: these, and what belongs to them.
+// Nothing for other names.
 std::optional<proto::Input::Filling> FillingOf(std::string_view name);
+// Whether it belongs to sequences of tokens.
+bool IsOfTokens(proto::Input::Filling filling);
+// Whether an input of this type may be filled so: integers [batch, sequence]; lengths are [batch], a mask may
+// be truth values.
+bool CanBeFilled(proto::Input::Filling filling, DType dtype, int rank);
+// In words: "the token after each".
+std::string_view FillingText(proto::Input::Filling filling);
 
 // i32, i64, f32, bf16, or U8 for truth values.
 bool IsInputType(DType dtype);

@@ -31,11 +31,6 @@ absl::Status Invalid(const proto::Input& input, const Parts&... parts) {
       absl::StrCat("invalid plan: input ", Quote(input.name()), ": ", parts...));
 }
 
-bool IsOfTokens(proto::Input::Filling filling) {
-  return filling != proto::Input::TENSOR && filling != proto::Input::CONSTANT &&
-         filling != proto::Input::VALUE;
-}
-
 absl::Status VerifyShape(const proto::Plan& plan, const proto::Input& input) {
   if (input.shape_size() > kMaxInputRank) return Invalid(input, "it has ", input.shape_size(), " dimensions");
   uint64_t elements = 1;
@@ -47,7 +42,8 @@ absl::Status VerifyShape(const proto::Plan& plan, const proto::Input& input) {
   if (IsConstant(input)) return absl::OkStatus();
   if (input.shape_size() == 0 || input.shape(0) != plan.batch())
     return Invalid(input, "its first dimension is not the batch of ", plan.batch());
-  if (IsOfTokens(input.filling()) && (input.shape_size() != 2 || input.shape(1) != plan.seq_len()))
+  if (IsOfTokens(input.filling()) && input.filling() != proto::Input::LENGTHS &&
+      input.shape(1) != plan.seq_len())
     return Invalid(input, "it does not hold sequences of ", plan.seq_len());
   return absl::OkStatus();
 }
@@ -97,8 +93,8 @@ absl::Status VerifyInput(const proto::Plan& plan, const proto::Input& input) {
   if (!proto::DType_IsValid(input.dtype()) || !IsInputType(static_cast<DType>(input.dtype())) ||
       !proto::Input::Filling_IsValid(input.filling()))
     return Invalid(input, "it has an unknown type or filling");
-  if (IsOfTokens(input.filling()) && input.dtype() != proto::I32)
-    return Invalid(input, "what belongs to tokens is i32");
+  if (!CanBeFilled(input.filling(), static_cast<DType>(input.dtype()), input.shape_size()))
+    return Invalid(input, "no sequences of tokens fill an input of its type");
   FT_RETURN_IF_ERROR(VerifyShape(plan, input));
   FT_RETURN_IF_ERROR(VerifyIds(plan, input));
   return VerifyValue(input);
@@ -118,6 +114,14 @@ absl::Status VerifyTable(const proto::Plan& plan) {
     if (input.counted() && ++counted > 1) return Invalid(input, "the loss counts another one");
   }
   return absl::OkStatus();
+}
+
+absl::Status VerifyTokenizer(const proto::Plan& plan) {
+  const std::string& hash = plan.tokenizer_hash();
+  if (hash.empty() || (hash.size() == 16 && hash.find_first_not_of("0123456789abcdef") == std::string::npos))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("invalid plan: the tokenizer's hash ", Quote(hash), " is no 16 hexadecimal digits"));
 }
 
 bool IsOfInput(const proto::Operand& operand, const proto::Input& input) {
@@ -182,6 +186,7 @@ absl::Status VerifyEvaluation(const proto::Plan& plan, int program) {
 
 absl::Status VerifyInputs(const proto::Plan& plan) {
   FT_RETURN_IF_ERROR(VerifyTable(plan));
+  FT_RETURN_IF_ERROR(VerifyTokenizer(plan));
   for (int p = 0; p < plan.programs_size(); ++p) {
     const std::string& name = plan.programs(p).name();
     FT_RETURN_IF_ERROR(VerifyInputPorts(plan, p));

@@ -64,7 +64,13 @@ TEST(VerifyInputsTest, AcceptsAndDescribes) {
   EXPECT_EQ(ExampleText(plan.inputs(2)), "f32 [3, 5]");
   EXPECT_EQ(ExampleBytes(plan.inputs(2)), 60);
   EXPECT_EQ(FillingOf("positions"), proto::Input::POSITIONS);
+  EXPECT_EQ(FillingOf("input_ids"), proto::Input::TOKENS);
   EXPECT_EQ(FillingOf("pixels"), std::nullopt);
+  EXPECT_TRUE(CanBeFilled(proto::Input::LABELS, DType::kI64, 2));
+  EXPECT_FALSE(CanBeFilled(proto::Input::LABELS, DType::kI64, 1));
+  EXPECT_TRUE(CanBeFilled(proto::Input::ATTENTION_MASK, DType::kU8, 2));
+  EXPECT_FALSE(CanBeFilled(proto::Input::SEGMENTS, DType::kU8, 2));
+  EXPECT_TRUE(CanBeFilled(proto::Input::LENGTHS, DType::kI32, 1));
   EXPECT_FALSE(IsSignatureName("2x"));
   EXPECT_FALSE(IsSignatureName("a.b"));
   EXPECT_TRUE(IsReservedName("loss_sum"));
@@ -87,9 +93,12 @@ INSTANTIATE_TEST_SUITE_P(
         {"Twice", "two of this name", [](auto& p) { p.mutable_inputs(2)->set_name("tokens"); }},
         {"Type", "unknown type", [](auto& p) { p.mutable_inputs(2)->set_dtype(proto::F64); }},
         {"Filling", "unknown type",
-         [](auto& p) { p.mutable_inputs(2)->set_filling(static_cast<proto::Input::Filling>(9)); }},
-        {"FloatTokens", "what belongs to tokens is i32",
+         [](auto& p) { p.mutable_inputs(2)->set_filling(static_cast<proto::Input::Filling>(99)); }},
+        {"FloatTokens", "no sequences of tokens fill",
          [](auto& p) { p.mutable_inputs(2)->set_filling(proto::Input::POSITIONS); }},
+        {"RankOfLengths", "no sequences of tokens fill",
+         [](auto& p) { p.mutable_inputs(1)->set_filling(proto::Input::LENGTHS); }},
+        {"Tokenizer", "is no 16 hexadecimal digits", [](auto& p) { p.set_tokenizer_hash("0123"); }},
         {"SameFilling", "another one is filled by the same",
          [](auto& p) { p.mutable_inputs(1)->set_filling(proto::Input::TOKENS); }},
         {"Batch", "not the batch of 2", [](auto& p) { p.mutable_inputs(2)->set_shape(0, 3); }},

@@ -20,6 +20,7 @@
 namespace ftc {
 namespace {
 
+constexpr char kTokenize[] = "tokenize";
 constexpr char kDescription[] = "Compiles a model's whole training step into a static, sharded plan.";
 
 // A usage error, worded for the user.
@@ -49,9 +50,15 @@ void AddOverride(CLI::App& sub, const ft::models::ModelOption& option, const cha
                  ft::models::Overrides& overrides) {
   std::visit(
       [&]<typename Value>(Value ft::models::ModelConfig::*) {
-        const auto set = [&overrides, name = option.name](const Value& value) { overrides[name] = value; };
-        sub.add_option_function<Value>(fmt::format("--{}", option.name), set, help)
-            ->type_name(option.typeName);
+        if constexpr (std::is_same_v<Value, bool>) {
+          sub.add_flag_callback(
+              fmt::format("--{}", option.name), [&overrides, name = option.name] { overrides[name] = true; },
+              help);
+        } else {
+          const auto set = [&overrides, name = option.name](const Value& value) { overrides[name] = value; };
+          sub.add_option_function<Value>(fmt::format("--{}", option.name), set, help)
+              ->type_name(option.typeName);
+        }
       },
       option.member);
 }
@@ -274,6 +281,9 @@ struct Parser {
               "its code again",
               verify.plan);
     AddPostmortem(app, postmortem);
+    app.add_subcommand(
+        kTokenize,
+        "Makes .ftd files of texts, records and conversations (ft-tokenize of the Python package)");
     for (CLI::App* sub : app.get_subcommands({})) sub->allow_extras();
   }
 
@@ -306,6 +316,8 @@ int Usage(const std::string& message) {
 }  // namespace
 
 std::variant<Command, int> ParseCommandLine(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == kTokenize)
+    return TokenizeCommand{.arguments = {argv + 2, argv + argc}};
   Parser parser;
   try {
     return parser.Parse(argc, argv);

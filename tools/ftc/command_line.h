@@ -80,8 +80,13 @@ struct PostmortemCommand {
   std::optional<int> attempt;  // not given: the last one
 };
 
+// ftc tokenize ...: for the program that does it
+struct TokenizeCommand {
+  std::vector<std::string> arguments;
+};
+
 using Command = std::variant<ModelCommand, ImportCommand, CompileCommand, ExplainCommand, DumpCommand,
-                             VerifyCommand, PostmortemCommand>;
+                             VerifyCommand, PostmortemCommand, TokenizeCommand>;
 
 // The command, or the exit status of a program that has nothing to do: 0 after --help, 2 after a usage error,
 // which has been reported in one line.

@@ -18,6 +18,7 @@ int Run(const ExplainCommand& command);
 int Run(const DumpCommand& command);
 int Run(const VerifyCommand& command);
 int Run(const PostmortemCommand& command);
+int Run(const TokenizeCommand& command);
 
 // "ftc: message" on standard error; the exit status for it.
 int Fail(const absl::Status& status);

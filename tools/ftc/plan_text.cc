@@ -112,6 +112,7 @@ void BufferText(Out out, const ft::proto::Plan& plan, int index) {
 void InputText(Out out, const ft::proto::Input& input) {
   fmt::format_to(out, "  {}: {}{}, filled by {}", input.name(), ft::IsConstant(input) ? "" : "a batch of ",
                  ft::ExampleText(input), Lower(ft::proto::Input::Filling_Name(input.filling())));
+  if (ft::IsOfTokens(input.filling())) fmt::format_to(out, " ({})", ft::FillingText(input.filling()));
   if (input.ids_below() > 0) fmt::format_to(out, ", below {}", input.ids_below());
   if (input.may_be_left_out()) fmt::format_to(out, ", negative ones left out");
   if (input.counted()) fmt::format_to(out, ", counted");
