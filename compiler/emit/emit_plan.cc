@@ -30,7 +30,10 @@ proto::Input::Filling fillingOf(const ModelInput &input, DType dtype) {
   if (input.isConstant)
     return input.value ? proto::Input::VALUE : proto::Input::CONSTANT;
   std::optional<proto::Input::Filling> known = FillingOf(input.name);
-  bool fits = known && CanBeFilled(*known, dtype, static_cast<int>(input.type.getRank()));
+  // Labels that the model does not shift are of masked tokens, or classes of tokens: no file of tokens has
+  // them.
+  bool fits = known && CanBeFilled(*known, dtype, static_cast<int>(input.type.getRank())) &&
+              (*known != proto::Input::LABELS || input.isShifted);
   return fits ? *known : proto::Input::TENSOR;
 }
 
@@ -71,7 +74,7 @@ LogicalResult emitInput(ModuleOp module, const ModelInput &input, proto::Input &
   return success();
 }
 
-/// Whether it goes with the sequences of a plan: of their length; labels are tokens, not classes of tokens.
+/// Whether it goes with the sequences of a plan: of their length; labels choose among the vocabulary.
 bool fitsSequences(const proto::Plan &plan, const proto::Input &input) {
   if (plan.vocab_size() == 0)
     return false;

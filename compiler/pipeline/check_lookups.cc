@@ -86,6 +86,8 @@ FailureOr<int64_t> findVocabulary(ModuleOp module, func::FuncOp forward, ArrayRe
     module->setAttr(kVocabSizeAttr, Builder(module.getContext()).getI64IntegerAttr(choice.rows));
     return choice.rows;
   }
+  if (inputName(forward, tokens.getArgNumber()) == kInputIdsInput)
+    return 0;
   return forward.emitError()
          << "no ft.embedding looks up the tokens, so the vocabulary is unknown; set the module's attribute '"
          << kVocabSizeAttr << "'";
@@ -148,8 +150,10 @@ LogicalResult checkLookups(ModuleOp module, func::FuncOp forward) {
   for (const Choice &choice : choices) {
     if (failed(checkChoice(choice, forward, inputs)))
       return failure();
-    for (BlockArgument argument : sourcesOfIds(choice.ids).inputs)
+    for (BlockArgument argument : sourcesOfIds(choice.ids).inputs) {
       (choice.isTarget ? targets : others).insert(argument.getArgNumber());
+      inputs[argument.getArgNumber()].isShifted |= choice.isTarget && !isWholeInput(choice.ids);
+    }
   }
   // What a loss leaves out must not choose a row elsewhere.
   for (auto [number, input] : llvm::enumerate(inputs)) {

@@ -155,6 +155,15 @@ IdSources sourcesOfIds(Value ids) {
   return sources;
 }
 
+bool isWholeInput(Value ids) {
+  while (Operation *op = ids.getDefiningOp()) {
+    if (!isa<ReshapeOp, CopyOp>(op) && !(isa<ConvertOp>(op) && isInteger(op->getOperand(0))))
+      return false;
+    ids = op->getOperand(0);
+  }
+  return true;
+}
+
 Value countedTargets(func::FuncOp function) {
   if (BlockArgument targets = findInput(function, kTargetsInput))
     if (getElementTypeOrSelf(targets).isInteger(32))
@@ -183,6 +192,8 @@ void setInputs(ModuleOp module, ArrayRef<ModelInput> inputs) {
          builder.getNamedAttr("type", TypeAttr::get(input.type)), flag("constant", input.isConstant),
          builder.getNamedAttr("ids_below", builder.getI64IntegerAttr(input.idsBelow)),
          flag("may_be_left_out", input.mayBeLeftOut), flag("counted", input.isCounted)});
+    if (input.isShifted)
+      members.push_back(flag("shifted", true));
     if (input.value)
       members.push_back(builder.getNamedAttr("value", input.value));
     return builder.getDictionaryAttr(members);
@@ -212,7 +223,8 @@ std::optional<SmallVector<ModelInput>> inputsOf(ModuleOp module) {
                       .value = row.getAs<DenseElementsAttr>("value"),
                       .idsBelow = below.getInt(),
                       .mayBeLeftOut = flag("may_be_left_out"),
-                      .isCounted = flag("counted")});
+                      .isCounted = flag("counted"),
+                      .isShifted = flag("shifted")});
   }
   return inputs;
 }

@@ -53,6 +53,9 @@ struct IdSources {
 };
 IdSources sourcesOfIds(Value ids);
 
+// Whether ids are all of an input, as it stands, maybe of another shape or type.
+bool isWholeInput(Value ids);
+
 // The targets that the loss is a mean over, where -1 leaves one out: input "targets"; else those of the cross
 // entropy that is the loss, when they come from one input. Null: it is a mean over the batch.
 Value countedTargets(func::FuncOp function);
@@ -68,6 +71,7 @@ struct ModelInput {
   int64_t idsBelow = 0;      // what chooses among rows or classes; 0: any value
   bool mayBeLeftOut = false; // negative ids are targets that the loss leaves out
   bool isCounted = false;    // the loss is a mean over it
+  bool isShifted = false;    // targets that the model moves by a token itself, as transformers' labels
 };
 void setInputs(ModuleOp module, llvm::ArrayRef<ModelInput> inputs);
 // Nothing when the module does not say it, or not so.

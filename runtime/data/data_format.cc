@@ -15,10 +15,9 @@ namespace {
 using Bytes = absl::Span<const uint8_t>;
 
 constexpr std::pair<std::string_view, DataFormat> kFormats[] = {
-    {"auto", DataFormat::kAuto}, {"text", DataFormat::kText},
-    {"llmc", DataFormat::kLlmc}, {"u16", DataFormat::kU16},
-    {"u32", DataFormat::kU32},   {"megatron", DataFormat::kMegatron},
-    {"ftd", DataFormat::kFtd},   {"safetensors", DataFormat::kSafetensors}};
+    {"auto", DataFormat::kAuto}, {"text", DataFormat::kText}, {"llmc", DataFormat::kLlmc},
+    {"u16", DataFormat::kU16},   {"u32", DataFormat::kU32},   {"megatron", DataFormat::kMegatron},
+    {"ftd", DataFormat::kFtd},   {"npy", DataFormat::kNpy},   {"safetensors", DataFormat::kSafetensors}};
 constexpr int64_t kByteVocabulary = 256;
 constexpr std::string_view kOrText = "or say --data-format=text to train on its bytes as they are";
 
@@ -93,7 +92,8 @@ absl::StatusOr<DataFormat> ParseDataFormat(std::string_view word) {
     if (name == word) return format;
   }
   return absl::InvalidArgumentError(fmt::format(
-      "unknown data format '{}'; choose auto, text, llmc, u16, u32, megatron, ftd or safetensors", word));
+      "unknown data format '{}'; choose auto, text, llmc, u16, u32, megatron, ftd, npy or safetensors",
+      word));
 }
 
 std::string_view Name(DataFormat format) {

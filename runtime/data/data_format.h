@@ -10,7 +10,7 @@
 
 namespace ft {
 
-// --data-format=auto|text|llmc|u16|u32|megatron|ftd|safetensors.
+// --data-format=auto|text|llmc|u16|u32|megatron|ftd|npy|safetensors.
 //   kText  every byte is a token
 //   kLlmc  llm.c's .bin: a header of 256 little-endian int32 (magic, version, number of tokens, zeros), then
 //          the tokens, little-endian: uint16 (magic 20240520, version 1) or uint32 (magic 20240801, version
@@ -20,9 +20,10 @@ namespace ft {
 //   kMegatron  Megatron-LM's .bin of integers and the .idx beside it, which says their type and where
 //          documents begin (megatron_index.h)
 //   kFtd   documents of tokens, masks and other inputs (ftd_file.h)
+//   kNpy   a folder of NumPy's arrays for each input of the model, no tokens (npy_folder.h)
 //   kSafetensors  a tensor for each input of the model, no tokens
-//   kAuto  IsFtdFile(), IsTensorFile(), IsMegatronFile() and RecogniseFormat() find out
-enum class DataFormat { kAuto, kText, kLlmc, kU16, kU32, kMegatron, kFtd, kSafetensors };
+//   kAuto  IsNpyFolder(), IsFtdFile(), IsTensorFile(), IsMegatronFile() and RecogniseFormat() find out
+enum class DataFormat { kAuto, kText, kLlmc, kU16, kU32, kMegatron, kFtd, kNpy, kSafetensors };
 
 inline constexpr int32_t kLlmcMagic16 = 20240520;
 inline constexpr int32_t kLlmcMagic32 = 20240801;

@@ -73,7 +73,7 @@ absl::StatusOr<FileIdentity> FileOf(const Json& object, int64_t seq_len) {
   FT_ASSIGN_OR_RETURN(file.format, ParseDataFormat(format));
   FT_ASSIGN_OR_RETURN(file.content_hash, Hash(object));
   file.bytes = static_cast<uint64_t>(bytes);
-  if (file.format == DataFormat::kSafetensors) {
+  if (file.format == DataFormat::kSafetensors || file.format == DataFormat::kNpy) {
     file.token_bytes = 0;
     FT_ASSIGN_OR_RETURN(file.num_examples, Whole(object, "examples", 1));
     return file;

@@ -35,9 +35,9 @@ absl::Status CheckTokensFill(const DataInputs& inputs, const std::string& path, 
     takes_tokens |= filling == proto::Input::TOKENS || filling == proto::Input::TARGETS;
     if (filling == proto::Input::SEGMENTS && !has_documents)
       return absl::InvalidArgumentError(fmt::format(
-          "'{}' does not say where documents begin, which the model's input '{}' needs; give .ftd files "
-          "(ftc tokenize), or build the model without --packed",
-          path, input.name()));
+          "'{}' does not say where documents begin, so it cannot fill the model's input '{}' ({}); give .ftd "
+          "files (ftc tokenize), or build the model without --packed",
+          path, input.name(), ExampleText(input)));
     if (filling == proto::Input::POSITIONS && input.ids_below() > 0 &&
         static_cast<int64_t>(input.ids_below()) < inputs.seq_len)
       return absl::InvalidArgumentError(

@@ -13,6 +13,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/data/ftd_file.h"
 #include "runtime/data/megatron_file.h"
+#include "runtime/data/npy_folder.h"
 #include "runtime/data/source_mix.h"
 #include "runtime/data/tensor_file.h"
 #include "runtime/data/token_examples.h"
@@ -116,14 +117,23 @@ absl::Status Dataset::CheckConstants() const {
   return absl::OkStatus();
 }
 
+void Dataset::Add(std::unique_ptr<DataFile> file) {
+  first_sequence_.push_back(first_sequence_.back() + file->num_examples());
+  files_.push_back(std::move(file));
+}
+
 absl::Status Dataset::AddFiles(const std::string& path, DataFormat format) {
+  if (format == DataFormat::kNpy || (format == DataFormat::kAuto && IsNpyFolder(path))) {
+    FT_ASSIGN_OR_RETURN(std::unique_ptr<DataFile> folder, OpenNpyFolder(path, inputs_));
+    Add(std::move(folder));
+    return absl::OkStatus();
+  }
   FT_ASSIGN_OR_RETURN(const std::vector<DataPath> found, FindDataFiles(path));
   for (const DataPath& file : found) {
     if (found.size() > 1 && IsMegatronIndex(file.path)) continue;  // the .bin beside it stands for both
     auto opened = OpenFile(file.path, inputs_, format);
     if (!opened.ok()) return file.of_folder ? OfFolder(opened.status()) : opened.status();
-    first_sequence_.push_back(first_sequence_.back() + (*opened)->num_examples());
-    files_.push_back(*std::move(opened));
+    Add(*std::move(opened));
   }
   return absl::OkStatus();
 }

@@ -53,6 +53,7 @@ class Dataset {
                                                               DataFormat);
   explicit Dataset(DataInputs inputs) : inputs_(std::move(inputs)) {}
   absl::Status AddFiles(const std::string& path, DataFormat format);
+  void Add(std::unique_ptr<DataFile> file);
   absl::Status CheckConstants() const;
   void AddSource(std::optional<double> weight, int64_t share);  // of the files that belong to none yet
 

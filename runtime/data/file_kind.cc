@@ -19,8 +19,8 @@ constexpr std::string_view kNoTokens = "it holds no tokens";
 constexpr std::string_view kConvertText = "convert it (iconv -t UTF-8)";
 
 bool Holds(Bytes bytes, size_t offset, std::string_view part) {
-  return bytes.size() >= offset + part.size() &&
-         std::memcmp(bytes.data() + offset, part.data(), part.size()) == 0;
+  return part.empty() || (bytes.size() >= offset + part.size() &&
+                          std::memcmp(bytes.data() + offset, part.data(), part.size()) == 0);
 }
 
 bool EndsWith(Bytes bytes, std::string_view part) {
@@ -53,7 +53,10 @@ bool IsRiff(Bytes bytes) {
 
 const Signature kSignatures[] = {
     {{"a plan of ftc", "name the data after --data"}, "FTPLAN\r\n"sv},
-    {{"a NumPy array (.npy)", "write its tokens alone: array.astype('<u4').tofile('tokens.u32')"},
+    {{"a NumPy array (.npy)",
+      "write its tokens alone: array.astype('<u4').tofile('tokens.u32'); arrays for inputs of a model are "
+      "read "
+      "from a folder of them"},
      "\x93NUMPY"sv},
     {{"a Parquet file", kExtract}, "PAR1"sv, 0, "PAR1"sv},
     {{"an Arrow file", kExtract}, "ARROW1\0\0"sv},

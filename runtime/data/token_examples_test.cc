@@ -201,10 +201,10 @@ TEST_F(TokenExamplesTest, ClassesComeWithTheirDocuments) {
             (std::vector<Row>{{5, 6, 0, 0, 0, 0}, {0, 0, 1, 1, 1, 1}, {-100}, {0, 0, 0, 0, 0, 1}}));
   inputs.inputs[2].set_ids_below(2);
   ExpectRefused(parts, inputs,
-                "tensor 'input.labels' has for document 0 the value 2, outside of 0 ... 1 (or negative");
+                "tensor 'input.labels' has for example 0 the value 2, outside of 0 ... 1 (or negative");
   inputs.inputs[2].set_ids_below(3);
   inputs.inputs[2].set_may_be_left_out(false);
-  ExpectRefused(parts, inputs, "has for document 2 the value -100, outside of 0 ... 2");
+  ExpectRefused(parts, inputs, "has for example 2 the value -100, outside of 0 ... 2");
   inputs.inputs[2].set_name("classes");
   ExpectRefused(parts, inputs, "no input of the model takes tensor 'input.labels'");
   parts.inputs.erase(parts.inputs.begin());

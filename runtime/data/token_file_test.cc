@@ -167,8 +167,9 @@ TEST_F(TokenFileTest, FormatWords) {
        {DataFormat::kAuto, DataFormat::kText, DataFormat::kLlmc, DataFormat::kU16, DataFormat::kU32}) {
     EXPECT_EQ(*ParseDataFormat(Name(format)), format);
   }
-  EXPECT_EQ(ParseDataFormat("txt").status().message(),
-            "unknown data format 'txt'; choose auto, text, llmc, u16, u32, megatron, ftd or safetensors");
+  EXPECT_EQ(
+      ParseDataFormat("txt").status().message(),
+      "unknown data format 'txt'; choose auto, text, llmc, u16, u32, megatron, ftd, npy or safetensors");
 }
 
 TEST_F(TokenFileTest, MissingFileIsAnIoError) {

@@ -32,7 +32,8 @@ class DataFtd(EndToEnd):
         return self.plan(model, strategy, *SMALL[model], f"--seq={seq}", f"--batch={batch}", *options)
 
     def losses(self, plan, data, world=1, steps=12, options=()):
-        rows = self.train(plan, world, "--lr=0.01", *options, steps=steps, data=data)
+        lr = () if any(option.startswith("--lr=") for option in options) else ("--lr=0.01",)
+        rows = self.train(plan, world, *lr, *options, steps=steps, data=data)
         return [(row["loss"], row["grad_norm"]) for row in rows]
 
     def refused(self, plan, path, words, status=65):
@@ -111,7 +112,7 @@ class DataFtd(EndToEnd):
         alone = [ftd_files.row_of(documents, None, [(sum(map(len, documents[:k])), len(d) - 1)], SEQ, 0) for k, d in enumerate(documents)]
         plain = ftd_files.tensors(self.dir / "d.safetensors", alone, ("tokens", "targets"))
         self.assertLess(len(rows), len(alone) / 2)
-        step = ("--lr=1", "--schedule=constant", "--warmup=0", "--optimizer=sgd", "--momentum=0", "--clip=0", "--weight-decay=0")
+        step = ("--lr=1", "--lr-schedule=constant", "--optimizer=sgd", "--clip=0", "--weight-decay=0")
         for model in SMALL:
             found = []
             for path, options, batch in ((data, ("--packed",), len(rows)), (plain, (), len(alone))):

@@ -5,7 +5,7 @@
 namespace ft::fuzz {
 
 std::optional<int> ParseCommandLine(int argc, char** argv, Wanted& wanted) {
-  CLI::App app("Tries forged instructions on every kernel of a device.");
+  CLI::App app("Tries forged input: instructions on every kernel of a device, or files of data.");
   app.add_option("--tries", wanted.tries, "At most so many")->check(CLI::PositiveNumber);
   app.add_option("--seconds", wanted.seconds, "At most so long")->capture_default_str();
   app.add_option("--seed", wanted.seed, "Of the random numbers")->capture_default_str();

@@ -164,7 +164,7 @@ def module_of(name, folder):
     return module.eval()
 
 
-class ImportTest(unittest.TestCase):
+class FolderTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
@@ -225,6 +225,8 @@ class ImportTest(unittest.TestCase):
         np.testing.assert_allclose(losses, wanted, rtol=2e-4)
         np.testing.assert_allclose(data.loss(self.load(module), 0).item(), data.loss(module, 0).item(), rtol=2e-4)
 
+
+class ImportTest(FolderTest):
     def check(self, name):
         module = module_of(name, self.folder / "hf")
         data = Data(module.config, self.folder, 3 * STEPS)

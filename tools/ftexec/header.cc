@@ -52,6 +52,14 @@ std::vector<std::string_view> CodeTargets(const proto::Plan& plan, const RankDev
   return targets;
 }
 
+// What sequences of tokens fill, where that is more than tokens and targets.
+void SayFillings(const proto::Plan& plan) {
+  for (const proto::Input& input : plan.inputs())
+    if (IsOfTokens(input.filling()) && input.filling() != proto::Input::TOKENS &&
+        input.filling() != proto::Input::TARGETS)
+      Say("  {}: {}\n", input.name(), FillingText(input.filling()));
+}
+
 double Mebibytes(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 }  // namespace
@@ -83,6 +91,7 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
   if (micro_steps > 1) Say(", {} micro-steps", micro_steps);
   Say(", {} per step\n", micro_steps * plan.batch() * plan.seq_len() * job.world_size());
   for (const std::string& line : SourceLines(*job.data)) Say("  {}\n", line);
+  if (job.data->num_tokens() > 0) SayFillings(plan);
   Say("{}", device.Description(plan));
   const MemoryReport memory = MemoryOf(job);
   Say("arena at its peak: {}\n", ArenaLine(memory.device));
