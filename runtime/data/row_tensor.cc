@@ -28,8 +28,6 @@ bool WithInteger(SafetensorsDType stored, With with) {
     case SafetensorsDType::kBool:
     case SafetensorsDType::kU8:
       return with(uint8_t{0}), true;
-    case SafetensorsDType::kI8:
-      return with(int8_t{0}), true;
     case SafetensorsDType::kI16:
       return with(int16_t{0}), true;
     case SafetensorsDType::kU16:
