@@ -144,6 +144,15 @@ std::pair<std::string, std::string> Megatron(Random& random) {
   return {index, tokens};
 }
 
+// As numpy.save writes it.
+std::string Npy(const std::string& descr, const std::string& shape, const std::string& bytes) {
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape);
+  header.resize((10 + header.size() + 64) / 64 * 64 - 11, ' ');
+  header += '\n';
+  return std::string("\x93NUMPY\1\0", 8) + Raw(std::vector<uint16_t>{static_cast<uint16_t>(header.size())}) +
+         header + bytes;
+}
+
 void Write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
@@ -167,7 +176,29 @@ bool ReadAll(const std::string& path, DataInputs inputs) {
   return true;
 }
 
+// A folder of arrays: tokens in two of them, and pictures.
+bool TryArrays(const std::string& folder, Random& random) {
+  DataInputs inputs{.inputs = {}, .seq_len = kSeqLen, .vocab_size = kVocabulary, .tokenizer_hash = {}};
+  inputs.inputs.push_back(InputOf("tokens", proto::I64, proto::Input::TOKENS, true));
+  inputs.inputs[0].set_ids_below(kVocabulary);
+  inputs.inputs.push_back(InputOf("pixels", proto::F32, proto::Input::TENSOR, true));
+  std::vector<int32_t> ids(3 * kSeqLen);
+  for (int32_t& id : ids) id = static_cast<int32_t>(random() % kVocabulary);
+  const std::string tokens = Raw(ids);
+  std::pair<const char*, std::string> files[] = {
+      {"tokens-0.npy", Npy("<i4", "(1, 7)", tokens.substr(0, 4 * kSeqLen))},
+      {"tokens-1.npy", Npy("<i4", "(2, 7)", tokens.substr(4 * kSeqLen))},
+      {"pixels.npy", Npy("|u1", "(3, 7)", tokens.substr(0, 3 * kSeqLen))},
+      {"preprocessor_config.json",
+       R"({"rescale_factor": 0.5, "image_mean": 1, "image_std": [1,2,3,4,5,6,7]})"}};
+  if (random() % 4 != 0) Damage(files[random() % std::size(files)].second, random);
+  std::filesystem::create_directory(folder + "/d");
+  for (const auto& [name, bytes] : files) Write(fmt::format("{}/d/{}", folder, name), bytes);
+  return ReadAll(folder + "/d", inputs);
+}
+
 bool Try(const std::string& folder, Random& random) {
+  if (random() % 6 == 0) return TryArrays(folder, random);
   const DataInputs inputs = InputsOf(random);
   if (random() % 4 == 0) {
     const auto [index, tokens] = Megatron(random);
