@@ -1,9 +1,11 @@
-"""ft from Python: modules of PyTorch as model.mlir (export), and the programs of ft for scripts and notebooks.
+"""ft from Python: modules of PyTorch as model.mlir (export), text as tokens (tokenize), and the programs of ft for scripts and notebooks.
 
 Nothing here imports PyTorch but export and load_checkpoint, when they are called.
 """
-from .errors import Error, ExportError, Problem, ProgramError
+from . import tokenize
+from .errors import DataError, Error, ExportError, Problem, ProgramError
 from .programs import compile, explain, load_checkpoint, train, use_programs
+from .tokenize import open_data
 
 
 def export(module, example_inputs, kwargs=None, *, names=None, constants=(), outputs=(), vocab_size=None):

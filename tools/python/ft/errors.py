@@ -13,6 +13,14 @@ class ProgramError(Error):
         self.status = status
 
 
+class DataError(Error):
+    """Data, or a tokenizer, that cannot be used. `status` is what `ft-tokenize` ends with: 65 bad input, 2 a wrong command line, 74 the system refused."""
+
+    def __init__(self, message, status=65):
+        super().__init__(message)
+        self.status = status
+
+
 class ExportError(Error):
     """A module that cannot be said as model.mlir. `problems` has everything that is wrong with it, not the first of it alone: each a Problem."""
 
