@@ -68,7 +68,7 @@ def texts(options, tokenizer, files):
         raise DataError(f"{files[0][0]}: --loss-on={options.loss_on}, and this is text, all of which counts")
     work = Encoder(tokenizer, reader, options)
     chunks = (chunk for path, form in files for chunk in chunks_of(path, form, options))
-    bar, writer, first, left_out, seen = Bar(path for path, _ in files), None, None, dict.fromkeys(LEFT_OUT, 0), set()
+    bar, writer, first, left_out = Bar(path for path, _ in files), None, None, dict.fromkeys(LEFT_OUT, 0)
     for encoded in pool.in_order(work, chunks, options.processes):
         if writer is None:
             writer, first = Writer(options.output, facts_of(tokenizer, KINDS[encoded.kind], encoded.counts is not None, {"labels": ("I32", ())} if encoded.labels is not None else ())), encoded
@@ -79,12 +79,12 @@ def texts(options, tokenizer, files):
         writer.add_documents(encoded.lengths, {"labels": encoded.labels})
         for what, count in encoded.left_out.items():
             left_out[what] += count
-        seen.add(encoded.place)
         bar.add(encoded.consumed, len(encoded.lengths), len(encoded.tokens))
     bar.end()
     if writer is None or writer.ends.count == 1:
         names = ", ".join(path for path, _ in files)
-        raise DataError(f"{names}: no document with text in {'it' if len(files) == 1 else 'them'}; nothing is written")
+        why = f"nothing counts in the first {options.max_length} tokens of any document" if left_out["cut"] else f"no document with text in {'it' if len(files) == 1 else 'them'}"
+        raise DataError(f"{names}: {why}; nothing is written")
     return {**writer.finish(), "left_out": {LEFT_OUT[what]: count for what, count in left_out.items()}}
 
 

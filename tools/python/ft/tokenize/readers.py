@@ -8,7 +8,7 @@ from ..errors import DataError
 
 CHUNK = 1 << 19
 TEXT_BLOCK = 1 << 20
-FORMATS = ("text", "jsonl", "parquet", "llmc", "nanogpt", "u16", "u32", "megatron", "ftd")
+LLMC_MAGIC = (20240520, 20240801)
 BINARY = {b"PK\x03\x04": "a ZIP archive", b"\x93NUMPY": "NumPy's", b"ARROW1": "Arrow's", b"\x89HDF": "HDF5", b"%PDF": "a PDF", b"\xfd7zXZ": "xz's", b"BZh": "bzip2's",
           b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
@@ -33,7 +33,7 @@ def format_of(path, asked):
     begin = first_bytes(path)
     if begin[:4] == b"PAR1":
         return "parquet"
-    if begin[:4] in (b"\xd8\xe5\x34\x01", b"\x81\xea\x34\x01"):
+    if int.from_bytes(begin[:4], "little") in LLMC_MAGIC:
         return "llmc"
     if ending == ".bin":
         return "megatron" if pathlib.Path(path).with_suffix(".idx").is_file() else "u16"
@@ -78,6 +78,8 @@ def unpacked_zstd(path):
 def stepper(file):
     """A function that says how many bytes of the disk were read since it was asked last."""
     on_disk, last = getattr(file, "fileobj", None) or file, 0
+    if not on_disk.seekable():
+        return lambda: 0  # a pipe
 
     def step():
         nonlocal last
