@@ -25,7 +25,8 @@ class Conversations(TokenizeTest):
     def theirs(self, kind, records, template=None):
         """(tokens, masks) of transformers."""
         _, tokenizer = self.tokenizer(kind)
-        made = [tokenizer.apply_chat_template(record["messages"], chat_template=template, return_dict=True, return_assistant_tokens_mask=True) for record in records]
+        made = [tokenizer.apply_chat_template(record["messages"], chat_template=template, return_dict=True, return_assistant_tokens_mask=True)
+                for record in records]
         return [each["input_ids"] for each in made], [each["assistant_masks"] for each in made]
 
     def ours(self, kind, records, *words):
@@ -64,11 +65,21 @@ class Conversations(TokenizeTest):
             said = b"".join(data.text(i, i + 1) for i in range(begin, end) if counts[i - begin])
             self.assertEqual(said, "".join(m["content"] + "<|im_end|>" for m in record["messages"] if m["role"] == "assistant").encode())
 
+    def test_turns_that_blanks_end(self):
+        """Of a template without a token that ends a turn, the line ends do, and count."""
+        (self.folder / "t.jinja").write_text("{% for m in messages %}{{ m.role + ': ' + m.content }}\n\n\n{% endfor %}{% if add_generation_prompt %}{{ "
+                                             "'assistant: ' }}{% endif %}")
+        record = {"messages": [{"role": "user", "content": "Hello <|im_end|>"}, {"role": "assistant", "content": "yes"}, {"role": "user", "content": "so"}]}
+        data = self.ours("gpt2", [record], f"--chat-template={self.folder / 't.jinja'}")
+        said = b"".join(data.text(i, i + 1) for i in range(len(data.tokens)) if data.counts()[i])
+        self.assertEqual(said.strip(b" "), b"yes\n\n\n")
+
     def test_losses_and_lengths_together(self):
         records = conversations(self.texts[:60])
         ids, masks = self.theirs("gpt2", records)
         for loss, most, eos, bos in itertools.product((None, "assistant", "all"), (None, 50, 120), ("on", "off", None), ("on", "auto")):
-            words = [*([f"--loss-on={loss}"] if loss else []), *([f"--max-length={most}"] if most else []), *([f"--append-eos={eos}"] if eos else []), f"--prepend-bos={bos}", "--processes=1"]
+            words = [*([f"--loss-on={loss}"] if loss else []), *([f"--max-length={most}"] if most else []), *([f"--append-eos={eos}"] if eos else []),
+                     f"--prepend-bos={bos}", "--processes=1"]
             data = self.ours("gpt2", records, *words)
             cut = [most is not None and len(each) > most for each in ids]
             first = [0] if bos == "on" else []
@@ -92,9 +103,11 @@ class Conversations(TokenizeTest):
             self.assertEqual(counts, [int(end > len(prompt)) for _, end in whole.offset_mapping] + [1])
         everything = self.ours("llama3", records, "--loss-on=all")
         self.assertEqual((documents_of(everything), everything.loss_mask), (documents_of(data), None))
-        turned = [{"prompt": [{"role": "user", "content": a}, {"role": "assistant", "content": "x"}, {"role": "user", "content": "y"}], "completion": [{"role": "assistant", "content": b[1:]}]} for a, b in pairs]
+        turned = [{"prompt": [{"role": "user", "content": a}, {"role": "assistant", "content": "x"}, {"role": "user", "content": "y"}],
+                   "completion": [{"role": "assistant", "content": b[1:]}]} for a, b in pairs]
         data = self.ours("gpt2", turned)
-        said = [b"".join(data.text(a + i, a + i + 1) for i in range(b - a) if data.counts(a, b)[i]) for a, b in zip(data.documents[:-1].tolist(), data.documents[1:].tolist())]
+        said = [b"".join(data.text(a + i, a + i + 1) for i in range(b - a) if data.counts(a, b)[i]) for a,
+                b in zip(data.documents[:-1].tolist(), data.documents[1:].tolist())]
         self.assertEqual(said, [f"{b[1:]}<|im_end|>".encode() for _, b in pairs])
 
     def test_other_shapes_of_records(self):
@@ -113,15 +126,19 @@ class Conversations(TokenizeTest):
         self.assertEqual(len(documents_of(self.ours("gpt2", both, "--loss-on=completion"))[0]), 3)
 
     def test_what_templates_use(self):
-        template = ("{%- set ns = namespace(n=0) %}{% for m in messages %}{% if m.role == 'skip' %}{% continue %}{% endif %}{% set ns.n = ns.n + 1 %}{{ m.role }}{{ m.tool_calls | tojson if m.tool_calls }}"
-                    "{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}{% else %}{{ m.content }}{% endif %}\n{% endfor %}{{ ns.n }} {{ bos_token }} {{ extra }} "
+        template = ("{%- set ns = namespace(n=0) %}{% for m in messages %}{% if m.role == 'skip' %}{% continue %}{% endif %}{% set ns.n = ns.n + 1 %}{{ "
+                    "m.role }}{{ m.tool_calls | tojson if m.tool_calls }}"
+                    "{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}{% else %}{{ m.content }}{% endif %}\n{% "
+                    "endfor %}{{ ns.n }} {{ bos_token }} {{ extra }} "
                     "{% if tools %}{{ tools | tojson(indent=1) }}{% endif %}{{ strftime_now('%d %b %Y') }}")
         (self.folder / "t.jinja").write_text(template)
         tools = [{"type": "function", "function": {"name": "<add> é", "parameters": {"b": 1, "a": 2}}}]
-        record = {"messages": [{"role": "user", "content": "é"}, {"role": "skip", "content": ""}, {"role": "assistant", "content": "ok", "tool_calls": [{"x": "<y>"}]}], "tools": tools, "chat_template_kwargs": {"extra": "more"}}
+        record = {"messages": [{"role": "user", "content": "é"}, {"role": "skip", "content": ""},
+                               {"role": "assistant", "content": "ok", "tool_calls": [{"x": "<y>"}]}], "tools": tools, "chat_template_kwargs": {"extra": "more"}}
         data = self.ours("gpt2", [record], f"--chat-template={self.folder / 't.jinja'}", "--date=2026-02-03")
         _, theirs = self.tokenizer("gpt2")
-        wanted = theirs.apply_chat_template(record["messages"], chat_template=template.replace("strftime_now('%d %b %Y')", "'03 Feb 2026'"), tools=tools, extra="more", return_dict=True, return_assistant_tokens_mask=True)
+        wanted = theirs.apply_chat_template(record["messages"], chat_template=template.replace("strftime_now('%d %b %Y')", "'03 Feb 2026'"), tools=tools,
+                                            extra="more", return_dict=True, return_assistant_tokens_mask=True)
         self.assertEqual((documents_of(data), counts_of(data)), ([wanted["input_ids"]], [wanted["assistant_masks"]]))
 
     def test_templates_from_everywhere(self):
@@ -132,7 +149,9 @@ class Conversations(TokenizeTest):
         config = {"eos_token": {"content": "<|endoftext|>", "__type": "AddedToken"}}
         chat = conversations(self.texts[:20])
         expected = documents_of(self.ours("gpt2", chat))
-        for content, own in (({"chat_template": CHATML}, None), ({"chat_template": [{"name": "tool_use", "template": "x"}, {"name": "default", "template": CHATML}]}, None), ({"chat_template": "no"}, CHATML)):
+        for content, own in (({"chat_template": CHATML}, None), ({"chat_template": [{"name": "tool_use", "template": "x"},
+                                                                                    {"name": "default", "template": CHATML}]}, None),
+                             ({"chat_template": "no"}, CHATML)):
             (copy / "tokenizer_config.json").write_text(json.dumps({**config, **content}))
             if own:
                 (copy / "chat_template.jinja").write_text(own)
@@ -151,19 +170,23 @@ class Conversations(TokenizeTest):
 
     def test_conversations_that_are_refused(self):
         def turns(*roles):
-            return [{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}, {"messages": [{"role": role, "content": "c"} for role in roles]}]
+            return [{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]},
+                    {"messages": [{"role": role, "content": "c"} for role in roles]}]
         drops = "{% for m in messages %}{% if m.role == 'assistant' and not loop.last %}-{% else %}{{ m.content }}{% endif %}{% endfor %}"
         cases = [
             (CHATML, turns("user"), "bad.jsonl:2: no turn of an assistant"),
             (drops, turns("user", "assistant", "user", "assistant"), r"bad.jsonl:2: .* does not tell what turn 2 adds: it is another once more follows"),
-            ("{{ messages[0].content }}{% if add_generation_prompt %}?{% endif %}", turns("user", "assistant"), "bad.jsonl:1: .* the text before it is another once it follows"),
+            ("{{ messages[0].content }}{% if add_generation_prompt %}?{% endif %}", turns("user", "assistant"),
+             "bad.jsonl:1: .* the text before it is another once it follows"),
             ("{{ raise_exception('roles must alternate') }}", turns("user", "assistant"), "bad.jsonl:1: .*roles must alternate"),
             ("{{ ''.__class__.__mro__ }}", turns("user", "assistant"), "bad.jsonl:1: .*unsafe"),
             ("{% set n = namespace(__class__=1) %}", turns("user", "assistant"), "bad.jsonl:1: .*cannot set __class__"),
+            ("{{ messages[0].content }}", turns("user", "assistant"), "bad.jsonl:1: .*writes nothing for turn 2"),
             ("{% for m in messages %}", turns("user", "assistant"), r"chat template, line 1: Unexpected end of template"),
             ("{% generation %}x{% generation %}y{% endgeneration %}{% endgeneration %}", turns("user", "assistant"), "inside {% generation %}"),
             ("{% generation %}{% endgeneration %}", turns("user", "assistant"), "puts nothing of this conversation into it"),
-            ("{% set x %}{% generation %}  {{ messages[1].content }} {% endgeneration %}{% endset %}{{ x | trim }}", turns("user", "assistant"), "changes what is inside"),
+            ("{% set x %}{% generation %}  {{ messages[1].content }} {% endgeneration %}{% endset %}{{ x | trim }}", turns("user", "assistant"),
+             "changes what is inside"),
             (CHATML, [{"messages": []}], "bad.jsonl:1: 'messages' is \\[\\]; a list of messages is wanted"),
             (CHATML, [{"messages": [{"content": "a"}]}], "bad.jsonl:1: message 1 of 'messages' is"),
             (CHATML, [{"messages": [{"role": "assistant", "content": 3}]}], "bad.jsonl:1: message 1 of 'messages' is"),

@@ -63,7 +63,8 @@ class Containers(TokenizeTest):
                 self.assertEqual(header[metadata][f"xxh64.{name}"], xxh64(tensors[name]))
             widths = [WIDTHS[header[name]["dtype"]] for name in names]
             self.assertEqual(widths, sorted(widths, reverse=True))
-            expected = {"documents", "tokens", "vocabulary.offsets", "vocabulary.bytes", "vocabulary.special"} | {"chat": {"loss_mask"}, "text": set(), "labels": {"input.labels"}}[kind]
+            expected = {"documents", "tokens", "vocabulary.offsets", "vocabulary.bytes", "vocabulary.special"} | {"chat": {"loss_mask"}, "text": set(),
+                                                                                                                  "labels": {"input.labels"}}[kind]
             self.assertEqual(set(names), expected)
             self.assertEqual({name: array.tobytes() for name, array in load_file(self.folder / f"{kind}.ftd").items()}, tensors)  # safetensors reads it
             data = ft.open_data(self.folder / f"{kind}.ftd").verify()
@@ -117,9 +118,12 @@ class Containers(TokenizeTest):
         said = lambda key, value: lambda header: header["__metadata__"].update({key: value})
         entry = lambda name, key, value: lambda header: header[name].update({key: value})
         count = read(content)[0]["tokens"]["shape"][0]
-        for key, value, pattern in (("counted", "1", "tokens count"), ("counted", "-1", "counted is"), ("counted", "01", "counted is"), ("vocabulary_size", "0", "vocabulary"), ("vocabulary_size", "5", "vocabulary"),
-                                    ("vocabulary_size", "70000", "tokens"), ("kind", "novel", "kind"), ("version", "2", "version"), ("format", "pt", "format"), ("eos_token", "99999", "eos_token"),
-                                    ("eos_token", "x", "eos_token"), ("tokenizer_hash", "zz", "tokenizer_hash"), ("xxh64.tokens", "0" * 16, "tokens does not agree"), ("more", "1", "more"), ("counted", 5, "no string")):
+        for key, value, pattern in (("counted", "1", "tokens count"), ("counted", "-1", "counted is"), ("counted", "01", "counted is"),
+                                    ("vocabulary_size", "0", "vocabulary"), ("vocabulary_size", "5", "vocabulary"),
+                                    ("vocabulary_size", "70000", "tokens"), ("kind", "novel", "kind"), ("version", "2", "version"), ("format", "pt", "format"),
+                                    ("eos_token", "99999", "eos_token"),
+                                    ("eos_token", "x", "eos_token"), ("tokenizer_hash", "zz", "tokenizer_hash"),
+                                    ("xxh64.tokens", "0" * 16, "tokens does not agree"), ("more", "1", "more"), ("counted", 5, "no string")):
             lie(pattern, said(key, value))
         lie("tokens", entry("tokens", "shape", [count - 1]))
         lie("tokens", entry("tokens", "shape", [1 << 62]))
@@ -147,7 +151,8 @@ class Containers(TokenizeTest):
         lie("tokens count", name="loss_mask", edit=lambda a: a.__setitem__(0, a[0] ^ 1))
         lie("offsets of the vocabulary", name="vocabulary.offsets", edit=lambda a: a.__setitem__(3, 1 << 31))
         lie("special", name="vocabulary.special", edit=lambda a: a.__setitem__(3, 2))
-        for text in (b"[]", b"{}", b'{"__metadata__":{"format":"a","format":"b"}}', b"\xff", b"[" * 100000, b'{"__metadata__":[]}', b'{"__metadata__":{"xxh64.header":3}}'):
+        for text in (b"[]", b"{}", b'{"__metadata__":{"format":"a","format":"b"}}', b"\xff", b"[" * 100000, b'{"__metadata__":[]}',
+                     b'{"__metadata__":{"xxh64.header":3}}'):
             text += b" " * (-(8 + len(text)) % 64)
             (self.folder / "lie.ftd").write_bytes(struct.pack("<Q", len(text)) + text + content[begin:])
             with self.assertRaises(ft.DataError):
@@ -198,7 +203,8 @@ class Formats(TokenizeTest):
         source = self.lines("a.jsonl", [{"text": text} for text in self.texts[:50]])
         self.program(f"--tokenizer={folder}", source, "-o", "a.ftd")
         data = ft.open_data(self.folder / "a.ftd").verify()
-        self.assertEqual((data.dtype("tokens"), data.metadata["vocabulary_size"], data.metadata["eos_token"], data.metadata["pad_token"]), ("U32", "151936", "151934", "151935"))
+        self.assertEqual((data.dtype("tokens"), data.metadata["vocabulary_size"], data.metadata["eos_token"], data.metadata["pad_token"]),
+                         ("U32", "151936", "151934", "151935"))
         offsets, content, special = data.vocabulary
         self.assertEqual((len(offsets), special.nonzero()[0].tolist()), (151937, [151934, 151935]))
         self.assertEqual(content[offsets[151933]:offsets[151934]].tobytes(), b"w151677")
@@ -236,7 +242,8 @@ class Formats(TokenizeTest):
 
     def test_masks_and_labels_in_files_put_together(self):
         folder, _ = self.tokenizer("gpt2")
-        for name, field in (("m", {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "bcd"}]}), ("l", {"text": "abc", "label": 2})):
+        for name, field in (("m", {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "bcd"}]}),
+                            ("l", {"text": "abc", "label": 2})):
             self.program(f"--tokenizer={folder}", self.lines(f"{name}.jsonl", [field] * 3), "-o", f"{name}.ftd")
             self.program(f"{name}.ftd", f"{name}.ftd", "-o", "two.ftd")
             one, two = ft.open_data(self.folder / f"{name}.ftd"), ft.open_data(self.folder / "two.ftd").verify()
@@ -257,10 +264,14 @@ class Formats(TokenizeTest):
         self.program("a.ftd", "-o", "m.idx")
         good, index = (self.folder / "good.bin").read_bytes(), (self.folder / "m.idx").read_bytes()
         tokens = (self.folder / "m.bin").read_bytes()
-        cases = [("a.bin", good[:-1], "no multiple of 2"), ("a.bin", good[:-2], "header says"), ("a.bin", good[:1000], "no header of 1024"), ("a.bin", good[:4] + b"\2" + good[5:], "magic 20240520, version 2"),
-                 ("a.bin", struct.pack("<3i", 20240520, 1, 0).ljust(1024, b"\0"), "has no tokens"), ("a.u16", b"", "has no tokens"), ("a.u16", b"\1", "no multiple of 2"), ("a.u32", b"\1\2", "no multiple of 4"),
-                 ("a.u16", b"\xff\xff", "token 65535, and the vocabulary has"), ("x.idx", index, "x.bin"), ("n.idx", index[:-1], "take"), ("n.idx", b"TNTIDX" + index[6:], "MMIDIDX"), ("n.idx", index[:9] + b"\2" + index[10:], "version 2"),
-                 ("n.idx", index[:17] + b"\7" + index[18:], "type 7"), ("n.idx", index[:18] + struct.pack("<Q", 1 << 60) + index[26:], "take"), ("n.idx", index[:34] + b"\5" + index[35:], "follow each other"), ("n.idx", index[:-8] + struct.pack("<q", 2), "documents do not ascend")]
+        cases = [("a.bin", good[:-1], "no multiple of 2"), ("a.bin", good[:-2], "header says"), ("a.bin", good[:1000], "no header of 1024"),
+                 ("a.bin", good[:4] + b"\2" + good[5:], "magic 20240520, version 2"),
+                 ("a.bin", struct.pack("<3i", 20240520, 1, 0).ljust(1024, b"\0"), "has no tokens"), ("a.u16", b"", "has no tokens"),
+                 ("a.u16", b"\1", "no multiple of 2"), ("a.u32", b"\1\2", "no multiple of 4"),
+                 ("a.u16", b"\xff\xff", "token 65535, and the vocabulary has"), ("x.idx", index, "x.bin"), ("n.idx", index[:-1], "take"),
+                 ("n.idx", b"TNTIDX" + index[6:], "MMIDIDX"), ("n.idx", index[:9] + b"\2" + index[10:], "version 2"),
+                 ("n.idx", index[:17] + b"\7" + index[18:], "type 7"), ("n.idx", index[:18] + struct.pack("<Q", 1 << 60) + index[26:], "take"),
+                 ("n.idx", index[:34] + b"\5" + index[35:], "follow each other"), ("n.idx", index[:-8] + struct.pack("<q", 2), "documents do not ascend")]
         (self.folder / "n.bin").write_bytes(tokens)
         for name, content, pattern in cases:
             with self.subTest(pattern):

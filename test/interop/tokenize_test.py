@@ -42,7 +42,8 @@ class Tokens(TokenizeTest):
     def check_text(self, kind, theirs, data, texts):
         """Bytes of the vocabulary, put together, are what the tokenizer decodes; of byte-level ones the very text."""
         offsets, content, special = data.vocabulary
-        self.assertEqual({i for i in range(len(special)) if special[i]}, set(theirs.all_special_ids) | {i for i, token in theirs.added_tokens_decoder.items() if token.special})
+        self.assertEqual({i for i in range(len(special)) if special[i]}, set(theirs.all_special_ids) | {i for i, token in theirs.added_tokens_decoder.items()
+                                                                                                        if token.special})
         for text, ids in zip(texts, documents_of(data)):
             kept = [i for i in ids if not special[i]]
             made = b"".join(content[offsets[i]:offsets[i + 1]].tobytes() for i in kept)
@@ -69,7 +70,8 @@ class Tokens(TokenizeTest):
     def test_the_same_bytes_for_any_number_of_processes(self):
         folder, _ = self.tokenizer("gpt2")
         texts = self.lines("texts.jsonl", [{"text": text} for text in self.texts])
-        chats = self.lines("chats.jsonl", [{"messages": [{"role": "user", "content": "Tell me."}, {"role": "assistant", "content": text}]} for text in self.texts])
+        chats = self.lines("chats.jsonl", [{"messages": [{"role": "user", "content": "Tell me."}, {"role": "assistant", "content": text}]}
+                                           for text in self.texts])
         labels = self.lines("labels.jsonl", [{"text": text, "label": i % 3} for i, text in enumerate(self.texts)])
         for source in (texts, chats, labels):
             made = set()
@@ -91,7 +93,8 @@ class Tokens(TokenizeTest):
                         make()
                 else:
                     make()
-                    self.assertEqual(documents_of(ft.open_data(self.folder / "data.ftd").verify()), [self.expected(theirs, text, eos, bos, most) for text in texts])
+                    self.assertEqual(documents_of(ft.open_data(self.folder / "data.ftd").verify()),
+                                     [self.expected(theirs, text, eos, bos, most) for text in texts])
 
     def expected(self, theirs, text, eos, bos, most):
         """By transformers: whole, or cut as it cuts; an end where nothing was cut."""
@@ -118,7 +121,8 @@ class Files(TokenizeTest):
         (self.folder / "b").write_bytes("last é".encode())
         a = self.folder / "a.txt"
         self.assertEqual(self.texts_of(a, "b"), [text, "last é"])
-        self.assertEqual(self.texts_of(a, "b", "--documents=line"), [line[:-1] if line.endswith("\r") else line for line in text.split("\n") if line.strip("\r")] + ["last é"])
+        self.assertEqual(self.texts_of(a, "b", "--documents=line"), [line[:-1] if line.endswith("\r") else line for line in text.split("\n")
+                                                                     if line.strip("\r")] + ["last é"])
         self.assertEqual(self.texts_of(a, "--documents=blank-line"), ["one\ntwo", " three ", "four\rfour", "long " * 50000 + "\nend"])
         self.assertEqual(self.texts_of(a, r"--documents=separator:\n\n\n"), [part for part in text.split("\n\n\n")])
         fortunes = b"\n%\n".join(text.encode() for text in self.texts)
@@ -168,7 +172,8 @@ class Files(TokenizeTest):
         data = ft.open_data(self.folder / "n.ftd").verify()
         self.assertEqual((data.metadata["kind"], data.inputs["labels"].dtype, data.inputs["labels"].tolist()), ("sequences", np.dtype("<i4"), numbers))
         self.assertEqual(documents_of(data), theirs(texts, truncation=True, max_length=32).input_ids)
-        self.program(f"--tokenizer={folder}", by_name, "-o", "s.ftd", "--max-length=32", "--text-key=sentence", "--label-key=mood", f"--labels={','.join(names)}")
+        self.program(f"--tokenizer={folder}", by_name, "-o", "s.ftd", "--max-length=32", "--text-key=sentence", "--label-key=mood",
+                     f"--labels={','.join(names)}")
         self.assertEqual((self.folder / "s.ftd").read_bytes(), (self.folder / "n.ftd").read_bytes())
         config = self.folder / "config.json"
         (self.folder / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())

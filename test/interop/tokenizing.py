@@ -4,6 +4,8 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
+import unittest
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
@@ -19,20 +21,27 @@ AWKWARD = [
     "a\x00b\x00\x00", "lone\rreturn\r\nand both\n\r", "\t\t  \u00a0\u2003 blanks \u3000",
     "x" * 5000, "ab" * 3000 + " " + "é" * 2000, " " * 700, "\n" * 300,
     "\ud7ff\ue000\ufffd\uffff\U00010000\U0010ffff",                                     # around the surrogates, and the ends
-    "日本語の文章と中文文本，混合", "ﬁ ﬀ Ⅷ ½ Å", "<s> </s> <unk> <0x41> ▁▁ ## Ġ Ċ", "don't I'LL we've 12345678 1,000.50", " leading and trailing ", "\ufeffmark",
+    "日本語の文章と中文文本，混合", "ﬁ ﬀ Ⅷ ½ Å", "<s> </s> <unk> <0x41> ▁▁ ## Ġ Ċ", "don't I'LL we've 12345678 1,000.50",
+    " leading and trailing ", "\ufeffmark",
 ]
 
 
 def fortunes():
     """The fortunes, one a text."""
+    if not FORTUNES.is_dir():
+        raise unittest.SkipTest(f"skipped: no {FORTUNES}; scripts/setup interop installs Debian's fortunes")
     files = sorted(path for path in FORTUNES.iterdir() if path.suffix not in (".dat", ".u8"))
     return [text for path in files for text in path.read_text(encoding="utf-8").split("\n%\n") if text.strip("\n")]
 
 
-CHATML = ("{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' }}{% if message.role == 'assistant' %}{% generation %}{{ message.content + '<|im_end|>' }}"
-          "{% endgeneration %}{% else %}{{ message.content + '<|im_end|>' }}{% endif %}{{ '\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
-LLAMA3 = ("{{- bos_token }}{%- for message in messages %}{{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n' }}{%- if message['role'] == 'assistant' %}"
-          "{%- generation %}{{- message['content'] | trim + '<|eot_id|>' }}{%- endgeneration %}{%- else %}{{- message['content'] | trim + '<|eot_id|>' }}{%- endif %}{%- endfor %}"
+CHATML = ("{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' }}{% if message.role == 'assistant' %}{% generation %}{{ message.content + "
+          "'<|im_end|>' }}"
+          "{% endgeneration %}{% else %}{{ message.content + '<|im_end|>' }}{% endif %}{{ '\n' }}{% endfor %}{% if add_generation_prompt %}{{ "
+          "'<|im_start|>assistant\n' }}{% endif %}")
+LLAMA3 = ("{{- bos_token }}{%- for message in messages %}{{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n' }}{%- if message['role'] == "
+          "'assistant' %}"
+          "{%- generation %}{{- message['content'] | trim + '<|eot_id|>' }}{%- endgeneration %}{%- else %}{{- message['content'] | trim + '<|eot_id|>' }}{%- "
+          "endif %}{%- endfor %}"
           "{%- if add_generation_prompt %}{{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{%- endif %}")
 
 
@@ -62,7 +71,8 @@ def byte_level(split=None):
 def gpt2(folder, texts):
     tokenizer = byte_level()
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=1500, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=1500, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+                                                             show_progress=False))
     tokenizer.add_tokens([AddedToken("  ", normalized=False), AddedToken("naïve", normalized=False)])
     return saved(tokenizer, folder, CHATML, bos_token="<|endoftext|>", eos_token="<|endoftext|>")
 
@@ -72,7 +82,8 @@ def llama3(folder, texts):
     tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=1500, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
     tokenizer.add_special_tokens(["<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"])
     begin = tokenizer.token_to_id("<|begin_of_text|>")
-    template = processors.TemplateProcessing(single="<|begin_of_text|> $A", pair="<|begin_of_text|> $A <|begin_of_text|>:1 $B:1", special_tokens=[("<|begin_of_text|>", begin)])
+    template = processors.TemplateProcessing(single="<|begin_of_text|> $A", pair="<|begin_of_text|> $A <|begin_of_text|>:1 $B:1",
+                                             special_tokens=[("<|begin_of_text|>", begin)])
     tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), template])
     return saved(tokenizer, folder, LLAMA3, bos_token="<|begin_of_text|>", eos_token="<|end_of_text|>", pad_token="<|eot_id|>")
 
@@ -89,7 +100,8 @@ def sentencepiece_bpe(folder, texts):
     tokenizer = Tokenizer.from_str(json.dumps(content))
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", 1)])
-    template = "{{ bos_token }}{% for message in messages %}{% if message.role == 'user' %}[INST] {{ message.content }} [/INST]{% else %}{% generation %} {{ message.content }} </s>{% endgeneration %}{% endif %}{% endfor %}"
+    template = ("{{ bos_token }}{% for message in messages %}{% if message.role == 'user' %}[INST] {{ message.content }} [/INST]{% else %}"
+                "{% generation %} {{ message.content }} </s>{% endgeneration %}{% endif %}{% endfor %}")
     return saved(tokenizer, folder, template, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
 
 
@@ -98,7 +110,8 @@ def unigram(folder, texts):
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.NFKC()
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
-    tokenizer.train_from_iterator(texts, trainers.UnigramTrainer(vocab_size=1200, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False))
+    tokenizer.train_from_iterator(texts, trainers.UnigramTrainer(vocab_size=1200, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>",
+                                                                 show_progress=False))
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)])
     return saved(tokenizer, folder, eos_token="</s>", unk_token="<unk>", pad_token="<pad>")
 
@@ -107,7 +120,8 @@ def wordpiece(folder, texts):
     """As BERT's."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=1500, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False))
+    tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=1500, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
+                                                                   show_progress=False))
     tokenizer.decoder = decoders.WordPiece(cleanup=False)
     ends = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ends)
@@ -117,24 +131,20 @@ def wordpiece(folder, texts):
 KINDS = {"gpt2": gpt2, "llama3": llama3, "sentencepiece_bpe": sentencepiece_bpe, "unigram": unigram, "wordpiece": wordpiece}
 
 
+MADE, LOADED = tempfile.TemporaryDirectory(prefix="ft-tokenizers-"), {}
+
+
 class TokenizeTest(InteropTest):
-    """Has the tokenizers, trained once for a class."""
+    """Has fortunes, and the tokenizers, trained once for all tests of a run."""
+    texts = fortunes()
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        import tempfile
-        made = tempfile.TemporaryDirectory(prefix="ft-tokenizers-")
-        cls.addClassCleanup(made.cleanup)
-        cls.made, cls.texts, cls.loaded = pathlib.Path(made.name), fortunes(), {}
-
-    @classmethod
-    def tokenizer(cls, kind):
+    @staticmethod
+    def tokenizer(kind):
         """(folder, tokenizer of transformers) of a kind."""
-        if kind not in cls.loaded:
-            folder = KINDS[kind](cls.made / kind, cls.texts[::7])
-            cls.loaded[kind] = folder, AutoTokenizer.from_pretrained(folder)
-        return cls.loaded[kind]
+        if kind not in LOADED:
+            folder = KINDS[kind](pathlib.Path(MADE.name) / kind, TokenizeTest.texts[::7])
+            LOADED[kind] = folder, AutoTokenizer.from_pretrained(folder)
+        return LOADED[kind]
 
     def lines(self, name, records):
         path = self.folder / name

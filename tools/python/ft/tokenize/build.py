@@ -71,7 +71,10 @@ def texts(options, tokenizer, files):
     bar, writer, first, left_out = Bar(path for path, _ in files), None, None, dict.fromkeys(LEFT_OUT, 0)
     for encoded in pool.in_order(work, chunks, options.processes):
         if writer is None:
-            writer, first = Writer(options.output, facts_of(tokenizer, KINDS[encoded.kind], encoded.counts is not None, {"labels": ("I32", ())} if encoded.labels is not None else ())), encoded
+            inputs = {"labels": ("I32", ())} if encoded.labels is not None else {}
+            writer, first = Writer(options.output, facts_of(tokenizer, KINDS[encoded.kind], encoded.counts is not None, inputs)), encoded
+            if options.chat_template is not None and encoded.kind != "conversation":
+                raise DataError(f"{encoded.place}: --chat-template, and this is a {encoded.kind}, no conversation ('messages')")
             notes(options, tokenizer, reader, encoded.kind)
         if encoded.kind != first.kind:
             raise DataError(f"{encoded.place}: a {encoded.kind}, after a {first.kind} at {first.place}; records of one kind make one file")
@@ -83,7 +86,9 @@ def texts(options, tokenizer, files):
     bar.end()
     if writer is None or writer.ends.count == 1:
         names = ", ".join(path for path, _ in files)
-        why = f"nothing counts in the first {options.max_length} tokens of any document" if left_out["cut"] else f"no document with text in {'it' if len(files) == 1 else 'them'}"
+        why = f"no document with text in {'it' if len(files) == 1 else 'them'}"
+        if left_out["cut"]:
+            why = f"nothing counts in the first {options.max_length} tokens of any document"
         raise DataError(f"{names}: {why}; nothing is written")
     return {**writer.finish(), "left_out": {LEFT_OUT[what]: count for what, count in left_out.items()}}
 
@@ -92,7 +97,8 @@ def notes(options, tokenizer, reader, kind):
     if kind in ("text", "completion") and options.append_eos is None and tokenizer.eos is None:
         note(f"no eos_token is known of {tokenizer.folder} (tokenizer_config.json): documents are not ended by one")
     if kind == "conversation" and reader.template.writes_date and options.date is None:
-        note(f"the chat template writes today's date, {reader.template.now:%Y-%m-%d}; --date={reader.template.now:%Y-%m-%d} gives the same bytes on another day")
+        today = f"{reader.template.now:%Y-%m-%d}"
+        note(f"the chat template writes today's date, {today}; --date={today} gives the same bytes on another day")
 
 
 def prompt(options, tokenizer):

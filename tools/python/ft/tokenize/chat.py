@@ -153,7 +153,8 @@ class Template:
             else:
                 position += len(part)
         if "".join(part for part in split_at_marks(marked) if part not in (BEGIN, END)) != text or begin is not None:
-            raise DataError(f"{place}: the chat template of {self.where} changes what is inside {{% generation %}} after it, so that it cannot be told which tokens count")
+            raise DataError(f"{place}: the chat template of {self.where} changes what is inside {{% generation %}} after it, so that it cannot be told which "
+                            f"tokens count")
         return text, spans
 
     def by_prefixes(self, messages, wanted, place, **others):
@@ -164,8 +165,11 @@ class Template:
             after = self.render(messages[:turn + 1], place, **others)
             if not after.startswith(before) or not text.startswith(after):
                 shown = "the text before it is another once it follows" if not after.startswith(before) else "it is another once more follows"
-                raise DataError(f"{place}: the chat template of {self.where} does not tell what turn {turn + 1} adds: {shown} (reasoning that is left out of earlier turns, perhaps); "
+                raise DataError(f"{place}: the chat template of {self.where} does not tell what turn {turn + 1} adds: {shown} (reasoning that is left out of "
+                                f"earlier turns, perhaps); "
                                 "give a template with {% generation %} tags: --chat-template=FILE, or --loss-on=all")
+            if len(before) == len(after):
+                raise DataError(f"{place}: the chat template of {self.where} writes nothing for turn {turn + 1}")
             spans.append((len(before), len(after)))
         return text, spans
 

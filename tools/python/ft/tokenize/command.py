@@ -15,7 +15,8 @@ def need_packages():
     import importlib.util
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise DataError(f"needs the Python packages {', '.join(missing)}: pip install {' '.join(missing)}, or the extra [tokenize] of ft: pip install \"tools/python[tokenize]\"", 2)
+        raise DataError(f"needs the Python packages {', '.join(missing)}: pip install {' '.join(missing)}, or the extra [tokenize] of ft: pip install "
+                        f"\"tools/python[tokenize]\"", 2)
 
 
 def main(words=None):
@@ -62,8 +63,7 @@ def run(options, output):
     from .data import Data
     from .show import show
     if options.verify is not None:
-        for path in ([options.verify] if options.verify else []) + options.files or [wrong("--verify names no file")]:
-            output.write(summary(Data(path).verify()) + ": whole, all checksums agree\n")
+        verify(options, output)
         return
     if options.output is None:
         if not options.show or not options.files:
@@ -79,18 +79,33 @@ def run(options, output):
         show(Data(options.output), options.show, output)
 
 
+def verify(options, output):
+    from .data import Data
+    files = [options.verify] * bool(options.verify) + options.files
+    if not files or options.output is not None:
+        wrong("--verify names no file" if not files else "--verify writes nothing, and -o was given")
+    wanted = loaded(options).hash if options.tokenizer else None
+    for path in files:
+        data = Data(path).verify()
+        if wanted not in (None, data.metadata["tokenizer_hash"]):
+            raise DataError(f"{path}: whole, but of another tokenizer: its hash is {data.metadata['tokenizer_hash'] or 'not said'}, that of "
+                            f"{options.tokenizer} {wanted}")
+        output.write(summary(data) + ": whole, all checksums agree\n")
+
+
 def wrong(text):
     raise DataError(text, 2)
 
 
 def summary(data):
-    return line_of({"path": data.path, "documents": data.documents.size - 1, "tokens": data.tokens.size, "type": data.dtype("tokens"), **data.metadata}, data.begin)
+    return line_of({"path": data.path, "documents": data.documents.size - 1, "tokens": data.tokens.size, "type": data.dtype("tokens"), **data.metadata})
 
 
-def line_of(done, _=None):
+def line_of(done):
     left_out = "".join(f"; {count:,} {what}" for what, count in done.get("left_out", {}).items() if count)
     labelled = f"vocabulary {done['vocabulary_size']}" + (f" {done['tokenizer_hash']}" if done["tokenizer_hash"] else "")
-    return f"{done['path']}: {done['kind']}, {int(done['documents']):,} documents, {int(done['tokens']):,} tokens ({done['type']}), {int(done['counted']):,} count, {labelled}{left_out}"
+    counts = f"{int(done['documents']):,} documents, {int(done['tokens']):,} tokens ({done['type']}), {int(done['counted']):,} count"
+    return f"{done['path']}: {done['kind']}, {counts}, {labelled}{left_out}"
 
 
 def written(options):
@@ -110,12 +125,18 @@ def written(options):
         raise DataError(f"{options.output}: its folder does not exist", 74)
     files = [(path, format_of(path, options.form)) for path in options.files]
     raw = [form in ("text", "jsonl", "parquet") for _, form in files]
+    if all(raw) and not options.documents.for_text:
+        wrong(f"--documents={options.documents.text} is for files of tokens, and {files[0][0]} is text")
+    if not any(form == "text" for _, form in files) and options.documents.name in ("line", "blank-line", "separator"):
+        wrong(f"--documents={options.documents.text} is for files of text, and there is none: {files[0][0]} is {files[0][1]}")
     if all(raw):
         if options.to != "ftd":
             wrong(f"--to={options.to}: text becomes .ftd first, and that another format: ft-tokenize data.ftd -o {options.output} --to={options.to}")
         return build.texts(options, loaded(options), files)
     if any(raw):
         raise DataError(f"{files[raw.index(True)][0]} is text, and {files[raw.index(False)][0]} is tokens; they do not make one file")
+    if options.tokenizing or options.loss_on not in (None, "all"):
+        wrong(f"{(options.tokenizing or ['--loss-on=' + str(options.loss_on)])[0]} is for text and records, and {files[0][0]} has tokens ({files[0][1]})")
     return convert.convert(options, loaded(options) if options.tokenizer else None, files, options.output)
 
 

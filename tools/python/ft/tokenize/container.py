@@ -1,4 +1,4 @@
-"""The container .ftd, version 1: a safetensors file with tokens, documents and what counts (docs/tokenize.md has the specification). Its layout, and a writer that streams."""
+"""The container .ftd, version 1: a safetensors file with tokens, documents and what counts (docs/tokenize.md specifies it). Its layout, and a writer."""
 import json
 import os
 import pathlib
@@ -63,6 +63,7 @@ class Section:
         self.file.seek(0)
         while block := self.file.read(BLOCK):
             output.write(block)
+        self.file.close()
 
 
 class Mask:
@@ -127,7 +128,7 @@ class Beside:
 
 
 class Writer:
-    """Takes documents in order, and writes the container when all are there."""
+    """Takes documents in order, and writes the container when all are there. It can be finished once."""
 
     def __init__(self, path, facts):
         self.path, self.facts = pathlib.Path(path), facts

@@ -1,6 +1,4 @@
 """From files of tokens to files of tokens: .ftd, llm.c's, headerless, Megatron's."""
-import numpy as np
-
 from ..errors import DataError
 from . import formats, vocabulary
 from .container import Facts, Writer
@@ -18,7 +16,8 @@ def convert(options, tokenizer, files, output):
         return to_container(facts, sources, output)
     refuse_losses(options, sources)
     count = formats.write(output, options.to, sources, facts.size)
-    return {"path": str(output), "kind": facts.kind, "documents": sum(len(source.lengths) for source in sources), "tokens": count, "counted": count, "type": options.to,
+    return {"path": str(output), "kind": facts.kind, "documents": sum(len(source.lengths) for source in sources), "tokens": count, "counted": count,
+            "type": options.to,
             "vocabulary_size": facts.size, "tokenizer_hash": facts.hash}
 
 
@@ -34,7 +33,8 @@ def refuse_losses(options, sources):
         if source.data.loss_mask is not None and options.loss_on != "all":
             raise DataError(f"{source.path}: says which tokens count, for which --to={options.to} has no place; --loss-on=all leaves it out")
         if source.data.inputs and not (options.label_key == ""):
-            raise DataError(f"{source.path}: has {', '.join(source.data.inputs)} beside tokens, for which --to={options.to} has no place; --label-key= leaves it out")
+            raise DataError(f"{source.path}: has {', '.join(source.data.inputs)} beside tokens, for which --to={options.to} has no place; --label-key= leaves "
+                            f"it out")
 
 
 def facts_of(options, tokenizer, sources):

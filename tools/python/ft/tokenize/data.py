@@ -95,7 +95,8 @@ class Data:
         if not isinstance(entry, dict) or set(entry) != keys or entry["dtype"] not in list(TYPES):
             raise self.damaged(f"tensor {name}: not dtype, shape and data_offsets, or of a type that containers have not")
         numbers = [*entry["shape"], *entry["data_offsets"]] if isinstance(entry["shape"], list) and isinstance(entry["data_offsets"], list) else [None]
-        if not all(type(number) is int and 0 <= number <= self.size for number in numbers) or len(entry["data_offsets"]) != 2 or not 1 <= len(entry["shape"]) <= 8:
+        possible = all(type(number) is int and 0 <= number <= self.size for number in numbers)
+        if not possible or len(entry["data_offsets"]) != 2 or not 1 <= len(entry["shape"]) <= 8:
             raise self.damaged(f"tensor {name}: shape {entry['shape']}, bytes {entry['data_offsets']}, in a file of {self.size} bytes")
         count = 1
         for extent in entry["shape"]:
@@ -130,7 +131,8 @@ class Data:
     def check_shapes(self):
         size, n, d = int(self.metadata["vocabulary_size"]), self.tokens.size, self.documents.size - 1
         wrong = [name for name, array in self.tensors.items() if not name.startswith("input.") and array.ndim != 1]
-        types = {"documents": "U64", "tokens": token_type(size), "loss_mask": "U8", "vocabulary.offsets": "U32", "vocabulary.bytes": "U8", "vocabulary.special": "U8"}
+        types = {"documents": "U64", "tokens": token_type(size), "loss_mask": "U8", "vocabulary.offsets": "U32", "vocabulary.bytes": "U8",
+                 "vocabulary.special": "U8"}
         wrong += [name for name, dtype in types.items() if name in self.tensors and self.dtype(name) != dtype]
         wrong += [f"input.{name}" for name, array in self.inputs.items() if len(array) != d]
         if self.loss_mask is not None and self.loss_mask.size != (n + 7) // 8:
@@ -139,7 +141,8 @@ class Data:
         if any(parts) and (not all(parts) or self.vocabulary[0].size != size + 1 or self.vocabulary[2].size != size):
             wrong.append("vocabulary")
         if wrong or d < 1 or not n or not size:
-            raise self.damaged(f"{', '.join(wrong) or 'documents, tokens or vocabulary'}: of a type or shape that containers have not ({d} documents, {n} tokens, vocabulary {size})")
+            raise self.damaged(f"{', '.join(wrong) or 'documents, tokens or vocabulary'}: of a type or shape that containers have not ({d} documents, {n} "
+                               f"tokens, vocabulary {size})")
 
     def counts(self, begin=0, end=None):
         """0 or 1 for each token from `begin` to `end`: whether it counts as a target."""

@@ -8,7 +8,8 @@ from .records import Example, shown
 
 
 class Encoded:
-    """Tokens of a chunk: `tokens`, `lengths` of documents, `counts` (0 or 1 for each token) or None, `labels` or None; its kind, and how many documents were left out for what."""
+    """What became of a chunk: its kind, `tokens`, `lengths` of documents, `counts` (0 or 1 for each token) or None, `labels` or None, and `left_out`: how
+    many documents for what."""
 
     def __init__(self, kind, tokens, lengths, counts, labels, left_out, consumed, place):
         self.kind, self.tokens, self.lengths, self.counts, self.labels = kind, tokens, lengths, counts, labels
@@ -102,7 +103,8 @@ class Encoder:
         labels = np.array([example.label for example in kept], "<i4") if kind == "labelled" else None
         joined = lambda parts, dtype: np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
         place = f"{chunk.path}" if not examples else examples[0].place
-        return Encoded(kind, joined(arrays, "<u4"), np.array([len(ids) for ids in arrays], "<u8"), joined(counts, "u1") if masked else None, labels, left_out, chunk.consumed, place)
+        return Encoded(kind, joined(arrays, "<u4"), np.array([len(ids) for ids in arrays], "<u8"), joined(counts, "u1") if masked else None, labels, left_out,
+                       chunk.consumed, place)
 
     def masked(self, form):
         return form in ("conversation", "completion") and self.options.loss_on != "all"
@@ -118,7 +120,8 @@ class Encoder:
             try:
                 example.text.encode()
             except UnicodeEncodeError as error:
-                raise DataError(f"{example.place}: character {error.start + 1} of the text is half a surrogate pair ({example.text[error.start]!r}), which is no Unicode text") from None
+                raise DataError(f"{example.place}: character {error.start + 1} of the text is half a surrogate pair ({example.text[error.start]!r}), which is "
+                                f"no Unicode text") from None
         fast = not masked and not ends.without_bos and hasattr(backend, "encode_batch_fast")
         encode = backend.encode_batch_fast if fast else backend.encode_batch
         try:
@@ -127,19 +130,19 @@ class Encoder:
             raise DataError(f"{examples[0].place} and what follows: the tokenizer cannot split it: {error}") from None
 
     def finished(self, example, encoding, ends, masked):
-        """(ids, counts): with what is put before and behind, and which of them count."""
+        """(ids, counts): with what is put before and behind, and which of them count. What the library has cut is as long as can be: nothing comes behind."""
         ids = np.array(encoding.ids, "<u4")
         count = self.counting(example, encoding, ids) if masked else None
         if ends.without_bos and len(ids) and encoding.special_tokens_mask[0]:
             ids, count = ids[1:], None if count is None else count[1:]
         if ends.bos is not None and not (len(ids) and ids[0] == ends.bos):
             ids, count = np.concatenate([[ends.bos], ids]), None if count is None else np.concatenate([[0], count])
-        if ends.eos is not None and not encoding.overflowing and not (len(ids) and ids[-1] == ends.eos):
+        if ends.eos is not None and not (len(ids) and ids[-1] == ends.eos):
             ids, count = np.concatenate([ids, [ends.eos]]), None if count is None else np.concatenate([count, [1]])
         return ids[:ends.most].astype("<u4"), None if count is None else count[:ends.most].astype("u1")
 
     def counting(self, example, encoding, ids):
-        """Tokens with a character inside a span. Of a turn that was found by prefixes, blanks behind its last special token (the end of the turn) do not count."""
+        """Tokens with a character inside a span. Of a turn that was found by prefixes, blanks behind its last special token (its end) do not."""
         count = np.zeros(len(ids), "u1")
         if example.spans is None:
             return count + 1
@@ -147,7 +150,8 @@ class Encoder:
         for begin, end in example.spans:
             inside = np.flatnonzero((offsets[:, 0] < end) & (offsets[:, 1] > begin))
             if example.ends_turn:
-                while len(inside) and not example.text[max(offsets[inside[-1], 0], begin):min(offsets[inside[-1], 1], end)].strip() and self.special_before(ids, inside):
+                blank = lambda token: not example.text[max(offsets[token, 0], begin):min(offsets[token, 1], end)].strip()
+                while len(inside) and blank(inside[-1]) and self.special_before(ids, inside):
                     inside = inside[:-1]
             count[inside] = 1
         return count

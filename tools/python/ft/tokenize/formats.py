@@ -93,7 +93,8 @@ def read_megatron(path):
     documents = np.frombuffer(index, "<i8", marks, 34 + 12 * sequences)
     tokens = mapped(path.with_suffix(".bin"), MEGATRON_TYPES[code])
     ends = np.cumsum(lengths)
-    if np.any(lengths < 0) or not np.array_equal(pointers, (ends - lengths) * np.dtype(MEGATRON_TYPES[code]).itemsize) or (ends[-1] if sequences else 0) != len(tokens):
+    begins, last = (ends - lengths) * np.dtype(MEGATRON_TYPES[code]).itemsize, ends[-1] if sequences else 0
+    if np.any(lengths < 0) or not np.array_equal(pointers, begins) or last != len(tokens):
         raise wrong(f"its sequences do not follow each other through the {len(tokens)} tokens of {path.with_suffix('.bin')}")
     if documents[0] or documents[-1] != sequences or np.any(np.diff(documents) < 0):
         raise wrong(f"its documents do not ascend from 0 to the {sequences} sequences")

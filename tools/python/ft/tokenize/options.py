@@ -13,14 +13,15 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
 
 
 class Documents:
-    """What divides a file into documents: `name`, and `separator` (bytes) or `token`."""
+    """What divides a file into documents: `name`, and `separator` (bytes) or `token`; whether it is for files of text (for_text)."""
 
     def __init__(self, text):
         self.text = text
         self.name, _, what = text.partition(":")
         self.separator = re.sub(r"\\([ntr\\])", lambda found: ESCAPES[found[1]], what).encode() if self.name == "separator" else None
         by_token = self.name in ("ends-with", "begins-with")
-        self.token = int(what) if by_token and what.isdecimal() else None
+        self.token = int(what) if by_token and what.isascii() and what.isdecimal() else None
+        self.for_text = not by_token
         if not (self.name in ("file", "line", "blank-line") and not what or self.separator or by_token and self.token is not None):
             raise DataError(f"--documents={text}: wanted is file, line, blank-line, separator:TEXT, or for files of tokens ends-with:ID, begins-with:ID", 2)
 
@@ -50,13 +51,15 @@ def parser():
     add("files", nargs="*", metavar="FILE", help="text, JSONL (also .gz, .zst), Parquet, or files of tokens")
     add("-o", "--output", metavar="FILE", help="what is written: data.ftd, or a file of another format (--to)")
     add("--tokenizer", metavar="DIR", help="a folder of transformers, or a tokenizer.json")
-    add("--from", dest="form", default="auto", choices=["auto", "text", "jsonl", "parquet", "llmc", "nanogpt", "u16", "u32", "megatron", "ftd"], help="format of the files (auto: by name, and what they begin with)")
+    add("--from", dest="form", default="auto", choices=["auto", "text", "jsonl", "parquet", "llmc", "nanogpt", "u16", "u32", "megatron", "ftd"],
+        help="format of the files (auto: by name, and what they begin with)")
     add("--to", default="auto", choices=["auto", "ftd", "llmc", "u16", "u32", "megatron"], help="format of the output (auto: by its name)")
-    add("--documents", metavar="RULE", default="file", help=r"what is a document of a text file: file, line, blank-line, separator:TEXT (\n is a line end); of a file of tokens also ends-with:ID, begins-with:ID")
+    add("--documents", metavar="RULE", default="file", help=r"what is a document of a text file: file, line, blank-line, separator:TEXT (\n is a line end); "
+        r"of a file of tokens also ends-with:ID, begins-with:ID")
     add("--text-key", metavar="NAME", default=None, help="where a record has its text (text)")
     add("--label-key", metavar="NAME", default=None, help="where a record has its class (label); with no name labels are left out")
     add("--labels", metavar="A,B,...", help="names of the classes, from 0; else those of config.json")
-    add("--chat-template", metavar="FILE", nargs="?", const="", default=None, help="conversations, by the template of FILE, or of the tokenizer's folder")
+    add("--chat-template", metavar="FILE", default=None, help="conversations, by the template of FILE, or of the tokenizer's folder")
     add("--loss-on", choices=["assistant", "all", "completion"], help="what counts (assistant for conversations, completion for prompts, all of texts)")
     add("--max-length", metavar="N", type=whole(1), help="most tokens of a document; what is behind them is left out")
     add("--append-eos", choices=["on", "off"], help="the end-of-text token behind each document (on for texts and completions)")
@@ -66,7 +69,7 @@ def parser():
     add("--prompt", metavar="TEXT", help="one document, the beginning of a text to be continued")
     add("--chat", action="store_true", help="the prompt is what a user says: with the chat template, up to where the assistant answers")
     add("--show", metavar="N", type=whole(1), help="print the first N documents; + is before what counts")
-    add("--verify", metavar="FILE", nargs="?", const="", default=None, help="read an .ftd file whole, and say whether it is as it was written")
+    add("--verify", metavar="FILE", default=None, help="read .ftd files whole, and say whether they are as they were written (with --tokenizer also: by it)")
     return made
 
 
@@ -80,6 +83,9 @@ class Options:
         self.text_key = "text" if self.text_key is None else self.text_key
         self.labelled = bool(self.label_key) or self.labels is not None
         self.label_key = "label" if self.label_key is None else self.label_key
+        self.tokenizing = [flag for flag, given in (("--max-length", self.max_length), ("--append-eos", self.append_eos),
+                                                    ("--prepend-bos", self.prepend_bos != "auto"), ("--chat-template", self.chat_template is not None),
+                                                    ("--text-key", self.text_key_given), ("--labels", self.labels), ("--date", self.date)) if given]
         self.processes = self.processes or processes_here()
         if self.labels is not None:
             self.labels = self.labels.split(",")
@@ -109,7 +115,8 @@ def date_of(text):
 
 
 def parsed(words):
-    return Options(parser().parse_intermixed_args(words))
+    """Options of a command line. --chat-template and --verify take a value with = alone, or they would swallow a file."""
+    return Options(parser().parse_intermixed_args([f"{word}=" if word in ("--chat-template", "--verify") else word for word in words]))
 
 
 def words_of(keywords):

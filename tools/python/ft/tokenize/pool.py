@@ -32,6 +32,7 @@ def in_order(work, chunks, processes):
     pool = concurrent.futures.ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), begin)
     waiting = collections.deque()
     try:
+        pool.submit(os.getpid).result()  # all are forked here, before threads of readers are
         for chunk in chunks:
             waiting.append(pool.submit(call, chunk))
             while len(waiting) >= IN_FLIGHT * processes or waiting and waiting[0].done():

@@ -36,7 +36,8 @@ class Bar:
         full = int(share * WIDTH)
         rate = self.read / max(seconds, 1e-9)
         left = f"{(self.total - self.read) / rate:.0f} s left" if rate and self.total > self.read else "ending"
-        return f"[{'#' * full}{'.' * (WIDTH - full)}] {100 * share:3.0f}%  {self.documents:,} documents  {short(self.tokens)} tokens  {rate / 1e6:.1f} MB/s  {left}"
+        bar = "#" * full + "." * (WIDTH - full)
+        return f"[{bar}] {100 * share:3.0f}%  {self.documents:,} documents  {short(self.tokens)} tokens  {rate / 1e6:.1f} MB/s  {left}"
 
     def end(self):
         if self.shown:

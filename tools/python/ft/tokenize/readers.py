@@ -9,12 +9,14 @@ from ..errors import DataError
 CHUNK = 1 << 19
 TEXT_BLOCK = 1 << 20
 LLMC_MAGIC = (20240520, 20240801)
-BINARY = {b"PK\x03\x04": "a ZIP archive", b"\x93NUMPY": "NumPy's", b"ARROW1": "Arrow's", b"\x89HDF": "HDF5", b"%PDF": "a PDF", b"\xfd7zXZ": "xz's", b"BZh": "bzip2's",
+BINARY = {b"PK\x03\x04": "a ZIP archive", b"\x93NUMPY": "NumPy's", b"ARROW1": "Arrow's", b"\x89HDF": "HDF5", b"%PDF": "a PDF", b"\xfd7zXZ": "xz's",
+          b"BZh": "bzip2's",
           b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 class Chunk:
-    """Documents of a file that are worked on together. `form` is "text", "jsonl" or "rows"; items are (place, content): byte offsets with bytes, numbers of lines with bytes, of rows with dicts."""
+    """Documents of a file that are worked on together. `form` is "text", "jsonl" or "rows"; items are (place, content): offsets or numbers of lines with
+    bytes, numbers of rows with dicts. `consumed` counts bytes of the file."""
 
     def __init__(self, path, form, items, consumed):
         self.path, self.form, self.items, self.consumed = path, form, items, consumed
@@ -27,7 +29,8 @@ def format_of(path, asked):
         name = name[:-len(ending)] if name.endswith(ending) else name
     if asked != "auto":
         return "u16" if asked == "nanogpt" else asked
-    by_name = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".ftd": "ftd", ".u16": "u16", ".u32": "u32", ".idx": "megatron", ".txt": "text", ".md": "text"}
+    by_name = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".ftd": "ftd", ".u16": "u16", ".u32": "u32", ".idx": "megatron", ".txt": "text",
+               ".md": "text"}
     if (ending := pathlib.Path(name).suffix) in by_name:
         return by_name[ending]
     begin = first_bytes(path)
@@ -129,7 +132,7 @@ def lines_of(file):
 
 
 def documents_of(file, rule):
-    """(offset, bytes) of the documents of a text file. What separates them is in none; empty ones, and ones of line ends alone where lines separate, are left out."""
+    """(offset, bytes) of the documents of a text file. What separates them is in none; empty ones are left out."""
     if rule.name == "file":
         content = file.read()
         if content:
@@ -184,13 +187,15 @@ def rows_of(path, options):
         import pyarrow.parquet
     except ImportError:
         raise DataError(f"{path}: reading Parquet needs the package pyarrow: pip install pyarrow (or the extra [parquet])", 2) from None
-    wanted = {options.text_key, options.label_key, "messages", "conversations", "prompt", "completion", "instruction", "input", "output", "tools", "chat_template_kwargs"}
+    wanted = {options.text_key, options.label_key, "messages", "conversations", "prompt", "completion", "instruction", "input", "output", "tools",
+              "chat_template_kwargs"}
     try:
         with pyarrow.parquet.ParquetFile(path) as table:
             names = table.schema_arrow.names
             columns = [name for name in names if name in wanted]
             if not columns:
-                raise DataError(f"{path}: has the columns {', '.join(names[:12])}; none of them is {options.text_key!r} (--text-key=NAME), 'messages' or 'prompt'")
+                raise DataError(f"{path}: has the columns {', '.join(names[:12])}; none of them is {options.text_key!r} (--text-key=NAME), 'messages' or "
+                                f"'prompt'")
             number, total = 0, max(table.metadata.num_rows, 1)
             share = pathlib.Path(path).stat().st_size / total
             for batch in table.iter_batches(batch_size=512, columns=columns):

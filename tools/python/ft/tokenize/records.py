@@ -2,7 +2,8 @@
 from ..errors import DataError
 
 # What the prompt of an Alpaca record is, with and without input.
-ALPACA = ("Below is an instruction that describes a task, paired with an input that provides further context. Write a response that appropriately completes the request.\n\n"
+ALPACA = ("Below is an instruction that describes a task, paired with an input that provides further context. Write a response that appropriately completes "
+          "the request.\n\n"
           "### Instruction:\n{instruction}\n\n### Input:\n{input}\n\n### Response:\n")
 ALPACA_ALONE = ("Below is an instruction that describes a task. Write a response that appropriately completes the request.\n\n"
                 "### Instruction:\n{instruction}\n\n### Response:\n")
@@ -67,11 +68,13 @@ class Reader:
         has = ", ".join(map(repr, list(record)[:8])) or "nothing"
         if found:
             raise DataError(f"{place}: the record has {has}, and could be {' or '.join(found)}; say which: --text-key=, --chat-template=, --loss-on=completion")
-        raise DataError(f"{place}: the record has {has}; wanted is {self.options.text_key!r} (--text-key=NAME), 'messages', 'prompt' with 'completion', or 'instruction' with 'output'")
+        raise DataError(f"{place}: the record has {has}; wanted is {self.options.text_key!r} (--text-key=NAME), 'messages', 'prompt' with 'completion', or "
+                        f"'instruction' with 'output'")
 
     def text(self, record, place):
         if self.options.loss_on in ("assistant", "completion"):
-            raise DataError(f"{place}: --loss-on={self.options.loss_on}, and the record is a text, all of which counts; wanted are 'messages', or 'prompt' with 'completion'")
+            raise DataError(f"{place}: --loss-on={self.options.loss_on}, and the record is a text, all of which counts; wanted are 'messages', or 'prompt' "
+                            f"with 'completion'")
         return Example(place, "text", text_at(record, self.options.text_key, place))
 
     def completion(self, record, place):
@@ -109,7 +112,8 @@ class Reader:
             elif isinstance(entry, dict) and "role" in entry:
                 messages.append(entry)
             else:
-                raise DataError(f"{place}: entry {i + 1} of 'conversations' is {shown(entry)}; wanted is 'from' ({', '.join(ROLES)}) with 'value', or 'role' with 'content'")
+                raise DataError(f"{place}: entry {i + 1} of 'conversations' is {shown(entry)}; wanted is 'from' ({', '.join(ROLES)}) with 'value', or 'role' "
+                                f"with 'content'")
         return self.conversation(self.checked(messages, place, "conversations"), record, place)
 
     def messages(self, record, place):
@@ -147,14 +151,14 @@ class Reader:
 
     def label_of(self, record, place):
         key = self.options.label_key
-        if not key or key not in record:
+        if not key or record.get(key) is None:
             if self.options.labelled:
                 raise DataError(f"{place}: no label {key!r} in the record; --label-key=NAME says where it is")
             return None
         value = record[key]
         if isinstance(value, str) and self.names is not None and value in self.names:
             return self.names[value]
-        known = f"; known: {', '.join(list(self.names)[:20])}" if self.names else "; say what they are: --labels=a,b,c"
+        known = f"; known: {', '.join(list(self.names)[:20])}" if self.names else "; say what they are: --labels=a,b,c, or leave them out: --label-key="
         if isinstance(value, str):
             raise DataError(f"{place}: label {shown(value)} is no class{known}")
         if type(value) is not int:

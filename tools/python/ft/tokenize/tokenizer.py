@@ -163,5 +163,6 @@ class Tokenizer:
 
     def unknown(self, token):
         folder = self.folder
-        return DataError(f"{folder}: tokenizer_config.json names the token {token!r}, which tokenizer.json has not, or with another id; write both anew: python3 -c \"from "
+        return DataError(f"{folder}: tokenizer_config.json names the token {token!r}, which tokenizer.json has not, or with another id; write both anew: "
+                         f"python3 -c \"from "
                          f"transformers import AutoTokenizer; AutoTokenizer.from_pretrained('{folder}').save_pretrained('{folder}')\"")

@@ -65,7 +65,8 @@ def steps_of(decoder):
 
 
 def bytes_of(tokenizer):
-    """The bytes of each token, by id: a list of tokenizer.size; b"" where an id has no token. Special tokens, and added ones of byte-level tokenizers, are their text.
+    """The bytes of each token, by id: a list of tokenizer.size; b"" where an id has no token. Special tokens are their text, and so are added ones of
+    byte-level tokenizers.
 
     Blanks before words are in the token of the word: the decoders of SentencePiece and WordPiece leave out the first one of a text. Unknown
     where the decoder is not understood.
