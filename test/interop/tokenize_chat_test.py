@@ -126,7 +126,8 @@ class Conversations(TokenizeTest):
         self.assertEqual(len(documents_of(self.ours("gpt2", both, "--loss-on=completion"))[0]), 3)
 
     def test_what_templates_use(self):
-        template = ("{%- set ns = namespace(n=0) %}{% for m in messages %}{% if m.role == 'skip' %}{% continue %}{% endif %}{% set ns.n = ns.n + 1 %}{{ "
+        template = ("Begin\n    {% if true %}\n  {# nothing #}\nindented{% endif %}\n  {% set x = 1 %}\n{%- set ns = namespace(n=0) %}{% for m in messages "
+                    "%}{% if m.role == 'skip' %}{% continue %}{% endif %}{% set ns.n = ns.n + 1 %}{{ "
                     "m.role }}{{ m.tool_calls | tojson if m.tool_calls }}"
                     "{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}{% else %}{{ m.content }}{% endif %}\n{% "
                     "endfor %}{{ ns.n }} {{ bos_token }} {{ extra }} "
