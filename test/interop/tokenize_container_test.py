@@ -135,6 +135,7 @@ class Containers(TokenizeTest):
         lie("tokens", entry("tokens", "data_offsets", [0, 2 * count]))
         lie("tokens", entry("tokens", "data_offsets", [-2, 0]))
         lie("tokens", entry("tokens", "more", 1))
+        lie("input.none: U8 .* does not take", lambda header: header.update({"input.none": {"dtype": "U8", "shape": [13, 0], "data_offsets": [0, 0]}}))
         lie("no tensor", lambda header: {key: value for key, value in header.items() if key != "documents"})
         lie("none of a container", lambda header: {**header, "novel": header["tokens"]})
         lie("another order", lambda header: dict([("__metadata__", header.pop("__metadata__")), *sorted(header.items(), reverse=True)]))

@@ -22,7 +22,7 @@ AWKWARD = [
     "x" * 5000, "ab" * 3000 + " " + "é" * 2000, " " * 700, "\n" * 300,
     "\ud7ff\ue000\ufffd\uffff\U00010000\U0010ffff",                                     # around the surrogates, and the ends
     "日本語の文章と中文文本，混合", "ﬁ ﬀ Ⅷ ½ Å", "<s> </s> <unk> <0x41> ▁▁ ## Ġ Ċ", "don't I'LL we've 12345678 1,000.50",
-    " leading and trailing ", "\ufeffmark",
+    " leading and trailing ", "\ufeffmark", "a naïve  double",
 ]
 
 
