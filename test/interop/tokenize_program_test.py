@@ -150,6 +150,8 @@ class Refusals(TokenizeTest):
         data = ft.open_data(self.folder / "a.ftd").verify()
         self.assertEqual(data.tokens.tolist(), [*theirs("one<|im_end|>two").input_ids, 0])
         self.assertIn(theirs.pad_token_id, data.tokens)
+        self.program("--tokenizer=.", "--prompt=one<|im_end|>two", "-o", "p.ftd")
+        self.assertEqual(ft.open_data(self.folder / "p.ftd").tokens.tolist(), theirs("one<|im_end|>two").input_ids)
         self.assertEqual((data.metadata["pad_token"], data.vocabulary[2][theirs.pad_token_id]), (str(theirs.pad_token_id), 1))
 
 
