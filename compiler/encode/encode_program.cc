@@ -36,6 +36,8 @@ public:
 private:
   template <typename PortOp> LogicalResult encodePort(PortOp op, proto::Port &port) {
     port.set_name(op.getName().str());
+    if constexpr (std::is_same_v<PortOp, OutputOp>)
+      port.set_counted(op.getCounted());
     return encodeOperand(op, {op.getBuffer(), 0, op.getType()}, *port.mutable_operand());
   }
 

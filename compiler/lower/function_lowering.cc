@@ -19,6 +19,8 @@ constexpr StringLiteral kTrainPorts[] = {"loss", "grad_norm", "found_inf", "coun
 
 // The port of a result; empty when there is none.
 StringRef resultPort(func::FuncOp function, unsigned result) {
+  if (function.getSymName() == kSampleStepFunction)
+    return result == 0 ? StringRef("sample_logits") : StringRef();
   if (function.getSymName() == kEvalStepFunction)
     return result == 0 ? StringRef("loss_sum") : outputName(function, result);
   return result < std::size(kTrainPorts) ? StringRef(kTrainPorts[result]) : StringRef();
@@ -150,7 +152,7 @@ LogicalResult FunctionLowering::lowerReturn(func::ReturnOp op) {
     std::optional<Destination> destination = uses.destinationOf(value);
     if (!destination || destination->owner != op || destination->index != index)
       program.copy(places[value], port, Tag::of(op));
-    program.output(name, port);
+    program.output(name, port, function.getResultAttr(index, kCountedAttr) != nullptr);
   }
   return success();
 }

@@ -90,8 +90,8 @@ void ProgramBuilder::input(StringRef name, const View &view) {
   lastInput = InputOp::create(builder, builder.getUnknownLoc(), name, view.buffer, view.type);
 }
 
-void ProgramBuilder::output(StringRef name, const View &view) {
-  OutputOp::create(builder, builder.getUnknownLoc(), name, view.buffer, view.type);
+void ProgramBuilder::output(StringRef name, const View &view, bool counted) {
+  OutputOp::create(builder, builder.getUnknownLoc(), name, view.buffer, view.type, counted);
 }
 
 } // namespace ft::compiler

@@ -75,7 +75,7 @@ public:
 
   /// Ports stand before the first instruction and after the last.
   void input(llvm::StringRef name, const mlir::ftx::View &view);
-  void output(llvm::StringRef name, const mlir::ftx::View &view);
+  void output(llvm::StringRef name, const mlir::ftx::View &view, bool counted = false);
 
 private:
   mlir::OpBuilder builder;

@@ -45,7 +45,38 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, ArrayR
   return module;
 }
 
+/// What it is made with, and the seed: all that is left where nothing is trained.
+PlanInfo describeEvaluation(const CompileOptions &options) {
+  PlanInfo info;
+  info.producer = producer();
+  for (const auto &number : options.runNumbers)
+    if (number.first == "seed")
+      info.settings.push_back(number);
+  info.textSettings = {
+      {"prefetch", options.prefetch}, {"wrap", options.wrap}, {"param_dtype", options.paramDtype}};
+  return info;
+}
+
+/// What has no part in an evaluation is as simple as can be. Weights are of the type that is computed with:
+/// what eval_step of a plan that trains rounds masters to.
+void settleEvaluation(CompileOptions &options) {
+  if (!options.evaluate)
+    return;
+  options.optimizer = "sgd";
+  options.momentum = options.clip = 0;
+  options.microSteps = 1;
+  options.remat = "none";
+  options.offloadOptimizer = options.offloadStep = options.offloadActivations = false;
+  options.stochasticRounding = options.accumulateEach = options.nesterov = false;
+  options.masterWeights = options.paramDtype == "fp32";
+  options.reduceDtype = options.paramDtype;
+  options.frozen.clear();
+  options.adamwParams.clear();
+}
+
 PlanInfo describe(const CompileOptions &options) {
+  if (options.evaluate)
+    return describeEvaluation(options);
   PlanInfo info;
   info.producer = producer();
   const OptimizerRule *rule = findOptimizerRule(options.optimizer);
@@ -114,6 +145,7 @@ void recordTarget(const CompileOptions &wanted, proto::Plan &plan) {
 absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileOptions &wanted,
                                          const StageObserver &observe) {
   CompileOptions options = wanted;
+  settleEvaluation(options);
   DialectRegistry registry;
   registry.insert<func::FuncDialect, mlir::ft::FtDialect, ftx::FtxDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);

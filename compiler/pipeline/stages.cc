@@ -43,9 +43,13 @@ void addCheck(OpPassManager &passes, const CompileOptions &options, std::unique_
     passes.addPass(std::move(pass));
 }
 
-void addFuse(OpPassManager &passes, const CompileOptions &) {
+void addFuse(OpPassManager &passes, const CompileOptions &options) {
   // First: what only outputs need must not keep training from joining ops.
-  passes.addPass(createMakeEvalStepPass());
+  MakeEvalStepPassOptions evaluation;
+  evaluation.accuracy = options.evaluate;
+  passes.addPass(createMakeEvalStepPass(evaluation));
+  if (options.sample)
+    passes.addPass(createMakeSampleStepPass());
   passes.addPass(createWeighLossPass());
   passes.addPass(mlir::ft::createFuseLinearCrossEntropyPass()); // of a composite that has a name still
   passes.addPass(createOutlineCompositesPass());
@@ -73,9 +77,13 @@ void addOptimizer(OpPassManager &passes, const CompileOptions &options) {
   optimizer.dynamicScale = options.lossScale == 0;
   passes.addPass(createInsertOptimizerPass(optimizer));
   addCheck(passes, options, createVerifyOptimizerPass());
+  if (options.evaluate)
+    passes.addPass(createDropTrainingPass());
 }
 
 void addRemat(OpPassManager &passes, const CompileOptions &options) {
+  if (options.evaluate)
+    return;
   // A budget has been met, and its choices marked, before this stage.
   if (!isBudget(options.remat))
     passes.addPass(createChooseRematPass(take<ChooseRematPassOptions>(options)));

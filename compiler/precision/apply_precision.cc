@@ -182,7 +182,10 @@ struct ApplyPrecisionPass : impl::ApplyPrecisionPassBase<ApplyPrecisionPass> {
                        Float32Type::get(&getContext())};
     if (!types.compute || !types.reduce)
       return signalPassFailure();
-    if (!masterWeights && !types.compute.isBF16()) {
+    // What is not updated can be of any type.
+    bool onlyEvaluates = module.lookupSymbol<func::FuncOp>(mlir::ft::kEvalStepFunction) &&
+                         !module.lookupSymbol<func::FuncOp>(mlir::ft::kTrainStepFunction);
+    if (!masterWeights && !onlyEvaluates && !types.compute.isBF16()) {
       module.emitError() << "only weights in bf16 can do without fp32 masters; param-dtype is '" << paramDtype
                          << "'";
       return signalPassFailure();
@@ -194,8 +197,8 @@ struct ApplyPrecisionPass : impl::ApplyPrecisionPassBase<ApplyPrecisionPass> {
     for (UnitOp unit : module.getOps<UnitOp>())
       tellUnit(unit, types);
     SymbolTable symbols(module);
-    for (StringRef name :
-         {mlir::ft::kTrainMicroFunction, mlir::ft::kTrainStepFunction, mlir::ft::kEvalStepFunction}) {
+    for (StringRef name : {mlir::ft::kTrainMicroFunction, mlir::ft::kTrainStepFunction,
+                           mlir::ft::kEvalStepFunction, mlir::ft::kSampleStepFunction}) {
       auto function = module.lookupSymbol<func::FuncOp>(name);
       if (function && failed(retype(function, types, symbols)))
         return signalPassFailure();

@@ -7,7 +7,7 @@ include "mlir/Pass/PassBase.td"
 def ApplyPrecisionPass : Pass<"ft-apply-precision", "::mlir::ModuleOp"> {
   let summary = "Give activations and gathered parameters the compute type, gradients of parameters the reduce type";
   let description = [{
-    Enters: the functions after the shard stage, all floats f32. In @train_step, @train_micro and @eval_step every float tensor of
+    Enters: the functions after the shard stage, all floats f32. In @train_step, @train_micro, @eval_step and @sample_step every float tensor of
     rank 1 and more gets the compute type `param-dtype`, but for statistics (`lse`) and state (`scaler`), which stay f32, and for gradients
     of parameters, which get `reduce-dtype`: the kernel that makes one computes in f32 and rounds once. Units are gathered in the
     compute type. Flat gradients and their slices have the reduce type, through accumulation and reduction.

@@ -1,11 +1,12 @@
 // Makes @eval_step.
 //
 // Enters: @forward(inputs) -> loss, named outputs. Leaves: it without outputs and what only they need, and
-// @eval_step(inputs) -> {loss * n, n} and the same of each output. Refused: no @forward.
+// @eval_step(inputs) -> {loss * n, n} and the same of each output, and of the accuracy where that is asked
+// for. Refused: no @forward.
+#include "compiler/programs/accuracy.h"
+#include "compiler/programs/forward_copy.h"
 #include "compiler/programs/passes.h"
-#include "dialects/ft/composites.h"
 #include "dialects/ft/signature.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace ft::compiler {
 
@@ -15,50 +16,8 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
-using mlir::ft::CallOp;
-using mlir::ft::InputOp;
 using mlir::ft::IotaOp;
 using mlir::ft::LossCountOp;
-using mlir::ft::RandomOpInterface;
-
-// Composites with dropout in them have a variant without.
-class DropoutRemover {
-public:
-  explicit DropoutRemover(ModuleOp module) : symbols(module) {}
-
-  void removeFrom(func::FuncOp function) {
-    for (auto op : llvm::make_early_inc_range(function.getOps<RandomOpInterface>())) {
-      if (!op.hasDropout())
-        continue;
-      if (auto call = dyn_cast<CallOp>(op.getOperation()))
-        call.setCallee(variantOf(mlir::ft::calleeOf(call)).getSymName());
-      else
-        op.removeDropout();
-    }
-  }
-
-private:
-  func::FuncOp variantOf(func::FuncOp composite) {
-    func::FuncOp &variant = variants[composite];
-    if (variant)
-      return variant;
-    func::FuncOp clone = composite.clone();
-    clone.setSymName((composite.getSymName() + ".eval").str());
-    symbols.insert(clone);
-    removeFrom(clone);
-    return variants[composite] = clone;
-  }
-
-  SymbolTable symbols;
-  llvm::DenseMap<Operation *, func::FuncOp> variants;
-};
-
-void removeDropout(func::FuncOp function) {
-  DropoutRemover(function->getParentOfType<ModuleOp>()).removeFrom(function);
-  for (InputOp input : llvm::make_early_inc_range(function.getOps<InputOp>()))
-    if (input->use_empty())
-      input.erase();
-}
 
 // What the loss counts, or as many ids as a batch has examples.
 Value countedIds(func::FuncOp function, OpBuilder &builder) {
@@ -92,26 +51,26 @@ void removeOutputs(func::FuncOp function) {
   llvm::BitVector outputs(function.getNumResults(), true);
   outputs.reset(0);
   (void)function.eraseResults(outputs);
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseDeadOps(function);
 }
 
 struct MakeEvalStepPass : impl::MakeEvalStepPassBase<MakeEvalStepPass> {
+  using MakeEvalStepPassBase::MakeEvalStepPassBase;
+
   void runOnOperation() override {
     auto forward = getOperation().lookupSymbol<func::FuncOp>(mlir::ft::kForwardFunction);
     if (!forward || !forward.getBody().hasOneBlock() || forward.getNumResults() == 0) {
       getOperation().emitError("there is no function @forward of one block that returns the loss");
       return signalPassFailure();
     }
-    func::FuncOp evaluation = forward.clone();
-    evaluation.setSymName(mlir::ft::kEvalStepFunction);
-    getOperation().push_back(evaluation);
-    removeDropout(evaluation);
+    func::FuncOp evaluation = copyWithoutDropout(forward, mlir::ft::kEvalStepFunction);
+    if (accuracy) {
+      markCrossEntropy(evaluation);
+      addAccuracy(evaluation);
+    }
     returnSums(evaluation);
     removeOutputs(forward);
-    for (Operation &op : evaluation.getBody().front().without_terminator())
-      mlir::ft::setPhase(&op, mlir::ft::kPhaseForward);
+    markForward(evaluation);
   }
 };
 

@@ -9,7 +9,19 @@ def MakeEvalStepPass : Pass<"ft-make-eval-step", "::mlir::ModuleOp"> {
   let description = [{
     Runs before differentiation. @eval_step, of the same inputs, returns tensor<2xf32> = {loss * n, n}, n the number of targets
     that count (of examples, where the loss is no mean over targets), so that sums over ranks and batches weigh every target the
-    same; and so each named output. @forward loses its outputs, and what only they need.
+    same; and so each named output. @forward loses its outputs, and what only they need. With `accuracy` it returns that of the targets
+    of a cross entropy that is the loss, too, where its logits are held anyway or there is a target for each example.
+  }];
+  let options = [Option<"accuracy", "accuracy", "bool", "false", "An output 'accuracy', of a plan that only evaluates">];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
+def MakeSampleStepPass : Pass<"ft-make-sample-step", "::mlir::ModuleOp"> {
+  let summary = "Make @sample_step from @forward: the logits of one position, without dropout";
+  let description = [{
+    Runs before differentiation. @sample_step, of the inputs that logits need, and of `sample_position`: tensor<i32>, returns what the cross entropy
+    of @forward takes for the target of that position in each sequence, [batch, vocabulary]. Rows are chosen as far up as can be: of the operand of
+    the last product, so that no logits of other positions are computed.
   }];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
@@ -22,6 +34,11 @@ def WeighLossPass : Pass<"ft-weigh-loss", "::mlir::ModuleOp"> {
     wherever it lies. Other losses stay: each rank and micro-step weighs the same.
   }];
   let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
+def DropTrainingPass : Pass<"ft-drop-training", "::mlir::ModuleOp"> {
+  let summary = "Drop @train_step and @train_micro, and what only they call";
+  let description = [{ What is left evaluates: @init, @eval_step and, where there is one, @sample_step. }];
 }
 
 def MakeMicroStepPass : Pass<"ft-make-micro-step", "::mlir::ModuleOp"> {

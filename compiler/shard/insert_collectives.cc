@@ -71,7 +71,9 @@ struct InsertCollectivesPass : impl::InsertCollectivesPassBase<InsertCollectives
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const Strategy *row = lookupStrategy(strategy);
-    if (!row || !module.lookupSymbol<func::FuncOp>(mlir::ft::kTrainStepFunction)) {
+    bool hasPrograms = module.lookupSymbol<func::FuncOp>(mlir::ft::kTrainStepFunction) ||
+                       module.lookupSymbol<func::FuncOp>(mlir::ft::kEvalStepFunction);
+    if (!row || !hasPrograms) {
       if (!row)
         module.emitError() << "unknown strategy '" << strategy << "'";
       else

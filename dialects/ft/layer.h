@@ -39,11 +39,13 @@ inline constexpr llvm::StringLiteral kForwardFunction = "forward";
 inline constexpr llvm::StringLiteral kTrainStepFunction = "train_step";
 inline constexpr llvm::StringLiteral kTrainMicroFunction = "train_micro";
 inline constexpr llvm::StringLiteral kEvalStepFunction = "eval_step";
+inline constexpr llvm::StringLiteral kSampleStepFunction = "sample_step";
 inline constexpr llvm::StringLiteral kInitFunction = "init";
 inline constexpr llvm::StringLiteral kRngInput = "rng";
 inline constexpr llvm::StringLiteral kLrInput = "lr";
 inline constexpr llvm::StringLiteral kStepInput = "step";
 inline constexpr llvm::StringLiteral kScalerInput = "scaler";
+inline constexpr llvm::StringLiteral kSamplePositionInput = "sample_position";
 
 // Layer or phase of an op, null when it has none.
 StringAttr getLayer(Operation *op);

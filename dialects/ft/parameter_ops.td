@@ -68,7 +68,7 @@ def Ft_InputOp : Ft_Op<"input", [Pure, Precision, DeclareOpInterfaceMethods<OpAs
   let summary = "A value that the executor provides each step";
   let description = [{
     `rng`: tensor<3xi64> = seed, micro-step, rank. `lr`: tensor<f32>. `step`: tensor<i64>, the optimizer steps applied so far.
-    `scaler`: tensor<3xf32>, the state of dynamic loss scaling, which ft.update_scaler changes.
+    `scaler`: tensor<3xf32>, the state of dynamic loss scaling, which ft.update_scaler changes. `sample_position`: tensor<i32>, of @sample_step.
   }];
   let arguments = (ins StrAttr:$name);
   let results = (outs Ft_Tensor:$value);

@@ -16,6 +16,8 @@ inline constexpr llvm::StringLiteral kInputAttr = "ft.input";
 inline constexpr llvm::StringLiteral kConstantAttr = "ft.constant";
 // On results of @forward but the first, which is the loss: the name of a mean that evaluation reports.
 inline constexpr llvm::StringLiteral kOutputAttr = "ft.output";
+// Beside it, set by the compiler: the mean is over what the loss counts.
+inline constexpr llvm::StringLiteral kCountedAttr = "ft.counted";
 // On modules, set by the compiler: the inputs, an array of dictionaries.
 inline constexpr llvm::StringLiteral kInputsAttr = "ft.inputs";
 

@@ -9,14 +9,18 @@ namespace {
 // Inputs that the executor provides, with their types as text.
 struct KnownInput {
   llvm::StringLiteral name;
-  bool isFloat;
-  int64_t extent; // 0: a scalar
+  unsigned integerBits; // 0: f32
+  int64_t extent;       // 0: a scalar
 };
-constexpr KnownInput kKnownInputs[] = {
-    {kRngInput, false, 3}, {kLrInput, true, 0}, {kStepInput, false, 0}, {kScalerInput, true, kScalerNumbers}};
+constexpr KnownInput kKnownInputs[] = {{kRngInput, 64, 3},
+                                       {kLrInput, 0, 0},
+                                       {kStepInput, 64, 0},
+                                       {kScalerInput, 0, kScalerNumbers},
+                                       {kSamplePositionInput, 32, 0}};
 
 RankedTensorType typeOf(const KnownInput &input, MLIRContext *context) {
-  Type element = input.isFloat ? Type(Float32Type::get(context)) : Type(IntegerType::get(context, 64));
+  Type element = input.integerBits == 0 ? Type(Float32Type::get(context))
+                                        : Type(IntegerType::get(context, input.integerBits));
   llvm::SmallVector<int64_t> shape;
   if (input.extent > 0)
     shape.push_back(input.extent);

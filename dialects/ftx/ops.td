@@ -98,7 +98,7 @@ def Ftx_StateOp : Ftx_Op<"state"> {
 }
 
 def Ftx_ProgramOp : Ftx_Op<"program", [Symbol, SingleBlock, NoTerminator, NoRegionArguments]> {
-  let summary = "One schedule: init, train_micro, train_step, eval_step";
+  let summary = "One schedule: init, train_micro, train_step, eval_step, sample_step";
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name $body attr-dict";
@@ -117,6 +117,9 @@ def Ftx_InputOp : Ftx_PortOp<"input"> {
 
 def Ftx_OutputOp : Ftx_PortOp<"output"> {
   let summary = "A buffer that the executor reads after the program has run";
+  let description = [{ `counted`: of evaluation, a mean over the targets that the loss counts, not over the batch. }];
+  let arguments = (ins StrAttr:$name, Ftx_BufferType:$buffer, TypeAttr:$type, UnitAttr:$counted);
+  let assemblyFormat = "$name $buffer `:` $type (`counted` $counted^)? attr-dict";
 }
 
 //===----------------------------------------------------------------------===//

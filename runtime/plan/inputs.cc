@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace ft {
@@ -21,8 +22,9 @@ constexpr std::pair<std::string_view, proto::Input::Filling> kFillings[] = {
     {"attention_mask", proto::Input::ATTENTION_MASK},
 };
 
-constexpr std::string_view kReserved[] = {"lr",   "step",      "rng",       "scaler",
-                                          "loss", "grad_norm", "found_inf", "counted", "loss_sum"};
+constexpr std::string_view kReserved[] = {"lr",        "step",    "rng",      "scaler",
+                                          "loss",      "grad_norm", "found_inf", "counted",
+                                          "loss_sum",  "sample_position", "sample_logits"};
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -127,6 +129,37 @@ std::string BatchText(const proto::Plan& plan) {
                            : fmt::format("{} examples", plan.batch());
 }
 
+// A plan that trains shows it where the head and the loss are one kernel, whose result is summed; one that
+// only evaluates says it.
+bool LossIsOfTokens(const proto::Plan& plan) {
+  const bool counts_tokens =
+      std::any_of(plan.inputs().begin(), plan.inputs().end(), [](const proto::Input& input) {
+        return input.counted() &&
+               (input.filling() == proto::Input::TARGETS || input.filling() == proto::Input::LABELS);
+      });
+  const auto evaluation = std::find_if(plan.programs().begin(), plan.programs().end(),
+                                       [](const auto& program) { return program.name() == "eval_step"; });
+  if (!counts_tokens || evaluation == plan.programs().end()) return false;
+  const auto sum = std::find_if(evaluation->outputs().begin(), evaluation->outputs().end(),
+                                [](const proto::Port& port) { return port.name() == "loss_sum"; });
+  if (sum == evaluation->outputs().end()) return false;
+  if (sum->counted()) return true;
+  std::set<uint32_t> losses;
+  for (const proto::Instruction& instruction : evaluation->instructions()) {
+    if (instruction.kernel() == "linear_cross_entropy" && instruction.out_size() > 0)
+      losses.insert(instruction.out(0).buffer_plus_one());
+    if (instruction.kernel() == "loss_count" && instruction.in_size() > 0 && instruction.out_size() > 0 &&
+        instruction.out(0).buffer_plus_one() == sum->operand().buffer_plus_one())
+      return losses.contains(instruction.in(0).buffer_plus_one());
+  }
+  return false;
+}
+
+bool EvaluatesOnly(const proto::Plan& plan) {
+  return std::none_of(plan.programs().begin(), plan.programs().end(),
+                      [](const auto& program) { return program.name() == "train_step"; });
+}
+
 const proto::Input* CountedInput(const proto::Plan& plan) {
   const auto found = std::find_if(plan.inputs().begin(), plan.inputs().end(),
                                   [](const proto::Input& input) { return input.counted(); });
@@ -136,7 +169,9 @@ const proto::Input* CountedInput(const proto::Plan& plan) {
 bool CanFillUpRows(const proto::Plan& plan) {
   return CountedInput(plan) != nullptr && TakesTokens(plan) &&
          std::all_of(plan.programs().begin(), plan.programs().end(), [](const auto& program) {
-           return program.name() != "eval_step" || program.outputs_size() <= 1;
+           return program.name() != "eval_step" ||
+                  std::all_of(program.outputs().begin(), program.outputs().end(),
+                              [](const auto& port) { return port.counted() || port.name() == "loss_sum"; });
          });
 }
 

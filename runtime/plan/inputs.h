@@ -57,6 +57,13 @@ std::string BatchText(const proto::Plan& plan);
 // The input with the targets that the loss counts; null when it is a mean over the batch.
 const proto::Input* CountedInput(const proto::Plan& plan);
 
+// Whether nothing in it trains: what ftc compile --evaluate makes.
+bool EvaluatesOnly(const proto::Plan& plan);
+
+// Whether the loss is the cross entropy of tokens alone, as far as the plan shows it: a perplexity is e to
+// the power of that.
+bool LossIsOfTokens(const proto::Plan& plan);
+
 // Whether rows of an evaluated batch can be filled up with what changes no result: of sequences of tokens,
 // when all that is reported are means over targets, which -1 leaves out. Rows of other examples may have to
 // do with each other (batch norm).

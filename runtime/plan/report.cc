@@ -4,6 +4,7 @@
 
 #include "runtime/memplan/memplan.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/report_parts.h"
 #include "runtime/plan/unit_parameters.h"
 
@@ -96,6 +97,7 @@ uint64_t CountParameters(const proto::Plan& plan) {
 
 uint64_t RunsInStep(const proto::Plan& plan, const proto::Program& program) {
   if (program.name() == "train_step") return 1;
+  if (program.name() == "eval_step") return EvaluatesOnly(plan) ? 1 : 0;
   return program.name() == "train_micro" ? std::max<uint64_t>(plan.micro_steps(), 1) - 1 : 0;
 }
 

@@ -36,9 +36,10 @@ absl::StatusOr<DType> MasterDType(const proto::Plan& plan, uint32_t unit, const 
   const int64_t buffer = MasterBuffer(plan, unit);
   const uint64_t bytes = buffer < 0 ? 0 : plan.buffers(static_cast<int>(buffer)).size().value();
   if (bytes == sizeof(float)) return DType::kF32;
-  if (bytes == sizeof(uint16_t) && dtypes[static_cast<size_t>(buffer)] == DType::kBF16) return DType::kBF16;
+  const std::optional<DType> dtype = buffer < 0 ? std::nullopt : dtypes[static_cast<size_t>(buffer)];
+  if (bytes == sizeof(uint16_t) && (dtype == DType::kBF16 || dtype == DType::kF16)) return *dtype;
   return absl::FailedPreconditionError(
-      absl::StrCat("the plan has no fp32 or bf16 parameters at rest for unit '",
+      absl::StrCat("the plan has no fp32, bf16 or fp16 parameters at rest for unit '",
                    plan.units(static_cast<int>(unit)).name(), "'"));
 }
 

@@ -24,8 +24,9 @@ int64_t MasterBuffer(const proto::Plan& plan, uint32_t unit);
 using BufferDTypes = std::vector<std::optional<DType>>;
 BufferDTypes DTypesOfBuffers(const proto::Plan& plan);
 
-// Of weights that the optimizer updates: fp32 or bf16. `dtypes` are DTypesOfBuffers. Errors:
-// FailedPrecondition when the plan does not say where they are, or holds them in another type.
+// Of weights that the optimizer updates: fp32 or bf16; of those that are only evaluated fp16, too. `dtypes`
+// are DTypesOfBuffers. Errors: FailedPrecondition when the plan does not say where they are, or holds them in
+// another type.
 absl::StatusOr<DType> MasterDType(const proto::Plan& plan, uint32_t unit, const BufferDTypes& dtypes);
 
 }  // namespace ft

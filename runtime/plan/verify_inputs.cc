@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/inputs.h"
@@ -21,7 +22,7 @@ namespace {
 constexpr uint64_t kMaxIds = uint64_t{1} << 31;
 constexpr uint64_t kMaxInputElements = uint64_t{1} << 44;
 constexpr int kMaxInputRank = 8;
-constexpr std::string_view kOwnInputs[] = {"lr", "step", "rng", "scaler"};
+constexpr std::string_view kOwnInputs[] = {"lr", "step", "rng", "scaler", "sample_position"};
 constexpr std::string_view kTakeExamples[] = {"train_micro", "train_step", "eval_step"};
 
 // "input 'pixels'" in front of what is wrong with it.
@@ -182,6 +183,33 @@ absl::Status VerifyEvaluation(const proto::Plan& plan, int program) {
   return absl::OkStatus();
 }
 
+// The logits of one position in each sequence.
+absl::Status VerifySample(const proto::Plan& plan, int program) {
+  const proto::Program& sample = plan.programs(program);
+  bool has_tokens = false, has_position = false;
+  for (const proto::Port& port : sample.inputs()) {
+    const proto::Operand& operand = port.operand();
+    if (port.name() == "sample_position") {
+      has_position = true;
+      if (operand.dtype() != proto::I32 || operand.whole() || operand.shape_size() != 0)
+        return Place{.plan = plan, .program = program, .port = &port}.Invalid("it is no i32");
+    }
+    for (const proto::Input& input : plan.inputs())
+      has_tokens |= input.name() == port.name() && input.filling() == proto::Input::TOKENS;
+  }
+  if (!has_tokens || !has_position || sample.outputs_size() != 1)
+    return absl::InvalidArgumentError(
+        "invalid plan: sample_step does not make logits of tokens and a position");
+  const proto::Port& port = sample.outputs(0);
+  const proto::Operand& operand = port.operand();
+  const Place place{.plan = plan, .program = program, .port = &port};
+  if (port.name() != "sample_logits") return place.Invalid("nothing reads it");
+  if (!IsFloat(static_cast<DType>(operand.dtype())) || operand.shape_size() != 2 ||
+      operand.shape(0) != plan.batch() || operand.shape(1) == 0 || operand.shape(1) >= kMaxIds)
+    return place.Invalid("it does not hold logits of each sequence");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status VerifyInputs(const proto::Plan& plan) {
@@ -191,6 +219,7 @@ absl::Status VerifyInputs(const proto::Plan& plan) {
     const std::string& name = plan.programs(p).name();
     FT_RETURN_IF_ERROR(VerifyInputPorts(plan, p));
     if (name == "eval_step") FT_RETURN_IF_ERROR(VerifyEvaluation(plan, p));
+    if (name == "sample_step") FT_RETURN_IF_ERROR(VerifySample(plan, p));
   }
   return absl::OkStatus();
 }

@@ -39,6 +39,28 @@ proto::Plan PlanWithPixels() {
   return plan;
 }
 
+// The same with a program sample_step, number 3.
+proto::Plan PlanWithSample() {
+  proto::Plan plan = PlanWithPixels();
+  const auto add = [&](const std::string& name, uint64_t bytes) {
+    proto::Buffer* buffer = plan.add_buffers();
+    buffer->set_name(name);
+    buffer->set_class_(proto::IO);
+    buffer->mutable_size()->set_value(bytes);
+    buffer->set_persistent(true);
+    return plan.buffers_size() - 1;
+  };
+  const uint32_t position = add("sample_position", 4), logits = add("sample_logits", 24);
+  proto::Program* sample = plan.add_programs();
+  sample->set_name("sample_step");
+  *sample->add_inputs() = plan.programs(1).inputs(0);
+  plan_parts::AddPort(sample->mutable_inputs(), "sample_position", plan_parts::At(position, proto::I32, {}));
+  plan_parts::Kernel(sample, "loss_count", {plan_parts::At(position, proto::I32, {})},
+                     {plan_parts::At(logits, proto::F32, {2, 3})});
+  plan_parts::AddPort(sample->mutable_outputs(), "sample_logits", plan_parts::At(logits, proto::F32, {2, 3}));
+  return plan;
+}
+
 proto::Port* InputPort(proto::Plan& plan, int index) {
   return plan.mutable_programs(1)->mutable_inputs(index);
 }
@@ -74,6 +96,59 @@ TEST(VerifyInputsTest, AcceptsAndDescribes) {
   EXPECT_FALSE(IsSignatureName("2x"));
   EXPECT_FALSE(IsSignatureName("a.b"));
   EXPECT_TRUE(IsReservedName("loss_sum"));
+}
+
+TEST(VerifyInputsTest, RowsCanBeFilledUpWhereOutputsCountTargets) {
+  proto::Plan plan = PlanWithPixels();
+  proto::Program* evaluation = plan.mutable_programs(2);
+  *evaluation->add_outputs() = evaluation->outputs(0);
+  evaluation->mutable_outputs(1)->set_name("accuracy");
+  EXPECT_FALSE(CanFillUpRows(plan));
+  evaluation->mutable_outputs(1)->set_counted(true);
+  EXPECT_TRUE(CanFillUpRows(plan));
+}
+
+TEST(VerifyInputsTest, TellsPlansThatOnlyEvaluateAndLossesOfTokens) {
+  proto::Plan plan = PlanWithPixels();
+  EXPECT_FALSE(EvaluatesOnly(plan));
+  plan.mutable_programs(1)->set_name("other");
+  EXPECT_TRUE(EvaluatesOnly(plan));
+  EXPECT_FALSE(LossIsOfTokens(plan));
+  plan.mutable_programs(2)->mutable_outputs(0)->set_counted(true);
+  EXPECT_TRUE(LossIsOfTokens(plan));
+  plan.mutable_programs(2)->mutable_outputs(0)->set_counted(false);
+  // A loss that one kernel makes and that is summed as it is.
+  proto::Instruction sum = plan.programs(2).instructions(0);
+  proto::Instruction* loss = plan.mutable_programs(2)->mutable_instructions(0);
+  loss->set_kernel("linear_cross_entropy");
+  *loss->mutable_out(0) = sum.in(0);
+  *plan.mutable_programs(2)->add_instructions() = sum;
+  EXPECT_TRUE(LossIsOfTokens(plan));
+  loss->set_kernel("add");
+  EXPECT_FALSE(LossIsOfTokens(plan));
+}
+
+TEST(VerifyInputsTest, ChecksWhatContinuesAText) {
+  EXPECT_TRUE(VerifyPlan(PlanWithSample()).ok()) << VerifyPlan(PlanWithSample());
+  const std::vector<InputDamage> damages = {
+      {"NoTokens", "does not make logits of tokens and a position",
+       [](auto& p) { p.mutable_programs(3)->mutable_inputs()->DeleteSubrange(0, 1); }},
+      {"NoPosition", "does not make logits of tokens and a position",
+       [](auto& p) { p.mutable_programs(3)->mutable_inputs(1)->set_name("step"); }},
+      {"Position", "it is no i32",
+       [](auto& p) { p.mutable_programs(3)->mutable_inputs(1)->mutable_operand()->set_dtype(proto::F32); }},
+      {"Name", "nothing reads it", [](auto& p) { p.mutable_programs(3)->mutable_outputs(0)->set_name("x"); }},
+      {"Batch", "does not hold logits",
+       [](auto& p) { p.mutable_programs(3)->mutable_outputs(0)->mutable_operand()->set_shape(0, 1); }},
+      {"Integers", "does not hold logits",
+       [](auto& p) { p.mutable_programs(3)->mutable_outputs(0)->mutable_operand()->set_dtype(proto::I32); }},
+  };
+  for (const InputDamage& damage : damages) {
+    proto::Plan plan = PlanWithSample();
+    damage.apply(plan);
+    EXPECT_NE(std::string(VerifyPlan(plan).message()).find(damage.message), std::string::npos)
+        << damage.name << ": " << VerifyPlan(plan);
+  }
 }
 
 TEST_P(DamagedInputsTest, IsRefusedByName) {

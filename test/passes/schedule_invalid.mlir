@@ -1,7 +1,7 @@
 // RUN: ft-opt %s --split-input-file --verify-diagnostics --ft-lower-to-ftx --ftx-overlap-collectives
 
 module {
-  // expected-error@+1 {{only @init, @train_micro, @train_step and @eval_step can be scheduled, not @forward}}
+  // expected-error@+1 {{only @init, @train_micro, @train_step, @eval_step and @sample_step can be scheduled, not @forward}}
   func.func @forward() { return }
 }
 

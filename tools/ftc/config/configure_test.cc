@@ -162,7 +162,8 @@ TEST(ConfigureTest, AnOptimizersUsualValuesAreItsDefaults) {
 
 // A value other than the default for every setting.
 const char kEverything[] =
-    "strategy: full_shard\nwrap: 'names:transformer.h.*,it''s: #1'\nmin_num_params: "
+    "strategy: full_shard\nevaluate: on\nsample: on\nwrap: 'names:transformer.h.*,it''s: "
+    "#1'\nmin_num_params: "
     "7\npersistence_threshold: 9\n"
     "frozen: ['*.wte.*', '- x', 'none']\nkeep_gathered: \"[a-c]?\"\nprefetch: auto\nforward_prefetch: 3\n"
     "limit_all_gathers: 4\nbucket_cap_mb: 0.3\ngather_bucket_mb: 1e-3\nreduce_bucket_mb: 2\nmemory_budget: "

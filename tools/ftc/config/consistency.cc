@@ -1,5 +1,6 @@
 #include "tools/ftc/config/consistency.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -101,9 +102,41 @@ struct Inert {
   std::string_view because;  // the setting that makes them so
 };
 
+// Where nothing is trained.
+const std::vector<std::string_view> kOfTraining = {"frozen",
+                                                   "bucket_cap_mb",
+                                                   "reduce_bucket_mb",
+                                                   "master_weights",
+                                                   "loss_scale",
+                                                   "remat",
+                                                   "optimizer",
+                                                   "betas",
+                                                   "eps",
+                                                   "weight_decay",
+                                                   "momentum",
+                                                   "nesterov",
+                                                   "beta2_decay",
+                                                   "eps2",
+                                                   "clip_threshold",
+                                                   "scale_parameter",
+                                                   "adamw_params",
+                                                   "stochastic_rounding",
+                                                   "clip",
+                                                   "micro_steps",
+                                                   "accumulate",
+                                                   "global_batch",
+                                                   "lr",
+                                                   "lr_schedule",
+                                                   "min_lr",
+                                                   "warmup_steps",
+                                                   "warmup_ratio",
+                                                   "steps",
+                                                   "max_bad_steps"};
+
 const std::vector<Inert>& InertTable() {
   using C = Configuration;
   static const auto* const kTable = new std::vector<Inert>{
+      {kOfTraining, [](const C& c) { return c.options.evaluate; }, "evaluate"},
       {{"momentum", "nesterov"}, [](const C& c) { return !HasHyperparameter(c, "momentum"); }, "optimizer"},
       {{"betas"}, [](const C& c) { return !HasHyperparameter(c, "beta1"); }, "optimizer"},
       {{"eps"}, [](const C& c) { return !HasHyperparameter(c, "eps"); }, "optimizer"},
@@ -175,8 +208,15 @@ std::optional<Refusal> CheckConsistency(Effective& effective) {
 void AddRemarks(Effective& effective) {
   const Configuration& c = effective.configuration;
   for (const Inert& row : InertTable()) {
+    // The first row says it of all settings of training.
+    const auto is_said = [&](std::string_view setting) {
+      return c.options.evaluate && row.because != "evaluate" &&
+             std::find(kOfTraining.begin(), kOfTraining.end(), setting) != kOfTraining.end();
+    };
+    std::vector<std::string_view> settings = row.settings;
+    std::erase_if(settings, is_said);
     if (row.inert(c))
-      Remark(effective, row.settings, fmt::format("{} is {}", row.because, ShownIn(c, row.because)));
+      Remark(effective, settings, fmt::format("{} is {}", row.because, ShownIn(c, row.because)));
   }
   for (const Setting& setting : Settings()) {
     if (!setting.no_effect.empty()) Remark(effective, {setting.name}, setting.no_effect);
