@@ -37,6 +37,10 @@ inline constexpr uint32_t kFirstOpStream = 0x40000000u;
 // Streams of stochastic rounding are this plus that place of the parameter, at the step that is applied.
 inline constexpr uint32_t kFirstRoundingStream = 0x80000000u;
 
+// The stream of tokens that are drawn when a text is continued: by the number of the text as the step, and
+// the place of the token in it as the block.
+inline constexpr uint32_t kTokenStream = 0xc0000000u;
+
 // 24 bits -> [0, 1).
 inline float PhiloxUniform(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 

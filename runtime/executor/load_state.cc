@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "fmt/format.h"
 #include "runtime/base/convert_elements.h"
@@ -139,18 +140,9 @@ absl::Status Clear(const Executor& executor, const StateAtRest& state) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status CheckSameState(const StateLayout& state, const CheckpointReader& reader) {
+// Every tensor of `state` is in the checkpoint.
+absl::Status CheckHasAll(const StateLayout& state, const CheckpointReader& reader) {
   const FileLayout& saved = reader.layout();
-  if (saved.type() == CheckpointType::kLocal) {
-    if (IsSameLayout(state, saved.state())) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        fmt::format("the checkpoint '{}' is of type local, for the same ranks, units and types only, and "
-                    "these are others; "
-                    "ftckpt convert makes one of type full or sharded",
-                    reader.folder()));
-  }
   FT_ASSIGN_OR_RETURN(const FileLayout own, FileLayout::Create(state, saved.type()));
   for (const LogicalTensor& tensor : own.tensors()) {
     const int there = saved.FindTensor(tensor.name);
@@ -164,11 +156,54 @@ absl::Status CheckSameState(const StateLayout& state, const CheckpointReader& re
       return Another(reader, fmt::format("'{}' is of type {} there, and {} here", tensor.name,
                                          Name(reader.dtype(number)), Name(dtype)));
   }
+  return absl::OkStatus();
+}
+
+// Of the buffers that `counts` says, the checkpoint has no tensor that `state` does not have.
+absl::Status CheckHasNoMore(const StateLayout& state, const CheckpointReader& reader,
+                            absl::FunctionRef<bool(const StateBuffer&)> counts) {
+  const FileLayout& saved = reader.layout();
+  FT_ASSIGN_OR_RETURN(const FileLayout own, FileLayout::Create(state, saved.type()));
   for (const LogicalTensor& tensor : saved.tensors()) {
-    if (own.FindTensor(tensor.name) < 0)
+    if (counts(saved.state().buffers[tensor.buffer]) && own.FindTensor(tensor.name) < 0)
       return Another(reader, fmt::format("its tensor '{}' is not part of this one", tensor.name));
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSameState(const StateLayout& state, const CheckpointReader& reader) {
+  const FileLayout& saved = reader.layout();
+  if (saved.type() == CheckpointType::kLocal) {
+    if (IsSameLayout(state, saved.state())) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        fmt::format("the checkpoint '{}' is of type local, for the same ranks, units and types only, and "
+                    "these are others; "
+                    "ftckpt convert makes one of type full or sharded",
+                    reader.folder()));
+  }
+  FT_RETURN_IF_ERROR(CheckHasAll(state, reader));
+  return CheckHasNoMore(state, reader, [](const StateBuffer&) { return true; });
+}
+
+absl::Status CheckSameWeights(const StateLayout& weights, const CheckpointReader& reader) {
+  const StateLayout& saved = reader.layout().state();
+  const bool has_units = saved.block_elements == weights.block_elements && saved.units == weights.units &&
+                         saved.parameters == weights.parameters;
+  if (reader.layout().type() == CheckpointType::kLocal && !has_units)
+    return absl::InvalidArgumentError(
+        fmt::format("the checkpoint '{}' is of type local, for the same units only, and these are others; "
+                    "ftckpt convert makes one of type full or sharded",
+                    reader.folder()));
+  FT_RETURN_IF_ERROR(CheckHasAll(weights, reader));
+  return CheckHasNoMore(weights, reader,
+                        [](const StateBuffer& buffer) { return buffer.role == kWeightsRole; });
+}
+
+StateLayout WeightsOf(StateLayout state) {
+  std::erase_if(state.buffers, [](const StateBuffer& buffer) { return buffer.role != kWeightsRole; });
+  return state;
 }
 
 absl::Status LoadState(const proto::Plan& plan, const StateLayout& state, const Executor& executor,

@@ -15,14 +15,22 @@
 namespace ft {
 
 // Whether the checkpoint holds the state of `state`, that of a plan: tensor by tensor, whatever the units,
-// the mesh and the types of elements; of type local everything must be equal. InvalidArgument says what is
-// not, and what to do.
+// the mesh and the types of elements; of type local everything must be equal. Errors: InvalidArgument says
+// what is not, and what to do.
 absl::Status CheckSameState(const StateLayout& state, const CheckpointReader& reader);
+
+// The same of weights alone, WeightsOf a state: what else the checkpoint holds is passed over. Of type local
+// units have to be equal.
+absl::Status CheckSameWeights(const StateLayout& weights, const CheckpointReader& reader);
+
+// Without what the optimizer keeps.
+StateLayout WeightsOf(StateLayout state);
 
 // Reads what this rank holds of each state, and rounds weights into a 16-bit working copy beside them. Values
 // that have the type of the checkpoint keep their bits; others are rounded to nearest, ties to even. The rest
 // of the arena is left as it is. `state` is StateOfPlan of the plan and the executor's mesh, and has passed
-// CheckSameState. Errors: those of CheckpointReader::Read.
+// CheckSameState; or its weights, which have passed CheckSameWeights. Errors: those of
+// CheckpointReader::Read.
 absl::Status LoadState(const proto::Plan& plan, const StateLayout& state, const Executor& executor,
                        CheckpointReader& reader);
 

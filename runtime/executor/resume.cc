@@ -51,7 +51,7 @@ absl::Status CheckStep(const CheckpointReader& reader) {
 absl::Status CheckSameModel(const ResumeRequest& request, const CheckpointReader& reader) {
   const proto::Manifest& manifest = reader.manifest();
   const proto::Attribute* optimizer = FindAttribute(manifest.settings(), "optimizer");
-  if (optimizer != nullptr && optimizer->s() != request.optimizer)
+  if (!request.weights_only && optimizer != nullptr && optimizer->s() != request.optimizer)
     return absl::InvalidArgumentError(
         fmt::format("the checkpoint '{}' is of the optimizer {}, and the plan's is '{}'", reader.folder(),
                     Quote(optimizer->s()), request.optimizer));
@@ -59,6 +59,11 @@ absl::Status CheckSameModel(const ResumeRequest& request, const CheckpointReader
   return absl::InvalidArgumentError(
       fmt::format("the checkpoint '{}' is of another model ({}): its shapes fit, but not all facts",
                   reader.folder(), Quote(manifest.model().name())));
+}
+
+absl::Status CheckState(const ResumeRequest& request, const StateLayout& state,
+                        const CheckpointReader& reader) {
+  return request.weights_only ? CheckSameWeights(state, reader) : CheckSameState(state, reader);
 }
 
 // Rank 0's list of what to try.
@@ -103,7 +108,7 @@ class Chooser {
   absl::Status Examine(const std::string& path) const {
     FT_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(path));
     if (request_.checkpoint.empty()) FT_RETURN_IF_ERROR(CheckStep(*reader));
-    FT_RETURN_IF_ERROR(CheckSameState(state_, *reader));
+    FT_RETURN_IF_ERROR(CheckState(request_, state_, *reader));
     FT_RETURN_IF_ERROR(CheckSameModel(request_, *reader));
     return reader->VerifyFiles();
   }
@@ -160,7 +165,7 @@ absl::StatusOr<Resumed> Resume(const ResumeRequest& request, const proto::Plan& 
     touched = true;
     const auto load = [&]() -> absl::Status {
       FT_ASSIGN_OR_RETURN(resumed.reader, CheckpointReader::Open(answer));
-      FT_RETURN_IF_ERROR(CheckSameState(state, *resumed.reader));
+      FT_RETURN_IF_ERROR(CheckState(request, state, *resumed.reader));
       return LoadState(plan, state, executor, *resumed.reader);
     };
     payload = Payload(load());

@@ -21,6 +21,8 @@ struct ResumeRequest {
   std::string checkpoint = {};   // this one alone
   std::string optimizer = {};    // which the checkpoint has to be of
   std::string fingerprint = {};  // ModelFingerprint of the plan, likewise
+  // Of weights alone, whatever optimizer they had; the state is WeightsOf that of the plan.
+  bool weights_only = false;
 };
 
 struct Resumed {

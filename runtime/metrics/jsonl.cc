@@ -174,11 +174,19 @@ absl::Status MetricsFile::WriteLine(size_t bytes) {
     return absl::InvalidArgumentError(fmt::format(
         "a line of '{}' would have {} bytes; at most {} are allowed", path_, bytes, line_.size()));
   }
-  for (size_t done = 0; done < bytes;) {
-    const ssize_t written = write(fd_, line_.data() + done, bytes - done);
+  return WriteAll({line_.data(), bytes});
+}
+
+absl::Status MetricsFile::WriteObject(std::string_view object) {
+  return WriteAll(std::string(object) + "\n");
+}
+
+absl::Status MetricsFile::WriteAll(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return PosixError(errno, "write", path_);
-    done += static_cast<size_t>(written);
+    text.remove_prefix(static_cast<size_t>(written));
   }
   return absl::OkStatus();
 }

@@ -51,6 +51,9 @@ class MetricsFile {
   absl::Status Write(const StepMetrics& metrics, absl::Span<const ExtraMetric> extra = {});
   absl::Status WriteEvaluation(const EvaluationMetrics& metrics);
 
+  // Writes a line that was made elsewhere, an object of JSON of any length. System errors: exit status 74.
+  absl::Status WriteObject(std::string_view object);
+
   // The next step's line also has "<name>":{"<part>":bytes,...}: what does not change from step to step.
   void AddOnce(std::string_view name, absl::Span<const std::pair<std::string_view, uint64_t>> parts);
 
@@ -68,6 +71,7 @@ class MetricsFile {
   MetricsFile(std::string path, int fd, bool has_earlier_lines)
       : path_(std::move(path)), fd_(fd), has_earlier_lines_(has_earlier_lines) {}
   absl::Status WriteLine(size_t bytes);
+  absl::Status WriteAll(std::string_view text);
 
   std::string path_;
   int fd_;

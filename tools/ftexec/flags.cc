@@ -165,9 +165,10 @@ SettingValue<std::optional<EmulatedLink>> Link() {
 
 // What few flags have.
 struct FlagTraits {
-  const char* needs = "";   // a flag without which this one says nothing
+  const char* needs = "";   // flags, with " or " between, without one of which this one says nothing
   const char* device = "";  // cpu: not with cuda; cuda: with no other
   bool computes = false;    // not with null, which computes nothing
+  bool trains = false;      // not where nothing is trained
   bool is_switch = false;   // stands without a value
   bool is_list = false;     // may be given again, which adds to it
 };
@@ -210,8 +211,9 @@ FlagRow RunRow(const char* name, std::optional<T>& field, const SettingValue<T>&
 
 template <typename Add>
 void AddRunRows(TrainingSettings& run, Add add) {
-#define FT_RUN(TYPE, NAME, DEFAULT, KEEP, VALUE, PLACEHOLDER, HELP, ...) \
-  add(RunRow<TYPE>(#NAME, run.NAME, VALUE, DEFAULT, PLACEHOLDER, HELP, SettingTraits{__VA_ARGS__}), "", {});
+#define FT_RUN(TYPE, NAME, DEFAULT, KEEP, VALUE, PLACEHOLDER, HELP, ...)                                \
+  add(RunRow<TYPE>(#NAME, run.NAME, VALUE, DEFAULT, PLACEHOLDER, HELP, SettingTraits{__VA_ARGS__}), "", \
+      FlagTraits{.trains = std::string_view(#NAME) != "seed"});
 #include "runtime/base/settings.def"
 }
 
@@ -253,11 +255,21 @@ void AddTo(CLI::App& app, const FlagRow& row) {
 // What goes together
 //===----------------------------------------------------------------------===//
 
+// Whether one of the flags is given; of none, too.
+bool HasOneOf(const CLI::App& app, std::string_view flags) {
+  constexpr std::string_view kOr = " or ";
+  const size_t end = flags.find(kOr);
+  if (flags.empty() || app.count(std::string(flags.substr(0, end))) > 0) return true;
+  return end != flags.npos && HasOneOf(app, flags.substr(end + kOr.size()));
+}
+
 std::string CheckTraits(const CLI::App& app, const Flags& flags, const FlagRow& row) {
   const std::string_view needs = row.traits.needs, device = row.traits.device;
   if (app.count(row.flag) == 0) return "";
-  if (!needs.empty() && app.count(std::string(needs)) == 0)
-    return fmt::format("{} needs {}", row.flag, needs);
+  if (row.traits.trains && !flags.trains())
+    return fmt::format("{} makes no sense with {}, which trains nothing", row.flag,
+                       flags.evaluate ? "--evaluate" : "--generate");
+  if (!HasOneOf(app, needs)) return fmt::format("{} needs {}", row.flag, needs);
   const bool is_cuda = flags.device == DeviceKind::kCuda;
   if (!device.empty() && (device == "cuda") != is_cuda && (device == "cuda" || is_cuda))
     return fmt::format("{} is for --device={}", row.flag, device);
@@ -266,9 +278,29 @@ std::string CheckTraits(const CLI::App& app, const Flags& flags, const FlagRow& 
   return "";
 }
 
+// Of runs that train nothing.
+std::string CheckInference(const Flags& flags) {
+  if (flags.trains()) return "";
+  if (flags.evaluate && flags.generate > 0) return "--evaluate and --generate are two runs; give one of them";
+  if (flags.evaluate && flags.data.empty()) return "--data is missing: what shall it evaluate on?";
+  if (flags.generate > 0 && !flags.data.empty())
+    return "--data makes no sense with --generate, which reads none";
+  if (flags.evaluate && flags.data[0].weight.has_value())
+    return "--data takes no weights with --evaluate: every sequence is evaluated once";
+  if (flags.init.empty() && flags.resume.empty())
+    return fmt::format("{} needs trained weights: --init=FILE|DIR, or --resume=CHECKPOINT",
+                       flags.evaluate ? "--evaluate" : "--generate");
+  if (!flags.checkpoint_dir.empty() && !flags.resumes_automatically())
+    return "--checkpoint-dir says only where --resume=auto looks, where nothing is trained";
+  if (!flags.init.empty() && !flags.resume.empty())
+    return "--init and --resume both say which weights; give one of them";
+  return "";
+}
+
 std::string CheckTogether(const CLI::App& app, const Flags& flags, const std::vector<FlagRow>& rows) {
   const bool is_null = flags.device == DeviceKind::kNull, has_world_size = app.count("--world-size") > 0;
-  if (!is_null && flags.data.empty()) return "--data is missing: what shall it train on?";
+  if (std::string mistake = is_null ? "" : CheckInference(flags); !mistake.empty()) return mistake;
+  if (!is_null && flags.trains() && flags.data.empty()) return "--data is missing: what shall it train on?";
   if (!is_null && has_world_size) return "--world-size is for --device=null; otherwise the launcher sets it";
   if (flags.mesh.has_value() && has_world_size && flags.mesh->world_size() != flags.world_size) {
     return absl::StrCat("--mesh=", MeshText(*flags.mesh), " has ", flags.mesh->world_size(),
@@ -281,7 +313,8 @@ std::string CheckTogether(const CLI::App& app, const Flags& flags, const std::ve
   for (const FlagRow& row : rows) {
     if (std::string mistake = CheckTraits(app, flags, row); !mistake.empty()) return mistake;
   }
-  if (flags.resumes_automatically() && !flags.saves()) return "--resume=auto needs --checkpoint-dir";
+  if (flags.resumes_automatically() && flags.checkpoint_dir.empty())
+    return "--resume=auto needs --checkpoint-dir";
   if (!flags.resume.empty() && !flags.resumes_automatically() && !flags.init.empty())
     return "--init and --resume=PATH both say what to start from; give one of them";
   return "";

@@ -45,7 +45,8 @@ struct Flags {
 #define FT_FLAG(TYPE, NAME, DEFAULT, ...) TYPE NAME = DEFAULT;
 #include "tools/ftexec/flags.def"
 
-  bool saves() const { return !checkpoint_dir.empty(); }
+  bool trains() const { return !evaluate && generate == 0; }
+  bool saves() const { return trains() && !checkpoint_dir.empty(); }
   bool resumes_automatically() const { return resume == "auto"; }
   Retention retention() const { return {.newest = keep, .every = keep_every, .best = keep_best}; }
   cuda::PlatformOptions platform() const {

@@ -24,13 +24,13 @@ void Say(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 // Of the data that is evaluated on, what is left at its end where rows cannot be filled up.
-std::string LeftOutText(const Job& job) {
+std::string LeftOutText(const Flags& flags, const Job& job) {
   if (job.eval_data == nullptr || CanFillUpRows(job.plan())) return "";
   const int64_t all = job.eval_data->num_sequences();
   const int64_t left = all % (static_cast<int64_t>(job.plan().batch()) * job.world_size());
   if (left == 0) return "";
-  return fmt::format("the last {} of {} {} of --eval-data fill no batch of all ranks and are not evaluated",
-                     left, all, ExampleWord(job.plan()));
+  return fmt::format("the last {} of {} {} of {} fill no batch of all ranks and are not evaluated", left, all,
+                     ExampleWord(job.plan()), flags.evaluate ? "--data" : "--eval-data");
 }
 
 // Of a plan that has code, but none for this device. One that has none was asked to have none.
@@ -87,11 +87,15 @@ void PrintHeader(const Flags& flags, const Job& job, const RankDevice& device,
   if (communication.staging_bytes > 0) Say(", which holds {} bytes more", communication.staging_bytes);
   if (communication.link.has_value()) Say(", over an {}", LinkText(*communication.link));
   const uint64_t micro_steps = std::max(1u, plan.micro_steps());
-  Say("\ndata {}; {} per rank", DataText(*job.data), BatchText(plan));
-  if (micro_steps > 1) Say(", {} micro-steps", micro_steps);
-  Say(", {} per step\n", micro_steps * plan.batch() * plan.seq_len() * job.world_size());
-  for (const std::string& line : SourceLines(*job.data)) Say("  {}\n", line);
-  if (job.data->num_tokens() > 0) SayFillings(plan);
+  Say("\n");
+  if (const Dataset* data = job.data != nullptr ? job.data.get() : job.eval_data.get(); data != nullptr) {
+    Say("data {}; {} per rank", DataText(*data), BatchText(plan));
+    if (flags.trains() && micro_steps > 1) Say(", {} micro-steps", micro_steps);
+    if (flags.trains()) Say(", {} per step", micro_steps * plan.batch() * plan.seq_len() * job.world_size());
+    Say("\n");
+    for (const std::string& line : SourceLines(*data)) Say("  {}\n", line);
+    if (data->num_tokens() > 0) SayFillings(plan);
+  }
   Say("{}", device.Description(plan));
   const MemoryReport memory = MemoryOf(job);
   Say("arena at its peak: {}\n", ArenaLine(memory.device));
@@ -104,7 +108,7 @@ void PrintDoubts(const Flags& flags, const Job& job, const RankDevice& device) {
     for (const std::string_view target : CodeTargets(job.plan(), device))
       if (const std::string walked = WalkedText(job.plan(), target); !walked.empty())
         PrintError("ftexec: note: " + walked);
-  if (const std::string left = LeftOutText(job); !left.empty()) PrintError("ftexec: note: " + left);
+  if (const std::string left = LeftOutText(flags, job); !left.empty()) PrintError("ftexec: note: " + left);
   for (const Dataset* data : {job.data.get(), job.eval_data.get()}) {
     const std::string doubt = data == nullptr ? "" : data->doubt();
     if (!doubt.empty()) PrintError("ftexec: note: " + doubt);

@@ -144,24 +144,25 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenData(const Flags& flags, const std:
 }
 
 // Where rows cannot be filled up, what does not fill a batch of all ranks is left out.
-absl::Status CheckEvaluated(const Job& job) {
+absl::Status CheckEvaluated(const Flags& flags, const Job& job) {
   const int64_t per_batch = static_cast<int64_t>(job.plan().batch()) * job.world_size();
   if (CanFillUpRows(job.plan()) || job.eval_data->num_sequences() >= per_batch) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("--eval-data has ", job.eval_data->num_sequences(), " ",
-                                                 std::string(ExampleWord(job.plan())),
-                                                 ", less than a batch of all ranks, ", per_batch,
-                                                 ": of this model, whose loss or outputs are means over "
-                                                 "whole batches, only such batches are evaluated"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(flags.evaluate ? "--data" : "--eval-data", " has ", job.eval_data->num_sequences(), " ",
+                   std::string(ExampleWord(job.plan())), ", less than a batch of all ranks, ", per_batch,
+                   ": of this model, whose loss or outputs are means over "
+                   "whole batches, only such batches are evaluated"));
 }
 
 absl::Status Settle(const Flags& flags, Job& job) {
   FT_ASSIGN_OR_RETURN(const TrainingSettings of_plan, TrainingSettingsOf(job.plan()));
   const TrainingSettings run = TrainingSettings::Merge(flags.run, of_plan);
   const int64_t per_step = job.SequencesPerStep();
+  job.seed = run.seed.value_or(job.seed);
+  if (!flags.trains()) return absl::OkStatus();
   job.steps_follow_data = !run.steps.has_value();
   job.shuffle = flags.shuffle.value_or(true);
   job.steps = run.steps.value_or((job.data->num_sequences() + per_step - 1) / per_step);
-  job.seed = run.seed.value_or(job.seed);
   job.max_bad_steps = run.max_bad_steps.value_or(job.max_bad_steps);
   absl::StatusOr<LrSchedule> lr = run.Schedule(job.steps);
   if (lr.ok()) job.lr = *lr;
@@ -174,6 +175,24 @@ DeviceClass DeviceClassOf(DeviceKind device, const proto::Plan& plan) {
   return device == DeviceKind::kCuda ? DeviceClass::kCuda : DeviceClass::kCpu;
 }
 
+bool HasProgram(const proto::Plan& plan, std::string_view name) {
+  return std::any_of(plan.programs().begin(), plan.programs().end(),
+                     [name](const proto::Program& program) { return program.name() == name; });
+}
+
+// What the flags ask for, the plan has a program for.
+absl::Status CheckPrograms(const Flags& flags, const proto::Plan& plan) {
+  const auto lacks = [&flags](const char* what) {
+    return absl::InvalidArgumentError(absl::StrCat("'", flags.plan, "' ", what));
+  };
+  if (flags.trains() && EvaluatesOnly(plan))
+    return lacks("does not train: it is of ftc compile --evaluate, for --evaluate and --generate");
+  if (flags.evaluate && !HasProgram(plan, "eval_step")) return lacks("has no program that evaluates");
+  if ((flags.generate > 0 || flags.sample_every > 0) && !HasProgram(plan, "sample_step"))
+    return lacks("cannot continue a text: compile it with --sample (ftc compile model.mlir --sample ...)");
+  return absl::OkStatus();
+}
+
 absl::Status TakeThreads(const Flags& flags, Job& job) {
   const int cores = CoresOfProcess(), local_ranks = job.environment.local_world_size;
   FT_ASSIGN_OR_RETURN(job.threads, ChooseThreads(flags, cores, local_ranks));
@@ -184,6 +203,7 @@ absl::Status TakeThreads(const Flags& flags, Job& job) {
 absl::Status TakePlan(const Flags& flags, Job& job) {
   const LaunchEnvironment& environment = job.environment;
   FT_RETURN_IF_ERROR(LoadPlan(flags, environment.world_size, environment.local_world_size, job));
+  if (!flags.trains()) return absl::OkStatus();
   if (absl::Status status = CheckGlobalBatch(job.plan(), environment.world_size); !status.ok()) {
     return absl::Status(status.code(), absl::StrCat("'", flags.plan, "': ", status.message()));
   }
@@ -191,11 +211,21 @@ absl::Status TakePlan(const Flags& flags, Job& job) {
 }
 
 absl::Status TakeData(const Flags& flags, Job& job) {
-  FT_ASSIGN_OR_RETURN(job.data, OpenData(flags, flags.data, job.plan()));
-  if (!flags.eval_data.empty()) {
-    FT_ASSIGN_OR_RETURN(job.eval_data, OpenData(flags, flags.eval_data, job.plan()));
-    FT_RETURN_IF_ERROR(CheckEvaluated(job));
+  if (flags.trains()) {
+    FT_ASSIGN_OR_RETURN(job.data, OpenData(flags, flags.data, job.plan()));
   }
+  const std::vector<DataEntry>& evaluated = flags.evaluate ? flags.data : flags.eval_data;
+  if (!evaluated.empty()) {
+    FT_ASSIGN_OR_RETURN(job.eval_data, OpenData(flags, evaluated, job.plan()));
+    FT_RETURN_IF_ERROR(CheckEvaluated(flags, job));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakePrompt(const Flags& flags, Job& job) {
+  if (flags.sample_every == 0 && flags.generate == 0) return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(Prompts prompts, Prompts::Open(flags.prompt, job.plan()));
+  job.prompts = std::move(prompts);
   return absl::OkStatus();
 }
 
@@ -254,6 +284,7 @@ absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, 
   if (absl::Status status = VerifyPlan(job.plan()); !status.ok()) {
     return absl::Status(status.code(), absl::StrCat("'", flags.plan, "': ", status.message()));
   }
+  FT_RETURN_IF_ERROR(CheckPrograms(flags, job.plan()));
   if (flags.device == DeviceKind::kNull && !job.plan().has_target()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", flags.plan,
@@ -268,8 +299,9 @@ absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, 
 
 absl::Span<const Preparation> Preparations() {
   static constexpr Preparation kAll[] = {
-      {"threads", "", TakeThreads}, {"plan", "", TakePlan},          {"data", "plan", TakeData},
-      {"init", "plan", TakeInit},   {"outputs", "plan", TryOutputs}, {"settings", "data", Settle},
+      {"threads", "", TakeThreads},   {"plan", "", TakePlan},     {"data", "plan", TakeData},
+      {"prompt", "plan", TakePrompt}, {"init", "plan", TakeInit}, {"outputs", "plan", TryOutputs},
+      {"settings", "data", Settle},
   };
   return kAll;
 }
@@ -299,8 +331,15 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
       "init=%s save_weights=%s save_hf=%s data_tokens=%d data=%016x mesh=%s",
       PlanHashText(job.file.hash), job.steps, job.seed, job.lr.peak, Name(job.lr.kind), job.lr.warmup_steps,
       job.lr.min_lr, job.max_bad_steps, OnOff(job.shuffle), OnOff(!flags.init.empty()),
-      OnOff(!flags.save_weights.empty()), OnOff(!flags.save_hf.empty()), job.data->num_tokens(),
-      IdentityHash(IdentityOf(*job.data)), MeshText(job.bound.mesh));
+      OnOff(!flags.save_weights.empty()), OnOff(!flags.save_hf.empty()),
+      job.data == nullptr ? 0 : job.data->num_tokens(),
+      job.data == nullptr ? 0 : IdentityHash(IdentityOf(*job.data)), MeshText(job.bound.mesh));
+  if (!flags.trains()) absl::StrAppend(&text, " evaluate=", OnOff(flags.evaluate));
+  if (job.prompts.has_value())
+    absl::StrAppendFormat(
+        &text, " generate=%d sample_every=%d sample_tokens=%d prompt=%016x temperature=%.17g top_k=%d",
+        flags.generate, flags.sample_every, flags.sample_tokens, job.prompts->Hash(), flags.temperature,
+        flags.top_k);
   if (!job.lr_status.ok()) absl::StrAppend(&text, " schedule=", job.lr_status.message());
   if (job.eval_data != nullptr) {
     absl::StrAppendFormat(&text, " eval_tokens=%d eval_data=%016x eval_every=%d eval_steps=%d",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,7 @@
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan_file.h"
 #include "tools/ftexec/flags.h"
+#include "tools/ftexec/prompt.h"
 
 namespace ft {
 
@@ -23,8 +25,9 @@ struct Job {
   PlanFile file;
   BoundPlan bound;
   LaunchEnvironment environment;
-  std::unique_ptr<Dataset> data;
-  std::unique_ptr<Dataset> eval_data;    // null: no evaluation
+  std::unique_ptr<Dataset> data;         // that is trained on; null where nothing is
+  std::unique_ptr<Dataset> eval_data;    // null: no evaluation; with --evaluate that of --data
+  std::optional<Prompts> prompts;        // none: no text is continued
   std::unique_ptr<InitialWeights> init;  // null: random ones; given up when it has been read
   // Of the flags, else of the plan, else the defaults.
   int64_t steps = 0;
@@ -47,7 +50,7 @@ struct Job {
 // The plan, read, verified and bound to flags.mesh, or to its default mesh for `world_size` ranks,
 // `local_world_size` of them on this node (0: unknown). For the null device: bound for the device and the
 // nodes of the plan's target; without a `world_size` to the mesh that it was compiled for. Errors there:
-// InvalidArgument for a plan without a target.
+// InvalidArgument for a plan without a target, and for one that lacks a program that the flags ask for.
 absl::Status LoadPlan(const Flags& flags, int world_size, int local_world_size, Job& job);
 
 // What a run writes must not be what it reads, nor be written twice. Only --save-weights may replace --init:
@@ -68,7 +71,7 @@ absl::Span<const Preparation> Preparations();
 // What --save-hf and its companions ask for.
 FolderRequest FolderRequestOf(const Flags& flags);
 
-// All of it for a training run. Errors: one line about the file or variable at fault.
+// All of it for a run. Errors: one line about the file or variable at fault.
 absl::StatusOr<Job> PrepareJob(const Flags& flags, const LaunchEnvironment& environment);
 
 // Equal on all ranks that do the same thing, "name=value name=value ...", and how to tell a person what that

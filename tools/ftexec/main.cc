@@ -20,6 +20,7 @@
 #include "tools/ftexec/failure_report.h"
 #include "tools/ftexec/flags.h"
 #include "tools/ftexec/gpu_sharing.h"
+#include "tools/ftexec/inference.h"
 #include "tools/ftexec/job.h"
 #include "tools/ftexec/process_guard.h"
 #include "tools/ftexec/rank_log.h"
@@ -38,6 +39,7 @@ absl::Status RunRank(const Flags& flags, const LaunchEnvironment& environment, c
   if (flags.check) return CheckJob(flags, environment, load_nccl, guard);
   FT_ASSIGN_OR_RETURN(Job job, PrepareJob(flags, environment));
   report.SetPlan(job, flags.plan);
+  if (!flags.trains()) return Infer(flags, job, load_nccl, guard, report);
   return Train(flags, job, load_nccl, guard, report);
 }
 

@@ -15,7 +15,6 @@
 #include "runtime/base/posix_error.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/collective/liveness/agreement.h"
 #include "runtime/executor/load_weights.h"
 #include "runtime/executor/save_folder.h"
 #include "runtime/executor/save_weights.h"
@@ -26,12 +25,11 @@
 #include "tools/ftexec/checkpoints.h"
 #include "tools/ftexec/device_memory.h"
 #include "tools/ftexec/header.h"
-#include "tools/ftexec/peers.h"
-#include "tools/ftexec/rank_device.h"
 #include "tools/ftexec/rank_log.h"
+#include "tools/ftexec/rank_run.h"
 #include "tools/ftexec/run_events.h"
 #include "tools/ftexec/slow_ranks.h"
-#include "tools/ftexec/thread_room.h"
+#include "tools/ftexec/text_samples.h"
 #include "tools/ftexec/trace_files.h"
 
 namespace ft {
@@ -40,22 +38,11 @@ namespace {
 // Of a run that ends early: launchers wait about 30 s before they kill.
 constexpr int kSecondsForTrace = 15;
 
-// The run between meeting and goodbye.
-class Run {
+class TrainingRun : public RankRun {
  public:
-  Run(const Flags& flags, Job& job, RankDevice& device, Peers& peers, ProcessGuard& guard,
-      FailureReport& report)
-      : flags_(flags), job_(job), device_(device), peers_(peers), guard_(guard), report_(report) {
-    report_.activity().Enter(Activity::kOpening);
-  }
-  ~Run() {
-    report_.Detach();
-    guard_.OnWish({});
-    guard_.OnCancel({});
-    peers_.monitor->OnLoss({});
-  }
+  using RankRun::RankRun;
 
-  absl::Status Execute() {
+  absl::Status Execute() override {
     FT_RETURN_IF_ERROR(Prepare());
     FT_RETURN_IF_ERROR(Initialize());
     if (job_.rank() == 0) PrintDoubts(flags_, job_, device_);
@@ -75,7 +62,8 @@ class Run {
          .save_cost = SaveCosts(),
          .compute_time = ComputeTime(),
          .activity = &report_.activity(),
-         .boundary = [this](int64_t, std::optional<double> eval_loss) { return AtBoundary(eval_loss); }},
+         .boundary = [this](int64_t steps_done,
+                            std::optional<double> eval_loss) { return AtBoundary(steps_done, eval_loss); }},
         evaluator_.get()));
     if (checkpoints_ != nullptr) FT_RETURN_IF_ERROR(checkpoints_->Finish(*loop_));
     progress_.reset();
@@ -86,11 +74,11 @@ class Run {
     return CheckLogs();
   }
 
-  bool diverged() const { return loop_ != nullptr && loop_->diverged(); }
+  bool diverged() const override { return loop_ != nullptr && loop_->diverged(); }
 
   // A run that fails (a signal, a lost rank, a full disk, NaN) shows what was traced until then. Only where
   // numbers ended it all ranks stand at the same place and can join their parts; else each leaves its own.
-  void KeepTrace() {
+  void KeepTrace() override {
     if (trace_ == nullptr || trace_written_) return;
     trace_->EndStep();
     if (trace_->recorder().num_events() == 0) return;
@@ -113,9 +101,6 @@ class Run {
 
   absl::Status Prepare() {
     FT_RETURN_IF_ERROR(CreateExecutor());
-    guard_.OnCancel([this](const absl::Status& reason) { Cancel(reason); });
-    peers_.monitor->OnLoss([this](const absl::Status& reason) { guard_.PeerLost(reason); });
-    peers_.monitor->wishes().set_timeout(flags_.timeout);
     FT_RETURN_IF_ERROR(OpenCheckpoints());
     guard_.OnWish([this](Wish wish) { return CanSave() && peers_.monitor->wishes().Request(wish); });
     FT_RETURN_IF_ERROR(MakeLoop());
@@ -128,13 +113,11 @@ class Run {
                                             static_cast<uint64_t>(job_.seed), job_.rank()));
       evaluator_ = std::make_unique<Evaluator>(std::move(evaluator));
     }
+    if (job_.prompts.has_value()) {
+      FT_ASSIGN_OR_RETURN(TextSamples samples, TextSamples::Create(flags_, job_, *executor_));
+      samples_.emplace(std::move(samples));
+    }
     return OpenOutputs();
-  }
-
-  void Cancel(const absl::Status& reason) {
-    report_.Hold();
-    executor_->Cancel(reason);
-    peers_.monitor->Cancel(reason);
   }
 
   // Where the run goes on from, which settles what the job is.
@@ -183,19 +166,6 @@ class Run {
       return ReportStepTime(peers_.monitor->step_times(), step, compute_ms,
                             [this](const std::string& line) { Warn(line); });
     };
-  }
-
-  absl::Status CreateExecutor() {
-    auto executor =
-        Executor::Create(job_.plan(), job_.bound, device_.device(), peers_.communicators.table(), job_.rank(),
-                         {.record = flags_.cuda_graph,
-                          .on_failure = [this](const absl::Status& s) { guard_.Failed(s); },
-                          .generated_kernels = flags_.kernels == Kernels::kGenerated});
-    if (absl::IsResourceExhausted(executor.status()) && job_.rank() == 0) PrintArena(job_);
-    FT_RETURN_IF_ERROR(executor.status());
-    executor_ = *std::move(executor);
-    report_.Attach(job_, *executor_);
-    return absl::OkStatus();
   }
 
   absl::Status OpenOutputs() {
@@ -273,13 +243,30 @@ class Run {
     if (told_memory_) Warn(line);
   }
 
-  absl::StatusOr<bool> AtBoundary(std::optional<double> eval_loss) {
+  absl::StatusOr<bool> AtBoundary(int64_t steps_done, std::optional<double> eval_loss) {
     if (boundaries_ < 2 && ++boundaries_ == 2) CompareMemory();
+    const bool shows =
+        samples_.has_value() && (steps_done % flags_.sample_every == 0 || steps_done == job_.steps);
+    if (shows) FT_RETURN_IF_ERROR(ShowSamples(steps_done));
     if (checkpoints_ == nullptr) return false;
     FT_ASSIGN_OR_RETURN(const bool ends, checkpoints_->AtBoundary(*loop_, eval_loss));
     ends_early_ = ends && loop_->position().steps < job_.steps;  // after the last step it ends anyway
     if (ends_early_) guard_.EndedAsWished();
     return ends_early_;
+  }
+
+  absl::Status ShowSamples(int64_t steps_done) {
+    report_.activity().Enter(Activity::kEvaluating, steps_done - 1);
+    const absl::Status shown =
+        samples_->Make(flags_.sample_tokens, steps_done - 1, metrics_.get(),
+                       [&](const std::string& prompt, const std::string& text) {
+                         Say("sample after step " + std::to_string(steps_done) + ":\n" + prompt + text);
+                         return absl::OkStatus();
+                       });
+    // Training may recover from such weights, and has a way of its own to say when not.
+    if (!absl::IsInvalidArgument(shown)) return shown;
+    Warn("no sample after step " + std::to_string(steps_done) + ": " + std::string(shown.message()));
+    return absl::OkStatus();
   }
 
   absl::Status Finish() {
@@ -298,10 +285,9 @@ class Run {
   // The number of the first step that this run takes.
   int64_t FirstStep() const { return resumed_ ? checkpoints_->position().steps : 0; }
 
-  void Say(const std::string& line) {
-    if (job_.rank() != 0) return;
+  void Say(const std::string& line) override {
     if (progress_ != nullptr) progress_->Finish();
-    PrintOut(line + "\n").IgnoreError();
+    RankRun::Say(line);
   }
 
   // About a step that all ranks skipped, curves that end or a slow rank: rank 0 says it for all of them.
@@ -312,13 +298,6 @@ class Run {
     PrintError("ftexec: " + line);
   }
 
-  const Flags& flags_;
-  Job& job_;
-  RankDevice& device_;
-  Peers& peers_;
-  ProcessGuard& guard_;
-  FailureReport& report_;
-  std::unique_ptr<Executor> executor_;
   std::unique_ptr<Checkpoints> checkpoints_;  // null: none are written or read
   bool resumed_ = false;
   int boundaries_ = 0;        // so far, up to 2
@@ -328,6 +307,7 @@ class Run {
   std::unique_ptr<BatchSampler> sampler_;
   std::unique_ptr<EvaluationBatches> eval_batches_;
   std::unique_ptr<Evaluator> evaluator_;
+  std::optional<TextSamples> samples_;
   std::unique_ptr<RankLog> rank_log_;
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<Progress> progress_;
@@ -341,24 +321,10 @@ class Run {
 
 absl::Status Train(const Flags& flags, Job& job, const NcclSource& load_nccl, ProcessGuard& guard,
                    FailureReport& report) {
-  FT_ASSIGN_OR_RETURN(const std::unique_ptr<RankDevice> device, RankDevice::Open(flags, job, load_nccl));
-  FT_RETURN_IF_ERROR(ProbeTeam(job, *device));
-  Peers peers;
-  FT_RETURN_IF_ERROR(Meet(flags, job, *device, report, peers));
-  absl::Status status;
-  bool all_ranks_know = true;
-  {
-    Run run(flags, job, *device, peers, guard, report);
-    status = run.Execute();
-    all_ranks_know = status.ok() || run.diverged() || IsKnownToAll(status);
-    if (!all_ranks_know) status = TellPeers(*peers.monitor, status);
-    report.Write(status, guard.signal());
-    if (!status.ok()) run.KeepTrace();
-  }
-  if (!all_ranks_know) return status;
-  report.activity().Enter(Activity::kEnding);
-  const absl::Status goodbye = peers.monitor->Goodbye();
-  return status.ok() ? goodbye : status;  // what ended the run matters more
+  const auto make = [&](RankDevice& device, Peers& peers) -> std::unique_ptr<RankRun> {
+    return std::make_unique<TrainingRun>(flags, job, device, peers, guard, report);
+  };
+  return RunTogether(flags, job, load_nccl, guard, report, make);
 }
 
 }  // namespace ft
