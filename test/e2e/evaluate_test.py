@@ -99,7 +99,7 @@ class Evaluate(EndToEnd):
                         self.trained(training, 1, f"--save-weights={weights}")
                     explained, whole = self.explain(evaluation, 2), self.explain(training, 2)
                     rest = explained["at_rest"]
-                    self.assertEqual((rest["gradients"], rest["optimizer_state"]), (0, 0))
+                    self.assertEqual((rest["gradients"], rest["optimizer_state"], explained["snapshot_bytes"]), (0, 0, None))
                     self.assertLess(explained["arena_bytes"], whole["arena_bytes"])
                     row, text = self.evaluate(evaluation, 2, f"--init={weights}")
                     self.assertIn(f"arena {explained['arena_bytes']} bytes", text)

@@ -1,6 +1,7 @@
 """--generate and --evaluate of folders that transformers saves: its own greedy continuation, token for token, and its loss."""
 import re
 import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -9,6 +10,9 @@ import transformers as tf
 from torch.nn import functional as F
 
 import support
+
+sys.path.insert(0, str(support.ROOT / "tools" / "python"))
+import ft
 
 tf.logging.set_verbosity_error()
 tf.logging.disable_progress_bar()
@@ -88,6 +92,30 @@ class GenerateTest(support.InteropTest):
                 module, folder, mlir = self.prepare(name)
                 plan = self.plan(mlir, "--strategy=full_shard", "--evaluate", "--sample")
                 self.assertEqual(self.generate(plan, folder, 2 * SEQ), self.slowly(module, 2 * SEQ))
+
+    def test_modules_that_shift_their_labels(self):
+        """Exported with their own loss, with a mask of attention and without."""
+        class Plain(torch.nn.Module):
+            def __init__(self, model):
+                super().__init__()
+                self.model = model
+
+            def forward(self, input_ids, labels):
+                return self.model(input_ids=input_ids, labels=labels, use_cache=False).loss
+
+        class Masked(Plain):
+            def forward(self, input_ids, attention_mask, labels):
+                return self.model(input_ids=input_ids, attention_mask=attention_mask, labels=labels, use_cache=False).loss
+
+        module, _, _ = self.prepare("llama")
+        ids, count = torch.randint(0, VOCAB, (BATCH, SEQ), dtype=torch.int32), SEQ - len(PROMPT)
+        expected = module.generate(torch.tensor([list(PROMPT.encode())]), do_sample=False, max_new_tokens=count)[0, len(PROMPT):].tolist()
+        for wrapper, inputs in ((Plain, (ids, ids.long())), (Masked, (ids, torch.ones_like(ids), ids.long()))):
+            with self.subTest(wrapper.__name__):
+                folder = self.folder / wrapper.__name__
+                ft.export(wrapper(module), inputs).save(folder)
+                plan = self.plan(folder / "model.mlir", "--strategy=full_shard", "--evaluate", "--sample")
+                self.assertEqual(self.generate(plan, folder / "weights.safetensors", count), expected)
 
     def test_loss_is_that_of_transformers(self):
         data = self.folder / "held-out.txt"

@@ -10,6 +10,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/collective/plan_communicators.h"
+#include "runtime/plan/inputs.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/verify_plan.h"
 #include "tools/ftc/commands.h"
@@ -110,7 +111,8 @@ absl::Status ReportAt(const ExplainCommand& command, const ft::Mesh& mesh, Expla
   };
   explained.communicators = {.shm = staging(ft::CollectiveBackend::kShm),
                              .gloo = staging(ft::CollectiveBackend::kGloo)};
-  if (const auto state = ft::StateOfPlan(explained.plan, mesh); state.ok())
+  const auto state = ft::StateOfPlan(explained.plan, mesh);
+  if (state.ok() && !ft::EvaluatesOnly(explained.plan))
     explained.snapshot = {.bytes = ft::LargestShare(*state),
                           .local = ft::LargestShare(*state, ft::LocallySavedBytes)};
   return absl::OkStatus();
