@@ -43,9 +43,15 @@ def examples(count):
     return tokens[:, :-1].contiguous(), targets.contiguous()
 
 
-class MaskedLossTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+class Steps:
+    """Steps of a model in self.folder against a loop of PyTorch."""
+
+    @property
+    def data(self):
+        return self.folder / "data.safetensors"
+
+    def importing(self, seq):
+        return BIN / "ftc", "import", self.folder / "hf", f"--batch={BATCH}", f"--seq={seq}", "-o", self.folder / "model.mlir"
 
     def run_program(self, *command):
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment(), timeout=300)
@@ -59,7 +65,7 @@ class MaskedLossTest(unittest.TestCase):
         self.run_program(BIN / "ftc", "compile", self.folder / "model.mlir", f"--clip={CLIP}", "--optimizer=adamw", "--weight-decay=0",
                          "--betas=0.9,0.95", f"--eps={EPS}", *settings, "-o", plan)
         launch = [BIN / "ftrun", f"--nproc-per-node={ranks}"] if ranks > 1 else []
-        done = self.run_program(*launch, BIN / "ftexec", plan, f"--data={self.folder / 'data.safetensors'}", f"--steps={steps}", "--shuffle=off",
+        done = self.run_program(*launch, BIN / "ftexec", plan, f"--data={self.data}", f"--steps={steps}", "--shuffle=off",
                                 f"--lr={LR}", "--threads=1", "--progress=off", f"--metrics={log}", *options)
         return metrics_of(log), done.stderr
 
@@ -88,12 +94,17 @@ class MaskedLossTest(unittest.TestCase):
                 ours = [(line["loss"], line["grad_norm"]) for line in lines]
                 np.testing.assert_allclose(ours, wanted, rtol=5e-5)
 
+
+class MaskedLossTest(Steps, unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
     def check_imported(self, name):
         module = module_of(name)
         module.save_pretrained(self.folder / "hf")
-        self.run_program(BIN / "ftc", "import", self.folder / "hf", f"--batch={BATCH}", f"--seq={SEQ}", "-o", self.folder / "model.mlir")
+        self.run_program(*self.importing(SEQ))
         tokens, targets = examples(BATCH * STEPS * 6)
-        save_file({"tokens": tokens, "targets": targets}, self.folder / "data.safetensors")
+        save_file({"tokens": tokens, "targets": targets}, self.data)
 
         def batch(module, number):
             rows = slice(number * BATCH, (number + 1) * BATCH)
