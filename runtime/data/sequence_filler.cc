@@ -58,6 +58,9 @@ void FillPiece(proto::Input::Filling filling, const TokenRow& row, int64_t first
     case proto::Input::SEGMENTS:
       std::fill_n(out, count, static_cast<Out>(number));
       return;
+    case proto::Input::TOKEN_TYPES:
+      std::fill_n(out, count, Out{0});
+      return;
     default:
       std::fill_n(out, count, Out{1});  // a mask
   }

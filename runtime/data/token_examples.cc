@@ -13,6 +13,7 @@
 #include "runtime/data/megatron_file.h"
 #include "runtime/data/sequence_filler.h"
 #include "runtime/data/token_file.h"
+#include "runtime/data/tokenizer_check.h"
 
 namespace ft {
 namespace {
@@ -77,24 +78,9 @@ TokenSource SourceOf(File opened, DataFormat format) {
           .owner = file};
 }
 
-absl::Status CheckTokenizer(const FtdFile& file, const DataInputs& inputs) {
-  if (file.vocabulary_size() > inputs.vocab_size)
-    return absl::InvalidArgumentError(fmt::format(
-        "'{}' has a vocabulary of {}, more than the model's {}; tokenize for this model, or give the "
-        "model more rows",
-        file.path(), file.vocabulary_size(), inputs.vocab_size));
-  if (file.tokenizer_hash().empty() || inputs.tokenizer_hash.empty() ||
-      file.tokenizer_hash() == inputs.tokenizer_hash)
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      fmt::format("'{}' was made by another tokenizer ({}) than the one of the model ({}); tokenize with the "
-                  "tokenizer of the folder that the model was imported from",
-                  file.path(), file.tokenizer_hash(), inputs.tokenizer_hash));
-}
-
 absl::StatusOr<TokenSource> OpenFtd(const std::string& path, const DataInputs& inputs) {
   FT_ASSIGN_OR_RETURN(FtdFile opened, FtdFile::Open(path));
-  FT_RETURN_IF_ERROR(CheckTokenizer(opened, inputs));
+  FT_RETURN_IF_ERROR(CheckTokenizer(opened, inputs.vocab_size, inputs.tokenizer_hash));
   const auto file = std::make_shared<const FtdFile>(std::move(opened));
   return TokenSource{.path = path,
                      .format = DataFormat::kFtd,

@@ -122,6 +122,8 @@ TEST_F(TokenExamplesTest, PlainTokensFillTheSame) {
   EXPECT_EQ(data->num_sequences(), 2);
   EXPECT_EQ(Read(*data, 1),
             (std::vector<Row>{{3, 2, 1, 0, 1, 2}, {3, 2, 1, 0, 1, 2}, {1, 1, 1, 1, 1, 1}, {6}}));
+  const auto encoder = Open(path, Inputs({Input::TOKENS, Input::TOKEN_TYPES}));
+  EXPECT_EQ(Read(*encoder, 0)[1], (Row{0, 0, 0, 0, 0, 0}));
   const auto both = Open(path, Inputs({Input::LABELS, Input::TARGETS, Input::TOKENS}));
   EXPECT_EQ(both->num_sequences(), 1);
   EXPECT_EQ(Read(*both, 0), (std::vector<Row>{{9, 8, 7, 6, 5, 4}, {8, 7, 6, 5, 4, 3}, {9, 8, 7, 6, 5, 4}}));
@@ -231,6 +233,14 @@ TEST_F(TokenExamplesTest, RefusesWhatTheModelCannotTake) {
       "was made by another tokenizer (0123456789abcdee) than the one of the model (0123456789abcdef)");
   made.more = {{"tokenizer_hash", "0123456789abcdef"}};
   EXPECT_NE(Open(Write(made), other), nullptr);
+  // Its own tokenizer may know more than it has rows for, as long as the tokens do not say so.
+  made.vocabulary_size = 301;
+  EXPECT_NE(Open(Write(made), other), nullptr);
+  made.documents[0][3] = 300;
+  ExpectRefused(made, other, "token 3 is 300, which the model has no row for: it has 300");
+  made.documents[0][3] = 4;
+  made.more["pad_token"] = "300";
+  ExpectRefused(made, other, "is padded with token 300, which the model has no row for: it has 300");
   const DataInputs padded = Inputs({Input::TOKENS, Input::TARGETS, Input::LENGTHS});
   ExpectRefused({.documents = {{1, 2}, {1, 2, 3, 4, 5, 6, 7, 8}}}, padded,
                 "has in document 1 8 tokens, of which one example of the model takes 7");

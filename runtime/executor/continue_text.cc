@@ -20,6 +20,7 @@ bool IsKnown(const proto::Input& input) {
     case proto::Input::SEGMENTS:
     case proto::Input::LENGTHS:
     case proto::Input::ATTENTION_MASK:
+    case proto::Input::TOKEN_TYPES:
     case proto::Input::VALUE:
       return true;
     default:
@@ -94,7 +95,7 @@ void TextContinuer::Fill(const Port& port, absl::Span<const int32_t> window) con
         return static_cast<int64_t>(window.size());
       case proto::Input::ATTENTION_MASK:
         return i < window.size() ? 1 : 0;
-      default:  // all of one document
+      default:  // all of one document, and of one text
         return 0;
     }
   };

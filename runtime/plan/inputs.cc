@@ -20,11 +20,12 @@ constexpr std::pair<std::string_view, proto::Input::Filling> kFillings[] = {
     {"segments", proto::Input::SEGMENTS},
     {"lengths", proto::Input::LENGTHS},
     {"attention_mask", proto::Input::ATTENTION_MASK},
+    {"token_types", proto::Input::TOKEN_TYPES},
+    {"token_type_ids", proto::Input::TOKEN_TYPES},
 };
 
-constexpr std::string_view kReserved[] = {"lr",        "step",    "rng",      "scaler",
-                                          "loss",      "grad_norm", "found_inf", "counted",
-                                          "loss_sum",  "sample_position", "sample_logits"};
+constexpr std::string_view kReserved[] = {"lr",        "step",      "rng",      "scaler",          "loss",         "grad_norm",
+                                          "found_inf", "counted",   "loss_sum", "sample_position", "sample_logits"};
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -83,6 +84,8 @@ std::string_view FillingText(proto::Input::Filling filling) {
       return "how many tokens there are, padding behind";
     case proto::Input::ATTENTION_MASK:
       return "1 for tokens, 0 for padding";
+    case proto::Input::TOKEN_TYPES:
+      return "0, the first of two texts";
     default:
       return "";
   }

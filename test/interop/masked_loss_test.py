@@ -129,7 +129,7 @@ class MaskedLossTest(Steps, unittest.TestCase):
         tokens, targets = examples(BATCH * STEPS * 6)
         labels = torch.cat([torch.full_like(targets[:, :1], -100), targets[:, :-1]], dim=1).long()
         rows = (tokens[:BATCH].long(), labels[:BATCH])
-        exported = ft.export(module, {"input_ids": rows[0], "labels": rows[1]})
+        exported = ft.export(module, {"input_ids": rows[0], "labels": rows[0]})  # one tensor, two inputs
         exported.save(self.folder)
         save_file({"input_ids": tokens.long(), "labels": labels}, self.folder / "data.safetensors")
 

@@ -9,6 +9,7 @@
 #include "runtime/base/content_hash.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/data/tokenizer_check.h"
 
 namespace ft {
 namespace {
@@ -45,7 +46,7 @@ absl::StatusOr<Prompts> Prompts::Open(const std::string& prompt, const proto::Pl
                     "ft-tokenize --prompt makes, NAME.ftd",
                     Quote(prompt), plan.vocab_size()));
   }
-  FT_RETURN_IF_ERROR(prompts.Check(prompt, plan));
+  FT_RETURN_IF_ERROR(prompts.Check(plan));
   return prompts;
 }
 
@@ -61,16 +62,10 @@ absl::Status Prompts::ReadFile(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status Prompts::Check(const std::string& prompt, const proto::Plan& plan) const {
-  if (file_ != nullptr && file_->vocabulary_size() > static_cast<int64_t>(plan.vocab_size()))
-    return absl::InvalidArgumentError(
-        fmt::format("{} was made with a vocabulary of {}, and the model has {}: it is of another tokenizer",
-                    Quote(prompt), file_->vocabulary_size(), plan.vocab_size()));
-  if (file_ != nullptr && !file_->tokenizer_hash().empty() && !plan.tokenizer_hash().empty() &&
-      file_->tokenizer_hash() != plan.tokenizer_hash())
-    return absl::InvalidArgumentError(
-        fmt::format("{} was made by another tokenizer ({}) than the model's ({})", Quote(prompt),
-                    file_->tokenizer_hash(), plan.tokenizer_hash()));
+absl::Status Prompts::Check(const proto::Plan& plan) const {
+  if (file_ != nullptr)
+    FT_RETURN_IF_ERROR(
+        CheckTokenizer(*file_, static_cast<int64_t>(plan.vocab_size()), plan.tokenizer_hash()));
   for (const std::vector<int32_t>& text : prompts_)
     if (text.empty())
       return absl::InvalidArgumentError("--prompt is empty; a model continues one token at least");

@@ -35,7 +35,7 @@ class Prompts {
  private:
   Prompts() = default;
   absl::Status ReadFile(const std::string& path);
-  absl::Status Check(const std::string& prompt, const proto::Plan& plan) const;
+  absl::Status Check(const proto::Plan& plan) const;
 
   std::vector<std::vector<int32_t>> prompts_;
   std::optional<int32_t> end_;

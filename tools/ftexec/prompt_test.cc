@@ -57,7 +57,7 @@ TEST_F(PromptTest, DocumentsOfAFileAreThePrompts) {
   EXPECT_EQ(prompts.TextOf({0, 1}), "un\xef\xbf\xbd");
   EXPECT_EQ(prompts.TextOf({7}), "\xef\xbf\xbd");
   EXPECT_NE(prompts.Hash(), Prompts::Open("un", PlanOf(256))->Hash());
-  EXPECT_THAT(Error(path, 3), HasSubstr("was made with a vocabulary of 4, and the model has 3"));
+  EXPECT_THAT(Error(path, 3), HasSubstr("has a vocabulary of 4, more than the model's 3"));
   EXPECT_THAT(Error(folder_.Path("absent.ftd"), 3), HasSubstr("absent.ftd"));
   proto::Plan plan = PlanOf(8);
   plan.set_tokenizer_hash("0123456789abcdef");
@@ -65,7 +65,7 @@ TEST_F(PromptTest, DocumentsOfAFileAreThePrompts) {
   parts.more["tokenizer_hash"] = "fedcba9876543210";
   const std::string other = folder_.Write("o.ftd", FtdBytes(tensors, parts.Metadata()));
   EXPECT_THAT(std::string(Prompts::Open(other, plan).status().message()),
-              HasSubstr("by another tokenizer (fedcba9876543210) than the model's (0123456789abcdef)"));
+              HasSubstr("by another tokenizer (fedcba9876543210) than the one of the model (0123456789abcdef)"));
 }
 
 TEST_F(PromptTest, IdsAreShownWhereNobodyKnowsTheirText) {

@@ -53,7 +53,17 @@ def arguments_of(module, example_inputs, kwargs):
     order = list(inspect.signature(module.forward).parameters)
     place = lambda name: order.index(name) if name in order else len(order)
     kwargs = dict(sorted((kwargs or {}).items(), key=lambda pair: place(pair[0])))
-    return tuple(example_inputs), kwargs
+    return apart(tuple(example_inputs), kwargs)
+
+
+def apart(args, kwargs):
+    """The same with a tensor of its own for each input: one that is given twice, as ids and as labels, would be one input of the graph."""
+    seen, (leaves, structure) = set(), pytree.tree_flatten((args, kwargs))
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, torch.Tensor):
+            leaves[i] = leaf.clone() if id(leaf) in seen else leaf
+            seen.add(id(leaf))
+    return pytree.tree_unflatten(leaves, structure)
 
 
 def inputs_of(module, args, kwargs, names, constants):
