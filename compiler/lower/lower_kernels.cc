@@ -96,10 +96,7 @@ void FunctionLowering::lowerUpdateScaler(UpdateScalerOp op) {
   SmallVector<View> ins = {places[op.getCoefficient()]};
   if (op.getFactor())
     ins.push_back(places[op.getFactor()]);
-  program.kernel({.name = "update_scaler",
-                  .ins = ins,
-                  .outs = {scaler},
-                  .attributes = kernelAttributes(op)},
+  program.kernel({.name = "update_scaler", .ins = ins, .outs = {scaler}, .attributes = kernelAttributes(op)},
                  Tag::of(op));
   program.output(kScalerInput, scaler);
 }

@@ -178,8 +178,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       for (Operation *user : count.getUsers())
         if (auto accumulated = dyn_cast<AccumulatedOp>(user))
           count = accumulated.getResult();
-      auto mean =
-          CountedMeanOp::create(builder, loss.getLoc(), loss.getType(), loss.getType(), count, loss);
+      auto mean = CountedMeanOp::create(builder, loss.getLoc(), loss.getType(), loss.getType(), count, loss);
       mlir::ft::setPhase(mean, mlir::ft::kPhaseOptimizer);
       return mean;
     }
@@ -201,8 +200,8 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
   // The norm and the coefficient.
   ClipCoefficientOp insertNorm(OpBuilder &builder, Value loss, Value sum, Value scaler, Value factor) {
     auto scalar = RankedTensorType::get({}, builder.getF32Type());
-    auto norm = ClipCoefficientOp::create(builder, loss.getLoc(), scalar, scalar, sum, loss, scaler,
-                                          factor, number(builder, clip));
+    auto norm = ClipCoefficientOp::create(builder, loss.getLoc(), scalar, scalar, sum, loss, scaler, factor,
+                                          number(builder, clip));
     mlir::ft::setPhase(norm, mlir::ft::kPhaseOptimizer);
     return norm;
   }
@@ -262,10 +261,10 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       if (failed(insertStep(builder, gradient, rounding, rules[ruleOf(gradient, symbols)], symbols)))
         return failure();
     if (scaler) {
-      auto op = UpdateScalerOp::create(builder, loc, scaler, norm.getCoefficient(), factor, number(builder, 2.0),
-                                       number(builder, 0.5), builder.getI64IntegerAttr(lossScaleWindow),
-                                       builder.getI64IntegerAttr(hysteresis), number(builder, minLossScale),
-                                       builder.getI64IntegerAttr(dynamicScale ? 1 : 0));
+      auto op = UpdateScalerOp::create(
+          builder, loc, scaler, norm.getCoefficient(), factor, number(builder, 2.0), number(builder, 0.5),
+          builder.getI64IntegerAttr(lossScaleWindow), builder.getI64IntegerAttr(hysteresis),
+          number(builder, minLossScale), builder.getI64IntegerAttr(dynamicScale ? 1 : 0));
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
     }
     SmallVector<Value> results = {loss, norm.getNorm(), foundInf};

@@ -1,7 +1,7 @@
 // Multiplies a loss that counts targets by their share.
 //
-// Enters: @forward(inputs) -> loss, when @eval_step is made. Leaves: @forward returning loss * share where the
-// loss counts targets; else as it was. Refused: no @forward.
+// Enters: @forward(inputs) -> loss, when @eval_step is made. Leaves: @forward returning loss * share where
+// the loss counts targets; else as it was. Refused: no @forward.
 #include "compiler/programs/passes.h"
 #include "dialects/ft/elementwise.h"
 #include "dialects/ft/signature.h"

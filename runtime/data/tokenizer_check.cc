@@ -33,10 +33,10 @@ absl::Status CheckTokenizer(const FtdFile& file, int64_t vocab_size, const std::
         file.path(), file.tokenizer_hash(), tokenizer_hash));
   if (file.vocabulary_size() <= vocab_size) return absl::OkStatus();
   if (both_known) return CheckTokensBelow(file, vocab_size);
-  return absl::InvalidArgumentError(
-      fmt::format("'{}' has a vocabulary of {}, more than the model's {}; tokenize for this model, or give the "
-                  "model more rows",
-                  file.path(), file.vocabulary_size(), vocab_size));
+  return absl::InvalidArgumentError(fmt::format(
+      "'{}' has a vocabulary of {}, more than the model's {}; tokenize for this model, or give the "
+      "model more rows",
+      file.path(), file.vocabulary_size(), vocab_size));
 }
 
 }  // namespace ft

@@ -19,8 +19,8 @@ struct StepNumbers {
   bool counts_nothing = false;  // none of its targets counts: it has neither loss nor gradient
 };
 
-// Counts them. The plan itself skips the update, on every rank; here only the run's end is decided. A step that
-// counts nothing is skipped and is no bad one.
+// Counts them. The plan itself skips the update, on every rank; here only the run's end is decided. A step
+// that counts nothing is skipped and is no bad one.
 //
 // With loss scaling an infinite gradient under a finite loss is how a scale is found to be too large: such an
 // overflow is no bad step as long as the scale can still fall, unless kMaxOverflows come in a row.

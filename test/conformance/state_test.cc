@@ -75,9 +75,7 @@ TEST_F(StateKernels, AccumulateAndTake) {
 TEST_F(StateKernels, AccumulateCountsExactly) {
   for (Backend& backend : backends_) {
     std::vector<int64_t> x = {int64_t{1} << 53, 1, -7}, state = {1, 2, 3}, result(3);
-    const auto whole = [](std::vector<int64_t>& words) {
-      return Tensor{words.data(), DType::kI64, 1, {3}};
-    };
+    const auto whole = [](std::vector<int64_t>& words) { return Tensor{words.data(), DType::kI64, 1, {3}}; };
     RunKernel(backend.registry, "accumulate", {{whole(x)}, {whole(state)}, {}}, {}, 2);
     EXPECT_EQ(state, (std::vector<int64_t>{(int64_t{1} << 53) + 1, 3, -4}));
     RunKernel(backend.registry, "accumulated", {{whole(x)}, {whole(result), whole(state)}, {}}, {}, 2);
@@ -154,11 +152,13 @@ TEST_F(StateKernels, NothingCountedIsNotANumberAndLeavesTheLossScale) {
     EXPECT_TRUE(std::isnan(mean) && std::isnan(factor));
     std::vector<float> scaler = {8, 3, 0}, before = scaler;
     RunKernel(backend.registry, "update_scaler",
-              {{{&coefficient}, {&factor}}, {{scaler.data(), DType::kF32, 1, {3}}}, {}}, Scaling().attributes(), 1);
+              {{{&coefficient}, {&factor}}, {{scaler.data(), DType::kF32, 1, {3}}}, {}},
+              Scaling().attributes(), 1);
     EXPECT_EQ(scaler, before);
     factor = 1;
     RunKernel(backend.registry, "update_scaler",
-              {{{&coefficient}, {&factor}}, {{scaler.data(), DType::kF32, 1, {3}}}, {}}, Scaling().attributes(), 1);
+              {{{&coefficient}, {&factor}}, {{scaler.data(), DType::kF32, 1, {3}}}, {}},
+              Scaling().attributes(), 1);
     EXPECT_EQ(scaler[0], 4);
   }
 }

@@ -189,7 +189,7 @@ TEST_P(BudgetTest, WhatCannotBeMetIsRefusedWithWhatCan) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, BudgetTest,
-                         testing::Values(BudgetCase{"cpu", kRanks, "llama", "debug"},
+                         testing::Values(BudgetCase{"cpu", kRanks, "qwen3", "debug"},
                                          // Over the network: inside a node nothing is left to decide.
                                          BudgetCase{"h100-ib", 1, "gpt2", "124m"}));
 

@@ -64,8 +64,9 @@ TEST_F(PromptTest, DocumentsOfAFileAreThePrompts) {
   EXPECT_TRUE(Prompts::Open(path, plan).ok());  // the file does not say whose it is
   parts.more["tokenizer_hash"] = "fedcba9876543210";
   const std::string other = folder_.Write("o.ftd", FtdBytes(tensors, parts.Metadata()));
-  EXPECT_THAT(std::string(Prompts::Open(other, plan).status().message()),
-              HasSubstr("by another tokenizer (fedcba9876543210) than the one of the model (0123456789abcdef)"));
+  EXPECT_THAT(
+      std::string(Prompts::Open(other, plan).status().message()),
+      HasSubstr("by another tokenizer (fedcba9876543210) than the one of the model (0123456789abcdef)"));
 }
 
 TEST_F(PromptTest, IdsAreShownWhereNobodyKnowsTheirText) {

@@ -16,7 +16,7 @@ KernelOr MakeSumSquares(const KernelContext& context) {
 KernelOr MakeClipCoefficient(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const ClipCoefficientOperands read,
                       ReadClipCoefficient(context.operands, context.attributes));
-  const ClipCoefficientArgs args = {read.sum, read.loss, read.scaler, read.factor,
+  const ClipCoefficientArgs args = {read.sum,      read.loss, read.scaler,     read.factor,
                                     read.max_norm, read.norm, read.coefficient};
   return MakeKernel([args](StreamHandle stream) { return ClipCoefficient(args, stream); });
 }

@@ -31,9 +31,9 @@ absl::StatusOr<ClipCoefficientOperands> ReadClipCoefficient(const KernelOperands
   FT_RETURN_IF_ERROR(CheckSize(operands.out[0], "norm", 1));
   FT_RETURN_IF_ERROR(CheckSize(operands.out[1], "coefficient", 1));
   FT_ASSIGN_OR_RETURN(const double max_norm, FloatIn(attributes, "max_norm", 0.0));
-  return ClipCoefficientOperands{
-      operands.in[0].as<int64_t>(), loss.as<float>(),           scaler.as<float>(),          factor.as<float>(),
-      max_norm,                     operands.out[0].as<float>(), operands.out[1].as<float>()};
+  return ClipCoefficientOperands{operands.in[0].as<int64_t>(), loss.as<float>(), scaler.as<float>(),
+                                 factor.as<float>(),           max_norm,         operands.out[0].as<float>(),
+                                 operands.out[1].as<float>()};
 }
 
 absl::StatusOr<FoundInfOperands> ReadFoundInf(const KernelOperands& operands, int world_size) {

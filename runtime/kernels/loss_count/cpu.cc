@@ -36,8 +36,7 @@ KernelOr MakeCountedMean(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const CountedMeanOperands read, ReadCountedMean(context.operands));
   return MakeKernel([read] {
     const double counted = static_cast<double>(read.count[0]), all = static_cast<double>(read.count[1]);
-    *read.factor =
-        counted > 0 ? static_cast<float>(all / counted) : std::numeric_limits<float>::quiet_NaN();
+    *read.factor = counted > 0 ? static_cast<float>(all / counted) : std::numeric_limits<float>::quiet_NaN();
     *read.mean = *read.loss * *read.factor;
   });
 }

@@ -22,8 +22,9 @@ KernelOr MakeUpdateScaler(const KernelContext& context) {
   policy.min_scale = read.min_scale;
   policy.growth_interval = static_cast<float>(read.growth_interval);
   policy.hysteresis = static_cast<float>(read.hysteresis);
-  return MakeKernel(
-      [=](StreamHandle stream) { return UpdateScaler(policy, read.coefficient, read.factor, read.scaler, stream); });
+  return MakeKernel([=](StreamHandle stream) {
+    return UpdateScaler(policy, read.coefficient, read.factor, read.scaler, stream);
+  });
 }
 
 }  // namespace

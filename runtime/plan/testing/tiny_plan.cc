@@ -310,7 +310,8 @@ class Builder {
       Add(train_, proto::WAIT, proto::COMPUTE, {sum + 1});
     }
     Float(Kernel(train_, "clip_coefficient",
-                 {At(acc, proto::I64, {kAccumulatorWords}), proto::Operand(), proto::Operand(), proto::Operand()},
+                 {At(acc, proto::I64, {kAccumulatorWords}), proto::Operand(), proto::Operand(),
+                  proto::Operand()},
                  {At(norm_, proto::F32, {}), At(coefficient, proto::F32, {})}),
           "max_norm", 1.0);
     scalars_ = Constant("scalars", proto::IO, 4 * 2 * kAdamwScalars);
