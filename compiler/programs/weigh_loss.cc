@@ -3,6 +3,7 @@
 // Enters: @forward(inputs) -> loss, when @eval_step is made. Leaves: @forward returning loss * share where
 // the loss counts targets; else as it was. Refused: no @forward.
 #include "compiler/programs/passes.h"
+#include "compiler/programs/position_rows.h"
 #include "dialects/ft/elementwise.h"
 #include "dialects/ft/signature.h"
 
@@ -16,6 +17,14 @@ namespace {
 using namespace mlir;
 using mlir::ft::CountTargetsOp;
 using mlir::ft::MulOp;
+
+// How many of the targets may count: not those that the model leaves out, whatever the data has.
+int64_t mayCount(Value targets, BlockArgument input) {
+  std::optional<std::vector<int64_t>> places = placesIn(targets, input);
+  int64_t all = cast<RankedTensorType>(targets.getType()).getNumElements();
+  int64_t leftOut = places ? llvm::count(*places, -1) : 0;
+  return leftOut < all ? all - leftOut : all;
+}
 
 struct WeighLossPass : impl::WeighLossPassBase<WeighLossPass> {
   void runOnOperation() override {
@@ -33,7 +42,8 @@ struct WeighLossPass : impl::WeighLossPassBase<WeighLossPass> {
     // Before the loss: its kernel may make the gradients, too, and then reads what backward begins with.
     OpBuilder builder(last);
     auto pair = RankedTensorType::get({2}, builder.getI64Type());
-    auto count = CountTargetsOp::create(builder, last->getLoc(), pair, loss.getType(), targets);
+    auto count = CountTargetsOp::create(builder, last->getLoc(), pair, loss.getType(), targets,
+                                        mayCount(targets, mlir::ft::countedInput(forward)));
     builder.setInsertionPoint(terminator);
     auto weighed = MulOp::create(builder, last->getLoc(), ValueRange{loss, count.getShare()});
     for (Operation *op : {count.getOperation(), weighed.getOperation()})

@@ -125,14 +125,16 @@ def Ft_LossCountOp : Ft_ComputeOp<"loss_count", [Precision], ["getWorkspaceBytes
 }
 
 def Ft_CountTargetsOp : Ft_Op<"count_targets", [Pure, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
-  let summary = "{n, N}, n the number of targets that count (0 and more) of N; share = n / N";
+  let summary = "{n, N}, n the number of targets that count (0 and more), N = `of` that may; share = n / N";
   let description = [{
+    Targets that the model itself leaves out, such as those behind the end of each sequence when it shifts labels, are not among the N.
+
     The loss of a rank's micro-step, a mean over its own n targets, is multiplied by share: a mean over all N of them, in which those that do not count add
     nothing. Such means may be added up whatever their n; ft.counted_mean divides the sum by what all of them counted.
   }];
-  let arguments = (ins Ft_TokenTensor:$targets);
+  let arguments = (ins Ft_TokenTensor:$targets, I64Attr:$of);
   let results = (outs Ft_I64Tensor:$count, Ft_Scalar:$share);
-  let assemblyFormat = "$targets attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$targets `of` $of attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

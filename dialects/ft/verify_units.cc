@@ -162,7 +162,12 @@ LogicalResult ClipCoefficientOp::verify() {
   return verifyAccumulator(*this, "sum", getSum());
 }
 
-LogicalResult CountTargetsOp::verify() { return verifyCount(*this, getCount()); }
+LogicalResult CountTargetsOp::verify() {
+  int64_t all = verify::tensor(getTargets()).getNumElements(), of = getOf();
+  if (failed(verifyRange(*this, "of", double(of), of >= 1 && of <= all, "1 to the number of targets")))
+    return failure();
+  return verifyCount(*this, getCount());
+}
 
 LogicalResult CountedMeanOp::verify() { return verifyCount(*this, getCount()); }
 

@@ -68,8 +68,13 @@ void AddScalars(std::vector<Case>& cases) {
     cases.push_back({"count_targets",
                      std::to_string(ignored) + " without a target",
                      {targets},
-                     {},
+                     Attributes({{"of", targets.size()}}),
                      {count, Scalar(n / all)}});
+    cases.push_back({"count_targets",
+                     std::to_string(ignored) + " without a target, one that never has",
+                     {targets},
+                     Attributes({{"of", targets.size() - 1}}),
+                     {{{2}, {n, all - 1}, DType::kI64}, Scalar(n / (all - 1))}});
     // Where nothing counts both are NaN: ft_exact_test.
     if (n > 0)
       cases.push_back({"counted_mean",

@@ -128,7 +128,7 @@ constexpr const char* kOptimizerStep = R"(
     %own = ft.found_inf %flat, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
     %bitmap = ft.found_inf %seed, %rng into %own : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
     %sum = ft.sum_squares %flat : (!ft.flat<@u, f32>) -> tensor<21xi64>
-    %count, %share = ft.count_targets %targets : (tensor<2x3xi32>) -> (tensor<2xi64>, tensor<f32>)
+    %count, %share = ft.count_targets %targets of 6 : (tensor<2x3xi32>) -> (tensor<2xi64>, tensor<f32>)
     %mean, %factor = ft.counted_mean %count, %seed : (tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
     %norm, %c = ft.clip_coefficient %sum {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
     %s = ft.update_scalars %c, %lr, %step {formulas = "clip; lr", weight_decay = 0.1}

@@ -55,8 +55,8 @@ func.func @looks(%flat: !ft.flat<@u, f16>, %loss: tensor<f32>, %targets: tensor<
   %b1 = ft.found_inf %loss, %rng into %b0 : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   // CHECK: ft.loss_count %{{.*}}, %{{.*}} : (tensor<f32>, tensor<2x3xi32>) -> tensor<2xf32>
   %sum = ft.loss_count %loss, %targets : (tensor<f32>, tensor<2x3xi32>) -> tensor<2xf32>
-  // CHECK: %[[N:.*]], %{{.*}} = ft.count_targets %{{.*}} : (tensor<2x3xi32>) -> (tensor<2xi64>, tensor<f32>)
-  %n, %share = ft.count_targets %targets : (tensor<2x3xi32>) -> (tensor<2xi64>, tensor<f32>)
+  // CHECK: %[[N:.*]], %{{.*}} = ft.count_targets %{{.*}} of 5 : (tensor<2x3xi32>) -> (tensor<2xi64>, tensor<f32>)
+  %n, %share = ft.count_targets %targets of 5 : (tensor<2x3xi32>) -> (tensor<2xi64>, tensor<f32>)
   // CHECK: ft.counted_mean %[[N]], %{{.*}} : (tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
   %mean, %factor = ft.counted_mean %n, %loss : (tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
   return %b1, %sum : tensor<64xi64>, tensor<2xf32>

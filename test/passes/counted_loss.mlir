@@ -9,7 +9,7 @@
 ft.parameter @w : tensor<16x8xf32> = #ft.init<normal, 0.02> {layer = "head"}
 
 // WEIGHED-LABEL: func.func @forward
-// WEIGHED:         %{{.*}}, %[[SHARE:.*]] = ft.count_targets %{{.*}} {layer = "head"} : (tensor<3xi32>) -> (tensor<2xi64>, tensor<f32>)
+// WEIGHED:         %{{.*}}, %[[SHARE:.*]] = ft.count_targets %{{.*}} of 3 {layer = "head"} : (tensor<3xi32>) -> (tensor<2xi64>, tensor<f32>)
 // WEIGHED-NEXT:    %[[LOSS:.*]] = ft.cross_entropy
 // WEIGHED-NEXT:    %[[MEAN:.*]] = ft.mul %[[LOSS]], %[[SHARE]] {layer = "head"}
 // WEIGHED-NEXT:    return %[[MEAN]]

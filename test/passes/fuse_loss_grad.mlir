@@ -133,7 +133,7 @@ func.func @weighed(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>,
   // CHECK-NEXT: %[[BOTH:.*]] = ft.mul %[[SCALE]], %[[SHARE]] {phase = "forward"}
   // CHECK-NEXT: %{{.*}}, %{{.*}}, %[[DY:.*]] = ft.linear_cross_entropy_loss_grad {{.*}} dloss 1.0 times %[[BOTH]] {phase = "forward"}
   // CHECK-NEXT: return %[[LOSS]], %[[DX]], %[[DY]]
-  %count, %share = ft.count_targets %t {phase = "forward"} : (tensor<3xi32>) -> (tensor<2xi64>, tensor<f32>)
+  %count, %share = ft.count_targets %t of 3 {phase = "forward"} : (tensor<3xi32>) -> (tensor<2xi64>, tensor<f32>)
   %loss = ft.linear_cross_entropy %x, %w, %t {phase = "forward"} : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
   %other = ft.linear_cross_entropy %w, %x, %u {phase = "forward"} : (tensor<16x8xf32>, tensor<3x8xf32>, tensor<16xi32>) -> tensor<f32>
   %quarter = ft.fill 0.25 {phase = "backward"} : tensor<f32>

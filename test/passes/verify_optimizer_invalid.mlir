@@ -380,7 +380,7 @@ func.func @init() {
 func.func @train_step(%targets: tensor<3xi32>) -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
-  %count, %share = ft.count_targets %targets : (tensor<3xi32>) -> (tensor<2xi64>, tensor<f32>)
+  %count, %share = ft.count_targets %targets of 3 : (tensor<3xi32>) -> (tensor<2xi64>, tensor<f32>)
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
   %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>

@@ -24,10 +24,10 @@ KernelOr MakeLossCount(const KernelContext& context) {
 }
 
 KernelOr MakeCountTargets(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const CountTargetsOperands read, ReadCountTargets(context.operands));
+  FT_ASSIGN_OR_RETURN(const CountTargetsOperands read, ReadCountTargets(context.operands, context.attributes));
   return MakeKernel([read] {
     read.count[0] = Counted(read.targets);
-    read.count[1] = read.targets.elements();
+    read.count[1] = read.all;
     *read.share = static_cast<float>(read.count[0]) / static_cast<float>(read.count[1]);
   });
 }

@@ -14,12 +14,12 @@ __global__ void __launch_bounds__(kOneBlock)
 }
 
 __global__ void __launch_bounds__(kOneBlock)
-    CountTargetsKernel(const int32_t* targets, int rows, int64_t* count, float* share) {
+    CountTargetsKernel(const int32_t* targets, int rows, int all, int64_t* count, float* share) {
   const int counted = CountTargets(targets, rows);
   if (threadIdx.x != 0) return;
   count[0] = counted;
-  count[1] = rows;
-  *share = static_cast<float>(counted) / static_cast<float>(rows);
+  count[1] = all;
+  *share = static_cast<float>(counted) / static_cast<float>(all);
 }
 
 __global__ void CountedMeanKernel(const int64_t* count, const float* loss, float* mean, float* factor) {
@@ -35,8 +35,9 @@ int LossCount(const float* loss, const int32_t* targets, int rows, float* sum, S
   return Launch(LossCountKernel, {.block_x = kOneBlock}, stream, loss, targets, rows, sum);
 }
 
-int CountTargets(const int32_t* targets, int rows, int64_t* count, float* share, StreamHandle stream) {
-  return Launch(CountTargetsKernel, {.block_x = kOneBlock}, stream, targets, rows, count, share);
+int CountTargets(const int32_t* targets, int rows, int all, int64_t* count, float* share,
+                 StreamHandle stream) {
+  return Launch(CountTargetsKernel, {.block_x = kOneBlock}, stream, targets, rows, all, count, share);
 }
 
 int CountedMean(const int64_t* count, const float* loss, float* mean, float* factor, StreamHandle stream) {

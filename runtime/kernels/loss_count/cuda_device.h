@@ -10,8 +10,9 @@ namespace ft::cuda {
 // sum = {loss * n, n}, n the number of targets that are not negative.
 int LossCount(const float* loss, const int32_t* targets, int rows, float* sum, StreamHandle stream);
 
-// count = {n, rows}; *share = n / rows.
-int CountTargets(const int32_t* targets, int rows, int64_t* count, float* share, StreamHandle stream);
+// count = {n, all}; *share = n / all.
+int CountTargets(const int32_t* targets, int rows, int all, int64_t* count, float* share,
+                 StreamHandle stream);
 
 // count = {n, all}: *factor = all / n, NaN where n is 0; *mean = *loss * *factor.
 int CountedMean(const int64_t* count, const float* loss, float* mean, float* factor, StreamHandle stream);

@@ -13,12 +13,15 @@ absl::StatusOr<LossCountOperands> ReadLossCount(const KernelOperands& operands) 
   return LossCountOperands{operands.in[0].as<float>(), operands.in[1], operands.out[0].as<float>()};
 }
 
-absl::StatusOr<CountTargetsOperands> ReadCountTargets(const KernelOperands& operands) {
+absl::StatusOr<CountTargetsOperands> ReadCountTargets(const KernelOperands& operands,
+                                                      const KernelAttributes& attributes) {
   FT_RETURN_IF_ERROR(CheckCounts(operands, 1, 2));
   FT_RETURN_IF_ERROR(CheckPresent(operands.in[0], "targets", DType::kI32));
   FT_RETURN_IF_ERROR(CheckSize(operands.out[0], "count", 2, DType::kI64));
   FT_RETURN_IF_ERROR(CheckSize(operands.out[1], "share", 1));
-  return CountTargetsOperands{operands.in[0], operands.out[0].as<int64_t>(), operands.out[1].as<float>()};
+  FT_ASSIGN_OR_RETURN(const int64_t all, IntIn(attributes, "of", 1, operands.in[0].elements()));
+  return CountTargetsOperands{operands.in[0], all, operands.out[0].as<int64_t>(),
+                              operands.out[1].as<float>()};
 }
 
 absl::StatusOr<CountedMeanOperands> ReadCountedMean(const KernelOperands& operands) {

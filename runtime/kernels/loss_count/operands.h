@@ -16,10 +16,12 @@ absl::StatusOr<LossCountOperands> ReadLossCount(const KernelOperands& operands);
 
 struct CountTargetsOperands {
   Tensor targets;  // i32
+  int64_t all;     // of them that may count
   int64_t* count;  // {n, all}
   float* share;    // n / all
 };
-absl::StatusOr<CountTargetsOperands> ReadCountTargets(const KernelOperands& operands);
+absl::StatusOr<CountTargetsOperands> ReadCountTargets(const KernelOperands& operands,
+                                                      const KernelAttributes& attributes);
 
 struct CountedMeanOperands {
   const int64_t* count;  // {n, all}
