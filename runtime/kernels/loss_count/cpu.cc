@@ -24,7 +24,8 @@ KernelOr MakeLossCount(const KernelContext& context) {
 }
 
 KernelOr MakeCountTargets(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const CountTargetsOperands read, ReadCountTargets(context.operands, context.attributes));
+  FT_ASSIGN_OR_RETURN(const CountTargetsOperands read,
+                      ReadCountTargets(context.operands, context.attributes));
   return MakeKernel([read] {
     read.count[0] = Counted(read.targets);
     read.count[1] = read.all;

@@ -26,11 +26,12 @@ KernelOr MakeLossCount(const KernelContext& context) {
 }
 
 KernelOr MakeCountTargets(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const CountTargetsOperands read, ReadCountTargets(context.operands, context.attributes));
+  FT_ASSIGN_OR_RETURN(const CountTargetsOperands read,
+                      ReadCountTargets(context.operands, context.attributes));
   FT_ASSIGN_OR_RETURN(const int targets, Targets(read.targets));
   return MakeKernel([read, targets](StreamHandle stream) {
-    return CountTargets(read.targets.as<int32_t>(), targets, static_cast<int>(read.all), read.count, read.share,
-                        stream);
+    return CountTargets(read.targets.as<int32_t>(), targets, static_cast<int>(read.all), read.count,
+                        read.share, stream);
   });
 }
 
