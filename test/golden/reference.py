@@ -214,12 +214,13 @@ def train(model, tokens, length, rows, world, steps, lr):
     for step in range(steps):
         optimizer.zero_grad()
         total = 0.0
-        for rank in range(world):
-            picked = (example_batch(tokens, rows, rank, world, step) if isinstance(tokens, dict)
-                      else batch(tokens, length, rows, rank, world, step))
+        batches = [example_batch(tokens, rows, rank, world, step) if isinstance(tokens, dict) else batch(tokens, length, rows, rank, world, step)
+                   for rank in range(world)]
+        counted = [int((picked[-1] >= 0).sum()) for picked in batches]  # targets: a rank's loss weighs as many
+        for rank, picked in enumerate(batches):
             dtype = next(model.parameters()).dtype
             picked = [value.to(dtype) if value.is_floating_point() else value for value in picked]
-            loss = model.loss(*picked, rank=rank, step=step) / world
+            loss = model.loss(*picked, rank=rank, step=step) * (counted[rank] / sum(counted))
             loss.backward()
             total += loss.item()
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
