@@ -11,21 +11,23 @@
 namespace ft {
 namespace {
 
+// The number of a buffer that is there all the time.
+uint32_t AddPersistent(proto::Plan& plan, const std::string& name, uint64_t bytes) {
+  proto::Buffer* buffer = plan.add_buffers();
+  buffer->set_name(name);
+  buffer->set_class_(proto::IO);
+  buffer->mutable_size()->set_value(bytes);
+  buffer->set_persistent(true);
+  return static_cast<uint32_t>(plan.buffers_size()) - 1;
+}
+
 // A plan that takes one more input, "pixels", of f32 [2, 3, 5], in a program eval_step that reports a sum.
 proto::Plan PlanWithPixels() {
   proto::Plan plan = TinyPlan();
   proto::Input* pixels = plan.add_inputs();
   pixels->set_name("pixels");
   for (const uint64_t extent : {2, 3, 5}) pixels->add_shape(extent);
-  const auto add = [&](const std::string& name, uint64_t bytes) {
-    proto::Buffer* buffer = plan.add_buffers();
-    buffer->set_name(name);
-    buffer->set_class_(proto::IO);
-    buffer->mutable_size()->set_value(bytes);
-    buffer->set_persistent(true);
-    return plan.buffers_size() - 1;
-  };
-  const uint32_t place = add("pixels", 120), sum = add("loss_sum", 8);
+  const uint32_t place = AddPersistent(plan, "pixels", 120), sum = AddPersistent(plan, "loss_sum", 8);
   proto::Program* train = plan.mutable_programs(1);
   plan_parts::AddPort(train->mutable_inputs(), "pixels", plan_parts::At(place, proto::F32, {2, 3, 5}));
   proto::Program* evaluation = plan.add_programs();
@@ -42,15 +44,8 @@ proto::Plan PlanWithPixels() {
 // The same with a program sample_step, number 3.
 proto::Plan PlanWithSample() {
   proto::Plan plan = PlanWithPixels();
-  const auto add = [&](const std::string& name, uint64_t bytes) {
-    proto::Buffer* buffer = plan.add_buffers();
-    buffer->set_name(name);
-    buffer->set_class_(proto::IO);
-    buffer->mutable_size()->set_value(bytes);
-    buffer->set_persistent(true);
-    return plan.buffers_size() - 1;
-  };
-  const uint32_t position = add("sample_position", 4), logits = add("sample_logits", 24);
+  const uint32_t position = AddPersistent(plan, "sample_position", 4),
+                 logits = AddPersistent(plan, "sample_logits", 24);
   proto::Program* sample = plan.add_programs();
   sample->set_name("sample_step");
   *sample->add_inputs() = plan.programs(1).inputs(0);
