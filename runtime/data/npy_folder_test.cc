@@ -11,6 +11,7 @@
 #include "runtime/data/data_text.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/npy_array.h"
+#include "runtime/data/testing/input.h"
 #include "runtime/data/testing/raw.h"
 
 namespace ft {
@@ -24,14 +25,6 @@ std::string Npy(const std::string& descr, const std::string& shape, const std::s
   header += '\n';
   return std::string("\x93NUMPY\1\0", 8) + Raw(std::vector<uint16_t>{static_cast<uint16_t>(header.size())}) +
          header + bytes;
-}
-
-proto::Input InputOf(const std::string& name, proto::DType dtype, const std::vector<uint64_t>& shape) {
-  proto::Input input;
-  input.set_name(name);
-  input.set_dtype(dtype);
-  for (const uint64_t extent : shape) input.add_shape(extent);
-  return input;
 }
 
 // Pictures of 2 channels of 1 x 2, and classes below 3.

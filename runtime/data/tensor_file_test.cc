@@ -14,6 +14,7 @@
 #include "runtime/data/data_text.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/evaluation_batches.h"
+#include "runtime/data/testing/input.h"
 #include "runtime/data/testing/raw.h"
 
 namespace ft {
@@ -24,23 +25,13 @@ struct Stored {
   std::string bytes;
 };
 
-proto::Input Input(const std::string& name, proto::DType dtype, const std::vector<uint64_t>& shape,
-                   proto::Input::Filling filling = proto::Input::TENSOR) {
-  proto::Input input;
-  input.set_name(name);
-  input.set_dtype(dtype);
-  for (const uint64_t extent : shape) input.add_shape(extent);
-  input.set_filling(filling);
-  return input;
-}
-
 // A batch of 2 of every type, and a constant.
 DataInputs Inputs() {
   DataInputs made;
   made.inputs = {
-      Input("pixels", proto::F32, {2, 3}), Input("halves", proto::BF16, {2}),
-      Input("labels", proto::I32, {2}),    Input("wide", proto::I64, {2, 2}),
-      Input("seen", proto::U8, {2, 2}),    Input("table", proto::F32, {2, 2}, proto::Input::CONSTANT)};
+      InputOf("pixels", proto::F32, {2, 3}), InputOf("halves", proto::BF16, {2}),
+      InputOf("labels", proto::I32, {2}),    InputOf("wide", proto::I64, {2, 2}),
+      InputOf("seen", proto::U8, {2, 2}),    InputOf("table", proto::F32, {2, 2}, proto::Input::CONSTANT)};
   made.inputs[2].set_ids_below(4);
   made.inputs[2].set_may_be_left_out(true);
   made.inputs[2].set_counted(true);
@@ -199,14 +190,14 @@ TEST_F(TensorFileTest, TokensFillNoPixels) {
 
 TEST_F(TensorFileTest, PositionsGoAlongWithTokens) {
   DataInputs inputs = TokenInputs(256, 3);
-  inputs.inputs.push_back(Input("positions", proto::I32, {1, 3}, proto::Input::POSITIONS));
+  inputs.inputs.push_back(InputOf("positions", proto::I32, {1, 3}, proto::Input::POSITIONS));
   const auto data = *OpenDataset({{.path = folder_.Write("a.txt", "abcdefg")}}, inputs);
   int32_t tokens[3], targets[3], positions[3];
   data->Read(1, {tokens, targets, positions});
   EXPECT_EQ(tokens[0], 'd');
   EXPECT_EQ(targets[2], 'g');
   EXPECT_EQ(positions[2], 2);
-  inputs.inputs.push_back(Input("segments", proto::I32, {1, 3}, proto::Input::SEGMENTS));
+  inputs.inputs.push_back(InputOf("segments", proto::I32, {1, 3}, proto::Input::SEGMENTS));
   EXPECT_EQ(ExitStatus(OpenDataset({{.path = folder_.Path("a.txt")}}, inputs).status()), kExitBadInput);
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/data/data_text.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/testing/ftd_bytes.h"
+#include "runtime/data/testing/input.h"
 
 namespace ft {
 namespace {
@@ -18,16 +19,6 @@ using Row = std::vector<int64_t>;
 using Input = proto::Input;
 
 constexpr int64_t kT = 6, kVocabulary = 300;
-
-proto::Input InputOf(const std::string& name, proto::DType dtype, const std::vector<uint64_t>& shape,
-                     proto::Input::Filling filling) {
-  proto::Input input;
-  input.set_name(name);
-  input.set_dtype(dtype);
-  for (const uint64_t extent : shape) input.add_shape(extent);
-  input.set_filling(filling);
-  return input;
-}
 
 // Inputs of a batch of 1 that tokens fill, i32 or i64.
 DataInputs Inputs(const std::vector<Input::Filling>& fillings, proto::DType dtype = proto::I32) {
