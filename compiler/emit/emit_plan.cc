@@ -3,6 +3,7 @@
 #include "compiler/emit/emit_parts.h"
 #include "compiler/encode/encode.h"
 #include "dialects/ft/facts.h"
+#include "dialects/ft/lora.h"
 #include "dialects/ft/signature.h"
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/plan_facts.h"
@@ -116,6 +117,18 @@ LogicalResult emitInputs(ModuleOp module, proto::Plan &plan) {
   return success();
 }
 
+void emitLora(const mlir::ft::Lora &lora, proto::Lora &out) {
+  out.set_rank(lora.rank);
+  out.set_alpha(lora.alpha);
+  out.set_dropout(lora.dropout);
+  out.set_rslora(lora.rslora);
+  out.set_input_first(lora.inputFirst);
+  for (const std::string &module : lora.modules)
+    out.add_modules(module);
+  for (const std::string &module : lora.saved)
+    out.add_saved(module);
+}
+
 } // namespace
 
 LogicalResult emitPlan(ModuleOp module, const PlanInfo &info, proto::Plan &plan) {
@@ -136,6 +149,8 @@ LogicalResult emitPlan(ModuleOp module, const PlanInfo &info, proto::Plan &plan)
     return failure();
   if (facts->has_value())
     ::ft::SetFacts(**facts, plan);
+  if (std::optional<mlir::ft::Lora> lora = mlir::ft::loraOf(module))
+    emitLora(*lora, *plan.mutable_lora());
   Numbering numbers(module);
   if (failed(emitTables(module, numbers, plan)) || failed(emitClusters(module, numbers, plan)))
     return failure();

@@ -27,6 +27,7 @@ LogicalResult emitParameter(ParameterOp op, const Numbering &numbers, proto::Par
       out.add_aliases(alias.getValue().str());
   if (auto parts = op.getStoredAs())
     out.set_stored_as(parts->str());
+  out.set_frozen(op.getFrozen());
   return success();
 }
 

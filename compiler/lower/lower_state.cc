@@ -106,9 +106,8 @@ void FunctionLowering::lowerInit(InitOp op) {
   const UnitState &unit = state.unit(*parameter.getUnit());
   Builder builder(op.getContext());
   int64_t elements = cast<RankedTensorType>(parameter.getType()).getNumElements();
-  bool normal = parameter.getInit().getKind() == InitKind::normal;
   program.kernel(
-      {.name = normal ? "init_normal" : "init_constant",
+      {.name = ("init_" + stringifyInitKind(parameter.getInit().getKind())).str(),
        .ins = {places[op.getRng()]},
        .outs = {initialValues(unit)},
        .attributes = {builder.getNamedAttr("parameter", op.getParameterAttr()),

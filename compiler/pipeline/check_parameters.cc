@@ -54,11 +54,15 @@ LogicalResult checkParts(ParameterOp parameter, llvm::StringMap<ParameterOp> &ow
 
 } // namespace
 
+LogicalResult checkTrained(ModuleOp module) {
+  if (llvm::all_of(module.getOps<ParameterOp>(), [](ParameterOp parameter) { return parameter.getFrozen(); }))
+    return module.emitError("every ft.parameter is frozen: there is nothing to train");
+  return success();
+}
+
 LogicalResult checkParameters(ModuleOp module) {
   if (module.getOps<ParameterOp>().empty())
     return module.emitError("no ft.parameter: there is nothing to train");
-  if (llvm::all_of(module.getOps<ParameterOp>(), [](ParameterOp parameter) { return parameter.getFrozen(); }))
-    return module.emitError("every ft.parameter is frozen: there is nothing to train");
   llvm::StringMap<ParameterOp> owners;
   for (ParameterOp parameter : module.getOps<ParameterOp>()) {
     if (failed(takeName(parameter, parameter.getSymName(), owners)))

@@ -5,9 +5,12 @@
 
 namespace ft::compiler {
 
-/// Emits an error at the parameter that is wrong: there must be a parameter that is not frozen; names and
-/// aliases are those of tensors in a checkpoint, hence text, not empty, not reserved by safetensors and each
-/// given to one parameter; layers are text.
+/// Emits an error at the parameter that is wrong: there must be one; names and aliases are those of tensors
+/// in a checkpoint, hence text, not empty, not reserved by safetensors and each given to one parameter;
+/// layers are text.
 llvm::LogicalResult checkParameters(mlir::ModuleOp module);
+
+/// Emits an error when every parameter is frozen.
+llvm::LogicalResult checkTrained(mlir::ModuleOp module);
 
 } // namespace ft::compiler

@@ -3,6 +3,7 @@
 #include "compiler/codegen/plan_code.h"
 #include "compiler/optimizer/rules.h"
 #include "compiler/pipeline/check_model.h"
+#include "compiler/pipeline/check_parameters.h"
 #include "compiler/pipeline/check_source.h"
 #include "compiler/pipeline/freeze_parameters.h"
 #include "compiler/pipeline/meet_budgets.h"
@@ -29,7 +30,7 @@ using namespace mlir;
 
 namespace {
 
-absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, ArrayRef<std::string> frozen,
+absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, const CompileOptions &options,
                                                  MLIRContext *context, FirstError &error) {
   FT_ASSIGN_OR_RETURN(const std::string text, ReadText(path, "model", kMaxModelBytes));
   FT_RETURN_IF_ERROR(checkModelSource(text, path));
@@ -38,8 +39,9 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, ArrayR
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, path), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, context);
   error.showNamesOf("");
-  if (!module || failed(freezeParameters(*module, frozen)) ||
-      failed(checkModel(*module, llvm::sys::path::stem(path))))
+  if (!module || failed(freezeParameters(*module, options.frozen)) ||
+      failed(checkModel(*module, llvm::sys::path::stem(path))) ||
+      (options.loraRank == 0 && failed(checkTrained(*module))))
     return absl::InvalidArgumentError(error.text().empty() ? path + ": error: it is not a model"
                                                            : error.text());
   return module;
@@ -150,7 +152,7 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
   registry.insert<func::FuncDialect, mlir::ft::FtDialect, ftx::FtxDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   FirstError error(&context);
-  FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options.frozen, &context, error));
+  FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options, &context, error));
   FT_RETURN_IF_ERROR(settleMesh(options));
   PlanInfo info = describe(options);
   size_t remat = stageNumber("remat"), schedule = stageNumber("schedule");

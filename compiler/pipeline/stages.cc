@@ -1,5 +1,6 @@
 #include "compiler/pipeline/stages.h"
 
+#include "compiler/adapters/passes.h"
 #include "compiler/autodiff/passes.h"
 #include "compiler/cluster/passes.h"
 #include "compiler/composites/passes.h"
@@ -41,6 +42,11 @@ template <typename PassOptions> PassOptions take(const CompileOptions &from) {
 void addCheck(OpPassManager &passes, const CompileOptions &options, std::unique_ptr<mlir::Pass> pass) {
   if (options.checks)
     passes.addPass(std::move(pass));
+}
+
+void addParse(OpPassManager &passes, const CompileOptions &options) {
+  if (options.loraRank > 0)
+    passes.addPass(createInsertLoraPass(take<InsertLoraPassOptions>(options)));
 }
 
 void addFuse(OpPassManager &passes, const CompileOptions &options) {
@@ -99,7 +105,9 @@ void addShard(OpPassManager &passes, const CompileOptions &options) {
 }
 
 void addPrecision(OpPassManager &passes, const CompileOptions &options) {
-  passes.addPass(createApplyPrecisionPass(take<ApplyPrecisionPassOptions>(options)));
+  auto precision = take<ApplyPrecisionPassOptions>(options);
+  precision.frozenMasters = options.loraRank == 0;
+  passes.addPass(createApplyPrecisionPass(precision));
   addCheck(passes, options, createVerifyPrecisionPass());
 }
 
@@ -141,7 +149,7 @@ void addMemory(OpPassManager &passes, const CompileOptions &options) {
 }
 
 constexpr Stage table[] = {
-    {"parse", nullptr},          {"fuse", addFuse},   {"autodiff", addAutodiff}, {"units", addUnits},
+    {"parse", addParse},         {"fuse", addFuse},   {"autodiff", addAutodiff}, {"units", addUnits},
     {"optimizer", addOptimizer}, {"remat", addRemat}, {"shard", addShard},       {"precision", addPrecision},
     {"cluster", addCluster},     {"lower", addLower}, {"schedule", addSchedule}, {"memory", addMemory},
 };

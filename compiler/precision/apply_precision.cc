@@ -50,7 +50,9 @@ bool wantsWorkingCopy(UnitOp unit, const ElementTypes &types) {
   return residency.getGathered() != Gathered::until_backward;
 }
 
-void tellUnit(UnitOp unit, const ElementTypes &types) {
+void tellUnit(UnitOp unit, ElementTypes types, bool hasMaster) {
+  if (!hasMaster)
+    types.master = types.compute;
   if (!types.compute.isF32()) {
     unit.setCompute(types.compute);
     unit.setWorkingCopy(wantsWorkingCopy(unit, types));
@@ -75,7 +77,7 @@ Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradi
   return TypeSwitch<Operation *, Type>(result.getOwner())
       .Case([&](ShardOp op) {
         auto unit = symbols.lookup<UnitOp>(op.getUnit());
-        return withElements(type, unit.getWorkingCopy() ? types.compute : types.master);
+        return withElements(type, unit.getWorkingCopy() ? types.compute : unit.masterType());
       })
       .Case<GatherOp, FetchOp, UpdateOp>([&](auto) { return withElements(type, types.compute); })
       .Case([&](ViewOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
@@ -194,8 +196,9 @@ struct ApplyPrecisionPass : impl::ApplyPrecisionPassBase<ApplyPrecisionPass> {
       types.master = types.compute;
     if (types.compute.isF32() && types.reduce.isF32())
       return;
+    llvm::StringSet<> frozen = frozenUnits(module);
     for (UnitOp unit : module.getOps<UnitOp>())
-      tellUnit(unit, types);
+      tellUnit(unit, types, frozenMasters || !frozen.contains(unit.getSymName()));
     SymbolTable symbols(module);
     for (StringRef name : {mlir::ft::kTrainMicroFunction, mlir::ft::kTrainStepFunction,
                            mlir::ft::kEvalStepFunction, mlir::ft::kSampleStepFunction}) {

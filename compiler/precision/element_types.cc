@@ -59,6 +59,14 @@ bool isRetyped(Type type) {
   return tensor && isa<FloatType>(tensor.getElementType()) && tensor.getRank() > 0;
 }
 
+llvm::StringSet<> frozenUnits(ModuleOp module) {
+  llvm::StringSet<> units;
+  for (auto parameter : module.getOps<mlir::ft::ParameterOp>())
+    if (parameter.getFrozen() && parameter.getUnit())
+      units.insert(*parameter.getUnit());
+  return units;
+}
+
 ElementTypes elementTypesOf(mlir::ft::UnitOp unit) {
   return {unit.computeType(), unit.reduceType(), unit.masterType()};
 }

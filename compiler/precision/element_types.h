@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/ft/dialect.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <optional>
 
@@ -30,6 +31,9 @@ mlir::Type elementsOf(mlir::Type type);
 
 /// A float tensor that a precision policy may give another type: scalars are f32.
 bool isRetyped(mlir::Type type);
+
+/// Names of units of parameters that are not trained.
+llvm::StringSet<> frozenUnits(mlir::ModuleOp module);
 
 /// What the attributes of a unit say.
 ElementTypes elementTypesOf(mlir::ft::UnitOp unit);

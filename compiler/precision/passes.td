@@ -19,10 +19,13 @@ def ApplyPrecisionPass : Pass<"ft-apply-precision", "::mlir::ModuleOp"> {
     Without `master-weights`, parameters in bf16 are all that a rank keeps: each ft.unit is told `master = bf16` and has no working copy, and the
     optimizer rounds what it updates.
 
+    Without `frozen-masters` that holds for units of frozen parameters, in any compute type.
+
     No element's rounding depends on the strategy: the master is rounded element by element, each rank's gradient is rounded
     before the sum over ranks, and that sum is accumulated in f32 and rounded once.
   }];
-  let options = ApplyPrecisionSettings;
+  let options = ApplyPrecisionSettings #
+                [Option<"frozenMasters", "frozen-masters", "bool", "true", "fp32 weights of frozen units, which checkpoints then have as they came">];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 

@@ -37,22 +37,28 @@ LogicalResult verifyCopies(UnitOp unit, const ElementTypes &own) {
   return success();
 }
 
-// All units have the same types.
+// All units have the same types, but that what is never updated may be at rest as it is computed with.
 LogicalResult verifyUnits(ModuleOp module, ElementTypes &types) {
+  llvm::StringSet<> frozen = frozenUnits(module);
   bool first = true;
+  Type master;
   for (UnitOp unit : module.getOps<UnitOp>()) {
     ElementTypes own = elementTypesOf(unit);
-    if (!first && own.master != types.master)
-      return unit.emitError() << "updates weights in " << own.master << " but another unit in "
-                              << types.master;
-    if (!first && own != types)
+    bool isFrozen = frozen.contains(unit.getSymName());
+    if (!isFrozen && master && own.master != master)
+      return unit.emitError() << "updates weights in " << own.master << " but another unit in " << master;
+    if (!first && (own.compute != types.compute || own.reduce != types.reduce))
       return unit.emitError() << "computes in " << own.compute << " and reduces in " << own.reduce
                               << " but another unit in " << types.compute << " and " << types.reduce;
     types = own;
     first = false;
+    if (!isFrozen)
+      master = own.master;
     if (failed(verifyCopies(unit, own)))
       return failure();
   }
+  if (master)
+    types.master = master;
   return success();
 }
 
@@ -97,8 +103,9 @@ LogicalResult verifyResult(OpResult result, const ElementTypes &types) {
 LogicalResult verifyOp(Operation *op, const ElementTypes &types, SymbolTable &symbols) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](mlir::ft::ShardOp shard) {
-        bool copy = symbols.lookup<UnitOp>(shard.getUnit()).getWorkingCopy();
-        return expectElements(op, shard.getSlice().getType(), copy ? types.compute : types.master,
+        auto unit = symbols.lookup<UnitOp>(shard.getUnit());
+        bool copy = unit.getWorkingCopy();
+        return expectElements(op, shard.getSlice().getType(), copy ? types.compute : unit.masterType(),
                               copy ? "a working copy" : "a master");
       })
       .Case<mlir::ft::GatherOp, mlir::ft::FetchOp>([&](auto copy) {

@@ -57,6 +57,9 @@ LogicalResult InitAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErro
   if (kind == InitKind::normal && number.getValueAsDouble() < 0)
     return emitError() << "the standard deviation of an initialiser is " << number.getValueAsDouble()
                        << ", it cannot be negative";
+  if (kind == InitKind::uniform && number.getValueAsDouble() < 0)
+    return emitError() << "the bound of an initialiser is " << number.getValueAsDouble()
+                       << ", it cannot be negative";
   return success();
 }
 

@@ -59,6 +59,7 @@ def Ft_InitAttr : Ft_Attr<"Init", "init"> {
   let summary = "How a parameter starts";
   let description = [{
     `#ft.init<normal, 0.02>`: N(0, 0.02^2), the value is the standard deviation. `#ft.init<constant, 1.0>`: that value.
+    `#ft.init<uniform, 0.125>`: evenly in [-0.125, 0.125).
   }];
   let parameters = (ins EnumParameter<Ft_InitKind>:$kind, Ft_RealParameter:$number);
   let assemblyFormat = "`<` $kind `,` $number `>`";
@@ -66,7 +67,7 @@ def Ft_InitAttr : Ft_Attr<"Init", "init"> {
     return $_get($_ctxt, kind, ::mlir::FloatAttr::get(::mlir::Float64Type::get($_ctxt), value));
   }]>];
   let extraClassDeclaration = [{
-    // Standard deviation, or the constant.
+    // Standard deviation, the constant, or the bound.
     double getValue() const { return getNumber().getValueAsDouble(); }
   }];
   let genVerifyDecl = 1;

@@ -14,7 +14,7 @@ class Ft_EnumParameter<string name, string summary, list<I32EnumAttrCase> cases>
 }
 
 def Ft_InitKind : Ft_EnumParameter<"InitKind", "how a parameter starts", [
-  I32EnumAttrCase<"normal", 0>, I32EnumAttrCase<"constant", 1>]>;
+  I32EnumAttrCase<"normal", 0>, I32EnumAttrCase<"constant", 1>, I32EnumAttrCase<"uniform", 2>]>;
 
 def Ft_OriginKind : Ft_EnumParameter<"OriginKind", "what a composite is of an op", [
   I32EnumAttrCase<"body", 0>, I32EnumAttrCase<"derivative", 1>]>;

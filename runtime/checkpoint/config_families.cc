@@ -28,4 +28,14 @@ const ConfigFamily* FindConfigFamily(std::string_view model_type) {
   return nullptr;
 }
 
+std::string NameInModules(std::string_view model_type, std::string name) {
+  const ConfigFamily* family = FindConfigFamily(model_type);
+  if (family == nullptr) return name;
+  for (const auto& [in_file, in_modules] : family->module_names) {
+    const size_t at = name.find(in_file);
+    if (at != std::string::npos) name.replace(at, in_file.size(), in_modules);
+  }
+  return name;
+}
+
 }  // namespace ft

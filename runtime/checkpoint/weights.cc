@@ -60,6 +60,7 @@ std::string FaultOf(const SafetensorsReader& reader, const Entry& entry, const s
 std::string Fault(const SafetensorsReader& reader, const WantedTensor& wanted,
                   const std::vector<const Entry*>& found) {
   if (found.empty()) {
+    if (wanted.may_be_missing) return "";
     const std::string also =
         wanted.aliases.empty() ? "" : fmt::format(" (nor '{}')", fmt::join(wanted.aliases, "', '"));
     return fmt::format("{} has no tensor '{}'{}", Files(reader), wanted.name, also);

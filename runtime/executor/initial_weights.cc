@@ -1,5 +1,6 @@
 #include "runtime/executor/initial_weights.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/compare_config.h"
+#include "runtime/checkpoint/state/peft.h"
 #include "runtime/checkpoint/weights.h"
 #include "runtime/plan/plan_facts.h"
 
@@ -20,6 +22,7 @@ namespace {
 constexpr size_t kShownBytes = 2500;
 
 std::vector<WantedTensor> Wanted(const proto::Plan& plan) {
+  const AdapterParameters adapters(plan.lora());
   std::vector<WantedTensor> wanted;
   for (const proto::Parameter& parameter : plan.parameters()) {
     WantedTensor& tensor = wanted.emplace_back();
@@ -29,6 +32,7 @@ std::vector<WantedTensor> Wanted(const proto::Plan& plan) {
     for (std::string& alias : HuggingFaceAliases(parameter.name()))
       tensor.aliases.push_back(std::move(alias));
     tensor.stored_as = parameter.stored_as();
+    tensor.may_be_missing = adapters.Has(tensor.name);
   }
   return wanted;
 }
@@ -87,7 +91,56 @@ absl::Status CheckConfig(const proto::Plan& plan, const std::string& path, std::
   return absl::OkStatus();
 }
 
+// Some adapters of many are those of other modules.
+void CheckAdapters(const proto::Plan& plan, const std::string& path, const InitialWeights& weights,
+                   std::vector<std::string>& problems) {
+  const AdapterParameters adapters(plan.lora());
+  int found = 0, missing = 0;
+  for (int p = 0; p < plan.parameters_size(); ++p) {
+    if (!adapters.IsOfAdapter(plan.parameters(p).name())) continue;
+    (weights.entries[static_cast<size_t>(p)].empty() ? missing : found) += 1;
+  }
+  if (found > 0 && missing > 0)
+    problems.push_back(absl::StrCat("'", path, "' has ", found, " of the ", found + missing,
+                                    " tensors of the adapters; all or none can be there"));
+}
+
+// Those that PEFT saves.
+std::vector<WantedTensor> WantedAdapters(const proto::Plan& plan) {
+  const AdapterParameters adapters(plan.lora());
+  std::vector<WantedTensor> wanted;
+  for (const proto::Parameter& parameter : plan.parameters()) {
+    if (!adapters.Has(parameter.name())) continue;
+    wanted.push_back(
+        {PeftName(plan.facts(), parameter.name()), {parameter.shape().begin(), parameter.shape().end()}, {}});
+  }
+  return wanted;
+}
+
 }  // namespace
+
+absl::StatusOr<InitialWeights> OpenInitialAdapters(const proto::Plan& plan, const std::string& path) {
+  if (!plan.has_lora())
+    return absl::InvalidArgumentError("the plan has no adapters: ftc compile --lora makes one that has");
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(path, ignored);
+  const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
+  FT_RETURN_IF_ERROR(CheckPeftConfig((folder / kPeftConfigFile).string(), plan.lora()));
+  InitialWeights weights;
+  FT_ASSIGN_OR_RETURN(weights.reader,
+                      SafetensorsReader::Open(is_folder ? (folder / kPeftWeightsFile).string() : path));
+  WeightMatch match = MatchWeights(*weights.reader, WantedAdapters(plan));
+  if (!match.problems.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat("these are not the adapters of the plan: ", absl::StrJoin(match.problems, "; ")));
+  const AdapterParameters adapters(plan.lora());
+  auto next = match.entries.begin();
+  for (const proto::Parameter& parameter : plan.parameters())
+    weights.entries.push_back(adapters.Has(parameter.name()) ? std::move(*next++)
+                                                             : decltype(match.entries)::value_type());
+  return weights;
+}
 
 absl::StatusOr<InitialWeights> OpenInitialWeights(const proto::Plan& plan, const std::string& path,
                                                   absl::Span<const std::string> allow_unused) {
@@ -97,12 +150,24 @@ absl::StatusOr<InitialWeights> OpenInitialWeights(const proto::Plan& plan, const
   FT_RETURN_IF_ERROR(CheckConfig(plan, path, problems, weights.notes));
   WeightMatch match = MatchWeights(*weights.reader, Wanted(plan), allow_unused);
   std::move(match.problems.begin(), match.problems.end(), std::back_inserter(problems));
+  weights.entries = std::move(match.entries);
+  if (match.problems.empty()) CheckAdapters(plan, path, weights, problems);
   if (!problems.empty())
     return absl::InvalidArgumentError(
         absl::StrCat("these are not the weights of the plan's model: ", absl::StrJoin(problems, "; ")));
-  weights.entries = std::move(match.entries);
   if (!match.note.empty()) weights.notes.push_back(std::move(match.note));
   return weights;
+}
+
+std::vector<std::string> StartingAnew(const proto::Plan& plan, absl::Span<const InitialWeights> sources) {
+  std::vector<std::string> names;
+  for (int p = 0; p < plan.parameters_size(); ++p) {
+    const auto has = [&](const InitialWeights& source) {
+      return !source.entries[static_cast<size_t>(p)].empty();
+    };
+    if (std::ranges::none_of(sources, has)) names.push_back(plan.parameters(p).name());
+  }
+  return names;
 }
 
 }  // namespace ft

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "runtime/checkpoint/config_writer.h"
 #include "runtime/checkpoint/state/file_layout.h"
 #include "runtime/checkpoint/state/folder.h"
+#include "runtime/checkpoint/state/peft.h"
 #include "runtime/checkpoint/state/share_writer.h"
 #include "runtime/checkpoint/state/staged_folder.h"
 #include "runtime/checkpoint/state/tensor_index.h"
@@ -41,20 +43,33 @@ constexpr const char* kCompanions[] = {"tokenizer.json",
                                        "generation_config.json",
                                        "preprocessor_config.json"};
 
-// Files of the folder and the tensors in each, in the order of the stream.
-std::vector<WeightFile> FilesOf(const std::vector<StreamedTensor>& tensors, const FolderRequest& request) {
+// Of a model with adapters these, and modules that are trained whole, are saved.
+Streamed SavedOf(const proto::Plan& plan) { return plan.has_lora() ? Streamed::kTrained : Streamed::kAll; }
+
+absl::StatusOr<std::vector<StreamedTensor>> TensorsToSave(const proto::Plan& plan) {
+  FT_ASSIGN_OR_RETURN(std::vector<StreamedTensor> tensors, TensorsOfStream(plan, SavedOf(plan)));
+  if (!plan.has_lora()) return tensors;
+  for (StreamedTensor& tensor : tensors) tensor.name = PeftName(plan.facts(), tensor.name);
+  return tensors;
+}
+
+// Files of the folder and the tensors in each, in the order of the stream. PEFT knows one.
+std::vector<WeightFile> FilesOf(const proto::Plan& plan, const std::vector<StreamedTensor>& tensors,
+                                const FolderRequest& request) {
+  const uint64_t most = plan.has_lora() ? std::numeric_limits<uint64_t>::max() : request.max_file_bytes;
+  const char* whole = plan.has_lora() ? kPeftWeightsFile : "model.safetensors";
   std::vector<WeightFile> files(1);
   uint64_t bytes = 0;
   for (const StreamedTensor& tensor : tensors) {
     const DType dtype = request.dtype.value_or(tensor.dtype);
     const uint64_t own = tensor.elements * SizeOf(dtype);
-    if (bytes > 0 && bytes + own > request.max_file_bytes) files.emplace_back(), bytes = 0;
+    if (bytes > 0 && bytes + own > most) files.emplace_back(), bytes = 0;
     files.back().tensors.push_back({tensor.name, DTypeInFile(dtype), tensor.shape});
     bytes += own;
   }
   for (size_t i = 0; i < files.size(); ++i)
-    files[i].name = files.size() == 1 ? "model.safetensors"
-                                      : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, files.size());
+    files[i].name =
+        files.size() == 1 ? whole : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, files.size());
   return files;
 }
 
@@ -68,16 +83,27 @@ absl::Status WriteIndex(const WeightSink& sink, const std::string& folder, Saved
   return WriteSyncedFile(folder, "model.safetensors.index.json", TensorIndex(places, sink.bytes()));
 }
 
+// The config.json of the model, or why it has none.
+absl::StatusOr<std::string> ConfigOf(const proto::Plan& plan, const FolderRequest& request, DType dtype) {
+  FT_ASSIGN_OR_RETURN(const std::optional<ModelFacts> facts, FactsOf(plan));
+  if (!facts.has_value()) return absl::InvalidArgumentError("the model does not say its facts (ft.facts)");
+  return ConfigJson(*facts, dtype, request.origin);
+}
+
+absl::Status WritePeftConfig(const proto::Plan& plan, const FolderRequest& request, DType dtype,
+                             const std::string& folder, SavedFolder& saved) {
+  std::vector<std::string> names;
+  for (const proto::Parameter& parameter : plan.parameters()) names.push_back(parameter.name());
+  ++saved.files;
+  return WriteSyncedFile(
+      folder, kPeftConfigFile,
+      PeftConfigJson(plan.lora(), ConfigOf(plan, request, dtype).value_or(""), request.origin, names));
+}
+
 // What the run started from is of the same model, or the run would have refused it.
 absl::Status WriteConfig(const proto::Plan& plan, const FolderRequest& request, DType dtype,
                          const std::string& folder, SavedFolder& saved) {
-  FT_ASSIGN_OR_RETURN(const std::optional<ModelFacts> facts, FactsOf(plan));
-  if (!facts.has_value()) {
-    saved.notes.push_back(
-        "there is no config.json beside the weights: the model does not say its facts (ft.facts)");
-    return absl::OkStatus();
-  }
-  absl::StatusOr<std::string> config = ConfigJson(*facts, dtype, request.origin);
+  const absl::StatusOr<std::string> config = ConfigOf(plan, request, dtype);
   if (!config.ok()) {
     saved.notes.push_back(fmt::format("there is no config.json beside the weights: {}",
                                       std::string(config.status().message())));
@@ -124,22 +150,23 @@ absl::StatusOr<SavedFolder> SaveFolder(const proto::Plan& plan, const Executor& 
   SavedFolder saved;
   const auto nothing = [](const std::byte*, uint64_t) { return absl::OkStatus(); };
   if (communicator.rank() != 0) {
-    FT_RETURN_IF_ERROR(StreamWeights(plan, executor, communicator, nothing));
+    FT_RETURN_IF_ERROR(StreamWeights(plan, executor, communicator, nothing, SavedOf(plan)));
     return saved;
   }
-  FT_ASSIGN_OR_RETURN(std::vector<StreamedTensor> tensors, TensorsOfStream(plan));
+  FT_ASSIGN_OR_RETURN(std::vector<StreamedTensor> tensors, TensorsToSave(plan));
   FT_ASSIGN_OR_RETURN(StagedFolder staged, StagedFolder::Make(request.folder));
   const DType dtype = DTypeOfFolder(tensors, request);
-  std::vector<WeightFile> files = FilesOf(tensors, request);
+  std::vector<WeightFile> files = FilesOf(plan, tensors, request);
   WeightSink sink(std::move(tensors), std::move(files), request.dtype, staged.path() + "/");
-  FT_RETURN_IF_ERROR(
-      StreamWeights(plan, executor, communicator,
-                    [&](const std::byte* elements, uint64_t count) { return sink.Take(elements, count); }));
+  FT_RETURN_IF_ERROR(StreamWeights(
+      plan, executor, communicator,
+      [&](const std::byte* elements, uint64_t count) { return sink.Take(elements, count); }, SavedOf(plan)));
   if (!sink.IsComplete()) return absl::InternalError("some weights did not come by");
   saved.files = static_cast<int>(sink.files().size());
   saved.bytes = sink.bytes();
   FT_RETURN_IF_ERROR(WriteIndex(sink, staged.path(), saved));
-  FT_RETURN_IF_ERROR(WriteConfig(plan, request, dtype, staged.path(), saved));
+  FT_RETURN_IF_ERROR(
+      (plan.has_lora() ? WritePeftConfig : WriteConfig)(plan, request, dtype, staged.path(), saved));
   FT_RETURN_IF_ERROR(CopyCompanions(request, staged.path(), saved));
   if (sink.overflowed() > 0)
     saved.notes.push_back(fmt::format("{} value{} beyond the range of the type became infinite",
@@ -149,7 +176,7 @@ absl::StatusOr<SavedFolder> SaveFolder(const proto::Plan& plan, const Executor& 
 }
 
 absl::Status CheckFolderOutput(const proto::Plan& plan, const FolderRequest& request) {
-  FT_ASSIGN_OR_RETURN(const std::vector<StreamedTensor> tensors, TensorsOfStream(plan));
+  FT_ASSIGN_OR_RETURN(const std::vector<StreamedTensor> tensors, TensorsToSave(plan));
   // What is made here goes again; what is there already is found.
   FT_ASSIGN_OR_RETURN(const StagedFolder staged, StagedFolder::Make(request.folder));
   FT_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOfFolder(plan, request));
@@ -163,7 +190,7 @@ absl::Status CheckFolderOutput(const proto::Plan& plan, const FolderRequest& req
 
 absl::StatusOr<uint64_t> BytesOfFolder(const proto::Plan& plan, const FolderRequest& request) {
   uint64_t bytes = 0;
-  FT_ASSIGN_OR_RETURN(const std::vector<StreamedTensor> tensors, TensorsOfStream(plan));
+  FT_ASSIGN_OR_RETURN(const std::vector<StreamedTensor> tensors, TensorsToSave(plan));
   for (const StreamedTensor& tensor : tensors)
     bytes += tensor.elements * SizeOf(request.dtype.value_or(tensor.dtype));
   return bytes;

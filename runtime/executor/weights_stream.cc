@@ -60,11 +60,21 @@ class UnitStream {
   std::vector<std::byte>& chunk_;
 };
 
+UnitParameters ParametersOf(const proto::Plan& plan, Streamed which) {
+  UnitParameters units = ParametersOfUnits(plan);
+  if (which == Streamed::kAll) return units;
+  for (std::vector<ParameterRange>& unit : units)
+    std::erase_if(unit, [&](const ParameterRange& range) {
+      return plan.parameters(static_cast<int>(range.number)).frozen();
+    });
+  return units;
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<StreamedTensor>> TensorsOfStream(const proto::Plan& plan) {
+absl::StatusOr<std::vector<StreamedTensor>> TensorsOfStream(const proto::Plan& plan, Streamed which) {
   std::vector<StreamedTensor> tensors;
-  const UnitParameters units = ParametersOfUnits(plan);
+  const UnitParameters units = ParametersOf(plan, which);
   const BufferDTypes dtypes = DTypesOfBuffers(plan);
   for (uint32_t unit = 0; unit < units.size(); ++unit) {
     if (units[unit].empty()) continue;
@@ -83,8 +93,8 @@ absl::StatusOr<std::vector<StreamedTensor>> TensorsOfStream(const proto::Plan& p
 }
 
 absl::Status StreamWeights(const proto::Plan& plan, const Executor& executor, Communicator& communicator,
-                           Take take) {
-  const UnitParameters units = ParametersOfUnits(plan);
+                           Take take, Streamed which) {
+  const UnitParameters units = ParametersOf(plan, which);
   const BufferDTypes dtypes = DTypesOfBuffers(plan);
   std::vector<std::byte> chunk(kPieceElements * sizeof(float));
   for (int unit = 0; unit < plan.units_size(); ++unit) {

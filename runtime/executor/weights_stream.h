@@ -24,15 +24,19 @@ struct StreamedTensor {
   uint64_t elements = 0;
 };
 
+enum class Streamed { kAll, kTrained };
+
 // In the order in which their elements come by. Errors: FailedPrecondition for a plan without weights;
 // InvalidArgument for parts that cannot be.
-absl::StatusOr<std::vector<StreamedTensor>> TensorsOfStream(const proto::Plan& plan);
+absl::StatusOr<std::vector<StreamedTensor>> TensorsOfStream(const proto::Plan& plan,
+                                                            Streamed which = Streamed::kAll);
 
 // Every rank calls it, between steps, with a communicator over all ranks. On rank 0 `take` is given the
 // elements of those tensors one after the other, in pieces of any size that may hold several; it is not
 // called elsewhere. Slices travel to rank 0 a few megabytes at a time, so no rank ever holds more than that
 // beyond its arena. Errors: those of `take`, Unavailable for a lost peer.
 absl::Status StreamWeights(const proto::Plan& plan, const Executor& executor, Communicator& communicator,
-                           absl::FunctionRef<absl::Status(const std::byte* elements, uint64_t count)> take);
+                           absl::FunctionRef<absl::Status(const std::byte* elements, uint64_t count)> take,
+                           Streamed which = Streamed::kAll);
 
 }  // namespace ft

@@ -65,6 +65,16 @@ bool IsScalar(const proto::Operand& operand) {
          (operand.shape().empty() && !operand.whole() && !operand.own_slice());
 }
 
+uint64_t FrozenBytesEach(const proto::Plan& plan) {
+  std::vector<uint64_t> bytes(static_cast<size_t>(plan.units_size()));
+  for (const proto::Plan::UnitState& state : plan.unit_states())
+    bytes[state.unit()] += plan.buffers(static_cast<int>(state.buffer())).size().value();
+  uint64_t most = 0;
+  for (const proto::Parameter& parameter : plan.parameters())
+    if (parameter.frozen()) most = std::max(most, bytes[parameter.unit()]);
+  return most;
+}
+
 }  // namespace
 
 proto::DType MainType(const proto::Plan& plan) {
@@ -95,6 +105,13 @@ uint64_t CountParameters(const proto::Plan& plan) {
   return total;
 }
 
+uint64_t CountFrozen(const proto::Plan& plan) {
+  uint64_t total = 0;
+  for (const proto::Parameter& parameter : plan.parameters())
+    if (parameter.frozen()) total += ElementsOf(parameter);
+  return total;
+}
+
 uint64_t RunsInStep(const proto::Plan& plan, const proto::Program& program) {
   if (program.name() == "train_step") return 1;
   if (program.name() == "eval_step") return EvaluatesOnly(plan) ? 1 : 0;
@@ -112,6 +129,8 @@ PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound, const Tar
   report.memory = ReportMemory(plan, bound);
   report.micro_steps = std::max<uint64_t>(plan.micro_steps(), 1);
   report.parameters = CountParameters(plan);
+  report.frozen = CountFrozen(plan);
+  report.frozen_bytes_each = FrozenBytesEach(plan);
   report.traffic.by_unit.resize(plan.units_size());
   for (const proto::Program& program : plan.programs()) {
     report.programs.push_back({.name = program.name(),

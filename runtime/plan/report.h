@@ -127,7 +127,9 @@ struct PlanReport {
   std::vector<ProgramReport> programs;
   std::vector<SavedReport> saved;  // by choice, then bytes, the most first
   uint64_t micro_steps = 1;
-  uint64_t parameters = 0;  // elements of all parameters, without padding
+  uint64_t parameters = 0;         // elements of all parameters, without padding
+  uint64_t frozen = 0;             // of them not trained
+  uint64_t frozen_bytes_each = 0;  // that these take at rest, the most of any unit
 };
 
 // The element type of the first operand, but for scalars, of the kernel with the most FLOPs: MFU is reckoned
@@ -137,8 +139,9 @@ proto::DType MainType(const proto::Plan& plan);
 // Model FLOPs (FlopsReport::model) of a training step of one rank, with all its micro-steps.
 uint64_t ModelFlops(const proto::Plan& plan);
 
-// Elements of all parameters, without padding.
+// Elements of all parameters, without padding; of those that are not trained.
 uint64_t CountParameters(const proto::Plan& plan);
+uint64_t CountFrozen(const proto::Plan& plan);
 
 // Times that a program runs in a training step.
 uint64_t RunsInStep(const proto::Plan& plan, const proto::Program& program);

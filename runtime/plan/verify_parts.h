@@ -24,4 +24,7 @@ absl::Status VerifyContents(const proto::Plan& plan);
 // The inputs of the model, the ports that are filled with them, and the outputs of evaluation.
 absl::Status VerifyInputs(const proto::Plan& plan);
 
+// Adapters, and what is frozen.
+absl::Status VerifyLora(const proto::Plan& plan);
+
 }  // namespace ft

@@ -11,6 +11,7 @@ absl::Status VerifyPlan(const proto::Plan& plan) {
   FT_RETURN_IF_ERROR(VerifyCommunication(plan));
   FT_RETURN_IF_ERROR(VerifyOrder(plan));
   FT_RETURN_IF_ERROR(VerifyContents(plan));
+  FT_RETURN_IF_ERROR(VerifyLora(plan));
   return VerifyInputs(plan);
 }
 

@@ -228,7 +228,7 @@ TEST_F(Bf16Weights, RefuseOperandsThatDoNotFit) {
 // Parameters begin as fp32 ones do, rounded to nearest.
 TEST_F(Bf16Weights, AreDrawnAsFp32Ones) {
   for (const Backend& backend : backends_) {
-    for (const char* kernel : {"init_normal", "init_constant"}) {
+    for (const char* kernel : {"init_normal", "init_uniform", "init_constant"}) {
       const KernelAttributes attributes =
           conformance::Attributes({{"parameter", int64_t{2}}, {"value", 0.3}});
       std::vector<float> wide(kElements, 7.0f);

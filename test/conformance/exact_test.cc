@@ -216,6 +216,37 @@ TEST_F(CpuExact, InitSeesNeitherSlicesNorInstructionSet) {
   EXPECT_NEAR(squares / n, 0.25, 5 * 0.25 * std::sqrt(2 / n));
 }
 
+TEST_F(CpuExact, EvenNumbersSeeNeitherSlicesNorInstructionSet) {
+  const KernelAttributes attributes = conformance::Attributes({{"parameter", int64_t{9}}, {"value", 0.3}});
+  const std::vector<ParameterRange> parameters = {{0, 1000}, {.begin = 1024, .end = 30001, .number = 9}};
+  std::vector<int64_t> rng = {987654321987, 4, 1};
+  for (Backend& backend : backends_) {
+    for (const auto& cuts : kCuts) {
+      std::vector<float> values(kElements, 7.0f);
+      for (size_t i = 0; i + 1 < cuts.size(); ++i)
+        RunKernel(
+            backend.registry, "init_uniform",
+            {{{rng.data(), DType::kI64, 1, {3}}}, {Slice(values, cuts[i], cuts[i + 1], parameters)}, {}},
+            attributes, 2);
+      double sum = 0, squares = 0;
+      for (int64_t i = 0; i < kElements; ++i) {
+        if (i < 1024 || i >= 30001) {
+          ASSERT_EQ(values[i], 7.0f);
+          continue;
+        }
+        const uint32_t word = Philox4x32(987654321987, 9, 0, (i - 1024) / 4)[(i - 1024) % 4];
+        const double even = static_cast<double>(word >> 8) / (1 << 23) - 1;
+        ASSERT_EQ(values[i], static_cast<float>(static_cast<double>(0.3f) * even)) << i;
+        sum += values[i];
+        squares += double{values[i]} * values[i];
+      }
+      const double n = 30001 - 1024;
+      EXPECT_NEAR(sum / n, 0, 5 * 0.3 / std::sqrt(3 * n));
+      EXPECT_NEAR(squares / n, 0.03, 5 * 0.03 * std::sqrt(0.8 / n));
+    }
+  }
+}
+
 TEST_F(CpuExact, InitConstantAndZeroPadding) {
   const std::vector<ParameterRange> parameters = {
       {0, 1000}, {.begin = 1024, .end = 5000, .number = 2}, {.begin = 6144, .end = 6145, .number = 1}};

@@ -1,6 +1,6 @@
 """No option changes a bit, alone or with any other: every pair of values of two options occurs in some run here.
 
-At one model, world size, precision, choice of frozen parameters and number of micro-steps all runs have the losses and gradient norms of one plain run, and allocate in both
+At one model, world size, precision, choice of what is trained and number of micro-steps all runs have the losses and gradient norms of one plain run, and allocate in both
 arenas what explain announced.
 """
 
@@ -20,12 +20,12 @@ OPTIONS = {
     "wrap": ("transformer", "size", "none"),
     "persistence": (0, 1000),
     "precision": ("no", "bf16", "bf16 alone"),
-    "frozen": ("", "*.0.*"),
+    "trained": ("all", "not *.0.*", "adapters"),
     "micro_steps": (1, 2),
     "buckets": (0, 1),
 }
 # These change what is computed; all others only how.
-MEANING = ("model", "world", "precision", "frozen", "micro_steps")
+MEANING = ("model", "world", "precision", "trained", "micro_steps")
 STEPS = 4
 PLAIN = {"strategy": "no_shard", "remat": "none", "offload": "none", "prefetch": "none", "wrap": "transformer", "persistence": 0,
          "buckets": 0}
@@ -54,8 +54,7 @@ class OptionPairs(EndToEnd):
                  f"--mixed-precision={row['precision'].removesuffix(' alone')}", "--min-num-params=60000", f"--world-size={row['world']}"]
         flags += [f"--micro-steps={row['micro_steps']}", f"--gather-bucket-mb={row['buckets']}",
                   f"--reduce-bucket-mb={row['buckets']}"]
-        if row["frozen"]:
-            flags.append(f"--frozen={row['frozen']}")
+        flags += {"all": [], "not *.0.*": ["--frozen=*.0.*"], "adapters": ["--lora=r:3,alpha:4,targets:all-linear,dropout:0.1"]}[row["trained"]]
         if row["precision"] != "no":
             flags.append("--reduce-dtype=fp32")  # a 16-bit one rounds once more between the axes of hybrid strategies
         if row["precision"] == "bf16 alone":

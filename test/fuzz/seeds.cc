@@ -181,6 +181,7 @@ void AddSteps(std::vector<Seed>& seeds) {
     seeds.push_back(
         Plain("sum_squares", {Flat(3000, 1024, dtype), I64(kAccumulatorWords)}, {I64(kAccumulatorWords)}));
     seeds.push_back(Plain("init_normal", {I64(3)}, {Flat(2000, 1024, dtype)}, first));
+    seeds.push_back(Plain("init_uniform", {I64(3)}, {Flat(2000, 1024, dtype)}, first));
     seeds.push_back(Plain("init_constant", {I64(3)}, {Flat(2000, 1024, dtype)}, first));
     seeds.push_back(Plain("zero_padding", {}, {Flat(2000, 1024, dtype)}));
   }

@@ -10,6 +10,8 @@ ft.parameter @b : tensor<4xf32> = #ft.init<constant, 1.0> {frozen, no_decay}
 // Reals are printed with the digits that they need, no more.
 // CHECK: ft.parameter @small : tensor<4xbf16> = #ft.init<normal, 0.00408248290463863>
 ft.parameter @small : tensor<4xbf16> = #ft.init<normal, 0.004082482904638630>
+// CHECK: ft.parameter @even : tensor<4xf32> = #ft.init<uniform, 0.125>
+ft.parameter @even : tensor<4xf32> = #ft.init<uniform, 0.125>
 // CHECK: ft.parameter @placed : tensor<4xf32> = #ft.init<constant, -1.0e-30> {offset = 2048 : i64, unit = @u}
 ft.parameter @placed : tensor<4xf32> = #ft.init<constant, -1.0e-30> {offset = 2048 : i64, unit = @u}
 

@@ -1,13 +1,18 @@
 // RUN: ft-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected ::mlir::ft::InitKind to be one of: normal, constant}}
+// expected-error @below {{expected ::mlir::ft::InitKind to be one of: normal, constant, uniform}}
 // expected-error @below {{failed to parse Ft_InitAttr parameter 'kind'}}
-ft.parameter @w : tensor<4xf32> = #ft.init<uniform, 1.0>
+ft.parameter @w : tensor<4xf32> = #ft.init<gamma, 1.0>
 
 // -----
 
 // expected-error @below {{the standard deviation of an initialiser is -1.000000e+00, it cannot be negative}}
 ft.parameter @w : tensor<4xf32> = #ft.init<normal, -1.0>
+
+// -----
+
+// expected-error @below {{the bound of an initialiser is -1.000000e+00, it cannot be negative}}
+ft.parameter @w : tensor<4xf32> = #ft.init<uniform, -1.0>
 
 // -----
 

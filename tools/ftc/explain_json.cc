@@ -137,6 +137,13 @@ Json LossJson(const ft::proto::Plan& plan) {
   return {{"mean_over", "counted targets"}, {"input", counted->name()}};
 }
 
+Json LoraJson(const ft::proto::Plan& plan) {
+  if (!plan.has_lora()) return {};
+  const ft::proto::Lora& lora = plan.lora();
+  return {{"r", lora.rank()},        {"alpha", lora.alpha()},          {"dropout", lora.dropout()},
+          {"rslora", lora.rslora()}, {"modules", lora.modules_size()}, {"trained_whole", Json(lora.saved())}};
+}
+
 Json ToJson(const Explained& explained, int peak) {
   const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
   const ft::ArenaReport &device = report.memory.device, &host = report.memory.host;
@@ -151,6 +158,8 @@ Json ToJson(const Explained& explained, int peak) {
       {"mesh", {{"replica", bound.mesh.replica}, {"shard", bound.mesh.shard}}},
       {"device", ft::Name(bound.device_class)},
       {"parameters", report.parameters},
+      {"frozen", {{"parameters", report.frozen}, {"bytes_each", report.frozen_bytes_each}}},
+      {"lora", LoraJson(plan)},
       {"arena_bytes", device.arena_bytes},
       {"host_arena_bytes", host.arena_bytes},
       {"snapshot_bytes", snapshot.has_value() ? Json(snapshot->bytes) : Json()},

@@ -26,6 +26,20 @@ void LossText(Out out, const ft::proto::Plan& plan) {
                      : fmt::format("a mean over the {} that count (0 and more)", counted->name()));
 }
 
+void FrozenText(Out out, const ft::proto::Plan& plan, const ft::PlanReport& report) {
+  if (plan.has_lora())
+    fmt::format_to(out, "low-rank adapters of rank {} for {} modules, alpha {}{}{}\n", plan.lora().rank(),
+                   plan.lora().modules_size(), plan.lora().alpha(),
+                   plan.lora().rslora() ? " over the root of the rank" : "",
+                   plan.lora().dropout() > 0 ? fmt::format(", dropout {}", plan.lora().dropout()) : "");
+  if (report.frozen == 0) return;
+  const uint64_t trained = report.parameters - report.frozen;
+  fmt::format_to(out, "{} parameters ({:.2f}%) are trained; {} are frozen, {} bytes each at rest\n",
+                 ft::Grouped(trained),
+                 static_cast<double>(trained) / static_cast<double>(report.parameters) * 100,
+                 ft::Grouped(report.frozen), report.frozen_bytes_each);
+}
+
 void MemoryText(Out out, const ft::MemoryReport& memory) {
   fmt::format_to(out, "\n{}", ft::ArenaTable("Memory of each rank", memory.device));
   if (memory.host.arena_bytes > 0)
@@ -186,6 +200,7 @@ std::string ExplainText(const Explained& explained, int peak) {
                  plan.model(), plan.strategy(), bound.mesh.world_size(), bound.mesh.replica, bound.mesh.shard,
                  ft::BatchText(plan), ft::Name(bound.device_class));
   fmt::format_to(out, "{} parameters in {} units\n", ft::Grouped(report.parameters), plan.units_size());
+  FrozenText(out, plan, report);
   LossText(out, plan);
   MemoryText(out, report.memory);
   LiveText(out, plan, report.memory.device, "at the peak", peak);

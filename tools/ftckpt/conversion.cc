@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <utility>
 
 #include "fmt/format.h"
 #include "runtime/base/convert_elements.h"
 #include "runtime/base/output_check.h"
+#include "runtime/base/posix_error.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/state/completion.h"
 #include "runtime/checkpoint/state/model_config.h"
+#include "runtime/checkpoint/state/peft.h"
 #include "runtime/checkpoint/state/staged_folder.h"
 #include "runtime/checkpoint/state/tensor_index.h"
 #include "tools/ftckpt/converted_state.h"
@@ -63,6 +66,22 @@ absl::Status CheckMeshOf(const ConversionRequest& request, CheckpointType type, 
   return absl::OkStatus();
 }
 
+bool MakesAdapters(const ConversionRequest& request, const CheckpointReader& source) {
+  return request.hugging_face && source.manifest().model().has_lora();
+}
+
+// What is trained is all that PEFT wants, under its names.
+void KeepAdapters(const proto::Manifest::Model& model, StateLayout& state) {
+  const AdapterParameters adapters(model.lora());
+  std::erase_if(state.parameters,
+                [&](const StateParameter& parameter) { return !adapters.Has(parameter.name); });
+  std::erase_if(state.buffers, [&](const StateBuffer& buffer) {
+    return std::none_of(state.parameters.begin(), state.parameters.end(),
+                        [&](const StateParameter& parameter) { return parameter.unit == buffer.unit; });
+  });
+  for (StateParameter& parameter : state.parameters) parameter.name = PeftName(model.facts(), parameter.name);
+}
+
 absl::StatusOr<StateLayout> StateFor(const ConversionRequest& request, const CheckpointReader& source) {
   StateLayout state = source.layout().state();
   const Mesh before = state.mesh;
@@ -71,6 +90,7 @@ absl::StatusOr<StateLayout> StateFor(const ConversionRequest& request, const Che
   FT_RETURN_IF_ERROR(CheckMeshOf(request, TypeOf(request, source), before, state.mesh));
   if (request.hugging_face)
     std::erase_if(state.buffers, [](const StateBuffer& buffer) { return buffer.role != kWeightsRole; });
+  if (MakesAdapters(request, source)) KeepAdapters(source.manifest().model(), state);
   for (StateBuffer& buffer : state.buffers)
     FT_RETURN_IF_ERROR(SetDType(buffer.role == kWeightsRole ? request.weights : request.optimizer, buffer));
   OrderBuffers(state.buffers);
@@ -132,6 +152,23 @@ ExtraFiles FurtherFiles(const FileLayout& layout, const proto::Manifest& manifes
   return extra;
 }
 
+// Beside the weights, in the file that PEFT looks for.
+absl::Status CompleteAdapters(const FileLayout& layout, const std::string& folder,
+                              const CheckpointReader& source, Converted& converted) {
+  const proto::Manifest& manifest = source.manifest();
+  std::vector<std::string> names;
+  for (const auto& parameter : manifest.state().parameters()) names.push_back(parameter.name());
+  const std::string config = PeftConfigJson(
+      manifest.model().lora(),
+      ConfigOfModel("the manifest", manifest.model().facts(), layout.state()).value_or(""), "", names);
+  std::error_code error;
+  fs::rename(fs::path(folder) / layout.FileName(0), fs::path(folder) / kPeftWeightsFile, error);
+  if (error) return PosixError(error.value(), "rename", layout.FileName(0));
+  converted.bytes += config.size();
+  ++converted.files;
+  return WriteSyncedFile(folder, kPeftConfigFile, config);
+}
+
 absl::Status Complete(const ConversionRequest& request, const FileLayout& layout, const std::string& folder,
                       WrittenShare written, proto::Manifest manifest, Converted& converted) {
   const ExtraFiles extra = FurtherFiles(layout, manifest, converted);
@@ -147,7 +184,8 @@ absl::Status Complete(const ConversionRequest& request, const FileLayout& layout
   return CompleteCheckpoint(layout, folder, extra, std::move(written), std::move(manifest));
 }
 
-std::string FormOf(const ConversionRequest& request, const FileLayout& layout) {
+std::string FormOf(const ConversionRequest& request, const FileLayout& layout, bool is_adapters) {
+  if (is_adapters) return "adapters for PEFT";
   if (request.hugging_face) return "weights for Hugging Face";
   if (layout.type() == CheckpointType::kFull) return "full";
   return fmt::format("{} for {} ({} rank{})", Name(layout.type()), MeshText(layout.state().mesh),
@@ -159,8 +197,11 @@ std::string FormOf(const ConversionRequest& request, const FileLayout& layout) {
 absl::StatusOr<Converted> ConvertCheckpoint(const ConversionRequest& request, CheckpointReader& source) {
   FT_RETURN_IF_ERROR(CheckApart(source.folder(), request.destination));
   FT_ASSIGN_OR_RETURN(StateLayout state, StateFor(request, source));
-  const uint64_t max_bytes = request.max_file_bytes.value_or(
-      request.hugging_face ? FileLayout::kMaxFileBytes : source.layout().max_file_bytes());
+  const uint64_t max_bytes =
+      MakesAdapters(request, source)
+          ? std::numeric_limits<uint64_t>::max()
+          : request.max_file_bytes.value_or(request.hugging_face ? FileLayout::kMaxFileBytes
+                                                                 : source.layout().max_file_bytes());
   FT_ASSIGN_OR_RETURN(const FileLayout layout,
                       FileLayout::Create(std::move(state), TypeOf(request, source), max_bytes));
   for (const std::string& name : source.FileNames()) FT_RETURN_IF_ERROR(source.CheckSize(name));
@@ -171,9 +212,11 @@ absl::StatusOr<Converted> ConvertCheckpoint(const ConversionRequest& request, Ch
   ConvertedState values(view, layout.state());
   FT_ASSIGN_OR_RETURN(WrittenShare written, WriteFiles(layout, staged.path(), values, converted));
   FT_RETURN_IF_ERROR(
-      Complete(request, layout, staged.path(), std::move(written), source.manifest(), converted));
+      MakesAdapters(request, source)
+          ? CompleteAdapters(layout, staged.path(), source, converted)
+          : Complete(request, layout, staged.path(), std::move(written), source.manifest(), converted));
   FT_RETURN_IF_ERROR(staged.Publish());
-  converted.form = FormOf(request, layout);
+  converted.form = FormOf(request, layout, MakesAdapters(request, source));
   if (values.overflowed() > 0)
     converted.notes.push_back(fmt::format("{} value{} beyond the range of the new type became infinite",
                                           values.overflowed(), values.overflowed() == 1 ? "" : "s"));

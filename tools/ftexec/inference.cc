@@ -49,12 +49,15 @@ class InferenceRun : public RankRun {
 
  private:
   absl::Status Load() {
-    if (job_.init == nullptr) return LoadCheckpoint();
-    FT_RETURN_IF_ERROR(LoadWeights(job_.plan(), *executor_, *job_.init));
-    // Standard output is the text.
-    if (job_.rank() == 0)
-      for (const std::string& note : job_.init->notes) flags_.evaluate ? PrintNote(note) : Tell(note);
-    job_.init.reset();
+    if (job_.init.empty()) return LoadCheckpoint();
+    // Adapters that nothing has stay zero, and add nothing.
+    for (const InitialWeights& source : job_.init) {
+      FT_RETURN_IF_ERROR(LoadWeights(job_.plan(), *executor_, source));
+      if (job_.rank() != 0) continue;
+      // Standard output is the text.
+      for (const std::string& note : source.notes) flags_.evaluate ? PrintNote(note) : Tell(note);
+    }
+    job_.init.clear();
     return absl::OkStatus();
   }
 

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/base/output_check.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/checkpoint/unused_tensors.h"
 #include "runtime/data/data_identity.h"
 #include "runtime/executor/save_weights.h"
 #include "runtime/metrics/event_file.h"
@@ -232,7 +233,16 @@ absl::Status TakePrompt(const Flags& flags, Job& job) {
 absl::Status TakeInit(const Flags& flags, Job& job) {
   if (flags.init.empty()) return absl::OkStatus();
   FT_ASSIGN_OR_RETURN(InitialWeights init, OpenInitialWeights(job.plan(), flags.init, flags.allow_unused));
-  job.init = std::make_unique<InitialWeights>(std::move(init));
+  job.init.push_back(std::move(init));
+  if (!flags.adapter.empty()) {
+    FT_ASSIGN_OR_RETURN(InitialWeights adapter, OpenInitialAdapters(job.plan(), flags.adapter));
+    job.init.push_back(std::move(adapter));
+  }
+  const std::vector<std::string> anew = StartingAnew(job.plan(), job.init);
+  job.init_draws = !anew.empty();
+  if (job.init_draws)
+    job.init.front().notes.push_back(
+        absl::StrCat("'", flags.init, "' does not have ", NamesText(anew), ": they start anew"));
   return absl::OkStatus();
 }
 

@@ -25,10 +25,12 @@ struct Job {
   PlanFile file;
   BoundPlan bound;
   LaunchEnvironment environment;
-  std::unique_ptr<Dataset> data;         // that is trained on; null where nothing is
-  std::unique_ptr<Dataset> eval_data;    // null: no evaluation; with --evaluate that of --data
-  std::optional<Prompts> prompts;        // none: no text is continued
-  std::unique_ptr<InitialWeights> init;  // null: random ones; given up when it has been read
+  std::unique_ptr<Dataset> data;       // that is trained on; null where nothing is
+  std::unique_ptr<Dataset> eval_data;  // null: no evaluation; with --evaluate that of --data
+  std::optional<Prompts> prompts;      // none: no text is continued
+  // Where weights come from; none: random ones. Given up when they have been read.
+  std::vector<InitialWeights> init;
+  bool init_draws = false;  // parameters that none of them has
   // Of the flags, else of the plan, else the defaults.
   int64_t steps = 0;
   bool steps_follow_data = false;  // nobody said how many: one pass over the data

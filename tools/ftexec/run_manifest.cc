@@ -163,6 +163,7 @@ proto::Manifest DescribeRun(const Flags& flags, const Job& job, const RankDevice
   model.set_name(plan.model());
   model.set_fingerprint(ModelFingerprint(plan));
   *model.mutable_facts() = plan.facts();
+  if (plan.has_lora()) *model.mutable_lora() = plan.lora();
   model.set_parameters(CountParameters(plan));
   manifest.set_strategy(plan.strategy());
   manifest.set_plan_hash(PlanHashText(job.file.hash));

@@ -225,12 +225,17 @@ class TrainingRun : public RankRun {
   absl::Status Initialize() {
     report_.activity().Enter(Activity::kLoading);
     if (resumed_) return loop_->Resume(checkpoints_->position(), checkpoints_->stability());
-    if (job_.init == nullptr) return loop_->Initialize();
-    FT_RETURN_IF_ERROR(LoadWeights(job_.plan(), *executor_, *job_.init));
-    loop_->InitializeWithoutParameters();
-    if (job_.rank() == 0)
-      for (const std::string& note : job_.init->notes) PrintNote(note);
-    job_.init.reset();
+    if (job_.init.empty() || job_.init_draws) {
+      FT_RETURN_IF_ERROR(loop_->Initialize());
+    } else {
+      loop_->InitializeWithoutParameters();
+    }
+    for (const InitialWeights& source : job_.init) {
+      FT_RETURN_IF_ERROR(LoadWeights(job_.plan(), *executor_, source));
+      if (job_.rank() != 0) continue;
+      for (const std::string& note : source.notes) PrintNote(note);
+    }
+    job_.init.clear();
     return absl::OkStatus();
   }
 

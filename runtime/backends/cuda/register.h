@@ -21,7 +21,7 @@ void RegisterMatmul(KernelTable& table);              // matmul
 void RegisterMatmulGelu(KernelTable& table);          // matmul_gelu matmul_gelu_grad
 void RegisterMove(KernelTable& table);                // transpose slice pad
 void RegisterMovement(KernelTable& table);     // copy reshape broadcast split concat fill iota zero_padding
-void RegisterRandom(KernelTable& table);       // init_normal init_constant
+void RegisterRandom(KernelTable& table);       // init_normal init_uniform init_constant
 void RegisterRotaryTable(KernelTable& table);  // rotary_table
 void RegisterUpdate(KernelTable& table);       // update update_scalars
 

@@ -48,7 +48,8 @@ void WriteGptNeox(const ModelFacts& facts, json& config) {
 }  // namespace
 
 void AddFamilies(std::vector<ConfigFamily>& families) {
-  families.push_back({"gpt_neox", {"GPTNeoXForCausalLM"}, ReadGptNeox, WriteGptNeox});
+  families.push_back(
+      {"gpt_neox", {"GPTNeoXForCausalLM"}, ReadGptNeox, WriteGptNeox, {{"embed_out", "lm_head"}}});
 }
 
 }  // namespace ft::config_families::gpt_neox

@@ -37,7 +37,17 @@ void WriteVit(const ModelFacts& facts, json& config) {
 }  // namespace
 
 void AddFamilies(std::vector<ConfigFamily>& families) {
-  families.push_back({"vit", {"ViTForImageClassification"}, ReadVit, WriteVit});
+  families.push_back({"vit",
+                      {"ViTForImageClassification"},
+                      ReadVit,
+                      WriteVit,
+                      {{"vit.encoder.layer.", "vit.layers."},
+                       {".attention.attention.query", ".attention.q_proj"},
+                       {".attention.attention.key", ".attention.k_proj"},
+                       {".attention.attention.value", ".attention.v_proj"},
+                       {".attention.output.dense", ".attention.o_proj"},
+                       {".intermediate.dense", ".mlp.fc1"},
+                       {".output.dense", ".mlp.fc2"}}});
 }
 
 }  // namespace ft::config_families::vit

@@ -1,4 +1,4 @@
-// init_normal and init_constant: a parameter's part of what this rank holds of its unit.
+// init_normal, init_uniform and init_constant: a parameter's part of what this rank holds of its unit.
 #include <algorithm>
 
 #include "runtime/backends/cpu/kernel_base.h"
@@ -12,22 +12,23 @@ namespace {
 
 constexpr int64_t kDrawn = 2048;  // elements drawn in f32 before they are rounded
 
-KernelOr MakeInitNormal(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const InitialValues target, ReadNormalValues(context.operands, context.attributes));
+template <auto kLoop>
+KernelOr MakeInitDrawn(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const InitialValues target, ReadDrawnValues(context.operands, context.attributes));
   const int threads = ThreadsFor(context.num_threads, 16 * (target.end - target.begin));
-  return MakeKernel([=, normal = context.loops.random.normal, rng = target.rng,
+  return MakeKernel([=, draw = context.loops.random.*kLoop, rng = target.rng,
                      from_float = context.loops.convert.from_float[FloatIndex(target.slice.dtype)]] {
-    const NormalArgs args = {static_cast<uint64_t>(rng[0]), target.stream, 0, target.value};
+    const DrawArgs args = {static_cast<uint64_t>(rng[0]), target.stream, 0, target.value};
     ParallelRanges(target.end - target.begin, kGrain, threads, [&](int64_t begin, int64_t end) {
       if (target.slice.dtype == DType::kF32) {
         float* data = target.slice.as<float>() + target.begin;
-        normal(args, data + begin, target.first + begin, end - begin);
+        draw(args, data + begin, target.first + begin, end - begin);
         return;
       }
       float drawn[kDrawn];
       for (int64_t at = begin; at < end; at += kDrawn) {
         const int64_t n = std::min(kDrawn, end - at);
-        normal(args, drawn, target.first + at, n);
+        draw(args, drawn, target.first + at, n);
         from_float(drawn, target.slice.data, target.begin + at, n);
       }
     });
@@ -55,7 +56,8 @@ KernelOr MakeInitConstant(const KernelContext& context) {
 }  // namespace
 
 void RegisterInitialize(KernelRegistry& registry, Isa isa) {
-  Add<MakeInitNormal>(registry, "init_normal", isa);
+  Add<MakeInitDrawn<&RandomLoops::normal>>(registry, "init_normal", isa);
+  Add<MakeInitDrawn<&RandomLoops::uniform>>(registry, "init_uniform", isa);
   Add<MakeInitConstant>(registry, "init_constant", isa);
 }
 

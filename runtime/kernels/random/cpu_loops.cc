@@ -28,7 +28,7 @@ FT_INLINE void NormalPair(uint32_t w0, uint32_t w1, float stddev, float& z0, flo
   z1 = radius * (quarter >= 2 ? -sine : sine);
 }
 
-void Normal(const NormalArgs& args, float* result, int64_t element_begin, int64_t n) {
+void Normal(const DrawArgs& args, float* result, int64_t element_begin, int64_t n) {
   uint32_t words[4][kBlocks];
   float z[4][kBlocks];
   for (int64_t done = 0; done < n; done += 4 * kBlocks) {
@@ -36,8 +36,8 @@ void Normal(const NormalArgs& args, float* result, int64_t element_begin, int64_
 #pragma omp simd
     for (int i = 0; i < kBlocks; ++i) {
       float z0, z1, z2, z3;
-      NormalPair(words[0][i], words[1][i], args.stddev, z0, z1);
-      NormalPair(words[2][i], words[3][i], args.stddev, z2, z3);
+      NormalPair(words[0][i], words[1][i], args.scale, z0, z1);
+      NormalPair(words[2][i], words[3][i], args.scale, z2, z3);
       z[0][i] = z0;
       z[1][i] = z1;
       z[2][i] = z2;
@@ -48,6 +48,19 @@ void Normal(const NormalArgs& args, float* result, int64_t element_begin, int64_
       for (int i = 0; i < 4 * kBlocks; ++i) to[i] = z[i % 4][i / 4];
     } else {
       for (int64_t i = 0; i < n - done; ++i) to[i] = z[i % 4][i / 4];
+    }
+  }
+}
+
+void Uniform(const DrawArgs& args, float* result, int64_t element_begin, int64_t n) {
+  uint32_t words[4][kBlocks];
+  for (int64_t done = 0; done < n; done += 4 * kBlocks) {
+    PhiloxBlocks(args, static_cast<uint64_t>(element_begin + done) / 4, words);
+    const int64_t count = n - done < 4 * kBlocks ? n - done : 4 * kBlocks;
+    float* to = result + done;
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t upper = static_cast<int32_t>(words[i % 4][i / 4] >> 8);
+      to[i] = args.scale * (static_cast<float>(upper) * 0x1p-23f - 1.0f);  // exact but for the last product
     }
   }
 }
@@ -74,6 +87,6 @@ void RoundBF16(const RoundingArgs& args, const float* x, uint16_t* r, int64_t el
 }  // namespace
 
 extern const RandomLoops kRandom;
-const RandomLoops kRandom = {Normal, RoundBF16};
+const RandomLoops kRandom = {Normal, Uniform, RoundBF16};
 
 }  // namespace ft::cpu::FT_ISA

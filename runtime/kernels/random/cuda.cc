@@ -1,4 +1,4 @@
-// init_normal and init_constant, a parameter's part of what this rank holds of its unit.
+// init_normal, init_uniform and init_constant, a parameter's part of what this rank holds of its unit.
 #include <algorithm>
 #include <bit>
 
@@ -11,18 +11,19 @@
 namespace ft::cuda {
 namespace {
 
-KernelOr MakeInitNormal(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const InitialValues target, ReadNormalValues(context.operands, context.attributes));
+template <int (*kDraw)(const DrawArgs&, StreamHandle)>
+KernelOr MakeInitDrawn(const KernelContext& context) {
+  FT_ASSIGN_OR_RETURN(const InitialValues target, ReadDrawnValues(context.operands, context.attributes));
   const Tensor& slice = target.slice;
   const int64_t size = static_cast<int64_t>(SizeOf(slice.dtype));
-  const NormalArgs args = {target.rng,
-                           slice.as<std::byte>() + target.begin * size,
-                           slice.dtype,
-                           target.first,
-                           target.end - target.begin,
-                           target.stream,
-                           target.value};
-  return MakeKernel([args](StreamHandle stream) { return Normal(args, stream); });
+  const DrawArgs args = {target.rng,
+                         slice.as<std::byte>() + target.begin * size,
+                         slice.dtype,
+                         target.first,
+                         target.end - target.begin,
+                         target.stream,
+                         target.value};
+  return MakeKernel([args](StreamHandle stream) { return kDraw(args, stream); });
 }
 
 // The bytes of an element with this value, repeated.
@@ -44,7 +45,8 @@ KernelOr MakeInitConstant(const KernelContext& context) {
 }  // namespace
 
 void RegisterRandom(KernelTable& table) {
-  table.Add("init_normal", &MakeInitNormal);
+  table.Add("init_normal", &MakeInitDrawn<Normal>);
+  table.Add("init_uniform", &MakeInitDrawn<Uniform>);
   table.Add("init_constant", &MakeInitConstant);
 }
 

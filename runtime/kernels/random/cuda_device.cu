@@ -44,16 +44,30 @@ __device__ __forceinline__ void NormalPair(uint32_t w0, uint32_t w1, float stdde
   z1 = radius * angle.sine;
 }
 
+struct NormalNumbers {
+  __device__ static void Make(const PhiloxWords& words, float scale, float z[4]) {
+    NormalPair(words.at[0], words.at[1], scale, z[0], z[1]);
+    NormalPair(words.at[2], words.at[3], scale, z[2], z[3]);
+  }
+};
+
+struct EvenNumbers {
+  __device__ static void Make(const PhiloxWords& words, float scale, float z[4]) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      z[j] = scale * (static_cast<float>(static_cast<int32_t>(words.at[j] >> 8)) * 0x1p-23f - 1.0f);
+  }
+};
+
 // A thread makes the four numbers of one Philox block.
-template <typename T>
-__global__ void __launch_bounds__(kDrawThreads) NormalKernel(NormalArgs args) {
+template <typename T, typename Numbers>
+__global__ void __launch_bounds__(kDrawThreads) DrawKernel(DrawArgs args) {
   const int64_t at = 4 * (static_cast<int64_t>(blockIdx.x) * kDrawThreads + threadIdx.x);
   if (at >= args.elements) return;
   const PhiloxKey key = {static_cast<uint64_t>(args.rng[0]), args.stream, 0};
   const PhiloxWords words = Philox(key, static_cast<uint64_t>(args.first + at) / 4);
   float z[4];
-  NormalPair(words.at[0], words.at[1], args.stddev, z[0], z[1]);
-  NormalPair(words.at[2], words.at[3], args.stddev, z[2], z[3]);
+  Numbers::Make(words, args.scale, z);
   Pack<T, 4> pack;
 #pragma unroll
   for (int j = 0; j < 4; ++j) pack.at[j] = FromFloat<T>(z[j]);
@@ -68,17 +82,22 @@ __global__ void __launch_bounds__(kDrawThreads) NormalKernel(NormalArgs args) {
   }
 }
 
-}  // namespace
-
-int Normal(const NormalArgs& args, StreamHandle stream) {
+template <typename Numbers>
+int Draw(const DrawArgs& args, StreamHandle stream) {
   if (args.elements == 0) return 0;
   constexpr int64_t kTile = 4 * kDrawThreads;
   return WithFloatType(args.dtype, [&]<typename T>() {
     return Launch(
-        NormalKernel<T>,
+        DrawKernel<T, Numbers>,
         {.grid_x = static_cast<unsigned>((args.elements + kTile - 1) / kTile), .block_x = kDrawThreads},
         stream, args);
   });
 }
+
+}  // namespace
+
+int Normal(const DrawArgs& args, StreamHandle stream) { return Draw<NormalNumbers>(args, stream); }
+
+int Uniform(const DrawArgs& args, StreamHandle stream) { return Draw<EvenNumbers>(args, stream); }
 
 }  // namespace ft::cuda

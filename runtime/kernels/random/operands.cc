@@ -33,8 +33,8 @@ absl::StatusOr<InitialValues> ReadInitialValues(const KernelOperands& operands,
   return result;
 }
 
-absl::StatusOr<InitialValues> ReadNormalValues(const KernelOperands& operands,
-                                               const KernelAttributes& attributes) {
+absl::StatusOr<InitialValues> ReadDrawnValues(const KernelOperands& operands,
+                                              const KernelAttributes& attributes) {
   FT_ASSIGN_OR_RETURN(const InitialValues values, ReadInitialValues(operands, attributes));
   if (values.begin < values.end && values.first % 4 != 0)
     return absl::InvalidArgumentError("the slice must begin at a multiple of 4 elements of the parameter");

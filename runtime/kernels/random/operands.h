@@ -1,4 +1,4 @@
-// The operands of init_normal and init_constant: read and checked once, for all devices.
+// The operands of init_normal, init_uniform and init_constant: read and checked once, for all devices.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct InitialValues {
 // In rng, out slice; attributes `parameter`, its number (ParameterRange), and `value`.
 absl::StatusOr<InitialValues> ReadInitialValues(const KernelOperands& operands,
                                                 const KernelAttributes& attributes);
-// The same of init_normal, whose numbers are drawn four at a time.
-absl::StatusOr<InitialValues> ReadNormalValues(const KernelOperands& operands,
-                                               const KernelAttributes& attributes);
+// The same where numbers are drawn, four at a time.
+absl::StatusOr<InitialValues> ReadDrawnValues(const KernelOperands& operands,
+                                              const KernelAttributes& attributes);
 
 }  // namespace ft

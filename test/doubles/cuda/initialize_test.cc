@@ -50,9 +50,23 @@ TEST_F(CudaInitialize, NormalNumbersAreTheCpusInEverySlice) {
   }
 }
 
+TEST_F(CudaInitialize, EvenNumbersAreTheCpusInEverySlice) {
+  const KernelAttributes attributes = Attributes({{"parameter", int64_t{9}}, {"value", 0.125}});
+  std::vector<float> expected(kElements, 7.0f);
+  RunOnCpu("init_uniform", {{Rng()}, {Slice(expected, 0, kElements, DType::kF32, kParameters)}, {}},
+           attributes);
+  for (const std::vector<int64_t>& cuts : kCuts) {
+    std::vector<float> values(kElements, 7.0f);
+    for (size_t i = 0; i + 1 < cuts.size(); ++i)
+      RunKernel("init_uniform",
+                {{Rng()}, {Slice(values, cuts[i], cuts[i + 1], DType::kF32, kParameters)}, {}}, attributes);
+    EXPECT_EQ(values, expected);
+  }
+}
+
 // Weights in bf16 without a master are the fp32 ones rounded.
 TEST_F(CudaInitialize, Bf16ParametersAreTheFp32OnesRounded) {
-  for (const char* op : {"init_normal", "init_constant"}) {
+  for (const char* op : {"init_normal", "init_uniform", "init_constant"}) {
     const KernelAttributes attributes = Attributes({{"parameter", int64_t{9}}, {"value", 0.02}});
     std::vector<float> wide(kElements, 7.0f);
     RunKernel(op, {{Rng()}, {Slice(wide, 0, kElements, DType::kF32, kParameters)}, {}}, attributes);
@@ -124,7 +138,7 @@ TEST_F(CudaInitialize, WantsABufferOfTheParametersUnit) {
                 Attributes({{"parameter", parameter}, {"value", 1.0}}))
         .status();
   };
-  for (const char* op : {"init_normal", "init_constant", "zero_padding"}) {
+  for (const char* op : {"init_normal", "init_uniform", "init_constant", "zero_padding"}) {
     EXPECT_TRUE(status(op, flat, 9).ok()) << op;
     EXPECT_EQ(status(op, other, 9).message(), std::string_view(op) == "zero_padding"
                                                   ? "flat is no flat buffer of a unit"

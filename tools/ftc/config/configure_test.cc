@@ -165,6 +165,7 @@ const char kEverything[] =
     "strategy: full_shard\nevaluate: on\nsample: on\nwrap: 'names:transformer.h.*,it''s: "
     "#1'\nmin_num_params: "
     "7\npersistence_threshold: 9\n"
+    "lora: 'r:3,alpha:0.5,targets:q_proj,*.w?,dropout:0.25,rslora:on,modules_to_save:score'\n"
     "frozen: ['*.wte.*', '- x', 'none']\nkeep_gathered: \"[a-c]?\"\nprefetch: auto\nforward_prefetch: 3\n"
     "limit_all_gathers: 4\nbucket_cap_mb: 0.3\ngather_bucket_mb: 1e-3\nreduce_bucket_mb: 2\nmemory_budget: "
     "8GiB\ntarget: A100-IB\ncluster_ops: 5\ncode: 'ptx,x86-64-v?'\n"

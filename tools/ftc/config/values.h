@@ -44,6 +44,7 @@ Value StrategyValue();
 Value WrapValue();
 Value OptimizerValue();
 Value BetasValue();
+Value LoraValue();
 Value MeshValue();
 Value RematValue();
 Value OffloadValue();

@@ -67,7 +67,7 @@ std::string Together(const Flags& flags, const Job& job) {
 std::string TextOf(std::string_view name, const Flags& flags, const Job& job) {
   if (name == "plan") return PlanText(job);
   if (name == "data") return DataOfJob(job);
-  if (name == "init" && job.init != nullptr) return absl::StrCat(flags.init, " fits the plan's model");
+  if (name == "init" && !job.init.empty()) return absl::StrCat(flags.init, " fits the plan's model");
   if (name == "outputs") return OutputsText(flags);
   if (name == "settings") return SettingsText(job);
   return "";
