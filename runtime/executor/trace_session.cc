@@ -59,7 +59,10 @@ TraceDetails TraceSession::DetailsOf(const CommandInfo& info) const {
   const bool waits = info.category == "wait";
   return {.layer = instruction.layer(),
           .shapes = waits ? std::string_view()
-                          : shapes_[static_cast<size_t>(program_)][static_cast<size_t>(info.instruction)]};
+                          : shapes_[static_cast<size_t>(program_)][static_cast<size_t>(info.instruction)],
+          .program = plan_.programs(program_).name(),
+          .step = step_,
+          .micro_step = micro_step_};
 }
 
 void TraceSession::BeginStep(int64_t step) {
@@ -68,6 +71,8 @@ void TraceSession::BeginStep(int64_t step) {
   for (int s = 0; s < kNumStreams; ++s) observers[s] = streams_[s].get();
   executor_.Observe(observers);
   recording_ = true;
+  step_ = step;
+  micro_step_ = -1;
   begin_ns_ = TraceRecorder::NowNs();
 }
 

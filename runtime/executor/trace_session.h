@@ -30,10 +30,14 @@ class TraceSession {
   void BeginStep(int64_t step);
   void EndStep();
   // Before each program of a step.
-  void BeginProgram(int program) { program_ = program; }
+  void BeginProgram(int program) {
+    program_ = program;
+    ++micro_step_;
+  }
   // What is known of a step at its end, as counters: exposed_ms, mfu, utilization.
   void Count(const StepMetrics& metrics);
 
+  void SetRun(TraceRun run) { recorder_.SetRun(std::move(run)); }
   void SetLabel(std::string label) { recorder_.SetLabel(std::move(label)); }
   // A counter that stays as it is: bytes of an arena by class.
   void CountParts(std::string name, absl::Span<const std::pair<std::string_view, uint64_t>> parts) {
@@ -52,6 +56,7 @@ class TraceSession {
   const int64_t num_steps_;
   bool recording_ = false;
   int program_ = 0;                               // that runs
+  int64_t step_ = 0, micro_step_ = -1;            // in which it does
   std::vector<std::vector<std::string>> shapes_;  // by program and instruction
   int64_t begin_ns_ = 0;                          // of the last step that was recorded
   TraceRecorder recorder_;

@@ -120,6 +120,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.arena_bytes = executor_->arena_bytes();
   metrics.host_arena_bytes = executor_->host_arena_bytes();
   if (outputs.trace != nullptr) outputs.trace->Count(metrics);
+  if (outputs.measured) outputs.measured(metrics);
   return Report(metrics, outputs);
 }
 

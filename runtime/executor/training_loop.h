@@ -63,6 +63,8 @@ struct TrainingOutputs {
   TrainingEvents* events = nullptr;
   TraceSession* trace = nullptr;
   std::function<void(const std::string& line)> warn = {};  // about steps that were not applied
+  // Called with what is known of each step.
+  std::function<void(const StepMetrics& metrics)> measured = {};
   // What the checkpoint cost that was finished since the last step, if there was one.
   std::function<std::optional<SaveCost>()> save_cost = {};
   // Told how long this rank computed in each step, waiting for communication and copies left out; returns

@@ -61,6 +61,9 @@ void AddArguments(int64_t bytes, int64_t sequence, const TraceDetails& details, 
   };
   if (bytes >= 0) key("bytes"), Add(text, "{}", bytes);
   if (sequence >= 0) key("sequence"), Add(text, "{}", sequence);
+  if (!details.program.empty()) key("program"), AddQuoted(text, details.program);
+  if (details.step >= 0) key("step"), Add(text, "{}", details.step);
+  if (details.micro_step >= 0) key("micro_step"), Add(text, "{}", details.micro_step);
   if (!details.layer.empty()) key("layer"), AddQuoted(text, details.layer);
   if (!details.shapes.empty()) key("shapes"), AddQuoted(text, details.shapes);
   Add(text, "{}}}", before == "," ? "" : before);
@@ -150,11 +153,23 @@ absl::Status TraceRecorder::Write(const std::string& path) const {
     Add(&text, ",\n");
     AddMetadata(&text, rank_, 0, "process_labels", "labels", {label.data(), label.size()});
   }
+  if (!run_.plan.empty()) AddRun(&text);
   AddCounters(&text);
   for (size_t tid = 0; tid < streams_.size(); ++tid) FT_RETURN_IF_ERROR(WriteStream(tid, file.get(), &text));
   Add(&text, "{}", kFoot);
   FT_RETURN_IF_ERROR(Flush(&text, file.get()));
   return file->Commit();
+}
+
+void TraceRecorder::AddRun(fmt::memory_buffer* text) const {
+  Add(text, ",\n{{\"ph\":\"M\",\"pid\":{},\"tid\":0,\"name\":\"{}\",\"args\":{{\"plan\":", rank_,
+      kTraceRunEvent);
+  AddQuoted(text, run_.plan);
+  Add(text, ",\"device\":");
+  AddQuoted(text, run_.device);
+  Add(text, ",\"replica\":{},\"shard\":{}", run_.replica, run_.shard);
+  if (run_.step_ms > 0) Add(text, ",\"step_ms\":{:.17g}", run_.step_ms);
+  Add(text, "}}}}");
 }
 
 void TraceRecorder::AddCounters(fmt::memory_buffer* text) const {

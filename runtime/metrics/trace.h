@@ -17,9 +17,20 @@
 namespace ft {
 
 // What is known of an event beside its name: of the model's layer `layer`; `shapes` of what it reads and
-// writes, such as "f32[4,64] f32[64,8] -> f32[4,8]". Empty ones are left out.
+// writes, such as "f32[4,64] f32[64,8] -> f32[4,8]"; `program` of the plan, and in which step and micro-step
+// it ran. Empty and negative ones are left out.
 struct TraceDetails {
-  std::string_view layer = {}, shapes = {};
+  std::string_view layer = {}, shapes = {}, program = {};
+  int64_t step = -1, micro_step = -1;
+};
+
+// Of what a trace is: an event of this name says it for each rank.
+inline constexpr std::string_view kTraceRunEvent = "ft_run";
+struct TraceRun {
+  std::string plan;    // PlanHashText
+  std::string device;  // "cpu", "cuda", "null"
+  int replica = 1, shard = 1;
+  double step_ms = 0;  // of a step that was not traced, the median; 0: not known
 };
 
 // Records what each stream of one rank did, and when: a process in the trace is a rank, a thread (track) a
@@ -33,6 +44,8 @@ class TraceRecorder {
 
   // A word on the process that viewers show beside its name.
   void SetLabel(std::string label) { label_ = std::move(label); }
+
+  void SetRun(TraceRun run) { run_ = std::move(run); }
 
   // Returns the stream's number, 0, 1, ... in order. capacity: events, e.g. instructions of the stream x
   // traced steps.
@@ -85,10 +98,12 @@ class TraceRecorder {
   };
 
   absl::Status WriteStream(size_t tid, AtomicFile* file, fmt::memory_buffer* text) const;
+  void AddRun(fmt::memory_buffer* text) const;
   void AddCounters(fmt::memory_buffer* text) const;
 
   int rank_;
   std::string label_;       // empty: none
+  TraceRun run_;            // without a plan: not said
   int64_t wall_offset_ns_;  // wall clock minus NowNs(), taken once
   std::vector<Stream> streams_;
   std::vector<Value> values_;

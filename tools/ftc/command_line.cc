@@ -115,6 +115,9 @@ CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
                "The N largest buffers that are live at the peak");
   sub.add_flag("--schedule", command.schedule,
                "When each transfer of a step would run on the target, and why it stands where it stands");
+  sub.add_option("--against", command.against,
+                 "What each instruction took in a trace of ftexec, beside what it was reckoned to take")
+      ->type_name("TRACE.json");
   sub.add_option("--device", texts.device,
                  "Device that the bytes are those of; that of the target by default")
       ->type_name("cpu|cuda");
@@ -158,6 +161,16 @@ bool IsModel(const std::string& path) {
   return path.size() > 5 && path.compare(path.size() - 5, 5, ".mlir") == 0;
 }
 
+// A trace says of which plan and ranks it is.
+void CheckAgainst(const CLI::App& sub, const ExplainCommand& command, const Texts& texts) {
+  if (command.against.empty()) return;
+  for (const char* other : {"--compare", "--schedule", "--peak", "--mesh", "--world-size", "--device"})
+    if (sub.count(other) > 0)
+      throw Mistake{fmt::format("--against is of the plan and ranks of the trace; leave out {}", other)};
+  if (std::any_of(texts.paths.begin(), texts.paths.end(), IsModel))
+    throw Mistake{"--against wants the plan.bin that was traced, not a model"};
+}
+
 void CheckPlans(const Texts& texts, ExplainCommand& command) {
   command.plans = texts.paths;
   if (command.compare && texts.compare != "all")
@@ -176,6 +189,7 @@ void CheckExplain(const CLI::App& sub, const CompileLine& settings, ExplainComma
   command.compare = sub.count("--compare") > 0;
   if (command.schedule && (command.compare || sub.count("--peak") > 0))
     throw Mistake{"--schedule shows one plan, and no memory; leave out --compare and --peak"};
+  CheckAgainst(sub, command, texts);
   if (sub.count("--peak") > 0) {
     int count = 0;
     if (!CLI::detail::lexical_cast(texts.peak, count) || count < 1)

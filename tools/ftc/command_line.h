@@ -49,6 +49,7 @@ struct ExplainCommand {
   CompileCommand settings;              // of the model
   bool compare = false;
   bool schedule = false;  // instead: when what would run
+  std::string against;    // instead: beside what a trace of ftexec measured
   int world_size = 0;     // 0: what the plan was compiled for
   // Given with --mesh: replica, shard.
   std::optional<std::pair<int, int>> mesh;

@@ -13,6 +13,7 @@
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/verify_plan.h"
+#include "tools/ftc/against/comparison.h"
 #include "tools/ftc/commands.h"
 #include "tools/ftc/config/configure.h"
 #include "tools/ftc/config/settings.h"
@@ -73,6 +74,7 @@ absl::StatusOr<std::variant<std::vector<Explained>, Refusal>> Gather(const Expla
   for (const std::string& path : command.plans) {
     FT_ASSIGN_OR_RETURN(ft::PlanFile file, ft::ReadPlan(path));
     plans.push_back(Named(path, std::move(file.plan)));
+    plans.back().hash = ft::PlanHashText(file.hash);
   }
   if (command.model.empty()) return plans;
   FT_ASSIGN_OR_RETURN(const std::vector<Variant> variants, VariantsOf(command));
@@ -118,6 +120,25 @@ absl::Status ReportAt(const ExplainCommand& command, const ft::Mesh& mesh, Expla
   return absl::OkStatus();
 }
 
+// Of the plan that the trace is of, on the ranks that it has.
+absl::Status ExplainAgainst(const ExplainCommand& command, Explained explained) {
+  FT_ASSIGN_OR_RETURN(const MeasuredTrace trace, ReadTrace(command.against));
+  FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
+  if (trace.run.plan != explained.hash)
+    return absl::InvalidArgumentError(fmt::format("'{}' is a trace of plan {}, '{}' is plan {}",
+                                                  command.against, trace.run.plan, explained.name,
+                                                  explained.hash));
+  FT_ASSIGN_OR_RETURN(explained.target, TargetOf(command, explained.plan));
+  if (trace.run.device != "null" && explained.target.cuda() != (trace.run.device == "cuda"))
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is a trace of {}, but {} is not: give a --target that is", command.against,
+                    trace.run.device == "cuda" ? "GPUs" : "CPU ranks", explained.target.name()));
+  FT_RETURN_IF_ERROR(ReportAt(command, {.replica = trace.run.replica, .shard = trace.run.shard}, explained));
+  FT_ASSIGN_OR_RETURN(const Comparison comparison, Compare(explained, trace));
+  return ft::PrintOut(command.json ? AgainstJson(explained, trace, comparison)
+                                   : AgainstText(explained, trace, comparison));
+}
+
 // Returns why a plan cannot run on the ranks in question; empty when it can, and is reported.
 absl::StatusOr<std::string> Report(const ExplainCommand& command, Explained& explained) {
   FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
@@ -130,6 +151,7 @@ absl::StatusOr<std::string> Report(const ExplainCommand& command, Explained& exp
 }
 
 absl::Status Explain(const ExplainCommand& command, std::vector<Explained> gathered) {
+  if (!command.against.empty()) return ExplainAgainst(command, std::move(gathered.front()));
   std::vector<Explained> plans;
   std::vector<LeftOut> left_out;
   for (Explained& explained : gathered) {

@@ -145,7 +145,7 @@ Json LoraJson(const ft::proto::Plan& plan) {
 }
 
 Json ToJson(const Explained& explained, int peak) {
-  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
+  const auto& [name, hash, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
   const ft::ArenaReport &device = report.memory.device, &host = report.memory.host;
   return {
       {"model", plan.model()},

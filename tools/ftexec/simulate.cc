@@ -45,6 +45,8 @@ absl::Status Simulate(const Flags& flags) {
   std::optional<TraceSession> trace;
   if (!flags.trace.empty())
     trace.emplace(job.plan(), *executor, programs.num_commands(*executor), 0, flags.trace_steps);
+  if (trace.has_value())
+    trace->SetRun({PlanHashText(job.file.hash), "null", job.bound.mesh.replica, job.bound.mesh.shard});
   const int64_t steps = flags.run.steps.value_or(1);
   for (int64_t step = 0; step < steps; ++step) {
     if (trace.has_value()) trace->BeginStep(step);

@@ -29,6 +29,7 @@
 #include "tools/ftexec/rank_run.h"
 #include "tools/ftexec/run_events.h"
 #include "tools/ftexec/slow_ranks.h"
+#include "tools/ftexec/steady_steps.h"
 #include "tools/ftexec/text_samples.h"
 #include "tools/ftexec/trace_files.h"
 
@@ -59,6 +60,7 @@ class TrainingRun : public RankRun {
          .events = events_.get(),
          .trace = trace_.get(),
          .warn = [this](const std::string& line) { Warn(line); },
+         .measured = [this](const StepMetrics& metrics) { times_.Add(metrics); },
          .save_cost = SaveCosts(),
          .compute_time = ComputeTime(),
          .activity = &report_.activity(),
@@ -81,6 +83,7 @@ class TrainingRun : public RankRun {
   void KeepTrace() override {
     if (trace_ == nullptr || trace_written_) return;
     trace_->EndStep();
+    trace_->SetRun(DescribeTrace());
     if (trace_->recorder().num_events() == 0) return;
     guard_.Allow(kSecondsForTrace);
     const absl::Status written = diverged() || job_.world_size() == 1
@@ -90,6 +93,14 @@ class TrainingRun : public RankRun {
   }
 
  private:
+  TraceRun DescribeTrace() const {
+    return {.plan = PlanHashText(job_.file.hash),
+            .device = device_.is_cpu() ? "cpu" : "cuda",
+            .replica = job_.bound.mesh.replica,
+            .shard = job_.bound.mesh.shard,
+            .step_ms = times_.MedianMs()};
+  }
+
   // What was lost on the way of the log and of the curves.
   absl::Status CheckLogs() {
     if (log_ == nullptr) return absl::OkStatus();
@@ -250,6 +261,7 @@ class TrainingRun : public RankRun {
 
   absl::StatusOr<bool> AtBoundary(int64_t steps_done, std::optional<double> eval_loss) {
     if (boundaries_ < 2 && ++boundaries_ == 2) CompareMemory();
+    if (times_.steps() == SteadySteps::kCompared && job_.rank() == 0) ComparePrediction();
     const bool shows =
         samples_.has_value() && (steps_done % flags_.sample_every == 0 || steps_done == job_.steps);
     if (shows) FT_RETURN_IF_ERROR(ShowSamples(steps_done));
@@ -258,6 +270,11 @@ class TrainingRun : public RankRun {
     ends_early_ = ends && loop_->position().steps < job_.steps;  // after the last step it ends anyway
     if (ends_early_) guard_.EndedAsWished();
     return ends_early_;
+  }
+
+  void ComparePrediction() {
+    const std::string line = PredictedLine(times_, job_.plan(), job_.bound, !device_.is_cpu());
+    if (!line.empty()) Say(line);
   }
 
   absl::Status ShowSamples(int64_t steps_done) {
@@ -284,6 +301,7 @@ class TrainingRun : public RankRun {
       for (const std::string& note : saved.notes) Say("'" + flags_.save_hf + "': " + note);
     }
     trace_written_ = true;
+    if (trace_ != nullptr) trace_->SetRun(DescribeTrace());
     return trace_ == nullptr ? absl::OkStatus() : WriteTrace(flags_.trace, trace_->recorder(), peers_.host());
   }
 
@@ -308,6 +326,7 @@ class TrainingRun : public RankRun {
   int boundaries_ = 0;        // so far, up to 2
   bool told_memory_ = false;  // that more is taken than was announced
   bool ends_early_ = false;   // with a checkpoint, as somebody wished
+  SteadySteps times_{flags_.trace.empty() ? 0 : flags_.trace_steps};
   std::unique_ptr<TrainingLoop> loop_;
   std::unique_ptr<BatchSampler> sampler_;
   std::unique_ptr<EvaluationBatches> eval_batches_;

@@ -1,0 +1,207 @@
+#include "tools/ftc/against/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "fmt/format.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/kernel_cost.h"
+#include "runtime/plan/verify_transfers.h"
+
+namespace ftc {
+namespace {
+
+constexpr size_t kWorst = 10;
+constexpr int64_t kWarmUp = 5;  // steps, where a trace has more
+
+using Place = std::pair<int, int>;          // program, instruction
+using Samples = std::map<int64_t, double>;  // by step and micro-step
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+Against Over(double predicted, const std::vector<double>& ranks) {
+  return {predicted, Median(ranks), ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end())};
+}
+
+std::string ClassOf(const ft::proto::Instruction& instruction) {
+  switch (instruction.opcode()) {
+    case ft::proto::ALL_GATHER:
+      return "all_gather";
+    case ft::proto::REDUCE_SCATTER:
+      return "reduce_scatter";
+    case ft::proto::ALL_REDUCE:
+      return "all_reduce";
+    case ft::proto::COPY:
+      return instruction.stream() == ft::proto::H2D ? "copy to the device" : "copy to the host";
+    default:
+      return instruction.kernel() + (instruction.stream() == ft::proto::HOST_COMPUTE ? " on the host" : "");
+  }
+}
+
+// Of one rank.
+struct Measured {
+  std::map<Place, Samples> instructions;
+  std::map<int64_t, double> waited, computed;           // by step
+  std::map<int64_t, std::pair<double, double>> extent;  // of a step
+};
+
+class Comparing {
+ public:
+  Comparing(const Explained& explained, const MeasuredTrace& trace) : explained_(explained), trace_(trace) {
+    for (int p = 0; p < explained.plan.programs_size(); ++p) programs_[explained.plan.programs(p).name()] = p;
+  }
+
+  absl::StatusOr<Comparison> Run() {
+    ChooseSteps();
+    for (const MeasuredEvent& event : trace_.events) FT_RETURN_IF_ERROR(Take(event));
+    result_.ranks = static_cast<int>(ranks_.size());
+    CompareSteps();
+    CompareInstructions();
+    return std::move(result_);
+  }
+
+ private:
+  void ChooseSteps() {
+    std::set<int64_t> steps;
+    for (const MeasuredEvent& event : trace_.events) steps.insert(event.step);
+    const auto count = static_cast<int64_t>(steps.size());
+    // Nothing runs in on a machine that is simulated.
+    const int64_t left_out = trace_.run.device == "null" ? 0 : count > kWarmUp ? kWarmUp : count > 1 ? 1 : 0;
+    result_.left_out = left_out;
+    result_.steps = count - left_out;
+    first_ = *std::next(steps.begin(), left_out);
+  }
+
+  absl::Status Take(const MeasuredEvent& event) {
+    const auto program = programs_.find(event.program);
+    if (program == programs_.end() || event.instruction < 0 ||
+        event.instruction >= explained_.plan.programs(program->second).instructions_size())
+      return absl::InvalidArgumentError(
+          fmt::format("the trace has instruction {} of program '{}', the plan has none", event.instruction,
+                      event.program));
+    if (event.step < first_) return absl::OkStatus();
+    Measured& rank = ranks_[event.rank];
+    const double seconds = event.seconds, end = event.begin + seconds;
+    auto [extent, is_new] = rank.extent.try_emplace(event.step, event.begin, end);
+    extent->second = {std::min(extent->second.first, event.begin), std::max(extent->second.second, end)};
+    if (event.computes) (event.is_wait ? rank.waited : rank.computed)[event.step] += seconds;
+    if (event.is_wait) return absl::OkStatus();
+    const Place place{program->second, static_cast<int>(event.instruction)};
+    // An instruction may be several commands.
+    rank.instructions[place][event.step * kMicroSteps + event.micro_step] += seconds;
+    return absl::OkStatus();
+  }
+
+  template <typename Of>
+  std::vector<double> OfRanks(Of of) const {
+    std::vector<double> values;
+    for (const auto& [rank, measured] : ranks_) values.push_back(of(measured));
+    return values;
+  }
+
+  // A step in which it does not occur counts as 0.
+  double MedianOfSteps(const Measured& rank, const std::map<int64_t, double>& by_step) const {
+    std::vector<double> values;
+    for (const auto& [step, extent] : rank.extent) {
+      const auto found = by_step.find(step);
+      values.push_back(found == by_step.end() ? 0 : found->second);
+    }
+    return Median(values);
+  }
+
+  void CompareSteps() {
+    result_.step = Over(explained_.step.seconds, OfRanks([](const Measured& rank) {
+                          std::vector<double> values;
+                          for (const auto& [step, extent] : rank.extent)
+                            values.push_back(extent.second - extent.first);
+                          return Median(values);
+                        }));
+    result_.untraced_step = trace_.run.step_ms * 1e-3;
+    result_.exposed = Over(explained_.step.exposed_seconds,
+                           OfRanks([&](const Measured& rank) { return MedianOfSteps(rank, rank.waited); }));
+    result_.computing =
+        Over(explained_.step.compute_seconds,
+             OfRanks([&](const Measured& rank) { return MedianOfSteps(rank, rank.computed); }));
+  }
+
+  void CompareInstructions() {
+    std::map<std::string, std::vector<double>> of_class;  // by rank
+    std::map<std::string, ClassAgainst> classes;
+    for (int p = 0; p < explained_.plan.programs_size(); ++p) {
+      const ft::proto::Program& program = explained_.plan.programs(p);
+      const auto runs = static_cast<int64_t>(ft::RunsInStep(explained_.plan, program));
+      for (int i = 0; runs > 0 && i < program.instructions_size(); ++i)
+        CompareOne(p, i, runs, of_class, classes);
+    }
+    for (auto& [name, all] : classes) {
+      all.name = name;
+      all.seconds = Over(all.seconds.predicted, of_class[name]);
+      result_.classes.push_back(all);
+    }
+    std::sort(result_.classes.begin(), result_.classes.end(),
+              [](const ClassAgainst& a, const ClassAgainst& b) {
+                return std::max(a.seconds.predicted, a.seconds.median) >
+                       std::max(b.seconds.predicted, b.seconds.median);
+              });
+    const auto off = [](const InstructionAgainst& one) {
+      return std::abs(one.seconds.median - one.seconds.predicted);
+    };
+    std::stable_sort(result_.worst.begin(), result_.worst.end(),
+                     [&](const auto& a, const auto& b) { return off(a) > off(b); });
+    if (result_.worst.size() > kWorst) result_.worst.resize(kWorst);
+  }
+
+  void CompareOne(int p, int i, int64_t runs, std::map<std::string, std::vector<double>>& of_class,
+                  std::map<std::string, ClassAgainst>& classes) {
+    const ft::proto::Instruction& instruction = explained_.plan.programs(p).instructions(i);
+    const double predicted =
+        static_cast<double>(runs) *
+        ft::InstructionSeconds(explained_.plan, explained_.bound.mesh, instruction, explained_.target);
+    std::vector<double> ranks;
+    for (const auto& [rank, measured] : ranks_) {
+      const auto found = measured.instructions.find({p, i});
+      if (found == measured.instructions.end()) continue;
+      std::vector<double> values;
+      for (const auto& [when, seconds] : found->second) values.push_back(seconds);
+      ranks.push_back(Median(values) * static_cast<double>(runs));
+    }
+    if (ranks.size() < ranks_.size()) {
+      result_.unmeasured += predicted > 0 ? runs : 0;
+      return;
+    }
+    const std::string name = ClassOf(instruction);
+    ClassAgainst& all = classes[name];
+    all.runs += runs;
+    all.seconds.predicted += predicted;
+    std::vector<double>& sums = of_class[name];
+    sums.resize(ranks.size());
+    for (size_t r = 0; r < ranks.size(); ++r) sums[r] += ranks[r];
+    result_.worst.push_back({p, i, runs, Over(predicted, ranks)});
+  }
+
+  static constexpr int64_t kMicroSteps = int64_t{1} << 21;
+
+  const Explained& explained_;
+  const MeasuredTrace& trace_;
+  std::map<std::string, int> programs_;
+  int64_t first_ = 0;  // step that is compared
+  std::map<int, Measured> ranks_;
+  Comparison result_;
+};
+
+}  // namespace
+
+absl::StatusOr<Comparison> Compare(const Explained& explained, const MeasuredTrace& trace) {
+  return Comparing(explained, trace).Run();
+}
+
+}  // namespace ftc

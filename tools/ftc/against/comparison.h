@@ -1,0 +1,48 @@
+// What a run did, beside what its plan was reckoned to take.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/ftc/against/trace_file.h"
+#include "tools/ftc/explain.h"
+
+namespace ftc {
+
+// Seconds of a step. Measured ones are medians over steps; of the rank in the middle, and of the slowest.
+struct Against {
+  double predicted = 0, median = 0, slowest = 0;
+};
+
+struct ClassAgainst {
+  std::string name;  // "matmul", "all_gather"
+  int64_t runs = 0;  // of instructions in a step
+  Against seconds;
+};
+
+struct InstructionAgainst {
+  int program = 0, instruction = 0;
+  int64_t runs = 0;  // in a step
+  Against seconds;   // of all of them
+};
+
+struct Comparison {
+  int ranks = 0;
+  int64_t steps = 0, left_out = 0;        // compared; the first ones, which are slower
+  Against step;                           // from the first event of a step to the last
+  double untraced_step = 0;               // 0: not known
+  Against computing, exposed;             // kernels of the stream compute; that it waited
+  std::vector<ClassAgainst> classes;      // by what they take together, the most first
+  std::vector<InstructionAgainst> worst;  // by what they are off in a step; ten at most
+  int64_t unmeasured = 0;                 // instructions of a step that take time and have no event
+};
+
+// `explained` is of the mesh and device of the trace. InvalidArgument for a trace of instructions that the
+// plan does not have.
+absl::StatusOr<Comparison> Compare(const Explained& explained, const MeasuredTrace& trace);
+
+std::string AgainstText(const Explained& explained, const MeasuredTrace& trace, const Comparison& comparison);
+std::string AgainstJson(const Explained& explained, const MeasuredTrace& trace, const Comparison& comparison);
+
+}  // namespace ftc

@@ -1,0 +1,44 @@
+// How long steps took, and whether that is what the plan was reckoned to take.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/metrics/step_metrics.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace ft {
+
+// Of steps that are like each other: not the first ones of a run, in which memory, caches and clocks settle,
+// nor those that are traced. Adding allocates nothing.
+class SteadySteps {
+ public:
+  static constexpr int64_t kSettling = 5;   // steps
+  static constexpr int64_t kCompared = 20;  // after which they are compared
+
+  explicit SteadySteps(int64_t traced_steps);
+
+  // The next step of the run.
+  void Add(const StepMetrics& metrics);
+
+  int64_t steps() const { return steps_; }  // of the run
+  int64_t counted() const { return counted_; }
+  double MedianMs() const;  // of the last 256; 0: none
+  double MedianExposedMs() const;
+
+ private:
+  int64_t first_;  // that counts
+  int64_t steps_ = 0, counted_ = 0;
+  std::vector<double> step_ms_, exposed_ms_;
+};
+
+// "..., predicted for h100-ib: ...": what a step took beside what SimulateStep says for the plan's target,
+// and which of computation and exposed communication is further off. Empty where nothing was counted, or the
+// target is another kind of device.
+std::string PredictedLine(const SteadySteps& times, const proto::Plan& plan, const BoundPlan& bound,
+                          bool on_gpu);
+
+}  // namespace ft
