@@ -24,17 +24,22 @@ struct Candidate {
   std::string refusal;
 };
 
-/// Whether no product with another parameter comes between this one and what the function returns.
-bool isOutputLayer(MatmulOp product) {
+/// Whether another product comes between this one and what the function returns, and nothing is sorted before
+/// it, as a router sorts experts: it is then one of the linear layers inside, as PEFT understands them.
+bool isInside(MatmulOp product) {
   llvm::SetVector<Operation *> reached;
   reached.insert(product);
+  bool isFollowed = false;
   for (size_t i = 0; i < reached.size(); ++i)
     for (Operation *user : reached[i]->getUsers()) {
-      if (isa<MatmulOp, mlir::ft::AttentionOp, mlir::ft::QkvAttentionOp>(user))
+      if (isa<mlir::ft::ArgsortOp>(user))
         return false;
-      reached.insert(user);
+      if (isa<MatmulOp, mlir::ft::AttentionOp, mlir::ft::QkvAttentionOp>(user))
+        isFollowed = true;
+      else
+        reached.insert(user);
     }
-  return true;
+  return isFollowed;
 }
 
 /// Fills in products and sizes, or says why that is not possible.
@@ -51,7 +56,7 @@ std::string findProducts(ArrayRef<GetOp> reads, AdaptedWeight &weight) {
       if (!weight.products.empty() && product.getTransposeB() != weight.isOutputFirst)
         return "it is multiplied with both ways round";
       weight.isOutputFirst = product.getTransposeB();
-      weight.isOutputLayer |= isOutputLayer(product);
+      weight.isInside &= isInside(product);
       weight.products.push_back(product);
     }
   if (weight.products.empty())
@@ -140,7 +145,7 @@ FailureOr<std::vector<AdaptedWeight>> findAdaptedWeights(func::FuncOp forward,
       AdaptedWeight &weight = candidate.weight;
       ParameterOp parameter = weight.parameter;
       bool isMeant = target == kAllLinear
-                         ? candidate.refusal.empty() && !weight.isOutputLayer
+                         ? candidate.refusal.empty() && weight.isInside
                          : meansModule(target, weight.module) || meansModule(target, parameter.getSymName());
       if (isMeant && candidate.refusal.empty())
         again += !chosen.insert(parameter).second;

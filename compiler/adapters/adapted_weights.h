@@ -15,7 +15,7 @@ struct AdaptedWeight {
   llvm::SmallVector<mlir::ft::MatmulOp> products;
   int64_t in = 0, out = 0;
   bool isOutputFirst = false; // [out, in]
-  bool isOutputLayer = false; // no product comes after it
+  bool isInside = true;       // neither the output layer nor a router
 };
 
 /// The module that a parameter is of: its name up to the last point.

@@ -13,7 +13,7 @@ def InsertLoraPass : Pass<"ft-insert-lora", "::mlir::ModuleOp"> {
     [..., rank] product. They are called as in PEFT: the weight "m.weight" of a module m has "m.lora_A.weight" and "m.lora_B.weight".
 
     A target is a module by its name or the end of it ("q_proj"), a glob of one of the two, or "all-linear": every weight that can have adapters but
-    that of the output layer. Weights can where all that reads them are products with them as the second factor, once. Parameters of modules that
+    those of the output layer and of routers. Weights can where all that reads them are products with them as the second factor, once. Parameters of modules that
     `lora-save` names stay trained, whole. What was done is said in the attribute 'ft.lora' of the module.
   }];
   let options = InsertLoraSettings;

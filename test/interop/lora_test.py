@@ -2,6 +2,7 @@
 import copy
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,8 +35,12 @@ CAUSAL = {
     "phi3": (lambda: tf.Phi3Config(**SIZES | dict(pad_token_id=0)), "qkv_proj,gate_up_proj"),
     "gpt_neox": (lambda: tf.GPTNeoXConfig(vocab_size=VOCAB, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
                                           max_position_embeddings=SEQ, hidden_dropout=0, attention_dropout=0), "query_key_value,dense"),
-    "mixtral": (lambda: tf.MixtralConfig(**SIZES, num_local_experts=3, num_experts_per_tok=2), "q_proj,o_proj"),
+    "mixtral": (lambda: tf.MixtralConfig(**SIZES, num_local_experts=3, num_experts_per_tok=2), "all-linear"),
+    "qwen3_moe": (lambda: tf.Qwen3MoeConfig(**SIZES, head_dim=14, num_experts=3, num_experts_per_tok=2, moe_intermediate_size=36), "all-linear"),
 }
+
+
+EXPERTS = ("mixtral", "qwen3_moe")
 
 
 def randomized(module, seed=3):
@@ -154,19 +159,19 @@ class LoraTest(Adapters):
         tokens = self.tokens(size * STEPS)
         # PEFT takes globs as regular expressions.
         words = "all-linear" if targets == "all-linear" else targets.split(",")
+        if name in EXPERTS:  # for which PEFT's all-linear names factors of experts, too
+            words = ["q_proj", "k_proj", "v_proj", "o_proj"]
         if name == "gemma2":
             words = r".*self_attn\.[qkvo]_proj|.*layers\.1\.mlp\.down_proj"
         wrapped = self.adapters(module, r=4, lora_alpha=6, target_modules=words, task_type="CAUSAL_LM", fan_in_fan_out=name == "gpt2")
         lines, _ = self.train(plan, f"--adapter={self.folder / 'start'}", f"--save-hf={self.folder / 'tuned'}", ranks=ranks)
         wanted = self.reference(wrapped, [causal_loss(tokens, slice(s * size, (s + 1) * size)) for s in range(STEPS)])
-        if name != "mixtral":  # whose loss has another term
-            self.check_steps(lines, wanted)
+        self.check_steps(lines, wanted)
         self.assertEqual(sorted(path.name for path in (self.folder / "tuned").iterdir() if path.suffix != ".jinja" and "generation" not in path.name),
                          ["adapter_config.json", "adapter_model.safetensors"])
         ours = load_file(self.folder / "tuned" / "adapter_model.safetensors")
         self.assertEqual(sorted(ours), sorted(peft.get_peft_model_state_dict(wrapped)))
-        if name != "mixtral":
-            self.check_logits(self.loaded(module, "tuned"), wrapped, {"input_ids": tokens[:2, :-1]})
+        self.check_logits(self.loaded(module, "tuned"), wrapped, {"input_ids": tokens[:2, :-1]})
         return module, wrapped, tokens
 
     def test_gpt2(self):
@@ -189,10 +194,17 @@ class LoraTest(Adapters):
     def test_gpt_neox(self):
         self.check_family("gpt_neox", 1, 1, "full_shard")
 
-    def test_mixtral(self):
-        module, _, tokens = self.check_family("mixtral", 1, 1, "full_shard")
-        tuned = self.loaded(module, "tuned")  # PEFT finds a place for all of them
-        self.assertEqual(tuned.peft_config["default"].r, 4)
+    def test_experts(self):
+        for name in EXPERTS:
+            with self.subTest(name):
+                for folder in ("hf", "start", "tuned"):
+                    shutil.rmtree(self.folder / folder, ignore_errors=True)
+                module, _, tokens = self.check_family(name, 1, 1, "full_shard")
+                tuned = self.loaded(module, "tuned")  # PEFT finds a place for all of them
+                self.assertEqual(tuned.peft_config["default"].r, 4)
+                with torch.no_grad():
+                    ours, base = (causal_loss(tokens, slice(0, BATCH))(each).item() for each in (tuned, module))
+                self.assertNotAlmostEqual(ours, base, delta=1e-4)
 
     def test_a_classifier_whose_head_is_trained_whole(self):
         module = randomized(tf.BertForSequenceClassification(tf.BertConfig(**BERT, num_labels=CLASSES)))
@@ -210,6 +222,13 @@ class LoraTest(Adapters):
             rows = slice(step * BATCH, (step + 1) * BATCH)
             return lambda m: m(input_ids=tokens[rows].long(), labels=labels[rows].long()).loss
         self.check_steps(lines, self.reference(wrapped, [loss_of(step) for step in range(STEPS)]))
+        # A base without the head is trained, and not evaluated.
+        headless = {name: tensor for name, tensor in load_file(self.folder / "hf" / "model.safetensors").items() if "classifier" not in name}
+        save_file(headless, self.folder / "headless.safetensors")
+        _, done = self.train(plan, init="headless.safetensors")
+        self.assertIn("classifier.weight", done.stdout + done.stderr)
+        refused = self.program("ftexec", plan, "--evaluate", f"--data={self.folder / 'data.safetensors'}", f"--init={self.folder / 'headless.safetensors'}", status=65)
+        self.assertIn("does not have", refused.stderr)
         self.assertEqual(sorted(load_file(self.folder / "tuned" / "adapter_model.safetensors")), sorted(peft.get_peft_model_state_dict(wrapped)))
         self.check_logits(self.loaded(module, "tuned"), wrapped, {"input_ids": tokens[:2].long()})
 

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/base/output_check.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/checkpoint/state/peft.h"
 #include "runtime/checkpoint/unused_tensors.h"
 #include "runtime/data/data_identity.h"
 #include "runtime/executor/save_weights.h"
@@ -230,6 +231,20 @@ absl::Status TakePrompt(const Flags& flags, Job& job) {
   return absl::OkStatus();
 }
 
+// What no file has is drawn; of what is not trained, adapters alone can be missing, which then add nothing.
+absl::Status NoteMissing(const Flags& flags, Job& job) {
+  const std::vector<std::string> anew = StartingAnew(job.plan(), job.init);
+  if (anew.empty()) return absl::OkStatus();
+  job.init_draws = true;
+  const std::string missing = absl::StrCat("'", flags.init, "' does not have ", NamesText(anew));
+  const AdapterParameters adapters(job.plan().lora());
+  const bool are_adapters = std::all_of(anew.begin(), anew.end(),
+                                        [&](const std::string& name) { return adapters.IsOfAdapter(name); });
+  if (!flags.trains() && !are_adapters) return absl::InvalidArgumentError(missing);
+  job.init.front().notes.push_back(missing + (flags.trains() ? ": they start anew" : ": they add nothing"));
+  return absl::OkStatus();
+}
+
 absl::Status TakeInit(const Flags& flags, Job& job) {
   if (flags.init.empty()) return absl::OkStatus();
   FT_ASSIGN_OR_RETURN(InitialWeights init, OpenInitialWeights(job.plan(), flags.init, flags.allow_unused));
@@ -238,11 +253,7 @@ absl::Status TakeInit(const Flags& flags, Job& job) {
     FT_ASSIGN_OR_RETURN(InitialWeights adapter, OpenInitialAdapters(job.plan(), flags.adapter));
     job.init.push_back(std::move(adapter));
   }
-  const std::vector<std::string> anew = StartingAnew(job.plan(), job.init);
-  job.init_draws = !anew.empty();
-  if (job.init_draws)
-    job.init.front().notes.push_back(
-        absl::StrCat("'", flags.init, "' does not have ", NamesText(anew), ": they start anew"));
+  return NoteMissing(flags, job);
   return absl::OkStatus();
 }
 

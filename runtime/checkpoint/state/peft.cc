@@ -103,7 +103,7 @@ absl::Status CheckPeftConfig(const std::string& path, const proto::Lora& lora) {
   FT_ASSIGN_OR_RETURN(const json config, ReadConfigObject(path));
   std::vector<std::string> differences;
   const auto compare = [&](const char* key, const json& usual, const json& wanted) {
-    const json value = config.value(key, usual);
+    const json value = config.contains(key) && !config[key].is_null() ? config[key] : usual;
     if (value != wanted)
       differences.push_back(fmt::format("{} is {}, the plan has {}", key, value.dump(), wanted.dump()));
   };
