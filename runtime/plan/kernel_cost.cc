@@ -9,24 +9,23 @@
 namespace ft {
 namespace {
 
-// Of the first operand of 16 bits, if there is one.
-proto::DType ComputeType(const proto::Instruction& kernel) {
+double KernelSecondsOfRank(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& kernel,
+                           const Target& target) {
+  const double share = ShareOfRank(plan, mesh, kernel);
+  const auto part = [&](uint64_t whole) { return static_cast<uint64_t>(share * static_cast<double>(whole)); };
+  if (kernel.stream() == proto::HOST_COMPUTE) return HostKernelSeconds(target, part(kernel.bytes()));
+  return KernelSeconds(target, part(kernel.flops()), part(kernel.bytes()), KernelType(kernel));
+}
+
+}  // namespace
+
+proto::DType KernelType(const proto::Instruction& kernel) {
   const auto found = std::find_if(kernel.in().begin(), kernel.in().end(), [](const proto::Operand& operand) {
     return operand.buffer_plus_one() != 0 &&
            (operand.dtype() == proto::BF16 || operand.dtype() == proto::F16);
   });
   return found == kernel.in().end() ? proto::F32 : found->dtype();
 }
-
-double KernelSecondsOfRank(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& kernel,
-                           const Target& target) {
-  const double share = ShareOfRank(plan, mesh, kernel);
-  const auto part = [&](uint64_t whole) { return static_cast<uint64_t>(share * static_cast<double>(whole)); };
-  if (kernel.stream() == proto::HOST_COMPUTE) return HostKernelSeconds(target, part(kernel.bytes()));
-  return KernelSeconds(target, part(kernel.flops()), part(kernel.bytes()), ComputeType(kernel));
-}
-
-}  // namespace
 
 double ShareOfRank(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& kernel) {
   for (const proto::Operand& operand : kernel.in()) {

@@ -11,6 +11,9 @@
 
 namespace ft {
 
+// The type that a kernel computes with: that of the first operand of 16 bits, if there is one.
+proto::DType KernelType(const proto::Instruction& kernel);
+
 // The part of a kernel's FLOPs and bytes that falls to one rank: below 1 when it works on slices.
 double ShareOfRank(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& kernel);
 

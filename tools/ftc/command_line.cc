@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/exit_status.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/postmortem/rank_report.h"
@@ -38,7 +39,7 @@ constexpr int kMostRanks = 1 << 24;
 
 // Options as they were typed; made into a Command when all of them are known.
 struct Texts {
-  std::string mesh, compare, peak, device;
+  std::string mesh, compare, peak, device, world_sizes;
   std::vector<std::string> paths;
 };
 
@@ -98,9 +99,8 @@ void CheckModel(const ModelCommand& command) {
 // ftc explain, dump, verify
 //===----------------------------------------------------------------------===//
 
-CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
-  CLI::App& sub =
-      *app.add_subcommand("explain", "Prints what a plan costs each rank: memory, traffic, FLOPs");
+// What is explained: plans or a model, ranks and machine.
+void AddSubject(CLI::App& sub, ExplainCommand& command, Texts& texts) {
   sub.add_option("plan", texts.paths, "The plan; several with --compare; or a model, which is compiled first")
       ->type_name("plan.bin|model.mlir")
       ->required();
@@ -111,6 +111,18 @@ CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
   // Flags, so that they take a value only after '='.
   sub.add_flag("--compare{all}", texts.compare,
                "Plans side by side; of a model: its STRATEGY[,STRATEGY], or all");
+  sub.add_option("--device", texts.device,
+                 "Device that the bytes are those of; that of the target by default")
+      ->type_name("cpu|cuda");
+  sub.add_option("--target", command.target,
+                 "Machine that seconds are estimated for; the plan's own by default")
+      ->type_name("NAME|FILE.yaml");
+}
+
+CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
+  CLI::App& sub =
+      *app.add_subcommand("explain", "Prints what a plan costs each rank: memory, traffic, FLOPs");
+  AddSubject(sub, command, texts);
   sub.add_flag(fmt::format("--peak{{{}}}", ExplainCommand::kUsualPeak), texts.peak,
                "The N largest buffers that are live at the peak");
   sub.add_flag("--schedule", command.schedule,
@@ -118,13 +130,24 @@ CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, Texts& texts) {
   sub.add_option("--against", command.against,
                  "What each instruction took in a trace of ftexec, beside what it was reckoned to take")
       ->type_name("TRACE.json");
-  sub.add_option("--device", texts.device,
-                 "Device that the bytes are those of; that of the target by default")
-      ->type_name("cpu|cuda");
-  sub.add_option("--target", command.target,
-                 "Machine that seconds are estimated for; the plan's own by default")
-      ->type_name("NAME|FILE.yaml");
   sub.add_flag("--json", command.json, "For programs");
+  return sub;
+}
+
+CLI::App& AddReport(CLI::App& app, ReportCommand& command, Texts& texts) {
+  CLI::App& sub = *app.add_subcommand(
+      "report", "Writes what a plan costs, and what a run of it took, as one page to look at");
+  AddSubject(sub, command.subject, texts);
+  sub.add_option("--world-sizes", texts.world_sizes,
+                 "Numbers of ranks that the page compares; powers of two by default")
+      ->type_name("N,N,...");
+  sub.add_option("--run", command.run, "Metrics of a run of the plan (ftexec --metrics)")
+      ->type_name("metrics.jsonl");
+  sub.add_option("--trace", command.trace, "Trace of a run of the plan (ftexec --trace)")
+      ->type_name("trace.json");
+  sub.add_option("-o,--output", command.output, "Page to write; - is standard output")
+      ->type_name("report.html")
+      ->required();
   return sub;
 }
 
@@ -181,21 +204,12 @@ void CheckPlans(const Texts& texts, ExplainCommand& command) {
                               NameOf(command.settings.flags[0].origin), command.plans[0])};
 }
 
-void CheckExplain(const CLI::App& sub, const CompileLine& settings, ExplainCommand& command,
+void CheckSubject(const CLI::App& sub, const CompileLine& settings, ExplainCommand& command,
                   const Texts& texts) {
   if (const std::string mistake = settings.ReadSettings(command.settings); !mistake.empty())
     throw Mistake{mistake};
   CheckMesh(sub, command, texts);
   command.compare = sub.count("--compare") > 0;
-  if (command.schedule && (command.compare || sub.count("--peak") > 0))
-    throw Mistake{"--schedule shows one plan, and no memory; leave out --compare and --peak"};
-  CheckAgainst(sub, command, texts);
-  if (sub.count("--peak") > 0) {
-    int count = 0;
-    if (!CLI::detail::lexical_cast(texts.peak, count) || count < 1)
-      throw Mistake{fmt::format("--peak wants a number of buffers, not '{}'", texts.peak)};
-    command.peak = count;
-  }
   if (!command.target.empty() && !IsTargetFile(command.target) && ft::FindTarget(command.target) == nullptr)
     Unknown("target", command.target, ft::TargetNames());
   CheckDevice(texts, command);
@@ -214,6 +228,38 @@ void CheckExplain(const CLI::App& sub, const CompileLine& settings, ExplainComma
     if (ft::compiler::lookupStrategy(strategy) == nullptr)
       Unknown("strategy", strategy, ft::compiler::strategyNames());
   }
+}
+
+void CheckExplain(const CLI::App& sub, const CompileLine& settings, ExplainCommand& command,
+                  const Texts& texts) {
+  CheckSubject(sub, settings, command, texts);
+  if (command.schedule && (command.compare || sub.count("--peak") > 0))
+    throw Mistake{"--schedule shows one plan, and no memory; leave out --compare and --peak"};
+  CheckAgainst(sub, command, texts);
+  if (sub.count("--peak") == 0) return;
+  int count = 0;
+  if (!CLI::detail::lexical_cast(texts.peak, count) || count < 1)
+    throw Mistake{fmt::format("--peak wants a number of buffers, not '{}'", texts.peak)};
+  command.peak = count;
+}
+
+void CheckReport(const CLI::App& sub, const CompileLine& settings, ReportCommand& command,
+                 const Texts& texts) {
+  CheckSubject(sub, settings, command.subject, texts);
+  if (command.subject.compare && !(command.run.empty() && command.trace.empty()))
+    throw Mistake{"--run and --trace are of one plan; leave out --compare"};
+  constexpr size_t kMostSizes = 64;
+  for (const std::string& text : SplitList(texts.world_sizes)) {
+    int ranks = 0;
+    if (!CLI::detail::lexical_cast(text, ranks) || ranks < 1 || ranks > kMostRanks)
+      throw Mistake{
+          fmt::format("--world-sizes={}: '{}' is no number of ranks", ft::OneLine(texts.world_sizes, 200),
+                      ft::OneLine(text, 200))};
+    command.world_sizes.push_back(ranks);
+  }
+  if (command.world_sizes.size() > kMostSizes)
+    throw Mistake{fmt::format("--world-sizes has {} sizes, more than {}", command.world_sizes.size(),
+                              kMostSizes)};
 }
 
 CLI::App& AddOfPlan(CLI::App& app, const char* name, const char* help, std::string& plan) {
@@ -274,11 +320,13 @@ struct Parser {
   ImportCommand import;
   CompileLine compile_line;
   CompileLine explain_settings;
+  CompileLine report_settings;
   ExplainCommand explain;
+  ReportCommand report;
   DumpCommand dump;
   VerifyCommand verify;
   PostmortemCommand postmortem;
-  Texts texts;
+  Texts texts, report_texts;
 
   Parser() {
     app.set_version_flag("--version", FT_VERSION);
@@ -287,6 +335,7 @@ struct Parser {
     AddImport(app, import);
     compile_line.AddTo(app);
     explain_settings.AddSettingsTo(AddExplain(app, explain, texts));
+    report_settings.AddSettingsTo(AddReport(app, report, report_texts));
     AddOfPlan(app, "dump", "Prints a plan as text", dump.plan)
         .add_flag("--kernels", dump.kernels, "The bodies of clusters, what they move, and their code");
     AddOfPlan(app, "verify",
@@ -316,6 +365,8 @@ struct Parser {
       return compile;
     }
     if (sub.get_name() == "explain") return CheckExplain(sub, explain_settings, explain, texts), explain;
+    if (sub.get_name() == "report")
+      return CheckReport(sub, report_settings, report, report_texts), report;
     if (sub.get_name() == "dump") return dump;
     if (sub.get_name() == "postmortem") return postmortem;
     return verify;

@@ -63,6 +63,15 @@ struct ExplainCommand {
   bool json = false;
 };
 
+// ftc report plan.bin ... -o report.html
+struct ReportCommand {
+  ExplainCommand subject;        // plans, ranks and machine
+  std::vector<int> world_sizes;  // to show how far it scales; empty: the usual ones
+  std::string run;               // metrics of a run of the plan; empty: none
+  std::string trace;             // and its trace
+  std::string output;            // "-": standard output
+};
+
 // ftc dump plan.bin
 struct DumpCommand {
   std::string plan;
@@ -86,8 +95,8 @@ struct TokenizeCommand {
   std::vector<std::string> arguments;
 };
 
-using Command = std::variant<ModelCommand, ImportCommand, CompileCommand, ExplainCommand, DumpCommand,
-                             VerifyCommand, PostmortemCommand, TokenizeCommand>;
+using Command = std::variant<ModelCommand, ImportCommand, CompileCommand, ExplainCommand, ReportCommand,
+                             DumpCommand, VerifyCommand, PostmortemCommand, TokenizeCommand>;
 
 // The command, or the exit status of a program that has nothing to do: 0 after --help, 2 after a usage error,
 // which has been reported in one line.

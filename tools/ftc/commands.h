@@ -15,6 +15,7 @@ int Run(const ModelCommand& command);
 int Run(const ImportCommand& command);
 int Run(const CompileCommand& command);
 int Run(const ExplainCommand& command);
+int Run(const ReportCommand& command);
 int Run(const DumpCommand& command);
 int Run(const VerifyCommand& command);
 int Run(const PostmortemCommand& command);

@@ -22,7 +22,6 @@ struct CommunicatorBytes {
 
 struct Explained {
   std::string name;  // the plan's file, or the strategy that a model was compiled with
-  std::string hash;  // PlanHashText of a file
   ft::proto::Plan plan;
   ft::BoundPlan bound;
   ft::PlanReport report;

@@ -13,11 +13,12 @@
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/verify_plan.h"
-#include "tools/ftc/against/comparison.h"
+#include "tools/ftc/against/explain_against.h"
 #include "tools/ftc/commands.h"
 #include "tools/ftc/config/configure.h"
 #include "tools/ftc/config/settings.h"
 #include "tools/ftc/explain.h"
+#include "tools/ftc/explain_plans.h"
 
 namespace ftc {
 namespace {
@@ -74,7 +75,6 @@ absl::StatusOr<std::variant<std::vector<Explained>, Refusal>> Gather(const Expla
   for (const std::string& path : command.plans) {
     FT_ASSIGN_OR_RETURN(ft::PlanFile file, ft::ReadPlan(path));
     plans.push_back(Named(path, std::move(file.plan)));
-    plans.back().hash = ft::PlanHashText(file.hash);
   }
   if (command.model.empty()) return plans;
   FT_ASSIGN_OR_RETURN(const std::vector<Variant> variants, VariantsOf(command));
@@ -88,11 +88,6 @@ absl::StatusOr<std::variant<std::vector<Explained>, Refusal>> Gather(const Expla
   return plans;
 }
 
-absl::StatusOr<ft::Target> TargetOf(const ExplainCommand& command, const ft::proto::Plan& plan) {
-  if (!command.target.empty()) return TargetNamed(command.target);
-  return plan.has_target() ? plan.target() : TargetNamed(kUsualTarget);
-}
-
 // A mesh that is given goes for the plans that can run on it; a plan with one axis has as many ranks on it.
 absl::StatusOr<ft::Mesh> ChooseMesh(const ExplainCommand& command, const ft::proto::Plan& plan,
                                     int ranks_per_node) {
@@ -102,7 +97,65 @@ absl::StatusOr<ft::Mesh> ChooseMesh(const ExplainCommand& command, const ft::pro
   return ft::CompiledMesh(plan, ranks_per_node, mesh.world_size());
 }
 
-absl::Status ReportAt(const ExplainCommand& command, const ft::Mesh& mesh, Explained& explained) {
+// Returns why a plan cannot run on the ranks in question; empty when it can, and is reported.
+absl::StatusOr<std::string> Report(const ExplainCommand& command, Explained& explained) {
+  FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
+  FT_ASSIGN_OR_RETURN(explained.target, TargetOf(command, explained.plan));
+  const auto ranks_per_node = static_cast<int>(explained.target.ranks_per_node());
+  const absl::StatusOr<ft::Mesh> mesh = ChooseMesh(command, explained.plan, ranks_per_node);
+  if (!mesh.ok()) return std::string(mesh.status().message());
+  FT_RETURN_IF_ERROR(ExplainAt(command, *mesh, explained));
+  return std::string();
+}
+
+// Those that can run on the ranks in question.
+absl::StatusOr<ExplainedPlans> ReportAll(const ExplainCommand& command, std::vector<Explained> gathered) {
+  ExplainedPlans explained;
+  for (Explained& one : gathered) {
+    const absl::StatusOr<std::string> why = Report(command, one);
+    if (!why.ok())
+      return absl::Status(why.status().code(),
+                          fmt::format("{}: {}", one.name, std::string(why.status().message())));
+    if (why->empty()) {
+      explained.plans.push_back(std::move(one));
+    } else {
+      explained.left_out.push_back({one.name, *why});
+    }
+  }
+  // A comparison goes on without some, not without all.
+  if (explained.plans.empty())
+    return absl::InvalidArgumentError(
+        fmt::format("{}: {}", explained.left_out[0].name, explained.left_out[0].why));
+  return explained;
+}
+
+absl::Status Print(const ExplainCommand& command, const ExplainedPlans& explained) {
+  const std::vector<Explained>& plans = explained.plans;
+  if (command.schedule) return ft::PrintOut(command.json ? ScheduleJson(plans[0]) : ScheduleText(plans[0]));
+  const int peak = command.peak.value_or(command.json ? ExplainCommand::kUsualPeak : 0);
+  if (command.compare)
+    return ft::PrintOut(command.json ? CompareJson(plans, explained.left_out, peak)
+                                     : CompareText(plans, explained.left_out));
+  return ft::PrintOut(command.json ? ExplainJson(plans[0], peak) : ExplainText(plans[0], peak));
+}
+
+// An error in a model or a configuration begins with its own place, as editors expect it.
+int FailAt(const ExplainCommand& command, const absl::Status& status) {
+  if (!absl::StrContains(status.message(), ": error: ") &&
+      (command.settings.config.empty() || !absl::StartsWith(status.message(), command.settings.config + ":")))
+    return Fail(status);
+  ft::PrintError(std::string(status.message()));
+  return ft::ExitStatus(status);
+}
+
+}  // namespace
+
+absl::StatusOr<ft::Target> TargetOf(const ExplainCommand& command, const ft::proto::Plan& plan) {
+  if (!command.target.empty()) return TargetNamed(command.target);
+  return plan.has_target() ? plan.target() : TargetNamed(kUsualTarget);
+}
+
+absl::Status ExplainAt(const ExplainCommand& command, const ft::Mesh& mesh, Explained& explained) {
   const ft::DeviceClass device = command.device.value_or(ft::DeviceOf(explained.target));
   FT_ASSIGN_OR_RETURN(explained.bound, ft::BindPlan(explained.plan, mesh, device));
   explained.report = ft::ReportPlan(explained.plan, explained.bound, explained.target);
@@ -120,78 +173,22 @@ absl::Status ReportAt(const ExplainCommand& command, const ft::Mesh& mesh, Expla
   return absl::OkStatus();
 }
 
-// Of the plan that the trace is of, on the ranks that it has.
-absl::Status ExplainAgainst(const ExplainCommand& command, Explained explained) {
-  FT_ASSIGN_OR_RETURN(const MeasuredTrace trace, ReadTrace(command.against));
-  FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
-  if (trace.run.plan != explained.hash)
-    return absl::InvalidArgumentError(fmt::format("'{}' is a trace of plan {}, '{}' is plan {}",
-                                                  command.against, trace.run.plan, explained.name,
-                                                  explained.hash));
-  FT_ASSIGN_OR_RETURN(explained.target, TargetOf(command, explained.plan));
-  if (trace.run.device != "null" && explained.target.cuda() != (trace.run.device == "cuda"))
-    return absl::InvalidArgumentError(
-        fmt::format("'{}' is a trace of {}, but {} is not: give a --target that is", command.against,
-                    trace.run.device == "cuda" ? "GPUs" : "CPU ranks", explained.target.name()));
-  FT_RETURN_IF_ERROR(ReportAt(command, {.replica = trace.run.replica, .shard = trace.run.shard}, explained));
-  FT_ASSIGN_OR_RETURN(const Comparison comparison, Compare(explained, trace));
-  return ft::PrintOut(command.json ? AgainstJson(explained, trace, comparison)
-                                   : AgainstText(explained, trace, comparison));
-}
-
-// Returns why a plan cannot run on the ranks in question; empty when it can, and is reported.
-absl::StatusOr<std::string> Report(const ExplainCommand& command, Explained& explained) {
-  FT_RETURN_IF_ERROR(ft::VerifyPlan(explained.plan));
-  FT_ASSIGN_OR_RETURN(explained.target, TargetOf(command, explained.plan));
-  const auto ranks_per_node = static_cast<int>(explained.target.ranks_per_node());
-  const absl::StatusOr<ft::Mesh> mesh = ChooseMesh(command, explained.plan, ranks_per_node);
-  if (!mesh.ok()) return std::string(mesh.status().message());
-  FT_RETURN_IF_ERROR(ReportAt(command, *mesh, explained));
-  return std::string();
-}
-
-absl::Status Explain(const ExplainCommand& command, std::vector<Explained> gathered) {
-  if (!command.against.empty()) return ExplainAgainst(command, std::move(gathered.front()));
-  std::vector<Explained> plans;
-  std::vector<LeftOut> left_out;
-  for (Explained& explained : gathered) {
-    const absl::StatusOr<std::string> why = Report(command, explained);
-    if (!why.ok())
-      return absl::Status(why.status().code(),
-                          fmt::format("{}: {}", explained.name, std::string(why.status().message())));
-    if (why->empty()) {
-      plans.push_back(std::move(explained));
-    } else {
-      left_out.push_back({explained.name, *why});
-    }
-  }
-  // A comparison goes on without some, not without all.
-  if (plans.empty())
-    return absl::InvalidArgumentError(fmt::format("{}: {}", left_out[0].name, left_out[0].why));
-  if (command.schedule) return ft::PrintOut(command.json ? ScheduleJson(plans[0]) : ScheduleText(plans[0]));
-  const int peak = command.peak.value_or(command.json ? ExplainCommand::kUsualPeak : 0);
-  if (command.compare)
-    return ft::PrintOut(command.json ? CompareJson(plans, left_out, peak) : CompareText(plans, left_out));
-  return ft::PrintOut(command.json ? ExplainJson(plans[0], peak) : ExplainText(plans[0], peak));
-}
-
-// An error in a model or a configuration begins with its own place, as editors expect it.
-int FailAt(const ExplainCommand& command, const absl::Status& status) {
-  if (!absl::StrContains(status.message(), ": error: ") &&
-      (command.settings.config.empty() || !absl::StartsWith(status.message(), command.settings.config + ":")))
-    return Fail(status);
-  ft::PrintError(std::string(status.message()));
-  return ft::ExitStatus(status);
-}
-
-}  // namespace
-
-int Run(const ExplainCommand& command) {
+std::variant<ExplainedPlans, int> ExplainPlans(const ExplainCommand& command) {
   auto gathered = Gather(command);
   if (!gathered.ok()) return FailAt(command, gathered.status());
   if (const auto* refusal = std::get_if<Refusal>(&*gathered))
     return refusal->usage ? FailUsage(refusal->message) : Fail(absl::InvalidArgumentError(refusal->message));
-  return StatusOf(Explain(command, std::get<std::vector<Explained>>(*std::move(gathered))));
+  absl::StatusOr<ExplainedPlans> explained =
+      ReportAll(command, std::get<std::vector<Explained>>(*std::move(gathered)));
+  if (!explained.ok()) return Fail(explained.status());
+  return *std::move(explained);
+}
+
+int Run(const ExplainCommand& command) {
+  if (!command.against.empty()) return StatusOf(ExplainAgainst(command));
+  const std::variant<ExplainedPlans, int> explained = ExplainPlans(command);
+  if (const int* status = std::get_if<int>(&explained)) return *status;
+  return StatusOf(Print(command, std::get<ExplainedPlans>(explained)));
 }
 
 }  // namespace ftc

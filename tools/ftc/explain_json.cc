@@ -5,6 +5,7 @@
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftc/explain.h"
+#include "tools/ftc/explain_document.h"
 
 namespace ftc {
 namespace {
@@ -140,12 +141,18 @@ Json LossJson(const ft::proto::Plan& plan) {
 Json LoraJson(const ft::proto::Plan& plan) {
   if (!plan.has_lora()) return {};
   const ft::proto::Lora& lora = plan.lora();
-  return {{"r", lora.rank()},        {"alpha", lora.alpha()},          {"dropout", lora.dropout()},
-          {"rslora", lora.rslora()}, {"modules", lora.modules_size()}, {"trained_whole", Json(lora.saved())}};
+  return {{"r", lora.rank()},
+          {"alpha", lora.alpha()},
+          {"dropout", lora.dropout()},
+          {"rslora", lora.rslora()},
+          {"modules", lora.modules_size()},
+          {"trained_whole", Json(lora.saved())}};
 }
 
-Json ToJson(const Explained& explained, int peak) {
-  const auto& [name, hash, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
+}  // namespace
+
+Json ExplainDocument(const Explained& explained, int peak) {
+  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
   const ft::ArenaReport &device = report.memory.device, &host = report.memory.host;
   return {
       {"model", plan.model()},
@@ -185,17 +192,15 @@ Json ToJson(const Explained& explained, int peak) {
   };
 }
 
-}  // namespace
-
 std::string ExplainJson(const Explained& explained, int peak) {
-  return ToJson(explained, peak).dump(2, ' ', true) + "\n";
+  return ExplainDocument(explained, peak).dump(2, ' ', true) + "\n";
 }
 
 std::string CompareJson(const std::vector<Explained>& plans, const std::vector<LeftOut>& left_out, int peak) {
   Json all = Json::array(), others = Json::array();
   for (const Explained& explained : plans) {
     Json one = {{"name", explained.name}};
-    one.update(ToJson(explained, peak));
+    one.update(ExplainDocument(explained, peak));
     all.push_back(std::move(one));
   }
   for (const LeftOut& one : left_out) others.push_back({{"name", one.name}, {"why", one.why}});

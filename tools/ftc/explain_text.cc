@@ -193,7 +193,7 @@ void SavedText(Out out, const Explained& explained) {
 }  // namespace
 
 std::string ExplainText(const Explained& explained, int peak) {
-  const auto& [name, hash, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
+  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
   std::string text;
   const Out out(text);
   fmt::format_to(out, "{}, strategy {}, {} ranks (replica {} x shard {}), batch {} per rank, device {}\n",
