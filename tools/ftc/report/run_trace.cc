@@ -110,7 +110,6 @@ class Reader {
       });
       if (used) track.programs.insert(track.programs.end(), ft::RunsInStep(plan, plan.programs(p)), p);
     }
-    if (track.programs.empty()) return OfAnother(fmt::format("this one has no stream {}", StreamKey(track.stream)));
     tracks_[*place] = track;
     return absl::OkStatus();
   }
@@ -130,6 +129,8 @@ class Reader {
         !(*arguments)["sequence"].is_number_integer())
       return absl::OkStatus();  // copies of inputs, waits for all of a stream
     const int64_t sequence = (*arguments)["sequence"].get<int64_t>();
+    if (track->second.programs.empty())
+      return OfAnother(fmt::format("a step of this one has nothing on {}", StreamKey(track->second.stream)));
     Advance(track->second, sequence, wait);
     FT_RETURN_IF_ERROR(IsOfPlan(track->second, sequence, wait, name->get<std::string>()));
     Record(place->first, track->second, sequence, wait, begin->get<double>() / 1e6, seconds);

@@ -13,7 +13,7 @@ function ticksOf(scale, count, tickFormat) {
 }
 
 function axisBottom(svg, scale, y, label, tickFormat, ticks) {
-  const axis = d3.axisBottom(scale).tickValues(ticksOf(scale, ticks || 8, tickFormat)).tickSizeOuter(0);
+  const axis = d3.axisBottom(scale).tickValues(ticksOf(scale, Math.min(ticks || 8, Math.max(2, Math.floor((scale.range()[1] - scale.range()[0]) / 100))), tickFormat)).tickSizeOuter(0);
   if (tickFormat) axis.tickFormat(tickFormat);
   const group = svg.append("g").attr("class", "axis").attr("transform", `translate(0,${y})`).call(axis);
   if (label) group.append("text").attr("x", scale.range()[1]).attr("y", 30).attr("text-anchor", "end").text(label);

@@ -1,0 +1,196 @@
+// Metrics and traces of runs: read as they are, and refused where they are of something else.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <fstream>
+#include <string>
+
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+#include "runtime/plan/describe.h"
+#include "runtime/plan/testing/targets.h"
+#include "runtime/plan/testing/tiny_plan.h"
+#include "tools/ftc/report/plan_columns.h"
+#include "tools/ftc/report/run_metrics.h"
+#include "tools/ftc/report/run_trace.h"
+
+namespace ftc {
+namespace {
+
+using Json = nlohmann::json;
+
+class RunTest : public testing::Test {
+ protected:
+  RunTest() {
+    explained_.plan = ft::TinyPlan();
+    explained_.target = ft::RoundTarget();
+    explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 2}, ft::DeviceClass::kCpu);
+  }
+
+  std::string File(const std::string& text) const {
+    const std::string path = testing::TempDir() + "/report_run_test";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  // 2 ranks of 2 sequences in `milliseconds`.
+  std::string Line(int step, double milliseconds, const std::string& more = "") const {
+    return fmt::format(
+        "{{\"step\":{},\"loss\":{},\"tokens_per_s\":{:.17g},\"step_ms\":{:.17g},\"arena_bytes\":{},"
+        "\"samples_per_s\":{:.17g}{}}}\n",
+        step, 5 - 0.5 * step, 64e3 / milliseconds, milliseconds, explained_.bound.arena_bytes(), 4e3 / milliseconds,
+        more);
+  }
+
+  std::string MetricsError(const std::string& text) const {
+    const auto metrics = ReadRunMetrics(File(text), explained_);
+    return metrics.ok() ? "" : std::string(metrics.status().message());
+  }
+
+  // Every instruction of train_step takes its number plus `longer` microseconds, on each of two ranks; `waits`
+  // before each that comes after others.
+  Json Trace(int steps, double longer) const {
+    Json events = Json::array();
+    const int program = 1;
+    for (int rank = 0; rank < 2; ++rank) {
+      for (int stream = 0; stream < ft::proto::Stream_ARRAYSIZE; ++stream)
+        events.push_back({{"ph", "M"}, {"pid", rank}, {"tid", stream}, {"name", "thread_name"},
+                          {"args", {{"name", StreamKey(static_cast<ft::proto::Stream>(stream))}}}});
+    }
+    const auto& instructions = explained_.plan.programs(program).instructions();
+    for (int rank = 0; rank < 2; ++rank) {
+      for (int step = 0; step < steps; ++step) {
+        for (int i = 0; i < instructions.size(); ++i) Add(instructions[i], i, rank, step, longer, events);
+      }
+    }
+    return {{"traceEvents", events}};
+  }
+
+  void Add(const ft::proto::Instruction& instruction, int number, int rank, int step, double longer,
+           Json& events) const {
+    const auto add = [&](const std::string& name, const std::string& category, double micros) {
+      events.push_back({{"ph", "X"}, {"pid", rank}, {"tid", static_cast<int>(instruction.stream())}, {"name", name},
+                        {"cat", category}, {"ts", 1000.0 * step + number}, {"dur", micros},
+                        {"args", {{"sequence", number}}}});
+    };
+    if (instruction.after_size() > 0) add("wait for something", "wait", 2);
+    if (instruction.opcode() == ft::proto::WAIT || instruction.opcode() == ft::proto::RELEASE) return;
+    // The first step is slow, the second rank always.
+    add(ft::InstructionTitle(explained_.plan, instruction), "forward",
+        number + longer + (step == 0 ? 1000 : 0) + (rank == 1 ? 10 : 0));
+  }
+
+  std::string TraceError(const std::string& text) const {
+    const auto trace = ReadRunTrace(File(text), explained_);
+    return trace.ok() ? "" : std::string(trace.status().message());
+  }
+
+  Explained explained_;
+};
+
+TEST_F(RunTest, ReadsMetrics) {
+  std::string text = Line(0, 80, ",\"skipped\":true");
+  for (int step = 1; step < 9; ++step) text += Line(step, 10 + step, fmt::format(",\"exposed_ms\":{}", step));
+  text += "{\"step\":8,\"eval_loss\":2.5,\"eval_tokens\":64}\n";
+  const auto metrics = ReadRunMetrics(File(text), explained_);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_EQ(metrics->file, "report_run_test");
+  EXPECT_EQ(metrics->steps, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(metrics->columns[0][3], 3.5);
+  EXPECT_EQ(metrics->columns[1][3], std::nullopt);  // no norm
+  EXPECT_EQ(metrics->evaluated, std::vector<int64_t>{8});
+  EXPECT_EQ(metrics->eval_losses[0], 2.5);
+  // After the fifth: 15, 16, 17, 18 ms.
+  ASSERT_TRUE(metrics->steady.has_value());
+  EXPECT_EQ(metrics->steady->steps, 4);
+  EXPECT_DOUBLE_EQ(metrics->steady->step_ms, 16.5);
+  EXPECT_DOUBLE_EQ(*metrics->steady->exposed_ms, 6.5);
+}
+
+TEST_F(RunTest, ShortRunsHaveNoSteadyStep) {
+  std::string text;
+  for (int step = 0; step < 5; ++step) text += Line(step, 10);
+  EXPECT_FALSE(ReadRunMetrics(File(text), explained_)->steady.has_value());
+}
+
+TEST_F(RunTest, ThinsLongRuns) {
+  std::string text;
+  for (int step = 0; step < 9001; ++step) text += Line(step, 10);
+  const auto metrics = ReadRunMetrics(File(text), explained_);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_EQ(metrics->lines, 9001);
+  EXPECT_EQ(metrics->every, 3);
+  EXPECT_EQ(metrics->steps.size(), 3001u);
+  EXPECT_EQ(metrics->steps.back(), 9000);
+  EXPECT_EQ(metrics->columns[0].size(), 3001u);
+  EXPECT_EQ(metrics->steady->steps, 8996);
+}
+
+TEST_F(RunTest, RefusesOtherMetrics) {
+  EXPECT_THAT(MetricsError(""), testing::HasSubstr("has no metrics"));
+  EXPECT_THAT(MetricsError(Line(0, 10) + "{\"step\":1,\n"), testing::HasSubstr("report_run_test:2: no line of metrics"));
+  EXPECT_THAT(MetricsError(Line(0, 10) + "\n"), testing::HasSubstr(":2: no line"));
+  EXPECT_THAT(MetricsError("[1]\n"), testing::HasSubstr(":1: no line"));
+  EXPECT_THAT(MetricsError("{\"loss\":1}\n"), testing::HasSubstr(":1: no line of metrics: it has no 'step'"));
+  EXPECT_THAT(MetricsError("{\"step\":0,\"loss\":1}\n"), testing::HasSubstr(":1: no line of metrics: it has no 'tokens_per_s'"));
+  EXPECT_THAT(MetricsError(Line(0, 10, ",\"lr\":\"high\"")), testing::HasSubstr(":1: 'lr' is no number"));
+  EXPECT_THAT(MetricsError(Line(1, 10) + Line(0, 10)), testing::HasSubstr(":2: step 0 comes after step 1"));
+  EXPECT_THAT(MetricsError(Line(1, 10) + Line(1, 10)), testing::HasSubstr(":2: step 1 is there twice"));
+  const std::string line = Line(0, 10);
+  explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 4}, ft::DeviceClass::kCpu);
+  EXPECT_THAT(MetricsError(line), testing::HasSubstr(":1: metrics of 2 ranks, or of another plan, but the report is for 4: --world-size=2"));
+  explained_.plan = ft::TinyPlan({.hidden = 16});
+  explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 2}, ft::DeviceClass::kCpu);
+  EXPECT_THAT(MetricsError(line), testing::HasSubstr(":1: metrics of another plan, mesh or device"));
+  explained_.plan.set_batch(3);
+  EXPECT_THAT(MetricsError(line), testing::HasSubstr(":1: metrics of another plan: 4 sequences in a step"));
+}
+
+TEST_F(RunTest, NumbersThatAreNotFiniteAreGaps) {
+  std::string line = Line(0, 10);
+  line.replace(line.find("\"loss\":5"), 8, "\"loss\":null,\"loss_nonfinite\":\"nan\"");
+  const auto metrics = ReadRunMetrics(File(line), explained_);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_EQ(metrics->columns[0][0], std::nullopt);
+}
+
+TEST_F(RunTest, PairsTheTraceWithInstructions) {
+  const auto trace = ReadRunTrace(File(Trace(3, 5).dump()), explained_);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->ranks, 2);
+  EXPECT_EQ(trace->steps, 3);
+  ASSERT_FALSE(trace->measured.empty());
+  for (const RunTrace::Measured& one : trace->measured) {
+    EXPECT_EQ(one.program, 1);
+    EXPECT_NEAR(one.median, (one.instruction + 5 + 5) * 1e-6, 1e-12);  // of ranks that differ by 10 us
+    EXPECT_NEAR(one.slowest, (one.instruction + 5 + 10) * 1e-6, 1e-12);
+  }
+  double measured = 0, of_classes = 0;
+  for (const RunTrace::Measured& one : trace->measured) measured += one.median;
+  for (const RunTrace::Class& one : trace->classes) of_classes += one.measured;
+  EXPECT_NEAR(of_classes, measured, 1e-12);
+  int waits = 0;
+  for (const auto& one : explained_.plan.programs(1).instructions())
+    waits += one.stream() == ft::proto::COMPUTE && one.after_size() > 0 ? 1 : 0;
+  EXPECT_NEAR(trace->waited_median, waits * 2e-6, 1e-12);
+}
+
+TEST_F(RunTest, RefusesOtherTraces) {
+  EXPECT_THAT(TraceError(""), testing::HasSubstr("is no trace of ftexec"));
+  EXPECT_THAT(TraceError("[]"), testing::HasSubstr("is no trace of ftexec"));
+  EXPECT_THAT(TraceError("{\"traceEvents\":[]}"), testing::HasSubstr("is no trace of ftexec"));
+  EXPECT_THAT(TraceError("{\"traceEvents\":[1]}"), testing::HasSubstr("is no trace of ftexec"));
+  EXPECT_THAT(TraceError("{\"traceEvents\":[{\"ph\":\"X\"}]}"), testing::HasSubstr("is no trace of ftexec"));
+  const Json good = Trace(2, 0);
+  EXPECT_EQ(TraceError(good.dump()), "");
+  const size_t last = good["traceEvents"].size() - 1;
+  Json renamed = good;
+  renamed["traceEvents"][last]["name"] = "another";
+  EXPECT_THAT(TraceError(renamed.dump()), testing::HasSubstr("trace of another plan: instruction"));
+  Json beyond = good;
+  beyond["traceEvents"][last]["args"]["sequence"] = 100000;
+  EXPECT_THAT(TraceError(beyond.dump()), testing::HasSubstr("trace of another plan: train_step has"));
+}
+
+}  // namespace
+}  // namespace ftc
