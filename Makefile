@@ -69,6 +69,11 @@ interop: build ## torchrun, safetensors and transformers of current PyTorch, and
 	@scripts/venv
 	@build/venv/bin/python -m unittest discover --start-directory test/interop --pattern '*_test.py' --verbose
 
+.PHONY: browser
+browser: build ## the pages of ftc report in Debian's chromium: what pointer, click and keys do, and how quickly
+	@scripts/setup browser
+	@FT_BIN=build/bin FT_SOURCE=. PYTHONPATH=test/e2e $(PYTHON) -B -m unittest discover --start-directory test/browser --pattern '*_test.py' --verbose
+
 .PHONY: goldens
 goldens: ## recompute test/golden/*.json with PyTorch and compare with the files
 	@scripts/venv

@@ -51,6 +51,7 @@ class Browser:
         answer = self._call("POST", "/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})
         self.session = f"/session/{answer['sessionId']}"
+        self._call("POST", f"{self.session}/timeouts", {"script": 60000})
 
     def _call(self, method, path, body=None):
         request = urllib.request.Request(self.address + path, method=method, data=None if body is None else json.dumps(body).encode(),
@@ -78,6 +79,20 @@ class Browser:
     def run(self, script, *arguments):
         """The value that a function body returns, in the page."""
         return self._call("POST", f"{self.session}/execute/sync", {"script": script, "args": list(arguments)})
+
+    def wait(self, script, *arguments, seconds=20):
+        """The first value of the script's function `ask` that is true, asked for each picture; None when there is none in time."""
+        return self._call("POST", f"{self.session}/execute/async", {"args": [*arguments], "script": f"""
+            const done = arguments[arguments.length - 1], given = [...arguments].slice(0, -1), end = performance.now() + {seconds * 1000};
+            (function () {{
+              {script}
+              const again = () => {{
+                const value = ask.apply(null, given);
+                if (value || performance.now() > end) done(value || null);
+                else requestAnimationFrame(again);
+              }};
+              again();
+            }}).apply(null, given);"""})
 
     def find(self, selector):
         return self._call("POST", f"{self.session}/element", {"using": "css selector", "value": selector})

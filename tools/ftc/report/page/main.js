@@ -22,7 +22,7 @@ function drawNow(place) {
   near.unobserve(place);
   place.style.minHeight = "";
   draw();
-  place.setAttribute("data-drawn", "yes");
+  place.dataset.drawn = String(Math.round(performance.now()));
 }
 
 function later(place, height, draw) {

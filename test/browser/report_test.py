@@ -1,0 +1,276 @@
+"""The page of a report in a real browser: figures, pointer, click and keys."""
+
+import unittest
+
+from harness import BIN
+from reports import Pages, short_bytes, short_seconds
+
+ARROW_RIGHT, ARROW_LEFT, ARROW_DOWN, ESCAPE, ENTER, END, TAB = "\ue014", "\ue012", "\ue015", "\ue00c", "\ue007", "\ue010", "\ue004"
+
+
+class Report(Pages):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.made = None
+
+    def page(self):
+        """Of GPT-2's debug preset with a run, made once."""
+        if Report.made is None:
+            source, plan, metrics, trace = (self.shared / name for name in ("model.mlir", "plan.bin", "metrics.jsonl", "trace.json"))
+            self.check("ftc", "model", "gpt2", "-o", source)
+            self.check("ftc", "compile", source, "--strategy=full_shard", "--micro-steps=2", "--remat=full", "-o", plan)
+            self.check("ftrun", "--nproc-per-node=2", "--standalone", BIN / "ftexec", plan, f"--data={self.text}", "--steps=12",
+                       f"--metrics={metrics}", f"--trace={trace}", "--progress=off")
+            Report.made = (plan, *self.report(plan, "--world-size=2", f"--run={metrics}", f"--trace={trace}"))
+        plan, path, data = Report.made
+        self.show(path)
+        return plan, data
+
+    # --- figures ---
+
+    def test_figures_are_those_of_explain(self):
+        plan, _ = self.page()
+        explained = self.explain(plan, 2)
+        cards = [self.browser.text(f"#summary .card:nth-child({i})") for i in (1, 2, 3)]
+        self.assertIn(f"arena {short_bytes(explained['arena_bytes'])} a rank", cards[0])
+        self.assertIn(short_seconds(explained["step"]["seconds"]), cards[1].splitlines()[1])
+        self.assertIn(f"{explained['step']['tokens_per_s_per_rank']:,.0f} tokens/s a rank", cards[1])
+        self.assertIn(f"MFU {explained['step']['mfu'] * 100:.1f}%", cards[1])
+        step = dict(self.rows("summary", "the step"))
+        self.assertEqual(step["arena"], f"{explained['arena_bytes']:,} B")
+        self.assertEqual(step["most bytes live at once"], f"{explained['max_live_bytes']:,} B")
+        self.assertEqual(step["exposed communication"], short_seconds(explained["step"]["exposed_seconds"]))
+
+    def test_tables_are_those_of_explain(self):
+        plan, data = self.page()
+        explained = self.explain(plan, 2)
+        for name in ("memory", "time", "traffic", "kernels", "recomputation", "scaling"):
+            self.section(name)
+        by_unit = {row[0]: row for row in self.rows("traffic", "traffic of units")}
+        units = {unit["unit"]: unit for unit in explained["traffic"]["by_unit"]}
+        self.assertEqual(by_unit["transformer.embed"][2], f"{units['transformer.embed']['all_gather']['bytes']:,} B in {units['transformer.embed']['all_gather']['count']}")
+        self.assertEqual(by_unit["scalars and activations"][4], f"{units['scalars']['all_reduce']['bytes']:,} B in {units['scalars']['all_reduce']['count']}")
+        saved = self.rows("recomputation", "activations")
+        self.assertEqual([row[:4] for row in saved], [[one["choice"], one["value"], f"{one['count']:,}", f"{one['bytes']:,} B"] for one in explained["saved"]])
+        scaling = self.rows("scaling", "scaling")
+        self.assertEqual([row[0].replace(",", "") for row in scaling], [str(2**i) for i in range(11)])
+        for row in scaling[::5]:
+            at = self.explain(plan, int(row[0].replace(",", "")))
+            self.assertEqual((row[2], row[8]), (short_seconds(at["step"]["seconds"]), short_bytes(at["arena_bytes"])))
+        buffers = self.rows("memory", "all buffers")
+        self.assertEqual(len(buffers), len(data["plans"][0]["buffers"]["name"]))
+        self.assertEqual(sorted(int(row[4].replace(",", "")) for row in buffers), sorted(data["plans"][0]["buffers"]["bytes"]))
+        bytes_at = [int(row[1].replace(",", "")) for row in self.rows("memory", "bytes by class at each instruction")]
+        self.assertEqual(max(bytes_at), explained["max_live_bytes"])
+        kernels = self.rows("kernels", "kernels, those")
+        self.assertEqual([row[0] for row in kernels], [one["kernel"] for one in data["plans"][0]["kernels"]])
+        self.assertEqual(len(self.rows("time", "instructions of")), len(data["plans"][0]["programs"][2]["instructions"]["opcode"]))
+
+    def test_every_chart_has_a_table(self):
+        self.page()
+        for name in self.browser.run("return [...document.querySelectorAll('main > section')].map(one => one.id)"):
+            self.browser.run("document.getElementById(arguments[0]).scrollIntoView()", name)
+            self.until("return document.querySelector('#' + arguments[0] + ' details.table')", name)
+            self.assertTrue(self.browser.run("return [...document.querySelectorAll('#' + arguments[0] + ' svg')].every(svg => svg.getAttribute('aria-label'))", name), name)
+
+    def test_a_run(self):
+        _, data = self.page()
+        self.browser.run("document.getElementById('run').scrollIntoView()")
+        self.until("return document.querySelector('#run svg')")
+        cards = [self.browser.text(f"#run .card:nth-child({i}) .figure") for i in (1, 2, 3)]
+        run = data["run"]
+        self.assertEqual(cards, [short_seconds(run["predicted"]["step_ms"] / 1e3), short_seconds(run["measured"]["step_ms"] / 1e3), f"{run['measured']['ratio']:.2f}"])
+        rows = self.rows("run", "steps")
+        self.assertEqual([row[0] for row in rows], [str(step) for step in run["step"]])
+        self.assertAlmostEqual(float(rows[3][1]), run["columns"]["loss"][3], places=3)
+        left, top, width, height = self.box("#run svg")
+        self.browser.point(left + width - 15, top + height / 2)
+        self.assertIn("loss; step 11: ", self.browser.text("#run svg"))
+        self.browser.run("document.getElementById('measured').scrollIntoView()")
+        self.until("return document.querySelector('#measured svg')")
+        self.assertEqual([row[0] for row in self.rows("measured", "kinds of instructions")], [one["title"] for one in data["trace"]["classes"]])
+        self.section("time")
+        self.assertIn("compute, measured", self.browser.text("#time svg"))
+
+    # --- memory: pointer, click, keys ---
+
+    def live(self, data, program, at):
+        """Names and bytes of the buffers that live at an instruction, the largest first."""
+        plan = data["plans"][0]
+        buffers = plan["buffers"]
+        found = [i for i in range(len(buffers["name"])) if buffers["space"][i] == 0 and buffers["bytes"][i] and
+                 (buffers["persistent"][i] or buffers["program"][i] == program and buffers["first"][i] <= at <= buffers["last"][i])]
+        found.sort(key=lambda i: (-buffers["bytes"][i], i))
+        return [(plan["names"][buffers["name"][i]], i) for i in found]
+
+    def over(self, at, fraction=0.5):
+        return self.place("#memory svg", "return [chart.x(given[0] + 0.5), chart.margin.top + given[1] * (chart.height - chart.margin.top - chart.margin.bottom)]", at, fraction)
+
+    def test_the_pointer_shows_what_lives(self):
+        _, data = self.page()
+        self.section("memory")
+        program = self.browser.run("return document.querySelector('#memory [data-plan]').chart.program")
+        for at in (3, 40, 77):
+            self.browser.point(*self.over(at))
+            self.pictured()
+            heading = self.browser.text("#memory .live-panel h4")
+            expected = self.live(data, program, at)
+            total = sum(data["plans"][0]["buffers"]["bytes"][i] for _, i in expected)
+            self.assertTrue(heading.startswith(f"At instruction {at}, "), heading)
+            self.assertIn(f"{len(expected):,} buffers live", heading)
+            self.assertIn(f"({total:,} B)", heading)
+            shown = self.browser.run("return [...document.querySelectorAll('#memory .live-panel td button')].map(one => one.textContent)")
+            self.assertEqual(shown, [name for name, _ in expected][:60])
+
+    def test_a_click_follows_a_buffer(self):
+        _, data = self.page()
+        self.section("memory")
+        program = self.browser.run("return document.querySelector('#memory [data-plan]').chart.program")
+        # In the middle of the lowest class: parameters lie there all the time.
+        at = 40
+        x, y = self.place("#memory svg", "return [chart.x(given[0] + 0.5), chart.y(chart.memory.live[0][given[0]] / 2)]", at)
+        self.browser.point(x, y, click=True)
+        self.pictured()
+        buffers = data["plans"][0]["buffers"]
+        name, index = next((name, i) for name, i in self.live(data, program, at) if buffers["class"][i] == 0)
+        self.assertEqual(self.browser.text("#memory .followed-panel h4"), f"Followed: {name}")
+        self.assertIn(f"{buffers['bytes'][index]:,} B, lives all the time", self.browser.text("#memory .followed-panel"))
+        # One of the list, that lives for a while: where it lives is marked, and what touches it is named.
+        name, index = next((name, i) for name, i in self.live(data, program, at) if not buffers["persistent"][i])
+        self.browser.run("document.querySelector('#memory .live-panel button[data-buffer=\"' + arguments[0] + '\"]').click()", index)
+        self.assertEqual(self.browser.text("#memory .followed-panel h4"), f"Followed: {name}")
+        first, last = buffers["first"][index], buffers["last"][index]
+        marked = self.browser.run("""const chart = document.querySelector('#memory [data-plan]').chart, mark = document.querySelector('#memory svg .followed');
+            return [chart.x.invert(+mark.getAttribute('x')), chart.x.invert(+mark.getAttribute('x') + +mark.getAttribute('width'))]""")
+        self.assertAlmostEqual(marked[0], first, places=6)
+        self.assertAlmostEqual(marked[1], last + 1, places=6)
+        instructions = data["plans"][0]["programs"][program]["instructions"]
+        touching = [k for k in range(len(instructions["in"])) if index in instructions["in"][k] or index in instructions["out"][k]]
+        shown = self.browser.run("return [...document.querySelectorAll('#memory .followed-panel tr')].map(row => parseInt(row.cells[2].textContent))")
+        self.assertEqual(shown, touching[:40])
+        # Above all that lives there is nothing to follow.
+        self.browser.point(*self.over(at, 0.001), click=True)
+        self.assertIn("Escape lets go", self.browser.text("#memory .followed-panel"))
+
+    def test_keys(self):
+        _, data = self.page()
+        self.section("memory")
+        chart = "document.querySelector('#memory [data-plan]').chart"
+        self.browser.run("document.querySelector('#memory svg').focus()")
+        at = self.browser.run(f"return {chart}.at")
+        self.browser.press(ARROW_RIGHT, ARROW_RIGHT, ARROW_LEFT)
+        self.pictured()
+        self.assertTrue(self.browser.text("#memory .live-panel h4").startswith(f"At instruction {at + 1}, "))
+        self.browser.press(ENTER)
+        self.assertIn("Followed: ", self.browser.text("#memory .followed-panel h4"))
+        self.browser.press(ESCAPE)
+        self.assertIn("Escape lets go", self.browser.text("#memory .followed-panel"))
+        size = self.browser.run(f"return {chart}.memory.size")
+        self.browser.press("+")
+        begin, end = self.browser.run(f"return {chart}.window")
+        self.assertAlmostEqual(end - begin, size / 2, places=6)
+        self.browser.press("0")
+        self.assertEqual(self.browser.run(f"return {chart}.window"), [0, size])
+        self.browser.press(END)
+        self.pictured()
+        self.assertTrue(self.browser.text("#memory .live-panel h4").startswith(f"At instruction {size - 1}, "))
+
+    def test_tab_reaches_what_can_be_used(self):
+        self.page()
+        for name in ("memory", "time", "traffic", "kernels", "recomputation", "scaling"):
+            self.section(name)
+        self.browser.run("window.scrollTo(0, 0); document.activeElement.blur()")
+        reached = set()
+        for _ in range(400):
+            self.browser.press(TAB)
+            where = self.browser.run("const one = document.activeElement, section = one.closest('section[id]'); return [one.tagName, section ? section.id : '']")
+            reached.add(tuple(where))
+            if where[1] == "scaling":
+                break
+        for place in (("A", ""), ("BUTTON", ""), ("svg", "memory"), ("SELECT", "memory"), ("svg", "time"), ("svg", "kernels"), ("SUMMARY", "traffic")):
+            self.assertIn(place, reached)
+
+    # --- time line and roofline ---
+
+    def test_the_time_line_says_what_runs_and_what_waits(self):
+        _, data = self.page()
+        self.section("time")
+        program = self.browser.run("return document.querySelector('#time [data-plan]').chart.program")
+        instructions = data["plans"][0]["programs"][program]["instructions"]
+        names = data["plans"][0]["names"]
+        middle = "const lane = chart.lanes.findIndex(one => one.name === given[0]); return [chart.x(given[1]), chart.top(lane) + 8]"
+        longest = max((k for k in range(len(instructions["opcode"])) if instructions["stream"][k] == 0), key=lambda k: instructions["end"][k] - instructions["begin"][k])
+        self.browser.point(*self.place("#time svg", middle, "compute", (instructions["begin"][longest] + instructions["end"][longest]) / 2))
+        text = self.browser.text("#time .timeline-panel")
+        self.assertIn(f"instruction {longest}, {names[instructions['title'][longest]]}", text)
+        self.assertIn(short_seconds((instructions["end"][longest] - instructions["begin"][longest]) / 1e9), text)
+        self.assertIn("measured", text)
+        # The longest that `compute` stands still.
+        until, gaps = 0, []
+        for k, stream in enumerate(instructions["stream"]):
+            if stream == 0:
+                gaps.append((instructions["begin"][k] - until, until, k))
+                until = instructions["end"][k]
+        gap, since, number = max(gaps)
+        self.browser.point(*self.place("#time svg", middle, "compute", since + gap / 2))
+        text = self.browser.text("#time .timeline-panel")
+        self.assertIn(f"compute stands still for {short_seconds(gap / 1e9)} before instruction {number}, ", text)
+        earlier = instructions["after"][number][0]
+        self.assertIn(f"what exposes it: {earlier}, {names[instructions['title'][earlier]]}", text)
+        self.browser.run("document.querySelector('#time svg').focus()")
+        self.browser.press(ARROW_DOWN)
+        self.assertTrue(self.browser.text("#time .timeline-panel h4").startswith("gather"))
+
+    def test_the_roofline_names_the_nearest(self):
+        _, data = self.page()
+        self.section("kernels")
+        kernels = [one for one in data["plans"][0]["kernels"] if one["flops"] and one["bytes"] and one["seconds"]]
+        for at in (0, len(kernels) // 2, len(kernels) - 1):
+            self.browser.run("document.querySelector('#kernels [data-plan]').chart.choose(0)")
+            self.browser.point(*self.place("#kernels svg", "return [chart.dots[given[0]].x, chart.dots[given[0]].y]", at))
+            text = self.browser.text("#kernels .roofline-panel")
+            place = self.browser.run("const dot = document.querySelector('#kernels [data-plan]').chart.dots; return dot.map(one => [one.x, one.y])")
+            same = [k for k in range(len(kernels)) if abs(place[k][0] - place[at][0]) < 1.5 and abs(place[k][1] - place[at][1]) < 1.5]
+            self.assertTrue(any(text.startswith(kernels[k]["kernel"]) and short_seconds(kernels[k]["total_seconds"]) in text for k in same), text)
+
+    # --- plans side by side ---
+
+    def test_compared(self):
+        plans = [self.plan("gpt2", "full_shard"), self.plan("gpt2", "no_shard")]
+        path, data = self.report(*plans, "--compare", "--world-size=8", "--target=h100-ib", name="compare.html")
+        self.show(path)
+        cells = self.browser.run("return [...document.querySelectorAll('#compare tr')].map(row => [...row.cells].map(cell => cell.textContent))")
+        rows = {row[0]: row[1:] for row in cells}
+        explained = [self.explain(plan, 8, "--target=h100-ib") for plan in plans]
+        self.assertEqual(rows[""], [plan.name for plan in plans])
+        self.assertEqual(rows["time of a step"], [short_seconds(one["step"]["seconds"]) for one in explained])
+        self.assertEqual(rows["arena"], [short_bytes(one["arena_bytes"]) for one in explained])
+        self.assertEqual(rows["sent by a rank in a step"], [short_bytes(one["traffic"]["total_bytes"]) for one in explained])
+        for name in ("memory", "time", "traffic", "kernels", "recomputation", "scaling"):
+            self.section(name)
+            self.assertEqual(self.browser.run("return document.querySelectorAll('#' + arguments[0] + ' [data-plan]').length", name), 2)
+        # Both charts of memory have the same scale.
+        scales = self.browser.run("return [...document.querySelectorAll('#memory [data-plan]')].map(one => one.chart.y.domain()[1])")
+        self.assertEqual(scales[0], scales[1])
+
+
+class Dark(Pages):
+    dark = True
+
+    def test_dark_and_light(self):
+        path, _ = self.report(self.plan("gpt2", "full_shard"))
+        self.show(path)
+        background = "return getComputedStyle(document.body).backgroundColor"
+        system = self.browser.run(background)
+        self.browser.click("#theme")
+        dark = self.browser.run(background)
+        self.browser.click("#theme")
+        light = self.browser.run(background)
+        self.assertEqual(light, "rgb(255, 255, 255)")
+        self.assertEqual(system, dark)
+        self.assertNotEqual(dark, light)
+
+
+if __name__ == "__main__":
+    unittest.main()

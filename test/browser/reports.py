@@ -1,0 +1,95 @@
+"""What the tests of reports in a browser share: pages of plans, a browser for each class, and numbers as people read them."""
+
+import json
+import re
+
+from harness import EndToEnd
+from webdriver import Browser
+
+
+def document(page):
+    return json.loads(re.search(r'<script id="document" type="application/json">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def short(value, base, prefixes, unit):
+    """Three digits and a prefix, written anew for the tests."""
+    prefix = 0
+    while value >= 999.5 and prefix + 1 < len(prefixes):
+        value, prefix = value / base, prefix + 1
+    digits = max(0, 2 - (len(f"{value:.0f}") - 1)) if value >= 0.9995 else 2
+    text = f"{value:.0f}" if prefix == 0 and value == int(value) else f"{value:.{digits}f}"
+    return f"{text} {prefixes[prefix]}{unit}"
+
+
+def short_bytes(value):
+    return short(value, 1024, ["", "Ki", "Mi", "Gi", "Ti"], "B")
+
+
+def short_seconds(value):
+    for unit, scale in (("s", 1), ("ms", 1e3), ("us", 1e6)):
+        if value * scale >= 0.9995:
+            return short(value * scale, 1000, [""], unit)
+    return short(value * 1e9, 1000, [""], "ns")
+
+
+class Pages(EndToEnd):
+    """Opens pages in one browser and says at the end that its console was silent."""
+
+    dark = False
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.browser = Browser(dark=cls.dark)
+        cls.addClassCleanup(cls.browser.close)
+
+    def tearDown(self):
+        self.assertEqual(self.browser.console(), [])
+
+    def report(self, *arguments, name="report.html"):
+        """Path and data of a page."""
+        path = self.shared / name
+        self.check("ftc", "report", *arguments, "-o", path)
+        return path, document(path.read_text())
+
+    def show(self, path):
+        self.browser.open(path)
+        self.until("return document.documentElement.dataset.ready")
+
+    def until(self, script, *arguments):
+        """The value of a function body once it is there: asked again after each picture that the browser makes."""
+        value = self.browser.wait(f"const ask = () => {{ {script} }};", *arguments)
+        self.assertTrue(value, script)
+        return value
+
+    def section(self, name):
+        """Scrolls to a section; all of it is drawn then."""
+        self.browser.run("document.getElementById(arguments[0]).scrollIntoView()", name)
+        self.until("return [...document.querySelectorAll('#' + arguments[0] + ' [data-plan]')].every(panel => panel.dataset.drawn)", name)
+
+    def rows(self, section, title):
+        """Rows of the table behind a chart, as texts, all of them; opens it as a reader does."""
+        selector = f"#{section} details.table"
+        index = self.browser.run("return [...document.querySelectorAll(arguments[0])].findIndex(one => one.textContent.includes(arguments[1]))", selector, title)
+        self.assertGreaterEqual(index, 0, title)
+        self.browser.run("document.querySelectorAll(arguments[0])[arguments[1]].querySelector('summary').click()", selector, index)
+        self.until("return document.querySelectorAll(arguments[0])[arguments[1]].querySelector('tbody')", selector, index)
+        return self.browser.run("""
+            const details = document.querySelectorAll(arguments[0])[arguments[1]], more = details.querySelector('button:not(td button)');
+            while (!more.hidden) more.click();
+            return [...details.querySelectorAll('tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))""", selector, index)
+
+    def box(self, selector):
+        return self.browser.run("const box = document.querySelector(arguments[0]).getBoundingClientRect(); return [box.left, box.top, box.width, box.height]", selector)
+
+    def place(self, selector, script, *arguments):
+        """Pixels of what is seen for a place in a chart; `script` makes x and y of `chart`."""
+        return self.browser.run(f"""
+            const svg = document.querySelector(arguments[0]), chart = svg.closest('[data-plan]').chart;
+            const [x, y] = ((chart, ...given) => {{ {script} }})(chart, ...[...arguments].slice(1));
+            const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
+            return [box.left + x * box.width / view.width, box.top + y * box.height / view.height]""", selector, *arguments)
+
+    def pictured(self):
+        """Waits for what the last event has changed to be drawn."""
+        self.browser.wait("let count = 0; const ask = () => ++count > 2;")
