@@ -252,14 +252,13 @@ void CheckReport(const CLI::App& sub, const CompileLine& settings, ReportCommand
   for (const std::string& text : SplitList(texts.world_sizes)) {
     int ranks = 0;
     if (!CLI::detail::lexical_cast(text, ranks) || ranks < 1 || ranks > kMostRanks)
-      throw Mistake{
-          fmt::format("--world-sizes={}: '{}' is no number of ranks", ft::OneLine(texts.world_sizes, 200),
-                      ft::OneLine(text, 200))};
+      throw Mistake{fmt::format("--world-sizes={}: '{}' is no number of ranks",
+                                ft::OneLine(texts.world_sizes, 200), ft::OneLine(text, 200))};
     command.world_sizes.push_back(ranks);
   }
   if (command.world_sizes.size() > kMostSizes)
-    throw Mistake{fmt::format("--world-sizes has {} sizes, more than {}", command.world_sizes.size(),
-                              kMostSizes)};
+    throw Mistake{
+        fmt::format("--world-sizes has {} sizes, more than {}", command.world_sizes.size(), kMostSizes)};
 }
 
 CLI::App& AddOfPlan(CLI::App& app, const char* name, const char* help, std::string& plan) {
@@ -365,8 +364,7 @@ struct Parser {
       return compile;
     }
     if (sub.get_name() == "explain") return CheckExplain(sub, explain_settings, explain, texts), explain;
-    if (sub.get_name() == "report")
-      return CheckReport(sub, report_settings, report, report_texts), report;
+    if (sub.get_name() == "report") return CheckReport(sub, report_settings, report, report_texts), report;
     if (sub.get_name() == "dump") return dump;
     if (sub.get_name() == "postmortem") return postmortem;
     return verify;

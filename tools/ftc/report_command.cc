@@ -19,8 +19,8 @@ namespace {
 
 // `explained` as it is would be for `ranks`, or why it cannot be.
 absl::StatusOr<ScalingRow> RowAt(const ReportCommand& command, int ranks, Explained explained) {
-  FT_ASSIGN_OR_RETURN(const ft::Mesh mesh,
-                      ft::MeshFor(explained.plan, ranks, static_cast<int>(explained.target.ranks_per_node())));
+  FT_ASSIGN_OR_RETURN(const ft::Mesh mesh, ft::MeshFor(explained.plan, ranks,
+                                                       static_cast<int>(explained.target.ranks_per_node())));
   FT_RETURN_IF_ERROR(ExplainAt(command.subject, mesh, explained));
   return RowOf(explained);
 }

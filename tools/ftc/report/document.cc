@@ -137,15 +137,15 @@ Json RunJson(const RunMetrics& run, const Explained& explained) {
                 {"tokens_per_s", run.steady->tokens_per_s},
                 {"exposed_ms", OrNull(run.steady->exposed_ms)},
                 {"ratio", cost.seconds > 0 ? Json(run.steady->step_ms / 1e3 / cost.seconds) : Json()}};
-  return {{"file", run.file},           {"lines", run.lines},
-          {"every", run.every},         {"step", run.steps},
-          {"columns", columns},         {"evaluated", run.evaluated},
-          {"eval_loss", losses},        {"predicted", predicted},
-          {"measured", measured}};
+  return {{"file", run.file},    {"lines", run.lines},     {"every", run.every},
+          {"step", run.steps},   {"columns", columns},     {"evaluated", run.evaluated},
+          {"eval_loss", losses}, {"predicted", predicted}, {"measured", measured}};
 }
 
 Json TraceJson(const RunTrace& trace) {
-  Json measured = {{"program", Json::array()}, {"instruction", Json::array()}, {"median", Json::array()},
+  Json measured = {{"program", Json::array()},
+                   {"instruction", Json::array()},
+                   {"median", Json::array()},
                    {"slowest", Json::array()}};
   for (const RunTrace::Measured& one : trace.measured) {
     measured["program"].push_back(one.program);
@@ -153,8 +153,11 @@ Json TraceJson(const RunTrace& trace) {
     measured["median"].push_back(one.median);
     measured["slowest"].push_back(one.slowest);
   }
-  Json events = {{"program", Json::array()}, {"instruction", Json::array()}, {"wait", Json::array()},
-               {"begin", Json::array()},   {"end", Json::array()}};
+  Json events = {{"program", Json::array()},
+                 {"instruction", Json::array()},
+                 {"wait", Json::array()},
+                 {"begin", Json::array()},
+                 {"end", Json::array()}};
   for (const RunTrace::Event& event : trace.events) {
     events["program"].push_back(event.program);
     events["instruction"].push_back(event.instruction);

@@ -14,9 +14,9 @@ namespace ftc {
 
 struct ReportInput {
   ExplainedPlans explained;
-  std::vector<Scaling> scaling;     // parallel to the plans
-  std::optional<RunMetrics> run;    // of the first plan
-  std::optional<RunTrace> trace;    // of the first plan
+  std::vector<Scaling> scaling;   // parallel to the plans
+  std::optional<RunMetrics> run;  // of the first plan
+  std::optional<RunTrace> trace;  // of the first plan
 };
 
 // ASCII without `<`: it can stand inside of a script element, whatever names the plan has. Files are named

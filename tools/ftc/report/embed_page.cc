@@ -73,11 +73,12 @@ absl::Status Embed(const std::vector<const char*>& paths) {
   const std::vector<std::string> halves = absl::StrSplit(page, "@DOCUMENT@");
   if (halves.size() != 2) return absl::InvalidArgumentError("the page wants one place for its data");
   return ft::WriteFileAtomically(
-      paths[0], fmt::format("// Written by embed_page from tools/ftc/report/page and d3.\n"
-                            "#include \"tools/ftc/report/page.h\"\n\nnamespace ftc {{\n\n"
-                            "const char kPageBeforeDocument[] ={};\n\nconst char kPageAfterDocument[] ={};\n\n"
-                            "}}  // namespace ftc\n",
-                            Literal(halves[0]), Literal(halves[1])));
+      paths[0],
+      fmt::format("// Written by embed_page from tools/ftc/report/page and d3.\n"
+                  "#include \"tools/ftc/report/page.h\"\n\nnamespace ftc {{\n\n"
+                  "const char kPageBeforeDocument[] ={};\n\nconst char kPageAfterDocument[] ={};\n\n"
+                  "}}  // namespace ftc\n",
+                  Literal(halves[0]), Literal(halves[1])));
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ void AddProgram(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const f
     limits.exposed_seconds[blamed == nullptr ? ft::proto::COMPUTE : blamed->stream()] += runs * waited;
     computed_until = times.end;
     const double seconds = times.end - times.begin;
-    if (IsDeviceKernel(instruction) && FloorsOf(plan, bound, instruction, target).bound == Bound::kArithmetic) {
+    if (IsDeviceKernel(instruction) &&
+        FloorsOf(plan, bound, instruction, target).bound == Bound::kArithmetic) {
       limits.arithmetic_seconds += runs * seconds;
     } else {
       limits.memory_seconds += runs * seconds;

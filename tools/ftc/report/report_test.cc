@@ -1,4 +1,5 @@
-// What a report says of a plan: the numbers of ftc explain, in a form that no name of a plan can break out of.
+// What a report says of a plan: the numbers of ftc explain, in a form that no name of a plan can break out
+// of.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +36,11 @@ Explained ExplainedOf(const ft::proto::Plan& plan, int ranks = 2) {
 }
 
 std::vector<ft::TinyPlanOptions> Kinds() {
-  return {{}, {.shard = false}, {.whole_parameters = true}, {.offload = true}, {.offload = true, .host_step = true}};
+  return {{},
+          {.shard = false},
+          {.whole_parameters = true},
+          {.offload = true},
+          {.offload = true, .host_step = true}};
 }
 
 ReportInput InputOf(const ft::proto::Plan& plan) {
@@ -46,7 +51,8 @@ ReportInput InputOf(const ft::proto::Plan& plan) {
 }
 
 TEST(Report, NamesAreTextAndNothingElse) {
-  const std::string name = "</script><script>alert(1)</script>\xe2\x80\xa8\xe2\x80\xa9\"'&amp;<!-- \\ \xc3\xa4";
+  const std::string name =
+      "</script><script>alert(1)</script>\xe2\x80\xa8\xe2\x80\xa9\"'&amp;<!-- \\ \xc3\xa4";
   ft::proto::Plan plan = ft::TinyPlan();
   plan.set_model(name);
   plan.mutable_buffers(0)->set_name(name);
@@ -83,11 +89,11 @@ TEST(Report, BuffersSumToTheArena) {
     const ft::BoundArena& device = explained.bound.device;
     std::vector<uint64_t> by_class(ft::proto::MemoryClass_ARRAYSIZE);
     for (size_t i = 0; i < buffers["bytes"].size(); ++i) {
-      const bool lives = buffers["persistent"][i] == 1 ||
-                         (buffers["program"][i] == device.peak_program &&
-                          buffers["first"][i] <= device.peak_instruction &&
-                          buffers["last"][i] >= device.peak_instruction);
-      if (lives && buffers["space"][i] == 0) by_class[buffers["class"][i]] += buffers["bytes"][i].get<uint64_t>();
+      const bool lives = buffers["persistent"][i] == 1 || (buffers["program"][i] == device.peak_program &&
+                                                           buffers["first"][i] <= device.peak_instruction &&
+                                                           buffers["last"][i] >= device.peak_instruction);
+      if (lives && buffers["space"][i] == 0)
+        by_class[buffers["class"][i]] += buffers["bytes"][i].get<uint64_t>();
     }
     const ft::ArenaReport& report = explained.report.memory.device;
     EXPECT_TRUE(std::equal(by_class.begin(), by_class.end(), report.by_class.begin()));
@@ -133,11 +139,13 @@ TEST(Report, KernelsAreBoundByTheirHigherFloor) {
   ASSERT_NE(kernel, instructions.end());
   kernel->set_kernel("bound_here");
   kernel->set_bytes(1000);
-  for (const auto& [flops, bound] : {std::pair(uint64_t{10001}, Bound::kArithmetic), {uint64_t{10000}, Bound::kMemory}}) {
+  for (const auto& [flops, bound] :
+       {std::pair(uint64_t{10001}, Bound::kArithmetic), {uint64_t{10000}, Bound::kMemory}}) {
     kernel->set_flops(flops);
     const Explained explained = ExplainedOf(plan);
     const std::vector<KernelGroup> groups = KernelGroups(plan, explained.bound, explained.target);
-    const auto found = std::find_if(groups.begin(), groups.end(), [](const KernelGroup& g) { return g.kernel == "bound_here"; });
+    const auto found = std::find_if(groups.begin(), groups.end(),
+                                    [](const KernelGroup& g) { return g.kernel == "bound_here"; });
     ASSERT_NE(found, groups.end());
     EXPECT_EQ(found->bound, bound);
     EXPECT_EQ(found->count, 1u);

@@ -6,8 +6,8 @@
 
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
-#include "runtime/base/mapped_file.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 
 namespace ftc {
@@ -22,7 +22,8 @@ double Median(std::vector<double> values) {
   const size_t middle = values.size() / 2;
   std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(middle), values.end());
   if (values.size() % 2 == 1) return values[middle];
-  return (values[middle] + *std::max_element(values.begin(), values.begin() + static_cast<int64_t>(middle))) / 2;
+  return (values[middle] + *std::max_element(values.begin(), values.begin() + static_cast<int64_t>(middle))) /
+         2;
 }
 
 class Reader {
@@ -100,19 +101,21 @@ class Reader {
       const double ranks = *samples * *milliseconds / 1e3 / of_rank;
       const double whole = std::round(ranks);
       if (std::abs(ranks - whole) > 1e-3 || whole < 1)
-        return Error(fmt::format("metrics of another plan: {:g} sequences in a step, of which a rank of this "
-                                 "one takes {:g}",
-                                 ranks * of_rank, of_rank));
+        return Error(
+            fmt::format("metrics of another plan: {:g} sequences in a step, of which a rank of this "
+                        "one takes {:g}",
+                        ranks * of_rank, of_rank));
       if (whole != bound.mesh.world_size())
-        return Error(fmt::format("metrics of {0:g} ranks, or of another plan, but the report is for {1}: "
-                                 "--world-size={0:g}",
-                                 whole, bound.mesh.world_size()));
+        return Error(
+            fmt::format("metrics of {0:g} ranks, or of another plan, but the report is for {1}: "
+                        "--world-size={0:g}",
+                        whole, bound.mesh.world_size()));
     }
     if (arena.has_value() && *arena != static_cast<double>(bound.arena_bytes()))
-      return Error(fmt::format("metrics of another plan, mesh or device: its arena has {:.0f} bytes, this "
-                               "one's {} with {} on {}",
-                               *arena, bound.arena_bytes(), ft::MeshText(bound.mesh),
-                               ft::Name(bound.device_class)));
+      return Error(
+          fmt::format("metrics of another plan, mesh or device: its arena has {:.0f} bytes, this "
+                      "one's {} with {} on {}",
+                      *arena, bound.arena_bytes(), ft::MeshText(bound.mesh), ft::Name(bound.device_class)));
     return absl::OkStatus();
   }
 
@@ -166,9 +169,9 @@ std::string FileName(const std::string& path) {
 }
 
 absl::StatusOr<RunMetrics> ReadRunMetrics(const std::string& path, const Explained& explained) {
-  FT_ASSIGN_OR_RETURN(const ft::MappedFile file,
-                      ft::MappedFile::Open(path, ft::MappedFile::Access::kSequential));
-  std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  FT_ASSIGN_OR_RETURN(const std::string file,
+                      ft::ReadText(path, "file of metrics that a report takes", kMaxRunBytes));
+  std::string_view text = file;
   Reader reader(path, explained);
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());

@@ -12,6 +12,9 @@
 
 namespace ftc {
 
+// The most that is read of metrics, and of a trace: of some hundred ranks.
+inline constexpr uint64_t kMaxRunBytes = uint64_t{256} << 20;
+
 struct RunMetrics {
   static constexpr std::array kColumns = {"loss",    "grad_norm",  "lr",  "tokens_per_s",
                                           "step_ms", "exposed_ms", "mfu", "loss_scale"};

@@ -1,11 +1,10 @@
 // Metrics and traces of runs: read as they are, and refused where they are of something else.
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
-
 #include <fstream>
 #include <string>
 
 #include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/testing/targets.h"
@@ -38,8 +37,8 @@ class RunTest : public testing::Test {
     return fmt::format(
         "{{\"step\":{},\"loss\":{},\"tokens_per_s\":{:.17g},\"step_ms\":{:.17g},\"arena_bytes\":{},"
         "\"samples_per_s\":{:.17g}{}}}\n",
-        step, 5 - 0.5 * step, 64e3 / milliseconds, milliseconds, explained_.bound.arena_bytes(), 4e3 / milliseconds,
-        more);
+        step, 5 - 0.5 * step, 64e3 / milliseconds, milliseconds, explained_.bound.arena_bytes(),
+        4e3 / milliseconds, more);
   }
 
   std::string MetricsError(const std::string& text) const {
@@ -47,14 +46,17 @@ class RunTest : public testing::Test {
     return metrics.ok() ? "" : std::string(metrics.status().message());
   }
 
-  // Every instruction of train_step takes its number plus `longer` microseconds, on each of two ranks; `waits`
-  // before each that comes after others.
+  // Every instruction of train_step takes its number plus `longer` microseconds, on each of two ranks;
+  // `waits` before each that comes after others.
   Json Trace(int steps, double longer) const {
     Json events = Json::array();
     const int program = 1;
     for (int rank = 0; rank < 2; ++rank) {
       for (int stream = 0; stream < ft::proto::Stream_ARRAYSIZE; ++stream)
-        events.push_back({{"ph", "M"}, {"pid", rank}, {"tid", stream}, {"name", "thread_name"},
+        events.push_back({{"ph", "M"},
+                          {"pid", rank},
+                          {"tid", stream},
+                          {"name", "thread_name"},
                           {"args", {{"name", StreamKey(static_cast<ft::proto::Stream>(stream))}}}});
     }
     const auto& instructions = explained_.plan.programs(program).instructions();
@@ -69,8 +71,13 @@ class RunTest : public testing::Test {
   void Add(const ft::proto::Instruction& instruction, int number, int rank, int step, double longer,
            Json& events) const {
     const auto add = [&](const std::string& name, const std::string& category, double micros) {
-      events.push_back({{"ph", "X"}, {"pid", rank}, {"tid", static_cast<int>(instruction.stream())}, {"name", name},
-                        {"cat", category}, {"ts", 1000.0 * step + number}, {"dur", micros},
+      events.push_back({{"ph", "X"},
+                        {"pid", rank},
+                        {"tid", static_cast<int>(instruction.stream())},
+                        {"name", name},
+                        {"cat", category},
+                        {"ts", 1000.0 * step + number},
+                        {"dur", micros},
                         {"args", {{"sequence", number}}}});
     };
     if (instruction.after_size() > 0) add("wait for something", "wait", 2);
@@ -128,17 +135,21 @@ TEST_F(RunTest, ThinsLongRuns) {
 
 TEST_F(RunTest, RefusesOtherMetrics) {
   EXPECT_THAT(MetricsError(""), testing::HasSubstr("has no metrics"));
-  EXPECT_THAT(MetricsError(Line(0, 10) + "{\"step\":1,\n"), testing::HasSubstr("report_run_test:2: no line of metrics"));
+  EXPECT_THAT(MetricsError(Line(0, 10) + "{\"step\":1,\n"),
+              testing::HasSubstr("report_run_test:2: no line of metrics"));
   EXPECT_THAT(MetricsError(Line(0, 10) + "\n"), testing::HasSubstr(":2: no line"));
   EXPECT_THAT(MetricsError("[1]\n"), testing::HasSubstr(":1: no line"));
   EXPECT_THAT(MetricsError("{\"loss\":1}\n"), testing::HasSubstr(":1: no line of metrics: it has no 'step'"));
-  EXPECT_THAT(MetricsError("{\"step\":0,\"loss\":1}\n"), testing::HasSubstr(":1: no line of metrics: it has no 'tokens_per_s'"));
+  EXPECT_THAT(MetricsError("{\"step\":0,\"loss\":1}\n"),
+              testing::HasSubstr(":1: no line of metrics: it has no 'tokens_per_s'"));
   EXPECT_THAT(MetricsError(Line(0, 10, ",\"lr\":\"high\"")), testing::HasSubstr(":1: 'lr' is no number"));
   EXPECT_THAT(MetricsError(Line(1, 10) + Line(0, 10)), testing::HasSubstr(":2: step 0 comes after step 1"));
   EXPECT_THAT(MetricsError(Line(1, 10) + Line(1, 10)), testing::HasSubstr(":2: step 1 is there twice"));
   const std::string line = Line(0, 10);
   explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 4}, ft::DeviceClass::kCpu);
-  EXPECT_THAT(MetricsError(line), testing::HasSubstr(":1: metrics of 2 ranks, or of another plan, but the report is for 4: --world-size=2"));
+  EXPECT_THAT(MetricsError(line),
+              testing::HasSubstr(
+                  ":1: metrics of 2 ranks, or of another plan, but the report is for 4: --world-size=2"));
   explained_.plan = ft::TinyPlan({.hidden = 16});
   explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 2}, ft::DeviceClass::kCpu);
   EXPECT_THAT(MetricsError(line), testing::HasSubstr(":1: metrics of another plan, mesh or device"));

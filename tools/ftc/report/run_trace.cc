@@ -10,8 +10,8 @@
 #include "absl/strings/ascii.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
-#include "runtime/base/mapped_file.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/describe.h"
 #include "tools/ftc/report/plan_columns.h"
@@ -97,8 +97,7 @@ class Reader {
     Track track;
     const Json& name = (*arguments)["name"];
     int stream = 0;
-    while (stream < ft::proto::Stream_ARRAYSIZE &&
-           name != StreamKey(static_cast<ft::proto::Stream>(stream)))
+    while (stream < ft::proto::Stream_ARRAYSIZE && name != StreamKey(static_cast<ft::proto::Stream>(stream)))
       ++stream;
     if (stream == ft::proto::Stream_ARRAYSIZE) return absl::OkStatus();  // not of the schedule
     track.stream = static_cast<ft::proto::Stream>(stream);
@@ -164,8 +163,8 @@ class Reader {
     const int program = track.program(), instruction = static_cast<int>(sequence);
     if (!wait) {
       // A program may run several times in a step: the mean of them.
-      const auto runs = static_cast<double>(
-          ft::RunsInStep(explained_.plan, explained_.plan.programs(program)));
+      const auto runs =
+          static_cast<double>(ft::RunsInStep(explained_.plan, explained_.plan.programs(program)));
       times_[{program, instruction}][rank][track.step()] += seconds / runs;
     } else if (track.stream == ft::proto::COMPUTE) {
       waited_[rank][track.step()] += seconds;
@@ -231,7 +230,8 @@ class Reader {
                                     : absl::AsciiStrToLower(ft::proto::Opcode_Name(instruction.opcode()));
       const std::string stream = StreamKey(instruction.stream());
       RunTrace::Class& of =
-          classes.try_emplace({stream, title}, RunTrace::Class{.title = title, .stream = stream}).first->second;
+          classes.try_emplace({stream, title}, RunTrace::Class{.title = title, .stream = stream})
+              .first->second;
       const uint64_t runs = ft::RunsInStep(plan, plan.programs(one.program));
       const ft::SimulatedInstruction& times = run.instructions[static_cast<size_t>(one.instruction)];
       of.count += runs;
@@ -250,7 +250,7 @@ class Reader {
   int64_t steps_ = 0;
   // By program and instruction, rank, step.
   std::map<std::pair<int, int>, std::map<int64_t, std::map<int64_t, double>>> times_;
-  std::map<int64_t, std::map<int64_t, double>> waited_;        // by rank, step
+  std::map<int64_t, std::map<int64_t, double>> waited_;  // by rank, step
   // Of the first rank, by step, program and stream: which run of the stream, and what it did.
   std::map<int64_t, std::map<std::pair<int, int>, std::pair<int64_t, std::vector<RunTrace::Event>>>> events_;
   RunTrace trace_;
@@ -259,10 +259,9 @@ class Reader {
 }  // namespace
 
 absl::StatusOr<RunTrace> ReadRunTrace(const std::string& path, const Explained& explained) {
-  FT_ASSIGN_OR_RETURN(const ft::MappedFile file,
-                      ft::MappedFile::Open(path, ft::MappedFile::Access::kSequential));
+  FT_ASSIGN_OR_RETURN(const std::string text, ft::ReadText(path, "trace that a report takes", kMaxRunBytes));
   Reader reader(path, explained);
-  const Json document = Json::parse(file.bytes().begin(), file.bytes().end(), nullptr, false);
+  const Json document = Json::parse(text, nullptr, false);
   if (!document.is_object()) return reader.NoTrace();
   const auto events = document.find("traceEvents");
   if (events == document.end() || !events->is_array()) return reader.NoTrace();

@@ -1,22 +1,32 @@
 // Axes that look alike in all charts.
 
-// Bytes are counted in powers of two, so are the steps between ticks; of a logarithm only powers of ten fit beside each other.
+// Bytes are counted in powers of two, so are the steps between ticks; of a logarithm only powers of ten fit
+// beside each other.
 function ticksOf(scale, count, tickFormat) {
   if (scale.base) {
     const [least, most] = scale.domain().map((value) => Math.log(value) / Math.log(scale.base()));
-    const exponents = d3.range(Math.ceil(least - 1e-9), Math.floor(most + 1e-9) + 1), each = Math.ceil(exponents.length / count);
+    const exponents = d3.range(Math.ceil(least - 1e-9), Math.floor(most + 1e-9) + 1),
+          each = Math.ceil(exponents.length / count);
     return exponents.filter((exponent) => exponent % each === 0).map((exponent) => scale.base() ** exponent);
   }
   if (tickFormat !== format.bytes) return scale.ticks(count);
-  const [least, most] = scale.domain(), step = 2 ** Math.max(0, Math.round(Math.log2((most - least) / count)));
+  const [least, most] = scale.domain(),
+                step = 2 ** Math.max(0, Math.round(Math.log2((most - least) / count)));
   return d3.range(Math.ceil(least / step), Math.floor(most / step) + 1).map((number) => number * step);
 }
 
 function axisBottom(svg, scale, y, label, tickFormat, ticks) {
-  const axis = d3.axisBottom(scale).tickValues(ticksOf(scale, Math.min(ticks || 8, Math.max(2, Math.floor((scale.range()[1] - scale.range()[0]) / 100))), tickFormat)).tickSizeOuter(0);
+  const axis =
+      d3.axisBottom(scale)
+          .tickValues(ticksOf(
+              scale,
+              Math.min(ticks || 8, Math.max(2, Math.floor((scale.range()[1] - scale.range()[0]) / 100))),
+              tickFormat))
+          .tickSizeOuter(0);
   if (tickFormat) axis.tickFormat(tickFormat);
-  const group = svg.append("g").attr("class", "axis").attr("transform", `translate(0,${y})`).call(axis);
-  if (label) group.append("text").attr("x", scale.range()[1]).attr("y", 30).attr("text-anchor", "end").text(label);
+  const group = svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${y})`).call(axis);
+  if (label)
+    group.append('text').attr('x', scale.range()[1]).attr('y', 30).attr('text-anchor', 'end').text(label);
   return group;
 }
 
@@ -24,18 +34,51 @@ function axisLeft(svg, scale, x, tickFormat, ticks, gridTo) {
   const values = ticksOf(scale, ticks || 5, tickFormat);
   const axis = d3.axisLeft(scale).tickValues(values).tickSizeOuter(0);
   if (tickFormat) axis.tickFormat(tickFormat);
-  const group = svg.append("g").attr("class", "axis").attr("transform", `translate(${x},0)`).call(axis);
+  const group = svg.append('g').attr('class', 'axis').attr('transform', `translate(${x},0)`).call(axis);
   if (gridTo) {
-    svg.append("g").attr("class", "grid").attr("transform", `translate(${x},0)`)
-      .call(d3.axisLeft(scale).tickValues(values).tickSize(-(gridTo - x)).tickFormat("")).select(".domain").remove();
+    svg.append('g')
+        .attr('class', 'grid')
+        .attr('transform', `translate(${x},0)`)
+        .call(d3.axisLeft(scale).tickValues(values).tickSize(-(gridTo - x)).tickFormat(''))
+        .select('.domain')
+        .remove();
   }
   return group;
 }
 
-// What keys do to a window [begin, end] of [0, size]: "+" and "-" zoom around `center`, "0" shows all. Nothing for other keys.
+// A level that matters, and what it is.
+function limitLine(svg, left, right, y, words) {
+  svg.append('line').attr('class', 'limit').attr('x1', left).attr('x2', right).attr('y1', y).attr('y2', y);
+  svg.append('text').attr('x', right - 4).attr('y', y - 4).attr('text-anchor', 'end').text(words);
+}
+
+// What a row of bars is about; a long name is cut, and whole under the pointer.
+const longestLabel = 38;
+function rowLabel(svg, x, y, name) {
+  const cut = name.length > longestLabel ? `${name.slice(0, longestLabel - 1)}…` : name;
+  svg.append('text')
+      .attr('x', x)
+      .attr('y', y)
+      .attr('text-anchor', 'end')
+      .text(cut)
+      .append('title')
+      .text(name);
+}
+
+function rectangle(svg, x, y, width, height, color) {
+  return svg.append('rect')
+      .attr('x', x)
+      .attr('y', y)
+      .attr('width', width)
+      .attr('height', height)
+      .style('fill', color);
+}
+
+// What keys do to a window [begin, end] of [0, size]: "+" and "-" zoom around `center`, "0" shows all.
+// Nothing for other keys.
 function zoomed(window, size, center, key) {
-  const factor = {"+": 0.5, "=": 0.5, "-": 2}[key];
-  if (key === "0") return [0, size];
+  const factor = {'+': 0.5, '=': 0.5, '-': 2}[key];
+  if (key === '0') return [0, size];
   if (!factor) return null;
   return scaledAround(window, size, center, factor);
 }

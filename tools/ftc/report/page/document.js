@@ -1,25 +1,33 @@
 // The data of the report, and its columns as arrays that are quick to look through.
 
 function readDocument() {
-  const data = JSON.parse(document.getElementById("document").textContent);
+  const data = JSON.parse(document.getElementById('document').textContent);
   for (const plan of data.plans) {
     const {names, buffers} = plan;
     plan.title = plan.name;
     plan.text = (number) => names[number];
-    for (const column of ["name", "class", "layer", "space", "persistent", "program", "first", "last"])
+    for (const column of ['name', 'class', 'layer', 'space', 'persistent', 'program', 'first', 'last'])
       buffers[column] = Int32Array.from(buffers[column]);
     buffers.bytes = Float64Array.from(buffers.bytes);
     plan.bySize = d3.range(buffers.bytes.length).sort((a, b) => buffers.bytes[b] - buffers.bytes[a] || a - b);
     for (const program of plan.programs) {
       program.size = program.instructions.opcode.length;
-      for (const column of ["begin", "end", "exposed"])
+      for (const column of ['begin', 'end', 'exposed'])
         program.instructions[column] = Float64Array.from(program.instructions[column]);
     }
   }
   return data;
 }
 
-const opcodes = {KERNEL: 0, ALL_GATHER: 1, REDUCE_SCATTER: 2, ALL_REDUCE: 3, WAIT: 4, RELEASE: 5, COPY: 6};
+const opcodes = {
+  KERNEL: 0,
+  ALL_GATHER: 1,
+  REDUCE_SCATTER: 2,
+  ALL_REDUCE: 3,
+  WAIT: 4,
+  RELEASE: 5,
+  COPY: 6
+};
 
 // "12, matmul of model.layers.3, forward"
 function instructionText(plan, program, number) {

@@ -1,4 +1,5 @@
-// Memory over the step, stacked by class. Pointer and arrow keys choose an instruction; a click or Enter follows a buffer.
+// Memory over the step, stacked by class. Pointer and arrow keys choose an instruction; a click or Enter
+// follows a buffer.
 
 class MemoryChart {
   constructor(container, plan, classes, most) {
@@ -7,26 +8,36 @@ class MemoryChart {
     this.space = 0;
     this.followed = -1;
     this.margin = {left: 70, right: 26, top: 12, bottom: 36};
-    this.controls = element("div", {class: "controls"});
+    this.controls = element('div', {class: 'controls'});
     container.append(this.controls);
-    this.frame = element("div", {});
+    this.frame = element('div', {});
     container.append(this.frame);
     legend(container, this.stack().map((kind) => [classes[kind].name, palette.memory(kind)]));
     this.panel = new MemoryPanel(container, plan, classes, (buffer) => this.follow(buffer));
     this.addControls();
-    this.behind = element("div");
+    this.behind = element('div');
     container.append(this.behind);
     this.load();
   }
 
   // Classes from the bottom up: what lies there all the time first.
-  stack() { return [0, 1, 2, 4, 5, 3, 6, 7].filter((kind) => kind < this.classes.length); }
+  stack() {
+    return [0, 1, 2, 4, 5, 3, 6, 7].filter((kind) => kind < this.classes.length);
+  }
 
   addControls() {
     const {plan} = this;
-    this.controls.append(choice("program", plan.programs.map((one) => `${one.name} (${one.runs} a step)`), this.program, (index) => { this.program = index; this.load(); }));
-    if (plan.explain.host_arena_bytes > 0) this.controls.append(choice("memory", memorySpaces, this.space, (index) => { this.space = index; this.load(); }));
-    this.controls.append(element("span", {class: "note"}, "wheel or + and - zoom, 0 shows all, arrows move"));
+    this.controls.append(choice(
+        'program', plan.programs.map((one) => `${one.name} (${one.runs} a step)`), this.program, (index) => {
+          this.program = index;
+          this.load();
+        }));
+    if (plan.explain.host_arena_bytes > 0)
+      this.controls.append(choice('memory', memorySpaces, this.space, (index) => {
+        this.space = index;
+        this.load();
+      }));
+    this.controls.append(element('span', {class: 'note'}, 'wheel or + and - zoom, 0 shows all, arrows move'));
   }
 
   load() {
@@ -37,12 +48,24 @@ class MemoryChart {
     this.show();
     const {memory, plan, program} = this, kinds = this.stack();
     this.behind.replaceChildren();
-    tableBehind(this.behind, `bytes by class at each instruction of ${plan.programs[program].name}`,
-      [["instruction", (k) => instructionText(plan, program, k)], ["all", (k) => format.count(memory.total[k]), true],
-        ...kinds.map((kind) => [this.classes[kind].name, (k) => format.count(memory.live[kind][k]), true])], memory.size, (k) => k);
-    tableBehind(this.behind, "all buffers, the largest first", [["buffer", (i) => bufferText(plan, i)], ["layer", (i) => format.text(plan.text(plan.buffers.layer[i]))],
-      ["class", (i) => this.classes[plan.buffers.class[i]].name], ["memory", (i) => memorySpaces[plan.buffers.space[i]]],
-      ["bytes", (i) => format.count(plan.buffers.bytes[i]), true], ["lives", (i) => livesText(plan, i)]], plan.bySize);
+    tableBehind(
+        this.behind, `bytes by class at each instruction of ${plan.programs[program].name}`,
+        [
+          ['instruction', (k) => instructionText(plan, program, k)],
+          ['all', (k) => format.count(memory.total[k]), true],
+          ...kinds.map((kind) => [this.classes[kind].name, (k) => format.count(memory.live[kind][k]), true])
+        ],
+        memory.size, (k) => k);
+    tableBehind(
+        this.behind, 'all buffers, the largest first',
+        [
+          ['buffer', (i) => bufferText(plan, i)],
+          ['layer', (i) => format.text(plan.text(plan.buffers.layer[i]))],
+          ['class', (i) => this.classes[plan.buffers.class[i]].name],
+          ['memory', (i) => memorySpaces[plan.buffers.space[i]]],
+          ['bytes', (i) => format.count(plan.buffers.bytes[i]), true], ['lives', (i) => livesText(plan, i)]
+        ],
+        plan.bySize);
   }
 
   draw() {
@@ -51,24 +74,32 @@ class MemoryChart {
     Object.assign(this, chart(this.frame, 320, `Memory over ${plan.programs[this.program].name}`, true));
     const right = this.width - margin.right, bottom = this.height - margin.bottom;
     this.x = d3.scaleLinear().range([margin.left, right]);
-    this.y = d3.scaleLinear().domain([0, Math.max(1, this.space === 0 ? this.most : d3.max(memory.total)) * 1.03]).range([bottom, margin.top]);
-    this.areas = this.svg.append("g");
-    this.axis = this.svg.append("g");
+    this.y = d3.scaleLinear()
+                 .domain([0, Math.max(1, this.space === 0 ? this.most : d3.max(memory.total)) * 1.03])
+                 .range([bottom, margin.top]);
+    this.areas = this.svg.append('g');
+    this.axis = this.svg.append('g');
     axisLeft(this.svg, this.y, margin.left, format.bytes, 5, right);
     this.limits();
-    this.marks = this.svg.append("g");
-    this.svg.on("mousemove", () => this.point()).on("click", () => this.click()).on("keydown", () => this.key()).on("wheel", () => this.wheel());
+    this.marks = this.svg.append('g');
+    this.svg.on('mousemove', () => this.point())
+        .on('click', () => this.click())
+        .on('keydown', () => this.key())
+        .on('wheel', () => this.wheel());
     this.showLater = oncePerFrame(() => this.show());
     this.redraw();
   }
 
   limits() {
     const room = this.plan.target.memory_bytes;
-    const lines = this.space === 0 ? [[this.plan.explain.arena_bytes, "arena"], [room, `memory of ${this.plan.target.name}`]] : [[this.plan.explain.host_arena_bytes, "host arena"]];
+    const lines = this.space === 0 ?
+        [[this.plan.explain.arena_bytes, 'arena'], [room, `memory of ${this.plan.target.name}`]] :
+        [[this.plan.explain.host_arena_bytes, 'host arena']];
     for (const [bytes, name] of lines) {
       if (!bytes || bytes > this.y.domain()[1]) continue;
-      this.svg.append("line").attr("class", "limit").attr("x1", this.margin.left).attr("x2", this.width - this.margin.right).attr("y1", this.y(bytes)).attr("y2", this.y(bytes));
-      this.svg.append("text").attr("x", this.width - this.margin.right - 4).attr("y", this.y(bytes) - 3).attr("text-anchor", "end").text(`${name} ${format.bytes(bytes)}`);
+      limitLine(
+          this.svg, this.margin.left, this.width - this.margin.right, this.y(bytes),
+          `${name} ${format.bytes(bytes)}`);
     }
   }
 
@@ -77,20 +108,24 @@ class MemoryChart {
     x.domain(this.window);
     const found = samples(memory, this.window[0], this.window[1], this.width - margin.left - margin.right);
     const below = new Float64Array(found.length);
-    this.areas.selectAll("*").remove();
+    this.areas.selectAll('*').remove();
     for (const kind of this.stack()) {
       const live = memory.live[kind], there = [], back = [];
       found.forEach(([from, k], i) => {
         const to = i + 1 < found.length ? found[i + 1][0] : Math.min(memory.size, this.window[1]);
-        const low = below[i], high = low + live[k], left = x(Math.max(from, this.window[0])).toFixed(1), end = x(to).toFixed(1);
+        const low = below[i], high = low + live[k], left = x(Math.max(from, this.window[0])).toFixed(1),
+              end = x(to).toFixed(1);
         there.push(`${left},${y(high).toFixed(1)}L${end},${y(high).toFixed(1)}`);
         back.push(`${end},${y(low).toFixed(1)}L${left},${y(low).toFixed(1)}`);
         below[i] = high;
       });
-      this.areas.append("path").attr("class", `area-${this.classes[kind].key}`).attr("d", `M${there.join("L")}L${back.reverse().join("L")}Z`).style("fill", palette.memory(kind));
+      this.areas.append('path')
+          .attr('class', `area-${this.classes[kind].key}`)
+          .attr('d', `M${there.join('L')}L${back.reverse().join('L')}Z`)
+          .style('fill', palette.memory(kind));
     }
-    this.axis.selectAll("*").remove();
-    axisBottom(this.axis, x, this.height - margin.bottom, "instruction", d3.format(",d"));
+    this.axis.selectAll('*').remove();
+    axisBottom(this.axis, x, this.height - margin.bottom, 'instruction', d3.format(',d'));
     this.mark();
   }
 
@@ -98,26 +133,41 @@ class MemoryChart {
     this.at = Math.min(this.memory.size - 1, Math.max(0, Math.floor(at)));
     this.showLater();
   }
-  point() { this.move(this.x.invert(pointerIn(this.svg)[0])); }
+  point() {
+    this.move(this.x.invert(pointerIn(this.svg)[0]));
+  }
 
   show() {
     this.mark();
-    if (this.plan.programs[this.program].size > 0) this.panel.showLive(this.program, this.space, this.at, this.followed);
+    if (this.plan.programs[this.program].size > 0)
+      this.panel.showLive(this.program, this.space, this.at, this.followed);
   }
 
   // The cursor, and when the followed buffer lives.
   mark() {
     const {x, marks, margin, plan, followed} = this, {buffers} = plan;
-    marks.selectAll("*").remove();
-    const left = margin.left, right = this.width - margin.right, inside = (value) => Math.min(right, Math.max(left, value));
+    marks.selectAll('*').remove();
+    const left = margin.left, right = this.width - margin.right,
+          inside = (value) => Math.min(right, Math.max(left, value));
     if (followed >= 0 && (buffers.persistent[followed] || buffers.program[followed] === this.program)) {
-      const [first, last] = buffers.persistent[followed] ? [0, this.memory.size - 1] : [buffers.first[followed], buffers.last[followed]];
+      const [first, last] = buffers.persistent[followed] ? [0, this.memory.size - 1] :
+                                                           [buffers.first[followed], buffers.last[followed]];
       const begin = inside(x(first)), end = inside(x(last + 1));
-      marks.append("rect").attr("class", "followed").attr("x", begin).attr("width", Math.max(1, end - begin)).attr("y", margin.top).attr("height", this.height - margin.top - margin.bottom);
+      marks.append('rect')
+          .attr('class', 'followed')
+          .attr('x', begin)
+          .attr('width', Math.max(1, end - begin))
+          .attr('y', margin.top)
+          .attr('height', this.height - margin.top - margin.bottom);
     }
     const middle = x(this.at + 0.5);
     if (middle >= left && middle <= right)
-      marks.append("line").attr("class", "cursor").attr("x1", middle).attr("x2", middle).attr("y1", margin.top).attr("y2", this.height - margin.bottom);
+      marks.append('line')
+          .attr('class', 'cursor')
+          .attr('x1', middle)
+          .attr('x2', middle)
+          .attr('y1', margin.top)
+          .attr('y2', this.height - margin.bottom);
   }
 
   follow(buffer) {
@@ -142,21 +192,30 @@ class MemoryChart {
   }
 
   key() {
-    const {key, shiftKey} = d3.event, step = shiftKey ? Math.max(1, Math.round((this.window[1] - this.window[0]) / 20)) : 1;
+    const {key, shiftKey} = d3.event,
+                step = shiftKey ? Math.max(1, Math.round((this.window[1] - this.window[0]) / 20)) : 1;
     const moves = {ArrowLeft: this.at - step, ArrowRight: this.at + step, Home: 0, End: this.memory.size - 1};
     const window = zoomed(this.window, this.memory.size, this.at + 0.5, key);
-    if (key in moves) this.move(moves[key]);
-    else if (window) { this.window = window; this.redraw(); }
-    else if (key === "Enter") this.follow(liveAt(this.plan, this.program, this.space, this.at, 1).first[0] ?? -1);
-    else if (key === "Escape") this.follow(-1);
-    else return;
+    if (key in moves)
+      this.move(moves[key]);
+    else if (window) {
+      this.window = window;
+      this.redraw();
+    } else if (key === 'Enter')
+      this.follow(liveAt(this.plan, this.program, this.space, this.at, 1).first[0] ?? -1);
+    else if (key === 'Escape')
+      this.follow(-1);
+    else
+      return;
     d3.event.preventDefault();
   }
 
   wheel() {
     if (!d3.event.ctrlKey && document.activeElement !== this.svg.node()) return;  // the page scrolls
     d3.event.preventDefault();
-    this.window = scaledAround(this.window, this.memory.size, this.x.invert(pointerIn(this.svg)[0]), d3.event.deltaY < 0 ? 0.7 : 1 / 0.7);
+    this.window = scaledAround(
+        this.window, this.memory.size, this.x.invert(pointerIn(this.svg)[0]),
+        d3.event.deltaY < 0 ? 0.7 : 1 / 0.7);
     this.redraw();
   }
 }
