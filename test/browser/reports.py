@@ -63,9 +63,11 @@ class Pages(EndToEnd):
         return value
 
     def section(self, name):
-        """Scrolls to a section; all of it is drawn then."""
+        """Scrolls to a section, over all of its panels: these are drawn when they come near."""
+        for index in range(self.browser.run("return document.querySelectorAll('#' + arguments[0] + ' [data-plan]').length", name)):
+            self.browser.run("document.querySelectorAll('#' + arguments[0] + ' [data-plan]')[arguments[1]].scrollIntoView()", name, index)
+            self.until("return document.querySelectorAll('#' + given[0] + ' [data-plan]')[given[1]].dataset.drawn", name, index)
         self.browser.run("document.getElementById(arguments[0]).scrollIntoView()", name)
-        self.until("return [...document.querySelectorAll('#' + arguments[0] + ' [data-plan]')].every(panel => panel.dataset.drawn)", name)
 
     def rows(self, section, title):
         """Rows of the table behind a chart, as texts, all of them; opens it as a reader does."""
