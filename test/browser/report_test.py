@@ -1,5 +1,6 @@
 """The page of a report in a real browser: figures, pointer, click and keys."""
 
+import math
 import unittest
 
 from harness import BIN
@@ -49,8 +50,9 @@ class Report(Pages):
             self.section(name)
         by_unit = {row[0]: row for row in self.rows("traffic", "traffic of units")}
         units = {unit["unit"]: unit for unit in explained["traffic"]["by_unit"]}
-        self.assertEqual(by_unit["transformer.embed"][2], f"{units['transformer.embed']['all_gather']['bytes']:,} B in {units['transformer.embed']['all_gather']['count']}")
-        self.assertEqual(by_unit["scalars and activations"][4], f"{units['scalars']['all_reduce']['bytes']:,} B in {units['scalars']['all_reduce']['count']}")
+        self.assertEqual(list(by_unit), ["transformer.embed", "transformer.h.0..1 (2 units, each)", "transformer.head", "scalars and activations"])
+        for row, unit in zip(by_unit.values(), ("transformer.embed", "transformer.h.0", "transformer.head", "scalars")):
+            self.assertEqual(row[2:], [f"{units[unit][kind]['bytes']:,} B in {units[unit][kind]['count']}" for kind in ("all_gather", "reduce_scatter", "all_reduce", "h2d", "d2h")])
         saved = self.rows("recomputation", "activations")
         self.assertEqual([row[:4] for row in saved], [[one["choice"], one["value"], f"{one['count']:,}", f"{one['bytes']:,} B"] for one in explained["saved"]])
         scaling = self.rows("scaling", "scaling")
@@ -233,6 +235,40 @@ class Report(Pages):
             place = self.browser.run("const dot = document.querySelector('#kernels [data-plan]').chart.dots; return dot.map(one => [one.x, one.y])")
             same = [k for k in range(len(kernels)) if abs(place[k][0] - place[at][0]) < 1.5 and abs(place[k][1] - place[at][1]) < 1.5]
             self.assertTrue(any(text.startswith(kernels[k]["kernel"]) and short_seconds(kernels[k]["total_seconds"]) in text for k in same), text)
+
+    def test_what_is_drawn_stands_at_its_numbers(self):
+        """By the ticks of the axes: the top of the stack, the end of the step, the bars, the dots."""
+        plan, data = self.page()
+        explained = self.explain(plan, 2)
+        self.section("memory")
+
+        def at(ticks, value):
+            (first, left), (last, right) = ticks[0], ticks[-1]
+            return left + (value - first) / (last - first) * (right - left)
+
+        top = self.browser.run("return Math.min(...[...document.querySelectorAll('#memory svg path[class^=area]')].map(one => one.getBBox().y))")
+        self.assertAlmostEqual(top, at(self.ticks("memory", 1), explained["max_live_bytes"]), delta=0.1)
+        self.section("traffic")
+        bars = self.browser.run("return [...document.querySelectorAll('#traffic svg rect')].map(one => [+one.getAttribute('x'), +one.getAttribute('width')])")
+        embed = explained["traffic"]["by_unit"][0]
+        sent = [embed["all_gather"]["bytes"], embed["reduce_scatter"]["bytes"]]
+        ticks = self.ticks("traffic", 0)
+        self.assertAlmostEqual(bars[0][0] + bars[0][1], at(ticks, sent[0]), delta=0.1)
+        self.assertAlmostEqual(bars[1][0], at(ticks, sent[0]), delta=0.1)
+        self.assertAlmostEqual(bars[1][0] + bars[1][1], at(ticks, sum(sent)), delta=0.1)
+        self.section("kernels")
+        across, up = ([[math.log10(value), place] for value, place in self.ticks("kernels", axis)] for axis in (0, 1))
+        kernels = [one for one in data["plans"][0]["kernels"] if one["flops"] and one["bytes"] and one["seconds"]]
+        dots = self.browser.run("return [...document.querySelectorAll('#kernels svg circle:not(.followed)')].map(one => [+one.getAttribute('cx'), +one.getAttribute('cy')])")
+        self.assertEqual(len(dots), len(kernels))
+        for (x, y), one in zip(dots, kernels):
+            self.assertAlmostEqual(x, at(across, math.log10(one["flops"] / one["bytes"])), delta=0.1)
+            self.assertAlmostEqual(y, at(up, math.log10(one["flops"] / one["seconds"])), delta=0.1)
+        self.section("scaling")
+        rows = data["plans"][0]["scaling"]["rows"]
+        dots = self.browser.run("return [...document.querySelector('#scaling svg').querySelectorAll('circle')].map(one => +one.getAttribute('cy'))")
+        for y, row in zip(dots, rows, strict=True):
+            self.assertAlmostEqual(y, at(self.ticks("scaling", 1), row["tokens_per_s_per_rank"]), delta=0.1)
 
     # --- plans side by side ---
 

@@ -92,6 +92,15 @@ class Pages(EndToEnd):
             const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
             return [box.left + x * box.width / view.width, box.top + y * box.height / view.height]""", selector, *arguments)
 
+    def ticks(self, section, axis):
+        """Values of an axis of a section's first chart and where they stand: of the axis below (0) or on the left (1)."""
+        return self.browser.run("""
+            const axis = document.querySelectorAll(`#${arguments[0]} svg .axis`)[arguments[1]], left = arguments[1] === 1;
+            return [...axis.querySelectorAll('.tick')].map(tick => {
+              const {e, f} = tick.transform.baseVal.consolidate().matrix;
+              return [tick.__data__, (left ? f : e) - 0.5];  // d3 puts lines into the middle of pixels
+            })""", section, axis)
+
     def pictured(self):
         """Waits for what the last event has changed to be drawn."""
         self.browser.wait("let count = 0; const ask = () => ++count > 2;")
