@@ -147,6 +147,10 @@ class Report(Pages):
             return [chart.x.invert(+mark.getAttribute('x')), chart.x.invert(+mark.getAttribute('x') + +mark.getAttribute('width'))]""")
         self.assertAlmostEqual(marked[0], first, places=6)
         self.assertAlmostEqual(marked[1], last + 1, places=6)
+        box = self.browser.run("""const chart = document.querySelector('#memory [data-plan]').chart, box = document.querySelector('#memory .followed-bytes').getBBox();
+            return [chart.x.invert(box.x), chart.x.invert(box.x + box.width)]""")
+        self.assertAlmostEqual(box[0], first, places=3)
+        self.assertAlmostEqual(box[1], last + 1, places=3)
         instructions = data["plans"][0]["programs"][program]["instructions"]
         touching = [k for k in range(len(instructions["in"])) if index in instructions["in"][k] or index in instructions["out"][k]]
         shown = self.browser.run("return [...document.querySelectorAll('#memory .followed-panel tr')].map(row => parseInt(row.cells[2].textContent))")

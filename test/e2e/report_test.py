@@ -23,10 +23,10 @@ class Report(EndToEnd):
         self.assertEqual((done.stdout, done.stderr), ("", ""))
         return out.read_text()
 
-    def trained(self, plan, steps=8):
+    def trained(self, plan, steps=8, *options):
         metrics, trace = self.dir / "metrics.jsonl", self.dir / "trace.json"
         self.check("ftrun", "--nproc-per-node=2", "--standalone", BIN / "ftexec", plan, f"--data={self.text}", f"--steps={steps}",
-                   f"--metrics={metrics}", f"--trace={trace}", "--progress=off")
+                   f"--metrics={metrics}", f"--trace={trace}", "--progress=off", *options)
         return metrics, trace
 
     def refused(self, *arguments, words, status=65):
@@ -101,18 +101,27 @@ class Report(EndToEnd):
         self.assertEqual(data["plans"][0]["name"], "model.mlir")
         self.assertEqual(data["plans"][0]["explain"]["mesh"], {"replica": 1, "shard": 4})
 
-    def test_a_run(self):
+    def test_runs(self):
+        for options in (("full_shard", "--micro-steps=3", "--remat=full"), ("full_shard", "--offload=optimizer:step", "--micro-steps=2"),
+                        ("no_shard", "--mixed-precision=fp16"), ("zero1", "--gather-bucket-mb=1", "--accumulate=last"),
+                        ("shard_grad_op", "--offload=optimizer,parameters,activations", "--optimizer=muon")):
+            with self.subTest(options=options):
+                self.a_run(*options)
+
+    def a_run(self, strategy, *options):
         source, plan = self.dir / "model.mlir", self.dir / "plan.bin"
         self.check("ftc", "model", "gpt2", "-o", source)
-        self.check("ftc", "compile", source, "--strategy=full_shard", "--micro-steps=3", "--remat=full", "-o", plan)
-        metrics, trace = self.trained(plan)
+        self.check("ftc", "compile", source, f"--strategy={strategy}", *options, "-o", plan)
+        metrics, trace = self.trained(plan, 8, f"--eval-data={self.text}", "--eval-every=4")
         data = document(self.report(plan, "--world-size=2", f"--run={metrics}", f"--trace={trace}"))
-        rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+        lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+        rows, evaluations = [line for line in lines if "loss" in line], [line for line in lines if "eval_loss" in line]
         self.assertEqual(data["run"]["step"], list(range(8)))
         for name in ("loss", "grad_norm", "lr", "tokens_per_s", "step_ms", "exposed_ms"):
             self.assertEqual(data["run"]["columns"][name], [row[name] for row in rows])
-        steady = sorted(row["step_ms"] for row in rows[5:])
-        self.assertEqual(data["run"]["measured"]["step_ms"], steady[1])
+        self.assertEqual(data["run"]["evaluated"], [3, 7])
+        self.assertEqual(data["run"]["eval_loss"], [row["eval_loss"] for row in evaluations])
+        self.assertEqual(data["run"]["measured"]["step_ms"], sorted(row["step_ms"] for row in rows[5:])[1])
         self.assertAlmostEqual(data["run"]["predicted"]["step_ms"] / 1e3, data["plans"][0]["explain"]["step"]["seconds"], places=12)
         # Every instruction that takes time has one.
         programs, measured = data["plans"][0]["programs"], data["trace"]["measured"]

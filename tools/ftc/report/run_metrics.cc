@@ -169,8 +169,7 @@ std::string FileName(const std::string& path) {
 }
 
 absl::StatusOr<RunMetrics> ReadRunMetrics(const std::string& path, const Explained& explained) {
-  FT_ASSIGN_OR_RETURN(const std::string file,
-                      ft::ReadText(path, "file of metrics that a report takes", kMaxRunBytes));
+  FT_ASSIGN_OR_RETURN(const std::string file, ft::ReadText(path, "file of metrics", kMaxRunBytes));
   std::string_view text = file;
   Reader reader(path, explained);
   while (!text.empty()) {

@@ -259,7 +259,7 @@ class Reader {
 }  // namespace
 
 absl::StatusOr<RunTrace> ReadRunTrace(const std::string& path, const Explained& explained) {
-  FT_ASSIGN_OR_RETURN(const std::string text, ft::ReadText(path, "trace that a report takes", kMaxRunBytes));
+  FT_ASSIGN_OR_RETURN(const std::string text, ft::ReadText(path, "trace", kMaxRunBytes));
   Reader reader(path, explained);
   const Json document = Json::parse(text, nullptr, false);
   if (!document.is_object()) return reader.NoTrace();

@@ -143,31 +143,41 @@ class MemoryChart {
       this.panel.showLive(this.program, this.space, this.at, this.followed);
   }
 
-  // The cursor, and when the followed buffer lives.
+  // The cursor, and the followed buffer.
   mark() {
-    const {x, marks, margin, plan, followed} = this, {buffers} = plan;
+    const {x, marks, margin} = this;
     marks.selectAll('*').remove();
-    const left = margin.left, right = this.width - margin.right,
-          inside = (value) => Math.min(right, Math.max(left, value));
-    if (followed >= 0 && (buffers.persistent[followed] || buffers.program[followed] === this.program)) {
-      const [first, last] = buffers.persistent[followed] ? [0, this.memory.size - 1] :
-                                                           [buffers.first[followed], buffers.last[followed]];
-      const begin = inside(x(first)), end = inside(x(last + 1));
-      marks.append('rect')
-          .attr('class', 'followed')
-          .attr('x', begin)
-          .attr('width', Math.max(1, end - begin))
-          .attr('y', margin.top)
-          .attr('height', this.height - margin.top - margin.bottom);
-    }
-    const middle = x(this.at + 0.5);
-    if (middle >= left && middle <= right)
+    this.markFollowed();
+    const middle = x(this.at + 0.5), top = margin.top, bottom = this.height - margin.bottom;
+    if (middle >= margin.left && middle <= this.width - margin.right)
       marks.append('line')
           .attr('class', 'cursor')
           .attr('x1', middle)
           .attr('x2', middle)
-          .attr('y1', margin.top)
-          .attr('y2', this.height - margin.bottom);
+          .attr('y1', top)
+          .attr('y2', bottom);
+  }
+
+  // When the followed buffer lives, and its bytes as if they lay on top of its class.
+  markFollowed() {
+    const {x, y, marks, margin, memory, followed, window} = this, {buffers} = this.plan;
+    if (followed < 0 || buffers.space[followed] !== this.space) return;
+    const always = buffers.persistent[followed];
+    if (!always && buffers.program[followed] !== this.program) return;
+    const [first, last] = always ? [0, memory.size - 1] : [buffers.first[followed], buffers.last[followed]];
+    const begin = x(Math.max(first, window[0])), end = x(Math.min(last + 1, window[1]));
+    if (end < begin) return;
+    const kinds = this.stack(), below = kinds.slice(0, kinds.indexOf(buffers.class[followed]) + 1);
+    const found = samples(memory, Math.max(first, window[0]), Math.min(last + 1, window[1]), end - begin);
+    const parts = found.map(([from, k], i) => {
+      const to = i + 1 < found.length ? found[i + 1][0] : Math.min(last + 1, window[1]);
+      const top = d3.sum(below, (kind) => memory.live[kind][k]), left = x(Math.max(from, window[0]));
+      return `M${left},${y(top)}H${x(to)}V${y(top - buffers.bytes[followed])}H${left}Z`;
+    });
+    marks.append('path').attr('class', 'followed-bytes').attr('d', parts.join(''));
+    rectangle(
+        marks, begin, margin.top, Math.max(1, end - begin), this.height - margin.top - margin.bottom, 'none')
+        .attr('class', 'followed');
   }
 
   follow(buffer) {
