@@ -141,12 +141,8 @@ Json LossJson(const ft::proto::Plan& plan) {
 Json LoraJson(const ft::proto::Plan& plan) {
   if (!plan.has_lora()) return {};
   const ft::proto::Lora& lora = plan.lora();
-  return {{"r", lora.rank()},
-          {"alpha", lora.alpha()},
-          {"dropout", lora.dropout()},
-          {"rslora", lora.rslora()},
-          {"modules", lora.modules_size()},
-          {"trained_whole", Json(lora.saved())}};
+  return {{"r", lora.rank()},        {"alpha", lora.alpha()},          {"dropout", lora.dropout()},
+          {"rslora", lora.rslora()}, {"modules", lora.modules_size()}, {"trained_whole", Json(lora.saved())}};
 }
 
 }  // namespace

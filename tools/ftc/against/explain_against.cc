@@ -18,8 +18,8 @@ absl::Status ExplainAgainst(const ExplainCommand& command) {
   FT_RETURN_IF_ERROR(ft::VerifyPlan(file.plan));
   FT_ASSIGN_OR_RETURN(const MeasuredTrace trace, ReadTrace(command.against));
   if (const std::string hash = ft::PlanHashText(file.hash); trace.run.plan != hash)
-    return absl::InvalidArgumentError(fmt::format("'{}' is a trace of plan {}, '{}' is plan {}", command.against,
-                                                  trace.run.plan, path, hash));
+    return absl::InvalidArgumentError(fmt::format("'{}' is a trace of plan {}, '{}' is plan {}",
+                                                  command.against, trace.run.plan, path, hash));
   Explained explained;
   explained.name = path;
   explained.plan = std::move(file.plan);

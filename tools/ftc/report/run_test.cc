@@ -6,7 +6,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "runtime/metrics/trace.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/plan_file.h"
 #include "runtime/plan/testing/targets.h"
 #include "runtime/plan/testing/tiny_plan.h"
 #include "tools/ftc/report/plan_columns.h"
@@ -22,6 +24,7 @@ class RunTest : public testing::Test {
  protected:
   RunTest() {
     explained_.plan = ft::TinyPlan();
+    explained_.plan.set_version(ft::kPlanVersion);
     explained_.target = ft::RoundTarget();
     explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 2}, ft::DeviceClass::kCpu);
   }
@@ -46,39 +49,54 @@ class RunTest : public testing::Test {
     return metrics.ok() ? "" : std::string(metrics.status().message());
   }
 
-  // Every instruction of train_step takes its number plus `longer` microseconds, on each of two ranks;
-  // `waits` before each that comes after others.
-  Json Trace(int steps, double longer) const {
-    Json events = Json::array();
-    const int program = 1;
+  // As ftexec writes it: every instruction of train_step takes its number plus `longer` microseconds, on each
+  // of two ranks; `waits` before each that comes after others.
+  std::string Trace(int steps, double longer) const {
+    std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+    const std::string hash = ft::PlanHashText(ft::PlanHash(explained_.plan.SerializeAsString()));
     for (int rank = 0; rank < 2; ++rank) {
+      Append({{"ph", "M"},
+              {"pid", rank},
+              {"tid", 0},
+              {"name", ft::kTraceRunEvent},
+              {"args", {{"plan", hash}, {"device", "cpu"}, {"replica", 1}, {"shard", 2}}}},
+             text);
       for (int stream = 0; stream < ft::proto::Stream_ARRAYSIZE; ++stream)
-        events.push_back({{"ph", "M"},
-                          {"pid", rank},
-                          {"tid", stream},
-                          {"name", "thread_name"},
-                          {"args", {{"name", StreamKey(static_cast<ft::proto::Stream>(stream))}}}});
+        Append({{"ph", "M"},
+                {"pid", rank},
+                {"tid", stream},
+                {"name", "thread_name"},
+                {"args", {{"name", StreamKey(static_cast<ft::proto::Stream>(stream))}}}},
+               text);
     }
-    const auto& instructions = explained_.plan.programs(program).instructions();
+    const auto& instructions = explained_.plan.programs(1).instructions();
     for (int rank = 0; rank < 2; ++rank) {
       for (int step = 0; step < steps; ++step) {
-        for (int i = 0; i < instructions.size(); ++i) Add(instructions[i], i, rank, step, longer, events);
+        for (int i = 0; i < instructions.size(); ++i) Add(instructions[i], i, rank, step, longer, text);
       }
     }
-    return {{"traceEvents", events}};
+    text.erase(text.size() - 2, 1);  // the comma
+    return text + "]}\n";
   }
 
+  static void Append(const Json& event, std::string& text) { text += event.dump() + ",\n"; }
+
   void Add(const ft::proto::Instruction& instruction, int number, int rank, int step, double longer,
-           Json& events) const {
+           std::string& text) const {
     const auto add = [&](const std::string& name, const std::string& category, double micros) {
-      events.push_back({{"ph", "X"},
-                        {"pid", rank},
-                        {"tid", static_cast<int>(instruction.stream())},
-                        {"name", name},
-                        {"cat", category},
-                        {"ts", 1000.0 * step + number},
-                        {"dur", micros},
-                        {"args", {{"sequence", number}}}});
+      Append({{"ph", "X"},
+              {"pid", rank},
+              {"tid", static_cast<int>(instruction.stream())},
+              {"name", name},
+              {"cat", category},
+              {"ts", 1000.0 * step + number},
+              {"dur", micros},
+              {"args",
+               {{"sequence", number},
+                {"program", explained_.plan.programs(1).name()},
+                {"step", step + 40},
+                {"micro_step", 0}}}},
+             text);
     };
     if (instruction.after_size() > 0) add("wait for something", "wait", 2);
     if (instruction.opcode() == ft::proto::WAIT || instruction.opcode() == ft::proto::RELEASE) return;
@@ -166,7 +184,7 @@ TEST_F(RunTest, NumbersThatAreNotFiniteAreGaps) {
 }
 
 TEST_F(RunTest, PairsTheTraceWithInstructions) {
-  const auto trace = ReadRunTrace(File(Trace(3, 5).dump()), explained_);
+  const auto trace = ReadRunTrace(File(Trace(3, 5)), explained_);
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_EQ(trace->ranks, 2);
   EXPECT_EQ(trace->steps, 3);
@@ -187,20 +205,26 @@ TEST_F(RunTest, PairsTheTraceWithInstructions) {
 }
 
 TEST_F(RunTest, RefusesOtherTraces) {
-  EXPECT_THAT(TraceError(""), testing::HasSubstr("is no trace of ftexec"));
-  EXPECT_THAT(TraceError("[]"), testing::HasSubstr("is no trace of ftexec"));
-  EXPECT_THAT(TraceError("{\"traceEvents\":[]}"), testing::HasSubstr("is no trace of ftexec"));
-  EXPECT_THAT(TraceError("{\"traceEvents\":[1]}"), testing::HasSubstr("is no trace of ftexec"));
-  EXPECT_THAT(TraceError("{\"traceEvents\":[{\"ph\":\"X\"}]}"), testing::HasSubstr("is no trace of ftexec"));
-  const Json good = Trace(2, 0);
-  EXPECT_EQ(TraceError(good.dump()), "");
-  const size_t last = good["traceEvents"].size() - 1;
-  Json renamed = good;
-  renamed["traceEvents"][last]["name"] = "another";
-  EXPECT_THAT(TraceError(renamed.dump()), testing::HasSubstr("trace of another plan: instruction"));
-  Json beyond = good;
-  beyond["traceEvents"][last]["args"]["sequence"] = 100000;
-  EXPECT_THAT(TraceError(beyond.dump()), testing::HasSubstr("trace of another plan: train_step has"));
+  for (const char* text :
+       {"", "[]", "{\"traceEvents\":[]}", "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n1\n]}\n"})
+    EXPECT_THAT(TraceError(text), testing::HasSubstr("is no trace of ftexec")) << text;
+  const std::string good = Trace(2, 0);
+  EXPECT_EQ(TraceError(good), "");
+  EXPECT_THAT(TraceError(good.substr(0, good.size() / 2)), testing::HasSubstr("is no trace of ftexec"));
+  const auto with = [&](const std::string& old, const std::string& other) {
+    std::string text = good;
+    text.replace(text.find(old), old.size(), other);
+    return TraceError(text);
+  };
+  EXPECT_THAT(with("\"program\":\"train_step\"", "\"program\":\"train_stop\""),
+              testing::HasSubstr("trace of another plan: it has instruction"));
+  EXPECT_THAT(with("\"sequence\":1,", "\"sequence\":100000,"),
+              testing::HasSubstr("trace of another plan: it has instruction 100000"));
+  explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 4}, ft::DeviceClass::kCpu);
+  EXPECT_THAT(TraceError(good), testing::HasSubstr("trace of ranks on a mesh of"));
+  explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 2}, ft::DeviceClass::kCpu);
+  explained_.plan.set_model("another");
+  EXPECT_THAT(TraceError(good), testing::HasSubstr("trace of another plan: "));
 }
 
 }  // namespace
