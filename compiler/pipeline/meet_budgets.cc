@@ -4,9 +4,9 @@
 #include "compiler/pipeline/solve_budget.h"
 #include "compiler/remat/policy.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/cost/simulate.h"
 #include "runtime/plan/beside_arena.h"
 #include "runtime/plan/bind.h"
-#include "runtime/plan/simulate.h"
 
 #include <algorithm>
 #include <limits>

@@ -13,6 +13,8 @@
 #include "compiler/remat/policy_choices.h"
 #include "dialects/ft/composites.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/cost/kernels.h"
+#include "runtime/cost/transfers.h"
 #include "runtime/memplan/memplan.h"
 #include "runtime/plan/beside_arena.h"
 

@@ -1,7 +1,7 @@
 #include "compiler/schedule/timeline.h"
 
+#include "runtime/cost/instruction_cost.h"
 #include "runtime/memplan/memplan.h"
-#include "runtime/plan/kernel_cost.h"
 #include "runtime/plan/size_expr.h"
 
 #include <algorithm>

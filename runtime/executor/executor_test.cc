@@ -20,10 +20,10 @@
 #include "runtime/base/testing/temp_folder.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/collective/testing/test_world.h"
+#include "runtime/cost/simulate.h"
 #include "runtime/executor/load_weights.h"
 #include "runtime/executor/save_weights.h"
 #include "runtime/executor/training_loop.h"
-#include "runtime/plan/simulate.h"
 #include "runtime/plan/testing/targets.h"
 #include "runtime/plan/testing/tiny_plan.h"
 #include "runtime/plan/verify_plan.h"
@@ -379,6 +379,77 @@ TEST(NullDeviceTest, AStepTakesWhatTheSimulationSays) {
         before = seconds;
         ASSERT_TRUE((*executor)->Run(1).ok());
         EXPECT_NEAR(device.now(), 2 * seconds, 1e-12);
+      }
+    }
+  }
+}
+
+void AddPoint(double at, double value, google::protobuf::RepeatedPtrField<Target::Point>* points) {
+  Target::Point* point = points->Add();
+  point->set_at(at);
+  point->set_value(value);
+}
+
+// Targets that know one more thing each: what runs side by side, launches, jitter, measured transfers.
+std::vector<Target> TargetsByTerm() {
+  std::vector<Target> targets = {RoundTarget()};
+  for (const proto::Opcode opcode :
+       {proto::ALL_GATHER, proto::REDUCE_SCATTER, proto::ALL_REDUCE, proto::COPY}) {
+    Target next = targets.back();
+    Target::Overlap* overlap = next.add_overlaps();
+    overlap->set_opcode(opcode);
+    overlap->set_kernels(0.3);
+    overlap->set_transfer(0.2);
+    targets.push_back(next);
+  }
+  Target next = targets.back();
+  next.mutable_stack()->set_launch_s(1e-3);
+  next.mutable_stack()->set_launches(2);
+  targets.push_back(next);
+  AddPoint(1, 0, next.mutable_jitter());
+  AddPoint(512, 0.04, next.mutable_jitter());
+  targets.push_back(next);
+  AddPoint(1, 0.5, next.mutable_node_ramp());
+  AddPoint(1e6, 1, next.mutable_node_ramp());
+  AddPoint(1, 0.25, next.mutable_network_ramp());
+  targets.push_back(next);
+  Target::Collective* measured = next.add_collectives();
+  measured->set_opcode(proto::ALL_GATHER);
+  measured->set_nodes(1);
+  measured->set_ranks_on_node(8);
+  AddPoint(1e3, 1e7, measured->mutable_bytes_per_s());
+  targets.push_back(next);
+  next.mutable_products()->set_multiprocessors(7);
+  next.mutable_products()->set_tile_rows(16);
+  next.mutable_products()->set_tile_columns(16);
+  next.mutable_overlaps(0)->set_multiprocessors(2);
+  next.set_sustained(0.8);
+  AddPoint(1e3, 1e8, next.mutable_memory());
+  targets.push_back(next);
+  return targets;
+}
+
+TEST(NullDeviceTest, EveryTermIsTheSameForTheExecutorsQueues) {
+  for (const bool shard : {false, true}) {
+    for (const int offload : {0, 1, 2}) {
+      for (const int ranks : {1, 8, 24, 512}) {
+        proto::Plan plan = TinyPlan({.shard = shard, .offload = offload > 0, .host_step = offload == 2});
+        uint64_t flops = 1'000'000'000;
+        for (proto::Instruction& instruction : *plan.mutable_programs(1)->mutable_instructions())
+          instruction.set_flops(flops += 1'234'567);
+        const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, ranks), DeviceClass::kCpu);
+        const PlanCommunicators communicators = Made<NullCommunicator>(plan, bound.mesh);
+        double least = 0;
+        for (const Target& target : TargetsByTerm()) {
+          NullDevice device(CostClock(plan, bound, target));
+          auto executor = Executor::Create(plan, bound, device, communicators.table(), 0);
+          ASSERT_TRUE(executor.ok()) << executor.status();
+          for (int run = 0; run < 2; ++run) ASSERT_TRUE((*executor)->Run(1).ok());
+          const double seconds = SimulateProgram(plan, bound, 1, target).seconds;
+          EXPECT_NEAR(device.now(), 2 * seconds, 1e-9);
+          EXPECT_GE(seconds, least * 0.999);
+          least = seconds;
+        }
       }
     }
   }

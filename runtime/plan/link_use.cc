@@ -7,8 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "runtime/plan/kernel_cost.h"
 #include "runtime/plan/mesh.h"
+#include "runtime/plan/rank_share.h"
 #include "runtime/plan/report.h"
 #include "runtime/plan/verify_transfers.h"
 

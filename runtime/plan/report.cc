@@ -124,7 +124,7 @@ MemoryReport ReportMemory(const proto::Plan& plan, const BoundPlan& bound) {
           .at_rest = ReportAtRest(plan, bound)};
 }
 
-PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound, const Target& target) {
+PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound) {
   PlanReport report;
   report.memory = ReportMemory(plan, bound);
   report.micro_steps = std::max<uint64_t>(plan.micro_steps(), 1);
@@ -140,7 +140,6 @@ PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound, const Tar
     report.traffic.Add(report.programs.back().traffic, report.programs.back().runs);
     report.flops.Add(report.programs.back().flops, report.programs.back().runs);
   }
-  report.saved = ReportSaved(plan, target);
   return report;
 }
 

@@ -8,7 +8,6 @@
 
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan.pb.h"
-#include "runtime/plan/target.h"
 
 namespace ft {
 
@@ -109,23 +108,12 @@ struct ProgramReport {
   FlopsReport flops;
 };
 
-// What one decision about an activation buys, over all layers that it was made in.
-struct SavedReport {
-  std::string value;   // without the layer
-  std::string choice;  // keep, recompute, offload
-  uint64_t count = 0;  // values
-  uint64_t bytes = 0;  // of all of them; not all live at the same time
-  uint64_t flops = 0;  // of computing them again
-  double seconds = 0;  // of computing them again, or of copying them out and back
-};
-
 struct PlanReport {
   MemoryReport memory;
   // Of a training step: of train_micro times the micro-steps but one, and of train_step.
   TrafficReport traffic;
   FlopsReport flops;
   std::vector<ProgramReport> programs;
-  std::vector<SavedReport> saved;  // by choice, then bytes, the most first
   uint64_t micro_steps = 1;
   uint64_t parameters = 0;         // elements of all parameters, without padding
   uint64_t frozen = 0;             // of them not trained
@@ -149,7 +137,7 @@ uint64_t RunsInStep(const proto::Plan& plan, const proto::Program& program);
 // `bound` is BindPlan's result for `plan`, which has passed VerifyPlan.
 MemoryReport ReportMemory(const proto::Plan& plan, const BoundPlan& bound);
 
-// The same, and everything else. Seconds are those of `target`.
-PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound, const Target& target);
+// The same, and everything else.
+PlanReport ReportPlan(const proto::Plan& plan, const BoundPlan& bound);
 
 }  // namespace ft

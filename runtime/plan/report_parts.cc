@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "runtime/plan/attributes.h"
-#include "runtime/plan/kernel_cost.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/operand_extent.h"
+#include "runtime/plan/rank_share.h"
 #include "runtime/plan/verify_transfers.h"
 
 namespace ft {
@@ -49,19 +49,6 @@ uint64_t SentBytes(const proto::Plan& plan, const proto::Instruction& instructio
 int UnitOf(const proto::Plan& plan, const proto::Instruction& instruction, int i) {
   const proto::SizeExpr& size = plan.buffers(instruction.in(i).buffer_plus_one() - 1).size();
   return size.kind() == proto::SizeExpr::CONSTANT ? -1 : static_cast<int>(size.unit());
-}
-
-// The type of 16 bits that the plan computes with, else fp32.
-proto::DType ComputeType(const proto::Plan& plan) {
-  const proto::Attribute* dtype = FindAttribute(plan.settings(), "param_dtype");
-  if (dtype != nullptr && dtype->s() == "bf16") return proto::BF16;
-  return dtype != nullptr && dtype->s() == "fp16" ? proto::F16 : proto::F32;
-}
-
-// "gelu" of "transformer.h.0.gelu" in layer "transformer.h.0".
-std::string WithoutLayer(const proto::Plan::Saved& saved) {
-  const std::string prefix = saved.layer() + ".";
-  return saved.value().rfind(prefix, 0) == 0 ? saved.value().substr(prefix.size()) : saved.value();
 }
 
 }  // namespace
@@ -135,29 +122,6 @@ FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, 
     if (instruction.phase() == "optimizer") report.optimizer += flops;
   }
   report.model = ModelFlops(program);
-  return report;
-}
-
-std::vector<SavedReport> ReportSaved(const proto::Plan& plan, const Target& target) {
-  const proto::DType dtype = ComputeType(plan);
-  std::map<std::pair<std::string, std::string>, SavedReport> groups;  // by choice and value
-  for (const proto::Plan::Saved& saved : plan.saved()) {
-    const std::string value = WithoutLayer(saved);
-    SavedReport& group = groups[{saved.choice(), value}];
-    group.value = value;
-    group.choice = saved.choice();
-    ++group.count;
-    group.bytes += saved.bytes();
-    group.flops += saved.flops();
-    if (saved.choice() == "recompute")
-      group.seconds += KernelSeconds(target, saved.flops(), saved.bytes(), dtype);
-    if (saved.choice() == "offload") group.seconds += 2 * CopySeconds(target, saved.bytes());
-  }
-  std::vector<SavedReport> report;
-  for (auto& [key, group] : groups) report.push_back(std::move(group));
-  std::stable_sort(report.begin(), report.end(), [](const SavedReport& a, const SavedReport& b) {
-    return std::tie(a.choice, b.bytes) < std::tie(b.choice, a.bytes);
-  });
   return report;
 }
 

@@ -1,8 +1,5 @@
-// Parts of ReportPlan about work: what a program sends and computes, and what decisions about activations
-// buy.
+// Parts of ReportPlan about work: what a program sends and computes.
 #pragma once
-
-#include <vector>
 
 #include "runtime/plan/report.h"
 
@@ -12,6 +9,5 @@ TrafficReport ReportTraffic(const proto::Plan& plan, const proto::Program& progr
 FlopsReport ReportFlops(const proto::Plan& plan, const proto::Program& program, const BoundPlan& bound);
 // Of one run of `program`.
 uint64_t ModelFlops(const proto::Program& program);
-std::vector<SavedReport> ReportSaved(const proto::Plan& plan, const Target& target);
 
 }  // namespace ft

@@ -99,7 +99,7 @@ PlanReport Report(int shard, int replica = 1) {
   const proto::Plan plan = ShardedPlan();
   const auto bound = BindPlan(plan, {.replica = replica, .shard = shard}, DeviceClass::kCpu);
   EXPECT_TRUE(bound.ok()) << bound.status();
-  return ReportPlan(plan, *bound, RoundTarget());
+  return ReportPlan(plan, *bound);
 }
 
 TEST(ReportTest, ClassesAndPaddingMakeUpTheArena) {
@@ -192,7 +192,7 @@ PlanReport RichReport() {
   const proto::Plan plan = RichPlan();
   const auto bound = BindPlan(plan, {.replica = 1, .shard = 2}, DeviceClass::kCpu);
   EXPECT_TRUE(bound.ok()) << bound.status();
-  return ReportPlan(plan, *bound, RoundTarget());
+  return ReportPlan(plan, *bound);
 }
 
 TEST(ReportTest, ABucketIsOneTransferOfManyBuffers) {
@@ -247,7 +247,7 @@ TEST(ReportTest, EmptyBuffersAreNotListed) {
   buffer.set_cuda_bytes(1000);
   for (const DeviceClass device : kDeviceClasses) {
     const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 2}, device);
-    const ArenaReport arena = ReportPlan(plan, bound, RoundTarget()).memory.device;
+    const ArenaReport arena = ReportPlan(plan, bound).memory.device;
     const auto is_scratch = [&](const LiveBuffer& live) { return live.buffer == scratch - 1; };
     EXPECT_EQ(std::count_if(arena.live.begin(), arena.live.end(), is_scratch),
               device == DeviceClass::kCuda ? 1 : 0);
@@ -275,36 +275,6 @@ TEST(ReportTest, ListsLiveBuffersTheLargestFirst) {
   }
   EXPECT_EQ(arena.live[0].bytes, 4 * kBlock * 4) << "the gathered unit";
   EXPECT_EQ(sum + arena.padding, arena.arena_bytes);
-}
-
-TEST(ReportTest, DecisionsAreSummedOverLayers) {
-  proto::Plan plan = ShardedPlan();
-  const auto add = [&](const char* layer, const char* value, const char* choice, uint64_t bytes,
-                       uint64_t flops) {
-    proto::Plan::Saved& saved = *plan.add_saved();
-    saved.set_layer(layer);
-    saved.set_value(std::string(layer) + "." + value);
-    saved.set_choice(choice);
-    saved.set_bytes(bytes);
-    saved.set_flops(flops);
-  };
-  add("h.0", "gelu", "recompute", 100, 7);
-  add("h.1", "gelu", "recompute", 100, 7);
-  add("h.0", "matmul", "keep", 300, 9000);
-  add("h.1", "matmul", "offload", 300, 9000);
-  const auto bound = BindPlan(plan, {.replica = 1, .shard = 2}, DeviceClass::kCpu);
-  const Target target = RoundTarget();
-  const std::vector<SavedReport> saved = ReportPlan(plan, *bound, target).saved;
-  ASSERT_EQ(saved.size(), 3u);
-  EXPECT_EQ(saved[0].choice, "keep");
-  EXPECT_EQ(saved[0].seconds, 0);
-  EXPECT_EQ(saved[1].choice, "offload");
-  EXPECT_DOUBLE_EQ(saved[1].seconds, 2 * CopySeconds(target, 300));
-  EXPECT_EQ(saved[2].value, "gelu");
-  EXPECT_EQ(saved[2].count, 2u);
-  EXPECT_EQ(saved[2].bytes, 200u);
-  EXPECT_EQ(saved[2].flops, 14u);
-  EXPECT_DOUBLE_EQ(saved[2].seconds, 2 * KernelSeconds(target, 7, 100, proto::F32));
 }
 
 TEST(ReportTest, ParametersAreCountedWithoutPadding) { EXPECT_EQ(Report(2).parameters, 3000u); }

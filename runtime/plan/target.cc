@@ -1,11 +1,11 @@
 #include "runtime/plan/target.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/verify_target_parts.h"
 
 namespace ft {
 namespace {
@@ -47,45 +47,6 @@ const Target::Rate& RateOf(const Target& target, proto::DType dtype) {
 
 bool ExceedsPeak(const Target::Rate& rate) { return rate.peak() != 0 && rate.peak() < rate.reached(); }
 
-double KernelSeconds(const Target& target, uint64_t flops, uint64_t bytes, proto::DType dtype) {
-  return target.kernel_latency_s() + std::max(static_cast<double>(flops) / RateOf(target, dtype).reached(),
-                                              static_cast<double>(bytes) / target.memory_bytes_per_s());
-}
-
-double HostKernelSeconds(const Target& target, uint64_t bytes) {
-  double rate = target.host_memory_bytes_per_s();
-  // The host of a CPU is the device. Host memory keeps up with the link to a GPU at least.
-  if (rate == 0) rate = target.cuda() ? target.copies().bytes_per_s() : target.memory_bytes_per_s();
-  return target.kernel_latency_s() + static_cast<double>(bytes) / rate;
-}
-
-double CollectiveSeconds(const Target& target, proto::Opcode opcode, uint64_t bytes,
-                         const NodeLayout& layout) {
-  if (layout.ranks <= 1) return 0;
-  const bool is_all_reduce = opcode == proto::ALL_REDUCE;
-  const double ranks = layout.ranks, nodes = layout.nodes, on_node = layout.most_on_node;
-  const Target::Link& begins = layout.nodes > 1 ? target.network() : target.node();
-  // A ring through all ranks goes from node to node as seldom as it can. An all-reduce goes up a tree of
-  // nodes and down again, along a chain of the ranks of each.
-  const double depth = std::bit_width(static_cast<unsigned>(layout.nodes - 1));
-  const double steps_in_node = is_all_reduce ? 2 * (on_node - 1) : ranks - nodes;
-  const double steps_between = is_all_reduce ? 2 * depth : nodes - 1;
-  const double latency =
-      begins.latency_s() + steps_in_node * target.node().step_s() + steps_between * target.network().step_s();
-  // The ranks of a node share what comes from other nodes, each through its own adapter, and pass it on to
-  // each other while more is coming: the slower of the two links counts.
-  const double whole = static_cast<double>(bytes) * (is_all_reduce ? 2 : 1);
-  const double least = layout.least_on_node;
-  const double in_node = whole * (on_node - 1) / on_node / target.node().bytes_per_s();
-  const double between =
-      layout.nodes > 1 ? whole * (ranks - least) / ranks / least / target.network().bytes_per_s() : 0;
-  return latency + std::max(in_node, between);
-}
-
-double CopySeconds(const Target& target, uint64_t bytes) {
-  return target.copies().latency_s() + static_cast<double>(bytes) / target.copies().bytes_per_s();
-}
-
 absl::Status VerifyTarget(const Target& target) {
   if (target.name().empty() || target.name().size() > kLongestTargetName)
     return absl::InvalidArgumentError(
@@ -115,7 +76,8 @@ absl::Status VerifyTarget(const Target& target) {
   FT_RETURN_IF_ERROR(VerifyLatency("kernel_latency_s", target.kernel_latency_s()));
   FT_RETURN_IF_ERROR(VerifyLink("node", target.node()));
   FT_RETURN_IF_ERROR(VerifyLink("network", target.network()));
-  return VerifyLink("copies", target.copies());
+  FT_RETURN_IF_ERROR(VerifyLink("copies", target.copies()));
+  return VerifyTargetParts(target);
 }
 
 }  // namespace ft

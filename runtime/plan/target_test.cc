@@ -9,71 +9,6 @@
 namespace ft {
 namespace {
 
-constexpr double kRounding = 1e-12;
-constexpr uint64_t kBytes = 4'000'000'000;
-
-Target TwoLinks() {
-  Target target = RoundTarget();
-  SetLink(0.001, 0.01, 2e9, target.mutable_node());
-  SetLink(0.003, 0.1, 1e8, target.mutable_network());
-  SetLink(0.5, 0, 1e9, target.mutable_copies());
-  return target;
-}
-
-double Seconds(proto::Opcode opcode, const NodeLayout& layout) {
-  return CollectiveSeconds(TwoLinks(), opcode, kBytes, layout);
-}
-
-TEST(TargetTest, InsideANodeACollectivePaysTheNodesLinkAlone) {
-  const NodeLayout node{.ranks = 8, .nodes = 1, .most_on_node = 8, .least_on_node = 8};
-  const double bytes = 4.0 * 7 / 8 / 2;
-  EXPECT_NEAR(Seconds(proto::ALL_GATHER, node), 0.001 + 7 * 0.01 + bytes, kRounding);
-  EXPECT_NEAR(Seconds(proto::REDUCE_SCATTER, node), 0.001 + 7 * 0.01 + bytes, kRounding);
-  EXPECT_NEAR(Seconds(proto::ALL_REDUCE, node), 0.001 + 14 * 0.01 + 2 * bytes, kRounding);
-}
-
-TEST(TargetTest, OneRankOnEachNodePaysTheNetworkAlone) {
-  const NodeLayout spread{.ranks = 8, .nodes = 8, .most_on_node = 1, .least_on_node = 1};
-  const double bytes = 4e9 * 7 / 8 / 1e8;
-  EXPECT_NEAR(Seconds(proto::ALL_GATHER, spread), 0.003 + 7 * 0.1 + bytes, kRounding);
-  // Up a tree of 8 nodes and down again.
-  EXPECT_NEAR(Seconds(proto::ALL_REDUCE, spread), 0.003 + 2 * 3 * 0.1 + 2 * bytes, kRounding);
-}
-
-TEST(TargetTest, AcrossNodesTheSlowerLevelCounts) {
-  // 4 nodes of 8: each rank takes an eighth of what comes from the other nodes.
-  const NodeLayout world{.ranks = 32, .nodes = 4, .most_on_node = 8, .least_on_node = 8};
-  const double latency = 0.003 + 28 * 0.01 + 3 * 0.1;
-  EXPECT_NEAR(Seconds(proto::ALL_GATHER, world), latency + 4e9 / 8 * 3 / 4 / 1e8, kRounding);
-  Target fast = TwoLinks();
-  fast.mutable_network()->set_bytes_per_s(1e12);
-  EXPECT_NEAR(CollectiveSeconds(fast, proto::ALL_GATHER, kBytes, world), latency + 4e9 * 7 / 8 / 2e9,
-              kRounding);
-  // 8 + 4 ranks: through 4 adapters come the 8 parts of the other node.
-  const NodeLayout uneven{.ranks = 12, .nodes = 2, .most_on_node = 8, .least_on_node = 4};
-  EXPECT_NEAR(Seconds(proto::REDUCE_SCATTER, uneven), 0.003 + 10 * 0.01 + 0.1 + 4e9 * 8 / 12 / 4 / 1e8,
-              kRounding);
-}
-
-TEST(TargetTest, OneRankTalksToNobodyAndCopiesGoTheirOwnWay) {
-  EXPECT_EQ(Seconds(proto::ALL_REDUCE, {}), 0);
-  EXPECT_NEAR(CopySeconds(TwoLinks(), kBytes), 0.5 + 4, kRounding);
-}
-
-TEST(TargetTest, KernelsPayForTheirTypeOrTheirBytes) {
-  Target target = RoundTarget();
-  target.set_kernel_latency_s(1);
-  target.mutable_f32()->set_reached(10);
-  target.mutable_bf16()->set_reached(100);
-  target.mutable_f16()->set_reached(50);
-  target.set_memory_bytes_per_s(1000);
-  EXPECT_NEAR(KernelSeconds(target, 1000, 0, proto::F32), 1 + 100, kRounding);
-  EXPECT_NEAR(KernelSeconds(target, 1000, 0, proto::BF16), 1 + 10, kRounding);
-  EXPECT_NEAR(KernelSeconds(target, 1000, 0, proto::F16), 1 + 20, kRounding);
-  EXPECT_NEAR(KernelSeconds(target, 1000, 0, proto::I32), 1 + 100, kRounding);
-  EXPECT_NEAR(KernelSeconds(target, 1000, 500'000, proto::F32), 1 + 500, kRounding);
-}
-
 TEST(TargetTest, ImpossibleFiguresAreNamed) {
   EXPECT_EQ(VerifyTarget(RoundTarget()), absl::OkStatus());
   const auto refused = [](auto&& spoil, const std::string& named) {
@@ -103,6 +38,95 @@ TEST(TargetTest, ImpossibleFiguresAreNamed) {
   refused([](Target& t) { t.set_memory_bytes(~uint64_t{0}); }, "memory_bytes");
   refused([](Target& t) { t.set_beside_bytes(~uint64_t{0}); }, "beside_bytes");
   refused([](Target& t) { t.set_communicator_bytes(uint64_t{1} << 51); }, "communicator_bytes");
+}
+
+void AddPoints(std::initializer_list<double> places, double value,
+               google::protobuf::RepeatedPtrField<Target::Point>* points) {
+  for (const double at : places) {
+    Target::Point* point = points->Add();
+    point->set_at(at);
+    point->set_value(value);
+  }
+}
+
+// All that a target can know.
+Target FullTarget() {
+  Target target = RoundTarget();
+  target.mutable_products()->set_multiprocessors(132);
+  target.mutable_products()->set_tile_rows(128);
+  target.mutable_products()->set_tile_columns(256);
+  target.mutable_products()->set_half_k(100);
+  for (const uint32_t size : {64, 128}) {
+    Target::Attention* rates = target.add_attention();
+    rates->set_head_size(size);
+    AddPoints({512, 1024}, 1e14, rates->mutable_forward());
+    AddPoints({512}, 1e14, rates->mutable_backward());
+  }
+  AddPoints({1e3, 1e6}, 1e9, target.mutable_memory());
+  for (const proto::Opcode opcode : {proto::ALL_GATHER, proto::ALL_REDUCE}) {
+    Target::Collective* measured = target.add_collectives();
+    measured->set_opcode(opcode);
+    measured->set_nodes(2);
+    measured->set_ranks_on_node(8);
+    AddPoints({1e6, 1e9}, 1e10, measured->mutable_bytes_per_s());
+    Target::Overlap* overlap = target.add_overlaps();
+    overlap->set_opcode(opcode);
+    overlap->set_kernels(0.2);
+  }
+  AddPoints({1e6, 1e7}, 0.5, target.mutable_node_ramp());
+  AddPoints({1e6}, 0.5, target.mutable_network_ramp());
+  AddPoints({1, 64}, 0.02, target.mutable_jitter());
+  target.mutable_stack()->set_launch_s(1e-6);
+  target.set_sustained(0.9);
+  return target;
+}
+
+TEST(TargetTest, ImpossiblePartsAreNamed) {
+  EXPECT_EQ(VerifyTarget(FullTarget()), absl::OkStatus());
+  const auto refused = [](auto&& spoil, const std::string& named) {
+    Target target = FullTarget();
+    spoil(target);
+    const absl::Status status = VerifyTarget(target);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << named;
+    EXPECT_NE(std::string(status.message()).find(named), std::string::npos) << status;
+  };
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const double bad : {-1.0, kNan, 1e30}) {
+    refused([&](Target& t) { t.mutable_products()->set_half_k(bad); }, "products.half_k");
+    refused([&](Target& t) { t.mutable_attention(1)->mutable_forward(1)->set_value(bad); },
+            "attention.128.forward at 1024");
+    refused([&](Target& t) { t.mutable_memory(0)->set_value(bad); }, "memory at 1000");
+    refused([&](Target& t) { t.mutable_memory(1)->set_at(bad); }, "memory");
+    refused([&](Target& t) { t.mutable_collectives(1)->mutable_bytes_per_s(0)->set_value(bad); },
+            "collectives.all_reduce.2x8");
+    refused([&](Target& t) { t.mutable_overlaps(0)->set_kernels(bad); }, "overlap.all_gather.kernels");
+    refused([&](Target& t) { t.mutable_overlaps(0)->set_transfer(bad); }, "overlap.all_gather.transfer");
+    refused([&](Target& t) { t.mutable_node_ramp(0)->set_value(bad); }, "node_ramp");
+    refused([&](Target& t) { t.mutable_network_ramp(0)->set_value(bad); }, "network_ramp");
+    refused([&](Target& t) { t.mutable_jitter(0)->set_value(bad); }, "jitter");
+    refused([&](Target& t) { t.mutable_stack()->set_launch_s(bad); }, "stack.launch_s");
+    refused([&](Target& t) { t.mutable_stack()->set_logit_bytes(bad); }, "stack.logit_bytes");
+    refused([&](Target& t) { t.set_sustained(bad); }, "sustained");
+  }
+  refused([](Target& t) { t.mutable_products()->set_tile_rows(0); }, "products.tile_rows");
+  refused([](Target& t) { t.mutable_attention(1)->set_head_size(64); }, "head size");
+  refused([](Target& t) { t.mutable_attention(0)->clear_backward(); }, "in one direction");
+  refused([](Target& t) { t.mutable_memory(1)->set_at(1000); }, "do not ascend");
+  refused([](Target& t) { t.mutable_collectives(1)->set_opcode(proto::ALL_GATHER); }, "each group");
+  refused([](Target& t) { t.mutable_collectives(0)->set_opcode(proto::COPY); }, "kind");
+  refused([](Target& t) { t.mutable_collectives(0)->clear_bytes_per_s(); }, "0 points");
+  refused([](Target& t) { t.mutable_overlaps(1)->set_opcode(proto::ALL_GATHER); }, "overlap");
+  refused([](Target& t) { t.mutable_overlaps(1)->set_opcode(proto::KERNEL); }, "overlap");
+  refused(
+      [](Target& t) {
+        for (int i = 0; i < 300; ++i) AddPoints({1e7 + i}, 1e9, t.mutable_memory());
+      },
+      "302 points of memory");
+  refused(
+      [](Target& t) {
+        for (uint32_t i = 0; i < 2000; ++i) *t.add_collectives() = t.collectives(0);
+      },
+      "65536");
 }
 
 }  // namespace

@@ -349,7 +349,7 @@ TEST(ModelFlopsTest, AreThoseOfTheModelWhateverIsRecomputed) {
       const uint64_t steps = static_cast<uint64_t>(micro_steps);
       EXPECT_EQ(ModelFlops(plan), steps * ModelFlopsOfGpt2(plan)) << remat << ", micro-steps " << micro_steps;
       const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, 2), DeviceClass::kCpu);
-      const FlopsReport flops = ReportPlan(plan, bound, RoundTarget()).flops;
+      const FlopsReport flops = ReportPlan(plan, bound).flops;
       EXPECT_EQ(flops.model, ModelFlops(plan));
       EXPECT_EQ(flops.recompute > 0, std::string(remat) != "none");
       EXPECT_LT(flops.model, flops.total());

@@ -1,5 +1,5 @@
-// What schedules are worth, by simulation: prefetching exposes no more communication than none, and
-// scheduling by cost no more than prefetching; and a budget of memory is never exceeded.
+// What schedules are worth, by simulation: with prefetching a step takes no longer than with none, and
+// scheduled by cost no longer than with prefetching; and a budget of memory is never exceeded.
 #include <map>
 #include <string>
 #include <tuple>
@@ -10,9 +10,9 @@
 #include "mlir/IR/MLIRContext.h"
 #include "models/registry.h"
 #include "runtime/base/testing/temp_folder.h"
+#include "runtime/cost/simulate.h"
 #include "runtime/plan/beside_arena.h"
 #include "runtime/plan/bind.h"
-#include "runtime/plan/simulate.h"
 #include "runtime/plan/verify_plan.h"
 #include "runtime/targets/shipped_targets.h"
 
@@ -52,49 +52,50 @@ struct Bound {
   BoundPlan bound;
 };
 
-Bound Bind(absl::StatusOr<proto::Plan> plan, int world_size, DeviceClass device) {
+Bound Bind(absl::StatusOr<proto::Plan> plan, DeviceClass device) {
   EXPECT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(VerifyPlan(*plan), absl::OkStatus());
-  const Mesh mesh = *MeshFor(*plan, world_size);
+  const Mesh mesh = *CompiledMesh(*plan, static_cast<int>(plan->target().ranks_per_node()));
   return {*plan, *BindPlan(*plan, mesh, device)};
 }
 
 //===----------------------------------------------------------------------===//
-// Exposed communication
+// Prefetching
 //===----------------------------------------------------------------------===//
 
 using Machine = std::tuple<std::pair<const char*, const char*>, const char*, const char*, int>;
 
-class ExposureTest : public testing::TestWithParam<Machine> {};
+class PrefetchTest : public testing::TestWithParam<Machine> {};
 
 // Rounding of sums in another order.
 constexpr double kRounding = 1e-12;
 
-// Seconds of exposed communication in a step, by prefetching.
-std::map<std::string, double> ExposedBy(const Scheduled& scheduled, const std::string& strategy,
+// Seconds of a step, by prefetching. What is hidden slows down what hides it, so the exposed part alone says
+// less.
+std::map<std::string, double> SecondsBy(const Scheduled& scheduled, const std::string& strategy,
                                         const std::string& target, int world_size) {
-  std::map<std::string, double> exposed;
+  std::map<std::string, double> seconds;
   for (const char* prefetch : {"none", "pre", "auto"}) {
     compiler::CompileOptions options;
     options.strategy = strategy;
     options.prefetch = prefetch;
     options.target = *FindTarget(target);
     options.worldSize = world_size;
-    const Bound bound = Bind(scheduled.Compile(options), world_size, DeviceOf(*FindTarget(target)));
-    exposed[prefetch] = SimulateStep(bound.plan, bound.bound, *FindTarget(target)).exposed_seconds;
+    const Bound bound = Bind(scheduled.Compile(options), DeviceOf(*FindTarget(target)));
+    seconds[prefetch] = SimulateStep(bound.plan, bound.bound, *FindTarget(target)).seconds;
   }
-  return exposed;
+  return seconds;
 }
 
-TEST_P(ExposureTest, AutoHidesNoLessThanPreAndPreNoLessThanNone) {
+TEST_P(PrefetchTest, AutoIsNoSlowerThanPreAndPreNoSlowerThanNone) {
   const auto& [model, strategy, target, world_size] = GetParam();
-  const auto exposed = ExposedBy(Scheduled(model.first, model.second), strategy, target, world_size);
-  EXPECT_LE(exposed.at("auto"), exposed.at("pre") + kRounding);
-  EXPECT_LT(exposed.at("pre"), exposed.at("none"));
+  const auto seconds = SecondsBy(Scheduled(model.first, model.second), strategy, target, world_size);
+  EXPECT_LE(seconds.at("auto"), seconds.at("pre") + kRounding);
+  EXPECT_LT(seconds.at("pre"), seconds.at("none"));
 }
 
 // Few layers, every target and strategy, small worlds and large ones.
-TEST(ExposureSweep, AutoHidesNoLessThanPreAndPreNoLessThanNone) {
+TEST(PrefetchSweep, AutoIsNoSlowerThanPreAndPreNoSlowerThanNone) {
   const std::pair<const char*, const char*> models[] = {{"gpt2", "124m"}, {"llama", "llama3-8b"}};
   for (const auto& [family, preset] : models) {
     const Scheduled scheduled(family, preset, /*layers=*/3);
@@ -103,9 +104,9 @@ TEST(ExposureSweep, AutoHidesNoLessThanPreAndPreNoLessThanNone) {
         for (const int world_size : {2, 8, 512}) {
           SCOPED_TRACE(std::string(preset) + " " + strategy.name.str() + " " + target + " " +
                        std::to_string(world_size));
-          const auto exposed = ExposedBy(scheduled, strategy.name.str(), target, world_size);
-          EXPECT_LE(exposed.at("auto"), exposed.at("pre") + kRounding);
-          EXPECT_LE(exposed.at("pre"), exposed.at("none") + kRounding);
+          const auto seconds = SecondsBy(scheduled, strategy.name.str(), target, world_size);
+          EXPECT_LE(seconds.at("auto"), seconds.at("pre") + kRounding);
+          EXPECT_LE(seconds.at("pre"), seconds.at("none") + kRounding);
         }
       }
     }
@@ -113,7 +114,7 @@ TEST(ExposureSweep, AutoHidesNoLessThanPreAndPreNoLessThanNone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Zoo, ExposureTest,
+    Zoo, PrefetchTest,
     testing::Combine(testing::Values(std::pair("gpt2", "124m"), std::pair("llama", "llama3-8b")),
                      testing::Values("full_shard", "shard_grad_op", "zero1", "no_shard", "hybrid_shard"),
                      testing::Values("h100", "cpu"), testing::Values(8, 64)));
@@ -153,12 +154,12 @@ class BudgetTest : public testing::TestWithParam<BudgetCase> {
   static DeviceClass Device() { return DeviceOf(Machine()); }
   // And what the target announces beside the arena.
   uint64_t Taken(const char* prefetch, uint64_t budget = 0) {
-    const Bound bound = Bind(Compile(prefetch, budget), kRanks, Device());
+    const Bound bound = Bind(Compile(prefetch, budget), Device());
     beside_ = BesideArenaOf(Machine(), bound.plan, bound.bound.mesh, Device()).total();
     return bound.bound.arena_bytes() + beside_;
   }
   double Exposed(uint64_t budget) {
-    const Bound bound = Bind(Compile("auto", budget), kRanks, Device());
+    const Bound bound = Bind(Compile("auto", budget), Device());
     return SimulateStep(bound.plan, bound.bound, Machine()).exposed_seconds;
   }
 

@@ -16,6 +16,7 @@ PLANTED=(
   'memplan-sees-base;runtime/memplan/a.cc;#include "runtime/plan/plan.pb.h"'
   'memplan-sees-base;runtime/memplan/a.cc;#include <google/protobuf/message.h>'
   'plan-sees-base-and-memplan;runtime/plan/a.cc;#include "runtime/device/device.h"'
+  'cost-sees-plan;runtime/cost/a.cc;#include "runtime/device/device.h"'
   'dialects-see-mlir;dialects/ft/a.cc;#include "runtime/plan/plan.h"'
   'models-see-dialects;models/families/a.cc;#include "compiler/shard/shard.h"'
   'compiler-sees-plan-and-memplan;compiler/emit/a.cc;#include "runtime/executor/executor.h"'

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cost/saved_cost.h"
+#include "runtime/cost/simulate.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/report.h"
-#include "runtime/plan/simulate.h"
 #include "runtime/plan/target.h"
 #include "tools/ftc/step_cost.h"
 
@@ -36,6 +37,7 @@ struct Explained {
     uint64_t local = 0;  // of type local
   };
   std::optional<Snapshot> snapshot;
+  std::vector<ft::SavedReport> saved;  // what decisions about activations buy on the target
 };
 
 // `peak`: how many of the buffers live at the peak are listed.

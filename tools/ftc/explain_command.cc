@@ -158,7 +158,8 @@ absl::StatusOr<ft::Target> TargetOf(const ExplainCommand& command, const ft::pro
 absl::Status ExplainAt(const ExplainCommand& command, const ft::Mesh& mesh, Explained& explained) {
   const ft::DeviceClass device = command.device.value_or(ft::DeviceOf(explained.target));
   FT_ASSIGN_OR_RETURN(explained.bound, ft::BindPlan(explained.plan, mesh, device));
-  explained.report = ft::ReportPlan(explained.plan, explained.bound, explained.target);
+  explained.report = ft::ReportPlan(explained.plan, explained.bound);
+  explained.saved = ft::ReportSaved(explained.plan, explained.target);
   explained.step = ft::SimulateStep(explained.plan, explained.bound, explained.target);
   explained.cost = StepCostOf(explained.plan, explained.bound, explained.step, explained.target);
   const auto staging = [&](ft::CollectiveBackend backend) {

@@ -84,9 +84,9 @@ Json ProgramsJson(const ft::PlanReport& report) {
   return programs;
 }
 
-Json SavedJson(const ft::PlanReport& report) {
+Json SavedJson(const std::vector<ft::SavedReport>& rows) {
   Json saved = Json::array();
-  for (const ft::SavedReport& row : report.saved) {
+  for (const ft::SavedReport& row : rows) {
     saved.push_back({{"value", row.value},
                      {"choice", row.choice},
                      {"count", row.count},
@@ -148,7 +148,7 @@ Json LoraJson(const ft::proto::Plan& plan) {
 }  // namespace
 
 Json ExplainDocument(const Explained& explained, int peak) {
-  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
+  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot, saved] = explained;
   const ft::ArenaReport &device = report.memory.device, &host = report.memory.host;
   return {
       {"model", plan.model()},
@@ -184,7 +184,7 @@ Json ExplainDocument(const Explained& explained, int peak) {
       {"programs", ProgramsJson(report)},
       {"target", target.name()},
       {"step", StepJson(cost, target)},
-      {"saved", SavedJson(report)},
+      {"saved", SavedJson(saved)},
   };
 }
 

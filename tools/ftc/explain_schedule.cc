@@ -4,9 +4,9 @@
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "runtime/base/numbers.h"
+#include "runtime/cost/simulate.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/report.h"
-#include "runtime/plan/simulate.h"
 #include "runtime/plan/verify_transfers.h"
 #include "tools/ftc/explain.h"
 
@@ -90,7 +90,9 @@ void TotalsText(Out out, const ft::SimulatedProgram& step) {
   for (size_t stream = ft::proto::GATHER; stream < step.busy_seconds.size(); ++stream) {
     if (step.busy_seconds[stream] > 0) row(kStreamNames[stream], step.busy_seconds[stream]);
   }
+  if (step.slowed_seconds > 0) row("of computation: slowed", step.slowed_seconds);
   row("exposed communication", step.exposed_seconds);
+  if (step.launch_seconds > 0) row("waiting for launches", step.launch_seconds);
   row("together", step.seconds);
 }
 
@@ -124,10 +126,9 @@ Json TotalsJson(const ft::SimulatedProgram& step) {
   Json streams;
   for (size_t stream = ft::proto::GATHER; stream < step.busy_seconds.size(); ++stream)
     streams[kStreamNames[stream]] = step.busy_seconds[stream];
-  return {{"compute", step.compute_seconds},
-          {"communication", std::move(streams)},
-          {"exposed", step.exposed_seconds},
-          {"total", step.seconds}};
+  return {{"compute", step.compute_seconds}, {"communication", std::move(streams)},
+          {"slowed", step.slowed_seconds},   {"exposed", step.exposed_seconds},
+          {"launches", step.launch_seconds}, {"total", step.seconds}};
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ void SnapshotText(Out out, const Explained& explained) {
 }
 
 void SavedText(Out out, const Explained& explained) {
-  const auto& saved = explained.report.saved;
+  const auto& saved = explained.saved;
   if (saved.empty()) return;
   fmt::format_to(out, "\nActivations between forward and backward; seconds on {}\n", explained.target.name());
   fmt::format_to(out, "  {:<10} {:<32}{:>7}{:>14}{:>14}{:>12}{:>14}\n", "choice", "value", "count", "bytes",
@@ -193,7 +193,7 @@ void SavedText(Out out, const Explained& explained) {
 }  // namespace
 
 std::string ExplainText(const Explained& explained, int peak) {
-  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot] = explained;
+  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot, saved] = explained;
   std::string text;
   const Out out(text);
   fmt::format_to(out, "{}, strategy {}, {} ranks (replica {} x shard {}), batch {} per rank, device {}\n",

@@ -4,16 +4,15 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/cost/simulate.h"
 #include "runtime/plan/beside_arena.h"
 #include "runtime/plan/report.h"
-#include "runtime/plan/simulate.h"
 #include "runtime/plan/target.h"
 
 namespace ftc {
 
 // Whether the arena of a rank and what lies beside it (context, libraries, the communicators' buffers) fit
-// the memory of its device. Tight is above 97% of it, of which the driver keeps about one itself; where the
-// target does not announce what lies beside, a few percent, an arena above 93%.
+// the memory of its device. Tight is above 93% of it.
 enum class Fit { kUnknown, kYes, kTight, kNo };
 
 Fit FitOf(const ft::Target& target, uint64_t arena_bytes, uint64_t beside_bytes);

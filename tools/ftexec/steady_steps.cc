@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "fmt/format.h"
-#include "runtime/plan/simulate.h"
+#include "runtime/cost/simulate.h"
 
 namespace ft {
 namespace {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/plan/kernel_cost.h"
+#include "runtime/cost/simulate.h"
 
 namespace ft {
 namespace {
@@ -26,63 +28,99 @@ class NullMemory final : public Memory {
 
 class NullEvent final : public Event {
  public:
-  void Reset() override { time = 0; }
-  double time = 0;
+  void Reset() override { item = -1; }
+  // The last that stood on the stream when it was recorded, and among which; -1: none.
+  int item = -1;
+  int64_t play = 0;
 };
 
 class NullKernel final : public Kernel {};
 
+int64_t Nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
+
 }  // namespace
 
-// Enqueueing advances the stream's clock at once. That is enough: events are recorded before they are waited
-// for.
 class NullStream final : public Stream {
  public:
-  explicit NullStream(NullDevice& device) : device_(device), time_(device.now_) {}
+  NullStream(NullDevice& device, int number) : device_(device), number_(number) {}
+  ~NullStream() override { device_.streams_[static_cast<size_t>(number_)] = nullptr; }
 
   void Enqueue(absl::Span<const Command> commands) override {
-    time_ = std::max(time_, device_.now_);
-    for (const Command& command : commands) Run(command);
+    for (const Command& command : commands) Add(command);
   }
   // Every stream is synchronized at the end of a program: what is enqueued next begins when the last of them
   // was done.
-  void Synchronize() override { device_.now_ = std::max(device_.now_, time_); }
+  void Synchronize() override { device_.Play(); }
   void Observe(StreamObserver* observer) override { observer_ = observer; }
-  int64_t waited_ns() const override { return std::llround(waited_ * 1e9); }
+  int64_t waited_ns() const override { return Nanoseconds(waited_); }
+
+  // What was enqueued here ran from `began` on.
+  void Played(const Command& command, const ReplayedItem& times, double began) {
+    const bool is_wait = command.kind == Command::Kind::kWait;
+    if (is_wait) waited_ += times.end - times.reached;
+    if (observer_ != nullptr)
+      observer_->OnCommand(*command.info, Nanoseconds(began + (is_wait ? times.reached : times.begin)),
+                           Nanoseconds(began + times.end));
+  }
+  // Nothing is left of what was enqueued.
+  void Forget() { last_ = -1; }
 
  private:
-  void Run(const Command& command) {
-    const double begin = time_;
-    switch (command.kind) {
-      case Command::Kind::kKernel:
-      case Command::Kind::kTask:
-      case Command::Kind::kCopy:
-        time_ += device_.clock_(*command.info);
-        break;
-      case Command::Kind::kRecord:
-        static_cast<NullEvent*>(command.event)->time = time_;
-        return;
-      case Command::Kind::kWait:
-        time_ = std::max(time_, static_cast<NullEvent*>(command.event)->time);
-        waited_ += time_ - begin;
-        break;
+  void Add(const Command& command) {
+    if (command.kind == Command::Kind::kRecord) {
+      auto* event = static_cast<NullEvent*>(command.event);
+      event->item = last_;
+      event->play = device_.plays_;
+      return;
     }
-    if (observer_ != nullptr)
-      observer_->OnCommand(*command.info, std::llround(begin * 1e9), std::llround(time_ * 1e9));
+    ReplayItem item{.stream = number_, .cost = {}, .launched_s = 0, .after = {}};
+    if (command.kind == Command::Kind::kWait) {
+      const auto* event = static_cast<const NullEvent*>(command.event);
+      if (event->item >= 0 && event->play == device_.plays_) item.after.push_back(event->item);
+    } else {
+      const NullWork work = device_.clock_(*command.info);
+      item.cost = work.cost;
+      item.launched_s = work.launched_s;
+    }
+    last_ = static_cast<int>(device_.enqueued_.size());
+    device_.enqueued_.push_back(std::move(item));
+    device_.commands_.push_back(&command);
   }
 
   NullDevice& device_;
-  double time_;
+  const int number_;
+  int last_ = -1;  // of what is enqueued here
   double waited_ = 0;
   StreamObserver* observer_ = nullptr;
 };
 
+void NullDevice::Play() {
+  if (enqueued_.empty()) return;
+  const std::vector<ReplayedItem> played = Replay(enqueued_, static_cast<int>(streams_.size()));
+  double seconds = 0;
+  for (size_t i = 0; i < played.size(); ++i) {
+    seconds = std::max(seconds, played[i].end);
+    if (NullStream* stream = streams_[static_cast<size_t>(enqueued_[i].stream)])
+      stream->Played(*commands_[i], played[i], now_);
+  }
+  now_ += seconds;
+  ++plays_;
+  enqueued_.clear();
+  commands_.clear();
+  for (NullStream* stream : streams_)
+    if (stream != nullptr) stream->Forget();
+}
+
 NullClock CostClock(const proto::Plan& plan, const BoundPlan& bound, const Target& target) {
-  return [&plan, &bound, &target](const CommandInfo& info) {
-    if (info.instruction < 0) return 0.0;
-    const proto::Program& program = plan.programs(info.program);
-    return InstructionSeconds(plan, bound.mesh, program.instructions(static_cast<int>(info.instruction)),
-                              target);
+  std::vector<std::vector<NullWork>> programs;
+  for (const proto::Program& program : plan.programs()) {
+    std::vector<NullWork>& work = programs.emplace_back();
+    for (const ReplayItem& item : ReplayItems(plan, bound.mesh, program, target))
+      work.push_back({item.cost, item.launched_s});
+  }
+  return [programs = std::move(programs)](const CommandInfo& info) {
+    if (info.instruction < 0) return NullWork();
+    return programs[static_cast<size_t>(info.program)][static_cast<size_t>(info.instruction)];
   };
 }
 
@@ -95,7 +133,9 @@ absl::StatusOr<std::unique_ptr<Memory>> NullDevice::Allocate(uint64_t bytes) {
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> NullDevice::CreateStream(std::string name, size_t max_enqueued) {
-  return std::make_unique<NullStream>(*this);
+  auto stream = std::make_unique<NullStream>(*this, static_cast<int>(streams_.size()));
+  streams_.push_back(stream.get());
+  return stream;
 }
 
 std::unique_ptr<Event> NullDevice::CreateEvent() { return std::make_unique<NullEvent>(); }

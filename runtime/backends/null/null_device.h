@@ -1,14 +1,17 @@
 // A device that computes nothing and keeps simulated time: walks any plan for any world size on one machine.
 //
-// Streams run side by side and meet at events; how long a command takes is what its clock says. With that of
-// CostClock a step takes what SimulateStep says, by the executor's own queues.
+// What was enqueued is played when a stream is synchronized (runtime/cost/replay.h): streams run side by
+// side, slow each other down and meet at events. With the clock of CostClock a step takes what SimulateStep
+// says, by the executor's own queues.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "runtime/cost/replay.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan.pb.h"
@@ -16,16 +19,24 @@
 
 namespace ft {
 
-// Seconds of a kernel, task or copy once it has its stream.
-using NullClock = std::function<double(const CommandInfo& info)>;
+// What a kernel, task or copy costs, and when it can begin at the earliest, in seconds from the beginning of
+// its program.
+struct NullWork {
+  InstructionCost cost;
+  double launched_s = 0;
+};
+using NullClock = std::function<NullWork(const CommandInfo& info)>;
 
-// What an instruction of `plan` costs on `target`; what is none takes no time. All must outlive the clock.
+// What an instruction of `plan` costs on `target`; what is none takes no time. Nothing has to outlive it.
 NullClock CostClock(const proto::Plan& plan, const BoundPlan& bound, const Target& target);
+
+class NullStream;
 
 class NullDevice final : public Device {
  public:
   // Without a clock nothing takes time.
-  explicit NullDevice(NullClock clock = [](const CommandInfo&) { return 0.0; }) : clock_(std::move(clock)) {}
+  explicit NullDevice(NullClock clock = [](const CommandInfo&) { return NullWork(); })
+      : clock_(std::move(clock)) {}
 
   std::string_view name() const override { return "null"; }
   bool host_accessible() const override { return false; }
@@ -52,13 +63,21 @@ class NullDevice final : public Device {
   absl::Status status() const override { return absl::OkStatus(); }
   void Cancel(const absl::Status& reason) override {}
 
-  // Simulated seconds so far: the latest time of any stream.
+  // Simulated seconds so far, until all that was enqueued before the last Synchronize was done.
   double now() const { return now_; }
 
  private:
   friend class NullStream;
+
+  // Plays what was enqueued on all streams, from now on.
+  void Play();
+
   const NullClock clock_;
   double now_ = 0;
+  std::vector<NullStream*> streams_;  // by number; those that are gone are null
+  std::vector<ReplayItem> enqueued_;
+  std::vector<const Command*> commands_;  // of each
+  int64_t plays_ = 0;                     // so far: events recorded before have passed
 };
 
 }  // namespace ft

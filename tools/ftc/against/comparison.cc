@@ -9,7 +9,7 @@
 
 #include "fmt/format.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/plan/kernel_cost.h"
+#include "runtime/cost/simulate.h"
 #include "runtime/plan/verify_transfers.h"
 
 namespace ftc {
@@ -139,7 +139,9 @@ class Comparing {
     for (int p = 0; p < explained_.plan.programs_size(); ++p) {
       const ft::proto::Program& program = explained_.plan.programs(p);
       const auto runs = static_cast<int64_t>(ft::RunsInStep(explained_.plan, program));
-      for (int i = 0; runs > 0 && i < program.instructions_size(); ++i)
+      if (runs == 0) continue;
+      simulated_ = ft::SimulateProgram(explained_.plan, explained_.bound, p, explained_.target);
+      for (int i = 0; i < program.instructions_size(); ++i)
         CompareOne(p, i, runs, of_class, classes);
     }
     for (auto& [name, all] : classes) {
@@ -163,9 +165,8 @@ class Comparing {
   void CompareOne(int p, int i, int64_t runs, std::map<std::string, std::vector<double>>& of_class,
                   std::map<std::string, ClassAgainst>& classes) {
     const ft::proto::Instruction& instruction = explained_.plan.programs(p).instructions(i);
-    const double predicted =
-        static_cast<double>(runs) *
-        ft::InstructionSeconds(explained_.plan, explained_.bound.mesh, instruction, explained_.target);
+    const ft::SimulatedInstruction& times = simulated_.instructions[static_cast<size_t>(i)];
+    const double predicted = static_cast<double>(runs) * (times.end - times.begin);
     std::vector<double> ranks;
     for (const auto& [rank, measured] : ranks_) {
       const auto found = measured.instructions.find({p, i});
@@ -195,6 +196,7 @@ class Comparing {
   std::map<std::string, int> programs_;
   int64_t first_ = 0;  // step that is compared
   std::map<int, Measured> ranks_;
+  ft::SimulatedProgram simulated_;  // the program that is compared
   Comparison result_;
 };
 

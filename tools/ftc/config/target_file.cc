@@ -1,149 +1,20 @@
 #include "tools/ftc/config/target_file.h"
 
-#include <cmath>
-#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
+#include "tools/ftc/config/target_figures.h"
 #include "tools/ftc/config/train_yaml.h"
 
 namespace ftc {
 namespace {
 
 using ft::Target;
-
-// What a key stands for.
-struct Figure {
-  enum class Needed { kYes, kNo };
-  std::string key;  // "links.node.gigabytes_per_s"
-  Needed needed = Needed::kYes;
-  // Returns what is wrong with the text, empty when nothing is.
-  std::function<std::string(const std::string& text, Target& target)> set;
-};
-
-struct Bounds {
-  double low, high;
-  bool whole = false;
-};
-
-std::string ReadFigure(const std::string& text, const Bounds& bounds, double& value) {
-  const bool read = absl::SimpleAtod(text, &value) && value >= bounds.low && value <= bounds.high;
-  if (read && (!bounds.whole || value == std::floor(value))) return "";
-  return fmt::format("'{}' is not a {}number of at least {} and at most {}", text,
-                     bounds.whole ? "whole " : "", bounds.low, bounds.high);
-}
-
-// A number times `unit`, as a field that `field` gives.
-template <typename Field>
-Figure Scaled(std::string key, Figure::Needed needed, double unit, Bounds bounds, Field field) {
-  return {std::move(key), needed, [=](const std::string& text, Target& target) {
-            double value = 0;
-            std::string mistake = ReadFigure(text, bounds, value);
-            if (mistake.empty()) field(target, value * unit);
-            return mistake;
-          }};
-}
-
-// For who reads the file.
-Figure Text(std::string key) {
-  return {std::move(key), Figure::Needed::kNo, [](const std::string&, Target&) { return std::string(); }};
-}
-
-std::string SetDevice(const std::string& text, Target& target) {
-  if (text != "cpu" && text != "cuda") return fmt::format("'{}' is neither cpu nor cuda", text);
-  target.set_cuda(text == "cuda");
-  return "";
-}
-
-constexpr double kTera = 1e12, kGiga = 1e9, kMicro = 1e-6, kMebi = 1 << 20;
-// Within what VerifyTarget takes.
-constexpr Bounds kRate{.low = 1e-9, .high = 1e9};
-constexpr Bounds kLatency{.low = 0, .high = 1e9};
-constexpr Bounds kCount{.low = 1, .high = 1024, .whole = true};
-constexpr Bounds kMemory{.low = 1, .high = 1e9, .whole = true};
-constexpr Bounds kBeside{.low = 0, .high = 1e9, .whole = true};
-
-std::string SetName(const std::string& text, Target& target) {
-  target.set_name(text);
-  if (!text.empty() && text.size() <= ft::kLongestTargetName) return "";
-  return fmt::format("wants 1 to {} bytes, not {}", ft::kLongestTargetName, text.size());
-}
-
-void AddRates(const std::string& name, Target::Rate* (Target::*rate)(), std::vector<Figure>& figures) {
-  figures.push_back(Scaled("compute." + name + ".tflops", Figure::Needed::kYes, kTera, kRate,
-                           [=](Target& t, double x) { (t.*rate)()->set_reached(x); }));
-  figures.push_back(Scaled("compute." + name + ".peak_tflops", Figure::Needed::kNo, kTera, kRate,
-                           [=](Target& t, double x) { (t.*rate)()->set_peak(x); }));
-  figures.push_back(Text("compute." + name + ".source"));
-}
-
-void AddLink(const std::string& section, bool has_steps, Target::Link* (Target::*link)(),
-             std::vector<Figure>& figures) {
-  figures.push_back(Scaled(section + ".gigabytes_per_s", Figure::Needed::kYes, kGiga, kRate,
-                           [=](Target& t, double x) { (t.*link)()->set_bytes_per_s(x); }));
-  figures.push_back(Scaled(section + ".latency_us", Figure::Needed::kYes, kMicro, kLatency,
-                           [=](Target& t, double x) { (t.*link)()->set_latency_s(x); }));
-  if (has_steps)
-    figures.push_back(Scaled(section + ".step_us", Figure::Needed::kNo, kMicro, kLatency,
-                             [=](Target& t, double x) { (t.*link)()->set_step_s(x); }));
-  figures.push_back(Text(section + ".source"));
-}
-
-std::vector<Figure> MakeFigures() {
-  std::vector<Figure> figures = {
-      {"name", Figure::Needed::kNo, SetName},
-      Text("source"),
-      {"device", Figure::Needed::kYes, SetDevice},
-      Scaled("ranks_per_node", Figure::Needed::kYes, 1, kCount,
-             [](Target& t, double x) { t.set_ranks_per_node(static_cast<uint32_t>(x)); }),
-      Scaled("memory.capacity_mib", Figure::Needed::kNo, kMebi, kMemory,
-             [](Target& t, double x) { t.set_memory_bytes(static_cast<uint64_t>(x)); }),
-      Scaled("memory.gigabytes_per_s", Figure::Needed::kYes, kGiga, kRate,
-             [](Target& t, double x) { t.set_memory_bytes_per_s(x); }),
-      Scaled("memory.host_gigabytes_per_s", Figure::Needed::kNo, kGiga, kRate,
-             [](Target& t, double x) { t.set_host_memory_bytes_per_s(x); }),
-      Scaled("memory.beside_mib", Figure::Needed::kNo, kMebi, kBeside,
-             [](Target& t, double x) { t.set_beside_bytes(static_cast<uint64_t>(x)); }),
-      Scaled("memory.communicator_mib", Figure::Needed::kNo, kMebi, kBeside,
-             [](Target& t, double x) { t.set_communicator_bytes(static_cast<uint64_t>(x)); }),
-      Text("memory.source"),
-  };
-  AddRates("fp32", &Target::mutable_f32, figures);
-  AddRates("bf16", &Target::mutable_bf16, figures);
-  AddRates("fp16", &Target::mutable_f16, figures);
-  figures.push_back(Scaled("kernels.latency_us", Figure::Needed::kYes, kMicro, kLatency,
-                           [](Target& t, double x) { t.set_kernel_latency_s(x); }));
-  figures.push_back(Text("kernels.source"));
-  AddLink("links.node", /*has_steps=*/true, &Target::mutable_node, figures);
-  AddLink("links.network", /*has_steps=*/true, &Target::mutable_network, figures);
-  AddLink("copies", /*has_steps=*/false, &Target::mutable_copies, figures);
-  return figures;
-}
-
-const std::vector<Figure>& Figures() {
-  static const auto* const kFigures = new std::vector<Figure>(MakeFigures());
-  return *kFigures;
-}
-
-const Figure* FindFigure(std::string_view key) {
-  for (const Figure& figure : Figures()) {
-    if (figure.key == key) return &figure;
-  }
-  return nullptr;
-}
-
-bool IsSection(std::string_view key) {
-  for (const Figure& figure : Figures()) {
-    if (figure.key.starts_with(std::string(key) + ".")) return true;
-  }
-  return false;
-}
 
 // What the file may have meant: a key beside it, or one of the same last word elsewhere.
 std::string UnknownKey(const std::string& key) {
@@ -167,13 +38,13 @@ absl::Status Store(const TrainYaml& file, const YamlEntry& entry, Target& target
   const auto refuse = [&](int line, const std::string& message) {
     return absl::InvalidArgumentError(fmt::format("{}:{}: {}", file.name, line, message));
   };
-  const Figure* figure = FindFigure(entry.path);
+  const auto [figure, names] = FindFigure(entry.path);
   if (entry.is_section && IsSection(entry.path)) return absl::OkStatus();
   if (figure == nullptr && !IsSection(entry.path)) return refuse(entry.key_line, UnknownKey(entry.path));
   if (figure == nullptr || entry.is_section || entry.is_list)
     return refuse(entry.key_line, fmt::format("'{}' wants {}", entry.path,
                                               figure == nullptr ? "keys of its own" : "one value"));
-  const std::string mistake = figure->set(entry.text, target);
+  const std::string mistake = figure->set(names, entry.text, target);
   return mistake.empty() ? absl::OkStatus()
                          : refuse(entry.line, fmt::format("'{}': {}", entry.path, mistake));
 }

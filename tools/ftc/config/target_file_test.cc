@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "runtime/base/testing/temp_folder.h"
 
@@ -27,12 +28,81 @@ constexpr char kGood[] =
     "links:\n"                                                       // 13
     "  node: {gigabytes_per_s: 200, latency_us: 5, step_us: 1.5}\n"  // 14
     "  network: {gigabytes_per_s: 12.5, latency_us: 20}\n"           // 15
-    "copies: {gigabytes_per_s: 25, latency_us: 0}\n";                // 16
+    "copies: {gigabytes_per_s: 25, latency_us: 0}\n"                 // 16
+    "version: 1\n";                                                  // 17
 
 std::string Edited(const std::string& from, const std::string& to) {
   const std::string text = absl::StrReplaceAll(kGood, {{from, to}});
   EXPECT_NE(text, kGood) << from;
   return text;
+}
+
+// The same, with all that a file may have, in line 18.
+constexpr char kParts[] =
+    "<<: {compute: {fp32: {tflops: 10}, bf16: {tflops: 100}, fp16: {tflops: 50}, sustained: 0.9, products: "
+    "{multiprocessors: 132, tile_rows: 128, tile_columns: 256, half_k: 100}}, attention: {source: a paper, "
+    "128: {forward: "
+    "{4096: 368, 512: 309}, backward: {512: 214}}, 64: {forward: {512: 1}, backward: {512: 1}}}, "
+    "collectives: {all_gather: "
+    "{1x8: {1: 34, 4: 89}}}, overlap: {reduce_scatter: {kernels: 0.25, transfer: 0.1, multiprocessors: 16}}, "
+    "stack: "
+    "{launch_us: 5, launches: 2, elementwise_bytes: 3, update_bytes: 4, logit_bytes: 12}, jitter: {points: "
+    "{1: 0, 64: "
+    "0.03}}, assumptions: {head: tied}, memory: {gigabytes_per_s: 1500, points: {0.5: 100, 64: 1400}}, "
+    "links: {node: "
+    "{gigabytes_per_s: 200, latency_us: 5, ramp: {8: 0.68, 32: 0.87}}, network: {gigabytes_per_s: 12.5, "
+    "latency_us: 20}}}\n";
+
+std::string WithParts(const std::string& from = "", const std::string& to = "") {
+  // What the parts have, too, is theirs.
+  const std::string text = absl::StrCat("# 1\ndevice: cuda\nranks_per_node: 4\n#\n#\n#\n#\n#\n#\n#\n#\n",
+                                        "kernels: {latency_us: 2.5}\n#\n#\n#\ncopies: {gigabytes_per_s: 25, "
+                                        "latency_us: 0}\nversion: 1\n",
+                                        kParts);
+  if (from.empty()) return text;
+  const std::string edited = absl::StrReplaceAll(text, {{from, to}});
+  EXPECT_NE(edited, text) << from;
+  return edited;
+}
+
+TEST(TargetFileTest, PartsOfAMachineComeInTheirUnits) {
+  const absl::StatusOr<ft::Target> target = ParseTarget(WithParts(), "my.yaml", "my");
+  ASSERT_TRUE(target.ok()) << target.status();
+  EXPECT_DOUBLE_EQ(target->sustained(), 0.9);
+  EXPECT_EQ(target->products().multiprocessors(), 132u);
+  EXPECT_EQ(target->products().tile_columns(), 256u);
+  EXPECT_DOUBLE_EQ(target->products().half_k(), 100);
+  ASSERT_EQ(target->attention_size(), 2);
+  EXPECT_EQ(target->attention(0).head_size(), 64u);
+  ASSERT_EQ(target->attention(1).forward_size(), 2);
+  EXPECT_EQ(target->attention(1).forward(0).at(), 512) << "in order";
+  EXPECT_DOUBLE_EQ(target->attention(1).forward(1).value(), 3.68e14);
+  EXPECT_DOUBLE_EQ(target->attention(1).backward(0).value(), 2.14e14);
+  ASSERT_EQ(target->memory_size(), 2);
+  EXPECT_EQ(target->memory(0).at(), 524288);
+  EXPECT_DOUBLE_EQ(target->memory(0).value(), 1e11);
+  ASSERT_EQ(target->collectives_size(), 1);
+  EXPECT_EQ(target->collectives(0).opcode(), ft::proto::ALL_GATHER);
+  EXPECT_EQ(target->collectives(0).nodes(), 1u);
+  EXPECT_EQ(target->collectives(0).ranks_on_node(), 8u);
+  EXPECT_DOUBLE_EQ(target->collectives(0).bytes_per_s(1).at(), 4 << 20);
+  EXPECT_DOUBLE_EQ(target->collectives(0).bytes_per_s(1).value(), 8.9e10);
+  ASSERT_EQ(target->overlaps_size(), 1);
+  EXPECT_EQ(target->overlaps(0).opcode(), ft::proto::REDUCE_SCATTER);
+  EXPECT_DOUBLE_EQ(target->overlaps(0).kernels(), 0.25);
+  EXPECT_DOUBLE_EQ(target->overlaps(0).transfer(), 0.1);
+  EXPECT_EQ(target->overlaps(0).multiprocessors(), 16u);
+  EXPECT_DOUBLE_EQ(target->node_ramp(0).at(), 8 << 20);
+  EXPECT_DOUBLE_EQ(target->node_ramp(1).value(), 0.87);
+  EXPECT_EQ(target->network_ramp_size(), 0);
+  EXPECT_DOUBLE_EQ(target->stack().launch_s(), 5e-6);
+  EXPECT_DOUBLE_EQ(target->stack().launches(), 2);
+  EXPECT_DOUBLE_EQ(target->stack().elementwise_bytes(), 3);
+  EXPECT_DOUBLE_EQ(target->stack().update_bytes(), 4);
+  EXPECT_DOUBLE_EQ(target->stack().logit_bytes(), 12);
+  ASSERT_EQ(target->jitter_size(), 2);
+  EXPECT_EQ(target->jitter(1).at(), 64);
+  EXPECT_DOUBLE_EQ(target->jitter(1).value(), 0.03);
 }
 
 TEST(TargetFileTest, FiguresComeInTheUnitsThatTheirKeysName) {
@@ -114,7 +184,28 @@ TEST(TargetFileTest, MistakesAreOneLineWithThePlace) {
       {Edited("latency_us: 0}", "latency_us: 0, step_us: 1}"),
        "my.yaml:16: unknown key 'copies.step_us', did you mean"},
       {"device: cpu\n" + std::string(kGood), "my.yaml:3:1: 'device' is given twice, first in line 1"},
-      {"", "my.yaml:1: 'device' is missing"},
+      {"", "my.yaml:1: 'version' is missing"},
+      {Edited("version: 1\n", ""), "my.yaml:1: 'version' is missing"},
+      {Edited("version: 1", "version: 2"), "my.yaml:17: 'version': '2' is not 1, the one version"},
+      {WithParts("half_k: 100", "half_k: -1"),
+       "my.yaml:18: 'compute.products.half_k': '-1' is not a number of"},
+      {WithParts("512: 309", "512: 0"), "my.yaml:18: 'attention.128.forward.512': '0' is not a number of"},
+      {WithParts("512: 309", "long: 309"),
+       "my.yaml:18: 'attention.128.forward.long': the key 'long' is not a number"},
+      {WithParts("128: {forward", "big: {forward"),
+       "my.yaml:18: 'attention.big.forward.4096': 'big' is not a whole"},
+      {WithParts("backward", "backwards"), "my.yaml:18: unknown key 'attention.128.backwards"},
+      {WithParts("1x8: {1: 34", "8: {1: 34"),
+       "my.yaml:18: 'collectives.all_gather.8.1': '8' is no group such as 1x8"},
+      {WithParts("all_gather: {1x8", "gather: {1x8"), "my.yaml:18: unknown key 'collectives.gather"},
+      {WithParts("kernels: 0.25", "kernels: 11"),
+       "my.yaml:18: 'overlap.reduce_scatter.kernels': '11' is not"},
+      {WithParts("{8: 0.68", "{8: 1.68"), "my.yaml:18: 'links.node.ramp.8': '1.68' is not"},
+      {WithParts("sustained: 0.9", "sustained: 1.1"), "my.yaml:18: 'compute.sustained': '1.1' is not"},
+      {WithParts("launch_us: 5", "launch: 5"), "my.yaml:18: unknown key 'stack.launch'"},
+      {WithParts(", backward: {512: 214}", ""),
+       "my.yaml:1: a target with attention.128 in one direction alone"},
+      {WithParts("{1: 34, 4: 89}", "{1: 34, 1.0: 89}"), "my.yaml:1: a target whose points of collectives"},
       {"- a\n- b\n", "my.yaml:1:1: expected keys and values"},
       {"{", "my.yaml:"},
   };

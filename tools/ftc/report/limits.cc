@@ -4,9 +4,10 @@
 #include <map>
 #include <tuple>
 
-#include "runtime/plan/kernel_cost.h"
+#include "runtime/cost/instruction_cost.h"
+#include "runtime/cost/simulate.h"
+#include "runtime/plan/rank_share.h"
 #include "runtime/plan/report.h"
-#include "runtime/plan/simulate.h"
 #include "tools/ftc/report/plan_columns.h"
 
 namespace ftc {

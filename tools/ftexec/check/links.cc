@@ -13,6 +13,7 @@
 #include "runtime/base/ranks_text.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/liveness/step_times.h"
+#include "runtime/cost/transfers.h"
 
 namespace ft {
 namespace {

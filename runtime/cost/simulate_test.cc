@@ -1,7 +1,7 @@
-#include "runtime/plan/simulate.h"
+#include "runtime/cost/simulate.h"
 
 #include "gtest/gtest.h"
-#include "runtime/plan/kernel_cost.h"
+#include "runtime/cost/kernels.h"
 #include "runtime/plan/testing/plan_parts.h"
 #include "runtime/plan/testing/targets.h"
 #include "runtime/plan/testing/tiny_plan.h"
@@ -155,6 +155,71 @@ TEST_F(SimulateTest, TheHostComputesBesideAtTheRateOfItsMemory) {
   target.set_cuda(true);
   SetLink(2, 0, 1e5, target.mutable_copies());
   EXPECT_NEAR(HostKernelSeconds(target, 3'000'000), 30, kTiny);
+}
+
+TEST_F(SimulateTest, BesideATransferKernelsAndTheTransferTakeLonger) {
+  Target target = kTarget;
+  SetLink(0, 0, 4096, target.mutable_node());  // the gather moves half of 8192 bytes: 1 s
+  Target::Overlap* overlap = target.add_overlaps();
+  overlap->set_opcode(proto::ALL_GATHER);
+  overlap->set_kernels(0.5);
+  overlap->set_transfer(1);
+  Gather({});
+  Compute(3);
+  Wait(0);
+  // Both side by side: the gather takes 2 s; in them the kernel does 2/1.5 of its 3, and the rest alone.
+  const SimulatedProgram run = SimulateProgram(plan_, Bound(2), 0, target);
+  EXPECT_NEAR(run.instructions[0].end, 2, kTiny);
+  EXPECT_NEAR(run.seconds, 2 + 3 - 2 / 1.5, kTiny);
+  EXPECT_NEAR(run.slowed_seconds, run.seconds - 3, kTiny);
+  EXPECT_NEAR(run.exposed_seconds, 0, kTiny);
+}
+
+TEST_F(SimulateTest, TransfersOfALinkShareItsBytesNotTheirLatencies) {
+  Target target = kTarget;
+  SetLink(1, 0, 4096, target.mutable_node());  // 1 s, and 1 s for the bytes
+  Gather({});
+  Gather({});
+  plan_.mutable_programs(0)->mutable_instructions(1)->set_stream(proto::REDUCE);
+  const SimulatedProgram both = SimulateProgram(plan_, Bound(2), 0, target);
+  EXPECT_NEAR(both.seconds, 1 + 2, kTiny);
+  // Half a second of computation ahead of the second one: 1 .. 1.5 alone, together until the first is done at
+  // 2.5, and the second, of which half is left then, at 3.
+  plan_.mutable_programs(0)->mutable_instructions()->Clear();
+  Kernel(program_, "work", {At(0, proto::BF16, {1})}, {})->set_flops(1);
+  Gather({});
+  Gather({0});
+  plan_.mutable_programs(0)->mutable_instructions(2)->set_stream(proto::REDUCE);
+  const SimulatedProgram apart = SimulateProgram(plan_, Bound(2), 0, target);
+  EXPECT_NEAR(apart.instructions[1].end, 2.5, kTiny);
+  EXPECT_NEAR(apart.instructions[2].end, 3, kTiny);
+}
+
+TEST_F(SimulateTest, NothingRunsBeforeTheHostHasLaunchedIt) {
+  Target target = kTarget;
+  target.mutable_stack()->set_launch_s(2);
+  target.mutable_stack()->set_launches(1.5);
+  Compute(1);
+  Compute(5);
+  Compute(1);
+  // Launched after 3, 6 and 9 s; the second one runs from 6 to 11.
+  const SimulatedProgram run = SimulateProgram(plan_, Bound(1), 0, target);
+  EXPECT_NEAR(run.instructions[0].begin, 3, kTiny);
+  EXPECT_NEAR(run.instructions[1].begin, 6, kTiny);
+  EXPECT_NEAR(run.instructions[2].begin, 11, kTiny);
+  EXPECT_NEAR(run.launch_seconds, 3 + 2, kTiny);
+  EXPECT_NEAR(run.seconds, run.compute_seconds + run.exposed_seconds + run.launch_seconds, kTiny);
+}
+
+TEST_F(SimulateTest, JitterMakesAllOfItLonger) {
+  Target target = kTarget;
+  Target::Point* point = target.add_jitter();
+  point->set_at(2);
+  point->set_value(0.25);
+  Compute(3);
+  Gather({0});
+  Wait(1);
+  EXPECT_NEAR(SimulateProgram(plan_, Bound(2), 0, target).seconds, 1.25 * 4, kTiny);
 }
 
 TEST_F(SimulateTest, OffloadCostsCopies) {

@@ -1,12 +1,13 @@
 // When each instruction of a plan would run on a named machine: `ftc explain --schedule` shows it.
 //
-// Every stream runs its instructions in order, each as soon as those it waits for are done. Kernels do not
-// slow transfers down, nor transfers each other: a model to compare schedules with, not to predict seconds.
+// Every stream runs its instructions in order, each as soon as those it waits for are done and the host has
+// launched it. What runs side by side slows each other down as CostOf says (replay.h).
 #pragma once
 
 #include <array>
 #include <vector>
 
+#include "runtime/cost/replay.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/plan.pb.h"
 #include "runtime/plan/target.h"
@@ -27,12 +28,19 @@ struct SimulatedProgram {
   std::vector<SimulatedInstruction> instructions;
   double seconds = 0;          // until all streams are done
   double compute_seconds = 0;  // of kernels
-  double exposed_seconds = 0;  // `compute` stood still
+  double exposed_seconds = 0;  // `compute` stood still for other streams
+  double launch_seconds = 0;   // `compute` stood still until the host had launched what came next
+  double slowed_seconds = 0;   // of compute_seconds: what kernels took longer beside transfers
   std::array<double, proto::Stream_ARRAYSIZE> busy_seconds = {};
 
   // Another program's totals, `times` times.
   void AddTotals(const SimulatedProgram& other, uint64_t times);
 };
+
+// What the instructions of a program ask of their streams, each with those that it waits for: of the replay's
+// items, one each, in order.
+std::vector<ReplayItem> ReplayItems(const proto::Plan& plan, const Mesh& mesh, const proto::Program& program,
+                                    const Target& target);
 
 // `bound` is BindPlan's result for `plan`, which has passed VerifyPlan.
 SimulatedProgram SimulateProgram(const proto::Plan& plan, const BoundPlan& bound, int program,

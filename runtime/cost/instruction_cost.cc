@@ -1,0 +1,205 @@
+#include "runtime/cost/instruction_cost.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "runtime/cost/kernels.h"
+#include "runtime/cost/transfers.h"
+#include "runtime/plan/rank_share.h"
+#include "runtime/plan/verify_transfers.h"
+
+namespace ft {
+namespace {
+
+// How a kernel's time is reckoned, by what its name begins with. The first that fits counts.
+enum class Class { kProduct, kAttention, kHead, kGenerated, kUpdate, kMemory };
+struct ClassOfName {
+  std::string_view begin;
+  Class reckoned;
+};
+constexpr ClassOfName kClasses[] = {
+    {"matmul", Class::kProduct},
+    {"dot", Class::kProduct},
+    {"attention", Class::kAttention},
+    {"qkv_attention", Class::kAttention},
+    {"linear_cross_entropy", Class::kHead},
+    {"cluster", Class::kGenerated},
+    {"update", Class::kUpdate},
+};
+
+Class ClassOf(std::string_view kernel) {
+  for (const ClassOfName& row : kClasses)
+    if (kernel.starts_with(row.begin)) return row.reckoned;
+  return Class::kMemory;
+}
+
+double Times(double times) { return times == 0 ? 1 : times; }
+
+uint64_t Elements(const proto::Operand& operand) {
+  uint64_t elements = 1;
+  for (const uint64_t extent : operand.shape()) elements *= extent;
+  return elements;
+}
+
+// A kernel with the part of its work that falls to this rank.
+struct Work {
+  const proto::Instruction& kernel;
+  proto::DType dtype;
+  double flops, bytes;
+};
+
+double Longest(const Target& target, const Work& work, double rate) {
+  return std::max(work.flops / rate, MemorySeconds(target, work.bytes));
+}
+
+// What it sums over follows from what it makes and its FLOPs, of which a bias is a small part.
+ProductShape ShapeOf(const Work& work) {
+  if (work.kernel.out().empty() || work.kernel.out(0).shape().empty()) return {};
+  const proto::Operand& out = work.kernel.out(0);
+  const uint64_t elements = std::max<uint64_t>(1, Elements(out));
+  const uint64_t columns = std::max<uint64_t>(1, out.shape(out.shape_size() - 1));
+  return {.rows = elements / columns,
+          .columns = columns,
+          .summed = static_cast<uint64_t>(work.flops / 2 / static_cast<double>(elements))};
+}
+
+// Logits are made of rows of width k, and of a vocabulary. They are in memory once they are made, and other
+// kernels go over them.
+double HeadSeconds(const Target& target, const Work& work, uint32_t taken) {
+  const auto matrices = [](const proto::Operand& operand) { return operand.shape_size() >= 2; };
+  const auto x = std::find_if(work.kernel.in().begin(), work.kernel.in().end(), matrices);
+  if (x == work.kernel.in().end()) return Longest(target, work, RateOf(target, work.dtype).reached());
+  const auto weight = std::find_if(x + 1, work.kernel.in().end(), matrices);
+  if (weight == work.kernel.in().end()) return Longest(target, work, RateOf(target, work.dtype).reached());
+  const uint64_t width = std::max<uint64_t>(1, x->shape(x->shape_size() - 1));
+  const ProductShape logits{.rows = Elements(*x) / width, .columns = weight->shape(0), .summed = width};
+  return Longest(target, work, ProductRate(target, work.dtype, logits, taken)) +
+         MemorySeconds(target, target.stack().logit_bytes() * static_cast<double>(logits.rows) *
+                                   static_cast<double>(logits.columns));
+}
+
+double AttentionSeconds(const Target& target, const Work& work) {
+  const bool is_backward = absl::StrContains(work.kernel.kernel(), "_grad");
+  // The gradient of the result, or the result: [batch, length, heads x size].
+  const proto::Operand* wide = is_backward                 ? &work.kernel.in(0)
+                               : work.kernel.out().empty() ? nullptr
+                                                           : &work.kernel.out(0);
+  uint64_t heads = 1;
+  for (const proto::Attribute& attribute : work.kernel.attributes())
+    if (attribute.name() == "heads" && attribute.i() > 0) heads = static_cast<uint64_t>(attribute.i());
+  if (wide == nullptr || wide->shape_size() != 3)
+    return Longest(target, work, RateOf(target, work.dtype).reached());
+  return Longest(target, work,
+                 AttentionRate(target, work.dtype, wide->shape(2) / heads, wide->shape(1), is_backward));
+}
+
+double BodySeconds(const Target& target, const Work& work, uint32_t taken) {
+  switch (ClassOf(work.kernel.kernel())) {
+    case Class::kProduct:
+      return Longest(target, work, ProductRate(target, work.dtype, ShapeOf(work), taken));
+    case Class::kAttention:
+      return AttentionSeconds(target, work);
+    case Class::kHead:
+      return HeadSeconds(target, work, taken);
+    case Class::kGenerated:
+      return Longest(
+          target,
+          {work.kernel, work.dtype, work.flops, work.bytes * Times(target.stack().elementwise_bytes())},
+          RateOf(target, work.dtype).reached());
+    case Class::kUpdate:
+      return Longest(target,
+                     {work.kernel, work.dtype, work.flops, work.bytes * Times(target.stack().update_bytes())},
+                     RateOf(target, work.dtype).reached());
+    case Class::kMemory:
+      break;
+  }
+  return Longest(target, work, RateOf(target, work.dtype).reached());
+}
+
+constexpr proto::Opcode kOpcodes[kTransferKinds] = {proto::ALL_GATHER, proto::REDUCE_SCATTER,
+                                                    proto::ALL_REDUCE, proto::COPY};
+
+const Target::Overlap* OverlapOf(const Target& target, proto::Opcode opcode) {
+  for (const Target::Overlap& overlap : target.overlaps())
+    if (overlap.opcode() == opcode) return &overlap;
+  return nullptr;
+}
+
+InstructionCost KernelCost(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& kernel,
+                           const Target& target) {
+  const double share = ShareOfRank(plan, mesh, kernel);
+  // Whole FLOPs and bytes, as they are printed.
+  const auto part = [&](uint64_t whole) {
+    return static_cast<double>(static_cast<uint64_t>(share * static_cast<double>(whole)));
+  };
+  InstructionCost cost{.latency_s = target.kernel_latency_s(), .occupies = Occupies::kDevice};
+  if (kernel.stream() == proto::HOST_COMPUTE) {
+    cost.body_s = HostKernelSeconds(target, static_cast<uint64_t>(part(kernel.bytes()))) - cost.latency_s;
+    cost.occupies = Occupies::kHost;
+    return cost;
+  }
+  const Work work{kernel, KernelType(kernel), part(kernel.flops()), part(kernel.bytes())};
+  cost.body_s = BodySeconds(target, work, 0);
+  for (int kind = 0; kind < kTransferKinds && cost.body_s > 0; ++kind) {
+    const Target::Overlap* overlap = OverlapOf(target, kOpcodes[kind]);
+    if (overlap == nullptr) continue;
+    cost.beside_transfer[kind] =
+        (1 + overlap->kernels()) * BodySeconds(target, work, overlap->multiprocessors()) / cost.body_s;
+  }
+  return cost;
+}
+
+InstructionCost TransferCostOf(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& transfer,
+                               const Target& target) {
+  const uint64_t bytes = TransferBytes(plan, mesh, transfer);
+  InstructionCost cost;
+  TransferCost alone;
+  if (transfer.opcode() == proto::COPY) {
+    alone = CopyCost(target, bytes);
+    cost.occupies = transfer.stream() == proto::H2D ? Occupies::kToDevice : Occupies::kFromDevice;
+  } else {
+    const NodeLayout layout = LayoutOnNodes(mesh, transfer.axis(), static_cast<int>(target.ranks_per_node()));
+    alone = CollectiveCost(target, transfer.opcode(), bytes, layout);
+    cost.occupies = layout.nodes > 1 ? Occupies::kNetwork : Occupies::kNodeLink;
+  }
+  cost.latency_s = alone.latency_s;
+  cost.body_s = alone.bytes_s;
+  cost.kind = static_cast<TransferKind>(
+      std::find(std::begin(kOpcodes), std::end(kOpcodes), transfer.opcode()) - std::begin(kOpcodes));
+  if (const Target::Overlap* overlap = OverlapOf(target, transfer.opcode()))
+    cost.beside_kernels = 1 + overlap->transfer();
+  return cost;
+}
+
+}  // namespace
+
+proto::DType KernelType(const proto::Instruction& kernel) {
+  const auto found = std::find_if(kernel.in().begin(), kernel.in().end(), [](const proto::Operand& operand) {
+    return operand.buffer_plus_one() != 0 &&
+           (operand.dtype() == proto::BF16 || operand.dtype() == proto::F16);
+  });
+  return found == kernel.in().end() ? proto::F32 : found->dtype();
+}
+
+InstructionCost CostOf(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& instruction,
+                       const Target& target) {
+  const bool is_kernel = instruction.opcode() == proto::KERNEL;
+  if (!is_kernel && !IsTransfer(instruction.opcode())) return {};
+  InstructionCost cost = is_kernel ? KernelCost(plan, mesh, instruction, target)
+                                   : TransferCostOf(plan, mesh, instruction, target);
+  const double longer = 1 + JitterOf(target, mesh.world_size());
+  cost.latency_s *= longer;
+  cost.body_s *= longer;
+  return cost;
+}
+
+double LaunchSeconds(const Mesh& mesh, const proto::Instruction& instruction, const Target& target) {
+  if (target.stack().launch_s() == 0) return 0;
+  const double longer = 1 + JitterOf(target, mesh.world_size());
+  if (IsTransfer(instruction.opcode())) return longer * target.stack().launch_s();
+  if (instruction.opcode() != proto::KERNEL || instruction.stream() == proto::HOST_COMPUTE) return 0;
+  return longer * target.stack().launch_s() * Times(target.stack().launches());
+}
+
+}  // namespace ft

@@ -1,0 +1,32 @@
+// What collectives and copies cost on a machine; docs/targets.md has the formulas and where they come from.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/plan/node_layout.h"
+#include "runtime/plan/target.h"
+
+namespace ft {
+
+// Transfers that share a link share its bytes, not its latency.
+struct TransferCost {
+  double latency_s = 0;
+  double bytes_s = 0;
+
+  double seconds() const { return latency_s + bytes_s; }
+};
+
+// A collective over a group that lies so on nodes, whose whole buffers have `bytes` together: as it was
+// measured over such a group, else by its links. Nothing for one rank.
+TransferCost CollectiveCost(const Target& target, proto::Opcode opcode, uint64_t bytes,
+                            const NodeLayout& layout);
+inline double CollectiveSeconds(const Target& target, proto::Opcode opcode, uint64_t bytes,
+                                const NodeLayout& layout) {
+  return CollectiveCost(target, opcode, bytes, layout).seconds();
+}
+
+// Between host and device.
+TransferCost CopyCost(const Target& target, uint64_t bytes);
+inline double CopySeconds(const Target& target, uint64_t bytes) { return CopyCost(target, bytes).seconds(); }
+
+}  // namespace ft

@@ -1,0 +1,144 @@
+#include "runtime/plan/verify_target_parts.h"
+
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/target.h"
+
+namespace ft {
+namespace {
+
+using Points = google::protobuf::RepeatedPtrField<Target::Point>;
+
+constexpr int kMostPoints = 256;  // of a curve
+constexpr uint32_t kMostExtent = 65536, kMostRanksOnNode = 1024;
+
+struct Range {
+  double low, high;
+};
+constexpr Range kRates{.low = 1, .high = 1e24}, kSizes{.low = 1e-3, .high = 1e24};
+constexpr Range kParts{.low = 1e-3, .high = 1}, kLonger{.low = 0, .high = 10}, kTimes{.low = 0, .high = 1000};
+
+// Written so that NaN fails.
+bool IsWithin(double value, const Range& range) { return value >= range.low && value <= range.high; }
+
+absl::Status Impossible(const std::string& figure, double value) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("a target whose ", figure, " is ", value, " is not possible"));
+}
+
+absl::Status VerifyValue(const std::string& figure, double value, const Range& range) {
+  return IsWithin(value, range) ? absl::OkStatus() : Impossible(figure, value);
+}
+
+absl::Status VerifyCurve(const std::string& figure, const Points& points, const Range& values) {
+  if (points.size() > kMostPoints)
+    return absl::InvalidArgumentError(
+        absl::StrCat("a target with ", points.size(), " points of ", figure, " is not possible"));
+  double before = 0;
+  for (const Target::Point& point : points) {
+    FT_RETURN_IF_ERROR(VerifyValue(absl::StrCat("place of a point of ", figure), point.at(), kSizes));
+    if (point.at() <= before)
+      return absl::InvalidArgumentError(absl::StrCat("a target whose points of ", figure,
+                                                     " do not ascend, as ", before, " and ", point.at(),
+                                                     " do not, is not possible"));
+    FT_RETURN_IF_ERROR(VerifyValue(absl::StrCat(figure, " at ", point.at()), point.value(), values));
+    before = point.at();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyProducts(const Target::Products& products) {
+  FT_RETURN_IF_ERROR(VerifyValue("products.half_k", products.half_k(), {.low = 0, .high = 1e6}));
+  FT_RETURN_IF_ERROR(
+      VerifyValue("products.multiprocessors", products.multiprocessors(), {.low = 0, .high = kMostExtent}));
+  if (products.multiprocessors() == 0) return absl::OkStatus();
+  const Range tile{.low = 1, .high = kMostExtent};
+  FT_RETURN_IF_ERROR(VerifyValue("products.tile_rows", products.tile_rows(), tile));
+  return VerifyValue("products.tile_columns", products.tile_columns(), tile);
+}
+
+absl::Status VerifyAttention(const Target& target) {
+  uint32_t before = 0;
+  for (const Target::Attention& rates : target.attention()) {
+    if (rates.head_size() <= before || rates.head_size() > kMostExtent)
+      return Impossible("attention's next head size", rates.head_size());
+    before = rates.head_size();
+    const std::string name = absl::StrCat("attention.", rates.head_size());
+    if (rates.forward().empty() || rates.backward().empty())
+      return absl::InvalidArgumentError(
+          absl::StrCat("a target with ", name, " in one direction alone is not possible"));
+    FT_RETURN_IF_ERROR(VerifyCurve(name + ".forward", rates.forward(), kRates));
+    FT_RETURN_IF_ERROR(VerifyCurve(name + ".backward", rates.backward(), kRates));
+  }
+  return absl::OkStatus();
+}
+
+std::string NameOf(proto::Opcode opcode) { return absl::AsciiStrToLower(proto::Opcode_Name(opcode)); }
+
+bool IsOfRanks(proto::Opcode opcode) {
+  return opcode == proto::ALL_GATHER || opcode == proto::REDUCE_SCATTER || opcode == proto::ALL_REDUCE;
+}
+
+absl::Status VerifyCollectives(const Target& target) {
+  std::set<std::tuple<int, uint32_t, uint32_t>> seen;
+  for (const Target::Collective& measured : target.collectives()) {
+    const uint32_t nodes = measured.nodes(), ranks = measured.ranks_on_node();
+    if (!IsOfRanks(measured.opcode())) return Impossible("measured collective's kind", measured.opcode());
+    const std::string name = absl::StrCat("collectives.", NameOf(measured.opcode()), ".", nodes, "x", ranks);
+    if (nodes < 1 || nodes > kMostExtent || ranks < 1 || ranks > kMostRanksOnNode || nodes * ranks < 2 ||
+        measured.bytes_per_s().empty() || !seen.emplace(measured.opcode(), nodes, ranks).second)
+      return absl::InvalidArgumentError(
+          absl::StrCat("a target with ", name, " (", measured.bytes_per_s_size(),
+                       " points; each group of at least two ranks once) is not possible"));
+    FT_RETURN_IF_ERROR(VerifyCurve(name, measured.bytes_per_s(), kRates));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyOverlaps(const Target& target) {
+  std::set<int> seen;
+  for (const Target::Overlap& overlap : target.overlaps()) {
+    if (!(IsOfRanks(overlap.opcode()) || overlap.opcode() == proto::COPY) ||
+        !seen.insert(overlap.opcode()).second)
+      return Impossible("overlap's next kind", overlap.opcode());
+    const std::string name = "overlap." + NameOf(overlap.opcode());
+    FT_RETURN_IF_ERROR(VerifyValue(name + ".kernels", overlap.kernels(), kLonger));
+    FT_RETURN_IF_ERROR(VerifyValue(name + ".transfer", overlap.transfer(), kLonger));
+    FT_RETURN_IF_ERROR(
+        VerifyValue(name + ".multiprocessors", overlap.multiprocessors(), {.low = 0, .high = kMostExtent}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyStack(const Target::Stack& stack) {
+  FT_RETURN_IF_ERROR(VerifyValue("stack.launch_s", stack.launch_s(), {.low = 0, .high = 1e6}));
+  FT_RETURN_IF_ERROR(VerifyValue("stack.launches", stack.launches(), kTimes));
+  FT_RETURN_IF_ERROR(VerifyValue("stack.elementwise_bytes", stack.elementwise_bytes(), kTimes));
+  FT_RETURN_IF_ERROR(VerifyValue("stack.update_bytes", stack.update_bytes(), kTimes));
+  return VerifyValue("stack.logit_bytes", stack.logit_bytes(), kTimes);
+}
+
+}  // namespace
+
+absl::Status VerifyTargetParts(const proto::Target& target) {
+  if (target.ByteSizeLong() > kMostTargetBytes)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a target of ", target.ByteSizeLong(), " bytes is not possible, of ", kMostTargetBytes, " it is"));
+  FT_RETURN_IF_ERROR(VerifyProducts(target.products()));
+  FT_RETURN_IF_ERROR(VerifyAttention(target));
+  FT_RETURN_IF_ERROR(VerifyCurve("memory", target.memory(), kRates));
+  FT_RETURN_IF_ERROR(VerifyCollectives(target));
+  FT_RETURN_IF_ERROR(VerifyOverlaps(target));
+  FT_RETURN_IF_ERROR(VerifyCurve("node_ramp", target.node_ramp(), kParts));
+  FT_RETURN_IF_ERROR(VerifyCurve("network_ramp", target.network_ramp(), kParts));
+  FT_RETURN_IF_ERROR(VerifyStack(target.stack()));
+  if (target.sustained() != 0) FT_RETURN_IF_ERROR(VerifyValue("sustained", target.sustained(), kParts));
+  return VerifyCurve("jitter", target.jitter(), kLonger);
+}
+
+}  // namespace ft

@@ -1,0 +1,12 @@
+// Parts of VerifyTarget: what a target knows beside its rates and links.
+#pragma once
+
+#include "absl/status/status.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace ft {
+
+// InvalidArgument that names the figure.
+absl::Status VerifyTargetParts(const proto::Target& target);
+
+}  // namespace ft
