@@ -29,7 +29,7 @@ Explained ExplainedOf(const ft::proto::Plan& plan, int ranks = 2) {
   explained.target = ft::RoundTarget();
   const auto mesh = ft::MeshFor(plan, ranks);
   explained.bound = *ft::BindPlan(plan, *mesh, ft::DeviceClass::kCpu);
-  explained.report = ft::ReportPlan(plan, explained.bound, explained.target);
+  explained.report = ft::ReportPlan(plan, explained.bound);
   explained.step = ft::SimulateStep(plan, explained.bound, explained.target);
   explained.cost = StepCostOf(plan, explained.bound, explained.step, explained.target);
   return explained;
