@@ -15,6 +15,7 @@ void SimulatedProgram::AddTotals(const SimulatedProgram& other, uint64_t times) 
   launch_seconds += other.launch_seconds * factor;
   slowed_seconds += other.slowed_seconds * factor;
   for (size_t i = 0; i < busy_seconds.size(); ++i) busy_seconds[i] += other.busy_seconds[i] * factor;
+  for (const auto& [phase, of_phase] : other.phase_seconds) phase_seconds[phase] += of_phase * factor;
 }
 
 std::vector<ReplayItem> ReplayItems(const proto::Plan& plan, const Mesh& mesh, const proto::Program& program,
@@ -50,6 +51,7 @@ SimulatedProgram SimulateProgram(const proto::Plan& plan, const BoundPlan& bound
     result.exposed_seconds += times.ready - times.reached;
     result.launch_seconds += times.begin - times.ready;
     result.compute_seconds += seconds;
+    if (seconds > 0) result.phase_seconds[instructions.instructions(static_cast<int>(i)).phase()] += seconds;
     result.slowed_seconds += std::max(0.0, seconds - items[i].cost.seconds());
     for (const int earlier : items[i].after)
       result.instructions[static_cast<size_t>(earlier)].waited_at = static_cast<int>(i);

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "runtime/cost/replay.h"
@@ -32,6 +34,7 @@ struct SimulatedProgram {
   double launch_seconds = 0;   // `compute` stood still until the host had launched what came next
   double slowed_seconds = 0;   // of compute_seconds: what kernels took longer beside transfers
   std::array<double, proto::Stream_ARRAYSIZE> busy_seconds = {};
+  std::map<std::string, double> phase_seconds;  // of compute_seconds, by phase of the kernel
 
   // Another program's totals, `times` times.
   void AddTotals(const SimulatedProgram& other, uint64_t times);

@@ -124,6 +124,22 @@ TEST_F(SimulateTest, AKernelOverSlicesTakesItsShare) {
   EXPECT_NEAR(Simulate(2).seconds, 2, kTiny);
 }
 
+TEST_F(SimulateTest, PhasesHaveTheirPartOfTheTime) {
+  for (const char* phase : {"forward", "backward", "forward"}) {
+    proto::Instruction* kernel = Kernel(program_, "work", {}, {});
+    kernel->set_flops(3);
+    kernel->set_phase(phase);
+  }
+  Gather({2});
+  Wait(3);
+  plan_.mutable_programs(0)->set_name("train_micro");
+  plan_.set_micro_steps(3);
+  const SimulatedProgram run = SimulateStep(plan_, Bound(2), kTarget);
+  ASSERT_EQ(run.phase_seconds.size(), 2u);
+  EXPECT_NEAR(run.phase_seconds.at("forward"), 2 * 6, kTiny);
+  EXPECT_NEAR(run.phase_seconds.at("backward"), 2 * 3, kTiny);
+}
+
 TEST_F(SimulateTest, MicroStepsCountAsOftenAsTheyRun) {
   Compute(5);
   program_ = plan_.add_programs();

@@ -120,11 +120,24 @@ Json BesideJson(const ft::BesideArena& beside) {
           {"total", beside.total()}};
 }
 
+// Of computation, by what it is for.
+Json PhasesJson(const ft::SimulatedProgram& step) {
+  Json phases = Json::object();
+  for (const char* phase : {"forward", "recompute", "backward", "optimizer"}) {
+    const auto found = step.phase_seconds.find(phase);
+    phases[phase] = found == step.phase_seconds.end() ? 0.0 : found->second;
+  }
+  return phases;
+}
+
 // What the target does not tell is null.
-Json StepJson(const StepCost& cost, const ft::Target& target) {
+Json StepJson(const StepCost& cost, const ft::SimulatedProgram& step, const ft::Target& target) {
   const bool knows_memory = cost.fit != Fit::kUnknown;
   return {{"seconds", cost.seconds},
           {"exposed_seconds", cost.exposed_seconds},
+          {"slowed_seconds", step.slowed_seconds},
+          {"launch_seconds", step.launch_seconds},
+          {"phase_seconds", PhasesJson(step)},
           {"tokens_per_s_per_rank", cost.tokens_per_s},
           {"mfu", cost.mfu > 0 ? Json(cost.mfu) : Json()},
           {"fits", knows_memory ? Json(cost.fit != Fit::kNo) : Json()},
@@ -183,7 +196,7 @@ Json ExplainDocument(const Explained& explained, int peak) {
       {"flops", FlopsJson(report.flops)},
       {"programs", ProgramsJson(report)},
       {"target", target.name()},
-      {"step", StepJson(cost, target)},
+      {"step", StepJson(cost, step, target)},
       {"saved", SavedJson(saved)},
   };
 }

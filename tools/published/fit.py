@@ -71,7 +71,8 @@ def predict_all(plans, cases, machine=None):
 
         def step(case):
             on = case.machine_path if machine is None else path
-            return plans.explain(case.plan, on, rows.number(case.row, "n_gpus"))["step"]
+            said = plans.explain(case.plan, on, rows.number(case.row, "n_gpus"))["step"]
+            return {**said, "seconds": rows.step_seconds(case.row, case.machine.get("assumptions", {}), said)}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             return list(pool.map(step, cases))
 

@@ -121,15 +121,27 @@ def offload(row):
     return ",".join(moved) or "none"  # residuals alone go beside computation, hidden
 
 
+def reduces_often(row, assumptions):
+    """Whether gradients are reduced in each of several micro-steps, beside the backward pass: as in so many steps of one."""
+    return assumptions.get("reduce") == "every_micro_step" and number(row, "n_gpus") > 1
+
+
+def step_seconds(row, assumptions, step):
+    """Of what ftc explain --json says of the row's plan."""
+    if not reduces_often(row, assumptions):
+        return step["seconds"]
+    times = number(row, "grad_accum")
+    return times * step["seconds"] - (times - 1) * step["phase_seconds"]["optimizer"]
+
+
 def compile_options(row, assumptions):
     if "bf16" not in row["dtype"]:
         raise NotExpressed(f"dtype '{row['dtype']}'")
     reduce_dtype = row.get("reduce_dtype") or assumptions.get("reduce_dtype", "fp32")
+    micro_steps = 1 if reduces_often(row, assumptions) else number(row, "grad_accum")
     options = [f"--strategy={strategy(row)}", "--param-dtype=bf16", f"--reduce-dtype={reduce_dtype}",
-               f"--micro-steps={number(row, 'grad_accum')}", f"--remat={recomputation(row, assumptions)}",
+               f"--micro-steps={micro_steps}", f"--remat={recomputation(row, assumptions)}",
                f"--offload={offload(row)}", f"--world-size={number(row, 'n_gpus')}", "--code=none"]
-    if number(row, "grad_accum") > 1 and number(row, "n_gpus") > 1:
-        options.append("--accumulate=" + ("each" if assumptions.get("reduce") == "every_micro_step" else "last"))
     if assumptions.get("state") == "bf16":
         options.append("--master-weights=off")
     options += assumptions.get("options", "").split()
