@@ -16,7 +16,7 @@ import fit  # noqa: E402
 import machine_files  # noqa: E402
 import rows  # noqa: E402
 
-BLANK = {"id": "", "gpu": "H100", "n_gpus": 8, "framework": "composer", "model": "mpt", "layers": 2, "hidden": 256, "heads": 2, "kv_heads": 2,
+BLANK = {"id": "", "gpu": "H100", "gpu_note": "", "n_gpus": 8, "gpus_per_node": 8, "framework": "composer", "model": "mpt", "layers": 2, "hidden": 256, "heads": 2, "kv_heads": 2,
          "ffn": 1024, "ffn_kind": "gelu2", "vocab": 1024, "seq": 512, "micro_batch": 4, "grad_accum": 2, "dtype": "bf16 amp",
          "reduce_dtype": "fp32", "recompute": "none", "strategy": "FSDP1 full-shard", "offload": "none", "compile": "no",
          "tokens_per_s_per_gpu": "", "step_ms": 10}
@@ -56,7 +56,7 @@ class Published(EndToEnd):
             row("gpt"),
             row("qwen", framework="llmq", model="qwen2.5-0.5b", ffn_kind="swiglu3", kv_heads=1, n_gpus=1, strategy="single GPU",
                 reduce_dtype="", grad_accum=1, recompute="full"),
-            row("fp8", dtype="fp8"), row("tp", strategy="FSDP2 + TP=2"), row("ffn", recompute="ffn"), row("moe", ffn_kind="moe"),
+            row("fp8", dtype="bf16 + fp8 products"), row("tp", strategy="FSDP2 + TP=2"), row("ffn", recompute="ffn"), row("moe", ffn_kind="moe"),
             row("half", micro_batch=0.5), row("other", gpu="MI300X"), row("none", step_ms="", tokens_per_s_per_gpu=""))
         found = json.loads(self.published("try", path, "--json"))
         self.assertEqual([one["id"] for one in found["rows"]], ["gpt", "qwen"])
@@ -72,12 +72,27 @@ class Published(EndToEnd):
         self.assertEqual([one["predicted_s"] for one in found["rows"]], [gpt, qwen])
         self.assertEqual(found["rows"][0]["measured_s"], 0.01)
         self.assertAlmostEqual(found["stacks"]["composer on H100"]["mean_percent"], 100 * abs(gpt / 0.01 - 1))
-        for name, why in (("fp8", "dtype 'fp8'"), ("tp", "strategy 'FSDP2 + TP=2'"), ("ffn", "recompute 'ffn'"), ("moe", "ffn_kind 'moe'"),
+        for name, why in (("fp8", "dtype 'bf16 + fp8 products'"), ("tp", "strategy 'FSDP2 + TP=2'"), ("ffn", "recompute 'ffn'"), ("moe", "ffn_kind 'moe'"),
                           ("half", "micro_batch is 0.5"), ("other", "no machine file for composer on MI300X"), ("none", "neither")):
             self.assertTrue(any(text.startswith(f"{name}: {why}") for text in found["left_out"]), (name, found["left_out"]))
         text = self.published("try", path, "--stack=llmq*")
         self.assertIn("qwen", text)
         self.assertNotIn("gpt", text)
+
+    def test_nodes_are_those_of_the_row(self):
+        """Over nodes of two GPUs a step takes what it takes on such a machine."""
+        columns = {"ffn_kind": "gelu2", "hidden": 1024, "heads": 8, "kv_heads": 8, "ffn": 4096, "n_gpus": 4, "grad_accum": 1}
+        found = {}
+        for name, nodes in (("one", 8), ("two", 2)):
+            path = self.write(f"{name}.csv", {**row(name, **columns), "gpus_per_node": nodes})
+            found[name] = json.loads(self.published("try", path, "--json"))["rows"][0]["predicted_s"]
+        self.assertGreater(found["two"], found["one"])
+        machine = self.dir / "two.yaml"
+        text = (MACHINES / "llm-foundry-h100.yaml").read_text(encoding="utf-8")
+        machine.write_text(text.replace("ranks_per_node: 8", "ranks_per_node: 2"), encoding="utf-8")
+        options = ["--strategy=full_shard", "--param-dtype=bf16", "--reduce-dtype=fp32", "--world-size=4", "--code=none"]
+        shape = ["--batch=4", "--seq=512", "--context=512", "--layers=2", "--hidden=1024", "--heads=8", "--ffn=4096", "--vocab=1024"]
+        self.assertAlmostEqual(found["two"], self.seconds(["gpt2", *shape], options, machine), delta=1e-9)
 
     def test_a_step_is_measured_by_itself_or_by_its_tokens(self):
         self.assertEqual(rows.measured_seconds(row("a", step_ms=250)), 0.25)

@@ -294,6 +294,19 @@ class Targets(EndToEnd):
             fits = json.loads(self.check("ftc", "explain", plan, "--json").stdout)["step"]["fits"]
             self.assertIs(fits, word != "more than")
 
+    def test_above_93_percent_of_the_memory_is_tight(self):
+        """Whether the target announces what lies beside the arena or not."""
+        plan = self.compiled(self.model("gpt2-124m", "--batch=2", "--seq=128"), "--strategy=no_shard", "--code=none")
+        mine = self.dir / "tight.yaml"
+        for beside in (0, 300):
+            mine.write_text(TEXT.replace("capacity_mib: 40000", f"capacity_mib: 40000, beside_mib: {beside}, communicator_mib: 0"))
+            report = json.loads(self.check("ftc", "explain", plan, f"--target={mine}", "--json").stdout)
+            taken = (report["arena_bytes"] + (report["beside_arena_bytes"] or {"total": 0})["total"]) / 2**20
+            self.assertGreater(taken, 1000)
+            for part, word in ((0.99, "no"), (1.005, "tight"), (1.06, "tight"), (1.09, "yes")):
+                mine.write_text(TEXT.replace("capacity_mib: 40000", f"capacity_mib: {taken * part:.0f}, beside_mib: {beside}, communicator_mib: 0"))
+                self.assertRegex(self.check("ftc", "explain", plan, f"--target={mine}").stdout, rf"(?m)^  arena fits its memory +{word}\b")
+
     def test_bad_targets_are_one_line(self):
         source, plan = self.model("gpt2"), self.plan("gpt2", "full_shard")
         bad = self.dir / "bad.yaml"

@@ -63,18 +63,24 @@ def moved(machine, values):
 
 
 def predict_all(plans, cases, machine=None):
-    """Of each case the part `step` of ftc explain --json, on its own machine or on this one."""
+    """Of each case the part `step` of ftc explain --json, on its own machine or on this one, with as many ranks on a node as its row has."""
     with tempfile.TemporaryDirectory() as folder:
-        if machine is not None:
-            path = pathlib.Path(folder) / "machine.yaml"
-            path.write_text(machine_files.write(machine), encoding="utf-8")
+        def file_of(case):
+            known = case.machine if machine is None else machine
+            ranks = rows.ranks_on_node(case.row, known)
+            if machine is None and ranks == int(known["ranks_per_node"]):
+                return case.machine_path
+            path = pathlib.Path(folder) / f"{case.machine_path.stem}-{ranks}.yaml"
+            if not path.exists():
+                path.write_text(machine_files.write(machine_files.put(known, "ranks_per_node", ranks)), encoding="utf-8")
+            return path
+        files = [file_of(case) for case in cases]
 
-        def step(case):
-            on = case.machine_path if machine is None else path
-            said = plans.explain(case.plan, on, rows.number(case.row, "n_gpus"))["step"]
+        def step(case, path):
+            said = plans.explain(case.plan, path, rows.number(case.row, "n_gpus"))["step"]
             return {**said, "seconds": rows.step_seconds(case.row, case.machine.get("assumptions", {}), said)}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            return list(pool.map(step, cases))
+            return list(pool.map(step, cases, files))
 
 
 def smaller_and_larger(cases):

@@ -15,7 +15,10 @@ MACHINES = ROOT / "runtime/targets/validation"
 
 
 class Machines:
-    """The machine files of a folder. Which is a row's: that whose patterns of framework, gpu and compile fit, the longest."""
+    """The machine files of a folder. Which is a row's: that whose patterns of its columns fit, the longest."""
+
+    COLUMNS = ("framework", "gpu", "gpu_note", "compile")
+
 
     def __init__(self, folder):
         self.files = [(path, machine_files.read(path)) for path in sorted(pathlib.Path(folder).glob("*.yaml"))]
@@ -23,7 +26,7 @@ class Machines:
     def of(self, row):
         best, longest = None, -1
         for path, machine in self.files:
-            patterns = {column: machine_files.get(machine, f"assumptions.{column}", "*") for column in ("framework", "gpu", "compile")}
+            patterns = {column: machine_files.get(machine, f"assumptions.{column}", "*") for column in self.COLUMNS}
             if all(fnmatch.fnmatch(row.get(column) or "", pattern) for column, pattern in patterns.items()):
                 literal = sum(len(pattern.replace("*", "")) for pattern in patterns.values())
                 if literal > longest:

@@ -6,12 +6,12 @@ import re
 
 REQUIRED = ("id", "gpu", "n_gpus", "framework", "model", "layers", "hidden", "heads", "kv_heads", "ffn", "ffn_kind", "vocab", "seq",
             "micro_batch", "grad_accum", "dtype", "recompute", "strategy", "offload")
-FAMILIES = {"gelu2": "gpt2", "swiglu3": "llama"}
+FAMILIES = {"gelu2": "gpt2", "relu2": "gpt2", "swiglu3": "llama", "geglu3": "llama"}  # of two or three matrices: costs are the same
 # The first word that a row's column has says what it means; in lower case.
 STRATEGIES = (("single gpu", "no_shard"), ("sharded weights", "full_shard"), ("hsdp", "hybrid_shard"), ("hybrid", "hybrid_shard"),
               ("shard_grad_op", "shard_grad_op"), ("zero-1", "zero1"), ("zero1", "zero1"), ("zero-2", "zero2"), ("zero2", "zero2"),
               ("zero-3", "full_shard"), ("zero3", "full_shard"), ("fsdp", "full_shard"), ("full-shard", "full_shard"),
-              ("ddp", "ddp"))
+              ("ddp", "ddp"), ("data parallel", "ddp"), ("replicated", "ddp"))
 OTHER_AXES = ("tensor", "pipeline", "context", "expert", "sequence p", " tp", "tp=", " pp", "pp=", " cp", "cp=", " ep", "ep=")
 # Of a plan all of a layer is computed again, or what lies between its products: MLPs whose products are computed again have no rule.
 RECOMPUTATION = (("none", "none"), ("no", "none"), ("minimal", "ops:norms"), ("norm", "ops:norms"), ("full", "full"))
@@ -60,11 +60,17 @@ def measured_seconds(row):
     raise NotExpressed("neither step_ms nor tokens_per_s_per_gpu is stated")
 
 
+def ranks_on_node(row, machine):
+    """What the row states, else what the machine file does."""
+    stated = row.get("gpus_per_node") or ""
+    return number(row, "gpus_per_node") if stated.isdigit() and number(row, "n_gpus") > int(stated) > 0 else int(machine["ranks_per_node"])
+
+
 def size(row):
     """Elements of its matrices: what orders models."""
     hidden, heads = number(row, "hidden"), number(row, "heads")
     wide = hidden + 2 * hidden * number(row, "kv_heads") // heads
-    mlp = (3 if row["ffn_kind"] == "swiglu3" else 2) * number(row, "ffn")
+    mlp = (3 if FAMILIES.get(row["ffn_kind"]) == "llama" else 2) * number(row, "ffn")
     return number(row, "layers") * hidden * (wide + hidden + mlp) + number(row, "vocab") * hidden
 
 
@@ -135,7 +141,7 @@ def step_seconds(row, assumptions, step):
 
 
 def compile_options(row, assumptions):
-    if "bf16" not in row["dtype"]:
+    if "bf16" not in row["dtype"] or re.search(r"(fp|float|int|mxfp|nvfp)[48]", row["dtype"].lower()):
         raise NotExpressed(f"dtype '{row['dtype']}'")
     reduce_dtype = row.get("reduce_dtype") or assumptions.get("reduce_dtype", "fp32")
     micro_steps = 1 if reduces_often(row, assumptions) else number(row, "grad_accum")
