@@ -11,6 +11,8 @@
 #include "dialects/ftx/dialect.h"
 #include "models/registry.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/cost/kernels.h"
+#include "runtime/cost/transfers.h"
 #include "runtime/plan/bind.h"
 #include "runtime/targets/shipped_targets.h"
 #include "test/remat/exact_search.h"
