@@ -141,8 +141,7 @@ class Comparing {
       const auto runs = static_cast<int64_t>(ft::RunsInStep(explained_.plan, program));
       if (runs == 0) continue;
       simulated_ = ft::SimulateProgram(explained_.plan, explained_.bound, p, explained_.target);
-      for (int i = 0; i < program.instructions_size(); ++i)
-        CompareOne(p, i, runs, of_class, classes);
+      for (int i = 0; i < program.instructions_size(); ++i) CompareOne(p, i, runs, of_class, classes);
     }
     for (auto& [name, all] : classes) {
       all.name = name;
