@@ -1,8 +1,9 @@
 """Memory, traffic and counts that `ftc explain` promises."""
 
+import re
 import unittest
 
-from harness import MODELS, STRATEGIES, EndToEnd
+from harness import MODELS, SOURCE, STRATEGIES, EndToEnd, run
 
 BLOCK = 1024  # elements
 
@@ -60,6 +61,38 @@ class Explain(EndToEnd):
         for word in ("parameters", "gradients", "optimizer state", "activations", "gathered", "workspace", "arena", "all_gather",
                      "reduce_scatter", "FLOPs"):
             self.assertIn(word, text)
+
+    def test_a_whole_run(self):
+        """Steps, days and hours by arithmetic of one's own; a tenth more of a rate by a machine file that has it."""
+        plan, tokens = self.plan("llama", "full_shard"), 3_000_000_000
+        report = self.explain(plan, 8, "--tokens=3B")
+        span, step = report["tokens"], report["step"]["seconds"]
+        self.assertEqual((span["tokens"], span["tokens_per_step"]), (tokens, 8 * 4 * 64))
+        self.assertEqual(span["steps"], -(-tokens // (8 * 4 * 64)))
+        self.assertAlmostEqual(span["training_seconds"], span["steps"] * step, delta=1e-6 * span["training_seconds"])
+        self.assertAlmostEqual(span["seconds"], sum(span[f"{what}_seconds"] for what in ("training", "evaluation", "saving")), delta=1e-3)
+        self.assertAlmostEqual(span["rank_hours"], span["seconds"] * 8 / 3600, delta=1e-3)
+        self.assertGreater(span["evaluation_seconds"], 0)
+        # A copy reads and writes what a rank saves, once in half an hour.
+        file = (SOURCE / "runtime/targets/cpu.yaml").read_text()
+        rate = float(re.search(r"^memory:.*?gigabytes_per_s: ([\d.]+)", file, re.S | re.M)[1])
+        saves = (span["training_seconds"] + span["evaluation_seconds"]) / 1800
+        self.assertAlmostEqual(span["saving_seconds"], saves * 2 * report["snapshot_bytes"] / rate / 1e9, delta=1e-3 * span["saving_seconds"])
+        faster = self.dir / "faster.yaml"
+        for what, section, key in (("memory", "memory", "gigabytes_per_s"), ("products", "fp32", "tflops"), ("links in a node", "node", "gigabytes_per_s")):
+            pattern = re.compile(rf"(^ *{section}:.*?^ *{key}: )([\d.]+)", re.S | re.M)
+            faster.write_text(pattern.sub(lambda m: f"{m[1]}{float(m[2]) * 1.1!r}", file, count=1))
+            wanted = self.explain(plan, 8, f"--target={faster}")["step"]["seconds"]
+            self.assertLess(wanted, step)
+            self.assertAlmostEqual(span["step_seconds_with_a_tenth_more"][what], wanted, delta=1e-9 * wanted, msg=what)
+        self.assertEqual(span["step_seconds_with_a_tenth_more"]["links between nodes"], step)  # eight ranks are a node
+        text = self.check("ftc", "explain", plan, "--world-size=8", "--tokens=2.5t").stdout
+        for words in ("2,500,000,000,000 tokens on cpu, 8 ranks", "With a tenth more of one rate", "rank-hours"):
+            self.assertIn(words, text)
+        for bad in ("much", "0", "-1B", "2X", "1e30", "T"):
+            done = run("ftc", "explain", plan, f"--tokens={bad}")
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+        self.assertIn("takes examples", run("ftc", "explain", self.plan("vit", "no_shard"), "--tokens=1B").stderr)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ SMALL = ("--batch=1", "--seq=16", "--layers=2")
 MIB = 1 << 20
 STAGING = 32 * MIB  # of each communicator, with --deterministic=on
 # GPUs of which a machine announces what lies beside the arena.
-TARGET = """device: cuda
+TARGET = """version: 1
+device: cuda
 ranks_per_node: 8
 memory: {{capacity_mib: {capacity}, gigabytes_per_s: 1000, beside_mib: {beside}, communicator_mib: {communicator}}}
 compute:

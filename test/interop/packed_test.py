@@ -68,7 +68,7 @@ class PackedTest(FolderTest):
                 self.check(name, True)
 
     def test_each_document_alone(self):
-        for name in ("gpt2", "llama", "gemma2", "gemma3", "qwen3", "pythia", "phi3", "smollm3", "mistral"):
+        for name in ("gpt2", "llama", "gemma2", "gemma3", "qwen3", "pythia", "phi3", "smollm3", "mistral", "mixtral", "qwen3_moe"):
             with self.subTest(name):
                 self.check(name, False)
 

@@ -50,6 +50,7 @@ struct ExplainCommand {
   bool compare = false;
   bool schedule = false;  // instead: when what would run
   std::string against;    // instead: beside what a trace of ftexec measured
+  uint64_t tokens = 0;    // to train on: how long that takes; 0: not asked
   int world_size = 0;     // 0: what the plan was compiled for
   // Given with --mesh: replica, shard.
   std::optional<std::pair<int, int>> mesh;

@@ -12,6 +12,7 @@
 #include "runtime/plan/report.h"
 #include "runtime/plan/target.h"
 #include "tools/ftc/step_cost.h"
+#include "tools/ftc/training_span.h"
 
 namespace ftc {
 
@@ -38,6 +39,7 @@ struct Explained {
   };
   std::optional<Snapshot> snapshot;
   std::vector<ft::SavedReport> saved;  // what decisions about activations buy on the target
+  std::optional<TrainingSpan> span;    // of so many tokens as were asked about
 };
 
 // `peak`: how many of the buffers live at the peak are listed.

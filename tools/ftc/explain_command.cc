@@ -155,6 +155,17 @@ absl::StatusOr<ft::Target> TargetOf(const ExplainCommand& command, const ft::pro
   return plan.has_target() ? plan.target() : TargetNamed(kUsualTarget);
 }
 
+static absl::Status AddSpan(uint64_t tokens, Explained& explained) {
+  const ft::proto::Plan& plan = explained.plan;
+  if (ft::EvaluatesOnly(plan) || plan.vocab_size() == 0)
+    return absl::InvalidArgumentError(ft::EvaluatesOnly(plan)
+                                          ? "the plan trains nothing, --tokens is of training"
+                                          : "the plan takes examples, not tokens");
+  const uint64_t bytes = explained.snapshot.has_value() ? explained.snapshot->bytes : 0;
+  explained.span = SpanOf(plan, explained.bound, explained.target, explained.step, bytes, tokens);
+  return absl::OkStatus();
+}
+
 absl::Status ExplainAt(const ExplainCommand& command, const ft::Mesh& mesh, Explained& explained) {
   const ft::DeviceClass device = command.device.value_or(ft::DeviceOf(explained.target));
   FT_ASSIGN_OR_RETURN(explained.bound, ft::BindPlan(explained.plan, mesh, device));
@@ -171,7 +182,7 @@ absl::Status ExplainAt(const ExplainCommand& command, const ft::Mesh& mesh, Expl
   if (state.ok() && !ft::EvaluatesOnly(explained.plan))
     explained.snapshot = {.bytes = ft::LargestShare(*state),
                           .local = ft::LargestShare(*state, ft::LocallySavedBytes)};
-  return absl::OkStatus();
+  return command.tokens == 0 ? absl::OkStatus() : AddSpan(command.tokens, explained);
 }
 
 std::variant<ExplainedPlans, int> ExplainPlans(const ExplainCommand& command) {

@@ -158,10 +158,25 @@ Json LoraJson(const ft::proto::Plan& plan) {
           {"rslora", lora.rslora()}, {"modules", lora.modules_size()}, {"trained_whole", Json(lora.saved())}};
 }
 
+Json SpanJson(const TrainingSpan& span) {
+  Json faster = Json::object();
+  for (const FasterRate& one : span.faster) faster[one.rate] = one.step_seconds;
+  return {{"tokens", span.tokens},
+          {"tokens_per_step", span.tokens_per_step},
+          {"steps", span.steps},
+          {"seconds", span.seconds()},
+          {"training_seconds", span.training_seconds()},
+          {"evaluation_seconds", span.evaluating_seconds()},
+          {"saving_seconds", span.saving_seconds()},
+          {"rank_hours", span.rank_hours()},
+          {"step_seconds_with_a_tenth_more", std::move(faster)}};
+}
+
 }  // namespace
 
 Json ExplainDocument(const Explained& explained, int peak) {
-  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot, saved] = explained;
+  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot, saved, span] =
+      explained;
   const ft::ArenaReport &device = report.memory.device, &host = report.memory.host;
   return {
       {"model", plan.model()},
@@ -197,6 +212,7 @@ Json ExplainDocument(const Explained& explained, int peak) {
       {"programs", ProgramsJson(report)},
       {"target", target.name()},
       {"step", StepJson(cost, step, target)},
+      {"tokens", span.has_value() ? SpanJson(*span) : Json()},
       {"saved", SavedJson(saved)},
   };
 }

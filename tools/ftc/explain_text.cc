@@ -193,7 +193,8 @@ void SavedText(Out out, const Explained& explained) {
 }  // namespace
 
 std::string ExplainText(const Explained& explained, int peak) {
-  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot, saved] = explained;
+  const auto& [name, plan, bound, report, target, step, cost, communicators, snapshot, saved, span] =
+      explained;
   std::string text;
   const Out out(text);
   fmt::format_to(out, "{}, strategy {}, {} ranks (replica {} x shard {}), batch {} per rank, device {}\n",
@@ -211,6 +212,7 @@ std::string ExplainText(const Explained& explained, int peak) {
   FlopsText(out, report.flops);
   StepText(out, explained);
   SavedText(out, explained);
+  if (span.has_value()) text += SpanText(*span, target);
   return text;
 }
 
