@@ -96,9 +96,8 @@ std::string choices(ArrayRef<Candidate> candidates) {
   llvm::SetVector<StringRef> names;
   for (const Candidate &candidate : candidates)
     if (candidate.refusal.empty())
-      names.insert(StringRef(candidate.weight.module).rsplit('.').second);
-  names.remove("");
-  return llvm::join(names, ", ");
+      names.insert(StringRef(candidate.weight.module).substr(candidate.weight.module.rfind('.') + 1));
+  return names.empty() ? "none" : llvm::join(names, ", ");
 }
 
 LogicalResult refuseTarget(func::FuncOp forward, StringRef target, Candidate *refused,

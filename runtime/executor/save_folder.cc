@@ -53,10 +53,15 @@ absl::StatusOr<std::vector<StreamedTensor>> TensorsToSave(const proto::Plan& pla
   return tensors;
 }
 
-// Files of the folder and the tensors in each, in the order of the stream. PEFT knows one.
+// Most bytes of tensors in a file. Of adapters PEFT knows one.
+uint64_t MostBytes(const proto::Plan& plan, const FolderRequest& request) {
+  return plan.has_lora() ? std::numeric_limits<uint64_t>::max() : request.max_file_bytes;
+}
+
+// Files of the folder and the tensors in each, in the order of the stream.
 std::vector<WeightFile> FilesOf(const proto::Plan& plan, const std::vector<StreamedTensor>& tensors,
                                 const FolderRequest& request) {
-  const uint64_t most = plan.has_lora() ? std::numeric_limits<uint64_t>::max() : request.max_file_bytes;
+  const uint64_t most = MostBytes(plan, request);
   const char* whole = plan.has_lora() ? kPeftWeightsFile : "model.safetensors";
   std::vector<WeightFile> files(1);
   uint64_t bytes = 0;
@@ -184,7 +189,7 @@ absl::Status CheckFolderOutput(const proto::Plan& plan, const FolderRequest& req
   for (const StreamedTensor& tensor : tensors)
     largest = std::max(largest, tensor.elements * SizeOf(request.dtype.value_or(tensor.dtype)));
   FT_RETURN_IF_ERROR(
-      CheckFileLimit(request.folder, std::min(bytes, std::max(largest, request.max_file_bytes))));
+      CheckFileLimit(request.folder, std::min(bytes, std::max(largest, MostBytes(plan, request)))));
   return CheckRoom(request.folder, staged.path(), bytes);
 }
 

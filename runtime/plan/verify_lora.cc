@@ -2,6 +2,7 @@
 // is frozen.
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,26 @@ absl::Status VerifyAdapter(const proto::Lora& lora, const std::string& module,
   return Faulty("the adapters of module ", Quote(module), " do not fit its weight");
 }
 
+// Adapters are trained, and modules that are saved whole, and nothing else is.
+absl::Status VerifyTrained(const proto::Plan& plan) {
+  std::set<std::string> adapters, saved(plan.lora().saved().begin(), plan.lora().saved().end());
+  for (const std::string& module : plan.lora().modules()) {
+    adapters.insert(module + ".lora_A.weight");
+    adapters.insert(module + ".lora_B.weight");
+  }
+  std::set<std::string> found;
+  for (const proto::Parameter& parameter : plan.parameters()) {
+    const std::string module = parameter.name().substr(0, parameter.name().rfind('.'));
+    if (saved.contains(module)) found.insert(module);
+    if (parameter.frozen() == (adapters.contains(parameter.name()) || saved.contains(module)))
+      return Faulty("parameter ", Quote(parameter.name()), parameter.frozen() ? " is frozen" : " is trained",
+                    ", which its adapters do not say");
+  }
+  for (const std::string& module : saved)
+    if (!found.contains(module)) return Faulty("module ", Quote(module), " has no parameter to be saved");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status VerifyLora(const proto::Plan& plan) {
@@ -80,7 +101,7 @@ absl::Status VerifyLora(const proto::Plan& plan) {
     parameters.emplace(parameter.name(), &parameter);
   for (const std::string& module : lora.modules())
     FT_RETURN_IF_ERROR(VerifyAdapter(lora, module, parameters));
-  return absl::OkStatus();
+  return VerifyTrained(plan);
 }
 
 }  // namespace ft

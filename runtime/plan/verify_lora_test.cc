@@ -74,6 +74,12 @@ TEST(VerifyLoraTest, RefusesDamage) {
             "invalid plan: module 'x\\n" + missing);
   EXPECT_EQ(says([](auto& p) { p.mutable_parameters(0)->set_frozen(false); }),
             "invalid plan: unit 'h.frozen' has parameters that are trained and others that are not");
+  EXPECT_EQ(says([](auto& p) { p.mutable_lora()->add_saved("n"); }),
+            "invalid plan: parameter 'n.weight' is frozen, which its adapters do not say");
+  EXPECT_EQ(says([](auto& p) { p.mutable_lora()->add_saved("k"); }),
+            "invalid plan: module 'k' has no parameter to be saved");
+  EXPECT_EQ(says([](auto& p) { AddParameter("k.weight", 2, 2, 1, p); }),
+            "invalid plan: parameter 'k.weight' is trained, which its adapters do not say");
   EXPECT_EQ(says([](auto& p) { AddState(0, "exp_avg", p); }),
             "invalid plan: unit 'h.frozen' is frozen, but has 'exp_avg'");
 }

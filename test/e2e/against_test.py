@@ -1,6 +1,7 @@
 """What a trace measured beside what the plan was reckoned to take: the same for a machine that is simulated, and sums that a trace has for one that is not."""
 
 import json
+import re
 import statistics
 import unittest
 
@@ -91,9 +92,20 @@ class Against(EndToEnd):
                                ("of program 'train_stop', the plan has none", text.replace('"program":"train_step"', '"program":"train_stop"')),
                                ("instruction 99999", text.replace('"sequence":1,', '"sequence":99999,', 1)),
                                ("does not say shard", text.replace('"shard":', '"shards":')),
+                               ("its mesh has too many ranks", text.replace('"replica":1,"shard":1', '"replica":16777216,"shard":16777216')),
+                               ("does not say shard", text.replace('"shard":1', '"shard":1e300')),
+                               ("step and micro_step that can be", text.replace('"step":0', '"step":-5', 1)),
+                               ("step and micro_step that can be", text.replace('"step":0', '"step":18446744073709551615', 1)),
+                               ("ts, dur and tid that can be", re.sub(r'"dur":[0-9.]+(?=,"args":{[^}]*"step")', '"dur":-5', text, count=1)),
+                               ("ts, dur and tid that can be", re.sub(r'"dur":[0-9.]+(?=,"args":{[^}]*"step")', '"dur":1e308', text, count=1)),
+                               ("an event is no object", "\n".join([*lines[:2], '{"ph":"X","pid":1099511627776,"name":"x"},', *lines[2:]])),
                                ("it has no step", "\n".join(line for line in lines if '"ph":"X"' not in line))):
+            self.assertNotEqual(content, text, words)
             bad.write_text(content)
             refused(words, plan, f"--against={bad}")
+        # Deep brackets end where they stand.
+        bad.write_text("\n".join([*lines[:2], '{"ph":"X","pid":0,"name":"x","args":{"a":' + "[" * 400000 + "]" * 400000 + "}},", *lines[2:]]))
+        self.assertIn(run("ftc", "explain", plan, f"--against={bad}").returncode, (0, 65))
         refused("nowhere.json", plan, f"--against={self.dir / 'nowhere.json'}", status=74)
 
 

@@ -92,6 +92,8 @@ class Explain(EndToEnd):
         for bad in ("much", "0", "-1B", "2X", "1e30", "T"):
             done = run("ftc", "explain", plan, f"--tokens={bad}")
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+        done = run("ftc", "explain", plan, plan, "--compare", "--tokens=1B")
+        self.assertIn("leave out --compare", done.stderr)
         self.assertIn("takes examples", run("ftc", "explain", self.plan("vit", "no_shard"), "--tokens=1B").stderr)
 
 

@@ -232,6 +232,22 @@ class LoraTest(Adapters):
         self.assertEqual(sorted(load_file(self.folder / "tuned" / "adapter_model.safetensors")), sorted(peft.get_peft_model_state_dict(wrapped)))
         self.check_logits(self.loaded(module, "tuned"), wrapped, {"input_ids": tokens[:2].long()})
 
+    def test_a_norm_that_is_trained_whole(self):
+        """PEFT takes a name for every module that ends so: "norm" would be all three of a layer."""
+        module = self.llama()
+        tokens = self.tokens(BATCH * STEPS)
+        plan = self.compiled("r:2,alpha:2,targets:q_proj,modules_to_save:norm")
+        self.train(plan, f"--save-hf={self.folder / 'tuned'}")
+        tuned = self.loaded(module, "tuned")
+        saved = load_file(self.folder / "tuned" / "adapter_model.safetensors")["base_model.model.model.norm.weight"]
+        self.assertTrue(torch.equal(tuned.base_model.model.model.norm.modules_to_save["default"].weight, saved))
+        self.assertFalse(torch.equal(saved, module.model.norm.weight))
+        # Adapters that go on from there, and the loss of both.
+        lines, _ = self.train(plan, f"--adapter={self.folder / 'tuned'}", lr=0, steps=1)
+        with torch.no_grad():
+            wanted = causal_loss(tokens, slice(0, BATCH))(tuned).item()
+        self.assertAlmostEqual(lines[0]["loss"], wanted, delta=1e-5 * wanted)
+
     def test_pictures(self):
         module = randomized(tf.ViTForImageClassification(tf.ViTConfig(hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=16,
                                                                       patch_size=8, num_labels=CLASSES, hidden_dropout_prob=0, attention_probs_dropout_prob=0)))
@@ -383,6 +399,14 @@ class LoraTest(Adapters):
         self.adapters(module, r=4, lora_alpha=8, target_modules=["k_proj"], task_type="CAUSAL_LM")
         fails("has no tensor", f"--init={self.folder / 'hf'}", f"--adapter={self.folder / 'start'}")
         self.program("ftc", "compile", self.folder / "model.mlir", "--strategy=no_shard", "-o", self.folder / "whole.bin")
+        for key, value, words in (("init_lora_weights", "pissa", "changes the base"), ("use_dora", True, "use_dora is true"), ("rank_pattern", {"k_proj": 2}, "rank_pattern")):
+            self.adapters(module, r=4, lora_alpha=8, target_modules=["q_proj"], task_type="CAUSAL_LM")
+            config = json.loads((self.folder / "start" / "adapter_config.json").read_text())
+            (self.folder / "start" / "adapter_config.json").write_text(json.dumps(config | {key: value}))
+            fails(words, f"--init={self.folder / 'hf'}", f"--adapter={self.folder / 'start'}")
+        self.adapters(module, r=4, lora_alpha=8, target_modules=["q_proj"], task_type="CAUSAL_LM")
+        fails("--metrics and --adapter are the same file", f"--init={self.folder / 'hf'}", f"--adapter={self.folder / 'start'}",
+              f"--metrics={self.folder / 'start' / 'adapter_model.safetensors'}")
         fails("the plan has no adapters", f"--init={self.folder / 'hf'}", f"--adapter={self.folder / 'start'}", plan=self.folder / "whole.bin")
 
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "compiler/shard/strategy.h"
 #include "fmt/format.h"
@@ -86,8 +87,9 @@ void CheckAgainst(const CLI::App& sub, const ExplainCommand& command, const Expl
 // "2T": 2e12.
 void ReadTokens(const CLI::App& sub, const ExplainTexts& texts, ExplainCommand& command) {
   if (texts.tokens.empty()) return;
-  for (const char* other : {"--schedule", "--against"})
-    if (sub.count(other) > 0) throw Mistake{fmt::format("--tokens is of a whole run; leave out {}", other)};
+  for (const char* other : {"--compare", "--schedule", "--against"})
+    if (sub.count(other) > 0)
+      throw Mistake{fmt::format("--tokens is of a whole run of one plan; leave out {}", other)};
   constexpr std::string_view kSuffixes = "KMBT";
   constexpr double kMostTokens = 1e18;
   const char last = static_cast<char>(std::toupper(static_cast<unsigned char>(texts.tokens.back())));

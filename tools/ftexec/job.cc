@@ -254,7 +254,6 @@ absl::Status TakeInit(const Flags& flags, Job& job) {
     job.init.push_back(std::move(adapter));
   }
   return NoteMissing(flags, job);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int world_size,
@@ -274,6 +273,14 @@ int64_t Job::SequencesPerStep() const {
   return static_cast<int64_t>(plan().batch()) * world_size() * std::max<int64_t>(1, plan().micro_steps());
 }
 
+// The weights that --adapter=PATH reads; empty where it is not given.
+static std::string AdapterFile(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored)
+             ? (std::filesystem::path(path) / kPeftWeightsFile).string()
+             : path;
+}
+
 absl::Status CheckOutputs(const Flags& flags) {
   struct File {
     const char* name;
@@ -282,8 +289,11 @@ absl::Status CheckOutputs(const Flags& flags) {
   const File plan = {"the plan", flags.plan}, init = {"--init", flags.init};
   const File weights = {"--save-weights", flags.save_weights}, metrics = {"--metrics", flags.metrics};
   const File trace = {"--trace", flags.trace};
-  std::pair<File, std::vector<File>> outputs[] = {
-      {weights, {plan}}, {metrics, {plan, init, weights}}, {trace, {plan, init, weights, metrics}}};
+  const std::string adapter_file = AdapterFile(flags.adapter);
+  const File adapter = {"--adapter", adapter_file};
+  std::pair<File, std::vector<File>> outputs[] = {{weights, {plan, adapter}},
+                                                  {metrics, {plan, init, adapter, weights}},
+                                                  {trace, {plan, init, adapter, weights, metrics}}};
   const std::vector<std::string> data = DataFiles(flags.data), eval_data = DataFiles(flags.eval_data);
   for (auto& [output, others] : outputs) {
     if (output.path.empty()) continue;
@@ -349,10 +359,10 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
   std::string text = absl::StrFormat(
       "plan=%s steps=%d seed=%d lr=%.17g lr_schedule=%s warmup_steps=%d min_lr=%.17g max_bad_steps=%d "
       "shuffle=%s "
-      "init=%s save_weights=%s save_hf=%s data_tokens=%d data=%016x mesh=%s",
+      "init=%s adapter=%s save_weights=%s save_hf=%s data_tokens=%d data=%016x mesh=%s",
       PlanHashText(job.file.hash), job.steps, job.seed, job.lr.peak, Name(job.lr.kind), job.lr.warmup_steps,
       job.lr.min_lr, job.max_bad_steps, OnOff(job.shuffle), OnOff(!flags.init.empty()),
-      OnOff(!flags.save_weights.empty()), OnOff(!flags.save_hf.empty()),
+      OnOff(!flags.adapter.empty()), OnOff(!flags.save_weights.empty()), OnOff(!flags.save_hf.empty()),
       job.data == nullptr ? 0 : job.data->num_tokens(),
       job.data == nullptr ? 0 : IdentityHash(IdentityOf(*job.data)), MeshText(job.bound.mesh));
   if (!flags.trains()) absl::StrAppend(&text, " evaluate=", OnOff(flags.evaluate));

@@ -26,6 +26,7 @@ SteadySteps::SteadySteps(int64_t traced_steps) : first_(std::max(kSettling, trac
 }
 
 void SteadySteps::Add(const StepMetrics& metrics) {
+  last_number_ = metrics.step + 1;
   if (steps_++ < first_) return;
   const size_t at = static_cast<size_t>(counted_++) % kKept;
   if (at == step_ms_.size()) {
@@ -53,7 +54,7 @@ std::string PredictedLine(const SteadySteps& times, const proto::Plan& plan, con
       "a step takes {:.2f} ms (median of steps {} to {}), predicted for {}: {:.2f} ms (ratio {:.2f}); "
       "further off is {}, "
       "{:.2f} against {:.2f} ms",
-      ms, times.steps() - times.counted() + 1, times.steps(), plan.target().name(), predicted, ms / predicted,
+      ms, times.first_number(), times.last_number(), plan.target().name(), predicted, ms / predicted,
       is_communication ? "exposed communication" : "computation", is_communication ? exposed : rest,
       is_communication ? predicted_exposed : predicted_rest);
 }

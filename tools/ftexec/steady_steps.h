@@ -16,8 +16,8 @@ namespace ft {
 // nor those that are traced. Adding allocates nothing.
 class SteadySteps {
  public:
-  static constexpr int64_t kSettling = 5;   // steps
-  static constexpr int64_t kCompared = 20;  // after which they are compared
+  static constexpr int64_t kSettling = 5;                 // steps
+  static constexpr int64_t kCompared = 20, kFewest = 10;  // after which, and of how many, they are compared
 
   explicit SteadySteps(int64_t traced_steps);
 
@@ -26,12 +26,16 @@ class SteadySteps {
 
   int64_t steps() const { return steps_; }  // of the run
   int64_t counted() const { return counted_; }
+  bool AreComparable() const { return steps_ >= kCompared && counted_ >= kFewest; }
+  // The first and the last that were counted, by their numbers in the run from 1.
+  int64_t first_number() const { return last_number_ - counted_ + 1; }
+  int64_t last_number() const { return last_number_; }
   double MedianMs() const;  // of the last 256; 0: none
   double MedianExposedMs() const;
 
  private:
   int64_t first_;  // that counts
-  int64_t steps_ = 0, counted_ = 0;
+  int64_t steps_ = 0, counted_ = 0, last_number_ = 0;
   std::vector<double> step_ms_, exposed_ms_;
 };
 

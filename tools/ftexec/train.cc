@@ -261,7 +261,7 @@ class TrainingRun : public RankRun {
 
   absl::StatusOr<bool> AtBoundary(int64_t steps_done, std::optional<double> eval_loss) {
     if (boundaries_ < 2 && ++boundaries_ == 2) CompareMemory();
-    if (times_.steps() == SteadySteps::kCompared && job_.rank() == 0) ComparePrediction();
+    if (!told_prediction_ && times_.AreComparable() && job_.rank() == 0) ComparePrediction();
     const bool shows =
         samples_.has_value() && (steps_done % flags_.sample_every == 0 || steps_done == job_.steps);
     if (shows) FT_RETURN_IF_ERROR(ShowSamples(steps_done));
@@ -273,6 +273,7 @@ class TrainingRun : public RankRun {
   }
 
   void ComparePrediction() {
+    told_prediction_ = true;
     const std::string line = PredictedLine(times_, job_.plan(), job_.bound, !device_.is_cpu());
     if (!line.empty()) Say(line);
   }
@@ -323,7 +324,8 @@ class TrainingRun : public RankRun {
 
   std::unique_ptr<Checkpoints> checkpoints_;  // null: none are written or read
   bool resumed_ = false;
-  int boundaries_ = 0;        // so far, up to 2
+  int boundaries_ = 0;  // so far, up to 2
+  bool told_prediction_ = false;
   bool told_memory_ = false;  // that more is taken than was announced
   bool ends_early_ = false;   // with a checkpoint, as somebody wished
   SteadySteps times_{flags_.trace.empty() ? 0 : flags_.trace_steps};

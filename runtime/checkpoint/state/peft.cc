@@ -23,6 +23,19 @@ using nlohmann::json;
 constexpr std::pair<std::string_view, std::string_view> kTasks[] = {
     {"ForCausalLM", "CAUSAL_LM"}, {"LMHeadModel", "CAUSAL_LM"}, {"ForSequenceClassification", "SEQ_CLS"}};
 
+constexpr const char* kOtherAdapters[] = {"use_dora",
+                                          "lora_bias",
+                                          "use_qalora",
+                                          "use_bdlora",
+                                          "alora_invocation_tokens",
+                                          "layer_replication",
+                                          "kasa_config",
+                                          "velora_config",
+                                          "monteclora_config",
+                                          "arrow_config",
+                                          "megatron_config",
+                                          "trainable_token_indices"};
+
 std::string_view ModuleOf(std::string_view parameter) { return parameter.substr(0, parameter.rfind('.')); }
 
 std::string_view LastPart(std::string_view module) { return module.substr(module.rfind('.') + 1); }
@@ -95,7 +108,10 @@ std::string PeftConfigJson(const proto::Lora& lora, std::string_view config, std
   out["bias"] = "none";
   out["init_lora_weights"] = true;
   out["target_modules"] = NamesOf(lora.modules(), parameters, type);
-  out["modules_to_save"] = lora.saved().empty() ? json() : NamesOf(lora.saved(), parameters, type);
+  // PEFT takes any module whose name ends so, "input_layernorm" for "norm": whole names alone mean one.
+  json saved = json::array();
+  for (const std::string& module : lora.saved()) saved.push_back(NameInModules(type, module));
+  out["modules_to_save"] = saved.empty() ? json() : saved;
   return out.dump(2, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace) + "\n";
 }
 
@@ -112,9 +128,18 @@ absl::Status CheckPeftConfig(const std::string& path, const proto::Lora& lora) {
   compare("lora_alpha", 8, lora.alpha());
   compare("use_rslora", false, lora.rslora());
   compare("bias", "none", "none");
-  for (const char* other : {"use_dora", "lora_bias", "use_qalora"}) compare(other, false, false);
   for (const char* pattern : {"rank_pattern", "alpha_pattern"})
     compare(pattern, json::object(), json::object());
+  // What makes other adapters of them, or another base.
+  for (const char* other : kOtherAdapters) {
+    const auto found = config.find(other);
+    if (found != config.end() && !found->is_null() && *found != false)
+      differences.push_back(fmt::format("{} is {}, which is not known", other, found->dump()));
+  }
+  const json start = config.value("init_lora_weights", json(true));
+  if (!start.is_null() && !start.is_boolean() && start != "gaussian" && start != "eva" &&
+      start != "orthogonal")
+    differences.push_back(fmt::format("init_lora_weights is {}, which changes the base", start.dump()));
   if (differences.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format("'{}': {}", path, fmt::join(differences, "; ")));
 }

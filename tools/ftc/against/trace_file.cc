@@ -1,5 +1,6 @@
 #include "tools/ftc/against/trace_file.h"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -15,7 +16,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kHead = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", kFoot = "]}";
-constexpr double kMicrosecond = 1e-6;
+constexpr double kMicrosecond = 1e-6, kMostMicroseconds = 1e17;  // three thousand years
+constexpr int kMaxDepth = 8;
+constexpr int64_t kMostRanks = 1 << 24, kMostInstructions = int64_t{1} << 31, kMostSteps = int64_t{1} << 40,
+                  kMostMicroSteps = 1 << 20;
 
 class TraceReader {
  public:
@@ -44,19 +48,28 @@ class TraceReader {
   }
 
   absl::Status ReadEvent(std::string_view line) {
-    const json event = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!event.is_object() || !event.contains("ph") || !event["ph"].is_string() || !Is(event, "pid") ||
-        !event.contains("name") || !event["name"].is_string())
+    const auto is_shallow = [](int depth, json::parse_event_t, json&) { return depth <= kMaxDepth; };
+    const json event = json::parse(line, is_shallow, /*allow_exceptions=*/false);
+    if (!event.is_object() || !event.contains("ph") || !event["ph"].is_string() ||
+        !Whole(event, "pid", kMostRanks) || !event.contains("name") || !event["name"].is_string())
       return Refuse("an event is no object with ph, pid and name");
     const std::string kind = event["ph"];
-    const json arguments = event.value("args", json::object());
+    static const json kNone = json::object();
+    const json& arguments = event.contains("args") ? event["args"] : kNone;
     if (!arguments.is_object()) return Refuse("args is no object");
     if (kind == "M") return ReadMetadata(event, arguments);
     return kind == "X" ? ReadWork(event, arguments) : absl::OkStatus();
   }
 
-  static bool Is(const json& object, const char* key) {
-    return object.contains(key) && object[key].is_number();
+  // From 0 to `most`, both included.
+  static bool Whole(const json& object, const char* key, int64_t most) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number_integer() && *found >= 0 && *found <= most;
+  }
+
+  static bool Time(const json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number() && *found >= 0 && *found <= kMostMicroseconds;
   }
 
   static std::string TextOf(const json& object, const char* key) {
@@ -65,13 +78,16 @@ class TraceReader {
 
   absl::Status ReadMetadata(const json& event, const json& arguments) {
     const int rank = event["pid"];
-    if (event["name"] == "thread_name" && Is(event, "tid") && TextOf(arguments, "name") == "compute")
+    if (event["name"] == "thread_name" && Whole(event, "tid", kMostRanks) &&
+        TextOf(arguments, "name") == "compute")
       compute_[rank] = event["tid"];
     if (event["name"] != ft::kTraceRunEvent) return absl::OkStatus();
     for (const char* key : {"replica", "shard"})
-      if (!Is(arguments, key)) return Refuse(fmt::format("its run does not say {}", key));
+      if (!Whole(arguments, key, kMostRanks) || arguments[key] == 0)
+        return Refuse(fmt::format("its run does not say {}", key));
     ft::TraceRun run{TextOf(arguments, "plan"), TextOf(arguments, "device"), arguments["replica"],
-                     arguments["shard"], Is(arguments, "step_ms") ? arguments["step_ms"].get<double>() : 0};
+                     arguments["shard"], Time(arguments, "step_ms") ? arguments["step_ms"].get<double>() : 0};
+    if (int64_t{run.replica} * run.shard > kMostRanks) return Refuse("its mesh has too many ranks");
     if (trace_.ranks > 0 && (run.plan != trace_.run.plan || run.device != trace_.run.device ||
                              run.replica != trace_.run.replica || run.shard != trace_.run.shard))
       return Refuse(fmt::format("rank {} has another plan, device or mesh than the one before", rank));
@@ -80,9 +96,12 @@ class TraceReader {
   }
 
   absl::Status ReadWork(const json& event, const json& arguments) {
-    if (!Is(arguments, "sequence") || !Is(arguments, "step")) return absl::OkStatus();
-    if (!Is(event, "ts") || !Is(event, "dur") || !Is(event, "tid"))
-      return Refuse("an event has no ts, dur and tid");
+    if (!arguments.contains("sequence") || !arguments.contains("step")) return absl::OkStatus();
+    if (!Time(event, "ts") || !Time(event, "dur") || !Whole(event, "tid", kMostRanks))
+      return Refuse("an event has no ts, dur and tid that can be");
+    if (!Whole(arguments, "sequence", kMostInstructions) || !Whole(arguments, "step", kMostSteps) ||
+        !Whole(arguments, "micro_step", kMostMicroSteps))
+      return Refuse("an event has no sequence, step and micro_step that can be");
     MeasuredEvent& to = trace_.events.emplace_back();
     to.rank = event["pid"];
     to.is_wait = TextOf(event, "cat") == "wait";
@@ -91,7 +110,7 @@ class TraceReader {
     to.program = TextOf(arguments, "program");
     to.instruction = arguments["sequence"];
     to.step = arguments["step"];
-    to.micro_step = Is(arguments, "micro_step") ? arguments["micro_step"].get<int64_t>() : 0;
+    to.micro_step = arguments["micro_step"];
     to.begin = event["ts"].get<double>() * kMicrosecond;
     to.seconds = event["dur"].get<double>() * kMicrosecond;
     return absl::OkStatus();
