@@ -16,8 +16,6 @@
 #include "absl/strings/string_view.h"
 #include "runtime/base/output_check.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/checkpoint/state/peft.h"
-#include "runtime/checkpoint/unused_tensors.h"
 #include "runtime/data/data_identity.h"
 #include "runtime/executor/save_weights.h"
 #include "runtime/metrics/event_file.h"
@@ -26,6 +24,7 @@
 #include "runtime/plan/target.h"
 #include "runtime/plan/verify_bound.h"
 #include "runtime/plan/verify_plan.h"
+#include "tools/ftexec/initial_files.h"
 #include "tools/ftexec/rank_log.h"
 
 namespace ft {
@@ -231,31 +230,6 @@ absl::Status TakePrompt(const Flags& flags, Job& job) {
   return absl::OkStatus();
 }
 
-// What no file has is drawn; of what is not trained, adapters alone can be missing, which then add nothing.
-absl::Status NoteMissing(const Flags& flags, Job& job) {
-  const std::vector<std::string> anew = StartingAnew(job.plan(), job.init);
-  if (anew.empty()) return absl::OkStatus();
-  job.init_draws = true;
-  const std::string missing = absl::StrCat("'", flags.init, "' does not have ", NamesText(anew));
-  const AdapterParameters adapters(job.plan().lora());
-  const bool are_adapters = std::all_of(anew.begin(), anew.end(),
-                                        [&](const std::string& name) { return adapters.IsOfAdapter(name); });
-  if (!flags.trains() && !are_adapters) return absl::InvalidArgumentError(missing);
-  job.init.front().notes.push_back(missing + (flags.trains() ? ": they start anew" : ": they add nothing"));
-  return absl::OkStatus();
-}
-
-absl::Status TakeInit(const Flags& flags, Job& job) {
-  if (flags.init.empty()) return absl::OkStatus();
-  FT_ASSIGN_OR_RETURN(InitialWeights init, OpenInitialWeights(job.plan(), flags.init, flags.allow_unused));
-  job.init.push_back(std::move(init));
-  if (!flags.adapter.empty()) {
-    FT_ASSIGN_OR_RETURN(InitialWeights adapter, OpenInitialAdapters(job.plan(), flags.adapter));
-    job.init.push_back(std::move(adapter));
-  }
-  return NoteMissing(flags, job);
-}
-
 absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int world_size,
                                 int local_world_size) {
   if (!flags.mesh.has_value() && flags.device == DeviceKind::kNull)
@@ -271,14 +245,6 @@ absl::StatusOr<Mesh> ChooseMesh(const Flags& flags, const proto::Plan& plan, int
 
 int64_t Job::SequencesPerStep() const {
   return static_cast<int64_t>(plan().batch()) * world_size() * std::max<int64_t>(1, plan().micro_steps());
-}
-
-// The weights that --adapter=PATH reads; empty where it is not given.
-static std::string AdapterFile(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored)
-             ? (std::filesystem::path(path) / kPeftWeightsFile).string()
-             : path;
 }
 
 absl::Status CheckOutputs(const Flags& flags) {
