@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/lora_names.h"
+
 namespace ft::compiler {
 
 #define GEN_PASS_DEF_INSERTLORAPASS
@@ -54,8 +56,8 @@ public:
   LogicalResult insert(const AdaptedWeight &weight) {
     InitAttr even = InitAttr::get(builder.getContext(), InitKind::uniform, 1 / std::sqrt(double(weight.in)));
     InitAttr zero = InitAttr::get(builder.getContext(), InitKind::constant, 0);
-    auto a = addParameter(weight, ".lora_A.weight", {lora.rank, weight.in}, even);
-    auto b = addParameter(weight, ".lora_B.weight", {weight.out, lora.rank}, zero);
+    auto a = addParameter(weight, ::ft::kLoraA, {lora.rank, weight.in}, even);
+    auto b = addParameter(weight, ::ft::kLoraB, {weight.out, lora.rank}, zero);
     if (failed(a) || failed(b))
       return failure();
     for (MatmulOp product : weight.products)

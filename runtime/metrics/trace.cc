@@ -16,10 +16,6 @@
 namespace ft {
 namespace {
 
-// A trace is the head, one event a line with commas between them, and the foot. MergeTraces relies on this.
-constexpr std::string_view kHead = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
-constexpr std::string_view kFoot = "\n]}\n";
-
 using Text = fmt::memory_buffer;
 
 template <typename... Args>
@@ -143,7 +139,7 @@ size_t TraceRecorder::dropped() const {
 absl::Status TraceRecorder::Write(const std::string& path) const {
   FT_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> file, AtomicFile::Create(path));
   Text text;
-  Add(&text, "{}", kHead);
+  Add(&text, "{}", kTraceHead);
   AddMetadata(&text, rank_, 0, "process_name", "name", fmt::format("\"rank {}\"", rank_));
   Add(&text, ",\n");
   AddMetadata(&text, rank_, 0, "process_sort_index", "sort_index", std::to_string(rank_));
@@ -156,7 +152,7 @@ absl::Status TraceRecorder::Write(const std::string& path) const {
   if (!run_.plan.empty()) AddRun(&text);
   AddCounters(&text);
   for (size_t tid = 0; tid < streams_.size(); ++tid) FT_RETURN_IF_ERROR(WriteStream(tid, file.get(), &text));
-  Add(&text, "{}", kFoot);
+  Add(&text, "{}", kTraceFoot);
   FT_RETURN_IF_ERROR(Flush(&text, file.get()));
   return file->Commit();
 }
@@ -224,22 +220,22 @@ std::string TracePartPath(std::string_view path, int rank) {
 
 absl::Status MergeTraces(absl::Span<const std::string> parts, const std::string& out) {
   FT_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> merged, AtomicFile::Create(out));
-  FT_RETURN_IF_ERROR(merged->Append(kHead));
+  FT_RETURN_IF_ERROR(merged->Append(kTraceHead));
   bool first = true;
   for (const std::string& part : parts) {
     FT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(part, MappedFile::Access::kSequential));
     std::string_view events = AsText(file);
-    if (!events.starts_with(kHead) || !events.ends_with(kFoot) ||
-        events.size() <= kHead.size() + kFoot.size()) {
+    if (!events.starts_with(kTraceHead) || !events.ends_with(kTraceFoot) ||
+        events.size() <= kTraceHead.size() + kTraceFoot.size()) {
       return absl::InvalidArgumentError(fmt::format("'{}' is not a trace of ftexec", part));
     }
-    events.remove_prefix(kHead.size());
-    events.remove_suffix(kFoot.size());
+    events.remove_prefix(kTraceHead.size());
+    events.remove_suffix(kTraceFoot.size());
     if (!first) FT_RETURN_IF_ERROR(merged->Append(",\n"));
     FT_RETURN_IF_ERROR(merged->Append(events));
     first = false;
   }
-  FT_RETURN_IF_ERROR(merged->Append(kFoot));
+  FT_RETURN_IF_ERROR(merged->Append(kTraceFoot));
   return merged->Commit();
 }
 

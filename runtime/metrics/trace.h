@@ -24,6 +24,10 @@ struct TraceDetails {
   int64_t step = -1, micro_step = -1;
 };
 
+// A trace is the head, one event a line with commas between them, and the foot.
+inline constexpr std::string_view kTraceHead = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+inline constexpr std::string_view kTraceFoot = "\n]}\n";
+
 // Of what a trace is: an event of this name says it for each rank.
 inline constexpr std::string_view kTraceRunEvent = "ft_run";
 struct TraceRun {

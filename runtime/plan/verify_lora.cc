@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/lora_names.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/adapter_parameters.h"
 #include "runtime/plan/verify_parts.h"
 
 namespace ft {
@@ -55,8 +57,8 @@ bool Is(const proto::Parameter& parameter, uint64_t rows, uint64_t columns) {
 absl::Status VerifyAdapter(const proto::Lora& lora, const std::string& module,
                            const ParametersByName& parameters) {
   const proto::Parameter* weight = Find(parameters, module + ".weight");
-  const proto::Parameter* a = Find(parameters, module + ".lora_A.weight");
-  const proto::Parameter* b = Find(parameters, module + ".lora_B.weight");
+  const proto::Parameter* a = Find(parameters, module + kLoraA);
+  const proto::Parameter* b = Find(parameters, module + kLoraB);
   if (weight == nullptr || a == nullptr || b == nullptr || !weight->frozen() || weight->shape_size() != 2)
     return Faulty("module ", Quote(module), " does not have a frozen matrix and adapters");
   const uint64_t rows = weight->shape(0), columns = weight->shape(1), rank = lora.rank();
@@ -68,20 +70,16 @@ absl::Status VerifyAdapter(const proto::Lora& lora, const std::string& module,
 
 // Adapters are trained, and modules that are saved whole, and nothing else is.
 absl::Status VerifyTrained(const proto::Plan& plan) {
-  std::set<std::string> adapters, saved(plan.lora().saved().begin(), plan.lora().saved().end());
-  for (const std::string& module : plan.lora().modules()) {
-    adapters.insert(module + ".lora_A.weight");
-    adapters.insert(module + ".lora_B.weight");
-  }
-  std::set<std::string> found;
+  const AdapterParameters trained(plan.lora());
+  std::set<std::string> found;  // modules
   for (const proto::Parameter& parameter : plan.parameters()) {
     const std::string module = parameter.name().substr(0, parameter.name().rfind('.'));
-    if (saved.contains(module)) found.insert(module);
-    if (parameter.frozen() == (adapters.contains(parameter.name()) || saved.contains(module)))
+    found.insert(module);
+    if (parameter.frozen() == trained.Has(parameter.name()))
       return Faulty("parameter ", Quote(parameter.name()), parameter.frozen() ? " is frozen" : " is trained",
                     ", which its adapters do not say");
   }
-  for (const std::string& module : saved)
+  for (const std::string& module : plan.lora().saved())
     if (!found.contains(module)) return Faulty("module ", Quote(module), " has no parameter to be saved");
   return absl::OkStatus();
 }

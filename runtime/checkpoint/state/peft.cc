@@ -75,20 +75,6 @@ std::string PeftName(const google::protobuf::RepeatedPtrField<proto::Attribute>&
   return "base_model.model." + NameInModules(type, std::string(parameter));
 }
 
-AdapterParameters::AdapterParameters(const proto::Lora& lora) {
-  for (const std::string& module : lora.modules()) {
-    names_.insert(module + ".lora_A.weight");
-    names_.insert(module + ".lora_B.weight");
-  }
-  modules_.insert(lora.saved().begin(), lora.saved().end());
-}
-
-bool AdapterParameters::IsOfAdapter(std::string_view parameter) const { return names_.contains(parameter); }
-
-bool AdapterParameters::Has(std::string_view parameter) const {
-  return IsOfAdapter(parameter) || modules_.contains(ModuleOf(parameter));
-}
-
 std::string PeftConfigJson(const proto::Lora& lora, std::string_view config, std::string_view base,
                            const std::vector<std::string>& parameters) {
   const json model = json::parse(config, nullptr, /*allow_exceptions=*/false);

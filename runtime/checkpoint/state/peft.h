@@ -1,13 +1,12 @@
 // Low-rank adapters as PEFT has them on disk.
 #pragma once
 
-#include <functional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/plan/adapter_parameters.h"
 #include "runtime/plan/plan.pb.h"
 
 namespace ft {
@@ -20,19 +19,6 @@ inline constexpr char kPeftConfigFile[] = "adapter_config.json";
 // are.
 std::string PeftName(const google::protobuf::RepeatedPtrField<proto::Attribute>& facts,
                      std::string_view parameter);
-
-// The parameters that are trained and saved where a model has adapters: those of the adapters, and of modules
-// that are trained whole.
-class AdapterParameters {
- public:
-  explicit AdapterParameters(const proto::Lora& lora);
-  bool IsOfAdapter(std::string_view parameter) const;
-  bool Has(std::string_view parameter) const;
-
- private:
-  std::set<std::string, std::less<>> names_;    // of parameters of adapters
-  std::set<std::string, std::less<>> modules_;  // that are trained whole
-};
 
 // adapter_config.json. `config` is the config.json of the model beside which they are, whose class says the
 // task; empty where it is not known. `base`: where the model lies, as PEFT is to look for it; empty: nowhere.

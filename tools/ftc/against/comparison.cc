@@ -11,6 +11,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/cost/simulate.h"
 #include "runtime/plan/verify_transfers.h"
+#include "tools/ftc/median.h"
 
 namespace ftc {
 namespace {
@@ -20,13 +21,6 @@ constexpr int64_t kWarmUp = 5;  // steps, where a trace has more
 
 using Place = std::pair<int, int>;          // program, instruction
 using Samples = std::map<int64_t, double>;  // by step and micro-step
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 Against Over(double predicted, const std::vector<double>& ranks) {
   return {predicted, Median(ranks), ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end())};

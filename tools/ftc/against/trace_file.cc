@@ -15,7 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kHead = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", kFoot = "]}";
+// Lines.
+constexpr std::string_view kHead = ft::kTraceHead.substr(0, ft::kTraceHead.size() - 1);
+constexpr std::string_view kFoot = ft::kTraceFoot.substr(1, ft::kTraceFoot.size() - 2);
 constexpr double kMicrosecond = 1e-6, kMostMicroseconds = 1e17;  // three thousand years
 constexpr int kMaxDepth = 8;
 constexpr int64_t kMostRanks = 1 << 24, kMostInstructions = int64_t{1} << 31, kMostSteps = int64_t{1} << 40,

@@ -9,6 +9,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
+#include "tools/ftc/median.h"
 
 namespace ftc {
 namespace {
@@ -17,14 +18,6 @@ using Json = nlohmann::json;
 
 constexpr size_t kMostRows = 4000;
 constexpr int64_t kWarmUp = 5;  // steps
-
-double Median(std::vector<double> values) {
-  const size_t middle = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(middle), values.end());
-  if (values.size() % 2 == 1) return values[middle];
-  return (values[middle] + *std::max_element(values.begin(), values.begin() + static_cast<int64_t>(middle))) /
-         2;
-}
 
 class Reader {
  public:

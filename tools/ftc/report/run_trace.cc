@@ -12,6 +12,7 @@
 #include "runtime/plan/mesh.h"
 #include "runtime/plan/plan_file.h"
 #include "tools/ftc/against/trace_file.h"
+#include "tools/ftc/median.h"
 #include "tools/ftc/report/plan_columns.h"
 #include "tools/ftc/report/run_metrics.h"
 
@@ -25,19 +26,13 @@ std::string HashOf(const ft::proto::Plan& plan) {
   return ft::PlanHashText(ft::PlanHash(in_file.SerializeAsString()));
 }
 
-double MedianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 // Steps of a rank in which the first is not like the others.
 double SteadyMedian(const std::map<int64_t, double>& by_step, int64_t steps) {
   std::vector<double> values;
   for (const auto& [step, seconds] : by_step) {
     if (step > 0 || steps == 1) values.push_back(seconds);
   }
-  return values.empty() ? 0 : MedianOf(std::move(values));
+  return values.empty() ? 0 : Median(std::move(values));
 }
 
 class Reader {
@@ -122,13 +117,13 @@ class Reader {
       for (const auto& [rank, by_step] : by_rank) medians.push_back(SteadyMedian(by_step, steps_));
       trace_.measured.push_back({.program = key.first,
                                  .instruction = key.second,
-                                 .median = MedianOf(medians),
+                                 .median = Median(medians),
                                  .slowest = *std::max_element(medians.begin(), medians.end())});
     }
     std::vector<double> waits;
     for (const auto& [rank, by_step] : waited_) waits.push_back(SteadyMedian(by_step, steps_));
     if (!waits.empty()) {
-      trace_.waited_median = MedianOf(waits);
+      trace_.waited_median = Median(waits);
       trace_.waited_slowest = *std::max_element(waits.begin(), waits.end());
     }
     LastRuns();
