@@ -1,6 +1,7 @@
 #include "compiler/pipeline/compile.h"
 
 #include "compiler/codegen/plan_code.h"
+#include "compiler/collapse/repeated_layers.h"
 #include "compiler/optimizer/rules.h"
 #include "compiler/pipeline/check_model.h"
 #include "compiler/pipeline/check_parameters.h"
@@ -8,9 +9,11 @@
 #include "compiler/pipeline/freeze_parameters.h"
 #include "compiler/pipeline/meet_budgets.h"
 #include "compiler/pipeline/run_stages.h"
+#include "compiler/rebatch/rebatch.h"
 #include "compiler/remat/policy.h"
 #include "compiler/shard/strategy.h"
 #include "dialects/ft/dialect.h"
+#include "dialects/ft/signature.h"
 #include "dialects/ftx/dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -41,7 +44,8 @@ absl::StatusOr<OwningOpRef<ModuleOp>> parseModel(const std::string &path, const 
   error.showNamesOf("");
   if (!module || failed(freezeParameters(*module, options.frozen)) ||
       failed(checkModel(*module, llvm::sys::path::stem(path))) ||
-      (options.loraRank == 0 && failed(checkTrained(*module))))
+      (options.loraRank == 0 && failed(checkTrained(*module))) ||
+      (options.batch != 0 && failed(setBatch(*module, options.batch))))
     return absl::InvalidArgumentError(error.text().empty() ? path + ": error: it is not a model"
                                                            : error.text());
   return module;
@@ -142,17 +146,39 @@ void recordTarget(const CompileOptions &wanted, proto::Plan &plan) {
   ranks.set_shard(wanted.mesh->second);
 }
 
+DialectRegistry dialects() {
+  DialectRegistry registry;
+  registry.insert<func::FuncDialect, mlir::ft::FtDialect, ftx::FtxDialect>();
+  return registry;
+}
+
 } // namespace
+
+absl::StatusOr<ModelOutline> outlineModel(const std::string &path, const CompileOptions &wanted) {
+  CompileOptions options = wanted;
+  options.batch = 0;
+  MLIRContext context(dialects(), MLIRContext::Threading::DISABLED);
+  ModelOutline outline;
+  FirstError error(&context);
+  FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options, &context, error));
+  auto forward = module->lookupSymbol<func::FuncOp>(mlir::ft::kForwardFunction);
+  outline.batch = mlir::ft::batchOf(forward);
+  const int64_t blocks = findRepeatedLayers(forward).count();
+  outline.blocks = blocks < 2 ? 0 : blocks;
+  if (failed(setBatch(*module, 2 * outline.batch)))
+    outline.batchKeeper = error.text();
+  return outline;
+}
 
 absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileOptions &wanted,
                                          const StageObserver &observe) {
   CompileOptions options = wanted;
   settleEvaluation(options);
-  DialectRegistry registry;
-  registry.insert<func::FuncDialect, mlir::ft::FtDialect, ftx::FtxDialect>();
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  MLIRContext context(dialects(), MLIRContext::Threading::DISABLED);
   FirstError error(&context);
   FT_ASSIGN_OR_RETURN(OwningOpRef<ModuleOp> module, parseModel(path, options, &context, error));
+  if (options.keptBlocks != 0)
+    keepRepeatedLayers(*module, options.keptBlocks);
   FT_RETURN_IF_ERROR(settleMesh(options));
   PlanInfo info = describe(options);
   size_t remat = stageNumber("remat"), schedule = stageNumber("schedule");

@@ -20,4 +20,15 @@ using StageObserver = std::function<absl::Status(const Stage &stage, int number,
 absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileOptions &options,
                                          const StageObserver &observe);
 
+/// What a search over plans of a model has to know ahead.
+struct ModelOutline {
+  int64_t batch = 0;
+  int64_t blocks =
+      0; // equal ones of consecutive layers, which options.keptBlocks leaves fewer of; 0: none repeat
+  std::string batchKeeper; // the error of the op that forbids another batch; empty: none does
+};
+
+/// Errors: those of compileModel for a file that is no model.
+absl::StatusOr<ModelOutline> outlineModel(const std::string &path, const CompileOptions &options);
+
 } // namespace ft::compiler

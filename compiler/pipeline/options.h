@@ -29,6 +29,8 @@ struct CompileOptions {
   bool checks = true;
   // Clusters have code in the plan. Takes a while, so not for what is compiled to be looked at.
   bool makesCode = false;
+  // Of layers that repeat so many blocks, two at least; 0: all. For what is compiled to be measured only.
+  int64_t keptBlocks = 0;
 
   /// Small gradients vanish in fp16; bf16 has the exponents of f32.
   bool scalesLoss() const { return paramDtype == "fp16" || reduceDtype == "fp16"; }

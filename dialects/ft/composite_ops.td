@@ -35,7 +35,7 @@ class Ft_Composite<string mnemonic, list<Trait> traits = []>
       # "  CompositeBody b(builder, getLoc());\n" # body # "\n}\n";
 }
 
-def Ft_SoftmaxOp : Ft_Composite<"softmax", [AllTypesMatch<["x", "result"]>]> {
+def Ft_SoftmaxOp : Ft_Composite<"softmax", [ExtentsOfResult, AllTypesMatch<["x", "result"]>]> {
   let summary = "e^x over the sum of e^x, over the last dimension";
   let description = [{ The largest of a row is taken off first, so nothing overflows. A row that is -inf throughout is NaN, as PyTorch's. }];
   let arguments = (ins Ft_FloatTensor:$x);
@@ -50,7 +50,7 @@ def Ft_SoftmaxOp : Ft_Composite<"softmax", [AllTypesMatch<["x", "result"]>]> {
   }];
 }
 
-def Ft_CrossEntropyOp : Ft_Composite<"cross_entropy"> {
+def Ft_CrossEntropyOp : Ft_Composite<"cross_entropy", [Extents]> {
   let summary = "Mean over rows of logsumexp(logits) - logits[target]";
   let description = [{
     A row whose target is negative is left out of the mean: its gradients are 0, whatever its logits. With no row left the loss is 0. A target beyond the columns makes it NaN.
@@ -78,7 +78,7 @@ def Ft_CrossEntropyOp : Ft_Composite<"cross_entropy"> {
   }];
 }
 
-def Ft_QkNormOp : Ft_Composite<"qk_norm", [AllTypesMatch<["x", "result"]>]> {
+def Ft_QkNormOp : Ft_Composite<"qk_norm", [ExtentsOfResult, AllTypesMatch<["x", "result"]>]> {
   let summary = "rms_norm of each head by itself, as of queries and keys before attention";
   let description = [{ x is [..., heads * head size], weight [head size] (Qwen3; A. Henry et al., Query-Key Normalization for Transformers, 2020). }];
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, I64Attr:$heads, F64Attr:$eps);
@@ -102,7 +102,7 @@ def Ft_QkNormOp : Ft_Composite<"qk_norm", [AllTypesMatch<["x", "result"]>]> {
   }];
 }
 
-def Ft_LayerNormOp : Ft_Composite<"layer_norm", [CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
+def Ft_LayerNormOp : Ft_Composite<"layer_norm", [ExtentsOfResult, CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
   let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension";
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_FloatTensor:$bias, F64Attr:$eps);
   let results = (outs Ft_FloatTensor:$result);
@@ -122,7 +122,7 @@ def Ft_LayerNormOp : Ft_Composite<"layer_norm", [CheapToRecompute, OfNorms, AllT
   }];
 }
 
-def Ft_RmsNormOp : Ft_Composite<"rms_norm", [CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
+def Ft_RmsNormOp : Ft_Composite<"rms_norm", [ExtentsOfResult, CheapToRecompute, OfNorms, AllTypesMatch<["x", "result"]>]> {
   let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension";
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, F64Attr:$eps);
   let results = (outs Ft_FloatTensor:$result);
@@ -133,7 +133,7 @@ def Ft_RmsNormOp : Ft_Composite<"rms_norm", [CheapToRecompute, OfNorms, AllTypes
   let body = [{ return {b.rmsNorm(operands[0], operands[1], getEps())}; }];
 }
 
-def Ft_GeluOp : Ft_Composite<"gelu", [CheapToRecompute, OfMlp, AllTypesMatch<["x", "result"]>]> {
+def Ft_GeluOp : Ft_Composite<"gelu", [ExtentsOfResult, CheapToRecompute, OfMlp, AllTypesMatch<["x", "result"]>]> {
   let summary = "GELU; approximate = \"tanh\" (GPT-2's gelu_new) or \"none\" (erf)";
   let arguments = (ins Ft_FloatTensor:$x, StrAttr:$approximate);
   let results = (outs Ft_FloatTensor:$result);
@@ -155,7 +155,7 @@ def Ft_GeluOp : Ft_Composite<"gelu", [CheapToRecompute, OfMlp, AllTypesMatch<["x
   }];
 }
 
-def Ft_SwigluOp : Ft_Composite<"swiglu", [CheapToRecompute, OfMlp, AllTypesMatch<["gate", "up", "result"]>]> {
+def Ft_SwigluOp : Ft_Composite<"swiglu", [ExtentsOfResult, CheapToRecompute, OfMlp, AllTypesMatch<["gate", "up", "result"]>]> {
   let summary = "silu(gate) * up, silu(z) = z * sigmoid(z)";
   let arguments = (ins Ft_FloatTensor:$gate, Ft_FloatTensor:$up);
   let results = (outs Ft_FloatTensor:$result);
@@ -163,7 +163,7 @@ def Ft_SwigluOp : Ft_Composite<"swiglu", [CheapToRecompute, OfMlp, AllTypesMatch
   let body = [{ return {b.map<MulOp>({b.map<SiluOp>(operands[0]), operands[1]})}; }];
 }
 
-def Ft_RotateOp : Ft_Composite<"rotate", [CheapToRecompute, AllTypesMatch<["x", "result"]>, AllTypesMatch<["cosine", "sine"]>]> {
+def Ft_RotateOp : Ft_Composite<"rotate", [Extents, CheapToRecompute, AllTypesMatch<["x", "result"]>, AllTypesMatch<["cosine", "sine"]>]> {
   let summary = "Pairs of each head turned by angles: rotary positions, rotate-half form";
   let description = [{
     x is [B, T, heads * 2 h], cosine and sine [T, h] or [B, T, h]: the pair (x_i, x_{i+h}) of each head is turned by angle i of its position;
@@ -189,7 +189,7 @@ def Ft_RotateOp : Ft_Composite<"rotate", [CheapToRecompute, AllTypesMatch<["x", 
   }];
 }
 
-def Ft_RopeOp : Ft_Op<"rope", [Pure, DeclareOpInterfaceMethods<ShorthandOpInterface>, AllTypesMatch<["x", "result"]>]> {
+def Ft_RopeOp : Ft_Op<"rope", [ExtentsOfResult, Pure, DeclareOpInterfaceMethods<ShorthandOpInterface>, AllTypesMatch<["x", "result"]>]> {
   let summary = "Rotary position embedding, rotate-half form: ft.rotate by the ft.rotary_table of the positions";
   let description = [{
     x is [B, T, heads * head size], position = index in T. With h = head size / 2, frequency_i = base^(-i / h): the pair
@@ -202,7 +202,7 @@ def Ft_RopeOp : Ft_Op<"rope", [Pure, DeclareOpInterfaceMethods<ShorthandOpInterf
   let hasVerifier = 1;
 }
 
-def Ft_DropoutOp : Ft_Composite<"dropout", [CheapToRecompute, RandomDropout, AllTypesMatch<["x", "result"]>]> {
+def Ft_DropoutOp : Ft_Composite<"dropout", [ExtentsOfResult, CheapToRecompute, RandomDropout, AllTypesMatch<["x", "result"]>]> {
   let summary = "x with each element zeroed with probability rate, the others divided by 1 - rate";
   let description = [{
     An element is kept when u >= rate, u the upper 24 bits of its ft.random_bits of this stream over 2^24. Nothing is stored: the gradient draws
@@ -223,7 +223,7 @@ def Ft_DropoutOp : Ft_Composite<"dropout", [CheapToRecompute, RandomDropout, All
 
 // The Free Transformer's latent variable (F. Fleuret, "The Free Transformer", 2025): H bits a position.
 
-def Ft_SampleBitsOp : Ft_Composite<"sample_bits", [Random]> {
+def Ft_SampleBitsOp : Ft_Composite<"sample_bits", [Extents, Random]> {
   let summary = "Index d = sum_h b_h 2^h with b_h ~ Bernoulli(sigmoid(logits[..., h]))";
   let description = [{ b_h is 1 when u < sigmoid(logit), u the upper 24 bits of its ft.random_bits of this stream over 2^24. }];
   let arguments = (ins Ft_FloatTensor:$logits, Ft_Tensor:$rng, I64Attr:$stream);
@@ -250,7 +250,7 @@ def Ft_SampleBitsOp : Ft_Composite<"sample_bits", [Random]> {
   }];
 }
 
-def Ft_BitsKlOp : Ft_Composite<"bits_kl"> {
+def Ft_BitsKlOp : Ft_Composite<"bits_kl", [ExtentsOfResult]> {
   let summary = "Mean over positions of max(0, KL_t - kappa), KL_t = H ln 2 - sum_h entropy(sigmoid(l_h)), in nats";
   let arguments = (ins Ft_FloatTensor:$logits, F64Attr:$kappa);
   let results = (outs Ft_Scalar:$kl);

@@ -4,27 +4,27 @@
 
 include "dialects/ft/op_base.td"
 
-def Ft_FillOp : Ft_Op<"fill", [Pure, Precision, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
+def Ft_FillOp : Ft_Op<"fill", [ExtentsOfResult, Pure, Precision, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
   let summary = "A tensor with one value everywhere";
   let arguments = (ins F64Attr:$value);
   let results = (outs Ft_FloatTensor:$result);
   let assemblyFormat = "custom<Real>($value) attr-dict `:` type($result)";
 }
 
-def Ft_IotaOp : Ft_ComputeOp<"iota", [CheapToRecompute], [], []> {
+def Ft_IotaOp : Ft_ComputeOp<"iota", [ExtentsOfResult, CheapToRecompute], [], []> {
   let summary = "0, 1, 2, ...: ids of consecutive rows, such as positions";
   let results = (outs Ft_TokenTensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Ft_CopyOp : Ft_ComputeOp<"copy", [Differentiable, Precision], ["getKernelName"], []> {
+def Ft_CopyOp : Ft_ComputeOp<"copy", [ExtentsOfResult, Differentiable, Precision], ["getKernelName"], []> {
   let summary = "The same values in a buffer of their own, rounded to its element type";
   let arguments = (ins Ft_Tensor:$x);
   let results = (outs Ft_Tensor:$result);
   let assemblyFormat = "$x attr-dict `:` custom<Rounding>(type($x), type($result))";
 }
 
-def Ft_EmbeddingOp : Ft_ComputeOp<"embedding", [Differentiable, CheapToRecompute]> {
+def Ft_EmbeddingOp : Ft_ComputeOp<"embedding", [Extents, Differentiable, CheapToRecompute]> {
   let summary = "Rows of a table: result[..., :] = table[ids[...], :]";
   let arguments = (ins Ft_TokenTensor:$ids, Ft_FloatTensor:$table);
   let results = (outs Ft_FloatTensor:$result);
@@ -38,7 +38,7 @@ def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getKernel
   let assemblyFormat = "$ids `,` $dy (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Differentiable, Precision, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
+def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Extents, Differentiable, Precision, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
   let summary = "Matrix product over flattened leading dimensions, plus a bias per column";
   let description = [{
     Without `transpose_a`: a is [..., K], its leading dimensions are rows; b is [K, N], or [N, K] with `transpose_b`; the result is
@@ -86,7 +86,7 @@ def Ft_MatmulGeluGradOp : Ft_MatmulThenOp<"matmul_gelu_grad", [AllTypesMatch<["x
   }];
 }
 
-def Ft_RotaryTableOp : Ft_ComputeOp<"rotary_table", [Precision, AllTypesMatch<["cosine", "sine"]>], ["getOptionalAttributes"]> {
+def Ft_RotaryTableOp : Ft_ComputeOp<"rotary_table", [ExtentsOfResult, Precision, AllTypesMatch<["cosine", "sine"]>], ["getOptionalAttributes"]> {
   let summary = "Cosines and sines of rotary positions: of position * base^(-i / h), or of position * frequencies[i]; times scale";
   let description = [{
     [T, h], h half of the elements of a head that are rotated. Either `base` is given or `frequencies`, h of them, of a rope that is scaled
@@ -115,7 +115,7 @@ class Ft_AnyAttentionOp<string mnemonic, list<Trait> traits, dag operands, dag o
                        " (`softcap` $softcap^)? (`alibi` $alibi^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_AttentionOp : Ft_AnyAttentionOp<"attention", [Differentiable, Precision, OfAttention],
+def Ft_AttentionOp : Ft_AnyAttentionOp<"attention", [Extents, Differentiable, Precision, OfAttention],
     (ins Ft_FloatTensor:$q, Ft_FloatTensor:$k, Ft_FloatTensor:$v), (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse), "$q `,` $k `,` $v"> {
   let summary = "softmax(scores) v per head; the scores, by default q k^T / sqrt(head size), are never held whole";
   let description = [{
@@ -149,7 +149,7 @@ def Ft_AttentionGradOp : Ft_AnyAttentionOp<"attention_grad", [],
   let summary = "Gradients of attention; the probabilities are computed again by tiles";
 }
 
-def Ft_QkvAttentionOp : Ft_AnyAttentionOp<"qkv_attention", [Differentiable, Precision, OfAttention],
+def Ft_QkvAttentionOp : Ft_AnyAttentionOp<"qkv_attention", [Extents, Differentiable, Precision, OfAttention],
     (ins Ft_FloatTensor:$qkv), (outs Ft_FloatTensor:$out, Ft_FloatTensor:$lse), "$qkv"> {
   let summary = "attention of q, k and v that lie side by side in one tensor";
   let description = [{
@@ -164,14 +164,14 @@ def Ft_QkvAttentionGradOp : Ft_AnyAttentionOp<"qkv_attention_grad", [],
   let summary = "Gradient of qkv_attention: dq, dk and dv side by side";
 }
 
-def Ft_SplitOp : Ft_ComputeOp<"split", [Differentiable, MovesElements], [], []> {
+def Ft_SplitOp : Ft_ComputeOp<"split", [Extents, Differentiable, MovesElements], [], []> {
   let summary = "Cuts the last dimension into consecutive parts";
   let arguments = (ins Ft_FloatTensor:$x);
   let results = (outs Variadic<Ft_FloatTensor>:$parts);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($parts)";
 }
 
-def Ft_ConcatOp : Ft_ComputeOp<"concat", [Differentiable, MovesElements], [], []> {
+def Ft_ConcatOp : Ft_ComputeOp<"concat", [Extents, Differentiable, MovesElements], [], []> {
   let summary = "Joins along a dimension; -1 is the last";
   let arguments = (ins Variadic<Ft_Tensor>:$parts, DefaultValuedAttr<I64Attr, "-1">:$axis);
   let results = (outs Ft_Tensor:$result);

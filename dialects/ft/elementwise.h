@@ -46,7 +46,7 @@ using ElementwiseOpBase =
        OpTrait::ZeroSuccessors, OpTrait::VariadicOperands, ConditionallySpeculatable::Trait,
        OpTrait::AlwaysSpeculatableImplTrait, MemoryEffectOpInterface::Trait, CheapToRecompute,
        CostOpInterface::Trait, KernelOpInterface::Trait, PrecisionOpInterface::Trait,
-       DifferentiableOpInterface::Trait>;
+       DifferentiableOpInterface::Trait, ExtentOpInterface::Trait>;
 
 template <Elementwise kKind> class ElementwiseOp : public ElementwiseOpBase<ElementwiseOp<kKind>> {
 public:

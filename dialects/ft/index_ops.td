@@ -4,7 +4,7 @@
 
 include "dialects/ft/primitive_ops.td"
 
-def Ft_GatherElementsOp : Ft_Primitive<"gather_elements", [CheapToRecompute, MovesElements]> {
+def Ft_GatherElementsOp : Ft_Primitive<"gather_elements", [Extents, CheapToRecompute, MovesElements]> {
   let summary = "Elements of each row by their ids: result[..., k] = x[..., ids[..., k]]";
   let description = [{
     Rows are those of the last dimension (torch.gather along it). An id that names no element gives 0.
@@ -14,7 +14,7 @@ def Ft_GatherElementsOp : Ft_Primitive<"gather_elements", [CheapToRecompute, Mov
   let assemblyFormat = "$x `,` $ids attr-dict `:` type($x) `,` type($ids) `->` type($result)";
 }
 
-def Ft_ScatterAddElementsOp : Ft_Primitive<"scatter_add_elements"> {
+def Ft_ScatterAddElementsOp : Ft_Primitive<"scatter_add_elements", [Extents]> {
   let summary = "Rows of zeros to which elements are added by their ids: result[..., ids[..., k]] += x[..., k]";
   let description = [{
     The transpose of gather_elements. Elements of one id are summed in order, in f64; an id that names no
@@ -25,7 +25,7 @@ def Ft_ScatterAddElementsOp : Ft_Primitive<"scatter_add_elements"> {
   let assemblyFormat = "$x `,` $ids attr-dict `:` type($x) `,` type($ids) `->` type($result)";
 }
 
-def Ft_CumsumOp : Ft_Primitive<"cumsum", [CheapToRecompute], [], ["getFlops"]> {
+def Ft_CumsumOp : Ft_Primitive<"cumsum", [ExtentsOfResult, CheapToRecompute], [], ["getFlops"]> {
   let summary = "Sums of each row up to and including an element, or with `reverse` from it on";
   let description = [{ Along the last dimension; floats are summed in f64. }];
   let arguments = (ins Ft_Tensor:$x, UnitAttr:$reverse);
@@ -33,7 +33,7 @@ def Ft_CumsumOp : Ft_Primitive<"cumsum", [CheapToRecompute], [], ["getFlops"]> {
   let assemblyFormat = "$x (`reverse` $reverse^)? attr-dict `:` type($x) `->` type($result)";
 }
 
-def Ft_ArgsortOp : Ft_Primitive<"argsort", [], [], ["getFlops"]> {
+def Ft_ArgsortOp : Ft_Primitive<"argsort", [Extents], [], ["getFlops"]> {
   let summary = "Ids of the elements of each row in ascending or descending order, or of the first of them";
   let description = [{
     Along the last dimension; the result is as wide as wanted: with `descending` and K columns the ids of the K largest (torch.topk; the
@@ -44,7 +44,7 @@ def Ft_ArgsortOp : Ft_Primitive<"argsort", [], [], ["getFlops"]> {
   let assemblyFormat = "$x (`descending` $descending^)? attr-dict `:` type($x) `->` type($result)";
 }
 
-def Ft_HistogramOp : Ft_Primitive<"histogram", [], [], ["getFlops"]> {
+def Ft_HistogramOp : Ft_Primitive<"histogram", [ExtentsOfResult], [], ["getFlops"]> {
   let summary = "How often each of 0, 1, 2, ... is among the ids";
   let description = [{ As many as the result has elements (torch.bincount); an id beyond is not counted. }];
   let arguments = (ins Ft_TokenTensor:$ids);
@@ -52,7 +52,7 @@ def Ft_HistogramOp : Ft_Primitive<"histogram", [], [], ["getFlops"]> {
   let assemblyFormat = "$ids attr-dict `:` type($ids) `->` type($result)";
 }
 
-def Ft_GroupedDotOp : Ft_Primitive<"grouped_dot", [], [], ["getFlops", "getModelFlops"]> {
+def Ft_GroupedDotOp : Ft_Primitive<"grouped_dot", [Extents], [], ["getFlops", "getModelFlops"]> {
   let summary = "Groups of rows, each times a matrix of its own";
   let description = [{
     x is [rows, K] and w [groups, K, N], or [groups, N, K] with `transpose_b`; the rows of group g are those from ends[g - 1] (0 for the

@@ -6,6 +6,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
 
+#include "dialects/ft/extents.h"
 #include "runtime/base/device_class.h"
 
 namespace mlir::ft {

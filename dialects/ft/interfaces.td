@@ -122,4 +122,16 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
   ];
 }
 
+def ExtentOpInterface : OpInterface<"ExtentOpInterface"> {
+  let description = [{
+    The op knows which extents of its operands and results are one and the same, so that a model can be given another batch. What it sums over
+    is not said here: ops that sum are known by what they do.
+  }];
+  let cppNamespace = "::mlir::ft";
+  let methods = [
+    InterfaceMethod<"Says so. The default: operands whose shape ends that of the first result are aligned with it.", "void", "relateExtents",
+      (ins "::mlir::ft::ExtentRelations &":$relations), "", [{ ::mlir::ft::alignOperands($_op, relations); }]>
+  ];
+}
+
 #endif // FT_INTERFACES

@@ -4,7 +4,7 @@
 
 include "dialects/ft/op_base.td"
 
-def Ft_BinaryMapperOp : Ft_ComputeOp<"binary_mapper", [Differentiable]> {
+def Ft_BinaryMapperOp : Ft_ComputeOp<"binary_mapper", [Extents, Differentiable]> {
   let summary = "R = table[index]: the one-hot of the sampled bits times the table, differentiable in the logits";
   let description = [{
     logits [..., H], index [...], table [2^H, D] -> [..., D]. The gradient of the logits is the straight-through one: with g_d = dR . table[d] and

@@ -4,7 +4,7 @@
 
 include "dialects/ft/op_base.td"
 
-def Ft_LinearCrossEntropyOp : Ft_ComputeOp<"linear_cross_entropy", [Differentiable], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
+def Ft_LinearCrossEntropyOp : Ft_ComputeOp<"linear_cross_entropy", [Extents, Differentiable], ["getWorkspaceBytes"], ["getFlops", "getModelFlops"]> {
   let summary = "cross_entropy(x weight^T, targets), logits held for a chunk of rows at a time";
   let description = [{ x is [..., D], weight is [V, D]. }];
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets);

@@ -43,6 +43,10 @@ def RandomCall : DeclareOpInterfaceMethods<RandomOpInterface, ["hasDropout"]>;
 // May drop elements with them.
 def RandomDropout : DeclareOpInterfaceMethods<RandomOpInterface, ["hasDropout", "removeDropout"]>;
 
+// Extents are those of the first result, or as the op says.
+def ExtentsOfResult : DeclareOpInterfaceMethods<ExtentOpInterface>;
+def Extents : DeclareOpInterfaceMethods<ExtentOpInterface, ["relateExtents"]>;
+
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 
 #endif // FT_OP_BASE

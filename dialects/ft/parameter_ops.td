@@ -56,7 +56,7 @@ def Ft_UnitOp : Ft_Op<"unit", [Symbol]> {
   let hasVerifier = 1;
 }
 
-def Ft_GetOp : Ft_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+def Ft_GetOp : Ft_Op<"get", [Extents, Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
                              DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "The value of a parameter";
   let arguments = (ins FlatSymbolRefAttr:$parameter);

@@ -189,13 +189,14 @@ bool ExactSearch::KeepFromLowest(uint32_t buffer) {
   return Propagate();
 }
 
+// Where small buffers raise each other over much height this alone may take all the work that is allowed.
 bool ExactSearch::Propagate() {
   bool possible = true;
   while (!touched_.empty()) {
     const uint32_t section = touched_.back();
     touched_.pop_back();
     is_touched_[section] = false;
-    possible = possible && PropagateIn(section);
+    possible = possible && work_ <= work_limit_ && PropagateIn(section);
   }
   return possible;
 }

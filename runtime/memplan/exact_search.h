@@ -65,7 +65,7 @@ class ExactSearch {
   std::vector<Span> PartsOf(Span span);
   absl::uint128 KeyOf(const Buffers& left, Span span);
 
-  // Each of these returns false when it shows that the height is not enough.
+  // Each of these returns false when it shows that the height is not enough, or that no work is left.
   bool Place(uint32_t buffer);
   bool KeepFromLowest(uint32_t buffer);
   bool Propagate();

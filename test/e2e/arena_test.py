@@ -4,7 +4,7 @@ import json
 import re
 import unittest
 
-from harness import EndToEnd
+from harness import BIN, EndToEnd
 
 LIMIT = 1.001
 # Layers of these have units of a gigabyte and more beside activations of kilobytes: the arrangements that are found are up to
@@ -51,6 +51,17 @@ class Arena(EndToEnd):
                         ("--offload=optimizer:step",),
                         ("--offload=activations",)):
             self.check_tight(source, "--world-size=4", *options)
+
+    def test_large_buffers_beside_small_ones(self):
+        """Gigabytes beside kilobytes: looking for the smallest arena stays within its work and within a gigabyte of memory."""
+        source = self.shared / "large.mlir"
+        self.check("ftc", "model", "llama", "--preset=llama3-70b", "--hidden=16384", "--layers=5", "--heads=128", "--ffn=53248",
+                   "--batch=1", "--seq=8192", "-o", source)
+        machine = ["--strategy=full_shard", "--world-size=16384", "--target=h100-ib", "--mixed-precision=bf16"]
+        limited = ["bash", "-c", 'ulimit -v 1000000; exec "$0" "$@"', BIN / "ftc"]
+        for remat in ("none", "ops:norms"):
+            report = json.loads(self.check(*limited, "explain", source, *machine, f"--remat={remat}", "--json", timeout=120).stdout)
+            self.assertLessEqual(report["arena_bytes"], 1.005 * report["max_live_bytes"])
 
 
 if __name__ == "__main__":

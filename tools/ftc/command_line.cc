@@ -12,6 +12,7 @@
 #include "tools/ftc/compile_line.h"
 #include "tools/ftc/explain_line.h"
 #include "tools/ftc/mistake.h"
+#include "tools/ftc/tune/tune_line.h"
 
 namespace ftc {
 namespace {
@@ -134,6 +135,7 @@ struct Parser {
   CompileLine compile_line;
   CompileLine explain_settings;
   CompileLine report_settings;
+  TuneLine tune_line;
   ExplainCommand explain;
   ReportCommand report;
   DumpCommand dump;
@@ -149,6 +151,7 @@ struct Parser {
     compile_line.AddTo(app);
     explain_settings.AddSettingsTo(AddExplain(app, explain, texts));
     report_settings.AddSettingsTo(AddReport(app, report, report_texts));
+    tune_line.AddTo(app);
     AddOfPlan(app, "dump", "Prints a plan as text", dump.plan)
         .add_flag("--kernels", dump.kernels, "The bodies of clusters, what they move, and their code");
     AddOfPlan(app, "verify",
@@ -179,6 +182,7 @@ struct Parser {
     }
     if (sub.get_name() == "explain") return CheckExplain(sub, explain_settings, explain, texts), explain;
     if (sub.get_name() == "report") return CheckReport(sub, report_settings, report, report_texts), report;
+    if (sub.get_name() == "tune") return tune_line.Read();
     if (sub.get_name() == "dump") return dump;
     if (sub.get_name() == "postmortem") return postmortem;
     return verify;

@@ -73,6 +73,17 @@ struct ReportCommand {
   std::string output;            // "-": standard output
 };
 
+// ftc tune model.mlir --world-size=N ... [-o train.yaml]
+struct TuneCommand {
+  CompileCommand settings;       // model, --config, flags; output: train.yaml, empty: none
+  std::vector<int> world_sizes;  // to show how far it scales; empty: that of the settings
+  uint64_t memory_bytes = 0;     // of a rank's device; 0: the target's
+  uint64_t host_bytes = 0;       // of a rank's host memory; 0: any
+  bool space = false;            // instead: the table
+  bool exhaustive = false;       // every point of it is compiled
+  bool json = false;
+};
+
 // ftc dump plan.bin
 struct DumpCommand {
   std::string plan;
@@ -97,7 +108,7 @@ struct TokenizeCommand {
 };
 
 using Command = std::variant<ModelCommand, ImportCommand, CompileCommand, ExplainCommand, ReportCommand,
-                             DumpCommand, VerifyCommand, PostmortemCommand, TokenizeCommand>;
+                             TuneCommand, DumpCommand, VerifyCommand, PostmortemCommand, TokenizeCommand>;
 
 // The command, or the exit status of a program that has nothing to do: 0 after --help, 2 after a usage error,
 // which has been reported in one line.

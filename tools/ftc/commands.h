@@ -16,6 +16,7 @@ int Run(const ImportCommand& command);
 int Run(const CompileCommand& command);
 int Run(const ExplainCommand& command);
 int Run(const ReportCommand& command);
+int Run(const TuneCommand& command);
 int Run(const DumpCommand& command);
 int Run(const VerifyCommand& command);
 int Run(const PostmortemCommand& command);

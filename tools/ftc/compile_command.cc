@@ -19,6 +19,7 @@
 #include "tools/ftc/config/configure.h"
 #include "tools/ftc/dump.h"
 #include "tools/ftc/step_cost.h"
+#include "tools/ftc/tune/tuning.h"
 
 namespace ftc {
 namespace {
@@ -45,18 +46,13 @@ absl::Status Observe(const CompileCommand& command, const ft::compiler::Stage& s
                                  ModuleText(module));
 }
 
-// The model has the batch that the configuration was written for, and some number of ranks the global one.
-absl::Status CheckBatch(const Effective& effective, mlir::ModuleOp module) {
+// Some number of ranks has the global batch.
+absl::Status CheckGlobalBatch(const Effective& effective, mlir::ModuleOp module) {
   const Configuration& configuration = effective.configuration;
   auto forward = module.lookupSymbol<mlir::func::FuncOp>("forward");
   const int64_t batch = forward == nullptr ? 0 : mlir::ft::batchOf(forward);
-  if (batch <= 0) return absl::OkStatus();
   const int64_t micro_steps = configuration.options.microSteps;
-  if (configuration.options.batch != 0 && batch != configuration.options.batch)
-    return absl::InvalidArgumentError(fmt::format("{} wants a batch of {}, but the model has one of {}",
-                                                  NameOf(effective.OriginOf("batch")),
-                                                  configuration.options.batch, batch));
-  if (configuration.run.global_batch % (batch * micro_steps) == 0) return absl::OkStatus();
+  if (batch <= 0 || configuration.run.global_batch % (batch * micro_steps) == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(fmt::format(
       "{} wants {} sequences a step, which is no multiple of the model's batch of {} in {} micro-steps",
       NameOf(effective.OriginOf("global_batch")), configuration.run.global_batch, batch, micro_steps));
@@ -67,7 +63,7 @@ absl::Status Compile(const CompileCommand& command, const Effective& effective) 
     FT_RETURN_IF_ERROR(ft::CheckAtomicOutput(command.output, 0));  // compiling may take long
   if (!command.dump_dir.empty()) FT_RETURN_IF_ERROR(MakeFolder(command.dump_dir));
   const auto observe = [&](const ft::compiler::Stage& stage, int number, mlir::ModuleOp module) {
-    if (number == 0) FT_RETURN_IF_ERROR(CheckBatch(effective, module));
+    if (number == 0) FT_RETURN_IF_ERROR(CheckGlobalBatch(effective, module));
     return Observe(command, stage, number, module);
   };
   ft::compiler::CompileOptions options = CompileOptionsOf(effective.configuration);
@@ -95,7 +91,8 @@ int FailConfigure(const absl::Status& status) {
 
 int Run(const CompileCommand& command) {
   const absl::StatusOr<std::variant<Effective, Refusal>> configured =
-      Configure(command.config, command.flags);
+      command.print_config ? Configure(command.config, command.flags)
+                           : ConfigureFor(command.model, command.config, command.flags);
   if (!configured.ok()) return FailConfigure(configured.status());
   if (const auto* refusal = std::get_if<Refusal>(&*configured)) {
     if (refusal->usage) return FailUsage(refusal->message);

@@ -19,6 +19,7 @@
 #include "tools/ftc/config/settings.h"
 #include "tools/ftc/explain.h"
 #include "tools/ftc/explain_plans.h"
+#include "tools/ftc/tune/tuning.h"
 
 namespace ftc {
 namespace {
@@ -79,7 +80,8 @@ absl::StatusOr<std::variant<std::vector<Explained>, Refusal>> Gather(const Expla
   if (command.model.empty()) return plans;
   FT_ASSIGN_OR_RETURN(const std::vector<Variant> variants, VariantsOf(command));
   for (const Variant& variant : variants) {
-    FT_ASSIGN_OR_RETURN(const auto configured, Configure(command.settings.config, variant.flags));
+    FT_ASSIGN_OR_RETURN(const auto configured,
+                        ConfigureFor(command.model, command.settings.config, variant.flags));
     if (const auto* refusal = std::get_if<Refusal>(&configured)) return *refusal;
     FT_ASSIGN_OR_RETURN(ft::proto::Plan plan,
                         Compile(command, std::get<Effective>(configured).configuration));

@@ -141,6 +141,21 @@ void CheckSubject(const CLI::App& sub, const CompileLine& settings, ExplainComma
 
 }  // namespace
 
+std::vector<int> ReadWorldSizes(const std::string& texts) {
+  constexpr size_t kMostSizes = 64;
+  std::vector<int> sizes;
+  for (const std::string& text : SplitList(texts)) {
+    int ranks = 0;
+    if (!CLI::detail::lexical_cast(text, ranks) || ranks < 1 || ranks > kMostRanks)
+      throw Mistake{fmt::format("--world-sizes={}: '{}' is no number of ranks", ft::OneLine(texts, 200),
+                                ft::OneLine(text, 200))};
+    sizes.push_back(ranks);
+  }
+  if (sizes.size() > kMostSizes)
+    throw Mistake{fmt::format("--world-sizes has {} sizes, more than {}", sizes.size(), kMostSizes)};
+  return sizes;
+}
+
 CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, ExplainTexts& texts) {
   CLI::App& sub =
       *app.add_subcommand("explain", "Prints what a plan costs each rank: memory, traffic, FLOPs");
@@ -195,17 +210,7 @@ void CheckReport(const CLI::App& sub, const CompileLine& settings, ReportCommand
   CheckSubject(sub, settings, command.subject, texts);
   if (command.subject.compare && !(command.run.empty() && command.trace.empty()))
     throw Mistake{"--run and --trace are of one plan; leave out --compare"};
-  constexpr size_t kMostSizes = 64;
-  for (const std::string& text : SplitList(texts.world_sizes)) {
-    int ranks = 0;
-    if (!CLI::detail::lexical_cast(text, ranks) || ranks < 1 || ranks > kMostRanks)
-      throw Mistake{fmt::format("--world-sizes={}: '{}' is no number of ranks",
-                                ft::OneLine(texts.world_sizes, 200), ft::OneLine(text, 200))};
-    command.world_sizes.push_back(ranks);
-  }
-  if (command.world_sizes.size() > kMostSizes)
-    throw Mistake{
-        fmt::format("--world-sizes has {} sizes, more than {}", command.world_sizes.size(), kMostSizes)};
+  command.world_sizes = ReadWorldSizes(texts.world_sizes);
 }
 
 }  // namespace ftc

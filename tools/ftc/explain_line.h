@@ -16,6 +16,9 @@ struct ExplainTexts {
   std::vector<std::string> paths;
 };
 
+// "8,64,512". Throws Mistake.
+std::vector<int> ReadWorldSizes(const std::string& texts);
+
 // The subcommands; what they are given to fill must live as long as `app`.
 CLI::App& AddExplain(CLI::App& app, ExplainCommand& command, ExplainTexts& texts);
 CLI::App& AddReport(CLI::App& app, ReportCommand& command, ExplainTexts& texts);

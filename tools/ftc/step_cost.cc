@@ -10,10 +10,6 @@
 namespace ftc {
 namespace {
 
-// Above it allocators and drivers have little left, and steps of other stacks stall (PyTorch frees and
-// allocates again); ours do not, but what lies beside an arena is an estimate.
-constexpr double kTight = 0.93;
-
 // What does not fit: the arena alone, or only with what lies beside it.
 std::string WithWhatLiesBeside(uint64_t beside) {
   return beside == 0

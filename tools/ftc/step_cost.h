@@ -11,8 +11,13 @@
 
 namespace ftc {
 
+// The part of a device's memory above which it is tight: allocators and drivers have little left then, and
+// steps of other stacks stall (PyTorch frees and allocates again); ours do not, but what lies beside an arena
+// is an estimate.
+inline constexpr double kTight = 0.93;
+
 // Whether the arena of a rank and what lies beside it (context, libraries, the communicators' buffers) fit
-// the memory of its device. Tight is above 93% of it.
+// the memory of its device.
 enum class Fit { kUnknown, kYes, kTight, kNo };
 
 Fit FitOf(const ft::Target& target, uint64_t arena_bytes, uint64_t beside_bytes);

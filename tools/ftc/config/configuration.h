@@ -10,6 +10,9 @@ namespace ftc {
 
 using ft::RunSettings;  // overridden by ftexec's flags
 
+// In the place of a strategy: one is chosen, and what else is not given.
+inline constexpr char kAutoStrategy[] = "auto";
+
 struct Configuration {
   ft::compiler::CompileOptions options;  // but for runNumbers and runTexts, see CompileOptionsOf
   // A shipped machine or a file of one; what it has stands in options.target once all is read.

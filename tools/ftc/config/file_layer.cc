@@ -196,10 +196,10 @@ class Reader {
     const Setting& setting = *target.setting;
     const bool is_own = target.alias == nullptr;
     if (entry.is_list && !setting.list) return Refuse(entry, "wants one value, not a list");
-    if (!is_own && !view_.IsLeftOut(entry) && Plain(entry.text) == "auto")
-      autos_.emplace_back(&entry, &setting);
+    const bool is_open = !is_own && Plain(entry.text) == "auto" && !IsValue(entry, target);
+    if (is_open && !view_.IsLeftOut(entry)) autos_.emplace_back(&entry, &setting);
     // Hugging Face fills such values in for DeepSpeed; null is DeepSpeed's for a key that is absent.
-    if (!is_own && (Plain(entry.text) == "auto" || entry.text.empty())) return absl::OkStatus();
+    if (is_open || (!is_own && entry.text.empty())) return absl::OkStatus();
     if (entry.text.empty() && !entry.is_list) return Refuse(entry, "has no value");
     Conversion conversion = ConversionOf(entry, target);
     Configuration scratch;
@@ -213,6 +213,14 @@ class Reader {
     if (!conversion.remark.empty()) Remark(entry, conversion.remark);
     Give(entry, setting.name, setting.value.show(scratch));
     return absl::OkStatus();
+  }
+
+  // What is said is one of the setting's own words: fsdp_sharding_strategy: auto.
+  bool IsValue(const YamlEntry& entry, const Target& target) const {
+    const Conversion conversion = ConversionOf(entry, target);
+    Configuration scratch;
+    return conversion.mistake.empty() && conversion.text &&
+           target.setting->value.set(*conversion.text, scratch).empty();
   }
 
   Conversion ConversionOf(const YamlEntry& entry, const Target& target) const {

@@ -63,6 +63,7 @@ const std::vector<Example>& AliasExamples() {
   static const auto* const kExamples = new std::vector<Example>{
       {"fsdp.fsdp_sharding_strategy", "FULL_SHARD", "full_shard"},
       {"fsdp.fsdp_sharding_strategy", "2", "shard_grad_op"},
+      {"fsdp.fsdp_sharding_strategy", "AUTO", "auto"},
       {"fsdp.fsdp_sharding_strategy", "NO_SHARD", "no_shard"},
       {"fsdp.fsdp_sharding_strategy", "HYBRID_SHARD", "hybrid_shard"},
       {"fsdp.fsdp_sharding_strategy", "_HYBRID_SHARD_ZERO2", "hybrid_shard_zero2"},

@@ -19,9 +19,14 @@ namespace {
 using ft::compiler::CompileOptions;
 
 std::string SetStrategy(std::string_view text, Configuration& c) {
+  if (Plain(text) == kAutoStrategy) {
+    c.options.strategy = kAutoStrategy;
+    return "";
+  }
   const auto* strategy = ft::compiler::lookupStrategy(Plain(text));
   if (strategy == nullptr) {
-    const std::vector<std::string> names = ft::compiler::strategyNames();
+    std::vector<std::string> names = ft::compiler::strategyNames();
+    names.emplace_back(kAutoStrategy);
     return ft::UnknownName("strategy", text, std::vector<std::string_view>(names.begin(), names.end()));
   }
   c.options.strategy = strategy->name.str();
@@ -157,7 +162,7 @@ std::string SetTarget(std::string_view text, Configuration& c) {
 Value StrategyValue() {
   return {SetStrategy,
           [](const Configuration& c) { return c.options.strategy; },
-          JoinWords(ft::compiler::strategyNames(), ", "),
+          JoinWords(ft::compiler::strategyNames(), ", ") + ", auto",
           {}};
 }
 

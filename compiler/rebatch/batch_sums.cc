@@ -1,0 +1,156 @@
+#include "compiler/rebatch/batch_sums.h"
+
+#include "dialects/ft/elementwise.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+
+namespace ft::compiler {
+
+using namespace mlir;
+using namespace mlir::ft;
+
+namespace {
+
+/// How values grow: with the batch to the power of their degree.
+class Degrees {
+public:
+  Degrees(const BatchExtents &extents, int64_t oldBatch, int64_t newBatch)
+      : extents(extents), oldBatch(oldBatch), newBatch(newBatch) {}
+
+  LogicalResult visit(Operation *op) {
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      return set(op, of(reduce.getX()) +
+                         (reduce.getKind() == "sum" ? changing(reduce.getX(), reduce.getDims()) : 0));
+    if (auto counts = dyn_cast<HistogramOp>(op))
+      return of(counts.getIds()) == 0 ? set(op, extents.anyChanges(counts.getIds()) ? 1 : 0) : refuse(op);
+    if (auto sums = dyn_cast<CumsumOp>(op))
+      return extents.changes({sums.getX(), sums.getX().getType().getRank() - 1}) ? refuse(op)
+                                                                                 : set(op, of(sums.getX()));
+    if (auto dot = dyn_cast<DotOp>(op)) {
+      int64_t summed = dot.getA().getType().getRank() - (dot.getTransposeA() ? 2 : 1);
+      return set(op, of(dot.getA()) + of(dot.getB()) + (extents.changes({dot.getA(), summed}) ? 1 : 0));
+    }
+    if (op->getName().hasTrait<MovesElements>() || isa<ConvertOp, StopGradientOp, NegOp, AbsOp, ReluOp>(op))
+      return alike(op, op->getOperands());
+    if (isa<AddOp, SubOp, MaximumOp, MinimumOp>(op))
+      return alike(op, op->getOperands());
+    if (isa<SelectOp>(op))
+      return of(op->getOperand(0)) == 0 ? alike(op, op->getOperands().drop_front()) : refuse(op);
+    if (isa<MulOp>(op))
+      return set(op, of(op->getOperand(0)) + of(op->getOperand(1)));
+    if (isa<DivOp>(op))
+      return set(op, of(op->getOperand(0)) - of(op->getOperand(1)));
+    if (isa<SquareOp>(op))
+      return set(op, 2 * of(op->getOperand(0)));
+    if (isa<ReciprocalOp>(op))
+      return set(op, -of(op->getOperand(0)));
+    if (isa<ScaleOp>(op) && of(op->getOperand(0)) != 0)
+      return rescale(op);
+    // Ids choose, however many there are.
+    for (Value operand : op->getOperands())
+      if (of(operand) != 0 && (isFloat(operand) || op->getNumOperands() == 1))
+        return refuse(op);
+    return checkNumbers(op);
+  }
+
+  int64_t of(Value value) const { return degrees.lookup(value); }
+  double factor(int64_t degree) const {
+    return std::pow(double(oldBatch) / double(newBatch), double(degree));
+  }
+
+private:
+  static bool isFloat(Value value) {
+    auto tensor = dyn_cast<RankedTensorType>(value.getType());
+    return tensor && isa<FloatType>(tensor.getElementType());
+  }
+
+  int64_t changing(Value x, ArrayRef<int64_t> dims) const {
+    return llvm::count_if(dims, [&](int64_t dim) { return extents.changes({x, dim}); });
+  }
+
+  LogicalResult set(Operation *op, int64_t degree) {
+    for (Value result : op->getResults())
+      degrees[result] = degree;
+    return success();
+  }
+
+  // Zero is zero with any batch.
+  static bool isZero(Value value) {
+    auto fill = value.getDefiningOp<FillOp>();
+    return fill && fill.getValue().isZero();
+  }
+
+  LogicalResult alike(Operation *op, OperandRange operands) {
+    std::optional<int64_t> degree;
+    for (Value operand : operands) {
+      if (isZero(operand))
+        continue;
+      if (degree && *degree != of(operand))
+        return refuse(op);
+      degree = of(operand);
+    }
+    return set(op, degree.value_or(0));
+  }
+
+  // One over a number of elements is one over another number.
+  LogicalResult rescale(Operation *op) {
+    double old = cast<ScaleOp>(op).getParameter(), scaled = old * factor(of(op->getOperand(0)));
+    double elements = std::round(1 / scaled);
+    if (std::abs(elements) < 0x1p53 && elements != 0 && 1 / std::round(1 / old) == old)
+      scaled = 1 / elements;
+    op->setAttr(ScaleOp::row().parameters[0], Builder(op->getContext()).getF64FloatAttr(scaled));
+    return set(op, 0);
+  }
+
+  // A number of rows in arithmetic of ids would have to change with them.
+  LogicalResult checkNumbers(Operation *op) {
+    if (!isa<FloorDivOp, RemainderOp, ShiftOp, ScaleOp, ClampOp>(op) || isFloat(op->getResult(0)))
+      return success();
+    for (NamedAttribute attribute : op->getAttrs()) {
+      auto number = dyn_cast<FloatAttr>(attribute.getValue());
+      if (number && number.getValueAsDouble() > 1 && isExtent(op, number.getValueAsDouble()))
+        return op->emitOpError("keeps the batch from changing: ")
+               << attribute.getName() << " is a number of rows that changes with it";
+    }
+    return success();
+  }
+
+  bool isExtent(Operation *op, double number) const {
+    auto tensor = cast<RankedTensorType>(op->getResult(0).getType());
+    for (auto [i, extent] : llvm::enumerate(tensor.getShape()))
+      if (extents.changes({op->getResult(0), static_cast<int64_t>(i)}) && double(extent) == number)
+        return true;
+    return false;
+  }
+
+  LogicalResult refuse(Operation *op) {
+    return op->emitOpError("keeps the batch from changing: it takes a sum over the batch, and not evenly");
+  }
+
+  const BatchExtents &extents;
+  int64_t oldBatch, newBatch;
+  llvm::DenseMap<Value, int64_t> degrees; // 0 of those that are missing
+};
+
+} // namespace
+
+LogicalResult keepMeans(func::FuncOp function, const BatchExtents &extents, int64_t oldBatch,
+                        int64_t newBatch) {
+  Degrees degrees(extents, oldBatch, newBatch);
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (failed(degrees.visit(&op)))
+      return failure();
+  Operation *end = function.getBody().front().getTerminator();
+  for (OpOperand &result : end->getOpOperands()) {
+    int64_t degree = degrees.of(result.get());
+    if (degree == 0)
+      continue;
+    OpBuilder builder(end);
+    result.set(ScaleOp::create(builder, end->getLoc(), ValueRange{result.get()},
+                               ArrayRef<double>{degrees.factor(degree)}));
+  }
+  return success();
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,255 @@
+#include "compiler/tune/space.h"
+
+#include "compiler/pipeline/compile.h"
+#include "compiler/shard/strategy.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
+
+#include <algorithm>
+
+#include "runtime/base/status_macros.h"
+
+namespace ft::compiler {
+
+namespace {
+
+constexpr const char *kRemats[] = {"none", "ops:norms", "ops:mlp,norms", "full"};
+constexpr const char *kOffloads[] = {"none",
+                                     "optimizer",
+                                     "optimizer:step",
+                                     "activations",
+                                     "optimizer,parameters",
+                                     "optimizer,parameters,activations"};
+constexpr const char *kWraps[] = {"transformer", "none"};
+// Biases and norms, as DeepSpeed has it by default.
+constexpr uint64_t kPersistenceThresholds[] = {0, 100000};
+const TuneSchedule kSchedules[] = {{"pre", 2, 0},   {"pre", 3, 0},  {"pre", 0, 0},  {"pre", 2, 25},
+                                   {"pre", 0, 100}, {"post", 2, 0}, {"none", 2, 0}, {"auto", 2, 0}};
+/// More micro-steps hold nobody up, and a table needs an end.
+constexpr int64_t kMostMicroSteps = 1024;
+
+/// Of buckets that the user decided.
+constexpr double kAsGiven = -1;
+
+bool isPowerOfTwo(int number) { return llvm::has_single_bit(static_cast<unsigned>(number)); }
+
+/// Shard groups inside of a node, or of whole nodes.
+bool isWholeNodes(int shard, int perNode) { return perNode % shard == 0 || shard % perNode == 0; }
+
+class SpaceMaker {
+public:
+  SpaceMaker(const TuneRequest &request, const ModelOutline &outline)
+      : request(request), base(request.base), outline(outline) {}
+
+  absl::StatusOr<TuneSpace> make() {
+    FT_RETURN_IF_ERROR(addLayouts());
+    FT_RETURN_IF_ERROR(addSplits());
+    addRecomputation();
+    addWraps();
+    addSchedules();
+    return std::move(space);
+  }
+
+private:
+  bool isFixed(const char *setting) const { return request.fixed.count(setting) != 0; }
+
+  absl::Status addLayouts() {
+    for (const Strategy &strategy : strategies())
+      if (isFixed("strategy") ? strategy.name == base.strategy
+                              : base.worldSize > 1 || strategy.axes == Axes::Replica)
+        addMeshes(strategy);
+    if (!space.layouts.empty())
+      return absl::OkStatus();
+    return absl::InvalidArgumentError("no mesh of " + std::to_string(base.worldSize) +
+                                      " ranks is one for --strategy=" + base.strategy);
+  }
+
+  void addMeshes(const Strategy &strategy) {
+    const int ranks = base.worldSize, perNode = static_cast<int>(base.target.ranks_per_node());
+    const bool two = strategy.axes == Axes::Both;
+    for (int shard = 1; shard <= ranks; ++shard) {
+      if (ranks % shard != 0)
+        continue;
+      const Mesh mesh{.replica = ranks / shard, .shard = shard};
+      const bool fits = isFixed("mesh") ? base.mesh && mesh == Mesh{base.mesh->first, base.mesh->second}
+                        : two           ? shard > 1 && shard < ranks && isWholeNodes(shard, perNode)
+                                        : shard == (strategy.axes == Axes::Replica ? 1 : ranks);
+      if (!fits)
+        continue;
+      const bool rounds = two && (!isPowerOfTwo(shard) || base.reduceDtype != "fp32");
+      space.layouts.push_back({strategy.name.str(), mesh, rounds});
+    }
+  }
+
+  absl::Status addSplits() {
+    const int64_t batch = base.batch != 0 ? base.batch : outline.batch, ranks = base.worldSize;
+    const int64_t global = request.globalBatch != 0 ? request.globalBatch : batch * base.microSteps * ranks;
+    if (global % ranks != 0)
+      return absl::InvalidArgumentError("a global batch of " + std::to_string(global) +
+                                        " sequences is no multiple of " + std::to_string(ranks) + " ranks");
+    const int64_t ofRank = global / ranks;
+    space.batchKeeper = outline.batchKeeper;
+    space.blocks = outline.blocks;
+    for (int64_t one = ofRank; one >= 1; --one) {
+      if (ofRank % one != 0 || ofRank / one > kMostMicroSteps || (isFixed("batch") && one != batch) ||
+          (isFixed("micro_steps") && ofRank / one != base.microSteps) ||
+          (!outline.batchKeeper.empty() && one != outline.batch))
+        continue;
+      space.splits.push_back({one, ofRank / one});
+    }
+    if (!space.splits.empty())
+      return absl::OkStatus();
+    return absl::InvalidArgumentError("a rank has " + std::to_string(ofRank) +
+                                      " sequences of the global batch of " + std::to_string(global) +
+                                      ", which are no micro-steps of " +
+                                      std::to_string(isFixed("micro_steps") ? ofRank : batch));
+  }
+
+  void addRecomputation() {
+    space.remats = {base.remat};
+    if (!isFixed("remat")) {
+      space.remats.assign(std::begin(kRemats), std::end(kRemats));
+      if (request.memoryBytes != 0)
+        space.remats.push_back("budget:" + std::to_string(request.memoryBytes));
+    }
+    // A CPU rank's host memory is that of its device.
+    if (isFixed("offload") || !base.target.cuda())
+      space.offloads = {offloadText(base)};
+    else
+      space.offloads.assign(std::begin(kOffloads), std::end(kOffloads));
+  }
+
+  static std::string offloadText(const CompileOptions &options) {
+    std::string text;
+    const auto add = [&](bool has, const char *part) {
+      text += !has ? "" : (text.empty() ? "" : ",") + std::string(part);
+    };
+    add(options.offloadOptimizer && !options.offloadStep, "optimizer");
+    add(options.offloadStep, "optimizer:step");
+    add(options.offloadParameters, "parameters");
+    add(options.offloadActivations, "activations");
+    return text.empty() ? "none" : text;
+  }
+
+  void addWraps() {
+    const bool together = base.worldSize == 1; // what is gathered has no meaning
+    std::vector<std::string> wraps = {base.wrap};
+    if (!isFixed("wrap") && !together)
+      wraps.assign(std::begin(kWraps), std::end(kWraps));
+    std::vector<uint64_t> thresholds = {base.persistenceThreshold};
+    if (!isFixed("persistence_threshold") && !together)
+      thresholds.assign(std::begin(kPersistenceThresholds), std::end(kPersistenceThresholds));
+    for (const std::string &wrap : wraps)
+      for (const uint64_t threshold : thresholds)
+        space.wraps.push_back({wrap, threshold});
+  }
+
+  void addSchedules() {
+    std::set<std::tuple<std::string, int64_t, double>> known;
+    for (TuneSchedule schedule : kSchedules) {
+      if (isFixed("prefetch"))
+        schedule.prefetch = base.prefetch;
+      if (isFixed("limit_all_gathers"))
+        schedule.limitAllGathers = base.limitAllGathers;
+      const bool asGiven =
+          isFixed("gather_bucket_mb") || isFixed("reduce_bucket_mb") || isFixed("bucket_cap_mb");
+      schedule.bucketCapMb = asGiven ? base.bucketCapMb : std::max(base.bucketCapMb, schedule.bucketMb);
+      if (asGiven)
+        schedule.bucketMb = kAsGiven;
+      if (known.insert({schedule.prefetch, schedule.limitAllGathers, schedule.bucketMb}).second)
+        space.schedules.push_back(schedule);
+    }
+  }
+
+  const TuneRequest &request;
+  const CompileOptions &base;
+  const ModelOutline &outline;
+  TuneSpace space;
+};
+
+/// As the word of --offload says.
+void setOffload(llvm::StringRef text, CompileOptions &options) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  text.split(parts, ',');
+  options.offloadStep = llvm::is_contained(parts, "optimizer:step");
+  options.offloadOptimizer = options.offloadStep || llvm::is_contained(parts, "optimizer");
+  options.offloadParameters = llvm::is_contained(parts, "parameters");
+  options.offloadActivations = llvm::is_contained(parts, "activations");
+}
+
+/// As --print-config writes numbers.
+std::string numberText(double number) {
+  std::string text = std::to_string(number);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.')
+    text.pop_back();
+  return text;
+}
+
+} // namespace
+
+uint64_t TuneSpace::size() const {
+  return uint64_t{layouts.size()} * splits.size() * remats.size() * offloads.size() * wraps.size() *
+         schedules.size();
+}
+
+absl::StatusOr<TuneSpace> tuneSpaceOf(const TuneRequest &request) {
+  FT_ASSIGN_OR_RETURN(const ModelOutline outline, outlineModel(request.model, request.base));
+  return SpaceMaker(request, outline).make();
+}
+
+CompileOptions optionsAt(const TuneSpace &space, const TunePoint &point, const CompileOptions &base) {
+  CompileOptions options = base;
+  const TuneLayout &layout = space.layouts[point.layout];
+  options.strategy = layout.strategy;
+  options.mesh = {layout.mesh.replica, layout.mesh.shard};
+  options.worldSize = layout.mesh.world_size();
+  options.batch = space.splits[point.split].batch;
+  options.microSteps = space.splits[point.split].microSteps;
+  options.remat = space.remats[point.remat];
+  setOffload(space.offloads[point.offload], options);
+  options.wrap = space.wraps[point.wrap].wrap;
+  options.persistenceThreshold = space.wraps[point.wrap].persistenceThreshold;
+  const TuneSchedule &schedule = space.schedules[point.schedule];
+  options.prefetch = schedule.prefetch;
+  options.limitAllGathers = schedule.limitAllGathers;
+  options.bucketCapMb = schedule.bucketCapMb;
+  if (schedule.bucketMb != kAsGiven)
+    options.gatherBucketMb = options.reduceBucketMb = schedule.bucketMb;
+  return options;
+}
+
+std::vector<std::pair<std::string, std::string>> settingsAt(const TuneSpace &space, const TunePoint &point) {
+  const TuneLayout &layout = space.layouts[point.layout];
+  const TuneSplit &split = space.splits[point.split];
+  const TuneWrap &wrap = space.wraps[point.wrap];
+  const TuneSchedule &schedule = space.schedules[point.schedule];
+  std::vector<std::pair<std::string, std::string>> settings = {
+      {"strategy", layout.strategy},
+      {"mesh", MeshText(layout.mesh)},
+      {"batch", std::to_string(split.batch)},
+      {"micro_steps", std::to_string(split.microSteps)},
+      {"remat", space.remats[point.remat]},
+      {"offload", space.offloads[point.offload]},
+      {"wrap", wrap.wrap},
+      {"persistence_threshold", std::to_string(wrap.persistenceThreshold)},
+      {"prefetch", schedule.prefetch},
+      {"limit_all_gathers", std::to_string(schedule.limitAllGathers)}};
+  if (schedule.bucketMb == kAsGiven)
+    return settings;
+  settings.emplace_back("gather_bucket_mb", numberText(schedule.bucketMb));
+  settings.emplace_back("reduce_bucket_mb", numberText(schedule.bucketMb));
+  settings.emplace_back("bucket_cap_mb", numberText(schedule.bucketCapMb));
+  return settings;
+}
+
+bool isDistinct(const TuneSpace &space, const TunePoint &point) {
+  const TuneLayout &layout = space.layouts[point.layout];
+  const bool transfers = layout.mesh.world_size() > 1 || space.offloads[point.offload] != "none";
+  const bool slices = layout.mesh.shard > 1;
+  // Nothing is gathered, joined or kept gathered where all is whole.
+  return (transfers || point.schedule == 0) &&
+         (slices || space.wraps[point.wrap].persistenceThreshold == 0 || space.wraps.size() == 1);
+}
+
+} // namespace ft::compiler

@@ -1,0 +1,96 @@
+"""ftc compile --batch=N: a model that is written for one batch is compiled for another, with the plan of a model that was written for it."""
+
+import re
+import unittest
+
+from harness import EndToEnd, run
+
+# With a router, the mean of a product of sums over the batch is multiplied by a number of its own, which is rounded.
+ROUTED = {"mixtral", "qwen3_moe"}
+
+
+def families():
+    return re.findall(r"^(\w+):", run("ftc", "model", "--list").stdout, re.M)
+
+
+class Batch(EndToEnd):
+    def plan(self, model, *flags):
+        path = self.dir / "plan.bin"
+        self.check("ftc", "compile", model, "--strategy=full_shard", "--code=none", *flags, "-o", path)
+        return path.read_bytes()
+
+    def make(self, family, batch, *flags):
+        path = self.dir / f"{family}.mlir"
+        self.check("ftc", "model", family, "--preset=debug", f"--batch={batch}", *flags, "-o", path)
+        return path
+
+    def test_families(self):
+        """Every family, to twice the batch and to half of it: byte for byte the plan of the model with that batch."""
+        for family in families():
+            for old, new in ((2, 4), (4, 2), (1, 2)) if family not in ROUTED else ((2, 4), (4, 2)):
+                with self.subTest(family=family, old=old, new=new):
+                    written = self.plan(self.make(family, new))
+                    self.assertEqual(self.plan(self.make(family, old), f"--batch={new}"), written)
+
+    def test_other_batches(self):
+        """A batch that is no multiple; packed documents; labels that the model shifts itself."""
+        for family, flags in (("gpt2", []), ("llama", ["--packed=on"]), ("gemma2", [])):
+            with self.subTest(family=family):
+                written = self.plan(self.make(family, 3, *flags))
+                self.assertEqual(self.plan(self.make(family, 5, *flags), "--batch=3"), written)
+
+    def test_train_yaml(self):
+        """DeepSpeed's key says it, too; with adapters and micro-steps."""
+        config = self.dir / "train.yaml"
+        config.write_text("train_micro_batch_size_per_gpu: 6\nmicro_steps: 2\n")
+        adapters = "--lora=r:4,alpha:8,targets:q_proj"
+        written = self.plan(self.make("llama", 6), "--micro-steps=2", adapters)
+        self.assertEqual(self.plan(self.make("llama", 2), f"--config={config}", adapters), written)
+
+    def forward(self, body, result="%loss"):
+        path = self.dir / "own.mlir"
+        path.write_text('ft.parameter @w : tensor<8x8xf32> = #ft.init<normal, 0.02>\n'
+                        'func.func @forward(%x: tensor<4x8xf32> {ft.input = "x"}) -> tensor<f32> {\n'
+                        f'  %w = ft.get @w : tensor<8x8xf32>\n{body}\n  return {result} : tensor<f32>\n}}\n')
+        return path
+
+    PRODUCT = '  %y = ft.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>\n'
+
+    def loss(self, model, batch):
+        """The graph with another batch."""
+        return self.check("ftc", "compile", model, "--strategy=no_shard", f"--batch={batch}", "--dump=parse").stdout
+
+    def test_sums(self):
+        """A sum over the batch that is divided by a number stays a mean; one without is multiplied."""
+        mean = self.forward(self.PRODUCT + '  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n'
+                            '  %loss = ft.scale %s, 0.03125 : tensor<f32>')
+        self.assertIn("ft.scale %", dumped := self.loss(mean, 8))
+        self.assertIn("0.015625", dumped)
+        self.assertIn("tensor<8x8xf32>", dumped)
+        plain = self.forward(self.PRODUCT + '  %loss = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>')
+        self.assertIn("0.5", self.loss(plain, 8))
+        before = self.forward(self.PRODUCT + '  %t = ft.scale %y, 0.03125 : tensor<4x8xf32>\n'
+                              '  %loss = ft.reduce "sum" %t over [0, 1] : tensor<4x8xf32> -> tensor<f32>')
+        self.assertIn("2.0", self.loss(before, 2))
+
+    def test_what_forbids_it(self):
+        """One line that names the op: a part of the batch, a parameter of its size, a sum that goes through an exponential."""
+        reduced = '  %loss = ft.reduce "sum" %{} over [0, 1] : tensor<{}xf32> -> tensor<f32>'
+        part = ('  %p = ft.slice %y at [1, 0] : tensor<4x8xf32> -> tensor<2x8xf32>\n' + reduced.format("p", "2x8"))
+        uneven = ('  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %loss = ft.exp %s : tensor<f32>')
+        swapped = ('  %t = ft.transpose %y [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>\n'
+                   '  %z = ft.matmul %w, %t : (tensor<8x8xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>\n'
+                   '  %b = ft.reshape %z : tensor<8x4xf32> -> tensor<2x16xf32>\n' + reduced.format("b", "2x16"))
+        for body, op in ((part, "ft.slice"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
+            with self.subTest(op=op):
+                model = self.forward(self.PRODUCT + body)
+                self.check("ftc", "compile", model, "--strategy=no_shard", "--batch=4", "-o", self.dir / "p.bin")
+                done = run("ftc", "compile", model, "--strategy=no_shard", "--batch=8", "-o", self.dir / "p.bin")
+                lines = done.stderr.splitlines()
+                self.assertEqual((done.returncode, len(lines)), (65, 1), done.stderr)
+                for word in ("own.mlir:", op, "keeps the batch from changing"):
+                    self.assertIn(word, lines[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

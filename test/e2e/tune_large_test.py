@@ -1,0 +1,43 @@
+"""ftc tune for models of many layers on many ranks: what is printed was compiled whole, fits, and is proved at its mesh."""
+
+import json
+import unittest
+
+from harness import EndToEnd
+
+LLAMA3_405B = ["--preset=llama3-70b", "--hidden=16384", "--layers=126", "--heads=128", "--kv-heads=8", "--ffn=53248"]
+
+
+class TuneLarge(EndToEnd):
+    def tuned(self, *model, ranks, rows):
+        path, plan = self.dir / "model.mlir", self.dir / "plan.bin"
+        self.check("ftc", "model", "llama", *model, "--batch=1", "--seq=8192", "-o", path)
+        machine = ["--target=h100-ib", "--mixed-precision=bf16"]
+        config = self.dir / "train.yaml"
+        found = json.loads(self.check("ftc", "tune", path, f"--world-size={ranks}", *machine, "--json", "-o", config,
+                                      timeout=1200).stdout)
+        self.assertEqual(len(found["best"]), 10)
+        self.assertEqual(sorted(row["step_seconds"] for row in found["best"]), [row["step_seconds"] for row in found["best"]])
+        for row in found["best"][:rows]:
+            settings = [f"--{name.replace('_', '-')}={value}" for name, value in row["settings"].items()]
+            self.check("ftc", "compile", path, *settings, *machine, "--code=none", "-o", plan)
+            self.check("ftc", "verify", plan)
+            # Proved at its own mesh, too: that is what the plan was compiled for.
+            explained = json.loads(self.check("ftc", "explain", plan, "--json").stdout)
+            self.assertEqual(explained["world_size"], ranks)
+            self.assertEqual(explained["arena_bytes"], row["arena_bytes"])
+            self.assertLessEqual(row["device_bytes"], found["memory_bytes"])
+            self.assertAlmostEqual(explained["step"]["seconds"], row["step_seconds"], delta=1e-9)
+        chosen = self.check("ftc", "compile", path, f"--config={config}", "--print-config").stdout
+        for name, value in found["best"][0]["settings"].items():
+            self.assertRegex(chosen, rf"(?m)^{name}: '?{value}'? ")
+
+    def test_llama3_70b(self):
+        self.tuned("--preset=llama3-70b", ranks=512, rows=10)
+
+    def test_llama3_405b(self):
+        self.tuned(*LLAMA3_405B, ranks=16384, rows=1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,186 @@
+"""ftc tune: what it chooses is what compiling everything would choose, exactly, within the memory, every time."""
+
+import json
+import re
+import unittest
+
+from harness import EndToEnd, run
+
+# A machine on which communication and memory both matter to models of this size.
+SMALL = """\
+version: 1
+device: cuda
+ranks_per_node: {ranks}
+memory: {{capacity_mib: {memory}, gigabytes_per_s: 100, host_gigabytes_per_s: 20, beside_mib: 0, communicator_mib: 0}}
+compute:
+  fp32: {{tflops: 1, peak_tflops: 1.2}}
+  bf16: {{tflops: 4, peak_tflops: 5}}
+  fp16: {{tflops: 4, peak_tflops: 5}}
+kernels: {{latency_us: 3}}
+links:
+  node: {{gigabytes_per_s: {link}, latency_us: 15}}
+  network: {{gigabytes_per_s: 1, latency_us: 30}}
+copies: {{gigabytes_per_s: 8, latency_us: 5}}
+"""
+
+
+class Tune(EndToEnd):
+    def target(self, memory=64, ranks=4, link=4):
+        path = self.dir / "small.yaml"
+        path.write_text(SMALL.format(memory=memory, ranks=ranks, link=link))
+        return f"--target={path}"
+
+    def make(self, family, *options):
+        path = self.dir / f"{family}.mlir"
+        self.check("ftc", "model", family, "--preset=debug", *options, "-o", path)
+        return path
+
+    def tune(self, model, *options, timeout=600):
+        return json.loads(self.check("ftc", "tune", model, "--json", *options, timeout=timeout).stdout)
+
+    def assert_equals_exhaustive(self, model, *options):
+        found, all_of_them = self.tune(model, *options), self.tune(model, "--exhaustive", *options)
+        self.assertLessEqual(all_of_them["points"], 3000)
+        self.assertTrue(found["best"])
+        first, best = found["best"][0], all_of_them["best"][0]
+        self.assertAlmostEqual(first["step_seconds"], best["step_seconds"], delta=1e-9)
+        self.assertEqual(first["settings"], best["settings"])
+        self.assertLessEqual(found["bound_seconds"], best["step_seconds"])
+        return found
+
+    def test_exhaustive(self):
+        """Three models whose tables are walked wholly: one where all fits, one where memory decides, one with micro-steps."""
+        gpt2 = self.make("gpt2", "--batch=4", "--seq=64")
+        with self.subTest("all fits"):
+            self.assert_equals_exhaustive(gpt2, "--world-size=4", self.target(memory=4096), "--offload=none", "--wrap=transformer")
+        llama = self.make("llama", "--batch=8", "--seq=64", "--layers=4")
+        with self.subTest("memory decides"):
+            found = self.assert_equals_exhaustive(llama, "--world-size=2", self.target(), "--memory=39MiB", "--batch=8",
+                                                  "--wrap=transformer", "--persistence-threshold=0")
+            self.assertNotEqual(found["best"][0]["settings"]["remat"], "none")
+        mixture = self.make("mixtral", "--batch=4", "--seq=64")
+        with self.subTest("micro-steps"):
+            self.assert_equals_exhaustive(mixture, "--world-size=2", self.target(memory=4096), "--remat=none",
+                                          "--offload=none", "--mixed-precision=bf16")
+
+    def test_rows_are_exact(self):
+        """Each of the ten compiles at its mesh, is proved, and takes the bytes and the time that the row says."""
+        model = self.make("llama", "--batch=8", "--seq=64", "--layers=12")
+        target = self.target()
+        found = self.tune(model, "--world-size=4", target, "--memory=42MiB", "--mixed-precision=bf16", "--wrap=transformer")
+        self.assertEqual(len(found["best"]), 10)
+        for row in found["best"]:
+            settings = [f"--{name.replace('_', '-')}={value}" for name, value in row["settings"].items()]
+            plan = self.dir / "plan.bin"
+            self.check("ftc", "compile", model, *settings, target, "--mixed-precision=bf16", "--code=none", "-o", plan)
+            self.check("ftc", "verify", plan)
+            mesh = f"--mesh={row['settings']['mesh']}"
+            explained = json.loads(self.check("ftc", "explain", plan, mesh, "--json").stdout)
+            self.assertEqual(explained["arena_bytes"], row["arena_bytes"])
+            self.assertLessEqual(row["device_bytes"], 42 << 20)
+            self.assertAlmostEqual(explained["step"]["seconds"], row["step_seconds"], delta=1e-9)
+
+    def test_answer_stays(self):
+        """The same answer each time; train.yaml compiles to the plan of the first row."""
+        model = self.make("gpt2", "--batch=4", "--seq=64", "--layers=10")
+        options = [model, "--world-size=4", self.target(), "--global-batch=32", "--clip=0.5", "--wrap=transformer"]
+        texts = {self.check("ftc", "tune", *options, "-o", self.dir / "train.yaml").stdout for _ in range(2)}
+        self.assertEqual(len(texts), 1)
+        first = self.tune(*options)["best"][0]
+        config = (self.dir / "train.yaml").read_text()
+        self.assertRegex(config, r"clip: 0.5 +# flag --clip")
+        self.assertRegex(config, r"strategy: \w+ +# flag ftc tune")
+        plan, own = self.dir / "plan.bin", self.dir / "own.bin"
+        self.check("ftc", "compile", model, f"--config={self.dir / 'train.yaml'}", "--code=none", "-o", plan)
+        settings = [f"--{name.replace('_', '-')}={value}" for name, value in first["settings"].items()]
+        self.check("ftc", "compile", model, *settings, *options[2:4], "--clip=0.5", "--code=none", "-o", own)
+        self.assertEqual(plan.read_bytes(), own.read_bytes())
+
+    def test_own_configuration(self):
+        """The user's own settings are the first row, whether or not they fit; flags are left as they are."""
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        config = self.dir / "own.yaml"
+        config.write_text("fsdp: {fsdp_sharding_strategy: FULL_SHARD}\nremat: full\n")
+        found = self.tune(model, f"--config={config}", "--world-size=4", self.target(memory=4096), "--prefetch=post")
+        self.assertTrue(found["own"]["fits"])
+        self.assertGreaterEqual(found["own"]["step_seconds"], found["best"][0]["step_seconds"])
+        self.assertEqual({row["settings"]["prefetch"] for row in found["best"]}, {"post"})
+        self.assertNotEqual(found["best"][0]["settings"]["remat"], "full")
+        config.write_text("fsdp: {fsdp_sharding_strategy: NO_SHARD}\nwrap: none\n")
+        small = self.tune(model, f"--config={config}", "--world-size=4", self.target(), "--memory=36MiB", "--wrap=transformer")
+        self.assertFalse(small["own"]["fits"])
+
+    def test_auto(self):
+        """--strategy=auto, and FSDP's key, compile what tune would choose with this batch; what is given stays."""
+        model = self.make("llama", "--batch=4", "--seq=64")
+        target = self.target(memory=4096)
+        config = self.dir / "auto.yaml"
+        config.write_text("fsdp: {fsdp_sharding_strategy: AUTO}\n")
+        plan, other = self.dir / "a.bin", self.dir / "b.bin"
+        done = self.check("ftc", "compile", model, f"--config={config}", "--world-size=4", target, "--remat=full", "--code=none", "-o", plan)
+        chosen = re.search(r"--strategy=auto chose (.*)", done.stderr)[1].split()
+        self.assertIn("remat=full", chosen)
+        best = self.tune(model, "--world-size=4", target, "--remat=full", "--batch=4")["best"][0]["settings"]
+        self.assertLessEqual(set(chosen), {f"{name}={value}" for name, value in best.items()})
+        flags = ["--" + setting.replace("_", "-") for setting in chosen]
+        self.check("ftc", "compile", model, *flags, "--world-size=4", target, "--code=none", "-o", other)
+        self.assertEqual(plan.read_bytes(), other.read_bytes())
+        done = run("ftc", "compile", model, "--strategy=auto", "--world-size=4", self.target(memory=1), "-o", plan)
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
+        self.assertIn("nothing fits", done.stderr)
+
+    def test_scaling(self):
+        """--world-sizes: weak scaling keeps a rank's sequences, strong scaling the step's."""
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        target = self.target(memory=4096)
+        weak = self.tune(model, "--world-sizes=2,8,32", target)
+        self.assertEqual([of["world_size"] for of in weak], [2, 8, 32])
+        tokens = [of["best"][0]["tokens_per_s"] for of in weak]
+        self.assertEqual(sorted(tokens), tokens)
+        strong = self.tune(model, "--world-sizes=2,8,32", target, "--global-batch=64")
+        for of in strong:
+            settings = of["best"][0]["settings"]
+            self.assertEqual(int(settings["batch"]) * int(settings["micro_steps"]) * of["world_size"], 64)
+        text = self.check("ftc", "tune", model, "--world-sizes=2,8,32", target).stdout
+        self.assertRegex(text, r"communication (stays hidden|shows)")
+
+    def test_bits(self):
+        """Shard groups that are no power of two, and 16-bit sums in two stages, are shown and never chosen."""
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        target = self.target(memory=4096, ranks=6)
+        space = self.check("ftc", "tune", model, "--world-size=12", target, "--space").stdout
+        self.assertIn("hybrid_shard replica:2,shard:6 (changes bits)", space)
+        self.assertNotIn("hybrid_shard replica:6,shard:2 (changes bits)", space)
+        found = self.tune(model, "--world-size=12", target, "--strategy=hybrid_shard")
+        self.assertTrue(all(row["settings"]["mesh"] != "replica:2,shard:6" for row in found["best"]))
+        self.assertTrue({row["settings"]["mesh"] for row in found["changes_bits"]} <= {"replica:2,shard:6", "replica:4,shard:3"})
+        self.assertTrue(found["changes_bits"])
+        rounded = self.check("ftc", "tune", model, "--world-size=8", target, "--space", "--reduce-dtype=bf16", "--param-dtype=bf16").stdout
+        self.assertNotRegex(rounded, r"hybrid_shard replica:\d+,shard:\d+;")
+
+    def test_bad_input(self):
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        bad = self.dir / "bad.yaml"
+        bad.write_text("version: 1\ndevice: tpu\n")
+        cases = [
+            (["--world-size=3", "--global-batch=64"], 65, "no multiple of 3 ranks"),
+            (["--memory=some"], 2, "--memory"),
+            (["--memory=0"], 2, "--memory"),
+            (["--world-sizes=2,x"], 2, "'x' is no number of ranks"),
+            (["--world-sizes=2,4", "-o", "t.yaml"], 2, "-o writes one configuration"),
+            ([f"--target={bad}"], 65, "bad.yaml"),
+            (["--strategy=ful_shard"], 2, "did you mean"),
+            (["--strategy=hybrid_shard", "--world-size=1"], 65, "no mesh of 1 ranks"),
+            (["--memory=1KiB"], 65, "nothing of the table fits"),
+        ]
+        for options, status, words in cases:
+            with self.subTest(options=options):
+                done = run("ftc", "tune", model, *options)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (status, 1), done.stderr)
+                self.assertIn(words, done.stderr)
+        missing = run("ftc", "tune", self.dir / "no.mlir")
+        self.assertEqual((missing.returncode, len(missing.stderr.splitlines())), (74, 1), missing.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,133 @@
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <mutex>
+
+#include "absl/strings/match.h"
+#include "fmt/format.h"
+#include "runtime/base/atomic_file.h"
+#include "runtime/base/exit_status.h"
+#include "runtime/base/output_check.h"
+#include "runtime/base/standard_streams.h"
+#include "runtime/base/status_macros.h"
+#include "tools/ftc/commands.h"
+#include "tools/ftc/config/configure.h"
+#include "tools/ftc/config/settings.h"
+#include "tools/ftc/tune/tuning.h"
+
+namespace ftc {
+namespace {
+
+// A line that updates in place on a terminal; nothing elsewhere.
+class Bar {
+ public:
+  void Show(double done, const std::string& what) {
+    if (!on_terminal_) return;
+    const std::lock_guard lock(mutex_);
+    const int part = static_cast<int>(std::lround(100 * done));
+    if (part == shown_ && what == what_) return;
+    shown_ = part;
+    what_ = what;
+    const std::string text =
+        done < 1 ? fmt::format("\r{:3}%  {:<30}", part, what) : fmt::format("\r{:36}\r", "");
+    std::fputs(text.c_str(), stderr);
+  }
+
+ private:
+  const bool on_terminal_ = isatty(STDERR_FILENO) != 0;
+  std::mutex mutex_;
+  int shown_ = -1;
+  std::string what_;
+};
+
+// The settings with a strategy, which a search does without.
+struct Configured {
+  Effective effective;
+  bool has_strategy = false;
+};
+
+absl::StatusOr<std::variant<Configured, Refusal>> ConfigureAny(const TuneCommand& command) {
+  std::vector<Given> flags = command.settings.flags;
+  FT_ASSIGN_OR_RETURN(auto given, Configure(command.settings.config, flags));
+  if (auto* effective = std::get_if<Effective>(&given)) {
+    const bool has_strategy = effective->configuration.options.strategy != kAutoStrategy;
+    return Configured{std::move(*effective), has_strategy};
+  }
+  // It may be that nothing but a strategy is missing.
+  const std::variant<Given, std::string> any = GivenByFlag(SettingIndex("strategy"), kAutoStrategy);
+  flags.push_back(std::get<Given>(any));
+  FT_ASSIGN_OR_RETURN(auto completed, Configure(command.settings.config, flags));
+  if (auto* effective = std::get_if<Effective>(&completed)) return Configured{std::move(*effective), false};
+  return std::get<Refusal>(std::move(given));
+}
+
+absl::StatusOr<Tuning> Tune(const TuneCommand& command, const Configured& configured, int world_size) {
+  Tuning tuning;
+  tuning.request =
+      TuneRequestOf(command.settings.model, configured.effective, Decided::kByFlags, command.memory_bytes);
+  tuning.request.hostBytes = command.host_bytes;
+  tuning.request.exhaustive = command.exhaustive;
+  if (world_size != 0) {
+    tuning.request.base.worldSize = world_size;
+    tuning.request.base.mesh.reset();
+    tuning.request.fixed.erase("mesh");
+  }
+  FT_ASSIGN_OR_RETURN(tuning.space, ft::compiler::tuneSpaceOf(tuning.request));
+  if (command.space) return tuning;
+  Bar bar;
+  FT_ASSIGN_OR_RETURN(tuning.result, ft::compiler::searchTuneSpace(tuning.request, tuning.space,
+                                                                   [&](double done, const std::string& what) {
+                                                                     bar.Show(done, what);
+                                                                   }));
+  if (!configured.has_strategy) return tuning;
+  FT_ASSIGN_OR_RETURN(tuning.own,
+                      ft::compiler::TuneTrials(tuning.request, tuning.space).measure(tuning.request.base));
+  return tuning;
+}
+
+absl::Status WriteConfig(const TuneCommand& command, const Tuning& tuning) {
+  if (tuning.result.best.empty()) return absl::OkStatus();
+  FT_ASSIGN_OR_RETURN(const std::vector<Given> flags,
+                      WithSettings(tuning.space, tuning.result.best[0].point, command.settings.flags));
+  FT_ASSIGN_OR_RETURN(const auto configured, Configure(command.settings.config, flags));
+  if (const auto* refusal = std::get_if<Refusal>(&configured)) return absl::InternalError(refusal->message);
+  return ft::WriteFileAtomically(command.settings.output, PrintConfig(std::get<Effective>(configured)));
+}
+
+absl::Status TuneAll(const TuneCommand& command, const Configured& configured) {
+  if (!command.settings.output.empty()) FT_RETURN_IF_ERROR(ft::CheckAtomicOutput(command.settings.output, 0));
+  std::vector<int> sizes = command.world_sizes;
+  if (sizes.empty()) sizes.push_back(0);
+  std::vector<Tuning> tunings;
+  for (const int size : sizes) {
+    FT_ASSIGN_OR_RETURN(Tuning tuning, Tune(command, configured, size));
+    tunings.push_back(std::move(tuning));
+  }
+  if (command.space) return ft::PrintOut(SpaceText(tunings[0]));
+  FT_RETURN_IF_ERROR(ft::PrintOut(command.json ? TuneJson(command, tunings) : TuneText(command, tunings)));
+  if (tunings.size() == 1 && tunings[0].result.best.empty())
+    return absl::InvalidArgumentError("nothing of the table fits");
+  return command.settings.output.empty() ? absl::OkStatus() : WriteConfig(command, tunings[0]);
+}
+
+}  // namespace
+
+int Run(const TuneCommand& command) {
+  const auto configured = ConfigureAny(command);
+  if (!configured.ok()) {
+    if (!absl::IsInvalidArgument(configured.status())) return Fail(configured.status());
+    ft::PrintError(std::string(configured.status().message()));
+    return ft::ExitStatus(configured.status());
+  }
+  if (const auto* refusal = std::get_if<Refusal>(&*configured))
+    return refusal->usage ? FailUsage(refusal->message) : Fail(absl::InvalidArgumentError(refusal->message));
+  const Configured& settings = std::get<Configured>(*configured);
+  for (const std::string& remark : settings.effective.remarks) ft::PrintError("ftc: " + remark);
+  const absl::Status status = TuneAll(command, settings);
+  if (status.ok() || !absl::StrContains(status.message(), ": error: ")) return StatusOf(status);
+  ft::PrintError(std::string(status.message()));
+  return ft::ExitStatus(status);
+}
+
+}  // namespace ftc

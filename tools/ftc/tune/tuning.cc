@@ -1,0 +1,110 @@
+#include "tools/ftc/tune/tuning.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+#include "runtime/base/numbers.h"
+#include "runtime/base/standard_streams.h"
+#include "runtime/base/status_macros.h"
+#include "tools/ftc/config/configure.h"
+#include "tools/ftc/config/settings.h"
+#include "tools/ftc/step_cost.h"
+
+namespace ftc {
+namespace {
+
+using ft::compiler::TunePoint;
+using ft::compiler::TuneRequest;
+using ft::compiler::TuneResult;
+using ft::compiler::TuneSpace;
+
+// Settings that a search chooses, unless they are decided.
+constexpr std::string_view kChosen[] = {"strategy",
+                                        "mesh",
+                                        "batch",
+                                        "micro_steps",
+                                        "remat",
+                                        "offload",
+                                        "wrap",
+                                        "persistence_threshold",
+                                        "prefetch",
+                                        "limit_all_gathers",
+                                        "gather_bucket_mb",
+                                        "reduce_bucket_mb",
+                                        "bucket_cap_mb"};
+constexpr char kOrigin[] = "ftc tune";
+
+bool IsDecided(const Origin& origin, Decided decided) {
+  return origin.from == Origin::From::kFlag ||
+         (decided == Decided::kByFlagsAndFile && origin.from != Origin::From::kDefault);
+}
+
+}  // namespace
+
+TuneRequest TuneRequestOf(const std::string& model, const Effective& effective, Decided decided,
+                          uint64_t memory_bytes) {
+  const Configuration& configuration = effective.configuration;
+  TuneRequest request;
+  request.model = model;
+  request.base = CompileOptionsOf(configuration);
+  request.globalBatch = configuration.run.global_batch;
+  request.memoryBytes = memory_bytes;
+  if (memory_bytes == 0)
+    request.memoryBytes =
+        static_cast<uint64_t>(static_cast<double>(request.base.target.memory_bytes()) * kTight);
+  for (const std::string_view name : kChosen)
+    if (IsDecided(effective.OriginOf(name), decided)) request.fixed.emplace(name);
+  if (request.base.strategy == kAutoStrategy) request.fixed.erase("strategy");
+  return request;
+}
+
+absl::StatusOr<std::vector<Given>> WithSettings(const TuneSpace& space, const TunePoint& point,
+                                                std::vector<Given> flags) {
+  for (const auto& [name, text] : ft::compiler::settingsAt(space, point)) {
+    const size_t setting = SettingIndex(name);
+    std::erase_if(flags, [&](const Given& given) { return given.setting == setting; });
+    std::variant<Given, std::string> given = GivenByFlag(setting, text);
+    if (const auto* mistake = std::get_if<std::string>(&given)) return absl::InternalError(*mistake);
+    std::get<Given>(given).origin.key = kOrigin;
+    flags.push_back(std::get<Given>(std::move(given)));
+  }
+  return flags;
+}
+
+namespace {
+
+// Flags that choose what was not given.
+absl::StatusOr<std::vector<Given>> Choose(const std::string& model, const Effective& effective,
+                                          const std::vector<Given>& flags) {
+  TuneRequest request = TuneRequestOf(model, effective, Decided::kByFlagsAndFile, 0);
+  // A compilation is of the batch that the model, or the user, has.
+  request.fixed.insert({"batch", "micro_steps"});
+  request.globalBatch = 0;
+  FT_ASSIGN_OR_RETURN(const TuneSpace space, ft::compiler::tuneSpaceOf(request));
+  FT_ASSIGN_OR_RETURN(const TuneResult result,
+                      ft::compiler::searchTuneSpace(request, space, [](double, const std::string&) {}));
+  if (result.best.empty())
+    return absl::InvalidArgumentError(fmt::format(
+        "--strategy=auto: nothing fits {} of a rank of {} with {} rank{}; ftc tune says by how much",
+        ft::ShortBytes(request.memoryBytes), request.base.target.name(), request.base.worldSize,
+        request.base.worldSize == 1 ? "" : "s"));
+  std::string text;
+  for (const auto& [name, value] : ft::compiler::settingsAt(space, result.best[0].point))
+    if (name != "batch" && name != "micro_steps") text += fmt::format(" {}={}", name, value);
+  ft::PrintError("ftc: --strategy=auto chose" + text);
+  return WithSettings(space, result.best[0].point, flags);
+}
+
+}  // namespace
+
+absl::StatusOr<std::variant<Effective, Refusal>> ConfigureFor(const std::string& model,
+                                                              const std::string& config,
+                                                              const std::vector<Given>& flags) {
+  FT_ASSIGN_OR_RETURN(auto configured, Configure(config, flags));
+  const auto* effective = std::get_if<Effective>(&configured);
+  if (effective == nullptr || effective->configuration.options.strategy != kAutoStrategy) return configured;
+  FT_ASSIGN_OR_RETURN(const std::vector<Given> chosen, Choose(model, *effective, flags));
+  return Configure(config, chosen);
+}
+
+}  // namespace ftc
