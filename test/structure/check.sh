@@ -70,11 +70,11 @@ for rule in "${RULES[@]}"; do
 done
 
 # Compiler stages do not include each other; the pipeline alone orders them. Code generation and the terms of the plan are no stages: they
-# use them.
+# use them. The search for settings stands above the pipeline and is none either.
 report stages-apart "compiler stages do not include each other; compiler/pipeline orders them" "$(awk -F: '
   match($1, /^compiler\/[a-z_]+\//) && match($0, /"compiler\/[a-z_]+\//) {
     included = substr($0, RSTART + 1, RLENGTH - 1)
-    if (index($1, "compiler/pipeline/") != 1 && index($1, included) != 1 && included != "compiler/codegen/" && included != "compiler/encode/") print
+    if (index($1, "compiler/pipeline/") != 1 && index($1, "compiler/tune/") != 1 && index($1, included) != 1 && included != "compiler/codegen/" && included != "compiler/encode/") print
   }' <<<"$includes")"
 
 # A file has one reason to exist.
