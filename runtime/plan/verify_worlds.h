@@ -12,8 +12,8 @@ namespace ft {
 inline constexpr int kLargestWorld = 4096;
 
 // Meshes of 1 to kLargestWorld ranks that `plan` can run on: small ones, powers of two, odd ones and the
-// largest; and the one that it was compiled for. About a dozen, for `ftc verify`. Sizes depend on the ranks of the shard axis only, so with two
-// axes each number of those comes with as many replicas as fit.
+// largest; and the one that it was compiled for. About a dozen, for `ftc verify`. Sizes depend on the ranks
+// of the shard axis only, so with two axes each number of those comes with as many replicas as fit.
 std::vector<Mesh> SampleMeshes(const proto::Plan& plan);
 
 // The same for every number of ranks on the shard axis (on the replica axis, when the plan shards nothing) up
