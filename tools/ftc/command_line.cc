@@ -6,8 +6,10 @@
 
 #include "CLI/CLI.hpp"
 #include "fmt/format.h"
+#include "llvm/Config/llvm-config.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/standard_streams.h"
+#include "runtime/base/version.h"
 #include "runtime/postmortem/rank_report.h"
 #include "tools/ftc/compile_line.h"
 #include "tools/ftc/explain_line.h"
@@ -144,7 +146,8 @@ struct Parser {
   ExplainTexts texts, report_texts;
 
   Parser() {
-    app.set_version_flag("--version", FT_VERSION);
+    app.set_version_flag(
+        "--version", ft::VersionText("ftc", {{"LLVM", LLVM_VERSION_STRING}, {"code for", "x86-64, NVPTX"}}));
     app.require_subcommand(1);
     AddModel(app, model);
     AddImport(app, import);
@@ -195,6 +198,8 @@ int Usage(const std::string& message) {
 }
 
 }  // namespace
+
+void DescribeCommandLine(const std::function<void(const CLI::App&)>& describe) { describe(Parser().app); }
 
 std::variant<Command, int> ParseCommandLine(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == kTokenize)

@@ -1,6 +1,7 @@
 // The command line of ftc as values.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -10,6 +11,10 @@
 #include "runtime/base/device_class.h"
 #include "tools/ftc/config/given.h"
 #include "tools/ftc/dump_request.h"
+
+namespace CLI {
+class App;
+}
 
 namespace ftc {
 
@@ -109,6 +114,9 @@ struct TokenizeCommand {
 
 using Command = std::variant<ModelCommand, ImportCommand, CompileCommand, ExplainCommand, ReportCommand,
                              TuneCommand, DumpCommand, VerifyCommand, PostmortemCommand, TokenizeCommand>;
+
+// Calls `describe` with the command line.
+void DescribeCommandLine(const std::function<void(const CLI::App&)>& describe);
 
 // The command, or the exit status of a program that has nothing to do: 0 after --help, 2 after a usage error,
 // which has been reported in one line.

@@ -7,6 +7,7 @@
 
 #include "runtime/base/exit_status.h"
 #include "runtime/base/standard_streams.h"
+#include "runtime/base/version.h"
 #include "tools/ftckpt/commands.h"
 
 namespace ft::ckpt {
@@ -101,16 +102,29 @@ std::function<absl::StatusOr<int>()> CommandOf(const CLI::App& app, const std::s
   return [line] { return ConvertTo(line->source, line->conversion); };
 }
 
+constexpr char kDescription[] = "Looks at checkpoints, verifies, compares and converts them";
+
+void AddAll(CLI::App& app, Line& line) {
+  app.set_version_flag("--version", VersionText("ftckpt", {}));
+  app.require_subcommand(1);
+  AddReaders(app, line);
+  AddConvert(app, line);
+}
+
 }  // namespace
+
+void DescribeLine(const std::function<void(const CLI::App&)>& describe) {
+  Line line;
+  CLI::App app(kDescription, "ftckpt");
+  AddAll(app, line);
+  describe(app);
+}
 
 ParsedLine ParseLine(int argc, const char* const* argv) {
   ParsedLine parsed;
   const auto line = std::make_shared<Line>();
-  CLI::App app("Looks at checkpoints, verifies, compares and converts them", "ftckpt");
-  app.set_version_flag("--version", FT_VERSION);
-  app.require_subcommand(1);
-  AddReaders(app, *line);
-  AddConvert(app, *line);
+  CLI::App app(kDescription, "ftckpt");
+  AddAll(app, *line);
   std::string wrong;
   try {
     app.parse(argc, argv);

@@ -10,14 +10,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "fmt/format.h"
+#include "runtime/backends/cuda/device/open_cuda_device.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/exit_status.h"
 #include "runtime/base/standard_streams.h"
+#include "runtime/base/version.h"
+#include "tools/ftexec/flag_values.h"
 
 namespace ft {
 namespace {
 
 using namespace setting;
+using namespace flag_value;
 
 constexpr const char* kDescription =
     "Trains a model by its plan. Run it alone for one rank, or under torchrun or ftrun, which say through "
@@ -29,135 +33,6 @@ constexpr const char* kFooter =
     "Exit status: 0 done, 2 wrong usage, 65 bad input, 74 input/output failed, 75 another rank was lost, "
     "143 saved and ended by a signal.\n"
     "Example: torchrun --no-python --nproc-per-node=2 ftexec plan.bin --data=corpus.txt --steps=1000";
-
-//===----------------------------------------------------------------------===//
-// How flags are read
-//===----------------------------------------------------------------------===//
-
-// One of a few words, each standing for a value. An optional one that is not given is as the first.
-template <typename T>
-SettingValue<T> Choice(std::vector<std::pair<std::string_view, T>> words) {
-  std::vector<std::string_view> names;
-  for (const auto& [word, value] : words) names.push_back(word);
-  const auto set = [=](std::string_view text, T& value) {
-    for (const auto& [word, meant] : words) {
-      if (word == text) return value = meant, std::string();
-    }
-    return UnknownName("value", text, names);
-  };
-  const auto show = [=](const T& value) {
-    for (const auto& [word, meant] : words) {
-      if (meant == value) return std::string(word);
-    }
-    constexpr bool is_optional = requires { value.has_value(); };
-    return std::string(is_optional ? names[0] : "");
-  };
-  return {.set = set, .show = show, .type = fmt::format("{}", fmt::join(names, "|"))};
-}
-
-template <typename T>
-SettingValue<T> OnOff() {
-  return Choice<T>({{"on", true}, {"off", false}});
-}
-
-SettingValue<std::optional<cpu::Isa>> InstructionSet() {
-  std::vector<std::pair<std::string_view, std::optional<cpu::Isa>>> words = {{"auto", std::nullopt}};
-  for (cpu::Isa isa : cpu::UsableIsas()) words.emplace_back(cpu::Name(isa), isa);
-  return Choice(words);
-}
-
-// A text with a meaning of its own; `set` as SettingValue has it.
-template <typename T>
-SettingValue<T> Meaning(std::string (*set)(std::string_view text, T& value)) {
-  return {.set = set, .show = [](const T&) { return std::string(); }, .type = ""};
-}
-
-// Its default as flags are given it.
-template <typename T, typename Field>
-std::string Shown(const SettingValue<T>& value, const Field& field) {
-  return value.show(static_cast<T>(field));
-}
-
-SettingValue<std::string> Text() {
-  return Meaning<std::string>([](std::string_view text, std::string& value) {
-    value = text;
-    return std::string();
-  });
-}
-
-SettingValue<std::vector<std::string>> Texts() {
-  return Meaning<std::vector<std::string>>([](std::string_view text, std::vector<std::string>& value) {
-    value = SplitList(text);
-    return std::string();
-  });
-}
-
-SettingValue<absl::Duration> Seconds(double low, double high) {
-  const auto set = [of = Number(low, high)](std::string_view text, absl::Duration& value) {
-    double seconds = 0;
-    const std::string mistake = of.set(text, seconds);
-    value = absl::Seconds(seconds);
-    return mistake;
-  };
-  return {.set = set,
-          .show = [](absl::Duration value) { return ShowNumber(absl::ToDoubleSeconds(value)); },
-          .type = ""};
-}
-
-std::string SetData(std::string_view text, std::vector<DataEntry>& entries) {
-  absl::StatusOr<std::vector<DataEntry>> parsed = ParseDataList(std::string(text));
-  if (!parsed.ok()) return std::string(parsed.status().message());
-  entries = *std::move(parsed);
-  return "";
-}
-
-SettingValue<std::vector<DataEntry>> Data() { return Meaning(SetData); }
-
-SettingValue<std::vector<DataEntry>> EvalData() {
-  return Meaning<std::vector<DataEntry>>([](std::string_view text, std::vector<DataEntry>& entries) {
-    const std::string mistake = SetData(text, entries);
-    if (!mistake.empty() || !entries[0].weight.has_value()) return mistake;
-    return std::string("takes no weights: every sequence is evaluated once");
-  });
-}
-
-// "500": steps; "30m", "90s", "2h": time.
-SettingValue<SaveInterval> SaveEvery() {
-  return Meaning<SaveInterval>([](std::string_view text, SaveInterval& every) {
-    absl::Duration time;
-    if (const int64_t steps = ReadInteger(text).value_or(0); steps >= 1 && steps <= kMostKept) {
-      every = {.steps = steps};
-    } else if (absl::ParseDuration(std::string(text), &time) && time >= absl::Seconds(1) &&
-               time <= absl::Hours(24 * 365)) {
-      every = {.time = time};
-    } else {
-      return fmt::format("wants a number of steps, or a time such as 30m, not '{}'", text);
-    }
-    return std::string();
-  });
-}
-
-SettingValue<std::optional<Mesh>> MeshValue() {
-  return Meaning<std::optional<Mesh>>([](std::string_view text, std::optional<Mesh>& mesh) {
-    const absl::StatusOr<Mesh> parsed = ParseMesh(text);
-    if (!parsed.ok()) return std::string(parsed.status().message());
-    mesh = *parsed;
-    return std::string();
-  });
-}
-
-// "GBPS,US"
-SettingValue<std::optional<EmulatedLink>> Link() {
-  return Meaning<std::optional<EmulatedLink>>([](std::string_view text, std::optional<EmulatedLink>& link) {
-    const std::vector<std::string> pair = SplitList(text);
-    const double rate = pair.size() == 2 ? ReadNumber(pair[0]).value_or(0) : 0;
-    const double latency = pair.size() == 2 ? ReadNumber(pair[1]).value_or(-1) : -1;
-    if (!(rate >= 1e-6 && rate <= 1e6 && latency >= 0 && latency <= 1e9))
-      return fmt::format("wants GBPS,US, such as 10,50 for 10 Gb/s and 50 us, not '{}'", text);
-    link = {.gigabits_per_s = rate, .latency_us = latency};
-    return std::string();
-  });
-}
 
 //===----------------------------------------------------------------------===//
 // The table
@@ -249,6 +124,20 @@ void AddTo(CLI::App& app, const FlagRow& row) {
   }
   option->group(row.group)->default_str(row.usual);
   if (row.traits.is_list) option->expected(1)->join(',');
+}
+
+std::string Version() {
+  std::vector<std::string_view> isas;
+  for (const cpu::Isa isa : cpu::kIsas) isas.push_back(cpu::Name(isa));
+  return VersionText("ftexec", {{"instruction sets", fmt::format("{}", fmt::join(isas, ", "))},
+                                {"CUDA", cuda::HasCuda() ? "yes" : "no"}});
+}
+
+void AddAllTo(CLI::App& app, Flags& flags, const std::vector<FlagRow>& rows) {
+  app.footer(kFooter);
+  app.set_version_flag("--version", Version);
+  app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
+  for (const FlagRow& row : rows) AddTo(app, row);
 }
 
 //===----------------------------------------------------------------------===//
@@ -345,14 +234,21 @@ int Usage(const std::string& message) {
 
 }  // namespace
 
+void DescribeFlags(const std::function<void(const CLI::App&)>& describe) {
+  Flags flags;
+  flags.share_gpus = false;  // whatever the environment here says
+  std::vector<FlagRow> rows = RowsOf(flags);
+  for (FlagRow& row : rows) row.choices.clear();
+  CLI::App app(kDescription, "ftexec");
+  AddAllTo(app, flags, rows);
+  describe(app);
+}
+
 int ParseFlags(int argc, char** argv, Flags& flags) {
   flags.arguments.assign(argv + 1, argv + argc);
   CLI::App app(kDescription, "ftexec");
-  app.footer(kFooter);
-  app.set_version_flag("--version", FT_VERSION);
-  app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
   const std::vector<FlagRow> rows = RowsOf(flags);
-  for (const FlagRow& row : rows) AddTo(app, row);
+  AddAllTo(app, flags, rows);
   // Unknown options are looked at first, before a missing one is complained about.
   app.allow_extras();
   // For CLI11, `--metrics= --steps=3` would name the file "--steps=3".

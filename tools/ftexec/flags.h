@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,10 @@
 #include "runtime/metrics/progress.h"
 #include "runtime/plan/mesh.h"
 #include "tools/ftexec/gpu_sharing.h"
+
+namespace CLI {
+class App;
+}
 
 namespace ft {
 
@@ -61,6 +66,9 @@ struct Flags {
 // after --help or
 // --version, 2 for a mistake.
 int ParseFlags(int argc, char** argv, Flags& flags);
+
+// Calls `describe` with the command line, as it is on any machine.
+void DescribeFlags(const std::function<void(const CLI::App&)>& describe);
 
 // The table of docs/reference/ftexec.md.
 std::string FlagsAsMarkdown();

@@ -2,8 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace ft::run {
 
@@ -30,6 +35,9 @@ struct ParsedOptions {
   bool run = false;
   int exit_status = 0;
 };
+
+// Calls `describe` with the command line.
+void DescribeOptions(const std::function<void(const CLI::App&)>& describe);
 
 ParsedOptions ParseOptions(int argc, const char* const* argv);
 

@@ -8,6 +8,8 @@
 
 namespace ft::cuda {
 
+bool HasCuda() { return true; }
+
 absl::StatusOr<OpenedDevice> OpenCudaDevice(int local_rank, const CudaDeviceOptions& options) {
   FT_ASSIGN_OR_RETURN(Platform platform, OpenPlatform(local_rank, options.platform));
   Driver* const driver = platform.driver.get();

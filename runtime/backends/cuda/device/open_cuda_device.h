@@ -13,6 +13,9 @@
 
 namespace ft::cuda {
 
+// Whether this program was built with CUDA.
+bool HasCuda();
+
 struct CudaDeviceOptions {
   PlatformOptions platform = {};
   int world_size = 0;  // ranks of the run; 0 when that is not known

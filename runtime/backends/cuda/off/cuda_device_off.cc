@@ -3,6 +3,8 @@
 
 namespace ft::cuda {
 
+bool HasCuda() { return false; }
+
 absl::StatusOr<OpenedDevice> OpenCudaDevice(int local_rank, const CudaDeviceOptions& options) {
   return absl::FailedPreconditionError(
       "this ftexec was built without CUDA (no nvcc or no driver of a GPU was found when it was built); use "
