@@ -95,6 +95,10 @@ standalone: setup ## ftexec as one file that needs only the C library (and NVIDI
 		{ cat build/standalone.log; exit 1; }
 	@ninja -C build/standalone -j $(JOBS) ftexec
 
+.PHONY: package
+package: ## packages: ft and ft-cuda (where nvcc is) for Debian 12, and a wheel, below build/package; docs/install.md
+	@scripts/package
+
 .PHONY: spill-report
 spill-report: build ## assemble every CUDA kernel, and generated ones, for every architecture; fail when one spills registers (needs nvcc)
 	@tools/gpu/spill_report
