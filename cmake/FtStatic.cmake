@@ -1,4 +1,4 @@
-# FT_STATIC: ftexec as one file that needs nothing but the C library (and, for CUDA, the driver and NVIDIA's libraries, which
+# FT_STATIC: programs as files that need nothing but the C library (and, for CUDA, the driver and NVIDIA's libraries, which
 # are loaded when asked for). Libraries that distributions ship as archives too are linked from those; fmt, which Debian ships
 # as headers and a shared library, is compiled in. Gloo exists as a shared library only: it is left out.
 function(_ft_use_archive target)
@@ -31,13 +31,13 @@ macro(ft_compile_fmt_in)
 endmacro()
 
 # Of every program.
-set(FT_STATIC_SOURCES ${PROJECT_SOURCE_DIR}/cmake/static/arc4random.cc)
+set(FT_STATIC_SOURCES ${PROJECT_SOURCE_DIR}/cmake/static/newer_libc.cc)
 
 # After all find_package.
 macro(ft_link_statically)
   get_property(_ft_imported DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTY IMPORTED_TARGETS)
   foreach(_ft_target IN LISTS _ft_imported)
-    if(_ft_target MATCHES "^(absl::|protobuf::libprotobuf$|ZLIB::|deflate::)")
+    if(_ft_target MATCHES "^(absl::|protobuf::libprotobuf$|ZLIB::|deflate::|yaml-cpp$)")
       _ft_use_archive(${_ft_target})
     endif()
   endforeach()
@@ -46,4 +46,15 @@ macro(ft_link_statically)
   set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES "${_ft_openmp}")
   set(FT_OPENBLAS -l:libopenblas.a)
   add_link_options(-static-libgcc -static-libstdc++)
+  if(FT_COMPILER)
+    _ft_use_archives_of_llvm()
+  endif()
+endmacro()
+
+# Of all archives of LLVM and MLIR a linker takes what is asked for: the dialects and passes that are used, code for x86-64 and NVPTX.
+# Debian's use zlib and zstd.
+macro(_ft_use_archives_of_llvm)
+  file(GLOB _ft_archives ${LLVM_LIBRARY_DIR}/libMLIR*.a ${LLVM_LIBRARY_DIR}/libLLVM*.a)
+  list(FILTER _ft_archives EXCLUDE REGEX "/libMLIRCAPI")
+  set(FT_MLIR_LIBRARIES -Wl,--start-group ${_ft_archives} -Wl,--end-group -l:libzstd.a -l:libz.a ${CMAKE_DL_LIBS})
 endmacro()

@@ -164,7 +164,10 @@ std::string Variable(const char* name) {
 }  // namespace
 
 PythonVariables PythonVariablesOfProcess() {
-  return {.virtual_env = Variable("VIRTUAL_ENV"),
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return {.program_prefix = program.parent_path().parent_path().string(),
+          .virtual_env = Variable("VIRTUAL_ENV"),
           .conda_prefix = Variable("CONDA_PREFIX"),
           .path = Variable("PATH"),
           .home = Variable("HOME"),
@@ -174,7 +177,8 @@ PythonVariables PythonVariablesOfProcess() {
 
 std::vector<std::string> WheelFolders(const PythonVariables& variables) {
   Wheels wheels;
-  for (const std::string& prefix : {variables.virtual_env, variables.conda_prefix}) {
+  const std::string own = IsVirtual(variables.program_prefix) ? variables.program_prefix : "";
+  for (const std::string& prefix : {own, variables.virtual_env, variables.conda_prefix}) {
     if (!absl::StartsWith(prefix, "/")) continue;
     const fs::path path = fs::path(prefix).lexically_normal();
     wheels.AddPrefix(path, InterpreterName(path / "bin/python3"));

@@ -61,6 +61,18 @@ TEST_F(LibraryFoldersTest, TheVirtualEnvironmentComesFirstAndNothingTwice) {
       ElementsAre(of_venv, of_conda));
 }
 
+TEST_F(LibraryFoldersTest, TheVirtualEnvironmentOfTheProgramComesBeforeTheActiveOne) {
+  const std::string own = Make("own/lib/python3.11/site-packages/nvidia/cu13/lib"),
+                    active = Make("venv/lib/python3.12/site-packages/nvidia/cu13/lib");
+  Make("usr/lib/python3/dist-packages/nvidia/cu13/lib");
+  folder_.Write("own/pyvenv.cfg", "home = /usr/bin\n");
+  EXPECT_THAT(WheelFolders({.program_prefix = Path("own"), .virtual_env = Path("venv")}),
+              ElementsAre(own, active));
+  // A system is no environment of its own.
+  EXPECT_THAT(WheelFolders({.program_prefix = Path("usr"), .virtual_env = Path("venv")}),
+              ElementsAre(active));
+}
+
 TEST_F(LibraryFoldersTest, ThePythonOfPathIsFoundWithoutRunningIt) {
   const std::string own = Make("opt/lib/python3.12/site-packages/nvidia/cu13/lib"),
                     debian = Make("opt/lib/python3/dist-packages/nvidia/nccl/lib"),
