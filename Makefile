@@ -13,7 +13,7 @@ PYTHON := /usr/bin/python3
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## install the Debian packages that are missing
@@ -96,8 +96,12 @@ standalone: setup ## ftexec as one file that needs only the C library (and NVIDI
 	@ninja -C build/standalone -j $(JOBS) ftexec
 
 .PHONY: package
-package: ## packages: ft and ft-cuda (where nvcc is) for Debian 12, and a wheel, below build/package; docs/install.md
-	@scripts/package
+package: ## ft and ft-cuda (where nvcc is) for Debian 12, and a wheel, below build/package; docs/install.md
+	@JOBS=$(JOBS) scripts/package
+
+.PHONY: package-check
+package-check: ## packages built twice have the same bytes, please lintian and twine, and run in clean trees of Debian 12 (as root)
+	@JOBS=$(JOBS) scripts/package-check
 
 .PHONY: spill-report
 spill-report: build ## assemble every CUDA kernel, and generated ones, for every architecture; fail when one spills registers (needs nvcc)

@@ -56,9 +56,9 @@ endif()
 # CMake 3.25 knows no option of nvcc 13 for a dialect, and takes its default for newer than it is.
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
-# Contraction of a * b + c is off as on the CPU: fmaf stands where it is meant. Line numbers go into the machine code, for
-# profilers.
-string(APPEND CMAKE_CUDA_FLAGS " -fmad=false -lineinfo -Xcompiler=-Wall")
+# Contraction of a * b + c is off as on the CPU: fmaf stands where it is meant.
+set(FT_CUDA_FLAGS "-lineinfo" CACHE STRING "More flags of nvcc; lines of the sources in the machine code are for profilers, and make it depend on paths")
+string(APPEND CMAKE_CUDA_FLAGS " -fmad=false ${FT_CUDA_FLAGS} -Xcompiler=-Wall")
 if(FT_WERROR)
   string(APPEND CMAKE_CUDA_FLAGS " -Werror=all-warnings -Xcompiler=-Werror")
 endif()

@@ -25,8 +25,8 @@ int Run(const TokenizeCommand& command) {
   execvp(kProgram, argv.data());
   if (errno == ENOENT)
     return FailUsage(
-        fmt::format("there is no program {} on PATH, which reads text; install it with Python: pip "
-                    "install 'tools/python[tokenize]', of the folder of this project",
+        fmt::format("there is no program {} on PATH, which reads text; install the wheel of ft with its "
+                    "extra tokenize, or of this project's folder: pip install 'tools/python[tokenize]'",
                     kProgram));
   return Fail(ft::PosixError(errno, "start", kProgram));
 }

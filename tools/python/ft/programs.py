@@ -25,7 +25,7 @@ def program(name):
     found = shutil.which(name, path=str(FOLDER) if FOLDER else None)
     if found is None:
         where = f"in {FOLDER}" if FOLDER else "on PATH"
-        raise ProgramError(f"there is no {name} {where}; build it (make), and name its folder: ft.use_programs(\"build/bin\")")
+        raise ProgramError(f"there is no {name} {where}; install ft (docs/install.md), or build it (make) and name its folder: ft.use_programs(\"build/bin\")")
     return found
 
 

@@ -10,7 +10,8 @@ TEST(CudaOffTest, OpeningTheDeviceSaysWhyAndWhatToDo) {
             absl::FailedPreconditionError(
                 "this ftexec was built without CUDA (no nvcc or no driver of a GPU was found when it was "
                 "built); use "
-                "--device=cpu, or rebuild where nvcc is on PATH with: cmake -DFT_CUDA=on"));
+                "--device=cpu, install the package ft-cuda, or rebuild where nvcc is on PATH with: cmake "
+                "-DFT_CUDA=on"));
 }
 
 }  // namespace
