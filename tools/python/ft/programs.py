@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 import threading
 
@@ -21,8 +22,8 @@ def use_programs(folder):
 
 
 def program(name):
-    """Its path. ProgramError when it is neither in the folder of use_programs nor on PATH."""
-    found = shutil.which(name, path=str(FOLDER) if FOLDER else None)
+    """Its path: in the folder of use_programs, else that which came with this package, else on PATH. ProgramError when it is not there."""
+    found = shutil.which(name, path=str(FOLDER)) if FOLDER else shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
     if found is None:
         where = f"in {FOLDER}" if FOLDER else "on PATH"
         raise ProgramError(f"there is no {name} {where}; install ft (docs/install.md), or build it (make) and name its folder: ft.use_programs(\"build/bin\")")
