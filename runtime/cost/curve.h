@@ -12,4 +12,11 @@ using Curve = google::protobuf::RepeatedPtrField<Target::Point>;  // ascending b
 // the end. `otherwise` where there are no points.
 double ValueAt(const Curve& points, double at, double otherwise);
 
+// One more, beyond those that it has.
+inline void AddPoint(double at, double value, Curve& points) {
+  Target::Point* point = points.Add();
+  point->set_at(at);
+  point->set_value(value);
+}
+
 }  // namespace ft

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "absl/strings/match.h"
+#include "runtime/cost/kernel_key.h"
 #include "runtime/cost/kernels.h"
 #include "runtime/cost/transfers.h"
 #include "runtime/plan/rank_share.h"
@@ -126,6 +127,12 @@ const Target::Overlap* OverlapOf(const Target& target, proto::Opcode opcode) {
   return nullptr;
 }
 
+// What was timed counts before any form; what it does by the number of its elements falls to ranks by share.
+void TakeTimed(const Target::TimedKernel& timed, double share, InstructionCost& cost) {
+  cost.latency_s = std::min(cost.latency_s, timed.seconds());
+  cost.body_s = (timed.seconds() - cost.latency_s) * share / timed.share();
+}
+
 InstructionCost KernelCost(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& kernel,
                            const Target& target) {
   const double share = ShareOfRank(plan, mesh, kernel);
@@ -137,15 +144,18 @@ InstructionCost KernelCost(const proto::Plan& plan, const Mesh& mesh, const prot
   if (kernel.stream() == proto::HOST_COMPUTE) {
     cost.body_s = HostKernelSeconds(target, static_cast<uint64_t>(part(kernel.bytes()))) - cost.latency_s;
     cost.occupies = Occupies::kHost;
+    if (const Target::TimedKernel* timed = FindTimed(target, plan, kernel)) TakeTimed(*timed, share, cost);
     return cost;
   }
   const Work work{kernel, KernelType(kernel), part(kernel.flops()), part(kernel.bytes())};
-  cost.body_s = BodySeconds(target, work, 0);
-  for (int kind = 0; kind < kTransferKinds && cost.body_s > 0; ++kind) {
+  const double reckoned = BodySeconds(target, work, 0);
+  cost.body_s = reckoned;
+  if (const Target::TimedKernel* timed = FindTimed(target, plan, kernel)) TakeTimed(*timed, share, cost);
+  for (int kind = 0; kind < kTransferKinds && reckoned > 0; ++kind) {
     const Target::Overlap* overlap = OverlapOf(target, kOpcodes[kind]);
     if (overlap == nullptr) continue;
     cost.beside_transfer[kind] =
-        (1 + overlap->kernels()) * BodySeconds(target, work, overlap->multiprocessors()) / cost.body_s;
+        (1 + overlap->kernels()) * BodySeconds(target, work, overlap->multiprocessors()) / reckoned;
   }
   return cost;
 }
@@ -173,6 +183,11 @@ InstructionCost TransferCostOf(const proto::Plan& plan, const Mesh& mesh, const 
 }
 
 }  // namespace
+
+bool IsProduct(const proto::Instruction& kernel) {
+  const Class reckoned = ClassOf(kernel.kernel());
+  return reckoned == Class::kProduct || reckoned == Class::kHead;
+}
 
 proto::DType KernelType(const proto::Instruction& kernel) {
   const auto found = std::find_if(kernel.in().begin(), kernel.in().end(), [](const proto::Operand& operand) {

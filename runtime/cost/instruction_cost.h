@@ -31,6 +31,9 @@ struct InstructionCost {
   bool is_transfer() const { return occupies >= Occupies::kNodeLink; }
 };
 
+// Whether a kernel is a matrix product, the head with the loss included.
+bool IsProduct(const proto::Instruction& kernel);
+
 // The type that a kernel computes with: that of the first operand of 16 bits, if there is one.
 proto::DType KernelType(const proto::Instruction& kernel);
 

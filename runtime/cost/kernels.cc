@@ -16,14 +16,15 @@ constexpr uint64_t kMostParts = 4, kLeastSummed = 2048;
 
 uint64_t CeilDiv(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
-// The nearest by ratio.
-const Target::Attention& NearestHead(const Target& target, uint64_t head_size) {
+// Of that type the nearest by ratio; nullptr: none was measured.
+const Target::Attention* NearestHead(const Target& target, bool f32, uint64_t head_size) {
   const auto distance = [&](const Target::Attention& rates) {
     return std::abs(std::log(static_cast<double>(rates.head_size()) / static_cast<double>(head_size)));
   };
-  return *std::min_element(
-      target.attention().begin(), target.attention().end(),
-      [&](const Target::Attention& a, const Target::Attention& b) { return distance(a) < distance(b); });
+  const Target::Attention* nearest = nullptr;
+  for (const Target::Attention& rates : target.attention())
+    if (rates.f32() == f32 && (nearest == nullptr || distance(rates) < distance(*nearest))) nearest = &rates;
+  return nearest;
 }
 
 }  // namespace
@@ -44,22 +45,26 @@ double WavePart(const Target::Products& products, const ProductShape& shape, uin
   return best;
 }
 
-double SummedPart(const Target::Products& products, uint64_t summed) {
-  const double k = static_cast<double>(std::max<uint64_t>(1, summed));
-  return k / (k + products.half_k());
+double SizePart(const Target::Products& products, const ProductShape& shape) {
+  const auto part = [](uint64_t extent, double half) {
+    const double x = static_cast<double>(std::max<uint64_t>(1, extent));
+    return x / (x + half);
+  };
+  return part(shape.summed, products.half_k()) * part(shape.rows, products.half_rows()) *
+         part(shape.columns, products.half_columns());
 }
 
 double ProductRate(const Target& target, proto::DType dtype, const ProductShape& shape, uint32_t taken) {
   return RateOf(target, dtype).reached() * Part(target.sustained()) *
-         WavePart(target.products(), shape, taken) * SummedPart(target.products(), shape.summed);
+         WavePart(target.products(), shape, taken) * SizePart(target.products(), shape);
 }
 
 double AttentionRate(const Target& target, proto::DType dtype, uint64_t head_size, uint64_t length,
                      bool is_backward) {
   const double otherwise = RateOf(target, dtype).reached() * Part(target.sustained());
-  if (target.attention().empty() || dtype == proto::F32) return otherwise;
-  const Target::Attention& rates = NearestHead(target, std::max<uint64_t>(1, head_size));
-  return ValueAt(is_backward ? rates.backward() : rates.forward(), static_cast<double>(length), otherwise);
+  const Target::Attention* rates = NearestHead(target, dtype == proto::F32, std::max<uint64_t>(1, head_size));
+  if (rates == nullptr) return otherwise;
+  return ValueAt(is_backward ? rates->backward() : rates->forward(), static_cast<double>(length), otherwise);
 }
 
 double MemorySeconds(const Target& target, double bytes) {

@@ -22,14 +22,15 @@ struct ProductShape {
 // Multiplication Background User's Guide".
 double WavePart(const Target::Products& products, const ProductShape& shape, uint32_t taken);
 
-// k / (k + k0): what a tile loads before it computes weighs more when little is summed.
-double SummedPart(const Target::Products& products, uint64_t summed);
+// k / (k + k0): what a tile loads before it computes weighs more when little is summed. Where rows and
+// columns have such extents, times the same of these: edges, and what is packed before it is multiplied.
+double SizePart(const Target::Products& products, const ProductShape& shape);
 
 // FLOP/s of such a product: what large ones reach, as long as it is sustained, times the two parts above.
 double ProductRate(const Target& target, proto::DType dtype, const ProductShape& shape, uint32_t taken);
 
-// FLOP/s of attention over sequences of `length`, by head size (the nearest that was measured) and direction;
-// that of large products where the target has no measurements, or in fp32.
+// FLOP/s of attention over sequences of `length`, by head size (the nearest that was measured in 16 bits, or
+// in fp32) and direction; that of large products where the target has no measurements.
 double AttentionRate(const Target& target, proto::DType dtype, uint64_t head_size, uint64_t length,
                      bool is_backward);
 

@@ -47,9 +47,13 @@ TEST(KernelsTest, TheLastWaveAndTheEdgesOfAProductAreLost) {
 }
 
 TEST(KernelsTest, ShortSumsReachLess) {
-  EXPECT_DOUBLE_EQ(SummedPart(Tiles(), 50), 0.5);
-  EXPECT_DOUBLE_EQ(SummedPart(Tiles(), 150), 0.75);
-  EXPECT_EQ(SummedPart({}, 1), 1);
+  EXPECT_DOUBLE_EQ(SizePart(Tiles(), {.rows = 9, .columns = 9, .summed = 50}), 0.5);
+  EXPECT_DOUBLE_EQ(SizePart(Tiles(), {.rows = 9, .columns = 9, .summed = 150}), 0.75);
+  EXPECT_EQ(SizePart({}, {.rows = 1, .columns = 1, .summed = 1}), 1);
+  Target::Products sizes = Tiles();
+  sizes.set_half_rows(100);
+  sizes.set_half_columns(25);
+  EXPECT_DOUBLE_EQ(SizePart(sizes, {.rows = 300, .columns = 100, .summed = 150}), 0.75 * 0.75 * 0.8);
   Target target = RoundTarget();
   target.mutable_bf16()->set_reached(1000);
   *target.mutable_products() = Tiles();
@@ -77,7 +81,12 @@ TEST(KernelsTest, AttentionHasTheRateOfItsLengthHeadAndDirection) {
   EXPECT_DOUBLE_EQ(AttentionRate(target, proto::BF16, 64, 512, false), 264);
   EXPECT_DOUBLE_EQ(AttentionRate(target, proto::BF16, 128, 1024, false), 428) << "halfway in the logarithm";
   EXPECT_DOUBLE_EQ(AttentionRate(target, proto::F16, 112, 100'000, true), 200) << "the nearest head, the end";
-  EXPECT_EQ(AttentionRate(target, proto::F32, 64, 512, false), 1e11);
+  EXPECT_EQ(AttentionRate(target, proto::F32, 64, 512, false), 1e11) << "nothing was measured in fp32";
+  *target.add_attention() = target.attention(0);
+  target.mutable_attention(2)->set_f32(true);
+  target.mutable_attention(2)->mutable_forward(0)->set_value(7);
+  EXPECT_DOUBLE_EQ(AttentionRate(target, proto::F32, 128, 512, false), 7);
+  EXPECT_DOUBLE_EQ(AttentionRate(target, proto::BF16, 64, 512, false), 264);
 }
 
 TEST(KernelsTest, MemoryReachesMoreWithLargeKernels) {

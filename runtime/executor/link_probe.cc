@@ -176,12 +176,17 @@ uint64_t LinkProbe::WholeBytes(const LinkCall& call) const {
   return SliceElements(call) * slices * SizeOf(call.dtype);
 }
 
+std::unique_ptr<HostTask> LinkProbe::TaskOf(const LinkCall& call) {
+  return std::make_unique<CallTask>(communicator_, call, source_->data(), result_->data(),
+                                    SliceElements(call));
+}
+
 absl::Status LinkProbe::Run(const LinkCall& call, int64_t times) {
-  CallTask task(communicator_, call, source_->data(), result_->data(), SliceElements(call));
+  const std::unique_ptr<HostTask> task = TaskOf(call);
   const CommandInfo info{.title = absl::AsciiStrToLower(proto::Opcode_Name(call.opcode)),
                          .category = "check",
                          .instruction = -1};
-  const std::vector<Command> commands(static_cast<size_t>(times), Command::Call(&task, &info));
+  const std::vector<Command> commands(static_cast<size_t>(times), Command::Call(task.get(), &info));
   stream_->Enqueue(commands);
   stream_->Synchronize();
   return device_.status();

@@ -36,6 +36,10 @@ class LinkProbe {
   // result is wrong, naming an element; other errors are the communicator's, after which it is of no use.
   absl::Status CheckResult(const LinkCall& call);
 
+  // The call as work for `stream`, to be run beside other things; both go with the probe.
+  std::unique_ptr<HostTask> TaskOf(const LinkCall& call);
+  Stream& stream() { return *stream_; }
+
   // Seconds of a call, the mean of `times` one after the other. Errors: the communicator's.
   absl::StatusOr<double> Measure(const LinkCall& call, int64_t times);
 

@@ -47,6 +47,15 @@ const Target::Rate& RateOf(const Target& target, proto::DType dtype) {
 
 bool ExceedsPeak(const Target::Rate& rate) { return rate.peak() != 0 && rate.peak() < rate.reached(); }
 
+std::string LayoutText(const Target::Measured& measured) {
+  const auto count = [](uint32_t n, const char* what) {
+    return absl::StrCat(n, " ", what, n == 1 ? "" : "s");
+  };
+  return absl::StrCat(count(measured.ranks_on_node(), "rank"), " a host, ",
+                      count(measured.threads(), "thread"), " each",
+                      measured.instruction_set().empty() ? "" : ", ", measured.instruction_set());
+}
+
 absl::Status VerifyTarget(const Target& target) {
   if (target.name().empty() || target.name().size() > kLongestTargetName)
     return absl::InvalidArgumentError(

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "runtime/base/device_class.h"
@@ -27,6 +28,9 @@ bool ExceedsPeak(const Target::Rate& rate);
 
 // That of matrix products with operands of this type; fp32 for all but 16-bit floats.
 const Target::Rate& RateOf(const Target& target, proto::DType dtype);
+
+// "2 ranks a host, 1 thread each, avx512": how a machine was measured.
+std::string LayoutText(const Target::Measured& measured);
 
 // OK when times can be reckoned with it: figures finite, rates above 0, latencies not negative. Errors:
 // InvalidArgument that names the figure.

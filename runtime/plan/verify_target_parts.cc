@@ -53,7 +53,11 @@ absl::Status VerifyCurve(const std::string& figure, const Points& points, const 
 }
 
 absl::Status VerifyProducts(const Target::Products& products) {
-  FT_RETURN_IF_ERROR(VerifyValue("products.half_k", products.half_k(), {.low = 0, .high = 1e6}));
+  const std::pair<const char*, double> halves[] = {{"half_k", products.half_k()},
+                                                   {"half_rows", products.half_rows()},
+                                                   {"half_columns", products.half_columns()}};
+  for (const auto& [name, half] : halves)
+    FT_RETURN_IF_ERROR(VerifyValue(absl::StrCat("products.", name), half, {.low = 0, .high = 1e6}));
   FT_RETURN_IF_ERROR(
       VerifyValue("products.multiprocessors", products.multiprocessors(), {.low = 0, .high = kMostExtent}));
   if (products.multiprocessors() == 0) return absl::OkStatus();
@@ -64,11 +68,14 @@ absl::Status VerifyProducts(const Target::Products& products) {
 
 absl::Status VerifyAttention(const Target& target) {
   uint32_t before = 0;
+  bool f32 = false;
   for (const Target::Attention& rates : target.attention()) {
-    if (rates.head_size() <= before || rates.head_size() > kMostExtent)
+    if (rates.f32() && !f32) before = 0;
+    if (rates.head_size() <= before || (f32 && !rates.f32()) || rates.head_size() > kMostExtent)
       return Impossible("attention's next head size", rates.head_size());
     before = rates.head_size();
-    const std::string name = absl::StrCat("attention.", rates.head_size());
+    f32 = rates.f32();
+    const std::string name = absl::StrCat("attention.", f32 ? "fp32." : "", rates.head_size());
     if (rates.forward().empty() || rates.backward().empty())
       return absl::InvalidArgumentError(
           absl::StrCat("a target with ", name, " in one direction alone is not possible"));
@@ -123,6 +130,40 @@ absl::Status VerifyStack(const Target::Stack& stack) {
   return VerifyValue("stack.logit_bytes", stack.logit_bytes(), kTimes);
 }
 
+absl::Status VerifyMeasured(const Target::Measured& measured) {
+  FT_RETURN_IF_ERROR(
+      VerifyValue("measured.ranks", measured.ranks_on_node(), {.low = 1, .high = kMostRanksOnNode}));
+  FT_RETURN_IF_ERROR(VerifyValue("measured.threads", measured.threads(), {.low = 1, .high = kMostExtent}));
+  if (measured.instruction_set().size() > kLongestTargetName)
+    return Impossible("measured.instruction_set's length",
+                      static_cast<double>(measured.instruction_set().size()));
+  const std::pair<const char*, double> spreads[] = {{"drift", measured.drift()},
+                                                    {"products", measured.products()},
+                                                    {"attention", measured.attention()},
+                                                    {"memory", measured.memory()},
+                                                    {"collectives", measured.collectives()},
+                                                    {"copies", measured.copies()},
+                                                    {"kernels", measured.kernels()}};
+  for (const auto& [name, spread] : spreads)
+    FT_RETURN_IF_ERROR(VerifyValue(absl::StrCat("measured.", name), spread, kLonger));
+  return absl::OkStatus();
+}
+
+absl::Status VerifyTimedKernels(const Target& target) {
+  const Target::TimedKernel* before = nullptr;
+  for (const Target::TimedKernel& kernel : target.timed_kernels()) {
+    const std::string name = absl::StrCat("kernels.timed.", absl::Hex(kernel.key(), absl::kZeroPad16));
+    if (before != nullptr && kernel.key() <= before->key())
+      return absl::InvalidArgumentError(
+          absl::StrCat("a target whose ", name, " does not ascend is not possible"));
+    FT_RETURN_IF_ERROR(VerifyValue(name + ".seconds", kernel.seconds(), {.low = 0, .high = 1e6}));
+    FT_RETURN_IF_ERROR(VerifyValue(name + ".share", kernel.share(), {.low = 1e-9, .high = 1e3}));
+    FT_RETURN_IF_ERROR(VerifyValue(name + ".spread", kernel.spread(), kLonger));
+    before = &kernel;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status VerifyTargetParts(const proto::Target& target) {
@@ -138,7 +179,9 @@ absl::Status VerifyTargetParts(const proto::Target& target) {
   FT_RETURN_IF_ERROR(VerifyCurve("network_ramp", target.network_ramp(), kParts));
   FT_RETURN_IF_ERROR(VerifyStack(target.stack()));
   if (target.sustained() != 0) FT_RETURN_IF_ERROR(VerifyValue("sustained", target.sustained(), kParts));
-  return VerifyCurve("jitter", target.jitter(), kLonger);
+  FT_RETURN_IF_ERROR(VerifyCurve("jitter", target.jitter(), kLonger));
+  if (target.has_measured()) FT_RETURN_IF_ERROR(VerifyMeasured(target.measured()));
+  return VerifyTimedKernels(target);
 }
 
 }  // namespace ft

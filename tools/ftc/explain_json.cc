@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "nlohmann/json.hpp"
+#include "runtime/cost/uncertainty.h"
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 #include "tools/ftc/explain.h"
@@ -133,7 +134,10 @@ Json PhasesJson(const ft::SimulatedProgram& step) {
 // What the target does not tell is null.
 Json StepJson(const StepCost& cost, const ft::SimulatedProgram& step, const ft::Target& target) {
   const bool knows_memory = cost.fit != Fit::kUnknown;
+  const bool has_interval = cost.seconds_high > 0;
   return {{"seconds", cost.seconds},
+          {"seconds_low", has_interval ? Json(cost.seconds_low) : Json()},
+          {"seconds_high", has_interval ? Json(cost.seconds_high) : Json()},
           {"exposed_seconds", cost.exposed_seconds},
           {"slowed_seconds", step.slowed_seconds},
           {"launch_seconds", step.launch_seconds},
@@ -212,6 +216,7 @@ Json ExplainDocument(const Explained& explained, int peak) {
       {"programs", ProgramsJson(report)},
       {"target", target.name()},
       {"step", StepJson(cost, step, target)},
+      {"assumptions", ft::AssumptionsOf(plan, bound, target)},
       {"tokens", span.has_value() ? SpanJson(*span) : Json()},
       {"saved", SavedJson(saved)},
   };

@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "runtime/base/numbers.h"
+#include "runtime/cost/uncertainty.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
@@ -129,15 +130,20 @@ void StepText(Out out, const Explained& explained) {
     fmt::format_to(out, "  {:<24}{:>24}\n", name, text);
   };
   row("time", ft::ShortSeconds(cost.seconds));
+  if (cost.seconds_high > 0)
+    row("between",
+        fmt::format("{} and {}", ft::ShortSeconds(cost.seconds_low), ft::ShortSeconds(cost.seconds_high)));
   row("of it exposed", ft::ShortSeconds(cost.exposed_seconds));
   row("tokens/s of each rank", fmt::format("{:.0f}", cost.tokens_per_s));
   if (cost.mfu > 0) row("MFU", fmt::format("{:.1f}%", cost.mfu * 100));
-  if (cost.fit == Fit::kUnknown) return;
-  row("arena fits its memory",
-      fmt::format("{} ({:.1f}% of {})", Name(cost.fit),
-                  static_cast<double>(explained.bound.arena_bytes() + cost.beside.total()) /
-                      static_cast<double>(target.memory_bytes()) * 100,
-                  ft::ShortBytes(target.memory_bytes())));
+  if (cost.fit != Fit::kUnknown)
+    row("arena fits its memory",
+        fmt::format("{} ({:.1f}% of {})", Name(cost.fit),
+                    static_cast<double>(explained.bound.arena_bytes() + cost.beside.total()) /
+                        static_cast<double>(target.memory_bytes()) * 100,
+                    ft::ShortBytes(target.memory_bytes())));
+  for (const std::string& assumption : ft::AssumptionsOf(explained.plan, explained.bound, target))
+    fmt::format_to(out, "  {}\n", assumption);
 }
 
 // Of GPUs.

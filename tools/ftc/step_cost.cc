@@ -4,6 +4,7 @@
 
 #include "fmt/format.h"
 #include "runtime/base/numbers.h"
+#include "runtime/cost/uncertainty.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/mesh.h"
 
@@ -44,6 +45,11 @@ const char* Name(Fit fit) {
 StepCost StepCostOf(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const ft::SimulatedProgram& step,
                     const ft::Target& target) {
   StepCost cost{.seconds = step.seconds, .exposed_seconds = step.exposed_seconds};
+  if (target.has_measured()) {
+    const double half = ft::UncertaintyOf(ft::SourcesOf(plan, bound, target, step), target.measured());
+    cost.seconds_low = step.seconds * (1 - half);
+    cost.seconds_high = step.seconds * (1 + half);
+  }
   const auto micro_steps = static_cast<double>(std::max(1u, plan.micro_steps()));
   const double peak = ft::RateOf(target, ft::MainType(plan)).peak();
   if (step.seconds > 0) {

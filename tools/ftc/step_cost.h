@@ -27,8 +27,9 @@ const char* Name(Fit fit);
 
 struct StepCost {
   double seconds = 0;
-  double exposed_seconds = 0;  // computation waited for communication and copies
-  double tokens_per_s = 0;     // of one rank
+  double seconds_low = 0, seconds_high = 0;  // UncertaintyOf around it; both 0 where nothing was measured
+  double exposed_seconds = 0;                // computation waited for communication and copies
+  double tokens_per_s = 0;                   // of one rank
   double mfu = 0;  // model FLOPs by the data sheet's peak of the type computed with; 0: peak not known
   ft::BesideArena beside = {};
   Fit fit = Fit::kUnknown;

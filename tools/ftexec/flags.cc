@@ -136,7 +136,9 @@ std::string Version() {
 void AddAllTo(CLI::App& app, Flags& flags, const std::vector<FlagRow>& rows) {
   app.footer(kFooter);
   app.set_version_flag("--version", Version);
-  app.add_option("plan", flags.plan, "The plan, made by ftc compile")->required()->type_name("PLAN");
+  app.add_option("plan", flags.plan,
+                 "The plan, made by ftc compile; left out where --calibrate measures the machine")
+      ->type_name("PLAN");
   for (const FlagRow& row : rows) AddTo(app, row);
 }
 
@@ -157,7 +159,9 @@ std::string CheckTraits(const CLI::App& app, const Flags& flags, const FlagRow& 
   if (app.count(row.flag) == 0) return "";
   if (row.traits.trains && !flags.trains())
     return fmt::format("{} makes no sense with {}, which trains nothing", row.flag,
-                       flags.evaluate ? "--evaluate" : "--generate");
+                       flags.evaluate       ? "--evaluate"
+                       : flags.calibrates() ? "--calibrate"
+                                            : "--generate");
   if (!HasOneOf(app, needs)) return fmt::format("{} needs {}", row.flag, needs);
   const bool is_cuda = flags.device == DeviceKind::kCuda;
   if (!device.empty() && (device == "cuda") != is_cuda && (device == "cuda" || is_cuda))
@@ -167,9 +171,21 @@ std::string CheckTraits(const CLI::App& app, const Flags& flags, const FlagRow& 
   return "";
 }
 
+// Of runs that measure.
+std::string CheckCalibration(const CLI::App& app, const Flags& flags) {
+  if (!flags.calibrates()) return flags.plan.empty() ? "plan is required" : "";
+  for (const char* other : {"--data", "--init", "--resume", "--evaluate", "--generate", "--checkpoint-dir"})
+    if (app.count(other) > 0)
+      return fmt::format("{} makes no sense with --calibrate, which trains nothing", other);
+  for (const char* of_plan : {"--mesh", "--world-size"})
+    if (flags.plan.empty() && app.count(of_plan) > 0)
+      return fmt::format("{} is for --calibrate of a plan", of_plan);
+  return "";
+}
+
 // Of runs that train nothing.
 std::string CheckInference(const Flags& flags) {
-  if (flags.trains()) return "";
+  if (flags.trains() || flags.calibrates()) return "";
   if (flags.evaluate && flags.generate > 0) return "--evaluate and --generate are two runs; give one of them";
   if (flags.evaluate && flags.data.empty()) return "--data is missing: what shall it evaluate on?";
   if (flags.generate > 0 && !flags.data.empty())
@@ -188,9 +204,11 @@ std::string CheckInference(const Flags& flags) {
 
 std::string CheckTogether(const CLI::App& app, const Flags& flags, const std::vector<FlagRow>& rows) {
   const bool is_null = flags.device == DeviceKind::kNull, has_world_size = app.count("--world-size") > 0;
+  if (std::string mistake = CheckCalibration(app, flags); !mistake.empty()) return mistake;
   if (std::string mistake = is_null ? "" : CheckInference(flags); !mistake.empty()) return mistake;
   if (!is_null && flags.trains() && flags.data.empty()) return "--data is missing: what shall it train on?";
-  if (!is_null && has_world_size) return "--world-size is for --device=null; otherwise the launcher sets it";
+  if (!is_null && has_world_size && !flags.calibrates())
+    return "--world-size is for --device=null; otherwise the launcher sets it";
   if (flags.mesh.has_value() && has_world_size && flags.mesh->world_size() != flags.world_size) {
     return absl::StrCat("--mesh=", MeshText(*flags.mesh), " has ", flags.mesh->world_size(),
                         " ranks, but --world-size is ", flags.world_size);

@@ -50,7 +50,8 @@ struct Flags {
 #define FT_FLAG(TYPE, NAME, DEFAULT, ...) TYPE NAME = DEFAULT;
 #include "tools/ftexec/flags.def"
 
-  bool trains() const { return !evaluate && generate == 0; }
+  bool calibrates() const { return !calibrate.empty(); }
+  bool trains() const { return !evaluate && generate == 0 && !calibrates(); }
   bool saves() const { return trains() && !checkpoint_dir.empty(); }
   bool resumes_automatically() const { return resume == "auto"; }
   Retention retention() const { return {.newest = keep, .every = keep_every, .best = keep_best}; }

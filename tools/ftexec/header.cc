@@ -13,6 +13,7 @@
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/report_text.h"
 #include "runtime/plan/stream_use.h"
+#include "runtime/plan/target.h"
 
 namespace ft {
 namespace {
@@ -43,6 +44,19 @@ std::string WalkedText(const proto::Plan& plan, std::string_view target) {
   if (target.empty()) return "no code is made for this kind of machine: " + walked;
   return fmt::format("the plan has no code for {} (it has {}): {}; compile with --code={}", target,
                      fmt::join(has, ", "), walked, target);
+}
+
+// Of a plan whose target was measured with other ranks, threads or instructions than this run has.
+std::string OtherLayoutText(const Job& job, const RankDevice& device) {
+  const Target& target = job.plan().target();
+  if (!target.has_measured() || target.cuda() == device.is_cpu()) return "";
+  Target::Measured here;
+  here.set_ranks_on_node(static_cast<uint32_t>(job.environment.local_world_size));
+  here.set_threads(static_cast<uint32_t>(job.threads));
+  here.set_instruction_set(std::string(device.instruction_set()));
+  if (LayoutText(here) == LayoutText(target.measured())) return "";
+  return fmt::format("{} was measured with {}, this run has {}: the predicted time of a step is an estimate",
+                     target.name(), LayoutText(target.measured()), LayoutText(here));
 }
 
 // Of the machines that compute.
@@ -108,6 +122,8 @@ void PrintDoubts(const Flags& flags, const Job& job, const RankDevice& device) {
     for (const std::string_view target : CodeTargets(job.plan(), device))
       if (const std::string walked = WalkedText(job.plan(), target); !walked.empty())
         PrintError("ftexec: note: " + walked);
+  if (const std::string other = OtherLayoutText(job, device); !other.empty())
+    PrintError("ftexec: note: " + other);
   if (const std::string left = LeftOutText(flags, job); !left.empty()) PrintError("ftexec: note: " + left);
   for (const Dataset* data : {job.data.get(), job.eval_data.get()}) {
     const std::string doubt = data == nullptr ? "" : data->doubt();

@@ -15,6 +15,7 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/liveness/agreement.h"
 #include "runtime/collective/rendezvous/launch_environment.h"
+#include "tools/ftexec/calibrate/calibrate.h"
 #include "tools/ftexec/check/check.h"
 #include "tools/ftexec/error_file.h"
 #include "tools/ftexec/failure_report.h"
@@ -37,6 +38,7 @@ std::string Prefix(const LaunchEnvironment& environment) {
 absl::Status RunRank(const Flags& flags, const LaunchEnvironment& environment, const NcclSource& load_nccl,
                      ProcessGuard& guard, FailureReport& report) {
   if (flags.check) return CheckJob(flags, environment, load_nccl, guard);
+  if (flags.calibrates()) return Calibrate(flags, environment, load_nccl, guard);
   FT_ASSIGN_OR_RETURN(Job job, PrepareJob(flags, environment));
   report.SetPlan(job, flags.plan);
   if (!flags.trains()) return Infer(flags, job, load_nccl, guard, report);

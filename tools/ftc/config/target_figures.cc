@@ -5,44 +5,16 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "fmt/format.h"
+#include "tools/ftc/config/figure_readers.h"
+#include "tools/ftc/config/measured_figures.h"
 
 namespace ftc {
 namespace {
 
 using ft::Target;
-using Names = std::vector<std::string>;
+using namespace figure;
 using Points = google::protobuf::RepeatedPtrField<Target::Point>;
-
-struct Bounds {
-  double low, high;
-  bool whole = false;
-};
-
-std::string ReadFigure(const std::string& text, const Bounds& bounds, double& value) {
-  const bool read = absl::SimpleAtod(text, &value) && value >= bounds.low && value <= bounds.high;
-  if (read && (!bounds.whole || value == std::floor(value))) return "";
-  return fmt::format("'{}' is not a {}number of at least {} and at most {}", text,
-                     bounds.whole ? "whole " : "", bounds.low, bounds.high);
-}
-
-// A number times `unit`, as a field that `field` gives.
-template <typename Field>
-Figure Scaled(std::string key, Figure::Needed needed, double unit, Bounds bounds, Field field) {
-  return {std::move(key), needed, [=](const Names&, const std::string& text, Target& target) {
-            double value = 0;
-            std::string mistake = ReadFigure(text, bounds, value);
-            if (mistake.empty()) field(target, value * unit);
-            return mistake;
-          }};
-}
-
-// For who reads the file.
-Figure Text(std::string key) {
-  return {std::move(key), Figure::Needed::kNo,
-          [](const Names&, const std::string&, Target&) { return std::string(); }};
-}
 
 std::string SetVersion(const Names&, const std::string& text, Target&) {
   if (text == "1") return "";
@@ -54,20 +26,6 @@ std::string SetDevice(const Names&, const std::string& text, Target& target) {
   target.set_cuda(text == "cuda");
   return "";
 }
-
-constexpr double kTera = 1e12, kGiga = 1e9, kMicro = 1e-6, kMebi = 1 << 20;
-// Within what VerifyTarget takes.
-constexpr Bounds kRate{.low = 1e-9, .high = 1e9};
-constexpr Bounds kLatency{.low = 0, .high = 1e9};
-constexpr Bounds kCount{.low = 1, .high = 1024, .whole = true};
-constexpr Bounds kMemory{.low = 1, .high = 1e9, .whole = true};
-constexpr Bounds kBeside{.low = 0, .high = 1e9, .whole = true};
-constexpr Bounds kPart{.low = 0.001, .high = 1};
-constexpr Bounds kLonger{.low = 0, .high = 10};
-constexpr Bounds kTimes{.low = 0, .high = 1000};
-constexpr Bounds kExtent{.low = 1, .high = 65536, .whole = true};
-constexpr Bounds kNone{.low = 0, .high = 65536, .whole = true};
-constexpr Bounds kMebibytes{.low = 1e-6, .high = 1e9};
 
 std::string SetName(const Names&, const std::string& text, Target& target) {
   target.set_name(text);
@@ -111,15 +69,22 @@ Figure PlainCurve(std::string key, Axis at, Axis value, Field field) {
                [=](const Names&, Target& target, std::string&) { return field(target); });
 }
 
-Points* AttentionCurve(bool is_backward, const Names& names, Target& target, std::string& mistake) {
+bool IsBefore(const Target::Attention& rates, bool f32, uint32_t head_size) {
+  return rates.f32() == f32 ? rates.head_size() < head_size : f32;
+}
+
+Points* AttentionCurve(bool f32, bool is_backward, const Names& names, Target& target, std::string& mistake) {
   double size = 0;
   mistake = ReadFigure(names[0], kExtent, size);
   if (!mistake.empty()) return nullptr;
   const auto head_size = static_cast<uint32_t>(size);
   int at = 0;
-  while (at < target.attention_size() && target.attention(at).head_size() < head_size) ++at;
-  if (at == target.attention_size() || target.attention(at).head_size() != head_size) {
-    target.add_attention()->set_head_size(head_size);
+  while (at < target.attention_size() && IsBefore(target.attention(at), f32, head_size)) ++at;
+  if (at == target.attention_size() || target.attention(at).head_size() != head_size ||
+      target.attention(at).f32() != f32) {
+    Target::Attention* added = target.add_attention();
+    added->set_head_size(head_size);
+    added->set_f32(f32);
     for (int i = target.attention_size() - 1; i > at; --i) target.mutable_attention()->SwapElements(i, i - 1);
   }
   Target::Attention* rates = target.mutable_attention(at);
@@ -209,8 +174,15 @@ void AddProducts(std::vector<Figure>& figures) {
   whole("multiprocessors", kNone, &Target::Products::set_multiprocessors);
   whole("tile_rows", kExtent, &Target::Products::set_tile_rows);
   whole("tile_columns", kExtent, &Target::Products::set_tile_columns);
-  figures.push_back(Scaled("compute.products.half_k", no, 1, {.low = 0, .high = 1e6},
-                           [](Target& t, double x) { t.mutable_products()->set_half_k(x); }));
+  const std::pair<const char*, void (Target::Products::*)(double)> halves[] = {
+      {"half_k", &Target::Products::set_half_k},
+      {"half_rows", &Target::Products::set_half_rows},
+      {"half_columns", &Target::Products::set_half_columns}};
+  for (const auto& [name, set_half] : halves) {
+    const auto set = set_half;
+    figures.push_back(Scaled(fmt::format("compute.products.{}", name), no, 1, {.low = 0, .high = 1e6},
+                             [=](Target& t, double x) { (t.mutable_products()->*set)(x); }));
+  }
   figures.push_back(Text("compute.products.source"));
   figures.push_back(
       Scaled("compute.sustained", no, 1, kPart, [](Target& t, double x) { t.set_sustained(x); }));
@@ -219,12 +191,15 @@ void AddProducts(std::vector<Figure>& figures) {
 
 void AddAttention(std::vector<Figure>& figures) {
   figures.push_back(Text("attention.source"));
-  for (const bool is_backward : {false, true}) {
-    figures.push_back(Curve(is_backward ? "attention.*.backward.*" : "attention.*.forward.*",
-                            {1, {.low = 1, .high = 1e9}}, {kTera, kRate},
-                            [=](const Names& names, Target& t, std::string& mistake) {
-                              return AttentionCurve(is_backward, names, t, mistake);
-                            }));
+  for (const bool f32 : {true, false}) {
+    for (const bool is_backward : {false, true}) {
+      figures.push_back(
+          Curve(fmt::format("attention.{}*.{}.*", f32 ? "fp32." : "", is_backward ? "backward" : "forward"),
+                {1, {.low = 1, .high = 1e9}}, {kTera, kRate},
+                [=](const Names& names, Target& t, std::string& mistake) {
+                  return AttentionCurve(f32, is_backward, names, t, mistake);
+                }));
+    }
   }
 }
 
@@ -300,6 +275,7 @@ std::vector<Figure> MakeFigures() {
   AddLink("copies", &Target::mutable_copies, figures);
   AddCollectives(figures);
   AddStack(figures);
+  AddMeasured(figures);
   return figures;
 }
 

@@ -1,0 +1,98 @@
+#include "runtime/cost/uncertainty.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/cost/instruction_cost.h"
+#include "runtime/cost/kernel_key.h"
+#include "runtime/plan/report.h"
+
+namespace ft {
+namespace {
+
+bool IsAttention(const proto::Instruction& kernel) { return absl::StrContains(kernel.kernel(), "attention"); }
+
+// Attention that leaves out what lies in other documents, or behind a sequence: lengths and segments are its
+// third and second operand from the end.
+bool DependsOnDocuments(const proto::Instruction& kernel) {
+  const int count = kernel.in_size();
+  return IsAttention(kernel) && count > 3 &&
+         (kernel.in(count - 3).buffer_plus_one() != 0 || kernel.in(count - 2).buffer_plus_one() != 0);
+}
+
+bool DependsOnRoutes(const proto::Instruction& kernel) { return kernel.kernel().starts_with("grouped_dot"); }
+
+bool AnyKernel(const proto::Plan& plan, bool (*is)(const proto::Instruction&)) {
+  for (const proto::Program& program : plan.programs())
+    if (std::any_of(program.instructions().begin(), program.instructions().end(), is)) return true;
+  return false;
+}
+
+double& SourceOf(const proto::Plan& plan, const Target& target, const proto::Instruction& kernel,
+                 StepSources& sources) {
+  if (FindTimed(target, plan, kernel) != nullptr) return sources.timed;
+  if (IsAttention(kernel)) return sources.attention;
+  return IsProduct(kernel) ? sources.products : sources.memory;
+}
+
+}  // namespace
+
+StepSources SourcesOf(const proto::Plan& plan, const BoundPlan& bound, const Target& target,
+                      const SimulatedProgram& step) {
+  StepSources sources;
+  double collectives = 0, copies = 0;  // all of them, hidden ones too
+  for (const proto::Program& program : plan.programs()) {
+    const auto runs = static_cast<double>(RunsInStep(plan, program));
+    if (runs == 0) continue;
+    for (const proto::Instruction& instruction : program.instructions()) {
+      const double seconds = runs * InstructionSeconds(plan, bound.mesh, instruction, target);
+      if (instruction.opcode() == proto::KERNEL) {
+        if (instruction.stream() == proto::COMPUTE) SourceOf(plan, target, instruction, sources) += seconds;
+      } else {
+        (instruction.opcode() == proto::COPY ? copies : collectives) += seconds;
+      }
+    }
+  }
+  if (collectives + copies > 0) {
+    sources.collectives = step.exposed_seconds * collectives / (collectives + copies);
+    sources.copies = step.exposed_seconds - sources.collectives;
+  }
+  return sources;
+}
+
+double UncertaintyOf(const StepSources& sources, const Target::Measured& measured) {
+  if (!(sources.total() > 0)) return 0;
+  const auto share = [&](double seconds) { return seconds / sources.total(); };
+  const double model = share(sources.timed) * kTimedError + share(sources.reckoned()) * kFormError +
+                       share(sources.exposed()) * kExposedError;
+  double squares = model * model + measured.drift() * measured.drift();
+  const std::pair<double, double> spreads[] = {
+      {sources.timed, measured.kernels()},           {sources.products, measured.products()},
+      {sources.attention, measured.attention()},     {sources.memory, measured.memory()},
+      {sources.collectives, measured.collectives()}, {sources.copies, measured.copies()}};
+  for (const auto& [seconds, spread] : spreads) squares += std::pow(share(seconds) * spread, 2);
+  return std::min(kMostUncertain, std::sqrt(squares));
+}
+
+std::vector<std::string> AssumptionsOf(const proto::Plan& plan, const BoundPlan& bound,
+                                       const Target& target) {
+  std::vector<std::string> assumptions;
+  const Target::Measured& measured = target.measured();
+  const auto world = static_cast<uint32_t>(bound.mesh.world_size());
+  const uint32_t on_node = std::min(world, target.ranks_per_node());
+  if (target.has_measured() && measured.ranks_on_node() != on_node)
+    assumptions.push_back(absl::StrCat("an estimate: measured with ", LayoutText(measured), ", and here are ",
+                                       on_node, " on a host"));
+  if (AnyKernel(plan, DependsOnDocuments))
+    assumptions.push_back(
+        "attention is reckoned for sequences of one document at full length; it takes less time "
+        "where several are packed into one, or end early");
+  if (AnyKernel(plan, DependsOnRoutes))
+    assumptions.push_back(
+        "experts are reckoned with equally many tokens each; it takes longer where routes are uneven");
+  return assumptions;
+}
+
+}  // namespace ft

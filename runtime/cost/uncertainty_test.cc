@@ -1,0 +1,67 @@
+#include "runtime/cost/uncertainty.h"
+
+#include "gtest/gtest.h"
+#include "runtime/plan/testing/plan_parts.h"
+#include "runtime/plan/testing/targets.h"
+#include "runtime/plan/testing/tiny_plan.h"
+
+namespace ft {
+namespace {
+
+using namespace plan_parts;
+
+TEST(UncertaintyTest, ErrorsAddByShareAndSpreadsAsSquares) {
+  Target::Measured measured;
+  EXPECT_EQ(UncertaintyOf({}, measured), 0);
+  EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 2}, measured), kTimedError);
+  EXPECT_DOUBLE_EQ(UncertaintyOf({.products = 2}, measured), kFormError);
+  EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 3, .attention = 1}, measured),
+                   0.75 * kTimedError + 0.25 * kFormError);
+  EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 1, .collectives = 1}, measured),
+                   (kTimedError + kExposedError) / 2);
+  measured.set_kernels(0.03);
+  EXPECT_NEAR(UncertaintyOf({.timed = 2}, measured), 0.05, 1e-12) << "3, 4, 5";
+  measured.set_drift(0.12);
+  EXPECT_NEAR(UncertaintyOf({.timed = 2}, measured), 0.13, 1e-12) << "5, 12, 13";
+  measured.set_drift(1);
+  EXPECT_EQ(UncertaintyOf({.timed = 2}, measured), kMostUncertain);
+}
+
+TEST(UncertaintyTest, SourcesAreAllOfAStepWithoutOverlap) {
+  const proto::Plan plan = TinyPlan({.shard = true});
+  const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 2}, DeviceClass::kCpu);
+  const Target target = RoundTarget();
+  const SimulatedProgram step = SimulateStep(plan, bound, target);
+  const StepSources sources = SourcesOf(plan, bound, target, step);
+  EXPECT_GT(sources.products, 0);
+  EXPECT_GT(sources.memory, 0);
+  EXPECT_EQ(sources.timed, 0);
+  EXPECT_NEAR(sources.total(), step.compute_seconds + step.exposed_seconds, 1e-9 * step.seconds);
+}
+
+TEST(UncertaintyTest, WhatIsAssumedIsSaid) {
+  proto::Plan plan = TinyPlan({.shard = true});
+  const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 4}, DeviceClass::kCpu);
+  Target target = RoundTarget();
+  target.set_ranks_per_node(8);
+  EXPECT_TRUE(AssumptionsOf(plan, bound, target).empty());
+  Target::Measured& measured = *target.mutable_measured();
+  measured.set_ranks_on_node(8);
+  measured.set_threads(1);
+  EXPECT_EQ(AssumptionsOf(plan, bound, target),
+            std::vector<std::string>{
+                "an estimate: measured with 8 ranks a host, 1 thread each, and here are 4 on a host"});
+  measured.set_ranks_on_node(4);
+  EXPECT_TRUE(AssumptionsOf(plan, bound, target).empty());
+  // q, k, v, lengths, segments, rng.
+  proto::Instruction* attention =
+      Kernel(plan.mutable_programs(1), "attention", {Whole(0), Whole(0), Whole(0), {}, {}, {}}, {});
+  EXPECT_TRUE(AssumptionsOf(plan, bound, target).empty());
+  *attention->mutable_in(4) = Whole(0);
+  EXPECT_EQ(AssumptionsOf(plan, bound, target).size(), 1u);
+  Kernel(plan.mutable_programs(1), "grouped_dot_grad", {Whole(0)}, {});
+  EXPECT_EQ(AssumptionsOf(plan, bound, target).size(), 2u);
+}
+
+}  // namespace
+}  // namespace ft

@@ -1,0 +1,144 @@
+"""ftexec --calibrate: a machine that is measured, and the kernels of a plan, as far as predicted times with an interval."""
+
+import os
+import re
+import unittest
+
+from harness import BIN, EndToEnd, run
+
+
+class CalibrateTest(EndToEnd):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.machines = {}
+        for ranks in (1, 2):
+            path = cls.shared / f"machine{ranks}.yaml"
+            done = run(*cls.ftexec(ranks), f"--calibrate={path}", "--calibrate-seconds=4", "--threads=1")
+            assert done.returncode == 0, done.stdout + done.stderr
+            cls.machines[ranks] = (path, done)
+
+    @staticmethod
+    def ftexec(ranks):
+        return ["ftexec"] if ranks == 1 else ["ftrun", f"--nproc-per-node={ranks}", "--standalone", BIN / "ftexec"]
+
+    def test_a_machine_file_has_all_that_was_measured_and_says_how(self):
+        for ranks, (path, done) in self.machines.items():
+            text = path.read_text()
+            self.assertIn(f"measured by ftexec --calibrate with {ranks} rank{'' if ranks == 1 else 's'} a host, 1 thread each", done.stdout)
+            for needed in ("device: cpu", f"ranks_per_node: {ranks}", "instruction_set:", 'dtypes: fp32,bf16', "drift:", "half_k", "fp32:",
+                           "sustained:", "latency_us:", "copies:"):
+                if needed != "half_k":  # 0 is left out
+                    self.assertIn(needed, text)
+            for kind in ("all_gather", "reduce_scatter", "all_reduce"):
+                curve = re.search(rf"  {kind}:\n    1x2: {{(.*)}}", text)
+                self.assertEqual(bool(curve), ranks == 2, kind)
+                if curve:
+                    self.assertEqual(curve[1].count(":"), 8)
+                self.assertEqual(bool(re.search(rf"  {kind}:\n    kernels: ", text)), ranks == 2, kind)
+            for name in (os.uname().nodename, os.environ.get("USER", "root") + "@", str(self.shared)):
+                self.assertNotIn(name, text)
+
+    def test_a_step_is_predicted_with_an_interval(self):
+        for ranks, (path, _) in self.machines.items():
+            for strategy in ("no_shard", "full_shard"):
+                plan = self.shared / f"{strategy}{ranks}.bin"
+                model = self.dir / "model.mlir"
+                self.check("ftc", "model", "gpt2", "--preset=debug", "-o", model)
+                self.check("ftc", "compile", model, f"--strategy={strategy}", f"--target={path}", "-o", plan)
+                step = self.explain(plan, ranks)["step"]
+                half = (step["seconds_high"] - step["seconds_low"]) / 2 / step["seconds"]
+                self.assertGreater(half, 0.03)
+                self.assertLessEqual(half, 0.15 + 1e-9)
+                self.assertRegex(self.check("ftc", "explain", plan, f"--world-size={ranks}").stdout, r"\n  between .* and ")
+                kernels = self.dir / "kernels.yaml"
+                self.check(*self.ftexec(ranks), plan, f"--calibrate={kernels}", "--calibrate-seconds=1", "--threads=1")
+                timed = self.explain(plan, ranks, f"--target={kernels}")
+                self.assertEqual(timed["assumptions"], [])
+                row = self.train(plan, ranks, "--threads=1", steps=25)
+                measured = sorted(r["step_ms"] for r in row[5:])[10] * 1e-3
+                # On a machine that others use: this is no test of how true it comes.
+                self.assertLess(timed["step"]["seconds"], 3 * measured)
+                self.assertGreater(timed["step"]["seconds"], measured / 3)
+
+    def test_every_kernel_of_the_plan_is_timed_and_one_device_predicts_many_ranks(self):
+        path, _ = self.machines[1]
+        model, plan, kernels = self.dir / "model.mlir", self.dir / "plan.bin", self.dir / "kernels.yaml"
+        self.check("ftc", "model", "llama", "--preset=debug", "-o", model)
+        self.check("ftc", "compile", model, "--strategy=full_shard", f"--target={path}", "-o", plan)
+        done = self.check("ftexec", plan, f"--calibrate={kernels}", "--calibrate-seconds=1", "--threads=1", "--world-size=8")
+        self.assertIn("1 rank a host", done.stdout)
+        text = kernels.read_text()
+        titles = re.findall(r'"[0-9a-f]{16}": {us: [0-9.e-]+, spread: [0-9.e-]+(?:, share: [0-9.e-]+)?}  # (\w+)', text)
+        for kernel in ("matmul", "attention", "cluster", "update"):
+            self.assertTrue(any(kernel in title for title in titles), (kernel, titles))
+        self.assertIn("share: ", text)  # what works on slices
+        for ranks in (1, 8, 512):
+            step = self.explain(plan, ranks, f"--target={kernels}")["step"]
+            self.assertGreater(step["seconds"], 0)
+        # Kernels over slices take less time on more ranks, all others the same.
+        phases = [self.explain(plan, ranks, f"--target={kernels}")["step"]["phase_seconds"] for ranks in (2, 64)]
+        self.assertAlmostEqual(phases[0]["forward"], phases[1]["forward"], delta=0.02 * phases[0]["forward"])
+        self.assertLess(phases[1]["optimizer"], phases[0]["optimizer"])
+        self.assertIn("an estimate: measured with 1 rank a host", " ".join(
+            self.explain(plan, 2, f"--target={self.two_on_a_node(kernels)}")["assumptions"]))
+
+    def two_on_a_node(self, path):
+        other = self.dir / "two.yaml"
+        other.write_text(path.read_text().replace("ranks_per_node: 1", "ranks_per_node: 2"))
+        return other
+
+    def test_another_layout_is_said(self):
+        path, _ = self.machines[1]
+        model, plan = self.dir / "model.mlir", self.dir / "plan.bin"
+        self.check("ftc", "model", "gpt2", "--preset=debug", "-o", model)
+        self.check("ftc", "compile", model, "--strategy=no_shard", f"--target={path}", "-o", plan)
+        done = self.check("ftexec", plan, f"--data={self.text}", "--steps=1", "--threads=2")
+        self.assertIn("machine1 was measured with 1 rank a host, 1 thread each", done.stderr)
+        self.assertIn("an estimate", done.stderr)
+        done = self.check("ftexec", plan, f"--data={self.text}", "--steps=1", "--threads=1")
+        self.assertNotIn("an estimate", done.stderr)
+        done = self.check("ftexec", plan, f"--calibrate={self.dir}/k.yaml", "--calibrate-seconds=0.5", "--threads=2")
+        self.assertIn("kernels are timed with 1 rank a host, 2 threads each", done.stderr)
+
+    def test_what_makes_no_sense_is_one_line(self):
+        model, plan = self.dir / "model.mlir", self.dir / "plan.bin"
+        self.check("ftc", "model", "gpt2", "--preset=debug", "-o", model)
+        self.check("ftc", "compile", model, "--strategy=no_shard", "--target=h100-ib", "-o", plan)
+        for command, status, message in (
+                (["ftexec", f"--calibrate={self.dir}/m.yaml", f"--data={self.text}"], 2, "--data makes no sense with --calibrate"),
+                (["ftexec", f"--calibrate={self.dir}/m.yaml", "--mesh=shard:2"], 2, "--mesh is for --calibrate of a plan"),
+                (["ftexec", f"--calibrate={self.dir}/m.yaml", "--device=null"], 2, "--calibrate makes no sense with --device=null"),
+                (["ftexec", plan, f"--data={self.text}", "--calibrate-seconds=3"], 2, "--calibrate-seconds needs --calibrate"),
+                (["ftexec"], 2, "plan is required"),
+                (["ftexec", f"--calibrate={self.dir}/no/m.yaml"], 74, "no/m.yaml"),
+                (["ftexec", plan, f"--calibrate={self.dir}/m.yaml"], 65, "was compiled for no CPU")):
+            done = run(*command)
+            self.assertEqual(done.returncode, status, (command, done.stdout, done.stderr))
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertFalse((self.dir / "m.yaml").exists())
+
+    def test_a_bad_file_is_one_line(self):
+        good = self.machines[1][0].read_text()
+        model, bad = self.dir / "model.mlir", self.dir / "bad.yaml"
+        self.check("ftc", "model", "gpt2", "--preset=debug", "-o", model)
+        for old, new, message in (("drift: ", "drifts: ", "unknown key 'measured.drifts', did you mean 'measured.drift'?"),
+                                  ("threads: 1", "threads: 0", "'measured.threads': '0'"),
+                                  ("threads: 1", "threads: -2", "'measured.threads': '-2'"),
+                                  ("ranks: 1", "ranks: x", "'measured.ranks': 'x'"),
+                                  ("    tflops: ", "    tflops: -", "'compute.fp32.tflops': '-"),
+                                  ("dtypes: fp32", "dtypes: fp64", "'fp64' is none of"),
+                                  ("kernels:\n", "kernels:\n  timed: {\"12\": {us: 3}}\n", "'12' is not 16 hexadecimal digits"),
+                                  ("kernels:\n", "kernels:\n  timed: {\"0123456789abcdef\": {us: -3}}\n", "'kernels.timed.0123456789abcdef.us'")):
+            self.assertIn(old, good)
+            bad.write_text(good.replace(old, new, 1))
+            done = run("ftc", "compile", model, "--strategy=no_shard", f"--target={bad}", "-o", self.dir / "plan.bin")
+            self.assertEqual(done.returncode, 65, (new, done.stderr))
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn("bad.yaml:", done.stderr)
+            self.assertIn(message, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,60 @@
+// How figures of target files are read: numbers within bounds, texts that nobody reads.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "fmt/format.h"
+#include "tools/ftc/config/target_figures.h"
+
+namespace ftc::figure {
+
+using Names = std::vector<std::string>;
+
+struct Bounds {
+  double low, high;
+  bool whole = false;
+};
+
+inline std::string ReadFigure(const std::string& text, const Bounds& bounds, double& value) {
+  const bool read = absl::SimpleAtod(text, &value) && value >= bounds.low && value <= bounds.high;
+  if (read && (!bounds.whole || value == std::floor(value))) return "";
+  return fmt::format("'{}' is not a {}number of at least {} and at most {}", text,
+                     bounds.whole ? "whole " : "", bounds.low, bounds.high);
+}
+
+// A number times `unit`, as a field that `field` gives.
+template <typename Field>
+Figure Scaled(std::string key, Figure::Needed needed, double unit, Bounds bounds, Field field) {
+  return {std::move(key), needed, [=](const Names&, const std::string& text, ft::Target& target) {
+            double value = 0;
+            std::string mistake = ReadFigure(text, bounds, value);
+            if (mistake.empty()) field(target, value * unit);
+            return mistake;
+          }};
+}
+
+// For who reads the file.
+inline Figure Text(std::string key) {
+  return {std::move(key), Figure::Needed::kNo,
+          [](const Names&, const std::string&, ft::Target&) { return std::string(); }};
+}
+
+inline constexpr double kTera = 1e12, kGiga = 1e9, kMicro = 1e-6, kMebi = 1 << 20;
+// Within what VerifyTarget takes.
+inline constexpr Bounds kRate{.low = 1e-9, .high = 1e9};
+inline constexpr Bounds kLatency{.low = 0, .high = 1e9};
+inline constexpr Bounds kCount{.low = 1, .high = 1024, .whole = true};
+inline constexpr Bounds kMemory{.low = 1, .high = 1e9, .whole = true};
+inline constexpr Bounds kBeside{.low = 0, .high = 1e9, .whole = true};
+inline constexpr Bounds kPart{.low = 0.001, .high = 1};
+inline constexpr Bounds kLonger{.low = 0, .high = 10};
+inline constexpr Bounds kTimes{.low = 0, .high = 1000};
+inline constexpr Bounds kExtent{.low = 1, .high = 65536, .whole = true};
+inline constexpr Bounds kNone{.low = 0, .high = 65536, .whole = true};
+inline constexpr Bounds kMebibytes{.low = 1e-6, .high = 1e9};
+
+}  // namespace ftc::figure

@@ -1,0 +1,131 @@
+#include "tools/ftexec/calibrate/calibrate.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "fmt/format.h"
+#include "runtime/base/atomic_file.h"
+#include "runtime/base/output_check.h"
+#include "runtime/base/printable.h"
+#include "runtime/base/standard_streams.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/plan/target.h"
+#include "runtime/plan/target_text.h"
+#include "tools/ftexec/calibrate/machine.h"
+#include "tools/ftexec/calibrate/plan_kernels.h"
+#include "tools/ftexec/calibrate/session.h"
+#include "tools/ftexec/job.h"
+
+namespace ft {
+namespace {
+
+constexpr double kSecondsOfMachine = 120, kSecondsOfPlan = 20;
+constexpr uint64_t kSomeBytes = 4096;
+
+// What a file is called without folder and ending, as targets are by default.
+std::string StemOf(const std::string& path) {
+  const std::string last = path.substr(path.rfind('/') + 1);
+  const std::string stem = Printable(last.substr(0, last.rfind('.')));
+  return stem.empty() ? "machine" : stem.substr(0, kLongestTargetName);
+}
+
+// Ranks that measure the same.
+std::string FingerprintOf(const Flags& flags, const Job& job) {
+  return absl::StrCat("calibrate=", flags.plan.empty() ? "machine" : PlanHashText(job.file.hash),
+                      " mesh=", flags.plan.empty() ? "" : MeshText(job.bound.mesh),
+                      " seconds=", flags.calibrate_seconds, " threads=", job.threads,
+                      " device=", static_cast<int>(flags.device));
+}
+
+absl::Status TakeThreads(const Flags& flags, Job& job) {
+  for (const Preparation& preparation : Preparations())
+    if (preparation.name == "threads") return preparation.run(flags, job);
+  return absl::InternalError("nothing chooses threads");
+}
+
+absl::Status TakePlan(const Flags& flags, Job& job) {
+  const LaunchEnvironment& environment = job.environment;
+  const bool elsewhere = flags.world_size > 0;  // ranks that it is reckoned for, not those that are here
+  FT_RETURN_IF_ERROR(LoadPlan(flags, elsewhere ? flags.world_size : environment.world_size,
+                              elsewhere ? 0 : environment.local_world_size, job));
+  const bool cuda = flags.device == DeviceKind::kCuda;
+  if (job.plan().has_target() && job.plan().target().cuda() == cuda) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("'{}' was compiled for no {}: measure the machine (ftexec --calibrate=machine.yaml) and "
+                  "compile it with "
+                  "--target=machine.yaml, so that links and what else is no kernel of the plan are known",
+                  flags.plan, cuda ? "GPU" : "CPU"));
+}
+
+// That the rest of the file was measured otherwise.
+std::string OtherLayout(const Target& before, const Target& now) {
+  if (!before.has_measured()) return "";
+  const Target::Measured &a = before.measured(), &b = now.measured();
+  if (a.ranks_on_node() == b.ranks_on_node() && a.threads() == b.threads() &&
+      a.instruction_set() == b.instruction_set())
+    return "";
+  return fmt::format(
+      "kernels are timed with {}, the rest of {} was measured with {}: what is predicted is an estimate",
+      LayoutText(b), before.name(), LayoutText(a));
+}
+
+class Calibration {
+ public:
+  Calibration(const Flags& flags, CalibrationSession& session) : flags_(flags), session_(session) {}
+
+  absl::Status Run() {
+    if (flags_.plan.empty()) {
+      FT_ASSIGN_OR_RETURN(target_, MeasureMachine(session_, SecondsOr(kSecondsOfMachine)));
+    } else {
+      const Job& job = session_.job();
+      FT_ASSIGN_OR_RETURN(PlanKernels kernels,
+                          TimePlanKernels(session_, job.plan(), job.bound, SecondsOr(kSecondsOfPlan)));
+      other_layout_ = OtherLayout(job.plan().target(), kernels.target);
+      target_ = std::move(kernels.target);
+      notes_.kernels = std::move(kernels.titles);
+    }
+    target_.set_name(StemOf(flags_.calibrate));
+    FT_RETURN_IF_ERROR(VerifyTarget(target_));
+    return session_.job().rank() == 0 ? Write() : absl::OkStatus();
+  }
+
+ private:
+  double SecondsOr(double usual) const {
+    return flags_.calibrate_seconds > 0 ? flags_.calibrate_seconds : usual;
+  }
+
+  absl::Status Write() {
+    notes_.source = absl::StrCat("measured by ftexec --calibrate with ", LayoutText(target_.measured()));
+    FT_RETURN_IF_ERROR(WriteFileAtomically(flags_.calibrate, TargetText(target_, notes_)));
+    for (const std::string& doubt : {DoubtOf(target_), other_layout_})
+      if (!doubt.empty()) PrintError("ftexec: note: " + doubt);
+    return PrintOut(fmt::format("wrote '{}': {}\n", flags_.calibrate, notes_.source));
+  }
+
+  const Flags& flags_;
+  CalibrationSession& session_;
+  Target target_;
+  TargetNotes notes_;
+  std::string other_layout_;
+};
+
+}  // namespace
+
+absl::Status Calibrate(const Flags& flags, const LaunchEnvironment& environment, const NcclSource& load_nccl,
+                       ProcessGuard& guard) {
+  Job job;
+  job.environment = environment;
+  FT_RETURN_IF_ERROR(TakeThreads(flags, job));
+  if (!flags.plan.empty()) FT_RETURN_IF_ERROR(TakePlan(flags, job));
+  if (environment.rank == 0) FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.calibrate, kSomeBytes));
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<CalibrationSession> session,
+                      CalibrationSession::Meet(flags, job, load_nccl, guard, FingerprintOf(flags, job)));
+  const absl::Status status = session->Tell(Calibration(flags, *session).Run());
+  if (!status.ok()) return status;
+  return session->Goodbye();
+}
+
+}  // namespace ft

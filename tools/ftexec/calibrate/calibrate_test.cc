@@ -1,0 +1,84 @@
+// What calibration makes of times: medians, spreads, fits.
+#include "gtest/gtest.h"
+#include "runtime/cost/kernels.h"
+#include "tools/ftexec/calibrate/machine.h"
+#include "tools/ftexec/calibrate/products.h"
+#include "tools/ftexec/calibrate/sample.h"
+
+namespace ft {
+namespace {
+
+TEST(SampleTest, MedianAndHalfOfTheMiddleHalf) {
+  EXPECT_EQ(Summarize({}).seconds, 0);
+  EXPECT_EQ(Summarize({3}).seconds, 3);
+  EXPECT_EQ(Summarize({3}).spread, 0);
+  const Sample sample = Summarize({5, 1, 4, 2, 3});  // quartiles 2 and 4
+  EXPECT_EQ(sample.seconds, 3);
+  EXPECT_DOUBLE_EQ(sample.spread, 1.0 / 3);
+  EXPECT_EQ(Summarize({1, 2}).seconds, 1.5);
+  EXPECT_EQ(Summarize({1, 1, 1, 1, 100}).spread, 0) << "one that was disturbed";
+  EXPECT_EQ(Summarize({0, 0}).spread, 0);
+  EXPECT_EQ(MiddleOf({}), 0);
+  EXPECT_EQ(MiddleOf({9, 1, 5}), 5);
+}
+
+Target Machine() {
+  Target target;
+  target.mutable_f32()->set_reached(2e11);
+  target.mutable_bf16()->set_reached(3e11);
+  target.mutable_products()->set_half_k(24);
+  target.mutable_products()->set_half_rows(8);
+  target.mutable_products()->set_half_columns(64);
+  return target;
+}
+
+std::vector<TimedProduct> Products(const Target& machine) {
+  std::vector<TimedProduct> timed;
+  const uint64_t extents[][3] = {
+      {512, 768, 768}, {64, 32, 2000}, {2048, 16, 64}, {16, 2048, 128}, {128, 128, 16}};
+  for (const proto::DType dtype : {proto::F32, proto::BF16})
+    for (const auto& [rows, columns, summed] : extents) {
+      const double flops = 2.0 * static_cast<double>(rows * columns * summed);
+      timed.push_back(
+          {dtype, rows, columns, summed, flops / ProductRate(machine, dtype, {rows, columns, summed}, 0)});
+    }
+  return timed;
+}
+
+TEST(FitProductsTest, FindsTheFormThatTimesHave) {
+  Target fitted;
+  EXPECT_NEAR(FitProducts(Products(Machine()), fitted), 0, 1e-9);
+  EXPECT_NEAR(fitted.f32().reached(), 2e11, 1);
+  EXPECT_NEAR(fitted.bf16().reached(), 3e11, 1);
+  EXPECT_EQ(fitted.products().half_k(), 24);
+  EXPECT_EQ(fitted.products().half_rows(), 8);
+  EXPECT_EQ(fitted.products().half_columns(), 64);
+}
+
+TEST(FitProductsTest, SaysHowFarProductsAreOff) {
+  std::vector<TimedProduct> timed = Products(Machine());
+  // Every product in both types: one a tenth longer, the other as much shorter, is what no form of both has.
+  for (TimedProduct& product : timed) product.seconds *= product.summed % 3 == 0 ? 1.1 : 1 / 1.1;
+  Target fitted;
+  const double error = FitProducts(timed, fitted);
+  EXPECT_GT(error, 0.01);
+  EXPECT_LT(error, 0.1);
+}
+
+TEST(DoubtTest, OfMachinesThatWereNotQuiet) {
+  Target target;
+  target.mutable_measured()->set_drift(0.02);
+  target.mutable_measured()->set_memory(0.05);
+  EXPECT_EQ(DoubtOf(target), "");
+  target.mutable_measured()->set_memory(0.3);
+  EXPECT_EQ(DoubtOf(target),
+            "this machine was not quiet: repeats spread by 30%; measure again when nothing else runs");
+  target.mutable_measured()->set_drift(0.04);
+  EXPECT_EQ(
+      DoubtOf(target),
+      "this machine was not quiet: one product took 4% more or less after than before; measure again when "
+      "nothing else runs");
+}
+
+}  // namespace
+}  // namespace ft

@@ -1,0 +1,167 @@
+#include "tools/ftexec/calibrate/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "runtime/base/attention_span.h"
+#include "runtime/base/cuda_workspace.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/base/workspace.h"
+#include "runtime/cost/curve.h"
+#include "tools/ftexec/calibrate/products.h"
+
+namespace ft {
+namespace {
+
+constexpr int64_t kHeadSize = 64, kHeads = 4;
+constexpr int64_t kLengths[] = {128, 512, 2048}, kGpuLengths[] = {512, 4096, 16384};
+constexpr int64_t kPositions = 2048;  // of a batch, at least
+constexpr uint64_t kMoved[] = {uint64_t{16} << 10, uint64_t{256} << 10, uint64_t{4} << 20,
+                               uint64_t{64} << 20};
+constexpr uint64_t kCopied[] = {uint64_t{64} << 10, uint64_t{1} << 20, uint64_t{8} << 20, uint64_t{64} << 20};
+constexpr uint64_t kTurned = uint64_t{64} << 20;  // bytes over which the calls of a list are spread
+
+// How many calls go over enough bytes that none finds its own in a cache.
+int CallsOver(uint64_t bytes) { return static_cast<int>(std::clamp<uint64_t>(kTurned / bytes, 1, 64)); }
+
+absl::Status AddAttention(KernelBench& bench, DType dtype, int64_t length, bool is_backward) {
+  const int64_t batch = std::max<int64_t>(1, kPositions / length), width = kHeads * kHeadSize;
+  const AttentionSizes sizes{batch, length, kHeads, kHeads, kHeadSize, dtype};
+  const std::vector<int64_t> shape = {batch, length, width};
+  const auto take = [&] { return bench.Take(dtype, shape); };
+  const Tensor q = take(), k = take(), v = take(), out = take();
+  const Tensor lse = bench.Take(DType::kF32, {batch, kHeads, length});
+  KernelAttributes attributes;
+  attributes.Add("heads", kHeads);
+  attributes.Add("kv_heads", kHeads);
+  attributes.Add("causal", int64_t{1});
+  attributes.Add("alibi", int64_t{0});
+  const Tensor none;
+  if (!is_backward)
+    return bench.Add(
+        "attention",
+        {.in = {q, k, v, none, none, none},
+         .out = {out, lse},
+         .workspace = bench.Scratch(AttentionWorkspace(sizes), cuda_workspace::Attention(sizes))},
+        attributes);
+  return bench.Add(
+      "attention_grad",
+      {.in = {take(), q, k, v, out, lse, none, none, none},
+       .out = {take(), take(), take()},
+       .workspace = bench.Scratch(AttentionGradWorkspace(sizes), cuda_workspace::AttentionGrad(sizes))},
+      attributes);
+}
+
+double AttentionFlops(int64_t length, bool is_backward) {
+  const int64_t batch = std::max<int64_t>(1, kPositions / length);
+  const auto pairs = static_cast<double>(SpanOf(length, true, std::nullopt).Pairs(length));
+  return (is_backward ? 5 : 2) * 2 * pairs * static_cast<double>(batch * kHeads * kHeadSize);
+}
+
+// Reads two and writes one.
+absl::StatusOr<Sample> TimeSum(KernelBench& bench, uint64_t bytes, double seconds) {
+  const auto elements = static_cast<int64_t>(bytes / 3 / sizeof(float));
+  for (int i = 0; i < CallsOver(bytes); ++i)
+    FT_RETURN_IF_ERROR(bench.Add("accumulate",
+                                 {.in = {bench.Take(DType::kF32, {elements})},
+                                  .out = {bench.Take(DType::kF32, {elements})},
+                                  .workspace = {}},
+                                 {}));
+  return bench.Time(seconds);
+}
+
+}  // namespace
+
+absl::Status MeasureLatency(KernelBench& bench, double seconds, Target& target) {
+  FT_ASSIGN_OR_RETURN(const Sample sample, TimeSum(bench, 3 * 64 * sizeof(float), seconds));
+  target.set_kernel_latency_s(sample.seconds);
+  return absl::OkStatus();
+}
+
+absl::Status MeasureAttention(KernelBench& bench, double seconds, Target& target) {
+  std::vector<double> spreads;
+  const double each = seconds / (2 * 2 * std::size(kLengths));
+  for (const DType dtype : {DType::kBF16, DType::kF32}) {
+    Target::Attention* rates = target.add_attention();
+    rates->set_head_size(kHeadSize);
+    rates->set_f32(dtype == DType::kF32);
+    for (const bool is_backward : {false, true})
+      for (size_t i = 0; i < std::size(kLengths); ++i) {
+        const int64_t length = bench.session().is_cpu() ? kLengths[i] : kGpuLengths[i];
+        FT_RETURN_IF_ERROR(AddAttention(bench, dtype, length, is_backward));
+        FT_ASSIGN_OR_RETURN(const Sample sample, bench.Time(each));
+        const double body = std::max(sample.seconds - target.kernel_latency_s(), sample.seconds / 10);
+        AddPoint(static_cast<double>(length), AttentionFlops(length, is_backward) / body,
+                 is_backward ? *rates->mutable_backward() : *rates->mutable_forward());
+        spreads.push_back(sample.spread);
+      }
+  }
+  target.mutable_measured()->set_attention(MiddleOf(spreads));
+  return absl::OkStatus();
+}
+
+absl::Status MeasureMemory(KernelBench& bench, double seconds, Target& target) {
+  std::vector<double> spreads;
+  const double each = seconds / std::size(kMoved);
+  for (const uint64_t bytes : kMoved) {
+    FT_ASSIGN_OR_RETURN(const Sample sample, TimeSum(bench, bytes, each));
+    const double body = std::max(sample.seconds - target.kernel_latency_s(), sample.seconds / 10);
+    AddPoint(static_cast<double>(bytes), static_cast<double>(bytes) / body, *target.mutable_memory());
+    spreads.push_back(sample.spread);
+  }
+  target.set_memory_bytes_per_s(target.memory(target.memory_size() - 1).value());
+  target.mutable_measured()->set_memory(MiddleOf(spreads));
+  return absl::OkStatus();
+}
+
+absl::Status MeasureCopies(const CalibrationSession& session, double seconds, Target& target) {
+  Device& device = session.device();
+  const uint64_t most = kCopied[std::size(kCopied) - 1];
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<Memory> on_device, device.Allocate(most));
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<Memory> on_host, device.AllocateHost(most));
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, device.CreateStream("copies", 1));
+  const CommandInfo info{.title = "calibration", .category = "copy", .instruction = -1};
+  std::vector<double> spreads;
+  double slowest[std::size(kCopied)] = {};
+  for (size_t i = 0; i < std::size(kCopied); ++i)
+    for (const bool to_device : {true, false}) {
+      const std::vector<CopyRegion> regions = {{to_device ? on_host->data() : on_device->data(),
+                                                to_device ? on_device->data() : on_host->data(), kCopied[i]}};
+      const Command command = Command::Copy(&regions, &info);
+      FT_ASSIGN_OR_RETURN(const Sample sample, session.Time(*stream, absl::MakeConstSpan(&command, 1),
+                                                            seconds / (2 * std::size(kCopied))));
+      slowest[i] = std::max(slowest[i], sample.seconds);
+      spreads.push_back(sample.spread);
+    }
+  // A line through the largest two, and what the smallest takes beyond it.
+  const size_t last = std::size(kCopied) - 1;
+  const double rate = static_cast<double>(kCopied[last]) / slowest[last];
+  target.mutable_copies()->set_bytes_per_s(rate);
+  target.mutable_copies()->set_latency_s(std::max(0.0, slowest[0] - static_cast<double>(kCopied[0]) / rate));
+  target.mutable_measured()->set_copies(MiddleOf(spreads));
+  return absl::OkStatus();
+}
+
+absl::Status MeasureSustained(KernelBench& bench, double seconds, Target& target) {
+  constexpr double kWindow = 1;  // seconds of a sample
+  std::vector<double> taken;
+  // Equally many on all ranks.
+  const int windows = std::max(3, static_cast<int>(seconds / kWindow));
+  for (int i = 0; i < windows; ++i) {
+    FT_ASSIGN_OR_RETURN(const Sample sample, TimeReference(bench, seconds / windows));
+    taken.push_back(sample.seconds);
+  }
+  const auto third = static_cast<std::ptrdiff_t>(taken.size() / 3);
+  const double first = MiddleOf({taken.begin(), taken.begin() + third});
+  const double last = MiddleOf({taken.end() - third, taken.end()});
+  target.set_sustained(std::clamp(first / last, 0.05, 1.0));
+  return absl::OkStatus();
+}
+
+}  // namespace ft

@@ -1,0 +1,163 @@
+#include "tools/ftexec/calibrate/links.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "runtime/base/status_macros.h"
+#include "runtime/cost/curve.h"
+#include "runtime/executor/link_probe.h"
+#include "tools/ftexec/calibrate/products.h"
+
+namespace ft {
+namespace {
+
+constexpr proto::Opcode kKinds[] = {proto::ALL_GATHER, proto::REDUCE_SCATTER, proto::ALL_REDUCE};
+constexpr uint64_t kSizes[] = {uint64_t{4} << 10,   uint64_t{32} << 10, uint64_t{128} << 10,
+                               uint64_t{512} << 10, uint64_t{2} << 20,  uint64_t{8} << 20,
+                               uint64_t{32} << 20,  uint64_t{64} << 20};
+constexpr uint64_t kBesideProducts = uint64_t{8}
+                                     << 20;  // bytes of a collective that is timed beside a product
+
+const CommandInfo kInfo{.title = "calibration", .category = "check", .instruction = -1};
+
+// For groups that were not measured: latency and rate of the smallest and the largest all_gather.
+void SetLink(const Target::Collective& gathers, int ranks, Target::Link& link) {
+  const Target::Point &least = gathers.bytes_per_s(0),
+                      &most = gathers.bytes_per_s(gathers.bytes_per_s_size() - 1);
+  link.set_latency_s(least.at() / least.value());
+  link.set_step_s(0);
+  link.set_bytes_per_s(most.value() * (ranks - 1) / ranks);
+}
+
+absl::Status MeasureGroup(const CalibrationSession& session, const CalibrationGroup& group, double seconds,
+                          std::vector<double>& spreads, Target& target) {
+  FT_ASSIGN_OR_RETURN(
+      const std::unique_ptr<LinkProbe> probe,
+      LinkProbe::Create(session.device(), *group.communicator, kSizes[std::size(kSizes) - 1]));
+  for (const proto::Opcode kind : kKinds) {
+    Target::Collective* measured = target.add_collectives();
+    measured->set_opcode(kind);
+    measured->set_nodes(static_cast<uint32_t>(group.layout.nodes));
+    measured->set_ranks_on_node(static_cast<uint32_t>(group.layout.most_on_node));
+    for (const uint64_t bytes : kSizes) {
+      const LinkCall call{.opcode = kind, .dtype = DType::kF32, .bytes = bytes};
+      const std::unique_ptr<HostTask> task = probe->TaskOf(call);
+      const Command command = Command::Call(task.get(), &kInfo);
+      FT_ASSIGN_OR_RETURN(const Sample sample,
+                          session.Time(probe->stream(), absl::MakeConstSpan(&command, 1),
+                                       seconds / (std::size(kKinds) * std::size(kSizes))));
+      const auto whole = static_cast<double>(probe->WholeBytes(call));
+      AddPoint(whole, whole / sample.seconds, *measured->mutable_bytes_per_s());
+      spreads.push_back(sample.spread);
+    }
+    if (kind == proto::ALL_GATHER && group.layout.nodes == 1)
+      SetLink(*measured, group.layout.ranks, *target.mutable_node());
+    if (kind == proto::ALL_GATHER && group.layout.most_on_node == 1 && group.layout.nodes > 1)
+      SetLink(*measured, group.layout.ranks, *target.mutable_network());
+  }
+  return absl::OkStatus();
+}
+
+// Seconds of so many runs of the commands on each of two streams, both begun at once after a barrier.
+struct Both {
+  double kernels = 0, transfers = 0;
+};
+struct Load {
+  Stream& stream;
+  absl::Span<const Command> commands;
+  int times;
+};
+absl::StatusOr<Both> TimeBoth(const CalibrationSession& session, const Load& kernels, const Load& transfers) {
+  const auto repeated = [](const Load& load) {
+    std::vector<Command> all;
+    for (int i = 0; i < load.times; ++i) all.insert(all.end(), load.commands.begin(), load.commands.end());
+    return all;
+  };
+  const std::vector<Command> of_kernels = repeated(kernels), of_transfers = repeated(transfers);
+  FT_RETURN_IF_ERROR(session.Barrier());
+  const absl::Time begin = absl::Now();
+  transfers.stream.Enqueue(of_transfers);
+  kernels.stream.Enqueue(of_kernels);
+  // What is to be timed ends first.
+  Both both;
+  kernels.stream.Synchronize();
+  both.kernels = absl::ToDoubleSeconds(absl::Now() - begin) / std::max(1, kernels.times);
+  transfers.stream.Synchronize();
+  both.transfers = absl::ToDoubleSeconds(absl::Now() - begin) / std::max(1, transfers.times);
+  FT_RETURN_IF_ERROR(session.device().status());
+  return both;
+}
+
+// The median over repeats and the mean over ranks of what `one` says.
+template <typename F>
+absl::StatusOr<double> Repeated(const CalibrationSession& session, const F& one) {
+  constexpr int kRepeats = 5;
+  std::vector<double> own;
+  for (int i = 0; i < kRepeats; ++i) {
+    FT_ASSIGN_OR_RETURN(own.emplace_back(), one());
+  }
+  FT_ASSIGN_OR_RETURN(const auto all, session.All({MiddleOf(own)}));
+  double sum = 0;
+  for (const std::vector<double>& of_rank : all) sum += of_rank[0];
+  return sum / static_cast<double>(all.size());
+}
+
+}  // namespace
+
+absl::Status MeasureCollectives(const CalibrationSession& session, double seconds, Target& target) {
+  std::vector<double> spreads;
+  for (const CalibrationGroup& group : session.groups())
+    FT_RETURN_IF_ERROR(MeasureGroup(session, group, seconds / static_cast<double>(session.groups().size()),
+                                    spreads, target));
+  target.mutable_measured()->set_collectives(MiddleOf(spreads));
+  return absl::OkStatus();
+}
+
+absl::Status MeasureOverlap(KernelBench& bench, double seconds, Target& target) {
+  const CalibrationSession& session = bench.session();
+  if (session.groups().empty()) return absl::OkStatus();
+  const CalibrationGroup& group = session.groups()[0];
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<LinkProbe> probe,
+                      LinkProbe::Create(session.device(), *group.communicator, kBesideProducts));
+  FT_RETURN_IF_ERROR(AddReference(bench));
+  const std::vector<Command> product = bench.commands();
+  for (const proto::Opcode kind : kKinds) {
+    const std::unique_ptr<HostTask> task =
+        probe->TaskOf({.opcode = kind, .dtype = DType::kF32, .bytes = kBesideProducts});
+    const Command command = Command::Call(task.get(), &kInfo);
+    const auto transfer = absl::MakeConstSpan(&command, 1);
+    FT_ASSIGN_OR_RETURN(const Sample product_alone, session.Time(bench.stream(), product, seconds / 12));
+    FT_ASSIGN_OR_RETURN(const Sample transfer_alone, session.Time(probe->stream(), transfer, seconds / 12));
+    // Of the one that is timed as many as last a while; of the other enough to outlast them slowed down, too.
+    constexpr double kLonger = 4;
+    const double window = std::max({seconds / 120, product_alone.seconds, transfer_alone.seconds});
+    const auto times = [](double whole, double each) { return std::max(1, static_cast<int>(whole / each)); };
+    const int products = times(window, product_alone.seconds),
+              transfers = times(window, transfer_alone.seconds);
+    FT_ASSIGN_OR_RETURN(const double product_beside, Repeated(session, [&]() -> absl::StatusOr<double> {
+                          FT_ASSIGN_OR_RETURN(const Both both,
+                                              TimeBoth(session, {bench.stream(), product, products},
+                                                       {probe->stream(), transfer,
+                                                        times(kLonger * window, transfer_alone.seconds)}));
+                          return both.kernels;
+                        }));
+    FT_ASSIGN_OR_RETURN(const double transfer_beside, Repeated(session, [&]() -> absl::StatusOr<double> {
+                          FT_ASSIGN_OR_RETURN(const Both both,
+                                              TimeBoth(session, {probe->stream(), transfer, transfers},
+                                                       {bench.stream(), product,
+                                                        times(kLonger * window, product_alone.seconds)}));
+                          return both.kernels;
+                        }));
+    Target::Overlap* overlap = target.add_overlaps();
+    overlap->set_opcode(kind);
+    overlap->set_kernels(std::clamp(product_beside / product_alone.seconds - 1, 0.0, 10.0));
+    overlap->set_transfer(std::clamp(transfer_beside / transfer_alone.seconds - 1, 0.0, 10.0));
+  }
+  return bench.Time(seconds / 120).status();  // forgets the product
+}
+
+}  // namespace ft

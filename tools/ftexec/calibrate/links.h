@@ -1,0 +1,18 @@
+// Collectives along each axis, and what they and a product do to each other.
+#pragma once
+
+#include "absl/status/status.h"
+#include "runtime/plan/target.h"
+#include "tools/ftexec/calibrate/kernel_bench.h"
+
+namespace ft {
+
+// Each kind at eight sizes along each axis that has several ranks, over about `seconds` together: into
+// `target.collectives`, and the links where they say it. Errors: of the communicators.
+absl::Status MeasureCollectives(const CalibrationSession& session, double seconds, Target& target);
+
+// A product and each kind of collective along the first axis at once: `target.overlaps`. Nothing for one
+// rank.
+absl::Status MeasureOverlap(KernelBench& bench, double seconds, Target& target);
+
+}  // namespace ft

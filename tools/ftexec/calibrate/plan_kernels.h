@@ -1,0 +1,26 @@
+// The kernels of a plan, each timed in its place.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/plan/bind.h"
+#include "runtime/plan/plan.pb.h"
+#include "runtime/plan/target.h"
+#include "tools/ftexec/calibrate/session.h"
+
+namespace ft {
+
+struct PlanKernels {
+  Target target;                           // the plan's, with its kernels as they were timed
+  std::map<uint64_t, std::string> titles;  // of the kernels, by key
+};
+
+// Walks the programs of a training step (or of evaluation, where nothing trains) of this rank's part of
+// `bound` over about `seconds`, all ranks at once. The same on all ranks. Errors: of PlanWalk and the ranks.
+absl::StatusOr<PlanKernels> TimePlanKernels(const CalibrationSession& session, const proto::Plan& plan,
+                                            const BoundPlan& bound, double seconds);
+
+}  // namespace ft
