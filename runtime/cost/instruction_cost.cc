@@ -14,7 +14,7 @@ namespace ft {
 namespace {
 
 // How a kernel's time is reckoned, by what its name begins with. The first that fits counts.
-enum class Class { kProduct, kAttention, kHead, kGenerated, kUpdate, kMemory };
+enum class Class { kProduct, kAttention, kHead, kGenerated, kUpdate, kReduction, kMemory };
 struct ClassOfName {
   std::string_view begin;
   Class reckoned;
@@ -27,6 +27,8 @@ constexpr ClassOfName kClasses[] = {
     {"linear_cross_entropy", Class::kHead},
     {"cluster", Class::kGenerated},
     {"update", Class::kUpdate},
+    {"sum_squares", Class::kReduction},
+    {"found_inf", Class::kReduction},
 };
 
 Class ClassOf(std::string_view kernel) {
@@ -112,6 +114,10 @@ double BodySeconds(const Target& target, const Work& work, uint32_t taken) {
       return Longest(target,
                      {work.kernel, work.dtype, work.flops, work.bytes * Times(target.stack().update_bytes())},
                      RateOf(target, work.dtype).reached());
+    case Class::kReduction:
+      return Longest(
+          target, {work.kernel, work.dtype, work.flops, work.bytes * Times(target.stack().reduction_bytes())},
+          RateOf(target, work.dtype).reached());
     case Class::kMemory:
       break;
   }

@@ -128,6 +128,7 @@ TEST_F(InstructionCostTest, StacksMoveMoreBytes) {
   Target target = Plain();
   target.mutable_stack()->set_elementwise_bytes(3);
   target.mutable_stack()->set_update_bytes(2);
+  target.mutable_stack()->set_reduction_bytes(5);
   const auto seconds = [&](const char* name) {
     proto::Instruction* kernel = Kernel(&program_, name, {At(0, proto::BF16, {4})}, {});
     kernel->set_bytes(1000);
@@ -135,6 +136,8 @@ TEST_F(InstructionCostTest, StacksMoveMoreBytes) {
   };
   EXPECT_NEAR(seconds("cluster"), 30, 1e-9);
   EXPECT_NEAR(seconds("update"), 20, 1e-9);
+  EXPECT_NEAR(seconds("sum_squares"), 50, 1e-9);
+  EXPECT_NEAR(seconds("found_inf"), 50, 1e-9);
   EXPECT_NEAR(seconds("embedding"), 10, 1e-9);
 }
 

@@ -196,6 +196,7 @@ void AddStack(const Target& target, Yaml& yaml) {
   yaml.Optional("elementwise_bytes", stack.elementwise_bytes());
   yaml.Optional("update_bytes", stack.update_bytes());
   yaml.Optional("logit_bytes", stack.logit_bytes());
+  yaml.Optional("reduction_bytes", stack.reduction_bytes());
   yaml.Section(0, "jitter");
   yaml.Curve("points", target.jitter(), 1, 1);
 }

@@ -127,6 +127,7 @@ absl::Status VerifyStack(const Target::Stack& stack) {
   FT_RETURN_IF_ERROR(VerifyValue("stack.launches", stack.launches(), kTimes));
   FT_RETURN_IF_ERROR(VerifyValue("stack.elementwise_bytes", stack.elementwise_bytes(), kTimes));
   FT_RETURN_IF_ERROR(VerifyValue("stack.update_bytes", stack.update_bytes(), kTimes));
+  FT_RETURN_IF_ERROR(VerifyValue("stack.reduction_bytes", stack.reduction_bytes(), kTimes));
   return VerifyValue("stack.logit_bytes", stack.logit_bytes(), kTimes);
 }
 

@@ -8,17 +8,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import covering  # noqa: E402
 
 # A step takes some tenths of a second. Widths of 200, 328 and 448 are none that calibration times.
-GPT2 = ("--preset=124m", "--layers=2", "--seq=128", "--batch=2")
+GPT2 = ("--preset=124m", "--layers=1", "--seq=64", "--batch=2")
 MODELS = {
     "gpt2-124m-wide": ("gpt2", *GPT2),
-    "char-gpt": ("gpt2", "--preset=debug", "--hidden=384", "--heads=6", "--ffn=1536", "--layers=4", "--seq=256", "--context=256", "--batch=4"),
-    "llama": ("llama", "--preset=debug", "--hidden=512", "--heads=8", "--kv-heads=8", "--ffn=1376", "--layers=4", "--seq=256", "--context=256", "--batch=4"),
-    "llama3": ("llama", "--preset=debug", "--hidden=448", "--heads=7", "--kv-heads=1", "--ffn=1568", "--layers=4", "--seq=512", "--context=512", "--batch=2",
+    "char-gpt": ("gpt2", "--preset=debug", "--hidden=384", "--heads=6", "--ffn=1536", "--layers=3", "--seq=256", "--context=256", "--batch=2"),
+    "llama": ("llama", "--preset=debug", "--hidden=512", "--heads=8", "--kv-heads=8", "--ffn=1376", "--layers=2", "--seq=256", "--context=256", "--batch=2"),
+    "llama3": ("llama", "--preset=debug", "--hidden=448", "--heads=7", "--kv-heads=1", "--ffn=1568", "--layers=2", "--seq=512", "--context=512", "--batch=1",
                "--vocab=8192"),
     "free-transformer": ("free_transformer", "--preset=debug", "--hidden=328", "--heads=4", "--kv-heads=2", "--ffn=880", "--layers=4", "--seq=256",
-                         "--context=256", "--batch=4"),
+                         "--context=256", "--batch=2"),
     "qwen3-imported": {"hidden_size": 200, "intermediate_size": 600, "num_hidden_layers": 6, "num_attention_heads": 5, "num_key_value_heads": 5,
-                       "head_dim": 40, "vocab_size": 256, "max_position_embeddings": 256},
+                       "head_dim": 40, "vocab_size": 256, "max_position_embeddings": 256,
+                       "layer_types": ["full_attention"] * 6, "max_window_layers": 6},
 }
 OPTIONS = {
     "model": tuple(MODELS),

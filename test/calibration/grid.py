@@ -27,6 +27,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import cases as grid_cases  # noqa: E402
 import reference  # noqa: E402
+from code_level import LEVEL  # noqa: E402
 
 SETTLING, QUIET = 5, 0.03
 LIMITS = {"timed": (0.06, 0.15), "general": (0.10, 0.25)}  # mean, worst
@@ -46,7 +47,8 @@ class Programs:
     def ftc(self, *arguments):
         return self.run("ftc", *arguments)
 
-    def ftexec(self, ranks, *arguments):
+    def ftexec(self, ranks, threads, *arguments):
+        arguments = [*arguments, f"--threads={threads}"]
         if ranks == 1:
             return self.run("ftexec", *arguments)
         return self.run("ftrun", f"--nproc-per-node={ranks}", "--standalone", self.folder / "ftexec", *arguments)
@@ -59,29 +61,33 @@ def link_option(case):
 class Grid:
     def __init__(self, options, folder):
         self.options, self.folder, self.programs = options, folder, Programs(options.bin)
-        self.threads = {ranks: max(1, os.cpu_count() // ranks) for ranks in (1, 2)}
+        self.threads = {ranks: options.threads or max(1, os.cpu_count() // ranks) for ranks in (1, 2)}
         self.usual = {}  # seconds of the reference while the machine was calibrated, by ranks
         self.text, self.tokens = folder / "text.txt", folder / "tokens.bin"
         self.text.write_bytes((pathlib.Path(__file__).resolve().parents[2] / "LICENSE").read_bytes() * 40)
         draw = random.Random(1)
         array.array("H", (draw.randrange(8192) for _ in range(1 << 18))).tofile(self.tokens.open("wb"))
 
+    def ftexec(self, case, *arguments):
+        return self.programs.ftexec(case["ranks"], self.threads[case["ranks"]], *arguments)
+
     def machine(self, case):
         """The machine file for a case's ranks and link, measured once."""
         path = self.folder / f"machine-{case['ranks']}{'-link' if case['link'] else ''}.yaml"
         if not path.exists():
             before = reference.of_machine(case["ranks"], self.threads[case["ranks"]])
-            done = self.programs.ftexec(case["ranks"], f"--calibrate={path}", f"--calibrate-seconds={self.options.seconds}", *link_option(case))
+            done = self.ftexec(case, f"--calibrate={path}", f"--calibrate-seconds={self.options.seconds}", *link_option(case))
             after = reference.of_machine(case["ranks"], self.threads[case["ranks"]])
             print(done.stdout.strip(), done.stderr.strip(), flush=True)
-            self.usual.setdefault(case["ranks"], [statistics.mean(pair) for pair in zip(before, after)])
+            path.with_suffix(".json").write_text(json.dumps([statistics.mean(pair) for pair in zip(before, after)]))
+        self.usual.setdefault(case["ranks"], json.loads(path.with_suffix(".json").read_text()))
         return path
 
     def plan(self, case):
         path = self.folder / (grid_cases.name(case).replace("/", "-") + ".bin")
         if not path.exists():
             model = grid_cases.model_file(self.programs.ftc, case, self.folder)
-            self.programs.ftc("compile", model, f"--strategy={case['strategy']}", f"--world-size={case['ranks']}", "--code=native",
+            self.programs.ftc("compile", model, f"--strategy={case['strategy']}", f"--world-size={case['ranks']}", f"--code={LEVEL}",
                               f"--target={self.machine(case)}", *grid_cases.EXTRAS[case["extra"]], "-o", path)
         return path
 
@@ -99,7 +105,7 @@ class Grid:
         metrics = self.folder / "metrics.jsonl"
         metrics.unlink(missing_ok=True)
         data = [f"--data={self.text}"] if grid_cases.reads_text(case) else [f"--data={self.tokens}", "--data-format=u16"]
-        self.programs.ftexec(case["ranks"], plan, *data, f"--steps={steps}", f"--metrics={metrics}", "--progress=off",
+        self.ftexec(case, plan, *data, f"--steps={steps}", f"--metrics={metrics}", "--progress=off",
                              *link_option(case))
         rows = [json.loads(line)["step_ms"] for line in metrics.read_text().splitlines()]
         return statistics.median(rows[SETTLING:])
@@ -125,7 +131,7 @@ class Grid:
         machine, plan = self.machine(case), self.plan(case)
         kernels = self.folder / "kernels.yaml"
         before = self.reference(case)
-        self.programs.ftexec(case["ranks"], plan, f"--calibrate={kernels}", f"--calibrate-seconds={self.options.plan_seconds}")
+        self.ftexec(case, plan, f"--calibrate={kernels}", f"--calibrate-seconds={self.options.plan_seconds}")
         timed_slower = self.slower(case, [statistics.mean(pair) for pair in zip(before, self.reference(case))])
         general, timed = self.explain(plan, case, machine), self.explain(plan, case, kernels)
         taken, noisy = self.measured(plan, case, timed["seconds"])
@@ -189,6 +195,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=60, help="of a calibration of the machine")
     parser.add_argument("--plan-seconds", type=float, default=4, help="of timing a plan's kernels")
     parser.add_argument("--run-seconds", type=float, default=1.5, help="of the steps of a run that count")
+    parser.add_argument("--threads", type=int, default=0, help="of each rank; the cores, divided among the ranks, unless given")
     parser.add_argument("--keep", help="machine files and plans are kept there")
     parser.add_argument("--json", help="results are written there")
     options = parser.parse_args()

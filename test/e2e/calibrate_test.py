@@ -14,7 +14,7 @@ class CalibrateTest(EndToEnd):
         cls.machines = {}
         for ranks in (1, 2):
             path = cls.shared / f"machine{ranks}.yaml"
-            done = run(*cls.ftexec(ranks), f"--calibrate={path}", "--calibrate-seconds=4", "--threads=1")
+            done = run(*cls.ftexec(ranks), f"--calibrate={path}", "--calibrate-seconds=2", "--threads=1")
             assert done.returncode == 0, done.stdout + done.stderr
             cls.machines[ranks] = (path, done)
 

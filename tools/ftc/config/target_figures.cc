@@ -245,6 +245,7 @@ void AddStack(std::vector<Figure>& figures) {
   add("elementwise_bytes", 1, kTimes, &Target::Stack::set_elementwise_bytes);
   add("update_bytes", 1, kTimes, &Target::Stack::set_update_bytes);
   add("logit_bytes", 1, kTimes, &Target::Stack::set_logit_bytes);
+  add("reduction_bytes", 1, kTimes, &Target::Stack::set_reduction_bytes);
   figures.push_back(Text("stack.source"));
   figures.push_back(PlainCurve("jitter.points.*", {1, {.low = 1, .high = 1e9, .whole = true}}, {1, kLonger},
                                [](Target& t) { return t.mutable_jitter(); }));

@@ -18,6 +18,7 @@ TEST(SampleTest, MedianAndHalfOfTheMiddleHalf) {
   EXPECT_EQ(Summarize({1, 2}).seconds, 1.5);
   EXPECT_EQ(Summarize({1, 1, 1, 1, 100}).spread, 0) << "one that was disturbed";
   EXPECT_EQ(Summarize({0, 0}).spread, 0);
+  EXPECT_EQ(Summarize({1, 1, 1, 1000, 1000}).spread, kMostSpread);
   EXPECT_EQ(MiddleOf({}), 0);
   EXPECT_EQ(MiddleOf({9, 1, 5}), 5);
 }

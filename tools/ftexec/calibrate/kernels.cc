@@ -11,9 +11,11 @@
 #include "absl/time/time.h"
 #include "runtime/base/attention_span.h"
 #include "runtime/base/cuda_workspace.h"
+#include "runtime/base/flat_layout.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/workspace.h"
 #include "runtime/cost/curve.h"
+#include "runtime/cost/kernels.h"
 #include "tools/ftexec/calibrate/products.h"
 
 namespace ft {
@@ -76,6 +78,18 @@ absl::StatusOr<Sample> TimeSum(KernelBench& bench, uint64_t bytes, double second
   return bench.Time(seconds);
 }
 
+// Reads one, as the norm of gradients does.
+absl::StatusOr<Sample> TimeReduction(KernelBench& bench, uint64_t bytes, double seconds) {
+  const auto elements = static_cast<int64_t>(bytes / sizeof(float));
+  for (int i = 0; i < CallsOver(bytes); ++i)
+    FT_RETURN_IF_ERROR(bench.Add("sum_squares",
+                                 {.in = {bench.Take(DType::kF32, {elements}), Tensor()},
+                                  .out = {bench.Take(DType::kI64, {kAccumulatorWords})},
+                                  .workspace = {}},
+                                 {}));
+  return bench.Time(seconds);
+}
+
 }  // namespace
 
 absl::Status MeasureLatency(KernelBench& bench, double seconds, Target& target) {
@@ -108,7 +122,7 @@ absl::Status MeasureAttention(KernelBench& bench, double seconds, Target& target
 
 absl::Status MeasureMemory(KernelBench& bench, double seconds, Target& target) {
   std::vector<double> spreads;
-  const double each = seconds / std::size(kMoved);
+  const double each = seconds / (2 * std::size(kMoved));
   for (const uint64_t bytes : kMoved) {
     FT_ASSIGN_OR_RETURN(const Sample sample, TimeSum(bench, bytes, each));
     const double body = std::max(sample.seconds - target.kernel_latency_s(), sample.seconds / 10);
@@ -116,6 +130,14 @@ absl::Status MeasureMemory(KernelBench& bench, double seconds, Target& target) {
     spreads.push_back(sample.spread);
   }
   target.set_memory_bytes_per_s(target.memory(target.memory_size() - 1).value());
+  std::vector<double> longer;
+  for (const uint64_t bytes : kMoved) {
+    FT_ASSIGN_OR_RETURN(const Sample sample, TimeReduction(bench, bytes, each));
+    const double body = std::max(sample.seconds - target.kernel_latency_s(), sample.seconds / 10);
+    longer.push_back(body / MemorySeconds(target, static_cast<double>(bytes)));
+    spreads.push_back(sample.spread);
+  }
+  target.mutable_stack()->set_reduction_bytes(MiddleOf(longer));
   target.mutable_measured()->set_memory(MiddleOf(spreads));
   return absl::OkStatus();
 }

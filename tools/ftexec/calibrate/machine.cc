@@ -72,7 +72,7 @@ absl::StatusOr<Target> MeasureMachine(const CalibrationSession& session, double 
   FT_RETURN_IF_ERROR(MeasureOverlap(*bench, kOfOverlap * seconds, target));
   FT_RETURN_IF_ERROR(MeasureSustained(*bench, kOfSustained * seconds, target));
   FT_ASSIGN_OR_RETURN(const Sample after, TimeReference(*bench, kOfReference * seconds));
-  measured->set_drift(std::abs(after.seconds / before.seconds - 1));
+  measured->set_drift(std::min(kMostSpread, std::abs(after.seconds / before.seconds - 1)));
   SetPeaks(session.device(), target);
   return target;
 }

@@ -118,7 +118,7 @@ absl::Status MeasureProducts(KernelBench& bench, double seconds, Target& target)
   Target::Measured* measured = target.mutable_measured();
   measured->add_dtypes(proto::F32);
   measured->add_dtypes(proto::BF16);
-  measured->set_products(std::hypot(error, MiddleOf(spreads)));
+  measured->set_products(std::min(kMostSpread, std::hypot(error, MiddleOf(spreads))));
   return absl::OkStatus();
 }
 

@@ -22,7 +22,8 @@ Sample Summarize(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const double median = QuantileOf(seconds, 0.5);
   if (!(median > 0)) return {};
-  return {.seconds = median, .spread = (QuantileOf(seconds, 0.75) - QuantileOf(seconds, 0.25)) / 2 / median};
+  const double spread = (QuantileOf(seconds, 0.75) - QuantileOf(seconds, 0.25)) / 2 / median;
+  return {.seconds = median, .spread = std::min(kMostSpread, spread)};
 }
 
 double MiddleOf(std::vector<double> values) {
