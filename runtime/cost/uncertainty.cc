@@ -82,7 +82,8 @@ std::vector<std::string> AssumptionsOf(const proto::Plan& plan, const BoundPlan&
   const Target::Measured& measured = target.measured();
   const auto world = static_cast<uint32_t>(bound.mesh.world_size());
   const uint32_t on_node = std::min(world, target.ranks_per_node());
-  if (target.has_measured() && measured.ranks_on_node() != on_node)
+  // Ranks on processors share the memory of their host; each GPU has its own.
+  if (target.has_measured() && !target.cuda() && measured.ranks_on_node() != on_node)
     assumptions.push_back(absl::StrCat("an estimate: measured with ", LayoutText(measured), ", and here are ",
                                        on_node, " on a host"));
   if (AnyKernel(plan, DependsOnDocuments))

@@ -43,6 +43,7 @@ TEST(UncertaintyTest, WhatIsAssumedIsSaid) {
   proto::Plan plan = TinyPlan({.shard = true});
   const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 4}, DeviceClass::kCpu);
   Target target = RoundTarget();
+  target.set_cuda(false);
   target.set_ranks_per_node(8);
   EXPECT_TRUE(AssumptionsOf(plan, bound, target).empty());
   Target::Measured& measured = *target.mutable_measured();
@@ -51,6 +52,9 @@ TEST(UncertaintyTest, WhatIsAssumedIsSaid) {
   EXPECT_EQ(AssumptionsOf(plan, bound, target),
             std::vector<std::string>{
                 "an estimate: measured with 8 ranks a host, 1 thread each, and here are 4 on a host"});
+  target.set_cuda(true);
+  EXPECT_TRUE(AssumptionsOf(plan, bound, target).empty()) << "one GPU is enough to predict many";
+  target.set_cuda(false);
   measured.set_ranks_on_node(4);
   EXPECT_TRUE(AssumptionsOf(plan, bound, target).empty());
   // q, k, v, lengths, segments, rng.

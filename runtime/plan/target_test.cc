@@ -78,6 +78,16 @@ Target FullTarget() {
   AddPoints({1, 64}, 0.02, target.mutable_jitter());
   target.mutable_stack()->set_launch_s(1e-6);
   target.set_sustained(0.9);
+  *target.add_attention() = target.attention(0);
+  target.mutable_attention(2)->set_f32(true);
+  target.mutable_measured()->set_ranks_on_node(2);
+  target.mutable_measured()->set_threads(1);
+  for (const uint64_t key : {1, 2}) {
+    Target::TimedKernel* kernel = target.add_timed_kernels();
+    kernel->set_key(key);
+    kernel->set_seconds(1e-5);
+    kernel->set_share(1);
+  }
   return target;
 }
 
@@ -106,11 +116,26 @@ TEST(TargetTest, ImpossiblePartsAreNamed) {
     refused([&](Target& t) { t.mutable_jitter(0)->set_value(bad); }, "jitter");
     refused([&](Target& t) { t.mutable_stack()->set_launch_s(bad); }, "stack.launch_s");
     refused([&](Target& t) { t.mutable_stack()->set_logit_bytes(bad); }, "stack.logit_bytes");
+    refused([&](Target& t) { t.mutable_stack()->set_reduction_bytes(bad); }, "stack.reduction_bytes");
     refused([&](Target& t) { t.set_sustained(bad); }, "sustained");
+    refused([&](Target& t) { t.mutable_products()->set_half_rows(bad); }, "products.half_rows");
+    refused([&](Target& t) { t.mutable_products()->set_half_columns(bad); }, "products.half_columns");
+    refused([&](Target& t) { t.mutable_measured()->set_drift(bad); }, "measured.drift");
+    refused([&](Target& t) { t.mutable_measured()->set_kernels(bad); }, "measured.kernels");
+    refused([&](Target& t) { t.mutable_timed_kernels(1)->set_seconds(bad); },
+            "kernels.timed.0000000000000002.seconds");
+    refused([&](Target& t) { t.mutable_timed_kernels(1)->set_share(bad); },
+            "kernels.timed.0000000000000002.share");
+    refused([&](Target& t) { t.mutable_timed_kernels(1)->set_spread(bad); },
+            "kernels.timed.0000000000000002.spread");
   }
   refused([](Target& t) { t.mutable_products()->set_tile_rows(0); }, "products.tile_rows");
   refused([](Target& t) { t.mutable_attention(1)->set_head_size(64); }, "head size");
   refused([](Target& t) { t.mutable_attention(0)->clear_backward(); }, "in one direction");
+  refused([](Target& t) { t.mutable_attention(0)->set_f32(true); }, "head size");
+  refused([](Target& t) { t.mutable_measured()->set_ranks_on_node(0); }, "measured.ranks");
+  refused([](Target& t) { t.mutable_measured()->set_threads(0); }, "measured.threads");
+  refused([](Target& t) { t.mutable_timed_kernels(1)->set_key(1); }, "does not ascend");
   refused([](Target& t) { t.mutable_memory(1)->set_at(1000); }, "do not ascend");
   refused([](Target& t) { t.mutable_collectives(1)->set_opcode(proto::ALL_GATHER); }, "each group");
   refused([](Target& t) { t.mutable_collectives(0)->set_opcode(proto::COPY); }, "kind");
@@ -127,6 +152,17 @@ TEST(TargetTest, ImpossiblePartsAreNamed) {
         for (uint32_t i = 0; i < 2000; ++i) *t.add_collectives() = t.collectives(0);
       },
       "65536");
+}
+
+TEST(TargetTest, HowItWasMeasuredInWords) {
+  Target::Measured measured;
+  measured.set_ranks_on_node(1);
+  measured.set_threads(2);
+  EXPECT_EQ(LayoutText(measured), "1 rank a host, 2 threads each");
+  measured.set_ranks_on_node(2);
+  measured.set_threads(1);
+  measured.set_instruction_set("avx2");
+  EXPECT_EQ(LayoutText(measured), "2 ranks a host, 1 thread each, avx2");
 }
 
 }  // namespace

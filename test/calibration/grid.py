@@ -173,7 +173,7 @@ def report(rows):
     for kind, (mean_limit, worst_limit) in LIMITS.items():
         sizes = [abs(error(row, kind)) for row in rows]
         share = statistics.mean(inside(row, kind) for row in rows)
-        half = max((row[f"{kind}_interval"][1] / row[f"{kind}_interval"][0] - 1) / 2 for row in rows)
+        half = max((row[f"{kind}_interval"][1] - row[f"{kind}_interval"][0]) / sum(row[f"{kind}_interval"]) for row in rows)
         print(f"{kind}: mean error {100 * statistics.mean(sizes):.1f}% (at most {100 * mean_limit:.0f}), worst {100 * max(sizes):.1f}% "
               f"(at most {100 * worst_limit:.0f}); {100 * share:.0f}% of medians inside their interval (at least {100 * INSIDE:.0f}), "
               f"widest half {100 * half:.1f}%")

@@ -54,6 +54,19 @@ class EmulatedGpu(harness.EndToEnd):
     def worst(rows, others):
         return max(abs(a["loss"] - b["loss"]) / abs(b["loss"]) for a, b in zip(rows, others))
 
+    def test_kernels_of_a_plan_are_timed_for_any_number_of_ranks(self):
+        plan, kernels = self.small("gpt2", "full_shard", "--target=h100-ib", "--mixed-precision=bf16"), self.dir / "kernels.yaml"
+        done = self.check(EMULATED, plan, "--device=cuda", f"--calibrate={kernels}", "--calibrate-seconds=0.2", "--world-size=8")
+        self.assertIn("1 rank a host", done.stdout)
+        titles = re.findall(r'{us: [0-9.e-]+.*}  # (\w+) ', kernels.read_text())
+        for kernel in ("matmul", "qkv_attention", "qkv_attention_grad", "cluster", "update", "sum_squares"):
+            self.assertIn(kernel, titles)
+        explained = self.explain(plan, 8, f"--target={kernels}")
+        self.assertEqual(explained["assumptions"], [])
+        # Emulated kernels take longer than an H100's: what is predicted rests on them.
+        self.assertGreater(explained["step"]["seconds"], 10 * self.explain(plan, 8)["step"]["seconds"])
+        self.assertGreater(explained["step"]["seconds_high"], explained["step"]["seconds"])
+
     def test_inputs_of_every_type(self):
         """Whole batches of examples, copied to the device one input after the other."""
         data, plan = self.dir / "data.safetensors", self.dir / "plan.bin"
