@@ -16,7 +16,7 @@
 namespace ft {
 namespace {
 
-constexpr int kRepeats = 9;
+constexpr int kTimings = 9;
 constexpr double kMostRuns = 4096;  // of the commands, in a repeat
 constexpr CollectiveLabel kLabel{.name = "calibration"};
 
@@ -139,9 +139,9 @@ absl::StatusOr<Sample> CalibrationSession::Time(Stream& stream, absl::Span<const
   FT_ASSIGN_OR_RETURN(const auto trials, All({trial}));
   double slowest = 1e-9;
   for (const std::vector<double>& of_rank : trials) slowest = std::max(slowest, of_rank[0]);
-  const double times = std::clamp(std::floor(seconds / kRepeats / slowest), 1.0, kMostRuns);
+  const double times = std::clamp(std::floor(seconds / kTimings / slowest), 1.0, kMostRuns);
   std::vector<double> own;
-  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+  for (int repeat = 0; repeat < kTimings; ++repeat) {
     FT_ASSIGN_OR_RETURN(own.emplace_back(), run(static_cast<size_t>(times)));
   }
   FT_ASSIGN_OR_RETURN(const auto all, All(own));
