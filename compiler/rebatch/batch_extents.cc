@@ -78,23 +78,26 @@ void BatchExtents::relate(Operation *op) {
     relateCall(call);
 }
 
-void BatchExtents::seed(func::FuncOp forward) {
+LogicalResult BatchExtents::seed(func::FuncOp forward) {
   for (BlockArgument argument : forward.getArguments()) {
     bool constant = mlir::ft::isConstantInput(forward, argument.getArgNumber());
     for (int64_t i = 0; i < rankOf(argument); ++i) {
       if (i > 0 || constant)
         kept.insert({{argument, i}, nullptr});
-      else if (changing.insert({argument, i}).second)
-        pending.push_back({argument, i});
+      else if (failed(reach({{argument, i}, forward})))
+        return failure();
     }
   }
+  return success();
 }
 
 LogicalResult BatchExtents::follow(llvm::ArrayRef<func::FuncOp> functions) {
-  seed(functions.front());
+  ofOne = mlir::ft::batchOf(functions.front()) == 1;
   for (func::FuncOp function : functions)
     for (Operation &op : function.getBody().front())
       relate(&op);
+  if (failed(seed(functions.front())))
+    return failure();
   while (!pending.empty()) {
     Key key = pending.back();
     pending.pop_back();

@@ -32,13 +32,15 @@ private:
 
   void same(mlir::ft::Dimension a, mlir::ft::Dimension b) override;
   void follows(mlir::ft::Dimension from, mlir::ft::Dimension to) override;
+  bool onesMayChange() const override { return ofOne; }
   void fixed(mlir::ft::Dimension extent) override;
   mlir::LogicalResult reach(const Neighbour &found);
-  void seed(mlir::func::FuncOp forward);
+  mlir::LogicalResult seed(mlir::func::FuncOp forward);
   void relate(mlir::Operation *op);
   void relateCall(mlir::ft::CallOp call);
   void alike(mlir::Value a, mlir::Value b);
 
+  bool ofOne = false; // the batch that the model is written for
   mlir::Operation *current = nullptr;
   llvm::DenseMap<Key, std::vector<Neighbour>> neighbours;
   llvm::DenseMap<Key, mlir::Operation *> kept; // null: an input

@@ -25,33 +25,18 @@ public:
     if (auto counts = dyn_cast<HistogramOp>(op))
       return of(counts.getIds()) == 0 ? set(op, extents.anyChanges(counts.getIds()) ? 1 : 0) : refuse(op);
     if (auto sums = dyn_cast<CumsumOp>(op))
-      return extents.changes({sums.getX(), sums.getX().getType().getRank() - 1}) ? refuse(op)
-                                                                                 : set(op, of(sums.getX()));
+      return extents.changes(lastOf(sums.getX())) ? refuse(op) : set(op, of(sums.getX()));
+    if (auto sums = dyn_cast<ScatterAddElementsOp>(op)) // to rows of their own, or all to the same few
+      return of(sums.getIds()) != 0 ? refuse(op)
+                                    : set(op, of(sums.getX()) + (extents.changes(lastOf(sums.getX())) &&
+                                                                 !extents.changes(lastOf(sums.getResult()))));
     if (auto dot = dyn_cast<DotOp>(op)) {
       int64_t summed = dot.getA().getType().getRank() - (dot.getTransposeA() ? 2 : 1);
       return set(op, of(dot.getA()) + of(dot.getB()) + (extents.changes({dot.getA(), summed}) ? 1 : 0));
     }
-    if (op->getName().hasTrait<MovesElements>() || isa<ConvertOp, StopGradientOp, NegOp, AbsOp, ReluOp>(op))
-      return alike(op, op->getOperands());
-    if (isa<AddOp, SubOp, MaximumOp, MinimumOp>(op))
-      return alike(op, op->getOperands());
-    if (isa<SelectOp>(op))
-      return of(op->getOperand(0)) == 0 ? alike(op, op->getOperands().drop_front()) : refuse(op);
-    if (isa<MulOp>(op))
-      return set(op, of(op->getOperand(0)) + of(op->getOperand(1)));
-    if (isa<DivOp>(op))
-      return set(op, of(op->getOperand(0)) - of(op->getOperand(1)));
-    if (isa<SquareOp>(op))
-      return set(op, 2 * of(op->getOperand(0)));
-    if (isa<ReciprocalOp>(op))
-      return set(op, -of(op->getOperand(0)));
-    if (isa<ScaleOp>(op) && of(op->getOperand(0)) != 0)
-      return rescale(op);
-    // Ids choose, however many there are.
-    for (Value operand : op->getOperands())
-      if (of(operand) != 0 && (isFloat(operand) || op->getNumOperands() == 1))
-        return refuse(op);
-    return checkNumbers(op);
+    if (auto product = dyn_cast<MatmulOp>(op))
+      return visitProduct(product);
+    return visitElements(op);
   }
 
   int64_t of(Value value) const { return degrees.lookup(value); }
@@ -67,6 +52,58 @@ private:
 
   int64_t changing(Value x, ArrayRef<int64_t> dims) const {
     return llvm::count_if(dims, [&](int64_t dim) { return extents.changes({x, dim}); });
+  }
+
+  static Dimension lastOf(Value value) {
+    return {value, cast<RankedTensorType>(value.getType()).getRank() - 1};
+  }
+
+  // Ids and places choose, however many there are.
+  static bool isIds(OpOperand &operand) {
+    Value value = operand.get();
+    return llvm::TypeSwitch<Operation *, bool>(operand.getOwner())
+        .Case<EmbeddingOp, GatherElementsOp>([&](auto op) { return op.getIds() == value; })
+        .Case<GroupedDotOp>([&](auto op) { return op.getEnds() == value; })
+        .Case<ArgsortOp>([](auto) { return true; }) // more of all, in the same order
+        .Default(false);
+  }
+
+  LogicalResult visitProduct(MatmulOp product) {
+    Value a = product.getA();
+    int64_t last = cast<RankedTensorType>(a.getType()).getRank() - 1;
+    int64_t summed = product.getTransposeA() ? changing(a, llvm::to_vector(llvm::seq<int64_t>(0, last)))
+                                             : changing(a, {last});
+    int64_t degree = of(a) + of(product.getB()) + summed;
+    for (Value added : {product.getBias(), product.getAcc()})
+      if (added && of(added) != degree)
+        return refuse(product);
+    return set(product, degree);
+  }
+
+  // What is computed element by element, what only moves elements, and all that takes no sums but as ids.
+  LogicalResult visitElements(Operation *op) {
+    if (isa<SelectOp>(op))
+      return of(op->getOperand(0)) == 0 ? alike(op, op->getOperands().drop_front()) : refuse(op);
+    if (isa<MulOp>(op))
+      return set(op, of(op->getOperand(0)) + of(op->getOperand(1)));
+    if (isa<DivOp>(op))
+      return set(op, of(op->getOperand(0)) - of(op->getOperand(1)));
+    if (isa<SquareOp>(op))
+      return set(op, 2 * of(op->getOperand(0)));
+    if (isa<ReciprocalOp>(op))
+      return set(op, -of(op->getOperand(0)));
+    if (isa<ScaleOp>(op) && of(op->getOperand(0)) != 0)
+      return isFloat(op->getOperand(0)) ? rescale(op) : refuse(op);
+    if (isa<EqOp, NeOp, LtOp, LeOp, GtOp, GeOp>(op)) // both grow, or neither
+      return failed(alike(op, op->getOperands())) ? failure() : set(op, 0);
+    const bool movesAll = op->getName().hasTrait<MovesElements>() && !isa<GatherElementsOp>(op);
+    if (movesAll ||
+        isa<ConvertOp, CopyOp, StopGradientOp, NegOp, AbsOp, ReluOp, AddOp, SubOp, MaximumOp, MinimumOp>(op))
+      return alike(op, op->getOperands());
+    for (OpOperand &operand : op->getOpOperands())
+      if (of(operand.get()) != 0 && !isIds(operand))
+        return refuse(op);
+    return checkNumbers(op);
   }
 
   LogicalResult set(Operation *op, int64_t degree) {
@@ -97,7 +134,8 @@ private:
   LogicalResult rescale(Operation *op) {
     double old = cast<ScaleOp>(op).getParameter(), scaled = old * factor(of(op->getOperand(0)));
     double elements = std::round(1 / scaled);
-    if (std::abs(elements) < 0x1p53 && elements != 0 && 1 / std::round(1 / old) == old)
+    const bool wereElements = 1 / std::round(1 / old) == old;
+    if (wereElements && std::abs(1 / scaled - elements) <= 1e-9 * std::abs(elements))
       scaled = 1 / elements;
     op->setAttr(ScaleOp::row().parameters[0], Builder(op->getContext()).getF64FloatAttr(scaled));
     return set(op, 0);

@@ -62,6 +62,14 @@ bool TuneLadder::addsActivations(size_t less, size_t more) const {
   return b == kActivations ? a == "none" : b == a + "," + kActivations.str();
 }
 
+std::vector<TuneChoice> TuneLadder::lasts() const {
+  std::vector<TuneChoice> choices;
+  for (const TuneChoice &choice : llvm::reverse(all))
+    if (choice.remat == all.back().remat)
+      choices.push_back(choice);
+  return choices;
+}
+
 bool TuneLadder::isDominated(const TuneFamily &family, const TuneChoice &choice) const {
   return llvm::any_of(family.fitting, [&](const TuneChoice &less) { return adds(less, choice); });
 }

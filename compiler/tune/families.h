@@ -41,8 +41,9 @@ public:
 
   /// All choices, but for budgets, which are settled by compiling whole models.
   const std::vector<TuneChoice> &choices() const { return all; }
-  /// With the least memory.
-  TuneChoice last() const { return all.back(); }
+  /// With which to find out whether anything fits: all recomputation with all offload, the least memory of a
+  /// device, and then with less of it, which takes less of a host and may be compiled where more is refused.
+  std::vector<TuneChoice> lasts() const;
   std::optional<size_t> budget() const { return budgetRemat; }
   bool isBudget(size_t remat) const { return budgetRemat == remat; }
 

@@ -16,7 +16,7 @@ std::string whyNot(const TuneRequest &request, const TuneTrial &trial, int64_t b
   const bool device = request.memoryBytes != 0 && trial.deviceBytes > request.memoryBytes;
   const uint64_t over =
       device ? trial.deviceBytes - request.memoryBytes : trial.hostBytes - request.hostBytes;
-  return fmt::format("{} too much{}, with a batch of {}, all recomputation and offload", ShortBytes(over),
+  return fmt::format("{} too much{}, with a batch of {} and all recomputation that helps", ShortBytes(over),
                      device ? "" : " in host memory", batch);
 }
 
@@ -45,10 +45,11 @@ std::vector<TuneRejection> rejectionsOf(const TuneRequest &request, const TuneSp
     Large &large = byName[space.layouts[family.origin.layout].strategy];
     large.fits |= !family.fitting.empty();
     if (family.fitting.empty()) {
-      const TuneTrial &last = family.tried.at(ladder.last());
       large.points += choices;
-      if (large.nearest == nullptr || isNearer(last, *large.nearest)) {
-        large.nearest = &last;
+      for (const auto &[choice, trial] : family.tried) {
+        if (large.nearest != nullptr && !isNearer(trial, *large.nearest))
+          continue;
+        large.nearest = &trial;
         large.batch = space.splits[family.origin.split].batch;
       }
       continue;

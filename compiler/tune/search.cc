@@ -92,20 +92,32 @@ private:
       times.insert(trial.seconds);
   }
 
-  /// The first choice of every family and, where that does not fit, the last.
+  /// The first choice of every family and, where that does not fit, the last ones until one does.
   absl::Status probe() {
-    for (const TuneChoice &choice : {TuneChoice(), ladder.last()}) {
+    progress(0, "what fits");
+    std::vector<TuneChoice> choices = {TuneChoice()};
+    const std::vector<TuneChoice> lasts = ladder.lasts();
+    choices.insert(choices.end(), lasts.begin(), lasts.end());
+    for (const TuneChoice &choice : choices) {
       std::vector<Open> opens;
       for (TuneFamily &family : families)
-        if (family.fitting.empty() && family.tried.count(choice) == 0)
+        if (family.fitting.empty() && family.tried.count(choice) == 0 && mayFit(family, choice))
           opens.push_back({&family, choice, 0});
-      progress(choice == TuneChoice() ? 0 : 0.15, "what fits");
       for (size_t begin = 0; begin < opens.size(); begin += kRound)
         FT_RETURN_IF_ERROR(
             estimate({opens.begin() + static_cast<long>(begin),
                       opens.begin() + static_cast<long>(std::min(opens.size(), begin + kRound))}));
     }
     return absl::OkStatus();
+  }
+
+  /// Not what takes more of a device's memory than what is too large there.
+  bool mayFit(const TuneFamily &family, const TuneChoice &choice) const {
+    return std::none_of(family.tried.begin(), family.tried.end(), [&](const auto &tried) {
+      const auto &[more, trial] = tried;
+      return trial.refused.empty() && request.memoryBytes != 0 && trial.deviceBytes > request.memoryBytes &&
+             ladder.adds(choice, more);
+    });
   }
 
   /// Seconds that no point with this split and recomputation stays below, as far as that is known.
@@ -277,8 +289,8 @@ private:
       for (size_t i = 0; i < found.size(); ++i) {
         if (fits(found[i], request))
           exact.push_back({queue[begin + i].point, found[i]});
-        else
-          reopened |= reopen(queue[begin + i].point);
+        else if (queue[begin + i].point.schedule == 0)
+          reopened |= reopen(queue[begin + i].point, found[i]);
       }
       begin = end;
       if (reopened)
@@ -287,20 +299,24 @@ private:
     return compileBeside();
   }
 
-  /// Whether it was thought to fit.
-  bool reopen(const TunePoint &point) {
-    for (TuneFamily &family : families)
-      if (family.at({point.remat, point.offload}) == TunePoint{.layout = point.layout,
-                                                               .split = point.split,
-                                                               .remat = point.remat,
-                                                               .offload = point.offload,
-                                                               .wrap = point.wrap})
-        return family.fitting.erase({point.remat, point.offload}) != 0;
+  /// Whether a point, which takes `trial`, was thought to fit.
+  bool reopen(const TunePoint &point, const TuneTrial &trial) {
+    const TuneChoice choice{point.remat, point.offload};
+    for (TuneFamily &family : families) {
+      if (family.at(choice) != point || family.fitting.erase(choice) == 0)
+        continue;
+      const auto thought = times.find(family.tried[choice].seconds);
+      if (thought != times.end())
+        times.erase(thought);
+      family.tried[choice] = trial;
+      return true;
+    }
     return false;
   }
 
   /// Queues, from `begin` on, what has not been queued.
   absl::Status queueReopened(size_t begin) {
+    FT_RETURN_IF_ERROR(probe());
     FT_RETURN_IF_ERROR(descend());
     const std::vector<Candidate> now = candidates(true);
     for (size_t i = 0; i < now.size() && i < kScheduled; ++i)
@@ -329,8 +345,12 @@ private:
                       .beside = bestOf(beside),
                       .compilations = trials.compilations()};
     result.boundSeconds = kInfinity;
-    for (size_t split = 0; split < space.splits.size(); ++split)
-      result.boundSeconds = std::min(result.boundSeconds, boundOf(split, 0));
+    for (const auto &[key, seconds] : kernels)
+      result.boundSeconds = std::min(result.boundSeconds, seconds);
+    for (const TuneRow &row : exact)
+      result.boundSeconds = std::min(result.boundSeconds, row.trial.kernelSeconds);
+    if (result.boundSeconds == kInfinity)
+      result.boundSeconds = 0;
     result.rejections = rejectionsOf(request, space, ladder, families);
     progress(1, "");
     return result;

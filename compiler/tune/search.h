@@ -35,7 +35,7 @@ struct TuneResult {
       {}; // no other of the front is as fast with as little memory; the fastest first
   std::vector<TuneRow> beside = {}; // fast ones that would change bits
   std::vector<TuneRejection> rejections = {};
-  double boundSeconds = 0; // no point can be faster: kernels alone, at the best split of the batch
+  double boundSeconds = 0; // the least that kernels alone take, of what was compiled
   int compilations = 0;
 };
 

@@ -90,6 +90,7 @@ private:
     const int64_t ofRank = global / ranks;
     space.batchKeeper = outline.batchKeeper;
     space.blocks = outline.blocks;
+    space.modelBatch = outline.batch;
     for (int64_t one = ofRank; one >= 1; --one) {
       if (ofRank % one != 0 || ofRank / one > kMostMicroSteps || (isFixed("batch") && one != batch) ||
           (isFixed("micro_steps") && ofRank / one != base.microSteps) ||

@@ -60,6 +60,7 @@ struct TuneSpace {
   std::vector<std::string> offloads; // as --offload
   std::vector<TuneWrap> wraps;
   std::vector<TuneSchedule> schedules;
+  int64_t modelBatch = 0;  // that the model is written for
   int64_t blocks = 0;      // of the model's layers that repeat (ModelOutline)
   std::string batchKeeper; // why the batch of a rank is the model's; empty: it is not
 

@@ -159,20 +159,19 @@ absl::StatusOr<std::vector<TuneTrial>> TuneTrials::estimateMeshes(const TunePoin
 absl::StatusOr<TuneTrial> TuneTrials::estimate(const TunePoint &point) {
   if (!leavesOutLayers() || isSettledWhole(optionsAt(space, point, request.base)))
     return exact(point);
+  const std::vector<size_t> layouts = sameStrategy(point.layout);
+  TunePoint first = point;
+  first.layout = layouts.front();
+  Estimate *estimate = nullptr;
   {
     std::lock_guard lock(mutex);
-    auto found = estimates.find(point);
-    if (found != estimates.end())
-      return found->second;
+    estimate = &estimates[first];
   }
-  FT_ASSIGN_OR_RETURN(const std::vector<TuneTrial> trials, estimateMeshes(point));
-  std::lock_guard lock(mutex);
-  for (auto [layout, trial] : llvm::zip_equal(sameStrategy(point.layout), trials)) {
-    TunePoint other = point;
-    other.layout = layout;
-    estimates[other] = trial;
-  }
-  return estimates[point];
+  std::lock_guard lock(estimate->making);
+  if (!estimate->trials)
+    estimate->trials = estimateMeshes(first);
+  FT_RETURN_IF_ERROR(estimate->trials->status());
+  return (**estimate->trials)[static_cast<size_t>(llvm::find(layouts, point.layout) - layouts.begin())];
 }
 
 } // namespace ft::compiler

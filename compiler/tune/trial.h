@@ -8,6 +8,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace ft::compiler {
 
@@ -47,6 +48,12 @@ public:
   int compilations() const { return compiled; }
 
 private:
+  /// Of one point and its fellows on other meshes: made once, by whoever comes first.
+  struct Estimate {
+    std::mutex making;
+    std::optional<absl::StatusOr<std::vector<TuneTrial>>> trials; // by sameStrategy
+  };
+
   absl::StatusOr<proto::Plan> compile(const CompileOptions &options) const;
   absl::StatusOr<std::vector<TuneTrial>> estimateMeshes(const TunePoint &point) const;
   std::vector<size_t> sameStrategy(size_t layout) const;
@@ -55,7 +62,8 @@ private:
   const TuneSpace &space;
   int64_t kept = 0; // blocks of the smaller of the two plans that stand for all; 0: all are compiled
   std::mutex mutex;
-  std::map<TunePoint, TuneTrial> exacts, estimates;
+  std::map<TunePoint, TuneTrial> exacts;
+  std::map<TunePoint, Estimate> estimates; // of the first of each strategy's layouts
   mutable std::atomic<int> compiled = 0;
 };
 

@@ -78,7 +78,12 @@ void BroadcastOp::relateExtents(ExtentRelations &relations) {
 void ReshapeOp::relateExtents(ExtentRelations &relations) {
   llvm::ArrayRef<int64_t> from = verify::shape(getX()), to = verify::shape(getResult());
   size_t i = 0, j = 0;
-  while (i < from.size() && j < to.size()) {
+  auto skipOnes = [&](Value value, llvm::ArrayRef<int64_t> extents, size_t &at) {
+    for (; !relations.onesMayChange() && at < extents.size() && extents[at] == 1; ++at)
+      relations.fixed({value, static_cast<int64_t>(at)});
+    return at < extents.size();
+  };
+  while (skipOnes(getX(), from, i) && skipOnes(getResult(), to, j)) {
     size_t firstFrom = i, firstTo = j;
     int64_t left = from[i++], right = to[j++];
     while (left != right) {
@@ -91,6 +96,7 @@ void ReshapeOp::relateExtents(ExtentRelations &relations) {
     fixOthers(getX(), static_cast<int64_t>(firstFrom), static_cast<int64_t>(i), relations);
     fixOthers(getResult(), static_cast<int64_t>(firstTo), static_cast<int64_t>(j), relations);
   }
+  skipOnes(getResult(), to, j);
   fixOthers(getX(), static_cast<int64_t>(i) - 1, static_cast<int64_t>(from.size()), relations);
   fixOthers(getResult(), static_cast<int64_t>(j) - 1, static_cast<int64_t>(to.size()), relations);
 }

@@ -22,6 +22,8 @@ public:
   virtual void same(Dimension a, Dimension b) = 0;
   // `to` is `from` wherever that is not 1.
   virtual void follows(Dimension from, Dimension to) = 0;
+  // Whether an extent of 1 may be one that changes.
+  virtual bool onesMayChange() const = 0;
   // It stays what it is.
   virtual void fixed(Dimension dimension) = 0;
 };

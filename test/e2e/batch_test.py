@@ -72,6 +72,21 @@ class Batch(EndToEnd):
         before = self.forward(self.PRODUCT + '  %t = ft.scale %y, 0.03125 : tensor<4x8xf32>\n'
                               '  %loss = ft.reduce "sum" %t over [0, 1] : tensor<4x8xf32> -> tensor<f32>')
         self.assertIn("2.0", self.loss(before, 2))
+        half = self.forward(self.PRODUCT + '  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n'
+                            '  %loss = ft.scale %s, 0.5 : tensor<f32>')
+        self.assertRegex(self.loss(half, 1), r"ft.scale %\d+, 2.0 ")
+        self.assertRegex(self.loss(half, 6), r"ft.scale %\d+, 0.333333")
+
+    def test_sums_of_other_ops(self):
+        """Products of the batch with itself, and elements added to a few rows, are sums over it, too."""
+        square = self.forward(self.PRODUCT + '  %g = ft.matmul %y, %y transpose_a : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>\n'
+                              '  %loss = ft.reduce "sum" %g over [0, 1] : tensor<8x8xf32> -> tensor<f32>')
+        self.assertRegex(self.loss(square, 8), r"ft.scale %\d+, 0.5 ")
+        added = self.forward(self.PRODUCT + '  %r = ft.reduce "sum" %y over [1] : tensor<4x8xf32> -> tensor<4xf32>\n'
+                             '  %i = ft.iota : tensor<4xi32>\n'
+                             '  %c = ft.scatter_add_elements %r, %i : tensor<4xf32>, tensor<4xi32> -> tensor<3xf32>\n'
+                             '  %loss = ft.reduce "sum" %c over [0] : tensor<3xf32> -> tensor<f32>')
+        self.assertRegex(self.loss(added, 8), r"ft.scale %\d+, 0.5 ")
 
     def test_what_forbids_it(self):
         """One line that names the op: a part of the batch, a parameter of its size, a sum that goes through an exponential."""
@@ -81,7 +96,11 @@ class Batch(EndToEnd):
         swapped = ('  %t = ft.transpose %y [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>\n'
                    '  %z = ft.matmul %w, %t : (tensor<8x8xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>\n'
                    '  %b = ft.reshape %z : tensor<8x4xf32> -> tensor<2x16xf32>\n' + reduced.format("b", "2x16"))
-        for body, op in ((part, "ft.slice"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
+        cut = ('  %p = ft.slice %x at [0, 0] : tensor<4x8xf32> -> tensor<2x8xf32>\n'
+               '  %q = ft.matmul %p, %w : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>\n' + reduced.format("q", "2x8"))
+        compared = ('  %s = ft.reduce "sum" %y over [0, 1] : tensor<4x8xf32> -> tensor<f32>\n  %f = ft.fill 12.0 : tensor<f32>\n'
+                    '  %m = ft.lt %s, %f : tensor<f32>, tensor<f32>\n  %loss = ft.select %m, %s, %f : tensor<i1>, tensor<f32>, tensor<f32>')
+        for body, op in ((part, "ft.slice"), (cut, "ft.slice"), (compared, "ft.lt"), (uneven, "ft.exp"), (swapped, "ft.reshape")):
             with self.subTest(op=op):
                 model = self.forward(self.PRODUCT + body)
                 self.check("ftc", "compile", model, "--strategy=no_shard", "--batch=4", "-o", self.dir / "p.bin")

@@ -63,6 +63,32 @@ class Tune(EndToEnd):
             self.assert_equals_exhaustive(mixture, "--world-size=2", self.target(memory=4096), "--remat=none",
                                           "--offload=none", "--mixed-precision=bf16")
 
+    def test_estimates_that_are_too_low(self):
+        """Of many layers, with a byte less than the best row takes: what was thought to fit does not, and what it made needless is tried."""
+        model = self.make("gpt2", "--batch=4", "--seq=64", "--layers=10")
+        options = ["--world-size=2", self.target(memory=4096), "--batch=4", "--strategy=full_shard", "--wrap=transformer",
+                   "--persistence-threshold=0", "--offload=none", "--prefetch=pre", "--limit-all-gathers=2", "--bucket-cap-mb=25"]
+        best = self.tune(model, *options)["best"][0]
+        less = [*options, f"--memory={best['device_bytes'] - 1}"]
+        found = self.assert_equals_exhaustive(model, *less)
+        self.assertLess(found["best"][0]["device_bytes"], best["device_bytes"])
+
+    def test_host_memory(self):
+        """Where the host has none to give, recomputation alone is tried."""
+        model = self.make("llama", "--batch=8", "--seq=64", "--layers=4")
+        found = self.tune(model, "--world-size=2", self.target(), "--memory=39MiB", "--host-memory=1KiB", "--batch=8",
+                          "--wrap=transformer", "--persistence-threshold=0")
+        self.assertTrue(found["best"])
+        self.assertTrue(all(row["host_arena_bytes"] <= 1024 for row in found["best"]))
+
+    def test_count_of_compilations(self):
+        """It does not depend on the number of cores, many meshes of one strategy or not."""
+        model = self.make("gpt2", "--batch=4", "--seq=64", "--layers=10")
+        options = ["ftc", "tune", model, "--world-size=16", self.target(memory=4096), "--strategy=hybrid_shard", "--wrap=transformer",
+                   "--persistence-threshold=0", "--offload=none", "--remat=none", "--prefetch=pre", "--limit-all-gathers=2",
+                   "--bucket-cap-mb=25"]
+        self.assertEqual(len({self.check(*options).stdout for _ in range(3)}), 1)
+
     def test_rows_are_exact(self):
         """Each of the ten compiles at its mesh, is proved, and takes the bytes and the time that the row says."""
         model = self.make("llama", "--batch=8", "--seq=64", "--layers=12")
@@ -107,6 +133,9 @@ class Tune(EndToEnd):
         self.assertEqual({row["settings"]["prefetch"] for row in found["best"]}, {"post"})
         self.assertNotEqual(found["best"][0]["settings"]["remat"], "full")
         config.write_text("fsdp: {fsdp_sharding_strategy: NO_SHARD}\nwrap: none\n")
+        more = self.tune(model, f"--config={config}", "--world-size=4", self.target(memory=4096), "--global-batch=64", "--remat=none", "--wrap=transformer")
+        per_step = [row["tokens_per_s"] * row["step_seconds"] for row in (more["own"], more["best"][0])]
+        self.assertAlmostEqual(*per_step, delta=1e-3)
         small = self.tune(model, f"--config={config}", "--world-size=4", self.target(), "--memory=36MiB", "--wrap=transformer")
         self.assertFalse(small["own"]["fits"])
 

@@ -62,6 +62,16 @@ absl::StatusOr<std::variant<Configured, Refusal>> ConfigureAny(const TuneCommand
   return std::get<Refusal>(std::move(given));
 }
 
+// As the user has them, with as many micro-steps as the global batch wants of its batch, where that is a
+// whole number.
+ft::compiler::CompileOptions OwnOptions(const Tuning& tuning) {
+  ft::compiler::CompileOptions options = tuning.request.base;
+  const int64_t batch = options.batch != 0 ? options.batch : tuning.space.modelBatch;
+  const int64_t of_rank = tuning.request.globalBatch / options.worldSize;
+  if (of_rank > 0 && of_rank % batch == 0) options.microSteps = of_rank / batch;
+  return options;
+}
+
 absl::StatusOr<Tuning> Tune(const TuneCommand& command, const Configured& configured, int world_size) {
   Tuning tuning;
   tuning.request =
@@ -82,7 +92,7 @@ absl::StatusOr<Tuning> Tune(const TuneCommand& command, const Configured& config
                                                                    }));
   if (!configured.has_strategy) return tuning;
   FT_ASSIGN_OR_RETURN(tuning.own,
-                      ft::compiler::TuneTrials(tuning.request, tuning.space).measure(tuning.request.base));
+                      ft::compiler::TuneTrials(tuning.request, tuning.space).measure(OwnOptions(tuning)));
   return tuning;
 }
 

@@ -80,7 +80,13 @@ void AddOwn(const Tuning& tuning, std::string& text) {
     return;
   }
   const bool fits = ft::compiler::fits(*tuning.own, tuning.request);
-  AddRow("yours", tuning, *tuning.own, fits ? "as configured" : "as configured: does not fit", text);
+  std::string words = "as configured";
+  // Of another number of sequences a step than the rows below it.
+  if (!tuning.result.best.empty() && tuning.own->tokens != tuning.result.best[0].trial.tokens)
+    words += fmt::format(", {:.0f} tokens of a rank a step, not {:.0f}", tuning.own->tokens,
+                         tuning.result.best[0].trial.tokens);
+  if (!fits) words += ": does not fit";
+  AddRow("yours", tuning, *tuning.own, words, text);
 }
 
 // What a reader has to know of the rows.
@@ -88,7 +94,7 @@ void AddRemarks(const Tuning& tuning, std::string& text) {
   const auto& result = tuning.result;
   if (!result.best.empty() && result.boundSeconds > 0)
     text += fmt::format(
-        "\nno point can take less than {:.2f} ms, its kernels alone; the best is {:.1f}% above\n",
+        "\nthe kernels alone, of what was compiled, take {:.2f} ms and more; the best is {:.1f}% above\n",
         result.boundSeconds * 1e3, 100 * (result.best[0].trial.seconds / result.boundSeconds - 1));
   if (!tuning.space.batchKeeper.empty())
     text += fmt::format("\nthe batch of a rank stays as the model has it: {}\n", tuning.space.batchKeeper);
