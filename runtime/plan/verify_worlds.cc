@@ -41,9 +41,12 @@ std::vector<Mesh> SampleMeshes(const proto::Plan& plan) {
   if (!Shards(plan)) sizes = {1, kLargestWorld};
   std::vector<Mesh> meshes;
   for (int size : sizes) meshes.push_back(MeshWith(plan, size, kLargestWorld));
+  return meshes;
+}
+
+void AddOwnMesh(const proto::Plan& plan, std::vector<Mesh>& meshes) {
   const auto own = CompiledMesh(plan, static_cast<int>(plan.target().ranks_per_node()));
   if (own.ok() && std::find(meshes.begin(), meshes.end(), *own) == meshes.end()) meshes.push_back(*own);
-  return meshes;
 }
 
 std::vector<Mesh> AllMeshes(const proto::Plan& plan, int largest_world) {

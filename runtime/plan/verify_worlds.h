@@ -12,12 +12,15 @@ namespace ft {
 inline constexpr int kLargestWorld = 4096;
 
 // Meshes of 1 to kLargestWorld ranks that `plan` can run on: small ones, powers of two, odd ones and the
-// largest; and the one that it was compiled for. About a dozen, for `ftc verify`. Sizes depend on the ranks
+// largest. About a dozen, for `ftc verify`. Sizes depend on the ranks
 // of the shard axis only, so with two axes each number of those comes with as many replicas as fit.
 std::vector<Mesh> SampleMeshes(const proto::Plan& plan);
 
-// The same for every number of ranks on the shard axis (on the replica axis, when the plan shards nothing) up
-// to `largest_world`.
+// Adds the mesh that `plan` was compiled for, which may be larger, unless it is among them.
+void AddOwnMesh(const proto::Plan& plan, std::vector<Mesh>& meshes);
+
+// The same as SampleMeshes for every number of ranks on the shard axis (on the replica axis, when the plan
+// shards nothing) up to `largest_world`.
 std::vector<Mesh> AllMeshes(const proto::Plan& plan, int largest_world = kLargestWorld);
 
 // Binds `plan`, which has passed VerifyPlan, to each mesh on the CPU, to every fourth also on other classes

@@ -45,7 +45,8 @@ absl::StatusOr<std::string> CodeText(const ft::proto::Plan& plan) {
 
 absl::Status Verify(const VerifyCommand& command) {
   FT_ASSIGN_OR_RETURN(const ft::PlanFile file, ReadVerified(command.plan));
-  const std::vector<ft::Mesh> meshes = ft::SampleMeshes(file.plan);
+  std::vector<ft::Mesh> meshes = ft::SampleMeshes(file.plan);
+  ft::AddOwnMesh(file.plan, meshes);
   FT_RETURN_IF_ERROR(ft::VerifyWorlds(file.plan, meshes));
   FT_ASSIGN_OR_RETURN(const std::string code, CodeText(file.plan));
   size_t instructions = 0;
