@@ -23,8 +23,8 @@ absl::StatusOr<proto::Plan> compileModel(const std::string &path, const CompileO
 /// What a search over plans of a model has to know ahead.
 struct ModelOutline {
   int64_t batch = 0;
-  int64_t blocks =
-      0; // equal ones of consecutive layers, which options.keptBlocks leaves fewer of; 0: none repeat
+  // Equal ones of consecutive layers, of which options.keptBlocks leaves fewer; 0: none repeat.
+  int64_t blocks = 0;
   std::string batchKeeper; // the error of the op that forbids another batch; empty: none does
 };
 

@@ -25,11 +25,6 @@ constexpr double kFaster = 1 - 1e-9;
 
 Mesh meshOf(const CompileOptions &options) { return {options.mesh->first, options.mesh->second}; }
 
-proto::DType activationType(const CompileOptions &options) {
-  const std::string &dtype = options.paramDtype;
-  return dtype == "bf16" ? proto::BF16 : dtype == "fp16" ? proto::F16 : proto::F32;
-}
-
 // A way to schedule transfers, of the options that say how.
 struct Rule {
   std::string prefetch;
@@ -144,7 +139,7 @@ absl::StatusOr<BudgetSolution> solveWith(const std::string &prefetch, uint64_t b
                         .worldSize = options.worldSize,
                         .mesh = meshOf(options),
                         .offload = options.offloadActivations,
-                        .dtype = activationType(options),
+                        .dtype = options.computeType(),
                         .target = &options.target};
   auto compileRest = [&](ModuleOp copy) -> absl::StatusOr<proto::Plan> {
     FT_RETURN_IF_ERROR(runStages(stageNumber("remat"), stages().size(), copy, options, error));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/cluster_op.h"
+#include "runtime/plan/plan.pb.h"
 #include "runtime/targets/shipped_targets.h"
 
 namespace ft::compiler {
@@ -31,6 +32,11 @@ struct CompileOptions {
   bool makesCode = false;
   // Of layers that repeat so many blocks, two at least; 0: all. For what is compiled to be measured only.
   int64_t keptBlocks = 0;
+
+  /// The type that is computed with, and that of activations.
+  proto::DType computeType() const {
+    return paramDtype == "bf16" ? proto::BF16 : paramDtype == "fp16" ? proto::F16 : proto::F32;
+  }
 
   /// Small gradients vanish in fp16; bf16 has the exponents of f32.
   bool scalesLoss() const { return paramDtype == "fp16" || reduceDtype == "fp16"; }

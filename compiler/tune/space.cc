@@ -1,12 +1,14 @@
 #include "compiler/tune/space.h"
 
 #include "compiler/pipeline/compile.h"
+#include "compiler/pipeline/offload.h"
 #include "compiler/shard/strategy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 
 #include <algorithm>
 
+#include "runtime/base/setting_value.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft::compiler {
@@ -14,6 +16,7 @@ namespace ft::compiler {
 namespace {
 
 constexpr const char *kRemats[] = {"none", "ops:norms", "ops:mlp,norms", "full"};
+constexpr char kNone[] = "none";
 constexpr const char *kOffloads[] = {"none",
                                      "optimizer",
                                      "optimizer:step",
@@ -120,18 +123,6 @@ private:
       space.offloads.assign(std::begin(kOffloads), std::end(kOffloads));
   }
 
-  static std::string offloadText(const CompileOptions &options) {
-    std::string text;
-    const auto add = [&](bool has, const char *part) {
-      text += !has ? "" : (text.empty() ? "" : ",") + std::string(part);
-    };
-    add(options.offloadOptimizer && !options.offloadStep, "optimizer");
-    add(options.offloadStep, "optimizer:step");
-    add(options.offloadParameters, "parameters");
-    add(options.offloadActivations, "activations");
-    return text.empty() ? "none" : text;
-  }
-
   void addWraps() {
     const bool together = base.worldSize == 1; // what is gathered has no meaning
     std::vector<std::string> wraps = {base.wrap};
@@ -168,25 +159,6 @@ private:
   TuneSpace space;
 };
 
-/// As the word of --offload says.
-void setOffload(llvm::StringRef text, CompileOptions &options) {
-  llvm::SmallVector<llvm::StringRef> parts;
-  text.split(parts, ',');
-  options.offloadStep = llvm::is_contained(parts, "optimizer:step");
-  options.offloadOptimizer = options.offloadStep || llvm::is_contained(parts, "optimizer");
-  options.offloadParameters = llvm::is_contained(parts, "parameters");
-  options.offloadActivations = llvm::is_contained(parts, "activations");
-}
-
-/// As --print-config writes numbers.
-std::string numberText(double number) {
-  std::string text = std::to_string(number);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.')
-    text.pop_back();
-  return text;
-}
-
 } // namespace
 
 uint64_t TuneSpace::size() const {
@@ -208,7 +180,8 @@ CompileOptions optionsAt(const TuneSpace &space, const TunePoint &point, const C
   options.batch = space.splits[point.split].batch;
   options.microSteps = space.splits[point.split].microSteps;
   options.remat = space.remats[point.remat];
-  setOffload(space.offloads[point.offload], options);
+  const std::string &offload = space.offloads[point.offload];
+  setOffload(offload == kNone ? std::vector<std::string>() : SplitList(offload), options);
   options.wrap = space.wraps[point.wrap].wrap;
   options.persistenceThreshold = space.wraps[point.wrap].persistenceThreshold;
   const TuneSchedule &schedule = space.schedules[point.schedule];
@@ -238,9 +211,9 @@ std::vector<std::pair<std::string, std::string>> settingsAt(const TuneSpace &spa
       {"limit_all_gathers", std::to_string(schedule.limitAllGathers)}};
   if (schedule.bucketMb == kAsGiven)
     return settings;
-  settings.emplace_back("gather_bucket_mb", numberText(schedule.bucketMb));
-  settings.emplace_back("reduce_bucket_mb", numberText(schedule.bucketMb));
-  settings.emplace_back("bucket_cap_mb", numberText(schedule.bucketCapMb));
+  settings.emplace_back("gather_bucket_mb", ShowNumber(schedule.bucketMb));
+  settings.emplace_back("reduce_bucket_mb", ShowNumber(schedule.bucketMb));
+  settings.emplace_back("bucket_cap_mb", ShowNumber(schedule.bucketCapMb));
   return settings;
 }
 

@@ -26,16 +26,6 @@ namespace {
 
 constexpr char kUsualTarget[] = "cpu";
 
-// A setting as if it had been given by a flag.
-absl::Status SetFlag(std::string_view name, const std::string& text, std::vector<Given>& flags) {
-  const size_t setting = SettingIndex(name);
-  std::erase_if(flags, [&](const Given& given) { return given.setting == setting; });
-  const std::variant<Given, std::string> given = GivenByFlag(setting, text);
-  if (const auto* mistake = std::get_if<std::string>(&given)) return absl::InvalidArgumentError(*mistake);
-  flags.push_back(std::get<Given>(given));
-  return absl::OkStatus();
-}
-
 // A model and how to compile it, under the name that its column has.
 struct Variant {
   std::string name;

@@ -40,6 +40,15 @@ std::variant<Given, std::string> GivenByFlag(size_t setting, std::string_view te
                .origin = {.from = Origin::From::kFlag, .key = flag, .file = {}, .line = 0}};
 }
 
+absl::Status SetFlag(std::string_view name, const std::string& text, std::vector<Given>& flags) {
+  const size_t setting = SettingIndex(name);
+  std::erase_if(flags, [&](const Given& given) { return given.setting == setting; });
+  std::variant<Given, std::string> given = GivenByFlag(setting, text);
+  if (const auto* mistake = std::get_if<std::string>(&given)) return absl::InvalidArgumentError(*mistake);
+  flags.push_back(std::get<Given>(std::move(given)));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ft::Target> TargetNamed(const std::string& text) {
   if (IsTargetFile(text)) return ReadTarget(text);
   if (const ft::Target* shipped = ft::FindTarget(text)) return *shipped;

@@ -15,6 +15,10 @@ namespace ftc {
 // A flag and its value, checked: "strategy", "zero3". The mistake in words when the value is refused.
 std::variant<Given, std::string> GivenByFlag(size_t setting, std::string_view text);
 
+// A setting as if it had been given by a flag, whatever `flags` said of it. InvalidArgument with the mistake
+// in words.
+absl::Status SetFlag(std::string_view name, const std::string& text, std::vector<Given>& flags);
+
 // The machine that --target=`text` means: a shipped one or a file. Errors: those of ReadTarget;
 // InvalidArgument when none of this name is shipped.
 absl::StatusOr<ft::Target> TargetNamed(const std::string& text);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "compiler/optimizer/rules.h"
+#include "compiler/pipeline/offload.h"
 #include "compiler/remat/policy.h"
 #include "compiler/shard/strategy.h"
 #include "fmt/format.h"
@@ -101,38 +102,18 @@ std::string SetRemat(std::string_view text, Configuration& c) {
   return "";
 }
 
-// Beside what the word before the colon says.
-constexpr std::string_view kOffloadStep = "optimizer:step";
-
-constexpr std::pair<std::string_view, bool CompileOptions::*> kOffloadParts[] = {
-    {"optimizer", &CompileOptions::offloadOptimizer},
-    {kOffloadStep, &CompileOptions::offloadStep},
-    {"parameters", &CompileOptions::offloadParameters},
-    {"activations", &CompileOptions::offloadActivations}};
-
 std::string SetOffload(std::string_view text, Configuration& c) {
-  CompileOptions read;
-  for (const std::string& word : Plain(text) == "none" ? std::vector<std::string>() : SplitList(text)) {
-    const auto* part = std::find_if(std::begin(kOffloadParts), std::end(kOffloadParts),
-                                    [&](const auto& known) { return known.first == Plain(word); });
-    if (part == std::end(kOffloadParts))
-      return ft::UnknownName("part to offload", word,
-                             {"optimizer", kOffloadStep, "parameters", "activations", "none"});
-    read.*part->second = true;
-  }
-  read.offloadOptimizer |= read.offloadStep;
-  for (const auto& [name, field] : kOffloadParts) c.options.*field = read.*field;
-  return "";
+  std::vector<std::string> given, words;
+  if (Plain(text) != "none") given = SplitList(text);
+  for (const std::string& word : given) words.push_back(Plain(word));
+  const std::string unknown = ft::compiler::setOffload(words, c.options);
+  if (unknown.empty()) return "";
+  const auto at = std::find(words.begin(), words.end(), unknown) - words.begin();
+  return ft::UnknownName("part to offload", given[static_cast<size_t>(at)],
+                         {"optimizer", ft::compiler::kOffloadStep, "parameters", "activations", "none"});
 }
 
-std::string ShowOffload(const Configuration& c) {
-  std::vector<std::string> words;
-  for (const auto& [name, field] : kOffloadParts) {
-    const bool is_said_by_step = name == "optimizer" && c.options.offloadStep;
-    if (c.options.*field && !is_said_by_step) words.emplace_back(name);
-  }
-  return words.empty() ? "none" : JoinWords(words, ",");
-}
+std::string ShowOffload(const Configuration& c) { return ft::compiler::offloadText(c.options); }
 
 std::string SetLossScale(std::string_view text, Configuration& c) {
   double& scale = c.options.lossScale;

@@ -175,7 +175,7 @@ Figures FiguresOf(const Tuning& tuning, const TuneTrial& trial) {
   Figures figures;
   if (trial.seconds == 0) return figures;
   figures.tokens_per_s = trial.tokens * base.worldSize / trial.seconds;
-  const double peak = ft::RateOf(base.target, DTypeOf(base)).peak();
+  const double peak = ft::RateOf(base.target, base.computeType()).peak();
   figures.mfu = peak > 0 ? trial.modelFlops / (trial.seconds * peak) : 0;
   return figures;
 }

@@ -61,12 +61,8 @@ TuneRequest TuneRequestOf(const std::string& model, const Effective& effective, 
 absl::StatusOr<std::vector<Given>> WithSettings(const TuneSpace& space, const TunePoint& point,
                                                 std::vector<Given> flags) {
   for (const auto& [name, text] : ft::compiler::settingsAt(space, point)) {
-    const size_t setting = SettingIndex(name);
-    std::erase_if(flags, [&](const Given& given) { return given.setting == setting; });
-    std::variant<Given, std::string> given = GivenByFlag(setting, text);
-    if (const auto* mistake = std::get_if<std::string>(&given)) return absl::InternalError(*mistake);
-    std::get<Given>(given).origin.key = kOrigin;
-    flags.push_back(std::get<Given>(std::move(given)));
+    FT_RETURN_IF_ERROR(SetFlag(name, text, flags));
+    flags.back().origin.key = kOrigin;
   }
   return flags;
 }
