@@ -37,8 +37,10 @@ class PythonPackage(ExportTest):
 
     def test_installed_by_pip_without_pytorch(self):
         venv = self.folder / "venv"
-        source = self.folder / "source"  # pip builds in the folder
+        source = self.folder / "clone/tools/python"  # pip builds in the folder; the version is that of the clone around it
+        source.parent.mkdir(parents=True)
         subprocess.run(["cp", "-r", ROOT / "tools/python", source], check=True)
+        subprocess.run(["cp", ROOT / "CMakeLists.txt", self.folder / "clone"], check=True)
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
         site = next((venv / "lib").glob("python*/site-packages"))
         # Without the network: setuptools is that of this environment.
