@@ -7,7 +7,7 @@ import torch
 
 from export_modules_test import Decoder, example
 from exporting import ExportTest, ft, stirred
-from support import BIN, ROOT
+from support import BIN, installed_package
 
 WITHOUT_TORCH = """
 import pathlib, sys
@@ -37,15 +37,9 @@ class PythonPackage(ExportTest):
 
     def test_installed_by_pip_without_pytorch(self):
         venv = self.folder / "venv"
-        source = self.folder / "clone/tools/python"  # pip builds in the folder; the version is that of the clone around it
-        source.parent.mkdir(parents=True)
-        subprocess.run(["cp", "-r", ROOT / "tools/python", source], check=True)
-        subprocess.run(["cp", ROOT / "CMakeLists.txt", self.folder / "clone"], check=True)
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
         site = next((venv / "lib").glob("python*/site-packages"))
-        # Without the network: setuptools is that of this environment.
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps", f"--target={site}", source],
-                       check=True, capture_output=True)
+        installed_package(self.folder, site)
         done = subprocess.run([venv / "bin/python", "-c", WITHOUT_TORCH, BIN, self.model], cwd=self.folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,6 +22,18 @@ BATCH, SEQ, LR = 4, 64, 1e-3
 sys.path += [str(ROOT / "test" / "golden"), str(ROOT / "test" / "e2e")]
 
 from code_level import LEVEL  # of test/e2e
+
+
+def installed_package(folder, site):
+    """tools/python installed into `site` by pip: from a copy in `folder`, since pip builds where the sources are, and with the file
+    beside it that has the version. Without the network: setuptools is that of this environment."""
+    source = folder / "clone" / "tools" / "python"
+    shutil.copytree(ROOT / "tools" / "python", source, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+    shutil.copy(ROOT / "CMakeLists.txt", folder / "clone")
+    done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps", f"--target={site}", source],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(done.stdout + done.stderr)
 
 
 def free_port():

@@ -15,7 +15,7 @@ import unittest
 import pyarrow
 import pyarrow.parquet
 
-from support import ROOT, wait_for
+from support import ROOT, installed_package, wait_for
 from tokenizing import PACKAGE, TokenizeTest, environment
 
 sys.path.insert(0, str(PACKAGE))
@@ -235,10 +235,8 @@ class Program(TokenizeTest):
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
     def test_installed_by_pip(self):
-        shutil.copytree(PACKAGE, self.folder / "source", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
         site = self.folder / "site"
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps", f"--target={site}",
-                        self.folder / "source"], check=True, capture_output=True)
+        installed_package(self.folder, site)
         done = subprocess.run([site / "bin" / "ft-tokenize", "--help"], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(site)})
         self.assertEqual(done.returncode, 0, done.stderr)
         options = set(re.findall(r"(?<![\w-])--[a-z-]+", done.stdout))
