@@ -67,7 +67,7 @@ format: ## rewrite all sources with clang-format
 .PHONY: interop
 interop: build ## torchrun, safetensors and transformers of current PyTorch, and TensorBoard, against us (installs them into build/venv)
 	@scripts/venv
-	@build/venv/bin/python -m unittest discover --start-directory test/interop --pattern '*_test.py' --verbose
+	@build/venv/bin/python test/interop/run_all.py --jobs=$(JOBS)
 
 .PHONY: browser
 browser: build ## the pages of ftc report in Debian's chromium: what pointer, click and keys do, and how quickly

@@ -7,6 +7,7 @@
 #include "runtime/cost/kernel_key.h"
 #include "runtime/cost/kernels.h"
 #include "runtime/cost/transfers.h"
+#include "runtime/plan/operand_extent.h"
 #include "runtime/plan/rank_share.h"
 #include "runtime/plan/verify_transfers.h"
 
@@ -166,6 +167,19 @@ InstructionCost KernelCost(const proto::Plan& plan, const Mesh& mesh, const prot
   return cost;
 }
 
+// A collective over one rank copies in the memory of its device what is not in place: on CPUs by the thread
+// of its stream, as what goes between host and device does.
+TransferCost CopyOfOneRank(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& transfer,
+                           const Target& target) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < std::min(transfer.in_size(), transfer.out_size()); ++i)
+    if (transfer.in(i).buffer_plus_one() != transfer.out(i).buffer_plus_one())
+      bytes += OperandBytes(plan, transfer.in(i), static_cast<uint64_t>(mesh.shard));
+  if (bytes == 0) return {};
+  return target.cuda() ? TransferCost{.bytes_s = MemorySeconds(target, 2.0 * static_cast<double>(bytes))}
+                       : CopyCost(target, bytes);
+}
+
 InstructionCost TransferCostOf(const proto::Plan& plan, const Mesh& mesh, const proto::Instruction& transfer,
                                const Target& target) {
   const uint64_t bytes = TransferBytes(plan, mesh, transfer);
@@ -176,7 +190,8 @@ InstructionCost TransferCostOf(const proto::Plan& plan, const Mesh& mesh, const 
     cost.occupies = transfer.stream() == proto::H2D ? Occupies::kToDevice : Occupies::kFromDevice;
   } else {
     const NodeLayout layout = LayoutOnNodes(mesh, transfer.axis(), static_cast<int>(target.ranks_per_node()));
-    alone = CollectiveCost(target, transfer.opcode(), bytes, layout);
+    alone = layout.ranks == 1 ? CopyOfOneRank(plan, mesh, transfer, target)
+                              : CollectiveCost(target, transfer.opcode(), bytes, layout);
     cost.occupies = layout.nodes > 1 ? Occupies::kNetwork : Occupies::kNodeLink;
   }
   cost.latency_s = alone.latency_s;

@@ -50,9 +50,23 @@ TEST_F(InstructionCostTest, SecondsDependOnTheMeshAndTheTypes) {
   EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *kernel, target), 1 + 1, 1e-9);
   const proto::Instruction gather = Transfer(proto::ALL_GATHER, Whole(0), Whole(1));
   EXPECT_NEAR(InstructionSeconds(plan_, mesh_, gather, target), 1 + 1, 1e-9);
-  mesh_.shard = 1;
-  EXPECT_EQ(InstructionSeconds(plan_, mesh_, gather, target), 0);
   EXPECT_EQ(InstructionSeconds(plan_, mesh_, *Add(&program_, proto::WAIT, proto::COMPUTE, {0}), target), 0);
+}
+
+TEST_F(InstructionCostTest, OverOneRankWhatIsNotInPlaceIsCopied) {
+  Target target = RoundTarget();
+  SetLink(2, 0, 3072, target.mutable_copies());
+  target.set_memory_bytes_per_s(4096);
+  mesh_.shard = 1;
+  const proto::Instruction gather = Transfer(proto::ALL_GATHER, Whole(0), Whole(1));
+  target.set_cuda(false);
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, gather, target), 2 + 4, 1e-9)
+      << "3072 padded elements of 4 bytes";
+  target.set_cuda(true);
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, gather, target), 2 * 12288 / 4096.0, 1e-9)
+      << "read and written";
+  EXPECT_EQ(InstructionSeconds(plan_, mesh_, Transfer(proto::ALL_REDUCE, Whole(1), Whole(1)), target), 0)
+      << "in place";
 }
 
 // 1000 FLOP/s in 16 bits, 100 bytes a second, no latencies.

@@ -60,6 +60,21 @@ TransferCost CollectiveCost(const Target& target, proto::Opcode opcode, uint64_t
   return {.latency_s = LatencyOf(target, is_all_reduce, layout), .bytes_s = std::max(in_node, between)};
 }
 
+void SetLinkFrom(const Target::Collective& gathers, Target& target) {
+  const int nodes = static_cast<int>(gathers.nodes()), on_node = static_cast<int>(gathers.ranks_on_node());
+  const NodeLayout layout{
+      .ranks = nodes * on_node, .nodes = nodes, .most_on_node = on_node, .least_on_node = on_node};
+  Target::Link& link = nodes > 1 ? *target.mutable_network() : *target.mutable_node();
+  const Target::Point& least = gathers.bytes_per_s(0);
+  const Target::Point& most = gathers.bytes_per_s(gathers.bytes_per_s_size() - 1);
+  link.set_latency_s(0);
+  const double steps = LatencyOf(target, false, layout);
+  link.set_latency_s(std::max(0.0, least.at() / least.value() - steps));
+  const double ranks = layout.ranks;
+  const double part = nodes > 1 ? (ranks - on_node) / ranks / on_node : (ranks - 1) / ranks;
+  link.set_bytes_per_s(most.value() * part);
+}
+
 TransferCost CopyCost(const Target& target, uint64_t bytes) {
   return {.latency_s = target.copies().latency_s(),
           .bytes_s = static_cast<double>(bytes) / target.copies().bytes_per_s()};

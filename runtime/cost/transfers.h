@@ -25,6 +25,11 @@ inline double CollectiveSeconds(const Target& target, proto::Opcode opcode, uint
   return CollectiveCost(target, opcode, bytes, layout).seconds();
 }
 
+// The other way round: the latency and rate of the links with which all-gathers over groups that were not
+// measured come out as the smallest and the largest of `gathers` do. Those of the network where `gathers`
+// goes over several nodes, else of the node; what a step from rank to rank takes stays.
+void SetLinkFrom(const Target::Collective& gathers, Target& target);
+
 // Between host and device.
 TransferCost CopyCost(const Target& target, uint64_t bytes);
 inline double CopySeconds(const Target& target, uint64_t bytes) { return CopyCost(target, bytes).seconds(); }

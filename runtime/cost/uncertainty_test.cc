@@ -1,5 +1,7 @@
 #include "runtime/cost/uncertainty.h"
 
+#include <cmath>
+
 #include "gtest/gtest.h"
 #include "runtime/plan/testing/plan_parts.h"
 #include "runtime/plan/testing/targets.h"
@@ -19,10 +21,12 @@ TEST(UncertaintyTest, ErrorsAddByShareAndSpreadsAsSquares) {
                    0.75 * kTimedError + 0.25 * kFormError);
   EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 1, .collectives = 1}, measured),
                    (kTimedError + kExposedError) / 2);
-  measured.set_kernels(0.03);
-  EXPECT_NEAR(UncertaintyOf({.timed = 2}, measured), 0.05, 1e-12) << "3, 4, 5";
-  measured.set_drift(0.12);
-  EXPECT_NEAR(UncertaintyOf({.timed = 2}, measured), 0.13, 1e-12) << "5, 12, 13";
+  measured.set_drift(0.04);
+  EXPECT_NEAR(UncertaintyOf({.timed = 2}, measured), 0.085, 1e-12) << "8, 15, 17";
+  measured.set_drift(0);
+  measured.set_kernels(0.1);
+  EXPECT_NEAR(UncertaintyOf({.timed = 2}, measured), 0.125, 1e-12) << "3, 4, 5";
+  EXPECT_NEAR(UncertaintyOf({.timed = 1, .products = 1}, measured), std::hypot(0.0925, 0.05), 1e-12);
   measured.set_drift(1);
   EXPECT_EQ(UncertaintyOf({.timed = 2}, measured), kMostUncertain);
 }

@@ -4,10 +4,11 @@
     test/calibration/grid.py [--bin=build/bin] [--cases=60] [--runs=5] [--keep=DIR] [--json=FILE] [--seconds=60]
 
 Calibrates the machine for one and for two ranks, the second also over an emulated link; then, for each case of cases.py, compiles it for
-that machine, times its kernels (ftexec plan.bin --calibrate), predicts its step with and without them (ftc explain --json), and trains it
-`--runs` times. Before and after each run a product and a copy are timed that are none of ours: a run between which they differ by more
-than 3% is done again (at most `--again` times, and then counted as one that was not quiet); else its time is divided by how much slower
-than usual they were. Measured is the median over the runs of the medians of steps after the fifth; their spread stands beside each error.
+that machine, and `--runs` times in turns trains it and (`--timings` times) times its kernels (ftexec plan.bin --calibrate) and predicts its
+step with and without them (ftc explain --json). Before and after each a product and a copy are timed that are none of ours: where they
+differ by more than 3% it is done again (at most `--again` times, and then counted as one that was not quiet); else its time is divided by
+how much slower they were than when the machine was calibrated. Measured is the median over the runs of the medians of steps after the
+fifth, their spread stands beside each error; predicted with the plan's kernels is the median over its timings.
 
 Prints a line for each case and what the issue asks for: mean and worst error of both, how many medians lie inside their interval, and
 whether strategies are ranked as they were measured wherever they differ by more than the spread. Exit status 0 when all of it is within
@@ -29,7 +30,7 @@ import cases as grid_cases  # noqa: E402
 import reference  # noqa: E402
 from code_level import LEVEL  # noqa: E402
 
-SETTLING, QUIET = 5, 0.03
+SETTLING, QUIET, ANCHOR_SECONDS = 5, 0.03, 2
 LIMITS = {"timed": (0.06, 0.15), "general": (0.10, 0.25)}  # mean, worst
 INSIDE = 0.8
 
@@ -62,7 +63,7 @@ class Grid:
     def __init__(self, options, folder):
         self.options, self.folder, self.programs = options, folder, Programs(options.bin)
         self.threads = {ranks: options.threads or max(1, os.cpu_count() // ranks) for ranks in (1, 2)}
-        self.usual = {}  # seconds of the reference while the machine was calibrated, by ranks
+        self.usual = {}  # seconds of the reference while the machine was calibrated, by machine file
         self.text, self.tokens = folder / "text.txt", folder / "tokens.bin"
         self.text.write_bytes((pathlib.Path(__file__).resolve().parents[2] / "LICENSE").read_bytes() * 40)
         draw = random.Random(1)
@@ -72,15 +73,24 @@ class Grid:
         return self.programs.ftexec(case["ranks"], self.threads[case["ranks"]], *arguments)
 
     def machine(self, case):
-        """The machine file for a case's ranks and link, measured once."""
+        """The machine file for a case's ranks and link, measured once, in a while in which the reference stayed what it was."""
         path = self.folder / f"machine-{case['ranks']}{'-link' if case['link'] else ''}.yaml"
         if not path.exists():
-            before = reference.of_machine(case["ranks"], self.threads[case["ranks"]])
-            done = self.ftexec(case, f"--calibrate={path}", f"--calibrate-seconds={self.options.seconds}", *link_option(case))
-            after = reference.of_machine(case["ranks"], self.threads[case["ranks"]])
-            print(done.stdout.strip(), done.stderr.strip(), flush=True)
-            path.with_suffix(".json").write_text(json.dumps([statistics.mean(pair) for pair in zip(before, after)]))
-        self.usual.setdefault(case["ranks"], json.loads(path.with_suffix(".json").read_text()))
+            quietest = None
+            for _ in range(self.options.again + 1):
+                made = path.with_suffix(".new")
+                before = self.reference(case, ANCHOR_SECONDS)
+                done = self.ftexec(case, f"--calibrate={made}", f"--calibrate-seconds={self.options.seconds}", *link_option(case))
+                after = self.reference(case, ANCHOR_SECONDS)
+                apart = max(abs(b / a - 1) for a, b in zip(before, after))
+                if quietest is None or apart < quietest:
+                    quietest = apart
+                    made.rename(path)
+                    path.with_suffix(".json").write_text(json.dumps([statistics.mean(pair) for pair in zip(before, after)]))
+                print(done.stdout.strip(), done.stderr.strip(), f"(the reference moved by {100 * apart:.1f}%)", flush=True)
+                if apart <= QUIET:
+                    break
+        self.usual.setdefault(path, json.loads(path.with_suffix(".json").read_text()))
         return path
 
     def plan(self, case):
@@ -94,12 +104,22 @@ class Grid:
     def explain(self, plan, case, machine):
         return json.loads(self.programs.ftc("explain", plan, f"--world-size={case['ranks']}", f"--target={machine}", "--json").stdout)["step"]
 
-    def reference(self, case):
-        return reference.of_machine(case["ranks"], self.threads[case["ranks"]])
+    def reference(self, case, seconds=reference.SECONDS):
+        return reference.of_machine(case["ranks"], self.threads[case["ranks"]], seconds)
 
     def slower(self, case, seconds):
-        """How much longer the reference took than usual: of product and copy the mean."""
-        return statistics.mean(now / usual for now, usual in zip(seconds, self.usual[case["ranks"]]))
+        """How much longer the reference took than when the machine was calibrated: of product and copy the mean."""
+        return statistics.mean(now / usual for now, usual in zip(seconds, self.usual[self.machine(case)]))
+
+    def normalized(self, case, before, measure):
+        """What measure() returns, how slow the machine was meanwhile, whether it was quiet, and the reference after it."""
+        for again in range(self.options.again + 1):
+            result = measure()
+            after = self.reference(case)
+            first, second, before = self.slower(case, before), self.slower(case, after), after
+            quiet = abs(second / first - 1) <= QUIET
+            if quiet or again == self.options.again:
+                return result, statistics.mean([first, second]), quiet, after
 
     def step_ms(self, plan, case, steps):
         metrics = self.folder / "metrics.jsonl"
@@ -110,37 +130,30 @@ class Grid:
         rows = [json.loads(line)["step_ms"] for line in metrics.read_text().splitlines()]
         return statistics.median(rows[SETTLING:])
 
-    def measured(self, plan, case, predicted):
-        """Seconds of a step by run, each divided by how slow the machine was, and how many were not quiet."""
-        steps = SETTLING + max(7, min(200, int(self.options.run_seconds / predicted)))
-        taken, noisy = [], 0
-        before = self.reference(case)
-        for _ in range(self.options.runs):
-            for again in range(self.options.again + 1):
-                seconds = self.step_ms(plan, case, steps) * 1e-3
-                after = self.reference(case)
-                first, second, before = self.slower(case, before), self.slower(case, after), after
-                quiet = abs(second / first - 1) <= QUIET
-                if quiet or again == self.options.again:
-                    break
-            noisy += not quiet
-            taken.append(seconds / statistics.mean([first, second]))
-        return taken, noisy
+    def predicted(self, plan, case):
+        """The step as ftc explain has it with the plan's kernels timed just now."""
+        kernels = self.folder / "kernels.yaml"
+        self.ftexec(case, plan, f"--calibrate={kernels}", f"--calibrate-seconds={self.options.plan_seconds}")
+        return self.explain(plan, case, kernels)
 
     def run(self, case):
         machine, plan = self.machine(case), self.plan(case)
-        kernels = self.folder / "kernels.yaml"
-        before = self.reference(case)
-        self.ftexec(case, plan, f"--calibrate={kernels}", f"--calibrate-seconds={self.options.plan_seconds}")
-        timed_slower = self.slower(case, [statistics.mean(pair) for pair in zip(before, self.reference(case))])
-        general, timed = self.explain(plan, case, machine), self.explain(plan, case, kernels)
-        taken, noisy = self.measured(plan, case, timed["seconds"])
+        general = self.explain(plan, case, machine)
+        steps = SETTLING + max(7, min(200, int(self.options.run_seconds / general["seconds"])))
+        taken, timings, noisy, after = [], [], 0, self.reference(case)
+        for run in range(self.options.runs):
+            seconds, slower, quiet, after = self.normalized(case, after, lambda: self.step_ms(plan, case, steps) * 1e-3)
+            taken.append(seconds / slower)
+            noisy += not quiet
+            if run < self.options.timings:
+                step, slower, _, after = self.normalized(case, after, lambda: self.predicted(plan, case))
+                timings.append([step[key] / slower for key in ("seconds", "seconds_low", "seconds_high")])
+        timed = sorted(timings)[len(timings) // 2]
         middle = statistics.median(taken)
         return {"case": grid_cases.name(case), **case, "measured": middle, "runs": taken, "noisy_runs": noisy,
                 "spread": (max(taken) - min(taken)) / 2 / middle,
                 "general": general["seconds"], "general_interval": [general["seconds_low"], general["seconds_high"]],
-                "timed": timed["seconds"] / timed_slower,
-                "timed_interval": [timed["seconds_low"] / timed_slower, timed["seconds_high"] / timed_slower]}
+                "timed": timed[0], "timed_interval": timed[1:], "timings": [timing[0] for timing in timings]}
 
 
 def error(row, kind):
@@ -191,9 +204,10 @@ def main():
     parser.add_argument("--cases", type=int, default=grid_cases.MOST, help="the first so many")
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--timings", type=int, default=3, help="of a plan's kernels, one behind each of the first runs")
     parser.add_argument("--again", type=int, default=2, help="how often a run that was not quiet is done again")
     parser.add_argument("--seconds", type=float, default=60, help="of a calibration of the machine")
-    parser.add_argument("--plan-seconds", type=float, default=4, help="of timing a plan's kernels")
+    parser.add_argument("--plan-seconds", type=float, default=3, help="of timing a plan's kernels")
     parser.add_argument("--run-seconds", type=float, default=1.5, help="of the steps of a run that count")
     parser.add_argument("--threads", type=int, default=0, help="of each rank; the cores, divided among the ranks, unless given")
     parser.add_argument("--keep", help="machine files and plans are kept there")

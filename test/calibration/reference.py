@@ -1,6 +1,6 @@
 """A product and a copy that are none of ours, timed at once in as many processes as a run has ranks: how fast the machine is just now.
 
-    reference.py THREADS    prints the seconds of a product and of a copy, the median of several each
+    reference.py THREADS SECONDS    prints the seconds of a product and of a copy, the median of those that SECONDS have room for, each
 """
 import ctypes
 import ctypes.util
@@ -12,20 +12,20 @@ import time
 
 SIZE = 768
 COPIED = 48 << 20
-SECONDS = 0.25  # of each
+SECONDS = 0.25  # of each, where nobody says otherwise
 
 
-def median(call):
+def median(call, seconds):
     call()
     taken, begin = [], time.perf_counter()
-    while time.perf_counter() - begin < SECONDS or len(taken) < 3:
+    while time.perf_counter() - begin < seconds or len(taken) < 3:
         at = time.perf_counter()
         call()
         taken.append(time.perf_counter() - at)
     return statistics.median(taken)
 
 
-def measure(threads):
+def measure(threads, seconds):
     os.environ["OPENBLAS_NUM_THREADS"] = str(threads)
     blas = ctypes.CDLL(ctypes.util.find_library("openblas"))
     matrix = (ctypes.c_float * (SIZE * SIZE))(*([0.01] * (SIZE * SIZE)))
@@ -37,15 +37,15 @@ def measure(threads):
         blas.cblas_sgemm(row_major, plain, plain, SIZE, SIZE, SIZE, one, matrix, SIZE, matrix, SIZE, ctypes.c_float(0), result, SIZE)
 
     source, target = ctypes.create_string_buffer(b"x" * COPIED, COPIED), ctypes.create_string_buffer(COPIED)
-    return median(product), median(lambda: ctypes.memmove(target, source, COPIED))
+    return median(product, seconds), median(lambda: ctypes.memmove(target, source, COPIED), seconds)
 
 
-def of_machine(ranks, threads):
+def of_machine(ranks, threads, seconds=SECONDS):
     """Seconds of both, the mean over the ranks."""
-    started = [subprocess.Popen([sys.executable, "-B", __file__, str(threads)], stdout=subprocess.PIPE, text=True) for _ in range(ranks)]
+    started = [subprocess.Popen([sys.executable, "-B", __file__, str(threads), str(seconds)], stdout=subprocess.PIPE, text=True) for _ in range(ranks)]
     lines = [process.communicate()[0].split() for process in started]
     return [statistics.mean(float(line[i]) for line in lines) for i in range(2)]
 
 
 if __name__ == "__main__":
-    print(*measure(int(sys.argv[1])))
+    print(*measure(int(sys.argv[1]), float(sys.argv[2])))

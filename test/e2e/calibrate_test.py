@@ -83,6 +83,33 @@ class CalibrateTest(EndToEnd):
         self.assertIn("an estimate: measured with 1 rank a host", " ".join(
             self.explain(plan, 2, f"--target={self.two_on_a_node(kernels)}")["assumptions"]))
 
+    def test_links_of_a_cluster_come_from_the_logs_of_its_tests(self):
+        path, _ = self.machines[1]
+        model, plan, kernels = self.dir / "model.mlir", self.dir / "plan.bin", self.dir / "kernels.yaml"
+        self.check("ftc", "model", "llama", "--preset=debug", "-o", model)
+        self.check("ftc", "compile", model, "--strategy=full_shard", f"--target={path}", "-o", plan)
+        ranks = "".join(f"#  Rank {rank:2} Group  0 Pid 47{rank} on host-{rank // 8} device {rank % 8} [0x07] NVIDIA H100\n" for rank in range(16))
+        logs, seconds = [], {}
+        for us in (1000, 9000):
+            for name, operation in (("all_gather", "none"), ("reduce_scatter", "sum"), ("all_reduce", "sum")):
+                logs.append(self.dir / f"{name}.log")
+                logs[-1].write_text(f"# Collective test starting: {name}_perf\n{ranks}" + "".join(
+                    f"  {size}  {size // 64}  float  {operation}  -1  {us}  0.1  0.1  0  {us}  0.1  0.1  0\n" for size in (1024, 1 << 30)))
+            self.check("ftexec", plan, f"--calibrate={kernels}", "--calibrate-seconds=0.5", "--threads=1",
+                       f"--calibrate-links={','.join(map(str, logs[-3:]))}")
+            text = kernels.read_text()
+            self.assertIn("; links by nccl-tests", text)
+            self.assertEqual(text.count("    2x8: {"), 3)
+            eight = self.dir / "eight.yaml"
+            eight.write_text(text.replace("ranks_per_node: 1", "ranks_per_node: 8"))
+            seconds[us] = self.explain(plan, 16, f"--target={eight}")["step"]["exposed_seconds"]
+        self.assertGreater(seconds[9000], 5 * seconds[1000])
+        logs[0].write_text("# all_gather_perf\nno table\n")
+        done = run("ftexec", plan, f"--calibrate={kernels}", "--calibrate-seconds=0.5", f"--calibrate-links={logs[0]}")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (65, 1), done.stderr)
+        self.assertIn("has no table of all_gather_perf", done.stderr)
+        self.assertEqual(kernels.read_text(), text)
+
     def two_on_a_node(self, path):
         other = self.dir / "two.yaml"
         other.write_text(path.read_text().replace("ranks_per_node: 1", "ranks_per_node: 2"))
@@ -110,6 +137,8 @@ class CalibrateTest(EndToEnd):
                 (["ftexec", f"--calibrate={self.dir}/m.yaml", "--mesh=shard:2"], 2, "--mesh is for --calibrate of a plan"),
                 (["ftexec", f"--calibrate={self.dir}/m.yaml", "--device=null"], 2, "--calibrate makes no sense with --device=null"),
                 (["ftexec", plan, f"--data={self.text}", "--calibrate-seconds=3"], 2, "--calibrate-seconds needs --calibrate"),
+                (["ftexec", plan, f"--data={self.text}", "--calibrate-links=a.log"], 2, "--calibrate-links needs --calibrate"),
+                (["ftexec", f"--calibrate={self.dir}/m.yaml", f"--calibrate-links={self.dir}/none.log"], 74, "none.log"),
                 (["ftexec"], 2, "plan is required"),
                 (["ftexec", f"--calibrate={self.dir}/no/m.yaml"], 74, "no/m.yaml"),
                 (["ftexec", plan, f"--calibrate={self.dir}/m.yaml"], 65, "was compiled for no CPU")):

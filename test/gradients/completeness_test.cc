@@ -171,6 +171,13 @@ TEST_F(Completeness, EveryOpHasADerivativeOrAReason) {
   }
 }
 
+// A model's batch is changed along what its ops say of their extents; a call says it by its callee.
+TEST_F(Completeness, EveryDifferentiableOpSaysWhatOfItChangesWithTheBatch) {
+  for (RegisteredOperationName name : allOps(*context))
+    EXPECT_TRUE(!name.hasInterface<DifferentiableOpInterface>() || name.hasInterface<ExtentOpInterface>())
+        << name.getStringRef().str() << " has no relateExtents";
+}
+
 TEST_F(Completeness, EveryComputedOpHasACpuKernel) {
   for (RegisteredOperationName name : allOps(*context)) {
     bool runs = name.hasInterface<DifferentiableOpInterface>() || name.hasInterface<KernelOpInterface>();

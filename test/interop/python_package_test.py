@@ -18,6 +18,14 @@ explained = ft.explain(model, strategy="full_shard", world_size=4)
 assert explained["world_size"] == 4 and explained["arena_bytes"] > 0, explained
 plan = ft.compile(model, pathlib.Path(sys.argv[2], "p.bin"), micro_steps=2)
 assert ft.explain(plan)["micro_steps"] == 2
+page = ft.report(plan, pathlib.Path(sys.argv[2], "report.html"), world_size=2, target="h100")
+assert "<html" in page.read_text()
+chosen = pathlib.Path(sys.argv[2], "train.yaml")
+tuned = ft.tune(model, world_size=2, target="h100", save=chosen, remat="none", offload="none")
+ft.compile(model, pathlib.Path(sys.argv[2], "tuned.bin"), strategy=None, config=chosen)
+explained = ft.explain(pathlib.Path(sys.argv[2], "tuned.bin"))
+assert explained["arena_bytes"] == tuned["best"][0]["arena_bytes"], (explained, tuned["best"][0])
+assert [row["world_size"] for row in ft.tune(model, world_sizes=[1, 2], target="h100", remat="none", offload="none")] == [1, 2]
 assert "torch" not in sys.modules
 try:
     ft.compile(model, strategy="none_such")

@@ -46,7 +46,10 @@ void AddRow(const std::string& name, const Tuning& tuning, const TuneTrial& tria
   fmt::format_to(std::back_inserter(text), "  {:>5}  {:>10.2f}  {:>11.0f}  {:>5}  {:>9}  {:>8.2f}  {}\n",
                  name, trial.seconds * 1e3, figures.tokens_per_s,
                  figures.mfu > 0 ? fmt::format("{:.1f}%", 100 * figures.mfu) : "-",
-                 ft::ShortBytes(trial.deviceBytes), trial.exposedSeconds * 1e3, words);
+                 ft::ShortBytes(trial.deviceBytes), trial.exposedSeconds * 1e3,
+                 trial.hostBytes == 0
+                     ? words
+                     : fmt::format("{} ({} of the host)", words, ft::ShortBytes(trial.hostBytes)));
 }
 
 std::string Head(const Tuning& tuning) {

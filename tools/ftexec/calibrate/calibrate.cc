@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "fmt/format.h"
@@ -15,6 +16,7 @@
 #include "runtime/plan/target.h"
 #include "runtime/plan/target_text.h"
 #include "tools/ftexec/calibrate/machine.h"
+#include "tools/ftexec/calibrate/nccl_log.h"
 #include "tools/ftexec/calibrate/plan_kernels.h"
 #include "tools/ftexec/calibrate/session.h"
 #include "tools/ftexec/job.h"
@@ -74,7 +76,9 @@ std::string OtherLayout(const Target& before, const Target& now) {
 
 class Calibration {
  public:
-  Calibration(const Flags& flags, CalibrationSession& session) : flags_(flags), session_(session) {}
+  // `links`: of other machines, in the place of those that are here.
+  Calibration(const Flags& flags, std::vector<Target::Collective> links, CalibrationSession& session)
+      : flags_(flags), links_(std::move(links)), session_(session) {}
 
   absl::Status Run() {
     if (flags_.plan.empty()) {
@@ -87,6 +91,7 @@ class Calibration {
       target_ = std::move(kernels.target);
       notes_.kernels = std::move(kernels.titles);
     }
+    TakeCollectives(links_, target_);
     target_.set_name(StemOf(flags_.calibrate));
     FT_RETURN_IF_ERROR(VerifyTarget(target_));
     return session_.job().rank() == 0 ? Write() : absl::OkStatus();
@@ -98,7 +103,8 @@ class Calibration {
   }
 
   absl::Status Write() {
-    notes_.source = absl::StrCat("measured by ftexec --calibrate with ", LayoutText(target_.measured()));
+    notes_.source = absl::StrCat("measured by ftexec --calibrate with ", LayoutText(target_.measured()),
+                                 links_.empty() ? "" : "; links by nccl-tests");
     FT_RETURN_IF_ERROR(WriteFileAtomically(flags_.calibrate, TargetText(target_, notes_)));
     for (const std::string& doubt : {DoubtOf(target_), other_layout_})
       if (!doubt.empty()) PrintError("ftexec: note: " + doubt);
@@ -106,6 +112,7 @@ class Calibration {
   }
 
   const Flags& flags_;
+  const std::vector<Target::Collective> links_;
   CalibrationSession& session_;
   Target target_;
   TargetNotes notes_;
@@ -120,10 +127,14 @@ absl::Status Calibrate(const Flags& flags, const LaunchEnvironment& environment,
   job.environment = environment;
   FT_RETURN_IF_ERROR(TakeThreads(flags, job));
   if (!flags.plan.empty()) FT_RETURN_IF_ERROR(TakePlan(flags, job));
-  if (environment.rank == 0) FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.calibrate, kSomeBytes));
+  std::vector<Target::Collective> links;
+  if (environment.rank == 0) {
+    FT_ASSIGN_OR_RETURN(links, ReadNcclLogs(flags.calibrate_links));
+    FT_RETURN_IF_ERROR(CheckAtomicOutput(flags.calibrate, kSomeBytes));
+  }
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<CalibrationSession> session,
                       CalibrationSession::Meet(flags, job, load_nccl, guard, FingerprintOf(flags, job)));
-  const absl::Status status = session->Tell(Calibration(flags, *session).Run());
+  const absl::Status status = session->Tell(Calibration(flags, std::move(links), *session).Run());
   if (!status.ok()) return status;
   return session->Goodbye();
 }

@@ -40,10 +40,9 @@ absl::Status AddAttention(KernelBench& bench, DType dtype, int64_t length, bool 
   const Tensor q = take(), k = take(), v = take(), out = take();
   const Tensor lse = bench.Take(DType::kF32, {batch, kHeads, length});
   KernelAttributes attributes;
-  attributes.Add("heads", kHeads);
-  attributes.Add("kv_heads", kHeads);
-  attributes.Add("causal", int64_t{1});
-  attributes.Add("alibi", int64_t{0});
+  const std::pair<const char*, int64_t> numbers[] = {
+      {"heads", kHeads}, {"kv_heads", kHeads}, {"causal", 1}, {"alibi", 0}};
+  for (const auto& [name, number] : numbers) attributes.Add(name, number);
   const Tensor none;
   if (!is_backward)
     return bench.Add(

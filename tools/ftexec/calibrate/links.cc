@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/cost/curve.h"
+#include "runtime/cost/transfers.h"
 #include "runtime/executor/link_probe.h"
 #include "tools/ftexec/calibrate/products.h"
 
@@ -23,15 +24,6 @@ constexpr uint64_t kBesideProducts = uint64_t{8}
                                      << 20;  // bytes of a collective that is timed beside a product
 
 const CommandInfo kInfo{.title = "calibration", .category = "check", .instruction = -1};
-
-// For groups that were not measured: latency and rate of the smallest and the largest all_gather.
-void SetLink(const Target::Collective& gathers, int ranks, Target::Link& link) {
-  const Target::Point &least = gathers.bytes_per_s(0),
-                      &most = gathers.bytes_per_s(gathers.bytes_per_s_size() - 1);
-  link.set_latency_s(least.at() / least.value());
-  link.set_step_s(0);
-  link.set_bytes_per_s(most.value() * (ranks - 1) / ranks);
-}
 
 absl::Status MeasureGroup(const CalibrationSession& session, const CalibrationGroup& group, double seconds,
                           std::vector<double>& spreads, Target& target) {
@@ -54,10 +46,8 @@ absl::Status MeasureGroup(const CalibrationSession& session, const CalibrationGr
       AddPoint(whole, whole / sample.seconds, *measured->mutable_bytes_per_s());
       spreads.push_back(sample.spread);
     }
-    if (kind == proto::ALL_GATHER && group.layout.nodes == 1)
-      SetLink(*measured, group.layout.ranks, *target.mutable_node());
-    if (kind == proto::ALL_GATHER && group.layout.most_on_node == 1 && group.layout.nodes > 1)
-      SetLink(*measured, group.layout.ranks, *target.mutable_network());
+    if (kind == proto::ALL_GATHER && (group.layout.nodes == 1 || group.layout.most_on_node == 1))
+      SetLinkFrom(*measured, target);
   }
   return absl::OkStatus();
 }

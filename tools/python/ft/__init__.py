@@ -4,7 +4,7 @@ Nothing here imports PyTorch but export and load_checkpoint, when they are calle
 """
 from . import tokenize
 from .errors import DataError, Error, ExportError, Problem, ProgramError
-from .programs import compile, explain, load_checkpoint, train, use_programs
+from .programs import compile, explain, load_checkpoint, report, train, tune, use_programs
 from .tokenize import open_data
 
 

@@ -88,6 +88,30 @@ def explain(plan, **options):
         return json.loads(run(program("ftc"), "explain", as_file(plan, folder), *flags(options), "--json"))
 
 
+def tune(model, *, save=None, **options):
+    """`ftc tune --json`: the fastest ways to train a model on a number of ranks within their memory, as a dict: best (ten rows, each with its
+    settings, step_seconds, device_bytes ...), front, rejected; with world_sizes=[8, 64] a list of them.
+
+    model    as for compile
+    save     a train.yaml to write the first row to, for compile(..., config=save, strategy=None)
+    options  those of `ftc tune --help`: world_size=64, target="h100-ib", memory="75GiB", global_batch=512 ...
+    """
+    written = [] if save is None else ["-o", save]
+    with tempfile.TemporaryDirectory(prefix="ft-") as folder:
+        return json.loads(run(program("ftc"), "tune", as_file(model, folder), *flags(options), "--json", *written))
+
+
+def report(plan, page="report.html", **options):
+    """`ftc report`: what explain says as a page for a browser. Returns the page's path.
+
+    plan     as for explain
+    options  those of `ftc report --help`: world_size=8, target="h100-ib", run="metrics.jsonl", trace="trace.json" ...
+    """
+    with tempfile.TemporaryDirectory(prefix="ft-") as folder:
+        run(program("ftc"), "report", as_file(plan, folder), *flags(options), "-o", page)
+    return pathlib.Path(page)
+
+
 def train(plan, data, *, ranks=1, **options):
     """`ftrun` of `ftexec`: trains on this host, and yields a dict for each line of metrics (step, loss, grad_norm, ...) when it is written.
 

@@ -1,0 +1,120 @@
+// Tables as nccl-tests print them, of several versions and launchers.
+#include "tools/ftexec/calibrate/nccl_log.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/cost/transfers.h"
+
+namespace ft {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Ranks(int nodes, int on_node, const std::string& label = "") {
+  std::string text = label + "# Using devices\n";
+  for (int rank = 0; rank < nodes * on_node; ++rank)
+    text += label + "#  Rank " + std::to_string(rank) + " Group  0 Pid 4711 on host-" +
+            std::to_string(rank / on_node) + " device " + std::to_string(rank % on_node) +
+            " [0x07] NVIDIA H100\n";
+  return text;
+}
+
+constexpr char kHead[] =
+    "#                                                              out-of-place                       "
+    "in-place          \n"
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   "
+    "busbw #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  "
+    "(GB/s)       \n";
+
+std::string Gathers(int nodes, int on_node) {
+  return "# Collective test starting: all_gather_perf\n" + Ranks(nodes, on_node) + kHead +
+         "           0             0     float    none      -1     5.70    0.00    0.00      0     5.54    "
+         "0.00    0.00      0\n"
+         "       65536          2048     float    none      -1    20.00    3.28    2.87      0    21.00    "
+         "3.12    2.73      0\n"
+         "  1073741824      33554432     float    none      -1  4000.00  268.44  234.88    N/A  4100.00  "
+         "261.89  229.15    N/A\n"
+         "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 118.0\n";
+}
+
+TEST(NcclLogTest, ATable) {
+  const auto read = ReadNcclLog(Gathers(1, 8));
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->size(), 1u);
+  const Target::Collective& gathers = read->front();
+  EXPECT_EQ(gathers.opcode(), proto::ALL_GATHER);
+  EXPECT_EQ(gathers.nodes(), 1u);
+  EXPECT_EQ(gathers.ranks_on_node(), 8u);
+  ASSERT_EQ(gathers.bytes_per_s_size(), 2);
+  EXPECT_EQ(gathers.bytes_per_s(0).at(), 65536);
+  EXPECT_DOUBLE_EQ(gathers.bytes_per_s(0).value(), 65536 / 20e-6);
+  EXPECT_DOUBLE_EQ(gathers.bytes_per_s(1).value(), 1073741824 / 4000e-6);
+}
+
+TEST(NcclLogTest, OldTablesLabelsAndRepeats) {
+  // No group, no operation and root; each line with a label of mpirun; a size three times.
+  const std::string label = "[1,0]<stdout>:";
+  const auto read =
+      ReadNcclLog("$ mpirun -np 4 ./build/reduce_scatter_perf -b 8 -e 1M\n" + label +
+                  "#   Rank  0 Pid 1 on a device 0\n" + label + "#   Rank  1 Pid 2 on a device 1\n" + label +
+                  "#   Rank  2 Pid 3 on b device 0\n" + label + "#   Rank  3 Pid 4 on b device 1\n" + label +
+                  " 1024 64 float 30.0 0.1 0.1 0e+00 31.0 0.1 0.1 0e+00\n" + label +
+                  " 1024 64 float 10.0 0.1 0.1 0e+00 31.0 0.1 0.1 0e+00\n" + label +
+                  " 1024 64 float 20.0 0.1 0.1 0e+00 31.0 0.1 0.1 0e+00\n");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->size(), 1u);
+  EXPECT_EQ(read->front().opcode(), proto::REDUCE_SCATTER);
+  EXPECT_EQ(read->front().nodes(), 2u);
+  EXPECT_EQ(read->front().ranks_on_node(), 2u);
+  EXPECT_DOUBLE_EQ(read->front().bytes_per_s(0).value(), 1024 / 20e-6);
+}
+
+TEST(NcclLogTest, SeveralTestsInOneLog) {
+  std::string reductions = Gathers(2, 8);
+  reductions.replace(reductions.find("all_gather"), 10, "all_reduce");
+  std::string others = Gathers(1, 4);
+  others.replace(others.find("all_gather"), 10, "alltoall");
+  const auto read = ReadNcclLog(Gathers(1, 8) + reductions + others);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->size(), 2u);
+  for (const Target::Collective& one : *read)
+    EXPECT_EQ(one.nodes(), one.opcode() == proto::ALL_GATHER ? 1u : 2u);
+}
+
+TEST(NcclLogTest, WhatCannotBeReadIsNamed) {
+  const std::string row = " 1024 64 float none -1 30.0 0.1 0.1 0 31.0 0.1 0.1 0\n";
+  const auto error = [](const std::string& text) {
+    return std::string(ReadNcclLog(text).status().message());
+  };
+  EXPECT_THAT(error(Ranks(1, 2) + row), HasSubstr("line 4: does not say which test"));
+  EXPECT_THAT(error("all_gather_perf\n" + row), HasSubstr("line 2: has a table without a list of ranks"));
+  EXPECT_THAT(error("all_gather_perf\n" + Ranks(1, 2) + "# Rank 2 Pid 1 on other device 0\n" + row),
+              HasSubstr("unevenly"));
+  EXPECT_THAT(error("all_gather_perf\n" + Ranks(1, 2) + " 1024 64 float none -1 -3 0 0 0 31.0 0 0 0\n"),
+              HasSubstr("'-3' is no time"));
+  EXPECT_THAT(error("all_gather_perf\n" + Ranks(1, 2) + " 1024 64 float none -1 0.00 0 0 0 31.0 0 0 0\n"),
+              HasSubstr("takes no time"));
+  EXPECT_THAT(error("Segmentation fault\n"), HasSubstr("has no table"));
+  EXPECT_THAT(error("all_gather_perf\n" + Ranks(1, 1) + row), HasSubstr("has no table"));
+}
+
+TEST(TakeCollectivesTest, ReplacesThoseOfTheSameGroupsAndDerivesLinks) {
+  Target target;
+  target.mutable_network()->set_step_s(1e-6);
+  TakeCollectives(*ReadNcclLog(Gathers(1, 8)), target);
+  TakeCollectives(*ReadNcclLog(Gathers(4, 8) + Gathers(1, 8)), target);
+  EXPECT_EQ(target.collectives_size(), 2);
+  EXPECT_DOUBLE_EQ(target.node().bytes_per_s(), 1073741824 / 4000e-6 * 7 / 8);
+  EXPECT_DOUBLE_EQ(target.node().latency_s(), 20e-6);
+  EXPECT_DOUBLE_EQ(target.network().latency_s(), 17e-6) << "three steps between nodes take the rest";
+  // A group that the log does not have, of the same nodes: by the links, the same time.
+  Target links = target;
+  links.clear_collectives();
+  const NodeLayout layout{.ranks = 32, .nodes = 4, .most_on_node = 8, .least_on_node = 8};
+  const double by_links = CollectiveSeconds(links, proto::ALL_GATHER, 1073741824, layout);
+  EXPECT_NEAR(by_links, 4000e-6 + 20e-6, 1e-6);
+}
+
+}  // namespace
+}  // namespace ft
