@@ -72,7 +72,8 @@ void SetLinkFrom(const Target::Collective& gathers, Target& target) {
   link.set_latency_s(std::max(0.0, least.at() / least.value() - steps));
   const double ranks = layout.ranks;
   const double part = nodes > 1 ? (ranks - on_node) / ranks / on_node : (ranks - 1) / ranks;
-  link.set_bytes_per_s(most.value() * part);
+  const Curve& ramp = nodes > 1 ? target.network_ramp() : target.node_ramp();
+  link.set_bytes_per_s(most.value() * part / ValueAt(ramp, most.at() / ranks, 1));
 }
 
 TransferCost CopyCost(const Target& target, uint64_t bytes) {

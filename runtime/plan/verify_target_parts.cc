@@ -14,7 +14,6 @@ namespace {
 
 using Points = google::protobuf::RepeatedPtrField<Target::Point>;
 
-constexpr int kMostPoints = 256;  // of a curve
 constexpr uint32_t kMostExtent = 65536, kMostRanksOnNode = 1024;
 
 struct Range {

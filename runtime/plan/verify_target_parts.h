@@ -6,6 +6,8 @@
 
 namespace ft {
 
+inline constexpr int kMostPoints = 256;  // of a curve
+
 // InvalidArgument that names the figure.
 absl::Status VerifyTargetParts(const proto::Target& target);
 

@@ -141,11 +141,11 @@ class Grid:
         general = self.explain(plan, case, machine)
         steps = SETTLING + max(7, min(200, int(self.options.run_seconds / general["seconds"])))
         taken, timings, noisy, after = [], [], 0, self.reference(case)
-        for run in range(self.options.runs):
+        for run in range(max(1, self.options.runs)):
             seconds, slower, quiet, after = self.normalized(case, after, lambda: self.step_ms(plan, case, steps) * 1e-3)
             taken.append(seconds / slower)
             noisy += not quiet
-            if run < self.options.timings:
+            if run < max(1, self.options.timings):
                 step, slower, _, after = self.normalized(case, after, lambda: self.predicted(plan, case))
                 timings.append([step[key] / slower for key in ("seconds", "seconds_low", "seconds_high")])
         timed = sorted(timings)[len(timings) // 2]

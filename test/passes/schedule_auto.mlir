@@ -6,8 +6,8 @@
 // BAD: unknown target 'abacus'; one of a10, a100
 
 // 4 MiB over 2 ranks take 0.86 ms on target cpu, each kernel 1 ms: the gather of @b begins one kernel ahead of its use and
-// not two; when memory allows none of it, it stays. On one rank it is a
-// copy, which is worth as much.
+// not two; when memory allows none of it, it stays. On one rank it is a copy, which
+// is worth as much.
 
 ft.unit @a {elements = 1048576 : i64}
 ft.unit @b {elements = 1048576 : i64}

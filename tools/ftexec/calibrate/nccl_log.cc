@@ -1,151 +1,80 @@
 #include "tools/ftexec/calibrate/nccl_log.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "fmt/format.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/cost/curve.h"
 #include "runtime/cost/transfers.h"
+#include "runtime/plan/verify_target_parts.h"
 #include "tools/ftexec/calibrate/sample.h"
 
 namespace ft {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of a log
-constexpr size_t kFiguresOfBoth = 8;                 // at the end of a row: time, two rates and errors, twice
 
 // Of Abseil, whose numbers and splits are read with.
 using Words = std::vector<absl::string_view>;
 
 std::string Shown(absl::string_view text) { return Printable(std::string(text)); }
 
-struct Test {
-  absl::string_view name;
-  std::optional<proto::Opcode> kind;  // none: of a collective that no plan has
-};
-constexpr Test kTests[] = {{"all_gather_perf", proto::ALL_GATHER},
-                           {"reduce_scatter_perf", proto::REDUCE_SCATTER},
-                           {"all_reduce_perf", proto::ALL_REDUCE},
-                           {"alltoall_perf", {}},
-                           {"broadcast_perf", {}},
-                           {"gather_perf", {}},
-                           {"hypercube_perf", {}},
-                           {"reduce_perf", {}},
-                           {"scatter_perf", {}},
-                           {"sendrecv_perf", {}}};
+bool IsCount(absl::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), absl::ascii_isdigit);
+}
 
-// "./build/all_gather_perf" and "all_gather_perf_mpi" are all_gather_perf, the first in the table that is
-// within.
-const Test* TestIn(absl::string_view word) {
-  const auto found = std::find_if(std::begin(kTests), std::end(kTests),
-                                  [&](const Test& test) { return absl::StrContains(word, test.name); });
-  return found == std::end(kTests) ? nullptr : found;
+// "all_gather" of "./build/all_gather_perf" and "all_gather_perf_mpi:"; empty for what is no test.
+absl::string_view TestIn(absl::string_view word) {
+  word = word.substr(word.rfind('/') + 1);
+  while (!word.empty() && absl::ascii_ispunct(word.back())) word.remove_suffix(1);
+  absl::ConsumeSuffix(&word, "_mpi");
+  return absl::ConsumeSuffix(&word, "_perf") ? word : absl::string_view();
+}
+
+std::optional<proto::Opcode> KindOf(absl::string_view test) {
+  if (test == "all_gather") return proto::ALL_GATHER;
+  if (test == "reduce_scatter") return proto::REDUCE_SCATTER;
+  if (test == "all_reduce") return proto::ALL_REDUCE;
+  return std::nullopt;
 }
 
 class NcclLogReader {
  public:
-  absl::StatusOr<std::vector<Target::Collective>> Read(std::string_view text) {
+  absl::Status Read(std::string_view text) {
+    log_ = {};
     for (const absl::string_view line : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
-      ++line_;
+      ++log_.line;
       FT_RETURN_IF_ERROR(Take(absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty())));
     }
-    if (seconds_.empty())
-      return absl::InvalidArgumentError(
-          "has no table of all_gather_perf, reduce_scatter_perf or all_reduce_perf with a size above 0");
-    return Collectives();
+    if (log_.tables) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "has no table of all_gather_perf, reduce_scatter_perf or all_reduce_perf with a size above 0");
   }
 
- private:
-  absl::Status Error(std::string_view what) const {
-    return absl::InvalidArgumentError(fmt::format("line {}: {}", line_, what));
-  }
-
-  // Launchers may put a label before each line: what is looked for stands behind it.
-  absl::Status Take(const Words& words) {
-    for (const absl::string_view word : words)
-      if (const Test* test = TestIn(word)) test_ = test;
-    for (size_t i = 0; i + 1 < words.size(); ++i)
-      if (words[i] == "Rank" && i > 0 && absl::EndsWith(words[i - 1], "#")) return TakeRank(words, i);
-    for (size_t i = 0; i + kFiguresOfBoth + 3 <= words.size() && i < 2; ++i)
-      if (IsRow(words, i)) return TakeRow(words, i);
-    return absl::OkStatus();
-  }
-
-  // "#  Rank  3 Group  0 Pid   4711 on  node-1 device  3 [0x47] NVIDIA H100"
-  absl::Status TakeRank(const Words& words, size_t at) {
-    int rank = 0;
-    const auto on = std::find(words.begin() + static_cast<std::ptrdiff_t>(at), words.end(), "on");
-    if (!absl::SimpleAtoi(words[at + 1], &rank) || on == words.end() || on + 1 == words.end())
-      return absl::OkStatus();
-    if (std::exchange(in_table_, false)) hosts_.clear();
-    hosts_.insert_or_assign(rank, std::string(on[1]));
-    return absl::OkStatus();
-  }
-
-  // Size, count and type; operation and root, which old ones lack; time and rates out of place and in place.
-  static bool IsRow(const Words& words, size_t at) {
-    double number = 0;
-    const size_t count = words.size() - at;
-    const auto is_number = [&](size_t i) { return absl::SimpleAtod(words[at + i], &number); };
-    const auto is_count = [&](const absl::string_view word) {
-      return std::all_of(word.begin(), word.end(), absl::ascii_isdigit);
-    };
-    return (count == kFiguresOfBoth + 3 || count == kFiguresOfBoth + 5) && is_count(words[at]) &&
-           is_count(words[at + 1]) && !is_number(2) && is_number(count - kFiguresOfBoth);
-  }
-
-  absl::Status TakeRow(const Words& words, size_t at) {
-    if (test_ == nullptr)
-      return Error(
-          "does not say which test this table is of: put a line with its name before it, such as "
-          "all_gather_perf");
-    in_table_ = true;
-    if (!test_->kind.has_value()) return absl::OkStatus();
-    if (hosts_.empty())
-      return Error(
-          "has a table without a list of ranks ('# Rank 0 ... on HOST') before it: which are on one node is "
-          "not known");
-    FT_ASSIGN_OR_RETURN(const auto layout, Layout());
-    double bytes = 0, us = 0;
-    if (!absl::SimpleAtod(words[at], &bytes) ||
-        !absl::SimpleAtod(words[words.size() - kFiguresOfBoth], &us) || !(us >= 0) || us > 1e12)
-      return Error(
-          fmt::format("'{}' is no time in microseconds", Shown(words[words.size() - kFiguresOfBoth])));
-    if (bytes == 0) return absl::OkStatus();
-    if (us == 0) return Error("takes no time: it was not measured");
-    if (layout.first * layout.second > 1)
-      seconds_[{*test_->kind, layout.first, layout.second}][bytes].push_back(us * 1e-6);
-    return absl::OkStatus();
-  }
-
-  // Nodes, and ranks on each.
-  absl::StatusOr<std::pair<uint32_t, uint32_t>> Layout() const {
-    absl::flat_hash_map<std::string, uint32_t> ranks;
-    for (const auto& [rank, host] : hosts_) ++ranks[host];
-    const uint32_t on_node = ranks.begin()->second;
-    for (const auto& [host, count] : ranks)
-      if (count != on_node) return Error("is of ranks that lie unevenly on their nodes");
-    return std::pair(static_cast<uint32_t>(ranks.size()), on_node);
-  }
-
-  std::vector<Target::Collective> Collectives() const {
+  absl::StatusOr<std::vector<Target::Collective>> Collectives() const {
     std::vector<Target::Collective> all;
     for (const auto& [group, by_bytes] : seconds_) {
+      if (by_bytes.size() > size_t{kMostPoints})
+        return absl::InvalidArgumentError(
+            fmt::format("the logs have {} sizes of one collective; a target has at most {}", by_bytes.size(),
+                        kMostPoints));
       Target::Collective& one = all.emplace_back();
       one.set_opcode(std::get<0>(group));
       one.set_nodes(std::get<1>(group));
@@ -156,10 +85,109 @@ class NcclLogReader {
     return all;
   }
 
-  int line_ = 0;
-  const Test* test_ = nullptr;
-  bool in_table_ = false;
-  std::map<int, std::string> hosts_;  // by rank
+ private:
+  // What has been read of one.
+  struct Log {
+    int line = 0;
+    bool tables = false;                // of what is looked for
+    std::string test;                   // that the next table is of
+    std::map<int, std::string> hosts;   // by rank, of the last list
+    std::set<std::string> groups;       // of those ranks
+    std::optional<size_t> time_column;  // of the last head of a table
+    bool host_times = false;            // that column has
+    bool in_table = false;              // since the last list
+    bool named = false;                 // since the last row
+  };
+
+  absl::Status Error(std::string_view what) const {
+    return absl::InvalidArgumentError(fmt::format("line {}: {}", log_.line, what));
+  }
+
+  // Launchers may put a label before each line: what is looked for stands behind it.
+  absl::Status Take(const Words& words) {
+    for (size_t i = 1; i + 1 < words.size(); ++i)
+      if (words[i] == "Rank" && absl::EndsWith(words[i - 1], "#"))
+        return TakeRank(words, i), absl::OkStatus();
+    for (const absl::string_view word : words)
+      if (const absl::string_view test = TestIn(word); !test.empty()) {
+        log_.test = std::string(test);
+        log_.named = true;
+      }
+    const auto size = std::find(words.begin(), words.end(), "size");
+    if (words.end() - size > 2 && size[1] == "count" && size[2] == "type")
+      return TakeHead(size, words.end()), absl::OkStatus();
+    double number = 0;
+    for (size_t i = 0; log_.time_column.has_value() && i < 2 && i + *log_.time_column + 2 < words.size(); ++i)
+      if (IsCount(words[i]) && IsCount(words[i + 1]) && !absl::SimpleAtod(words[i + 2], &number))
+        return TakeRow(words[i], words[i + *log_.time_column]);
+    return absl::OkStatus();
+  }
+
+  // "#  Rank  3 Group  0 Pid   4711 on  node-1 device  3 [0x47] NVIDIA H100"; old ones have no group.
+  void TakeRank(const Words& words, size_t at) {
+    int rank = 0;
+    const auto on = std::find(words.begin() + static_cast<std::ptrdiff_t>(at), words.end(), "on");
+    if (!absl::SimpleAtoi(words[at + 1], &rank) || words.end() - on < 2) return;
+    if (log_.in_table || log_.hosts.contains(rank)) {
+      // Another list: of another test, unless it was named since.
+      log_.hosts.clear();
+      log_.groups.clear();
+      if (log_.in_table && !log_.named) log_.test.clear();
+      log_.in_table = false;
+    }
+    log_.hosts.emplace(rank, on[1]);
+    const auto group = std::find(words.begin() + static_cast<std::ptrdiff_t>(at), on, "Group");
+    log_.groups.insert(on - group > 1 ? std::string(group[1]) : "");
+  }
+
+  // "size count type redop root time algbw busbw #wrong time ...": times out of place come first. Old ones
+  // have no root or operation.
+  void TakeHead(Words::const_iterator size, Words::const_iterator end) {
+    const auto time =
+        std::find_if(size, end, [](absl::string_view word) { return word == "time" || word == "cputime"; });
+    log_.time_column = time == end ? std::nullopt : std::optional<size_t>(time - size);
+    log_.host_times = time != end && *time == "cputime";
+  }
+
+  absl::Status TakeRow(absl::string_view size, absl::string_view time) {
+    if (log_.test.empty())
+      return Error(
+          "does not say which test this table is of: put a line with its name before it, such as "
+          "all_gather_perf");
+    log_.in_table = true;
+    log_.named = false;
+    const std::optional<proto::Opcode> kind = KindOf(log_.test);
+    if (!kind.has_value()) return absl::OkStatus();
+    if (log_.host_times) return Error("has times of the host (-C 1), not those of collectives");
+    FT_ASSIGN_OR_RETURN(const auto layout, Layout());
+    double bytes = 0, us = 0;
+    if (!absl::SimpleAtod(size, &bytes) || !absl::SimpleAtod(time, &us) || !(us >= 0) || us > 1e12)
+      return Error(fmt::format("'{}' is no time in microseconds", Shown(time)));
+    if (bytes == 0) return absl::OkStatus();
+    if (us == 0) return Error("takes no time: it was not measured");
+    if (layout.first * layout.second == 1) return absl::OkStatus();
+    log_.tables = true;
+    seconds_[{*kind, layout.first, layout.second}][bytes].push_back(us * 1e-6);
+    return absl::OkStatus();
+  }
+
+  // Nodes, and ranks on each.
+  absl::StatusOr<std::pair<uint32_t, uint32_t>> Layout() const {
+    if (log_.hosts.empty())
+      return Error(
+          "has a table without a list of ranks ('# Rank 0 ... on HOST') before it: which are on one node is "
+          "not known");
+    if (log_.groups.size() > 1)
+      return Error("is of ranks in several groups: which of them are one is not known");
+    std::map<std::string, uint32_t> ranks;
+    for (const auto& [rank, host] : log_.hosts) ++ranks[host];
+    const uint32_t on_node = ranks.begin()->second;
+    for (const auto& [host, count] : ranks)
+      if (count != on_node) return Error("is of ranks that lie unevenly on their nodes");
+    return std::pair(static_cast<uint32_t>(ranks.size()), on_node);
+  }
+
+  Log log_;
   std::map<std::tuple<proto::Opcode, uint32_t, uint32_t>, std::map<double, std::vector<double>>> seconds_;
 };
 
@@ -170,21 +198,22 @@ bool SameGroups(const Target::Collective& a, const Target::Collective& b) {
 }  // namespace
 
 absl::StatusOr<std::vector<Target::Collective>> ReadNcclLog(std::string_view text) {
-  return NcclLogReader().Read(text);
+  NcclLogReader reader;
+  FT_RETURN_IF_ERROR(reader.Read(text));
+  return reader.Collectives();
 }
 
 absl::StatusOr<std::vector<Target::Collective>> ReadNcclLogs(const std::string& paths) {
-  std::vector<Target::Collective> all;
-  for (const absl::string_view path : absl::StrSplit(paths, ',', absl::SkipEmpty())) {
+  NcclLogReader reader;
+  const Words all = absl::StrSplit(paths, ',', absl::SkipEmpty());
+  if (all.empty() && !paths.empty()) return absl::InvalidArgumentError("--calibrate-links names no file");
+  for (const absl::string_view path : all) {
     FT_ASSIGN_OR_RETURN(const std::string text,
                         ReadText(std::string(path), "the log of nccl-tests", kMostBytes));
-    absl::StatusOr<std::vector<Target::Collective>> read = ReadNcclLog(text);
-    if (!read.ok())
-      return absl::InvalidArgumentError(
-          fmt::format("'{}': {}", Shown(path), std::string(read.status().message())));
-    std::move(read->begin(), read->end(), std::back_inserter(all));
+    if (const absl::Status read = reader.Read(text); !read.ok())
+      return absl::InvalidArgumentError(fmt::format("'{}': {}", Shown(path), std::string(read.message())));
   }
-  return all;
+  return reader.Collectives();
 }
 
 void TakeCollectives(std::vector<Target::Collective> collectives, Target& target) {
@@ -198,6 +227,7 @@ void TakeCollectives(std::vector<Target::Collective> collectives, Target& target
         known.end());
     *known.Add() = one;
     if (one.opcode() == proto::ALL_GATHER) SetLinkFrom(one, target);
+    target.set_ranks_per_node(std::max(target.ranks_per_node(), one.ranks_on_node()));
   }
 }
 

@@ -6,23 +6,24 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/plan/target.h"
 
 namespace ft {
 
-// The tables of a log: by size of whole buffers what they moved a second out of place, nodes and ranks on
-// each from its list of ranks. Of a size that is there several times the median. Tables of other collectives
-// are passed over. Errors: InvalidArgument, with the line, for a table without a name of a test or a list of
-// ranks before it, ranks that lie unevenly on nodes, sizes or times that are no positive numbers; a log
-// without a table.
+// The tables of a log: by size of whole buffers what they moved a second out of place; nodes, and ranks on
+// each, from its list of ranks. Of a size that is there several times the median. Tables of other collectives
+// are passed over. Errors: InvalidArgument, with the line, for a table without the name of a test or a list
+// of ranks before it, ranks in several groups or unevenly on nodes, times of the host, times that are no
+// positive numbers; for no table at all, and for more sizes than a target has room for.
 absl::StatusOr<std::vector<Target::Collective>> ReadNcclLog(std::string_view text);
 
-// Puts what the logs at `paths` (with commas between them) have in the place of what `target` has for the
-// same groups, and derives its links from the largest groups. Errors: those of the files and of ReadNcclLog,
-// after the path.
+// Those of all logs at `paths`, which have commas between them; none for "". Errors: as above, after the
+// path; those of files.
 absl::StatusOr<std::vector<Target::Collective>> ReadNcclLogs(const std::string& paths);
+
+// Puts collectives in the place of those that `target` has for the same groups, derives its links from the
+// all-gathers of the largest groups, and takes over how many ranks a node has, where they are more.
 void TakeCollectives(std::vector<Target::Collective> collectives, Target& target);
 
 }  // namespace ft
