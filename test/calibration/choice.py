@@ -8,7 +8,6 @@ best of each strategy, and points of its table that are drawn by a seed, in turn
 than usual a product and a copy that are none of ours were around them. Exit status 0 when the choice is within 5% of the fastest, or
 within the larger spread of the two.
 """
-import argparse
 import json
 import pathlib
 import random
@@ -106,18 +105,11 @@ def report(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", default="build/bin")
+    parser = grids.parser_of(__doc__)
     parser.add_argument("--model", default="char-gpt", choices=list(grid_cases.MODELS))
     parser.add_argument("--global-batch", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--draws", type=int, default=20, help="points of the table that a seed draws")
-    parser.add_argument("--again", type=int, default=2, help="how often a calibration that was not quiet is done again")
-    parser.add_argument("--seconds", type=float, default=60, help="of the calibration")
-    parser.add_argument("--run-seconds", type=float, default=1.5, help="of the steps of a run that count")
-    parser.add_argument("--threads", type=int, default=0, help="of each rank; the cores, divided among the ranks, unless given")
-    parser.add_argument("--keep", help="machine file and plans are kept there")
-    parser.add_argument("--json", help="results are written there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(options.keep or scratch)

@@ -198,20 +198,26 @@ def report(rows):
     return within and not wrong
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parser_of(doc):
+    """With what all programs are told that measure by a Grid."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--bin", default="build/bin")
-    parser.add_argument("--cases", type=int, default=grid_cases.MOST, help="the first so many")
-    parser.add_argument("--only", default="", help="cases whose name has this in it")
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--timings", type=int, default=3, help="of a plan's kernels, one behind each of the first runs")
-    parser.add_argument("--again", type=int, default=2, help="how often a run that was not quiet is done again")
+    parser.add_argument("--again", type=int, default=2, help="how often what was not quiet is done again")
     parser.add_argument("--seconds", type=float, default=60, help="of a calibration of the machine")
-    parser.add_argument("--plan-seconds", type=float, default=3, help="of timing a plan's kernels")
     parser.add_argument("--run-seconds", type=float, default=1.5, help="of the steps of a run that count")
     parser.add_argument("--threads", type=int, default=0, help="of each rank; the cores, divided among the ranks, unless given")
     parser.add_argument("--keep", help="machine files and plans are kept there")
     parser.add_argument("--json", help="results are written there")
+    return parser
+
+
+def main():
+    parser = parser_of(__doc__)
+    parser.add_argument("--cases", type=int, default=grid_cases.MOST, help="the first so many")
+    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--timings", type=int, default=3, help="of a plan's kernels, one behind each of the first runs")
+    parser.add_argument("--plan-seconds", type=float, default=3, help="of timing a plan's kernels")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(options.keep or scratch)
