@@ -36,7 +36,7 @@ class Against(EndToEnd):
 
     def test_a_run_is_paired_with_its_instructions(self):
         plan, trace, log = self.compiled("llama", "full_shard"), self.dir / "trace.json", self.dir / "log.jsonl"
-        done = self.check("ftrun", "--nproc-per-node=2", BIN / "ftexec", plan, f"--data={self.text}", "--steps=20", "--threads=1", f"--trace={trace}",
+        done = self.check("ftrun", "--standalone", "--nproc-per-node=2", BIN / "ftexec", plan, f"--data={self.text}", "--steps=20", "--threads=1", f"--trace={trace}",
                           "--trace-steps=8", "--progress=off", f"--metrics={log}")
         self.assertEqual(sum("predicted for cpu" in line for line in done.stdout.splitlines()), 1)
         report = self.against(plan, trace)

@@ -14,7 +14,7 @@ tf.logging.set_verbosity_error()
 
 class ClassificationTest(TokenizeTest):
     def tool(self, *words, ranks=1):
-        launch = [support.BIN / "ftrun", f"--nproc-per-node={ranks}"] if ranks > 1 else []
+        launch = [support.BIN / "ftrun", "--standalone", f"--nproc-per-node={ranks}"] if ranks > 1 else []
         done = subprocess.run([*launch, support.BIN / words[0], *words[1:]], env=support.environment(), capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done

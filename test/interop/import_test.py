@@ -183,7 +183,7 @@ class FolderTest(unittest.TestCase):
         log.unlink(missing_ok=True)
         shutil.rmtree(saved, ignore_errors=True)
         self.run_program(BIN / "ftc", "compile", self.folder / "model.mlir", "--strategy=full_shard", "--clip=0", *settings, "-o", plan)
-        launch = [BIN / "ftrun", f"--nproc-per-node={ranks}"] if ranks > 1 else []
+        launch = [BIN / "ftrun", "--standalone", f"--nproc-per-node={ranks}"] if ranks > 1 else []
         self.run_program(*launch, BIN / "ftexec", plan, f"--data={data.path}", *data.options, f"--steps={steps}", "--shuffle=off", f"--lr={lr}",
                          "--threads=1", "--progress=off", f"--init={self.folder / 'hf'}", f"--metrics={log}", f"--save-hf={saved}")
         return [line["loss"] for line in metrics_of(log)]

@@ -56,7 +56,7 @@ class Adapters(unittest.TestCase):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def program(self, *command, ranks=1, status=0):
-        launch = [BIN / "ftrun", f"--nproc-per-node={ranks}"] if ranks > 1 else []
+        launch = [BIN / "ftrun", "--standalone", f"--nproc-per-node={ranks}"] if ranks > 1 else []
         done = subprocess.run([str(part) for part in [*launch, BIN / command[0], *command[1:]]], capture_output=True, text=True, env=environment(), timeout=300)
         self.assertEqual(done.returncode, status, done.stderr[-3000:])
         return done

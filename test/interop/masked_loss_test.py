@@ -64,7 +64,7 @@ class Steps:
         log.unlink(missing_ok=True)
         self.run_program(BIN / "ftc", "compile", self.folder / "model.mlir", f"--clip={CLIP}", "--optimizer=adamw", "--weight-decay=0",
                          "--betas=0.9,0.95", f"--eps={EPS}", *settings, "-o", plan)
-        launch = [BIN / "ftrun", f"--nproc-per-node={ranks}"] if ranks > 1 else []
+        launch = [BIN / "ftrun", "--standalone", f"--nproc-per-node={ranks}"] if ranks > 1 else []
         done = self.run_program(*launch, BIN / "ftexec", plan, f"--data={self.data}", f"--steps={steps}", "--shuffle=off",
                                 f"--lr={LR}", "--threads=1", "--progress=off", f"--metrics={log}", *options)
         return metrics_of(log), done.stderr
