@@ -15,7 +15,7 @@ using mlir::ftx::View;
 namespace {
 
 // What a training step returns, by position.
-constexpr StringLiteral kTrainPorts[] = {"loss", "grad_norm", "found_inf", "counted"};
+constexpr StringLiteral kTrainPorts[] = {"loss", "grad_norm", "counted"};
 
 // The port of a result; empty when there is none.
 StringRef resultPort(func::FuncOp function, unsigned result) {
@@ -238,7 +238,7 @@ bool FunctionLowering::canReuse(OpResult result) const {
 View FunctionLowering::newBuffer(OpResult result) {
   auto type = cast<RankedTensorType>(result.getType());
   // Sums, counts and scalars of the optimizer's; integers of a model are activations.
-  bool isCount = type.getElementType().isInteger(64) && type.getNumElements() <= mlir::ft::kFoundInfWords;
+  bool isCount = type.getElementType().isInteger(64) && type.getNumElements() <= mlir::ft::kAccumulatorWords;
   bool scalar = type.getRank() == 0 || isCount || isa<UpdateScalarsOp>(result.getOwner());
   Value buffer =
       program.buffer(result.getLoc(), {.name = nameOf(result.getOwner()),

@@ -25,7 +25,6 @@ using mlir::ft::ClipCoefficientOp;
 using mlir::ft::CountedMeanOp;
 using mlir::ft::CountTargetsOp;
 using mlir::ft::FlatType;
-using mlir::ft::FoundInfOp;
 using mlir::ft::InitOp;
 using mlir::ft::InputOp;
 using mlir::ft::PackOp;
@@ -154,23 +153,6 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     return findOrMakeInput(builder.getInsertionBlock(), mlir::ft::kRngInput, type);
   }
 
-  // The bitmap of ranks that have something that is not finite, of this rank alone so far.
-  static Value insertFoundInf(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients) {
-    auto words = RankedTensorType::get({mlir::ft::kFoundInfWords}, builder.getI64Type());
-    Value rng = findOrMakeRng(builder);
-    Value bitmap;
-    for (Gradient gradient : gradients) {
-      OpBuilder behind(builder.getContext());
-      behind.setInsertionPointAfterValue(gradient.flat);
-      auto op = FoundInfOp::create(behind, gradient.pack.getLoc(), words, gradient.flat, rng, bitmap);
-      mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
-      bitmap = op.getBitmap();
-    }
-    auto op = FoundInfOp::create(builder, loss.getLoc(), words, loss, rng, bitmap);
-    mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
-    return op.getBitmap();
-  }
-
   // Of a loss that counts targets: what it is over all of them. Null for others.
   static CountedMeanOp insertCountedMean(OpBuilder &builder, Value loss) {
     for (CountTargetsOp op : builder.getInsertionBlock()->getOps<CountTargetsOp>()) {
@@ -251,7 +233,6 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     for (InputOp input : builder.getInsertionBlock()->getOps<InputOp>())
       if (input.getName() == mlir::ft::kScalerInput)
         scaler = input.getValue();
-    Value foundInf = insertFoundInf(builder, loss, gradients);
     Value sum = insertSum(builder, gradients);
     CountedMeanOp counted = insertCountedMean(builder, loss);
     Value factor = counted ? counted.getFactor() : Value();
@@ -267,7 +248,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
           number(builder, minLossScale), builder.getI64IntegerAttr(dynamicScale ? 1 : 0));
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
     }
-    SmallVector<Value> results = {loss, norm.getNorm(), foundInf};
+    SmallVector<Value> results = {loss, norm.getNorm()};
     if (counted) {
       results.front() = counted.getMean();
       results.push_back(counted.getCount());

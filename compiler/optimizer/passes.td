@@ -29,7 +29,7 @@ def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
     Enters: units formed, each with a flat gradient. Leaves: the sum of squares over all flat gradients, one clip coefficient, one
     ft.update per unit (two around an ft.orthogonalize where its rule wants whole matrices), by the bodies of
     compiler/optimizer/rules.cc; with dynamic loss scaling (an input "scaler") its update; @train_step returns (loss, gradient
-    norm before clipping, bitmap of the ranks whose loss or gradient is not finite). @init draws every parameter.
+    norm before clipping). @init draws every parameter.
     Weight decay applies to parameters without `no_decay`. With `stochastic-rounding` each step draws from the stream of the
     parameter's place in the module, so that units do not matter.
   }];

@@ -13,7 +13,6 @@ using mlir::ft::Axis;
 using mlir::ft::AxisAttr;
 using mlir::ft::CountedMeanOp;
 using mlir::ft::FlatType;
-using mlir::ft::FoundInfOp;
 using mlir::ft::GatherOp;
 using mlir::ft::PackOp;
 using mlir::ft::ReduceScatterOp;
@@ -49,14 +48,6 @@ Value reduce(OpBuilder &builder, Value flat, Axes axes, Extent reduced) {
   return reduceOver(builder, scatter.getSlice(), Axis::replica, over(Axis::world), like);
 }
 
-// Moves `foundInf` up to right behind `place`, with what it needs.
-void moveBehind(FoundInfOp foundInf, Operation *place) {
-  if (Operation *before = foundInf.getAcc() ? foundInf.getAcc().getDefiningOp() : nullptr;
-      before && place->isBeforeInBlock(before))
-    place = before;
-  foundInf->moveAfter(place);
-}
-
 AccumulatedOp accumulatedOf(Value flat) {
   for (Operation *user : flat.getUsers())
     if (auto accumulated = dyn_cast<AccumulatedOp>(user))
@@ -68,8 +59,7 @@ bool isAccumulated(Value flat) {
   return llvm::any_of(flat.getUsers(), [](Operation *user) { return isa<AccumulateOp>(user); });
 }
 
-// All-reduces `value` over `axis` right after it is known; every other use sees the result, but those that
-// look at what this rank alone has.
+// All-reduces `value` over `axis` right after it is known; every other use sees the result.
 void reduceValue(Value value, Axis axis, bool mean, StringRef phase) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
@@ -77,9 +67,7 @@ void reduceValue(Value value, Axis axis, bool mean, StringRef phase) {
   auto reduction =
       AllReduceOp::create(builder, value.getLoc(), value.getType(), value, over, mean ? over : AxisAttr());
   mlir::ft::setPhase(reduction, phase);
-  value.replaceUsesWithIf(reduction.getResult(), [&](OpOperand &use) {
-    return use.getOwner() != reduction && !isa<FoundInfOp>(use.getOwner());
-  });
+  value.replaceAllUsesExcept(reduction.getResult(), reduction);
 }
 
 // The last op that reads a view of a flat buffer.
@@ -123,28 +111,14 @@ void reduceGradients(func::FuncOp function, Axes axes, SymbolTable &symbols, boo
       flat = accumulated.getResult();
     OpBuilder builder(pack.getContext());
     builder.setInsertionPointAfterValue(flat);
-    // What a rank has of its own is looked at before it is overwritten.
-    for (Operation *user : flat.getUsers())
-      if (isa<FoundInfOp>(user) && builder.getInsertionPoint() != function.getBody().front().end() &&
-          !user->isBeforeInBlock(&*builder.getInsertionPoint()))
-        builder.setInsertionPointAfter(user);
     auto unit = symbols.lookup<UnitOp>(cast<FlatType>(flat.getType()).getUnit().getValue());
     Value reduced = reduce(builder, flat, axes, unit.residencyOrWhole().getOptimizer());
     flat.replaceUsesWithIf(reduced, [&](OpOperand &use) {
       Operation *owner = use.getOwner();
-      return !isa<FoundInfOp, ReduceScatterOp>(owner) && owner != reduced.getDefiningOp();
+      return !isa<ReduceScatterOp>(owner) && owner != reduced.getDefiningOp();
     });
-    if (!accumulated || !each)
-      continue;
-    // What is accumulated is reduced already; this rank's own gradient is the one that was packed.
-    accumulated.getResult().setType(accumulated.getX().getType());
-    for (Operation *user : llvm::make_early_inc_range(accumulated.getResult().getUsers())) {
-      auto foundInf = dyn_cast<FoundInfOp>(user);
-      if (!foundInf)
-        continue;
-      foundInf.getXMutable().assign(pack.getFlat());
-      moveBehind(foundInf, pack);
-    }
+    if (accumulated && each) // what is accumulated is reduced already
+      accumulated.getResult().setType(accumulated.getX().getType());
   }
   for (UpdateOp step : llvm::make_early_inc_range(function.getOps<UpdateOp>())) {
     if (step.getDirection()) {
@@ -174,8 +148,6 @@ void reduceScalars(func::FuncOp function, Axes axes) {
     reduceValue(counted.getCount(), Axis::world, false, mlir::ft::kPhaseForward);
   }
   reduceValue(loss, Axis::world, true, mlir::ft::kPhaseForward);
-  if (terminator->getNumOperands() > 2)
-    reduceValue(terminator->getOperand(2), Axis::world, false, mlir::ft::kPhaseOptimizer);
   SumSquaresOp last;
   for (SumSquaresOp op : function.getOps<SumSquaresOp>())
     last = op;

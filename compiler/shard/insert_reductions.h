@@ -11,8 +11,7 @@ namespace ft::compiler {
 /// `each`, and then before it.
 void reduceGradients(mlir::func::FuncOp function, Axes axes, mlir::SymbolTable &symbols, bool each);
 
-/// Averages the loss of @train_step, sums the bitmap of ranks with something that is not finite and the sums
-/// of squares over slices, and sums what @eval_step returns.
+/// Averages the loss of @train_step, sums the sums of squares over slices, and sums what @eval_step returns.
 void reduceScalars(mlir::func::FuncOp function, Axes axes);
 
 } // namespace ft::compiler

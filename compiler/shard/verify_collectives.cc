@@ -17,7 +17,6 @@ using mlir::ft::AccumulateOp;
 using mlir::ft::AllReduceOp;
 using mlir::ft::FetchOp;
 using mlir::ft::FlatType;
-using mlir::ft::FoundInfOp;
 using mlir::ft::GatherOp;
 using mlir::ft::GetOp;
 using mlir::ft::PackOp;
@@ -49,14 +48,14 @@ LogicalResult verifyCopy(Operation *copy) {
   return success();
 }
 
-// A flat gradient goes one way: into a reduction over the ranks, or a sum over micro-steps. Nothing else but
-// the look for what is not finite reads it.
+// A flat gradient goes one way: into a reduction over the ranks, or a sum over micro-steps. Nothing else
+// reads it.
 LogicalResult verifyFlatGradient(Operation *op, Value flat) {
   unsigned taken = 0, strangers = 0;
   for (Operation *user : flat.getUsers()) {
     if (isa<ReduceScatterOp, AllReduceOp, AccumulateOp, AccumulatedOp>(user))
       ++taken;
-    else if (!isa<FoundInfOp>(user))
+    else
       ++strangers;
   }
   if (taken == 1 && strangers == 0)

@@ -200,13 +200,6 @@ uint64_t UpdateOp::getBytes() {
   return ofElement * unitElements(*this, getUnitAttr());
 }
 
-// One comparison an element of what is looked at.
-uint64_t FoundInfOp::getFlops() { return 0; }
-uint64_t FoundInfOp::getBytes() {
-  if (isa<RankedTensorType>(getX().getType()))
-    return bytesOfOperandsAndResults(*this);
-  return gradientBytes(getX()) * unitElements(*this, unitOf(getX()));
-}
 uint64_t LossCountOp::getFlops() { return 1; }
 
 } // namespace mlir::ft

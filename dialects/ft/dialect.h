@@ -26,7 +26,6 @@ namespace mlir::ft {
 
 using ::ft::kAccumulatorWords;
 using ::ft::kBlockElements;
-using ::ft::kFoundInfWords;
 
 // Most dimensions that a kernel takes.
 inline constexpr int64_t kMaxRank = 8;

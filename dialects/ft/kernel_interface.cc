@@ -90,8 +90,6 @@ llvm::SmallVector<Value> LinearCrossEntropyGradOp::getKernelOperands() {
   return {getDloss(), getX(), getWeight(), getTargets(), getAcc()};
 }
 
-llvm::SmallVector<Value> FoundInfOp::getKernelOperands() { return {getX(), getRng(), getAcc()}; }
-
 llvm::SmallVector<Value> SumSquaresOp::getKernelOperands() { return {getGradient(), getAcc()}; }
 
 //===----------------------------------------------------------------------===//
@@ -193,7 +191,5 @@ Value LinearCrossEntropyGradOp::getTiedOperand(unsigned index) { return index ==
 Value LinearCrossEntropyLossGradOp::getTiedOperand(unsigned index) { return index == 2 ? getAcc() : Value(); }
 
 Value SumSquaresOp::getTiedOperand(unsigned) { return getAcc(); }
-
-Value FoundInfOp::getTiedOperand(unsigned) { return getAcc(); }
 
 } // namespace mlir::ft

@@ -107,15 +107,6 @@ def Ft_AccumulatedOp : Ft_Op<"accumulated", [MemoryEffects<[MemRead, MemWrite]>,
   let assemblyFormat = "$x `from` $name attr-dict `:` qualified(type($x))";
 }
 
-def Ft_FoundInfOp : Ft_Op<"found_inf", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
-                                   DeclareOpInterfaceMethods<KernelOpInterface, ["getKernelOperands", "getTiedOperand"]>]> {
-  let summary = "Marks this rank in a bitmap of ranks when x is not finite everywhere";
-  let description = [{ Bit rng[2] mod 4096 of 64 words; the sum over ranks is the bitmap of all of them. }];
-  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, Ft_I64Tensor:$rng, Optional<Ft_I64Tensor>:$acc);
-  let results = (outs Ft_I64Tensor:$bitmap);
-  let assemblyFormat = "$x `,` $rng (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
-}
-
 def Ft_LossCountOp : Ft_ComputeOp<"loss_count", [Precision], ["getWorkspaceBytes"]> {
   let summary = "{loss * n, n}, n the number of targets that count (0 and more): sums over ranks and batches weigh right";
   let arguments = (ins Ft_Scalar:$loss, Ft_TokenTensor:$targets);

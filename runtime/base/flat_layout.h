@@ -24,7 +24,4 @@ inline constexpr int64_t kRoundingElements = int64_t{1} << 20;
 // finite.
 inline constexpr int64_t kAccumulatorWords = 21;
 
-// Words of the bitmap of ranks that have met something that is not finite: bit r % 64 of word r / 64 % 64.
-inline constexpr int64_t kFoundInfWords = 64;
-
 }  // namespace ft

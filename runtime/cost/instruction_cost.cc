@@ -29,7 +29,6 @@ constexpr ClassOfName kClasses[] = {
     {"cluster", Class::kGenerated},
     {"update", Class::kUpdate},
     {"sum_squares", Class::kReduction},
-    {"found_inf", Class::kReduction},
 };
 
 Class ClassOf(std::string_view kernel) {

@@ -22,6 +22,8 @@ std::string_view Name(Activity activity) {
       return "computing";
     case Activity::kReporting:
       return "reporting";
+    case Activity::kReplaying:
+      return "replaying a step that is not finite";
     case Activity::kEvaluating:
       return "evaluating";
     case Activity::kAgreeing:

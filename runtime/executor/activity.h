@@ -17,6 +17,7 @@ enum class Activity : int {
   kReading,    // the batch of a micro-step
   kComputing,  // the program of a micro-step
   kReporting,  // metrics and logs of a step
+  kReplaying,  // a micro-step of a step that was not finite
   kEvaluating,
   kAgreeing,  // whether the ranks save after this step
   kSaving,    // a checkpoint: copies the state, or writes it

@@ -5,8 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/types/span.h"
-
 namespace ft {
 
 // The numbers of a step that decide whether it counts. All of them are the same on every rank.
@@ -14,9 +12,7 @@ struct StepNumbers {
   double loss = 0;
   double grad_norm = 0;
   std::optional<double> loss_scale = {};  // of this step; none without loss scaling
-  // Bit r of word r / 64: the loss or the gradient of rank r is not finite. May be empty.
-  absl::Span<const int64_t> ranks = {};
-  bool counts_nothing = false;  // none of its targets counts: it has neither loss nor gradient
+  bool counts_nothing = false;            // none of its targets counts: it has neither loss nor gradient
 };
 
 // Counts them. The plan itself skips the update, on every rank; here only the run's end is decided. A step
@@ -41,6 +37,10 @@ class BadSteps {
   // Allocates nothing.
   Verdict Add(const StepNumbers& numbers);
 
+  // Whether it is worth knowing where the step that was added last has gone wrong: it is the first bad one in
+  // a row, or the overflow that ends the run.
+  bool begins() const { return begins_; }
+
   // How many there were in a row until now, for a run that goes on where this one ends.
   int64_t bad_in_a_row() const { return bad_; }
   int64_t overflows_in_a_row() const { return overflows_; }
@@ -49,8 +49,8 @@ class BadSteps {
     overflows_ = overflows_in_a_row;
   }
 
-  // One line about the step that was added last, which was not applied. `world_size` 1: ranks are not named.
-  std::string Describe(int64_t step, int64_t total_steps, const StepNumbers& numbers, int world_size) const;
+  // One line about the step that was added last, which was not applied.
+  std::string Describe(int64_t step, int64_t total_steps, const StepNumbers& numbers) const;
 
  private:
   bool IsOverflow(const StepNumbers& numbers) const;
@@ -59,6 +59,7 @@ class BadSteps {
   const double min_scale_;
   int64_t bad_ = 0;        // in a row, overflows between them not counted
   int64_t overflows_ = 0;  // in a row
+  bool begins_ = false;
 };
 
 }  // namespace ft

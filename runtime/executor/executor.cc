@@ -111,10 +111,14 @@ absl::StatusOr<int> Executor::FindProgram(std::string_view name) const {
   return absl::FailedPreconditionError(absl::StrCat("the plan has no program '", std::string(name), "'"));
 }
 
-absl::Status Executor::Run(int program) {
+void Executor::BeginRun(int program) {
   runs_.fetch_add(1, std::memory_order_relaxed);
   running_since_ns_.store(MonotonicNs(), std::memory_order_relaxed);
   running_.store(program, std::memory_order_release);
+}
+
+absl::Status Executor::Run(int program) {
+  BeginRun(program);
   FT_ASSIGN_OR_RETURN(const bool started, StartRecording(program));
   if (!started) Enqueue(programs_[program].schedule);
   ++programs_[program].runs;
@@ -123,6 +127,34 @@ absl::Status Executor::Run(int program) {
   }
   running_.store(-1, std::memory_order_release);
   return device_.status();
+}
+
+absl::Status Executor::RunWatched(int program, InstructionWatcher& watcher) {
+  BeginRun(program);
+  const absl::Status status = RunEach(programs_[program].schedule, watcher);
+  running_.store(-1, std::memory_order_release);
+  return status;
+}
+
+absl::Status Executor::RunEach(const ProgramSchedule& schedule, InstructionWatcher& watcher) {
+  schedule.ResetEvents();
+  for (const ProgramSchedule::Batch& batch : schedule.batches()) {
+    Stream& stream = *streams_[batch.stream];
+    for (size_t i = 0; i < batch.commands.size(); ++i) {
+      const Command& command = batch.commands[i];
+      const bool acts = command.kind == Command::Kind::kKernel || command.kind == Command::Kind::kTask ||
+                        command.kind == Command::Kind::kCopy;
+      const bool watched = acts && command.info->instruction >= 0;
+      const int program = watched ? command.info->program : -1;
+      const int instruction = watched ? static_cast<int>(command.info->instruction) : -1;
+      if (watched) FT_RETURN_IF_ERROR(watcher.Before(program, instruction));
+      stream.Enqueue(batch.commands.subspan(i, 1));
+      stream.Synchronize();
+      FT_RETURN_IF_ERROR(device_.status());
+      if (watched) FT_RETURN_IF_ERROR(watcher.After(program, instruction));
+    }
+  }
+  return absl::OkStatus();
 }
 
 void Executor::Enqueue(const ProgramSchedule& schedule) {

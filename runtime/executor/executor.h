@@ -37,6 +37,14 @@ struct ExecutorOptions {
   bool generated_kernels = true;
 };
 
+// Told of each instruction of a program that does something, while nothing else runs. Errors end the run.
+class InstructionWatcher {
+ public:
+  virtual ~InstructionWatcher() = default;
+  virtual absl::Status Before(int program, int instruction) = 0;
+  virtual absl::Status After(int program, int instruction) = 0;
+};
+
 class Executor {
  public:
   // Allocates exactly bound.arena_bytes() (and bound.host_arena_bytes(), if any), once, and creates every
@@ -55,6 +63,10 @@ class Executor {
 
   // Errors: that of the first collective that failed, with its place; nothing can be run after it.
   absl::Status Run(int program);
+
+  // As Run, but each instruction begins when the one before it, on whatever stream, has ended; nothing is
+  // recorded, and no recording is used. All ranks have to call it alike. Errors: those of the watcher, too.
+  absl::Status RunWatched(int program, InstructionWatcher& watcher);
 
   // Where the host writes an input of a program before it is run, or reads an output after; an absent tensor
   // when it has no such port. Ports of programs that are one buffer have one such place.
@@ -102,6 +114,8 @@ class Executor {
   absl::Status Load();
   absl::Status MakeStreams();
   void Enqueue(const ProgramSchedule& schedule);
+  absl::Status RunEach(const ProgramSchedule& schedule, InstructionWatcher& watcher);
+  void BeginRun(int program);
   void Fail(const absl::Status& reason);
   void Stop(const absl::Status& reason);
   ExecutorPosition PositionNow() const;

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/executor/find_nan.h"
+#include "runtime/executor/nan_trace.h"
 #include "runtime/plan/inputs.h"
 #include "runtime/plan/report.h"
 
@@ -29,7 +31,8 @@ absl::StatusOr<TrainingLoop> TrainingLoop::Create(const proto::Plan& plan, Execu
 
 TrainingLoop::TrainingLoop(const proto::Plan& plan, Executor& executor, const TrainingOptions& options,
                            const LossScaling& scaling)
-    : executor_(&executor),
+    : plan_(&plan),
+      executor_(&executor),
       options_(options),
       seq_len_(plan.seq_len()),
       takes_tokens_(TakesTokens(plan)),
@@ -93,6 +96,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.step = step;
   metrics.lr = options_.lr.At(position_.applied);
   if (!ports_.scaler.empty()) metrics.loss_scale = ports_.scaler[0];
+  std::copy(ports_.scaler.begin(), ports_.scaler.end(), scaler_before_.begin());
   const auto last = static_cast<int64_t>(programs_.micro_steps) - 1;
   for (int64_t i = 0; i < last; ++i)
     FT_RETURN_IF_ERROR(RunMicroStep(sampler, i, programs_.micro, micro_ports_, outputs));
@@ -121,7 +125,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.host_arena_bytes = executor_->host_arena_bytes();
   if (outputs.trace != nullptr) outputs.trace->Count(metrics);
   if (outputs.measured) outputs.measured(metrics);
-  return Report(metrics, outputs);
+  return Report(metrics, sampler, outputs);
 }
 
 absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int64_t micro_step, int program,
@@ -145,11 +149,11 @@ std::optional<double> TrainingLoop::Utilization() {
   return utilization_;
 }
 
-absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& outputs) {
+absl::Status TrainingLoop::Report(StepMetrics& metrics, const BatchSampler& sampler,
+                                  const TrainingOutputs& outputs) {
   const StepNumbers numbers{.loss = metrics.loss,
                             .grad_norm = metrics.grad_norm,
                             .loss_scale = metrics.loss_scale,
-                            .ranks = ports_.found_inf,
                             .counts_nothing = metrics.counted == 0};
   const BadSteps::Verdict verdict = bad_steps_.Add(numbers);
   metrics.skipped = verdict != BadSteps::Verdict::kApplied;
@@ -159,13 +163,44 @@ absl::Status TrainingLoop::Report(StepMetrics& metrics, const TrainingOutputs& o
   if (outputs.log != nullptr) outputs.log->Update(metrics);
   if (outputs.events != nullptr) outputs.events->Write(metrics);
   if (!metrics.skipped) return absl::OkStatus();
-  const std::string line = bad_steps_.Describe(metrics.step, options_.steps, numbers, options_.world_size);
+  std::string line = bad_steps_.Describe(metrics.step, options_.steps, numbers);
+  const bool looks = options_.find_nan && bad_steps_.begins();
+  if (looks) {
+    FT_ASSIGN_OR_RETURN(const std::string found, FindNan(sampler, outputs));
+    found_ = absl::StrCat("step ", metrics.step + 1, "/", options_.steps, " is not finite: ", found);
+  }
   if (verdict == BadSteps::Verdict::kSkipped) {
     if (outputs.warn) outputs.warn(line);
+    if (outputs.warn && looks) outputs.warn(found_);
     return absl::OkStatus();
   }
+  if (!found_.empty()) absl::StrAppend(&line, "; ", found_);
   diverged_ = true;
   return absl::FailedPreconditionError(line);
+}
+
+// A step that was not applied has left all as it was but the loss scale and what it gave: run again it is the
+// same step. Its batches are read again.
+absl::StatusOr<std::string> TrainingLoop::FindNan(const BatchSampler& sampler,
+                                                  const TrainingOutputs& outputs) {
+  std::array<float, 3> scaler_after = {};
+  std::copy(ports_.scaler.begin(), ports_.scaler.end(), scaler_after.begin());
+  std::copy_n(scaler_before_.begin(), ports_.scaler.size(), ports_.scaler.begin());
+  NanTrace trace(*plan_, *executor_);
+  const auto micro_steps = static_cast<int64_t>(programs_.micro_steps);
+  for (int64_t i = 0; i < micro_steps; ++i) {
+    const bool is_last = i + 1 == micro_steps;
+    const BatchPorts& ports = is_last ? ports_.batch : micro_ports_;
+    Enter(outputs.activity, Activity::kReplaying, position_.steps - 1, i);
+    sampler.Fill(taken_ - micro_steps + i, ports.inputs);
+    WriteRng(ports.rng, options_.seed, position_.micro_steps - micro_steps + i, options_.rank);
+    FT_RETURN_IF_ERROR(trace.Replay(is_last ? programs_.step : programs_.micro, i));
+  }
+  std::copy_n(scaler_after.begin(), ports_.scaler.size(), ports_.scaler.begin());
+  Enter(outputs.activity, Activity::kReporting, position_.steps - 1);
+  FT_ASSIGN_OR_RETURN(const std::vector<NanFinding> by_rank,
+                      GatherFindings(FindingOf(*plan_, trace), outputs.world));
+  return EarliestFinding(by_rank);
 }
 
 absl::StatusOr<double> TrainingLoop::Evaluate(int64_t step, const TrainingOutputs& outputs,

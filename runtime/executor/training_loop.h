@@ -1,6 +1,7 @@
 // Initialises a model and trains it, step after step.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -10,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/collective/communicator.h"
 #include "runtime/data/batch_sampler.h"
 #include "runtime/executor/activity.h"
 #include "runtime/executor/bad_steps.h"
@@ -48,6 +50,7 @@ struct TrainingOptions {
   int rank = 0;
   int world_size = 1;
   int64_t max_bad_steps = RunSettings().max_bad_steps;  // in a row, before the run ends
+  bool find_nan = false;   // whether a step that is not finite is replayed, to say where it began
   int64_t eval_every = 0;  // steps between two evaluations; 0: only after the last step
   double peak_flops = 0;   // FLOP/s of the rank's device by its data sheet, for MFU; 0: unknown
   // Percent of the last moments in which the device was busy, negative when unknown; asked about once a
@@ -70,6 +73,9 @@ struct TrainingOutputs {
   // Told how long this rank computed in each step, waiting for communication and copies left out; returns
   // what is known of all ranks.
   std::function<std::optional<ComputeSpread>(int64_t step, double compute_ms)> compute_time = {};
+  // Over all ranks, for what they find when they replay a step; null: there is one alone. Used while no
+  // program runs.
+  Communicator* world = nullptr;
   ActivityRecord* activity = nullptr;  // told what the loop is at
   // Called after each step, and what is evaluated after it (whose loss it gets), with the steps done; nothing
   // runs on the device then. Whether the run ends here.
@@ -78,7 +84,7 @@ struct TrainingOutputs {
 
 class TrainingLoop {
  public:
-  // The executor must outlive the loop; of any device. Errors: FailedPrecondition when
+  // Plan and executor must outlive the loop; of any device. Errors: FailedPrecondition when
   // the plan lacks a program or port; InvalidArgument for settings of it that make no sense.
   static absl::StatusOr<TrainingLoop> Create(const proto::Plan& plan, Executor& executor,
                                              const TrainingOptions& options);
@@ -103,9 +109,9 @@ class TrainingLoop {
   // last. The j-th micro-step since the run began or was resumed is number j for `sampler`; random numbers
   // count those before, too. With an evaluator, evaluates as the options say, and after the last step; a run
   // that is resumed after it evaluates nothing. Nothing is allocated from the second step on but for the
-  // words about a step that was not applied. Errors: those of collectives and of `boundary`;
-  // FailedPrecondition when too many steps in a row had a loss or gradient norm that is not finite, after the
-  // last one's metrics are written.
+  // words about a step that was not applied, and for finding out why. Errors: those of collectives and of
+  // `boundary`; FailedPrecondition when too many steps in a row had a loss or gradient norm that is not
+  // finite, after the last one's metrics are written.
   absl::Status Run(const BatchSampler& sampler, const TrainingOutputs& outputs,
                    Evaluator* evaluator = nullptr);
 
@@ -121,10 +127,12 @@ class TrainingLoop {
   absl::Status RunStep(int64_t step, const BatchSampler& sampler, const TrainingOutputs& outputs);
   absl::Status RunMicroStep(const BatchSampler& sampler, int64_t micro_step, int program,
                             const BatchPorts& ports, const TrainingOutputs& outputs);
-  absl::Status Report(StepMetrics& metrics, const TrainingOutputs& outputs);
+  absl::Status Report(StepMetrics& metrics, const BatchSampler& sampler, const TrainingOutputs& outputs);
+  absl::StatusOr<std::string> FindNan(const BatchSampler& sampler, const TrainingOutputs& outputs);
   std::optional<double> Utilization();
   absl::StatusOr<double> Evaluate(int64_t step, const TrainingOutputs& outputs, Evaluator& evaluator);
 
+  const proto::Plan* plan_;
   Executor* executor_;
   TrainingOptions options_;
   uint64_t seq_len_;
@@ -144,6 +152,9 @@ class TrainingLoop {
   int64_t taken_ = 0;  // micro-steps since the run began or was resumed
   bool resumed_ = false;
   bool diverged_ = false;
+  // Before the step, as far as a step that is not applied changes it.
+  std::array<float, 3> scaler_before_ = {};
+  std::string found_;  // about the first step of those in a row that were not finite
 };
 
 }  // namespace ft

@@ -155,7 +155,6 @@ TEST_F(TrainingLoopTest, BadStepsAreNamedAndEndTheRun) {
   const absl::Status status =
       Train({.steps = 10, .world_size = 4, .max_bad_steps = 2}, 1, false, false, [](const ProbeCall& call) {
         const int64_t step = call.rng[1];
-        call.found_inf[0] = step == 2 || step == 4 ? 0b101 : 0;
         if (step == 2 || step == 5) *call.loss = kNan;
         if (step == 4) *call.grad_norm = kInf;
       });
@@ -163,15 +162,81 @@ TEST_F(TrainingLoopTest, BadStepsAreNamedAndEndTheRun) {
   EXPECT_EQ(std::string(status.message()),
             "step 6/10: loss nan: step not applied, 2 in a row: training has diverged; try a smaller --lr");
   EXPECT_TRUE(diverged_);
-  EXPECT_EQ(
-      warnings_,
-      (std::vector<std::string>{
-          "step 3/10: loss nan on ranks 0, 2: step not applied (1 in a row, the run ends at 2)",
-          "step 5/10: gradient norm inf on ranks 0, 2: step not applied (1 in a row, the run ends at 2)"}));
+  EXPECT_EQ(warnings_,
+            (std::vector<std::string>{
+                "step 3/10: loss nan: step not applied (1 in a row, the run ends at 2)",
+                "step 5/10: gradient norm inf: step not applied (1 in a row, the run ends at 2)"}));
   const auto metrics = Metrics();
   ASSERT_EQ(metrics.size(), 6u);  // the last one is written, too
   EXPECT_TRUE(metrics[5]["loss"].is_null());
   EXPECT_EQ(metrics[5]["skipped"], true);
+}
+
+TEST_F(TrainingLoopTest, AStepThatIsNotFiniteIsReplayed) {
+  const auto answer = [](const ProbeCall& call) {
+    if (call.rng[1] == 5) *call.loss = kNan;  // of step 2, the last of its three micro-steps
+  };
+  ASSERT_TRUE(Train({.steps = 4, .lr = {.peak = 0.5}, .seed = 7}, 3, false, false, answer).ok());
+  const std::vector<Seen> plain = std::move(seen_);
+  seen_.clear();
+  warnings_.clear();
+  ASSERT_TRUE(
+      Train({.steps = 4, .lr = {.peak = 0.5}, .seed = 7, .find_nan = true}, 3, false, false, answer).ok());
+  EXPECT_EQ(
+      warnings_,
+      (std::vector<std::string>{
+          "step 2/4: loss nan: step not applied (1 in a row, the run ends at 3)",
+          "step 2/4 is not finite: micro-step 3, probe (train_step 0): 1 of 1 elements of result 1 is NaN, "
+          "first at 0; its inputs were finite"}));
+  // init and two steps, the second one again, and the others.
+  ASSERT_EQ(plain.size(), 13u);
+  ASSERT_EQ(seen_.size(), 16u);
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    const Seen &seen = seen_[i], &before = plain[i < 7 ? i : i - 3];
+    EXPECT_EQ(seen.program, before.program) << i;
+    EXPECT_EQ(seen.tokens, before.tokens) << i;
+    EXPECT_EQ(seen.targets, before.targets) << i;
+    EXPECT_EQ(seen.rng, before.rng) << i;
+    EXPECT_EQ(seen.lr, before.lr) << i;
+    EXPECT_EQ(seen.step, before.step) << i;
+  }
+}
+
+TEST_F(TrainingLoopTest, OnlyTheFirstInARowIsReplayedAndTheEndSaysWhatItWas) {
+  const absl::Status status =
+      Train({.steps = 9, .max_bad_steps = 2, .find_nan = true}, 1, false, false, [](const ProbeCall& call) {
+        if (call.rng[1] == 1 || call.rng[1] >= 3) *call.grad_norm = kInf;
+      });
+  EXPECT_EQ(
+      std::string(status.message()),
+      "step 5/9: gradient norm inf: step not applied, 2 in a row: training has diverged; try a smaller "
+      "--lr; step 4/9 is not finite: probe (train_step 0): 1 of 1 elements of result 2 is infinite, first "
+      "at 0; its inputs were finite");
+  EXPECT_EQ(warnings_.size(), 4u);
+  EXPECT_EQ(seen_.size(), 1u + 5u + 2u);
+}
+
+TEST_F(TrainingLoopTest, AReplayThatIsFiniteSaysSo) {
+  int times = 0;
+  ASSERT_TRUE(Train({.steps = 3, .find_nan = true}, 1, false, false, [&](const ProbeCall& call) {
+                if (call.rng[1] == 1 && ++times == 1) *call.loss = kNan;
+              }).ok());
+  EXPECT_EQ(times, 2);
+  EXPECT_EQ(warnings_,
+            (std::vector<std::string>{"step 2/3: loss nan: step not applied (1 in a row, the run ends at 3)",
+                                      "step 2/3 is not finite: replayed it is finite: a kernel that does not "
+                                      "repeat itself, or a fault of the hardware"}));
+}
+
+TEST_F(TrainingLoopTest, AReplayHasTheLossScaleOfItsStep) {
+  std::vector<float> scales;
+  ASSERT_TRUE(Train({.steps = 3, .find_nan = true}, 1, true, false, [&](const ProbeCall& call) {
+                scales.push_back(call.scaler[0]);
+                if (call.rng[1] != 1) return;
+                *call.loss = kNan;
+                call.scaler[0] /= 2;
+              }).ok());
+  EXPECT_EQ(scales, (std::vector<float>{65536, 65536, 65536, 32768}));
 }
 
 TEST_F(TrainingLoopTest, TheScalerIsOfTheProgram) {
@@ -311,9 +376,9 @@ TEST_F(TrainingLoopTest, APlanWithoutThePrograms) {
   plan.mutable_programs(2)->mutable_outputs(0)->set_name("other");
   EXPECT_EQ(error(plan), "the plan's eval_step has no port 'loss_sum'");
   plan = ProbePlan(1, true);
-  plan.mutable_programs(1)->mutable_outputs(2)->mutable_operand()->set_shape(0, 32);
+  plan.mutable_programs(1)->mutable_outputs(1)->mutable_operand()->add_shape(32);
   EXPECT_EQ(error(plan),
-            "port 'found_inf' of the plan's train_step holds 32 elements of i64, expected 64 of i64");
+            "port 'grad_norm' of the plan's train_step holds 32 elements of f32, expected 1 of f32");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/dtype.h"
-#include "runtime/base/flat_layout.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft {
@@ -85,9 +84,6 @@ absl::StatusOr<TrainingPorts> FindTrainingPorts(const proto::Plan& plan, const E
   FT_ASSIGN_OR_RETURN(ports.scaler, finder.Scaler());
   FT_ASSIGN_OR_RETURN(ports.loss, finder.Output<float>("loss", 1, true));
   FT_ASSIGN_OR_RETURN(ports.grad_norm, finder.Output<float>("grad_norm", 1, false));
-  FT_ASSIGN_OR_RETURN(const int64_t* const found_inf,
-                      finder.Output<int64_t>("found_inf", kFoundInfWords, false));
-  if (found_inf != nullptr) ports.found_inf = absl::MakeConstSpan(found_inf, kFoundInfWords);
   FT_ASSIGN_OR_RETURN(const int64_t* const counted, finder.Output<int64_t>("counted", 2, false));
   if (counted != nullptr) ports.counted = absl::MakeConstSpan(counted, 2);
   return ports;

@@ -29,8 +29,7 @@ struct TrainingPorts {
   // program from step to step.
   absl::Span<float> scaler;
   const float* loss = nullptr;
-  const float* grad_norm = nullptr;     // optional
-  absl::Span<const int64_t> found_inf;  // optional; 64 words
+  const float* grad_norm = nullptr;  // optional
   // Optional: how many targets of a step count, over all ranks and micro-steps, and how many there are.
   absl::Span<const int64_t> counted;
 };

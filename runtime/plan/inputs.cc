@@ -25,8 +25,8 @@ constexpr std::pair<std::string_view, proto::Input::Filling> kFillings[] = {
 };
 
 constexpr std::string_view kReserved[] = {
-    "lr",        "step",    "rng",      "scaler",          "loss",         "grad_norm",
-    "found_inf", "counted", "loss_sum", "sample_position", "sample_logits"};
+    "lr",        "step",    "rng",      "scaler",          "loss",
+    "grad_norm", "counted", "loss_sum", "sample_position", "sample_logits"};
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }

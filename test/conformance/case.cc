@@ -74,7 +74,7 @@ const std::vector<CaseList>& CaseLists() {
       {{"attention", "attention_grad", "qkv_attention", "qkv_attention_grad"}, &AttentionCases},
       {{"linear_cross_entropy", "linear_cross_entropy_grad", "linear_cross_entropy_loss_grad"}, &LossCases},
       {{"binary_mapper", "binary_mapper_grad"}, &LatentCases},
-      {{"found_inf", "loss_scale", "loss_count", "count_targets", "counted_mean"}, &StepCases},
+      {{"loss_scale", "loss_count", "count_targets", "counted_mean"}, &StepCases},
   };
   return *lists;
 }

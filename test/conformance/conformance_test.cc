@@ -135,8 +135,8 @@ TEST(CaseLists, NameTheOpsOfTheirCases) {
     ASSERT_NE(list, CaseLists().end()) << c.op << " " << c.label << " is not of a list that names it";
   }
   EXPECT_EQ(made, std::set<std::string>(ops.begin(), ops.end()));
-  EXPECT_EQ(CasesOf("found_inf").size(), std::count_if(AllCases().begin(), AllCases().end(),
-                                                       [](const Case& c) { return c.op == "found_inf"; }));
+  EXPECT_EQ(CasesOf("loss_count").size(), std::count_if(AllCases().begin(), AllCases().end(),
+                                                        [](const Case& c) { return c.op == "loss_count"; }));
   EXPECT_TRUE(CasesOf("none").empty());
 }
 

@@ -9,6 +9,7 @@ import pathlib
 import re
 import unittest
 
+import find_nan_test
 import harness
 import signatures_test
 
@@ -133,6 +134,29 @@ class EmulatedGpu(harness.EndToEnd):
         for offload in ("parameters", "optimizer:step"):
             offloaded = self.gpu(self.small("gpt2", "full_shard", *half, f"--offload={offload}"), 1)
             self.assertEqual(self.numbers(offloaded), self.numbers(plain), offload)
+
+    def test_where_a_bad_step_began(self):
+        """Steps are recorded by then; the replay runs commands one by one, and copies what they give."""
+        source, plan, data, out = self.dir / "model.mlir", self.dir / "plan.bin", self.dir / "data.txt", self.dir / "metrics.jsonl"
+        source.write_text(find_nan_test.MODEL.replace("NUMERATOR", "d").replace("BIG", "0.2"))
+        text = bytearray(self.text.read_bytes())
+        text[((5 * 2 + 1) * find_nan_test.BATCH + 1) * find_nan_test.SEQ_LEN + 10] = find_nan_test.BAD  # of step 3, its second micro-step, rank 1
+        data.write_bytes(text)
+        for options in (("--strategy=full_shard",), ("--strategy=zero1", "--mixed-precision=bf16", "--offload=optimizer:step")):
+            with self.subTest(options=options):
+                self.check("ftc", "compile", source, "--micro-steps=2", *options, "-o", plan)
+                curves = []
+                for find_nan in ("on", "off"):
+                    done = self.check("ftrun", "--nproc-per-node=2", "--standalone", EMULATED, plan, f"--data={data}", "--device=cuda", "--steps=4",
+                                      "--shuffle=off", "--progress=off", f"--metrics={out}", "--deterministic=on", f"--find-nan={find_nan}")
+                    curves.append(self.numbers(harness.metrics(out)))
+                    said = re.findall("step 3/4 is not finite: (.*)", done.stderr)
+                    self.assertEqual(len(said), 1 if find_nan == "on" else 0, done.stderr)
+                    if said:
+                        self.assertRegex(said[0], r"^rank 1, micro-step 2, layer odd, cluster of [^(]*div[^(]* \(forward, train_step \d+\): .* NaN, "
+                                         r"first at \d+; its inputs were finite$")
+                self.assertEqual(curves[0], curves[1])
+                self.assertEqual([loss is None for loss, _ in curves[0]], [False, False, True, False])
 
     def test_a_job_is_checked(self):
         """Collectives of GPUs are enqueued on streams: results are right, and links measured, in both modes of sums."""

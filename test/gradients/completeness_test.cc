@@ -72,7 +72,6 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"init", step},
       {"loss_scale", "is what backward begins with"},
       {"update_scaler", step},
-      {"found_inf", step},
       {"accumulate", step},
       {"accumulated", step},
       {"fetch", step},
@@ -125,8 +124,6 @@ constexpr const char* kOptimizerStep = R"(
                         %scaler: tensor<3xf32>, %targets: tensor<2x3xi32>) -> tensor<f32> {
     %seed = ft.loss_scale %scaler factor 0.5 : (tensor<3xf32>) -> tensor<f32>
     %flat = ft.pack %g at [@p] : (tensor<16x8xf32>) -> !ft.flat<@u, f32>
-    %own = ft.found_inf %flat, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-    %bitmap = ft.found_inf %seed, %rng into %own : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
     %sum = ft.sum_squares %flat : (!ft.flat<@u, f32>) -> tensor<21xi64>
     %count, %share = ft.count_targets %targets of 6 : (tensor<2x3xi32>) -> (tensor<2xi64>, tensor<f32>)
     %mean, %factor = ft.counted_mean %count, %seed : (tensor<2xi64>, tensor<f32>) -> (tensor<f32>, tensor<f32>)

@@ -47,7 +47,6 @@
 // CHECK-LABEL: program train_step
 // CHECK: output loss: 'loss' f32[]
 // CHECK-NEXT: output grad_norm: 'grad_norm' f32[]
-// CHECK-NEXT: output found_inf: 'found_inf' i64[64]
 // The first gather waits for nothing, the second for `compute`; waits name the starts.
 // CHECK: 0 gather all_gather embed over shard in('embed.parameters' whole f32) out('embed.gathered' whole f32)
 // CHECK-NEXT: 1 compute wait after 0

@@ -8,20 +8,17 @@ func.func @init() {
   ft.init @w, %rng : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
   %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
@@ -38,20 +35,17 @@ func.func @init() {
   %rng = ft.input "rng" : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
   %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
@@ -70,188 +64,7 @@ func.func @init() {
   ft.init @w, %rng : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
-  %loss = ft.fill 1.0 : tensor<f32>
-  %g = ft.fill 1.0 : tensor<4xf32>
-  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
-  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
-  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
-  %lr = ft.input "lr" : tensor<f32>
-  %step = ft.input "step" : tensor<i64>
-  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
-}
-func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
-func.func @init() {
-  %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng : tensor<3xi64>
-  return
-}
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
-  %loss = ft.fill 1.0 : tensor<f32>
-  %g = ft.fill 1.0 : tensor<4xf32>
-  // expected-error @below {{no ft.update takes this flat gradient}}
-  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
-  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
-  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
-  %lr = ft.input "lr" : tensor<f32>
-  %step = ft.input "step" : tensor<i64>
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
-func.func @init() {
-  %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng : tensor<3xi64>
-  return
-}
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
-  %loss = ft.fill 1.0 : tensor<f32>
-  %g = ft.fill 1.0 : tensor<4xf32>
-  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
-  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
-  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
-  %lr = ft.input "lr" : tensor<f32>
-  %step = ft.input "step" : tensor<i64>
-  %scalars = ft.update_scalars %loss, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  // expected-error @below {{must take scalars of the coefficient of the gradient norm}}
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
-}
-func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
-func.func @init() {
-  %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng : tensor<3xi64>
-  return
-}
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
-  %loss = ft.fill 1.0 : tensor<f32>
-  %g = ft.fill 1.0 : tensor<4xf32>
-  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
-  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
-  %zero = ft.all_reduce %s over world : tensor<21xi64>
-  // expected-error @below {{takes a sum that is no chain of ft.sum_squares}}
-  %norm, %c = ft.clip_coefficient %zero {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
-  %lr = ft.input "lr" : tensor<f32>
-  %step = ft.input "step" : tensor<i64>
-  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
-}
-func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
-func.func @init() {
-  %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng : tensor<3xi64>
-  return
-}
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
-  %loss = ft.fill 1.0 : tensor<f32>
-  %g = ft.fill 1.0 : tensor<4xf32>
-  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
-  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
-  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
-  %lr = ft.input "lr" : tensor<f32>
-  %step = ft.input "step" : tensor<i64>
-  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  // expected-error @below {{must return the loss, the gradient norm and the ranks with something that is not finite}}
-  return %loss, %loss, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
-}
-func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
-func.func @init() {
-  %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng : tensor<3xi64>
-  return
-}
-// expected-error @below {{needs one ft.clip_coefficient}}
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
-  %loss = ft.fill 1.0 : tensor<f32>
-  %g = ft.fill 1.0 : tensor<4xf32>
-  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
-  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
-  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
-  %norm2, %c2 = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
-  %lr = ft.input "lr" : tensor<f32>
-  %step = ft.input "step" : tensor<i64>
-  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
-  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
-}
-func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
-  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
-  %next = ft.sub %p, %step : tensor<1024xf32>
-  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
-func.func @init() {
-  %rng = ft.input "rng" : tensor<3xi64>
-  ft.init @w, %rng : tensor<3xi64>
-  return
-}
 func.func @train_step() -> (tensor<f32>, tensor<f32>) {
-  %rng = ft.input "rng" : tensor<3xi64>
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
@@ -261,7 +74,6 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  // expected-error @below {{must return the loss, the gradient norm and the ranks with something that is not finite}}
   return %loss, %norm : tensor<f32>, tensor<f32>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
@@ -279,20 +91,39 @@ func.func @init() {
   ft.init @w, %rng : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
-  // expected-error @below {{no ft.found_inf looks at this flat gradient}}
+  // expected-error @below {{no ft.update takes this flat gradient}}
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %bitmap = ft.found_inf %loss, %rng : (tensor<f32>, tensor<3xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
-  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  %scalars = ft.update_scalars %loss, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  // expected-error @below {{must take scalars of the coefficient of the gradient norm}}
   ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
   %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
@@ -309,20 +140,19 @@ func.func @init() {
   ft.init @w, %rng : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %bitmap = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
-  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %zero = ft.all_reduce %s over world : tensor<21xi64>
+  // expected-error @below {{takes a sum that is no chain of ft.sum_squares}}
+  %norm, %c = ft.clip_coefficient %zero {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
   %step = ft.input "step" : tensor<i64>
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  // expected-error @below {{no ft.found_inf looks at the loss}}
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
   %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
@@ -339,13 +169,95 @@ func.func @init() {
   ft.init @w, %rng : tensor<3xi64>
   return
 }
-func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  // expected-error @below {{must return the loss and the gradient norm}}
+  return %loss, %loss : tensor<f32>, tensor<f32>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
+  return
+}
+func.func @train_step() -> tensor<f32> {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  // expected-error @below {{must return the loss and the gradient norm}}
+  return %loss : tensor<f32>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
+  return
+}
+// expected-error @below {{needs one ft.clip_coefficient}}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %norm2, %c2 = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %loss = ft.fill 1.0 : tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -355,7 +267,7 @@ func.func @train_step() -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
   ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
   %scalars2 = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   ft.update @u by @sgd(%p, %scalars2) states [] : !ft.flat<@u, f32>, tensor<2x1xf32>
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
 }
 func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
   %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
@@ -377,14 +289,11 @@ func.func @init() {
   ft.init @w, %rng : tensor<3xi64>
   return
 }
-func.func @train_step(%targets: tensor<3xi32>) -> (tensor<f32>, tensor<f32>, tensor<64xi64>) {
-  %rng = ft.input "rng" : tensor<3xi64>
+func.func @train_step(%targets: tensor<3xi32>) -> (tensor<f32>, tensor<f32>) {
   %loss = ft.fill 1.0 : tensor<f32>
   %count, %share = ft.count_targets %targets of 3 : (tensor<3xi32>) -> (tensor<2xi64>, tensor<f32>)
   %g = ft.fill 1.0 : tensor<4xf32>
   %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
-  %h = ft.found_inf %p, %rng : (!ft.flat<@u, f32>, tensor<3xi64>) -> tensor<64xi64>
-  %bitmap = ft.found_inf %loss, %rng into %h : (tensor<f32>, tensor<3xi64>, tensor<64xi64>) -> tensor<64xi64>
   %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
   %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
   %lr = ft.input "lr" : tensor<f32>
@@ -392,7 +301,7 @@ func.func @train_step(%targets: tensor<3xi32>) -> (tensor<f32>, tensor<f32>, ten
   %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
   ft.update @u by @sgd(%p, %scalars) states [] : !ft.flat<@u, f32>, tensor<2x1xf32>
   // expected-error @below {{the loss counts targets, and not all that count are divided by}}
-  return %loss, %norm, %bitmap : tensor<f32>, tensor<f32>, tensor<64xi64>
+  return %loss, %norm : tensor<f32>, tensor<f32>
 }
 func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor<f32>) -> tensor<1024xf32> attributes {ft.update} {
   %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>

@@ -63,6 +63,7 @@ class TrainingRun : public RankRun {
          .measured = [this](const StepMetrics& metrics) { times_.Add(metrics); },
          .save_cost = SaveCosts(),
          .compute_time = ComputeTime(),
+         .world = job_.world_size() == 1 ? nullptr : &peers_.host(),
          .activity = &report_.activity(),
          .boundary = [this](int64_t steps_done,
                             std::optional<double> eval_loss) { return AtBoundary(steps_done, eval_loss); }},
@@ -152,6 +153,7 @@ class TrainingRun : public RankRun {
                                   .rank = job_.rank(),
                                   .world_size = job_.world_size(),
                                   .max_bad_steps = job_.max_bad_steps,
+                                  .find_nan = flags_.find_nan,
                                   .eval_every = flags_.eval_every,
                                   .peak_flops = device_.PeakFlops(job_.plan()),
                                   .utilization = [this] { return device_.device().utilization_percent(); }};

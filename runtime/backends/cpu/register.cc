@@ -14,7 +14,6 @@ void RegisterCpuKernels(KernelRegistry& registry, cpu::Isa isa) {
   cpu::RegisterDot(registry, isa);
   cpu::RegisterEmbedding(registry, isa);
   cpu::RegisterFill(registry, isa);
-  cpu::RegisterFoundInf(registry, isa);
   cpu::RegisterIndex(registry, isa);
   cpu::RegisterInitialize(registry, isa);
   cpu::RegisterLinearCrossEntropy(registry, isa);

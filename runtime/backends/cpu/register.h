@@ -15,7 +15,6 @@ void RegisterCopy(KernelRegistry& registry, Isa isa);
 void RegisterDot(KernelRegistry& registry, Isa isa);
 void RegisterEmbedding(KernelRegistry& registry, Isa isa);
 void RegisterFill(KernelRegistry& registry, Isa isa);
-void RegisterFoundInf(KernelRegistry& registry, Isa isa);
 void RegisterIndex(KernelRegistry& registry, Isa isa);
 void RegisterInitialize(KernelRegistry& registry, Isa isa);
 void RegisterLinearCrossEntropy(KernelRegistry& registry, Isa isa);

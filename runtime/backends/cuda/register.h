@@ -12,7 +12,7 @@ void RegisterCast(KernelTable& table);          // cast
 void RegisterCluster(KernelTable& table);       // cluster
 void RegisterDot(KernelTable& table);           // dot grouped_dot grouped_dot_grad
 void RegisterEmbedding(KernelTable& table);     // embedding embedding_grad
-void RegisterGradientNorm(KernelTable& table);  // sum_squares clip_coefficient found_inf
+void RegisterGradientNorm(KernelTable& table);  // sum_squares clip_coefficient
 void RegisterIndex(KernelTable& table);  // gather_elements scatter_add_elements cumsum argsort histogram
 void RegisterLinearCrossEntropy(KernelTable& table);  // linear_cross_entropy[_grad _loss_grad]
 void RegisterLossCount(KernelTable& table);           // loss_count

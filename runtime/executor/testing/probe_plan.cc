@@ -46,8 +46,8 @@ class Builder {
     batch_ = {Add("tokens", proto::I32, {kProbeBatch, kProbeSeqLen}),
               Add("targets", proto::I32, {kProbeBatch, kProbeSeqLen}), Add("rng", proto::I64, {3})};
     const Named loss = Add("loss", proto::F32, {}), norm = Add("grad_norm", proto::F32, {}),
-                found_inf = Add("found_inf", proto::I64, {64}), sum = Add("loss_sum", proto::F32, {2});
-    std::vector<Named> step = batch_, step_out = {loss, norm, found_inf};
+                sum = Add("loss_sum", proto::F32, {2});
+    std::vector<Named> step = batch_, step_out = {loss, norm};
     for (const Named& port : {Add("lr", proto::F32, {}), Add("step", proto::I64, {})}) step.push_back(port);
     if (scaler) step_out.push_back(step.emplace_back(Add("scaler", proto::F32, {3})));
     AddProgram("init", {batch_[2]}, {});
@@ -132,7 +132,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeProbe(const KernelOperands& operands
     if (words[i] == "scaler") call.scaler = tensor.as<float>();
     if (words[i] == "loss") call.loss = tensor.as<float>();
     if (words[i] == "grad_norm") call.grad_norm = tensor.as<float>();
-    if (words[i] == "found_inf") call.found_inf = tensor.as<int64_t>();
     if (words[i] == "loss_sum") call.loss_sum = tensor.as<float>();
   }
   return kernel;

@@ -25,7 +25,6 @@ struct ProbeCall {
   float* scaler = nullptr;
   float* loss = nullptr;
   float* grad_norm = nullptr;
-  int64_t* found_inf = nullptr;
   float* loss_sum = nullptr;
 };
 

@@ -15,26 +15,6 @@ void FromFloat(const float* x, void* result, int64_t begin, int64_t n) {
   StoreFloats(x, n, static_cast<T*>(result) + begin);
 }
 
-// The bits of a number but its sign, and of infinity: larger ones are NaN.
-FT_INLINE uint32_t Magnitude(float x) { return std::bit_cast<uint32_t>(x) & 0x7FFFFFFFu; }
-FT_INLINE uint16_t Magnitude(BFloat16 x) { return x.bits & 0x7FFFu; }
-FT_INLINE uint16_t Magnitude(Float16 x) { return x.bits & 0x7FFFu; }
-template <typename T>
-constexpr uint32_t kInfinity = 0x7F800000u;
-template <>
-constexpr uint32_t kInfinity<BFloat16> = 0x7F80u;
-template <>
-constexpr uint32_t kInfinity<Float16> = 0x7C00u;
-
-template <typename T>
-bool AllFinite(const void* x, int64_t begin, int64_t n) {
-  const T* from = static_cast<const T*>(x) + begin;
-  decltype(Magnitude(*from)) largest = 0;
-#pragma omp simd reduction(max : largest)
-  for (int64_t i = 0; i < n; ++i) largest = Magnitude(from[i]) > largest ? Magnitude(from[i]) : largest;
-  return largest < kInfinity<T>;
-}
-
 void Fill(float* x, float value, int64_t begin, int64_t end) {
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i) x[i] = value;
@@ -43,7 +23,6 @@ void Fill(float* x, float value, int64_t begin, int64_t end) {
 }  // namespace
 
 extern const ConvertLoops kConvert;
-const ConvertLoops kConvert = {FT_EVERY_FLOAT(ToFloat), FT_EVERY_FLOAT(FromFloat), FT_EVERY_FLOAT(AllFinite),
-                               Fill};
+const ConvertLoops kConvert = {FT_EVERY_FLOAT(ToFloat), FT_EVERY_FLOAT(FromFloat), Fill};
 
 }  // namespace ft::cpu::FT_ISA

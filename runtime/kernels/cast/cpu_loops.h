@@ -1,4 +1,4 @@
-// Between f32 and the types that tensors have, and a look at what they hold.
+// Between f32 and the types that tensors have.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,6 @@ struct ConvertLoops {
   void (*to_float[kFloatTypes])(const void* x, int64_t begin, int64_t n, float* result);
   // To the nearest, ties to even.
   void (*from_float[kFloatTypes])(const float* x, void* result, int64_t begin, int64_t n);
-  // Whether neither infinity nor NaN is among them.
-  bool (*all_finite[kFloatTypes])(const void* x, int64_t begin, int64_t n);
   void (*fill)(float* x, float value, int64_t begin, int64_t end);
 };
 

@@ -1,4 +1,4 @@
-// sum_squares, clip_coefficient and found_inf.
+// sum_squares and clip_coefficient.
 #include "runtime/backends/cuda/register.h"
 #include "runtime/kernels/gradient_norm/cuda_device.h"
 #include "runtime/kernels/gradient_norm/operands.h"
@@ -21,18 +21,10 @@ KernelOr MakeClipCoefficient(const KernelContext& context) {
   return MakeKernel([args](StreamHandle stream) { return ClipCoefficient(args, stream); });
 }
 
-KernelOr MakeFoundInf(const KernelContext& context) {
-  FT_ASSIGN_OR_RETURN(const FoundInfOperands read, ReadFoundInf(context.operands, context.world_size));
-  const FoundInfArgs args = {
-      read.looks ? read.x.data : nullptr, read.x.dtype, read.x.elements(), read.rng, read.clear, read.bitmap};
-  return MakeKernel([args](StreamHandle stream) { return FoundInf(args, stream); });
-}
-
 }  // namespace
 
 void RegisterGradientNorm(KernelTable& table) {
   table.Add("clip_coefficient", MakeClipCoefficient);
-  table.Add("found_inf", MakeFoundInf);
   table.Add("sum_squares", MakeSumSquares);
 }
 

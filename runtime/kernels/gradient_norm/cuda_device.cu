@@ -86,47 +86,6 @@ __global__ void ClipOne(ClipCoefficientArgs args) {
   *args.coefficient = clip / scale * factor;
 }
 
-constexpr int kFinitePacks = 8;  // read by a thread
-
-__global__ void ClearBitmap(int64_t* bitmap) { bitmap[threadIdx.x] = 0; }
-
-template <typename T, int kWidth>
-__global__ __launch_bounds__(kSumThreads) void MarkNotFinite(FoundInfArgs args) {
-  const T* x = static_cast<const T*>(args.x);
-  const int64_t packs = args.elements / kWidth;
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * kSumThreads * kFinitePacks + threadIdx.x;
-  uint32_t largest = 0;
-#pragma unroll
-  for (int k = 0; k < kFinitePacks; ++k) {
-    const int64_t i = first + k * kSumThreads;
-    if (i >= packs) continue;
-    const Pack<T, kWidth> pack = *reinterpret_cast<const Pack<T, kWidth>*>(x + i * kWidth);
-#pragma unroll
-    for (int j = 0; j < kWidth; ++j) {
-      const uint32_t magnitude = __float_as_uint(ToFloat(pack.at[j])) & 0x7FFFFFFFu;
-      largest = magnitude > largest ? magnitude : largest;
-    }
-  }
-  const int64_t rest = packs * kWidth + threadIdx.x;  // fewer than a pack
-  if (blockIdx.x == 0 && rest < args.elements) {
-    const uint32_t magnitude = __float_as_uint(ToFloat(x[rest])) & 0x7FFFFFFFu;
-    largest = magnitude > largest ? magnitude : largest;
-  }
-  if (__syncthreads_or(largest >= 0x7F800000u) == 0 || threadIdx.x != 0) return;
-  const uint64_t rank = static_cast<uint64_t>(args.rng[2]);
-  atomicOr(reinterpret_cast<unsigned long long*>(args.bitmap) + rank / 64 % kFoundInfWords,
-           1ull << rank % 64);
-}
-
-template <typename T, int kWidth>
-int LaunchMarkNotFinite(const FoundInfArgs& args, StreamHandle stream) {
-  constexpr int64_t kPerBlock = int64_t{kSumThreads} * kFinitePacks * kWidth;
-  LaunchShape shape;
-  shape.grid_x = static_cast<unsigned>((args.elements + kPerBlock - 1) / kPerBlock);
-  shape.block_x = kSumThreads;
-  return Launch(&MarkNotFinite<T, kWidth>, shape, stream, args);
-}
-
 }  // namespace
 
 int SumSquares(const SumSquaresArgs& args, StreamHandle stream) {
@@ -152,19 +111,6 @@ int SumSquares(const SumSquaresArgs& args, StreamHandle stream) {
 
 int ClipCoefficient(const ClipCoefficientArgs& args, StreamHandle stream) {
   return Launch(&ClipOne, LaunchShape{}, stream, args);
-}
-
-int FoundInf(const FoundInfArgs& args, StreamHandle stream) {
-  if (args.clear) {
-    LaunchShape words;
-    words.block_x = kFoundInfWords;
-    if (const int error = Launch(&ClearBitmap, words, stream, args.bitmap); error != 0) return error;
-  }
-  if (args.x == nullptr || args.elements == 0) return 0;
-  return WithFloatType(args.dtype, [&]<typename T>() {
-    return CanPack<T>(args.x, 0) ? LaunchMarkNotFinite<T, 16 / sizeof(T)>(args, stream)
-                                 : LaunchMarkNotFinite<T, 1>(args, stream);
-  });
 }
 
 }  // namespace ft::cuda

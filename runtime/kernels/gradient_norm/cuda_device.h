@@ -1,4 +1,4 @@
-// The exact sum of squares of gradients, what is made of it, and the search for what is not finite.
+// The exact sum of squares of gradients, and what is made of it.
 #pragma once
 
 #include <cstdint>
@@ -30,16 +30,5 @@ struct ClipCoefficientArgs {
 };
 
 int ClipCoefficient(const ClipCoefficientArgs& args, StreamHandle stream);
-
-struct FoundInfArgs {
-  const void* x;  // null: not looked at
-  DType dtype;
-  int64_t elements;
-  const int64_t* rng;  // {seed, micro-step, rank}
-  bool clear;          // the bitmap begins as zero
-  int64_t* bitmap;     // kFoundInfWords
-};
-
-int FoundInf(const FoundInfArgs& args, StreamHandle stream);
 
 }  // namespace ft::cuda

@@ -36,16 +36,4 @@ absl::StatusOr<ClipCoefficientOperands> ReadClipCoefficient(const KernelOperands
                                  operands.out[1].as<float>()};
 }
 
-absl::StatusOr<FoundInfOperands> ReadFoundInf(const KernelOperands& operands, int world_size) {
-  FT_RETURN_IF_ERROR(CheckCounts(operands, 3, 1));
-  const Tensor &x = operands.in[0], &rng = operands.in[1], &acc = operands.in[2], &bitmap = operands.out[0];
-  FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
-  FT_RETURN_IF_ERROR(CheckSize(rng, "rng", 3, DType::kI64));
-  if (acc.present()) FT_RETURN_IF_ERROR(CheckSize(acc, "acc", kFoundInfWords, DType::kI64));
-  FT_RETURN_IF_ERROR(CheckAccumulator(acc, bitmap));
-  FT_RETURN_IF_ERROR(CheckSize(bitmap, "bitmap", kFoundInfWords, DType::kI64));
-  return FoundInfOperands{x, rng.as<int64_t>(), !acc.present(), bitmap.as<int64_t>(),
-                          world_size != 1 || x.elements() <= 1};
-}
-
 }  // namespace ft

@@ -27,14 +27,4 @@ struct ClipCoefficientOperands {
 absl::StatusOr<ClipCoefficientOperands> ReadClipCoefficient(const KernelOperands& operands,
                                                             const KernelAttributes& attributes);
 
-struct FoundInfOperands {
-  Tensor x;
-  const int64_t* rng;  // seed, micro-step, rank
-  bool clear;          // else bits are added to those in the bitmap
-  int64_t* bitmap;     // kFoundInfWords
-  // In a world of one there is nobody else whose gradient it could be: the norm tells all.
-  bool looks;
-};
-absl::StatusOr<FoundInfOperands> ReadFoundInf(const KernelOperands& operands, int world_size);
-
 }  // namespace ft

@@ -1,0 +1,133 @@
+"""--find-nan: which rank, layer and op a step that is not finite began with; and that the replay which finds it changes nothing."""
+
+import re
+import unittest
+
+from harness import BIN, EndToEnd, metrics, run
+
+SEQ_LEN, BATCH = 16, 4
+BAD = 1  # a byte that no text has
+
+# Layer `odd` divides by 0 where a token is BAD: 0 / 0, or the numerator of NUMERATOR.
+MODEL = """
+module attributes {ft.vocab_size = 256 : i64} {
+  ft.parameter @table : tensor<256x32xf32> = #ft.init<normal, 1.0> {layer = "embed"}
+  ft.parameter @w : tensor<32x32xf32> = #ft.init<normal, 0.2> {layer = "h.0"}
+  ft.parameter @big : tensor<32x32xf32> = #ft.init<normal, BIG> {layer = "h.1"}
+  ft.parameter @head : tensor<256x32xf32> = #ft.init<normal, 0.1> {layer = "head"}
+  func.func @forward(%tokens: tensor<4x16xi32>, %targets: tensor<4x16xi32>) -> tensor<f32> {
+    %t = ft.get @table {layer = "embed"} : tensor<256x32xf32>
+    %x = ft.embedding %tokens, %t {layer = "embed"} : (tensor<4x16xi32>, tensor<256x32xf32>) -> tensor<4x16x32xf32>
+    %w = ft.get @w {layer = "h.0"} : tensor<32x32xf32>
+    %h = ft.matmul %x, %w {layer = "h.0"} : (tensor<4x16x32xf32>, tensor<32x32xf32>) -> tensor<4x16x32xf32>
+    %n = ft.convert %tokens {layer = "odd"} : tensor<4x16xi32> -> tensor<4x16xf32>
+    %one = ft.fill 1.0 {layer = "odd"} : tensor<4x16xf32>
+    %d = ft.sub %n, %one {layer = "odd"} : tensor<4x16xf32>
+    %q = ft.div %NUMERATOR, %d {layer = "odd"} : tensor<4x16xf32>
+    %c = ft.reshape %q {layer = "odd"} : tensor<4x16xf32> -> tensor<4x16x1xf32>
+    %b = ft.broadcast %c {layer = "odd"} : tensor<4x16x1xf32> -> tensor<4x16x32xf32>
+    %m = ft.mul %h, %b {layer = "odd"} : tensor<4x16x32xf32>
+    %v = ft.get @big {layer = "h.1"} : tensor<32x32xf32>
+    %y = ft.matmul %m, %v {layer = "h.1"} : (tensor<4x16x32xf32>, tensor<32x32xf32>) -> tensor<4x16x32xf32>
+    %z = ft.add %y, %x {layer = "h.1"} : tensor<4x16x32xf32>
+    %hd = ft.get @head {layer = "head"} : tensor<256x32xf32>
+    %logits = ft.matmul %z, %hd transpose_b {layer = "head"} : (tensor<4x16x32xf32>, tensor<256x32xf32>) -> tensor<4x16x256xf32>
+    %loss = ft.cross_entropy %logits, %targets {layer = "head"} : (tensor<4x16x256xf32>, tensor<4x16xi32>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+"""
+
+
+class FindNan(EndToEnd):
+    def compiled(self, *options, numerator="d", big="0.2"):
+        source, plan = self.dir / "model.mlir", self.dir / "plan.bin"
+        source.write_text(MODEL.replace("NUMERATOR", numerator).replace("BIG", big))
+        self.check("ftc", "compile", source, *options, "-o", plan)
+        return plan
+
+    def data(self, *places, world):
+        """Text with BAD in the sequences that (micro-step, rank) of `places` take without shuffling."""
+        text = bytearray(self.text.read_bytes())
+        for micro_step, rank in places:
+            text[((micro_step * world + rank) * BATCH + 1) * SEQ_LEN + 10] = BAD
+        path = self.dir / "data.txt"
+        path.write_bytes(text)
+        return path
+
+    def run_ranks(self, plan, world, data, *options, steps=4):
+        """What is said on standard error, what a step gives, and the weights."""
+        out, weights = self.dir / "metrics.jsonl", self.dir / "weights.safetensors"
+        out.unlink(missing_ok=True)
+        done = run("ftrun", f"--nproc-per-node={world}", "--standalone", BIN / "ftexec", plan, f"--data={data}", "--shuffle=off", f"--steps={steps}",
+                   f"--metrics={out}", "--progress=off", f"--save-weights={weights}", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [{key: row[key] for key in ("loss", "grad_norm", "skipped", "loss_scale") if key in row} for row in metrics(out)]
+        return done.stderr, rows, weights.read_bytes()
+
+    def found(self, stderr):
+        """The one line about where it began, behind the step."""
+        lines = re.findall(r"step (\d+/\d+) is not finite: (.*)", stderr)
+        self.assertEqual(len(lines), 1, stderr)
+        return lines[0]
+
+    # Strategy, micro-steps, ranks, other options.
+    RUNS = (("no_shard", 1, 2, ()), ("zero1", 3, 2, ("--remat=full",)), ("shard_grad_op", 1, 3, ("--mixed-precision=bf16",)),
+            ("full_shard", 3, 2, ("--mixed-precision=fp16", "--remat=full")), ("full_shard", 1, 3, ("--offload=parameters,optimizer",)),
+            ("hybrid_shard", 3, 2, ("--mixed-precision=bf16", "--offload=optimizer:step")), ("no_shard", 3, 1, ("--mixed-precision=fp16",)),
+            ("full_shard", 1, 1, ()), ("shard_grad_op", 3, 2, ("--optimizer=adafactor",)), ("full_shard", 1, 2, ("--optimizer=muon", "--mixed-precision=bf16")))
+
+    def test_rank_layer_and_op(self):
+        for strategy, micro_steps, world, options in self.RUNS:
+            with self.subTest(strategy=strategy, micro_steps=micro_steps, world=world, options=options):
+                plan = self.compiled(f"--strategy={strategy}", f"--micro-steps={micro_steps}", *options)
+                rank, bad = world - 1, micro_steps // 2  # of step 2
+                data = self.data((micro_steps + bad, rank), world=world)
+                stderr, rows, weights = self.run_ranks(plan, world, data)
+                step, text = self.found(stderr)
+                self.assertEqual(step, "2/4")
+                self.assertEqual(["skipped" in row for row in rows], [False, True, False, False])
+                where = (f"rank {rank}, " if world > 1 else "") + (f"micro-step {bad + 1}, " if micro_steps > 1 else "")
+                program = "train_step" if bad == micro_steps - 1 else "train_micro"
+                self.assertRegex(text, rf"^{where}layer odd, cluster of [^(]*div[^(]* \(forward, {program} \d+\): \d+ of \d+ elements( of result \d)? "
+                                 r"(is|are) NaN, first at \d+; its inputs were finite")
+                _, other_rows, other_weights = self.run_ranks(plan, world, data, "--find-nan=off")
+                self.assertEqual((rows, weights), (other_rows, other_weights))
+
+    def test_off_says_nothing_more(self):
+        plan = self.compiled("--strategy=full_shard")
+        stderr, _, _ = self.run_ranks(plan, 2, self.data((1, 0), world=2), "--find-nan=off")
+        self.assertIn("step 2/4: loss nan: step not applied", stderr)
+        self.assertNotIn("is not finite", stderr)
+        done = run("ftexec", plan, f"--data={self.text}", "--find-nan=maybe")
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+
+    def test_the_earliest_of_all_ranks(self):
+        plan = self.compiled("--strategy=full_shard", "--micro-steps=2")
+        _, text = self.found(self.run_ranks(plan, 3, self.data((2, 1), (3, 0), (2, 2), world=3), steps=2)[0])
+        self.assertRegex(text, "^ranks 1,2, micro-step 1, layer odd, ")
+
+    def test_infinity_and_the_nan_of_it(self):
+        plan = self.compiled("--strategy=full_shard", numerator="one")
+        _, text = self.found(self.run_ranks(plan, 2, self.data((1, 1), world=2), steps=2)[0])
+        self.assertRegex(text, r"^rank 1, layer odd, cluster of [^(]*div[^(]* \(forward, train_step \d+\): \d+ of \d+ elements( of result \d)? are infinite, first at "
+                         r"\d+; its inputs were finite; then layer h.1, matmul \(forward, train_step \d+\): 32 of 2048 elements are NaN, first at \d+$")
+
+    def test_a_product_that_overflows_on_all_ranks(self):
+        plan = self.compiled("--strategy=zero1", big="1.0e38")
+        stderr, rows, _ = self.run_ranks(plan, 2, self.data(world=2), "--max-bad-steps=9", steps=3)
+        step, text = self.found(stderr)
+        self.assertEqual(step, "1/3")
+        self.assertTrue(all(row["skipped"] for row in rows))
+        self.assertRegex(text, r"^ranks 0,1, layer h.1, matmul \(forward, train_step \d+\): ")
+
+    def test_a_checkpoint_under_way_is_no_hindrance(self):
+        plan = self.compiled("--strategy=full_shard")
+        data = self.data((1, 1), world=2)
+        stderr, rows, weights = self.run_ranks(plan, 2, data, f"--checkpoint-dir={self.dir / 'saved'}", "--save-every=1")
+        self.assertRegex(self.found(stderr)[1], "^rank 1, layer odd, ")
+        self.assertEqual((rows, weights), self.run_ranks(plan, 2, data, "--find-nan=off")[1:])
+
+
+if __name__ == "__main__":
+    unittest.main()
