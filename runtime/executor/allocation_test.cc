@@ -80,9 +80,11 @@ void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
     auto dataset = OpenDataset(data, static_cast<int64_t>(plan.vocab_size()), seq_len);
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     const BatchSampler sampler(**dataset, batch, rank, ranks, 42, true);
-    auto loop = TrainingLoop::Create(plan, **executor, {.steps = 2, .rank = rank, .world_size = ranks});
-    auto rest = TrainingLoop::Create(plan, **executor,
-                                     {.steps = 18, .rank = rank, .world_size = ranks, .eval_every = 3});
+    auto loop = TrainingLoop::Create(plan, **executor,
+                                     {.steps = 2, .rank = rank, .world_size = ranks, .find_nan = true});
+    auto rest = TrainingLoop::Create(
+        plan, **executor,
+        {.steps = 18, .rank = rank, .world_size = ranks, .find_nan = true, .eval_every = 3});
     const EvaluationBatches batches(**dataset, batch, rank, ranks, 4);
     std::optional<Evaluator> evaluator;
     if ((*executor)->FindProgram("eval_step").ok()) {

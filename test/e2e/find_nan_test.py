@@ -3,6 +3,7 @@
 import re
 import unittest
 
+from covering import covering_rows
 from harness import BIN, EndToEnd, metrics, run
 
 SEQ_LEN, BATCH = 16, 4
@@ -12,13 +13,13 @@ BAD = 1  # a byte that no text has
 MODEL = """
 module attributes {ft.vocab_size = 256 : i64} {
   ft.parameter @table : tensor<256x32xf32> = #ft.init<normal, 1.0> {layer = "embed"}
-  ft.parameter @w : tensor<32x32xf32> = #ft.init<normal, 0.2> {layer = "h.0"}
-  ft.parameter @big : tensor<32x32xf32> = #ft.init<normal, BIG> {layer = "h.1"}
-  ft.parameter @head : tensor<256x32xf32> = #ft.init<normal, 0.1> {layer = "head"}
+  ft.parameter @"h.0.weight" : tensor<32x32xf32> = #ft.init<normal, 0.2> {layer = "h.0"}
+  ft.parameter @"h.1.weight" : tensor<32x32xf32> = #ft.init<normal, BIG> {layer = "h.1"}
+  ft.parameter @"head.weight" : tensor<256x32xf32> = #ft.init<normal, 0.1> {layer = "head"}
   func.func @forward(%tokens: tensor<4x16xi32>, %targets: tensor<4x16xi32>) -> tensor<f32> {
     %t = ft.get @table {layer = "embed"} : tensor<256x32xf32>
     %x = ft.embedding %tokens, %t {layer = "embed"} : (tensor<4x16xi32>, tensor<256x32xf32>) -> tensor<4x16x32xf32>
-    %w = ft.get @w {layer = "h.0"} : tensor<32x32xf32>
+    %w = ft.get @"h.0.weight" {layer = "h.0"} : tensor<32x32xf32>
     %h = ft.matmul %x, %w {layer = "h.0"} : (tensor<4x16x32xf32>, tensor<32x32xf32>) -> tensor<4x16x32xf32>
     %n = ft.convert %tokens {layer = "odd"} : tensor<4x16xi32> -> tensor<4x16xf32>
     %one = ft.fill 1.0 {layer = "odd"} : tensor<4x16xf32>
@@ -27,10 +28,10 @@ module attributes {ft.vocab_size = 256 : i64} {
     %c = ft.reshape %q {layer = "odd"} : tensor<4x16xf32> -> tensor<4x16x1xf32>
     %b = ft.broadcast %c {layer = "odd"} : tensor<4x16x1xf32> -> tensor<4x16x32xf32>
     %m = ft.mul %h, %b {layer = "odd"} : tensor<4x16x32xf32>
-    %v = ft.get @big {layer = "h.1"} : tensor<32x32xf32>
+    %v = ft.get @"h.1.weight" {layer = "h.1"} : tensor<32x32xf32>
     %y = ft.matmul %m, %v {layer = "h.1"} : (tensor<4x16x32xf32>, tensor<32x32xf32>) -> tensor<4x16x32xf32>
     %z = ft.add %y, %x {layer = "h.1"} : tensor<4x16x32xf32>
-    %hd = ft.get @head {layer = "head"} : tensor<256x32xf32>
+    %hd = ft.get @"head.weight" {layer = "head"} : tensor<256x32xf32>
     %logits = ft.matmul %z, %hd transpose_b {layer = "head"} : (tensor<4x16x32xf32>, tensor<256x32xf32>) -> tensor<4x16x256xf32>
     %loss = ft.cross_entropy %logits, %targets {layer = "head"} : (tensor<4x16x256xf32>, tensor<4x16xi32>) -> tensor<f32>
     return %loss : tensor<f32>
@@ -71,17 +72,30 @@ class FindNan(EndToEnd):
         self.assertEqual(len(lines), 1, stderr)
         return lines[0]
 
-    # Strategy, micro-steps, ranks, other options.
-    RUNS = (("no_shard", 1, 2, ()), ("zero1", 3, 2, ("--remat=full",)), ("shard_grad_op", 1, 3, ("--mixed-precision=bf16",)),
-            ("full_shard", 3, 2, ("--mixed-precision=fp16", "--initial-scale-power=8", "--remat=full")), ("full_shard", 1, 3, ("--offload=parameters,optimizer",)),
-            ("hybrid_shard", 3, 2, ("--mixed-precision=bf16", "--offload=optimizer:step")), ("no_shard", 3, 1, ("--mixed-precision=fp16", "--initial-scale-power=8")),
-            ("full_shard", 1, 1, ()), ("shard_grad_op", 3, 2, ("--optimizer=adafactor",)), ("full_shard", 1, 2, ("--optimizer=muon", "--mixed-precision=bf16")))
+    OPTIONS = {
+        "strategy": ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2"),
+        "world": (1, 2, 3),
+        "micro_steps": (1, 3),
+        "remat": ("none", "every_n:1", "full"),
+        "offload": ("none", "optimizer", "optimizer:step", "activations", "parameters"),
+        "precision": ("no", "bf16", "bf16 alone", "fp16"),
+        "optimizer": ("adamw", "sgd", "muon", "adafactor"),
+        "trained": ("all", "not h.0.*", "adapters"),
+        "prefetch": ("pre", "none"),
+    }
 
-    def test_rank_layer_and_op(self):
-        for strategy, micro_steps, world, options in self.RUNS:
-            with self.subTest(strategy=strategy, micro_steps=micro_steps, world=world, options=options):
-                plan = self.compiled(f"--strategy={strategy}", f"--micro-steps={micro_steps}", *options)
-                rank, bad = world - 1, micro_steps // 2  # of step 2
+    def flags(self, row):
+        flags = [f"--{name}={row[name]}" for name in ("strategy", "remat", "offload", "optimizer", "prefetch")]
+        flags += [f"--micro-steps={row['micro_steps']}", f"--mixed-precision={row['precision'].removesuffix(' alone')}", "--initial-scale-power=8"]
+        flags += {"all": [], "not h.0.*": ["--frozen=h.0.*"], "adapters": ["--lora=r:3,alpha:4,targets:all-linear"]}[row["trained"]]
+        return flags + (["--master-weights=off", "--stochastic-rounding"] if row["precision"] == "bf16 alone" else [])
+
+    def test_rank_layer_and_op_for_every_pair_of_options(self):
+        """One rank divides by zero in one micro-step of step 2. The replay finds it, and the run goes on as without it, to the bit."""
+        for row in covering_rows(self.OPTIONS):
+            with self.subTest(**row):
+                plan, world, micro_steps = self.compiled(*self.flags(row)), row["world"], row["micro_steps"]
+                rank, bad = world - 1, micro_steps // 2
                 data = self.data((micro_steps + bad, rank), world=world)
                 stderr, rows, weights = self.run_ranks(plan, world, data)
                 step, text = self.found(stderr)
@@ -90,7 +104,7 @@ class FindNan(EndToEnd):
                 where = (f"rank {rank}, " if world > 1 else "") + (f"micro-step {bad + 1}, " if micro_steps > 1 else "")
                 program = "train_step" if bad == micro_steps - 1 else "train_micro"
                 self.assertRegex(text, rf"^{where}layer odd, cluster of [^(]*div[^(]* \(forward, {program} \d+\): \d+ of \d+ elements( of result \d)? "
-                                 r"(is|are) NaN, first at \d+; its inputs were finite")
+                                 r"(is|are) NaN, first at \d+; its inputs were finite$")
                 _, other_rows, other_weights = self.run_ranks(plan, world, data, "--find-nan=off")
                 self.assertEqual((rows, weights), (other_rows, other_weights))
 
