@@ -1,9 +1,11 @@
 """A loss or gradient that is not finite on one rank: no rank applies the step, it is named, and too many end the run. Where it began: find_nan_test."""
 
 import json
+import random
 import struct
 import unittest
 
+import ftd_files
 from harness import BIN, STRATEGIES, EndToEnd, metrics, run
 
 SEQ_LEN, BATCH = 64, 4  # of the debug presets
@@ -138,6 +140,21 @@ class BadSteps(EndToEnd):
         self.assertEqual([row["step"] for row in rows if row.get("skipped")], [1])
         self.assertIn("step 2/4: loss nan: step not applied", done.stderr)
         self.assert_names(done, "step 2/4", "rank 0", "micro-step 1, ")
+
+    def test_packed_documents_of_which_not_all_counts(self):
+        """A token that is no target spoils its step all the same; the sequence that it was packed into says which rank's and which step's."""
+        draw, source, plan, world = random.Random(3), self.dir / "m.mlir", self.dir / "p.bin", 2
+        documents = [[draw.randrange(32, 127) for _ in range(draw.randrange(5, 60))] for _ in range(150)]
+        documents[40][3] = BAD
+        mask = [int(draw.random() < 0.7) for document in documents for _ in document]
+        data = ftd_files.write(self.dir / "d.ftd", documents, mask)
+        (place,) = [i for i, row in enumerate(ftd_files.packed(documents, mask, SEQ_LEN)) if BAD in row["tokens"]]
+        step, rank = place // (BATCH * world), place // BATCH % world
+        self.check("ftc", "model", "llama", "--packed", "-o", source)
+        self.check("ftc", "compile", source, "--strategy=full_shard", "--mixed-precision=bf16", "-o", plan)
+        done, rows = self.run_ranks(plan, world, data, steps=step + 2)
+        self.assertEqual([row["step"] for row in rows if row.get("skipped")], [step])
+        self.assert_names(done, f"step {step + 1}/{step + 2}", f"rank {rank}")
 
     def test_overflows_of_fp16_find_the_scale(self):
         """They are no bad steps: the run survives them with --max-bad-steps=1."""
