@@ -65,7 +65,12 @@ private:
       FailureOr<uint32_t> operand = valueAt(sum->x, space.whole());
       if (failed(operand))
         return failure();
-      body.outputs.push_back({*operand, result, {.column_stride = 1}, true, reductionKindOf(sum->kind)});
+      body.outputs.push_back({*operand,
+                              result,
+                              {.column_stride = 1},
+                              true,
+                              reductionKindOf(sum->kind),
+                              sum->acc ? int64_t{sum->acc.getArgNumber()} : -1});
       return success();
     }
     return addOutput(value, result, value);

@@ -1,5 +1,6 @@
 #include "compiler/codegen/cluster_space.h"
 
+#include "dialects/ft/elementwise.h"
 #include "dialects/ft/verify.h"
 
 #include <algorithm>
@@ -33,12 +34,25 @@ std::optional<Reduced> reducedOf(ReduceOp op) {
   return result;
 }
 
-std::optional<OverRows> overRowsOf(Value value) {
+static std::optional<OverRows> reductionOverRowsOf(Value value) {
   auto reduce = value.getDefiningOp<ReduceOp>();
   std::optional<Reduced> reduced = reduce ? reducedOf(reduce) : std::nullopt;
   if (!reduced || reduced->isLast || product(shape(reduce.getX()).take_front(reduced->begin)) != 1)
     return std::nullopt;
   return OverRows{reduce.getX(), reduce.getKind(), reduced->extent};
+}
+
+std::optional<OverRows> overRowsOf(Value value) {
+  if (auto add = value.getDefiningOp<mlir::ft::AddOp>())
+    for (auto [sum, acc] : {std::pair(add->getOperand(0), add->getOperand(1)),
+                            std::pair(add->getOperand(1), add->getOperand(0))})
+      if (std::optional<OverRows> of = reductionOverRowsOf(sum);
+          of && of->kind == "sum" && isa<BlockArgument>(acc) && acc.getType() == value.getType() &&
+          sum.getType() == value.getType() && isa<FloatType>(tensor(value).getElementType())) {
+        of->acc = cast<BlockArgument>(acc);
+        return of;
+      }
+  return reductionOverRowsOf(value);
 }
 
 mlir::ft::ConcatOp joinedIn(Value value) {

@@ -22,11 +22,13 @@ struct Reduced {
 /// None where the dimensions are not beside each other.
 std::optional<Reduced> reducedOf(mlir::ft::ReduceOp op);
 
-/// A reduction of leading dimensions, of so many rows together.
+/// A reduction of leading dimensions, of so many rows together; of a sum the argument that it is added to, or
+/// null.
 struct OverRows {
   mlir::Value x;
   llvm::StringRef kind;
   int64_t rows;
+  mlir::BlockArgument acc = {};
 };
 /// None where `value` is made by something else.
 std::optional<OverRows> overRowsOf(mlir::Value value);

@@ -32,16 +32,30 @@ std::string nameOf(Operation *op) {
   return (layer ? layer.getValue() + "." : Twine()).str() + op->getName().stripDialect().str();
 }
 
-// The reduction of a flat gradient, behind the sum over micro-steps where there is one; null when it is not
-// reduced here.
+// The reduction of a flat gradient, behind the sum over micro-steps where that has its type; null when it is
+// not reduced here.
 Operation *reductionOf(Value flat) {
   for (Operation *user : flat.getUsers()) {
     if (isa<ReduceScatterOp, AllReduceOp>(user))
       return user;
     if (auto accumulated = dyn_cast<AccumulatedOp>(user))
-      return reductionOf(accumulated.getResult());
+      return accumulated.getResult().getType() == flat.getType() ? reductionOf(accumulated.getResult())
+                                                                 : nullptr;
   }
   return nullptr;
+}
+
+// The name of the sum over micro-steps in whose place a flat gradient lies.
+std::optional<StringRef> sumInPlaceOf(Value flat) {
+  for (Operation *user : flat.getUsers()) {
+    auto add = dyn_cast<AccumulateOp>(user);
+    if (add && add.getInPlace())
+      return add.getName();
+    auto take = dyn_cast<AccumulatedOp>(user);
+    if (take && take.getInPlace())
+      return take.getName();
+  }
+  return std::nullopt;
 }
 
 } // namespace
@@ -89,6 +103,9 @@ LogicalResult FunctionLowering::lower(Operation *op) {
       .Case([&](RefreshOp op) { return refresh(state.unit(op.getUnit()), Tag::of(op)), done(op); })
       .Case([&](OffloadOp op) { return lowerOffload(op), done(op); })
       .Case([&](ReloadOp op) { return lowerReload(op), done(op); })
+      .Case([&](AccumulatorOp op) {
+        return places[op.getFlat()] = state.sum(op.getName(), op.getFlat().getType()), done(op);
+      })
       .Case([&](AccumulateOp op) { return lowerAccumulate(op), done(op); })
       .Case([&](AccumulatedOp op) { return lowerAccumulated(op), done(op); })
       .Case([&](UpdateScalerOp op) { return lowerUpdateScaler(op), done(op); })
@@ -132,11 +149,18 @@ void FunctionLowering::lowerPack(PackOp op) {
   Value flat = flatGradient(op);
   for (auto [index, value] : llvm::enumerate(op.getValues())) {
     View place = placeDestination({op, static_cast<unsigned>(index)}, value.getType());
-    std::optional<Destination> destination = uses.destinationOf(value);
-    if (!destination || destination->owner != op || destination->index != index)
+    if (!liesIn(value, {op, static_cast<unsigned>(index)}, place))
       program.copy(places[value], place, Tag::of(op));
   }
   places[op.getFlat()] = {flat, 0, elementOf(op.getFlat().getType())};
+}
+
+/// A sum over micro-steps that nothing is added to lies there without being written.
+bool FunctionLowering::liesIn(Value value, Destination destination, const View &place) const {
+  std::optional<Destination> own = uses.destinationOf(value);
+  View at = places.lookup(value);
+  return (own && own->owner == destination.owner && own->index == destination.index) ||
+         (at.buffer == place.buffer && at.offset == place.offset);
 }
 
 LogicalResult FunctionLowering::lowerReturn(func::ReturnOp op) {
@@ -149,8 +173,7 @@ LogicalResult FunctionLowering::lowerReturn(func::ReturnOp op) {
                                   << " without a name";
     Destination here{op, static_cast<unsigned>(index)};
     View port = placeDestination(here, value.getType());
-    std::optional<Destination> destination = uses.destinationOf(value);
-    if (!destination || destination->owner != op || destination->index != index)
+    if (!liesIn(value, here, port))
       program.copy(places[value], port, Tag::of(op));
     program.output(name, port, function.getResultAttr(index, kCountedAttr) != nullptr);
   }
@@ -172,18 +195,22 @@ Value FunctionLowering::flatGradient(PackOp pack) {
   if (buffer)
     return buffer;
   Type flat = pack.getFlat().getType();
-  const UnitState &unit = state.unit(unitOf(flat).getValue());
-  Tag tag = Tag::of(pack);
-  Operation *reduction = reductionOf(pack.getFlat());
+  if (std::optional<StringRef> sum = sumInPlaceOf(pack.getFlat()))
+    return buffer = state.sum(*sum, flat).buffer;
+  buffer = placeForReduction(pack.getFlat(), Tag::of(pack));
+  program.kernel({.name = "zero_padding", .outs = {View{buffer, 0, elementOf(flat)}}}, Tag::of(pack));
+  return buffer;
+}
+
+Value FunctionLowering::placeForReduction(Value flat, const Tag &tag) {
+  const UnitState &unit = state.unit(unitOf(flat.getType()).getValue());
+  Operation *reduction = reductionOf(flat);
   bool isReducedInPlace = isa_and_nonnull<AllReduceOp>(reduction);
   // Where reduced gradients stay whole, they are made and reduced in their place.
   if (reduction && !unit.hostStep() && (unit.wholeGradients() || isReducedInPlace))
-    buffer = unit.gradients().buffer;
-  else
-    buffer = gradientBuffer(unit, flat, ".flat_gradient",
-                            isReducedInPlace ? MemoryClass::gradients : MemoryClass::staging, tag);
-  program.kernel({.name = "zero_padding", .outs = {View{buffer, 0, elementOf(flat)}}}, tag);
-  return buffer;
+    return unit.gradients().buffer;
+  return gradientBuffer(unit, flat.getType(), ".flat_gradient",
+                        isReducedInPlace ? MemoryClass::gradients : MemoryClass::staging, tag);
 }
 
 Value FunctionLowering::gradientBuffer(const UnitState &unit, Type type, StringRef name,

@@ -25,6 +25,8 @@ private:
 
   // Computation (lower_kernels.cc).
   void lowerKernel(mlir::ft::KernelOpInterface op);
+  /// Of a tensor, or of a unit before padding, whole or this rank's slice.
+  uint64_t bytesAt(const mlir::ftx::View &view) const;
   void lowerAccumulate(mlir::ft::AccumulateOp op);
   void lowerAccumulated(mlir::ft::AccumulatedOp op);
   void lowerUpdateScaler(mlir::ft::UpdateScalerOp op);
@@ -65,10 +67,14 @@ private:
   mlir::ftx::View placeResult(mlir::OpResult result);
   mlir::ftx::View placeDestination(Destination destination, mlir::Type type);
   mlir::ftx::View newBuffer(mlir::OpResult result);
+  /// Whether what wants `value` in `place` finds it there.
+  bool liesIn(mlir::Value value, Destination destination, const mlir::ftx::View &place) const;
   bool owns(mlir::Value value) const;
   bool canReuse(mlir::OpResult result) const;
   /// The flat gradient that `pack` makes; its gaps and its padding are zeroed when it is first asked for.
   mlir::Value flatGradient(mlir::ft::PackOp pack);
+  /// Of what goes into a reduction, if not elsewhere before: where it stays whole at rest, or of the program.
+  mlir::Value placeForReduction(mlir::Value flat, const Tag &tag);
   /// A buffer of the program for a flat gradient or a slice of one.
   mlir::Value gradientBuffer(const UnitState &unit, mlir::Type type, llvm::StringRef name,
                              mlir::ftx::MemoryClass memoryClass, const Tag &tag);

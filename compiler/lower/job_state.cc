@@ -183,9 +183,9 @@ View JobState::sum(StringRef name, Type type) {
   UnitState &state = units[unitIndex.lookup(unitOf(type).getValue())];
   if (!state.buffers.contains("accumulated"))
     addFlat(state, "accumulated", MemoryClass::gradients, isa<FlatType>(type) || state.wholeOptimizer(),
-            elementOf(type),
+            state.accumulate,
             /*host=*/false);
-  return wholeView(state.buffers.lookup("accumulated"), elementOf(type));
+  return wholeView(state.buffers.lookup("accumulated"), state.accumulate);
 }
 
 } // namespace ft::compiler

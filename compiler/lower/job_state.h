@@ -13,14 +13,16 @@ namespace ft::compiler {
 struct UnitState {
   explicit UnitState(mlir::ft::UnitOp unit)
       : unit(unit), residency(unit.residencyOrWhole()), compute(unit.computeType()),
-        reduce(unit.reduceType()), master(unit.masterType()), workingCopy(unit.getWorkingCopy()) {}
+        reduce(unit.reduceType()), accumulate(unit.accumulateType()), master(unit.masterType()),
+        workingCopy(unit.getWorkingCopy()) {}
 
   mlir::ft::UnitOp unit;
 
   mlir::ft::ResidencyAttr residency;
-  mlir::Type compute; // element type that is computed with
-  mlir::Type reduce;  // element type of gradients
-  mlir::Type master;  // element type of the weights that are updated
+  mlir::Type compute;    // element type that is computed with
+  mlir::Type reduce;     // element type of gradients
+  mlir::Type accumulate; // element type of their sums over micro-steps
+  mlir::Type master;     // element type of the weights that are updated
   bool workingCopy;
   bool trained = false;       // has a gradient
   bool hostGradients = false; // which goes to host memory, where it is updated

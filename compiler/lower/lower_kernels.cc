@@ -77,18 +77,33 @@ void FunctionLowering::lowerKernel(KernelOpInterface op) {
   program.kernel(spec, Tag::of(op));
 }
 
+uint64_t FunctionLowering::bytesAt(const View &view) const {
+  if (auto tensor = dyn_cast<RankedTensorType>(view.type))
+    return bytesOf(tensor);
+  FlatSymbolRefAttr unit = view.buffer.getDefiningOp<mlir::ftx::BufferOp>().getUnitAttr();
+  return bytesOf(view.type) * UnitOp(state.unit(unit.getValue()).unit).getElements();
+}
+
 void FunctionLowering::lowerAccumulate(AccumulateOp op) {
-  View x = places[op.getX()];
-  program.kernel({.name = "accumulate", .ins = {x}, .outs = {state.sum(op.getName(), op.getX().getType())}},
+  if (op.getInPlace())
+    return;
+  View x = places[op.getX()], sum = state.sum(op.getName(), op.getX().getType());
+  program.kernel({.name = "accumulate", .ins = {x}, .outs = {sum}, .bytes = bytesAt(x) + 2 * bytesAt(sum)},
                  Tag::of(op));
 }
 
 void FunctionLowering::lowerAccumulated(AccumulatedOp op) {
-  View x = places[op.getX()];
-  program.kernel(
-      {.name = "accumulated", .ins = {x}, .outs = {x, state.sum(op.getName(), op.getX().getType())}},
-      Tag::of(op));
-  places[op.getResult()] = x;
+  View x = places[op.getX()], sum = state.sum(op.getName(), op.getX().getType()), result = x;
+  Type type = op.getResult().getType();
+  if (op.getInPlace() || type != op.getX().getType())
+    result = {placeForReduction(op.getResult(), Tag::of(op)), 0, elementOf(type)};
+  uint64_t bytes = bytesAt(result) + 2 * bytesAt(sum);
+  if (op.getInPlace())
+    x = View();
+  else
+    bytes += bytesAt(x);
+  program.kernel({.name = "accumulated", .ins = {x}, .outs = {result, sum}, .bytes = bytes}, Tag::of(op));
+  places[op.getResult()] = result;
 }
 
 void FunctionLowering::lowerUpdateScaler(UpdateScalerOp op) {

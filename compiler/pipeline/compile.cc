@@ -76,6 +76,7 @@ void settleEvaluation(CompileOptions &options) {
   options.stochasticRounding = options.accumulateEach = options.nesterov = false;
   options.masterWeights = options.paramDtype == "fp32";
   options.reduceDtype = options.paramDtype;
+  options.accumulateDtype = "fp32";
   options.frozen.clear();
   options.adamwParams.clear();
 }
@@ -110,6 +111,8 @@ PlanInfo describe(const CompileOptions &options) {
                        {"remat", options.remat},
                        {"param_dtype", options.paramDtype},
                        {"reduce_dtype", options.reduceDtype}};
+  if (options.microSteps > 1)
+    info.textSettings.emplace_back("accumulate_dtype", options.accumulateDtype);
   if (!options.masterWeights)
     info.textSettings.insert(
         info.textSettings.end(),

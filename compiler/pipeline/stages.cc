@@ -115,6 +115,7 @@ void addCluster(OpPassManager &passes, const CompileOptions &options) {
   passes.addPass(createRecordSavedPass());        // types are final now, and the functions are still there
   passes.addPass(mlir::ft::createFuseGeluPass()); // the table lists products and GELUs apart
   passes.addPass(createExpandCompositesPass());
+  passes.addPass(createAccumulateInPlacePass());
   passes.addPass(createFormUpdatesPass());
   passes.addPass(createFormClustersPass(take<FormClustersPassOptions>(options)));
 }

@@ -60,20 +60,35 @@ void tellUnit(UnitOp unit, ElementTypes types, bool hasMaster) {
       unit.setMaster(types.master);
   }
   unit.setReduce(types.reduce);
+  if (!types.accumulate.isF32())
+    unit.setAccumulate(types.accumulate);
 }
 
+// Those of what a function makes.
+struct FunctionTypes {
+  ElementTypes types;
+  Type gradients; // of parameters, as backward makes them
+};
+
 // The type of a result of an op that computes.
-Type computedType(OpResult result, const ElementTypes &types, const GradientOps &gradients) {
+Type computedType(OpResult result, const FunctionTypes &types, const GradientOps &gradients) {
   Type type = result.getType();
   if (!isRetyped(type) ||
       mlir::ft::elementRole(result.getOwner(), result.getResultNumber()) == ElementRole::Statistic)
     return type;
-  return withElements(type, gradients.contains(result) ? types.reduce : types.compute);
+  return withElements(type, gradients.contains(result) ? types.gradients : types.types.compute);
+}
+
+// What comes of a sum over micro-steps goes into the reduction, if it does not come from there.
+Type accumulatedType(AccumulatedOp op, Type reduce) {
+  Type sum = op.getX().getType();
+  return isa<RankedTensorType>(sum) ? sum : withElements(sum, reduce);
 }
 
 // Operands have their types already.
-Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradients, SymbolTable &symbols) {
+Type typeOf(OpResult result, const FunctionTypes &all, const GradientOps &gradients, SymbolTable &symbols) {
   Type type = result.getType();
+  const ElementTypes &types = all.types;
   return TypeSwitch<Operation *, Type>(result.getOwner())
       .Case([&](ShardOp op) {
         auto unit = symbols.lookup<UnitOp>(op.getUnit());
@@ -81,14 +96,15 @@ Type typeOf(OpResult result, const ElementTypes &types, const GradientOps &gradi
       })
       .Case<GatherOp, FetchOp, UpdateOp>([&](auto) { return withElements(type, types.compute); })
       .Case([&](ViewOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
-      .Case([&](PackOp op) { return withElements(type, op.isOfGradients() ? types.reduce : types.compute); })
+      .Case([&](PackOp op) { return withElements(type, op.isOfGradients() ? all.gradients : types.compute); })
       .Case([&](ReduceScatterOp op) { return withElements(type, elementsOf(op.getFlat().getType())); })
-      .Case<AllReduceOp, AccumulatedOp>([&](auto op) { return op.getX().getType(); })
+      .Case([&](AllReduceOp op) { return op.getX().getType(); })
+      .Case([&](AccumulatedOp op) { return accumulatedType(op, types.reduce); })
       .Case([&](OffloadOp op) {
         return HostType::get(op.getContext(), cast<RankedTensorType>(op.getX().getType()));
       })
       .Case([&](ReloadOp op) { return cast<HostType>(op.getThere().getType()).getTensor(); })
-      .Default([&](Operation *) { return computedType(result, types, gradients); });
+      .Default([&](Operation *) { return computedType(result, all, gradients); });
 }
 
 // Scalars are f32 whatever the others are: what moves one among those, or makes one of them, gets it rounded.
@@ -154,11 +170,12 @@ LogicalResult retype(func::FuncOp function, const ElementTypes &types, SymbolTab
   Block &block = function.getBody().front();
   roundInputs(function, types.compute);
   GradientOps gradients(block);
+  Type ofGradients = types.ofGradients(function);
   for (Operation &op : block) {
     if (isa<GetOp>(op))
       return op.emitOpError("reads a parameter that has no place yet; run ft-insert-collectives first");
     for (OpResult result : op.getResults())
-      result.setType(typeOf(result, types.of(&op), gradients, symbols));
+      result.setType(typeOf(result, {types.of(&op), ofGradients}, gradients, symbols));
     roundMoved(&op);
   }
   roundPacked(function);
@@ -167,6 +184,8 @@ LogicalResult retype(func::FuncOp function, const ElementTypes &types, SymbolTab
       builder.getFunctionType(function.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
   return success();
 }
+
+bool accumulates(func::FuncOp function) { return !function.isExternal() && accumulatesGradients(function); }
 
 struct ApplyPrecisionPass : impl::ApplyPrecisionPassBase<ApplyPrecisionPass> {
   using ApplyPrecisionPassBase::ApplyPrecisionPassBase;
@@ -181,8 +200,8 @@ struct ApplyPrecisionPass : impl::ApplyPrecisionPassBase<ApplyPrecisionPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     ElementTypes types{parse("param-dtype", paramDtype), parse("reduce-dtype", reduceDtype),
-                       Float32Type::get(&getContext())};
-    if (!types.compute || !types.reduce)
+                       Float32Type::get(&getContext()), parse("accumulate-dtype", accumulateDtype)};
+    if (!types.compute || !types.reduce || !types.accumulate)
       return signalPassFailure();
     // What is not updated can be of any type.
     bool onlyEvaluates = module.lookupSymbol<func::FuncOp>(mlir::ft::kEvalStepFunction) &&
@@ -194,6 +213,14 @@ struct ApplyPrecisionPass : impl::ApplyPrecisionPassBase<ApplyPrecisionPass> {
     }
     if (!masterWeights)
       types.master = types.compute;
+    if (!llvm::any_of(module.getOps<func::FuncOp>(), accumulates))
+      types.accumulate = Float32Type::get(&getContext());
+    if (!types.accumulate.isF32() && types.accumulate != types.compute) {
+      module.emitError() << "accumulate-dtype is '" << accumulateDtype
+                         << "'; expected fp32, or what is computed with, "
+                         << "param-dtype '" << paramDtype << "'";
+      return signalPassFailure();
+    }
     if (types.compute.isF32() && types.reduce.isF32())
       return;
     llvm::StringSet<> frozen = frozenUnits(module);

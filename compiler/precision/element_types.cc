@@ -32,6 +32,26 @@ ElementTypes ElementTypes::of(Operation *op) const {
   return types;
 }
 
+static bool isAccumulated(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return isa<mlir::ft::AccumulateOp, mlir::ft::AccumulatedOp>(user);
+  });
+}
+
+Type ElementTypes::ofGradients(func::FuncOp function) const {
+  for (auto pack : function.getOps<mlir::ft::PackOp>())
+    if (pack.isOfGradients() && isAccumulated(pack.getFlat()))
+      return accumulate;
+  return reduce;
+}
+
+bool accumulatesGradients(func::FuncOp function) {
+  return llvm::any_of(function.getBody().front(), [](Operation &op) {
+    return isa<mlir::ft::AccumulateOp, mlir::ft::AccumulatedOp>(op) &&
+           isa<FlatType, SliceType>(op.getOperand(0).getType());
+  });
+}
+
 Type parseElementType(MLIRContext *context, StringRef name) {
   return llvm::StringSwitch<Type>(name)
       .Case("fp32", Float32Type::get(context))
@@ -68,7 +88,7 @@ llvm::StringSet<> frozenUnits(ModuleOp module) {
 }
 
 ElementTypes elementTypesOf(mlir::ft::UnitOp unit) {
-  return {unit.computeType(), unit.reduceType(), unit.masterType()};
+  return {unit.computeType(), unit.reduceType(), unit.masterType(), unit.accumulateType()};
 }
 
 } // namespace ft::compiler

@@ -6,14 +6,14 @@
 
 namespace ft::compiler {
 
-/// Ops that can write their results of role Rounded and Sum in the reduce type, because nothing but ft.pack
-/// and sums of such gradients reads them. What else is packed is made in the compute type and has to be
-/// rounded.
+/// Ops that can write their results of role Rounded and Sum in a type of gradients, because nothing but
+/// ft.pack and sums of such gradients reads them. What else is packed is made in the compute type and has to
+/// be rounded.
 class GradientOps {
 public:
   explicit GradientOps(mlir::Block &block);
 
-  /// Whether `result` is written in the reduce type.
+  /// Whether `result` is written in it.
   bool contains(mlir::OpResult result) const;
 
 private:

@@ -10,9 +10,10 @@ def ApplyPrecisionPass : Pass<"ft-apply-precision", "::mlir::ModuleOp"> {
     Enters: the functions after the shard stage, all floats f32. In @train_step, @train_micro, @eval_step and @sample_step every float tensor of
     rank 1 and more gets the compute type `param-dtype`, but for statistics (`lse`) and state (`scaler`), which stay f32, and for gradients
     of parameters, which get `reduce-dtype`: the kernel that makes one computes in f32 and rounds once. Units are gathered in the
-    compute type. Flat gradients and their slices have the reduce type, through accumulation and reduction.
+    compute type. Flat gradients and their slices have the reduce type. Where they are added up over micro-steps first, ops make them in `accumulate-dtype`,
+    which is f32 or the compute type, and the sum is rounded to the reduce type once (ft.accumulated); where each micro-step's are reduced, the sums of slices have it.
 
-    Each ft.unit is told `compute` (when that is not f32), `reduce`, and `working_copy` when what a rank holds of its
+    Each ft.unit is told `compute` (when that is not f32), `reduce`, `accumulate` (when that is not f32), and `working_copy` when what a rank holds of its
     parameters is kept in the compute type too, beside the f32 master: always, but for units that are gathered once and kept until
     backward, whose gather rounds the master. With fp32 for both types nothing changes.
 

@@ -50,6 +50,9 @@ LogicalResult verifyUnits(ModuleOp module, ElementTypes &types) {
     if (!first && (own.compute != types.compute || own.reduce != types.reduce))
       return unit.emitError() << "computes in " << own.compute << " and reduces in " << own.reduce
                               << " but another unit in " << types.compute << " and " << types.reduce;
+    if (!first && own.accumulate != types.accumulate)
+      return unit.emitError() << "adds micro-steps up in " << own.accumulate << " but another unit in "
+                              << types.accumulate;
     types = own;
     first = false;
     if (!isFrozen)
@@ -62,19 +65,18 @@ LogicalResult verifyUnits(ModuleOp module, ElementTypes &types) {
   return success();
 }
 
-// Whether the op at `use` takes gradients of parameters in the reduce type.
-bool takesGradient(OpOperand &use, Type reduce) {
+// Whether the op at `use` takes gradients of parameters in the type in which they are made.
+bool takesGradient(OpOperand &use, Type made) {
   Operation *op = use.getOwner();
   if (auto pack = dyn_cast<mlir::ft::PackOp>(op))
     return pack.isOfGradients();
   return llvm::any_of(op->getResults(), [&](OpResult result) {
     ElementRole role = mlir::ft::elementRole(op, result.getResultNumber());
-    return elementsOf(result.getType()) == reduce &&
-           (role == ElementRole::Rounded || role == ElementRole::Sum);
+    return elementsOf(result.getType()) == made && (role == ElementRole::Rounded || role == ElementRole::Sum);
   });
 }
 
-LogicalResult verifyResult(OpResult result, const ElementTypes &types) {
+LogicalResult verifyResult(OpResult result, const ElementTypes &types, Type gradients) {
   Operation *op = result.getOwner();
   auto tensor = dyn_cast<RankedTensorType>(result.getType());
   if (!tensor || !isa<FloatType>(tensor.getElementType()))
@@ -92,15 +94,15 @@ LogicalResult verifyResult(OpResult result, const ElementTypes &types) {
   if (role == ElementRole::Activation || tensor.getElementType() == types.compute)
     return expectElements(op, tensor, types.compute, "an activation");
   for (OpOperand &use : result.getUses())
-    if (!takesGradient(use, types.reduce))
+    if (!takesGradient(use, gradients))
       return op->emitError() << "is " << tensor << " but is no gradient of a parameter: it is used by "
                              << use.getOwner()->getName();
-  return expectElements(op, tensor, types.reduce, "the gradient of a parameter");
+  return expectElements(op, tensor, gradients, "the gradient of a parameter");
 }
 
-// Tensors in host memory and sums over ranks or micro-steps have the type that goes in; the verifiers of
-// their ops say so, and that buffers which go from op to op keep theirs.
-LogicalResult verifyOp(Operation *op, const ElementTypes &types, SymbolTable &symbols) {
+// Tensors in host memory and sums over ranks have the type that goes in; the verifiers of their ops say so,
+// and that buffers which go from op to op keep theirs.
+LogicalResult verifyOp(Operation *op, const ElementTypes &types, Type gradients, SymbolTable &symbols) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](mlir::ft::ShardOp shard) {
         auto unit = symbols.lookup<UnitOp>(shard.getUnit());
@@ -113,19 +115,24 @@ LogicalResult verifyOp(Operation *op, const ElementTypes &types, SymbolTable &sy
       })
       .Case([&](mlir::ft::PackOp pack) {
         return pack.isOfGradients()
-                   ? expectElements(op, pack.getFlat().getType(), types.reduce, "a flat gradient")
+                   ? expectElements(op, pack.getFlat().getType(), gradients, "a flat gradient")
                    : expectElements(op, pack.getFlat().getType(), types.compute, "a flat direction");
       })
-      .Case<mlir::ft::AllReduceOp, mlir::ft::AccumulatedOp, mlir::ft::OffloadOp, mlir::ft::ReloadOp>(
-          [](auto) { return success(); })
+      .Case([&](mlir::ft::AccumulatedOp sum) {
+        Type type = sum.getResult().getType();
+        return isa<RankedTensorType>(type) ? success()
+                                           : expectElements(op, type, types.reduce, "a sum over micro-steps");
+      })
+      .Case<mlir::ft::AllReduceOp, mlir::ft::OffloadOp, mlir::ft::ReloadOp>([](auto) { return success(); })
       .Case([&](mlir::ft::UpdateOp step) -> LogicalResult {
         if (!step.roundsStochastically() || !types.master.isF32())
           return success();
         return op->emitError("rounds stochastically what is f32; give bf16 weights no master");
       })
       .Default([&](Operation *) {
-        return success(llvm::all_of(op->getResults(),
-                                    [&](OpResult result) { return succeeded(verifyResult(result, types)); }));
+        return success(llvm::all_of(op->getResults(), [&](OpResult result) {
+          return succeeded(verifyResult(result, types, gradients));
+        }));
       });
 }
 
@@ -133,14 +140,16 @@ struct VerifyPrecisionPass : impl::VerifyPrecisionPassBase<VerifyPrecisionPass> 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     Type f32 = Float32Type::get(&getContext());
-    ElementTypes types{f32, f32, f32};
+    ElementTypes types{f32, f32, f32, f32};
     if (failed(verifyUnits(module, types)))
       return signalPassFailure();
     SymbolTable symbols(module);
-    for (func::FuncOp function : mlir::ft::programsOf(module))
+    for (func::FuncOp function : mlir::ft::programsOf(module)) {
+      Type gradients = types.ofGradients(function);
       for (Operation &op : function.getBody().front())
-        if (failed(verifyOp(&op, types.of(&op), symbols)))
+        if (failed(verifyOp(&op, types.of(&op), gradients, symbols)))
           return signalPassFailure();
+    }
   }
 };
 

@@ -53,4 +53,15 @@ def MakeMicroStepPass : Pass<"ft-make-micro-step", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }
 
+def AccumulateInPlacePass : Pass<"ft-accumulate-in-place", "::mlir::ModuleOp"> {
+  let summary = "Let the ops that make gradients add them to the sums over micro-steps";
+  let description = [{
+    Enters: @train_micro and @train_step with final types and without composites. Where a flat gradient is added to a sum (not what each micro-step has reduced),
+    it lies in the place of the sum (`in_place`), and what makes it begins with a view of ft.accumulator: products, gradients of tables and of the
+    linear cross entropy take it as their `acc`, the first of a chain that continue each other; for others, such as sums over rows, there is an ft.add behind
+    them, which is in their cluster later. So no micro-step goes over its gradients again. A gradient that is zero leaves the sum as it is.
+  }];
+  let dependentDialects = ["::mlir::ft::FtDialect"];
+}
+
 #endif // FT_PROGRAMS_PASSES

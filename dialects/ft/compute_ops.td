@@ -31,14 +31,14 @@ def Ft_EmbeddingOp : Ft_ComputeOp<"embedding", [Extents, Differentiable, CheapTo
   let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand"]> {
+def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand", "takeAccumulator"]> {
   let summary = "Gradient of an embedding's table: acc (or 0) + rows of dy added at ids, in order of position";
   let arguments = (ins Ft_TokenTensor:$ids, Ft_FloatTensor:$dy, Optional<Ft_FloatTensor>:$acc);
   let results = (outs Ft_FloatTensor:$dtable);
   let assemblyFormat = "$ids `,` $dy (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Extents, Differentiable, Precision, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
+def Ft_MatmulOp : Ft_ComputeOp<"matmul", [Extents, Differentiable, Precision, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand", "takeAccumulator"], ["getFlops", "getModelFlops"]> {
   let summary = "Matrix product over flattened leading dimensions, plus a bias per column";
   let description = [{
     Without `transpose_a`: a is [..., K], its leading dimensions are rows; b is [K, N], or [N, K] with `transpose_b`; the result is

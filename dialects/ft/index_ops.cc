@@ -133,13 +133,15 @@ LogicalResult GroupedDotOp::verify() {
 }
 
 Gradients GroupedDotOp::buildGradient(OpBuilder &builder, ValueRange resultGrads, ArrayRef<bool> needed,
-                                      ValueRange, SmallVectorImpl<bool> &) {
+                                      ValueRange accumulators, SmallVectorImpl<bool> &accumulated) {
   Value dy = resultGrads[0];
   Gradients gradients(3);
-  if (needed[1])
-    gradients[1] = getTransposeB()
-                       ? GroupedDotGradOp::create(builder, getLoc(), getW().getType(), dy, getX(), getEnds())
-                       : GroupedDotGradOp::create(builder, getLoc(), getW().getType(), getX(), dy, getEnds());
+  if (needed[1]) {
+    auto [x, of] = getTransposeB() ? std::pair(dy, Value(getX())) : std::pair(Value(getX()), dy);
+    gradients[1] =
+        GroupedDotGradOp::create(builder, getLoc(), getW().getType(), x, of, getEnds(), accumulators[1]);
+    accumulated[1] = accumulators[1] != nullptr;
+  }
   if (needed[0])
     gradients[0] =
         GroupedDotOp::create(builder, getLoc(), getX().getType(), dy, getW(), getEnds(), !getTransposeB());
@@ -162,6 +164,8 @@ LogicalResult GroupedDotGradOp::verify() {
     return failure();
   if (shape(getX())[0] != shape(getDy())[0])
     return emitOpError() << "x has " << shape(getX())[0] << " rows and dy " << shape(getDy())[0];
+  if (failed(verify::sameType(*this, "acc", getAcc(), "dw", getDw())))
+    return failure();
   return verify::shapeIs(*this, "dw", getDw(), {shape(getEnds())[0], shape(getX())[1], shape(getDy())[1]},
                          "groups, columns of x, columns of dy");
 }

@@ -66,12 +66,12 @@ def Ft_GroupedDotOp : Ft_Primitive<"grouped_dot", [Extents], [], ["getFlops", "g
   }];
 }
 
-def Ft_GroupedDotGradOp : Ft_ComputeOp<"grouped_dot_grad", [Precision], [], ["getFlops", "getModelFlops"]> {
-  let summary = "Gradient of the matrices of grouped_dot: for each group the rows of x, transposed, times those of dy";
-  let description = [{ x is [rows, K], dy [rows, N], dw [groups, K, N]. A group without rows has 0. }];
-  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$dy, Ft_TokenTensor:$ends);
+def Ft_GroupedDotGradOp : Ft_ComputeOp<"grouped_dot_grad", [Precision], ["getKernelOperands", "getTiedOperand", "takeAccumulator"], ["getFlops", "getModelFlops"]> {
+  let summary = "Gradient of the matrices of grouped_dot: acc (or 0) + for each group the rows of x, transposed, times those of dy";
+  let description = [{ x is [rows, K], dy [rows, N], dw [groups, K, N]. A group without rows adds nothing. }];
+  let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$dy, Ft_TokenTensor:$ends, Optional<Ft_FloatTensor>:$acc);
   let results = (outs Ft_FloatTensor:$dw);
-  let assemblyFormat = "$x `,` $dy `,` $ends attr-dict `:` type($x) `,` type($dy) `,` type($ends) `->` type($dw)";
+  let assemblyFormat = "$x `,` $dy `,` $ends (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
 }
 
 #endif // FT_INDEX_OPS

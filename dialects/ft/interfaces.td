@@ -96,6 +96,9 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
       Operand whose buffer result `index` must take over (the kernel accumulates into it); null when there is none.
     }], "::mlir::Value", "getTiedOperand", (ins "unsigned":$index), "", [{ return {}; }]>,
     InterfaceMethod<[{
+      Has result `index` begin with `acc`, which has its type, as the operand that it is tied to; false where the op has no such operand, or one is there already.
+    }], "bool", "takeAccumulator", (ins "unsigned":$index, "::mlir::Value":$acc), "", [{ return false; }]>,
+    InterfaceMethod<[{
       Operand whose buffer result `index` may take over when the operand dies here (elementwise kernels, and those of
       whole rows that read a row before they write it); null otherwise.
     }], "::mlir::Value", "getReusableOperand", (ins "unsigned":$index), "", [{ return {}; }]>,

@@ -84,6 +84,10 @@ llvm::SmallVector<Value> operandsBySegment(Operation *op) {
 
 llvm::SmallVector<Value> EmbeddingGradOp::getKernelOperands() { return {getIds(), getDy(), getAcc()}; }
 
+llvm::SmallVector<Value> GroupedDotGradOp::getKernelOperands() {
+  return {getX(), getDy(), getEnds(), getAcc()};
+}
+
 llvm::SmallVector<Value> MatmulGeluOp::getKernelOperands() { return {getA(), getB(), getBias()}; }
 
 llvm::SmallVector<Value> LinearCrossEntropyGradOp::getKernelOperands() {
@@ -186,10 +190,33 @@ Value EmbeddingGradOp::getTiedOperand(unsigned) { return getAcc(); }
 
 Value MatmulOp::getTiedOperand(unsigned) { return getAcc(); }
 
+Value GroupedDotGradOp::getTiedOperand(unsigned) { return getAcc(); }
+
 Value LinearCrossEntropyGradOp::getTiedOperand(unsigned index) { return index == 1 ? getAcc() : Value(); }
 
 Value LinearCrossEntropyLossGradOp::getTiedOperand(unsigned index) { return index == 2 ? getAcc() : Value(); }
 
 Value SumSquaresOp::getTiedOperand(unsigned) { return getAcc(); }
+
+template <typename Op> static bool takeAcc(Op op, Value acc) {
+  if (op.getAcc())
+    return false;
+  op.getAccMutable().assign(acc);
+  return true;
+}
+
+bool EmbeddingGradOp::takeAccumulator(unsigned, Value acc) { return takeAcc(*this, acc); }
+
+bool MatmulOp::takeAccumulator(unsigned, Value acc) { return !getBias() && takeAcc(*this, acc); }
+
+bool GroupedDotGradOp::takeAccumulator(unsigned, Value acc) { return takeAcc(*this, acc); }
+
+bool LinearCrossEntropyGradOp::takeAccumulator(unsigned index, Value acc) {
+  return index == 1 && takeAcc(*this, acc);
+}
+
+bool LinearCrossEntropyLossGradOp::takeAccumulator(unsigned index, Value acc) {
+  return index == 2 && takeAcc(*this, acc);
+}
 
 } // namespace mlir::ft

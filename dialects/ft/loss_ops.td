@@ -13,7 +13,7 @@ def Ft_LinearCrossEntropyOp : Ft_ComputeOp<"linear_cross_entropy", [Extents, Dif
 }
 
 def Ft_LinearCrossEntropyGradOp
-    : Ft_ComputeOp<"linear_cross_entropy_grad", [Precision], ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand"], ["getFlops", "getModelFlops"]> {
+    : Ft_ComputeOp<"linear_cross_entropy_grad", [Precision], ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand", "takeAccumulator"], ["getFlops", "getModelFlops"]> {
   let summary = "Gradients of linear_cross_entropy, the logits computed again by chunks";
   let arguments = (ins Ft_Scalar:$dloss, Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets, Optional<Ft_FloatTensor>:$acc);
   let results = (outs Ft_FloatTensor:$dx, Ft_FloatTensor:$dweight);
@@ -21,7 +21,7 @@ def Ft_LinearCrossEntropyGradOp
 }
 
 def Ft_LinearCrossEntropyLossGradOp
-    : Ft_ComputeOp<"linear_cross_entropy_loss_grad", [Precision, FusedWithGradient, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand"],
+    : Ft_ComputeOp<"linear_cross_entropy_loss_grad", [Precision, FusedWithGradient, AttrSizedOperandSegments], ["getWorkspaceBytes", "getTiedOperand", "takeAccumulator"],
                    ["getFlops", "getModelFlops"]> {
   let summary = "Loss and gradients of linear_cross_entropy in one pass over the logits; the upstream gradient is dloss, times dloss_scale";
   let arguments = (ins Ft_FloatTensor:$x, Ft_FloatTensor:$weight, Ft_TokenTensor:$targets, Optional<Ft_FloatTensor>:$acc,

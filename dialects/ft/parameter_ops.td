@@ -30,11 +30,11 @@ def Ft_UnitOp : Ft_Op<"unit", [Symbol]> {
     that would not save much.
 
     Collectives give it a `residency`; without one all is whole and on the device. Precision gives it element types, each f32 where it is left out: `compute` of its
-    gathered parameters, `reduce` of its flat gradient, `master` of the weights that the optimizer updates (f32, or that of `compute`, and nothing is beside
+    gathered parameters, `reduce` of its flat gradient, `accumulate` of the sum of that over micro-steps, `master` of the weights that the optimizer updates (f32, or that of `compute`, and nothing is beside
     them). `working_copy`: a rank keeps its part of the parameters in the type `compute` too, beside the master.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$elements, OptionalAttr<StrAttr>:$rule, UnitAttr:$small,
-                       OptionalAttr<Ft_ResidencyAttr>:$residency, OptionalAttr<TypeAttr>:$compute, OptionalAttr<TypeAttr>:$reduce,
+                       OptionalAttr<Ft_ResidencyAttr>:$residency, OptionalAttr<TypeAttr>:$compute, OptionalAttr<TypeAttr>:$reduce, OptionalAttr<TypeAttr>:$accumulate,
                        OptionalAttr<TypeAttr>:$master, UnitAttr:$working_copy);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "uint64_t":$elements, "::mlir::StringAttr":$rule), [{
     auto &properties = $_state.getOrAddProperties<Properties>();
@@ -51,6 +51,7 @@ def Ft_UnitOp : Ft_Op<"unit", [Symbol]> {
     }
     Type computeType() { return getCompute().value_or(Float32Type::get(getContext())); }
     Type reduceType() { return getReduce().value_or(Float32Type::get(getContext())); }
+    Type accumulateType() { return getAccumulate().value_or(Float32Type::get(getContext())); }
     Type masterType() { return getMaster().value_or(Float32Type::get(getContext())); }
   }];
   let hasVerifier = 1;

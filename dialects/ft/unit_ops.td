@@ -93,18 +93,34 @@ def Ft_AllReduceOp : Ft_Op<"all_reduce", [MemoryEffects<[MemRead, MemWrite]>, Al
   let hasVerifier = 1;
 }
 
-def Ft_AccumulateOp : Ft_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Adds x to a sum that lives through micro-steps: state += x";
-  let description = [{ The state `name` has the type of x; it starts as zero. Flat gradients and slices use the name of their unit. }];
-  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, StrAttr:$name);
-  let assemblyFormat = "$x `into` $name attr-dict `:` qualified(type($x))";
+def Ft_AccumulatorOp : Ft_Op<"accumulator", [MemoryEffects<[MemRead]>]> {
+  let summary = "The sum of a unit's flat gradients over the micro-steps so far, where it lies";
+  let description = [{ What begins with a view of it, and is packed in the place of that, is added to it. }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Ft_FlatType:$flat);
+  let assemblyFormat = "$name attr-dict `:` qualified(type($flat))";
 }
 
-def Ft_AccumulatedOp : Ft_Op<"accumulated", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "result"]>]> {
+def Ft_AccumulateOp : Ft_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Adds x to a sum that lives through micro-steps: state += x";
+  let description = [{
+    The state `name` starts as zero. Flat gradients and slices use the name of their unit, and their sum has the type `accumulate` that it says; others have the
+    type of x. With `in_place` x is a flat gradient that lies where the sum does, and has been added.
+  }];
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, StrAttr:$name, UnitAttr:$in_place);
+  let assemblyFormat = "$x `into` $name (`in_place` $in_place^)? attr-dict `:` qualified(type($x))";
+}
+
+def Ft_AccumulatedOp : Ft_Op<"accumulated", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "The sum over micro-steps with the last part x: result = state + x; state = 0";
-  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, StrAttr:$name);
+  let description = [{
+    The result has the type of x; of a flat gradient or a slice the elements may be of another type, to which the sum is rounded. With `in_place` x is a flat
+    gradient that lies where the sum does, and has been added: result = state; state = 0.
+  }];
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, StrAttr:$name, UnitAttr:$in_place);
   let results = (outs AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$result);
-  let assemblyFormat = "$x `from` $name attr-dict `:` qualified(type($x))";
+  let assemblyFormat = "$x `from` $name (`in_place` $in_place^)? attr-dict `:` custom<Rounding>(type($x), type($result))";
+  let hasVerifier = 1;
 }
 
 def Ft_LossCountOp : Ft_ComputeOp<"loss_count", [Precision], ["getWorkspaceBytes"]> {

@@ -163,12 +163,24 @@ absl::Status CheckOp(const ClusterBody& body, const Op& op, const std::vector<bo
   return Invalid("it is unknown");
 }
 
+// What a sum over rows is added to is as the result, of which it may take the place.
+absl::Status CheckAcc(const ClusterBody& body, const ClusterBody::Output& output) {
+  if (output.acc < 0) return absl::OkStatus();
+  const bool is_like_result = static_cast<uint64_t>(output.acc) < body.inputs.size() &&
+                              body.inputs[output.acc] == body.results[output.result];
+  return output.over_rows && output.reduction == ReductionKind::kSum && is_like_result &&
+                 IsFloat(body.results[output.result].dtype)
+             ? absl::OkStatus()
+             : Invalid("it cannot be added to input {}", output.acc);
+}
+
 absl::Status CheckOutput(const ClusterBody& body, const ClusterBody::Output& output,
                          const std::vector<bool>& columns) {
   if (output.value >= body.values()) return Invalid("its value {} is none", output.value);
   if (output.result >= body.results.size()) return Invalid("its result {} is none", output.result);
   const DType dtype = body.dtype(output.value), to = body.results[output.result].dtype;
   FT_RETURN_IF_ERROR(CheckPlace(body, output.place, body.results[output.result].elements));
+  FT_RETURN_IF_ERROR(CheckAcc(body, output));
   if (!output.over_rows) {
     if (to != dtype) return Invalid("it has type {}, its value {}", Name(to), Name(dtype));
     return columns[output.value] && output.place.column_stride == 0 ? Invalid("its value has columns")
@@ -292,6 +304,8 @@ absl::Status CheckClusterBody(const ClusterBody& body) {
 bool MayTakePlaceOf(const ClusterBody& body, uint32_t input, uint32_t result) {
   const ClusterBody::Buffer &from = body.inputs[input], &to = body.results[result];
   if (from.state || !(from == to)) return false;
+  for (const ClusterBody::Output& output : body.outputs)
+    if (output.acc == static_cast<int64_t>(input) && output.result != result) return false;
   return std::all_of(body.reads.begin(), body.reads.end(), [&](const ClusterBody::Read& read) {
     return read.input != input ||
            std::any_of(body.outputs.begin(), body.outputs.end(), [&](const ClusterBody::Output& output) {

@@ -13,7 +13,8 @@
 // Every value is rounded to its type where it is made. Sums and extremes over the columns of a row are taken
 // by 64 lanes: lane i combines columns i, i + 64 ... in order, beginning with what changes nothing; then
 // lanes i and i + 16 of each half are combined, the halves, and lanes i and i + 8, 4, 2, 1. Outputs over
-// rows: each block of BlockRows() rows combines its rows in order, and blocks are combined in order.
+// rows: each block of BlockRows() rows combines its rows in order, and blocks are combined in order. What a
+// sum over rows is added to, `acc`, is added when it is whole and rounded.
 #pragma once
 
 #include <cstdint>
@@ -76,6 +77,7 @@ struct ClusterBody {
     Place place = {};
     bool over_rows = false;  // `reduction` of all rows, an element for each column
     ReductionKind reduction = ReductionKind::kSum;
+    int64_t acc = -1;  // of a sum over rows: the input, as the result, that it is added to; -1: none
   };
 
   int64_t rows = 1, columns = 1;

@@ -122,6 +122,7 @@ absl::StatusOr<Op> OpOf(const proto::Cluster::Op& from) {
 absl::StatusOr<ClusterBody::Output> OutputOf(const proto::Cluster::Output& from) {
   ClusterBody::Output output = {
       .value = from.value(), .result = from.result(), .place = PlaceOf(from.place())};
+  output.acc = int64_t{from.acc_plus_one()} - 1;
   output.over_rows = !from.over_rows().empty();
   if (!output.over_rows) return output;
   const std::optional<ReductionKind> kind = ReductionOf(from.over_rows());
@@ -193,6 +194,7 @@ proto::Cluster ToProto(const ClusterBody& body) {
     to.set_result(output.result);
     SetPlace(output.place, *to.mutable_place());
     if (output.over_rows) to.set_over_rows(std::string(NameOf(output.reduction)));
+    to.set_acc_plus_one(static_cast<uint32_t>(output.acc + 1));
   }
   return cluster;
 }

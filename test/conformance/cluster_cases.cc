@@ -29,7 +29,7 @@ int64_t StreamOf(uint32_t draw) { return 5 + 2 * draw; }
 // Every value at every place of the space.
 class Reference {
  public:
-  Reference(const ClusterBody& body, const Arrays& in) : body_(body) {
+  Reference(const ClusterBody& body, const Arrays& in) : body_(body), in_(in) {
     for (const ClusterBody::Read& read : body.reads) {
       values_.push_back(At([&](int64_t row, int64_t column) {
         return in[read.input].values[ElementAt(read.place, row, column)];
@@ -49,6 +49,10 @@ class Reference {
         double& to = result.values[ElementAt(output.place, row, column)];
         return to = output.over_rows && row > 0 ? Reduced(output.reduction, to, value) : value;
       });
+      if (output.acc < 0) continue;
+      for (int64_t column = 0; column < result.size(); ++column)
+        result.values[column] = in_[static_cast<size_t>(output.acc)].values[column] +
+                                RoundTo(result.values[column], buffer.dtype);
     }
     return result;
   }
@@ -101,6 +105,7 @@ class Reference {
   }
 
   const ClusterBody& body_;
+  const Arrays& in_;
   std::vector<std::vector<double>> values_;
 };
 
@@ -177,6 +182,19 @@ Case OverRows(int64_t rows, int64_t columns, DType dtype) {
   maker.OverRows(ReductionKind::kSum, x, dtype);
   maker.OverRows(ReductionKind::kMax, dy, dtype);
   return CaseOf(maker, fmt::format("over rows {}", Name(dtype)));
+}
+
+// Sums over rows that are added to what is there, beside one that is not. Of a type of 16 bits they are of
+// whole numbers: what is rounded before it is added may not be rounded otherwise than in f64.
+Case SumsBegun(int64_t rows, int64_t columns, DType dtype, bool with_rows) {
+  ClusterMaker maker(rows, columns);
+  const uint32_t dy = maker.Wide(maker.Whole(dtype)), x = maker.Whole(DType::kF32);
+  const uint32_t product = maker.Of(Elementwise::kMul, {dy, x});
+  maker.OverRows(product, DType::kF32);
+  maker.OverRows(ReductionKind::kSum, x, dtype);
+  maker.OverRows(maker.Of(Elementwise::kSign, {x}), dtype);
+  if (with_rows) maker.Output(product, dtype);
+  return CaseOf(maker, fmt::format("sums begun {}{}", Name(dtype), with_rows ? " and rows" : ""));
 }
 
 // Of each kind, over columns and over rows; sums may cancel.
@@ -341,8 +359,11 @@ std::vector<Case> ClusterCases() {
       cases.push_back(Softmax(rows, columns, dtype));
       cases.push_back(Norm(rows, columns, dtype));
       cases.push_back(OverRows(rows, columns, dtype));
+      for (const bool with_rows : {false, true})
+        if (rows > 1) cases.push_back(SumsBegun(rows, columns, dtype, with_rows));
     }
     cases.push_back(OverRows(1100, 3, dtype));
+    cases.push_back(SumsBegun(1100, 3, dtype, true));
     for (const auto& [rows, last] : {std::pair<int64_t, int64_t>{1, 1}, {1, 63}, {40, 64}, {40, 5}})
       cases.push_back(Flat(rows, last, dtype));
   }

@@ -90,6 +90,12 @@ class ClusterMaker {
   }
   // Rounded to `dtype`.
   void Output(uint32_t value, DType dtype, bool columns = true) { Output(Convert(value, dtype), columns); }
+  // Of a sum, added to an input.
+  void OverRows(uint32_t value, DType dtype) {
+    body_.inputs.push_back({dtype, body_.columns});
+    OverRows(ReductionKind::kSum, value, dtype);
+    body_.outputs.back().acc = static_cast<int64_t>(body_.inputs.size() - 1);
+  }
   void OverRows(ReductionKind kind, uint32_t value, DType dtype) {
     body_.results.push_back({dtype, body_.columns});
     body_.outputs.push_back({.value = value,

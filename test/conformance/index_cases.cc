@@ -163,8 +163,11 @@ void AddGroup(std::vector<Case>& cases, const Groups& s, DType dtype, DType resu
         dw.values[g * s.k * s.n + i] += x.values[row * s.k + i / s.n] * dy.values[row * s.n + i % s.n];
     }
   }
-  cases.push_back(
-      {"grouped_dot_grad", label, {x, dy, ends}, {}, {dw}, {.reduction = double(s.rows), .magnitude = 4}});
+  const Rules rules = {.reduction = double(s.rows), .magnitude = 4, .tied = {3}};
+  cases.push_back({"grouped_dot_grad", label, {x, dy, ends, Absent()}, {}, {dw}, rules});
+  const Array acc = As(Random(dw.dims, 9), result);
+  for (int64_t i = 0; i < dw.size(); ++i) dw.values[i] += acc.values[i];
+  cases.push_back({"grouped_dot_grad", label + " acc", {x, dy, ends, acc}, {}, {dw}, rules});
 }
 
 }  // namespace

@@ -72,6 +72,59 @@ TEST_F(StateKernels, AccumulateAndTake) {
   }
 }
 
+// Sums of one type, what is added to them of another, and rounded to a third; in f32 between.
+TEST_F(StateKernels, AccumulateRoundsOnce) {
+  for (Backend& backend : backends_) {
+    for (DType x_dtype : conformance::kFloats) {
+      for (DType dtype : conformance::kFloats) {
+        for (DType result_dtype : conformance::kFloats) {
+          SCOPED_TRACE(std::string(Name(x_dtype)) + " to " + std::string(Name(dtype)) + " as " +
+                       std::string(Name(result_dtype)));
+          constexpr int64_t kCount = 2061;
+          Numbers x = Make(backend, kCount, 1000, x_dtype), state = Make(backend, kCount, 0, dtype);
+          Numbers result = Make(backend, kCount, 9, result_dtype);
+          std::vector<double> sum, want;
+          for (int64_t i = 0; i < kCount; ++i) {
+            const auto in_f32 = [](double value) { return conformance::RoundTo(value, DType::kF32); };
+            sum.push_back(conformance::RoundTo(in_f32(double{state.wide[i]} + x.wide[i]), dtype));
+            want.push_back(conformance::RoundTo(in_f32(sum.back() + x.wide[i]), result_dtype));
+          }
+          RunKernel(backend.registry, "accumulate", {{x.tensor()}, {state.tensor()}, {}}, {}, 2);
+          Sync(backend, state);
+          EXPECT_EQ(std::vector<double>(state.wide.begin(), state.wide.end()), sum);
+          RunKernel(backend.registry, "accumulated", {{x.tensor()}, {result.tensor(), state.tensor()}, {}},
+                    {}, 2);
+          Sync(backend, state);
+          Sync(backend, result);
+          EXPECT_EQ(std::vector<double>(result.wide.begin(), result.wide.end()), want);
+          EXPECT_EQ(state.wide, std::vector<float>(kCount, 0.0f));
+        }
+      }
+    }
+  }
+}
+
+// What ops have added to the sum themselves is taken from there.
+TEST_F(StateKernels, AccumulatedTakesWhatIsThere) {
+  for (Backend& backend : backends_) {
+    for (DType dtype : conformance::kFloats) {
+      for (DType result_dtype : conformance::kFloats) {
+        SCOPED_TRACE(std::string(Name(dtype)) + " as " + std::string(Name(result_dtype)));
+        constexpr int64_t kCount = 1033;
+        Numbers state = Make(backend, kCount, 0, dtype), result = Make(backend, kCount, 9, result_dtype);
+        std::vector<double> want;
+        for (float value : state.wide) want.push_back(conformance::RoundTo(value, result_dtype));
+        RunKernel(backend.registry, "accumulated", {{Tensor()}, {result.tensor(), state.tensor()}, {}}, {},
+                  2);
+        Sync(backend, state);
+        Sync(backend, result);
+        EXPECT_EQ(std::vector<double>(result.wide.begin(), result.wide.end()), want);
+        EXPECT_EQ(state.wide, std::vector<float>(kCount, 0.0f));
+      }
+    }
+  }
+}
+
 TEST_F(StateKernels, AccumulateCountsExactly) {
   for (Backend& backend : backends_) {
     std::vector<int64_t> x = {int64_t{1} << 53, 1, -7}, state = {1, 2, 3}, result(3);
@@ -85,9 +138,11 @@ TEST_F(StateKernels, AccumulateCountsExactly) {
 }
 
 TEST_F(StateKernels, AccumulateRefusesAnotherType) {
-  Numbers x = Make(backends_[0], 7, 0, DType::kBF16), state = Make(backends_[0], 7, 0, DType::kF32);
+  std::vector<int64_t> words(7);
+  const Tensor x = {words.data(), DType::kI64, 1, {7}};
+  Numbers state = Make(backends_[0], 7, 0, DType::kF32);
   const KernelFactory factory = backends_[0].registry.Find("accumulate");
-  EXPECT_EQ(factory({{x.tensor()}, {state.tensor()}, {}}, {}, {1}).status().code(),
+  EXPECT_EQ(factory({{x}, {state.tensor()}, {}}, {}, {1}).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 

@@ -1,6 +1,6 @@
 """No option changes a bit, alone or with any other: every pair of values of two options occurs in some run here.
 
-At one model, world size, precision, choice of what is trained and number of micro-steps all runs have the losses and gradient norms of one plain run, and allocate in both
+At one model, world size, precision, choice of what is trained, number of micro-steps and type of their sum all runs have the losses and gradient norms of one plain run, and allocate in both
 arenas what explain announced.
 """
 
@@ -22,10 +22,11 @@ OPTIONS = {
     "precision": ("no", "bf16", "bf16 alone"),
     "trained": ("all", "not *.0.*", "adapters"),
     "micro_steps": (1, 2),
+    "sums": ("fp32", "bf16"),
     "buckets": (0, 1),
 }
 # These change what is computed; all others only how.
-MEANING = ("model", "world", "precision", "trained", "micro_steps")
+MEANING = ("model", "world", "precision", "trained", "micro_steps", "sums")
 STEPS = 4
 PLAIN = {"strategy": "no_shard", "remat": "none", "offload": "none", "prefetch": "none", "wrap": "transformer", "persistence": 0,
          "buckets": 0}
@@ -56,7 +57,8 @@ class OptionPairs(EndToEnd):
                   f"--reduce-bucket-mb={row['buckets']}"]
         flags += {"all": [], "not *.0.*": ["--frozen=*.0.*"], "adapters": ["--lora=r:3,alpha:4,targets:all-linear,dropout:0.1"]}[row["trained"]]
         if row["precision"] != "no":
-            flags.append("--reduce-dtype=fp32")  # a 16-bit one rounds once more between the axes of hybrid strategies
+            # A 16-bit reduction rounds once more between the axes of hybrid strategies.
+            flags += ["--reduce-dtype=fp32", f"--accumulate-dtype={row['sums']}"]
         if row["precision"] == "bf16 alone":
             flags += ["--master-weights=off", "--stochastic-rounding"]
         return flags + self.mesh(row) if self.mesh(row) else flags

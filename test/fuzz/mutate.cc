@@ -302,6 +302,7 @@ void MutateBody(Random& random, Seed& seed) {
         if (random.OneIn(4)) output.result = static_cast<uint32_t>(random.Below(4));
         if (random.OneIn(4)) output.over_rows = !output.over_rows;
         if (random.OneIn(4)) output.reduction = static_cast<ReductionKind>(random.Below(4));
+        if (random.OneIn(4)) output.acc = static_cast<int64_t>(random.Below(6)) - 1;
         if (random.OneIn(2)) MutatePlace(random, output.place);
       }
       if (!body.results.empty() && random.OneIn(2)) MutateBuffer(random, random.Pick(body.results));

@@ -178,6 +178,7 @@ void AddSteps(std::vector<Seed>& seeds) {
     seeds.push_back(Plain("accumulate", {x}, {Floats({21}, dtype)}));
     seeds.push_back(Plain("accumulated", {x}, {x, x}));
     seeds.push_back(Plain("accumulated", {x}, {Shared(x, 0), x}));
+    seeds.push_back(Plain("accumulated", {Operand{.present = false}}, {x, Floats({21})}));
     seeds.push_back(
         Plain("sum_squares", {Flat(3000, 1024, dtype), I64(kAccumulatorWords)}, {I64(kAccumulatorWords)}));
     seeds.push_back(Plain("init_normal", {I64(3)}, {Flat(2000, 1024, dtype)}, first));

@@ -74,6 +74,7 @@ const std::map<std::string, std::string>& withoutDerivative() {
       {"update_scaler", step},
       {"accumulate", step},
       {"accumulated", step},
+      {"accumulator", step},
       {"fetch", step},
       {"refresh", step},
       {"offload", step},

@@ -90,6 +90,14 @@ func.func @groups_sum_over_others(%x: tensor<6x4xf32>, %w: tensor<3x5x4xf32>, %e
 
 func.func @grouped_gradient_of_other_rows(%x: tensor<6x4xf32>, %dy: tensor<5x2xf32>, %e: tensor<3xi32>) {
   // expected-error @below {{x has 6 rows and dy 5}}
-  %0 = ft.grouped_dot_grad %x, %dy, %e : tensor<6x4xf32>, tensor<5x2xf32>, tensor<3xi32> -> tensor<3x4x2xf32>
+  %0 = ft.grouped_dot_grad %x, %dy, %e : (tensor<6x4xf32>, tensor<5x2xf32>, tensor<3xi32>) -> tensor<3x4x2xf32>
+  return
+}
+
+// -----
+
+func.func @grouped_gradient_into_another_type(%x: tensor<6x4xf32>, %dy: tensor<6x2xf32>, %e: tensor<3xi32>, %acc: tensor<3x4x2xbf16>) {
+  // expected-error @below {{acc is 'tensor<3x4x2xbf16>'; expected the type of dw, 'tensor<3x4x2xf32>'}}
+  %0 = ft.grouped_dot_grad %x, %dy, %e into %acc : (tensor<6x4xf32>, tensor<6x2xf32>, tensor<3xi32>, tensor<3x4x2xbf16>) -> tensor<3x4x2xf32>
   return
 }

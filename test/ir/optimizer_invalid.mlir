@@ -63,7 +63,7 @@ func.func @rng(%x: tensor<4xf32>, %rng: tensor<2xi64>) {
 // -----
 
 func.func @accumulated(%x: tensor<f32>) {
-  // expected-error @below {{failed to verify that all of {x, result} have same type}}
+  // expected-error @below {{takes 'tensor<f32>' but gives 'tensor<1xf32>'; only the elements of a unit's gradient may be of another type}}
   %0 = "ft.accumulated"(%x) {name = "loss"} : (tensor<f32>) -> tensor<1xf32>
   return
 }

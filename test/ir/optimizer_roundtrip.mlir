@@ -35,12 +35,18 @@ func.func @sums(%flat: !ft.flat<@u, f32>, %slice: !ft.slice<@u, bf16>, %loss: te
   // KEPT-COUNT-2: ft.accumulate
   ft.accumulate %flat into "u" : !ft.flat<@u, f32>
   ft.accumulate %flat into "u" : !ft.flat<@u, f32>
+  // CHECK: %{{.*}} = ft.accumulator "u" : !ft.flat<@u, f32>
+  %sum = ft.accumulator "u" : !ft.flat<@u, f32>
+  // CHECK: ft.accumulate %{{.*}} into "u" in_place : !ft.flat<@u, f32>
+  ft.accumulate %flat into "u" in_place : !ft.flat<@u, f32>
   // CHECK: ft.accumulate %{{.*}} into "loss" : tensor<f32>
   ft.accumulate %loss into "loss" : tensor<f32>
   // CHECK: ft.accumulated %{{.*}} from "u" : !ft.slice<@u, bf16>
-  // KEPT-COUNT-2: ft.accumulated %{{.*}} from "u"
+  // KEPT-COUNT-3: ft.accumulated %{{.*}} from "u"
   %0 = ft.accumulated %slice from "u" : !ft.slice<@u, bf16>
   %1 = ft.accumulated %slice from "u" : !ft.slice<@u, bf16>
+  // CHECK: ft.accumulated %{{.*}} from "u" in_place : !ft.flat<@u, f32> -> !ft.flat<@u, bf16>
+  %3 = ft.accumulated %flat from "u" in_place : !ft.flat<@u, f32> -> !ft.flat<@u, bf16>
   // CHECK: ft.accumulated %{{.*}} from "loss" : tensor<f32>
   %2 = ft.accumulated %loss from "loss" : tensor<f32>
   return

@@ -42,8 +42,10 @@ func.func @by_integers(%x: tensor<2x8xf32>, %w: tensor<3x8x5xf32>, %tokens: tens
   %4 = ft.cumsum %3 reverse : tensor<3xi32> -> tensor<3xi32>
   // CHECK: ft.grouped_dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x8xf32>, tensor<3x8x5xf32>, tensor<3xi32> -> tensor<2x5xf32>
   %5 = ft.grouped_dot %2, %w, %4 : tensor<2x8xf32>, tensor<3x8x5xf32>, tensor<3xi32> -> tensor<2x5xf32>
-  // CHECK: ft.grouped_dot_grad %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x8xf32>, tensor<2x5xf32>, tensor<3xi32> -> tensor<3x8x5xf32>
-  %6 = ft.grouped_dot_grad %x, %5, %4 : tensor<2x8xf32>, tensor<2x5xf32>, tensor<3xi32> -> tensor<3x8x5xf32>
+  // CHECK: ft.grouped_dot_grad %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x8xf32>, tensor<2x5xf32>, tensor<3xi32>) -> tensor<3x8x5xf32>
+  %6 = ft.grouped_dot_grad %x, %5, %4 : (tensor<2x8xf32>, tensor<2x5xf32>, tensor<3xi32>) -> tensor<3x8x5xf32>
+  // CHECK: ft.grouped_dot_grad %{{.*}} into %{{.*}} : (tensor<2x8xf32>, tensor<2x5xf32>, tensor<3xi32>, tensor<3x8x5xf32>) -> tensor<3x8x5xf32>
+  %7 = ft.grouped_dot_grad %x, %5, %4 into %6 : (tensor<2x8xf32>, tensor<2x5xf32>, tensor<3xi32>, tensor<3x8x5xf32>) -> tensor<3x8x5xf32>
   return
 }
 

@@ -108,15 +108,12 @@ func.func @train_step(%tokens: tensor<2x3xi32>, %targets: tensor<2x3xi32>) -> (t
   %dn1 = ft.reduce "sum" %dnorm over [0, 1] : tensor<2x3x8xf32> -> tensor<8xf32>
   %dn = ft.add %dn0, %dn1 : tensor<8xf32>, tensor<8xf32>
   // CHECK: %[[PACK:.*]] = ft.pack %[[DW]], %[[DB]], %[[SUM]] {{.*}} -> !ft.flat<@block, f32>
-  // CHECK: %[[ALL:.*]] = ft.accumulated %[[PACK]] from "block" : !ft.flat<@block, f32>
-  // CHECK: ft.reduce_scatter %[[ALL]]{{.*}} : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
+  // CHECK: ft.reduce_scatter %[[PACK]]{{.*}} : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
   // HALF: ft.pack {{.*}} -> !ft.flat<@block, f16>
-  // HALF: ft.accumulated {{.*}} : !ft.flat<@block, f16>
   // HALF: ft.reduce_scatter{{.*}} : !ft.flat<@block, f16> -> !ft.slice<@block, f16>
   // HALF: ft.all_reduce{{.*}} : !ft.slice<@block, f16>
   %g = ft.pack %dw, %db, %dn at [@w, @b, @n] : (tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>) -> !ft.flat<@block, f32>
-  %all = ft.accumulated %g from "block" : !ft.flat<@block, f32>
-  %s = ft.reduce_scatter %all : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
+  %s = ft.reduce_scatter %g : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
   %r = ft.all_reduce %s over replica : !ft.slice<@block, f32>
   // CHECK: ft.embedding_grad {{.*}} : (tensor<2x3xi32>, tensor<2x3x8xbf16>, tensor<16x8xf32>) -> tensor<16x8xf32>
   %de = ft.embedding_grad %tokens, %dx into %de0 : (tensor<2x3xi32>, tensor<2x3x8xf32>, tensor<16x8xf32>) -> tensor<16x8xf32>

@@ -73,7 +73,8 @@ void ClusterText(Out out, const ft::proto::Cluster& cluster, const ft::ClusterBo
   for (size_t i = 0; i < body.outputs.size(); ++i) {
     const ft::proto::Cluster::Output& output = cluster.outputs(static_cast<int>(i));
     const ft::ClusterBody::Output& known = body.outputs[i];
-    fmt::format_to(out, "  result {} = %{}{}{} : {} {}\n", output.result(), output.value(),
+    fmt::format_to(out, "  result {} = {}%{}{}{} : {} {}\n", output.result(),
+                   known.acc < 0 ? "" : fmt::format("input {} + ", known.acc), output.value(),
                    known.over_rows ? " over rows: " : "", output.over_rows(),
                    ft::Name(body.results[known.result].dtype), PlaceText(known.place, body));
   }

@@ -198,7 +198,13 @@ void GpuKernel::emitCombine() {
                            return {combined(kind, carried[0], partialAt(partial, block, place.column))};
                          })[0];
       sum = lanesJoinedInWarp(b, kind, sum);
-      storePacks(b, toMemory(result, roundTo(result, sum)),
+      Lanes rounded = roundTo(result, sum);
+      if (int64_t acc = partial.output->acc; acc >= 0) {
+        Lanes before =
+            loadPacks(b, PackAddress{pointers[acc], result, 0}, where(b, lead, place), plan.tailLanes())[0];
+        rounded = roundTo(result, combined(kind, fromMemory(result, before), rounded));
+      }
+      storePacks(b, toMemory(result, rounded),
                  PackAddress{pointers[operandOfResult(body, partial.output->result)], result, 0},
                  where(b, lead, place), plan.tailLanes());
     }

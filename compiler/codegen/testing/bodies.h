@@ -82,6 +82,17 @@ func.func @f(%dy: tensor<$Mx$T>, %x: tensor<$Mx$T>, %w: tensor<$Cx$T>) -> (tenso
   return %dw, %most : tensor<$Cxf32>, tensor<$Cx$T>
 })";
 
+// Sums over rows that are added to what is there.
+inline constexpr const char *kSumsBegun = R"(
+func.func @f(%dy: tensor<$Mx$T>, %x: tensor<$Mx$T>, %dw: tensor<$Cxf32>, %db: tensor<$Cx$T>) -> (tensor<$Cxf32>, tensor<$Cx$T>, tensor<$Cxf32>) {
+  %gx = ft.mul %dy, %x : tensor<$Mx$T>, tensor<$Mx$T> -> tensor<$Mxf32>
+  %w = ft.reduce "sum" %gx over [0] : tensor<$Mxf32> -> tensor<$Cxf32>
+  %ww = ft.add %w, %dw : tensor<$Cxf32>, tensor<$Cxf32>
+  %b = ft.reduce "sum" %dy over [0] : tensor<$Mx$T> -> tensor<$Cx$T>
+  %bb = ft.add %db, %b : tensor<$Cx$T>, tensor<$Cx$T>
+  return %ww, %bb, %w : tensor<$Cxf32>, tensor<$Cx$T>, tensor<$Cxf32>
+})";
+
 inline constexpr const char *kGelu = R"(
 func.func @f(%x: tensor<$Mx$T>) -> tensor<$Mx$T> {
   %p = ft.normal_cdf %x : tensor<$Mx$T>

@@ -20,6 +20,7 @@ inline constexpr BodyCase kBodies[] = {
     {"column_sums", kColumnSums, 4, 8}, {"gelu", kGelu, 3, 2},        {"softmax", kSoftmax, 8, 0},
     {"swiglu", kSwiglu, 5, 0},          {"adamw", kAdamW, 4, 2},      {"types", kTypes, 0, 0},
     {"random", kRandom, 0, 0},          {"picked", kPicked, 8, 2},    {"bounded", kBounded, 8, 2},
+    {"sums_begun", kSumsBegun, 4, 8},
 };
 
 /// Of the elements of a body in a shape, by their numbers: every body and every shape has all of them.

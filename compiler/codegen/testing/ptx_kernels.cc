@@ -27,6 +27,7 @@ constexpr Kernels kKernels[] = {{"rms_norm", kRmsNorm, false},
                                 {"picked", kPicked, false},
                                 {"bounded", kBounded, false},
                                 {"column_sums", kColumnSums, false},
+                                {"sums_begun", kSumsBegun, false},
                                 {"gelu", kGelu, true},
                                 {"swiglu", kSwiglu, true},
                                 {"adamw", kAdamW, true}};

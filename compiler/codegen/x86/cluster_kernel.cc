@@ -122,6 +122,7 @@ private:
   void addPartials(BodyValues::LanesOf &known, Value column, int64_t count);
   void clearPartials();
   void emitCombination(Value chunk, int64_t columns);
+  Lanes resultOf(const PartialOutput &partial, Lanes sum, Value column, int64_t count);
   // Of the first column of the row in operand `operand`.
   Value rowAddress(unsigned operand, const ClusterBody::Place &place, DType element) {
     return elementAddress(b, pointers[operand], rowBegin(b, place, row, body.rows), element);
@@ -310,6 +311,16 @@ void ClusterKernel::emitRow(Value index, int64_t columns) {
   emitResults(columns);
 }
 
+// Of a sum over all rows, with what it is added to.
+Lanes ClusterKernel::resultOf(const PartialOutput &partial, Lanes sum, Value column, int64_t count) {
+  Lanes rounded = roundTo(partial.result, sum);
+  if (partial.output->acc < 0)
+    return rounded;
+  Value address = elementAddress(b, pointers[partial.output->acc], column, partial.result);
+  Lanes before = loadVector(b, address, partial.result, count);
+  return roundTo(partial.result, combined(ReductionKind::kSum, before, rounded));
+}
+
 // Rows one after the other.
 void ClusterKernel::emitColumns(Value chunk, int64_t columns) {
   Value column = b.times(chunk, kLanes);
@@ -335,7 +346,8 @@ void ClusterKernel::emitColumns(Value chunk, int64_t columns) {
     for (auto [k, partial] : llvm::enumerate(partials)) {
       Value address =
           elementAddress(b, pointers[operandOfResult(body, partial.output->result)], at, partial.result);
-      storeVector(roundTo(partial.result, sums[i * partials.size() + k]), address, partial.result, lanes);
+      storeVector(resultOf(partial, sums[i * partials.size() + k], at, lanes), address, partial.result,
+                  lanes);
     }
   });
 }
@@ -355,7 +367,7 @@ void ClusterKernel::emitCombination(Value chunk, int64_t columns) {
       })[0];
       Value address =
           elementAddress(b, pointers[operandOfResult(body, partial.output->result)], at, partial.result);
-      storeVector(roundTo(partial.result, sum), address, partial.result, lanes);
+      storeVector(resultOf(partial, sum, at, lanes), address, partial.result, lanes);
     });
   }
 }

@@ -1,5 +1,4 @@
-// Sums over micro-steps. Tensors are f32, bf16 or f16, all of one type; arithmetic is in f32 and each result
-// is rounded once.
+// Sums in f32 of what is f32, bf16 or f16.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +8,10 @@
 
 namespace ft::cpu {
 
-// state[i] += x[i], or y[i] = state[i] + x[i] and state[i] = 0.
-struct AccumulateArgs {
-  const void* x;
-  void* state;
-  void* y;  // accumulated only
-};
-
-// Elements begin ... end - 1. One function for each type, at FloatIndex(dtype).
+// One function for each type of x, at FloatIndex(dtype).
 struct AccumulateLoops {
-  void (*accumulate[kFloatTypes])(const AccumulateArgs&, int64_t begin, int64_t end);
-  void (*accumulated[kFloatTypes])(const AccumulateArgs&, int64_t begin, int64_t end);
+  // sum[i] += x[begin + i] for i < n.
+  void (*add_into[kFloatTypes])(const void* x, int64_t begin, int64_t n, float* sum);
 };
 
 FT_DECLARE_FOR_EVERY_ISA(AccumulateLoops, kAccumulate)

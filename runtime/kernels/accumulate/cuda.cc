@@ -5,18 +5,20 @@
 namespace ft::cuda {
 namespace {
 
-AccumulateArgs ArgsOf(const AccumulateOperands& read) {
-  return {read.x.data, read.state.data, read.result, read.x.dtype, read.x.elements()};
+KernelOr MakeSums(const AccumulateOperands& read) {
+  const AccumulateArgs args = {read.x.data,      read.state.data,   read.result.data,     read.x.dtype,
+                               read.state.dtype, read.result.dtype, read.state.elements()};
+  return MakeKernel([args](StreamHandle stream) { return Accumulate(args, stream); });
 }
 
 KernelOr MakeAccumulate(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const AccumulateOperands read, ReadAccumulate(context.operands));
-  return MakeKernel([args = ArgsOf(read)](StreamHandle stream) { return Accumulate(args, stream); });
+  return MakeSums(read);
 }
 
 KernelOr MakeAccumulated(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const AccumulateOperands read, ReadAccumulated(context.operands));
-  return MakeKernel([args = ArgsOf(read)](StreamHandle stream) { return Accumulated(args, stream); });
+  return MakeSums(read);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sums over micro-steps, element by element, in f32 and rounded to their type.
+// Sums over micro-steps, element by element, in f32 and rounded once.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,16 @@
 
 namespace ft::cuda {
 
+// All of i64, or each of a float type.
 struct AccumulateArgs {
-  const void* x;
+  const void* x;  // nullptr: the state has all
   void* state;
-  void* result;  // accumulated only; may be x
-  DType dtype;   // of all of them
+  void* result;  // nullptr: the sum stays in the state; may be x
+  DType x_dtype, state_dtype, result_dtype;
   int64_t elements;
 };
 
-// state += x.
+// state += x, or with a result: result = state + x; state = 0.
 int Accumulate(const AccumulateArgs& args, StreamHandle stream);
-
-// result = state + x; state = 0.
-int Accumulated(const AccumulateArgs& args, StreamHandle stream);
 
 }  // namespace ft::cuda

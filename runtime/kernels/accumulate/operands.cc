@@ -6,27 +6,33 @@
 namespace ft {
 namespace {
 
-absl::Status CheckSummand(const Tensor& x) {
-  return x.dtype == DType::kI64 ? CheckPresent(x, "x", DType::kI64) : CheckFloat(x, "x");
+// As many elements as the state, of its kind.
+absl::Status CheckLikeState(const Tensor& tensor, std::string_view name, const Tensor& state) {
+  return state.dtype == DType::kI64 ? CheckSize(tensor, name, state.elements(), DType::kI64)
+                                    : CheckFloatSize(tensor, name, state.elements());
+}
+
+absl::Status CheckState(const Tensor& state) {
+  return state.dtype == DType::kI64 ? CheckPresent(state, "state", DType::kI64) : CheckFloat(state, "state");
 }
 
 }  // namespace
 
 absl::StatusOr<AccumulateOperands> ReadAccumulate(const KernelOperands& operands) {
   FT_RETURN_IF_ERROR(CheckCounts(operands, 1, 1));
-  const Tensor &x = operands.in[0], &state = operands.out[0];
-  FT_RETURN_IF_ERROR(CheckSummand(x));
-  FT_RETURN_IF_ERROR(CheckSize(state, "state", x.elements(), x.dtype));
-  return AccumulateOperands{x, state, nullptr};
+  const AccumulateOperands read = {operands.in[0], operands.out[0], Tensor()};
+  FT_RETURN_IF_ERROR(CheckState(read.state));
+  FT_RETURN_IF_ERROR(CheckLikeState(read.x, "x", read.state));
+  return read;
 }
 
 absl::StatusOr<AccumulateOperands> ReadAccumulated(const KernelOperands& operands) {
   FT_RETURN_IF_ERROR(CheckCounts(operands, 1, 2));
-  const Tensor &x = operands.in[0], &result = operands.out[0], &state = operands.out[1];
-  FT_RETURN_IF_ERROR(CheckSummand(x));
-  FT_RETURN_IF_ERROR(CheckSize(result, "result", x.elements(), x.dtype));
-  FT_RETURN_IF_ERROR(CheckSize(state, "state", x.elements(), x.dtype));
-  return AccumulateOperands{x, state, result.data};
+  const AccumulateOperands read = {operands.in[0], operands.out[1], operands.out[0]};
+  FT_RETURN_IF_ERROR(CheckState(read.state));
+  if (read.x.present()) FT_RETURN_IF_ERROR(CheckLikeState(read.x, "x", read.state));
+  FT_RETURN_IF_ERROR(CheckLikeState(read.result, "result", read.state));
+  return read;
 }
 
 }  // namespace ft

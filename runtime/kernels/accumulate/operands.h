@@ -7,10 +7,11 @@
 
 namespace ft {
 
+// As many elements each, all i64 or each of a type that is computed with.
 struct AccumulateOperands {
-  Tensor x;      // of any type that is computed with, or i64
-  Tensor state;  // as x
-  void* result;  // of accumulated, as x; else nullptr
+  Tensor x;  // absent where the state has all
+  Tensor state;
+  Tensor result;  // of accumulated, else absent; may be x
 };
 absl::StatusOr<AccumulateOperands> ReadAccumulate(const KernelOperands& operands);
 absl::StatusOr<AccumulateOperands> ReadAccumulated(const KernelOperands& operands);

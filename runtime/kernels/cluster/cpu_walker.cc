@@ -216,7 +216,13 @@ void ClusterWalker::Combine(int64_t begin, int64_t end) const {
         mover_.Read(partials, dtype, block * body_.columns + column, n, &more);
         Add(output.reduction, dtype, n, &sum, &more);
       }
-      mover_.Write(&sum, n, ResultAt(output.result), body_.results[output.result].dtype, column);
+      const DType result = body_.results[output.result].dtype;
+      if (output.acc >= 0) {
+        Round(result, n, &sum);
+        mover_.Read(InputAt(static_cast<size_t>(output.acc)), result, column, n, &more);
+        Add(output.reduction, dtype, n, &sum, &more);
+      }
+      mover_.Write(&sum, n, ResultAt(output.result), result, column);
     }
   }
 }

@@ -77,6 +77,7 @@ ClusterArgs ClusterArgsOf(const ClusterOperands& operands) {
     const ClusterBody::Output& output = body.outputs[i];
     args.out[i] = {.data = operands.addresses[body.inputs.size() + output.result],
                    .partials = output.over_rows ? operands.addresses[partials++] : nullptr,
+                   .acc = output.acc < 0 ? nullptr : operands.addresses[static_cast<size_t>(output.acc)],
                    .value = static_cast<uint8_t>(output.value),
                    .dtype = body.results[output.result].dtype,
                    .reduction = output.reduction,

@@ -275,6 +275,10 @@ __global__ void __launch_bounds__(kClusterThreads) CombineKernel(ClusterArgs arg
     for (int64_t block = 1; block < blocks; ++block)
       sum = Combined(out.reduction, dtype, sum,
                      ReadElement(out.partials, dtype, block * args.columns + column));
+    if (out.acc != nullptr) {
+      const float before = FloatOf(ReadElement(out.acc, out.dtype, column));
+      sum = WordOf(before + FloatOf(Rounded(FloatOf(sum), out.dtype)));
+    }
     WriteElement(out.data, out.dtype, column, sum);
   }
 }

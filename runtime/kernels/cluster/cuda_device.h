@@ -48,7 +48,8 @@ struct ClusterArgs {
   };
   struct Output {
     void* data;
-    void* partials;  // of one over rows; else null
+    void* partials;   // of one over rows; else null
+    const void* acc;  // that it is added to, or null
     uint8_t value;
     DType dtype;
     ReductionKind reduction;

@@ -59,16 +59,17 @@ KernelOr MakeGroupedDot(const KernelContext& context) {
 KernelOr MakeGroupedDotGrad(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const GroupedProduct product, CheckGroupedDotGrad(context.operands));
   return MakeKernel([=, &loops = context.loops, threads = context.num_threads, x = context.in(0),
-                     dy = context.in(1), dw = context.out(0)] {
+                     dy = context.in(1), dw = context.out(0), accumulate = context.in(3).present()] {
     const int64_t matrix = product.k * product.n;
     int64_t begin = 0;
     for (int64_t g = 0; g < product.groups; ++g) {
       const int64_t end = product.End(begin, g);
-      const GemmShape shape = {.m = product.k, .n = product.n, .k = end - begin, .transpose_a = true};
+      const GemmShape shape = {
+          .m = product.k, .n = product.n, .k = end - begin, .transpose_a = true, .accumulate = accumulate};
       if (end > begin) {
         Gemm(loops, shape, {RowOf(x, begin, product.k), x.dtype}, {RowOf(dy, begin, product.n), dy.dtype},
              nullptr, {RowOf(dw, g, matrix), dw.dtype}, threads);
-      } else {
+      } else if (!accumulate) {
         std::memset(RowOf(dw, g, matrix), 0, RowOf(dw, g + 1, matrix) - RowOf(dw, g, matrix));
       }
       begin = end;

@@ -63,7 +63,8 @@ KernelOr MakeGroupedDot(const KernelContext& context) {
 
 KernelOr MakeGroupedDotGrad(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const GroupedProduct product, CheckGroupedDotGrad(context.operands));
-  const GroupedDotArgs args = GroupedArgs(product, context);
+  GroupedDotArgs args = GroupedArgs(product, context);
+  args.accumulate = context.in(3).present();
   FT_RETURN_IF_ERROR(CheckGroupedBlocks(GroupedDotGradBlocks(args), product));
   return MakeKernel([args, input = context.in(0).dtype, output = context.out(0).dtype](StreamHandle stream) {
     return GroupedDotGrad(args, input, output, stream);

@@ -56,7 +56,13 @@ struct DotMatrices {
   const T* b;
   uint32_t m, n, k;
   bool transpose_a, transpose_b;
+  bool accumulate = false;
 };
+
+// Sums are in f32, and rounded once.
+__device__ __forceinline__ void PutDot(void* r, DType output, int64_t at, float sum, bool accumulate) {
+  StoreAs(r, output, at, accumulate ? LoadAs(r, output, at) + sum : sum);
+}
 
 // A block's tile of a product, whose result begins at element `to` of r. Tiles follow each other by rows.
 template <typename T>
@@ -81,7 +87,7 @@ __device__ __forceinline__ void DotOfTile(const DotMatrices<T>& of, uint32_t til
       const uint32_t to_row = first_row + row + i * kDotSide,
                      to_column = first_column + column + j * kDotSide;
       if (to_row < of.m && to_column < of.n)
-        StoreAs(r, output, to + int64_t{to_row} * of.n + to_column, sums[i][j]);
+        PutDot(r, output, to + int64_t{to_row} * of.n + to_column, sums[i][j], of.accumulate);
     }
   }
 }
@@ -147,7 +153,8 @@ __global__ void __launch_bounds__(kDotThreads, 3) GroupedDotGradKernel(GroupedDo
                              .n = static_cast<uint32_t>(args.n),
                              .k = static_cast<uint32_t>(end - begin),
                              .transpose_a = true,
-                             .transpose_b = false};
+                             .transpose_b = false,
+                             .accumulate = args.accumulate};
   DotOfTile(of, static_cast<uint32_t>(blockIdx.x - group * tiles), args.r, group * args.k * args.n, output);
 }
 

@@ -35,6 +35,7 @@ struct GroupedDotArgs {
   void* r;
   int64_t rows, groups, k, n;  // below 2^31, groups positive
   bool transpose_b;            // not of GroupedDotGrad
+  bool accumulate = false;     // of GroupedDotGrad alone: to what r holds
 };
 
 int64_t GroupedDotBlocks(const GroupedDotArgs& args);
@@ -44,7 +45,7 @@ int64_t GroupedDotGradBlocks(const GroupedDotArgs& args);
 // k x n, stored as n x k when transpose_b.
 int GroupedDot(const GroupedDotArgs& args, DType input, DType output, StreamHandle stream);
 
-// r[g] = the rows of a, transposed, times those of b for each group g, 0 where there are none. a has k
+// r[g] = or, with accumulate, += the rows of a, transposed, times those of b for each group g. a has k
 // columns and b n, r[g] is k x n.
 int GroupedDotGrad(const GroupedDotArgs& args, DType input, DType output, StreamHandle stream);
 

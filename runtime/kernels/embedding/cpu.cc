@@ -5,6 +5,7 @@
 #include "fmt/format.h"
 #include "runtime/backends/cpu/kernel_base.h"
 #include "runtime/backends/cpu/register.h"
+#include "runtime/kernels/accumulate/cpu_loops.h"
 #include "runtime/kernels/cast/cpu_loops.h"
 #include "runtime/kernels/embedding/cpu_loops.h"
 #include "runtime/kernels/embedding/operands.h"
@@ -88,7 +89,7 @@ class NarrowEmbeddingGrad final : public CpuKernel {
 
   void AddColumns(int64_t begin, int64_t n) const {
     const int64_t columns = table_.last();
-    const auto add_into = loops_.embedding.add_into[FloatIndex(dy_.dtype)];
+    const auto add_into = loops_.accumulate.add_into[FloatIndex(dy_.dtype)];
     float sum[kColumnGrain];
     for (size_t first = 0; first < order_.size();) {
       const int64_t id = static_cast<int64_t>(order_[first] >> 32);

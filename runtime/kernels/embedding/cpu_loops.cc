@@ -1,6 +1,6 @@
 #include "runtime/kernels/embedding/cpu_loops.h"
 
-#include "runtime/backends/cpu/simd/f16_pieces.h"
+#include "runtime/backends/cpu/simd/add_into.h"
 
 namespace ft::cpu::FT_ISA {
 namespace {
@@ -21,22 +21,6 @@ void Embedding(const EmbeddingArgs& args, int64_t begin, int64_t end) {
 }
 
 template <typename T>
-void AddInto(const void* x, int64_t begin, int64_t n, float* sum) {
-  const T* from = static_cast<const T*>(x) + begin;
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i) sum[i] += Load(from[i]);
-}
-
-template <>
-void AddInto<Float16>(const void* x, int64_t begin, int64_t n, float* sum) {
-  Piece piece;
-  for (int64_t i = 0, m; i < n; i += m) {
-    m = PieceLength(i, n);
-    AddInto<float>(piece.Read(x, begin + i, m), 0, m, sum + i);
-  }
-}
-
-template <typename T>
 void EmbeddingGrad(const EmbeddingGradArgs& args, int64_t begin, int64_t end) {
   for (int64_t row = 0; row < args.rows; ++row) {
     const int64_t id = args.ids[row];
@@ -48,7 +32,6 @@ void EmbeddingGrad(const EmbeddingGradArgs& args, int64_t begin, int64_t end) {
 }  // namespace
 
 extern const EmbeddingLoops kEmbedding;
-const EmbeddingLoops kEmbedding = {FT_EVERY_FLOAT(Embedding), FT_EVERY_FLOAT(EmbeddingGrad),
-                                   FT_EVERY_FLOAT(AddInto)};
+const EmbeddingLoops kEmbedding = {FT_EVERY_FLOAT(Embedding), FT_EVERY_FLOAT(EmbeddingGrad)};
 
 }  // namespace ft::cpu::FT_ISA

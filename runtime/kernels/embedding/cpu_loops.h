@@ -1,4 +1,4 @@
-// Moving rows, and sums over rows. Tables, rows and x are f32, bf16 or f16; sums are f32.
+// Moving rows, and sums over rows. Tables and rows are f32, bf16 or f16; sums are f32.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,12 @@ struct EmbeddingGradArgs {
   int64_t columns;
 };
 
-// One function for each type of the table, dy or x, at FloatIndex(dtype).
+// One function for each type of the table or dy, at FloatIndex(dtype).
 struct EmbeddingLoops {
   // Rows begin ... end - 1. A row whose id is outside the table becomes NaN.
   void (*embedding[kFloatTypes])(const EmbeddingArgs&, int64_t begin, int64_t end);
   // Adds into columns begin ... end - 1. Ids outside the table are passed over.
   void (*embedding_grad[kFloatTypes])(const EmbeddingGradArgs&, int64_t begin, int64_t end);
-  // sum[i] += x[begin + i] for i < n.
-  void (*add_into[kFloatTypes])(const void* x, int64_t begin, int64_t n, float* sum);
 };
 
 FT_DECLARE_FOR_EVERY_ISA(EmbeddingLoops, kEmbedding)

@@ -141,8 +141,9 @@ absl::StatusOr<GroupedProduct> CheckGroupedDot(const KernelOperands& operands,
 }
 
 absl::StatusOr<GroupedProduct> CheckGroupedDotGrad(const KernelOperands& operands) {
-  FT_RETURN_IF_ERROR(CheckCounts(operands, 3, 1));
-  const Tensor &x = operands.in[0], &dy = operands.in[1], &ends = operands.in[2], &dw = operands.out[0];
+  FT_RETURN_IF_ERROR(CheckCounts(operands, 4, 1));
+  const Tensor &x = operands.in[0], &dy = operands.in[1], &ends = operands.in[2], &acc = operands.in[3],
+               &dw = operands.out[0];
   FT_RETURN_IF_ERROR(CheckFloat(x, "x"));
   FT_RETURN_IF_ERROR(CheckNotEmpty(x, "x", x.dtype));
   FT_RETURN_IF_ERROR(CheckNotEmpty(dy, "dy", x.dtype));
@@ -151,6 +152,8 @@ absl::StatusOr<GroupedProduct> CheckGroupedDotGrad(const KernelOperands& operand
   FT_RETURN_IF_ERROR(CheckRank(dy, "dy", 2));
   FT_RETURN_IF_ERROR(CheckRank(dw, "dw", 3));
   FT_RETURN_IF_ERROR(CheckEnds(ends, dw.dims[0]));
+  if (acc.present()) FT_RETURN_IF_ERROR(CheckSameShape(acc, "acc", dw));
+  FT_RETURN_IF_ERROR(CheckAccumulator(acc, dw));
   if (x.dims[0] != dy.dims[0] || dw.dims[1] != x.dims[1] || dw.dims[2] != dy.dims[1])
     return absl::InvalidArgumentError("x and dy must have the same rows, dw their columns");
   const GroupedProduct product = {x.dims[0], dw.dims[0], x.dims[1], dy.dims[1], false, ends.as<int32_t>()};

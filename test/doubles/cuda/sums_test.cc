@@ -2,6 +2,7 @@
 // order of threads and blocks. With FT_WATCHED, watched for races.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -105,6 +106,58 @@ TEST_P(CudaSums, OfTheSmallestNumbers) {
             Attributes({{"max_norm", 1.0}}));
   EXPECT_EQ(norm[0], first[0]);
   EXPECT_EQ(coefficient[0], 1.0f);
+}
+
+// Elements of a type, as many bytes each as it has.
+std::vector<uint16_t> As(DType dtype, const std::vector<float>& values) {
+  std::vector<uint16_t> words;
+  for (const float value : values) {
+    if (dtype != DType::kF32) words.push_back(dtype == DType::kBF16 ? RoundToBF16(value) : RoundToF16(value));
+    if (dtype != DType::kF32) continue;
+    const auto bits = std::bit_cast<uint32_t>(value);
+    words.insert(words.end(), {static_cast<uint16_t>(bits), static_cast<uint16_t>(bits >> 16)});
+  }
+  return words;
+}
+
+// Of every type of what is added, the sum, and what it is rounded to; also with nothing to add.
+TEST_P(CudaSums, OverMicroStepsAreTheCpus) {
+  constexpr int64_t kCount = 3001;
+  std::vector<float> some = Normals(8, 1.0), others = Normals(9, 1.0);
+  some.resize(kCount);
+  others.resize(kCount);
+  const auto tensor = [](std::vector<uint16_t>& words, DType dtype) {
+    return Tensor{words.data(), dtype, 1, {kCount}};
+  };
+  constexpr DType kTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
+  for (const DType x_type : kTypes) {
+    for (const DType type : kTypes) {
+      for (const DType result_type : kTypes) {
+        SCOPED_TRACE(std::string(Name(x_type)) + " " + std::string(Name(type)) + " " +
+                     std::string(Name(result_type)));
+        std::vector<uint16_t> states[2][3], results[2][2];
+        for (int on_cuda = 0; on_cuda < 2; ++on_cuda) {
+          const auto run = [&](const char* op, const KernelOperands& operands) {
+            on_cuda == 1 ? RunKernel(op, operands) : RunOnCpu(op, operands);
+          };
+          std::vector<uint16_t> x = As(x_type, some), state = As(type, others);
+          const auto take = [&](const Tensor& last, int i) {
+            results[on_cuda][i] = As(result_type, others);
+            run("accumulated", {{last}, {tensor(results[on_cuda][i], result_type), tensor(state, type)}, {}});
+            states[on_cuda][i + 1] = state;
+          };
+          run("accumulate", {{tensor(x, x_type)}, {tensor(state, type)}, {}});
+          states[on_cuda][0] = state;
+          take(tensor(x, x_type), 0);
+          run("accumulate", {{tensor(x, x_type)}, {tensor(state, type)}, {}});
+          take(Tensor(), 1);
+        }
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(states[0][i], states[1][i]);
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(results[0][i], results[1][i]);
+        EXPECT_EQ(states[1][1], std::vector<uint16_t>(states[1][1].size()));
+      }
+    }
+  }
 }
 
 TEST_P(CudaSums, AndUpdatesAreTheCpus) {

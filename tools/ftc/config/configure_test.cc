@@ -88,6 +88,15 @@ TEST(ConfigureTest, Contradictions) {
   EXPECT_EQ(Bad("strategy: ddp\nmin_lr: 0.1\nlr: 0.01\n").message,
             "'min_lr' in train.yaml:2 and 'lr' in train.yaml:3 contradict each other: min_lr = 0.1 is above "
             "lr = 0.01");
+  EXPECT_EQ(Bad("strategy: ddp\nmicro_steps: 2\naccumulate_dtype: bf16\n").message,
+            "'accumulate_dtype' in train.yaml:3: gradients of fp32 are added up in fp32");
+  EXPECT_EQ(
+      Bad("strategy: ddp\nmicro_steps: 2\nbf16: {enabled: true}\ndata_types: {grad_accum_dtype: fp16}\n")
+          .message,
+      "'data_types.grad_accum_dtype' in train.yaml:4 and 'bf16.enabled' in train.yaml:3 contradict each "
+      "other: "
+      "gradients of bf16 are added up in fp32 or in bf16");
+  EXPECT_EQ(Good("strategy: ddp\naccumulate_dtype: bf16\n").configuration.options.accumulateDtype, "bf16");
   EXPECT_TRUE(Bad("lr: 1").usage);
   EXPECT_TRUE(Bad("lr: 1").message.starts_with("--strategy is missing; one of: "));
   // The same said twice is none.
@@ -175,7 +184,8 @@ const char kEverything[] =
     "optimizer:step,activations\n"
     "optimizer: sgd\nbetas: 0.1,0.2\neps: 3e-7\nweight_decay: 0\nmomentum: 0.9\nnesterov: yes\nadamw_params: "
     "'*.mlp.*'\nbeta2_decay: -0.7\neps2: 0.01\nclip_threshold: 2\nscale_parameter: off\nclip: 0\n"
-    "micro_steps: 8\naccumulate: each\nbatch: 4\nmesh: replica:2,shard:4\nlr: 0.1\nlr_schedule: cosine\n"
+    "micro_steps: 8\naccumulate: each\naccumulate_dtype: bf16\nbatch: 4\nmesh: replica:2,shard:4\nlr: "
+    "0.1\nlr_schedule: cosine\n"
     "warmup_ratio: 0.06\nmin_lr: 1e-5\nsteps: 100\nseed: 9007199254740992\nmax_bad_steps: 7\n"
     "state_dict_type: local\nlr_convention: deepspeed\nwarmup_type: log\nwarmup_min_lr: 1e-3\nglobal_batch: "
     "64\n";

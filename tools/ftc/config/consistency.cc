@@ -83,6 +83,17 @@ std::optional<Refusal> CheckMasterWeights(Effective& effective) {
                        "master_weights: off");
 }
 
+// Sums over micro-steps of what is made in other bits would lose them one by one, or have bits to spare.
+std::optional<Refusal> CheckAccumulateDtype(Effective& effective) {
+  const ft::compiler::CompileOptions& options = effective.configuration.options;
+  const std::string& dtype = options.accumulateDtype;
+  if (options.microSteps == 1 || options.evaluate || dtype == "fp32" || dtype == options.paramDtype)
+    return std::nullopt;
+  return Contradiction(effective, "accumulate_dtype", "param_dtype",
+                       fmt::format("gradients of {} are added up in fp32{}", options.paramDtype,
+                                   options.paramDtype == "fp32" ? "" : " or in " + options.paramDtype));
+}
+
 std::optional<Refusal> CheckLr(Effective& effective) {
   const RunSettings& run = effective.configuration.run;
   for (const auto& [setting, lr] :
@@ -124,6 +135,7 @@ const std::vector<std::string_view> kOfTraining = {"frozen",
                                                    "clip",
                                                    "micro_steps",
                                                    "accumulate",
+                                                   "accumulate_dtype",
                                                    "global_batch",
                                                    "lr",
                                                    "lr_schedule",
@@ -155,7 +167,9 @@ const std::vector<Inert>& InertTable() {
       {{"initial_scale_power", "loss_scale_window", "hysteresis", "min_loss_scale"},
        [](const C& c) { return c.options.scalesLoss() && c.options.lossScale != 0; },
        "loss_scale"},
-      {{"accumulate"}, [](const C& c) { return c.options.microSteps == 1; }, "micro_steps"},
+      {{"accumulate", "accumulate_dtype"},
+       [](const C& c) { return c.options.microSteps == 1; },
+       "micro_steps"},
       {{"min_lr"}, [](const C& c) { return c.run.lr_schedule == "constant"; }, "lr_schedule"},
       {{"warmup_type", "warmup_min_lr"},
        [](const C& c) { return c.run.warmup_steps == 0 && c.run.warmup_ratio == 0; },
@@ -198,8 +212,8 @@ void LetFlagsReplace(const std::vector<std::optional<Given>>& flags, Effective& 
 }
 
 std::optional<Refusal> CheckConsistency(Effective& effective) {
-  for (const auto check :
-       {CheckStrategy, CheckMesh, CheckWarmup, CheckMomentum, CheckMasterWeights, CheckLr}) {
+  for (const auto check : {CheckStrategy, CheckMesh, CheckWarmup, CheckMomentum, CheckMasterWeights,
+                           CheckAccumulateDtype, CheckLr}) {
     if (std::optional<Refusal> refusal = check(effective)) return refusal;
   }
   return std::nullopt;

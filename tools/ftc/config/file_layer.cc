@@ -40,7 +40,6 @@ class Reader {
     const YamlEntry* entry = nullptr;
     const std::string mistake = ApplyParallelism(view_, layer_.given, layer_.remarks, entry);
     if (!mistake.empty()) return Refuse(*entry, mistake);
-    FT_RETURN_IF_ERROR(CheckAccumulation());
     NameAutos();
     for (const auto& [reason, entries] : notes_) AddNote(reason, entries);
     return std::move(layer_);
@@ -133,20 +132,6 @@ class Reader {
     if (type.distribution == Distribution::kNone || type.distribution == Distribution::kReplicated)
       Give(*entry, "strategy", "no_shard");
     return absl::OkStatus();
-  }
-
-  // DeepSpeed can add up micro-steps in another type than it reduces in.
-  absl::Status CheckAccumulation() const {
-    const YamlEntry* entry = view_.Find("data_types.grad_accum_dtype");
-    if (entry == nullptr || SaysNotUsed(*entry) || Plain(entry->text) == "auto") return absl::OkStatus();
-    const Setting& dtype = Settings()[SettingIndex("reduce_dtype")];
-    Configuration wanted;
-    if (const std::string mistake = dtype.value.set(entry->text, wanted); !mistake.empty())
-      return Refuse(*entry, mistake);
-    const std::string ours = EffectiveText("reduce_dtype", layer_.given, flags_);
-    if (dtype.value.show(wanted) == ours || EffectiveText("micro_steps", layer_.given, flags_) == "1")
-      return absl::OkStatus();
-    return Refuse(*entry, fmt::format("micro-steps are added up in reduce_dtype, which is {}", ours));
   }
 
   void Give(const YamlEntry& entry, std::string_view setting, std::string text) {

@@ -162,6 +162,7 @@ const std::vector<Example>& AliasExamples() {
       {"gradient_clipping", "0.5", "0.5"},
       {"max_grad_norm", "auto", "1"},
       {"gradient_accumulation_steps", "8", "8"},
+      {"data_types.grad_accum_dtype", "bf16", "bf16"},
       {"train_micro_batch_size_per_gpu", "4", "4"},
       {"per_device_train_batch_size", "4", "4"},
       {"num_processes", "4", "4"},

@@ -116,8 +116,6 @@ TEST(AccelerateFilesTest, WhatIsAskedForAndNotThere) {
            {"prescale_gradients: true\n", "mean over ranks"},
            {"gradient_predivide_factor: 2.0\n", "mean over ranks"},
            {"gradient_allreduce_op: sum\n", "mean over ranks"},
-           {"data_types: {grad_accum_dtype: bf16}\ngradient_accumulation_steps: 2\n",
-            "reduce_dtype, which is fp32"},
            {"data_types: {grad_accum_dtype: int3}\n", "int3"},
            {"zero_optimization: {stage: 3, zero_quantized_weights: true}\n", "quantized"},
            {"zero_optimization: {stage: 3, offload_optimizer: {device: nvme}}\n", "nvme"},
