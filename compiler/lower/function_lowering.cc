@@ -32,30 +32,11 @@ std::string nameOf(Operation *op) {
   return (layer ? layer.getValue() + "." : Twine()).str() + op->getName().stripDialect().str();
 }
 
-// The reduction of a flat gradient, behind the sum over micro-steps where that has its type; null when it is
-// not reduced here.
+// The reduction of a flat gradient; null when it is not reduced here.
 Operation *reductionOf(Value flat) {
-  for (Operation *user : flat.getUsers()) {
-    if (isa<ReduceScatterOp, AllReduceOp>(user))
-      return user;
-    if (auto accumulated = dyn_cast<AccumulatedOp>(user))
-      return accumulated.getResult().getType() == flat.getType() ? reductionOf(accumulated.getResult())
-                                                                 : nullptr;
-  }
-  return nullptr;
-}
-
-// The name of the sum over micro-steps in whose place a flat gradient lies.
-std::optional<StringRef> sumInPlaceOf(Value flat) {
-  for (Operation *user : flat.getUsers()) {
-    auto add = dyn_cast<AccumulateOp>(user);
-    if (add && add.getInPlace())
-      return add.getName();
-    auto take = dyn_cast<AccumulatedOp>(user);
-    if (take && take.getInPlace())
-      return take.getName();
-  }
-  return std::nullopt;
+  auto reduction =
+      llvm::find_if(flat.getUsers(), [](Operation *user) { return isa<ReduceScatterOp, AllReduceOp>(user); });
+  return reduction == flat.getUsers().end() ? nullptr : *reduction;
 }
 
 } // namespace
@@ -106,8 +87,8 @@ LogicalResult FunctionLowering::lower(Operation *op) {
       .Case([&](AccumulatorOp op) {
         return places[op.getFlat()] = state.sum(op.getName(), op.getFlat().getType()), done(op);
       })
-      .Case([&](AccumulateOp op) { return lowerAccumulate(op), done(op); })
-      .Case([&](AccumulatedOp op) { return lowerAccumulated(op), done(op); })
+      .Case([&](AccumulateOp op) { return lowerAccumulate(op); })
+      .Case([&](AccumulatedOp op) { return lowerAccumulated(op); })
       .Case([&](UpdateScalerOp op) { return lowerUpdateScaler(op), done(op); })
       .Case([&](UpdateOp op) { return lowerUpdate(op), done(op); })
       .Case([&](LoadStateOp op) { return lowerLoadState(op), done(op); })
@@ -195,8 +176,8 @@ Value FunctionLowering::flatGradient(PackOp pack) {
   if (buffer)
     return buffer;
   Type flat = pack.getFlat().getType();
-  if (std::optional<StringRef> sum = sumInPlaceOf(pack.getFlat()))
-    return buffer = state.sum(*sum, flat).buffer;
+  if (auto sum = mlir::ft::microStepSumOf(pack.getFlat()))
+    return buffer = state.sum(sum.getName(), flat).buffer;
   buffer = placeForReduction(pack.getFlat(), Tag::of(pack));
   program.kernel({.name = "zero_padding", .outs = {View{buffer, 0, elementOf(flat)}}}, Tag::of(pack));
   return buffer;

@@ -27,8 +27,8 @@ private:
   void lowerKernel(mlir::ft::KernelOpInterface op);
   /// Of a tensor, or of a unit before padding, whole or this rank's slice.
   uint64_t bytesAt(const mlir::ftx::View &view) const;
-  void lowerAccumulate(mlir::ft::AccumulateOp op);
-  void lowerAccumulated(mlir::ft::AccumulatedOp op);
+  mlir::LogicalResult lowerAccumulate(mlir::ft::AccumulateOp op);
+  mlir::LogicalResult lowerAccumulated(mlir::ft::AccumulatedOp op);
   void lowerUpdateScaler(mlir::ft::UpdateScalerOp op);
 
   // The state of units (lower_state.cc).

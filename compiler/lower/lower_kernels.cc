@@ -84,26 +84,41 @@ uint64_t FunctionLowering::bytesAt(const View &view) const {
   return bytesOf(view.type) * UnitOp(state.unit(unit.getValue()).unit).getElements();
 }
 
-void FunctionLowering::lowerAccumulate(AccumulateOp op) {
-  if (op.getInPlace())
-    return;
-  View x = places[op.getX()], sum = state.sum(op.getName(), op.getX().getType());
-  program.kernel({.name = "accumulate", .ins = {x}, .outs = {sum}, .bytes = bytesAt(x) + 2 * bytesAt(sum)},
-                 Tag::of(op));
+/// What is packed lies where its sum does; what is reduced first, and tensors, have a place of their own.
+static LogicalResult expectPlace(mlir::ft::MicroStepSumOpInterface sum) {
+  if (sum.getInPlace() || !isa_and_nonnull<PackOp>(sum.getX().getDefiningOp()))
+    return success();
+  return sum->emitError("adds up what is packed in a place of its own; run ft-accumulate-in-place before");
 }
 
-void FunctionLowering::lowerAccumulated(AccumulatedOp op) {
-  View x = places[op.getX()], sum = state.sum(op.getName(), op.getX().getType()), result = x;
-  Type type = op.getResult().getType();
-  if (op.getInPlace() || type != op.getX().getType())
-    result = {placeForReduction(op.getResult(), Tag::of(op)), 0, elementOf(type)};
-  uint64_t bytes = bytesAt(result) + 2 * bytesAt(sum);
+LogicalResult FunctionLowering::lowerAccumulate(AccumulateOp op) {
+  if (failed(expectPlace(op)))
+    return failure();
   if (op.getInPlace())
+    return success();
+  View x = places[op.getX()], sum = state.sum(op.getName(), op.getX().getType());
+  program.kernel(
+      {.name = "accumulate", .ins = {x, sum}, .outs = {sum}, .bytes = bytesAt(x) + 2 * bytesAt(sum)},
+      Tag::of(op));
+  return success();
+}
+
+LogicalResult FunctionLowering::lowerAccumulated(AccumulatedOp op) {
+  if (failed(expectPlace(op)))
+    return failure();
+  View x = places[op.getX()], sum = state.sum(op.getName(), op.getX().getType()), result = x;
+  uint64_t bytes = 2 * bytesAt(sum);
+  if (op.getInPlace()) {
+    result = {placeForReduction(op.getResult(), Tag::of(op)), 0, elementOf(op.getResult().getType())};
     x = View();
-  else
+  } else {
     bytes += bytesAt(x);
-  program.kernel({.name = "accumulated", .ins = {x}, .outs = {result, sum}, .bytes = bytes}, Tag::of(op));
+  }
+  program.kernel(
+      {.name = "accumulated", .ins = {x, sum}, .outs = {result, sum}, .bytes = bytes + bytesAt(result)},
+      Tag::of(op));
   places[op.getResult()] = result;
+  return success();
 }
 
 void FunctionLowering::lowerUpdateScaler(UpdateScalerOp op) {

@@ -20,7 +20,6 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
-using mlir::ft::AccumulatedOp;
 using mlir::ft::ClipCoefficientOp;
 using mlir::ft::CountedMeanOp;
 using mlir::ft::CountTargetsOp;
@@ -44,10 +43,7 @@ struct Gradient {
 SmallVector<Gradient> gradientsOf(func::FuncOp train) {
   SmallVector<Gradient> gradients;
   for (PackOp pack : train.getOps<PackOp>()) {
-    gradients.push_back({pack, pack.getFlat()});
-    for (Operation *user : pack.getFlat().getUsers())
-      if (auto accumulated = dyn_cast<AccumulatedOp>(user))
-        gradients.back().flat = accumulated.getResult();
+    gradients.push_back({pack, mlir::ft::sumOverMicroSteps(pack.getFlat())});
   }
   return gradients;
 }
@@ -156,10 +152,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
   // Of a loss that counts targets: what it is over all of them. Null for others.
   static CountedMeanOp insertCountedMean(OpBuilder &builder, Value loss) {
     for (CountTargetsOp op : builder.getInsertionBlock()->getOps<CountTargetsOp>()) {
-      Value count = op.getCount();
-      for (Operation *user : count.getUsers())
-        if (auto accumulated = dyn_cast<AccumulatedOp>(user))
-          count = accumulated.getResult();
+      Value count = mlir::ft::sumOverMicroSteps(op.getCount());
       auto mean = CountedMeanOp::create(builder, loss.getLoc(), loss.getType(), loss.getType(), count, loss);
       mlir::ft::setPhase(mean, mlir::ft::kPhaseOptimizer);
       return mean;

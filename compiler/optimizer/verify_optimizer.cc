@@ -16,7 +16,6 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
-using mlir::ft::AccumulatedOp;
 using mlir::ft::ClipCoefficientOp;
 using mlir::ft::CountedMeanOp;
 using mlir::ft::CountTargetsOp;
@@ -107,14 +106,6 @@ LogicalResult verifyWholeStates(func::FuncOp train) {
   return stores.begin()->second.emitOpError("writes a state that nothing reads");
 }
 
-// What a micro-step has packed, with that of the others when there are several.
-Value completeGradient(PackOp pack) {
-  for (Operation *user : pack.getFlat().getUsers())
-    if (auto accumulated = dyn_cast<AccumulatedOp>(user))
-      return accumulated.getResult();
-  return pack.getFlat();
-}
-
 // Where the loss of a rank weighs what it counts, the loss and the gradients are divided by what all of them
 // count, which is the third result.
 LogicalResult verifyCounted(func::FuncOp train, ClipCoefficientOp clip) {
@@ -149,7 +140,7 @@ LogicalResult verifyStep(func::FuncOp train) {
   for (PackOp pack : train.getOps<PackOp>()) {
     if (!pack.isOfGradients())
       continue;
-    Value flat = completeGradient(pack);
+    Value flat = mlir::ft::sumOverMicroSteps(pack.getFlat());
     SumSquaresOp sum;
     UpdateOp step;
     if (failed(findOnly(pack, flat, "ft.sum_squares", sum)) ||

@@ -110,9 +110,8 @@ PlanInfo describe(const CompileOptions &options) {
                        {"wrap", options.wrap},
                        {"remat", options.remat},
                        {"param_dtype", options.paramDtype},
-                       {"reduce_dtype", options.reduceDtype}};
-  if (options.microSteps > 1)
-    info.textSettings.emplace_back("accumulate_dtype", options.accumulateDtype);
+                       {"reduce_dtype", options.reduceDtype},
+                       {"accumulate_dtype", options.accumulateDtype}};
   if (!options.masterWeights)
     info.textSettings.insert(
         info.textSettings.end(),

@@ -32,23 +32,17 @@ ElementTypes ElementTypes::of(Operation *op) const {
   return types;
 }
 
-static bool isAccumulated(Value value) {
-  return llvm::any_of(value.getUsers(), [](Operation *user) {
-    return isa<mlir::ft::AccumulateOp, mlir::ft::AccumulatedOp>(user);
-  });
-}
-
 Type ElementTypes::ofGradients(func::FuncOp function) const {
   for (auto pack : function.getOps<mlir::ft::PackOp>())
-    if (pack.isOfGradients() && isAccumulated(pack.getFlat()))
+    if (pack.isOfGradients() && mlir::ft::microStepSumOf(pack.getFlat()))
       return accumulate;
   return reduce;
 }
 
 bool accumulatesGradients(func::FuncOp function) {
   return llvm::any_of(function.getBody().front(), [](Operation &op) {
-    return isa<mlir::ft::AccumulateOp, mlir::ft::AccumulatedOp>(op) &&
-           isa<FlatType, SliceType>(op.getOperand(0).getType());
+    auto sum = dyn_cast<mlir::ft::MicroStepSumOpInterface>(op);
+    return sum && isa<FlatType, SliceType>(sum.getX().getType());
   });
 }
 

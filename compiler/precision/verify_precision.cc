@@ -15,6 +15,7 @@ namespace {
 
 using namespace mlir;
 using mlir::ft::ElementRole;
+using mlir::ft::PackOp;
 using mlir::ft::UnitOp;
 
 LogicalResult expectElements(Operation *op, Type type, Type expected, StringRef what) {
@@ -68,7 +69,7 @@ LogicalResult verifyUnits(ModuleOp module, ElementTypes &types) {
 // Whether the op at `use` takes gradients of parameters in the type in which they are made.
 bool takesGradient(OpOperand &use, Type made) {
   Operation *op = use.getOwner();
-  if (auto pack = dyn_cast<mlir::ft::PackOp>(op))
+  if (auto pack = dyn_cast<PackOp>(op))
     return pack.isOfGradients();
   return llvm::any_of(op->getResults(), [&](OpResult result) {
     ElementRole role = mlir::ft::elementRole(op, result.getResultNumber());
@@ -113,7 +114,7 @@ LogicalResult verifyOp(Operation *op, const ElementTypes &types, Type gradients,
       .Case<mlir::ft::GatherOp, mlir::ft::FetchOp>([&](auto copy) {
         return expectElements(op, copy.getFlat().getType(), types.compute, "a gathered unit");
       })
-      .Case([&](mlir::ft::PackOp pack) {
+      .Case([&](PackOp pack) {
         return pack.isOfGradients()
                    ? expectElements(op, pack.getFlat().getType(), gradients, "a flat gradient")
                    : expectElements(op, pack.getFlat().getType(), types.compute, "a flat direction");
@@ -136,6 +137,21 @@ LogicalResult verifyOp(Operation *op, const ElementTypes &types, Type gradients,
       });
 }
 
+// A program adds all of its flat gradients up, or none.
+LogicalResult verifySums(func::FuncOp function) {
+  PackOp first;
+  for (auto pack : function.getOps<PackOp>()) {
+    if (!pack.isOfGradients())
+      continue;
+    if (!first)
+      first = pack;
+    if (!mlir::ft::microStepSumOf(pack.getFlat()) != !mlir::ft::microStepSumOf(first.getFlat()))
+      return pack.emitError() << "of the flat gradients of @" << function.getSymName()
+                              << " some are added up over micro-steps and others not";
+  }
+  return success();
+}
+
 struct VerifyPrecisionPass : impl::VerifyPrecisionPassBase<VerifyPrecisionPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -145,6 +161,8 @@ struct VerifyPrecisionPass : impl::VerifyPrecisionPassBase<VerifyPrecisionPass> 
       return signalPassFailure();
     SymbolTable symbols(module);
     for (func::FuncOp function : mlir::ft::programsOf(module)) {
+      if (failed(verifySums(function)))
+        return signalPassFailure();
       Type gradients = types.ofGradients(function);
       for (Operation &op : function.getBody().front())
         if (failed(verifyOp(&op, types.of(&op), gradients, symbols)))

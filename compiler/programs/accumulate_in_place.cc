@@ -13,8 +13,6 @@ namespace ft::compiler {
 namespace {
 
 using namespace mlir;
-using mlir::ft::AccumulatedOp;
-using mlir::ft::AccumulateOp;
 using mlir::ft::AccumulatorOp;
 using mlir::ft::KernelOpInterface;
 using mlir::ft::PackOp;
@@ -77,27 +75,15 @@ void accumulate(PackOp pack, StringRef name) {
   }
 }
 
-// Of the one op that takes a flat gradient.
-void accumulate(PackOp pack) {
-  for (Operation *user : pack.getFlat().getUsers()) {
-    if (auto sum = dyn_cast<AccumulateOp>(user)) {
-      sum.setInPlace(true);
-      return accumulate(pack, sum.getName());
-    }
-    if (auto sum = dyn_cast<AccumulatedOp>(user)) {
-      sum.setInPlace(true);
-      return accumulate(pack, sum.getName());
-    }
-  }
-}
-
 struct AccumulateInPlacePass : impl::AccumulateInPlacePassBase<AccumulateInPlacePass> {
   void runOnOperation() override {
     for (StringRef name : {mlir::ft::kTrainMicroFunction, mlir::ft::kTrainStepFunction})
       if (auto function = getOperation().lookupSymbol<func::FuncOp>(name))
         for (PackOp pack : llvm::make_early_inc_range(function.getOps<PackOp>()))
-          if (pack.isOfGradients())
-            accumulate(pack);
+          if (auto sum = mlir::ft::microStepSumOf(pack.getFlat()); sum && pack.isOfGradients()) {
+            accumulate(pack, sum.getName());
+            sum.setInPlace(true);
+          }
   }
 };
 

@@ -59,7 +59,7 @@ def AccumulateInPlacePass : Pass<"ft-accumulate-in-place", "::mlir::ModuleOp"> {
     Enters: @train_micro and @train_step with final types and without composites. Where a flat gradient is added to a sum (not what each micro-step has reduced),
     it lies in the place of the sum (`in_place`), and what makes it begins with a view of ft.accumulator: products, gradients of tables and of the
     linear cross entropy take it as their `acc`, the first of a chain that continue each other; for others, such as sums over rows, there is an ft.add behind
-    them, which is in their cluster later. So no micro-step goes over its gradients again. A gradient that is zero leaves the sum as it is.
+    them, which is in their cluster later. Where an op takes it, no micro-step goes over its gradient again. A gradient that is zero leaves the sum as it is.
   }];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }

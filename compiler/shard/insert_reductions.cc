@@ -48,17 +48,6 @@ Value reduce(OpBuilder &builder, Value flat, Axes axes, Extent reduced) {
   return reduceOver(builder, scatter.getSlice(), Axis::replica, over(Axis::world), like);
 }
 
-AccumulatedOp accumulatedOf(Value flat) {
-  for (Operation *user : flat.getUsers())
-    if (auto accumulated = dyn_cast<AccumulatedOp>(user))
-      return accumulated;
-  return {};
-}
-
-bool isAccumulated(Value flat) {
-  return llvm::any_of(flat.getUsers(), [](Operation *user) { return isa<AccumulateOp>(user); });
-}
-
 // All-reduces `value` over `axis` right after it is known; every other use sees the result.
 void reduceValue(Value value, Axis axis, bool mean, StringRef phase) {
   OpBuilder builder(value.getContext());
@@ -104,9 +93,10 @@ void gatherDirection(UpdateOp update) {
 void reduceGradients(func::FuncOp function, Axes axes, SymbolTable &symbols, bool each) {
   for (PackOp pack : llvm::make_early_inc_range(function.getOps<PackOp>())) {
     Value flat = pack.getFlat();
-    if (!pack.isOfGradients() || (isAccumulated(flat) && !each))
+    mlir::ft::MicroStepSumOpInterface sum = mlir::ft::microStepSumOf(flat);
+    if (!pack.isOfGradients() || (!each && isa_and_nonnull<AccumulateOp>(sum.getOperation())))
       continue;
-    AccumulatedOp accumulated = accumulatedOf(flat);
+    auto accumulated = dyn_cast_or_null<AccumulatedOp>(sum.getOperation());
     if (accumulated && !each)
       flat = accumulated.getResult();
     OpBuilder builder(pack.getContext());

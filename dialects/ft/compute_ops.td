@@ -31,7 +31,7 @@ def Ft_EmbeddingOp : Ft_ComputeOp<"embedding", [Extents, Differentiable, CheapTo
   let assemblyFormat = "$ids `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
-def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand", "takeAccumulator"]> {
+def Ft_EmbeddingGradOp : Ft_ComputeOp<"embedding_grad", [Precision], ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand", "takeAccumulator"], ["getFlops", "getBytes"]> {
   let summary = "Gradient of an embedding's table: acc (or 0) + rows of dy added at ids, in order of position";
   let arguments = (ins Ft_TokenTensor:$ids, Ft_FloatTensor:$dy, Optional<Ft_FloatTensor>:$acc);
   let results = (outs Ft_FloatTensor:$dtable);

@@ -53,15 +53,16 @@ FlatSymbolRefAttr unitOf(Value buffer) {
   return cast<SliceType>(buffer.getType()).getUnit();
 }
 
+uint64_t bytesOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || !tensor.getElementType().isIntOrFloat())
+    return 0;
+  return uint64_t(tensor.getNumElements()) * elementBytes(tensor.getElementType());
+}
+
 } // namespace
 
 uint64_t bytesOfOperandsAndResults(Operation *op) {
-  auto bytesOf = [](Type type) -> uint64_t {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !tensor.hasStaticShape() || !tensor.getElementType().isIntOrFloat())
-      return 0;
-    return uint64_t(tensor.getNumElements()) * elementBytes(tensor.getElementType());
-  };
   uint64_t bytes = 0;
   llvm::SmallPtrSet<Value, 8> seen;
   for (Value operand : op->getOperands())
@@ -162,6 +163,15 @@ uint64_t LinearCrossEntropyLossGradOp::getModelFlops() {
 //===----------------------------------------------------------------------===//
 
 uint64_t BinaryMapperOp::getFlops() { return 0; }
+
+// What is added to is touched where there are ids, which may all be others; without it all rows are written.
+uint64_t EmbeddingGradOp::getBytes() {
+  if (!getAcc())
+    return bytesOfOperandsAndResults(*this);
+  uint64_t rows = extent(getDtable(), 0), row = bytesOf(getDtable().getType()) / rows;
+  return bytesOf(getIds().getType()) + bytesOf(getDy().getType()) +
+         2 * row * std::min(elements(getIds()), rows);
+}
 
 // For each position and code: g_d 2 D, G_d 1 (built by doubling), g_d G_d 1, the sums over d 2 H.
 uint64_t BinaryMapperGradOp::getFlops() {

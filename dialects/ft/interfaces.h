@@ -48,6 +48,10 @@ llvm::StringRef opClassOf(OperationName name);
 // Operands of an op, null for optional ones that are absent where it counts its segments.
 llvm::SmallVector<Value> operandsBySegment(Operation *op);
 
+// That what adds a flat gradient `in_place` to a sum over micro-steps finds it there: a pack of gradients
+// that begin with the sum.
+LogicalResult verifyInPlace(Operation *op);
+
 // What decides the element type of a result of rank 1 or more.
 enum class ElementRole {
   Activation, // the compute type
@@ -62,3 +66,13 @@ ElementRole elementRole(Operation *op, unsigned index);
 } // namespace mlir::ft
 
 #include "dialects/ft/interfaces.h.inc"
+
+namespace mlir::ft {
+
+// What adds `x` to a sum over micro-steps; null where nothing does.
+MicroStepSumOpInterface microStepSumOf(Value x);
+
+// `x` with that of the other micro-steps, taken by the last one; `x` itself where there is one alone.
+Value sumOverMicroSteps(Value x);
+
+} // namespace mlir::ft

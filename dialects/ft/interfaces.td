@@ -125,6 +125,21 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
   ];
 }
 
+def MicroStepSumOpInterface : OpInterface<"MicroStepSumOpInterface"> {
+  let description = [{
+    The op adds the part of one micro-step, x, to a sum over micro-steps. Where it does so `in_place`, x is a flat gradient that lies in the place
+    of the sum, and what was packed into it has been added there already.
+  }];
+  let cppNamespace = "::mlir::ft";
+  let methods = [
+    InterfaceMethod<"The part of this micro-step.", "::mlir::Value", "getX">,
+    InterfaceMethod<"Name of the sum.", "::llvm::StringRef", "getName">,
+    InterfaceMethod<"Whether x lies where the sum does.", "bool", "getInPlace">,
+    InterfaceMethod<"Has x lie where the sum does.", "void", "setInPlace", (ins "bool":$in_place)>
+  ];
+  let verify = [{ return ::mlir::ft::verifyInPlace($_op); }];
+}
+
 def ExtentOpInterface : OpInterface<"ExtentOpInterface"> {
   let description = [{
     The op knows which extents of its operands and results are one and the same, so that a model can be given another batch. What it sums over

@@ -93,7 +93,7 @@ def Ft_AllReduceOp : Ft_Op<"all_reduce", [MemoryEffects<[MemRead, MemWrite]>, Al
   let hasVerifier = 1;
 }
 
-def Ft_AccumulatorOp : Ft_Op<"accumulator", [MemoryEffects<[MemRead]>]> {
+def Ft_AccumulatorOp : Ft_Op<"accumulator", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The sum of a unit's flat gradients over the micro-steps so far, where it lies";
   let description = [{ What begins with a view of it, and is packed in the place of that, is added to it. }];
   let arguments = (ins StrAttr:$name);
@@ -101,7 +101,7 @@ def Ft_AccumulatorOp : Ft_Op<"accumulator", [MemoryEffects<[MemRead]>]> {
   let assemblyFormat = "$name attr-dict `:` qualified(type($flat))";
 }
 
-def Ft_AccumulateOp : Ft_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Ft_AccumulateOp : Ft_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>, MicroStepSumOpInterface]> {
   let summary = "Adds x to a sum that lives through micro-steps: state += x";
   let description = [{
     The state `name` starts as zero. Flat gradients and slices use the name of their unit, and their sum has the type `accumulate` that it says; others have the
@@ -111,10 +111,10 @@ def Ft_AccumulateOp : Ft_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>]> 
   let assemblyFormat = "$x `into` $name (`in_place` $in_place^)? attr-dict `:` qualified(type($x))";
 }
 
-def Ft_AccumulatedOp : Ft_Op<"accumulated", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Ft_AccumulatedOp : Ft_Op<"accumulated", [MemoryEffects<[MemRead, MemWrite]>, MicroStepSumOpInterface]> {
   let summary = "The sum over micro-steps with the last part x: result = state + x; state = 0";
   let description = [{
-    The result has the type of x; of a flat gradient or a slice the elements may be of another type, to which the sum is rounded. With `in_place` x is a flat
+    The result has the type of x; of a flat gradient the elements may be of another type, to which the sum is rounded. With `in_place` x is a flat
     gradient that lies where the sum does, and has been added: result = state; state = 0.
   }];
   let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, StrAttr:$name, UnitAttr:$in_place);

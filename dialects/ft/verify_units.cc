@@ -118,15 +118,6 @@ LogicalResult AllReduceOp::verify() {
   return emitOpError() << "reduces elements of type " << tensor.getElementType() << "; expected f32 or i64";
 }
 
-LogicalResult AccumulatedOp::verify() {
-  Type from = getX().getType(), to = getResult().getType();
-  bool isOfUnit = (isa<FlatType>(from) && isa<FlatType>(to)) || (isa<SliceType>(from) && isa<SliceType>(to));
-  if (from == to || (isOfUnit && unitOf(from) == unitOf(to)))
-    return success();
-  return emitOpError() << "takes " << from << " but gives " << to
-                       << "; only the elements of a unit's gradient may be of another type";
-}
-
 LogicalResult ViewOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyInUnit(*this, symbols, getParameterAttr(), getType(), getFlat().getType());
 }

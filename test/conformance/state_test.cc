@@ -52,15 +52,16 @@ TEST_F(StateKernels, AccumulateAndTake) {
             Numbers x = Make(backend, count, step * 1000, dtype);
             for (int64_t i = 0; i < count; ++i) want[i] = conformance::RoundTo(want[i] + x.wide[i], dtype);
             if (step < 3) {
-              RunKernel(backend.registry, "accumulate", {{x.tensor()}, {state.tensor()}, {}}, {}, 2);
+              RunKernel(backend.registry, "accumulate", {{x.tensor(), state.tensor()}, {state.tensor()}, {}},
+                        {}, 2);
               Sync(backend, state);
               EXPECT_EQ(std::vector<double>(state.wide.begin(), state.wide.end()), want);
               continue;
             }
             Numbers y = Make(backend, count, 9, dtype);
             Numbers& result = in_place ? x : y;
-            RunKernel(backend.registry, "accumulated", {{x.tensor()}, {result.tensor(), state.tensor()}, {}},
-                      {}, 2);
+            RunKernel(backend.registry, "accumulated",
+                      {{x.tensor(), state.tensor()}, {result.tensor(), state.tensor()}, {}}, {}, 2);
             Sync(backend, state);
             Sync(backend, result);
             EXPECT_EQ(std::vector<double>(result.wide.begin(), result.wide.end()), want);
@@ -89,11 +90,12 @@ TEST_F(StateKernels, AccumulateRoundsOnce) {
             sum.push_back(conformance::RoundTo(in_f32(double{state.wide[i]} + x.wide[i]), dtype));
             want.push_back(conformance::RoundTo(in_f32(sum.back() + x.wide[i]), result_dtype));
           }
-          RunKernel(backend.registry, "accumulate", {{x.tensor()}, {state.tensor()}, {}}, {}, 2);
+          RunKernel(backend.registry, "accumulate", {{x.tensor(), state.tensor()}, {state.tensor()}, {}}, {},
+                    2);
           Sync(backend, state);
           EXPECT_EQ(std::vector<double>(state.wide.begin(), state.wide.end()), sum);
-          RunKernel(backend.registry, "accumulated", {{x.tensor()}, {result.tensor(), state.tensor()}, {}},
-                    {}, 2);
+          RunKernel(backend.registry, "accumulated",
+                    {{x.tensor(), state.tensor()}, {result.tensor(), state.tensor()}, {}}, {}, 2);
           Sync(backend, state);
           Sync(backend, result);
           EXPECT_EQ(std::vector<double>(result.wide.begin(), result.wide.end()), want);
@@ -114,8 +116,8 @@ TEST_F(StateKernels, AccumulatedTakesWhatIsThere) {
         Numbers state = Make(backend, kCount, 0, dtype), result = Make(backend, kCount, 9, result_dtype);
         std::vector<double> want;
         for (float value : state.wide) want.push_back(conformance::RoundTo(value, result_dtype));
-        RunKernel(backend.registry, "accumulated", {{Tensor()}, {result.tensor(), state.tensor()}, {}}, {},
-                  2);
+        RunKernel(backend.registry, "accumulated",
+                  {{Tensor(), state.tensor()}, {result.tensor(), state.tensor()}, {}}, {}, 2);
         Sync(backend, state);
         Sync(backend, result);
         EXPECT_EQ(std::vector<double>(result.wide.begin(), result.wide.end()), want);
@@ -129,9 +131,10 @@ TEST_F(StateKernels, AccumulateCountsExactly) {
   for (Backend& backend : backends_) {
     std::vector<int64_t> x = {int64_t{1} << 53, 1, -7}, state = {1, 2, 3}, result(3);
     const auto whole = [](std::vector<int64_t>& words) { return Tensor{words.data(), DType::kI64, 1, {3}}; };
-    RunKernel(backend.registry, "accumulate", {{whole(x)}, {whole(state)}, {}}, {}, 2);
+    RunKernel(backend.registry, "accumulate", {{whole(x), whole(state)}, {whole(state)}, {}}, {}, 2);
     EXPECT_EQ(state, (std::vector<int64_t>{(int64_t{1} << 53) + 1, 3, -4}));
-    RunKernel(backend.registry, "accumulated", {{whole(x)}, {whole(result), whole(state)}, {}}, {}, 2);
+    RunKernel(backend.registry, "accumulated", {{whole(x), whole(state)}, {whole(result), whole(state)}, {}},
+              {}, 2);
     EXPECT_EQ(result, (std::vector<int64_t>{(int64_t{1} << 54) + 1, 4, -11}));
     EXPECT_EQ(state, std::vector<int64_t>(3));
   }
@@ -142,8 +145,11 @@ TEST_F(StateKernels, AccumulateRefusesAnotherType) {
   const Tensor x = {words.data(), DType::kI64, 1, {7}};
   Numbers state = Make(backends_[0], 7, 0, DType::kF32);
   const KernelFactory factory = backends_[0].registry.Find("accumulate");
-  EXPECT_EQ(factory({{x}, {state.tensor()}, {}}, {}, {1}).status().code(),
+  EXPECT_EQ(factory({{x, state.tensor()}, {state.tensor()}, {}}, {}, {1}).status().code(),
             absl::StatusCode::kInvalidArgument);
+  Numbers wide = Make(backends_[0], 7, 0, DType::kF32), other = Make(backends_[0], 7, 0, DType::kF32);
+  EXPECT_EQ(factory({{wide.tensor(), other.tensor()}, {state.tensor()}, {}}, {}, {1}).status().message(),
+            "the state that is read must be the one that is written");
 }
 
 struct Scaling {

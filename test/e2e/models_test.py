@@ -56,6 +56,15 @@ class Models(EndToEnd):
                 self.assertAlmostEqual(dense[0], grouped[0], delta=1e-5 * dense[0])
                 self.assertAlmostEqual(dense[1], grouped[1], delta=1e-4 * dense[1])
 
+    def test_experts_over_micro_steps(self):
+        """Their gradients are added up by the product of groups itself."""
+        for precision in ((), ("--mixed-precision=bf16", "--reduce-dtype=fp32")):
+            for accumulate in ("last", "each"):
+                with self.subTest(precision=precision, accumulate=accumulate):
+                    found = [self.losses(("qwen3_moe", "--routing=grouped"), 2, strategy, "--micro-steps=2",
+                                         f"--accumulate={accumulate}", *precision) for strategy in ALL]
+                    self.assertEqual(found, found[:1] * len(found))
+
     def test_the_parts_of_a_loss_of_experts_are_evaluated(self):
         source, plan, out = self.dir / "m.mlir", self.dir / "p.bin", self.dir / "metrics.jsonl"
         self.check("ftc", "model", "mixtral", "-o", source)

@@ -175,10 +175,14 @@ void AddSteps(std::vector<Seed>& seeds) {
   const Entries first = {{"parameter", int64_t{3}}, {"value", 0.02}};
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     const Operand x = Floats({3, 7}, dtype);
-    seeds.push_back(Plain("accumulate", {x}, {Floats({21}, dtype)}));
-    seeds.push_back(Plain("accumulated", {x}, {x, x}));
-    seeds.push_back(Plain("accumulated", {x}, {Shared(x, 0), x}));
-    seeds.push_back(Plain("accumulated", {Operand{.present = false}}, {x, Floats({21})}));
+    // The state that is read is the one that is written.
+    Operand none;
+    none.present = false;
+    const Operand state = Floats({21});
+    seeds.push_back(Plain("accumulate", {x, state}, {Shared(state, 1)}));
+    for (const Operand& result : {x, Shared(x, 0)})
+      seeds.push_back(Plain("accumulated", {x, state}, {result, Shared(state, 1)}));
+    seeds.push_back(Plain("accumulated", {none, state}, {x, Shared(state, 1)}));
     seeds.push_back(
         Plain("sum_squares", {Flat(3000, 1024, dtype), I64(kAccumulatorWords)}, {I64(kAccumulatorWords)}));
     seeds.push_back(Plain("init_normal", {I64(3)}, {Flat(2000, 1024, dtype)}, first));

@@ -63,7 +63,7 @@ func.func @rng(%x: tensor<4xf32>, %rng: tensor<2xi64>) {
 // -----
 
 func.func @accumulated(%x: tensor<f32>) {
-  // expected-error @below {{takes 'tensor<f32>' but gives 'tensor<1xf32>'; only the elements of a unit's gradient may be of another type}}
+  // expected-error @below {{takes 'tensor<f32>' but gives 'tensor<1xf32>'; only the elements of a flat gradient may be of another type}}
   %0 = "ft.accumulated"(%x) {name = "loss"} : (tensor<f32>) -> tensor<1xf32>
   return
 }
@@ -143,5 +143,52 @@ func.func private @body(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tenso
 func.func @states(%g: !ft.slice<@u, f32>, %s: tensor<2x1xf32>) {
   // expected-error @below {{@body takes 3 arguments, with 1 states and scalars of type 'tensor<2x1xf32>'}}
   ft.update @u by @body(%g, %s) states ["momentum"] : !ft.slice<@u, f32>, tensor<2x1xf32>
+  return
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+func.func @other_type(%g: !ft.slice<@u, f32>) {
+  // expected-error @below {{only the elements of a flat gradient may be of another type}}
+  %0 = ft.accumulated %g from "u" : !ft.slice<@u, f32> -> !ft.slice<@u, bf16>
+  return
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+func.func @not_in_place(%l: tensor<f32>) {
+  // expected-error @below {{is in_place, but takes no flat gradient that ft.pack makes}}
+  ft.accumulate %l into "loss" in_place : tensor<f32>
+  return
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "u", offset = 0 : i64, unit = @u}
+func.func @not_begun(%d: tensor<8xf32>) {
+  %g = ft.pack %d at [@w] : (tensor<8xf32>) -> !ft.flat<@u, f32>
+  // expected-error @below {{is in_place, but nothing begins with a view of @w in ft.accumulator "u" of type '!ft.flat<@u, f32>'}}
+  ft.accumulate %g into "u" in_place : !ft.flat<@u, f32>
+  return
+}
+
+// -----
+
+ft.unit @u {accumulate = bf16, compute = bf16, elements = 1024 : i64}
+func.func @other_sum() {
+  // expected-error @below {{gives elements of type 'f32'; unit @u adds micro-steps up in 'bf16'}}
+  %0 = ft.accumulator "u" : !ft.flat<@u, f32>
+  return
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+func.func @other_unit() {
+  // expected-error @below {{names the sum of unit "v" but gives that of @u}}
+  %0 = ft.accumulator "v" : !ft.flat<@u, f32>
   return
 }

@@ -30,15 +30,18 @@ func.func @optimizers(%g: !ft.slice<@u, f32>, %flat: !ft.flat<@u, bf16>, %c: ten
 // Neither CSE nor dead code elimination may touch what changes a state.
 // CHECK-LABEL: func.func @sums
 // KEPT-LABEL: func.func @sums
-func.func @sums(%flat: !ft.flat<@u, f32>, %slice: !ft.slice<@u, bf16>, %loss: tensor<f32>) {
+func.func @sums(%flat: !ft.flat<@u, f32>, %slice: !ft.slice<@u, bf16>, %loss: tensor<f32>, %d: tensor<4xf32>) {
   // CHECK: ft.accumulate %{{.*}} into "u" : !ft.flat<@u, f32>
   // KEPT-COUNT-2: ft.accumulate
   ft.accumulate %flat into "u" : !ft.flat<@u, f32>
   ft.accumulate %flat into "u" : !ft.flat<@u, f32>
   // CHECK: %{{.*}} = ft.accumulator "u" : !ft.flat<@u, f32>
   %sum = ft.accumulator "u" : !ft.flat<@u, f32>
+  %before = ft.view %sum[@w] : !ft.flat<@u, f32> -> tensor<4xf32>
+  %after = ft.add %d, %before : tensor<4xf32>
+  %packed = ft.pack %after at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
   // CHECK: ft.accumulate %{{.*}} into "u" in_place : !ft.flat<@u, f32>
-  ft.accumulate %flat into "u" in_place : !ft.flat<@u, f32>
+  ft.accumulate %packed into "u" in_place : !ft.flat<@u, f32>
   // CHECK: ft.accumulate %{{.*}} into "loss" : tensor<f32>
   ft.accumulate %loss into "loss" : tensor<f32>
   // CHECK: ft.accumulated %{{.*}} from "u" : !ft.slice<@u, bf16>
@@ -46,7 +49,7 @@ func.func @sums(%flat: !ft.flat<@u, f32>, %slice: !ft.slice<@u, bf16>, %loss: te
   %0 = ft.accumulated %slice from "u" : !ft.slice<@u, bf16>
   %1 = ft.accumulated %slice from "u" : !ft.slice<@u, bf16>
   // CHECK: ft.accumulated %{{.*}} from "u" in_place : !ft.flat<@u, f32> -> !ft.flat<@u, bf16>
-  %3 = ft.accumulated %flat from "u" in_place : !ft.flat<@u, f32> -> !ft.flat<@u, bf16>
+  %3 = ft.accumulated %packed from "u" in_place : !ft.flat<@u, f32> -> !ft.flat<@u, bf16>
   // CHECK: ft.accumulated %{{.*}} from "loss" : tensor<f32>
   %2 = ft.accumulated %loss from "loss" : tensor<f32>
   return

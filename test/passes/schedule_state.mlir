@@ -1,5 +1,5 @@
-// RUN: ft-opt %s --split-input-file --ft-lower-to-ftx --ftx-verify-schedule | FileCheck %s
-// RUN: ft-opt %s --split-input-file --ft-lower-to-ftx | ft-opt --split-input-file | FileCheck %s
+// RUN: ft-opt %s --split-input-file --ft-accumulate-in-place --ft-lower-to-ftx --ftx-verify-schedule | FileCheck %s
+// RUN: ft-opt %s --split-input-file --ft-accumulate-in-place --ft-lower-to-ftx | ft-opt --split-input-file | FileCheck %s
 
 // How the residency of a unit decides about buffers, copies, casts and transfers.
 
@@ -177,12 +177,13 @@ module {
   // CHECK-LABEL: ftx.program @train_micro
   func.func @train_micro() {
     %d = ft.fill 1.0 : tensor<8xf32>
-    // CHECK: "fill" on compute ins() outs(%h.flat_gradient : tensor<8xf32>)
+    // CHECK: "fill" on compute ins() outs(%[[D:.*]] : tensor<8xf32>)
+    // CHECK: "add" on compute ins(%[[D]] : tensor<8xf32>, %h.accumulated : tensor<8xf32>) outs(%h.accumulated : tensor<8xf32>)
     %g = ft.pack %d at [@w] : (tensor<8xf32>) -> !ft.flat<@h, f32>
-    // CHECK: "accumulate" on compute ins(%h.flat_gradient : whole f32) outs(%h.accumulated : whole f32)
+    // CHECK-NOT: "accumulate"
     ft.accumulate %g into "h" : !ft.flat<@h, f32>
     %l = ft.fill 2.0 : tensor<f32>
-    // CHECK: "accumulate" on compute ins(%fill : tensor<f32>) outs(%loss.accumulated : tensor<f32>)
+    // CHECK: "accumulate" on compute ins(%{{.*}} : tensor<f32>, %loss.accumulated : tensor<f32>) outs(%loss.accumulated : tensor<f32>)
     ft.accumulate %l into "loss" : tensor<f32>
     return
   }
@@ -196,15 +197,16 @@ module {
     %there = ft.offload %x {layer = "h", phase = "forward"} : tensor<8xf32> -> !ft.host<tensor<8xf32>>
     // CHECK: ftx.start copy on h2d after compute from (%h.fill.offloaded : tensor<8xf32>) to (%[[BACK:.*]] : tensor<8xf32>)
     %back = ft.reload %there {layer = "h", phase = "backward"} : !ft.host<tensor<8xf32>> -> tensor<8xf32>
-    // CHECK: "scale" on compute ins(%[[BACK]] : tensor<8xf32>) outs(%h.gradients : tensor<8xf32>)
+    // CHECK: "scale" on compute ins(%[[BACK]] : tensor<8xf32>) outs(%[[DX:.*]] : tensor<8xf32>)
+    // CHECK: "add" on compute ins(%[[DX]] : tensor<8xf32>, %h.accumulated : tensor<8xf32>) outs(%h.accumulated : tensor<8xf32>)
     %d = ft.scale %back, 2.0 : tensor<8xf32>
     %g = ft.pack %d at [@w] : (tensor<8xf32>) -> !ft.flat<@h, f32>
-    // CHECK: "accumulated" on compute ins(%h.gradients : whole f32) outs(%h.gradients : whole f32, %h.accumulated : whole f32)
+    // CHECK: "accumulated" on compute ins(none, %h.accumulated : whole f32) outs(%h.gradients : whole f32, %h.accumulated : whole f32)
     %sum = ft.accumulated %g from "h" : !ft.flat<@h, f32>
     // CHECK: ftx.start all_reduce {{.*}} @h from (%h.gradients : whole f32) to ()
     %r = ft.all_reduce %sum over replica mean replica : !ft.flat<@h, f32>
     %l = ft.fill 2.0 : tensor<f32>
-    // CHECK: "accumulated" on compute ins(%[[L:.*]] : tensor<f32>) outs(%[[L]] : tensor<f32>, %loss.accumulated : tensor<f32>)
+    // CHECK: "accumulated" on compute ins(%[[L:.*]] : tensor<f32>, %loss.accumulated : tensor<f32>) outs(%[[L]] : tensor<f32>, %loss.accumulated : tensor<f32>)
     %loss = ft.accumulated %l from "loss" : tensor<f32>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>

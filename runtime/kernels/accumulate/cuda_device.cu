@@ -1,67 +1,86 @@
-#include <algorithm>
-
 #include "runtime/backends/cuda/device_code/gpu.h"
-#include "runtime/backends/cuda/device_code/map.h"
 #include "runtime/backends/cuda/device_code/store.h"
 #include "runtime/kernels/accumulate/cuda_device.h"
 
 namespace ft::cuda {
 namespace {
 
-constexpr unsigned kSumThreads = 256;
-constexpr int64_t kSumBlocks = 1 << 16;
+constexpr int kSumThreads = 256;
+// Elements beside each other that a thread reads at once, and how often it does so before it writes: with a
+// state of 4 bytes 64 bytes of it are under way, and 32 or 64 of x.
+constexpr int kSumWidth = 8, kSumRuns = 2;
 
-__device__ __forceinline__ void AccumulateFloats(const AccumulateArgs& args, int64_t i) {
-  float sum = LoadAs(args.state, args.state_dtype, i);
-  if (args.x != nullptr) sum += LoadAs(args.x, args.x_dtype, i);
-  StoreAs(args.state, args.state_dtype, i, args.result == nullptr ? sum : 0.0f);
-  if (args.result != nullptr) StoreAs(args.result, args.result_dtype, i, sum);
+// Runs of kWidth elements, kSumRuns of them a thread, those of a block beside each other. Elements behind the
+// last whole run are left out.
+template <int kWidth>
+__global__ void __launch_bounds__(kSumThreads) AccumulateKernel(AccumulateArgs args, int64_t first) {
+  const int64_t runs = (args.elements - first) / kWidth;
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * (kSumThreads * kSumRuns) + threadIdx.x;
+  float sum[kSumRuns][kWidth], x[kSumRuns][kWidth] = {};
+#pragma unroll
+  for (int r = 0; r < kSumRuns; ++r) {
+    const int64_t run = begin + r * kSumThreads;
+    if (run >= runs) continue;
+    LoadRunAs(args.state, args.state_dtype, first + run * kWidth, sum[r]);
+    if (args.x != nullptr) LoadRunAs(args.x, args.x_dtype, first + run * kWidth, x[r]);
+  }
+#pragma unroll
+  for (int r = 0; r < kSumRuns; ++r) {
+    const int64_t run = begin + r * kSumThreads;
+    if (run >= runs) continue;
+    if (args.x != nullptr) {
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) sum[r][j] += x[r][j];
+    }
+    if (args.result != nullptr) {
+      StoreRunAs(args.result, args.result_dtype, first + run * kWidth, sum[r], false);
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) sum[r][j] = 0;
+    }
+    StoreRunAs(args.state, args.state_dtype, first + run * kWidth, sum[r], false);
+  }
 }
 
 // Counts, which are few.
-__device__ __forceinline__ void AccumulateIntegers(const AccumulateArgs& args, int64_t i) {
+__global__ void __launch_bounds__(kSumThreads) AccumulateIntegers(AccumulateArgs args) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kSumThreads + threadIdx.x;
+  if (i >= args.elements) return;
   auto* const state = static_cast<int64_t*>(args.state);
   const int64_t sum = state[i] + (args.x == nullptr ? 0 : static_cast<const int64_t*>(args.x)[i]);
   state[i] = args.result == nullptr ? sum : 0;
   if (args.result != nullptr) static_cast<int64_t*>(args.result)[i] = sum;
 }
 
-__global__ void __launch_bounds__(kSumThreads) AccumulateKernel(AccumulateArgs args) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * kSumThreads;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kSumThreads + threadIdx.x; i < args.elements;
-       i += step) {
-    if (args.state_dtype == DType::kI64) {
-      AccumulateIntegers(args, i);
-    } else {
-      AccumulateFloats(args, i);
-    }
-  }
+LaunchShape ShapeFor(int64_t threads) {
+  LaunchShape shape;
+  shape.grid_x = static_cast<unsigned>((threads + kSumThreads - 1) / kSumThreads);
+  shape.block_x = kSumThreads;
+  return shape;
 }
 
-struct AccumulateOp {
-  static constexpr int kInputs = 2, kOutputs = 1;
-  __device__ __forceinline__ void operator()(const float (&in)[2], float (&out)[1]) const {
-    out[0] = in[0] + in[1];
-  }
-};
+// From element `first` on.
+template <int kWidth>
+int LaunchFloats(const AccumulateArgs& args, int64_t first, StreamHandle stream) {
+  const int64_t runs = (args.elements - first) / kWidth;
+  if (runs == 0) return 0;
+  return Launch(&AccumulateKernel<kWidth>, ShapeFor((runs + kSumRuns - 1) / kSumRuns), stream, args, first);
+}
+
+bool IsAligned(const AccumulateArgs& args) {
+  const auto bits = reinterpret_cast<uintptr_t>(args.x) | reinterpret_cast<uintptr_t>(args.state) |
+                    reinterpret_cast<uintptr_t>(args.result);
+  return bits % 16 == 0;
+}
 
 }  // namespace
 
 int Accumulate(const AccumulateArgs& args, StreamHandle stream) {
   if (args.elements == 0) return 0;
-  const bool is_map = args.result == nullptr && args.x_dtype == args.state_dtype;
-  if (is_map && args.state_dtype != DType::kI64) {
-    return WithFloatType(args.state_dtype, [&]<typename T>() {
-      T* state = static_cast<T*>(args.state);
-      return LaunchMap(
-          MapArgs<AccumulateOp, T, T>{{state, static_cast<const T*>(args.x)}, {state}, args.elements, 0, {}},
-          stream);
-    });
-  }
-  LaunchShape shape;
-  shape.grid_x = static_cast<unsigned>(std::min(kSumBlocks, (args.elements + kSumThreads - 1) / kSumThreads));
-  shape.block_x = kSumThreads;
-  return Launch(&AccumulateKernel, shape, stream, args);
+  if (args.state_dtype == DType::kI64)
+    return Launch(&AccumulateIntegers, ShapeFor(args.elements), stream, args);
+  if (!IsAligned(args)) return LaunchFloats<1>(args, 0, stream);
+  if (const int error = LaunchFloats<kSumWidth>(args, 0, stream); error != 0) return error;
+  return LaunchFloats<1>(args, args.elements / kSumWidth * kSumWidth, stream);
 }
 
 }  // namespace ft::cuda

@@ -7,7 +7,8 @@
 
 namespace ft {
 
-// As many elements each, all i64 or each of a type that is computed with.
+// As many elements each, all i64 or each of a type that is computed with. The state is an input, too: x,
+// state -> state, or result and state.
 struct AccumulateOperands {
   Tensor x;  // absent where the state has all
   Tensor state;

@@ -143,13 +143,15 @@ TEST_P(CudaSums, OverMicroStepsAreTheCpus) {
           std::vector<uint16_t> x = As(x_type, some), state = As(type, others);
           const auto take = [&](const Tensor& last, int i) {
             results[on_cuda][i] = As(result_type, others);
-            run("accumulated", {{last}, {tensor(results[on_cuda][i], result_type), tensor(state, type)}, {}});
+            run("accumulated", {{last, tensor(state, type)},
+                                {tensor(results[on_cuda][i], result_type), tensor(state, type)},
+                                {}});
             states[on_cuda][i + 1] = state;
           };
-          run("accumulate", {{tensor(x, x_type)}, {tensor(state, type)}, {}});
+          run("accumulate", {{tensor(x, x_type), tensor(state, type)}, {tensor(state, type)}, {}});
           states[on_cuda][0] = state;
           take(tensor(x, x_type), 0);
-          run("accumulate", {{tensor(x, x_type)}, {tensor(state, type)}, {}});
+          run("accumulate", {{tensor(x, x_type), tensor(state, type)}, {tensor(state, type)}, {}});
           take(Tensor(), 1);
         }
         for (int i = 0; i < 3; ++i) EXPECT_EQ(states[0][i], states[1][i]);

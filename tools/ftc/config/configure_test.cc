@@ -96,7 +96,11 @@ TEST(ConfigureTest, Contradictions) {
       "'data_types.grad_accum_dtype' in train.yaml:4 and 'bf16.enabled' in train.yaml:3 contradict each "
       "other: "
       "gradients of bf16 are added up in fp32 or in bf16");
-  EXPECT_EQ(Good("strategy: ddp\naccumulate_dtype: bf16\n").configuration.options.accumulateDtype, "bf16");
+  EXPECT_EQ(Bad("strategy: ddp\naccumulate_dtype: bf16\n").message,
+            "'accumulate_dtype' in train.yaml:2: gradients of fp32 are added up in fp32");
+  EXPECT_EQ(
+      Good("strategy: ddp\naccumulate_dtype: bf16\nevaluate: on\n").configuration.options.accumulateDtype,
+      "bf16");
   EXPECT_TRUE(Bad("lr: 1").usage);
   EXPECT_TRUE(Bad("lr: 1").message.starts_with("--strategy is missing; one of: "));
   // The same said twice is none.

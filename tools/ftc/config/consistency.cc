@@ -87,8 +87,7 @@ std::optional<Refusal> CheckMasterWeights(Effective& effective) {
 std::optional<Refusal> CheckAccumulateDtype(Effective& effective) {
   const ft::compiler::CompileOptions& options = effective.configuration.options;
   const std::string& dtype = options.accumulateDtype;
-  if (options.microSteps == 1 || options.evaluate || dtype == "fp32" || dtype == options.paramDtype)
-    return std::nullopt;
+  if (options.evaluate || dtype == "fp32" || dtype == options.paramDtype) return std::nullopt;
   return Contradiction(effective, "accumulate_dtype", "param_dtype",
                        fmt::format("gradients of {} are added up in fp32{}", options.paramDtype,
                                    options.paramDtype == "fp32" ? "" : " or in " + options.paramDtype));

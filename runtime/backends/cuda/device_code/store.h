@@ -54,6 +54,29 @@ __device__ __forceinline__ void StoreRunAs(void* data, DType dtype, int64_t i, c
   }
 }
 
+// values[j] = data[i + j] for a float dtype that is the same for all threads, at such addresses as StoreRun
+// has.
+template <typename T, int kWidth>
+__device__ __forceinline__ void LoadRun(const T* data, float (&values)[kWidth]) {
+  constexpr int kMost = 16 / sizeof(T), kStep = kWidth < kMost ? kWidth : kMost;
+#pragma unroll
+  for (int k = 0; k < kWidth; k += kStep) {
+    const Pack<T, kStep> pack = LoadSome<T, kStep>(data + k);
+#pragma unroll
+    for (int j = 0; j < kStep; ++j) values[k + j] = ToFloat(pack.at[j]);
+  }
+}
+template <int kWidth>
+__device__ __forceinline__ void LoadRunAs(const void* data, DType dtype, int64_t i, float (&values)[kWidth]) {
+  if (dtype == DType::kBF16) {
+    LoadRun(static_cast<const BF16*>(data) + i, values);
+  } else if (dtype == DType::kF16) {
+    LoadRun(static_cast<const F16*>(data) + i, values);
+  } else {
+    LoadRun(static_cast<const float*>(data) + i, values);
+  }
+}
+
 // data[i] of a float dtype, which is the same for all threads.
 __device__ __forceinline__ float LoadAs(const void* data, DType dtype, int64_t i) {
   if (dtype == DType::kBF16) return ToFloat(static_cast<const BF16*>(data)[i]);
