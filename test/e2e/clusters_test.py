@@ -87,13 +87,19 @@ class Clusters(EndToEnd):
 
     def test_many_ops_are_few_kernels(self):
         """The whole of what lies between embedding and product, norm, softmax and their derivatives."""
-        kernels = {}
+        kernels, times, floors = {}, {}, set()
         for ops in (1, 64):
             plan = self.compiled("--strategy=no_shard", f"--cluster-ops={ops}", "--code=all")
             step = self.check("ftc", "dump", plan).stdout.split("program train_step")[1].split("program ")[0]
             kernels[ops] = step.count(" compute ")
+            bodies = self.check("ftc", "dump", plan, "--kernels").stdout
+            counted = re.search(r"^train_step: .* moved by products, .* between them: (\S+) times the floor, (.*) \(", bodies, re.MULTILINE)
+            times[ops], floor = float(counted.group(1)), counted.group(2)
+            floors.add(floor)
         self.assertLess(kernels[64], kernels[1] * 0.6, kernels)
-        bodies = self.check("ftc", "dump", plan, "--kernels").stdout
+        self.assertEqual(len(floors), 1, floors)  # of the ops alone, however the rest is cut
+        self.assertLess(1, times[64])
+        self.assertLess(1.5 * times[64], times[1])
         self.assertRegex(bodies, r"cluster \d+: 48 rows of 40, run by 1 instruction; reads \d+ B, writes \d+ B\n  %0 = input \d+ : f32 \[48, 40\]")
         self.assertRegex(bodies, r"%\d+ = reduce_sum %\d+ : f32  # after 1 pass over the row")
         self.assertRegex(bodies, r"code x86-64-v4: \d+ B\n")

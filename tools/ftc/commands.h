@@ -34,5 +34,8 @@ std::string PlanText(const ft::proto::Plan& plan, uint64_t hash);
 // says of it. Errors: those of ClustersOf.
 absl::StatusOr<std::string> KernelsText(const ft::proto::Plan& plan,
                                         const std::function<std::string(const std::string& ptx)>& of_ptx);
+// A line for each program that has ops: how much, and how much it would have to, on a rank of the mesh
+// that the plan was compiled for. Errors: those of VerifyPlan.
+absl::StatusOr<std::string> TrafficText(const ft::proto::Plan& plan);
 
 }  // namespace ftc

@@ -32,7 +32,11 @@ absl::Status Dump(const DumpCommand& command) {
     FT_ASSIGN_OR_RETURN(const std::string text, KernelsText(file.plan, [&](const std::string& ptx) {
                           return ptxas.has_value() ? Assembled(ptx, *ptxas) : "";
                         }));
-    return ft::PrintOut(text);
+    const absl::StatusOr<std::string> traffic = TrafficText(file.plan);
+    return ft::PrintOut(text + "\n" +
+                        (traffic.ok()
+                             ? *traffic
+                             : fmt::format("not counted: {}\n", std::string(traffic.status().message()))));
   }
   return ft::PrintOut(PlanText(file.plan, file.hash));
 }
