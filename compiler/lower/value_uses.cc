@@ -4,6 +4,7 @@ namespace ft::compiler {
 
 using namespace mlir;
 using mlir::ft::AllReduceOp;
+using mlir::ft::ClusterOp;
 using mlir::ft::KernelOpInterface;
 using mlir::ft::PackOp;
 
@@ -22,6 +23,25 @@ ValueUses::ValueUses(func::FuncOp function) {
       lastUse[operand] = &op;
   for (Operation &op : llvm::reverse(block))
     visit(&op);
+  for (auto cluster : block.getOps<ClusterOp>())
+    keepUntilPacked(cluster);
+}
+
+/// A flat gradient is there from the first part of it on. Where a cluster makes parts of several, the small
+/// ones of those that are packed later wait in a place of their own, so that these are not there as long.
+void ValueUses::keepUntilPacked(ClusterOp cluster) {
+  PackOp first;
+  auto packOf = [&](Value result) {
+    auto destination = destinations.find(result);
+    return destination == destinations.end() ? PackOp() : dyn_cast<PackOp>(destination->second.owner);
+  };
+  for (Value result : cluster->getResults())
+    if (PackOp pack = packOf(result); pack && (!first || pack->isBeforeInBlock(first)))
+      first = pack;
+  for (Value result : cluster->getResults())
+    if (PackOp pack = packOf(result); pack && pack != first && !mlir::ft::microStepSumOf(pack.getFlat()) &&
+                                      cast<RankedTensorType>(result.getType()).getRank() == 1)
+      destinations.erase(result);
 }
 
 void ValueUses::visit(Operation *op) {
