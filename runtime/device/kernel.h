@@ -45,6 +45,7 @@ struct Tensor {
     for (int i = 0; i < rank; ++i) n *= dims[i];
     return n;
   }
+  uint64_t bytes() const { return static_cast<uint64_t>(elements()) * SizeOf(dtype); }
   // Extent of the last dimension, and the product of all others.
   int64_t last() const { return rank == 0 ? 1 : dims[rank - 1]; }
   int64_t rows() const { return last() == 0 ? 0 : elements() / last(); }
@@ -90,7 +91,6 @@ struct KernelOperands {
 
 struct KernelEnvironment {
   int num_threads = 1;  // threads that a kernel's parallel loops may use
-  int world_size = 0;   // ranks of the run; 0 when that is not known
 };
 
 class Kernel {

@@ -9,10 +9,6 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 
-uint64_t BytesOf(const Tensor& tensor) {
-  return static_cast<uint64_t>(tensor.elements()) * SizeOf(tensor.dtype);
-}
-
 }  // namespace
 
 absl::StatusOr<HostPorts> HostPorts::Create(const proto::Plan& plan, const OperandResolver& resolver,
@@ -25,7 +21,7 @@ absl::StatusOr<HostPorts> HostPorts::Create(const proto::Plan& plan, const Opera
       for (const proto::Port& port : *list) {
         const Tensor tensor = resolver.Resolve(port.operand());
         uint64_t& bytes = sizes[tensor.data];
-        bytes = std::max(bytes, BytesOf(tensor));
+        bytes = std::max(bytes, tensor.bytes());
       }
     }
   }
@@ -52,7 +48,7 @@ std::vector<CopyRegion> HostPorts::ToDevice(const proto::Program& program,
   if (memory_ == nullptr) return regions;
   for (const proto::Port& port : program.inputs()) {
     const Tensor tensor = resolver.Resolve(port.operand());
-    regions.push_back({places_.at(tensor.data), tensor.data, BytesOf(tensor)});
+    regions.push_back({places_.at(tensor.data), tensor.data, tensor.bytes()});
   }
   return regions;
 }
@@ -63,7 +59,7 @@ std::vector<CopyRegion> HostPorts::FromDevice(const proto::Program& program,
   if (memory_ == nullptr) return regions;
   for (const proto::Port& port : program.outputs()) {
     const Tensor tensor = resolver.Resolve(port.operand());
-    regions.push_back({tensor.data, places_.at(tensor.data), BytesOf(tensor)});
+    regions.push_back({tensor.data, places_.at(tensor.data), tensor.bytes()});
   }
   return regions;
 }

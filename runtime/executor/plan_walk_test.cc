@@ -49,7 +49,7 @@ TEST(PlanWalkTest, RunsARankOfAnyMeshAndTimesItsKernels) {
       ASSERT_TRUE(mesh.ok()) << mesh.status();
       const auto bound = BindPlan(plan, *mesh, DeviceClass::kCpu);
       ASSERT_TRUE(bound.ok()) << bound.status();
-      CpuDevice device(Kernels(), {.num_threads = 1, .world_size = ranks});
+      CpuDevice device(Kernels(), {.num_threads = 1});
       const auto walk = PlanWalk::Create(plan, *bound, device, ranks - 1);
       ASSERT_TRUE(walk.ok()) << walk.status();
       ASSERT_TRUE((*walk)->FillInputs(7).ok());
@@ -95,7 +95,7 @@ proto::Plan TransferPlan() {
 TEST(PlanWalkTest, OtherRanksHoldWhatThisOneHolds) {
   const proto::Plan plan = TransferPlan();
   const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 3}, DeviceClass::kCpu);
-  CpuDevice device(Kernels(), {.num_threads = 1, .world_size = 3});
+  CpuDevice device(Kernels(), {.num_threads = 1});
   const auto walk = *PlanWalk::Create(plan, bound, device, 1);
   const Tensor slice = walk->operands().Resolve(plan_parts::Whole(0));
   const Tensor whole = walk->operands().Resolve(plan_parts::Whole(1));

@@ -59,7 +59,7 @@ std::vector<char> ModelInput(const proto::Plan& plan, const proto::Input& input,
   switch (input.filling()) {
     case proto::Input::VALUE: {
       std::vector<char> bytes(input.value().begin(), input.value().end());
-      bytes.resize(static_cast<size_t>(tensor.elements()) * SizeOf(tensor.dtype));
+      bytes.resize(tensor.bytes());
       return bytes;
     }
     case proto::Input::POSITIONS:

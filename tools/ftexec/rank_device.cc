@@ -23,12 +23,10 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags,
     rank_device->is_cpu_ = false;
     rank_device->tf32_ = flags.tf32;
     rank_device->host_kernels_ = std::make_unique<CpuHostKernels>(
-        rank_device->cpu_kernels_,
-        KernelEnvironment{.num_threads = job.threads, .world_size = job.world_size()});
+        rank_device->cpu_kernels_, KernelEnvironment{.num_threads = job.threads});
     FT_ASSIGN_OR_RETURN(
         cuda::OpenedDevice opened,
         cuda::OpenCudaDevice(job.environment.local_rank, {.platform = flags.platform(),
-                                                          .world_size = job.world_size(),
                                                           .host_kernels = rank_device->host_kernels_.get()}));
     rank_device->device_ = std::move(opened.device);
     rank_device->may_share_ = flags.share_gpus;
@@ -41,8 +39,7 @@ absl::StatusOr<std::unique_ptr<RankDevice>> RankDevice::Open(const Flags& flags,
     return rank_device;
   }
   rank_device->device_ = std::make_unique<CpuDevice>(
-      rank_device->cpu_kernels_,
-      CpuDeviceOptions{.num_threads = job.threads, .world_size = job.world_size(), .may_spin = job.may_spin});
+      rank_device->cpu_kernels_, CpuDeviceOptions{.num_threads = job.threads, .may_spin = job.may_spin});
   return rank_device;
 }
 

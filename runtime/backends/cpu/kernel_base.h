@@ -24,7 +24,6 @@ struct KernelContext {
   const KernelOperands& operands;
   const KernelAttributes& attributes;
   int num_threads;
-  int world_size = 0;  // 0 when it is not known
   Isa isa = Isa::kGeneric;
 
   const Tensor& in(size_t i) const { return operands.in[i]; }
@@ -52,8 +51,7 @@ KernelOr MakeKernel(F run) {
 template <Maker kMaker, Isa kIsa>
 KernelOr Create(const KernelOperands& operands, const KernelAttributes& attributes,
                 const KernelEnvironment& environment) {
-  return kMaker(
-      {LoopsFor(kIsa), operands, attributes, environment.num_threads, environment.world_size, kIsa});
+  return kMaker({LoopsFor(kIsa), operands, attributes, environment.num_threads, kIsa});
 }
 
 template <Maker kMaker>

@@ -38,7 +38,6 @@ struct KernelContext {
   AttentionChoice attention_choice;
   CodeLoader* code = nullptr;       // null: clusters are walked
   bool deterministic = false;       // PlatformOptions::deterministic
-  int world_size;                   // 0 when it is not known
   std::vector<std::string>& notes;  // choices to print once ("attention 64x12x1024x64: cuDNN"), no repeats
 
   const Tensor& in(size_t i) const { return operands.in[i]; }

@@ -111,7 +111,6 @@ class AttentionMaker : public testing::Test {
                             .attention = library,
                             .attention_choice = choice,
                             .deterministic = deterministic_,
-                            .world_size = 1,
                             .notes = notes_});
   }
   static void Launch(const KernelOr& kernel) {

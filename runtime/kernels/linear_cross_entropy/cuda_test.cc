@@ -109,7 +109,6 @@ Results Compute(const Problem& p, int64_t chunk) {
                                                           .products = products,
                                                           .attention = nullptr,
                                                           .attention_choice = AttentionChoice::kOwn,
-                                                          .world_size = 1,
                                                           .notes = notes},
                                                          chunk);
   EXPECT_TRUE(kernel.ok()) << kernel.status();

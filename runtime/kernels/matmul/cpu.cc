@@ -55,9 +55,9 @@ KernelOr MakeMatmul(const KernelContext& context) {
 KernelOr MakeThen(const KernelContext& context, const Product& product, std::vector<Tensor> in,
                   const Tensor& result) {
   const KernelOperands operands = {.in = std::move(in), .out = {result}, .workspace = {}};
-  FT_ASSIGN_OR_RETURN(std::shared_ptr<Kernel> cluster,
-                      MakeCluster({context.loops, operands, context.attributes, context.num_threads,
-                                   context.world_size, context.isa}));
+  FT_ASSIGN_OR_RETURN(
+      std::shared_ptr<Kernel> cluster,
+      MakeCluster({context.loops, operands, context.attributes, context.num_threads, context.isa}));
   return MakeKernel([product, cluster = std::move(cluster)] {
     product.Run();
     static_cast<CpuKernel&>(*cluster).Run();

@@ -32,10 +32,10 @@ struct Fusion {
 
 KernelOr MakeFused(const KernelContext& context, const Fusion& f) {
   const KernelOperands then = {.in = f.in, .out = {f.result}, .workspace = {}};
-  FT_ASSIGN_OR_RETURN(std::shared_ptr<Kernel> cluster,
-                      MakeCluster({then, context.attributes, context.properties, context.products,
-                                   context.attention, context.attention_choice, context.code,
-                                   context.deterministic, context.world_size, context.notes}));
+  FT_ASSIGN_OR_RETURN(
+      std::shared_ptr<Kernel> cluster,
+      MakeCluster({then, context.attributes, context.properties, context.products, context.attention,
+                   context.attention_choice, context.code, context.deterministic, context.notes}));
   FT_ASSIGN_OR_RETURN(std::shared_ptr<Kernel> product, MakeProduct(context, f.product));
   auto apart = [product = std::move(product), cluster = std::move(cluster)](StreamHandle stream) {
     const int error = static_cast<CudaKernel&>(*product).Launch(stream);

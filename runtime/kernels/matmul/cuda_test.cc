@@ -60,7 +60,6 @@ class MatmulTest : public testing::Test {
                                                   .products = products,
                                                   .attention = nullptr,
                                                   .attention_choice = AttentionChoice::kOwn,
-                                                  .world_size = 1,
                                                   .notes = notes});
     if (!kernel.ok()) return kernel.status();
     EXPECT_EQ(static_cast<CudaKernel&>(**kernel).Launch(nullptr), 0);

@@ -114,7 +114,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> EmulatedBench::Create(const std::string&
                 .products = products_,
                 .attention = nullptr,
                 .attention_choice = AttentionChoice::kOwn,
-                .world_size = 0,
                 .notes = notes_});
 }
 

@@ -41,8 +41,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CpuDevice::CreateKernel(const std::strin
   const KernelFactory factory = kernels_.Find(name);
   if (factory == nullptr)
     return absl::FailedPreconditionError(absl::StrCat("the cpu device has no kernel '", name, "'"));
-  return factory(operands, attributes,
-                 KernelEnvironment{.num_threads = options_.num_threads, .world_size = options_.world_size});
+  return factory(operands, attributes, KernelEnvironment{.num_threads = options_.num_threads});
 }
 
 }  // namespace ft

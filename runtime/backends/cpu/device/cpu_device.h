@@ -10,7 +10,6 @@ namespace ft {
 
 struct CpuDeviceOptions {
   int num_threads = 1;  // that a kernel's parallel loops may use
-  int world_size = 0;   // ranks of the run; 0 when that is not known
   // Whether there are cores for threads that wait: then they spin for a short while before they sleep.
   bool may_spin = false;
 };

@@ -74,7 +74,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CudaDevice::CreateKernel(const std::stri
                              .attention_choice = options_.platform.attention,
                              .code = platform_.code.get(),
                              .deterministic = options_.platform.deterministic,
-                             .world_size = options_.world_size,
                              .notes = notes_});
 }
 

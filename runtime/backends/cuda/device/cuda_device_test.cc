@@ -157,7 +157,7 @@ class OpenCudaDeviceTest : public ::testing::Test {
 
 TEST_F(OpenCudaDeviceTest, TheDeviceHasTheKernelsOfThisBackend) {
   emulation::Machine().devices = 2;
-  const absl::StatusOr<OpenedDevice> device = OpenCudaDevice(1, {.world_size = 2});
+  const absl::StatusOr<OpenedDevice> device = OpenCudaDevice(1, {});
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_EQ(device->device->description().find("CUDA device 1: NVIDIA H200"), 0u);
   EXPECT_EQ(device->pci_address, "0000:02:00.0");

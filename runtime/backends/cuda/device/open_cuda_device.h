@@ -18,7 +18,6 @@ bool HasCuda();
 
 struct CudaDeviceOptions {
   PlatformOptions platform = {};
-  int world_size = 0;  // ranks of the run; 0 when that is not known
   // What computes in host memory; must outlive the device. Null: plans that ask for it are refused.
   HostKernels* host_kernels = nullptr;
 };
