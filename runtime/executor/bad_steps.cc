@@ -15,6 +15,7 @@ BadSteps::Verdict BadSteps::Add(const StepNumbers& numbers) {
   if (numbers.counts_nothing) return Verdict::kSkipped;
   if (std::isfinite(numbers.loss) && std::isfinite(numbers.grad_norm)) {
     bad_ = overflows_ = 0;
+    told_ = false;
     return Verdict::kApplied;
   }
   if (IsOverflow(numbers)) {
@@ -22,7 +23,9 @@ BadSteps::Verdict BadSteps::Add(const StepNumbers& numbers) {
     return begins_ ? Verdict::kEnd : Verdict::kSkipped;
   }
   overflows_ = 0;
-  begins_ = ++bad_ == 1;
+  begins_ = !told_;
+  told_ = true;
+  ++bad_;
   return bad_ < max_in_a_row_ ? Verdict::kSkipped : Verdict::kEnd;
 }
 

@@ -38,7 +38,7 @@ class BadSteps {
   Verdict Add(const StepNumbers& numbers);
 
   // Whether it is worth knowing where the step that was added last has gone wrong: it is the first bad one in
-  // a row, or the overflow that ends the run.
+  // a row (in a run that goes on in such a row, the first of its own), or the overflow that ends the run.
   bool begins() const { return begins_; }
 
   // How many there were in a row until now, for a run that goes on where this one ends.
@@ -47,6 +47,7 @@ class BadSteps {
   void Restore(int64_t bad_in_a_row, int64_t overflows_in_a_row) {
     bad_ = bad_in_a_row;
     overflows_ = overflows_in_a_row;
+    told_ = false;
   }
 
   // One line about the step that was added last, which was not applied.
@@ -60,6 +61,7 @@ class BadSteps {
   int64_t bad_ = 0;        // in a row, overflows between them not counted
   int64_t overflows_ = 0;  // in a row
   bool begins_ = false;
+  bool told_ = false;  // of a bad one in this row that it begins it
 };
 
 }  // namespace ft

@@ -87,6 +87,19 @@ TEST(BadStepsTest, TheFirstInARowBeginsIt) {
   EXPECT_EQ(begins, "0100000010");
 }
 
+// Where the run before it began to go wrong is nowhere any more.
+TEST(BadStepsTest, ARunThatGoesOnInARowBeginsItAnew) {
+  BadSteps steps(4, 1);
+  steps.Restore(1, 0);
+  const StepNumbers good = {.loss = 1, .grad_norm = 1}, bad = {.loss = kNan, .grad_norm = 1};
+  std::string begins;
+  for (const StepNumbers& numbers : {bad, bad, good, bad, bad}) {
+    steps.Add(numbers);
+    begins += steps.begins() ? '1' : '0';
+  }
+  EXPECT_EQ(begins, "10010");
+}
+
 TEST(BadStepsTest, TheOverflowThatEndsTheRunBeginsIt) {
   BadSteps steps(2, 1);
   const StepNumbers overflow = {.loss = 1, .grad_norm = kInf, .loss_scale = 8};
