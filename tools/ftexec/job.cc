@@ -357,11 +357,11 @@ std::string Fingerprint(const Flags& flags, const Job& job) {
   absl::StrAppendFormat(
       &text,
       " device=%s comm_backend=%s trace_steps=%d cuda_graph=%s deterministic=%s tf32=%s attention=%s "
-      "share_gpus=%s kernels=%s",
+      "share_gpus=%s kernels=%s find_nan=%s",
       Name(flags.device), Name(flags.comm_backend), flags.trace.empty() ? 0 : flags.trace_steps,
       OnOff(flags.cuda_graph), OnOff(platform.deterministic), OnOff(platform.allow_tf32),
       Name(platform.attention), OnOff(flags.device == DeviceKind::kCuda && platform.share_devices),
-      flags.kernels == Kernels::kGenerated ? "generated" : "reference");
+      flags.kernels == Kernels::kGenerated ? "generated" : "reference", OnOff(flags.find_nan));
   return text;
 }
 

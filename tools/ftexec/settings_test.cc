@@ -138,6 +138,12 @@ TEST_F(SettingsTest, RanksThatDisagreeSayInWhat) {
                      {"ranks differ in seed: 0 on rank 0 (", "), 1 on rank 1 ("});
 }
 
+// Who replays a step takes part in its collectives once more.
+TEST_F(SettingsTest, RanksThatDoNotAllReplayAreRefused) {
+  ExpectDisagreement({{"--find-nan=on"}, {"--find-nan=off"}},
+                     {"ranks differ in find_nan: on on rank 0 (", "), off on rank 1 ("});
+}
+
 // All ranks meet once more to join their traces.
 TEST_F(SettingsTest, ATraceOfOneRankAloneIsRefused) {
   ExpectDisagreement({{"--trace=" + folder_.Path("trace.json")}, {}},
