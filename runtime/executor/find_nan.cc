@@ -14,6 +14,7 @@ namespace ft {
 namespace {
 
 constexpr size_t kMostOps = 6;  // of a cluster that are named
+constexpr char kCut[] = "...";
 
 // Of fixed size, as it travels.
 struct Record {
@@ -56,10 +57,11 @@ std::string PlaceText(const proto::Plan& plan, const NanOrigin& origin) {
 // "3 of 4096 elements are NaN and 2 infinite, first at 17"
 std::string NumbersText(const proto::Plan& plan, const NanOrigin& origin) {
   const int64_t nan = origin.numbers.nan, infinite = origin.numbers.positive + origin.numbers.negative;
+  const int64_t most = nan > 0 ? nan : infinite;
   const proto::Instruction& instruction = plan.programs(origin.program).instructions(origin.instruction);
-  std::string text = absl::StrCat(nan > 0 ? nan : infinite, " of ", origin.elements, " elements");
+  std::string text = absl::StrCat(most, " of ", origin.elements, " elements");
   if (instruction.out_size() > 1) absl::StrAppend(&text, " of result ", origin.output + 1);
-  absl::StrAppend(&text, (nan > 0 ? nan : infinite) == 1 ? " is " : " are ", nan > 0 ? "NaN" : "infinite");
+  absl::StrAppend(&text, most == 1 ? " is " : " are ", nan > 0 ? "NaN" : "infinite");
   if (nan > 0 && infinite > 0) absl::StrAppend(&text, " and ", infinite, " infinite");
   absl::StrAppend(&text, ", first at ", origin.numbers.first);
   return text;
@@ -78,6 +80,14 @@ std::string ChainText(const proto::Plan& plan, const std::vector<NanOrigin>& ori
   return absl::StrCat(ChainText(plan, origins, origin.cause), "; then ", here);
 }
 
+// At most `bytes` of it, which ends with dots where it was cut, and with a whole letter before them.
+std::string CutText(const std::string& text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  size_t end = bytes - std::strlen(kCut);
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + kCut;
+}
+
 // Which finding comes first.
 auto Order(const NanFinding& finding) {
   return std::make_tuple(finding.kind, finding.micro_step, finding.instruction);
@@ -87,19 +97,19 @@ auto Order(const NanFinding& finding) {
 
 NanFinding FindingOf(const proto::Plan& plan, const NanTrace& trace) {
   const int reached = trace.Reached();
-  if (reached < 0) return {};
+  if (reached < 0) return {.kind = trace.EndsFinite() ? NanFinding::Kind::kNothing : NanFinding::Kind::kLost};
   const std::vector<NanOrigin>& origins = trace.origins();
   if (origins[static_cast<size_t>(reached)].kind == NanOrigin::Kind::kState)
     return {.kind = NanFinding::Kind::kOwn,
             .text = absl::StrCat(origins[static_cast<size_t>(reached)].state, " was not finite before")};
-  NanFinding finding = {.kind = NanFinding::Kind::kOwn, .text = ChainText(plan, origins, reached)};
-  for (int i = reached; i >= 0; i = origins[static_cast<size_t>(i)].cause) {
-    const NanOrigin& origin = origins[static_cast<size_t>(i)];
-    if (origin.kind == NanOrigin::Kind::kState) break;
-    if (origin.kind == NanOrigin::Kind::kReceived) finding.kind = NanFinding::Kind::kReceived;
-    finding.micro_step = origin.micro_step;
-    finding.instruction = origin.instruction;
-  }
+  // By what has got into the loss or a gradient: a cause may be a mask, which was there long before.
+  NanFinding finding = {.kind = NanFinding::Kind::kOwn,
+                        .micro_step = origins[static_cast<size_t>(reached)].micro_step,
+                        .instruction = origins[static_cast<size_t>(reached)].instruction,
+                        .text = ChainText(plan, origins, reached)};
+  for (int i = reached; i >= 0; i = origins[static_cast<size_t>(i)].cause)
+    if (origins[static_cast<size_t>(i)].kind == NanOrigin::Kind::kReceived)
+      finding.kind = NanFinding::Kind::kReceived;
   return finding;
 }
 
@@ -109,6 +119,8 @@ std::string EarliestFinding(const std::vector<NanFinding>& by_rank) {
                        [](const NanFinding& a, const NanFinding& b) { return Order(a) < Order(b); });
   if (first->kind == NanFinding::Kind::kNothing)
     return "replayed it is finite: a kernel that does not repeat itself, or a fault of the hardware";
+  if (first->kind == NanFinding::Kind::kLost)
+    return "replayed it is not finite either, and nothing shows where that began";
   std::vector<int> ranks;
   for (size_t rank = 0; rank < by_rank.size(); ++rank)
     if (Order(by_rank[rank]) == Order(*first)) ranks.push_back(static_cast<int>(rank));
@@ -118,8 +130,9 @@ std::string EarliestFinding(const std::vector<NanFinding>& by_rank) {
 absl::StatusOr<std::vector<NanFinding>> GatherFindings(const NanFinding& own, Communicator* world) {
   if (world == nullptr) return std::vector<NanFinding>{own};
   Record record = {.kind = own.kind, .micro_step = own.micro_step, .instruction = own.instruction};
-  record.length = static_cast<int32_t>(std::min(own.text.size(), sizeof(record.text)));
-  std::memcpy(record.text, own.text.data(), static_cast<size_t>(record.length));
+  const std::string text = CutText(own.text, sizeof(record.text));
+  record.length = static_cast<int32_t>(text.size());
+  std::memcpy(record.text, text.data(), text.size());
   std::vector<Record> records(static_cast<size_t>(world->size()));
   FT_RETURN_IF_ERROR(world->AllGather(&record, records.data(), sizeof(record), {.name = "find_nan"}));
   std::vector<NanFinding> findings;

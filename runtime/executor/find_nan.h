@@ -18,7 +18,8 @@ struct NanFinding {
   enum class Kind : int32_t {
     kOwn,       // something of its own
     kReceived,  // what it got from other ranks was not finite, and it had nothing to do with it
-    kNothing
+    kLost,      // the step is not finite again, but not where that began
+    kNothing    // replayed the step is finite
   };
   Kind kind = Kind::kNothing;
   // Where it began, to compare with other ranks.

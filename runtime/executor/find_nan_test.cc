@@ -12,6 +12,10 @@
 #include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/backends/cpu/device/cpu_device.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/collective/plan_communicators.h"
+#include "runtime/collective/testing/test_world.h"
+#include "runtime/kernels/gradient_norm/operands.h"
+#include "runtime/plan/plan_clusters.h"
 #include "runtime/plan/testing/plan_parts.h"
 
 namespace ft {
@@ -24,8 +28,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr uint64_t kElements = 4;
 
 // Kernels of four f32: "values" writes an attribute; "add", "max" and "div" take two operands; "into" adds to
-// what is there; "count" gives integers of one, "norm" a number of integers of which it knows whether they
-// are of finite numbers by the last; "clip_coefficient" gives norm and coefficient.
+// what is there; "sum_squares" gives an integer that says whether they were finite, to "clip_coefficient",
+// which gives norm and coefficient; "order" gives an integer, too; "aside" makes what it takes NaN.
 class TestKernel final : public CpuKernel {
  public:
   TestKernel(std::string name, KernelOperands operands, std::vector<double> values)
@@ -37,7 +41,8 @@ class TestKernel final : public CpuKernel {
       *operands_.out[1].as<float>() = 0.5f;
       return;
     }
-    if (name_ == "count") {
+    if (name_ == "aside") std::fill_n(operands_.in[0].as<float>(), kElements, static_cast<float>(kNan));
+    if (name_ == "sum_squares" || name_ == "order") {
       const float* const x = operands_.in[0].as<float>();
       const bool finite = std::all_of(x, x + kElements, [](float value) { return std::isfinite(value); });
       *operands_.out[0].as<int64_t>() = finite ? 0 : 1;
@@ -46,7 +51,8 @@ class TestKernel final : public CpuKernel {
     float* const out = operands_.out[0].as<float>();
     for (uint64_t i = 0; i < kElements; ++i) {
       const float a = operands_.in.empty() ? 0 : operands_.in[0].as<float>()[i];
-      const float b = operands_.in.size() < 2 ? 0 : operands_.in[1].as<float>()[i];
+      const bool has_b = operands_.in.size() == 2 && operands_.in[1].dtype == DType::kF32;
+      const float b = has_b ? operands_.in[1].as<float>()[i] : 0;
       out[i] = name_ == "values" ? static_cast<float>(values_[i])
                : name_ == "add"  ? a + b
                : name_ == "max"  ? std::fmax(a, b)
@@ -72,9 +78,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> Make(const KernelOperands& operands,
 }
 
 constexpr char kValues[] = "values", kAdd[] = "add", kMax[] = "max", kDiv[] = "div", kInto[] = "into",
-               kCount[] = "count", kClip[] = "clip_coefficient";
+               kOrder[] = "order", kAside[] = "aside";
 
-class FindNanTest : public testing::Test {
+class FindNanTest : public ::testing::Test {
  protected:
   FindNanTest() {
     kernels_.Add(kValues, &Make<kValues>);
@@ -82,8 +88,11 @@ class FindNanTest : public testing::Test {
     kernels_.Add(kMax, &Make<kMax>);
     kernels_.Add(kDiv, &Make<kDiv>);
     kernels_.Add(kInto, &Make<kInto>);
-    kernels_.Add(kCount, &Make<kCount>);
-    kernels_.Add(kClip, &Make<kClip>);
+    kernels_.Add(kOrder, &Make<kOrder>);
+    kernels_.Add(kAside, &Make<kAside>);
+    kernels_.Add(kSumSquaresKernel, &Make<kSumSquaresKernel>);
+    kernels_.Add(kClipCoefficientKernel, &Make<kClipCoefficientKernel>);
+    kernels_.Add(kUpdateKernel, &Make<kUpdateKernel>);
     micro_ = plan_.add_programs();
     micro_->set_name("train_micro");
     step_ = plan_.add_programs();
@@ -196,6 +205,34 @@ TEST_F(FindNanTest, NanOfInfinityNamesBoth) {
       "micro-step 2, layer bigram, div (forward, train_step 2): 2 of 4 elements are infinite, first at 1; "
       "its inputs were finite; then micro-step 2, layer bigram, div (forward, train_step 3): 2 of 4 "
       "elements are NaN, first at 1");
+  EXPECT_EQ(Find().instruction, 3);  // the time that counts, as the first may be a mask
+}
+
+TEST_F(FindNanTest, AMaskIsToldAndNotBlamedForAnOverflowBesideIt) {
+  const uint32_t mask = Do(kValues, {}, {-kInf, 3e38, 0, 0}), big = Do(kValues, {}, {0, 3e38, 0, 0});
+  const uint32_t scores = Do(kAdd, {mask, big}), zero = Do(kValues, {}, {0, 0, 0, 0});
+  Loss(Do(kMax, {scores, zero}));
+  const NanFinding found = Find();
+  EXPECT_EQ(
+      found.text,
+      "micro-step 2, layer bigram, values (forward, train_step 0): 1 of 4 elements is infinite, first at 0; "
+      "its inputs were finite; then micro-step 2, layer bigram, add (forward, train_step 2): 2 of 4 elements "
+      "are infinite, first at 0");
+  EXPECT_EQ(found.instruction, 2);
+}
+
+TEST_F(FindNanTest, IntegersOfAMaskCarryNothing) {
+  const uint32_t mask = Do(kValues, {}, {-kInf, 0, 0, 0}), order = Buffer("order");
+  plan_parts::Kernel(step_, kOrder, {Floats(mask)}, {At(order, proto::I64, {1})});
+  const uint32_t bad = Buffer("bad");
+  proto::Instruction* kernel = plan_parts::Kernel(
+      step_, kDiv, {Floats(Do(kValues, {}, {0, 0, 0, 0})), At(order, proto::I64, {1})}, {Floats(bad)});
+  kernel->set_phase("backward");
+  Loss(bad);
+  EXPECT_EQ(
+      Find().text,
+      "micro-step 2, layer bigram, div (backward, train_step 3): 4 of 4 elements are NaN, first at 0; its "
+      "inputs were finite");
 }
 
 TEST_F(FindNanTest, WhatWasThereBeforeIsNamed) {
@@ -241,12 +278,83 @@ TEST_F(FindNanTest, SumsCarryWhatAnEarlierMicroStepHasMade) {
   EXPECT_EQ(found.micro_step, 0);
 }
 
+// The earlier one is named whatever the later one adds.
+TEST_F(FindNanTest, SumsCarryItAlsoWhereTheNextMicroStepIsBad) {
+  const uint32_t sum = Persistent("sum"), zero = Persistent("zero"), bad = Persistent("bad");
+  Add(micro_, kDiv, {zero, zero}, bad);
+  Add(micro_, kInto, {bad}, sum);
+  const uint32_t next = Do(kValues, {}, {kInf, kInf, kInf, kInf});
+  Do(kInto, {next}, {}, sum);
+  Loss(sum);
+  EXPECT_EQ(Find().micro_step, 0);
+  EXPECT_EQ(Find().instruction, 0);
+  for (double& value :
+       *step_->mutable_instructions(0)->mutable_attributes(0)->mutable_reals()->mutable_values())
+    value = kNan;
+  EXPECT_EQ(Find().micro_step, 0);
+}
+
+TEST_F(FindNanTest, SumsOfBothInfinitiesTellTheEarlier) {
+  const uint32_t sum = Persistent("sum"), zero = Persistent("zero"), bad = Persistent("bad"),
+                 one = Persistent("one");
+  Add(micro_, kValues, {}, one, {1, 1, 1, 1});
+  Add(micro_, kDiv, {one, zero}, bad);
+  Add(micro_, kInto, {bad}, sum);
+  Do(kInto, {Do(kValues, {}, {-kInf, -kInf, -kInf, -kInf})}, {}, sum);
+  Loss(sum);
+  EXPECT_EQ(Find().text,
+            "micro-step 1, layer bigram, div (forward, train_micro 1): 4 of 4 elements are infinite, first "
+            "at 0; its "
+            "inputs were finite; then micro-step 2, layer bigram, into (forward, train_step 1): 4 of 4 "
+            "elements are "
+            "NaN, first at 0");
+}
+
+// What lies in the middle of a larger tensor is looked at apart from it.
+TEST_F(FindNanTest, PartsOfATensorAreLookedAtByThemselves) {
+  const uint32_t wide = Buffer("wide");
+  plan_.mutable_buffers(static_cast<int>(wide))->mutable_size()->set_value(2 * kElements * sizeof(float));
+  const auto part = [&](uint64_t at) {
+    return plan_parts::At(wide, proto::F32, {kElements}, at * sizeof(float));
+  };
+  Add(step_, kValues, {}, wide, {-kInf, 0, 0, 0});
+  Add(step_, kValues, {}, wide, {0, 0, 0, 0});
+  *step_->mutable_instructions(1)->mutable_out(0) = part(kElements);
+  const uint32_t bad = Buffer("bad");
+  plan_parts::Kernel(step_, kDiv, {part(2), part(2)}, {Floats(bad)})->set_phase("forward");
+  Loss(bad);
+  EXPECT_EQ(
+      Find().text,
+      "micro-step 2, layer bigram, div (forward, train_step 2): 4 of 4 elements are NaN, first at 0; its "
+      "inputs were finite");
+}
+
+TEST_F(FindNanTest, WhatLeavesNoTraceIsSaidToBeBadAgain) {
+  Loss(Do(kValues, {}, {0, 0, 0, 0}));
+  Do(kAside, {loss_});
+  EXPECT_EQ(Find().kind, NanFinding::Kind::kLost);
+}
+
+TEST_F(FindNanTest, AProgramThatUpdatesAndHasNoCoefficientIsNotReplayed) {
+  plan_parts::Kernel(step_, kUpdateKernel, {}, {Floats(loss_)});
+  const BoundPlan bound = *BindPlan(plan_, {1, 1}, DeviceClass::kCpu);
+  CpuDevice device(kernels_, {});
+  auto executor = Executor::Create(plan_, bound, device, {}, 0);
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  NanTrace trace(plan_, **executor);
+  EXPECT_TRUE(trace.Replay(0, 0).ok());
+  EXPECT_EQ(
+      trace.Replay(1, 1),
+      absl::InternalError("the plan's train_step updates parameters and has no clip_coefficient: it cannot "
+                          "be replayed without being applied"));
+}
+
 TEST_F(FindNanTest, IntegersCarryItToTheNormAndNothingIsApplied) {
   const uint32_t zero = Do(kValues, {}, {0, 0, 0, 0});
   const uint32_t gradient = Do(kDiv, {zero, zero}), count = Buffer("count"), norm = Persistent("norm");
   coefficient_ = Persistent("coefficient");
-  plan_parts::Kernel(step_, kCount, {Floats(gradient)}, {At(count, proto::I64, {1})});
-  plan_parts::Kernel(step_, kClip, {At(count, proto::I64, {1})},
+  plan_parts::Kernel(step_, kSumSquaresKernel, {Floats(gradient)}, {At(count, proto::I64, {1})});
+  plan_parts::Kernel(step_, kClipCoefficientKernel, {At(count, proto::I64, {1})},
                      {At(norm, proto::F32, {}), At(*coefficient_, proto::F32, {})});
   plan_parts::AddPort(step_->mutable_outputs(), "grad_norm", At(norm, proto::F32, {}));
   Loss(zero);
@@ -277,13 +385,41 @@ TEST_F(FindNanTest, WhatLayInTheMemoryBeforeIsForgotten) {
 TEST(EarliestFindingTest, ComesFirstAndNamesItsRanks) {
   using Kind = NanFinding::Kind;
   const NanFinding none = {}, late = {Kind::kOwn, 1, 3, "late"}, early = {Kind::kOwn, 0, 9, "early"};
-  const NanFinding received = {Kind::kReceived, 0, 1, "sum"};
+  const NanFinding received = {Kind::kReceived, 0, 1, "sum"}, lost = {Kind::kLost};
   EXPECT_EQ(EarliestFinding({late, none, early}), "rank 2, early");
   EXPECT_EQ(EarliestFinding({early, received, early, late, early}), "ranks 0,2,4, early");
   EXPECT_EQ(EarliestFinding({received, received}), "ranks 0,1, sum");
   EXPECT_EQ(EarliestFinding({late}), "late");
+  EXPECT_EQ(EarliestFinding({none, lost, received}), "rank 2, sum");
+  EXPECT_EQ(EarliestFinding({none, lost, lost}),
+            "replayed it is not finite either, and nothing shows where that began");
   EXPECT_EQ(EarliestFinding({none, none}),
             "replayed it is finite: a kernel that does not repeat itself, or a fault of the hardware");
+}
+
+TEST(GatherFindingsTest, EveryRankKnowsWhatAllHaveFoundAndWhatIsLongIsCut) {
+  ft::testing::TestWorld world(2);
+  const proto::Plan plan;
+  const std::string letters = "\u00e4\u00e4\u00e4";
+  std::string longer(994, 'x');
+  while (longer.size() < 2000) longer += letters;
+  world.RunThreads([&](const Rendezvous& rendezvous) {
+    auto communicators = CreatePlanCommunicators(rendezvous, plan, {1, 2}, {});
+    ASSERT_TRUE(communicators.ok()) << communicators.status();
+    const bool second = rendezvous.rank() == 1;
+    const auto all = GatherFindings({.kind = second ? NanFinding::Kind::kOwn : NanFinding::Kind::kNothing,
+                                     .micro_step = 3,
+                                     .instruction = 5,
+                                     .text = second ? longer : "short"},
+                                    &communicators->world());
+    ASSERT_TRUE(all.ok()) << all.status();
+    ASSERT_EQ(all->size(), 2u);
+    EXPECT_EQ((*all)[0].text, "short");
+    EXPECT_EQ((*all)[1].text, std::string(994, 'x') + "\u00e4...");
+    EXPECT_EQ((*all)[1].kind, NanFinding::Kind::kOwn);
+    EXPECT_EQ((*all)[1].micro_step, 3);
+    EXPECT_EQ((*all)[1].instruction, 5);
+  });
 }
 
 }  // namespace

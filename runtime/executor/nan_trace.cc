@@ -6,17 +6,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/kernels/gradient_norm/operands.h"
+#include "runtime/plan/plan_clusters.h"
 #include "runtime/plan/unit_parameters.h"
 #include "runtime/plan/verify_transfers.h"
 
 namespace ft {
 namespace {
 
-constexpr char kClipKernel[] = "clip_coefficient";
-constexpr int kCoefficient = 1;  // among its results
-
-uint64_t BytesOf(const Tensor& tensor) {
-  return static_cast<uint64_t>(tensor.elements()) * SizeOf(tensor.dtype);
+bool Has(const NotFinite& numbers, size_t kind) {
+  return (kind == NanMarks::kNan        ? numbers.nan
+          : kind == NanMarks::kPositive ? numbers.positive
+                                        : numbers.negative) > 0;
 }
 
 }  // namespace
@@ -25,6 +26,11 @@ NanTrace::NanTrace(const proto::Plan& plan, Executor& executor)
     : plan_(plan), executor_(executor), scan_(executor.device()) {}
 
 absl::Status NanTrace::Replay(int program, int64_t micro_step) {
+  FT_RETURN_IF_ERROR(CheckDiscards(plan_.programs(program)));
+  for (const proto::Port& port : plan_.programs(program).inputs()) {  // the host has written them
+    const Tensor tensor = executor_.operands().Resolve(port.operand());
+    marks_.Forget(tensor.data, tensor.bytes());
+  }
   micro_step_ = micro_step;
   births_.clear();
   next_birth_ = 0;
@@ -40,6 +46,19 @@ absl::Status NanTrace::Replay(int program, int64_t micro_step) {
   return executor_.RunWatched(program, *this);
 }
 
+absl::Status NanTrace::CheckDiscards(const proto::Program& program) const {
+  const auto has = [&](const char* kernel, int outputs) {
+    return std::any_of(program.instructions().begin(), program.instructions().end(),
+                       [&](const proto::Instruction& instruction) {
+                         return instruction.kernel() == kernel && instruction.out_size() >= outputs;
+                       });
+  };
+  if (!has(kUpdateKernel, 0) || has(kClipCoefficientKernel, kClipCoefficientResults)) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the plan's ", program.name(), " updates parameters and has no ",
+                                          kClipCoefficientKernel,
+                                          ": it cannot be replayed without being applied"));
+}
+
 // What lay where a buffer comes to life is none of its.
 void NanTrace::Begin(int program, int instruction) {
   program_ = program;
@@ -47,7 +66,7 @@ void NanTrace::Begin(int program, int instruction) {
   for (; next_birth_ < births_.size(); ++next_birth_) {
     const uint32_t buffer = births_[next_birth_];
     if (plan_.buffers(static_cast<int>(buffer)).first() > static_cast<uint32_t>(instruction)) return;
-    Set(executor_.operands().Address(buffer), executor_.operands().Bytes(buffer), kNone);
+    marks_.Forget(executor_.operands().Address(buffer), executor_.operands().Bytes(buffer));
   }
 }
 
@@ -55,17 +74,18 @@ absl::Status NanTrace::Before(int program, int i) {
   if (decided_) return absl::OkStatus();
   Begin(program, i);
   const proto::Instruction& instruction = plan_.programs(program).instructions(i);
-  taken_ = carried_ = kNone;
+  taken_ = carried_ = NanMarks::kNone;
   by_operand_.clear();
   for (const proto::Operand& operand : instruction.in()) {
-    by_operand_.push_back(kNone);
+    by_operand_.push_back(NanMarks::kNone);
     if (operand.buffer_plus_one() == 0) continue;
-    FT_RETURN_IF_ERROR(Take(operand, by_operand_.back()));
+    FT_ASSIGN_OR_RETURN(by_operand_.back(), Take(operand));
     const bool counts = HasFloats(static_cast<DType>(operand.dtype()));
-    Merge(counts ? taken_ : carried_, by_operand_.back());
+    NanMarks::Merge(counts ? taken_ : carried_, by_operand_.back());
   }
   for (const proto::Operand& operand : instruction.out())
-    Merge(carried_, At(executor_.operands().Resolve(operand)));
+    if (operand.buffer_plus_one() != 0)
+      NanMarks::Merge(carried_, At(executor_.operands().Resolve(operand)).origins);
   return absl::OkStatus();
 }
 
@@ -76,13 +96,13 @@ absl::Status NanTrace::After(int program, int i) {
   // It writes zeros, between parameters that may not be there yet.
   if (instruction.kernel() == kPaddingKernel) return absl::OkStatus();
   FT_RETURN_IF_ERROR(AfterKernel(instruction));
-  return instruction.kernel() == kClipKernel ? Discard(instruction) : absl::OkStatus();
+  return instruction.kernel() == kClipCoefficientKernel ? Discard(instruction) : absl::OkStatus();
 }
 
 absl::Status NanTrace::Discard(const proto::Instruction& clip) {
   decided_ = true;
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const Tensor coefficient = executor_.operands().Resolve(clip.out(kCoefficient));
+  const Tensor coefficient = executor_.operands().Resolve(clip.out(kClipCoefficientResult));
   return executor_.Write(coefficient.data, &nan, sizeof(nan));
 }
 
@@ -91,50 +111,55 @@ absl::StatusOr<NotFinite> NanTrace::Look(const proto::Operand& operand, const Te
   return scan_.Look(tensor, plan_.buffers(buffer).space() == proto::HOST);
 }
 
-absl::Status NanTrace::Take(const proto::Operand& operand, Origins& origins) {
+// Only what this replay has not seen is looked at.
+absl::StatusOr<NanTrace::Origins> NanTrace::Take(const proto::Operand& operand) {
   const Tensor tensor = executor_.operands().Resolve(operand);
-  const Origins known = At(tensor);
-  if (!HasFloats(tensor.dtype)) {
-    origins = known;
-    return absl::OkStatus();
-  }
+  const NanMarks::Known known = At(tensor);
+  if (known.exact || !HasFloats(tensor.dtype)) return known.origins;
   FT_ASSIGN_OR_RETURN(const NotFinite numbers, Look(operand, tensor));
-  for (size_t kind = 0; kind < kKinds && numbers.any(); ++kind) {
+  Origins origins = NanMarks::kNone;
+  for (size_t kind = 0; kind < NanMarks::kKinds && numbers.any(); ++kind) {
     if (!Has(numbers, kind)) continue;
-    origins[kind] = known[kind] >= 0 ? known[kind] : AnyOf(known);
+    origins[kind] = known.origins[kind] >= 0 ? known.origins[kind] : NanMarks::AnyOf(known.origins);
     if (origins[kind] < 0) origins[kind] = State(operand, tensor, numbers);
   }
-  return absl::OkStatus();
+  // Where parts of it are marked they say more.
+  if (!numbers.any() || known.origins == NanMarks::kNone) Set(tensor, origins);
+  return origins;
 }
 
 absl::Status NanTrace::AfterKernel(const proto::Instruction& instruction) {
+  // What other ranks brought to a norm is not seen here.
+  const bool is_norm_of_all =
+      instruction.kernel() == kClipCoefficientKernel && executor_.mesh().world_size() > 1;
   for (int o = 0; o < instruction.out_size(); ++o) {
     const proto::Operand& operand = instruction.out(o);
     if (operand.buffer_plus_one() == 0) continue;
     const Tensor tensor = executor_.operands().Resolve(operand);
-    Origins origins = kNone;
+    Origins origins = NanMarks::kNone;
     if (!HasFloats(tensor.dtype)) {
-      Merge(origins, taken_);
-      Merge(origins, carried_);
-      Set(tensor.as<char>(), BytesOf(tensor), origins);
+      if (instruction.kernel() == kSumSquaresKernel) {
+        NanMarks::Merge(origins, taken_);
+        NanMarks::Merge(origins, carried_);
+      }
+      Set(tensor, origins);
       continue;
     }
     FT_ASSIGN_OR_RETURN(const NotFinite numbers, Look(operand, tensor));
     int made = -1;
-    for (size_t kind = 0; kind < kKinds && numbers.any(); ++kind) {
+    for (size_t kind = 0; kind < NanMarks::kKinds && numbers.any(); ++kind) {
       if (!Has(numbers, kind)) continue;
       origins[kind] = OriginOf(kind);
       const bool enters =
           origins[kind] >= 0 && origins_[static_cast<size_t>(origins[kind])].kind == NanOrigin::Kind::kState;
       if (origins[kind] >= 0 && !enters) continue;
+      const int cause = enters ? origins[kind] : CauseOf();
       if (made < 0)
-        made = Made(o, numbers, tensor.elements(), NanOrigin::Kind::kMade,
-                    enters                   ? origins[kind]
-                    : taken_[kPositive] >= 0 ? taken_[kPositive]
-                                             : taken_[kNegative]);
+        made = Made(o, numbers, tensor.elements(),
+                    is_norm_of_all && cause < 0 ? NanOrigin::Kind::kReceived : NanOrigin::Kind::kMade, cause);
       origins[kind] = made;
     }
-    Set(tensor.as<char>(), BytesOf(tensor), origins);
+    Set(tensor, origins);
   }
   return absl::OkStatus();
 }
@@ -145,28 +170,54 @@ absl::Status NanTrace::AfterTransfer(const proto::Instruction& instruction) {
   for (int o = 0; o < outs.size(); ++o) {
     const Tensor tensor = executor_.operands().Resolve(outs[o]);
     const Origins& own = by_operand_[static_cast<size_t>(o)];
-    Origins origins = own;  // of integers
-    if (HasFloats(tensor.dtype)) {
-      FT_ASSIGN_OR_RETURN(const NotFinite numbers, Look(outs[o], tensor));
-      for (size_t kind = 0; kind < kKinds; ++kind) {
-        origins[kind] = !Has(numbers, kind) ? -1 : own[kind] >= 0 ? own[kind] : AnyOf(own);
-        if (!Has(numbers, kind) || origins[kind] >= 0) continue;
-        origins[kind] = instruction.opcode() == proto::ALL_GATHER || instruction.opcode() == proto::COPY
-                            ? State(outs[o], tensor, numbers)
-                            : Made(o, numbers, tensor.elements(), NanOrigin::Kind::kReceived, -1);
-      }
+    if (!HasFloats(tensor.dtype) || instruction.opcode() == proto::COPY) {
+      Set(tensor, own);
+      continue;
     }
-    Set(tensor.as<char>(), BytesOf(tensor), origins);
+    const int earliest = NanMarks::EarliestOf(own);
+    if (instruction.opcode() != proto::ALL_GATHER && earliest >= 0 && (summed_ < 0 || earliest < summed_))
+      summed_ = earliest;
+    FT_ASSIGN_OR_RETURN(const Origins origins, Arrived(instruction, o));
+    Set(tensor, origins);
   }
   return absl::OkStatus();
 }
 
+// What the `output`-th floats that a collective has brought are made of.
+absl::StatusOr<NanTrace::Origins> NanTrace::Arrived(const proto::Instruction& instruction, int output) {
+  const proto::Operand& operand =
+      instruction.opcode() == proto::ALL_REDUCE ? instruction.in(output) : instruction.out(output);
+  const Tensor tensor = executor_.operands().Resolve(operand);
+  const Origins& own = by_operand_[static_cast<size_t>(output)];
+  Origins origins = NanMarks::kNone;
+  FT_ASSIGN_OR_RETURN(const NotFinite numbers, Look(operand, tensor));
+  for (size_t kind = 0; kind < NanMarks::kKinds; ++kind) {
+    if (!Has(numbers, kind)) continue;
+    origins[kind] = own[kind] >= 0 ? own[kind] : NanMarks::AnyOf(own);
+    if (origins[kind] >= 0) continue;
+    origins[kind] = instruction.opcode() == proto::ALL_GATHER
+                        ? State(operand, tensor, numbers)
+                        : Made(output, numbers, tensor.elements(), NanOrigin::Kind::kReceived, -1);
+  }
+  return origins;
+}
+
 // Of numbers of a kind in a result; -1: they were made here.
 int NanTrace::OriginOf(size_t kind) const {
-  if (taken_[kind] >= 0) return taken_[kind];
-  if (kind != kNan && AnyOf(taken_) >= 0) return AnyOf(taken_);
-  // NaN of infinities is made here.
-  return AnyOf(taken_) >= 0 ? -1 : AnyOf(carried_);
+  Origins origins = taken_;
+  NanMarks::Merge(origins, carried_);
+  if (origins[kind] >= 0) return origins[kind];
+  if (taken_[NanMarks::kNan] >= 0) return taken_[NanMarks::kNan];
+  // NaN of infinities, and infinity beside the other one, are made here.
+  return NanMarks::AnyOf(taken_) >= 0 ? -1 : NanMarks::AnyOf(carried_);
+}
+
+// The infinity that what is made here may come of; -1: there was none.
+int NanTrace::CauseOf() const {
+  for (const Origins* origins : {&carried_, &taken_})
+    for (const NanMarks::Kind kind : {NanMarks::kPositive, NanMarks::kNegative})
+      if ((*origins)[kind] >= 0) return (*origins)[kind];
+  return -1;
 }
 
 int NanTrace::Made(int output, const NotFinite& numbers, int64_t elements, NanOrigin::Kind kind, int cause) {
@@ -214,50 +265,22 @@ std::string NanTrace::StateText(const proto::Operand& operand, const Tensor& ten
 }
 
 int NanTrace::Reached() const {
-  int reached = -1;
+  int reached = summed_;
   for (const proto::Port& port : plan_.programs(program_).outputs()) {
     if (port.name() != "loss" && port.name() != "grad_norm") continue;
-    const int origin = AnyOf(At(executor_.operands().Resolve(port.operand())));
+    const int origin = NanMarks::EarliestOf(At(executor_.operands().Resolve(port.operand())).origins);
     if (origin >= 0 && (reached < 0 || origin < reached)) reached = origin;
   }
   return reached;
 }
 
-bool NanTrace::Has(const NotFinite& numbers, size_t kind) {
-  return (kind == kNan ? numbers.nan : kind == kPositive ? numbers.positive : numbers.negative) > 0;
-}
-
-// What was found first counts.
-void NanTrace::Merge(Origins& all, const Origins& more) {
-  for (size_t kind = 0; kind < kKinds; ++kind)
-    if (more[kind] >= 0 && (all[kind] < 0 || more[kind] < all[kind])) all[kind] = more[kind];
-}
-
-int NanTrace::AnyOf(const Origins& origins) {
-  for (const int origin : origins)
-    if (origin >= 0) return origin;
-  return -1;
-}
-
-NanTrace::Origins NanTrace::At(const Tensor& tensor) const {
-  Origins origins = kNone;
-  if (!tensor.present()) return origins;
-  const char *const begin = tensor.as<char>(), *const end = begin + BytesOf(tensor);
-  for (const Mark& mark : marks_)
-    if (mark.begin < end && begin < mark.end) Merge(origins, mark.origins);
-  return origins;
-}
-
-void NanTrace::Set(const char* begin, uint64_t bytes, const Origins& origins) {
-  const char* const end = begin + bytes;
-  for (size_t i = 0, n = marks_.size(); i < n; ++i) {
-    const Mark mark = marks_[i];
-    if (mark.end <= begin || end <= mark.begin) continue;
-    marks_[i].end = std::max(mark.begin, std::min(mark.end, begin));  // what lies before
-    if (end < mark.end) marks_.push_back({end, mark.end, mark.origins});
+bool NanTrace::EndsFinite() const {
+  NotFinite numbers;
+  for (const char* name : {"loss", "grad_norm"}) {
+    const Tensor tensor = executor_.Output(program_, name);
+    if (tensor.present()) CountNotFinite(tensor.data, tensor.dtype, 0, tensor.elements(), numbers);
   }
-  std::erase_if(marks_, [](const Mark& mark) { return mark.begin == mark.end; });
-  if (origins != kNone) marks_.push_back({begin, end, origins});
+  return !numbers.any();
 }
 
 }  // namespace ft

@@ -1,7 +1,6 @@
 #include "runtime/executor/not_finite.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "runtime/base/status_macros.h"
@@ -13,24 +12,29 @@ constexpr int64_t kPieceBytes = int64_t{4} << 20;
 // Elements that are looked at together before they are looked at one by one.
 constexpr int64_t kTogether = 4096;
 
+template <typename Bits>
+Bits At(const char* elements, int64_t i) {
+  Bits bits;
+  std::memcpy(&bits, elements + i * static_cast<int64_t>(sizeof(Bits)), sizeof(Bits));
+  return bits;
+}
+
 // `infinity` is the number without its sign: larger ones are NaN.
 template <typename Bits>
 void Count(const void* data, Bits infinity, int64_t begin, int64_t n, NotFinite& numbers) {
   constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-  const Bits* const elements = static_cast<const Bits*>(data);
+  const char* const elements = static_cast<const char*>(data);
   for (int64_t from = 0; from < n; from += kTogether) {
     const int64_t to = std::min(n, from + kTogether);
     Bits largest = 0;
     for (int64_t i = from; i < to; ++i)
-      largest = std::max<Bits>(largest, static_cast<Bits>(elements[i] & ~kSign));
+      largest = std::max<Bits>(largest, static_cast<Bits>(At<Bits>(elements, i) & ~kSign));
     if (largest < infinity) continue;
     for (int64_t i = from; i < to; ++i) {
-      const Bits magnitude = static_cast<Bits>(elements[i] & ~kSign);
+      const Bits bits = At<Bits>(elements, i), magnitude = static_cast<Bits>(bits & ~kSign);
       if (magnitude < infinity) continue;
       if (numbers.first < 0) numbers.first = begin + i;
-      ++(magnitude > infinity         ? numbers.nan
-         : (elements[i] & kSign) != 0 ? numbers.negative
-                                      : numbers.positive);
+      ++(magnitude > infinity ? numbers.nan : (bits & kSign) != 0 ? numbers.negative : numbers.positive);
     }
   }
 }

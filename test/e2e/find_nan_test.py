@@ -39,11 +39,32 @@ module attributes {ft.vocab_size = 256 : i64} {
 }
 """
 
+# The loss is finite and a gradient is not: sqrt(d^2 + bias) at 0, as the bias is 0 before the first step. The bias lies in the unit UNIT.
+GRADIENT = MODEL.replace("  func.func", '  ft.parameter @"h.0.bias" : tensor<32xf32> = #ft.init<constant, 0.0> {layer = "UNIT"}\n  func.func').replace(
+    '%q = ft.div %NUMERATOR, %d {layer = "odd"} : tensor<4x16xf32>', '%q = ft.mul %d, %d {layer = "odd"} : tensor<4x16xf32>').replace(
+    '%m = ft.mul %h, %b {layer = "odd"} : tensor<4x16x32xf32>', """%p = ft.get @"h.0.bias" {layer = "odd"} : tensor<32xf32>
+    %pb = ft.broadcast %p {layer = "odd"} : tensor<32xf32> -> tensor<4x16x32xf32>
+    %u = ft.add %b, %pb {layer = "odd"} : tensor<4x16x32xf32>
+    %s = ft.sqrt %u {layer = "odd"} : tensor<4x16x32xf32>
+    %tiny = ft.fill 0.001 {layer = "odd"} : tensor<4x16x32xf32>
+    %k = ft.mul %s, %tiny {layer = "odd"} : tensor<4x16x32xf32>
+    %m = ft.add %h, %k {layer = "odd"} : tensor<4x16x32xf32>""")
+
+# Gradients of 2e38 on each rank, of which the sum overflows: of a term of the loss that is 0 before the first step.
+SUM = MODEL.replace("  func.func", '  ft.parameter @"h.0.bias" : tensor<32xf32> = #ft.init<constant, 0.0> {layer = "h.0"}\n  func.func').replace(
+    "%loss = ft.cross_entropy", "%entropy = ft.cross_entropy").replace(
+    "    return", """    %p = ft.get @"h.0.bias" {layer = "odd"} : tensor<32xf32>
+    %big = ft.fill 2.0e38 {layer = "odd"} : tensor<32xf32>
+    %pb = ft.mul %p, %big {layer = "odd"} : tensor<32xf32>
+    %term = ft.reduce "sum" %pb over [0] {layer = "odd"} : tensor<32xf32> -> tensor<f32>
+    %loss = ft.add %entropy, %term {layer = "odd"} : tensor<f32>
+    return""").replace('%d = ft.sub %n, %one {layer = "odd"}', '%d = ft.add %n, %one {layer = "odd"}').replace("NUMERATOR", "d")
+
 
 class FindNan(EndToEnd):
-    def compiled(self, *options, numerator="d", big="0.2"):
+    def compiled(self, *options, numerator="d", big="0.2", model=MODEL, unit="odd"):
         source, plan = self.dir / "model.mlir", self.dir / "plan.bin"
-        source.write_text(MODEL.replace("NUMERATOR", numerator).replace("BIG", big))
+        source.write_text(model.replace("NUMERATOR", numerator).replace("BIG", big).replace("UNIT", unit))
         self.check("ftc", "compile", source, *options, "-o", plan)
         return plan
 
@@ -107,6 +128,55 @@ class FindNan(EndToEnd):
                                  r"(is|are) NaN, first at \d+; its inputs were finite$")
                 _, other_rows, other_weights = self.run_ranks(plan, world, data, "--find-nan=off")
                 self.assertEqual((rows, weights), (other_rows, other_weights))
+
+    def expect_gradient(self, strategy, micro_steps, world, *mesh):
+        """One rank makes a gradient infinite, of elements that lie in the slice of another one, in one micro-step of step 1; the loss is finite."""
+        for rank in range(world):
+            with self.subTest(strategy=strategy, micro_steps=micro_steps, world=world, mesh=mesh, rank=rank):
+                # A unit of one block lies in the first rank's slice; behind the 1,024 weights of h.0 the bias begins the second block.
+                first_of_shard = rank % 2 == 0 if mesh else rank == 0
+                plan = self.compiled(f"--strategy={strategy}", f"--micro-steps={micro_steps}", model=GRADIENT, unit="h.0" if first_of_shard else "odd")
+                bad = rank % micro_steps
+                data = self.data((bad, rank), world=world)
+                stderr, rows, weights = self.run_ranks(plan, world, data, *mesh, steps=2)
+                self.assertRegex(stderr, "step 1/2: gradient norm inf: step not applied")
+                self.assertTrue(rows[0]["skipped"] and rows[0]["loss"] is not None, rows)
+                program = "train_step" if bad == micro_steps - 1 else "train_micro"
+                where = f"rank {rank}, " + (f"micro-step {bad + 1}, " if micro_steps > 1 else "")
+                self.assertRegex(self.found(stderr)[1], rf"^{where}layer odd, cluster of [^(]*div[^(]* \(backward, {program} \d+\): \d+ of \d+ elements( of result \d)? "
+                                 r"are infinite, first at \d+; its inputs were finite$")
+                self.assertEqual((rows, weights), self.run_ranks(plan, world, data, "--find-nan=off", *mesh, steps=2)[1:])
+
+    def test_a_gradient_of_zero1(self):
+        for micro_steps in (1, 3):
+            for world in (2, 3):
+                self.expect_gradient("zero1", micro_steps, world)
+
+    def test_a_gradient_of_zero2(self):
+        for micro_steps in (1, 3):
+            for world in (2, 3):
+                self.expect_gradient("shard_grad_op", micro_steps, world)
+
+    def test_a_gradient_of_full_shard(self):
+        for micro_steps in (1, 3):
+            for world in (2, 3):
+                self.expect_gradient("full_shard", micro_steps, world)
+
+    def test_a_gradient_of_hybrid_strategies(self):
+        for micro_steps in (1, 3):
+            for world in (2, 3):
+                self.expect_gradient("hybrid_shard", micro_steps, world)
+            self.expect_gradient("hybrid_shard", micro_steps, 4, "--mesh=replica:2,shard:2")
+            self.expect_gradient("hybrid_shard_zero2", micro_steps, 4, "--mesh=replica:2,shard:2")
+
+    def test_a_sum_over_ranks_that_overflows(self):
+        """No rank is at fault: named is the sum, and the rank whose slice the numbers lie in; without slices, all."""
+        for strategy, ranks, collective in (("full_shard", "rank 1", "reduce_scatter"), ("zero1", "rank 1", "reduce_scatter"), ("no_shard", "ranks 0,1", "all_reduce")):
+            with self.subTest(strategy=strategy):
+                plan = self.compiled(f"--strategy={strategy}", model=SUM)
+                stderr, rows, _ = self.run_ranks(plan, 2, self.text, steps=1)
+                self.assertTrue(rows[0]["skipped"] and rows[0]["loss"] is not None, rows)
+                self.assertRegex(self.found(stderr)[1], rf"^{ranks}, .*{collective}.*: 32 of \d+ elements( of result \d)? are infinite, first at \d+; what the ranks brought was finite$")
 
     def test_off_says_nothing_more(self):
         plan = self.compiled("--strategy=full_shard")

@@ -158,6 +158,20 @@ class EmulatedGpu(harness.EndToEnd):
                 self.assertEqual(curves[0], curves[1])
                 self.assertEqual([loss is None for loss, _ in curves[0]], [False, False, True, False])
 
+    def test_where_a_gradient_began_that_another_rank_keeps(self):
+        source, plan, data = self.dir / "model.mlir", self.dir / "plan.bin", self.dir / "data.txt"
+        source.write_text(find_nan_test.GRADIENT.replace("UNIT", "odd").replace("BIG", "0.2"))
+        text = bytearray(self.text.read_bytes())
+        text[(find_nan_test.BATCH + 1) * find_nan_test.SEQ_LEN + 10] = find_nan_test.BAD  # of step 1, its first micro-step, rank 1
+        data.write_bytes(text)
+        for strategy in ("full_shard", "zero1"):
+            with self.subTest(strategy=strategy):
+                self.check("ftc", "compile", source, "--micro-steps=2", f"--strategy={strategy}", "-o", plan)
+                done = self.check("ftrun", "--nproc-per-node=2", "--standalone", EMULATED, plan, f"--data={data}", "--device=cuda", "--steps=2",
+                                  "--shuffle=off", "--progress=off", "--deterministic=on")
+                self.assertRegex(done.stderr, r"step 1/2 is not finite: rank 1, micro-step 1, layer odd, cluster of [^(]*div[^(]* \(backward, train_micro \d+\): .* infinite, "
+                                 r"first at \d+; its inputs were finite")
+
     def test_a_job_is_checked(self):
         """Collectives of GPUs are enqueued on streams: results are right, and links measured, in both modes of sums."""
         plan = self.small("gpt2", "full_shard")

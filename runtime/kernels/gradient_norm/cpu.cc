@@ -80,8 +80,8 @@ KernelOr MakeClipCoefficient(const KernelContext& context) {
 }  // namespace
 
 void RegisterSumSquares(KernelRegistry& registry, Isa isa) {
-  Add<MakeSumSquares>(registry, "sum_squares", isa);
-  Add<MakeClipCoefficient>(registry, "clip_coefficient", isa);
+  Add<MakeSumSquares>(registry, kSumSquaresKernel, isa);
+  Add<MakeClipCoefficient>(registry, kClipCoefficientKernel, isa);
 }
 
 }  // namespace ft::cpu

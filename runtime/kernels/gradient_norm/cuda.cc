@@ -24,8 +24,8 @@ KernelOr MakeClipCoefficient(const KernelContext& context) {
 }  // namespace
 
 void RegisterGradientNorm(KernelTable& table) {
-  table.Add("clip_coefficient", MakeClipCoefficient);
-  table.Add("sum_squares", MakeSumSquares);
+  table.Add(kClipCoefficientKernel, MakeClipCoefficient);
+  table.Add(kSumSquaresKernel, MakeSumSquares);
 }
 
 }  // namespace ft::cuda

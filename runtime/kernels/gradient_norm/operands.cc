@@ -21,7 +21,7 @@ absl::StatusOr<SumSquaresOperands> ReadSumSquares(const KernelOperands& operands
 absl::StatusOr<ClipCoefficientOperands> ReadClipCoefficient(const KernelOperands& operands,
                                                             const KernelAttributes& attributes) {
   const bool short_form = operands.in.size() == 1;
-  FT_RETURN_IF_ERROR(CheckCounts(operands, short_form ? 1 : 4, 2));
+  FT_RETURN_IF_ERROR(CheckCounts(operands, short_form ? 1 : 4, kClipCoefficientResults));
   const auto optional = [&](size_t index) { return short_form ? Tensor{} : operands.in[index]; };
   const Tensor loss = optional(1), scaler = optional(2), factor = optional(3);
   FT_RETURN_IF_ERROR(CheckSize(operands.in[0], "sum", kAccumulatorWords, DType::kI64));
@@ -29,11 +29,12 @@ absl::StatusOr<ClipCoefficientOperands> ReadClipCoefficient(const KernelOperands
   if (scaler.present()) FT_RETURN_IF_ERROR(CheckSize(scaler, "scaler", 3));
   if (factor.present()) FT_RETURN_IF_ERROR(CheckSize(factor, "factor", 1));
   FT_RETURN_IF_ERROR(CheckSize(operands.out[0], "norm", 1));
-  FT_RETURN_IF_ERROR(CheckSize(operands.out[1], "coefficient", 1));
+  const Tensor& coefficient = operands.out[kClipCoefficientResult];
+  FT_RETURN_IF_ERROR(CheckSize(coefficient, "coefficient", 1));
   FT_ASSIGN_OR_RETURN(const double max_norm, FloatIn(attributes, "max_norm", 0.0));
   return ClipCoefficientOperands{operands.in[0].as<int64_t>(), loss.as<float>(), scaler.as<float>(),
                                  factor.as<float>(),           max_norm,         operands.out[0].as<float>(),
-                                 operands.out[1].as<float>()};
+                                 coefficient.as<float>()};
 }
 
 }  // namespace ft

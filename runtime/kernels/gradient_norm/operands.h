@@ -7,6 +7,11 @@
 
 namespace ft {
 
+inline constexpr char kSumSquaresKernel[] = "sum_squares", kClipCoefficientKernel[] = "clip_coefficient";
+// Of clip_coefficient: its results, and the one among them with which updates begin. Where that is NaN they
+// change nothing.
+inline constexpr int kClipCoefficientResults = 2, kClipCoefficientResult = 1;
+
 struct SumSquaresOperands {
   Tensor gradient;         // of any type that is computed with; begins with a block
   const int64_t* earlier;  // kAccumulatorWords, or nullptr
