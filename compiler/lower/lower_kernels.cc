@@ -106,6 +106,9 @@ LogicalResult FunctionLowering::lowerAccumulate(AccumulateOp op) {
 LogicalResult FunctionLowering::lowerAccumulated(AccumulatedOp op) {
   if (failed(expectPlace(op)))
     return failure();
+  if (!op.getInPlace() && op.getX().getType() != op.getResult().getType())
+    return op.emitError() << "rounds " << op.getX().getType() << " to " << op.getResult().getType()
+                          << " in its place";
   View x = places[op.getX()], sum = state.sum(op.getName(), op.getX().getType()), result = x;
   uint64_t bytes = 2 * bytesAt(sum);
   if (op.getInPlace()) {

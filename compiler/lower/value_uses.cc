@@ -27,21 +27,25 @@ ValueUses::ValueUses(func::FuncOp function) {
     keepUntilPacked(cluster);
 }
 
-/// A flat gradient is there from the first part of it on. Where a cluster makes parts of several, the small
-/// ones of those that are packed later wait in a place of their own, so that these are not there as long.
+/// Whether something before `op` is made where `pack` has its parts.
+static bool isBegun(PackOp pack, Operation *op) {
+  return llvm::any_of(pack.getValues(), [&](Value value) {
+    Operation *maker = value.getDefiningOp();
+    return maker && maker != op && maker->isBeforeInBlock(op);
+  });
+}
+
+/// A flat gradient is there from the first part of it on. Vectors that a cluster of another layer makes
+/// before all others wait in a place of their own, so that it is not there as long.
 void ValueUses::keepUntilPacked(ClusterOp cluster) {
-  PackOp first;
-  auto packOf = [&](Value result) {
+  for (Value result : cluster->getResults()) {
     auto destination = destinations.find(result);
-    return destination == destinations.end() ? PackOp() : dyn_cast<PackOp>(destination->second.owner);
-  };
-  for (Value result : cluster->getResults())
-    if (PackOp pack = packOf(result); pack && (!first || pack->isBeforeInBlock(first)))
-      first = pack;
-  for (Value result : cluster->getResults())
-    if (PackOp pack = packOf(result); pack && pack != first && !mlir::ft::microStepSumOf(pack.getFlat()) &&
-                                      cast<RankedTensorType>(result.getType()).getRank() == 1)
+    auto pack = destination == destinations.end() ? PackOp() : dyn_cast<PackOp>(destination->second.owner);
+    if (pack && cast<RankedTensorType>(result.getType()).getRank() == 1 &&
+        mlir::ft::getLayer(pack) != mlir::ft::getLayer(cluster) && !isBegun(pack, cluster) &&
+        !mlir::ft::microStepSumOf(pack.getFlat()))
       destinations.erase(result);
+  }
 }
 
 void ValueUses::visit(Operation *op) {

@@ -168,7 +168,7 @@ uint64_t BinaryMapperOp::getFlops() { return 0; }
 uint64_t EmbeddingGradOp::getBytes() {
   if (!getAcc())
     return bytesOfOperandsAndResults(*this);
-  uint64_t rows = extent(getDtable(), 0), row = bytesOf(getDtable().getType()) / rows;
+  uint64_t rows = std::max<uint64_t>(extent(getDtable(), 0), 1), row = bytesOf(getDtable().getType()) / rows;
   return bytesOf(getIds().getType()) + bytesOf(getDy().getType()) +
          2 * row * std::min(elements(getIds()), rows);
 }

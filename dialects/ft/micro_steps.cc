@@ -40,6 +40,29 @@ Value sumOverMicroSteps(Value x) {
   return sum && sum->getNumResults() == 1 ? sum->getResult(0) : x;
 }
 
+// A view of `parameter` in the sum's place.
+static bool isPlaceOf(Value value, MicroStepSumOpInterface sum, Attribute parameter) {
+  auto view = value.getDefiningOp<ViewOp>();
+  auto accumulator = view ? view.getFlat().getDefiningOp<AccumulatorOp>() : AccumulatorOp();
+  return accumulator && view.getParameterAttr() == parameter && accumulator.getName() == sum.getName() &&
+         accumulator.getFlat().getType() == sum.getX().getType();
+}
+
+// Whether `value` is that place, or made by an op that takes it, or by a chain of ops which each go on with
+// what the one before has made.
+static bool beginsWith(Value value, MicroStepSumOpInterface sum, Attribute parameter) {
+  while (value && !isPlaceOf(value, sum, parameter)) {
+    Operation *maker = value.getDefiningOp();
+    if (!maker)
+      return false;
+    if (llvm::any_of(maker->getOperands(), [&](Value operand) { return isPlaceOf(operand, sum, parameter); }))
+      return true;
+    auto kernel = dyn_cast<KernelOpInterface>(maker);
+    value = kernel ? kernel.getTiedOperand(cast<OpResult>(value).getResultNumber()) : Value();
+  }
+  return value != nullptr;
+}
+
 LogicalResult verifyInPlace(Operation *op) {
   auto sum = cast<MicroStepSumOpInterface>(op);
   if (!sum.getInPlace())
@@ -47,17 +70,11 @@ LogicalResult verifyInPlace(Operation *op) {
   auto pack = sum.getX().getDefiningOp<PackOp>();
   if (!pack || !pack.isOfGradients())
     return op->emitOpError("is in_place, but takes no flat gradient that ft.pack makes");
-  llvm::SmallDenseSet<Attribute> begun;
-  for (auto accumulator : op->getBlock()->getOps<AccumulatorOp>())
-    if (accumulator.getName() == sum.getName() && accumulator.getFlat().getType() == sum.getX().getType())
-      for (Operation *user : accumulator.getFlat().getUsers())
-        if (auto view = dyn_cast<ViewOp>(user); view && !view->use_empty())
-          begun.insert(view.getParameterAttr());
-  for (Attribute parameter : pack.getParameters())
-    if (!begun.contains(parameter))
-      return op->emitOpError() << "is in_place, but nothing begins with a view of " << parameter
-                               << " in ft.accumulator \"" << sum.getName() << "\" of type "
-                               << sum.getX().getType();
+  for (auto [value, parameter] : llvm::zip_equal(pack.getValues(), pack.getParameters()))
+    if (!beginsWith(value, sum, parameter))
+      return op->emitOpError() << "is in_place, but what is packed for " << parameter
+                               << " does not begin with a view of it in ft.accumulator \"" << sum.getName()
+                               << "\" of type " << sum.getX().getType();
   return success();
 }
 

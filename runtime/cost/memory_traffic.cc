@@ -15,10 +15,11 @@ namespace {
 // By what the names of their kernels begin with.
 constexpr std::string_view kOps[] = {"matmul",    "dot",           "grouped_dot",
                                      "attention", "qkv_attention", "linear_cross_entropy",
-                                     "embedding", "binary_mapper", "update"};
+                                     "embedding", "binary_mapper"};
+constexpr std::string_view kUpdate = "update";
 
 bool IsOp(const proto::Instruction& instruction) {
-  return instruction.opcode() != proto::KERNEL ||
+  return instruction.opcode() != proto::KERNEL || instruction.kernel() == kUpdate ||
          std::any_of(std::begin(kOps), std::end(kOps),
                      [&](std::string_view op) { return instruction.kernel().starts_with(op); });
 }
@@ -57,7 +58,13 @@ class Contents {
     return floor;
   }
 
-  uint64_t Rest() const { return Floor(segments_.begin(), segments_.end()); }
+  // When the program is over; what is kept has to be there.
+  uint64_t Rest(bool is_kept) const {
+    uint64_t bytes = Floor(segments_.begin(), segments_.end());
+    for (const auto& [begin, segment] : segments_)
+      if (is_kept && !segment.by_op && !segment.op_reads) bytes += segment.end - begin;
+    return bytes;
+  }
 
  private:
   using Iterator = std::map<uint64_t, Segment>::const_iterator;
@@ -116,7 +123,8 @@ class Reader {
 
   MemoryTraffic Take() {
     traffic_.floor += traffic_.ops;
-    for (const Contents& buffer : buffers_) traffic_.floor += buffer.Rest();
+    for (size_t b = 0; b < buffers_.size(); ++b)
+      traffic_.floor += buffers_[b].Rest(plan_.buffers(static_cast<int>(b)).persistent());
     return traffic_;
   }
 

@@ -15,8 +15,9 @@ namespace ft {
 struct MemoryTraffic {
   uint64_t ops = 0;
   uint64_t between = 0;
-  // What ops move, and once more what only kernels between them write for an op, and what only they read of
-  // what an op has written (or what was there before the program). Nothing else has to be in memory.
+  // What ops move, and once more what only kernels between them write for an op or for later programs, and
+  // what only they read of what an op has written (or what was there before the program). Nothing else has to
+  // be in memory.
   uint64_t floor = 0;
 
   uint64_t moved() const { return ops + between; }

@@ -86,6 +86,17 @@ TEST_F(MemoryTrafficTest, WhatWasThereBeforeIsReadOnce) {
   Expect(0, 4 * 64, 64);
 }
 
+TEST_F(MemoryTrafficTest, WhatIsKeptIsWrittenOnce) {
+  plan_.mutable_buffers(2)->set_persistent(true);
+  Run("cluster", {Of(0)}, {Of(1)});
+  Run("cluster", {Of(1)}, {Of(2, 8)});
+  Run("cluster", {Of(1)}, {Of(2, 8, 8)});
+  Expect(0, 4 * 64 + 64, 2 * 64);
+  // By an op, which counts it, too.
+  Run("update", {Of(1)}, {Of(2)});
+  Expect(2 * 64, 5 * 64, 4 * 64);
+}
+
 TEST_F(MemoryTrafficTest, PartsHaveStoriesOfTheirOwn) {
   Run("matmul", {Of(0), Of(1)}, {Of(2)});
   Run("cluster", {Of(2, 4)}, {Of(3, 4)});         // a quarter is turned

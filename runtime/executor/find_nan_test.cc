@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "runtime/backends/cpu/cpu_kernel.h"
 #include "runtime/backends/cpu/device/cpu_device.h"
@@ -415,7 +416,7 @@ TEST(GatherFindingsTest, EveryRankKnowsWhatAllHaveFoundAndWhatIsLongIsCut) {
     ASSERT_TRUE(all.ok()) << all.status();
     ASSERT_EQ(all->size(), 2u);
     EXPECT_EQ((*all)[0].text, "short");
-    EXPECT_EQ((*all)[1].text, std::string(994, 'x') + "\u00e4...");
+    EXPECT_EQ((*all)[1].text, absl::StrCat(std::string(994, 'x'), "\u00e4..."));
     EXPECT_EQ((*all)[1].kind, NanFinding::Kind::kOwn);
     EXPECT_EQ((*all)[1].micro_step, 3);
     EXPECT_EQ((*all)[1].instruction, 5);

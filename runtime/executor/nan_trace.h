@@ -65,6 +65,7 @@ class NanTrace final : public InstructionWatcher {
   using Origins = NanMarks::Origins;
 
   absl::StatusOr<NotFinite> Look(const proto::Operand& operand, const Tensor& tensor);
+  // That a program which updates has a coefficient to discard; that it comes before, the plan's order says.
   absl::Status CheckDiscards(const proto::Program& program) const;
   absl::StatusOr<Origins> Take(const proto::Operand& operand);
   absl::Status AfterKernel(const proto::Instruction& instruction);

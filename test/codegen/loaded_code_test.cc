@@ -87,7 +87,6 @@ class LoadedCodeTest : public CodeTest {
                                   .attention = nullptr,
                                   .attention_choice = cuda::AttentionChoice::kOwn,
                                   .code = loader,
-                                  .world_size = 1,
                                   .notes = notes_});
   }
 

@@ -194,7 +194,6 @@ class UpdateTest : public CodeTest {
                                               .attention = nullptr,
                                               .attention_choice = cuda::AttentionChoice::kOwn,
                                               .code = loader,
-                                              .world_size = 1,
                                               .notes = notes_});
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     ASSERT_EQ(static_cast<cuda::CudaKernel&>(**kernel).Launch(nullptr), 0);

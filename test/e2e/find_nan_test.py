@@ -97,6 +97,7 @@ class FindNan(EndToEnd):
         "strategy": ("no_shard", "zero1", "shard_grad_op", "full_shard", "hybrid_shard", "hybrid_shard_zero2"),
         "world": (1, 2, 3),
         "micro_steps": (1, 3),
+        "accumulate": ("last", "each"),
         "remat": ("none", "every_n:1", "full"),
         "offload": ("none", "optimizer", "optimizer:step", "activations", "parameters"),
         "precision": ("no", "bf16", "bf16 alone", "fp16"),
@@ -109,6 +110,7 @@ class FindNan(EndToEnd):
         flags = [f"--{name}={row[name]}" for name in ("strategy", "remat", "offload", "optimizer", "prefetch")]
         flags += [f"--micro-steps={row['micro_steps']}", f"--mixed-precision={row['precision'].removesuffix(' alone')}", "--initial-scale-power=8"]
         flags += {"all": [], "not h.0.*": ["--frozen=h.0.*"], "adapters": ["--lora=r:3,alpha:4,targets:all-linear"]}[row["trained"]]
+        flags += [f"--accumulate={row['accumulate']}"] if row["micro_steps"] > 1 else []
         return flags + (["--master-weights=off", "--stochastic-rounding"] if row["precision"] == "bf16 alone" else [])
 
     def test_rank_layer_and_op_for_every_pair_of_options(self):

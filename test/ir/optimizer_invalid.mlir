@@ -170,7 +170,7 @@ ft.unit @u {elements = 1024 : i64}
 ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "u", offset = 0 : i64, unit = @u}
 func.func @not_begun(%d: tensor<8xf32>) {
   %g = ft.pack %d at [@w] : (tensor<8xf32>) -> !ft.flat<@u, f32>
-  // expected-error @below {{is in_place, but nothing begins with a view of @w in ft.accumulator "u" of type '!ft.flat<@u, f32>'}}
+  // expected-error @below {{is in_place, but what is packed for @w does not begin with a view of it in ft.accumulator "u" of type '!ft.flat<@u, f32>'}}
   ft.accumulate %g into "u" in_place : !ft.flat<@u, f32>
   return
 }
@@ -190,5 +190,19 @@ ft.unit @u {elements = 1024 : i64}
 func.func @other_unit() {
   // expected-error @below {{names the sum of unit "v" but gives that of @u}}
   %0 = ft.accumulator "v" : !ft.flat<@u, f32>
+  return
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "u", offset = 0 : i64, unit = @u}
+func.func @begun_elsewhere(%d: tensor<8xf32>) {
+  %sum = ft.accumulator "u" : !ft.flat<@u, f32>
+  %before = ft.view %sum[@w] : !ft.flat<@u, f32> -> tensor<8xf32>
+  %lost = ft.add %d, %before : tensor<8xf32>, tensor<8xf32>
+  %g = ft.pack %d at [@w] : (tensor<8xf32>) -> !ft.flat<@u, f32>
+  // expected-error @below {{what is packed for @w does not begin with a view of it}}
+  ft.accumulate %g into "u" in_place : !ft.flat<@u, f32>
   return
 }

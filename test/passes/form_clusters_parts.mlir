@@ -28,4 +28,20 @@ module {
     %sa = ft.reduce_scatter %ga {layer = "a", phase = "backward"} : !ft.flat<@a, f32> -> !ft.slice<@a, f32>
     return
   }
+
+  // So does one whose cluster makes nothing of its own unit.
+  // CHECK-LABEL: ftx.program @train_micro
+  func.func @train_micro(%x: tensor<128x64xf32> {ft.input = "x"}, %dy: tensor<128x64xf32> {ft.input = "dy"}) {
+    // CHECK: "cluster" on compute ins({{.*}}) outs(%[[D:[^ ]*]] : tensor<128x64xf32>, %[[BIAS:[^ ]*]] : tensor<64xf32>)
+    %d = ft.add %x, %dy {layer = "b", phase = "backward"} : tensor<128x64xf32>
+    // CHECK: "matmul" on compute ins(%[[D]]
+    %last = ft.matmul %d, %x transpose_b {layer = "b", phase = "backward"} : (tensor<128x64xf32>, tensor<128x64xf32>) -> tensor<128x128xf32>
+    // CHECK: %a.flat_gradient = ftx.buffer
+    %bias = ft.reduce "sum" %d over [0] {layer = "a", phase = "backward"} : tensor<128x64xf32> -> tensor<64xf32>
+    %weight = ft.matmul %x, %d transpose_a {layer = "a", phase = "backward"} : (tensor<128x64xf32>, tensor<128x64xf32>) -> tensor<64x64xf32>
+    // CHECK: "copy" on compute ins(%[[BIAS]] : tensor<64xf32>) outs(%a.flat_gradient : tensor<64xf32>)
+    %ga = ft.pack %bias, %weight at [@bias, @weight] {layer = "a", phase = "backward"} : (tensor<64xf32>, tensor<64x64xf32>) -> !ft.flat<@a, f32>
+    %sa = ft.reduce_scatter %ga {layer = "a", phase = "backward"} : !ft.flat<@a, f32> -> !ft.slice<@a, f32>
+    return
+  }
 }

@@ -100,3 +100,38 @@ func.func private @sgd(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %clip: tensor
   %next = ft.sub %p, %step : tensor<1024xf32>
   return %next : tensor<1024xf32>
 }
+
+// -----
+
+// Units that add micro-steps up in different types.
+ft.unit @u {accumulate = f32, compute = bf16, elements = 1024 : i64, working_copy}
+// expected-error @below {{adds micro-steps up in 'bf16' but another unit in 'f32'}}
+ft.unit @v {accumulate = bf16, compute = bf16, elements = 1024 : i64, working_copy}
+
+// -----
+
+// Some gradients are added up, others not.
+ft.unit @u {elements = 1024 : i64}
+ft.unit @v {elements = 1024 : i64}
+ft.parameter @p : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "u", offset = 0 : i64, unit = @u}
+ft.parameter @q : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "v", offset = 0 : i64, unit = @v}
+func.func @train_step(%x: tensor<8xf32>) {
+  %g = ft.pack %x at [@p] : (tensor<8xf32>) -> !ft.flat<@u, f32>
+  %sum = ft.accumulated %g from "u" : !ft.flat<@u, f32>
+  // expected-error @below {{of the flat gradients of @train_step some are added up over micro-steps and others not}}
+  %h = ft.pack %x at [@q] : (tensor<8xf32>) -> !ft.flat<@v, f32>
+  return
+}
+
+// -----
+
+// What goes into the reduction is of another type.
+ft.unit @u {accumulate = f32, compute = bf16, elements = 1024 : i64, reduce = bf16, working_copy}
+ft.parameter @p : tensor<8xf32> = #ft.init<constant, 0.5> {layer = "u", offset = 0 : i64, unit = @u}
+func.func @train_step(%x: tensor<8xf32>) {
+  %d = ft.reduce "sum" %x over [] : tensor<8xf32> -> tensor<8xf32>
+  %g = ft.pack %d at [@p] : (tensor<8xf32>) -> !ft.flat<@u, f32>
+  // expected-error @below {{a sum over micro-steps is '!ft.flat<@u, f32>' after the precision stage; expected elements of type 'bf16'}}
+  %sum = ft.accumulated %g from "u" : !ft.flat<@u, f32>
+  return
+}

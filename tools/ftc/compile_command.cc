@@ -99,7 +99,8 @@ int Run(const CompileCommand& command) {
     return Fail(absl::InvalidArgumentError(refusal->message));
   }
   const Effective& effective = std::get<Effective>(*configured);
-  for (const std::string& remark : effective.remarks) ft::PrintError("ftc: " + remark);
+  for (const auto* lines : {&effective.remarks, &effective.unread})
+    for (const std::string& line : *lines) ft::PrintError("ftc: " + line);
   if (command.print_config) return StatusOf(ft::PrintOut(PrintConfig(effective)));
   const absl::Status status = Compile(command, effective);
   if (status.ok()) return ft::kExitOk;

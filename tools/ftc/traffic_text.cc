@@ -18,7 +18,7 @@ constexpr double kBytesPerSecond = 4.3e12;
 std::string LineOf(const std::string& program, const ft::MemoryTraffic& traffic) {
   return fmt::format(
       "{}: {} moved by products, attention, losses, look-ups, updates and transfers, {} between them: {:.2f} "
-      "times the floor, {} ({} at 4.3 TB/s)\n",
+      "times the floor, {} ({} at the 4.3 TB/s of an H200)\n",
       program, ft::ShortBytes(traffic.ops), ft::ShortBytes(traffic.between),
       static_cast<double>(traffic.moved()) / static_cast<double>(traffic.floor),
       ft::ShortBytes(traffic.floor), ft::ShortSeconds(static_cast<double>(traffic.floor) / kBytesPerSecond));

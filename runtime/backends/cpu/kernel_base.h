@@ -73,16 +73,6 @@ void Add(KernelRegistry& registry, std::string_view name, Isa isa) {
 // Elements of a piece of an elementwise loop: its inputs fit in the second-level cache; a multiple of 1024.
 inline constexpr int64_t kGrain = 16384;
 
-// A loop over elements, cut in pieces: loop(args, begin, end).
-template <typename Args>
-KernelOr MakeElementwise(void (*loop)(const Args&, int64_t, int64_t), const Args& args, int64_t elements,
-                         int num_threads) {
-  const int threads = ThreadsFor(num_threads, elements);
-  return MakeKernel([=] {
-    ParallelRanges(elements, kGrain, threads, [&](int64_t begin, int64_t end) { loop(args, begin, end); });
-  });
-}
-
 // A loop over rows: run(begin, end). Pieces depend on the shape alone.
 template <typename F>
 KernelOr MakeRowwise(F run, int64_t rows, int64_t columns, int num_threads) {

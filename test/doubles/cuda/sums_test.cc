@@ -52,6 +52,9 @@ class CudaSums : public testing::TestWithParam<Order>, protected BothDevices {
     }
     EXPECT_EQ(slices, expected) << Name(dtype);
   }
+
+  // From element `first` on.
+  void CheckMicroSteps(int64_t first);
 };
 
 INSTANTIATE_TEST_SUITE_P(Orders, CudaSums, testing::Values(Order::kAscending, Order::kDescending),
@@ -121,13 +124,14 @@ std::vector<uint16_t> As(DType dtype, const std::vector<float>& values) {
 }
 
 // Of every type of what is added, the sum, and what it is rounded to; also with nothing to add.
-TEST_P(CudaSums, OverMicroStepsAreTheCpus) {
+void CudaSums::CheckMicroSteps(int64_t first) {
   constexpr int64_t kCount = 3001;
   std::vector<float> some = Normals(8, 1.0), others = Normals(9, 1.0);
   some.resize(kCount);
   others.resize(kCount);
-  const auto tensor = [](std::vector<uint16_t>& words, DType dtype) {
-    return Tensor{words.data(), dtype, 1, {kCount}};
+  const auto words_of = [](DType dtype) { return static_cast<int64_t>(SizeOf(dtype) / sizeof(uint16_t)); };
+  const auto tensor = [&](std::vector<uint16_t>& words, DType dtype) {
+    return Tensor{words.data() + first * words_of(dtype), dtype, 1, {kCount - first}};
   };
   constexpr DType kTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
   for (const DType x_type : kTypes) {
@@ -156,11 +160,16 @@ TEST_P(CudaSums, OverMicroStepsAreTheCpus) {
         }
         for (int i = 0; i < 3; ++i) EXPECT_EQ(states[0][i], states[1][i]);
         for (int i = 0; i < 2; ++i) EXPECT_EQ(results[0][i], results[1][i]);
-        EXPECT_EQ(states[1][1], std::vector<uint16_t>(states[1][1].size()));
+        const std::vector<uint16_t> behind(states[1][1].begin() + first * words_of(type), states[1][1].end());
+        EXPECT_EQ(behind, std::vector<uint16_t>(behind.size()));
       }
     }
   }
 }
+
+TEST_P(CudaSums, OverMicroStepsAreTheCpus) { CheckMicroSteps(0); }
+// Not at a multiple of 16 bytes.
+TEST_P(CudaSums, OverMicroStepsFromTheSecondElementAreTheCpus) { CheckMicroSteps(1); }
 
 TEST_P(CudaSums, AndUpdatesAreTheCpus) {
   const std::vector<ParameterRange> parameters = {

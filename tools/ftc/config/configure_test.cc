@@ -158,18 +158,19 @@ TEST(ConfigureTest, TheStepIsOffloadedWithItsState) {
 }
 
 TEST(ConfigureTest, SettingsWithoutEffectAreRemarked) {
-  EXPECT_EQ(Good("strategy: ddp\nmomentum: 0.9\n").remarks,
+  EXPECT_EQ(Good("strategy: ddp\nmomentum: 0.9\n").unread,
             std::vector<std::string>{"'momentum' in train.yaml:2 has no effect: optimizer is adamw"});
-  EXPECT_EQ(Good("strategy: ddp\n", {{"hysteresis", "2"}, {"min_loss_scale", "1"}}).remarks,
+  EXPECT_EQ(Good("strategy: ddp\n", {{"hysteresis", "2"}, {"min_loss_scale", "1"}}).unread,
             std::vector<std::string>{"--hysteresis, --min-loss-scale have no effect: param_dtype is fp32"});
   EXPECT_EQ(Good("strategy: ddp\nfsdp: {fsdp_state_dict_type: FULL_STATE_DICT}\n").remarks.size(), 1u);
   EXPECT_TRUE(Good("strategy: ddp\n").remarks.empty());
+  EXPECT_TRUE(Good("strategy: ddp\n").unread.empty());
 }
 
 TEST(ConfigureTest, AnOptimizersUsualValuesAreItsDefaults) {
   const Effective effective = Good("strategy: ddp\noptim: adafactor\n");
   EXPECT_EQ(effective.configuration.options.weightDecay, 0);
-  EXPECT_EQ(Good("strategy: ddp\noptimizer: adafactor\neps2: 1\nscale_parameter: off\n").remarks,
+  EXPECT_EQ(Good("strategy: ddp\noptimizer: adafactor\neps2: 1\nscale_parameter: off\n").unread,
             std::vector<std::string>{"'eps2' in train.yaml:3 has no effect: scale_parameter is false"});
 }
 

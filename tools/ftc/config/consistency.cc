@@ -185,13 +185,14 @@ bool WasAsked(const Effective& effective, std::string_view setting) {
          ShownIn(effective.configuration, setting) != ShownIn(Configuration(), setting);
 }
 
-void Remark(Effective& effective, const std::vector<std::string_view>& settings, const std::string& reason) {
+void Remark(const Effective& effective, const std::vector<std::string_view>& settings,
+            const std::string& reason, std::vector<std::string>& lines) {
   std::vector<std::string> names;
   for (std::string_view setting : settings) {
     if (WasAsked(effective, setting)) names.push_back(NameOf(effective.OriginOf(setting)));
   }
   if (names.empty()) return;
-  effective.remarks.push_back(
+  lines.push_back(
       fmt::format("{} {} no effect: {}", JoinWords(names, ", "), names.size() == 1 ? "has" : "have", reason));
 }
 
@@ -229,10 +230,11 @@ void AddRemarks(Effective& effective) {
     std::vector<std::string_view> settings = row.settings;
     std::erase_if(settings, is_said);
     if (row.inert(c))
-      Remark(effective, settings, fmt::format("{} is {}", row.because, ShownIn(c, row.because)));
+      Remark(effective, settings, fmt::format("{} is {}", row.because, ShownIn(c, row.because)),
+             effective.unread);
   }
   for (const Setting& setting : Settings()) {
-    if (!setting.no_effect.empty()) Remark(effective, {setting.name}, setting.no_effect);
+    if (!setting.no_effect.empty()) Remark(effective, {setting.name}, setting.no_effect, effective.remarks);
   }
 }
 

@@ -57,7 +57,8 @@ std::string Remarks(const std::string& text, const std::vector<Flag>& flags = {}
   const absl::StatusOr<Effective> effective = Folder().Write("c.yaml", text).Read(flags);
   if (!effective.ok()) return std::string(effective.status().message());
   std::string all;
-  for (const std::string& remark : effective->remarks) all += remark + "\n";
+  for (const auto* lines : {&effective->remarks, &effective->unread})
+    for (const std::string& line : *lines) all += line + "\n";
   for (size_t at; (at = all.find("/")) != all.npos && all.find("c.yaml", at) != all.npos;)
     all.erase(at, all.find("c.yaml", at) - at);
   return all;

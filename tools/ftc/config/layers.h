@@ -16,6 +16,8 @@ struct Effective {
   Configuration configuration;
   std::vector<Origin> origins;       // of each of Settings()
   std::vector<std::string> remarks;  // one line each, for standard error
+  // The same of settings that nothing reads as the others are, which a search may choose otherwise.
+  std::vector<std::string> unread;
 
   const Origin& OriginOf(std::string_view setting) const;
   bool IsGiven(std::string_view setting) const;

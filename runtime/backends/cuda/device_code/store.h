@@ -1,4 +1,4 @@
-// Reads of a width chosen at compile time, and writes of one element whose type is known at run time only.
+// Reads and writes of a width chosen at compile time, of elements whose type may be known at run time only.
 #pragma once
 
 #include "runtime/backends/cuda/device_code/element.h"
