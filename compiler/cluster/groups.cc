@@ -202,11 +202,10 @@ private:
   }
 
   // Gradients of parameters are made where they are packed, and that buffer is there from the first of them
-  // on: not while those of another layer are made. Vectors are small enough to wait for it.
+  // on: not while those of another layer are made.
   bool makesGradientsOfOthers(const Group &group, Operation *place) const {
     auto isPacked = [](Operation *op) {
-      return cast<RankedTensorType>(op->getResult(0).getType()).getRank() != 1 &&
-             llvm::any_of(op->getUsers(), [](Operation *user) { return isa<mlir::ft::PackOp>(user); });
+      return llvm::any_of(op->getUsers(), [](Operation *user) { return isa<mlir::ft::PackOp>(user); });
     };
     return llvm::any_of(group.members, [&](unsigned member) {
       return mlir::ft::getLayer(ops[member]) != mlir::ft::getLayer(place) && isPacked(ops[member]);

@@ -4,7 +4,6 @@ namespace ft::compiler {
 
 using namespace mlir;
 using mlir::ft::AllReduceOp;
-using mlir::ft::ClusterOp;
 using mlir::ft::KernelOpInterface;
 using mlir::ft::PackOp;
 
@@ -23,29 +22,6 @@ ValueUses::ValueUses(func::FuncOp function) {
       lastUse[operand] = &op;
   for (Operation &op : llvm::reverse(block))
     visit(&op);
-  for (auto cluster : block.getOps<ClusterOp>())
-    keepUntilPacked(cluster);
-}
-
-/// Whether something before `op` is made where `pack` has its parts.
-static bool isBegun(PackOp pack, Operation *op) {
-  return llvm::any_of(pack.getValues(), [&](Value value) {
-    Operation *maker = value.getDefiningOp();
-    return maker && maker != op && maker->isBeforeInBlock(op);
-  });
-}
-
-/// A flat gradient is there from the first part of it on. Vectors that a cluster of another layer makes
-/// before all others wait in a place of their own, so that it is not there as long.
-void ValueUses::keepUntilPacked(ClusterOp cluster) {
-  for (Value result : cluster->getResults()) {
-    auto destination = destinations.find(result);
-    auto pack = destination == destinations.end() ? PackOp() : dyn_cast<PackOp>(destination->second.owner);
-    if (pack && cast<RankedTensorType>(result.getType()).getRank() == 1 &&
-        mlir::ft::getLayer(pack) != mlir::ft::getLayer(cluster) && !isBegun(pack, cluster) &&
-        !mlir::ft::microStepSumOf(pack.getFlat()))
-      destinations.erase(result);
-  }
 }
 
 void ValueUses::visit(Operation *op) {

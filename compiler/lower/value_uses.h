@@ -35,7 +35,6 @@ public:
 private:
   void assign(mlir::Value value, Destination destination);
   void visit(mlir::Operation *op);
-  void keepUntilPacked(mlir::ft::ClusterOp cluster);
 
   llvm::DenseMap<mlir::Value, mlir::Operation *> lastUse;
   llvm::DenseMap<mlir::Value, Destination> destinations;

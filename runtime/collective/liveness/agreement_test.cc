@@ -219,7 +219,8 @@ TEST(AgreementTest, ARankThatFailsOrEndsEndsTheWaiting) {
 }
 
 TEST(AgreementTest, CancelEndsTheWaiting) {
-  TestWorld(2).RunThreads([](const Rendezvous& rendezvous) {
+  absl::Barrier* cancelled = new absl::Barrier(2);  // else the first goodbye may end the other's waiting
+  TestWorld(2).RunThreads([&](const Rendezvous& rendezvous) {
     auto monitor = PeerMonitor::Start(rendezvous).value();
     std::thread writer([&] {
       // Rank 1 never comes, or rank 0 does not.
@@ -230,6 +231,7 @@ TEST(AgreementTest, CancelEndsTheWaiting) {
     absl::SleepFor(absl::Milliseconds(50));
     monitor->Cancel(absl::CancelledError("enough"));
     writer.join();
+    if (cancelled->Block()) delete cancelled;
     EXPECT_EQ(monitor->Agree("save", 2, "", Joined, kLong).status(), absl::CancelledError("enough"));
     monitor->Goodbye().IgnoreError();
   });
