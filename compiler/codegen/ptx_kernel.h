@@ -8,8 +8,10 @@
 // whose parameters are the addresses of the inputs of the body, its results, and a buffer of partial
 // results for every output over rows, in this order, each aligned to 16 bytes, and the
 // streams that kernel.h has. `combine` has the same parameters and runs after `kernel`. Each is launched with
-// the extents given here, and no others; shared memory is static, part of the module. Results may be in the
-// buffers of inputs as kernel.h says.
+// the extents given here, and no others, but for the kernel of a flat space (ClusterBody::IsFlat) that fills
+// its blocks, 8 elements a thread: with n times as many blocks it computes n such spaces, one behind the
+// other. Shared memory is static, part of the module. Results may be in the buffers of inputs as kernel.h
+// says.
 #pragma once
 
 #include <cstdint>

@@ -29,24 +29,24 @@ namespace {
 
 using namespace mlir;
 
-constexpr int64_t kCount = 3 * 1024, kSteps = 6;
+constexpr int64_t kCount = 6 * 1024, kSteps = 6;
 constexpr double kDecay = 0.1, kCoefficient = 0.75;
-// Two parameters; the second does not decay. What lies between and behind them is padding.
+// Two parameters; the second does not decay, and has several blocks of elements in a slice. What lies between and behind them is padding.
 constexpr const char* kModule = R"(
-ft.unit @u {{elements = 3072 : i64{unit}}}
+ft.unit @u {{elements = 6144 : i64{unit}}}
 ft.parameter @w : tensor<10x100xf32> = #ft.init<normal, 0.02> {{offset = 0 : i64, unit = @u}}
-ft.parameter @b : tensor<4x469xf32> = #ft.init<constant, 0.0> {{no_decay, offset = 1024 : i64, unit = @u}}
+ft.parameter @b : tensor<4x1237xf32> = #ft.init<constant, 0.0> {{no_decay, offset = 1024 : i64, unit = @u}}
 func.func @train_step() -> tensor<f32> {{
   %loss = ft.fill 1.0 : tensor<f32>
   %w = ft.fill 4.0 : tensor<10x100x{gradient}>
-  %b = ft.fill 2.0 : tensor<4x469x{gradient}>
-  %g = ft.pack %w, %b at [@w, @b] : (tensor<10x100x{gradient}>, tensor<4x469x{gradient}>) -> !ft.flat<@u, {gradient}>
+  %b = ft.fill 2.0 : tensor<4x1237x{gradient}>
+  %g = ft.pack %w, %b at [@w, @b] : (tensor<10x100x{gradient}>, tensor<4x1237x{gradient}>) -> !ft.flat<@u, {gradient}>
   return %loss : tensor<f32>
 }})";
 
-const std::vector<ParameterRange> kParameters = {{0, 1000, true, 0}, {1024, 2900, false, 1}};
+const std::vector<ParameterRange> kParameters = {{0, 1000, true, 0}, {1024, 5972, false, 1}};
 
-bool inside(int64_t i) { return i < 1000 || (i >= 1024 && i < 2900); }
+bool inside(int64_t i) { return i < 1000 || (i >= 1024 && i < 5972); }
 
 // How gradient and weights lie in memory.
 struct Memory {

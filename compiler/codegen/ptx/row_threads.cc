@@ -52,7 +52,7 @@ void RowThreads::enter(ArrayRef<Value> operands, Value threadOfRow, Value segmen
     return;
   for (int64_t k = 0; k < plan.threadPacks(); ++k) {
     Value pack = b.plus(thread, k * plan.rowThreads);
-    if (plan.segments > 1)
+    if (plan.segments > 1 || plan.flat)
       pack = b.plus(b.times(segment, plan.rowThreads), pack);
     packs.push_back({placeOf(pack, k * plan.rowThreads), packs.size()});
   }
