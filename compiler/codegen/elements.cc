@@ -112,7 +112,7 @@ DType accumulatorOf(DType element) { return IsFloat(element) ? DType::kF32 : ele
 Lanes roundTo(DType element, Lanes value) {
   LaneBuilder &b = *value.builder;
   if (element == DType::kBF16)
-    return b.has.bf16 ? floatCast(floatCast(value, b.getBF16Type()), b.getF32Type()) : roundToBf16(value);
+    return b.has.bf16 ? fromMemory(element, toMemory(element, value)) : roundToBf16(value);
   if (element != DType::kF16)
     return value;
   return b.has.f16 ? floatCast(floatCast(value, b.getF16Type()), b.getF32Type())

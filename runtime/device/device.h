@@ -130,6 +130,9 @@ class Device {
   // FLOP/s of dense matrix products of this type by the data sheet; 0 when unknown.
   virtual double peak_flops(DType dtype) const { return 0; }
 
+  // Bytes of memory that the device has of its own; 0: it has none, or does not say.
+  virtual uint64_t memory_bytes() const { return 0; }
+
   // Percent of the last moments in which the device was busy, by its own account; negative when unknown.
   virtual double utilization_percent() { return -1; }
 

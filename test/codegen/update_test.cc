@@ -31,7 +31,8 @@ using namespace mlir;
 
 constexpr int64_t kCount = 6 * 1024, kSteps = 6;
 constexpr double kDecay = 0.1, kCoefficient = 0.75;
-// Two parameters; the second does not decay, and has several blocks of elements in a slice. What lies between and behind them is padding.
+// Two parameters; the second does not decay, and has several blocks of elements in a slice. What lies between
+// and behind them is padding.
 constexpr const char* kModule = R"(
 ft.unit @u {{elements = 6144 : i64{unit}}}
 ft.parameter @w : tensor<10x100xf32> = #ft.init<normal, 0.02> {{offset = 0 : i64, unit = @u}}

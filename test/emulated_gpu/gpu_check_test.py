@@ -24,6 +24,7 @@ import every_part
 import machine
 import models
 import opening
+import sanitizer
 import standing
 
 # Does as ftexec, ftrun and the conformance test do, as far as the scripts see. $FAKE says what goes wrong: WORD:WHERE,...
@@ -108,6 +109,15 @@ case "$*" in
   *torch_worker.py*) eval "$WORKER" ;;
 esac
 '''
+# Runs the program, and reports what $FINDS says of the kernels with hazards.
+SANITIZER = """#!/bin/sh
+while :; do case "$1" in --log-file=*) log="${1#--log-file=}" ;; --*) ;; *) break ;; esac; shift; done
+"$@" || exit 1
+[ -z "$FINDS" ] && exit 0
+printf "%b" "$FINDS" > "$log"
+exit 99
+"""
+RACE = "========= Error: Race reported between Read access at {0}+0xb20\\n=========     and Write access at {0}+0x2f50 [48 hazards]\\n"
 OUT_OF_MEMORY = "echo 'OutOfMemoryError: CUDA out of memory' >&2; exit 1"
 TRAINED = json.dumps({"torch": "2.11.0", "keep": "everything", "seconds": [9.0] * 4 + [0.002] * 8, "losses": [1.0],
                       "parameters": 1, "allocated_bytes": 1500, "reserved_bytes": 1600, "device_bytes": 2500})
@@ -139,9 +149,9 @@ class GpuCheck(unittest.TestCase):
     def command(self, folder, *options, python="/bin/false"):
         return [folder / "check", f"--parts={PARTS}", f"--json={self.json}", f"--python={python}", *options]
 
-    def check(self, folder, *options, fake="", worker="", status=0, **kwargs):
+    def check(self, folder, *options, fake="", worker="", status=0, env=None, **kwargs):
         done = subprocess.run(self.command(folder, f"--ftexec={folder / 'ftexec'}", *options, **kwargs), capture_output=True,
-                              text=True, env={**os.environ, "FAKE": fake, "WORKER": worker}, timeout=240, check=False)
+                              text=True, env={**os.environ, "FAKE": fake, "WORKER": worker, **(env or {})}, timeout=240, check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         report = json.loads(self.json.read_text())
         self.assertTrue(report["finished"])
@@ -162,6 +172,38 @@ class GpuCheck(unittest.TestCase):
             figures = self.one(rows, "standing", name)["figures"]["ft"]
             self.assertEqual((figures["arena_bytes"], figures["announced_bytes"], figures["device_bytes"]), (1000, 1000, 2000))
             self.assertIn(f"{name}: torch.compile was not measured", text)
+
+    def test_races_in_libraries_are_no_races_in_ours(self):
+        folder = self.bundle()
+        self.program(self.dir / "compute-sanitizer", SANITIZER)
+
+        def rows(finds, status):
+            env = {"PATH": f"{self.dir}:{os.environ['PATH']}", "FINDS": "".join(RACE.format(name) for name in finds)}
+            found, _ = self.check(folder, "--parts=racecheck", status=status, env=env)
+            return [row for row in found if row["part"] == "racecheck"]
+        theirs = "nvjet_sm90_tst_64x8_64x16_1x4_h_bx_splitK_NNT"
+        for finds, said in (((), "no race"), ((theirs,), "no race in our kernels; reported of nvjet")):
+            found = rows(finds, 0)
+            self.assertEqual(len(found), sanitizer.SHARDS + len(sanitizer.GENERATED_OF))
+            self.assertTrue(all(row["result"] == "passed" and said in row["detail"] for row in found), found)
+        for ours in ("void ft::cuda::(anonymous namespace)::MapKernel<8>(Args)", "kernel", "combine"):
+            found = rows((theirs, ours), 1)
+            self.assertEqual({(row["result"], row["detail"]) for row in found}, {("FAILED", f"races in {ours}")})
+
+    def test_a_sanitizer_that_fails_proves_nothing(self):
+        self.program(self.dir / "compute-sanitizer", SANITIZER)
+        env = {"PATH": f"{self.dir}:{os.environ['PATH']}", "FINDS": "========= Internal Sanitizer Error: it failed"}
+        found, _ = self.check(self.bundle(), "--parts=memcheck,racecheck", env=env)
+        self.assertEqual({row["result"] for row in found if row["part"] in ("memcheck", "racecheck")}, {"skipped"})
+
+    def test_rounds_are_played_in_turn(self):
+        python = self.program(self.dir / "python", PYTHON)
+        rows, text = self.check(self.bundle(), "--parts=models,peers,rounds", python=python,
+                                worker=f"echo '{TRAINED}' > $out")
+        for name in artifacts.WORKLOADS:
+            row = self.one(rows, "rounds", name)
+            self.assertEqual((row["result"], len(row["rounds"])), ("passed", 3), row)
+            self.assertEqual(self.one(rows, "standing", name)["ratio"], row["ratio"])
 
     def test_what_hangs_is_stopped_with_all_it_started(self):
         begin = time.monotonic()

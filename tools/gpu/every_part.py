@@ -6,6 +6,7 @@ import levers
 import models
 import one_gpu
 import opening
+import rounds
 import sanitizer
 import shapes
 import training
@@ -24,6 +25,7 @@ PARTS = (
     *sanitizer.PARTS,
     *models.PEERS_OF_THEM,
     # The third.
+    *rounds.PARTS,
     *levers.PARTS,
 )
 

@@ -132,11 +132,11 @@ def models(context):
         yield attempt(context, f"{name}: ft", run)
 
 
-def theirs(context, name, variant):
+def theirs(context, name, variant, steps=TORCH_STEPS):
     out, workload = context.file(".json"), artifacts.WORKLOADS[name]
     with gauges.watched(context.gpus[0]) as gauged:
         execute(context, [context.python, "-B", artifacts.HERE / "torch_worker.py", name, f"--variant={variant}",
-                          f"--batch={workload['batch']}", f"--seq={workload['seq']}", f"--steps={TORCH_STEPS}",
+                          f"--batch={workload['batch']}", f"--seq={workload['seq']}", f"--steps={steps}",
                           f"--data={data_of(context)}", f"--out={out}"], env=machine.environment(), limit=LIMITS[variant])
     result = json.loads(out.read_text())
     return {**result, "seconds": result["seconds"][WARMUP:], "first_step_s": result["seconds"][0], "loss": result["losses"][-1],

@@ -7,7 +7,7 @@ class Standing:
     """Of one model on one GPU."""
 
     def __init__(self, name, gpu):
-        self.name, self.gpu, self.figures = name, gpu, {}
+        self.name, self.gpu, self.figures, self.rounds = name, gpu, {}, None
         workload = {**artifacts.WORKLOADS, **artifacts.SMALL_WORKLOADS}[name]
         self.tokens = workload["batch"] * workload["seq"]
 
@@ -22,7 +22,12 @@ class Standing:
         return max(compiled, key=lambda figures: figures["tokens_per_s"], default=None)
 
     def ratio(self):
-        return self.figures["ft"]["tokens_per_s"] / self.peer()["tokens_per_s"] if self.peer() else None
+        """Over the fastest peer; where that one was measured in turn with ours, the median of the rounds."""
+        if not self.peer():
+            return None
+        if self.rounds and self.peer() is self.figures.get(self.rounds["variant"]):
+            return self.rounds["ratio"]
+        return self.figures["ft"]["tokens_per_s"] / self.peer()["tokens_per_s"]
 
     def row(self, peers):
         """peers: whether there is a PyTorch to compare with."""
@@ -50,12 +55,14 @@ class Standing:
 
 
 def standings(rows, gpu, names, peers):
-    """A row for each of these models, from rows with "measured" of parts models and peers."""
+    """A row for each of these models, from rows with "measured" of parts models and peers, and with "rounds"."""
     made = {name: Standing(name, gpu) for name in names}
     for row in rows:
         name, _, variant = row["what"].partition(": ")
         if "measured" in row and name in made and row["result"] == "passed":
             made[name].add(variant.removesuffix(" again"), row["measured"])
+        if "rounds" in row and name in made and row["result"] == "passed":
+            made[name].rounds = row
     return [standing.row(peers) for standing in made.values()]
 
 

@@ -52,6 +52,7 @@ private:
   }
 
   void emitKernel();
+  void emitRow(Value row, Value active);
   void emitBlockOfRows(Value block, Value group);
   LanesList joinGroups(LanesList sums, Value thread, Value group);
   void exchange(MutableArrayRef<Lanes> sums, ReductionKind kind, Value thread, Value group, int64_t half);
@@ -74,7 +75,7 @@ void GpuKernel::emitKernel() {
     rows.enter(pointers, thread, isCut ? b.rest(block, plan.segments) : block);
     if (plan.reducesRows)
       return emitBlockOfRows(isCut ? b.quotient(block, plan.segments) : block, {});
-    rows.emitRow(block, {}, {}, {});
+    emitRow(block, {});
     return;
   }
   Value group = b.quotient(thread, plan.rowThreads);
@@ -86,10 +87,15 @@ void GpuKernel::emitKernel() {
     active = b.isLess(row, b.number(plan.rows));
     row = arith::MinSIOp::create(b, b.getLoc(), row, b.number(plan.rows - 1));
   }
-  rows.emitRow(row, active, {}, {});
+  emitRow(row, active);
 }
 
-// Groups take the rows of a block in turns: all of them as many, since they shuffle and meet.
+void GpuKernel::emitRow(Value row, Value active) {
+  rows.emitRow(row, active, rows.readRow(row, active), {}, {});
+}
+
+// Groups take the rows of a block in turns: all of them as many, since they shuffle and meet. Where there is
+// room, a row is read while the one before it is summed up.
 void GpuKernel::emitBlockOfRows(Value block, Value group) {
   Value first = b.times(block, plan.blockRows), partialRow = b.times(block, plan.partialColumns());
   Value end = arith::MinSIOp::create(b, b.getLoc(), b.plus(first, plan.blockRows), b.number(plan.rows));
@@ -97,22 +103,33 @@ void GpuKernel::emitBlockOfRows(Value block, Value group) {
     rows.clearSums(partialRow);
   bool isOneBarrier = plan.warpsOfRow() > 1 && facts.lastLevel == 1;
   int64_t turn = plan.groups * plan.rowsAtOnce;
-  LanesList sums = b.loop(first, end, turn, rows.noSums(), [&](Value at, ArrayRef<Lanes> carried) {
-    LanesList next(carried);
+  auto ofGroup = [&](Value at) { return group ? b.plus(at, group) : at; };
+  LanesList carriedOn = rows.noSums();
+  size_t count = carriedOn.size();
+  if (rows.readsAhead())
+    llvm::append_range(carriedOn, rows.readRow(ofGroup(first), b.isLess(ofGroup(first), end)));
+  carriedOn = b.loop(first, end, turn, carriedOn, [&](Value at, ArrayRef<Lanes> carried) {
+    LanesList sums(carried.take_front(count)), read(carried.drop_front(count)), ahead;
+    if (rows.readsAhead()) {
+      Value following = ofGroup(b.plus(at, turn));
+      ahead = rows.readRow(following, b.isLess(following, end));
+    }
     for (int64_t i = 0; i < plan.rowsAtOnce; ++i) {
-      Value row = b.plus(at, i * plan.groups), active;
-      if (group)
-        row = b.plus(row, group);
+      Value row = ofGroup(b.plus(at, i * plan.groups)), active;
       if (plan.rows % turn != 0) {
         active = b.isLess(row, b.number(plan.rows));
         row = arith::MinSIOp::create(b, b.getLoc(), row, b.number(plan.rows - 1));
       }
-      next = rows.emitRow(row, active, next, partialRow);
+      if (!rows.readsAhead())
+        read = rows.readRow(row, active);
+      sums = rows.emitRow(row, active, read, sums, partialRow);
     }
     if (isOneBarrier) // sums of the next row go where those of this one are read
       barrier(b);
-    return next;
+    llvm::append_range(sums, ahead);
+    return sums;
   });
+  LanesList sums(carriedOn.begin(), carriedOn.begin() + count);
   if (!plan.isUnrolled())
     return;
   if (!group)

@@ -4,7 +4,7 @@
 
 #include "compiler/codegen/lowering.h"
 #include "compiler/codegen/ptx/gpu_kernel.h"
-#include "compiler/codegen/ptx/thread_plan.h"
+#include "compiler/codegen/ptx/row_registers.h"
 #include "llvm/Support/TargetSelect.h"
 
 namespace ft::compiler {
@@ -22,27 +22,21 @@ void initializeNvptx() {
   });
 }
 
-// Whether ptxas is told to care for one block a multiprocessor. Or else it spills a register or two where one
-// more would fit. Of the largest blocks most spill where it is said, but not those that sum up rows of one
-// input.
-bool isForOneBlock(const GpuLaunch &launch, const ClusterBody &body) {
-  auto hasColumns = [](const ClusterBody::Read &read) { return read.place.column_stride != 0; };
-  return launch.threads < kMostThreads || (body.HasPartials() && llvm::count_if(body.reads, hasColumns) == 1);
-}
-
 // Entries, for blocks of exactly so many threads.
 void annotate(llvm::Module &module, const ClusterBody &body) {
   PtxInterface interface = ptxInterfaceOf(body);
+  RowRegisters registers = RowRegisters::of(BodyFacts(body), ThreadPlan::of(body));
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
-    const GpuLaunch &launch = function.getName() == "kernel" ? interface.kernel : interface.combine;
+    bool isKernel = function.getName() == "kernel";
+    const GpuLaunch &launch = isKernel ? interface.kernel : interface.combine;
     function.setCallingConv(llvm::CallingConv::PTX_Kernel);
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr("no-builtins");
     function.addFnAttr("nvvm.reqntid", std::to_string(launch.threads));
-    if (isForOneBlock(launch, body))
-      function.addFnAttr("nvvm.minctasm", "1");
+    if (int64_t blocks = isKernel ? registers.blocks : 1)
+      function.addFnAttr("nvvm.minctasm", std::to_string(blocks));
   }
 }
 

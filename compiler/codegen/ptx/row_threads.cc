@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 #include <numeric>
+#include <utility>
 
 namespace ft::compiler {
 namespace {
@@ -13,33 +14,13 @@ namespace {
 using namespace mlir;
 using LanesList = KernelBuilder::LanesList;
 
-constexpr int64_t kRegisters = 65536, kMostRegisters = 255; // of a multiprocessor, of a thread
-
 } // namespace
 
 RowThreads::RowThreads(KernelBuilder &b, const BodyFacts &facts, const ThreadPlan &plan)
     : b(b), facts(facts), body(facts.body), plan(plan), values(b, facts, kPack),
-      partials(partialOutputsOf(body)) {
-  if (plan.isUnrolled())
-    findHeld();
-  else
+      partials(partialOutputsOf(body)), registers(RowRegisters::of(facts, plan)) {
+  if (!plan.isUnrolled())
     early = earlyResultsOf(facts);
-}
-
-// All reads of whole rows that are there at once, if they and sums over rows leave half of the registers.
-void RowThreads::findHeld() {
-  int64_t registers = plan.threadPacks() * kPack * static_cast<int64_t>(partials.size());
-  for (auto [i, read] : llvm::enumerate(body.reads)) {
-    if (read.place.column_stride != 1 || (read.place.steps.empty() && plan.rows != 1))
-      continue;
-    heldReads.push_back(i);
-    registers +=
-        plan.rowsAtOnce * plan.threadPacks() * kPack * static_cast<int64_t>(SizeOf(body.dtype(i))) / 4;
-  }
-  if (plan.flat)
-    return;
-  if (registers > std::min(kMostRegisters, kRegisters / plan.threads()) / 2)
-    heldReads.clear();
 }
 
 void RowThreads::enter(ArrayRef<Value> operands, Value threadOfRow, Value segmentOfRow) {
@@ -56,6 +37,8 @@ void RowThreads::enter(ArrayRef<Value> operands, Value threadOfRow, Value segmen
       pack = b.plus(b.times(segment, plan.rowThreads), pack);
     packs.push_back({placeOf(pack, k * plan.rowThreads), packs.size()});
   }
+  row = b.number(0); // any row has them
+  constantBits = readPacks(registers.constant, {});
 }
 
 // `first`: the pack of thread 0 of the row.
@@ -130,29 +113,44 @@ Lanes RowThreads::nothingOf(const PartialOutput &partial) const {
                     zeros(b, kPack, registerType(b, accumulatorOf(partial.value))));
 }
 
-void RowThreads::readInputs() {
+RowThreads::LanesList RowThreads::readRow(Value index, Value isActive) {
+  row = index;
+  return readPacks(registers.held, isActive);
+}
+
+RowThreads::LanesList RowThreads::readPacks(ArrayRef<uint32_t> reads, Value isActive) {
+  LanesList bits;
+  if (reads.empty())
+    return bits;
+  auto addresses = llvm::map_to_vector(reads, [&](uint32_t read) { return addressOfRead(read); });
+  for (const Pack &pack : packs)
+    llvm::append_range(bits, loadPacks(b, addresses, where(b, isActive, pack.place), plan.tailLanes()));
+  return bits;
+}
+
+// Null where it is not kept.
+Lanes *RowThreads::bitsOfRead(uint32_t read, const Pack &pack) {
+  for (auto [reads, bits] : {std::pair(&registers.held, &heldBits), {&registers.constant, &constantBits}})
+    if (auto found = llvm::find(*reads, read); found != reads->end())
+      return &(*bits)[pack.index * reads->size() + (found - reads->begin())];
+  return nullptr;
+}
+
+void RowThreads::readScalars() {
   values.clear();
-  heldBits.clear();
   for (auto [i, read] : llvm::enumerate(body.reads))
     if (!facts.columns[i])
       values.set(i, loadScalar(b, rowAddress(read.input, read.place, body.dtype(i)), body.dtype(i)));
-  if (heldReads.empty())
-    return;
-  auto addresses = llvm::map_to_vector(heldReads, [&](uint32_t read) { return addressOfRead(read); });
-  for (const Pack &pack : packs)
-    heldBits.push_back(loadPacks(b, addresses, where(b, active, pack.place), plan.tailLanes()));
 }
 
 Lanes RowThreads::valueAt(uint32_t value, const Pack &pack, BodyValues::LanesOf &known) {
   auto load = [&](uint32_t read) {
     DType element = body.dtype(read);
-    auto found = llvm::find(heldReads, read);
-    if (found != heldReads.end()) {
-      Lanes &bits = heldBits[pack.index][found - heldReads.begin()];
+    if (Lanes *bits = bitsOfRead(read, pack)) {
       // Anew for each pass, or else both halves of every word stay unpacked, in registers of their own.
       if (facts.lastLevel > 0 && SizeOf(element) < 4)
-        bits = held(bits);
-      return fromMemory(element, bits);
+        *bits = held(*bits);
+      return fromMemory(element, *bits);
     }
     return fromMemory(element,
                       loadPacks(b, addressOfRead(read), where(b, active, pack.place), plan.tailLanes())[0]);
@@ -272,10 +270,12 @@ void RowThreads::storeScalars() {
   }
 }
 
-LanesList RowThreads::emitRow(Value index, Value isActive, ArrayRef<Lanes> sums, Value partialRow) {
+LanesList RowThreads::emitRow(Value index, Value isActive, ArrayRef<Lanes> read, ArrayRef<Lanes> sums,
+                              Value partialRow) {
   row = index;
   active = isActive;
-  readInputs();
+  heldBits.assign(read.begin(), read.end());
+  readScalars();
   auto thisRow = [&] { return rowOfSpace(); };
   values.evaluateScalars(0, thisRow);
   int64_t slot = 0;

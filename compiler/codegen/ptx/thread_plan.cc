@@ -54,7 +54,8 @@ ThreadPlan ThreadPlan::of(const ClusterBody &body) {
     return plan;
   // What the shape says, whatever else the cluster does: the order of sums.
   int64_t together = plan.groups > 1 ? kTogetherOfShortRows : kTogether;
-  int64_t blocks = kMultiprocessors * std::max<int64_t>(1, together / plan.threads());
+  plan.blocksTogether = std::max<int64_t>(1, together / plan.threads());
+  int64_t blocks = kMultiprocessors * plan.blocksTogether;
   int64_t rows = std::max(kFewestBlockRows, static_cast<int64_t>(llvm::divideCeil(plan.rows, blocks)));
   bool many = rows >= 2 * kRowsAtOnce * plan.groups;
   plan.blockRows = llvm::alignTo(rows, many ? kRowsAtOnce * plan.groups : plan.groups);

@@ -36,7 +36,9 @@ struct ThreadPlan {
   int64_t blockRows = 1;  // a multiple of groups
   int64_t segments = 1;   // of a row
   int64_t rowsAtOnce = 1; // a divisor of blockRows / groups
-  int64_t wordBytes = 4;  // of sums in shared memory and of partial results: 8 where any is of i64
+  int64_t blocksTogether =
+      1; // on a multiprocessor, where rows are reduced: those of the whole grid, if registers allow
+  int64_t wordBytes = 4; // of sums in shared memory and of partial results: 8 where any is of i64
 
   int64_t packs() const { return llvm::divideCeil(columns, kPack); }
   int64_t wholePacks() const { return columns / kPack; }

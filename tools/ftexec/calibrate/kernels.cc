@@ -21,27 +21,51 @@
 namespace ft {
 namespace {
 
-constexpr int64_t kHeadSize = 64, kHeads = 4;
-constexpr int64_t kLengths[] = {128, 512, 2048}, kGpuLengths[] = {512, 4096, 16384};
-constexpr int64_t kPositions = 2048;  // of a batch, at least
-constexpr uint64_t kMoved[] = {uint64_t{16} << 10, uint64_t{256} << 10, uint64_t{4} << 20,
-                               uint64_t{64} << 20};
+constexpr int64_t kHeadSize = 64;
+constexpr size_t kLengths = 3, kMoved = 4;
+// What fills a device, and what its caches do not hold.
+struct Sizes {
+  int64_t heads;
+  int64_t positions;          // of a batch, at least
+  int64_t lengths[kLengths];  // of attention
+  uint64_t moved[kMoved];     // bytes
+  uint64_t turned;            // bytes over which the calls of a list are spread
+};
+constexpr Sizes kOfCpu = {
+    .heads = 4,
+    .positions = 2048,
+    .lengths = {128, 512, 2048},
+    .moved = {uint64_t{16} << 10, uint64_t{256} << 10, uint64_t{4} << 20, uint64_t{64} << 20},
+    .turned = uint64_t{64} << 20};
+constexpr Sizes kOfGpu = {
+    .heads = 8,
+    .positions = 32768,
+    .lengths = {512, 4096, 16384},
+    .moved = {uint64_t{256} << 10, uint64_t{4} << 20, uint64_t{64} << 20, uint64_t{1} << 30},
+    .turned = uint64_t{1} << 30};
 constexpr uint64_t kCopied[] = {uint64_t{64} << 10, uint64_t{1} << 20, uint64_t{8} << 20, uint64_t{64} << 20};
-constexpr uint64_t kTurned = uint64_t{64} << 20;  // bytes over which the calls of a list are spread
+
+const Sizes& SizesFor(const KernelBench& bench) { return bench.session().is_cpu() ? kOfCpu : kOfGpu; }
 
 // How many calls go over enough bytes that none finds its own in a cache.
-int CallsOver(uint64_t bytes) { return static_cast<int>(std::clamp<uint64_t>(kTurned / bytes, 1, 64)); }
+int CallsOver(const KernelBench& bench, uint64_t bytes) {
+  return static_cast<int>(std::clamp<uint64_t>(SizesFor(bench).turned / bytes, 1, 64));
+}
+
+int64_t BatchFor(const KernelBench& bench, int64_t length) {
+  return std::max<int64_t>(1, SizesFor(bench).positions / length);
+}
 
 absl::Status AddAttention(KernelBench& bench, DType dtype, int64_t length, bool is_backward) {
-  const int64_t batch = std::max<int64_t>(1, kPositions / length), width = kHeads * kHeadSize;
-  const AttentionSizes sizes{batch, length, kHeads, kHeads, kHeadSize, dtype};
+  const int64_t heads = SizesFor(bench).heads, batch = BatchFor(bench, length), width = heads * kHeadSize;
+  const AttentionSizes sizes{batch, length, heads, heads, kHeadSize, dtype};
   const std::vector<int64_t> shape = {batch, length, width};
   const auto take = [&] { return bench.Take(dtype, shape); };
   const Tensor q = take(), k = take(), v = take(), out = take();
-  const Tensor lse = bench.Take(DType::kF32, {batch, kHeads, length});
+  const Tensor lse = bench.Take(DType::kF32, {batch, heads, length});
   KernelAttributes attributes;
   const std::pair<const char*, int64_t> numbers[] = {
-      {"heads", kHeads}, {"kv_heads", kHeads}, {"causal", 1}, {"alibi", 0}};
+      {"heads", heads}, {"kv_heads", heads}, {"causal", 1}, {"alibi", 0}};
   for (const auto& [name, number] : numbers) attributes.Add(name, number);
   const Tensor none;
   if (!is_backward)
@@ -59,16 +83,16 @@ absl::Status AddAttention(KernelBench& bench, DType dtype, int64_t length, bool 
       attributes);
 }
 
-double AttentionFlops(int64_t length, bool is_backward) {
-  const int64_t batch = std::max<int64_t>(1, kPositions / length);
+double AttentionFlops(const KernelBench& bench, int64_t length, bool is_backward) {
   const auto pairs = static_cast<double>(SpanOf(length, true, std::nullopt).Pairs(length));
-  return (is_backward ? 5 : 2) * 2 * pairs * static_cast<double>(batch * kHeads * kHeadSize);
+  return (is_backward ? 5 : 2) * 2 * pairs *
+         static_cast<double>(BatchFor(bench, length) * SizesFor(bench).heads * kHeadSize);
 }
 
 // Reads two and writes one.
 absl::StatusOr<Sample> TimeSum(KernelBench& bench, uint64_t bytes, double seconds) {
   const auto elements = static_cast<int64_t>(bytes / 3 / sizeof(float));
-  for (int i = 0; i < CallsOver(bytes); ++i) {
+  for (int i = 0; i < CallsOver(bench, bytes); ++i) {
     const Tensor x = bench.Take(DType::kF32, {elements}), sum = bench.Take(DType::kF32, {elements});
     FT_RETURN_IF_ERROR(bench.Add("accumulate", {.in = {x, sum}, .out = {sum}, .workspace = {}}, {}));
   }
@@ -78,7 +102,7 @@ absl::StatusOr<Sample> TimeSum(KernelBench& bench, uint64_t bytes, double second
 // Reads one, as the norm of gradients does.
 absl::StatusOr<Sample> TimeReduction(KernelBench& bench, uint64_t bytes, double seconds) {
   const auto elements = static_cast<int64_t>(bytes / sizeof(float));
-  for (int i = 0; i < CallsOver(bytes); ++i)
+  for (int i = 0; i < CallsOver(bench, bytes); ++i)
     FT_RETURN_IF_ERROR(bench.Add("sum_squares",
                                  {.in = {bench.Take(DType::kF32, {elements}), Tensor()},
                                   .out = {bench.Take(DType::kI64, {kAccumulatorWords})},
@@ -97,18 +121,17 @@ absl::Status MeasureLatency(KernelBench& bench, double seconds, Target& target) 
 
 absl::Status MeasureAttention(KernelBench& bench, double seconds, Target& target) {
   std::vector<double> spreads;
-  const double each = seconds / (2 * 2 * std::size(kLengths));
+  const double each = seconds / (2 * 2 * kLengths);
   for (const DType dtype : {DType::kBF16, DType::kF32}) {
     Target::Attention* rates = target.add_attention();
     rates->set_head_size(kHeadSize);
     rates->set_f32(dtype == DType::kF32);
     for (const bool is_backward : {false, true})
-      for (size_t i = 0; i < std::size(kLengths); ++i) {
-        const int64_t length = bench.session().is_cpu() ? kLengths[i] : kGpuLengths[i];
+      for (const int64_t length : SizesFor(bench).lengths) {
         FT_RETURN_IF_ERROR(AddAttention(bench, dtype, length, is_backward));
         FT_ASSIGN_OR_RETURN(const Sample sample, bench.Time(each));
         const double body = std::max(sample.seconds - target.kernel_latency_s(), sample.seconds / 10);
-        AddPoint(static_cast<double>(length), AttentionFlops(length, is_backward) / body,
+        AddPoint(static_cast<double>(length), AttentionFlops(bench, length, is_backward) / body,
                  is_backward ? *rates->mutable_backward() : *rates->mutable_forward());
         spreads.push_back(sample.spread);
       }
@@ -119,8 +142,8 @@ absl::Status MeasureAttention(KernelBench& bench, double seconds, Target& target
 
 absl::Status MeasureMemory(KernelBench& bench, double seconds, Target& target) {
   std::vector<double> spreads;
-  const double each = seconds / (2 * std::size(kMoved));
-  for (const uint64_t bytes : kMoved) {
+  const double each = seconds / (2 * kMoved);
+  for (const uint64_t bytes : SizesFor(bench).moved) {
     FT_ASSIGN_OR_RETURN(const Sample sample, TimeSum(bench, bytes, each));
     const double body = std::max(sample.seconds - target.kernel_latency_s(), sample.seconds / 10);
     AddPoint(static_cast<double>(bytes), static_cast<double>(bytes) / body, *target.mutable_memory());
@@ -128,7 +151,7 @@ absl::Status MeasureMemory(KernelBench& bench, double seconds, Target& target) {
   }
   target.set_memory_bytes_per_s(target.memory(target.memory_size() - 1).value());
   std::vector<double> longer;
-  for (const uint64_t bytes : kMoved) {
+  for (const uint64_t bytes : SizesFor(bench).moved) {
     FT_ASSIGN_OR_RETURN(const Sample sample, TimeReduction(bench, bytes, each));
     const double body = std::max(sample.seconds - target.kernel_latency_s(), sample.seconds / 10);
     longer.push_back(body / MemorySeconds(target, static_cast<double>(bytes)));

@@ -56,6 +56,7 @@ void SetPeaks(const Device& device, Target& target) {
 absl::StatusOr<Target> MeasureMachine(const CalibrationSession& session, double seconds) {
   Target target = Nominal(session.is_cpu());
   target.set_ranks_per_node(static_cast<uint32_t>(session.ranks_on_node()));
+  target.set_memory_bytes(session.device().memory_bytes() >> 20 << 20);  // whole MiB, as files have it
   Target::Measured* measured = target.mutable_measured();
   measured->set_ranks_on_node(target.ranks_per_node());
   measured->set_threads(static_cast<uint32_t>(session.job().threads));

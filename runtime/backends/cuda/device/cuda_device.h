@@ -42,6 +42,7 @@ class CudaDevice final : public Device {
   absl::StatusOr<std::unique_ptr<Recording>> Record(Stream& origin,
                                                     absl::FunctionRef<void()> enqueue) override;
   double peak_flops(DType dtype) const override;
+  uint64_t memory_bytes() const override { return platform_.properties.total_bytes; }
   double utilization_percent() override;
   uint64_t used_bytes() override;
   std::vector<std::string> notes() const override { return notes_; }

@@ -105,6 +105,7 @@ TEST_F(CudaDeviceTest, WhatItIsAndWhatItCan) {
   EXPECT_TRUE(device().records());
   EXPECT_EQ(device().peak_flops(DType::kBF16), 989.5e12);
   EXPECT_EQ(device().utilization_percent(), 87.0);
+  EXPECT_EQ(device().memory_bytes(), uint64_t{141} << 30);
 }
 
 TEST_F(CudaDeviceTest, UtilizationIsUnknownWithoutNvml) { EXPECT_LT(device().utilization_percent(), 0); }
