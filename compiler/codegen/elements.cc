@@ -1,6 +1,7 @@
 #include "compiler/codegen/elements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -21,6 +22,12 @@ Lanes floatCast(Lanes a, Type element) {
 Lanes bitcast(Lanes a, Type element) {
   return {a.builder,
           arith::BitcastOp::create(*a.builder, a.builder->getLoc(), withElement(a, element), a.value)};
+}
+
+// By the processor's instruction, which rounds two at once.
+Lanes castToBf16(Lanes value) {
+  OpBuilder &b = *value.builder;
+  return bitcast(floatCast(value, b.getBF16Type()), b.getI16Type());
 }
 
 // The upper half of its bits, to the nearest, ties to even; NaN stays NaN.
@@ -73,6 +80,18 @@ Lanes resized(Lanes value, unsigned width) {
   return {value.builder, arith::ExtSIOp::create(*value.builder, value.builder->getLoc(), type, value.value)};
 }
 
+// The 16 bits that fromMemory made a value of bf16 of; null where something else did.
+Value bf16BitsBehind(Value value) {
+  auto floats = value.getDefiningOp<arith::BitcastOp>();
+  auto shifted = floats ? floats.getIn().getDefiningOp<arith::ShLIOp>() : nullptr;
+  auto extended = shifted ? shifted.getLhs().getDefiningOp<arith::ExtUIOp>() : nullptr;
+  APInt by;
+  if (!extended || !getElementTypeOrSelf(extended.getIn()).isInteger(16) ||
+      !matchPattern(shifted.getRhs(), m_ConstantInt(&by)) || by != 16)
+    return nullptr;
+  return extended.getIn();
+}
+
 } // namespace
 
 bool isGeneratedElement(Type element) {
@@ -112,7 +131,7 @@ DType accumulatorOf(DType element) { return IsFloat(element) ? DType::kF32 : ele
 Lanes roundTo(DType element, Lanes value) {
   LaneBuilder &b = *value.builder;
   if (element == DType::kBF16)
-    return b.has.bf16 ? fromMemory(element, toMemory(element, value)) : roundToBf16(value);
+    return b.has.bf16 ? fromMemory(element, castToBf16(value)) : roundToBf16(value);
   if (element != DType::kF16)
     return value;
   return b.has.f16 ? floatCast(floatCast(value, b.getF16Type()), b.getF32Type())
@@ -123,9 +142,11 @@ Lanes toMemory(DType element, Lanes value) {
   LaneBuilder &b = *value.builder;
   if (element == DType::kU8)
     return extended(value, 8);
-  if (element == DType::kBF16)
-    return b.has.bf16 ? bitcast(floatCast(value, b.getBF16Type()), b.getI16Type())
-                      : truncated(shiftRight(bitsOf(value), 16), 16);
+  if (element == DType::kBF16) {
+    if (Value bits = bf16BitsBehind(value.value))
+      return {&b, bits};
+    return b.has.bf16 ? castToBf16(value) : truncated(shiftRight(bitsOf(value), 16), 16);
+  }
   if (element != DType::kF16)
     return value;
   return b.has.f16 ? bitcast(floatCast(value, b.getF16Type()), b.getI16Type()) : f16BitsOf(value);
