@@ -6,6 +6,7 @@
 #include "compiler/autodiff/joined_parts.h"
 #include "compiler/autodiff/passes.h"
 #include "compiler/autodiff/reverse_mode.h"
+#include "dialects/ft/elementwise.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -29,10 +30,11 @@ private:
   StringAttr layer;
 };
 
-// Where backward begins: the gradient of the loss is `factor`, times the loss scale.
+// Where backward begins: the gradient of the loss is `factor`, times the loss scale, over the number of
+// ranks.
 struct Seed {
   double factor;
-  bool scaled;
+  bool scaled, averaged;
 };
 
 // Differentiates the loss with respect to trained parameters, and declares what their gradients are.
@@ -59,12 +61,20 @@ private:
   Value makeSeed() {
     OpBuilder &builder = reverse.ops();
     marker.setLayer(getLayer(loss.getDefiningOp()));
+    Location loc = loss.getLoc();
+    Value inverse;
+    if (wanted.averaged)
+      inverse = InputOp::create(builder, loc, loss.getType(), kInverseRanksInput);
     FloatAttr factor = builder.getF64FloatAttr(wanted.factor);
-    if (!wanted.scaled)
-      return FillOp::create(builder, loss.getLoc(), loss.getType(), factor);
-    auto state = RankedTensorType::get({kScalerNumbers}, builder.getF32Type());
-    Value scaler = InputOp::create(builder, loss.getLoc(), state, kScalerInput);
-    return LossScaleOp::create(builder, loss.getLoc(), loss.getType(), scaler, factor);
+    if (wanted.scaled) {
+      auto state = RankedTensorType::get({kScalerNumbers}, builder.getF32Type());
+      Value scaler = InputOp::create(builder, loc, state, kScalerInput);
+      Value scale = LossScaleOp::create(builder, loc, loss.getType(), scaler, factor);
+      return inverse ? MulOp::create(builder, loc, ValueRange{scale, inverse}).getResult() : scale;
+    }
+    if (!inverse)
+      return FillOp::create(builder, loc, loss.getType(), factor);
+    return wanted.factor == 1 ? inverse : ScaleOp::create(builder, loc, ValueRange{inverse}, wanted.factor);
   }
 
   void enter(Operation *op) override { marker.setLayer(getLayer(op)); }
@@ -147,7 +157,7 @@ private:
       setPhase(&op, kPhaseForward);
 
     StepGradients gradients(getOperation(), block, block.getTerminator()->getOperand(0),
-                            {gradientFactor, lossScale});
+                            {gradientFactor, lossScale, mean});
     if (failed(gradients.run()))
       return signalPassFailure();
     forward->setSymName(kTrainStepFunction);

@@ -22,11 +22,13 @@ def AutodiffPass : Pass<"ft-autodiff", "::mlir::ModuleOp"> {
 
     Backward begins with `gradient-factor`: 1 / micro-steps makes the sum over micro-steps a mean. With `loss-scale` it is
     multiplied by the scale of the input "scaler" (ft.loss_scale), so that no 16-bit gradient underflows; the
-    optimizer divides by it again.
+    optimizer divides by it again. With `mean` it is multiplied by the input "inverse_ranks": sums of gradients over ranks
+    are means then, whatever type they are in. Without it the optimizer makes means of them.
   }];
   let options = [
     Option<"gradientFactor", "gradient-factor", "double", "1.0", "The gradient of the loss">,
-    Option<"lossScale", "loss-scale", "bool", "false", "Multiply it by the loss scale">
+    Option<"lossScale", "loss-scale", "bool", "false", "Multiply it by the loss scale">,
+    Option<"mean", "mean", "bool", "false", "Divide it by the number of ranks">
   ];
   let dependentDialects = ["::mlir::ft::FtDialect"];
 }

@@ -120,8 +120,6 @@ private:
     instruction.set_stream(streamOf(op.getStream()));
     if (auto axis = op.getAxis())
       instruction.set_axis(static_cast<proto::Axis>(*axis));
-    if (auto mean = op.getMean())
-      instruction.set_mean(static_cast<proto::Axis>(*mean));
     instruction.set_reason(op.getReason().value_or("").str());
     if (op.getUnit() && failed(encodeUnit(op, *op.getUnit(), instruction)))
       return failure();

@@ -77,7 +77,9 @@ bool collectLate(Value scale, Operation *place, llvm::SetVector<Operation *> &la
 void moveBefore(Operation *place, const llvm::SetVector<Operation *> &late) {
   for (Operation *op : late) {
     op->moveBefore(place);
-    op->setDiscardableAttrs(place->getDiscardableAttrDictionary());
+    setLayer(op, getLayer(place));
+    StringAttr phase = getPhase(place);
+    setPhase(op, phase ? phase.getValue() : StringRef());
   }
 }
 

@@ -71,9 +71,9 @@ void ProgramBuilder::transfer(const TransferSpec &spec, const Tag &tag) {
     return axis ? AxisAttr::get(context, *axis) : AxisAttr();
   };
   auto start = StartOp::create(builder, tag.loc, TokenType::get(context), spec.transfer, spec.stream,
-                               Stream::compute, axisAttr(spec.axis), axisAttr(spec.mean), spec.unit,
-                               spec.from.buffer, attributeOf(context, spec.from), buffersOf(outs),
-                               attributeOf(context, outs), tag.layer, tag.phase, /*reason=*/StringAttr());
+                               Stream::compute, axisAttr(spec.axis), spec.unit, spec.from.buffer,
+                               attributeOf(context, spec.from), buffersOf(outs), attributeOf(context, outs),
+                               tag.layer, tag.phase, /*reason=*/StringAttr());
   WaitOp::create(builder, tag.loc, start.getToken(), Stream::compute);
 }
 

@@ -49,7 +49,6 @@ struct TransferSpec {
   mlir::ftx::Transfer transfer;
   mlir::ftx::Stream stream;
   std::optional<mlir::ft::Axis> axis = {}; // none for copies
-  std::optional<mlir::ft::Axis> mean = {};
   mlir::FlatSymbolRefAttr unit = {};
   mlir::ftx::View from = {};
   mlir::ftx::View to = {}; // absent for all_reduce

@@ -96,7 +96,7 @@ absl::StatusOr<Value> FormulaBuilder::valueOf(const Expression &expression) {
     if (Value number = scalars.lookup(formula))
       return number;
     FT_ASSIGN_OR_RETURN(const StepScalars read, ReadStepScalars(formula, 0));
-    return constant(StepScalarAt(read, 0, /*decays=*/false, 0, 0, 0));
+    return constant(StepScalarAt(read, 0, /*decays=*/false, {}));
   }
   case Expression::Kind::kCall:
     break;

@@ -8,6 +8,7 @@
 #include "compiler/optimizer/whole_step.h"
 
 #include "dialects/ft/dialect.h"
+#include "dialects/ft/elementwise.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/base/step_scalar_formulas.h"
 #include "llvm/ADT/MapVector.h"
@@ -26,6 +27,7 @@ using mlir::ft::CountTargetsOp;
 using mlir::ft::FlatType;
 using mlir::ft::InitOp;
 using mlir::ft::InputOp;
+using mlir::ft::MulOp;
 using mlir::ft::PackOp;
 using mlir::ft::ParameterOp;
 using mlir::ft::SumSquaresOp;
@@ -74,6 +76,14 @@ Value findOrMakeInput(Block *block, StringRef name, RankedTensorType type) {
   }
   OpBuilder builder = OpBuilder::atBlockBegin(block);
   return InputOp::create(builder, block->getParentOp()->getLoc(), type, name);
+}
+
+// That of `name`, null where the block has none that is used.
+Value findInput(Block *block, StringRef name) {
+  for (InputOp input : block->getOps<InputOp>())
+    if (input.getName() == name && !input->use_empty())
+      return input.getValue();
+  return {};
 }
 
 struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> {
@@ -149,6 +159,28 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     return findOrMakeInput(builder.getInsertionBlock(), mlir::ft::kRngInput, type);
   }
 
+  // What makes means of sums over ranks, and which of them it is to make.
+  struct Averaging {
+    Value inverseRanks;
+    Reduced gradients; // the mean: backward begins with that
+
+    Value ofGradients() const { return gradients == Reduced::sum ? inverseRanks : Value(); }
+  };
+
+  static Averaging averagingOf(Block *block) {
+    if (Value seed = findInput(block, mlir::ft::kInverseRanksInput))
+      return {seed, Reduced::mean};
+    auto scalar = RankedTensorType::get({}, Float32Type::get(block->getParentOp()->getContext()));
+    return {findOrMakeInput(block, mlir::ft::kInverseRanksInput, scalar), Reduced::sum};
+  }
+
+  // Of the losses of all ranks.
+  static Value insertMean(OpBuilder &builder, Value loss, const Averaging &averaging) {
+    auto mean = MulOp::create(builder, loss.getLoc(), ValueRange{loss, averaging.inverseRanks});
+    mlir::ft::setPhase(mean, mlir::ft::kPhaseOptimizer);
+    return mean;
+  }
+
   // Of a loss that counts targets: what it is over all of them. Null for others.
   static CountedMeanOp insertCountedMean(OpBuilder &builder, Value loss) {
     for (CountTargetsOp op : builder.getInsertionBlock()->getOps<CountTargetsOp>()) {
@@ -161,11 +193,12 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
   }
 
   // The sum of the squares of all gradients.
-  static Value insertSum(OpBuilder &builder, ArrayRef<Gradient> gradients) {
+  static Value insertSum(OpBuilder &builder, ArrayRef<Gradient> gradients, const Averaging &averaging) {
     auto words = RankedTensorType::get({mlir::ft::kAccumulatorWords}, builder.getI64Type());
     Value sum;
     for (Gradient gradient : gradients) {
-      auto op = SumSquaresOp::create(builder, gradient.pack.getLoc(), words, gradient.flat, sum);
+      auto op = SumSquaresOp::create(builder, gradient.pack.getLoc(), words, gradient.flat,
+                                     averaging.ofGradients(), sum);
       mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
       sum = op.getSum();
     }
@@ -181,38 +214,47 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     return norm;
   }
 
+  struct StepInputs {
+    Value coefficient, lr, step, inverseRanks;
+  };
+
   // The numbers of a step that `formulas` name.
-  Value insertScalars(OpBuilder &builder, ClipCoefficientOp norm, Value lr, Value step, StringRef formulas) {
-    auto type = RankedTensorType::get({2, ReadStepScalars(formulas, 0)->count}, builder.getF32Type());
-    auto op = UpdateScalarsOp::create(builder, norm.getLoc(), type, norm.getCoefficient(), lr, step,
-                                      builder.getStringAttr(formulas), number(builder, weightDecay));
+  Value insertScalars(OpBuilder &builder, const StepInputs &inputs, StringRef formulas) {
+    const StepScalars read = *ReadStepScalars(formulas, 0);
+    auto type = RankedTensorType::get({2, read.count}, builder.getF32Type());
+    auto op =
+        UpdateScalarsOp::create(builder, inputs.coefficient.getLoc(), type, inputs.coefficient, inputs.lr,
+                                inputs.step, UsesInverseRanks(read) ? inputs.inverseRanks : Value(),
+                                builder.getStringAttr(formulas), number(builder, weightDecay));
     mlir::ft::setPhase(op, mlir::ft::kPhaseOptimizer);
     return op.getScalars();
   }
 
   // Gives the rules what they read. Returns what stochastic rounding reads, empty where there is none.
-  SmallVector<Value> insertShared(OpBuilder &builder, ClipCoefficientOp norm, Rules &rules,
-                                  SymbolTable &symbols) {
+  SmallVector<Value> insertShared(OpBuilder &builder, ClipCoefficientOp norm, Value inverseRanks,
+                                  Rules &rules, SymbolTable &symbols) {
     Location loc = norm.getLoc();
     auto scalar = RankedTensorType::get({}, builder.getF32Type());
-    Value lr = InputOp::create(builder, loc, scalar, mlir::ft::kLrInput);
-    Value step = InputOp::create(builder, loc, scalar.clone(builder.getI64Type()), mlir::ft::kStepInput);
+    const StepInputs inputs = {
+        norm.getCoefficient(), InputOp::create(builder, loc, scalar, mlir::ft::kLrInput),
+        InputOp::create(builder, loc, scalar.clone(builder.getI64Type()), mlir::ft::kStepInput),
+        inverseRanks};
     SmallVector<Value> rounding;
     if (stochasticRounding)
-      rounding = {findOrMakeRng(builder), step};
+      rounding = {findOrMakeRng(builder), inputs.step};
     const auto place = [&](Stage &stage) {
       func::FuncOp function = stage.body.function.release();
       symbols.insert(function, builder.getInsertionBlock()->getParentOp()->getIterator());
       stage.symbol = FlatSymbolRefAttr::get(function.getSymNameAttr());
       SmallVector<StringRef> states(stage.body.states.begin(), stage.body.states.end());
       stage.states = builder.getStrArrayAttr(states);
-      stage.scalars = insertScalars(builder, norm, lr, step, stage.body.scalars);
+      stage.scalars = insertScalars(builder, inputs, stage.body.scalars);
     };
     for (auto &[name, rule] : rules) {
       if (rule.direction)
         place(*rule.direction);
       if (rule.whole && !rule.whole->orthogonalizes())
-        rule.wholeScalars = insertScalars(builder, norm, lr, step, rule.whole->scalars());
+        rule.wholeScalars = insertScalars(builder, inputs, rule.whole->scalars());
       place(*rule.update);
     }
     return rounding;
@@ -220,17 +262,15 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
 
   // Returns what @train_step returns.
   FailureOr<SmallVector<Value>> insertSteps(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients,
-                                            Rules &rules, SymbolTable &symbols) {
+                                            const Averaging &averaging, Rules &rules, SymbolTable &symbols) {
     Location loc = loss.getLoc();
-    Value scaler;
-    for (InputOp input : builder.getInsertionBlock()->getOps<InputOp>())
-      if (input.getName() == mlir::ft::kScalerInput)
-        scaler = input.getValue();
-    Value sum = insertSum(builder, gradients);
+    Value scaler = findInput(builder.getInsertionBlock(), mlir::ft::kScalerInput);
+    loss = insertMean(builder, loss, averaging);
+    Value sum = insertSum(builder, gradients, averaging);
     CountedMeanOp counted = insertCountedMean(builder, loss);
     Value factor = counted ? counted.getFactor() : Value();
     ClipCoefficientOp norm = insertNorm(builder, loss, sum, scaler, factor);
-    SmallVector<Value> rounding = insertShared(builder, norm, rules, symbols);
+    SmallVector<Value> rounding = insertShared(builder, norm, averaging.inverseRanks, rules, symbols);
     for (Gradient gradient : gradients)
       if (failed(insertStep(builder, gradient, rounding, rules[ruleOf(gradient, symbols)], symbols)))
         return failure();
@@ -260,12 +300,13 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
       return signalPassFailure();
     }
     SymbolTable symbols(module);
+    const Averaging averaging = averagingOf(&train.getBody().front());
     Rules rules;
     for (Gradient gradient : gradients) {
       StringRef name = ruleOf(gradient, symbols);
       if (rules.contains(name))
         continue;
-      absl::StatusOr<Rule> rule = makeRule(name);
+      absl::StatusOr<Rule> rule = makeRule(name, averaging.gradients);
       if (!rule.ok()) {
         module.emitError() << std::string(rule.status().message());
         return signalPassFailure();
@@ -275,7 +316,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     Operation *terminator = train.getBody().front().getTerminator();
     OpBuilder builder(terminator);
     FailureOr<SmallVector<Value>> inserted =
-        insertSteps(builder, terminator->getOperand(0), gradients, rules, symbols);
+        insertSteps(builder, terminator->getOperand(0), gradients, averaging, rules, symbols);
     if (failed(inserted))
       return signalPassFailure();
     terminator->setOperands(*inserted);
@@ -283,7 +324,7 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     makeInit(module, train);
   }
 
-  absl::StatusOr<Rule> makeRule(StringRef name) {
+  absl::StatusOr<Rule> makeRule(StringRef name, Reduced gradients) {
     const OptimizerRule *row = findOptimizerRule(name);
     if (!row)
       return absl::InvalidArgumentError("unknown optimizer '" + name.str() + "'; one of " + optimizerNames());
@@ -301,11 +342,12 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
     FT_ASSIGN_OR_RETURN(const Update update, row->update(all));
     Rule rule;
     if (update.looksAtWhole()) {
-      FT_ASSIGN_OR_RETURN(UpdateBody direction, makeDirectionBody(getContext(), row->name, update, all));
+      FT_ASSIGN_OR_RETURN(UpdateBody direction,
+                          makeDirectionBody(getContext(), row->name, update, all, gradients));
       rule.direction.emplace(std::move(direction));
       FT_ASSIGN_OR_RETURN(rule.whole, WholeStep::create(row->name, update, all));
     }
-    FT_ASSIGN_OR_RETURN(UpdateBody body, makeUpdateBody(getContext(), row->name, update, all));
+    FT_ASSIGN_OR_RETURN(UpdateBody body, makeUpdateBody(getContext(), row->name, update, all, gradients));
     rule.update.emplace(std::move(body));
     return rule;
   }

@@ -30,6 +30,8 @@ def InsertOptimizerPass : Pass<"ft-insert-optimizer", "::mlir::ModuleOp"> {
     ft.update per unit (two around an ft.orthogonalize where its rule wants whole matrices), by the bodies of
     compiler/optimizer/rules.cc; with dynamic loss scaling (an input "scaler") its update; @train_step returns (loss, gradient
     norm before clipping). @init draws every parameter.
+    Sums over ranks are made means with the input "inverse_ranks": that of the loss by a product; those of gradients in ft.sum_squares and in the body,
+    unless backward begins with that input.
     Weight decay applies to parameters without `no_decay`. With `stochastic-rounding` each step draws from the stream of the
     parameter's place in the module, so that units do not matter.
   }];

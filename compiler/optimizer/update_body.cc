@@ -9,11 +9,13 @@ namespace {
 
 using namespace mlir;
 
+constexpr char kInverseRanks[] = "inverse_ranks";
+
 // Of blocks: the first input comes from gradients, states are those of elements.
 struct Part {
   std::string_view formulas;
   std::vector<std::string_view> inputs, results, states;
-  bool clips; // the first input is the gradient as it was reduced
+  std::optional<Reduced> gradient; // where the first input is that: how it was reduced
 };
 
 std::vector<std::string_view> statesOf(const Update &update) {
@@ -28,6 +30,8 @@ absl::StatusOr<UpdateBody> build(MLIRContext &context, StringRef name, const Par
                                  const Hyperparameters &hyperparameters) {
   FT_ASSIGN_OR_RETURN(const std::vector<Assignment> assignments, parseFormulas(part.formulas));
   std::vector<std::string> scalars;
+  if (part.gradient == Reduced::sum)
+    scalars.push_back(kInverseRanks);
   FT_RETURN_IF_ERROR(findStepScalars(assignments, hyperparameters, scalars));
   OpBuilder b(&context);
   Location loc = b.getUnknownLoc();
@@ -46,8 +50,12 @@ absl::StatusOr<UpdateBody> build(MLIRContext &context, StringRef name, const Par
     values.set(input, entry->getArgument(index));
   for (auto [index, formula] : llvm::enumerate(scalars))
     values.setScalar(formula, entry->getArgument(first + 1 + index));
-  if (part.clips)
-    values.set(part.inputs[0], values.elementwise("mul", {entry->getArgument(0), entry->getArgument(first)}));
+  if (part.gradient) {
+    Value mean = entry->getArgument(0);
+    if (part.gradient == Reduced::sum)
+      mean = values.elementwise("mul", {mean, entry->getArgument(first + 1)});
+    values.set(part.inputs[0], values.elementwise("mul", {mean, entry->getArgument(first)}));
+  }
   FT_RETURN_IF_ERROR(values.run(assignments));
   SmallVector<Value> returned;
   for (std::string_view result : part.results)
@@ -65,25 +73,26 @@ std::vector<std::string_view> joined(std::vector<std::string_view> names,
 } // namespace
 
 absl::StatusOr<UpdateBody> makeUpdateBody(MLIRContext &context, std::string_view name, const Update &update,
-                                          const Hyperparameters &hyperparameters) {
+                                          const Hyperparameters &hyperparameters, Reduced gradient) {
   if (update.looksAtWhole())
     return build(context, name,
-                 {update.formulas, {"direction", "parameter"}, {"parameter"}, {}, /*clips=*/false},
+                 {update.formulas, {"direction", "parameter"}, {"parameter"}, {}, std::nullopt},
                  hyperparameters);
   const auto states = statesOf(update);
   return build(context, name,
                {update.formulas, joined({"gradient", "parameter"}, states), joined({"parameter"}, states),
-                states, /*clips=*/true},
+                states, gradient},
                hyperparameters);
 }
 
 absl::StatusOr<UpdateBody> makeDirectionBody(MLIRContext &context, std::string_view name,
-                                             const Update &update, const Hyperparameters &hyperparameters) {
+                                             const Update &update, const Hyperparameters &hyperparameters,
+                                             Reduced gradient) {
   const auto states = statesOf(update);
-  return build(context, (StringRef(name) + ".direction").str(),
-               {update.direction, joined({"gradient"}, states), joined({"direction"}, states), states,
-                /*clips=*/true},
-               hyperparameters);
+  return build(
+      context, (StringRef(name) + ".direction").str(),
+      {update.direction, joined({"gradient"}, states), joined({"direction"}, states), states, gradient},
+      hyperparameters);
 }
 
 } // namespace ft::compiler

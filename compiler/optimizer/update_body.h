@@ -12,12 +12,17 @@ struct UpdateBody {
   std::vector<std::string_view> states;           // that the function takes
 };
 
+/// What a body is given of the gradient: the mean over ranks, or their sum, of which it makes the mean.
+enum class Reduced { mean, sum };
+
 /// What becomes of the parameter. InvalidArgument says what is wrong with the formulas.
 absl::StatusOr<UpdateBody> makeUpdateBody(mlir::MLIRContext &context, std::string_view name,
-                                          const Update &update, const Hyperparameters &hyperparameters);
+                                          const Update &update, const Hyperparameters &hyperparameters,
+                                          Reduced gradient);
 
 /// Of an update that looks at parameters whole: the direction before it does.
 absl::StatusOr<UpdateBody> makeDirectionBody(mlir::MLIRContext &context, std::string_view name,
-                                             const Update &update, const Hyperparameters &hyperparameters);
+                                             const Update &update, const Hyperparameters &hyperparameters,
+                                             Reduced gradient);
 
 } // namespace ft::compiler

@@ -2,10 +2,12 @@
 #include "compiler/optimizer/passes.h"
 
 #include "dialects/ft/dialect.h"
+#include "dialects/ft/elementwise.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace ft::compiler {
@@ -123,6 +125,51 @@ LogicalResult verifyCounted(func::FuncOp train, ClipCoefficientOp clip) {
                            "ft.counted_mean, the factor of that in ft.clip_coefficient and the count");
 }
 
+// What reads gradients as they were reduced over ranks multiplies them by `inverseRanks`, or all of them do
+// not.
+struct ReadersOfSums {
+  Value inverseRanks;
+  std::optional<bool> average = {};
+
+  LogicalResult add(Operation *reader, Value factor) {
+    if (factor && factor != inverseRanks)
+      return reader->emitOpError("takes another factor of gradients than ft.input \"inverse_ranks\"");
+    if (average.value_or(bool(factor)) != bool(factor))
+      return reader->emitOpError(factor ? "makes a mean of what others take for one"
+                                        : "takes for a mean what others make one of");
+    average = bool(factor);
+    return success();
+  }
+};
+
+// Collectives sum. The loss is made a mean by a product; gradients either by all that reads them, or because
+// backward begins with the mean.
+LogicalResult verifyMeans(func::FuncOp train, ClipCoefficientOp clip) {
+  ReadersOfSums readers;
+  for (auto input : train.getOps<mlir::ft::InputOp>())
+    if (input.getName() == mlir::ft::kInverseRanksInput)
+      readers.inverseRanks = input.getValue();
+  Operation *result = train.getBody().front().getTerminator();
+  Value loss = result->getOperand(0);
+  if (auto counted = loss.getDefiningOp<CountedMeanOp>())
+    loss = counted.getLoss();
+  auto mean = loss.getDefiningOp<mlir::ft::MulOp>();
+  if (!readers.inverseRanks || !mean || mean->getOperand(1) != readers.inverseRanks)
+    return result->emitError("the loss must be made a mean over ranks: a product with ft.input "
+                             "\"inverse_ranks\"");
+  for (auto sum : train.getOps<SumSquaresOp>())
+    if (failed(readers.add(sum, sum.getFactor())))
+      return failure();
+  for (PackOp pack : train.getOps<PackOp>())
+    for (Operation *user : mlir::ft::sumOverMicroSteps(pack.getFlat()).getUsers())
+      if (auto step = dyn_cast<UpdateOp>(user); step && pack.isOfGradients())
+        if (failed(readers.add(step, step.getScalars().getDefiningOp<UpdateScalarsOp>().getInverseRanks())))
+          return failure();
+  if (readers.average.value_or(true) || !readers.inverseRanks.hasOneUse())
+    return success();
+  return clip.emitOpError("is of sums over ranks: neither what reads gradients nor backward divides by them");
+}
+
 // Every flat gradient counts in the one norm, and is used by one step of the optimizer.
 LogicalResult verifyStep(func::FuncOp train) {
   auto clips = train.getOps<ClipCoefficientOp>();
@@ -154,9 +201,9 @@ LogicalResult verifyStep(func::FuncOp train) {
   Operation *result = train.getBody().front().getTerminator();
   if (failed(verifyCounted(train, clip)))
     return failure();
-  if (result->getOperand(1) == clip.getNorm())
-    return success();
-  return result->emitError(kResults);
+  if (result->getOperand(1) != clip.getNorm())
+    return result->emitError(kResults);
+  return verifyMeans(train, clip);
 }
 
 // @init draws every parameter once.

@@ -38,6 +38,10 @@ struct CompileOptions {
     return paramDtype == "bf16" ? proto::BF16 : paramDtype == "fp16" ? proto::F16 : proto::F32;
   }
 
+  /// Backward begins with the mean over ranks: their sum in 16 bits would be rounded where it is made, and
+  /// might overflow. In fp32 the update makes the mean, as accurately and with the bits of one rank.
+  bool seedsMean() const { return reduceDtype != "fp32"; }
+
   /// Small gradients vanish in fp16; bf16 has the exponents of f32.
   bool scalesLoss() const { return paramDtype == "fp16" || reduceDtype == "fp16"; }
 };

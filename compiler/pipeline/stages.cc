@@ -66,6 +66,7 @@ void addAutodiff(OpPassManager &passes, const CompileOptions &options) {
   mlir::ft::AutodiffPassOptions autodiff;
   autodiff.gradientFactor = 1.0 / static_cast<double>(options.microSteps);
   autodiff.lossScale = options.scalesLoss();
+  autodiff.mean = options.seedsMean();
   passes.addPass(mlir::ft::createAutodiffPass(autodiff));
   addCheck(passes, options, mlir::ft::createVerifyAutodiffPass());
   passes.addPass(mlir::ft::createFuseLossGradPass());

@@ -87,8 +87,7 @@ private:
 
   static bool alike(StartOp a, StartOp b) {
     return a.getTransfer() == b.getTransfer() && a.getStream() == b.getStream() &&
-           a.getAxis() == b.getAxis() && a.getMean() == b.getMean() && elementOf(a) == elementOf(b) &&
-           a.getPhase() == b.getPhase();
+           a.getAxis() == b.getAxis() && elementOf(a) == elementOf(b) && a.getPhase() == b.getPhase();
   }
 
   bool canDelay(StartOp bucket, StartOp start) {
@@ -138,10 +137,10 @@ private:
     };
     auto both = StartOp::create(
         builder, second.getLoc(), first.getToken().getType(), first.getTransfer(), first.getStream(),
-        first.getAfter(), first.getAxisAttr(), first.getMeanAttr(), first.getUnitAttr(),
-        concat(first.getIns(), second.getIns()), views(first.getInViews(), second.getInViews()),
-        concat(first.getOuts(), second.getOuts()), views(first.getOutViews(), second.getOutViews()),
-        first.getLayerAttr(), first.getPhaseAttr(), StringAttr());
+        first.getAfter(), first.getAxisAttr(), first.getUnitAttr(), concat(first.getIns(), second.getIns()),
+        views(first.getInViews(), second.getInViews()), concat(first.getOuts(), second.getOuts()),
+        views(first.getOutViews(), second.getOutViews()), first.getLayerAttr(), first.getPhaseAttr(),
+        StringAttr());
     for (StartOp old : {first, second}) {
       old.getToken().replaceAllUsesWith(both.getToken());
       old.erase();

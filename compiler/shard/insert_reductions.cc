@@ -1,6 +1,7 @@
 #include "compiler/shard/insert_reductions.h"
 
 #include "compiler/shard/tags.h"
+#include "dialects/ft/elementwise.h"
 
 namespace ft::compiler {
 namespace {
@@ -10,10 +11,11 @@ using mlir::ft::AccumulatedOp;
 using mlir::ft::AccumulateOp;
 using mlir::ft::AllReduceOp;
 using mlir::ft::Axis;
-using mlir::ft::AxisAttr;
 using mlir::ft::CountedMeanOp;
 using mlir::ft::FlatType;
 using mlir::ft::GatherOp;
+using mlir::ft::InputOp;
+using mlir::ft::MulOp;
 using mlir::ft::PackOp;
 using mlir::ft::ReduceScatterOp;
 using mlir::ft::RefreshOp;
@@ -24,39 +26,40 @@ using mlir::ft::SumSquaresOp;
 using mlir::ft::UnitOp;
 using mlir::ft::UpdateOp;
 
-// The sum over `axis`, divided by the ranks of `mean` where there is one.
-Value reduceOver(OpBuilder &builder, Value value, Axis axis, AxisAttr mean, Operation *like) {
-  auto op = AllReduceOp::create(builder, value.getLoc(), value.getType(), value,
-                                AxisAttr::get(builder.getContext(), axis), mean);
+Value reduceOver(OpBuilder &builder, Value value, Axis axis, Operation *like) {
+  auto op = AllReduceOp::create(builder, value.getLoc(), value.getType(), value, axis);
   tagLike(op, like);
   return op.getResult();
 }
 
-// The mean over all ranks of the flat gradient `flat`, or this rank's slice of it.
+// The sum over all ranks of the flat gradient `flat`, or this rank's slice of it.
 Value reduce(OpBuilder &builder, Value flat, Axes axes, Extent reduced) {
   Operation *like = flat.getDefiningOp();
-  auto over = [&](Axis axis) { return AxisAttr::get(builder.getContext(), axis); };
   if (reduced == Extent::whole)
-    return reduceOver(builder, flat, Axis::replica, over(Axis::replica), like);
+    return reduceOver(builder, flat, Axis::replica, like);
   auto type = cast<FlatType>(flat.getType());
   auto slice = SliceType::get(builder.getContext(), type.getUnit(), type.getElementType());
-  auto scatter = ReduceScatterOp::create(builder, like->getLoc(), slice, flat,
-                                         axes == Axes::Shard ? over(Axis::shard) : AxisAttr());
+  auto scatter = ReduceScatterOp::create(builder, like->getLoc(), slice, flat);
   tagLike(scatter, like);
   if (axes == Axes::Shard)
     return scatter.getSlice();
-  return reduceOver(builder, scatter.getSlice(), Axis::replica, over(Axis::world), like);
+  return reduceOver(builder, scatter.getSlice(), Axis::replica, like);
 }
 
 // All-reduces `value` over `axis` right after it is known; every other use sees the result.
-void reduceValue(Value value, Axis axis, bool mean, StringRef phase) {
+void reduceValue(Value value, Axis axis, StringRef phase) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
-  auto over = AxisAttr::get(value.getContext(), axis);
-  auto reduction =
-      AllReduceOp::create(builder, value.getLoc(), value.getType(), value, over, mean ? over : AxisAttr());
+  auto reduction = AllReduceOp::create(builder, value.getLoc(), value.getType(), value, axis);
   mlir::ft::setPhase(reduction, phase);
   value.replaceAllUsesExcept(reduction.getResult(), reduction);
+}
+
+// What `mean` is a mean of, as a sum over ranks that is still to be made.
+Value summedOf(Value mean) {
+  auto product = mean.getDefiningOp<MulOp>();
+  auto input = product ? product->getOperand(1).getDefiningOp<InputOp>() : InputOp();
+  return input && input.getName() == mlir::ft::kInverseRanksInput ? product->getOperand(0) : mean;
 }
 
 // The last op that reads a view of a flat buffer.
@@ -129,20 +132,20 @@ void reduceScalars(func::FuncOp function, Axes axes) {
   Operation *terminator = function.getBody().front().getTerminator();
   if (function.getSymName() == mlir::ft::kEvalStepFunction)
     for (OpOperand &sum : terminator->getOpOperands())
-      reduceValue(sum.get(), Axis::world, false, mlir::ft::kPhaseForward);
+      reduceValue(sum.get(), Axis::world, mlir::ft::kPhaseForward);
   if (function.getSymName() != mlir::ft::kTrainStepFunction)
     return;
-  Value loss = terminator->getOperand(0);
-  if (auto counted = loss.getDefiningOp<CountedMeanOp>()) {
-    loss = counted.getLoss();
-    reduceValue(counted.getCount(), Axis::world, false, mlir::ft::kPhaseForward);
+  Value mean = terminator->getOperand(0);
+  if (auto counted = mean.getDefiningOp<CountedMeanOp>()) {
+    mean = counted.getLoss();
+    reduceValue(counted.getCount(), Axis::world, mlir::ft::kPhaseForward);
   }
-  reduceValue(loss, Axis::world, true, mlir::ft::kPhaseForward);
+  reduceValue(summedOf(mean), Axis::world, mlir::ft::kPhaseForward);
   SumSquaresOp last;
   for (SumSquaresOp op : function.getOps<SumSquaresOp>())
     last = op;
   if (last && axes != Axes::Replica)
-    reduceValue(last.getSum(), Axis::shard, false, mlir::ft::kPhaseOptimizer);
+    reduceValue(last.getSum(), Axis::shard, mlir::ft::kPhaseOptimizer);
 }
 
 } // namespace ft::compiler

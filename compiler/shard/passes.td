@@ -27,7 +27,7 @@ def InsertCollectivesPass : Pass<"ft-insert-collectives", "::mlir::ModuleOp"> {
   let description = [{
     Every use of a parameter becomes a view of its unit: of what the rank holds at rest, if that is the whole, or of a copy.
     Uses share a copy as long as no ops lie between them that use other units but not this one (released strategies)
-    or always (kept ones). Flat gradients are averaged over the ranks, and so is the loss; sums over slices are completed.
+    or always (kept ones). Flat gradients are summed over the ranks, and so is the loss; sums over slices are completed.
     Where parameters lie whole but are updated by slices, they are gathered again in place after the step. Each ft.unit
     says where its parts lie: `parameters`, `gradients`, `optimizer` ("whole", "slice"), `gathered`, `host_parameters`,
     `host_optimizer`.

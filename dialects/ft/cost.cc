@@ -187,7 +187,9 @@ uint64_t BinaryMapperGradOp::getModelFlops() {
 // Optimizer, on whole units
 //===----------------------------------------------------------------------===//
 
-uint64_t SumSquaresOp::getFlops() { return 2 * unitElements(*this, unitOf(getGradient())); }
+uint64_t SumSquaresOp::getFlops() {
+  return (getFactor() ? 3 : 2) * unitElements(*this, unitOf(getGradient()));
+}
 
 uint64_t SumSquaresOp::getBytes() {
   return gradientBytes(getGradient()) * unitElements(*this, unitOf(getGradient())) +

@@ -140,6 +140,9 @@ TEST_F(Cost, OptimizerCountsTheWholeUnit) {
   (*module->getOps<UnitOp>().begin()).setMaster(BFloat16Type::get(&context));
   EXPECT_EQ(cast<CostOpInterface>(optimizer).getBytes(), (4u + 2 * 2 + 4 * 4) * 2048);
   EXPECT_EQ(flops(arguments, "%0 = ft.sum_squares %g : (!ft.slice<@u, f32>) -> tensor<21xi64>"), 2u * 2048);
+  EXPECT_EQ(flops(arguments + ", %n: tensor<f32>",
+                  "%0 = ft.sum_squares %g times %n : (!ft.slice<@u, f32>, tensor<f32>) -> tensor<21xi64>"),
+            3u * 2048);
 }
 
 TEST_F(Cost, BytesCountAnOperandOnce) {

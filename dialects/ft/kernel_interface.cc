@@ -94,7 +94,7 @@ llvm::SmallVector<Value> LinearCrossEntropyGradOp::getKernelOperands() {
   return {getDloss(), getX(), getWeight(), getTargets(), getAcc()};
 }
 
-llvm::SmallVector<Value> SumSquaresOp::getKernelOperands() { return {getGradient(), getAcc()}; }
+llvm::SmallVector<Value> SumSquaresOp::getKernelOperands() { return {getGradient(), getAcc(), getFactor()}; }
 
 //===----------------------------------------------------------------------===//
 // Names and attributes

@@ -45,6 +45,7 @@ inline constexpr llvm::StringLiteral kRngInput = "rng";
 inline constexpr llvm::StringLiteral kLrInput = "lr";
 inline constexpr llvm::StringLiteral kStepInput = "step";
 inline constexpr llvm::StringLiteral kScalerInput = "scaler";
+inline constexpr llvm::StringLiteral kInverseRanksInput = "inverse_ranks"; // 1 / the number of ranks
 inline constexpr llvm::StringLiteral kSamplePositionInput = "sample_position";
 
 // Layer or phase of an op, null when it has none.

@@ -77,19 +77,17 @@ def Ft_PackOp : Ft_Op<"pack", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
 
 def Ft_ReduceScatterOp : Ft_Op<"reduce_scatter", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Sum over ranks of a flat gradient; each rank keeps its slice";
-  let description = [{ Divided by the number of ranks on the axis `mean`; without one it is the sum. }];
-  let arguments = (ins Ft_FlatType:$flat, OptionalAttr<Ft_Axis>:$mean);
+  let arguments = (ins Ft_FlatType:$flat);
   let results = (outs Ft_SliceType:$slice);
-  let assemblyFormat = "$flat (`mean` $mean^)? attr-dict `:` qualified(type($flat)) `->` qualified(type($slice))";
+  let assemblyFormat = "$flat attr-dict `:` qualified(type($flat)) `->` qualified(type($slice))";
   let hasVerifier = 1;
 }
 
 def Ft_AllReduceOp : Ft_Op<"all_reduce", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "result"]>]> {
   let summary = "Sum over the ranks on `axis`, of a flat gradient, a slice or a tensor";
-  let description = [{ Floats are divided by the number of ranks on the axis `mean`; without one it is the sum. }];
-  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, Ft_Axis:$axis, OptionalAttr<Ft_Axis>:$mean);
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$x, Ft_Axis:$axis);
   let results = (outs AnyTypeOf<[Ft_FlatType, Ft_SliceType, Ft_Tensor]>:$result);
-  let assemblyFormat = "$x `over` $axis (`mean` $mean^)? attr-dict `:` type($x)";
+  let assemblyFormat = "$x `over` $axis attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 
@@ -157,16 +155,18 @@ def Ft_CountedMeanOp : Ft_Op<"counted_mean", [Pure, DeclareOpInterfaceMethods<Co
   let hasVerifier = 1;
 }
 
-def Ft_SumSquaresOp : Ft_Op<"sum_squares", [Pure, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
+def Ft_SumSquaresOp : Ft_Op<"sum_squares", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<CostOpInterface, ["getFlops", "getBytes"]>,
                                             DeclareOpInterfaceMethods<KernelOpInterface, ["getKernelOperands", "getWorkspaceBytes", "getTiedOperand"]>]> {
   let summary = "Adds the squares of a gradient to an exact fixed-point accumulator";
   let description = [{
     A block of 1024 elements is summed in f64 in a fixed order; block sums are added exactly, as integers: word w of the
     tensor<21xi64> weighs 2^(32 w - 320); word 20 counts blocks whose sum is not finite. So the sum sees neither units nor slices.
+
+    The squares are those of elements times `factor`, rounded to f32, where there is one: of the mean that ft.update makes of a sum over ranks.
   }];
-  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient, Optional<Ft_AccumulatorTensor>:$acc);
+  let arguments = (ins AnyTypeOf<[Ft_FlatType, Ft_SliceType]>:$gradient, Optional<Ft_Scalar>:$factor, Optional<Ft_AccumulatorTensor>:$acc);
   let results = (outs Ft_AccumulatorTensor:$sum);
-  let assemblyFormat = "$gradient (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$gradient (`times` $factor^)? (`into` $acc^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
@@ -206,12 +206,12 @@ def Ft_UpdateScalerOp : Ft_Op<"update_scaler", [MemoryEffects<[MemRead, MemWrite
 def Ft_UpdateScalarsOp : Ft_Op<"update_scalars", [Pure, Precision, DeclareOpInterfaceMethods<CostOpInterface>, DeclareOpInterfaceMethods<KernelOpInterface>]> {
   let summary = "The numbers of a step that updates of weights read: a row for weights that do not decay, a row for those that do";
   let description = [{
-    `formulas`, with semicolons between, are in terms of clip (the coefficient), lr, t = step + 1 and weight_decay (0 in the first row), with
-    + - * / ^, sqrt, min and max. They are computed in f64 and rounded to f32. The first is clip.
+    `formulas`, with semicolons between, are in terms of clip (the coefficient), lr, t = step + 1, weight_decay (0 in the first row) and, where it is given,
+    inverse_ranks, with + - * / ^, sqrt, min and max. They are computed in f64 and rounded to f32. The first is clip.
   }];
-  let arguments = (ins Ft_Scalar:$coefficient, Ft_Scalar:$lr, Ft_Tensor:$step, StrAttr:$formulas, F64Attr:$weight_decay);
+  let arguments = (ins Ft_Scalar:$coefficient, Ft_Scalar:$lr, Ft_Tensor:$step, Optional<Ft_Scalar>:$inverse_ranks, StrAttr:$formulas, F64Attr:$weight_decay);
   let results = (outs Ft_StateTensor:$scalars);
-  let assemblyFormat = "$coefficient `,` $lr `,` $step attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$coefficient `,` $lr `,` $step (`,` $inverse_ranks^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -64,6 +64,9 @@ LogicalResult UpdateScalarsOp::verify() {
   absl::StatusOr<::ft::StepScalars> formulas = ::ft::ReadStepScalars(getFormulas(), decay);
   if (!formulas.ok())
     return emitOpError() << "formulas: " << std::string(formulas.status().message());
+  if (::ft::UsesInverseRanks(*formulas) != (getInverseRanks() != nullptr))
+    return emitOpError(getInverseRanks() ? "takes inverse_ranks, which no formula names"
+                                         : "has a formula that names inverse_ranks, which it does not take");
   return verify::shapeIs(*this, "scalars", getScalars(), {2, formulas->count},
                          "without and with weight decay, formulas");
 }

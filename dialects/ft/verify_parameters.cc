@@ -12,11 +12,9 @@ struct KnownInput {
   unsigned integerBits; // 0: f32
   int64_t extent;       // 0: a scalar
 };
-constexpr KnownInput kKnownInputs[] = {{kRngInput, 64, 3},
-                                       {kLrInput, 0, 0},
-                                       {kStepInput, 64, 0},
-                                       {kScalerInput, 0, kScalerNumbers},
-                                       {kSamplePositionInput, 32, 0}};
+constexpr KnownInput kKnownInputs[] = {{kRngInput, 64, 3},         {kLrInput, 0, 0},
+                                       {kStepInput, 64, 0},        {kScalerInput, 0, kScalerNumbers},
+                                       {kInverseRanksInput, 0, 0}, {kSamplePositionInput, 32, 0}};
 
 RankedTensorType typeOf(const KnownInput &input, MLIRContext *context) {
   Type element = input.integerBits == 0 ? Type(Float32Type::get(context))

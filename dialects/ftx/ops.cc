@@ -195,7 +195,6 @@ LogicalResult StartOp::verify() {
   if (failed(verifyViews(*this, getIns(), getInViews(), "input")) ||
       failed(verifyViews(*this, getOuts(), getOutViews(), "output")))
     return failure();
-  bool reduces = getTransfer() == Transfer::all_reduce || getTransfer() == Transfer::reduce_scatter;
   size_t wantedOuts = getTransfer() == Transfer::all_reduce ? 0 : getIns().size();
   if (getIns().empty() || getOuts().size() != wantedOuts)
     return emitOpError() << "takes inputs and " << wantedOuts << " outputs";
@@ -203,9 +202,8 @@ LogicalResult StartOp::verify() {
   if (copies != (getStream() == Stream::h2d || getStream() == Stream::d2h) ||
       getStream() == Stream::compute || getStream() == Stream::host_compute || getAfter() != Stream::compute)
     return emitOpError("runs on a stream of its own (copies on h2d and d2h) and begins after 'compute'");
-  if (copies == getAxis().has_value() || (getMean() && !reduces))
-    return emitOpError(copies ? "is a copy, which goes over no axis"
-                              : "needs an axis, and a mean only to reduce");
+  if (copies == getAxis().has_value())
+    return emitOpError(copies ? "is a copy, which goes over no axis" : "needs an axis");
   if (!copies && wantedOuts > 0 && !getUnit())
     return emitOpError("needs the unit that it is about");
   return success();

@@ -175,18 +175,17 @@ def Ftx_StartOp : Ftx_Op<"start", [AttrSizedOperandSegments, HasParent<"ProgramO
 
     It begins when all that stands before it on the stream `after` is done. Input i moves to output i; several
     pairs are a bucket that shares one latency. all_gather: from slices to wholes, the slice may be the `own`
-    one of the whole. reduce_scatter: the other way round. all_reduce: `from` in place, no `to`. Floats are
-    summed over the axis and divided by the ranks of the axis `mean`, where given; integers are summed. copy:
-    between host and device memory, on h2d or d2h, over no axis.
+    one of the whole. reduce_scatter: the other way round. all_reduce: `from` in place, no `to`. Reductions
+    sum over the axis. copy: between host and device memory, on h2d or d2h, over no axis.
   }];
   let arguments = (ins Ftx_Transfer:$transfer, Ftx_Stream:$stream, Ftx_Stream:$after, OptionalAttr<Ft_Axis>:$axis,
-                       OptionalAttr<Ft_Axis>:$mean, OptionalAttr<FlatSymbolRefAttr>:$unit,
+                       OptionalAttr<FlatSymbolRefAttr>:$unit,
                        Variadic<Ftx_BufferType>:$ins, ArrayAttr:$in_views,
                        Variadic<Ftx_BufferType>:$outs, ArrayAttr:$out_views, OptionalAttr<StrAttr>:$layer,
                        OptionalAttr<StrAttr>:$phase, OptionalAttr<StrAttr>:$reason);
   let results = (outs Ftx_TokenType:$token);
   let assemblyFormat = [{
-    $transfer `on` $stream `after` $after (`over` $axis^)? (`mean` $mean^)? ($unit^)?
+    $transfer `on` $stream `after` $after (`over` $axis^)? ($unit^)?
     `from` ` ` `(` custom<Views>($ins, $in_views) `)` `to` ` ` `(` custom<Views>($outs, $out_views) `)` attr-dict
   }];
   let hasVerifier = 1;

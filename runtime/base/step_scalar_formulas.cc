@@ -18,12 +18,19 @@ struct Word {
   Kind kind;
   size_t operands;
 };
-constexpr Word kWords[] = {{"clip", Kind::kClip, 0}, {"lr", Kind::kLr, 0},
-                           {"t", Kind::kT, 0},       {"weight_decay", Kind::kWeightDecay, 0},
-                           {"add", Kind::kAdd, 2},   {"sub", Kind::kSub, 2},
-                           {"mul", Kind::kMul, 2},   {"div", Kind::kDiv, 2},
-                           {"pow", Kind::kPow, 2},   {"neg", Kind::kNeg, 1},
-                           {"sqrt", Kind::kSqrt, 1}, {"min", Kind::kMin, 2},
+constexpr Word kWords[] = {{"clip", Kind::kClip, 0},
+                           {"lr", Kind::kLr, 0},
+                           {"t", Kind::kT, 0},
+                           {"weight_decay", Kind::kWeightDecay, 0},
+                           {"inverse_ranks", Kind::kInverseRanks, 0},
+                           {"add", Kind::kAdd, 2},
+                           {"sub", Kind::kSub, 2},
+                           {"mul", Kind::kMul, 2},
+                           {"div", Kind::kDiv, 2},
+                           {"pow", Kind::kPow, 2},
+                           {"neg", Kind::kNeg, 1},
+                           {"sqrt", Kind::kSqrt, 1},
+                           {"min", Kind::kMin, 2},
                            {"max", Kind::kMax, 2}};
 
 // Appends `expression`; what is on the stack before it counts in `depth`.
@@ -82,7 +89,7 @@ absl::StatusOr<StepScalars> ReadStepScalars(std::string_view text, double weight
   return scalars;
 }
 
-double StepScalarAt(const StepScalars& scalars, int index, bool decays, float clip, float lr, int64_t step) {
+double StepScalarAt(const StepScalars& scalars, int index, bool decays, const StepValues& values) {
   double stack[kMaxScalarStack + 1];
   int top = 0;
   for (int i = index == 0 ? 0 : scalars.ends[index - 1]; i < scalars.ends[index]; ++i) {
@@ -92,16 +99,19 @@ double StepScalarAt(const StepScalars& scalars, int index, bool decays, float cl
         stack[top++] = op.number;
         break;
       case Kind::kClip:
-        stack[top++] = double{clip};
+        stack[top++] = double{values.clip};
         break;
       case Kind::kLr:
-        stack[top++] = double{lr};
+        stack[top++] = double{values.lr};
         break;
       case Kind::kT:
-        stack[top++] = static_cast<double>(step) + 1.0;
+        stack[top++] = static_cast<double>(values.step) + 1.0;
         break;
       case Kind::kWeightDecay:
         stack[top++] = decays ? scalars.weight_decay : 0.0;
+        break;
+      case Kind::kInverseRanks:
+        stack[top++] = double{values.inverse_ranks};
         break;
       case Kind::kNeg:
         stack[top - 1] = -stack[top - 1];
@@ -120,8 +130,14 @@ double StepScalarAt(const StepScalars& scalars, int index, bool decays, float cl
 bool IsConstant(const StepScalars& scalars, int index) {
   const ScalarOp* const begin = scalars.ops + (index == 0 ? 0 : scalars.ends[index - 1]);
   return std::none_of(begin, scalars.ops + scalars.ends[index], [](const ScalarOp& op) {
-    return op.kind >= Kind::kClip && op.kind <= Kind::kWeightDecay;
+    return op.kind >= Kind::kClip && op.kind <= Kind::kInverseRanks;
   });
+}
+
+bool UsesInverseRanks(const StepScalars& scalars) {
+  const int used = scalars.count == 0 ? 0 : scalars.ends[scalars.count - 1];
+  return std::any_of(scalars.ops, scalars.ops + used,
+                     [](const ScalarOp& op) { return op.kind == Kind::kInverseRanks; });
 }
 
 }  // namespace ft

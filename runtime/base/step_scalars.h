@@ -1,8 +1,9 @@
 // Numbers of a training step that updates of weights read: "lr / (1 - 0.9^t)". Computed once a step, in f64,
 // and rounded to f32.
 //
-// Formulas are in terms of clip (the coefficient of the gradient), lr, t (the number of the step, from 1) and
-// weight_decay (0 for weights that do not decay), with + - * / ^, sqrt, min and max.
+// Formulas are in terms of clip (the coefficient of the gradient), lr, t (the number of the step, from 1),
+// weight_decay (0 for weights that do not decay) and inverse_ranks (1 / the number of ranks), with + - * / ^,
+// sqrt, min and max.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ enum class ScalarOpKind : uint8_t {
   kLr,
   kT,
   kWeightDecay,
+  kInverseRanks,
   kAdd,
   kSub,
   kMul,

@@ -75,18 +75,13 @@ std::vector<GatherPart> GatherParts(const proto::Instruction& instruction, const
   return parts;
 }
 
-std::vector<ReducePart> ReduceParts(const proto::Instruction& instruction, const OperandResolver& resolver,
-                                    const Mesh& mesh) {
-  const float mean = 1.0f / static_cast<float>(AxisSize(mesh, instruction.mean()));
+std::vector<ReducePart> ReduceParts(const proto::Instruction& instruction, const OperandResolver& resolver) {
   std::vector<ReducePart> parts;
   for (int i = 0; i < instruction.in_size(); ++i) {
     const Tensor in = resolver.Resolve(instruction.in(i));
     const Tensor out = instruction.opcode() == proto::ALL_REDUCE ? in : resolver.Resolve(instruction.out(i));
-    parts.push_back({.src = in.data,
-                     .dst = out.data,
-                     .count = static_cast<size_t>(out.elements()),
-                     .dtype = out.dtype,
-                     .scale = IsInteger(out.dtype) ? 1.0f : mean});
+    parts.push_back(
+        {.src = in.data, .dst = out.data, .count = static_cast<size_t>(out.elements()), .dtype = out.dtype});
   }
   return parts;
 }
@@ -106,7 +101,7 @@ absl::StatusOr<std::unique_ptr<HostTask>> MakeCollectiveTask(const proto::Instru
     return std::make_unique<GatherTask>(GatherParts(instruction, resolver), communicator, std::move(site),
                                         std::move(on_failure));
   }
-  std::vector<ReducePart> parts = ReduceParts(instruction, resolver, site.mesh);
+  std::vector<ReducePart> parts = ReduceParts(instruction, resolver);
   if (absl::Status status = CheckReductions(parts, {.name = site.place.c_str(), .sequence = 0}); !status.ok())
     return status;
   return std::make_unique<ReduceTask>(instruction.opcode(), std::move(parts), communicator, std::move(site),

@@ -134,6 +134,7 @@ absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int64_t mic
   Enter(outputs.activity, Activity::kReading, position_.steps, micro_step);
   sampler.Fill(taken_++, ports.inputs);
   WriteRng(ports.rng, options_.seed, position_.micro_steps++, options_.rank);
+  WriteInverseRanks(ports.inverse_ranks, options_.world_size);
   Enter(outputs.activity, Activity::kComputing, position_.steps, micro_step);
   return executor_->Run(program);
 }
@@ -194,6 +195,7 @@ absl::StatusOr<std::string> TrainingLoop::FindNan(const BatchSampler& sampler,
     Enter(outputs.activity, Activity::kReplaying, position_.steps - 1, i);
     sampler.Fill(taken_ - micro_steps + i, ports.inputs);
     WriteRng(ports.rng, options_.seed, position_.micro_steps - micro_steps + i, options_.rank);
+    WriteInverseRanks(ports.inverse_ranks, options_.world_size);
     FT_RETURN_IF_ERROR(trace.Replay(is_last ? programs_.step : programs_.micro, i));
   }
   std::copy_n(scaler_after.begin(), ports_.scaler.size(), ports_.scaler.begin());

@@ -97,6 +97,7 @@ absl::StatusOr<BatchPorts> FindBatchPorts(const proto::Plan& plan, const Executo
     ports.inputs.push_back(place);
   }
   FT_ASSIGN_OR_RETURN(ports.rng, FindRngPort(plan, executor, program));
+  FT_ASSIGN_OR_RETURN(ports.inverse_ranks, finder.Input<float>("inverse_ranks", 1, false));
   return ports;
 }
 
@@ -107,6 +108,10 @@ absl::StatusOr<const float*> FindSumPort(const proto::Plan& plan, const Executor
 
 absl::StatusOr<int64_t*> FindRngPort(const proto::Plan& plan, const Executor& executor, int program) {
   return PortFinder(plan, executor, program).Input<int64_t>("rng", 3, false);
+}
+
+void WriteInverseRanks(float* inverse_ranks, int world_size) {
+  if (inverse_ranks != nullptr) *inverse_ranks = 1.0f / static_cast<float>(world_size);
 }
 
 void WriteRng(int64_t* rng, uint64_t seed, int64_t micro_step, int rank) {

@@ -17,8 +17,9 @@ namespace ft {
 
 // What train_micro, train_step and eval_step take alike.
 struct BatchPorts {
-  std::vector<void*> inputs;  // of the model, in the order of plan.inputs
-  int64_t* rng = nullptr;     // optional; seed, micro-step, rank
+  std::vector<void*> inputs;       // of the model, in the order of plan.inputs
+  int64_t* rng = nullptr;          // optional; seed, micro-step, rank
+  float* inverse_ranks = nullptr;  // optional; 1 / the number of ranks
 };
 
 struct TrainingPorts {
@@ -46,6 +47,9 @@ absl::StatusOr<const float*> FindSumPort(const proto::Plan& plan, const Executor
 
 // The rng port of a program that needs nothing else (init); null when there is none.
 absl::StatusOr<int64_t*> FindRngPort(const proto::Plan& plan, const Executor& executor, int program);
+
+// Writes 1 / world_size, unless `inverse_ranks` is null.
+void WriteInverseRanks(float* inverse_ranks, int world_size);
 
 // Writes {seed, micro_step, rank}, unless `rng` is null.
 void WriteRng(int64_t* rng, uint64_t seed, int64_t micro_step, int rank);

@@ -25,7 +25,7 @@ constexpr std::pair<std::string_view, proto::Input::Filling> kFillings[] = {
 };
 
 constexpr std::string_view kReserved[] = {
-    "lr",        "step",    "rng",      "scaler",          "loss",
+    "lr",        "step",    "rng",      "scaler",          "inverse_ranks", "loss",
     "grad_norm", "counted", "loss_sum", "sample_position", "sample_logits"};
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }

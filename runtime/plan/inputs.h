@@ -19,7 +19,7 @@ inline constexpr size_t kMaxInputName = 64;  // bytes
 // A name of an input or output: letters, digits and underscores, no digit first. It is that of a tensor in
 // data, of a port, and a part of keys in metrics.
 bool IsSignatureName(std::string_view name);
-// One that the executor or the metrics give a meaning to: lr, step, rng, scaler, loss ...
+// One that the executor or the metrics give a meaning to: lr, step, rng, scaler, inverse_ranks, loss ...
 bool IsReservedName(std::string_view name);
 
 // What fills an input of this name where there are sequences of tokens: these, and what belongs to them.

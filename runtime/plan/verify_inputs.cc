@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kMaxIds = uint64_t{1} << 31;
 constexpr uint64_t kMaxInputElements = uint64_t{1} << 44;
 constexpr int kMaxInputRank = 8;
-constexpr std::string_view kOwnInputs[] = {"lr", "step", "rng", "scaler", "sample_position"};
+constexpr std::string_view kOwnInputs[] = {"lr", "step", "rng", "scaler", "inverse_ranks", "sample_position"};
 constexpr std::string_view kTakeExamples[] = {"train_micro", "train_step", "eval_step"};
 
 // "input 'pixels'" in front of what is wrong with it.

@@ -99,7 +99,7 @@ absl::Status VerifySameOnAllDevices(const Place& place, const proto::Operand& op
 
 absl::Status VerifyInstruction(const Place& place, const proto::Instruction& instruction) {
   if (!proto::Opcode_IsValid(instruction.opcode()) || !proto::Stream_IsValid(instruction.stream()) ||
-      !proto::Axis_IsValid(instruction.axis()) || !proto::Axis_IsValid(instruction.mean())) {
+      !proto::Axis_IsValid(instruction.axis())) {
     return place.Invalid("unknown opcode, stream or axis");
   }
   if (instruction.unit_plus_one() > static_cast<uint32_t>(place.plan.units_size())) {
@@ -121,8 +121,7 @@ absl::Status VerifyInstruction(const Place& place, const proto::Instruction& ins
   if (IsTransfer(instruction.opcode())) return VerifyTransfer(place, instruction);
   if (instruction.opcode() != proto::KERNEL && instruction.cluster_plus_one() != 0)
     return place.Invalid("it runs a cluster, but is no kernel");
-  if (instruction.axis() != proto::AXIS_NONE || instruction.mean() != proto::AXIS_NONE)
-    return place.Invalid("it has an axis, but joins no ranks");
+  if (instruction.axis() != proto::AXIS_NONE) return place.Invalid("it has an axis, but joins no ranks");
   return instruction.opcode() == proto::KERNEL ? VerifyKernel(place, instruction)
                                                : VerifyMark(place, instruction);
 }

@@ -12,10 +12,6 @@
 namespace ft {
 namespace {
 
-bool IsInteger(proto::DType dtype) {
-  return dtype == proto::I32 || dtype == proto::I64 || dtype == proto::U8;
-}
-
 std::string AxisName(proto::Axis axis) {
   switch (axis) {
     case proto::AXIS_SHARD:
@@ -125,33 +121,6 @@ absl::Status VerifyAxis(const Place& place, const proto::Instruction& instructio
   return absl::OkStatus();
 }
 
-// A sum over gradients is divided once by all ranks that take part in it: right here, or, when it is the
-// first of two (over shard, then over replica), with the second.
-absl::Status VerifyMean(const Place& place, const proto::Instruction& instruction) {
-  const proto::Axis mean = instruction.mean(), axis = instruction.axis();
-  const bool two_axes = place.plan.two_axes();
-  const bool flat = BufferOf(place, instruction.in(0)).size().kind() != proto::SizeExpr::CONSTANT;
-  const bool first_of_two = two_axes && axis == proto::AXIS_SHARD;
-  if (mean == proto::AXIS_NONE) {
-    if (!flat || first_of_two) return absl::OkStatus();
-    return place.Invalid("it sums gradients without dividing by the ranks");
-  }
-  for (const proto::Operand& operand : instruction.in()) {
-    if (IsInteger(operand.dtype()))
-      return place.Invalid("it sums integers (buffer ", NameOf(place, operand), "), which have no mean");
-  }
-  if (flat && first_of_two)
-    return place.Invalid("it divides gradients that are summed over shard only, not yet over replica");
-  // With one axis all of its ranks are the world.
-  const proto::Axis other = Shards(place.plan) ? proto::AXIS_REPLICA : proto::AXIS_SHARD;
-  const bool second_of_two = axis == proto::AXIS_REPLICA && mean == proto::AXIS_WORLD;
-  const bool right =
-      two_axes ? second_of_two || (mean == axis && (!flat || axis == proto::AXIS_WORLD)) : mean != other;
-  return right ? absl::OkStatus()
-               : place.Invalid("it divides by the ranks of ", AxisName(mean), " what is summed over ",
-                               AxisName(axis));
-}
-
 absl::Status VerifyCollective(const Place& place, const proto::Instruction& instruction) {
   const proto::Opcode opcode = instruction.opcode();
   if (instruction.stream() != proto::GATHER && instruction.stream() != proto::REDUCE)
@@ -172,8 +141,7 @@ absl::Status VerifyCollective(const Place& place, const proto::Instruction& inst
       return place.Invalid("ranks cannot sum ", proto::DType_Name(in.dtype()), " (buffer ", NameOf(place, in),
                            ")");
   }
-  if (opcode != proto::ALL_GATHER) return VerifyMean(place, instruction);
-  return instruction.mean() == proto::AXIS_NONE ? absl::OkStatus() : place.Invalid("a gather has no mean");
+  return absl::OkStatus();
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,8 +151,7 @@ absl::Status VerifyCollective(const Place& place, const proto::Instruction& inst
 absl::Status VerifyCopy(const Place& place, const proto::Instruction& instruction) {
   if (instruction.stream() != proto::H2D && instruction.stream() != proto::D2H)
     return place.Invalid("a copy runs on h2d or d2h");
-  if (instruction.axis() != proto::AXIS_NONE || instruction.mean() != proto::AXIS_NONE)
-    return place.Invalid("a copy has no axis");
+  if (instruction.axis() != proto::AXIS_NONE) return place.Invalid("a copy has no axis");
   const bool up = instruction.stream() == proto::H2D;
   for (int i = 0; i < instruction.in_size(); ++i) {
     const proto::Operand &in = instruction.in(i), &out = instruction.out(i);

@@ -14,8 +14,8 @@ bool IsTransfer(proto::Opcode opcode);
 // Whether an instruction runs while compute goes on to others: transfers and kernels of the host.
 bool RunsBeside(const proto::Instruction& instruction);
 
-// Pairs of operands fit together and stay out of each other's way; stream, axis, mean and memory spaces are
-// right. Every operand has passed VerifyOperand.
+// Pairs of operands fit together and stay out of each other's way; stream, axis and memory spaces are right.
+// Every operand has passed VerifyOperand.
 absl::Status VerifyTransfer(const Place& place, const proto::Instruction& instruction);
 
 }  // namespace ft

@@ -10,6 +10,11 @@
 
 namespace ft::compiler::testing {
 
+// What gradients are multiplied by before a step: the coefficient of the norm, and 1 / the ranks that they
+// are a sum over.
+inline constexpr double kCoefficient = 0.75;
+inline constexpr float kInverseRanks = 1.0f / 3;
+
 // One step of one element in f64: g is the clipped gradient, t counts from 1, s its states. False where the
 // step is a jump near which it lies.
 using Step = bool (*)(double& p, double g, double t, double decay, double lr, double* s);
@@ -81,10 +86,10 @@ inline const std::vector<Optimizer>& optimizers() {
          return true;
        },
        1e-2, true},
-      // What it is given is the direction, which is clipped already: the caller's coefficient is 0.75.
+      // What it is given is the direction, which is a mean and clipped already.
       {"Muon", "muon", [](Options& o) { o.momentum = 0.95; },
        [](double& p, double g, double, double decay, double lr, double*) {
-         p = p * (1 - lr * decay) - lr * g / 0.75;
+         p = p * (1 - lr * decay) - lr * g / (kCoefficient * kInverseRanks);
          return true;
        },
        1e-2},
@@ -96,7 +101,7 @@ inline const std::vector<Optimizer>& optimizers() {
        1e-2, true},
       {"Adafactor", "adafactor", [](Options&) {},
        [](double& p, double g, double t, double decay, double lr, double*) {
-         p = p * (1 - lr * decay) - std::min(lr, 1 / std::sqrt(t)) * g / 0.75;
+         p = p * (1 - lr * decay) - std::min(lr, 1 / std::sqrt(t)) * g / (kCoefficient * kInverseRanks);
          return true;
        },
        0.5}};

@@ -30,7 +30,7 @@ namespace {
 using namespace mlir;
 
 constexpr int64_t kCount = 6 * 1024, kSteps = 6;
-constexpr double kDecay = 0.1, kCoefficient = 0.75;
+constexpr double kDecay = 0.1;
 // Two parameters; the second does not decay, and has several blocks of elements in a slice. What lies between
 // and behind them is padding.
 constexpr const char* kModule = R"(
@@ -229,7 +229,8 @@ class UpdateTest : public CodeTest {
   void step(const Runner& runner, Job& job, Floats& gradient, float coefficient, float lr, int64_t step,
             bool coded, const std::vector<int64_t>& cuts = {0, kCount}) {
     const Tensor table = {scalars_.data(), DType::kF32, 1, {static_cast<int64_t>(scalars_.size())}};
-    runner.run("update_scalars", {{{&coefficient}, {&lr}, {&step, DType::kI64}}, {table}, {}},
+    float inverse = kInverseRanks;
+    runner.run("update_scalars", {{{&coefficient}, {&lr}, {&step, DType::kI64}, {&inverse}}, {table}, {}},
                conformance::Attributes({{"formulas", formulas_}, {"weight_decay", kDecay}}));
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
       KernelOperands operands = {{gradient.tensor(cuts[i], cuts[i + 1]), table}, {}, {}};
@@ -305,8 +306,8 @@ TEST_F(UpdateTest, FollowsTheLoopInF64) {
         convert(gradient, wide);
         const auto* g = reinterpret_cast<float*>(wide.data());
         for (int64_t i = 0; i < kCount; ++i)
-          if (!optimizer.step(p[i], kCoefficient * g[i], double(k + 1), i < 1000 ? kDecay : 0,
-                              float(optimizer.lr), s[i].data()))
+          if (!optimizer.step(p[i], kCoefficient * (double{kInverseRanks} * g[i]), double(k + 1),
+                              i < 1000 ? kDecay : 0, float(optimizer.lr), s[i].data()))
             sure[i] = false;
       }
       for (int64_t i = 0; i < kCount; ++i) {

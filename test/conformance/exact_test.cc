@@ -86,6 +86,21 @@ TEST_F(CpuExact, SumOfSquaresSeesNeitherSlicesNorThreadsNorInstructionSet) {
   }
 }
 
+// Of a sum over ranks: each element is made the mean, and rounded, as the update does it.
+TEST_F(CpuExact, SumOfSquaresOfMeans) {
+  const float third = 1.0f / 3.0f;
+  std::vector<float> means = gradient_, factor = {third};
+  for (float& mean : means) mean *= third;
+  for (Backend& backend : backends_) {
+    std::vector<int64_t> sum(21, 0), expected(21, 0);
+    const Tensor words = Whole(sum, DType::kI64), wanted = Whole(expected, DType::kI64);
+    RunKernel(backend.registry, "sum_squares",
+              {{Slice(gradient_, 0, kElements), {}, Whole(factor, DType::kF32)}, {words}, {}}, {}, 2);
+    RunKernel(backend.registry, "sum_squares", {{Slice(means, 0, kElements), {}}, {wanted}, {}}, {}, 2);
+    EXPECT_EQ(sum, expected) << cpu::Name(backend.isa);
+  }
+}
+
 TEST_F(CpuExact, ClipCoefficientIsTorchs) {
   for (Backend& backend : backends_) {
     std::vector<int64_t> sum(21, 0);

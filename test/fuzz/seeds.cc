@@ -185,6 +185,8 @@ void AddSteps(std::vector<Seed>& seeds) {
     seeds.push_back(Plain("accumulated", {none, state}, {x, Shared(state, 1)}));
     seeds.push_back(
         Plain("sum_squares", {Flat(3000, 1024, dtype), I64(kAccumulatorWords)}, {I64(kAccumulatorWords)}));
+    seeds.push_back(Plain("sum_squares", {Flat(3000, 1024, dtype), I64(kAccumulatorWords), Floats({})},
+                          {I64(kAccumulatorWords)}));
     seeds.push_back(Plain("init_normal", {I64(3)}, {Flat(2000, 1024, dtype)}, first));
     seeds.push_back(Plain("init_uniform", {I64(3)}, {Flat(2000, 1024, dtype)}, first));
     seeds.push_back(Plain("init_constant", {I64(3)}, {Flat(2000, 1024, dtype)}, first));
@@ -198,6 +200,8 @@ void AddSteps(std::vector<Seed>& seeds) {
                         {Floats({}), Floats({})}, {{"max_norm", 1.0}}));
   seeds.push_back(Plain("update_scalars", {Floats({}), Floats({}), I64(1)}, {Floats({2, kAdamwScalars})},
                         {{"formulas", std::string(kAdamwFormulas)}, {"weight_decay", 0.1}}));
+  seeds.push_back(Plain("update_scalars", {Floats({}), Floats({}), I64(1), Floats({})}, {Floats({2, 2})},
+                        {{"formulas", std::string("clip; inverse_ranks")}, {"weight_decay", 0.1}}));
   seeds.push_back(Plain("update_scaler", {Floats({})}, {Floats({3})}, policy));
   seeds.push_back(Plain("update_scaler", {Floats({}), Floats({})}, {Floats({3})}, policy));
   seeds.push_back(Plain("counted_mean", {I64(2), Floats({})}, {Floats({}), Floats({})}));

@@ -172,18 +172,8 @@ ftx.program @p {
 
 %x = ftx.buffer "x" io constant(64) persistent
 ftx.program @p {
-  // expected-error@+1 {{needs an axis, and a mean only to reduce}}
+  // expected-error@+1 {{needs an axis}}
   %t = ftx.start all_reduce on reduce after compute from (%x : whole f32) to ()
-}
-
-// -----
-
-ft.unit @u {elements = 1024 : i64}
-%s = ftx.buffer "s" parameters unit_slice(@u, 4) persistent
-ftx.program @p {
-  %b = ftx.buffer "b" gathered unit_full(@u, 4)
-  // expected-error@+1 {{needs an axis, and a mean only to reduce}}
-  %t = ftx.start all_gather on gather after compute over shard mean shard @u from (%s : whole f32) to (%b : whole f32)
 }
 
 // -----

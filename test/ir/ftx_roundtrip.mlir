@@ -51,13 +51,13 @@ ftx.program @train_step {
   %r = ftx.start all_reduce on reduce after compute over world from (%loss : tensor<f32>) to ()
   // CHECK: ftx.wait %[[R]] on compute
   ftx.wait %r on compute
-  // The own slice of a whole; a mean; why it stands here.
+  // The own slice of a whole; why it stands here.
   // CHECK: %h.whole = ftx.buffer "h.whole" staging unit_full(@h, 2)
   %whole = ftx.buffer "h.whole" staging unit_full(@h, 2)
   // CHECK: ftx.kernel "cast" on compute ins(%h.parameters : whole f32) outs(%h.whole : own bf16)
   ftx.kernel "cast" on compute ins(%p : whole f32) outs(%whole : own bf16)
-  // CHECK: %[[S:.*]] = ftx.start reduce_scatter on reduce after compute over shard mean world @h from (%h.whole : whole bf16) to (%h.whole : own bf16) {reason = "at once"}
-  %rs = ftx.start reduce_scatter on reduce after compute over shard mean world @h from (%whole : whole bf16) to (%whole : own bf16) {reason = "at once"}
+  // CHECK: %[[S:.*]] = ftx.start reduce_scatter on reduce after compute over shard @h from (%h.whole : whole bf16) to (%h.whole : own bf16) {reason = "at once"}
+  %rs = ftx.start reduce_scatter on reduce after compute over shard @h from (%whole : whole bf16) to (%whole : own bf16) {reason = "at once"}
   // CHECK: ftx.wait %[[S]] on compute
   ftx.wait %rs on compute
   // A kernel of the host.

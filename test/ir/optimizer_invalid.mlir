@@ -116,6 +116,22 @@ func.func @unbalanced(%c: tensor<f32>, %step: tensor<i64>) {
 
 // -----
 
+func.func @no_inverse(%c: tensor<f32>, %step: tensor<i64>) {
+  // expected-error @below {{has a formula that names inverse_ranks, which it does not take}}
+  %0 = ft.update_scalars %c, %c, %step {formulas = "clip; inverse_ranks", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @unread_inverse(%c: tensor<f32>, %step: tensor<i64>) {
+  // expected-error @below {{takes inverse_ranks, which no formula names}}
+  %0 = ft.update_scalars %c, %c, %step, %c {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> tensor<2x1xf32>
+  return
+}
+
+// -----
+
 func.func @count(%c: tensor<f32>, %step: tensor<i64>) {
   // expected-error @below {{scalars is 2x2; expected 2x1, without and with weight decay, formulas}}
   %0 = ft.update_scalars %c, %c, %step {formulas = "clip", weight_decay = 0.0} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x2xf32>

@@ -37,6 +37,9 @@ func.func @step(%dw: tensor<8x4xf32>, %db: tensor<4xf32>) -> tensor<f32> {
   %a = ft.all_reduce %g over world : !ft.flat<@h.0, f32>
   // CHECK: ft.sum_squares %{{.*}} : (!ft.slice<@h.0, f32>) -> tensor<21xi64>
   %s0 = ft.sum_squares %r : (!ft.slice<@h.0, f32>) -> tensor<21xi64>
+  // CHECK: ft.sum_squares %{{.*}} times %{{.*}} into %{{.*}} : (!ft.slice<@h.0, f32>, tensor<f32>, tensor<21xi64>) -> tensor<21xi64>
+  %inverse = ft.input "inverse_ranks" : tensor<f32>
+  %s2 = ft.sum_squares %r times %inverse into %s0 : (!ft.slice<@h.0, f32>, tensor<f32>, tensor<21xi64>) -> tensor<21xi64>
   // CHECK: ft.sum_squares %{{.*}} into %{{.*}} : (!ft.flat<@h.0, f32>, tensor<21xi64>) -> tensor<21xi64>
   %s1 = ft.sum_squares %a into %s0 : (!ft.flat<@h.0, f32>, tensor<21xi64>) -> tensor<21xi64>
   // CHECK: ft.all_reduce %{{.*}} over world : tensor<21xi64>

@@ -65,6 +65,6 @@ func.func @train_step(%x: tensor<6x8xbf16> {ft.input = "x"}, %dy: tensor<6x4xbf1
   // CHECK: ft.accumulated %{{.*}} from "u" in_place {layer = "u", phase = "backward"} : !ft.flat<@u, f32> -> !ft.flat<@u, bf16>
   // LOWER: "accumulated" on compute ins(none, %u.accumulated : whole f32) outs(%u.gradients : whole bf16, %u.accumulated : whole f32)
   %all = ft.accumulated %g from "u" {layer = "u", phase = "backward"} : !ft.flat<@u, f32> -> !ft.flat<@u, bf16>
-  %r = ft.all_reduce %all over replica mean replica : !ft.flat<@u, bf16>
+  %r = ft.all_reduce %all over replica : !ft.flat<@u, bf16>
   return
 }

@@ -37,6 +37,6 @@ func.func @train_step(%x: tensor<2x8xf32>) {
   %dw = ft.matmul %x, %x transpose_a : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<8x8xf32>
   %g = ft.pack %dw at [@w] : (tensor<8x8xf32>) -> !ft.flat<@u, f32>
   %all = ft.accumulated %g from "u" : !ft.flat<@u, f32>
-  %s = ft.reduce_scatter %all mean shard : !ft.flat<@u, f32> -> !ft.slice<@u, f32>
+  %s = ft.reduce_scatter %all : !ft.flat<@u, f32> -> !ft.slice<@u, f32>
   return
 }

@@ -11,7 +11,7 @@ func.func @train_micro(%x: tensor<2x8xf32>) {
   // CHECK: ft.accumulate %{{.*}} into "u" : !ft.slice<@u, bf16>
   %dw = ft.matmul %x, %x transpose_a : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<8x8xf32>
   %g = ft.pack %dw at [@w] : (tensor<8x8xf32>) -> !ft.flat<@u, f32>
-  %s = ft.reduce_scatter %g mean shard : !ft.flat<@u, f32> -> !ft.slice<@u, f32>
+  %s = ft.reduce_scatter %g : !ft.flat<@u, f32> -> !ft.slice<@u, f32>
   ft.accumulate %s into "u" : !ft.slice<@u, f32>
   return
 }
@@ -20,7 +20,7 @@ func.func @train_step(%x: tensor<2x8xf32>) {
   // CHECK: ft.accumulated %{{.*}} from "u" : !ft.slice<@u, bf16>{{$}}
   %dw = ft.matmul %x, %x transpose_a : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<8x8xf32>
   %g = ft.pack %dw at [@w] : (tensor<8x8xf32>) -> !ft.flat<@u, f32>
-  %s = ft.reduce_scatter %g mean shard : !ft.flat<@u, f32> -> !ft.slice<@u, f32>
+  %s = ft.reduce_scatter %g : !ft.flat<@u, f32> -> !ft.slice<@u, f32>
   %all = ft.accumulated %s from "u" : !ft.slice<@u, f32>
   return
 }

@@ -20,9 +20,10 @@ ft.parameter @w : tensor<16x8xf32> = #ft.init<normal, 0.02> {layer = "head"}
 // CHECK-LABEL: func.func @train_step
 // CHECK-SAME:    -> (tensor<f32>, tensor<f32>, tensor<2xi64>)
 // CHECK:         %[[COUNT:.*]], %{{.*}} = ft.count_targets
-// CHECK:         %[[MEAN:.*]] = ft.all_reduce %{{.*}} over world mean world {phase = "forward"} : tensor<f32>
+// CHECK:         %[[SUM:.*]] = ft.all_reduce %{{.*}} over world {phase = "forward"} : tensor<f32>
 // CHECK:         %[[OWN:.*]] = ft.accumulated %[[COUNT]] from "counted" {phase = "backward"} : tensor<2xi64>
 // CHECK-NEXT:    %[[ALL:.*]] = ft.all_reduce %[[OWN]] over world {phase = "forward"} : tensor<2xi64>
+// CHECK:         %[[MEAN:.*]] = ft.mul %[[SUM]], %{{.*}} {phase = "optimizer"}
 // CHECK:         %[[LOSS:.*]], %[[FACTOR:.*]] = ft.counted_mean %[[ALL]], %[[MEAN]] {phase = "optimizer"}
 // CHECK:         ft.clip_coefficient %{{.*}} loss %[[MEAN]] factor %[[FACTOR]]
 // CHECK:         return %[[LOSS]], %{{.*}}, %[[ALL]] :

@@ -105,6 +105,25 @@ func.func @scaled(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>) 
 
 // -----
 
+// So is the number of ranks, and what the loss weighs; an op that moves keeps its number.
+// CHECK-LABEL: @mean
+// CHECK-SAME:    %[[X:[^:]+]]: tensor<3x8xf32>, %[[W:[^:]+]]: tensor<16x8xf32>, %[[T:[^:]+]]: tensor<3xi32>, %[[SHARE:[^:]+]]: tensor<f32>
+func.func @mean(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>, %share: tensor<f32>) -> (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>) {
+  // CHECK-NEXT: %[[INVERSE:.*]] = ft.input "inverse_ranks" {layer = "head", phase = "forward"}
+  // CHECK-NEXT: %[[SCALE:.*]] = ft.scale %[[INVERSE]], 0.25 {layer = "head", phase = "forward"}
+  // CHECK-NEXT: %[[SEED:.*]] = ft.mul %[[SCALE]], %[[SHARE]] {layer = "head", phase = "forward"}
+  // CHECK-NEXT: ft.linear_cross_entropy_loss_grad %[[X]], %[[W]], %[[T]] dloss 1.0 times %[[SEED]] {layer = "head", phase = "forward"}
+  // CHECK-NEXT: return
+  %loss = ft.linear_cross_entropy %x, %w, %t {layer = "head", phase = "forward"} : (tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> tensor<f32>
+  %inverse = ft.input "inverse_ranks" {layer = "head", phase = "backward"} : tensor<f32>
+  %scale = ft.scale %inverse, 0.25 {layer = "head", phase = "backward"} : tensor<f32>
+  %d = ft.mul %scale, %share {phase = "backward"} : tensor<f32>, tensor<f32>
+  %dx, %dw = ft.linear_cross_entropy_grad %d, %x, %w, %t {layer = "head", phase = "backward"} : (tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>, tensor<3xi32>) -> (tensor<3x8xf32>, tensor<16x8xf32>)
+  return %loss, %dx, %dw : tensor<f32>, tensor<3x8xf32>, tensor<16x8xf32>
+}
+
+// -----
+
 // In the gradient op's place it is there already.
 // CHECK-LABEL: @scaled_late
 func.func @scaled_late(%x: tensor<3x8xf32>, %w: tensor<16x8xf32>, %t: tensor<3xi32>) -> (tensor<f32>, tensor<16x8xf32>) {

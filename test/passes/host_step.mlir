@@ -38,11 +38,11 @@ module {
     // CHECK: %c.gradient = ftx.buffer "c.gradient" gradients unit_slice(@c, 2)
     // CHECK-NEXT: ftx.start reduce_scatter {{.*}} from (%c.flat_gradient : whole bf16) to (%c.gradient : whole bf16)
     %gc = ft.pack %d at [@y] {layer = "c"} : (tensor<8xbf16>) -> !ft.flat<@c, bf16>
-    %rc = ft.reduce_scatter %gc mean shard {phase = "backward"} : !ft.flat<@c, bf16> -> !ft.slice<@c, bf16>
+    %rc = ft.reduce_scatter %gc {phase = "backward"} : !ft.flat<@c, bf16> -> !ft.slice<@c, bf16>
     %gb = ft.pack %d at [@x] {layer = "b"} : (tensor<8xbf16>) -> !ft.flat<@b, bf16>
-    %rb = ft.reduce_scatter %gb mean shard {phase = "backward"} : !ft.flat<@b, bf16> -> !ft.slice<@b, bf16>
+    %rb = ft.reduce_scatter %gb {phase = "backward"} : !ft.flat<@b, bf16> -> !ft.slice<@b, bf16>
     %ga = ft.pack %d at [@w] {layer = "a"} : (tensor<8xbf16>) -> !ft.flat<@a, bf16>
-    %ra = ft.reduce_scatter %ga mean shard {phase = "backward"} : !ft.flat<@a, bf16> -> !ft.slice<@a, bf16>
+    %ra = ft.reduce_scatter %ga {phase = "backward"} : !ft.flat<@a, bf16> -> !ft.slice<@a, bf16>
     %sc = ft.sum_squares %rc {phase = "optimizer"} : (!ft.slice<@c, bf16>) -> tensor<21xi64>
     %sb = ft.sum_squares %rb into %sc {phase = "optimizer"} : (!ft.slice<@b, bf16>, tensor<21xi64>) -> tensor<21xi64>
     %sa = ft.sum_squares %ra into %sb {phase = "optimizer"} : (!ft.slice<@a, bf16>, tensor<21xi64>) -> tensor<21xi64>
@@ -124,8 +124,8 @@ module {
     // CHECK: "scale" on compute ins(%h.parameters : tensor<8xf32>) outs(%h.flat_gradient : tensor<8xf32>)
     %d = ft.scale %w, 2.0 : tensor<8xf32>
     %g = ft.pack %d at [@w] : (tensor<8xf32>) -> !ft.flat<@h, f32>
-    // CHECK: ftx.start all_reduce on reduce after compute over replica mean replica @h from (%h.flat_gradient : whole f32) to ()
-    %r = ft.all_reduce %g over replica mean replica : !ft.flat<@h, f32>
+    // CHECK: ftx.start all_reduce on reduce after compute over replica @h from (%h.flat_gradient : whole f32) to ()
+    %r = ft.all_reduce %g over replica : !ft.flat<@h, f32>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
@@ -160,7 +160,7 @@ module {
   func.func @train_step() -> tensor<f32> {
     %d = ft.fill 1.0 : tensor<8xf32>
     %g = ft.pack %d at [@w] : (tensor<8xf32>) -> !ft.flat<@h, f32>
-    %r = ft.reduce_scatter %g mean shard : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
+    %r = ft.reduce_scatter %g : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>

@@ -33,7 +33,7 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   %x = ft.scale %w, 2.0 {layer = "block", phase = "forward"} : tensor<4xf32>
   %y = ft.mul %x, %w {layer = "block", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
   // FULL: %[[LOSS:.*]] = ft.reduce "sum"
-  // FULL-NEXT: %[[MEAN:.*]] = ft.all_reduce %[[LOSS]] over world mean world {phase = "forward"}
+  // FULL-NEXT: %[[MEAN:.*]] = ft.all_reduce %[[LOSS]] over world {phase = "forward"}
   %still = ft.get @still : tensor<4xf32>
   %z = ft.mul %y, %still {layer = "head", phase = "forward"} : tensor<4xf32>, tensor<4xf32>
   %loss = ft.reduce "sum" %z over [0] {layer = "head", phase = "forward"} : tensor<4xf32> -> tensor<f32>
@@ -45,14 +45,14 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   // NONE-NOT: ft.release
   %g = ft.mul %y, %w {layer = "block", phase = "backward"} : tensor<4xf32>, tensor<4xf32>
   // FULL: %[[PACK:.*]] = ft.pack
-  // FULL-NEXT: %[[SLICE:.*]] = ft.reduce_scatter %[[PACK]] mean shard {layer = "block", phase = "backward"} : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
+  // FULL-NEXT: %[[SLICE:.*]] = ft.reduce_scatter %[[PACK]] {layer = "block", phase = "backward"} : !ft.flat<@block, f32> -> !ft.slice<@block, f32>
   // FULL-NEXT: %[[SUM:.*]] = ft.sum_squares %[[SLICE]]
   // FULL-NEXT: %[[TOTAL:.*]] = ft.all_reduce %[[SUM]] over shard {phase = "optimizer"}
   // FULL-NEXT: ft.clip_coefficient %[[TOTAL]]
   // FULL: ft.update @block by @adamw(%[[SLICE]]
   // FULL: return %[[MEAN]]
   // NONE: %[[PACK:.*]] = ft.pack
-  // NONE-NEXT: %[[REDUCED:.*]] = ft.all_reduce %[[PACK]] over replica mean replica {layer = "block", phase = "backward"}
+  // NONE-NEXT: %[[REDUCED:.*]] = ft.all_reduce %[[PACK]] over replica {layer = "block", phase = "backward"}
   // NONE-NEXT: %[[SUM:.*]] = ft.sum_squares %[[REDUCED]]
   // NONE-NEXT: ft.clip_coefficient %[[SUM]]
   %flat = ft.pack %g at [@w] {layer = "block", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@block, f32>

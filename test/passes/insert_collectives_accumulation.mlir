@@ -13,7 +13,7 @@ ft.parameter @h : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "head", offset
 // LAST-NEXT: ft.accumulate %[[FLAT]] into "head" {{.*}} : !ft.flat<@head, f32>
 // EACH: %[[FLAT:.*]] = ft.pack
 // EACH-NEXT: %[[PART:.*]] = ft.reduce_scatter %[[FLAT]] {layer = "head", phase = "backward"}
-// EACH-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[PART]] over replica mean world {layer = "head", phase = "backward"}
+// EACH-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[PART]] over replica {layer = "head", phase = "backward"}
 // EACH-NEXT: ft.accumulate %[[SLICE]] into "head" {{.*}} : !ft.slice<@head, f32>
 // The loss of a micro-step stays with its rank.
 // CHECK-NEXT: ft.accumulate %{{.*}} into "loss" {phase = "backward"} : tensor<f32>
@@ -53,7 +53,7 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   %blocks = ft.accumulated %block from "block" {layer = "block", phase = "backward"} : !ft.flat<@block, f32>
   // CHECK-NEXT: %[[LOSSES:.*]] = ft.accumulated %{{.*}} from "loss"
   // CHECK-NEXT: %[[LOSS:.*]] = ft.scale %[[LOSSES]], 0.5
-  // CHECK-NEXT: %[[MEAN:.*]] = ft.all_reduce %[[LOSS]] over world mean world
+  // CHECK-NEXT: %[[MEAN:.*]] = ft.all_reduce %[[LOSS]] over world
   %sum = ft.accumulated %loss from "loss" {phase = "backward"} : tensor<f32>
   %mean = ft.scale %sum, 0.5 {phase = "backward"} : tensor<f32>
   // CHECK: %[[S0:.*]] = ft.sum_squares %[[HEADS]] {{.*}}!ft.slice<@head, f32>

@@ -69,14 +69,14 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> (t
   // HOST: ft.fetch {{.*}}@block
   %g = ft.mul %y, %w {layer = "block", phase = "backward"} : tensor<4xf32>, tensor<4xf32>
   // ZERO1: %[[FLAT:.*]] = ft.pack {{.*}} at [@s]
-  // ZERO1-NEXT: %[[SLICE:.*]] = ft.reduce_scatter %[[FLAT]] mean shard {layer = "head", phase = "backward"}
+  // ZERO1-NEXT: %[[SLICE:.*]] = ft.reduce_scatter %[[FLAT]] {layer = "head", phase = "backward"}
   // HYBRID: %[[FLAT:.*]] = ft.pack {{.*}} at [@s]
   // HYBRID-NEXT: %[[PART:.*]] = ft.reduce_scatter %[[FLAT]] {layer = "head", phase = "backward"} : !ft.flat<@small, f32> -> !ft.slice<@small, f32>
-  // HYBRID-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[PART]] over replica mean world {layer = "head", phase = "backward"} : !ft.slice<@small, f32>
+  // HYBRID-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[PART]] over replica {layer = "head", phase = "backward"} : !ft.slice<@small, f32>
   // HYBRID2: ft.reduce_scatter {{.*}}@small
   // HYBRID2-NEXT: ft.all_reduce
   // HOST: %[[FLAT:.*]] = ft.pack {{.*}} at [@s]
-  // HOST-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[FLAT]] over replica mean replica {layer = "head", phase = "backward"}
+  // HOST-NEXT: %[[SLICE:.*]] = ft.all_reduce %[[FLAT]] over replica {layer = "head", phase = "backward"}
   %small = ft.pack %g at [@s] {layer = "head", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@small, f32>
   // HYBRID: ft.reduce_scatter {{.*}} -> !ft.slice<@block, f32>
   // HYBRID-NEXT: ft.all_reduce

@@ -33,6 +33,7 @@ ft.parameter @h : tensor<4xf32> = #ft.init<normal, 0.02> {layer = "head", no_dec
 // CHECK-LABEL: func.func @train_step
 // CHECK-SAME:    -> (tensor<f32>, tensor<f32>)
 func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> tensor<f32> {
+  // CHECK-NEXT: %[[INVERSE:.*]] = ft.input "inverse_ranks"
   %loss = ft.fill 1.0 : tensor<f32>
   // CHECK: %[[SCALER:.*]] = ft.input "scaler"
   %scaler = ft.input "scaler" {phase = "backward"} : tensor<3xf32>
@@ -46,13 +47,14 @@ func.func @train_step(%tokens: tensor<1x2xi32>, %targets: tensor<1x2xi32>) -> te
   %gw = ft.dropout %gh, %rng rate 0.5 stream 2 : tensor<4xf32>, tensor<3xi64>
   // CHECK: %[[BLOCK:.*]] = ft.pack {{.*}} at [@w]
   %block = ft.pack %gw at [@w] {layer = "block", phase = "backward"} : (tensor<4xf32>) -> !ft.flat<@block, f32>
-  // CHECK-NEXT: %[[S0:.*]] = ft.sum_squares %[[HEAD]] {
-  // CHECK-NEXT: %[[S1:.*]] = ft.sum_squares %[[BLOCK]] into %[[S0]]
+  // CHECK-NEXT: ft.mul %{{.*}}, %[[INVERSE]] {phase = "optimizer"}
+  // CHECK-NEXT: %[[S0:.*]] = ft.sum_squares %[[HEAD]] times %[[INVERSE]] {
+  // CHECK-NEXT: %[[S1:.*]] = ft.sum_squares %[[BLOCK]] times %[[INVERSE]] into %[[S0]]
   // CHECK-NEXT: %[[NORM:.*]], %[[C:.*]] = ft.clip_coefficient %[[S1]] loss %{{.*}} scaler %[[SCALER]]
-  // ADAM: %[[S:.*]] = ft.update_scalars %[[C]], {{.*}}formulas = "clip; weight_decay; sqrt(1 - 0.5^t); lr / (1 - 0.9^t)"{{.*}}weight_decay = 2.500000e-01
+  // ADAM: %[[S:.*]] = ft.update_scalars %[[C]], {{.*}}formulas = "clip; inverse_ranks; weight_decay; sqrt(1 - 0.5^t); lr / (1 - 0.9^t)"{{.*}}weight_decay = 2.500000e-01
   // ADAM-NEXT: ft.update @head by @adam(%[[HEAD]], %[[S]]) states ["exp_avg", "exp_avg_sq"] {layer = "head", phase = "optimizer"}
   // ADAM-NEXT: ft.update @block by @adam(%[[BLOCK]], %[[S]]) states ["exp_avg", "exp_avg_sq"]
-  // LION: ft.update_scalars %[[C]], {{.*}}formulas = "clip; 1 - lr * weight_decay; lr"
+  // LION: ft.update_scalars %[[C]], {{.*}}formulas = "clip; inverse_ranks; 1 - lr * weight_decay; lr"
   // LION-NEXT: ft.update @head by @lion(%[[HEAD]], %{{.*}}) states ["exp_avg"]
   // NESTEROV: ft.update @head by @sgd(%[[HEAD]], %{{.*}}) states ["momentum"]
   // NESTEROV-NEXT: ft.update @block by @sgd(%[[BLOCK]],

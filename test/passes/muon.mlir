@@ -35,7 +35,7 @@ ft.parameter @head : tensor<8x4xf32> = #ft.init<normal, 1.0> {layer = "h"}
 // UPDATES: func.func private @muon.direction(
 // UPDATES-LABEL: func.func @train_step
 // UPDATES: %[[G:.*]] = ft.pack {{.*}} at [@up, @down]
-// UPDATES-DAG: %[[S0:.*]] = ft.update_scalars {{.*}}formulas = "clip"{{.*}} -> tensor<2x1xf32>
+// UPDATES-DAG: %[[S0:.*]] = ft.update_scalars {{.*}}formulas = "clip; inverse_ranks"{{.*}} -> tensor<2x2xf32>
 // UPDATES-DAG: %[[S1:.*]] = ft.update_scalars {{.*}}formulas = "clip; 1 - lr * weight_decay; lr"
 // UPDATES: %[[D:.*]] = ft.update @h.muon by @muon.direction(%[[G]], %[[S0]]) states ["momentum_buffer"] {{.*}} -> !ft.flat<@h.muon, f32>
 // UPDATES: %[[UP:.*]] = ft.view %[[D]][@up] {phase = "optimizer"}

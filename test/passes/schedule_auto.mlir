@@ -101,7 +101,7 @@ ftx.program @reduction {
   // CHECK-NEXT: "optimizer"
   %sa = ftx.buffer "sa" staging unit_full(@a, 4)
   ftx.kernel "work" on compute ins() outs(%sa : whole f32) {flops = 139720000 : i64, layer = "first", phase = "backward"}
-  %ra = ftx.start reduce_scatter on reduce after compute over shard mean shard @a from (%sa : whole f32) to (%ga : whole f32) {phase = "backward"}
+  %ra = ftx.start reduce_scatter on reduce after compute over shard @a from (%sa : whole f32) to (%ga : whole f32) {phase = "backward"}
   ftx.wait %ra on compute
   ftx.kernel "work" on compute ins() outs(%x : whole f32) {flops = 139720000 : i64, layer = "second", phase = "backward"}
   %fb = ftx.buffer "fb" gathered unit_full(@b, 4)

@@ -17,7 +17,7 @@ ft.unit @c {elements = 1024 : i64}
 ftx.program @in_place {
   // CHECK-NEXT: "backward" on compute ins() outs(%ga
   // CHECK-NEXT: "backward" on compute ins() outs(%gb
-  // CHECK-NEXT: %[[AB:.*]] = ftx.start all_reduce on reduce after compute over replica mean replica @a from (%ga : whole f32, %gb : whole f32) to ()
+  // CHECK-NEXT: %[[AB:.*]] = ftx.start all_reduce on reduce after compute over replica @a from (%ga : whole f32, %gb : whole f32) to ()
   // CHECK-NEXT: ftx.wait %[[AB]] on compute
   // CHECK-NEXT: "backward" on compute ins() outs(%gc
   // CHECK-NEXT: ftx.start all_reduce {{.*}} @c from (%gc : whole f32) to ()
@@ -28,19 +28,19 @@ ftx.program @in_place {
   // ALL-NEXT: ftx.start all_reduce {{.*}} from (%ga : whole f32, %gb : whole f32, %gc : whole f32) to ()
   // ALL-NEXT: ftx.wait
   ftx.kernel "backward" on compute ins() outs(%ga : whole f32)
-  %ta = ftx.start all_reduce on reduce after compute over replica mean replica @a from (%ga : whole f32) to () {phase = "backward"}
+  %ta = ftx.start all_reduce on reduce after compute over replica @a from (%ga : whole f32) to () {phase = "backward"}
   ftx.wait %ta on compute
   ftx.kernel "backward" on compute ins() outs(%gb : whole f32)
-  %tb = ftx.start all_reduce on reduce after compute over replica mean replica @b from (%gb : whole f32) to () {phase = "backward"}
+  %tb = ftx.start all_reduce on reduce after compute over replica @b from (%gb : whole f32) to () {phase = "backward"}
   ftx.wait %tb on compute
   ftx.kernel "backward" on compute ins() outs(%gc : whole f32)
-  %tc = ftx.start all_reduce on reduce after compute over replica mean replica @c from (%gc : whole f32) to () {phase = "backward"}
+  %tc = ftx.start all_reduce on reduce after compute over replica @c from (%gc : whole f32) to () {phase = "backward"}
   ftx.wait %tc on compute
 }
 
 // -----
 
-// What is read before the bucket is full is not delayed; another type, axis or mean is no part of it.
+// What is read before the bucket is full is not delayed; another type or axis is no part of it.
 
 ft.unit @a {elements = 1024 : i64}
 ft.unit @b {elements = 1024 : i64}
@@ -52,17 +52,17 @@ ft.unit @c {elements = 1024 : i64}
 ftx.program @apart {
   // ALL: @a from (%ga : whole f32) to ()
   // ALL: "use"
-  // ALL: mean world @b from (%gb : whole f32) to ()
-  // ALL: mean replica @b from (%gb : whole f32) to ()
+  // ALL: over replica @b from (%gb : whole f32) to ()
+  // ALL: over world @b from (%gb : whole f32) to ()
   // ALL: @c from (%gc : whole bf16) to ()
-  %ta = ftx.start all_reduce on reduce after compute over replica mean replica @a from (%ga : whole f32) to () {phase = "backward"}
+  %ta = ftx.start all_reduce on reduce after compute over replica @a from (%ga : whole f32) to () {phase = "backward"}
   ftx.wait %ta on compute
   ftx.kernel "use" on compute ins(%ga : whole f32) outs()
-  %tb = ftx.start all_reduce on reduce after compute over replica mean world @b from (%gb : whole f32) to () {phase = "backward"}
+  %tb = ftx.start all_reduce on reduce after compute over replica @b from (%gb : whole f32) to () {phase = "backward"}
   ftx.wait %tb on compute
-  %tx = ftx.start all_reduce on reduce after compute over replica mean replica @b from (%gb : whole f32) to () {phase = "backward"}
+  %tx = ftx.start all_reduce on reduce after compute over world @b from (%gb : whole f32) to () {phase = "backward"}
   ftx.wait %tx on compute
-  %tc = ftx.start all_reduce on reduce after compute over replica mean replica @c from (%gc : whole bf16) to () {phase = "backward"}
+  %tc = ftx.start all_reduce on reduce after compute over replica @c from (%gc : whole bf16) to () {phase = "backward"}
   ftx.wait %tc on compute
 }
 
@@ -95,12 +95,12 @@ ftx.program @staged {
   %ta = ftx.start all_gather on gather after compute over shard @a from (%pa : whole f32) to (%fa : whole f32) {phase = "backward"}
   ftx.wait %ta on compute
   ftx.kernel "backward" on compute ins(%fa : whole f32) outs(%sa : whole f32)
-  %ra = ftx.start reduce_scatter on reduce after compute over shard mean shard @a from (%sa : whole f32) to (%ga : whole f32) {phase = "backward"}
+  %ra = ftx.start reduce_scatter on reduce after compute over shard @a from (%sa : whole f32) to (%ga : whole f32) {phase = "backward"}
   ftx.wait %ra on compute
   %fb = ftx.buffer "fb" gathered unit_full(@b, 4)
   %tb = ftx.start all_gather on gather after compute over shard @b from (%pb : whole f32) to (%fb : whole f32) {phase = "backward"}
   ftx.wait %tb on compute
   ftx.kernel "backward" on compute ins(%fb : whole f32) outs(%sb : whole f32)
-  %rb = ftx.start reduce_scatter on reduce after compute over shard mean shard @b from (%sb : whole f32) to (%gb : whole f32) {phase = "backward"}
+  %rb = ftx.start reduce_scatter on reduce after compute over shard @b from (%sb : whole f32) to (%gb : whole f32) {phase = "backward"}
   ftx.wait %rb on compute
 }

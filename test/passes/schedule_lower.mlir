@@ -63,7 +63,7 @@ module {
     // CHECK: %[[R:.*]] = ftx.start reduce_scatter on reduce after compute over shard @h from (%h.flat_gradient : whole f32) to (%h.gradients : whole f32)
     // CHECK-NEXT: ftx.wait %[[R]] on compute
     %r = ft.reduce_scatter %g {layer = "h", phase = "backward"} : !ft.flat<@h, f32> -> !ft.slice<@h, f32>
-    // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, none) outs(%sum_squares : tensor<21xi64>)
+    // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, none, none) outs(%sum_squares : tensor<21xi64>)
     %q = ft.sum_squares %r {phase = "optimizer"} : (!ft.slice<@h, f32>) -> tensor<21xi64>
     // CHECK: "clip_coefficient" on compute ins(%sum_squares : tensor<21xi64>, none, none, none) outs(%grad_norm : tensor<f32>, %clip_coefficient : tensor<f32>)
     %n, %c = ft.clip_coefficient %q {max_norm = 1.0 : f64, phase = "optimizer"} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
@@ -104,8 +104,8 @@ module {
     // CHECK: ftx.start all_reduce on reduce after compute over replica @h from (%h.gradients : whole f32) to ()
     %r = ft.all_reduce %g over replica : !ft.flat<@h, f32>
     // A sum goes round through one accumulator.
-    // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, none) outs(%sum_squares : tensor<21xi64>)
-    // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, %sum_squares : tensor<21xi64>) outs(%sum_squares : tensor<21xi64>)
+    // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, none, none) outs(%sum_squares : tensor<21xi64>)
+    // CHECK: "sum_squares" on compute ins(%h.gradients : whole f32, %sum_squares : tensor<21xi64>, none) outs(%sum_squares : tensor<21xi64>)
     %q = ft.sum_squares %r : (!ft.flat<@h, f32>) -> tensor<21xi64>
     %q2 = ft.sum_squares %r into %q : (!ft.flat<@h, f32>, tensor<21xi64>) -> tensor<21xi64>
     // CHECK: outs(%{{.*}} : tensor<f32>, %loss : tensor<f32>)

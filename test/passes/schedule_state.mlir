@@ -31,8 +31,8 @@ module {
     // CHECK: "scale" on compute ins(%h.parameters : tensor<8xbf16>) outs(%h.gradients : tensor<8xbf16>)
     %d = ft.scale %w, 2.0 : tensor<8xbf16>
     %g = ft.pack %d at [@w] : (tensor<8xbf16>) -> !ft.flat<@h, bf16>
-    // CHECK: ftx.start reduce_scatter on reduce after compute over shard mean shard @h from (%h.gradients : whole bf16) to (%h.gradients : own bf16)
-    %r = ft.reduce_scatter %g mean shard : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
+    // CHECK: ftx.start reduce_scatter on reduce after compute over shard @h from (%h.gradients : whole bf16) to (%h.gradients : own bf16)
+    %r = ft.reduce_scatter %g : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
@@ -78,7 +78,7 @@ module {
     %w = ft.view %s[@w] : !ft.slice<@h, bf16> -> tensor<8xbf16>
     %d = ft.scale %w, 2.0 : tensor<8xbf16>
     %g = ft.pack %d at [@w] : (tensor<8xbf16>) -> !ft.flat<@h, bf16>
-    %r = ft.reduce_scatter %g mean shard : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
+    %r = ft.reduce_scatter %g : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
@@ -138,10 +138,10 @@ module {
     // Over two axes: a sum over the ranks of a node, then the mean over all.
     // CHECK: %[[S:.*]] = ftx.start reduce_scatter on reduce after compute over shard @h from (%h.flat_gradient : whole bf16) to (%h.gradients : whole bf16)
     // CHECK-NEXT: ftx.wait %[[S]] on compute
-    // CHECK-NEXT: %[[A:.*]] = ftx.start all_reduce on reduce after compute over replica mean world @h from (%h.gradients : whole bf16) to ()
+    // CHECK-NEXT: %[[A:.*]] = ftx.start all_reduce on reduce after compute over replica @h from (%h.gradients : whole bf16) to ()
     // CHECK-NEXT: ftx.wait %[[A]] on compute
     %r = ft.reduce_scatter %g : !ft.flat<@h, bf16> -> !ft.slice<@h, bf16>
-    %a = ft.all_reduce %r over replica mean world : !ft.slice<@h, bf16>
+    %a = ft.all_reduce %r over replica : !ft.slice<@h, bf16>
     %one = ft.fill 1.0 : tensor<f32>
     %lr = ft.input "lr" : tensor<f32>
     %t = ft.input "step" : tensor<i64>
@@ -204,7 +204,7 @@ module {
     // CHECK: "accumulated" on compute ins(none, %h.accumulated : whole f32) outs(%h.gradients : whole f32, %h.accumulated : whole f32)
     %sum = ft.accumulated %g from "h" : !ft.flat<@h, f32>
     // CHECK: ftx.start all_reduce {{.*}} @h from (%h.gradients : whole f32) to ()
-    %r = ft.all_reduce %sum over replica mean replica : !ft.flat<@h, f32>
+    %r = ft.all_reduce %sum over replica : !ft.flat<@h, f32>
     %l = ft.fill 2.0 : tensor<f32>
     // CHECK: "accumulated" on compute ins(%[[L:.*]] : tensor<f32>, %loss.accumulated : tensor<f32>) outs(%[[L]] : tensor<f32>, %loss.accumulated : tensor<f32>)
     %loss = ft.accumulated %l from "loss" : tensor<f32>

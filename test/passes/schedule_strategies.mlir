@@ -50,7 +50,7 @@ module attributes {ft.model = "two_layers", ft.vocab_size = 8 : i64} {
 // FULL: ftx.release %h.0.gathered.2 {{.*}}phase = "backward"
 // FULL: reduce_scatter {{.*}} from (%embed.flat_gradient : whole f32) to (%embed.gradients : whole f32)
 // The norm over all slices, then the optimizer on what the rank holds.
-// FULL: "sum_squares" on compute ins(%out.gradients : whole f32, none)
+// FULL: "sum_squares" on compute ins(%out.gradients : whole f32, none, %inverse_ranks : tensor<f32>)
 // FULL: all_reduce {{.*}} over shard from (%sum_squares : tensor<21xi64>)
 // FULL: "clip_coefficient"
 // FULL: "update" on compute ins(%out.gradients : whole f32, {{.*}} outs(%out.parameters : whole f32, %out.exp_avg : whole f32, %out.exp_avg_sq : whole f32)
@@ -70,10 +70,10 @@ module attributes {ft.model = "two_layers", ft.vocab_size = 8 : i64} {
 // NONE-NOT: ftx.release
 // NONE: "embedding" on compute ins(%tokens : tensor<2x3xi32>, %embed.parameters : tensor<8x4xf32>)
 // NONE: "linear_cross_entropy_loss_grad" {{.*}} %out.gradients : tensor<8x4xf32>)
-// SINGLE: all_reduce {{.*}} over replica mean replica @out from (%out.gradients : whole f32) to ()
-// SINGLE: all_reduce {{.*}} over replica mean replica @h.1 from (%h.1.gradients : whole f32) to ()
-// BUCKET: all_reduce {{.*}} over replica mean replica @out from (%out.gradients : whole f32, %h.1.gradients : whole f32, %h.0.gradients : whole f32, %embed.gradients : whole f32) to ()
+// SINGLE: all_reduce {{.*}} over replica @out from (%out.gradients : whole f32) to ()
+// SINGLE: all_reduce {{.*}} over replica @h.1 from (%h.1.gradients : whole f32) to ()
+// BUCKET: all_reduce {{.*}} over replica @out from (%out.gradients : whole f32, %h.1.gradients : whole f32, %h.0.gradients : whole f32, %embed.gradients : whole f32) to ()
 // NONE-NOT: reduce_scatter
-// NONE: "sum_squares" on compute ins(%out.gradients : whole f32, none)
+// NONE: "sum_squares" on compute ins(%out.gradients : whole f32, none, %inverse_ranks : tensor<f32>)
 // NONE-NOT: ftx.start all_reduce
 // NONE: "update" on compute ins(%out.gradients : whole f32

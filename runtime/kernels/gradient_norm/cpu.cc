@@ -28,7 +28,8 @@ KernelOr MakeSumSquares(const KernelContext& context) {
   const bool narrow = gradient.dtype != DType::kF32;
   return MakeKernel([=, block_sum = context.loops.gradient_norm.block_sum_squares,
                      to_float = context.loops.convert.to_float[FloatIndex(gradient.dtype)], x = gradient,
-                     earlier = read.earlier, result = read.sum] {
+                     earlier = read.earlier, factor_at = read.factor, result = read.sum] {
+    const float factor = factor_at == nullptr ? 1.0f : *factor_at;
     Accumulator total{};
     if (earlier != nullptr) std::copy_n(earlier, kAccumulatorWords, total.data());
     auto add_blocks = [&](int64_t begin, int64_t end, Accumulator& words) {
@@ -36,7 +37,7 @@ KernelOr MakeSumSquares(const KernelContext& context) {
       for (int64_t block = begin; block < end; ++block) {
         const int64_t first = block * kBlockElements, n = std::min(kBlockElements, elements - first);
         if (narrow) to_float(x.data, first, n, converted);
-        AddExactly(block_sum(narrow ? converted : x.as<float>() + first, n), words.data());
+        AddExactly(block_sum(narrow ? converted : x.as<float>() + first, n, factor), words.data());
       }
     };
     auto add_share = [&] {

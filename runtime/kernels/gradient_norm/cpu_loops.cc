@@ -7,18 +7,18 @@ namespace {
 
 constexpr int kLanes = 32;
 
-double BlockSumSquares(const float* x, int64_t n) {
+double BlockSumSquares(const float* x, int64_t n, float factor) {
   double lanes[kLanes] = {};
   const int64_t whole = n / kLanes * kLanes;
   for (int64_t i = 0; i < whole; i += kLanes) {
 #pragma omp simd
     for (int lane = 0; lane < kLanes; ++lane) {
-      const double value = x[i + lane];  // its square has at most 48 bits: exact
+      const double value = x[i + lane] * factor;  // its square has at most 48 bits: exact
       lanes[lane] += value * value;
     }
   }
   for (int64_t i = whole; i < n; ++i) {
-    const double value = x[i];
+    const double value = x[i] * factor;
     lanes[i - whole] += value * value;
   }
   for (int width = kLanes / 2; width > 0; width /= 2) {

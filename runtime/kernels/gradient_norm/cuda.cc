@@ -9,7 +9,7 @@ namespace {
 KernelOr MakeSumSquares(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const SumSquaresOperands read, ReadSumSquares(context.operands));
   const SumSquaresArgs args = {read.gradient.data, read.gradient.dtype, read.gradient.elements(),
-                               read.earlier, read.sum};
+                               read.earlier,       read.factor,         read.sum};
   return MakeKernel([args](StreamHandle stream) { return SumSquares(args, stream); });
 }
 

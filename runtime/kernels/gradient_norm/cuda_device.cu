@@ -20,7 +20,7 @@ constexpr int64_t kFullGrid = 1024;
 // The sum of one block of `n` elements, valid in lane 0. Element i goes to lane i % 32, lanes are added as a
 // binary tree: the order of the CPU's block_sum_squares.
 template <typename T>
-__device__ __forceinline__ double BlockSumSquares(const T* x, int n, int lane) {
+__device__ __forceinline__ double BlockSumSquares(const T* x, int n, float factor, int lane) {
   constexpr int kPerLane = kBlockElements / kWarp;
   float values[kPerLane];  // all read at once: as many bytes under way as the memory wants
 #pragma unroll
@@ -31,7 +31,7 @@ __device__ __forceinline__ double BlockSumSquares(const T* x, int n, int lane) {
   double sum = 0.0;
 #pragma unroll
   for (int k = 0; k < kPerLane; ++k) {
-    const double value = values[k];
+    const double value = values[k] * factor;
     sum += value * value;  // the product is exact: at most 48 bits
   }
 #pragma unroll
@@ -45,13 +45,14 @@ __global__ __launch_bounds__(kSumThreads) void AddSquares(SumSquaresArgs args, i
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
   if (thread < kAccumulatorWords) words[thread] = 0;
   __syncthreads();
+  const float factor = args.factor != nullptr ? *args.factor : 1.0f;
   const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kSumWarps + warp) * per_warp;
   for (int k = 0; k < per_warp; ++k) {
     const int64_t first = (begin + k) * kBlockElements;
     if (first >= args.elements) break;
     const int64_t rest = args.elements - first;
     const int n = static_cast<int>(rest < kBlockElements ? rest : kBlockElements);
-    const double sum = BlockSumSquares(static_cast<const T*>(args.x) + first, n, lane);
+    const double sum = BlockSumSquares(static_cast<const T*>(args.x) + first, n, factor, lane);
     if (lane == 0) AddExactly(sum, words);
   }
   __syncthreads();

@@ -13,10 +13,12 @@ struct SumSquaresArgs {
   DType dtype;
   int64_t elements;
   const int64_t* earlier;  // kAccumulatorWords, or null; may be `sum`
+  const float* factor;     // null: 1
   int64_t* sum;            // kAccumulatorWords, carries resolved
 };
 
-// The f64 sum of every kBlockElements elements, in the CPU's order, added exactly.
+// The f64 sum of the squares of every kBlockElements elements, times the factor and rounded to f32, in the
+// CPU's order, added exactly.
 int SumSquares(const SumSquaresArgs& args, StreamHandle stream);
 
 struct ClipCoefficientArgs {

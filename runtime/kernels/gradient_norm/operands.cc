@@ -8,14 +8,17 @@
 namespace ft {
 
 absl::StatusOr<SumSquaresOperands> ReadSumSquares(const KernelOperands& operands) {
-  FT_RETURN_IF_ERROR(CheckCounts(operands, 2, 1));
+  const bool short_form = operands.in.size() == 2;
+  FT_RETURN_IF_ERROR(CheckCounts(operands, short_form ? 2 : 3, 1));
+  const Tensor factor = short_form ? Tensor{} : operands.in[2];
   const Tensor &gradient = operands.in[0], &acc = operands.in[1], &sum = operands.out[0];
   FT_RETURN_IF_ERROR(CheckFloat(gradient, "gradient"));
   FT_RETURN_IF_ERROR(CheckSize(sum, "sum", kAccumulatorWords, DType::kI64));
   if (acc.present()) FT_RETURN_IF_ERROR(CheckSize(acc, "acc", kAccumulatorWords, DType::kI64));
+  if (factor.present()) FT_RETURN_IF_ERROR(CheckSize(factor, "factor", 1));
   if (gradient.flat_begin % kBlockElements != 0)
     return absl::InvalidArgumentError(fmt::format("a slice must begin at a multiple of {}", kBlockElements));
-  return SumSquaresOperands{gradient, acc.as<int64_t>(), sum.as<int64_t>()};
+  return SumSquaresOperands{gradient, acc.as<int64_t>(), factor.as<float>(), sum.as<int64_t>()};
 }
 
 absl::StatusOr<ClipCoefficientOperands> ReadClipCoefficient(const KernelOperands& operands,

@@ -15,8 +15,10 @@ inline constexpr int kClipCoefficientResults = 2, kClipCoefficientResult = 1;
 struct SumSquaresOperands {
   Tensor gradient;         // of any type that is computed with; begins with a block
   const int64_t* earlier;  // kAccumulatorWords, or nullptr
+  const float* factor;     // of its elements before they are squared, or nullptr
   int64_t* sum;            // kAccumulatorWords
 };
+// Plans without a factor may leave it out altogether.
 absl::StatusOr<SumSquaresOperands> ReadSumSquares(const KernelOperands& operands);
 
 struct ClipCoefficientOperands {

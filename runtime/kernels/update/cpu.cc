@@ -103,9 +103,13 @@ KernelOr MakeUpdateScalars(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const ScalarOperands o, ReadScalarOperands(context.operands, context.attributes));
   return MakeKernel([o] {
     float* result = o.scalars;
+    const StepValues values{.clip = *o.coefficient,
+                            .lr = *o.lr,
+                            .step = *o.step,
+                            .inverse_ranks = o.inverse_ranks == nullptr ? 1.0f : *o.inverse_ranks};
     for (const bool decays : {false, true})
       for (int i = 0; i < o.formulas.count; ++i)
-        *result++ = static_cast<float>(StepScalarAt(o.formulas, i, decays, *o.coefficient, *o.lr, *o.step));
+        *result++ = static_cast<float>(StepScalarAt(o.formulas, i, decays, values));
   });
 }
 

@@ -95,7 +95,7 @@ KernelOr MakeUpdate(const KernelContext& context) {
 
 KernelOr MakeUpdateScalars(const KernelContext& context) {
   FT_ASSIGN_OR_RETURN(const ScalarOperands o, ReadScalarOperands(context.operands, context.attributes));
-  const UpdateScalarsArgs args = {o.coefficient, o.lr, o.step, o.scalars};
+  const UpdateScalarsArgs args = {o.coefficient, o.lr, o.step, o.inverse_ranks, o.scalars};
   return MakeKernel(
       [formulas = o.formulas, args](StreamHandle stream) { return UpdateScalars(formulas, args, stream); });
 }

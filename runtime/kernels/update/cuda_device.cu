@@ -65,6 +65,9 @@ __global__ void UpdateScalarsKernel(const StepScalars formulas, const UpdateScal
       case Kind::kWeightDecay:
         stack[top++] = decays ? formulas.weight_decay : 0.0;
         break;
+      case Kind::kInverseRanks:
+        stack[top++] = static_cast<double>(*args.inverse_ranks);
+        break;
       case Kind::kNeg:
         stack[top - 1] = -stack[top - 1];
         break;

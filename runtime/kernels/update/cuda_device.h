@@ -11,8 +11,9 @@ namespace ft::cuda {
 struct UpdateScalarsArgs {
   const float* coefficient;
   const float* lr;
-  const int64_t* step;  // steps applied so far
-  float* scalars;       // those without weight decay, then those with it
+  const int64_t* step;         // steps applied so far
+  const float* inverse_ranks;  // null where no formula names it
+  float* scalars;              // those without weight decay, then those with it
 };
 
 int UpdateScalars(const StepScalars& formulas, const UpdateScalarsArgs& args, StreamHandle stream);

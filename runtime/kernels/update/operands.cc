@@ -176,18 +176,23 @@ absl::StatusOr<UpdateOperands> ReadUpdateOperands(const KernelOperands& operands
 
 absl::StatusOr<ScalarOperands> ReadScalarOperands(const KernelOperands& operands,
                                                   const KernelAttributes& attributes) {
-  FT_RETURN_IF_ERROR(CheckCounts(operands, 3, 1));
+  const bool averages = operands.in.size() == 4;
+  FT_RETURN_IF_ERROR(CheckCounts(operands, averages ? 4 : 3, 1));
   FT_RETURN_IF_ERROR(CheckSize(operands.in[0], "coefficient", 1));
   FT_RETURN_IF_ERROR(CheckSize(operands.in[1], "lr", 1));
   FT_RETURN_IF_ERROR(CheckSize(operands.in[2], "step", 1, DType::kI64));
+  if (averages) FT_RETURN_IF_ERROR(CheckSize(operands.in[3], "inverse_ranks", 1));
   FT_ASSIGN_OR_RETURN(const std::string formulas, attributes.String("formulas"));
   FT_ASSIGN_OR_RETURN(const double weight_decay, FloatIn(attributes, "weight_decay", 0.0));
   ScalarOperands result;
   result.coefficient = operands.in[0].as<float>();
   result.lr = operands.in[1].as<float>();
   result.step = operands.in[2].as<int64_t>();
+  result.inverse_ranks = averages ? operands.in[3].as<float>() : nullptr;
   result.scalars = operands.out[0].as<float>();
   FT_ASSIGN_OR_RETURN(result.formulas, ReadStepScalars(formulas, weight_decay));
+  if (UsesInverseRanks(result.formulas) && !averages)
+    return absl::InvalidArgumentError("a formula names inverse_ranks, which it is not given");
   FT_RETURN_IF_ERROR(CheckSize(operands.out[0], "scalars", int64_t{2} * result.formulas.count));
   return result;
 }

@@ -53,10 +53,12 @@ struct ScalarOperands {
   const float* coefficient = nullptr;
   const float* lr = nullptr;
   const int64_t* step = nullptr;
+  const float* inverse_ranks = nullptr;  // where a formula names it
   float* scalars = nullptr;
 };
 
-// In coefficient, lr, step; out scalars. Attributes `formulas` and `weight_decay`.
+// In coefficient, lr, step and, where a formula names it, inverse_ranks; out scalars. Attributes `formulas`
+// and `weight_decay`.
 absl::StatusOr<ScalarOperands> ReadScalarOperands(const KernelOperands& operands,
                                                   const KernelAttributes& attributes);
 

@@ -130,8 +130,6 @@ class Builder {
     proto::Instruction* instruction = Add(train_, opcode, stream, after);
     instruction->set_axis(opcode == proto::ALL_REDUCE ? proto::AXIS_WORLD : proto::AXIS_SHARD);
     *instruction->add_in() = in;
-    // Integers have no mean.
-    if (opcode != proto::ALL_GATHER && in.dtype() == proto::F32) instruction->set_mean(instruction->axis());
     return instruction;
   }
 
@@ -169,6 +167,7 @@ class Builder {
     lr_ = Constant("lr", proto::IO, 4);
     step_ = Constant("step", proto::IO, 8);
     rng_ = Constant("rng", proto::IO, 24);
+    inverse_ranks_ = Constant("inverse_ranks", proto::IO, 4);
     loss_ = Constant("loss", proto::IO, 4);
     norm_ = Constant("grad_norm", proto::IO, 4);
     parameters_ = options_.whole_parameters ? Full("parameters", proto::PARAMETERS)
@@ -224,6 +223,7 @@ class Builder {
     AddPort(train_->mutable_inputs(), "targets", At(targets_, proto::I32, Ids()));
     AddPort(train_->mutable_inputs(), "lr", At(lr_, proto::F32, {}));
     AddPort(train_->mutable_inputs(), "step", At(step_, proto::I64, {}));
+    AddPort(train_->mutable_inputs(), "inverse_ranks", At(inverse_ranks_, proto::F32, {}));
     AddPort(train_->mutable_outputs(), "loss", At(loss_, proto::F32, {}));
     AddPort(train_->mutable_outputs(), "grad_norm", At(norm_, proto::F32, {}));
     BuildForwardBackward();
@@ -247,10 +247,11 @@ class Builder {
     flat_ = options_.shard ? Full("flat_gradient", proto::STAGING) : Slice("flat_gradient", proto::GRADIENTS);
     Kernel(train_, "embedding", {At(tokens_, proto::I32, Ids()), Table(weights)},
            {At(x, proto::F32, Hidden())});
-    proto::Instruction* head = Kernel(train_, "linear_cross_entropy_loss_grad",
-                                      {At(x, proto::F32, Hidden()), Head(weights),
-                                       At(targets_, proto::I32, Ids()), proto::Operand(), proto::Operand()},
-                                      {At(loss_, proto::F32, {}), At(dx, proto::F32, Hidden()), Head(flat_)});
+    proto::Instruction* head =
+        Kernel(train_, "linear_cross_entropy_loss_grad",
+               {At(x, proto::F32, Hidden()), Head(weights), At(targets_, proto::I32, Ids()), proto::Operand(),
+                At(inverse_ranks_, proto::F32, {})},
+               {At(loss_, proto::F32, {}), At(dx, proto::F32, Hidden()), Head(flat_)});
     Float(head, "dloss", 1.0);
     Scratch(head, "scratch", LinearCrossEntropyWorkspace(rows, options_.vocab),
             cuda_workspace::LinearCrossEntropyGrad(rows, options_.vocab, options_.hidden, DType::kF32,
@@ -284,12 +285,10 @@ class Builder {
       slice_begin_ = reduction;
     }
     if (options_.two_axes) {
-      // Not divided yet; the second reduction may begin when the first is through.
-      first->set_mean(proto::AXIS_NONE);
+      // The second reduction may begin when the first is through.
       Add(train_, proto::WAIT, proto::COMPUTE, {reduction});
       proto::Instruction* second = Collective(proto::ALL_REDUCE, proto::REDUCE, {reduction + 1}, gradient_);
       second->set_axis(proto::AXIS_REPLICA);
-      second->set_mean(proto::AXIS_WORLD);
       second->set_unit_plus_one(1);
       reduction += 2;
     }
@@ -399,8 +398,8 @@ class Builder {
   proto::Plan plan_;
   proto::Program* init_ = nullptr;
   proto::Program* train_ = nullptr;
-  uint32_t tokens_, targets_, lr_, step_, rng_, loss_, norm_, scalars_, parameters_, exp_avg_, exp_avg_sq_,
-      flat_, master_;
+  uint32_t tokens_, targets_, lr_, step_, rng_, inverse_ranks_, loss_, norm_, scalars_, parameters_, exp_avg_,
+      exp_avg_sq_, flat_, master_;
   proto::Operand gradient_;   // reduced
   uint32_t slice_begin_ = 0;  // where its buffer begins to live, when it has one of its own
 };

@@ -51,6 +51,12 @@ class CudaSums : public testing::TestWithParam<Order>, protected BothDevices {
                 {{Slice(gradient, cuts[i], cuts[i + 1], dtype), earlier}, {Words(slices)}, {}});
     }
     EXPECT_EQ(slices, expected) << Name(dtype);
+    float third = 1.0f / 3.0f;
+    const std::vector<Tensor> means = {Slice(gradient, 0, size, dtype), {}, {&third, DType::kF32}};
+    RunOnCpu("sum_squares", {means, {Words(expected)}, {}});
+    RunKernel("sum_squares", {means, {Words(whole)}, {}});
+    EXPECT_EQ(whole, expected) << Name(dtype) << ", of a mean";
+    EXPECT_NE(whole, slices);
   }
 
   // From element `first` on.

@@ -10,7 +10,7 @@ from .text import Value, quoted, type_of
 
 # What ftexec means by these names; of i32 [batch, sequence], where files of tokens fill them.
 TOKENS = ("tokens", "targets", "positions", "segments", "lengths")
-RESERVED = ("lr", "step", "rng", "scaler", "loss", "loss_sum", "grad_norm")
+RESERVED = ("lr", "step", "rng", "scaler", "inverse_ranks", "loss", "loss_sum", "grad_norm")
 STORED = {torch.int64: "i64", torch.bool: "i1", torch.bfloat16: "bf16", **dict.fromkeys([torch.int32, torch.int16, torch.int8, torch.uint8], "i32"),
           **dict.fromkeys([torch.float32, torch.float64, torch.float16], "f32")}
 DTYPES = {"i64": torch.int64, "i32": torch.int32, "i1": torch.bool, "bf16": torch.bfloat16, "f32": torch.float32}
