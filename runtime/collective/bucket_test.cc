@@ -100,13 +100,12 @@ Bytes Filled(const Shape& shape, size_t slices, int rank, size_t part) {
   return data;
 }
 
-Bytes Reduced(const Shape& shape, size_t first, size_t count, const std::vector<int>& ranks, size_t part,
-              float scale) {
+Bytes Reduced(const Shape& shape, size_t first, size_t count, const std::vector<int>& ranks, size_t part) {
   Bytes data;
   data.reserve(count * SizeOf(shape.dtype));
   for (size_t i = first; i < first + count; ++i) {
     const float sum = TreeOf(ranks, 0, ranks.size(), [&](int r) { return Held(shape.dtype, r, part, i); });
-    const Scalar scalar = Encode(shape.dtype, shape.dtype == DType::kI64 ? sum : sum * scale);
+    const Scalar scalar = Encode(shape.dtype, sum);
     data.insert(data.end(), scalar.bytes, scalar.bytes + scalar.width);
   }
   return data;
@@ -124,7 +123,6 @@ void CheckBucket(Communicator& comm, const std::vector<int>& ranks, const std::v
   const size_t n = ranks.size();
   const auto own = static_cast<size_t>(comm.rank());
   const int me = ranks[own];
-  const float scale = 1.0f / static_cast<float>(n);
   std::vector<Bytes> slices, wholes, gathered, scattered, reduced;
   std::vector<GatherPart> gathers;
   std::vector<ReducePart> scatters, reductions;
@@ -136,10 +134,9 @@ void CheckBucket(Communicator& comm, const std::vector<int>& ranks, const std::v
     reduced.push_back(wholes[p]);
   }
   for (size_t p = 0; p < shapes.size(); ++p) {
-    const float s = shapes[p].dtype == DType::kI64 ? 1.0f : scale;
     gathers.push_back({slices[p].data(), gathered[p].data(), slices[p].size()});
-    scatters.push_back({wholes[p].data(), scattered[p].data(), shapes[p].count, shapes[p].dtype, s});
-    reductions.push_back({reduced[p].data(), reduced[p].data(), shapes[p].count * n, shapes[p].dtype, s});
+    scatters.push_back({wholes[p].data(), scattered[p].data(), shapes[p].count, shapes[p].dtype});
+    reductions.push_back({reduced[p].data(), reduced[p].data(), shapes[p].count * n, shapes[p].dtype});
   }
   ASSERT_TRUE(comm.AllGather(gathers, {"gather bucket", 0}).ok());
   ASSERT_TRUE(comm.ReduceScatter(scatters, {"scatter bucket", 0}).ok());
@@ -152,8 +149,8 @@ void CheckBucket(Communicator& comm, const std::vector<int>& ranks, const std::v
     }
     EXPECT_TRUE(gathered[p] == all) << "part " << p;
     const size_t count = shapes[p].count;
-    EXPECT_TRUE(scattered[p] == Reduced(shapes[p], own * count, count, ranks, p, scale)) << "part " << p;
-    EXPECT_TRUE(reduced[p] == Reduced(shapes[p], 0, n * count, ranks, p, scale)) << "part " << p;
+    EXPECT_TRUE(scattered[p] == Reduced(shapes[p], own * count, count, ranks, p)) << "part " << p;
+    EXPECT_TRUE(reduced[p] == Reduced(shapes[p], 0, n * count, ranks, p)) << "part " << p;
   }
 }
 
@@ -161,7 +158,6 @@ void CheckBucket(Communicator& comm, const std::vector<int>& ranks, const std::v
 void CheckInPlace(Communicator& comm, const std::vector<int>& ranks, const std::vector<Shape>& shapes) {
   const size_t n = ranks.size();
   const auto own = static_cast<size_t>(comm.rank());
-  const float scale = 1.0f / static_cast<float>(n);
   std::vector<Bytes> wholes;
   for (size_t p = 0; p < shapes.size(); ++p) wholes.push_back(Filled(shapes[p], n, ranks[own], p));
   std::vector<GatherPart> gathers;
@@ -169,14 +165,13 @@ void CheckInPlace(Communicator& comm, const std::vector<int>& ranks, const std::
   for (size_t p = 0; p < shapes.size(); ++p) {
     const size_t bytes = wholes[p].size() / n;
     std::byte* slice = wholes[p].data() + own * bytes;
-    scatters.push_back({wholes[p].data(), slice, shapes[p].count, shapes[p].dtype,
-                        shapes[p].dtype == DType::kI64 ? 1.0f : scale});
+    scatters.push_back({wholes[p].data(), slice, shapes[p].count, shapes[p].dtype});
     gathers.push_back({slice, wholes[p].data(), bytes});
   }
   ASSERT_TRUE(comm.ReduceScatter(scatters, {"scatter in place", 0}).ok());
   ASSERT_TRUE(comm.AllGather(gathers, {"gather in place", 0}).ok());
   for (size_t p = 0; p < shapes.size(); ++p)
-    EXPECT_TRUE(wholes[p] == Reduced(shapes[p], 0, n * shapes[p].count, ranks, p, scale)) << "part " << p;
+    EXPECT_TRUE(wholes[p] == Reduced(shapes[p], 0, n * shapes[p].count, ranks, p)) << "part " << p;
 }
 
 // replica x shard
@@ -240,7 +235,7 @@ TEST(GroupMessagesTest, TheMissingRankIsNamedByItsNumberInTheRun) {
         absl::SleepFor(absl::Milliseconds(600));  // never comes
         return;
       }
-      const absl::Status status = communicators[0]->AllReduce(&x, 1, DType::kF32, 1.0f, {"sum", 1});
+      const absl::Status status = communicators[0]->AllReduce(&x, 1, DType::kF32, {"sum", 1});
       if (me != 1) {
         EXPECT_TRUE(status.ok()) << status;
         return;
@@ -256,7 +251,7 @@ TEST(GroupMessagesTest, BucketsOfOneLengthButOtherPartsAreToldApart) {
     auto communicators = CreateCommunicators(rendezvous, 1, With(CollectiveBackend::kShm)).value();
     std::vector<float> data(64);
     const DType mine = rendezvous.rank() == 0 ? DType::kF32 : DType::kI32;
-    const ReducePart part{data.data(), data.data(), 64, mine, 1.0f};
+    const ReducePart part{data.data(), data.data(), 64, mine};
     const absl::Status status = communicators[0]->AllReduce(absl::MakeConstSpan(&part, 1), {"sum", 1});
     EXPECT_TRUE(absl::IsInternal(status)) << status;
     EXPECT_NE(status.message().find("rank 0 (pid"), std::string::npos) << status;

@@ -102,34 +102,31 @@ TEST_P(CollectiveTest, AllGather) {
 }
 
 TEST_P(CollectiveTest, ReduceScatterAndAllReduceHaveTheBitsOfTheTree) {
-  const float scale = 1.0f / static_cast<float>(size());
   Run([&](Communicator& comm) {
     for (const size_t count : Counts()) {
       const size_t whole = count * static_cast<size_t>(size());
       const size_t own = static_cast<size_t>(comm.rank()) * count;
       std::vector<float> expected(whole);
-      for (size_t i = 0; i < whole; ++i) expected[i] = ReferenceSum(0, size(), i) * scale;
+      for (size_t i = 0; i < whole; ++i) expected[i] = ReferenceSum(0, size(), i);
       const std::vector<float> slice(expected.begin() + static_cast<ptrdiff_t>(own),
                                      expected.begin() + static_cast<ptrdiff_t>(own + count));
 
       std::vector<float> src = Filled(comm.rank(), 0, whole);
       std::vector<float> dst(count, -1.0f);
-      ASSERT_TRUE(
-          comm.ReduceScatter(src.data(), dst.data(), count, DType::kF32, scale, {"reduce", count}).ok());
+      ASSERT_TRUE(comm.ReduceScatter(src.data(), dst.data(), count, DType::kF32, {"reduce", count}).ok());
       ExpectSameBits(dst, slice, "reduce_scatter");
 
       // Not divisible by the number of ranks, either.
       std::vector<float> data = src;
       const size_t odd = whole > 3 ? whole - 3 : whole;
-      ASSERT_TRUE(comm.AllReduce(data.data(), odd, DType::kF32, scale, {"all_reduce", count}).ok());
+      ASSERT_TRUE(comm.AllReduce(data.data(), odd, DType::kF32, {"all_reduce", count}).ok());
       for (size_t i = odd; i < whole; ++i) ASSERT_EQ(data[i], src[i]) << "wrote behind the end";
       data.resize(odd);
       expected.resize(odd);
       ExpectSameBits(data, expected, "all_reduce");
 
       ASSERT_TRUE(
-          comm.ReduceScatter(src.data(), src.data() + own, count, DType::kF32, scale, {"in place", count})
-              .ok());
+          comm.ReduceScatter(src.data(), src.data() + own, count, DType::kF32, {"in place", count}).ok());
       dst.assign(src.begin() + static_cast<ptrdiff_t>(own),
                  src.begin() + static_cast<ptrdiff_t>(own + count));
       ExpectSameBits(dst, slice, "reduce_scatter in place");
@@ -142,10 +139,10 @@ TEST_P(CollectiveTest, ResultsDoNotDependOnCuts) {
   Run([&](Communicator& comm) {
     const size_t count = 300007;
     std::vector<float> whole = Filled(comm.rank(), 0, count), cut = whole;
-    ASSERT_TRUE(comm.AllReduce(whole.data(), count, DType::kF32, 0.3f, {"whole", 1}).ok());
+    ASSERT_TRUE(comm.AllReduce(whole.data(), count, DType::kF32, {"whole", 1}).ok());
     const size_t at = 123457;
-    ASSERT_TRUE(comm.AllReduce(cut.data(), at, DType::kF32, 0.3f, {"first", 2}).ok());
-    ASSERT_TRUE(comm.AllReduce(cut.data() + at, count - at, DType::kF32, 0.3f, {"second", 3}).ok());
+    ASSERT_TRUE(comm.AllReduce(cut.data(), at, DType::kF32, {"first", 2}).ok());
+    ASSERT_TRUE(comm.AllReduce(cut.data() + at, count - at, DType::kF32, {"second", 3}).ok());
     ExpectSameBits(cut, whole, "cut");
   });
 }
@@ -155,7 +152,7 @@ TEST_P(CollectiveTest, IntegersBroadcastAndRefusals) {
     std::vector<int64_t> words(5000);
     for (size_t i = 0; i < words.size(); ++i)
       words[i] = (int64_t{1} << 60) + static_cast<int64_t>(i) + comm.rank();
-    ASSERT_TRUE(comm.AllReduce(words.data(), words.size(), DType::kI64, 1.0f, {"words", 1}).ok());
+    ASSERT_TRUE(comm.AllReduce(words.data(), words.size(), DType::kI64, {"words", 1}).ok());
     const int64_t n = size();
     for (size_t i = 0; i < words.size(); ++i) {
       const auto expected =
@@ -169,7 +166,7 @@ TEST_P(CollectiveTest, IntegersBroadcastAndRefusals) {
     }
     float x = 0;
     EXPECT_TRUE(absl::IsInvalidArgument(comm.Broadcast(&x, 4, size(), {"root", 3})));
-    EXPECT_TRUE(absl::IsInvalidArgument(comm.AllReduce(words.data(), 1, DType::kI64, 0.5f, {"scale", 4})));
+    EXPECT_TRUE(absl::IsInvalidArgument(comm.AllReduce(words.data(), 1, DType::kU8, {"bytes", 4})));
     EXPECT_EQ(comm.staging_bytes(), testing::AnyBackend(backend()).Staging(size()));
   });
 }
@@ -207,7 +204,7 @@ TEST_P(CollectiveFailureTest, AbortWakesAndStays) {
     EXPECT_LT(absl::Now() - start, absl::Milliseconds(250));
     waker.join();
     float x = 0;
-    EXPECT_EQ(comm.AllReduce(&x, 1, DType::kF32, 1.0f, {"later", 3}).message(), "rank 2 was lost");
+    EXPECT_EQ(comm.AllReduce(&x, 1, DType::kF32, {"later", 3}).message(), "rank 2 was lost");
   });
 }
 
@@ -221,7 +218,7 @@ TEST_P(CollectiveFailureTest, ATimeOutNamesTheCollectiveAndTheMissingRank) {
       return;
     }
     float x = 0;
-    const absl::Status status = communicators[0]->AllReduce(&x, 1, DType::kF32, 1.0f, {"all_reduce h.3", 7});
+    const absl::Status status = communicators[0]->AllReduce(&x, 1, DType::kF32, {"all_reduce h.3", 7});
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
     for (const char* word : {"all_reduce h.3", "#1", "rank 2"})
       EXPECT_NE(status.message().find(word), std::string::npos) << status;
@@ -263,7 +260,7 @@ TEST_P(CollectiveFailureTest, RanksInDifferentCollectivesAreTold) {
     auto communicators = CreateCommunicators(rendezvous, 1, With(GetParam())).value();
     std::vector<float> data(8);
     const absl::Status status =
-        rendezvous.rank() == 0 ? communicators[0]->AllReduce(data.data(), 4, DType::kF32, 1.0f, {"norm", 1})
+        rendezvous.rank() == 0 ? communicators[0]->AllReduce(data.data(), 4, DType::kF32, {"norm", 1})
                                : communicators[0]->AllGather(data.data(), data.data(), 16, {"gather h.0", 1});
     EXPECT_TRUE(absl::IsInternal(status) || absl::IsUnavailable(status)) << status;
     if (absl::IsInternal(status)) {
@@ -294,7 +291,7 @@ int TrainUntilLost(const TestWorld& world, int rank, CollectiveBackend backend, 
   WriteLine(out, "ready");
   absl::Status status;
   for (uint64_t step = 0; status.ok(); ++step) {
-    status = communicators[0]->AllReduce(data.data(), data.size(), DType::kF32, 0.5f, {"step", step});
+    status = communicators[0]->AllReduce(data.data(), data.size(), DType::kF32, {"step", step});
   }
   monitor->OnLoss({});
   WriteLine(out, std::string(monitor->Explain(status).message()));

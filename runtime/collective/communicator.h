@@ -8,9 +8,9 @@
 // Each call moves one or more parts, a bucket: all parts together cost the latency of one.
 //
 // Order of sums (design: "same bits"): the sum over ranks is a fixed binary tree over rank numbers, split at
-// the largest power of two below n, element by element, accumulated in fp32 (i64 sums are exact) and scaled
-// once at the end. An element's result does not depend on how a buffer is cut into chunks or slices, nor on
-// what else is in its bucket.
+// the largest power of two below n, element by element, accumulated in fp32 (i64 sums are exact) and rounded
+// once at the end. Nothing is divided: who wants a mean multiplies what it reads. An element's result does
+// not depend on how a buffer is cut into chunks or slices, nor on what else is in its bucket.
 #pragma once
 
 #include <cstddef>
@@ -41,13 +41,12 @@ struct GatherPart {
   size_t bytes = 0;
 };
 
-// A part of a reduction. Integers take no scale other than 1.
+// A part of a reduction.
 struct ReducePart {
   const void* src = nullptr;
   void* dst = nullptr;
   size_t count = 0;  // elements of dst
   DType dtype = DType::kF32;
-  float scale = 1.0f;
 };
 
 class Communicator {
@@ -59,11 +58,11 @@ class Communicator {
 
   virtual absl::Status AllGather(absl::Span<const GatherPart> parts, const CollectiveLabel& label) = 0;
 
-  // Each src holds size() slices of `count` elements; dst becomes scale * (tree sum over ranks of the own
-  // slice). dst may be the own slice of src.
+  // Each src holds size() slices of `count` elements; dst becomes the tree sum over ranks of the own
+  // slice. dst may be the own slice of src.
   virtual absl::Status ReduceScatter(absl::Span<const ReducePart> parts, const CollectiveLabel& label) = 0;
 
-  // Each dst becomes scale * (tree sum over ranks of src). dst may be src.
+  // Each dst becomes the tree sum over ranks of src. dst may be src.
   virtual absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) = 0;
 
   virtual absl::Status Broadcast(void* data, size_t bytes, int root, const CollectiveLabel& label) = 0;
@@ -102,13 +101,13 @@ class Communicator {
     const GatherPart part{src, dst, bytes};
     return AllGather(absl::MakeConstSpan(&part, 1), label);
   }
-  absl::Status ReduceScatter(const void* src, void* dst, size_t count, DType dtype, float scale,
+  absl::Status ReduceScatter(const void* src, void* dst, size_t count, DType dtype,
                              const CollectiveLabel& label) {
-    const ReducePart part{src, dst, count, dtype, scale};
+    const ReducePart part{src, dst, count, dtype};
     return ReduceScatter(absl::MakeConstSpan(&part, 1), label);
   }
-  absl::Status AllReduce(void* data, size_t count, DType dtype, float scale, const CollectiveLabel& label) {
-    const ReducePart part{data, data, count, dtype, scale};
+  absl::Status AllReduce(void* data, size_t count, DType dtype, const CollectiveLabel& label) {
+    const ReducePart part{data, data, count, dtype};
     return AllReduce(absl::MakeConstSpan(&part, 1), label);
   }
 };

@@ -62,10 +62,8 @@ TEST(EmulatedLinkTest, CollectivesTakeAtLeastTheirTimeAndNoProcessor) {
   const std::pair<int64_t, std::function<absl::Status()>> cases[] = {
       {10 * kMs, [&] { return comm->AllGather(data.data(), data.data(), quarter * 4, {"gather", 0}); }},
       {10 * kMs,
-       [&] {
-         return comm->ReduceScatter(data.data(), data.data(), quarter, DType::kF32, 1, {"scatter", 0});
-       }},
-      {16 * kMs, [&] { return comm->AllReduce(data.data(), data.size(), DType::kF32, 1, {"reduce", 0}); }},
+       [&] { return comm->ReduceScatter(data.data(), data.data(), quarter, DType::kF32, {"scatter", 0}); }},
+      {16 * kMs, [&] { return comm->AllReduce(data.data(), data.size(), DType::kF32, {"reduce", 0}); }},
   };
   for (const auto& [least, call] : cases) {
     const Spent spent = Measure([&] { EXPECT_TRUE(call().ok()); });
@@ -96,7 +94,7 @@ TEST(EmulatedLinkTest, AnAbortWakesTheSleeper) {
   });
   float x = 0;
   const Spent spent = Measure(
-      [&] { EXPECT_EQ(comm->AllReduce(&x, 1, DType::kF32, 1, {"long", 0}).message(), "rank 2 was lost"); });
+      [&] { EXPECT_EQ(comm->AllReduce(&x, 1, DType::kF32, {"long", 0}).message(), "rank 2 was lost"); });
   waker.join();
   EXPECT_LT(spent.wall_ns, 30'000 * kMs);
 }
@@ -110,7 +108,7 @@ TEST(EmulatedLinkTest, EveryRankWaitsAndTheNumbersAreTheSame) {
     EXPECT_EQ(comm.staging_bytes(), StagingBytes(CollectiveBackend::kShm, 3));
     EXPECT_EQ(comm.rank(), rendezvous.rank());
     float x = static_cast<float>(comm.rank());
-    const Spent spent = Measure([&] { EXPECT_TRUE(comm.AllReduce(&x, 1, DType::kF32, 1, {"sum", 0}).ok()); });
+    const Spent spent = Measure([&] { EXPECT_TRUE(comm.AllReduce(&x, 1, DType::kF32, {"sum", 0}).ok()); });
     EXPECT_EQ(x, 3.0f);
     EXPECT_GE(spent.wall_ns, 30 * kMs);
     EXPECT_TRUE(comm.Barrier({"end", 0}).ok());

@@ -11,7 +11,7 @@
 #include "runtime/base/status_macros.h"
 
 // One body compiled for several generations of the processor, chosen when the program starts. All give the
-// same bits: only additions and multiplications that are never contracted (the build says -ffp-contract=off
+// same bits: only additions (the build says -ffp-contract=off
 // for this file).
 // The choice is made before ThreadSanitizer is ready for the code that makes it: a build with it has one
 // body.
@@ -78,8 +78,8 @@ inline A Plus(A a, A b) {
   FT_CLONES void AddTo##Suffix(const A* a, size_t n, A* out) {                                    \
     for (size_t i = 0; i < n; ++i) out[i] = Plus<A>(out[i], a[i]);                                \
   }                                                                                               \
-  FT_CLONES void Finish##Suffix(const A* a, size_t n, A scale, T* out) {                          \
-    for (size_t i = 0; i < n; ++i) Store(static_cast<A>(a[i] * scale), &out[i]);                  \
+  FT_CLONES void Finish##Suffix(const A* a, size_t n, T* out) {                                   \
+    for (size_t i = 0; i < n; ++i) Store(a[i], &out[i]);                                          \
   }                                                                                               \
   struct Kernels##Suffix {                                                                        \
     using Element = T;                                                                            \
@@ -121,51 +121,41 @@ void SumBlock(absl::Span<const void* const> parts, size_t offset, size_t n, type
 }
 
 template <typename K>
-void Sum(absl::Span<const void* const> parts, size_t count, float scale, void* out) {
+void Sum(absl::Span<const void* const> parts, size_t count, void* out) {
   alignas(64) typename K::Accumulator sum[kBlock];
   for (size_t offset = 0; offset < count; offset += kBlock) {
     const size_t n = std::min(kBlock, count - offset);
     SumBlock<K>(parts, offset, n, sum);
-    K::kFinish(sum, n, static_cast<typename K::Accumulator>(scale),
-               static_cast<typename K::Element*>(out) + offset);
+    K::kFinish(sum, n, static_cast<typename K::Element*>(out) + offset);
   }
 }
 
 }  // namespace
 
-void TreeSum(absl::Span<const void* const> parts, size_t count, DType dtype, float scale, void* out) {
+void TreeSum(absl::Span<const void* const> parts, size_t count, DType dtype, void* out) {
   switch (dtype) {
     case DType::kF32:
-      return Sum<KernelsF32>(parts, count, scale, out);
+      return Sum<KernelsF32>(parts, count, out);
     case DType::kF64:
-      return Sum<KernelsF64>(parts, count, scale, out);
+      return Sum<KernelsF64>(parts, count, out);
     case DType::kBF16:
-      return Sum<KernelsBf16>(parts, count, scale, out);
+      return Sum<KernelsBf16>(parts, count, out);
     case DType::kF16:
-      return Sum<KernelsF16>(parts, count, scale, out);
+      return Sum<KernelsF16>(parts, count, out);
     case DType::kI32:
-      return Sum<KernelsI32>(parts, count, 1.0f, out);
+      return Sum<KernelsI32>(parts, count, out);
     case DType::kI64:
-      return Sum<KernelsI64>(parts, count, 1.0f, out);
+      return Sum<KernelsI64>(parts, count, out);
     case DType::kU8:
       break;  // CheckReduction refused it
   }
 }
 
-absl::Status CheckReduction(DType dtype, float scale, const CollectiveLabel& label) {
-  const bool integer = dtype == DType::kI32 || dtype == DType::kI64;
-  if (dtype == DType::kU8) {
-    return absl::InvalidArgumentError(absl::StrCat(label.name, ": there is no sum over ranks of u8"));
-  }
-  if (integer && scale != 1.0f) {
-    return absl::InvalidArgumentError(absl::StrCat(label.name, ": a sum of ", std::string(Name(dtype)),
-                                                   " takes no scale, but was given ", scale));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckReductions(absl::Span<const ReducePart> parts, const CollectiveLabel& label) {
-  for (const ReducePart& part : parts) FT_RETURN_IF_ERROR(CheckReduction(part.dtype, part.scale, label));
+  for (const ReducePart& part : parts) {
+    if (part.dtype == DType::kU8)
+      return absl::InvalidArgumentError(absl::StrCat(label.name, ": there is no sum over ranks of u8"));
+  }
   return absl::OkStatus();
 }
 

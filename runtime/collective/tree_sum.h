@@ -10,14 +10,13 @@
 
 namespace ft {
 
-// out[i] = scale * tree(parts[0][i], ..., parts[n - 1][i]) for `count` elements, n >= 1. tree of n values is
-// the tree of the first 2^k plus the tree of the rest, 2^k the largest power of two below n. f32, bf16 and
-// f16 are accumulated in fp32, f64 in fp64, and rounded to nearest even once; i32 and i64 wrap and take no
-// scale. `out` may be one of the parts.
-void TreeSum(absl::Span<const void* const> parts, size_t count, DType dtype, float scale, void* out);
+// out[i] = tree(parts[0][i], ..., parts[n - 1][i]) for `count` elements, n >= 1. tree of n values is the tree
+// of the first 2^k plus the tree of the rest, 2^k the largest power of two below n. f32, bf16 and f16 are
+// accumulated in fp32, f64 in fp64, and rounded to nearest even once; i32 and i64 wrap. `out` may be one of
+// the parts.
+void TreeSum(absl::Span<const void* const> parts, size_t count, DType dtype, void* out);
 
-// OK when TreeSum can do it. Errors: InvalidArgument for u8, or an integer sum with a scale.
-absl::Status CheckReduction(DType dtype, float scale, const CollectiveLabel& label);
+// OK when TreeSum can do it. Errors: InvalidArgument for u8.
 absl::Status CheckReductions(absl::Span<const ReducePart> parts, const CollectiveLabel& label);
 
 }  // namespace ft

@@ -28,11 +28,8 @@ class LocalCommunicator : public Communicator {
     FT_RETURN_IF_ERROR(state_.status());
     FT_RETURN_IF_ERROR(CheckReductions(parts, label));
     for (const ReducePart& part : parts) {
-      if (part.scale != 1.0f) {
-        TreeSum({part.src}, part.count, part.dtype, part.scale, part.dst);
-      } else if (part.src != part.dst && part.count > 0) {
+      if (part.src != part.dst && part.count > 0)
         std::memcpy(part.dst, part.src, part.count * SizeOf(part.dtype));
-      }
     }
     return absl::OkStatus();
   }

@@ -38,7 +38,7 @@ enum DataType : int {
   kBfloat16 = 9,
 };
 
-enum Operation : int { kSum = 0, kAverage = 4 };
+enum Operation : int { kSum = 0 };
 
 inline constexpr int kUndefined = INT_MIN;  // a setting that is NCCL's to choose
 inline constexpr int kNoColor = -1;         // in CommSplit: this rank is in no group

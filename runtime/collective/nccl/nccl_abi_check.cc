@@ -20,7 +20,7 @@ static_assert(int{kRemoteError} == ncclRemoteError && int{kInProgress} == ncclIn
 static_assert(int{kInt8} == ncclInt8 && int{kUint8} == ncclUint8 && int{kInt32} == ncclInt32);
 static_assert(int{kInt64} == ncclInt64 && int{kFloat16} == ncclFloat16 && int{kFloat32} == ncclFloat32);
 static_assert(int{kFloat64} == ncclFloat64 && int{kBfloat16} == ncclBfloat16);
-static_assert(int{kSum} == ncclSum && int{kAverage} == ncclAvg);
+static_assert(int{kSum} == ncclSum);
 
 static_assert(kUndefined == NCCL_CONFIG_UNDEF_INT && kNoColor == NCCL_SPLIT_NOCOLOR);
 static_assert(offsetof(Config, size) == offsetof(ncclConfig_t, size));

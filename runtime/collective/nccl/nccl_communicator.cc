@@ -1,6 +1,5 @@
 #include "runtime/collective/nccl/nccl_communicator.h"
 
-#include <bit>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -13,7 +12,6 @@
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/nccl/device_memory.h"
 #include "runtime/collective/nccl/rank_ordered_sum.h"
-#include "runtime/collective/nccl/scaling.h"
 #include "runtime/collective/tree_sum.h"
 #include "runtime/device/device.h"
 
@@ -67,9 +65,8 @@ class NcclCommunicator final : public Communicator, private Watched {
     FT_RETURN_IF_ERROR(CheckReductions(parts, label));
     return Enqueue(label, [&] {
       if (options_.deterministic) return ordered_.ReduceScatter(parts, stream_);
-      return Reduce(parts, [&](NcclApi& api, CommHandle comm, const ReducePart& part, Operation operation) {
-        return api.ReduceScatter(part.src, part.dst, part.count, TypeOf(part.dtype), operation, comm,
-                                 stream_);
+      return Reduce(parts, [&](NcclApi& api, CommHandle comm, const ReducePart& part) {
+        return api.ReduceScatter(part.src, part.dst, part.count, TypeOf(part.dtype), kSum, comm, stream_);
       });
     });
   }
@@ -78,8 +75,8 @@ class NcclCommunicator final : public Communicator, private Watched {
     FT_RETURN_IF_ERROR(CheckReductions(parts, label));
     return Enqueue(label, [&] {
       if (options_.deterministic) return ordered_.AllReduce(parts, stream_);
-      return Reduce(parts, [&](NcclApi& api, CommHandle comm, const ReducePart& part, Operation operation) {
-        return api.AllReduce(part.src, part.dst, part.count, TypeOf(part.dtype), operation, comm, stream_);
+      return Reduce(parts, [&](NcclApi& api, CommHandle comm, const ReducePart& part) {
+        return api.AllReduce(part.src, part.dst, part.count, TypeOf(part.dtype), kSum, comm, stream_);
       });
     });
   }
@@ -153,24 +150,15 @@ class NcclCommunicator final : public Communicator, private Watched {
   // The fast way: `call` is NCCL's function for one part.
   template <typename Call>
   absl::Status Reduce(absl::Span<const ReducePart> parts, const Call& call) {
-    FT_RETURN_IF_ERROR(handle_->Group([&](NcclApi& api, CommHandle comm) {
+    return handle_->Group([&](NcclApi& api, CommHandle comm) {
       Result result = kSuccess;
       for (const ReducePart& part : parts) {
         if (part.count == 0) continue;
-        result = call(api, comm, part, IsMean(part) ? kAverage : kSum);
+        result = call(api, comm, part);
         if (result != kSuccess && result != kInProgress) break;
       }
       return result;
-    }));
-    return Scale(options_.cuda, parts, stream_, [this](const ReducePart& part) {
-      return part.scale == 1.0f || IsMean(part) ? std::nullopt : std::optional<const void*>(part.dst);
     });
-  }
-
-  // Whether NCCL's own mean is exact: it multiplies every summand by 1 / size in the type of the elements.
-  bool IsMean(const ReducePart& part) const {
-    return part.scale != 1.0f && part.scale == 1.0f / static_cast<float>(size()) &&
-           (part.dtype == DType::kF32 || std::has_single_bit(static_cast<unsigned>(size())));
   }
 
   static DataType TypeOf(DType dtype) {

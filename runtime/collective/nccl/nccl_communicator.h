@@ -5,8 +5,7 @@
 // owner of the stream.
 //
 // Sums over ranks come in two ways. Fast: NCCL's, in the order that its algorithm has on this machine, 16-bit
-// types in its own precision, which is theirs at every hop; a mean over a number of ranks that is a power of
-// two (for f32, over any) is NCCL's own, other scales are applied to the sum. Deterministic: ranks exchange
+// types in its own precision, which is theirs at every hop. Deterministic: ranks exchange
 // their summands and add them in the order of tree_sum.h, so that results have the same bits on any number of
 // machines, for the price of more traffic and of staging memory. Integers are exact either way.
 #pragma once

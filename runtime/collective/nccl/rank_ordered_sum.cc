@@ -160,7 +160,6 @@ absl::Status RankOrderedSum::Sum(absl::Span<const ReducePart> parts, size_t begi
                                       .out = Destination(part, at),
                                       .offset = static_cast<int64_t>(behind),
                                       .count = static_cast<int64_t>(n / SizeOf(part.dtype)),
-                                      .scale = part.scale,
                                       .dtype = part.dtype};
     if (args.num_pieces == cuda::kMaxRankSumPieces) flush();
   });

@@ -47,7 +47,7 @@ std::byte* Aligned(Bytes& memory) {
 }
 
 // Sums `shapes` as one launch on rank `own` of `ranks`, and compares with TreeSum.
-void Check(int ranks, int own, const std::vector<Shape>& shapes, float float_scale, bool in_place) {
+void Check(int ranks, int own, const std::vector<Shape>& shapes, bool in_place) {
   size_t slot = 0;
   for (const Shape& shape : shapes) slot += Padded(shape.count * SizeOf(shape.dtype));
   Bytes staging(slot * static_cast<size_t>(ranks) + 64);
@@ -62,8 +62,6 @@ void Check(int ranks, int own, const std::vector<Shape>& shapes, float float_sca
   for (size_t p = 0; p < shapes.size(); ++p) {
     const Shape& shape = shapes[p];
     const size_t width = SizeOf(shape.dtype), bytes = shape.count * width;
-    const bool integer = shape.dtype == DType::kI32 || shape.dtype == DType::kI64;
-    const float scale = integer ? 1.0f : float_scale;
     owns[p].resize(bytes + 128);
     outs[p].resize(bytes + 128, std::byte{0x5A});
     std::byte* own_data = Aligned(owns[p]) + shape.shift;
@@ -85,10 +83,9 @@ void Check(int ranks, int own, const std::vector<Shape>& shapes, float float_sca
     }
     for (const Bytes& summand : summands) parts.push_back(summand.data());
     expected[p].resize(bytes);
-    TreeSum(parts, shape.count, shape.dtype, scale, expected[p].data());
-    args.pieces[args.num_pieces++] = {
-        own_data, out_data,   static_cast<int64_t>(offset), static_cast<int64_t>(shape.count),
-        scale,    shape.dtype};
+    TreeSum(parts, shape.count, shape.dtype, expected[p].data());
+    args.pieces[args.num_pieces++] = {own_data, out_data, static_cast<int64_t>(offset),
+                                      static_cast<int64_t>(shape.count), shape.dtype};
     offset += Padded(bytes);
   }
   ASSERT_EQ(RankSum(args, nullptr), 0) << emulation::LastMessage();
@@ -107,31 +104,31 @@ const std::vector<Shape> kEveryType = {{1037, DType::kF32}, {2051, DType::kBF16}
                                        {1, DType::kF32},    {7, DType::kBF16},    {8, DType::kF16}};
 
 TEST(RankSumTest, HasTheBitsOfTheTreeForEveryNumberOfRanks) {
-  for (int ranks = 1; ranks <= 20; ++ranks) Check(ranks, ranks / 2, kEveryType, 0.3f, false);
+  for (int ranks = 1; ranks <= 20; ++ranks) Check(ranks, ranks / 2, kEveryType, false);
   for (const int ranks : {31, 32, 33, 63, 64, 65, 127, 200, 259}) {
-    Check(ranks, ranks - 1, {{33, DType::kF32}, {67, DType::kBF16}}, 1.0f / static_cast<float>(ranks), false);
+    Check(ranks, ranks - 1, {{33, DType::kF32}, {67, DType::kBF16}}, false);
   }
 }
 
 TEST(RankSumTest, WhicheverRankItIsAndInPlace) {
   for (int own = 0; own < 7; ++own) {
-    Check(7, own, kEveryType, 1.0f, true);
-    Check(7, own, kEveryType, 0.25f, false);
+    Check(7, own, kEveryType, true);
+    Check(7, own, kEveryType, false);
   }
 }
 
 TEST(RankSumTest, OddAddresses) {
   Check(5, 2, {{1030, DType::kF32, 4}, {1030, DType::kBF16, 2}, {515, DType::kF16, 6}, {130, DType::kI64, 8}},
-        0.5f, false);
-  Check(3, 0, {{1030, DType::kF32, 12}, {99, DType::kBF16, 10}}, 0.5f, true);
+        false);
+  Check(3, 0, {{1030, DType::kF32, 12}, {99, DType::kBF16, 10}}, true);
 }
 
 TEST(RankSumTest, MoreElementsThanTheLargestGridAndMorePiecesThanOneType) {
-  Check(2, 1, {{(2048 * 256 * 4) + 1029, DType::kF32}}, 0.5f, false);
+  Check(2, 1, {{(2048 * 256 * 4) + 1029, DType::kF32}}, false);
   std::vector<Shape> many;
   for (int i = 0; i < kMaxRankSumPieces; ++i)
     many.push_back({static_cast<size_t>(i * 13 % 50), i % 3 == 0 ? DType::kF32 : DType::kBF16});
-  Check(4, 3, many, 0.25f, false);
+  Check(4, 3, many, false);
 }
 
 TEST(RankSumTest, RefusesWhatItCannotDo) {

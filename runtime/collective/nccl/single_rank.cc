@@ -1,12 +1,10 @@
 #include "runtime/collective/nccl/single_rank.h"
 
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/first_failure.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/collective/nccl/scaling.h"
 #include "runtime/collective/tree_sum.h"
 
 namespace ft::nccl {
@@ -29,12 +27,9 @@ class SingleRankCommunicator final : public Communicator {
   absl::Status ReduceScatter(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {
     FT_RETURN_IF_ERROR(state_.status());
     FT_RETURN_IF_ERROR(CheckReductions(parts, label));
-    for (const ReducePart& part : parts) {
-      if (part.scale == 1.0f) FT_RETURN_IF_ERROR(Copy(part.dst, part.src, part.count * SizeOf(part.dtype)));
-    }
-    return Scale(cuda_, parts, stream_, [](const ReducePart& part) {
-      return part.scale == 1.0f ? std::nullopt : std::optional<const void*>(part.src);
-    });
+    for (const ReducePart& part : parts)
+      FT_RETURN_IF_ERROR(Copy(part.dst, part.src, part.count * SizeOf(part.dtype)));
+    return absl::OkStatus();
   }
 
   absl::Status AllReduce(absl::Span<const ReducePart> parts, const CollectiveLabel& label) override {

@@ -37,7 +37,7 @@ TEST_P(TroubleTest, ATimeOutOnTheDeviceNamesInstructionSequenceAndMissingRank) {
     auto communicators = Waiting(CreateCommunicators(rendezvous, 1, options).value());
     std::vector<float> x(9000);
     const auto reduce = [&](const char* name) {
-      return communicators[0]->AllReduce(x.data(), x.size(), DType::kF32, 1.0f, {name, 1});
+      return communicators[0]->AllReduce(x.data(), x.size(), DType::kF32, {name, 1});
     };
     ASSERT_TRUE(reduce("all_reduce h.0").ok());
     ASSERT_TRUE(reduce("all_reduce h.1").ok());
@@ -66,7 +66,7 @@ TEST_P(TroubleTest, ATimeOutWhileConnectionsAreMadeNamesThemToo) {
       return;
     }
     float x = 0;
-    ExpectWords(communicators[0]->AllReduce(&x, 1, DType::kF32, 1.0f, {"loss", 1}),
+    ExpectWords(communicators[0]->AllReduce(&x, 1, DType::kF32, {"loss", 1}),
                 {"timed out after 1s in 'loss' #1 waiting for rank 0 (pid "});
   });
 }
@@ -95,7 +95,7 @@ TEST(TroubleOnAStreamTest, TheCommunicatorThatHangsIsTheOneThatTells) {
     const auto reduce = [&](int i) {
       marks.Begin(rank.stream, &info[i]);
       EXPECT_TRUE(rank.communicators[static_cast<size_t>(i)]
-                      ->AllReduce(x.data(), x.size(), DType::kF32, 1.0f, {info[i].title.c_str(), 1})
+                      ->AllReduce(x.data(), x.size(), DType::kF32, {info[i].title.c_str(), 1})
                       .ok());
       marks.End(rank.stream);
     };
@@ -127,15 +127,14 @@ TEST(TroubleOnAStreamTest, AnErrorOfNcclIsToldWithItsPlace) {
   TestWorld(2).RunThreads([&](const Rendezvous& rendezvous) {
     auto communicators = Waiting(CreateCommunicators(rendezvous, 1, OnGpus(gpus, false)).value());
     std::vector<float> x(100);
-    ASSERT_TRUE(communicators[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"reduce h.4", 1}).ok());
+    ASSERT_TRUE(communicators[0]->AllReduce(x.data(), 100, DType::kF32, {"reduce h.4", 1}).ok());
     if (rendezvous.rank() == 1) {
       absl::SleepFor(absl::Milliseconds(200));
       gpus.nccl().BreakRank(0, nccl::kRemoteError);
       absl::SleepFor(absl::Seconds(1));
       return;
     }
-    const absl::Status status =
-        communicators[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"reduce h.5", 2});
+    const absl::Status status = communicators[0]->AllReduce(x.data(), 100, DType::kF32, {"reduce h.5", 2});
     ExpectWords(status, {"remote process exited", "socket 7 was closed", "'reduce h.5' #2"});
     EXPECT_EQ(status.message().find('\n'), std::string::npos);
   });
@@ -157,8 +156,7 @@ TEST(TroubleOnAStreamTest, AbortEndsWhatIsOnTheDeviceAndStays) {
     EXPECT_EQ(communicators[0]->Barrier({"never", 2}).message(), "rank 2 was lost");
     waker.join();
     float x = 0;
-    EXPECT_EQ(communicators[0]->AllReduce(&x, 1, DType::kF32, 1.0f, {"later", 3}).message(),
-              "rank 2 was lost");
+    EXPECT_EQ(communicators[0]->AllReduce(&x, 1, DType::kF32, {"later", 3}).message(), "rank 2 was lost");
   });
   EXPECT_EQ(gpus.nccl().aborts(), 3) << "each rank's, and the third's because nobody comes to its end";
 }
@@ -177,7 +175,7 @@ class SupervisedRank {
   void Reduce(size_t communicator) {
     marks_.Begin(stream(), &info_);
     EXPECT_TRUE(rank_.communicators[communicator]
-                    ->AllReduce(x_.data(), x_.size(), DType::kF32, 1.0f, {info_.title.c_str(), 1})
+                    ->AllReduce(x_.data(), x_.size(), DType::kF32, {info_.title.c_str(), 1})
                     .ok());
     marks_.End(stream());
   }

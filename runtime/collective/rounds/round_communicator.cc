@@ -188,8 +188,7 @@ class RoundCommunicator : public Communicator {
         summands_[static_cast<size_t>(writer)] =
             writer == rank() ? Source(part, own(part) + at) : exchange_->Inbox(writer) + behind;
       }
-      TreeSum(summands_, n / SizeOf(part.dtype), part.dtype, part.scale,
-              static_cast<std::byte*>(part.dst) + at);
+      TreeSum(summands_, n / SizeOf(part.dtype), part.dtype, static_cast<std::byte*>(part.dst) + at);
     });
   }
 

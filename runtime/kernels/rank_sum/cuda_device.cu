@@ -16,7 +16,6 @@ struct Summing {
   __device__ __forceinline__ static float Load(T x) { return ToFloat(x); }
   __device__ __forceinline__ static T Store(float x) { return FromFloat<T>(x); }
   __device__ __forceinline__ static float Add(float a, float b) { return a + b; }
-  __device__ __forceinline__ static float Scale(float x, float scale) { return x * scale; }
 };
 template <>
 struct Summing<double> {
@@ -24,9 +23,6 @@ struct Summing<double> {
   __device__ __forceinline__ static double Load(double x) { return x; }
   __device__ __forceinline__ static double Store(double x) { return x; }
   __device__ __forceinline__ static double Add(double a, double b) { return a + b; }
-  __device__ __forceinline__ static double Scale(double x, float scale) {
-    return x * static_cast<double>(scale);
-  }
 };
 // Unsigned, because integers wrap.
 template <typename T>
@@ -35,7 +31,6 @@ struct WrappingSum {
   __device__ __forceinline__ static T Load(T x) { return x; }
   __device__ __forceinline__ static T Store(T x) { return x; }
   __device__ __forceinline__ static T Add(T a, T b) { return a + b; }
-  __device__ __forceinline__ static T Scale(T x, float) { return x; }
 };
 template <>
 struct Summing<uint32_t> : WrappingSum<uint32_t> {};
@@ -61,10 +56,10 @@ struct Partial {
     for (int i = 0; i < kWidth; ++i) result.at[i] = S::Add(a.at[i], b.at[i]);
     return result;
   }
-  __device__ __forceinline__ void Write(T* address, float scale) const {
+  __device__ __forceinline__ void Write(T* address) const {
     Pack<T, kWidth> pack;
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i) pack.at[i] = S::Store(S::Scale(at[i], scale));
+    for (int i = 0; i < kWidth; ++i) pack.at[i] = S::Store(at[i]);
     *reinterpret_cast<Pack<T, kWidth>*>(address) = pack;
   }
 };
@@ -117,12 +112,11 @@ __device__ __forceinline__ void SumPiece(const RankSumArgs& args, const RankSumP
   const int64_t stride = static_cast<int64_t>(gridDim.x) * kRankThreads * kWidth;
   int64_t element = (static_cast<int64_t>(blockIdx.x) * kRankThreads + threadIdx.x) * kWidth;
   for (; element + kWidth <= piece.count; element += stride) {
-    TreeOver<T, kWidth, kLevels>(args, piece, element)
-        .Write(static_cast<T*>(piece.out) + element, piece.scale);
+    TreeOver<T, kWidth, kLevels>(args, piece, element).Write(static_cast<T*>(piece.out) + element);
   }
   if constexpr (kWidth > 1) {  // the end that fills no pack: exactly one thread would take it next
     for (; element < piece.count; ++element) {
-      TreeOver<T, 1, kLevels>(args, piece, element).Write(static_cast<T*>(piece.out) + element, piece.scale);
+      TreeOver<T, 1, kLevels>(args, piece, element).Write(static_cast<T*>(piece.out) + element);
     }
   }
 }

@@ -16,7 +16,6 @@ struct RankSumPiece {
   void* out = nullptr;  // may be `own`
   int64_t offset = 0;
   int64_t count = 0;  // elements
-  float scale = 1.0f;
   DType dtype = DType::kF32;
 };
 
@@ -32,10 +31,9 @@ struct RankSumArgs {
   RankSumPiece pieces[kMaxRankSumPieces];
 };
 
-// For each piece out[i] = scale * tree(summands of ranks 0 .. ranks - 1 at i). f32, bf16 and f16 are
-// accumulated in fp32 and rounded to nearest even once, f64 in fp64; i32 and i64 wrap and take no scale. The
-// bits are those of TreeSum, but for the payloads of NaNs. u8 is refused. Returns a cudaError_t as int, 0 for
-// success.
+// For each piece out[i] = tree(summands of ranks 0 .. ranks - 1 at i). f32, bf16 and f16 are accumulated in
+// fp32 and rounded to nearest even once, f64 in fp64; i32 and i64 wrap. The bits are those of TreeSum, but
+// for the payloads of NaNs. u8 is refused. Returns a cudaError_t as int, 0 for success.
 int RankSum(const RankSumArgs& args, StreamHandle stream);
 
 // RankSum as callers hold it that are built where there is no device code.

@@ -195,31 +195,29 @@ Result FakeNccl::Flush() {
 
 Result FakeNccl::AllGather(const void* src, void* dst, size_t count, DataType type, CommHandle comm,
                            void* stream) {
-  return Add({Kind::kAllGather, src, dst, count, type, nccl::kSum, 0, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  return Add({Kind::kAllGather, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 Result FakeNccl::ReduceScatter(const void* src, void* dst, size_t count, DataType type, Operation operation,
                                CommHandle comm, void* stream) {
-  return Add({Kind::kReduceScatter, src, dst, count, type, operation, 0, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  if (operation != nccl::kSum) return nccl::kInvalidArgument;  // sums alone, see NcclCommunicator
+  return Add(
+      {Kind::kReduceScatter, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 Result FakeNccl::AllReduce(const void* src, void* dst, size_t count, DataType type, Operation operation,
                            CommHandle comm, void* stream) {
-  return Add({Kind::kAllReduce, src, dst, count, type, operation, 0, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  if (operation != nccl::kSum) return nccl::kInvalidArgument;  // sums alone, see NcclCommunicator
+  return Add({Kind::kAllReduce, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 Result FakeNccl::Broadcast(const void* src, void* dst, size_t count, DataType type, int root, CommHandle comm,
                            void* stream) {
-  return Add({Kind::kBroadcast, src, dst, count, type, nccl::kSum, root, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  return Add(
+      {Kind::kBroadcast, src, dst, count, type, root, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 Result FakeNccl::Send(const void* src, size_t count, DataType type, int peer, CommHandle comm, void* stream) {
-  return Add({Kind::kSend, src, nullptr, count, type, nccl::kSum, peer, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  return Add({Kind::kSend, src, nullptr, count, type, peer, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 Result FakeNccl::Recv(void* dst, size_t count, DataType type, int peer, CommHandle comm, void* stream) {
-  return Add({Kind::kRecv, nullptr, dst, count, type, nccl::kSum, peer, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  return Add({Kind::kRecv, nullptr, dst, count, type, peer, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 
 }  // namespace ft::testing

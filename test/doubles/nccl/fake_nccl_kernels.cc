@@ -28,40 +28,34 @@ void Store(T x, T& to) {
 }
 
 template <typename T>
-void SumInto(const std::vector<const void*>& sources, size_t count, Operation operation, void* out) {
+void SumInto(const std::vector<const void*>& sources, size_t count, void* out) {
   using A = decltype(Load(T{}));
   auto* to = static_cast<T*>(out);
-  const A factor =
-      operation == nccl::kAverage ? static_cast<A>(1.0 / static_cast<double>(sources.size())) : A(1);
   for (size_t i = 0; i < count; ++i) {
     T sum{};
-    for (size_t rank = sources.size(); rank-- > 0;) {
-      T scaled;
-      Store(static_cast<A>(Load(static_cast<const T*>(sources[rank])[i]) * factor), scaled);
-      Store(static_cast<A>(Load(sum) + Load(scaled)), sum);
-    }
+    for (size_t rank = sources.size(); rank-- > 0;)
+      Store(static_cast<A>(Load(sum) + Load(static_cast<const T*>(sources[rank])[i])), sum);
     to[i] = sum;
   }
 }
 
-void SumInto(const std::vector<const void*>& sources, size_t count, DataType type, Operation operation,
-             void* out) {
+void SumInto(const std::vector<const void*>& sources, size_t count, DataType type, void* out) {
   switch (type) {
     case nccl::kFloat32:
-      return SumInto<float>(sources, count, operation, out);
+      return SumInto<float>(sources, count, out);
     case nccl::kFloat64:
-      return SumInto<double>(sources, count, operation, out);
+      return SumInto<double>(sources, count, out);
     case nccl::kBfloat16:
-      return SumInto<Bf16>(sources, count, operation, out);
+      return SumInto<Bf16>(sources, count, out);
     case nccl::kFloat16:
-      return SumInto<F16>(sources, count, operation, out);
+      return SumInto<F16>(sources, count, out);
     case nccl::kInt32:
-      return SumInto<uint32_t>(sources, count, operation, out);
+      return SumInto<uint32_t>(sources, count, out);
     case nccl::kInt64:
-      return SumInto<uint64_t>(sources, count, operation, out);
+      return SumInto<uint64_t>(sources, count, out);
     case nccl::kInt8:
     case nccl::kUint8:
-      return SumInto<uint8_t>(sources, count, operation, out);
+      return SumInto<uint8_t>(sources, count, out);
   }
 }
 
@@ -88,7 +82,7 @@ std::vector<std::byte> Compute(const FakeNccl::Comm& comm, const FakeNccl::Call&
   if (call.kind == Kind::kBroadcast)
     std::memcpy(result.data(), calls.at(call.peer)->src, call.bytes());
   else if (!whole)
-    SumInto(sources, call.count, call.type, call.operation, result.data());
+    SumInto(sources, call.count, call.type, result.data());
   return result;
 }
 

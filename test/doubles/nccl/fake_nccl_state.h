@@ -45,7 +45,6 @@ struct FakeNccl::Call {
   void* dst;
   size_t count;
   DataType type;
-  Operation operation;
   int peer;  // or root
   Comm* comm;
   CUstream_st* stream;

@@ -59,7 +59,6 @@ struct HostNccl::Call {
   void* dst;
   size_t count;
   DataType type;
-  Operation operation;
   int peer;  // or root
   Comm* comm;
   CUstream_st* stream;
@@ -141,14 +140,13 @@ absl::Status SplitOff(Comm& parent, int color, int key, Comm& child) {
 
 absl::Status RunCollective(Communicator& inner, const Call& call) {
   const CollectiveLabel label{"emulated NCCL", 0};
-  const float scale = call.operation == nccl::kAverage ? 1.0f / static_cast<float>(inner.size()) : 1.0f;
   switch (call.kind) {
     case Kind::kAllGather:
       return inner.AllGather(call.src, call.dst, call.bytes(), label);
     case Kind::kReduceScatter:
-      return inner.ReduceScatter(call.src, call.dst, call.count, TypeOf(call.type), scale, label);
+      return inner.ReduceScatter(call.src, call.dst, call.count, TypeOf(call.type), label);
     case Kind::kAllReduce: {
-      const ReducePart part{call.src, call.dst, call.count, TypeOf(call.type), scale};
+      const ReducePart part{call.src, call.dst, call.count, TypeOf(call.type)};
       return inner.AllReduce(absl::MakeConstSpan(&part, 1), label);
     }
     case Kind::kBroadcast:
@@ -327,31 +325,29 @@ Result HostNccl::Flush() {
 
 Result HostNccl::AllGather(const void* src, void* dst, size_t count, DataType type, CommHandle comm,
                            void* stream) {
-  return Add({Kind::kAllGather, src, dst, count, type, nccl::kSum, 0, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  return Add({Kind::kAllGather, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 Result HostNccl::ReduceScatter(const void* src, void* dst, size_t count, DataType type, Operation operation,
                                CommHandle comm, void* stream) {
-  return Add({Kind::kReduceScatter, src, dst, count, type, operation, 0, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  if (operation != nccl::kSum) return nccl::kInvalidArgument;  // sums alone, see NcclCommunicator
+  return Add(
+      {Kind::kReduceScatter, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 Result HostNccl::AllReduce(const void* src, void* dst, size_t count, DataType type, Operation operation,
                            CommHandle comm, void* stream) {
-  return Add({Kind::kAllReduce, src, dst, count, type, operation, 0, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  if (operation != nccl::kSum) return nccl::kInvalidArgument;  // sums alone, see NcclCommunicator
+  return Add({Kind::kAllReduce, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 Result HostNccl::Broadcast(const void* src, void* dst, size_t count, DataType type, int root, CommHandle comm,
                            void* stream) {
-  return Add({Kind::kBroadcast, src, dst, count, type, nccl::kSum, root, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  return Add(
+      {Kind::kBroadcast, src, dst, count, type, root, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 Result HostNccl::Send(const void* src, size_t count, DataType type, int peer, CommHandle comm, void* stream) {
-  return Add({Kind::kSend, src, nullptr, count, type, nccl::kSum, peer, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  return Add({Kind::kSend, src, nullptr, count, type, peer, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 Result HostNccl::Recv(void* dst, size_t count, DataType type, int peer, CommHandle comm, void* stream) {
-  return Add({Kind::kRecv, nullptr, dst, count, type, nccl::kSum, peer, CommOf(comm),
-              static_cast<CUstream_st*>(stream)});
+  return Add({Kind::kRecv, nullptr, dst, count, type, peer, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 
 }  // namespace ft::testing

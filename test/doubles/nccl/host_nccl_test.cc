@@ -39,20 +39,18 @@ std::vector<float> Filled(int rank, size_t n) {
 
 void CheckGroup(Communicator& comm, const std::vector<int>& ranks, bool deterministic) {
   const size_t n = 30011, size = ranks.size(), own = static_cast<size_t>(comm.rank());
-  // What NCCL takes for a mean is scaled once; another scale only in the deterministic mode.
-  const float scale = deterministic ? 0.3f : 1.0f / static_cast<float>(size);
   std::vector<std::vector<float>> all;
   std::vector<const void*> parts;
   for (const int rank : ranks) all.push_back(Filled(rank, n * size));
   for (const auto& one : all) parts.push_back(one.data());
   std::vector<float> expected(n * size);
-  TreeSum(parts, expected.size(), DType::kF32, scale, expected.data());
+  TreeSum(parts, expected.size(), DType::kF32, expected.data());
 
   std::vector<float> whole = all[own], slice(n);
-  ASSERT_TRUE(comm.ReduceScatter(whole.data(), slice.data(), n, DType::kF32, scale, {"scatter", 1}).ok());
+  ASSERT_TRUE(comm.ReduceScatter(whole.data(), slice.data(), n, DType::kF32, {"scatter", 1}).ok());
   const auto first = expected.begin() + static_cast<ptrdiff_t>(own * n);
   ASSERT_EQ(slice, std::vector<float>(first, first + static_cast<ptrdiff_t>(n)));
-  ASSERT_TRUE(comm.AllReduce(whole.data(), whole.size(), DType::kF32, scale, {"all", 2}).ok());
+  ASSERT_TRUE(comm.AllReduce(whole.data(), whole.size(), DType::kF32, {"all", 2}).ok());
   ASSERT_EQ(whole, expected);
   std::vector<float> gathered(n * size);
   ASSERT_TRUE(comm.AllGather(slice.data(), gathered.data(), n * 4, {"gather", 3}).ok());
@@ -97,7 +95,7 @@ TEST(HostNcclTrouble, AbortWakesACallThatWaits) {
     auto made = CreateCommunicators(rendezvous, 1, Emulated(driver, false)).value();
     made[0]->AttachStream(static_cast<CUstream_st*>(&stream));
     std::vector<float> x(100);
-    ASSERT_TRUE(made[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"first", 1}).ok());
+    ASSERT_TRUE(made[0]->AllReduce(x.data(), 100, DType::kF32, {"first", 1}).ok());
     if (rendezvous.rank() == 1) {
       absl::SleepFor(absl::Milliseconds(600));
       return;
@@ -106,10 +104,9 @@ TEST(HostNcclTrouble, AbortWakesACallThatWaits) {
       absl::SleepFor(absl::Milliseconds(100));
       made[0]->Abort(absl::UnavailableError("rank 1 was lost"));
     });
-    made[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"never", 2}).IgnoreError();
+    made[0]->AllReduce(x.data(), 100, DType::kF32, {"never", 2}).IgnoreError();
     waker.join();
-    EXPECT_EQ(made[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"later", 3}).message(),
-              "rank 1 was lost");
+    EXPECT_EQ(made[0]->AllReduce(x.data(), 100, DType::kF32, {"later", 3}).message(), "rank 1 was lost");
   });
 }
 
@@ -123,13 +120,13 @@ TEST(HostNcclTrouble, ATimeOutWakesItToo) {
     auto made = CreateCommunicators(rendezvous, 1, options).value();
     made[0]->AttachStream(static_cast<CUstream_st*>(&stream));
     std::vector<float> x(100);
-    ASSERT_TRUE(made[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"first", 1}).ok());
+    ASSERT_TRUE(made[0]->AllReduce(x.data(), 100, DType::kF32, {"first", 1}).ok());
     if (rendezvous.rank() == 1) {
       absl::SleepFor(absl::Seconds(3));
       return;
     }
-    made[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"never", 2}).IgnoreError();
-    const absl::Status status = made[0]->AllReduce(x.data(), 100, DType::kF32, 1.0f, {"later", 3});
+    made[0]->AllReduce(x.data(), 100, DType::kF32, {"never", 2}).IgnoreError();
+    const absl::Status status = made[0]->AllReduce(x.data(), 100, DType::kF32, {"later", 3});
     EXPECT_NE(status.message().find("timed out after 1s in 'never' #2 waiting for rank 1"), std::string::npos)
         << status;
   });
