@@ -71,9 +71,9 @@ class DISABLED_OneRankNccl : public testing::Test {
       const GatherPart gathers[] = {{gpu_->at(0), gpu_->at(kHalf), kCount * 4},
                                     {gpu_->at(kCount * 4), gpu_->at(kHalf + kCount * 4), 1001}};
       absl::Status status = comm.AllGather(gathers, {"gather", 1});
-      const ReducePart part{gpu_->at(kHalf / 4), gpu_->at(kHalf + kHalf / 4), kCount, DType::kF32, 1.0f};
+      const ReducePart part{gpu_->at(kHalf / 4), gpu_->at(kHalf + kHalf / 4), kCount, DType::kF32};
       if (status.ok()) status = comm.ReduceScatter(absl::MakeConstSpan(&part, 1), {"scatter", 2});
-      const ReducePart half{gpu_->at(kHalf / 2), gpu_->at(kHalf + kHalf / 2), kCount, DType::kBF16, 1.0f};
+      const ReducePart half{gpu_->at(kHalf / 2), gpu_->at(kHalf + kHalf / 2), kCount, DType::kBF16};
       if (status.ok()) status = comm.AllReduce(absl::MakeConstSpan(&half, 1), {"all", 3});
       if (status.ok()) status = comm.Broadcast(gpu_->at(kHalf + kHalf / 2), kCount, 0, {"broadcast", 4});
       return status;

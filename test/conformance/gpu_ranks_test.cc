@@ -58,7 +58,7 @@ class DISABLED_RanksNccl : public testing::TestWithParam<DType> {
     rendezvous_ = nullptr;
   }
 
-  // Each rank's numbers, and the sum that ranks on CPUs make of them, scaled by 0.3.
+  // Each rank's numbers, and the sum that ranks on CPUs make of them.
   Bytes Given(int rank, uint32_t seed) const {
     return Numbers(seed * 1000 + static_cast<uint32_t>(rank), kCount * static_cast<size_t>(comm_->size()),
                    GetParam());
@@ -69,7 +69,7 @@ class DISABLED_RanksNccl : public testing::TestWithParam<DType> {
     for (int rank = 0; rank < comm_->size(); ++rank) all.push_back(Given(rank, seed));
     for (const Bytes& one : all) parts.push_back(one.data());
     Bytes sum(all[0].size());
-    TreeSum(parts, kCount * static_cast<size_t>(comm_->size()), GetParam(), 0.3f, sum.data());
+    TreeSum(parts, kCount * static_cast<size_t>(comm_->size()), GetParam(), sum.data());
     return sum;
   }
 
@@ -78,9 +78,9 @@ class DISABLED_RanksNccl : public testing::TestWithParam<DType> {
     return Collectives([this]() -> absl::Status {
       const size_t slice = kCount * SizeOf(GetParam()), whole = slice * static_cast<size_t>(comm_->size());
       absl::Status status =
-          comm_->ReduceScatter(gpu_->at(0), gpu_->at(kHalf), kCount, GetParam(), 0.3f, {"scatter", 1});
+          comm_->ReduceScatter(gpu_->at(0), gpu_->at(kHalf), kCount, GetParam(), {"scatter", 1});
       const ReducePart part{gpu_->at(0), gpu_->at(kHalf + Aligned(slice)), whole / SizeOf(GetParam()),
-                            GetParam(), 0.3f};
+                            GetParam()};
       if (status.ok()) status = comm_->AllReduce(absl::MakeConstSpan(&part, 1), {"all", 2});
       if (status.ok())
         status = comm_->AllGather(gpu_->at(kHalf), gpu_->at(kHalf + Aligned(slice) + Aligned(whole)), slice,
