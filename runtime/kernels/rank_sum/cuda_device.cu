@@ -121,8 +121,9 @@ __device__ __forceinline__ void SumPiece(const RankSumArgs& args, const RankSumP
   }
 }
 
+// For one block a multiprocessor: with room for more of them ptxas spills a register or two.
 template <typename T, int kLevels>
-__global__ void __launch_bounds__(kRankThreads) RankSumKernel(const RankSumArgs args) {
+__global__ void __launch_bounds__(kRankThreads, 1) RankSumKernel(const RankSumArgs args) {
   constexpr int kWidth = 16 / sizeof(T);
   const RankSumPiece piece = args.pieces[blockIdx.y];
   const bool packed = (reinterpret_cast<uintptr_t>(piece.own) | reinterpret_cast<uintptr_t>(piece.out) |
