@@ -1,7 +1,8 @@
 // --ft-fuse-loss-grad
 // Enters: a differentiated graph. Leaves: ft.linear_cross_entropy_loss_grad in place of
 // ft.linear_cross_entropy and its gradient, where the upstream gradient is known before forward runs: a
-// constant, times the loss scale, times what the loss weighs. Nothing is refused; what does not match stays.
+// constant, times the loss scale, 1 / the ranks, what the loss weighs. Nothing is refused; what does not
+// match stays.
 #include "compiler/fuse/passes.h"
 #include "dialects/ft/elementwise.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

@@ -25,8 +25,8 @@ def FuseQkvAttentionPass : Pass<"ft-fuse-qkv-attention", "::mlir::ModuleOp"> {
 def FuseLossGradPass : Pass<"ft-fuse-loss-grad", "::mlir::ModuleOp"> {
   let summary = "linear_cross_entropy and its gradient become one pass over the logits";
   let description = [{
-    Runs after differentiation. The upstream gradient of the loss must be a constant, `ft.fill`, or the loss scale of the
-    input "scaler", `ft.loss_scale`, possibly through `ft.scale`; the scale moves up with it. The fused op takes the forward op's place and phase, so that the logits are computed
+    Runs after differentiation. The upstream gradient of the loss must be a constant, `ft.fill`, the loss scale of the
+    input "scaler", `ft.loss_scale`, or the input "inverse_ranks", possibly through `ft.scale` and products; what makes it moves up with it. The fused op takes the forward op's place and phase, so that the logits are computed
     once, in the forward phase; when the gradient continues a sum (`into`) that is only known later, it takes
     the gradient op's place instead, provided nobody uses the loss before. If neither is possible the two
     stay apart.

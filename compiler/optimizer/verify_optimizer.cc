@@ -146,9 +146,13 @@ struct ReadersOfSums {
 // backward begins with the mean.
 LogicalResult verifyMeans(func::FuncOp train, ClipCoefficientOp clip) {
   ReadersOfSums readers;
-  for (auto input : train.getOps<mlir::ft::InputOp>())
-    if (input.getName() == mlir::ft::kInverseRanksInput)
-      readers.inverseRanks = input.getValue();
+  for (auto input : train.getOps<mlir::ft::InputOp>()) {
+    if (input.getName() != mlir::ft::kInverseRanksInput)
+      continue;
+    if (readers.inverseRanks)
+      return input.emitOpError("is there twice");
+    readers.inverseRanks = input.getValue();
+  }
   Operation *result = train.getBody().front().getTerminator();
   Value loss = result->getOperand(0);
   if (auto counted = loss.getDefiningOp<CountedMeanOp>())
@@ -165,9 +169,15 @@ LogicalResult verifyMeans(func::FuncOp train, ClipCoefficientOp clip) {
       if (auto step = dyn_cast<UpdateOp>(user); step && pack.isOfGradients())
         if (failed(readers.add(step, step.getScalars().getDefiningOp<UpdateScalarsOp>().getInverseRanks())))
           return failure();
-  if (readers.average.value_or(true) || !readers.inverseRanks.hasOneUse())
-    return success();
-  return clip.emitOpError("is of sums over ranks: neither what reads gradients nor backward divides by them");
+  auto isSeed = [&](Operation *user) { return user != mean && !isa<SumSquaresOp, UpdateScalarsOp>(user); };
+  auto seeds = llvm::make_filter_range(readers.inverseRanks.getUsers(), isSeed);
+  bool average = readers.average.value_or(seeds.empty());
+  if (average && !seeds.empty())
+    return (*seeds.begin())->emitOpError("makes a mean of what the optimizer makes one of");
+  if (!average && !llvm::hasSingleElement(seeds))
+    return clip.emitOpError(
+        "is of sums over ranks: neither what reads gradients nor backward divides by them");
+  return success();
 }
 
 // Every flat gradient counts in the one norm, and is used by one step of the optimizer.

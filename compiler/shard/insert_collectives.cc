@@ -2,7 +2,7 @@
 //
 // Enters: units formed, optimizer in place; parameters are read by ft.get. Leaves: each ft.unit with its
 // residency; parameters read by ft.view of a shard or of a copy that is released after its last use; flat
-// gradients reduced over the ranks, the loss averaged, sums over slices completed.
+// gradients reduced over the ranks, the loss too, sums over slices completed.
 #include "compiler/shard/passes.h"
 
 #include "compiler/shard/insert_gathers.h"

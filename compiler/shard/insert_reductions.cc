@@ -46,20 +46,29 @@ Value reduce(OpBuilder &builder, Value flat, Axes axes, Extent reduced) {
   return reduceOver(builder, scatter.getSlice(), Axis::replica, like);
 }
 
-// All-reduces `value` over `axis` right after it is known; every other use sees the result.
-void reduceValue(Value value, Axis axis, StringRef phase) {
+// `value` over all ranks of `axis`, right after it is known.
+AllReduceOp reduced(Value value, Axis axis, StringRef phase) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
   auto reduction = AllReduceOp::create(builder, value.getLoc(), value.getType(), value, axis);
   mlir::ft::setPhase(reduction, phase);
+  return reduction;
+}
+
+// Every other use sees the result.
+void reduceValue(Value value, Axis axis, StringRef phase) {
+  AllReduceOp reduction = reduced(value, axis, phase);
   value.replaceAllUsesExcept(reduction.getResult(), reduction);
 }
 
-// What `mean` is a mean of, as a sum over ranks that is still to be made.
-Value summedOf(Value mean) {
+// The product by which the sum of the loss over ranks becomes its mean sees the sum. Backward, which may read
+// the loss itself, goes on with that of its rank.
+void reduceLoss(Value mean) {
   auto product = mean.getDefiningOp<MulOp>();
   auto input = product ? product->getOperand(1).getDefiningOp<InputOp>() : InputOp();
-  return input && input.getName() == mlir::ft::kInverseRanksInput ? product->getOperand(0) : mean;
+  if (!input || input.getName() != mlir::ft::kInverseRanksInput)
+    return reduceValue(mean, Axis::world, mlir::ft::kPhaseForward);
+  product->setOperand(0, reduced(product->getOperand(0), Axis::world, mlir::ft::kPhaseForward).getResult());
 }
 
 // The last op that reads a view of a flat buffer.
@@ -140,7 +149,7 @@ void reduceScalars(func::FuncOp function, Axes axes) {
     mean = counted.getLoss();
     reduceValue(counted.getCount(), Axis::world, mlir::ft::kPhaseForward);
   }
-  reduceValue(summedOf(mean), Axis::world, mlir::ft::kPhaseForward);
+  reduceLoss(mean);
   SumSquaresOp last;
   for (SumSquaresOp op : function.getOps<SumSquaresOp>())
     last = op;

@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<char>> WalkInput(const proto::Plan& plan, const proto
   for (const proto::Input& input : plan.inputs())
     if (input.name() == port.name()) return ModelInput(plan, input, tensor, seed);
   if (port.name() == "lr") return Elements(tensor, [](uint64_t) { return 1e-5; });
-  if (port.name() == "inverse_ranks") return Elements(tensor, [](uint64_t) { return 1.0; });
+  if (port.name() == "inverse_ranks") return Elements(tensor, [](uint64_t) { return 1.0 / 3; });
   if (port.name() == "rng")
     return Elements(tensor, [seed](uint64_t i) { return i == 0 ? static_cast<double>(seed) : 0.0; });
   if (port.name() == "scaler") {

@@ -37,6 +37,13 @@ proto::Operand WholeOf(const proto::Plan& plan, const std::string& name) {
   return operand;
 }
 
+proto::Operand InverseRanks(const proto::Plan& plan) {
+  proto::Operand operand;
+  operand.set_buffer_plus_one(BufferIndex(plan, "inverse_ranks") + 1);
+  operand.set_dtype(proto::F32);
+  return operand;
+}
+
 // Takes instruction `index` out of train_step; numbers behind it move up, waits for it are forgotten.
 void Drop(proto::Plan& plan, int index) {
   Train(plan)->mutable_instructions()->DeleteSubrange(index, 1);
@@ -293,10 +300,21 @@ std::vector<Damage> TransferDamages() {
 std::vector<Damage> MeanDamages() {
   return {
       {"NoMean", kSharded,
-       "invalid plan: train_step sums gradients over ranks, but has no input 'inverse_ranks'",
+       "invalid plan: train_step: it sums gradients over ranks, but has no input 'inverse_ranks'",
        [](auto& p) { Train(p)->mutable_inputs()->RemoveLast(); }},
       {"MeanOfNothing", kReplicated, "nothing makes a mean of gradients with it",
        [](auto& p) { Find(p, "linear_cross_entropy_loss_grad")->mutable_in(4)->set_buffer_plus_one(0); }},
+      {"MeanOfTheNormAlone", kSharded,
+       "some of what reads gradients makes means of them, some takes them for",
+       [](auto& p) { *Find(p, "sum_squares")->add_in() = InverseRanks(p); }},
+      {"MeanOfTheUpdateAlone", kHybrid,
+       "some of what reads gradients makes means of them, some takes them for",
+       [](auto& p) { *Find(p, "update_scalars")->add_in() = InverseRanks(p); }},
+      {"MeanTwice", kReplicated, "backward begins with it, and the update makes means once more",
+       [](auto& p) {
+         *Find(p, "sum_squares")->add_in() = InverseRanks(p);
+         *Find(p, "update_scalars")->add_in() = InverseRanks(p);
+       }},
       {"MeanOfManyNumbers", kHybrid, "it is no f32",
        [](auto& p) {
          Train(p)->mutable_inputs(Train(p)->inputs_size() - 1)->mutable_operand()->set_dtype(proto::I32);

@@ -1,5 +1,5 @@
-// That ranks cannot block each other, whatever the mesh, that a sum over two axes is made of both its halves,
-// and that a step which sums gradients over ranks has what makes means of them.
+// That ranks cannot block each other, whatever the mesh, and that a sum over two axes is made of both its
+// halves.
 //
 // A communicator belongs to one stream and the ranks of one axis (of several, where they are the same ranks),
 // so it sees its collectives in the order in which they stand in the list, and as all ranks run one list, the
@@ -105,42 +105,10 @@ absl::Status VerifySumsOverTwoAxes(const proto::Plan& plan, int program) {
       "its sum over shard is never summed over replica");
 }
 
-bool SumsUnits(const proto::Plan& plan, const proto::Instruction& instruction) {
-  return instruction.opcode() == proto::REDUCE_SCATTER ||
-         (instruction.opcode() == proto::ALL_REDUCE &&
-          plan.buffers(instruction.in(0).buffer_plus_one() - 1).size().kind() != proto::SizeExpr::CONSTANT);
-}
-
-// Collectives divide nothing: gradients, or what backward begins with, are multiplied by 1 / the ranks.
-absl::Status VerifyMeans(const proto::Plan& plan, int program) {
-  const proto::Program& step = plan.programs(program);
-  const bool sums = std::any_of(step.instructions().begin(), step.instructions().end(),
-                                [&](const auto& instruction) { return SumsUnits(plan, instruction); });
-  if (!sums) return absl::OkStatus();
-  const auto port = std::find_if(step.inputs().begin(), step.inputs().end(),
-                                 [](const auto& input) { return input.name() == "inverse_ranks"; });
-  if (port == step.inputs().end())
-    return absl::InvalidArgumentError(absl::StrCat(
-        "invalid plan: ", step.name(), " sums gradients over ranks, but has no input 'inverse_ranks'"));
-  const Place place{.plan = plan, .program = program, .port = &*port};
-  const proto::Operand& operand = port->operand();
-  if (operand.dtype() != proto::F32 || operand.whole() || operand.shape_size() != 0)
-    return place.Invalid("it is no f32");
-  const auto reads = [&](const proto::Operand& in) {
-    return in.buffer_plus_one() == operand.buffer_plus_one();
-  };
-  const bool read = std::any_of(step.instructions().begin(), step.instructions().end(),
-                                [&](const proto::Instruction& instruction) {
-                                  return std::any_of(instruction.in().begin(), instruction.in().end(), reads);
-                                });
-  return read ? absl::OkStatus() : place.Invalid("nothing makes a mean of gradients with it");
-}
-
 }  // namespace
 
 absl::Status VerifyCommunication(const proto::Plan& plan) {
   for (int p = 0; p < plan.programs_size(); ++p) {
-    if (plan.programs(p).name() == "train_step") FT_RETURN_IF_ERROR(VerifyMeans(plan, p));
     FT_RETURN_IF_ERROR(VerifyNoCycle(plan, p));
     if (plan.two_axes()) FT_RETURN_IF_ERROR(VerifySumsOverTwoAxes(plan, p));
   }

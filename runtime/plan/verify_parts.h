@@ -15,6 +15,9 @@ absl::Status VerifyInstructions(const proto::Plan& plan);
 // No rank can block another; sums over two axes are whole. Relies on no order in `after`.
 absl::Status VerifyCommunication(const proto::Plan& plan);
 
+// What makes means of gradients that are summed over ranks.
+absl::Status VerifyMeans(const proto::Plan& plan);
+
 // Begin and end of transfers, happens-before.
 absl::Status VerifyOrder(const proto::Plan& plan);
 

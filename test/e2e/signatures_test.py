@@ -183,6 +183,29 @@ class Signatures(EndToEnd):
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
         self.assertIn("--eval-data has 7 examples, less than a batch of all ranks, 8", done.stderr)
 
+    def test_derivatives_that_read_the_loss_read_that_of_their_rank(self):
+        """A root: of equal batches two and four ranks make what one makes."""
+        text = MODEL.read_text()
+        (line,) = (line for line in text.splitlines(keepends=True) if "ft.cross_entropy" in line)
+        scalar, last = "tensor<f32>", '{layer = "head"}'
+        root = self.dir / "root.mlir"
+        root.write_text(text.replace(line, f"""
+          %squares = ft.mul %y, %y {last} : tensor<8x4xf32>, tensor<8x4xf32>
+          %total = ft.reduce "sum" %squares over [0, 1] {last} : tensor<8x4xf32> -> {scalar}
+          %mean = ft.scale %total, 0.03125 {last} : {scalar}
+          %loss = ft.sqrt %mean {last} : {scalar}
+        """))
+        same = write(self.dir / "same.safetensors", {name: tensor if name == "shift" else (tensor[0], (COUNT, *tensor[1][1:]),
+                     tensor[2][:math.prod(tensor[1][1:])] * COUNT) for name, tensor in self.stored.items()})
+        for strategy in ("no_shard", "full_shard"):
+            plan = self.dir / f"{strategy}.bin"
+            self.check("ftc", "compile", root, f"--strategy={strategy}", *SGD, "-o", plan)
+            one, two, four = (self.run_it(plan, world, "--lr=0.3", "--steps=5", data=same) for world in (1, 2, 4))
+            self.assertGreater(one[0]["loss"], one[-1]["loss"])
+            for others in (two, four):
+                for name in ("loss", "grad_norm"):
+                    self.assertEqual([row[name] for row in others], [row[name] for row in one], strategy)
+
     def test_outputs_change_no_bit_of_training(self):
         text = MODEL.read_text()
         bare = self.dir / "bare.mlir"

@@ -525,3 +525,67 @@ func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<
   %next = ft.sub %p, %step : tensor<1024xf32>
   return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %n = ft.input "inverse_ranks" : tensor<f32>
+  %sum = ft.fill 1.0 : tensor<f32>
+  %loss = ft.mul %sum, %n : tensor<f32>, tensor<f32>
+  %one = ft.fill 1.0 : tensor<4xf32>
+  // expected-error @below {{'ft.mul' op makes a mean of what the optimizer makes one of}}
+  %g = ft.mul %one, %n : tensor<4xf32>, tensor<f32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p times %n : (!ft.flat<@u, f32>, tensor<f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step, %n {formulas = "clip; inverse_ranks", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> tensor<2x2xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x2xf32>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>, %n: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %mean = ft.mul %g, %n : tensor<1024xf32>, tensor<f32>
+  %step = ft.mul %mean, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+}
+
+// -----
+
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %n = ft.input "inverse_ranks" : tensor<f32>
+  // expected-error @below {{'ft.input' op is there twice}}
+  %again = ft.input "inverse_ranks" : tensor<f32>
+  %sum = ft.fill 1.0 : tensor<f32>
+  %loss = ft.mul %sum, %n : tensor<f32>, tensor<f32>
+  %g = ft.fill 1.0 : tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p times %n : (!ft.flat<@u, f32>, tensor<f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step, %n {formulas = "clip; inverse_ranks", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> tensor<2x2xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x2xf32>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>, %n: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %mean = ft.mul %g, %n : tensor<1024xf32>, tensor<f32>
+  %step = ft.mul %mean, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+}

@@ -151,6 +151,19 @@ class CompiledPlanTest : public testing::TestWithParam<Case> {
     return plan_.buffers(instruction.in(0).buffer_plus_one() - 1).size().kind() != proto::SizeExpr::CONSTANT;
   }
 
+  // Plus one; 0 where the program has no such input.
+  uint32_t BufferOfPort(int program, const std::string& name) const {
+    for (const proto::Port& port : plan_.programs(program).inputs())
+      if (port.name() == name) return port.operand().buffer_plus_one();
+    return 0;
+  }
+
+  // The mean of losses, which the verifier knows no more about than any other product.
+  bool IsOfLoss(int program, const proto::Instruction& instruction) const {
+    return plan_.programs(program).name() == "train_step" && instruction.phase() == "optimizer" &&
+           instruction.kernel() != "sum_squares" && instruction.kernel() != "update_scalars";
+  }
+
   proto::Plan plan_;
   int planted_ = 0;
 };
@@ -196,6 +209,24 @@ TEST_P(CompiledPlanTest, WaitsForAnother) {
       return;
     }
   });
+}
+
+// Whatever reads 1 / the ranks for gradients: backward in each micro-step, or each norm and the update.
+TEST_P(CompiledPlanTest, ForgottenMean) {
+  ForAll([&](int p, int i, const proto::Instruction& instruction) {
+    const uint32_t inverse_ranks = BufferOfPort(p, "inverse_ranks"), other = BufferOfPort(p, "lr");
+    if (inverse_ranks == 0 || IsOfLoss(p, instruction)) return;
+    for (int k = 0; k < instruction.in_size(); ++k) {
+      if (instruction.in(k).buffer_plus_one() != inverse_ranks) continue;
+      ++planted_;
+      proto::Plan damaged = plan_;
+      damaged.mutable_programs(p)->mutable_instructions(i)->mutable_in(k)->set_buffer_plus_one(other);
+      const absl::Status status = VerifyPlan(damaged);
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument)
+          << plan_.programs(p).name() << ": " << instruction.ShortDebugString();
+    }
+  });
+  EXPECT_GT(planted_, 0);
 }
 
 TEST_P(CompiledPlanTest, WrongAxis) {
