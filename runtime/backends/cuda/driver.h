@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -40,6 +41,11 @@ struct DeviceProperties {
 
 struct FreeMemory {
   uint64_t free = 0, total = 0;
+};
+
+struct WordWrite {
+  uint64_t* address = nullptr;
+  uint64_t value = 0;
 };
 
 class Driver {
@@ -75,6 +81,15 @@ class Driver {
   virtual absl::Status Query(EventHandle event, bool& done) = 0;
   // Milliseconds between two events with timing that have both happened.
   virtual absl::StatusOr<float> Elapsed(EventHandle begin, EventHandle end) = 0;
+
+  // As Record, of an event with timing; in a recording it happens each time that this is started, and can be
+  // asked for as if it had been recorded outside. Streams do not wait for it.
+  virtual absl::Status Stamp(EventHandle event, StreamHandle stream) = 0;
+
+  // Writes words of page-locked memory when the stream comes to it, in their order, behind all that was
+  // written before; in a recording too. Takes no multiprocessor. Only where CanStore.
+  virtual absl::Status Store(std::initializer_list<WordWrite> words, StreamHandle stream) = 0;
+  virtual bool CanStore() = 0;
 
   // Between these two, work for `origin`, and for streams that wait for its events, is recorded rather than
   // run. All of them must have joined `origin` again at the end. EndCapture instantiates the graph.

@@ -48,6 +48,7 @@ struct EmulatedMachine {
   uint64_t context_bytes = 0;                   // of device memory, used once a thread has set the device
   bool knows_used = true;                       // Properties tells used_bytes
   uint64_t pinnable_bytes = uint64_t{1} << 40;  // that the system lets one lock
+  bool stores = true;                           // the driver has operations on memory for streams
   Schedule schedule = Schedule::kAtOnce;
   // Why a library for attention refuses every shape; empty: there is no such library.
   std::string attention_refusal = {};
@@ -95,6 +96,9 @@ class EmulatedDriver final : public Driver {
   absl::Status Wait(EventHandle event, StreamHandle stream) override;
   absl::Status Query(EventHandle event, bool& done) override;
   absl::StatusOr<float> Elapsed(EventHandle begin, EventHandle end) override;
+  absl::Status Stamp(EventHandle event, StreamHandle stream) override;
+  absl::Status Store(std::initializer_list<WordWrite> words, StreamHandle stream) override;
+  bool CanStore() override { return machine_.stores; }
   absl::Status BeginCapture(StreamHandle origin) override;
   absl::StatusOr<GraphHandle> EndCapture(StreamHandle origin) override;
   absl::Status LaunchGraph(GraphHandle graph, StreamHandle stream) override;

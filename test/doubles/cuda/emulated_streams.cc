@@ -1,5 +1,6 @@
 // The emulated driver's streams, events and graphs.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 #include "fmt/format.h"
@@ -212,6 +213,38 @@ absl::StatusOr<float> EmulatedDriver::Elapsed(EventHandle begin, EventHandle end
       return StreamFailed("Elapsed", fmt::format("event {} has not happened", event->number));
   }
   return static_cast<float>(end->mark->time_ns - begin->mark->time_ns) * 1e-6f;
+}
+
+absl::Status EmulatedDriver::Stamp(EventHandle event_handle, StreamHandle stream_handle) {
+  Lock lock(mutex_);
+  FT_ASSIGN_OR_RETURN(EmulatedStream* const stream, FindStream(stream_handle, "Stamp"));
+  FT_ASSIGN_OR_RETURN(const EventHandle event, FindEvent(event_handle, "Stamp"));
+  if (!event->timing) return StreamFailed("Stamp", fmt::format("event {} has no timing", event->number));
+  auto mark = std::make_shared<Mark>();
+  mark->stream = stream;
+  event->mark = mark;
+  lock.unlock();
+  const int error = SubmitTo(*stream, "Stamp", [this, mark] {
+    Lock inside(mutex_);
+    mark->done = true;
+    mark->time_ns = NowNs();
+    return kSuccess;
+  });
+  return LaunchStatus(error, "Stamp");
+}
+
+absl::Status EmulatedDriver::Store(std::initializer_list<WordWrite> words, StreamHandle stream_handle) {
+  Lock lock(mutex_);
+  FT_ASSIGN_OR_RETURN(EmulatedStream* const stream, FindStream(stream_handle, "Store"));
+  if (!machine_.stores) return StreamFailed("Store", "the driver has no operations on memory");
+  for (const WordWrite& word : words) FT_RETURN_IF_ERROR(CheckRange(word.address, 8, true, "Store"));
+  lock.unlock();
+  const auto store = [words = std::vector<WordWrite>(words)] {
+    for (const WordWrite& word : words)
+      std::atomic_ref(*word.address).store(word.value, std::memory_order_release);
+    return kSuccess;
+  };
+  return LaunchStatus(SubmitTo(*stream, "Store", store, 8 * words.size()), "Store");
 }
 
 absl::Status EmulatedDriver::BeginCapture(StreamHandle origin) {

@@ -93,6 +93,16 @@ class ScriptedDriver : public Driver {
                 [&] { return inner_->Elapsed(begin, end); });
   }
 
+  absl::Status Stamp(EventHandle event, StreamHandle stream) override {
+    return Call(absl::StrCat("Stamp ", Of(event), " ", Of(stream)),
+                [&] { return inner_->Stamp(event, stream); });
+  }
+  absl::Status Store(std::initializer_list<WordWrite> words, StreamHandle stream) override {
+    return Call(absl::StrCat("Store ", words.size(), " ", Of(stream)),
+                [&] { return inner_->Store(words, stream); });
+  }
+  bool CanStore() override { return inner_->CanStore(); }
+
   absl::Status BeginCapture(StreamHandle origin) override {
     return Call("BeginCapture " + Of(origin), [&] { return inner_->BeginCapture(origin); });
   }

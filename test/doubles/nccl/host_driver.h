@@ -146,6 +146,9 @@ class HostDriver final : public cuda::Driver {
   absl::Status Wait(cuda::EventHandle, cuda::StreamHandle) override { return No(); }
   absl::Status Query(cuda::EventHandle, bool&) override { return No(); }
   absl::StatusOr<float> Elapsed(cuda::EventHandle, cuda::EventHandle) override { return No(); }
+  absl::Status Stamp(cuda::EventHandle, cuda::StreamHandle) override { return No(); }
+  absl::Status Store(std::initializer_list<cuda::WordWrite>, cuda::StreamHandle) override { return No(); }
+  bool CanStore() override { return false; }
   absl::Status BeginCapture(cuda::StreamHandle) override { return No(); }
   absl::StatusOr<cuda::GraphHandle> EndCapture(cuda::StreamHandle) override { return No(); }
   absl::Status LaunchGraph(cuda::GraphHandle, cuda::StreamHandle) override { return No(); }

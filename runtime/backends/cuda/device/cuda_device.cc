@@ -8,7 +8,9 @@
 #include "runtime/backends/cuda/device/cuda_recording.h"
 #include "runtime/backends/cuda/device/cuda_stream.h"
 #include "runtime/backends/cuda/device/host_kernel.h"
+#include "runtime/backends/cuda/device/kernel_marks.h"
 #include "runtime/backends/cuda/device/peak_flops.h"
+#include "runtime/backends/cuda/device/word_marks.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft::cuda {
@@ -32,12 +34,15 @@ CudaDevice::CudaDevice(Platform platform, KernelTable kernels, const CudaDeviceO
       options_(options),
       state_(*platform_.driver, platform_.device, platform_.ranges.get()) {}
 
-// The smallest of our kernels, so that a program without code for this device says so now.
+// The smallest of our kernels, so that a program without code for this device says so now; and what marks are
+// made of.
 absl::Status CudaDevice::Probe() {
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<CudaStream> stream, CudaStream::Create(state_, "probe"));
-  FT_ASSIGN_OR_RETURN(const std::unique_ptr<StreamMarks> marks, StreamMarks::Create(state_.driver));
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<KernelMarks> marks, KernelMarks::Create(state_.driver));
   FT_RETURN_IF_ERROR(marks->TaskEnd(stream->handle()));
-  return state_.driver.Synchronize(stream->handle());
+  FT_RETURN_IF_ERROR(state_.driver.Synchronize(stream->handle()));
+  state_.word_marks = WordMarks::Work(state_.driver, stream->handle());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Memory>> CudaDevice::Allocate(uint64_t bytes) {
@@ -109,8 +114,12 @@ absl::StatusOr<std::unique_ptr<Recording>> CudaDevice::Record(Stream& origin,
   // Also after a failure: the stream has to leave its capture.
   absl::StatusOr<GraphHandle> graph = state_.driver.EndCapture(handle);
   state_.Check(graph.status());
+  CudaRecording::Replays replays;
+  for (StreamMarks* marks : state_.marks)
+    if (std::unique_ptr<StreamMarks::Replay> replay = marks->EndRecording())
+      replays.push_back(std::move(replay));
   std::unique_ptr<Recording> recording;
-  if (graph.ok()) recording = std::make_unique<CudaRecording>(state_, *graph, handle);
+  if (graph.ok()) recording = std::make_unique<CudaRecording>(state_, *graph, handle, std::move(replays));
   if (state_.failure.failed()) return state_.failure.status();
   return recording;
 }

@@ -1,6 +1,10 @@
 // A CUDA graph as a recording.
 #pragma once
 
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "runtime/backends/cuda/device/device_state.h"
 #include "runtime/device/device.h"
 
@@ -8,9 +12,12 @@ namespace ft::cuda {
 
 class CudaRecording final : public Recording {
  public:
-  // Takes the graph; starts it on `origin`, which must live as long.
-  CudaRecording(DeviceState& state, GraphHandle graph, StreamHandle origin)
-      : state_(state), graph_(graph), origin_(origin) {}
+  using Replays = std::vector<std::unique_ptr<StreamMarks::Replay>>;
+
+  // Takes the graph; starts it on `origin`, which must live as long, as the streams must that it was recorded
+  // from.
+  CudaRecording(DeviceState& state, GraphHandle graph, StreamHandle origin, Replays replays)
+      : state_(state), graph_(graph), origin_(origin), replays_(std::move(replays)) {}
 
   ~CudaRecording() override {
     if (state_.MakeCurrent()) state_.driver.DestroyGraph(graph_).IgnoreError();
@@ -18,6 +25,8 @@ class CudaRecording final : public Recording {
 
   void Start() override {
     if (state_.failure.failed() || !state_.MakeCurrent()) return;
+    for (const auto& replay : replays_)
+      if (!state_.Check(replay->Prepare(origin_))) return;
     state_.Check(state_.driver.LaunchGraph(graph_, origin_));
   }
 
@@ -25,6 +34,7 @@ class CudaRecording final : public Recording {
   DeviceState& state_;
   const GraphHandle graph_;
   const StreamHandle origin_;
+  const Replays replays_;
 };
 
 }  // namespace ft::cuda

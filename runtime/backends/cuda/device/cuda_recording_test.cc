@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -12,9 +13,12 @@ namespace ft::cuda {
 namespace {
 
 // Kernels on `compute`, with a task on `gather` between them: the shape of every program.
-class RecordingTest : public CudaDeviceTest, public ::testing::WithParamInterface<emulation::Schedule> {
+// With a driver that has operations on memory for streams, and with one that has none.
+class RecordingTest : public CudaDeviceTest,
+                      public ::testing::WithParamInterface<std::tuple<emulation::Schedule, bool>> {
  protected:
-  RecordingTest() : CudaDeviceTest({.schedule = GetParam()}) {}
+  RecordingTest()
+      : CudaDeviceTest({.stores = std::get<1>(GetParam()), .schedule = std::get<0>(GetParam())}) {}
 
   void SetUp() override {
     compute_ = NewStream("compute");
@@ -101,6 +105,49 @@ TEST_P(RecordingTest, MarksAreReplayed) {
   }
 }
 
+TEST_P(RecordingTest, TasksAreCountedOnFromWhatRanBefore) {
+  const auto one = device().Record(*compute_, [this] { Enqueue(); });
+  const auto two = device().Record(*compute_, [this] {
+    compute_->Enqueue(begin_);
+    gather_->Enqueue(middle_);
+    gather_->Enqueue(middle_);
+    compute_->Enqueue(end_);
+  });
+  ASSERT_TRUE(one.ok() && two.ok());
+  uint64_t tasks = 0;
+  const auto expect = [&](uint64_t more) {
+    Synchronize();
+    tasks += more;
+    EXPECT_EQ(inside_.sequence, tasks);
+    EXPECT_EQ(gather_->in_flight().sequence, tasks);
+    EXPECT_FALSE(gather_->in_flight().running);
+  };
+  Enqueue();
+  expect(1);
+  for (int round = 0; round < 2; ++round) {
+    (*one)->Start();
+    expect(1);
+    (*two)->Start();
+    expect(2);
+    (*two)->Start();
+    (*one)->Start();
+    expect(3);
+    Enqueue();
+    Enqueue();
+    expect(2);
+  }
+}
+
+TEST_P(RecordingTest, MarksTakeNothingOfTheDeviceWhereTheDriverStores) {
+  const bool stores = std::get<1>(GetParam());
+  device();
+  const auto recording = device().Record(*compute_, [this] { Enqueue(); });
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_EQ(Count("LaunchStatus the mark"), stores ? 0 : 4);
+  EXPECT_EQ(Count("Store"), stores ? 2 : 0);
+  EXPECT_EQ(Count("Stamp"), stores ? 2 : 0);
+}
+
 TEST_P(RecordingTest, ATaskThatFailsEndsTheCapture) {
   task_status_ = absl::UnavailableError("rank 1 was lost");
   EXPECT_EQ(device().Record(*compute_, [this] { Enqueue(); }).status(),
@@ -140,7 +187,30 @@ TEST_P(RecordingTest, AGraphIsDestroyedWithItsRecording) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, RecordingTest,
-                         ::testing::Values(emulation::Schedule::kAtOnce, emulation::Schedule::kLate));
+                         ::testing::Combine(::testing::Values(emulation::Schedule::kAtOnce,
+                                                              emulation::Schedule::kLate),
+                                            ::testing::Bool()));
+
+// By what of the driver refuses.
+class RefusedMarksTest : public CudaDeviceTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(RefusedMarksTest, AreKernels) {
+  driver_->failures[GetParam()] = absl::InternalError("not here");
+  device();
+  driver_->failures.clear();
+  const auto stream = NewStream("gather");
+  FunctionTask task([] { return absl::OkStatus(); });
+  const std::vector<Command> commands = {Command::Call(&task, &info_)};
+  stream->Enqueue(commands);
+  stream->Synchronize();
+  EXPECT_EQ(Count("LaunchStatus the mark"), 2);
+  EXPECT_EQ(Count("Store"), 0);
+  EXPECT_EQ(stream->in_flight().sequence, 1u);
+  EXPECT_TRUE(device().status().ok()) << device().status();
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, RefusedMarksTest,
+                         ::testing::Values("Store", "Stamp", "EndCapture", "Elapsed"));
 
 }  // namespace
 }  // namespace ft::cuda

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/backends/cuda/device/kernel_marks.h"
+#include "runtime/backends/cuda/device/word_marks.h"
 #include "runtime/backends/cuda/kernel_base.h"
 #include "runtime/base/status_macros.h"
 
@@ -18,6 +20,11 @@ absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
 
 std::string Place(const CommandInfo& info) {
   return absl::StrCat(info.title, " (instruction ", info.instruction, ")");
+}
+
+absl::StatusOr<std::unique_ptr<StreamMarks>> MarksOf(DeviceState& state) {
+  if (state.word_marks) return WordMarks::Create(state);
+  return KernelMarks::Create(state.driver);
 }
 
 // A range of the profiler for as long as it lives.
@@ -44,7 +51,7 @@ CudaEvent::~CudaEvent() {
 
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(DeviceState& state, std::string name) {
   if (!state.MakeCurrent()) return state.failure.status();
-  FT_ASSIGN_OR_RETURN(std::unique_ptr<StreamMarks> marks, StreamMarks::Create(state.driver));
+  FT_ASSIGN_OR_RETURN(std::unique_ptr<StreamMarks> marks, MarksOf(state));
   FT_ASSIGN_OR_RETURN(const StreamHandle handle, state.driver.CreateStream(IsCommunication(name)));
   return std::unique_ptr<CudaStream>(new CudaStream(state, std::move(name), handle, std::move(marks)));
 }
@@ -56,9 +63,12 @@ CudaStream::CudaStream(DeviceState& state, std::string name, StreamHandle handle
       handle_(handle),
       marks_(std::move(marks)),
       measures_waits_(name_ == "compute"),
-      times_(state.driver) {}
+      times_(state.driver) {
+  state_.marks.push_back(marks_.get());
+}
 
 CudaStream::~CudaStream() {
+  std::erase(state_.marks, marks_.get());
   if (!state_.MakeCurrent()) return;
   // What still runs uses memory that goes next. After a failure nothing may ever end: CUDA keeps the stream
   // until it does.
@@ -83,6 +93,7 @@ void CudaStream::Synchronize() {
   if (!state_.MakeCurrent()) return;
   const absl::Status status = state_.driver.Synchronize(handle_);
   if (!status.ok()) state_.Check(Prefixed(absl::StrCat("stream ", name_), status));
+  if (!state_.failure.failed()) state_.Check(marks_->Collect());
   if (observer_ == nullptr) return;
   if (state_.failure.failed()) return times_.Clear();
   state_.Check(times_.Report(state_.clock, *observer_));

@@ -33,8 +33,8 @@ TEST_F(CudaDeviceTest, EventsOrderStreams) {
   b->Synchronize();
   EXPECT_TRUE(device().status().ok()) << device().status();
   EXPECT_EQ(order_, (std::vector<int>{1, 2, 3}));
-  EXPECT_EQ(driver_->log, (std::vector<std::string>{"Record e0 s1", "Wait e0 s2", "Record e1 s2",
-                                                    "Wait e1 s1", "Synchronize s1", "Synchronize s2"}));
+  EXPECT_EQ(driver_->log, (std::vector<std::string>{"Record e2 s1", "Wait e2 s2", "Record e3 s2",
+                                                    "Wait e3 s1", "Synchronize s1", "Synchronize s2"}));
 }
 
 TEST_F(CudaDeviceTest, AStreamDoesNotWaitForItself) {
@@ -43,7 +43,7 @@ TEST_F(CudaDeviceTest, AStreamDoesNotWaitForItself) {
   const std::vector<Command> commands = {Command::Record(event.get()), Command::Wait(event.get(), &info_)};
   driver_->log.clear();
   stream->Enqueue(commands);
-  EXPECT_EQ(driver_->log, (std::vector<std::string>{"Record e0 s1"}));
+  EXPECT_EQ(driver_->log, (std::vector<std::string>{"Record e2 s1"}));
 }
 
 TEST_F(CudaDeviceTest, AWaitThatComesBeforeItsRecordIsAnErrorRatherThanARace) {

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/backends/cuda/device/stream_marks.h"
 #include "runtime/backends/cuda/device/trace_clock.h"
 #include "runtime/backends/cuda/driver.h"
 #include "runtime/backends/cuda/platform.h"
@@ -28,8 +30,10 @@ struct DeviceState {
   ProfilerRanges* const ranges;
   FirstFailure failure;
   TraceClock clock;
-  int num_observed = 0;    // streams with an observer
-  bool recording = false;  // what is enqueued now goes into a recording
+  int num_observed = 0;                  // streams with an observer
+  bool recording = false;                // what is enqueued now goes into a recording
+  std::vector<StreamMarks*> marks = {};  // of its streams
+  bool word_marks = false;               // whether they are WordMarks
 
  private:
   const uint64_t id_;  // of all devices that this process has had

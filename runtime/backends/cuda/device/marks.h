@@ -1,6 +1,5 @@
-// Marks that a stream leaves in host memory as it passes: which task it has reached, and how long it waited
-// for others. They are kernels, so they are left in a replayed graph too, and the host can read them while
-// the stream hangs.
+// Kernels that are marks of a stream (kernel_marks.h): they count in device memory, so a replayed graph goes
+// on from where the one before ended.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 #include "runtime/backends/cuda/libraries/cudart_driver.h"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <array>
@@ -50,6 +51,38 @@ absl::Status WaitForLegacyStream() {
   FT_CUDA_CALL(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize(legacy)");
   return absl::OkStatus();
 }
+
+constexpr size_t kMostWords = 8;  // of one Store
+
+// What only the driver itself has. Null where it has not.
+struct MemoryOperations {
+  CUresult (*batch)(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned) = nullptr;
+  CUresult (*attribute)(int*, CUdevice_attribute, CUdevice) = nullptr;
+
+  static const MemoryOperations& Get() {
+    static const MemoryOperations found = Find();
+    return found;
+  }
+
+ private:
+  static MemoryOperations Find() {
+    MemoryOperations found;
+    Look("cuStreamBatchMemOp", found.batch);
+    Look("cuDeviceGetAttribute", found.attribute);
+    return found;
+  }
+  template <typename Function>
+  static void Look(const char* name, Function*& function) {
+    constexpr unsigned kVersion = 12000;  // of their signatures
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+    if (cudaGetDriverEntryPointByVersion(name, &found, kVersion, cudaEnableDefault, &result) == cudaSuccess &&
+        result == cudaDriverEntryPointSuccess)
+      function = reinterpret_cast<Function*>(found);
+    else
+      cudaGetLastError();
+  }
+};
 
 }  // namespace
 
@@ -224,6 +257,43 @@ absl::StatusOr<float> CudartDriver::Elapsed(EventHandle begin, EventHandle end) 
   float ms = 0;
   FT_CUDA_CALL(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime()");
   return ms;
+}
+
+absl::Status CudartDriver::Stamp(EventHandle event, StreamHandle stream) {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  FT_CUDA_CALL(cudaStreamIsCapturing(stream, &capture), "cudaStreamIsCapturing()");
+  // Outside of a capture CUDA refuses that flag.
+  const unsigned flags =
+      capture == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
+  FT_CUDA_CALL(cudaEventRecordWithFlags(event, stream, flags), "cudaEventRecordWithFlags(%d)", flags);
+  return absl::OkStatus();
+}
+
+absl::Status CudartDriver::Store(std::initializer_list<WordWrite> words, StreamHandle stream) {
+  std::array<CUstreamBatchMemOpParams, kMostWords> operations = {};
+  if (words.size() > operations.size())
+    return absl::InternalError(absl::StrFormat("%d words are stored at once", words.size()));
+  unsigned count = 0;
+  for (const WordWrite& word : words) {
+    auto& write = operations[count++].writeValue;
+    write.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+    write.address = reinterpret_cast<CUdeviceptr>(word.address);
+    write.value64 = word.value;
+    write.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
+  }
+  const CUresult error = MemoryOperations::Get().batch(stream, count, operations.data(), 0);
+  if (error == CUDA_SUCCESS) return absl::OkStatus();
+  return absl::InternalError(absl::StrFormat("cuStreamBatchMemOp(%d) failed: error %d", count, error));
+}
+
+bool CudartDriver::CanStore() {
+  const MemoryOperations& operations = MemoryOperations::Get();
+  int device = 0, can = 0;
+  return operations.batch != nullptr && operations.attribute != nullptr &&
+         cudaGetDevice(&device) == cudaSuccess &&
+         operations.attribute(&can, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device) ==
+             CUDA_SUCCESS &&
+         can != 0;
 }
 
 absl::Status CudartDriver::BeginCapture(StreamHandle origin) {

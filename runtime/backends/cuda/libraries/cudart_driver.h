@@ -34,6 +34,9 @@ class CudartDriver final : public Driver {
   absl::Status Wait(EventHandle event, StreamHandle stream) override;
   absl::Status Query(EventHandle event, bool& done) override;
   absl::StatusOr<float> Elapsed(EventHandle begin, EventHandle end) override;
+  absl::Status Stamp(EventHandle event, StreamHandle stream) override;
+  absl::Status Store(std::initializer_list<WordWrite> words, StreamHandle stream) override;
+  bool CanStore() override;
 
   absl::Status BeginCapture(StreamHandle origin) override;
   absl::StatusOr<GraphHandle> EndCapture(StreamHandle origin) override;
