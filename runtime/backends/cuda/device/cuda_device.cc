@@ -1,5 +1,6 @@
 #include "runtime/backends/cuda/device/cuda_device.h"
 
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,14 @@
 #include "runtime/base/status_macros.h"
 
 namespace ft::cuda {
+namespace {
+
+constexpr std::string_view kKernelMarksNote =
+    "positions of streams are marked by kernels: the driver refuses operations on memory, or timed events, "
+    "in "
+    "recordings";
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(Platform platform, KernelTable kernels,
                                                                const CudaDeviceOptions& options) {
@@ -42,6 +51,7 @@ absl::Status CudaDevice::Probe() {
   FT_RETURN_IF_ERROR(marks->TaskEnd(stream->handle()));
   FT_RETURN_IF_ERROR(state_.driver.Synchronize(stream->handle()));
   state_.word_marks = WordMarks::Work(state_.driver, stream->handle());
+  if (!state_.word_marks) notes_.emplace_back(kKernelMarksNote);
   return absl::OkStatus();
 }
 

@@ -206,6 +206,7 @@ TEST_P(RefusedMarksTest, AreKernels) {
   EXPECT_EQ(Count("LaunchStatus the mark"), 2);
   EXPECT_EQ(Count("Store"), 0);
   EXPECT_EQ(stream->in_flight().sequence, 1u);
+  EXPECT_EQ(device().notes().size(), 1u);
   EXPECT_TRUE(device().status().ok()) << device().status();
 }
 
