@@ -174,7 +174,7 @@ LogicalResult verifyMeans(func::FuncOp train, ClipCoefficientOp clip) {
   bool average = readers.average.value_or(seeds.empty());
   if (average && !seeds.empty())
     return (*seeds.begin())->emitOpError("makes a mean of what the optimizer makes one of");
-  if (!average && !llvm::hasSingleElement(seeds))
+  if (!average && seeds.empty())
     return clip.emitOpError(
         "is of sums over ranks: neither what reads gradients nor backward divides by them");
   return success();

@@ -1,6 +1,6 @@
-// That gradients summed over ranks become means, once: collectives divide nothing. Either backward begins
-// with 1 / the ranks, in the last micro-step as in those before it, or all that reads the sums multiplies by
-// it: the norm and the update.
+// That gradients summed over ranks become means: collectives divide nothing. Either backward begins with 1 /
+// the ranks, in the last micro-step as in those before it, or what reads the sums multiplies by it: the norm
+// and the update, and then backward reads it nowhere. How kernels use it is theirs, as with all they compute.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -28,14 +28,12 @@ class Means {
     const auto begin = program_.inputs().begin(), end = program_.inputs().end();
     const auto port = std::find_if(begin, end, [](const auto& input) { return input.name() == kPort; });
     if (port != end) port_ = &*port;
-    const auto& instructions = program_.instructions();
-    first_sum_ =
-        static_cast<int>(std::find_if(instructions.begin(), instructions.end(),
-                                      [&](const auto& instruction) { return SumsUnits(plan, instruction); }) -
-                         instructions.begin());
   }
 
-  bool sums() const { return first_sum_ < program_.instructions_size(); }
+  bool sums() const {
+    return std::any_of(program_.instructions().begin(), program_.instructions().end(),
+                       [&](const auto& i) { return SumsUnits(plan_, i); });
+  }
   bool has_port() const { return port_ != nullptr; }
   absl::Status Invalid(absl::string_view what) const {
     if (port_ != nullptr) return Place{.plan = plan_, .program = number_, .port = port_}.Invalid(what);
@@ -48,10 +46,12 @@ class Means {
     const bool is_f32 = operand.dtype() == proto::F32 && !operand.whole() && operand.shape_size() == 0;
     return is_f32 ? absl::OkStatus() : Invalid("it is no f32");
   }
-  // Whether an instruction reads it before the first sum over ranks.
+  // Whether it is read by something else than the optimizer.
   bool BeginsWithMean() const {
-    const auto& all = program_.instructions();
-    return std::any_of(all.begin(), all.begin() + first_sum_, [&](const auto& i) { return Reads(i); });
+    return std::any_of(program_.instructions().begin(), program_.instructions().end(), [&](const auto& i) {
+      return Reads(i) && i.phase() != "optimizer" && i.kernel() != "sum_squares" &&
+             i.kernel() != "update_scalars";
+    });
   }
   // Whether some instruction of such a kernel reads it, and whether one does not that should.
   bool Some(absl::string_view kernel) const {
@@ -82,7 +82,6 @@ class Means {
   const int number_;
   const proto::Program& program_;
   const proto::Port* port_ = nullptr;
-  int first_sum_;
 };
 
 absl::Status VerifyStep(const Means& step) {

@@ -589,3 +589,36 @@ func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<
   %next = ft.sub %p, %step : tensor<1024xf32>
   return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
+
+// -----
+
+// Backward may begin in several places: a loss of two terms.
+ft.unit @u {elements = 1024 : i64}
+ft.parameter @w : tensor<4xf32> = #ft.init<normal, 0.02> {offset = 0 : i64, unit = @u}
+func.func @init() {
+  %rng = ft.input "rng" : tensor<3xi64>
+  ft.init @w, %rng : tensor<3xi64>
+  return
+}
+func.func @train_step() -> (tensor<f32>, tensor<f32>) {
+  %n = ft.input "inverse_ranks" : tensor<f32>
+  %sum = ft.fill 1.0 : tensor<f32>
+  %loss = ft.mul %sum, %n : tensor<f32>, tensor<f32>
+  %one = ft.fill 1.0 : tensor<4xf32>
+  %a = ft.mul %one, %n : tensor<4xf32>, tensor<f32>
+  %b = ft.mul %one, %n : tensor<4xf32>, tensor<f32>
+  %g = ft.add %a, %b : tensor<4xf32>, tensor<4xf32>
+  %p = ft.pack %g at [@w] : (tensor<4xf32>) -> !ft.flat<@u, f32>
+  %s = ft.sum_squares %p : (!ft.flat<@u, f32>) -> tensor<21xi64>
+  %norm, %c = ft.clip_coefficient %s {max_norm = 1.0} : (tensor<21xi64>) -> (tensor<f32>, tensor<f32>)
+  %lr = ft.input "lr" : tensor<f32>
+  %step = ft.input "step" : tensor<i64>
+  %scalars = ft.update_scalars %c, %lr, %step {formulas = "clip", weight_decay = 0.1} : (tensor<f32>, tensor<f32>, tensor<i64>) -> tensor<2x1xf32>
+  ft.update @u by @adamw(%p, %scalars) states ["exp_avg", "exp_avg_sq"] : !ft.flat<@u, f32>, tensor<2x1xf32>
+  return %loss, %norm : tensor<f32>, tensor<f32>
+}
+func.func private @adamw(%g: tensor<1024xf32>, %p: tensor<1024xf32>, %m: tensor<1024xf32>, %v: tensor<1024xf32>, %clip: tensor<f32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {ft.update} {
+  %step = ft.mul %g, %clip : tensor<1024xf32>, tensor<f32>
+  %next = ft.sub %p, %step : tensor<1024xf32>
+  return %next, %m, %v : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+}

@@ -222,15 +222,20 @@ absl::Status EmulatedDriver::Stamp(EventHandle event_handle, StreamHandle stream
   if (!event->timing) return StreamFailed("Stamp", fmt::format("event {} has no timing", event->number));
   auto mark = std::make_shared<Mark>();
   mark->stream = stream;
-  event->mark = mark;
   lock.unlock();
-  const int error = SubmitTo(*stream, "Stamp", [this, mark] {
+  const int error = SubmitTo(*stream, "Stamp", [this, mark, event] {
     Lock inside(mutex_);
+    if (event->destroyed)
+      return Fail(kInvalidHandle, fmt::format("event {} was destroyed before its stamp", event->number));
     mark->done = true;
     mark->time_ns = NowNs();
     return kSuccess;
   });
-  return LaunchStatus(error, "Stamp");
+  FT_RETURN_IF_ERROR(LaunchStatus(error, "Stamp"));
+  lock.lock();
+  event->mark = mark;
+  if (stream->capture != nullptr) stream->capture->nodes.back().stamp = mark;
+  return absl::OkStatus();
 }
 
 absl::Status EmulatedDriver::Store(std::initializer_list<WordWrite> words, StreamHandle stream_handle) {
@@ -239,9 +244,13 @@ absl::Status EmulatedDriver::Store(std::initializer_list<WordWrite> words, Strea
   if (!machine_.stores) return StreamFailed("Store", "the driver has no operations on memory");
   for (const WordWrite& word : words) FT_RETURN_IF_ERROR(CheckRange(word.address, 8, true, "Store"));
   lock.unlock();
-  const auto store = [words = std::vector<WordWrite>(words)] {
-    for (const WordWrite& word : words)
+  const auto store = [this, words = std::vector<WordWrite>(words)] {
+    Lock inside(mutex_);
+    for (const WordWrite& word : words) {
+      if (const absl::Status status = CheckRange(word.address, 8, true, "Store"); !status.ok())
+        return Fail(kInvalidValue, std::string(status.message()));
       std::atomic_ref(*word.address).store(word.value, std::memory_order_release);
+    }
     return kSuccess;
   };
   return LaunchStatus(SubmitTo(*stream, "Store", store, 8 * words.size()), "Store");
@@ -297,6 +306,8 @@ absl::Status EmulatedDriver::LaunchGraph(GraphHandle handle, StreamHandle stream
     FT_RETURN_IF_ERROR(FindStream(stream, "LaunchGraph").status());
     FT_RETURN_IF_ERROR(CheckNotCapturing("LaunchGraph"));
     nodes = graph->nodes;
+    for (const Node& node : *nodes)
+      if (node.stamp != nullptr) node.stamp->done = false;
   }
   const int error = stream->Submit("LaunchGraph", [nodes, schedule = machine_.schedule] {
     for (int node : RunOrder(*nodes, schedule)) {

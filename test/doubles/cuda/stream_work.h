@@ -38,7 +38,8 @@ struct Work {
 struct Node {
   std::string what;
   std::function<int()> run;
-  std::vector<int> after;  // nodes
+  std::vector<int> after;            // nodes
+  std::shared_ptr<Mark> stamp = {};  // what it stamps, in each launch anew
 };
 
 // Between BeginCapture and EndCapture.

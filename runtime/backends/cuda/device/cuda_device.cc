@@ -1,6 +1,5 @@
 #include "runtime/backends/cuda/device/cuda_device.h"
 
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,10 +16,7 @@
 namespace ft::cuda {
 namespace {
 
-constexpr std::string_view kKernelMarksNote =
-    "positions of streams are marked by kernels: the driver refuses operations on memory, or timed events, "
-    "in "
-    "recordings";
+constexpr char kKernelMarksNote[] = "positions of streams are marked by kernels, because of ";
 
 }  // namespace
 
@@ -50,8 +46,9 @@ absl::Status CudaDevice::Probe() {
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<KernelMarks> marks, KernelMarks::Create(state_.driver));
   FT_RETURN_IF_ERROR(marks->TaskEnd(stream->handle()));
   FT_RETURN_IF_ERROR(state_.driver.Synchronize(stream->handle()));
-  state_.word_marks = WordMarks::Work(state_.driver, stream->handle());
-  if (!state_.word_marks) notes_.emplace_back(kKernelMarksNote);
+  const absl::Status works = WordMarks::Try(state_.driver, stream->handle());
+  state_.word_marks = works.ok();
+  if (!works.ok()) notes_.push_back(absl::StrCat(kKernelMarksNote, std::string(works.message())));
   return absl::OkStatus();
 }
 

@@ -37,8 +37,10 @@ class StreamMarks {
   // Of the recording that ends now. Null: none of its marks wants that. The marks must live as long.
   virtual std::unique_ptr<Replay> EndRecording() { return nullptr; }
 
-  // Adds up what has been waited since, once the stream was waited for.
-  virtual absl::Status Collect() { return absl::OkStatus(); }
+  // Adds up what has been waited since, once the stream was waited for; of a recording that was started
+  // several times since, the last start. What cannot be known is left out: it is a metric, and ends no
+  // training.
+  virtual void Collect() {}
 
   // Both can be called from any thread.
   virtual InFlight in_flight() const = 0;

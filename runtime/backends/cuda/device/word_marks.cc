@@ -9,7 +9,7 @@
 namespace ft::cuda {
 namespace {
 
-// How often `starts` is read while it is odd: a device that dies there leaves it so.
+// How often the words are read while they change: a device that dies in between leaves them so.
 constexpr int kTries = 1000;
 
 }  // namespace
@@ -80,15 +80,11 @@ std::unique_ptr<StreamMarks::Replay> WordMarks::EndRecording() {
   return std::make_unique<ReplayOfTasks>(*this, tasks, std::move(waits));
 }
 
-absl::Status WordMarks::Collect() {
-  FT_ASSIGN_OR_RETURN(int64_t waited_ns, eager_->Sum());
+void WordMarks::Collect() {
+  waited_ns_ += eager_->Sum().value_or(0);
   eager_->Clear();
-  for (const std::shared_ptr<WaitTimes>& waits : std::exchange(started_, {})) {
-    FT_ASSIGN_OR_RETURN(const int64_t of_one, waits->Sum());
-    waited_ns += of_one;
-  }
-  waited_ns_ += waited_ns;
-  return absl::OkStatus();
+  for (const std::shared_ptr<WaitTimes>& waits : started_) waited_ns_ += waits->Sum().value_or(0);
+  started_.clear();
 }
 
 InFlight WordMarks::in_flight() const {
@@ -107,11 +103,10 @@ InFlight WordMarks::in_flight() const {
   }
 }
 
-bool WordMarks::Work(Driver& driver, StreamHandle stream) {
-  if (!driver.CanStore()) return false;
-  absl::StatusOr<void*> word = driver.MallocHost(sizeof(uint64_t));
-  if (!word.ok()) return false;
-  auto* const value = new (*word) uint64_t{0};
+absl::Status WordMarks::Try(Driver& driver, StreamHandle stream) {
+  if (!driver.CanStore()) return absl::UnimplementedError("a driver without operations on memory");
+  FT_ASSIGN_OR_RETURN(void* const word, driver.MallocHost(sizeof(uint64_t)));
+  auto* const value = new (word) uint64_t{0};
   WaitTimes times(driver);
   const auto enqueue = [&]() -> absl::Status {
     FT_RETURN_IF_ERROR(times.Begin(stream));
@@ -123,15 +118,16 @@ bool WordMarks::Work(Driver& driver, StreamHandle stream) {
     const absl::Status enqueued = enqueue();
     FT_ASSIGN_OR_RETURN(const GraphHandle graph, driver.EndCapture(stream));
     absl::Status status = enqueued;
-    for (int start = 0; start < 2 && status.ok(); ++start) status = driver.LaunchGraph(graph, stream);
+    if (status.ok()) status = driver.LaunchGraph(graph, stream);
     if (status.ok()) status = driver.Synchronize(stream);
     if (status.ok()) status = times.Sum().status();
     driver.DestroyGraph(graph).IgnoreError();
     return status;
   };
-  const bool works = attempt().ok() && LoadMark(*value) == 1;
-  driver.FreeHost(*word).IgnoreError();
-  return works;
+  absl::Status status = attempt();
+  if (status.ok() && LoadMark(*value) != 1) status = absl::InternalError("a word that was not stored");
+  driver.FreeHost(word).IgnoreError();
+  return status;
 }
 
 }  // namespace ft::cuda

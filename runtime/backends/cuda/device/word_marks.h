@@ -21,16 +21,16 @@ class WordMarks final : public StreamMarks {
   static absl::StatusOr<std::unique_ptr<WordMarks>> Create(DeviceState& state);
   ~WordMarks() override;
 
-  // Whether the driver does in a recording what these marks need: tried on `stream`, which is idle. Leaves
+  // OK when the driver does in a recording what these marks need: tried on `stream`, which is idle. Leaves
   // nothing behind.
-  static bool Work(Driver& driver, StreamHandle stream);
+  static absl::Status Try(Driver& driver, StreamHandle stream);
 
   absl::Status TaskBegin(const CommandInfo& info, StreamHandle stream) override;
   absl::Status TaskEnd(StreamHandle stream) override;
   absl::Status WaitBegin(StreamHandle stream) override;
   absl::Status WaitEnd(StreamHandle stream) override;
   std::unique_ptr<Replay> EndRecording() override;
-  absl::Status Collect() override;
+  void Collect() override;
   InFlight in_flight() const override;
   int64_t waited_ns() const override { return waited_ns_; }
 

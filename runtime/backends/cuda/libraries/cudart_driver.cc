@@ -281,9 +281,10 @@ absl::Status CudartDriver::Store(std::initializer_list<WordWrite> words, StreamH
     write.value64 = word.value;
     write.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
   }
-  const CUresult error = MemoryOperations::Get().batch(stream, count, operations.data(), 0);
-  if (error == CUDA_SUCCESS) return absl::OkStatus();
-  return absl::InternalError(absl::StrFormat("cuStreamBatchMemOp(%d) failed: error %d", count, error));
+  // The driver's errors have the numbers of the runtime's.
+  FT_CUDA_CALL(static_cast<cudaError_t>(MemoryOperations::Get().batch(stream, count, operations.data(), 0)),
+               "cuStreamBatchMemOp(%d)", count);
+  return absl::OkStatus();
 }
 
 bool CudartDriver::CanStore() {
