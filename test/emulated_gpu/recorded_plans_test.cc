@@ -9,16 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/pipeline/compile.h"
 #include "gtest/gtest.h"
-#include "mlir/IR/MLIRContext.h"
-#include "models/registry.h"
 #include "runtime/backends/null/null_communicator.h"
 #include "runtime/backends/null/null_device.h"
-#include "runtime/base/testing/temp_folder.h"
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/executor/executor.h"
 #include "runtime/plan/bind.h"
+#include "test/support/compile_plan.h"
 
 namespace ft {
 namespace {
@@ -116,24 +113,6 @@ struct Case {
 
 void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
 
-proto::Plan Compile(const Case& test) {
-  TempFolder folder;
-  std::string text;
-  {
-    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-    auto module = models::buildModel(context, test.model, "debug", {});
-    EXPECT_TRUE(static_cast<bool>(module));
-    llvm::raw_string_ostream stream(text);
-    models::printModel(**module, stream);
-  }
-  compiler::CompileOptions options;
-  test.set(options);
-  const auto ignore = [](const compiler::Stage&, int, mlir::ModuleOp) { return absl::OkStatus(); };
-  auto plan = compiler::compileModel(folder.Write("model.mlir", text), options, ignore);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *std::move(plan) : proto::Plan();
-}
-
 // How far of each stream has certainly been done: commands by stream.
 using Clock = std::map<std::string, int>;
 
@@ -183,7 +162,7 @@ class Follower {
 class RecordedPlan : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    plan_ = Compile(GetParam());
+    plan_ = CompilePlan(GetParam().model, "debug", GetParam().set);
     auto bound = BindPlan(plan_, GetParam().mesh, DeviceClass::kCuda);
     ASSERT_TRUE(bound.ok()) << bound.status();
     bound_ = *std::move(bound);

@@ -8,16 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/pipeline/compile.h"
 #include "gtest/gtest.h"
-#include "mlir/IR/MLIRContext.h"
-#include "models/registry.h"
 #include "runtime/base/status_macros.h"
-#include "runtime/base/testing/temp_folder.h"
 #include "runtime/checkpoint/state/file_layout.h"
 #include "runtime/checkpoint/state/plan_state.h"
 #include "runtime/checkpoint/state/share.h"
 #include "runtime/plan/mesh.h"
+#include "test/support/compile_plan.h"
 
 namespace ft {
 namespace {
@@ -40,22 +37,10 @@ struct Case {
 };
 
 proto::Plan Compile(const Case& test) {
-  TempFolder folder;
-  std::string text;
-  {
-    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-    auto module = models::buildModel(context, "llama3-70b", "", {});
-    EXPECT_TRUE(static_cast<bool>(module));
-    llvm::raw_string_ostream stream(text);
-    models::printModel(**module, stream);
-  }
-  compiler::CompileOptions options;
-  options.strategy = test.strategy;
-  options.paramDtype = "bf16";
-  const auto ignore = [](const compiler::Stage&, int, mlir::ModuleOp) { return absl::OkStatus(); };
-  auto plan = compiler::compileModel(folder.Write("model.mlir", text), options, ignore);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *std::move(plan) : proto::Plan();
+  return CompilePlan("llama3-70b", "", [&](compiler::CompileOptions& options) {
+    options.strategy = test.strategy;
+    options.paramDtype = "bf16";
+  });
 }
 
 struct Written {

@@ -5,11 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/pipeline/compile.h"
 #include "gtest/gtest.h"
-#include "mlir/IR/MLIRContext.h"
-#include "models/registry.h"
-#include "runtime/base/testing/temp_folder.h"
 #include "runtime/plan/bind.h"
 #include "runtime/plan/report.h"
 #include "runtime/plan/testing/targets.h"
@@ -17,6 +13,7 @@
 #include "runtime/plan/verify_plan.h"
 #include "runtime/plan/verify_transfers.h"
 #include "runtime/plan/verify_worlds.h"
+#include "test/support/compile_plan.h"
 
 namespace ft {
 namespace {
@@ -29,28 +26,10 @@ struct Case {
 
 void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
 
-proto::Plan Compile(const Case& test) {
-  TempFolder folder;
-  std::string text;
-  {
-    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-    auto module = models::buildModel(context, test.model, "debug", {});
-    EXPECT_TRUE(static_cast<bool>(module));
-    llvm::raw_string_ostream stream(text);
-    models::printModel(**module, stream);
-  }
-  compiler::CompileOptions options;
-  test.set(options);
-  const auto ignore = [](const compiler::Stage&, int, mlir::ModuleOp) { return absl::OkStatus(); };
-  auto plan = compiler::compileModel(folder.Write("model.mlir", text), options, ignore);
-  EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? *std::move(plan) : proto::Plan();
-}
-
 class CompiledPlanTest : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    plan_ = Compile(GetParam());
+    plan_ = CompilePlan(GetParam().model, "debug", GetParam().set);
     ASSERT_EQ(VerifyPlan(plan_), absl::OkStatus());
   }
 
@@ -366,11 +345,11 @@ uint64_t ModelFlopsOfGpt2(const proto::Plan& plan) {
 TEST(ModelFlopsTest, AreThoseOfTheModelWhateverIsRecomputed) {
   for (const char* remat : {"none", "every_n:1", "segments:1", "ops:attention,mlp", "full"}) {
     for (const int64_t micro_steps : {1, 3}) {
-      const proto::Plan plan = Compile({"", "gpt2", [&](compiler::CompileOptions& o) {
-                                          o.strategy = "full_shard";
-                                          o.remat = remat;
-                                          o.microSteps = micro_steps;
-                                        }});
+      const proto::Plan plan = CompilePlan("gpt2", "debug", [&](compiler::CompileOptions& o) {
+        o.strategy = "full_shard";
+        o.remat = remat;
+        o.microSteps = micro_steps;
+      });
       const uint64_t steps = static_cast<uint64_t>(micro_steps);
       EXPECT_EQ(ModelFlops(plan), steps * ModelFlopsOfGpt2(plan)) << remat << ", micro-steps " << micro_steps;
       const BoundPlan bound = *BindPlan(plan, *MeshFor(plan, 2), DeviceClass::kCpu);
