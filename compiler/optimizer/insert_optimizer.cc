@@ -66,24 +66,22 @@ void makeInit(ModuleOp module, func::FuncOp train) {
   func::ReturnOp::create(builder, loc);
 }
 
-// The input `name`, at the beginning of the block.
+// The input `name`, null where the block has none.
+InputOp findInput(Block *block, StringRef name) {
+  for (InputOp input : block->getOps<InputOp>())
+    if (input.getName() == name)
+      return input;
+  return {};
+}
+
+// At the beginning of the block.
 Value findOrMakeInput(Block *block, StringRef name, RankedTensorType type) {
-  for (InputOp input : block->getOps<InputOp>()) {
-    if (input.getName() != name)
-      continue;
+  if (InputOp input = findInput(block, name)) {
     input->moveBefore(&block->front());
     return input.getValue();
   }
   OpBuilder builder = OpBuilder::atBlockBegin(block);
   return InputOp::create(builder, block->getParentOp()->getLoc(), type, name);
-}
-
-// That of `name`, null where the block has none that is used.
-Value findInput(Block *block, StringRef name) {
-  for (InputOp input : block->getOps<InputOp>())
-    if (input.getName() == name && !input->use_empty())
-      return input.getValue();
-  return {};
 }
 
 struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> {
@@ -168,8 +166,8 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
   };
 
   static Averaging averagingOf(Block *block) {
-    if (Value seed = findInput(block, mlir::ft::kInverseRanksInput))
-      return {seed, Reduced::mean};
+    if (InputOp seed = findInput(block, mlir::ft::kInverseRanksInput); seed && !seed->use_empty())
+      return {seed.getValue(), Reduced::mean};
     auto scalar = RankedTensorType::get({}, Float32Type::get(block->getParentOp()->getContext()));
     return {findOrMakeInput(block, mlir::ft::kInverseRanksInput, scalar), Reduced::sum};
   }
@@ -264,7 +262,8 @@ struct InsertOptimizerPass : impl::InsertOptimizerPassBase<InsertOptimizerPass> 
   FailureOr<SmallVector<Value>> insertSteps(OpBuilder &builder, Value loss, ArrayRef<Gradient> gradients,
                                             const Averaging &averaging, Rules &rules, SymbolTable &symbols) {
     Location loc = loss.getLoc();
-    Value scaler = findInput(builder.getInsertionBlock(), mlir::ft::kScalerInput);
+    InputOp scalerInput = findInput(builder.getInsertionBlock(), mlir::ft::kScalerInput);
+    Value scaler = scalerInput ? scalerInput.getValue() : Value();
     loss = insertMean(builder, loss, averaging);
     Value sum = insertSum(builder, gradients, averaging);
     CountedMeanOp counted = insertCountedMean(builder, loss);
