@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 """How true predicted step times come on this machine (Python's standard library, and libopenblas for a reference).
 
-    test/calibration/grid.py [--bin=build/bin] [--cases=60] [--runs=5] [--keep=DIR] [--json=FILE] [--seconds=60]
+    test/calibration/grid.py [--bin=build/bin] [--cases=60] [--runs=5] [--machines=3] [--keep=DIR] [--json=FILE] [--seconds=60]
 
-Calibrates the machine for one and for two ranks, the second also over an emulated link; then, for each case of cases.py, compiles it for
-that machine, and `--runs` times in turns trains it and (`--timings` times) times its kernels (ftexec plan.bin --calibrate) and predicts its
-step with and without them (ftc explain --json). Before and after each a product and a copy are timed that are none of ours: where they
-differ by more than 3% it is done again (at most `--again` times, and then counted as one that was not quiet); else its time is divided by
-how much slower they were than when the machine was calibrated. Measured is the median over the runs of the medians of steps after the
-fifth, their spread stands beside each error; predicted with the plan's kernels is the median over its timings.
+Calibrates the machine for one and for two ranks, the second also over an emulated link, and does so `--machines` times in turns; then, for
+each case of cases.py, compiles it for that machine, and `--runs` times in turns trains it and (`--timings` times) times its kernels (ftexec
+plan.bin --calibrate) and predicts its step with and without them (ftc explain --json). Before and after each a product and a copy are timed
+that are none of ours: where they differ by more than 3% it is done again (at most `--again` times, and then counted as one that was not
+quiet); else its time is divided by how much slower they were than when the machine was first calibrated. Measured is the median over the runs of the medians of steps after the
+fifth, their spread stands beside each error; predicted with the plan's kernels is the median over its timings, and by the machine's file
+alone the median over the files, which are also compared one by one.
 
 Prints a line for each case and what the issue asks for: mean and worst error of both, how many medians lie inside their interval, and
 whether strategies are ranked as they were measured wherever they differ by more than the spread. Exit status 0 when all of it is within
@@ -33,6 +34,12 @@ from code_level import LEVEL  # noqa: E402
 SETTLING, QUIET, ANCHOR_SECONDS = 5, 0.03, 2
 LIMITS = {"timed": (0.06, 0.15), "general": (0.10, 0.25)}  # mean, worst
 INSIDE = 0.8
+INTERVAL = ("seconds", "seconds_low", "seconds_high")
+
+
+def middle(predictions):
+    """Of predictions of one step, each with its interval, the one in the middle."""
+    return sorted(predictions)[len(predictions) // 2]
 
 
 class Programs:
@@ -60,8 +67,10 @@ def link_option(case):
 
 
 class Grid:
-    def __init__(self, options, folder):
+    def __init__(self, options, folder, layouts=(), turns=1):
+        """`layouts` are ranks and link of all cases to come; for each the machine is measured `turns` times."""
         self.options, self.folder, self.programs = options, folder, Programs(options.bin)
+        self.layouts, self.turns = layouts, turns
         self.threads = {ranks: options.threads or max(1, os.cpu_count() // ranks) for ranks in (1, 2)}
         self.usual = {}  # seconds of the reference while the machine was calibrated, by machine file
         self.text, self.tokens = folder / "text.txt", folder / "tokens.bin"
@@ -73,8 +82,20 @@ class Grid:
         return self.programs.ftexec(case["ranks"], self.threads[case["ranks"]], *arguments)
 
     def machine(self, case):
-        """The machine file for a case's ranks and link, measured once, in a while in which the reference stayed what it was."""
-        path = self.folder / f"machine-{case['ranks']}{'-link' if case['link'] else ''}.yaml"
+        """The first of the machine files for a case's ranks and link: what plans are compiled for."""
+        return self.machines(case)[0]
+
+    def machines(self, case):
+        """Machine files for a case's ranks and link, each measured once, in turns with those of all layouts: minutes apart."""
+        mine = (case["ranks"], case["link"])
+        for turn in range(self.turns):
+            for ranks, link in dict.fromkeys([*self.layouts, mine]):
+                self.calibrated({"ranks": ranks, "link": link}, turn)
+        return [self.calibrated(case, turn) for turn in range(self.turns)]
+
+    def calibrated(self, case, turn):
+        """A machine file, measured in a while in which the reference stayed what it was."""
+        path = self.folder / f"machine-{case['ranks']}{'-link' if case['link'] else ''}-{turn + 1}.yaml"
         if not path.exists():
             quietest = None
             for _ in range(self.options.again + 1):
@@ -93,6 +114,14 @@ class Grid:
         self.usual.setdefault(path, json.loads(path.with_suffix(".json").read_text()))
         return path
 
+    def general(self, plan, case):
+        """The step as each machine file alone has it, on the machine as it was when the first was measured."""
+        found = []
+        for machine in self.machines(case):
+            step, slower = self.explain(plan, case, machine), self.slower(case, self.usual[machine])
+            found.append([step[key] / slower for key in INTERVAL])
+        return found
+
     def plan(self, case):
         path = self.folder / (grid_cases.name(case).replace("/", "-") + ".bin")
         if not path.exists():
@@ -108,7 +137,7 @@ class Grid:
         return reference.of_machine(case["ranks"], self.threads[case["ranks"]], seconds)
 
     def slower(self, case, seconds):
-        """How much longer the reference took than when the machine was calibrated: of product and copy the mean."""
+        """How much longer the reference took than when the machine was first measured: of product and copy the mean."""
         return statistics.mean(now / usual for now, usual in zip(seconds, self.usual[self.machine(case)]))
 
     def normalized(self, case, before, measure):
@@ -137,9 +166,10 @@ class Grid:
         return self.explain(plan, case, kernels)
 
     def run(self, case):
-        machine, plan = self.machine(case), self.plan(case)
-        general = self.explain(plan, case, machine)
-        steps = SETTLING + max(7, min(200, int(self.options.run_seconds / general["seconds"])))
+        plan = self.plan(case)
+        files = self.general(plan, case)
+        general = middle(files)
+        steps = SETTLING + max(7, min(200, int(self.options.run_seconds / general[0])))
         taken, timings, noisy, after = [], [], 0, self.reference(case)
         for run in range(max(1, self.options.runs)):
             seconds, slower, quiet, after = self.normalized(case, after, lambda: self.step_ms(plan, case, steps) * 1e-3)
@@ -147,13 +177,12 @@ class Grid:
             noisy += not quiet
             if run < max(1, self.options.timings):
                 step, slower, _, after = self.normalized(case, after, lambda: self.predicted(plan, case))
-                timings.append([step[key] / slower for key in ("seconds", "seconds_low", "seconds_high")])
-        timed = sorted(timings)[len(timings) // 2]
-        middle = statistics.median(taken)
-        return {"case": grid_cases.name(case), **case, "measured": middle, "runs": taken, "noisy_runs": noisy,
-                "spread": (max(taken) - min(taken)) / 2 / middle,
-                "general": general["seconds"], "general_interval": [general["seconds_low"], general["seconds_high"]],
-                "timed": timed[0], "timed_interval": timed[1:], "timings": [timing[0] for timing in timings]}
+                timings.append([step[key] / slower for key in INTERVAL])
+        timed, measured = middle(timings), statistics.median(taken)
+        return {"case": grid_cases.name(case), **case, "measured": measured, "runs": taken, "noisy_runs": noisy,
+                "spread": (max(taken) - min(taken)) / 2 / measured,
+                "general": general[0], "general_interval": general[1:], "files": files,
+                "timed": timed[0], "timed_interval": timed[1:], "timings": timings}
 
 
 def error(row, kind):
@@ -191,6 +220,11 @@ def report(rows):
               f"(at most {100 * worst_limit:.0f}); {100 * share:.0f}% of medians inside their interval (at least {100 * INSIDE:.0f}), "
               f"widest half {100 * half:.1f}%")
         within &= statistics.mean(sizes) <= mean_limit and max(sizes) <= worst_limit and share >= INSIDE
+    for turn in range(max(len(row["files"]) for row in rows)):
+        apart = [row["files"][turn][0] / row["measured"] - 1 for row in rows]
+        held = statistics.mean(low <= row["measured"] <= high for row in rows for _, low, high in [row["files"][turn]])
+        print(f"  general, by file {turn + 1} alone: mean error {100 * statistics.mean(map(abs, apart)):.1f}%, "
+              f"in the middle {100 * statistics.median(apart):+.1f}%; {100 * held:.0f}% inside")
     wrong, pairs = misranked(rows)
     print(f"ranking: {pairs - len(wrong)} of {pairs} pairs of strategies that differ by more than their spread are as predicted"
           + "".join(f"\n  not: {one}" for one in wrong))
@@ -217,15 +251,15 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--timings", type=int, default=3, help="of a plan's kernels, one behind each of the first runs")
+    parser.add_argument("--machines", type=int, default=3, help="how often the machine is measured for each number of ranks and link")
     parser.add_argument("--plan-seconds", type=float, default=3, help="of timing a plan's kernels")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(options.keep or scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        grid, rows = Grid(options, folder), []
-        for case in grid_cases.all_cases(options.cases):
-            if options.only not in grid_cases.name(case):
-                continue
+        cases = [case for case in grid_cases.all_cases(options.cases) if options.only in grid_cases.name(case)]
+        grid, rows = Grid(options, folder, [(case["ranks"], case["link"]) for case in cases], options.machines), []
+        for case in cases:
             row = grid.run(case)
             rows.append(row)
             print(f"{row['case']:<50} measured {1e3 * row['measured']:8.1f} ms +-{100 * row['spread']:4.1f}%  "
