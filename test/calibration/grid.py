@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 """How true predicted step times come on this machine (Python's standard library, and libopenblas for a reference).
 
-    test/calibration/grid.py [--bin=build/bin] [--cases=60] [--runs=5] [--machines=3] [--keep=DIR] [--json=FILE] [--seconds=60]
+    test/calibration/grid.py [--bin=build/bin] [--cases=60] [--runs=5] [--renew=4] [--keep=DIR] [--json=FILE] [--seconds=60]
 
-Calibrates the machine for one and for two ranks, the second also over an emulated link, and does so `--machines` times in turns; then, for
+Calibrates the machine for one and for two ranks, the second also over an emulated link, and anew after every `--renew` cases; then, for
 each case of cases.py, compiles it for that machine, and `--runs` times in turns trains it and (`--timings` times) times its kernels (ftexec
 plan.bin --calibrate) and predicts its step with and without them (ftc explain --json). Before and after each a product and a copy are timed
 that are none of ours: where they differ by more than 3% it is done again (at most `--again` times, and then counted as one that was not
-quiet); else its time is divided by how much slower they were than when the machine was first calibrated. Measured is the median over the runs of the medians of steps after the
-fifth, their spread stands beside each error; predicted with the plan's kernels is the median over its timings, and by the machine's file
-alone the median over the files, which are also compared one by one.
+quiet); else its time is divided by how much slower they were than when the machine was first calibrated. Measured is the median over the
+runs of the medians of steps after the fifth, their spread stands beside each error; predicted with the plan's kernels is the median over
+its timings, and by the machine's file alone what the last file says.
 
 Prints a line for each case and what the issue asks for: mean and worst error of both, how many medians lie inside their interval, and
 whether strategies are ranked as they were measured wherever they differ by more than the spread. Exit status 0 when all of it is within
@@ -17,6 +17,7 @@ what is asked, 1 when not.
 """
 import argparse
 import array
+import collections
 import json
 import os
 import pathlib
@@ -67,10 +68,8 @@ def link_option(case):
 
 
 class Grid:
-    def __init__(self, options, folder, layouts=(), turns=1):
-        """`layouts` are ranks and link of all cases to come; for each the machine is measured `turns` times."""
+    def __init__(self, options, folder):
         self.options, self.folder, self.programs = options, folder, Programs(options.bin)
-        self.layouts, self.turns = layouts, turns
         self.threads = {ranks: options.threads or max(1, os.cpu_count() // ranks) for ranks in (1, 2)}
         self.usual = {}  # seconds of the reference while the machine was calibrated, by machine file
         self.text, self.tokens = folder / "text.txt", folder / "tokens.bin"
@@ -81,21 +80,10 @@ class Grid:
     def ftexec(self, case, *arguments):
         return self.programs.ftexec(case["ranks"], self.threads[case["ranks"]], *arguments)
 
-    def machine(self, case):
-        """The first of the machine files for a case's ranks and link: what plans are compiled for."""
-        return self.machines(case)[0]
-
-    def machines(self, case):
-        """Machine files for a case's ranks and link, each measured once, in turns with those of all layouts: minutes apart."""
-        mine = (case["ranks"], case["link"])
-        for turn in range(self.turns):
-            for ranks, link in dict.fromkeys([*self.layouts, mine]):
-                self.calibrated({"ranks": ranks, "link": link}, turn)
-        return [self.calibrated(case, turn) for turn in range(self.turns)]
-
-    def calibrated(self, case, turn):
-        """A machine file, measured in a while in which the reference stayed what it was."""
-        path = self.folder / f"machine-{case['ranks']}{'-link' if case['link'] else ''}-{turn + 1}.yaml"
+    def machine(self, case, number=0):
+        """The number-th machine file for a case's ranks and link, measured now unless it is there, in a while in which the reference
+        stayed what it was. The first is the one that plans are compiled for."""
+        path = self.folder / f"machine-{case['ranks']}{'-link' if case['link'] else ''}-{number + 1}.yaml"
         if not path.exists():
             quietest = None
             for _ in range(self.options.again + 1):
@@ -114,13 +102,11 @@ class Grid:
         self.usual.setdefault(path, json.loads(path.with_suffix(".json").read_text()))
         return path
 
-    def general(self, plan, case):
-        """The step as each machine file alone has it, on the machine as it was when the first was measured."""
-        found = []
-        for machine in self.machines(case):
-            step, slower = self.explain(plan, case, machine), self.slower(case, self.usual[machine])
-            found.append([step[key] / slower for key in INTERVAL])
-        return found
+    def general(self, plan, case, number):
+        """The step as that machine file alone has it, on the machine as it was when the first was measured."""
+        machine = self.machine(case, number)
+        step, slower = self.explain(plan, case, machine), self.slower(case, self.usual[machine])
+        return [step[key] / slower for key in INTERVAL]
 
     def plan(self, case):
         path = self.folder / (grid_cases.name(case).replace("/", "-") + ".bin")
@@ -165,10 +151,9 @@ class Grid:
         self.ftexec(case, plan, f"--calibrate={kernels}", f"--calibrate-seconds={self.options.plan_seconds}")
         return self.explain(plan, case, kernels)
 
-    def run(self, case):
+    def run(self, case, number):
         plan = self.plan(case)
-        files = self.general(plan, case)
-        general = middle(files)
+        general = self.general(plan, case, number)
         steps = SETTLING + max(7, min(200, int(self.options.run_seconds / general[0])))
         taken, timings, noisy, after = [], [], 0, self.reference(case)
         for run in range(max(1, self.options.runs)):
@@ -181,7 +166,7 @@ class Grid:
         timed, measured = middle(timings), statistics.median(taken)
         return {"case": grid_cases.name(case), **case, "measured": measured, "runs": taken, "noisy_runs": noisy,
                 "spread": (max(taken) - min(taken)) / 2 / measured,
-                "general": general[0], "general_interval": general[1:], "files": files,
+                "general": general[0], "general_interval": general[1:], "file": number,
                 "timed": timed[0], "timed_interval": timed[1:], "timings": timings}
 
 
@@ -220,11 +205,6 @@ def report(rows):
               f"(at most {100 * worst_limit:.0f}); {100 * share:.0f}% of medians inside their interval (at least {100 * INSIDE:.0f}), "
               f"widest half {100 * half:.1f}%")
         within &= statistics.mean(sizes) <= mean_limit and max(sizes) <= worst_limit and share >= INSIDE
-    for turn in range(max(len(row["files"]) for row in rows)):
-        apart = [row["files"][turn][0] / row["measured"] - 1 for row in rows]
-        held = statistics.mean(low <= row["measured"] <= high for row in rows for _, low, high in [row["files"][turn]])
-        print(f"  general, by file {turn + 1} alone: mean error {100 * statistics.mean(map(abs, apart)):.1f}%, "
-              f"in the middle {100 * statistics.median(apart):+.1f}%; {100 * held:.0f}% inside")
     wrong, pairs = misranked(rows)
     print(f"ranking: {pairs - len(wrong)} of {pairs} pairs of strategies that differ by more than their spread are as predicted"
           + "".join(f"\n  not: {one}" for one in wrong))
@@ -251,16 +231,19 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--timings", type=int, default=3, help="of a plan's kernels, one behind each of the first runs")
-    parser.add_argument("--machines", type=int, default=3, help="how often the machine is measured for each number of ranks and link")
+    parser.add_argument("--renew", type=int, default=4, help="after so many cases of a number of ranks and a link the machine is measured again")
     parser.add_argument("--plan-seconds", type=float, default=3, help="of timing a plan's kernels")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(options.keep or scratch)
         folder.mkdir(parents=True, exist_ok=True)
         cases = [case for case in grid_cases.all_cases(options.cases) if options.only in grid_cases.name(case)]
-        grid, rows = Grid(options, folder, [(case["ranks"], case["link"]) for case in cases], options.machines), []
+        cases.sort(key=lambda case: (case["ranks"], case["link"]))  # the same machine files one after the other
+        grid, rows, passed = Grid(options, folder), [], collections.Counter()
         for case in cases:
-            row = grid.run(case)
+            layout = (case["ranks"], case["link"])
+            row = grid.run(case, passed[layout] // options.renew)
+            passed[layout] += 1
             rows.append(row)
             print(f"{row['case']:<50} measured {1e3 * row['measured']:8.1f} ms +-{100 * row['spread']:4.1f}%  "
                   f"timed {1e3 * row['timed']:8.1f} ({100 * error(row, 'timed'):+5.1f}%){'' if inside(row, 'timed') else ' outside'}  "

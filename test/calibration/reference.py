@@ -26,7 +26,7 @@ def median(call, seconds):
 
 
 def measure(threads, seconds):
-    os.environ["OPENBLAS_NUM_THREADS"] = str(threads)
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)  # builds for OpenMP read the latter
     blas = ctypes.CDLL(ctypes.util.find_library("openblas"))
     matrix = (ctypes.c_float * (SIZE * SIZE))(*([0.01] * (SIZE * SIZE)))
     result = (ctypes.c_float * (SIZE * SIZE))()
