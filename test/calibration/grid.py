@@ -3,13 +3,13 @@
 
     test/calibration/grid.py [--bin=build/bin] [--cases=60] [--runs=5] [--renew=4] [--keep=DIR] [--json=FILE] [--seconds=60]
 
-Calibrates the machine for one and for two ranks, the second also over an emulated link, and anew after every `--renew` cases; then, for
-each case of cases.py, compiles it for that machine, and `--runs` times in turns trains it and (`--timings` times) times its kernels (ftexec
+Calibrates the machine for one and for two ranks, the second also over an emulated link, and anew after every `--renew` cases, each time
+by three files, for `--seconds` together; then, for each case of cases.py, compiles it for that machine, and `--runs` times in turns trains it and (`--timings` times) times its kernels (ftexec
 plan.bin --calibrate) and predicts its step with and without them (ftc explain --json). Before and after each a product and a copy are timed
 that are none of ours: where they differ by more than 3% it is done again (at most `--again` times, and then counted as one that was not
 quiet); else its time is divided by how much slower they were than when the machine was first calibrated. Measured is the median over the
 runs of the medians of steps after the fifth, their spread stands beside each error; predicted with the plan's kernels is the median over
-its timings, and by the machine's file alone what the last file says.
+its timings, and by the machine's file alone that of the last three files.
 
 Prints a line for each case and what the issue asks for: mean and worst error of both, how many medians lie inside their interval, and
 whether strategies are ranked as they were measured wherever they differ by more than the spread. Exit status 0 when all of it is within
@@ -33,6 +33,7 @@ import reference  # noqa: E402
 from code_level import LEVEL  # noqa: E402
 
 SETTLING, QUIET, ANCHOR_SECONDS = 5, 0.03, 2
+TURNS = 3  # files of a time that the machine is measured, with the reference in between
 LIMITS = {"timed": (0.06, 0.15), "general": (0.10, 0.25)}  # mean, worst
 INSIDE = 0.8
 INTERVAL = ("seconds", "seconds_low", "seconds_high")
@@ -80,33 +81,28 @@ class Grid:
     def ftexec(self, case, *arguments):
         return self.programs.ftexec(case["ranks"], self.threads[case["ranks"]], *arguments)
 
-    def machine(self, case, number=0):
-        """The number-th machine file for a case's ranks and link, measured now unless it is there, in a while in which the reference
-        stayed what it was. The first is the one that plans are compiled for."""
-        path = self.folder / f"machine-{case['ranks']}{'-link' if case['link'] else ''}-{number + 1}.yaml"
+    def machine(self, case, number=0, turn=0):
+        """A machine file for a case's ranks and link, measured now unless it is there: of the number-th time that the machine was measured for
+        them the turn-th file. The first of all is the one that plans are compiled for."""
+        path = self.folder / f"machine-{case['ranks']}{'-link' if case['link'] else ''}-{number + 1}-{turn + 1}.yaml"
+        anchors = path.with_suffix(".json")
         if not path.exists():
-            quietest = None
-            for _ in range(self.options.again + 1):
-                made = path.with_suffix(".new")
-                before = self.reference(case, ANCHOR_SECONDS)
-                done = self.ftexec(case, f"--calibrate={made}", f"--calibrate-seconds={self.options.seconds}", *link_option(case))
-                after = self.reference(case, ANCHOR_SECONDS)
-                apart = max(abs(b / a - 1) for a, b in zip(before, after))
-                if quietest is None or apart < quietest:
-                    quietest = apart
-                    made.rename(path)
-                    path.with_suffix(".json").write_text(json.dumps([statistics.mean(pair) for pair in zip(before, after)]))
-                print(done.stdout.strip(), done.stderr.strip(), f"(the reference moved by {100 * apart:.1f}%)", flush=True)
-                if apart <= QUIET:
-                    break
-        self.usual.setdefault(path, json.loads(path.with_suffix(".json").read_text()))
+            before = self.reference(case, ANCHOR_SECONDS)
+            done = self.ftexec(case, f"--calibrate={path}", f"--calibrate-seconds={self.options.seconds / TURNS}", *link_option(case))
+            after = self.reference(case, ANCHOR_SECONDS)
+            anchors.write_text(json.dumps([statistics.mean(pair) for pair in zip(before, after)]))
+            apart = max(abs(b / a - 1) for a, b in zip(before, after))
+            print(done.stdout.strip(), done.stderr.strip(), f"(the reference moved by {100 * apart:.1f}%)", flush=True)
+        self.usual.setdefault(path, json.loads(anchors.read_text()))
         return path
 
     def general(self, plan, case, number):
-        """The step as that machine file alone has it, on the machine as it was when the first was measured."""
-        machine = self.machine(case, number)
-        step, slower = self.explain(plan, case, machine), self.slower(case, self.usual[machine])
-        return [step[key] / slower for key in INTERVAL]
+        """The step as those machine files alone have it, each on the machine as it was when the first was measured, the one in the middle."""
+        predictions = []
+        for machine in [self.machine(case, number, turn) for turn in range(TURNS)]:
+            step, slower = self.explain(plan, case, machine), self.slower(case, self.usual[machine])
+            predictions.append([step[key] / slower for key in INTERVAL])
+        return middle(predictions)
 
     def plan(self, case):
         path = self.folder / (grid_cases.name(case).replace("/", "-") + ".bin")
