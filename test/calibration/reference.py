@@ -1,6 +1,7 @@
-"""A product and a copy that are none of ours, timed at once in as many processes as a run has ranks: how fast the machine is just now.
+"""A product and a copy that are none of ours, timed at once in as many processes as a run has threads: how fast the machine is just now.
+Each has one thread: of a product that two share the slower one says how long it takes, which changes by a tenth from one second to the next.
 
-    reference.py THREADS SECONDS    prints the seconds of a product and of a copy, the median of those that SECONDS have room for, each
+    reference.py SECONDS    prints the seconds of a product and of a copy, the median of those that SECONDS have room for, each
 """
 import ctypes
 import ctypes.util
@@ -25,8 +26,8 @@ def median(call, seconds):
     return statistics.median(taken)
 
 
-def measure(threads, seconds):
-    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)  # builds for OpenMP read the latter
+def measure(seconds):
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # builds for OpenMP read the latter
     blas = ctypes.CDLL(ctypes.util.find_library("openblas"))
     matrix = (ctypes.c_float * (SIZE * SIZE))(*([0.01] * (SIZE * SIZE)))
     result = (ctypes.c_float * (SIZE * SIZE))()
@@ -40,12 +41,12 @@ def measure(threads, seconds):
     return median(product, seconds), median(lambda: ctypes.memmove(target, source, COPIED), seconds)
 
 
-def of_machine(ranks, threads, seconds=SECONDS):
-    """Seconds of both, the mean over the ranks."""
-    started = [subprocess.Popen([sys.executable, "-B", __file__, str(threads), str(seconds)], stdout=subprocess.PIPE, text=True) for _ in range(ranks)]
+def of_machine(processes, seconds=SECONDS):
+    """Seconds of both, the mean over the processes."""
+    started = [subprocess.Popen([sys.executable, "-B", __file__, str(seconds)], stdout=subprocess.PIPE, text=True) for _ in range(processes)]
     lines = [process.communicate()[0].split() for process in started]
     return [statistics.mean(float(line[i]) for line in lines) for i in range(2)]
 
 
 if __name__ == "__main__":
-    print(*measure(int(sys.argv[1]), float(sys.argv[2])))
+    print(*measure(float(sys.argv[1])))
