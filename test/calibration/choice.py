@@ -30,7 +30,7 @@ class Choice:
         self.grid = grids.Grid(options, folder)
         self.case = {"model": options.model, "ranks": RANKS, "strategy": "", "extra": "none", "link": True, "group": None}
         self.options, self.folder, self.ftc = options, folder, self.grid.programs.ftc
-        self.machine, self.model = self.grid.machine(self.case), grid_cases.model_file(self.ftc, self.case, folder)
+        self.machine, self.model = self.grid.machine(self.case, again=options.again), grid_cases.model_file(self.ftc, self.case, folder)
         self.settings = [f"--world-size={RANKS}", f"--target={self.machine}", f"--global-batch={options.global_batch}"]
 
     def tuned(self, *fixed):
