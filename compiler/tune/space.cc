@@ -2,12 +2,14 @@
 
 #include "compiler/pipeline/compile.h"
 #include "compiler/pipeline/offload.h"
+#include "compiler/pipeline/wrap.h"
 #include "compiler/shard/strategy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 
 #include <algorithm>
 
+#include "fmt/format.h"
 #include "runtime/base/setting_value.h"
 #include "runtime/base/status_macros.h"
 
@@ -16,13 +18,14 @@ namespace ft::compiler {
 namespace {
 
 constexpr const char *kRemats[] = {"none", "ops:norms", "ops:mlp,norms", "full"};
-constexpr char kNone[] = "none";
+constexpr char kNone[] = "none", kAuto[] = "auto";
 constexpr const char *kOffloads[] = {"none",
                                      "optimizer",
                                      "optimizer:step",
                                      "activations",
                                      "optimizer,parameters",
                                      "optimizer,parameters,activations"};
+constexpr const char *kEvaluationOffloads[] = {"none", "parameters"};
 constexpr const char *kWraps[] = {"transformer", "none"};
 // Biases and norms, as DeepSpeed has it by default.
 constexpr uint64_t kPersistenceThresholds[] = {0, 100000};
@@ -38,6 +41,11 @@ bool isPowerOfTwo(int number) { return llvm::has_single_bit(static_cast<unsigned
 
 /// Shard groups inside of a node, or of whole nodes.
 bool isWholeNodes(int shard, int perNode) { return perNode % shard == 0 || shard % perNode == 0; }
+
+/// Whether a strategy of these axes has ranks along no others.
+bool hasAxes(Axes axes, const Mesh &mesh) {
+  return axes == Axes::Both || (axes == Axes::Replica ? mesh.shard : mesh.replica) == 1;
+}
 
 class SpaceMaker {
 public:
@@ -56,13 +64,27 @@ public:
 private:
   bool isFixed(const char *setting) const { return request.fixed.count(setting) != 0; }
 
+  std::optional<Mesh> fixedMesh() const {
+    if (!isFixed("mesh") || !base.mesh)
+      return std::nullopt;
+    return Mesh{base.mesh->first, base.mesh->second};
+  }
+
   absl::Status addLayouts() {
     for (const Strategy &strategy : strategies())
       if (isFixed("strategy") ? strategy.name == base.strategy
                               : base.worldSize > 1 || strategy.axes == Axes::Replica)
         addMeshes(strategy);
+    if (llvm::all_of(space.layouts, [](const TuneLayout &layout) { return layout.changesBits; }))
+      for (TuneLayout &layout : space.layouts)
+        layout.changesBits = false;
     if (!space.layouts.empty())
       return absl::OkStatus();
+    if (const std::optional<Mesh> mesh = fixedMesh())
+      return absl::InvalidArgumentError(fmt::format(
+          "--strategy={} uses one axis of a mesh: leave out --mesh={}, or take one that uses both, such as "
+          "hybrid_shard",
+          base.strategy, MeshText(*mesh)));
     return absl::InvalidArgumentError("no mesh of " + std::to_string(base.worldSize) +
                                       " ranks is one for --strategy=" + base.strategy);
   }
@@ -70,23 +92,37 @@ private:
   void addMeshes(const Strategy &strategy) {
     const int ranks = base.worldSize, perNode = static_cast<int>(base.target.ranks_per_node());
     const bool two = strategy.axes == Axes::Both;
+    const std::optional<Mesh> fixed = fixedMesh();
     for (int shard = 1; shard <= ranks; ++shard) {
       if (ranks % shard != 0)
         continue;
       const Mesh mesh{.replica = ranks / shard, .shard = shard};
-      const bool fits = isFixed("mesh") ? base.mesh && mesh == Mesh{base.mesh->first, base.mesh->second}
-                        : two           ? shard > 1 && shard < ranks && isWholeNodes(shard, perNode)
-                                        : shard == (strategy.axes == Axes::Replica ? 1 : ranks);
-      if (!fits)
+      const bool usual = !two || (shard > 1 && shard < ranks && isWholeNodes(shard, perNode));
+      if (!hasAxes(strategy.axes, mesh) || (fixed ? mesh != *fixed : !usual))
         continue;
       const bool rounds = two && (!isPowerOfTwo(shard) || base.reduceDtype != "fp32");
       space.layouts.push_back({strategy.name.str(), mesh, rounds});
     }
   }
 
+  int64_t ownBatch() const { return base.batch != 0 ? base.batch : outline.batch; }
+  // An evaluation has no micro-steps.
+  int64_t ownMicroSteps() const { return base.evaluate ? 1 : base.microSteps; }
+  bool microStepsStay() const { return base.evaluate || isFixed("micro_steps"); }
+  bool isBatchKept() const { return !outline.batchKeeper.empty(); }
+
+  bool isOpen(const TuneSplit &split) const {
+    const bool oneOnly = isFixed("batch") || isBatchKept() || microStepsStay();
+    return (!isFixed("batch") || split.batch == ownBatch()) &&
+           (!isBatchKept() || split.batch == outline.batch) &&
+           (!microStepsStay() || split.microSteps == ownMicroSteps()) &&
+           (oneOnly || split.microSteps <= kMostMicroSteps);
+  }
+
   absl::Status addSplits() {
-    const int64_t batch = base.batch != 0 ? base.batch : outline.batch, ranks = base.worldSize;
-    const int64_t global = request.globalBatch != 0 ? request.globalBatch : batch * base.microSteps * ranks;
+    const int64_t ranks = base.worldSize;
+    const int64_t global =
+        request.globalBatch != 0 ? request.globalBatch : ownBatch() * ownMicroSteps() * ranks;
     if (global % ranks != 0)
       return absl::InvalidArgumentError("a global batch of " + std::to_string(global) +
                                         " sequences is no multiple of " + std::to_string(ranks) + " ranks");
@@ -94,24 +130,33 @@ private:
     space.batchKeeper = outline.batchKeeper;
     space.blocks = outline.blocks;
     space.modelBatch = outline.batch;
-    for (int64_t one = ofRank; one >= 1; --one) {
-      if (ofRank % one != 0 || ofRank / one > kMostMicroSteps || (isFixed("batch") && one != batch) ||
-          (isFixed("micro_steps") && ofRank / one != base.microSteps) ||
-          (!outline.batchKeeper.empty() && one != outline.batch))
-        continue;
-      space.splits.push_back({one, ofRank / one});
-    }
-    if (!space.splits.empty())
-      return absl::OkStatus();
-    return absl::InvalidArgumentError("a rank has " + std::to_string(ofRank) +
-                                      " sequences of the global batch of " + std::to_string(global) +
-                                      ", which are no micro-steps of " +
-                                      std::to_string(isFixed("micro_steps") ? ofRank : batch));
+    for (int64_t one = ofRank; one >= 1; --one)
+      if (ofRank % one == 0 && isOpen({one, ofRank / one}))
+        space.splits.push_back({one, ofRank / one});
+    return space.splits.empty() ? noSplit(global, ofRank) : absl::OkStatus();
   }
 
+  /// Of a rank's sequences, that they are none of the splits which are open. Begins with the place of the op
+  /// that keeps the batch.
+  absl::Status noSplit(int64_t global, int64_t ofRank) const {
+    if (isBatchKept() && isFixed("batch") && ownBatch() != outline.batch)
+      return absl::InvalidArgumentError(fmt::format("{}; so the batch of a rank is {}, not {}",
+                                                    outline.batchKeeper, outline.batch, ownBatch()));
+    const int64_t batch = isBatchKept() ? outline.batch : ownBatch(), steps = ownMicroSteps();
+    const char *plural = steps == 1 ? "" : "s";
+    const bool batchStays = isBatchKept() || isFixed("batch");
+    const std::string are = !microStepsStay() ? fmt::format("no whole number of micro-steps of {}", batch)
+                            : batchStays      ? fmt::format("not {} micro-step{} of {}", steps, plural, batch)
+                                              : fmt::format("no multiple of {} micro-step{}", steps, plural);
+    return absl::InvalidArgumentError(
+        fmt::format("{}a rank has {} sequences of the global batch of {}, which are {}",
+                    isBatchKept() ? outline.batchKeeper + "; " : "", ofRank, global, are));
+  }
+
+  /// Of an evaluation nothing is kept for backward, and parameters are all there is.
   void addRecomputation() {
-    space.remats = {base.remat};
-    if (!isFixed("remat")) {
+    space.remats = {isFixed("remat") || !base.evaluate ? base.remat : kNone};
+    if (!isFixed("remat") && !base.evaluate) {
       space.remats.assign(std::begin(kRemats), std::end(kRemats));
       if (request.memoryBytes != 0)
         space.remats.push_back("budget:" + std::to_string(request.memoryBytes));
@@ -119,13 +164,15 @@ private:
     // A CPU rank's host memory is that of its device.
     if (isFixed("offload") || !base.target.cuda())
       space.offloads = {offloadText(base)};
+    else if (base.evaluate)
+      space.offloads.assign(std::begin(kEvaluationOffloads), std::end(kEvaluationOffloads));
     else
       space.offloads.assign(std::begin(kOffloads), std::end(kOffloads));
   }
 
   void addWraps() {
     const bool together = base.worldSize == 1; // what is gathered has no meaning
-    std::vector<std::string> wraps = {base.wrap};
+    std::vector<std::string> wraps = {wrapText(base)};
     if (!isFixed("wrap") && !together)
       wraps.assign(std::begin(kWraps), std::end(kWraps));
     std::vector<uint64_t> thresholds = {base.persistenceThreshold};
@@ -148,6 +195,9 @@ private:
       schedule.bucketCapMb = asGiven ? base.bucketCapMb : std::max(base.bucketCapMb, schedule.bucketMb);
       if (asGiven)
         schedule.bucketMb = kAsGiven;
+      schedule.memoryBudget = base.memoryBudget;
+      if (schedule.prefetch == kAuto && schedule.memoryBudget == 0)
+        schedule.memoryBudget = request.memoryBytes;
       if (known.insert({schedule.prefetch, schedule.limitAllGathers, schedule.bucketMb}).second)
         space.schedules.push_back(schedule);
     }
@@ -182,12 +232,15 @@ CompileOptions optionsAt(const TuneSpace &space, const TunePoint &point, const C
   options.remat = space.remats[point.remat];
   const std::string &offload = space.offloads[point.offload];
   setOffload(offload == kNone ? std::vector<std::string>() : SplitList(offload), options);
-  options.wrap = space.wraps[point.wrap].wrap;
+  // Patterns of names are as in `base`.
+  if (const std::string &wrap = space.wraps[point.wrap].wrap; wrap != wrapText(base))
+    options.wrap = wrap;
   options.persistenceThreshold = space.wraps[point.wrap].persistenceThreshold;
   const TuneSchedule &schedule = space.schedules[point.schedule];
   options.prefetch = schedule.prefetch;
   options.limitAllGathers = schedule.limitAllGathers;
   options.bucketCapMb = schedule.bucketCapMb;
+  options.memoryBudget = schedule.memoryBudget;
   if (schedule.bucketMb != kAsGiven)
     options.gatherBucketMb = options.reduceBucketMb = schedule.bucketMb;
   return options;
@@ -209,6 +262,8 @@ std::vector<std::pair<std::string, std::string>> settingsAt(const TuneSpace &spa
       {"persistence_threshold", std::to_string(wrap.persistenceThreshold)},
       {"prefetch", schedule.prefetch},
       {"limit_all_gathers", std::to_string(schedule.limitAllGathers)}};
+  if (schedule.prefetch == kAuto && schedule.memoryBudget != 0)
+    settings.emplace_back("memory_budget", std::to_string(schedule.memoryBudget));
   if (schedule.bucketMb == kAsGiven)
     return settings;
   settings.emplace_back("gather_bucket_mb", ShowNumber(schedule.bucketMb));

@@ -29,7 +29,8 @@ struct TuneRequest {
 struct TuneLayout {
   std::string strategy;
   Mesh mesh;
-  // Sums over ranks are rounded between two stages where others' are not: shown, never chosen.
+  // Sums over ranks are rounded between two stages where others' are not: shown, never chosen. Where all of
+  // the table are, whoever fixed strategy or mesh has chosen those bits.
   bool changesBits = false;
 };
 
@@ -40,7 +41,7 @@ struct TuneSplit {
 };
 
 struct TuneWrap {
-  std::string wrap;
+  std::string wrap; // as --wrap
   uint64_t persistenceThreshold = 0;
 };
 
@@ -49,6 +50,7 @@ struct TuneSchedule {
   int64_t limitAllGathers = 2;
   // MiB that gathers and sharded reductions are joined up to, and whole ones.
   double bucketMb = 0, bucketCapMb = 25;
+  uint64_t memoryBudget = 0; // that prefetch=auto stays within; 0: any
 };
 
 /// Choices, the first of each what is tried before others. Ladders of remat and offload: those further on
@@ -75,7 +77,7 @@ struct TunePoint {
 };
 
 /// Errors: those of outlineModel; InvalidArgument for a global batch that the ranks cannot share, a strategy
-/// that they cannot have.
+/// or a mesh that they cannot have.
 absl::StatusOr<TuneSpace> tuneSpaceOf(const TuneRequest &request);
 
 /// Whether the point is not another one under another name, and can be at all.

@@ -96,8 +96,6 @@ absl::StatusOr<proto::Plan> TuneTrials::compile(const CompileOptions &options) c
 absl::StatusOr<TuneTrial> TuneTrials::measure(const CompileOptions &wanted) const {
   CompileOptions options = wanted;
   options.checks = false;
-  if (options.prefetch == "auto" && options.memoryBudget == 0)
-    options.memoryBudget = request.memoryBytes;
   const absl::StatusOr<proto::Plan> plan = compile(options);
   if (absl::IsInvalidArgument(plan.status()))
     return refusal(plan.status());
@@ -150,9 +148,10 @@ absl::StatusOr<std::vector<TuneTrial>> TuneTrials::estimateMeshes(const TunePoin
     }
   }
   std::vector<TuneTrial> trials;
-  for (auto [less, more] : llvm::zip_equal(sizes[0], sizes[1]))
-    trials.push_back(
-        less.refused.empty() && more.refused.empty() ? extrapolated(less, more, kept, space.blocks) : less);
+  for (const auto &[less, more] : llvm::zip_equal(sizes[0], sizes[1])) {
+    const TuneTrial &refusable = less.refused.empty() ? more : less;
+    trials.push_back(refusable.refused.empty() ? extrapolated(less, more, kept, space.blocks) : refusable);
+  }
   return trials;
 }
 

@@ -41,7 +41,7 @@ public:
   /// prefetch=auto). Two compilations serve all meshes of a strategy.
   absl::StatusOr<TuneTrial> estimate(const TunePoint &point);
 
-  /// A configuration that is no point.
+  /// A configuration that is no point, as it is.
   absl::StatusOr<TuneTrial> measure(const CompileOptions &options) const;
 
   bool leavesOutLayers() const { return kept != 0; }

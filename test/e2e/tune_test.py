@@ -25,6 +25,9 @@ copies: {{gigabytes_per_s: 8, latency_us: 5}}
 
 
 class Tune(EndToEnd):
+    # Leave few points.
+    FEW = ("--remat=none", "--offload=none", "--wrap=transformer", "--persistence-threshold=0")
+
     def target(self, memory=64, ranks=4, link=4):
         path = self.dir / "small.yaml"
         path.write_text(SMALL.format(memory=memory, ranks=ranks, link=link))
@@ -115,7 +118,7 @@ class Tune(EndToEnd):
         first = self.tune(*options)["best"][0]
         config = (self.dir / "train.yaml").read_text()
         self.assertRegex(config, r"clip: 0.5 +# flag --clip")
-        self.assertRegex(config, r"strategy: \w+ +# flag ftc tune")
+        self.assertRegex(config, r"strategy: \w+ +# ftc tune")
         plan, own = self.dir / "plan.bin", self.dir / "own.bin"
         self.check("ftc", "compile", model, f"--config={self.dir / 'train.yaml'}", "--code=none", "-o", plan)
         settings = [f"--{name.replace('_', '-')}={value}" for name, value in first["settings"].items()]
@@ -156,7 +159,68 @@ class Tune(EndToEnd):
         self.assertEqual(plan.read_bytes(), other.read_bytes())
         done = run("ftc", "compile", model, "--strategy=auto", "--world-size=4", self.target(memory=1), "-o", plan)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
-        self.assertIn("nothing fits", done.stderr)
+        self.assertRegex(done.stderr, "^ftc: --strategy=auto: nothing fits")
+
+    def test_memory_budget(self):
+        """The limit that prefetch=auto was given goes with a row: train.yaml compiles to the row's bytes, within it."""
+        model = self.make("llama", "--batch=1", "--seq=16", "--layers=6")
+        options = [model, "--world-size=2", self.target(), "--strategy=full_shard", "--batch=1", *self.FEW]
+        least = min(row["device_bytes"] for row in self.tune(*options, "--prefetch=none")["best"])
+        free = self.tune(*options, "--prefetch=auto")["best"][0]["device_bytes"]
+        self.assertLess(least, free)
+        limit, config, plan = (least + free) // 2, self.dir / "train.yaml", self.dir / "plan.bin"
+        best = self.tune(*options, "--prefetch=auto", f"--memory={limit}", "-o", config)["best"][0]
+        self.assertEqual(best["settings"]["memory_budget"], str(limit))
+        self.assertLessEqual(best["device_bytes"], limit)
+        self.check("ftc", "compile", model, f"--config={config}", "--code=none", "-o", plan)
+        self.assertEqual(json.loads(self.check("ftc", "explain", plan, "--json").stdout)["arena_bytes"], best["arena_bytes"])
+
+    def test_wrap_by_names(self):
+        """Units by names that the user decided: written as they are read."""
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        names, config, plan = "--wrap=names:transformer.h.*", self.dir / "train.yaml", self.dir / "plan.bin"
+        options = [model, "--world-size=2", self.target(memory=4096), "--remat=none", "--offload=none", names]
+        self.check("ftc", "tune", *options, "-o", config)
+        self.assertRegex(config.read_text(), r"wrap: 'names:transformer\.h\.\*' +# flag --wrap")
+        self.check("ftc", "compile", model, f"--config={config}", "--code=none", "-o", plan)
+        self.check("ftc", "compile", *options, "--strategy=auto", "--code=none", "-o", plan)
+
+    def test_mesh(self):
+        """A mesh that is given goes with the strategies that use its axes."""
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        for mesh, strategies in (("replica:2,shard:4", {"hybrid_shard", "hybrid_shard_zero2"}),
+                                 ("replica:8,shard:1", {"no_shard", "hybrid_shard", "hybrid_shard_zero2"})):
+            space = self.check("ftc", "tune", model, f"--mesh={mesh}", "--space").stdout
+            self.assertEqual(set(re.findall(rf"(\w+) {mesh}", space)), strategies)
+            self.assertEqual(len(re.findall("replica:", space)), len(strategies))
+
+    def test_evaluation(self):
+        """Nothing of it is recomputed or taken in micro-steps, and nobody is told so of what was chosen."""
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        space = self.check("ftc", "tune", model, "--world-size=2", "--evaluate=on", "--space").stdout
+        self.assertRegex(space, r"batch +4 x 1 micro-step\n +remat +none\n")
+        options = [model, "--world-size=2", self.target(memory=4096), "--evaluate=on", "--wrap=transformer"]
+        self.assertEqual({row["settings"]["micro_steps"] for row in self.tune(*options)["best"]}, {"1"})
+        done = self.check("ftc", "compile", *options, "--strategy=auto", "--code=none", "-o", self.dir / "plan.bin")
+        self.assertNotIn("no effect", done.stderr)
+
+    def test_kept_batch(self):
+        """An op that keeps the batch stands at the head of the errors that it causes."""
+        model = self.dir / "own.mlir"
+        model.write_text('ft.parameter @w : tensor<8x8xf32> = #ft.init<normal, 0.02>\n'
+                         'func.func @forward(%x: tensor<4x8xf32> {ft.input = "x"}) -> tensor<f32> {\n'
+                         '  %w = ft.get @w : tensor<8x8xf32>\n'
+                         '  %y = ft.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>\n'
+                         '  %p = ft.slice %y at [1, 0] : tensor<4x8xf32> -> tensor<2x8xf32>\n'
+                         '  %loss = ft.reduce "sum" %p over [0, 1] : tensor<2x8xf32> -> tensor<f32>\n'
+                         '  return %loss : tensor<f32>\n}\n')
+        for options, words in ((["--batch=8"], "so the batch of a rank is 4, not 8"),
+                               (["--global-batch=6"], "6 sequences of the global batch of 6, which are no whole number of micro-steps of 4")):
+            done = run("ftc", "tune", model, *options)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (65, 1), done.stderr)
+            self.assertTrue(done.stderr.startswith(f"{model}:"), done.stderr)
+            for word in ("ft.slice", "keeps the batch from changing", words):
+                self.assertIn(word, done.stderr)
 
     def test_scaling(self):
         """--world-sizes: weak scaling keeps a rank's sequences, strong scaling the step's."""
@@ -173,6 +237,16 @@ class Tune(EndToEnd):
         text = self.check("ftc", "tune", model, "--world-sizes=2,8,32", target).stdout
         self.assertRegex(text, r"communication (stays hidden|shows)")
 
+    def test_sizes_without_a_table(self):
+        """Of several, in whatever order: a row with the reason."""
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        options = [model, "--world-sizes=8,3,2,8", self.target(memory=4096), "--global-batch=64", *self.FEW]
+        rows = self.tune(*options)
+        self.assertEqual([row["world_size"] for row in rows], [2, 3, 8])
+        self.assertEqual([bool(row.get("best")) for row in rows], [True, False, True])
+        self.assertIn("no multiple of 3 ranks", rows[1]["refused"])
+        self.assertRegex(self.check("ftc", "tune", *options).stdout, r"(?m)^ +3  .*no multiple of 3 ranks$")
+
     def test_bits(self):
         """Shard groups that are no power of two, and 16-bit sums in two stages, are shown and never chosen."""
         model = self.make("gpt2", "--batch=4", "--seq=64")
@@ -186,6 +260,10 @@ class Tune(EndToEnd):
         self.assertTrue(found["changes_bits"])
         rounded = self.check("ftc", "tune", model, "--world-size=8", target, "--space", "--reduce-dtype=bf16", "--param-dtype=bf16").stdout
         self.assertNotRegex(rounded, r"hybrid_shard replica:\d+,shard:\d+;")
+        # Where the user leaves no others, those bits have been chosen.
+        only = self.tune(model, "--world-size=9", self.target(memory=4096, ranks=3), "--strategy=hybrid_shard", *self.FEW)
+        self.assertEqual({row["settings"]["mesh"] for row in only["best"]}, {"replica:3,shard:3"})
+        self.assertEqual(only["changes_bits"], [])
 
     def test_bad_input(self):
         model = self.make("gpt2", "--batch=4", "--seq=64")
@@ -201,12 +279,25 @@ class Tune(EndToEnd):
             (["--strategy=ful_shard"], 2, "did you mean"),
             (["--strategy=hybrid_shard", "--world-size=1"], 65, "no mesh of 1 ranks"),
             (["--memory=1KiB"], 65, "nothing of the table fits"),
+            (["--mesh=replica:2,shard:4", "--strategy=full_shard"], 65, "--strategy=full_shard uses one axis of a mesh"),
+            (["--mesh=replica:2,shard:2", "--world-size=8"], 2, "--mesh and --world-size contradict each other"),
+            (["--min-lr=1"], 2, "min_lr = 1 is above lr"),
+            (["--world-sizes=3,5", "--global-batch=64"], 65, "no multiple of 3 ranks"),
+            (["--world-sizes=2,4", "--world-size=2"], 2, "--world-size and --world-sizes both say"),
+            (["--world-sizes=2,4", "--mesh=replica:1,shard:2"], 2, "--mesh and --world-sizes both say"),
+            (["--world-sizes=2,4", "--space"], 2, "--space prints one table"),
+            (["--space", "--json"], 2, "--space prints text"),
+            (["--batch=3", "--global-batch=64"], 65, "64 sequences of the global batch of 64, which are no whole number of micro-steps of 3"),
+            (["--micro-steps=3", "--global-batch=64"], 65, "no multiple of 3 micro-steps"),
+            (["--batch=4", "--micro-steps=3", "--global-batch=64"], 65, "not 3 micro-steps of 4"),
         ]
         for options, status, words in cases:
             with self.subTest(options=options):
                 done = run("ftc", "tune", model, *options)
                 self.assertEqual((done.returncode, len(done.stderr.splitlines())), (status, 1), done.stderr)
                 self.assertIn(words, done.stderr)
+        many = self.check("ftc", "tune", model, "--batch=1", "--micro-steps=2048", "--space").stdout
+        self.assertIn("1 x 2048 micro-steps", many)
         missing = run("ftc", "tune", self.dir / "no.mlir")
         self.assertEqual((missing.returncode, len(missing.stderr.splitlines())), (74, 1), missing.stderr)
 

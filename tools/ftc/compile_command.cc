@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <variant>
 
-#include "absl/strings/match.h"
 #include "compiler/pipeline/compile.h"
 #include "dialects/ft/signature.h"
 #include "fmt/format.h"
@@ -104,7 +103,7 @@ int Run(const CompileCommand& command) {
   if (command.print_config) return StatusOf(ft::PrintOut(PrintConfig(effective)));
   const absl::Status status = Compile(command, effective);
   if (status.ok()) return ft::kExitOk;
-  return absl::StrContains(status.message(), ": error: ") ? FailAt(status) : Fail(status);
+  return HasPlace(status) ? FailAt(status) : Fail(status);
 }
 
 }  // namespace ftc

@@ -165,6 +165,12 @@ TEST(ConfigureTest, SettingsWithoutEffectAreRemarked) {
   EXPECT_EQ(Good("strategy: ddp\nfsdp: {fsdp_state_dict_type: FULL_STATE_DICT}\n").remarks.size(), 1u);
   EXPECT_TRUE(Good("strategy: ddp\n").remarks.empty());
   EXPECT_TRUE(Good("strategy: ddp\n").unread.empty());
+  // What a search has chosen, nobody has asked for.
+  std::vector<Given> flags = Flags({{"strategy", "ddp"}, {"hysteresis", "2"}});
+  flags[1].origin = {.from = Origin::From::kChosen, .key = "ftc tune", .file = {}, .line = 0};
+  const std::variant<Effective, Refusal> chosen = Resolved("", flags);
+  ASSERT_TRUE(std::holds_alternative<Effective>(chosen));
+  EXPECT_TRUE(std::get<Effective>(chosen).unread.empty());
 }
 
 TEST(ConfigureTest, AnOptimizersUsualValuesAreItsDefaults) {

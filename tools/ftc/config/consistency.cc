@@ -180,7 +180,7 @@ const std::vector<Inert>& InertTable() {
 // Given, and not only repeating the default under its own name as the output of --print-config does.
 bool WasAsked(const Effective& effective, std::string_view setting) {
   const Origin& origin = effective.OriginOf(setting);
-  if (origin.from == Origin::From::kDefault || origin.from == Origin::From::kProgram) return false;
+  if (origin.from != Origin::From::kFile && origin.from != Origin::From::kFlag) return false;
   return origin.key != setting ||
          ShownIn(effective.configuration, setting) != ShownIn(Configuration(), setting);
 }

@@ -8,10 +8,11 @@
 namespace ftc {
 
 struct Origin {
-  // kProgram: absent, and what the program whose file it is makes of that.
-  enum class From { kDefault, kProgram, kFile, kFlag };
+  // kProgram: absent, and what the program whose file it is makes of that. kChosen: by a search, over flags.
+  enum class From { kDefault, kProgram, kFile, kFlag, kChosen };
   From from = From::kDefault;
-  std::string key;   // as the user wrote it: "fsdp.fsdp_sharding_strategy", "--strategy"; the program
+  std::string key;   // as the user wrote it: "fsdp.fsdp_sharding_strategy", "--strategy"; the program;
+                     // the search
   std::string file;  // kFile
   int line = 0;
 };

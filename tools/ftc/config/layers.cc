@@ -74,6 +74,7 @@ std::string NameOf(const Origin& origin) {
     case Origin::From::kFile:
       return fmt::format("'{}' in {}:{}", origin.key, origin.file, origin.line);
     case Origin::From::kFlag:
+    case Origin::From::kChosen:
       return origin.key;
     case Origin::From::kProgram:
       return fmt::format("{} in {}", origin.key, origin.file);

@@ -30,6 +30,7 @@ std::string Source(const Setting& setting, const Origin& origin) {
     case Origin::From::kFlag:
       return "flag " + origin.key;
     case Origin::From::kProgram:
+    case Origin::From::kChosen:
       return origin.key;
     case Origin::From::kFile:
       break;

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "compiler/optimizer/rules.h"
 #include "compiler/pipeline/offload.h"
+#include "compiler/pipeline/wrap.h"
 #include "compiler/remat/policy.h"
 #include "compiler/shard/strategy.h"
 #include "fmt/format.h"
@@ -148,10 +149,7 @@ Value StrategyValue() {
 }
 
 Value WrapValue() {
-  const auto show = [](const Configuration& c) {
-    const CompileOptions& options = c.options;
-    return options.wrap == "names" ? "names:" + JoinWords(options.wrapNames, ",") : options.wrap;
-  };
+  const auto show = [](const Configuration& c) { return ft::compiler::wrapText(c.options); };
   return {SetWrap, show, "transformer, size, none, names:PAT[,PAT]", WrapSynonyms()};
 }
 

@@ -39,10 +39,14 @@ Json Of(const Tuning& tuning) {
   Json json = {{"model", tuning.request.model},
                {"target", tuning.request.base.target.name()},
                {"world_size", tuning.request.base.worldSize},
-               {"memory_bytes", tuning.request.memoryBytes},
-               {"points", tuning.space.size()},
-               {"compilations", result.compilations},
-               {"bound_seconds", result.boundSeconds}};
+               {"memory_bytes", tuning.request.memoryBytes}};
+  if (!tuning.refused.empty()) {
+    json["refused"] = tuning.refused;
+    return json;
+  }
+  json["points"] = tuning.space.size();
+  json["compilations"] = result.compilations;
+  json["bound_seconds"] = result.boundSeconds;
   if (tuning.own) {
     json["own"] =
         tuning.own->refused.empty() ? OfTrial(tuning, *tuning.own) : Json{{"refused", tuning.own->refused}};

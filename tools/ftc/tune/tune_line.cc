@@ -1,6 +1,9 @@
 #include "tools/ftc/tune/tune_line.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
+#include "tools/ftc/config/settings.h"
 #include "tools/ftc/config/values.h"
 #include "tools/ftc/explain_line.h"
 #include "tools/ftc/mistake.h"
@@ -15,6 +18,26 @@ uint64_t ReadMemory(const char* flag, const std::string& text) {
     throw Mistake{fmt::format("{}: {}", flag, mistake)};
   if (bytes == 0) throw Mistake{fmt::format("{}: no model trains in 0 bytes", flag)};
   return bytes;
+}
+
+std::vector<int> Ascending(std::vector<int> sizes) {
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+// What --world-sizes leaves no room for.
+void CheckSizes(const TuneCommand& command) {
+  if (command.world_sizes.empty()) return;
+  for (const Given& given : command.settings.flags)
+    for (const char* name : {"world_size", "mesh"})
+      if (given.setting == SettingIndex(name))
+        throw Mistake{fmt::format("{} and --world-sizes both say how many ranks there are: leave one out",
+                                  given.origin.key)};
+  if (command.world_sizes.size() == 1) return;
+  if (!command.settings.output.empty())
+    throw Mistake{"-o writes one configuration; leave out --world-sizes, or give one size"};
+  if (command.space) throw Mistake{"--space prints one table; leave out --world-sizes, or give one size"};
 }
 
 }  // namespace
@@ -50,10 +73,10 @@ TuneCommand TuneLine::Read() const {
   command.settings.output = output_;
   command.memory_bytes = ReadMemory("--memory", memory_);
   command.host_bytes = ReadMemory("--host-memory", host_memory_);
-  command.world_sizes = ReadWorldSizes(world_sizes_);
-  if (!output_.empty() && command.world_sizes.size() > 1)
-    throw Mistake{"-o writes one configuration; leave out --world-sizes, or give one size"};
+  command.world_sizes = Ascending(ReadWorldSizes(world_sizes_));
+  CheckSizes(command);
   if (command.space && !output_.empty()) throw Mistake{"--space chooses nothing that -o could write"};
+  if (command.space && command.json) throw Mistake{"--space prints text; leave out --json"};
   return command;
 }
 

@@ -118,12 +118,11 @@ void AddRejections(const Tuning& tuning, std::string& text) {
 std::string One(const Tuning& tuning) {
   const auto& result = tuning.result;
   std::string text = Head(tuning) + Counts(tuning);
-  if (result.best.empty()) {
-    text += "nothing fits\n";
-  } else {
+  if (result.best.empty())
+    text += result.beside.empty() ? "nothing fits\n" : "nothing fits that keeps the bits\n";
+  if (!result.best.empty() || !result.beside.empty())
     text += fmt::format("\n  {:>5}  {:>10}  {:>11}  {:>5}  {:>9}  {:>8}  {}\n", "", "step, ms", "tokens/s",
                         "MFU", "memory", "exposed", "settings");
-  }
   AddOwn(tuning, text);
   for (size_t i = 0; i < result.best.size(); ++i)
     AddRow(fmt::format("{}", i + 1), tuning, result.best[i].trial, Words(tuning, result.best[i].point), text);
@@ -151,7 +150,8 @@ std::string ScalingText(const TuneCommand& command, const std::vector<Tuning>& t
   for (const Tuning& tuning : tunings) {
     const int ranks = tuning.request.base.worldSize;
     if (tuning.result.best.empty()) {
-      fmt::format_to(std::back_inserter(text), "  {:>7}  nothing fits\n", ranks);
+      fmt::format_to(std::back_inserter(text), "  {:>7}  {}\n", ranks,
+                     tuning.refused.empty() ? "nothing fits" : tuning.refused);
       continue;
     }
     const TuneRow& row = tuning.result.best[0];
@@ -165,6 +165,7 @@ std::string ScalingText(const TuneCommand& command, const std::vector<Tuning>& t
                    row.trial.seconds * 1e3, figures.tokens_per_s, 100 * of_rank / per_rank,
                    row.trial.exposedSeconds * 1e3, 100 * exposed, Words(tuning, row.point));
   }
+  if (per_rank == 0) return text;
   text += shows == 0
               ? "\ncommunication stays hidden: less than 5% of a step at each of them\n"
               : fmt::format("\ncommunication shows, with 5% of a step and more, from {} ranks on\n", shows);

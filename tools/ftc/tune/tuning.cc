@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "fmt/format.h"
 #include "runtime/base/numbers.h"
 #include "runtime/base/standard_streams.h"
@@ -32,7 +33,6 @@ constexpr std::string_view kChosen[] = {"strategy",
                                         "gather_bucket_mb",
                                         "reduce_bucket_mb",
                                         "bucket_cap_mb"};
-constexpr char kOrigin[] = "ftc tune";
 
 bool IsDecided(const Origin& origin, Decided decided) {
   return origin.from == Origin::From::kFlag ||
@@ -60,12 +60,27 @@ TuneRequest TuneRequestOf(const std::string& model, const Effective& effective, 
 
 absl::StatusOr<std::vector<Given>> WithSettings(const TuneSpace& space, const TunePoint& point,
                                                 std::vector<Given> flags) {
+  const Origin chosen = {.from = Origin::From::kChosen, .key = "ftc tune", .file = {}, .line = 0};
   for (const auto& [name, text] : ft::compiler::settingsAt(space, point)) {
+    const size_t setting = SettingIndex(name);
+    const auto was = std::find_if(flags.begin(), flags.end(),
+                                  [setting](const Given& given) { return given.setting == setting; });
+    const std::optional<Given> asked = was == flags.end() ? std::nullopt : std::optional<Given>(*was);
     FT_RETURN_IF_ERROR(SetFlag(name, text, flags));
-    flags.back().origin.key = kOrigin;
+    const bool is_asked = asked && asked->text == flags.back().text;
+    flags.back().origin = is_asked ? asked->origin : chosen;
   }
   return flags;
 }
+
+std::string NothingFits(const TuneSpace& space, const TuneResult& result) {
+  if (result.beside.empty()) return "nothing of the table fits";
+  const ft::compiler::TuneLayout& layout = space.layouts[result.beside[0].point.layout];
+  return fmt::format("what fits of the table would change bits; --strategy={} --mesh={} chooses those bits",
+                     layout.strategy, ft::MeshText(layout.mesh));
+}
+
+bool HasPlace(const absl::Status& status) { return absl::StrContains(status.message(), ": error: "); }
 
 namespace {
 
@@ -79,6 +94,8 @@ absl::StatusOr<std::vector<Given>> Choose(const std::string& model, const Effect
   FT_ASSIGN_OR_RETURN(const TuneSpace space, ft::compiler::tuneSpaceOf(request));
   FT_ASSIGN_OR_RETURN(const TuneResult result,
                       ft::compiler::searchTuneSpace(request, space, [](double, const std::string&) {}));
+  if (!result.beside.empty() && result.best.empty())
+    return absl::InvalidArgumentError("--strategy=auto: " + NothingFits(space, result));
   if (result.best.empty())
     return absl::InvalidArgumentError(fmt::format(
         "--strategy=auto: nothing fits {} of a rank of {} with {} rank{}; ftc tune says by how much",
@@ -99,8 +116,11 @@ absl::StatusOr<std::variant<Effective, Refusal>> ConfigureFor(const std::string&
   FT_ASSIGN_OR_RETURN(auto configured, Configure(config, flags));
   const auto* effective = std::get_if<Effective>(&configured);
   if (effective == nullptr || effective->configuration.options.strategy != kAutoStrategy) return configured;
-  FT_ASSIGN_OR_RETURN(const std::vector<Given> chosen, Choose(model, *effective, flags));
-  return Configure(config, chosen);
+  const absl::StatusOr<std::vector<Given>> chosen = Choose(model, *effective, flags);
+  if (absl::IsInvalidArgument(chosen.status()) && !HasPlace(chosen.status()))
+    return Refusal{std::string(chosen.status().message()), false};
+  FT_RETURN_IF_ERROR(chosen.status());
+  return Configure(config, *chosen);
 }
 
 }  // namespace ftc
