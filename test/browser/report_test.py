@@ -181,6 +181,21 @@ class Report(Pages):
         self.browser.press(END)
         self.pictured()
         self.assertTrue(self.browser.text("#memory .live-panel h4").startswith(f"At instruction {size - 1}, "))
+        # A name of the list keeps the focus when it is followed.
+        self.browser.run("document.querySelector('#memory .live-panel button[data-buffer]').focus()")
+        focused = "return document.activeElement.dataset.buffer"
+        buffer = self.browser.run(focused)
+        self.browser.press(ENTER)
+        self.assertIn("Followed: ", self.browser.text("#memory .followed-panel h4"))
+        self.assertEqual(self.browser.run(focused), buffer)
+        self.section("kernels")
+        chart = "document.querySelector('#kernels [data-plan]').chart"
+        self.browser.run("document.querySelector('#kernels svg').focus()")
+        self.browser.press(END)
+        last = self.browser.run(f"return {chart}.dots.length") - 1
+        self.assertEqual(self.browser.run(f"return {chart}.at"), last)
+        self.browser.press(ARROW_LEFT)
+        self.assertEqual(self.browser.run(f"return {chart}.at"), last - 1)
 
     def test_tab_reaches_what_can_be_used(self):
         self.page()
@@ -304,9 +319,9 @@ class Dark(Pages):
         background = "return getComputedStyle(document.body).backgroundColor"
         system = self.browser.run(background)
         self.browser.click("#theme")
-        dark = self.browser.run(background)
-        self.browser.click("#theme")
         light = self.browser.run(background)
+        self.browser.click("#theme")
+        dark = self.browser.run(background)
         self.assertEqual(light, "rgb(255, 255, 255)")
         self.assertEqual(system, dark)
         self.assertNotEqual(dark, light)

@@ -7,7 +7,7 @@ import re
 import socket
 import unittest
 
-from harness import BIN, STRATEGIES, EndToEnd, run
+from harness import BIN, STRATEGIES, EndToEnd, environment, run
 
 
 def document(page):
@@ -75,15 +75,18 @@ class Report(EndToEnd):
                 self.assertEqual(sum(sums.values()), one["explain"]["max_live_bytes"])
 
     def test_scaling_rows_are_explained_for_their_ranks(self):
-        plan = self.plan("gpt2", "hybrid_shard")
-        one = document(self.report(plan, "--world-size=16", "--world-sizes=8,12,32", "--target=h100-ib"))["plans"][0]
-        self.assertEqual([row["world_size"] for row in one["scaling"]["rows"]], [8, 16, 32])
-        self.assertEqual([row["world_size"] for row in one["scaling"]["left_out"]], ["12"])
-        for row in one["scaling"]["rows"]:
-            explained = self.explain(plan, row["world_size"], "--target=h100-ib")
-            self.assertEqual(row["arena_bytes"], explained["arena_bytes"])
-            self.assertEqual(row["seconds"], explained["step"]["seconds"])
-            self.assertEqual(row["tokens_per_s_per_rank"], explained["step"]["tokens_per_s_per_rank"])
+        plan, source, meshed = self.plan("gpt2", "hybrid_shard"), self.dir / "model.mlir", self.dir / "meshed.bin"
+        self.check("ftc", "model", "gpt2", "-o", source)
+        self.check("ftc", "compile", source, "--strategy=hybrid_shard", "--world-size=8", "--mesh=replica:4,shard:2", "-o", meshed)
+        for subject in (plan, meshed):
+            one = document(self.report(subject, "--world-size=16", "--world-sizes=1,2,4,8,12,32", "--target=h100-ib"))["plans"][0]
+            self.assertEqual([row["world_size"] for row in one["scaling"]["rows"]], [1, 2, 4, 8, 16, 32])
+            self.assertEqual([row["world_size"] for row in one["scaling"]["left_out"]], ["12"])
+            for row in one["scaling"]["rows"]:
+                explained = self.explain(subject, row["world_size"], "--target=h100-ib")
+                self.assertEqual(row["arena_bytes"], explained["arena_bytes"])
+                self.assertEqual(row["seconds"], explained["step"]["seconds"])
+                self.assertEqual(row["tokens_per_s_per_rank"], explained["step"]["tokens_per_s_per_rank"])
         usual = document(self.report(plan, "--world-size=16"))["plans"][0]["scaling"]
         self.assertEqual(usual["rows"][-1]["world_size"], 1024)
 
@@ -135,6 +138,15 @@ class Report(EndToEnd):
         for row in data["trace"]["classes"]:
             self.assertGreater(row["measured"], 0)
 
+    def test_texts_of_a_run_are_no_steps(self):
+        source, plan = self.dir / "model.mlir", self.dir / "plan.bin"
+        self.check("ftc", "model", "gpt2", "-o", source)
+        self.check("ftc", "compile", source, "--strategy=full_shard", "--sample", "-o", plan)
+        metrics, _ = self.trained(plan, 6, "--sample-every=2", "--sample-tokens=4", "--prompt=Licensed", f"--eval-data={self.text}", "--eval-every=2")
+        self.assertEqual(sum('"sample":' in line for line in metrics.read_text().splitlines()), 3)
+        data = document(self.report(plan, "--world-size=2", f"--run={metrics}"))
+        self.assertEqual((data["run"]["step"], data["run"]["evaluated"]), (list(range(6)), [1, 3, 5]))
+
     # --- what it is made of ---
 
     def test_it_is_of_no_machine(self):
@@ -147,6 +159,20 @@ class Report(EndToEnd):
         for word in (socket.gethostname(), getpass.getuser()):
             self.assertIsNone(re.search(rf"\b{re.escape(word)}\b", data))
         self.assertNotRegex(data, r'"/[a-z]')
+
+    def test_nor_is_a_plan(self):
+        folder = self.dir / "telling-folder"
+        folder.mkdir()
+        source, config, plan = folder / "model.mlir", folder / "train.yaml", self.dir / "plan.bin"
+        self.check("ftc", "model", "gpt2", "-o", source)
+        config.write_text("strategy: full_shard\nprefetch: auto\n")
+        telling = environment(USER="telling-user", LOGNAME="telling-user", HOME=folder)
+        self.check("ftc", "compile", source, f"--config={config}", "-o", plan, env=telling)
+        content = plan.read_bytes()
+        for word in (str(self.dir), str(BIN), "telling-folder", "telling-user"):
+            self.assertNotIn(word.encode(), content)
+        for word in (socket.gethostname(), getpass.getuser()):
+            self.assertIsNone(re.search(rb"\b%s\b" % re.escape(word).encode(), content), word)
 
     def test_it_loads_nothing(self):
         page = self.report(self.plan("gpt2", "full_shard"))
@@ -185,11 +211,17 @@ class Report(EndToEnd):
         self.refused(plan, "--mesh=replica:2,shard:2", words=["replica"])
         self.refused(plan, plan, words=["--compare"], status=2)
         self.refused(plan, plan, "--compare", f"--run={text}", words=["--run and --trace are of one plan"], status=2)
+        self.refused(plan, f"--config={text}", words=["--config is for a model", "is compiled already"], status=2)
+        self.refused("model.mlir", "--strategy=zero1", "--compare=no_shard,full_shard", status=2,
+                     words=["--compare says which strategies; leave out --strategy"])
+        self.refused("model.mlir", f"--trace={text}", words=["--trace wants the plan.bin that was traced, not a model"], status=2)
         done = run("ftc", "report", plan)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1))
         self.assertIn("--output", done.stderr)
-        done = run("ftc", "report", plan, "-o", self.dir / "none" / "report.html")
-        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (74, 1))
+        for subject in (plan, "model.mlir"):  # found out before anything is read or compiled
+            done = run("ftc", "report", subject, "-o", self.dir / "none" / "report.html")
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (74, 1))
+            self.assertIn("report.html", done.stderr)
 
     def test_other_runs(self):
         plan, other = self.plan("gpt2", "full_shard"), self.plan("gpt2", "no_shard")

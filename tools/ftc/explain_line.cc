@@ -12,6 +12,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/plan/mesh.h"
 #include "runtime/targets/shipped_targets.h"
+#include "tools/ftc/config/settings.h"
 #include "tools/ftc/config/target_file.h"
 #include "tools/ftc/config/values.h"
 #include "tools/ftc/mistake.h"
@@ -108,9 +109,28 @@ void CheckPlans(const ExplainTexts& texts, ExplainCommand& command) {
   if (command.compare && texts.compare != "all")
     throw Mistake{fmt::format("--compare={} is for a model; --compare alone compares plans", texts.compare)};
   if (!command.compare && command.plans.size() > 1) throw Mistake{"several plans need --compare"};
-  if (!command.settings.flags.empty())
-    throw Mistake{fmt::format("{} is for a model, {} is compiled already",
-                              NameOf(command.settings.flags[0].origin), command.plans[0])};
+  const CompileCommand& settings = command.settings;
+  if (settings.config.empty() && settings.flags.empty()) return;
+  throw Mistake{fmt::format("{} is for a model, {} is compiled already",
+                            settings.config.empty() ? NameOf(settings.flags[0].origin) : "--config",
+                            command.plans[0])};
+}
+
+// The strategies of a model that are compared.
+void ReadStrategies(const ExplainTexts& texts, ExplainCommand& command) {
+  for (const Given& flag : command.settings.flags)
+    if (flag.setting == SettingIndex("strategy"))
+      throw Mistake{fmt::format("--compare says which strategies; leave out {}", NameOf(flag.origin))};
+  if (texts.compare == "all") {
+    for (const ft::compiler::Strategy& strategy : ft::compiler::strategies())
+      command.strategies.push_back(strategy.name.str());
+    return;
+  }
+  command.strategies = SplitList(texts.compare);
+  for (const std::string& strategy : command.strategies) {
+    if (ft::compiler::lookupStrategy(strategy) == nullptr)
+      Unknown("strategy", strategy, ft::compiler::strategyNames());
+  }
 }
 
 void CheckSubject(const CLI::App& sub, const CompileLine& settings, ExplainCommand& command,
@@ -126,17 +146,7 @@ void CheckSubject(const CLI::App& sub, const CompileLine& settings, ExplainComma
   if (texts.paths.size() > 1)
     throw Mistake{"a model is explained alone; --compare=S1,S2 compares its strategies"};
   command.model = texts.paths[0];
-  if (!command.compare) return;
-  if (texts.compare == "all") {
-    for (const ft::compiler::Strategy& strategy : ft::compiler::strategies())
-      command.strategies.push_back(strategy.name.str());
-    return;
-  }
-  command.strategies = SplitList(texts.compare);
-  for (const std::string& strategy : command.strategies) {
-    if (ft::compiler::lookupStrategy(strategy) == nullptr)
-      Unknown("strategy", strategy, ft::compiler::strategyNames());
-  }
+  if (command.compare) ReadStrategies(texts, command);
 }
 
 }  // namespace
@@ -210,6 +220,8 @@ void CheckReport(const CLI::App& sub, const CompileLine& settings, ReportCommand
   CheckSubject(sub, settings, command.subject, texts);
   if (command.subject.compare && !(command.run.empty() && command.trace.empty()))
     throw Mistake{"--run and --trace are of one plan; leave out --compare"};
+  if (!command.trace.empty() && !command.subject.model.empty())
+    throw Mistake{"--trace wants the plan.bin that was traced, not a model"};
   command.world_sizes = ReadWorldSizes(texts.world_sizes);
 }
 

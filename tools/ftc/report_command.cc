@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "fmt/format.h"
 #include "runtime/base/atomic_file.h"
+#include "runtime/base/output_check.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "tools/ftc/commands.h"
@@ -19,8 +20,8 @@ namespace {
 
 // `explained` as it is would be for `ranks`, or why it cannot be.
 absl::StatusOr<ScalingRow> RowAt(const ReportCommand& command, int ranks, Explained explained) {
-  FT_ASSIGN_OR_RETURN(const ft::Mesh mesh, ft::MeshFor(explained.plan, ranks,
-                                                       static_cast<int>(explained.target.ranks_per_node())));
+  const auto ranks_per_node = static_cast<int>(explained.target.ranks_per_node());
+  FT_ASSIGN_OR_RETURN(const ft::Mesh mesh, ft::CompiledMesh(explained.plan, ranks_per_node, ranks));
   FT_RETURN_IF_ERROR(ExplainAt(command.subject, mesh, explained));
   return RowOf(explained);
 }
@@ -64,6 +65,9 @@ absl::Status Report(const ReportCommand& command, ReportInput input) {
 }  // namespace
 
 int Run(const ReportCommand& command) {
+  const absl::Status writable =  // a model is compiled first, which may take long
+      command.output == "-" ? absl::OkStatus() : ft::CheckAtomicOutput(command.output, 0);
+  if (!writable.ok()) return Fail(writable);
   std::variant<ExplainedPlans, int> explained = ExplainPlans(command.subject);
   if (const int* status = std::get_if<int>(&explained)) return *status;
   ReportInput input;

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "runtime/base/numbers.h"
 #include "runtime/cost/kernels.h"
+#include "runtime/cost/scale_timed.h"
 
 namespace ftc {
 namespace {
@@ -94,6 +95,7 @@ TrainingSpan SpanOf(const ft::proto::Plan& plan, const ft::BoundPlan& bound, con
   for (const auto& [name, more] : kRates) {
     ft::Target faster = target;
     more(faster);
+    ft::ScaleTimed(plan, bound.mesh, target, faster);
     span.faster.push_back({name, ft::SimulateStep(plan, bound, faster).seconds});
   }
   return span;

@@ -35,6 +35,7 @@ class Reader {
       return Error(fmt::format("step {} comes after step {}: not the metrics of one run",
                                step->get<int64_t>(), last_));
     last_ = step->get<int64_t>();
+    if (row.contains("sample")) return absl::OkStatus();  // text that the model made: no curve
     if (row.contains("eval_loss")) return Evaluation(row);
     return Step(row);
   }

@@ -117,6 +117,7 @@ TEST_F(RunTest, ReadsMetrics) {
   std::string text = Line(0, 80, ",\"skipped\":true");
   for (int step = 1; step < 9; ++step) text += Line(step, 10 + step, fmt::format(",\"exposed_ms\":{}", step));
   text += "{\"step\":8,\"eval_loss\":2.5,\"eval_tokens\":64}\n";
+  text += "{\"step\":8,\"sample\":0,\"sample_tokens\":[7],\"sample_text\":\"a\"}\n";
   const auto metrics = ReadRunMetrics(File(text), explained_);
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   EXPECT_EQ(metrics->file, "report_run_test");

@@ -74,6 +74,21 @@ function rectangle(svg, x, y, width, height, color) {
       .style('fill', color);
 }
 
+// Where keys lead from place `at` of `size`: arrows by one, with Shift by a twentieth of all, Home and End to
+// the ends. Nothing for other keys.
+function moved(at, size, {key, shiftKey}) {
+  const step = shiftKey ? Math.max(1, Math.round(size / 20)) : 1;
+  const to = {
+    ArrowLeft: at - step,
+    ArrowUp: at - step,
+    ArrowRight: at + step,
+    ArrowDown: at + step,
+    Home: 0,
+    End: size - 1
+  }[key];
+  return to === undefined ? undefined : Math.min(size - 1, Math.max(0, to));
+}
+
 // What keys do to a window [begin, end] of [0, size]: "+" and "-" zoom around `center`, "0" shows all.
 // Nothing for other keys.
 function zoomed(window, size, center, key) {

@@ -44,15 +44,12 @@ function addPlans(id, title, height, draw) {
   });
 }
 
+// Each click shows the other one; until the first the page is as the system asks for.
 function addTheme() {
-  const modes = ['', 'dark', 'light'];
-  let mode = 0;
+  const {dataset} = document.documentElement;
   document.getElementById('theme').addEventListener('click', () => {
-    mode = (mode + 1) % modes.length;
-    if (modes[mode])
-      document.documentElement.dataset.theme = modes[mode];
-    else
-      delete document.documentElement.dataset.theme;
+    const system = window.matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+    dataset.theme = (dataset.theme || system) === 'dark' ? 'light' : 'dark';
   });
 }
 

@@ -35,6 +35,8 @@ class MemoryPanel {
             element('td', {}, livesText(plan, buffer))));
     const head = ['buffer', 'layer', 'class', 'bytes', 'lives from instruction'].map(
         (title, i) => element('th', {scope: 'col', class: i === 3 ? 'number' : null}, title));
+    const {activeElement} = document,
+          focused = this.live.contains(activeElement) ? activeElement.dataset.buffer : undefined;
     this.live.replaceChildren(
         element(
             'h4', {},
@@ -46,6 +48,7 @@ class MemoryPanel {
             count > first.length ?
                 element('p', {class: 'note'}, `and ${format.count(count - first.length)} smaller ones`) :
                 null));
+    if (focused !== undefined) this.live.querySelector(`[data-buffer="${focused}"]`)?.focus();
   }
 
   showFollowed(buffer) {

@@ -98,9 +98,9 @@ class Roofline {
   }
 
   key() {
-    const move = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[d3.event.key];
-    if (!move) return;
-    this.choose(Math.min(this.dots.length - 1, Math.max(0, this.at + move)));
+    const to = moved(this.at, this.dots.length, d3.event);
+    if (to === undefined) return;
+    this.choose(to);
     d3.event.preventDefault();
   }
 

@@ -42,7 +42,7 @@ function curve(place, run, name, title, formatted, predicted) {
       (at) => heading.text(`${title}; step ${run.step[at]}: ${formatted(values[at])}`));
 }
 
-// Pointer and arrow keys choose a step, of which `show` says what it is.
+// Pointer and keys choose a step, of which `show` says what it is.
 function readOff(svg, run, values, x, y, show) {
   const dot = svg.append('circle').attr('r', 4).attr('cx', -9).attr('cy', -9).style('fill', palette.of(5));
   let at = run.step.length - 1;
@@ -53,9 +53,9 @@ function readOff(svg, run, values, x, y, show) {
   };
   svg.on('mousemove', () => choose(d3.bisectLeft(run.step, x.invert(pointerIn(svg)[0]) - 0.5)))
       .on('keydown', () => {
-        const move = {ArrowLeft: -1, ArrowRight: 1}[d3.event.key];
-        if (!move) return;
-        choose(at + move);
+        const to = moved(at, run.step.length, d3.event);
+        if (to === undefined) return;
+        choose(to);
         d3.event.preventDefault();
       });
 }
