@@ -106,6 +106,15 @@ Command CommandOf(const CLI::App& app) {
   return command;
 }
 
+void AddWords(const Words& words, Command& command) {
+  for (Argument& option : command.options) {
+    const auto found = words.find(option.name());
+    if (found == words.end() || !option.choices.empty()) continue;
+    std::copy_if(found->second.begin(), found->second.end(), std::back_inserter(option.choices), IsWord);
+  }
+  for (Command& sub : command.commands) AddWords(words, sub);
+}
+
 std::vector<std::string> Lines(const std::string& text) {
   return absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "tools/manual/page.h"
 
 namespace ft::manual {
 
@@ -36,6 +37,9 @@ struct Command {
 };
 
 Command CommandOf(const CLI::App& app);
+
+// As choices of options, of subcommands too, whose placeholders say none.
+void AddWords(const Words& words, Command& command);
 
 // Lines of a text that end at '\n'.
 std::vector<std::string> Lines(const std::string& text);

@@ -31,6 +31,7 @@ int Write(int argc, char** argv, const Describe& describe, const Page& page) {
   const std::filesystem::path folder = argv[1];
   Command command;
   describe([&](const CLI::App& app) { command = CommandOf(app); });
+  AddWords(page.words, command);
   const bool written =
       WriteFile(folder / "man1" / (command.name + ".1"), ManPage(command, page, FT_VERSION)) &&
       WriteFile(folder / "bash" / command.name, BashCompletion(command)) &&

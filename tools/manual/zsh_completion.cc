@@ -15,9 +15,12 @@ std::string Specified(const std::string& text) {
 
 // What completes a value.
 std::string Action(const Argument& argument) {
-  if (!argument.choices.empty()) return absl::StrCat("(", absl::StrJoin(argument.choices, " "), ")");
   constexpr const char* kActions[] = {" ", "_files", "_files -/", "_command_names"};
-  return kActions[static_cast<int>(argument.operand)];
+  const char* operand = kActions[static_cast<int>(argument.operand)];
+  if (argument.choices.empty()) return operand;
+  const std::string words = absl::StrJoin(argument.choices, " ");
+  return argument.operand == Operand::kText ? absl::StrCat("(", words, ")")
+                                            : absl::StrCat("{compadd ", words, "; ", operand, "}");
 }
 
 std::string Message(const Argument& argument) {
