@@ -184,6 +184,7 @@ InstructionCost TransferCostOf(const proto::Plan& plan, const Mesh& mesh, const 
   const uint64_t bytes = TransferBytes(plan, mesh, transfer);
   InstructionCost cost;
   TransferCost alone;
+  proto::Opcode kind = transfer.opcode();
   if (transfer.opcode() == proto::COPY) {
     alone = CopyCost(target, bytes);
     cost.occupies = transfer.stream() == proto::H2D ? Occupies::kToDevice : Occupies::kFromDevice;
@@ -191,14 +192,14 @@ InstructionCost TransferCostOf(const proto::Plan& plan, const Mesh& mesh, const 
     const NodeLayout layout = LayoutOnNodes(mesh, transfer.axis(), static_cast<int>(target.ranks_per_node()));
     alone = layout.ranks == 1 ? CopyOfOneRank(plan, mesh, transfer, target)
                               : CollectiveCost(target, transfer.opcode(), bytes, layout);
+    if (layout.ranks == 1 && !target.cuda()) kind = proto::COPY;
     cost.occupies = layout.nodes > 1 ? Occupies::kNetwork : Occupies::kNodeLink;
   }
   cost.latency_s = alone.latency_s;
   cost.body_s = alone.bytes_s;
-  cost.kind = static_cast<TransferKind>(
-      std::find(std::begin(kOpcodes), std::end(kOpcodes), transfer.opcode()) - std::begin(kOpcodes));
-  if (const Target::Overlap* overlap = OverlapOf(target, transfer.opcode()))
-    cost.beside_kernels = 1 + overlap->transfer();
+  cost.kind = static_cast<TransferKind>(std::find(std::begin(kOpcodes), std::end(kOpcodes), kind) -
+                                        std::begin(kOpcodes));
+  if (const Target::Overlap* overlap = OverlapOf(target, kind)) cost.beside_kernels = 1 + overlap->transfer();
   return cost;
 }
 

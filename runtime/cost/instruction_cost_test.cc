@@ -62,7 +62,13 @@ TEST_F(InstructionCostTest, OverOneRankWhatIsNotInPlaceIsCopied) {
   target.set_cuda(false);
   EXPECT_NEAR(InstructionSeconds(plan_, mesh_, gather, target), 2 + 4, 1e-9)
       << "3072 padded elements of 4 bytes";
+  Target::Overlap* overlap = target.add_overlaps();
+  overlap->set_opcode(proto::COPY);
+  overlap->set_transfer(0.5);
+  EXPECT_EQ(CostOf(plan_, mesh_, gather, target).kind, TransferKind::kCopy);
+  EXPECT_EQ(CostOf(plan_, mesh_, gather, target).beside_kernels, 1.5);
   target.set_cuda(true);
+  EXPECT_EQ(CostOf(plan_, mesh_, gather, target).kind, TransferKind::kAllGather);
   EXPECT_NEAR(InstructionSeconds(plan_, mesh_, gather, target), 2 * 12288 / 4096.0, 1e-9)
       << "read and written";
   EXPECT_EQ(InstructionSeconds(plan_, mesh_, Transfer(proto::ALL_REDUCE, Whole(1), Whole(1)), target), 0)

@@ -8,16 +8,6 @@
 namespace ft {
 namespace {
 
-const Target::Collective* FindMeasured(const Target& target, proto::Opcode opcode, const NodeLayout& layout) {
-  if (layout.most_on_node != layout.least_on_node) return nullptr;
-  for (const Target::Collective& measured : target.collectives()) {
-    if (measured.opcode() == opcode && measured.nodes() == static_cast<uint32_t>(layout.nodes) &&
-        measured.ranks_on_node() == static_cast<uint32_t>(layout.most_on_node))
-      return &measured;
-  }
-  return nullptr;
-}
-
 // Smaller than all that was measured, it takes the time of the smallest.
 TransferCost MeasuredCost(const Target::Collective& measured, double bytes) {
   const Curve& points = measured.bytes_per_s();
@@ -39,6 +29,16 @@ double LatencyOf(const Target& target, bool is_all_reduce, const NodeLayout& lay
 }
 
 }  // namespace
+
+const Target::Collective* FindMeasured(const Target& target, proto::Opcode opcode, const NodeLayout& layout) {
+  if (layout.most_on_node != layout.least_on_node) return nullptr;
+  for (const Target::Collective& measured : target.collectives()) {
+    if (measured.opcode() == opcode && measured.nodes() == static_cast<uint32_t>(layout.nodes) &&
+        measured.ranks_on_node() == static_cast<uint32_t>(layout.most_on_node))
+      return &measured;
+  }
+  return nullptr;
+}
 
 TransferCost CollectiveCost(const Target& target, proto::Opcode opcode, uint64_t bytes,
                             const NodeLayout& layout) {

@@ -25,6 +25,9 @@ inline double CollectiveSeconds(const Target& target, proto::Opcode opcode, uint
   return CollectiveCost(target, opcode, bytes, layout).seconds();
 }
 
+// What was measured over such a group; nullptr: nothing.
+const Target::Collective* FindMeasured(const Target& target, proto::Opcode opcode, const NodeLayout& layout);
+
 // The other way round: the latency and rate of the links with which all-gathers over groups that were not
 // measured come out as the smallest and the largest of `gathers` do. Those of the network where `gathers`
 // goes over several nodes, else of the node; what a step from rank to rank takes stays.

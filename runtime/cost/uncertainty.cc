@@ -7,7 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/cost/instruction_cost.h"
 #include "runtime/cost/kernel_key.h"
+#include "runtime/cost/transfers.h"
+#include "runtime/plan/node_layout.h"
 #include "runtime/plan/report.h"
+#include "runtime/plan/verify_transfers.h"
 
 namespace ft {
 namespace {
@@ -30,6 +33,27 @@ bool AnyKernel(const proto::Plan& plan, bool (*is)(const proto::Instruction&)) {
   return false;
 }
 
+// Of a machine that was measured some of the kernels may be all that was: ftexec plan.bin --calibrate, with a
+// plan that was compiled for figures of a data sheet.
+bool OnlyKernels(const Target::Measured& measured) { return measured.dtypes().empty(); }
+
+// Whether a collective among several ranks has the time of links, its group not being measured.
+bool IsByLinks(const Mesh& mesh, const Target& target, const proto::Instruction& instruction) {
+  if (instruction.opcode() == proto::KERNEL || instruction.opcode() == proto::COPY ||
+      !IsTransfer(instruction.opcode()))
+    return false;
+  const NodeLayout layout =
+      LayoutOnNodes(mesh, instruction.axis(), static_cast<int>(target.ranks_per_node()));
+  return layout.ranks > 1 && FindMeasured(target, instruction.opcode(), layout) == nullptr;
+}
+
+bool AnyByLinks(const proto::Plan& plan, const Mesh& mesh, const Target& target) {
+  for (const proto::Program& program : plan.programs())
+    for (const proto::Instruction& instruction : program.instructions())
+      if (IsByLinks(mesh, target, instruction)) return true;
+  return false;
+}
+
 double& SourceOf(const proto::Plan& plan, const Target& target, const proto::Instruction& kernel,
                  StepSources& sources) {
   if (FindTimed(target, plan, kernel) != nullptr) return sources.timed;
@@ -42,7 +66,7 @@ double& SourceOf(const proto::Plan& plan, const Target& target, const proto::Ins
 StepSources SourcesOf(const proto::Plan& plan, const BoundPlan& bound, const Target& target,
                       const SimulatedProgram& step) {
   StepSources sources;
-  double collectives = 0, copies = 0;  // all of them, hidden ones too
+  double collectives = 0, copies = 0, by_links = 0;  // all of them, hidden ones too
   for (const proto::Program& program : plan.programs()) {
     const auto runs = static_cast<double>(RunsInStep(plan, program));
     if (runs == 0) continue;
@@ -52,12 +76,14 @@ StepSources SourcesOf(const proto::Plan& plan, const BoundPlan& bound, const Tar
         if (instruction.stream() == proto::COMPUTE) SourceOf(plan, target, instruction, sources) += seconds;
       } else {
         (instruction.opcode() == proto::COPY ? copies : collectives) += seconds;
+        if (IsByLinks(bound.mesh, target, instruction)) by_links += seconds;
       }
     }
   }
   if (collectives + copies > 0) {
     sources.collectives = step.exposed_seconds * collectives / (collectives + copies);
     sources.copies = step.exposed_seconds - sources.collectives;
+    sources.by_links = step.exposed_seconds * by_links / (collectives + copies);
   }
   return sources;
 }
@@ -65,8 +91,11 @@ StepSources SourcesOf(const proto::Plan& plan, const BoundPlan& bound, const Tar
 double UncertaintyOf(const StepSources& sources, const Target::Measured& measured) {
   if (!(sources.total() > 0)) return 0;
   const auto share = [&](double seconds) { return seconds / sources.total(); };
-  const double model = share(sources.timed) * kTimedError + share(sources.reckoned()) * kFormError +
-                       share(sources.exposed()) * kExposedError;
+  const bool nominal = OnlyKernels(measured);
+  const double by_links = nominal ? sources.exposed() : sources.by_links;
+  const double model = share(sources.timed) * kTimedError +
+                       share(sources.reckoned()) * (nominal ? kNominalError : kFormError) +
+                       share(sources.exposed() - by_links) * kExposedError + share(by_links) * kNominalError;
   double squares = model * model + measured.drift() * measured.drift();
   const std::pair<double, double> spreads[] = {
       {sources.timed, measured.kernels()},           {sources.products, measured.products()},
@@ -86,6 +115,14 @@ std::vector<std::string> AssumptionsOf(const proto::Plan& plan, const BoundPlan&
   if (target.has_measured() && !target.cuda() && measured.ranks_on_node() != on_node)
     assumptions.push_back(absl::StrCat("an estimate: measured with ", LayoutText(measured), ", and here are ",
                                        on_node, " on a host"));
+  if (target.has_measured() && OnlyKernels(measured))
+    assumptions.push_back(absl::StrCat("an estimate: of ", target.name(),
+                                       " no more than kernels was measured, all else is what it states"));
+  else if (target.has_measured() && AnyByLinks(plan, bound.mesh, target))
+    assumptions.push_back(
+        "an estimate: collectives among these ranks were not measured, and are reckoned by the links that "
+        "the "
+        "target states");
   if (AnyKernel(plan, DependsOnDocuments))
     assumptions.push_back(
         "attention is reckoned for sequences of one document at full length; it takes less time "

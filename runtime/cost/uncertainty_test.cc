@@ -14,6 +14,7 @@ using namespace plan_parts;
 
 TEST(UncertaintyTest, ErrorsAddByShareAndSpreadsAsSquares) {
   Target::Measured measured;
+  measured.add_dtypes(proto::F32);
   EXPECT_EQ(UncertaintyOf({}, measured), 0);
   EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 2}, measured), kTimedError);
   EXPECT_DOUBLE_EQ(UncertaintyOf({.products = 2}, measured), kFormError);
@@ -21,6 +22,8 @@ TEST(UncertaintyTest, ErrorsAddByShareAndSpreadsAsSquares) {
                    0.75 * kTimedError + 0.25 * kFormError);
   EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 1, .collectives = 1}, measured),
                    (kTimedError + kExposedError) / 2);
+  EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 9, .collectives = 1, .by_links = 0.5}, measured),
+                   0.9 * kTimedError + 0.05 * kExposedError + 0.05 * kNominalError);
   measured.set_drift(0.04);
   EXPECT_NEAR(UncertaintyOf({.timed = 2}, measured), 0.085, 1e-12) << "8, 15, 17";
   measured.set_drift(0);
@@ -29,6 +32,12 @@ TEST(UncertaintyTest, ErrorsAddByShareAndSpreadsAsSquares) {
   EXPECT_NEAR(UncertaintyOf({.timed = 1, .products = 1}, measured), std::hypot(0.0925, 0.05), 1e-12);
   measured.set_drift(1);
   EXPECT_EQ(UncertaintyOf({.timed = 2}, measured), kMostUncertain);
+}
+
+TEST(UncertaintyTest, WhatWasNotMeasuredIsOffByMore) {
+  Target::Measured kernels_alone;
+  EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 9, .memory = 0.5, .copies = 0.5}, kernels_alone),
+                   0.9 * kTimedError + 0.1 * kNominalError);
 }
 
 TEST(UncertaintyTest, SourcesAreAllOfAStepWithoutOverlap) {
@@ -53,6 +62,13 @@ TEST(UncertaintyTest, WhatIsAssumedIsSaid) {
   Target::Measured& measured = *target.mutable_measured();
   measured.set_ranks_on_node(8);
   measured.set_threads(1);
+  measured.add_dtypes(proto::F32);
+  for (const proto::Opcode kind : {proto::ALL_GATHER, proto::REDUCE_SCATTER, proto::ALL_REDUCE}) {
+    Target::Collective* group = target.add_collectives();
+    group->set_opcode(kind);
+    group->set_nodes(1);
+    group->set_ranks_on_node(4);
+  }
   EXPECT_EQ(AssumptionsOf(plan, bound, target),
             std::vector<std::string>{
                 "an estimate: measured with 8 ranks a host, 1 thread each, and here are 4 on a host"});
@@ -69,6 +85,12 @@ TEST(UncertaintyTest, WhatIsAssumedIsSaid) {
   EXPECT_EQ(AssumptionsOf(plan, bound, target).size(), 1u);
   Kernel(plan.mutable_programs(1), "grouped_dot_grad", {Whole(0)}, {});
   EXPECT_EQ(AssumptionsOf(plan, bound, target).size(), 2u);
+  target.clear_collectives();
+  ASSERT_EQ(AssumptionsOf(plan, bound, target).size(), 3u);
+  EXPECT_EQ(AssumptionsOf(plan, bound, target)[0].rfind("an estimate: collectives among these ranks", 0), 0u);
+  measured.clear_dtypes();
+  ASSERT_EQ(AssumptionsOf(plan, bound, target).size(), 3u);
+  EXPECT_EQ(AssumptionsOf(plan, bound, target)[0].rfind("an estimate: of round no more than kernels", 0), 0u);
 }
 
 }  // namespace

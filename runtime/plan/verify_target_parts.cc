@@ -156,7 +156,7 @@ absl::Status VerifyTimedKernels(const Target& target) {
     if (before != nullptr && kernel.key() <= before->key())
       return absl::InvalidArgumentError(
           absl::StrCat("a target whose ", name, " does not ascend is not possible"));
-    FT_RETURN_IF_ERROR(VerifyValue(name + ".seconds", kernel.seconds(), {.low = 0, .high = 1e6}));
+    FT_RETURN_IF_ERROR(VerifyValue(name + ".seconds", kernel.seconds(), {.low = 0.9e-12, .high = 1e6}));
     FT_RETURN_IF_ERROR(VerifyValue(name + ".share", kernel.share(), {.low = 1e-9, .high = 1e3}));
     FT_RETURN_IF_ERROR(VerifyValue(name + ".spread", kernel.spread(), kLonger));
     before = &kernel;

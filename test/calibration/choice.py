@@ -5,7 +5,7 @@
 
 Calibrates the machine for two ranks over an emulated link, lets ftc tune choose for them, and trains what it chose, its nine next, the
 best of each strategy, and points of its table that are drawn by a seed, in turns, `--rounds` times. Times are divided by how much slower
-than usual a product and a copy that are none of ours were around them. Exit status 0 when the choice is within 5% of the fastest, or
+than usual a product and a copy that are none of ours were around them, each weighed by its part of the step. Exit status 0 when the choice is within 5% of the fastest, or
 within the larger spread of the two.
 """
 import json
@@ -79,13 +79,14 @@ class Choice:
                 for number, (flags, origin) in enumerate(self.candidates().items())]
         for row in rows:
             row["predicted"] = self.grid.explain(row["plan"], self.case, self.machine)["seconds"]
+            row["shares"] = self.grid.shares(row["plan"], self.case)
         for _ in range(self.options.rounds):
             before = self.grid.reference(self.case)
             for row in rows:
                 steps = SETTLING + max(5, min(60, int(self.options.run_seconds / row["predicted"])))
                 seconds = self.grid.step_ms(row["plan"], self.case, steps) * 1e-3
                 after = self.grid.reference(self.case)
-                row["runs"].append(seconds / statistics.mean(self.grid.slower(self.case, one) for one in (before, after)))
+                row["runs"].append(seconds / statistics.mean(self.grid.slower(self.case, one, row["shares"]) for one in (before, after)))
                 before = after
         for row in rows:
             row["plan"] = str(row["plan"])

@@ -8,7 +8,7 @@ three files of `--seconds`; then, for each case of cases.py, compiles it for tha
 and (`--timings` times) times its kernels (ftexec plan.bin --calibrate) and predicts its step with and without them (ftc explain --json).
 Before and after each a product and a copy are timed that are none of ours: where they differ by more than 3% it is done again (at most
 `--again` times, and then counted as one that was not quiet); else its time is divided by how much slower they were than when the machine
-was first calibrated. Measured is the median over the runs of the medians of steps after the fifth, their spread stands beside each error;
+was first calibrated, each weighed by the part of the step that it stands for. Measured is the median over the runs of the medians of steps after the fifth, their spread stands beside each error;
 predicted with the plan's kernels is the median over its timings, and by the machine's file alone that of the last three files.
 
 Prints a line for each case and what the issue asks for: mean and worst error of both, how many medians lie inside their interval, and
@@ -105,11 +105,11 @@ class Grid:
         self.usual.setdefault(path, json.loads(anchors.read_text()))
         return path
 
-    def general(self, plan, case, number):
+    def general(self, plan, case, number, shares):
         """The step as those machine files alone have it, each on the machine as it was when the first was measured, the one in the middle."""
         predictions = []
         for machine in [self.machine(case, number, turn) for turn in range(TURNS)]:
-            step, slower = self.explain(plan, case, machine), self.slower(case, self.usual[machine])
+            step, slower = self.explain(plan, case, machine), self.slower(case, self.usual[machine], shares)
             predictions.append([step[key] / slower for key in INTERVAL])
         return middle(predictions)
 
@@ -127,16 +127,24 @@ class Grid:
     def reference(self, case, seconds=reference.SECONDS):
         return reference.of_machine(case["ranks"] * self.threads[case["ranks"]], seconds)
 
-    def slower(self, case, seconds):
-        """How much longer the reference took than when the machine was first measured: of product and copy the mean."""
-        return statistics.mean(now / usual for now, usual in zip(seconds, self.usual[self.machine(case)]))
+    def shares(self, plan, case):
+        """The parts of a step that take longer as a product does, and as a copy does: what waits for an emulated link is neither."""
+        sources = self.explain(plan, case, self.machine(case))["sources"]
+        product, copy = sources["products"] + sources["attention"], sources["memory"] + sources["copies"]
+        if not case["link"]:
+            copy += sources["collectives"]
+        return [part / sum(sources.values()) for part in (product, copy)]
 
-    def normalized(self, case, before, measure):
+    def slower(self, case, seconds, shares):
+        """How much longer a step with those shares takes than when the machine was first measured, as the reference has it."""
+        return 1 + sum(share * (now / usual - 1) for share, now, usual in zip(shares, seconds, self.usual[self.machine(case)]))
+
+    def normalized(self, case, shares, before, measure):
         """What measure() returns, how slow the machine was meanwhile, whether it was quiet, and the reference after it."""
         for again in range(self.options.again + 1):
             result = measure()
             after = self.reference(case)
-            first, second, before = self.slower(case, before), self.slower(case, after), after
+            first, second, before = self.slower(case, before, shares), self.slower(case, after, shares), after
             quiet = abs(second / first - 1) <= QUIET
             if quiet or again == self.options.again:
                 return result, statistics.mean([first, second]), quiet, after
@@ -158,15 +166,16 @@ class Grid:
 
     def run(self, case, number):
         plan = self.plan(case)
-        general = self.general(plan, case, number)
+        shares = self.shares(plan, case)
+        general = self.general(plan, case, number, shares)
         steps = SETTLING + max(7, min(200, int(self.options.run_seconds / general[0])))
         taken, timings, noisy, after = [], [], 0, self.reference(case)
         for run in range(max(1, self.options.runs)):
-            seconds, slower, quiet, after = self.normalized(case, after, lambda: self.step_ms(plan, case, steps) * 1e-3)
+            seconds, slower, quiet, after = self.normalized(case, shares, after, lambda: self.step_ms(plan, case, steps) * 1e-3)
             taken.append(seconds / slower)
             noisy += not quiet
             if run < max(1, self.options.timings):
-                step, slower, _, after = self.normalized(case, after, lambda: self.predicted(plan, case))
+                step, slower, _, after = self.normalized(case, shares, after, lambda: self.predicted(plan, case))
                 timings.append([step[key] / slower for key in INTERVAL])
         timed, measured = middle(timings), statistics.median(taken)
         return {"case": grid_cases.name(case), **case, "measured": measured, "runs": taken, "noisy_runs": noisy,

@@ -97,6 +97,10 @@ class Against(EndToEnd):
                                ("step and micro_step that can be", text.replace('"step":0', '"step":-5', 1)),
                                ("step and micro_step that can be", text.replace('"step":0', '"step":18446744073709551615', 1)),
                                ("ts, dur and tid that can be", re.sub(r'"dur":[0-9.]+(?=,"args":{[^}]*"step")', '"dur":-5', text, count=1)),
+                               ("neither cpu nor cuda nor null", text.replace('"device":"null"', '"device":"tpu"')),
+                               ("rank 3 is none of its mesh of 1", text.replace('"pid":0', '"pid":3')),
+                               ("rank 0 begins twice", "\n".join(line for one in lines for line in [one] * (1 + ("ft_run" in one)))),
+                               ("rank 1 has events, and does not say", re.sub(r'"pid":0(?=[^\n]*"step")', '"pid":1', text, count=1)),
                                ("ts, dur and tid that can be", re.sub(r'"dur":[0-9.]+(?=,"args":{[^}]*"step")', '"dur":1e308', text, count=1)),
                                ("an event is no object", "\n".join([*lines[:2], '{"ph":"X","pid":1099511627776,"name":"x"},', *lines[2:]])),
                                ("it has no step", "\n".join(line for line in lines if '"ph":"X"' not in line))):

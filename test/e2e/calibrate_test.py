@@ -36,6 +36,7 @@ class CalibrateTest(EndToEnd):
                 if curve:
                     self.assertEqual(curve[1].count(":"), 8)
                 self.assertEqual(bool(re.search(rf"  {kind}:\n    kernels: ", text)), ranks == 2, kind)
+            self.assertRegex(text, r"  copy:\n    kernels: ")
             for name in (os.uname().nodename, os.environ.get("USER", "root") + "@", str(self.shared)):
                 self.assertNotIn(name, text)
 
@@ -55,11 +56,29 @@ class CalibrateTest(EndToEnd):
                 self.check(*self.ftexec(ranks), plan, f"--calibrate={kernels}", "--calibrate-seconds=1", "--threads=1")
                 timed = self.explain(plan, ranks, f"--target={kernels}")
                 self.assertEqual(timed["assumptions"], [])
+                for one, kernels_of in ((step, ("products", "attention", "memory")), (timed["step"], ("timed",))):
+                    sources = one["sources"]
+                    self.assertAlmostEqual(sum(sources.values()) + one["slowed_seconds"], one["seconds"], delta=0.001 * one["seconds"])
+                    self.assertTrue(all((sources[name] > 0) == (name in kernels_of) for name in ("timed", "products", "attention", "memory")), sources)
                 row = self.train(plan, ranks, "--threads=1", steps=25)
                 measured = sorted(r["step_ms"] for r in row[5:])[10] * 1e-3
                 # On a machine that others use: this is no test of how true it comes.
                 self.assertLess(timed["step"]["seconds"], 3 * measured)
                 self.assertGreater(timed["step"]["seconds"], measured / 3)
+
+    def test_the_null_device_takes_what_was_measured(self):
+        """Kernels that were timed, copies beside them, collectives of the machine: as ftc explain reckons them, to the microsecond."""
+        path, _ = self.machines[2]
+        model, plan, kernels = self.dir / "model.mlir", self.dir / "plan.bin", self.dir / "kernels.yaml"
+        self.check("ftc", "model", "gpt2", "--preset=debug", "-o", model)
+        options = ["--strategy=full_shard", "--offload=optimizer", "--world-size=2"]
+        self.check("ftc", "compile", model, *options, f"--target={path}", "-o", plan)
+        self.check("ftexec", plan, f"--calibrate={kernels}", "--calibrate-seconds=0.5", "--threads=1", "--world-size=2")
+        self.check("ftc", "compile", model, *options, f"--target={kernels}", "-o", plan)
+        step = self.explain(plan, 2)["step"]
+        self.assertGreater(step["sources"]["timed"], 0)
+        out = self.check("ftexec", plan, "--device=null", "--world-size=2").stdout
+        self.assertEqual(re.search(r"simulated step ([0-9.]+) ms", out)[1], f"{step['seconds'] * 1e3:.3f}")
 
     def test_every_kernel_of_the_plan_is_timed_and_one_device_predicts_many_ranks(self):
         path, _ = self.machines[1]

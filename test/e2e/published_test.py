@@ -97,6 +97,10 @@ class Published(EndToEnd):
     def test_a_step_is_measured_by_itself_or_by_its_tokens(self):
         self.assertEqual(rows.measured_seconds(row("a", step_ms=250)), 0.25)
         self.assertEqual(rows.measured_seconds(row("b", step_ms="", tokens_per_s_per_gpu=1024)), 4 * 512 * 2 / 1024)
+        for value in ("abc", "0", "-3", "nan", "inf"):
+            for columns in ({"step_ms": value}, {"step_ms": "", "tokens_per_s_per_gpu": value}):
+                with self.assertRaises(rows.NotExpressed):
+                    rows.measured_seconds(row("c", **columns))
 
     def test_constants_that_made_the_steps_are_found_again(self):
         """Steps of a machine that is slower than its file says in two ways: the smaller model tells, the larger comes true."""

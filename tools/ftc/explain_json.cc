@@ -131,8 +131,15 @@ Json PhasesJson(const ft::SimulatedProgram& step) {
   return phases;
 }
 
+// What holds kernels up, and what computation waits for.
+Json SourcesJson(const ft::StepSources& sources) {
+  return {{"timed", sources.timed},   {"products", sources.products},       {"attention", sources.attention},
+          {"memory", sources.memory}, {"collectives", sources.collectives}, {"copies", sources.copies}};
+}
+
 // What the target does not tell is null.
-Json StepJson(const StepCost& cost, const ft::SimulatedProgram& step, const ft::Target& target) {
+Json StepJson(const StepCost& cost, const ft::SimulatedProgram& step, const ft::StepSources& sources,
+              const ft::Target& target) {
   const bool knows_memory = cost.fit != Fit::kUnknown;
   const bool has_interval = cost.seconds_high > 0;
   return {{"seconds", cost.seconds},
@@ -142,6 +149,7 @@ Json StepJson(const StepCost& cost, const ft::SimulatedProgram& step, const ft::
           {"slowed_seconds", step.slowed_seconds},
           {"launch_seconds", step.launch_seconds},
           {"phase_seconds", PhasesJson(step)},
+          {"sources", SourcesJson(sources)},
           {"tokens_per_s_per_rank", cost.tokens_per_s},
           {"mfu", cost.mfu > 0 ? Json(cost.mfu) : Json()},
           {"fits", knows_memory ? Json(cost.fit != Fit::kNo) : Json()},
@@ -215,7 +223,7 @@ Json ExplainDocument(const Explained& explained, int peak) {
       {"flops", FlopsJson(report.flops)},
       {"programs", ProgramsJson(report)},
       {"target", target.name()},
-      {"step", StepJson(cost, step, target)},
+      {"step", StepJson(cost, step, ft::SourcesOf(plan, bound, target, step), target)},
       {"assumptions", ft::AssumptionsOf(plan, bound, target)},
       {"tokens", span.has_value() ? SpanJson(*span) : Json()},
       {"saved", SavedJson(saved)},

@@ -174,12 +174,15 @@ std::string CheckTraits(const CLI::App& app, const Flags& flags, const FlagRow& 
 // Of runs that measure.
 std::string CheckCalibration(const CLI::App& app, const Flags& flags) {
   if (!flags.calibrates()) return flags.plan.empty() ? "plan is required" : "";
-  for (const char* other : {"--data", "--init", "--resume", "--evaluate", "--generate", "--checkpoint-dir"})
+  for (const char* other : {"--data", "--init", "--resume", "--evaluate", "--generate", "--checkpoint-dir",
+                            "--metrics", "--progress", "--grace", "--cuda-graph"})
     if (app.count(other) > 0)
       return fmt::format("{} makes no sense with --calibrate, which trains nothing", other);
   for (const char* of_plan : {"--mesh", "--world-size"})
     if (flags.plan.empty() && app.count(of_plan) > 0)
       return fmt::format("{} is for --calibrate of a plan", of_plan);
+  if (!flags.plan.empty() && app.count("--emulate-link") > 0)
+    return "--emulate-link makes no sense with --calibrate of a plan, which times kernels alone";
   return "";
 }
 

@@ -31,7 +31,7 @@ class Range:
     times: bool = False
 
 
-# From published rates of kernels and links; docs/targets.md names the sources.
+# From published rates of kernels and links, as far as there are such; the others are what the term can be at all.
 RANGES = {
     # Products in short bursts against long runs: at a limit of power, with data that is not zero.
     "sustained": Range(0.70, 1.0, ("compute.sustained",)),

@@ -118,7 +118,9 @@ def fit_rows(arguments):
     for why in left_out:
         print(f"left out: {why}")
     if arguments.output:
-        pathlib.Path(arguments.output).write_text(machine_files.write(fitted.machine), encoding="utf-8")
+        of = f"{pathlib.Path(arguments.csv).name}, {arguments.stack}"
+        note = f"# Of {cases[0].machine_path.name}, fitted to the smaller rows of {of}: {', '.join(fitted.values)}.\n"
+        pathlib.Path(arguments.output).write_text(note + machine_files.write(fitted.machine), encoding="utf-8")
 
 
 def main():

@@ -2,6 +2,7 @@
 
 import csv
 import fnmatch
+import math
 import re
 
 REQUIRED = ("id", "gpu", "n_gpus", "framework", "model", "layers", "hidden", "heads", "kv_heads", "ffn", "ffn_kind", "vocab", "seq",
@@ -21,12 +22,19 @@ class NotExpressed(Exception):
     """Why there is no plan for the row."""
 
 
-def number(row, column):
+def positive(row, column):
     try:
         value = float(row[column])
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise NotExpressed(f"{column} is '{row[column]}'") from error
-    if value != int(value) or value < 1:
+    if not 0 < value < math.inf:
+        raise NotExpressed(f"{column} is {row[column]}")
+    return value
+
+
+def number(row, column):
+    value = positive(row, column)
+    if value != int(value):
         raise NotExpressed(f"{column} is {row[column]}, no whole number")
     return int(value)
 
@@ -44,7 +52,11 @@ def read(path):
         missing = [column for column in REQUIRED if column not in (reader.fieldnames or ())]
         if missing:
             raise ValueError(f"{path}: no column {', '.join(missing)}")
-        return list(reader)
+        rows = list(reader)
+    for number_of_row, row in enumerate(rows, 1):
+        if None in row or None in row.values():
+            raise ValueError(f"{path}: row {number_of_row} ({row['id']}) has {'more' if None in row else 'fewer'} fields than the head has columns")
+    return rows
 
 
 def stack(row):
@@ -54,9 +66,9 @@ def stack(row):
 def measured_seconds(row):
     """Of a step. Nothing in the row but its own time: no column that was derived from it."""
     if row.get("step_ms"):
-        return float(row["step_ms"]) * 1e-3
+        return positive(row, "step_ms") * 1e-3
     if row.get("tokens_per_s_per_gpu"):
-        return number(row, "micro_batch") * number(row, "seq") * number(row, "grad_accum") / float(row["tokens_per_s_per_gpu"])
+        return number(row, "micro_batch") * number(row, "seq") * number(row, "grad_accum") / positive(row, "tokens_per_s_per_gpu")
     raise NotExpressed("neither step_ms nor tokens_per_s_per_gpu is stated")
 
 

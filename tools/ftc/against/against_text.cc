@@ -19,7 +19,7 @@ std::string Ratio(const Against& seconds) {
 void Row(Out out, const std::string& name, const std::string& runs, const Against& seconds) {
   fmt::format_to(out, "  {:<60}{:>6}{:>12}{:>12}{:>12}{:>7}\n", name, runs,
                  ft::ShortSeconds(seconds.predicted), ft::ShortSeconds(seconds.median),
-                 ft::ShortSeconds(seconds.slowest), Ratio(seconds));
+                 seconds.slowest > 0 ? ft::ShortSeconds(seconds.slowest) : "-", Ratio(seconds));
 }
 
 void Heading(Out out, const char* what, const char* runs) {
@@ -57,9 +57,7 @@ std::string AgainstText(const Explained& explained, const MeasuredTrace& trace,
                  comparison.steps == 1 ? "" : "s", comparison.left_out);
   Heading(out, "a step", "");
   Row(out, "traced, from first event to last", "", comparison.step);
-  if (comparison.untraced_step > 0)
-    Row(out, "not traced, as metrics have it", "",
-        {explained.step.seconds, comparison.untraced_step, comparison.untraced_step});
+  if (comparison.untraced.median > 0) Row(out, "not traced, as metrics have it", "", comparison.untraced);
   Row(out, "kernels of stream compute", "", comparison.computing);
   Row(out, "exposed: compute waited", "", comparison.exposed);
   fmt::format_to(out, "\n");
@@ -91,20 +89,22 @@ std::string AgainstJson(const Explained& explained, const MeasuredTrace& trace,
                      {"runs", one.runs},
                      {"seconds", ToJson(one.seconds)}});
   }
-  const Json all = {{"plan", trace.run.plan},
-                    {"target", explained.target.name()},
-                    {"device", trace.run.device},
-                    {"mesh", {{"replica", trace.run.replica}, {"shard", trace.run.shard}}},
-                    {"ranks", comparison.ranks},
-                    {"steps", comparison.steps},
-                    {"steps_left_out", comparison.left_out},
-                    {"step", ToJson(comparison.step)},
-                    {"untraced_step", comparison.untraced_step > 0 ? Json(comparison.untraced_step) : Json()},
-                    {"compute", ToJson(comparison.computing)},
-                    {"exposed", ToJson(comparison.exposed)},
-                    {"classes", std::move(classes)},
-                    {"worst", std::move(worst)},
-                    {"unmeasured", comparison.unmeasured}};
+  const Json all = {
+      {"plan", trace.run.plan},
+      {"target", explained.target.name()},
+      {"device", trace.run.device},
+      {"mesh", {{"replica", trace.run.replica}, {"shard", trace.run.shard}}},
+      {"ranks", comparison.ranks},
+      {"steps", comparison.steps},
+      {"steps_left_out", comparison.left_out},
+      {"step", ToJson(comparison.step)},
+      {"untraced_step", comparison.untraced.median > 0 ? Json(comparison.untraced.median) : Json()},
+      {"untraced_step_predicted", comparison.untraced.predicted},
+      {"compute", ToJson(comparison.computing)},
+      {"exposed", ToJson(comparison.exposed)},
+      {"classes", std::move(classes)},
+      {"worst", std::move(worst)},
+      {"unmeasured", comparison.unmeasured}};
   return all.dump(2, ' ', true) + "\n";
 }
 

@@ -119,7 +119,7 @@ class Comparing {
                             values.push_back(extent.second - extent.first);
                           return Median(values);
                         }));
-    result_.untraced_step = trace_.run.step_ms * 1e-3;
+    result_.untraced.median = trace_.run.step_ms * 1e-3;
     result_.exposed = Over(explained_.step.exposed_seconds,
                            OfRanks([&](const Measured& rank) { return MedianOfSteps(rank, rank.waited); }));
     result_.computing =

@@ -31,7 +31,7 @@ struct Comparison {
   int ranks = 0;
   int64_t steps = 0, left_out = 0;        // compared; the first ones, which are slower
   Against step;                           // from the first event of a step to the last
-  double untraced_step = 0;               // 0: not known
+  Against untraced;                       // the same of steps that are not traced; 0: not known
   Against computing, exposed;             // kernels of the stream compute; that it waited
   std::vector<ClassAgainst> classes;      // by what they take together, the most first
   std::vector<InstructionAgainst> worst;  // by what they are off in a step; ten at most

@@ -1,8 +1,10 @@
 #include "tools/ftc/against/trace_file.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +22,7 @@ constexpr std::string_view kHead = ft::kTraceHead.substr(0, ft::kTraceHead.size(
 constexpr std::string_view kFoot = ft::kTraceFoot.substr(1, ft::kTraceFoot.size() - 2);
 constexpr double kMicrosecond = 1e-6, kMostMicroseconds = 1e17;  // three thousand years
 constexpr int kMaxDepth = 8;
+constexpr std::string_view kDevices[] = {"cpu", "cuda", "null"};
 constexpr int64_t kMostRanks = 1 << 24, kMostInstructions = int64_t{1} << 31, kMostSteps = int64_t{1} << 40,
                   kMostMicroSteps = 1 << 20;
 
@@ -93,6 +96,11 @@ class TraceReader {
     if (trace_.ranks > 0 && (run.plan != trace_.run.plan || run.device != trace_.run.device ||
                              run.replica != trace_.run.replica || run.shard != trace_.run.shard))
       return Refuse(fmt::format("rank {} has another plan, device or mesh than the one before", rank));
+    if (std::find(std::begin(kDevices), std::end(kDevices), run.device) == std::end(kDevices))
+      return Refuse(fmt::format("its run is on '{}', neither cpu nor cuda nor null", run.device));
+    if (rank >= run.replica * run.shard)
+      return Refuse(fmt::format("rank {} is none of its mesh of {}", rank, run.replica * run.shard));
+    if (!announced_.insert(rank).second) return Refuse(fmt::format("rank {} begins twice", rank));
     if (trace_.ranks++ == 0) trace_.run = std::move(run);
     return absl::OkStatus();
   }
@@ -121,12 +129,16 @@ class TraceReader {
   absl::StatusOr<MeasuredTrace> Finish() {
     if (trace_.ranks == 0) return Refuse("it does not say of which plan it is; trace the run again");
     if (trace_.events.empty()) return Refuse("it has no step");
+    for (const MeasuredEvent& event : trace_.events)
+      if (!announced_.contains(event.rank))
+        return Refuse(fmt::format("rank {} has events, and does not say of which plan", event.rank));
     return std::move(trace_);
   }
 
   const std::string path_;
   int64_t line_ = 0;
   std::map<int, int64_t> compute_;  // which track, by rank
+  std::set<int> announced_;         // ranks that say of which run they are
   MeasuredTrace trace_;
 };
 

@@ -45,8 +45,10 @@ inline Figure Text(std::string key) {
 
 inline constexpr double kTera = 1e12, kGiga = 1e9, kMicro = 1e-6, kMebi = 1 << 20;
 // Within what VerifyTarget takes.
-inline constexpr Bounds kRate{.low = 1e-9, .high = 1e9};
-inline constexpr Bounds kLatency{.low = 0, .high = 1e9};
+inline constexpr Bounds kFlops{.low = 1e-6, .high = 1e5};  // 10^12 a second
+inline constexpr Bounds kRate{.low = 1e-9, .high = 1e6};   // 10^9 bytes a second
+inline constexpr Bounds kLatency{.low = 0, .high = 1e6};   // 10^-6 s
+inline constexpr Bounds kTaken{.low = 1e-6, .high = 1e9};  // 10^-6 s, of a kernel
 inline constexpr Bounds kCount{.low = 1, .high = 1024, .whole = true};
 inline constexpr Bounds kMemory{.low = 1, .high = 1e9, .whole = true};
 inline constexpr Bounds kBeside{.low = 0, .high = 1e9, .whole = true};

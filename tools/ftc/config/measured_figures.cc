@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
@@ -85,7 +86,9 @@ Figure OfTimedKernel(const char* key, double unit, Bounds bounds, Field field) {
           [=](const Names& names, const std::string& text, Target& target) -> std::string {
             uint64_t number = 0;
             double value = 0;
-            if (names[0].size() != 16 || !absl::SimpleHexAtoi(names[0], &number))
+            if (names[0].size() != 16 ||
+                !std::all_of(names[0].begin(), names[0].end(), absl::ascii_isxdigit) ||
+                !absl::SimpleHexAtoi(names[0], &number))
               return fmt::format("the key '{}' is not 16 hexadecimal digits", names[0]);
             std::string mistake = ReadFigure(text, bounds, value);
             if (mistake.empty()) field(*TimedKernelOf(number, target), value * unit);
@@ -96,7 +99,7 @@ Figure OfTimedKernel(const char* key, double unit, Bounds bounds, Field field) {
 void AddTimedKernels(std::vector<Figure>& figures) {
   using Timed = Target::TimedKernel;
   figures.push_back(
-      OfTimedKernel("kernels.timed.*.us", kMicro, kLatency, [](Timed& k, double x) { k.set_seconds(x); }));
+      OfTimedKernel("kernels.timed.*.us", kMicro, kTaken, [](Timed& k, double x) { k.set_seconds(x); }));
   figures.push_back(OfTimedKernel("kernels.timed.*.share", 1, {.low = 1e-9, .high = 1000},
                                   [](Timed& k, double x) { k.set_share(x); }));
   figures.push_back(

@@ -122,9 +122,9 @@ Target::Overlap* OverlapOf(Target& target, ft::proto::Opcode opcode) {
 }
 
 void AddRates(const std::string& name, Target::Rate* (Target::*rate)(), std::vector<Figure>& figures) {
-  figures.push_back(Scaled("compute." + name + ".tflops", Figure::Needed::kYes, kTera, kRate,
+  figures.push_back(Scaled("compute." + name + ".tflops", Figure::Needed::kYes, kTera, kFlops,
                            [=](Target& t, double x) { (t.*rate)()->set_reached(x); }));
-  figures.push_back(Scaled("compute." + name + ".peak_tflops", Figure::Needed::kNo, kTera, kRate,
+  figures.push_back(Scaled("compute." + name + ".peak_tflops", Figure::Needed::kNo, kTera, kFlops,
                            [=](Target& t, double x) { (t.*rate)()->set_peak(x); }));
   figures.push_back(Text("compute." + name + ".source"));
 }
@@ -195,7 +195,7 @@ void AddAttention(std::vector<Figure>& figures) {
     for (const bool is_backward : {false, true}) {
       figures.push_back(
           Curve(fmt::format("attention.{}*.{}.*", f32 ? "fp32." : "", is_backward ? "backward" : "forward"),
-                {1, {.low = 1, .high = 1e9}}, {kTera, kRate},
+                {1, {.low = 1, .high = 1e9}}, {kTera, kFlops},
                 [=](const Names& names, Target& t, std::string& mistake) {
                   return AttentionCurve(f32, is_backward, names, t, mistake);
                 }));

@@ -59,6 +59,33 @@ std::string AbovePeak(const Target& target) {
   return "";
 }
 
+// Keys that others need beside them.
+std::string MissingBeside(const Target& target, const std::map<std::string, int>& lines) {
+  constexpr std::pair<const char*, const char*> kTogether[] = {
+      {"measured.ranks", "measured.threads"},
+      {"compute.products.multiprocessors", "compute.products.tile_rows"},
+      {"compute.products.multiprocessors", "compute.products.tile_columns"}};
+  for (const auto& [one, other] : kTogether) {
+    if (lines.contains(one) != lines.contains(other)) return lines.contains(one) ? other : one;
+  }
+  for (const auto& [key, line] : lines) {
+    const size_t end = key.rfind('.');
+    if (!key.starts_with("kernels.timed.") || end == key.npos || key.ends_with(".us")) continue;
+    const std::string timed = key.substr(0, end) + ".us";
+    if (end >= std::string_view("kernels.timed.").size() && !lines.contains(timed)) return timed;
+  }
+  return target.has_measured() && !lines.contains("measured.ranks") ? "measured.ranks" : "";
+}
+
+// The line of the nearest section that the file has of a key.
+int LineAround(const std::string& key, const std::map<std::string, int>& lines) {
+  for (size_t dot = key.rfind('.'); dot != std::string::npos && dot > 0; dot = key.rfind('.', dot - 1)) {
+    const auto section = lines.find(key.substr(0, dot));
+    if (section != lines.end()) return section->second;
+  }
+  return 1;
+}
+
 absl::StatusOr<Target> ToTarget(const TrainYaml& file, const std::string& stem) {
   Target target;
   target.set_name(stem);
@@ -67,19 +94,15 @@ absl::StatusOr<Target> ToTarget(const TrainYaml& file, const std::string& stem) 
     FT_RETURN_IF_ERROR(Store(file, entry, target));
     lines[entry.path] = entry.key_line;
   }
+  std::string missing = MissingBeside(target, lines);
   for (const Figure& figure : Figures()) {
     if (figure.needed == Figure::Needed::kNo || lines.contains(figure.key)) continue;
-    // The nearest section that the file has.
-    int line = 1;
-    for (size_t dot = figure.key.rfind('.'); dot != std::string::npos && dot > 0;
-         dot = figure.key.rfind('.', dot - 1)) {
-      const auto section = lines.find(figure.key.substr(0, dot));
-      if (section == lines.end()) continue;
-      line = section->second;
-      break;
-    }
-    return absl::InvalidArgumentError(fmt::format("{}:{}: '{}' is missing", file.name, line, figure.key));
+    missing = figure.key;
+    break;
   }
+  if (!missing.empty())
+    return absl::InvalidArgumentError(
+        fmt::format("{}:{}: '{}' is missing", file.name, LineAround(missing, lines), missing));
   if (const std::string section = AbovePeak(target); !section.empty())
     return absl::InvalidArgumentError(fmt::format("{0}:{1}: '{2}.peak_tflops' is less than '{2}.tflops'",
                                                   file.name, lines[section + ".peak_tflops"], section));

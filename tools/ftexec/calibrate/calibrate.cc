@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "fmt/format.h"
 #include "runtime/base/atomic_file.h"
 #include "runtime/base/output_check.h"
@@ -34,12 +35,25 @@ std::string StemOf(const std::string& path) {
   return stem.empty() ? "machine" : stem.substr(0, kLongestTargetName);
 }
 
+// What else is not as usual, and may change what is measured: "; with --tf32".
+std::string Circumstances(const Flags& flags) {
+  std::vector<std::string> all;
+  if (flags.emulate_link.has_value())
+    all.push_back(fmt::format("--emulate-link={:g},{:g}", flags.emulate_link->gigabits_per_s,
+                              flags.emulate_link->latency_us));
+  if (flags.kernels == Kernels::kReference) all.emplace_back("--kernels=reference");
+  if (flags.tf32) all.emplace_back("--tf32=on");
+  if (flags.deterministic) all.emplace_back("--deterministic=on");
+  if (flags.attention == cuda::AttentionChoice::kOwn) all.emplace_back("--attention=own");
+  return all.empty() ? "" : "; with " + absl::StrJoin(all, ", ");
+}
+
 // Ranks that measure the same.
 std::string FingerprintOf(const Flags& flags, const Job& job) {
   return absl::StrCat("calibrate=", flags.plan.empty() ? "machine" : PlanHashText(job.file.hash),
                       " mesh=", flags.plan.empty() ? "" : MeshText(job.bound.mesh),
                       " seconds=", flags.calibrate_seconds, " threads=", job.threads,
-                      " device=", static_cast<int>(flags.device));
+                      " device=", static_cast<int>(flags.device), Circumstances(flags));
 }
 
 absl::Status TakeThreads(const Flags& flags, Job& job) {
@@ -104,9 +118,10 @@ class Calibration {
 
   absl::Status Write() {
     notes_.source = absl::StrCat("measured by ftexec --calibrate with ", LayoutText(target_.measured()),
-                                 links_.empty() ? "" : "; links by nccl-tests");
+                                 Circumstances(flags_), links_.empty() ? "" : "; links by nccl-tests");
     FT_RETURN_IF_ERROR(WriteFileAtomically(flags_.calibrate, TargetText(target_, notes_)));
-    for (const std::string& doubt : {DoubtOf(target_), other_layout_})
+    const JustMeasured what = flags_.plan.empty() ? JustMeasured::kMachine : JustMeasured::kKernels;
+    for (const std::string& doubt : {DoubtOf(target_, what), other_layout_})
       if (!doubt.empty()) PrintError("ftexec: note: " + doubt);
     return PrintOut(fmt::format("wrote '{}': {}\n", flags_.calibrate, notes_.source));
   }

@@ -70,15 +70,18 @@ TEST(DoubtTest, OfMachinesThatWereNotQuiet) {
   Target target;
   target.mutable_measured()->set_drift(0.02);
   target.mutable_measured()->set_memory(0.05);
-  EXPECT_EQ(DoubtOf(target), "");
+  target.mutable_measured()->set_kernels(0.5);
+  EXPECT_EQ(DoubtOf(target, JustMeasured::kMachine), "");
   target.mutable_measured()->set_memory(0.3);
-  EXPECT_EQ(DoubtOf(target),
+  EXPECT_EQ(DoubtOf(target, JustMeasured::kMachine),
             "this machine was not quiet: repeats spread by 30%; measure again when nothing else runs");
   target.mutable_measured()->set_drift(0.04);
   EXPECT_EQ(
-      DoubtOf(target),
+      DoubtOf(target, JustMeasured::kMachine),
       "this machine was not quiet: one product took 4% more or less after than before; measure again when "
       "nothing else runs");
+  EXPECT_EQ(DoubtOf(target, JustMeasured::kKernels),
+            "this machine was not quiet: repeats spread by 50%; measure again when nothing else runs");
 }
 
 }  // namespace

@@ -52,34 +52,30 @@ absl::Status MeasureGroup(const CalibrationSession& session, const CalibrationGr
   return absl::OkStatus();
 }
 
-// Seconds of so many runs of the commands on each of two streams, both begun at once after a barrier.
-struct Both {
-  double kernels = 0, transfers = 0;
-};
+// Commands of a stream, run so many times.
 struct Load {
   Stream& stream;
   absl::Span<const Command> commands;
   int times;
 };
-absl::StatusOr<Both> TimeBoth(const CalibrationSession& session, const Load& kernels, const Load& transfers) {
+
+// Seconds of one run of the first load while the second, begun with it after a barrier, is under way.
+absl::StatusOr<double> TimeFirst(const CalibrationSession& session, const Load& first, const Load& second) {
   const auto repeated = [](const Load& load) {
     std::vector<Command> all;
     for (int i = 0; i < load.times; ++i) all.insert(all.end(), load.commands.begin(), load.commands.end());
     return all;
   };
-  const std::vector<Command> of_kernels = repeated(kernels), of_transfers = repeated(transfers);
+  const std::vector<Command> of_first = repeated(first), of_second = repeated(second);
   FT_RETURN_IF_ERROR(session.Barrier());
   const absl::Time begin = absl::Now();
-  transfers.stream.Enqueue(of_transfers);
-  kernels.stream.Enqueue(of_kernels);
-  // What is to be timed ends first.
-  Both both;
-  kernels.stream.Synchronize();
-  both.kernels = absl::ToDoubleSeconds(absl::Now() - begin) / std::max(1, kernels.times);
-  transfers.stream.Synchronize();
-  both.transfers = absl::ToDoubleSeconds(absl::Now() - begin) / std::max(1, transfers.times);
+  second.stream.Enqueue(of_second);
+  first.stream.Enqueue(of_first);
+  first.stream.Synchronize();
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - begin) / first.times;
+  second.stream.Synchronize();
   FT_RETURN_IF_ERROR(session.device().status());
-  return both;
+  return seconds;
 }
 
 // The median over repeats and the mean over ranks of what `one` says.
@@ -96,6 +92,48 @@ absl::StatusOr<double> Repeated(const CalibrationSession& session, const F& one)
   return sum / static_cast<double>(all.size());
 }
 
+// How much longer a product takes beside transfers of a kind, and they beside it.
+absl::Status MeasureBeside(KernelBench& bench, const std::vector<Command>& product, Stream& stream,
+                           absl::Span<const Command> transfer, double seconds, proto::Opcode kind,
+                           Target& target) {
+  const CalibrationSession& session = bench.session();
+  FT_ASSIGN_OR_RETURN(const Sample product_alone, session.Time(bench.stream(), product, seconds / 4));
+  FT_ASSIGN_OR_RETURN(const Sample transfer_alone, session.Time(stream, transfer, seconds / 4));
+  // Of the one that is timed as many as last a while; of the other enough to outlast them slowed down, too.
+  constexpr double kLonger = 4;
+  const double window = std::max({seconds / 40, product_alone.seconds, transfer_alone.seconds});
+  const auto load_of = [&](bool transfers, double whole) -> Load {
+    const double one = transfers ? transfer_alone.seconds : product_alone.seconds;
+    return {transfers ? stream : bench.stream(), transfers ? transfer : absl::MakeConstSpan(product),
+            std::max(1, static_cast<int>(whole / one))};
+  };
+  const auto beside = [&](bool transfers) {
+    return Repeated(session, [&] {
+      return TimeFirst(session, load_of(transfers, window), load_of(!transfers, kLonger * window));
+    });
+  };
+  FT_ASSIGN_OR_RETURN(const double product_beside, beside(false));
+  FT_ASSIGN_OR_RETURN(const double transfer_beside, beside(true));
+  Target::Overlap* overlap = target.add_overlaps();
+  overlap->set_opcode(kind);
+  overlap->set_kernels(std::clamp(product_beside / product_alone.seconds - 1, 0.0, 10.0));
+  overlap->set_transfer(std::clamp(transfer_beside / transfer_alone.seconds - 1, 0.0, 10.0));
+  return absl::OkStatus();
+}
+
+// Copies between host and device, one way and back.
+absl::Status MeasureBesideCopies(KernelBench& bench, const std::vector<Command>& product, double seconds,
+                                 Target& target) {
+  Device& device = bench.session().device();
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<Memory> on_device, device.Allocate(kBesideProducts));
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<Memory> on_host, device.AllocateHost(kBesideProducts));
+  FT_ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, device.CreateStream("copies", 1));
+  const std::vector<CopyRegion> in = {{on_host->data(), on_device->data(), kBesideProducts}},
+                                out = {{on_device->data(), on_host->data(), kBesideProducts}};
+  const Command both[] = {Command::Copy(&in, &kInfo), Command::Copy(&out, &kInfo)};
+  return MeasureBeside(bench, product, *stream, both, seconds, proto::COPY, target);
+}
+
 }  // namespace
 
 absl::Status MeasureCollectives(const CalibrationSession& session, double seconds, Target& target) {
@@ -109,44 +147,23 @@ absl::Status MeasureCollectives(const CalibrationSession& session, double second
 
 absl::Status MeasureOverlap(KernelBench& bench, double seconds, Target& target) {
   const CalibrationSession& session = bench.session();
-  if (session.groups().empty()) return absl::OkStatus();
-  const CalibrationGroup& group = session.groups()[0];
-  FT_ASSIGN_OR_RETURN(const std::unique_ptr<LinkProbe> probe,
-                      LinkProbe::Create(session.device(), *group.communicator, kBesideProducts));
   FT_RETURN_IF_ERROR(AddReference(bench));
   const std::vector<Command> product = bench.commands();
+  std::unique_ptr<LinkProbe> probe;
+  if (!session.groups().empty()) {
+    FT_ASSIGN_OR_RETURN(
+        probe, LinkProbe::Create(session.device(), *session.groups()[0].communicator, kBesideProducts));
+  }
+  const double each = seconds / (probe == nullptr ? 1 : std::size(kKinds) + 1);
   for (const proto::Opcode kind : kKinds) {
+    if (probe == nullptr) break;
     const std::unique_ptr<HostTask> task =
         probe->TaskOf({.opcode = kind, .dtype = DType::kF32, .bytes = kBesideProducts});
     const Command command = Command::Call(task.get(), &kInfo);
-    const auto transfer = absl::MakeConstSpan(&command, 1);
-    FT_ASSIGN_OR_RETURN(const Sample product_alone, session.Time(bench.stream(), product, seconds / 12));
-    FT_ASSIGN_OR_RETURN(const Sample transfer_alone, session.Time(probe->stream(), transfer, seconds / 12));
-    // Of the one that is timed as many as last a while; of the other enough to outlast them slowed down, too.
-    constexpr double kLonger = 4;
-    const double window = std::max({seconds / 120, product_alone.seconds, transfer_alone.seconds});
-    const auto times = [](double whole, double each) { return std::max(1, static_cast<int>(whole / each)); };
-    const int products = times(window, product_alone.seconds),
-              transfers = times(window, transfer_alone.seconds);
-    FT_ASSIGN_OR_RETURN(const double product_beside, Repeated(session, [&]() -> absl::StatusOr<double> {
-                          FT_ASSIGN_OR_RETURN(const Both both,
-                                              TimeBoth(session, {bench.stream(), product, products},
-                                                       {probe->stream(), transfer,
-                                                        times(kLonger * window, transfer_alone.seconds)}));
-                          return both.kernels;
-                        }));
-    FT_ASSIGN_OR_RETURN(const double transfer_beside, Repeated(session, [&]() -> absl::StatusOr<double> {
-                          FT_ASSIGN_OR_RETURN(const Both both,
-                                              TimeBoth(session, {probe->stream(), transfer, transfers},
-                                                       {bench.stream(), product,
-                                                        times(kLonger * window, product_alone.seconds)}));
-                          return both.kernels;
-                        }));
-    Target::Overlap* overlap = target.add_overlaps();
-    overlap->set_opcode(kind);
-    overlap->set_kernels(std::clamp(product_beside / product_alone.seconds - 1, 0.0, 10.0));
-    overlap->set_transfer(std::clamp(transfer_beside / transfer_alone.seconds - 1, 0.0, 10.0));
+    FT_RETURN_IF_ERROR(
+        MeasureBeside(bench, product, probe->stream(), absl::MakeConstSpan(&command, 1), each, kind, target));
   }
+  FT_RETURN_IF_ERROR(MeasureBesideCopies(bench, product, each, target));
   return bench.Time(seconds / 120).status();  // forgets the product
 }
 

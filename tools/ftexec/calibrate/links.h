@@ -1,4 +1,4 @@
-// Collectives along each axis, and what they and a product do to each other.
+// Collectives along each axis, and what transfers and a product do to each other.
 #pragma once
 
 #include "absl/status/status.h"
@@ -11,8 +11,8 @@ namespace ft {
 // `target.collectives`, and the links where they say it. Errors: of the communicators.
 absl::Status MeasureCollectives(const CalibrationSession& session, double seconds, Target& target);
 
-// A product and each kind of collective along the first axis at once: `target.overlaps`. Nothing for one
-// rank.
+// A product beside each kind of collective along the first axis, and beside copies between host and device:
+// `target.overlaps`. Errors: of the communicators and the device.
 absl::Status MeasureOverlap(KernelBench& bench, double seconds, Target& target);
 
 }  // namespace ft

@@ -78,11 +78,14 @@ absl::StatusOr<Target> MeasureMachine(const CalibrationSession& session, double 
   return target;
 }
 
-std::string DoubtOf(const Target& target) {
+std::string DoubtOf(const Target& target, JustMeasured what) {
   const Target::Measured& measured = target.measured();
+  const bool of_machine = what == JustMeasured::kMachine;
   const double spread =
-      std::max({measured.memory(), measured.collectives(), measured.copies(), measured.kernels()});
-  if (measured.drift() > kQuiet)
+      of_machine
+          ? std::max({measured.attention(), measured.memory(), measured.collectives(), measured.copies()})
+          : measured.kernels();
+  if (of_machine && measured.drift() > kQuiet)
     return fmt::format(
         "this machine was not quiet: one product took {:.0f}% more or less after than before; "
         "measure again when nothing else runs",

@@ -16,7 +16,9 @@ inline constexpr double kQuiet = 0.03;
 // others) is that of the nominal target of its kind. Errors: of the device and the ranks.
 absl::StatusOr<Target> MeasureMachine(const CalibrationSession& session, double seconds);
 
-// In one line what makes figures doubtful: that others had the machine, too. Empty: nothing.
-std::string DoubtOf(const Target& target);
+// In one line what makes figures that were just measured doubtful: that others had the machine, too. Of a
+// plan its kernels alone were. Empty: nothing.
+enum class JustMeasured { kMachine, kKernels };
+std::string DoubtOf(const Target& target, JustMeasured what);
 
 }  // namespace ft

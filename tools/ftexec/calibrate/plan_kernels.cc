@@ -22,6 +22,7 @@ namespace {
 
 constexpr int kSettling = 2, kFewest = 5, kMost = 101;  // walks
 constexpr uint64_t kSeed = 1;
+constexpr double kLeastSeconds = 1e-9;  // what clocks tell apart
 
 // Programs of a training step, by how often they run in it; else those of evaluation.
 std::vector<int> ProgramsOf(const proto::Plan& plan) {
@@ -69,7 +70,7 @@ class Timing {
       }
     const double together = std::accumulate(medians.begin(), medians.end(), 0.0);
     const double longer = together > 0 ? Summarize(walks_).seconds / together : 1;
-    for (double& median : medians) median *= longer;
+    for (double& median : medians) median = std::max(kLeastSeconds, median * longer);
     FT_RETURN_IF_ERROR(OverRanks(medians));
     FT_RETURN_IF_ERROR(OverRanks(spreads));
     std::map<uint64_t, Target::TimedKernel> by_key;
