@@ -42,11 +42,14 @@ struct CgroupFiles {
   const char* mount;
   const char* limit;
   const char* used;
-  const char* cache;  // a line of memory.stat
+  const char* cache[2];  // lines of memory.stat: pages of files, which can go
 };
-constexpr CgroupFiles kVersion2 = {"/sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file "};
-constexpr CgroupFiles kVersion1 = {"/sys/fs/cgroup/memory", "/memory.limit_in_bytes",
-                                   "/memory.usage_in_bytes", "total_inactive_file "};
+constexpr CgroupFiles kVersion2 = {
+    "/sys/fs/cgroup", "/memory.max", "/memory.current", {"inactive_file ", "active_file "}};
+constexpr CgroupFiles kVersion1 = {"/sys/fs/cgroup/memory",
+                                   "/memory.limit_in_bytes",
+                                   "/memory.usage_in_bytes",
+                                   {"total_inactive_file ", "total_active_file "}};
 // What version 1 says where there is no limit, and more than any machine has.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
@@ -55,7 +58,9 @@ std::optional<uint64_t> RoomOf(const std::string& root, const CgroupFiles& files
   const std::optional<uint64_t> limit = NumberIn(ContentsOf(folder + files.limit));  // "max" is none
   const std::optional<uint64_t> used = NumberIn(ContentsOf(folder + files.used));
   if (!limit.has_value() || *limit >= kNoLimit || !used.has_value()) return std::nullopt;
-  const uint64_t cache = NumberBehind(ContentsOf(folder + "/memory.stat"), files.cache).value_or(0);
+  const std::string parts = ContentsOf(folder + "/memory.stat");
+  uint64_t cache = 0;
+  for (const char* part : files.cache) cache += NumberBehind(parts, part).value_or(0);
   const uint64_t taken = *used - std::min(*used, cache);
   return *limit - std::min(*limit, taken);
 }

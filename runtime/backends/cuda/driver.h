@@ -64,6 +64,9 @@ class Driver {
   virtual absl::StatusOr<void*> MallocHost(uint64_t bytes) = 0;  // pinned, mapped, portable
   virtual absl::Status Free(void* data) = 0;
   virtual absl::Status FreeHost(void* data) = 0;
+  // As MallocHost has it, of memory that is the caller's, until it is unlocked.
+  virtual absl::Status LockHost(void* data, uint64_t bytes) = 0;
+  virtual absl::Status UnlockHost(void* data) = 0;
   virtual absl::Status Zero(void* device_data, uint64_t bytes) = 0;           // synchronous
   virtual absl::Status Copy(void* dst, const void* src, uint64_t bytes) = 0;  // synchronous, either direction
   virtual absl::Status CopyAsync(void* dst, const void* src, uint64_t bytes, StreamHandle stream) = 0;

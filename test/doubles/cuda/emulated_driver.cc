@@ -186,12 +186,14 @@ absl::StatusOr<void*> EmulatedDriver::Malloc(uint64_t bytes) {
   return data;
 }
 
+bool EmulatedDriver::CanLock(uint64_t bytes) const {
+  return bytes <= machine_.pinnable_bytes - memory_.bytes(MemoryKind::kPinned);
+}
+
 absl::StatusOr<void*> EmulatedDriver::MallocHost(uint64_t bytes) {
   Lock lock(mutex_);
   FT_RETURN_IF_ERROR(CheckNotCapturing("MallocHost"));
-  void* data = bytes > machine_.pinnable_bytes - memory_.bytes(MemoryKind::kPinned)
-                   ? nullptr
-                   : memory_.Allocate(MemoryKind::kPinned, bytes);
+  void* data = CanLock(bytes) ? memory_.Allocate(MemoryKind::kPinned, bytes) : nullptr;
   if (data == nullptr && bytes > 0)
     return absl::ResourceExhaustedError(
         fmt::format("MallocHost({}) failed: out of memory (emulated)", bytes));
@@ -217,6 +219,25 @@ absl::Status EmulatedDriver::FreeHost(void* data) {
   if (const absl::Status status = memory_.Release(MemoryKind::kPinned, data); !status.ok())
     return Failed("FreeHost", status);
   Note("FreeHost");
+  return absl::OkStatus();
+}
+
+absl::Status EmulatedDriver::LockHost(void* data, uint64_t bytes) {
+  Lock lock(mutex_);
+  FT_RETURN_IF_ERROR(CheckNotCapturing("LockHost"));
+  if (!CanLock(bytes))
+    return absl::ResourceExhaustedError(fmt::format("LockHost({}) failed: out of memory (emulated)", bytes));
+  if (const absl::Status status = memory_.Lock(data, bytes); !status.ok()) return Failed("LockHost", status);
+  Note("LockHost", nullptr, nullptr, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status EmulatedDriver::UnlockHost(void* data) {
+  Lock lock(mutex_);
+  FT_RETURN_IF_ERROR(CheckNotCapturing("UnlockHost"));
+  for (size_t i = 0; i < streams_.size(); ++i) FT_RETURN_IF_ERROR(RunAll(*streams_[i], lock, "UnlockHost"));
+  if (const absl::Status status = memory_.Unlock(data); !status.ok()) return Failed("UnlockHost", status);
+  Note("UnlockHost");
   return absl::OkStatus();
 }
 

@@ -84,6 +84,8 @@ class EmulatedDriver final : public Driver {
   absl::StatusOr<void*> MallocHost(uint64_t bytes) override;
   absl::Status Free(void* data) override;
   absl::Status FreeHost(void* data) override;
+  absl::Status LockHost(void* data, uint64_t bytes) override;
+  absl::Status UnlockHost(void* data) override;
   absl::Status Zero(void* device_data, uint64_t bytes) override;
   absl::Status Copy(void* dst, const void* src, uint64_t bytes) override;
   absl::Status CopyAsync(void* dst, const void* src, uint64_t bytes, StreamHandle stream) override;
@@ -110,7 +112,8 @@ class EmulatedDriver final : public Driver {
   friend class EmulatedStream;
   using Lock = std::unique_lock<std::mutex>;
 
-  uint64_t Used() const;  // bytes of the device, by all; the mutex is held
+  uint64_t Used() const;               // bytes of the device, by all; the mutex is held
+  bool CanLock(uint64_t bytes) const;  // the mutex is held
 
   // All Find... and Check... give the error of a call named `call`. The mutex is held.
   absl::Status CheckThread(const char* call) const;

@@ -243,6 +243,15 @@ TEST_P(EmulatedDriverTest, CopiesStayInsideAllocations) {
   ASSERT_OK(driver_.Free(device));
   ExpectFails(driver_.Free(device), "free already");
   ASSERT_OK(driver_.FreeHost(pinned));
+  ASSERT_OK(driver_.LockHost(host, 100));
+  ExpectFails(driver_.LockHost(host, 100), "locked already");
+  auto* again = static_cast<char*>(*driver_.Malloc(100));
+  ASSERT_OK(driver_.CopyAsync(again, host, 100, streams_[0]));
+  ExpectFails(driver_.FreeHost(host), "not allocated so");
+  ASSERT_OK(driver_.UnlockHost(host));
+  ExpectFails(driver_.UnlockHost(host), "is not locked");
+  ExpectFails(driver_.CopyAsync(again, host, 100, streams_[0]), "page-locked");
+  ASSERT_OK(driver_.Free(again));
 }
 
 TEST_P(EmulatedDriverTest, FailedWorkLosesTheDevice) {

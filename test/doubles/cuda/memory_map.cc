@@ -17,7 +17,8 @@ constexpr size_t kGuard = FT_FIBER_ASAN ? 0 : 256;
 }  // namespace
 
 MemoryMap::~MemoryMap() {
-  for (const auto& [begin, allocation] : allocations_) std::free(reinterpret_cast<void*>(begin));
+  for (const auto& [begin, allocation] : allocations_)
+    if (!allocation.is_locked) std::free(reinterpret_cast<void*>(begin));
 }
 
 void* MemoryMap::Allocate(MemoryKind kind, uint64_t bytes) {
@@ -32,7 +33,7 @@ void* MemoryMap::Allocate(MemoryKind kind, uint64_t bytes) {
 absl::Status MemoryMap::Release(MemoryKind kind, void* data) {
   if (data == nullptr) return absl::OkStatus();
   const auto found = allocations_.find(reinterpret_cast<uintptr_t>(data));
-  if (found == allocations_.end() || found->second.kind != kind)
+  if (found == allocations_.end() || found->second.kind != kind || found->second.is_locked)
     return absl::InvalidArgumentError(fmt::format("{} was not allocated so, or is free already", data));
   const uint64_t bytes = found->second.bytes;
   const auto* guard = static_cast<const unsigned char*>(data) + bytes;
@@ -45,6 +46,23 @@ absl::Status MemoryMap::Release(MemoryKind kind, void* data) {
     status = absl::InternalError(fmt::format("something was written behind the {} bytes at {}", bytes, data));
   std::free(data);
   return status;
+}
+
+absl::Status MemoryMap::Lock(void* data, uint64_t bytes) {
+  const Allocation allocation = {MemoryKind::kPinned, bytes, /*is_locked=*/true};
+  if (!allocations_.emplace(reinterpret_cast<uintptr_t>(data), allocation).second)
+    return absl::InvalidArgumentError(fmt::format("{} is locked already", data));
+  pinned_bytes_ += bytes;
+  return absl::OkStatus();
+}
+
+absl::Status MemoryMap::Unlock(void* data) {
+  const auto found = allocations_.find(reinterpret_cast<uintptr_t>(data));
+  if (found == allocations_.end() || !found->second.is_locked)
+    return absl::InvalidArgumentError(fmt::format("{} is not locked", data));
+  pinned_bytes_ -= found->second.bytes;
+  allocations_.erase(found);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> MemoryMap::Holds(const void* data, uint64_t bytes) const {

@@ -23,6 +23,11 @@ class MemoryMap {
   // InvalidArgument for what was not allocated so; Internal when something behind its end was written.
   absl::Status Release(MemoryKind kind, void* data);
 
+  // Memory of others, as if it had been allocated page-locked; it may not be released. InvalidArgument for
+  // what is locked already, and for what was not.
+  absl::Status Lock(void* data, uint64_t bytes);
+  absl::Status Unlock(void* data);
+
   // Whether a known allocation holds `data`. InvalidArgument when it ends before `bytes` do.
   absl::StatusOr<bool> Holds(const void* data, uint64_t bytes) const;
 
@@ -34,6 +39,7 @@ class MemoryMap {
   struct Allocation {
     MemoryKind kind;
     uint64_t bytes;
+    bool is_locked = false;  // and not ours
   };
 
   std::map<uintptr_t, Allocation> allocations_;  // by first byte

@@ -45,6 +45,12 @@ class ScriptedDriver : public Driver {
   absl::Status FreeHost(void* data) override {
     return Call("FreeHost", [&] { return inner_->FreeHost(data); });
   }
+  absl::Status LockHost(void* data, uint64_t bytes) override {
+    return Call(absl::StrCat("LockHost ", bytes), [&] { return inner_->LockHost(data, bytes); });
+  }
+  absl::Status UnlockHost(void* data) override {
+    return Call("UnlockHost", [&] { return inner_->UnlockHost(data); });
+  }
   absl::Status Zero(void* device_data, uint64_t bytes) override {
     return Call(absl::StrCat("Zero ", bytes), [&] { return inner_->Zero(device_data, bytes); });
   }

@@ -115,6 +115,8 @@ class HostDriver final : public cuda::Driver {
     return absl::OkStatus();
   }
   absl::Status FreeHost(void* data) override { return Free(data); }
+  absl::Status LockHost(void*, uint64_t) override { return absl::OkStatus(); }
+  absl::Status UnlockHost(void*) override { return absl::OkStatus(); }
   absl::Status Zero(void* data, uint64_t bytes) override {
     std::memset(data, 0, bytes);
     return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include "runtime/backends/cuda/device/cuda_stream.h"
 #include "runtime/backends/cuda/device/host_kernel.h"
 #include "runtime/backends/cuda/device/kernel_marks.h"
+#include "runtime/backends/cuda/device/numa_node.h"
 #include "runtime/backends/cuda/device/peak_flops.h"
 #include "runtime/backends/cuda/device/word_marks.h"
 #include "runtime/base/status_macros.h"
@@ -57,7 +58,11 @@ absl::StatusOr<std::unique_ptr<Memory>> CudaDevice::Allocate(uint64_t bytes) {
 }
 
 absl::StatusOr<std::unique_ptr<Memory>> CudaDevice::AllocateHost(uint64_t bytes) {
-  return AllocatePinnedMemory(state_, bytes);
+  std::string note;
+  absl::StatusOr<std::unique_ptr<Memory>> memory =
+      AllocatePinnedMemory(state_, bytes, NumaNodeOf(platform_.properties.pci_address), note);
+  if (!note.empty()) notes_.push_back(std::move(note));
+  return memory;
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> CudaDevice::CreateStream(std::string name, size_t max_enqueued) {

@@ -42,13 +42,31 @@ TEST_F(CudaDeviceTest, PinnedMemoryIsZeroedAndFreed) {
   EXPECT_EQ(Count("FreeHost"), 1);
 }
 
-// With 4 GiB of memory, 1 of which others use, and 1 GiB that can be locked on the host.
+TEST_F(CudaDeviceTest, LargerPinnedMemoryIsFilledByThreadsAndLocked) {
+  constexpr uint64_t kBytes = uint64_t{65} << 20;
+  {
+    const auto memory = device().AllocateHost(kBytes);
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    const char* data = static_cast<const char*>((*memory)->data());
+    EXPECT_EQ(std::vector<char>(data, data + kBytes), std::vector<char>(kBytes, 0));
+    ASSERT_FALSE(device().notes().empty());
+    EXPECT_EQ(device().notes().back().rfind("locked 0.06 GiB of host memory in ", 0), 0u);
+  }
+  EXPECT_EQ(Count("LockHost 68157440"), 1);
+  EXPECT_EQ(Count("UnlockHost"), 1);
+  EXPECT_EQ(Count("MallocHost 68157440"), 0);
+  driver_->failures["LockHost"] = absl::InternalError("cudaHostRegister failed: not supported");
+  EXPECT_TRUE(device().AllocateHost(kBytes).ok()) << "by the driver's own pages";
+  EXPECT_EQ(Count("MallocHost 68157440"), 1);
+}
+
+// With 4 GiB of memory, 1 of which others use, and 70 MiB that can be locked on the host.
 class SmallDeviceTest : public CudaDeviceTest {
  protected:
   static emulation::EmulatedMachine Small() {
     emulation::EmulatedMachine machine;
     machine.properties.total_bytes = uint64_t{4} << 30;
-    machine.pinnable_bytes = uint64_t{1} << 30;
+    machine.pinnable_bytes = uint64_t{70} << 20;
     return machine;
   }
   SmallDeviceTest() : CudaDeviceTest(Small()) {}
@@ -62,10 +80,11 @@ TEST_F(SmallDeviceTest, OutOfMemoryNamesWantedFreeAndDevice) {
           "the arena needs 5368709120 bytes (5.00 GiB), CUDA device 0 (NVIDIA H200) has 3221225472 bytes "
           "(3.00 GiB) free of 4294967296 bytes (4.00 GiB); use a smaller batch, more ranks or a strategy "
           "that shards more, or end what else runs there"));
-  const absl::Status host = device().AllocateHost(uint64_t{2} << 30).status();
+  const absl::Status host = device().AllocateHost(uint64_t{80} << 20).status();
   EXPECT_EQ(host.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(host.message().find("the system does not lock 2147483648 bytes (2.00 GiB) of host memory"), 0u)
+  EXPECT_EQ(host.message().find("the system does not lock 83886080 bytes (0.08 GiB) of host memory"), 0u)
       << host;
+  EXPECT_NE(host.message().find("out of memory (emulated)"), absl::string_view::npos) << host;
   EXPECT_TRUE(device().status().ok()) << "the caller decides what becomes of a refused arena";
   EXPECT_TRUE(device().Allocate(uint64_t{1} << 20).ok());
 }

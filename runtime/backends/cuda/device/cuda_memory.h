@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "runtime/backends/cuda/device/device_state.h"
@@ -14,7 +16,9 @@ namespace ft::cuda {
 absl::StatusOr<std::unique_ptr<Memory>> AllocateDeviceMemory(DeviceState& state,
                                                              const std::string& device_name, uint64_t bytes);
 
-// Page-locked, so that copies run at full speed and beside kernels. Zeroed.
-absl::StatusOr<std::unique_ptr<Memory>> AllocatePinnedMemory(DeviceState& state, uint64_t bytes);
+// Page-locked, so that copies run at full speed and beside kernels. Zeroed. Larger ones are filled by several
+// threads, near the device (its NUMA node, where it is known), and `note` says how long that took.
+absl::StatusOr<std::unique_ptr<Memory>> AllocatePinnedMemory(DeviceState& state, uint64_t bytes,
+                                                             std::optional<int> numa_node, std::string& note);
 
 }  // namespace ft::cuda

@@ -184,6 +184,17 @@ absl::Status CudartDriver::FreeHost(void* data) {
   return absl::OkStatus();
 }
 
+absl::Status CudartDriver::LockHost(void* data, uint64_t bytes) {
+  FT_CUDA_CALL(cudaHostRegister(data, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
+               "cudaHostRegister(%p, %d)", data, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status CudartDriver::UnlockHost(void* data) {
+  FT_CUDA_CALL(cudaHostUnregister(data), "cudaHostUnregister(%p)", data);
+  return absl::OkStatus();
+}
+
 absl::Status CudartDriver::Zero(void* device_data, uint64_t bytes) {
   FT_CUDA_CALL(cudaMemset(device_data, 0, bytes), "cudaMemset(%p, 0, %d)", device_data, bytes);
   return WaitForLegacyStream();

@@ -20,6 +20,8 @@ class CudartDriver final : public Driver {
   absl::StatusOr<void*> MallocHost(uint64_t bytes) override;
   absl::Status Free(void* data) override;
   absl::Status FreeHost(void* data) override;
+  absl::Status LockHost(void* data, uint64_t bytes) override;
+  absl::Status UnlockHost(void* data) override;
   absl::Status Zero(void* device_data, uint64_t bytes) override;
   absl::Status Copy(void* dst, const void* src, uint64_t bytes) override;
   absl::Status CopyAsync(void* dst, const void* src, uint64_t bytes, StreamHandle stream) override;
