@@ -33,8 +33,8 @@ bool AnyKernel(const proto::Plan& plan, bool (*is)(const proto::Instruction&)) {
   return false;
 }
 
-// Of a machine that was measured some of the kernels may be all that was: ftexec plan.bin --calibrate, with a
-// plan that was compiled for figures of a data sheet.
+// Of a machine that was measured a plan's kernels, and collectives, may be all that was: ftexec plan.bin
+// --calibrate, with a plan that was compiled for figures of a data sheet.
 bool OnlyKernels(const Target::Measured& measured) { return measured.dtypes().empty(); }
 
 // Whether a collective among several ranks has the time of links, its group not being measured.
@@ -48,9 +48,11 @@ bool IsByLinks(const Mesh& mesh, const Target& target, const proto::Instruction&
 }
 
 bool AnyByLinks(const proto::Plan& plan, const Mesh& mesh, const Target& target) {
-  for (const proto::Program& program : plan.programs())
+  for (const proto::Program& program : plan.programs()) {
+    if (RunsInStep(plan, program) == 0) continue;
     for (const proto::Instruction& instruction : program.instructions())
       if (IsByLinks(mesh, target, instruction)) return true;
+  }
   return false;
 }
 
@@ -92,7 +94,7 @@ double UncertaintyOf(const StepSources& sources, const Target::Measured& measure
   if (!(sources.total() > 0)) return 0;
   const auto share = [&](double seconds) { return seconds / sources.total(); };
   const bool nominal = OnlyKernels(measured);
-  const double by_links = nominal ? sources.exposed() : sources.by_links;
+  const double by_links = sources.by_links + (nominal ? sources.copies : 0);
   const double model = share(sources.timed) * kTimedError +
                        share(sources.reckoned()) * (nominal ? kNominalError : kFormError) +
                        share(sources.exposed() - by_links) * kExposedError + share(by_links) * kNominalError;
@@ -116,13 +118,13 @@ std::vector<std::string> AssumptionsOf(const proto::Plan& plan, const BoundPlan&
     assumptions.push_back(absl::StrCat("an estimate: measured with ", LayoutText(measured), ", and here are ",
                                        on_node, " on a host"));
   if (target.has_measured() && OnlyKernels(measured))
-    assumptions.push_back(absl::StrCat("an estimate: of ", target.name(),
-                                       " no more than kernels was measured, all else is what it states"));
-  else if (target.has_measured() && AnyByLinks(plan, bound.mesh, target))
+    assumptions.push_back(absl::StrCat("an estimate: of ", target.name(), " no more than kernels",
+                                       target.collectives().empty() ? "" : " and collectives",
+                                       " was measured, all else is what it states"));
+  if (target.has_measured() && AnyByLinks(plan, bound.mesh, target))
     assumptions.push_back(
-        "an estimate: collectives among these ranks were not measured, and are reckoned by the links that "
-        "the "
-        "target states");
+        "an estimate: collectives among these ranks were not measured, links that the target states say "
+        "what they take");
   if (AnyKernel(plan, DependsOnDocuments))
     assumptions.push_back(
         "attention is reckoned for sequences of one document at full length; it takes less time "

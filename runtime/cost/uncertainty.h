@@ -28,7 +28,7 @@ StepSources SourcesOf(const proto::Plan& plan, const BoundPlan& bound, const Tar
 
 // What models are off beyond the spread of what they rest on, as parts: kernels in another place than where
 // they were timed; forms for kernels of other shapes; communication that others disturb. The first two are
-// such that in test/calibration/grid.py on two shared cores 87% and 77% of the medians lay inside, of what is
+// such that in test/calibration/grid.py on two shared cores 90% and all of the medians lay inside, of what is
 // meant to be nine of ten; the others are guesses: also of what was not measured where all else was.
 inline constexpr double kTimedError = 0.075, kFormError = 0.11, kExposedError = 0.1;
 inline constexpr double kNominalError = 0.3;

@@ -38,6 +38,9 @@ TEST(UncertaintyTest, WhatWasNotMeasuredIsOffByMore) {
   Target::Measured kernels_alone;
   EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 9, .memory = 0.5, .copies = 0.5}, kernels_alone),
                    0.9 * kTimedError + 0.1 * kNominalError);
+  EXPECT_DOUBLE_EQ(UncertaintyOf({.timed = 9, .collectives = 1}, kernels_alone),
+                   0.9 * kTimedError + 0.1 * kExposedError)
+      << "by logs of nccl-tests";
 }
 
 TEST(UncertaintyTest, SourcesAreAllOfAStepWithoutOverlap) {
@@ -89,8 +92,9 @@ TEST(UncertaintyTest, WhatIsAssumedIsSaid) {
   ASSERT_EQ(AssumptionsOf(plan, bound, target).size(), 3u);
   EXPECT_EQ(AssumptionsOf(plan, bound, target)[0].rfind("an estimate: collectives among these ranks", 0), 0u);
   measured.clear_dtypes();
-  ASSERT_EQ(AssumptionsOf(plan, bound, target).size(), 3u);
-  EXPECT_EQ(AssumptionsOf(plan, bound, target)[0].rfind("an estimate: of round no more than kernels", 0), 0u);
+  ASSERT_EQ(AssumptionsOf(plan, bound, target).size(), 4u);
+  EXPECT_EQ(AssumptionsOf(plan, bound, target)[0].rfind("an estimate: of round no more than kernels was", 0),
+            0u);
 }
 
 }  // namespace

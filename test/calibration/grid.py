@@ -6,9 +6,10 @@
 Calibrates the machine for one and for two ranks, the second also over an emulated link, and anew after every `--renew` cases, each time by
 three files of `--seconds`; then, for each case of cases.py, compiles it for that machine, and `--runs` times in turns trains it
 and (`--timings` times) times its kernels (ftexec plan.bin --calibrate) and predicts its step with and without them (ftc explain --json).
-Before and after each a product and a copy are timed that are none of ours: where they differ by more than 3% it is done again (at most
-`--again` times, and then counted as one that was not quiet); else its time is divided by how much slower they were than when the machine
-was first calibrated, each weighed by the part of the step that it stands for. Measured is the median over the runs of the medians of steps after the fifth, their spread stands beside each error;
+Before and after each a product and a copy are timed that are none of ours, which say how much slower than when the machine was first
+calibrated a step is, each weighed by the part of the step that it stands for (by the prediction from the machine's file). Where that differs
+by more than 3% from before to after it is done again (at most `--again` times, and then counted as one that was not quiet); the time is
+divided by it. Measured is the median over the runs of the medians of steps after the fifth, their spread stands beside each error;
 predicted with the plan's kernels is the median over its timings, and by the machine's file alone that of the last three files.
 
 Prints a line for each case and what the issue asks for: mean and worst error of both, how many medians lie inside their interval, and

@@ -108,7 +108,7 @@ class Install(harness.EndToEnd):
         self.assertEqual(self.complete("ftexec plan.bin --save-w"), {"--save-weights="})
         self.assertEqual(self.complete("ftc compile model.mlir --strategy=full"), {"full_shard"})
         self.assertEqual(self.complete("ftc tune model.mlir --prefetch="), {"pre", "post", "none", "auto"})
-        self.assertEqual(self.complete("ftc compile model.mlir --offload "), {"optimizer", "parameters", "activations"})
+        self.assertEqual(self.complete("ftc compile model.mlir --offload "), {"optimizer", "parameters", "activations", "none"})
         self.assertIn("none", self.complete("ftc compile model.mlir --remat="))
         self.assertIn("transformer", self.complete("ftc compile model.mlir --wrap="))
         self.assertEqual(self.complete("ftc explain plan.bin --target=h100-i"), {"h100-ib"})

@@ -146,11 +146,14 @@ class Published(EndToEnd):
         lines = good.read_text(encoding="utf-8")
         bad = self.dir / "bad.csv"
         bad.write_text(lines.replace(",layers,", ",depth,"), encoding="utf-8")
+        short = self.dir / "short.csv"
+        short.write_text(lines.rstrip("\r\n").rpartition(",")[0] + "\n", encoding="utf-8")
         machines = self.dir / "machines"
         machines.mkdir()
         (machines / "m.yaml").write_text("version: 1\ndevice\n", encoding="utf-8")
         for arguments, message in ((("try", bad), "bad.csv: no column layers"), (("try", self.dir / "absent.csv"), "absent.csv"),
                                    (("try", good, "--stack=nobody*"), "no row of a stack 'nobody*'"),
+                                   (("try", short), "short.csv: row 1 (gpt) has fewer fields than the head has columns"),
                                    (("try", self.write("fp8.csv", row("x", dtype="fp8"))), "no row can be expressed"),
                                    (("try", good, f"--machines={machines}"), "m.yaml:2: 'device' is no key and value")):
             error = self.published(*arguments, status=65)

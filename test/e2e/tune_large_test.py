@@ -6,13 +6,14 @@ FT_WHOLE_TABLE=1 looks through the whole table of the largest model (three minut
 import json
 import os
 import subprocess
+import threading
 import time
 import unittest
 
 from harness import BIN, EndToEnd, environment
 
 PART_OF_TABLE = [] if os.environ.get("FT_WHOLE_TABLE", "0") != "0" else ["--wrap=transformer", "--persistence-threshold=0"]
-MOST_BYTES = 4e9
+MOST_BYTES, LONGEST = 4e9, 1200  # seconds
 LLAMA3_405B = ["--preset=llama3-70b", "--hidden=16384", "--layers=126", "--heads=128", "--kv-heads=8", "--ffn=53248"]
 
 
@@ -23,7 +24,11 @@ class TuneLarge(EndToEnd):
         with open(output, "w") as stream:
             process = subprocess.Popen([BIN / "ftc", "tune", *map(str, options)], stdin=subprocess.DEVNULL, stdout=stream,
                                        env=environment())
+            self.addCleanup(process.kill)
+            timer = threading.Timer(LONGEST, process.kill)
+            timer.start()
             _, status, usage = os.wait4(process.pid, 0)
+            timer.cancel()
             process.returncode = os.waitstatus_to_exitcode(status)
         self.assertEqual(process.returncode, 0)
         peak = usage.ru_maxrss * 1024  # KiB on Linux

@@ -1,4 +1,5 @@
 // Writes the manual of ftc and its completions.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,12 @@ ft::manual::Words WordsOfSettings() {
   for (const ftc::Setting& setting : ftc::Settings()) {
     if (Reads(setting, "any-word")) continue;  // globs
     std::vector<std::string>& of_setting = words["--" + ft::SettingFlag(setting.name)];
-    for (const std::string& word : std::vector<std::string>(absl::StrSplit(setting.value.type, ", ")))
+    // "dynamic (or 0), or a number"
+    for (std::string word : std::vector<std::string>(absl::StrSplit(setting.value.type, ", "))) {
+      if (word.starts_with("or ")) word.erase(0, 3);
+      word.resize(std::min(word.find(' '), word.size()));
       if (Reads(setting, word)) of_setting.push_back(word);
+    }
   }
   words["--target"] = ft::TargetNames();
   return words;

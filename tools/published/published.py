@@ -119,7 +119,8 @@ def fit_rows(arguments):
         print(f"left out: {why}")
     if arguments.output:
         of = f"{pathlib.Path(arguments.csv).name}, {arguments.stack}"
-        note = f"# Of {cases[0].machine_path.name}, fitted to the smaller rows of {of}: {', '.join(fitted.values)}.\n"
+        which = "" if arguments.predict else "the smaller "
+        note = f"# Of {cases[0].machine_path.name}, fitted to {which}rows of {of}: {', '.join(fitted.values)}.\n"
         pathlib.Path(arguments.output).write_text(note + machine_files.write(fitted.machine), encoding="utf-8")
 
 

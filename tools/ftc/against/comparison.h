@@ -32,6 +32,7 @@ struct Comparison {
   int64_t steps = 0, left_out = 0;        // compared; the first ones, which are slower
   Against step;                           // from the first event of a step to the last
   Against untraced;                       // the same of steps that are not traced; 0: not known
+  bool enqueued = false;                  // predicted with launches by the host, as traced steps have them
   Against computing, exposed;             // kernels of the stream compute; that it waited
   std::vector<ClassAgainst> classes;      // by what they take together, the most first
   std::vector<InstructionAgainst> worst;  // by what they are off in a step; ten at most

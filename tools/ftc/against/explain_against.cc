@@ -51,6 +51,7 @@ absl::Status ExplainAgainst(const ExplainCommand& command) {
   FT_RETURN_IF_ERROR(ExplainTraced(command, trace.run, explained, untraced_seconds));
   FT_ASSIGN_OR_RETURN(Comparison comparison, Compare(explained, trace));
   comparison.untraced.predicted = untraced_seconds;
+  comparison.enqueued = explained.step.seconds != untraced_seconds;
   return ft::PrintOut(command.json ? AgainstJson(explained, trace, comparison)
                                    : AgainstText(explained, trace, comparison));
 }

@@ -13,6 +13,7 @@
 #include "runtime/base/status_macros.h"
 #include "tools/ftc/commands.h"
 #include "tools/ftc/config/configure.h"
+#include "tools/ftc/config/settings.h"
 #include "tools/ftc/tune/tuning.h"
 
 namespace ftc {
@@ -61,6 +62,8 @@ absl::StatusOr<std::variant<Configured, Refusal>> ConfigureAny(const TuneCommand
     const bool has_strategy = effective->configuration.options.strategy != kAutoStrategy;
     return Configured{std::move(*effective), has_strategy};
   }
+  const auto is_strategy = [](const Given& flag) { return flag.setting == SettingIndex("strategy"); };
+  if (std::any_of(flags.begin(), flags.end(), is_strategy)) return std::get<Refusal>(std::move(given));
   // It may be that nothing but a strategy is missing.
   FT_RETURN_IF_ERROR(SetFlag("strategy", kAutoStrategy, flags));
   FT_ASSIGN_OR_RETURN(auto completed, Configure(command.settings.config, flags));

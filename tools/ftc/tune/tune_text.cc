@@ -151,7 +151,7 @@ std::string ScalingText(const TuneCommand& command, const std::vector<Tuning>& t
     const int ranks = tuning.request.base.worldSize;
     if (tuning.result.best.empty()) {
       fmt::format_to(std::back_inserter(text), "  {:>7}  {}\n", ranks,
-                     tuning.refused.empty() ? "nothing fits" : tuning.refused);
+                     tuning.refused.empty() ? NothingFits(tuning.space, tuning.result) : tuning.refused);
       continue;
     }
     const TuneRow& row = tuning.result.best[0];

@@ -90,7 +90,8 @@ def explain(plan, **options):
 
 def tune(model, *, save=None, **options):
     """`ftc tune --json`: the fastest ways to train a model on a number of ranks within their memory, as a dict: best (ten rows, each with its
-    settings, step_seconds, device_bytes ...), front, rejected; with several world_sizes, as [8, 64], a list of them.
+    settings, step_seconds, device_bytes ...), front, rejected; with several world_sizes, as [8, 64], a list of them, of which one that cannot be has the
+    reason in refused, and nothing else.
 
     model    as for compile
     save     a train.yaml to write the first row to, for compile(..., config=save, strategy=None)
