@@ -63,7 +63,8 @@ class EmulatedGpu(harness.EndToEnd):
         for kernel in ("matmul", "qkv_attention", "qkv_attention_grad", "cluster", "update", "sum_squares"):
             self.assertIn(kernel, titles)
         explained = self.explain(plan, 8, f"--target={kernels}")
-        self.assertEqual(explained["assumptions"], [])
+        # All but its kernels is what the shipped target says.
+        self.assertRegex(explained["assumptions"][0], "^an estimate: of kernels no more than kernels.* was measured")
         # Emulated kernels take longer than an H100's: what is predicted rests on them.
         self.assertGreater(explained["step"]["seconds"], 10 * self.explain(plan, 8)["step"]["seconds"])
         self.assertGreater(explained["step"]["seconds_high"], explained["step"]["seconds"])
