@@ -39,9 +39,7 @@ bool OnlyKernels(const Target::Measured& measured) { return measured.dtypes().em
 
 // Whether a collective among several ranks has the time of links, its group not being measured.
 bool IsByLinks(const Mesh& mesh, const Target& target, const proto::Instruction& instruction) {
-  if (instruction.opcode() == proto::KERNEL || instruction.opcode() == proto::COPY ||
-      !IsTransfer(instruction.opcode()))
-    return false;
+  if (!IsCollective(instruction.opcode())) return false;
   const NodeLayout layout =
       LayoutOnNodes(mesh, instruction.axis(), static_cast<int>(target.ranks_per_node()));
   return layout.ranks > 1 && FindMeasured(target, instruction.opcode(), layout) == nullptr;
