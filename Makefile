@@ -41,6 +41,10 @@ demo: setup build/build.ninja ## train a byte-level transformer with full_shard 
 test: build ## all tests; no Python packages and no GPU needed
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
 
+.PHONY: test-whole
+test-whole: build ## the tests that look at a part of large tables of ftc tune, with the whole of them (half an hour)
+	@FT_WHOLE_TABLE=1 ctest --test-dir build --output-on-failure --no-tests=error -R e2e_tune_large
+
 CHECK = ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
 .PHONY: check check-ops check-e2e
 check: build ## before any change: IR, passes, rules of the house, pages, losses of PyTorch

@@ -149,6 +149,8 @@ function(ft_add_test name)
   ft_batches(sources ${name} ${ARG_SOURCES})
   add_executable(${name} ${sources} ${ARG_ALONE} ${FT_STATIC_SOURCES})
   _ft_configure(${name} ${ARGN} TEST)
+  # What is tested has its own optimization; that of the tests alone costs a third of the time that they take to compile.
+  target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
   add_test(NAME ${name} COMMAND ${name})

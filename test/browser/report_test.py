@@ -209,8 +209,23 @@ class Report(Pages):
             reached.add(tuple(where))
             if where[1] == "scaling":
                 break
-        for place in (("A", ""), ("BUTTON", ""), ("svg", "memory"), ("SELECT", "memory"), ("svg", "time"), ("svg", "kernels"), ("SUMMARY", "traffic")):
+        for place in (("A", ""), ("BUTTON", ""), ("svg", "memory"), ("SELECT", "memory"), ("svg", "time"), ("svg", "kernels"), ("SUMMARY", "traffic"),
+                      ("svg", "traffic"), ("svg", "recomputation"), ("svg", "scaling")):
             self.assertIn(place, reached)
+
+    def test_keys_read_marks(self):
+        """Of charts with nothing to choose: each mark says by keys what the pointer reads of it."""
+        self.page()
+        for name in ("traffic", "recomputation", "scaling"):
+            self.section(name)
+            titles = self.browser.run("return [...document.querySelector(`#${arguments[0]} svg`).querySelectorAll('title')].map(one => one.textContent)", name)
+            self.assertGreater(len(titles), 1)
+            self.browser.run("document.querySelector(`#${arguments[0]} svg`).focus()", name)
+            read = f"#{name} [role=status]"
+            for keys, title in ((ARROW_DOWN, titles[0]), (ARROW_RIGHT, titles[1]), (END, titles[-1]), (ARROW_RIGHT, titles[-1]), (ARROW_LEFT, titles[-2])):
+                self.browser.press(*keys)
+                self.assertEqual(self.browser.text(read), title)
+                self.assertEqual(self.browser.run("return document.querySelectorAll(`#${arguments[0]} .chosen`).length", name), 1)
 
     # --- time line and roofline ---
 

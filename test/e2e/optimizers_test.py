@@ -11,9 +11,8 @@ ROWS = (("adamw",), ("adam",), ("sgd", "--momentum=0.9", "--nesterov"), ("lion",
 FP16 = ("--mixed-precision=fp16",)
 # How the same numbers can be come by.
 WAYS = (
-    (1, "no_shard"),
-    (2, "zero1", "--offload=optimizer"),
-    (2, "zero1", "--offload=optimizer:step"),
+    (3, "zero1", "--offload=optimizer"),
+    (3, "zero1", "--offload=optimizer:step"),
     (3, "full_shard", "--wrap=none"),
     (3, "full_shard", "--offload=optimizer,parameters", "--persistence-threshold=1000"),
     (3, "full_shard", "--offload=optimizer:step,parameters", "--persistence-threshold=1000"),

@@ -184,6 +184,8 @@ class Report(EndToEnd):
         self.assertNotRegex(markup, r"\bsrc=|<link|<iframe|<object|<form|@import")
         self.assertEqual(re.findall(r'href="(?!#)[^"]*"', markup), [])
         self.assertIn("Mike Bostock", markup)
+        for licence in ("BSD-3-Clause", "ISC", "Expat"):  # of d3 and its parts
+            self.assertIn(f"License: {licence}\n", markup)
         self.assertIn("Redistribution and use", markup)
         self.assertNotIn("innerHTML", page.split('<script id="document"')[1].split("</script>")[2])
 

@@ -1,6 +1,6 @@
 """ftc tune for models of many layers on many ranks: what is printed was compiled whole, fits, and is proved at its mesh.
 
-FT_WHOLE_TABLE=1 looks through the whole table of the largest model (three minutes of two cores), too.
+FT_WHOLE_TABLE=1, which make test-whole sets, looks through the whole tables (minutes of two cores), and proves all ten rows.
 """
 
 import json
@@ -12,7 +12,8 @@ import unittest
 
 from harness import BIN, EndToEnd, environment
 
-PART_OF_TABLE = [] if os.environ.get("FT_WHOLE_TABLE", "0") != "0" else ["--wrap=transformer", "--persistence-threshold=0"]
+WHOLE = os.environ.get("FT_WHOLE_TABLE", "0") != "0"
+PART_OF_TABLE = [] if WHOLE else ["--wrap=transformer", "--persistence-threshold=0"]
 MOST_BYTES, LONGEST = 4e9, 1200  # seconds
 LLAMA3_405B = ["--preset=llama3-70b", "--hidden=16384", "--layers=126", "--heads=128", "--kv-heads=8", "--ffn=53248"]
 
@@ -36,7 +37,8 @@ class TuneLarge(EndToEnd):
         self.assertLess(peak, MOST_BYTES)
         return json.loads(output.read_text())
 
-    def tuned(self, *model, ranks, rows, fixed=()):
+    def tuned(self, *model, ranks, rows):
+        rows, fixed = 10 if WHOLE else rows, PART_OF_TABLE
         path, plan = self.dir / "model.mlir", self.dir / "plan.bin"
         self.check("ftc", "model", "llama", *model, "--batch=1", "--seq=8192", "-o", path)
         machine = ["--target=h100-ib", "--mixed-precision=bf16", *fixed]
@@ -60,10 +62,10 @@ class TuneLarge(EndToEnd):
             self.assertRegex(chosen, rf"(?m)^{name}: '?{value}'? ")
 
     def test_llama3_70b(self):
-        self.tuned("--preset=llama3-70b", ranks=512, rows=10)
+        self.tuned("--preset=llama3-70b", ranks=512, rows=3)
 
     def test_llama3_405b(self):
-        self.tuned(*LLAMA3_405B, ranks=16384, rows=1, fixed=PART_OF_TABLE)
+        self.tuned(*LLAMA3_405B, ranks=16384, rows=1)
 
 
 if __name__ == "__main__":

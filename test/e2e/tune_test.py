@@ -55,16 +55,18 @@ class Tune(EndToEnd):
         """Three models whose tables are walked wholly: one where all fits, one where memory decides, one with micro-steps."""
         gpt2 = self.make("gpt2", "--batch=4", "--seq=64")
         with self.subTest("all fits"):
-            self.assert_equals_exhaustive(gpt2, "--world-size=4", self.target(memory=4096), "--offload=none", "--wrap=transformer")
+            self.assert_equals_exhaustive(gpt2, "--world-size=4", self.target(memory=4096), "--offload=none", "--wrap=transformer",
+                                          "--persistence-threshold=0")
         llama = self.make("llama", "--batch=8", "--seq=64", "--layers=4")
         with self.subTest("memory decides"):
             found = self.assert_equals_exhaustive(llama, "--world-size=2", self.target(), "--memory=39MiB", "--batch=8",
-                                                  "--wrap=transformer", "--persistence-threshold=0")
+                                                  "--wrap=transformer", "--persistence-threshold=0", "--limit-all-gathers=2",
+                                                  "--bucket-cap-mb=25")
             self.assertNotEqual(found["best"][0]["settings"]["remat"], "none")
         mixture = self.make("mixtral", "--batch=4", "--seq=64")
         with self.subTest("micro-steps"):
             self.assert_equals_exhaustive(mixture, "--world-size=2", self.target(memory=4096), "--remat=none",
-                                          "--offload=none", "--mixed-precision=bf16")
+                                          "--offload=none", "--mixed-precision=bf16", "--wrap=transformer")
 
     def test_estimates_that_are_too_low(self):
         """Of many layers, with a byte less than the best row takes: what was thought to fit does not, and what it made needless is tried."""
@@ -96,7 +98,8 @@ class Tune(EndToEnd):
         """Each of the ten compiles at its mesh, is proved, and takes the bytes and the time that the row says."""
         model = self.make("llama", "--batch=8", "--seq=64", "--layers=12")
         target = self.target()
-        found = self.tune(model, "--world-size=4", target, "--memory=42MiB", "--mixed-precision=bf16", "--wrap=transformer")
+        found = self.tune(model, "--world-size=4", target, "--memory=42MiB", "--mixed-precision=bf16", "--wrap=transformer",
+                          "--persistence-threshold=0")
         self.assertEqual(len(found["best"]), 10)
         for row in found["best"]:
             settings = [f"--{name.replace('_', '-')}={value}" for name, value in row["settings"].items()]
@@ -112,7 +115,8 @@ class Tune(EndToEnd):
     def test_answer_stays(self):
         """The same answer each time; train.yaml compiles to the plan of the first row."""
         model = self.make("gpt2", "--batch=4", "--seq=64", "--layers=10")
-        options = [model, "--world-size=4", self.target(), "--global-batch=32", "--clip=0.5", "--wrap=transformer"]
+        options = [model, "--world-size=4", self.target(), "--global-batch=32", "--clip=0.5", "--wrap=transformer",
+                   "--persistence-threshold=0", "--limit-all-gathers=2"]
         texts = {self.check("ftc", "tune", *options, "-o", self.dir / "train.yaml").stdout for _ in range(2)}
         self.assertEqual(len(texts), 1)
         first = self.tune(*options)["best"][0]
@@ -179,7 +183,8 @@ class Tune(EndToEnd):
         """Units by names that the user decided: written as they are read."""
         model = self.make("gpt2", "--batch=4", "--seq=64")
         names, config, plan = "--wrap=names:transformer.h.*", self.dir / "train.yaml", self.dir / "plan.bin"
-        options = [model, "--world-size=2", self.target(memory=4096), "--remat=none", "--offload=none", names]
+        options = [model, "--world-size=2", self.target(memory=4096), "--remat=none", "--offload=none",
+                   "--persistence-threshold=0", names]
         self.check("ftc", "tune", *options, "-o", config)
         self.assertRegex(config.read_text(), r"wrap: 'names:transformer\.h\.\*' +# flag --wrap")
         self.check("ftc", "compile", model, f"--config={config}", "--code=none", "-o", plan)
@@ -226,15 +231,16 @@ class Tune(EndToEnd):
         """--world-sizes: weak scaling keeps a rank's sequences, strong scaling the step's."""
         model = self.make("gpt2", "--batch=4", "--seq=64")
         target = self.target(memory=4096)
-        weak = self.tune(model, "--world-sizes=2,8,32", target)
+        options = [model, "--world-sizes=2,8,32", target, "--offload=none", "--wrap=transformer", "--persistence-threshold=0"]
+        weak = self.tune(*options)
         self.assertEqual([of["world_size"] for of in weak], [2, 8, 32])
         tokens = [of["best"][0]["tokens_per_s"] for of in weak]
         self.assertEqual(sorted(tokens), tokens)
-        strong = self.tune(model, "--world-sizes=2,8,32", target, "--global-batch=64")
+        strong = self.tune(*options, "--global-batch=64")
         for of in strong:
             settings = of["best"][0]["settings"]
             self.assertEqual(int(settings["batch"]) * int(settings["micro_steps"]) * of["world_size"], 64)
-        text = self.check("ftc", "tune", model, "--world-sizes=2,8,32", target).stdout
+        text = self.check("ftc", "tune", *options).stdout
         self.assertRegex(text, r"communication (stays hidden|shows)")
 
     def test_sizes_without_a_table(self):

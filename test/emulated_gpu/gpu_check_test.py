@@ -335,19 +335,6 @@ class GpuCheck(unittest.TestCase):
             self.assertEqual(machine.environment()["VIRTUAL_ENV"], "/elsewhere")
             self.assertEqual(machine.environment("/none")["VIRTUAL_ENV"], "/elsewhere")
 
-    def test_on_emulated_gpus(self):
-        build = self.dir / "build"  # with a stand-in for what no emulation replaces
-        (build / "test").mkdir(parents=True)
-        (build / "bin").symlink_to(harness.BIN)
-        self.program(build / "test" / "ft_gpu_conformance_test", FAKE.format(python=sys.executable))
-        done = subprocess.run([str(word) for word in self.command(SCRIPTS, f"--build={build}", f"--ftexec={EMULATED}",
-                                                                  "--emulated", "--parts=presets,strategies,ranks,memory", "--steps=2")],
-                              capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        rows = json.loads(self.json.read_text())["rows"]
-        self.assertEqual({row["result"] for row in rows}, {"passed"})
-        self.assertEqual(len(rows), 1 + 3 * len(artifacts.EMULATED_PRESETS) + 13 + 13)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,6 @@
 // Run while the project is built: puts the parts of the report's page together and writes them as C++, in two
 // halves between which its data goes. The content policy names the hashes of style and scripts, so that
-// nothing else runs. Usage: embed_page OUT.cc page.html style.css d3.js d3-notice SCRIPT.js...
+// nothing else runs. Usage: embed_page OUT.cc page.html style.css d3.js SCRIPT.js... -- NOTICE-OF-D3...
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -53,11 +53,16 @@ absl::Status Embed(const std::vector<const char*>& paths) {
   FT_ASSIGN_OR_RETURN(std::string page, Read(paths[1]));
   FT_ASSIGN_OR_RETURN(const std::string style, Read(paths[2]));
   FT_ASSIGN_OR_RETURN(const std::string d3, Read(paths[3]));
-  FT_ASSIGN_OR_RETURN(const std::string notice, Read(paths[4]));
   std::string script = "\"use strict\";\n(() => {\n";
-  for (size_t i = 5; i < paths.size(); ++i) {
+  std::string notices;
+  std::string* whole = &script;
+  for (size_t i = 4; i < paths.size(); ++i) {
+    if (absl::string_view(paths[i]) == "--") {
+      whole = &notices;
+      continue;
+    }
     FT_ASSIGN_OR_RETURN(const std::string part, Read(paths[i]));
-    script += part;
+    *whole += part;
   }
   script += "})();\n";
   if (d3.find("</script") != std::string::npos || script.find("</script") != std::string::npos)
@@ -68,7 +73,7 @@ absl::Status Embed(const std::vector<const char*>& paths) {
   page = absl::StrReplaceAll(page, {{"@POLICY@", policy},
                                     {"@STYLE@", style},
                                     {"@D3@", d3},
-                                    {"@D3_NOTICE@", EscapeHtml(notice)},
+                                    {"@D3_NOTICE@", EscapeHtml(notices)},
                                     {"@SCRIPT@", script}});
   const std::vector<std::string> halves = absl::StrSplit(page, "@DOCUMENT@");
   if (halves.size() != 2) return absl::InvalidArgumentError("the page wants one place for its data");
@@ -85,7 +90,8 @@ absl::Status Embed(const std::vector<const char*>& paths) {
 
 int main(int argc, char** argv) {
   if (argc < 7) {
-    std::fputs("usage: embed_page OUT.cc page.html style.css d3.js d3-notice SCRIPT.js...\n", stderr);
+    std::fputs("usage: embed_page OUT.cc page.html style.css d3.js SCRIPT.js... -- NOTICE-OF-D3...\n",
+               stderr);
     return ft::kExitUsage;
   }
   const absl::Status status = Embed({argv + 1, argv + argc});

@@ -18,15 +18,15 @@ function element(name, attributes, ...children) {
 }
 
 // A place to draw in, which the keyboard can reach.
-function chart(container, height, label, interactive) {
+function chart(container, height, label) {
   const width = Math.max(320, Math.floor(container.clientWidth || 900));
   const svg = d3.select(container)
                   .append('svg')
                   .attr('class', 'chart')
                   .attr('viewBox', `0 0 ${width} ${height}`)
-                  .attr('role', 'img')
+                  .attr('role', 'application')
+                  .attr('tabindex', 0)
                   .attr('aria-label', label);
-  if (interactive) svg.attr('tabindex', 0).attr('role', 'application');
   return {svg, width, height};
 }
 

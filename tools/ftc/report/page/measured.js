@@ -10,15 +10,18 @@ function drawMeasured(container, trace) {
   container.append(element('p', {class: 'note'}, `${trace.file}: ${counted}. ${waits} ${beside}`));
   const shown = trace.classes.slice(0, 10);
   const {svg, width, height} =
-      chart(container, shown.length * each + 46, 'Predicted and measured by kind of instruction', false);
+      chart(container, shown.length * each + 46, 'Predicted and measured by kind of instruction');
   const x =
       d3.scaleLinear().domain([0, d3.max(shown, (one) => Math.max(one.predicted, one.measured))]).range([
         left, width - 110
       ]);
   shown.forEach((one, i) => {
     rowLabel(svg, left - 6, i * each + 22, `${one.title} on ${one.stream}`);
-    [[one.predicted, palette.of(4)], [one.measured, palette.of(5)]].forEach(([value, color], k) => {
-      rectangle(svg, left, i * each + 5 + 13 * k, Math.max(1, x(value) - left), 12, color);
+    const bars = [['predicted', one.predicted, palette.of(4)], ['measured', one.measured, palette.of(5)]];
+    bars.forEach(([word, value, color], k) => {
+      rectangle(svg, left, i * each + 5 + 13 * k, Math.max(1, x(value) - left), 12, color)
+          .append('title')
+          .text(`${one.title} on ${one.stream}: ${word} ${format.seconds(value)}`);
       svg.append('text')
           .attr('x', Math.max(left, x(value)) + 5)
           .attr('y', i * each + 15 + 13 * k)
@@ -26,6 +29,7 @@ function drawMeasured(container, trace) {
     });
   });
   axisBottom(svg, x, height - 36, 'in a step', format.seconds, 5);
+  readByKeys(container, svg);
   legend(container, [['predicted', palette.of(4)], ['measured', palette.of(5)]]);
   tableBehind(
       container, 'kinds of instructions, those that differ most first',

@@ -71,7 +71,7 @@ class MemoryChart {
   draw() {
     const {margin, memory, plan} = this;
     this.frame.replaceChildren();
-    Object.assign(this, chart(this.frame, 320, `Memory over ${plan.programs[this.program].name}`, true));
+    Object.assign(this, chart(this.frame, 320, `Memory over ${plan.programs[this.program].name}`));
     const right = this.width - margin.right, bottom = this.height - margin.bottom;
     this.x = d3.scaleLinear().range([margin.left, right]);
     this.y = d3.scaleLinear()

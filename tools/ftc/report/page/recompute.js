@@ -10,8 +10,7 @@ function drawLadder(container, plan) {
   const rungs = plan.explain.saved.filter((row) => row.choice !== 'offload' && row.bytes > 0);
   const frees = (row) => (row.seconds > 0 ? row.bytes / row.seconds : Infinity);
   rungs.sort((a, b) => (frees(a) === frees(b) ? 0 : frees(b) - frees(a)));
-  const {svg, width, height} = chart(container, 260, 'Ladder of recomputation', false), left = 78,
-                     bottom = 40;
+  const {svg, width, height} = chart(container, 260, 'Ladder of recomputation'), left = 78, bottom = 40;
   const x = d3.scaleLinear().domain([0, d3.sum(rungs, (row) => row.seconds) || 1]).range([left, width - 26]);
   const y = d3.scaleLinear().domain([0, d3.sum(rungs, (row) => row.bytes) || 1]).range([height - bottom, 24]);
   axisBottom(svg, x, height - bottom, 'seconds of computing again', format.seconds, 6);
@@ -29,12 +28,12 @@ function drawLadder(container, plan) {
     seconds += row.seconds;
     bytes += row.bytes;
   }
+  readByKeys(container, svg);
 }
 
 function drawChoices(container, saved) {
   const each = 24, left = 250, shown = saved.slice(0, 40), most = d3.max(shown, (row) => row.bytes);
-  const {svg, width, height} =
-      chart(container, shown.length * each + 44, 'What becomes of activations', false);
+  const {svg, width, height} = chart(container, shown.length * each + 44, 'What becomes of activations');
   const x = d3.scaleLinear().domain([0, Math.max(1, most)]).range([left, width - 150]);
   shown.forEach((row, i) => {
     const name = `${row.choice} ${row.value}`, bytes = format.bytes(row.bytes);
@@ -48,6 +47,7 @@ function drawChoices(container, saved) {
         .text(row.choice === 'keep' ? bytes : `${bytes}, costs ${format.seconds(row.seconds)}`);
   });
   axisBottom(svg, x, height - 36, 'bytes of all of them', format.bytes, 5);
+  readByKeys(container, svg);
   legend(
       container,
       Object.entries(palette.choices).filter(([choice]) => saved.some((row) => row.choice === choice)));

@@ -32,7 +32,7 @@ class Roofline {
 
   draw() {
     const {points, plan} = this, {target} = plan, left = 84, bottom = 44;
-    Object.assign(this, chart(this.frame, 330, 'Kernels on a roofline', true));
+    Object.assign(this, chart(this.frame, 330, 'Kernels on a roofline'));
     const {svg, width, height} = this, intensity = (one) => one.flops / one.bytes,
                        rate = (one) => one.flops / one.seconds;
     const types = [...new Set(points.map((one) => one.dtype))].filter((dtype) => target.rates[dtype]);

@@ -18,7 +18,7 @@ function curveScales(run, values, losses, predicted, width, height, left, bottom
 
 function curve(place, run, name, title, formatted, predicted) {
   const values = run.columns[name], losses = name === 'loss' ? run.eval_loss : [];
-  const {svg, width, height} = chart(place, 190, title, true), left = 78, bottom = 36;
+  const {svg, width, height} = chart(place, 190, title), left = 78, bottom = 36;
   const {x, y} = curveScales(run, values, losses, predicted, width, height, left, bottom);
   axisBottom(svg, x, height - bottom, 'step', d3.format(',d'), 6);
   axisLeft(svg, y, left, formatted, 4, width - 14);

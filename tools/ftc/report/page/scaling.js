@@ -2,7 +2,7 @@
 
 function scalingPanel(place, plan, title, valueOf, formatted, limit) {
   const {rows} = plan.scaling;
-  const {svg, width, height} = chart(place, 210, title, false), left = 84, bottom = 40;
+  const {svg, width, height} = chart(place, 210, title), left = 84, bottom = 40;
   const last = rows[rows.length - 1].world_size, most = Math.max(d3.max(rows, valueOf), limit ? limit[0] : 0);
   const x =
       d3.scaleLog().base(2).domain([Math.min(rows[0].world_size, last / 2), last]).range([left, width - 20]);
@@ -26,6 +26,7 @@ function scalingPanel(place, plan, title, valueOf, formatted, limit) {
       .style('fill', (row) => (row.world_size === own ? palette.of(5) : palette.of(0)))
       .append('title')
       .text((row) => `${row.world_size} ranks: ${formatted(valueOf(row))}`);
+  readByKeys(place, svg);
 }
 
 function drawScaling(container, plan) {

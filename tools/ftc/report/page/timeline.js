@@ -62,7 +62,7 @@ class Timeline {
         this,
         chart(
             this.frame, margin.top + margin.bottom + each * this.lanes.length,
-            `Streams over ${this.plan.programs[this.program].name}`, true));
+            `Streams over ${this.plan.programs[this.program].name}`));
     this.x = d3.scaleLinear().range([margin.left, this.width - margin.right]);
     this.top = (lane) => margin.top + each * lane + 3;
     this.laneHeight = each - 6;

@@ -26,7 +26,7 @@ function drawTraffic(container, plan) {
           format.bytes(traffic.d2h.bytes)} go there.`));
   const shown = rows.filter((row) => bytesOf(row) > 0).slice(0, trafficRows), each = 24, left = 250;
   if (shown.length > 0) {
-    const {svg, width, height} = chart(container, shown.length * each + 44, 'Traffic of units', false);
+    const {svg, width, height} = chart(container, shown.length * each + 44, 'Traffic of units');
     const x = d3.scaleLinear().domain([0, d3.max(shown, bytesOf)]).range([left, width - 16]);
     shown.forEach((row, i) => {
       let sum = 0;
@@ -41,6 +41,7 @@ function drawTraffic(container, plan) {
       }
     });
     axisBottom(svg, x, height - 36, 'sent by a rank in a step', format.bytes);
+    readByKeys(container, svg);
     legend(
         container,
         trafficKinds.filter(([kind]) => traffic[kind].bytes > 0)
