@@ -10,14 +10,15 @@ namespace ft::compiler {
 
 namespace {
 
-std::string whyNot(const TuneRequest &request, const TuneTrial &trial, int64_t batch) {
+std::string whyNot(const TuneRequest &request, const TuneSpace &space, const TuneTrial &trial,
+                   int64_t batch) {
   if (!trial.refused.empty())
     return trial.refused;
   const bool device = request.memoryBytes != 0 && trial.deviceBytes > request.memoryBytes;
   const uint64_t over =
       device ? trial.deviceBytes - request.memoryBytes : trial.hostBytes - request.hostBytes;
-  return fmt::format("{} too much{}, with a batch of {} and all recomputation that helps", ShortBytes(over),
-                     device ? "" : " in host memory", batch);
+  return fmt::format("{} too much{}, with a batch of {}{}", ShortBytes(over), device ? "" : " in host memory",
+                     batch, space.remats.size() > 1 ? " and all recomputation that helps" : "");
 }
 
 /// A trial that fits less badly.
@@ -55,6 +56,8 @@ std::vector<TuneRejection> rejectionsOf(const TuneRequest &request, const TuneSp
       continue;
     }
     for (const TuneChoice &choice : ladder.choices()) {
+      if (family.fitting.count(choice) != 0)
+        continue;
       const bool isDominated = ladder.isDominated(family, choice);
       dominated += isDominated ? schedules : 0;
       slow += !isDominated && family.tried.count(choice) == 0 ? schedules : 0;
@@ -64,7 +67,7 @@ std::vector<TuneRejection> rejectionsOf(const TuneRequest &request, const TuneSp
   for (const auto &[name, large] : byName)
     if (large.nearest != nullptr)
       rejections.push_back({name + (large.fits ? ", other batches, units or meshes" : ""), large.points,
-                            whyNot(request, *large.nearest, large.batch)});
+                            whyNot(request, space, *large.nearest, large.batch)});
   if (dominated > 0)
     rejections.push_back(
         {"recomputation and offload", dominated, "dominated by the same with less of them, which fits"});

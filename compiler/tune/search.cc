@@ -1,13 +1,13 @@
 #include "compiler/tune/search.h"
 
 #include "compiler/tune/exhaustive.h"
-#include "compiler/tune/families.h"
+#include "compiler/tune/family_search.h"
 #include "compiler/tune/parallel.h"
 #include "compiler/tune/rejections.h"
 #include "compiler/tune/rows.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "runtime/base/status_macros.h"
 
@@ -15,272 +15,190 @@ namespace ft::compiler {
 
 namespace {
 
-/// Points whose schedules are tried, and points of which whole models are compiled at most.
+/// Points whose schedules are tried.
 constexpr size_t kScheduled = 24;
+/// Of models whose layers are left out of estimates, points that are compiled whole, once enough are found to
+/// be shown; twice as many where they are not.
 constexpr size_t kMostExact = 48;
-/// Compiled before what is worth trying is settled anew. Not the number of cores: an answer does not depend
-/// on that.
-constexpr size_t kRound = 16;
+/// Compiled before what is worth trying is settled anew.
 constexpr size_t kExactRound = 8;
 /// A better schedule than the first may gain, and an estimate be off by.
 constexpr double kGain = 0.90;
 constexpr double kOff = 0.98;
-/// Families of which budgets are solved, and points with which prefetch=auto is.
+/// Of those models, too: budgets that are solved, points with which prefetch=auto is, and points too large
+/// that are tried with other schedules.
 constexpr size_t kBudgets = 6;
 constexpr size_t kAutos = 2;
+constexpr size_t kNearPoints = 4;
+/// Of other models the last of these.
+constexpr size_t kMostNearPoints = 64;
+/// Rows with a budget of which other schedules are compiled.
+constexpr size_t kBudgetRows = 2;
 /// Of those that would change bits.
 constexpr size_t kBeside = 2;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// What is known of a point, exactly or about.
-struct Candidate {
-  TunePoint point;
-  double seconds = kInfinity;
-
-  auto operator<=>(const Candidate &other) const {
-    return std::tie(seconds, point) <=> std::tie(other.seconds, other.point);
-  }
-  bool operator==(const Candidate &other) const = default;
-};
+/// Compiled at a time, and times, while too few are found.
+constexpr size_t kFill = 64, kFills = 4;
 
 class Search {
 public:
   Search(const TuneRequest &request, const TuneSpace &space, const TuneProgress &progress)
-      : request(request), space(space), ladder(space), trials(request, space), progress(progress),
-        families(tuneFamiliesOf(space)) {}
+      : request(request), space(space), trials(request, space), progress(progress),
+        search(request, space, trials, progress) {}
 
   absl::StatusOr<TuneResult> run() {
-    FT_RETURN_IF_ERROR(probe());
-    FT_RETURN_IF_ERROR(descend());
+    FT_RETURN_IF_ERROR(search.run());
     FT_RETURN_IF_ERROR(trySchedules());
     FT_RETURN_IF_ERROR(compileWhole());
+    FT_RETURN_IF_ERROR(tryBudgetRows());
+    FT_RETURN_IF_ERROR(fillUp());
+    FT_RETURN_IF_ERROR(compileBeside());
     return result();
   }
 
 private:
-  struct Open {
-    TuneFamily *family;
-    TuneChoice choice;
-    double bound;
-  };
-
-  bool chosenFrom(const TuneFamily &family) const { return !space.layouts[family.origin.layout].changesBits; }
-
-  /// Estimates points of families, and takes note of what fits.
-  absl::Status estimate(const std::vector<Open> &opens) {
-    std::vector<TuneTrial> found(opens.size());
-    FT_RETURN_IF_ERROR(inParallel(opens.size(), [&](size_t i) -> absl::Status {
-      FT_ASSIGN_OR_RETURN(found[i], trials.estimate(opens[i].family->at(opens[i].choice)));
-      return absl::OkStatus();
-    }));
-    for (size_t i = 0; i < opens.size(); ++i)
-      note(*opens[i].family, opens[i].choice, found[i]);
-    return absl::OkStatus();
+  const std::string &prefetchOf(const TunePoint &point) const {
+    return space.schedules[point.schedule].prefetch;
   }
+  bool isByCost(const TunePoint &point) const { return prefetchOf(point) == "auto"; }
 
-  void note(TuneFamily &family, const TuneChoice &choice, const TuneTrial &trial) {
-    family.tried[choice] = trial;
-    if (!trial.refused.empty())
-      return;
-    double &least = kernels.try_emplace({family.origin.split, choice.remat}, kInfinity).first->second;
-    least = std::min(least, trial.kernelSeconds);
-    if (!fits(trial, request))
-      return;
-    family.fitting.insert(choice);
-    if (chosenFrom(family))
-      times.insert(trial.seconds);
-  }
-
-  /// The first choice of every family and, where that does not fit, the last ones until one does.
-  absl::Status probe() {
-    progress(0, "what fits");
-    std::vector<TuneChoice> choices = {TuneChoice()};
-    const std::vector<TuneChoice> lasts = ladder.lasts();
-    choices.insert(choices.end(), lasts.begin(), lasts.end());
-    for (const TuneChoice &choice : choices) {
-      std::vector<Open> opens;
-      for (TuneFamily &family : families)
-        if (family.fitting.empty() && family.tried.count(choice) == 0 && mayFit(family, choice))
-          opens.push_back({&family, choice, 0});
-      for (size_t begin = 0; begin < opens.size(); begin += kRound)
-        FT_RETURN_IF_ERROR(
-            estimate({opens.begin() + static_cast<long>(begin),
-                      opens.begin() + static_cast<long>(std::min(opens.size(), begin + kRound))}));
+  /// The point with every other schedule.
+  std::vector<TunePoint> otherSchedules(const TunePoint &point) const {
+    std::vector<TunePoint> others;
+    for (size_t schedule = 0; schedule < space.schedules.size(); ++schedule) {
+      TunePoint other = point;
+      other.schedule = schedule;
+      if (schedule != point.schedule && isDistinct(space, other))
+        others.push_back(other);
     }
-    return absl::OkStatus();
+    return others;
   }
 
-  /// Not what takes more of a device's memory than what is too large there.
-  bool mayFit(const TuneFamily &family, const TuneChoice &choice) const {
-    return std::none_of(family.tried.begin(), family.tried.end(), [&](const auto &tried) {
-      const auto &[more, trial] = tried;
-      return trial.refused.empty() && request.memoryBytes != 0 && trial.deviceBytes > request.memoryBytes &&
-             ladder.adds(choice, more);
-    });
+  void enqueue(const TuneCandidate &candidate) {
+    if (queued.insert(candidate.point).second)
+      queue.push_back(candidate);
   }
 
-  /// Seconds that no point with this split and recomputation stays below, as far as that is known.
-  double boundOf(size_t split, size_t remat) const {
-    for (size_t known : {remat, size_t{0}}) {
-      auto found = kernels.find({split, known});
-      if (found != kernels.end())
-        return found->second;
-    }
-    return 0;
-  }
-
-  /// The time of the last point that is still of interest.
-  double threshold() const {
-    if (times.size() < kScheduled)
-      return kInfinity;
-    return *std::next(times.begin(), kScheduled - 1);
-  }
-
-  std::vector<Open> openChoices() {
-    std::vector<Open> opens;
-    const double last = threshold(), first = times.empty() ? kInfinity : *times.begin();
-    for (TuneFamily &family : families) {
-      if (family.fitting.empty())
-        continue;
-      // What is not chosen is of interest where it may be the fastest.
-      const double limit = chosenFrom(family) ? last : first;
-      for (const TuneChoice &choice : ladder.choices())
-        if (family.tried.count(choice) == 0 && !ladder.isDominated(family, choice) &&
-            boundOf(family.origin.split, choice.remat) < limit)
-          opens.push_back({&family, choice, boundOf(family.origin.split, choice.remat)});
-    }
-    std::stable_sort(opens.begin(), opens.end(),
-                     [](const Open &a, const Open &b) { return a.bound < b.bound; });
-    return opens;
-  }
-
-  /// Between the first choice, which does not fit, and the last: by what kernels alone take.
-  absl::Status descend() {
-    std::vector<Open> opens = openChoices();
-    const double all = static_cast<double>(opens.size());
-    while (!opens.empty()) {
-      progress(0.3 + 0.3 * (1 - static_cast<double>(opens.size()) / std::max(1.0, all)),
-               "recomputation and offload");
-      opens.resize(std::min(opens.size(), kRound));
-      FT_RETURN_IF_ERROR(estimate(opens));
-      opens = openChoices();
-    }
-    return absl::OkStatus();
-  }
-
-  /// All that fits and nothing in its family makes needless, by its estimate.
-  std::vector<Candidate> candidates(bool chosen) const {
-    std::vector<Candidate> found;
-    for (const TuneFamily &family : families) {
-      if (chosenFrom(family) != chosen)
-        continue;
-      for (const TuneChoice &choice : family.fitting)
-        if (!ladder.isDominated(family, choice))
-          found.push_back({family.at(choice), family.tried.at(choice).seconds});
-    }
-    std::sort(found.begin(), found.end());
-    return found;
-  }
-
-  bool isByCost(const TunePoint &point) const { return space.schedules[point.schedule].prefetch == "auto"; }
-
+  /// Schedules of the fastest points, and of points that fit with another one at most.
   absl::Status trySchedules() {
     progress(0.6, "schedules");
-    std::vector<Candidate> firsts = candidates(true);
-    const double limit = firsts.empty() ? 0 : firsts[std::min(firsts.size(), kShown) - 1].seconds;
-    if (firsts.size() > kScheduled)
-      firsts.resize(kScheduled);
-    queue = firsts;
-    std::vector<Candidate> others;
+    std::vector<TuneCandidate> firsts = search.candidates(true);
+    const double limit = firsts.size() < kShown ? kNever : firsts[kShown - 1].seconds;
+    firsts.resize(std::min(firsts.size(), kScheduled));
+    for (const TuneCandidate &first : firsts)
+      enqueue(first);
+    const size_t fitting = firsts.size();
+    std::vector<TuneCandidate> near = search.near();
+    near.resize(std::min(near.size(), trials.leavesOutLayers() ? kNearPoints : kMostNearPoints));
+    llvm::append_range(firsts, near);
+    std::vector<TuneCandidate> others;
     size_t autos = 0;
-    for (const Candidate &first : firsts) {
+    for (auto [i, first] : llvm::enumerate(firsts)) {
       if (first.seconds * kGain > limit)
-        break;
-      for (size_t schedule = 1; schedule < space.schedules.size(); ++schedule) {
-        Candidate other = first;
-        other.point.schedule = schedule;
-        if (!isDistinct(space, other.point))
+        continue;
+      for (const TunePoint &point : otherSchedules(first.point)) {
+        // Less is gathered ahead of the same point.
+        if (i >= fitting && prefetchOf(point) == prefetchOf(first.point))
           continue;
         // Settled by compiling whole models, a few.
-        const bool whole = isByCost(other.point) && trials.leavesOutLayers();
-        if (whole && autos++ < kAutos)
-          queue.push_back(other);
+        const bool whole = isByCost(point) && trials.leavesOutLayers();
         if (!whole)
-          others.push_back(other);
+          others.push_back({point, first.seconds});
+        else if (i < fitting && autos++ < kAutos)
+          enqueue({point, first.seconds});
       }
     }
     FT_RETURN_IF_ERROR(inParallel(others.size(), [&](size_t i) -> absl::Status {
       FT_ASSIGN_OR_RETURN(const TuneTrial trial, trials.estimate(others[i].point));
-      others[i].seconds = fits(trial, request) ? trial.seconds : kInfinity;
+      others[i].seconds = fits(trial, request) ? trial.seconds : kNever;
       return absl::OkStatus();
     }));
-    for (const Candidate &other : others)
-      if (other.seconds < kInfinity)
-        queue.push_back(other);
+    for (const TuneCandidate &other : others)
+      if (other.seconds < kNever)
+        enqueue(other);
     addBudgets();
-    std::sort(queue.begin(), queue.end());
+    llvm::sort(queue);
     return absl::OkStatus();
   }
 
-  /// Where a family does not fit as it is and does with recomputation of all layers, a budget lies between:
-  /// about where a line from one to the other meets the memory.
-  void addBudgets() {
-    if (!ladder.budget())
-      return;
-    std::vector<Candidate> budgets;
-    for (const TuneFamily &family : families)
-      for (size_t offload = 0; offload < space.offloads.size() && chosenFrom(family); ++offload) {
-        const TuneTrial *most = nullptr, *least = nullptr;
-        for (const auto &[choice, trial] : family.tried) {
-          if (choice.offload != offload || !trial.refused.empty())
-            continue;
-          if (choice.remat == 0)
-            most = family.fitting.count(choice) == 0 ? &trial : nullptr;
-          else if (family.fitting.count(choice) == 0)
-            continue;
-          else if (least == nullptr || trial.seconds < least->seconds)
-            least = &trial;
-        }
-        if (most == nullptr || least == nullptr || most->seconds >= least->seconds)
-          continue;
-        const double over = static_cast<double>(most->deviceBytes) - static_cast<double>(request.memoryBytes);
-        const double between =
-            static_cast<double>(most->deviceBytes) - static_cast<double>(least->deviceBytes);
-        const double part = std::clamp(between > 0 ? over / between : 1.0, 0.0, 1.0);
-        const double about = most->seconds + part * (least->seconds - most->seconds);
-        budgets.push_back({family.at({*ladder.budget(), offload}), about});
-        // Where copies cost less than computing again, a budget takes some of both.
-        for (size_t both = offload + 1; both < space.offloads.size(); ++both)
-          if (ladder.addsActivations(offload, both))
-            budgets.push_back({family.at({*ladder.budget(), both}), about});
+  /// About what a budget takes in this family with this offload, where it is worth solving: between what
+  /// does not fit as it is and what recomputes, about where a line from one to the other meets the memory.
+  std::optional<double> budgetSeconds(const TuneFamily &family, size_t offload) const {
+    const TuneTrial *most = nullptr, *least = nullptr;
+    bool near = false;
+    for (const auto &[choice, trial] : family.tried) {
+      near |= search.isNear(trial);
+      if (choice.offload != offload || !trial.refused.empty())
+        continue;
+      const bool fitting = family.fitting.count(choice) != 0;
+      if (choice.remat == 0) {
+        if (fitting)
+          return std::nullopt;
+        most = &trial;
+      } else if (least == nullptr || isBetter(trial, *least)) {
+        least = &trial;
       }
-    std::sort(budgets.begin(), budgets.end());
-    if (budgets.size() > kBudgets)
-      budgets.resize(kBudgets);
-    for (const Candidate &budget : budgets)
-      if (!isQueued(budget))
-        queue.push_back(budget);
+    }
+    if (family.fitting.empty() && !near)
+      return std::nullopt;
+    if (most == nullptr || least == nullptr) {
+      // Where nothing fits with less offload, a budget with more of it may.
+      const TuneTrial *known = most != nullptr ? most : least;
+      const auto first = family.tried.find(TuneChoice());
+      if (known == nullptr && first != family.tried.end() && first->second.refused.empty())
+        known = &first->second;
+      return family.fitting.empty() && known != nullptr ? std::optional(known->seconds) : std::nullopt;
+    }
+    const double over = static_cast<double>(most->deviceBytes) - static_cast<double>(request.memoryBytes);
+    const double between = static_cast<double>(most->deviceBytes) - static_cast<double>(least->deviceBytes);
+    const double part = std::clamp(between > 0 ? over / between : 1.0, 0.0, 1.0);
+    return most->seconds + part * std::max(0.0, least->seconds - most->seconds);
   }
 
-  bool isQueued(const Candidate &candidate) const {
-    return std::any_of(queue.begin(), queue.end(),
-                       [&](const Candidate &one) { return one.point == candidate.point; });
+  /// The fastest that fits or, where none does, what takes the least memory.
+  bool isBetter(const TuneTrial &trial, const TuneTrial &than) const {
+    const bool fitting = fits(trial, request);
+    if (fitting != fits(than, request))
+      return fitting;
+    return fitting ? trial.seconds < than.seconds : trial.deviceBytes < than.deviceBytes;
+  }
+
+  void addBudgets() {
+    const std::optional<size_t> budget = search.ladder().budget();
+    if (!budget)
+      return;
+    std::vector<TuneCandidate> budgets;
+    for (const TuneFamily &family : search.families())
+      for (size_t offload = 0; offload < space.offloads.size() && search.isChosenFrom(family); ++offload) {
+        const std::optional<double> about = budgetSeconds(family, offload);
+        if (!about)
+          continue;
+        budgets.push_back({family.at({*budget, offload}), *about});
+        // Where copies cost less than computing again, a budget takes some of both.
+        for (size_t both = offload + 1; both < space.offloads.size(); ++both)
+          if (search.ladder().addsActivations(offload, both))
+            budgets.push_back({family.at({*budget, both}), *about});
+      }
+    llvm::sort(budgets);
+    if (trials.leavesOutLayers())
+      budgets.resize(std::min(budgets.size(), kBudgets));
+    for (const TuneCandidate &one : budgets)
+      enqueue(one);
   }
 
   /// Compiles whole models until none that is left can be among the best. Where one is larger than its
   /// estimate and does not fit, choices that it made needless are open again.
   absl::Status compileWhole() {
-    size_t begin = 0;
-    while (begin < queue.size() && begin < kMostExact) {
+    while (compiled < queue.size()) {
       const std::vector<TuneRow> best = bestOf(exact);
-      if (best.size() == kShown && queue[begin].seconds * kOff > best.back().trial.seconds)
+      const bool enough = best.size() == kShown;
+      if (enough && queue[compiled].seconds * kOff > best.back().trial.seconds)
         break;
-      const size_t end = std::min({queue.size(), kMostExact, begin + kExactRound});
-      progress(0.7 +
-                   0.3 * static_cast<double>(begin) / static_cast<double>(std::min(queue.size(), kMostExact)),
-               "whole models");
-      std::vector<TuneTrial> found(end - begin);
+      if (trials.leavesOutLayers() && compiled >= (enough ? kMostExact : 2 * kMostExact))
+        break;
+      const size_t begin = compiled;
+      compiled = std::min(queue.size(), begin + kExactRound);
+      progress(0.7 + 0.3 * static_cast<double>(begin) / static_cast<double>(queue.size()), "whole models");
+      std::vector<TuneTrial> found(compiled - begin);
       FT_RETURN_IF_ERROR(inParallel(found.size(), [&](size_t i) -> absl::Status {
         FT_ASSIGN_OR_RETURN(found[i], trials.exact(queue[begin + i].point));
         return absl::OkStatus();
@@ -289,47 +207,72 @@ private:
       for (size_t i = 0; i < found.size(); ++i) {
         if (fits(found[i], request))
           exact.push_back({queue[begin + i].point, found[i]});
-        else if (queue[begin + i].point.schedule == 0)
-          reopened |= reopen(queue[begin + i].point, found[i]);
+        else
+          reopened |= search.reopen(queue[begin + i].point, found[i]);
       }
-      begin = end;
       if (reopened)
-        FT_RETURN_IF_ERROR(queueReopened(begin));
+        FT_RETURN_IF_ERROR(queueReopened());
     }
-    return compileBeside();
+    return absl::OkStatus();
   }
 
-  /// Whether a point, which takes `trial`, was thought to fit.
-  bool reopen(const TunePoint &point, const TuneTrial &trial) {
-    const TuneChoice choice{point.remat, point.offload};
-    for (TuneFamily &family : families) {
-      if (family.at(choice) != point || family.fitting.erase(choice) == 0)
-        continue;
-      const auto thought = times.find(family.tried[choice].seconds);
-      if (thought != times.end())
-        times.erase(thought);
-      family.tried[choice] = trial;
-      return true;
-    }
-    return false;
-  }
-
-  /// Queues, from `begin` on, what has not been queued.
-  absl::Status queueReopened(size_t begin) {
-    FT_RETURN_IF_ERROR(probe());
-    FT_RETURN_IF_ERROR(descend());
-    const std::vector<Candidate> now = candidates(true);
+  /// Queues what has not been queued.
+  absl::Status queueReopened() {
+    FT_RETURN_IF_ERROR(search.run());
+    const std::vector<TuneCandidate> now = search.candidates(true);
     for (size_t i = 0; i < now.size() && i < kScheduled; ++i)
-      if (!isQueued(now[i]))
-        queue.push_back(now[i]);
+      enqueue(now[i]);
     addBudgets();
-    std::sort(queue.begin() + static_cast<long>(begin), queue.end());
+    std::sort(queue.begin() + static_cast<long>(compiled), queue.end());
+    return absl::OkStatus();
+  }
+
+  /// Other schedules of the fastest rows with a budget, which was solved with one.
+  absl::Status tryBudgetRows() {
+    size_t rows = 0;
+    for (const TuneRow &row : bestOf(exact)) {
+      if (!search.ladder().isBudget(row.point.remat))
+        continue;
+      if (trials.leavesOutLayers() && rows++ == kBudgetRows)
+        break;
+      for (const TunePoint &point : otherSchedules(row.point))
+        if (!trials.leavesOutLayers() || isByCost(point) || point.schedule == 0)
+          enqueue({point, row.trial.seconds * kGain});
+    }
+    std::sort(queue.begin() + static_cast<long>(compiled), queue.end());
+    return compileWhole();
+  }
+
+  /// Where few of what was queued differ: other schedules of all that fits, and choices that others dominate.
+  absl::Status fillUp() {
+    const size_t fills = trials.leavesOutLayers() ? 1 : kFills;
+    for (size_t fill = 0; fill < fills && bestOf(exact).size() < kShown; ++fill) {
+      FT_RETURN_IF_ERROR(enqueueFill());
+      if (compiled == queue.size())
+        break;
+      FT_RETURN_IF_ERROR(compileWhole());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status enqueueFill() {
+    const auto full = [&] { return queue.size() >= compiled + kFill; };
+    for (bool more = true; more && !full();) {
+      for (const TuneCandidate &one : search.candidates(true)) {
+        if (full())
+          return absl::OkStatus();
+        enqueue(one);
+        for (const TunePoint &point : otherSchedules(one.point))
+          enqueue({point, one.seconds});
+      }
+      FT_ASSIGN_OR_RETURN(more, search.openDominated());
+    }
     return absl::OkStatus();
   }
 
   /// The best of those that would change bits, where one is about as fast.
   absl::Status compileBeside() {
-    for (const Candidate &other : candidates(false)) {
+    for (const TuneCandidate &other : search.candidates(false)) {
       if (beside.size() >= kBeside)
         break;
       FT_ASSIGN_OR_RETURN(const TuneTrial trial, trials.exact(other.point));
@@ -343,29 +286,25 @@ private:
     TuneResult result{.best = bestOf(exact),
                       .front = frontOf(exact),
                       .beside = bestOf(beside),
+                      .boundSeconds = search.leastKernelSeconds(),
                       .compilations = trials.compilations()};
-    result.boundSeconds = kInfinity;
-    for (const auto &[key, seconds] : kernels)
-      result.boundSeconds = std::min(result.boundSeconds, seconds);
     for (const TuneRow &row : exact)
       result.boundSeconds = std::min(result.boundSeconds, row.trial.kernelSeconds);
-    if (result.boundSeconds == kInfinity)
+    if (result.boundSeconds == kNever)
       result.boundSeconds = 0;
-    result.rejections = rejectionsOf(request, space, ladder, families);
+    result.rejections = rejectionsOf(request, space, search.ladder(), search.families());
     progress(1, "");
     return result;
   }
 
   const TuneRequest &request;
   const TuneSpace &space;
-  TuneLadder ladder;
   TuneTrials trials;
   const TuneProgress &progress;
-  std::vector<TuneFamily> families;
-  std::map<std::pair<size_t, size_t>, double>
-      kernels;                 // least seconds of kernels alone, by split and recomputation
-  std::multiset<double> times; // of all that fits
-  std::vector<Candidate> queue;
+  TuneFamilySearch search;
+  std::vector<TuneCandidate> queue; // the first of them are compiled
+  size_t compiled = 0;
+  std::set<TunePoint> queued;
   std::vector<TuneRow> exact, beside;
 };
 

@@ -34,6 +34,9 @@ const TuneSchedule kSchedules[] = {{"pre", 2, 0},   {"pre", 3, 0},  {"pre", 0, 0
 /// More micro-steps hold nobody up, and a table needs an end.
 constexpr int64_t kMostMicroSteps = 1024;
 
+/// That a model can be compiled for.
+constexpr int64_t kMostBatch = int64_t{1} << 30;
+
 /// Of buckets that the user decided.
 constexpr double kAsGiven = -1;
 
@@ -130,9 +133,16 @@ private:
     space.batchKeeper = outline.batchKeeper;
     space.blocks = outline.blocks;
     space.modelBatch = outline.batch;
-    for (int64_t one = ofRank; one >= 1; --one)
-      if (ofRank % one == 0 && isOpen({one, ofRank / one}))
-        space.splits.push_back({one, ofRank / one});
+    for (int64_t one = 1; one <= ofRank / one; ++one) {
+      if (ofRank % one != 0)
+        continue;
+      for (const TuneSplit &split : {TuneSplit{one, ofRank / one}, TuneSplit{ofRank / one, one}})
+        if (isOpen(split) && split.batch <= kMostBatch)
+          space.splits.push_back(split);
+    }
+    llvm::sort(space.splits, [](const TuneSplit &a, const TuneSplit &b) { return a.batch > b.batch; });
+    const auto equal = [](const TuneSplit &a, const TuneSplit &b) { return a.batch == b.batch; };
+    space.splits.erase(std::unique(space.splits.begin(), space.splits.end(), equal), space.splits.end());
     return space.splits.empty() ? noSplit(global, ofRank) : absl::OkStatus();
   }
 
@@ -278,7 +288,7 @@ bool isDistinct(const TuneSpace &space, const TunePoint &point) {
   const bool slices = layout.mesh.shard > 1;
   // Nothing is gathered, joined or kept gathered where all is whole.
   return (transfers || point.schedule == 0) &&
-         (slices || space.wraps[point.wrap].persistenceThreshold == 0 || space.wraps.size() == 1);
+         (slices || space.wraps[point.wrap].persistenceThreshold == space.wraps.front().persistenceThreshold);
 }
 
 } // namespace ft::compiler

@@ -22,6 +22,7 @@
 #include "runtime/collective/plan_communicators.h"
 #include "runtime/collective/testing/test_world.h"
 #include "runtime/executor/testing/probe_plan.h"
+#include "runtime/executor/trace_session.h"
 #include "runtime/executor/training_loop.h"
 #include "runtime/plan/plan_file.h"
 #include "runtime/plan/testing/tiny_plan.h"
@@ -94,14 +95,14 @@ void TrainCounted(const proto::Plan& plan, int ranks, int threads) {
     ASSERT_TRUE(loop.ok() && rest.ok());
     auto metrics = MetricsFile::Open(folder.Path("m" + std::to_string(rank)));
     Progress progress(sink, ProgressMode::kOn, 20, CountingProgressClock::Now);
-    TraceSession trace(plan, **executor, loop->programs().num_commands(**executor), rank, 5);
+    TraceSession trace(plan, **executor, loop->programs().num_commands(**executor), rank, {.count = 5});
     ASSERT_TRUE(loop->Initialize().ok());
     const auto monitor = *PeerMonitor::Start(rendezvous);
     int64_t steps_done = 0;
     const TrainingOutputs outputs{
         .metrics = metrics->get(),
         .progress = &progress,
-        .trace = &trace,
+        .observer = &trace,
         .compute_time = [&](int64_t, double compute_ms) -> std::optional<ComputeSpread> {
           monitor->step_times().Report(++steps_done, compute_ms);
           const auto known = monitor->step_times().Newest();

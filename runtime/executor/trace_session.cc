@@ -32,15 +32,15 @@ class TraceSession::StreamTrace final : public StreamObserver {
 };
 
 TraceSession::TraceSession(const proto::Plan& plan, Executor& executor, size_t commands_per_step, int rank,
-                           int64_t num_steps)
-    : plan_(plan), executor_(executor), num_steps_(num_steps), recorder_(rank) {
+                           Steps steps)
+    : plan_(plan), executor_(executor), steps_(steps), recorder_(rank) {
   for (const proto::Program& program : plan.programs()) {
     std::vector<std::string>& texts = shapes_.emplace_back();
     for (const proto::Instruction& instruction : program.instructions())
       texts.push_back(ShapesText(instruction, executor.operands()));
   }
-  recorder_.ReserveValues(kCounters * static_cast<size_t>(num_steps));
-  const size_t capacity = commands_per_step * static_cast<size_t>(num_steps);
+  recorder_.ReserveValues(kCounters * static_cast<size_t>(steps.count));
+  const size_t capacity = commands_per_step * static_cast<size_t>(steps.count);
   for (int s = 0; s < kNumStreams; ++s) {
     if (!executor.UsesStream(s)) continue;
     const int track = recorder_.AddStream(
@@ -66,7 +66,7 @@ TraceDetails TraceSession::DetailsOf(const CommandInfo& info) const {
 }
 
 void TraceSession::BeginStep(int64_t step) {
-  if (step >= num_steps_) return;
+  if (!Has(step)) return;
   std::array<StreamObserver*, kNumStreams> observers = {};
   for (int s = 0; s < kNumStreams; ++s) observers[s] = streams_[s].get();
   executor_.Observe(observers);
@@ -82,7 +82,7 @@ void TraceSession::EndStep() {
 }
 
 void TraceSession::Count(const StepMetrics& metrics) {
-  if (metrics.step >= num_steps_) return;
+  if (!Has(metrics.step)) return;
   const auto count = [this](std::string_view name, const std::optional<double>& value) {
     if (value.has_value()) recorder_.Count(name, begin_ns_, *value);
   };

@@ -11,31 +11,33 @@
 
 #include "absl/types/span.h"
 #include "runtime/executor/executor.h"
+#include "runtime/executor/step_observer.h"
 #include "runtime/metrics/step_metrics.h"
 #include "runtime/metrics/trace.h"
 
 namespace ft {
 
-// Records the steps [0, num_steps). Room for all events is taken when it is made; recording allocates
-// nothing.
-class TraceSession {
+// Records some steps of a run. Room for all events is taken when it is made; recording allocates nothing.
+class TraceSession final : public StepObserver {
  public:
+  // The steps [first, first + count) are recorded, and nothing that runs between steps.
+  struct Steps {
+    int64_t first = 0, count = 0;
+  };
   // commands_per_step: of all programs that run between BeginStep and EndStep.
   // The plan and the executor must outlive it.
   TraceSession(const proto::Plan& plan, Executor& executor, size_t commands_per_step, int rank,
-               int64_t num_steps);
-  ~TraceSession();
+               Steps steps);
+  ~TraceSession() override;
 
-  // Around each step of the run, from 0. What runs between steps is not recorded.
-  void BeginStep(int64_t step);
-  void EndStep();
-  // Before each program of a step.
-  void BeginProgram(int program) {
+  void BeginStep(int64_t step) override;
+  void EndStep() override;
+  void BeginProgram(int program) override {
     program_ = program;
     ++micro_step_;
   }
-  // What is known of a step at its end, as counters: exposed_ms, mfu, utilization.
-  void Count(const StepMetrics& metrics);
+  // As counters: exposed_ms, mfu, utilization.
+  void Count(const StepMetrics& metrics) override;
 
   void SetRun(TraceRun run) { recorder_.SetRun(std::move(run)); }
   void SetLabel(std::string label) { recorder_.SetLabel(std::move(label)); }
@@ -49,11 +51,12 @@ class TraceSession {
  private:
   class StreamTrace;
 
+  bool Has(int64_t step) const { return step >= steps_.first && step - steps_.first < steps_.count; }
   TraceDetails DetailsOf(const CommandInfo& info) const;
 
   const proto::Plan& plan_;
   Executor& executor_;
-  const int64_t num_steps_;
+  const Steps steps_;
   bool recording_ = false;
   int program_ = 0;                               // that runs
   int64_t step_ = 0, micro_step_ = -1;            // in which it does

@@ -89,7 +89,7 @@ absl::Status TrainingLoop::Run(const BatchSampler& sampler, const TrainingOutput
 
 absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
                                    const TrainingOutputs& outputs) {
-  if (outputs.trace != nullptr) outputs.trace->BeginStep(step);
+  if (outputs.observer != nullptr) outputs.observer->BeginStep(step);
   const auto begin = std::chrono::steady_clock::now();
   const int64_t exposed_before = executor_->exposed_ns();
   StepMetrics metrics;
@@ -107,7 +107,7 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   position_.sequences += static_cast<int64_t>(sequences_per_step_);
   ++position_.steps;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  if (outputs.trace != nullptr) outputs.trace->EndStep();
+  if (outputs.observer != nullptr) outputs.observer->EndStep();
   metrics.loss = *ports_.loss;
   metrics.grad_norm = ports_.grad_norm == nullptr ? 0.0 : *ports_.grad_norm;
   if (!ports_.counted.empty() && ports_.counted[0] != ports_.counted[1]) metrics.counted = ports_.counted[0];
@@ -123,14 +123,14 @@ absl::Status TrainingLoop::RunStep(int64_t step, const BatchSampler& sampler,
   metrics.utilization = Utilization();
   metrics.arena_bytes = executor_->arena_bytes();
   metrics.host_arena_bytes = executor_->host_arena_bytes();
-  if (outputs.trace != nullptr) outputs.trace->Count(metrics);
+  if (outputs.observer != nullptr) outputs.observer->Count(metrics);
   if (outputs.measured) outputs.measured(metrics);
   return Report(metrics, sampler, outputs);
 }
 
 absl::Status TrainingLoop::RunMicroStep(const BatchSampler& sampler, int64_t micro_step, int program,
                                         const BatchPorts& ports, const TrainingOutputs& outputs) {
-  if (outputs.trace != nullptr) outputs.trace->BeginProgram(program);
+  if (outputs.observer != nullptr) outputs.observer->BeginProgram(program);
   Enter(outputs.activity, Activity::kReading, position_.steps, micro_step);
   sampler.Fill(taken_++, ports.inputs);
   WriteRng(ports.rng, options_.seed, position_.micro_steps++, options_.rank);

@@ -18,7 +18,7 @@
 #include "runtime/executor/evaluation.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/lr_schedule.h"
-#include "runtime/executor/trace_session.h"
+#include "runtime/executor/step_observer.h"
 #include "runtime/executor/training_ports.h"
 #include "runtime/executor/training_programs.h"
 #include "runtime/executor/training_settings.h"
@@ -64,7 +64,7 @@ struct TrainingOutputs {
   Progress* progress = nullptr;
   Progress* log = nullptr;  // the rank's own log
   TrainingEvents* events = nullptr;
-  TraceSession* trace = nullptr;
+  StepObserver* observer = nullptr;
   std::function<void(const std::string& line)> warn = {};  // about steps that were not applied
   // Called with what is known of each step.
   std::function<void(const StepMetrics& metrics)> measured = {};

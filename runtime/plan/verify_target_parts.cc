@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/target.h"
+#include "runtime/plan/verify_transfers.h"
 
 namespace ft {
 namespace {
@@ -86,15 +87,11 @@ absl::Status VerifyAttention(const Target& target) {
 
 std::string NameOf(proto::Opcode opcode) { return absl::AsciiStrToLower(proto::Opcode_Name(opcode)); }
 
-bool IsOfRanks(proto::Opcode opcode) {
-  return opcode == proto::ALL_GATHER || opcode == proto::REDUCE_SCATTER || opcode == proto::ALL_REDUCE;
-}
-
 absl::Status VerifyCollectives(const Target& target) {
   std::set<std::tuple<int, uint32_t, uint32_t>> seen;
   for (const Target::Collective& measured : target.collectives()) {
     const uint32_t nodes = measured.nodes(), ranks = measured.ranks_on_node();
-    if (!IsOfRanks(measured.opcode())) return Impossible("measured collective's kind", measured.opcode());
+    if (!IsCollective(measured.opcode())) return Impossible("measured collective's kind", measured.opcode());
     const std::string name = absl::StrCat("collectives.", NameOf(measured.opcode()), ".", nodes, "x", ranks);
     if (nodes < 1 || nodes > kMostExtent || ranks < 1 || ranks > kMostRanksOnNode || nodes * ranks < 2 ||
         measured.bytes_per_s().empty() || !seen.emplace(measured.opcode(), nodes, ranks).second)
@@ -109,7 +106,7 @@ absl::Status VerifyCollectives(const Target& target) {
 absl::Status VerifyOverlaps(const Target& target) {
   std::set<int> seen;
   for (const Target::Overlap& overlap : target.overlaps()) {
-    if (!(IsOfRanks(overlap.opcode()) || overlap.opcode() == proto::COPY) ||
+    if (!(IsCollective(overlap.opcode()) || overlap.opcode() == proto::COPY) ||
         !seen.insert(overlap.opcode()).second)
       return Impossible("overlap's next kind", overlap.opcode());
     const std::string name = "overlap." + NameOf(overlap.opcode());

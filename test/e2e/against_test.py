@@ -71,6 +71,34 @@ class Against(EndToEnd):
         for words in ("exposed: compute waited", "by class, in a step", "furthest off", "reduce_scatter"):
             self.assertIn(words, text)
 
+    def test_after_twenty_steps_the_kind_that_is_off_is_named(self):
+        """Of machines that do one thing a thousand times as slowly, that; once, by rank 0, in a step that does not count."""
+        for tflops, link, part, kind in ((0.00001, 10, "computation", "matmul"), (1, 0.0001, "exposed communication", "all_gather")):
+            machine = self.dir / "slow.yaml"
+            machine.write_text(f"version: 1\ndevice: cpu\nranks_per_node: 2\nmemory: {{gigabytes_per_s: 100}}\n"
+                               f"compute:\n  fp32: {{tflops: {tflops}}}\n  bf16: {{tflops: 1}}\n  fp16: {{tflops: 1}}\nkernels: {{latency_us: 2}}\n"
+                               f"links:\n  node: {{gigabytes_per_s: {link}, latency_us: 5}}\n"
+                               "  network: {gigabytes_per_s: 1, latency_us: 50}\n"
+                               "copies: {gigabytes_per_s: 5, latency_us: 5}\n")
+            plan = self.compiled("gpt2", "full_shard", f"--target={machine}")
+            done = self.check("ftrun", "--standalone", "--nproc-per-node=2", BIN / "ftexec", plan, f"--data={self.text}", "--steps=24", "--threads=1",
+                              "--progress=off")
+            (line,) = (line for line in done.stdout.splitlines() if "predicted for slow" in line)
+            found = re.search(rf"a step takes ([\d.]+) ms \(median of steps 6 to 19\), .*; further off is {part}, [\d.]+ against [\d.]+ ms; "
+                              rf"of all kinds of instructions {kind}, ([\d.]+) against ([\d.]+) ms in step 20$", line)
+            self.assertTrue(found, line)
+            step, measured, predicted = (float(value) for value in found.groups())
+            self.assertGreater(measured, 0)
+            self.assertLess(measured, 20 * step)
+            self.assertGreater(predicted, measured)
+
+    def test_a_run_that_goes_on_is_traced_from_its_first_step(self):
+        plan, trace = self.compiled("gpt2", "no_shard"), self.dir / "trace.json"
+        keep = [f"--checkpoint-dir={self.dir / 'kept'}", "--save-every=4", "--threads=1", "--progress=off", f"--data={self.text}"]
+        self.check("ftexec", plan, "--steps=4", *keep)
+        self.check("ftexec", plan, "--steps=8", "--resume=auto", f"--trace={trace}", "--trace-steps=2", *keep)
+        self.assertEqual({e["args"]["step"] for e in json.loads(trace.read_text())["traceEvents"] if "step" in e.get("args", {})}, {4, 5})
+
     def test_refusals(self):
         plan, other, trace = self.compiled("llama", "full_shard"), self.compiled("llama", "zero1"), self.dir / "trace.json"
         self.check("ftexec", plan, "--device=null", f"--trace={trace}")

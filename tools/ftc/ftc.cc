@@ -1,4 +1,8 @@
 // The compiler: from a model to a plan, and what a plan says.
+#include <unistd.h>
+
+#include <new>
+#include <string_view>
 #include <variant>
 
 #include "runtime/base/exit_status.h"
@@ -22,7 +26,19 @@ int FailUsage(const std::string& message) {
 
 }  // namespace ftc
 
+namespace {
+
+// Models are compiled by threads, MLIR's without exceptions: nothing else could say it in one line.
+[[noreturn]] void EndWithoutMemory() {
+  constexpr std::string_view kLine = "ftc: out of memory; allow more (ulimit -v, or the container's limit), or compile for a smaller batch\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine.data(), kLine.size());
+  _exit(ft::kExitIo);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  std::set_new_handler(EndWithoutMemory);
   ft::HoldStandardDescriptors();
   ft::LimitedFilesAreErrors();
   const auto parsed = ftc::ParseCommandLine(argc, argv);

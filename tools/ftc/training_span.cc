@@ -53,6 +53,7 @@ void MoreBetweenNodes(ft::Target& target) {
 void MoreHost(ft::Target& target) {
   Scale(*target.mutable_copies());
   target.set_host_memory_bytes_per_s(target.host_memory_bytes_per_s() * kMore);
+  if (target.stack().launch_s() > 0) target.mutable_stack()->set_launch_s(target.stack().launch_s() / kMore);
 }
 
 constexpr std::pair<const char*, void (*)(ft::Target&)> kRates[] = {{"products", MoreProducts},

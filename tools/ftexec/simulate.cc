@@ -44,7 +44,8 @@ absl::Status Simulate(const Flags& flags) {
   FT_ASSIGN_OR_RETURN(const TrainingPrograms programs, FindTrainingPrograms(job.plan(), *executor));
   std::optional<TraceSession> trace;
   if (!flags.trace.empty())
-    trace.emplace(job.plan(), *executor, programs.num_commands(*executor), 0, flags.trace_steps);
+    trace.emplace(job.plan(), *executor, programs.num_commands(*executor), 0,
+                  TraceSession::Steps{.count = flags.trace_steps});
   if (trace.has_value())
     trace->SetRun({PlanHashText(job.file.hash), "null", job.bound.mesh.replica, job.bound.mesh.shard});
   const int64_t steps = flags.run.steps.value_or(1);

@@ -21,6 +21,16 @@ TEST(SteadyStepsTest, LeavesOutTheFirstAndWhatIsTraced) {
   EXPECT_EQ(traced.MedianExposedMs(), 2.5);  // the upper one of 8 ... 11, over 4
 }
 
+TEST(SteadyStepsTest, LeavesOutTheStepThatIsObserved) {
+  SteadySteps times(0);
+  times.LeaveOut(19);
+  for (int64_t i = 0; i < 20; ++i) times.Add({.step = i, .step_ms = i == 19 ? 1000.0 : 1.0});
+  EXPECT_TRUE(times.AreComparable());
+  EXPECT_EQ(times.counted(), 14);
+  EXPECT_EQ(times.first_number(), 6);
+  EXPECT_EQ(times.last_number(), 19);
+}
+
 TEST(SteadyStepsTest, KeepsTheLast) {
   SteadySteps times(0);
   for (int i = 0; i < 1000; ++i) times.Add(Step(i < 700 ? 1 : 3, 0));
@@ -32,9 +42,9 @@ TEST(SteadyStepsTest, SaysNothingOfAnotherMachine) {
   proto::Plan plan;
   SteadySteps times(0);
   for (int i = 0; i < 20; ++i) times.Add(Step(1, 0));
-  EXPECT_EQ(PredictedLine(times, plan, BoundPlan(), /*on_gpu=*/false), "");  // no target
+  EXPECT_EQ(PredictedLine(times, nullptr, plan, BoundPlan(), /*on_gpu=*/false), "");  // no target
   plan.mutable_target()->set_cuda(true);
-  EXPECT_EQ(PredictedLine(times, plan, BoundPlan(), /*on_gpu=*/false), "");
+  EXPECT_EQ(PredictedLine(times, nullptr, plan, BoundPlan(), /*on_gpu=*/false), "");
 }
 
 }  // namespace

@@ -15,9 +15,11 @@
 #include "runtime/base/posix_error.h"
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/executor/instruction_times.h"
 #include "runtime/executor/load_weights.h"
 #include "runtime/executor/save_folder.h"
 #include "runtime/executor/save_weights.h"
+#include "runtime/executor/trace_session.h"
 #include "runtime/executor/training_loop.h"
 #include "runtime/metrics/trace.h"
 #include "runtime/plan/inputs.h"
@@ -58,7 +60,7 @@ class TrainingRun : public RankRun {
          .progress = progress_.get(),
          .log = log_.get(),
          .events = events_.get(),
-         .trace = trace_.get(),
+         .observer = Observer(),
          .warn = [this](const std::string& line) { Warn(line); },
          .measured = [this](const StepMetrics& metrics) { times_.Add(metrics); },
          .save_cost = SaveCosts(),
@@ -205,13 +207,23 @@ class TrainingRun : public RankRun {
       }
     }
     if (!flags_.trace.empty()) {
-      trace_ =
-          std::make_unique<TraceSession>(job_.plan(), *executor_, loop_->programs().num_commands(*executor_),
-                                         job_.rank(), flags_.trace_steps);
+      trace_ = std::make_unique<TraceSession>(
+          job_.plan(), *executor_, loop_->programs().num_commands(*executor_), job_.rank(),
+          TraceSession::Steps{.first = FirstStep(), .count = flags_.trace_steps});
       if (flags_.emulate_link.has_value()) trace_->SetLabel(LinkText(*flags_.emulate_link));
+    } else if (job_.rank() == 0 && IsPredicted(job_.plan(), !device_.is_cpu()) &&
+               job_.steps - FirstStep() >= SteadySteps::kCompared) {
+      const int64_t step = FirstStep() + SteadySteps::kCompared - 1;
+      observed_ = std::make_unique<InstructionTimes>(job_.plan(), *executor_, step);
+      times_.LeaveOut(step);
     }
     ReportMemory();
     return absl::OkStatus();
+  }
+
+  StepObserver* Observer() {
+    if (trace_ != nullptr) return trace_.get();
+    return observed_.get();
   }
 
   // Memory by class, which no step changes.
@@ -276,7 +288,7 @@ class TrainingRun : public RankRun {
 
   void ComparePrediction() {
     told_prediction_ = true;
-    const std::string line = PredictedLine(times_, job_.plan(), job_.bound, !device_.is_cpu());
+    const std::string line = PredictedLine(times_, observed_.get(), job_.plan(), job_.bound, !device_.is_cpu());
     if (!line.empty()) Say(line);
   }
 
@@ -342,6 +354,7 @@ class TrainingRun : public RankRun {
   std::unique_ptr<Progress> log_;
   std::unique_ptr<TrainingEvents> events_;
   std::unique_ptr<TraceSession> trace_;
+  std::unique_ptr<InstructionTimes> observed_;  // what the prediction is compared with
   bool trace_written_ = false;  // or tried to be
 };
 

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,7 +14,6 @@
 #include "runtime/backends/cuda/device_code/gpu.h"
 #include "test/doubles/cuda/emulated_driver.h"
 #include "test/doubles/cuda/reference_products.h"
-#include "test/doubles/cuda/scripted_driver.h"
 
 namespace ft::cuda {
 
@@ -29,21 +26,10 @@ class FunctionTask final : public HostTask {
   const std::function<absl::Status()> run_;
 };
 
-// Waiting for an event takes as long as it is told to.
-class SlowDriver final : public ScriptedDriver {
- public:
-  using ScriptedDriver::ScriptedDriver;
-  absl::Status Wait(EventHandle event, StreamHandle stream) override {
-    std::this_thread::sleep_for(wait);
-    return ScriptedDriver::Wait(event, stream);
-  }
-  std::chrono::milliseconds wait{0};
-};
-
 class CudaDeviceTest : public ::testing::Test {
  protected:
   explicit CudaDeviceTest(emulation::EmulatedMachine machine = {}) {
-    auto driver = std::make_unique<SlowDriver>(std::make_unique<emulation::EmulatedDriver>(machine));
+    auto driver = std::make_unique<emulation::EmulatedDriver>(machine);
     driver_ = driver.get();
     platform_.driver = std::move(driver);
     platform_.properties = machine.properties;
@@ -57,7 +43,7 @@ class CudaDeviceTest : public ::testing::Test {
         CudaDevice::Create(std::move(platform_), {}, options_);
     EXPECT_TRUE(device.ok()) << device.status();
     device_ = *std::move(device);
-    driver_->log.clear();
+    driver_->ClearLog();
     return *device_;
   }
 
@@ -75,13 +61,30 @@ class CudaDeviceTest : public ::testing::Test {
 
   Command Launch(int value) { return Command::Launch(Note(value), &info_); }
 
-  int Count(const std::string& call) const {
-    return static_cast<int>(
-        std::count_if(driver_->log.begin(), driver_->log.end(),
-                      [&](const std::string& line) { return line.compare(0, call.size(), call) == 0; }));
+  // What was called: "Record s0 e0".
+  std::vector<std::string> Log() const {
+    std::vector<std::string> lines;
+    for (const emulation::Call& call : driver_->Log()) lines.push_back(call.ToString());
+    return lines;
   }
 
-  SlowDriver* driver_;  // the device's
+  // Calls that begin so.
+  int Count(const std::string& call) const {
+    const std::vector<std::string> log = Log();
+    return static_cast<int>(
+        std::count_if(log.begin(), log.end(), [&](const std::string& line) { return line.starts_with(call); }));
+  }
+
+  // Kernels that were launched to mark where a stream is.
+  int CountMarks() const {
+    int marks = 0;
+    for (const char* name : {"::TaskBegin", "::TaskEnd", "::WaitBegin", "::WaitEnd"}) {
+      for (const emulation::Call& call : driver_->Log()) marks += call.what.ends_with(name) ? 1 : 0;
+    }
+    return marks;
+  }
+
+  emulation::EmulatedDriver* driver_;  // the device's
   Platform platform_;
   CudaDeviceOptions options_;
   std::vector<std::unique_ptr<Kernel>> kernels_;

@@ -57,7 +57,13 @@ void EmulatedDriver::Note(std::string what, const EmulatedStream* stream, const 
                   .captured = stream != nullptr && stream->capture != nullptr});
 }
 
+absl::Status EmulatedDriver::Failure(const char* call) const {
+  const auto failure = failures.find(call);
+  return failure == failures.end() ? absl::OkStatus() : failure->second;
+}
+
 absl::Status EmulatedDriver::CheckThread(const char* call) const {
+  FT_RETURN_IF_ERROR(Failure(call));
   if (!lost_.ok()) return Failed(call, fmt::format("the device was lost: {}", std::string(lost_.message())));
   if (threads_.count(std::this_thread::get_id()) == 0)
     return Failed(call, "this thread has not called SetDevice");
@@ -154,7 +160,9 @@ absl::Status EmulatedDriver::SetDevice(int device) {
   FT_ASSIGN_OR_RETURN(const int devices, CountDevices());
   if (device < 0 || device >= devices)
     return Failed("SetDevice", fmt::format("there is no device {}", device));
+  FT_RETURN_IF_ERROR(Failure("SetDevice"));
   Lock lock(mutex_);
+  Note(fmt::format("SetDevice {}", device));
   threads_.insert(std::this_thread::get_id());
   return absl::OkStatus();
 }
@@ -276,6 +284,7 @@ absl::Status EmulatedDriver::CopyAsync(void* dst, const void* src, uint64_t byte
 }
 
 absl::Status EmulatedDriver::LaunchStatus(int error, const char* what) {
+  FT_RETURN_IF_ERROR(Failure(what));
   if (error == kSuccess) return absl::OkStatus();
   return Failed(what, fmt::format("{}, error {}", LastMessage(), error));
 }

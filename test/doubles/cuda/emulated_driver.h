@@ -7,6 +7,8 @@
 // and a captured stream waits only for events that were recorded in this capture.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -58,7 +60,7 @@ struct EmulatedMachine {
 EmulatedMachine& Machine();
 
 struct Call {
-  std::string what;  // "Malloc", "CreateStream", "Wait", ...; the name of what was launched for "Launch"
+  std::string what;  // "SetDevice 0", "Malloc", "CreateStream", "Wait", ...; the name of what was launched for "Launch"
   int stream = -1;   // numbers in the order of creation; -1: none
   int event = -1;
   uint64_t bytes = 0;
@@ -72,7 +74,11 @@ class EmulatedDriver final : public Driver {
   explicit EmulatedDriver(EmulatedMachine machine = {});
   ~EmulatedDriver() override;
 
-  // Successful calls that concern streams, events, graphs and memory, in order.
+  // What fails, by the name of the call or of what was launched, and with what: it is not made then.
+  std::map<std::string, absl::Status> failures;
+  std::chrono::milliseconds wait{0};  // how long Wait takes
+
+  // Successful calls that concern devices, streams, events, graphs and memory, in order.
   std::vector<Call> Log() const;
   void ClearLog();
 
@@ -115,6 +121,7 @@ class EmulatedDriver final : public Driver {
   uint64_t Used() const;               // bytes of the device, by all; the mutex is held
   bool CanLock(uint64_t bytes) const;  // the mutex is held
 
+  absl::Status Failure(const char* call) const;  // as `failures` say
   // All Find... and Check... give the error of a call named `call`. The mutex is held.
   absl::Status CheckThread(const char* call) const;
   absl::StatusOr<EmulatedStream*> FindStream(StreamHandle stream, const char* call) const;

@@ -157,6 +157,7 @@ absl::Status EmulatedDriver::Record(EventHandle event_handle, StreamHandle strea
 }
 
 absl::Status EmulatedDriver::Wait(EventHandle event_handle, StreamHandle stream_handle) {
+  std::this_thread::sleep_for(wait);
   Lock lock(mutex_);
   FT_ASSIGN_OR_RETURN(EmulatedStream* const stream, FindStream(stream_handle, "Wait"));
   FT_ASSIGN_OR_RETURN(const EventHandle event, FindEvent(event_handle, "Wait"));

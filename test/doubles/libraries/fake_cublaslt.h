@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "runtime/backends/cuda/libraries/cublaslt_api.h"
 #include "runtime/backends/cuda/libraries/cublaslt_products.h"
-#include "test/doubles/cuda/scripted_driver.h"
+#include "test/doubles/cuda/no_driver.h"
 
 namespace ft::cuda {
 
@@ -170,9 +170,9 @@ inline CublasLtApi FakeApi() {
 }
 
 // Time passes as algorithm i says, times_[i] for each run of it. Memory is the host's, where there is any.
-class FakeDriver final : public ScriptedDriver {
+class FakeDriver final : public NoDriver {
  public:
-  explicit FakeDriver(std::vector<float> times) : ScriptedDriver(nullptr), times_(std::move(times)) {}
+  explicit FakeDriver(std::vector<float> times) : times_(std::move(times)) {}
   int open = 0;
   bool memory = false;  // addresses are those of memory; else they are only looked at
 

@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/backends/cuda/device_code/gpu.h"
-#include "runtime/backends/cuda/driver.h"
+#include "test/doubles/cuda/no_driver.h"
 
 namespace ft::testing {
 
@@ -98,13 +98,8 @@ class HostStream final : public CUstream_st {
   std::thread thread_;
 };
 
-class HostDriver final : public cuda::Driver {
+class HostDriver final : public cuda::NoDriver {
  public:
-  absl::StatusOr<int> CountDevices() override { return 1; }
-  absl::StatusOr<cuda::DeviceProperties> Properties(int) override { return cuda::DeviceProperties{}; }
-  absl::Status SetDevice(int) override { return absl::OkStatus(); }
-  absl::StatusOr<cuda::FreeMemory> MemoryInfo() override { return cuda::FreeMemory{}; }
-
   absl::StatusOr<void*> Malloc(uint64_t bytes) override {
     if (bytes > limit_) return absl::ResourceExhaustedError(absl::StrCat("no ", bytes, " bytes"));
     return std::aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -115,8 +110,6 @@ class HostDriver final : public cuda::Driver {
     return absl::OkStatus();
   }
   absl::Status FreeHost(void* data) override { return Free(data); }
-  absl::Status LockHost(void*, uint64_t) override { return absl::OkStatus(); }
-  absl::Status UnlockHost(void*) override { return absl::OkStatus(); }
   absl::Status Zero(void* data, uint64_t bytes) override {
     std::memset(data, 0, bytes);
     return absl::OkStatus();
@@ -142,21 +135,6 @@ class HostDriver final : public cuda::Driver {
     return LaunchStatus(static_cast<HostStream*>(stream)->Finish(), "a stream");
   }
 
-  absl::StatusOr<cuda::EventHandle> CreateEvent(bool) override { return No(); }
-  absl::Status DestroyEvent(cuda::EventHandle) override { return No(); }
-  absl::Status Record(cuda::EventHandle, cuda::StreamHandle) override { return No(); }
-  absl::Status Wait(cuda::EventHandle, cuda::StreamHandle) override { return No(); }
-  absl::Status Query(cuda::EventHandle, bool&) override { return No(); }
-  absl::StatusOr<float> Elapsed(cuda::EventHandle, cuda::EventHandle) override { return No(); }
-  absl::Status Stamp(cuda::EventHandle, cuda::StreamHandle) override { return No(); }
-  absl::Status Store(std::initializer_list<cuda::WordWrite>, cuda::StreamHandle) override { return No(); }
-  bool CanStore() override { return false; }
-  absl::Status BeginCapture(cuda::StreamHandle) override { return No(); }
-  absl::StatusOr<cuda::GraphHandle> EndCapture(cuda::StreamHandle) override { return No(); }
-  absl::Status LaunchGraph(cuda::GraphHandle, cuda::StreamHandle) override { return No(); }
-  absl::Status DestroyGraph(cuda::GraphHandle) override { return No(); }
-  absl::Status LaunchHost(void (*)(void*), void*, cuda::StreamHandle) override { return No(); }
-
   absl::Status LaunchStatus(int error, const char* what) override {
     if (error == 0) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(what, " failed: ", error));
@@ -166,8 +144,6 @@ class HostDriver final : public cuda::Driver {
   void Limit(uint64_t bytes) { limit_ = bytes; }
 
  private:
-  static absl::Status No() { return absl::UnimplementedError("streams of tests have none"); }
-
   uint64_t limit_ = UINT64_MAX;
 };
 

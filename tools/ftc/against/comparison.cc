@@ -9,6 +9,7 @@
 
 #include "fmt/format.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/cost/instruction_kind.h"
 #include "runtime/cost/simulate.h"
 #include "runtime/plan/verify_transfers.h"
 #include "tools/ftc/median.h"
@@ -24,21 +25,6 @@ using Samples = std::map<int64_t, double>;  // by step and micro-step
 
 Against Over(double predicted, const std::vector<double>& ranks) {
   return {predicted, Median(ranks), ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end())};
-}
-
-std::string ClassOf(const ft::proto::Instruction& instruction) {
-  switch (instruction.opcode()) {
-    case ft::proto::ALL_GATHER:
-      return "all_gather";
-    case ft::proto::REDUCE_SCATTER:
-      return "reduce_scatter";
-    case ft::proto::ALL_REDUCE:
-      return "all_reduce";
-    case ft::proto::COPY:
-      return instruction.stream() == ft::proto::H2D ? "copy to the device" : "copy to the host";
-    default:
-      return instruction.kernel() + (instruction.stream() == ft::proto::HOST_COMPUTE ? " on the host" : "");
-  }
 }
 
 // Of one rank.
@@ -172,7 +158,7 @@ class Comparing {
       result_.unmeasured += predicted > 0 ? runs : 0;
       return;
     }
-    const std::string name = ClassOf(instruction);
+    const std::string name = ft::KindOf(instruction);
     ClassAgainst& all = classes[name];
     all.runs += runs;
     all.seconds.predicted += predicted;

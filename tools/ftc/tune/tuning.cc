@@ -98,9 +98,12 @@ absl::StatusOr<std::vector<Given>> Choose(const std::string& model, const Effect
     return absl::InvalidArgumentError("--strategy=auto: " + NothingFits(space, result));
   if (result.best.empty())
     return absl::InvalidArgumentError(fmt::format(
-        "--strategy=auto: nothing fits {} of a rank of {} with {} rank{}; ftc tune says by how much",
-        ft::ShortBytes(request.memoryBytes), request.base.target.name(), request.base.worldSize,
-        request.base.worldSize == 1 ? "" : "s"));
+        "--strategy=auto: nothing fits {} of a rank of {}{} with {} rank{}; ftc tune says by how much",
+        ft::ShortBytes(request.memoryBytes), request.base.target.name(),
+        request.base.memoryBudget == 0
+            ? ""
+            : fmt::format(", and --memory-budget={},", ft::ShortBytes(request.base.memoryBudget)),
+        request.base.worldSize, request.base.worldSize == 1 ? "" : "s"));
   std::string text;
   for (const auto& [name, value] : ft::compiler::settingsAt(space, result.best[0].point))
     if (name != "batch" && name != "micro_steps") text += fmt::format(" {}={}", name, value);

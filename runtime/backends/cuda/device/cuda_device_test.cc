@@ -15,7 +15,7 @@ namespace {
 TEST_F(CudaDeviceTest, AnArenaIsOneAllocationZeroedAndFreed) {
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 20}) {
     device();
-    driver_->log.clear();
+    driver_->ClearLog();
     {
       const auto memory = device().Allocate(bytes);
       ASSERT_TRUE(memory.ok()) << memory.status();
@@ -90,7 +90,7 @@ TEST_F(SmallDeviceTest, OutOfMemoryNamesWantedFreeAndDevice) {
 }
 
 TEST_F(CudaDeviceTest, ADeviceThatCannotRunOurCodeIsRefusedAtTheStart) {
-  driver_->failures["LaunchStatus"] = absl::InternalError("the mark after a task failed: no kernel image");
+  driver_->failures["the mark after a task"] = absl::InternalError("the mark after a task failed: no kernel image");
   EXPECT_EQ(
       CudaDevice::Create(std::move(platform_), {}, {}).status(),
       absl::FailedPreconditionError(
@@ -146,18 +146,21 @@ TEST_F(CudaDeviceTest, EachThreadMakesTheDeviceCurrentOnce) {
 TEST_F(CudaDeviceTest, TwoDevicesOfOneThreadTakeTurns) {
   device();
   Platform platform;
-  auto driver = std::make_unique<ScriptedDriver>(std::make_unique<emulation::EmulatedDriver>());
-  ScriptedDriver& log = *driver;
+  auto driver = std::make_unique<emulation::EmulatedDriver>();
+  const emulation::EmulatedDriver& other = *driver;
   platform.driver = std::move(driver);
   platform.products = std::make_unique<emulation::ReferenceProducts>();
   const auto second = *CudaDevice::Create(std::move(platform), {}, {});
-  log.log.clear();
-  driver_->log.clear();
+  const size_t before = other.Log().size();
+  driver_->ClearLog();
   ASSERT_TRUE(device().Allocate(1).ok());
   ASSERT_TRUE(second->Allocate(1).ok());
   ASSERT_TRUE(device().Allocate(1).ok());
   EXPECT_EQ(Count("SetDevice"), 2);
-  EXPECT_EQ(std::count(log.log.begin(), log.log.end(), "SetDevice"), 1);
+  const std::vector<emulation::Call> log = other.Log();
+  EXPECT_EQ(std::count_if(log.begin() + static_cast<int64_t>(before), log.end(),
+                          [](const emulation::Call& call) { return call.what == "SetDevice 0"; }),
+            1);
 }
 
 TEST_F(CudaDeviceTest, AnEventThatCannotBeMadeIsAFailureOfTheDevice) {

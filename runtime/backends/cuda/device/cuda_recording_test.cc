@@ -66,7 +66,7 @@ TEST_P(RecordingTest, AReplayDoesWhatEnqueuingDid) {
   Synchronize();
   EXPECT_EQ(order_, (std::vector<int>{1, 2, 3}));
   order_.clear();
-  driver_->log.clear();
+  driver_->ClearLog();
   const auto recording = device().Record(*compute_, [this] { Enqueue(); });
   ASSERT_TRUE(recording.ok()) << recording.status();
   EXPECT_TRUE(order_.empty()) << "recording runs nothing";
@@ -75,12 +75,12 @@ TEST_P(RecordingTest, AReplayDoesWhatEnqueuingDid) {
   EXPECT_EQ(events, 4);
   for (int run = 0; run < 3; ++run) {
     order_.clear();
-    driver_->log.clear();
+    driver_->ClearLog();
     (*recording)->Start();
     Synchronize();
     EXPECT_EQ(order_, (std::vector<int>{1, 2, 3}));
     EXPECT_EQ(Count("LaunchGraph"), 1);
-    EXPECT_EQ(Count("Record") + Count("Wait") + Count("LaunchStatus"), 0);
+    EXPECT_EQ(Count("Record") + Count("Wait") + CountMarks(), 0);
   }
   EXPECT_EQ(task_runs_, 2);
   EXPECT_TRUE(device().status().ok()) << device().status();
@@ -143,7 +143,7 @@ TEST_P(RecordingTest, MarksTakeNothingOfTheDeviceWhereTheDriverStores) {
   device();
   const auto recording = device().Record(*compute_, [this] { Enqueue(); });
   ASSERT_TRUE(recording.ok()) << recording.status();
-  EXPECT_EQ(Count("LaunchStatus the mark"), stores ? 0 : 4);
+  EXPECT_EQ(CountMarks(), stores ? 0 : 4);
   EXPECT_EQ(Count("Store"), stores ? 2 : 0);
   EXPECT_EQ(Count("Stamp"), stores ? 2 : 0);
 }
@@ -203,7 +203,7 @@ TEST_P(RefusedMarksTest, AreKernels) {
   const std::vector<Command> commands = {Command::Call(&task, &info_)};
   stream->Enqueue(commands);
   stream->Synchronize();
-  EXPECT_EQ(Count("LaunchStatus the mark"), 2);
+  EXPECT_EQ(CountMarks(), 2);
   EXPECT_EQ(Count("Store"), 0);
   EXPECT_EQ(stream->in_flight().sequence, 1u);
   EXPECT_EQ(device().notes().size(), 1u);

@@ -69,7 +69,7 @@ TEST_P(HostKernelTest, ARecordingRunsItEachTime) {
   const auto recording = device().Record(*compute_, [this] { Enqueue(); });
   ASSERT_TRUE(recording.ok()) << recording.status();
   EXPECT_TRUE(order_.empty()) << "recording runs nothing";
-  driver_->log.clear();
+  driver_->ClearLog();
   for (int run = 0; run < 3; ++run) {
     order_.clear();
     (*recording)->Start();
