@@ -1,10 +1,9 @@
 // The fastest points of the table within the memory.
 //
 // A family is a layout, a split of the batch and a way to wrap; in it recomputation and offload trade time
-// for memory. Of a family that fits as it is nothing else is looked at: recomputation and copies only add to
-// it. One that does not fit even with all of them is left out at once. Of the others come first those whose
-// kernels alone take the least; a point whose kernels alone take longer than what has been found is not
-// compiled. Schedules are tried for the best of what is left. What is returned was compiled whole and is
+// for memory (family_search.h). Points whose kernels alone take the least come first; one whose kernels alone
+// take longer than what has been found is not compiled. Schedules are tried for the best of what is left,
+// budgets of recomputation where a point without any does not fit. What is returned was compiled whole and is
 // exact.
 #pragma once
 

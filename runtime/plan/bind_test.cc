@@ -1,6 +1,6 @@
 #include "runtime/plan/bind.h"
 
-#include <chrono>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -165,13 +165,13 @@ TEST(BindPlanTest, IsFastForLargePlans) {
     out->set_buffer_plus_one(plan.buffers_size());
     out->set_whole(true);
   }
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   ASSERT_TRUE(VerifyPlan(plan).ok()) << VerifyPlan(plan);
   const auto bound = BindPlan(plan, {1, 512}, DeviceClass::kCpu);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   ASSERT_TRUE(bound.ok()) << bound.status();
-  EXPECT_LT(seconds.count(), 3.0);  // 0.3 s where nothing else runs; test machines are shared
-  RecordProperty("seconds", std::to_string(seconds.count()));
+  EXPECT_LT(seconds, 3.0);  // of the processor: 0.3 s where nothing else runs; test machines are shared
+  RecordProperty("seconds", std::to_string(seconds));
 }
 
 }  // namespace

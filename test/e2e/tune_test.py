@@ -2,9 +2,11 @@
 
 import json
 import re
+import resource
+import subprocess
 import unittest
 
-from harness import EndToEnd, run
+from harness import BIN, EndToEnd, environment, run
 
 # A machine on which communication and memory both matter to models of this size.
 SMALL = """\
@@ -67,6 +69,62 @@ class Tune(EndToEnd):
         with self.subTest("micro-steps"):
             self.assert_equals_exhaustive(mixture, "--world-size=2", self.target(memory=4096), "--remat=none",
                                           "--offload=none", "--mixed-precision=bf16", "--wrap=transformer")
+
+    def assert_best_is_exhaustive(self, model, *options):
+        found, whole = (self.tune(model, *how, *options)["best"] for how in ((), ("--exhaustive",)))
+        self.assertTrue(found)
+        self.assertAlmostEqual(found[0]["step_seconds"], whole[0]["step_seconds"], delta=1e-9)
+        self.assertEqual(found[0]["settings"], whole[0]["settings"])
+        return found
+
+    def test_what_is_too_large_by_little(self):
+        """Budgets below full recomputation, and schedules that gather less ahead, fit where nothing else does."""
+        narrow = ("--world-size=2", self.target(memory=4096), "--strategy=full_shard", "--micro-steps=1", "--wrap=transformer",
+                  "--persistence-threshold=0", "--prefetch=pre", "--limit-all-gathers=2", "--bucket-cap-mb=25")
+        for family, batch, limits, options in (("llama", 8, (38611199,), ["--layers=4"]), ("gpt2", 8, (39074303,), ["--layers=4"]),
+                                               ("bert", 4, (36801279, 35961855), []), ("vit", 4, (35764223,), [])):
+            seq = [] if family == "vit" else ["--seq=64"]
+            model = self.make(family, f"--batch={batch}", *seq, *options)
+            for limit in limits:
+                with self.subTest(family=family, limit=limit):
+                    self.assert_best_is_exhaustive(model, *narrow, f"--batch={batch}", f"--memory={limit}")
+        model = self.make("llama", "--batch=4", "--seq=64")
+        found = self.assert_best_is_exhaustive(model, "--world-size=2", self.target(memory=4096), "--strategy=full_shard", "--batch=4",
+                                               *self.FEW, "--memory=37300000")
+        self.assertNotEqual(found[0]["settings"]["prefetch"], "pre")
+        deep = self.make("llama", "--batch=8", "--seq=64", "--layers=12")
+        with self.subTest("of many layers"):
+            found = self.tune(deep, *narrow, "--batch=8", "--offload=none", "--memory=42605504")["best"]
+            self.assertEqual(found[0]["settings"]["remat"], "budget:42605504")
+
+    def test_recomputation_that_is_faster(self):
+        """An expert's products read less than what they would keep."""
+        model = self.make("mixtral", "--batch=4", "--seq=64")
+        self.assert_best_is_exhaustive(model, "--world-size=2", self.target(memory=4096), "--wrap=transformer", "--persistence-threshold=0",
+                                       "--offload=none", "--batch=4", "--micro-steps=1")
+
+    def test_ten_rows_where_ten_differ(self):
+        model = self.make("gpt2", "--layers=1", "--batch=4", "--seq=64")
+        found = self.tune(model, "--world-size=2", "--target=h100", "--batch=4")["best"]
+        self.assertEqual(len(found), 10)
+        self.assertEqual(len({(row["step_seconds"], row["device_bytes"], row["host_arena_bytes"]) for row in found}), 10)
+
+    def test_persistence_threshold(self):
+        """One that is given goes with strategies that keep all gathered."""
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        options = ["--world-size=2", self.target(memory=4096), "--persistence-threshold=5000", "--remat=none", "--offload=none"]
+        self.assert_best_is_exhaustive(model, *options, "--strategy=no_shard")
+
+    def test_large_numbers(self):
+        model = self.make("gpt2", "--batch=4", "--seq=64")
+        space = self.check("ftc", "tune", model, "--global-batch=1000000000000", "--space", timeout=20).stdout
+        self.assertIn("micro-step", space)
+        limit = 4 << 30
+        done = subprocess.run([BIN / "ftc", "compile", model, "--strategy=no_shard", "--batch=30000000", "--code=none", "-o", self.dir / "p.bin"],
+                              capture_output=True, text=True, check=False, env=environment(),
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (74, 1), done.stderr)
+        self.assertIn("out of memory", done.stderr)
 
     def test_estimates_that_are_too_low(self):
         """Of many layers, with a byte less than the best row takes: what was thought to fit does not, and what it made needless is tried."""
