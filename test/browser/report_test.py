@@ -4,7 +4,7 @@ import math
 import unittest
 
 from harness import BIN
-from reports import Pages, short_bytes, short_seconds
+from reports import MEASURED_MACHINE, Pages, short_bytes, short_seconds
 
 ARROW_RIGHT, ARROW_LEFT, ARROW_DOWN, ESCAPE, ENTER, END, TAB = "\ue014", "\ue012", "\ue015", "\ue00c", "\ue007", "\ue010", "\ue004"
 
@@ -92,6 +92,10 @@ class Report(Pages):
         self.browser.run("document.getElementById('measured').scrollIntoView()")
         self.until("return document.querySelector('#measured svg')")
         self.assertEqual([row[0] for row in self.rows("measured", "kinds of instructions")], [one["title"] for one in data["trace"]["classes"]])
+        trace = data["trace"]
+        note = self.browser.text("#measured .note")
+        self.assertIn(f"2 ranks, {trace['steps']} steps compared, the first {trace['left_out']} left out", note)
+        self.assertIn(f"Compute waited {short_seconds(trace['waited']['median'])} in a step", note)
         self.section("time")
         self.assertIn("compute, measured", self.browser.text("#time svg"))
 
@@ -218,14 +222,54 @@ class Report(Pages):
         self.page()
         for name in ("traffic", "recomputation", "scaling"):
             self.section(name)
-            titles = self.browser.run("return [...document.querySelector(`#${arguments[0]} svg`).querySelectorAll('title')].map(one => one.textContent)", name)
+            titles = self.browser.run("return [...document.querySelector(`#${arguments[0]} svg`).querySelectorAll('rect > title, circle > title')].map(one => one.textContent)", name)
             self.assertGreater(len(titles), 1)
             self.browser.run("document.querySelector(`#${arguments[0]} svg`).focus()", name)
             read = f"#{name} [role=status]"
             for keys, title in ((ARROW_DOWN, titles[0]), (ARROW_RIGHT, titles[1]), (END, titles[-1]), (ARROW_RIGHT, titles[-1]), (ARROW_LEFT, titles[-2])):
                 self.browser.press(*keys)
                 self.assertEqual(self.browser.text(read), title)
-                self.assertEqual(self.browser.run("return document.querySelectorAll(`#${arguments[0]} .chosen`).length", name), 1)
+                self.assertEqual(self.browser.run("return [...document.querySelectorAll(`#${arguments[0]} .chosen`)].map(one => ['rect', 'circle'].includes(one.tagName))", name), [True])
+
+    def test_keys_of_the_browser_stay_its_own(self):
+        """Alt and left goes back, Ctrl and minus shrinks the page: no chart takes them, and all take the same keys alone."""
+        self.page()
+        for name in ("memory", "time", "traffic", "kernels", "recomputation", "scaling"):
+            self.section(name)
+        for name in ("run", "measured"):
+            self.browser.run("document.getElementById(arguments[0]).scrollIntoView()", name)
+            self.until("return document.querySelector('#' + arguments[0] + ' svg')", name)
+        press = """const svg = document.querySelector(`#${arguments[0]} svg`), before = svg.outerHTML;
+            const passed = svg.dispatchEvent(new KeyboardEvent('keydown', {key: arguments[1], cancelable: true, bubbles: true, ...arguments[2]}));
+            return [passed, svg.outerHTML === before]"""
+        for name in ("memory", "time", "traffic", "kernels", "recomputation", "scaling", "run", "measured"):
+            for key in ("ArrowLeft", "ArrowRight", "Home", "End", "+", "-", "0"):
+                for held in ("ctrlKey", "altKey", "metaKey"):
+                    self.assertEqual(self.browser.run(press, name, key, {held: True}), [True, True], (name, key, held))
+            self.assertFalse(self.browser.run(press, name, "End", {})[0], name)
+            self.assertFalse(self.browser.run(press, name, "Home", {"shiftKey": True})[0], name)
+
+    def test_what_keys_choose_is_read_aloud(self):
+        """By an element that stays and is announced when its text changes."""
+        self.page()
+        for name in ("memory", "time", "kernels"):
+            self.section(name)
+        self.browser.run("document.getElementById('run').scrollIntoView()")
+        self.until("return document.querySelector('#run svg')")
+        for name, place in (("memory", ".live-panel h4"), ("time", ".timeline-panel"), ("kernels", ".roofline-panel"), ("run", ".spoken")):
+            selector = f"#{name} {place}"
+            self.assertEqual(self.browser.run("const one = window.read = document.querySelector(arguments[0]); return [one.getAttribute('role'), one.getAttribute('aria-live')]", selector),
+                             ["status", "polite"])
+            self.browser.run("document.querySelector(`#${arguments[0]} svg`).focus()", name)
+            texts = []
+            for key in (END, ARROW_LEFT):
+                self.browser.press(key)
+                self.pictured()
+                same, text = self.browser.run("return [document.querySelector(arguments[0]) === window.read, window.read.textContent]", selector)
+                self.assertTrue(same, selector)
+                texts.append(text)
+            self.assertNotEqual(texts[0], texts[1], selector)
+            self.assertTrue(all(texts), selector)
 
     # --- time line and roofline ---
 
@@ -303,6 +347,28 @@ class Report(Pages):
         dots = self.browser.run("return [...document.querySelector('#scaling svg').querySelectorAll('circle')].map(one => +one.getAttribute('cy'))")
         for y, row in zip(dots, rows, strict=True):
             self.assertAlmostEqual(y, at(self.ticks("scaling", 1), row["tokens_per_s_per_rank"]), delta=0.1)
+
+    # --- how sure a time is ---
+
+    def test_a_measured_machine_has_an_interval_and_assumptions(self):
+        plan, machine = self.plan("gpt2", "full_shard"), self.shared / "machine.yaml"
+        machine.write_text(MEASURED_MACHINE)
+        path, _ = self.report(plan, "--world-size=2", f"--target={machine}", name="measured.html")
+        self.show(path)
+        explained = self.explain(plan, 2, f"--target={machine}")
+        step = explained["step"]
+        between = f"{short_seconds(step['seconds_low'])} and {short_seconds(step['seconds_high'])}"
+        card = self.browser.text("#summary .card:nth-child(2)")
+        self.assertIn(f"between {between}", card)
+        rows = dict(self.rows("summary", "the step"))
+        self.assertEqual(rows["between"], between)
+        self.assertEqual(rows["launching of kernels"], short_seconds(step["launch_seconds"]))
+        self.assertTrue(explained["assumptions"])
+        for assumption in explained["assumptions"]:
+            self.assertIn(assumption, card)
+        path, _ = self.report(plan, "--world-size=2", name="nominal.html")
+        self.show(path)
+        self.assertNotIn("between", self.browser.text("#summary .card:nth-child(2)"))
 
     # --- plans side by side ---
 

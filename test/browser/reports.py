@@ -11,6 +11,25 @@ def document(page):
     return json.loads(re.search(r'<script id="document" type="application/json">(.*?)</script>', page, re.DOTALL)[1])
 
 
+# A machine that was measured, by one rank, and whose host launches late.
+MEASURED_MACHINE = """version: 1
+device: cpu
+ranks_per_node: 2
+memory: {gigabytes_per_s: 100}
+compute:
+  fp32: {tflops: 1}
+  bf16: {tflops: 1}
+  fp16: {tflops: 1}
+kernels: {latency_us: 2}
+links:
+  node: {gigabytes_per_s: 10, latency_us: 5}
+  network: {gigabytes_per_s: 1, latency_us: 50}
+copies: {gigabytes_per_s: 5, latency_us: 5}
+stack: {launch_us: 60}
+measured: {ranks: 1, threads: 1, dtypes: "fp32,bf16", drift: 0.01, spread: {products: 0.03}}
+"""
+
+
 def short(value, base, prefixes, unit):
     """Three digits and a prefix, written anew for the tests."""
     prefix = 0
