@@ -3,7 +3,7 @@
 import json
 import re
 
-from harness import EndToEnd
+from harness import BIN, EndToEnd
 from webdriver import Browser
 
 
@@ -123,3 +123,25 @@ class Pages(EndToEnd):
     def pictured(self):
         """Waits for what the last event has changed to be drawn."""
         self.browser.wait("let count = 0; const ask = () => ++count > 2;")
+
+
+class RunPages(Pages):
+    """Pages of one plan with a run of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.made = None
+
+    def page(self):
+        """Of GPT-2's debug preset with a run, made once."""
+        if type(self).made is None:
+            source, plan, metrics, trace = (self.shared / name for name in ("model.mlir", "plan.bin", "metrics.jsonl", "trace.json"))
+            self.check("ftc", "model", "gpt2", "-o", source)
+            self.check("ftc", "compile", source, "--strategy=full_shard", "--micro-steps=2", "--remat=full", "-o", plan)
+            self.check("ftrun", "--nproc-per-node=2", "--standalone", BIN / "ftexec", plan, f"--data={self.text}", "--steps=12",
+                       f"--metrics={metrics}", f"--trace={trace}", "--progress=off")
+            type(self).made = (plan, *self.report(plan, "--world-size=2", f"--run={metrics}", f"--trace={trace}"))
+        plan, path, data = type(self).made
+        self.show(path)
+        return plan, data

@@ -1,7 +1,7 @@
 """Memory, traffic and counts that `ftc explain` promises."""
 
-import re
 import json
+import re
 import unittest
 
 from harness import MODELS, SOURCE, STRATEGIES, EndToEnd, run
