@@ -43,6 +43,7 @@ SimulatedProgram SimulateProgram(const proto::Plan& plan, const BoundPlan& bound
   for (size_t i = 0; i < items.size(); ++i) {
     const ReplayedItem& times = replayed[i];
     const double seconds = times.end - times.begin;
+    result.instructions[i].ready = times.ready;
     result.instructions[i].begin = times.begin;
     result.instructions[i].end = times.end;
     result.busy_seconds[static_cast<size_t>(items[i].stream)] += seconds;

@@ -18,6 +18,7 @@ namespace ft {
 
 // Of one instruction, in seconds from the beginning of its program.
 struct SimulatedInstruction {
+  double ready = 0;  // all that it waits for was done; from then to `begin` the host had not launched it
   double begin = 0;
   double end = 0;
   // Of a transfer: how long `compute` stood still for it, and the wait at which (-1: it is never waited for).

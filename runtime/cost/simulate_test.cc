@@ -90,6 +90,7 @@ TEST_F(SimulateTest, WhatIsNotDoneKeepsComputationWaiting) {
   EXPECT_NEAR(run.exposed_seconds, 1, kTiny);
   EXPECT_NEAR(run.instructions[1].exposed, 1, kTiny);
   EXPECT_NEAR(run.instructions[1].begin, 3, kTiny);
+  EXPECT_NEAR(run.instructions[2].ready, 4, kTiny);
   EXPECT_NEAR(run.seconds, run.compute_seconds + run.exposed_seconds, kTiny);
 }
 
@@ -224,6 +225,10 @@ TEST_F(SimulateTest, NothingRunsBeforeTheHostHasLaunchedIt) {
   EXPECT_NEAR(run.instructions[1].begin, 6, kTiny);
   EXPECT_NEAR(run.instructions[2].begin, 11, kTiny);
   EXPECT_NEAR(run.launch_seconds, 3 + 2, kTiny);
+  // Of instructions that wait for nothing else: when those before them were done.
+  EXPECT_NEAR(run.instructions[0].ready, 0, kTiny);
+  EXPECT_NEAR(run.instructions[1].ready, 4, kTiny);
+  EXPECT_NEAR(run.instructions[2].ready, 11, kTiny);
   EXPECT_NEAR(run.seconds, run.compute_seconds + run.exposed_seconds + run.launch_seconds, kTiny);
 }
 

@@ -3,31 +3,12 @@
 import math
 import unittest
 
-from harness import BIN
-from reports import Pages, short_bytes, short_seconds
+from reports import MEASURED_MACHINE, Pages, RunPages, short_bytes, short_seconds
 
-ARROW_RIGHT, ARROW_LEFT, ARROW_DOWN, ESCAPE, ENTER, END, TAB = "\ue014", "\ue012", "\ue015", "\ue00c", "\ue007", "\ue010", "\ue004"
+ARROW_RIGHT, ARROW_LEFT, ARROW_DOWN, ESCAPE, ENTER, END = "\ue014", "\ue012", "\ue015", "\ue00c", "\ue007", "\ue010"
 
 
-class Report(Pages):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.made = None
-
-    def page(self):
-        """Of GPT-2's debug preset with a run, made once."""
-        if Report.made is None:
-            source, plan, metrics, trace = (self.shared / name for name in ("model.mlir", "plan.bin", "metrics.jsonl", "trace.json"))
-            self.check("ftc", "model", "gpt2", "-o", source)
-            self.check("ftc", "compile", source, "--strategy=full_shard", "--micro-steps=2", "--remat=full", "-o", plan)
-            self.check("ftrun", "--nproc-per-node=2", "--standalone", BIN / "ftexec", plan, f"--data={self.text}", "--steps=12",
-                       f"--metrics={metrics}", f"--trace={trace}", "--progress=off")
-            Report.made = (plan, *self.report(plan, "--world-size=2", f"--run={metrics}", f"--trace={trace}"))
-        plan, path, data = Report.made
-        self.show(path)
-        return plan, data
-
+class Report(RunPages):
     # --- figures ---
 
     def test_figures_are_those_of_explain(self):
@@ -92,6 +73,10 @@ class Report(Pages):
         self.browser.run("document.getElementById('measured').scrollIntoView()")
         self.until("return document.querySelector('#measured svg')")
         self.assertEqual([row[0] for row in self.rows("measured", "kinds of instructions")], [one["title"] for one in data["trace"]["classes"]])
+        trace = data["trace"]
+        note = self.browser.text("#measured .note")
+        self.assertIn(f"2 ranks, {trace['steps']} steps compared, the first {trace['left_out']} left out", note)
+        self.assertIn(f"Compute waited {short_seconds(trace['waited']['median'])} in a step", note)
         self.section("time")
         self.assertIn("compute, measured", self.browser.text("#time svg"))
 
@@ -197,36 +182,6 @@ class Report(Pages):
         self.browser.press(ARROW_LEFT)
         self.assertEqual(self.browser.run(f"return {chart}.at"), last - 1)
 
-    def test_tab_reaches_what_can_be_used(self):
-        self.page()
-        for name in ("memory", "time", "traffic", "kernels", "recomputation", "scaling"):
-            self.section(name)
-        self.browser.run("window.scrollTo(0, 0); document.activeElement.blur()")
-        reached = set()
-        for _ in range(400):
-            self.browser.press(TAB)
-            where = self.browser.run("const one = document.activeElement, section = one.closest('section[id]'); return [one.tagName, section ? section.id : '']")
-            reached.add(tuple(where))
-            if where[1] == "scaling":
-                break
-        for place in (("A", ""), ("BUTTON", ""), ("svg", "memory"), ("SELECT", "memory"), ("svg", "time"), ("svg", "kernels"), ("SUMMARY", "traffic"),
-                      ("svg", "traffic"), ("svg", "recomputation"), ("svg", "scaling")):
-            self.assertIn(place, reached)
-
-    def test_keys_read_marks(self):
-        """Of charts with nothing to choose: each mark says by keys what the pointer reads of it."""
-        self.page()
-        for name in ("traffic", "recomputation", "scaling"):
-            self.section(name)
-            titles = self.browser.run("return [...document.querySelector(`#${arguments[0]} svg`).querySelectorAll('title')].map(one => one.textContent)", name)
-            self.assertGreater(len(titles), 1)
-            self.browser.run("document.querySelector(`#${arguments[0]} svg`).focus()", name)
-            read = f"#{name} [role=status]"
-            for keys, title in ((ARROW_DOWN, titles[0]), (ARROW_RIGHT, titles[1]), (END, titles[-1]), (ARROW_RIGHT, titles[-1]), (ARROW_LEFT, titles[-2])):
-                self.browser.press(*keys)
-                self.assertEqual(self.browser.text(read), title)
-                self.assertEqual(self.browser.run("return document.querySelectorAll(`#${arguments[0]} .chosen`).length", name), 1)
-
     # --- time line and roofline ---
 
     def test_the_time_line_says_what_runs_and_what_waits(self):
@@ -303,6 +258,28 @@ class Report(Pages):
         dots = self.browser.run("return [...document.querySelector('#scaling svg').querySelectorAll('circle')].map(one => +one.getAttribute('cy'))")
         for y, row in zip(dots, rows, strict=True):
             self.assertAlmostEqual(y, at(self.ticks("scaling", 1), row["tokens_per_s_per_rank"]), delta=0.1)
+
+    # --- how sure a time is ---
+
+    def test_a_measured_machine_has_an_interval_and_assumptions(self):
+        plan, machine = self.plan("gpt2", "full_shard"), self.shared / "machine.yaml"
+        machine.write_text(MEASURED_MACHINE)
+        path, _ = self.report(plan, "--world-size=2", f"--target={machine}", name="measured.html")
+        self.show(path)
+        explained = self.explain(plan, 2, f"--target={machine}")
+        step = explained["step"]
+        between = f"{short_seconds(step['seconds_low'])} and {short_seconds(step['seconds_high'])}"
+        card = self.browser.text("#summary .card:nth-child(2)")
+        self.assertIn(f"between {between}", card)
+        rows = dict(self.rows("summary", "the step"))
+        self.assertEqual(rows["between"], between)
+        self.assertEqual(rows["launching of kernels"], short_seconds(step["launch_seconds"]))
+        self.assertTrue(explained["assumptions"])
+        for assumption in explained["assumptions"]:
+            self.assertIn(assumption, card)
+        path, _ = self.report(plan, "--world-size=2", name="nominal.html")
+        self.show(path)
+        self.assertNotIn("between", self.browser.text("#summary .card:nth-child(2)"))
 
     # --- plans side by side ---
 

@@ -3,12 +3,31 @@
 import json
 import re
 
-from harness import EndToEnd
+from harness import BIN, EndToEnd
 from webdriver import Browser
 
 
 def document(page):
     return json.loads(re.search(r'<script id="document" type="application/json">(.*?)</script>', page, re.DOTALL)[1])
+
+
+# A machine that was measured, by one rank, and whose host launches late.
+MEASURED_MACHINE = """version: 1
+device: cpu
+ranks_per_node: 2
+memory: {gigabytes_per_s: 100}
+compute:
+  fp32: {tflops: 1}
+  bf16: {tflops: 1}
+  fp16: {tflops: 1}
+kernels: {latency_us: 2}
+links:
+  node: {gigabytes_per_s: 10, latency_us: 5}
+  network: {gigabytes_per_s: 1, latency_us: 50}
+copies: {gigabytes_per_s: 5, latency_us: 5}
+stack: {launch_us: 60}
+measured: {ranks: 1, threads: 1, dtypes: "fp32,bf16", drift: 0.01, spread: {products: 0.03}}
+"""
 
 
 def short(value, base, prefixes, unit):
@@ -104,3 +123,25 @@ class Pages(EndToEnd):
     def pictured(self):
         """Waits for what the last event has changed to be drawn."""
         self.browser.wait("let count = 0; const ask = () => ++count > 2;")
+
+
+class RunPages(Pages):
+    """Pages of one plan with a run of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.made = None
+
+    def page(self):
+        """Of GPT-2's debug preset with a run, made once."""
+        if type(self).made is None:
+            source, plan, metrics, trace = (self.shared / name for name in ("model.mlir", "plan.bin", "metrics.jsonl", "trace.json"))
+            self.check("ftc", "model", "gpt2", "-o", source)
+            self.check("ftc", "compile", source, "--strategy=full_shard", "--micro-steps=2", "--remat=full", "-o", plan)
+            self.check("ftrun", "--nproc-per-node=2", "--standalone", BIN / "ftexec", plan, f"--data={self.text}", "--steps=12",
+                       f"--metrics={metrics}", f"--trace={trace}", "--progress=off")
+            type(self).made = (plan, *self.report(plan, "--world-size=2", f"--run={metrics}", f"--trace={trace}"))
+        plan, path, data = type(self).made
+        self.show(path)
+        return plan, data

@@ -117,6 +117,8 @@ class Against(EndToEnd):
         for words, content in (("does not begin like one", "{}"), ("it ends in the middle", text[:len(text) // 2].rpartition("\n")[0] + "\n"),
                                (":3: this is no trace of ftexec: an event", "\n".join([*lines[:2], "nonsense,", *lines[2:]])),
                                ("does not say of which plan", "\n".join(line for line in lines if "ft_run" not in line)),
+                               ("bad.json: the trace has instruction", text.replace('"program":"train_step"', '"program":"train_stop"')),
+                               ("of program 'eval_step', which does not run in a step", text.replace('"program":"train_step"', '"program":"eval_step"', 1)),
                                ("of program 'train_stop', the plan has none", text.replace('"program":"train_step"', '"program":"train_stop"')),
                                ("instruction 99999", text.replace('"sequence":1,', '"sequence":99999,', 1)),
                                ("does not say shard", text.replace('"shard":', '"shards":')),

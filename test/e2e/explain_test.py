@@ -1,5 +1,6 @@
 """Memory, traffic and counts that `ftc explain` promises."""
 
+import json
 import re
 import unittest
 
@@ -94,6 +95,11 @@ class Explain(EndToEnd):
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
         done = run("ftc", "explain", plan, plan, "--compare", "--tokens=1B")
         self.assertIn("leave out --compare", done.stderr)
+        for peak in ("--peak", "--peak=5"):
+            done = run("ftc", "explain", plan, plan, "--compare", peak)
+            self.assertEqual((done.returncode, done.stderr), (2, "ftc: --compare lists no buffers but with --json; leave out --peak\n"))
+        compared = json.loads(self.check("ftc", "explain", plan, plan, "--compare", "--peak=5", "--json").stdout)
+        self.assertEqual([len(one["live_at_peak"]) for one in compared["plans"]], [5, 5])
         self.assertIn("takes examples", run("ftc", "explain", self.plan("vit", "no_shard"), "--tokens=1B").stderr)
 
 

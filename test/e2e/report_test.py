@@ -58,6 +58,22 @@ class Report(EndToEnd):
                         begin = program["instructions"]["begin"][row["position"]]
                         self.assertAlmostEqual(begin / 1e9, row["begin"], delta=1e-9)
 
+    def test_launches_are_a_part_of_their_own(self):
+        """What `compute` waits for the host is launching, the rest of what it waits for is of other streams."""
+        machine = self.dir / "late.yaml"
+        machine.write_text("version: 1\ndevice: cpu\nranks_per_node: 2\nmemory: {gigabytes_per_s: 100}\n"
+                           "compute:\n  fp32: {tflops: 1}\n  bf16: {tflops: 1}\n  fp16: {tflops: 1}\nkernels: {latency_us: 2}\n"
+                           "links:\n  node: {gigabytes_per_s: 1, latency_us: 50}\n  network: {gigabytes_per_s: 1, latency_us: 50}\n"
+                           "copies: {gigabytes_per_s: 5, latency_us: 5}\nstack: {launch_us: 60}\n")
+        for strategy in ("full_shard", "no_shard"):
+            one = document(self.report(self.plan("gpt2", strategy), "--world-size=2", f"--target={machine}"))["plans"][0]
+            parts, step = one["limits"]["seconds"], one["explain"]["step"]
+            self.assertGreater(step["launch_seconds"], 0)
+            self.assertAlmostEqual(parts["launch"], step["launch_seconds"], delta=1e-9)
+            others = sum(parts[key] for key in parts if key not in ("arithmetic", "memory", "launch", "tail"))
+            self.assertAlmostEqual(others, step["exposed_seconds"], delta=1e-9)
+            self.assertAlmostEqual(sum(parts.values()), step["seconds"], delta=1e-9)
+
     def test_the_peak_is_in_the_columns(self):
         """What the page stacks up: the most bytes that live at once, and by class."""
         for strategy in STRATEGIES:
@@ -135,8 +151,28 @@ class Report(EndToEnd):
         self.assertEqual(data["trace"]["ranks"], 2)
         self.assertGreater(data["trace"]["steps"], 1)
         self.assertTrue(all(one >= 0 for one in measured["median"]))
-        for row in data["trace"]["classes"]:
+        # What `ftc explain --against` says, in another order.
+        against = json.loads(self.check("ftc", "explain", plan, f"--against={trace}", "--json").stdout)
+        names = {"title": "class", "count": "runs"}
+        seconds = {"predicted": "predicted", "measured": "median_rank", "slowest": "slowest_rank"}
+        rows = {row["title"]: row for row in data["trace"]["classes"]}
+        self.assertEqual(len(rows), len(against["classes"]))
+        for one in against["classes"]:
+            row = rows[one["class"]]
             self.assertGreater(row["measured"], 0)
+            self.assertEqual([row[name] for name in names], [one[name] for name in names.values()])
+            self.assertEqual([row[name] for name in seconds], [one["seconds"][name] for name in seconds.values()])
+        off = [abs(row["measured"] - row["predicted"]) for row in data["trace"]["classes"]]
+        self.assertEqual(off, sorted(off, reverse=True))
+        self.assertEqual(data["trace"]["waited"], {"predicted": against["exposed"]["predicted"], "median": against["exposed"]["median_rank"],
+                                                   "slowest": against["exposed"]["slowest_rank"]})
+        for key, other in (("ranks", "ranks"), ("steps", "steps"), ("left_out", "steps_left_out"), ("unmeasured", "unmeasured"),
+                           ("launch_seconds_assumed", "launch_seconds_assumed")):
+            self.assertEqual(data["trace"][key], against[other], key)
+        for worst in against["worst"]:
+            program = next(p for p, one in enumerate(programs) if one["name"] == worst["program"])
+            (at,) = (i for i, place in enumerate(zip(measured["program"], measured["instruction"])) if place == (program, worst["instruction"]))
+            self.assertAlmostEqual(measured["median"][at] * worst["runs"], worst["seconds"]["median_rank"], delta=1e-12)
 
     def test_texts_of_a_run_are_no_steps(self):
         source, plan = self.dir / "model.mlir", self.dir / "plan.bin"
@@ -225,16 +261,55 @@ class Report(EndToEnd):
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (74, 1))
             self.assertIn("report.html", done.stderr)
 
+    def test_no_input_is_overwritten(self):
+        """By no name that it has, and by no command that compiles or reports."""
+        plan, model, config = self.dir / "plan.bin", self.dir / "model.mlir", self.dir / "train.yaml"
+        self.check("ftc", "model", "gpt2", "-o", model)
+        self.check("ftc", "compile", model, "--strategy=full_shard", "-o", plan)
+        config.write_text("strategy: full_shard\n")
+        link, hard = self.dir / "link.bin", self.dir / "hard.bin"
+        link.symlink_to(plan)
+        hard.hardlink_to(plan)
+        metrics, trace = self.trained(plan)
+        about = ("report", plan, "--world-size=2", f"--run={metrics}", f"--trace={trace}")
+        before = {path: path.read_bytes() for path in (plan, model, config, metrics, trace)}
+        for command, output in ((about, plan), (about, link), (about, hard), (about, metrics), (about, trace), (("report", link), plan),
+                                (("report", model, "--strategy=full_shard"), model), (("report", model, f"--config={config}"), config),
+                                (("report", plan, plan, "--compare"), plan), (("compile", model, "--strategy=full_shard"), model),
+                                (("compile", model, f"--config={config}"), config), (("tune", model, f"--config={config}"), config),
+                                (("tune", model), model)):
+            with self.subTest(command=command[0], output=output.name):
+                done = run("ftc", *command, "-o", output)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+                self.assertIn(f"-o {output} would overwrite ", done.stderr)
+                self.assertEqual({path: path.read_bytes() for path in before}, before)
+        self.check("ftc", *about, "-o", self.dir / "report.html")
+        self.check("ftc", *about, "-o", self.dir / "report.html")  # an older report is no input
+
     def test_other_runs(self):
         plan, other = self.plan("gpt2", "full_shard"), self.plan("gpt2", "no_shard")
         metrics, trace = self.trained(plan)
         self.refused(plan, f"--run={self.dir / 'none.jsonl'}", words=["none.jsonl"], status=74)
         self.refused(plan, f"--run={metrics}", words=["metrics.jsonl:1: metrics of 2 ranks", "--world-size=2"])
         self.refused(other, "--world-size=2", f"--run={metrics}", words=["metrics.jsonl:1: metrics of another plan"])
-        self.refused(other, "--world-size=2", f"--trace={trace}", words=["trace.json: trace of another plan"])
+        self.refused(other, "--world-size=2", f"--trace={trace}", words=["trace.json' is a trace of plan"])
+        self.refused(plan, "--world-size=2", "--target=h100-ib", f"--trace={trace}",
+                     words=["trace.json' is a trace of CPU ranks, but h100-ib is not: give a --target that is"])
+        self.refused(plan, f"--trace={trace}", words=["trace.json: trace of ranks on a mesh of"])
+        gpus = self.dir / "gpus.json"
+        gpus.write_text(trace.read_text().replace('"device":"cpu"', '"device":"cuda"'))
+        for command in (("report", plan, "--world-size=2", f"--trace={gpus}", "-o", self.dir / "none.html"), ("explain", plan, f"--against={gpus}")):
+            done = run("ftc", *command)
+            self.assertEqual((done.returncode, done.stderr), (65, f"ftc: '{gpus}' is a trace of GPUs, but cpu is not: give a --target that is\n"))
+        other_program = self.dir / "eval.json"
+        other_program.write_text(trace.read_text().replace('"program":"train_step"', '"program":"eval_step"', 1))
+        self.refused(plan, "--world-size=2", f"--trace={other_program}",
+                     words=["eval.json: the trace has instructions of program 'eval_step', which does not run in a step"])
         self.refused(plan, "--world-size=2", f"--trace={metrics}", words=["metrics.jsonl", "is no trace of ftexec"])
         self.refused(plan, "--world-size=2", f"--run={trace}", words=["trace.json:1: no line of metrics"])
         lines = metrics.read_text().splitlines(keepends=True)
+        metrics.write_text(lines[0].replace('"step":0', '"step":-1'))
+        self.refused(plan, "--world-size=2", f"--run={metrics}", words=["metrics.jsonl:1: no line of metrics: its step is -1"])
         metrics.write_text("".join(lines[:4]) + lines[4][:-20])
         self.refused(plan, "--world-size=2", f"--run={metrics}", words=["metrics.jsonl:5: no line of metrics"])
         cut = trace.read_bytes()

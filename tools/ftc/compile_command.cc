@@ -17,6 +17,7 @@
 #include "tools/ftc/commands.h"
 #include "tools/ftc/config/configure.h"
 #include "tools/ftc/dump.h"
+#include "tools/ftc/output_and_inputs.h"
 #include "tools/ftc/step_cost.h"
 #include "tools/ftc/tune/tuning.h"
 
@@ -89,6 +90,9 @@ int FailConfigure(const absl::Status& status) {
 }  // namespace
 
 int Run(const CompileCommand& command) {
+  if (const std::string mistake = OverwrittenInput(command.output, {command.model, command.config});
+      !mistake.empty())
+    return FailUsage(mistake);
   const absl::StatusOr<std::variant<Effective, Refusal>> configured =
       command.print_config ? Configure(command.config, command.flags)
                            : ConfigureFor(command.model, command.config, command.flags);

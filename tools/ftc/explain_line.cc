@@ -206,6 +206,8 @@ void CheckExplain(const CLI::App& sub, const CompileLine& settings, ExplainComma
   CheckSubject(sub, settings, command, texts);
   if (command.schedule && (command.compare || sub.count("--peak") > 0))
     throw Mistake{"--schedule shows one plan, and no memory; leave out --compare and --peak"};
+  if (command.compare && !command.json && sub.count("--peak") > 0)
+    throw Mistake{"--compare lists no buffers but with --json; leave out --peak"};
   CheckAgainst(sub, command, texts);
   ReadTokens(sub, texts, command);
   if (sub.count("--peak") == 0) return;

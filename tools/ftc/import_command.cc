@@ -14,6 +14,7 @@
 #include "runtime/checkpoint/config_file.h"
 #include "runtime/checkpoint/tokenizer_hash.h"
 #include "tools/ftc/commands.h"
+#include "tools/ftc/output_and_inputs.h"
 
 namespace ftc {
 namespace {
@@ -53,6 +54,9 @@ absl::Status AddTokenizer(const std::string& config, const ft::ModelFacts& facts
 
 int Run(const ImportCommand& command) {
   const Source source = SourceOf(command.path);
+  if (command.output != "-")
+    if (const std::string mistake = OverwrittenInput(command.output, {source.config}); !mistake.empty())
+      return FailUsage(mistake);
   const absl::StatusOr<ft::ModelFacts> facts = ft::ReadConfigFile(source.config);
   if (!facts.ok()) return Fail(facts.status());
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);

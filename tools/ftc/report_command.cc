@@ -1,8 +1,10 @@
 // ftc report: what a plan costs, and what a run of it took, as one page that works offline.
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "fmt/format.h"
@@ -11,7 +13,9 @@
 #include "runtime/base/standard_streams.h"
 #include "runtime/base/status_macros.h"
 #include "tools/ftc/commands.h"
+#include "tools/ftc/config/target_file.h"
 #include "tools/ftc/explain_plans.h"
+#include "tools/ftc/output_and_inputs.h"
 #include "tools/ftc/report/document.h"
 #include "tools/ftc/report/page.h"
 
@@ -62,9 +66,20 @@ absl::Status Report(const ReportCommand& command, ReportInput input) {
   return ft::WriteFileAtomically(command.output, page);
 }
 
+std::vector<std::string> InputsOf(const ReportCommand& command) {
+  const ExplainCommand& subject = command.subject;
+  std::vector<std::string> inputs = {subject.model, subject.settings.config, command.run, command.trace};
+  if (IsTargetFile(subject.target)) inputs.push_back(subject.target);
+  inputs.insert(inputs.end(), subject.plans.begin(), subject.plans.end());
+  return inputs;
+}
+
 }  // namespace
 
 int Run(const ReportCommand& command) {
+  if (command.output != "-")
+    if (const std::string mistake = OverwrittenInput(command.output, InputsOf(command)); !mistake.empty())
+      return FailUsage(mistake);
   const absl::Status writable =  // a model is compiled first, which may take long
       command.output == "-" ? absl::OkStatus() : ft::CheckAtomicOutput(command.output, 0);
   if (!writable.ok()) return Fail(writable);

@@ -60,9 +60,9 @@ std::string AgainstText(const Explained& explained, const MeasuredTrace& trace,
   if (comparison.untraced.median > 0) Row(out, "not traced, as metrics have it", "", comparison.untraced);
   Row(out, "kernels of stream compute", "", comparison.computing);
   Row(out, "exposed: compute waited", "", comparison.exposed);
-  if (comparison.enqueued)
+  if (comparison.launch_s > 0)
     fmt::format_to(out, "  (traced steps replay no recorded graph: predicted with {} a launch)\n",
-                   ft::ShortSeconds(explained.target.stack().launch_s()));
+                   ft::ShortSeconds(comparison.launch_s));
   fmt::format_to(out, "\n");
   Heading(out, "by class, in a step", "runs");
   for (const ClassAgainst& one : comparison.classes)
@@ -103,7 +103,7 @@ std::string AgainstJson(const Explained& explained, const MeasuredTrace& trace,
       {"step", ToJson(comparison.step)},
       {"untraced_step", comparison.untraced.median > 0 ? Json(comparison.untraced.median) : Json()},
       {"untraced_step_predicted", comparison.untraced.predicted},
-      {"launch_seconds_assumed", comparison.enqueued ? Json(explained.target.stack().launch_s()) : Json()},
+      {"launch_seconds_assumed", comparison.launch_s > 0 ? Json(comparison.launch_s) : Json()},
       {"compute", ToJson(comparison.computing)},
       {"exposed", ToJson(comparison.exposed)},
       {"classes", std::move(classes)},

@@ -8,9 +8,12 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/cost/instruction_kind.h"
 #include "runtime/cost/simulate.h"
+#include "runtime/plan/plan_file.h"
+#include "runtime/plan/report.h"
 #include "runtime/plan/verify_transfers.h"
 #include "tools/ftc/median.h"
 
@@ -19,6 +22,10 @@ namespace {
 
 constexpr size_t kWorst = 10;
 constexpr int64_t kWarmUp = 5;  // steps, where a trace has more
+// Seconds of the host for a launch and the record of its event: what each instruction of a traced step of a
+// GPU takes at least, which replays no recorded graph. A guess: a launch alone is known to take some
+// microseconds.
+constexpr double kEnqueuedLaunch = 5e-6;
 
 using Place = std::pair<int, int>;          // program, instruction
 using Samples = std::map<int64_t, double>;  // by step and micro-step
@@ -36,12 +43,14 @@ struct Measured {
 
 class Comparing {
  public:
-  Comparing(const Explained& explained, const MeasuredTrace& trace) : explained_(explained), trace_(trace) {
+  Comparing(const std::string& path, const Explained& explained, const MeasuredTrace& trace)
+      : path_(path), explained_(explained), trace_(trace), target_(explained.target), step_(explained.step) {
     for (int p = 0; p < explained.plan.programs_size(); ++p) programs_[explained.plan.programs(p).name()] = p;
   }
 
   absl::StatusOr<Comparison> Run() {
     ChooseSteps();
+    ExpectLaunches();
     for (const MeasuredEvent& event : trace_.events) FT_RETURN_IF_ERROR(Take(event));
     result_.ranks = static_cast<int>(ranks_.size());
     CompareSteps();
@@ -58,7 +67,15 @@ class Comparing {
     const int64_t left_out = trace_.run.device == "null" ? 0 : count > kWarmUp ? kWarmUp : count > 1 ? 1 : 0;
     result_.left_out = left_out;
     result_.steps = count - left_out;
-    first_ = *std::next(steps.begin(), left_out);
+    result_.first_step = *std::next(steps.begin(), left_out);
+  }
+
+  void ExpectLaunches() {
+    result_.untraced.predicted = step_.seconds;
+    if (trace_.run.device != "cuda" || target_.stack().launch_s() > 0) return;
+    target_.mutable_stack()->set_launch_s(kEnqueuedLaunch);
+    step_ = ft::SimulateStep(explained_.plan, explained_.bound, target_);
+    result_.launch_s = step_.seconds != result_.untraced.predicted ? kEnqueuedLaunch : 0;
   }
 
   absl::Status Take(const MeasuredEvent& event) {
@@ -66,9 +83,13 @@ class Comparing {
     if (program == programs_.end() || event.instruction < 0 ||
         event.instruction >= explained_.plan.programs(program->second).instructions_size())
       return absl::InvalidArgumentError(
-          fmt::format("the trace has instruction {} of program '{}', the plan has none", event.instruction,
-                      event.program));
-    if (event.step < first_) return absl::OkStatus();
+          fmt::format("{}: the trace has instruction {} of program {}, the plan has none", ft::OneLine(path_),
+                      event.instruction, ft::Quote(event.program)));
+    if (ft::RunsInStep(explained_.plan, explained_.plan.programs(program->second)) == 0)
+      return absl::InvalidArgumentError(
+          fmt::format("{}: the trace has instructions of program {}, which does not run in a step",
+                      ft::OneLine(path_), ft::Quote(event.program)));
+    if (event.step < result_.first_step) return absl::OkStatus();
     Measured& rank = ranks_[event.rank];
     const double seconds = event.seconds, end = event.begin + seconds;
     auto [extent, is_new] = rank.extent.try_emplace(event.step, event.begin, end);
@@ -99,17 +120,17 @@ class Comparing {
   }
 
   void CompareSteps() {
-    result_.step = Over(explained_.step.seconds, OfRanks([](const Measured& rank) {
+    result_.step = Over(step_.seconds, OfRanks([](const Measured& rank) {
                           std::vector<double> values;
                           for (const auto& [step, extent] : rank.extent)
                             values.push_back(extent.second - extent.first);
                           return Median(values);
                         }));
     result_.untraced.median = trace_.run.step_ms * 1e-3;
-    result_.exposed = Over(explained_.step.exposed_seconds,
+    result_.exposed = Over(step_.exposed_seconds,
                            OfRanks([&](const Measured& rank) { return MedianOfSteps(rank, rank.waited); }));
     result_.computing =
-        Over(explained_.step.compute_seconds,
+        Over(step_.compute_seconds,
              OfRanks([&](const Measured& rank) { return MedianOfSteps(rank, rank.computed); }));
   }
 
@@ -120,7 +141,7 @@ class Comparing {
       const ft::proto::Program& program = explained_.plan.programs(p);
       const auto runs = static_cast<int64_t>(ft::RunsInStep(explained_.plan, program));
       if (runs == 0) continue;
-      simulated_ = ft::SimulateProgram(explained_.plan, explained_.bound, p, explained_.target);
+      simulated_ = ft::SimulateProgram(explained_.plan, explained_.bound, p, target_);
       for (int i = 0; i < program.instructions_size(); ++i) CompareOne(p, i, runs, of_class, classes);
     }
     for (auto& [name, all] : classes) {
@@ -133,6 +154,7 @@ class Comparing {
                 return std::max(a.seconds.predicted, a.seconds.median) >
                        std::max(b.seconds.predicted, b.seconds.median);
               });
+    result_.worst = result_.instructions;
     const auto off = [](const InstructionAgainst& one) {
       return std::abs(one.seconds.median - one.seconds.predicted);
     };
@@ -165,15 +187,17 @@ class Comparing {
     std::vector<double>& sums = of_class[name];
     sums.resize(ranks.size());
     for (size_t r = 0; r < ranks.size(); ++r) sums[r] += ranks[r];
-    result_.worst.push_back({p, i, runs, Over(predicted, ranks)});
+    result_.instructions.push_back({p, i, runs, Over(predicted, ranks)});
   }
 
   static constexpr int64_t kMicroSteps = int64_t{1} << 21;
 
+  const std::string& path_;
   const Explained& explained_;
   const MeasuredTrace& trace_;
+  ft::Target target_;  // that traced steps are predicted for
+  ft::SimulatedProgram step_;
   std::map<std::string, int> programs_;
-  int64_t first_ = 0;  // step that is compared
   std::map<int, Measured> ranks_;
   ft::SimulatedProgram simulated_;  // the program that is compared
   Comparison result_;
@@ -181,8 +205,22 @@ class Comparing {
 
 }  // namespace
 
-absl::StatusOr<Comparison> Compare(const Explained& explained, const MeasuredTrace& trace) {
-  return Comparing(explained, trace).Run();
+absl::Status CheckTrace(const std::string& path, const ft::TraceRun& run, const Explained& explained,
+                        uint64_t hash) {
+  if (const std::string own = ft::PlanHashText(hash); run.plan != own)
+    return absl::InvalidArgumentError(fmt::format("'{}' is a trace of plan {}, '{}' is plan {}",
+                                                  ft::OneLine(path), ft::OneLine(run.plan, 64),
+                                                  ft::OneLine(explained.name), own));
+  if (run.device != "null" && explained.target.cuda() != (run.device == "cuda"))
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is a trace of {}, but {} is not: give a --target that is", ft::OneLine(path),
+                    run.device == "cuda" ? "GPUs" : "CPU ranks", explained.target.name()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Comparison> Compare(const std::string& path, const Explained& explained,
+                                   const MeasuredTrace& trace) {
+  return Comparing(path, explained, trace).Run();
 }
 
 }  // namespace ftc

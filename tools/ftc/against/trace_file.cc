@@ -20,7 +20,8 @@ using nlohmann::json;
 // Lines.
 constexpr std::string_view kHead = ft::kTraceHead.substr(0, ft::kTraceHead.size() - 1);
 constexpr std::string_view kFoot = ft::kTraceFoot.substr(1, ft::kTraceFoot.size() - 2);
-constexpr double kMicrosecond = 1e-6, kMostMicroseconds = 1e17;  // three thousand years
+// 140 years from 1970: the nanoseconds of two such times together fit 64 bits.
+constexpr double kMicrosecond = 1e-6, kMostMicroseconds = 4.5e15;
 constexpr int kMaxDepth = 8;
 constexpr std::string_view kDevices[] = {"cpu", "cuda", "null"};
 constexpr int64_t kMostRanks = 1 << 24, kMostInstructions = int64_t{1} << 31, kMostSteps = int64_t{1} << 40,

@@ -1,5 +1,6 @@
 #include "tools/ftc/report/document.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -45,6 +46,7 @@ Json LimitsJson(const StepLimits& limits) {
     if (limits.exposed_seconds[stream] > 0)
       parts[StreamKey(static_cast<ft::proto::Stream>(stream))] = limits.exposed_seconds[stream];
   }
+  if (limits.launch_seconds > 0) parts["launch"] = limits.launch_seconds;
   if (limits.tail_seconds > 0) parts["tail"] = limits.tail_seconds;
   return {{"seconds", std::move(parts)}, {"largest", limits.Largest()}};
 }
@@ -142,17 +144,43 @@ Json RunJson(const RunMetrics& run, const Explained& explained) {
           {"eval_loss", losses}, {"predicted", predicted}, {"measured", measured}};
 }
 
-Json TraceJson(const RunTrace& trace) {
+// One run of each instruction: of the rank in the middle, and of the slowest.
+Json MeasuredJson(const std::vector<InstructionAgainst>& instructions) {
   Json measured = {{"program", Json::array()},
                    {"instruction", Json::array()},
                    {"median", Json::array()},
                    {"slowest", Json::array()}};
-  for (const RunTrace::Measured& one : trace.measured) {
+  for (const InstructionAgainst& one : instructions) {
+    const auto runs = static_cast<double>(one.runs);
     measured["program"].push_back(one.program);
     measured["instruction"].push_back(one.instruction);
-    measured["median"].push_back(one.median);
-    measured["slowest"].push_back(one.slowest);
+    measured["median"].push_back(one.seconds.median / runs);
+    measured["slowest"].push_back(one.seconds.slowest / runs);
   }
+  return measured;
+}
+
+// Those that differ most first.
+Json ClassesJson(std::vector<ClassAgainst> classes) {
+  const auto off = [](const ClassAgainst& one) {
+    return std::abs(one.seconds.median - one.seconds.predicted);
+  };
+  std::stable_sort(classes.begin(), classes.end(),
+                   [&](const ClassAgainst& a, const ClassAgainst& b) { return off(a) > off(b); });
+  Json all = Json::array();
+  for (const ClassAgainst& one : classes) {
+    const Against& seconds = one.seconds;
+    all.push_back({{"title", one.name},
+                   {"count", one.runs},
+                   {"predicted", seconds.predicted},
+                   {"measured", seconds.median},
+                   {"slowest", seconds.slowest},
+                   {"ratio", seconds.predicted > 0 ? Json(seconds.median / seconds.predicted) : Json()}});
+  }
+  return all;
+}
+
+Json TraceJson(const RunTrace& trace) {
   Json events = {{"program", Json::array()},
                  {"instruction", Json::array()},
                  {"wait", Json::array()},
@@ -165,20 +193,18 @@ Json TraceJson(const RunTrace& trace) {
     events["begin"].push_back(std::llround(event.begin * 1e9));
     events["end"].push_back(std::llround(event.end * 1e9));
   }
-  Json classes = Json::array();
-  for (const RunTrace::Class& one : trace.classes)
-    classes.push_back({{"title", one.title},
-                       {"stream", one.stream},
-                       {"count", one.count},
-                       {"predicted", one.predicted},
-                       {"measured", one.measured},
-                       {"ratio", one.predicted > 0 ? Json(one.measured / one.predicted) : Json()}});
+  const Comparison& comparison = trace.comparison;
+  const Against& exposed = comparison.exposed;
   return {{"file", trace.file},
-          {"ranks", trace.ranks},
-          {"steps", trace.steps},
-          {"waited", {{"median", trace.waited_median}, {"slowest", trace.waited_slowest}}},
-          {"classes", std::move(classes)},
-          {"measured", std::move(measured)},
+          {"ranks", comparison.ranks},
+          {"steps", comparison.steps},
+          {"left_out", comparison.left_out},
+          {"launch_seconds_assumed", comparison.launch_s > 0 ? Json(comparison.launch_s) : Json()},
+          {"waited",
+           {{"predicted", exposed.predicted}, {"median", exposed.median}, {"slowest", exposed.slowest}}},
+          {"unmeasured", comparison.unmeasured},
+          {"classes", ClassesJson(comparison.classes)},
+          {"measured", MeasuredJson(comparison.instructions)},
           {"events", std::move(events)}};
 }
 

@@ -53,9 +53,10 @@ void AddProgram(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const f
     const ft::proto::Instruction& instruction = program.instructions(i);
     if (instruction.stream() != ft::proto::COMPUTE) continue;
     const ft::SimulatedInstruction& times = run.instructions[static_cast<size_t>(i)];
-    const double waited = times.begin - computed_until;
-    const ft::proto::Instruction* blamed = Blamed(program, run, instruction);
-    limits.exposed_seconds[blamed == nullptr ? ft::proto::COMPUTE : blamed->stream()] += runs * waited;
+    // Nothing to blame: ready at once.
+    if (const ft::proto::Instruction* blamed = Blamed(program, run, instruction))
+      limits.exposed_seconds[blamed->stream()] += runs * (times.ready - computed_until);
+    limits.launch_seconds += runs * (times.begin - times.ready);
     computed_until = times.end;
     const double seconds = times.end - times.begin;
     if (IsDeviceKernel(instruction) &&
@@ -71,7 +72,7 @@ void AddProgram(const ft::proto::Plan& plan, const ft::BoundPlan& bound, const f
 }  // namespace
 
 double StepLimits::total() const {
-  double sum = arithmetic_seconds + memory_seconds + tail_seconds;
+  double sum = arithmetic_seconds + memory_seconds + launch_seconds + tail_seconds;
   for (const double seconds : exposed_seconds) sum += seconds;
   return sum;
 }
@@ -85,6 +86,7 @@ std::string StepLimits::Largest() const {
   compare(memory_seconds, "memory");
   for (size_t stream = 0; stream < exposed_seconds.size(); ++stream)
     compare(exposed_seconds[stream], StreamKey(static_cast<ft::proto::Stream>(stream)));
+  compare(launch_seconds, "launch");
   compare(tail_seconds, "tail");
   return name;
 }

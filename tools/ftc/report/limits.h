@@ -34,10 +34,11 @@ struct StepLimits {
   double memory_seconds = 0;      // the others
   // `compute` stood still for what ran on these streams (the last to end of what a wait waits for).
   std::array<double, ft::proto::Stream_ARRAYSIZE> exposed_seconds = {};
-  double tail_seconds = 0;  // other streams ended later
+  double launch_seconds = 0;  // `compute` stood still until the host had launched what came next
+  double tail_seconds = 0;    // other streams ended later
 
   double total() const;
-  // The largest part: "arithmetic", "memory", "gather", ..., "tail".
+  // The largest part: "arithmetic", "memory", "gather", ..., "launch", "tail".
   std::string Largest() const;
 };
 

@@ -22,11 +22,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-Explained ExplainedOf(const ft::proto::Plan& plan, int ranks = 2) {
+Explained ExplainedOf(const ft::proto::Plan& plan, int ranks = 2, double launch_s = 0) {
   Explained explained;
   explained.name = "/home/somebody/plan.bin";
   explained.plan = plan;
   explained.target = ft::RoundTarget();
+  if (launch_s > 0) explained.target.mutable_stack()->set_launch_s(launch_s);
   const auto mesh = ft::MeshFor(plan, ranks);
   explained.bound = *ft::BindPlan(plan, *mesh, ft::DeviceClass::kCpu);
   explained.report = ft::ReportPlan(plan, explained.bound);
@@ -115,6 +116,21 @@ TEST(Report, PartsOfAStepSumToIt) {
         kernels += group.total_seconds;
       EXPECT_NEAR(kernels, explained.step.compute_seconds, 1e-15);
     }
+  }
+}
+
+// What the host is late with is no stream's, also where a transfer was waited for before.
+TEST(Report, LaunchesAreAPartOfTheirOwn) {
+  for (const ft::TinyPlanOptions& options : Kinds()) {
+    const Explained explained = ExplainedOf(ft::TinyPlan(options), 2, 60e-6);
+    const StepLimits limits = LimitsOf(explained.plan, explained.bound, explained.target);
+    EXPECT_GT(explained.step.launch_seconds, 0);
+    EXPECT_NEAR(limits.launch_seconds, explained.step.launch_seconds, 1e-12);
+    double exposed = 0;
+    for (const double seconds : limits.exposed_seconds) exposed += seconds;
+    EXPECT_NEAR(exposed, explained.step.exposed_seconds, 1e-12);
+    EXPECT_EQ(limits.exposed_seconds[ft::proto::COMPUTE], 0);
+    EXPECT_NEAR(limits.total(), explained.step.seconds, 1e-12);
   }
 }
 

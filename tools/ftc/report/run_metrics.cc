@@ -18,6 +18,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kMostRows = 4000;
 constexpr int64_t kWarmUp = 5;  // steps
+constexpr double kMostNumber = 1e300;
 
 class Reader {
  public:
@@ -31,6 +32,8 @@ class Reader {
     if (!row.is_object()) return Error("no line of metrics: not a JSON object");
     const auto step = row.find("step");
     if (step == row.end() || !step->is_number_integer()) return Error("no line of metrics: it has no 'step'");
+    if (step->get<int64_t>() < 0)
+      return Error(fmt::format("no line of metrics: its step is {}", step->dump()));
     if (step->get<int64_t>() < last_)
       return Error(fmt::format("step {} comes after step {}: not the metrics of one run",
                                step->get<int64_t>(), last_));
@@ -59,7 +62,9 @@ class Reader {
     const auto found = row.find(name);
     if (found == row.end() || found->is_null()) return std::nullopt;
     if (!found->is_number()) return Error(fmt::format("'{}' is no number", name));
-    return found->get<double>();
+    const auto value = found->get<double>();
+    if (!(std::abs(value) <= kMostNumber)) return std::nullopt;
+    return value;
   }
 
   absl::Status Evaluation(const Json& row) {

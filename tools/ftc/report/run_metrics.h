@@ -12,7 +12,7 @@
 
 namespace ftc {
 
-// The most that is read of metrics, and of a trace: of some hundred ranks.
+// The most that is read of metrics. A trace has no such limit: it is mapped and read line by line.
 inline constexpr uint64_t kMaxRunBytes = uint64_t{256} << 20;
 
 struct RunMetrics {
@@ -21,7 +21,8 @@ struct RunMetrics {
 
   std::string file;  // its name, without folders
   std::vector<int64_t> steps;
-  // Parallel to steps, by kColumns; nothing where a line has none, or a number that is not finite.
+  // Parallel to steps, by kColumns; nothing where a line has none, or a number that is not finite, or larger
+  // than 1e300: sums and ranges of such are not.
   std::array<std::vector<std::optional<double>>, kColumns.size()> columns;
   std::vector<int64_t> evaluated;  // after which step
   std::vector<std::optional<double>> eval_losses;

@@ -1,7 +1,10 @@
 // Metrics and traces of runs: read as they are, and refused where they are of something else.
+#include <algorithm>
 #include <fstream>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -9,6 +12,7 @@
 #include "runtime/metrics/trace.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/plan_file.h"
+#include "runtime/plan/report.h"
 #include "runtime/plan/testing/targets.h"
 #include "runtime/plan/testing/tiny_plan.h"
 #include "tools/ftc/report/plan_columns.h"
@@ -27,6 +31,7 @@ class RunTest : public testing::Test {
     explained_.plan.set_version(ft::kPlanVersion);
     explained_.target = ft::RoundTarget();
     explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 2}, ft::DeviceClass::kCpu);
+    explained_.step = ft::SimulateStep(explained_.plan, explained_.bound, explained_.target);
   }
 
   std::string File(const std::string& text) const {
@@ -162,6 +167,7 @@ TEST_F(RunTest, RefusesOtherMetrics) {
   EXPECT_THAT(MetricsError("{\"step\":0,\"loss\":1}\n"),
               testing::HasSubstr(":1: no line of metrics: it has no 'tokens_per_s'"));
   EXPECT_THAT(MetricsError(Line(0, 10, ",\"lr\":\"high\"")), testing::HasSubstr(":1: 'lr' is no number"));
+  EXPECT_THAT(MetricsError(Line(-1, 10)), testing::HasSubstr(":1: no line of metrics: its step is -1"));
   EXPECT_THAT(MetricsError(Line(1, 10) + Line(0, 10)), testing::HasSubstr(":2: step 0 comes after step 1"));
   EXPECT_THAT(MetricsError(Line(1, 10) + Line(1, 10)), testing::HasSubstr(":2: step 1 is there twice"));
   const std::string line = Line(0, 10);
@@ -184,25 +190,71 @@ TEST_F(RunTest, NumbersThatAreNotFiniteAreGaps) {
   EXPECT_EQ(metrics->columns[0][0], std::nullopt);
 }
 
+TEST_F(RunTest, NumbersThatARangeCannotHoldAreGaps) {
+  const auto metrics = ReadRunMetrics(File(Line(0, 10, ",\"lr\":1e300,\"grad_norm\":-1.7e308")), explained_);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_EQ(metrics->columns[1][0], std::nullopt);
+  EXPECT_EQ(metrics->columns[2][0], 1e300);
+}
+
 TEST_F(RunTest, PairsTheTraceWithInstructions) {
   const auto trace = ReadRunTrace(File(Trace(3, 5)), explained_);
   ASSERT_TRUE(trace.ok()) << trace.status();
-  EXPECT_EQ(trace->ranks, 2);
-  EXPECT_EQ(trace->steps, 3);
-  ASSERT_FALSE(trace->measured.empty());
-  for (const RunTrace::Measured& one : trace->measured) {
-    EXPECT_EQ(one.program, 1);
-    EXPECT_NEAR(one.median, (one.instruction + 5 + 5) * 1e-6, 1e-12);  // of ranks that differ by 10 us
-    EXPECT_NEAR(one.slowest, (one.instruction + 5 + 10) * 1e-6, 1e-12);
-  }
+  const Comparison& comparison = trace->comparison;
+  EXPECT_EQ(comparison.ranks, 2);
+  EXPECT_EQ(comparison.steps, 2);
+  EXPECT_EQ(comparison.left_out, 1);
+  EXPECT_EQ(comparison.unmeasured, 0);
+  ASSERT_FALSE(comparison.instructions.empty());
   double measured = 0, of_classes = 0;
-  for (const RunTrace::Measured& one : trace->measured) measured += one.median;
-  for (const RunTrace::Class& one : trace->classes) of_classes += one.measured;
+  for (const InstructionAgainst& one : comparison.instructions) {
+    EXPECT_EQ(one.program, 1);
+    EXPECT_NEAR(one.seconds.median, (one.instruction + 5 + 5) * 1e-6, 1e-12);  // ranks differ by 10 us
+    EXPECT_NEAR(one.seconds.slowest, (one.instruction + 5 + 10) * 1e-6, 1e-12);
+    measured += one.seconds.median;
+  }
+  for (const ClassAgainst& one : comparison.classes) of_classes += one.seconds.median;
   EXPECT_NEAR(of_classes, measured, 1e-12);
   int waits = 0;
   for (const auto& one : explained_.plan.programs(1).instructions())
     waits += one.stream() == ft::proto::COMPUTE && one.after_size() > 0 ? 1 : 0;
-  EXPECT_NEAR(trace->waited_median, waits * 2e-6, 1e-12);
+  EXPECT_NEAR(comparison.exposed.median, waits * 2e-6, 1e-12);
+}
+
+TEST_F(RunTest, FirstStepsAreLeftOut) {
+  for (const auto& [steps, left_out] : {std::pair(1, 0), {2, 1}, {5, 1}, {6, 5}, {9, 5}}) {
+    const std::string text = Trace(steps, 0);
+    const auto trace = ReadRunTrace(File(text), explained_);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_EQ(trace->comparison.left_out, left_out);
+    EXPECT_EQ(trace->comparison.steps, steps - left_out);
+    EXPECT_EQ(trace->comparison.first_step, 40 + left_out);
+    // One run of the program, from its beginning: of the first rank in a step that counts.
+    ASSERT_FALSE(trace->events.empty());
+    double begin = 1, end = 0;
+    for (const RunTrace::Event& event : trace->events)
+      begin = std::min(begin, event.begin), end = std::max(end, event.end);
+    EXPECT_EQ(begin, 0);
+    EXPECT_EQ(end < 1e-3, left_out > 0);  // the first step takes a millisecond longer
+    const auto simulated =
+        ReadRunTrace(File(absl::StrReplaceAll(text, {{"\"cpu\"", "\"null\""}})), explained_);
+    ASSERT_TRUE(simulated.ok()) << simulated.status();
+    EXPECT_EQ(simulated->comparison.left_out, 0);
+  }
+}
+
+TEST_F(RunTest, TracedStepsOfGpusAreLaunched) {
+  const std::string text = absl::StrReplaceAll(Trace(2, 0), {{"\"cpu\"", "\"cuda\""}});
+  EXPECT_THAT(TraceError(text),
+              testing::HasSubstr("is a trace of GPUs, but round is not: give a --target that is"));
+  explained_.target.set_cuda(true);
+  explained_.step = ft::SimulateStep(explained_.plan, explained_.bound, explained_.target);
+  const auto trace = ReadRunTrace(File(text), explained_);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->comparison.launch_s, 5e-6);
+  EXPECT_EQ(trace->comparison.untraced.predicted, explained_.step.seconds);
+  EXPECT_GT(trace->comparison.step.predicted, explained_.step.seconds);
+  EXPECT_THAT(TraceError(Trace(2, 0)), testing::HasSubstr("is a trace of CPU ranks, but"));
 }
 
 TEST_F(RunTest, RefusesOtherTraces) {
@@ -218,14 +270,22 @@ TEST_F(RunTest, RefusesOtherTraces) {
     return TraceError(text);
   };
   EXPECT_THAT(with("\"program\":\"train_step\"", "\"program\":\"train_stop\""),
-              testing::HasSubstr("trace of another plan: it has instruction"));
+              testing::HasSubstr("report_run_test: the trace has instruction 0 of program 'train_stop'"));
+  // A program that no step runs, and times of which sums in nanoseconds are none.
+  const std::string other = explained_.plan.programs(0).name();
+  ASSERT_EQ(ft::RunsInStep(explained_.plan, explained_.plan.programs(0)), 0u);
+  EXPECT_THAT(
+      with("\"program\":\"train_step\",\"sequence\":0,", "\"program\":\"" + other + "\",\"sequence\":0,"),
+      testing::HasSubstr("instructions of program '" + other + "', which does not run in a step"));
+  EXPECT_THAT(with("\"ts\":1000.0", "\"ts\":4.6e15"), testing::HasSubstr("no ts, dur and tid that can be"));
+  EXPECT_EQ(with("\"ts\":1000.0", "\"ts\":4.4e15"), "");
   EXPECT_THAT(with("\"sequence\":1,", "\"sequence\":100000,"),
-              testing::HasSubstr("trace of another plan: it has instruction 100000"));
+              testing::HasSubstr("report_run_test: the trace has instruction 100000 of program"));
   explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 4}, ft::DeviceClass::kCpu);
   EXPECT_THAT(TraceError(good), testing::HasSubstr("trace of ranks on a mesh of"));
   explained_.bound = *ft::BindPlan(explained_.plan, {.replica = 1, .shard = 2}, ft::DeviceClass::kCpu);
   explained_.plan.set_model("another");
-  EXPECT_THAT(TraceError(good), testing::HasSubstr("trace of another plan: "));
+  EXPECT_THAT(TraceError(good), testing::HasSubstr("report_run_test' is a trace of plan "));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <mutex>
+#include <tuple>
 
 #include "fmt/format.h"
 #include "runtime/base/atomic_file.h"
@@ -14,6 +15,7 @@
 #include "tools/ftc/commands.h"
 #include "tools/ftc/config/configure.h"
 #include "tools/ftc/config/settings.h"
+#include "tools/ftc/output_and_inputs.h"
 #include "tools/ftc/tune/tuning.h"
 
 namespace ftc {
@@ -150,6 +152,10 @@ absl::Status TuneAll(const TuneCommand& command, const Configured& configured) {
 }  // namespace
 
 int Run(const TuneCommand& command) {
+  const auto& [model, config] = std::tie(command.settings.model, command.settings.config);
+  if (const std::string mistake = OverwrittenInput(command.settings.output, {model, config});
+      !mistake.empty())
+    return FailUsage(mistake);
   const auto configured = ConfigureAny(command);
   if (!configured.ok()) {
     if (!absl::IsInvalidArgument(configured.status())) return Fail(configured.status());

@@ -74,6 +74,11 @@ function rectangle(svg, x, y, width, height, color) {
       .style('fill', color);
 }
 
+// Keys that are the browser's own: Alt and left goes back, Ctrl and minus shrinks the page.
+function ofBrowser({ctrlKey, altKey, metaKey}) {
+  return ctrlKey || altKey || metaKey;
+}
+
 // Where keys lead from place `at` of `size`: arrows by one, with Shift by a twentieth of all, Home and End to
 // the ends. Nothing for other keys.
 function moved(at, size, {key, shiftKey}) {

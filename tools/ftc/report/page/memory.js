@@ -202,6 +202,7 @@ class MemoryChart {
   }
 
   key() {
+    if (ofBrowser(d3.event)) return;
     const {key, shiftKey} = d3.event,
                 step = shiftKey ? Math.max(1, Math.round((this.window[1] - this.window[0]) / 20)) : 1;
     const moves = {ArrowLeft: this.at - step, ArrowRight: this.at + step, Home: 0, End: this.memory.size - 1};

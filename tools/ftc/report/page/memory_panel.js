@@ -13,7 +13,10 @@ class MemoryPanel {
   // `follow` is called with a buffer, or -1 for none.
   constructor(container, plan, classes, follow) {
     Object.assign(this, {plan, classes, follow});
-    this.live = element('div', {class: 'panel live-panel', 'aria-live': 'off'});
+    // What is read aloud has to stay the same element.
+    this.heading = element('h4', {role: 'status', 'aria-live': 'polite'});
+    this.list = element('div', {class: 'live'});
+    this.live = element('div', {class: 'panel live-panel', 'aria-live': 'off'}, this.heading, this.list);
     this.followed = element('div', {class: 'panel followed-panel', 'aria-live': 'polite'});
     container.append(this.live, this.followed);
     this.showFollowed(-1);
@@ -37,17 +40,13 @@ class MemoryPanel {
         (title, i) => element('th', {scope: 'col', class: i === 3 ? 'number' : null}, title));
     const {activeElement} = document,
           focused = this.live.contains(activeElement) ? activeElement.dataset.buffer : undefined;
-    this.live.replaceChildren(
-        element(
-            'h4', {},
-            `At instruction ${instructionText(plan, program, at)}: ${format.count(count)} buffers live, ${
-                format.bytes(bytes)} (${format.count(bytes)} B)`),
-        element(
-            'div', {class: 'live'},
-            element('table', {}, element('thead', {}, element('tr', {}, head)), element('tbody', {}, rows)),
-            count > first.length ?
-                element('p', {class: 'note'}, `and ${format.count(count - first.length)} smaller ones`) :
-                null));
+    const heading = `At instruction ${instructionText(plan, program, at)}: ${
+        format.count(count)} buffers live, ${format.bytes(bytes)} (${format.count(bytes)} B)`;
+    if (this.heading.textContent !== heading) this.heading.textContent = heading;
+    const rest = `and ${format.count(count - first.length)} smaller ones`;
+    this.list.replaceChildren(
+        element('table', {}, element('thead', {}, element('tr', {}, head)), element('tbody', {}, rows)),
+        ...(count > first.length ? [element('p', {class: 'note'}, rest)] : []));
     if (focused !== undefined) this.live.querySelector(`[data-buffer="${focused}"]`)?.focus();
   }
 

@@ -8,7 +8,7 @@ class Roofline {
         'p', {class: 'note'},
         'Each dot is kernels that do the same; its size is their time in a step. What lies under the slope is bound by memory, under the flat part by arithmetic.'));
     this.frame = element('div');
-    this.panel = element('div', {class: 'panel roofline-panel'});
+    this.panel = element('div', {class: 'panel roofline-panel', role: 'status', 'aria-live': 'polite'});
     container.append(this.frame);
     legend(container, palette.phases.map((name) => [name, palette.phase(name)]));
     container.append(this.panel);
@@ -98,6 +98,7 @@ class Roofline {
   }
 
   key() {
+    if (ofBrowser(d3.event)) return;
     const to = moved(this.at, this.dots.length, d3.event);
     if (to === undefined) return;
     this.choose(to);

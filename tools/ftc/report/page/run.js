@@ -37,9 +37,12 @@ function curve(place, run, name, title, formatted, predicted) {
         .text(`evaluation after step ${run.evaluated[i]}: ${formatted(value)}`);
   });
   const heading = svg.append('text').attr('x', left).attr('y', 14).text(title);
-  readOff(
-      svg, run, values, x, y,
-      (at) => heading.text(`${title}; step ${run.step[at]}: ${formatted(values[at])}`));
+  const spoken = element('p', {class: 'spoken', role: 'status', 'aria-live': 'polite'});
+  place.append(spoken);
+  readOff(svg, run, values, x, y, (at) => {
+    spoken.textContent = `${title}; step ${run.step[at]}: ${formatted(values[at])}`;
+    heading.text(spoken.textContent);
+  });
 }
 
 // Pointer and keys choose a step, of which `show` says what it is.
@@ -53,6 +56,7 @@ function readOff(svg, run, values, x, y, show) {
   };
   svg.on('mousemove', () => choose(d3.bisectLeft(run.step, x.invert(pointerIn(svg)[0]) - 0.5)))
       .on('keydown', () => {
+        if (ofBrowser(d3.event)) return;
         const to = moved(at, run.step.length, d3.event);
         if (to === undefined) return;
         choose(to);

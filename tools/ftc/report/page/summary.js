@@ -15,7 +15,7 @@ const limitWords = {
   h2d: 'copies from host memory',
   d2h: 'copies to host memory',
   host_compute: 'updates on the host',
-  compute: 'launching of kernels',
+  launch: 'launching of kernels',
   tail: 'what other streams do at the end',
 };
 
@@ -60,10 +60,16 @@ function fitCard(plan) {
                  `${plan.target.name} does not say how much memory it has`));
 }
 
+// Where the machine was measured: how sure the time of a step is.
+function intervalText({seconds_low: low, seconds_high: high}) {
+  return high === null ? null : `${format.seconds(low)} and ${format.seconds(high)}`;
+}
+
 function speedCard(plan) {
-  const {step, mesh, world_size: ranks} = plan.explain;
+  const {step, mesh, world_size: ranks, assumptions} = plan.explain, interval = intervalText(step);
   return card(
       'How fast?', format.seconds(step.seconds), '',
+      interval === null ? null : element('p', {}, `between ${interval}`),
       element(
           'p', {},
           `a step; ${format.whole(step.tokens_per_s_per_rank)} tokens/s a rank, ${
@@ -73,8 +79,8 @@ function speedCard(plan) {
           step.mfu === null ? 'MFU not known: the target has no peak' : `MFU ${format.percent(step.mfu)}`),
       element(
           'p', {class: 'note'},
-          `simulated on ${plan.target.name}, ${ranks} ranks (replica ${mesh.replica} x shard ${
-              mesh.shard})`));
+          `simulated on ${plan.target.name}, ${ranks} ranks (replica ${mesh.replica} x shard ${mesh.shard})`),
+      assumptions.map((assumption) => element('p', {class: 'note'}, assumption)));
 }
 
 function limitCard(plan) {
@@ -91,7 +97,7 @@ function limitCard(plan) {
 }
 
 function drawSummary(container, plan) {
-  const {explain} = plan;
+  const {explain} = plan, interval = intervalText(explain.step);
   container.append(element(
       'p', {class: 'note'},
       `${explain.model}, strategy ${explain.strategy}, batch ${explain.batch} x ${explain.seq_len} a rank, ${
@@ -100,6 +106,7 @@ function drawSummary(container, plan) {
   container.append(element('div', {class: 'cards'}, fitCard(plan), speedCard(plan), limitCard(plan)));
   tableBehind(container, 'the step', [['what', (row) => row[0]], ['', (row) => row[1], true]], [
     ['time of a step', format.seconds(explain.step.seconds)],
+    ...(interval === null ? [] : [['between', interval]]),
     ['exposed communication', format.seconds(explain.step.exposed_seconds)],
     ['tokens/s of a rank', format.number(explain.step.tokens_per_s_per_rank)],
     ['MFU', format.percent(explain.step.mfu)],

@@ -24,7 +24,7 @@ class Timeline {
       ...palette.phases.map((name) => [name, palette.phase(name)]), ['transfer', palette.of(1)],
       ['compute waits', palette.wait], ['another stream waits', palette.idle]
     ]);
-    this.panel = element('div', {class: 'panel timeline-panel'});
+    this.panel = element('div', {class: 'panel timeline-panel', role: 'status', 'aria-live': 'polite'});
     this.behind = element('div');
     container.append(this.panel, this.behind);
     this.load();
@@ -177,7 +177,7 @@ class Timeline {
 
   key() {
     const {key, shiftKey} = d3.event, {items} = this.lanes[this.lane] || {items: []};
-    if (items.length === 0) return;
+    if (items.length === 0 || ofBrowser(d3.event)) return;
     const index = items.indexOf(this.chosen), step = shiftKey ? 20 : 1, last = items.length - 1;
     const moves =
         {ArrowLeft: Math.max(0, index - step), ArrowRight: Math.min(last, index + step), Home: 0, End: last};
