@@ -49,9 +49,8 @@ absl::Status TuneFamilySearch::estimate(const std::vector<Open> &opens) {
 
 absl::Status TuneFamilySearch::estimateInRounds(const std::vector<Open> &opens) {
   for (size_t begin = 0; begin < opens.size(); begin += kRound)
-    FT_RETURN_IF_ERROR(
-        estimate({opens.begin() + static_cast<long>(begin),
-                  opens.begin() + static_cast<long>(std::min(opens.size(), begin + kRound))}));
+    FT_RETURN_IF_ERROR(estimate({opens.begin() + static_cast<long>(begin),
+                                 opens.begin() + static_cast<long>(std::min(opens.size(), begin + kRound))}));
   return absl::OkStatus();
 }
 

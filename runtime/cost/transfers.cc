@@ -67,13 +67,23 @@ void SetLinkFrom(const Target::Collective& gathers, Target& target) {
   Target::Link& link = nodes > 1 ? *target.mutable_network() : *target.mutable_node();
   const Target::Point& least = gathers.bytes_per_s(0);
   const Target::Point& most = gathers.bytes_per_s(gathers.bytes_per_s_size() - 1);
-  link.set_latency_s(0);
-  const double steps = LatencyOf(target, false, layout);
-  link.set_latency_s(std::max(0.0, least.at() / least.value() - steps));
   const double ranks = layout.ranks;
   const double part = nodes > 1 ? (ranks - on_node) / ranks / on_node : (ranks - 1) / ranks;
   const Curve& ramp = nodes > 1 ? target.network_ramp() : target.node_ramp();
-  link.set_bytes_per_s(most.value() * part / ValueAt(ramp, most.at() / ranks, 1));
+  // Bytes as the rate counts them, and seconds, of both: what they take is latency + bytes / rate.
+  const auto bytes_of = [&](const Target::Point& point) {
+    return point.at() * part / ValueAt(ramp, point.at() / ranks, 1);
+  };
+  const double few = bytes_of(least), many = bytes_of(most);
+  const double short_s = least.at() / least.value(), long_s = most.at() / most.value();
+  link.set_latency_s(0);
+  const double steps = LatencyOf(target, false, layout);
+  if (many > few && long_s > short_s) {
+    const double latency = short_s - few * (long_s - short_s) / (many - few);
+    link.set_latency_s(std::max(0.0, latency - steps));
+  }
+  const double rest = long_s - steps - link.latency_s();
+  link.set_bytes_per_s(many / (rest > 0 ? rest : long_s));
 }
 
 TransferCost CopyCost(const Target& target, uint64_t bytes) {

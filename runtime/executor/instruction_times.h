@@ -33,7 +33,7 @@ class InstructionTimes final : public StepObserver {
   Executor& executor_;
   const int64_t step_;
   bool observing_ = false, measured_ = false;
-  int program_ = 0;                        // that runs
+  int program_ = 0;                       // that runs
   std::vector<std::vector<int64_t>> ns_;  // by program and instruction, each of one stream
   std::array<std::unique_ptr<StreamTimes>, kNumStreams> streams_;
 };

@@ -26,8 +26,7 @@ class TraceSession final : public StepObserver {
   };
   // commands_per_step: of all programs that run between BeginStep and EndStep.
   // The plan and the executor must outlive it.
-  TraceSession(const proto::Plan& plan, Executor& executor, size_t commands_per_step, int rank,
-               Steps steps);
+  TraceSession(const proto::Plan& plan, Executor& executor, size_t commands_per_step, int rank, Steps steps);
   ~TraceSession() override;
 
   void BeginStep(int64_t step) override;

@@ -30,7 +30,9 @@ namespace {
 
 // Models are compiled by threads, MLIR's without exceptions: nothing else could say it in one line.
 [[noreturn]] void EndWithoutMemory() {
-  constexpr std::string_view kLine = "ftc: out of memory; allow more (ulimit -v, or the container's limit), or compile for a smaller batch\n";
+  constexpr std::string_view kLine =
+      "ftc: out of memory; allow more (ulimit -v, or the container's limit), or compile for a smaller "
+      "batch\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine.data(), kLine.size());
   _exit(ft::kExitIo);
 }

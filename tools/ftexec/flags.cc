@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "fmt/format.h"
@@ -181,6 +182,9 @@ std::string CheckCalibration(const CLI::App& app, const Flags& flags) {
   for (const char* of_plan : {"--mesh", "--world-size"})
     if (flags.plan.empty() && app.count(of_plan) > 0)
       return fmt::format("{} is for --calibrate of a plan", of_plan);
+  if (!absl::EndsWith(flags.calibrate, ".yaml") && !absl::EndsWith(flags.calibrate, ".yml"))
+    return fmt::format("--calibrate={} is no .yaml or .yml, as a file for --target has to be",
+                       flags.calibrate);
   if (!flags.plan.empty() && app.count("--emulate-link") > 0)
     return "--emulate-link makes no sense with --calibrate of a plan, which times kernels alone";
   return "";

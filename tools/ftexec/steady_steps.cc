@@ -47,8 +47,9 @@ std::string FurthestKind(const InstructionTimes& observed, const proto::Plan& pl
     return a.second.off() < b.second.off();
   });
   if (furthest == kinds.end()) return "";
-  return fmt::format("; of all kinds of instructions {}, {:.2f} against {:.2f} ms in step {}", furthest->first,
-                     furthest->second.measured * 1e3, furthest->second.predicted * 1e3, observed.step() + 1);
+  return fmt::format("; of all kinds of instructions {}, {:.2f} against {:.2f} ms in step {}",
+                     furthest->first, furthest->second.measured * 1e3, furthest->second.predicted * 1e3,
+                     observed.step() + 1);
 }
 
 }  // namespace

@@ -288,7 +288,8 @@ class TrainingRun : public RankRun {
 
   void ComparePrediction() {
     told_prediction_ = true;
-    const std::string line = PredictedLine(times_, observed_.get(), job_.plan(), job_.bound, !device_.is_cpu());
+    const std::string line =
+        PredictedLine(times_, observed_.get(), job_.plan(), job_.bound, !device_.is_cpu());
     if (!line.empty()) Say(line);
   }
 
@@ -355,7 +356,7 @@ class TrainingRun : public RankRun {
   std::unique_ptr<TrainingEvents> events_;
   std::unique_ptr<TraceSession> trace_;
   std::unique_ptr<InstructionTimes> observed_;  // what the prediction is compared with
-  bool trace_written_ = false;  // or tried to be
+  bool trace_written_ = false;                  // or tried to be
 };
 
 }  // namespace

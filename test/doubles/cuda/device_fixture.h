@@ -71,8 +71,8 @@ class CudaDeviceTest : public ::testing::Test {
   // Calls that begin so.
   int Count(const std::string& call) const {
     const std::vector<std::string> log = Log();
-    return static_cast<int>(
-        std::count_if(log.begin(), log.end(), [&](const std::string& line) { return line.starts_with(call); }));
+    return static_cast<int>(std::count_if(log.begin(), log.end(),
+                                          [&](const std::string& line) { return line.starts_with(call); }));
   }
 
   // Kernels that were launched to mark where a stream is.

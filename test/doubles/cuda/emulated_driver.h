@@ -60,7 +60,8 @@ struct EmulatedMachine {
 EmulatedMachine& Machine();
 
 struct Call {
-  std::string what;  // "SetDevice 0", "Malloc", "CreateStream", "Wait", ...; the name of what was launched for "Launch"
+  std::string what;  // "SetDevice 0", "Malloc", "CreateStream", "Wait", ...; the name of what was launched
+                     // for "Launch"
   int stream = -1;   // numbers in the order of creation; -1: none
   int event = -1;
   uint64_t bytes = 0;

@@ -44,6 +44,8 @@ std::string Circumstances(const Flags& flags) {
   if (flags.kernels == Kernels::kReference) all.emplace_back("--kernels=reference");
   if (flags.tf32) all.emplace_back("--tf32=on");
   if (flags.deterministic) all.emplace_back("--deterministic=on");
+  if (flags.comm_backend != CollectiveBackend::kAuto)
+    all.push_back(fmt::format("--comm-backend={}", Name(flags.comm_backend)));
   if (flags.attention == cuda::AttentionChoice::kOwn) all.emplace_back("--attention=own");
   return all.empty() ? "" : "; with " + absl::StrJoin(all, ", ");
 }

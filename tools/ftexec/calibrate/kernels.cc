@@ -181,7 +181,7 @@ absl::Status MeasureCopies(const CalibrationSession& session, double seconds, Ta
       slowest[i] = std::max(slowest[i], sample.seconds);
       spreads.push_back(sample.spread);
     }
-  // A line through the largest two, and what the smallest takes beyond it.
+  // The rate of the largest, and what the smallest takes beyond it.
   const size_t last = std::size(kCopied) - 1;
   const double rate = static_cast<double>(kCopied[last]) / slowest[last];
   target.mutable_copies()->set_bytes_per_s(rate);

@@ -74,9 +74,11 @@ absl::Status CalibrationSession::Connect(const Flags& flags) {
       several ? Mesh{.replica = ranks / on_node, .shard = on_node} : Mesh{.replica = 1, .shard = ranks};
   std::vector<CommunicatorGroup> members;
   for (const proto::Axis axis : {proto::AXIS_SHARD, proto::AXIS_REPLICA, proto::AXIS_WORLD}) {
-    // Without several nodes, shard and world are the same ranks.
-    if (AxisSize(mesh, axis) < 2 || (axis == proto::AXIS_WORLD && AxisSize(mesh, proto::AXIS_SHARD) == ranks))
-      continue;
+    // On one node shard and world are the same ranks, with one rank on each replica and world.
+    const bool is_known =
+        axis == proto::AXIS_WORLD && !groups_.empty() &&
+        (AxisSize(mesh, proto::AXIS_SHARD) == ranks || AxisSize(mesh, proto::AXIS_REPLICA) == ranks);
+    if (AxisSize(mesh, axis) < 2 || is_known) continue;
     groups_.push_back({.axis = axis, .layout = LayoutOnNodes(mesh, axis, hosts)});
     members.push_back({AxisGroup(mesh, axis, rank)});
   }

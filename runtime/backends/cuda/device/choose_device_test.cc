@@ -20,7 +20,8 @@ class HostWith {
   // The last device that was made current; -1: none was.
   int current() const {
     for (int device = 0; device < 16; ++device)
-      if (!driver_.Log().empty() && driver_.Log().back().what == absl::StrCat("SetDevice ", device)) return device;
+      if (!driver_.Log().empty() && driver_.Log().back().what == absl::StrCat("SetDevice ", device))
+        return device;
     return -1;
   }
 

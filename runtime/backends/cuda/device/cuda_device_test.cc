@@ -90,7 +90,8 @@ TEST_F(SmallDeviceTest, OutOfMemoryNamesWantedFreeAndDevice) {
 }
 
 TEST_F(CudaDeviceTest, ADeviceThatCannotRunOurCodeIsRefusedAtTheStart) {
-  driver_->failures["the mark after a task"] = absl::InternalError("the mark after a task failed: no kernel image");
+  driver_->failures["the mark after a task"] =
+      absl::InternalError("the mark after a task failed: no kernel image");
   EXPECT_EQ(
       CudaDevice::Create(std::move(platform_), {}, {}).status(),
       absl::FailedPreconditionError(

@@ -33,8 +33,9 @@ TEST_F(CudaDeviceTest, EventsOrderStreams) {
   b->Synchronize();
   EXPECT_TRUE(device().status().ok()) << device().status();
   EXPECT_EQ(order_, (std::vector<int>{1, 2, 3}));
-  EXPECT_EQ(Log(), (std::vector<std::string>{"note s1", "Record s1 e2", "Wait s2 e2", "note s2", "Record s2 e3",
-                                             "Wait s1 e3", "note s1", "Synchronize s1", "Synchronize s2"}));
+  EXPECT_EQ(Log(),
+            (std::vector<std::string>{"note s1", "Record s1 e2", "Wait s2 e2", "note s2", "Record s2 e3",
+                                      "Wait s1 e3", "note s1", "Synchronize s1", "Synchronize s2"}));
 }
 
 TEST_F(CudaDeviceTest, AStreamDoesNotWaitForItself) {
