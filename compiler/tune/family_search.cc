@@ -12,8 +12,6 @@ namespace ft::compiler {
 
 namespace {
 
-/// Times that are of interest: those of as many points.
-constexpr size_t kOfInterest = 24;
 /// Compiled before what is worth trying is settled anew. Not the number of cores: an answer does not depend
 /// on that.
 constexpr size_t kRound = 16;
@@ -146,7 +144,7 @@ double TuneFamilySearch::leastKernelSeconds() const {
 
 /// The time of the last point that is still of interest.
 double TuneFamilySearch::threshold() const {
-  return times.size() < kOfInterest ? kNever : *std::next(times.begin(), kOfInterest - 1);
+  return times.size() < kScheduled ? kNever : *std::next(times.begin(), kScheduled - 1);
 }
 
 std::vector<TuneFamilySearch::Open> TuneFamilySearch::openChoices() {

@@ -13,6 +13,9 @@
 
 namespace ft::compiler {
 
+/// Points of which schedules are tried; slower ones are of no interest.
+constexpr size_t kScheduled = 24;
+
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// What is known of a point, exactly or about.
@@ -43,8 +46,8 @@ public:
   /// where there are none.
   absl::StatusOr<bool> openDominated();
 
-  /// All that fits and nothing in its family makes needless, by estimates, the fastest first; those that are
-  /// chosen from, or those that would change bits.
+  /// All that was found to fit, by estimates, the fastest first; what is chosen from, or what would change
+  /// bits.
   std::vector<TuneCandidate> candidates(bool chosen) const;
   /// What does not fit by so little that another schedule, or a budget, may; the fastest first.
   std::vector<TuneCandidate> near() const;

@@ -15,8 +15,6 @@ namespace ft::compiler {
 
 namespace {
 
-/// Points whose schedules are tried.
-constexpr size_t kScheduled = 24;
 /// Of models whose layers are left out of estimates, points that are compiled whole, once enough are found to
 /// be shown; twice as many where they are not.
 constexpr size_t kMostExact = 48;
