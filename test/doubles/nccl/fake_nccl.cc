@@ -11,9 +11,6 @@ namespace {
 
 FakeNccl::Comm* CommOf(CommHandle handle) { return reinterpret_cast<FakeNccl::Comm*>(handle); }
 
-thread_local int group_depth = 0;
-thread_local std::vector<FakeNccl::Call> group;
-
 }  // namespace
 
 FakeNccl::FakeNccl() = default;
@@ -120,12 +117,9 @@ Result FakeNccl::CommGetAsyncError(CommHandle handle, Result* error) {
     Clique::Split& split = clique.splits[comm.splits];
     if (static_cast<int>(split.wishes.size()) < clique.size) return nccl::kSuccess;
     if (comm.split_color != nccl::kNoColor) {
-      int size = 0, rank = 0;
-      for (const auto& [other, wish] : split.wishes) {
-        if (wish.first != comm.split_color) continue;
-        ++size;
-        if (std::pair(wish.second, other) < std::pair(comm.split_key, comm.rank)) ++rank;
-      }
+      std::vector<SplitWish> wishes;
+      for (const auto& [other, wish] : split.wishes) wishes.push_back(wish);
+      const auto [rank, size] = PlaceInSplit(wishes, comm.rank);
       auto& made = split.made[comm.split_color];
       if (made == nullptr) {
         made = std::make_shared<Clique>(size);
@@ -152,32 +146,14 @@ Result FakeNccl::CommDeregister(CommHandle, void*) {
   return nccl::kSuccess;
 }
 
-Result FakeNccl::GroupStart() {
-  ++group_depth;
-  return nccl::kSuccess;
+Result FakeNccl::Admit(CommHandle handle) {
+  const Comm& comm = *CommOf(handle);
+  const std::lock_guard<std::mutex> lock(comm.clique->mutex);
+  return comm.busy ? nccl::kInvalidArgument : nccl::kSuccess;
 }
 
-Result FakeNccl::GroupEnd() {
-  if (--group_depth > 0) return nccl::kSuccess;
-  return Flush();
-}
-
-Result FakeNccl::Add(Call call) {
-  {
-    const std::lock_guard<std::mutex> lock(call.comm->clique->mutex);
-    if (call.comm->busy) return nccl::kInvalidArgument;
-  }
-  group.push_back(call);
-  return group_depth > 0 ? nccl::kSuccess : Flush();
-}
-
-Result FakeNccl::Flush() {
-  std::vector<Call> calls = std::exchange(group, {});
-  if (calls.empty()) return nccl::kSuccess;
-  Comm& comm = *calls[0].comm;
-  for (const Call& call : calls) {
-    if (call.comm != &comm || call.stream != calls[0].stream) return nccl::kInvalidUsage;
-  }
+Result FakeNccl::Enqueue(CommHandle handle, CUstream_st& stream, std::vector<NcclCall> calls) {
+  Comm& comm = *CommOf(handle);
   std::shared_ptr<const Held> held;
   {
     const std::lock_guard<std::mutex> lock(comm.clique->mutex);
@@ -187,37 +163,9 @@ Result FakeNccl::Flush() {
     comm.connecting = true;
     held = std::make_shared<const Held>(comm);
   }
-  calls[0].stream->Submit("a group of NCCL calls", [held = std::move(held), calls = std::move(calls)] {
-    return RunGroup(held->comm(), calls);
-  });
+  stream.Submit("a group of NCCL calls",
+                [held = std::move(held), calls = std::move(calls)] { return RunGroup(held->comm(), calls); });
   return nccl::kInProgress;
-}
-
-Result FakeNccl::AllGather(const void* src, void* dst, size_t count, DataType type, CommHandle comm,
-                           void* stream) {
-  return Add({Kind::kAllGather, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
-}
-Result FakeNccl::ReduceScatter(const void* src, void* dst, size_t count, DataType type, Operation operation,
-                               CommHandle comm, void* stream) {
-  if (operation != nccl::kSum) return nccl::kInvalidArgument;  // sums alone, see NcclCommunicator
-  return Add(
-      {Kind::kReduceScatter, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
-}
-Result FakeNccl::AllReduce(const void* src, void* dst, size_t count, DataType type, Operation operation,
-                           CommHandle comm, void* stream) {
-  if (operation != nccl::kSum) return nccl::kInvalidArgument;  // sums alone, see NcclCommunicator
-  return Add({Kind::kAllReduce, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
-}
-Result FakeNccl::Broadcast(const void* src, void* dst, size_t count, DataType type, int root, CommHandle comm,
-                           void* stream) {
-  return Add(
-      {Kind::kBroadcast, src, dst, count, type, root, CommOf(comm), static_cast<CUstream_st*>(stream)});
-}
-Result FakeNccl::Send(const void* src, size_t count, DataType type, int peer, CommHandle comm, void* stream) {
-  return Add({Kind::kSend, src, nullptr, count, type, peer, CommOf(comm), static_cast<CUstream_st*>(stream)});
-}
-Result FakeNccl::Recv(void* dst, size_t count, DataType type, int peer, CommHandle comm, void* stream) {
-  return Add({Kind::kRecv, nullptr, dst, count, type, peer, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 
 }  // namespace ft::testing

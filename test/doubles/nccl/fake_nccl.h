@@ -14,12 +14,13 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
-#include "runtime/collective/nccl/nccl_api.h"
+#include "test/doubles/nccl/nccl_double.h"
 
 namespace ft::testing {
 
-class FakeNccl final : public nccl::NcclApi {
+class FakeNccl final : public NcclDouble {
  public:
   FakeNccl();
   ~FakeNccl() override;
@@ -45,29 +46,14 @@ class FakeNccl final : public nccl::NcclApi {
   nccl::Result CommGetAsyncError(nccl::CommHandle comm, nccl::Result* error) override;
   nccl::Result CommRegister(nccl::CommHandle comm, void* data, size_t bytes, void** registration) override;
   nccl::Result CommDeregister(nccl::CommHandle comm, void* registration) override;
-  nccl::Result GroupStart() override;
-  nccl::Result GroupEnd() override;
-  nccl::Result AllGather(const void* src, void* dst, size_t count, nccl::DataType type, nccl::CommHandle comm,
-                         void* stream) override;
-  nccl::Result ReduceScatter(const void* src, void* dst, size_t count, nccl::DataType type,
-                             nccl::Operation operation, nccl::CommHandle comm, void* stream) override;
-  nccl::Result AllReduce(const void* src, void* dst, size_t count, nccl::DataType type,
-                         nccl::Operation operation, nccl::CommHandle comm, void* stream) override;
-  nccl::Result Broadcast(const void* src, void* dst, size_t count, nccl::DataType type, int root,
-                         nccl::CommHandle comm, void* stream) override;
-  nccl::Result Send(const void* src, size_t count, nccl::DataType type, int peer, nccl::CommHandle comm,
-                    void* stream) override;
-  nccl::Result Recv(void* dst, size_t count, nccl::DataType type, int peer, nccl::CommHandle comm,
-                    void* stream) override;
 
   struct Clique;
   struct Comm;
-  struct Call;
   class Held;
 
  private:
-  nccl::Result Add(Call call);
-  nccl::Result Flush();
+  nccl::Result Admit(nccl::CommHandle comm) override;
+  nccl::Result Enqueue(nccl::CommHandle comm, CUstream_st& stream, std::vector<NcclCall> calls) override;
   Comm* NewComm(std::shared_ptr<Clique> clique, int rank, int world_rank);
 
   std::mutex mutex_;

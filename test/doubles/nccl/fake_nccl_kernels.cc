@@ -8,6 +8,8 @@
 namespace ft::testing {
 namespace {
 
+using Kind = NcclCall::Kind;
+
 struct Bf16 {
   uint16_t bits;
 };
@@ -39,22 +41,21 @@ void SumInto(const std::vector<const void*>& sources, size_t count, void* out) {
   }
 }
 
-void SumInto(const std::vector<const void*>& sources, size_t count, DataType type, void* out) {
+void SumInto(const std::vector<const void*>& sources, size_t count, DType type, void* out) {
   switch (type) {
-    case nccl::kFloat32:
+    case DType::kF32:
       return SumInto<float>(sources, count, out);
-    case nccl::kFloat64:
+    case DType::kF64:
       return SumInto<double>(sources, count, out);
-    case nccl::kBfloat16:
+    case DType::kBF16:
       return SumInto<Bf16>(sources, count, out);
-    case nccl::kFloat16:
+    case DType::kF16:
       return SumInto<F16>(sources, count, out);
-    case nccl::kInt32:
+    case DType::kI32:
       return SumInto<uint32_t>(sources, count, out);
-    case nccl::kInt64:
+    case DType::kI64:
       return SumInto<uint64_t>(sources, count, out);
-    case nccl::kInt8:
-    case nccl::kUint8:
+    case DType::kU8:
       return SumInto<uint8_t>(sources, count, out);
   }
 }
@@ -68,8 +69,8 @@ bool Await(FakeNccl::Comm& comm, Lock& lock, const Condition& condition) {
   return !comm.aborted;
 }
 
-std::vector<std::byte> Compute(const FakeNccl::Comm& comm, const FakeNccl::Call& call,
-                               const std::map<int, const FakeNccl::Call*>& calls) {
+std::vector<std::byte> Compute(const FakeNccl::Comm& comm, const NcclCall& call,
+                               const std::map<int, const NcclCall*>& calls) {
   const bool whole = call.kind == Kind::kAllGather;
   std::vector<std::byte> result(call.bytes() * (whole ? calls.size() : 1));
   std::vector<const void*> sources;
@@ -82,12 +83,12 @@ std::vector<std::byte> Compute(const FakeNccl::Comm& comm, const FakeNccl::Call&
   if (call.kind == Kind::kBroadcast)
     std::memcpy(result.data(), calls.at(call.peer)->src, call.bytes());
   else if (!whole)
-    SumInto(sources, call.count, call.type, result.data());
+    SumInto(sources, call.count, TypeOf(call.type), result.data());
   return result;
 }
 
 // 0, or an error of a kernel: ranks in different collectives.
-int RunCollective(FakeNccl::Comm& comm, const FakeNccl::Call& call) {
+int RunCollective(FakeNccl::Comm& comm, const NcclCall& call) {
   FakeNccl::Clique& clique = *comm.clique;
   Lock lock(clique.mutex);
   const uint64_t number = comm.rounds++;
@@ -115,11 +116,11 @@ int RunCollective(FakeNccl::Comm& comm, const FakeNccl::Call& call) {
   return 0;
 }
 
-int RunTransfers(FakeNccl::Comm& comm, const std::vector<const FakeNccl::Call*>& calls) {
+int RunTransfers(FakeNccl::Comm& comm, const std::vector<const NcclCall*>& calls) {
   FakeNccl::Clique& clique = *comm.clique;
   std::deque<FakeNccl::Clique::Message> sent;
   Lock lock(clique.mutex);
-  for (const FakeNccl::Call* call : calls) {
+  for (const NcclCall* call : calls) {
     if (call->kind != Kind::kSend) continue;
     sent.push_back({call});
     clique.from[static_cast<size_t>(comm.rank)][call->peer].push_back(&sent.back());
@@ -127,7 +128,7 @@ int RunTransfers(FakeNccl::Comm& comm, const std::vector<const FakeNccl::Call*>&
   clique.changed.notify_all();
   int error = 0;
   bool aborted = false;
-  for (const FakeNccl::Call* call : calls) {
+  for (const NcclCall* call : calls) {
     if (call->kind != Kind::kRecv || aborted) continue;
     auto& box = clique.from[static_cast<size_t>(call->peer)][comm.rank];
     if (!Await(comm, lock, [&] { return !box.empty(); })) {
@@ -152,14 +153,14 @@ int RunTransfers(FakeNccl::Comm& comm, const std::vector<const FakeNccl::Call*>&
 
 }  // namespace
 
-int RunGroup(FakeNccl::Comm& comm, const std::vector<FakeNccl::Call>& calls) {
+int RunGroup(FakeNccl::Comm& comm, const std::vector<NcclCall>& calls) {
   {
     const Lock lock(comm.clique->mutex);
     if (comm.aborted) return 0;
   }
-  std::vector<const FakeNccl::Call*> transfers;
-  for (const FakeNccl::Call& call : calls) {
-    if (call.kind == Kind::kSend || call.kind == Kind::kRecv) {
+  std::vector<const NcclCall*> transfers;
+  for (const NcclCall& call : calls) {
+    if (call.is_transfer()) {
       transfers.push_back(&call);
     } else if (const int error = RunCollective(comm, call); error != 0) {
       return error;

@@ -9,62 +9,27 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/backends/cuda/device_code/gpu.h"  // the host's CUstream_st
 #include "test/doubles/nccl/fake_nccl.h"
 
 namespace ft::testing {
 
 using nccl::CommHandle;
-using nccl::DataType;
-using nccl::Operation;
 using nccl::Result;
-
-enum class Kind { kAllGather, kReduceScatter, kAllReduce, kBroadcast, kSend, kRecv };
-
-inline size_t BytesOf(DataType type) {
-  switch (type) {
-    case nccl::kInt8:
-    case nccl::kUint8:
-      return 1;
-    case nccl::kFloat16:
-    case nccl::kBfloat16:
-      return 2;
-    case nccl::kInt32:
-    case nccl::kFloat32:
-      return 4;
-    case nccl::kInt64:
-    case nccl::kFloat64:
-      return 8;
-  }
-  return 0;
-}
-
-struct FakeNccl::Call {
-  Kind kind;
-  const void* src;
-  void* dst;
-  size_t count;
-  DataType type;
-  int peer;  // or root
-  Comm* comm;
-  CUstream_st* stream;
-  size_t bytes() const { return count * BytesOf(type); }
-};
 
 // The ranks of a communicator.
 struct FakeNccl::Clique {
   explicit Clique(int n) : size(n), from(static_cast<size_t>(n)) {}
 
   struct Round {  // of a collective
-    std::map<int, const Call*> calls;
+    std::map<int, const NcclCall*> calls;
     int computed = 0, left = 0;
   };
   struct Message {
-    const Call* call;
+    const NcclCall* call;
     bool taken = false;
   };
   struct Split {
-    std::map<int, std::pair<int, int>> wishes;    // color and key by rank
+    std::map<int, SplitWish> wishes;              // by rank
     std::map<int, std::shared_ptr<Clique>> made;  // by color
   };
 
@@ -115,6 +80,6 @@ class FakeNccl::Held {
 
 // What a group of calls does on the stream: waits for the other ranks and moves data. 0, or an error of a
 // kernel: the ranks do not do the same.
-int RunGroup(FakeNccl::Comm& comm, const std::vector<FakeNccl::Call>& calls);
+int RunGroup(FakeNccl::Comm& comm, const std::vector<NcclCall>& calls);
 
 }  // namespace ft::testing

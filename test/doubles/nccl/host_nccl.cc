@@ -11,7 +11,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "runtime/backends/cuda/device_code/gpu.h"  // the host's CUstream_st
 #include "runtime/base/status_macros.h"
 #include "runtime/collective/local/local_communicator.h"
 #include "runtime/collective/rendezvous/tcp_store_client.h"
@@ -20,50 +19,7 @@
 namespace ft::testing {
 
 using nccl::CommHandle;
-using nccl::DataType;
-using nccl::Operation;
 using nccl::Result;
-
-namespace {
-
-constexpr absl::Duration kPatience = absl::Seconds(60);
-
-enum class Kind { kAllGather, kReduceScatter, kAllReduce, kBroadcast, kSend, kRecv };
-
-DType TypeOf(DataType type) {
-  switch (type) {
-    case nccl::kFloat32:
-      return DType::kF32;
-    case nccl::kFloat64:
-      return DType::kF64;
-    case nccl::kFloat16:
-      return DType::kF16;
-    case nccl::kBfloat16:
-      return DType::kBF16;
-    case nccl::kInt32:
-      return DType::kI32;
-    case nccl::kInt64:
-      return DType::kI64;
-    case nccl::kInt8:
-    case nccl::kUint8:
-      break;
-  }
-  return DType::kU8;
-}
-
-}  // namespace
-
-struct HostNccl::Call {
-  Kind kind;
-  const void* src;
-  void* dst;
-  size_t count;
-  DataType type;
-  int peer;  // or root
-  Comm* comm;
-  CUstream_st* stream;
-  size_t bytes() const { return count * SizeOf(TypeOf(type)); }
-};
 
 struct HostNccl::Comm : std::enable_shared_from_this<Comm> {  // a stream may outlive it
   std::shared_ptr<Store> store;
@@ -80,12 +36,11 @@ struct HostNccl::Comm : std::enable_shared_from_this<Comm> {  // a stream may ou
 namespace {
 
 using Comm = HostNccl::Comm;
-using Call = HostNccl::Call;
+using Kind = NcclCall::Kind;
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
 
 Comm* CommOf(CommHandle handle) { return reinterpret_cast<Comm*>(handle); }
-
-thread_local int group_depth = 0;
-thread_local std::vector<Call> group;
 
 absl::Status Join(Comm& comm, int rank, int size) {
   if (size == 1) {
@@ -115,30 +70,20 @@ absl::Status Connect(Comm& comm, const nccl::UniqueId& id, int rank, int size) {
   return Join(comm, rank, size);
 }
 
-struct Wish {
-  int64_t color, key;
-};
-
 // `child` is taken over by the caller when there is a color.
 absl::Status SplitOff(Comm& parent, int color, int key, Comm& child) {
-  const Wish own{color, key};
-  std::vector<Wish> wishes(static_cast<size_t>(parent.inner->size()));
-  FT_RETURN_IF_ERROR(parent.inner->AllGather(&own, wishes.data(), sizeof(Wish), {"split", 0}));
+  const SplitWish own{color, key};
+  std::vector<SplitWish> wishes(static_cast<size_t>(parent.inner->size()));
+  FT_RETURN_IF_ERROR(parent.inner->AllGather(&own, wishes.data(), sizeof(own), {"split", 0}));
   const int number = parent.splits++;
   if (color == nccl::kNoColor) return absl::OkStatus();
-  int rank = 0, size = 0;
-  for (size_t r = 0; r < wishes.size(); ++r) {
-    if (wishes[r].color != color) continue;
-    ++size;
-    const auto me = static_cast<size_t>(parent.inner->rank());
-    if (std::pair(wishes[r].key, r) < std::pair(own.key, me)) ++rank;
-  }
+  const auto [rank, size] = PlaceInSplit(wishes, parent.inner->rank());
   child.store = parent.store;
   child.key = absl::StrCat(parent.key, "/", number, "/", color);
   return Join(child, rank, size);
 }
 
-absl::Status RunCollective(Communicator& inner, const Call& call) {
+absl::Status RunCollective(Communicator& inner, const NcclCall& call) {
   const CollectiveLabel label{"emulated NCCL", 0};
   switch (call.kind) {
     case Kind::kAllGather:
@@ -160,10 +105,10 @@ absl::Status RunCollective(Communicator& inner, const Call& call) {
 }
 
 // Each rank in turn shows everyone all that it sends; whoever is meant takes it.
-absl::Status RunTransfers(Communicator& inner, const std::vector<const Call*>& calls) {
+absl::Status RunTransfers(Communicator& inner, const std::vector<const NcclCall*>& calls) {
   const auto size = static_cast<size_t>(inner.size()), me = static_cast<size_t>(inner.rank());
   std::vector<uint64_t> row(size), table(size * size);  // bytes from rank to rank
-  for (const Call* call : calls) {
+  for (const NcclCall* call : calls) {
     if (call->kind == Kind::kSend) row[static_cast<size_t>(call->peer)] += call->bytes();
   }
   FT_RETURN_IF_ERROR(inner.AllGather(row.data(), table.data(), size * 8, {"sizes of transfers", 0}));
@@ -172,14 +117,14 @@ absl::Status RunTransfers(Communicator& inner, const std::vector<const Call*>& c
     std::vector<std::byte> shown(std::accumulate(begin, begin + static_cast<ptrdiff_t>(size), uint64_t{0}));
     std::vector<uint64_t> at(size);
     std::exclusive_scan(begin, begin + static_cast<ptrdiff_t>(size), at.begin(), uint64_t{0});
-    for (const Call* call : calls) {
+    for (const NcclCall* call : calls) {
       if (from != me || call->kind != Kind::kSend) continue;
       std::memcpy(shown.data() + at[static_cast<size_t>(call->peer)], call->src, call->bytes());
       at[static_cast<size_t>(call->peer)] += call->bytes();
     }
     FT_RETURN_IF_ERROR(inner.Broadcast(shown.data(), shown.size(), static_cast<int>(from), {"transfers", 0}));
     uint64_t taken = 0;
-    for (const Call* call : calls) {
+    for (const NcclCall* call : calls) {
       if (call->kind != Kind::kRecv || static_cast<size_t>(call->peer) != from) continue;
       if (taken + call->bytes() > table[from * size + me]) return absl::InternalError("less was sent");
       std::memcpy(call->dst, shown.data() + at[me] + taken, call->bytes());
@@ -190,10 +135,10 @@ absl::Status RunTransfers(Communicator& inner, const std::vector<const Call*>& c
   return absl::OkStatus();
 }
 
-absl::Status RunGroup(Communicator& inner, const std::vector<Call>& calls) {
-  std::vector<const Call*> transfers;
-  for (const Call& call : calls) {
-    if (call.kind == Kind::kSend || call.kind == Kind::kRecv) {
+absl::Status RunGroup(Communicator& inner, const std::vector<NcclCall>& calls) {
+  std::vector<const NcclCall*> transfers;
+  for (const NcclCall& call : calls) {
+    if (call.is_transfer()) {
       transfers.push_back(&call);
     } else {
       FT_RETURN_IF_ERROR(RunCollective(inner, call));
@@ -295,59 +240,16 @@ void HostNccl::Interrupt() {
   }
 }
 
-Result HostNccl::GroupStart() {
-  ++group_depth;
-  return nccl::kSuccess;
-}
-
-Result HostNccl::GroupEnd() {
-  if (--group_depth > 0) return nccl::kSuccess;
-  return Flush();
-}
-
-Result HostNccl::Add(Call call) {
-  group.push_back(call);
-  return group_depth > 0 ? nccl::kSuccess : Flush();
-}
-
-Result HostNccl::Flush() {
-  std::vector<Call> calls = std::exchange(group, {});
-  if (calls.empty()) return nccl::kSuccess;
-  const std::shared_ptr<Comm> comm = calls[0].comm->shared_from_this();
-  CUstream_st& stream = *calls[0].stream;
-  const int error = stream.Submit("a group of NCCL calls", [comm, calls = std::move(calls)] {
-    // As with NCCL an error does not stop the stream: the communicator tells of it.
-    if (!comm->failed && !RunGroup(*comm->inner, calls).ok()) comm->failed = true;
-    return 0;
-  });
+Result HostNccl::Enqueue(CommHandle handle, CUstream_st& stream, std::vector<NcclCall> calls) {
+  const int error = stream.Submit("a group of NCCL calls",
+                                  [comm = CommOf(handle)->shared_from_this(), calls = std::move(calls)] {
+                                    // As with NCCL an error does not stop the stream: the communicator tells
+                                    // of it.
+                                    if (!comm->failed && !RunGroup(*comm->inner, calls).ok())
+                                      comm->failed = true;
+                                    return 0;
+                                  });
   return error == 0 ? nccl::kSuccess : nccl::kUnhandledCudaError;
-}
-
-Result HostNccl::AllGather(const void* src, void* dst, size_t count, DataType type, CommHandle comm,
-                           void* stream) {
-  return Add({Kind::kAllGather, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
-}
-Result HostNccl::ReduceScatter(const void* src, void* dst, size_t count, DataType type, Operation operation,
-                               CommHandle comm, void* stream) {
-  if (operation != nccl::kSum) return nccl::kInvalidArgument;  // sums alone, see NcclCommunicator
-  return Add(
-      {Kind::kReduceScatter, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
-}
-Result HostNccl::AllReduce(const void* src, void* dst, size_t count, DataType type, Operation operation,
-                           CommHandle comm, void* stream) {
-  if (operation != nccl::kSum) return nccl::kInvalidArgument;  // sums alone, see NcclCommunicator
-  return Add({Kind::kAllReduce, src, dst, count, type, 0, CommOf(comm), static_cast<CUstream_st*>(stream)});
-}
-Result HostNccl::Broadcast(const void* src, void* dst, size_t count, DataType type, int root, CommHandle comm,
-                           void* stream) {
-  return Add(
-      {Kind::kBroadcast, src, dst, count, type, root, CommOf(comm), static_cast<CUstream_st*>(stream)});
-}
-Result HostNccl::Send(const void* src, size_t count, DataType type, int peer, CommHandle comm, void* stream) {
-  return Add({Kind::kSend, src, nullptr, count, type, peer, CommOf(comm), static_cast<CUstream_st*>(stream)});
-}
-Result HostNccl::Recv(void* dst, size_t count, DataType type, int peer, CommHandle comm, void* stream) {
-  return Add({Kind::kRecv, nullptr, dst, count, type, peer, CommOf(comm), static_cast<CUstream_st*>(stream)});
 }
 
 }  // namespace ft::testing

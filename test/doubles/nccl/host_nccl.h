@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "runtime/collective/communicator.h"
-#include "runtime/collective/nccl/nccl_api.h"
 #include "runtime/collective/rendezvous/tcp_store_server.h"
+#include "test/doubles/nccl/nccl_double.h"
 
 namespace ft::testing {
 
-class HostNccl final : public nccl::NcclApi {
+class HostNccl final : public NcclDouble {
  public:
   // `version` is what it says of itself, as NCCL numbers them.
   explicit HostNccl(int version = nccl::kOldestVersion);
@@ -38,27 +38,11 @@ class HostNccl final : public nccl::NcclApi {
   nccl::Result CommRegister(nccl::CommHandle comm, void* data, size_t bytes, void** registration) override;
   nccl::Result CommDeregister(nccl::CommHandle comm, void* registration) override;
   void Interrupt() override;
-  nccl::Result GroupStart() override;
-  nccl::Result GroupEnd() override;
-  nccl::Result AllGather(const void* src, void* dst, size_t count, nccl::DataType type, nccl::CommHandle comm,
-                         void* stream) override;
-  nccl::Result ReduceScatter(const void* src, void* dst, size_t count, nccl::DataType type,
-                             nccl::Operation operation, nccl::CommHandle comm, void* stream) override;
-  nccl::Result AllReduce(const void* src, void* dst, size_t count, nccl::DataType type,
-                         nccl::Operation operation, nccl::CommHandle comm, void* stream) override;
-  nccl::Result Broadcast(const void* src, void* dst, size_t count, nccl::DataType type, int root,
-                         nccl::CommHandle comm, void* stream) override;
-  nccl::Result Send(const void* src, size_t count, nccl::DataType type, int peer, nccl::CommHandle comm,
-                    void* stream) override;
-  nccl::Result Recv(void* dst, size_t count, nccl::DataType type, int peer, nccl::CommHandle comm,
-                    void* stream) override;
 
   struct Comm;
-  struct Call;
 
  private:
-  nccl::Result Add(Call call);
-  nccl::Result Flush();
+  nccl::Result Enqueue(nccl::CommHandle comm, CUstream_st& stream, std::vector<NcclCall> calls) override;
   Comm* NewComm();
   void Forget(Comm* comm);
 

@@ -1,0 +1,106 @@
+#include "test/doubles/nccl/nccl_double.h"
+
+#include <utility>
+
+namespace ft::testing {
+
+using nccl::CommHandle;
+using nccl::DataType;
+using nccl::Operation;
+using nccl::Result;
+
+namespace {
+
+using Kind = NcclCall::Kind;
+
+thread_local int group_depth = 0;
+thread_local std::vector<NcclCall> group;
+
+}  // namespace
+
+DType TypeOf(DataType type) {
+  switch (type) {
+    case nccl::kFloat32:
+      return DType::kF32;
+    case nccl::kFloat64:
+      return DType::kF64;
+    case nccl::kFloat16:
+      return DType::kF16;
+    case nccl::kBfloat16:
+      return DType::kBF16;
+    case nccl::kInt32:
+      return DType::kI32;
+    case nccl::kInt64:
+      return DType::kI64;
+    case nccl::kInt8:
+    case nccl::kUint8:
+      break;
+  }
+  return DType::kU8;
+}
+
+SplitPlace PlaceInSplit(const std::vector<SplitWish>& wishes, int own) {
+  const auto me = static_cast<size_t>(own);
+  SplitPlace place;
+  for (size_t rank = 0; rank < wishes.size(); ++rank) {
+    if (wishes[rank].color != wishes[me].color) continue;
+    ++place.size;
+    if (std::pair(wishes[rank].key, rank) < std::pair(wishes[me].key, me)) ++place.rank;
+  }
+  return place;
+}
+
+Result NcclDouble::GroupStart() {
+  ++group_depth;
+  return nccl::kSuccess;
+}
+
+Result NcclDouble::GroupEnd() {
+  if (--group_depth > 0) return nccl::kSuccess;
+  return Flush();
+}
+
+Result NcclDouble::Add(NcclCall call) {
+  if (const Result refused = Admit(call.comm); refused != nccl::kSuccess) return refused;
+  group.push_back(call);
+  return group_depth > 0 ? nccl::kSuccess : Flush();
+}
+
+Result NcclDouble::Flush() {
+  std::vector<NcclCall> calls = std::exchange(group, {});
+  if (calls.empty()) return nccl::kSuccess;
+  for (const NcclCall& call : calls) {
+    if (call.comm != calls[0].comm || call.stream != calls[0].stream) return nccl::kInvalidUsage;
+  }
+  const CommHandle comm = calls[0].comm;
+  auto* stream = static_cast<CUstream_st*>(calls[0].stream);
+  return Enqueue(comm, *stream, std::move(calls));
+}
+
+Result NcclDouble::AllGather(const void* src, void* dst, size_t count, DataType type, CommHandle comm,
+                             void* stream) {
+  return Add({Kind::kAllGather, src, dst, count, type, 0, comm, stream});
+}
+Result NcclDouble::ReduceScatter(const void* src, void* dst, size_t count, DataType type, Operation operation,
+                                 CommHandle comm, void* stream) {
+  if (operation != nccl::kSum) return nccl::kInvalidArgument;  // sums alone, see NcclCommunicator
+  return Add({Kind::kReduceScatter, src, dst, count, type, 0, comm, stream});
+}
+Result NcclDouble::AllReduce(const void* src, void* dst, size_t count, DataType type, Operation operation,
+                             CommHandle comm, void* stream) {
+  if (operation != nccl::kSum) return nccl::kInvalidArgument;  // sums alone, see NcclCommunicator
+  return Add({Kind::kAllReduce, src, dst, count, type, 0, comm, stream});
+}
+Result NcclDouble::Broadcast(const void* src, void* dst, size_t count, DataType type, int root,
+                             CommHandle comm, void* stream) {
+  return Add({Kind::kBroadcast, src, dst, count, type, root, comm, stream});
+}
+Result NcclDouble::Send(const void* src, size_t count, DataType type, int peer, CommHandle comm,
+                        void* stream) {
+  return Add({Kind::kSend, src, nullptr, count, type, peer, comm, stream});
+}
+Result NcclDouble::Recv(void* dst, size_t count, DataType type, int peer, CommHandle comm, void* stream) {
+  return Add({Kind::kRecv, nullptr, dst, count, type, peer, comm, stream});
+}
+
+}  // namespace ft::testing
