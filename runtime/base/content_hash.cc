@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+
+#include "runtime/base/load_element.h"
 
 namespace ft {
 namespace {
@@ -14,13 +15,6 @@ constexpr uint64_t kPrime1 = 0x9E3779B185EBCA87u, kPrime2 = 0xC2B2AE3D27D4EB4Fu,
                    kPrime3 = 0x165667B19E3779F9u, kPrime4 = 0x85EBCA77C2B2AE63u,
                    kPrime5 = 0x27D4EB2F165667C5u;
 
-template <typename T>
-uint64_t Word(const uint8_t* data) {
-  T word;
-  std::memcpy(&word, data, sizeof(word));
-  return word;
-}
-
 uint64_t Round(uint64_t lane, uint64_t word) { return std::rotl(lane + word * kPrime2, 31) * kPrime1; }
 
 }  // namespace
@@ -28,10 +22,10 @@ uint64_t Round(uint64_t lane, uint64_t word) { return std::rotl(lane + word * kP
 void ContentHash::Stripes(const uint8_t* data, size_t count) {
   auto [a, b, c, d] = lanes_;
   for (size_t i = 0; i < count; ++i, data += kStripe) {
-    a = Round(a, Word<uint64_t>(data));
-    b = Round(b, Word<uint64_t>(data + 8));
-    c = Round(c, Word<uint64_t>(data + 16));
-    d = Round(d, Word<uint64_t>(data + 24));
+    a = Round(a, LoadElement<uint64_t>(data));
+    b = Round(b, LoadElement<uint64_t>(data + 8));
+    c = Round(c, LoadElement<uint64_t>(data + 16));
+    d = Round(d, LoadElement<uint64_t>(data + 24));
   }
   lanes_ = {a, b, c, d};
 }
@@ -63,9 +57,9 @@ uint64_t ContentHash::Digest() const {
   hash += total_;
   const uint8_t *at = rest_.data(), *end = at + held_;
   for (; at + 8 <= end; at += 8)
-    hash = std::rotl(hash ^ Round(0, Word<uint64_t>(at)), 27) * kPrime1 + kPrime4;
+    hash = std::rotl(hash ^ Round(0, LoadElement<uint64_t>(at)), 27) * kPrime1 + kPrime4;
   if (at + 4 <= end) {
-    hash = std::rotl(hash ^ Word<uint32_t>(at) * kPrime1, 23) * kPrime2 + kPrime3;
+    hash = std::rotl(hash ^ LoadElement<uint32_t>(at) * kPrime1, 23) * kPrime2 + kPrime3;
     at += 4;
   }
   for (; at < end; ++at) hash = std::rotl(hash ^ *at * kPrime5, 11) * kPrime1;

@@ -4,19 +4,15 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/base/load_element.h"
 #include "runtime/base/round_float.h"
 
 namespace ft {
 namespace {
 
 float ElementAsFloat(DType dtype, const std::byte* in, size_t i) {
-  if (dtype == DType::kF32) {
-    float value = 0;
-    std::memcpy(&value, in + i * sizeof(value), sizeof(value));
-    return value;
-  }
-  uint16_t bits = 0;
-  std::memcpy(&bits, in + i * sizeof(bits), sizeof(bits));
+  if (dtype == DType::kF32) return LoadElement<float>(in, static_cast<int64_t>(i));
+  const auto bits = LoadElement<uint16_t>(in, static_cast<int64_t>(i));
   return dtype == DType::kBF16 ? BF16ToFloat(bits) : F16ToFloat(bits);
 }
 

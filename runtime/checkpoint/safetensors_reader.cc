@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "runtime/base/load_element.h"
 #include "runtime/base/round_float.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/safetensors_header.h"
@@ -24,13 +25,6 @@ constexpr std::string_view kModelIndex = "model.safetensors.index.json";
 
 std::string_view AsText(absl::Span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-template <typename T>
-T Load(const uint8_t* data, int64_t index) {
-  T value;
-  std::memcpy(&value, data + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  return value;
 }
 
 // Where `path` leads: itself, or the model or index inside the folder that it is.
@@ -114,13 +108,13 @@ absl::Status SafetensorsReader::ReadAsF32(const Entry& entry, int64_t first_elem
       if (count > 0) std::memcpy(out, data, static_cast<size_t>(count) * sizeof(float));
       return absl::OkStatus();
     case SafetensorsDType::kBF16:
-      for (int64_t i = 0; i < count; ++i) out[i] = BF16ToFloat(Load<uint16_t>(data, i));
+      for (int64_t i = 0; i < count; ++i) out[i] = BF16ToFloat(LoadElement<uint16_t>(data, i));
       return absl::OkStatus();
     case SafetensorsDType::kF16:
-      for (int64_t i = 0; i < count; ++i) out[i] = F16ToFloat(Load<uint16_t>(data, i));
+      for (int64_t i = 0; i < count; ++i) out[i] = F16ToFloat(LoadElement<uint16_t>(data, i));
       return absl::OkStatus();
     case SafetensorsDType::kF64:
-      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(Load<double>(data, i));
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(LoadElement<double>(data, i));
       return absl::OkStatus();
     default:
       return absl::InvalidArgumentError(

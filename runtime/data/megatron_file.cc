@@ -11,6 +11,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/base/content_hash.h"
+#include "runtime/base/load_element.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/data/token_scan.h"
 
@@ -22,13 +23,6 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view kMagic = "MMIDIDX\0\0"sv, kIndexSuffix = ".idx", kTokensSuffix = ".bin";
 constexpr int64_t kHead = 9 + 8 + 1 + 8 + 8;  // magic, version, type, sequences, documents
-
-template <typename T>
-T ReadElement(const uint8_t* data, int64_t index = 0) {
-  T value;
-  std::memcpy(&value, data + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  return value;
-}
 
 std::string Beside(const std::string& path, std::string_view suffix) {
   return std::filesystem::path(path).replace_extension(suffix).native();
@@ -54,9 +48,9 @@ struct Index {
   int64_t sequences = 0, documents = 0;
   const uint8_t *sizes, *places, *begins;  // int32, int64, int64
 
-  int64_t Size(int64_t i) const { return ReadElement<int32_t>(sizes, i); }
-  int64_t Place(int64_t i) const { return ReadElement<int64_t>(places, i); }
-  int64_t Begin(int64_t i) const { return ReadElement<int64_t>(begins, i); }
+  int64_t Size(int64_t i) const { return LoadElement<int32_t>(sizes, i); }
+  int64_t Place(int64_t i) const { return LoadElement<int64_t>(places, i); }
+  int64_t Begin(int64_t i) const { return LoadElement<int64_t>(begins, i); }
 };
 
 class IndexReader {
@@ -67,14 +61,14 @@ class IndexReader {
     const auto size = static_cast<int64_t>(bytes_.size());
     if (size < kHead || std::memcmp(bytes_.data(), kMagic.data(), kMagic.size()) != 0)
       return Invalid("is no index of a Megatron data set: it does not begin with MMIDIDX");
-    if (const auto version = ReadElement<uint64_t>(bytes_.data() + 9); version != 1)
+    if (const auto version = LoadElement<uint64_t>(bytes_.data() + 9); version != 1)
       return Invalid("is of version {}; only version 1 is read", version);
     Index index;
     index.width = WidthOf(bytes_[17]);
     if (index.width == 0)
       return Invalid("is of integers of type {}; tokens are uint8 (1), int32 (4) or uint16 (8)", bytes_[17]);
-    index.sequences = ReadElement<int64_t>(bytes_.data() + 18);
-    index.documents = ReadElement<int64_t>(bytes_.data() + 26);
+    index.sequences = LoadElement<int64_t>(bytes_.data() + 18);
+    index.documents = LoadElement<int64_t>(bytes_.data() + 26);
     if (index.sequences < 1 || index.documents < 2)
       return Invalid("says that there are {} sequences in {} documents", index.sequences,
                      index.documents - 1);

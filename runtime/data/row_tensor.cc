@@ -8,18 +8,12 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/base/load_element.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/inputs.h"
 
 namespace ft {
 namespace {
-
-template <typename T>
-T Load(const uint8_t* data, int64_t index) {
-  T value;
-  std::memcpy(&value, data + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  return value;
-}
 
 // Calls `with` with a value of the type that `stored` is, where it is one of integers; says whether it is.
 template <typename With>
@@ -66,7 +60,8 @@ std::pair<int64_t, int64_t> RangeOf(const proto::Input& input) {
 template <typename Out>
 void Convert(SafetensorsDType stored, const uint8_t* data, int64_t first, int64_t count, Out* out) {
   WithInteger(stored, [&](auto type) {
-    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<Out>(Load<decltype(type)>(data, first + i));
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = static_cast<Out>(LoadElement<decltype(type)>(data, first + i));
   });
 }
 
@@ -86,7 +81,7 @@ absl::Status RowTensor::Check(const std::vector<int64_t>& shape, const proto::In
   WithInteger(stored_, [&, least = least, below = below](auto type) {
     const auto count = static_cast<int64_t>(bytes_.size() / sizeof(type));
     for (int64_t i = 0; i < count && bad < 0; ++i) {
-      value = static_cast<int64_t>(Load<decltype(type)>(bytes_.data(), i));
+      value = static_cast<int64_t>(LoadElement<decltype(type)>(bytes_.data(), i));
       if (value < least || value >= below) bad = i;
     }
   });

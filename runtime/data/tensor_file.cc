@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/content_hash.h"
+#include "runtime/base/load_element.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/checkpoint/safetensors_reader.h"
@@ -162,8 +163,7 @@ class TensorFile final : public DataFile {
   template <typename T>
   absl::Status CheckRange(const proto::Input& input, const Entry& entry, T least, T below) const {
     for (int64_t i = 0; i < entry.num_elements; ++i) {
-      T value;
-      std::memcpy(&value, entry.bytes.data() + static_cast<size_t>(i) * sizeof(T), sizeof(T));
+      const T value = LoadElement<T>(entry.bytes.data(), i);
       if (value >= least && value < below) continue;
       return Invalid("tensor '{}': element {}{} has the value {}, outside of 0 ... {}{}", input.name(), i,
                      PlaceText(entry, i), +value, below - 1,

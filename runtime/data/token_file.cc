@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/content_hash.h"
+#include "runtime/base/load_element.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/data/file_kind.h"
 #include "runtime/data/token_scan.h"
@@ -29,12 +30,6 @@ struct LlmcKind {
 };
 constexpr LlmcKind kLlmcKinds[] = {{kLlmcMagic16, 1, 2}, {kLlmcMagic32, 7, 4}};
 
-int32_t HeaderWord(Bytes bytes, size_t index) {
-  int32_t word;
-  std::memcpy(&word, bytes.data() + index * sizeof(word), sizeof(word));
-  return word;
-}
-
 // How the file reads otherwise, where that helps; begins with a separator.
 std::string OtherReading(Bytes tokens, int token_bytes, int64_t vocab_size) {
   if (IsPlainText(tokens)) return "; it looks like text (--data-format=text)";
@@ -55,7 +50,9 @@ absl::StatusOr<TokenFile::TokenArea> TokenFile::LlmcTokens(const MappedFile& fil
     return absl::DataLossError(fmt::format("'{}' has {} bytes, less than the {} of an llm.c header",
                                            file.path(), bytes.size(), kLlmcHeaderBytes));
   }
-  const int32_t magic = HeaderWord(bytes, 0), version = HeaderWord(bytes, 1), count = HeaderWord(bytes, 2);
+  const int32_t magic = LoadElement<int32_t>(bytes.data(), 0),
+                version = LoadElement<int32_t>(bytes.data(), 1),
+                count = LoadElement<int32_t>(bytes.data(), 2);
   const auto* kind = std::find_if(std::begin(kLlmcKinds), std::end(kLlmcKinds),
                                   [magic](const LlmcKind& known) { return known.magic == magic; });
   if (kind == std::end(kLlmcKinds)) {

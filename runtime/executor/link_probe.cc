@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "runtime/base/convert_elements.h"
+#include "runtime/base/load_element.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft {
@@ -49,13 +50,13 @@ class KnownNumbers {
   double Get(const std::byte* from) const {
     switch (dtype_) {
       case DType::kF64:
-        return As<double>(from);
+        return LoadElement<double>(from);
       case DType::kI32:
-        return As<int32_t>(from);
+        return LoadElement<int32_t>(from);
       case DType::kI64:
-        return static_cast<double>(As<int64_t>(from));
+        return static_cast<double>(LoadElement<int64_t>(from));
       case DType::kU8:
-        return As<uint8_t>(from);
+        return LoadElement<uint8_t>(from);
       default:
         float value = 0;
         ConvertElements(dtype_, from, DType::kF32, reinterpret_cast<std::byte*>(&value), 1);
@@ -78,12 +79,6 @@ class KnownNumbers {
     return bytes;
   }
 
-  template <typename T>
-  static T As(const std::byte* from) {
-    T value;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
-  }
   template <typename T>
   static void Store(T value, std::byte* to) {
     std::memcpy(to, &value, sizeof(value));

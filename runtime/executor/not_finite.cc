@@ -1,8 +1,8 @@
 #include "runtime/executor/not_finite.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "runtime/base/load_element.h"
 #include "runtime/base/status_macros.h"
 
 namespace ft {
@@ -11,13 +11,6 @@ namespace {
 constexpr int64_t kPieceBytes = int64_t{4} << 20;
 // Elements that are looked at together before they are looked at one by one.
 constexpr int64_t kTogether = 4096;
-
-template <typename Bits>
-Bits At(const char* elements, int64_t i) {
-  Bits bits;
-  std::memcpy(&bits, elements + i * static_cast<int64_t>(sizeof(Bits)), sizeof(Bits));
-  return bits;
-}
 
 // `infinity` is the number without its sign: larger ones are NaN.
 template <typename Bits>
@@ -28,10 +21,10 @@ void Count(const void* data, Bits infinity, int64_t begin, int64_t n, NotFinite&
     const int64_t to = std::min(n, from + kTogether);
     Bits largest = 0;
     for (int64_t i = from; i < to; ++i)
-      largest = std::max<Bits>(largest, static_cast<Bits>(At<Bits>(elements, i) & ~kSign));
+      largest = std::max<Bits>(largest, static_cast<Bits>(LoadElement<Bits>(elements, i) & ~kSign));
     if (largest < infinity) continue;
     for (int64_t i = from; i < to; ++i) {
-      const Bits bits = At<Bits>(elements, i), magnitude = static_cast<Bits>(bits & ~kSign);
+      const Bits bits = LoadElement<Bits>(elements, i), magnitude = static_cast<Bits>(bits & ~kSign);
       if (magnitude < infinity) continue;
       if (numbers.first < 0) numbers.first = begin + i;
       ++(magnitude > infinity ? numbers.nan : (bits & kSign) != 0 ? numbers.negative : numbers.positive);

@@ -1,7 +1,6 @@
 // The inputs of the model: what each may be, that every program that takes examples has a port for each, and
 // that what is not an input of the model is one of the executor's own. The outputs of evaluation.
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "runtime/base/dtype.h"
+#include "runtime/base/load_element.h"
 #include "runtime/base/printable.h"
 #include "runtime/base/status_macros.h"
 #include "runtime/plan/inputs.h"
@@ -67,8 +67,7 @@ absl::Status VerifyIds(const proto::Plan& plan, const proto::Input& input) {
 template <typename T>
 absl::Status VerifyElements(const proto::Input& input, T least, T below) {
   for (size_t at = 0; at < input.value().size(); at += sizeof(T)) {
-    T element;
-    std::memcpy(&element, input.value().data() + at, sizeof(T));
+    const T element = LoadElement<T>(input.value().data() + at);
     if (element < least || element >= below)
       return Invalid(input, "its value has ", +element, ", outside of ", +least, " ... ", below - 1);
   }
