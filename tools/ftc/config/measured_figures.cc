@@ -47,9 +47,7 @@ void AddCircumstances(std::vector<Figure>& figures) {
   }));
   figures.push_back({"measured.instruction_set", no, [](const Names&, const std::string& text, Target& t) {
                        t.mutable_measured()->set_instruction_set(text);
-                       return text.size() <= ft::kLongestTargetName
-                                  ? ""
-                                  : fmt::format("wants at most {} bytes", ft::kLongestTargetName);
+                       return CheckPrinted(text);
                      }});
   figures.push_back({"measured.dtypes", no, SetMeasuredTypes});
   const std::pair<const char*, void (Measured::*)(double)> spreads[] = {
@@ -90,7 +88,8 @@ Figure OfTimedKernel(const char* key, double unit, Bounds bounds, Field field) {
                 !std::all_of(names[0].begin(), names[0].end(), absl::ascii_isxdigit) ||
                 !absl::SimpleHexAtoi(names[0], &number))
               return fmt::format("the key '{}' is not 16 hexadecimal digits", names[0]);
-            std::string mistake = ReadFigure(text, bounds, value);
+            std::string mistake = CheckSpelling(names[0], fmt::format("{:016x}", number));
+            if (mistake.empty()) mistake = ReadFigure(text, bounds, value);
             if (mistake.empty()) field(*TimedKernelOf(number, target), value * unit);
             return mistake;
           }};

@@ -121,7 +121,7 @@ absl::StatusOr<Target> ParseTarget(std::string_view text, const std::string& nam
 absl::StatusOr<Target> ReadTarget(const std::string& path) {
   FT_ASSIGN_OR_RETURN(const TrainYaml file, ReadTrainYaml(path));
   const std::string last = path.substr(path.rfind('/') + 1);
-  return ToTarget(file, ft::Printable(last.substr(0, last.rfind('.'))));
+  return ToTarget(file, ft::OneLine(last.substr(0, last.rfind('.')), ft::kLongestTargetName));
 }
 
 bool IsTargetFile(std::string_view text) {

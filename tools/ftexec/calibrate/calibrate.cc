@@ -31,8 +31,8 @@ constexpr uint64_t kSomeBytes = 4096;
 // What a file is called without folder and ending, as targets are by default.
 std::string StemOf(const std::string& path) {
   const std::string last = path.substr(path.rfind('/') + 1);
-  const std::string stem = Printable(last.substr(0, last.rfind('.')));
-  return stem.empty() ? "machine" : stem.substr(0, kLongestTargetName);
+  const std::string stem = OneLine(last.substr(0, last.rfind('.')), kLongestTargetName);
+  return stem.empty() ? "machine" : stem;
 }
 
 // What else is not as usual, and may change what is measured: "; with --tf32".
