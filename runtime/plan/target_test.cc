@@ -149,9 +149,9 @@ TEST(TargetTest, ImpossiblePartsAreNamed) {
       "302 points of memory");
   refused(
       [](Target& t) {
-        for (uint32_t i = 0; i < 2000; ++i) *t.add_collectives() = t.collectives(0);
+        for (uint32_t i = 0; i < 20000; ++i) *t.add_collectives() = t.collectives(0);
       },
-      "65536");
+      "262144");
 }
 
 TEST(TargetTest, HowItWasMeasuredInWords) {

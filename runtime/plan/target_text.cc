@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "fmt/format.h"
+#include "runtime/base/printable.h"
 
 namespace ft {
 namespace {
@@ -147,7 +148,7 @@ void AddKernels(const Target& target, const TargetNotes& notes, Yaml& yaml) {
     if (kernel.share() != 1) text += fmt::format(", share: {}", NumberText(kernel.share()));
     text += "}";
     const auto note = notes.kernels.find(kernel.key());
-    if (note != notes.kernels.end()) text += "  # " + note->second;
+    if (note != notes.kernels.end()) text += "  # " + OneLine(note->second, kLongestKernelNote);
     yaml.Key(fmt::format("\"{:016x}\"", kernel.key()), text);
   }
 }

@@ -68,8 +68,10 @@ void AddCircumstances(std::vector<Figure>& figures) {
 // The kernel of a key, in order.
 Target::TimedKernel* TimedKernelOf(uint64_t key, Target& target) {
   auto& timed = *target.mutable_timed_kernels();
-  int at = 0;
-  while (at < timed.size() && timed[at].key() < key) ++at;
+  const auto found = std::lower_bound(
+      timed.begin(), timed.end(), key,
+      [](const Target::TimedKernel& kernel, uint64_t wanted) { return kernel.key() < wanted; });
+  const auto at = static_cast<int>(found - timed.begin());
   if (at < timed.size() && timed[at].key() == key) return &timed[at];
   timed.Add()->set_key(key);
   timed[timed.size() - 1].set_share(1);
