@@ -152,6 +152,9 @@ class CalibrateTest(EndToEnd):
         self.check("ftc", "compile", model, "--strategy=no_shard", "--target=h100-ib", "-o", plan)
         for command, status, message in (
                 (["ftexec", f"--calibrate={self.dir}/m.yaml", f"--data={self.text}"], 2, "--data makes no sense with --calibrate"),
+                (["ftexec", f"--calibrate={self.dir}/m.yaml", "--seed=3"], 2, "--seed makes no sense with --calibrate"),
+                (["ftexec", plan, f"--calibrate={self.dir}/m.yaml", "--lr=1"], 2, "--lr makes no sense with --calibrate"),
+                (["ftexec", plan, f"--calibrate={self.dir}/m.yaml", "--data-format=text"], 2, "--data-format makes no sense with --calibrate"),
                 (["ftexec", f"--calibrate={self.dir}/m.yaml", "--mesh=shard:2"], 2, "--mesh is for --calibrate of a plan"),
                 (["ftexec", f"--calibrate={self.dir}/m.yaml", "--device=null"], 2, "--calibrate makes no sense with --device=null"),
                 (["ftexec", plan, f"--data={self.text}", "--calibrate-seconds=3"], 2, "--calibrate-seconds needs --calibrate"),
