@@ -76,12 +76,39 @@ TEST(DoubtTest, OfMachinesThatWereNotQuiet) {
   EXPECT_EQ(DoubtOf(target, JustMeasured::kMachine),
             "this machine was not quiet: repeats spread by 30%; measure again when nothing else runs");
   target.mutable_measured()->set_drift(0.04);
-  EXPECT_EQ(
-      DoubtOf(target, JustMeasured::kMachine),
-      "this machine was not quiet: one product took 4% more or less after than before; measure again when "
-      "nothing else runs");
+  EXPECT_EQ(DoubtOf(target, JustMeasured::kMachine),
+            "this machine was not quiet: one product took 4% more or less after than before, repeats spread "
+            "by 30%; "
+            "measure again when nothing else runs");
+  target.mutable_measured()->set_products(0.2);
+  EXPECT_EQ(DoubtOf(target, JustMeasured::kMachine),
+            "this machine was not quiet: one product took 4% more or less after than before, repeats spread "
+            "by 30%, "
+            "products are 20% off what is fitted to them; measure again when nothing else runs");
   EXPECT_EQ(DoubtOf(target, JustMeasured::kKernels),
             "this machine was not quiet: repeats spread by 50%; measure again when nothing else runs");
+  target.mutable_measured()->set_drift(0);
+  target.mutable_measured()->set_memory(0);
+  EXPECT_EQ(
+      DoubtOf(target, JustMeasured::kMachine),
+      "this machine was not quiet, or no form fits its products: products are 20% off what is fitted to "
+      "them; measure again when nothing else runs");
+}
+
+TEST(FitLinkTest, TakesAllSizesByTheirParts) {
+  std::vector<TimedBytes> timed;
+  for (const double bytes : {1e5, 1e6, 1e7, 1e8}) timed.push_back({bytes, 2e-5 + bytes / 1e10});
+  EXPECT_NEAR(FitLink(timed).latency, 2e-5, 1e-12);
+  EXPECT_NEAR(FitLink(timed).bytes_per_s, 1e10, 1);
+  // One that was disturbed moves the rate by less than its own part.
+  timed.back().seconds *= 1.2;
+  EXPECT_GT(FitLink(timed).bytes_per_s, 1e10 / 1.2);
+  EXPECT_LT(FitLink(timed).bytes_per_s, 1e10);
+  const LinkTime without = FitLink({{1e5, 1e-5}, {1e6, 2e-4}});
+  EXPECT_EQ(without.latency, 0);
+  EXPECT_GT(without.bytes_per_s, 5e9);
+  EXPECT_DOUBLE_EQ(FitLink({{1e6, 2e-4}, {2e6, 1e-4}}).bytes_per_s, 2e10);
+  EXPECT_DOUBLE_EQ(FitLink({{1e6, 1e-4}}).bytes_per_s, 1e10);
 }
 
 }  // namespace
