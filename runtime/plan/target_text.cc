@@ -82,7 +82,7 @@ void AddMeasured(const Target& target, Yaml& yaml) {
   if (!measured.instruction_set().empty()) yaml.Key("instruction_set", Quoted(measured.instruction_set()));
   if (measured.dtypes_size() > 0)
     yaml.Key("dtypes", absl::StrJoin(measured.dtypes(), ",", [](std::string* out, int dtype) {
-               out->append(dtype == proto::BF16 ? "bf16" : dtype == proto::F16 ? "fp16" : "fp32");
+               out->append(RateName(static_cast<proto::DType>(dtype)));
              }));
   yaml.Figure("drift", measured.drift());
   yaml.Section(1, "spread");
@@ -92,6 +92,12 @@ void AddMeasured(const Target& target, Yaml& yaml) {
   yaml.Figure("collectives", measured.collectives());
   yaml.Figure("copies", measured.copies());
   yaml.Optional("kernels", measured.kernels());
+  if (measured.timed_ranks_on_node() == 0) return;
+  yaml.Section(1, "timed");
+  yaml.Figure("ranks", measured.timed_ranks_on_node());
+  yaml.Figure("threads", measured.timed_threads());
+  if (!measured.timed_instruction_set().empty())
+    yaml.Key("instruction_set", Quoted(measured.timed_instruction_set()));
 }
 
 void AddMemory(const Target& target, Yaml& yaml) {

@@ -145,6 +145,9 @@ class CalibrateTest(EndToEnd):
         self.assertNotIn("an estimate", done.stderr)
         done = self.check("ftexec", plan, f"--calibrate={self.dir}/k.yaml", "--calibrate-seconds=0.5", "--threads=2")
         self.assertIn("kernels are timed with 1 rank a host, 2 threads each", done.stderr)
+        self.assertRegex((self.dir / "k.yaml").read_text(), r"\nmeasured:\n  ranks: 1\n  threads: 1\n(.*\n)*  timed:\n    ranks: 1\n    threads: 2\n")
+        assumed = self.explain(plan, 1, f"--target={self.dir}/k.yaml")["assumptions"]
+        self.assertEqual([line.startswith("an estimate: kernels were timed with 1 rank a host, 2 threads each") for line in assumed], [True], assumed)
 
     def test_what_makes_no_sense_is_one_line(self):
         model, plan = self.dir / "model.mlir", self.dir / "plan.bin"

@@ -34,21 +34,34 @@ std::string SetMeasuredTypes(const Names&, const std::string& text, Target& targ
   return "";
 }
 
+// With what it was: ranks of a host, threads of each, instructions.
+void AddLayout(const std::string& section, void (Target::Measured::*ranks)(uint32_t),
+               void (Target::Measured::*threads)(uint32_t),
+               void (*instruction_set)(Target::Measured&, const std::string&), std::vector<Figure>& figures) {
+  const auto no = Figure::Needed::kNo;
+  figures.push_back(Scaled(section + "ranks", no, 1, kCount, [=](Target& t, double x) {
+    (t.mutable_measured()->*ranks)(static_cast<uint32_t>(x));
+  }));
+  figures.push_back(Scaled(section + "threads", no, 1, kExtent, [=](Target& t, double x) {
+    (t.mutable_measured()->*threads)(static_cast<uint32_t>(x));
+  }));
+  figures.push_back({section + "instruction_set", no, [=](const Names&, const std::string& text, Target& t) {
+                       instruction_set(*t.mutable_measured(), text);
+                       return CheckPrinted(text);
+                     }});
+}
+
 // How the machine was measured.
 void AddCircumstances(std::vector<Figure>& figures) {
   using Measured = Target::Measured;
   const auto no = Figure::Needed::kNo;
   figures.push_back(Text("measured.source"));
-  figures.push_back(Scaled("measured.ranks", no, 1, kCount, [](Target& t, double x) {
-    t.mutable_measured()->set_ranks_on_node(static_cast<uint32_t>(x));
-  }));
-  figures.push_back(Scaled("measured.threads", no, 1, kExtent, [](Target& t, double x) {
-    t.mutable_measured()->set_threads(static_cast<uint32_t>(x));
-  }));
-  figures.push_back({"measured.instruction_set", no, [](const Names&, const std::string& text, Target& t) {
-                       t.mutable_measured()->set_instruction_set(text);
-                       return CheckPrinted(text);
-                     }});
+  AddLayout(
+      "measured.", &Measured::set_ranks_on_node, &Measured::set_threads,
+      [](Measured& m, const std::string& text) { m.set_instruction_set(text); }, figures);
+  AddLayout(
+      "measured.timed.", &Measured::set_timed_ranks_on_node, &Measured::set_timed_threads,
+      [](Measured& m, const std::string& text) { m.set_timed_instruction_set(text); }, figures);
   figures.push_back({"measured.dtypes", no, SetMeasuredTypes});
   const std::pair<const char*, void (Measured::*)(double)> spreads[] = {
       {"drift", &Measured::set_drift},

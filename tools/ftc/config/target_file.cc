@@ -65,11 +65,14 @@ std::string AbovePeak(const Target& target) {
 std::string MissingBeside(const Target& target, const std::map<std::string, int>& lines) {
   constexpr std::pair<const char*, const char*> kTogether[] = {
       {"measured.ranks", "measured.threads"},
+      {"measured.timed.ranks", "measured.timed.threads"},
       {"compute.products.multiprocessors", "compute.products.tile_rows"},
       {"compute.products.multiprocessors", "compute.products.tile_columns"}};
   for (const auto& [one, other] : kTogether) {
     if (lines.contains(one) != lines.contains(other)) return lines.contains(one) ? other : one;
   }
+  if (lines.contains("measured.timed.instruction_set") && !lines.contains("measured.timed.ranks"))
+    return "measured.timed.ranks";
   for (const auto& [key, line] : lines) {
     const size_t end = key.rfind('.');
     if (!key.starts_with("kernels.timed.") || end == key.npos || key.ends_with(".us")) continue;

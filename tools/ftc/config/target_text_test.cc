@@ -49,6 +49,9 @@ TEST(TargetTextTest, AMeasuredMachineKeepsHowItWasMeasuredAndItsKernels) {
   measured.set_collectives(0.05);
   measured.set_copies(0.06);
   measured.set_kernels(0.07);
+  measured.set_timed_ranks_on_node(1);
+  measured.set_timed_threads(4);
+  measured.set_timed_instruction_set("x86-64-v3");
   for (const uint64_t key : {uint64_t{0x12e4}, uint64_t{1} << 63}) {
     Target::TimedKernel* kernel = target.add_timed_kernels();
     kernel->set_key(key);
@@ -95,6 +98,8 @@ TEST(TargetTextTest, AMistakeInWhatWasMeasuredIsOneLine) {
        "'measured.spread.products': '-1' is not a number of at least 0 and at most 10"},
       {"measured: {ranks: 2, threads: 1, host: here}", "unknown key 'measured.host'"},
       {"measured: {threads: 1}", "'measured.ranks' is missing"},
+      {"measured: {ranks: 1, threads: 1, timed: {ranks: 2}}", "'measured.timed.threads' is missing"},
+      {"measured: {ranks: 1, threads: 1, timed: {instruction_set: x}}", "'measured.timed.ranks' is missing"},
   };
   for (const auto& [line, message] : cases) {
     const absl::StatusOr<Target> read = ParseTarget(good + line + "\n", "m.yaml", "m");

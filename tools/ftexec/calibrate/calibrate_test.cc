@@ -2,6 +2,7 @@
 #include "gtest/gtest.h"
 #include "runtime/cost/kernels.h"
 #include "tools/ftexec/calibrate/machine.h"
+#include "tools/ftexec/calibrate/plan_kernels.h"
 #include "tools/ftexec/calibrate/products.h"
 #include "tools/ftexec/calibrate/sample.h"
 
@@ -109,6 +110,29 @@ TEST(FitLinkTest, TakesAllSizesByTheirParts) {
   EXPECT_GT(without.bytes_per_s, 5e9);
   EXPECT_DOUBLE_EQ(FitLink({{1e6, 2e-4}, {2e6, 1e-4}}).bytes_per_s, 2e10);
   EXPECT_DOUBLE_EQ(FitLink({{1e6, 1e-4}}).bytes_per_s, 1e10);
+}
+
+Target::Measured Layout(uint32_t ranks, uint32_t threads) {
+  Target::Measured layout;
+  layout.set_ranks_on_node(ranks);
+  layout.set_threads(threads);
+  return layout;
+}
+
+TEST(TakeTimedLayoutTest, KeepsWithWhatAllElseWasMeasured) {
+  Target target;
+  EXPECT_TRUE(TakeTimedLayout(Layout(1, 2), target)) << "of a data sheet";
+  EXPECT_EQ(LayoutText(target.measured()), "1 rank a host, 2 threads each");
+  EXPECT_FALSE(TakeTimedLayout(Layout(1, 1), target)) << "kernels are all that was measured";
+  EXPECT_EQ(LayoutText(target.measured()), "1 rank a host, 1 thread each");
+  EXPECT_EQ(target.measured().timed_ranks_on_node(), 0u);
+  target.mutable_measured()->add_dtypes(proto::F32);
+  EXPECT_FALSE(TakeTimedLayout(Layout(2, 1), target));
+  EXPECT_EQ(LayoutText(target.measured()), "1 rank a host, 1 thread each");
+  EXPECT_EQ(TimedLayoutText(target.measured()), "2 ranks a host, 1 thread each");
+  EXPECT_TRUE(TakeTimedLayout(Layout(2, 1), target));
+  EXPECT_FALSE(TakeTimedLayout(Layout(1, 1), target));
+  EXPECT_EQ(target.measured().timed_ranks_on_node(), 0u);
 }
 
 }  // namespace
