@@ -10,6 +10,8 @@
 #include "dialects/ft/signature.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <numeric>
+
 #include "runtime/plan/inputs.h"
 
 namespace ft::compiler {
@@ -63,10 +65,12 @@ private:
       if (!input || tensorTypeOf(input).getShape() != tensorTypeOf(tokens).getShape() ||
           tensorTypeOf(targets).getNumElements() != batch() * length())
         continue;
-      std::optional<std::vector<int64_t>> places = placesIn(targets, input);
+      std::optional<IdPlaces> places = placesIn(targets, input);
       bool fits = places.has_value();
-      for (int64_t i = 0; fits && i < batch() * length(); ++i)
-        fits = i % length() + shift >= length() || (*places)[i] == i + shift;
+      // Of sequences that are alike the first ones.
+      int64_t sequences = places ? batch() / std::gcd(batch(), places->rows) : 0;
+      for (int64_t i = 0; fits && i < sequences * length(); ++i)
+        fits = i % length() + shift >= length() || places->at(i) == i + shift;
       if (fits)
         return true;
     }

@@ -92,8 +92,6 @@ Value RowChooser::chooseFrom(Operation *op, Value value) {
 
 namespace {
 
-using Places = std::vector<int64_t>;
-
 /// The place of an element in a tensor of `shape`, and the other way round.
 SmallVector<int64_t> indexOf(int64_t place, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> index(shape.size());
@@ -114,17 +112,20 @@ int64_t placeOf(ArrayRef<int64_t> index, ArrayRef<int64_t> shape) {
 }
 
 /// The box of `from` that begins at `sign` times `begin` has the elements of the result.
-Places moved(const Places &from, Value x, Value result, ArrayRef<int64_t> begin, int64_t sign) {
-  Places places;
-  ArrayRef<int64_t> shape = tensorTypeOf(result).getShape();
-  for (int64_t i = 0; i < tensorTypeOf(result).getNumElements(); ++i) {
-    SmallVector<int64_t> index = indexOf(i, shape);
-    for (auto [at, first] : llvm::zip_equal(index, begin))
-      at += sign * first;
-    int64_t place = placeOf(index, tensorTypeOf(x).getShape());
-    places.push_back(place < 0 ? -1 : from[place]);
-  }
-  return places;
+IdPlaces moved(const IdPlaces &from, Value x, Value result, ArrayRef<int64_t> begin, int64_t sign) {
+  SmallVector<int64_t> source(tensorTypeOf(x).getShape()), shape(tensorTypeOf(result).getShape());
+  int64_t blocks = 1;
+  for (size_t i = 0; i < shape.size() && shape[i] == source[i] && begin[i] == 0; ++i)
+    blocks *= shape[i];
+  SmallVector<int64_t> first(begin);
+  auto at = [=, from = from.at](int64_t element) {
+    SmallVector<int64_t> index = indexOf(element, shape);
+    for (auto [of, begun] : llvm::zip_equal(index, first))
+      of += sign * begun;
+    int64_t place = placeOf(index, source);
+    return place < 0 ? -1 : from(place);
+  };
+  return {std::gcd(from.rows, blocks), at};
 }
 
 /// One value everywhere.
@@ -136,7 +137,7 @@ bool isFilled(Value value) {
 }
 
 /// Ids, or in their place one value: -100 behind the end, or where something is left out.
-std::optional<Places> chosenBy(SelectOp op, BlockArgument input) {
+std::optional<IdPlaces> chosenBy(SelectOp op, BlockArgument input) {
   for (auto [ids, other] : {std::pair(1, 2), std::pair(2, 1)})
     if (isFilled(op->getOperand(other)) && op->getOperand(ids).getType() == op.getResult().getType())
       return placesIn(op->getOperand(ids), input);
@@ -144,54 +145,56 @@ std::optional<Places> chosenBy(SelectOp op, BlockArgument input) {
 }
 
 /// Parts side by side; one that is made of no input is padding.
-std::optional<Places> joined(ConcatOp op, BlockArgument input) {
+std::optional<IdPlaces> joined(ConcatOp op, BlockArgument input) {
   auto axis = static_cast<int64_t>(op.getAxis());
   if (axis != -1 && axis != tensorTypeOf(op.getResult()).getRank() - 1)
     return std::nullopt;
-  SmallVector<std::optional<Places>> parts;
-  for (Value part : op->getOperands())
-    parts.push_back(placesIn(part, input));
-  if (llvm::none_of(parts, [](const auto &part) { return part.has_value(); }))
+  SmallVector<std::pair<int64_t, std::optional<IdPlaces>>> parts; // with their columns
+  int64_t rows = rowsOf(op.getResult()), columns = columnsOf(op.getResult()), alike = rows, all = 0;
+  for (Value part : op->getOperands()) {
+    parts.emplace_back(columnsOf(part), placesIn(part, input));
+    all += parts.back().first;
+    if (parts.back().second)
+      alike = std::gcd(alike, parts.back().second->rows);
+  }
+  if (all != columns || llvm::none_of(parts, [](const auto &part) { return part.second.has_value(); }))
     return std::nullopt;
-  Places places;
-  int64_t columns = columnsOf(op.getResult());
-  for (int64_t row = 0; row < rowsOf(op.getResult()); ++row)
-    for (auto [part, operand] : llvm::zip_equal(parts, op->getOperands())) {
-      int64_t width = columnsOf(operand);
-      for (int64_t i = 0; i < width; ++i)
-        places.push_back(part ? (*part)[row * width + i] : -1);
+  auto at = [=](int64_t element) -> int64_t {
+    int64_t row = element / columns, column = element % columns;
+    for (const auto &[width, places] : parts) {
+      if (column < width)
+        return places ? places->at(row * width + column) : -1;
+      column -= width;
     }
-  return static_cast<int64_t>(places.size()) == rowsOf(op.getResult()) * columns
-             ? std::optional<Places>(std::move(places))
-             : std::nullopt;
+    return -1;
+  };
+  return IdPlaces{alike, at};
 }
 
 } // namespace
 
-std::optional<Places> placesIn(Value ids, BlockArgument input) {
-  if (ids == input) {
-    Places places(tensorTypeOf(ids).getNumElements());
-    std::iota(places.begin(), places.end(), 0);
-    return places;
-  }
+std::optional<IdPlaces> placesIn(Value ids, BlockArgument input) {
+  if (ids == input)
+    return IdPlaces{std::max<int64_t>(1, tensorTypeOf(ids).getNumElements()),
+                    [](int64_t element) { return element; }};
   Operation *op = ids.getDefiningOp();
   if (!op)
     return std::nullopt;
   auto of = [&](Value x) { return placesIn(x, input); };
-  return llvm::TypeSwitch<Operation *, std::optional<Places>>(op)
+  return llvm::TypeSwitch<Operation *, std::optional<IdPlaces>>(op)
       .Case<ReshapeOp, CopyOp, StopGradientOp>([&](auto same) { return of(same->getOperand(0)); })
       .Case([&](ConvertOp convert) {
         bool isInteger = isa<IntegerType>(tensorTypeOf(convert.getX()).getElementType());
         return isInteger ? of(convert.getX()) : std::nullopt;
       })
-      .Case([&](SliceOp slice) -> std::optional<Places> {
-        std::optional<Places> from = of(slice.getX());
+      .Case([&](SliceOp slice) -> std::optional<IdPlaces> {
+        std::optional<IdPlaces> from = of(slice.getX());
         if (!from)
           return std::nullopt;
         return moved(*from, slice.getX(), slice.getResult(), slice.getBegin(), 1);
       })
-      .Case([&](PadOp pad) -> std::optional<Places> {
-        std::optional<Places> from = of(pad.getX());
+      .Case([&](PadOp pad) -> std::optional<IdPlaces> {
+        std::optional<IdPlaces> from = of(pad.getX());
         if (!from)
           return std::nullopt;
         return moved(*from, pad.getX(), pad.getResult(), pad.getLow(), -1);

@@ -5,8 +5,9 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
 
+#include <cstdint>
+#include <functional>
 #include <optional>
-#include <vector>
 
 namespace ft::compiler {
 
@@ -29,9 +30,17 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> chosen;
 };
 
-/// Where the elements of `ids` come from: their places in `input`, -1 for what is padding; some may be one
-/// value instead. Nothing when something else than moving elements makes them, or another input has a part in
-/// them.
-std::optional<std::vector<int64_t>> placesIn(mlir::Value ids, mlir::BlockArgument input);
+/// Where the elements of ids come from, reckoned one by one: a batch may have more of them than fit memory.
+struct IdPlaces {
+  /// Of how many parts of equal size ids are made that are alike: an element of one comes from as far behind
+  /// that of the part before as an equal part of the input is long, or both are padding.
+  int64_t rows = 1;
+  /// The place in the input of an element of ids, -1 for what is padding; some may be one value instead.
+  std::function<int64_t(int64_t element)> at;
+};
+
+/// Places of `ids` in `input`. Nothing when something else than moving elements makes them, or another input
+/// has a part in them.
+std::optional<IdPlaces> placesIn(mlir::Value ids, mlir::BlockArgument input);
 
 } // namespace ft::compiler

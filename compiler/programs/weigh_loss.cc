@@ -20,9 +20,11 @@ using mlir::ft::MulOp;
 
 // How many of the targets may count: not those that the model leaves out, whatever the data has.
 int64_t mayCount(Value targets, BlockArgument input) {
-  std::optional<std::vector<int64_t>> places = placesIn(targets, input);
-  int64_t all = cast<RankedTensorType>(targets.getType()).getNumElements();
-  int64_t leftOut = places ? llvm::count(*places, -1) : 0;
+  std::optional<IdPlaces> places = placesIn(targets, input);
+  int64_t all = cast<RankedTensorType>(targets.getType()).getNumElements(), leftOut = 0;
+  // All rows leave out as many.
+  for (int64_t i = 0; places && i < all / places->rows; ++i)
+    leftOut += places->at(i) < 0 ? places->rows : 0;
   return leftOut < all ? all - leftOut : all;
 }
 

@@ -15,7 +15,7 @@ namespace {
 /// Compiled before what is worth trying is settled anew. Not the number of cores: an answer does not depend
 /// on that.
 constexpr size_t kRound = 16;
-/// Of the memory that there is, what a schedule or a budget may still fit into it.
+/// Of the memory that there is, what a schedule or a budget may still fit into it. A guess.
 constexpr double kNear = 1.25;
 /// Families that fit as they are and of which recomputation is tried all the same.
 constexpr size_t kRecomputed = 4;

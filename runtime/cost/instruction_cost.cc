@@ -21,13 +21,10 @@ struct ClassOfName {
   Class reckoned;
 };
 constexpr ClassOfName kClasses[] = {
-    {"matmul", Class::kProduct},
-    {"dot", Class::kProduct},
-    {"attention", Class::kAttention},
-    {"qkv_attention", Class::kAttention},
-    {"linear_cross_entropy", Class::kHead},
-    {"cluster", Class::kGenerated},
-    {"update", Class::kUpdate},
+    {"matmul", Class::kProduct},          {"dot", Class::kProduct},
+    {"grouped_dot", Class::kProduct},     {"attention", Class::kAttention},
+    {"qkv_attention", Class::kAttention}, {"linear_cross_entropy", Class::kHead},
+    {"cluster", Class::kGenerated},       {"update", Class::kUpdate},
     {"sum_squares", Class::kReduction},
 };
 
@@ -56,15 +53,27 @@ double Longest(const Target& target, const Work& work, double rate) {
   return std::max(work.flops / rate, MemorySeconds(target, work.bytes));
 }
 
+// Products of experts: of grouped_dot [rows, k] x [groups, k, n], of grouped_dot_grad [groups, k, n] of its
+// result; 1 for any other. Routes are taken to be even.
+uint64_t GroupsOf(const proto::Instruction& kernel) {
+  if (!kernel.kernel().starts_with("grouped_dot")) return 1;
+  const bool is_grad = kernel.kernel().starts_with("grouped_dot_grad");
+  if (!is_grad && kernel.in_size() < 2) return 1;
+  const proto::Operand& of_groups = is_grad ? kernel.out(0) : kernel.in(1);
+  return of_groups.shape_size() == 3 ? std::max<uint64_t>(1, of_groups.shape(0)) : 1;
+}
+
 // What it sums over follows from what it makes and its FLOPs, of which a bias is a small part.
 ProductShape ShapeOf(const Work& work) {
   if (work.kernel.out().empty() || work.kernel.out(0).shape().empty()) return {};
   const proto::Operand& out = work.kernel.out(0);
   const uint64_t elements = std::max<uint64_t>(1, Elements(out));
   const uint64_t columns = std::max<uint64_t>(1, out.shape(out.shape_size() - 1));
-  return {.rows = elements / columns,
+  const uint64_t groups = GroupsOf(work.kernel);
+  return {.rows = std::max<uint64_t>(1, elements / columns / groups),
           .columns = columns,
-          .summed = static_cast<uint64_t>(work.flops / 2 / static_cast<double>(elements))};
+          .summed = static_cast<uint64_t>(work.flops / 2 / static_cast<double>(elements)),
+          .count = groups};
 }
 
 // Logits are made of rows of width k, and of a vocabulary. They are in memory once they are made, and other

@@ -109,6 +109,30 @@ TEST_F(InstructionCostTest, AProductHasTheRateOfItsShape) {
   EXPECT_EQ(cost.beside_transfer[static_cast<size_t>(TransferKind::kAllReduce)], 1);
 }
 
+TEST_F(InstructionCostTest, ExpertsAreAProductEach) {
+  Target target = Plain();
+  target.mutable_products()->set_multiprocessors(4);
+  target.mutable_products()->set_tile_rows(8);
+  target.mutable_products()->set_tile_columns(8);
+  target.mutable_products()->set_half_k(32);
+  target.mutable_products()->set_half_rows(4);
+  // Three experts with four rows each: a half of a tile, 3 x 3 tiles in three waves of 4, a sum over 96.
+  const auto ends = At(0, proto::I32, {3});
+  proto::Instruction* made =
+      Kernel(&program_, "grouped_dot", {At(0, proto::BF16, {12, 96}), At(1, proto::BF16, {3, 96, 24}), ends},
+             {At(1, proto::BF16, {12, 24})});
+  made->set_flops(2 * 12 * 96 * 24);
+  EXPECT_TRUE(IsProduct(*made));
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *made, target), 55296 / (1000 * 4.5 / 12 * 0.75 * 0.5), 1e-9);
+  // Their gradients, each [96, 24] and a sum over four: 3 x 12 x 3 tiles in full waves.
+  proto::Instruction* grad = Kernel(&program_, "grouped_dot_grad",
+                                    {At(0, proto::BF16, {12, 96}), At(1, proto::BF16, {12, 24}), ends, {}},
+                                    {At(1, proto::BF16, {3, 96, 24})});
+  grad->set_flops(2 * 12 * 96 * 24);
+  EXPECT_TRUE(IsProduct(*grad));
+  EXPECT_NEAR(InstructionSeconds(plan_, mesh_, *grad, target), 55296 / (1000 * 4.0 / 36 * 0.96), 1e-9);
+}
+
 TEST_F(InstructionCostTest, AttentionIsTheResultsOrItsGradients) {
   Target target = Plain();
   Target::Attention* rates = target.add_attention();

@@ -32,9 +32,10 @@ const Target::Attention* NearestHead(const Target& target, bool f32, uint64_t he
 double WavePart(const Target::Products& products, const ProductShape& shape, uint32_t taken) {
   if (products.multiprocessors() == 0) return 1;
   const uint64_t all = products.multiprocessors(), left = all > taken ? all - taken : 1;
-  const uint64_t tiles =
-      CeilDiv(shape.rows, products.tile_rows()) * CeilDiv(shape.columns, products.tile_columns());
-  const double full = static_cast<double>(shape.rows) * static_cast<double>(shape.columns) /
+  const uint64_t tiles = shape.count * CeilDiv(shape.rows, products.tile_rows()) *
+                         CeilDiv(shape.columns, products.tile_columns());
+  const double full = static_cast<double>(shape.count) * static_cast<double>(shape.rows) *
+                      static_cast<double>(shape.columns) /
                       (static_cast<double>(products.tile_rows()) * products.tile_columns());
   double best = 0;
   for (uint64_t parts = 1; parts <= kMostParts && (parts == 1 || shape.summed >= parts * kLeastSummed);

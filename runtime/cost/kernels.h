@@ -8,11 +8,13 @@
 
 namespace ft {
 
-// Of a product: what it makes, and over how many it sums.
+// Of a product: what it makes, and over how many it sums; of several that a kernel computes side by side,
+// each.
 struct ProductShape {
   uint64_t rows = 1;
   uint64_t columns = 1;
   uint64_t summed = 1;
+  uint64_t count = 1;
 };
 
 // The part of a device that a product keeps busy, in (0, 1]. Tiles of the result are computed as many at a

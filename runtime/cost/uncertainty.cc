@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/cost/instruction_cost.h"
 #include "runtime/cost/kernel_key.h"
 #include "runtime/cost/transfers.h"
@@ -52,6 +53,41 @@ bool AnyByLinks(const proto::Plan& plan, const Mesh& mesh, const Target& target)
       if (IsByLinks(mesh, target, instruction)) return true;
   }
   return false;
+}
+
+bool AnyTimed(const proto::Plan& plan, const Target& target) {
+  for (const proto::Program& program : plan.programs())
+    for (const proto::Instruction& instruction : program.instructions())
+      if (instruction.opcode() == proto::KERNEL && FindTimed(target, plan, instruction) != nullptr)
+        return true;
+  return false;
+}
+
+// Whether a product of a step is reckoned by a rate of `dtype`.
+bool AnyProductIn(proto::DType dtype, const proto::Plan& plan, const Target& target) {
+  for (const proto::Program& program : plan.programs()) {
+    if (RunsInStep(plan, program) == 0) continue;
+    for (const proto::Instruction& instruction : program.instructions())
+      if (instruction.opcode() == proto::KERNEL && IsProduct(instruction) &&
+          KernelType(instruction) == dtype && FindTimed(target, plan, instruction) == nullptr)
+        return true;
+  }
+  return false;
+}
+
+// Of products in another type than those that were measured, where they are most of what a plan computes.
+std::string OtherType(const proto::Plan& plan, const Target& target) {
+  const auto& measured = target.measured().dtypes();
+  const proto::DType main = MainType(plan);
+  if (OnlyKernels(target.measured()) ||
+      std::find(measured.begin(), measured.end(), static_cast<int>(main)) != measured.end() ||
+      !AnyProductIn(main, plan, target))
+    return "";
+  return absl::StrCat(
+      "an estimate: products were measured in ",
+      absl::StrJoin(measured, " and ",
+                    [](std::string* out, int one) { out->append(RateName(static_cast<proto::DType>(one))); }),
+      ", and here are in ", RateName(main), ", at the rate that ", target.name(), " states");
 }
 
 double& SourceOf(const proto::Plan& plan, const Target& target, const proto::Instruction& kernel,
@@ -115,6 +151,11 @@ std::vector<std::string> AssumptionsOf(const proto::Plan& plan, const BoundPlan&
   if (target.has_measured() && !target.cuda() && measured.ranks_on_node() != on_node)
     assumptions.push_back(absl::StrCat("an estimate: measured with ", LayoutText(measured), ", and here are ",
                                        on_node, " on a host"));
+  if (!target.cuda() && measured.timed_ranks_on_node() != 0 && AnyTimed(plan, target))
+    assumptions.push_back(absl::StrCat("an estimate: kernels were timed with ", TimedLayoutText(measured),
+                                       ", all else was measured with ", LayoutText(measured)));
+  if (const std::string other = target.has_measured() ? OtherType(plan, target) : ""; !other.empty())
+    assumptions.push_back(other);
   if (target.has_measured() && OnlyKernels(measured))
     assumptions.push_back(absl::StrCat("an estimate: of ", target.name(), " no more than kernels",
                                        target.collectives().empty() ? "" : " and collectives",

@@ -1,8 +1,10 @@
 #include "runtime/cost/uncertainty.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "gtest/gtest.h"
+#include "runtime/cost/kernel_key.h"
 #include "runtime/plan/testing/plan_parts.h"
 #include "runtime/plan/testing/targets.h"
 #include "runtime/plan/testing/tiny_plan.h"
@@ -95,6 +97,35 @@ TEST(UncertaintyTest, WhatIsAssumedIsSaid) {
   ASSERT_EQ(AssumptionsOf(plan, bound, target).size(), 4u);
   EXPECT_EQ(AssumptionsOf(plan, bound, target)[0].rfind("an estimate: of round no more than kernels was", 0),
             0u);
+}
+
+TEST(UncertaintyTest, TypesAndLayoutsThatWereNotMeasuredAreSaid) {
+  proto::Plan plan = TinyPlan({.shard = true});
+  const BoundPlan bound = *BindPlan(plan, {.replica = 1, .shard = 1}, DeviceClass::kCpu);
+  Target target = RoundTarget();
+  target.set_ranks_per_node(1);
+  Target::Measured& measured = *target.mutable_measured();
+  measured.set_ranks_on_node(1);
+  measured.set_threads(1);
+  measured.add_dtypes(proto::BF16);
+  EXPECT_EQ(AssumptionsOf(plan, bound, target),
+            std::vector<std::string>{"an estimate: products were measured in bf16, and here are in fp32, at "
+                                     "the rate that round states"});
+  measured.add_dtypes(proto::F32);
+  EXPECT_TRUE(AssumptionsOf(plan, bound, target).empty());
+  measured.set_timed_ranks_on_node(1);
+  measured.set_timed_threads(2);
+  EXPECT_TRUE(AssumptionsOf(plan, bound, target).empty()) << "no kernel of the plan was timed";
+  const auto& instructions = plan.programs(1).instructions();
+  const auto kernel = std::find_if(instructions.begin(), instructions.end(), [](const auto& instruction) {
+    return instruction.opcode() == proto::KERNEL;
+  });
+  ASSERT_NE(kernel, instructions.end());
+  target.add_timed_kernels()->set_key(KernelKey(plan, *kernel));
+  EXPECT_EQ(
+      AssumptionsOf(plan, bound, target),
+      std::vector<std::string>{"an estimate: kernels were timed with 1 rank a host, 2 threads each, all "
+                               "else was measured with 1 rank a host, 1 thread each"});
 }
 
 }  // namespace

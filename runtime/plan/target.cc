@@ -39,6 +39,14 @@ absl::Status VerifyLink(const std::string& name, const Target::Link& link) {
   return VerifyLatency(name + ".step_s", link.step_s());
 }
 
+std::string TextOf(uint32_t ranks, uint32_t threads, const std::string& instruction_set) {
+  const auto count = [](uint32_t n, const char* what) {
+    return absl::StrCat(n, " ", what, n == 1 ? "" : "s");
+  };
+  return absl::StrCat(count(ranks, "rank"), " a host, ", count(threads, "thread"), " each",
+                      instruction_set.empty() ? "" : ", ", instruction_set);
+}
+
 }  // namespace
 
 const Target::Rate& RateOf(const Target& target, proto::DType dtype) {
@@ -48,12 +56,18 @@ const Target::Rate& RateOf(const Target& target, proto::DType dtype) {
 bool ExceedsPeak(const Target::Rate& rate) { return rate.peak() != 0 && rate.peak() < rate.reached(); }
 
 std::string LayoutText(const Target::Measured& measured) {
-  const auto count = [](uint32_t n, const char* what) {
-    return absl::StrCat(n, " ", what, n == 1 ? "" : "s");
-  };
-  return absl::StrCat(count(measured.ranks_on_node(), "rank"), " a host, ",
-                      count(measured.threads(), "thread"), " each",
-                      measured.instruction_set().empty() ? "" : ", ", measured.instruction_set());
+  return TextOf(measured.ranks_on_node(), measured.threads(), measured.instruction_set());
+}
+
+std::string TimedLayoutText(const Target::Measured& measured) {
+  return measured.timed_ranks_on_node() == 0
+             ? LayoutText(measured)
+             : TextOf(measured.timed_ranks_on_node(), measured.timed_threads(),
+                      measured.timed_instruction_set());
+}
+
+const char* RateName(proto::DType dtype) {
+  return dtype == proto::BF16 ? "bf16" : dtype == proto::F16 ? "fp16" : "fp32";
 }
 
 absl::Status VerifyTarget(const Target& target) {

@@ -20,8 +20,8 @@ inline DeviceClass DeviceOf(const Target& target) {
   return target.cuda() ? DeviceClass::kCuda : DeviceClass::kCpu;
 }
 
-inline constexpr size_t kLongestTargetName = 256;     // bytes
-inline constexpr size_t kMostTargetBytes = 64 << 10;  // in a plan
+inline constexpr size_t kLongestTargetName = 256;      // bytes
+inline constexpr size_t kMostTargetBytes = 256 << 10;  // in a plan: some 6,700 kernels that were timed
 
 // Whether more is said to be reached than the peak, which a target need not know (0).
 bool ExceedsPeak(const Target::Rate& rate);
@@ -31,6 +31,11 @@ const Target::Rate& RateOf(const Target& target, proto::DType dtype);
 
 // "2 ranks a host, 1 thread each, avx512": how a machine was measured.
 std::string LayoutText(const Target::Measured& measured);
+// The same of the kernels that were timed.
+std::string TimedLayoutText(const Target::Measured& measured);
+
+// "fp32", "bf16", "fp16": the type of a rate.
+const char* RateName(proto::DType dtype);
 
 // OK when times can be reckoned with it: figures finite, rates above 0, latencies not negative. Errors:
 // InvalidArgument that names the figure.

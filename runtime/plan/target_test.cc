@@ -135,6 +135,8 @@ TEST(TargetTest, ImpossiblePartsAreNamed) {
   refused([](Target& t) { t.mutable_attention(0)->set_f32(true); }, "head size");
   refused([](Target& t) { t.mutable_measured()->set_ranks_on_node(0); }, "measured.ranks");
   refused([](Target& t) { t.mutable_measured()->set_threads(0); }, "measured.threads");
+  refused([](Target& t) { t.mutable_measured()->set_timed_threads(1); }, "measured.timed.threads");
+  refused([](Target& t) { t.mutable_measured()->set_timed_ranks_on_node(1); }, "measured.timed.threads");
   refused([](Target& t) { t.mutable_timed_kernels(1)->set_key(1); }, "does not ascend");
   refused([](Target& t) { t.mutable_memory(1)->set_at(1000); }, "do not ascend");
   refused([](Target& t) { t.mutable_collectives(1)->set_opcode(proto::ALL_GATHER); }, "each group");
@@ -149,9 +151,9 @@ TEST(TargetTest, ImpossiblePartsAreNamed) {
       "302 points of memory");
   refused(
       [](Target& t) {
-        for (uint32_t i = 0; i < 2000; ++i) *t.add_collectives() = t.collectives(0);
+        for (uint32_t i = 0; i < 20000; ++i) *t.add_collectives() = t.collectives(0);
       },
-      "65536");
+      "262144");
 }
 
 TEST(TargetTest, HowItWasMeasuredInWords) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "fmt/format.h"
+#include "runtime/base/printable.h"
 
 namespace ft {
 namespace {
@@ -81,7 +82,7 @@ void AddMeasured(const Target& target, Yaml& yaml) {
   if (!measured.instruction_set().empty()) yaml.Key("instruction_set", Quoted(measured.instruction_set()));
   if (measured.dtypes_size() > 0)
     yaml.Key("dtypes", absl::StrJoin(measured.dtypes(), ",", [](std::string* out, int dtype) {
-               out->append(dtype == proto::BF16 ? "bf16" : dtype == proto::F16 ? "fp16" : "fp32");
+               out->append(RateName(static_cast<proto::DType>(dtype)));
              }));
   yaml.Figure("drift", measured.drift());
   yaml.Section(1, "spread");
@@ -91,6 +92,12 @@ void AddMeasured(const Target& target, Yaml& yaml) {
   yaml.Figure("collectives", measured.collectives());
   yaml.Figure("copies", measured.copies());
   yaml.Optional("kernels", measured.kernels());
+  if (measured.timed_ranks_on_node() == 0) return;
+  yaml.Section(1, "timed");
+  yaml.Figure("ranks", measured.timed_ranks_on_node());
+  yaml.Figure("threads", measured.timed_threads());
+  if (!measured.timed_instruction_set().empty())
+    yaml.Key("instruction_set", Quoted(measured.timed_instruction_set()));
 }
 
 void AddMemory(const Target& target, Yaml& yaml) {
@@ -147,7 +154,7 @@ void AddKernels(const Target& target, const TargetNotes& notes, Yaml& yaml) {
     if (kernel.share() != 1) text += fmt::format(", share: {}", NumberText(kernel.share()));
     text += "}";
     const auto note = notes.kernels.find(kernel.key());
-    if (note != notes.kernels.end()) text += "  # " + note->second;
+    if (note != notes.kernels.end()) text += "  # " + OneLine(note->second, kLongestKernelNote);
     yaml.Key(fmt::format("\"{:016x}\"", kernel.key()), text);
   }
 }

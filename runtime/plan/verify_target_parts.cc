@@ -134,6 +134,15 @@ absl::Status VerifyMeasured(const Target::Measured& measured) {
   if (measured.instruction_set().size() > kLongestTargetName)
     return Impossible("measured.instruction_set's length",
                       static_cast<double>(measured.instruction_set().size()));
+  const bool is_apart = measured.timed_ranks_on_node() != 0;
+  FT_RETURN_IF_ERROR(VerifyValue("measured.timed.ranks", measured.timed_ranks_on_node(),
+                                 {.low = 0, .high = kMostRanksOnNode}));
+  FT_RETURN_IF_ERROR(
+      VerifyValue("measured.timed.threads", measured.timed_threads(),
+                  {.low = is_apart ? 1.0 : 0.0, .high = is_apart ? double{kMostExtent} : 0.0}));
+  if (measured.timed_instruction_set().size() > (is_apart ? kLongestTargetName : 0))
+    return Impossible("measured.timed.instruction_set's length",
+                      static_cast<double>(measured.timed_instruction_set().size()));
   const std::pair<const char*, double> spreads[] = {{"drift", measured.drift()},
                                                     {"products", measured.products()},
                                                     {"attention", measured.attention()},

@@ -274,6 +274,19 @@ class Report(RunPages):
         rows = dict(self.rows("summary", "the step"))
         self.assertEqual(rows["between"], between)
         self.assertEqual(rows["launching of kernels"], short_seconds(step["launch_seconds"]))
+        self.section("time")
+        launches, waits = self.browser.run("""
+            const chart = document.querySelector('#time [data-plan]').chart, sums = [0, 0];
+            chart.plan.programs.forEach((program, k) => {
+              chart.program = k;
+              chart.load();
+              for (const item of (chart.lanes.find(lane => lane.name === 'compute') || {items: []}).items)
+                if (item.launch || item.wait) sums[item.launch ? 0 : 1] += program.runs * (item.end - item.begin);
+            });
+            return sums""")
+        self.assertGreater(launches, 0)
+        self.assertAlmostEqual(launches / 1e9, step["launch_seconds"], delta=1e-6)
+        self.assertAlmostEqual(waits / 1e9, step["exposed_seconds"], delta=1e-6)
         self.assertTrue(explained["assumptions"])
         for assumption in explained["assumptions"]:
             self.assertIn(assumption, card)

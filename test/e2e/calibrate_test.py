@@ -145,6 +145,9 @@ class CalibrateTest(EndToEnd):
         self.assertNotIn("an estimate", done.stderr)
         done = self.check("ftexec", plan, f"--calibrate={self.dir}/k.yaml", "--calibrate-seconds=0.5", "--threads=2")
         self.assertIn("kernels are timed with 1 rank a host, 2 threads each", done.stderr)
+        self.assertRegex((self.dir / "k.yaml").read_text(), r"\nmeasured:\n  ranks: 1\n  threads: 1\n(.*\n)*  timed:\n    ranks: 1\n    threads: 2\n")
+        assumed = self.explain(plan, 1, f"--target={self.dir}/k.yaml")["assumptions"]
+        self.assertEqual([line.startswith("an estimate: kernels were timed with 1 rank a host, 2 threads each") for line in assumed], [True], assumed)
 
     def test_what_makes_no_sense_is_one_line(self):
         model, plan = self.dir / "model.mlir", self.dir / "plan.bin"
@@ -152,6 +155,9 @@ class CalibrateTest(EndToEnd):
         self.check("ftc", "compile", model, "--strategy=no_shard", "--target=h100-ib", "-o", plan)
         for command, status, message in (
                 (["ftexec", f"--calibrate={self.dir}/m.yaml", f"--data={self.text}"], 2, "--data makes no sense with --calibrate"),
+                (["ftexec", f"--calibrate={self.dir}/m.yaml", "--seed=3"], 2, "--seed makes no sense with --calibrate"),
+                (["ftexec", plan, f"--calibrate={self.dir}/m.yaml", "--lr=1"], 2, "--lr makes no sense with --calibrate"),
+                (["ftexec", plan, f"--calibrate={self.dir}/m.yaml", "--data-format=text"], 2, "--data-format makes no sense with --calibrate"),
                 (["ftexec", f"--calibrate={self.dir}/m.yaml", "--mesh=shard:2"], 2, "--mesh is for --calibrate of a plan"),
                 (["ftexec", f"--calibrate={self.dir}/m.yaml", "--device=null"], 2, "--calibrate makes no sense with --device=null"),
                 (["ftexec", plan, f"--data={self.text}", "--calibrate-seconds=3"], 2, "--calibrate-seconds needs --calibrate"),

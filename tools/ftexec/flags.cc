@@ -118,7 +118,8 @@ void AddTo(CLI::App& app, const FlagRow& row) {
   };
   CLI::Option* option = nullptr;
   if (row.traits.is_switch) {
-    option = app.add_flag_callback(row.flag, [set] { set("on"); }, row.help);
+    option = app.add_flag_callback(
+        row.flag, [set] { set("on"); }, row.help);
   } else {
     option = app.add_option_function<std::string>(row.flag, set, row.help)
                  ->type_name(row.choices.empty() ? row.placeholder : row.choices);
@@ -175,8 +176,10 @@ std::string CheckTraits(const CLI::App& app, const Flags& flags, const FlagRow& 
 // Of runs that measure.
 std::string CheckCalibration(const CLI::App& app, const Flags& flags) {
   if (!flags.calibrates()) return flags.plan.empty() ? "plan is required" : "";
-  for (const char* other : {"--data", "--init", "--resume", "--evaluate", "--generate", "--checkpoint-dir",
-                            "--metrics", "--progress", "--grace", "--cuda-graph"})
+  for (const char* other :
+       {"--data", "--init", "--resume", "--evaluate", "--generate", "--checkpoint-dir", "--metrics",
+        "--progress", "--grace", "--cuda-graph", "--data-format", "--seed", "--allow-unused", "--adapter",
+        "--eval-steps", "--prompt", "--sample-tokens", "--temperature", "--top-k"})
     if (app.count(other) > 0)
       return fmt::format("{} makes no sense with --calibrate, which trains nothing", other);
   for (const char* of_plan : {"--mesh", "--world-size"})
@@ -215,7 +218,7 @@ std::string CheckTogether(const CLI::App& app, const Flags& flags, const std::ve
   if (std::string mistake = is_null ? "" : CheckInference(flags); !mistake.empty()) return mistake;
   if (!is_null && flags.trains() && flags.data.empty()) return "--data is missing: what shall it train on?";
   if (!is_null && has_world_size && !flags.calibrates())
-    return "--world-size is for --device=null; otherwise the launcher sets it";
+    return "--world-size is for --device=null and --calibrate of a plan; otherwise the launcher sets it";
   if (flags.mesh.has_value() && has_world_size && flags.mesh->world_size() != flags.world_size) {
     return absl::StrCat("--mesh=", MeshText(*flags.mesh), " has ", flags.mesh->world_size(),
                         " ranks, but --world-size is ", flags.world_size);

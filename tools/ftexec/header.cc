@@ -54,9 +54,11 @@ std::string OtherLayoutText(const Job& job, const RankDevice& device) {
   here.set_ranks_on_node(static_cast<uint32_t>(job.environment.local_world_size));
   here.set_threads(static_cast<uint32_t>(job.threads));
   here.set_instruction_set(std::string(device.instruction_set()));
-  if (LayoutText(here) == LayoutText(target.measured())) return "";
-  return fmt::format("{} was measured with {}, this run has {}: the predicted time of a step is an estimate",
-                     target.name(), LayoutText(target.measured()), LayoutText(here));
+  const std::string all = LayoutText(target.measured()), timed = TimedLayoutText(target.measured());
+  if (LayoutText(here) == all && all == timed) return "";
+  return fmt::format(
+      "{} was measured with {}{}, this run has {}: the predicted time of a step is an estimate",
+      target.name(), all, all == timed ? "" : ", its kernels were timed with " + timed, LayoutText(here));
 }
 
 // Of the machines that compute.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
+#include "runtime/base/printable.h"
 #include "tools/ftc/config/target_figures.h"
 
 namespace ftc::figure {
@@ -35,6 +36,19 @@ Figure Scaled(std::string key, Figure::Needed needed, double unit, Bounds bounds
             if (mistake.empty()) field(target, value * unit);
             return mistake;
           }};
+}
+
+// A text that messages have: one line of at most kLongestTargetName bytes.
+inline std::string CheckPrinted(const std::string& text) {
+  if (text.size() > ft::kLongestTargetName)
+    return fmt::format("wants at most {} bytes, not {}", ft::kLongestTargetName, text.size());
+  if (ft::Printable(text) == text && text.find_first_of("\n\t") == text.npos) return "";
+  return fmt::format("{} has control characters or ends of lines, which names cannot have", ft::Quote(text));
+}
+
+// A name that says a number is spelled in one way, so that two keys of a file are never the same thing.
+inline std::string CheckSpelling(const std::string& name, const std::string& usual) {
+  return name == usual ? "" : fmt::format("the key {} is written {}", ft::Quote(name), ft::Quote(usual));
 }
 
 // For who reads the file.

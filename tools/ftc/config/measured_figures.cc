@@ -34,23 +34,34 @@ std::string SetMeasuredTypes(const Names&, const std::string& text, Target& targ
   return "";
 }
 
+// With what it was: ranks of a host, threads of each, instructions.
+void AddLayout(const std::string& section, void (Target::Measured::*ranks)(uint32_t),
+               void (Target::Measured::*threads)(uint32_t),
+               void (*instruction_set)(Target::Measured&, const std::string&), std::vector<Figure>& figures) {
+  const auto no = Figure::Needed::kNo;
+  figures.push_back(Scaled(section + "ranks", no, 1, kCount, [=](Target& t, double x) {
+    (t.mutable_measured()->*ranks)(static_cast<uint32_t>(x));
+  }));
+  figures.push_back(Scaled(section + "threads", no, 1, kExtent, [=](Target& t, double x) {
+    (t.mutable_measured()->*threads)(static_cast<uint32_t>(x));
+  }));
+  figures.push_back({section + "instruction_set", no, [=](const Names&, const std::string& text, Target& t) {
+                       instruction_set(*t.mutable_measured(), text);
+                       return CheckPrinted(text);
+                     }});
+}
+
 // How the machine was measured.
 void AddCircumstances(std::vector<Figure>& figures) {
   using Measured = Target::Measured;
   const auto no = Figure::Needed::kNo;
   figures.push_back(Text("measured.source"));
-  figures.push_back(Scaled("measured.ranks", no, 1, kCount, [](Target& t, double x) {
-    t.mutable_measured()->set_ranks_on_node(static_cast<uint32_t>(x));
-  }));
-  figures.push_back(Scaled("measured.threads", no, 1, kExtent, [](Target& t, double x) {
-    t.mutable_measured()->set_threads(static_cast<uint32_t>(x));
-  }));
-  figures.push_back({"measured.instruction_set", no, [](const Names&, const std::string& text, Target& t) {
-                       t.mutable_measured()->set_instruction_set(text);
-                       return text.size() <= ft::kLongestTargetName
-                                  ? ""
-                                  : fmt::format("wants at most {} bytes", ft::kLongestTargetName);
-                     }});
+  AddLayout(
+      "measured.", &Measured::set_ranks_on_node, &Measured::set_threads,
+      [](Measured& m, const std::string& text) { m.set_instruction_set(text); }, figures);
+  AddLayout(
+      "measured.timed.", &Measured::set_timed_ranks_on_node, &Measured::set_timed_threads,
+      [](Measured& m, const std::string& text) { m.set_timed_instruction_set(text); }, figures);
   figures.push_back({"measured.dtypes", no, SetMeasuredTypes});
   const std::pair<const char*, void (Measured::*)(double)> spreads[] = {
       {"drift", &Measured::set_drift},
@@ -70,8 +81,10 @@ void AddCircumstances(std::vector<Figure>& figures) {
 // The kernel of a key, in order.
 Target::TimedKernel* TimedKernelOf(uint64_t key, Target& target) {
   auto& timed = *target.mutable_timed_kernels();
-  int at = 0;
-  while (at < timed.size() && timed[at].key() < key) ++at;
+  const auto found = std::lower_bound(
+      timed.begin(), timed.end(), key,
+      [](const Target::TimedKernel& kernel, uint64_t wanted) { return kernel.key() < wanted; });
+  const auto at = static_cast<int>(found - timed.begin());
   if (at < timed.size() && timed[at].key() == key) return &timed[at];
   timed.Add()->set_key(key);
   timed[timed.size() - 1].set_share(1);
@@ -90,7 +103,8 @@ Figure OfTimedKernel(const char* key, double unit, Bounds bounds, Field field) {
                 !std::all_of(names[0].begin(), names[0].end(), absl::ascii_isxdigit) ||
                 !absl::SimpleHexAtoi(names[0], &number))
               return fmt::format("the key '{}' is not 16 hexadecimal digits", names[0]);
-            std::string mistake = ReadFigure(text, bounds, value);
+            std::string mistake = CheckSpelling(names[0], fmt::format("{:016x}", number));
+            if (mistake.empty()) mistake = ReadFigure(text, bounds, value);
             if (mistake.empty()) field(*TimedKernelOf(number, target), value * unit);
             return mistake;
           }};

@@ -29,8 +29,9 @@ std::string SetDevice(const Names&, const std::string& text, Target& target) {
 
 std::string SetName(const Names&, const std::string& text, Target& target) {
   target.set_name(text);
-  if (!text.empty() && text.size() <= ft::kLongestTargetName) return "";
-  return fmt::format("wants 1 to {} bytes, not {}", ft::kLongestTargetName, text.size());
+  if (text.empty() || text.size() > ft::kLongestTargetName)
+    return fmt::format("wants 1 to {} bytes, not {}", ft::kLongestTargetName, text.size());
+  return CheckPrinted(text);
 }
 
 // Kept in order, whatever that of the file.
@@ -76,8 +77,9 @@ bool IsBefore(const Target::Attention& rates, bool f32, uint32_t head_size) {
 Points* AttentionCurve(bool f32, bool is_backward, const Names& names, Target& target, std::string& mistake) {
   double size = 0;
   mistake = ReadFigure(names[0], kExtent, size);
-  if (!mistake.empty()) return nullptr;
   const auto head_size = static_cast<uint32_t>(size);
+  if (mistake.empty()) mistake = CheckSpelling(names[0], fmt::format("{}", head_size));
+  if (!mistake.empty()) return nullptr;
   int at = 0;
   while (at < target.attention_size() && IsBefore(target.attention(at), f32, head_size)) ++at;
   if (at == target.attention_size() || target.attention(at).head_size() != head_size ||
@@ -101,6 +103,9 @@ Points* CollectiveCurve(ft::proto::Opcode opcode, const Names& names, Target& ta
     mistake = fmt::format("'{}' is no group such as 1x8 (nodes x ranks on each)", group);
     return nullptr;
   }
+  mistake =
+      CheckSpelling(group, fmt::format("{}x{}", static_cast<uint32_t>(nodes), static_cast<uint32_t>(ranks)));
+  if (!mistake.empty()) return nullptr;
   for (Target::Collective& known : *target.mutable_collectives()) {
     if (known.opcode() == opcode && known.nodes() == static_cast<uint32_t>(nodes) &&
         known.ranks_on_node() == static_cast<uint32_t>(ranks))

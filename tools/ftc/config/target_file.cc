@@ -7,7 +7,9 @@
 #include "fmt/format.h"
 #include "runtime/base/did_you_mean.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/regular_file.h"
 #include "runtime/base/status_macros.h"
+#include "runtime/plan/target_text.h"
 #include "tools/ftc/config/target_figures.h"
 #include "tools/ftc/config/train_yaml.h"
 
@@ -63,11 +65,14 @@ std::string AbovePeak(const Target& target) {
 std::string MissingBeside(const Target& target, const std::map<std::string, int>& lines) {
   constexpr std::pair<const char*, const char*> kTogether[] = {
       {"measured.ranks", "measured.threads"},
+      {"measured.timed.ranks", "measured.timed.threads"},
       {"compute.products.multiprocessors", "compute.products.tile_rows"},
       {"compute.products.multiprocessors", "compute.products.tile_columns"}};
   for (const auto& [one, other] : kTogether) {
     if (lines.contains(one) != lines.contains(other)) return lines.contains(one) ? other : one;
   }
+  if (lines.contains("measured.timed.instruction_set") && !lines.contains("measured.timed.ranks"))
+    return "measured.timed.ranks";
   for (const auto& [key, line] : lines) {
     const size_t end = key.rfind('.');
     if (!key.starts_with("kernels.timed.") || end == key.npos || key.ends_with(".us")) continue;
@@ -114,14 +119,14 @@ absl::StatusOr<Target> ToTarget(const TrainYaml& file, const std::string& stem) 
 }  // namespace
 
 absl::StatusOr<Target> ParseTarget(std::string_view text, const std::string& name, const std::string& stem) {
-  FT_ASSIGN_OR_RETURN(const TrainYaml file, ParseTrainYaml(text, name));
+  FT_ASSIGN_OR_RETURN(const TrainYaml file, ParseTrainYaml(text, name, ft::kMostTargetEntries));
   return ToTarget(file, stem);
 }
 
 absl::StatusOr<Target> ReadTarget(const std::string& path) {
-  FT_ASSIGN_OR_RETURN(const TrainYaml file, ReadTrainYaml(path));
+  FT_ASSIGN_OR_RETURN(const std::string text, ft::ReadText(path, "machine file", ft::kMostTargetTextBytes));
   const std::string last = path.substr(path.rfind('/') + 1);
-  return ToTarget(file, ft::Printable(last.substr(0, last.rfind('.'))));
+  return ParseTarget(text, path, ft::OneLine(last.substr(0, last.rfind('.')), ft::kLongestTargetName));
 }
 
 bool IsTargetFile(std::string_view text) {

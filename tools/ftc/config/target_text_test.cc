@@ -49,6 +49,9 @@ TEST(TargetTextTest, AMeasuredMachineKeepsHowItWasMeasuredAndItsKernels) {
   measured.set_collectives(0.05);
   measured.set_copies(0.06);
   measured.set_kernels(0.07);
+  measured.set_timed_ranks_on_node(1);
+  measured.set_timed_threads(4);
+  measured.set_timed_instruction_set("x86-64-v3");
   for (const uint64_t key : {uint64_t{0x12e4}, uint64_t{1} << 63}) {
     Target::TimedKernel* kernel = target.add_timed_kernels();
     kernel->set_key(key);
@@ -57,6 +60,31 @@ TEST(TargetTextTest, AMeasuredMachineKeepsHowItWasMeasuredAndItsKernels) {
     kernel->set_spread(0.02);
   }
   ExpectReadAgain(target, {.source = "", .kernels = {{0x12e4, "matmul f32[4,8] f32[8,4] -> f32[4,4]"}}});
+}
+
+TEST(TargetTextTest, AsManyKernelsAsATargetTakesAreReadAgain) {
+  Target target = *ft::FindTarget("h100-ib");
+  ft::TargetNotes notes;
+  const auto add = [&](int i) {
+    Target::TimedKernel* kernel = target.add_timed_kernels();
+    kernel->set_key((static_cast<uint64_t>(i) + 1) << 48);
+    kernel->set_seconds(1.23456789e-5 * (i + 1));
+    kernel->set_share(1.0 / 3);
+    kernel->set_spread(0.0123456789);
+    notes.kernels[kernel->key()] = "cluster " + std::string(1000, 'x') + "\n";
+  };
+  for (int i = 0; target.ByteSizeLong() <= ft::kMostTargetBytes; ++i) add(i);
+  target.mutable_timed_kernels()->RemoveLast();
+  ASSERT_TRUE(ft::VerifyTarget(target).ok()) << ft::VerifyTarget(target);
+  EXPECT_GT(target.timed_kernels_size(), 5000);
+  const std::string text = ft::TargetText(target, notes);
+  EXPECT_LE(text.size(), ft::kMostTargetTextBytes);
+  const absl::StatusOr<Target> read = ParseTarget(text, "machine.yaml", "machine");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->timed_kernels_size(), target.timed_kernels_size());
+  const Target::TimedKernel& last = read->timed_kernels(read->timed_kernels_size() - 1);
+  EXPECT_EQ(last.key(), target.timed_kernels(read->timed_kernels_size() - 1).key());
+  EXPECT_NEAR(last.seconds(), 1.23456789e-5 * read->timed_kernels_size(), 1e-9);
 }
 
 TEST(TargetTextTest, AMistakeInWhatWasMeasuredIsOneLine) {
@@ -70,6 +98,8 @@ TEST(TargetTextTest, AMistakeInWhatWasMeasuredIsOneLine) {
        "'measured.spread.products': '-1' is not a number of at least 0 and at most 10"},
       {"measured: {ranks: 2, threads: 1, host: here}", "unknown key 'measured.host'"},
       {"measured: {threads: 1}", "'measured.ranks' is missing"},
+      {"measured: {ranks: 1, threads: 1, timed: {ranks: 2}}", "'measured.timed.threads' is missing"},
+      {"measured: {ranks: 1, threads: 1, timed: {instruction_set: x}}", "'measured.timed.ranks' is missing"},
   };
   for (const auto& [line, message] : cases) {
     const absl::StatusOr<Target> read = ParseTarget(good + line + "\n", "m.yaml", "m");

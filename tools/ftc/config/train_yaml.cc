@@ -16,12 +16,9 @@ namespace {
 using Kind = YamlNode::Kind;
 using Item = std::pair<std::shared_ptr<const YamlNode>, std::shared_ptr<const YamlNode>>;
 
-// A file of a few lines can stand for any number of them by aliases of aliases.
-constexpr size_t kMostEntries = 10'000;
-
 class Flattener {
  public:
-  explicit Flattener(TrainYaml& file) : file_(file) {}
+  Flattener(TrainYaml& file, size_t most_entries) : file_(file), most_entries_(most_entries) {}
 
   absl::Status Flatten(const YamlNode& map, const std::string& prefix) {
     FT_ASSIGN_OR_RETURN(const std::vector<Item> items, Merged(map, prefix));
@@ -36,8 +33,8 @@ class Flattener {
   }
 
   absl::Status Count(const YamlNode& node) {
-    if (++visited_ <= kMostEntries) return absl::OkStatus();
-    return Refuse(node, fmt::format("more than {} entries, aliases followed", kMostEntries));
+    if (++visited_ <= most_entries_) return absl::OkStatus();
+    return Refuse(node, fmt::format("more than {} entries, aliases followed", most_entries_));
   }
 
   // The items of a map and after them those of the maps that it merges and does not override.
@@ -108,12 +105,14 @@ class Flattener {
   }
 
   TrainYaml& file_;
+  const size_t most_entries_;
   size_t visited_ = 0;
 };
 
 }  // namespace
 
-absl::StatusOr<TrainYaml> ParseTrainYaml(std::string_view text, const std::string& name) {
+absl::StatusOr<TrainYaml> ParseTrainYaml(std::string_view text, const std::string& name,
+                                         size_t most_entries) {
   FT_ASSIGN_OR_RETURN(const std::shared_ptr<const YamlNode> root, ParseYaml(text, name));
   TrainYaml file;
   file.name = name;
@@ -122,7 +121,7 @@ absl::StatusOr<TrainYaml> ParseTrainYaml(std::string_view text, const std::strin
     return absl::InvalidArgumentError(
         fmt::format("{}:{}:{}: expected keys and values, such as 'strategy: full_shard'", name, root->line,
                     root->column));
-  FT_RETURN_IF_ERROR(Flattener(file).Flatten(*root, ""));
+  FT_RETURN_IF_ERROR(Flattener(file, most_entries).Flatten(*root, ""));
   return file;
 }
 

@@ -1,6 +1,7 @@
 // train.yaml as a list of its keys: every leaf with its path, its text and its place.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,10 +28,14 @@ struct TrainYaml {
   std::vector<YamlEntry> entries;
 };
 
+// A file of a few lines can stand for any number of entries by aliases of aliases.
+inline constexpr size_t kMostYamlEntries = 10'000;
+
 // Merge keys (`<<: *base`) are followed; null is the text "null". InvalidArgument (exit status 65), with the
 // name and the line: what ParseYaml refuses, a key that is given twice in one map or is empty, a top that is
-// no map, more than 10,000 entries once aliases are followed.
-absl::StatusOr<TrainYaml> ParseTrainYaml(std::string_view text, const std::string& name);
+// no map, more than `most_entries` keys, values and items of lists once aliases are followed.
+absl::StatusOr<TrainYaml> ParseTrainYaml(std::string_view text, const std::string& name,
+                                         size_t most_entries = kMostYamlEntries);
 
 // The same from a file. Errors: PosixError's when it cannot be read (74); InvalidArgument for more than 1
 // MiB.

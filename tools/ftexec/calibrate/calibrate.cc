@@ -31,8 +31,8 @@ constexpr uint64_t kSomeBytes = 4096;
 // What a file is called without folder and ending, as targets are by default.
 std::string StemOf(const std::string& path) {
   const std::string last = path.substr(path.rfind('/') + 1);
-  const std::string stem = Printable(last.substr(0, last.rfind('.')));
-  return stem.empty() ? "machine" : stem.substr(0, kLongestTargetName);
+  const std::string stem = OneLine(last.substr(0, last.rfind('.')), kLongestTargetName);
+  return stem.empty() ? "machine" : stem;
 }
 
 // What else is not as usual, and may change what is measured: "; with --tf32".
@@ -78,16 +78,18 @@ absl::Status TakePlan(const Flags& flags, Job& job) {
                   flags.plan, cuda ? "GPU" : "CPU"));
 }
 
-// That the rest of the file was measured otherwise.
-std::string OtherLayout(const Target& before, const Target& now) {
-  if (!before.has_measured()) return "";
-  const Target::Measured &a = before.measured(), &b = now.measured();
-  if (a.ranks_on_node() == b.ranks_on_node() && a.threads() == b.threads() &&
-      a.instruction_set() == b.instruction_set())
-    return "";
-  return fmt::format(
-      "kernels are timed with {}, the rest of {} was measured with {}: what is predicted is an estimate",
-      LayoutText(b), before.name(), LayoutText(a));
+// That the rest of the file was measured otherwise, and that kernels were lost which it had.
+std::string OtherLayout(const Target& before, const PlanKernels& now) {
+  const Target::Measured& measured = now.target.measured();
+  std::vector<std::string> notes;
+  if (measured.timed_ranks_on_node() != 0)
+    notes.push_back(fmt::format(
+        "kernels are timed with {}, the rest of {} was measured with {}: what is predicted is an estimate",
+        TimedLayoutText(measured), before.name(), LayoutText(measured)));
+  if (now.left_out > 0)
+    notes.push_back(fmt::format("{} kernels of other plans that {} has were timed with {} and are left out",
+                                now.left_out, before.name(), TimedLayoutText(before.measured())));
+  return absl::StrJoin(notes, "; ");
 }
 
 class Calibration {
@@ -103,7 +105,7 @@ class Calibration {
       const Job& job = session_.job();
       FT_ASSIGN_OR_RETURN(PlanKernels kernels,
                           TimePlanKernels(session_, job.plan(), job.bound, SecondsOr(kSecondsOfPlan)));
-      other_layout_ = OtherLayout(job.plan().target(), kernels.target);
+      other_layout_ = OtherLayout(job.plan().target(), kernels);
       target_ = std::move(kernels.target);
       notes_.kernels = std::move(kernels.titles);
     }
@@ -119,7 +121,7 @@ class Calibration {
   }
 
   absl::Status Write() {
-    notes_.source = absl::StrCat("measured by ftexec --calibrate with ", LayoutText(target_.measured()),
+    notes_.source = absl::StrCat("measured by ftexec --calibrate with ", TimedLayoutText(target_.measured()),
                                  Circumstances(flags_), links_.empty() ? "" : "; links by nccl-tests");
     FT_RETURN_IF_ERROR(WriteFileAtomically(flags_.calibrate, TargetText(target_, notes_)));
     const JustMeasured what = flags_.plan.empty() ? JustMeasured::kMachine : JustMeasured::kKernels;

@@ -2,6 +2,7 @@
 #include "gtest/gtest.h"
 #include "runtime/cost/kernels.h"
 #include "tools/ftexec/calibrate/machine.h"
+#include "tools/ftexec/calibrate/plan_kernels.h"
 #include "tools/ftexec/calibrate/products.h"
 #include "tools/ftexec/calibrate/sample.h"
 
@@ -76,12 +77,62 @@ TEST(DoubtTest, OfMachinesThatWereNotQuiet) {
   EXPECT_EQ(DoubtOf(target, JustMeasured::kMachine),
             "this machine was not quiet: repeats spread by 30%; measure again when nothing else runs");
   target.mutable_measured()->set_drift(0.04);
-  EXPECT_EQ(
-      DoubtOf(target, JustMeasured::kMachine),
-      "this machine was not quiet: one product took 4% more or less after than before; measure again when "
-      "nothing else runs");
+  EXPECT_EQ(DoubtOf(target, JustMeasured::kMachine),
+            "this machine was not quiet: one product took 4% more or less after than before, repeats spread "
+            "by 30%; "
+            "measure again when nothing else runs");
+  target.mutable_measured()->set_products(0.2);
+  EXPECT_EQ(DoubtOf(target, JustMeasured::kMachine),
+            "this machine was not quiet: one product took 4% more or less after than before, repeats spread "
+            "by 30%, "
+            "products are 20% off what is fitted to them; measure again when nothing else runs");
   EXPECT_EQ(DoubtOf(target, JustMeasured::kKernels),
             "this machine was not quiet: repeats spread by 50%; measure again when nothing else runs");
+  target.mutable_measured()->set_drift(0);
+  target.mutable_measured()->set_memory(0);
+  EXPECT_EQ(
+      DoubtOf(target, JustMeasured::kMachine),
+      "this machine was not quiet, or no form fits its products: products are 20% off what is fitted to "
+      "them; measure again when nothing else runs");
+}
+
+TEST(FitLinkTest, TakesAllSizesByTheirParts) {
+  std::vector<TimedBytes> timed;
+  for (const double bytes : {1e5, 1e6, 1e7, 1e8}) timed.push_back({bytes, 2e-5 + bytes / 1e10});
+  EXPECT_NEAR(FitLink(timed).latency, 2e-5, 1e-12);
+  EXPECT_NEAR(FitLink(timed).bytes_per_s, 1e10, 1);
+  // One that was disturbed moves the rate by less than its own part.
+  timed.back().seconds *= 1.2;
+  EXPECT_GT(FitLink(timed).bytes_per_s, 1e10 / 1.2);
+  EXPECT_LT(FitLink(timed).bytes_per_s, 1e10);
+  const LinkTime without = FitLink({{1e5, 1e-5}, {1e6, 2e-4}});
+  EXPECT_EQ(without.latency, 0);
+  EXPECT_GT(without.bytes_per_s, 5e9);
+  EXPECT_DOUBLE_EQ(FitLink({{1e6, 2e-4}, {2e6, 1e-4}}).bytes_per_s, 2e10);
+  EXPECT_DOUBLE_EQ(FitLink({{1e6, 1e-4}}).bytes_per_s, 1e10);
+}
+
+Target::Measured Layout(uint32_t ranks, uint32_t threads) {
+  Target::Measured layout;
+  layout.set_ranks_on_node(ranks);
+  layout.set_threads(threads);
+  return layout;
+}
+
+TEST(TakeTimedLayoutTest, KeepsWithWhatAllElseWasMeasured) {
+  Target target;
+  EXPECT_TRUE(TakeTimedLayout(Layout(1, 2), target)) << "of a data sheet";
+  EXPECT_EQ(LayoutText(target.measured()), "1 rank a host, 2 threads each");
+  EXPECT_FALSE(TakeTimedLayout(Layout(1, 1), target)) << "kernels are all that was measured";
+  EXPECT_EQ(LayoutText(target.measured()), "1 rank a host, 1 thread each");
+  EXPECT_EQ(target.measured().timed_ranks_on_node(), 0u);
+  target.mutable_measured()->add_dtypes(proto::F32);
+  EXPECT_FALSE(TakeTimedLayout(Layout(2, 1), target));
+  EXPECT_EQ(LayoutText(target.measured()), "1 rank a host, 1 thread each");
+  EXPECT_EQ(TimedLayoutText(target.measured()), "2 ranks a host, 1 thread each");
+  EXPECT_TRUE(TakeTimedLayout(Layout(2, 1), target));
+  EXPECT_FALSE(TakeTimedLayout(Layout(1, 1), target));
+  EXPECT_EQ(target.measured().timed_ranks_on_node(), 0u);
 }
 
 }  // namespace

@@ -170,22 +170,22 @@ absl::Status MeasureCopies(const CalibrationSession& session, double seconds, Ta
   FT_ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, device.CreateStream("copies", 1));
   const CommandInfo info{.title = "calibration", .category = "copy", .instruction = -1};
   std::vector<double> spreads;
-  double slowest[std::size(kCopied)] = {};
-  for (size_t i = 0; i < std::size(kCopied); ++i)
+  std::vector<TimedBytes> slower;  // of both directions
+  for (const uint64_t bytes : kCopied) {
+    slower.push_back({.bytes = static_cast<double>(bytes), .seconds = 1e-9});
     for (const bool to_device : {true, false}) {
       const std::vector<CopyRegion> regions = {{to_device ? on_host->data() : on_device->data(),
-                                                to_device ? on_device->data() : on_host->data(), kCopied[i]}};
+                                                to_device ? on_device->data() : on_host->data(), bytes}};
       const Command command = Command::Copy(&regions, &info);
       FT_ASSIGN_OR_RETURN(const Sample sample, session.Time(*stream, absl::MakeConstSpan(&command, 1),
                                                             seconds / (2 * std::size(kCopied))));
-      slowest[i] = std::max(slowest[i], sample.seconds);
+      slower.back().seconds = std::max(slower.back().seconds, sample.seconds);
       spreads.push_back(sample.spread);
     }
-  // The rate of the largest, and what the smallest takes beyond it.
-  const size_t last = std::size(kCopied) - 1;
-  const double rate = static_cast<double>(kCopied[last]) / slowest[last];
-  target.mutable_copies()->set_bytes_per_s(rate);
-  target.mutable_copies()->set_latency_s(std::max(0.0, slowest[0] - static_cast<double>(kCopied[0]) / rate));
+  }
+  const LinkTime link = FitLink(slower);
+  target.mutable_copies()->set_bytes_per_s(link.bytes_per_s);
+  target.mutable_copies()->set_latency_s(link.latency);
   target.mutable_measured()->set_copies(MiddleOf(spreads));
   return absl::OkStatus();
 }

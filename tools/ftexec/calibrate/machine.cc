@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <vector>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "runtime/base/status_macros.h"
 #include "tools/ftexec/calibrate/kernel_bench.h"
 #include "tools/ftexec/calibrate/kernels.h"
@@ -85,16 +87,18 @@ std::string DoubtOf(const Target& target, JustMeasured what) {
       of_machine
           ? std::max({measured.attention(), measured.memory(), measured.collectives(), measured.copies()})
           : measured.kernels();
+  std::vector<std::string> signs;
   if (of_machine && measured.drift() > kQuiet)
-    return fmt::format(
-        "this machine was not quiet: one product took {:.0f}% more or less after than before; "
-        "measure again when nothing else runs",
-        measured.drift() * 100);
-  if (spread > kLargestSpread)
-    return fmt::format(
-        "this machine was not quiet: repeats spread by {:.0f}%; measure again when nothing else runs",
-        spread * 100);
-  return "";
+    signs.push_back(
+        fmt::format("one product took {:.0f}% more or less after than before", measured.drift() * 100));
+  if (spread > kLargestSpread) signs.push_back(fmt::format("repeats spread by {:.0f}%", spread * 100));
+  const char* doubt = signs.empty() ? "this machine was not quiet, or no form fits its products"
+                                    : "this machine was not quiet";
+  if (of_machine && measured.products() > kLargestSpread)
+    signs.push_back(
+        fmt::format("products are {:.0f}% off what is fitted to them", measured.products() * 100));
+  if (signs.empty()) return "";
+  return fmt::format("{}: {}; measure again when nothing else runs", doubt, fmt::join(signs, ", "));
 }
 
 }  // namespace ft

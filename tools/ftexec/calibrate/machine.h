@@ -16,8 +16,8 @@ inline constexpr double kQuiet = 0.03;
 // others) is that of the nominal target of its kind. Errors: of the device and the ranks.
 absl::StatusOr<Target> MeasureMachine(const CalibrationSession& session, double seconds);
 
-// In one line what makes figures that were just measured doubtful: that others had the machine, too. Of a
-// plan its kernels alone were. Empty: nothing.
+// In one line all that makes figures that were just measured doubtful: that others had the machine, too, or
+// that products are not as the form has them. Of a plan its kernels alone were measured. Empty: nothing.
 enum class JustMeasured { kMachine, kKernels };
 std::string DoubtOf(const Target& target, JustMeasured what);
 

@@ -144,6 +144,24 @@ std::map<uint64_t, std::string> TitlesOf(const proto::Plan& plan, const OperandR
 
 }  // namespace
 
+bool TakeTimedLayout(const Target::Measured& now, Target& target) {
+  const bool alike = !target.has_measured() || TimedLayoutText(target.measured()) == LayoutText(now);
+  Target::Measured& measured = *target.mutable_measured();
+  measured.clear_timed_ranks_on_node();
+  measured.clear_timed_threads();
+  measured.clear_timed_instruction_set();
+  if (measured.dtypes().empty()) {  // kernels are all that was
+    measured.set_ranks_on_node(now.ranks_on_node());
+    measured.set_threads(now.threads());
+    measured.set_instruction_set(now.instruction_set());
+  } else if (LayoutText(measured) != LayoutText(now)) {
+    measured.set_timed_ranks_on_node(now.ranks_on_node());
+    measured.set_timed_threads(now.threads());
+    measured.set_timed_instruction_set(now.instruction_set());
+  }
+  return alike;
+}
+
 absl::StatusOr<PlanKernels> TimePlanKernels(const CalibrationSession& session, const proto::Plan& plan,
                                             const BoundPlan& bound, double seconds) {
   const int rank = session.job().rank() % bound.mesh.world_size();
@@ -154,16 +172,23 @@ absl::StatusOr<PlanKernels> TimePlanKernels(const CalibrationSession& session, c
   FT_RETURN_IF_ERROR(timing.Run(seconds));
   FT_ASSIGN_OR_RETURN(auto by_key, timing.ByKey(bound.mesh));
   PlanKernels kernels{.target = plan.target(), .titles = TitlesOf(plan, walk->operands())};
+  FT_ASSIGN_OR_RETURN(const double spread, timing.Spread());
+  Target::Measured now;
+  now.set_ranks_on_node(static_cast<uint32_t>(session.ranks_on_node()));
+  now.set_threads(static_cast<uint32_t>(session.job().threads));
+  now.set_instruction_set(std::string(session.rank_device().instruction_set()));
+  const bool alike = TakeTimedLayout(now, kernels.target);
+  kernels.target.mutable_measured()->set_kernels(spread);
   // Those that the target has already, of other plans, stay.
-  for (const Target::TimedKernel& known : plan.target().timed_kernels()) by_key.emplace(known.key(), known);
+  for (const Target::TimedKernel& known : plan.target().timed_kernels()) {
+    if (by_key.contains(known.key())) continue;
+    if (alike)
+      by_key.emplace(known.key(), known);
+    else
+      ++kernels.left_out;
+  }
   kernels.target.clear_timed_kernels();
   for (const auto& [key, timed] : by_key) *kernels.target.add_timed_kernels() = timed;
-  FT_ASSIGN_OR_RETURN(const double spread, timing.Spread());
-  Target::Measured* measured = kernels.target.mutable_measured();
-  measured->set_ranks_on_node(static_cast<uint32_t>(session.ranks_on_node()));
-  measured->set_threads(static_cast<uint32_t>(session.job().threads));
-  measured->set_instruction_set(std::string(session.rank_device().instruction_set()));
-  measured->set_kernels(spread);
   return kernels;
 }
 

@@ -16,7 +16,12 @@ namespace ft {
 struct PlanKernels {
   Target target;                           // the plan's, with its kernels as they were timed
   std::map<uint64_t, std::string> titles;  // of the kernels, by key
+  int left_out = 0;                        // that the plan's target had, timed with other ranks or threads
 };
+
+// Writes into `target` that its kernels are timed as `now` says (ranks, threads, instructions), beside how
+// all else was measured, which stays. Whether the kernels that it has already were timed like that, too.
+bool TakeTimedLayout(const Target::Measured& now, Target& target);
 
 // Walks the programs of a training step (or of evaluation, where nothing trains) of this rank's part of
 // `bound` over about `seconds`, all ranks at once. The same on all ranks. Errors: of PlanWalk and the ranks.

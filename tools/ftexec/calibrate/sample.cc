@@ -32,4 +32,26 @@ double MiddleOf(std::vector<double> values) {
   return QuantileOf(values, 0.5);
 }
 
+LinkTime FitLink(const std::vector<TimedBytes>& timed) {
+  double ones = 0, bytes = 0, squares = 0, seconds = 0, products = 0;  // sums, each times 1 / seconds^2
+  for (const TimedBytes& one : timed) {
+    const double weight = 1 / (one.seconds * one.seconds);
+    ones += weight;
+    bytes += weight * one.bytes;
+    squares += weight * one.bytes * one.bytes;
+    seconds += weight * one.seconds;
+    products += weight * one.bytes * one.seconds;
+  }
+  const double determinant = ones * squares - bytes * bytes;
+  double per_byte =
+      determinant > 1e-9 * ones * squares ? (ones * products - bytes * seconds) / determinant : 0;
+  double latency = (seconds - per_byte * bytes) / ones;
+  if (latency < 0) {
+    latency = 0;
+    per_byte = products / squares;
+  }
+  if (per_byte > 0) return {.latency = latency, .bytes_per_s = 1 / per_byte};
+  return {.latency = 0, .bytes_per_s = timed.back().bytes / timed.back().seconds};
+}
+
 }  // namespace ft

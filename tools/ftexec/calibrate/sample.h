@@ -20,4 +20,18 @@ Sample Summarize(std::vector<double> seconds);
 // The median of parts such as spreads; 0 of none.
 double MiddleOf(std::vector<double> values);
 
+// Seconds = latency + bytes / bytes_per_s.
+struct LinkTime {
+  double latency = 0;
+  double bytes_per_s = 0;
+};
+struct TimedBytes {
+  double bytes, seconds;  // both above 0
+};
+
+// What fits all of them best: weighted least squares whose errors are parts of each time, so that none
+// outweighs the others by its size. A latency that would be negative is 0; where times do not grow with bytes
+// the rate is that of the last. `timed` is not empty.
+LinkTime FitLink(const std::vector<TimedBytes>& timed);
+
 }  // namespace ft

@@ -7,6 +7,7 @@ const palette = {
   phase: (name) => palette.of([7, 4, 3, 0, 2][Math.max(0, palette.phases.indexOf(name))]),
   wait: 'var(--c5)',
   idle: 'var(--c7)',
+  launch: 'var(--c6)',
   limit: (name) => ({
     arithmetic: palette.of(0),
     memory: palette.of(1),

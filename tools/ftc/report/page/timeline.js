@@ -22,7 +22,8 @@ class Timeline {
     container.append(this.frame);
     legend(container, [
       ...palette.phases.map((name) => [name, palette.phase(name)]), ['transfer', palette.of(1)],
-      ['compute waits', palette.wait], ['another stream waits', palette.idle]
+      ['compute waits', palette.wait], ['another stream waits', palette.idle],
+      ['the host launches', palette.launch]
     ]);
     this.panel = element('div', {class: 'panel timeline-panel', role: 'status', 'aria-live': 'polite'});
     this.behind = element('div');
@@ -85,6 +86,7 @@ class Timeline {
 
   colorOf(item) {
     const {instructions} = this.plan.programs[item.program];
+    if (item.launch) return palette.launch;
     if (item.wait) return instructions.stream[item.number] === 0 ? palette.wait : palette.idle;
     if (instructions.opcode[item.number] !== opcodes.KERNEL) return palette.of(1);
     return palette.phase(this.plan.text(instructions.phase[item.number]));
@@ -130,6 +132,10 @@ class Timeline {
           format.nanoseconds(
               item.end - item.begin)} before instruction ${instructionText(plan, item.program, number)}`);
       if (causes.length > 0) lines.push(`what exposes it: ${causes.slice(0, 6).join('; ')}`);
+    } else if (item.launch) {
+      lines.push(`${this.lanes[lane].name}: nothing for ${
+          format.nanoseconds(item.end - item.begin)} until the host has launched instruction ${
+          instructionText(plan, item.program, number)}`);
     } else {
       lines.push(
           `${this.lanes[lane].name}: instruction ${instructionText(plan, item.program, number)}`,

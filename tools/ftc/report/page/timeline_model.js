@@ -1,6 +1,7 @@
 // Streams over time: what runs when, of a program as predicted, or as it was measured once.
 
-// lanes: [{name, items}]; an item: {program, number, begin, end, wait}, by begin. Nanoseconds.
+// lanes: [{name, items}]; an item: {program, number, begin, end, wait, launch}, by begin: what runs, what
+// waits for other streams, and what the host has not launched yet (predicted alone). Nanoseconds.
 function predictedLanes(plan, program, streams) {
   const {instructions, size} = plan.programs[program];
   const lanes = streams.map((name) => ({name, items: []}));
@@ -9,9 +10,12 @@ function predictedLanes(plan, program, streams) {
           lane = lanes[instructions.stream[number]];
     if (instructions.opcode[number] === opcodes.RELEASE) continue;
     const before = lane.items.length > 0 ? lane.items[lane.items.length - 1].end : 0;
-    if (begin > before && instructions.after[number].length > 0)
-      lane.items.push({program, number, begin: before, end: begin, wait: true});
-    if (end > begin) lane.items.push({program, number, begin, end, wait: false});
+    const ready =
+        Math.min(begin, d3.max(instructions.after[number], (earlier) => instructions.end[earlier]) || 0);
+    if (ready > before) lane.items.push({program, number, begin: before, end: ready, wait: true});
+    const launched = Math.max(before, ready);
+    if (begin > launched) lane.items.push({program, number, begin: launched, end: begin, launch: true});
+    if (end > begin) lane.items.push({program, number, begin, end});
   }
   return lanes.filter((lane) => lane.items.length > 0);
 }
