@@ -21,7 +21,7 @@ inline DeviceClass DeviceOf(const Target& target) {
 }
 
 inline constexpr size_t kLongestTargetName = 256;      // bytes
-inline constexpr size_t kMostTargetBytes = 256 << 10;  // in a plan: some 6,700 kernels that were timed
+inline constexpr size_t kMostTargetBytes = 64 << 10;  // in a plan: some 1,600 kernels that were timed
 
 // Whether more is said to be reached than the peak, which a target need not know (0).
 bool ExceedsPeak(const Target::Rate& rate);

@@ -84,13 +84,16 @@ void AddMeasured(const Target& target, Yaml& yaml) {
     yaml.Key("dtypes", absl::StrJoin(measured.dtypes(), ",", [](std::string* out, int dtype) {
                out->append(RateName(static_cast<proto::DType>(dtype)));
              }));
-  yaml.Figure("drift", measured.drift());
+  const bool of_kernels_alone = measured.dtypes().empty();
+  if (!of_kernels_alone) yaml.Figure("drift", measured.drift());
   yaml.Section(1, "spread");
-  yaml.Figure("products", measured.products());
-  yaml.Figure("attention", measured.attention());
-  yaml.Figure("memory", measured.memory());
-  yaml.Figure("collectives", measured.collectives());
-  yaml.Figure("copies", measured.copies());
+  if (!of_kernels_alone) {
+    yaml.Figure("products", measured.products());
+    yaml.Figure("attention", measured.attention());
+    yaml.Figure("memory", measured.memory());
+    yaml.Figure("collectives", measured.collectives());
+    yaml.Figure("copies", measured.copies());
+  }
   yaml.Optional("kernels", measured.kernels());
   if (measured.timed_ranks_on_node() == 0) return;
   yaml.Section(1, "timed");

@@ -139,9 +139,10 @@ Json RunJson(const RunMetrics& run, const Explained& explained) {
                 {"tokens_per_s", run.steady->tokens_per_s},
                 {"exposed_ms", OrNull(run.steady->exposed_ms)},
                 {"ratio", cost.seconds > 0 ? Json(run.steady->step_ms / 1e3 / cost.seconds) : Json()}};
-  return {{"file", run.file},    {"lines", run.lines},     {"every", run.every},
-          {"step", run.steps},   {"columns", columns},     {"evaluated", run.evaluated},
-          {"eval_loss", losses}, {"predicted", predicted}, {"measured", measured}};
+  return {{"file", run.file},       {"lines", run.lines},     {"every", run.every},
+          {"others", run.others},   {"step", run.steps},      {"columns", columns},
+          {"evaluated", run.evaluated}, {"eval_loss", losses}, {"predicted", predicted},
+          {"measured", measured}};
 }
 
 // One run of each instruction: of the rank in the middle, and of the slowest.

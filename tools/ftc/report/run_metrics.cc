@@ -19,6 +19,9 @@ using Json = nlohmann::json;
 constexpr size_t kMostRows = 4000;
 constexpr int64_t kWarmUp = 5;  // steps
 constexpr double kMostNumber = 1e300;
+constexpr double kMostMilliseconds = 1e12;  // of a step: thirty years
+constexpr std::string_view kNeverNegative[] = {"tokens_per_s", "step_ms", "arena_bytes", "samples_per_s",
+                                               "exposed_ms",   "mfu"};
 
 class Reader {
  public:
@@ -46,6 +49,8 @@ class Reader {
   absl::StatusOr<RunMetrics> Take() {
     if (metrics_.steps.empty() && metrics_.evaluated.empty())
       return absl::InvalidArgumentError(fmt::format("{}: has no metrics", ft::OneLine(path_)));
+    metrics_.others = std::count(of_plan_.begin(), of_plan_.end(), false);
+    if (!of_plan_.empty() && metrics_.others == static_cast<int64_t>(of_plan_.size())) return of_another_;
     metrics_.lines = static_cast<int64_t>(metrics_.steps.size());
     Steady();
     Thin();
@@ -58,7 +63,7 @@ class Reader {
   }
 
   // Nothing for null: JSON has no NaN.
-  absl::StatusOr<std::optional<double>> Number(const Json& row, const char* name) const {
+  absl::StatusOr<std::optional<double>> Number(const Json& row, std::string_view name) const {
     const auto found = row.find(name);
     if (found == row.end() || found->is_null()) return std::nullopt;
     if (!found->is_number()) return Error(fmt::format("'{}' is no number", name));
@@ -77,15 +82,32 @@ class Reader {
   absl::Status Step(const Json& row) {
     if (!metrics_.steps.empty() && metrics_.steps.back() == last_)
       return Error(fmt::format("step {} is there twice", last_));
-    for (const char* name : {"loss", "tokens_per_s", "step_ms", "arena_bytes"}) {
+    for (const char* name : {"loss", "tokens_per_s", "step_ms", "arena_bytes", "samples_per_s"}) {
       if (!row.contains(name)) return Error(fmt::format("no line of metrics: it has no '{}'", name));
     }
+    FT_RETURN_IF_ERROR(CheckRanges(row));
     metrics_.steps.push_back(last_);
     for (size_t i = 0; i < metrics_.columns.size(); ++i) {
       FT_ASSIGN_OR_RETURN(const std::optional<double> value, Number(row, RunMetrics::kColumns[i]));
       metrics_.columns[i].push_back(value);
     }
-    return IsOfPlan(row);
+    const absl::Status is_of_plan = IsOfPlan(row);
+    of_plan_.push_back(is_of_plan.ok());
+    if (of_another_.ok()) of_another_ = is_of_plan;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckRanges(const Json& row) const {
+    for (const std::string_view name : kNeverNegative) {
+      FT_ASSIGN_OR_RETURN(const std::optional<double> value, Number(row, name));
+      if (value.value_or(0) < 0)
+        return Error(fmt::format("no line of metrics: '{}' is {:g}, less than 0", name, *value));
+    }
+    FT_ASSIGN_OR_RETURN(const std::optional<double> milliseconds, Number(row, "step_ms"));
+    if (milliseconds.value_or(0) > kMostMilliseconds)
+      return Error(fmt::format("no line of metrics: no step takes {:g} ms", *milliseconds));
+    if (row["arena_bytes"].is_null()) return Error("no line of metrics: 'arena_bytes' is no number");
+    return absl::OkStatus();
   }
 
   // The ranks follow from what they did together; the arena is known to the byte.
@@ -123,9 +145,21 @@ class Reader {
     return metrics_.columns[static_cast<size_t>(found - RunMetrics::kColumns.begin())];
   }
 
+  // Steps of the plan, but for the first that follow each other: a run that another one is resumed by settles
+  // anew.
+  std::vector<size_t> SteadySteps() const {
+    std::vector<size_t> steady;
+    int64_t settled = 0;
+    for (size_t i = 0; i < of_plan_.size(); ++i) {
+      settled = of_plan_[i] ? settled + 1 : 0;
+      if (settled > kWarmUp) steady.push_back(i);
+    }
+    return steady;
+  }
+
   std::optional<double> SteadyMedian(std::string_view name) const {
     std::vector<double> values;
-    for (size_t i = kWarmUp; i < metrics_.steps.size(); ++i) {
+    for (const size_t i : SteadySteps()) {
       if (const std::optional<double> value = Column(name)[i]; value.has_value()) values.push_back(*value);
     }
     if (values.empty()) return std::nullopt;
@@ -135,7 +169,7 @@ class Reader {
   void Steady() {
     const std::optional<double> step = SteadyMedian("step_ms"), tokens = SteadyMedian("tokens_per_s");
     if (!step.has_value() || !tokens.has_value()) return;
-    metrics_.steady = {.steps = metrics_.lines - kWarmUp,
+    metrics_.steady = {.steps = static_cast<int64_t>(SteadySteps().size()),
                        .step_ms = *step,
                        .tokens_per_s = *tokens,
                        .exposed_ms = SteadyMedian("exposed_ms")};
@@ -157,6 +191,8 @@ class Reader {
   const std::string& path_;
   const Explained& explained_;
   int64_t line_ = 0, last_ = -1;
+  std::vector<bool> of_plan_;  // each step
+  absl::Status of_another_;    // why the first step is not that is none of the plan
   RunMetrics metrics_;
 };
 

@@ -28,8 +28,12 @@ struct RunMetrics {
   std::vector<std::optional<double>> eval_losses;
   int64_t lines = 0;  // of steps; of so many only every `every`th is in the columns
   int64_t every = 1;
+  // Steps of other ranks or another plan, such as those before a resumption at another number of ranks: they
+  // are in the columns, and not in the steady step.
+  int64_t others = 0;
 
-  // The steady step: medians after the fifth; nothing where there are no more.
+  // The steady step: medians after the fifth of this plan, and of each resumption of it from another; nothing
+  // where there are no more.
   struct Steady {
     int64_t steps = 0;
     double step_ms = 0;
@@ -40,7 +44,8 @@ struct RunMetrics {
 };
 
 // Errors: those of the system (exit status 74); InvalidArgument, with file and line, for a line that is none
-// of metrics, steps that go back, and metrics of another plan or of another number of ranks than `explained`.
+// of metrics, times and rates below 0, steps that go back, and metrics none of whose steps is of the plan and
+// the ranks of `explained`.
 absl::StatusOr<RunMetrics> ReadRunMetrics(const std::string& path, const Explained& explained);
 
 // "metrics.jsonl" of "/there/metrics.jsonl"

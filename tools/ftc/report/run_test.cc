@@ -144,6 +144,36 @@ TEST_F(RunTest, ShortRunsHaveNoSteadyStep) {
   EXPECT_FALSE(ReadRunMetrics(File(text), explained_)->steady.has_value());
 }
 
+TEST_F(RunTest, MeasuresTheStepsOfThePlanAlone) {
+  std::string text;
+  for (int step = 0; step < 8; ++step) {  // as a run of one rank, half of the sequences
+    Json row = Json::parse(Line(step, 30));
+    row["samples_per_s"] = row["samples_per_s"].get<double>() / 2;
+    text += row.dump() + "\n";
+  }
+  for (int step = 8; step < 15; ++step) text += Line(step, 10 + step);
+  const auto metrics = ReadRunMetrics(File(text), explained_);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_EQ(metrics->lines, 15);
+  EXPECT_EQ(metrics->others, 8);
+  // After the fifth of two ranks: 23 and 24 ms.
+  ASSERT_TRUE(metrics->steady.has_value());
+  EXPECT_EQ(metrics->steady->steps, 2);
+  EXPECT_DOUBLE_EQ(metrics->steady->step_ms, 23.5);
+}
+
+TEST_F(RunTest, RefusesTimesThatCannotBe) {
+  EXPECT_THAT(MetricsError(Line(0, -10)), testing::HasSubstr(":1: no line of metrics: 'tokens_per_s' is -"));
+  EXPECT_THAT(MetricsError(Line(0, 10) + Line(1, 10, ",\"exposed_ms\":-7")),
+              testing::HasSubstr(":2: no line of metrics: 'exposed_ms' is -7, less than 0"));
+  EXPECT_THAT(MetricsError(Line(0, 1e13)), testing::HasSubstr("no step takes 1e+13 ms"));
+  Json row = Json::parse(Line(0, 10));
+  row["arena_bytes"] = nullptr;
+  EXPECT_THAT(MetricsError(row.dump() + "\n"), testing::HasSubstr("'arena_bytes' is no number"));
+  row.erase("samples_per_s");
+  EXPECT_THAT(MetricsError(row.dump() + "\n"), testing::HasSubstr("it has no 'samples_per_s'"));
+}
+
 TEST_F(RunTest, ThinsLongRuns) {
   std::string text;
   for (int step = 0; step < 9001; ++step) text += Line(step, 10);

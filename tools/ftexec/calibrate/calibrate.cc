@@ -78,8 +78,8 @@ absl::Status TakePlan(const Flags& flags, Job& job) {
                   flags.plan, cuda ? "GPU" : "CPU"));
 }
 
-// That the rest of the file was measured otherwise, and that kernels were lost which it had.
-std::string OtherLayout(const Target& before, const PlanKernels& now) {
+// That the rest of the file was measured otherwise, and that kernels were lost.
+std::string NotesOn(const Target& before, const PlanKernels& now) {
   const Target::Measured& measured = now.target.measured();
   std::vector<std::string> notes;
   if (measured.timed_ranks_on_node() != 0)
@@ -89,6 +89,9 @@ std::string OtherLayout(const Target& before, const PlanKernels& now) {
   if (now.left_out > 0)
     notes.push_back(fmt::format("{} kernels of other plans that {} has were timed with {} and are left out",
                                 now.left_out, before.name(), TimedLayoutText(before.measured())));
+  if (now.without_room > 0)
+    notes.push_back(fmt::format("{} of the shortest kernels are left out: a machine file has room for {} KiB",
+                                now.without_room, kMostTargetBytes >> 10));
   return absl::StrJoin(notes, "; ");
 }
 
@@ -105,7 +108,7 @@ class Calibration {
       const Job& job = session_.job();
       FT_ASSIGN_OR_RETURN(PlanKernels kernels,
                           TimePlanKernels(session_, job.plan(), job.bound, SecondsOr(kSecondsOfPlan)));
-      other_layout_ = OtherLayout(job.plan().target(), kernels);
+      kernel_notes_ = NotesOn(job.plan().target(), kernels);
       target_ = std::move(kernels.target);
       notes_.kernels = std::move(kernels.titles);
     }
@@ -125,7 +128,7 @@ class Calibration {
                                  Circumstances(flags_), links_.empty() ? "" : "; links by nccl-tests");
     FT_RETURN_IF_ERROR(WriteFileAtomically(flags_.calibrate, TargetText(target_, notes_)));
     const JustMeasured what = flags_.plan.empty() ? JustMeasured::kMachine : JustMeasured::kKernels;
-    for (const std::string& doubt : {DoubtOf(target_, what), other_layout_})
+    for (const std::string& doubt : {DoubtOf(target_, what), kernel_notes_})
       if (!doubt.empty()) PrintError("ftexec: note: " + doubt);
     return PrintOut(fmt::format("wrote '{}': {}\n", flags_.calibrate, notes_.source));
   }
@@ -135,7 +138,7 @@ class Calibration {
   CalibrationSession& session_;
   Target target_;
   TargetNotes notes_;
-  std::string other_layout_;
+  std::string kernel_notes_;
 };
 
 }  // namespace

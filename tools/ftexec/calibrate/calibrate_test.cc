@@ -135,5 +135,29 @@ TEST(TakeTimedLayoutTest, KeepsWithWhatAllElseWasMeasured) {
   EXPECT_EQ(target.measured().timed_ranks_on_node(), 0u);
 }
 
+TEST(TakeTimedKernelsTest, LeavesOutTheShortestWhereThereIsNoRoom) {
+  Target target;
+  std::vector<Target::TimedKernel> own(1000), others(3000);
+  for (size_t i = 0; i < own.size() + others.size(); ++i) {
+    Target::TimedKernel& kernel = i < own.size() ? own[i] : others[i - own.size()];
+    kernel.set_key((i + 1) << 48);
+    kernel.set_seconds(1e-6 * static_cast<double>(i + 1));
+    kernel.set_share(0.5);
+    kernel.set_spread(0.01);
+  }
+  others[0] = own[5];
+  const int without_room = TakeTimedKernels(own, others, target);
+  EXPECT_LE(target.ByteSizeLong(), kMostTargetBytes);
+  EXPECT_EQ(target.timed_kernels_size() + without_room, 3999);
+  EXPECT_GT(target.timed_kernels_size(), 1300);
+  EXPECT_LT(target.timed_kernels_size(), 3000);
+  // All of the plan's own, and of the others the longest.
+  EXPECT_EQ(target.timed_kernels(0).key(), uint64_t{1} << 48);
+  EXPECT_EQ(target.timed_kernels(999).key(), uint64_t{1000} << 48);
+  EXPECT_EQ(target.timed_kernels(target.timed_kernels_size() - 1).key(), uint64_t{4000} << 48);
+  EXPECT_EQ(TakeTimedKernels({own[0]}, {own[1]}, target), 0);
+  EXPECT_EQ(target.timed_kernels_size(), 2);
+}
+
 }  // namespace
 }  // namespace ft

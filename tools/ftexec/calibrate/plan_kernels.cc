@@ -23,6 +23,7 @@ namespace {
 constexpr int kSettling = 2, kFewest = 5, kMost = 101;  // walks
 constexpr uint64_t kSeed = 1;
 constexpr double kLeastSeconds = 1e-9;  // what clocks tell apart
+constexpr size_t kRoomForLinks = 8 << 10;  // bytes of a target
 
 // Programs of a training step, by how often they run in it; else those of evaluation.
 std::vector<int> ProgramsOf(const proto::Plan& plan) {
@@ -162,6 +163,30 @@ bool TakeTimedLayout(const Target::Measured& now, Target& target) {
   return alike;
 }
 
+int TakeTimedKernels(std::vector<Target::TimedKernel> own, std::vector<Target::TimedKernel> others,
+                     Target& target) {
+  target.clear_timed_kernels();
+  size_t bytes = target.ByteSizeLong() + kRoomForLinks;
+  std::map<uint64_t, Target::TimedKernel> taken;
+  int without_room = 0;
+  for (std::vector<Target::TimedKernel>* some : {&own, &others}) {
+    std::stable_sort(some->begin(), some->end(),
+                     [](const auto& a, const auto& b) { return a.seconds() > b.seconds(); });
+    for (const Target::TimedKernel& kernel : *some) {
+      if (taken.contains(kernel.key())) continue;
+      const size_t more = kernel.ByteSizeLong() + 2;  // its tag and its length
+      if (bytes + more > kMostTargetBytes) {
+        ++without_room;
+        continue;
+      }
+      bytes += more;
+      taken.emplace(kernel.key(), kernel);
+    }
+  }
+  for (const auto& [key, kernel] : taken) *target.add_timed_kernels() = kernel;
+  return without_room;
+}
+
 absl::StatusOr<PlanKernels> TimePlanKernels(const CalibrationSession& session, const proto::Plan& plan,
                                             const BoundPlan& bound, double seconds) {
   const int rank = session.job().rank() % bound.mesh.world_size();
@@ -170,7 +195,7 @@ absl::StatusOr<PlanKernels> TimePlanKernels(const CalibrationSession& session, c
   FT_RETURN_IF_ERROR(walk->FillInputs(kSeed));
   Timing timing(session, plan, *walk);
   FT_RETURN_IF_ERROR(timing.Run(seconds));
-  FT_ASSIGN_OR_RETURN(auto by_key, timing.ByKey(bound.mesh));
+  FT_ASSIGN_OR_RETURN(const auto by_key, timing.ByKey(bound.mesh));
   PlanKernels kernels{.target = plan.target(), .titles = TitlesOf(plan, walk->operands())};
   FT_ASSIGN_OR_RETURN(const double spread, timing.Spread());
   Target::Measured now;
@@ -179,16 +204,15 @@ absl::StatusOr<PlanKernels> TimePlanKernels(const CalibrationSession& session, c
   now.set_instruction_set(std::string(session.rank_device().instruction_set()));
   const bool alike = TakeTimedLayout(now, kernels.target);
   kernels.target.mutable_measured()->set_kernels(spread);
-  // Those that the target has already, of other plans, stay.
-  for (const Target::TimedKernel& known : plan.target().timed_kernels()) {
-    if (by_key.contains(known.key())) continue;
-    if (alike)
-      by_key.emplace(known.key(), known);
-    else
-      ++kernels.left_out;
+  std::vector<Target::TimedKernel> own, others;
+  for (const auto& [key, timed] : by_key) own.push_back(timed);
+  for (const Target::TimedKernel& known : plan.target().timed_kernels())
+    if (!by_key.contains(known.key())) others.push_back(known);
+  if (!alike) {
+    kernels.left_out = static_cast<int>(others.size());
+    others.clear();
   }
-  kernels.target.clear_timed_kernels();
-  for (const auto& [key, timed] : by_key) *kernels.target.add_timed_kernels() = timed;
+  kernels.without_room = TakeTimedKernels(std::move(own), std::move(others), kernels.target);
   return kernels;
 }
 

@@ -82,7 +82,9 @@ function steadyCards(predicted, measured) {
 
 function drawRun(container, run) {
   const thinned = run.every > 1 ? `, of which every ${run.every}th is shown` : '';
-  container.append(element('p', {class: 'note'}, `${run.file}: ${format.count(run.lines)} steps${thinned}`));
+  const others = run.others > 0
+    ? `; ${format.count(run.others)} of them are of other ranks or another plan: in the curves, not in what was measured` : '';
+  container.append(element('p', {class: 'note'}, `${run.file}: ${format.count(run.lines)} steps${thinned}${others}`));
   const {predicted, measured} = run;
   if (measured)
     container.append(steadyCards(predicted, measured));
