@@ -65,7 +65,7 @@ def moved(machine, values):
 
 
 def predict_all(plans, cases, machine=None):
-    """Of each case the part `step` of ftc explain --json, on its own machine or on this one, with as many ranks on a node as its row has."""
+    """Of each case the part `step` of ftc explain --json, on its own machine or on this one, on nodes of its row's size."""
     with tempfile.TemporaryDirectory() as folder:
         def file_of(case):
             known = case.machine if machine is None else machine

@@ -62,7 +62,7 @@ def links_against(row, machine):
 
 
 class Machines:
-    """The machine files of a folder. Which is a row's: that whose patterns of its columns fit, the longest, if nothing speaks against it."""
+    """The machine files of a folder. A row's is that whose patterns of its columns fit, the longest, if nothing speaks against it."""
 
     def __init__(self, folder):
         self.files = [(path, machine_files.read(path)) for path in sorted(pathlib.Path(folder).glob("*.yaml"))]

@@ -5,8 +5,8 @@
     tools/published/published.py fit CSV --stack=PATTERN [--predict=CSV] [-o machine.yaml]
 
 The CSV has a row for each configuration, with the columns of rows.py. `try` compiles the plan of each and prints the predicted and the
-measured time of a step, and the mean and the worst error by stack, which is a framework on a GPU. Rows that no plan stands for are named and
-left out. What a row does not say (which attention kernel, tied head, types of state, launches, when gradients are reduced) the machine
+measured time of a step, and the mean and the worst error by stack, which is a framework on a GPU. Rows that no plan stands for are named
+and left out. What a row does not say (which attention kernel, tied head, types of state, launches, when gradients are reduced) the machine
 file of its stack assumes, in runtime/targets/validation.
 
 `fit` moves at most six constants of the machine file, each inside of its range (fit.py), until the smaller models of the stack come true,
@@ -140,15 +140,17 @@ def fit_rows(arguments):
     for case in known.of(arguments.csv):
         by_file.setdefault(case.machine_path, []).append(case)
     if arguments.output and len(by_file) > 1:
-        raise ValueError(f"{arguments.csv}: -o is for one machine file, not {', '.join(sorted(path.stem for path in by_file))}: choose by --machine")
+        names = ", ".join(sorted(path.stem for path in by_file))
+        raise ValueError(f"{arguments.csv}: -o is for one machine file, not {names}: choose by --machine")
     others = known.of(arguments.predict) if arguments.predict else None
-    known.left_out += [f"{case.row['id']}: no row of {case.machine_path.name} was fitted" for case in others or () if case.machine_path not in by_file]
+    known.left_out += [f"{case.row['id']}: no row of {case.machine_path.name} was fitted"
+                       for case in others or () if case.machine_path not in by_file]
     found = []
     for path, cases in by_file.items():
         larger = None if others is None else [case for case in others if case.machine_path == path]
         fitted, parts = fit_file(known.plans, cases, larger)
-        found.append({"machine": path.name, "constants": fitted.values,
-                      **{title.replace(" ", "_"): {**summary(errors_of(some, steps)), "of": rows_of(some, steps)} for title, some, steps in parts}})
+        results = {title.replace(" ", "_"): {**summary(errors_of(some, steps)), "of": rows_of(some, steps)} for title, some, steps in parts}
+        found.append({"machine": path.name, "constants": fitted.values, **results})
         if not arguments.json:
             print_fit(path.name, fitted, parts)
     if arguments.json:

@@ -10,30 +10,30 @@ REQUIRED = ("id", "gpu", "n_gpus", "framework", "model", "layers", "hidden", "he
 FAMILIES = {"gelu2": "gpt2", "relu2": "gpt2", "swiglu3": "llama", "geglu3": "llama"}  # of two or three matrices: costs are the same
 NOT_STATED = ("", "-", "?", "n/a", "not stated", "unknown")
 
-# What a column says, in lower case: the first pattern that is found.
-STRATEGIES = ((r"single (gpu|device)", "no_shard"), (r"sharded weights", "full_shard"), (r"\bno[_ -]shard\b", "no_shard"),
-              (r"hybrid_shard_zero2|(hsdp|hybrid).*shard_grad_op|shard_grad_op.*(hsdp|hybrid)", "hybrid_shard_zero2"),
-              (r"hsdp|hybrid", "hybrid_shard"), (r"shard_grad_op|reshard_after_forward[ =:]*(false|no|0)|no[_ -]reshard", "shard_grad_op"),
-              (r"zero[ _-]?(stage)?[ _-]?1\b", "zero1"), (r"zero[ _-]?(stage)?[ _-]?2\b", "zero2"), (r"zero[ _-]?(stage)?[ _-]?3\b", "full_shard"),
-              (r"fsdp|full[ _-]?shard", "full_shard"), (r"ddp|data[ -]parallel|replicated", "ddp"))
-# Axes beside data, offload that its column should say, ZeRO++, grids of ranks, and both ways of data parallelism with no word how.
-NO_STRATEGY = re.compile(r"(?<![a-z])(tp|pp|vpp|cp|ep|sp|mp|ring|[234]-?d)(?![a-z])|tensor|pipe|context|expert|sequence[ -]?p|model[ -]?p|ulysses|megatron"
-                         r"|offload|infinity|zero\+\+|\d ?[x×] ?\d|fsdp.*ddp|ddp.*fsdp")
+# What parts of the column say, in lower case; each is taken out, and nothing may stay. "fsdp" alone is full_shard.
+STRATEGIES = ((r"zero-?1 \+ sharded weights", "full_shard"), (r"single[ -](gpu|device)", "no_shard"),
+              (r"_?hybrid_shard_zero2", "hybrid_shard_zero2"), (r"hsdp|hybrid[_ -]shard", "hybrid_shard"),
+              (r"no[_ -]shard\b", "no_shard"), (r"full[_ -]?shard\b", "full_shard"), (r"shard_grad_op", "shard_grad_op"),
+              (r"\(?reshard_after_forward ?= ?false\)?", "shard_grad_op"), (r"fsdp[12]?\b|fully[ -]sharded data[ -]parallel", "fsdp"),
+              (r"zero[ -]?(stage)?[ -]?1\b", "zero1"), (r"zero[ -]?(stage)?[ -]?2\b", "zero2"), (r"zero[ -]?(stage)?[ -]?3\b",
+                                                                                                 "full_shard"),
+              (r"ddp\b|(distributed )?data[ -]parallel(ism)?|replicated", "ddp"),
+              (r"compiler-placed collectives|shardingstrategy|\b(deepspeed|pytorch|torch|simple)", None))
 
 # What a column says as a whole.
 # Of a plan all of a layer is computed again, or what lies between its products: MLPs whose products are computed again have no rule.
 RECOMPUTATION = ((r"none|no|off|false", "none"), (r"minimal(_flash)?( \(only cheap/flash ops\))?|norms?", "ops:norms"),
-                 (r"full( (layers?|recomputation|activation (recomputation|checkpointing)|ac))?", "full"))
+                 (r"full( (layers?|\(all layers\)|recomputation|activation (recomputation|checkpointing)|ac))?", "full"))
 # Residuals alone go beside computation, hidden.
 OFFLOADED = ((r"none|no", None), (r"residuals?", None), (r"opt(imizer)?([ -](m|v|states?))?|master([ -]weights)?", "optimizer"),
              (r"activations?", "activations"), (r"params?|parameters?", "parameters"))
 DTYPES = ((r"(mixed |amp )?(bf16|bfloat16)([ ,+/(-]+(amp|autocast|mixed|precision|fp32 master( weights)?)\)?)*", "bf16"),)
 REDUCE_DTYPES = ((r"bf16|bfloat16", "bf16"), (r"fp32|float32", "fp32"), (r"fp16|float16", "fp16"))
 
-# By name of the model: heads that need not be hidden / heads wide, and layers that FAMILIES has not (experts, windows, states, no causal mask).
+# By name of the model: heads that need not be hidden / heads wide, and layers that FAMILIES has not (experts, windows, no causal mask).
 OTHER_HEADS = re.compile(r"qwen3|gemma|nemo|mistral-?small|devstral")
-OTHER_LAYERS = re.compile(r"moe|mixtral|\d+x\d+(\.\d+)?b|-a\d+(\.\d+)?b|deepseek|gpt-?oss|llama4|scout|maverick|dbrx|grok|kimi|arctic|gemma[23](?!b)"
-                          r"|qwen3-?(next|vl|omni)|mamba|jamba|bert|\bt5|\bvit|\bdit")
+OTHER_LAYERS = re.compile(r"moe|mixtral|\d+x\d+(\.\d+)?b|-a\d+(\.\d+)?b|deepseek|gpt-?oss|llama4|scout|maverick|dbrx|grok|kimi|arctic"
+                          r"|minimax|glm-?4\.[5-9]|gemma[23](?!b)|qwen3-?(next|vl|omni)|mamba|jamba|bert|\bt5|\bvit|\bdit")
 
 
 class NotExpressed(Exception):
@@ -83,7 +83,8 @@ def read(path):
         raise ValueError(f"{path}: no CSV in UTF-8: {error}") from error
     for number_of_row, row in enumerate(rows, 1):
         if None in row or None in row.values():
-            raise ValueError(f"{path}: row {number_of_row} ({row['id']}) has {'more' if None in row else 'fewer'} fields than the head has columns")
+            difference = "more" if None in row else "fewer"
+            raise ValueError(f"{path}: row {number_of_row} ({row['id']}) has {difference} fields than the head has columns")
     return rows
 
 
@@ -158,11 +159,15 @@ def model_options(row, assumptions):
 
 
 def strategy(row):
-    text, ranks = stated(row, "strategy"), number(row, "n_gpus")
-    found = [meaning for pattern, meaning in STRATEGIES if re.search(pattern, text)]
-    if not found or NO_STRATEGY.search(text) or (ranks > 1 and text.startswith("single")):
-        raise NotExpressed(f"strategy '{row['strategy']}'" + (f" on {ranks} GPUs" if text.startswith("single") else ""))
-    return "no_shard" if ranks == 1 else found[0]
+    rest, ranks, found = stated(row, "strategy"), number(row, "n_gpus"), set()
+    for pattern, meaning in STRATEGIES:
+        rest, times = re.subn(pattern, "", rest)
+        found |= {meaning} if times and meaning else set()
+    kinds = found - {"fsdp"} or {"full_shard"}
+    unclear = not found or len(kinds) > 1 or re.search(r"\w", rest) or ("fsdp" in found and kinds & {"ddp", "zero1"})
+    if unclear or (ranks > 1 and "single" in stated(row, "strategy")):
+        raise NotExpressed(f"strategy '{row['strategy']}' on {ranks} GPUs")
+    return "no_shard" if ranks == 1 else kinds.pop()
 
 
 def recomputation(row, assumptions):
