@@ -18,8 +18,7 @@ import machines  # noqa: E402
 import rows  # noqa: E402
 
 BLANK = {"id": "", "gpu": "H100", "gpu_note": "", "n_gpus": 8, "gpus_per_node": 8, "framework": "composer", "model": "mpt", "layers": 2,
-         "hidden": 256, "heads": 2, "kv_heads": 2,
-         "ffn": 1024, "ffn_kind": "gelu2", "vocab": 1024, "seq": 512, "micro_batch": 4, "grad_accum": 2, "dtype": "bf16 amp",
+         "hidden": 256, "heads": 2, "kv_heads": 2, "ffn": 1024, "ffn_kind": "gelu2", "vocab": 1024, "seq": 512, "micro_batch": 4, "grad_accum": 2, "dtype": "bf16 amp",
          "reduce_dtype": "fp32", "recompute": "none", "strategy": "FSDP1 full-shard", "offload": "none", "compile": "no",
          "tokens_per_s_per_gpu": "", "step_ms": 10}
 
@@ -78,8 +77,8 @@ class Published(EndToEnd):
         self.assertEqual([one["predicted_s"] for one in found["rows"]], [gpt, qwen])
         self.assertEqual(found["rows"][0]["measured_s"], 0.01)
         self.assertAlmostEqual(found["stacks"]["composer on H100"]["mean_percent"], 100 * abs(gpt / 0.01 - 1))
-        for name, why in (("fp8", "dtype 'bf16 + fp8 products'"), ("tp", "strategy 'FSDP2 + TP=2'"), ("ffn", "recompute 'ffn'"), ("moe",
-                                                                                                                                  "ffn_kind 'moe'"),
+        for name, why in (("fp8", "dtype 'bf16 + fp8 products'"), ("tp", "strategy 'FSDP2 + TP=2'"), ("ffn", "recompute 'ffn'"),
+                          ("moe", "ffn_kind 'moe'"),
                           ("half", "micro_batch is 0.5"), ("other", "no machine file for composer on MI300X"), ("none", "neither")):
             self.assertTrue(any(text.startswith(f"{name}: {why}") for text in found["left_out"]), (name, found["left_out"]))
         text = self.published("try", path, "--stack=llmq*")

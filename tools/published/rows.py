@@ -15,8 +15,8 @@ STRATEGIES = ((r"zero-?1 \+ sharded weights", "full_shard"), (r"single[ -](gpu|d
               (r"_?hybrid_shard_zero2", "hybrid_shard_zero2"), (r"hsdp|hybrid[_ -]shard", "hybrid_shard"),
               (r"no[_ -]shard\b", "no_shard"), (r"full[_ -]?shard\b", "full_shard"), (r"shard_grad_op", "shard_grad_op"),
               (r"\(?reshard_after_forward ?= ?false\)?", "shard_grad_op"), (r"fsdp[12]?\b|fully[ -]sharded data[ -]parallel", "fsdp"),
-              (r"zero[ -]?(stage)?[ -]?1\b", "zero1"), (r"zero[ -]?(stage)?[ -]?2\b", "zero2"), (r"zero[ -]?(stage)?[ -]?3\b",
-                                                                                                 "full_shard"),
+              (r"zero[ -]?(stage)?[ -]?1\b", "zero1"), (r"zero[ -]?(stage)?[ -]?2\b", "zero2"),
+              (r"zero[ -]?(stage)?[ -]?3\b", "full_shard"),
               (r"ddp\b|(distributed )?data[ -]parallel(ism)?|replicated", "ddp"),
               (r"compiler-placed collectives|shardingstrategy|\b(deepspeed|pytorch|torch|simple)", None))
 
