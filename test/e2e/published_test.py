@@ -18,8 +18,9 @@ import machines  # noqa: E402
 import rows  # noqa: E402
 
 BLANK = {"id": "", "gpu": "H100", "gpu_note": "", "n_gpus": 8, "gpus_per_node": 8, "framework": "composer", "model": "mpt", "layers": 2,
-         "hidden": 256, "heads": 2, "kv_heads": 2, "ffn": 1024, "ffn_kind": "gelu2", "vocab": 1024, "seq": 512, "micro_batch": 4, "grad_accum": 2, "dtype": "bf16 amp",
-         "reduce_dtype": "fp32", "recompute": "none", "strategy": "FSDP1 full-shard", "offload": "none", "compile": "no",
+         "hidden": 256, "heads": 2, "kv_heads": 2, "ffn": 1024, "ffn_kind": "gelu2", "vocab": 1024, "seq": 512, "micro_batch": 4,
+         "grad_accum": 2, "dtype": "bf16 amp", "reduce_dtype": "fp32", "recompute": "none", "strategy": "FSDP1 full-shard",
+         "offload": "none", "compile": "no",
          "tokens_per_s_per_gpu": "", "step_ms": 10}
 
 
