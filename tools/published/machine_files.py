@@ -90,6 +90,8 @@ def read(path):
         return parse(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadFile(f"{path}: not UTF-8: {error}") from error
 
 
 def write(machine, indent=0):

@@ -1,39 +1,12 @@
 """Plans of rows, and the times that `ftc explain` says of them on a machine."""
 
-import fnmatch
 import hashlib
 import json
 import pathlib
 import subprocess
 import tempfile
 
-import machine_files
 import rows
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-MACHINES = ROOT / "runtime/targets/validation"
-
-
-class Machines:
-    """The machine files of a folder. Which is a row's: that whose patterns of its columns fit, the longest."""
-
-    COLUMNS = ("framework", "gpu", "gpu_note", "compile")
-
-
-    def __init__(self, folder):
-        self.files = [(path, machine_files.read(path)) for path in sorted(pathlib.Path(folder).glob("*.yaml"))]
-
-    def of(self, row):
-        best, longest = None, -1
-        for path, machine in self.files:
-            patterns = {column: machine_files.get(machine, f"assumptions.{column}", "*") for column in self.COLUMNS}
-            if all(fnmatch.fnmatch(row.get(column) or "", pattern) for column, pattern in patterns.items()):
-                literal = sum(len(pattern.replace("*", "")) for pattern in patterns.values())
-                if literal > longest:
-                    best, longest = (path, machine), literal
-        if best is None:
-            raise rows.NotExpressed(f"no machine file for {rows.stack(row)}")
-        return best
 
 
 class Plans:
